@@ -1,0 +1,230 @@
+// Package subject builds and parses every NATS subject of askbus, and says
+// which reply subjects a request may name. The subjects are those of
+// docs/protocol.md, section 2.
+//
+// It is pure. Safety: what [Parse] accepts consists of valid tokens only, so a
+// subject built from it can hold no wildcard and no further token.
+package subject
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// The first tokens: whose door a request knocks on.
+const (
+	Agents     = "askv1"    // agents to broker
+	Responders = "ansv1"    // responders to broker
+	Operators  = "admv1"    // operators to broker
+	Presence   = "herev1"   // broker to surfaces: is a person there?
+	Out        = "outv1"    // questions and outcomes, republished
+	LedgerRoot = "ledgerv1" // the streams
+)
+
+// Verb is what a request wants.
+type Verb string
+
+// The verbs of agents, responders and operators.
+const (
+	VerbAsk      Verb = "ask"
+	VerbGet      Verb = "get"
+	VerbWait     Verb = "wait"
+	VerbWithdraw Verb = "withdraw"
+	VerbList     Verb = "list"
+	VerbAnswer   Verb = "answer"
+	VerbCancel   Verb = "cancel"
+	VerbReceipt  Verb = "receipt"
+	VerbNext     Verb = "next"
+	VerbDone     Verb = "done"
+	VerbExtend   Verb = "extend"
+	VerbLater    Verb = "later"
+	VerbAbort    Verb = "abort"
+)
+
+// Key names one ask.
+type Key = ask.Key
+
+// Request is a parsed request subject. Fields that its verb does not have are
+// empty.
+type Request struct {
+	Door    string // [Agents], [Responders] or [Operators]
+	Type    string // responders: the responder type
+	Tenant  string
+	Session string
+	Verb    Verb
+	ID      string
+}
+
+// Key names the ask that the request is about.
+func (r Request) Key() Key { return Key{Tenant: r.Tenant, Session: r.Session, ID: r.ID} }
+
+// Parse reads a request subject.
+func Parse(subject string) (Request, error) {
+	t := strings.Split(subject, ".")
+	for _, token := range t {
+		if !ask.ValidToken(token) {
+			return Request{}, fmt.Errorf("subject %q: %q is no token", subject, token)
+		}
+	}
+	var r Request
+	switch {
+	case t[0] == Agents && len(t) == 5:
+		r = Request{Door: Agents, Tenant: t[1], Session: t[2], Verb: Verb(t[3]), ID: t[4]}
+	case t[0] == Agents && len(t) == 4 && Verb(t[3]) == VerbList:
+		r = Request{Door: Agents, Tenant: t[1], Session: t[2], Verb: VerbList}
+	case t[0] == Responders && len(t) == 6:
+		r = Request{Door: Responders, Type: t[1], Tenant: t[2], Session: t[3], Verb: Verb(t[4]), ID: t[5]}
+	case t[0] == Responders && len(t) == 5 && Verb(t[4]) == VerbList:
+		r = Request{Door: Responders, Type: t[1], Tenant: t[2], Session: t[3], Verb: VerbList}
+	case t[0] == Responders && len(t) == 4 && Verb(t[3]) == VerbList:
+		r = Request{Door: Responders, Type: t[1], Tenant: t[2], Verb: VerbList}
+	case t[0] == Responders && len(t) == 3:
+		r = Request{Door: Responders, Type: t[1], Verb: Verb(t[2])}
+	case t[0] == Operators && len(t) == 5:
+		r = Request{Door: Operators, Tenant: t[1], Session: t[2], Verb: Verb(t[3]), ID: t[4]}
+	default:
+		return Request{}, fmt.Errorf("subject %q is no request of askbus", subject)
+	}
+	if !r.known() {
+		return Request{}, fmt.Errorf("subject %q: %s knows no verb %q of this shape", subject, r.Door, r.Verb)
+	}
+	return r, nil
+}
+
+func (r Request) known() bool {
+	switch r.Verb {
+	case VerbAsk, VerbWait, VerbWithdraw:
+		return r.Door == Agents && r.ID != ""
+	case VerbGet:
+		return r.Door != Operators && r.ID != ""
+	case VerbAnswer, VerbCancel, VerbReceipt:
+		return r.Door == Responders && r.ID != ""
+	case VerbList:
+		return r.Door != Operators && r.ID == ""
+	case VerbNext, VerbDone, VerbExtend, VerbLater:
+		return r.Door == Responders && r.Tenant == ""
+	case VerbAbort:
+		return r.Door == Operators
+	}
+	return false
+}
+
+// String is the subject that [Parse] reads back as r.
+func (r Request) String() string {
+	parts := []string{r.Door}
+	for _, p := range []string{r.Type, r.Tenant, r.Session, string(r.Verb), r.ID} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// Agent is the subject of an agent's verb about one ask.
+func Agent(k Key, verb Verb) string {
+	return Request{Door: Agents, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
+}
+
+// Responder is the subject of a responder's verb about one ask; with an empty
+// id, session or tenant it is the wider form that list has.
+func Responder(typ string, k Key, verb Verb) string {
+	return Request{Door: Responders, Type: typ, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
+}
+
+// Abort is the subject on which an operator ends an ask.
+func Abort(k Key) string {
+	return Request{Door: Operators, Tenant: k.Tenant, Session: k.Session, Verb: VerbAbort, ID: k.ID}.String()
+}
+
+// Here is the subject of the presence question for one session.
+func Here(tenant, session string) string { return Presence + "." + tenant + "." + session }
+
+// Republished last tokens of [Out] and of the ledger.
+const (
+	Question = "q"
+	Outcome  = "o"
+	Receipt  = "r"
+)
+
+// OutAll is the wildcard for what is republished as kind ([Question] or
+// [Outcome]) for a tenant and session; empty means every one.
+func OutAll(tenant, session, kind string) string {
+	return strings.Join([]string{Out, star(tenant), star(session), "*", kind}, ".")
+}
+
+func star(token string) string {
+	if token == "" {
+		return "*"
+	}
+	return token
+}
+
+// ParseOut reads a republished subject.
+func ParseOut(subject string) (k Key, kind string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 5 || t[0] != Out || t[4] != Question && t[4] != Outcome {
+		return Key{}, "", false
+	}
+	k = Key{Tenant: t[1], Session: t[2], ID: t[3]}
+	return k, t[4], k.Valid()
+}
+
+// Partition is the partition of a session in a ledger of n: FNV-1a 32-bit of
+// "<tenant>.<session>" mod n. It never changes.
+func Partition(tenant, session string, n int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(tenant + "." + session))
+	return int(h.Sum32() % uint32(n)) //nolint:gosec // n is 1 to 99
+}
+
+// Stream is the name of a partition's stream.
+func Stream(p int) string { return fmt.Sprintf("ASKS_%02d", p) }
+
+// LedgerQuestion is the ledger subject of an ask's question.
+func LedgerQuestion(p int, k Key) string { return ledger(p, k) + "." + Question }
+
+// LedgerOutcome is the ledger subject of an ask's outcome.
+func LedgerOutcome(p int, k Key) string { return ledger(p, k) + "." + Outcome }
+
+// LedgerAny is the wildcard over an ask's question and outcome. Receipts have
+// one token more.
+func LedgerAny(p int, k Key) string { return ledger(p, k) + ".*" }
+
+// LedgerReceipt is the ledger subject of a responder type's receipt; an empty
+// type is the wildcard over all.
+func LedgerReceipt(p int, k Key, typ string) string {
+	return ledger(p, k) + "." + Receipt + "." + star(typ)
+}
+
+// LedgerAll is the wildcard in one partition for everything of kind
+// ([Question] or [Outcome]) of a tenant and session; empty means every one.
+func LedgerAll(p int, tenant, session, kind string) string {
+	return strings.Join([]string{fmt.Sprintf("%s.%02d", LedgerRoot, p), star(tenant), star(session), "*", kind}, ".")
+}
+
+// LedgerStream is the subject space of one partition's stream.
+func LedgerStream(p int) string { return fmt.Sprintf("%s.%02d.>", LedgerRoot, p) }
+
+func ledger(p int, k Key) string {
+	return fmt.Sprintf("%s.%02d.%s.%s.%s", LedgerRoot, p, k.Tenant, k.Session, k.ID)
+}
+
+// ParseLedger reads a ledger subject: the ask, the kind ([Question],
+// [Outcome], [Receipt]) and for a receipt the responder type.
+func ParseLedger(subject string) (k Key, kind, typ string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) < 6 || t[0] != LedgerRoot {
+		return Key{}, "", "", false
+	}
+	k, kind = Key{Tenant: t[2], Session: t[3], ID: t[4]}, t[5]
+	switch {
+	case len(t) == 6 && (kind == Question || kind == Outcome):
+		return k, kind, "", k.Valid()
+	case len(t) == 7 && kind == Receipt:
+		return k, kind, t[6], k.Valid() && ask.ValidToken(t[6])
+	}
+	return Key{}, "", "", false
+}

@@ -1,0 +1,81 @@
+package ask
+
+import (
+	"strconv"
+	"time"
+)
+
+// Normalize fills in what an agent may leave out: ids from the position
+// (q1, o1), kinds, formats, priority and what happens at the deadline. It
+// leaves the deadline alone; see [Ask.Due].
+func (a *Ask) Normalize() {
+	if a.Priority == "" {
+		a.Priority = PriorityNormal
+	}
+	if a.AtDeadline == "" {
+		a.AtDeadline = AtDeadlineExpire
+	}
+	for i := range a.Questions {
+		a.Questions[i].normalize(i)
+	}
+}
+
+func (q *Question) normalize(i int) {
+	if q.ID == "" {
+		q.ID = "q" + strconv.Itoa(i+1)
+	}
+	if q.Kind == "" {
+		q.Kind = KindText
+		if len(q.Options) > 0 {
+			q.Kind = KindChoice
+		}
+	}
+	if q.Kind == KindChoice && len(q.Options) == 0 && !q.NoOther && !q.Multiple {
+		q.Kind = KindText // nothing to choose from means free text
+	}
+	if q.Kind != KindChoice {
+		q.NoOther = false
+	}
+	for j := range q.Options {
+		o := &q.Options[j]
+		if o.ID == "" {
+			o.ID = "o" + strconv.Itoa(j+1)
+		}
+		if o.Preview != nil && o.Preview.Format == "" {
+			o.Preview.Format = PreviewText
+		}
+	}
+	if q.Default != nil && q.Kind == KindDate && q.Default.Date == "" {
+		// JSON has no dates: a date default arrives as a string.
+		q.Default.Date, q.Default.Text = q.Default.Text, ""
+	}
+}
+
+// Due is when the ask ends by itself: its deadline, or its timeout from now
+// on, or [MaxTimeout].
+func (a *Ask) Due(now time.Time) time.Time {
+	switch {
+	case !a.Deadline.IsZero():
+		return a.Deadline.UTC()
+	case a.Timeout > 0:
+		return now.Add(a.Timeout).UTC()
+	default:
+		return now.Add(MaxTimeout).UTC()
+	}
+}
+
+// Defaults are the answers that the ask declared for its deadline; questions
+// without a default count as skipped.
+func (a *Ask) Defaults() []Answer {
+	answers := make([]Answer, 0, len(a.Questions))
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		ans := Answer{QuestionID: q.ID, Skipped: true}
+		if q.Default != nil {
+			ans = *q.Default
+			ans.QuestionID, ans.Skipped, ans.Notes = q.ID, false, ""
+		}
+		answers = append(answers, ans)
+	}
+	return answers
+}
