@@ -1,0 +1,136 @@
+//go:build lint
+
+package linttest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// issue is what we read of golangci-lint's JSON output.
+type issue struct {
+	FromLinter string
+	Text       string
+	Pos        struct {
+		Filename string
+		Line     int
+	}
+}
+
+// A comment `// want LINTER: TEXT` in testdata/tree.txtar says what must be
+// reported about its line; everything else in there must pass.
+func TestEveryRuleReportsItsViolationAndNothingElse(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := txtar.ParseFile("testdata/tree.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(filepath.Join(root, ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, ".golangci.yml"), config)
+	for _, f := range tree.Files {
+		write(t, filepath.Join(dir, f.Name), f.Data)
+	}
+
+	issues := lint(t, root, dir)
+	for _, f := range tree.Files {
+		n := 0
+		for line := range strings.Lines(string(f.Data)) {
+			n++
+			_, want, ok := strings.Cut(line, "// want ")
+			if !ok {
+				continue
+			}
+			linter, text, _ := strings.Cut(strings.TrimSpace(want), ": ")
+			i := slices.IndexFunc(issues, func(i issue) bool {
+				return i.Pos.Filename == f.Name && i.Pos.Line == n && i.FromLinter == linter && strings.Contains(i.Text, text)
+			})
+			if i < 0 {
+				t.Errorf("%s:%d: not reported: %s: %s", f.Name, n, linter, text)
+				continue
+			}
+			issues = slices.Delete(issues, i, i+1)
+		}
+	}
+	for _, i := range issues {
+		t.Errorf("%s:%d: reported without need: %s: %s", i.Pos.Filename, i.Pos.Line, i.FromLinter, i.Text)
+	}
+}
+
+// A rule that nobody breaks in the tree is a rule that nobody has seen work.
+func TestEveryImportRuleIsBrokenOnce(t *testing.T) {
+	t.Parallel()
+	config, err := os.ReadFile("../../.golangci.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := os.ReadFile("testdata/tree.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := 0
+	for line := range strings.Lines(string(config)) {
+		name := strings.TrimSuffix(strings.TrimSpace(line), ":")
+		name, _, _ = strings.Cut(name, ":")
+		if !strings.HasPrefix(name, "arrow-") && !strings.HasPrefix(name, "floor-") {
+			continue
+		}
+		rules++
+		if !strings.Contains(string(tree), "'"+name+"'") {
+			t.Errorf("no file of testdata/tree.txtar breaks rule %q", name)
+		}
+	}
+	if rules < 20 {
+		t.Errorf("found only %d import rules in .golangci.yml: is this test still reading it?", rules)
+	}
+}
+
+func lint(t *testing.T, root, dir string) []issue {
+	t.Helper()
+	path, err := exec.CommandContext(t.Context(), "go", "-C", filepath.Join(root, "tools"), "tool", "-n", "golangci-lint").Output()
+	if err != nil {
+		t.Fatalf("build golangci-lint: %v", err)
+	}
+	cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(path)),
+		"run", "--output.json.path=stdout", "--output.text.path=stderr", "--show-stats=false", "./...")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off", "GOLANGCI_LINT_CACHE="+t.TempDir())
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	// Exit status 1 means issues, anything else that it did not work.
+	if exit := (*exec.ExitError)(nil); err == nil || !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Fatalf("golangci-lint: %v\n%s", err, errs.String())
+	}
+	var r struct{ Issues []issue }
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatalf("read the report: %v\n%s", err, out.String())
+	}
+	return r.Issues
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
