@@ -1,0 +1,265 @@
+package cloudevent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/nats-io/nats.go"
+)
+
+// Mode is how a CloudEvent lies in a message.
+type Mode int
+
+// The modes. A request without an event has none and is answered in structured
+// mode.
+const (
+	Structured Mode = iota
+	Binary
+)
+
+const (
+	headerPrefix    = "ce-"
+	headerType      = "Content-Type"
+	typeStructured  = "application/cloudevents"
+	typeStructJSON  = "application/cloudevents+json"
+	dataContentType = "datacontenttype"
+)
+
+// ErrNoEvent means that a message carries no CloudEvent.
+var ErrNoEvent = errors.New("no CloudEvent")
+
+// ToMsg writes an event into a new message (the CloudEvents NATS binding).
+func ToMsg(ev event.Event, mode Mode) (*nats.Msg, error) {
+	msg := &nats.Msg{Header: nats.Header{}}
+	if mode == Structured {
+		data, err := json.Marshal(ev)
+		if err != nil {
+			return nil, fmt.Errorf("write event: %w", err)
+		}
+		msg.Header.Set(headerType, typeStructJSON)
+		msg.Data = data
+		return msg, nil
+	}
+	set := func(name, value string) { msg.Header[headerPrefix+name] = []string{percentEncode(value)} }
+	set("specversion", ev.SpecVersion())
+	set("id", ev.ID())
+	set("source", ev.Source())
+	set("type", ev.Type())
+	if s := ev.Subject(); s != "" {
+		set("subject", s)
+	}
+	if t := ev.Time(); !t.IsZero() {
+		set("time", t.UTC().Format(time.RFC3339Nano))
+	}
+	for name, value := range ev.Extensions() {
+		s, err := extension(value)
+		if err != nil {
+			return nil, fmt.Errorf("write event: extension %s: %w", name, err)
+		}
+		set(name, s)
+	}
+	if ct := ev.DataContentType(); ct != "" {
+		// The binding says ce-datacontenttype; readers that follow the HTTP
+		// binding look at Content-Type. Both say the same.
+		set(dataContentType, ct)
+		msg.Header.Set(headerType, ct)
+	}
+	msg.Data = ev.Data()
+	return msg, nil
+}
+
+func extension(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case fmt.Stringer:
+		return v.String(), nil
+	case bool, int32, int, int64, uint64, float64:
+		return fmt.Sprint(v), nil
+	default:
+		return "", fmt.Errorf("has type %T", v)
+	}
+}
+
+// FromMsg reads the event in a message, in either mode. The error is
+// [ErrNoEvent] when there is none, otherwise an [*ask.Error] with
+// [ask.ErrInvalid] or [ask.ErrTooLarge].
+func FromMsg(msg *nats.Msg) (event.Event, Mode, error) {
+	if len(msg.Data) > ask.MaxEventBytes {
+		return event.Event{}, modeOf(msg), ask.Refuse(413, ask.CodeTooLarge, "the event has %d bytes; send at most %d", len(msg.Data), ask.MaxEventBytes)
+	}
+	headers := ceHeaders(msg.Header)
+	switch {
+	case isStructured(msg.Header), len(headers) == 0 && bytes.HasPrefix(bytes.TrimLeft(msg.Data, " \t\r\n"), []byte("{")):
+		ev, err := readStructured(msg.Data)
+		return ev, Structured, err
+	case len(headers) > 0:
+		ev, err := readBinary(headers, msg)
+		return ev, Binary, err
+	case len(msg.Data) == 0:
+		return event.Event{}, Structured, ErrNoEvent
+	default:
+		return event.Event{}, Structured, invalidEvent("the body is no CloudEvent: send one in structured mode (Content-Type: %s) or with ce- headers", typeStructJSON)
+	}
+}
+
+func modeOf(msg *nats.Msg) Mode {
+	if !isStructured(msg.Header) && len(ceHeaders(msg.Header)) > 0 {
+		return Binary
+	}
+	return Structured
+}
+
+func readStructured(data []byte) (event.Event, error) {
+	if !json.Valid(data) {
+		var v any
+		return event.Event{}, invalidEvent("the event is no valid JSON: %v", json.Unmarshal(data, &v))
+	}
+	var ev event.Event
+	if err := json.Unmarshal(data, &ev); err != nil {
+		return event.Event{}, invalidEvent("the body is no CloudEvent in JSON: %v", err)
+	}
+	return ev, checkEvent(ev)
+}
+
+func readBinary(headers map[string]string, msg *nats.Msg) (event.Event, error) {
+	version := headers["specversion"]
+	if version != event.CloudEventsVersionV1 {
+		return event.Event{}, invalidEvent("header ce-specversion is %.20q; use 1.0", version)
+	}
+	ev := event.New(version)
+	for name, value := range headers {
+		switch name {
+		case "specversion":
+		case "id":
+			ev.SetID(value)
+		case "source":
+			ev.SetSource(value)
+		case "type":
+			ev.SetType(value)
+		case "subject":
+			ev.SetSubject(value)
+		case "dataschema":
+			ev.SetDataSchema(value)
+		case dataContentType:
+			ev.SetDataContentType(value)
+		case "time":
+			t, err := time.Parse(time.RFC3339, value)
+			if err != nil {
+				return event.Event{}, invalidEvent("header ce-time is %.40q; use RFC 3339", value)
+			}
+			ev.SetTime(t)
+		default:
+			ev.SetExtension(name, value)
+		}
+	}
+	if ev.DataContentType() == "" {
+		ct := header(msg.Header, headerType)
+		if ct == "" {
+			ct = TypeJSON
+		}
+		ev.SetDataContentType(ct)
+	}
+	ev.DataEncoded = msg.Data
+	return ev, checkEvent(ev)
+}
+
+func checkEvent(ev event.Event) error {
+	if ev.SpecVersion() != event.CloudEventsVersionV1 {
+		return invalidEvent("specversion is %.20q; use 1.0", ev.SpecVersion())
+	}
+	if err := ev.Validate(); err != nil {
+		return invalidEvent("the event is no valid CloudEvent: %s", strings.Join(strings.Fields(err.Error()), " "))
+	}
+	if ct, _, err := mime.ParseMediaType(ev.DataContentType()); len(ev.Data()) > 0 && ev.DataContentType() != "" &&
+		(err != nil || ct != TypeJSON && !strings.HasSuffix(ct, "+json") && ct != "text/json") {
+		return invalidEvent("datacontenttype is %.80q; use %s", ev.DataContentType(), TypeJSON)
+	}
+	return nil
+}
+
+func invalidEvent(format string, args ...any) error {
+	return ask.Refuse(400, ask.CodeInvalid, format, args...)
+}
+
+// ceHeaders are the ce- headers by lower-case attribute name, percent-decoded.
+func ceHeaders(h nats.Header) map[string]string {
+	var out map[string]string
+	for name, values := range h {
+		if len(name) > len(headerPrefix) && strings.EqualFold(name[:len(headerPrefix)], headerPrefix) && len(values) > 0 {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[strings.ToLower(name[len(headerPrefix):])] = percentDecode(values[0])
+		}
+	}
+	return out
+}
+
+func isStructured(h nats.Header) bool {
+	ct := strings.ToLower(header(h, headerType))
+	return strings.HasPrefix(ct, typeStructured)
+}
+
+// header looks a header up without case.
+func header(h nats.Header, name string) string {
+	for n, values := range h {
+		if strings.EqualFold(n, name) && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// percentEncode encodes what the binding says: all but printable ASCII, and
+// space, quote and percent.
+func percentEncode(s string) string {
+	const digits = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c > ' ' && c <= '~' && c != '"' && c != '%' {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
+		}
+	}
+	return b.String()
+}
+
+// percentDecode undoes percentEncode; what is no escape stays as it is.
+func percentDecode(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi >= 0 && lo >= 0 {
+				b.WriteByte(byte(hi<<4 | lo)) //nolint:gosec // two hex digits
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return strings.ToValidUTF8(b.String(), "\uFFFD")
+}
+
+func unhex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

@@ -1,0 +1,248 @@
+package cloudevent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+const (
+	maxDepth  = 64  // of nested JSON from outside
+	maxFaults = 100 // reported at once
+)
+
+// Strict decodes JSON from outside into v, a pointer to a wire struct. It
+// refuses unknown fields, fields given twice and wrong types: the error is an
+// [*ask.Error] with [ask.ErrInvalid] that holds every such fault with its JSON
+// pointer (RFC 6901). Null counts as left out.
+func Strict(what string, data []byte, v any) error {
+	c := checker{dec: json.NewDecoder(bytes.NewReader(data))}
+	c.dec.UseNumber()
+	err := c.value(reflect.TypeOf(v).Elem(), "", 0)
+	if err == nil {
+		if _, extra := c.dec.Token(); !errors.Is(extra, io.EOF) {
+			err = errors.New("there is something after the JSON value")
+		}
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("it ends too early")
+		}
+		c.faults = append(c.faults, ask.Fault{Message: "is no valid JSON: " + err.Error()})
+	}
+	if len(c.faults) > 0 {
+		return ask.InvalidError(what, c.faults)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return ask.InvalidError(what, []ask.Fault{{Message: err.Error()}})
+	}
+	return nil
+}
+
+// checker walks JSON tokens along a Go type.
+type checker struct {
+	dec    *json.Decoder
+	faults []ask.Fault
+}
+
+func (c *checker) fault(at, format string, args ...any) {
+	if len(c.faults) < maxFaults {
+		c.faults = append(c.faults, ask.Fault{Pointer: at, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// value reads one value that should fit t. An error ends the walk: the rest
+// cannot be read.
+func (c *checker) value(t reflect.Type, at string, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("it is nested deeper than %d", maxDepth)
+	}
+	tok, err := c.dec.Token()
+	if err != nil {
+		return err
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	want := wants(t)
+	switch tok := tok.(type) {
+	case nil:
+	case json.Delim:
+		if tok == '{' {
+			return c.object(t, at, depth, want)
+		}
+		return c.array(t, at, depth, want)
+	case string:
+		c.text(t, at, tok, want)
+	case json.Number:
+		c.number(t, at, tok, want)
+	case bool:
+		if want&isBool == 0 {
+			c.fault(at, "is a boolean; give %s", want)
+		}
+	}
+	return nil
+}
+
+func (c *checker) object(t reflect.Type, at string, depth int, want kinds) error {
+	fields := map[string]reflect.Type{}
+	var names []string
+	if t.Kind() == reflect.Struct && want&isObject != 0 {
+		for f := range t.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			fields[name] = f.Type
+			names = append(names, name)
+		}
+	} else if want&isObject == 0 {
+		c.fault(at, "is an object; give %s", want)
+	}
+	seen := map[string]bool{}
+	for c.dec.More() {
+		tok, err := c.dec.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := tok.(string)
+		inner := at + "/" + escape(name)
+		if seen[name] {
+			c.fault(inner, "is given twice")
+		}
+		seen[name] = true
+		ft, known := fields[name]
+		switch {
+		case !known && len(names) > 0:
+			c.fault(inner, "is not known here; the fields are %s", strings.Join(names, ", "))
+			ft = anyType
+		case !known:
+			ft = anyType
+		}
+		if err := c.value(ft, inner, depth+1); err != nil {
+			return err
+		}
+	}
+	_, err := c.dec.Token()
+	return err
+}
+
+func (c *checker) array(t reflect.Type, at string, depth int, want kinds) error {
+	if want&isArray == 0 {
+		c.fault(at, "is an array; give %s", want)
+	}
+	et := anyType
+	switch {
+	case t == valueType:
+		et = reflect.TypeFor[string]()
+	case t.Kind() == reflect.Slice && t != rawType:
+		et = t.Elem()
+	}
+	for i := 0; c.dec.More(); i++ {
+		if err := c.value(et, at+"/"+strconv.Itoa(i), depth+1); err != nil {
+			return err
+		}
+	}
+	_, err := c.dec.Token()
+	return err
+}
+
+func (c *checker) text(t reflect.Type, at, s string, want kinds) {
+	if want&isString == 0 {
+		c.fault(at, "is a string; give %s", want)
+		return
+	}
+	switch t {
+	case durationType:
+		if _, err := time.ParseDuration(s); err != nil {
+			c.fault(at, `is no duration; give one such as "90s", "30m" or "2h"`)
+		}
+	case timeType:
+		if _, err := time.Parse(time.RFC3339, s); err != nil {
+			c.fault(at, `is no time; give RFC 3339 such as "2026-11-20T10:00:00Z"`)
+		}
+	}
+}
+
+func (c *checker) number(t reflect.Type, at string, n json.Number, want kinds) {
+	switch {
+	case want&isNumber == 0:
+		c.fault(at, "is a number; give %s", want)
+	case slices.Contains([]reflect.Kind{reflect.Int, reflect.Int64, reflect.Uint64}, t.Kind()):
+		if _, err := strconv.ParseInt(n.String(), 10, 64); err != nil {
+			c.fault(at, "is %s; give a whole number", n)
+		}
+	default:
+		if _, err := n.Float64(); err != nil {
+			c.fault(at, "is too large a number")
+		}
+	}
+}
+
+// kinds is a set of JSON types.
+type kinds int
+
+const (
+	isString kinds = 1 << iota
+	isNumber
+	isBool
+	isObject
+	isArray
+)
+
+func (k kinds) String() string {
+	var names []string
+	for i, name := range []string{"a string", "a number", "true or false", "an object", "an array"} {
+		if k&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+func wants(t reflect.Type) kinds {
+	switch t {
+	case durationType, timeType:
+		return isString
+	case valueType:
+		return isString | isNumber | isBool | isArray
+	case boundType:
+		return isString | isNumber
+	case rawType, anyType:
+		return isString | isNumber | isBool | isObject | isArray
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return isString
+	case reflect.Bool:
+		return isBool
+	case reflect.Slice:
+		return isArray
+	case reflect.Struct, reflect.Map:
+		return isObject
+	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64:
+		return isNumber
+	default:
+		return isString | isNumber | isBool | isObject | isArray
+	}
+}
+
+//nolint:gochecknoglobals // constants of the type system
+var (
+	anyType      = reflect.TypeFor[any]()
+	rawType      = reflect.TypeFor[json.RawMessage]()
+	durationType = reflect.TypeFor[duration]()
+	timeType     = reflect.TypeFor[time.Time]()
+	valueType    = reflect.TypeFor[valueJSON]()
+	boundType    = reflect.TypeFor[boundJSON]()
+)
+
+func escape(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}

@@ -1,0 +1,216 @@
+package cloudevent
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// The JSON of an ask.
+type (
+	askJSON struct {
+		ID               string         `json:"id,omitempty"`
+		Agent            *agentJSON     `json:"agent,omitempty"`
+		Title            string         `json:"title,omitempty"`
+		Context          string         `json:"context,omitempty"`
+		Priority         string         `json:"priority,omitempty"`
+		Audience         []string       `json:"audience,omitempty"`
+		RequireResponder bool           `json:"require_responder,omitempty"`
+		Timeout          duration       `json:"timeout,omitempty"`
+		Deadline         *time.Time     `json:"deadline,omitempty"`
+		AtDeadline       string         `json:"at_deadline,omitempty"`
+		Metadata         map[string]any `json:"metadata,omitempty"`
+		Questions        []questionJSON `json:"questions"`
+	}
+	agentJSON struct {
+		ID     string `json:"id,omitempty"`
+		Name   string `json:"name,omitempty"`
+		Parent string `json:"parent,omitempty"`
+	}
+	questionJSON struct {
+		ID          string       `json:"id,omitempty"`
+		Kind        string       `json:"kind,omitempty"`
+		Header      string       `json:"header,omitempty"`
+		Text        string       `json:"text"`
+		Options     []optionJSON `json:"options,omitempty"`
+		Multiple    bool         `json:"multiple,omitempty"`
+		MinItems    int          `json:"min_items,omitempty"`
+		MaxItems    int          `json:"max_items,omitempty"`
+		AllowOther  *bool        `json:"allow_other,omitempty"`
+		Required    *bool        `json:"required,omitempty"`
+		Default     *valueJSON   `json:"default,omitempty"`
+		Placeholder string       `json:"placeholder,omitempty"`
+		Limits      *limitsJSON  `json:"limits,omitempty"`
+	}
+	optionJSON struct {
+		ID          string       `json:"id,omitempty"`
+		Label       string       `json:"label"`
+		Description string       `json:"description,omitempty"`
+		Preview     *previewJSON `json:"preview,omitempty"`
+		Recommended bool         `json:"recommended,omitempty"`
+		Cancels     bool         `json:"cancels,omitempty"`
+	}
+	previewJSON struct {
+		Format string `json:"format,omitempty"`
+		Body   string `json:"body"`
+	}
+	limitsJSON struct {
+		Min       *boundJSON `json:"min,omitempty"`
+		Max       *boundJSON `json:"max,omitempty"`
+		Integer   bool       `json:"integer,omitempty"`
+		MinLength int        `json:"min_length,omitempty"`
+		MaxLength int        `json:"max_length,omitempty"`
+		Pattern   string     `json:"pattern,omitempty"`
+		Message   string     `json:"message,omitempty"`
+	}
+)
+
+// The JSON of answers and ends.
+type (
+	answerJSON struct {
+		QuestionID string   `json:"question_id"`
+		Selected   []string `json:"selected,omitempty"`
+		Other      string   `json:"other,omitempty"`
+		Text       string   `json:"text,omitempty"`
+		Number     *float64 `json:"number,omitempty"`
+		Boolean    *bool    `json:"boolean,omitempty"`
+		Date       string   `json:"date,omitempty"`
+		Notes      string   `json:"notes,omitempty"`
+		Skipped    bool     `json:"skipped,omitempty"`
+	}
+	byJSON struct {
+		Principal string   `json:"principal"`
+		Name      string   `json:"name,omitempty"`
+		Groups    []string `json:"groups,omitempty"`
+		Responder string   `json:"responder,omitempty"`
+		Proof     string   `json:"proof,omitempty"`
+	}
+	replyJSON struct {
+		AskID    string       `json:"ask_id"`
+		AnswerID string       `json:"answer_id"`
+		Answers  []answerJSON `json:"answers,omitempty"`
+		Response string       `json:"response,omitempty"`
+		By       *byJSON      `json:"by"`
+	}
+	declineJSON struct {
+		AskID    string  `json:"ask_id"`
+		AnswerID string  `json:"answer_id"`
+		Reason   string  `json:"reason,omitempty"`
+		By       *byJSON `json:"by"`
+	}
+	endJSON struct { // withdraw and abort
+		AskID  string `json:"ask_id"`
+		Reason string `json:"reason,omitempty"`
+	}
+	cancelledByJSON struct {
+		QuestionID string `json:"question_id"`
+		OptionID   string `json:"option_id"`
+	}
+	outcomeJSON struct {
+		AskID       string           `json:"ask_id"`
+		Tenant      string           `json:"tenant"`
+		Session     string           `json:"session"`
+		Status      string           `json:"status"`
+		Source      string           `json:"source,omitempty"`
+		AnswerID    string           `json:"answer_id,omitempty"`
+		Answers     []answerJSON     `json:"answers"`
+		Response    string           `json:"response,omitempty"`
+		Reason      string           `json:"reason,omitempty"`
+		CancelledBy *cancelledByJSON `json:"cancelled_by,omitempty"`
+		By          *byJSON          `json:"by,omitempty"`
+		At          time.Time        `json:"at"`
+		WaitedMS    int64            `json:"waited_ms"`
+		Ask         json.RawMessage  `json:"ask,omitempty"`
+	}
+	receiptJSON struct {
+		AskID string     `json:"ask_id,omitempty"`
+		Type  string     `json:"type,omitempty"`
+		Seq   uint64     `json:"seq"`
+		State string     `json:"state"`
+		Key   string     `json:"key,omitempty"`
+		Where string     `json:"where,omitempty"`
+		At    *time.Time `json:"at,omitempty"`
+	}
+)
+
+// duration is a time span in Go syntax, such as "2h" or "90s".
+type duration time.Duration
+
+func (d duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+func (d *duration) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	v, err := time.ParseDuration(s)
+	*d = duration(v)
+	return err
+}
+
+// valueJSON is a default: a list of option ids, a string, a number or a boolean.
+type valueJSON struct{ ask.Answer }
+
+func (v valueJSON) MarshalJSON() ([]byte, error) {
+	switch {
+	case v.Selected != nil:
+		return json.Marshal(v.Selected)
+	case v.Number != nil:
+		return json.Marshal(*v.Number)
+	case v.Boolean != nil:
+		return json.Marshal(*v.Boolean)
+	case v.Date != "":
+		return json.Marshal(v.Date)
+	default:
+		return json.Marshal(v.Text)
+	}
+}
+
+func (v *valueJSON) UnmarshalJSON(b []byte) error {
+	var raw any
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	switch raw := raw.(type) {
+	case []any:
+		v.Selected = make([]string, len(raw))
+		for i, id := range raw {
+			s, ok := id.(string)
+			if !ok {
+				return fmt.Errorf("item %d is no string", i)
+			}
+			v.Selected[i] = s
+		}
+	case string:
+		v.Text = raw
+	case float64:
+		v.Number = &raw
+	case bool:
+		v.Boolean = &raw
+	default:
+		return fmt.Errorf("%s is no default", b)
+	}
+	return nil
+}
+
+// boundJSON is a limit: a number, or a date as a string.
+type boundJSON struct {
+	number *float64
+	date   string
+}
+
+func (v boundJSON) MarshalJSON() ([]byte, error) {
+	if v.number != nil {
+		return json.Marshal(*v.number)
+	}
+	return json.Marshal(v.date)
+}
+
+func (v *boundJSON) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &v.date)
+	}
+	return json.Unmarshal(b, &v.number)
+}

@@ -1,0 +1,278 @@
+package ledger
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"golang.org/x/sync/errgroup"
+)
+
+// scanned bounds the messages that one page looks at, so that a rare question
+// among many cannot hold a request: such a page may be short, or empty with a
+// cursor.
+const scanned = 4 * cloudevent.MaxPage
+
+// List reads one page: the items in the order in which they were asked (or
+// ended, for resolved ones), and the cursor of the next page, empty at the end.
+// The cursor is a stream position per partition, so no page is slower than the
+// first.
+func (l *Ledger) List(ctx context.Context, q cloudevent.Query) ([]cloudevent.ListItem, string, error) {
+	at, err := l.parseCursor(q.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	lanes := make([]*lane, 0, l.n)
+	for p := range l.n {
+		if q.Tenant != "" && q.Session != "" && subject.Partition(q.Tenant, q.Session, l.n) != p || at[p] == done {
+			at[p] = done
+			continue
+		}
+		lanes = append(lanes, &lane{p: p, filter: subject.LedgerAll(p, q.Tenant, q.Session, kind(q.State)), next: at[p]})
+	}
+	// Each partition fills its share; a page ends where the order of the next
+	// item is not known, which may be early.
+	share := q.Limit/max(1, len(lanes)) + 1
+	g, gctx := errgroup.WithContext(ctx)
+	for _, ln := range lanes {
+		g.Go(func() error { return l.fill(gctx, ln, q, min(share+share/4, q.Limit)) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, "", err
+	}
+	items := merge(lanes, q.Limit)
+	for _, ln := range lanes {
+		at[ln.p] = ln.next
+	}
+	out, err := l.finish(ctx, items)
+	if err != nil {
+		return nil, "", err
+	}
+	return out, formatCursor(at), nil
+}
+
+func kind(state string) string {
+	switch ask.State(state) {
+	case ask.StatePending:
+		return subject.Question
+	case ask.StateResolved:
+		return subject.Outcome
+	}
+	return "*"
+}
+
+// lane is one partition's part of a page.
+type lane struct {
+	p      int
+	filter string
+	next   uint64 // where the next page goes on; done when there is nothing more
+	found  []found
+}
+
+type found struct {
+	cloudevent.ListItem
+	msg message
+}
+
+// fill reads matching messages until want items are found, enough was looked
+// at, or there is no more.
+func (l *Ledger) fill(ctx context.Context, ln *lane, q cloudevent.Query, want int) error {
+	for looked := 0; len(ln.found) < want; {
+		batch, end, err := l.read(ctx, ln.p, ln.filter, ln.next, want-len(ln.found))
+		if err != nil {
+			return err
+		}
+		for _, m := range batch {
+			ln.next = m.Seq + 1
+			item, ok, err := l.item(ctx, m)
+			if err != nil {
+				return err
+			}
+			if ok && asks(&item.Record.Ask, q.Question) {
+				ln.found = append(ln.found, found{item, m})
+			}
+		}
+		if end {
+			ln.next = done
+			return nil
+		}
+		if looked += len(batch); looked >= scanned {
+			return nil
+		}
+	}
+	return nil
+}
+
+// item makes a list item of a stored message. It is not ok when the message is
+// not the truth: a late expiry after an outcome.
+func (l *Ledger) item(ctx context.Context, m message) (cloudevent.ListItem, bool, error) {
+	k, kind, _, ok := subject.ParseLedger(m.Subject)
+	if !ok {
+		return cloudevent.ListItem{}, false, nil
+	}
+	if kind == subject.Question {
+		q, err := cloudevent.ReadQuestion(m.Msg, k)
+		if err != nil {
+			return l.unreadable(ctx, k, err)
+		}
+		r := ask.Record{State: ask.StatePending, Ask: q.Ask, AskedAt: q.AskedAt, Seq: m.Seq}
+		return cloudevent.ListItem{Record: r, RawAsk: q.RawAsk}, true, nil
+	}
+	end, err := cloudevent.ReadOutcome(m.Msg, k)
+	if err != nil {
+		return l.unreadable(ctx, k, err)
+	}
+	if end.Digest != "" { // written by the server: it may have come late
+		first, err := l.first(ctx, subject.Stream(subject.Partition(k.Tenant, k.Session, l.n)), m.Subject, 1)
+		if err != nil && !errors.Is(err, errNone) {
+			return cloudevent.ListItem{}, false, err
+		}
+		if err == nil && first.Seq != m.Seq {
+			return cloudevent.ListItem{}, false, nil
+		}
+	}
+	r := ask.Record{State: ask.StateResolved, Ask: *end.Outcome.Ask, AskedAt: end.AskedAt, Outcome: &end.Outcome}
+	return cloudevent.ListItem{Record: r, RawAsk: end.RawAsk}, true, nil
+}
+
+// unreadable leaves out what this build cannot read: a page must not fail for
+// one entry of a newer build.
+func (l *Ledger) unreadable(ctx context.Context, k ask.Key, err error) (cloudevent.ListItem, bool, error) {
+	l.opts.Logger.WarnContext(ctx, "left an unreadable entry out of a list", "ask_id", k.ID, "error", err)
+	return cloudevent.ListItem{}, false, nil
+}
+
+func asks(a *ask.Ask, question string) bool {
+	if question == "" {
+		return true
+	}
+	for i := range a.Questions {
+		if q := &a.Questions[i]; q.ID == question || q.Text == question {
+			return true
+		}
+	}
+	return false
+}
+
+// merge takes at most limit items in the order of their storing. What it does
+// not take, the lane's cursor does not pass.
+func merge(lanes []*lane, limit int) []found {
+	var out []found
+	taken := make([]int, len(lanes))
+	for len(out) < limit {
+		best := -1
+		blind := false // a lane has more, but we do not see it
+		for i, ln := range lanes {
+			switch {
+			case taken[i] < len(ln.found):
+				if best < 0 || ln.found[taken[i]].msg.Time.Before(lanes[best].found[taken[best]].msg.Time) {
+					best = i
+				}
+			case ln.next != done:
+				blind = true
+			}
+		}
+		if best < 0 || blind {
+			break
+		}
+		out = append(out, lanes[best].found[taken[best]])
+		taken[best]++
+	}
+	for i, ln := range lanes {
+		if taken[i] < len(ln.found) {
+			ln.next = ln.found[taken[i]].msg.Seq
+		}
+	}
+	return out
+}
+
+// finish adds receipts, and leaves out pending questions whose outcome exists
+// (ghosts; they are removed).
+func (l *Ledger) finish(ctx context.Context, items []found) ([]cloudevent.ListItem, error) {
+	type extra struct {
+		receipts []ask.Receipt
+		ghost    bool
+	}
+	extras := make([]extra, len(items))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(64)
+	for i := range items {
+		it := &items[i]
+		k := it.Record.Ask.Key()
+		g.Go(func() error {
+			var err error
+			if extras[i].receipts, err = l.Receipts(gctx, k, it.Record.Seq); err != nil || it.Record.State != ask.StatePending {
+				return err
+			}
+			p, stream := l.place(k)
+			o, err := l.first(gctx, stream, subject.LedgerOutcome(p, k), 1)
+			if errors.Is(err, errNone) {
+				return nil
+			}
+			if err == nil && o.Seq > it.Record.Seq {
+				extras[i].ghost = true
+				err = l.removeGhost(gctx, k, it.Record.Seq)
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	out := make([]cloudevent.ListItem, 0, len(items))
+	for i := range items {
+		if !extras[i].ghost {
+			items[i].Record.Receipts = extras[i].receipts
+			out = append(out, items[i].ListItem)
+		}
+	}
+	return out, nil
+}
+
+// done is the position of a partition that has no more.
+const done = ^uint64(0)
+
+// parseCursor reads a cursor: a position per partition.
+func (l *Ledger) parseCursor(s string) ([]uint64, error) {
+	at := make([]uint64, l.n)
+	if s == "" {
+		return at, nil
+	}
+	bad := ask.InvalidError("list", []ask.Fault{{Pointer: "/cursor", Message: "is none of ours; pass next of the page before, or leave it out"}})
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(raw) > 32*MaxPartitions {
+		return nil, bad
+	}
+	parts := strings.Split(string(raw), ".")
+	if len(parts) != l.n {
+		return nil, bad
+	}
+	for i, part := range parts {
+		if part == "-" {
+			at[i] = done
+			continue
+		}
+		if at[i], err = strconv.ParseUint(part, 36, 64); err != nil {
+			return nil, bad
+		}
+	}
+	return at, nil
+}
+
+func formatCursor(at []uint64) string {
+	parts, more := make([]string, len(at)), false
+	for i, seq := range at {
+		if parts[i] = "-"; seq != done {
+			parts[i], more = strconv.FormatUint(seq, 36), true
+		}
+	}
+	if !more {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, ".")))
+}

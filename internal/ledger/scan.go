@@ -1,0 +1,88 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// singly is up to how many messages are read one by one; beyond, a consumer
+// that goes away by itself pays off.
+const singly = 8
+
+// read returns up to n messages of a partition that match filter, from position
+// seq on, and whether that is all there is.
+func (l *Ledger) read(ctx context.Context, p int, filter string, seq uint64, n int) (batch []message, end bool, err error) {
+	stream := subject.Stream(p)
+	for range min(n, singly) {
+		m, err := l.first(ctx, stream, filter, seq)
+		if errors.Is(err, errNone) {
+			return batch, true, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		batch = append(batch, m)
+		seq = m.Seq + 1
+	}
+	if n <= singly {
+		return batch, false, nil
+	}
+	rest, end, err := l.consume(ctx, stream, filter, seq, n-singly, false)
+	return append(batch, rest...), end, err
+}
+
+// consume reads up to n messages by an ephemeral consumer.
+func (l *Ledger) consume(ctx context.Context, stream, filter string, seq uint64, n int, headersOnly bool) (batch []message, end bool, err error) {
+	for try := 0; ; try++ {
+		batch, end, err = l.consumeOnce(ctx, stream, filter, seq, n, headersOnly)
+		if err == nil || !transient(err) || try >= 3 || pause(ctx, try) != nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("ledger: read %s: %w", filter, err)
+	}
+	return batch, end, nil
+}
+
+func (l *Ledger) consumeOnce(ctx context.Context, stream, filter string, seq uint64, n int, headersOnly bool) ([]message, bool, error) {
+	one, cancel := context.WithTimeout(ctx, 2*attempt)
+	defer cancel()
+	c, err := l.js.CreateConsumer(one, stream, jetstream.ConsumerConfig{
+		FilterSubject: filter, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, seq),
+		AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: 5 * time.Second, MemoryStorage: true, Replicas: 1, HeadersOnly: headersOnly,
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	pending := int(min(c.CachedInfo().NumPending, uint64(n)+1)) //nolint:gosec // bounded by n
+	want := min(n, pending)
+	if want == 0 {
+		return nil, true, nil
+	}
+	fetched, err := c.Fetch(want, jetstream.FetchMaxWait(attempt))
+	if err != nil {
+		return nil, false, err
+	}
+	var batch []message
+	for m := range fetched.Messages() {
+		meta, err := m.Metadata()
+		if err != nil {
+			return nil, false, err
+		}
+		batch = append(batch, message{
+			Msg: &nats.Msg{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()}, Seq: meta.Sequence.Stream, Time: meta.Timestamp,
+		})
+	}
+	if err := fetched.Error(); err != nil {
+		return nil, false, err
+	}
+	// Fewer than announced means that some were purged meanwhile.
+	return batch, pending <= n, nil
+}

@@ -1,0 +1,226 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Work hands a responder type's questions and outcomes to its replicas, each to
+// one of them, again when it was not acknowledged. It is safe for concurrent use.
+type Work struct {
+	l *Ledger
+
+	mu   sync.Mutex
+	made map[string]*typeWork
+}
+
+type typeWork struct {
+	mu        sync.Mutex
+	consumers map[string][]jetstream.Consumer // by kind, one a partition
+	turn      int
+}
+
+// maxTypes bounds the responder types that one broker remembers.
+const maxTypes = 256
+
+// NewWork makes the work desk of a ledger.
+func NewWork(l *Ledger) *Work { return &Work{l: l, made: map[string]*typeWork{}} }
+
+// WorkItem is one piece of work. Exactly one of Question and End is set.
+type WorkItem struct {
+	Token    string
+	Seq      uint64 // of the message
+	Key      ask.Key
+	Question *cloudevent.Question
+	End      *cloudevent.End
+	Receipt  *ask.Receipt // this type's, of this life of the ask
+}
+
+// Next takes up to most messages of kind ([subject.Question] or
+// [subject.Outcome]) for a type, without waiting. The consumers of a new type
+// are made on the way; it gets all pending questions and new outcomes only.
+func (w *Work) Next(ctx context.Context, typ, kind string, most int) ([]WorkItem, error) {
+	tw, err := w.ensure(ctx, typ)
+	if err != nil {
+		return nil, err
+	}
+	tw.mu.Lock()
+	start := tw.turn
+	tw.turn++
+	consumers := tw.consumers[kind]
+	tw.mu.Unlock()
+	var items []WorkItem
+	for i := range consumers {
+		c := consumers[(start+i)%len(consumers)]
+		batch, err := c.FetchNoWait(most - len(items))
+		if err != nil {
+			return items, fmt.Errorf("ledger: next %s-%s: %w", typ, kind, err)
+		}
+		for m := range batch.Messages() {
+			item, ok, err := w.item(ctx, typ, m)
+			if err != nil {
+				w.l.opts.Logger.WarnContext(ctx, "could not hand out work", "responder", typ, "error", err)
+				_ = m.NakWithDelay(attempt)
+				continue
+			}
+			if !ok {
+				_ = m.Ack()
+				continue
+			}
+			items = append(items, item)
+		}
+		if err := batch.Error(); err != nil && len(items) == 0 {
+			w.forget(typ)
+			return nil, fmt.Errorf("ledger: next %s-%s: %w", typ, kind, err)
+		}
+		if len(items) >= most {
+			break
+		}
+	}
+	return items, nil
+}
+
+// item reads a message of work. It is not ok when there is nothing to do: an
+// outcome that is not the first, or a question that is a ghost.
+func (w *Work) item(ctx context.Context, typ string, m jetstream.Msg) (WorkItem, bool, error) {
+	k, kind, _, ok := subject.ParseLedger(m.Subject())
+	meta, err := m.Metadata()
+	if !ok || err != nil {
+		return WorkItem{}, false, err
+	}
+	msg := &nats.Msg{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()}
+	item := WorkItem{Token: m.Reply(), Seq: meta.Sequence.Stream, Key: k}
+	p, stream := w.l.place(k)
+	first, err := w.l.first(ctx, stream, subject.LedgerOutcome(p, k), 1)
+	if err != nil && !errors.Is(err, errNone) {
+		return WorkItem{}, false, err
+	}
+	ended := err == nil
+	var asked time.Time
+	switch {
+	case kind == subject.Question && ended:
+		return WorkItem{}, false, w.l.removeGhost(ctx, k, item.Seq)
+	case kind == subject.Question:
+		q, err := cloudevent.ReadQuestion(msg, k)
+		if err != nil {
+			return WorkItem{}, false, err
+		}
+		item.Question, asked = &q, q.AskedAt
+	case !ended || first.Seq != item.Seq:
+		return WorkItem{}, false, nil
+	default:
+		end, err := cloudevent.ReadOutcome(msg, k)
+		if err != nil {
+			return WorkItem{}, false, err
+		}
+		item.End, asked = &end, end.AskedAt
+	}
+	receipt, err := w.l.first(ctx, stream, subject.LedgerReceipt(p, k, typ), 1)
+	if errors.Is(err, errNone) {
+		return item, true, nil
+	}
+	if err != nil {
+		return WorkItem{}, false, err
+	}
+	if r, ok := readReceipt(receipt, k); ok && (item.Question != nil && r.Seq == item.Seq || item.End != nil && !r.At.Before(asked)) {
+		item.Receipt = &r
+	}
+	return item, true, nil
+}
+
+// Verb is what a replica does with a piece of work.
+type Verb string
+
+// The verbs of a token.
+const (
+	Done   Verb = "done"   // it is done; never deliver it again
+	Extend Verb = "extend" // still at it
+	Later  Verb = "later"  // deliver it again after a delay
+)
+
+// Settle carries out a verb on a token that Next gave to the same type.
+func (w *Work) Settle(ctx context.Context, typ, token string, verb Verb, delay time.Duration) error {
+	if !w.l.ownToken(typ, token) {
+		return ask.InvalidError(string(verb), []ask.Fault{{Pointer: "/token", Message: "is no token that next gave to responder type " + typ}})
+	}
+	body := "+ACK"
+	switch verb {
+	case Extend:
+		body = "+WPI"
+	case Later:
+		body = fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds())
+	case Done:
+	}
+	_, err := w.l.request(ctx, &nats.Msg{Subject: token, Data: []byte(body)})
+	return err
+}
+
+// ownToken reports whether token is an ack subject of the type's own consumers:
+// $JS.ACK.<stream>.<consumer>.… or $JS.ACK.<domain>.<account>.<stream>.<consumer>.….
+func (l *Ledger) ownToken(typ, token string) bool {
+	t := strings.Split(token, ".")
+	if len(t) < 9 || len(t) > 12 || t[0] != "$JS" || t[1] != "ACK" || strings.ContainsAny(token, "*> \t\r\n") {
+		return false
+	}
+	at := 2
+	if len(t) > 9 {
+		at = 4
+	}
+	if t[at+1] != typ+"-"+subject.Question && t[at+1] != typ+"-"+subject.Outcome {
+		return false
+	}
+	p, err := strconv.Atoi(strings.TrimPrefix(t[at], "ASKS_"))
+	return err == nil && p >= 0 && p < l.n && t[at] == subject.Stream(p)
+}
+
+// ensure makes a type's consumers: first those of outcomes, so that no outcome
+// of a question that it gets is missed.
+func (w *Work) ensure(ctx context.Context, typ string) (*typeWork, error) {
+	w.mu.Lock()
+	tw := w.made[typ]
+	if tw == nil {
+		if len(w.made) >= maxTypes {
+			w.mu.Unlock()
+			return nil, ask.Refuse(429, ask.CodeQuota, "more than %d responder types", maxTypes)
+		}
+		tw = &typeWork{consumers: map[string][]jetstream.Consumer{}}
+		w.made[typ] = tw
+	}
+	w.mu.Unlock()
+	tw.mu.Lock()
+	defer tw.mu.Unlock()
+	for _, kind := range []string{subject.Outcome, subject.Question} {
+		for p := len(tw.consumers[kind]); p < w.l.n; p++ {
+			policy := jetstream.DeliverAllPolicy
+			if kind == subject.Outcome {
+				policy = jetstream.DeliverNewPolicy
+			}
+			c, err := w.l.js.CreateOrUpdateConsumer(ctx, subject.Stream(p), jetstream.ConsumerConfig{
+				Durable: typ + "-" + kind, FilterSubject: subject.LedgerAll(p, "", "", kind), DeliverPolicy: policy,
+				AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute, MaxDeliver: -1, MaxAckPending: 5000,
+			})
+			if err != nil {
+				return nil, fmt.Errorf("ledger: make consumer %s-%s: %w", typ, kind, err)
+			}
+			tw.consumers[kind] = append(tw.consumers[kind], c)
+		}
+	}
+	return tw, nil
+}
+
+func (w *Work) forget(typ string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.made, typ)
+}
