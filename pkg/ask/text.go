@@ -1,0 +1,186 @@
+package ask
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Plain is the question as text that any surface can show: its options
+// numbered from 1, then a line that says what to type. What is typed is read
+// by [Question.ParseReply].
+func (q *Question) Plain() string {
+	var b strings.Builder
+	if q.Header != "" {
+		b.WriteString(oneLine(q.Header) + ": ")
+	}
+	b.WriteString(printable(strings.TrimSpace(q.Text)) + "\n")
+	for i := range q.Options {
+		q.Options[i].plain(&b, i+1)
+	}
+	if q.Kind == KindBoolean {
+		b.WriteString("  1. Yes\n  2. No\n")
+	}
+	b.WriteString(q.howTo())
+	return b.String()
+}
+
+func (o *Option) plain(b *strings.Builder, number int) {
+	label := oneLine(o.Label)
+	b.WriteString("  " + strconv.Itoa(number) + ". " + label)
+	if o.Recommended && !strings.HasSuffix(fold(label), fold("(Recommended)")) {
+		b.WriteString(" (recommended)")
+	}
+	if o.Description != "" {
+		b.WriteString(" - " + oneLine(o.Description))
+	}
+	if o.Cancels {
+		b.WriteString(" (ends the whole ask)")
+	}
+	b.WriteByte('\n')
+	if o.Preview == nil {
+		return
+	}
+	for line := range strings.Lines(printable(strings.TrimRight(o.Preview.Body, "\n"))) {
+		b.WriteString("     | " + strings.TrimRight(line, "\n") + "\n")
+	}
+}
+
+// howTo is the line under a question.
+func (q *Question) howTo() string {
+	var s string
+	switch q.Kind {
+	case KindChoice:
+		s = "Choose one: type its number or a part of its label."
+		if q.Multiple {
+			s = "Choose " + q.howMany() + ": type numbers or labels with commas between them."
+		}
+		if q.Other() {
+			s += " Or type an answer of your own."
+		}
+	case KindNumber:
+		s = "Type a number" + q.Limits.span() + "."
+		if q.Limits.Integer {
+			s = "Type a whole number" + q.Limits.span() + "."
+		}
+	case KindBoolean:
+		s = "Type yes or no."
+	case KindDate:
+		s = "Type a date such as 2026-11-20" + q.Limits.span() + "."
+	default:
+		s = "Type your answer."
+	}
+	if q.Optional {
+		s += " An empty answer skips it."
+	}
+	return s
+}
+
+func (q *Question) howMany() string {
+	switch least, most := max(q.MinItems, 1), q.MaxItems; {
+	case most == least:
+		return strconv.Itoa(most)
+	case most > 0:
+		return strconv.Itoa(least) + " to " + strconv.Itoa(most)
+	case least > 1:
+		return strconv.Itoa(least) + " or more"
+	}
+	return "one or more"
+}
+
+// span is how far a typed answer may go, such as " from 1 to 9".
+func (l Limits) span() string {
+	least, most := l.MinDate, l.MaxDate
+	if l.Min != nil {
+		least = formatNumber(*l.Min)
+	}
+	if l.Max != nil {
+		most = formatNumber(*l.Max)
+	}
+	switch {
+	case least != "" && most != "":
+		return " from " + least + " to " + most
+	case least != "":
+		return ", at least " + least
+	case most != "":
+		return ", at most " + most
+	}
+	return ""
+}
+
+// Plain is the whole ask as text: title, context, and each question with the
+// id to answer it by.
+func (a *Ask) Plain() string {
+	var parts []string
+	if a.Title != "" {
+		parts = append(parts, oneLine(a.Title))
+	}
+	if a.Context != "" {
+		parts = append(parts, printable(strings.TrimSpace(a.Context)))
+	}
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		text := q.Plain()
+		if len(a.Questions) > 1 {
+			text = "[" + q.ID + "] " + text
+		}
+		if a.AtDeadline == AtDeadlineDefault && q.Default != nil {
+			text += "\nIf nobody answers in time: " + oneLine(q.Words(*q.Default))
+		}
+		parts = append(parts, text)
+	}
+	if len(a.Questions) > 1 {
+		parts = append(parts, "Answer with one line a question, such as "+a.Questions[0].ID+"=…")
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// Words is an answer to this question as people read it: labels instead of
+// ids, several joined by ", ". A skipped answer has none. Notes are left out.
+func (q *Question) Words(ans Answer) string {
+	switch {
+	case ans.Number != nil:
+		return formatNumber(*ans.Number)
+	case ans.Boolean != nil && *ans.Boolean:
+		return "Yes"
+	case ans.Boolean != nil:
+		return "No"
+	case ans.Date != "":
+		return ans.Date
+	case ans.Text != "":
+		return ans.Text
+	}
+	return strings.Join(q.Labels(ans), ", ")
+}
+
+// Labels are the labels of the chosen options, and the Other text as the last.
+func (q *Question) Labels(ans Answer) []string {
+	var labels []string
+	for _, id := range ans.Selected {
+		if o := q.Option(id); o != nil {
+			labels = append(labels, o.Label)
+		} else {
+			labels = append(labels, id)
+		}
+	}
+	if ans.Other != "" {
+		labels = append(labels, ans.Other)
+	}
+	return labels
+}
+
+func formatNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// printable keeps line breaks and tabs and drops every other control
+// character: a terminal would obey them.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// oneLine keeps a label from looking like several.
+func oneLine(s string) string { return strings.Join(strings.Fields(printable(s)), " ") }
