@@ -1,0 +1,177 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// answer sends what a person decided. Whatever goes wrong, the page that comes
+// back still holds every word that was typed.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, me ask.By) {
+	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
+		reply, faults := form.reply(&record.Ask, me)
+		if _, _, err := record.Ask.Check(reply); err != nil {
+			faults = append(faults, faultsOf(err)...)
+		}
+		if len(faults) > 0 {
+			return ask.Outcome{}, ask.InvalidError("answer", faults)
+		}
+		return s.asks.Answer(ctx, record.Ask.Key(), reply)
+	})
+}
+
+// decline refuses the whole ask.
+func (s *Server) decline(w http.ResponseWriter, r *http.Request, me ask.By) {
+	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
+		return s.asks.Cancel(ctx, record.Ask.Key(), responder.Decline{
+			AnswerID: form.get(fieldAnswerID), Reason: strings.TrimSpace(normalLines(form.get(fieldReason))), By: me,
+		})
+	})
+}
+
+func faultsOf(err error) []ask.Fault {
+	if e, ok := errors.AsType[*ask.Error](err); ok {
+		return e.Faults
+	}
+	return nil
+}
+
+type send func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error)
+
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, me ask.By, send send) {
+	if err := r.ParseForm(); err != nil {
+		s.badForm(w, me, err)
+		return
+	}
+	form, k := typed{r.PostForm}, keyOf(r)
+	record, err := s.record(r.Context(), k)
+	if err != nil {
+		s.cannotRead(w, r, me, err)
+		return
+	}
+	if record.State == ask.StateResolved && record.Outcome != nil {
+		s.tooLate(w, r, me, &record, form)
+		return
+	}
+	if seq, err := strconv.ParseUint(form.get(fieldSeq), 10, 64); err == nil && seq != 0 && record.Seq != 0 && seq != record.Seq {
+		s.again(w, me, &record, http.StatusConflict, "The agent has asked this anew since this page was drawn. Look again, then answer.")
+		return
+	}
+	if !record.Ask.Allows(me) {
+		s.comeBack(w, me, &record, form, http.StatusForbidden, "", nil)
+		return
+	}
+	// The person has decided: leaving the page must not take it back.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
+	defer cancel()
+	outcome, err := send(ctx, &record, form)
+	if err != nil {
+		s.refused(w, r, me, &record, form, err)
+		return
+	}
+	s.board.settle(k, outcome)
+	s.opts.Logger.InfoContext(r.Context(), "answered", "ask_id", k.ID, "status", string(outcome.Status))
+	http.Redirect(w, r, "/?done="+url.QueryEscape(k.String()), http.StatusSeeOther)
+}
+
+// refused says why a reply does not count.
+func (s *Server) refused(w http.ResponseWriter, r *http.Request, me ask.By, record *ask.Record, form typed, err error) {
+	e, _ := errors.AsType[*ask.Error](err)
+	switch {
+	case errors.Is(err, ask.ErrInvalid) && e != nil:
+		s.comeBack(w, me, record, form, http.StatusUnprocessableEntity, general(e), e.Faults)
+	case errors.Is(err, ask.ErrResolved) && e != nil && e.Outcome != nil:
+		s.board.settle(record.Ask.Key(), *e.Outcome)
+		record.State, record.Outcome = ask.StateResolved, e.Outcome
+		s.tooLate(w, r, me, record, form)
+	case errors.Is(err, ask.ErrForbidden):
+		s.comeBack(w, me, record, form, http.StatusForbidden, "You may not decide this: "+err.Error()+".", nil)
+	case errors.Is(err, ask.ErrNotFound):
+		s.notFound(w, me)
+	case errors.Is(err, ask.ErrTooLarge):
+		s.comeBack(w, me, record, form, http.StatusRequestEntityTooLarge, "This is too long for one answer. Shorten it and send again.", nil)
+	default:
+		s.opts.Logger.WarnContext(r.Context(), "an answer was not stored", "ask_id", record.Ask.ID, "error", err)
+		s.comeBack(w, me, record, form, http.StatusServiceUnavailable,
+			"Your answer could not be stored just now. Nothing is lost: send it again.", nil)
+	}
+}
+
+// general is the fault that belongs to no question.
+func general(e *ask.Error) string {
+	for _, f := range e.Faults {
+		if f.QuestionID == "" {
+			return "Not sent: " + f.String() + "."
+		}
+	}
+	if len(e.Faults) == 0 {
+		return "Not sent: " + e.Detail + "."
+	}
+	return ""
+}
+
+// comeBack draws the form again with everything that was typed.
+func (s *Server) comeBack(w http.ResponseWriter, me ask.By, record *ask.Record, form typed, status int, problem string, faults []ask.Fault) {
+	k := record.Ask.Key()
+	p, _ := s.newPage(me, &k)
+	p.Ask = s.newAsk(record, me, form, faults)
+	p.Ask.Problem = problem
+	if status == http.StatusServiceUnavailable && form.get(fieldAnswerID) != "" {
+		p.Ask.AnswerID = form.get(fieldAnswerID) // it may have been stored after all: sending again is the same answer
+	}
+	if n := len(faults); n > 0 && problem == "" {
+		p.Ask.Problem = "Not sent yet: one question needs another look."
+		if n > 1 {
+			p.Ask.Problem = fmt.Sprintf("Not sent yet: %d questions need another look.", n)
+		}
+	}
+	s.write(w, status, p)
+}
+
+// again draws the ask as it is now, without what was typed for another one.
+func (s *Server) again(w http.ResponseWriter, me ask.By, record *ask.Record, status int, problem string) {
+	k := record.Ask.Key()
+	p, _ := s.newPage(me, &k)
+	p.Ask = s.newAsk(record, me, typed{}, nil)
+	p.Ask.Problem = problem
+	s.write(w, status, p)
+}
+
+// tooLate says who was faster. One's own answer, sent twice, is no conflict.
+func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me ask.By, record *ask.Record, form typed) {
+	o := record.Outcome
+	if id := form.get(fieldAnswerID); id != "" && id == o.AnswerID {
+		http.Redirect(w, r, "/?done="+url.QueryEscape(record.Ask.Key().String()), http.StatusSeeOther)
+		return
+	}
+	status := http.StatusConflict
+	if o.Status == ask.StatusExpired {
+		status = http.StatusGone
+	}
+	s.comeBack(w, me, record, form, status, "", nil)
+}
+
+func (s *Server) badForm(w http.ResponseWriter, me ask.By, err error) {
+	status, line := http.StatusBadRequest, "The form could not be read. Go back and send it again."
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		status, line = http.StatusRequestEntityTooLarge, "What you sent is larger than 1 MiB. Go back and shorten it."
+	}
+	s.plain(w, status, plainPage{Me: who(&me, ask.By{}), Title: "Not sent", Lines: []string{line}, Back: true})
+}
+
+func parseKey(text string) (ask.Key, bool) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 3 {
+		return ask.Key{}, false
+	}
+	k := ask.Key{Tenant: parts[0], Session: parts[1], ID: parts[2]}
+	return k, k.Valid()
+}

@@ -1,0 +1,116 @@
+package web
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// The names of form fields: the part of an answer, a colon, the question's id.
+// Options stand as "=" and their id, so that an option may be called "other".
+const (
+	fieldSelect  = "select:"
+	fieldOther   = "other:"
+	fieldText    = "text:"
+	fieldNumber  = "number:"
+	fieldBoolean = "boolean:"
+	fieldDate    = "date:"
+	fieldNote    = "note:"
+
+	fieldResponse = "response"
+	fieldReason   = "reason"
+	fieldAnswerID = "answer_id"
+	fieldSeq      = "seq"
+
+	chosenOther = "other"
+	optionMark  = "="
+)
+
+// typed is what a person sent, as they typed it.
+type typed struct{ values url.Values }
+
+func (t typed) get(name string) string { return t.values.Get(name) }
+
+func (t typed) has(name, value string) bool {
+	for _, v := range t.values[name] {
+		if v == value {
+			return true
+		}
+	}
+	return false
+}
+
+// reply turns a form into a reply. Only what no reply can hold is a fault here,
+// such as a number that is none; the rest is for [ask.Ask.Check] to say.
+func (t typed) reply(a *ask.Ask, by ask.By) (ask.Reply, []ask.Fault) {
+	r := ask.Reply{AnswerID: t.get(fieldAnswerID), Response: strings.TrimSpace(normalLines(t.get(fieldResponse))), By: by}
+	var faults []ask.Fault
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		ans, fault := t.answer(q)
+		if fault != "" {
+			faults = append(faults, ask.Fault{QuestionID: q.ID, Message: fault})
+			continue
+		}
+		if !ans.Empty() || ans.Notes != "" {
+			r.Answers = append(r.Answers, ans)
+		}
+	}
+	return r, faults
+}
+
+func (t typed) answer(q *ask.Question) (ans ask.Answer, fault string) {
+	ans = ask.Answer{QuestionID: q.ID, Notes: strings.TrimSpace(normalLines(t.get(fieldNote + q.ID)))}
+	switch q.Kind {
+	case ask.KindChoice:
+		if t.choice(q, &ans) && ans.Other == "" {
+			return ans, "Write your own answer beside Other, or choose another option"
+		}
+	case ask.KindText:
+		ans.Text = normalLines(t.get(fieldText + q.ID))
+	case ask.KindNumber:
+		text := strings.TrimSpace(t.get(fieldNumber + q.ID))
+		if text == "" {
+			break
+		}
+		n, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
+		if err != nil || strings.ContainsAny(text, "xXpP_") {
+			return ans, "is no number; write one such as 3 or 2.5"
+		}
+		ans.Number = &n
+	case ask.KindBoolean:
+		switch t.get(fieldBoolean + q.ID) {
+		case "true":
+			yes := true
+			ans.Boolean = &yes
+		case "false":
+			no := false
+			ans.Boolean = &no
+		}
+	case ask.KindDate:
+		ans.Date = strings.TrimSpace(t.get(fieldDate + q.ID))
+	}
+	return ans, ""
+}
+
+// choice reads the chosen options and reports whether Other was one.
+func (t typed) choice(q *ask.Question, ans *ask.Answer) (other bool) {
+	for _, v := range t.values[fieldSelect+q.ID] {
+		if id, ok := strings.CutPrefix(v, optionMark); ok {
+			ans.Selected = append(ans.Selected, id)
+		} else if v == chosenOther {
+			other = true
+		}
+	}
+	// Words typed beside Other count when Other is chosen, or nothing is:
+	// somebody without scripts may type and not tick.
+	if q.Other() && (other || len(ans.Selected) == 0) {
+		ans.Other = strings.TrimSpace(t.get(fieldOther + q.ID))
+	}
+	return other && q.Other()
+}
+
+// normalLines undoes the CRLF of form encoding.
+func normalLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }

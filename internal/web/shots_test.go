@@ -1,0 +1,39 @@
+package web_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestScreenshots draws the states of the inbox into the directory that
+// ASKBUS_SHOTS names, for people to look at.
+func TestScreenshots(t *testing.T) {
+	dir := os.Getenv("ASKBUS_SHOTS")
+	if dir == "" {
+		t.Skip("ASKBUS_SHOTS names no directory")
+	}
+	forms := []struct {
+		name          string
+		width, height int64
+		scheme        string
+	}{{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone", 390, 844, "light"}}
+	for _, s := range states() {
+		for _, f := range forms {
+			t.Run(s.name+"-"+f.name, func(t *testing.T) {
+				in := serve(t, newBus())
+				b := in.open(t, mei, screen(f.width, f.height, f.scheme))
+				s.reach(b)
+				image, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, s.name+"-"+f.name+".png"), image, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package web
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"net/http"
+	"path"
+)
+
+//go:embed static templates
+var files embed.FS
+
+// assets are the files a page loads. Their URLs hold a hash of all of them, so
+// a browser keeps them for ever and never uses those of another version.
+type assets struct {
+	hash  string
+	files map[string][]byte
+}
+
+func loadAssets() (*assets, error) {
+	a := &assets{files: make(map[string][]byte)}
+	entries, err := files.ReadDir("static")
+	if err != nil {
+		return nil, fmt.Errorf("web: read the static files: %w", err)
+	}
+	sum := sha256.New()
+	for _, e := range entries {
+		body, err := files.ReadFile("static/" + e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("web: read the static files: %w", err)
+		}
+		a.files[e.Name()] = body
+		fmt.Fprintf(sum, "%s %d\n", e.Name(), len(body))
+		sum.Write(body)
+	}
+	a.hash = hex.EncodeToString(sum.Sum(nil)[:8])
+	return a, nil
+}
+
+func (a *assets) path(name string) string { return "/static/" + a.hash + "/" + name }
+
+func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	body, ok := a.files[name]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	switch path.Ext(name) {
+	case ".css":
+		h.Set("Content-Type", "text/css; charset=utf-8")
+	case ".js":
+		h.Set("Content-Type", "text/javascript; charset=utf-8")
+	case ".svg":
+		h.Set("Content-Type", "image/svg+xml")
+	}
+	if r.PathValue("hash") == a.hash {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	_, _ = w.Write(body)
+}
+
+func parseTemplates(a *assets) (*template.Template, error) {
+	t, err := template.New("").Funcs(template.FuncMap{"asset": a.path}).ParseFS(files, "templates/*.html")
+	if err != nil {
+		return nil, fmt.Errorf("web: parse the templates: %w", err)
+	}
+	return t, nil
+}

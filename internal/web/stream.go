@@ -1,0 +1,129 @@
+package web
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// streams counts the live browsers. While there is one, this surface is
+// present: somebody looks.
+type streams struct {
+	present func(tenant, session string) (func(), error)
+	max     int
+	log     *slog.Logger
+	ended   chan struct{} // closed when the server drains
+	looked  chan struct{} // holds a signal when somebody starts to look
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	n      int
+	closed bool
+	leave  func()
+}
+
+func newStreams(most int, present func(string, string) (func(), error), log *slog.Logger) *streams {
+	return &streams{present: present, max: most, log: log, ended: make(chan struct{}), looked: make(chan struct{}, 1)}
+}
+
+func (s *streams) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.n >= s.max {
+		return false
+	}
+	s.running.Add(1)
+	s.n++
+	if s.leave == nil {
+		leave, err := s.present("", "")
+		if err != nil {
+			s.log.Warn("cannot declare that somebody looks", "error", err)
+		} else {
+			s.leave = leave
+		}
+	}
+	select {
+	case s.looked <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+func (s *streams) exit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n--
+	if s.n == 0 && s.leave != nil {
+		s.leave()
+		s.leave = nil
+	}
+	s.running.Done()
+}
+
+func (s *streams) watched() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n > 0
+}
+
+// close ends all streams and waits for them.
+func (s *streams) close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.ended)
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}
+
+// events is a browser's stream. It carries no content, only that the board has
+// changed: whoever missed something, or is slow, fetches once and is right again.
+func (s *Server) events(w http.ResponseWriter, r *http.Request, _ ask.By) {
+	if !s.streams.enter() {
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "too many live pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.streams.exit()
+	changed, stop := s.board.subscribe()
+	defer stop()
+
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	out := http.NewResponseController(w)
+	send := func(text string) bool {
+		// A browser that does not read must not hold the stream for ever. Not
+		// every ResponseWriter of a test has deadlines.
+		_ = out.SetWriteDeadline(time.Now().Add(10 * time.Second))
+		if _, err := fmt.Fprint(w, text); err != nil {
+			return false
+		}
+		return out.Flush() == nil
+	}
+	if !send("retry: 1000\nevent: hello\ndata: {}\n\n") {
+		return
+	}
+	beat := time.NewTicker(s.opts.Heartbeat)
+	defer beat.Stop()
+	for {
+		text := ": hb\n\n"
+		select {
+		case <-r.Context().Done():
+			return
+		case <-s.streams.ended:
+			return
+		case <-changed:
+			text = "event: change\ndata: {}\n\n"
+		case <-beat.C:
+		}
+		if _, err := s.whoIs(r); err != nil || !send(text) {
+			return // the cookie has run out, or the browser is gone
+		}
+	}
+}
