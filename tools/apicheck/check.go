@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// check returns a line for each exported thing of the packages whose type
+// names something that outsiders should not need.
+func check(dir string, patterns ...string) ([]string, error) {
+	loaded, err := packages.Load(&packages.Config{
+		Dir:  dir,
+		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedModule,
+	}, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	if len(loaded) == 0 {
+		return nil, fmt.Errorf("no package matches %q", patterns)
+	}
+	var faults []string
+	for _, p := range loaded {
+		for _, e := range p.Errors {
+			return nil, e
+		}
+		// What only tests import may name testing libraries.
+		if strings.HasSuffix(p.Name, "test") {
+			continue
+		}
+		c := checker{module: p.Module.Path, pkg: p}
+		c.check()
+		faults = append(faults, c.faults...)
+	}
+	slices.Sort(faults)
+	return faults, nil
+}
+
+type checker struct {
+	module string
+	pkg    *packages.Package
+	faults []string
+}
+
+func (c *checker) check() {
+	scope := c.pkg.Types.Scope()
+	for _, name := range scope.Names() {
+		obj := scope.Lookup(name)
+		if !obj.Exported() {
+			continue
+		}
+		c.object(obj)
+	}
+}
+
+func (c *checker) object(obj types.Object) {
+	switch obj := obj.(type) {
+	case *types.Func:
+		c.walk(obj.Type(), obj, strings.HasPrefix(obj.Name(), "New"))
+	case *types.TypeName:
+		if !obj.IsAlias() {
+			c.walk(obj.Type().Underlying(), obj, false)
+		} else {
+			c.walk(types.Unalias(obj.Type()), obj, false)
+		}
+		if named, ok := obj.Type().(*types.Named); ok {
+			for m := range named.Methods() {
+				if m.Exported() {
+					c.walk(m.Type(), m, false)
+				}
+			}
+		}
+	default:
+		c.walk(obj.Type(), obj, false)
+	}
+}
+
+// walk looks at each type that a reader of the documentation sees.
+func (c *checker) walk(t types.Type, at types.Object, constructor bool) {
+	switch t := t.(type) {
+	case *types.Alias:
+		c.named(t.Obj(), at)
+	case *types.Named:
+		c.named(t.Obj(), at)
+		for a := range t.TypeArgs().Types() {
+			c.walk(a, at, constructor)
+		}
+	case *types.Pointer:
+		if constructor && isConn(t.Elem()) {
+			return
+		}
+		c.walk(t.Elem(), at, constructor)
+	case *types.Slice:
+		c.walk(t.Elem(), at, constructor)
+	case *types.Array:
+		c.walk(t.Elem(), at, constructor)
+	case *types.Chan:
+		c.walk(t.Elem(), at, constructor)
+	case *types.Map:
+		c.walk(t.Key(), at, constructor)
+		c.walk(t.Elem(), at, constructor)
+	case *types.Signature:
+		for v := range t.Params().Variables() {
+			c.walk(v.Type(), at, constructor)
+		}
+		for v := range t.Results().Variables() {
+			c.walk(v.Type(), at, constructor)
+		}
+	case *types.Struct:
+		for f := range t.Fields() {
+			if f.Exported() || f.Embedded() {
+				c.walk(f.Type(), f, false)
+			}
+		}
+	case *types.Interface:
+		for e := range t.EmbeddedTypes() {
+			c.walk(e, at, false)
+		}
+		for m := range t.ExplicitMethods() {
+			if m.Exported() {
+				c.walk(m.Type(), m, false)
+			}
+		}
+	}
+}
+
+func (c *checker) named(name *types.TypeName, at types.Object) {
+	pkg := name.Pkg()
+	if pkg == nil || c.public(pkg.Path()) {
+		return
+	}
+	position := c.pkg.Fset.Position(at.Pos())
+	c.faults = append(c.faults, fmt.Sprintf("%s: arrow 6: %s.%s shows %s.%s", position, c.pkg.Name, at.Name(), pkg.Path(), name.Name()))
+}
+
+// public says whether a package belongs to the standard library or to our pkg.
+func (c *checker) public(path string) bool {
+	if strings.HasPrefix(path, c.module+"/pkg/") {
+		return true
+	}
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}
+
+func isConn(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == "Conn" && n.Obj().Pkg().Path() == "github.com/nats-io/nats.go"
+}

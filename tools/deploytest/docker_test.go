@@ -1,0 +1,226 @@
+package deploytest_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+)
+
+// dockerfile is what we read of deploy/Dockerfile.
+type dockerfile struct {
+	from, user, volume          string
+	entrypoint, command, health []string
+	copies                      []string
+	exposed                     []string
+}
+
+// readDockerfile reads the few instructions that ours has. An instruction it
+// does not know is an error: it would be one that no test looks at.
+func readDockerfile(t *testing.T) dockerfile {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d dockerfile
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		instruction, rest, _ := strings.Cut(line, " ")
+		switch instruction {
+		case "FROM":
+			if d.from != "" {
+				t.Fatal("the image has two stages")
+			}
+			d.from = rest
+		case "COPY":
+			d.copies = append(d.copies, rest)
+		case "USER":
+			d.user = rest
+		case "VOLUME":
+			d.volume = rest
+		case "EXPOSE":
+			d.exposed = strings.Fields(rest)
+		case "ENTRYPOINT":
+			d.entrypoint = words(t, rest)
+		case "CMD":
+			d.command = words(t, rest)
+		case "HEALTHCHECK":
+			_, cmd, _ := strings.Cut(rest, "CMD ")
+			d.health = words(t, cmd)
+		case "ENV", "WORKDIR":
+		default:
+			t.Fatalf("this test does not know the instruction %s", instruction)
+		}
+	}
+	return d
+}
+
+// words reads the exec form; scratch has no shell for the other one.
+func words(t *testing.T, list string) []string {
+	t.Helper()
+	var w []string
+	if err := json.Unmarshal([]byte(list), &w); err != nil {
+		t.Fatalf("%s is not the exec form: %v", list, err)
+	}
+	return w
+}
+
+// flat splits "--flag=value", so that both ways of writing a flag are equal.
+func flat(args []string) []string {
+	var out []string
+	for _, a := range args {
+		flag, value, ok := strings.Cut(a, "=")
+		out = append(out, flag)
+		if ok {
+			out = append(out, value)
+		}
+	}
+	return out
+}
+
+// port returns the port of a flag of the image's command.
+func (d dockerfile) port(t *testing.T, flag string) int32 {
+	t.Helper()
+	i := slices.Index(d.command, flag)
+	if i < 0 || i+1 == len(d.command) {
+		t.Fatalf("the image's command has no %s", flag)
+	}
+	host, port, err := net.SplitHostPort(d.command[i+1])
+	if err != nil || host != "0.0.0.0" {
+		t.Errorf("%s is %q: in a container it binds 0.0.0.0", flag, d.command[i+1])
+	}
+	n, err := strconv.ParseInt(port, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int32(n)
+}
+
+func TestImageHoldsOurBinaryAndNothingElse(t *testing.T) {
+	t.Parallel()
+	d := readDockerfile(t)
+	if d.from != "scratch" {
+		t.Errorf("the image is made from %q", d.from)
+	}
+	if want := []string{"--chown=65532:65532 data /data", "askbus /askbus"}; !slices.Equal(d.copies, want) {
+		t.Errorf("the image holds %q, want %q", d.copies, want)
+	}
+	if d.user != "65532:65532" {
+		t.Errorf("the image runs as %q", d.user)
+	}
+	if d.volume != "/data" || !slices.Contains(d.command, d.volume) {
+		t.Errorf("the volume is %q, and the command %q", d.volume, d.command)
+	}
+	if !slices.Equal(d.entrypoint, []string{"/askbus"}) || len(d.health) == 0 || d.health[0] != "/askbus" {
+		t.Errorf("the entry point is %q, the health check %q", d.entrypoint, d.health)
+	}
+	for _, flag := range []string{"--nats-addr", "--http-addr", "--ops-addr"} {
+		if port := strconv.Itoa(int(d.port(t, flag))); !slices.Contains(d.exposed, port) {
+			t.Errorf("%s is %s, and exposed are %q", flag, port, d.exposed)
+		}
+	}
+	ops := "http://127.0.0.1:" + strconv.Itoa(int(d.port(t, "--ops-addr")))
+	if d.health[len(d.health)-1] != ops {
+		t.Errorf("the health check is %q, and the ops port is at %s", d.health, ops)
+	}
+}
+
+func TestComposeFileIsClosedToTheNetwork(t *testing.T) {
+	t.Parallel()
+	image := readDockerfile(t)
+	s := compose(t, nil)
+
+	published := map[uint32]string{}
+	for _, p := range s.Ports {
+		if p.HostIP != "127.0.0.1" {
+			t.Errorf("port %d is published on %q", p.Target, p.HostIP)
+		}
+		published[p.Target] = p.Published
+	}
+	for _, flag := range []string{"--nats-addr", "--http-addr", "--ops-addr"} {
+		port := image.port(t, flag)
+		if published[uint32(port)] != strconv.Itoa(int(port)) {
+			t.Errorf("%s says %d, and published are %v", flag, port, published)
+		}
+	}
+	if len(published) != 3 {
+		t.Errorf("published are %v", published)
+	}
+	if s.User != image.user || !s.ReadOnly || s.Privileged || s.NetworkMode == "host" {
+		t.Errorf("user %q, read only %v, privileged %v, network %q", s.User, s.ReadOnly, s.Privileged, s.NetworkMode)
+	}
+	if !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.CapAdd) > 0 {
+		t.Errorf("drops %q, adds %q", s.CapDrop, s.CapAdd)
+	}
+	if !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
+		t.Errorf("security options are %q", s.SecurityOpt)
+	}
+	if len(s.Volumes) != 1 || s.Volumes[0].Target != image.volume || s.Volumes[0].Type != types.VolumeTypeVolume {
+		t.Errorf("volumes are %+v, and the image keeps its data in %q", s.Volumes, image.volume)
+	}
+	if len(s.Command) > 0 || len(s.Entrypoint) > 0 {
+		t.Error("the image's command is replaced")
+	}
+	if s.HealthCheck == nil || !slices.Equal([]string(s.HealthCheck.Test), append([]string{"CMD"}, image.health...)) {
+		t.Errorf("the health check is %+v, and the image's %q", s.HealthCheck, image.health)
+	}
+	if s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) < 30*time.Second {
+		t.Error("there is no time to drain")
+	}
+}
+
+// A variable that nobody set must be absent: an empty duration does not parse.
+func TestComposeFileHandsOnOnlyWhatIsSet(t *testing.T) {
+	t.Parallel()
+	for name, v := range compose(t, nil).Environment {
+		if v != nil {
+			t.Errorf("%s is %q, and nobody set it", name, *v)
+		}
+	}
+	s := compose(t, []string{"ASKBUS_RETENTION=1h", "ASKBUS_IMAGE=askbus:1.2.3"})
+	if v := s.Environment["ASKBUS_RETENTION"]; v == nil || *v != "1h" {
+		t.Errorf("ASKBUS_RETENTION is %v", v)
+	}
+	if s.Image != "askbus:1.2.3" {
+		t.Errorf("the image is %q", s.Image)
+	}
+}
+
+func compose(t *testing.T, env []string) types.ServiceConfig {
+	t.Helper()
+	path, err := filepath.Abs("../../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := cli.NewProjectOptions([]string{path}, cli.WithEnv(env))
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := options.LoadProject(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(project.Services) != 1 {
+		t.Fatalf("services are %q, want one", project.ServiceNames())
+	}
+	s, err := project.GetService("askbus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newReader(text string) *bufio.Reader { return bufio.NewReader(strings.NewReader(text)) }
