@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"crypto/rand"
+	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ type askView struct {
 	Audience  string
 	ReadOnly  string // why this person cannot answer
 	Receipts  []receiptView
-	Context   any // template.HTML
+	Context   template.HTML
 	Questions []questionView
 
 	AnswerID     string
@@ -220,7 +221,11 @@ func (v *askView) atDeadline(a *ask.Ask, now time.Time) {
 	for _, ans := range a.Defaults() {
 		q := a.Question(ans.QuestionID)
 		if words := said(q, &ans); words != "" {
-			v.Defaults = append(v.Defaults, outcomeLine{Question: cmp.Or(q.Header, q.Text), Answer: words})
+			line := outcomeLine{Question: q.Text, Answer: words}
+			if q.Header != "" {
+				line.Question = q.Header + ":"
+			}
+			v.Defaults = append(v.Defaults, line)
 		}
 	}
 }

@@ -182,7 +182,6 @@ function takeFrame(doc) {
     const [now, next] = [$(selector), $(selector, doc)];
     if (now.innerHTML !== next.innerHTML || now.hidden !== next.hidden) now.replaceWith(adopt(next));
   }
-  current();
 }
 
 function current() {
@@ -227,6 +226,7 @@ async function refresh() {
     if (!$('#card', doc) || (card()?.dataset.path ?? '/') !== path) { stale ||= answer.ok; return; }
     takeFrame(doc);
     if (!sending) takeCard(doc);
+    current();
     tick();
   } catch { /* the stream says when the inbox is back */ } finally {
     await new Promise((done) => setTimeout(done, 100));
@@ -413,7 +413,16 @@ document.addEventListener('keydown', (event) => {
   // Enter on a button, link or option does by itself what it says.
   if (event.key === 'Enter' && el.matches('button, a, summary, input')) return;
   if (event.key !== 'Enter' && !keysOn()) return;
-  if (act(event.key)) event.preventDefault();
+  if (!act(event.key)) return;
+  event.preventDefault();
+  pressed = event.key;
+});
+
+// A key that opens a field must not write into it, however long it is held.
+let pressed = '';
+document.addEventListener('keyup', () => { pressed = ''; });
+document.addEventListener('beforeinput', (event) => {
+  if (pressed !== '' && event.data === pressed) event.preventDefault();
 });
 
 // ---- wiring -----------------------------------------------------------------
