@@ -2,6 +2,7 @@ package deploytest_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"maps"
@@ -38,7 +39,7 @@ type manifests struct {
 
 // render renders the chart as `helm install RELEASE` would, and decodes every
 // manifest strictly.
-func render(release, values string) (manifests, error) {
+func render(ctx context.Context, release, values string) (manifests, error) {
 	var m manifests
 	chart, err := loader.Load(chartDir)
 	if err != nil {
@@ -53,7 +54,7 @@ func render(release, values string) (manifests, error) {
 	if err != nil {
 		return m, err
 	}
-	files, err := engine.Engine{Strict: true}.Render(chart, all)
+	files, err := engine.Engine{Strict: true}.RenderWithContext(ctx, chart, all)
 	if err != nil {
 		return m, err
 	}
@@ -172,15 +173,15 @@ func TestChartKeepsItsPromises(t *testing.T) {
 	for name, r := range renderings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, err := render(r.release, r.values)
+			m, err := render(t.Context(), r.release, r.values)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(m.sets) != 1 || len(m.services) != 2 || len(m.accounts) != 1 {
 				t.Fatalf("%d StatefulSets, %d Services, %d ServiceAccounts; want 1, 2, 1", len(m.sets), len(m.services), len(m.accounts))
 			}
-			checkSet(t, m, image)
-			checkServices(t, m)
+			checkSet(t, &m, image)
+			checkServices(t, &m)
 			for _, name := range m.names() {
 				if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
 					t.Errorf("name %q: %s", name, problems)
@@ -190,7 +191,7 @@ func TestChartKeepsItsPromises(t *testing.T) {
 	}
 }
 
-func checkSet(t *testing.T, m manifests, image dockerfile) {
+func checkSet(t *testing.T, m *manifests, image dockerfile) {
 	t.Helper()
 	set := m.sets[0]
 	if set.Spec.Replicas == nil || *set.Spec.Replicas != 1 {
@@ -309,7 +310,7 @@ func checkEnvironment(t *testing.T, c corev1.Container) {
 	}
 }
 
-func checkServices(t *testing.T, m manifests) {
+func checkServices(t *testing.T, m *manifests) {
 	t.Helper()
 	ports := map[string]int32{}
 	for _, p := range m.sets[0].Spec.Template.Spec.Containers[0].Ports {
@@ -364,7 +365,7 @@ func matches(t *testing.T, what string, selector, labels map[string]string) {
 	}
 }
 
-func (m manifests) names() []string {
+func (m *manifests) names() []string {
 	var names []string
 	for _, o := range m.sets {
 		names = append(names, o.Name)
@@ -377,7 +378,7 @@ func (m manifests) names() []string {
 
 func TestValuesReachTheManifests(t *testing.T) {
 	t.Parallel()
-	m, err := render("bus", everything)
+	m, err := render(t.Context(), "bus", everything)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +417,7 @@ func TestValuesReachTheManifests(t *testing.T) {
 		t.Error("the notes do not warn that uninstalling deletes the volume")
 	}
 
-	m, err = render("askbus", "")
+	m, err = render(t.Context(), "askbus", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -429,7 +430,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string]string{
 		"a replica count":                 "replicas: 3",
-		"a misspelt value":                "persistance: {size: 1Gi}",
+		"a misspelt value":                "persist: {size: 1Gi}",
 		"a misspelt value further down":   "web: {host: [a]}",
 		"a size without sense":            "persistence: {size: large}",
 		"a volume that many nodes write":  "persistence: {accessModes: [ReadWriteMany]}",
@@ -452,7 +453,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := render("askbus", values); err == nil {
+			if _, err := render(t.Context(), "askbus", values); err == nil {
 				t.Errorf("%s was accepted", values)
 			}
 		})

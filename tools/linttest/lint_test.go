@@ -18,12 +18,12 @@ import (
 
 // issue is what we read of golangci-lint's JSON output.
 type issue struct {
-	FromLinter string
-	Text       string
+	FromLinter string `json:"FromLinter"`
+	Text       string `json:"Text"`
 	Pos        struct {
-		Filename string
-		Line     int
-	}
+		Filename string `json:"Filename"`
+		Line     int    `json:"Line"`
+	} `json:"Pos"`
 }
 
 // A comment `// want LINTER: TEXT` in testdata/tree.txtar says what must be
@@ -118,7 +118,9 @@ func lint(t *testing.T, root, dir string) []issue {
 	if exit := (*exec.ExitError)(nil); err == nil || !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Fatalf("golangci-lint: %v\n%s", err, errs.String())
 	}
-	var r struct{ Issues []issue }
+	var r struct {
+		Issues []issue `json:"Issues"`
+	}
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatalf("read the report: %v\n%s", err, out.String())
 	}
