@@ -21,7 +21,7 @@ func (q *Question) Plain() string {
 	if q.Kind == KindBoolean {
 		b.WriteString("  1. Yes\n  2. No\n")
 	}
-	b.WriteString(q.howTo())
+	b.WriteString(q.HowTo())
 	return b.String()
 }
 
@@ -46,8 +46,8 @@ func (o *Option) plain(b *strings.Builder, number int) {
 	}
 }
 
-// howTo is the line under a question.
-func (q *Question) howTo() string {
+// HowTo is one line that says what to type as the answer to this question.
+func (q *Question) HowTo() string {
 	var s string
 	switch q.Kind {
 	case KindChoice:

@@ -1,0 +1,219 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// MetadataKey is the metadata entry under which an ask carries what its
+// dialect needs to answer it: the dialect's name, and strings that did not fit
+// into the ask, by question and option position ("0.header", "0.id", "0.2.id").
+const MetadataKey = "dialect"
+
+// builder makes an ask of a foreign request.
+type builder struct {
+	*reader
+	ask    ask.Ask
+	origin map[string]any
+	places []place // where each question stands in the foreign body
+}
+
+// place maps pointers into a native question to the foreign body: at is the
+// foreign question, fields renames paths below it, with "#" for an index.
+type place struct {
+	at     string
+	fields map[string]string
+}
+
+func newBuilder(name string) *builder {
+	return &builder{reader: &reader{what: name + " request"}, origin: map[string]any{"name": name}}
+}
+
+// add takes over one question and remembers where it came from.
+func (b *builder) add(q ask.Question, p place) {
+	b.ask.Questions = append(b.ask.Questions, q)
+	b.places = append(b.places, p)
+}
+
+// remember keeps what a foreign request said at a place of the ask.
+func (b *builder) remember(s string, at ...any) { b.origin[originKey(at...)] = s }
+
+// recall gives back what [builder.remember] kept, or the second value.
+func recall(a *ask.Ask, or string, at ...any) string {
+	origin, _ := a.Metadata[MetadataKey].(map[string]any)
+	if s, ok := origin[originKey(at...)].(string); ok {
+		return s
+	}
+	return or
+}
+
+// cameAs reports whether the ask came in by the dialect of this name.
+func cameAs(a *ask.Ask, name string) bool { return recall(a, "", "name") == name }
+
+func originKey(at ...any) string {
+	var parts []string
+	for _, part := range at {
+		switch part := part.(type) {
+		case int:
+			parts = append(parts, strconv.Itoa(part))
+		case string:
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// meta is a metadata entry for routing; empty ones are left out.
+func (b *builder) meta(key, s string) {
+	if s == "" {
+		return
+	}
+	if b.ask.Metadata == nil {
+		b.ask.Metadata = make(map[string]any)
+	}
+	b.ask.Metadata[key] = s
+}
+
+// session makes a foreign session id the ask's, as a token.
+func (b *builder) session(foreign string) {
+	if foreign == "" {
+		return
+	}
+	b.ask.Session = ask.Token(foreign)
+	if b.ask.Session != foreign {
+		b.remember(foreign, "session")
+	}
+}
+
+// askID makes a foreign call id the ask's, as a token.
+func (b *builder) askID(foreign string) {
+	if foreign == "" {
+		return
+	}
+	b.ask.ID = ask.Token(foreign)
+	if b.ask.ID != foreign {
+		b.remember(foreign, "id")
+	}
+}
+
+// header clips a header that is too long for a chip.
+func (b *builder) header(v value, question int) string {
+	s := v.string()
+	if utf8.RuneCountInString(s) <= ask.MaxHeader {
+		return s
+	}
+	short := clipHeader(s)
+	b.remember(s, question, "header")
+	v.warn("has %d characters; at most %d are shown: %q", utf8.RuneCountInString(s), ask.MaxHeader, short)
+	return short
+}
+
+// clipHeader cuts between characters as people see them, as far as that can be
+// told without tables: never before a mark, a joiner or a skin tone.
+func clipHeader(s string) string {
+	runes := []rune(s)
+	if len(runes) <= ask.MaxHeader {
+		return s
+	}
+	n := ask.MaxHeader - 1
+	for n > 1 && (extends(runes[n]) || runes[n-1] == '\u200d') {
+		n--
+	}
+	return strings.TrimRightFunc(string(runes[:n]), unicode.IsSpace) + "…"
+}
+
+func extends(r rune) bool {
+	return unicode.Is(unicode.M, r) || r == '\u200d' || r >= 0x1F3FB && r <= 0x1F3FF
+}
+
+// id keeps a foreign id when it can be one of ours, and maps it otherwise.
+func (b *builder) id(v value, at ...any) string {
+	s := v.need()
+	switch {
+	case !v.given():
+	case s == "":
+		v.fault("is empty; give an id")
+	case utf8.RuneCountInString(s) > 128 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		b.remember(s, append(at, "id")...)
+		return ask.Token(s)
+	}
+	return s
+}
+
+// finish completes the ask and says all that is wrong with it, in pointers
+// into the foreign body.
+func (b *builder) finish() (ask.Ask, []Warning, error) {
+	b.ask.Normalize()
+	complete := b.ask
+	complete.ID, complete.Timeout, complete.Deadline = "x", 0, time.Time{} // filled in, or clipped, later
+	var invalid *ask.Error
+	if err := complete.Validate(time.Time{}); err != nil {
+		invalid, _ = err.(*ask.Error) //nolint:errorlint // Validate promises this type, unwrapped
+	}
+	if invalid != nil {
+		read := len(b.faults)
+		for _, f := range invalid.Faults {
+			f.Pointer = b.translate(f.Pointer)
+			if !within(f.Pointer, b.faults[:read]) {
+				b.faults = append(b.faults, f)
+			}
+		}
+	}
+	if err := b.err(); err != nil {
+		return ask.Ask{}, nil, err
+	}
+	if b.ask.Metadata == nil {
+		b.ask.Metadata = make(map[string]any)
+	}
+	b.ask.Metadata[MetadataKey] = b.origin
+	return b.ask, b.warnings, nil
+}
+
+// within reports whether a fault at or around the pointer is known already:
+// what could not be read looks empty, too.
+func within(pointer string, known []ask.Fault) bool {
+	for _, f := range known {
+		if f.Pointer == pointer || strings.HasPrefix(pointer, f.Pointer+"/") || strings.HasPrefix(f.Pointer, pointer+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// translate maps a pointer into an ask to the foreign body.
+func (b *builder) translate(native string) string {
+	rest, ok := strings.CutPrefix(native, "/questions/")
+	if !ok {
+		return native
+	}
+	number, rest, _ := strings.Cut(rest, "/")
+	i, err := strconv.Atoi(number)
+	if err != nil || i >= len(b.places) {
+		return native
+	}
+	p := b.places[i]
+	if rest == "" {
+		return p.at
+	}
+	parts := strings.Split(rest, "/")
+	index := "#"
+	pattern := make([]string, len(parts))
+	for j, part := range parts {
+		pattern[j] = part
+		if _, err := strconv.Atoi(part); err == nil {
+			pattern[j], index = "#", part
+		}
+	}
+	for n := len(parts); n > 0; n-- {
+		if field, ok := p.fields[strings.Join(pattern[:n], "/")]; ok {
+			field = strings.Replace(field, "#", index, 1)
+			return strings.TrimSuffix(p.at+"/"+strings.Join(append([]string{field}, parts[n:]...), "/"), "/")
+		}
+	}
+	return p.at + "/" + rest
+}

@@ -1,0 +1,172 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// codexNote starts the element of an answer that is a note, as Codex writes it.
+const codexNote = "user_note: "
+
+// CodexAsk reads the arguments of request_user_input.
+func CodexAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder("codex")
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	v.body()
+	b.questions(v.field("questions"), func(i int, v value) {
+		q := ask.Question{
+			ID: b.id(v.field("id"), i), Header: b.header(v.field("header"), i), Text: v.field("question").need(),
+			NoOther: !v.field("isOther").bool(true),
+		}
+		q.Options = b.options(v.field("options"))
+		if v.field("isSecret").bool(false) {
+			v.field("isSecret").fault("is true, but secrets cannot be asked yet: answers are stored and shown as they are; ask the person to put the secret where the program reads it")
+		}
+		if len(q.Options) == 0 {
+			q.NoOther = false
+		}
+		b.add(q, place{at: v.at, fields: map[string]string{"text": "question"}})
+	})
+	return b.finish()
+}
+
+// questions reads 1 to 16 questions of a dialect without bounds of its own.
+func (b *builder) questions(v value, read func(i int, v value)) {
+	list := v.list()
+	switch n := len(list); {
+	case !v.given():
+		v.fault("is missing; give 1 to %d questions", ask.MaxQuestions)
+	case n > ask.MaxQuestions:
+		v.fault("has %d questions; use at most %d", n, ask.MaxQuestions)
+		return
+	}
+	for i, item := range list {
+		if item.raw == nil {
+			item.fault("is null; give an object")
+		}
+		item.object()
+		read(i, item)
+	}
+}
+
+// options reads labels and descriptions, up to the bounds of an ask.
+func (b *builder) options(v value) []ask.Option {
+	list := v.list()
+	if n := len(list); n > ask.MaxOptions {
+		v.fault("has %d options; use at most %d", n, ask.MaxOptions)
+		return nil
+	}
+	var options []ask.Option
+	for _, item := range list {
+		options = append(options, option(item))
+	}
+	return options
+}
+
+// CodexAnswer writes the answers by question id, each a list of strings.
+func CodexAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	answers := ordered()
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		said := []string{}
+		if ans := answerTo(o, q); ans != nil && q.Kind == ask.KindChoice {
+			said = q.Labels(*ans)
+		} else if ans != nil {
+			said = []string{q.Words(*ans)}
+		}
+		if rowOf(o) == rowResponse {
+			said = []string{o.Response}
+		}
+		if given := o.Answer(q.ID); given != nil && given.Notes != "" {
+			said = append(said, codexNote+given.Notes)
+		}
+		if r := rowOf(o); len(said) > 0 && (r == rowCancelled || r == rowDefault) {
+			said = append(said, codexNote+sentence(a, o))
+		}
+		if rowOf(o).decided() && (len(said) > 0 || rowOf(o) == rowAnswered) {
+			answers.set(recall(a, q.ID, i, "id"), ordered("answers", said))
+		}
+	}
+	return respond(200, ordered("answers", answers).ending(a, o, ""))
+}
+
+// CodexPending says that the ask waits.
+func CodexPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+
+// CodexShow writes any ask as request_user_input. Codex chooses one option;
+// several are typed with commas between them.
+func CodexShow(a *ask.Ask) ([]byte, []Warning) {
+	var s screen
+	questions := []any{}
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		text := s.text(a, i, false)
+		if q.Multiple {
+			text += "\n\n" + q.HowTo()
+			s.warn("/questions/"+key(i)+"/multiple", "is true, but this screen chooses one; several can be typed")
+		}
+		var options any
+		if shown := s.familyOptions(q, d3Separator, false); len(shown) > 0 {
+			options = shown
+		}
+		questions = append(questions, ordered("id", recall(a, q.ID, i, "id"), "header", header(a, i), "question", text,
+			"isOther", q.Other() || q.Multiple, "isSecret", false, "options", options))
+	}
+	return encode(ordered("questions", questions)), s.warnings
+}
+
+// CodexReply reads the answers by question id.
+func CodexReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: "codex answer"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	v.body()
+	answers := v.field("answers")
+	if !answers.given() {
+		answers.fault("is missing; give an object of answers by question id")
+	}
+	given := Given{Decision: Replied}
+	var keys []string
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		keys = append(keys, recall(a, q.ID, i, "id"))
+		item := answers.field(keys[i])
+		item.object()
+		said := item.field("answers")
+		var notes, labels []string
+		for _, s := range said.strings() {
+			if note, ok := strings.CutPrefix(s, codexNote); ok {
+				notes = append(notes, note)
+			} else {
+				labels = append(labels, s)
+			}
+		}
+		ans := value{r: r, at: said.at, raw: anys(labels)}.answerOf(q, d3Separator)
+		ans.Notes = strings.Join(notes, "\n")
+		given.Reply.Answers = append(given.Reply.Answers, ans)
+	}
+	strangers(answers, keys)
+	return given, r.err()
+}
+
+// answerOf reads an array of labels; one alone may be several that are joined.
+func (v value) answerOf(q *ask.Question, separator string) ask.Answer {
+	if all, ok := v.raw.([]any); ok && len(all) == 1 {
+		v.raw = all[0]
+	}
+	return v.answer(q, separator)
+}
+
+func anys(all []string) []any {
+	list := make([]any, len(all))
+	for i, s := range all {
+		list[i] = s
+	}
+	return list
+}

@@ -1,0 +1,295 @@
+package dialect
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// ElicitationAsk reads the parameters of elicitation/create in form mode: each
+// property of the requested schema is a question, in the order in which they
+// stand. A form without properties asks to accept or decline.
+func ElicitationAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder("elicitation")
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	v.body()
+	if mode := v.field("mode").string(); mode != "" && mode != "form" {
+		v.field("mode").fault("is %q; only form is asked here", clip(mode))
+	}
+	message := v.field("message").need()
+	if utf8.RuneCountInString(message) <= ask.MaxTitle && !strings.Contains(message, "\n") {
+		b.ask.Title = message
+	} else {
+		b.ask.Context = message
+	}
+	schema := v.field("requestedSchema")
+	if !schema.given() {
+		schema.fault("is missing; give an object schema")
+	}
+	schema.object()
+	properties := schema.field("properties")
+	names, required := properties.object().keys, schema.field("required").strings()
+	if len(names) > ask.MaxQuestions {
+		properties.fault("has %d properties; use at most %d", len(names), ask.MaxQuestions)
+		names = nil
+	}
+	for i, name := range names {
+		b.property(i, name, properties.field(name), slices.Contains(required, name))
+	}
+	if len(names) == 0 {
+		b.add(ask.Question{ID: "confirm", Text: message, NoOther: true, Options: []ask.Option{
+			{ID: "accept", Label: "Accept"}, {ID: "decline", Label: "Decline", Cancels: true},
+		}}, place{at: v.at, fields: map[string]string{"text": "message"}})
+	}
+	return b.finish()
+}
+
+func (b *builder) property(i int, name string, v value, required bool) {
+	if v.raw == nil {
+		v.fault("is null; give a schema")
+	}
+	v.object()
+	q := ask.Question{ID: ask.Token(name), NoOther: true, Optional: !required}
+	if q.ID != name {
+		b.remember(name, i, "id")
+	}
+	title, description := v.field("title").string(), v.field("description").string()
+	q.Text = orElse(description, orElse(title, name))
+	if description != "" && title != "" {
+		q.Header = title
+		if utf8.RuneCountInString(title) > ask.MaxHeader {
+			q.Header, q.Text = "", title+"\n\n"+description
+		}
+	}
+	at := place{at: v.at, fields: map[string]string{
+		"text": "description", "header": "title", "kind": "type", "limits/min": "minimum", "limits/max": "maximum",
+		"limits/min_length": "minLength", "limits/max_length": "maxLength", "limits/pattern": "pattern",
+		"min_items": "minItems", "max_items": "maxItems",
+	}}
+	switch typ := v.field("type").need(); typ {
+	case "string":
+		b.stringProperty(i, v, &q, &at)
+	case "number", "integer":
+		q.Kind, q.Limits.Integer = ask.KindNumber, typ == "integer"
+		q.Limits.Min, q.Limits.Max = v.field("minimum").number(), v.field("maximum").number()
+	case "boolean":
+		q.Kind = ask.KindBoolean
+	case "array":
+		items := v.field("items")
+		items.object()
+		q.Kind, q.Multiple = ask.KindChoice, true
+		q.MinItems, q.MaxItems = v.field("minItems").int(), v.field("maxItems").int()
+		b.constants(i, items, "anyOf", "items/", &q, &at)
+	default:
+		if v.field("type").given() {
+			v.field("type").fault("is %q; use string, number, integer, boolean or array", clip(typ))
+		}
+		q.Kind = ask.KindText
+	}
+	q.Default = b.elicited(i, v.field("default"), &q)
+	b.add(q, at)
+}
+
+func (b *builder) stringProperty(i int, v value, q *ask.Question, at *place) {
+	if v.field("oneOf").given() || v.field("enum").given() {
+		q.Kind = ask.KindChoice
+		b.constants(i, v, "oneOf", "", q, at)
+		return
+	}
+	q.Kind = ask.KindText
+	switch format := v.field("format").string(); format {
+	case "date":
+		q.Kind = ask.KindDate
+		return
+	case "email":
+		q.Limits.Pattern, q.Limits.Message = `^\S+@\S+$`, "is no email address"
+	case "uri":
+		q.Limits.Pattern, q.Limits.Message = `^[A-Za-z][A-Za-z0-9+.-]*:\S+$`, "is no URI; give one with its scheme"
+	case "date-time":
+		q.Limits.Pattern, q.Limits.Message = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`, "is no time; give one such as 2026-11-20T10:00:00Z"
+	}
+	if pattern := v.field("pattern").string(); pattern != "" {
+		q.Limits.Pattern, q.Limits.Message = pattern, ""
+	}
+	q.Limits.MinLength, q.Limits.MaxLength = v.field("minLength").int(), v.field("maxLength").int()
+}
+
+// constants reads the choices of a schema: const and title, or an enum with
+// enumNames.
+func (b *builder) constants(i int, v value, titled, below string, q *ask.Question, at *place) {
+	var labels []string
+	add := func(j int, constant value, label string) {
+		if label == "" {
+			label = constant.need()
+		}
+		label = distinct(label, j, labels)
+		labels = append(labels, label)
+		q.Options = append(q.Options, ask.Option{ID: b.id(constant, i, j), Label: label})
+	}
+	choices := v.first(titled, "oneOf", "anyOf", "enum")
+	field := choices.at[strings.LastIndexByte(choices.at, '/')+1:]
+	list := choices.list()
+	if len(list) > ask.MaxOptions {
+		choices.fault("has %d choices; use at most %d", len(list), ask.MaxOptions)
+		return
+	}
+	if len(list) == 0 {
+		choices.fault("is empty; give choices")
+	}
+	names := v.field("enumNames").strings()
+	for j, item := range list {
+		if field == "enum" {
+			label := ""
+			if j < len(names) {
+				label = names[j]
+			}
+			add(j, item, label)
+			continue
+		}
+		item.object()
+		add(j, item.field("const"), item.field("title").string())
+	}
+	at.fields["options"] = below + field
+	if field == "enum" {
+		at.fields["options/#/id"], at.fields["options/#/label"] = below+"enum/#", below+"enum/#"
+	} else {
+		at.fields["options/#/id"], at.fields["options/#/label"] = below+field+"/#/const", below+field+"/#/title"
+	}
+}
+
+// elicited reads a default.
+func (b *builder) elicited(i int, v value, q *ask.Question) *ask.Answer {
+	if !v.given() {
+		return nil
+	}
+	var ans ask.Answer
+	if q.Kind == ask.KindChoice {
+		for _, foreign := range v.strings() {
+			ans.Selected = append(ans.Selected, b.constant(i, v, q, foreign))
+		}
+	} else {
+		ans = v.answer(q, "")
+		ans.QuestionID, ans.Skipped = "", false
+	}
+	if ans.Empty() {
+		return nil
+	}
+	return &ans
+}
+
+func (b *builder) constant(i int, v value, q *ask.Question, foreign string) string {
+	for j := range q.Options {
+		if id := q.Options[j].ID; id == foreign || b.origin[originKey(i, j, "id")] == foreign {
+			return id
+		}
+	}
+	v.fault("is %q, which is none of the choices", clip(foreign))
+	return foreign
+}
+
+// ElicitationAnswer writes the result of elicitation/create. Words that it has
+// no place for stand in _meta.
+func ElicitationAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	content, fits := ordered(), true
+	action := "decline"
+	switch rowOf(o) {
+	case rowAnswered, rowDefault:
+		action = "accept"
+		for i := range a.Questions {
+			if ans := answerTo(o, &a.Questions[i]); ans != nil && !confirms(a) {
+				content.set(recall(a, a.Questions[i].ID, i, "id"), elicitedValue(a, i, *ans))
+			}
+		}
+	case rowResponse:
+		if content, fits = elicitedResponse(a, o.Response); fits {
+			action = "accept"
+		}
+	case rowCancelled, rowWithdrawn, rowAborted, rowExpired:
+		action = "cancel"
+	case rowDeclined:
+	}
+	body := ordered("action", action)
+	if action == "accept" {
+		body.set("content", content)
+	}
+	text := remarks(a, o, "")
+	if !fits {
+		text = o.Response
+	}
+	if text != "" {
+		body.set("_meta", ordered("dev.askbus/text", text))
+	}
+	return respond(200, body)
+}
+
+// confirms reports whether the ask came from a form without properties.
+func confirms(a *ask.Ask) bool {
+	return cameAs(a, "elicitation") && len(a.Questions) == 1 && a.Questions[0].ID == "confirm" && a.Questions[0].Option("decline") != nil && a.Questions[0].Option("decline").Cancels
+}
+
+func elicitedValue(a *ask.Ask, i int, ans ask.Answer) any {
+	q := &a.Questions[i]
+	if q.Kind != ask.KindChoice {
+		return typedValue(q, ans)
+	}
+	values := []string{}
+	for _, id := range ans.Selected {
+		values = append(values, foreignOption(a, i, id))
+	}
+	if ans.Other != "" {
+		values = append(values, ans.Other)
+	}
+	if q.Multiple {
+		return values
+	}
+	return strings.Join(values, ", ")
+}
+
+// elicitedResponse puts one free response into the first text that takes it,
+// if the form needs nothing else.
+func elicitedResponse(a *ask.Ask, response string) (*object, bool) {
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		if q.Kind != ask.KindText {
+			continue
+		}
+		reply := ask.Reply{Answers: []ask.Answer{{QuestionID: q.ID, Text: response}}}
+		if _, _, err := a.Check(reply); err == nil {
+			return ordered(recall(a, q.ID, i, "id"), response), true
+		}
+	}
+	return ordered(), false
+}
+
+// ElicitationPending says that the ask waits, to an agent that asked over
+// HTTP; MCP itself has no word for it.
+func ElicitationPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+
+func number(n float64, integer bool) any {
+	if integer && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+		return int64(n)
+	}
+	return n
+}
+
+func propertyName(a *ask.Ask, i int) string { return recall(a, a.Questions[i].ID, i, "id") }
+
+// otherName is the property that takes a question's Other text.
+func otherName(a *ask.Ask, i int) string {
+	names := make([]string, len(a.Questions))
+	for j := range a.Questions {
+		names[j] = propertyName(a, j)
+	}
+	name := propertyName(a, i) + "_other"
+	for n := 2; slices.Contains(names, name); n++ {
+		name = propertyName(a, i) + "_other" + strconv.Itoa(n)
+	}
+	return name
+}

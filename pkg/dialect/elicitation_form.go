@@ -1,0 +1,177 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// ElicitationShow writes any ask as the parameters of elicitation/create. Other
+// text gets a property of its own beside its question.
+func ElicitationShow(a *ask.Ask) ([]byte, []Warning) {
+	var s screen
+	properties, required := ordered(), []string{}
+	var message []string
+	for _, part := range []string{a.Title, a.Context} {
+		if part != "" {
+			message = append(message, part)
+		}
+	}
+	for i := range a.Questions {
+		q, name := &a.Questions[i], propertyName(a, i)
+		property := s.property(a, i)
+		if len(a.Questions) == 1 && len(message) == 0 {
+			message = append(message, q.Text)
+		}
+		for j := range q.Options {
+			if o := &q.Options[j]; o.Preview != nil {
+				message = append(message, o.Label+":\n"+o.Preview.Body)
+				s.warn("/questions/"+key(i)+"/options/"+key(j)+"/preview", "has no place in a form; it stands in the message")
+			}
+		}
+		properties.set(name, property)
+		if q.Other() {
+			properties.set(otherName(a, i), ordered("type", "string", "title", orElse(q.Header, q.Text), "description", "Another answer, in your own words", "maxLength", ask.MaxText))
+		} else if !q.Optional {
+			required = append(required, name)
+		}
+	}
+	schema := ordered("type", "object", "properties", properties)
+	if len(required) > 0 {
+		schema.set("required", required)
+	}
+	return encode(ordered("mode", "form", "message", orElse(strings.Join(message, "\n\n"), a.Heading()), "requestedSchema", schema)), s.warnings
+}
+
+// property is the schema of one question.
+func (s *screen) property(a *ask.Ask, i int) *object {
+	q := &a.Questions[i]
+	p := ordered("type", "string", "title", orElse(recall(a, q.Header, i, "header"), q.Text), "description", q.Text)
+	l := q.Limits
+	set := func(key string, value any, given bool) {
+		if given {
+			p.set(key, value)
+		}
+	}
+	switch q.Kind {
+	case ask.KindChoice:
+		s.choices(a, i, p)
+	case ask.KindNumber:
+		p.set("type", "number")
+		set("type", "integer", l.Integer)
+		if l.Min != nil {
+			p.set("minimum", number(*l.Min, l.Integer))
+		}
+		if l.Max != nil {
+			p.set("maximum", number(*l.Max, l.Integer))
+		}
+	case ask.KindBoolean:
+		p.set("type", "boolean")
+	case ask.KindDate:
+		p.set("format", "date")
+		set("description", q.Text+"\n\n"+q.HowTo(), l.MinDate != "" || l.MaxDate != "")
+	case ask.KindText:
+		set("minLength", l.MinLength, l.MinLength > 0)
+		set("maxLength", l.MaxLength, l.MaxLength > 0)
+		set("pattern", l.Pattern, l.Pattern != "")
+	}
+	if q.Default != nil && q.Default.Other == "" {
+		p.set("default", elicitedValue(a, i, *q.Default))
+	}
+	return p
+}
+
+func (s *screen) choices(a *ask.Ask, i int, p *object) {
+	q := &a.Questions[i]
+	constants := []any{}
+	for j := range q.Options {
+		o := &q.Options[j]
+		title := o.Label
+		if about := s.description(o, true, false); about != "" {
+			title += " - " + about
+		}
+		constants = append(constants, ordered("const", foreignOption(a, i, o.ID), "title", title))
+	}
+	if !q.Multiple {
+		p.set("oneOf", constants)
+		return
+	}
+	p.set("type", "array")
+	p.set("items", ordered("anyOf", constants))
+	least := q.MinItems
+	if !q.Optional && !q.Other() {
+		least = max(least, 1)
+	}
+	if least > 0 && !q.Other() {
+		p.set("minItems", least)
+	}
+	if q.MaxItems > 0 {
+		p.set("maxItems", min(q.MaxItems, len(q.Options)))
+	}
+}
+
+// ElicitationReply reads a form's result. Declining declines; cancelling only
+// closes the form.
+func ElicitationReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: "elicitation result"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	v.body()
+	switch action := v.field("action"); action.need() {
+	case "accept":
+	case "decline":
+		return Given{Decision: Declined}, r.err()
+	case "cancel":
+		return Given{Decision: Dismissed}, r.err()
+	default:
+		action.fault("is %q; use accept, decline or cancel", clip(action.string()))
+		return Given{}, r.err()
+	}
+	content := v.field("content")
+	content.object()
+	given := Given{Decision: Replied}
+	var names []string
+	for i := range a.Questions {
+		q, name := &a.Questions[i], propertyName(a, i)
+		names = append(names, name, otherName(a, i))
+		ans := content.field(name).elicited(a, i)
+		if other := content.field(otherName(a, i)).string(); q.Other() && strings.TrimSpace(other) != "" {
+			switch {
+			case ans.Empty() || q.Multiple:
+				ans.Other, ans.Skipped = other, false
+			default:
+				ans.Notes = other // one choice was made; the text says more about it
+			}
+		}
+		given.Reply.Answers = append(given.Reply.Answers, ans)
+	}
+	if confirms(a) {
+		given.Reply.Answers = []ask.Answer{{QuestionID: "confirm", Selected: []string{"accept"}}}
+	}
+	strangers(content, names)
+	return given, r.err()
+}
+
+// elicited reads the value of one property.
+func (v value) elicited(a *ask.Ask, i int) ask.Answer {
+	q := &a.Questions[i]
+	if q.Kind != ask.KindChoice {
+		return v.answer(q, "")
+	}
+	ans := ask.Answer{QuestionID: q.ID}
+	for _, foreign := range v.strings() {
+		id, ok := nativeOption(a, i, foreign)
+		switch {
+		case foreign == "":
+		case !ok:
+			v.faultIn(q.ID, "is %q, which is none of the choices", clip(foreign))
+		case !slices.Contains(ans.Selected, id):
+			ans.Selected = append(ans.Selected, id)
+		}
+	}
+	ans.Skipped = ans.Empty()
+	return ans
+}

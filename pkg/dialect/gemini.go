@@ -1,0 +1,166 @@
+package dialect
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// GeminiAsk reads the arguments of ask_user.
+func GeminiAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder("gemini")
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	v.body()
+	b.questions(v.field("questions"), func(i int, v value) {
+		q := ask.Question{
+			Text: v.field("question").need(), Header: b.header(v.field("header"), i),
+			Placeholder: v.field("placeholder").string(),
+		}
+		switch typ := v.field("type").string(); typ {
+		case "", "choice":
+			q.Kind, q.Options, q.Multiple = ask.KindChoice, b.options(v.field("options")), v.field("multiSelect").bool(false)
+			if len(q.Options) == 0 {
+				v.field("options").fault("is empty; give options or use type text")
+			}
+		case "text":
+			q.Kind = ask.KindText
+		case "yesno":
+			q.Kind = ask.KindBoolean
+		default:
+			v.field("type").fault("is %q; use choice, text or yesno", clip(typ))
+		}
+		b.add(q, place{at: v.at, fields: map[string]string{"text": "question", "multiple": "multiSelect", "kind": "type"}})
+	})
+	return b.finish()
+}
+
+// GeminiAnswer writes text: the bare answer to one question, a numbered line
+// for each of several.
+func GeminiAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	var lines []string
+	r := rowOf(o)
+	if r != rowAnswered && r != rowResponse || o.Source == ask.SourcePolicy {
+		lines = append(lines, sentence(a, o))
+	}
+	switch {
+	case r == rowResponse:
+		lines = append(lines, o.Response)
+	case r.decided():
+		for i := range a.Questions {
+			lines = append(lines, geminiLine(a, o, i))
+		}
+		if aside := asides(a, o, d3Separator); aside != "" {
+			lines = append(lines, aside)
+		}
+	}
+	return Response{Status: 200, Header: map[string]string{"Content-Type": "text/plain; charset=utf-8"}, Body: []byte(strings.Join(lines, "\n"))}
+}
+
+func geminiLine(a *ask.Ask, o *ask.Outcome, i int) string {
+	said := "(not answered)"
+	if ans := answerTo(o, &a.Questions[i]); ans != nil {
+		said = a.Questions[i].Words(*ans)
+	}
+	if len(a.Questions) == 1 {
+		return said
+	}
+	return geminiHead(a, i) + strings.ReplaceAll(said, "\n", "\n  ")
+}
+
+func geminiHead(a *ask.Ask, i int) string { return strconv.Itoa(i+1) + ". " + header(a, i) + ": " }
+
+// GeminiPending says that the ask waits.
+func GeminiPending(a *ask.Ask, p Pending) Response {
+	r := pending(nil, p)
+	r.Header["Content-Type"] = "text/plain; charset=utf-8"
+	r.Body = []byte("pending: " + p.hint(a))
+	return r
+}
+
+// GeminiShow writes any ask as ask_user.
+func GeminiShow(a *ask.Ask) ([]byte, []Warning) {
+	var s screen
+	questions := []any{}
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		typed := q.Kind == ask.KindBoolean
+		shown := ordered("question", s.text(a, i, typed), "header", header(a, i), "type", "text")
+		switch q.Kind {
+		case ask.KindChoice:
+			shown.set("type", "choice")
+			shown.set("options", s.familyOptions(q, d3Separator, false))
+			shown.set("multiSelect", q.Multiple)
+		case ask.KindBoolean:
+			shown.set("type", "yesno")
+		case ask.KindText, ask.KindNumber, ask.KindDate:
+		}
+		if q.Placeholder != "" {
+			shown.set("placeholder", q.Placeholder)
+		}
+		questions = append(questions, shown)
+	}
+	return encode(ordered("questions", questions)), s.warnings
+}
+
+// GeminiReply reads text as GeminiAnswer writes it, or the JSON that the CLI's
+// own screen makes: { answers: { "0": "…" } }.
+func GeminiReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: "gemini answer"}
+	given := Given{Decision: Replied}
+	if v, err := (&reader{}).parse(body); err == nil && typeName(v.raw) == "an object" {
+		v.r = r
+		answers := v.field("answers")
+		var keys []string
+		for i := range a.Questions {
+			keys = append(keys, key(i))
+			given.Reply.Answers = append(given.Reply.Answers, answers.field(key(i)).answer(&a.Questions[i], d3Separator))
+		}
+		strangers(answers, keys)
+		return given, r.err()
+	}
+	v := value{r: r}
+	if len(a.Questions) == 1 {
+		v.raw = string(body)
+		given.Reply.Answers = []ask.Answer{v.answer(&a.Questions[0], d3Separator)}
+		return given, r.err()
+	}
+	texts, err := geminiTexts(a, string(body))
+	if err != nil {
+		return Given{Decision: Replied, Reply: ask.Reply{Response: string(body)}}, nil //nolint:nilerr // text without numbers is one response to the whole
+	}
+	for i, text := range texts {
+		if v.raw = text; text == "(not answered)" {
+			v.raw = nil
+		}
+		given.Reply.Answers = append(given.Reply.Answers, v.answer(&a.Questions[i], d3Separator))
+	}
+	return given, r.err()
+}
+
+var errNotNumbered = errors.New("not numbered")
+
+// geminiTexts takes numbered lines apart; lines that go on are indented.
+func geminiTexts(a *ask.Ask, text string) ([]string, error) {
+	texts := make([]string, len(a.Questions))
+	next := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		if next < len(texts) {
+			if rest, ok := strings.CutPrefix(line, geminiHead(a, next)); ok {
+				texts[next] = rest
+				next++
+				continue
+			}
+		}
+		rest, ok := strings.CutPrefix(line, "  ")
+		if !ok || next == 0 {
+			return nil, errNotNumbered
+		}
+		texts[next-1] += "\n" + rest
+	}
+	return texts, nil
+}

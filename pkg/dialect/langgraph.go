@@ -1,0 +1,213 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// The options of a LangGraph interrupt; each has the id of its response type.
+const (
+	inboxAccept = "accept"
+	inboxIgnore = "ignore"
+	inboxEdit   = "edit"
+	inboxAction = "action"    // the question that chooses
+	inboxArgs   = "arguments" // the question that edits
+)
+
+// LangGraphAsk reads a human interrupt, or an array with one of them. It
+// becomes a choice of what is allowed, and where editing is, a second and
+// optional question for new arguments.
+func LangGraphAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder("langgraph")
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	if all, ok := v.raw.([]any); ok {
+		if len(all) != 1 {
+			v.fault("has %d interrupts; give one at a time", len(all))
+			return ask.Ask{}, nil, b.err()
+		}
+		v = v.list()[0]
+	}
+	v.body()
+	request, config := v.field("action_request"), v.field("config")
+	request.object()
+	config.object()
+	action := request.field("action").need()
+	args := encode(request.field("args").object())
+	b.remember(action, "action")
+	b.ask.Context = v.field("description").string()
+
+	q := ask.Question{ID: inboxAction, Text: "Action: " + action, NoOther: !config.field("allow_respond").bool(false)}
+	if len(request.field("args").object().keys) > 0 {
+		q.Text += "\n\n" + indented(args)
+	}
+	edit := config.field("allow_edit").bool(false)
+	for _, o := range []struct {
+		id, label, about string
+		allowed          bool
+	}{
+		{inboxAccept, "Accept", "Go on with these arguments.", config.field("allow_accept").bool(false)},
+		{inboxEdit, "Edit", "Go on with other arguments; type them below.", edit},
+		{inboxIgnore, "Ignore", "Do not do this.", config.field("allow_ignore").bool(false)},
+	} {
+		if o.allowed {
+			q.Options = append(q.Options, ask.Option{ID: o.id, Label: o.label, Description: o.about})
+		}
+	}
+	if len(q.Options) == 0 && q.NoOther {
+		config.fault("allows nothing; set allow_accept, allow_edit, allow_respond or allow_ignore")
+		q.NoOther = false
+	}
+	b.add(q, place{at: v.at, fields: map[string]string{"text": "action_request/args", "options": "config"}})
+	if edit {
+		b.add(ask.Question{
+			ID: inboxArgs, Kind: ask.KindText, Optional: true, Text: "Which arguments should it have instead?",
+			Limits: ask.Limits{Pattern: `^\s*\{[\s\S]*\}\s*$`, Message: "is no JSON object; change what stands above"},
+		}, place{at: v.at + "/config/allow_edit"})
+	}
+	return b.finish()
+}
+
+func indented(args []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, args, "", "  ") != nil {
+		return string(args)
+	}
+	return b.String()
+}
+
+// LangGraphAnswer writes the response to resume the graph with. Where there is
+// no decision, it is a problem, and the graph stays interrupted.
+func LangGraphAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	switch rowOf(o) {
+	case rowDeclined:
+		if q := a.Question(inboxAction); q != nil && q.Kind == ask.KindChoice && q.NoOther {
+			return inbox(inboxIgnore, nil, sentence(a, o))
+		}
+		return inbox("response", sentence(a, o), "")
+	case rowWithdrawn, rowAborted:
+		return problem(a, 410, "Gone", string(o.Status), sentence(a, o))
+	case rowExpired:
+		return problem(a, 504, "Nobody answered", string(o.Status), sentence(a, o))
+	case rowResponse:
+		return inbox("response", o.Response, "")
+	case rowAnswered, rowCancelled, rowDefault:
+	}
+	return langgraphDecided(a, o)
+}
+
+func langgraphDecided(a *ask.Ask, o *ask.Outcome) Response {
+	q := a.Question(inboxAction)
+	if !cameAs(a, "langgraph") || q == nil {
+		return inbox("response", report(a, o), "")
+	}
+	ans, args := answerTo(o, q), o.Answer(inboxArgs)
+	remark := remarks(a, o, "")
+	said := func(text string) string { return strings.TrimSpace(text + "\n" + remark) }
+	switch {
+	case args != nil && args.Text != "" && (ans == nil || len(ans.Selected) == 0 || ans.Selected[0] != inboxIgnore):
+		if edited, err := (&reader{}).parse([]byte(args.Text)); err == nil && typeName(edited.raw) == "an object" {
+			return inbox(inboxEdit, ordered("action", recall(a, "", "action"), "args", edited.raw), remark)
+		}
+		return inbox("response", said("edit the arguments: "+args.Text), "")
+	case ans == nil:
+		return inbox("response", report(a, o), "")
+	case ans.Other != "":
+		return inbox("response", said(ans.Other), "")
+	case ans.Text != "":
+		return inbox("response", said(ans.Text), "")
+	case ans.Selected[0] == inboxEdit:
+		return inbox("response", said("edit the arguments, but no new ones were given"), "")
+	}
+	return inbox(ans.Selected[0], nil, remark)
+}
+
+// inbox is one response; words that it has no place for stand beside it.
+func inbox(typ string, args any, words string) Response {
+	response := ordered("type", typ, "args", args)
+	if words != "" {
+		response.set("text", words)
+	}
+	return respond(200, []any{response})
+}
+
+// LangGraphPending says that the ask waits.
+func LangGraphPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+
+// LangGraphShow writes any ask as an interrupt for an inbox, which answers in
+// text. An ask that came as an interrupt is shown as it came.
+func LangGraphShow(a *ask.Ask) ([]byte, []Warning) {
+	var s screen
+	s.warn("/questions", "are shown as text; the answer is typed")
+	return encode(ordered(
+		"action_request", ordered("action", orElse(a.Title, "question"), "args", ordered("ask_id", a.ID)),
+		"config", ordered("allow_ignore", true, "allow_respond", true, "allow_edit", false, "allow_accept", false),
+		"description", a.Plain())), s.warnings
+}
+
+// LangGraphReply reads the response of an inbox, or an array with one.
+func LangGraphReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: "langgraph response"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	if all, ok := v.raw.([]any); ok {
+		if len(all) != 1 {
+			v.fault("has %d responses; give one", len(all))
+			return Given{}, r.err()
+		}
+		v = v.list()[0]
+	}
+	v.body()
+	q := a.Question(inboxAction)
+	allowed := func(id string) bool { return cameAs(a, "langgraph") && q != nil && q.Option(id) != nil }
+	pick := func(id string) Given {
+		return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{{QuestionID: inboxAction, Selected: []string{id}}}}}
+	}
+	args := v.field("args")
+	switch typ := v.field("type").need(); {
+	case typ == "response":
+		return args.inboxText(a), r.err()
+	case typ == inboxIgnore && !allowed(inboxIgnore):
+		return Given{Decision: Declined}, r.err()
+	case typ == inboxEdit && allowed(inboxEdit):
+		given := pick(inboxEdit)
+		edited := args.field("args")
+		if !edited.given() {
+			edited.fault("is missing; give the new arguments")
+		}
+		given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: inboxArgs, Text: string(encode(edited.object()))})
+		return given, r.err()
+	case allowed(typ):
+		return pick(typ), r.err()
+	case typ != "":
+		v.field("type").fault("is %q, which this ask does not allow", clip(typ))
+	}
+	return Given{}, r.err()
+}
+
+// inboxText reads what was typed into an inbox.
+func (v value) inboxText(a *ask.Ask) Given {
+	given := Given{Decision: Replied}
+	text, isText := v.raw.(string)
+	if !isText {
+		v.wrongType("a string")
+		return given
+	}
+	if q := a.Question(inboxAction); cameAs(a, "langgraph") && q != nil {
+		given.Reply.Answers = []ask.Answer{v.answer(q, "")}
+		return given
+	}
+	reply, err := a.ParseReply(text)
+	if err != nil {
+		v.fault("%v", err)
+	}
+	given.Reply = reply
+	return given
+}

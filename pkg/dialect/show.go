@@ -1,0 +1,74 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// screen collects what a foreign screen cannot show of an ask. The pointers of
+// its warnings lead into the ask's own JSON.
+type screen struct{ warnings []Warning }
+
+func (s *screen) warn(pointer, message string) {
+	s.warnings = append(s.warnings, Warning{Pointer: pointer, Message: message})
+}
+
+// text is a question's text for a screen without a place for an ask's title
+// and context, which then stand above the first question, and for how a typed
+// answer must look.
+func (s *screen) text(a *ask.Ask, i int, typed bool) string {
+	q := &a.Questions[i]
+	var parts []string
+	if i == 0 && a.Title != "" {
+		parts = append(parts, a.Title)
+	}
+	if i == 0 && a.Context != "" {
+		parts = append(parts, a.Context)
+	}
+	parts = append(parts, q.Text)
+	if !typed && q.Kind != ask.KindChoice && q.Kind != ask.KindText {
+		parts = append(parts, q.HowTo())
+		s.warn("/questions/"+strconv.Itoa(i)+"/kind", "is "+string(q.Kind)+", which this screen does not have; it is asked as text")
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// description is an option's description with all that the screen has no mark
+// for said in words.
+func (s *screen) description(o *ask.Option, preview, recommended bool) string {
+	var parts []string
+	if o.Recommended && !recommended && !saysRecommended(o.Label) {
+		parts = append(parts, "Recommended.")
+	}
+	if o.Description != "" {
+		parts = append(parts, o.Description)
+	}
+	if o.Cancels {
+		parts = append(parts, "Ends the whole ask.")
+	}
+	text := strings.Join(parts, " ")
+	if o.Preview != nil && !preview {
+		text = strings.TrimSpace(text + "\n\n" + o.Preview.Body)
+	}
+	return text
+}
+
+// bounds warns of an ask that is larger than the dialect's own requests.
+func (s *screen) bounds(a *ask.Ask, questions, options int) {
+	if len(a.Questions) > questions {
+		s.warn("/questions", "has "+strconv.Itoa(len(a.Questions))+" questions; the screen may expect at most "+strconv.Itoa(questions))
+	}
+	for i := range a.Questions {
+		if n := len(a.Questions[i].Options); n > options || n == 1 {
+			s.warn("/questions/"+strconv.Itoa(i)+"/options", "has "+strconv.Itoa(n)+" options; the screen may expect 2 to "+strconv.Itoa(options))
+		}
+	}
+}
+
+// header is the chip of a question, as it was asked; screens that need one get
+// the question's number.
+func header(a *ask.Ask, i int) string {
+	return recall(a, orElse(a.Questions[i].Header, "Question "+strconv.Itoa(i+1)), i, "header")
+}

@@ -1,0 +1,158 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// VSCodeAsk reads the input of askQuestions. Its answers are keyed by header,
+// so headers must be there and differ. Its person may skip any question.
+func VSCodeAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder("vscode")
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	v.body()
+	var headers []string
+	b.questions(v.field("questions"), func(i int, v value) {
+		head := v.field("header")
+		switch s := head.need(); {
+		case head.given() && strings.TrimSpace(s) == "":
+			head.fault("is empty; answers are keyed by it")
+		case s != "" && slices.Contains(headers, s):
+			head.fault("is the header of another question, too; answers are keyed by it, so headers must differ")
+		default:
+			headers = append(headers, s)
+		}
+		q := ask.Question{
+			Header: b.header(head, i), Text: v.field("question").need(), Optional: true,
+			Multiple: v.field("multiSelect").bool(false), NoOther: !v.field("allowFreeformInput").bool(true),
+		}
+		if message := v.field("message").string(); message != "" {
+			b.remember(q.Text, i, "question")
+			q.Text += "\n\n" + message
+		}
+		list := v.field("options").list()
+		q.Options = b.options(v.field("options"))
+		for j := range q.Options {
+			q.Options[j].Recommended = q.Options[j].Recommended || list[j].field("recommended").bool(false)
+		}
+		if len(q.Options) == 0 {
+			q.Multiple, q.NoOther = false, false
+		}
+		b.add(q, place{at: v.at, fields: map[string]string{"text": "question", "multiple": "multiSelect"}})
+	})
+	return b.finish()
+}
+
+// vscodeKeys are the headers by which an ask's questions are answered.
+func vscodeKeys(a *ask.Ask) []string {
+	var keys []string
+	for i := range a.Questions {
+		keys = append(keys, distinct(header(a, i), i, keys))
+	}
+	return keys
+}
+
+// VSCodeAnswer writes { selected, freeText, skipped } by header. Free text
+// also takes what the model must read beside an answer.
+func VSCodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	answers := ordered()
+	keys := vscodeKeys(a)
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		r, ans := rowOf(o), answerTo(o, q)
+		selected, free := []string{}, []string{}
+		switch {
+		case r == rowResponse:
+			free = []string{o.Response}
+		case ans != nil && q.Kind == ask.KindChoice:
+			selected = list(q.Labels(ask.Answer{Selected: ans.Selected}))
+			if ans.Other != "" {
+				free = append(free, ans.Other)
+			}
+		case ans != nil:
+			free = append(free, q.Words(*ans))
+		}
+		skipped := len(selected) == 0 && len(free) == 0
+		if given := o.Answer(q.ID); given != nil && given.Notes != "" {
+			free = append(free, "("+given.Notes+")")
+		}
+		if !skipped && (r == rowCancelled || r == rowDefault) {
+			free = append(free, "("+sentence(a, o)+")")
+		}
+		var text any
+		if len(free) > 0 {
+			text = strings.Join(free, "\n")
+		}
+		if r.decided() {
+			answers.set(keys[i], ordered("selected", selected, "freeText", text, "skipped", skipped))
+		}
+	}
+	return respond(200, ordered("answers", answers).ending(a, o, ""))
+}
+
+// VSCodePending says that the ask waits.
+func VSCodePending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+
+// VSCodeShow writes any ask as askQuestions.
+func VSCodeShow(a *ask.Ask) ([]byte, []Warning) {
+	var s screen
+	questions := []any{}
+	keys := vscodeKeys(a)
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		shown := ordered("header", keys[i], "question", s.text(a, i, false))
+		options := s.familyOptions(q, "", false)
+		for j := range q.Options {
+			if o, ok := options[j].(*object); ok && q.Options[j].Recommended {
+				o.set("description", s.description(&q.Options[j], false, true))
+				o.set("recommended", true)
+			}
+		}
+		if len(options) > 0 {
+			shown.set("options", options)
+			shown.set("multiSelect", q.Multiple)
+		}
+		shown.set("allowFreeformInput", len(options) == 0 || q.Other())
+		questions = append(questions, shown)
+	}
+	return encode(ordered("questions", questions)), s.warnings
+}
+
+// VSCodeReply reads the answers by header.
+func VSCodeReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: "vscode answer"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	v.body()
+	answers, keys := v.field("answers"), vscodeKeys(a)
+	if !answers.given() {
+		answers.fault("is missing; give an object of answers by header")
+	}
+	given := Given{Decision: Replied}
+	for i := range a.Questions {
+		q, item := &a.Questions[i], answers.field(keys[i])
+		item.object()
+		selected, free := item.field("selected"), item.field("freeText").string()
+		item.field("skipped").bool(false)
+		ans := value{r: r, at: selected.at, raw: anys(selected.strings())}.answerOf(q, "")
+		switch {
+		case strings.TrimSpace(free) == "":
+		case ans.Empty():
+			ans = value{r: r, at: item.field("freeText").at, raw: free}.answer(q, "")
+		case q.Multiple && q.Other():
+			ans.Other = strings.TrimPrefix(ans.Other+", "+free, ", ")
+		default:
+			ans.Notes = free // one choice was made; the text says more about it
+		}
+		given.Reply.Answers = append(given.Reply.Answers, ans)
+	}
+	strangers(answers, keys)
+	return given, r.err()
+}

@@ -1,0 +1,233 @@
+package dialect
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// row is a row of the outcome table (dialects.md).
+type row int
+
+const (
+	rowAnswered  row = iota
+	rowResponse      // answered with one free response only
+	rowCancelled     // cancelled by an option
+	rowDeclined      // cancelled as a whole
+	rowWithdrawn
+	rowAborted
+	rowExpired
+	rowDefault // expired, with declared defaults
+)
+
+func rowOf(o *ask.Outcome) row {
+	switch o.Status {
+	case ask.StatusAnswered:
+		if o.Response != "" && len(valued(o.Answers)) == 0 {
+			return rowResponse
+		}
+		return rowAnswered
+	case ask.StatusCancelled:
+		if o.CancelledBy != nil {
+			return rowCancelled
+		}
+		return rowDeclined
+	case ask.StatusWithdrawn:
+		return rowWithdrawn
+	case ask.StatusExpired:
+		if o.Source == ask.SourceDefault && len(valued(o.Answers)) > 0 {
+			return rowDefault
+		}
+		return rowExpired
+	case ask.StatusAborted:
+	}
+	return rowAborted
+}
+
+// decided reports whether the row carries answers.
+func (r row) decided() bool {
+	return r == rowAnswered || r == rowResponse || r == rowCancelled || r == rowDefault
+}
+
+// valued are the answers that say something.
+func valued(answers []ask.Answer) []ask.Answer {
+	var some []ask.Answer
+	for _, ans := range answers {
+		if !ans.Empty() {
+			some = append(some, ans)
+		}
+	}
+	return some
+}
+
+// chosen are the answers of an outcome, with a cancelling option as one.
+func chosen(o *ask.Outcome) []ask.Answer {
+	if c := o.CancelledBy; c != nil {
+		return []ask.Answer{{QuestionID: c.QuestionID, Selected: []string{c.OptionID}}}
+	}
+	return o.Answers
+}
+
+// answerTo is the answer that says something about this question, or nil.
+func answerTo(o *ask.Outcome, q *ask.Question) *ask.Answer {
+	for _, ans := range chosen(o) {
+		if ans.QuestionID == q.ID && !ans.Empty() {
+			return &ans
+		}
+	}
+	return nil
+}
+
+// sentence says how the ask ended, for a model to read.
+func sentence(a *ask.Ask, o *ask.Outcome) string {
+	switch rowOf(o) {
+	case rowAnswered, rowResponse:
+		return "answered by " + who(o)
+	case rowCancelled:
+		return fmt.Sprintf("cancelled by %s: the chosen option %q cancels the whole ask; nothing else was decided", who(o), cancelLabel(a, o))
+	case rowDeclined:
+		return "declined: " + orElse(o.Reason, "no reason was given") + " (by " + who(o) + "); no decision was made"
+	case rowWithdrawn:
+		return "withdrawn before anybody answered" + because(o) + "; no decision was made"
+	case rowExpired:
+		return "nobody answered by " + due(a, o) + "; no decision was made"
+	case rowDefault:
+		return "nobody answered by " + due(a, o) + "; these are the defaults that the ask declared, not a human's answer"
+	case rowAborted:
+	}
+	return "aborted before anybody answered" + because(o) + "; no decision was made"
+}
+
+func because(o *ask.Outcome) string {
+	if o.Reason == "" {
+		return ""
+	}
+	return ": " + o.Reason
+}
+
+// who acted, and where.
+func who(o *ask.Outcome) string {
+	if o.Source == ask.SourcePolicy {
+		return "a policy, not a human"
+	}
+	if o.By == nil {
+		return "somebody"
+	}
+	name := orElse(o.By.Name, orElse(o.By.Principal, "somebody"))
+	if o.By.Responder != "" {
+		name += " on " + o.By.Responder
+	}
+	return name
+}
+
+func due(a *ask.Ask, o *ask.Outcome) string {
+	at := a.Deadline
+	if at.IsZero() {
+		at = o.At
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+func cancelLabel(a *ask.Ask, o *ask.Outcome) string {
+	if q := a.Question(o.CancelledBy.QuestionID); q != nil {
+		if opt := q.Option(o.CancelledBy.OptionID); opt != nil {
+			return opt.Label
+		}
+	}
+	return o.CancelledBy.OptionID
+}
+
+// asides says what a shape with bare answers has no place for: notes, a
+// response beside answers, and labels that its separator would blur.
+func asides(a *ask.Ask, o *ask.Outcome, separator string) string {
+	var say []string
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		ans := o.Answer(q.ID)
+		if ans == nil {
+			continue
+		}
+		if separator != "" && blurs(q, *ans, separator) {
+			say = append(say, fmt.Sprintf("The answers to %q, each in quotes: %s.", clip(q.Text), quoted(q.Labels(*ans))))
+		}
+		if ans.Notes != "" {
+			say = append(say, fmt.Sprintf("A note on %q: %s", clip(q.Text), ans.Notes))
+		}
+	}
+	if o.Response != "" && rowOf(o) == rowAnswered {
+		say = append(say, "And to all of it: "+o.Response)
+	}
+	return strings.Join(say, "\n")
+}
+
+// remarks are the asides, after how the ask ended where answers alone would
+// mislead.
+func remarks(a *ask.Ask, o *ask.Outcome, separator string) string {
+	aside := asides(a, o, separator)
+	if r := rowOf(o); r == rowAnswered && o.Source != ask.SourcePolicy || r == rowResponse {
+		return aside
+	}
+	return strings.TrimSpace(sentence(a, o) + "\n" + aside)
+}
+
+// report is the whole outcome as text.
+func report(a *ask.Ask, o *ask.Outcome) string {
+	lines := []string{sentence(a, o)}
+	if o.Response != "" {
+		lines = append(lines, "Their reply to the whole: "+o.Response)
+	}
+	if !rowOf(o).decided() {
+		return strings.Join(lines, "\n")
+	}
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		ans, given := answerTo(o, q), o.Answer(q.ID)
+		if ans == nil {
+			lines = append(lines, "- not answered: "+strconv.Quote(q.Text))
+		} else {
+			lines = append(lines, `- "`+q.Text+`"="`+q.Words(*ans)+`"`)
+		}
+		if ans != nil && blurs(q, *ans, ",") {
+			lines = append(lines, "  each in quotes: "+quoted(q.Labels(*ans)))
+		}
+		if given != nil && given.Notes != "" {
+			lines = append(lines, "  user notes: "+given.Notes)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// blurs reports whether joined labels could be taken for others.
+func blurs(q *ask.Question, ans ask.Answer, separator string) bool {
+	return q.Multiple && strings.Contains(strings.Join(q.Labels(ans), ""), strings.TrimSpace(separator))
+}
+
+func quoted(labels []string) string {
+	quotes := make([]string, len(labels))
+	for i, label := range labels {
+		quotes[i] = strconv.Quote(label)
+	}
+	return strings.Join(quotes, ", ")
+}
+
+// hint tells an agent that waits what to do.
+func (p Pending) hint(a *ask.Ask) string {
+	if p.Hint != "" {
+		return p.Hint
+	}
+	s := "nobody has answered yet; the ask stays open, so ask for the answer of " + strconv.Quote(a.ID) + " again later"
+	if p.Location != "" {
+		s += " at " + p.Location
+	}
+	return s
+}
+
+func orElse(s, or string) string {
+	if s == "" {
+		return or
+	}
+	return s
+}
