@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -111,8 +112,13 @@ func (m *manifests) add(file string) error {
 
 func into[T any](list *[]*T, document []byte) error {
 	object := new(T)
-	// Strict: unknown fields and fields given twice are errors.
-	if err := yaml.UnmarshalStrict(document, object); err != nil {
+	// As strict as the API server: unknown fields, fields in the wrong case and fields given twice are errors.
+	data, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return err
+	}
+	strict, err := json.UnmarshalStrict(data, object)
+	if err := errors.Join(append(strict, err)...); err != nil {
 		return err
 	}
 	*list = append(*list, object)
@@ -466,6 +472,9 @@ func TestUnknownFieldsOfManifestsAreErrors(t *testing.T) {
 	var m manifests
 	if err := m.add("apiVersion: v1\nkind: Service\nspec: {sellector: {a: b}}\n"); err == nil {
 		t.Error("a misspelt field was accepted")
+	}
+	if err := m.add("apiVersion: v1\nkind: Service\nspec: {ClusterIP: None}\n"); err == nil {
+		t.Error("a field in the wrong case was accepted")
 	}
 	if err := m.add("apiVersion: v1\nkind: Secret\n"); err == nil {
 		t.Error("a kind that no test looks at was accepted")
