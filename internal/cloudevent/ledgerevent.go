@@ -21,7 +21,7 @@ type Question struct {
 // ReadQuestion reads a message that the ledger holds, or republished, on a
 // question's subject.
 func ReadQuestion(msg *nats.Msg, k ask.Key) (Question, error) {
-	ev, _, err := FromMsg(msg)
+	ev, _, err := FromReply(msg)
 	if err != nil {
 		return Question{}, err
 	}
@@ -47,7 +47,7 @@ type End struct {
 // on_deadline is the outcome: the server copied the question at the deadline.
 // Every reader goes through this one function.
 func ReadOutcome(msg *nats.Msg, k ask.Key) (End, error) {
-	ev, _, err := FromMsg(msg)
+	ev, _, err := FromReply(msg)
 	if err != nil {
 		return End{}, err
 	}

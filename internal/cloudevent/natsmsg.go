@@ -95,6 +95,12 @@ func FromMsg(msg *nats.Msg) (event.Event, Mode, error) {
 	if len(msg.Data) > ask.MaxEventBytes {
 		return event.Event{}, modeOf(msg), ask.Refuse(413, ask.CodeTooLarge, "the event has %d bytes; send at most %d", len(msg.Data), ask.MaxEventBytes)
 	}
+	return FromReply(msg)
+}
+
+// FromReply is [FromMsg] for messages that the broker or the ledger vouches
+// for: an outcome with its ask may be larger than what may be sent in.
+func FromReply(msg *nats.Msg) (event.Event, Mode, error) {
 	headers := ceHeaders(msg.Header)
 	switch {
 	case isStructured(msg.Header), len(headers) == 0 && bytes.HasPrefix(bytes.TrimLeft(msg.Data, " \t\r\n"), []byte("{")):

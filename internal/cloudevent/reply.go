@@ -238,3 +238,15 @@ func when(t *time.Time) time.Time {
 	}
 	return *t
 }
+
+// Record is the status as a record.
+func (s *Status) Record() ask.Record {
+	r := ask.Record{State: s.State, AskedAt: s.AskedAt, Seq: s.Seq, Outcome: s.Outcome, Receipts: s.Receipts}
+	if s.Ask != nil {
+		r.Ask = *s.Ask
+	}
+	if r.Ask.ID == "" {
+		r.Ask.ID, r.Ask.Tenant, r.Ask.Session, r.Ask.Deadline = s.Key.ID, s.Key.Tenant, s.Key.Session, s.Deadline
+	}
+	return r
+}

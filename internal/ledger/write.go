@@ -79,6 +79,9 @@ func (l *Ledger) Resolve(ctx context.Context, q *Pending, o ask.Outcome, now tim
 	msg.Header.Set(hdrScheduleNext, "purge")
 	msg.Header.Set(hdrTTL, ttl(l.outlive(q.Ask.Deadline, now)))
 	_, err = l.publish(ctx, msg)
+	if err != nil && !IsRace(err) && storageFull(err) {
+		return errors.Join(ask.Refuse(503, ask.CodeLedgerFull, "the ledger's storage is exhausted: nothing was stored, the ask stays open; make room and try again"), err)
+	}
 	return err
 }
 

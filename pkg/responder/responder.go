@@ -11,9 +11,15 @@ package responder
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
+	"time"
 
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -37,7 +43,25 @@ type Responder struct {
 
 // New makes a responder of the given type, such as "web", over a connection
 // whose credential belongs to that type. It starts nothing.
-func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) { panic("being written") }
+func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
+	switch {
+	case nc == nil:
+		return nil, errors.New("responder: no connection")
+	case !ask.ValidToken(typ):
+		return nil, fmt.Errorf("responder: type %q is no token; use A-Z a-z 0-9 _ -", typ)
+	case opts.Tenant != "" && !ask.ValidToken(opts.Tenant):
+		return nil, fmt.Errorf("responder: tenant %q is no token; use A-Z a-z 0-9 _ -", opts.Tenant)
+	case opts.Session != "" && (opts.Tenant == "" || !ask.ValidToken(opts.Session)):
+		return nil, fmt.Errorf("responder: session %q needs a tenant and must be a token", opts.Session)
+	}
+	if opts.Limit <= 0 {
+		opts.Limit = 2000
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Responder{nc: nc, typ: typ, opts: opts}, nil
+}
 
 // Query selects asks for [Responder.List].
 type Query struct {
@@ -56,15 +80,47 @@ type Page struct {
 }
 
 // List returns one page of asks.
-func (r *Responder) List(ctx context.Context, q Query) (Page, error) { panic("being written") }
+func (r *Responder) List(ctx context.Context, q Query) (Page, error) {
+	items, next, err := call.List(ctx, r.nc, subject.Responder(r.typ, r.scope(), subject.VerbList), cloudevent.Query{
+		Tenant: q.Tenant, Session: q.Session, State: string(q.State), Question: q.Question, Limit: q.Limit, Cursor: q.Cursor,
+	})
+	return Page{items, next}, err
+}
+
+// scope is what the credential is narrowed to.
+func (r *Responder) scope() ask.Key { return ask.Key{Tenant: r.opts.Tenant, Session: r.opts.Session} }
 
 // All walks all pages.
 func (r *Responder) All(ctx context.Context, q Query) iter.Seq2[ask.Record, error] {
-	panic("being written")
+	return call.Pages(q.Cursor, func(cursor string) ([]ask.Record, string, error) {
+		q.Cursor = cursor
+		p, err := r.List(ctx, q)
+		return p.Items, p.Next, err
+	})
 }
 
 // Get reads one ask; the error is [ask.ErrNotFound] when there is none.
-func (r *Responder) Get(ctx context.Context, k ask.Key) (ask.Record, error) { panic("being written") }
+func (r *Responder) Get(ctx context.Context, k ask.Key) (ask.Record, error) {
+	if err := checkKey(k); err != nil {
+		return ask.Record{}, err
+	}
+	_, data, err := call.Msg(ctx, r.nc, &nats.Msg{Subject: subject.Responder(r.typ, k, subject.VerbGet)}, 0)
+	if err != nil {
+		return ask.Record{}, fmt.Errorf("get ask %s: %w", k, err)
+	}
+	s, err := cloudevent.DecodeStatus(data)
+	if err != nil {
+		return ask.Record{}, fmt.Errorf("get ask %s: %w", k, err)
+	}
+	return s.Record(), nil
+}
+
+func checkKey(k ask.Key) error {
+	if k.Valid() {
+		return nil
+	}
+	return ask.InvalidError("ask", []ask.Fault{{Message: fmt.Sprintf("%.200q names no ask; tenant, session and id are tokens: A-Z a-z 0-9 _ -", k.String())}})
+}
 
 // Answer sends a person's reply. It returns the outcome that holds when the
 // reply won. Otherwise the error is an [*ask.Error]: with [ask.ErrInvalid] its
@@ -73,7 +129,35 @@ func (r *Responder) Get(ctx context.Context, k ask.Key) (ask.Record, error) { pa
 // [ask.CodeExpired] when it was the deadline); with [ask.ErrForbidden] the
 // person is not in the audience. An empty AnswerID is filled in.
 func (r *Responder) Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outcome, error) {
-	panic("being written")
+	if reply.AnswerID == "" {
+		reply.AnswerID = cloudevent.NewID()
+	}
+	data, err := cloudevent.EncodeReply(k.ID, reply)
+	if err != nil {
+		return ask.Outcome{}, fmt.Errorf("responder: %w", err)
+	}
+	return r.resolve(ctx, k, subject.VerbAnswer, cloudevent.TypeAnswered, reply.By, data)
+}
+
+// resolve sends what ends an ask. Trying again is safe: the answer id says that
+// it is the same reply.
+func (r *Responder) resolve(ctx context.Context, k ask.Key, verb subject.Verb, typ string, by ask.By, data []byte) (ask.Outcome, error) {
+	if err := checkKey(k); err != nil {
+		return ask.Outcome{}, err
+	}
+	ev := r.event(k, typ, data)
+	ev.By = &by
+	_, reply, err := call.Event(ctx, r.nc, subject.Responder(r.typ, k, verb), ev, 0)
+	if err != nil {
+		return ask.Outcome{}, fmt.Errorf("%s %s: %w", verb, k, err)
+	}
+	return cloudevent.DecodeOutcome(reply)
+}
+
+func (r *Responder) event(k ask.Key, typ string, data []byte) cloudevent.Event {
+	return cloudevent.Event{
+		ID: cloudevent.NewID(), Source: cloudevent.ResponderSource(r.typ), Type: typ, Key: k, Time: time.Now(), Data: data,
+	}
 }
 
 // Decline is a person's refusal to answer an ask.
@@ -85,42 +169,29 @@ type Decline struct {
 
 // Cancel declines a whole ask. Errors are those of Answer.
 func (r *Responder) Cancel(ctx context.Context, k ask.Key, d Decline) (ask.Outcome, error) {
-	panic("being written")
+	if d.AnswerID == "" {
+		d.AnswerID = cloudevent.NewID()
+	}
+	data, err := cloudevent.EncodeDecline(k.ID, d.AnswerID, d.Reason, d.By)
+	if err != nil {
+		return ask.Outcome{}, fmt.Errorf("responder: %w", err)
+	}
+	return r.resolve(ctx, k, subject.VerbCancel, cloudevent.TypeDeclined, d.By, data)
 }
 
 // Receipt records that this responder type put an ask in front of people. Seq
 // is the Seq of the [ask.Record] that was shown.
 func (r *Responder) Receipt(ctx context.Context, k ask.Key, receipt ask.Receipt) error {
-	panic("being written")
-}
-
-// EventKind is what a live screen is told.
-type EventKind int
-
-// The kinds of events.
-const (
-	Pending  EventKind = iota + 1 // an ask waits; Record has it, with its receipts as far as known
-	Resolved                      // an ask ended; Record.Outcome says how
-	Synced                        // everything pending has been told; More says whether Limit cut it
-	Offline                       // the connection is gone; Synced follows when it is back
-)
-
-// Event is one thing a live screen is told.
-type Event struct {
-	Kind   EventKind
-	Record ask.Record
-	More   bool
-}
-
-// Watch tells handle, one call at a time, what waits and what ended: every
-// pending ask once per life (a snapshot first, then live), every outcome once,
-// and Synced after each snapshot. It asks again after each reconnect and every
-// minute, so a missed message is told late but not lost. It returns nil when
-// ctx ends.
-func (r *Responder) Watch(ctx context.Context, handle func(Event)) error { panic("being written") }
-
-// Present declares that a person is looking at the asks of a tenant and
-// session (empty: all that this responder may see) until leave is called.
-func (r *Responder) Present(tenant, session string) (leave func(), err error) {
-	panic("being written")
+	if err := checkKey(k); err != nil {
+		return err
+	}
+	receipt.Type, receipt.At = "", time.Time{} // the broker says which type, and when
+	data, err := cloudevent.EncodeReceipt(k.ID, receipt)
+	if err != nil {
+		return fmt.Errorf("responder: %w", err)
+	}
+	if _, _, err := call.Event(ctx, r.nc, subject.Responder(r.typ, k, subject.VerbReceipt), r.event(k, cloudevent.TypePresented, data), 0); err != nil {
+		return fmt.Errorf("receipt of ask %s: %w", k, err)
+	}
+	return nil
 }

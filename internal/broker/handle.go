@@ -1,0 +1,161 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+)
+
+// HeaderWait asks the broker to hold a request for so long.
+const HeaderWait = "Askbus-Wait"
+
+// request is one request being carried out.
+type request struct {
+	subject.Request
+	reply string
+	mode  cloudevent.Mode
+	event event.Event // zero when the request has none
+	body  []byte      // the data of the event, or the plain body
+	hold  time.Duration
+}
+
+// receive takes one message of the micro library. micro runs an endpoint's
+// callbacks one by one, so the work goes to a goroutine at once; when all
+// workers are busy, messages wait in the subscription.
+func (b *Broker) receive(m micro.Request) {
+	b.requests.Add(1)
+	r, err := subject.Parse(m.Subject())
+	if err != nil {
+		return // no endpoint of ours matches such a subject with valid tokens
+	}
+	if m.Reply() != "" && !subject.ReplyAllowed(r, m.Reply()) {
+		// Answering there would publish with our rights where the sender has none.
+		b.dropped.Add(1)
+		b.opts.Logger.Warn("dropped a request with a foreign reply subject; set the inbox prefix of the credential", "subject", m.Subject())
+		return
+	}
+	msg := &nats.Msg{Subject: m.Subject(), Reply: m.Reply(), Header: nats.Header(m.Headers()), Data: m.Data()}
+	b.slots <- struct{}{}
+	b.running.Go(func() {
+		defer func() { <-b.slots }()
+		b.handle(msg, request{Request: r, reply: m.Reply()})
+	})
+}
+
+func (b *Broker) handle(msg *nats.Msg, r request) {
+	ctx, cancel := context.WithTimeout(b.base, b.opts.Limit)
+	defer cancel()
+	err := b.read(msg, &r)
+	if err == nil {
+		err = b.route(ctx, &r)
+	}
+	if err != nil {
+		b.refuse(ctx, &r, err)
+	}
+}
+
+// read takes the event or the plain body out of a message.
+func (b *Broker) read(msg *nats.Msg, r *request) error {
+	if len(msg.Data) > ask.MaxEventBytes {
+		return ask.Refuse(413, ask.CodeTooLarge, "the event has %d bytes; send at most %d", len(msg.Data), ask.MaxEventBytes)
+	}
+	switch r.Verb {
+	case subject.VerbList, subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater:
+		r.body = msg.Data
+		return nil
+	case subject.VerbGet, subject.VerbWait:
+		// Reading needs no event; one that is there says only the mode.
+		_, r.mode, _ = cloudevent.FromMsg(msg)
+	default:
+		var err error
+		r.event, r.mode, err = cloudevent.FromMsg(msg)
+		if errors.Is(err, cloudevent.ErrNoEvent) {
+			return ask.Refuse(400, ask.CodeInvalid, "%s needs a CloudEvent in its body", r.Verb)
+		}
+		if err != nil {
+			return err
+		}
+		if err := checkEvent(r); err != nil {
+			return err
+		}
+		r.body = r.event.Data()
+	}
+	return r.readHold(msg.Header)
+}
+
+// eventTypes says which event each verb carries.
+func eventType(v subject.Verb) string {
+	switch v {
+	case subject.VerbAsk:
+		return cloudevent.TypeAsked
+	case subject.VerbWithdraw:
+		return cloudevent.TypeWithdrawn
+	case subject.VerbAbort:
+		return cloudevent.TypeAborted
+	case subject.VerbAnswer:
+		return cloudevent.TypeAnswered
+	case subject.VerbCancel:
+		return cloudevent.TypeDeclined
+	case subject.VerbReceipt:
+		return cloudevent.TypePresented
+	}
+	return ""
+}
+
+func checkEvent(r *request) error {
+	if want := eventType(r.Verb); r.event.Type() != want {
+		return ask.Refuse(400, ask.CodeInvalid, "the event's type is %.80q; %s takes %s", r.event.Type(), r.Verb, want)
+	}
+	if s := r.event.Subject(); s != "" && s != r.ID {
+		return ask.Refuse(400, ask.CodeInvalid, "the event's subject is %.80q, but the NATS subject names ask %q; they must agree", s, r.ID)
+	}
+	if len(r.event.Data()) == 0 {
+		return ask.Refuse(400, ask.CodeInvalid, "the event has no data")
+	}
+	return nil
+}
+
+func (r *request) readHold(h nats.Header) error {
+	for name, values := range h {
+		if !strings.EqualFold(name, HeaderWait) || len(values) == 0 {
+			continue
+		}
+		d, err := time.ParseDuration(values[0])
+		if err != nil || d < 0 {
+			return ask.Refuse(400, ask.CodeInvalid, `header %s is %.40q; give a duration such as "30s"`, HeaderWait, values[0])
+		}
+		r.hold = min(d, ask.MaxHold)
+	}
+	return nil
+}
+
+func (b *Broker) route(ctx context.Context, r *request) error {
+	switch r.Verb {
+	case subject.VerbAsk:
+		return b.ask(ctx, r)
+	case subject.VerbGet, subject.VerbWait:
+		return b.get(ctx, r)
+	case subject.VerbWithdraw, subject.VerbAbort:
+		return b.end(ctx, r)
+	case subject.VerbAnswer, subject.VerbCancel:
+		return b.answer(ctx, r)
+	case subject.VerbReceipt:
+		return b.receipt(ctx, r)
+	case subject.VerbList:
+		return b.list(ctx, r)
+	case subject.VerbNext:
+		return b.next(r)
+	case subject.VerbDone, subject.VerbExtend, subject.VerbLater:
+		return b.settle(ctx, r)
+	}
+	return fmt.Errorf("broker: no verb %q", r.Verb)
+}

@@ -1,0 +1,214 @@
+package broker
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/nats-io/nats.go"
+)
+
+// checkEvery is how often a held request is checked against the ledger:
+// republishing is best effort, and an outcome was really missed once.
+const checkEvery = 30 * time.Second
+
+// waits are the held requests. They take no worker while they wait.
+type waits struct {
+	b *Broker
+
+	mu    sync.Mutex
+	byKey map[subject.Key]map[*held]struct{}
+	n     int
+}
+
+// held is one held request. Whoever takes it out of waits answers it.
+type held struct {
+	w   *waits
+	r   request
+	end time.Time
+
+	mu       sync.Mutex
+	timer    *time.Timer
+	deadline time.Time
+}
+
+// hold registers a request, before the ledger is read for it. It returns nil
+// when too many are held already: then the request is answered at once.
+func (w *waits) hold(r *request) *held {
+	h := &held{w: w, r: *r, end: time.Now().Add(r.hold)}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.n >= w.b.opts.MaxHeld {
+		return nil
+	}
+	k := r.Key()
+	if w.byKey[k] == nil {
+		w.byKey[k] = map[*held]struct{}{}
+	}
+	w.byKey[k][h] = struct{}{}
+	w.n++
+	return h
+}
+
+func (w *waits) len() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.n
+}
+
+// cancel takes the request out; it reports whether it was still held.
+func (h *held) cancel() bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+	h.mu.Unlock()
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	set := h.w.byKey[h.r.Key()]
+	if _, in := set[h]; !in {
+		return false
+	}
+	delete(set, h)
+	if len(set) == 0 {
+		delete(h.w.byKey, h.r.Key())
+	}
+	h.w.n--
+	return true
+}
+
+// pending starts the waiting: the ask was seen pending until deadline.
+func (h *held) pending(deadline time.Time) {
+	h.mu.Lock()
+	h.deadline = deadline
+	h.mu.Unlock()
+	if !h.w.b.ready.Load() { // draining: nobody would wait for the timer
+		h.mu.Lock()
+		h.end = time.Now()
+		h.mu.Unlock()
+		h.step()
+		return
+	}
+	h.plan()
+}
+
+// plan sets the timer for what comes next: the end, or a check.
+func (h *held) plan() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	next := time.Now().Add(checkEvery + rand.N(checkEvery/4)) //nolint:gosec // jitter
+	if d := h.deadline.Add(time.Second); time.Now().Before(d) && d.Before(next) {
+		next = d
+	}
+	if h.end.Before(next) {
+		next = h.end
+	}
+	h.timer = time.AfterFunc(time.Until(next), h.step)
+}
+
+// step checks the ledger, or ends the waiting.
+func (h *held) step() {
+	b := h.w.b
+	b.running.Go(func() {
+		ctx, cancel := context.WithTimeout(b.base, b.opts.Limit)
+		defer cancel()
+		entry, err := b.look(ctx, h.r.Key())
+		h.mu.Lock()
+		over := !time.Now().Before(h.end)
+		h.mu.Unlock()
+		switch {
+		case err == nil && entry.Resolved != nil:
+			if h.cancel() {
+				err = b.tellEnd(&h.r, entry.Resolved)
+			}
+		case err == nil && over:
+			if h.cancel() {
+				err = b.tellStatus(&h.r, status(h.r.Key(), entry))
+			}
+		case err != nil && over:
+			if h.cancel() {
+				b.refuse(ctx, &h.r, err)
+			}
+			err = nil
+		default:
+			h.plan()
+		}
+		if err != nil {
+			b.opts.Logger.WarnContext(ctx, "could not serve a held request", "ask_id", h.r.ID, "error", err)
+		}
+	})
+}
+
+// outcome answers everybody who waits for a republished outcome. Only the first
+// message of an outcome's subject counts, whose Nats-Last-Sequence is 0.
+func (w *waits) outcome(m *nats.Msg) {
+	k, kind, ok := subject.ParseOut(m.Subject)
+	if !ok || kind != subject.Outcome || m.Header.Get("Nats-Last-Sequence") != "0" {
+		return
+	}
+	w.mu.Lock()
+	waiting := make([]*held, 0, len(w.byKey[k]))
+	for h := range w.byKey[k] {
+		waiting = append(waiting, h)
+	}
+	w.mu.Unlock()
+	if len(waiting) == 0 {
+		return
+	}
+	end, err := cloudevent.ReadOutcome(m, k)
+	if err != nil {
+		w.b.opts.Logger.Warn("cannot read a republished outcome", "ask_id", k.ID, "error", err)
+		return // the checks will find it
+	}
+	for _, h := range waiting {
+		if h.cancel() {
+			if err := w.b.tellEnd(&h.r, &end); err != nil {
+				w.b.opts.Logger.Warn("could not reply", "ask_id", k.ID, "error", err)
+			}
+		}
+	}
+}
+
+// all are the requests that are waiting now.
+func (w *waits) all() []*held {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make([]*held, 0, w.n)
+	for _, set := range w.byKey {
+		for h := range set {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// recheck looks for every held request whether its outcome was missed.
+func (w *waits) recheck() {
+	for _, h := range w.all() {
+		h.mu.Lock()
+		if h.timer != nil {
+			h.timer.Reset(rand.N(time.Second)) //nolint:gosec // jitter
+		}
+		h.mu.Unlock()
+	}
+}
+
+// release ends the waiting of all: the broker stops.
+func (w *waits) release() {
+	now := time.Now()
+	for _, h := range w.all() {
+		h.mu.Lock()
+		h.end = now
+		started := h.timer != nil
+		h.mu.Unlock()
+		if started {
+			h.step()
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package natsd
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+)
+
+// logger hands the server's log to slog and remembers what was fatal: the
+// server would otherwise end the process.
+type logger struct {
+	log *slog.Logger
+
+	mu   sync.Mutex
+	last string
+}
+
+func (l *logger) fatal() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+func (l *logger) remember(s string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = s
+}
+
+func (l *logger) Noticef(format string, v ...any) {
+	l.log.Debug("nats-server", "text", fmt.Sprintf(format, v...))
+}
+
+func (l *logger) Warnf(format string, v ...any) {
+	l.log.Warn("nats-server", "text", fmt.Sprintf(format, v...))
+}
+
+func (l *logger) Errorf(format string, v ...any) {
+	s := fmt.Sprintf(format, v...)
+	l.remember(s)
+	l.log.Error("nats-server", "text", s)
+}
+
+func (l *logger) Fatalf(format string, v ...any) {
+	s := fmt.Sprintf(format, v...)
+	l.remember(s)
+	l.log.Error("nats-server", "text", s)
+}
+
+func (l *logger) Debugf(string, ...any) {}
+func (l *logger) Tracef(string, ...any) {}

@@ -1,0 +1,96 @@
+package natsd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const (
+	storeDir    = "nats"
+	lockFile    = "lock"
+	versionFile = "version"
+
+	// storeVersion is the layout of the directory. A build refuses a newer one.
+	storeVersion = "1"
+)
+
+// openStore makes the directory, takes its lock and checks its version.
+func openStore(dir string) (*os.File, error) {
+	if dir == "" {
+		return nil, errors.New("no directory given; set --dir")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the store's directory: %w; choose another with --dir", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the operator's own directory
+	if err != nil {
+		return nil, fmt.Errorf("the store's directory %s is not writable: %w; mend its rights or choose another with --dir", dir, err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor fits
+		_ = lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("the store in %s is in use by another askbus process; stop it, or choose another directory with --dir", dir)
+		}
+		return nil, fmt.Errorf("cannot lock the store in %s: %w", dir, err)
+	}
+	if err := checkVersion(dir); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+func checkVersion(dir string) error {
+	path := filepath.Join(dir, versionFile)
+	data, err := os.ReadFile(path) //nolint:gosec // the operator's own directory
+	switch got := strings.TrimSpace(string(data)); {
+	case errors.Is(err, os.ErrNotExist):
+		if err := os.WriteFile(path, []byte(storeVersion+"\n"), 0o600); err != nil {
+			return fmt.Errorf("the store's directory %s is not writable: %w; mend its rights or choose another with --dir", dir, err)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot read the store's version: %w", err)
+	case got != storeVersion:
+		return fmt.Errorf("the store in %s has version %.20q, this askbus knows version %s; use the newer askbus that wrote it", dir, got, storeVersion)
+	}
+	return nil
+}
+
+// checkStore sees that everything on disk came back: the server only warns when
+// it leaves out a stream that it cannot read, and the ledger would start anew.
+func checkStore(srv *server.Server, dir string) error {
+	js, err := srv.Jsz(&server.JSzOptions{Accounts: true, Streams: true, Limit: 1024})
+	if err != nil {
+		return fmt.Errorf("JetStream does not answer: %w", err)
+	}
+	loaded := map[string]bool{}
+	for _, account := range js.AccountDetails {
+		for _, s := range account.Streams {
+			loaded[s.Name] = true
+			if s.State.Lost != nil && len(s.State.Lost.Msgs) > 0 {
+				return corrupt(dir, fmt.Sprintf("stream %s has lost %d messages", s.Name, len(s.State.Lost.Msgs)))
+			}
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, storeDir, "jetstream", "$G", "streams"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot read the store: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !loaded[e.Name()] {
+			return corrupt(dir, fmt.Sprintf("stream %s cannot be read", e.Name()))
+		}
+	}
+	return nil
+}
+
+func corrupt(dir, what string) error {
+	return fmt.Errorf("the store in %s is corrupt: %s; nothing was changed: restore the directory from a backup, or move it away to start with an empty one", dir, what)
+}

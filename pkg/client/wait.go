@@ -1,0 +1,187 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// checkEvery is how often a waiting client asks the broker, with jitter: the
+// streams republish outcomes once, and one was really missed.
+const checkEvery = 30 * time.Second
+
+// wait is one call of Wait.
+type wait struct {
+	outcome chan ask.Outcome // buffered: the first one counts
+	nudge   chan struct{}    // buffered: ask now, the connection came back
+}
+
+// Wait waits until the ask ends and returns its outcome. It goes on through
+// reconnects and broker restarts until ctx ends; then the error is ctx's and
+// the ask is still pending. [ask.ErrNotFound] means that there is no such ask.
+func (c *Client) Wait(ctx context.Context, id string) (ask.Outcome, error) {
+	if k := c.key(id); !k.Valid() {
+		return ask.Outcome{}, invalidID(id)
+	}
+	w, err := c.enter(id)
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	defer c.leave(id, w)
+	for {
+		o, deadline, err := c.check(ctx, id)
+		switch {
+		case err == nil && o != nil:
+			return *o, nil
+		case ctx.Err() != nil:
+			return ask.Outcome{}, ctx.Err()
+		case err != nil && !errors.Is(err, ask.ErrUnavailable):
+			return ask.Outcome{}, fmt.Errorf("wait for ask %s: %w", id, err)
+		case err != nil:
+			c.opts.Logger.WarnContext(ctx, "the broker is away; still waiting", "ask_id", id, "error", err)
+		}
+		t := time.NewTimer(nextCheck(deadline, time.Now()))
+		select {
+		case o := <-w.outcome:
+			t.Stop()
+			return o, nil
+		case <-w.nudge:
+		case <-t.C:
+		case <-c.stop:
+			t.Stop()
+			return ask.Outcome{}, ErrClosed
+		case <-ctx.Done():
+			t.Stop()
+			return ask.Outcome{}, ctx.Err()
+		}
+		t.Stop()
+	}
+}
+
+// nextCheck is how long to wait before asking: about checkEvery, but not long
+// past the deadline.
+func nextCheck(deadline, now time.Time) time.Duration {
+	d := checkEvery + rand.N(checkEvery/4) //nolint:gosec // jitter
+	if due := deadline.Add(time.Second).Sub(now); due > 0 && due < d {
+		d = due
+	}
+	return d
+}
+
+// check asks the broker whether the ask has ended.
+func (c *Client) check(ctx context.Context, id string) (*ask.Outcome, time.Time, error) {
+	typ, data, err := call.Msg(ctx, c.nc, &nats.Msg{Subject: subject.Agent(c.key(id), subject.VerbWait)}, 0)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	if typ == cloudevent.TypeResolved {
+		o, err := cloudevent.DecodeOutcome(data)
+		return &o, time.Time{}, err
+	}
+	s, err := cloudevent.DecodeStatus(data)
+	return s.Outcome, s.Deadline, err
+}
+
+// enter registers a wait; the first one subscribes for the whole session.
+func (c *Client) enter(id string) (*wait, error) {
+	w := &wait{outcome: make(chan ask.Outcome, 1), nudge: make(chan struct{}, 1)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	if c.sub == nil {
+		sub, err := c.nc.Subscribe(subject.OutAll(c.tenant, c.session, subject.Outcome), c.receive)
+		if err != nil {
+			return nil, fmt.Errorf("client: %w", err)
+		}
+		if err := sub.SetPendingLimits(-1, 64<<20); err != nil {
+			return nil, fmt.Errorf("client: %w", err)
+		}
+		c.sub = sub
+		c.done.Go(c.watchConnection)
+	}
+	if c.waits[id] == nil {
+		c.waits[id] = map[*wait]struct{}{}
+	}
+	c.waits[id][w] = struct{}{}
+	return w, nil
+}
+
+func (c *Client) leave(id string, w *wait) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waits[id], w)
+	if len(c.waits[id]) == 0 {
+		delete(c.waits, id)
+	}
+}
+
+// receive takes a republished outcome. Only the first message of a subject
+// counts, whose Nats-Last-Sequence is 0: a late expiry may follow an answer.
+func (c *Client) receive(m *nats.Msg) {
+	k, kind, ok := subject.ParseOut(m.Subject)
+	if !ok || kind != subject.Outcome || k.Tenant != c.tenant || k.Session != c.session || m.Header.Get("Nats-Last-Sequence") != "0" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waits[k.ID]) == 0 {
+		return
+	}
+	end, err := cloudevent.ReadOutcome(m, k)
+	if err != nil {
+		c.opts.Logger.Warn("cannot read a republished outcome; asking for it instead", "ask_id", k.ID, "error", err)
+		c.nudge(k.ID)
+		return
+	}
+	for w := range c.waits[k.ID] {
+		select {
+		case w.outcome <- end.Outcome:
+		default:
+		}
+	}
+}
+
+// nudge makes the waits of an ask (empty: all) ask the broker. The caller holds mu.
+func (c *Client) nudge(id string) {
+	for of, set := range c.waits {
+		if id != "" && of != id {
+			continue
+		}
+		for w := range set {
+			select {
+			case w.nudge <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// watchConnection asks for everything again when the connection came back or
+// messages were dropped.
+func (c *Client) watchConnection() {
+	status := c.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer c.nc.RemoveStatusListener(status)
+	for {
+		select {
+		case <-c.stop:
+			return
+		case s, ok := <-status:
+			if !ok || s == nats.CLOSED {
+				return
+			}
+			c.mu.Lock()
+			c.nudge("")
+			c.mu.Unlock()
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package responder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// EventKind is what a live screen is told.
+type EventKind int
+
+// The kinds of events.
+const (
+	Pending  EventKind = iota + 1 // an ask waits; Record has it, with its receipts as far as known
+	Resolved                      // an ask ended; Record.Outcome says how
+	Synced                        // everything pending has been told; More says whether Limit cut it
+	Offline                       // the connection is gone; Synced follows when it is back
+)
+
+// Event is one thing a live screen is told.
+type Event struct {
+	Kind   EventKind
+	Record ask.Record
+	More   bool
+}
+
+// snapshotEvery is how often a watch reads everything again, with jitter: the
+// streams republish once, and one message was really missed.
+const snapshotEvery = time.Minute
+
+// Watch tells handle, one call at a time, what waits and what ended: every
+// pending ask once per life (a snapshot first, then live), every outcome once,
+// and Synced after each snapshot. It asks again after each reconnect and every
+// minute, so a missed message is told late but not lost. It returns nil when
+// ctx ends.
+func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
+	w := &watch{r: r, handle: handle, known: map[ask.Key]uint64{}, ended: map[ask.Key]time.Time{}}
+	inbox := make(chan *nats.Msg, inboxSize)
+	for _, kind := range []string{subject.Question, subject.Outcome} {
+		// One channel for both, so that an outcome never overtakes its question.
+		sub, err := r.nc.ChanSubscribe(subject.OutAll(r.opts.Tenant, r.opts.Session, kind), inbox)
+		if err != nil {
+			return fmt.Errorf("watch: %w", err)
+		}
+		defer sub.Unsubscribe() //nolint:errcheck // the connection may be closed
+	}
+	status := r.nc.StatusChanged(nats.CONNECTED, nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
+	defer r.nc.RemoveStatusListener(status)
+	if err := r.nc.FlushTimeout(call.Attempt); err != nil { // the first snapshot must not overtake the subscriptions
+		r.opts.Logger.WarnContext(ctx, "watch: the server does not answer yet", "error", err)
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case s, ok := <-status:
+			switch {
+			case !ok || s == nats.CLOSED:
+				return fmt.Errorf("watch: %w", nats.ErrConnectionClosed)
+			case s == nats.CONNECTED:
+				timer.Reset(0)
+			default:
+				w.offline()
+			}
+		case m := <-inbox:
+			if len(inbox) >= inboxSize-1 { // a full one drops: read everything again
+				timer.Reset(0)
+			}
+			w.live(m)
+		case <-timer.C:
+			err := w.snapshot(ctx)
+			if err != nil && ctx.Err() == nil {
+				r.opts.Logger.WarnContext(ctx, "watch: no snapshot", "error", err)
+				w.offline()
+				timer.Reset(time.Second)
+				continue
+			}
+			timer.Reset(snapshotEvery + rand.N(snapshotEvery/10)) //nolint:gosec // jitter
+		}
+	}
+}
+
+// inboxSize is how many messages wait for a slow screen.
+const inboxSize = 16384
+
+// watch is the state of one Watch. Only its goroutine touches it.
+type watch struct {
+	r      *Responder
+	handle func(Event)
+	known  map[ask.Key]uint64    // pending asks that were told, with the sequence of their question
+	ended  map[ask.Key]time.Time // outcomes told lately: a crash may republish one
+	off    bool
+	more   bool
+}
+
+func (w *watch) offline() {
+	if !w.off {
+		w.off = true
+		w.handle(Event{Kind: Offline})
+	}
+}
+
+// live takes a republished message.
+func (w *watch) live(m *nats.Msg) {
+	k, kind, ok := subject.ParseOut(m.Subject)
+	if !ok {
+		return
+	}
+	if kind == subject.Question {
+		q, err := cloudevent.ReadQuestion(m, k)
+		if err != nil {
+			w.r.opts.Logger.Warn("watch: cannot read a question", "ask_id", k.ID, "error", err)
+			return
+		}
+		w.pending(ask.Record{State: ask.StatePending, Ask: q.Ask, AskedAt: q.AskedAt, Seq: sequence(m)})
+		return
+	}
+	if m.Header.Get("Nats-Last-Sequence") != "0" {
+		return // not the first on its subject: not the truth
+	}
+	end, err := cloudevent.ReadOutcome(m, k)
+	if err != nil {
+		w.r.opts.Logger.Warn("watch: cannot read an outcome", "ask_id", k.ID, "error", err)
+		return
+	}
+	w.resolved(ask.Record{State: ask.StateResolved, Ask: *end.Outcome.Ask, AskedAt: end.AskedAt, Outcome: &end.Outcome})
+}
+
+func (w *watch) pending(rec ask.Record) {
+	k := rec.Ask.Key()
+	if seq, known := w.known[k]; known && (seq == rec.Seq || rec.Seq == 0) {
+		return
+	}
+	if len(w.known) >= w.r.opts.Limit {
+		w.more = true
+		return
+	}
+	w.known[k] = rec.Seq
+	delete(w.ended, k)
+	w.handle(Event{Kind: Pending, Record: rec})
+}
+
+func (w *watch) resolved(rec ask.Record) {
+	k := rec.Ask.Key()
+	if at, told := w.ended[k]; told && at.Equal(rec.Outcome.At) {
+		return
+	}
+	delete(w.known, k)
+	w.remember(k, rec.Outcome.At)
+	w.handle(Event{Kind: Resolved, Record: rec})
+}
+
+// remember keeps the latest outcomes, as many as asks.
+func (w *watch) remember(k ask.Key, at time.Time) {
+	if len(w.ended) > 4*w.r.opts.Limit {
+		clear(w.ended)
+	}
+	w.ended[k] = at
+}
+
+// snapshot reads what is pending and tells the difference to what was told.
+func (w *watch) snapshot(ctx context.Context) error {
+	if !w.r.nc.IsConnected() {
+		return nats.ErrConnectionReconnecting
+	}
+	began := w.knownKeys()
+	seen := map[ask.Key]bool{}
+	w.more = false
+	for rec, err := range w.r.All(ctx, Query{State: ask.StatePending, Limit: 200}) {
+		if err != nil {
+			return err
+		}
+		seen[rec.Ask.Key()] = true
+		w.pending(rec)
+		if w.more {
+			break
+		}
+	}
+	for k := range began {
+		if seen[k] || w.more {
+			continue
+		}
+		// Not pending any more, and no outcome was heard of: read it.
+		rec, err := w.r.Get(ctx, k)
+		switch {
+		case errors.Is(err, ask.ErrNotFound):
+			delete(w.known, k)
+			w.handle(Event{Kind: Resolved, Record: ask.Record{State: ask.StateResolved, Ask: ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session}}})
+		case err != nil:
+			return err
+		case rec.State == ask.StateResolved:
+			w.resolved(rec)
+		}
+	}
+	w.off = false
+	w.handle(Event{Kind: Synced, More: w.more})
+	return nil
+}
+
+func (w *watch) knownKeys() map[ask.Key]bool {
+	keys := make(map[ask.Key]bool, len(w.known))
+	for k := range w.known {
+		keys[k] = true
+	}
+	return keys
+}
+
+// sequence is the stream sequence of a republished message.
+func sequence(m *nats.Msg) uint64 {
+	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return seq
+}
