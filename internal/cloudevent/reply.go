@@ -98,6 +98,7 @@ func DecodeStatus(data []byte) (Status, error) {
 type Query struct {
 	Tenant   string `json:"tenant,omitempty"`
 	Session  string `json:"session,omitempty"`
+	ID       string `json:"id,omitempty"` // of the ask: finds it in every session
 	State    string `json:"state,omitempty"`
 	Question string `json:"question,omitempty"`
 	Limit    int    `json:"limit,omitempty"`
@@ -126,6 +127,9 @@ func DecodeQuery(data []byte) (Query, error) {
 	}
 	if q.Session != "" && !ask.ValidToken(q.Session) {
 		add("/session", "is no token: use A-Z a-z 0-9 _ -")
+	}
+	if q.ID != "" && !ask.ValidToken(q.ID) {
+		add("/id", "is no token: use A-Z a-z 0-9 _ -")
 	}
 	switch ask.State(q.State) {
 	case "", ask.StatePending, ask.StateResolved:

@@ -33,7 +33,7 @@ func (l *Ledger) List(ctx context.Context, q cloudevent.Query) ([]cloudevent.Lis
 			at[p] = done
 			continue
 		}
-		lanes = append(lanes, &lane{p: p, filter: subject.LedgerAll(p, q.Tenant, q.Session, kind(q.State)), next: at[p]})
+		lanes = append(lanes, &lane{p: p, filter: subject.LedgerAll(p, subject.Key{Tenant: q.Tenant, Session: q.Session, ID: q.ID}, kind(q.State)), next: at[p]})
 	}
 	// Each partition fills its share; a page ends where the order of the next
 	// item is not known, which may be early.

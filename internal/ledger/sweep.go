@@ -24,7 +24,7 @@ func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int) ([]ask.Ke
 	var keys []ask.Key
 	for p := range l.n {
 		for looked := 0; looked < most; {
-			batch, end, err := l.consume(ctx, subject.Stream(p), subject.LedgerAll(p, "", "", subject.Question), l.cursors[p].next, sweepBatch, true)
+			batch, end, err := l.consume(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Question), l.cursors[p].next, sweepBatch, true)
 			if err != nil {
 				return keys, err
 			}
@@ -66,7 +66,7 @@ func (l *Ledger) RemoveGhosts(ctx context.Context) error {
 		if info.State.LastSeq > 4*tail {
 			from = info.State.LastSeq - 4*tail
 		}
-		outcomes, _, err := l.consume(ctx, subject.Stream(p), subject.LedgerAll(p, "", "", subject.Outcome), from, 4*tail, true)
+		outcomes, _, err := l.consume(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Outcome), from, 4*tail, true)
 		if err != nil {
 			return err
 		}

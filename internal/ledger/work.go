@@ -207,7 +207,7 @@ func (w *Work) ensure(ctx context.Context, typ string) (*typeWork, error) {
 				policy = jetstream.DeliverNewPolicy
 			}
 			c, err := w.l.js.CreateOrUpdateConsumer(ctx, subject.Stream(p), jetstream.ConsumerConfig{
-				Durable: typ + "-" + kind, FilterSubject: subject.LedgerAll(p, "", "", kind), DeliverPolicy: policy,
+				Durable: typ + "-" + kind, FilterSubject: subject.LedgerAll(p, subject.Key{}, kind), DeliverPolicy: policy,
 				AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute, MaxDeliver: -1, MaxAckPending: 5000,
 			})
 			if err != nil {

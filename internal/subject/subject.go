@@ -200,9 +200,9 @@ func LedgerReceipt(p int, k Key, typ string) string {
 }
 
 // LedgerAll is the wildcard in one partition for everything of kind
-// ([Question] or [Outcome]) of a tenant and session; empty means every one.
-func LedgerAll(p int, tenant, session, kind string) string {
-	return strings.Join([]string{fmt.Sprintf("%s.%02d", LedgerRoot, p), star(tenant), star(session), "*", kind}, ".")
+// ([Question] or [Outcome]) of a key whose empty parts mean every one.
+func LedgerAll(p int, k Key, kind string) string {
+	return ledger(p, Key{Tenant: star(k.Tenant), Session: star(k.Session), ID: star(k.ID)}) + "." + kind
 }
 
 // LedgerStream is the subject space of one partition's stream.

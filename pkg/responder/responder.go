@@ -67,6 +67,7 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 type Query struct {
 	Tenant   string
 	Session  string
+	ID       string    // of the ask: finds it in every session
 	State    ask.State // empty: both
 	Question string    // history: only asks with a question of this id or exact text
 	Limit    int       // 1 to 500; default 100
@@ -82,7 +83,7 @@ type Page struct {
 // List returns one page of asks.
 func (r *Responder) List(ctx context.Context, q Query) (Page, error) {
 	items, next, err := call.List(ctx, r.nc, subject.Responder(r.typ, r.scope(), subject.VerbList), cloudevent.Query{
-		Tenant: q.Tenant, Session: q.Session, State: string(q.State), Question: q.Question, Limit: q.Limit, Cursor: q.Cursor,
+		Tenant: q.Tenant, Session: q.Session, ID: q.ID, State: string(q.State), Question: q.Question, Limit: q.Limit, Cursor: q.Cursor,
 	})
 	return Page{items, next}, err
 }
