@@ -109,7 +109,7 @@ func (b *builder) header(v value, question int) string {
 	}
 	short := clipHeader(s)
 	b.remember(s, question, "header")
-	v.warn("has %d characters; at most %d are shown: %q", utf8.RuneCountInString(s), ask.MaxHeader, short)
+	v.warn("has %d characters; at most %d are shown: \"%s\"", utf8.RuneCountInString(s), ask.MaxHeader, short)
 	return short
 }
 
@@ -135,8 +135,7 @@ func extends(r rune) bool {
 func (b *builder) id(v value, at ...any) string {
 	s := v.need()
 	switch {
-	case !v.given():
-	case s == "":
+	case s == "" && typeName(v.raw) == "a string":
 		v.fault("is empty; give an id")
 	case utf8.RuneCountInString(s) > 128 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }):
 		b.remember(s, append(at, "id")...)

@@ -38,7 +38,7 @@ func CodexAsk(body []byte) (ask.Ask, []Warning, error) {
 func (b *builder) questions(v value, read func(i int, v value)) {
 	list := v.list()
 	switch n := len(list); {
-	case !v.given():
+	case v.missing():
 		v.fault("is missing; give 1 to %d questions", ask.MaxQuestions)
 	case n > ask.MaxQuestions:
 		v.fault("has %d questions; use at most %d", n, ask.MaxQuestions)

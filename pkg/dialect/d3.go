@@ -67,7 +67,7 @@ func blurred(options value, q *ask.Question) {
 	if !q.Multiple || !slices.ContainsFunc(q.Options, func(o ask.Option) bool { return strings.Contains(o.Label, d3Separator) }) {
 		return
 	}
-	seen := make(map[string]string)
+	seen, found := make(map[string]string), false
 	var walk func(used []int)
 	walk = func(used []int) {
 		labels := make([]string, len(used))
@@ -78,14 +78,14 @@ func blurred(options value, q *ask.Question) {
 			sorted := slices.Sorted(slices.Values(used))
 			joined, set := strings.Join(labels, d3Separator), fmt.Sprint(sorted)
 			if other, twice := seen[joined]; twice && other != set {
-				seen[joined] = set
+				found = true
 				options.fault("have labels that cannot be told apart once several are joined by %q: %q; leave the commas out", d3Separator, clip(joined))
 				return
 			}
 			seen[joined] = set
 		}
 		for j := range q.Options {
-			if !slices.Contains(used, j) && len(options.r.faults) == 0 {
+			if !slices.Contains(used, j) && !found {
 				walk(append(slices.Clone(used), j))
 			}
 		}

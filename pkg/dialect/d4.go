@@ -81,6 +81,9 @@ func d4Result(a *ask.Ask, o *ask.Outcome) *object {
 		result = labels
 	}
 	body := ordered("result", result)
+	if len(labels) == 0 {
+		body.set("skipped", true)
+	}
 	if text := remarks(a, o, ""); text != "" && len(a.Questions) == 1 {
 		body.set("text", text)
 	}

@@ -21,7 +21,7 @@ func D5Ask(body []byte) (ask.Ask, []Warning, error) {
 	v.body()
 	cancels := v.field("cancel_option_ids").cancelIDs([]string{"cancel", "skip"})
 	questions := v.field("questions")
-	if !questions.given() {
+	if questions.missing() {
 		questions.fault("is missing; give at least one question")
 	}
 	list := questions.list()
@@ -59,7 +59,7 @@ func (b *builder) d5Question(i int, v value, cancels []string) ask.Question {
 	options := v.field("options")
 	list := options.list()
 	switch n := len(list); {
-	case n == 0 && (options.raw == nil || typeName(options.raw) == "an array"):
+	case n == 0 && (options.missing() || typeName(options.raw) == "an array"):
 		options.fault("is empty, and this dialect has no free text; give at least one option")
 	case n > ask.MaxOptions:
 		options.fault("has %d options; use at most %d", n, ask.MaxOptions)

@@ -213,6 +213,9 @@ func ElicitationAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		}
 	case rowCancelled, rowWithdrawn, rowAborted, rowExpired:
 		action = "cancel"
+		if o.CancelledBy != nil && confirms(a) {
+			action = "decline" // which is what that option says
+		}
 	case rowDeclined:
 	}
 	body := ordered("action", action)

@@ -24,7 +24,7 @@ var familyFields = map[string]string{
 func (b *builder) familyList(v value, read func(i int, v value) ask.Question) {
 	list := v.list()
 	switch n := len(list); {
-	case !v.given():
+	case v.missing():
 		v.fault("is missing; give 1 to %d questions", familyQuestions)
 	case n == 0:
 		v.fault("is empty; ask at least one question")
@@ -58,7 +58,7 @@ func (b *builder) familyQuestion(i int, v value) ask.Question {
 func (b *builder) familyOptions(v value, preview func(option value) *ask.Preview) []ask.Option {
 	list := v.list()
 	switch n := len(list); {
-	case !v.given():
+	case v.missing():
 		v.fault("is missing; give 2 to %d options", familyOptions)
 	case n < 2 || n > familyOptions:
 		if _, ok := v.raw.([]any); ok {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -57,9 +58,10 @@ type reader struct {
 // value is one place in a foreign body. A missing value and a null are the
 // same; reading one gives the zero value.
 type value struct {
-	r   *reader
-	at  string // JSON pointer
-	raw any
+	r    *reader
+	at   string // JSON pointer
+	raw  any
+	lost bool // a field of what is no object, of which that was said already
 }
 
 // parse reads a whole body. Its error is ready to return.
@@ -73,6 +75,9 @@ func (r *reader) parse(body []byte) (value, error) {
 		}
 	}
 	v := value{r: r, raw: raw}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it ends too early")
+	}
 	if err != nil {
 		v.fault("is no JSON: %v", err)
 		return v, r.err()
@@ -86,9 +91,6 @@ func decode(d *json.Decoder, depth int) (any, error) {
 	}
 	token, err := d.Token()
 	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
 		return nil, err
 	}
 	switch token {
@@ -125,13 +127,14 @@ func decode(d *json.Decoder, depth int) (any, error) {
 // err is the refusal with everything that is wrong, or nil.
 func (r *reader) err() error { return ask.InvalidError(r.what, r.faults) }
 
-func (v value) fault(format string, args ...any) {
-	v.r.faults = append(v.r.faults, ask.Fault{Pointer: v.at, Message: fmt.Sprintf(format, args...)})
-}
+func (v value) fault(format string, args ...any) { v.faultIn("", format, args...) }
 
 // faultIn is a fault of an answer to the question with this id.
 func (v value) faultIn(questionID, format string, args ...any) {
-	v.r.faults = append(v.r.faults, ask.Fault{Pointer: v.at, QuestionID: questionID, Message: fmt.Sprintf(format, args...)})
+	f := ask.Fault{Pointer: v.at, QuestionID: questionID, Message: fmt.Sprintf(format, args...)}
+	if !slices.Contains(v.r.faults, f) { // a value that is read twice is wrong once
+		v.r.faults = append(v.r.faults, f)
+	}
 }
 
 func (v value) warn(format string, args ...any) {
@@ -139,6 +142,9 @@ func (v value) warn(format string, args ...any) {
 }
 
 func (v value) given() bool { return v.raw != nil }
+
+// missing reports whether to complain that v is not there.
+func (v value) missing() bool { return v.raw == nil && !v.lost }
 
 func (v value) wrongType(want string) { v.fault("is %s; give %s", typeName(v.raw), want) }
 
@@ -181,8 +187,9 @@ func (v value) body() *object {
 // field is the field of an object. It reports no fault when v is no object:
 // [value.object] does.
 func (v value) field(key string) value {
-	f := value{r: v.r, at: v.at + "/" + escape(key)}
-	if o, ok := v.raw.(*object); ok {
+	o, ok := v.raw.(*object)
+	f := value{r: v.r, at: v.at + "/" + escape(key), lost: !ok}
+	if ok {
 		f.raw = o.values[key]
 	}
 	return f
@@ -205,7 +212,7 @@ func (v value) list() []value {
 	}
 	values := make([]value, len(list))
 	for i, raw := range list {
-		values[i] = value{v.r, v.at + "/" + strconv.Itoa(i), raw}
+		values[i] = value{r: v.r, at: v.at + "/" + strconv.Itoa(i), raw: raw}
 	}
 	return values
 }
@@ -221,7 +228,7 @@ func (v value) string() string {
 // need is a string that must say something.
 func (v value) need() string {
 	s := v.string()
-	if !v.given() {
+	if v.missing() {
 		v.fault("is missing; give a string")
 	}
 	return s

@@ -35,10 +35,10 @@ func VSCodeAsk(body []byte) (ask.Ask, []Warning, error) {
 			b.remember(q.Text, i, "question")
 			q.Text += "\n\n" + message
 		}
-		list := v.field("options").list()
 		q.Options = b.options(v.field("options"))
 		for j := range q.Options {
-			q.Options[j].Recommended = q.Options[j].Recommended || list[j].field("recommended").bool(false)
+			marked := v.field("options").list()[j].field("recommended").bool(false)
+			q.Options[j].Recommended = q.Options[j].Recommended || marked
 		}
 		if len(q.Options) == 0 {
 			q.Multiple, q.NoOther = false, false
