@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, me ask.By) {
 	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
 		reply, faults := form.reply(&record.Ask, me)
 		if _, _, err := record.Ask.Check(reply); err != nil {
-			faults = append(faults, faultsOf(err)...)
+			faults = merge(faults, faultsOf(err))
 		}
 		if len(faults) > 0 {
 			return ask.Outcome{}, ask.InvalidError("answer", faults)
@@ -35,6 +36,17 @@ func (s *Server) decline(w http.ResponseWriter, r *http.Request, me ask.By) {
 			AnswerID: form.get(fieldAnswerID), Reason: strings.TrimSpace(normalLines(form.get(fieldReason))), By: me,
 		})
 	})
+}
+
+// merge adds the faults of questions that have none yet: a number that is none
+// is not missing as well.
+func merge(faults, more []ask.Fault) []ask.Fault {
+	for _, f := range more {
+		if f.QuestionID == "" || !slices.ContainsFunc(faults, func(g ask.Fault) bool { return g.QuestionID == f.QuestionID }) {
+			faults = append(faults, f)
+		}
+	}
+	return faults
 }
 
 func faultsOf(err error) []ask.Fault {

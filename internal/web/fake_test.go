@@ -197,7 +197,8 @@ var (
 // inbox is a running server over a bus.
 type inbox struct {
 	*httptest.Server
-	bus *bus
+	bus  *bus
+	stop func() // ends Run and waits for it
 }
 
 func serve(t *testing.T, b *bus, change ...func(*web.Options)) inbox {
@@ -216,14 +217,14 @@ func serve(t *testing.T, b *bus, change ...func(*web.Options)) inbox {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		srv.Close()
 	})
-	in := inbox{srv, b}
+	t.Cleanup(func() { stop(); srv.Close() })
+	in := inbox{srv, b, stop}
 	for !in.synced(t) { // a page says so; each turn is a whole request
 	}
 	return in
@@ -256,4 +257,3 @@ func database() ask.Question {
 		{ID: "kv", Label: "JetStream KV", Description: "No new dependency; limited queries."},
 	}}
 }
-

@@ -75,14 +75,19 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		s.signIn(w, "This login link was used already. Each one works once.")
 		return
 	}
-	cookie, err := passFor(complete(p.by(), s.opts.Identity), now, cookieLife).seal(s.keys.cookie)
+	by := complete(p.by(), s.opts.Identity)
+	if by.Principal == "" {
+		s.signIn(w, "This login link names nobody.")
+		return
+	}
+	cookie, err := passFor(by, now, cookieLife).seal(s.keys.cookie)
 	if err != nil {
 		s.opts.Logger.ErrorContext(r.Context(), "cannot sign a cookie", "error", err)
 		s.plain(w, http.StatusInternalServerError, plainPage{Title: "Cannot sign you in", Lines: []string{"The details are in the inbox's log."}})
 		return
 	}
 	s.setCookie(w, r, cookie, int(cookieLife/time.Second))
-	s.opts.Logger.InfoContext(r.Context(), "signed in", "principal", p.Principal)
+	s.opts.Logger.InfoContext(r.Context(), "signed in", "principal", by.Principal)
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 

@@ -18,6 +18,7 @@ type questionView struct {
 	Kind     string
 	Chip     string
 	Text     string
+	Dir      string // the writing direction of the text
 	Hint     string
 	Fault    string
 	Optional bool
@@ -30,14 +31,13 @@ type questionView struct {
 	Other    *optionView
 
 	// Field names and what was typed in them.
-	Field, Value         string
-	OtherField           string
-	NoteField, Note      string
-	Yes, No, None        bool
-	Placeholder          string
-	MinDate, MaxDate     string
-	InputMode            string
-	FirstPreview, Second int
+	Field, Value     string
+	OtherField       string
+	NoteField, Note  string
+	Yes, No, None    bool
+	Placeholder      string
+	MinDate, MaxDate string
+	InputMode        string
 }
 
 // optionView is one choice.
@@ -57,7 +57,7 @@ type optionView struct {
 
 func (s *Server) newQuestion(q *ask.Question, i int, form typed, faults []ask.Fault) questionView {
 	v := questionView{
-		ID: "q" + strconv.Itoa(i+1), Number: i + 1, Kind: string(q.Kind), Chip: q.Header, Text: q.Text,
+		ID: "q" + strconv.Itoa(i+1), Number: i + 1, Kind: string(q.Kind), Chip: q.Header, Text: q.Text, Dir: direction(q.Text),
 		Optional: q.Optional, Placeholder: q.Placeholder,
 		NoteField: fieldNote + q.ID, Note: form.get(fieldNote + q.ID),
 	}

@@ -74,3 +74,12 @@ func (u user) do(method, path string, form url.Values, headers ...string) respon
 }
 
 func contains(body, want string) bool { return strings.Contains(body, want) }
+
+func mustURL(t *testing.T, raw string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}

@@ -16,7 +16,7 @@ type page struct {
 	Title   string
 	Me      string
 	Problem string // a sentence above everything, such as that the bus is gone
-	Waiting int
+	Waiting int    // what this person may decide
 	List    []entry
 	More    int // how many more wait than are listed
 	Ended   []foldedView
@@ -30,6 +30,7 @@ type entry struct {
 	Key     string
 	Path    string
 	Heading string
+	Dir     string
 	Agent   string
 	Session string
 	Waits   moment
@@ -108,7 +109,12 @@ func askPath(k ask.Key) string { return "/ask/" + k.String() }
 // newPage draws the frame around an ask.
 func (s *Server) newPage(me ask.By, focus *ask.Key) (page, snapshot) {
 	now, snap := s.opts.Now(), s.board.snapshot()
-	p := page{Me: cmp.Or(me.Name, me.Principal), Waiting: len(snap.pending), Now: stamp(now)}
+	p := page{Me: cmp.Or(me.Name, me.Principal), Now: stamp(now)}
+	for i := range snap.pending {
+		if snap.pending[i].Ask.Allows(me) {
+			p.Waiting++
+		}
+	}
 	for i := range snap.pending[:min(len(snap.pending), maxListed)] {
 		p.List = append(p.List, newEntry(&snap.pending[i], me, focus, now))
 	}
@@ -134,7 +140,7 @@ func newEntry(r *ask.Record, me ask.By, focus *ask.Key, now time.Time) entry {
 	a := &r.Ask
 	k := a.Key()
 	e := entry{
-		Key: k.String(), Path: askPath(k), Heading: clip(a.Heading(), 160), Agent: agentName(a), Session: a.Session,
+		Key: k.String(), Path: askPath(k), Heading: clip(a.Heading(), 160), Dir: direction(a.Heading()), Agent: agentName(a), Session: a.Session,
 		Waits: since(r.AskedAt, now), Urgent: urgent(a) != "", Foreign: !a.Allows(me), Current: focus != nil && *focus == k,
 	}
 	if left := a.Deadline.Sub(now); !a.Deadline.IsZero() && left < 24*time.Hour {

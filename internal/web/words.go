@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -210,6 +211,19 @@ func sentence(q *ask.Question, message string) string {
 		return "This one needs an answer."
 	}
 	return strings.ToUpper(message[:min(1, len(message))]) + message[min(1, len(message)):] + "."
+}
+
+// direction is the way a text runs, by its first letter.
+func direction(text string) string {
+	for _, r := range text {
+		if unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam) {
+			return "rtl"
+		}
+		if unicode.IsLetter(r) {
+			return "ltr"
+		}
+	}
+	return "ltr"
 }
 
 func clip(s string, most int) string {

@@ -48,6 +48,7 @@ const prefix = 'askbus:draft:';
 const draftKey = (article) => `${prefix}${article.dataset.key}:${article.dataset.seq}`;
 const secret = new Set(['answer_id', 'seq']);
 const pristine = new WeakMap();
+const acted = new WeakSet(); // articles that somebody has chosen or typed in since they came
 
 function content(article) {
   const forms = $$('form[data-send]', article);
@@ -220,7 +221,7 @@ async function refresh() {
   fetching = true;
   try {
     const path = card()?.dataset.path ?? '/';
-    const answer = await fetch(path, { headers: { 'Askbus-Live': '1' } });
+    const answer = await fetch(path);
     if (answer.status === 401) { location.reload(); return; }
     const doc = parse(await answer.text());
     if (!$('#card', doc) || (card()?.dataset.path ?? '/') !== path) { stale ||= answer.ok; return; }
@@ -293,7 +294,11 @@ async function send(form) {
       history.replaceState(null, '', '/');
       scrollTo(0, 0);
       $('#focus').focus({ preventScroll: true });
-    } else ($('[aria-invalid]', card()) ?? $('.fault, .verdict, .problem', card()))?.focus();
+    } else {
+      const fault = $('[aria-invalid]', card()) ?? $('.fault', card()) ?? $('#focus');
+      fault.focus();
+      fault.select?.();
+    }
   } catch {
     complain(article, 'Not sent: the inbox cannot be reached. Your words are kept; send again when it is back.');
   } finally {
@@ -372,6 +377,7 @@ function act(key) {
       if (!other || $('input', other).disabled) return false;
       $('[data-other]', other).checked = true;
       $('input[type=text]', other).focus();
+      acted.add(card());
       remember(card());
       return true;
     }
@@ -385,7 +391,8 @@ function act(key) {
     case '?': $('#help').showModal(); return true;
     case 'Enter': {
       const form = $('form.answer', card() ?? document);
-      if (!form || !touched(card())) return false;
+      // A draft that came back by itself is not sent by an Enter meant for the ask before.
+      if (!form || !acted.has(card()) || !touched(card())) return false;
       form.requestSubmit();
       return true;
     }
@@ -402,6 +409,10 @@ document.addEventListener('keydown', (event) => {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.repeat && (event.key === 'Enter' || !typing(el))) {
+    if (event.key === 'Enter' && !el.matches('textarea')) event.preventDefault();
+    return;
+  }
   if (el.matches('[data-filter]') && event.key === 'Enter') {
     event.preventDefault(); // finding is not sending
     const first = options(el.closest('.question'))[0];
@@ -447,7 +458,7 @@ document.addEventListener('input', (event) => {
   }
   if (el.matches('[data-keys]')) { try { localStorage.setItem('askbus:keys', el.checked ? 'on' : 'off'); } catch { /* this page only */ } }
   const article = el.closest('article');
-  if (article) remember(article);
+  if (article) { acted.add(article); remember(article); }
 });
 
 document.addEventListener('click', async (event) => {

@@ -1,0 +1,207 @@
+package web_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/chromedp/chromedp"
+)
+
+func TestBrowserAnAskAppearsAndIsAnsweredWithClicks(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	b := serve(t, bus).open(t, mei).live()
+	b.sees("Nothing waits for you")
+	k := bus.ask(question("db", database()), 0)
+	b.sees("Which database should the ledger use?")
+	if title := b.js(`document.title`); title != "(1) askbus" {
+		t.Errorf("title %q", title)
+	}
+	b.click(`input[value="=lite"]`)
+	b.click(".send")
+	b.wait(`document.querySelector('#done').innerText.includes('SQLite + Litestream') && document.querySelector('#done').innerText.includes('you, just now')`)
+	if o := bus.outcome(k); o == nil || o.Answers[0].Selected[0] != "lite" {
+		t.Errorf("outcome: %+v", o)
+	}
+	b.wait(`document.title === 'askbus' && location.pathname === '/' && location.search === ''`)
+}
+
+func TestBrowserAnswersWithKeys(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, keys string
+		ask        ask.Ask
+		want       ask.Answer
+	}{
+		{"a digit and Enter", "2\r", question("a", database()), ask.Answer{QuestionID: "db", Selected: []string{"lite"}}},
+		{"zero is the tenth", "0\r", question("a", thirty()), ask.Answer{QuestionID: "region", Selected: []string{"r9"}}},
+		{"Other, typed", "oDuckDB or so\r", question("a", database()), ask.Answer{QuestionID: "db", Other: "DuckDB or so"}},
+		{"several", "124\r", question("a", several()), ask.Answer{QuestionID: "checks", Selected: []string{"unit", "race", "lint"}}},
+		{"finding an option", "/c3\r\r", question("a", thirty()), ask.Answer{QuestionID: "region", Selected: []string{"r14"}}},
+		{"yes", "1\r", question("a", ask.Question{ID: "b", Kind: ask.KindBoolean, Text: "May I?"}), ask.Answer{QuestionID: "b", Boolean: new(true)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bus := newBus()
+			k := bus.ask(c.ask, 0)
+			b := serve(t, bus).open(t, mei).live()
+			b.keys(c.keys)
+			b.wait(`!!document.querySelector('.done')`)
+			if o := bus.outcome(k); o == nil || !same(o.Answers[0], c.want) {
+				t.Errorf("outcome: %+v", o)
+			}
+		})
+	}
+}
+
+func TestBrowserFourQuestionsWithKeys(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(four(), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("2") // the database; the cursor goes on to the number
+	b.keys("3")
+	b.keys("\x1b")
+	b.click(`#q4 input[value="false"]`)
+	b.keys("\r")
+	b.wait(`!!document.querySelector('.done')`)
+	o := bus.outcome(k)
+	if o == nil || o.Answers[0].Selected[0] != "lite" || *o.Answers[1].Number != 3 || !o.Answers[2].Skipped || *o.Answers[3].Boolean {
+		t.Errorf("outcome: %+v", o)
+	}
+}
+
+func TestBrowserTheSecondIsToldWhoWasFirst(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	in := serve(t, bus)
+	bus.ask(question("db", database()), 0)
+	first, second := in.open(t, mei).live(), in.open(t, tom).live()
+	second.keys("o")
+	second.keys("half typed")
+	first.keys("1\r")
+	first.wait(`!!document.querySelector('.done')`)
+	second.sees("Already answered by Mei")
+	second.sees("PostgreSQL")
+	second.wait(`document.querySelector('.other input[type=text]').value === 'half typed' && document.querySelector('.send').disabled`)
+	second.keys("\r") // too late, and harmless
+	second.click("[data-next]")
+	second.sees("Nothing waits for you")
+}
+
+func TestBrowserDraftsSurvive(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("db", database()), time.Minute)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("o")
+	b.keys("half ty")
+	bus.ask(question("next", text("t", "And the next one?")), 0)
+	b.wait(`document.querySelectorAll('#list li').length === 2`)
+	if focus := b.js(`document.activeElement.name + '|' + document.activeElement.value`); focus != "other:db|half ty" {
+		t.Errorf("after a live update: %s", focus)
+	}
+	b.keys("ped")
+	b.do(chromedp.Reload())
+	b.live()
+	b.wait(`document.querySelector('.other input[type=text]').value === 'half typed' && document.querySelector('[data-other]').checked`)
+	b.keys("j") // to the next ask and back
+	b.wait(`document.querySelector('article').dataset.key.endsWith('/next')`)
+	b.do(chromedp.NavigateBack())
+	b.wait(`document.querySelector('.other input[type=text]')?.value === 'half typed'`)
+	b.click(".send")
+	b.wait(`!!document.querySelector('.done') && Object.keys(localStorage).length === 0`)
+}
+
+func TestBrowserKeepsWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(four(), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("1")
+	b.keys("12\r")
+	b.wait(`document.querySelectorAll('.fault-words').length === 2`)
+	b.wait(`document.activeElement.name === 'number:n' && document.activeElement.value === '12' && document.querySelector('#q1 input').checked`)
+	b.keys("3")
+	b.click(`#q4 input[value="true"]`)
+	b.click(".send")
+	b.wait(`!!document.querySelector('.done')`)
+}
+
+func TestBrowserKeysDoNotFireWhileTyping(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("a", database()), time.Minute)
+	bus.ask(question("b", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("n")
+	b.keys("jkox12?")
+	b.wait(`document.querySelector('.note textarea').value === 'jkox12?' && !document.querySelector('#card input:checked') && document.querySelector('article').dataset.key.endsWith('/a')`)
+}
+
+func TestBrowserAHeldEnterSendsOnce(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("a", database()), time.Minute)
+	k := bus.ask(question("b", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("j")
+	b.wait(`document.querySelector('article').dataset.key.endsWith('/b')`)
+	b.keys("2") // a draft, which comes back later
+	b.keys("k")
+	b.wait(`document.querySelector('article').dataset.key.endsWith('/a')`)
+	b.keys("1\r")
+	b.wait(`document.querySelector('article').dataset.key.endsWith('/b') && document.querySelector('input[value="=lite"]').checked`)
+	b.keys("\r\r")
+	b.keys("n") // the page has taken all keys up to here
+	b.wait(`document.activeElement.name === 'note:db'`)
+	if o := bus.outcome(k); o != nil {
+		t.Errorf("a draft was sent by an Enter that was meant for the ask before: %+v", o)
+	}
+}
+
+func TestBrowserWithoutScripts(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("db", database()), 0)
+	b := serve(t, bus).open(t, mei, noScripts)
+	b.do(chromedp.SendKeys(chromedp.CSS(".other input[type=text]"), "DuckDB"), chromedp.Click(chromedp.CSS(".send")), chromedp.WaitVisible(chromedp.CSS(".done")))
+	if o := bus.outcome(k); o == nil || o.Answers[0].Other != "DuckDB" {
+		t.Errorf("outcome: %+v", o)
+	}
+}
+
+// TestBrowserEveryState goes through all states of the inbox on a phone and a
+// desk, in light and dark: nothing scrolls sideways, and axe finds no fault.
+func TestBrowserEveryState(t *testing.T) {
+	t.Parallel()
+	axe, err := os.ReadFile("testdata/axe/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range states() {
+		t.Run(s.name, func(t *testing.T) {
+			b := serve(t, newBus()).open(t, mei, screen(390, 844, "light"))
+			s.reach(b)
+			if wide := b.js(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); wide != "0" {
+				t.Errorf("%s px too wide on a phone", wide)
+			}
+			b.do(chromedp.Evaluate[chromedp.Void](string(axe)))
+			screen(1280, 900, "dark")(b)
+			for _, size := range []func(tab){screen(390, 844, "light"), screen(1280, 900, "light"), screen(1280, 900, "dark")} {
+				size(b)
+				found, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`axe.run({resultTypes: ['violations', 'passes']}).then((r) =>
+					r.passes.length < 5 ? 'axe has looked at nothing' : r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 200) + ' ' + n.failureSummary).join('\n')).join('\n'))`,
+					chromedp.EvalAwaitPromise))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if found = strings.TrimSpace(found); found != "" {
+					t.Errorf("axe: %s", found)
+				}
+			}
+		})
+	}
+}

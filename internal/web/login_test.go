@@ -1,0 +1,167 @@
+package web_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/web"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	b.ask(question("secret", ask.Question{ID: "q", Text: "A secret question?"}), 0)
+	in := serve(t, b)
+
+	t.Run("nothing of any ask is shown without a cookie", func(t *testing.T) {
+		t.Parallel()
+		for _, path := range []string{"/", "/events", "/ask/default/s1/secret", "/ask/default/s1/nosuch", "/nosuch"} {
+			res := in.stranger(t).get(path)
+			if res.status != http.StatusUnauthorized || contains(res.body, "secret") || !contains(res.body, "askbus login") {
+				t.Errorf("%s: %d %s", path, res.status, res.body)
+			}
+		}
+	})
+	t.Run("a link works once", func(t *testing.T) {
+		t.Parallel()
+		link := strings.TrimPrefix(in.link(t, mei), in.URL)
+		first := in.stranger(t).get(link)
+		if first.status != http.StatusOK || first.path != "/" || !contains(first.body, "A secret question?") {
+			t.Errorf("first: %d %s", first.status, first.path)
+		}
+		second := in.stranger(t).get(link)
+		if second.status != http.StatusUnauthorized || !contains(second.body, "used already") {
+			t.Errorf("second: %d %s", second.status, second.body)
+		}
+	})
+	t.Run("looking ahead does not use a link up", func(t *testing.T) {
+		t.Parallel()
+		link := strings.TrimPrefix(in.link(t, mei), in.URL)
+		u := in.stranger(t)
+		u.do(http.MethodHead, link, nil)
+		u.do(http.MethodGet, link, nil, "Sec-Purpose", "prefetch")
+		if res := u.get(link); res.status != http.StatusOK {
+			t.Errorf("after looking ahead: %d", res.status)
+		}
+	})
+	t.Run("a link of another key, an old one and a forged one are refused", func(t *testing.T) {
+		t.Parallel()
+		other, err := web.LoginLink([]byte(strings.Repeat("x", 32)), "", mei, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, err := web.LoginLink(cookieKey, "", mei, time.Now().Add(-11*time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range []string{other, old, "/login", "/login?t=e30.e30", old[:len(old)-2]} {
+			if res := in.stranger(t).get(link); res.status != http.StatusUnauthorized || contains(res.body, "secret") {
+				t.Errorf("%s: %d", link, res.status)
+			}
+		}
+	})
+	t.Run("a login token is no cookie", func(t *testing.T) {
+		t.Parallel()
+		u := in.signedIn(t, mei)
+		name := u.client.Jar.Cookies(mustURL(t, in.URL))[0].Name
+		_, token, _ := strings.Cut(in.link(t, mei), "t=")
+		if res := in.stranger(t).do(http.MethodGet, "/", nil, "Cookie", name+"="+token); res.status != http.StatusUnauthorized {
+			t.Errorf("got %d", res.status)
+		}
+	})
+	t.Run("signing out forgets the cookie", func(t *testing.T) {
+		t.Parallel()
+		u := in.signedIn(t, mei)
+		if res := u.post("/logout", nil); res.status != http.StatusUnauthorized {
+			t.Errorf("after signing out: %d", res.status)
+		}
+	})
+	t.Run("every replica with the key accepts the cookie", func(t *testing.T) {
+		t.Parallel()
+		twin := serve(t, b)
+		u := in.signedIn(t, mei)
+		cookie := u.client.Jar.Cookies(mustURL(t, in.URL))[0]
+		if res := twin.stranger(t).do(http.MethodGet, "/", nil, "Cookie", cookie.Name+"="+cookie.Value); res.status != http.StatusOK {
+			t.Errorf("the other replica: %d", res.status)
+		}
+	})
+	t.Run("the cookie ends after thirty days", func(t *testing.T) {
+		t.Parallel()
+		var ahead atomic.Int64
+		aging := serve(t, newBus(), func(o *web.Options) {
+			o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		})
+		u := aging.signedIn(t, mei)
+		ahead.Store(int64(29 * 24 * time.Hour))
+		if res := u.get("/"); res.status != http.StatusOK {
+			t.Errorf("after 29 days: %d", res.status)
+		}
+		ahead.Store(int64(30 * 24 * time.Hour))
+		if res := u.get("/"); res.status != http.StatusUnauthorized {
+			t.Errorf("after 30 days: %d", res.status)
+		}
+	})
+	t.Run("the cookie is closed to scripts and other sites", func(t *testing.T) {
+		t.Parallel()
+		u := in.stranger(t)
+		u.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		got := u.do(http.MethodGet, strings.TrimPrefix(in.link(t, mei), in.URL), nil).header.Get("Set-Cookie")
+		for _, want := range []string{"HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=2592000"} {
+			if !contains(got, want) {
+				t.Errorf("cookie %q has no %s", got, want)
+			}
+		}
+		if contains(got, "Secure") {
+			t.Errorf("cookie %q is Secure over plain http", got)
+		}
+	})
+}
+
+func TestLoginLinkRefusesWhatNoCookieHolds(t *testing.T) {
+	t.Parallel()
+	by := ask.By{Principal: "os:mei"}
+	for range 200 {
+		by.Groups = append(by.Groups, strings.Repeat("g", 100))
+	}
+	if _, err := web.LoginLink(cookieKey, "", by, time.Now()); err == nil {
+		t.Error("too many groups were accepted")
+	}
+	if _, err := web.LoginLink([]byte("short"), "", mei, time.Now()); err == nil {
+		t.Error("a short key was accepted")
+	}
+}
+
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	in := serve(t, newBus(), func(o *web.Options) { o.Hosts = []string{"inbox.example.com"} })
+	u := in.signedIn(t, mei)
+	for host, want := range map[string]int{
+		"localhost": 200, "localhost:8420": 200, "127.0.0.1:1": 200, "[::1]:8420": 200, "inbox.example.com": 200, "INBOX.example.com:443": 200,
+		"evil.example.com": 421, "127.0.0.1.evil.example": 421, "10.0.0.1:8420": 421, "localhost.evil.example": 421,
+	} {
+		res := u.do(http.MethodGet, "/static/x/app.js", nil, "Host", host)
+		if res.status != want {
+			t.Errorf("host %s: %d, want %d", host, res.status, want)
+		}
+		if want == 421 && !contains(res.body, web.HostsSetting) {
+			t.Errorf("host %s: the page names no setting: %s", host, res.body)
+		}
+	}
+	res := u.do(http.MethodPost, "/logout", nil, "Sec-Fetch-Site", "cross-site")
+	if res.status != http.StatusForbidden {
+		t.Errorf("a write from another site: %d", res.status)
+	}
+	header := u.get("/").header
+	for name, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'", "X-Content-Type-Options": "nosniff",
+		"Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+	} {
+		if !contains(header.Get(name), want) {
+			t.Errorf("%s is %q", name, header.Get(name))
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package web
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	m := newMarkdown()
+	for _, c := range []struct{ name, in, want string }{
+		{"emphasis", "**bold**", "<strong>bold</strong>"},
+		{"a heading stays out of our outline", "# Big", `<p class="heading">Big</p>`},
+		{"a table", "|a|\n|-|\n|b|", "<td>b</td>"},
+		{"code has classes, not styles", "```go\nfunc f() {}\n```", `<span class="kd">func</span>`},
+		{"an image becomes a link", "![a cat](https://example.com/cat.png)", `image: a cat</a>`},
+		{"a task", "- [x] done", "☑ done"},
+		{"a link is far away from us", "[x](https://example.com)", `rel="nofollow noreferrer`},
+		{"raw HTML is dropped", "a <b>b</b>", "<p>a b</p>"},
+		{"Chinese", "数据库 **好**", "<strong>好</strong>"},
+		{"nothing", " \n", ""},
+		{"too long", strings.Repeat("长", maxMarkdown), "cut here"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := string(m.html(c.in)); !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q in it", clip(got, 400), c.want)
+			}
+		})
+	}
+	for _, in := range []string{"[x](/logout)", "[x](logout)", "[x](javascript:alert(1))", "[x](//evil.example)"} {
+		if got := string(m.html(in)); strings.Contains(got, "href") {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
+}
+
+var (
+	tagPattern = regexp.MustCompile(`<\s*/?\s*([a-zA-Z0-9]+)([^>]*)>`)
+	attribute  = regexp.MustCompile(`([a-zA-Z-]+)="([^"]*)"`)
+)
+
+// FuzzMarkdown looks for text that becomes anything but harmless markup.
+func FuzzMarkdown(f *testing.F) {
+	for _, seed := range []string{
+		"# Title\n\ntext", "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[x](javascript:alert(1))",
+		"![x](http://evil.example/p.png)", "[x](data:text/html,<script>)", "<svg/onload=alert(1)>", "```go\"><script>\nx\n```",
+		"| a | b |\n|---|---|\n| <b> | `c` |", "[x]: javascript:alert(1)\n[x]", "<a href=\"java&#x73;cript:x\">", "- [ ] task",
+		"<http://example.com>", "www.example.com", "a@b.example", "<!-- --><iframe src=//evil>", "\x00<\x00script>", "&lt;script&gt;",
+		"![a](x \"y\" onerror=z)", "[a](<javascript:x>)", "~~~<style>\n~~~", "<div id=card>", "[x](https://e.example/\" onclick=\"x)",
+	} {
+		f.Add(seed)
+	}
+	m := newMarkdown()
+	allowed := map[string]bool{}
+	for name := range strings.FieldsSeq("p br hr strong em del blockquote ul ol li table thead tbody tr th td code pre span div a") {
+		allowed[name] = true
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		out := string(m.html(text))
+		for _, tag := range tagPattern.FindAllStringSubmatch(out, -1) {
+			if !allowed[strings.ToLower(tag[1])] {
+				t.Fatalf("%q gave <%s>", text, tag[1])
+			}
+			for _, a := range attribute.FindAllStringSubmatch(tag[2], -1) {
+				switch a[1] {
+				case "class", "align", "start", "rel", "target":
+				case "href":
+					if !regexp.MustCompile(`^(https?://|mailto:)`).MatchString(strings.ToLower(a[2])) {
+						t.Fatalf("%q gave href %q", text, a[2])
+					}
+				default:
+					t.Fatalf("%q gave attribute %s", text, a[1])
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,204 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/web"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+func TestEveryStateIsDrawn(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	k := b.ask(full(), 5*time.Minute+30*time.Second)
+	b.shownOn(k, ask.Receipt{Type: "slack", State: ask.ReceiptPosted, Where: "https://example.com/archives/1"})
+	b.shownOn(k, ask.Receipt{Type: "mail", State: ask.ReceiptPosted, Where: "javascript:alert(1)"})
+	b.ask(question("rate", ask.Question{ID: "r", Kind: "rating", Text: "How good?"}), 0)
+	u := serve(t, b).signedIn(t, mei)
+	res := u.get("/")
+	for _, want := range []string{
+		"<title>(2) askbus</title>", "builder</strong> asks", "for <bdi>planner/a-1", "session <bdi>payments-api",
+		"waiting <time", "5 min", "in 40 min", "Nothing is decided.", "For group platform to decide.",
+		`href="https://example.com/archives/1"`, "What the agent is doing", "recommended", "Ends the whole ask",
+	} {
+		if !contains(res.body, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if contains(res.body, `href="javascript`) {
+		t.Error("a receipt became a link that runs")
+	}
+	if res := u.get("/ask/default/s1/rate"); !contains(res.body, "does not know yet") || !contains(res.body, `<details class="own" open>`) {
+		t.Errorf("unknown kind: %s", res.body)
+	}
+	for _, path := range []string{"/ask/default/s1/nosuch", "/ask/a%20b/c/d", "/nowhere"} {
+		if res := u.get(path); res.status != http.StatusNotFound || !contains(res.body, "Back to the inbox") {
+			t.Errorf("%s: %d", path, res.status)
+		}
+	}
+}
+
+func TestTheListIsBounded(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	for i := range 230 {
+		b.ask(question(fmt.Sprintf("a%d", i), text("t", fmt.Sprintf("Question %d?", i))), time.Duration(300-i)*time.Second)
+	}
+	res := serve(t, b).signedIn(t, mei).get("/")
+	if n := strings.Count(res.body, `<li id="wait-`); n != 200 || !contains(res.body, "and 30 more") || !contains(res.body, "(230) askbus") {
+		t.Errorf("%d are listed", n)
+	}
+	if !contains(res.body, `data-key="default/s1/a0" data-path`) {
+		t.Error("the oldest is not in focus")
+	}
+}
+
+func TestAgentTextIsOnlyText(t *testing.T) {
+	t.Parallel()
+	evil := `"><script>alert(1)</script><img src=http://evil.example/x onerror=alert(1)>`
+	a := question("evil", ask.Question{ID: evil[:20], Header: evil[:12], Text: evil, Placeholder: evil, Options: []ask.Option{
+		{ID: `"><b>`, Label: evil, Description: evil, Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: evil}},
+		{ID: "x", Label: "x", Preview: &ask.Preview{Format: ask.PreviewText, Body: evil}},
+	}})
+	a.Title, a.Context, a.Agent = evil, evil, ask.Agent{Name: evil, Parent: evil}
+	a.Audience = []string{evil, "os:mei"}
+	b := newBus()
+	b.ask(a, 0)
+	res := serve(t, b).signedIn(t, mei).get("/")
+	if contains(res.body, "<script>alert") || contains(res.body, "<img") || contains(res.body, `"><b>`) {
+		t.Errorf("agent text became markup: %s", res.body)
+	}
+}
+
+func TestAssetsAreKeptByHash(t *testing.T) {
+	t.Parallel()
+	u := serve(t, newBus()).stranger(t)
+	page := u.get("/").body
+	at := strings.Index(page, "/static/")
+	path := page[at : at+strings.Index(page[at:], `"`)]
+	if res := u.get(path); res.status != 200 || !contains(res.header.Get("Cache-Control"), "immutable") {
+		t.Errorf("%s: %d %s", path, res.status, res.header.Get("Cache-Control"))
+	}
+	if res := u.get("/static/old/app.js"); res.status != 200 || contains(res.header.Get("Cache-Control"), "immutable") {
+		t.Errorf("another version is kept: %d", res.status)
+	}
+	if res := u.get("/static/old/nosuch.js"); res.status != http.StatusNotFound {
+		t.Errorf("got %d", res.status)
+	}
+}
+
+// stream opens a live stream and gives its lines.
+func (u user) stream(t *testing.T) (lines *bufio.Scanner, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.in.URL+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := u.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK {
+		res.Body.Close()
+		cancel()
+		t.Fatalf("the stream: %d", res.StatusCode)
+	}
+	return bufio.NewScanner(res.Body), func() { cancel(); res.Body.Close() }
+}
+
+func until(t *testing.T, lines *bufio.Scanner, want string) {
+	t.Helper()
+	for lines.Scan() {
+		if lines.Text() == want {
+			return
+		}
+	}
+	t.Fatalf("the stream ended before %q: %v", want, lines.Err())
+}
+
+func TestStream(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	in := serve(t, b, func(o *web.Options) { o.MaxStreams, o.Heartbeat = 2, time.Millisecond })
+	u := in.signedIn(t, mei)
+	lines, stop := u.stream(t)
+	until(t, lines, "event: hello")
+	if n := <-b.present; n != 1 {
+		t.Errorf("presence %d, want 1", n)
+	}
+	until(t, lines, ": hb")
+	k := b.ask(question("a", database()), 0)
+	until(t, lines, "event: change")
+	receipt := <-b.receipts
+	if receipt.State != ask.ReceiptPosted || receipt.Seq != 1 || receipt.Key != "web" || receipt.Where != in.URL+"/ask/"+k.String() {
+		t.Errorf("receipt: %+v", receipt)
+	}
+	second, stopSecond := u.stream(t)
+	until(t, second, "event: hello")
+	if res := u.get("/events"); res.status != http.StatusServiceUnavailable {
+		t.Errorf("a third stream: %d", res.status)
+	}
+	stopSecond()
+	stop()
+	if n := <-b.present; n != -1 {
+		t.Errorf("presence %d, want -1", n)
+	}
+	if n := len(b.receipts); n != 0 {
+		t.Errorf("%d more receipts for one ask", n)
+	}
+}
+
+func TestRunEndsTheStreams(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	in := serve(t, b)
+	lines, stop := in.signedIn(t, mei).stream(t)
+	defer stop()
+	until(t, lines, "event: hello")
+	in.stop()
+	for lines.Scan() { // ends when the server ends the stream
+	}
+}
+
+func TestOffline(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	in := serve(t, b)
+	u := in.signedIn(t, mei)
+	lines, stop := u.stream(t)
+	defer stop()
+	until(t, lines, "event: hello")
+	b.say(responder.Offline)
+	until(t, lines, "event: change")
+	if res := u.get("/"); !contains(res.body, "The connection to the bus is gone") {
+		t.Error("nothing says that the bus is gone")
+	}
+	b.say(responder.Synced)
+	until(t, lines, "event: change")
+	if res := u.get("/"); contains(res.body, "The connection to the bus is gone") {
+		t.Error("the page does not see that the bus is back")
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string]web.Options{
+		"a short key": {CookieKey: []byte("short")},
+		"a bad URL":   {CookieKey: cookieKey, BaseURL: "127.0.0.1:8420"},
+	} {
+		if _, err := web.New(newBus(), opts); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	if _, err := web.New(nil, web.Options{CookieKey: cookieKey}); err == nil {
+		t.Error("no asks were accepted")
+	}
+}
