@@ -67,7 +67,8 @@ func (b *builder) options(v value) []ask.Option {
 	return options
 }
 
-// CodexAnswer writes the answers by question id, each a list of strings.
+// CodexAnswer writes the answers by question id, each a list of strings. Codex
+// keeps nothing else, so the words for its model are notes in these lists.
 func CodexAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	answers := ordered()
 	for i := range a.Questions {
@@ -84,12 +85,10 @@ func CodexAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		if given := o.Answer(q.ID); given != nil && given.Notes != "" {
 			said = append(said, codexNote+given.Notes)
 		}
-		if r := rowOf(o); len(said) > 0 && (r == rowCancelled || r == rowDefault) {
-			said = append(said, codexNote+sentence(a, o))
+		if words := beside(a, o); words != "" && (len(said) > 0 || !rowOf(o).decided()) {
+			said = append(said, codexNote+words)
 		}
-		if rowOf(o).decided() && (len(said) > 0 || rowOf(o) == rowAnswered) {
-			answers.set(recall(a, q.ID, i, "id"), ordered("answers", said))
-		}
+		answers.set(recall(a, q.ID, i, "id"), ordered("answers", said))
 	}
 	return respond(200, ordered("answers", answers).ending(a, o, ""))
 }

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -61,36 +60,14 @@ func (v value) preview(multiple bool) *ask.Preview {
 	return &ask.Preview{Format: ask.PreviewMarkdown, Body: body}
 }
 
-// blurred refuses labels of which different choices would join to the same
-// text. At most 64 choices of 4 labels are looked at.
+// blurred refuses labels of which different choices would join to one text.
 func blurred(options value, q *ask.Question) {
-	if !q.Multiple || !slices.ContainsFunc(q.Options, func(o ask.Option) bool { return strings.Contains(o.Label, d3Separator) }) {
+	if !q.Multiple {
 		return
 	}
-	seen, found := make(map[string]string), false
-	var walk func(used []int)
-	walk = func(used []int) {
-		labels := make([]string, len(used))
-		for i, j := range used {
-			labels[i] = q.Options[j].Label
-		}
-		if len(labels) > 0 {
-			sorted := slices.Sorted(slices.Values(used))
-			joined, set := strings.Join(labels, d3Separator), fmt.Sprint(sorted)
-			if other, twice := seen[joined]; twice && other != set {
-				found = true
-				options.fault("have labels that cannot be told apart once several are joined by %q: %q; leave the commas out", d3Separator, clip(joined))
-				return
-			}
-			seen[joined] = set
-		}
-		for j := range q.Options {
-			if !slices.Contains(used, j) && !found {
-				walk(append(slices.Clone(used), j))
-			}
-		}
+	if text := blurry(q.Options, d3Separator); text != "" {
+		options.fault("have labels that cannot be told apart once several are joined by %q: %q; leave the commas out", d3Separator, clip(text))
 	}
-	walk(nil)
 }
 
 // D3Answer writes the tool's output: questions, answers, annotations, and what
@@ -145,11 +122,14 @@ func d3Annotations(a *ask.Ask, o *ask.Outcome) *object {
 		q := &a.Questions[i]
 		ans := answerTo(o, q)
 		given := o.Answer(q.ID)
-		if !rowOf(o).decided() || ans == nil && (given == nil || given.Notes == "") {
+		if !rowOf(o).decided() {
 			continue
 		}
 		note := ordered()
 		var say []string
+		if ans == nil && rowOf(o) == rowAnswered {
+			say = append(say, "skipped: this question was left unanswered")
+		}
 		if ans != nil {
 			if len(ans.Selected) == 1 {
 				if opt := q.Option(ans.Selected[0]); opt != nil && opt.Preview != nil {
@@ -159,8 +139,8 @@ func d3Annotations(a *ask.Ask, o *ask.Outcome) *object {
 			if blurs(q, *ans, d3Separator) {
 				say = append(say, "chosen, each in quotes: "+quoted(q.Labels(*ans)))
 			}
-			if r := rowOf(o); r == rowCancelled || r == rowDefault {
-				say = append(say, sentence(a, o))
+			if words := beside(a, o); words != "" {
+				say = append(say, words)
 			}
 		}
 		if given != nil && given.Notes != "" {

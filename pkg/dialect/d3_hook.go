@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -83,16 +84,20 @@ func (c HookCall) Decide(o *ask.Outcome) []byte {
 	return nil
 }
 
-// worded gives one free response as the answer to each question: a hook's
-// answers have no other place for it.
+// worded puts a free response where a hook's answers have a place for it: as
+// the answer to each question, or as a note beside answers.
 func (c HookCall) worded(o *ask.Outcome) *ask.Outcome {
-	if rowOf(o) != rowResponse {
-		return o
-	}
 	worded := *o
-	worded.Answers, worded.Response = nil, ""
-	for i := range c.Ask.Questions {
-		worded.Answers = append(worded.Answers, ask.Answer{QuestionID: c.Ask.Questions[i].ID, Other: o.Response})
+	worded.Answers, worded.Response = slices.Clone(o.Answers), ""
+	switch first := slices.IndexFunc(o.Answers, func(ans ask.Answer) bool { return !ans.Empty() }); {
+	case rowOf(o) == rowResponse:
+		worded.Answers = nil
+		for i := range c.Ask.Questions {
+			worded.Answers = append(worded.Answers, ask.Answer{QuestionID: c.Ask.Questions[i].ID, Other: o.Response})
+		}
+	case first >= 0 && o.Response != "":
+		note := &worded.Answers[first].Notes
+		*note = strings.TrimSpace(*note + "\nAnd to all of it: " + o.Response)
 	}
 	return &worded
 }

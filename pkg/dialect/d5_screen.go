@@ -17,6 +17,9 @@ func D5Show(a *ask.Ask) ([]byte, []Warning) {
 	for i := range a.Questions {
 		q := &a.Questions[i]
 		options := []any{}
+		if q.Kind == ask.KindBoolean {
+			options = append(options, ordered("id", "yes", "label", "Yes"), ordered("id", "no", "label", "No"))
+		}
 		for j := range q.Options {
 			o := &q.Options[j]
 			id := recall(a, o.ID, i, j, "id")
@@ -99,7 +102,11 @@ func (v value) d5Answer(a *ask.Ask, i int) ask.Answer {
 	q := &a.Questions[i]
 	ans := ask.Answer{QuestionID: q.ID}
 	selected := v.field("selected_option_ids")
-	if text := v.field("text").string(); text != "" && len(selected.list()) == 0 {
+	text := v.field("text").string()
+	if q.Kind == ask.KindBoolean && text == "" && len(selected.list()) == 1 {
+		return selected.list()[0].answer(q, "") // the ids are yes and no
+	}
+	if text != "" && len(selected.list()) == 0 {
 		read, err := q.ParseReply(text)
 		var wrong *ask.ReplyError
 		if errors.As(err, &wrong) {

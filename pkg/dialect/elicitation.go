@@ -97,6 +97,15 @@ func (b *builder) property(i int, name string, v value, required bool) {
 	b.add(q, at)
 }
 
+// stringFormat is a format of strings and the limit that it means.
+type stringFormat struct{ name, pattern, message string }
+
+var formats = []stringFormat{
+	{"email", `^\S+@\S+$`, "is no email address"},
+	{"uri", `^[A-Za-z][A-Za-z0-9+.-]*:\S+$`, "is no URI; give one with its scheme"},
+	{"date-time", `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`, "is no time; give one such as 2026-11-20T10:00:00Z"},
+}
+
 func (b *builder) stringProperty(i int, v value, q *ask.Question, at *place) {
 	if v.field("oneOf").given() || v.field("enum").given() {
 		q.Kind = ask.KindChoice
@@ -104,16 +113,13 @@ func (b *builder) stringProperty(i int, v value, q *ask.Question, at *place) {
 		return
 	}
 	q.Kind = ask.KindText
-	switch format := v.field("format").string(); format {
-	case "date":
+	format := v.field("format").string()
+	if format == "date" {
 		q.Kind = ask.KindDate
 		return
-	case "email":
-		q.Limits.Pattern, q.Limits.Message = `^\S+@\S+$`, "is no email address"
-	case "uri":
-		q.Limits.Pattern, q.Limits.Message = `^[A-Za-z][A-Za-z0-9+.-]*:\S+$`, "is no URI; give one with its scheme"
-	case "date-time":
-		q.Limits.Pattern, q.Limits.Message = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`, "is no time; give one such as 2026-11-20T10:00:00Z"
+	}
+	if i := slices.IndexFunc(formats, func(f stringFormat) bool { return f.name == format }); i >= 0 {
+		q.Limits.Pattern, q.Limits.Message = formats[i].pattern, formats[i].message
 	}
 	if pattern := v.field("pattern").string(); pattern != "" {
 		q.Limits.Pattern, q.Limits.Message = pattern, ""

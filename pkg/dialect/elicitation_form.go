@@ -47,13 +47,14 @@ func ElicitationShow(a *ask.Ask) ([]byte, []Warning) {
 // property is the schema of one question.
 func (s *screen) property(a *ask.Ask, i int) *object {
 	q := &a.Questions[i]
-	p := ordered("type", "string", "title", orElse(recall(a, q.Header, i, "header"), q.Text), "description", q.Text)
+	p := ordered("type", "string", "title", orElse(recall(a, q.Header, i, "header"), q.Text))
 	l := q.Limits
 	set := func(key string, value any, given bool) {
 		if given {
 			p.set(key, value)
 		}
 	}
+	set("description", q.Text, q.Header != "")
 	switch q.Kind {
 	case ask.KindChoice:
 		s.choices(a, i, p)
@@ -74,7 +75,10 @@ func (s *screen) property(a *ask.Ask, i int) *object {
 	case ask.KindText:
 		set("minLength", l.MinLength, l.MinLength > 0)
 		set("maxLength", l.MaxLength, l.MaxLength > 0)
-		set("pattern", l.Pattern, l.Pattern != "")
+		format := slices.IndexFunc(formats, func(f stringFormat) bool { return f.pattern == l.Pattern && f.message == l.Message })
+		if set("pattern", l.Pattern, l.Pattern != "" && format < 0); format >= 0 {
+			p.set("format", formats[format].name)
+		}
 	}
 	if q.Default != nil && q.Default.Other == "" {
 		p.set("default", elicitedValue(a, i, *q.Default))

@@ -44,8 +44,8 @@ func GeminiAsk(body []byte) (ask.Ask, []Warning, error) {
 func GeminiAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	var lines []string
 	r := rowOf(o)
-	if r != rowAnswered && r != rowResponse || o.Source == ask.SourcePolicy {
-		lines = append(lines, sentence(a, o))
+	if words := beside(a, o); words != "" {
+		lines = append(lines, words)
 	}
 	switch {
 	case r == rowResponse:

@@ -9,18 +9,48 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// shownLabels are the labels of a question for a screen that gives several
-// choices back as one string: without the separator inside, and distinct.
+// shownLabels are the labels of a question for a screen that joins several
+// choices into one string: distinct, and such that the string can be taken
+// apart again.
 func shownLabels(q *ask.Question, separator string) []string {
+	rewrite := q.Multiple && separator != "" && blurry(q.Options, separator) != ""
 	labels := make([]string, 0, len(q.Options))
 	for i := range q.Options {
 		label := q.Options[i].Label
-		if q.Multiple && separator != "" {
+		if rewrite {
 			label = strings.ReplaceAll(label, ",", "，")
 		}
 		labels = append(labels, distinct(label, i, labels))
 	}
 	return labels
+}
+
+// blurry is a text that different choices of options join to, or a label that
+// may be part of one; "" when there is none. Up to 4 options every choice is
+// looked at, in every order: 64 of them.
+func blurry(options []ask.Option, separator string) string {
+	i := slices.IndexFunc(options, func(o ask.Option) bool { return strings.Contains(o.Label, separator) })
+	if i < 0 || len(options) > 4 || separator == d1Separator {
+		if i < 0 {
+			return ""
+		}
+		return options[i].Label
+	}
+	seen, found := make(map[string]int), ""
+	var walk func(joined string, used int)
+	walk = func(joined string, used int) {
+		if other, twice := seen[joined]; twice && other != used {
+			found = joined
+		}
+		seen[joined] = used
+		for j := range options {
+			if used&(1<<j) == 0 {
+				walk(joined+separator+options[j].Label, used|1<<j)
+			}
+		}
+	}
+	walk("", 0)
+	return strings.TrimPrefix(found, separator)
 }
 
 // distinct makes a string differ from those before it.

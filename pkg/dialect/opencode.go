@@ -32,7 +32,7 @@ func OpencodeAsk(body []byte) (ask.Ask, []Warning, error) {
 }
 
 // OpencodeAnswer writes the answers in the order of the questions, each a list
-// of strings.
+// of strings. Words that are no answer stand in parentheses.
 func OpencodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	answers := [][]string{}
 	for i := range a.Questions {
@@ -47,16 +47,13 @@ func OpencodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		default:
 			said = []string{q.Words(*ans)}
 		}
-		if r := rowOf(o); len(said) > 0 && (r == rowCancelled || r == rowDefault) {
-			said = append(said, "("+sentence(a, o)+")")
+		if words := beside(a, o); words != "" && (len(said) > 0 || !rowOf(o).decided()) {
+			said = append(said, "("+words+")")
 		}
-		if given := o.Answer(q.ID); given != nil && given.Notes != "" && rowOf(o).decided() {
+		if given := o.Answer(q.ID); given != nil && given.Notes != "" {
 			said = append(said, "(note: "+given.Notes+")")
 		}
 		answers = append(answers, said)
-	}
-	if !rowOf(o).decided() {
-		answers = [][]string{}
 	}
 	return respond(200, ordered("answers", answers).ending(a, o, ""))
 }

@@ -28,7 +28,7 @@ func (s *screen) text(a *ask.Ask, i int, typed bool) string {
 		parts = append(parts, a.Context)
 	}
 	parts = append(parts, q.Text)
-	if !typed && q.Kind != ask.KindChoice && q.Kind != ask.KindText {
+	if !typed && (q.Kind == ask.KindNumber || q.Kind == ask.KindDate) {
 		parts = append(parts, q.HowTo())
 		s.warn("/questions/"+strconv.Itoa(i)+"/kind", "is "+string(q.Kind)+", which this screen does not have; it is asked as text")
 	}

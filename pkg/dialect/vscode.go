@@ -69,28 +69,27 @@ func VSCodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		switch {
 		case r == rowResponse:
 			free = []string{o.Response}
-		case ans != nil && q.Kind == ask.KindChoice:
+		case ans == nil || !r.decided():
+		case q.Kind == ask.KindChoice:
 			selected = list(q.Labels(ask.Answer{Selected: ans.Selected}))
 			if ans.Other != "" {
 				free = append(free, ans.Other)
 			}
-		case ans != nil:
+		default:
 			free = append(free, q.Words(*ans))
 		}
 		skipped := len(selected) == 0 && len(free) == 0
 		if given := o.Answer(q.ID); given != nil && given.Notes != "" {
 			free = append(free, "("+given.Notes+")")
 		}
-		if !skipped && (r == rowCancelled || r == rowDefault) {
-			free = append(free, "("+sentence(a, o)+")")
+		if words := beside(a, o); words != "" && (!skipped || !r.decided()) {
+			free = append(free, "("+words+")")
 		}
 		var text any
 		if len(free) > 0 {
 			text = strings.Join(free, "\n")
 		}
-		if r.decided() {
-			answers.set(keys[i], ordered("selected", selected, "freeText", text, "skipped", skipped))
-		}
+		answers.set(keys[i], ordered("selected", selected, "freeText", text, "skipped", skipped))
 	}
 	return respond(200, ordered("answers", answers).ending(a, o, ""))
 }

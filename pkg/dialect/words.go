@@ -52,6 +52,15 @@ func (r row) decided() bool {
 	return r == rowAnswered || r == rowResponse || r == rowCancelled || r == rowDefault
 }
 
+// beside is what a model must read beside the answers of this outcome: that
+// they cancel, or that they are not a human's. Without answers it is why.
+func beside(a *ask.Ask, o *ask.Outcome) string {
+	if r := rowOf(o); o.Source != ask.SourcePolicy && (r == rowAnswered || r == rowResponse) {
+		return ""
+	}
+	return sentence(a, o)
+}
+
 // valued are the answers that say something.
 func valued(answers []ask.Answer) []ask.Answer {
 	var some []ask.Answer
@@ -167,10 +176,7 @@ func asides(a *ask.Ask, o *ask.Outcome, separator string) string {
 // mislead.
 func remarks(a *ask.Ask, o *ask.Outcome, separator string) string {
 	aside := asides(a, o, separator)
-	if r := rowOf(o); r == rowAnswered && o.Source != ask.SourcePolicy || r == rowResponse {
-		return aside
-	}
-	return strings.TrimSpace(sentence(a, o) + "\n" + aside)
+	return strings.TrimSpace(beside(a, o) + "\n" + aside)
 }
 
 // report is the whole outcome as text.
@@ -179,7 +185,7 @@ func report(a *ask.Ask, o *ask.Outcome) string {
 	if o.Response != "" {
 		lines = append(lines, "Their reply to the whole: "+o.Response)
 	}
-	if !rowOf(o).decided() {
+	if r := rowOf(o); !r.decided() || r == rowResponse {
 		return strings.Join(lines, "\n")
 	}
 	for i := range a.Questions {
