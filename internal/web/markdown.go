@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"html/template"
+	"net/url"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -61,7 +62,11 @@ func newPolicy() *bluemonday.Policy {
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(chroma|heading|language-[a-zA-Z0-9+#.-]{1,32}|[a-z][a-z0-9]{0,3})$`)).
 		OnElements("code", "pre", "span", "p")
 	p.AllowAttrs("href").OnElements("a")
-	p.AllowURLSchemes("http", "https", "mailto")
+	p.AllowURLSchemes("mailto")
+	for _, scheme := range []string{"http", "https"} {
+		// "http:logout" has a scheme and no host: a browser reads it as relative.
+		p.AllowURLSchemeWithCustomPolicy(scheme, func(u *url.URL) bool { return u.Host != "" })
+	}
 	p.RequireParseableURLs(true)
 	p.AllowRelativeURLs(false)
 	p.RequireNoFollowOnLinks(true)

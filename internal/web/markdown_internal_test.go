@@ -29,7 +29,7 @@ func TestMarkdown(t *testing.T) {
 			}
 		})
 	}
-	for _, in := range []string{"[x](/logout)", "[x](logout)", "[x](javascript:alert(1))", "[x](//evil.example)"} {
+	for _, in := range []string{"[x](/logout)", "[x](logout)", "[x](javascript:alert(1))", "[x](//evil.example)", "[x](http:logout)", "<http:>"} {
 		if got := string(m.html(in)); strings.Contains(got, "href") {
 			t.Errorf("%s became %s", in, got)
 		}
@@ -47,7 +47,7 @@ func FuzzMarkdown(f *testing.F) {
 		"# Title\n\ntext", "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[x](javascript:alert(1))",
 		"![x](http://evil.example/p.png)", "[x](data:text/html,<script>)", "<svg/onload=alert(1)>", "```go\"><script>\nx\n```",
 		"| a | b |\n|---|---|\n| <b> | `c` |", "[x]: javascript:alert(1)\n[x]", "<a href=\"java&#x73;cript:x\">", "- [ ] task",
-		"<http://example.com>", "www.example.com", "a@b.example", "<!-- --><iframe src=//evil>", "\x00<\x00script>", "&lt;script&gt;",
+		"<http://example.com>", "<http:>", "[x](https:/logout)", "www.example.com", "a@b.example", "<!-- --><iframe src=//evil>", "\x00<\x00script>", "&lt;script&gt;",
 		"![a](x \"y\" onerror=z)", "[a](<javascript:x>)", "~~~<style>\n~~~", "<div id=card>", "[x](https://e.example/\" onclick=\"x)",
 	} {
 		f.Add(seed)

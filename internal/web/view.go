@@ -140,7 +140,7 @@ func newEntry(r *ask.Record, me ask.By, focus *ask.Key, now time.Time) entry {
 	a := &r.Ask
 	k := a.Key()
 	e := entry{
-		Key: k.String(), Path: askPath(k), Heading: clip(a.Heading(), 160), Dir: direction(a.Heading()), Agent: agentName(a), Session: a.Session,
+		Key: k.String(), Path: askPath(k), Heading: clip(a.Heading(), 160), Dir: direction(a.Heading()), Agent: clip(agentName(a), 40), Session: clip(a.Session, 40),
 		Waits: since(r.AskedAt, now), Urgent: urgent(a) != "", Foreign: !a.Allows(me), Current: focus != nil && *focus == k,
 	}
 	if left := a.Deadline.Sub(now); !a.Deadline.IsZero() && left < 24*time.Hour {
