@@ -76,6 +76,9 @@ func (b *board) end(k ask.Key, record ask.Record) {
 	}
 	delete(b.pending, k)
 	b.ended = slices.DeleteFunc(b.ended, func(r ask.Record) bool { return r.Ask.Key() == k })
+	if record.Outcome == nil {
+		return // it ended so long ago that nobody knows how
+	}
 	b.ended = append(b.ended, record)
 	if over := len(b.ended) - maxEnded; over > 0 {
 		b.ended = slices.Delete(b.ended, 0, over)
@@ -91,16 +94,16 @@ func (b *board) keep(k ask.Key, record ask.Record, now time.Time) {
 	}
 }
 
-// fresh gives what the board holds of an ask, if it needs no reading: one that
-// ended, or one that was read since.
+// fresh gives what the board holds of an ask, and whether that needs no
+// reading: it ended, or was read since, or cannot be read while the bus is gone.
 func (b *board) fresh(k ask.Key, since time.Time) (ask.Record, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p, ok := b.pending[k]; ok {
-		return p.record, p.read.After(since)
+		return p.record, b.offline || p.read.After(since)
 	}
 	for _, r := range b.ended {
-		if r.Ask.Key() == k && r.Outcome != nil {
+		if r.Ask.Key() == k {
 			return r, true
 		}
 	}

@@ -83,7 +83,7 @@ func (s *Server) record(ctx context.Context, k ask.Key) (ask.Record, error) {
 	if fresh {
 		return held, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	record, err := s.asks.Get(ctx, k)
 	switch {

@@ -24,6 +24,7 @@ type streams struct {
 	n      int
 	closed bool
 	leave  func()
+	asking bool // a call of present is under way
 }
 
 func newStreams(most int, present func(string, string) (func(), error), log *slog.Logger) *streams {
@@ -38,19 +39,32 @@ func (s *streams) enter() bool {
 	}
 	s.running.Add(1)
 	s.n++
-	if s.leave == nil {
-		leave, err := s.present("", "")
-		if err != nil {
-			s.log.Warn("cannot declare that somebody looks", "error", err)
-		} else {
-			s.leave = leave
-		}
+	if s.leave == nil && !s.asking {
+		s.asking = true
+		s.running.Go(s.declare)
 	}
 	select {
 	case s.looked <- struct{}{}:
 	default:
 	}
 	return true
+}
+
+// declare says that somebody looks. It has a goroutine of its own, because the
+// bus may be slow and no page waits for it.
+func (s *streams) declare() {
+	leave, err := s.present("", "")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = false
+	switch {
+	case err != nil:
+		s.log.Warn("cannot declare that somebody looks", "error", err)
+	case s.n == 0:
+		leave() // they have gone again
+	default:
+		s.leave = leave
+	}
 }
 
 func (s *streams) exit() {

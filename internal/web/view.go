@@ -121,7 +121,7 @@ func (s *Server) newPage(me ask.By, focus *ask.Key) (page, snapshot) {
 	p.More = len(snap.pending) - len(p.List)
 	for i := range snap.ended[:min(len(snap.ended), 5)] {
 		r := &snap.ended[i]
-		if r.Outcome != nil && now.Sub(r.Outcome.At) < time.Hour {
+		if now.Sub(r.Outcome.At) < time.Hour {
 			p.Ended = append(p.Ended, folded(r, me, now))
 		}
 	}

@@ -60,7 +60,8 @@ const (
 	maxBody     = 1 << 20          // a form, in bytes
 	maxListed   = 200              // asks in the list of one page
 	maxEnded    = 200              // ended asks that are remembered
-	callTimeout = 10 * time.Second // one call to the bus
+	callTimeout = 10 * time.Second // one write to the bus
+	readTimeout = 3 * time.Second  // one read: a page shows what it has instead
 )
 
 // Server is the web inbox. It is safe for concurrent use.

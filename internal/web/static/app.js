@@ -221,12 +221,15 @@ async function refresh() {
   fetching = true;
   try {
     const path = card()?.dataset.path ?? '/';
-    const answer = await fetch(path);
+    let answer = await fetch(path);
     if (answer.status === 401) { location.reload(); return; }
+    const gone = answer.status === 404; // its record is gone: the list still counts
+    if (gone) answer = await fetch('/');
     const doc = parse(await answer.text());
     if (!$('#card', doc) || (card()?.dataset.path ?? '/') !== path) { stale ||= answer.ok; return; }
     takeFrame(doc);
-    if (!sending) takeCard(doc);
+    if (gone && card()?.dataset.state === 'pending' && !touched(card())) replaceCard(doc);
+    else if (!sending) takeCard(doc);
     current();
     tick();
   } catch { /* the stream says when the inbox is back */ } finally {
