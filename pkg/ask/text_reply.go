@@ -43,7 +43,11 @@ func (q *Question) ParseReply(text string) (Answer, error) {
 	if err := q.read(text, &ans); err != nil {
 		return Answer{}, err
 	}
-	if wrong := q.check(&ans); len(wrong) > 0 {
+	wrong := q.check(&ans)
+	if m := q.Limits.Message; m != "" && slices.Contains(wrong, m) {
+		return Answer{}, q.sorry("%s", m)
+	}
+	if len(wrong) > 0 {
 		return Answer{}, q.sorry("Your answer %s.", strings.Join(wrong, "; "))
 	}
 	return ans, nil

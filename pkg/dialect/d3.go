@@ -87,21 +87,21 @@ func d3Output(a *ask.Ask, o *ask.Outcome) *object {
 	return body
 }
 
-// d3Key is the text by which a question is answered.
-func d3Key(a *ask.Ask, i int) string {
-	var before []string
-	for j := range i {
-		before = append(before, d3Key(a, j))
+// d3Keys are the texts by which questions are answered.
+func d3Keys(a *ask.Ask) []string {
+	keys := make([]string, 0, len(a.Questions))
+	for i := range a.Questions {
+		keys = append(keys, distinct(a.Questions[i].Text, i, keys))
 	}
-	return distinct(a.Questions[i].Text, i, before)
+	return keys
 }
 
 func d3Answers(a *ask.Ask, o *ask.Outcome) *object {
-	answers := ordered()
+	answers, keys := ordered(), d3Keys(a)
 	for i := range a.Questions {
 		q := &a.Questions[i]
 		if ans := answerTo(o, q); ans != nil && rowOf(o).decided() {
-			answers.set(d3Key(a, i), d3Value(q, *ans))
+			answers.set(keys[i], d3Value(q, *ans))
 		}
 	}
 	return answers
@@ -117,7 +117,7 @@ func d3Value(q *ask.Question, ans ask.Answer) string {
 // d3Annotations are what the person added and compared, and in the same place
 // the words that a model must read beside an answer.
 func d3Annotations(a *ask.Ask, o *ask.Outcome) *object {
-	annotations := ordered()
+	annotations, keys := ordered(), d3Keys(a)
 	for i := range a.Questions {
 		q := &a.Questions[i]
 		ans := answerTo(o, q)
@@ -150,7 +150,7 @@ func d3Annotations(a *ask.Ask, o *ask.Outcome) *object {
 			note.set("notes", strings.Join(say, "\n"))
 		}
 		if len(note.keys) > 0 {
-			annotations.set(d3Key(a, i), note)
+			annotations.set(keys[i], note)
 		}
 	}
 	return annotations
@@ -181,7 +181,7 @@ func D3Show(a *ask.Ask) ([]byte, []Warning) {
 
 // d3Questions echoes the questions as they were asked.
 func d3Questions(a *ask.Ask) []any {
-	questions := []any{}
+	questions, keys := []any{}, d3Keys(a)
 	for i := range a.Questions {
 		q := &a.Questions[i]
 		options := []any{}
@@ -193,7 +193,7 @@ func d3Questions(a *ask.Ask) []any {
 			}
 			options = append(options, option)
 		}
-		questions = append(questions, ordered("question", d3Key(a, i), "header", header(a, i), "options", options, "multiSelect", q.Multiple))
+		questions = append(questions, ordered("question", keys[i], "header", header(a, i), "options", options, "multiSelect", q.Multiple))
 	}
 	return questions
 }
@@ -226,11 +226,12 @@ func (v value) d3Given(a *ask.Ask) Given {
 	}
 	annotations.object()
 	shown, _ := D3Show(a)
+	texts := d3Keys(a)
 	var keys []string
 	echo, _ := (&reader{}).parse(shown)
 	for i, q := range echo.field("questions").list() {
 		key := q.field("question").string()
-		if text := d3Key(a, i); !answers.field(key).given() && answers.field(text).given() {
+		if text := texts[i]; !answers.field(key).given() && answers.field(text).given() {
 			key = text
 		}
 		keys = append(keys, key)

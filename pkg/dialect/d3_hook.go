@@ -168,15 +168,16 @@ func spoken(a *ask.Ask, text string) (ask.Reply, bool) {
 		return ask.Reply{}, false
 	}
 	var reply ask.Reply
+	keys := d3Keys(a)
 	for i := range a.Questions {
-		_, rest, ok := strings.Cut(text, `"`+d3Key(a, i)+`"="`)
+		_, rest, ok := strings.Cut(text, `"`+keys[i]+`"="`)
 		if !ok {
 			continue
 		}
 		end := len(rest)
 		for j := range a.Questions {
 			for _, next := range []string{`", "`, "\"\n- \""} {
-				if at := strings.Index(rest, next+d3Key(a, j)+`"="`); j != i && at >= 0 {
+				if at := strings.Index(rest, next+keys[j]+`"="`); j != i && at >= 0 {
 					end = min(end, at)
 				}
 			}

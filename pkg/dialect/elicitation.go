@@ -101,9 +101,9 @@ func (b *builder) property(i int, name string, v value, required bool) {
 type stringFormat struct{ name, pattern, message string }
 
 var formats = []stringFormat{
-	{"email", `^\S+@\S+$`, "is no email address"},
-	{"uri", `^[A-Za-z][A-Za-z0-9+.-]*:\S+$`, "is no URI; give one with its scheme"},
-	{"date-time", `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`, "is no time; give one such as 2026-11-20T10:00:00Z"},
+	{"email", `^\S+@\S+$`, "Give an email address such as mei@example.com."},
+	{"uri", `^[A-Za-z][A-Za-z0-9+.-]*:\S+$`, "Give a URI with its scheme."},
+	{"date-time", `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`, "Give a time such as 2026-11-20T10:00:00Z."},
 }
 
 func (b *builder) stringProperty(i int, v value, q *ask.Question, at *place) {

@@ -131,7 +131,9 @@ func ElicitationReply(a *ask.Ask, body []byte) (Given, error) {
 	case "cancel":
 		return Given{Decision: Dismissed}, r.err()
 	default:
-		action.fault("is %q; use accept, decline or cancel", clip(action.string()))
+		if typeName(action.raw) == "a string" {
+			action.fault("is %q; use accept, decline or cancel", clip(action.string()))
+		}
 		return Given{}, r.err()
 	}
 	content := v.field("content")
@@ -140,7 +142,10 @@ func ElicitationReply(a *ask.Ask, body []byte) (Given, error) {
 	var names []string
 	for i := range a.Questions {
 		q, name := &a.Questions[i], propertyName(a, i)
-		names = append(names, name, otherName(a, i))
+		names = append(names, name)
+		if q.Other() {
+			names = append(names, otherName(a, i))
+		}
 		ans := content.field(name).elicited(a, i)
 		if other := content.field(otherName(a, i)).string(); q.Other() && strings.TrimSpace(other) != "" {
 			switch {

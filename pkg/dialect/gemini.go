@@ -40,7 +40,7 @@ func GeminiAsk(body []byte) (ask.Ask, []Warning, error) {
 }
 
 // GeminiAnswer writes text: the bare answer to one question, a numbered line
-// for each of several.
+// for each of several. Labels with commas stand as a JSON array.
 func GeminiAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	var lines []string
 	r := rowOf(o)
@@ -54,7 +54,7 @@ func GeminiAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		for i := range a.Questions {
 			lines = append(lines, geminiLine(a, o, i))
 		}
-		if aside := asides(a, o, d3Separator); aside != "" {
+		if aside := asides(a, o, ""); aside != "" {
 			lines = append(lines, aside)
 		}
 	}
@@ -65,6 +65,9 @@ func geminiLine(a *ask.Ask, o *ask.Outcome, i int) string {
 	said := "(not answered)"
 	if ans := answerTo(o, &a.Questions[i]); ans != nil {
 		said = a.Questions[i].Words(*ans)
+		if blurs(&a.Questions[i], *ans, d3Separator) {
+			said = string(encode(a.Questions[i].Labels(*ans)))
+		}
 	}
 	if len(a.Questions) == 1 {
 		return said
@@ -126,7 +129,7 @@ func GeminiReply(a *ask.Ask, body []byte) (Given, error) {
 	v := value{r: r}
 	if len(a.Questions) == 1 {
 		v.raw = string(body)
-		given.Reply.Answers = []ask.Answer{v.answer(&a.Questions[0], d3Separator)}
+		given.Reply.Answers = []ask.Answer{v.geminiAnswer(&a.Questions[0])}
 		return given, r.err()
 	}
 	texts, err := geminiTexts(a, string(body))
@@ -137,9 +140,19 @@ func GeminiReply(a *ask.Ask, body []byte) (Given, error) {
 		if v.raw = text; text == "(not answered)" {
 			v.raw = nil
 		}
-		given.Reply.Answers = append(given.Reply.Answers, v.answer(&a.Questions[i], d3Separator))
+		given.Reply.Answers = append(given.Reply.Answers, v.geminiAnswer(&a.Questions[i]))
 	}
 	return given, r.err()
+}
+
+// geminiAnswer reads labels that are joined, or a JSON array of them.
+func (v value) geminiAnswer(q *ask.Question) ask.Answer {
+	if text, ok := v.raw.(string); ok && q.Multiple && strings.HasPrefix(text, "[") {
+		if all, err := (&reader{}).parse([]byte(text)); err == nil {
+			v.raw = all.raw
+		}
+	}
+	return v.answer(q, d3Separator)
 }
 
 var errNotNumbered = errors.New("not numbered")

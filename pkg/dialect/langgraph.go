@@ -67,7 +67,7 @@ func LangGraphAsk(body []byte) (ask.Ask, []Warning, error) {
 	if edit {
 		b.add(ask.Question{
 			ID: inboxArgs, Kind: ask.KindText, Optional: true, Text: "Which arguments should it have instead?",
-			Limits: ask.Limits{Pattern: `^\s*\{[\s\S]*\}\s*$`, Message: "is no JSON object; change what stands above"},
+			Limits: ask.Limits{Pattern: `^\s*\{[\s\S]*\}\s*$`, Message: "Give a JSON object, like the arguments above."},
 		}, place{at: v.at + "/config/allow_edit"})
 	}
 	return b.finish()
@@ -186,7 +186,7 @@ func LangGraphReply(a *ask.Ask, body []byte) (Given, error) {
 		return given, r.err()
 	case allowed(typ):
 		return pick(typ), r.err()
-	case typ != "":
+	case typeName(v.field("type").raw) == "a string":
 		v.field("type").fault("is %q, which this ask does not allow", clip(typ))
 	}
 	return Given{}, r.err()

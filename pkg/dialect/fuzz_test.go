@@ -1,0 +1,204 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+// seeds adds every file of the golden tests, and texts that are hard on words.
+func seeds(f *testing.F, folder, section string) {
+	f.Helper()
+	entries, err := os.ReadDir("testdata/" + folder)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, entry := range entries {
+		text, err := os.ReadFile("testdata/" + folder + "/" + entry.Name())
+		if err != nil {
+			f.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "-- "+section+" --\n")
+		body, _, _ := strings.Cut(rest, "\n-- ")
+		f.Add([]byte(body))
+	}
+	for _, odd := range []string{
+		"", "null", "[]", "{}", "7", `"x"`, `{"questions":null}`, `{"questions":[null]}`, "[[[[[[[[[[[", `{"a":1}{"b":2}`,
+		strings.Repeat("[", 100), `{"questions":[{"question":"` + strings.Repeat("很长", 6000) + `?"}]}`,
+		"{\"questions\":[{\"question\":\"\xff?\",\"options\":[{\"label\":\"\xfe\"},{\"label\":\"b\"}]}]}",
+		`{"questions":[{"question":"a?","multiSelect":true,"options":[{"label":"مرحبا, x"},{"label":"x"},{"label":"👩‍👩‍👧"},{"label":"\u202eabc"}]}]}`,
+	} {
+		f.Add([]byte(odd))
+	}
+}
+
+// FuzzRequest: no request panics; what is accepted is a valid ask, can be
+// shown, and its answer comes back whole.
+func FuzzRequest(f *testing.F) {
+	seeds(f, "requests", "request")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, d := range dialect.All() {
+			a, _, err := d.Ask(body)
+			if err != nil {
+				var refusal *ask.Error
+				if !errors.As(err, &refusal) || len(refusal.Faults) == 0 {
+					t.Fatalf("%s refuses with %T: %v", d.Name, err, err)
+				}
+				continue
+			}
+			if a.ID == "" {
+				a.ID = "ask-1"
+			}
+			a.Timeout, a.Deadline = 0, deadline
+			if err := a.Validate(asked); err != nil {
+				t.Fatalf("%s makes an ask that is not valid: %v", d.Name, err)
+			}
+			everywhere(t, d, &a)
+		}
+	})
+}
+
+// everywhere shows an ask to every screen and gives its own dialect every
+// outcome.
+func everywhere(t *testing.T, d dialect.Dialect, a *ask.Ask) {
+	t.Helper()
+	for _, screen := range dialect.All() {
+		if body, _ := screen.Show(a); !json.Valid(body) {
+			t.Fatalf("%s shows no JSON: %s", screen.Name, body)
+		}
+	}
+	for _, row := range outcomes(a) {
+		for _, other := range dialect.All() {
+			r := other.Answer(a, &row.outcome)
+			if strings.Contains(r.Header["Content-Type"], "json") && !json.Valid(r.Body) {
+				t.Fatalf("%s answers no JSON: %s", other.Name, r.Body)
+			}
+		}
+		if row.name == "answered" {
+			thereAndBack(t, d, a, &row.outcome)
+		}
+	}
+	d.Pending(a, dialect.Pending{})
+}
+
+// thereAndBack reads what a dialect's agent is told as if a screen had said
+// it: each answer must come back.
+func thereAndBack(t *testing.T, d dialect.Dialect, a *ask.Ask, o *ask.Outcome) {
+	t.Helper()
+	body := d.Answer(a, o).Body
+	given, err := d.Reply(a, body)
+	if err != nil {
+		// The answers of the test do not keep to limits.
+		if _, _, wrong := a.Check(ask.Reply{Answers: o.Answers}); wrong == nil {
+			t.Fatalf("%s cannot read its own answer: %v\n%s", d.Name, err, body)
+		}
+		return
+	}
+	if given.Reply.Response != "" {
+		return // in words
+	}
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		j := slices.IndexFunc(given.Reply.Answers, func(ans ask.Answer) bool { return ans.QuestionID == q.ID })
+		if d.Name == "langgraph" && i > 0 {
+			continue // an inbox sends one of the two
+		}
+		if j < 0 {
+			t.Fatalf("%s loses the answer to %q:\n%s", d.Name, q.ID, body)
+		}
+		if got, want := said(q, given.Reply.Answers[j]), said(q, o.Answers[i]); got != want && d.Name != "langgraph" {
+			t.Fatalf("%s says %q of %q, not %q:\n%s", d.Name, got, q.ID, want, body)
+		}
+	}
+}
+
+// said is what an answer says, whatever the order and the commas.
+func said(q *ask.Question, ans ask.Answer) string {
+	pieces := strings.Split(q.Words(ans), ",")
+	for i := range pieces {
+		pieces[i] = strings.TrimSpace(pieces[i])
+	}
+	slices.Sort(pieces)
+	return strings.Join(pieces, ",")
+}
+
+// FuzzReply: no answer of a foreign screen panics, and what is refused is
+// refused with a fault.
+func FuzzReply(f *testing.F) {
+	seeds(f, "replies", "answer")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, d := range dialect.All() {
+			a := mixed()
+			given, err := d.Reply(a, body)
+			if err != nil {
+				var refusal *ask.Error
+				if !errors.As(err, &refusal) || len(refusal.Faults) == 0 {
+					t.Fatalf("%s refuses with %T: %v", d.Name, err, err)
+				}
+				continue
+			}
+			switch given.Decision {
+			case dialect.Replied:
+				_, _, _ = a.Check(given.Reply)
+			case dialect.Declined, dialect.Dismissed:
+			default:
+				t.Fatalf("%s gives the decision %q", d.Name, given.Decision)
+			}
+		}
+	})
+}
+
+// FuzzDoors: no input panics at the other doors of D3.
+func FuzzDoors(f *testing.F) {
+	seeds(f, "requests", "request")
+	for _, seed := range []string{
+		`{"hook_event_name":"PreToolUse","tool_name":"AskUserQuestion","tool_use_id":"t","tool_input":{"questions":[{"question":"A?","options":[{"label":"a"},{"label":"b"}]}]}}`,
+		`{"hook_event_name":"PostToolUse","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"A?","options":[{"label":"a"},{"label":"b"}]}]},"tool_response":"\"A?\"=\"a\""}`,
+		`{"type":"tool_use","id":"t","name":"AskUserQuestion","input":{"questions":[]}}`,
+		`{"question":"A?","wait_seconds":1e300,"timeout":"x","ask_id":" "}`,
+		`{"tool_name":"AskUserQuestion","input":{"questions":[]}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if call, err := dialect.D3Tool(body); err == nil {
+			call.Ask.Deadline = deadline
+			for _, row := range outcomes(&call.Ask) {
+				if r := dialect.D3ToolResult(&call.Ask, &row.outcome); !json.Valid(r.Structured) || r.Text == "" {
+					t.Fatalf("%s: %+v", row.name, r)
+				}
+			}
+		}
+		if call, ok, err := dialect.D3Hook(body); err == nil && ok {
+			for _, row := range outcomes(&call.Ask) {
+				out := call.Decide(&row.outcome)
+				if out != nil && !json.Valid(out) || strings.Contains(string(out), `"allow"`) && strings.Contains(string(out), `"answers":{}`) {
+					t.Fatalf("%s: %s", row.name, out)
+				}
+			}
+			call.Native()
+		}
+		if call, err := dialect.D3Permission(body); err == nil {
+			for _, row := range outcomes(&call.Ask) {
+				if out := call.Decide(&row.outcome); !json.Valid(out) {
+					t.Fatalf("%s: %s", row.name, out)
+				}
+			}
+		}
+		if a, _, ok, err := dialect.TranscriptAsk(body); err == nil && ok {
+			for _, row := range outcomes(&a) {
+				if out := dialect.TranscriptAnswer(&a, &row.outcome); !json.Valid(out) {
+					t.Fatalf("%s: %s", row.name, out)
+				}
+			}
+		}
+		_, _, _ = dialect.TranscriptReply(mixed(), body)
+		_, _, _ = dialect.D1ID(body)
+	})
+}
