@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/spf13/cobra"
+)
+
+// answerFlags are the flags of "askbus answer". Each value is QUESTION=VALUE;
+// with one question the QUESTION= may be left out.
+type answerFlags struct {
+	selects, others, texts, numbers, booleans, dates, notes, replies []string
+	response, decline, answerID                                      string
+	declined                                                         bool
+}
+
+// declineAlone is what --decline without a reason sets.
+const declineAlone = "\x00"
+
+func (a *app) answerCmd() *cobra.Command {
+	var f answerFlags
+	cmd := &cobra.Command{
+		Use:   "answer (ID | SESSION/ID) [--select db=pg] [--reply 'db=2'] [--decline [REASON]] …",
+		Short: "Answer an ask, or decline it",
+		Long: `Answers an ask in your name (os:<user>). Give each question its answer by id, as
+QUESTION=VALUE; when there is one question only, "QUESTION=" may be left out.
+Without any answer it shows the question.
+
+` + exitCodes,
+		Example: `  askbus answer deploy-42 --select db=pg --number n=3 --note db="keep 14 days of backups"
+  askbus answer deploy-42 --reply "db=2"        number, id or part of a label
+  askbus answer deploy-42 --decline "not today"`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.declined = cmd.Flags().Changed("decline")
+			ref, err := f.declineReason(args)
+			if err != nil {
+				return err
+			}
+			return a.withAsk(cmd.Context(), ref, func(b *bus, k ask.Key) error { return a.runAnswer(cmd.Context(), b, k, f) })
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.selects, "select", nil, "db=pg,lite: option ids (or exact labels)")
+	fl.StringArrayVar(&f.others, "other", nil, "db=TEXT: free text instead of an option")
+	fl.StringArrayVar(&f.texts, "text", nil, "q=TEXT")
+	fl.StringArrayVar(&f.numbers, "number", nil, "n=3")
+	fl.StringArrayVar(&f.booleans, "boolean", nil, "q=true")
+	fl.StringArrayVar(&f.dates, "date", nil, "q=2026-11-20")
+	fl.StringArrayVar(&f.notes, "note", nil, "db=TEXT: a note beside the answer")
+	fl.StringArrayVar(&f.replies, "reply", nil, "db=2: as a person would type it: number, id, label or a part of it")
+	fl.StringVar(&f.response, "response", "", "one free reply to the whole ask instead of single answers")
+	fl.StringVar(&f.decline, "decline", "", "decline the whole ask, with a reason or without")
+	fl.StringVar(&f.answerID, "answer-id", "", "the same id again is the same answer (default: a fresh one)")
+	fl.Lookup("decline").NoOptDefVal = declineAlone
+	return cmd
+}
+
+// declineReason tells the ask's reference from a reason that stands behind
+// --decline as a word of its own.
+func (f *answerFlags) declineReason(args []string) (ref string, err error) {
+	if len(args) == 1 {
+		return args[0], nil
+	}
+	if !f.declined || f.decline != declineAlone {
+		return "", usage("one ask at a time; %q is too much", args[1])
+	}
+	at := slices.Index(os.Args, "--decline")
+	if at >= 0 && at+1 < len(os.Args) && os.Args[at+1] == args[0] {
+		f.decline = args[0]
+		return args[1], nil
+	}
+	f.decline = args[1]
+	return args[0], nil
+}
+
+func (a *app) runAnswer(ctx context.Context, b *bus, k ask.Key, f answerFlags) error {
+	r, err := a.responder(b)
+	if err != nil {
+		return err
+	}
+	by, err := a.me()
+	if err != nil {
+		return err
+	}
+	if f.declined {
+		d := responder.Decline{AnswerID: f.answerID, Reason: f.decline, By: by}
+		if d.Reason == declineAlone {
+			d.Reason = ""
+		}
+		o, err := r.Cancel(ctx, k, d)
+		return a.decided(&o, err)
+	}
+	rec, err := a.record(ctx, b, k)
+	if err != nil {
+		return err
+	}
+	if f.empty() {
+		return a.tellRecord(k, &rec)
+	}
+	reply, err := f.reply(&rec.Ask)
+	if err != nil {
+		return err
+	}
+	reply.By = by
+	o, err := r.Answer(ctx, k, reply)
+	return a.decided(&o, err)
+}
+
+// decided tells the outcome of an answer, or who was faster.
+func (a *app) decided(o *ask.Outcome, err error) error {
+	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
+		return fmt.Errorf("too late, %s: %s: %w", endWords(e.Outcome), line(answerWords(e.Outcome), 200), ask.ErrResolved)
+	}
+	if err != nil {
+		return err
+	}
+	return a.accepted(o)
+}
+
+// me is who answers at this command line.
+func (a *app) me() (ask.By, error) {
+	var w config.Web
+	if err := config.Load(&w); err != nil {
+		return ask.By{}, &exitError{exitUsage, err}
+	}
+	return localUser(w.Groups), nil
+}
+
+func (f *answerFlags) empty() bool {
+	return f.response == "" && len(f.selects)+len(f.others)+len(f.texts)+len(f.numbers)+len(f.booleans)+len(f.dates)+len(f.notes)+len(f.replies) == 0
+}
+
+// reply puts the flags together for the questions of an ask.
+func (f *answerFlags) reply(q *ask.Ask) (ask.Reply, error) {
+	b := replyBuilder{ask: q, answers: map[string]*ask.Answer{}}
+	b.each("reply", f.replies, func(q *ask.Question, ans *ask.Answer, value string) error {
+		got, err := q.ParseReply(value)
+		if err == nil {
+			notes := ans.Notes
+			*ans = got
+			ans.QuestionID, ans.Notes = q.ID, notes
+		}
+		return err
+	})
+	b.each("select", f.selects, func(q *ask.Question, ans *ask.Answer, value string) error {
+		ans.Selected = append(ans.Selected, optionIDs(q, value)...)
+		return nil
+	})
+	b.each("other", f.others, func(_ *ask.Question, ans *ask.Answer, value string) error { ans.Other = value; return nil })
+	b.each("text", f.texts, func(_ *ask.Question, ans *ask.Answer, value string) error { ans.Text = value; return nil })
+	b.each("date", f.dates, func(_ *ask.Question, ans *ask.Answer, value string) error { ans.Date = value; return nil })
+	b.each("note", f.notes, func(_ *ask.Question, ans *ask.Answer, value string) error { ans.Notes = value; return nil })
+	b.each("number", f.numbers, func(_ *ask.Question, ans *ask.Answer, value string) error {
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return fmt.Errorf("%q is no number", value)
+		}
+		ans.Number = &n
+		return nil
+	})
+	b.each("boolean", f.booleans, func(_ *ask.Question, ans *ask.Answer, value string) error {
+		v, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", value)
+		}
+		ans.Boolean = &v
+		return nil
+	})
+	if b.err != nil {
+		return ask.Reply{}, b.err
+	}
+	reply := ask.Reply{AnswerID: f.answerID, Response: f.response}
+	for i := range q.Questions {
+		if ans := b.answers[q.Questions[i].ID]; ans != nil {
+			reply.Answers = append(reply.Answers, *ans)
+		}
+	}
+	return reply, nil
+}
+
+// optionIDs reads a list of options: each an id, or an exact label. The whole
+// text is tried first, because both may contain commas.
+func optionIDs(q *ask.Question, value string) []string {
+	one := func(s string) (string, bool) {
+		if q.Option(s) != nil {
+			return s, true
+		}
+		for i := range q.Options {
+			if q.Options[i].Label == s {
+				return q.Options[i].ID, true
+			}
+		}
+		return s, false
+	}
+	if id, ok := one(value); ok {
+		return []string{id}
+	}
+	var ids []string
+	for part := range strings.SplitSeq(value, ",") {
+		id, _ := one(strings.TrimSpace(part)) // the broker names what does not exist
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+type replyBuilder struct {
+	ask     *ask.Ask
+	answers map[string]*ask.Answer
+	err     error
+}
+
+// each applies a flag's values to the answers of the questions that they name.
+func (b *replyBuilder) each(flag string, values []string, apply func(*ask.Question, *ask.Answer, string) error) {
+	for _, v := range values {
+		if b.err != nil {
+			return
+		}
+		id, value, named := strings.Cut(v, "=")
+		q := b.ask.Question(id)
+		if (!named || q == nil) && len(b.ask.Questions) == 1 {
+			q, value = &b.ask.Questions[0], v
+		}
+		if q == nil {
+			ids := make([]string, len(b.ask.Questions))
+			for i := range ids {
+				ids[i] = b.ask.Questions[i].ID
+			}
+			b.err = ask.InvalidError("answer", []ask.Fault{{Message: fmt.Sprintf("--%s %s names no question; give QUESTION=VALUE, the questions are %s", flag, v, strings.Join(ids, ", "))}})
+			return
+		}
+		ans := b.answers[q.ID]
+		if ans == nil {
+			ans = &ask.Answer{QuestionID: q.ID}
+			b.answers[q.ID] = ans
+		}
+		if err := apply(q, ans, value); err != nil {
+			b.err = ask.InvalidError("answer", []ask.Fault{{QuestionID: q.ID, Message: fmt.Sprintf("--%s %s: %v", flag, v, err)}})
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/spf13/cobra"
+)
+
+// askFlags are the flags of "askbus ask".
+type askFlags struct {
+	file, id, title, context, agent, priority, atDeadline string
+	question, header, kind, defaultValue                  string
+	options, audience                                     []string
+	multiple, text, noOther, optional, requireResponder   bool
+	timeout                                               time.Duration
+	wait                                                  string
+	withdraw                                              bool
+}
+
+func (a *app) askCmd() *cobra.Command {
+	var f askFlags
+	cmd := &cobra.Command{
+		Use:   "ask (--file ask.json | --question TEXT [--option 'LABEL|DESCRIPTION']…)",
+		Short: "Ask people, and wait for the answer",
+		Long: `Asks a question and waits until the ask ends. Standard output gets the outcome as
+JSON (with --output text: the answer in words); everything else goes to standard
+error. Ctrl-C leaves the ask pending and says how to pick it up again.
+
+` + exitCodes,
+		Example: `  askbus ask --question "Which database?" --option "PostgreSQL|operated already" --option "SQLite|one file"
+  askbus ask --file examples/database.json --timeout 2h
+  askbus ask --question "How shall I name it?" --text --wait 0`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runAsk(cmd.Context(), cmd, f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.file, "file", "", "the ask as JSON; - reads standard input")
+	fl.StringVar(&f.question, "question", "", "the question, when there is one only")
+	fl.StringVar(&f.header, "header", "", "a chip of at most 12 characters")
+	fl.StringArrayVar(&f.options, "option", nil, "an option, as 'label' or 'label|description'; again for each")
+	fl.BoolVar(&f.multiple, "multiple", false, "several options may be chosen")
+	fl.BoolVar(&f.noOther, "no-other", false, "no free text beside the options")
+	fl.BoolVar(&f.text, "text", false, "the answer is a text")
+	fl.StringVar(&f.kind, "kind", "", "choice, text, number, boolean or date (default: choice with options, else text)")
+	fl.StringVar(&f.defaultValue, "default", "", "what holds with --at-deadline default: an option's label, or a value")
+	fl.BoolVar(&f.optional, "optional", false, "the question may be skipped")
+	fl.StringVar(&f.title, "title", "", "one line above the questions")
+	fl.StringVar(&f.context, "context", "", "what you are doing and why you ask, in Markdown")
+	fl.StringVar(&f.agent, "agent", "", "the name of who asks")
+	fl.StringVar(&f.priority, "priority", "", "low, normal, high or urgent")
+	fl.StringSliceVar(&f.audience, "audience", nil, `who may decide: "group:name" or a principal`)
+	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse when nobody is at any surface")
+	fl.StringVar(&f.id, "id", "", "id of the ask; the same id again is the same ask (default: a fresh one)")
+	fl.DurationVar(&f.timeout, "timeout", 0, "when the ask ends by itself: 1s to 720h (default 720h)")
+	fl.StringVar(&f.atDeadline, "at-deadline", "", "expire, or default: the declared default answers hold then")
+	fl.StringVar(&f.wait, "wait", "", "how long to wait for the outcome; 0 returns at once (default: until it ends)")
+	fl.BoolVar(&f.withdraw, "withdraw-on-interrupt", false, "Ctrl-C withdraws the ask instead of leaving it pending")
+	return cmd
+}
+
+func (a *app) runAsk(ctx context.Context, cmd *cobra.Command, f askFlags) error {
+	wait, err := parseWait(f.wait)
+	if err != nil {
+		return err
+	}
+	q, err := f.build(cmd)
+	if err != nil {
+		return err
+	}
+	b, err := a.dial()
+	if err != nil {
+		return err
+	}
+	defer b.nc.Close()
+	tenant, session := a.home(b)
+	c, err := client.New(b.nc, tenant, session, client.Options{Logger: a.log()})
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer c.Close() //nolint:errcheck // the connection goes with it
+	st, err := c.Ask(ctx, q)
+	if err != nil {
+		return err
+	}
+	k := ask.Key{Tenant: tenant, Session: session, ID: st.ID}
+	for _, w := range st.Warnings {
+		a.say("askbus: warning: %s", printable(w))
+	}
+	if st.Outcome != nil {
+		return a.tellOutcome(st.Outcome)
+	}
+	w := waiting{a: a, c: c, k: k, deadline: st.Deadline, present: st.Present, fresh: true}
+	err = w.run(ctx, wait)
+	if f.withdraw && ctx.Err() != nil && exitCode(err) == exitPending {
+		return a.withdrawInterrupted(context.WithoutCancel(ctx), c, k)
+	}
+	return err
+}
+
+func (a *app) withdrawInterrupted(ctx context.Context, c *client.Client, k ask.Key) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	o, err := c.Withdraw(ctx, k.ID, "interrupted")
+	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
+		o, err = *e.Outcome, nil // somebody was faster
+	}
+	if err != nil {
+		return err
+	}
+	return a.tellOutcome(&o)
+}
+
+// parseWait reads --wait: negative means until it ends.
+func parseWait(s string) (time.Duration, error) {
+	switch s {
+	case "":
+		return -1, nil
+	case "0":
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, usage(`--wait is %q; give a duration such as "30s", or 0`, s)
+	}
+	return d, nil
+}
+
+// build makes the ask from a file or from flags; flags of the whole ask beat
+// what the file says.
+func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
+	var q ask.Ask
+	single := []string{"question", "header", "option", "multiple", "no-other", "text", "kind", "default", "optional"}
+	switch {
+	case f.file != "" && f.question != "":
+		return q, usage("give --file or --question, not both")
+	case f.file == "" && f.question == "":
+		return q, usage("nothing to ask: give --question, or --file with the ask as JSON")
+	case f.file != "":
+		for _, name := range single {
+			if cmd.Flags().Changed(name) {
+				return q, usage("--%s goes with --question, not with --file", name)
+			}
+		}
+		data, err := readFile(f.file, cmd.InOrStdin())
+		if err != nil {
+			return q, err
+		}
+		if q, err = cloudevent.DecodeAsk(data); err != nil {
+			return q, fmt.Errorf("%s: %w", f.file, err)
+		}
+	default:
+		question, err := f.single()
+		if err != nil {
+			return q, err
+		}
+		q.Questions = []ask.Question{question}
+	}
+	set(&q.ID, f.id)
+	set(&q.Title, f.title)
+	set(&q.Context, f.context)
+	set(&q.Agent.Name, f.agent)
+	set(&q.Priority, ask.Priority(f.priority))
+	set(&q.AtDeadline, ask.AtDeadline(f.atDeadline))
+	if cmd.Flags().Changed("timeout") {
+		q.Timeout, q.Deadline = f.timeout, time.Time{}
+	}
+	if len(f.audience) > 0 {
+		q.Audience = f.audience
+	}
+	q.RequireResponder = q.RequireResponder || f.requireResponder
+	return q, nil
+}
+
+func set[T ~string](into *T, value T) {
+	if value != "" {
+		*into = value
+	}
+}
+
+func (f *askFlags) single() (ask.Question, error) {
+	q := ask.Question{
+		ID: "q1", Text: f.question, Header: f.header, Kind: ask.Kind(f.kind), Multiple: f.multiple, NoOther: f.noOther, Optional: f.optional,
+	}
+	if f.text {
+		if f.kind != "" && f.kind != string(ask.KindText) {
+			return q, usage("--text and --kind %s do not go together", f.kind)
+		}
+		q.Kind = ask.KindText
+	}
+	for _, o := range f.options {
+		label, description, _ := strings.Cut(o, "|")
+		q.Options = append(q.Options, ask.Option{Label: strings.TrimSpace(label), Description: strings.TrimSpace(description)})
+	}
+	if f.defaultValue == "" {
+		return q, nil
+	}
+	probe := ask.Ask{Questions: []ask.Question{q}}
+	probe.Normalize()
+	d, err := probe.Questions[0].ParseReply(f.defaultValue)
+	if err != nil {
+		return q, usage("--default: %w", err)
+	}
+	d.QuestionID = ""
+	q.Default = &d
+	return q, nil
+}
+
+func readFile(name string, stdin io.Reader) ([]byte, error) {
+	if name != "-" {
+		f, err := os.Open(name) //nolint:gosec // the user names the file
+		if err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+		defer f.Close() //nolint:errcheck // only read
+		stdin = f
+	}
+	data, err := io.ReadAll(io.LimitReader(stdin, ask.MaxEventBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(data) > ask.MaxEventBytes {
+		return nil, ask.Refuse(413, ask.CodeTooLarge, "%s has more than %d bytes", name, ask.MaxEventBytes)
+	}
+	return data, nil
+}

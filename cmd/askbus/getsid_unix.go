@@ -1,0 +1,5 @@
+package main
+
+import "golang.org/x/sys/unix"
+
+func getsid() (int, error) { return unix.Getsid(0) }

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/askbus/askbus/internal/config"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// app is what all commands share: settings from the environment, over which
+// flags win, and where to write.
+type app struct {
+	config.Common
+	config.Reach
+	config.Log
+	session string // --session or ASKBUS_SESSION; empty: neither
+	out     io.Writer
+	err     io.Writer
+}
+
+// sessionSetting is the session that the environment names.
+type sessionSetting struct {
+	Session string `desc:"session; default: one per terminal, else cli"`
+}
+
+// execute runs one command line and returns its exit code.
+func execute(ctx context.Context, args []string) int {
+	a := &app{out: os.Stdout, err: os.Stderr}
+	root, err := a.root()
+	if err == nil {
+		root.SetArgs(args)
+		root.SetOut(a.out)
+		root.SetErr(a.err)
+		err = root.ExecuteContext(ctx)
+	}
+	if err != nil {
+		a.complain(err)
+	}
+	return exitCode(err)
+}
+
+// complain says what went wrong, to a person.
+func (a *app) complain(err error) {
+	if e, ok := errors.AsType[*exitError](err); ok && e.err == nil {
+		return
+	}
+	fmt.Fprintln(a.err, "askbus: "+printable(err.Error()))
+}
+
+func (a *app) root() (*cobra.Command, error) {
+	var s sessionSetting
+	for _, into := range []any{&a.Common, &a.Reach, &a.Log, &s} {
+		if err := config.Load(into); err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+	}
+	a.session = s.Session
+	if a.Dir == "" {
+		a.Dir = config.DefaultDir()
+	}
+	root := &cobra.Command{
+		Use:   "askbus",
+		Short: "The ask-a-human bus for AI agents",
+		Long: `askbus lets AI agents ask people, wherever the people are, and keeps every
+question and its answer through restarts of anything.
+
+Start everything with "askbus up", ask from a second terminal with "askbus ask".
+
+` + exitCodes,
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
+		Args:              cobra.NoArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&a.Dir, "dir", a.Dir, "directory of keys, store and context.json")
+	f.StringVar(&a.Tenant, "tenant", a.Tenant, "tenant")
+	f.StringVar(&a.session, "session", a.session, "session (default: one per terminal, else cli)")
+	f.StringVar(&a.Output, "output", a.Output, "text or json (default: text on a terminal, else json)")
+	f.StringVar(&a.NATS.URL, "nats-url", a.NATS.URL, "NATS server (default: that of context.json)")
+	f.StringVar(&a.Creds, "creds", "", "credential: user:password, or a file (default: ASKBUS_CREDS, else that of context.json)")
+	f.StringVar(&a.LogLevel, "log-level", a.LogLevel, "debug, info, warn or error")
+	f.StringVar(&a.LogFormat, "log-format", a.LogFormat, "text or json")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w; see \"%s --help\"", err, cmd.CommandPath())
+	})
+	root.AddCommand(a.commands()...)
+	asUsage(root)
+	return root, nil
+}
+
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{
+		a.upCmd(), a.askCmd(), a.listCmd(), a.getCmd(), a.waitCmd(), a.answerCmd(), a.withdrawCmd(), a.abortCmd(),
+		a.loginCmd(), a.credsCmd(), a.serverCmd(), a.brokerCmd(), a.webCmd(), a.healthCmd(), a.settingsCmd(), a.versionCmd(),
+	}
+}
+
+// asUsage gives wrong arguments the exit code of wrong usage.
+func asUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return usage("%w; see \"%s --help\"", err, c.CommandPath())
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		asUsage(sub)
+	}
+}
+
+// prepare checks what all commands share.
+func (a *app) prepare(cmd *cobra.Command) error {
+	if a.Output == "" {
+		a.Output = "json"
+		if isTerminal(a.out) {
+			a.Output = "text"
+		}
+	}
+	if a.Output != "text" && a.Output != "json" {
+		return usage("--output is %q; use text or json", a.Output)
+	}
+	if _, err := a.logger(); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if a.Creds == "" && !cmd.Flags().Changed("creds") {
+		a.Creds = os.Getenv(config.Prefix + "_CREDS")
+	}
+	if unknown := config.Unknown(settings()...); len(unknown) > 0 {
+		fmt.Fprintf(a.err, "askbus: warning: no setting is called %s; see \"askbus settings\"\n", strings.Join(unknown, ", "))
+	}
+	return nil
+}
+
+// settings are the settings of all commands.
+func settings() []any {
+	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Listen{}, config.Ledger{}, config.Web{}, sessionSetting{}}
+}
+
+func (a *app) logger() (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(a.LogLevel)); err != nil {
+		return nil, fmt.Errorf("--log-level is %q; use debug, info, warn or error", a.LogLevel)
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	switch a.LogFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(a.err, opts)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(a.err, opts)), nil
+	}
+	return nil, fmt.Errorf("--log-format is %q; use text or json", a.LogFormat)
+}
+
+// log is the logger; prepare has seen that it can be made.
+func (a *app) log() *slog.Logger {
+	l, err := a.logger()
+	if err != nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return l
+}
+
+func (a *app) json() bool { return a.Output == "json" }
+
+// say writes a line for a person to standard error.
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(a.err, format+"\n", args...)
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a descriptor fits
+}
+
+// printable drops what could drive a terminal from text that is not ours.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r < ' ' || r >= 0x7f && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			return -1
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// waiting is a command that waits for an outcome.
+type waiting struct {
+	a        *app
+	c        *client.Client
+	k        ask.Key
+	deadline time.Time
+	present  []string
+	fresh    bool // asked just now
+}
+
+// run waits for so long (negative: until it ends) and tells the outcome, or
+// the status and how to pick it up again.
+func (w *waiting) run(ctx context.Context, wait time.Duration) error {
+	if wait != 0 {
+		waitCtx, cancel := ctx, context.CancelFunc(func() {})
+		if wait > 0 {
+			waitCtx, cancel = context.WithTimeout(ctx, wait)
+		}
+		defer cancel()
+		stop := w.show(waitCtx)
+		o, err := w.c.Wait(waitCtx, w.k.ID)
+		stop()
+		if err == nil {
+			return w.a.tellOutcome(&o)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return w.pending(context.WithoutCancel(ctx))
+}
+
+// pending tells the status of an ask that still waits.
+func (w *waiting) pending(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	s := cloudevent.Status{State: ask.StatePending, Key: w.k, Deadline: w.deadline, Present: w.present}
+	if rec, err := w.c.Get(ctx, w.k.ID); err == nil {
+		if rec.Outcome != nil {
+			return w.a.tellOutcome(rec.Outcome) // just now
+		}
+		s.AskedAt, s.Seq, s.Deadline, s.Receipts = rec.AskedAt, rec.Seq, rec.Ask.Deadline, rec.Receipts
+	}
+	if w.a.json() {
+		data, err := cloudevent.EncodeStatus(&s)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w.a.out, string(data))
+	}
+	w.a.say("still pending; pick it up again with: %s", w.a.command("wait", w.k))
+	return exit(exitPending)
+}
+
+// show tells a person at a terminal what is being waited for.
+func (w *waiting) show(ctx context.Context) (stop func()) {
+	a := w.a
+	if !isTerminal(a.err) {
+		a.say("waiting for %s/%s%s", w.k.Session, w.k.ID, w.until())
+		return func() {}
+	}
+	if url := a.inboxURL(); url != "" {
+		a.say("answer it at %s/ask/%s/%s/%s, or with: %s", strings.TrimRight(url, "/"), w.k.Tenant, w.k.Session, w.k.ID, a.command("answer", w.k))
+	}
+	if w.fresh && len(w.present) == 0 {
+		a.say("nobody has an inbox open right now; \"askbus login\" prints a link to it")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.spin(ctx)
+	}()
+	return func() { cancel(); <-done }
+}
+
+func (w *waiting) until() string {
+	if w.deadline.IsZero() {
+		return ""
+	}
+	return ", until " + w.deadline.Local().Format("2 Jan 15:04:05")
+}
+
+// spin draws a spinner and how long it has been.
+func (w *waiting) spin(ctx context.Context) {
+	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+	began := time.Now()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		left := ""
+		if d := time.Until(w.deadline); !w.deadline.IsZero() && d > 0 && d < 48*time.Hour {
+			left = ", ends in " + d.Round(time.Second).String()
+		}
+		fmt.Fprintf(w.a.err, "\r\x1b[K%c waiting for a human: %s%s", frames[i%len(frames)], time.Since(began).Round(time.Second), left)
+		select {
+		case <-ctx.Done():
+			fmt.Fprint(w.a.err, "\r\x1b[K")
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// tellOutcome prints an outcome and gives its exit code.
+func (a *app) tellOutcome(o *ask.Outcome) error {
+	if a.json() {
+		data, err := cloudevent.EncodeOutcome(o, nil)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(a.out, string(data))
+	} else {
+		fmt.Fprintln(a.out, printable(answerWords(o)))
+	}
+	a.say("%s", printable(endWords(o)))
+	return exit(outcomeCode(o))
+}

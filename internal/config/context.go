@@ -1,0 +1,93 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// Context is what the processes of one directory tell each other, and the local
+// subcommands: where everything is, and the operator's credential. It lies in
+// context.json, readable by its owner only.
+type Context struct {
+	NATSURL  string             `json:"nats_url,omitempty"`
+	HTTPURL  string             `json:"http_url,omitempty"`
+	Ops      map[string]string  `json:"ops,omitempty"` // ops URL of each role
+	Operator *client.Credential `json:"operator,omitempty"`
+}
+
+const contextFile = "context.json"
+
+// DefaultDir is the user's state directory for askbus.
+func DefaultDir() string {
+	if d := os.Getenv("XDG_STATE_HOME"); d != "" {
+		return filepath.Join(d, "askbus")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), fmt.Sprintf("askbus-%d", os.Getuid()))
+	}
+	return filepath.Join(home, ".local", "state", "askbus")
+}
+
+// ReadContext reads a directory's context; a missing one is empty.
+func ReadContext(dir string) (Context, error) {
+	path := filepath.Join(dir, contextFile)
+	data, err := os.ReadFile(path) //nolint:gosec // the operator's own directory
+	if errors.Is(err, os.ErrNotExist) {
+		return Context{}, nil
+	}
+	if err != nil {
+		return Context{}, fmt.Errorf("read context: %w", err)
+	}
+	var c Context
+	if err := json.Unmarshal(data, &c); err != nil {
+		return Context{}, fmt.Errorf("%s is damaged: %w; remove it and start askbus again", path, err)
+	}
+	return c, nil
+}
+
+// UpdateContext changes a directory's context, one process at a time.
+func UpdateContext(dir string, change func(*Context)) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("write context: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, contextFile+".lock"), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the operator's own directory
+	if err != nil {
+		return fmt.Errorf("write context: %w", err)
+	}
+	defer lock.Close()                                                     //nolint:errcheck // which unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil { //nolint:gosec // a descriptor fits
+		return fmt.Errorf("write context: %w", err)
+	}
+	c, err := ReadContext(dir)
+	if err != nil {
+		c = Context{} // damaged: it is written anew
+	}
+	change(&c)
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write context: %w", err)
+	}
+	tmp := filepath.Join(dir, contextFile+".new")
+	if err := os.WriteFile(tmp, append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write context: %w", err)
+	}
+	if err := os.Rename(tmp, filepath.Join(dir, contextFile)); err != nil {
+		return fmt.Errorf("write context: %w", err)
+	}
+	return nil
+}
+
+// SetOps notes where a role's ops address is.
+func (c *Context) SetOps(role, url string) {
+	if c.Ops == nil {
+		c.Ops = map[string]string{}
+	}
+	c.Ops[role] = url
+}
