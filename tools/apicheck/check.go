@@ -59,7 +59,7 @@ func (c *checker) check() {
 func (c *checker) object(obj types.Object) {
 	switch obj := obj.(type) {
 	case *types.Func:
-		c.walk(obj.Type(), obj, strings.HasPrefix(obj.Name(), "New"))
+		c.walk(obj.Type(), obj, strings.HasPrefix(obj.Name(), "New") || strings.HasPrefix(obj.Name(), "Connect"))
 	case *types.TypeName:
 		if !obj.IsAlias() {
 			c.walk(obj.Type().Underlying(), obj, false)
@@ -84,12 +84,15 @@ func (c *checker) walk(t types.Type, at types.Object, constructor bool) {
 	case *types.Alias:
 		c.named(t.Obj(), at)
 	case *types.Named:
+		if constructor && isNATS(t, "Option") {
+			return
+		}
 		c.named(t.Obj(), at)
 		for a := range t.TypeArgs().Types() {
 			c.walk(a, at, constructor)
 		}
 	case *types.Pointer:
-		if constructor && isConn(t.Elem()) {
+		if constructor && isNATS(t.Elem(), "Conn") {
 			return
 		}
 		c.walk(t.Elem(), at, constructor)
@@ -145,7 +148,7 @@ func (c *checker) public(path string) bool {
 	return !strings.Contains(first, ".")
 }
 
-func isConn(t types.Type) bool {
+func isNATS(t types.Type, name string) bool {
 	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == "Conn" && n.Obj().Pkg().Path() == "github.com/nats-io/nats.go"
+	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "github.com/nats-io/nats.go"
 }
