@@ -2,11 +2,12 @@ package web_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +34,8 @@ var chrome = sync.OnceValues(func() (context.Context, context.CancelFunc) {
 })
 
 var started sync.Once
+
+var honest = regexp.MustCompile(`Failed to load resource: the server responded with a status of (4\d\d|503)`)
 
 func chromePath() string {
 	for _, name := range []string{os.Getenv("ASKBUS_CHROME"), "chromium", "chromium-browser", "google-chrome"} {
@@ -99,7 +102,7 @@ func (in inbox) open(t *testing.T, by ask.By, setup ...func(tab)) tab {
 		<-quiet
 		for _, line := range said {
 			// Chromium itself reports the honest status of a refused answer.
-			if !strings.Contains(line, "Failed to load resource: the server responded with a status of 4") {
+			if !honest.MatchString(line) {
 				t.Errorf("console: %s", line)
 			}
 		}
@@ -118,13 +121,22 @@ func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// wait waits until a script says true.
+// wait waits until a script says true, also over the change to another page,
+// which ends the script that looks.
 func (b tab) wait(script string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(20*time.Second))); err != nil {
-		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText`))
-		b.t.Fatalf("waiting for %s: %v; the page says:\n%s", script, err, text)
+	var err error
+	for range 5 {
+		_, err = chromedp.Run(b.ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(20*time.Second)))
+		if err == nil {
+			return
+		}
+		if errors.Is(err, chromedp.ErrPollingTimeout) {
+			break
+		}
 	}
+	text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText`))
+	b.t.Fatalf("waiting for %s: %v; the page says:\n%s", script, err, text)
 }
 
 // sees waits until the page shows a text.

@@ -162,6 +162,61 @@ func TestBrowserAHeldEnterSendsOnce(t *testing.T) {
 	}
 }
 
+func TestBrowserDeclines(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("db", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("x")
+	b.keys("not mine to say")
+	b.click(".decline button")
+	b.wait(`document.querySelector('#done').innerText.includes('Declined')`)
+	if o := bus.outcome(k); o == nil || o.Status != ask.StatusCancelled || o.Reason != "not mine to say" {
+		t.Errorf("outcome: %+v", o)
+	}
+}
+
+func TestBrowserSaysThatTheInboxIsGone(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("db", database()), 0)
+	in := serve(t, bus)
+	b := in.open(t, mei).live()
+	b.keys("o")
+	b.keys("kept")
+	in.stop()
+	b.sees("The connection to the inbox is lost")
+	b.wait(`document.querySelector('.other input[type=text]').value === 'kept'`)
+}
+
+func TestBrowserKeysCanBeSwitchedOff(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("db", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("?")
+	b.wait(`document.querySelector('#help').open`)
+	b.click("[data-keys]")
+	b.click("#help button")
+	b.keys("1o")
+	b.click(`input[value="=lite"]`)
+	b.wait(`[...new FormData(document.querySelector('form.answer')).getAll('select:db')].join() === '=lite' && document.activeElement.type === 'radio'`)
+}
+
+func TestBrowserComparesTwoPreviews(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("p", previews()), 0)
+	b := serve(t, bus).open(t, mei, screen(1280, 900, "light")).live()
+	b.wait(`document.querySelector('.shown .preview').offsetParent !== null`) // the recommended one
+	b.keys("2")
+	b.wait(`document.querySelector('.shown .preview').offsetParent === null && [...document.querySelectorAll('.preview')].filter((p) => p.offsetParent).length === 1`)
+	b.click(".compare summary")
+	b.do(chromedp.SetValue(chromedp.CSS(".pane:not([hidden]) select"), "2"))
+	b.js(`document.querySelector('.pane:not([hidden]) select').dispatchEvent(new Event('change')); ''`)
+	b.wait(`[...document.querySelectorAll('.pane')].filter((p) => p.offsetParent).map((p) => p.dataset.pane).join() === 'JetStream KV,SQLite + Litestream'`)
+}
+
 func TestBrowserWithoutScripts(t *testing.T) {
 	t.Parallel()
 	bus := newBus()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/chromedp/chromedp"
 )
 
 // state is one way the inbox can look, and how to get there from an open,
@@ -73,6 +74,28 @@ func states() []state {
 			b.keys("1\r")
 			b.wait(`!!document.querySelector('.done')`)
 		}},
+		{"outcome", func(b tab) {
+			one(four())(b)
+			three, yes := 3.0, true
+			_, _ = b.in.bus.end(ask.Key{Tenant: "default", Session: "s1", ID: "four"}, ask.Outcome{
+				Status: ask.StatusAnswered, By: &ask.By{Principal: "slack:T01/U02", Name: "Ana", Responder: "slack"},
+				Answers: []ask.Answer{
+					{QuestionID: "db", Selected: []string{"pg"}, Notes: "Keep 14 days of backups."}, {QuestionID: "n", Number: &three},
+					{QuestionID: "when", Skipped: true}, {QuestionID: "pub", Boolean: &yes},
+				},
+			})
+			b.wait(`!!document.querySelector('[data-verdict]')`)
+		}},
+		{"context", func(b tab) {
+			one(full())(b)
+			b.keys("c")
+		}},
+		{"signin", func(b tab) {
+			b.live()
+			b.click("[data-logout] button")
+			b.sees("askbus login")
+		}},
+		{"nosuch", func(b tab) { b.do(chromedp.Navigate(b.in.URL + "/ask/default/s1/nosuch")) }},
 		{"expired", func(b tab) {
 			one(question("db", database()))(b)
 			_, _ = b.in.bus.end(ask.Key{Tenant: "default", Session: "s1", ID: "db"}, ask.Outcome{Status: ask.StatusExpired})

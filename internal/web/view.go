@@ -79,7 +79,6 @@ type askView struct {
 	Kept         bool   // the form holds what was typed, so a draft must not replace it
 	Verdict      *verdict
 	Closed       bool // the form is still shown, but it is too late
-	Unreachable  bool // no question has a field this build can draw
 }
 
 // receiptView is a place where this ask was shown too.
@@ -201,7 +200,6 @@ func (s *Server) newAsk(r *ask.Record, me ask.By, form typed, faults []ask.Fault
 		}
 		v.Questions = append(v.Questions, q)
 	}
-	v.Unreachable = known == 0
 	v.OpenResponse = v.Response != "" || known < len(v.Questions)
 	if !a.Allows(me) {
 		v.ReadOnly = "Only " + v.Audience + " may decide this."
