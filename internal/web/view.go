@@ -291,5 +291,9 @@ func newVerdict(r *ask.Record, me ask.By, now time.Time) *verdict {
 		v.Detailed = v.Detailed || line.Note != "" || len(a.Questions) > 1 && (len(o.Answers) > 0 || o.CancelledBy != nil)
 		v.Lines = append(v.Lines, line)
 	}
+	says := o.Status == ask.StatusAnswered || o.Status == ask.StatusExpired || o.CancelledBy != nil
+	if v.Detailed || !says {
+		v.Gist = "" // the lead or the lines say it already
+	}
 	return v
 }
