@@ -61,55 +61,72 @@ func distinct(s string, i int, before []string) string {
 	return s
 }
 
-// labelled finds the option with this label, as asked or as shown.
-func labelled(q *ask.Question, text, separator string) (string, bool) {
+// labelled finds the option with one of these labels, which are in the order
+// of the options.
+func labelled(q *ask.Question, labels []string, text string) (string, bool) {
 	text = strings.TrimSpace(text)
+	i := slices.IndexFunc(labels, func(label string) bool { return strings.TrimSpace(label) == text })
+	if i < 0 {
+		return "", false
+	}
+	return q.Options[i].ID, true
+}
+
+// askedLabels are the labels as they were asked.
+func askedLabels(q *ask.Question) []string {
+	labels := make([]string, len(q.Options))
 	for i := range q.Options {
-		if strings.TrimSpace(q.Options[i].Label) == text {
-			return q.Options[i].ID, true
-		}
+		labels[i] = q.Options[i].Label
 	}
-	for i, label := range shownLabels(q, separator) {
-		if strings.TrimSpace(label) == text {
-			return q.Options[i].ID, true
-		}
-	}
-	return "", false
+	return labels
 }
 
 // choose reads a choice from labels that were joined. The whole text comes
-// first, then the longest runs of pieces that make a label; what is left is
-// Other text.
+// first, then the longest labels, as they were shown and only then as they
+// were asked; what is left is Other text.
 func choose(q *ask.Question, text, separator string) ask.Answer {
+	asked, shown := askedLabels(q), shownLabels(q, separator)
+	if id, ok := labelled(q, shown, text); ok {
+		return ask.Answer{QuestionID: q.ID, Selected: []string{id}}
+	}
+	if q.Multiple && separator != "" {
+		if ans := split(q, shown, text, separator); ans.Other == "" {
+			return ans
+		}
+	}
+	if id, ok := labelled(q, asked, text); ok {
+		return ask.Answer{QuestionID: q.ID, Selected: []string{id}}
+	}
+	if q.Multiple && separator != "" {
+		return split(q, asked, text, separator)
+	}
+	return ask.Answer{QuestionID: q.ID, Other: text}
+}
+
+// split takes the longest of the labels from the front of a text, again and
+// again; pieces that are none are Other text.
+func split(q *ask.Question, labels []string, text, separator string) ask.Answer {
 	ans := ask.Answer{QuestionID: q.ID}
-	if id, ok := labelled(q, text, separator); ok {
-		ans.Selected = []string{id}
-		return ans
-	}
-	if !q.Multiple || separator == "" {
-		ans.Other = text
-		return ans
-	}
-	longest := 0
-	for i := range q.Options {
-		longest = max(longest, strings.Count(q.Options[i].Label, separator)+1)
-	}
 	var rest []string
-	pieces := strings.Split(text, separator)
-	for i := 0; i < len(pieces); {
-		n := min(longest, len(pieces)-i)
-		for ; n > 0; n-- {
-			id, ok := labelled(q, strings.Join(pieces[i:i+n], separator), separator)
-			if ok && !slices.Contains(ans.Selected, id) {
-				ans.Selected = append(ans.Selected, id)
-				break
+	for more := true; more; {
+		best, after := -1, ""
+		for i, label := range labels {
+			tail, ok := strings.CutPrefix(strings.TrimLeft(text, " "), strings.TrimSpace(label))
+			next, separated := strings.CutPrefix(strings.TrimLeft(tail, " "), strings.TrimSpace(separator))
+			if ok && (separated || next == "") && (best < 0 || len(label) > len(labels[best])) {
+				best, after, more = i, next, separated
 			}
 		}
-		if n == 0 {
-			rest = append(rest, pieces[i])
-			n = 1
+		if best >= 0 {
+			if id := q.Options[best].ID; !slices.Contains(ans.Selected, id) {
+				ans.Selected = append(ans.Selected, id)
+			}
+			text = strings.TrimPrefix(after, strings.TrimPrefix(separator, strings.TrimSpace(separator)))
+			continue
 		}
-		i += n
+		var piece string
+		piece, text, more = strings.Cut(text, separator)
+		rest = append(rest, piece)
 	}
 	ans.Other = strings.Join(rest, separator)
 	return ans
@@ -173,11 +190,14 @@ func (v value) typed(q *ask.Question, text, separator string) ask.Answer {
 
 // several reads an answer that is an array of labels.
 func (v value) several(q *ask.Question, separator string) ask.Answer {
-	labels := v.strings()
+	labels, asked, shown := v.strings(), askedLabels(q), shownLabels(q, separator)
 	ans := ask.Answer{QuestionID: q.ID}
 	var rest []string
 	for _, label := range labels {
-		id, ok := labelled(q, label, separator)
+		id, ok := labelled(q, shown, label)
+		if !ok {
+			id, ok = labelled(q, asked, label)
+		}
 		switch {
 		case strings.TrimSpace(label) == "":
 		case !ok:

@@ -17,6 +17,9 @@ import (
 // maxDepth bounds how deep a foreign body nests; no dialect needs ten.
 const maxDepth = 64
 
+// maxFaults bounds what is said about a body that is wrong all over.
+const maxFaults = 100
+
 // object is a JSON object that remembers the order of its keys: some dialects
 // show what they are given in that order.
 type object struct {
@@ -132,7 +135,7 @@ func (v value) fault(format string, args ...any) { v.faultIn("", format, args...
 // faultIn is a fault of an answer to the question with this id.
 func (v value) faultIn(questionID, format string, args ...any) {
 	f := ask.Fault{Pointer: v.at, QuestionID: questionID, Message: fmt.Sprintf(format, args...)}
-	if !slices.Contains(v.r.faults, f) { // a value that is read twice is wrong once
+	if len(v.r.faults) < maxFaults && !slices.Contains(v.r.faults, f) { // a value that is read twice is wrong once
 		v.r.faults = append(v.r.faults, f)
 	}
 }
