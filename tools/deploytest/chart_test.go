@@ -168,7 +168,7 @@ var renderings = map[string]struct{ release, values string }{
 	"with every value":                {"bus", everything},
 	"of a release with a long name":   {"a-release-with-a-name-as-long-as-helm-allows-them-53c", ""},
 	"with another name":               {"x", "fullnameOverride: questions"},
-	"as small as it can be":           {"x", "{resources: {}, web: {hosts: []}, persistence: {size: 1Gi}}"},
+	"as small as it can be":           {"x", "{resources: {}, web: {hosts: []}, persistence: {size: 1Gi, storageLimit: 800MiB}}"},
 	"closed to everybody":             {"x", "networkPolicy: {enabled: true}"},
 	"with values that look like more": {"x", `{retention: "1h", podAnnotations: {a: "true", b: "1"}, web: {hosts: ["127.0.0.1"]}}`},
 }
@@ -252,6 +252,19 @@ func checkSet(t *testing.T, m *manifests, image dockerfile) {
 	}
 	checkVolume(t, set, c, image)
 	checkEnvironment(t, c)
+	limit := resource.MustParse(strings.TrimSuffix(value(c.Env, "ASKBUS_MAX_STORE"), "B"))
+	if size := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage(); limit.Cmp(*size) >= 0 {
+		t.Errorf("the ledger may use %s of a volume of %s", limit.String(), size.String())
+	}
+}
+
+func value(env []corev1.EnvVar, name string) string {
+	for _, e := range env {
+		if e.Name == name {
+			return e.Value
+		}
+	}
+	return ""
 }
 
 // checkRestricted checks the "restricted" pod security standard, and a
@@ -427,8 +440,8 @@ func TestValuesReachTheManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if env := m.sets[0].Spec.Template.Spec.Containers[0].Env; len(env) > 0 {
-		t.Errorf("the defaults set %v, and the program has defaults of its own", env)
+	if env := m.sets[0].Spec.Template.Spec.Containers[0].Env; len(env) != 1 || env[0].Name != "ASKBUS_MAX_STORE" {
+		t.Errorf("the defaults set %v; but for the limit, which goes with the volume, the program has its own", env)
 	}
 }
 
@@ -442,6 +455,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"a volume that many nodes write":  "persistence: {accessModes: [ReadWriteMany]}",
 		"no access mode":                  "persistence: {accessModes: []}",
 		"a limit without sense":           "persistence: {storageLimit: much}",
+		"no limit":                        "persistence: {storageLimit: ''}",
 		"a retention that is no duration": "retention: 30d",
 		"a retention that is a number":    "retention: 30",
 		"fewer partitions than none":      "partitions: -1",
