@@ -184,6 +184,8 @@ func decidable(h Held, r ask.Reply) (*Question, Plan, error) {
 		return nil, nil, resolved(h.Resolved)
 	case h.Pending == nil:
 		return nil, nil, notFound()
+	case len(h.Pending.Ask.Audience) > 0 && !r.By.ProvesPrincipal():
+		return nil, nil, ask.Refuse(403, ask.CodeForbidden, "the dialog of an agent's own host does not prove who answers, so it may not decide this ask: its audience is %s", strings.Join(h.Pending.Ask.Audience, ", "))
 	case !h.Pending.Ask.Allows(r.By):
 		return nil, nil, ask.Refuse(403, ask.CodeForbidden, "%s may not decide this ask: its audience is %s", r.By.Principal, strings.Join(h.Pending.Ask.Audience, ", "))
 	}
