@@ -19,8 +19,11 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// Attempt is the limit of one try.
+// Attempt is the limit of the first try. Each further one waits twice as long,
+// so that a broker that is behind is not buried under repeats.
 const Attempt = 2 * time.Second
+
+func attempt(try int) time.Duration { return Attempt << min(try, 3) }
 
 // Limit is how long a call is tried when its context has no earlier end.
 const Limit = 30 * time.Second
@@ -33,7 +36,7 @@ func Do(ctx context.Context, nc *nats.Conn, msg *nats.Msg, hold time.Duration) (
 	ctx, cancel := context.WithTimeout(ctx, hold+Limit)
 	defer cancel()
 	for try := 0; ; try++ {
-		one, cancelOne := context.WithTimeout(ctx, hold+Attempt)
+		one, cancelOne := context.WithTimeout(ctx, hold+attempt(try))
 		reply, err := nc.RequestMsgWithContext(one, msg)
 		cancelOne()
 		if err == nil {

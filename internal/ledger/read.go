@@ -49,13 +49,24 @@ func (e Entry) Held() (lifecycle.Held, error) {
 func (l *Ledger) ReadToWrite(ctx context.Context, k ask.Key) (Entry, error) {
 	p, stream := l.place(k)
 	q, err := l.first(ctx, stream, subject.LedgerQuestion(p, k), 1)
+	if err == nil {
+		return pending(q, k)
+	}
+	if !errors.Is(err, errNone) {
+		return Entry{}, err
+	}
+	o, err := l.first(ctx, stream, subject.LedgerOutcome(p, k), 1)
 	if errors.Is(err, errNone) {
-		return l.Read(ctx, k)
+		return l.Read(ctx, k) // asked just now, or never
 	}
 	if err != nil {
 		return Entry{}, err
 	}
-	return pending(q, k)
+	end, err := cloudevent.ReadOutcome(o.Msg, k)
+	if err != nil {
+		return Entry{}, fmt.Errorf("ledger: %s: %w", k, err)
+	}
+	return Entry{Resolved: &end}, nil
 }
 
 func pending(m message, k ask.Key) (Entry, error) {

@@ -273,9 +273,6 @@ func newVerdict(r *ask.Record, me ask.By, now time.Time) *verdict {
 	case ask.StatusAborted:
 		v.Lead = "Ended by an operator"
 	}
-	if v.Mine && o.Status == ask.StatusAnswered {
-		v.Lead = "Answered"
-	}
 	for i := range a.Questions {
 		q := &a.Questions[i]
 		line := outcomeLine{Question: q.Text, Answer: said(q, o.Answer(q.ID))}

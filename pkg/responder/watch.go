@@ -156,6 +156,7 @@ func (w *watch) resolved(rec ask.Record) {
 	if at, told := w.ended[k]; told && at.Equal(rec.Outcome.At) {
 		return
 	}
+	rec.Seq = w.known[k] // an outcome does not say which question it ended
 	delete(w.known, k)
 	w.remember(k, rec.Outcome.At)
 	w.handle(Event{Kind: Resolved, Record: rec})

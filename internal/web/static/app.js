@@ -197,7 +197,8 @@ function takeCard(doc) {
   const [now, next] = [card(), $('#card > article', doc)];
   if (!now) { if (next) replaceCard(doc); return; }
   if (!next || next.dataset.key !== now.dataset.key || now.dataset.state === 'resolved') return;
-  if (next.dataset.seq !== now.dataset.seq) { if (!touched(now)) replaceCard(doc); return; }
+  // An ended ask may not say its sequence any more; another one is another life of the id.
+  if (next.dataset.seq !== '0' && next.dataset.seq !== now.dataset.seq) { if (!touched(now)) replaceCard(doc); return; }
   if (next.dataset.state === 'pending') {
     const [mine, theirs] = [$('[data-live]', now), $('[data-live]', next)];
     if (mine.innerHTML !== theirs.innerHTML) mine.replaceChildren(...[...theirs.childNodes].map(adopt));

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/browsertest"
+	"github.com/askbus/askbus/internal/config"
+)
+
+// asMain makes this test binary behave as askbus itself.
+const asMain = "ASKBUS_TEST_AS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		os.Exit(Main())
+	}
+	os.Exit(browsertest.Main(m))
+}
+
+// process is a running askbus.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	out  *output
+	err  *output
+	done chan struct{}
+}
+
+// output collects what a process writes, and wakes whoever waits for a text.
+type output struct {
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	more chan struct{}
+	end  bool
+}
+
+func (o *output) copy(r io.Reader) {
+	br := bufio.NewReader(r)
+	for {
+		chunk := make([]byte, 4096)
+		n, err := br.Read(chunk)
+		o.mu.Lock()
+		o.buf.Write(chunk[:n])
+		o.end = err != nil
+		close(o.more)
+		o.more = make(chan struct{})
+		o.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// wait waits until the output has a text.
+func (o *output) wait(t *testing.T, text string) string {
+	t.Helper()
+	limit := time.After(30 * time.Second)
+	for {
+		o.mu.Lock()
+		got, more, end := o.buf.String(), o.more, o.end
+		o.mu.Unlock()
+		if strings.Contains(got, text) {
+			return got
+		}
+		if end {
+			t.Fatalf("the process ended without saying %q; it said:\n%s", text, got)
+		}
+		select {
+		case <-more:
+		case <-limit:
+			t.Fatalf("no %q after 30 s; it said:\n%s", text, got)
+		}
+	}
+}
+
+// start starts askbus with arguments.
+func start(t *testing.T, stdin string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, out: &output{more: make(chan struct{})}, err: &output{more: make(chan struct{})}, done: make(chan struct{})}
+	p.cmd = exec.Command(os.Args[0], args...) //nolint:noctx // ended by the clean-up
+	p.cmd.Env = append(os.Environ(), asMain+"=1", "ASKBUS_LOG_LEVEL=info")
+	p.cmd.Stdin = strings.NewReader(stdin)
+	outR, outW := io.Pipe()
+	errR, errW := io.Pipe()
+	p.cmd.Stdout, p.cmd.Stderr = outW, errW
+	var copied sync.WaitGroup
+	copied.Go(func() { p.out.copy(outR) })
+	copied.Go(func() { p.err.copy(errR) })
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.cmd.Wait()
+		_ = outW.Close()
+		_ = errW.Close()
+		copied.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+		if t.Failed() && p.err.String() != "" {
+			t.Logf("askbus %s said:\n%s", strings.Join(args, " "), p.err.String())
+		}
+	})
+	return p
+}
+
+// kill ends a process with SIGKILL.
+func (p *process) kill() {
+	p.t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		p.t.Fatal(err)
+	}
+	<-p.done
+}
+
+// stop ends a process with SIGTERM and returns its exit code.
+func (p *process) stop() int {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	return p.wait()
+}
+
+// wait waits for the end of a process and returns its exit code.
+func (p *process) wait() int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(60 * time.Second):
+		p.t.Fatalf("askbus %v does not end; it said:\n%s%s", p.cmd.Args[1:], p.out, p.err)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// place is a directory with a bus in it.
+type place struct {
+	t   *testing.T
+	dir string
+}
+
+// up starts "askbus up" in a fresh directory.
+func up(t *testing.T, extra ...string) (place, *process) {
+	t.Helper()
+	pl := place{t, filepath.Join(t.TempDir(), "state")}
+	return pl, pl.up(extra...)
+}
+
+func (pl place) up(extra ...string) *process {
+	pl.t.Helper()
+	p := start(pl.t, "", append([]string{"up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open"}, extra...)...)
+	p.out.wait(pl.t, "askbus is up.")
+	return p
+}
+
+// run runs a command to its end: its output, what it said, its exit code.
+func (pl place) run(args ...string) (stdout, stderr string, code int) {
+	pl.t.Helper()
+	return pl.runWith("", args...)
+}
+
+func (pl place) runWith(stdin string, args ...string) (stdout, stderr string, code int) {
+	pl.t.Helper()
+	p := start(pl.t, stdin, append(args, "--dir", pl.dir)...)
+	code = p.wait()
+	return p.out.String(), p.err.String(), code
+}
+
+// must runs a command that has to end with a code, and reads its JSON.
+func (pl place) must(code int, args ...string) map[string]any {
+	pl.t.Helper()
+	stdout, stderr, got := pl.run(args...)
+	if got != code {
+		pl.t.Fatalf("askbus %s: exit %d, want %d\n%s%s", strings.Join(args, " "), got, code, stdout, stderr)
+	}
+	if strings.TrimSpace(stdout) == "" {
+		return nil
+	}
+	return decode(pl.t, stdout)
+}
+
+func (pl place) context() config.Context {
+	pl.t.Helper()
+	c, err := config.ReadContext(pl.dir)
+	if err != nil {
+		pl.t.Fatal(err)
+	}
+	return c
+}
+
+func decode(t *testing.T, s string) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(s), &v); err != nil {
+		t.Fatalf("no JSON: %v\n%s", err, s)
+	}
+	return v
+}

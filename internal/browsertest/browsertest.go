@@ -1,0 +1,163 @@
+// Package browsertest gives a test a real Chromium: one process a test binary,
+// a browser context of its own for each tab. A tab must end with nothing on its
+// console but what the browser itself reports of an honest refusal.
+package browsertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+var browser struct { //nolint:gochecknoglobals // one browser for all tests of a binary
+	sync.Mutex
+	ctx  context.Context //nolint:containedctx // the browser's own
+	stop func()
+}
+
+// Main runs the tests of a package and closes the browser afterwards.
+func Main(m *testing.M) int {
+	code := m.Run()
+	browser.Lock()
+	defer browser.Unlock()
+	if browser.stop != nil {
+		browser.stop()
+	}
+	return code
+}
+
+// Path is the browser's, or empty when there is none. ASKBUS_CHROME names one.
+func Path() string {
+	for _, name := range []string{os.Getenv("ASKBUS_CHROME"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil && name != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+func start(t testing.TB) context.Context {
+	t.Helper()
+	browser.Lock()
+	defer browser.Unlock()
+	if browser.ctx != nil {
+		return browser.ctx
+	}
+	dir, err := os.MkdirTemp("", "askbus-chrome")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), append(
+		slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(Path()), chromedp.UserDataDir(dir))...)
+	ctx, cancel := chromedp.NewContext(alloc)
+	browser.stop = func() { cancel(); stop(); _ = os.RemoveAll(dir) }
+	if err := chromedp.Do(ctx); err != nil {
+		browser.stop()
+		browser.stop = nil
+		t.Fatalf("start the browser: %v", err)
+	}
+	browser.ctx = ctx
+	return ctx
+}
+
+// Tab is one person's browser: cookies and storage are its own.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context //nolint:containedctx // as long as the test
+}
+
+var honest = regexp.MustCompile(`Failed to load resource: the server responded with a status of (4\d\d|503)|net::ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET)`)
+
+// Open opens a tab. Without a browser the test is skipped, in CI it fails.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	if Path() == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no browser; CI must have one")
+		}
+		t.Skip("no browser; set ASKBUS_CHROME")
+	}
+	ctx, cancel := chromedp.NewContext(start(t), chromedp.WithNewBrowserContext())
+	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
+	var mu sync.Mutex
+	var said []string
+	quiet := make(chan struct{})
+	messages := chromedp.Console(ctx)
+	go func() {
+		defer close(quiet)
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			said = append(said, fmt.Sprint(m.Type, " ", m.Text))
+			mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		stop()
+		cancel()
+		<-quiet
+		for _, line := range said {
+			if !honest.MatchString(line) {
+				t.Errorf("console: %s", line)
+			}
+		}
+	})
+	return &Tab{t, ctx}
+}
+
+// Context is the tab's, for chromedp's own functions.
+func (b *Tab) Context() context.Context { return b.ctx }
+
+// Do carries out steps.
+func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Wait waits until a script says true, also over the change to another page,
+// which ends the script that looks.
+func (b *Tab) Wait(script string) {
+	b.t.Helper()
+	var err error
+	for range 5 {
+		_, err = chromedp.Run(b.ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(20*time.Second)))
+		if err == nil {
+			return
+		}
+		if errors.Is(err, chromedp.ErrPollingTimeout) {
+			break
+		}
+	}
+	b.t.Fatalf("waiting for %s: %v; the page says:\n%s", script, err, b.Text())
+}
+
+// Text is what the page says.
+func (b *Tab) Text() string {
+	text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText`))
+	return text
+}
+
+// Shot takes a picture of the whole page.
+func (b *Tab) Shot(path string) {
+	b.t.Helper()
+	image, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.WriteFile(path, image, 0o600)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
