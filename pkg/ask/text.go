@@ -48,7 +48,7 @@ func (o *Option) plain(b *strings.Builder, number int) {
 
 // HowTo is one line that says what to type as the answer to this question.
 func (q *Question) HowTo() string {
-	var s string
+	s := "Type your answer."
 	switch q.Kind {
 	case KindChoice:
 		s = "Choose one: type its number or a part of its label."
@@ -67,8 +67,7 @@ func (q *Question) HowTo() string {
 		s = "Type yes or no."
 	case KindDate:
 		s = "Type a date such as 2026-11-20" + q.Limits.span() + "."
-	default:
-		s = "Type your answer."
+	case KindText:
 	}
 	if q.Optional {
 		s += " An empty answer skips it."

@@ -3,6 +3,7 @@ package ask
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // fold brings text that people type into one form, so that what looks alike
@@ -38,7 +39,7 @@ func fold(s string) string {
 
 // halfKana are the full-width forms of U+FF61 to U+FF9F, in order; the last
 // two are the combining voicing marks.
-var halfKana = []rune("。「」、・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u3099\u309a")
+const halfKana = "。「」、・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u3099\u309a"
 
 // narrow maps a rune of another width, or a digit or minus of another script,
 // to its plain form.
@@ -47,7 +48,8 @@ func narrow(r rune) rune {
 	case r >= 0xFF01 && r <= 0xFF5E: // ！ to ～
 		return r - 0xFEE0
 	case r >= 0xFF61 && r <= 0xFF9F: // ｡ to ﾟ
-		return halfKana[r-0xFF61]
+		full, _ := utf8.DecodeRuneInString(halfKana[3*(r-0xFF61):]) // each is three bytes long
+		return full
 	case r >= 0x0660 && r <= 0x0669: // Arabic-Indic digits
 		return r - 0x0660 + '0'
 	case r >= 0x06F0 && r <= 0x06F9: // their eastern forms

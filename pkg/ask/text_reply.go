@@ -65,8 +65,8 @@ func (q *Question) read(text string, ans *Answer) error {
 		}
 		ans.Number = &n
 	case KindBoolean:
-		yes := slices.Contains(yesWords, fold(text))
-		if !yes && !slices.Contains(noWords, fold(text)) {
+		yes := saysYes(text)
+		if !yes && !saysNo(text) {
 			return q.sorry("%q is neither yes nor no.", clip(text))
 		}
 		ans.Boolean = &yes
@@ -79,8 +79,10 @@ func (q *Question) read(text string, ans *Answer) error {
 		if _, err := time.Parse(dateLayout, ans.Date); err != nil {
 			return q.sorry("%q is no day of the calendar.", clip(text))
 		}
-	default:
+	case KindText:
 		ans.Text = text
+	default:
+		ans.Text = text // a newer kind: the check says that it cannot be answered here
 	}
 	return nil
 }
@@ -89,17 +91,21 @@ var (
 	decimal  = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([Ee][+-]?[0-9]+)?$`)
 	fullDate = regexp.MustCompile(`^([0-9]{4})(?:-|/|年)([0-9]{1,2})(?:-|/|月)([0-9]{1,2})日?$`)
 	position = regexp.MustCompile(`^[#(]?([0-9]{1,3})[.)]?$`)
-
-	// The numbers are the positions that [Question.Plain] shows.
-	yesWords = folded("1", "yes", "y", "true", "是", "是的", "对", "對", "はい", "예", "네", "да", "sí", "oui", "ja", "نعم")
-	noWords  = folded("2", "no", "n", "false", "否", "不", "不是", "不对", "不對", "いいえ", "아니요", "нет", "non", "nein", "لا")
 )
 
-func folded(words ...string) []string {
-	for i := range words {
-		words[i] = fold(words[i])
-	}
-	return words
+// saysYes and saysNo know the words; the numbers are the positions that
+// [Question.Plain] shows.
+func saysYes(text string) bool {
+	return isOne(text, "1", "yes", "y", "true", "是", "是的", "对", "對", "はい", "예", "네", "да", "sí", "oui", "ja", "نعم")
+}
+
+func saysNo(text string) bool {
+	return isOne(text, "2", "no", "n", "false", "否", "不", "不是", "不对", "不對", "いいえ", "아니요", "нет", "non", "nein", "لا")
+}
+
+func isOne(text string, words ...string) bool {
+	plain := fold(text)
+	return slices.ContainsFunc(words, func(word string) bool { return fold(word) == plain })
 }
 
 func (q *Question) readChoice(text string, ans *Answer) error {
@@ -129,11 +135,15 @@ func (q *Question) readSeveral(text string, ans *Answer, err *error) bool {
 	pieces := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",，、､،", r) })
 	if len(pieces) == 1 {
 		pieces = strings.Fields(text)
+		pieces = pieces[:min(len(pieces), 2*MaxOptions+1)]
 		for _, piece := range pieces { // words of a sentence name nothing, unless all of them do
 			if found, wrong := q.find(piece); q.Other() && (wrong != nil || found.id == "") {
 				return false
 			}
 		}
+	}
+	if len(pieces) > 2*MaxOptions {
+		return false
 	}
 	var rest []string
 	for _, piece := range pieces {
@@ -204,7 +214,7 @@ func (q *Question) find(text string) (finding, error) {
 		}
 	}
 	id, err := q.only(text, func(o *Option) bool { return strings.Contains(fold(o.Label), plain) })
-	return finding{id: id, part: true}, err
+	return finding{id: id, part: id != ""}, err
 }
 
 func (q *Question) only(text string, match func(o *Option) bool) (string, error) {

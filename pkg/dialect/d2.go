@@ -10,10 +10,12 @@ import (
 )
 
 // d2Fields maps native fields to those of D2.
-var d2Fields = map[string]string{
-	"text": "question", "multiple": "multiSelect", "kind": "type",
-	"limits/min_length": "validation/minLength", "limits/max_length": "validation/maxLength", "limits": "validation",
-	"min_items": "validation/minItems", "max_items": "validation/maxItems",
+func d2Fields() map[string]string {
+	return map[string]string{
+		"text": "question", "multiple": "multiSelect", "kind": "type",
+		"limits/min_length": "validation/minLength", "limits/max_length": "validation/maxLength", "limits": "validation",
+		"min_items": "validation/minItems", "max_items": "validation/maxItems",
+	}
 }
 
 // D2Ask reads a request with typed questions. A pattern must be one of RE2.
@@ -27,7 +29,7 @@ func D2Ask(body []byte) (ask.Ask, []Warning, error) {
 	b.times(v)
 	b.familyList(v.field("questions"), b.d2Question)
 	for i := range b.places {
-		b.places[i].fields = d2Fields
+		b.places[i].fields = d2Fields()
 	}
 	return b.finish()
 }

@@ -9,7 +9,9 @@ import (
 )
 
 // d5Fields maps native fields to those of D5.
-var d5Fields = map[string]string{"id": "question_id", "text": "question", "multiple": "allow_multiple"}
+func d5Fields() map[string]string {
+	return map[string]string{"id": "question_id", "text": "question", "multiple": "allow_multiple"}
+}
 
 // D5Ask reads a request whose ids decide and whose labels are only shown.
 func D5Ask(body []byte) (ask.Ask, []Warning, error) {
@@ -30,7 +32,7 @@ func D5Ask(body []byte) (ask.Ask, []Warning, error) {
 		list = nil
 	}
 	for i, item := range list {
-		b.add(b.d5Question(i, item, cancels), place{at: item.at, fields: d5Fields})
+		b.add(b.d5Question(i, item, cancels), place{at: item.at, fields: d5Fields()})
 	}
 	return b.finish()
 }

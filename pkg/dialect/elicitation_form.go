@@ -75,9 +75,9 @@ func (s *screen) property(a *ask.Ask, i int) *object {
 	case ask.KindText:
 		set("minLength", l.MinLength, l.MinLength > 0)
 		set("maxLength", l.MaxLength, l.MaxLength > 0)
-		format := slices.IndexFunc(formats, func(f stringFormat) bool { return f.pattern == l.Pattern && f.message == l.Message })
+		format := slices.IndexFunc(formats(), func(f stringFormat) bool { return f.pattern == l.Pattern && f.message == l.Message })
 		if set("pattern", l.Pattern, l.Pattern != "" && format < 0); format >= 0 {
-			p.set("format", formats[format].name)
+			p.set("format", formats()[format].name)
 		}
 	}
 	if q.Default != nil && q.Default.Other == "" {

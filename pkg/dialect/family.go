@@ -13,11 +13,9 @@ const (
 	familyLabelWords = 5
 )
 
-// familyFields maps native fields to those of D1, D2 and D3.
-var familyFields = map[string]string{
-	"text":                   "question",
-	"multiple":               "multiSelect",
-	"options/#/preview/body": "options/#/preview",
+// familyFields maps native fields to those of D1 and D3.
+func familyFields() map[string]string {
+	return map[string]string{"text": "question", "multiple": "multiSelect", "options/#/preview/body": "options/#/preview"}
 }
 
 // familyList reads the questions of a request of this family.
@@ -37,7 +35,7 @@ func (b *builder) familyList(v value, read func(i int, v value) ask.Question) {
 			item.fault("is null; give an object")
 		}
 		item.object()
-		b.add(read(i, item), place{at: item.at, fields: familyFields})
+		b.add(read(i, item), place{at: item.at, fields: familyFields()})
 	}
 }
 

@@ -176,6 +176,7 @@ func (v value) typed(q *ask.Question, text, separator string) ask.Answer {
 		return ask.Answer{QuestionID: q.ID, Text: text}
 	case ask.KindChoice:
 		return v.allowed(q, choose(q, text, separator))
+	case ask.KindNumber, ask.KindBoolean, ask.KindDate:
 	}
 	ans, err := q.ParseReply(text)
 	if err != nil {

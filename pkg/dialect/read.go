@@ -6,10 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -58,15 +54,6 @@ type reader struct {
 	warnings []Warning
 }
 
-// value is one place in a foreign body. A missing value and a null are the
-// same; reading one gives the zero value.
-type value struct {
-	r    *reader
-	at   string // JSON pointer
-	raw  any
-	lost bool // a field of what is no object, of which that was said already
-}
-
 // parse reads a whole body. Its error is ready to return.
 func (r *reader) parse(body []byte) (value, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -108,7 +95,8 @@ func decode(d *json.Decoder, depth int) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			o.set(key.(string), v)
+			name, _ := key.(string) // the decoder allows nothing else
+			o.set(name, v)
 		}
 		_, err = d.Token()
 		return o, err
@@ -129,178 +117,3 @@ func decode(d *json.Decoder, depth int) (any, error) {
 
 // err is the refusal with everything that is wrong, or nil.
 func (r *reader) err() error { return ask.InvalidError(r.what, r.faults) }
-
-func (v value) fault(format string, args ...any) { v.faultIn("", format, args...) }
-
-// faultIn is a fault of an answer to the question with this id.
-func (v value) faultIn(questionID, format string, args ...any) {
-	f := ask.Fault{Pointer: v.at, QuestionID: questionID, Message: fmt.Sprintf(format, args...)}
-	if len(v.r.faults) < maxFaults && !slices.Contains(v.r.faults, f) { // a value that is read twice is wrong once
-		v.r.faults = append(v.r.faults, f)
-	}
-}
-
-func (v value) warn(format string, args ...any) {
-	v.r.warnings = append(v.r.warnings, Warning{Pointer: v.at, Message: fmt.Sprintf(format, args...)})
-}
-
-func (v value) given() bool { return v.raw != nil }
-
-// missing reports whether to complain that v is not there.
-func (v value) missing() bool { return v.raw == nil && !v.lost }
-
-func (v value) wrongType(want string) { v.fault("is %s; give %s", typeName(v.raw), want) }
-
-func typeName(raw any) string {
-	switch raw.(type) {
-	case string:
-		return "a string"
-	case bool:
-		return "a boolean"
-	case json.Number:
-		return "a number"
-	case []any:
-		return "an array"
-	case *object:
-		return "an object"
-	}
-	return "missing"
-}
-
-// object reads an object; anything else but a missing value is a fault.
-func (v value) object() *object {
-	o, ok := v.raw.(*object)
-	if !ok {
-		if v.given() {
-			v.wrongType("an object")
-		}
-		return &object{}
-	}
-	return o
-}
-
-// body reads the object that a whole body must be.
-func (v value) body() *object {
-	if !v.given() {
-		v.fault("is null; give an object")
-	}
-	return v.object()
-}
-
-// field is the field of an object. It reports no fault when v is no object:
-// [value.object] does.
-func (v value) field(key string) value {
-	o, ok := v.raw.(*object)
-	f := value{r: v.r, at: v.at + "/" + escape(key), lost: !ok}
-	if ok {
-		f.raw = o.values[key]
-	}
-	return f
-}
-
-// first is the first field of these that is given, else the first one.
-func (v value) first(keys ...string) value {
-	for _, key := range keys {
-		if f := v.field(key); f.given() {
-			return f
-		}
-	}
-	return v.field(keys[0])
-}
-
-func (v value) list() []value {
-	list, ok := v.raw.([]any)
-	if !ok && v.given() {
-		v.wrongType("an array")
-	}
-	values := make([]value, len(list))
-	for i, raw := range list {
-		values[i] = value{r: v.r, at: v.at + "/" + strconv.Itoa(i), raw: raw}
-	}
-	return values
-}
-
-func (v value) string() string {
-	s, ok := v.raw.(string)
-	if !ok && v.given() {
-		v.wrongType("a string")
-	}
-	return s
-}
-
-// need is a string that must say something.
-func (v value) need() string {
-	s := v.string()
-	if v.missing() {
-		v.fault("is missing; give a string")
-	}
-	return s
-}
-
-// strings reads an array of strings, or one string where the shape has both.
-func (v value) strings() []string {
-	if s, ok := v.raw.(string); ok {
-		return []string{s}
-	}
-	var all []string
-	for _, item := range v.list() {
-		if item.raw == nil {
-			item.fault("is null; give a string")
-		}
-		all = append(all, item.string())
-	}
-	return all
-}
-
-func (v value) bool(missing bool) bool {
-	if !v.given() {
-		return missing
-	}
-	b, ok := v.raw.(bool)
-	if !ok {
-		v.wrongType("true or false")
-	}
-	return b
-}
-
-func (v value) number() *float64 {
-	if !v.given() {
-		return nil
-	}
-	n, ok := v.raw.(json.Number)
-	if !ok {
-		v.wrongType("a number")
-		return nil
-	}
-	f, err := n.Float64()
-	if err != nil {
-		v.fault("is %s, which is out of range", clip(n.String()))
-		return nil
-	}
-	return &f
-}
-
-func (v value) int() int {
-	n := v.number()
-	switch {
-	case n == nil:
-		return 0
-	case *n != float64(int32(*n)):
-		v.fault("is %v; give a whole number", *n)
-		return 0
-	}
-	return int(*n)
-}
-
-// escape writes a key as a part of a JSON pointer.
-func escape(key string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
-}
-
-// clip shortens what a message quotes.
-func clip(s string) string {
-	if utf8.RuneCountInString(s) <= 80 {
-		return s
-	}
-	return string([]rune(s)[:79]) + "…"
-}

@@ -1,0 +1,161 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// property makes a question of one property of a form's schema.
+func (b *builder) property(i int, name string, v value, required bool) {
+	if v.raw == nil {
+		v.fault("is null; give a schema")
+	}
+	v.object()
+	q := ask.Question{ID: ask.Token(name), NoOther: true, Optional: !required}
+	if q.ID != name {
+		b.remember(name, i, "id")
+	}
+	title, description := v.field("title").string(), v.field("description").string()
+	q.Text = orElse(description, orElse(title, name))
+	if description != "" && title != "" {
+		q.Header = title
+		if utf8.RuneCountInString(title) > ask.MaxHeader {
+			q.Header, q.Text = "", title+"\n\n"+description
+		}
+	}
+	at := place{at: v.at, fields: map[string]string{
+		"text": "description", "header": "title", "kind": "type", "limits/min": "minimum", "limits/max": "maximum",
+		"limits/min_length": "minLength", "limits/max_length": "maxLength", "limits/pattern": "pattern",
+		"min_items": "minItems", "max_items": "maxItems",
+	}}
+	switch typ := v.field("type").need(); typ {
+	case "string":
+		b.stringProperty(i, v, &q, &at)
+	case "number", "integer":
+		q.Kind, q.Limits.Integer = ask.KindNumber, typ == "integer"
+		q.Limits.Min, q.Limits.Max = v.field("minimum").number(), v.field("maximum").number()
+	case "boolean":
+		q.Kind = ask.KindBoolean
+	case "array":
+		items := v.field("items")
+		items.object()
+		q.Kind, q.Multiple = ask.KindChoice, true
+		q.MinItems, q.MaxItems = v.field("minItems").int(), v.field("maxItems").int()
+		b.constants(i, items, "anyOf", "items/", &q, &at)
+	default:
+		if v.field("type").given() {
+			v.field("type").fault("is %q; use string, number, integer, boolean or array", clip(typ))
+		}
+		q.Kind = ask.KindText
+	}
+	q.Default = b.elicited(i, v.field("default"), &q)
+	b.add(q, at)
+}
+
+// stringFormat is a format of strings and the limit that it means.
+type stringFormat struct{ name, pattern, message string }
+
+func formats() []stringFormat {
+	return []stringFormat{
+		{"email", `^\S+@\S+$`, "Give an email address such as mei@example.com."},
+		{"uri", `^[A-Za-z][A-Za-z0-9+.-]*:\S+$`, "Give a URI with its scheme."},
+		{"date-time", `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`, "Give a time such as 2026-11-20T10:00:00Z."},
+	}
+}
+
+func (b *builder) stringProperty(i int, v value, q *ask.Question, at *place) {
+	if v.field("oneOf").given() || v.field("enum").given() {
+		q.Kind = ask.KindChoice
+		b.constants(i, v, "oneOf", "", q, at)
+		return
+	}
+	q.Kind = ask.KindText
+	format := v.field("format").string()
+	if format == "date" {
+		q.Kind = ask.KindDate
+		return
+	}
+	if i := slices.IndexFunc(formats(), func(f stringFormat) bool { return f.name == format }); i >= 0 {
+		q.Limits.Pattern, q.Limits.Message = formats()[i].pattern, formats()[i].message
+	}
+	if pattern := v.field("pattern").string(); pattern != "" {
+		q.Limits.Pattern, q.Limits.Message = pattern, ""
+	}
+	q.Limits.MinLength, q.Limits.MaxLength = v.field("minLength").int(), v.field("maxLength").int()
+}
+
+// constants reads the choices of a schema: const and title, or an enum with
+// enumNames.
+func (b *builder) constants(i int, v value, titled, below string, q *ask.Question, at *place) {
+	var labels []string
+	add := func(j int, constant value, label string) {
+		if label == "" {
+			label = constant.need()
+		}
+		label = distinct(label, j, labels)
+		labels = append(labels, label)
+		q.Options = append(q.Options, ask.Option{ID: b.id(constant, i, j), Label: label})
+	}
+	choices := v.first(titled, "oneOf", "anyOf", "enum")
+	field := choices.at[strings.LastIndexByte(choices.at, '/')+1:]
+	list := choices.list()
+	if len(list) > ask.MaxOptions {
+		choices.fault("has %d choices; use at most %d", len(list), ask.MaxOptions)
+		return
+	}
+	if len(list) == 0 {
+		choices.fault("is empty; give choices")
+	}
+	names := v.field("enumNames").strings()
+	for j, item := range list {
+		if field == "enum" {
+			label := ""
+			if j < len(names) {
+				label = names[j]
+			}
+			add(j, item, label)
+			continue
+		}
+		item.object()
+		add(j, item.field("const"), item.field("title").string())
+	}
+	at.fields["options"] = below + field
+	if field == "enum" {
+		at.fields["options/#/id"], at.fields["options/#/label"] = below+"enum/#", below+"enum/#"
+	} else {
+		at.fields["options/#/id"], at.fields["options/#/label"] = below+field+"/#/const", below+field+"/#/title"
+	}
+}
+
+// elicited reads a default.
+func (b *builder) elicited(i int, v value, q *ask.Question) *ask.Answer {
+	if !v.given() {
+		return nil
+	}
+	var ans ask.Answer
+	if q.Kind == ask.KindChoice {
+		for _, foreign := range v.strings() {
+			ans.Selected = append(ans.Selected, b.constant(i, v, q, foreign))
+		}
+	} else {
+		ans = v.answer(q, "")
+		ans.QuestionID, ans.Skipped = "", false
+	}
+	if ans.Empty() {
+		return nil
+	}
+	return &ans
+}
+
+func (b *builder) constant(i int, v value, q *ask.Question, foreign string) string {
+	for j := range q.Options {
+		if id := q.Options[j].ID; id == foreign || b.origin[originKey(i, j, "id")] == foreign {
+			return id
+		}
+	}
+	v.fault("is %q, which is none of the choices", clip(foreign))
+	return foreign
+}
