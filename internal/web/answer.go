@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -90,7 +91,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me ask.By, send 
 		return
 	}
 	s.board.settle(k, outcome)
-	s.opts.Logger.InfoContext(r.Context(), "answered", "ask_id", k.ID, "status", string(outcome.Status))
+	s.opts.Logger.InfoContext(r.Context(), "answered", slog.String("ask_id", k.ID), slog.String("status", string(outcome.Status)))
 	http.Redirect(w, r, "/?done="+url.QueryEscape(k.String()), http.StatusSeeOther)
 }
 
@@ -111,7 +112,7 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, me ask.By, reco
 	case errors.Is(err, ask.ErrTooLarge):
 		s.comeBack(w, me, record, form, http.StatusRequestEntityTooLarge, "This is too long for one answer. Shorten it and send again.", nil)
 	default:
-		s.opts.Logger.WarnContext(r.Context(), "an answer was not stored", "ask_id", record.Ask.ID, "error", err)
+		s.opts.Logger.WarnContext(r.Context(), "an answer was not stored", slog.String("ask_id", record.Ask.ID), slog.Any("error", err))
 		s.comeBack(w, me, record, form, http.StatusServiceUnavailable,
 			"Your answer could not be stored just now. Nothing is lost: send it again.", nil)
 	}

@@ -125,7 +125,8 @@ func TestTooLate(t *testing.T) {
 		{
 			"somebody was faster",
 			ask.Outcome{Status: ask.StatusAnswered, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}, By: ana},
-			http.StatusConflict, []string{"Already answered", "Ana", "on Slack", "SQLite"},
+			http.StatusConflict,
+			[]string{"Already answered", "Ana", "on Slack", "SQLite"},
 		},
 		{"it expired", ask.Outcome{Status: ask.StatusExpired}, http.StatusGone, []string{"Expired", "Nobody answered in time"}},
 		{"it was taken back", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "found it myself"}, http.StatusConflict, []string{"Taken back", "found it myself"}},

@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 // tab is one person's browser.
 type tab struct {
 	t   *testing.T
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // chromedp keeps the tab in its context
 	in  inbox
 }
 

@@ -214,7 +214,7 @@ func serve(t *testing.T, b *bus, change ...func(*web.Options)) inbox {
 	}
 	srv.Config.Handler = s.Handler()
 	srv.Start()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	stop := sync.OnceFunc(func() {
@@ -225,9 +225,11 @@ func serve(t *testing.T, b *bus, change ...func(*web.Options)) inbox {
 	})
 	t.Cleanup(func() { stop(); srv.Close() })
 	in := inbox{srv, b, stop}
-	for !in.synced(t) { // a page says so; each turn is a whole request
+	for {
+		if in.synced(t) { // a page says so; each turn is a whole request
+			return in
+		}
 	}
-	return in
 }
 
 func (in inbox) synced(t *testing.T) bool {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,12 +35,7 @@ type typed struct{ values url.Values }
 func (t typed) get(name string) string { return t.values.Get(name) }
 
 func (t typed) has(name, value string) bool {
-	for _, v := range t.values[name] {
-		if v == value {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(t.values[name], value)
 }
 
 // reply turns a form into a reply. Only what no reply can hold is a fault here,

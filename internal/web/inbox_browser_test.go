@@ -44,6 +44,7 @@ func TestBrowserAnswersWithKeys(t *testing.T) {
 		{"yes", "1\r", question("a", ask.Question{ID: "b", Kind: ask.KindBoolean, Text: "May I?"}), ask.Answer{QuestionID: "b", Boolean: new(true)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			bus := newBus()
 			k := bus.ask(c.ask, 0)
 			b := serve(t, bus).open(t, mei).live()
@@ -238,6 +239,7 @@ func TestBrowserEveryState(t *testing.T) {
 	}
 	for _, s := range states() {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			b := serve(t, newBus()).open(t, mei, screen(390, 844, "light"))
 			s.reach(b)
 			if wide := b.js(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); wide != "0" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -58,7 +59,7 @@ func (s *Server) cannotRead(w http.ResponseWriter, r *http.Request, me ask.By, e
 		s.notFound(w, me)
 		return
 	}
-	s.opts.Logger.WarnContext(r.Context(), "cannot read an ask", "error", err)
+	s.opts.Logger.WarnContext(r.Context(), "cannot read an ask", slog.Any("error", err))
 	s.plain(w, http.StatusServiceUnavailable, plainPage{
 		Me: who(&me, ask.By{}), Title: "The bus cannot be reached",
 		Lines: []string{"This ask cannot be read at the moment. Try again in a few seconds."}, Back: true,
@@ -140,7 +141,7 @@ func (s *Server) signIn(w http.ResponseWriter, problem string) {
 func (s *Server) render(w http.ResponseWriter, status int, name string, data any) {
 	var out bytes.Buffer
 	if err := s.pages.ExecuteTemplate(&out, name, data); err != nil {
-		s.opts.Logger.Error("cannot draw a page", "error", err)
+		s.opts.Logger.Error("cannot draw a page", slog.Any("error", err))
 		http.Error(w, "this page cannot be drawn; the details are in the inbox's log", http.StatusInternalServerError)
 		return
 	}

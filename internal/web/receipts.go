@@ -94,7 +94,7 @@ func (r *receipts) send(ctx context.Context, record ask.Record) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	r.log.Warn("cannot record that an ask was shown", "ask_id", k.ID, "error", err)
+	r.log.Warn("cannot record that an ask was shown", slog.String("ask_id", k.ID), slog.Any("error", err))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.sent, k)

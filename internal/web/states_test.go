@@ -80,8 +80,10 @@ func states() []state {
 			_, _ = b.in.bus.end(ask.Key{Tenant: "default", Session: "s1", ID: "four"}, ask.Outcome{
 				Status: ask.StatusAnswered, By: &ask.By{Principal: "slack:T01/U02", Name: "Ana", Responder: "slack"},
 				Answers: []ask.Answer{
-					{QuestionID: "db", Selected: []string{"pg"}, Notes: "Keep 14 days of backups."}, {QuestionID: "n", Number: &three},
-					{QuestionID: "when", Skipped: true}, {QuestionID: "pub", Boolean: &yes},
+					{QuestionID: "db", Selected: []string{"pg"}, Notes: "Keep 14 days of backups."},
+					{QuestionID: "n", Number: &three},
+					{QuestionID: "when", Skipped: true},
+					{QuestionID: "pub", Boolean: &yes},
 				},
 			})
 			b.wait(`!!document.querySelector('[data-verdict]')`)

@@ -59,7 +59,7 @@ func (s *streams) declare() {
 	s.asking = false
 	switch {
 	case err != nil:
-		s.log.Warn("cannot declare that somebody looks", "error", err)
+		s.log.Warn("cannot declare that somebody looks", slog.Any("error", err))
 	case s.n == 0:
 		leave() // they have gone again
 	default:
