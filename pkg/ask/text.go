@@ -99,6 +99,10 @@ func (l Limits) span() string {
 	switch {
 	case least != "" && most != "":
 		return " from " + least + " to " + most
+	case l.MinDate != "":
+		return " (" + least + " or later)"
+	case l.MaxDate != "":
+		return " (" + most + " or earlier)"
 	case least != "":
 		return ", at least " + least
 	case most != "":

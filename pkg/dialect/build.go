@@ -20,7 +20,8 @@ type builder struct {
 	*reader
 	ask    ask.Ask
 	origin map[string]any
-	places []place // where each question stands in the foreign body
+	places []place           // where each question stands in the foreign body
+	tops   map[string]string // where other fields of the ask stand there
 }
 
 // place maps pointers into a native question to the foreign body: at is the
@@ -31,7 +32,7 @@ type place struct {
 }
 
 func newBuilder(name string) *builder {
-	return &builder{reader: &reader{what: name + " request"}, origin: map[string]any{"name": name}}
+	return &builder{reader: &reader{what: name + " request"}, origin: map[string]any{"name": name}, tops: make(map[string]string)}
 }
 
 // add takes over one question and remembers where it came from.
@@ -188,7 +189,7 @@ func within(pointer string, known []ask.Fault) bool {
 func (b *builder) translate(native string) string {
 	rest, ok := strings.CutPrefix(native, "/questions/")
 	if !ok {
-		return native
+		return orElse(b.tops[native], native)
 	}
 	number, rest, _ := strings.Cut(rest, "/")
 	i, err := strconv.Atoi(number)

@@ -146,12 +146,25 @@ func CodexReply(a *ask.Ask, body []byte) (Given, error) {
 				labels = append(labels, s)
 			}
 		}
-		ans := value{r: r, at: said.at, raw: anys(labels)}.answerOf(q, d3Separator)
+		ans := value{r: r, at: said.at, raw: anys(labels)}.codexAnswer(q)
 		ans.Notes = strings.Join(notes, "\n")
 		given.Reply.Answers = append(given.Reply.Answers, ans)
 	}
 	strangers(answers, keys)
 	return given, r.err()
+}
+
+// codexAnswer reads a list of labels. Several choices are typed as one text,
+// since the screen has none of its own for them.
+func (v value) codexAnswer(q *ask.Question) ask.Answer {
+	if all, _ := v.raw.([]any); len(all) == 1 && q.Multiple {
+		if text, _ := all[0].(string); choose(q, text, d3Separator).Other != "" {
+			if ans, err := q.ParseReply(text); err == nil {
+				return ans
+			}
+		}
+	}
+	return v.answerOf(q, d3Separator)
 }
 
 // answerOf reads an array of labels; one alone may be several that are joined.

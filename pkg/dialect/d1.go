@@ -38,6 +38,7 @@ func D1Ask(body []byte) (ask.Ask, []Warning, error) {
 func (b *builder) d1Envelope(v value) {
 	v.body()
 	b.ask.Agent.ID = v.field("agentId").string()
+	b.tops["/agent/id"] = "/agentId"
 	if v.field("metadata").given() {
 		v.field("metadata").object()
 		b.meta("source", v.field("metadata").field("source").string())

@@ -106,7 +106,8 @@ func (b *builder) times(v value) {
 	if b.ask.Timeout != 0 && !b.ask.Deadline.IsZero() {
 		v.field("timeout").fault("is given together with deadline; give one of them")
 	}
-	b.ask.AtDeadline = ask.AtDeadline(v.first("atDeadline", "at_deadline").string())
+	at := v.first("atDeadline", "at_deadline")
+	b.ask.AtDeadline, b.tops["/at_deadline"] = ask.AtDeadline(at.string()), at.at
 }
 
 func (b *builder) clipTimeout() {

@@ -256,6 +256,63 @@ func array(labels []string) string {
 	return string(text)
 }
 
+func TestAnInboxIsAnsweredInItsOwnTypes(t *testing.T) {
+	t.Parallel()
+	d, _ := dialect.Lookup("langgraph")
+	a := basic(t, d, "langgraph-basic")
+	for name, c := range map[string]struct {
+		answers []ask.Answer
+		want    string
+	}{
+		"accept":              {[]ask.Answer{{QuestionID: "action", Selected: []string{"accept"}}}, `[{"type":"accept","args":null}]`},
+		"ignore":              {[]ask.Answer{{QuestionID: "action", Selected: []string{"ignore"}}, {QuestionID: "arguments", Text: "{}"}}, `[{"type":"ignore","args":null}]`},
+		"edit":                {[]ask.Answer{{QuestionID: "action", Selected: []string{"edit"}}, {QuestionID: "arguments", Text: `{"to":"li"}`}}, `[{"type":"edit","args":{"action":"send_email","args":{"to":"li"}}}]`},
+		"edit without words":  {[]ask.Answer{{QuestionID: "action", Selected: []string{"edit"}}}, `[{"type":"response","args":"edit the arguments, but no new ones were given"}]`},
+		"edit that is broken": {[]ask.Answer{{QuestionID: "action", Selected: []string{"edit"}}, {QuestionID: "arguments", Text: `{to}`}}, `[{"type":"response","args":"edit the arguments: {to}"}]`},
+		"their own words":     {[]ask.Answer{{QuestionID: "action", Other: "shorter", Notes: "please"}}, `[{"type":"response","args":"shorter\nA note on \"Action: send_email\\n\\n{\\n  \\\"to\\\": \\\"mei@example.com\\\",\\n  \\\"subject\\\": \\\"Hi\\\"\\n}\": please"}]`},
+	} {
+		o := &ask.Outcome{Status: ask.StatusAnswered, Answers: c.answers}
+		if got := string(d.Answer(&a, o).Body); got != c.want {
+			t.Errorf("%s: got  %s\nwant %s", name, got, c.want)
+		}
+	}
+}
+
+func TestSeveralChoicesAreTypedIntoCodex(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"1,3": "[a c]", "z, 🙂": "[b d]", "x， y": "[a]"} {
+		given, err := dialect.CodexReply(mixed(), []byte(`{"answers":{"parts":{"answers":[`+quote(text)+`]}}}`))
+		if err != nil || fmt.Sprint(given.Reply.Answers[1].Selected) != want {
+			t.Errorf("%q: %v, %s", text, err, dump(given))
+		}
+	}
+}
+
+func TestTheTimesOfD2(t *testing.T) {
+	t.Parallel()
+	request := func(times string) []byte {
+		return []byte(`{"questions":[{"question":"Deploy?","type":"boolean"}],` + times + `}`)
+	}
+	a, _, err := dialect.D2Ask(request(`"deadline":"2026-11-20T11:00:00Z","atDeadline":"expire"`))
+	if err != nil || !a.Deadline.Equal(deadline) {
+		t.Errorf("%v: %s", err, dump(a))
+	}
+	for times, want := range map[string]string{
+		`"timeout":"soon"`:  `/timeout: is "soon"; use a duration such as 30m`,
+		`"timeout":"0s"`:    `/timeout: is zero; use at least 1s, or leave it out`,
+		`"deadline":"soon"`: `/deadline: is "soon"; use a time such as 2026-11-20T10:00:00Z`,
+		`"timeout":"1h","deadline":"2026-11-20T11:00:00Z"`: `/timeout: is given together with deadline; give one of them`,
+		`"atDeadline":"guess"`:                             `/atDeadline: is "guess"; use expire or default`,
+		`"atDeadline":"default"`:                           `/questions/0/default: is missing; with at_deadline "default" every required question needs one`,
+		`"timeout":5`:                                      `/timeout: is a number; give a string`,
+	} {
+		_, _, err := dialect.D2Ask(request(times))
+		if got := problems(t, err); !strings.Contains(got, "\n"+want+"\n") {
+			t.Errorf("%s: %s", times, got)
+		}
+	}
+}
+
 func TestDialectsAreFoundByName(t *testing.T) {
 	t.Parallel()
 	for _, d := range dialect.All() {

@@ -24,6 +24,7 @@ func ElicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 		v.field("mode").fault("is %q; only form is asked here", clip(mode))
 	}
 	message := v.field("message").need()
+	b.tops["/context"] = "/message"
 	if utf8.RuneCountInString(message) <= ask.MaxTitle && !strings.Contains(message, "\n") {
 		b.ask.Title = message
 	} else {

@@ -40,7 +40,7 @@ func LangGraphAsk(body []byte) (ask.Ask, []Warning, error) {
 	action := request.field("action").need()
 	args := encode(request.field("args").object())
 	b.remember(action, "action")
-	b.ask.Context = v.field("description").string()
+	b.ask.Context, b.tops["/context"] = v.field("description").string(), v.field("description").at
 
 	q := ask.Question{ID: inboxAction, Text: "Action: " + action, NoOther: !config.field("allow_respond").bool(false)}
 	if len(request.field("args").object().keys) > 0 {
