@@ -1,0 +1,159 @@
+package ask
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// position is an option's number as people type it: 2, 2. or (2).
+var position = regexp.MustCompile(`^[#(]?([0-9]{1,3})[.)]?$`)
+
+func (q *Question) readChoice(text string, ans *Answer) error {
+	if own, ok := ownWords(text); ok && q.Other() {
+		ans.Other = own
+		return nil
+	}
+	found, err := q.find(text)
+	switch {
+	case err != nil:
+		return err
+	case found.id != "":
+		ans.Selected = []string{found.id}
+		return nil
+	case q.Multiple && q.readSeveral(text, ans, &err):
+		return err
+	case q.Other():
+		ans.Other = text
+		return nil
+	}
+	return q.unknown(text)
+}
+
+// readSeveral reads several choices in one text. It reports whether it came to
+// an end, good or bad; if not, the whole text is Other text or wrong.
+func (q *Question) readSeveral(text string, ans *Answer, err *error) bool {
+	pieces := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",，、､،", r) })
+	if len(pieces) == 1 {
+		pieces = strings.Fields(text)
+		pieces = pieces[:min(len(pieces), 2*MaxOptions+1)]
+		for _, piece := range pieces { // words of a sentence name nothing, unless all of them do
+			if found, wrong := q.find(piece); q.Other() && (wrong != nil || found.id == "") {
+				return false
+			}
+		}
+	}
+	if len(pieces) > 2*MaxOptions {
+		return false
+	}
+	var rest []string
+	for _, piece := range pieces {
+		if piece = strings.TrimSpace(piece); piece == "" {
+			continue
+		}
+		found, wrong := q.find(piece)
+		switch own, ok := ownWords(piece); {
+		case ok && q.Other():
+			rest = append(rest, own)
+		case wrong != nil:
+			*err = wrong
+			return true
+		case found.id == "" && !q.Other():
+			*err = q.unknown(piece)
+			return true
+		case found.id == "":
+			rest = append(rest, piece)
+		case !slices.Contains(ans.Selected, found.id):
+			ans.Selected = append(ans.Selected, found.id)
+		}
+	}
+	if len(rest) > 0 && !q.exactly(pieces) {
+		ans.Selected = nil // a sentence with commas: no part of it chooses
+		return false
+	}
+	ans.Other = strings.Join(rest, ", ")
+	return len(ans.Selected) > 0
+}
+
+// exactly reports whether each piece that names an option does so by id, label
+// or number, not by a part.
+func (q *Question) exactly(pieces []string) bool {
+	return !slices.ContainsFunc(pieces, func(piece string) bool {
+		found, _ := q.find(piece)
+		return found.part
+	})
+}
+
+type finding struct {
+	id   string
+	part bool // found by a part of its label only
+}
+
+// find looks for the one option that text names. Nothing found is no error;
+// two found are.
+func (q *Question) find(text string) (finding, error) {
+	text = strings.TrimSpace(text)
+	if q.Option(text) != nil {
+		return finding{id: text}, nil
+	}
+	plain := fold(text)
+	if plain == "" {
+		return finding{}, nil
+	}
+	for _, same := range []func(o *Option) bool{
+		func(o *Option) bool { return strings.TrimSpace(o.Label) == text },
+		func(o *Option) bool { return fold(o.ID) == plain },
+		func(o *Option) bool { return fold(o.Label) == plain },
+	} {
+		if id, err := q.only(text, same); id != "" || err != nil {
+			return finding{id: id}, err
+		}
+	}
+	if m := position.FindStringSubmatch(plain); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil && n >= 1 && n <= len(q.Options) {
+			return finding{id: q.Options[n-1].ID}, nil
+		}
+	}
+	id, err := q.only(text, func(o *Option) bool { return strings.Contains(fold(o.Label), plain) })
+	return finding{id: id, part: id != ""}, err
+}
+
+func (q *Question) only(text string, match func(o *Option) bool) (string, error) {
+	var ids, labels []string
+	for i := range q.Options {
+		if match(&q.Options[i]) {
+			ids = append(ids, q.Options[i].ID)
+			labels = append(labels, strconv.Quote(clip(q.Options[i].Label)))
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return "", nil
+	case 1:
+		return ids[0], nil
+	}
+	hint := ""
+	if q.Other() {
+		hint = fmt.Sprintf(", or \"other: %s\" to give it as your own words", clip(text))
+	}
+	return "", q.sorry("%q fits %d options: %s. Type the number of one%s.", clip(text), len(ids), strings.Join(labels[:min(len(labels), 10)], ", "), hint)
+}
+
+// ownWords is what follows "other:".
+func ownWords(text string) (string, bool) {
+	head, own, ok := strings.Cut(text, ":")
+	if !ok {
+		head, own, ok = strings.Cut(text, "：")
+	}
+	own = strings.TrimSpace(own)
+	return own, ok && own != "" && (fold(head) == fold("other") || fold(head) == "其他")
+}
+
+func (q *Question) unknown(text string) error {
+	if len(q.Options) == 1 {
+		return q.sorry("%q is not the option; type 1 to choose it.", clip(text))
+	}
+	return q.sorry("%q is none of the options; type a number from 1 to %d.", clip(text), len(q.Options))
+}
