@@ -1,0 +1,174 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/dialect"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// storeLimit is how long a call tries to store an ask, or to read one, while
+// the broker is away.
+const storeLimit = 10 * time.Second
+
+// ask serves AskUserQuestion.
+func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
+	in, err := dialect.D3Tool(c.arguments())
+	if err != nil {
+		return failed(err), nil
+	}
+	if in.Wait < 0 {
+		in.Wait = c.s.opts.Wait
+	}
+	c.introduce(&in.Ask)
+	conn, err := c.s.open.Open(ctx, c.who.Tenant, c.who.Session)
+	if err != nil {
+		return failed(err), nil
+	}
+	defer conn.Close() //nolint:errcheck // only a subscription goes with it
+	form, answered := c.returned()
+	if answered {
+		in.Ask.ID = form.askID(&in.Ask)
+	}
+	st, err := c.attach(ctx, conn, &in.Ask)
+	if err != nil {
+		return failed(err), nil
+	}
+	n := notes{warnings: st.Warnings, present: st.Present, link: c.link(&in.Ask)}
+	for _, w := range in.Warnings {
+		n.warnings = append(n.warnings, w.String())
+	}
+	switch {
+	case answered:
+		return c.submit(ctx, conn, &in.Ask, form, in.Wait, n)
+	case st.Outcome != nil:
+		n.again = true
+		return ended(&in.Ask, st.Outcome, n), nil
+	case c.rounds() && in.Wait > 0:
+		return c.formRound(&in.Ask, ""), nil
+	}
+	c.offer(&in.Ask)
+	return c.wait(ctx, conn, &in.Ask, in.Wait, n)
+}
+
+func (c *call) arguments() []byte {
+	if len(c.req.Params.Arguments) == 0 {
+		return []byte("{}")
+	}
+	return c.req.Params.Arguments
+}
+
+// introduce says who asks, as far as the caller and its client tell.
+func (c *call) introduce(a *ask.Ask) {
+	a.Tenant, a.Session, a.Agent = c.who.Tenant, c.who.Session, c.who.Agent
+	if path, ok := c.req.Params.Meta["dev.askbus/agent"].(string); ok {
+		a.Agent = AgentPath(path)
+	}
+	if init := c.req.Session.InitializeParams(); a.Agent.Name == "" && init != nil && init.ClientInfo != nil {
+		a.Agent.Name = init.ClientInfo.Title
+		if a.Agent.Name == "" {
+			a.Agent.Name = init.ClientInfo.Name
+		}
+	}
+	for k, v := range c.who.Metadata {
+		a.Metadata[k] = v
+	}
+}
+
+// AgentPath reads the path of an agent, such as "planner/a-1/builder": its
+// name, below the agents that started it.
+func AgentPath(path string) ask.Agent {
+	path = strings.Trim(path, "/")
+	if at := strings.LastIndexByte(path, '/'); at >= 0 {
+		return ask.Agent{Parent: path[:at], Name: path[at+1:]}
+	}
+	return ask.Agent{Name: path}
+}
+
+// attach stores the ask, or finds it stored. Without an id of its own it gets
+// one made from its content, so that asking the same again, as an agent does
+// whose call was cut off, is the same ask: while it is pending, and for
+// Options.Reuse after a human ended it. Later, and after an end that decided
+// nothing, the same content is a new ask with the next number.
+func (c *call) attach(ctx context.Context, conn *client.Client, a *ask.Ask) (client.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	defer cancel()
+	if a.ID != "" {
+		return conn.Ask(ctx, *a)
+	}
+	base, err := contentID(a)
+	if err != nil {
+		return client.Status{}, err
+	}
+	k := ask.Key{Tenant: a.Tenant, Session: a.Session, ID: base}
+	for n := c.s.runs.at(k); ; n++ {
+		a.ID = numbered(base, n)
+		st, err := conn.Ask(ctx, *a)
+		if err != nil || st.Outcome == nil || c.reusable(st.Outcome) {
+			c.s.runs.set(k, n)
+			return st, err
+		}
+	}
+}
+
+// reusable reports whether an outcome answers the same question asked again.
+func (c *call) reusable(o *ask.Outcome) bool {
+	switch o.Status {
+	case ask.StatusAnswered, ask.StatusCancelled, ask.StatusAborted:
+		return c.began.Sub(o.At) < c.s.opts.Reuse
+	case ask.StatusWithdrawn, ask.StatusExpired:
+	}
+	return false
+}
+
+// contentID is an id made from what is asked.
+func contentID(a *ask.Ask) (string, error) {
+	digest, err := cloudevent.Digest(a)
+	if err != nil {
+		return "", err
+	}
+	return "q-" + strings.TrimPrefix(digest, "sha256:")[:20], nil
+}
+
+func numbered(base string, n int) string {
+	if n == 1 {
+		return base
+	}
+	return base + "-" + strconv.Itoa(n)
+}
+
+// wait waits for the outcome until the call's time is over. A client that
+// hangs up ends the call, and nothing else.
+func (c *call) wait(ctx context.Context, conn *client.Client, a *ask.Ask, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
+	if limit <= 0 {
+		return pending(a, n), nil
+	}
+	within, cancel := context.WithDeadline(ctx, c.began.Add(limit))
+	defer cancel()
+	stop := c.progress(within, n)
+	o, err := conn.Wait(within, a.ID)
+	stop()
+	switch {
+	case err == nil:
+		return ended(a, &o, n), nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return pending(a, n), nil
+	}
+	return failed(err), nil
+}
+
+func (c *call) link(a *ask.Ask) string {
+	if c.s.opts.Link == nil {
+		return ""
+	}
+	return c.s.opts.Link(a.Key())
+}

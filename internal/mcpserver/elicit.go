@@ -1,0 +1,169 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// multiRound is the first revision in which a server may not send a request of
+// its own: a form is part of a result there, and the client calls again.
+const multiRound = "2026-07-28"
+
+// formTries is how often a form is shown again to somebody whose answers do
+// not fit. The ask stays open on other screens.
+const formTries = 3
+
+// forms are the forms that are open in clients, one for an ask.
+type forms struct {
+	mu   sync.Mutex
+	open map[ask.Key]bool
+	done sync.WaitGroup
+}
+
+func (f *forms) enter(k ask.Key) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open == nil {
+		f.open = map[ask.Key]bool{}
+	}
+	if f.open[k] {
+		return false
+	}
+	f.open[k] = true
+	return true
+}
+
+func (f *forms) leave(k ask.Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.open, k)
+}
+
+// canShow reports whether the client shows forms, and this caller wants them.
+func (c *call) canShow() bool {
+	init := c.req.Session.InitializeParams()
+	if !c.who.Forms || c.s.opts.Decider == nil || init == nil || init.Capabilities == nil {
+		return false
+	}
+	can := init.Capabilities.Elicitation
+	return can != nil && (can.Form != nil || can.URL == nil) // an empty capability means forms
+}
+
+// rounds reports whether forms are shown by results to which the client
+// replies with another call.
+func (c *call) rounds() bool {
+	return c.canShow() && c.req.Session.InitializeParams().ProtocolVersion >= multiRound
+}
+
+// offer shows the ask as a form in the client, beside all other screens, until
+// it has ended. It outlives the call: an agent that waits on later finds the
+// form still open. Whatever fails here, the ask stays open elsewhere.
+func (c *call) offer(a *ask.Ask) {
+	if !c.canShow() || c.rounds() || len(a.Audience) > 0 || !c.s.form.enter(a.Key()) {
+		return
+	}
+	shown := *a
+	c.s.form.done.Go(func() {
+		defer c.s.form.leave(shown.Key())
+		ctx, cancel := context.WithCancel(c.life)
+		defer cancel()
+		var watch sync.WaitGroup
+		defer watch.Wait()
+		watch.Go(func() {
+			c.untilEnded(ctx, shown.Key())
+			cancel() // which closes the form
+		})
+		if err := c.show(ctx, &shown); err != nil && ctx.Err() == nil {
+			c.s.opts.Logger.WarnContext(ctx, "the form in the client failed; the ask stays open elsewhere", "ask_id", shown.ID, "error", err)
+		}
+		cancel()
+	})
+}
+
+// untilEnded waits for the ask's end, or ctx's.
+func (c *call) untilEnded(ctx context.Context, k ask.Key) {
+	conn, err := c.s.open.Open(ctx, k.Tenant, k.Session)
+	if err != nil {
+		<-ctx.Done()
+		return
+	}
+	defer conn.Close() //nolint:errcheck // only a subscription goes with it
+	if _, err := conn.Wait(ctx, k.ID); err != nil {
+		<-ctx.Done()
+	}
+}
+
+// show shows the form until it is answered in a way that counts, or closed.
+func (c *call) show(ctx context.Context, a *ask.Ask) error {
+	fault := ""
+	for range formTries {
+		res, err := c.req.Session.Elicit(ctx, elicitation(a, fault))
+		if err != nil {
+			return err
+		}
+		if _, err = c.decide(ctx, a, res); !errors.Is(err, ask.ErrInvalid) {
+			if winner(err) != nil {
+				return nil // somebody was faster; the result says who
+			}
+			return err
+		}
+		fault = err.Error()
+	}
+	return nil
+}
+
+// elicitation is the ask as a form; fault says what was wrong with the last
+// answers.
+func elicitation(a *ask.Ask, fault string) *mcp.ElicitParams {
+	body, _ := dialect.ElicitationShow(a)
+	var p mcp.ElicitParams
+	if err := json.Unmarshal(body, &p); err != nil {
+		return &mcp.ElicitParams{Mode: "form", Message: a.Heading()}
+	}
+	if fault != "" {
+		p.Message = "That does not fit: " + fault + "\n\n" + p.Message
+	}
+	return &p
+}
+
+// decide sends on what the person did at the form. Closing it decides nothing:
+// then the outcome is nil.
+func (c *call) decide(ctx context.Context, a *ask.Ask, res *mcp.ElicitResult) (*ask.Outcome, error) {
+	body, err := json.Marshal(map[string]any{"action": res.Action, "content": res.Content})
+	if err != nil {
+		return nil, err
+	}
+	given, err := dialect.ElicitationReply(a, body)
+	if err != nil {
+		return nil, err
+	}
+	given.Reply.By = c.who.Human
+	given.Reply.By.Proof = ask.ProofHostDialog
+	var o ask.Outcome
+	switch given.Decision {
+	case dialect.Dismissed:
+		return nil, nil
+	case dialect.Declined:
+		o, err = c.s.opts.Decider.Decline(ctx, a.Key(), given.Reply, given.Reason)
+	case dialect.Replied:
+		o, err = c.s.opts.Decider.Answer(ctx, a.Key(), given.Reply)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &o, nil
+}
+
+// winner is the outcome of whoever was faster, or nil.
+func winner(err error) *ask.Outcome {
+	if e, ok := errors.AsType[*ask.Error](err); ok && errors.Is(err, ask.ErrResolved) {
+		return e.Outcome
+	}
+	return nil
+}

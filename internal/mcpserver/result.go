@@ -1,0 +1,105 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// notes are what a result says beside what happened to the ask.
+type notes struct {
+	warnings []string
+	present  []string // responder types at which a person is
+	link     string   // where a person answers
+	again    bool     // the outcome is older than this call
+	late     string   // what became of a form's answer that did not count
+}
+
+// ended is the result of a call whose ask has ended.
+func ended(a *ask.Ask, o *ask.Outcome, n notes) *mcp.CallToolResult {
+	r := dialect.D3ToolResult(a, o)
+	lines := []string{r.Text}
+	if n.late != "" {
+		lines = append(lines, n.late)
+	}
+	if n.again {
+		lines = append(lines, "This was decided at "+o.At.UTC().Format(time.RFC3339)+", when the same was asked before. To ask it once more, call again with a new ask_id.")
+	}
+	more := map[string]any{"ask_id": a.ID, "status": o.Status, "at": o.At.UTC().Format(time.RFC3339)}
+	if o.By != nil {
+		more["by"] = map[string]string{"principal": o.By.Principal, "name": o.By.Name, "responder": o.By.Responder}
+	}
+	if o.Source != "" {
+		more["source"] = o.Source
+	}
+	return result(lines, r.Structured, more, n, r.IsError)
+}
+
+// pending is the result of a call whose time is over while its ask is open.
+func pending(a *ask.Ask, n notes) *mcp.CallToolResult {
+	id := strconv.Quote(a.ID)
+	hint := "nobody has answered yet. The question stays open; call " + ToolAwait + " with ask_id " + id +
+		" to wait on, now or after other work, or ask the same again. Do not take this for an answer"
+	r := dialect.D3ToolPending(a, dialect.Pending{Hint: hint})
+	lines := []string{r.Text}
+	if len(n.present) > 0 {
+		lines = append(lines, "People are at: "+strings.Join(n.present, ", ")+".")
+	}
+	if n.link != "" {
+		lines = append(lines, "A person can answer at "+n.link)
+	}
+	more := map[string]any{}
+	if n.link != "" {
+		more["link"] = n.link
+	}
+	return result(lines, r.Structured, more, n, false)
+}
+
+// result is a tool result as text, and as an object that says the same.
+func result(lines []string, object []byte, more map[string]any, n notes, isError bool) *mcp.CallToolResult {
+	if len(n.warnings) > 0 {
+		lines = append(lines, "Warnings about the question:")
+		for _, w := range n.warnings {
+			lines = append(lines, "- "+w)
+		}
+		more["warnings"] = n.warnings
+	}
+	text := strings.Join(lines, "\n")
+	structured := map[string]any{}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(object, &fields); err == nil {
+		for k, v := range fields {
+			structured[k] = v
+		}
+	}
+	for k, v := range more {
+		structured[k] = v
+	}
+	structured["text"] = text // some clients show a model one of the two only
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: structured, IsError: isError}
+}
+
+// failed is the result of a call that could not be carried out.
+func failed(err error) *mcp.CallToolResult {
+	text := err.Error()
+	switch {
+	case errors.Is(err, ask.ErrUnavailable):
+		text = "askbus cannot be reached: " + text + ". Nobody was asked as far as is known, and nothing was decided; asking the same again is safe"
+	case errors.Is(err, ask.ErrIDReused):
+		text += " (leave ask_id out, or give another)"
+	case errors.Is(err, ask.ErrNotFound):
+		text += " (" + ToolList + " says what is open)"
+	}
+	var refused *ask.Error
+	structured := map[string]any{"status": "error", "text": text}
+	if errors.As(err, &refused) {
+		structured["code"] = refused.Code
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: structured, IsError: true}
+}

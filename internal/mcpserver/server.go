@@ -1,0 +1,155 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Caller is who calls the tools: one agent in one session.
+type Caller struct {
+	Tenant, Session string
+	Agent           ask.Agent      // what is not known is filled in from the client's own words
+	Metadata        map[string]any // goes into every ask
+	Human           ask.By         // who sits at the client, for forms
+	Forms           bool           // forms may be shown in the client, too
+}
+
+// Opener gives the way to the asks of one session, for one call; it is closed
+// after the call. The error is a sentence for a model: what to do when the bus
+// cannot be reached. Calls may come concurrently.
+type Opener interface {
+	Open(ctx context.Context, tenant, session string) (*client.Client, error)
+}
+
+// Decider sends what somebody answered in a form, as responder type
+// [ask.ResponderElicit]. Repeating a reply with its answer id is harmless.
+// Errors are those of pkg/responder.
+type Decider interface {
+	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
+	Decline(ctx context.Context, k ask.Key, r ask.Reply, reason string) (ask.Outcome, error)
+}
+
+// Options tunes a [Server]. The zero value is ready to use.
+type Options struct {
+	Logger   *slog.Logger         // default: discard
+	Version  string               // of askbus; default "dev"
+	Wait     time.Duration        // how long a call waits that does not say; default 50 s
+	Progress time.Duration        // between progress notifications; default 20 s
+	Reuse    time.Duration        // how long a human's answer is given again to the same question; default 10 min
+	Link     func(ask.Key) string // where a person answers; default: not said
+	Decider  Decider              // default: no forms
+}
+
+// The defaults of [Options]. Most clients drop a call after 60 s, and some a
+// connection that was silent for longer than 30 s.
+const (
+	DefaultWait     = 50 * time.Second
+	DefaultProgress = 20 * time.Second
+	DefaultReuse    = 10 * time.Minute
+)
+
+// Server makes MCP servers. It is safe for concurrent use.
+type Server struct {
+	open Opener
+	opts Options
+	runs runs
+	form forms
+}
+
+// New makes a server. It starts nothing.
+func New(open Opener, opts Options) *Server {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Version == "" {
+		opts.Version = "dev"
+	}
+	if opts.Wait <= 0 {
+		opts.Wait = DefaultWait
+	}
+	if opts.Progress <= 0 {
+		opts.Progress = DefaultProgress
+	}
+	if opts.Reuse <= 0 {
+		opts.Reuse = DefaultReuse
+	}
+	return &Server{open: open, opts: opts}
+}
+
+// Run serves one client on a pair of pipes until ctx ends or in is at its end.
+// Nothing but the protocol is written to out.
+func (s *Server) Run(ctx context.Context, who Caller, in io.Reader, out io.Writer) error {
+	defer s.form.done.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	err := s.server(ctx, who).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}})
+	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+		return nil // told to stop
+	}
+	return err
+}
+
+// unclosed is a writer that its user may not close.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// server makes the MCP server for one caller. Forms end with life.
+func (s *Server) server(life context.Context, who Caller) *mcp.Server {
+	m := mcp.NewServer(&mcp.Implementation{Name: "askbus", Title: "askbus: ask a human", Version: s.opts.Version}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Logger:       s.opts.Logger,
+		Capabilities: &mcp.ServerCapabilities{}, // no logging
+	})
+	for _, t := range tools() {
+		m.AddTool(t.Tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			c := &call{s: s, life: life, who: who, req: req, began: time.Now()}
+			return t.serve(c, ctx)
+		})
+	}
+	return m
+}
+
+// call is one call of a tool.
+type call struct {
+	s     *Server
+	life  context.Context //nolint:containedctx // of the server that the call came to, for forms that outlive it
+	who   Caller
+	req   *mcp.CallToolRequest
+	began time.Time
+}
+
+// runs remembers how many asks one content had in a session, so that the next
+// one is found at once.
+type runs struct {
+	mu   sync.Mutex
+	last map[ask.Key]int
+}
+
+// maxRuns bounds what is remembered; forgetting costs a few requests.
+const maxRuns = 10_000
+
+func (r *runs) at(k ask.Key) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(1, r.last[k])
+}
+
+func (r *runs) set(k ask.Key, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == nil || len(r.last) >= maxRuns {
+		r.last = map[ask.Key]int{}
+	}
+	if n > 1 {
+		r.last[k] = n
+	}
+}
