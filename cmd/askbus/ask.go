@@ -99,11 +99,10 @@ func (a *app) runAsk(ctx context.Context, cmd *cobra.Command, f askFlags) error 
 		return a.tellOutcome(st.Outcome)
 	}
 	w := waiting{a: a, c: c, k: k, deadline: st.Deadline, present: st.Present, fresh: true}
-	err = w.run(ctx, wait)
-	if f.withdraw && ctx.Err() != nil && exitCode(err) == exitPending {
-		return a.withdrawInterrupted(context.WithoutCancel(ctx), c, k)
+	if f.withdraw {
+		w.interrupted = func(ctx context.Context) error { return a.withdrawInterrupted(ctx, c, k) }
 	}
-	return err
+	return w.run(ctx, wait)
 }
 
 func (a *app) withdrawInterrupted(ctx context.Context, c *client.Client, k ask.Key) error {

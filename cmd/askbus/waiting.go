@@ -20,6 +20,9 @@ type waiting struct {
 	deadline time.Time
 	present  []string
 	fresh    bool // asked just now
+
+	// interrupted replaces telling the status after Ctrl-C.
+	interrupted func(ctx context.Context) error
 }
 
 // run waits for so long (negative: until it ends) and tells the outcome, or
@@ -40,6 +43,9 @@ func (w *waiting) run(ctx context.Context, wait time.Duration) error {
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			return err
 		}
+	}
+	if ctx.Err() != nil && w.interrupted != nil {
+		return w.interrupted(context.WithoutCancel(ctx))
 	}
 	return w.pending(context.WithoutCancel(ctx))
 }

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// badAsks are bodies that must be refused with the field named.
+func badAsks() map[string][2]string {
+	q := func(s string) string { return `{"questions":[` + s + `]}` }
+	opts := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `{"label":"o%d"}`, i)
+		}
+		return b.String()
+	}
+	return map[string][2]string{
+		"no JSON at all":                     {`{"questions":`, "valid JSON"},
+		"an array":                           {`[]`, "array"},
+		"something behind the ask":           {q(`{"text":"a?"}`) + `{}`, "after"},
+		"no questions":                       {`{}`, "/questions"},
+		"questions as an object":             {`{"questions":{}}`, "/questions"},
+		"seventeen questions":                {q(strings.TrimSuffix(strings.Repeat(`{"text":"a?"},`, 17), ",")), "/questions"},
+		"an unknown field":                   {`{"questionz":[]}`, "/questionz"},
+		"an unknown field of a question":     {q(`{"text":"a?","colour":"red"}`), "/questions/0/colour"},
+		"an unknown field of an option":      {q(`{"text":"a?","options":[{"label":"x","icon":"y"}]}`), "/questions/0/options/0/icon"},
+		"tenant in the body":                 {`{"tenant":"x","questions":[{"text":"a?"}]}`, "/tenant"},
+		"a field given twice":                {`{"title":"a","title":"b","questions":[{"text":"a?"}]}`, "/title"},
+		"a number as title":                  {`{"title":5,"questions":[{"text":"a?"}]}`, "/title"},
+		"an id with a dot":                   {`{"id":"a.b","questions":[{"text":"a?"}]}`, "/id"},
+		"an id of 65 characters":             {`{"id":"` + strings.Repeat("x", 65) + `","questions":[{"text":"a?"}]}`, "/id"},
+		"no text":                            {q(`{"kind":"text"}`), "/questions/0/text"},
+		"blank text":                         {q(`{"text":"  "}`), "/questions/0/text"},
+		"an unknown kind":                    {q(`{"kind":"colour","text":"a?"}`), "/questions/0/kind"},
+		"a header of 13":                     {q(`{"text":"a?","header":"1234567890123"}`), "/questions/0/header"},
+		"101 options":                        {q(`{"text":"a?","options":[` + opts(101) + `]}`), "/questions/0/options"},
+		"an option without a label":          {q(`{"text":"a?","options":[{"id":"x"}]}`), "/questions/0/options/0/label"},
+		"equal labels":                       {q(`{"text":"a?","options":[{"label":"x"},{"label":"x"}]}`), "/questions/0/options/1/label"},
+		"equal option ids":                   {q(`{"text":"a?","options":[{"id":"i","label":"x"},{"id":"i","label":"y"}]}`), "/questions/0/options/1/id"},
+		"equal question ids":                 {q(`{"id":"i","text":"a?"},{"id":"i","text":"b?"}`), "/questions/1/id"},
+		"a question id with a space":         {q(`{"id":"a b","text":"a?"}`), "/questions/0/id"},
+		"options on a number":                {q(`{"kind":"number","text":"a?","options":[{"label":"x"}]}`), "/questions/0/options"},
+		"choice without options or Other":    {q(`{"kind":"choice","text":"a?","allow_other":false}`), "/questions/0/options"},
+		"a preview where several are chosen": {q(`{"text":"a?","multiple":true,"options":[{"label":"x","preview":{"body":"b"}}]}`), "/questions/0/options/0/preview"},
+		"an unknown preview format":          {q(`{"text":"a?","options":[{"label":"x","preview":{"format":"html","body":"b"}}]}`), "/questions/0/options/0/preview/format"},
+		"min_items without multiple":         {q(`{"text":"a?","min_items":1,"options":[{"label":"x"}]}`), "/questions/0/min_items"},
+		"max_items below min_items":          {q(`{"text":"a?","multiple":true,"min_items":2,"max_items":1,"options":[{"label":"x"},{"label":"y"}]}`), "/questions/0/max_items"},
+		"max_items beyond the options":       {q(`{"text":"a?","multiple":true,"max_items":9,"options":[{"label":"x"}]}`), "/questions/0/max_items"},
+		"multiple on a text":                 {q(`{"kind":"text","text":"a?","multiple":true}`), "/questions/0/multiple"},
+		"min above max":                      {q(`{"kind":"number","text":"a?","limits":{"min":9,"max":1}}`), "/questions/0/limits/max"},
+		"a number's limit on a text":         {q(`{"kind":"text","text":"a?","limits":{"min":1}}`), "/questions/0/limits/min"},
+		"a pattern that is none":             {q(`{"kind":"text","text":"a?","limits":{"pattern":"("}}`), "/questions/0/limits/pattern"},
+		"a negative length":                  {q(`{"kind":"text","text":"a?","limits":{"min_length":-1}}`), "/questions/0/limits/min_length"},
+		"a date limit that is none":          {q(`{"kind":"date","text":"a?","limits":{"min":"tomorrow"}}`), "/questions/0/limits/min"},
+		"a default that does not exist":      {q(`{"text":"a?","options":[{"id":"x","label":"x"}],"default":["y"]}`), "/questions/0/default"},
+		"a default of another kind":          {q(`{"kind":"number","text":"a?","default":"three"}`), "/questions/0/default"},
+		"a default beyond its limits":        {q(`{"kind":"number","text":"a?","limits":{"max":2},"default":3}`), "/questions/0/default"},
+		"a default that cancels":             {q(`{"text":"a?","options":[{"id":"x","label":"x","cancels":true}],"default":["x"]}`), "/questions/0/default"},
+		"defaults promised but missing":      {`{"at_deadline":"default","questions":[{"text":"a?"}]}`, "/questions/0/default"},
+		"an unknown at_deadline":             {`{"at_deadline":"guess","questions":[{"text":"a?"}]}`, "/at_deadline"},
+		"an unknown priority":                {`{"priority":"asap","questions":[{"text":"a?"}]}`, "/priority"},
+		"a timeout that is none":             {`{"timeout":"soon","questions":[{"text":"a?"}]}`, "/timeout"},
+		"a timeout of a number":              {`{"timeout":60,"questions":[{"text":"a?"}]}`, "/timeout"},
+		"a timeout too short":                {`{"timeout":"10ms","questions":[{"text":"a?"}]}`, "/timeout"},
+		"a timeout too long":                 {`{"timeout":"721h","questions":[{"text":"a?"}]}`, "/timeout"},
+		"timeout and deadline":               {`{"timeout":"1h","deadline":"2099-01-01T00:00:00Z","questions":[{"text":"a?"}]}`, "/timeout"},
+		"a deadline in the past":             {`{"deadline":"2020-01-01T00:00:00Z","questions":[{"text":"a?"}]}`, "/deadline"},
+		"a deadline far ahead":               {`{"deadline":"2099-01-01T00:00:00Z","questions":[{"text":"a?"}]}`, "/deadline"},
+		"an empty audience entry":            {`{"audience":[""],"questions":[{"text":"a?"}]}`, "/audience/0"},
+		"a title too long":                   {`{"title":"` + strings.Repeat("x", 301) + `","questions":[{"text":"a?"}]}`, "/title"},
+		"an ask of 300 KiB":                  {q(`{"text":"a?","placeholder":"` + strings.Repeat("x", 300<<10) + `"}`), "262144"},
+	}
+}
+
+func TestBadAsksAreRefusedWithTheFieldNamed(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	slots := make(chan struct{}, 4)
+	t.Run("cases", func(t *testing.T) {
+		for name, c := range badAsks() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				here := place{t, pl.dir}
+				stdout, stderr, code := here.runWith(c[0], "ask", "--file", "-", "--wait", "0")
+				if code != exitRefused || stdout != "" || !strings.Contains(stderr, c[1]) {
+					t.Errorf("exit %d, stdout %q, stderr %.300q; want exit 6 and %q", code, stdout, stderr, c[1])
+				}
+			})
+		}
+	})
+	if items := pl.must(0, "list", "--state", "all")["items"].([]any); len(items) != 0 {
+		t.Fatalf("%d asks were stored", len(items))
+	}
+}
+
+func TestWrongUsageSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"nothing to ask":           {[]string{"ask"}, "--question"},
+		"file and question":        {[]string{"ask", "--file", "x", "--question", "y"}, "not both"},
+		"an unknown flag":          {[]string{"ask", "--qestion", "y"}, "--qestion"},
+		"an unknown command":       {[]string{"aks"}, "aks"},
+		"a file that is not there": {[]string{"ask", "--file", "nowhere.json"}, "nowhere.json"},
+		"a wait that is none":      {[]string{"ask", "--question", "a?", "--wait", "soon"}, "--wait"},
+		"no id":                    {[]string{"get"}, "accepts 1 arg"},
+		"an id with dots":          {[]string{"get", "a.b"}, "SESSION/ID"},
+		"an output that is none":   {[]string{"list", "--output", "yaml"}, "text or json"},
+		"withdraw everything":      {[]string{"withdraw", "--all"}, "--session"},
+		"a role that is none":      {[]string{"creds", "king"}, "king"},
+		"a responder without type": {[]string{"creds", "responder"}, "type"},
+		"a size that is none":      {[]string{"server", "--max-store", "much"}, "--max-store"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, stderr, code := (place{t, pl.dir}).run(c.args...); code != exitUsage || !strings.Contains(stderr, c.says) {
+				t.Errorf("exit %d: %s", code, stderr)
+			}
+		})
+	}
+}
+
+func TestStartErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	c := pl.context()
+	taken := strings.TrimPrefix(c.NATSURL, "nats://")
+	web := strings.TrimPrefix(c.HTTPURL, "http://")
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	newer := t.TempDir()
+	if err := os.WriteFile(filepath.Join(newer, "version"), []byte("99\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fresh := func() string { return filepath.Join(t.TempDir(), "d") }
+	for name, args := range map[string][]string{
+		"is taken by another process":        {"up", "--dir", fresh(), "--nats-addr", taken, "--http-addr", "127.0.0.1:0"},
+		"web address " + web + " is taken":   {"up", "--dir", fresh(), "--nats-addr", "127.0.0.1:0", "--http-addr", web},
+		"in use by another askbus process":   {"up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
+		"cannot make the store's directory":  {"up", "--dir", filepath.Join(file, "d"), "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
+		"use the newer askbus that wrote it": {"up", "--dir", newer, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
+		"no bus found in":                    {"list", "--dir", fresh()},
+		"is \"askbus up\" running?":          {"list", "--dir", pl.dir, "--nats-url", "nats://127.0.0.1:1"},
+		"the server refused the credential":  {"list", "--dir", pl.dir, "--creds", "operator:wrong"},
+		"no web inbox known":                 {"login", "--dir", fresh()},
+		"no server found in":                 {"broker", "--dir", fresh()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, "", args...)
+			if code := p.wait(); code != exitFailure || !strings.Contains(p.err.String(), name) {
+				t.Errorf("exit %d: %s", code, p.err)
+			}
+		})
+	}
+}
+
+func TestAPortThatWasTakenMovesAndSaysSo(t *testing.T) {
+	t.Parallel()
+	pl, p := up(t)
+	old := pl.context()
+	p.stop()
+	ln, err := net.Listen("tcp", strings.TrimPrefix(old.HTTPURL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close() //nolint:errcheck // nothing was sent
+	p = pl.up()
+	now := pl.context()
+	if now.HTTPURL == old.HTTPURL || now.NATSURL != old.NATSURL || !strings.Contains(p.err.String(), "port of last time is taken") {
+		t.Fatalf("%v, then %v; it said %s", old, now, p.err)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+
+	four := pl.must(3, "ask", "--file", example("four-questions.json"), "--id", "four", "--session", "s", "--wait", "0")
+	if four["state"] != "pending" || four["ask_id"] != "four" || four["deadline"] == nil {
+		t.Errorf("status %v", four)
+	}
+	_, stderr, code := pl.run("answer", "four", "--select", "lang=go", "--boolean", "public=true")
+	if code != exitRefused || !strings.Contains(stderr, `"features" needs an answer`) {
+		t.Errorf("a half answer: exit %d %s", code, stderr)
+	}
+	o := pl.must(0, "answer", "s/four", "--select", "lang=Go", "--select", "features=invoices,tax", "--boolean", "public=false", "--date", "start=2026-12-01", "--note", "lang=as agreed")
+	if o["status"] != "answered" || fmt.Sprint(o["answers"]) != "[map[notes:as agreed question_id:lang selected:[go]] map[question_id:features selected:[invoices tax]] map[boolean:false question_id:public] map[date:2026-12-01 question_id:start]]" {
+		t.Errorf("outcome %v", o["answers"])
+	}
+	if _, stderr, code := pl.run("answer", "four", "--decline"); code != exitRefused || !strings.Contains(stderr, "too late, answered by") {
+		t.Errorf("a late answer: exit %d %s", code, stderr)
+	}
+
+	pl.must(3, "ask", "--file", example("four-questions.json"), "--id", "stop", "--session", "s", "--wait", "0")
+	if o := pl.must(0, "answer", "stop", "--reply", "lang=none"); o["status"] != "cancelled" || fmt.Sprint(o["cancelled_by"]) != "map[option_id:stop question_id:lang]" {
+		t.Errorf("outcome %v", o)
+	}
+	pl.must(4, "wait", "stop")
+
+	pl.must(3, "ask", "--question", "Really?", "--id", "no", "--session", "s", "--wait", "0")
+	if o := pl.must(0, "answer", "no", "--decline", "not today"); o["status"] != "cancelled" || o["reason"] != "not today" {
+		t.Errorf("outcome %v", o)
+	}
+	pl.must(3, "ask", "--question", "Really?", "--id", "no2", "--session", "s", "--wait", "0")
+	if o := pl.must(0, "answer", "--decline", "never", "s/no2"); o["reason"] != "never" {
+		t.Errorf("outcome %v", o)
+	}
+
+	pl.must(3, "ask", "--file", example("replicas.json"), "--id", "n", "--session", "s", "--wait", "0")
+	if _, stderr, code := pl.run("answer", "n", "--number", "12"); code != exitRefused || !strings.Contains(stderr, "at most 9") {
+		t.Errorf("beyond the limit: exit %d %s", code, stderr)
+	}
+	if o := pl.must(0, "answer", "n", "--number", "n=5"); fmt.Sprint(o["answers"]) != "[map[number:5 question_id:n]]" {
+		t.Errorf("outcome %v", o)
+	}
+
+	pl.must(3, "ask", "--question", "Name?", "--text", "--id", "twin", "--session", "a", "--wait", "0")
+	pl.must(3, "ask", "--question", "Name?", "--text", "--id", "twin", "--session", "b", "--wait", "0")
+	if _, stderr, code := pl.run("get", "twin"); code != exitUsage || !strings.Contains(stderr, "a/twin") || !strings.Contains(stderr, "b/twin") {
+		t.Errorf("an ambiguous id: exit %d %s", code, stderr)
+	}
+	pl.must(0, "withdraw", "--all", "--session", "a")
+	pl.must(4, "get", "a/twin")
+	pl.must(0, "abort", "b/twin", "--reason", "night")
+	if got := pl.must(4, "get", "b/twin"); got["outcome"].(map[string]any)["status"] != "aborted" {
+		t.Errorf("status %v", got)
+	}
+	if _, stderr, code := pl.run("get", "nothing"); code != exitFailure || !strings.Contains(stderr, "askbus list") {
+		t.Errorf("an unknown id: exit %d %s", code, stderr)
+	}
+	if _, stderr, code := pl.run("ask", "--question", "Other?", "--id", "four", "--session", "s"); code != exitRefused || !strings.Contains(stderr, "in use") {
+		t.Errorf("a reused id: exit %d %s", code, stderr)
+	}
+	if _, stderr, code := pl.run("ask", "--question", "Anybody?", "--require-responder"); code != exitRefused || !strings.Contains(stderr, "nobody is there") {
+		t.Errorf("nobody there: exit %d %s", code, stderr)
+	}
+	if got := pl.must(0, "list"); len(got["items"].([]any)) != 0 {
+		t.Errorf("still pending: %v", got)
+	}
+	if text, _, _ := pl.run("list", "--state", "all", "--output", "text"); !strings.Contains(text, "s/four") || !strings.Contains(text, "claude-code") {
+		t.Errorf("list: %s", text)
+	}
+}
+
+func TestCtrlCLeavesTheAskPendingOrWithdrawsIt(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	p := start(t, "", "ask", "--question", "Wait?", "--id", "w", "--session", "s", "--dir", pl.dir)
+	p.err.wait(t, "waiting for")
+	_ = p.cmd.Process.Signal(os.Interrupt)
+	if code := p.wait(); code != exitPending || !strings.Contains(p.err.String(), "askbus wait s/w") || decode(t, p.out.String())["state"] != "pending" {
+		t.Fatalf("exit %d: %s%s", code, p.out, p.err)
+	}
+	p = start(t, "", "ask", "--question", "Wait?", "--id", "w", "--session", "s", "--withdraw-on-interrupt", "--dir", pl.dir)
+	p.err.wait(t, "waiting for")
+	_ = p.cmd.Process.Signal(os.Interrupt)
+	if code := p.wait(); code != exitCancelled || decode(t, p.out.String())["status"] != "withdrawn" {
+		t.Fatalf("exit %d: %s%s", code, p.out, p.err)
+	}
+}
+
+func TestAnAgentsCredentialSeesItsSessionOnly(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	mine := filepath.Join(t.TempDir(), "mine.json")
+	out, _, _ := pl.run("creds", "agent", "--session", "mine", "--output", "json")
+	if err := os.WriteFile(mine, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pl.must(3, "ask", "--question", "Secret?", "--id", "x", "--session", "theirs", "--wait", "0")
+	pl.must(3, "ask", "--question", "Mine?", "--id", "y", "--creds", mine, "--wait", "0")
+	if items := pl.must(0, "list", "--creds", mine)["items"].([]any); len(items) != 1 {
+		t.Errorf("the agent sees %v", items)
+	}
+	if _, stderr, code := pl.run("answer", "y", "--text", "no", "--creds", mine); code != exitRefused || !strings.Contains(stderr, "never answers") {
+		t.Errorf("an agent that answers: exit %d %s", code, stderr)
+	}
+	if _, stderr, code := pl.run("get", "theirs/x", "--creds", mine); code != exitRefused || !strings.Contains(stderr, "Permissions Violation") {
+		t.Errorf("another session: exit %d %s", code, stderr)
+	}
+}
