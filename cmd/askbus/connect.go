@@ -26,23 +26,23 @@ type bus struct {
 	role natsd.Role
 }
 
-// dial connects as whoever the settings say: flags beat environment beats
-// context.json, whose credential is the operator's.
-func (a *app) dial() (*bus, error) {
+// credential is who we are and where the bus is, as the settings say: flags
+// beat environment beats context.json, whose credential is the operator's.
+func (a *app) credential() (client.Credential, error) {
 	ctx, err := config.ReadContext(a.Dir)
 	if err != nil {
-		return nil, err
+		return client.Credential{}, err
 	}
 	var cred client.Credential
 	switch {
 	case a.Creds != "":
 		if cred, err = readCreds(a.Creds); err != nil {
-			return nil, err
+			return client.Credential{}, err
 		}
 	case ctx.Operator != nil:
 		cred = *ctx.Operator
 	default:
-		return nil, fmt.Errorf("no bus found in %s; start one with \"askbus up\", or point to one with --dir, or with ASKBUS_NATS_URL and ASKBUS_CREDS", a.Dir)
+		return client.Credential{}, fmt.Errorf("no bus found in %s; start one with \"askbus up\", or point to one with --dir, or with ASKBUS_NATS_URL and ASKBUS_CREDS", a.Dir)
 	}
 	switch {
 	case a.NATS.URL != "":
@@ -51,7 +51,16 @@ func (a *app) dial() (*bus, error) {
 		cred.URL = ctx.NATSURL
 	}
 	if cred.URL == "" {
-		return nil, errors.New("no NATS server known; set --nats-url or ASKBUS_NATS_URL")
+		return client.Credential{}, errors.New("no NATS server known; set --nats-url or ASKBUS_NATS_URL")
+	}
+	return cred, nil
+}
+
+// dial connects as [app.credential] says.
+func (a *app) dial() (*bus, error) {
+	cred, err := a.credential()
+	if err != nil {
+		return nil, err
 	}
 	role, _ := natsd.ParseUser(cred.User) // a .creds file names no role of ours
 	nc, err := client.Connect(cred, a.log(), nats.RetryOnFailedConnect(false))

@@ -20,6 +20,7 @@ type app struct {
 	config.Common
 	config.Reach
 	config.Log
+	host    hostSettings
 	session string // --session or ASKBUS_SESSION; empty: neither
 	out     io.Writer
 	err     io.Writer
@@ -56,7 +57,7 @@ func (a *app) complain(err error) {
 
 func (a *app) root() (*cobra.Command, error) {
 	var s sessionSetting
-	for _, into := range []any{&a.Common, &a.Reach, &a.Log, &s} {
+	for _, into := range []any{&a.Common, &a.Reach, &a.Log, &a.host, &s} {
 		if err := config.Load(into); err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
@@ -99,6 +100,7 @@ Start everything with "askbus up", ask from a second terminal with "askbus ask".
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.upCmd(), a.askCmd(), a.listCmd(), a.getCmd(), a.waitCmd(), a.answerCmd(), a.withdrawCmd(), a.abortCmd(),
+		a.mcpCmd(),
 		a.loginCmd(), a.credsCmd(), a.serverCmd(), a.brokerCmd(), a.webCmd(), a.healthCmd(), a.settingsCmd(), a.versionCmd(),
 	}
 }
@@ -143,7 +145,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 
 // settings are the settings of all commands.
 func settings() []any {
-	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Listen{}, config.Ledger{}, config.Web{}, sessionSetting{}}
+	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Listen{}, config.Ledger{}, config.Web{}, sessionSetting{}, hostSettings{}}
 }
 
 func (a *app) logger() (*slog.Logger, error) {

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/askbus/askbus/internal/mcpserver"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/spf13/cobra"
+)
+
+// hostSettings are the settings of what an agent's host starts.
+type hostSettings struct {
+	Agent     string `desc:"who asks, below the agents that started it: planner/a-1/builder"`
+	HostCreds string `split_words:"true" desc:"credential with which the host's own dialog answers; default: the operator's, or one derived from the directory's key"`
+}
+
+func (a *app) mcpCmd() *cobra.Command {
+	var elicit bool
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve MCP on standard input and output: a tool with which an agent asks people",
+		Long: `Serves the tools AskUserQuestion, AwaitAnswer, WithdrawQuestion and
+ListPendingQuestions to one MCP client on standard input and output. "askbus mcp
+install" tells or writes the configuration of the common clients.
+
+The session is --session or ASKBUS_SESSION, else one of this process. Asks outlive
+the process: with the same session a new one finds them again.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tenant, session, err := a.hostHome(processSession)
+			if err != nil {
+				return err
+			}
+			if wait < time.Second || wait > ask.MaxHold {
+				return usage("--wait is %s; use 1s to %s", wait, ask.MaxHold)
+			}
+			lazy := &lazyBus{a: a}
+			defer lazy.close()
+			who := mcpserver.Caller{
+				Tenant: tenant, Session: session, Agent: mcpserver.AgentPath(a.host.Agent), Human: sitting(), Forms: elicit,
+			}
+			if task := os.Getenv("__VF_PROJECT_AI_TASK_ID__"); task != "" {
+				who.Metadata = map[string]any{"task": task}
+			}
+			opts := mcpserver.Options{Logger: a.log(), Version: version, Wait: wait, Link: a.askLink}
+			if elicit {
+				dialog := &hostDialog{lazy: lazy, typ: ask.ResponderElicit}
+				defer dialog.close()
+				opts.Decider = dialog
+			}
+			return mcpserver.New(lazy, opts).Run(cmd.Context(), who, cmd.InOrStdin(), a.out)
+		},
+	}
+	cmd.Flags().BoolVar(&elicit, "elicit", false, "show each ask as a form in the client, too; the first answer counts")
+	cmd.Flags().DurationVar(&wait, "wait", mcpserver.DefaultWait, "how long a call waits that does not say")
+	cmd.Flags().StringVar(&a.host.Agent, "agent", a.host.Agent, "who asks, below the agents that started it, such as planner/a-1/builder")
+	return cmd
+}
+
+// processSession is a session of this process alone; its name tells people
+// where the agent works.
+func processSession() string {
+	name := "mcp"
+	if dir, err := os.Getwd(); err == nil && len(filepath.Base(dir)) > 1 {
+		name += "-" + filepath.Base(dir)
+	}
+	var unique [4]byte
+	_, _ = rand.Read(unique[:]) // never fails
+	return ask.Token(name + "-" + hex.EncodeToString(unique[:]))
+}
