@@ -161,6 +161,11 @@ func decideReply(h Held, c Reply, now time.Time) (Plan, error) {
 	o.AnswerID, o.By, o.Answers, o.Response, o.Source = c.Reply.AnswerID, &c.Reply.By, answers, c.Reply.Response, ask.SourceHuman
 	if cancelled != nil {
 		o.Status, o.CancelledBy, o.Source = ask.StatusCancelled, cancelled, ""
+		for _, ans := range c.Reply.Answers {
+			if ans.QuestionID == cancelled.QuestionID {
+				o.Reason = ans.Notes // why, in the person's words
+			}
+		}
 	}
 	return Resolve{o}, nil
 }

@@ -130,6 +130,8 @@ func (q *Question) validate(f *faults, at string) {
 
 func (q *Question) validateOptions(f *faults, at string) {
 	switch n := len(q.Options); {
+	case n == 0 && q.Multiple:
+		f.add(at+"/options", "is empty; several choices need options to choose from")
 	case n == 0:
 		f.add(at+"/options", "is empty and Other text is off; give options or set allow_other to true")
 	case n > MaxOptions:
