@@ -1,3 +1,5 @@
+//go:build shots
+
 package web_test
 
 import (
@@ -9,11 +11,13 @@ import (
 )
 
 // TestScreenshots draws the states of the inbox into the directory that
-// ASKBUS_SHOTS names, for people to look at.
+// ASKBUS_SHOTS names, for people to look at:
+//
+//	ASKBUS_SHOTS=/tmp/shots go test -tags shots -run TestScreenshots ./internal/web
 func TestScreenshots(t *testing.T) {
 	dir := os.Getenv("ASKBUS_SHOTS")
 	if dir == "" {
-		t.Skip("ASKBUS_SHOTS names no directory")
+		t.Fatal("ASKBUS_SHOTS names no directory")
 	}
 	forms := []struct {
 		name          string
