@@ -133,8 +133,13 @@ func (f *fixture) choose(rec ask.Record, option string) {
 	}
 }
 
-// connect connects an MCP client over pipes.
+// connect connects an MCP client of the newest revision over pipes.
 func (f *fixture) connect(opts *mcp.ClientOptions) *mcp.ClientSession {
+	f.t.Helper()
+	return f.connectAs("", opts)
+}
+
+func (f *fixture) connectAs(revision string, opts *mcp.ClientOptions) *mcp.ClientSession {
 	f.t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -144,7 +149,7 @@ func (f *fixture) connect(opts *mcp.ClientOptions) *mcp.ClientSession {
 		_ = outW.Close()
 	}()
 	c := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, opts)
-	cs, err := c.Connect(f.t.Context(), &mcp.IOTransport{Reader: outR, Writer: inW}, nil)
+	cs, err := c.Connect(f.t.Context(), &mcp.IOTransport{Reader: outR, Writer: inW}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		f.t.Fatal(err)
 	}
