@@ -12,7 +12,7 @@ import (
 )
 
 // EncodeAsk is the JSON of an ask. Tenant and session are not part of it.
-func EncodeAsk(a *ask.Ask) ([]byte, error) { return json.Marshal(wireAsk(a)) }
+func EncodeAsk(a *ask.Ask) ([]byte, error) { return marshal(wireAsk(a)) }
 
 // DecodeAsk reads an ask from outside, strictly. It neither normalizes nor
 // validates.
@@ -40,7 +40,7 @@ func readAsk(data []byte, tenant, session string) (ask.Ask, error) {
 // at_deadline. Deadline, agent, priority and metadata do not count.
 func Digest(a *ask.Ask) (string, error) {
 	full := wireAsk(a)
-	data, err := json.Marshal(askJSON{
+	data, err := marshal(askJSON{
 		Title: full.Title, Context: full.Context, Audience: full.Audience, AtDeadline: full.AtDeadline, Questions: full.Questions,
 	})
 	if err != nil {
@@ -81,7 +81,7 @@ func EncodeStored(s *Stored) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(storedJSON{raw, will, s.Digest})
+	return marshal(storedJSON{raw, will, s.Digest})
 }
 
 // DecodeStored reads the data of a question event in the ledger.
@@ -117,7 +117,7 @@ func EncodeOutcome(o *ask.Outcome, rawAsk json.RawMessage) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return json.Marshal(w)
+	return marshal(w)
 }
 
 // DecodeOutcome reads an outcome's JSON, leniently.
@@ -146,7 +146,7 @@ func DecodeOutcome(data []byte) (ask.Outcome, error) {
 
 // EncodeReply is the data of an answer event.
 func EncodeReply(askID string, r ask.Reply) ([]byte, error) {
-	return json.Marshal(replyJSON{AskID: askID, AnswerID: r.AnswerID, Answers: wireAnswers(r.Answers), Response: r.Response, By: wireBy(&r.By)})
+	return marshal(replyJSON{AskID: askID, AnswerID: r.AnswerID, Answers: wireAnswers(r.Answers), Response: r.Response, By: wireBy(&r.By)})
 }
 
 // DecodeReply reads the data of an answer event, strictly, for the ask askID.
@@ -161,7 +161,7 @@ func DecodeReply(data []byte, askID string) (ask.Reply, error) {
 
 // EncodeDecline is the data of a cancel event.
 func EncodeDecline(askID, answerID, reason string, by ask.By) ([]byte, error) {
-	return json.Marshal(declineJSON{AskID: askID, AnswerID: answerID, Reason: reason, By: wireBy(&by)})
+	return marshal(declineJSON{AskID: askID, AnswerID: answerID, Reason: reason, By: wireBy(&by)})
 }
 
 // DecodeDecline reads the data of a cancel event, strictly: a reply without
@@ -179,7 +179,7 @@ func DecodeDecline(data []byte, askID string) (r ask.Reply, reason string, err e
 }
 
 // EncodeEnd is the data of a withdraw or abort event.
-func EncodeEnd(askID, reason string) ([]byte, error) { return json.Marshal(endJSON{askID, reason}) }
+func EncodeEnd(askID, reason string) ([]byte, error) { return marshal(endJSON{askID, reason}) }
 
 // DecodeEnd reads the data of a withdraw or abort event, strictly.
 func DecodeEnd(what string, data []byte, askID string) (reason string, err error) {
@@ -197,7 +197,7 @@ func DecodeEnd(what string, data []byte, askID string) (reason string, err error
 func EncodeReceipt(askID string, r ask.Receipt) ([]byte, error) {
 	w := wireReceipt(r)
 	w.AskID = askID
-	return json.Marshal(w)
+	return marshal(w)
 }
 
 // DecodeReceipt reads the data of a receipt event, strictly.

@@ -39,7 +39,7 @@ var ErrNoEvent = errors.New("no CloudEvent")
 func ToMsg(ev event.Event, mode Mode) (*nats.Msg, error) {
 	msg := &nats.Msg{Header: nats.Header{}}
 	if mode == Structured {
-		data, err := json.Marshal(ev)
+		data, err := marshal(ev)
 		if err != nil {
 			return nil, fmt.Errorf("write event: %w", err)
 		}

@@ -33,7 +33,7 @@ type nextJSON struct {
 
 // EncodeNextQuery is the body of a request for work.
 func EncodeNextQuery(n Next) ([]byte, error) {
-	return json.Marshal(nextJSON{n.Of, n.Max, duration(n.Wait)})
+	return marshal(nextJSON{n.Of, n.Max, duration(n.Wait)})
 }
 
 // DecodeNext reads a request for work, strictly. Max is 1 when left out.
@@ -86,7 +86,7 @@ func EncodeNext(items []NextItem) ([]byte, error) {
 			w.Items[i].Receipt = new(wireReceipt(*it.Receipt))
 		}
 	}
-	return json.Marshal(w)
+	return marshal(w)
 }
 
 // DecodeNextItems reads the reply to a request for work.
@@ -112,7 +112,7 @@ type settleJSON struct {
 
 // EncodeSettle is the body of done, extend and later.
 func EncodeSettle(token string, delay time.Duration) ([]byte, error) {
-	return json.Marshal(settleJSON{token, duration(delay)})
+	return marshal(settleJSON{token, duration(delay)})
 }
 
 // DecodeSettle reads the body of done, extend and later, strictly.

@@ -45,7 +45,7 @@ func EncodeProblem(e *ask.Error) []byte {
 	if e.Outcome != nil {
 		w.Outcome, _ = EncodeOutcome(e.Outcome, nil) // what was read can be written
 	}
-	data, _ := json.Marshal(w)
+	data, _ := marshal(w)
 	return data
 }
 

@@ -61,7 +61,7 @@ func EncodeStatus(s *Status) ([]byte, error) {
 	for _, r := range s.Receipts {
 		w.Receipts = append(w.Receipts, wireReceipt(r))
 	}
-	return json.Marshal(w)
+	return marshal(w)
 }
 
 // DecodeStatus reads the data of a status event.
@@ -195,7 +195,7 @@ func EncodePage(items []ListItem, next string) ([]byte, error) {
 			}
 		}
 	}
-	return json.Marshal(w)
+	return marshal(w)
 }
 
 // DecodePage reads the reply to a list request.

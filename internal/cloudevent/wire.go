@@ -1,6 +1,7 @@
 package cloudevent
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -135,10 +136,22 @@ type (
 	}
 )
 
+// marshal is json.Marshal without its escapes for HTML: what fitted into an
+// event must not grow sixfold on its way into the ledger.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
 // duration is a time span in Go syntax, such as "2h" or "90s".
 type duration time.Duration
 
-func (d duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+func (d duration) MarshalJSON() ([]byte, error) { return marshal(time.Duration(d).String()) }
 
 func (d *duration) UnmarshalJSON(b []byte) error {
 	var s string
@@ -156,15 +169,15 @@ type valueJSON struct{ ask.Answer }
 func (v valueJSON) MarshalJSON() ([]byte, error) {
 	switch {
 	case v.Selected != nil:
-		return json.Marshal(v.Selected)
+		return marshal(v.Selected)
 	case v.Number != nil:
-		return json.Marshal(*v.Number)
+		return marshal(*v.Number)
 	case v.Boolean != nil:
-		return json.Marshal(*v.Boolean)
+		return marshal(*v.Boolean)
 	case v.Date != "":
-		return json.Marshal(v.Date)
+		return marshal(v.Date)
 	default:
-		return json.Marshal(v.Text)
+		return marshal(v.Text)
 	}
 }
 
@@ -203,9 +216,9 @@ type boundJSON struct {
 
 func (v boundJSON) MarshalJSON() ([]byte, error) {
 	if v.number != nil {
-		return json.Marshal(*v.number)
+		return marshal(*v.number)
 	}
-	return json.Marshal(v.date)
+	return marshal(v.date)
 }
 
 func (v *boundJSON) UnmarshalJSON(b []byte) error {
