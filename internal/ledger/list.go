@@ -18,6 +18,10 @@ import (
 // cursor.
 const scanned = 4 * cloudevent.MaxPage
 
+// pageBytes bounds what the items of a page take, but for the first one: a
+// reply must stay below the server's max_payload, which is 1 MiB by default.
+const pageBytes = 512 << 10
+
 // List reads one page: the items in the order in which they were asked (or
 // ended, for resolved ones), and the cursor of the next page, empty at the end.
 // The cursor is a stream position per partition, so no page is slower than the
@@ -72,6 +76,7 @@ type lane struct {
 	filter string
 	next   uint64 // where the next page goes on; done when there is nothing more
 	found  []found
+	bytes  int // of what was found
 }
 
 type found struct {
@@ -79,11 +84,11 @@ type found struct {
 	msg message
 }
 
-// fill reads matching messages until want items are found, enough was looked
-// at, or there is no more.
+// fill reads matching messages until want items or a page's worth of bytes are
+// found, enough was looked at, or there is no more.
 func (l *Ledger) fill(ctx context.Context, ln *lane, q cloudevent.Query, want int) error {
-	for looked := 0; len(ln.found) < want; {
-		batch, end, err := l.read(ctx, ln.p, ln.filter, ln.next, want-len(ln.found))
+	for looked := 0; len(ln.found) < want && ln.bytes < pageBytes; {
+		batch, end, err := l.read(ctx, ln.p, ln.filter, ln.next, want-len(ln.found), pageBytes-ln.bytes)
 		if err != nil {
 			return err
 		}
@@ -95,6 +100,7 @@ func (l *Ledger) fill(ctx context.Context, ln *lane, q cloudevent.Query, want in
 			}
 			if ok && asks(&item.Record.Ask, q.Question) {
 				ln.found = append(ln.found, found{item, m})
+				ln.bytes += len(m.Data)
 			}
 		}
 		if end {
@@ -159,10 +165,11 @@ func asks(a *ask.Ask, question string) bool {
 	return false
 }
 
-// merge takes at most limit items in the order of their storing. What it does
-// not take, the lane's cursor does not pass.
+// merge takes at most limit items, and pageBytes, in the order of their storing.
+// What it does not take, the lane's cursor does not pass.
 func merge(lanes []*lane, limit int) []found {
 	var out []found
+	bytes := 0
 	taken := make([]int, len(lanes))
 	for len(out) < limit {
 		best := -1
@@ -180,7 +187,11 @@ func merge(lanes []*lane, limit int) []found {
 		if best < 0 || blind {
 			break
 		}
-		out = append(out, lanes[best].found[taken[best]])
+		item := lanes[best].found[taken[best]]
+		if bytes += len(item.msg.Data); bytes > pageBytes && len(out) > 0 {
+			break
+		}
+		out = append(out, item)
 		taken[best]++
 	}
 	for i, ln := range lanes {

@@ -16,9 +16,11 @@ import (
 const singly = 8
 
 // read returns up to n messages of a partition that match filter, from position
-// seq on, and whether that is all there is.
-func (l *Ledger) read(ctx context.Context, p int, filter string, seq uint64, n int) (batch []message, end bool, err error) {
+// seq on, and whether that is all there is. It returns fewer when they are
+// large: about as many as make up most bytes.
+func (l *Ledger) read(ctx context.Context, p int, filter string, seq uint64, n, most int) (batch []message, end bool, err error) {
 	stream := subject.Stream(p)
+	bytes := 0
 	for range min(n, singly) {
 		m, err := l.first(ctx, stream, filter, seq)
 		if errors.Is(err, errNone) {
@@ -29,11 +31,15 @@ func (l *Ledger) read(ctx context.Context, p int, filter string, seq uint64, n i
 		}
 		batch = append(batch, m)
 		seq = m.Seq + 1
+		if bytes += len(m.Data); bytes >= most {
+			return batch, false, nil
+		}
 	}
 	if n <= singly {
 		return batch, false, nil
 	}
-	rest, end, err := l.consume(ctx, stream, filter, seq, n-singly, false)
+	n = min(n-singly, (most-bytes)*singly/max(1, bytes)+1) // if the rest is like what was read
+	rest, end, err := l.consume(ctx, stream, filter, seq, n, false)
 	return append(batch, rest...), end, err
 }
 
