@@ -109,8 +109,10 @@ func (w *Work) item(ctx context.Context, typ string, m jetstream.Msg) (WorkItem,
 	ended := err == nil
 	var asked time.Time
 	switch {
-	case kind == subject.Question && ended:
+	case kind == subject.Question && ended && first.Seq > item.Seq:
 		return WorkItem{}, false, w.l.removeGhost(ctx, k, item.Seq)
+	case kind == subject.Question && ended:
+		return WorkItem{}, false, nil
 	case kind == subject.Question:
 		q, err := cloudevent.ReadQuestion(msg, k)
 		if err != nil {
