@@ -1,0 +1,701 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/lifecycle"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// bus is a server without a broker, its ledger, and full rights to forge with.
+type bus struct {
+	*natstest.Bus
+	led   *ledger.Ledger
+	admin *nats.Conn
+	js    jetstream.JetStream
+}
+
+func start(t *testing.T, opts ledger.Options) *bus {
+	t.Helper()
+	b := &bus{Bus: natstest.Start(t, natstest.Options{NoBroker: true, Ledger: opts})}
+	b.led, b.admin = b.Ledger(), b.Admin()
+	var err error
+	if b.js, err = jetstream.New(b.admin); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func key(session, id string) ask.Key { return ask.Key{Tenant: "acme", Session: session, ID: id} }
+
+func question(t *testing.T, k ask.Key, now time.Time, change ...func(*ask.Ask)) cloudevent.Question {
+	t.Helper()
+	a := ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session, Timeout: time.Hour, Questions: []ask.Question{{
+		ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}},
+	}}}
+	for _, c := range change {
+		c(&a)
+	}
+	a.Normalize()
+	digest, err := cloudevent.Digest(&a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := lifecycle.NewQuestion(a, now)
+	q.Will.Ask = nil
+	return cloudevent.Question{
+		Stored:  cloudevent.Stored{Ask: *q.Ask, OnDeadline: q.Will, Digest: digest},
+		EventID: "e-" + k.ID, AskedAt: q.AskedAt,
+	}
+}
+
+func (b *bus) store(t *testing.T, k ask.Key, change ...func(*ask.Ask)) ledger.Pending {
+	t.Helper()
+	q := question(t, k, time.Now(), change...)
+	seq, err := b.led.Store(t.Context(), k, q)
+	if err != nil {
+		t.Fatalf("store %s: %v", k, err)
+	}
+	return ledger.Pending{Question: q, Seq: seq}
+}
+
+func answered(q *ledger.Pending, id string) ask.Outcome {
+	return ask.Outcome{
+		AskID: q.Ask.ID, Tenant: q.Ask.Tenant, Session: q.Ask.Session, Status: ask.StatusAnswered, Source: ask.SourceHuman,
+		AnswerID: id, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: &ask.By{Principal: "os:mei", Responder: "web"},
+		At: q.AskedAt.Add(time.Second), Waited: time.Second, Ask: &q.Ask,
+	}
+}
+
+// place is where an ask lies in this ledger.
+func (b *bus) place(k ask.Key) (p int, stream string) {
+	p = subject.Partition(k.Tenant, k.Session, b.led.Partitions())
+	return p, subject.Stream(p)
+}
+
+// held are the messages of a subject, oldest first.
+func (b *bus) held(t *testing.T, k ask.Key, kind string) []*jetstream.RawStreamMsg {
+	t.Helper()
+	p, name := b.place(k)
+	s, err := b.js.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*jetstream.RawStreamMsg
+	for seq := uint64(1); ; {
+		m, err := s.GetMsg(t.Context(), seq, jetstream.WithGetMsgSubject(subject.LedgerAll(p, k, kind)))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+		seq = m.Sequence + 1
+	}
+}
+
+// forge stores a message with an administrator's rights, past every rule.
+func (b *bus) forge(t *testing.T, subj string, header nats.Header, data []byte) uint64 {
+	t.Helper()
+	ack, err := b.js.PublishMsg(t.Context(), &nats.Msg{Subject: subj, Header: header, Data: data})
+	if err != nil {
+		t.Fatalf("forge %s: %v", subj, err)
+	}
+	return ack.Sequence
+}
+
+// copied are the headers of a stored message whose names begin like that.
+func copied(m *jetstream.RawStreamMsg, prefixes ...string) nats.Header {
+	h := nats.Header{}
+	for name, values := range m.Header {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			h[name] = values
+		}
+	}
+	return h
+}
+
+// ghost leaves question and outcome of one ask behind, as a crash between the
+// two steps of the server does.
+func (b *bus) ghost(t *testing.T, k ask.Key) ledger.Pending {
+	t.Helper()
+	q := b.store(t, k)
+	o := answered(&q, "w1")
+	data, err := cloudevent.EncodeOutcome(&o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := cloudevent.ToMsg(cloudevent.OutcomeEvent(q.EventID, "", &o, data).Build(), cloudevent.Binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := b.place(k)
+	b.forge(t, subject.LedgerOutcome(p, k), msg.Header, msg.Data)
+	if len(b.held(t, k, subject.Question)) != 1 {
+		t.Fatal("the question is gone already: this is no ghost")
+	}
+	return q
+}
+
+func TestStreamsAreConfiguredAsDesigned(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Partitions: 3})
+	if n := b.led.Partitions(); n != 3 {
+		t.Fatalf("%d partitions", n)
+	}
+	for p := range 3 {
+		s, err := b.js.Stream(t.Context(), subject.Stream(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.CachedInfo().Config
+		want := jetstream.StreamConfig{
+			Name: fmt.Sprintf("ASKS_%02d", p), Subjects: []string{fmt.Sprintf("ledgerv1.%02d.>", p)}, Storage: jetstream.FileStorage,
+			Replicas: 1, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxMsgsPerSubject: -1, MaxAge: 0,
+			MaxBytes: -1, MaxMsgs: -1, MaxMsgSize: -1, MaxConsumers: -1, Duplicates: 2 * time.Minute,
+			AllowDirect: true, AllowMsgTTL: true, AllowMsgSchedules: true, AllowRollup: true, DenyDelete: true,
+			RePublish: &jetstream.RePublish{
+				Source:      "ledgerv1.*.*.*.*.*",
+				Destination: "outv1.{{wildcard(2)}}.{{wildcard(3)}}.{{wildcard(4)}}.{{wildcard(5)}}",
+			},
+		}
+		if got.Metadata["askbus.partitions"] != "3" {
+			t.Errorf("stream %d says %q partitions", p, got.Metadata["askbus.partitions"])
+		}
+		got.Metadata, got.Description = nil, ""
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("stream %d (-want +got):\n%s", p, diff)
+		}
+	}
+}
+
+func TestOpenAdoptsThePartitionsOfTheLedger(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Partitions: 2})
+	again, err := ledger.Open(t.Context(), b.Connect(natsd.Role{Name: natsd.RoleLedger}), ledger.Options{Partitions: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Partitions() != 2 {
+		t.Errorf("opened with %d partitions; the ledger has 2", again.Partitions())
+	}
+	k := key("s1", "a1")
+	b.store(t, k)
+	if e, err := again.Read(t.Context(), k); err != nil || e.Pending == nil {
+		t.Errorf("what one stored the other reads as %+v, %v", e, err)
+	}
+	names := 0
+	for range b.js.StreamNames(t.Context()).Name() {
+		names++
+	}
+	if names != 2 {
+		t.Errorf("%d streams; opening again must not add any", names)
+	}
+}
+
+func TestTwoBrokersThatCreateTheLedgerAtOnceAgree(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	const n = 6
+	got := make(chan int, n)
+	for i := range n {
+		nc := b.Connect(natsd.Role{Name: natsd.RoleLedger})
+		go func() {
+			led, err := ledger.Open(t.Context(), nc, ledger.Options{Partitions: i + 1})
+			if err != nil {
+				t.Errorf("open with %d: %v", i+1, err)
+				got <- 0
+				return
+			}
+			got <- led.Partitions()
+		}()
+	}
+	first := <-got
+	for range n - 1 {
+		if p := <-got; p != first {
+			t.Errorf("one opened %d partitions, another %d", first, p)
+		}
+	}
+}
+
+func TestOpenRefusesWhatIsNotOurs(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	js, err := jetstream.New(b.Admin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ASKS_00", Subjects: []string{"foreign"}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = ledger.Open(t.Context(), b.Connect(natsd.Role{Name: natsd.RoleLedger}), ledger.Options{})
+	if err == nil || !strings.Contains(err.Error(), "not made by askbus") {
+		t.Errorf("opened over a foreign stream: %v", err)
+	}
+}
+
+func TestOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]ledger.Options{
+		"too many partitions":   {Partitions: 100},
+		"negative partitions":   {Partitions: -1},
+		"too many replicas":     {Replicas: 6},
+		"a retention too short": {Retention: time.Millisecond},
+		"a margin too short":    {Margin: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := ledger.Open(t.Context(), nil, o); err == nil {
+				t.Error("accepted")
+			}
+		})
+	}
+}
+
+func TestStoreComparesAndSets(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	k := key("s1", "a1")
+	q := b.store(t, k)
+	if _, err := b.led.Store(t.Context(), k, q.Question); !ledger.IsRace(err) {
+		t.Errorf("storing a pending ask again: %v", err)
+	}
+	if err := b.led.Receipt(t.Context(), key("s1", "a2"), ask.Receipt{Type: "slack", State: ask.ReceiptPosted, Seq: 1}, time.Now(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	b.store(t, key("s1", "a2")) // a receipt of an earlier life does not count
+	if err := b.led.Resolve(t.Context(), &q, answered(&q, "w1"), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.led.Store(t.Context(), k, q.Question); !ledger.IsRace(err) {
+		t.Errorf("storing a resolved ask again: %v", err)
+	}
+	if err := b.led.Resolve(t.Context(), &q, answered(&q, "w2"), time.Now()); !ledger.IsRace(err) {
+		t.Errorf("a second outcome: %v", err)
+	}
+	e, err := b.led.Read(t.Context(), k)
+	if err != nil || e.Resolved == nil || e.Resolved.Outcome.AnswerID != "w1" {
+		t.Errorf("read %+v, %v", e, err)
+	}
+	if left := b.held(t, k, subject.Question); len(left) != 0 {
+		t.Errorf("the question is still there after its outcome")
+	}
+}
+
+func TestHeadersOfQuestionOutcomeAndReceipt(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Retention: 100 * time.Second, Margin: 50 * time.Second})
+	k := key("s1", "a1")
+	now := time.Now().UTC()
+	p, _ := b.place(k)
+	q := question(t, k, now)
+	seq, err := b.led.Store(t.Context(), k, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, got nats.Header, want map[string]string) {
+		t.Helper()
+		for name, value := range want {
+			if got.Get(name) != value {
+				t.Errorf("%s: header %s is %q, want %q", what, name, got.Get(name), value)
+			}
+		}
+	}
+	check("question", b.held(t, k, subject.Question)[0].Header, map[string]string{
+		"Nats-Schedule":        "@at " + now.Add(time.Hour).Format(time.RFC3339Nano),
+		"Nats-Schedule-Target": subject.LedgerOutcome(p, k),
+		"Nats-Schedule-TTL":    "100s",
+		"Nats-TTL":             "never",
+		"ce-type":              cloudevent.TypeAsked,
+		"ce-expirytime":        now.Add(time.Hour).Format(time.RFC3339Nano),
+		"Nats-Msg-Id":          "",
+		"Nats-Schedule-Source": "",
+	})
+	if err := b.led.Receipt(t.Context(), k, ask.Receipt{Type: "slack", State: ask.ReceiptPosting, Seq: seq}, q.Ask.Deadline, now.Add(10*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	// 50 minutes until the deadline, and the two options.
+	check("receipt", b.held(t, k, subject.Receipt+".slack")[0].Header, map[string]string{"Nats-TTL": "3150s", "Nats-Rollup": "sub"})
+	pending := ledger.Pending{Question: q, Seq: seq}
+	if err := b.led.Resolve(t.Context(), &pending, answered(&pending, "w1"), now.Add(59*time.Minute+1500*time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	check("outcome", b.held(t, k, subject.Outcome)[0].Header, map[string]string{
+		"Nats-TTL": "209s", "Nats-Scheduler": subject.LedgerQuestion(p, k), "Nats-Schedule-Next": "purge", "ce-type": cloudevent.TypeResolved,
+	})
+	// Overdue: nothing is left until the deadline.
+	k2 := key("s1", "a2")
+	late := b.store(t, k2)
+	if err := b.led.Resolve(t.Context(), &late, answered(&late, "w1"), now.Add(9*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	check("late outcome", b.held(t, k2, subject.Outcome)[0].Header, map[string]string{"Nats-TTL": "150s"})
+}
+
+func TestLastReceiptWinsAndOneOfAnotherLifeCountsAsNone(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	k := key("s1", "a1")
+	q := b.store(t, k)
+	now := time.Now()
+	for _, r := range []ask.Receipt{
+		{Type: "slack", State: ask.ReceiptPosting, Seq: q.Seq, Key: "k1"},
+		{Type: "slack", State: ask.ReceiptPosted, Seq: q.Seq, Key: "k1", Where: "#ops"},
+		{Type: "mail", State: ask.ReceiptPosted, Seq: q.Seq + 1000},
+	} {
+		if err := b.led.Receipt(t.Context(), k, r, q.Ask.Deadline, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := b.led.Receipts(t.Context(), k, q.Seq)
+	if err != nil || len(got) != 1 || got[0].Type != "slack" || got[0].State != ask.ReceiptPosted || got[0].Where != "#ops" {
+		t.Errorf("receipts %+v, %v", got, err)
+	}
+	if n := len(b.held(t, k, subject.Receipt+".slack")); n != 1 {
+		t.Errorf("%d receipts are kept; the last one replaces the others", n)
+	}
+	if all, err := b.led.Receipts(t.Context(), k, 0); err != nil || len(all) != 2 {
+		t.Errorf("of any life: %+v, %v", all, err)
+	}
+}
+
+func TestGhostsAreRemovedByWhoeverMeetsThem(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	work := ledger.NewWork(b.led)
+	if _, err := work.Next(t.Context(), "slack", subject.Question, 10); err != nil {
+		t.Fatal(err)
+	}
+	meet := map[string]func(ctx context.Context, k ask.Key) error{
+		"read": func(ctx context.Context, k ask.Key) error {
+			e, err := b.led.Read(ctx, k)
+			if err == nil && (e.Resolved == nil || e.Resolved.Outcome.AnswerID != "w1") {
+				err = fmt.Errorf("read %+v", e)
+			}
+			return err
+		},
+		"list": func(ctx context.Context, k ask.Key) error {
+			items, _, err := b.led.List(ctx, cloudevent.Query{Tenant: k.Tenant, Session: k.Session, State: "pending", Limit: 100})
+			if err == nil && len(items) != 0 {
+				err = fmt.Errorf("listed %+v", items)
+			}
+			return err
+		},
+		"start": func(ctx context.Context, _ ask.Key) error { return b.led.RemoveGhosts(ctx) },
+		"next": func(ctx context.Context, _ ask.Key) error {
+			items, err := work.Next(ctx, "slack", subject.Question, 10)
+			if err == nil && len(items) != 0 {
+				err = fmt.Errorf("handed out %+v", items)
+			}
+			return err
+		},
+	}
+	for _, name := range []string{"read", "list", "start", "next"} {
+		k := key("ghost-"+name, "a1")
+		b.ghost(t, k)
+		if err := meet[name](t.Context(), k); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left := b.held(t, k, subject.Question); len(left) != 0 {
+			t.Errorf("%s left the ghost", name)
+		}
+		if left := b.held(t, k, subject.Outcome); len(left) != 1 {
+			t.Errorf("%s: %d outcomes", name, len(left))
+		}
+	}
+}
+
+func TestAQuestionAskedAfterTheOutcomeIsNoGhost(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	work := ledger.NewWork(b.led)
+	k := key("s1", "a1")
+	q := b.ghost(t, k)
+	raw := b.held(t, k, subject.Question)[0]
+	if err := b.led.RemoveGhosts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := b.place(k)
+	again := b.forge(t, subject.LedgerQuestion(p, k), copied(raw, "ce-", "Content-Type", "Nats-Schedule", "Nats-TTL"), raw.Data)
+	if again <= q.Seq {
+		t.Fatal("no later life")
+	}
+	if err := b.led.RemoveGhosts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.led.Read(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.led.List(t.Context(), cloudevent.Query{State: "pending", Limit: 100}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := work.Next(t.Context(), "slack", subject.Question, 10); err != nil {
+		t.Fatal(err)
+	}
+	if left := b.held(t, k, subject.Question); len(left) != 1 || left[0].Sequence != again {
+		t.Errorf("the later question was removed: %v", left)
+	}
+}
+
+func TestALateExpiryChangesNothing(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	k := key("s1", "a1")
+	q := b.store(t, k)
+	raw := b.held(t, k, subject.Question)[0]
+	if err := b.led.Resolve(t.Context(), &q, answered(&q, "w1"), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := b.place(k)
+	late := copied(raw, "ce-", "Content-Type")
+	b.forge(t, subject.LedgerOutcome(p, k), late, raw.Data)
+	e, err := b.led.Read(t.Context(), k)
+	if err != nil || e.Resolved == nil || e.Resolved.Outcome.Status != ask.StatusAnswered {
+		t.Errorf("read %+v, %v", e, err)
+	}
+	for _, state := range []string{"", "resolved"} {
+		items, _, err := b.led.List(t.Context(), cloudevent.Query{State: state, Limit: 10})
+		if err != nil || len(items) != 1 || items[0].Record.Outcome.AnswerID != "w1" {
+			t.Errorf("list %q: %+v, %v", state, items, err)
+		}
+	}
+	work := ledger.NewWork(b.led)
+	if _, err := work.Next(t.Context(), "web", subject.Outcome, 10); err != nil {
+		t.Fatal(err)
+	}
+	b.forge(t, subject.LedgerOutcome(p, k), late, raw.Data)
+	if items, err := work.Next(t.Context(), "web", subject.Outcome, 10); err != nil || len(items) != 0 {
+		t.Errorf("next handed out a late expiry: %+v, %v", items, err)
+	}
+}
+
+func TestAnExpiryByTheServerIsTheWill(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	heard := make(chan *nats.Msg, 1)
+	if _, err := b.admin.ChanSubscribe(subject.OutAll("", "", subject.Outcome), heard); err != nil {
+		t.Fatal(err)
+	}
+	k := key("s1", "a1")
+	q := b.store(t, k, func(a *ask.Ask) {
+		a.Timeout, a.AtDeadline = time.Second, ask.AtDeadlineDefault
+		a.Questions[0].Default = &ask.Answer{Selected: []string{"lite"}}
+	})
+	select {
+	case m := <-heard:
+		end, err := cloudevent.ReadOutcome(m, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := end.Outcome
+		if o.Status != ask.StatusExpired || o.Source != ask.SourceDefault || o.Answers[0].Selected[0] != "lite" || !o.At.Equal(q.Ask.Deadline) {
+			t.Errorf("outcome %+v", o)
+		}
+	case <-t.Context().Done():
+		t.Fatal("the server did not expire the ask")
+	}
+	e, err := b.led.Read(t.Context(), k)
+	if err != nil || e.Resolved == nil || e.Resolved.Digest != q.Digest {
+		t.Errorf("read %+v, %v", e, err)
+	}
+}
+
+func TestOverdueFindsWhatTheTimerForgot(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Partitions: 2})
+	want := map[string]bool{}
+	for i := range 30 {
+		k := key(fmt.Sprintf("s%d", i%5), fmt.Sprintf("a%d", i))
+		b.store(t, k, func(a *ask.Ask) { a.Timeout = time.Duration(i+1) * time.Hour })
+		if i < 10 {
+			want[k.String()] = true
+		}
+	}
+	keys, err := b.led.Overdue(t.Context(), time.Now().Add(10*time.Hour+time.Minute), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, k := range keys {
+		got[k.String()] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("overdue (-want +got):\n%s", diff)
+	}
+	if keys, err := b.led.Overdue(t.Context(), time.Now(), 1000); err != nil || len(keys) != 0 {
+		t.Errorf("nothing is due now: %v, %v", keys, err)
+	}
+}
+
+func list(t *testing.T, b *bus, q cloudevent.Query) (ids []string, pages int) {
+	t.Helper()
+	for {
+		items, next, err := b.led.List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(items) > q.Limit {
+			t.Fatalf("a page of %d for limit %d", len(items), q.Limit)
+		}
+		for _, it := range items {
+			ids = append(ids, it.Record.Ask.ID)
+		}
+		if pages++; next == "" {
+			return ids, pages
+		}
+		if pages > 10_000 {
+			t.Fatal("paging never ends")
+		}
+		q.Cursor = next
+	}
+}
+
+func TestListPagesEveryAskOnceOldestFirst(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	if ids, pages := list(t, b, cloudevent.Query{Limit: 10}); len(ids) != 0 || pages != 1 {
+		t.Errorf("an empty ledger lists %v on %d pages", ids, pages)
+	}
+	var all, odd, ofS3 []string
+	for i := range 120 {
+		k := key(fmt.Sprintf("s%d", i%7), fmt.Sprintf("a%03d", i))
+		b.store(t, k, func(a *ask.Ask) {
+			if i%2 == 1 {
+				a.Questions[0].ID = "odd"
+			}
+		})
+		all = append(all, k.ID)
+		if i%2 == 1 {
+			odd = append(odd, k.ID)
+		}
+		if i%7 == 3 {
+			ofS3 = append(ofS3, k.ID)
+		}
+	}
+	for _, limit := range []int{1, 3, 7, 50, 500} {
+		if ids, _ := list(t, b, cloudevent.Query{Limit: limit}); !slices.Equal(ids, all) {
+			t.Errorf("limit %d: %v", limit, ids)
+		}
+	}
+	for name, v := range map[string]struct {
+		q    cloudevent.Query
+		want []string
+	}{
+		"by the id of a question":         {cloudevent.Query{Question: "odd", Limit: 9}, odd},
+		"by the exact text":               {cloudevent.Query{Question: "Which database?", Limit: 50}, all},
+		"by part of the text":             {cloudevent.Query{Question: "database", Limit: 50}, nil},
+		"one session":                     {cloudevent.Query{Tenant: "acme", Session: "s3", Limit: 4}, ofS3},
+		"one tenant":                      {cloudevent.Query{Tenant: "acme", Limit: 100}, all},
+		"another tenant":                  {cloudevent.Query{Tenant: "other", Limit: 100}, nil},
+		"by the id of the ask":            {cloudevent.Query{ID: "a017", Limit: 100}, []string{"a017"}},
+		"an id that nobody has":           {cloudevent.Query{ID: "nobody", Limit: 100}, nil},
+		"resolved while none is":          {cloudevent.Query{State: "resolved", Limit: 100}, nil},
+		"pending while all are":           {cloudevent.Query{State: "pending", Limit: 11}, all},
+		"a question of one, in a session": {cloudevent.Query{Tenant: "acme", Session: "s3", ID: "a003", Question: "odd", Limit: 5}, []string{"a003"}},
+	} {
+		if ids, _ := list(t, b, v.q); !slices.Equal(ids, v.want) {
+			t.Errorf("%s: %v, want %v", name, ids, v.want)
+		}
+	}
+}
+
+func TestGarbageCursorsAreRefused(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	b.store(t, key("s1", "a1"))
+	for _, cursor := range []string{
+		"x", "!!!", "AAAA", "MS4y", strings.Repeat("A", 10_000), // 1.2: too few positions
+		"MS4yLjMuNC41",                 // 1.2.3.4.5: too many
+		"MS4yLjMuLTQ",                  // 1.2.3.-4
+		"enp6enp6enp6enp6enp6LjEuMi4z", // more than 64 bits
+	} {
+		_, _, err := b.led.List(t.Context(), cloudevent.Query{Limit: 10, Cursor: cursor})
+		e, ok := errors.AsType[*ask.Error](err)
+		if !ok || e.Status != 400 || e.Faults[0].Pointer != "/cursor" {
+			t.Errorf("cursor %.20q: %v", cursor, err)
+		}
+	}
+	// Of ours, but far behind the end: an empty page.
+	items, next, err := b.led.List(t.Context(), cloudevent.Query{Limit: 20, Cursor: "enp6enp6LnoxLnoxLnoy"})
+	if err != nil || len(items) != 0 || next != "" {
+		t.Errorf("past the end: %v %q %v", items, next, err)
+	}
+}
+
+func TestAPageOfBigAsksEndsEarly(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	var want []string
+	for i := range 14 {
+		k := key(fmt.Sprintf("s%d", i%5), fmt.Sprintf("a%02d", i))
+		b.store(t, k, func(a *ask.Ask) {
+			if i%4 == 3 {
+				return // a small one in between
+			}
+			a.Context = strings.Repeat("<", ask.MaxLong)
+			for j := range 2 {
+				a.Questions[0].Options[j].Preview = &ask.Preview{Body: strings.Repeat("&", ask.MaxLong)}
+			}
+		})
+		want = append(want, k.ID)
+	}
+	q := cloudevent.Query{Limit: 500}
+	var got []string
+	for {
+		items, next, err := b.led.List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := cloudevent.EncodePage(items, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) > 600<<10 || len(items) == 0 && next != "" {
+			t.Errorf("a page of %d items has %d bytes", len(items), len(page))
+		}
+		for _, it := range items {
+			got = append(got, it.Record.Ask.ID)
+		}
+		if next == "" {
+			break
+		}
+		q.Cursor = next
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("listed %v, want %v", got, want)
+	}
+}
+
+func TestRoomIsRefusedFromFourFifthsOn(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Budget: 4000})
+	if err := b.led.Room(); err != nil {
+		t.Fatalf("an empty ledger: %v", err)
+	}
+	for i := range 4 {
+		b.store(t, key("s1", fmt.Sprintf("a%d", i)))
+	}
+	err := b.led.Room()
+	e, ok := errors.AsType[*ask.Error](err)
+	if !ok || e.Status != 503 || e.Code != ask.CodeLedgerFull || !errors.Is(err, ask.ErrUnavailable) {
+		t.Errorf("a full ledger: %v", err)
+	}
+	if used, budget := b.led.Usage(); budget != 4000 || used < 3200 {
+		t.Errorf("usage %d of %d", used, budget)
+	}
+}
