@@ -154,7 +154,8 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, cook
 		return nil, err
 	}
 	r.after.HTTPURL = base
-	r.parts = append(r.parts, daemon.Part{Name: "web", Run: srv.Run}, daemon.HTTP("http", ln, srv.Handler(), 5*time.Second))
+	// The inbox stops first: it ends the live streams, which would hold the HTTP server.
+	r.parts = append(r.parts, daemon.HTTP("http", ln, srv.Handler(), 5*time.Second), daemon.Part{Name: "web", Run: srv.Run})
 	return nc, nil
 }
 
