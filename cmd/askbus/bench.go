@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/bench"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/spf13/cobra"
+)
+
+// benchFlags are the flags that all measurements share.
+type benchFlags struct {
+	quick      bool
+	inFlight   []int
+	rounds     int
+	round      time.Duration
+	partitions int
+	adminCreds string
+}
+
+func (a *app) benchCmd() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure the ask cycle, beside raw NATS doing the same writes",
+		Long: `Measures the ask cycle: an agent asks, a responder sees it and answers, the agent
+has the outcome. Beside it, in the same run and alternating, the floor: raw NATS
+doing the same two durable writes and the same deliveries. The ratio is the figure
+that counts. Figures are medians of rounds, with their spread.
+
+Without --nats-url and --creds it starts everything itself, in a temporary directory
+that goes afterwards. With them it measures that bus, with an operator's credential;
+the floor then needs --admin-creds, a credential with full rights.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			bed, err := a.bed(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			defer bed.Close()
+			rows, err := bed.Cycle(cmd.Context(), a.plan(f))
+			if err != nil {
+				return err
+			}
+			r := bed.NewReport(rows)
+			r.Quick = f.quick
+			return a.report(r)
+		},
+	}
+	flags := cmd.PersistentFlags()
+	flags.BoolVar(&f.quick, "quick", false, "end within 40 s")
+	flags.IntVar(&f.partitions, "partitions", 0, "partitions of the ledger that is started (default 4)")
+	flags.StringVar(&f.adminCreds, "admin-creds", "", "credential with full rights on --nats-url, for the floor: user:password, or a file")
+	flags.IntSliceVar(&f.inFlight, "in-flight", nil, "cycles under way at once (default 1,16,64,256)")
+	flags.IntVar(&f.rounds, "rounds", 0, "rounds of each (default 5)")
+	flags.DurationVar(&f.round, "round", 0, "how long a round is (default 3s)")
+	return cmd
+}
+
+// bed is what is measured: what the flags point to, or one of our own.
+func (a *app) bed(ctx context.Context, f benchFlags) (*bench.Bed, error) {
+	if a.NATS.URL == "" && a.Creds == "" {
+		return bench.Embedded(ctx, bench.Options{Partitions: f.partitions, Logger: a.log()})
+	}
+	cred, err := a.credential()
+	if err != nil {
+		return nil, err
+	}
+	if f.adminCreds == "" {
+		return bench.Attached(a.Tenant, cred, nil, a.log())
+	}
+	admin, err := readAdminCreds(f.adminCreds)
+	if err != nil {
+		return nil, err
+	}
+	admin.URL = cred.URL
+	return bench.Attached(a.Tenant, cred, &admin, a.log())
+}
+
+func (a *app) plan(f benchFlags) bench.Plan {
+	p := bench.Plan{}
+	if f.quick {
+		p = bench.Quick()
+	}
+	p.InFlight = f.inFlight
+	if f.rounds > 0 {
+		p.Rounds = f.rounds
+	}
+	if f.round > 0 {
+		p.Round = f.round
+	}
+	if isTerminal(a.err) {
+		p.Progress = func(what string) { a.say("askbus: %s", what) }
+	}
+	return p
+}
+
+// report prints what was measured.
+func (a *app) report(r interface{ Write(io.Writer) error }) error {
+	if a.json() {
+		enc := json.NewEncoder(a.out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(r)
+	}
+	return r.Write(a.out)
+}
+
+// readAdminCreds reads a credential of somebody who is none of our roles.
+func readAdminCreds(s string) (client.Credential, error) {
+	if _, err := os.Stat(s); err == nil {
+		return readCreds(s)
+	}
+	name, password, ok := strings.Cut(s, ":")
+	if !ok {
+		return client.Credential{}, usage("--admin-creds %q is no file and not user:password", s)
+	}
+	return client.Credential{User: name, Password: password}, nil
+}

@@ -1,0 +1,192 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+)
+
+// responderType is the type under which the bench answers.
+const responderType = "bench"
+
+// Asks is askbus as a [System]: agents on pkg/client, one connection each, and
+// a live screen on pkg/responder that answers at once whatever it is shown.
+type Asks struct {
+	bed     *Bed
+	agents  []*client.Client
+	screen  *responder.Responder
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	failed error // of an answer: the cycle would only time out
+	seen   func(ask.Record)
+}
+
+// NewAsks connects agents sessions' agents and the responder.
+func (b *Bed) NewAsks(ctx context.Context, agents int) (*Asks, error) {
+	a := &Asks{bed: b}
+	for _, session := range b.sessions(agents) {
+		nc, err := b.open(natsd.Role{Name: natsd.RoleAgent, Tenant: b.Tenant, Session: session})
+		if err != nil {
+			return nil, err
+		}
+		c, err := client.New(nc, b.Tenant, session, client.Options{Logger: b.log})
+		if err != nil {
+			return nil, err
+		}
+		a.agents = append(a.agents, c)
+	}
+	if err := a.answerAll(ctx); err != nil {
+		return nil, err
+	}
+	b.later(a.close)
+	return a, nil
+}
+
+// sessions names n sessions, spread evenly over the partitions.
+func (b *Bed) sessions(n int) []string {
+	names := make([]string, 0, n)
+	parts := max(1, b.Partitions)
+	share := make([]int, parts)
+	for i := 0; len(names) < n; i++ {
+		name := b.run + "-" + strconv.Itoa(i)
+		if p := subject.Partition(b.Tenant, name, parts); share[p] <= len(names)/parts {
+			share[p]++
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// answerAll starts the responder and waits until it has seen what is pending.
+func (a *Asks) answerAll(ctx context.Context) error {
+	nc, err := a.bed.open(natsd.Role{Name: natsd.RoleResponder, Type: responderType})
+	if err != nil {
+		return err
+	}
+	if a.screen, err = responder.New(nc, responderType, responder.Options{Logger: a.bed.log}); err != nil {
+		return err
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	a.stop = stop
+	synced := make(chan struct{})
+	var once sync.Once
+	ended := make(chan error, 1)
+	a.running.Go(func() {
+		ended <- a.screen.Watch(watching, func(e responder.Event) {
+			switch e.Kind {
+			case responder.Synced:
+				once.Do(func() { close(synced) })
+			case responder.Pending:
+				a.shown(watching, e.Record)
+			case responder.Resolved, responder.Offline:
+			}
+		})
+	})
+	select {
+	case <-synced:
+		return nil
+	case err := <-ended:
+		return errors.Join(err, errors.New("bench: the responder ended by itself"))
+	case <-time.After(time.Minute):
+		return errors.New("bench: the responder has not seen what is pending after a minute")
+	}
+}
+
+// shown answers an ask of this run; those of others are none of our business.
+func (a *Asks) shown(ctx context.Context, r ask.Record) {
+	if r.Ask.Tenant != a.bed.Tenant || !strings.HasPrefix(r.Ask.Session, a.bed.run) || r.Ask.Metadata["bench"] != "cycle" {
+		return
+	}
+	a.mu.Lock()
+	seen := a.seen
+	a.mu.Unlock()
+	if seen != nil {
+		seen(r)
+	}
+	a.running.Go(func() {
+		_, err := a.screen.Answer(ctx, r.Ask.Key(), reply())
+		if err != nil && ctx.Err() == nil && !errors.Is(err, nats.ErrConnectionClosed) {
+			a.mu.Lock()
+			a.failed = fmt.Errorf("answer: %w", err)
+			a.mu.Unlock()
+		}
+	})
+}
+
+// onShown has f told what the responder is shown, before it answers.
+func (a *Asks) onShown(f func(ask.Record)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seen = f
+}
+
+// Cycle implements [System].
+func (a *Asks) Cycle(ctx context.Context, slot int) error {
+	_, err := a.one(ctx, slot)
+	return err
+}
+
+func (a *Asks) one(ctx context.Context, slot int) (ask.Outcome, error) {
+	c := a.agents[slot%len(a.agents)]
+	s, err := c.Ask(ctx, question("cycle"))
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	o, err := c.Wait(ctx, s.ID)
+	if err != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return ask.Outcome{}, errors.Join(err, a.failed)
+	}
+	if o.Status != ask.StatusAnswered {
+		return ask.Outcome{}, fmt.Errorf("ask %s ended as %s, not answered", s.ID, o.Status)
+	}
+	return o, nil
+}
+
+func (a *Asks) close() {
+	a.stop()
+	a.running.Wait()
+	for _, c := range a.agents {
+		_ = c.Close() // the connections go, too
+	}
+}
+
+// question is an ask of ordinary size. purpose says who may answer it: only
+// those of cycles are answered by the bench's responder.
+func question(purpose string) ask.Ask {
+	return ask.Ask{
+		Title:   "Ledger storage",
+		Context: "The ledger needs a store. I have read both drivers; the schema fits either, and the migration is an hour's work. Nothing is deployed yet.",
+		Agent:   ask.Agent{ID: "a-7", Name: "builder"}, Timeout: time.Hour, Metadata: map[string]any{"bench": purpose},
+		Questions: []ask.Question{{
+			ID: "db", Kind: ask.KindChoice, Header: "Storage", Text: "Which database should the ledger use?",
+			Options: []ask.Option{
+				{ID: "pg", Label: "PostgreSQL", Description: "operated already", Recommended: true},
+				{ID: "lite", Label: "SQLite", Description: "one file, no server"},
+				{ID: "stop", Label: "Neither", Cancels: true},
+			},
+		}},
+	}
+}
+
+// reply is what a person would say to [question].
+func reply() ask.Reply {
+	return ask.Reply{
+		Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}, Notes: "keep 14 days of backups"}},
+		By:      ask.By{Principal: "os:bench", Name: "Bench", Proof: "local"},
+	}
+}

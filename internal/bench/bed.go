@@ -1,0 +1,187 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+)
+
+// Bed is a bus that is measured: where it is, and how to connect to it.
+type Bed struct {
+	Partitions int // 0: not known
+	Replicas   int
+	Sync       string // "always", or "unknown" for a bus that we did not start
+	Tenant     string
+	NoFloor    string // why there is no floor; empty: there is one
+
+	run    string // names this run's sessions, so that nobody else's asks are touched
+	dial   func(natsd.Role) (*nats.Conn, error)
+	floor  func() (connect func() (*nats.Conn, error), err error) // full rights, where the floor's streams may lie
+	closes []func()
+	log    *slog.Logger
+}
+
+// Close stops what the bed started and removes its files.
+func (b *Bed) Close() {
+	for i := len(b.closes) - 1; i >= 0; i-- {
+		b.closes[i]()
+	}
+	b.closes = nil
+}
+
+func (b *Bed) later(f func()) { b.closes = append(b.closes, f) }
+
+// Options tunes an embedded bed. The zero value is ready to use.
+type Options struct {
+	Dir        string // where the servers' directories are made; default: the system's temporary directory
+	Partitions int    // default: the ledger's
+	Logger     *slog.Logger
+}
+
+// Embedded starts a server and a broker in this process, with a full-rights
+// user that exists only there, and a second, identical server for the floor.
+func Embedded(ctx context.Context, opts Options) (*Bed, error) {
+	b := &Bed{Replicas: 1, Sync: "always", Tenant: "bench", run: runID(), log: logger(opts.Logger)}
+	srv, _, err := b.serve(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	b.dial = func(r natsd.Role) (*nats.Conn, error) { return derived(srv, r, b.log) }
+	if err := b.broker(ctx, ledger.Options{Partitions: opts.Partitions}); err != nil {
+		b.Close()
+		return nil, err
+	}
+	b.floor = func() (func() (*nats.Conn, error), error) {
+		floor, admin, err := b.serve(opts.Dir)
+		if err != nil {
+			return nil, err
+		}
+		return func() (*nats.Conn, error) { return nats.Connect(floor.URL(), nats.UserInfo("admin", admin)) }, nil
+	}
+	return b, nil
+}
+
+// serve starts a server in a directory of its own, which goes when the bed closes.
+func (b *Bed) serve(dir string) (srv *natsd.Server, admin string, err error) {
+	if dir, err = os.MkdirTemp(dir, "askbus-bench-"); err != nil {
+		return nil, "", fmt.Errorf("bench: %w", err)
+	}
+	admin = rand.Text()
+	srv, err = natsd.Start(natsd.Options{Dir: dir, Addr: "127.0.0.1:0", MaxStore: 64 << 30, Admin: admin, Logger: b.log})
+	if err != nil {
+		return nil, "", errors.Join(fmt.Errorf("bench: %w", err), os.RemoveAll(dir))
+	}
+	b.later(func() {
+		srv.Close()
+		if err := os.RemoveAll(dir); err != nil {
+			b.log.Warn("cannot remove the bench's directory", "dir", dir, "error", err)
+		}
+	})
+	return srv, admin, nil
+}
+
+// broker starts a broker on the bed and waits until it serves.
+func (b *Bed) broker(ctx context.Context, opts ledger.Options) error {
+	svc, err := b.open(natsd.Role{Name: natsd.RoleBroker})
+	if err != nil {
+		return err
+	}
+	led, err := b.open(natsd.Role{Name: natsd.RoleLedger})
+	if err != nil {
+		return err
+	}
+	opts.Logger = b.log
+	opened, err := ledger.Open(ctx, led, opts)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	b.Partitions = opened.Partitions()
+	br := broker.New(svc, opened, broker.Options{Logger: b.log})
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- br.Run(running) }()
+	b.later(func() {
+		stop()
+		if err := <-done; err != nil {
+			b.log.Warn("the broker ended badly", "error", err)
+		}
+	})
+	return poll(ctx, 30*time.Second, "the broker is not ready", func() bool { return br.Ready() })
+}
+
+// open connects as a role until the bed closes.
+func (b *Bed) open(r natsd.Role) (*nats.Conn, error) {
+	nc, err := b.dial(r)
+	if err != nil {
+		return nil, fmt.Errorf("bench: connect as %s: %w", r.User(), err)
+	}
+	b.later(nc.Close)
+	return nc, nil
+}
+
+// Attached measures a bus that runs already. cred is an operator's, which may
+// ask and answer everywhere. admin, if given, is a full-rights credential for
+// the floor, whose streams are removed afterwards.
+func Attached(tenant string, cred client.Credential, admin *client.Credential, log *slog.Logger) (*Bed, error) {
+	b := &Bed{Replicas: 1, Sync: "unknown", Tenant: tenant, run: runID(), log: logger(log)}
+	b.dial = func(natsd.Role) (*nats.Conn, error) { return client.Connect(cred, b.log) }
+	if admin == nil {
+		b.NoFloor = "no full-rights credential for this server was given (--admin-creds)"
+		return b, nil
+	}
+	b.floor = func() (func() (*nats.Conn, error), error) {
+		return func() (*nats.Conn, error) { return client.Connect(*admin, b.log) }, nil
+	}
+	return b, nil
+}
+
+func derived(srv *natsd.Server, r natsd.Role, log *slog.Logger) (*nats.Conn, error) {
+	c, err := srv.Key().Credential(srv.URL(), r)
+	if err != nil {
+		return nil, err
+	}
+	return call.Connect(c.URL, c.User, c.Password, "", c.InboxPrefix, log)
+}
+
+// runID is a token that no other run has.
+func runID() string { return "bench-" + rand.Text()[:8] }
+
+func logger(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return l
+}
+
+// poll waits until ok, or says what is missing.
+func poll(ctx context.Context, limit time.Duration, missing string, ok func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("bench: %s after %s: %w", missing, limit, ctx.Err())
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// listen finds a free port of this machine.
+func listen(ctx context.Context) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+}

@@ -1,0 +1,157 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Plan says how the cycle is measured. The zero value is a full run.
+type Plan struct {
+	InFlight []int         // default: 1, 16, 64, 256
+	Rounds   int           // of each; default 5
+	Round    time.Duration // of one system; default 3s
+	Limit    time.Duration // of everything: no new round begins after it; default: none
+	Progress func(string)  // told what is under way; default: nobody
+}
+
+func (p *Plan) fill() {
+	if len(p.InFlight) == 0 {
+		p.InFlight = []int{1, 16, 64, 256}
+	}
+	if p.Rounds == 0 {
+		p.Rounds = 5
+	}
+	if p.Round == 0 {
+		p.Round = 3 * time.Second
+	}
+	if p.Progress == nil {
+		p.Progress = func(string) {}
+	}
+}
+
+// Quick is a run that ends within 40 s, also on a busy machine.
+func Quick() Plan {
+	return Plan{Rounds: 3, Round: 800 * time.Millisecond, Limit: 27 * time.Second}
+}
+
+// Named is a system with its name.
+type Named struct {
+	Name string
+	System
+}
+
+// Rounds are the samples of one system at one number in flight, one a round.
+type Rounds []Sample
+
+// Of sums one value of every round up.
+func (r Rounds) Of(value func(Sample) float64) Figure {
+	values := make([]float64, len(r))
+	for i, s := range r {
+		values[i] = value(s)
+	}
+	return figure(values)
+}
+
+// Ratio is how this compares with other, round by round: neighbours in time saw
+// the same machine.
+func (r Rounds) Ratio(other Rounds, value func(Sample) float64) Figure {
+	var values []float64
+	for i := range min(len(r), len(other)) {
+		if d := value(other[i]); d > 0 {
+			values = append(values, value(r[i])/d)
+		}
+	}
+	return figure(values)
+}
+
+// The values of a sample.
+func p50(s Sample) float64    { return float64(s.P50.Microseconds()) }
+func p99(s Sample) float64    { return float64(s.P99.Microseconds()) }
+func perSec(s Sample) float64 { return s.PerSec }
+
+// Alternate drives the systems in turn, round by round, and returns the rounds
+// of each. Every second round goes backwards, so that none always comes after
+// the same other.
+func Alternate(ctx context.Context, systems []Named, inFlight int, plan Plan) (map[string]Rounds, error) {
+	plan.fill()
+	began := time.Now()
+	for _, s := range systems { // connections, caches, pools
+		if _, err := Drive(ctx, s, inFlight, plan.Round/4); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	all := map[string]Rounds{}
+	for round := range plan.Rounds {
+		if round > 0 && plan.Limit > 0 && time.Since(began) > plan.Limit {
+			break
+		}
+		for i := range systems {
+			s := systems[i]
+			if round%2 == 1 {
+				s = systems[len(systems)-1-i]
+			}
+			plan.Progress(fmt.Sprintf("%d in flight, round %d of %d: %s", inFlight, round+1, plan.Rounds, s.Name))
+			sample, err := Drive(ctx, s, inFlight, plan.Round)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", s.Name, err)
+			}
+			all[s.Name] = append(all[s.Name], sample)
+		}
+	}
+	return all, nil
+}
+
+// Names of the systems of [Bed.Cycle].
+const (
+	NameAskbus = "askbus"
+	NameFloor  = "floor"
+)
+
+// agentsFor bounds the connections: beyond, agents share them.
+func agentsFor(inFlight []int) int {
+	most := 1
+	for _, n := range inFlight {
+		most = max(most, n)
+	}
+	return min(most, 64)
+}
+
+// Systems are askbus and, if there is one, the floor.
+func (b *Bed) Systems(ctx context.Context, agents int) ([]Named, error) {
+	asks, err := b.NewAsks(ctx, agents)
+	if err != nil {
+		return nil, err
+	}
+	systems := []Named{{NameAskbus, asks}}
+	if b.NoFloor == "" {
+		floor, err := b.NewFloor(ctx, asks)
+		if err != nil {
+			return nil, err
+		}
+		systems = append(systems, Named{NameFloor, floor})
+	}
+	return systems, nil
+}
+
+// Cycle measures the ask cycle and its floor.
+func (b *Bed) Cycle(ctx context.Context, plan Plan) ([]CycleRow, error) {
+	plan.fill()
+	systems, err := b.Systems(ctx, agentsFor(plan.InFlight))
+	if err != nil {
+		return nil, err
+	}
+	var rows []CycleRow
+	left := plan
+	for i, n := range plan.InFlight {
+		if plan.Limit > 0 {
+			left.Limit = plan.Limit / time.Duration(len(plan.InFlight))
+		}
+		rounds, err := Alternate(ctx, systems, n, left)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, b.row(plan.InFlight[i], rounds))
+	}
+	return rows, nil
+}
