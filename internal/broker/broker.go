@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/sabotage"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -36,6 +37,8 @@ type Options struct {
 	MaxHeld int              // requests held at a time; default 100000
 	Grace   time.Duration    // for requests under way when Run ends; default 10s
 	Version string           // shown by the service; default 0.0.0
+
+	Sabotage sabotage.Kind // set only by internal/torture: a promise to break
 }
 
 func (o *Options) fill() {

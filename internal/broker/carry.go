@@ -26,6 +26,7 @@ func (b *Broker) carry(ctx context.Context, k ask.Key, c lifecycle.Command, orig
 		if err != nil {
 			return ledger.Entry{}, err
 		}
+		b.breakHeld(&held)
 		now := b.opts.Now()
 		plan, err := lifecycle.Decide(held, c, now)
 		if err != nil {

@@ -28,7 +28,7 @@ func (b *Broker) tellStatus(r *request, s cloudevent.Status) error {
 
 // tellEnd replies with the outcome of an ask.
 func (b *Broker) tellEnd(r *request, end *cloudevent.End) error {
-	ev, err := end.Event()
+	ev, err := b.breakEnd(r, end).Event()
 	if err != nil {
 		return err
 	}

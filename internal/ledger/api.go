@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/askbus/askbus/internal/sabotage"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -177,10 +178,13 @@ func (l *Ledger) first(ctx context.Context, stream, subject string, seq uint64) 
 			Time    time.Time `json:"time"`
 		} `json:"message"`
 	}
-	body := struct {
+	var body any = struct {
 		Seq  uint64 `json:"seq"`
 		Next string `json:"next_by_subj"`
 	}{max(seq, 1), subject}
+	if l.opts.Sabotage == sabotage.LastWins && seq <= 1 {
+		body = map[string]string{"last_by_subj": subject}
+	}
 	err := l.api(ctx, "STREAM.MSG.GET."+stream, body, &r)
 	if e, ok := errors.AsType[*apiError](err); ok && e.ErrCode == codeNoMessage {
 		return message{}, errNone

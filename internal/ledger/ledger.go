@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/sabotage"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -33,6 +34,7 @@ type Options struct {
 	Margin     time.Duration // how much longer than anything the timer can write; default 24h, at least 5s
 	Budget     int64         // bytes that the ledger may use; default: the account's limit, else no limit
 	Logger     *slog.Logger  // default: discard
+	Sabotage   sabotage.Kind // set only by internal/torture: a promise to break
 }
 
 func (o *Options) fill() error {
@@ -74,6 +76,7 @@ type Ledger struct {
 	used    atomic.Int64 // bytes, as last seen plus what was stored since
 	budget  atomic.Int64
 	cursors []sweepCursor
+	broken  atomic.Int64 // writes that sabotage saw
 }
 
 // Open opens the ledger over a connection with the ledger's rights, creating
@@ -165,6 +168,7 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 		},
 		Metadata: map[string]string{metaPartitions: strconv.Itoa(l.n)},
 	}
+	l.breakStream(&cfg)
 	for try := 0; ; try++ {
 		_, err := l.js.CreateStream(ctx, cfg)
 		switch {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/sabotage"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -74,7 +75,7 @@ func (w *Work) Next(ctx context.Context, typ, kind string, most int) ([]WorkItem
 				_ = m.NakWithDelay(attempt)
 				continue
 			}
-			if !ok {
+			if !ok || kind == subject.Outcome && w.l.opts.Sabotage == sabotage.NoWork {
 				_ = m.Ack()
 				continue
 			}

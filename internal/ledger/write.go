@@ -49,6 +49,9 @@ func (l *Ledger) Store(ctx context.Context, k ask.Key, q cloudevent.Question) (s
 	msg.Header.Set(hdrScheduleTarget, subject.LedgerOutcome(p, k))
 	msg.Header.Set(hdrScheduleTTL, ttl(l.opts.Retention))
 	msg.Header.Set(hdrTTL, "never")
+	if l.breakQuestion(msg) {
+		return 1, nil
+	}
 	seq, err = l.publish(ctx, msg)
 	if err != nil && !IsRace(err) && storageFull(err) {
 		return 0, full(err)
@@ -78,6 +81,9 @@ func (l *Ledger) Resolve(ctx context.Context, q *Pending, o ask.Outcome, now tim
 	msg.Header.Set(hdrScheduler, subject.LedgerQuestion(p, k))
 	msg.Header.Set(hdrScheduleNext, "purge")
 	msg.Header.Set(hdrTTL, ttl(l.outlive(q.Ask.Deadline, now)))
+	if l.breakOutcome(msg) {
+		return nil
+	}
 	_, err = l.publish(ctx, msg)
 	if err != nil && !IsRace(err) && storageFull(err) {
 		return errors.Join(ask.Refuse(503, ask.CodeLedgerFull, "the ledger's storage is exhausted: nothing was stored, the ask stays open; make room and try again"), err)

@@ -1,0 +1,40 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/lifecycle"
+	"github.com/askbus/askbus/internal/sabotage"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// What follows breaks promises on purpose, when torture says which: see
+// package sabotage. Without, it does nothing.
+
+// breakHeld lets anybody decide, or forgets the deadline.
+func (b *Broker) breakHeld(h *lifecycle.Held) {
+	if b.opts.Sabotage == sabotage.None || h.Pending == nil {
+		return
+	}
+	q := *h.Pending.Ask
+	switch b.opts.Sabotage {
+	case sabotage.AnyAudience:
+		q.Audience = nil
+	case sabotage.NoExpiry:
+		q.Deadline = q.Deadline.Add(24 * time.Hour)
+	default:
+	}
+	h.Pending.Ask = &q
+}
+
+// breakEnd tells agents that somebody else answered.
+func (b *Broker) breakEnd(r *request, end *cloudevent.End) *cloudevent.End {
+	if b.opts.Sabotage != sabotage.TellOther || r.Door != subject.Agents || end.Outcome.By == nil {
+		return end
+	}
+	other := *end
+	other.Outcome.By = &ask.By{Principal: "os:mallory", Responder: end.Outcome.By.Responder}
+	return &other
+}

@@ -1,0 +1,31 @@
+// Package sabotage names ways to break the promises of docs/guarantees.md on
+// purpose, one for each, so that the checker of internal/torture can be shown
+// to notice.
+//
+// It decides nothing: ledger and broker look at the one value that their
+// options carry, whose zero value breaks nothing. Only internal/torture sets
+// it, and only for an embedded server that it throws away; a test sees that
+// nobody else imports this package.
+package sabotage
+
+// Kind is one way to break a promise.
+type Kind string
+
+// The kinds, by the promise that each breaks.
+const (
+	None         Kind = ""
+	NoCompare    Kind = "no-compare"    // at most one outcome: outcomes are stored without compare-and-set
+	LastWins     Kind = "last-wins"     // the first is the truth: reads take the last message of a subject
+	AskUnstored  Kind = "ask-unstored"  // an acknowledged ask is kept: some are acknowledged and not stored
+	AnswerUnkept Kind = "answer-unkept" // an acknowledged answer is kept: some are acknowledged and not stored
+	TellOther    Kind = "tell-other"    // everybody is told what is stored: replies name another person
+	AnyAudience  Kind = "any-audience"  // nobody outside the audience decides: it is ignored
+	NoExpiry     Kind = "no-expiry"     // every ask ends: no timer, no sweep
+	NoNotice     Kind = "no-notice"     // every waiting agent learns it: outcomes are not republished
+	NoWork       Kind = "no-work"       // every surface learns it: posting surfaces get no outcomes
+)
+
+// Kinds are all of them.
+func Kinds() []Kind {
+	return []Kind{NoCompare, LastWins, AskUnstored, AnswerUnkept, TellOther, AnyAudience, NoExpiry, NoNotice, NoWork}
+}
