@@ -29,6 +29,7 @@ type Options struct {
 	MaxStore int64        // bytes on disk; default 10 GiB
 	Admin    string       // password of a user "admin" with full rights; only for tests and measurements
 	Logger   *slog.Logger // default: discard
+	Cluster  *Cluster     // one of several nodes; default: a server alone
 }
 
 // DefaultMaxStore is the storage limit when none is given.
@@ -75,12 +76,18 @@ func (s *Server) start(opts Options, host string, port int) error {
 		return err
 	}
 	log := &logger{log: opts.Logger}
-	s.srv, err = server.NewServer(&server.Options{
+	settings := &server.Options{
 		ServerName: "askbus", Host: host, Port: port, NoSigs: true, DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: filepath.Join(opts.Dir, storeDir), SyncAlways: true,
 		JetStreamMaxStore: opts.MaxStore, JetStreamMaxMemory: 256 << 20,
 		CustomClientAuthentication: &authenticator{key: s.key, admin: opts.Admin},
-	})
+	}
+	if opts.Cluster != nil {
+		if err := opts.Cluster.apply(settings, s.key); err != nil {
+			return err
+		}
+	}
+	s.srv, err = server.NewServer(settings)
 	if err != nil {
 		return fmt.Errorf("nats-server: %w", err)
 	}
@@ -94,6 +101,9 @@ func (s *Server) start(opts Options, host string, port int) error {
 	}
 	if !s.srv.JetStreamEnabled() {
 		return fmt.Errorf("JetStream did not start: %s", log.fatal())
+	}
+	if opts.Cluster != nil {
+		return nil // the other nodes have what is missing here
 	}
 	return checkStore(s.srv, opts.Dir)
 }
