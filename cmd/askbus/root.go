@@ -101,7 +101,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.upCmd(), a.askCmd(), a.listCmd(), a.getCmd(), a.waitCmd(), a.answerCmd(), a.withdrawCmd(), a.abortCmd(),
 		a.mcpCmd(), a.benchCmd(),
-		a.loginCmd(), a.credsCmd(), a.serverCmd(), a.brokerCmd(), a.webCmd(), a.healthCmd(), a.settingsCmd(), a.versionCmd(),
+		a.loginCmd(), a.credsCmd(), a.serverCmd(), a.brokerCmd(), a.webCmd(), a.healthCmd(), a.settingsCmd(), a.versionCmd(), a.tortureCmd(),
 	}
 }
 

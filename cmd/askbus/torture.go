@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/sabotage"
+	"github.com/askbus/askbus/internal/torture"
+	"github.com/spf13/cobra"
+)
+
+// tortureFlags are the flags of "askbus torture".
+type tortureFlags struct {
+	torture.Options
+	bus        torture.EmbeddedOptions
+	maxStore   string
+	sabotage   string
+	adminCreds string
+	processes  bool
+}
+
+func (a *app) tortureCmd() *cobra.Command {
+	var t tortureFlags
+	cmd := &cobra.Command{
+		Use: "torture", Short: "Drive a bus from a seed, break things, and check every promise", Args: cobra.NoArgs, Hidden: true,
+		Long: `Drives agents, people, operators, screens and a posting surface from a seed, records
+what every party was told, and checks the history against the promises of
+docs/guarantees.md. It ends at --asks or --for, whichever comes first, prints one
+closing line, and exits non-zero on any violation.
+
+Without --nats-url it starts a bus of its own: in this process, or with --processes
+as processes of this binary that it kills and stops. With --nats-url it uses a bus
+that is there, with --creds (an operator's serves every party) or the key in --dir;
+--admin-creds reads the ledger, and without it that check is left out.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.torture(cmd.Context(), t) },
+	}
+	f := cmd.Flags()
+	f.IntVar(&t.Asks, "asks", 5000, "end after so many asks")
+	f.DurationVar(&t.For, "for", 30*time.Second, "end after so long")
+	f.Uint64Var(&t.Seed, "seed", 0, "what is asked and who does what; default: a random one")
+	f.IntVar(&t.Open, "open", 256, "asks open at a time")
+	f.IntVar(&t.Burst, "burst", 0, "so many asks share each deadline")
+	f.DurationVar(&t.KillEvery, "kill-every", 0, "time between kills")
+	f.DurationVar(&t.StopEvery, "stop-every", 0, "time between stops (SIGSTOP, SIGCONT)")
+	f.IntVar(&t.Kills, "kills", 0, "kills at most")
+	f.StringVar(&t.Victims, "victims", "", "kill and stop only those whose names begin so: server, broker, party")
+	f.BoolVar(&t.Disturbed, "disturbed", false, "faults come from elsewhere: allow what they excuse")
+	f.DurationVar(&t.Ends, "ends-within", 0, "how late an ask may end after its deadline (default 10s; with faults 45s)")
+	f.DurationVar(&t.Learns, "learns-within", 0, "how late a party may learn of an end (default 10s; with faults 45s)")
+	f.DurationVar(&t.Posts, "posts-within", 0, "how late a posting surface may be handed an end (default 90s)")
+	f.DurationVar(&t.Retention, "retention", torture.DefaultRetention, "of the bus")
+	f.DurationVar(&t.Margin, "margin", torture.DefaultMargin, "of the bus")
+	f.IntVar(&t.bus.Nodes, "nodes", 1, "servers of the bus: 1, or 3 with three copies of everything")
+	f.IntVar(&t.bus.Brokers, "brokers", 2, "brokers of the bus")
+	f.StringVar(&t.maxStore, "max-store", "10GiB", "bytes on disk of the bus")
+	f.BoolVar(&t.processes, "processes", false, "start the bus as processes of this binary")
+	f.StringVar(&t.sabotage, "sabotage", "", "break a promise on purpose, in the embedded bus: "+fmt.Sprint(sabotage.Kinds()))
+	f.StringVar(&t.adminCreds, "admin-creds", "", "with --nats-url: a credential that may read the ledger")
+	cmd.AddCommand(a.tortureNodeCmd(), a.torturePartyCmd())
+	return cmd
+}
+
+func (a *app) torture(ctx context.Context, t tortureFlags) error {
+	if t.Asks < 1 || t.For < 5*time.Second {
+		return usage("give at least --asks 1 and --for 5s")
+	}
+	if t.sabotage != "" && (!slices.Contains(sabotage.Kinds(), sabotage.Kind(t.sabotage)) || t.processes || a.NATS.URL != "") {
+		return usage("--sabotage takes one of %v, and only for the embedded bus", sabotage.Kinds())
+	}
+	if t.Seed == 0 {
+		t.Seed = rand.Uint64N(1 << 32) //nolint:gosec // a seed
+	}
+	t.Out, t.Logger = a.out, a.tortureLog()
+	bus, err := a.tortureBus(ctx, t)
+	if err != nil {
+		return err
+	}
+	_, err = torture.Run(ctx, bus, t.Options)
+	return errors.Join(err, bus.Close())
+}
+
+// tortureLog is quiet unless told otherwise: a bus under fire warns all the time.
+func (a *app) tortureLog() *slog.Logger {
+	if a.LogLevel == "warn" {
+		return slog.New(slog.DiscardHandler)
+	}
+	return a.log()
+}
+
+func (a *app) tortureBus(ctx context.Context, t tortureFlags) (torture.Bus, error) {
+	maxStore, err := config.Bytes(t.maxStore)
+	if err != nil {
+		return nil, usage("--max-store: %w", err)
+	}
+	opts := t.bus
+	opts.MaxStore, opts.Sabotage, opts.Logger = maxStore, sabotage.Kind(t.sabotage), t.Logger
+	opts.Retention, opts.Margin = t.Retention, t.Margin
+	switch {
+	case a.NATS.URL != "":
+		return a.tortureGiven(t)
+	case t.processes:
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find our own program: %w", err)
+		}
+		return torture.StartProcesses(ctx, self, opts)
+	}
+	return torture.StartEmbedded(ctx, opts)
+}
+
+// tortureGiven is a bus that somebody else runs.
+func (a *app) tortureGiven(t tortureFlags) (torture.Bus, error) {
+	bus := &torture.Given{URL: a.NATS.URL}
+	if a.Creds != "" {
+		c, err := readCreds(a.Creds)
+		if err != nil {
+			return nil, err
+		}
+		bus.Everybody = &c
+	} else {
+		key, err := existingKey(a.Dir)
+		if err != nil {
+			return nil, err
+		}
+		bus.Key = key
+	}
+	if t.adminCreds != "" {
+		c, err := readCreds(t.adminCreds)
+		if err != nil {
+			return nil, err
+		}
+		bus.Admin = &c
+	}
+	return bus, nil
+}

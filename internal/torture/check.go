@@ -1,0 +1,168 @@
+package torture
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Rule names a promise of docs/guarantees.md.
+type Rule string
+
+// The rules.
+const (
+	OneOutcome    Rule = "one-outcome"
+	FirstWins     Rule = "first-wins"
+	AskKept       Rule = "ask-kept"
+	AnswerKept    Rule = "answer-kept"
+	ToldAsStored  Rule = "told-as-stored"
+	Audience      Rule = "audience"
+	NoGhost       Rule = "no-ghost"
+	Ends          Rule = "ends"
+	AgentLearns   Rule = "agent-learns"
+	SurfaceLearns Rule = "surface-learns"
+)
+
+// Limits is what the checker must know of a run.
+type Limits struct {
+	Retention    time.Duration     // after its deadline an ask may be unknown
+	Ends         time.Duration     // how long after its deadline an ask must have ended
+	Learns       time.Duration     // how long after that everybody must know
+	Posts        time.Duration     // how long a posting surface may take: a lost reply comes again after a minute
+	End          time.Duration     // when the recording ended
+	Screens      map[string]string // the live screens, by name, and the tenant that each sees ("" is all)
+	Posting      []string          // the posting surfaces
+	Undisturbed  bool              // nothing was killed, stopped or cut: every screen hears everything
+	PostingFrom  time.Duration     // the posting surfaces get outcomes from here on
+	ScreensReady time.Duration     // the live screens listened from here on
+}
+
+// Violation is a broken promise: of which ask, and the events that show it.
+type Violation struct {
+	Rule   Rule
+	Key    ask.Key
+	Life   string
+	Text   string
+	Events []Event
+}
+
+// Check looks for broken promises in a history. It is pure. Violations come in
+// the order of the first event of their ask.
+func Check(events []Event, lim Limits) []Violation {
+	var order []ask.Key
+	byKey := map[ask.Key][]Event{}
+	for _, e := range events {
+		if e.Key == (ask.Key{}) {
+			continue
+		}
+		if byKey[e.Key] == nil {
+			order = append(order, e.Key)
+		}
+		byKey[e.Key] = append(byKey[e.Key], e)
+	}
+	var found []Violation
+	for _, k := range order {
+		found = append(found, checkKey(k, byKey[k], lim)...)
+	}
+	return found
+}
+
+// life is what was told of one question under an id.
+type life struct {
+	key      ask.Key
+	name     string
+	kept     bool          // an ask for it was acknowledged …
+	keptAt   time.Duration // … first at this time
+	deadline time.Duration
+	told     []*Event // with an outcome of this life, but for OpStored
+	stored   []*Event // what the ledger holds, by sequence
+	ended    time.Duration
+	truth    *Truth // the first stored outcome, else the first that was told
+}
+
+func checkKey(k ask.Key, events []Event, lim Limits) []Violation {
+	lives := livesOf(k, events)
+	c := &checking{key: k, events: events, lives: lives, lim: lim}
+	for _, l := range lives {
+		c.stored(l)
+		c.answers(l)
+		c.outsiders(l)
+		c.lost(l)
+		c.liveness(l)
+	}
+	c.strangers()
+	return c.found
+}
+
+// checking is the check of one id.
+type checking struct {
+	key    ask.Key
+	events []Event
+	lives  []*life
+	lim    Limits
+	found  []Violation
+}
+
+func (c *checking) report(r Rule, l string, events []*Event, format string, args ...any) {
+	v := Violation{Rule: r, Key: c.key, Life: l, Text: fmt.Sprintf(format, args...)}
+	for _, e := range events {
+		v.Events = append(v.Events, *e)
+	}
+	c.found = append(c.found, v)
+}
+
+// livesOf sorts what was told of an id by the question that it is about.
+func livesOf(k ask.Key, events []Event) []*life {
+	var lives []*life
+	byName := map[string]*life{}
+	of := func(name string) *life {
+		l := byName[name]
+		if l == nil {
+			l = &life{key: k, name: name}
+			byName[name], lives = l, append(lives, l)
+		}
+		return l
+	}
+	for i := range events {
+		e := &events[i]
+		if e.Op == OpAsk && e.Life != "" {
+			l := of(e.Life)
+			if e.Code == OK && (!l.kept || e.Told < l.keptAt) {
+				l.kept, l.keptAt = true, e.Told
+			}
+			if e.Code == OK {
+				l.deadline = e.Deadline
+			}
+		}
+		if e.Truth == nil {
+			continue
+		}
+		l := of(e.Truth.Life)
+		if e.Op == OpStored {
+			l.stored = append(l.stored, e)
+		} else {
+			l.told = append(l.told, e)
+		}
+	}
+	for _, l := range lives {
+		l.settle()
+	}
+	return lives
+}
+
+// settle finds the truth of a life, and when it ended.
+func (l *life) settle() {
+	slices.SortStableFunc(l.stored, func(a, b *Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	all := slices.Concat(l.stored, l.told)
+	if len(all) == 0 {
+		return
+	}
+	l.truth = all[0].Truth
+	l.ended = l.truth.At
+	if l.truth.Status == ask.StatusExpired {
+		l.ended = max(l.ended, l.deadline)
+	}
+}

@@ -1,0 +1,191 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+)
+
+// driver plays the scripts of one run.
+type driver struct {
+	h                 *history
+	shape             shape
+	retention, margin time.Duration
+	log               *slog.Logger
+	dial              func(natsd.Role) (*nats.Conn, error)
+
+	agents     map[string]*client.Client // by tenant/session
+	agentConns map[string]*nats.Conn
+	people     map[string]*responder.Responder // by responder type
+	operator   *nats.Conn
+	conns      []*nats.Conn
+
+	used  usedIDs
+	end   time.Time // of the run: nothing starts that cannot end before it
+	over  atomic.Bool
+	burst int // so many asks share each deadline; 0: no bursts
+
+	acked, ended, reused, full, answers atomic.Int64
+	burstEnd                            atomic.Int64 // when the asks of this burst are due
+}
+
+// running reports whether the run goes on, so that a call that was given up
+// was given up by its script.
+func (d *driver) running() bool { return !d.over.Load() }
+
+// connect connects all parties.
+func (d *driver) connect() error {
+	d.agents, d.agentConns, d.people = map[string]*client.Client{}, map[string]*nats.Conn{}, map[string]*responder.Responder{}
+	d.used.free = map[string][]usedID{}
+	for _, tenant := range tenants {
+		for i := range sessions {
+			session := "s" + strconv.Itoa(i)
+			nc, err := d.open(natsd.Role{Name: natsd.RoleAgent, Tenant: tenant, Session: session})
+			if err != nil {
+				return err
+			}
+			c, err := client.New(nc, tenant, session, client.Options{Logger: d.log})
+			if err != nil {
+				return err
+			}
+			d.agents[tenant+"/"+session], d.agentConns[tenant+"/"+session] = c, nc
+		}
+	}
+	for _, typ := range append([]string{postingType}, liveTypes...) {
+		nc, err := d.open(natsd.Role{Name: natsd.RoleResponder, Type: typ})
+		if err != nil {
+			return err
+		}
+		if d.people[typ], err = responder.New(nc, typ, responder.Options{Limit: 1 << 20, Logger: d.log}); err != nil {
+			return err
+		}
+	}
+	var err error
+	d.operator, err = d.open(natsd.Role{Name: natsd.RoleOperator})
+	return err
+}
+
+func (d *driver) open(r natsd.Role) (*nats.Conn, error) {
+	nc, err := d.dial(r)
+	if err != nil {
+		return nil, fmt.Errorf("torture: connect as %s: %w", r.User(), err)
+	}
+	d.conns = append(d.conns, nc)
+	return nc, nil
+}
+
+func (d *driver) close() {
+	for _, c := range d.agents {
+		_ = c.Close()
+	}
+	for _, nc := range d.conns {
+		nc.Close()
+	}
+}
+
+// share is which scripts a driver plays: from, from+step, …
+type share struct{ from, step int }
+
+// playAll plays scripts, most open at a time, until most asks have been asked
+// or there is no time for another. It returns when the last has ended; what
+// is still open at the end of the run is cut off.
+func (d *driver) playAll(ctx context.Context, of share, asks, open int) {
+	ctx, cancel := context.WithDeadline(ctx, d.end)
+	defer cancel()
+	slots := make(chan struct{}, open)
+	var scripts sync.WaitGroup
+	for i := of.from; i < asks; i += of.step {
+		if d.burst > 0 && i%d.burst == 0 {
+			scripts.Wait() // the burst before has ended
+		}
+		s := d.shape.write(i)
+		if d.burst > 0 {
+			d.aim(&s, i)
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+		}
+		// Every ask has room for its deadline and for hearing of it.
+		if d.left() < d.need(&s) {
+			break
+		}
+		scripts.Go(func() {
+			var once sync.Once
+			d.play(ctx, s, func() { once.Do(func() { <-slots }) })
+		})
+	}
+	scripts.Wait()
+}
+
+func (d *driver) left() time.Duration { return time.Until(d.end) }
+
+// need is how long a script takes at most, without faults.
+func (d *driver) need(s *script) time.Duration {
+	if !s.ask.Deadline.IsZero() {
+		return time.Until(s.ask.Deadline) + tail
+	}
+	return s.ask.Timeout + tail
+}
+
+// tail is how long after its deadline an ask and all who must hear of it have.
+const tail = 3 * time.Second
+
+// aim gives a script the deadline of its burst.
+func (d *driver) aim(s *script, index int) {
+	if index%d.burst == 0 || d.burstAt().Before(time.Now()) {
+		at := time.Now().Add(5*time.Second + time.Duration(d.burst)*1500*time.Microsecond).UnixNano()
+		d.burstEnd.Store(at)
+	}
+	s.ask.Timeout, s.ask.Deadline = 0, d.burstAt()
+	s.reuse, s.raw, s.twice = false, false, false
+	if index%10 != 0 { // nine of ten just expire
+		s.acts, s.late = nil, nil
+		return
+	}
+	for i := range s.acts {
+		if s.acts[i].op != OpWait {
+			s.acts[i].at, s.acts[i].aimed = s.acts[i].at%(40*time.Millisecond), true
+		}
+	}
+}
+
+func (d *driver) burstAt() time.Time { return time.Unix(0, d.burstEnd.Load()) }
+
+// lookAgain records, for every ask that was acknowledged and has no outcome yet,
+// what a last look says.
+func (d *driver) lookAgain(ctx context.Context) {
+	type open struct {
+		key  ask.Key
+		life string
+	}
+	left := map[string]open{}
+	for _, e := range d.h.all() {
+		switch {
+		case e.Truth != nil:
+			delete(left, e.Truth.Life)
+		case e.Op == OpAsk && e.Code == OK:
+			left[e.Life] = open{e.Key, e.Life}
+		}
+	}
+	var gets sync.WaitGroup
+	slots := make(chan struct{}, 64)
+	for _, o := range left {
+		slots <- struct{}{}
+		gets.Go(func() {
+			defer func() { <-slots }()
+			d.get(ctx, o.key, o.life)
+		})
+	}
+	gets.Wait()
+}

@@ -1,0 +1,270 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/sabotage"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+)
+
+// EmbeddedOptions tunes an embedded bus. The zero value is ready to use.
+type EmbeddedOptions struct {
+	Dir       string        // default: a temporary one, removed by Close
+	Nodes     int           // 1, or 3 with three copies of everything; default 1
+	Brokers   int           // default 2
+	MaxStore  int64         // bytes; default that of natsd
+	Sabotage  sabotage.Kind // breaks a promise on purpose
+	Logger    *slog.Logger  // default: discard
+	Retention time.Duration // default [DefaultRetention]
+	Margin    time.Duration // default [DefaultMargin]
+}
+
+// Embedded is a bus in this process.
+type Embedded struct {
+	opts    EmbeddedOptions
+	temp    string
+	nodes   []*node
+	brokers []*embeddedBroker
+}
+
+// StartEmbedded starts servers and brokers.
+func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Nodes == 0 {
+		opts.Nodes = 1
+	}
+	if opts.Brokers == 0 {
+		opts.Brokers = 2
+	}
+	if opts.Retention == 0 {
+		opts.Retention, opts.Margin = DefaultRetention, DefaultMargin
+	}
+	e := &Embedded{opts: opts}
+	if opts.Dir == "" {
+		var err error
+		if e.temp, err = os.MkdirTemp("", "askbus-torture-"); err != nil {
+			return nil, fmt.Errorf("torture: %w", err)
+		}
+		e.opts.Dir = e.temp
+	}
+	if err := e.start(ctx); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func (e *Embedded) start(ctx context.Context) error {
+	addrs, err := freeAddrs(2 * e.opts.Nodes)
+	if err != nil {
+		return err
+	}
+	for i := range e.opts.Nodes {
+		n := &node{opts: natsd.Options{Dir: filepath.Join(e.opts.Dir, "n"+strconv.Itoa(i+1)), Addr: addrs[i], MaxStore: e.opts.MaxStore, Logger: e.opts.Logger}}
+		if e.opts.Nodes > 1 {
+			n.opts.Cluster = &natsd.Cluster{Node: "n" + strconv.Itoa(i+1), Addr: addrs[e.opts.Nodes+i], Routes: addrs[e.opts.Nodes:]}
+		}
+		if i > 0 {
+			if err := natsd.ShareKey(e.nodes[0].opts.Dir, n.opts.Dir); err != nil {
+				return err
+			}
+		}
+		if n.srv, err = natsd.Start(n.opts); err != nil {
+			return err
+		}
+		e.nodes = append(e.nodes, n)
+	}
+	for i := range e.opts.Brokers {
+		b := &embeddedBroker{e: e, name: "broker-" + strconv.Itoa(i+1)}
+		if err := b.start(ctx); err != nil {
+			return err
+		}
+		e.brokers = append(e.brokers, b)
+	}
+	return nil
+}
+
+// Credential implements [Bus].
+func (e *Embedded) Credential(r natsd.Role) (client.Credential, error) {
+	urls := ""
+	for _, n := range e.nodes {
+		urls += ",nats://" + n.opts.Addr
+	}
+	c, err := e.nodes[0].key().Credential(urls[1:], r)
+	return client.Credential{URL: c.URL, User: c.User, Password: c.Password, InboxPrefix: c.InboxPrefix}, err
+}
+
+// Ledger implements [Bus].
+func (e *Embedded) Ledger() (client.Credential, bool) {
+	c, err := e.Credential(natsd.Role{Name: natsd.RoleLedger})
+	return c, err == nil
+}
+
+// Victims implements [Bus].
+func (e *Embedded) Victims() []Victim {
+	var all []Victim
+	for _, n := range e.nodes {
+		all = append(all, n)
+	}
+	for _, b := range e.brokers {
+		all = append(all, b)
+	}
+	return all
+}
+
+// Close implements [Bus].
+func (e *Embedded) Close() error {
+	var err error
+	for _, b := range e.brokers {
+		err = errors.Join(err, b.stop())
+	}
+	for _, n := range e.nodes {
+		n.close()
+	}
+	if e.temp != "" {
+		err = errors.Join(err, os.RemoveAll(e.temp))
+	}
+	return err
+}
+
+// node is one embedded server.
+type node struct {
+	opts natsd.Options
+	mu   sync.Mutex
+	srv  *natsd.Server
+}
+
+func (n *node) key() natsd.Key {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.srv.Key()
+}
+
+func (n *node) close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.srv.Close()
+}
+
+// Name implements [Victim].
+func (n *node) Name() string {
+	if n.opts.Cluster == nil {
+		return "server"
+	}
+	return "server-" + n.opts.Cluster.Node
+}
+
+// Kill implements [Victim]. A server in this process cannot die as a process
+// does: it shuts down, and starts again.
+func (n *node) Kill(context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.srv.Close()
+	srv, err := natsd.Start(n.opts)
+	if err == nil {
+		n.srv = srv
+	}
+	return err
+}
+
+// Stop implements [Victim].
+func (n *node) Stop(context.Context, time.Duration) (bool, error) { return false, nil }
+
+// embeddedBroker is one broker.
+type embeddedBroker struct {
+	e    *Embedded
+	name string
+
+	conns  []*nats.Conn
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func (b *embeddedBroker) start(ctx context.Context) error {
+	b.conns = nil
+	for _, role := range []string{natsd.RoleBroker, natsd.RoleLedger} {
+		c, err := b.e.Credential(natsd.Role{Name: role})
+		if err != nil {
+			return err
+		}
+		nc, err := call.Connect(c.URL, c.User, c.Password, "", c.InboxPrefix, b.e.opts.Logger)
+		if err != nil {
+			return fmt.Errorf("torture: %s: %w", b.name, err)
+		}
+		b.conns = append(b.conns, nc)
+	}
+	opts := ledger.Options{
+		Replicas: b.e.opts.Nodes, Retention: b.e.opts.Retention, Margin: b.e.opts.Margin, Logger: b.e.opts.Logger, Sabotage: b.e.opts.Sabotage,
+	}
+	led, err := openLedger(ctx, b.conns[1], opts)
+	if err != nil {
+		return err
+	}
+	br := broker.New(b.conns[0], led, broker.Options{Logger: b.e.opts.Logger, Grace: time.Second, Sabotage: b.e.opts.Sabotage})
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	b.cancel, b.done = cancel, make(chan error, 1)
+	go func() { b.done <- br.Run(run) }()
+	for !br.Ready() {
+		select {
+		case err := <-b.done:
+			return fmt.Errorf("torture: %s ended: %w", b.name, err)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// openLedger opens the ledger; a cluster that just started needs a while.
+func openLedger(ctx context.Context, nc *nats.Conn, opts ledger.Options) (*ledger.Ledger, error) {
+	for end := time.Now().Add(30 * time.Second); ; {
+		led, err := ledger.Open(ctx, nc, opts)
+		if err == nil || time.Now().After(end) || !until(ctx, time.Now().Add(200*time.Millisecond)) {
+			return led, err
+		}
+	}
+}
+
+func (b *embeddedBroker) stop() error {
+	if b.cancel == nil {
+		return nil
+	}
+	b.cancel()
+	<-b.done // whatever it says: its connections may be gone
+	for _, nc := range b.conns {
+		nc.Close()
+	}
+	b.cancel = nil
+	return nil
+}
+
+// Name implements [Victim].
+func (b *embeddedBroker) Name() string { return b.name }
+
+// Kill implements [Victim]: its connections break in the middle of whatever it
+// does, and another broker starts.
+func (b *embeddedBroker) Kill(ctx context.Context) error {
+	for _, nc := range b.conns {
+		nc.Close()
+	}
+	if err := b.stop(); err != nil {
+		return err
+	}
+	return b.start(ctx)
+}
+
+// Stop implements [Victim].
+func (b *embeddedBroker) Stop(context.Context, time.Duration) (bool, error) { return false, nil }

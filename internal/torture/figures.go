@@ -1,0 +1,151 @@
+package torture
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Figures is what a run adds up to.
+type Figures struct {
+	Asks, Ended, Reused, Wanted int
+	ByStatus                    map[ask.Status]int
+	Answers, Races, Unknown     int
+	Full                        int
+	Kills, Stops, Ghosts        int
+	Events, Stored              int
+	Took                        time.Duration
+	Ask, Answer, Notice         time.Duration // the longest
+	Ask99, Answer99, Notice99   time.Duration
+	Late                        time.Duration // of the server's timer
+	Outage                      time.Duration // the longest that a victim was away
+	LedgerRead                  bool
+	Seed                        uint64
+}
+
+// figure counts.
+func figure(events []Event, lim Limits) Figures {
+	f := Figures{ByStatus: map[ask.Status]int{}, Events: len(events), Took: lim.End}
+	first := map[string]*Truth{} // by life
+	tried := map[string]int{}    // how many tried to end it
+	acked := map[string]bool{}
+	var asks, answers, notices []time.Duration
+	for i := range events {
+		e := &events[i]
+		if e.Truth != nil && first[e.Truth.Life] == nil {
+			first[e.Truth.Life] = e.Truth
+			f.ByStatus[e.Truth.Status]++
+		}
+		if e.Code == Unknown && e.Op != OpWait {
+			f.Unknown++
+		}
+		switch e.Op {
+		case OpAsk:
+			if e.Code == OK && e.Who != "plain agent" {
+				asks = append(asks, e.Told-e.Began)
+				acked[e.Life] = true
+			}
+		case OpAnswer, OpDecline, OpWithdraw, OpAbort:
+			f.Answers++
+			tried[e.Life]++
+			if e.Code == OK || e.Code == Lost {
+				answers = append(answers, e.Told-e.Began)
+			}
+		case OpWait, OpEnded:
+			if e.Code == OK && e.Truth != nil && e.Truth.At > e.Began || e.Op == OpEnded && e.Truth != nil {
+				notices = append(notices, e.Told-e.Truth.At)
+			}
+		case OpStored:
+			f.Stored++
+		case OpGet, OpShown, OpPosted, OpRetracted, OpGhost, OpFault:
+		}
+	}
+	for l := range acked {
+		if tried[l] > 1 {
+			f.Races++
+		}
+		if first[l] != nil {
+			f.Ended++
+		}
+	}
+	f.Asks = len(acked)
+	f.Ask, f.Ask99 = longest(asks)
+	f.Answer, f.Answer99 = longest(answers)
+	f.Notice, f.Notice99 = longest(notices)
+	return f
+}
+
+func longest(d []time.Duration) (most, p99 time.Duration) {
+	if len(d) == 0 {
+		return 0, 0
+	}
+	slices.Sort(d)
+	return d[len(d)-1], d[(len(d)-1)*99/100]
+}
+
+// fill adds what is not in the history.
+func (f *Figures) fill(o Options, d *driver, c *chaos, led *reader) {
+	f.Wanted, f.Seed, f.Reused, f.Full = o.Asks, o.Seed, int(d.reused.Load()), int(d.full.Load())
+	f.Kills, f.Stops, f.Ghosts, f.Outage = c.kills, c.stops, c.ghosts, c.outage
+	if led != nil {
+		f.Late = led.late
+	}
+}
+
+// String is the closing line.
+func (f *Figures) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d asks (%d raced, %d under used ids) of %d ended in %.1fs:", f.Ended, f.Races, f.Reused, f.Asks, f.Took.Seconds())
+	for _, s := range []ask.Status{ask.StatusAnswered, ask.StatusCancelled, ask.StatusWithdrawn, ask.StatusExpired, ask.StatusAborted} {
+		fmt.Fprintf(&b, " %s %d,", s, f.ByStatus[s])
+	}
+	fmt.Fprintf(&b, " %d tries to end one, %d replies lost, %d refused for room,", f.Answers, f.Unknown, f.Full)
+	fmt.Fprintf(&b, " %d kills, %d stops, %d ghosts met, longest outage %s;", f.Kills, f.Stops, f.Ghosts, short(f.Outage))
+	fmt.Fprintf(&b, " longest (99 %%) ask %s (%s), answer %s (%s), notification %s (%s)", short(f.Ask), short(f.Ask99), short(f.Answer), short(f.Answer99), short(f.Notice), short(f.Notice99))
+	if f.LedgerRead {
+		fmt.Fprintf(&b, ", timer late %s; %d outcomes read from the ledger", short(f.Late), f.Stored)
+	} else {
+		b.WriteString("; the ledger was not read")
+	}
+	fmt.Fprintf(&b, "; %d events, seed %d", f.Events, f.Seed)
+	if f.Asks < f.Wanted {
+		fmt.Fprintf(&b, "; the time ended before %d asks", f.Wanted)
+	}
+	return b.String()
+}
+
+func short(d time.Duration) string {
+	if d >= time.Second {
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(100 * time.Microsecond).String()
+}
+
+// report prints violations, the shortest history of the first, and the closing
+// line.
+func report(w io.Writer, res *Result) {
+	for i, v := range res.Violations {
+		if i == 10 {
+			fmt.Fprintf(w, "… and %d more\n", len(res.Violations)-10)
+			break
+		}
+		fmt.Fprintf(w, "VIOLATION %s: %s, %q: %s\n", v.Rule, v.Key, v.Life, v.Text)
+	}
+	if len(res.Shortest) > 0 {
+		fmt.Fprintf(w, "the shortest history of the first:\n")
+		slices.SortStableFunc(res.Shortest, func(a, b Event) int { return cmp.Compare(a.Told, b.Told) })
+		for i := range res.Shortest {
+			fmt.Fprintln(w, "  "+res.Shortest[i].String())
+		}
+	}
+	verdict := "ok"
+	if len(res.Violations) > 0 {
+		verdict = fmt.Sprintf("%d VIOLATIONS", len(res.Violations))
+	}
+	fmt.Fprintf(w, "torture: %s: %s\n", verdict, res.Figures.String())
+}

@@ -1,0 +1,184 @@
+package torture
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Op is what a party did, or what it was told.
+type Op string
+
+// The operations.
+const (
+	OpAsk       Op = "ask"       // an agent asks, or asks again
+	OpWait      Op = "wait"      // an agent waits
+	OpGet       Op = "get"       // an agent reads
+	OpAnswer    Op = "answer"    // a person answers
+	OpDecline   Op = "decline"   // a person declines the whole ask
+	OpWithdraw  Op = "withdraw"  // the agent takes it back
+	OpAbort     Op = "abort"     // an operator ends it
+	OpShown     Op = "shown"     // a live screen is told that it waits
+	OpEnded     Op = "ended"     // a live screen is told how it ended
+	OpPosted    Op = "posted"    // a posting surface is handed the question
+	OpRetracted Op = "retracted" // a posting surface is handed the outcome
+	OpStored    Op = "stored"    // the ledger holds this outcome, at Seq
+	OpGhost     Op = "ghost"     // the ledger still held the question of a stored outcome
+	OpFault     Op = "fault"     // something was killed, stopped or cut; Life says what
+)
+
+// Code is how a call ended.
+type Code string
+
+// The codes. Only with [Unknown] it is open whether the call was carried out.
+const (
+	OK        Code = "ok"
+	Lost      Code = "lost"      // 409 or 410, with the outcome that holds
+	Reused    Code = "reused"    // 409: the id stands for another question
+	NotFound  Code = "not found" // 404
+	Forbidden Code = "forbidden" // 403: not in the audience
+	Invalid   Code = "invalid"   // 400
+	Full      Code = "full"      // 503: no room for a new ask
+	Unknown   Code = "unknown"   // no reply in time
+	GaveUp    Code = "gave up"   // the caller ended it on purpose
+)
+
+// Event is one thing that a party was told. Times count from the start of the
+// run.
+type Event struct {
+	Began, Told time.Duration // of the call; the same when it was told unasked
+	Who         string
+	Op          Op
+	Key         ask.Key
+	Life        string // which question it is about: ids are used again
+	Code        Code
+	Truth       *Truth // the outcome that it was told
+	Mine        string // the answer id that it sent
+	Outsider    bool   // sent by somebody who is not in the audience
+	Deadline    time.Duration
+	Seq         uint64 // of what is stored
+}
+
+// Truth is an outcome as somebody was told it.
+type Truth struct {
+	Life     string // the question that it holds a copy of
+	Status   ask.Status
+	AnswerID string
+	Text     string // everything that two tellings of one outcome must agree on
+	At       time.Duration
+}
+
+// truthOf is what o says. start is the start of the run.
+func truthOf(o *ask.Outcome, start time.Time) *Truth {
+	t := &Truth{Status: o.Status, AnswerID: o.AnswerID, At: o.At.Sub(start)}
+	if o.Ask != nil {
+		t.Life = o.Ask.Title
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at %s", o.Status, o.At.UTC().Format("15:04:05.000000"))
+	if o.By != nil {
+		fmt.Fprintf(&b, " by %s on %s", o.By.Principal, o.By.Responder)
+	}
+	for i := range o.Answers {
+		a := &o.Answers[i]
+		fmt.Fprintf(&b, " [%s: %s %s]", a.QuestionID, strings.Join(a.Selected, "+"), a.Notes)
+	}
+	for _, v := range []struct{ name, value string }{{"source", string(o.Source)}, {"reason", o.Reason}, {"answer", o.AnswerID}} {
+		if v.value != "" {
+			fmt.Fprintf(&b, " %s %s", v.name, v.value)
+		}
+	}
+	t.Text = b.String()
+	return t
+}
+
+// String is the event as one line of a printed history.
+func (e *Event) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%9.3fs", e.Told.Seconds())
+	if e.Began != e.Told {
+		fmt.Fprintf(&b, " (took %.3fs)", (e.Told - e.Began).Seconds())
+	}
+	fmt.Fprintf(&b, "  %-10s %s", e.Who, e.Op)
+	if e.Life != "" {
+		fmt.Fprintf(&b, " %q", e.Life)
+	}
+	if e.Mine != "" {
+		fmt.Fprintf(&b, " as %s", e.Mine)
+	}
+	if e.Outsider {
+		b.WriteString(" (not in the audience)")
+	}
+	if e.Code != "" {
+		fmt.Fprintf(&b, " -> %s", e.Code)
+	}
+	if e.Deadline != 0 {
+		fmt.Fprintf(&b, ", deadline %.3fs", e.Deadline.Seconds())
+	}
+	if e.Seq != 0 {
+		fmt.Fprintf(&b, " at sequence %d", e.Seq)
+	}
+	if t := e.Truth; t != nil {
+		fmt.Fprintf(&b, ": %q %s", t.Life, t.Text)
+	}
+	return b.String()
+}
+
+// history records what every party was told. It is safe for concurrent use.
+type history struct {
+	start time.Time
+
+	mu     sync.Mutex
+	events []Event
+	truths map[string]*Truth // the same outcome is told to many
+	sink   func(*Event)      // gets every event too; may be nil
+}
+
+func newHistory(start time.Time) *history {
+	return &history{start: start, truths: map[string]*Truth{}}
+}
+
+// now is the time since the start of the run.
+func (h *history) now() time.Duration { return time.Since(h.start) }
+
+// add records an event that was told just now, unless it says when.
+func (h *history) add(e Event) {
+	if e.Told == 0 {
+		e.Told = h.now()
+	}
+	if e.Began == 0 {
+		e.Began = e.Told
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e.Truth != nil {
+		id := e.Truth.Life + "\x00" + e.Truth.Text
+		if t, known := h.truths[id]; known {
+			e.Truth = t
+		} else {
+			h.truths[id] = e.Truth
+		}
+	}
+	h.events = append(h.events, e)
+	if h.sink != nil {
+		h.sink(&e)
+	}
+}
+
+// truth is what o says, in this run's time.
+func (h *history) truth(o *ask.Outcome) *Truth {
+	if o == nil {
+		return nil
+	}
+	return truthOf(o, h.start)
+}
+
+// all are the events so far.
+func (h *history) all() []Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.events[:len(h.events):len(h.events)]
+}

@@ -1,0 +1,209 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// reader reads the ledger with rights of its own: what the streams hold, in the
+// order in which they hold it.
+type reader struct {
+	js   jetstream.JetStream
+	h    *history
+	mine func(life string) bool
+	n    int
+	next []uint64 // by partition
+	read int
+
+	// late is the longest that the server's timer took after a deadline.
+	late time.Duration
+}
+
+// newReader waits until the ledger is there.
+func newReader(ctx context.Context, nc *nats.Conn, h *history, mine func(string) bool) (*reader, error) {
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*time.Second))
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{js: js, h: h, mine: mine}
+	for {
+		s, err := js.Stream(ctx, subject.Stream(0))
+		if err == nil {
+			if r.n, err = strconv.Atoi(s.CachedInfo().Config.Metadata["askbus.partitions"]); err != nil {
+				return nil, fmt.Errorf("torture: the ledger does not say how many partitions it has: %w", err)
+			}
+			break
+		}
+		if !until(ctx, time.Now().Add(100*time.Millisecond)) {
+			return nil, fmt.Errorf("torture: read the ledger: %w", err)
+		}
+	}
+	r.next = make([]uint64, r.n)
+	for p := range r.n { // what lies there from earlier runs is of no interest
+		for r.next[p] == 0 {
+			s, err := js.Stream(ctx, subject.Stream(p))
+			if err == nil {
+				r.next[p] = s.CachedInfo().State.LastSeq + 1
+			} else if !until(ctx, time.Now().Add(100*time.Millisecond)) {
+				return nil, fmt.Errorf("torture: read the ledger: %w", err)
+			}
+		}
+	}
+	return r, nil
+}
+
+// follow reads what comes until ctx ends. Every message is read within the
+// shortest retention, in order, so whoever sees a second outcome has seen the
+// first.
+func (r *reader) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		idle := true
+		for p := range r.n {
+			n, err := r.some(ctx, p)
+			idle = idle && (n == 0 || err != nil)
+		}
+		if idle {
+			until(ctx, time.Now().Add(200*time.Millisecond))
+		}
+	}
+}
+
+// catchUp reads everything that is there.
+func (r *reader) catchUp(ctx context.Context) error {
+	for p := range r.n {
+		for {
+			n, err := r.some(ctx, p)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+const readAtOnce = 2000
+
+// some reads the next outcomes of a partition.
+func (r *reader) some(ctx context.Context, p int) (int, error) {
+	one, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	c, err := r.js.CreateConsumer(one, subject.Stream(p), jetstream.ConsumerConfig{
+		FilterSubject: subject.LedgerAll(p, subject.Key{}, subject.Outcome), DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq: r.next[p], AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: 5 * time.Second, MemoryStorage: true, Replicas: 1,
+	})
+	if err != nil {
+		return 0, err
+	}
+	n := int(min(c.CachedInfo().NumPending, readAtOnce)) //nolint:gosec // bounded
+	if n == 0 {
+		return 0, nil
+	}
+	batch, err := c.Fetch(n, jetstream.FetchMaxWait(2*time.Second))
+	if err != nil {
+		return 0, err
+	}
+	got := 0
+	for m := range batch.Messages() {
+		meta, err := m.Metadata()
+		if err != nil {
+			return got, err
+		}
+		r.next[p] = meta.Sequence.Stream + 1
+		got++
+		r.outcome(&nats.Msg{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()}, meta.Sequence.Stream, meta.Timestamp)
+	}
+	return got, batch.Error()
+}
+
+func (r *reader) outcome(m *nats.Msg, seq uint64, at time.Time) {
+	k, kind, _, ok := subject.ParseLedger(m.Subject)
+	if !ok || kind != subject.Outcome {
+		return
+	}
+	end, err := cloudevent.ReadOutcome(m, k)
+	if err != nil || end.Outcome.Ask == nil || !r.mine(end.Outcome.Ask.Title) {
+		return
+	}
+	r.read++
+	if end.Outcome.Status == ask.StatusExpired {
+		r.late = max(r.late, at.Sub(end.Outcome.At))
+	}
+	r.h.add(Event{Who: "ledger", Op: OpStored, Key: k, Life: end.Outcome.Ask.Title, Truth: r.h.truth(&end.Outcome), Seq: seq})
+}
+
+// ghosts records every question that is there although its outcome is stored.
+// found is told before the brokers had the time to remove them; what is there
+// after patience is a violation.
+func (r *reader) ghosts(ctx context.Context, patience time.Duration) (found int) {
+	end := time.Now().Add(patience)
+	for first := true; ; first = false {
+		left, err := r.lookForGhosts(ctx)
+		if first && err == nil {
+			found = len(left)
+		}
+		if err == nil && len(left) == 0 || ctx.Err() != nil {
+			return found
+		}
+		if time.Now().After(end) {
+			if err == nil {
+				for _, g := range left {
+					r.h.add(g)
+				}
+			}
+			return found
+		}
+		until(ctx, time.Now().Add(300*time.Millisecond))
+	}
+}
+
+func (r *reader) lookForGhosts(ctx context.Context) ([]Event, error) {
+	var left []Event
+	for p := range r.n {
+		s, err := r.js.Stream(ctx, subject.Stream(p))
+		if err != nil {
+			return nil, err
+		}
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(subject.LedgerStream(p)))
+		if err != nil {
+			return nil, err
+		}
+		for subj := range info.State.Subjects {
+			k, kind, _, ok := subject.ParseLedger(subj)
+			if _, ended := info.State.Subjects[strings.TrimSuffix(subj, subject.Question)+subject.Outcome]; !ok || kind != subject.Question || !ended {
+				continue
+			}
+			q, err := s.GetLastMsgForSubject(ctx, subj)
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			o, err := s.GetLastMsgForSubject(ctx, subject.LedgerOutcome(p, k))
+			if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && o.Sequence < q.Sequence {
+				continue // asked anew
+			}
+			if err != nil {
+				return nil, err
+			}
+			read, err := cloudevent.ReadQuestion(&nats.Msg{Subject: subj, Header: q.Header, Data: q.Data}, k)
+			if err == nil && r.mine(read.Ask.Title) {
+				left = append(left, Event{Who: "ledger", Op: OpGhost, Key: k, Life: read.Ask.Title, Seq: q.Sequence})
+			}
+		}
+	}
+	return left, nil
+}

@@ -1,0 +1,98 @@
+package torture
+
+import (
+	"slices"
+	"time"
+)
+
+// liveness checks that an acknowledged ask ended, and that everybody who must
+// know it does.
+func (c *checking) liveness(l *life) {
+	if !l.kept {
+		return
+	}
+	if l.truth == nil {
+		if c.lim.End > l.deadline+c.lim.Ends {
+			c.report(Ends, l.name, []*Event{c.ack(l)}, "the ask has no outcome %.1fs after its deadline", (c.lim.End - l.deadline).Seconds())
+		}
+		return
+	}
+	// Whoever must know has until here; the agent's own deadline is no excuse.
+	limit := l.ended + c.lim.Learns
+	c.agents(l, limit)
+	c.screens(l, limit)
+	if c.lim.Undisturbed {
+		c.posting(l, l.ended+c.lim.Posts)
+	}
+}
+
+// agents checks every wait that its caller did not end.
+func (c *checking) agents(l *life, limit time.Duration) {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Op != OpWait || e.Life != l.name || e.Code == GaveUp {
+			continue
+		}
+		last := max(limit, e.Began+c.lim.Learns)
+		if e.Told <= last || c.lim.End <= last {
+			continue
+		}
+		if e.Code == OK {
+			c.report(AgentLearns, l.name, []*Event{c.ack(l), e}, "the agent learned the outcome %.1fs late", (e.Told - l.ended).Seconds())
+		} else {
+			c.report(AgentLearns, l.name, []*Event{c.ack(l), e}, "the agent still waits %.1fs after the end", (e.Told - l.ended).Seconds())
+		}
+		return
+	}
+}
+
+// screens checks the live screens. One that was told that an ask waits must be
+// told how it ended; without disturbance each must be told both.
+func (c *checking) screens(l *life, limit time.Duration) {
+	if c.lim.End <= limit {
+		return
+	}
+	for name, tenant := range c.lim.Screens {
+		if tenant != "" && tenant != c.key.Tenant {
+			continue
+		}
+		var shown, ended *Event
+		for i := range c.events {
+			e := &c.events[i]
+			switch {
+			case e.Who != name || e.Life != l.name:
+			case e.Op == OpShown && shown == nil:
+				shown = e
+			case e.Op == OpEnded && ended == nil:
+				ended = e
+			}
+		}
+		switch {
+		case ended != nil && ended.Told > limit && shown != nil:
+			c.report(SurfaceLearns, l.name, []*Event{c.ack(l), shown, ended}, "%s was told the outcome %.1fs late", name, (ended.Told - l.ended).Seconds())
+		case ended == nil && shown != nil:
+			c.report(SurfaceLearns, l.name, []*Event{c.ack(l), shown}, "%s still shows the ask %.1fs after its end", name, (c.lim.End - l.ended).Seconds())
+		case ended == nil && c.lim.Undisturbed && l.keptAt > c.lim.ScreensReady:
+			c.report(SurfaceLearns, l.name, []*Event{c.ack(l)}, "%s was never told of the ask", name)
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// posting checks that every posting surface was handed the outcome.
+func (c *checking) posting(l *life, limit time.Duration) {
+	if c.lim.End <= limit || l.keptAt < c.lim.PostingFrom {
+		return
+	}
+	for _, typ := range c.lim.Posting {
+		handed := slices.ContainsFunc(c.events, func(e Event) bool {
+			return e.Op == OpRetracted && e.Who == typ && e.Life == l.name
+		})
+		if !handed {
+			c.report(SurfaceLearns, l.name, []*Event{c.ack(l)}, "%s was never handed the outcome", typ)
+			return
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package torture
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/nats-io/nats.go"
+)
+
+// orders is what a party in a process of its own is told to do.
+type orders struct {
+	Start, End        time.Time
+	Run               string
+	Seed              uint64
+	Longest           time.Duration
+	Long              bool
+	From, Step        int
+	Asks, Open        int
+	Retention, Margin time.Duration
+	URL               string
+	Key               []byte
+}
+
+// Party plays scripts as ordered on in, and writes what it was told to out. It
+// may be killed at any moment: another one asks the same again.
+func Party(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) error {
+	var o orders
+	if err := gob.NewDecoder(in).Decode(&o); err != nil {
+		return fmt.Errorf("torture: read orders: %w", err)
+	}
+	h := newHistory(o.Start)
+	enc := gob.NewEncoder(out)
+	var failed error
+	h.sink = func(e *Event) { failed = errors.Join(failed, enc.Encode(e)) }
+	d := &driver{
+		h: h, retention: o.Retention, margin: o.Margin, log: log, end: o.End,
+		shape: shape{run: o.Run, seed: o.Seed, longest: o.Longest, long: o.Long},
+		dial: func(r natsd.Role) (*nats.Conn, error) {
+			return dial(&Given{URL: o.URL, Key: natsd.Key(o.Key)}, r, log)
+		},
+	}
+	defer d.close()
+	if err := d.connect(); err != nil {
+		return err
+	}
+	d.playAll(ctx, share{o.From, o.Step}, o.Asks, o.Open)
+	return failed
+}

@@ -1,0 +1,264 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// Processes is a bus of processes of one binary: servers and brokers.
+type Processes struct {
+	self  string
+	dir   string
+	temp  bool
+	key   natsd.Key
+	urls  string
+	procs []*process
+	log   *slog.Logger
+}
+
+// StartProcesses starts them and waits until a broker serves.
+func StartProcesses(ctx context.Context, self string, opts EmbeddedOptions) (*Processes, error) {
+	p := &Processes{self: self, dir: opts.Dir, log: opts.Logger}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	if p.dir == "" {
+		dir, err := os.MkdirTemp("", "askbus-torture-")
+		if err != nil {
+			return nil, fmt.Errorf("torture: %w", err)
+		}
+		p.dir, p.temp = dir, true
+	}
+	if err := p.start(ctx, opts); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *Processes) start(ctx context.Context, opts EmbeddedOptions) error {
+	nodes, brokers := max(1, opts.Nodes), opts.Brokers
+	if brokers == 0 {
+		brokers = 2
+	}
+	if opts.Retention == 0 {
+		opts.Retention, opts.Margin = DefaultRetention, DefaultMargin
+	}
+	addrs, err := freeAddrs(2 * nodes)
+	if err != nil {
+		return err
+	}
+	maxStore := strconv.FormatInt(max(opts.MaxStore, 0), 10)
+	if opts.MaxStore == 0 {
+		maxStore = "10GiB"
+	}
+	first := filepath.Join(p.dir, "n1")
+	if err := natsd.ShareKey(first, p.dir); err != nil {
+		return err
+	}
+	if p.key, err = natsd.LoadKey(p.dir); err != nil {
+		return err
+	}
+	var urls []string
+	for i := range nodes {
+		name := "n" + strconv.Itoa(i+1)
+		args := []string{"server", "--dir", first, "--nats-addr", addrs[i], "--max-store", maxStore}
+		if nodes > 1 {
+			args = []string{
+				"torture", "node", "--dir", filepath.Join(p.dir, name), "--key-of", first, "--nats-addr", addrs[i], "--max-store", maxStore,
+				"--node", name, "--cluster-addr", addrs[nodes+i], "--routes", strings.Join(addrs[nodes:], ","),
+			}
+			name = "server-" + name
+		} else {
+			name = "server"
+		}
+		urls = append(urls, "nats://"+addrs[i])
+		p.add(name, args)
+	}
+	p.urls = strings.Join(urls, ",")
+	for i := range brokers {
+		p.add("broker-"+strconv.Itoa(i+1), []string{
+			"broker", "--dir", p.dir, "--nats-url", p.urls, "--ops-addr", "127.0.0.1:0", "--max-store", maxStore,
+			"--replicas", strconv.Itoa(nodes), "--retention", opts.Retention.String(), "--margin", opts.Margin.String(),
+		})
+	}
+	for _, pr := range p.procs {
+		if err := pr.start(); err != nil {
+			return err
+		}
+	}
+	return p.serves(ctx)
+}
+
+func (p *Processes) add(name string, args []string) {
+	p.procs = append(p.procs, &process{name: name, self: p.self, args: args, out: filepath.Join(p.dir, name+".log")})
+}
+
+// serves waits until a broker answers.
+func (p *Processes) serves(ctx context.Context) error {
+	last := time.Now().Add(60 * time.Second)
+	for {
+		err := p.ping(ctx)
+		if err == nil {
+			return nil
+		}
+		for _, pr := range p.procs {
+			// A broker that finds no server ends; whoever runs it starts it again.
+			if again := pr.startAgain(); again != nil {
+				return again
+			}
+		}
+		if time.Now().After(last) || !until(ctx, time.Now().Add(200*time.Millisecond)) {
+			return fmt.Errorf("torture: no broker serves: %w", err)
+		}
+	}
+}
+
+func (p *Processes) ping(ctx context.Context) error {
+	nc, err := dial(p, natsd.Role{Name: natsd.RoleOperator}, p.log)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	one, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err = nc.RequestWithContext(one, "$SRV.PING.askbus", nil)
+	return err
+}
+
+// Credential implements [Bus].
+func (p *Processes) Credential(r natsd.Role) (client.Credential, error) {
+	c, err := p.key.Credential(p.urls, r)
+	return client.Credential{URL: c.URL, User: c.User, Password: c.Password, InboxPrefix: c.InboxPrefix}, err
+}
+
+// Ledger implements [Bus].
+func (p *Processes) Ledger() (client.Credential, bool) {
+	c, err := p.Credential(natsd.Role{Name: natsd.RoleLedger})
+	return c, err == nil
+}
+
+// Victims implements [Bus].
+func (p *Processes) Victims() []Victim {
+	victims := make([]Victim, len(p.procs))
+	for i, pr := range p.procs {
+		victims[i] = &victim{p, pr}
+	}
+	return victims
+}
+
+// Close implements [Bus].
+func (p *Processes) Close() error {
+	for _, pr := range p.procs {
+		pr.end(syscall.SIGKILL)
+	}
+	if p.temp {
+		return os.RemoveAll(p.dir)
+	}
+	return nil
+}
+
+// victim is a process of a bus.
+type victim struct {
+	bus *Processes
+	pr  *process
+}
+
+// Name implements [Victim].
+func (v *victim) Name() string { return v.pr.name }
+
+// Kill implements [Victim]: with SIGKILL. It returns when the bus serves again.
+func (v *victim) Kill(ctx context.Context) error {
+	v.pr.end(syscall.SIGKILL)
+	if err := v.pr.start(); err != nil {
+		return err
+	}
+	return v.bus.serves(ctx)
+}
+
+// Stop implements [Victim].
+func (v *victim) Stop(ctx context.Context, d time.Duration) (bool, error) {
+	return true, v.pr.freeze(ctx, d)
+}
+
+// process is one child.
+type process struct {
+	name, self, out string
+	args            []string
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+func (p *process) start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out, err := os.OpenFile(p.out, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("torture: %w", err)
+	}
+	defer out.Close()                       //nolint:errcheck // the child has its own
+	p.cmd = exec.Command(p.self, p.args...) //nolint:gosec,noctx // our own binary; it is ended by name
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = out, out, append(os.Environ(), "GOMAXPROCS=2")
+	p.cmd.SysProcAttr = childAttr()
+	if err := p.cmd.Start(); err != nil {
+		return fmt.Errorf("torture: start %s: %w", p.name, err)
+	}
+	done := make(chan struct{})
+	p.done = done
+	go func(c *exec.Cmd) {
+		defer close(done)
+		_ = c.Wait() // a killed one says so
+	}(p.cmd)
+	return nil
+}
+
+// startAgain starts it when it has ended by itself.
+func (p *process) startAgain() error {
+	p.mu.Lock()
+	done := p.done
+	p.mu.Unlock()
+	select {
+	case <-done:
+		return p.start()
+	default:
+		return nil
+	}
+}
+
+// end sends a signal and waits until it is gone.
+func (p *process) end(sig syscall.Signal) {
+	p.mu.Lock()
+	cmd, done := p.cmd, p.done
+	p.mu.Unlock()
+	if cmd == nil || cmd.Process == nil {
+		return
+	}
+	_ = cmd.Process.Signal(sig)
+	<-done
+}
+
+// freeze stops it for a while.
+func (p *process) freeze(ctx context.Context, d time.Duration) error {
+	p.mu.Lock()
+	cmd := p.cmd
+	p.mu.Unlock()
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("torture: stop %s: %w", p.name, err)
+	}
+	until(ctx, time.Now().Add(d))
+	return cmd.Process.Signal(syscall.SIGCONT)
+}

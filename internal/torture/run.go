@@ -1,0 +1,186 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+)
+
+// Options tunes a run. Asks and For are required.
+type Options struct {
+	Asks  int           // so many …
+	For   time.Duration // … or so long, whichever comes first
+	Seed  uint64
+	Open  int // asks that are open at a time; default 256
+	Burst int // so many asks share each deadline; default: each has its own
+
+	KillEvery time.Duration // between kills of a victim; default: none
+	StopEvery time.Duration // between stops of a victim; default: none
+	Kills     int           // at most; default: as many as there is time for
+	Victims   string        // only those whose names begin so; default: all
+
+	Retention, Margin time.Duration // of the bus; default: those of a bus made to be tortured
+	Ends, Learns      time.Duration // bounds of liveness; default 10s, with faults 45s
+	Posts             time.Duration // the same for posting surfaces; default 90s
+	Disturbed         bool          // faults come from elsewhere: screens may miss what is short
+	Out               io.Writer     // the closing line and violations
+	Logger            *slog.Logger  // default: discard
+}
+
+func (o *Options) fill() {
+	if o.Open == 0 {
+		o.Open = 256
+	}
+	if o.Burst > 0 {
+		o.Open = max(o.Open, o.Burst)
+	}
+	if o.Retention == 0 {
+		o.Retention, o.Margin = DefaultRetention, DefaultMargin
+	}
+	if o.KillEvery > 0 || o.StopEvery > 0 {
+		o.Disturbed = true
+	}
+	bound := 10 * time.Second
+	if o.Disturbed {
+		bound = 45 * time.Second
+	}
+	if o.Ends == 0 {
+		o.Ends = bound
+	}
+	if o.Learns == 0 {
+		o.Learns = bound
+	}
+	if o.Posts == 0 {
+		o.Posts = 90 * time.Second
+	}
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// ErrViolated means that a promise was broken.
+var ErrViolated = errors.New("a promise was broken")
+
+// Result is what a run found.
+type Result struct {
+	Figures    Figures
+	Violations []Violation
+	Shortest   []Event // of the first violation
+}
+
+// Run tortures a bus and reports. The error is [ErrViolated] when a promise was
+// broken, anything else when the run itself failed.
+func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
+	opts.fill()
+	began := time.Now()
+	h := newHistory(began)
+	d := &driver{
+		h: h, retention: opts.Retention, margin: opts.Margin, log: opts.Logger, burst: opts.Burst,
+		end: began.Add(opts.For),
+		shape: shape{
+			run: strconv.FormatInt(began.UnixMicro(), 36), seed: opts.Seed, longest: opts.For/2 - tail, long: opts.For >= 20*time.Second,
+		},
+		dial: func(r natsd.Role) (*nats.Conn, error) { return dial(bus, r, opts.Logger) },
+	}
+	defer d.close()
+	if err := d.connect(); err != nil {
+		return nil, err
+	}
+	led, stopLedger, err := openReader(ctx, bus, d)
+	if err != nil {
+		return nil, err
+	}
+	defer stopLedger()
+
+	surfaces, lim, err := d.surfaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	faults := &chaos{bus: bus, h: h, kill: opts.KillEvery, stop: opts.StopEvery, only: opts.Victims, limit: opts.Kills}
+	faults.healed = func(ctx context.Context, _ string) {
+		if led != nil {
+			faults.ghosts += led.ghosts(ctx, 10*time.Second)
+		}
+	}
+	// Faults end early enough that what they did can be mended and heard of.
+	shaking, stopShaking := context.WithDeadline(ctx, d.end.Add(-2*tail))
+	var shaken sync.WaitGroup
+	shaken.Go(func() { faults.run(shaking, opts.Seed) })
+
+	d.playAll(ctx, share{0, 1}, opts.Asks, opts.Open)
+	stopShaking()
+	shaken.Wait()
+	d.lookAgain(ctx)
+	surfaces.settle(ctx, d, opts.Learns)
+	d.over.Store(true)
+	ledgerRead := led == nil
+	if led != nil {
+		stopLedger()
+		ledgerRead = led.catchUp(ctx) == nil
+		faults.ghosts += led.ghosts(ctx, 3*time.Second)
+	}
+	surfaces.stop()
+
+	lim.Retention, lim.Ends, lim.Learns, lim.Posts = opts.Retention, opts.Ends, opts.Learns, opts.Posts
+	lim.End, lim.Undisturbed = h.now(), !opts.Disturbed
+	res := &Result{Violations: Check(h.all(), lim)}
+	res.Figures = figure(h.all(), lim)
+	res.Figures.fill(opts, d, faults, led)
+	res.Figures.LedgerRead = led != nil && ledgerRead
+	if len(res.Violations) > 0 {
+		res.Shortest = Shrink(h.all(), res.Violations[0], lim, time.Now().Add(2*time.Second))
+	}
+	report(opts.Out, res)
+	if faults.failure != nil {
+		return res, faults.failure
+	}
+	if len(res.Violations) > 0 {
+		return res, fmt.Errorf("torture: %w: %d violations, seed %d", ErrViolated, len(res.Violations), opts.Seed)
+	}
+	return res, nil
+}
+
+// dial connects as a role.
+func dial(bus Bus, r natsd.Role, log *slog.Logger) (*nats.Conn, error) {
+	c, err := bus.Credential(r)
+	if err != nil {
+		return nil, err
+	}
+	return client.Connect(c, log, nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond), nats.PingInterval(2*time.Second))
+}
+
+// openReader follows the ledger, when there is a credential for it.
+func openReader(ctx context.Context, bus Bus, d *driver) (*reader, func(), error) {
+	c, ok := bus.Ledger()
+	if !ok {
+		return nil, func() {}, nil
+	}
+	nc, err := call.Connect(c.URL, c.User, c.Password, c.CredsFile, c.InboxPrefix, d.log)
+	if err != nil {
+		return nil, nil, fmt.Errorf("torture: connect to read the ledger: %w", err)
+	}
+	d.conns = append(d.conns, nc)
+	open, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	led, err := newReader(open, nc, d.h, d.mine)
+	if err != nil {
+		return nil, nil, err
+	}
+	following, stop := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() { led.follow(following) })
+	return led, func() { stop(); done.Wait() }, nil
+}

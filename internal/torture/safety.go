@@ -1,0 +1,155 @@
+package torture
+
+import (
+	"slices"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// stored checks that everybody was told the same, and the first that is stored.
+func (c *checking) stored(l *life) {
+	if l.truth == nil {
+		return
+	}
+	if len(l.stored) > 0 {
+		for _, e := range l.told {
+			if e.Truth.Text == l.truth.Text {
+				continue
+			}
+			late := slices.IndexFunc(l.stored, func(s *Event) bool { return s.Truth.Text == e.Truth.Text })
+			if late > 0 {
+				c.report(FirstWins, l.name, []*Event{l.stored[0], l.stored[late], e}, "%s was told an outcome that was stored after the first", e.Who)
+			} else {
+				c.report(ToldAsStored, l.name, []*Event{l.stored[0], e}, "%s was told an outcome that is not the stored one", e.Who)
+			}
+			break
+		}
+	}
+	for _, e := range l.told {
+		if e.Truth.Text != l.told[0].Truth.Text {
+			c.report(OneOutcome, l.name, []*Event{l.told[0], e}, "%s and %s were told different outcomes", l.told[0].Who, e.Who)
+			break
+		}
+	}
+	// An answer after the first would have been a second outcome; a late expiry
+	// is no outcome at all.
+	if len(l.stored) > 1 {
+		for _, s := range l.stored[1:] {
+			if s.Truth.Status != ask.StatusExpired && s.Truth.Text != l.truth.Text {
+				c.report(OneOutcome, l.name, []*Event{l.stored[0], s}, "the ledger holds a second outcome")
+				break
+			}
+		}
+	}
+}
+
+// answers checks that whoever was told to have ended an ask did.
+func (c *checking) answers(l *life) {
+	for _, e := range l.told {
+		if e.Code != OK {
+			continue
+		}
+		want := ask.Status("")
+		switch e.Op {
+		case OpAnswer, OpDecline:
+			if e.Truth.AnswerID != e.Mine {
+				c.report(AnswerKept, l.name, []*Event{e}, "%s was told that it won, with somebody else's outcome", e.Who)
+				return
+			}
+		case OpWithdraw:
+			want = ask.StatusWithdrawn
+		case OpAbort:
+			want = ask.StatusAborted
+		default:
+			continue
+		}
+		if want != "" && e.Truth.Status != want {
+			c.report(AnswerKept, l.name, []*Event{e}, "%s was told that it ended the ask, with another outcome", e.Who)
+			return
+		}
+		for _, other := range slices.Concat(l.stored[:min(1, len(l.stored))], l.told) {
+			if other.Truth.Text != e.Truth.Text {
+				c.report(AnswerKept, l.name, []*Event{e, other}, "what %s was told to have decided does not hold", e.Who)
+				return
+			}
+		}
+	}
+}
+
+// outsiders checks that nobody decided who is not in the audience.
+func (c *checking) outsiders(l *life) {
+	for i := range c.events {
+		e := &c.events[i]
+		if !e.Outsider || e.Mine == "" {
+			continue
+		}
+		if e.Code == OK && e.Truth != nil && e.Truth.Life == l.name {
+			c.report(Audience, l.name, []*Event{e}, "%s decided, and is not in the audience", e.Who)
+			return
+		}
+		for _, t := range slices.Concat(l.stored, l.told) {
+			if t.Truth.AnswerID == e.Mine {
+				c.report(Audience, l.name, []*Event{e, t}, "%s decided, and is not in the audience", e.Who)
+				return
+			}
+		}
+	}
+}
+
+// lost checks that an acknowledged ask stays known while it must.
+func (c *checking) lost(l *life) {
+	if !l.kept {
+		return
+	}
+	gone := l.deadline + c.lim.Retention
+	acked := c.ack(l)
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Began < l.keptAt || e.Told >= gone {
+			continue
+		}
+		switch {
+		case e.Code == NotFound:
+			c.report(AskKept, l.name, []*Event{acked, e}, "%s was told that an acknowledged ask does not exist", e.Who)
+			return
+		case e.Op == OpAsk && e.Code == OK && e.Life != l.name:
+			c.report(AskKept, l.name, []*Event{acked, e}, "another question was stored under the id of an acknowledged one")
+			return
+		case e.Op == OpAsk && e.Code == Reused && e.Life == l.name:
+			c.report(AskKept, l.name, []*Event{acked, e}, "the id of an acknowledged ask stands for another question")
+			return
+		}
+	}
+	for i := range c.events {
+		if e := &c.events[i]; e.Op == OpGhost && e.Life == l.name {
+			c.report(NoGhost, l.name, []*Event{acked, e}, "the question of a stored outcome is still there")
+			return
+		}
+	}
+}
+
+// ack is the acknowledgement of a life.
+func (c *checking) ack(l *life) *Event {
+	for i := range c.events {
+		if e := &c.events[i]; e.Op == OpAsk && e.Code == OK && e.Life == l.name && e.Told == l.keptAt {
+			return e
+		}
+	}
+	return &Event{}
+}
+
+// strangers checks that every outcome is of a question that was asked.
+func (c *checking) strangers() {
+	asked := map[string]bool{}
+	for i := range c.events {
+		if e := &c.events[i]; e.Op == OpAsk {
+			asked[e.Life] = true
+		}
+	}
+	for i := range c.events {
+		if e := &c.events[i]; e.Truth != nil && !asked[e.Truth.Life] {
+			c.report(ToldAsStored, e.Truth.Life, []*Event{e}, "%s was told the outcome of a question that nobody asked", e.Who)
+			return
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package torture
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Who takes part.
+var (
+	tenants   = []string{"acme", "zen"}          //nolint:gochecknoglobals // a table
+	liveTypes = []string{"web", "tui", "elicit"} //nolint:gochecknoglobals // a table
+)
+
+const (
+	postingType = "mail"
+	sessions    = 8 // of each tenant
+	insiders    = "group:deciders"
+)
+
+// act is one thing that somebody does to an ask.
+type act struct {
+	op       Op
+	at       time.Duration // after the ask was acknowledged, or from its deadline when aimed
+	aimed    bool
+	typ      string // the surface
+	who      int    // which person
+	outsider bool
+	pick     string // the option; an unknown one is refused
+}
+
+// script is what happens to one ask. It follows from the seed and the index.
+type script struct {
+	index   int
+	session int
+	ask     ask.Ask // its ID may be replaced by one that is used again
+	reuse   bool    // wants an id whose outcome has expired
+	raw     bool    // asked with Askbus-Wait by a plain request
+	twice   bool    // asked by two at the same moment
+	acts    []act
+	late    []act // done after the end, within the retention
+}
+
+// life is the name of the question that script asks.
+func (s *script) life() string { return s.ask.Title }
+
+// lifeName is unique among all runs: a given bus may remember earlier ones.
+func (sh shape) lifeName(index int) string { return fmt.Sprintf("ask %d of %s", index, sh.run) }
+
+// shape is what a run asks of its scripts.
+type shape struct {
+	run     string // names the run
+	seed    uint64
+	longest time.Duration // no deadline is later after its ask
+	long    bool          // some asks have a deadline that only notices can beat
+}
+
+// write makes the script of an index.
+func (sh shape) write(index int) script {
+	r := rand.New(rand.NewPCG(sh.seed, uint64(index))) //nolint:gosec // a seed is the point
+	chance := func(percent int) bool { return r.IntN(100) < percent }
+	s := script{
+		index: index, session: r.IntN(sessions * len(tenants)), reuse: chance(25), raw: chance(10), twice: chance(15),
+		ask: ask.Ask{
+			ID: fmt.Sprintf("a%d-%s", index, sh.run), Title: sh.lifeName(index), Timeout: time.Second + span(r, 2*time.Second),
+			Questions: []ask.Question{{
+				ID: "go", Kind: ask.KindChoice, Text: "Shall we?", NoOther: true,
+				Options: []ask.Option{{ID: "yes", Label: "Yes"}, {ID: "no", Label: "No"}, {ID: "stop", Label: "Stop", Cancels: true}},
+			}},
+		},
+	}
+	if sh.long && chance(12) {
+		s.ask.Timeout = 20 * time.Second
+	}
+	s.ask.Timeout = min(s.ask.Timeout, max(time.Second, sh.longest))
+	if chance(30) {
+		s.ask.AtDeadline = ask.AtDeadlineDefault
+		s.ask.Questions[0].Default = &ask.Answer{Selected: []string{"no"}}
+	}
+	closed := chance(25)
+	if closed {
+		s.ask.Audience = []string{insiders}
+	}
+	aimed := chance(60) && s.ask.Timeout < 10*time.Second
+	when := func() (time.Duration, bool) {
+		if aimed {
+			return span(r, 80*time.Millisecond) - 40*time.Millisecond, true
+		}
+		return span(r, min(s.ask.Timeout, 2*time.Second)), false
+	}
+	for range 1 + r.IntN(4) {
+		a := act{op: OpAnswer, typ: pick(r, liveTypes), who: r.IntN(20), pick: pick(r, []string{"yes", "yes", "no", "stop"})}
+		a.at, a.aimed = when()
+		switch {
+		case chance(8):
+			a.pick = "maybe" // no option of it: refused, and the ask stays open
+		case chance(10):
+			a.op = OpDecline
+		}
+		a.outsider = closed && chance(50)
+		s.acts = append(s.acts, a)
+	}
+	for _, extra := range []struct {
+		op      Op
+		percent int
+	}{{OpWithdraw, 20}, {OpAbort, 10}, {OpAsk, 30}, {OpGet, 20}, {OpWait, 20}} {
+		if chance(extra.percent) {
+			a := act{op: extra.op}
+			a.at, a.aimed = when()
+			s.acts = append(s.acts, a)
+		}
+	}
+	if chance(10) { // another question under the same id
+		s.acts = append(s.acts, act{op: OpAsk, at: span(r, time.Second), outsider: true})
+	}
+	if chance(8) { // a wait that its caller ends
+		s.acts = append(s.acts, act{op: OpWait, at: 0, outsider: true, who: r.IntN(900)})
+	}
+	slices.SortStableFunc(s.acts, func(a, b act) int { return cmp.Compare(a.at, b.at) })
+	for _, a := range []act{{op: OpAnswer, typ: pick(r, liveTypes), who: r.IntN(20), pick: "yes"}, {op: OpAsk}, {op: OpGet}, {op: OpWait}} {
+		if chance(20) {
+			a.at = span(r, 2*time.Second)
+			s.late = append(s.late, a)
+		}
+	}
+	return s
+}
+
+func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+
+// home is the tenant and session of a script.
+func (s *script) home() (tenant, session string) {
+	return tenants[s.session%len(tenants)], "s" + strconv.Itoa(s.session/len(tenants))
+}
+
+// person is who acts.
+func (a *act) person() ask.By {
+	by := ask.By{Principal: "os:p" + strconv.Itoa(a.who), Name: "P" + strconv.Itoa(a.who), Proof: "torture"}
+	if !a.outsider {
+		by.Groups = []string{"deciders"}
+	}
+	return by
+}
+
+// span is a random part of d.
+func span(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }

@@ -1,0 +1,101 @@
+package torture
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// crowd is the surfaces of a run while they work.
+type crowd struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	lim    Limits
+}
+
+// surfaces starts two live screens, one of one tenant only, and two replicas
+// of a posting surface, and waits until they hear.
+func (d *driver) surfaces(ctx context.Context) (*crowd, Limits, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &crowd{cancel: cancel, lim: Limits{
+		Screens: map[string]string{"screen": "", "screen of acme": "acme"}, Posting: []string{postingType},
+	}}
+	ready := make(chan struct{}, 64)
+	tell := func() func() { return sync.OnceFunc(func() { ready <- struct{}{} }) }
+	for name, tenant := range c.lim.Screens {
+		nc, err := d.open(natsd.Role{Name: natsd.RoleResponder, Type: "web"})
+		if err != nil {
+			cancel()
+			return nil, Limits{}, err
+		}
+		r, err := responder.New(nc, "web", responder.Options{Limit: 1 << 20, Logger: d.log})
+		if err != nil {
+			cancel()
+			return nil, Limits{}, err
+		}
+		if tenant != "" {
+			if r, err = d.tenantScreen(tenant); err != nil {
+				cancel()
+				return nil, Limits{}, err
+			}
+		}
+		heard := tell()
+		c.done.Go(func() { _ = d.screen(ctx, name, r, heard) })
+	}
+	for range 2 {
+		for _, of := range []string{cloudevent.NextOutcome, cloudevent.NextQuestion} {
+			nc, err := d.open(natsd.Role{Name: natsd.RoleResponder, Type: postingType})
+			if err != nil {
+				cancel()
+				return nil, Limits{}, err
+			}
+			heard := tell()
+			c.done.Go(func() { d.posting(ctx, nc, of, heard) })
+		}
+	}
+	limit := time.After(15 * time.Second)
+	for range 6 {
+		select {
+		case <-ready:
+		case <-limit: // the bus is slow or away: then they are late
+		}
+	}
+	c.lim.ScreensReady, c.lim.PostingFrom = d.h.now(), d.h.now()
+	return c, c.lim, nil
+}
+
+func (d *driver) tenantScreen(tenant string) (*responder.Responder, error) {
+	nc, err := d.open(natsd.Role{Name: natsd.RoleResponder, Type: "web", Tenant: tenant})
+	if err != nil {
+		return nil, err
+	}
+	return responder.New(nc, "web", responder.Options{Tenant: tenant, Limit: 1 << 20, Logger: d.log})
+}
+
+// settle gives the surfaces the time that they may take, as long as one of
+// them has not heard of an end.
+func (c *crowd) settle(ctx context.Context, d *driver, limit time.Duration) {
+	lim := c.lim
+	lim.Retention, lim.Ends, lim.Undisturbed, lim.Posts = d.retention, time.Hour, true, 0
+	last := time.Now().Add(min(limit, settleMost))
+	for time.Now().Before(last) {
+		lim.End = d.h.now() + time.Hour
+		late := slices.ContainsFunc(Check(d.h.all(), lim), func(v Violation) bool { return v.Rule == SurfaceLearns })
+		if !late || !until(ctx, time.Now().Add(200*time.Millisecond)) {
+			return
+		}
+	}
+}
+
+// settleMost is a part of the 8 s that a run may take longer than it was told.
+const settleMost = 2 * time.Second
+
+func (c *crowd) stop() {
+	c.cancel()
+	c.done.Wait()
+}

@@ -1,0 +1,44 @@
+package torture
+
+import (
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Shrink makes the shortest history it can that still breaks the same promise
+// for the same ask: first only the events of that id, then ever fewer of them.
+// It stops looking at the deadline.
+func Shrink(events []Event, v Violation, lim Limits, until time.Time) []Event {
+	left := slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return e.Key != v.Key })
+	broken := func(h []Event) bool {
+		return slices.ContainsFunc(Check(h, lim), func(w Violation) bool {
+			return w.Rule == v.Rule && w.Key == v.Key && w.Life == v.Life && w.Text == v.Text
+		})
+	}
+	if !broken(left) {
+		return v.Events
+	}
+	// Halves, quarters, … single events: what can go, goes.
+	for size := max(1, len(left)/2); ; size /= 2 {
+		for at := len(left) - size; at >= 0 && time.Now().Before(until); at -= size {
+			if h := slices.Delete(slices.Clone(left), at, at+size); keepsAsk(h, v) && broken(h) {
+				left = h
+			}
+			at = min(at, len(left))
+		}
+		if size == 1 {
+			break
+		}
+	}
+	slices.SortStableFunc(left, func(a, b Event) int { return int(a.Told - b.Told) })
+	return left
+}
+
+// keepsAsk sees that a shorter history still says what was asked: otherwise
+// every outcome would be one of a question that nobody asked.
+func keepsAsk(h []Event, v Violation) bool {
+	return slices.ContainsFunc(h, func(e Event) bool { return e.Op == OpAsk && e.Life == v.Life }) ||
+		v.Key == (ask.Key{})
+}
