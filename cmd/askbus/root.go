@@ -101,7 +101,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.upCmd(), a.askCmd(), a.listCmd(), a.getCmd(), a.waitCmd(), a.answerCmd(), a.withdrawCmd(), a.abortCmd(),
 		a.mcpCmd(), a.benchCmd(),
-		a.loginCmd(), a.credsCmd(), a.serverCmd(), a.brokerCmd(), a.webCmd(), a.healthCmd(), a.settingsCmd(), a.versionCmd(), a.tortureCmd(),
+		a.loginCmd(), a.credsCmd(), a.serverCmd(), a.brokerCmd(), a.webCmd(), a.gatewayCmd(), a.tokenCmd(), a.healthCmd(), a.settingsCmd(), a.versionCmd(), a.tortureCmd(),
 	}
 }
 
@@ -145,7 +145,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 
 // settings are the settings of all commands.
 func settings() []any {
-	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Listen{}, config.Ledger{}, config.Web{}, sessionSetting{}, hostSettings{}}
+	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Listen{}, config.Ledger{}, config.Web{}, config.Doors{}, sessionSetting{}, hostSettings{}}
 }
 
 func (a *app) logger() (*slog.Logger, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/askbus/askbus/internal/broker"
@@ -28,6 +29,8 @@ type running struct {
 	before config.Context // what context.json said when we came
 	after  config.Context // what we add to it
 	parts  []daemon.Part
+	last   []daemon.Part  // start last, stop first
+	mounts *http.ServeMux // what is served beside the inbox
 	closes []func()
 }
 
@@ -58,7 +61,7 @@ func (r *running) run(ctx context.Context, ready func()) error {
 	if ready != nil {
 		ready()
 	}
-	return daemon.Run(ctx, r.parts...)
+	return daemon.Run(ctx, append(r.parts, r.last...)...)
 }
 
 func (r *running) close() {
@@ -155,7 +158,7 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, cook
 	}
 	r.after.HTTPURL = base
 	// The inbox stops first: it ends the live streams, which would hold the HTTP server.
-	r.parts = append(r.parts, daemon.HTTP("http", ln, srv.Handler(), 5*time.Second), daemon.Part{Name: "web", Run: srv.Run})
+	r.parts = append(r.parts, daemon.HTTP("http", ln, r.beside(srv.Handler()), 5*time.Second), daemon.Part{Name: "web", Run: srv.Run})
 	return nc, nil
 }
 

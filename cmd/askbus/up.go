@@ -19,6 +19,7 @@ type upSettings struct {
 	config.Listen
 	config.Ledger
 	config.Web
+	config.Doors
 	noOpen bool
 }
 
@@ -26,9 +27,9 @@ func (a *app) upCmd() *cobra.Command {
 	var s upSettings
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Start everything in one process: NATS, broker and web inbox",
-		Long: `Starts an embedded NATS server with JetStream, the broker and the web inbox in one
-process. Everything is kept in --dir and survives a kill at any moment. It prints a
+		Short: "Start everything in one process: NATS, broker, web inbox and HTTP doors",
+		Long: `Starts an embedded NATS server with JetStream, the broker, the web inbox and the HTTP
+doors in one process. Everything is kept in --dir and survives a kill at any moment. It prints a
 link to the inbox and a command to try; SIGTERM or Ctrl-C drains and stops.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUp(cmd.Context(), s) },
@@ -38,6 +39,7 @@ link to the inbox and a command to try; SIGTERM or Ctrl-C drains and stops.`,
 	s.httpFlag(cmd)
 	s.opsFlag(cmd)
 	s.ledgerFlags(cmd)
+	doorFlags(&s.Doors, cmd)
 	cmd.Flags().BoolVar(&s.noOpen, "no-open", false, "do not open the browser")
 	return cmd
 }
@@ -110,6 +112,13 @@ func (a *app) runUp(ctx context.Context, s upSettings) error {
 	if err != nil {
 		return err
 	}
+	gatewayCred, err := derived(srv.Key(), srv.URL(), natsd.Role{Name: natsd.RoleGateway})
+	if err != nil {
+		return err
+	}
+	if err := r.mountDoors(gatewayCred, ln, s.Doors, s.Web); err != nil {
+		return err
+	}
 	if _, err := r.inbox(webCred, ln, s.Web, cookieKey); err != nil {
 		return err
 	}
@@ -141,6 +150,7 @@ func (a *app) greet(ctx context.Context, r *running, s upSettings, link string, 
 
   inbox   %s
           (this link signs you in once, within 10 minutes; "askbus login" makes another)
+  HTTP    %s/v1/asks  ("askbus token issue" makes a bearer token)
   NATS    %s  ("askbus creds agent" prints a credential)
   ops     %s
   data    %s
@@ -149,7 +159,7 @@ Ask something from a second terminal:
 
   %s
 
-`, link, r.after.NATSURL, r.after.Ops["up"], a.Dir, try)
+`, link, r.after.HTTPURL, r.after.NATSURL, r.after.Ops["up"], a.Dir, try)
 		if !s.noOpen && isTerminal(a.out) {
 			openBrowser(ctx, link)
 		}

@@ -64,6 +64,13 @@ type Web struct {
 	}
 }
 
+// Doors are the HTTP and WebSocket doors.
+type Doors struct {
+	TokensFile   string   `split_words:"true" desc:"file of bearer tokens, as hashes; replicas may share it; default: tokens.json in the directory"`
+	CORSOrigins  []string `split_words:"true" desc:"web origins whose pages may call the HTTP doors"`
+	EmbedOrigins []string `split_words:"true" desc:"web origins that may frame /embed"`
+}
+
 // Log is how much is said.
 type Log struct {
 	LogLevel  string `split_words:"true" default:"warn" desc:"debug, info, warn or error"`

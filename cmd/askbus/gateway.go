@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/daemon"
+	"github.com/askbus/askbus/internal/gateway"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+)
+
+// gatewaySettings are the settings of "askbus gateway".
+type gatewaySettings struct {
+	config.Listen
+	config.Doors
+	config.Web
+}
+
+func (a *app) gatewayCmd() *cobra.Command {
+	var s gatewaySettings
+	cmd := &cobra.Command{
+		Use: "gateway", Short: "Start the HTTP and WebSocket doors against a running server; any number of replicas", Args: cobra.NoArgs,
+		Long: `Starts the HTTP and WebSocket doors (inside "askbus up" they are at the address of the
+inbox). With --dir of an "askbus server" it derives its credential from the key there;
+elsewhere ASKBUS_CREDS is what "askbus creds gateway" prints. "askbus token issue" makes
+the bearer tokens.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runGateway(cmd.Context(), s) },
+	}
+	load(&s, cmd)
+	f := cmd.Flags()
+	f.StringVar(&s.HTTPAddr, "http-addr", s.HTTPAddr, "address of the doors")
+	f.StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
+	doorFlags(&s.Doors, cmd)
+	return cmd
+}
+
+func doorFlags(d *config.Doors, cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&d.CORSOrigins, "cors-origin", d.CORSOrigins, "web origins whose pages may call the HTTP doors")
+	f.StringSliceVar(&d.EmbedOrigins, "embed-origin", d.EmbedOrigins, "web origins that may frame /embed")
+}
+
+func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
+	r, err := a.newRunning()
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	cred, err := a.gatewayCred()
+	if err != nil {
+		return err
+	}
+	ln, err := a.listen(ctx, "gateway", s.HTTPAddr, "--http-addr", "")
+	if err != nil {
+		return err
+	}
+	nc, doors, err := r.doors(cred, ln, s.Doors, s.Web)
+	if err != nil {
+		_ = ln.Close()
+		return err
+	}
+	r.parts = append(r.parts, daemon.HTTP("http", ln, doors.Handler(), 5*time.Second), daemon.Part{Name: "gateway", Run: doors.Run})
+	if err := r.ops(ctx, "gateway", s.OpsAddr, func() error { return notReady("NATS", nc.IsConnected()) }); err != nil {
+		return err
+	}
+	return r.run(ctx, func() { a.say("askbus: doors at %s, ops at %s", httpURL(ln), r.after.Ops["gateway"]) })
+}
+
+func (a *app) gatewayCred() (client.Credential, error) {
+	if a.Creds == "" {
+		return a.local(natsd.Role{Name: natsd.RoleGateway})
+	}
+	c, err := readCreds(a.Creds)
+	if a.NATS.URL != "" {
+		c.URL = a.NATS.URL
+	}
+	return c, err
+}
+
+// doors makes the HTTP doors, on a connection of their own. Whoever serves
+// them runs them, too.
+func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w config.Web) (*nats.Conn, *gateway.Gateway, error) {
+	nc, err := r.connect(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	base := httpURL(ln)
+	if r.a.HTTP.URL != "" {
+		base = r.a.HTTP.URL
+	}
+	g, err := gateway.New(nc, r.a.tokensFile(d), gateway.Options{
+		BaseURL: base, Hosts: w.Web.Hosts, CORSOrigins: d.CORSOrigins, EmbedOrigins: d.EmbedOrigins, Logger: r.log,
+	})
+	if err != nil {
+		return nil, nil, &exitError{exitUsage, err}
+	}
+	return nc, g, nil
+}
+
+// mountDoors serves the HTTP doors beside the inbox, at its address.
+func (r *running) mountDoors(c client.Credential, ln net.Listener, d config.Doors, w config.Web) error {
+	_, doors, err := r.doors(c, ln, d, w)
+	if err != nil {
+		return err
+	}
+	h := doors.Handler()
+	for _, pattern := range gateway.Paths() {
+		r.mount(pattern, h)
+	}
+	// They stop first: their waits would hold the HTTP server.
+	r.last = append(r.last, daemon.Part{Name: "gateway", Run: doors.Run})
+	return nil
+}
+
+// mount serves h beside the inbox, at its address.
+func (r *running) mount(pattern string, h http.Handler) {
+	if r.mounts == nil {
+		r.mounts = http.NewServeMux()
+	}
+	r.mounts.Handle(pattern, h)
+}
+
+// beside is the inbox with all that is mounted at its address.
+func (r *running) beside(inbox http.Handler) http.Handler {
+	if r.mounts == nil {
+		return inbox
+	}
+	r.mounts.Handle("/", inbox)
+	return r.mounts
+}

@@ -1,0 +1,56 @@
+package token
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"math/big"
+	"strings"
+)
+
+const (
+	prefix      = "askb_"
+	idBytes     = 8
+	secretBytes = 32
+)
+
+// New makes a token's public part and the token itself, which is shown once.
+func New(t Token) (made Token, secret string, err error) {
+	if err := t.Validate(); err != nil {
+		return Token{}, "", err
+	}
+	t.ID = random(idBytes)
+	secret = random(secretBytes)
+	t.Hash = digest(secret)
+	return t, prefix + t.ID + "_" + secret, nil
+}
+
+// random is n random bytes in base 62, always of the same length.
+func random(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	text := new(big.Int).SetBytes(b).Text(62)
+	length := len(new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(8*n)), big.NewInt(1)).Text(62)) //nolint:gosec // n is small
+	return strings.Repeat("0", length-len(text)) + text
+}
+
+func digest(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// split takes a token apart.
+func split(s string) (id, secret string, ok bool) {
+	rest, ok := strings.CutPrefix(s, prefix)
+	if !ok || len(rest) > 256 {
+		return "", "", false
+	}
+	id, secret, ok = strings.Cut(rest, "_")
+	return id, secret, ok && id != "" && secret != ""
+}
+
+// proves reports whether secret is the token's, in a time that says nothing.
+func (t *Token) proves(secret string) bool {
+	return subtle.ConstantTimeCompare([]byte(t.Hash), []byte(digest(secret))) == 1
+}

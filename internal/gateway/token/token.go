@@ -1,0 +1,165 @@
+// Package token makes, keeps and checks the bearer tokens of the HTTP doors.
+//
+// A token is askb_<id>_<secret>. Its secret is shown once; the file holds only
+// the SHA-256 of it, which is enough for 32 random bytes. The package decides
+// what a token may do ([Token.MayAsk], [Token.MayAnswer], [Token.MaySee]); who
+// asks for what is for the doors to find out. It promises that a file is never
+// half there: writers hold a lock and rename, so any number of replicas may
+// share it, and a change counts from the next request on.
+package token
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Role is what a token is for.
+type Role string
+
+// The roles.
+const (
+	Agent     Role = "agent"     // asks for its sessions; never answers
+	Screen    Role = "screen"    // answers for the named sessions
+	Responder Role = "responder" // answers for a whole tenant
+	Operator  Role = "operator"  // asks, answers and sees, in every tenant
+)
+
+// Roles lists them.
+func Roles() []Role { return []Role{Agent, Screen, Responder, Operator} }
+
+// Every is the session pattern that means every session of the tenant.
+const Every = "*"
+
+// Token is what is kept of a token: everything but its secret.
+type Token struct {
+	ID        string    `json:"id"`
+	Hash      string    `json:"hash"` // "sha256:" and the hex digest of the secret
+	Role      Role      `json:"role"`
+	Tenant    string    `json:"tenant"`
+	Sessions  []string  `json:"sessions,omitempty"`  // exact, or a beginning with * behind it; agent and screen
+	Principal string    `json:"principal,omitempty"` // who answers with it; default token:<id>
+	Name      string    `json:"name,omitempty"`      // for people to read
+	Groups    []string  `json:"groups,omitempty"`    // what an ask's audience matches
+	Created   time.Time `json:"created"`
+	Expires   time.Time `json:"expires,omitzero"` // zero: never
+}
+
+// MayAsk reports whether the token may ask, and read its asks, for a session.
+func (t *Token) MayAsk(tenant, session string) bool {
+	switch t.Role {
+	case Operator:
+		return true
+	case Agent:
+		return t.Tenant == tenant && t.covers(session)
+	case Screen, Responder:
+	}
+	return false
+}
+
+// MayAnswer reports whether the token may answer asks of a session.
+func (t *Token) MayAnswer(tenant, session string) bool {
+	switch t.Role {
+	case Operator:
+		return true
+	case Responder:
+		return t.Tenant == tenant
+	case Screen:
+		return t.Tenant == tenant && t.covers(session)
+	case Agent:
+	}
+	return false
+}
+
+// MaySee reports whether the token may read asks of a session.
+func (t *Token) MaySee(tenant, session string) bool {
+	return t.MayAsk(tenant, session) || t.MayAnswer(tenant, session)
+}
+
+func (t *Token) covers(session string) bool {
+	return slices.ContainsFunc(t.Sessions, func(p string) bool {
+		begin, open := strings.CutSuffix(p, Every)
+		return p == session || open && strings.HasPrefix(session, begin)
+	})
+}
+
+// Session is the one session that the token is for, if it is for one only.
+func (t *Token) Session() (string, bool) {
+	if len(t.Sessions) == 1 && !strings.HasSuffix(t.Sessions[0], Every) {
+		return t.Sessions[0], true
+	}
+	return "", false
+}
+
+// By is who answers with this token. The name is only shown.
+func (t *Token) By(name string) ask.By {
+	by := ask.By{Principal: t.Principal, Name: name, Groups: t.Groups, Proof: "token"}
+	if by.Principal == "" {
+		by.Principal = "token:" + t.ID
+	}
+	if by.Name == "" {
+		by.Name = t.Name
+	}
+	return by
+}
+
+// Expired reports whether the token has run out.
+func (t *Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
+
+// Scope says in words what the token may do.
+func (t *Token) Scope() string {
+	sessions := "session " + strings.Join(t.Sessions, ", ")
+	switch {
+	case slices.Contains(t.Sessions, Every):
+		sessions = "every session"
+	case len(t.Sessions) > 1:
+		sessions = "sessions " + strings.Join(t.Sessions, ", ")
+	}
+	switch t.Role {
+	case Agent:
+		return fmt.Sprintf("asks for %s of tenant %s", sessions, t.Tenant)
+	case Screen:
+		return fmt.Sprintf("answers for %s of tenant %s", sessions, t.Tenant)
+	case Responder:
+		return "answers for every session of tenant " + t.Tenant
+	case Operator:
+		return "asks and answers in every tenant"
+	}
+	return "nothing"
+}
+
+// Validate says what is wrong with a token that is to be issued.
+func (t *Token) Validate() error {
+	switch t.Role {
+	case Agent, Screen:
+		if len(t.Sessions) == 0 {
+			return fmt.Errorf("the role %s needs its sessions; %q means every session of the tenant", t.Role, Every)
+		}
+	case Responder, Operator:
+		if len(t.Sessions) > 0 {
+			return fmt.Errorf("the role %s has no sessions; use the role screen to answer for some", t.Role)
+		}
+	default:
+		return fmt.Errorf("no role %q; use agent, screen, responder or operator", t.Role)
+	}
+	if !ask.ValidToken(t.Tenant) {
+		return fmt.Errorf("tenant %q is no token; use 1 to %d of A-Z a-z 0-9 _ -", t.Tenant, ask.MaxToken)
+	}
+	for _, s := range t.Sessions {
+		if begin := strings.TrimSuffix(s, Every); s != Every && !ask.ValidToken(begin) {
+			return fmt.Errorf("session %q is no token; use 1 to %d of A-Z a-z 0-9 _ -, and * at the end only", s, ask.MaxToken)
+		}
+	}
+	if len(t.Groups) > ask.MaxGroups {
+		return fmt.Errorf("%d groups are too many; give at most %d", len(t.Groups), ask.MaxGroups)
+	}
+	for _, s := range append([]string{t.Principal, t.Name}, t.Groups...) {
+		if len([]rune(s)) > ask.MaxName {
+			return fmt.Errorf("%.40q… is longer than %d characters", s, ask.MaxName)
+		}
+	}
+	return nil
+}
