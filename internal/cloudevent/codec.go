@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/gowebpki/jcs"
@@ -215,11 +216,11 @@ func DecodeReceipt(data []byte, askID string) (ask.Receipt, error) {
 	if w.Seq == 0 {
 		f = append(f, ask.Fault{Pointer: "/seq", Message: "is missing; give the sequence of the question that was shown"})
 	}
-	if len(w.Key) > ask.MaxName {
-		f = append(f, ask.Fault{Pointer: "/key", Message: fmt.Sprintf("is longer than %d bytes", ask.MaxName)})
+	if utf8.RuneCountInString(w.Key) > ask.MaxName {
+		f = append(f, ask.Fault{Pointer: "/key", Message: fmt.Sprintf("is longer than %d characters", ask.MaxName)})
 	}
-	if len(w.Where) > ask.MaxText {
-		f = append(f, ask.Fault{Pointer: "/where", Message: fmt.Sprintf("is longer than %d bytes", ask.MaxText)})
+	if utf8.RuneCountInString(w.Where) > ask.MaxText {
+		f = append(f, ask.Fault{Pointer: "/where", Message: fmt.Sprintf("is longer than %d characters", ask.MaxText)})
 	}
 	return w.receipt(), ask.InvalidError("receipt", f)
 }
@@ -247,7 +248,7 @@ func checkID(want, got string) []ask.Fault {
 
 func checkHead(what, wantID, gotID, answerID string, by *byJSON) (ask.By, error) {
 	f := checkID(wantID, gotID)
-	if answerID == "" || len(answerID) > 128 {
+	if answerID == "" || utf8.RuneCountInString(answerID) > 128 {
 		f = append(f, ask.Fault{Pointer: "/answer_id", Message: "must be 1 to 128 characters: the same id again is the same reply"})
 	}
 	if by == nil || by.Principal == "" {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -167,6 +166,10 @@ func (c *checker) text(t reflect.Type, at, s string, want kinds) {
 		if _, err := time.Parse(time.RFC3339, s); err != nil {
 			c.fault(at, `is no time; give RFC 3339 such as "2026-11-20T10:00:00Z"`)
 		}
+	case boundType:
+		if _, err := time.Parse(time.DateOnly, s); err != nil {
+			c.fault(at, `is no limit; give a number, or for a date one such as "2026-11-20"`)
+		}
 	}
 }
 
@@ -174,7 +177,11 @@ func (c *checker) number(t reflect.Type, at string, n json.Number, want kinds) {
 	switch {
 	case want&isNumber == 0:
 		c.fault(at, "is a number; give %s", want)
-	case slices.Contains([]reflect.Kind{reflect.Int, reflect.Int64, reflect.Uint64}, t.Kind()):
+	case t.Kind() == reflect.Uint64:
+		if _, err := strconv.ParseUint(n.String(), 10, 64); err != nil {
+			c.fault(at, "is %s; give a whole number, 0 or more", n)
+		}
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
 		if _, err := strconv.ParseInt(n.String(), 10, 64); err != nil {
 			c.fault(at, "is %s; give a whole number", n)
 		}

@@ -191,7 +191,7 @@ func (v *valueJSON) UnmarshalJSON(b []byte) error {
 		v.Selected = make([]string, len(raw))
 		for i, id := range raw {
 			s, ok := id.(string)
-			if !ok {
+			if !ok && id != nil { // null is no option either: pkg/ask says so
 				return fmt.Errorf("item %d is no string", i)
 			}
 			v.Selected[i] = s
