@@ -1,0 +1,168 @@
+package hook_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/hook"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+)
+
+var update = flag.Bool("update", false, "write what was printed into the conversations")
+
+// A conversation is a txtar file. Its comment may say "mode: defer", "limit:
+// 1ns", "bus: away" and "creds: agent". Then, in order:
+//
+//	-- host --    what the host sends to a hook that starts now
+//	-- waits --   goes on once a hook waits for an answer
+//	-- person --  what somebody does at another screen: the ids of options, or "decline: <reason>"
+//	-- prints --  waits for the hook started first, and is what it prints
+//	-- says --    what that one says on standard error
+//	-- outcome -- status, answers and who, of the ask that ended last
+func TestConversations(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) < 10 {
+		t.Fatalf("found %d conversations, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			play(t, path, string(data))
+		})
+	}
+}
+
+type section struct{ name, body string }
+
+func parse(text string) (comment string, sections []section) {
+	var body *strings.Builder
+	var head strings.Builder
+	body = &head
+	var bodies []*strings.Builder
+	for line := range strings.Lines(text) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "-- ")
+		if name, end := strings.CutSuffix(name, " --"); ok && end {
+			body = &strings.Builder{}
+			bodies = append(bodies, body)
+			sections = append(sections, section{name: name})
+			continue
+		}
+		body.WriteString(line)
+	}
+	for i := range sections {
+		sections[i].body = bodies[i].String()
+	}
+	return head.String(), sections
+}
+
+type printed struct{ out, say string }
+
+type opener struct {
+	nc  *nats.Conn
+	err error
+}
+
+func (o opener) Open(_ context.Context, tenant, session string) (*client.Client, error) {
+	if o.err != nil {
+		return nil, o.err
+	}
+	return client.New(o.nc, tenant, session, client.Options{Logger: natstest.Logger()})
+}
+
+func play(t *testing.T, path, text string) {
+	comment, sections := parse(text)
+	bus := natstest.Start(t, natstest.Options{})
+	call := hook.Call{Tenant: "acme", Limit: time.Minute, Human: ask.By{Principal: "os:ben", Name: "Ben"}}
+	native, err := responder.New(bus.Responder(ask.ResponderNative), ask.ResponderNative, responder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, opts := opener{nc: bus.Agent("acme", "s-1")}, hook.Options{Answerer: native, Logger: natstest.Logger()}
+	for line := range strings.Lines(comment) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch key {
+		case "mode":
+			call.Mode = hook.Mode(value)
+		case "limit":
+			if call.Limit, err = time.ParseDuration(value); err != nil {
+				t.Fatal(err)
+			}
+		case "bus":
+			open.err = ask.Refuse(503, ask.CodeUnavailable, `nothing answers; is "askbus up" running?`)
+		case "creds":
+			opts.Answerer = nil
+		}
+	}
+	h := hook.New(open, opts)
+	s := newScreen(t, bus)
+	var running []chan printed
+	var last printed
+	var got strings.Builder
+	got.WriteString(comment)
+	for _, sec := range sections {
+		body := sec.body
+		switch sec.name {
+		case "host":
+			done := make(chan printed, 1)
+			running = append(running, done)
+			go func() {
+				out, say := h.Run(context.WithoutCancel(t.Context()), call, []byte(sec.body))
+				done <- printed{string(out), say}
+			}()
+		case "waits":
+			for open.nc.NumSubscriptions() < 2 { // replies, and the session's outcomes
+				time.Sleep(time.Millisecond)
+			}
+		case "person":
+			s.decide(strings.TrimSpace(body))
+		case "prints":
+			last, running = <-running[0], running[1:]
+			body = indent(last.out)
+		case "says":
+			body = last.say + "\n"
+		case "outcome":
+			body = s.ended() + "\n"
+		default:
+			t.Fatalf("no section is called %q", sec.name)
+		}
+		got.WriteString("-- " + sec.name + " --\n" + body)
+	}
+	if len(running) > 0 {
+		t.Error("a hook still runs")
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if got.String() != text {
+		t.Errorf("the conversation goes:\n%s\nwant:\n%s", got.String(), text)
+	}
+}
+
+// indent writes JSON so that a diff of it can be read.
+func indent(out string) string {
+	if out == "" {
+		return ""
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, []byte(out), "", "  "); err != nil {
+		return "not JSON: " + out
+	}
+	return b.String() + "\n"
+}

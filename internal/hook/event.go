@@ -1,0 +1,127 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+// fill says whose ask it is, and until when.
+func (c *Call) fill(event *dialect.HookCall, body []byte) {
+	a := &event.Ask
+	if a.Tenant = c.Tenant; a.Tenant == "" {
+		a.Tenant = ask.DefaultTenant
+	}
+	if c.Session != "" {
+		a.Session = c.Session
+	}
+	if a.Session == "" {
+		a.Session = ask.DefaultSession
+	}
+	if c.Mode == "" {
+		c.Mode = Wait
+	}
+	a.Timeout = c.Timeout
+	a.Agent = agent(body)
+	if event.CWD != "" && a.Agent.Name == "" {
+		a.Agent.Name = "agent in " + filepath.Base(event.CWD)
+	}
+}
+
+// agent is the sub-agent that an event is about; a host says nothing of its
+// main one.
+func agent(body []byte) ask.Agent {
+	var v struct {
+		ID   string `json:"agent_id"`
+		Type string `json:"agent_type"`
+		CWD  string `json:"cwd"`
+	}
+	if err := json.Unmarshal(body, &v); err != nil || v.ID == "" && v.Type == "" {
+		return ask.Agent{}
+	}
+	parent := "main"
+	if v.CWD != "" {
+		parent = "agent in " + filepath.Base(v.CWD)
+	}
+	return ask.Agent{ID: v.ID, Name: v.Type, Parent: parent}
+}
+
+// lately is how old an ask may be that ended between a PreToolUse and the
+// PermissionRequest of the same question.
+const lately = time.Minute
+
+// same finds the session's ask of the same content: the one that is pending,
+// else one that was asked and ended just now.
+func (r *run) same(ctx context.Context) (*ask.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
+	defer cancel()
+	want, err := cloudevent.Digest(&r.event.Ask)
+	if err != nil {
+		return nil, err
+	}
+	var found *ask.Record
+	for rec, err := range r.conn.All(ctx, client.Query{Limit: 200}) {
+		if err != nil {
+			return nil, err
+		}
+		if digest, err := cloudevent.Digest(&rec.Ask); err != nil || digest != want {
+			continue
+		}
+		if rec.State == ask.StatePending {
+			return &rec, nil
+		}
+		if time.Since(rec.AskedAt) < lately {
+			found = &rec
+		}
+	}
+	return found, nil
+}
+
+// after serves PostToolUse: what the host's dialog answered becomes the
+// outcome, so that every other screen closes.
+func (r *run) after(ctx context.Context) error {
+	reply, ok := r.event.Native()
+	if !ok {
+		return nil
+	}
+	rec, err := r.open(ctx)
+	if err != nil || rec == nil {
+		return err
+	}
+	k := rec.Ask.Key()
+	reply.AnswerID = ask.Token("native-" + k.ID)
+	reply.By = r.Human
+	reply.By.Proof = ask.ProofHostDialog
+	ctx, cancel := context.WithTimeout(ctx, 2*r.h.opts.Patience)
+	defer cancel()
+	return r.record(ctx, &rec.Ask, reply)
+}
+
+// open is the open ask that the event is about: that of its tool use, or of
+// the same content. Usually there is none, because it was answered elsewhere.
+func (r *run) open(ctx context.Context) (*ask.Record, error) {
+	if r.event.Ask.ID != "" {
+		limited, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
+		defer cancel()
+		if rec, err := r.conn.Get(limited, r.event.Ask.ID); err == nil && rec.State == ask.StatePending {
+			return &rec, nil
+		}
+	}
+	rec, err := r.same(ctx)
+	if err != nil || rec == nil || rec.State != ask.StatePending {
+		return nil, err
+	}
+	return rec, nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
