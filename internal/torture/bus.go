@@ -33,6 +33,6 @@ type Victim interface {
 // Settings of every ledger that is made to be tortured: short, so that outcomes
 // expire and ids are used again during a run.
 const (
-	DefaultRetention = 12 * time.Second
-	DefaultMargin    = 6 * time.Second
+	DefaultRetention = 10 * time.Second
+	DefaultMargin    = 5 * time.Second
 )

@@ -116,8 +116,7 @@ func (d *driver) playAll(ctx context.Context, of share, asks, open int) {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
 		}
-		// Every ask has room for its deadline and for hearing of it.
-		if d.left() < d.need(&s) {
+		if !d.fits(&s) {
 			break
 		}
 		scripts.Go(func() {
@@ -128,14 +127,15 @@ func (d *driver) playAll(ctx context.Context, of share, asks, open int) {
 	scripts.Wait()
 }
 
-func (d *driver) left() time.Duration { return time.Until(d.end) }
-
-// need is how long a script takes at most, without faults.
-func (d *driver) need(s *script) time.Duration {
+// fits reports whether there is room for an ask's deadline, and for hearing of
+// it. Towards the end of the run deadlines come closer.
+func (d *driver) fits(s *script) bool {
+	room := time.Until(d.end) - tail
 	if !s.ask.Deadline.IsZero() {
-		return time.Until(s.ask.Deadline) + tail
+		return time.Until(s.ask.Deadline) < room
 	}
-	return s.ask.Timeout + tail
+	s.ask.Timeout = min(s.ask.Timeout, room)
+	return room >= ask.MinTimeout
 }
 
 // tail is how long after its deadline an ask and all who must hear of it have.

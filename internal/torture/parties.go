@@ -60,7 +60,7 @@ func (d *driver) askHeld(ctx context.Context, k ask.Key, s *script) {
 }
 
 // remembered is until when an ask with this deadline may be repeated.
-func (d *driver) remembered(deadline time.Time) time.Time { return deadline.Add(d.retention / 3) }
+func (d *driver) remembered(deadline time.Time) time.Time { return deadline.Add(d.retention / 6) }
 
 func (d *driver) wait(ctx context.Context, k ask.Key, life string) *ask.Outcome {
 	began := d.h.now()

@@ -53,7 +53,7 @@ func (d *driver) play(ctx context.Context, s script, ended func()) {
 			d.act(ctx, k, &s, a, deadline)
 		}
 	}
-	d.used.put(k, later(deadline, after).Add(d.retention+d.margin+2*time.Second))
+	d.used.put(k, later(deadline, after).Add(d.retention+d.margin+time.Second))
 }
 
 // askFor asks, until it is acknowledged or the run is over.

@@ -74,7 +74,7 @@ func (sh shape) write(index int) script {
 			}},
 		},
 	}
-	if sh.long && chance(12) {
+	if sh.long && chance(5) {
 		s.ask.Timeout = 20 * time.Second
 	}
 	s.ask.Timeout = min(s.ask.Timeout, max(time.Second, sh.longest))
