@@ -36,8 +36,9 @@ func (c *Client) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 		return ask.Outcome{}, err
 	}
 	defer c.leave(id, w)
+	var deadline time.Time
 	for {
-		o, deadline, err := c.check(ctx, id)
+		o, err := c.checkOrHear(ctx, id, w, &deadline)
 		switch {
 		case err == nil && o != nil:
 			return *o, nil
@@ -63,6 +64,34 @@ func (c *Client) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 			return ask.Outcome{}, ctx.Err()
 		}
 		t.Stop()
+	}
+}
+
+// checkOrHear asks the broker, and meanwhile listens: the outcome may come on
+// the wire while no broker answers, because the server itself keeps deadlines.
+func (c *Client) checkOrHear(ctx context.Context, id string, w *wait, deadline *time.Time) (*ask.Outcome, error) {
+	type said struct {
+		outcome  *ask.Outcome
+		deadline time.Time
+		err      error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reply := make(chan said, 1)
+	go func() {
+		o, d, err := c.check(ctx, id)
+		reply <- said{o, d, err}
+	}()
+	select {
+	case s := <-reply:
+		if s.err == nil {
+			*deadline = s.deadline
+		}
+		return s.outcome, s.err
+	case o := <-w.outcome:
+		return &o, nil
+	case <-c.stop:
+		return nil, ErrClosed
 	}
 }
 

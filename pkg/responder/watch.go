@@ -2,8 +2,8 @@ package responder
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -43,7 +43,7 @@ const snapshotEvery = time.Minute
 // minute, so a missed message is told late but not lost. It returns nil when
 // ctx ends.
 func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
-	w := &watch{r: r, handle: handle, known: map[ask.Key]uint64{}, ended: map[ask.Key]time.Time{}}
+	w := &watch{r: r, handle: handle, known: map[ask.Key]uint64{}, ended: map[ask.Key]ending{}}
 	inbox := make(chan *nats.Msg, inboxSize)
 	for _, kind := range []string{subject.Question, subject.Outcome} {
 		// One channel for both, so that an outcome never overtakes its question.
@@ -60,9 +60,13 @@ func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var reading chan snapshot // set while one is being read
 	for {
 		select {
 		case <-ctx.Done():
+			if reading != nil {
+				<-reading // it ends with ctx
+			}
 			return nil
 		case s, ok := <-status:
 			switch {
@@ -79,13 +83,21 @@ func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
 			}
 			w.live(m)
 		case <-timer.C:
-			err := w.snapshot(ctx)
-			if err != nil && ctx.Err() == nil {
-				r.opts.Logger.WarnContext(ctx, "watch: no snapshot", "error", err)
+			if reading != nil {
+				timer.Reset(time.Second) // what it missed, the next one tells
+				continue
+			}
+			reading = make(chan snapshot, 1)
+			go r.snapshot(ctx, maps.Clone(w.known), reading)
+		case snap := <-reading:
+			reading = nil
+			if snap.err != nil {
+				r.opts.Logger.WarnContext(ctx, "watch: no snapshot", "error", snap.err)
 				w.offline()
 				timer.Reset(time.Second)
 				continue
 			}
+			w.take(snap)
 			timer.Reset(snapshotEvery + rand.N(snapshotEvery/10)) //nolint:gosec // jitter
 		}
 	}
@@ -98,10 +110,17 @@ const inboxSize = 16384
 type watch struct {
 	r      *Responder
 	handle func(Event)
-	known  map[ask.Key]uint64    // pending asks that were told, with the sequence of their question
-	ended  map[ask.Key]time.Time // outcomes told lately: a crash may republish one
+	known  map[ask.Key]uint64 // pending asks that were told, with the sequence of their question
+	ended  map[ask.Key]ending // outcomes told lately
 	off    bool
 	more   bool
+}
+
+// ending is an outcome that was told: a crash may republish it, and a snapshot
+// that was read before may still have its question.
+type ending struct {
+	at  time.Time
+	seq uint64
 }
 
 func (w *watch) offline() {
@@ -142,79 +161,31 @@ func (w *watch) pending(rec ask.Record) {
 	if seq, known := w.known[k]; known && (seq == rec.Seq || rec.Seq == 0) {
 		return
 	}
+	if e, ended := w.ended[k]; ended && e.seq == rec.Seq {
+		return
+	}
 	if len(w.known) >= w.r.opts.Limit {
 		w.more = true
 		return
 	}
 	w.known[k] = rec.Seq
-	delete(w.ended, k)
 	w.handle(Event{Kind: Pending, Record: rec})
 }
 
 func (w *watch) resolved(rec ask.Record) {
 	k := rec.Ask.Key()
-	if at, told := w.ended[k]; told && at.Equal(rec.Outcome.At) {
+	if e, told := w.ended[k]; told && rec.Outcome != nil && e.at.Equal(rec.Outcome.At) {
 		return
 	}
 	rec.Seq = w.known[k] // an outcome does not say which question it ended
 	delete(w.known, k)
-	w.remember(k, rec.Outcome.At)
+	if rec.Outcome != nil {
+		if len(w.ended) > 4*w.r.opts.Limit {
+			clear(w.ended)
+		}
+		w.ended[k] = ending{rec.Outcome.At, rec.Seq}
+	}
 	w.handle(Event{Kind: Resolved, Record: rec})
-}
-
-// remember keeps the latest outcomes, as many as asks.
-func (w *watch) remember(k ask.Key, at time.Time) {
-	if len(w.ended) > 4*w.r.opts.Limit {
-		clear(w.ended)
-	}
-	w.ended[k] = at
-}
-
-// snapshot reads what is pending and tells the difference to what was told.
-func (w *watch) snapshot(ctx context.Context) error {
-	if !w.r.nc.IsConnected() {
-		return nats.ErrConnectionReconnecting
-	}
-	began := w.knownKeys()
-	seen := map[ask.Key]bool{}
-	w.more = false
-	for rec, err := range w.r.All(ctx, Query{State: ask.StatePending, Limit: 200}) {
-		if err != nil {
-			return err
-		}
-		seen[rec.Ask.Key()] = true
-		w.pending(rec)
-		if w.more {
-			break
-		}
-	}
-	for k := range began {
-		if seen[k] || w.more {
-			continue
-		}
-		// Not pending any more, and no outcome was heard of: read it.
-		rec, err := w.r.Get(ctx, k)
-		switch {
-		case errors.Is(err, ask.ErrNotFound):
-			delete(w.known, k)
-			w.handle(Event{Kind: Resolved, Record: ask.Record{State: ask.StateResolved, Ask: ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session}}})
-		case err != nil:
-			return err
-		case rec.State == ask.StateResolved:
-			w.resolved(rec)
-		}
-	}
-	w.off = false
-	w.handle(Event{Kind: Synced, More: w.more})
-	return nil
-}
-
-func (w *watch) knownKeys() map[ask.Key]bool {
-	keys := make(map[ask.Key]bool, len(w.known))
-	for k := range w.known {
-		keys[k] = true
-	}
-	return keys
 }
 
 // sequence is the stream sequence of a republished message.

@@ -1,0 +1,77 @@
+package responder
+
+import (
+	"context"
+	"errors"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// snapshot is what was pending when it was read, and what became of asks that
+// were known and are not pending any more.
+type snapshot struct {
+	pending  []ask.Record
+	resolved []ask.Record
+	known    map[ask.Key]uint64 // what was known when it began
+	more     bool
+	err      error
+}
+
+// snapshot reads one and hands it over. Live events go on meanwhile.
+func (r *Responder) snapshot(ctx context.Context, known map[ask.Key]uint64, to chan<- snapshot) {
+	s := snapshot{known: known}
+	s.err = s.read(ctx, r)
+	to <- s
+}
+
+func (s *snapshot) read(ctx context.Context, r *Responder) error {
+	if !r.nc.IsConnected() {
+		return nats.ErrConnectionReconnecting
+	}
+	seen := map[ask.Key]bool{}
+	for rec, err := range r.All(ctx, Query{State: ask.StatePending, Limit: 200}) {
+		if err != nil {
+			return err
+		}
+		seen[rec.Ask.Key()] = true
+		s.pending = append(s.pending, rec)
+		if len(s.pending) > r.opts.Limit {
+			s.more = true
+			return nil // what is beyond may be pending still
+		}
+	}
+	for k := range s.known {
+		if seen[k] {
+			continue
+		}
+		// Not pending any more: read how it ended.
+		rec, err := r.Get(ctx, k)
+		switch {
+		case errors.Is(err, ask.ErrNotFound):
+			rec = ask.Record{State: ask.StateResolved, Ask: ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session}}
+		case err != nil:
+			return err
+		case rec.State != ask.StateResolved:
+			continue // asked anew meanwhile
+		}
+		s.resolved = append(s.resolved, rec)
+	}
+	return nil
+}
+
+// take tells the difference between a snapshot and what was told.
+func (w *watch) take(s snapshot) {
+	w.more = s.more
+	for _, rec := range s.resolved {
+		k := rec.Ask.Key()
+		if seq, still := w.known[k]; still && seq == s.known[k] {
+			w.resolved(rec)
+		}
+	}
+	for _, rec := range s.pending {
+		w.pending(rec)
+	}
+	w.off = false
+	w.handle(Event{Kind: Synced, More: w.more})
+}
