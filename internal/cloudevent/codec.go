@@ -123,9 +123,15 @@ func EncodeOutcome(o *ask.Outcome, rawAsk json.RawMessage) ([]byte, error) {
 
 // DecodeOutcome reads an outcome's JSON, leniently.
 func DecodeOutcome(data []byte) (ask.Outcome, error) {
+	o, _, err := readOutcome(data)
+	return o, err
+}
+
+// readOutcome reads an outcome's JSON, and its ask's as it stands there.
+func readOutcome(data []byte) (ask.Outcome, json.RawMessage, error) {
 	var w outcomeJSON
 	if err := json.Unmarshal(data, &w); err != nil {
-		return ask.Outcome{}, fmt.Errorf("read outcome: %w", err)
+		return ask.Outcome{}, nil, fmt.Errorf("read outcome: %w", err)
 	}
 	o := ask.Outcome{
 		AskID: w.AskID, Tenant: w.Tenant, Session: w.Session, Status: ask.Status(w.Status), Source: ask.Source(w.Source),
@@ -138,11 +144,11 @@ func DecodeOutcome(data []byte) (ask.Outcome, error) {
 	if len(w.Ask) > 0 {
 		a, err := readAsk(w.Ask, o.Tenant, o.Session)
 		if err != nil {
-			return ask.Outcome{}, err
+			return ask.Outcome{}, nil, err
 		}
 		o.Ask = &a
 	}
-	return o, nil
+	return o, w.Ask, nil
 }
 
 // EncodeReply is the data of an answer event.

@@ -61,17 +61,11 @@ func ReadOutcome(msg *nats.Msg, k ask.Key) (End, error) {
 		o.Ask = &s.Ask
 		return End{o, s.RawAsk, OutcomeID(ev.ID()), Trace(ev), s.Digest, ev.Time()}, nil
 	case TypeResolved:
-		o, err := DecodeOutcome(ev.Data())
+		o, rawAsk, err := readOutcome(ev.Data())
 		if err != nil {
 			return End{}, err
 		}
-		var raw struct {
-			Ask json.RawMessage `json:"ask"`
-		}
-		if err := json.Unmarshal(ev.Data(), &raw); err != nil {
-			return End{}, err
-		}
-		return End{o, raw.Ask, ev.ID(), Trace(ev), "", o.At.Add(-o.Waited)}, nil
+		return End{o, rawAsk, ev.ID(), Trace(ev), "", o.At.Add(-o.Waited)}, nil
 	}
 	return End{}, fmt.Errorf("read outcome %s: event type %.80q: %w", k, ev.Type(), ask.ErrUnsupported)
 }

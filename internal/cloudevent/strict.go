@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -26,7 +28,7 @@ const (
 func Strict(what string, data []byte, v any) error {
 	c := checker{dec: json.NewDecoder(bytes.NewReader(data))}
 	c.dec.UseNumber()
-	err := c.value(reflect.TypeOf(v).Elem(), "", 0)
+	err := c.value(reflect.TypeOf(v).Elem(), nil, 0)
 	if err == nil {
 		if _, extra := c.dec.Token(); !errors.Is(extra, io.EOF) {
 			err = errors.New("there is something after the JSON value")
@@ -53,15 +55,34 @@ type checker struct {
 	faults []ask.Fault
 }
 
-func (c *checker) fault(at, format string, args ...any) {
+func (c *checker) fault(at *place, format string, args ...any) {
 	if len(c.faults) < maxFaults {
-		c.faults = append(c.faults, ask.Fault{Pointer: at, Message: fmt.Sprintf(format, args...)})
+		c.faults = append(c.faults, ask.Fault{Pointer: at.pointer(), Message: fmt.Sprintf(format, args...)})
 	}
+}
+
+// place is where the walk is. Its JSON pointer is only written when there is
+// something to say.
+type place struct {
+	up    *place
+	name  string // in an object
+	index int    // in an array
+	array bool
+}
+
+func (p *place) pointer() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.array:
+		return p.up.pointer() + "/" + strconv.Itoa(p.index)
+	}
+	return p.up.pointer() + "/" + escape(p.name)
 }
 
 // value reads one value that should fit t. An error ends the walk: the rest
 // cannot be read.
-func (c *checker) value(t reflect.Type, at string, depth int) error {
+func (c *checker) value(t reflect.Type, at *place, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("it is nested deeper than %d", maxDepth)
 	}
@@ -92,39 +113,33 @@ func (c *checker) value(t reflect.Type, at string, depth int) error {
 	return nil
 }
 
-func (c *checker) object(t reflect.Type, at string, depth int, want kinds) error {
-	fields := map[string]reflect.Type{}
-	var names []string
+func (c *checker) object(t reflect.Type, at *place, depth int, want kinds) error {
+	var of *fields
 	if t.Kind() == reflect.Struct && want&isObject != 0 {
-		for f := range t.Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			fields[name] = f.Type
-			names = append(names, name)
-		}
+		of = fieldsOf(t)
 	} else if want&isObject == 0 {
 		c.fault(at, "is an object; give %s", want)
 	}
-	seen := map[string]bool{}
+	var seen names
 	for c.dec.More() {
 		tok, err := c.dec.Token()
 		if err != nil {
 			return err
 		}
 		name, _ := tok.(string)
-		inner := at + "/" + escape(name)
-		if seen[name] {
-			c.fault(inner, "is given twice")
+		inner := place{up: at, name: name}
+		if !seen.add(name) {
+			c.fault(&inner, "is given twice")
 		}
-		seen[name] = true
-		ft, known := fields[name]
-		switch {
-		case !known && len(names) > 0:
-			c.fault(inner, "is not known here; the fields are %s", strings.Join(names, ", "))
-			ft = anyType
-		case !known:
-			ft = anyType
+		ft := anyType
+		if of != nil {
+			if known, ok := of.types[name]; ok {
+				ft = known
+			} else {
+				c.fault(&inner, "is not known here; the fields are %s", of.list)
+			}
 		}
-		if err := c.value(ft, inner, depth+1); err != nil {
+		if err := c.value(ft, &inner, depth+1); err != nil {
 			return err
 		}
 	}
@@ -132,7 +147,59 @@ func (c *checker) object(t reflect.Type, at string, depth int, want kinds) error
 	return err
 }
 
-func (c *checker) array(t reflect.Type, at string, depth int, want kinds) error {
+// fields are the JSON fields of a wire struct.
+type fields struct {
+	types map[string]reflect.Type
+	list  string // for people
+}
+
+var fieldsByType sync.Map //nolint:gochecknoglobals // what the type system says, read once
+
+func fieldsOf(t reflect.Type) *fields {
+	if known, ok := fieldsByType.Load(t); ok {
+		return known.(*fields) //nolint:errcheck,forcetypeassert // nothing else is stored
+	}
+	of := &fields{types: map[string]reflect.Type{}}
+	var list []string
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		of.types[name] = f.Type
+		list = append(list, name)
+	}
+	of.list = strings.Join(list, ", ")
+	fieldsByType.Store(t, of)
+	return of
+}
+
+// names is a set of names: mostly a few.
+type names struct {
+	few  []string
+	many map[string]bool
+}
+
+// add reports whether name is new.
+func (n *names) add(name string) bool {
+	if n.many == nil && len(n.few) < 32 {
+		if slices.Contains(n.few, name) {
+			return false
+		}
+		n.few = append(n.few, name)
+		return true
+	}
+	if n.many == nil {
+		n.many = map[string]bool{}
+		for _, f := range n.few {
+			n.many[f] = true
+		}
+	}
+	if n.many[name] {
+		return false
+	}
+	n.many[name] = true
+	return true
+}
+
+func (c *checker) array(t reflect.Type, at *place, depth int, want kinds) error {
 	if want&isArray == 0 {
 		c.fault(at, "is an array; give %s", want)
 	}
@@ -144,7 +211,8 @@ func (c *checker) array(t reflect.Type, at string, depth int, want kinds) error 
 		et = t.Elem()
 	}
 	for i := 0; c.dec.More(); i++ {
-		if err := c.value(et, at+"/"+strconv.Itoa(i), depth+1); err != nil {
+		inner := place{up: at, index: i, array: true}
+		if err := c.value(et, &inner, depth+1); err != nil {
 			return err
 		}
 	}
@@ -152,7 +220,7 @@ func (c *checker) array(t reflect.Type, at string, depth int, want kinds) error 
 	return err
 }
 
-func (c *checker) text(t reflect.Type, at, s string, want kinds) {
+func (c *checker) text(t reflect.Type, at *place, s string, want kinds) {
 	if want&isString == 0 {
 		c.fault(at, "is a string; give %s", want)
 		return
@@ -173,7 +241,7 @@ func (c *checker) text(t reflect.Type, at, s string, want kinds) {
 	}
 }
 
-func (c *checker) number(t reflect.Type, at string, n json.Number, want kinds) {
+func (c *checker) number(t reflect.Type, at *place, n json.Number, want kinds) {
 	switch {
 	case want&isNumber == 0:
 		c.fault(at, "is a number; give %s", want)
@@ -251,5 +319,5 @@ var (
 )
 
 func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
