@@ -58,7 +58,8 @@ func agent(body []byte) ask.Agent {
 const lately = time.Minute
 
 // same finds the session's ask of the same content: the one that is pending,
-// else one that was asked and ended just now.
+// else the latest that was asked and ended just now. The order matters: an ask
+// that ends between the two lists is in the second.
 func (r *run) same(ctx context.Context) (*ask.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
 	defer cancel()
@@ -67,21 +68,23 @@ func (r *run) same(ctx context.Context) (*ask.Record, error) {
 		return nil, err
 	}
 	var found *ask.Record
-	for rec, err := range r.conn.All(ctx, client.Query{Limit: 200}) {
-		if err != nil {
-			return nil, err
+	for _, state := range []ask.State{ask.StatePending, ask.StateResolved} {
+		for rec, err := range r.conn.All(ctx, client.Query{State: state, Limit: 200}) {
+			if err != nil {
+				return nil, err
+			}
+			if state == ask.StateResolved && time.Since(rec.AskedAt) > lately {
+				continue
+			}
+			if digest, err := cloudevent.Digest(&rec.Ask); err == nil && digest == want {
+				found = &rec
+			}
 		}
-		if digest, err := cloudevent.Digest(&rec.Ask); err != nil || digest != want {
-			continue
-		}
-		if rec.State == ask.StatePending {
-			return &rec, nil
-		}
-		if time.Since(rec.AskedAt) < lately {
-			found = &rec
+		if found != nil {
+			return found, nil
 		}
 	}
-	return found, nil
+	return nil, nil
 }
 
 // after serves PostToolUse: what the host's dialog answered becomes the
