@@ -23,17 +23,19 @@ func Connect(url, user, password, credsFile, inboxPrefix string, logger *slog.Lo
 				subject = sub.Subject
 			}
 			if errors.Is(err, nats.ErrPermissionViolation) {
-				logger.Error("the credential does not allow this", "user", user, "error", err)
+				logger.Error("the credential does not allow this", slog.String("user", user), slog.Any("error", err))
 				return
 			}
-			logger.Warn("NATS connection", "user", user, "subject", subject, "error", err)
+			logger.Warn("NATS connection", slog.String("user", user), slog.String("subject", subject), slog.Any("error", err))
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				logger.Warn("NATS disconnected; reconnecting", "user", user, "error", err)
+				logger.Warn("NATS disconnected; reconnecting", slog.String("user", user), slog.Any("error", err))
 			}
 		}),
-		nats.ReconnectHandler(func(nc *nats.Conn) { logger.Info("NATS reconnected", "user", user, "url", nc.ConnectedUrlRedacted()) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			logger.Info("NATS reconnected", slog.String("user", user), slog.String("url", nc.ConnectedUrlRedacted()))
+		}),
 	}
 	if inboxPrefix != "" {
 		opts = append(opts, nats.CustomInboxPrefix(inboxPrefix))

@@ -38,7 +38,7 @@ func DefaultDir() string {
 // ReadContext reads a directory's context; a missing one is empty.
 func ReadContext(dir string) (Context, error) {
 	path := filepath.Join(dir, contextFile)
-	data, err := os.ReadFile(path) //nolint:gosec // the operator's own directory
+	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return Context{}, nil
 	}
@@ -57,12 +57,12 @@ func UpdateContext(dir string, change func(*Context)) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, contextFile+".lock"), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the operator's own directory
+	lock, err := os.OpenFile(filepath.Join(dir, contextFile+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
-	defer lock.Close()                                                     //nolint:errcheck // which unlocks it
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil { //nolint:gosec // a descriptor fits
+	defer lock.Close() //nolint:errcheck // which unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
 	c, err := ReadContext(dir)

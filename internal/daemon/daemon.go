@@ -14,6 +14,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -63,7 +64,7 @@ func Run(ctx context.Context, parts ...Part) error {
 		}
 		errs = append(errs, e.err)
 	}
-	for i := len(parts) - 1; i >= 0; i-- {
+	for i := range slices.Backward(parts) {
 		cancels[i]()
 		<-done[i]
 	}

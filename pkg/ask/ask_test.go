@@ -113,8 +113,7 @@ func ExampleAsk_Validate() {
 		{Text: ""},
 	}}
 	a.Normalize()
-	var invalid *ask.Error
-	if errors.As(a.Validate(time.Now()), &invalid) {
+	if invalid, ok := errors.AsType[*ask.Error](a.Validate(time.Now())); ok {
 		for _, f := range invalid.Faults {
 			fmt.Println(f)
 		}

@@ -26,10 +26,10 @@ func TestAnswersThatFit(t *testing.T) {
 		"Other text":                  {ask.Answer{QuestionID: "db", Other: "MySQL"}, ask.Answer{QuestionID: "db", Other: "MySQL"}},
 		"several options":             {ask.Answer{QuestionID: "parts", Selected: []string{"o1", "o3"}}, ask.Answer{QuestionID: "parts", Selected: []string{"o1", "o3"}}},
 		"an option and Other text":    {ask.Answer{QuestionID: "parts", Selected: []string{"o1"}, Other: "x"}, ask.Answer{QuestionID: "parts", Selected: []string{"o1"}, Other: "x"}},
-		"a number":                    {ask.Answer{QuestionID: "n", Number: ptr(9.0)}, ask.Answer{QuestionID: "n", Number: ptr(9.0)}},
+		"a number":                    {ask.Answer{QuestionID: "n", Number: new(9.0)}, ask.Answer{QuestionID: "n", Number: new(9.0)}},
 		"a text":                      {ask.Answer{QuestionID: "name", Text: "abc"}, ask.Answer{QuestionID: "name", Text: "abc"}},
 		"Other text to a text":        {ask.Answer{QuestionID: "name", Other: "abc"}, ask.Answer{QuestionID: "name", Text: "abc"}},
-		"no":                          {ask.Answer{QuestionID: "tls", Boolean: ptr(false)}, ask.Answer{QuestionID: "tls", Boolean: ptr(false)}},
+		"no":                          {ask.Answer{QuestionID: "tls", Boolean: new(false)}, ask.Answer{QuestionID: "tls", Boolean: new(false)}},
 		"a date":                      {ask.Answer{QuestionID: "from", Date: "2026-12-31"}, ask.Answer{QuestionID: "from", Date: "2026-12-31"}},
 		"skipped":                     {ask.Answer{QuestionID: "tls", Skipped: true}, ask.Answer{QuestionID: "tls", Skipped: true}},
 		"an empty answer is skipped":  {ask.Answer{QuestionID: "tls"}, ask.Answer{QuestionID: "tls", Skipped: true}},
@@ -77,18 +77,18 @@ func TestAnswersThatDoNotFit(t *testing.T) {
 		"a short text":             {ask.Answer{QuestionID: "name", Text: "a"}, "/answers/0: has 1 characters; write at least 2"},
 		"a long text":              {ask.Answer{QuestionID: "name", Text: "abcdef"}, "/answers/0: has 6 characters; write at most 5"},
 		"a text off the pattern":   {ask.Answer{QuestionID: "name", Text: "ABC"}, "/answers/0: does not match ^[a-z]+$"},
-		"a number too small":       {ask.Answer{QuestionID: "n", Number: ptr(0.0)}, "/answers/0: is 0; give at least 1"},
-		"a number too large":       {ask.Answer{QuestionID: "n", Number: ptr(10.0)}, "/answers/0: is 10; give at most 9"},
-		"no whole number":          {ask.Answer{QuestionID: "n", Number: ptr(1.5)}, "/answers/0: is 1.5; give a whole number"},
-		"not a number":             {ask.Answer{QuestionID: "n", Number: ptr(math.NaN())}, "/answers/0: is no finite number"},
+		"a number too small":       {ask.Answer{QuestionID: "n", Number: new(0.0)}, "/answers/0: is 0; give at least 1"},
+		"a number too large":       {ask.Answer{QuestionID: "n", Number: new(10.0)}, "/answers/0: is 10; give at most 9"},
+		"no whole number":          {ask.Answer{QuestionID: "n", Number: new(1.5)}, "/answers/0: is 1.5; give a whole number"},
+		"not a number":             {ask.Answer{QuestionID: "n", Number: new(math.NaN())}, "/answers/0: is no finite number"},
 		"no date":                  {ask.Answer{QuestionID: "from", Date: "2026-02-30"}, `/answers/0: is "2026-02-30"; give a date such as 2026-11-20`},
 		"a date too early":         {ask.Answer{QuestionID: "from", Date: "2026-11-19"}, "/answers/0: is 2026-11-19; give 2026-11-20 or later"},
 		"a date too late":          {ask.Answer{QuestionID: "from", Date: "2027-01-01"}, "/answers/0: is 2027-01-01; give 2026-12-31 or earlier"},
 		"the field of another":     {ask.Answer{QuestionID: "n", Text: "3"}, `/answers/0: has text, but "n" is a number question; give number`},
-		"a boolean to a choice":    {ask.Answer{QuestionID: "db", Boolean: ptr(true)}, `/answers/0: has boolean, but "db" is a choice question; give selected or other`},
-		"skipped and answered":     {ask.Answer{QuestionID: "n", Number: ptr(3.0), Skipped: true}, "/answers/0: is skipped and answered at once; do one of the two"},
+		"a boolean to a choice":    {ask.Answer{QuestionID: "db", Boolean: new(true)}, `/answers/0: has boolean, but "db" is a choice question; give selected or other`},
+		"skipped and answered":     {ask.Answer{QuestionID: "n", Number: new(3.0), Skipped: true}, "/answers/0: is skipped and answered at once; do one of the two"},
 		"an unknown question":      {ask.Answer{QuestionID: "x"}, `/answers/0/question_id: is "x"; the questions are db, parts, n, name, tls, from`},
-		"a required one left out":  {ask.Answer{QuestionID: "n", Number: ptr(3.0)}, `/answers: question "db" needs an answer`},
+		"a required one left out":  {ask.Answer{QuestionID: "n", Number: new(3.0)}, `/answers: question "db" needs an answer`},
 		"a required one skipped":   {ask.Answer{QuestionID: "db", Skipped: true}, `/answers: question "db" needs an answer`},
 		"a required one with note": {ask.Answer{QuestionID: "db", Notes: "hm"}, `/answers: question "db" needs an answer`},
 	} {
@@ -105,7 +105,7 @@ func TestAnswersThatDoNotFit(t *testing.T) {
 func TestFaultsNameTheQuestionsAtFault(t *testing.T) {
 	t.Parallel()
 	_, _, err := normalized().Check(ask.Reply{Answers: []ask.Answer{
-		{QuestionID: "db", Selected: []string{"pg"}}, {QuestionID: "n", Number: ptr(99.0)}, {QuestionID: "name", Text: "X"}, {QuestionID: "db", Selected: []string{"pg"}},
+		{QuestionID: "db", Selected: []string{"pg"}}, {QuestionID: "n", Number: new(99.0)}, {QuestionID: "name", Text: "X"}, {QuestionID: "db", Selected: []string{"pg"}},
 	}})
 	var refusal *ask.Error
 	if !errors.As(err, &refusal) {
@@ -134,7 +134,7 @@ func TestTheAskersOwnMessageIsSaid(t *testing.T) {
 	t.Parallel()
 	a := normalized()
 	a.Questions[2].Limits.Message = "One to nine, please."
-	_, _, err := a.Check(ask.Reply{Answers: []ask.Answer{{QuestionID: "db", Other: "x"}, {QuestionID: "n", Number: ptr(10.0)}}})
+	_, _, err := a.Check(ask.Reply{Answers: []ask.Answer{{QuestionID: "db", Other: "x"}, {QuestionID: "n", Number: new(10.0)}}})
 	if got := faults(t, err); got != "/answers/1: One to nine, please." {
 		t.Error(got)
 	}
@@ -146,7 +146,7 @@ func TestAnOptionThatCancelsEndsTheWholeAsk(t *testing.T) {
 	if err != nil || answers != nil || by == nil || *by != (ask.CancelledBy{QuestionID: "db", OptionID: "stop"}) {
 		t.Errorf("%v, %v, %v", answers, by, err)
 	}
-	_, by, err = normalized().Check(ask.Reply{Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"stop"}}, {QuestionID: "n", Number: ptr(99.0)}}})
+	_, by, err = normalized().Check(ask.Reply{Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"stop"}}, {QuestionID: "n", Number: new(99.0)}}})
 	if by != nil || err == nil {
 		t.Errorf("a reply with a fault cancels: %v, %v", by, err)
 	}

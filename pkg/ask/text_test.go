@@ -28,7 +28,7 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 	dbs := []string{"pg=PostgreSQL", "lite=SQLite", "my=MySQL, managed"}
 	one, own := choice(false, false, dbs...), choice(false, true, dbs...)
 	some, more := choice(true, false, dbs...), choice(true, true, dbs...)
-	whole := &ask.Question{ID: "q", Kind: ask.KindNumber, Limits: ask.Limits{Min: ptr(1.0), Max: ptr(9.0), Integer: true}}
+	whole := &ask.Question{ID: "q", Kind: ask.KindNumber, Limits: ask.Limits{Min: new(1.0), Max: new(9.0), Integer: true}}
 	number := &ask.Question{ID: "q", Kind: ask.KindNumber}
 	boolean := &ask.Question{ID: "q", Kind: ask.KindBoolean, Optional: true}
 	date := &ask.Question{ID: "q", Kind: ask.KindDate, Limits: ask.Limits{MinDate: "2026-11-20"}}
@@ -73,19 +73,19 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 		{"a sentence chooses nothing", more, "please take what is managed", ask.Answer{QuestionID: "q", Other: "please take what is managed"}, ""},
 		{"a sentence with a comma chooses nothing", more, "I would say post, and quickly", ask.Answer{QuestionID: "q", Other: "I would say post, and quickly"}, ""},
 		{"numbers with spaces choose, Other or not", more, "1 2", selected("pg", "lite"), ""},
-		{"a whole number", whole, "３", ask.Answer{QuestionID: "q", Number: ptr(3.0)}, ""},
+		{"a whole number", whole, "３", ask.Answer{QuestionID: "q", Number: new(3.0)}, ""},
 		{"a number out of range", whole, "10", ask.Answer{}, "Your answer is 10; give at most 9."},
 		{"no whole number", whole, "2.5", ask.Answer{}, "Your answer is 2.5; give a whole number."},
-		{"a fraction", number, "-.5e1", ask.Answer{QuestionID: "q", Number: ptr(-5.0)}, ""},
-		{"a minus of typography", number, "−3", ask.Answer{QuestionID: "q", Number: ptr(-3.0)}, ""},
+		{"a fraction", number, "-.5e1", ask.Answer{QuestionID: "q", Number: new(-5.0)}, ""},
+		{"a minus of typography", number, "−3", ask.Answer{QuestionID: "q", Number: new(-3.0)}, ""},
 		{"a number with a comma is not guessed", number, "1,000", ask.Answer{}, `"1,000" is no number; type one such as 3 or 2.5.`},
 		{"infinity", number, "Inf", ask.Answer{}, `"Inf" is no number; type one such as 3 or 2.5.`},
 		{"too large a number", number, "1e999", ask.Answer{}, `"1e999" is no number; type one such as 3 or 2.5.`},
-		{"yes", boolean, "Y", ask.Answer{QuestionID: "q", Boolean: ptr(true)}, ""},
-		{"yes in Chinese", boolean, "是", ask.Answer{QuestionID: "q", Boolean: ptr(true)}, ""},
-		{"no", boolean, "FALSE", ask.Answer{QuestionID: "q", Boolean: ptr(false)}, ""},
-		{"no in Chinese", boolean, "否", ask.Answer{QuestionID: "q", Boolean: ptr(false)}, ""},
-		{"no by its number", boolean, "2", ask.Answer{QuestionID: "q", Boolean: ptr(false)}, ""},
+		{"yes", boolean, "Y", ask.Answer{QuestionID: "q", Boolean: new(true)}, ""},
+		{"yes in Chinese", boolean, "是", ask.Answer{QuestionID: "q", Boolean: new(true)}, ""},
+		{"no", boolean, "FALSE", ask.Answer{QuestionID: "q", Boolean: new(false)}, ""},
+		{"no in Chinese", boolean, "否", ask.Answer{QuestionID: "q", Boolean: new(false)}, ""},
+		{"no by its number", boolean, "2", ask.Answer{QuestionID: "q", Boolean: new(false)}, ""},
 		{"maybe", boolean, "maybe", ask.Answer{}, `"maybe" is neither yes nor no.`},
 		{"skipped", boolean, "", ask.Answer{QuestionID: "q", Skipped: true}, ""},
 		{"a date", date, "2026-12-01", ask.Answer{QuestionID: "q", Date: "2026-12-01"}, ""},
@@ -127,8 +127,10 @@ func TestTypedTextAnswersAWholeAsk(t *testing.T) {
 	a := normalized()
 	r, err := a.ParseReply("db=2\n parts = 1,3\n3=4\nname=abc\n")
 	want := []ask.Answer{
-		{QuestionID: "db", Selected: []string{"lite"}}, {QuestionID: "parts", Selected: []string{"o1", "o3"}},
-		{QuestionID: "n", Number: ptr(4.0)}, {QuestionID: "name", Text: "abc"},
+		{QuestionID: "db", Selected: []string{"lite"}},
+		{QuestionID: "parts", Selected: []string{"o1", "o3"}},
+		{QuestionID: "n", Number: new(4.0)},
+		{QuestionID: "name", Text: "abc"},
 	}
 	if err != nil || !reflect.DeepEqual(r.Answers, want) {
 		t.Errorf("%v: %+v", err, r.Answers)
@@ -175,8 +177,10 @@ func FuzzParseReply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, one, two string, multiple, other bool) {
 		a := &ask.Ask{ID: "x", Questions: []ask.Question{
 			{ID: "c", Text: "?", Kind: ask.KindChoice, Multiple: multiple, NoOther: !other, Options: []ask.Option{{ID: "i1", Label: one}, {ID: "i2", Label: two}}},
-			{ID: "n", Text: "?", Kind: ask.KindNumber}, {ID: "b", Text: "?", Kind: ask.KindBoolean},
-			{ID: "d", Text: "?", Kind: ask.KindDate}, {ID: "t", Text: "?", Kind: ask.KindText, Optional: true},
+			{ID: "n", Text: "?", Kind: ask.KindNumber},
+			{ID: "b", Text: "?", Kind: ask.KindBoolean},
+			{ID: "d", Text: "?", Kind: ask.KindDate},
+			{ID: "t", Text: "?", Kind: ask.KindText, Optional: true},
 		}}
 		if a.Validate(now) != nil {
 			return

@@ -12,7 +12,8 @@ import (
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 // valid is an ask with every kind of question.
 func valid() *ask.Ask {
@@ -23,7 +24,7 @@ func valid() *ask.Ask {
 				{ID: "pg", Label: "PostgreSQL", Preview: &ask.Preview{Body: "x"}, Recommended: true}, {ID: "lite", Label: "SQLite"}, {ID: "stop", Label: "Neither", Cancels: true},
 			}},
 			{ID: "parts", Text: "Which parts?", Multiple: true, MinItems: 1, MaxItems: 2, Optional: true, Options: []ask.Option{{Label: "a"}, {Label: "b"}, {Label: "c"}}},
-			{ID: "n", Text: "How many?", Kind: ask.KindNumber, Optional: true, Limits: ask.Limits{Min: ptr(1.0), Max: ptr(9.0), Integer: true}, Default: &ask.Answer{Number: ptr(3.0)}},
+			{ID: "n", Text: "How many?", Kind: ask.KindNumber, Optional: true, Limits: ask.Limits{Min: new(1.0), Max: new(9.0), Integer: true}, Default: &ask.Answer{Number: new(3.0)}},
 			{ID: "name", Text: "What name?", Optional: true, Limits: ask.Limits{MinLength: 2, MaxLength: 5, Pattern: "^[a-z]+$"}},
 			{ID: "tls", Text: "Encrypt?", Kind: ask.KindBoolean, Optional: true},
 			{ID: "from", Text: "From when?", Kind: ask.KindDate, Optional: true, Limits: ask.Limits{MinDate: "2026-11-20", MaxDate: "2026-12-31"}, Default: &ask.Answer{Text: "2026-12-01"}},
@@ -118,9 +119,9 @@ func TestInvalidAsksAreRefusedWithAPointer(t *testing.T) {
 		"min_items is large":           {q(1, func(q *ask.Question) { q.MinItems, q.MaxItems = 5, 0 }), "/questions/1/min_items: is 5; use 0 to 4"},
 		"max_items is large":           {q(1, func(q *ask.Question) { q.MaxItems = 5 }), "/questions/1/max_items: is 5; use 0 (all) to 4"},
 		"max_items below min_items":    {q(1, func(q *ask.Question) { q.MinItems, q.MaxItems = 3, 2 }), "/questions/1/max_items: is 2, less than min_items 3"},
-		"max is less than min":         {q(2, func(q *ask.Question) { q.Limits.Max, q.Default = ptr(0.0), nil }), "/questions/2/limits/max: is 0, less than min 1"},
-		"a text has min":               {q(3, func(q *ask.Question) { q.Limits.Min = ptr(1.0) }), "/questions/3/limits/min: is a limit of number questions; this one is text"},
-		"a text has max":               {q(3, func(q *ask.Question) { q.Limits.Max = ptr(1.0) }), "/questions/3/limits/max: is a limit of number questions; this one is text"},
+		"max is less than min":         {q(2, func(q *ask.Question) { q.Limits.Max, q.Default = new(0.0), nil }), "/questions/2/limits/max: is 0, less than min 1"},
+		"a text has min":               {q(3, func(q *ask.Question) { q.Limits.Min = new(1.0) }), "/questions/3/limits/min: is a limit of number questions; this one is text"},
+		"a text has max":               {q(3, func(q *ask.Question) { q.Limits.Max = new(1.0) }), "/questions/3/limits/max: is a limit of number questions; this one is text"},
 		"a text has integer":           {q(3, func(q *ask.Question) { q.Limits.Integer = true }), "/questions/3/limits/integer: is a limit of number questions; this one is text"},
 		"a choice has min_length":      {q(0, func(q *ask.Question) { q.Limits.MinLength = 1 }), "/questions/0/limits/min_length: is a limit of text questions; this one is choice"},
 		"a choice has max_length":      {q(0, func(q *ask.Question) { q.Limits.MaxLength = 1 }), "/questions/0/limits/max_length: is a limit of text questions; this one is choice"},
@@ -136,7 +137,7 @@ func TestInvalidAsksAreRefusedWithAPointer(t *testing.T) {
 		"a default is empty":           {q(0, func(q *ask.Question) { q.Default = &ask.Answer{} }), "/questions/0/default: is empty; leave it out"},
 		"a default does not fit":       {q(0, func(q *ask.Question) { q.Default = &ask.Answer{Selected: []string{"x"}} }), `/questions/0/default: option "x" does not exist; the options are pg, lite, stop`},
 		"a default cancels":            {q(0, func(q *ask.Question) { q.Default = &ask.Answer{Selected: []string{"stop"}} }), `/questions/0/default: chooses option "stop", which cancels; a default must answer`},
-		"a default is not finite":      {q(2, func(q *ask.Question) { q.Default.Number = ptr(math.Inf(1)) }), "/questions/2/default: is no finite number"},
+		"a default is not finite":      {q(2, func(q *ask.Question) { q.Default.Number = new(math.Inf(1)) }), "/questions/2/default: is no finite number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -108,8 +108,7 @@ func (v value) d5Answer(a *ask.Ask, i int) ask.Answer {
 	}
 	if text != "" && len(selected.list()) == 0 {
 		read, err := q.ParseReply(text)
-		var wrong *ask.ReplyError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*ask.ReplyError](err); ok {
 			v.field("text").faultIn(q.ID, "%s", wrong.Sentence)
 		}
 		return read

@@ -171,7 +171,9 @@ func TestFramesOfD4NameTheirQuestion(t *testing.T) {
 	a := mixed()
 	frames, _ := dialect.D4Frames(a)
 	for i, frame := range frames {
-		var data struct{ ID string }
+		var data struct {
+			ID string `json:"id"`
+		}
 		if err := json.Unmarshal(frame, &data); err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +237,7 @@ func shown(t *testing.T, name string, a *ask.Ask, chosen []int) []string {
 	type question struct{ Options []struct{ Label string } }
 	var request struct {
 		question
-		Questions []question
+		Questions []question `json:"questions"`
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
 		t.Fatal(err)

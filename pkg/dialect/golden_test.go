@@ -30,7 +30,7 @@ type archive struct {
 func readArchive(t *testing.T, path string) *archive {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil && !(*update && errors.Is(err, os.ErrNotExist)) {
+	if err != nil && (!*update || !errors.Is(err, os.ErrNotExist)) {
 		t.Fatal(err)
 	}
 	a := &archive{sections: make(map[string]string)}
@@ -107,7 +107,7 @@ func plain(v reflect.Value) any {
 		}
 		return plain(v.Elem())
 	case reflect.Struct:
-		if at, ok := v.Interface().(time.Time); ok {
+		if at, ok := reflect.TypeAssert[time.Time](v); ok {
 			return at.Format(time.RFC3339)
 		}
 		fields := map[string]any{}
@@ -124,7 +124,7 @@ func plain(v reflect.Value) any {
 		}
 		return all
 	}
-	if d, ok := v.Interface().(time.Duration); ok {
+	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
 		return d.String()
 	}
 	return v.Interface()

@@ -180,8 +180,7 @@ func (v value) typed(q *ask.Question, text, separator string) ask.Answer {
 	}
 	ans, err := q.ParseReply(text)
 	if err != nil {
-		var wrong *ask.ReplyError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*ask.ReplyError](err); ok {
 			v.faultIn(q.ID, "%s", wrong.Sentence)
 		}
 		return ask.Answer{QuestionID: q.ID, Skipped: true}

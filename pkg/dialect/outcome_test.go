@@ -45,8 +45,11 @@ func outcomes(a *ask.Ask) []named {
 	last := len(skipped.Answers) - 1
 	skipped.Answers[last] = ask.Answer{QuestionID: a.Questions[last].ID, Skipped: true}
 	rows := []named{
-		{"answered", answered}, {"answered with notes and a response", noted}, {"answered with response only", response},
-		{"answered by a policy", policy}, {"answered with a question skipped", skipped},
+		{"answered", answered},
+		{"answered with notes and a response", noted},
+		{"answered with response only", response},
+		{"answered by a policy", policy},
+		{"answered with a question skipped", skipped},
 	}
 	if q := &a.Questions[0]; len(q.Options) > 0 {
 		rows = append(rows, named{"cancelled by option", end(ask.StatusCancelled, func(o *ask.Outcome) {

@@ -10,7 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 // mixed is an ask with all that questions can have.
 func mixed() *ask.Ask {
@@ -26,7 +27,7 @@ func mixed() *ask.Ask {
 			{ID: "parts", Text: "Which parts?", Multiple: true, NoOther: true, MinItems: 1, MaxItems: 2, Options: []ask.Option{
 				{ID: "a", Label: "x, y"}, {ID: "b", Label: "z"}, {ID: "c", Label: "甲，乙"}, {ID: "d", Label: "🙂"}, {ID: "e", Label: "نعم, لا"},
 			}},
-			{ID: "n", Text: "How many replicas?", Kind: ask.KindNumber, Limits: ask.Limits{Min: ptr(1.0), Max: ptr(9.0), Integer: true}, Default: &ask.Answer{Number: ptr(3.0)}},
+			{ID: "n", Text: "How many replicas?", Kind: ask.KindNumber, Limits: ask.Limits{Min: new(1.0), Max: new(9.0), Integer: true}, Default: &ask.Answer{Number: new(3.0)}},
 			{ID: "tls", Text: "Encrypt?", Kind: ask.KindBoolean},
 			{ID: "from", Text: "From when on?", Kind: ask.KindDate, Limits: ask.Limits{MinDate: "2026-11-20"}},
 			{ID: "name", Text: "What name?", Optional: true, Placeholder: "lower case", Limits: ask.Limits{MaxLength: 20, Pattern: "^[a-z]+$"}},

@@ -69,12 +69,12 @@ func (v value) object() *object {
 	return o
 }
 
-// body reads the object that a whole body must be.
-func (v value) body() *object {
+// body sees that a whole body is an object.
+func (v value) body() {
 	if !v.given() {
 		v.fault("is null; give an object")
 	}
-	return v.object()
+	v.object()
 }
 
 // field is the field of an object. It reports no fault when v is no object:

@@ -3,6 +3,7 @@ package responder
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/askbus/askbus/internal/subject"
@@ -25,14 +26,14 @@ func (r *Responder) Present(tenant, session string) (leave func(), err error) {
 	}
 	sub, err := r.nc.Subscribe(where, func(m *nats.Msg) {
 		if err := m.Respond([]byte(r.typ)); err != nil && !errors.Is(err, nats.ErrMsgNoReply) {
-			r.opts.Logger.Warn("could not say that somebody is here", "error", err)
+			r.opts.Logger.Warn("could not say that somebody is here", slog.Any("error", err))
 		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("present: %w", err)
 	}
 	if err := r.nc.Flush(); err != nil {
-		r.opts.Logger.Warn("could not say yet that somebody is here", "error", err)
+		r.opts.Logger.Warn("could not say yet that somebody is here", slog.Any("error", err))
 	}
 	var once sync.Once
 	return func() { once.Do(func() { _ = sub.Unsubscribe() }) }, nil

@@ -3,6 +3,7 @@ package responder
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"strconv"
@@ -56,7 +57,7 @@ func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
 	status := r.nc.StatusChanged(nats.CONNECTED, nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
 	defer r.nc.RemoveStatusListener(status)
 	if err := r.nc.FlushTimeout(call.Attempt); err != nil { // the first snapshot must not overtake the subscriptions
-		r.opts.Logger.WarnContext(ctx, "watch: the server does not answer yet", "error", err)
+		r.opts.Logger.WarnContext(ctx, "watch: the server does not answer yet", slog.Any("error", err))
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -92,7 +93,7 @@ func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
 		case snap := <-reading:
 			reading = nil
 			if snap.err != nil {
-				r.opts.Logger.WarnContext(ctx, "watch: no snapshot", "error", snap.err)
+				r.opts.Logger.WarnContext(ctx, "watch: no snapshot", slog.Any("error", snap.err))
 				w.offline()
 				timer.Reset(time.Second)
 				continue
@@ -139,7 +140,7 @@ func (w *watch) live(m *nats.Msg) {
 	if kind == subject.Question {
 		q, err := cloudevent.ReadQuestion(m, k)
 		if err != nil {
-			w.r.opts.Logger.Warn("watch: cannot read a question", "ask_id", k.ID, "error", err)
+			w.r.opts.Logger.Warn("watch: cannot read a question", slog.String("ask_id", k.ID), slog.Any("error", err))
 			return
 		}
 		w.pending(ask.Record{State: ask.StatePending, Ask: q.Ask, AskedAt: q.AskedAt, Seq: sequence(m)})
@@ -150,7 +151,7 @@ func (w *watch) live(m *nats.Msg) {
 	}
 	end, err := cloudevent.ReadOutcome(m, k)
 	if err != nil {
-		w.r.opts.Logger.Warn("watch: cannot read an outcome", "ask_id", k.ID, "error", err)
+		w.r.opts.Logger.Warn("watch: cannot read an outcome", slog.String("ask_id", k.ID), slog.Any("error", err))
 		return
 	}
 	w.resolved(ask.Record{State: ask.StateResolved, Ask: *end.Outcome.Ask, AskedAt: end.AskedAt, Outcome: &end.Outcome})
