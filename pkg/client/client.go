@@ -39,6 +39,7 @@ type Client struct {
 	mu     sync.Mutex
 	sub    *nats.Subscription // one for all asks of the session
 	waits  map[string]map[*wait]struct{}
+	asked  map[string]*asked
 	closed bool
 	stop   chan struct{}
 	done   sync.WaitGroup
@@ -60,7 +61,7 @@ func New(nc *nats.Conn, tenant, session string, opts Options) (*Client, error) {
 	}
 	return &Client{
 		nc: nc, tenant: tenant, session: session, opts: opts,
-		waits: map[string]map[*wait]struct{}{}, stop: make(chan struct{}),
+		waits: map[string]map[*wait]struct{}{}, asked: map[string]*asked{}, stop: make(chan struct{}),
 	}, nil
 }
 
@@ -116,11 +117,15 @@ func (c *Client) Ask(ctx context.Context, a ask.Ask) (Status, error) {
 	if err != nil {
 		return Status{}, fmt.Errorf("client: %w", err)
 	}
+	c.asking(a.ID)
 	got, err := c.status(ctx, k, subject.VerbAsk, c.event(k, cloudevent.TypeAsked, data))
 	if err != nil {
+		c.wasAsked(a.ID, nil)
 		return Status{}, err
 	}
-	return Status{ID: a.ID, State: got.State, Deadline: got.Deadline, Present: got.Present, Warnings: got.Warnings, Outcome: got.Outcome}, nil
+	s := Status{ID: a.ID, State: got.State, Deadline: got.Deadline, Present: got.Present, Warnings: got.Warnings, Outcome: got.Outcome}
+	c.wasAsked(a.ID, &s)
+	return s, nil
 }
 
 // Get reads an ask of this session; [ask.ErrNotFound] when there is none.

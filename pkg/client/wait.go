@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -31,14 +32,16 @@ func (c *Client) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 	if k := c.key(id); !k.Valid() {
 		return ask.Outcome{}, invalidID(id)
 	}
-	w, err := c.enter(id)
+	w, deadline, known, err := c.enter(id)
 	if err != nil {
 		return ask.Outcome{}, err
 	}
 	defer c.leave(id, w)
-	var deadline time.Time
-	for {
-		o, err := c.checkOrHear(ctx, id, w, &deadline)
+	for ; ; known = false {
+		var o *ask.Outcome
+		if !known {
+			o, err = c.checkOrHear(ctx, id, w, &deadline)
+		}
 		switch {
 		case err == nil && o != nil:
 			return *o, nil
@@ -47,7 +50,7 @@ func (c *Client) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 		case err != nil && !errors.Is(err, ask.ErrUnavailable):
 			return ask.Outcome{}, fmt.Errorf("wait for ask %s: %w", id, err)
 		case err != nil:
-			c.opts.Logger.WarnContext(ctx, "the broker is away; still waiting", "ask_id", id, "error", err)
+			c.opts.Logger.WarnContext(ctx, "the broker is away; still waiting", slog.String("ask_id", id), slog.Any("error", err))
 		}
 		t := time.NewTimer(nextCheck(deadline, time.Now()))
 		select {
@@ -119,30 +122,42 @@ func (c *Client) check(ctx context.Context, id string) (*ask.Outcome, time.Time,
 	return s.Outcome, s.Deadline, err
 }
 
-// enter registers a wait; the first one subscribes for the whole session.
-func (c *Client) enter(id string) (*wait, error) {
-	w := &wait{outcome: make(chan ask.Outcome, 1), nudge: make(chan struct{}, 1)}
+// enter registers a wait. The ask is known when this client has asked it and
+// has listened ever since: then the broker need not be asked first.
+func (c *Client) enter(id string) (w *wait, deadline time.Time, known bool, err error) {
+	w = &wait{outcome: make(chan ask.Outcome, 1), nudge: make(chan struct{}, 1)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, ErrClosed
+		return nil, time.Time{}, false, ErrClosed
 	}
-	if c.sub == nil {
-		sub, err := c.nc.Subscribe(subject.OutAll(c.tenant, c.session, subject.Outcome), c.receive)
-		if err != nil {
-			return nil, fmt.Errorf("client: %w", err)
-		}
-		if err := sub.SetPendingLimits(-1, 64<<20); err != nil {
-			return nil, fmt.Errorf("client: %w", err)
-		}
-		c.sub = sub
-		c.done.Go(c.watchConnection)
+	if err := c.subscribe(); err != nil {
+		return nil, time.Time{}, false, err
 	}
 	if c.waits[id] == nil {
 		c.waits[id] = map[*wait]struct{}{}
 	}
 	c.waits[id][w] = struct{}{}
-	return w, nil
+	deadline, known = c.takeAsked(id, w)
+	return w, deadline, known, nil
+}
+
+// subscribe listens for the outcomes of the whole session, once. The caller
+// holds mu.
+func (c *Client) subscribe() error {
+	if c.sub != nil {
+		return nil
+	}
+	sub, err := c.nc.Subscribe(subject.OutAll(c.tenant, c.session, subject.Outcome), c.receive)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	if err := sub.SetPendingLimits(-1, 64<<20); err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	c.sub = sub
+	c.done.Go(c.watchConnection)
+	return nil
 }
 
 func (c *Client) leave(id string, w *wait) {
@@ -163,14 +178,19 @@ func (c *Client) receive(m *nats.Msg) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.waits[k.ID]) == 0 {
+	unawaited := c.asked[k.ID]
+	if len(c.waits[k.ID]) == 0 && unawaited == nil {
 		return
 	}
 	end, err := cloudevent.ReadOutcome(m, k)
 	if err != nil {
-		c.opts.Logger.Warn("cannot read a republished outcome; asking for it instead", "ask_id", k.ID, "error", err)
+		c.opts.Logger.Warn("cannot read a republished outcome; asking for it instead", slog.String("ask_id", k.ID), slog.Any("error", err))
+		delete(c.asked, k.ID)
 		c.nudge(k.ID)
 		return
+	}
+	if unawaited != nil {
+		unawaited.outcome = &end.Outcome
 	}
 	for w := range c.waits[k.ID] {
 		select {
@@ -209,6 +229,7 @@ func (c *Client) watchConnection() {
 				return
 			}
 			c.mu.Lock()
+			c.forgetAsked()
 			c.nudge("")
 			c.mu.Unlock()
 		}
