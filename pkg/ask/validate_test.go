@@ -12,9 +12,6 @@ import (
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-//go:fix inline
-func ptr[T any](v T) *T { return new(v) }
-
 // valid is an ask with every kind of question.
 func valid() *ask.Ask {
 	return &ask.Ask{

@@ -234,7 +234,11 @@ func shown(t *testing.T, name string, a *ask.Ask, chosen []int) []string {
 	t.Helper()
 	d, _ := dialect.Lookup(name)
 	body, _ := d.Show(a)
-	type question struct{ Options []struct{ Label string } }
+	type question struct {
+		Options []struct {
+			Label string `json:"label"`
+		} `json:"options"`
+	}
 	var request struct {
 		question
 		Questions []question `json:"questions"`

@@ -10,9 +10,6 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-//go:fix inline
-func ptr[T any](v T) *T { return new(v) }
-
 // mixed is an ask with all that questions can have.
 func mixed() *ask.Ask {
 	a := &ask.Ask{
