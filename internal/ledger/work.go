@@ -173,7 +173,7 @@ func (w *Work) Settle(ctx context.Context, typ, token string, verb Verb, delay t
 // $JS.ACK.<stream>.<consumer>.… or $JS.ACK.<domain>.<account>.<stream>.<consumer>.….
 func (l *Ledger) ownToken(typ, token string) bool {
 	t := strings.Split(token, ".")
-	if len(t) < 9 || len(t) > 12 || t[0] != "$JS" || t[1] != "ACK" || strings.ContainsAny(token, "*> \t\r\n") {
+	if len(t) != 9 && len(t) != 11 && len(t) != 12 || t[0] != "$JS" || t[1] != "ACK" || strings.ContainsAny(token, "*> \t\r\n") {
 		return false
 	}
 	at := 2
