@@ -1,0 +1,542 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func keyOf(id string) ask.Key { return ask.Key{Tenant: "acme", Session: "s1", ID: id} }
+
+func TestTheSameAnswerAgainIsTheSameReply(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	nc, web, slack := plain(t, b, agent("s1")), plain(t, b, surface("web")), plain(t, b, surface("slack"))
+	asked(t, nc, "s1", "a1")
+	before := stored(t, b)
+	first := request(t, web, answerSubject("web", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", answerData("a1", "w1", "pg")))
+	again := request(t, web, answerSubject("web", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", answerData("a1", "w1", "pg")))
+	_, o1 := data(t, first)
+	_, o2 := data(t, again)
+	if fmt.Sprint(o1) != fmt.Sprint(o2) || o1["answer_id"] != "w1" {
+		t.Errorf("told %v, then %v", o1, o2)
+	}
+	var wrote uint64
+	for name, n := range stored(t, b) {
+		wrote += n - before[name]
+	}
+	if wrote != 1 {
+		t.Errorf("two tries wrote %d messages", wrote)
+	}
+	// The same id from elsewhere is somebody else's.
+	for name, m := range map[string]*nats.Msg{
+		"another type":      request(t, slack, answerSubject("slack", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", answerData("a1", "w1", "pg"))),
+		"another answer":    request(t, web, answerSubject("web", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", answerData("a1", "w2", "pg"))),
+		"another principal": request(t, web, answerSubject("web", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", strings.Replace(answerData("a1", "w1", "pg"), "os:mei", "os:joe", 1))),
+	} {
+		if e := problem(t, m); e.Status != 409 || e.Code != ask.CodeResolved || e.Outcome == nil || e.Outcome.AnswerID != "w1" || !strings.Contains(e.Detail, "Mei on web") {
+			t.Errorf("%s: %v", name, e)
+		}
+	}
+}
+
+func TestTheBodyCannotSayThroughWhichSurfaceItCame(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	nc, web := plain(t, b, agent("s1")), plain(t, b, surface("web"))
+	asked(t, nc, "s1", "a1")
+	body := strings.Replace(answerData("a1", "w1", "pg"), `"name"`, `"responder":"slack","name"`, 1)
+	_, o := data(t, request(t, web, answerSubject("web", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", body)))
+	if by, _ := o["by"].(map[string]any); by["responder"] != "web" {
+		t.Errorf("outcome %v", o)
+	}
+}
+
+func TestOnlyTheAudienceDecides(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
+	a := storage()
+	a.ID, a.Audience = "a1", []string{"group:platform", "os:root"}
+	if _, err := c.Ask(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	joe := ask.By{Principal: "os:joe", Groups: []string{"sales"}}
+	reply := pick("pg")
+	reply.By = joe
+	_, err := r.Answer(t.Context(), keyOf("a1"), reply)
+	if e, ok := errors.AsType[*ask.Error](err); !ok || e.Status != 403 || !errors.Is(err, ask.ErrForbidden) || !strings.Contains(e.Detail, "group:platform") {
+		t.Errorf("a stranger answers: %v", err)
+	}
+	if _, err := r.Cancel(t.Context(), keyOf("a1"), responder.Decline{By: joe}); !errors.Is(err, ask.ErrForbidden) {
+		t.Errorf("a stranger declines: %v", err)
+	}
+	if rec, err := c.Get(t.Context(), "a1"); err != nil || rec.State != ask.StatePending {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	reply.By.Groups = []string{"sales", "platform"}
+	if o, err := r.Answer(t.Context(), keyOf("a1"), reply); err != nil || o.Status != ask.StatusAnswered {
+		t.Errorf("a member answers: %+v, %v", o, err)
+	}
+}
+
+func TestABadAnswerLeavesTheAskOpenAndNamesTheQuestion(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
+	a := storage()
+	a.ID = "a1"
+	a.Questions = append(a.Questions, ask.Question{ID: "n", Kind: ask.KindNumber, Text: "How many?", Limits: ask.Limits{Max: new(9.0)}})
+	if _, err := c.Ask(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	reply := pick("pg")
+	reply.Answers = append(reply.Answers, ask.Answer{QuestionID: "n", Number: new(10.0)})
+	_, err := r.Answer(t.Context(), keyOf("a1"), reply)
+	e, ok := errors.AsType[*ask.Error](err)
+	if !ok || e.Status != 400 || len(e.Faults) != 1 || e.Faults[0].QuestionID != "n" {
+		t.Errorf("%v", err)
+	}
+	reply.Answers[1].Number = new(9.0)
+	if _, err := r.Answer(t.Context(), keyOf("a1"), reply); err != nil {
+		t.Errorf("corrected: %v", err)
+	}
+}
+
+// TestEveryEndRacesAndOneWins lets every way to end an ask run at once.
+func TestEveryEndRacesAndOneWins(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	nc, web, slack, op := plain(t, b, agent("s1")), plain(t, b, surface("web")), plain(t, b, surface("slack")), plain(t, b, operator())
+	for i := range 25 {
+		id := fmt.Sprintf("a%d", i)
+		asked(t, nc, "s1", id)
+		tries := []func() *nats.Msg{
+			func() *nats.Msg {
+				return request(t, web, answerSubject("web", "s1", id), nil, event(cloudevent.TypeAnswered, id, answerData(id, "w1", "pg")))
+			},
+			func() *nats.Msg {
+				return request(t, slack, answerSubject("slack", "s1", id), nil, event(cloudevent.TypeAnswered, id, answerData(id, "w2", "lite")))
+			},
+			func() *nats.Msg {
+				return request(t, web, "ansv1.web.acme.s1.cancel."+id, nil, event(cloudevent.TypeDeclined, id, fmt.Sprintf(`{"ask_id":%q,"answer_id":"w3","reason":"no","by":%s}`, id, by)))
+			},
+			func() *nats.Msg {
+				return request(t, nc, "askv1.acme.s1.withdraw."+id, nil, event(cloudevent.TypeWithdrawn, id, fmt.Sprintf(`{"ask_id":%q}`, id)))
+			},
+			func() *nats.Msg {
+				return request(t, op, "admv1.acme.s1.abort."+id, nil, event(cloudevent.TypeAborted, id, fmt.Sprintf(`{"ask_id":%q,"reason":"halt"}`, id)))
+			},
+		}
+		var mu sync.Mutex
+		told := map[string]int{}
+		won := 0
+		var wg sync.WaitGroup
+		for _, try := range tries {
+			wg.Go(func() {
+				m := try()
+				mu.Lock()
+				defer mu.Unlock()
+				if m.Header.Get("Nats-Service-Error-Code") != "" {
+					e := problem(t, m)
+					if e.Status != 409 || e.Outcome == nil {
+						t.Errorf("%s: %v", id, e)
+						return
+					}
+					told[string(e.Outcome.Status)+e.Outcome.AnswerID]++
+					return
+				}
+				_, o := data(t, m)
+				won++
+				answerID, _ := o["answer_id"].(string)
+				told[fmt.Sprint(o["status"])+answerID]++
+			})
+		}
+		wg.Wait()
+		if won != 1 || len(told) != 1 {
+			t.Errorf("%s: %d won, told %v", id, won, told)
+		}
+		// Withdrawing and aborting again is the same reply when it was theirs.
+		_, s := data(t, request(t, nc, "askv1.acme.s1.get."+id, nil, ""))
+		o, _ := s["outcome"].(map[string]any)
+		m := tries[3]()
+		if got := m.Header.Get("Nats-Service-Error-Code") == ""; got != (o["status"] == "withdrawn") {
+			t.Errorf("%s: withdrawn again after %v: %s", id, o["status"], m.Data)
+		}
+	}
+}
+
+func TestRequireResponderAsksWhoIsThere(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
+	a := storage()
+	a.ID, a.RequireResponder = "a1", true
+	before := stored(t, b)
+	_, err := c.Ask(t.Context(), a)
+	if e, ok := errors.AsType[*ask.Error](err); !ok || e.Status != 503 || e.Code != ask.CodeNobody {
+		t.Errorf("nobody is there: %v", err)
+	}
+	elsewhere, err := r.Present("other", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer elsewhere()
+	if _, err := c.Ask(t.Context(), a); !errors.Is(err, ask.ErrNobody) {
+		t.Errorf("somebody is at another tenant: %v", err)
+	}
+	if after := stored(t, b); fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("something was stored: %v, %v", before, after)
+	}
+	leave, err := r.Present("acme", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := c.Ask(t.Context(), a)
+	if err != nil || !slices.Equal(st.Present, []string{"web"}) {
+		t.Errorf("somebody is there: %+v, %v", st, err)
+	}
+	leave()
+	if _, err := c.Ask(t.Context(), a); err != nil {
+		t.Errorf("asking again what is pending needs nobody: %v", err)
+	}
+}
+
+func TestASweepExpiresWhatTheTimerForgot(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	stop := b.Broker(broker.Options{})
+	c := newClient(t, b, "s1")
+	a := storage()
+	a.ID, a.Timeout = "a1", time.Hour
+	if _, err := c.Ask(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan *nats.Msg, 1)
+	if _, err := b.Admin().ChanSubscribe(subject.OutAll("", "", subject.Outcome), heard); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	b.Broker(broker.Options{Now: func() time.Time { return time.Now().Add(2 * time.Hour) }})
+	end, err := cloudevent.ReadOutcome(<-heard, keyOf("a1"))
+	if err != nil || end.Outcome.Status != ask.StatusExpired || end.Outcome.Waited != time.Hour {
+		t.Errorf("%+v, %v", end.Outcome, err)
+	}
+	_, err = newResponder(t, b, "web").Answer(t.Context(), keyOf("a1"), pick("pg"))
+	if e, ok := errors.AsType[*ask.Error](err); !ok || e.Status != 410 || e.Code != ask.CodeExpired || e.Outcome == nil {
+		t.Errorf("an answer after the deadline: %v", err)
+	}
+}
+
+// forgotten stores a question whose deadline has passed and whose timer is far.
+func forgotten(t *testing.T, b *natstest.Bus, id string) {
+	t.Helper()
+	js, err := jetstream.New(b.Admin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := keyOf(id)
+	asked := time.Now().Add(-time.Hour)
+	stored := fmt.Sprintf(`{"ask":{"id":%q,"deadline":%q,"priority":"normal","at_deadline":"expire","questions":[{"id":"db","kind":"choice","text":"?","options":[{"id":"pg","label":"P"}]}]},
+		"on_deadline":{"ask_id":%q,"tenant":"acme","session":"s1","status":"expired","answers":[],"at":%q,"waited_ms":1800000},"digest":"sha256:x"}`,
+		id, asked.Add(30*time.Minute).UTC().Format(time.RFC3339), id, asked.Add(30*time.Minute).UTC().Format(time.RFC3339))
+	msg, err := cloudevent.ToMsg(cloudevent.Event{
+		ID: "e", Source: "/askbus/acme/s1", Type: cloudevent.TypeAsked, Key: k, Time: asked, Data: []byte(stored),
+	}.Build(), cloudevent.Binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := subject.Partition(k.Tenant, k.Session, 4)
+	msg.Subject = subject.LedgerQuestion(p, k)
+	msg.Header.Set("Nats-Schedule", "@at "+time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339Nano))
+	msg.Header.Set("Nats-Schedule-Target", subject.LedgerOutcome(p, k))
+	msg.Header.Set("Nats-TTL", "never")
+	if _, err := js.PublishMsg(t.Context(), msg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhoeverMeetsAnOverdueAskExpiresIt(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	nc, web, op := plain(t, b, agent("s1")), plain(t, b, surface("web")), plain(t, b, operator())
+	for name, meet := range map[string]func(id string) *nats.Msg{
+		"get": func(id string) *nats.Msg { return request(t, nc, "askv1.acme.s1.get."+id, nil, "") },
+		"wait": func(id string) *nats.Msg {
+			return request(t, nc, "askv1.acme.s1.wait."+id, nats.Header{"Askbus-Wait": {"5m"}}, "")
+		},
+		"list": func(string) *nats.Msg { return request(t, web, "ansv1.web.list", nil, `{"state":"pending"}`) },
+		"answer": func(id string) *nats.Msg {
+			return request(t, web, answerSubject("web", "s1", id), nil, event(cloudevent.TypeAnswered, id, answerData(id, "w1", "pg")))
+		},
+		"withdraw": func(id string) *nats.Msg {
+			return request(t, nc, "askv1.acme.s1.withdraw."+id, nil, event(cloudevent.TypeWithdrawn, id, fmt.Sprintf(`{"ask_id":%q}`, id)))
+		},
+		"abort": func(id string) *nats.Msg {
+			return request(t, op, "admv1.acme.s1.abort."+id, nil, event(cloudevent.TypeAborted, id, fmt.Sprintf(`{"ask_id":%q}`, id)))
+		},
+	} {
+		forgotten(t, b, name)
+		m := meet(name)
+		switch name {
+		case "list":
+			if items, _, err := cloudevent.DecodePage(m.Data); err != nil || len(items) != 0 {
+				t.Errorf("pending are %+v, %v", items, err)
+			}
+		case "answer", "withdraw", "abort":
+			if e := problem(t, m); e.Status != 410 || e.Outcome == nil || e.Outcome.Status != ask.StatusExpired {
+				t.Errorf("%s: %v", name, e)
+			}
+		}
+		_, s := data(t, request(t, nc, "askv1.acme.s1.get."+name, nil, ""))
+		if o, _ := s["outcome"].(map[string]any); s["state"] != "resolved" || o["status"] != "expired" {
+			t.Errorf("%s: %v", name, s)
+		}
+	}
+}
+
+// lateExpiry does what the server may do when a timer fires beside an answer.
+func lateExpiry(t *testing.T, b *natstest.Bus, k ask.Key, q *nats.Msg) {
+	t.Helper()
+	js, err := jetstream.New(b.Admin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg := &nats.Msg{Subject: subject.LedgerOutcome(subject.Partition(k.Tenant, k.Session, 4), k), Header: nats.Header{}, Data: q.Data}
+	for name, values := range q.Header {
+		if strings.HasPrefix(name, "ce-") || name == "Content-Type" {
+			msg.Header[name] = values
+		}
+	}
+	if _, err := js.PublishMsg(t.Context(), msg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestALateExpiryIsSeenByNobody(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	questions := make(chan *nats.Msg, 1)
+	admin := b.Admin()
+	if _, err := admin.ChanSubscribe(subject.OutAll("", "", subject.Question), questions); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
+	ctx, cancel := context.WithCancel(t.Context())
+	events := make(chan responder.Event, 100)
+	watched := make(chan error, 1)
+	go func() { watched <- r.Watch(ctx, func(e responder.Event) { events <- e }) }()
+	if e := <-events; e.Kind != responder.Synced {
+		t.Fatalf("first %+v", e)
+	}
+	a := storage()
+	a.ID = "a1"
+	if _, err := c.Ask(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan ask.Outcome, 1)
+	go func() {
+		o, err := c.Wait(t.Context(), "a1")
+		if err != nil {
+			t.Error(err)
+		}
+		waited <- o
+	}()
+	q := <-questions
+	if _, err := r.Answer(t.Context(), keyOf("a1"), pick("pg")); err != nil {
+		t.Fatal(err)
+	}
+	lateExpiry(t, b, keyOf("a1"), q)
+	lateExpiry(t, b, keyOf("a1"), q)
+	if o := <-waited; o.Status != ask.StatusAnswered {
+		t.Errorf("wait: %+v", o)
+	}
+	if o, err := c.Wait(t.Context(), "a1"); err != nil || o.Status != ask.StatusAnswered {
+		t.Errorf("a fresh wait: %+v, %v", o, err)
+	}
+	if rec, err := c.Get(t.Context(), "a1"); err != nil || rec.Outcome == nil || rec.Outcome.Status != ask.StatusAnswered {
+		t.Errorf("get: %+v, %v", rec, err)
+	}
+	for _, state := range []ask.State{"", ask.StateResolved} {
+		p, err := r.List(t.Context(), responder.Query{State: state})
+		if err != nil || len(p.Items) != 1 || p.Items[0].Outcome.Status != ask.StatusAnswered {
+			t.Errorf("list %q: %+v, %v", state, p, err)
+		}
+	}
+	// Another ask marks the end of what the watch could have been told.
+	a.ID = "a2"
+	if _, err := c.Ask(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for e := range events {
+		if e.Kind == responder.Synced {
+			continue
+		}
+		told = append(told, fmt.Sprintf("%d %s", e.Kind, e.Record.Ask.ID))
+		if e.Kind == responder.Resolved && e.Record.Outcome.Status != ask.StatusAnswered {
+			t.Errorf("watch: %+v", e.Record.Outcome)
+		}
+		if e.Record.Ask.ID == "a2" {
+			break
+		}
+	}
+	if want := []string{"1 a1", "2 a1", "1 a2"}; !slices.Equal(told, want) {
+		t.Errorf("watch told %v, want %v", told, want)
+	}
+	cancel()
+	if err := <-watched; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPagesOfBigAsksFitIntoAReply(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	nc, web := plain(t, b, agent("s1")), plain(t, b, surface("web"))
+	var want []string
+	for i := range 8 {
+		id := fmt.Sprintf("a%d", i)
+		preview := fmt.Sprintf(`"preview":{"body":%q}`, strings.Repeat("<", ask.MaxLong))
+		body := fmt.Sprintf(`{"id":%q,"context":%q,"questions":[{"id":"db","text":"?","options":[{"id":"pg","label":"a",%s},{"label":"b",%s}]}]}`,
+			id, strings.Repeat("&", ask.MaxLong), preview, preview)
+		m := request(t, nc, askSubject("s1", id), nil, event(cloudevent.TypeAsked, id, body))
+		if m.Header.Get("Nats-Service-Error-Code") != "" {
+			t.Fatalf("%v", problem(t, m))
+		}
+		want = append(want, id)
+	}
+	for _, state := range []string{"pending", "resolved"} {
+		if state == "resolved" {
+			for _, id := range want {
+				answer := fmt.Sprintf(`{"ask_id":%q,"answer_id":"w","answers":[{"question_id":"db","selected":["pg"],"notes":%q}],"by":%s}`, id, strings.Repeat(">", ask.MaxText), by)
+				if m := request(t, web, answerSubject("web", "s1", id), nil, event(cloudevent.TypeAnswered, id, answer)); m.Header.Get("Nats-Service-Error-Code") != "" {
+					t.Fatalf("%v", problem(t, m))
+				}
+				_, s := data(t, request(t, nc, "askv1.acme.s1.get."+id, nil, "")) // the ask, and the outcome with its ask
+				if s["state"] != "resolved" {
+					t.Errorf("get: %v", s["state"])
+				}
+			}
+		}
+		var got []string
+		cursor := ""
+		for {
+			body, _ := json.Marshal(cloudevent.Query{State: state, Limit: 500, Cursor: cursor})
+			m := request(t, web, "ansv1.web.list", nil, string(body))
+			if m.Header.Get("Nats-Service-Error-Code") != "" {
+				t.Fatalf("%v", problem(t, m))
+			}
+			items, next, err := cloudevent.DecodePage(m.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, it := range items {
+				got = append(got, it.Ask.ID)
+			}
+			if cursor = next; next == "" {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: listed %v", state, got)
+		}
+	}
+}
+
+func TestNothingIsLostWhenOneOfTwoBrokersStopsUnderLoad(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	stops := []func(){b.Broker(broker.Options{}), b.Broker(broker.Options{})}
+	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
+	const asks = 60
+	half := make(chan struct{})
+	var once sync.Once
+	var wg sync.WaitGroup
+	for i := range asks {
+		wg.Go(func() {
+			a := storage()
+			a.ID = fmt.Sprintf("a%d", i)
+			if _, err := c.Ask(t.Context(), a); err != nil {
+				t.Errorf("ask %s: %v", a.ID, err)
+				return
+			}
+			if i == asks/2 {
+				once.Do(func() { close(half) })
+			}
+			reply := pick("pg")
+			reply.AnswerID = "w-" + a.ID
+			if o, err := r.Answer(t.Context(), keyOf(a.ID), reply); err != nil || o.AnswerID != reply.AnswerID {
+				t.Errorf("answer %s: %+v %v", a.ID, o.AnswerID, err)
+			}
+			if o, err := c.Wait(t.Context(), a.ID); err != nil || o.AnswerID != reply.AnswerID {
+				t.Errorf("wait %s: %+v %v", a.ID, o.AnswerID, err)
+			}
+		})
+	}
+	<-half
+	stops[0]()
+	wg.Wait()
+	n := 0
+	for rec, err := range c.All(t.Context(), client.Query{State: ask.StateResolved}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec.Outcome.AnswerID == "w-"+rec.Ask.ID {
+			n++
+		}
+	}
+	if n != asks {
+		t.Errorf("%d of %d asks are answered", n, asks)
+	}
+}
+
+func TestForeignReplySubjectsAreDropped(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	nc, admin := plain(t, b, agent("s1")), b.Admin()
+	before := stored(t, b)
+	heard := make(chan *nats.Msg, 10)
+	for _, s := range []string{"_INBOX.a.acme.s2.x", "_INBOX.x", "ledgerv1.00.acme.s2.a1.o", "_INBOX.l.x", "_INBOX.r.web.x"} {
+		if _, err := admin.ChanSubscribe(s, heard); err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.PublishRequest(askSubject("s1", "a1"), s, []byte(event(cloudevent.TypeAsked, "a1", askData("a1")))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Requests of one connection stay in order: what was dropped is past by now.
+	if e := problem(t, request(t, nc, "askv1.acme.s1.get.a1", nil, "")); e.Status != 404 {
+		t.Errorf("it was carried out: %v", e)
+	}
+	if after := stored(t, b); fmt.Sprint(before) != fmt.Sprint(after) || len(heard) != 0 {
+		t.Errorf("stored %v, before %v; %d replies", after, before, len(heard))
+	}
+	// One without any is carried out and not answered.
+	if err := nc.Publish(askSubject("s1", "a1"), []byte(event(cloudevent.TypeAsked, "a1", askData("a1")))); err != nil {
+		t.Fatal(err)
+	}
+	typ, _ := data(t, request(t, nc, askSubject("s1", "a1"), nil, event(cloudevent.TypeAsked, "a1", askData("a1"))))
+	if typ != cloudevent.TypeStatus {
+		t.Errorf("%s", typ)
+	}
+}
