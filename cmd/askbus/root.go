@@ -44,7 +44,7 @@ func execute(ctx context.Context, args []string) int {
 	if err != nil {
 		a.complain(err)
 	}
-	return exitCode(err)
+	return hostSafe(args, exitCode(err))
 }
 
 // complain says what went wrong, to a person.
@@ -99,8 +99,9 @@ Start everything with "askbus up", ask from a second terminal with "askbus ask".
 
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
+		a.mcpCmd(), a.hookCmd(), a.transcriptCmd(),
 		a.upCmd(), a.askCmd(), a.listCmd(), a.getCmd(), a.waitCmd(), a.answerCmd(), a.withdrawCmd(), a.abortCmd(),
-		a.mcpCmd(), a.benchCmd(),
+		a.benchCmd(),
 		a.loginCmd(), a.credsCmd(), a.serverCmd(), a.brokerCmd(), a.webCmd(), a.gatewayCmd(), a.tokenCmd(), a.healthCmd(), a.settingsCmd(), a.versionCmd(), a.tortureCmd(),
 	}
 }

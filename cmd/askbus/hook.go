@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/hook"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/spf13/cobra"
+)
+
+// hostLimit is after how long a coding agent cuts its hook off by default.
+const hostLimit = 600 * time.Second
+
+// hookBytes bounds what a host sends.
+const hookBytes = 4 << 20
+
+func (a *app) hookCmd() *cobra.Command {
+	var mode string
+	var limit, timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "hook",
+		Short: "Be the hook of a coding agent's CLI: its questions are answered from any screen",
+		Long: `Reads one hook event (PreToolUse, PermissionRequest or PostToolUse of the tool
+AskUserQuestion) as JSON on standard input, asks on every screen, and prints what the
+CLI shall do. "askbus hook install" tells or writes the CLI's settings.
+
+  --mode wait   PreToolUse waits for an answer; the CLI's own dialog opens after --limit
+  --mode race   the CLI's own dialog opens at once, beside the other screens
+  --mode defer  the CLI's process ends, and finds the answer when it is resumed
+
+It fails open: whatever goes wrong ends with one line on standard error and exit code
+0, and the CLI goes on by itself. No answer is ever made up.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if mode == string(hook.Defer) && !cmd.Flags().Changed("limit") {
+				limit = time.Nanosecond
+			}
+			out, say := a.runHook(cmd.Context(), cmd.InOrStdin(), hook.Call{Mode: hook.Mode(mode), Limit: limit, Timeout: timeout})
+			if say != "" {
+				a.say("askbus: %s", printable(strings.ReplaceAll(say, "\n", " ")))
+			}
+			if out != nil {
+				fmt.Fprintln(a.out, string(out))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&mode, "mode", string(hook.Wait), "wait, race or defer")
+	cmd.Flags().DurationVar(&limit, "limit", hostLimit-10*time.Second, "how long to wait, below the CLI's own limit (default with --mode defer: not at all)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when the ask ends by itself: 1s to 720h (default 720h)")
+	cmd.AddCommand(a.hookTestCmd())
+	return cmd
+}
+
+// runHook serves one event, whatever happens.
+func (a *app) runHook(ctx context.Context, stdin io.Reader, call hook.Call) (out []byte, say string) {
+	if !slices.Contains([]hook.Mode{hook.Wait, hook.Race, hook.Defer}, call.Mode) {
+		return nil, fmt.Sprintf("no decision: --mode is %q; use wait, race or defer", call.Mode)
+	}
+	body, err := io.ReadAll(io.LimitReader(stdin, hookBytes+1))
+	if err == nil && len(body) > hookBytes {
+		err = fmt.Errorf("standard input has more than %d bytes", hookBytes)
+	}
+	if err != nil {
+		return nil, "no decision: " + err.Error()
+	}
+	if call.Tenant, call.Session, err = a.hostHome(func() string { return "" }); err != nil {
+		return nil, "no decision: " + err.Error()
+	}
+	lazy := &lazyBus{a: a}
+	defer lazy.close()
+	native := &hostDialog{lazy: lazy, typ: ask.ResponderNative}
+	defer native.close()
+	call.Human = sitting()
+	return hook.New(lazy, hook.Options{Logger: a.log(), Answerer: native}).Run(ctx, call, body)
+}
+
+func (a *app) hookTestCmd() *cobra.Command {
+	var mode string
+	cmd := &cobra.Command{
+		Use:   "test [FILE]",
+		Short: "Play a recorded conversation and show what the hook would print; needs no bus",
+		Long: `Plays a conversation, one JSON object after the other: what the CLI sends to a hook,
+each followed, if you like, by what somebody does at another screen:
+
+  {"answer": {"Which database?": "SQLite"}}   or   {"decline": "not now"}   or   {"nothing": true}
+
+Where nothing follows, the first option is chosen. Without FILE a sample is played.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			conversation := hook.Sample()
+			if len(args) == 1 {
+				var err error
+				if conversation, err = readBig(args[0], cmd.InOrStdin()); err != nil {
+					return err
+				}
+			}
+			return hook.Replay(a.out, hook.Mode(mode), conversation)
+		},
+	}
+	cmd.Flags().StringVar(&mode, "mode", string(hook.Wait), "wait, race or defer")
+	return cmd
+}
+
+// hostSafe is the exit code for a host: one that runs a hook takes the code of
+// wrong usage for a refusal of its tool.
+func hostSafe(args []string, code int) int {
+	if code == exitUsage && slices.Contains(args, "hook") && !slices.Contains(args, "test") && !slices.Contains(args, "install") {
+		return exitFailure
+	}
+	return code
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/askbus/askbus/internal/transcript"
+	"github.com/spf13/cobra"
+)
+
+// bigFile bounds a recorded conversation.
+const bigFile = 256 << 20
+
+func (a *app) transcriptCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "transcript FILE",
+		Short: "List the questions of a recorded conversation, and what was answered",
+		Long: `Reads a coding agent's transcript (JSON lines), or a recorded request body with
+messages, and lists each question that the agent asked with AskUserQuestion and its
+answer. - reads standard input.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			data, err := readBig(args[0], cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			entries, err := transcript.Read(data)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if a.json() {
+				e := json.NewEncoder(a.out)
+				e.SetEscapeHTML(false)
+				e.SetIndent("", "  ")
+				return e.Encode(entries)
+			}
+			fmt.Fprint(a.out, printable(transcript.Text(entries)))
+			return nil
+		},
+	}
+}
+
+// readBig reads a file that may be larger than an ask; - is standard input.
+func readBig(name string, stdin io.Reader) ([]byte, error) {
+	if name != "-" {
+		f, err := os.Open(name) //nolint:gosec // the user names the file
+		if err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+		defer f.Close() //nolint:errcheck // only read
+		stdin = f
+	}
+	data, err := io.ReadAll(io.LimitReader(stdin, bigFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(data) > bigFile {
+		return nil, fmt.Errorf("%s has more than %d MiB", name, bigFile>>20)
+	}
+	return data, nil
+}

@@ -1,0 +1,155 @@
+package hook
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+//go:embed sample.jsonl
+var sample []byte //nolint:gochecknoglobals // go:embed needs one
+
+// Sample is a short conversation for [Replay].
+func Sample() []byte { return bytes.Clone(sample) }
+
+// move is one line of a recorded conversation: what the host sent, or what
+// somebody did at another screen.
+type move struct {
+	Event   string          `json:"hook_event_name"`
+	Answer  json.RawMessage `json:"answer"`  // { "<question text>": "<label>" }, as D3 writes answers
+	Decline *string         `json:"decline"` // the reason
+	Nothing bool            `json:"nothing"` // nobody answers before the limit
+}
+
+func (m move) person() bool { return m.Answer != nil || m.Decline != nil || m.Nothing }
+
+// Replay plays a recorded conversation without a bus and shows what the hook
+// would print. A conversation is JSON objects: what a host sends on standard
+// input, each followed, if you like, by what somebody does elsewhere:
+// {"answer": {…}}, {"decline": "why"} or {"nothing": true}. Where nothing
+// follows, the first option is chosen.
+func Replay(w io.Writer, mode Mode, conversation []byte) error {
+	var moves []json.RawMessage
+	for d := json.NewDecoder(bytes.NewReader(conversation)); ; {
+		var raw json.RawMessage
+		err := d.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("event %d is no JSON: %w", len(moves)+1, err)
+		}
+		moves = append(moves, raw)
+	}
+	for i := 0; i < len(moves); i++ {
+		var then move
+		if i+1 < len(moves) {
+			if err := json.Unmarshal(moves[i+1], &then); err != nil {
+				then = move{} // the next event says what is wrong with it
+			}
+		}
+		replay(w, mode, moves[i], then)
+		if then.person() {
+			i++
+		}
+	}
+	return nil
+}
+
+func replay(w io.Writer, mode Mode, body []byte, then move) {
+	event, ok, err := dialect.D3Hook(body)
+	if err != nil || !ok {
+		fmt.Fprintln(w, "host sends   something else")
+		fmt.Fprintln(w, "hook prints  nothing"+why(err))
+		return
+	}
+	fmt.Fprintf(w, "host sends   %s %s\n", event.Event, event.Ask.ID)
+	for _, line := range strings.Split(event.Ask.Plain(), "\n") {
+		fmt.Fprintf(w, "             %s\n", line)
+	}
+	for _, warning := range event.Warnings {
+		fmt.Fprintf(w, "             warning: %s\n", warning)
+	}
+	if reply, ok := event.Native(); ok {
+		o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Answers: reply.Answers, Response: reply.Response, By: &ask.By{Name: "somebody", Responder: ask.ResponderNative}}
+		fmt.Fprintf(w, "terminal     %s\n", indented(dialect.D3ToolResult(&event.Ask, &o).Text))
+		fmt.Fprintln(w, "hook prints  nothing; the answer is recorded, and every other screen closes")
+		return
+	}
+	switch {
+	case event.Event == dialect.HookPostToolUse:
+		fmt.Fprintln(w, "hook prints  nothing")
+		return
+	case event.Event == dialect.HookPreToolUse && mode == Race:
+		fmt.Fprintln(w, "hook prints  nothing; the terminal's dialog opens beside the other screens")
+		return
+	case then.Nothing && mode == Defer && event.Defer() != nil:
+		fmt.Fprintf(w, "person       does nothing\nhook prints  %s\n", event.Defer())
+		return
+	case then.Nothing:
+		fmt.Fprintln(w, "person       does nothing")
+		fmt.Fprintln(w, "hook prints  nothing; the question stays open")
+		return
+	}
+	o, err := outcome(&event.Ask, then)
+	if err != nil {
+		fmt.Fprintf(w, "person       gives an answer that does not fit%s\n", why(err))
+		return
+	}
+	fmt.Fprintf(w, "person       %s\n", indented(dialect.D3ToolResult(&event.Ask, o).Text))
+	if out := event.Decide(o); out != nil {
+		fmt.Fprintf(w, "hook prints  %s\n", out)
+	} else {
+		fmt.Fprintln(w, "hook prints  nothing")
+	}
+}
+
+func why(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+func indented(s string) string { return strings.ReplaceAll(s, "\n", "\n             ") }
+
+// outcome is what comes of what somebody did.
+func outcome(a *ask.Ask, m move) (*ask.Outcome, error) {
+	o := &ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &ask.By{Principal: "example", Name: "Somebody", Responder: "web"}}
+	if m.Decline != nil {
+		o.Status, o.Source, o.Reason = ask.StatusCancelled, "", *m.Decline
+		return o, nil
+	}
+	reply := ask.Reply{}
+	for i := range a.Questions {
+		if q := &a.Questions[i]; len(q.Options) > 0 {
+			reply.Answers = append(reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{q.Options[0].ID}})
+		}
+	}
+	if m.Answer != nil {
+		body, err := json.Marshal(map[string]json.RawMessage{"answers": m.Answer})
+		if err != nil {
+			return nil, err
+		}
+		given, err := dialect.D3Reply(a, body)
+		if err != nil {
+			return nil, err
+		}
+		reply = given.Reply
+	}
+	answers, cancelled, err := a.Check(reply)
+	if err != nil {
+		return nil, err
+	}
+	if o.Answers, o.CancelledBy = answers, cancelled; cancelled != nil {
+		o.Status, o.Source = ask.StatusCancelled, ""
+	}
+	return o, nil
+}

@@ -1,0 +1,216 @@
+// Package transcript reads the questions of a recorded conversation and what
+// was answered: a coding agent's JSON lines, or a request body with messages.
+//
+// It decides which blocks belong together, by their ids; what a block says is
+// for pkg/dialect. It is pure, and what it cannot read it says so instead of
+// leaving it out.
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+// Entry is one ask of a conversation.
+type Entry struct {
+	ID        string     `json:"id"` // of the tool_use block
+	Time      string     `json:"time,omitempty"`
+	Session   string     `json:"session,omitempty"`
+	Questions []Question `json:"questions"`
+	State     string     `json:"state"`              // answered, no answer, or open
+	Response  string     `json:"response,omitempty"` // one reply to all of it, or the words of what is no answer
+	Warnings  []string   `json:"warnings,omitempty"`
+	Problem   string     `json:"problem,omitempty"` // why the block cannot be read
+}
+
+// Question is one question and its answer.
+type Question struct {
+	Header  string   `json:"header,omitempty"`
+	Text    string   `json:"question"`
+	Options []string `json:"options"`
+	Answer  string   `json:"answer,omitempty"`
+	Notes   string   `json:"notes,omitempty"`
+}
+
+// The states of an entry.
+const (
+	Answered = "answered"
+	NoAnswer = "no answer" // a result that is no human's answer
+	Open     = "open"      // no result follows
+)
+
+// record is a line of a transcript, or a message of a request body.
+type record struct {
+	Time      string `json:"timestamp"`
+	SessionID string `json:"sessionId"`
+	message
+	Message  *message          `json:"message"`
+	Messages []json.RawMessage `json:"messages"`
+	// The newer request shape.
+	Request json.RawMessage `json:"request"`
+	Body    json.RawMessage `json:"body"`
+}
+
+type message struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+}
+
+// Read lists the asks of a conversation in the order in which they were asked.
+func Read(data []byte) ([]Entry, error) {
+	r := &reader{at: map[string]int{}, asks: map[string]ask.Ask{}}
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	for n := 1; d.More(); n++ {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, fmt.Errorf("record %d is no JSON: %w", n, err)
+		}
+		r.record(raw, record{})
+	}
+	if r.records == 0 {
+		return nil, errors.New("this is no conversation: there are neither messages nor lines with one")
+	}
+	return r.entries, nil
+}
+
+type reader struct {
+	records int
+	entries []Entry
+	at      map[string]int // by id
+	asks    map[string]ask.Ask
+}
+
+func (r *reader) record(raw json.RawMessage, outer record) {
+	if list := []json.RawMessage(nil); json.Unmarshal(raw, &list) == nil {
+		for _, one := range list {
+			r.record(one, outer)
+		}
+		return
+	}
+	var rec record
+	if err := json.Unmarshal(raw, &rec); err != nil {
+		return // a line about something else
+	}
+	if rec.Time == "" {
+		rec.Time = outer.Time
+	}
+	if rec.SessionID == "" {
+		rec.SessionID = outer.SessionID
+	}
+	for _, inner := range append([]json.RawMessage{rec.Request, rec.Body}, rec.Messages...) {
+		if len(inner) > 0 {
+			r.record(inner, rec)
+		}
+	}
+	m := rec.message
+	if rec.Message != nil {
+		m = *rec.Message
+	}
+	if len(m.Content) == 0 && len(rec.Messages) == 0 {
+		return
+	}
+	r.records++
+	var blocks []json.RawMessage
+	if err := json.Unmarshal(m.Content, &blocks); err != nil {
+		return // text only
+	}
+	for _, block := range blocks {
+		r.block(block, rec)
+	}
+}
+
+func (r *reader) block(raw json.RawMessage, rec record) {
+	var b struct {
+		Type, ID, Name string
+		ToolUseID      string `json:"tool_use_id"`
+	}
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return
+	}
+	switch {
+	case b.Type == "tool_use" && b.Name == dialect.D3ToolName:
+		if _, twice := r.at[b.ID]; twice {
+			return // transcripts repeat blocks when they are resumed
+		}
+		r.at[b.ID] = len(r.entries)
+		r.entries = append(r.entries, r.asked(raw, b.ID, rec))
+	case b.Type == "tool_result":
+		if i, known := r.at[b.ToolUseID]; known && r.entries[i].State == Open {
+			r.answered(&r.entries[i], raw)
+		}
+	}
+}
+
+func (r *reader) asked(raw json.RawMessage, id string, rec record) Entry {
+	e := Entry{ID: id, Time: rec.Time, Session: rec.SessionID, State: Open, Questions: []Question{}}
+	a, warnings, _, err := dialect.TranscriptAsk(raw)
+	if err != nil {
+		e.Problem = err.Error()
+		return e
+	}
+	r.asks[id] = a
+	for _, w := range warnings {
+		e.Warnings = append(e.Warnings, w.String())
+	}
+	for i := range a.Questions {
+		q := Question{Header: a.Questions[i].Header, Text: a.Questions[i].Text, Options: []string{}}
+		for _, o := range a.Questions[i].Options {
+			q.Options = append(q.Options, o.Label)
+		}
+		e.Questions = append(e.Questions, q)
+	}
+	return e
+}
+
+func (r *reader) answered(e *Entry, raw json.RawMessage) {
+	e.State = NoAnswer
+	a, ok := r.asks[e.ID]
+	if !ok {
+		e.Response = words(raw)
+		return
+	}
+	reply, ok, err := dialect.TranscriptReply(&a, raw)
+	if err != nil {
+		e.Problem = err.Error()
+	}
+	if !ok {
+		e.Response = words(raw)
+		return
+	}
+	e.State, e.Response = Answered, reply.Response
+	for _, ans := range reply.Answers {
+		for i := range a.Questions {
+			if q := &a.Questions[i]; q.ID == ans.QuestionID && !ans.Empty() {
+				e.Questions[i].Answer = q.Words(ans)
+				e.Questions[i].Notes = ans.Notes
+			}
+		}
+	}
+}
+
+// words is the text of a tool_result block.
+func words(raw json.RawMessage) string {
+	var b struct{ Content json.RawMessage }
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(b.Content, &text) == nil {
+		return text
+	}
+	var parts []struct{ Text string }
+	if json.Unmarshal(b.Content, &parts) != nil {
+		return string(b.Content)
+	}
+	var lines []string
+	for _, p := range parts {
+		lines = append(lines, p.Text)
+	}
+	return strings.Join(lines, "\n")
+}
