@@ -26,9 +26,23 @@ const (
 // [*ask.Error] with [ask.ErrInvalid] that holds every such fault with its JSON
 // pointer (RFC 6901). Null counts as left out.
 func Strict(what string, data []byte, v any) error {
+	t := reflect.TypeOf(v).Elem()
+	if !clean(t, data) {
+		if f := faults(t, data); len(f) > 0 {
+			return ask.InvalidError(what, f)
+		}
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return ask.InvalidError(what, []ask.Fault{{Message: err.Error()}})
+	}
+	return nil
+}
+
+// faults finds every fault of JSON that should fit t.
+func faults(t reflect.Type, data []byte) []ask.Fault {
 	c := checker{dec: json.NewDecoder(bytes.NewReader(data))}
 	c.dec.UseNumber()
-	err := c.value(reflect.TypeOf(v).Elem(), nil, 0)
+	err := c.value(t, nil, 0)
 	if err == nil {
 		if _, extra := c.dec.Token(); !errors.Is(extra, io.EOF) {
 			err = errors.New("there is something after the JSON value")
@@ -40,13 +54,7 @@ func Strict(what string, data []byte, v any) error {
 		}
 		c.faults = append(c.faults, ask.Fault{Message: "is no valid JSON: " + err.Error()})
 	}
-	if len(c.faults) > 0 {
-		return ask.InvalidError(what, c.faults)
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return ask.InvalidError(what, []ask.Fault{{Message: err.Error()}})
-	}
-	return nil
+	return c.faults
 }
 
 // checker walks JSON tokens along a Go type.
@@ -203,13 +211,7 @@ func (c *checker) array(t reflect.Type, at *place, depth int, want kinds) error 
 	if want&isArray == 0 {
 		c.fault(at, "is an array; give %s", want)
 	}
-	et := anyType
-	switch {
-	case t == valueType:
-		et = reflect.TypeFor[string]()
-	case t.Kind() == reflect.Slice && t != rawType:
-		et = t.Elem()
-	}
+	et := elem(t)
 	for i := 0; c.dec.More(); i++ {
 		inner := place{up: at, index: i, array: true}
 		if err := c.value(et, &inner, depth+1); err != nil {
@@ -218,6 +220,17 @@ func (c *checker) array(t reflect.Type, at *place, depth int, want kinds) error 
 	}
 	_, err := c.dec.Token()
 	return err
+}
+
+// elem is the type of an array's values.
+func elem(t reflect.Type) reflect.Type {
+	switch {
+	case t == valueType:
+		return reflect.TypeFor[string]()
+	case t.Kind() == reflect.Slice && t != rawType:
+		return t.Elem()
+	}
+	return anyType
 }
 
 func (c *checker) text(t reflect.Type, at *place, s string, want kinds) {
