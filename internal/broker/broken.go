@@ -35,6 +35,7 @@ func (b *Broker) breakEnd(r *request, end *cloudevent.End) *cloudevent.End {
 		return end
 	}
 	other := *end
+	other.JSON = nil // it says who it was
 	other.Outcome.By = &ask.By{Principal: "os:mallory", Responder: end.Outcome.By.Responder}
 	return &other
 }

@@ -72,8 +72,9 @@ type Broker struct {
 	work *ledger.Work
 	opts Options
 
-	slots    chan struct{} // one a request being carried out
-	running  sync.WaitGroup
+	crew     *crew          // carries out requests
+	running  sync.WaitGroup // what waits for something, outside the crew
+	ears     *ears
 	waits    *waits
 	presence *presence
 	stirred  *signal // something was republished: next may have work
@@ -89,8 +90,9 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	opts.fill()
 	b := &Broker{
 		nc: nc, led: led, work: ledger.NewWork(led), opts: opts,
-		slots: make(chan struct{}, opts.Workers), presence: newPresence(nc), stirred: newSignal(),
+		crew: newCrew(opts.Workers), presence: newPresence(nc), stirred: newSignal(),
 	}
+	b.ears = &ears{b: b, subs: map[string]*nats.Subscription{}}
 	b.waits = &waits{b: b, byKey: map[subject.Key]map[*held]struct{}{}}
 	return b
 }
@@ -112,10 +114,6 @@ func (b *Broker) Run(ctx context.Context) error {
 		return fmt.Errorf("broker: %w", err)
 	}
 	defer b.presence.stop()
-	subs, err := b.listen()
-	if err != nil {
-		return err
-	}
 	svc, err := b.serve()
 	if err != nil {
 		return err
@@ -124,17 +122,16 @@ func (b *Broker) Run(ctx context.Context) error {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.ready.Store(true)
-	b.opts.Logger.InfoContext(ctx, "broker is ready", "partitions", b.led.Partitions())
+	b.opts.Logger.InfoContext(ctx, "broker is ready", slog.Any("partitions", b.led.Partitions()))
 
 	b.tend(ctx)
 
 	b.ready.Store(false)
 	err = b.drain(svc)
 	b.waits.release()
+	b.crew.stop()
 	b.running.Wait()
-	for _, s := range subs {
-		err = errors.Join(err, s.Unsubscribe())
-	}
+	err = errors.Join(err, b.ears.close())
 	if b.nc.IsConnected() {
 		err = errors.Join(err, b.nc.FlushTimeout(time.Second))
 	}
@@ -163,22 +160,6 @@ func withGrace(ctx context.Context, grace time.Duration) (context.Context, conte
 	return work, func() { stop(); cancel() }
 }
 
-// listen subscribes to what the streams republish.
-func (b *Broker) listen() ([]*nats.Subscription, error) {
-	outcomes, err := b.nc.Subscribe(subject.OutAll("", "", subject.Outcome), func(m *nats.Msg) {
-		b.stirred.notify()
-		b.waits.outcome(m)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("broker: %w", err)
-	}
-	questions, err := b.nc.Subscribe(subject.OutAll("", "", subject.Question), func(*nats.Msg) { b.stirred.notify() })
-	if err != nil {
-		return nil, fmt.Errorf("broker: %w", err)
-	}
-	return []*nats.Subscription{outcomes, questions}, errors.Join(outcomes.SetPendingLimits(-1, 256<<20), questions.SetPendingLimits(1<<20, 256<<20))
-}
-
 // serve registers the endpoints with the micro library, for discovery and the
 // queue group. Its own replies are not used: see respond.go.
 func (b *Broker) serve() (micro.Service, error) {
@@ -186,7 +167,7 @@ func (b *Broker) serve() (micro.Service, error) {
 		Name: "askbus", Version: b.opts.Version, Description: "asks humans on behalf of agents",
 		StatsHandler: func(*micro.Endpoint) any { return b.stats() },
 		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
-			b.opts.Logger.Warn("service subscription failed", "subject", err.Subject, "error", err)
+			b.opts.Logger.Warn("service subscription failed", slog.String("subject", err.Subject), slog.Any("error", err))
 		},
 	})
 	if err != nil {
@@ -259,7 +240,7 @@ func (b *Broker) tend(ctx context.Context) {
 			b.reconnected(ctx)
 		case <-usage.C:
 			if err := b.led.RefreshUsage(ctx); err != nil && ctx.Err() == nil {
-				b.opts.Logger.WarnContext(ctx, "cannot read the ledger's usage", "error", err)
+				b.opts.Logger.WarnContext(ctx, "cannot read the ledger's usage", slog.Any("error", err))
 			}
 		case <-sweep.C:
 			b.sweep(ctx)
@@ -271,7 +252,7 @@ func (b *Broker) tend(ctx context.Context) {
 // crashed, outcomes may have been republished to nobody.
 func (b *Broker) reconnected(ctx context.Context) {
 	if err := b.led.RemoveGhosts(ctx); err != nil && ctx.Err() == nil {
-		b.opts.Logger.WarnContext(ctx, "cannot look for ghosts", "error", err)
+		b.opts.Logger.WarnContext(ctx, "cannot look for ghosts", slog.Any("error", err))
 	}
 	b.waits.recheck()
 	b.stirred.notify()
@@ -282,11 +263,11 @@ func (b *Broker) reconnected(ctx context.Context) {
 func (b *Broker) sweep(ctx context.Context) {
 	keys, err := b.led.Overdue(ctx, b.opts.Now(), sweepMost)
 	if err != nil && ctx.Err() == nil {
-		b.opts.Logger.WarnContext(ctx, "sweep stopped early", "error", err)
+		b.opts.Logger.WarnContext(ctx, "sweep stopped early", slog.Any("error", err))
 	}
 	for _, k := range keys {
 		if _, err := b.look(ctx, k); err != nil && ctx.Err() == nil {
-			b.opts.Logger.WarnContext(ctx, "cannot expire an overdue ask", "ask_id", k.ID, "error", err)
+			b.opts.Logger.WarnContext(ctx, "cannot expire an overdue ask", slog.String("ask_id", k.ID), slog.Any("error", err))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -40,15 +41,11 @@ func (b *Broker) receive(m micro.Request) {
 	if m.Reply() != "" && !subject.ReplyAllowed(r, m.Reply()) {
 		// Answering there would publish with our rights where the sender has none.
 		b.dropped.Add(1)
-		b.opts.Logger.Warn("dropped a request with a foreign reply subject; set the inbox prefix of the credential", "subject", m.Subject())
+		b.opts.Logger.Warn("dropped a request with a foreign reply subject; set the inbox prefix of the credential", slog.String("subject", m.Subject()))
 		return
 	}
 	msg := &nats.Msg{Subject: m.Subject(), Reply: m.Reply(), Header: nats.Header(m.Headers()), Data: m.Data()}
-	b.slots <- struct{}{}
-	b.running.Go(func() {
-		defer func() { <-b.slots }()
-		b.handle(msg, request{Request: r, reply: m.Reply()})
-	})
+	b.crew.do(func() { b.handle(msg, request{Request: r, reply: m.Reply()}) })
 }
 
 func (b *Broker) handle(msg *nats.Msg, r request) {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"strings"
 
@@ -50,9 +51,9 @@ func (b *Broker) refuse(ctx context.Context, r *request, err error) {
 	e := cloudevent.AsError(unavailable(err))
 	b.refused.Add(1)
 	if e.Status >= 500 {
-		b.opts.Logger.WarnContext(ctx, "request failed", "verb", r.Verb, "ask_id", r.ID, "code", e.Code, "error", err)
+		b.opts.Logger.WarnContext(ctx, "request failed", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.String("code", e.Code), slog.Any("error", err))
 	} else {
-		b.opts.Logger.DebugContext(ctx, "refused", "verb", r.Verb, "ask_id", r.ID, "code", e.Code)
+		b.opts.Logger.DebugContext(ctx, "refused", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.String("code", e.Code))
 	}
 	msg := &nats.Msg{Header: nats.Header{
 		micro.ErrorCodeHeader: []string{strconv.Itoa(e.Status)},
@@ -60,7 +61,7 @@ func (b *Broker) refuse(ctx context.Context, r *request, err error) {
 		"Content-Type":        []string{cloudevent.TypeProblem},
 	}, Data: cloudevent.EncodeProblem(e)}
 	if err := b.send(r, msg); err != nil {
-		b.opts.Logger.WarnContext(ctx, "could not reply", "verb", r.Verb, "ask_id", r.ID, "error", err)
+		b.opts.Logger.WarnContext(ctx, "could not reply", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.Any("error", err))
 	}
 }
 
@@ -92,5 +93,5 @@ func (b *Broker) log(ctx context.Context, phase string, r *request, e ledger.Ent
 	if e.Resolved != nil && e.Resolved.Outcome.By != nil {
 		responder = e.Resolved.Outcome.By.Responder
 	}
-	b.opts.Logger.InfoContext(ctx, "ask", "phase", phase, "tenant", r.Tenant, "session", r.Session, "ask_id", r.ID, "responder", responder)
+	b.opts.Logger.InfoContext(ctx, "ask", slog.String("phase", phase), slog.String("tenant", r.Tenant), slog.String("session", r.Session), slog.String("ask_id", r.ID), slog.String("responder", responder))
 }

@@ -55,6 +55,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		return nil
 	}
 	s.Present = who.wait(ctx, 50*time.Millisecond)
+	s.Ask, s.RawAsk = nil, nil // the agent has just said it
 	return b.tellStatus(r, s)
 }
 

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -36,8 +37,13 @@ type held struct {
 }
 
 // hold registers a request, before the ledger is read for it. It returns nil
-// when too many are held already: then the request is answered at once.
+// when it cannot be held, because too many are already: then the request is
+// answered at once.
 func (w *waits) hold(r *request) *held {
+	if err := w.b.ears.open(subject.Outcome); err != nil {
+		w.b.opts.Logger.Warn("cannot hold a request", slog.String("ask_id", r.ID), slog.Any("error", err))
+		return nil
+	}
 	h := &held{w: w, r: *r, end: time.Now().Add(r.hold)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +146,7 @@ func (h *held) step() {
 			h.plan()
 		}
 		if err != nil {
-			b.opts.Logger.WarnContext(ctx, "could not serve a held request", "ask_id", h.r.ID, "error", err)
+			b.opts.Logger.WarnContext(ctx, "could not serve a held request", slog.String("ask_id", h.r.ID), slog.Any("error", err))
 		}
 	})
 }
@@ -163,13 +169,13 @@ func (w *waits) outcome(m *nats.Msg) {
 	}
 	end, err := cloudevent.ReadOutcome(m, k)
 	if err != nil {
-		w.b.opts.Logger.Warn("cannot read a republished outcome", "ask_id", k.ID, "error", err)
+		w.b.opts.Logger.Warn("cannot read a republished outcome", slog.String("ask_id", k.ID), slog.Any("error", err))
 		return // the checks will find it
 	}
 	for _, h := range waiting {
 		if h.cancel() {
 			if err := w.b.tellEnd(&h.r, &end); err != nil {
-				w.b.opts.Logger.Warn("could not reply", "ask_id", k.ID, "error", err)
+				w.b.opts.Logger.Warn("could not reply", slog.String("ask_id", k.ID), slog.Any("error", err))
 			}
 		}
 	}

@@ -24,6 +24,9 @@ func (b *Broker) next(r *request) error {
 	if q.Of == cloudevent.NextOutcome {
 		kind = subject.Outcome
 	}
+	if err := b.ears.open(kind); err != nil {
+		return err
+	}
 	wait := min(q.Wait, ask.MaxHold)
 	b.running.Go(func() {
 		ctx, cancel := context.WithTimeout(b.base, wait+b.opts.Limit)

@@ -100,6 +100,10 @@ func OutcomeEvent(askEventID, trace string, o *ask.Outcome, data []byte) Event {
 // Trace returns the traceparent extension of an event, if it has a plausible one.
 func Trace(ev event.Event) string {
 	s, _ := ev.Extensions()["traceparent"].(string)
+	return trace(s)
+}
+
+func trace(s string) string {
 	if len(s) > 128 || strings.ContainsAny(s, "\r\n") {
 		return ""
 	}

@@ -21,15 +21,39 @@ type Question struct {
 // ReadQuestion reads a message that the ledger holds, or republished, on a
 // question's subject.
 func ReadQuestion(msg *nats.Msg, k ask.Key) (Question, error) {
-	ev, _, err := FromReply(msg)
+	h, err := readHead(msg)
 	if err != nil {
 		return Question{}, err
 	}
-	if ev.Type() != TypeAsked {
-		return Question{}, fmt.Errorf("read question %s: event type %.80q: %w", k, ev.Type(), ask.ErrUnsupported)
+	if h.typ != TypeAsked {
+		return Question{}, fmt.Errorf("read question %s: event type %.80q: %w", k, h.typ, ask.ErrUnsupported)
 	}
-	s, err := DecodeStored(ev.Data(), k.Tenant, k.Session)
-	return Question{Stored: s, EventID: ev.ID(), Trace: Trace(ev), AskedAt: ev.Time()}, err
+	s, err := DecodeStored(h.data, k.Tenant, k.Session)
+	return Question{Stored: s, EventID: h.id, Trace: h.trace, AskedAt: h.time}, err
+}
+
+// head is what we need of an event's attributes.
+type head struct {
+	typ, id, trace string
+	time           time.Time
+	data           []byte
+}
+
+// readHead reads the attributes of an event that the ledger vouches for. Those
+// in binary mode, as we write them, are read without making the whole event.
+func readHead(msg *nats.Msg) (head, error) {
+	attr := func(name string) string {
+		if v := msg.Header[headerPrefix+name]; len(v) > 0 {
+			return percentDecode(v[0])
+		}
+		return ""
+	}
+	at, err := time.Parse(time.RFC3339, attr("time"))
+	if h := (head{attr("type"), attr("id"), trace(attr("traceparent")), at, msg.Data}); err == nil && h.typ != "" && h.id != "" && attr("specversion") == event.CloudEventsVersionV1 {
+		return h, nil
+	}
+	ev, _, err := FromReply(msg)
+	return head{ev.Type(), ev.ID(), Trace(ev), ev.Time(), ev.Data()}, err
 }
 
 // End is the outcome on an outcome's subject, with what its event needs.
@@ -40,6 +64,7 @@ type End struct {
 	Trace   string
 	Digest  string // empty when the outcome was written by resolve
 	AskedAt time.Time
+	JSON    json.RawMessage // of the outcome, when it is at hand: then Event need not encode it
 }
 
 // ReadOutcome reads a message that the ledger holds, or republished, on an
@@ -47,34 +72,37 @@ type End struct {
 // on_deadline is the outcome: the server copied the question at the deadline.
 // Every reader goes through this one function.
 func ReadOutcome(msg *nats.Msg, k ask.Key) (End, error) {
-	ev, _, err := FromReply(msg)
+	h, err := readHead(msg)
 	if err != nil {
 		return End{}, err
 	}
-	switch ev.Type() {
+	switch h.typ {
 	case TypeAsked:
-		s, err := DecodeStored(ev.Data(), k.Tenant, k.Session)
+		s, err := DecodeStored(h.data, k.Tenant, k.Session)
 		if err != nil {
 			return End{}, err
 		}
 		o := s.OnDeadline
 		o.Ask = &s.Ask
-		return End{o, s.RawAsk, OutcomeID(ev.ID()), Trace(ev), s.Digest, ev.Time()}, nil
+		return End{Outcome: o, RawAsk: s.RawAsk, EventID: OutcomeID(h.id), Trace: h.trace, Digest: s.Digest, AskedAt: h.time}, nil
 	case TypeResolved:
-		o, rawAsk, err := readOutcome(ev.Data())
+		o, rawAsk, err := readOutcome(h.data)
 		if err != nil {
 			return End{}, err
 		}
-		return End{o, rawAsk, ev.ID(), Trace(ev), "", o.At.Add(-o.Waited)}, nil
+		return End{Outcome: o, RawAsk: rawAsk, EventID: h.id, Trace: h.trace, AskedAt: o.At.Add(-o.Waited), JSON: h.data}, nil
 	}
-	return End{}, fmt.Errorf("read outcome %s: event type %.80q: %w", k, ev.Type(), ask.ErrUnsupported)
+	return End{}, fmt.Errorf("read outcome %s: event type %.80q: %w", k, h.typ, ask.ErrUnsupported)
 }
 
 // Event is the event that tells the outcome to the world.
 func (e End) Event() (event.Event, error) {
-	data, err := EncodeOutcome(&e.Outcome, e.RawAsk)
-	if err != nil {
-		return event.Event{}, err
+	data := []byte(e.JSON)
+	if data == nil {
+		var err error
+		if data, err = EncodeOutcome(&e.Outcome, e.RawAsk); err != nil {
+			return event.Event{}, err
+		}
 	}
 	out := OutcomeEvent("", e.Trace, &e.Outcome, data)
 	out.ID = e.EventID

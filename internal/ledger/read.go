@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/lifecycle"
@@ -46,9 +47,10 @@ func (e Entry) Held() (lifecycle.Held, error) {
 // ReadToWrite reads as much of one ask as the compare-and-set of a write does
 // not see for itself: a question that is there is taken as pending, and a write
 // that meets an outcome after all loses its race; then [Ledger.Read] says more.
+// For the same reason the question may come from any replica.
 func (l *Ledger) ReadToWrite(ctx context.Context, k ask.Key) (Entry, error) {
 	p, stream := l.place(k)
-	q, err := l.first(ctx, stream, subject.LedgerQuestion(p, k), 1)
+	q, err := l.direct(ctx, stream, subject.LedgerQuestion(p, k))
 	if err == nil {
 		return pending(q, k)
 	}
@@ -92,7 +94,7 @@ func (l *Ledger) Read(ctx context.Context, k ask.Key) (Entry, error) {
 	case oErr == nil:
 		if qErr == nil && q.Seq < o.Seq {
 			if err := l.removeGhost(ctx, k, q.Seq); err != nil {
-				l.opts.Logger.WarnContext(ctx, "could not remove a ghost", "ask_id", k.ID, "error", err)
+				l.opts.Logger.WarnContext(ctx, "could not remove a ghost", slog.String("ask_id", k.ID), slog.Any("error", err))
 			}
 		}
 		end, err := cloudevent.ReadOutcome(o.Msg, k)
