@@ -53,7 +53,7 @@ func (a *app) torturePartyCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "party", Short: "Play scripts; what to do comes on standard input", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return torture.Party(cmd.Context(), os.Stdin, os.Stdout, a.log())
+			return torture.Party(cmd.Context(), os.Stdin, os.Stdout, a.tortureLog())
 		},
 	}
 }

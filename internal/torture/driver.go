@@ -3,6 +3,7 @@ package torture
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -19,6 +20,7 @@ import (
 // driver plays the scripts of one run.
 type driver struct {
 	h                 *history
+	name              string // of a party in a process of its own
 	shape             shape
 	retention, margin time.Duration
 	log               *slog.Logger
@@ -93,8 +95,27 @@ func (d *driver) close() {
 	}
 }
 
-// share is which scripts a driver plays: from, from+step, …
-type share struct{ from, step int }
+// share is which scripts a driver plays: those that somebody else began, then
+// from, from+step, …
+type share struct {
+	from, step int
+	resume     []int
+}
+
+func (s share) below(asks int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, i := range s.resume {
+			if !yield(i) {
+				return
+			}
+		}
+		for i := s.from; i < asks; i += s.step {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
 
 // playAll plays scripts, most open at a time, until most asks have been asked
 // or there is no time for another. It returns when the last has ended; what
@@ -104,7 +125,7 @@ func (d *driver) playAll(ctx context.Context, of share, asks, open int) {
 	defer cancel()
 	slots := make(chan struct{}, open)
 	var scripts sync.WaitGroup
-	for i := of.from; i < asks; i += of.step {
+	for i := range of.below(asks) {
 		if d.burst > 0 && i%d.burst == 0 {
 			scripts.Wait() // the burst before has ended
 		}
@@ -119,9 +140,16 @@ func (d *driver) playAll(ctx context.Context, of share, asks, open int) {
 		if !d.fits(&s) {
 			break
 		}
+		if d.name != "" { // somebody may have to take over
+			s.reuse = false
+			d.h.add(Event{Who: d.name, Op: OpBegun, Seq: uint64(i)}) //nolint:gosec // an index
+		}
 		scripts.Go(func() {
 			var once sync.Once
 			d.play(ctx, s, func() { once.Do(func() { <-slots }) })
+			if d.name != "" {
+				d.h.add(Event{Who: d.name, Op: OpOver, Seq: uint64(i)}) //nolint:gosec // an index
+			}
 		})
 	}
 	scripts.Wait()
@@ -149,13 +177,13 @@ func (d *driver) aim(s *script, index int) {
 	}
 	s.ask.Timeout, s.ask.Deadline = 0, d.burstAt()
 	s.reuse, s.raw, s.twice = false, false, false
-	if index%10 != 0 { // nine of ten just expire
+	if d.burst >= 1000 && index%10 != 0 { // of many, nine of ten just expire
 		s.acts, s.late = nil, nil
 		return
 	}
 	for i := range s.acts {
 		if s.acts[i].op != OpWait {
-			s.acts[i].at, s.acts[i].aimed = s.acts[i].at%(40*time.Millisecond), true
+			s.acts[i].at, s.acts[i].aimed = s.acts[i].at%(300*time.Millisecond), true
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -62,7 +63,7 @@ func figure(events []Event, lim Limits) Figures {
 			}
 		case OpStored:
 			f.Stored++
-		case OpGet, OpShown, OpPosted, OpRetracted, OpGhost, OpFault:
+		case OpGet, OpShown, OpPosted, OpRetracted, OpGhost, OpFault, OpBegun, OpOver:
 		}
 	}
 	for l := range acked {
@@ -126,6 +127,19 @@ func short(d time.Duration) string {
 	return d.Round(100 * time.Microsecond).String()
 }
 
+// broken says how often each rule was broken.
+func (res *Result) broken() []string {
+	n := map[Rule]int{}
+	for _, v := range res.Violations {
+		n[v.Rule]++
+	}
+	var s []string
+	for _, r := range slices.Sorted(maps.Keys(n)) {
+		s = append(s, fmt.Sprintf("%s %d", r, n[r]))
+	}
+	return s
+}
+
 // report prints violations, the shortest history of the first, and the closing
 // line.
 func report(w io.Writer, res *Result) {
@@ -145,7 +159,7 @@ func report(w io.Writer, res *Result) {
 	}
 	verdict := "ok"
 	if len(res.Violations) > 0 {
-		verdict = fmt.Sprintf("%d VIOLATIONS", len(res.Violations))
+		verdict = fmt.Sprintf("%d VIOLATIONS (%s)", len(res.Violations), strings.Join(res.broken(), ", "))
 	}
 	fmt.Fprintf(w, "torture: %s: %s\n", verdict, res.Figures.String())
 }

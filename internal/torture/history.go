@@ -27,6 +27,8 @@ const (
 	OpRetracted Op = "retracted" // a posting surface is handed the outcome
 	OpStored    Op = "stored"    // the ledger holds this outcome, at Seq
 	OpGhost     Op = "ghost"     // the ledger still held the question of a stored outcome
+	OpBegun     Op = "begun"     // a party in a process of its own began script Seq …
+	OpOver      Op = "over"      // … and has nothing more to do for it
 	OpFault     Op = "fault"     // something was killed, stopped or cut; Life says what
 )
 

@@ -113,7 +113,7 @@ func (d *driver) abortCall(ctx context.Context, k ask.Key) (ask.Outcome, error) 
 
 // reply is an answer or a refusal of a person at a surface.
 func (d *driver) reply(ctx context.Context, k ask.Key, s *script, a act) {
-	r, mine := d.people[a.typ], fmt.Sprintf("%s-%d-%d", a.typ, s.index, d.answers.Add(1))
+	r, mine := d.people[a.typ], fmt.Sprintf("%s-%d-%d%s", a.typ, s.index, d.answers.Add(1), d.name)
 	began := d.h.now()
 	var o ask.Outcome
 	var err error

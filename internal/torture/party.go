@@ -21,6 +21,8 @@ type orders struct {
 	Longest           time.Duration
 	Long              bool
 	From, Step        int
+	Resume            []int  // scripts that a killed one had begun
+	Name              string // in the history
 	Asks, Open        int
 	Retention, Margin time.Duration
 	URL               string
@@ -39,7 +41,7 @@ func Party(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) e
 	var failed error
 	h.sink = func(e *Event) { failed = errors.Join(failed, enc.Encode(e)) }
 	d := &driver{
-		h: h, retention: o.Retention, margin: o.Margin, log: log, end: o.End,
+		h: h, name: o.Name, retention: o.Retention, margin: o.Margin, log: log, end: o.End,
 		shape: shape{run: o.Run, seed: o.Seed, longest: o.Longest, long: o.Long},
 		dial: func(r natsd.Role) (*nats.Conn, error) {
 			return dial(&Given{URL: o.URL, Key: natsd.Key(o.Key)}, r, log)
@@ -49,6 +51,6 @@ func Party(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) e
 	if err := d.connect(); err != nil {
 		return err
 	}
-	d.playAll(ctx, share{o.From, o.Step}, o.Asks, o.Open)
+	d.playAll(ctx, share{o.From, o.Step, o.Resume}, o.Asks, o.Open)
 	return failed
 }

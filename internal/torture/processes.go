@@ -26,6 +26,7 @@ type Processes struct {
 	key   natsd.Key
 	urls  string
 	procs []*process
+	child *partyProcess // nil until a run starts one
 	log   *slog.Logger
 }
 
@@ -155,6 +156,9 @@ func (p *Processes) Victims() []Victim {
 	victims := make([]Victim, len(p.procs))
 	for i, pr := range p.procs {
 		victims[i] = &victim{p, pr}
+	}
+	if p.child != nil {
+		victims = append(victims, p.child)
 	}
 	return victims
 }

@@ -109,6 +109,15 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	step := 1
+	var party *partyProcess
+	if p, ok := bus.(*Processes); ok {
+		step = 2
+		if party, err = p.party(d, opts); err != nil {
+			return nil, err
+		}
+		defer party.close()
+	}
 	faults := &chaos{bus: bus, h: h, kill: opts.KillEvery, stop: opts.StopEvery, only: opts.Victims, limit: opts.Kills}
 	faults.healed = func(ctx context.Context, _ string) {
 		if led != nil {
@@ -120,7 +129,8 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 	var shaken sync.WaitGroup
 	shaken.Go(func() { faults.run(shaking, opts.Seed) })
 
-	d.playAll(ctx, share{0, 1}, opts.Asks, opts.Open)
+	d.playAll(ctx, share{from: 0, step: step}, opts.Asks, opts.Open)
+	party.wait()
 	stopShaking()
 	shaken.Wait()
 	d.lookAgain(ctx)

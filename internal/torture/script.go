@@ -89,7 +89,8 @@ func (sh shape) write(index int) script {
 	aimed := chance(60) && s.ask.Timeout < 10*time.Second
 	when := func() (time.Duration, bool) {
 		if aimed {
-			return span(r, 80*time.Millisecond) - 40*time.Millisecond, true
+			// The server's timer fires up to 250 ms late.
+			return span(r, 300*time.Millisecond) - 40*time.Millisecond, true
 		}
 		return span(r, min(s.ask.Timeout, 2*time.Second)), false
 	}
@@ -122,8 +123,8 @@ func (sh shape) write(index int) script {
 		s.acts = append(s.acts, act{op: OpWait, at: 0, outsider: true, who: r.IntN(900)})
 	}
 	slices.SortStableFunc(s.acts, func(a, b act) int { return cmp.Compare(a.at, b.at) })
-	for _, a := range []act{{op: OpAnswer, typ: pick(r, liveTypes), who: r.IntN(20), pick: "yes"}, {op: OpAsk}, {op: OpGet}, {op: OpWait}} {
-		if chance(20) {
+	for _, a := range []act{{op: OpAnswer, typ: pick(r, liveTypes), who: r.IntN(20), pick: "yes"}, {op: OpAsk}, {op: OpGet}, {op: OpGet}, {op: OpWait}} {
+		if chance(25) {
 			a.at = span(r, 2*time.Second)
 			s.late = append(s.late, a)
 		}

@@ -1,0 +1,169 @@
+package torture
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// partyProcess is agents and people in a process of their own. When it is
+// killed, the next one asks again what it had begun, under the same ids.
+type partyProcess struct {
+	self   string
+	d      *driver
+	orders orders
+
+	mu     sync.Mutex
+	lives  int
+	begun  map[int]bool // scripts that are not over
+	cmd    *exec.Cmd
+	done   chan struct{}
+	closed bool
+}
+
+// party starts a party that plays every other script.
+func (p *Processes) party(d *driver, opts Options) (*partyProcess, error) {
+	c := &partyProcess{
+		self: p.self, d: d, begun: map[int]bool{},
+		orders: orders{
+			Start: d.h.start, End: d.end, Run: d.shape.run, Seed: d.shape.seed, Longest: d.shape.longest, Long: d.shape.long,
+			From: 1, Step: 2, Asks: opts.Asks, Open: max(1, opts.Open/2), Retention: d.retention, Margin: d.margin, URL: p.urls, Key: p.key,
+		},
+	}
+	p.child = c
+	return c, c.start()
+}
+
+func (c *partyProcess) start() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.lives++
+	o := c.orders
+	o.Name = "p" + strconv.Itoa(c.lives)
+	for i := range c.begun {
+		o.Resume = append(o.Resume, i)
+	}
+	slices.Sort(o.Resume)
+	var in bytes.Buffer
+	if err := gob.NewEncoder(&in).Encode(o); err != nil {
+		return fmt.Errorf("torture: %w", err)
+	}
+	c.cmd = exec.Command(c.self, "torture", "party") //nolint:gosec,noctx // our own binary; it is ended by name
+	c.cmd.Stdin, c.cmd.Stderr, c.cmd.SysProcAttr = &in, os.Stderr, childAttr()
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("torture: %w", err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		return fmt.Errorf("torture: start a party: %w", err)
+	}
+	done := make(chan struct{})
+	c.done = done
+	go func(cmd *exec.Cmd) {
+		defer close(done)
+		c.read(out)
+		_ = cmd.Wait() // a killed one says so
+	}(c.cmd)
+	return nil
+}
+
+// read takes over what the party was told.
+func (c *partyProcess) read(out io.Reader) {
+	dec := gob.NewDecoder(out)
+	for {
+		var e Event
+		if err := dec.Decode(&e); err != nil {
+			return // its end, perhaps in the middle of an event
+		}
+		switch e.Op { //nolint:exhaustive // the rest is history
+		case OpBegun:
+			c.mu.Lock()
+			c.begun[int(e.Seq)] = true                       //nolint:gosec // an index
+			c.orders.From = max(c.orders.From, int(e.Seq)+2) //nolint:gosec // an index
+			c.mu.Unlock()
+		case OpOver:
+			c.mu.Lock()
+			delete(c.begun, int(e.Seq)) //nolint:gosec // an index
+			c.mu.Unlock()
+		default:
+			c.d.h.add(e)
+		}
+	}
+}
+
+// wait waits until the party has played everything; a nil one has.
+func (c *partyProcess) wait() {
+	if c == nil {
+		return
+	}
+	for {
+		c.mu.Lock()
+		done, lives := c.done, c.lives
+		c.mu.Unlock()
+		select {
+		case <-done:
+		case <-time.After(time.Until(c.orders.End) + time.Second):
+			return
+		}
+		c.mu.Lock()
+		same := lives == c.lives
+		c.closed = c.closed || same
+		c.mu.Unlock()
+		if same {
+			return
+		}
+	}
+}
+
+func (c *partyProcess) close() {
+	c.mu.Lock()
+	c.closed = true
+	cmd, done := c.cmd, c.done
+	c.mu.Unlock()
+	_ = cmd.Process.Kill()
+	<-done
+}
+
+// Name implements [Victim].
+func (c *partyProcess) Name() string { return "party" }
+
+// Kill implements [Victim].
+func (c *partyProcess) Kill(context.Context) error {
+	c.mu.Lock()
+	cmd, done, closed := c.cmd, c.done, c.closed
+	c.mu.Unlock()
+	if closed {
+		return nil
+	}
+	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("torture: kill a party: %w", err)
+	}
+	<-done
+	return c.start()
+}
+
+// Stop implements [Victim].
+func (c *partyProcess) Stop(ctx context.Context, d time.Duration) (bool, error) {
+	c.mu.Lock()
+	cmd := c.cmd
+	c.mu.Unlock()
+	if cmd.Process.Signal(syscall.SIGSTOP) != nil {
+		return false, nil // it has ended by itself
+	}
+	until(ctx, time.Now().Add(d))
+	_ = cmd.Process.Signal(syscall.SIGCONT)
+	return true, nil
+}
