@@ -1,0 +1,424 @@
+package natsd_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var (
+	agent     = natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}
+	all       = natsd.Role{Name: natsd.RoleResponder, Type: "web"}
+	ofTenant  = natsd.Role{Name: natsd.RoleResponder, Type: "web", Tenant: "acme"}
+	ofSession = natsd.Role{Name: natsd.RoleResponder, Type: "web", Tenant: "acme", Session: "s1"}
+	gateway   = natsd.Role{Name: natsd.RoleGateway}
+	operator  = natsd.Role{Name: natsd.RoleOperator}
+	service   = natsd.Role{Name: natsd.RoleBroker}
+	ledger    = natsd.Role{Name: natsd.RoleLedger}
+)
+
+// rights is what a role may and may not do, tried against the server.
+type rights struct {
+	role       natsd.Role
+	pub, noPub []string
+	sub, noSub []string
+}
+
+// Nobody but the broker's ledger connection may do any of this.
+var forbidden = []string{
+	"ledgerv1.00.acme.s1.a1.q", "ledgerv1.00.acme.s1.a1.o", "ledgerv1.00.acme.s1.a1.r.web", "$JS.API.INFO", "$JS.API.STREAM.MSG.GET.ASKS_00",
+	"$JS.API.STREAM.PURGE.ASKS_00", "$JS.API.STREAM.DELETE.ASKS_00", "$JS.API.CONSUMER.INFO.ASKS_00.web-q", "$JS.API.DIRECT.GET.ASKS_00",
+	"$JS.ACK.ASKS_00.web-q.1.1.1.1.1", "$JS.FC.x", "$KV.x.y", "$SYS.REQ.SERVER.PING", "outv1.acme.s1.a1.o", "outv1.acme.s1.a1.q",
+	"_INBOX.b.x", "_INBOX.l.x", "_INBOX.x", "anything",
+}
+
+var unheard = []string{
+	">", "*.>", "ledgerv1.>", "ledgerv1.00.acme.s1.a1.o", "$JS.>", "$JS.API.>", "$SYS.>", "_INBOX.>", "_INBOX.*.>", "_INBOX.l.>",
+}
+
+func table() []rights {
+	return []rights{
+		{
+			role:  agent,
+			pub:   []string{"askv1.acme.s1.ask.a1", "askv1.acme.s1.get.a1", "askv1.acme.s1.wait.a1", "askv1.acme.s1.withdraw.a1", "askv1.acme.s1.list"},
+			noPub: []string{"askv1.acme.s2.ask.a1", "askv1.other.s1.ask.a1", "askv1.acme.s1", "ansv1.web.acme.s1.answer.a1", "ansv1.web.list", "admv1.acme.s1.abort.a1", "herev1.acme.s1", "$SRV.PING", "_INBOX.a.acme.s1.x", "_INBOX.a.acme.s2.x"},
+			sub:   []string{"outv1.acme.s1.*.o", "outv1.acme.s1.a1.o", "_INBOX.a.acme.s1.>", "_INBOX.a.acme.s1.x.*"},
+			noSub: []string{"outv1.acme.s1.*.q", "outv1.acme.s1.>", "outv1.acme.*.*.o", "outv1.acme.s2.*.o", "outv1.>", "_INBOX.a.>", "_INBOX.a.acme.s2.>", "_INBOX.a.acme.>", "_INBOX.a.acme.s1x.>", "askv1.>", "askv1.acme.s1.>", "ansv1.>", "herev1.>", "$SRV.>"},
+		},
+		{
+			role:  all,
+			pub:   []string{"ansv1.web.acme.s1.answer.a1", "ansv1.web.other.s9.cancel.a1", "ansv1.web.list", "ansv1.web.next", "ansv1.web.done"},
+			noPub: []string{"ansv1.slack.acme.s1.answer.a1", "ansv1.webx.list", "ansv1.slack.next", "askv1.acme.s1.ask.a1", "admv1.acme.s1.abort.a1", "herev1.acme.s1", "$SRV.PING", "_INBOX.r.web.x", "_INBOX.a.acme.s1.x"},
+			sub:   []string{"outv1.*.*.*.q", "outv1.*.*.*.o", "outv1.acme.s1.*.o", "herev1.>", "herev1.acme.>", "_INBOX.r.web.>"},
+			noSub: []string{"outv1.>", "outv1.*.*.*.*", "outv1.*.*.*.r.web", "_INBOX.r.>", "_INBOX.r.slack.>", "_INBOX.r.webx.>", "_INBOX.rt.web.>", "_INBOX.rs.web.>", "ansv1.>", "askv1.>", "$SRV.>"},
+		},
+		{
+			role:  ofTenant,
+			pub:   []string{"ansv1.web.acme.s1.answer.a1", "ansv1.web.acme.list"},
+			noPub: []string{"ansv1.web.other.s1.answer.a1", "ansv1.web.list", "ansv1.web.next", "ansv1.web.done", "ansv1.web.acmex.list", "askv1.acme.s1.ask.a1", "herev1.acme.s1"},
+			sub:   []string{"outv1.acme.*.*.q", "outv1.acme.*.*.o", "herev1.acme.>", "_INBOX.rt.web.acme.>"},
+			noSub: []string{"outv1.*.*.*.q", "outv1.other.*.*.o", "outv1.acme.>", "herev1.>", "herev1.other.>", "_INBOX.r.web.>", "_INBOX.rt.web.other.>", "_INBOX.rt.web.>"},
+		},
+		{
+			role:  ofSession,
+			pub:   []string{"ansv1.web.acme.s1.answer.a1", "ansv1.web.acme.s1.list"},
+			noPub: []string{"ansv1.web.acme.s2.answer.a1", "ansv1.web.acme.list", "ansv1.web.list", "ansv1.web.next", "askv1.acme.s1.ask.a1"},
+			sub:   []string{"outv1.acme.s1.*.q", "outv1.acme.s1.*.o", "herev1.acme.s1", "_INBOX.rs.web.acme.s1.>"},
+			noSub: []string{"outv1.acme.*.*.q", "outv1.acme.s2.*.o", "herev1.acme.>", "herev1.acme.s2", "_INBOX.rt.web.acme.>", "_INBOX.rs.web.acme.s2.>", "_INBOX.rs.web.acme.>"},
+		},
+		{
+			role:  gateway,
+			pub:   []string{"askv1.acme.s1.ask.a1", "askv1.other.s2.withdraw.a1", "ansv1.gateway.acme.s1.answer.a1", "ansv1.gateway.list"},
+			noPub: []string{"ansv1.web.acme.s1.answer.a1", "ansv1.web.list", "admv1.acme.s1.abort.a1", "herev1.acme.s1", "$SRV.PING", "_INBOX.g.x", "_INBOX.a.acme.s1.x"},
+			sub:   []string{"outv1.>", "herev1.>", "_INBOX.g.>"},
+			noSub: []string{"_INBOX.a.>", "_INBOX.op.>", "_INBOX.gx.>", "askv1.>", "ansv1.>", "$SRV.>"},
+		},
+		{
+			role:  operator,
+			pub:   []string{"admv1.acme.s1.abort.a1", "askv1.acme.s1.ask.a1", "ansv1.web.acme.s1.answer.a1", "ansv1.slack.next", "$SRV.PING", "$SRV.STATS.askbus"},
+			noPub: []string{"herev1.acme.s1", "_INBOX.op.x", "_INBOX.a.acme.s1.x"},
+			sub:   []string{"outv1.>", "_INBOX.op.>"},
+			noSub: []string{"askv1.>", "ansv1.>", "admv1.>", "herev1.>", "$SRV.>", "_INBOX.a.>", "_INBOX.g.>", "_INBOX.b.>"},
+		},
+		{
+			role:  service,
+			pub:   []string{"_INBOX.a.acme.s1.x", "_INBOX.r.web.x", "_INBOX.rt.web.acme.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.op.x", "_INBOX.g.x", "herev1.acme.s1"},
+			noPub: []string{"askv1.acme.s1.ask.a1", "ansv1.web.list", "admv1.acme.s1.abort.a1", "$SRV.PING", "_INBOX.a"},
+			sub:   []string{"askv1.>", "ansv1.>", "admv1.>", "outv1.>", "$SRV.>", "_INBOX.b.>"},
+			noSub: []string{"herev1.>", "_INBOX.a.>", "_INBOX.op.>"},
+		},
+		{
+			role: ledger,
+			pub: []string{
+				"ledgerv1.00.acme.s1.a1.q", "ledgerv1.03.acme.s1.a1.o", "$JS.API.INFO", "$JS.API.STREAM.MSG.GET.ASKS_00", "$JS.API.STREAM.CREATE.ASKS_00",
+				"$JS.API.STREAM.PURGE.ASKS_00", "$JS.API.CONSUMER.CREATE.ASKS_00.x", "$JS.ACK.ASKS_00.web-q.1.1.1.1.1",
+			},
+			noPub: []string{
+				"$JS.API.STREAM.DELETE.ASKS_00", "$JS.API.STREAM.UPDATE.ASKS_00", "$JS.API.STREAM.RESTORE.ASKS_00", "$JS.API.STREAM.SNAPSHOT.ASKS_00",
+				"$JS.API.STREAM.MSG.DELETE.ASKS_00", "$JS.API.CONSUMER.DELETE.ASKS_00.web-q", "askv1.acme.s1.ask.a1", "outv1.acme.s1.a1.o", "_INBOX.a.acme.s1.x", "herev1.acme.s1", "$SRV.PING",
+			},
+			sub:   []string{"_INBOX.l.>"},
+			noSub: []string{"outv1.>", "ledgerv1.>", "askv1.>", "$JS.>", "_INBOX.b.>", "_INBOX.a.>"},
+		},
+	}
+}
+
+func TestEveryRoleHasExactlyItsRights(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	for _, v := range table() {
+		t.Run(v.role.User(), func(t *testing.T) {
+			t.Parallel()
+			if v.role != ledger {
+				v.noPub = append(v.noPub, forbidden...)
+			}
+			noSub := slices.Clone(v.noSub)
+			for _, s := range unheard {
+				if !slices.Contains(v.sub, s) && (v.role != ledger || s != "_INBOX.l.>") {
+					noSub = append(noSub, s)
+				}
+			}
+			for _, s := range v.pub {
+				if err := try(b, v.role, func(nc *nats.Conn) error { return nc.Publish(s, nil) }); err != nil {
+					t.Errorf("may not publish to %s: %v", s, err)
+				}
+			}
+			for _, s := range v.noPub {
+				if err := try(b, v.role, func(nc *nats.Conn) error { return nc.Publish(s, nil) }); err == nil {
+					t.Errorf("may publish to %s", s)
+				}
+			}
+			subscribe := func(s string) error {
+				return try(b, v.role, func(nc *nats.Conn) error {
+					_, err := nc.Subscribe(s, func(*nats.Msg) {})
+					return err
+				})
+			}
+			for _, s := range v.sub {
+				if err := subscribe(s); err != nil {
+					t.Errorf("may not subscribe to %s: %v", s, err)
+				}
+			}
+			for _, s := range noSub {
+				// A subscription that is wider than what is denied is allowed only if it is delivered nothing of it.
+				if err := subscribe(s); err == nil {
+					t.Errorf("may subscribe to %s", s)
+				}
+			}
+		})
+	}
+}
+
+// try does something on a fresh connection and returns what the server says to
+// it: errors come before the answer to the flush.
+func try(b *natstest.Bus, r natsd.Role, do func(*nats.Conn) error) error {
+	c, err := b.Key().Credential(b.URL(), r)
+	if err != nil {
+		return err
+	}
+	nc, err := nats.Connect(c.URL, nats.UserInfo(c.User, c.Password), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	if err := do(nc); err != nil {
+		return err
+	}
+	if err := nc.Flush(); err != nil {
+		return err
+	}
+	return nc.LastError()
+}
+
+func TestAResponderRepliesOnceToWhoAsksForPresence(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	svc, web := b.Connect(service), b.Connect(all)
+	if _, err := web.Subscribe("herev1.>", func(m *nats.Msg) {
+		_ = m.Respond([]byte("web"))
+		_ = m.Respond([]byte("again"))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := web.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	replies, err := svc.SubscribeSync("_INBOX.b.here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := svc.PublishRequest("herev1.acme.s1", "_INBOX.b.here", nil); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		m, err := replies.NextMsgWithContext(ctx)
+		cancel()
+		if err != nil || string(m.Data) != "web" {
+			t.Errorf("%s, %v", m.Data, err)
+		}
+	}
+	if err := web.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := web.LastError(); err == nil || !strings.Contains(err.Error(), "_INBOX.b.here") {
+		t.Errorf("a second reply was let through: %v", err)
+	}
+}
+
+func TestOnlyWhoHasACredentialConnects(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	foreign, err := natsd.LoadKey(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := func(user string) nats.Option { return nats.UserInfo(user, b.Key().Password(user)) }
+	if nc, err := nats.Connect(b.URL(), good("agent/acme/s1")); err != nil {
+		t.Fatal(err)
+	} else {
+		nc.Close()
+	}
+	for name, opts := range map[string][]nats.Option{
+		"nothing":                    nil,
+		"a name without password":    {nats.UserInfo("agent/acme/s1", "")},
+		"a wrong password":           {nats.UserInfo("agent/acme/s1", "x")},
+		"the password of another":    {nats.UserInfo("agent/acme/s1", b.Key().Password("agent/acme/s2"))},
+		"a foreign key":              {nats.UserInfo("agent/acme/s1", foreign.Password("agent/acme/s1"))},
+		"the administrator, guessed": {nats.UserInfo("admin", "admin")},
+		"the administrator, derived": {good("admin")},
+		"a token":                    {nats.Token("x")},
+		"an unknown role":            {good("root")},
+		"an agent of every session":  {good("agent/acme/*")},
+		"an agent of every tenant":   {good("agent/>/s1")},
+		"an agent without session":   {good("agent/acme")},
+		"an agent with more":         {good("agent/acme/s1/x")},
+		"an agent with a dot":        {good("agent/acme.s1/x")},
+		"a responder without type":   {good("responder")},
+		"a responder of a wildcard":  {good("responder/*")},
+		"a broker with a tenant":     {good("broker/acme")},
+		"an operator with a slash":   {good("operator/")},
+		"an empty part":              {good("responder/web//s1")},
+		"a role in capitals":         {good("Operator")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			nc, err := nats.Connect(b.URL(), opts...)
+			if err == nil {
+				nc.Close()
+				t.Fatal("connected")
+			}
+			if !strings.Contains(strings.ToLower(err.Error()), "authorization") {
+				t.Errorf("refused with %v", err)
+			}
+		})
+	}
+}
+
+// TestTheForgingTricksAreDead tries what worked before the rights were these
+// (docs/protocol.md, section 7).
+func TestTheForgingTricksAreDead(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	victim := b.Connect(natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "victim"})
+	body := `{"specversion":"1.0","id":"e1","source":"/x","type":"dev.askbus.ask.requested.v1","data":{"id":"a1","questions":[{"text":"Delete it all?"}]}}`
+	if m := ask(t, victim, "askv1.acme.victim.ask.a1", body); m.Header.Get("Nats-Service-Error-Code") != "" {
+		t.Fatalf("%s", m.Data)
+	}
+	admin := b.Admin()
+	js, err := jetstream.New(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := func() map[string]string {
+		at := map[string]string{}
+		for info := range js.ListStreams(t.Context()).Info() {
+			at[info.Config.Name] = fmt.Sprintf("%d messages up to %d", info.State.Msgs, info.State.LastSeq)
+		}
+		return at
+	}
+	home := ""
+	for p := range 4 {
+		s, err := js.Stream(t.Context(), fmt.Sprintf("ASKS_%02d", p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.CachedInfo().State.Msgs == 1 {
+			home = fmt.Sprintf("%02d", p)
+		}
+	}
+	before := held()
+	q, o := "ledgerv1."+home+".acme.victim.a1.q", "ledgerv1."+home+".acme.victim.a1.o"
+	forged := `{"ask_id":"a1","tenant":"acme","session":"victim","status":"answered","answers":[]}`
+	tricks := map[string]*nats.Msg{
+		"store an outcome":                       {Subject: o, Data: []byte(forged)},
+		"store it and purge the question":        {Subject: o, Data: []byte(forged), Header: nats.Header{"Nats-Scheduler": {q}, "Nats-Schedule-Next": {"purge"}}},
+		"schedule one onto another subject":      {Subject: "ledgerv1." + home + ".acme.s1.x.q", Header: nats.Header{"Nats-Schedule": {"@at 2020-01-01T00:00:00Z"}, "Nats-Schedule-Target": {o}}},
+		"steal a message by its source":          {Subject: "ledgerv1." + home + ".acme.s1.x.q", Header: nats.Header{"Nats-Schedule": {"@at 2020-01-01T00:00:00Z"}, "Nats-Schedule-Target": {"ledgerv1." + home + ".acme.s1.x.o"}, "Nats-Schedule-Source": {q}}},
+		"wipe the stream by a rollup":            {Subject: o, Header: nats.Header{"Nats-Rollup": {"all"}}},
+		"a rollup through the broker":            {Subject: "askv1.acme.s1.ask.x", Header: nats.Header{"Nats-Rollup": {"all"}, "Nats-Schedule-Target": {o}}, Reply: o},
+		"an ask with a ledger subject as reply":  {Subject: "askv1.acme.s1.get.a1", Reply: o, Data: []byte(forged)},
+		"a list with a ledger subject as reply":  {Subject: "ansv1.web.list", Reply: o},
+		"CONSUMER.INFO with a reply":             {Subject: "$JS.API.CONSUMER.INFO.ASKS_" + home + ".x", Reply: o},
+		"STREAM.INFO with a reply":               {Subject: "$JS.API.STREAM.INFO.ASKS_" + home, Reply: o},
+		"a direct get with a reply":              {Subject: "$JS.API.DIRECT.GET.ASKS_" + home, Reply: o, Data: []byte(`{"seq":1}`)},
+		"PURGE":                                  {Subject: "$JS.API.STREAM.PURGE.ASKS_" + home},
+		"MSG.DELETE":                             {Subject: "$JS.API.STREAM.MSG.DELETE.ASKS_" + home, Data: []byte(`{"seq":1}`)},
+		"an ack":                                 {Subject: "$JS.ACK.ASKS_" + home + ".web-q.1.1.1.1.1", Reply: o},
+		"$SRV.PING with a reply":                 {Subject: "$SRV.PING", Reply: o},
+		"$SRV.INFO with a reply":                 {Subject: "$SRV.INFO.askbus", Reply: o},
+		"$SRV.STATS with a reply":                {Subject: "$SRV.STATS.askbus", Reply: o},
+		"presence with a reply":                  {Subject: "herev1.acme.victim", Reply: o},
+		"the broker's inbox":                     {Subject: "_INBOX.b.here.x", Reply: o},
+		"a token that is the ledger's":           {Subject: "ansv1.web.done", Data: []byte(`{"token":"` + o + `"}`)},
+		"a republished outcome, without a store": {Subject: "outv1.acme.victim.a1.o", Data: []byte(forged), Header: nats.Header{"Nats-Last-Sequence": {"0"}}},
+	}
+	heard := make(chan *nats.Msg, 100)
+	if _, err := admin.ChanSubscribe("outv1.acme.victim.>", heard); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []natsd.Role{agent, all, ofTenant, ofSession, gateway, operator} {
+		nc := b.Connect(r)
+		for name, msg := range tricks {
+			if err := nc.PublishMsg(&nats.Msg{Subject: msg.Subject, Reply: msg.Reply, Header: maps.Clone(msg.Header), Data: msg.Data}); err != nil {
+				t.Errorf("%s as %s: %v", name, r.User(), err)
+			}
+		}
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The broker has worked off what came before when it answers what comes after.
+	op := b.Connect(operator)
+	for _, s := range []string{"$SRV.PING", "$SRV.STATS.askbus", "askv1.acme.s1.get.a1", "ansv1.web.list", "ansv1.web.done"} {
+		ask(t, op, s, "{}")
+	}
+	if after := held(); !maps.Equal(before, after) {
+		t.Errorf("the ledger changed: %v, before %v", after, before)
+	}
+	if len(heard) != 0 {
+		m := <-heard
+		t.Errorf("republished: %s %s", m.Subject, m.Data)
+	}
+	if m := ask(t, victim, "askv1.acme.victim.get.a1", ""); !strings.Contains(string(m.Data), `"state":"pending"`) {
+		t.Errorf("the victim's ask: %s", m.Data)
+	}
+}
+
+func ask(t *testing.T, nc *nats.Conn, subj, body string) *nats.Msg {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	m, err := nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subj, Data: []byte(body)})
+	if err != nil {
+		t.Fatalf("%s: %v", subj, err)
+	}
+	return m
+}
+
+func TestRolesAndUsers(t *testing.T) {
+	t.Parallel()
+	for _, v := range table() {
+		got, err := natsd.ParseUser(v.role.User())
+		if err != nil || got != v.role {
+			t.Errorf("%s reads back as %+v, %v", v.role.User(), got, err)
+		}
+		c, err := natsd.Key(make([]byte, 32)).Credential("nats://x", v.role)
+		if err != nil || c.InboxPrefix != v.role.InboxPrefix() || c.User != v.role.User() || len(c.Password) < 40 {
+			t.Errorf("%+v, %v", c, err)
+		}
+		if _, err := json.Marshal(c); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, r := range map[string]natsd.Role{
+		"an agent with a type":     {Name: natsd.RoleAgent, Type: "web", Tenant: "a", Session: "b"},
+		"an agent with a wildcard": {Name: natsd.RoleAgent, Tenant: "*", Session: "b"},
+		"a session without tenant": {Name: natsd.RoleResponder, Type: "web", Session: "b"},
+		"a type that is no token":  {Name: natsd.RoleResponder, Type: "we.b"},
+		"a gateway of a tenant":    {Name: natsd.RoleGateway, Tenant: "acme"},
+		"no role":                  {},
+		"a name of 65 characters":  {Name: natsd.RoleAgent, Tenant: strings.Repeat("x", 65), Session: "s"},
+	} {
+		if _, err := natsd.Key(make([]byte, 32)).Credential("nats://x", r); err == nil {
+			t.Errorf("%s is given a credential", name)
+		}
+	}
+}
+
+func FuzzParseUser(f *testing.F) {
+	for _, v := range table() {
+		f.Add(v.role.User())
+	}
+	for _, s := range []string{"", "/", "agent//", "responder/web/acme/s1/x", "agent/*/>", "ledger"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, user string) {
+		r, err := natsd.ParseUser(user)
+		if err != nil {
+			return
+		}
+		if r.User() != user || r.Validate() != nil {
+			t.Errorf("%q reads as %+v, which is %q", user, r, r.User())
+		}
+		rights := r.Rights()
+		for _, s := range append(rights.Publish, rights.Subscribe...) {
+			if strings.HasPrefix(s, "*") || s == ">" || strings.Contains(s, "..") || strings.ContainsAny(s, " \t\r\n") {
+				t.Errorf("%q may use %q", user, s)
+			}
+		}
+	})
+}
