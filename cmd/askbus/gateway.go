@@ -4,11 +4,13 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/daemon"
 	"github.com/askbus/askbus/internal/gateway"
+	"github.com/askbus/askbus/internal/mcpserver"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
@@ -65,7 +67,12 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 		_ = ln.Close()
 		return err
 	}
-	r.parts = append(r.parts, daemon.HTTP("http", ln, doors.Handler(), 5*time.Second), daemon.Part{Name: "gateway", Run: doors.Run})
+	beside, part, err := r.agentDoors(nc, doors, r.base(ln))
+	if err != nil {
+		_ = ln.Close()
+		return err
+	}
+	r.parts = append(r.parts, daemon.HTTP("http", ln, doors.Beside(beside), 5*time.Second), daemon.Part{Name: "gateway", Run: doors.Run}, part)
 	if err := r.ops(ctx, "gateway", s.OpsAddr, func() error { return notReady("NATS", nc.IsConnected()) }); err != nil {
 		return err
 	}
@@ -90,12 +97,8 @@ func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w 
 	if err != nil {
 		return nil, nil, err
 	}
-	base := httpURL(ln)
-	if r.a.HTTP.URL != "" {
-		base = r.a.HTTP.URL
-	}
 	g, err := gateway.New(nc, r.a.tokensFile(d), gateway.Options{
-		BaseURL: base, Hosts: w.Web.Hosts, CORSOrigins: d.CORSOrigins, EmbedOrigins: d.EmbedOrigins, Logger: r.log,
+		BaseURL: r.base(ln), Hosts: w.Web.Hosts, CORSOrigins: d.CORSOrigins, EmbedOrigins: d.EmbedOrigins, Logger: r.log,
 	})
 	if err != nil {
 		return nil, nil, &exitError{exitUsage, err}
@@ -103,18 +106,30 @@ func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w 
 	return nc, g, nil
 }
 
+// base is where callers reach a listener.
+func (r *running) base(ln net.Listener) string {
+	if r.a.HTTP.URL != "" {
+		return strings.TrimRight(r.a.HTTP.URL, "/")
+	}
+	return httpURL(ln)
+}
+
 // mountDoors serves the HTTP doors beside the inbox, at its address.
 func (r *running) mountDoors(c client.Credential, ln net.Listener, d config.Doors, w config.Web) error {
-	_, doors, err := r.doors(c, ln, d, w)
+	nc, doors, err := r.doors(c, ln, d, w)
 	if err != nil {
 		return err
 	}
-	h := doors.Handler()
-	for _, pattern := range gateway.Paths() {
+	beside, part, err := r.agentDoors(nc, doors, r.base(ln))
+	if err != nil {
+		return err
+	}
+	h := doors.Beside(beside)
+	for _, pattern := range append(gateway.Paths(), mcpserver.Path, mcpserver.MetadataPath, mcpserver.MetadataPath+mcpserver.Path) {
 		r.mount(pattern, h)
 	}
 	// They stop first: their waits would hold the HTTP server.
-	r.last = append(r.last, daemon.Part{Name: "gateway", Run: doors.Run})
+	r.last = append(r.last, daemon.Part{Name: "gateway", Run: doors.Run}, part)
 	return nil
 }
 

@@ -152,6 +152,7 @@ func (c *call) wait(ctx context.Context, conn *client.Client, a *ask.Ask, limit 
 	}
 	within, cancel := context.WithDeadline(ctx, c.began.Add(limit))
 	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
 	stop := c.progress(within, n)
 	o, err := conn.Wait(within, a.ID)
 	stop()
@@ -160,7 +161,7 @@ func (c *call) wait(ctx context.Context, conn *client.Client, a *ask.Ask, limit 
 		return ended(a, &o, n), nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), c.life.Err() != nil:
 		return pending(a, n), nil
 	}
 	return failed(err), nil

@@ -1,0 +1,116 @@
+package mcpserver
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// How long a stream may be silent: at first, so that a client sees headers
+// early, and between comments. Node's fetch gives up after 300 s of silence,
+// many proxies after 60 s or less.
+const (
+	firstBeat = 3 * time.Second
+	nextBeats = 15 * time.Second
+)
+
+// beating serves a request whose response, when it is an event stream, is never
+// silent for long: the SDK writes nothing before its first event.
+func beating(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	b := &beat{w: w, header: http.Header{}, line: true}
+	if !streamed(r) {
+		next.ServeHTTP(b, r)
+		return
+	}
+	stop := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		t := time.NewTimer(firstBeat)
+		defer t.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-t.C:
+				b.beat()
+				t.Reset(nextBeats)
+			}
+		}
+	})
+	defer done.Wait()
+	defer close(stop)
+	next.ServeHTTP(b, r)
+}
+
+// beat is a response that a second goroutine may write comments into. It has
+// no Unwrap, so nobody gets past its lock.
+type beat struct {
+	mu     sync.Mutex
+	w      http.ResponseWriter
+	header http.Header // the handler's own until it is sent
+	sent   bool
+	line   bool // at the start of a line
+}
+
+func (b *beat) Header() http.Header { return b.header }
+
+// WriteHeader sends the header, unless a comment had to begin the stream.
+func (b *beat) WriteHeader(status int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.send(status)
+}
+
+func (b *beat) send(status int) {
+	if b.sent {
+		return
+	}
+	b.sent = true
+	for name, values := range b.header {
+		b.w.Header()[name] = values
+	}
+	b.w.WriteHeader(status)
+}
+
+func (b *beat) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.send(http.StatusOK)
+	if len(p) > 0 {
+		b.line = p[len(p)-1] == '\n'
+	}
+	return b.w.Write(p)
+}
+
+// Flush makes the SDK stream.
+func (b *beat) Flush() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.flush()
+}
+
+func (b *beat) flush() {
+	if f, ok := b.w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// beat writes a comment between two lines of the stream.
+func (b *beat) beat() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.sent {
+		// The header is still the handler's to write, so nothing is read from it.
+		b.sent = true
+		b.w.Header().Set("Content-Type", "text/event-stream")
+		b.w.Header().Set("Cache-Control", "no-cache, no-transform")
+		b.w.Header().Set("X-Accel-Buffering", "no")
+		b.w.WriteHeader(http.StatusOK)
+	}
+	if !b.line || !strings.HasPrefix(b.w.Header().Get("Content-Type"), "text/event-stream") {
+		return
+	}
+	_, _ = b.w.Write([]byte(": still waiting\n")) // a client that left is noticed elsewhere
+	b.flush()
+}
