@@ -116,7 +116,7 @@ func (r *running) broker(ctx context.Context, service, led client.Credential, l 
 		return nil, err
 	}
 	if ledger.Partitions() != l.Partitions {
-		r.log.Info("the ledger was made with another number of partitions, which stays", "partitions", ledger.Partitions())
+		r.log.Info("the ledger was made with another number of partitions, which stays", slog.Any("partitions", ledger.Partitions()))
 	}
 	b := broker.New(svcConn, ledger, broker.Options{Logger: r.log, Version: semver()})
 	r.parts = append(r.parts, daemon.Part{Name: "broker", Run: b.Run})
@@ -142,7 +142,8 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, cook
 	if err != nil {
 		return nil, err
 	}
-	resp, err := responder.New(nc, "web", responder.Options{Logger: r.log})
+	role, _ := natsd.ParseUser(c.User) // a .creds file names no role of ours
+	resp, err := responder.New(nc, "web", responder.Options{Tenant: role.Tenant, Session: role.Session, Logger: r.log})
 	if err != nil {
 		return nil, err
 	}

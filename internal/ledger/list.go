@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 
@@ -149,7 +150,7 @@ func (l *Ledger) item(ctx context.Context, m message) (cloudevent.ListItem, bool
 // unreadable leaves out what this build cannot read: a page must not fail for
 // one entry of a newer build.
 func (l *Ledger) unreadable(ctx context.Context, k ask.Key, err error) (cloudevent.ListItem, bool, error) {
-	l.opts.Logger.WarnContext(ctx, "left an unreadable entry out of a list", "ask_id", k.ID, "error", err)
+	l.opts.Logger.WarnContext(ctx, "left an unreadable entry out of a list", slog.String("ask_id", k.ID), slog.Any("error", err))
 	return cloudevent.ListItem{}, false, nil
 }
 

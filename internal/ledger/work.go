@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,7 +72,7 @@ func (w *Work) Next(ctx context.Context, typ, kind string, most int) ([]WorkItem
 		for m := range batch.Messages() {
 			item, ok, err := w.item(ctx, typ, m)
 			if err != nil {
-				w.l.opts.Logger.WarnContext(ctx, "could not hand out work", "responder", typ, "error", err)
+				w.l.opts.Logger.WarnContext(ctx, "could not hand out work", slog.String("responder", typ), slog.Any("error", err))
 				_ = m.NakWithDelay(attempt)
 				continue
 			}

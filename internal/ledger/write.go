@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -128,7 +129,7 @@ func (l *Ledger) removeGhost(ctx context.Context, k ask.Key, seq uint64) error {
 	if err := l.api(ctx, "STREAM.PURGE."+stream, body, nil); err != nil {
 		return fmt.Errorf("ledger: remove ghost %s: %w", k, err)
 	}
-	l.opts.Logger.InfoContext(ctx, "removed a question that a crash left behind", "ask_id", k.ID)
+	l.opts.Logger.InfoContext(ctx, "removed a question that a crash left behind", slog.String("ask_id", k.ID))
 	return nil
 }
 

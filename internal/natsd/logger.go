@@ -28,23 +28,23 @@ func (l *logger) remember(s string) {
 }
 
 func (l *logger) Noticef(format string, v ...any) {
-	l.log.Debug("nats-server", "text", fmt.Sprintf(format, v...))
+	l.log.Debug("nats-server", slog.String("text", fmt.Sprintf(format, v...)))
 }
 
 func (l *logger) Warnf(format string, v ...any) {
-	l.log.Warn("nats-server", "text", fmt.Sprintf(format, v...))
+	l.log.Warn("nats-server", slog.String("text", fmt.Sprintf(format, v...)))
 }
 
 func (l *logger) Errorf(format string, v ...any) {
 	s := fmt.Sprintf(format, v...)
 	l.remember(s)
-	l.log.Error("nats-server", "text", s)
+	l.log.Error("nats-server", slog.String("text", s))
 }
 
 func (l *logger) Fatalf(format string, v ...any) {
 	s := fmt.Sprintf(format, v...)
 	l.remember(s)
-	l.log.Error("nats-server", "text", s)
+	l.log.Error("nats-server", slog.String("text", s))
 }
 
 func (l *logger) Debugf(string, ...any) {}
