@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -21,6 +23,7 @@ type benchFlags struct {
 	round      time.Duration
 	partitions int
 	adminCreds string
+	cpuProfile string
 }
 
 func (a *app) benchCmd() *cobra.Command {
@@ -43,6 +46,11 @@ the floor then needs --admin-creds, a credential with full rights.`,
 				return err
 			}
 			defer bed.Close()
+			stop, err := profile(f.cpuProfile)
+			if err != nil {
+				return err
+			}
+			defer stop()
 			rows, err := bed.Cycle(cmd.Context(), a.plan(f))
 			if err != nil {
 				return err
@@ -59,7 +67,26 @@ the floor then needs --admin-creds, a credential with full rights.`,
 	flags.IntSliceVar(&f.inFlight, "in-flight", nil, "cycles under way at once (default 1,16,64,256)")
 	flags.IntVar(&f.rounds, "rounds", 0, "rounds of each (default 5)")
 	flags.DurationVar(&f.round, "round", 0, "how long a round is (default 3s)")
+	cmd.Flags().StringVar(&f.cpuProfile, "cpu-profile", "", "write a CPU profile of the run to this file")
 	return cmd
+}
+
+// profile writes a CPU profile to path, if there is one, until stop is called.
+func profile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	out, err := os.Create(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(out); err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = out.Close()
+	}, nil
 }
 
 // bed is what is measured: what the flags point to, or one of our own.

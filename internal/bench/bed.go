@@ -26,11 +26,12 @@ type Bed struct {
 	Tenant     string
 	NoFloor    string // why there is no floor; empty: there is one
 
-	run    string // names this run's sessions, so that nobody else's asks are touched
-	dial   func(natsd.Role) (*nats.Conn, error)
-	floor  func() (connect func() (*nats.Conn, error), err error) // full rights, where the floor's streams may lie
-	closes []func()
-	log    *slog.Logger
+	embedded bool   // everything runs in this process
+	run      string // names this run's sessions, so that nobody else's asks are touched
+	dial     func(natsd.Role) (*nats.Conn, error)
+	floor    func() (connect func() (*nats.Conn, error), err error) // full rights, where the floor's streams may lie
+	closes   []func()
+	log      *slog.Logger
 }
 
 // Close stops what the bed started and removes its files.
@@ -53,7 +54,7 @@ type Options struct {
 // Embedded starts a server and a broker in this process, with a full-rights
 // user that exists only there, and a second, identical server for the floor.
 func Embedded(ctx context.Context, opts Options) (*Bed, error) {
-	b := &Bed{Replicas: 1, Sync: "always", Tenant: "bench", run: runID(), log: logger(opts.Logger)}
+	b := &Bed{embedded: true, Replicas: 1, Sync: "always", Tenant: "bench", run: runID(), log: logger(opts.Logger)}
 	srv, _, err := b.serve(opts.Dir)
 	if err != nil {
 		return nil, err

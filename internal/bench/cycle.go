@@ -69,6 +69,7 @@ func (r Rounds) Ratio(other Rounds, value func(Sample) float64) Figure {
 func p50(s Sample) float64    { return float64(s.P50.Microseconds()) }
 func p99(s Sample) float64    { return float64(s.P99.Microseconds()) }
 func perSec(s Sample) float64 { return s.PerSec }
+func cpu(s Sample) float64    { return float64(s.CPU.Microseconds()) }
 
 // Alternate drives the systems in turn, round by round, and returns the rounds
 // of each. Every second round goes backwards, so that none always comes after

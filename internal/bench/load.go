@@ -23,6 +23,7 @@ type Sample struct {
 	P50    time.Duration
 	P99    time.Duration
 	PerSec float64
+	CPU    time.Duration // of this process, for one cycle; everything embedded is in it
 }
 
 // cycleLimit ends a cycle that hangs.
@@ -33,7 +34,7 @@ func Drive(ctx context.Context, sys System, inFlight int, d time.Duration) (Samp
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	took := make([][]time.Duration, inFlight)
-	began := time.Now()
+	began, used := time.Now(), cpuTime()
 	var workers sync.WaitGroup
 	for slot := range inFlight {
 		workers.Go(func() {
@@ -57,7 +58,10 @@ func Drive(ctx context.Context, sys System, inFlight int, d time.Duration) (Samp
 	}
 	all := slices.Concat(took...)
 	slices.Sort(all)
-	return Sample{len(all), percentile(all, 50), percentile(all, 99), float64(len(all)) / elapsed.Seconds()}, nil
+	return Sample{
+		Cycles: len(all), P50: percentile(all, 50), P99: percentile(all, 99),
+		PerSec: float64(len(all)) / elapsed.Seconds(), CPU: (cpuTime() - used) / time.Duration(max(1, len(all))),
+	}, nil
 }
 
 // percentile is the value below which p percent of sorted values lie.

@@ -44,6 +44,8 @@ type CycleRow struct {
 	P50Ratio    *float64 `json:"p50_ratio,omitempty"`
 	P99Ratio    *float64 `json:"p99_ratio,omitempty"`
 	PerSecRatio *float64 `json:"per_s_ratio,omitempty"`
+	CPU         float64  `json:"cpu_us,omitempty"` // of a cycle; embedded, so everybody's
+	FloorCPU    float64  `json:"floor_cpu_us,omitempty"`
 	P50Spread   Spread   `json:"p50_us_spread"`
 	P99Spread   Spread   `json:"p99_us_spread"`
 	RateSpread  Spread   `json:"per_s_spread"`
@@ -62,6 +64,9 @@ func (b *Bed) row(inFlight int, rounds map[string]Rounds) CycleRow {
 		InFlight: inFlight, Partitions: b.Partitions, Replicas: b.Replicas, Sync: b.Sync, Rounds: len(ours),
 		P50: round(ours.Of(p50).Median), P99: round(ours.Of(p99).Median), PerSec: round(ours.Of(perSec).Median),
 		P50Spread: ours.Of(p50).spread(), P99Spread: ours.Of(p99).spread(), RateSpread: ours.Of(perSec).spread(),
+	}
+	if b.embedded {
+		r.CPU, r.FloorCPU = round(ours.Of(cpu).Median), round(floor.Of(cpu).Median)
 	}
 	if len(floor) > 0 {
 		r.FloorP50, r.FloorP99, r.FloorPerSec = new(round(floor.Of(p50).Median)), new(round(floor.Of(p99).Median)), new(round(floor.Of(perSec).Median))
@@ -84,11 +89,11 @@ func (r Report) Write(out io.Writer) error {
 func WriteCycle(out io.Writer, rows []CycleRow) {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', tabwriter.AlignRight)
 	defer w.Flush() //nolint:errcheck // output for people
-	fmt.Fprintln(w, "in flight\tpartitions\tp50\tp99\tcycles/s\tfloor p50\tfloor p99\tfloor cycles/s\tp50 ×\tp99 ×\trate ×\tspread of p50\t")
+	fmt.Fprintln(w, "in flight\tpartitions\tp50\tp99\tcycles/s\tfloor p50\tfloor p99\tfloor cycles/s\tp50 ×\tp99 ×\trate ×\tCPU\tfloor CPU\tspread of p50\t")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s–%s\t\n", r.InFlight, r.Partitions, ms(&r.P50), ms(&r.P99), r.PerSec,
+		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s–%s\t\n", r.InFlight, r.Partitions, ms(&r.P50), ms(&r.P99), r.PerSec,
 			ms(r.FloorP50), ms(r.FloorP99), number(r.FloorPerSec, "%.0f"), number(r.P50Ratio, "%.2f"), number(r.P99Ratio, "%.2f"), number(r.PerSecRatio, "%.2f"),
-			ms(&r.P50Spread[0]), ms(&r.P50Spread[1]))
+			ms(&r.CPU), ms(&r.FloorCPU), ms(&r.P50Spread[0]), ms(&r.P50Spread[1]))
 	}
 }
 

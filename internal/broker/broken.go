@@ -19,12 +19,11 @@ func (b *Broker) breakHeld(h *lifecycle.Held) {
 		return
 	}
 	q := *h.Pending.Ask
-	switch b.opts.Sabotage {
-	case sabotage.AnyAudience:
+	if b.opts.Sabotage == sabotage.AnyAudience {
 		q.Audience = nil
-	case sabotage.NoExpiry:
+	}
+	if b.opts.Sabotage == sabotage.NoExpiry {
 		q.Deadline = q.Deadline.Add(24 * time.Hour)
-	default:
 	}
 	h.Pending.Ask = &q
 }

@@ -128,7 +128,7 @@ func (b *Broker) Run(ctx context.Context) error {
 
 	b.ready.Store(false)
 	err = b.drain(svc)
-	b.waits.release()
+	b.waits.release() //nolint:contextcheck // what is under way has the broker's own grace
 	b.crew.stop()
 	b.running.Wait()
 	err = errors.Join(err, b.ears.close())

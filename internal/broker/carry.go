@@ -56,8 +56,9 @@ func (b *Broker) carry(ctx context.Context, k ask.Key, c lifecycle.Command, orig
 				return ledger.Entry{Pending: &ledger.Pending{Question: q, Seq: seq}}, nil
 			}
 		case lifecycle.Resolve:
-			if err = b.led.Resolve(ctx, entry.Pending, plan.Outcome, now); err == nil {
-				entry = resolved(entry.Pending, plan.Outcome)
+			var end cloudevent.End
+			if end, err = b.led.Resolve(ctx, entry.Pending, plan.Outcome, now); err == nil {
+				entry = ledger.Entry{Resolved: &end}
 				continue
 			}
 		}
@@ -97,14 +98,6 @@ func (b *Broker) admit(ctx context.Context, k ask.Key, q *lifecycle.Question) er
 		return ask.Refuse(503, ask.CodeNobody, "nobody is there to answer, and the ask requires a responder; open a surface, or ask without require_responder")
 	}
 	return nil
-}
-
-// resolved is the entry after a question was resolved with o.
-func resolved(q *ledger.Pending, o ask.Outcome) ledger.Entry {
-	o.Ask = &q.Ask
-	return ledger.Entry{Resolved: &cloudevent.End{
-		Outcome: o, RawAsk: q.RawAsk, EventID: cloudevent.OutcomeID(q.EventID), Trace: q.Trace, Digest: q.Digest, AskedAt: q.AskedAt,
-	}}
 }
 
 // look reads one ask; an overdue one is expired on the way.

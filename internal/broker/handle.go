@@ -150,7 +150,7 @@ func (b *Broker) route(ctx context.Context, r *request) error {
 	case subject.VerbList:
 		return b.list(ctx, r)
 	case subject.VerbNext:
-		return b.next(r)
+		return b.next(r) //nolint:contextcheck // it waits longer than this request's limit
 	case subject.VerbDone, subject.VerbExtend, subject.VerbLater:
 		return b.settle(ctx, r)
 	}

@@ -51,7 +51,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		}
 		return nil
 	case h != nil:
-		h.pending(entry.Pending.Ask.Deadline)
+		h.pending(entry.Pending.Ask.Deadline) //nolint:contextcheck // it waits longer than this request's limit
 		return nil
 	}
 	s.Present = who.wait(ctx, 50*time.Millisecond)
@@ -91,7 +91,7 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 		h.cancel()
 		return err
 	case h != nil && entry.Resolved == nil:
-		h.pending(entry.Pending.Ask.Deadline)
+		h.pending(entry.Pending.Ask.Deadline) //nolint:contextcheck // it waits longer than this request's limit
 		return nil
 	case h != nil && !h.cancel():
 		return nil // the outcome came on the wire meanwhile

@@ -102,11 +102,10 @@ func Msg(ctx context.Context, nc *nats.Conn, msg *nats.Msg, hold time.Duration) 
 	if err != nil {
 		return "", nil, err
 	}
-	got, _, err := cloudevent.FromReply(reply)
-	if err != nil {
+	if typ, data, err = cloudevent.ReadReply(reply); err != nil {
 		return "", nil, fmt.Errorf("the broker's reply on %s: %w", msg.Subject, err)
 	}
-	return got.Type(), got.Data(), nil
+	return typ, data, nil
 }
 
 func pause(ctx context.Context, try int) error {

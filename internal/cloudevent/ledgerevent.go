@@ -32,6 +32,12 @@ func ReadQuestion(msg *nats.Msg, k ask.Key) (Question, error) {
 	return Question{Stored: s, EventID: h.id, Trace: h.trace, AskedAt: h.time}, err
 }
 
+// ReadReply reads the type and the data of the event in a broker's reply.
+func ReadReply(msg *nats.Msg) (typ string, data []byte, err error) {
+	h, err := readHead(msg)
+	return h.typ, h.data, err
+}
+
 // head is what we need of an event's attributes.
 type head struct {
 	typ, id, trace string
@@ -39,7 +45,7 @@ type head struct {
 	data           []byte
 }
 
-// readHead reads the attributes of an event that the ledger vouches for. Those
+// readHead reads the attributes of an event that a broker vouches for. Those
 // in binary mode, as we write them, are read without making the whole event.
 func readHead(msg *nats.Msg) (head, error) {
 	attr := func(name string) string {

@@ -228,9 +228,17 @@ func header(h nats.Header, name string) string {
 // space, quote and percent.
 func percentEncode(s string) string {
 	const digits = "0123456789ABCDEF"
+	plain := func(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' }
+	n := 0
+	for n < len(s) && plain(s[n]) {
+		n++
+	}
+	if n == len(s) {
+		return s
+	}
 	var b strings.Builder
 	for i := range len(s) {
-		if c := s[i]; c > ' ' && c <= '~' && c != '"' && c != '%' {
+		if c := s[i]; plain(c) {
 			b.WriteByte(c)
 		} else {
 			b.Write([]byte{'%', digits[c>>4], digits[c&15]})

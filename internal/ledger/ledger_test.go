@@ -279,13 +279,13 @@ func TestStoreComparesAndSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.store(t, key("s1", "a2")) // a receipt of an earlier life does not count
-	if err := b.led.Resolve(t.Context(), &q, answered(&q, "w1"), time.Now()); err != nil {
+	if _, err := b.led.Resolve(t.Context(), &q, answered(&q, "w1"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.led.Store(t.Context(), k, q.Question); !ledger.IsRace(err) {
 		t.Errorf("storing a resolved ask again: %v", err)
 	}
-	if err := b.led.Resolve(t.Context(), &q, answered(&q, "w2"), time.Now()); !ledger.IsRace(err) {
+	if _, err := b.led.Resolve(t.Context(), &q, answered(&q, "w2"), time.Now()); !ledger.IsRace(err) {
 		t.Errorf("a second outcome: %v", err)
 	}
 	e, err := b.led.Read(t.Context(), k)
@@ -332,7 +332,7 @@ func TestHeadersOfQuestionOutcomeAndReceipt(t *testing.T) {
 	// 50 minutes until the deadline, and the two options.
 	check("receipt", b.held(t, k, subject.Receipt+".slack")[0].Header, map[string]string{"Nats-TTL": "3150s", "Nats-Rollup": "sub"})
 	pending := ledger.Pending{Question: q, Seq: seq}
-	if err := b.led.Resolve(t.Context(), &pending, answered(&pending, "w1"), now.Add(59*time.Minute+1500*time.Millisecond)); err != nil {
+	if _, err := b.led.Resolve(t.Context(), &pending, answered(&pending, "w1"), now.Add(59*time.Minute+1500*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	check("outcome", b.held(t, k, subject.Outcome)[0].Header, map[string]string{
@@ -341,7 +341,7 @@ func TestHeadersOfQuestionOutcomeAndReceipt(t *testing.T) {
 	// Overdue: nothing is left until the deadline.
 	k2 := key("s1", "a2")
 	late := b.store(t, k2)
-	if err := b.led.Resolve(t.Context(), &late, answered(&late, "w1"), now.Add(9*time.Hour)); err != nil {
+	if _, err := b.led.Resolve(t.Context(), &late, answered(&late, "w1"), now.Add(9*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	check("late outcome", b.held(t, k2, subject.Outcome)[0].Header, map[string]string{"Nats-TTL": "150s"})
@@ -458,7 +458,7 @@ func TestALateExpiryChangesNothing(t *testing.T) {
 	k := key("s1", "a1")
 	q := b.store(t, k)
 	raw := b.held(t, k, subject.Question)[0]
-	if err := b.led.Resolve(t.Context(), &q, answered(&q, "w1"), time.Now()); err != nil {
+	if _, err := b.led.Resolve(t.Context(), &q, answered(&q, "w1"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	p, _ := b.place(k)

@@ -65,16 +65,20 @@ func (l *Ledger) Store(ctx context.Context, k ask.Key, q cloudevent.Question) (s
 
 // Resolve writes the outcome of a pending question: in one step the server
 // stores it, takes the question out of the pending set and stops its timer.
-// See [IsRace].
-func (l *Ledger) Resolve(ctx context.Context, q *Pending, o ask.Outcome, now time.Time) error {
+// It returns the outcome as it was stored. See [IsRace].
+func (l *Ledger) Resolve(ctx context.Context, q *Pending, o ask.Outcome, now time.Time) (cloudevent.End, error) {
 	k := q.Ask.Key()
 	data, err := cloudevent.EncodeOutcome(&o, q.RawAsk)
 	if err != nil {
-		return err
+		return cloudevent.End{}, err
+	}
+	o.Ask = &q.Ask
+	end := cloudevent.End{
+		Outcome: o, RawAsk: q.RawAsk, EventID: cloudevent.OutcomeID(q.EventID), Trace: q.Trace, Digest: q.Digest, AskedAt: q.AskedAt, JSON: data,
 	}
 	msg, err := cloudevent.ToMsg(cloudevent.OutcomeEvent(q.EventID, q.Trace, &o, data).Build(), cloudevent.Binary)
 	if err != nil {
-		return err
+		return cloudevent.End{}, err
 	}
 	p, _ := l.place(k)
 	msg.Subject = subject.LedgerOutcome(p, k)
@@ -83,13 +87,13 @@ func (l *Ledger) Resolve(ctx context.Context, q *Pending, o ask.Outcome, now tim
 	msg.Header.Set(hdrScheduleNext, "purge")
 	msg.Header.Set(hdrTTL, ttl(l.outlive(q.Ask.Deadline, now)))
 	if l.breakOutcome(msg) {
-		return nil
+		return end, nil
 	}
 	_, err = l.publish(ctx, msg)
 	if err != nil && !IsRace(err) && storageFull(err) {
-		return errors.Join(ask.Refuse(503, ask.CodeLedgerFull, "the ledger's storage is exhausted: nothing was stored, the ask stays open; make room and try again"), err)
+		return cloudevent.End{}, errors.Join(ask.Refuse(503, ask.CodeLedgerFull, "the ledger's storage is exhausted: nothing was stored, the ask stays open; make room and try again"), err)
 	}
-	return err
+	return end, err
 }
 
 // Receipt writes the receipt of a responder type; the last one wins.
