@@ -1,0 +1,273 @@
+// Package interop_test runs unmodified foreign clients against a real askbus.
+package interop_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// binary is askbus as it ships, built once.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "askbus-interop")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "askbus")
+	out, err := exec.Command("go", "build", "-o", path, "../cmd/askbus").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// bus is a running "askbus up" and a person at a screen of it.
+type bus struct {
+	t      *testing.T
+	binary string
+	dir    string
+	url    string
+	screen *responder.Responder
+	asked  chan ask.Record
+	ended  chan ask.Record
+}
+
+func up(t *testing.T) *bus {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bus{t: t, binary: path, dir: t.TempDir(), asked: make(chan ask.Record, 100), ended: make(chan ask.Record, 100)}
+	cmd := exec.Command(path, "up", "--dir", b.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("askbus up: %v", err)
+		}
+	})
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("askbus up did not say that it is: %v", err)
+		}
+		if strings.Contains(line, "askbus is up") {
+			break
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	b.attend()
+	return b
+}
+
+// attend puts a person at a screen.
+func (b *bus) attend() {
+	b.t.Helper()
+	where, err := config.ReadContext(b.dir)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.url = where.HTTPURL
+	nc, err := client.Connect(*where.Operator, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(nc.Close)
+	if b.screen, err = responder.New(nc, "web", responder.Options{}); err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	synced := make(chan struct{})
+	var once sync.Once
+	go func() {
+		defer close(done)
+		if err := b.screen.Watch(ctx, func(e responder.Event) {
+			switch e.Kind {
+			case responder.Pending:
+				b.asked <- e.Record
+			case responder.Resolved:
+				b.ended <- e.Record
+			case responder.Synced:
+				once.Do(func() { close(synced) })
+			case responder.Offline:
+			}
+		}); err != nil {
+			b.t.Error(err)
+		}
+	}()
+	b.t.Cleanup(func() { cancel(); <-done })
+	<-synced
+}
+
+// next is the next ask that the screen is told of.
+func (b *bus) next() ask.Record {
+	b.t.Helper()
+	select {
+	case rec := <-b.asked:
+		return rec
+	case <-time.After(time.Minute):
+		b.t.Fatal("nobody was asked")
+		return ask.Record{}
+	}
+}
+
+// choose answers with an option of each question.
+func (b *bus) choose(rec ask.Record, option string) {
+	b.t.Helper()
+	reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}}
+	for _, q := range rec.Ask.Questions {
+		reply.Answers = append(reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{option}})
+	}
+	if _, err := b.screen.Answer(b.t.Context(), rec.Ask.Key(), reply); err != nil {
+		b.t.Error(err)
+	}
+}
+
+// token is a bearer token for one session.
+func (b *bus) token(session string) string {
+	b.t.Helper()
+	out, err := exec.Command(b.binary, "token", "issue", "--dir", b.dir, "--session", session, "--output", "json").Output()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var made struct{ Token string }
+	if err := json.Unmarshal(out, &made); err != nil || made.Token == "" {
+		b.t.Fatalf("%v: %s", err, out)
+	}
+	return made.Token
+}
+
+// script is a running foreign client that says what happens, a JSON object a
+// line.
+type script struct {
+	t     *testing.T
+	in    io.WriteCloser
+	lines *bufio.Scanner
+	seen  []event
+}
+
+// event is one of its lines.
+type event struct {
+	Connected bool
+	Refused   string
+	Tools     []struct {
+		Name        string
+		Annotations map[string]any
+		Schema      map[string]any
+	}
+	Form     map[string]any
+	Closed   bool
+	Progress float64
+	Index    *int
+	Result   map[string]any
+	Text     string
+	Error    string
+	Code     any
+	IsError  bool
+	Took     int
+}
+
+// run starts a script of this directory with the plan as its argument.
+func run(t *testing.T, name string, plan map[string]any) *script {
+	t.Helper()
+	if _, err := os.Stat("node_modules"); err != nil {
+		t.Skip("the foreign clients are not installed; run npm ci in interop")
+	}
+	data, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("node", name, string(data))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	s := &script{t: t, in: in, lines: bufio.NewScanner(out)}
+	s.lines.Buffer(nil, 1<<20)
+	return s
+}
+
+// until reads on until an event is as wanted.
+func (s *script) until(what string, wanted func(event) bool) event {
+	s.t.Helper()
+	for s.lines.Scan() {
+		var e event
+		if err := json.Unmarshal(s.lines.Bytes(), &e); err != nil {
+			s.t.Fatalf("%v: %s", err, s.lines.Bytes())
+		}
+		s.seen = append(s.seen, e)
+		if wanted(e) {
+			return e
+		}
+	}
+	s.t.Fatalf("the client ended without %s; it said %+v", what, s.seen)
+	return event{}
+}
+
+// result is the result, or the failure, of the next call to end.
+func (s *script) result() event {
+	s.t.Helper()
+	return s.until("a result", func(e event) bool { return e.Index != nil && e.Progress == 0 })
+}
+
+func (s *script) form() event {
+	s.t.Helper()
+	return s.until("a form", func(e event) bool { return e.Form != nil })
+}
+
+// send writes a line to the script.
+func (s *script) send(v any) {
+	s.t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.in.Write(append(data, '\n')); err != nil {
+		s.t.Error(err)
+	}
+}

@@ -1,0 +1,210 @@
+package interop_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// door is a way in for an MCP client, by one of the official SDKs.
+type door struct {
+	name string
+	sdk  int
+	mode string // version negotiation of SDK 2; empty: the newest with a handshake
+	http bool
+}
+
+func doors() []door {
+	return []door{
+		{"sdk 1 on stdio", 1, "", false}, {"sdk 1 over HTTP", 1, "", true},
+		{"client 2 on stdio", 2, "", false}, {"client 2 over HTTP", 2, "", true},
+		{"client 2 on stdio, newest revision", 2, "auto", false}, {"client 2 over HTTP, newest revision", 2, "auto", true},
+	}
+}
+
+// late is whether forms come by results, so that a form cannot be closed.
+func (d door) late() bool { return d.mode == "auto" }
+
+// forms is whether the door can show forms at all.
+func (d door) forms() bool { return !d.http || d.late() }
+
+// connect starts a client whose plan has the given calls.
+func (b *bus) connect(d door, session string, more map[string]any, calls ...map[string]any) *script {
+	b.t.Helper()
+	plan := map[string]any{"sdk": d.sdk, "mode": d.mode, "calls": calls}
+	for k, v := range more {
+		plan[k] = v
+	}
+	if d.http {
+		plan["url"], plan["token"] = b.url+"/mcp", b.token(session)
+		if more["form"] != nil {
+			plan["url"] = b.url + "/mcp?elicit=true"
+		}
+	} else {
+		args := []string{"mcp", "--dir", b.dir, "--session", session}
+		if more["form"] != nil {
+			args = append(args, "--elicit")
+		}
+		plan["command"], plan["args"] = b.binary, args
+	}
+	return run(b.t, "mcp/client.mjs", plan)
+}
+
+func each(t *testing.T, test func(t *testing.T, b *bus, d door)) {
+	t.Helper()
+	b := up(t)
+	for _, d := range doors() {
+		t.Run(d.name, func(t *testing.T) {
+			own := *b
+			own.t = t
+			test(t, &own, d)
+		})
+	}
+}
+
+func session(t *testing.T) string {
+	t.Helper()
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, t.Name())[max(0, len(t.Name())-60):]
+}
+
+func question(more map[string]any) map[string]any {
+	args := map[string]any{"questions": []any{map[string]any{
+		"question": "Which database?", "header": "Storage", "multiSelect": false,
+		"options": []any{map[string]any{"label": "PostgreSQL", "description": "operated already"}, map[string]any{"label": "SQLite", "description": "one file"}},
+	}}}
+	for k, v := range more {
+		args[k] = v
+	}
+	return args
+}
+
+func asking(wait any, more map[string]any) map[string]any {
+	c := map[string]any{"tool": "AskUserQuestion", "args": question(map[string]any{"wait_seconds": wait})}
+	for k, v := range more {
+		c[k] = v
+	}
+	return c
+}
+
+func TestMCPToolsAreListedAndAnswered(t *testing.T) {
+	each(t, func(t *testing.T, b *bus, d door) {
+		s := b.connect(d, session(t), nil, asking(300, map[string]any{"progress": true}))
+		tools := s.until("tools", func(e event) bool { return e.Connected }).Tools
+		var names []string
+		for _, tool := range tools {
+			names = append(names, tool.Name)
+			if tool.Name == "AskUserQuestion" && tool.Annotations["readOnlyHint"] != true {
+				t.Errorf("the annotations are %v", tool.Annotations)
+			}
+		}
+		slices.Sort(names)
+		if want := []string{"AskUserQuestion", "AwaitAnswer", "ListPendingQuestions", "WithdrawQuestion"}; !slices.Equal(names, want) {
+			t.Errorf("the tools are %v", names)
+		}
+		rec := b.next()
+		s.until("progress", func(e event) bool { return e.Progress > 0 })
+		b.choose(rec, "o2")
+		r := s.result()
+		if r.IsError || r.Result["status"] != "answered" || !strings.HasPrefix(r.Text, "answered by Mei on web") || !strings.Contains(r.Text, "SQLite") {
+			t.Errorf("the result is %+v", r)
+		}
+	})
+}
+
+func TestMCPADroppedCallIsAskedAgain(t *testing.T) {
+	each(t, func(t *testing.T, b *bus, d door) {
+		s := b.connect(d, session(t), nil, asking(300, map[string]any{"timeout": 500, "then": "line"}), asking(300, nil))
+		rec := b.next()
+		if r := s.result(); r.Error == "" {
+			t.Fatalf("the call was not dropped: %+v", r)
+		}
+		b.choose(rec, "o1")
+		s.send(true)
+		if r := s.result(); !strings.Contains(r.Text, "PostgreSQL") || r.Result["ask_id"] != rec.Ask.ID {
+			t.Errorf("asked again: %+v", r)
+		}
+	})
+}
+
+func TestMCPTwoAskTheSame(t *testing.T) {
+	each(t, func(t *testing.T, b *bus, d door) {
+		name := session(t)
+		one := b.connect(d, name, nil, asking(300, nil))
+		rec := b.next()
+		two := b.connect(d, name, nil, asking(0, nil), map[string]any{"tool": "AwaitAnswer", "args": map[string]any{"ask_id": rec.Ask.ID, "wait_seconds": 300}})
+		if r := two.result(); r.Result["status"] != "pending" || r.Result["ask_id"] != rec.Ask.ID {
+			t.Errorf("the second one got %+v", r)
+		}
+		b.choose(rec, "o1")
+		for _, s := range []*script{one, two} {
+			if r := s.result(); !strings.Contains(r.Text, "PostgreSQL") {
+				t.Errorf("the answer is %+v", r)
+			}
+		}
+	})
+}
+
+func TestMCPFormsWonAndLost(t *testing.T) {
+	each(t, func(t *testing.T, b *bus, d door) {
+		if !d.forms() {
+			s := b.connect(d, session(t), map[string]any{"form": true}, asking(300, nil))
+			b.choose(b.next(), "o1")
+			if r := s.result(); !strings.HasPrefix(r.Text, "answered by Mei on web") {
+				t.Errorf("without forms: %+v", r)
+			}
+			return
+		}
+		won := b.connect(d, session(t), map[string]any{"form": true}, asking(300, nil))
+		won.form()
+		b.next()
+		won.send(map[string]any{"action": "accept", "content": map[string]any{"q1": "o2"}})
+		if r := won.result(); !strings.Contains(r.Text, " on elicit\n") || !strings.Contains(r.Text, "SQLite") {
+			t.Errorf("won: %+v", r)
+		}
+		lost := b.connect(d, session(t)+"2", map[string]any{"form": true}, asking(300, nil))
+		lost.form()
+		b.choose(b.next(), "o1")
+		if d.late() {
+			lost.send(map[string]any{"action": "accept", "content": map[string]any{"q1": "o2"}})
+		}
+		r := lost.result()
+		if !strings.HasPrefix(r.Text, "answered by Mei on web") || !strings.Contains(r.Text, "PostgreSQL") || d.late() != strings.Contains(r.Text, "too late") {
+			t.Errorf("lost: %+v", r)
+		}
+	})
+}
+
+func TestMCPWithoutATokenIsToldWhereToLookForOne(t *testing.T) {
+	b := up(t)
+	s := run(t, "mcp/client.mjs", map[string]any{"sdk": 1, "url": b.url + "/mcp", "token": "askb_no_no", "calls": []any{}})
+	if e := s.until("a refusal", func(e event) bool { return e.Refused != "" || e.Connected }); e.Connected {
+		t.Errorf("connected: %+v", e)
+	}
+}
+
+// A call that outlives the 60 s after which these clients drop it by default:
+// with progress that resets their clock, and with a time of their own.
+func TestMCPACallThatOutlivesAMinute(t *testing.T) {
+	if os.Getenv("ASKBUS_SLOW") == "" {
+		t.Skip("takes 70 s; set ASKBUS_SLOW=1")
+	}
+	each(t, func(t *testing.T, b *bus, d door) {
+		t.Parallel()
+		for name, more := range map[string]map[string]any{
+			"progress": {"progress": true, "reset": true}, "time": {"timeout": 120_000},
+		} {
+			s := b.connect(d, session(t)+name, nil, asking(70, more), asking(0, nil))
+			s.result()
+			t.Logf("%s: %d ms, %d progress", name, s.seen[len(s.seen)-1].Took, len(s.seen)-2)
+			if r := s.seen[len(s.seen)-1]; r.Result["status"] != "pending" || r.Took < 70_000 {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	})
+}
