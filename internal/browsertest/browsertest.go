@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var browser struct { //nolint:gochecknoglobals // one browser for all tests of a binary
+var browser struct {
 	sync.Mutex
 	ctx  context.Context //nolint:containedctx // the browser's own
 	stop func()
@@ -52,11 +52,11 @@ func start(t testing.TB) context.Context {
 	if browser.ctx != nil {
 		return browser.ctx
 	}
-	dir, err := os.MkdirTemp("", "askbus-chrome")
+	dir, err := os.MkdirTemp("", "askbus-chrome") //nolint:usetesting // it outlives the test
 	if err != nil {
 		t.Fatal(err)
 	}
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), append(
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), append( //nolint:usetesting // it outlives the test
 		slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(Path()), chromedp.UserDataDir(dir))...)
 	ctx, cancel := chromedp.NewContext(alloc)
 	browser.stop = func() { cancel(); stop(); _ = os.RemoveAll(dir) }
@@ -65,7 +65,7 @@ func start(t testing.TB) context.Context {
 		browser.stop = nil
 		t.Fatalf("start the browser: %v", err)
 	}
-	browser.ctx = ctx
+	browser.ctx = ctx //nolint:fatcontext // one for all
 	return ctx
 }
 

@@ -52,8 +52,8 @@ func EncodeProblem(e *ask.Error) []byte {
 // DecodeProblem reads a problem body; nil when it is none.
 func DecodeProblem(data []byte) *ask.Error {
 	var w problemJSON
-	if json.Unmarshal(data, &w) != nil || w.Status == 0 {
-		return nil
+	if err := json.Unmarshal(data, &w); err != nil || w.Status == 0 {
+		return nil //nolint:nilerr // no problem body is no problem
 	}
 	e := &ask.Error{Status: w.Status, Code: w.Code, Detail: w.Detail}
 	for _, f := range w.Errors {

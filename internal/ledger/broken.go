@@ -22,29 +22,21 @@ func (l *Ledger) breakStream(cfg *jetstream.StreamConfig) {
 
 // breakQuestion stores no timer, or reports that nothing is to be stored.
 func (l *Ledger) breakQuestion(msg *nats.Msg) (skip bool) {
-	switch l.opts.Sabotage {
-	case sabotage.NoExpiry:
+	if l.opts.Sabotage == sabotage.NoExpiry {
 		for _, h := range []string{hdrSchedule, hdrScheduleTarget, hdrScheduleTTL} {
 			msg.Header.Del(h)
 		}
-	case sabotage.AskUnstored:
-		return l.broken.Add(1)%breakEvery == 0
-	default:
 	}
-	return false
+	return l.opts.Sabotage == sabotage.AskUnstored && l.broken.Add(1)%breakEvery == 0
 }
 
 // breakOutcome leaves out the compare-and-set, or reports that nothing is to be
 // stored.
 func (l *Ledger) breakOutcome(msg *nats.Msg) (skip bool) {
-	switch l.opts.Sabotage {
-	case sabotage.NoCompare:
+	if l.opts.Sabotage == sabotage.NoCompare {
 		msg.Header.Del(hdrExpectedSeq)
 		msg.Header.Del(hdrScheduler)
 		msg.Header.Del(hdrScheduleNext)
-	case sabotage.AnswerUnkept:
-		return l.broken.Add(1)%breakEvery == 0
-	default:
 	}
-	return false
+	return l.opts.Sabotage == sabotage.AnswerUnkept && l.broken.Add(1)%breakEvery == 0
 }

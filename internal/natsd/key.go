@@ -22,7 +22,7 @@ const keyFile = "key"
 // LoadKey reads the key of a directory, making it on first use.
 func LoadKey(dir string) (Key, error) {
 	path := filepath.Join(dir, keyFile)
-	data, err := os.ReadFile(path) //nolint:gosec // the operator's own directory
+	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return makeKey(dir, path)
 	}

@@ -32,13 +32,13 @@ const (
 
 // User is the NATS user name of the role; [ParseUser] reads it back.
 func (r Role) User() string {
-	user := r.Name
+	parts := []string{r.Name}
 	for _, part := range []string{r.Type, r.Tenant, r.Session} {
 		if part != "" {
-			user += "/" + part
+			parts = append(parts, part)
 		}
 	}
-	return user
+	return strings.Join(parts, "/")
 }
 
 // Validate says what the role lacks, has too much of, or has wrong.

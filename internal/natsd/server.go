@@ -143,13 +143,16 @@ func Reachable(addr string) string {
 
 // freePort checks that addr can be listened on, and picks a port for port 0.
 func freePort(addr string) (host string, port int, err error) {
-	ln, err := net.Listen("tcp", addr) //nolint:noctx,gosec // checked and closed at once
+	ln, err := net.Listen("tcp", addr) //nolint:noctx // checked and closed at once
 	if err != nil {
 		return "", 0, ListenError("NATS", addr, "--nats-addr", err)
 	}
 	defer ln.Close() //nolint:errcheck // nothing was sent
 	host, _, err = net.SplitHostPort(addr)
-	return host, ln.Addr().(*net.TCPAddr).Port, err
+	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
+		port = tcp.Port
+	}
+	return host, port, err
 }
 
 // ListenError says why an address cannot be listened on and which flag changes it.

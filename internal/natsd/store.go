@@ -28,11 +28,11 @@ func openStore(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the store's directory: %w; choose another with --dir", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the operator's own directory
+	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the store's directory %s is not writable: %w; mend its rights or choose another with --dir", dir, err)
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor fits
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("the store in %s is in use by another askbus process; stop it, or choose another directory with --dir", dir)
@@ -48,7 +48,7 @@ func openStore(dir string) (*os.File, error) {
 
 func checkVersion(dir string) error {
 	path := filepath.Join(dir, versionFile)
-	data, err := os.ReadFile(path) //nolint:gosec // the operator's own directory
+	data, err := os.ReadFile(path)
 	switch got := strings.TrimSpace(string(data)); {
 	case errors.Is(err, os.ErrNotExist):
 		if err := os.WriteFile(path, []byte(storeVersion+"\n"), 0o600); err != nil {

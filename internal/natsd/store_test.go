@@ -44,11 +44,11 @@ func TestWhyTheServerDoesNotStart(t *testing.T) {
 	t.Parallel()
 	t.Run("the port is taken", func(t *testing.T) {
 		t.Parallel()
-		ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a port to be in the way
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer ln.Close() //nolint:errcheck // it was in the way
+		defer ln.Close()
 		dir := filepath.Join(t.TempDir(), "d")
 		wants(t, refused(t, dir, ln.Addr().String()), ln.Addr().String(), "taken by another process", "--nats-addr")
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {

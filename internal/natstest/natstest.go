@@ -26,10 +26,8 @@ type Bus struct {
 	*natsd.Server
 	Dir string
 
-	t       testing.TB
-	ledger  ledger.Options
-	mu      sync.Mutex
-	brokers []func()
+	t      testing.TB
+	ledger ledger.Options
 }
 
 // Options tunes a [Bus].
