@@ -51,11 +51,11 @@ func ShareKey(from, to string) error {
 	if _, err := LoadKey(from); err != nil {
 		return err
 	}
-	data, err := os.ReadFile(filepath.Join(from, keyFile)) //nolint:gosec // the operator's own directories
+	data, err := os.ReadFile(filepath.Join(from, keyFile))
 	if err != nil {
 		return fmt.Errorf("share key: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(to, keyFile), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(to, keyFile), data, 0o600); err != nil { //nolint:gosec // the operator's own directories
 		return fmt.Errorf("share key: %w", err)
 	}
 	return nil
