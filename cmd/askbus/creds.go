@@ -9,6 +9,7 @@ import (
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/web"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/spf13/cobra"
 )
@@ -115,9 +116,9 @@ func (a *app) tellCred(of string, c client.Credential) {
 func (a *app) loginCmd() *cobra.Command {
 	var w config.Web
 	cmd := &cobra.Command{
-		Use: "login", Short: "Print a fresh link that signs you in at the web inbox", Args: cobra.NoArgs,
-		Long: "Prints a link to the web inbox that signs you in as os:<user>: good for 10 minutes, once.",
-		RunE: func(*cobra.Command, []string) error {
+		Use: "login [ID | SESSION/ID]", Short: "Print a fresh link that signs you in at the web inbox", Args: cobra.MaximumNArgs(1),
+		Long: "Prints a link to the web inbox, or to one ask in it, that signs you in as os:<user>: good for 10 minutes, once.",
+		RunE: func(cmd *cobra.Command, args []string) error {
 			url := a.inboxURL()
 			if url == "" {
 				return fmt.Errorf("no web inbox known in %s; start one with \"askbus up\", or set ASKBUS_HTTP_URL", a.Dir)
@@ -129,6 +130,14 @@ func (a *app) loginCmd() *cobra.Command {
 			link, err := web.LoginLink(key, url, localUser(w.Groups), time.Now())
 			if err != nil {
 				return err
+			}
+			if len(args) == 1 {
+				if err := a.withAsk(cmd.Context(), args[0], func(_ *bus, k ask.Key) error {
+					link += "&to=" + "/ask/" + k.String()
+					return nil
+				}); err != nil {
+					return err
+				}
 			}
 			if a.json() {
 				return json.NewEncoder(a.out).Encode(map[string]string{"url": link})

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -89,7 +90,15 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	}
 	s.setCookie(w, r, cookie, int(cookieLife/time.Second))
 	s.opts.Logger.InfoContext(r.Context(), "signed in", slog.String("principal", by.Principal))
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	http.Redirect(w, r, landing(r.URL.Query().Get("to")), http.StatusSeeOther)
+}
+
+// landing is where a login leads: to an ask of this inbox, else to all of them.
+func landing(to string) string {
+	if strings.HasPrefix(to, "/ask/") && path.Clean(to) == to && !strings.ContainsAny(to, "?#\\") {
+		return to
+	}
+	return "/"
 }
 
 func complete(by, with ask.By) ask.By {

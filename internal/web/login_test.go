@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -162,6 +163,30 @@ func TestGuard(t *testing.T) {
 	} {
 		if !contains(header.Get(name), want) {
 			t.Errorf("%s is %q", name, header.Get(name))
+		}
+	}
+}
+
+func TestALoginLeadsToAnAskOfThisInboxOnly(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("a", text("t", "And you?")), 0)
+	for to, want := range map[string]string{
+		"/ask/default/s1/a": "/ask/default/s1/a", "": "/", "https://evil.example": "/", "//evil.example": "/",
+		"/ask/../logout": "/", "/ask//evil.example": "/", `/ask/\evil.example`: "/", "/events": "/",
+	} {
+		in := serve(t, bus)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, in.link(t, mei)+"&to="+url.QueryEscape(to), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != want {
+			t.Errorf("to %q: %d %q, want %q", to, res.StatusCode, got, want)
 		}
 	}
 }
