@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/askbus/askbus/internal/subject"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -40,6 +41,7 @@ type Server struct {
 	srv  *server.Server
 	key  Key
 	lock *os.File
+	mark *mark // nil in a cluster
 	addr string
 }
 
@@ -75,12 +77,18 @@ func (s *Server) start(opts Options, host string, port int) error {
 	if s.key, err = LoadKey(opts.Dir); err != nil {
 		return err
 	}
-	log := &logger{log: opts.Logger}
+	var reached map[string]uint64
+	if opts.Cluster == nil { // before the server touches anything
+		if reached, err = checkMark(opts.Dir); err != nil {
+			return err
+		}
+	}
+	log, user := &logger{log: opts.Logger}, newMarkUser()
 	settings := &server.Options{
 		ServerName: "askbus", Host: host, Port: port, NoSigs: true, DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: filepath.Join(opts.Dir, storeDir), SyncAlways: true,
 		JetStreamMaxStore: opts.MaxStore, JetStreamMaxMemory: 256 << 20,
-		CustomClientAuthentication: &authenticator{key: s.key, admin: opts.Admin},
+		CustomClientAuthentication: &authenticator{key: s.key, admin: opts.Admin, mark: user},
 	}
 	if opts.Cluster != nil {
 		if err := opts.Cluster.apply(settings, s.key); err != nil {
@@ -105,7 +113,11 @@ func (s *Server) start(opts Options, host string, port int) error {
 	if opts.Cluster != nil {
 		return nil // the other nodes have what is missing here
 	}
-	return checkStore(s.srv, opts.Dir)
+	if err := checkStore(s.srv, opts.Dir); err != nil {
+		return err
+	}
+	s.mark, err = startMark(opts.Dir, s.URL(), user, reached)
+	return err
 }
 
 // Key is the directory's key.
@@ -119,6 +131,8 @@ func (s *Server) URL() string { return "nats://" + Reachable(s.addr) }
 
 // Close stops the server and gives the store free. It may be called twice.
 func (s *Server) Close() {
+	s.mark.close()
+	s.mark = nil
 	if s.srv != nil {
 		s.srv.Shutdown()
 		s.srv.WaitForShutdown()
@@ -172,6 +186,7 @@ func ListenError(what, addr, flag string, err error) error {
 type authenticator struct {
 	key   Key
 	admin string
+	mark  markUser
 }
 
 // Check implements server.Authentication.
@@ -182,6 +197,16 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 			return false
 		}
 		c.RegisterUser(&server.User{Username: o.Username})
+		return true
+	}
+	if o.Username == a.mark.name {
+		if subtle.ConstantTimeCompare([]byte(o.Password), []byte(a.mark.password)) != 1 {
+			return false
+		}
+		c.RegisterUser(&server.User{Username: o.Username, Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Deny: []string{">"}},
+			Subscribe: &server.SubjectPermission{Allow: []string{subject.Out + ".>"}},
+		}})
 		return true
 	}
 	role, err := ParseUser(o.Username)
