@@ -19,7 +19,7 @@ type orders struct {
 	Run               string
 	Seed              uint64
 	Longest           time.Duration
-	Long              bool
+	Long              int
 	From, Step        int
 	Resume            []int  // scripts that a killed one had begun
 	Name              string // in the history

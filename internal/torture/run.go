@@ -22,6 +22,7 @@ type Options struct {
 	For   time.Duration // … or so long, whichever comes first
 	Seed  uint64
 	Open  int // asks that are open at a time; default 256
+	Long  int // percent of asks with a far deadline, when there is time for it; default 5
 	Burst int // so many asks share each deadline; default: each has its own
 
 	KillEvery time.Duration // between kills of a victim; default: none
@@ -40,6 +41,9 @@ type Options struct {
 func (o *Options) fill() {
 	if o.Open == 0 {
 		o.Open = 256
+	}
+	if o.Long == 0 {
+		o.Long = 5
 	}
 	if o.Burst > 0 {
 		o.Open = max(o.Open, o.Burst)
@@ -91,7 +95,7 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 		h: h, retention: opts.Retention, margin: opts.Margin, log: opts.Logger, burst: opts.Burst,
 		end: began.Add(opts.For),
 		shape: shape{
-			run: strconv.FormatInt(began.UnixMicro(), 36), seed: opts.Seed, longest: opts.For/2 - tail, long: opts.For >= 20*time.Second,
+			run: strconv.FormatInt(began.UnixMicro(), 36), seed: opts.Seed, longest: opts.For/2 - tail, long: longShare(opts),
 		},
 		dial: func(r natsd.Role) (*nats.Conn, error) { return dial(bus, r, opts.Logger) },
 	}
@@ -161,6 +165,13 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 		return res, fmt.Errorf("torture: %w: %d violations, seed %d", ErrViolated, len(res.Violations), opts.Seed)
 	}
 	return res, nil
+}
+
+func longShare(o Options) int {
+	if o.For < 20*time.Second {
+		return 0
+	}
+	return o.Long
 }
 
 // dial connects as a role.

@@ -57,7 +57,7 @@ type shape struct {
 	run     string // names the run
 	seed    uint64
 	longest time.Duration // no deadline is later after its ask
-	long    bool          // some asks have a deadline that only notices can beat
+	long    int           // percent of asks with a deadline that only notices can beat
 }
 
 // write makes the script of an index.
@@ -74,7 +74,7 @@ func (sh shape) write(index int) script {
 			}},
 		},
 	}
-	if sh.long && chance(5) {
+	if chance(sh.long) {
 		s.ask.Timeout = 20 * time.Second
 	}
 	s.ask.Timeout = min(s.ask.Timeout, max(time.Second, sh.longest))

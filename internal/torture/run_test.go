@@ -1,0 +1,110 @@
+package torture_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/torture"
+)
+
+// run tortures a bus and fails the test with the report when a promise is broken.
+func run(t *testing.T, bus torture.Bus, opts torture.Options) torture.Figures {
+	t.Helper()
+	var out bytes.Buffer
+	opts.Out = &out
+	res, err := torture.Run(t.Context(), bus, opts)
+	t.Log(out.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Figures.Asks == 0 || res.Figures.Ended != res.Figures.Asks {
+		t.Fatalf("%d asks, %d ended", res.Figures.Asks, res.Figures.Ended)
+	}
+	return res.Figures
+}
+
+func embedded(t *testing.T, opts torture.EmbeddedOptions) torture.Bus {
+	t.Helper()
+	bus, err := torture.StartEmbedded(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bus.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return bus
+}
+
+// The runs are small: make torture is for the long ones.
+
+func TestPromisesHoldWhileBrokersAndServerRestart(t *testing.T) {
+	t.Parallel()
+	f := run(t, embedded(t, torture.EmbeddedOptions{}), torture.Options{
+		Asks: 1500, For: 26 * time.Second, Seed: 11, Open: 60, KillEvery: 4 * time.Second,
+	})
+	if f.Kills == 0 || f.Reused == 0 || !f.LedgerRead {
+		t.Fatalf("nothing was killed, no id used again, or the ledger not read: %s", &f)
+	}
+}
+
+func TestPromisesHoldOnThreeNodes(t *testing.T) {
+	t.Parallel()
+	f := run(t, embedded(t, torture.EmbeddedOptions{Nodes: 3}), torture.Options{
+		Asks: 300, For: 16 * time.Second, Seed: 12, Open: 30, KillEvery: 4 * time.Second, Victims: "server",
+	})
+	if f.Kills == 0 {
+		t.Fatal("no node was restarted")
+	}
+}
+
+func TestPromisesHoldThroughSIGKILLAndSIGSTOP(t *testing.T) {
+	t.Parallel()
+	bus, err := torture.StartProcesses(t.Context(), binary(t), torture.EmbeddedOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bus.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f := run(t, bus, torture.Options{Asks: 1500, For: 24 * time.Second, Seed: 13, Open: 40, KillEvery: 3 * time.Second, StopEvery: 5 * time.Second})
+	if f.Kills == 0 || f.Stops == 0 {
+		t.Fatalf("%d kills, %d stops", f.Kills, f.Stops)
+	}
+}
+
+// binary builds the program once.
+func binary(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "askbus")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/askbus/askbus/cmd/askbus")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return path
+}
+
+func TestDeadlinesInABurst(t *testing.T) {
+	t.Parallel()
+	run(t, embedded(t, torture.EmbeddedOptions{}), torture.Options{Asks: 1000, For: 25 * time.Second, Seed: 14, Burst: 1000})
+}
+
+func TestTimeThatEndsFirstIsSaidAndPasses(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if _, err := torture.Run(t.Context(), embedded(t, torture.EmbeddedOptions{}), torture.Options{Asks: 1 << 30, For: 6 * time.Second, Seed: 15, Open: 10, Out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "the time ended before") || strings.Count(out.String(), "\n") != 1 {
+		t.Fatalf("output %q", out.String())
+	}
+}
