@@ -53,7 +53,7 @@ It fails open: whatever goes wrong ends with one line on standard error and exit
 	cmd.Flags().StringVar(&mode, "mode", string(hook.Wait), "wait, race or defer")
 	cmd.Flags().DurationVar(&limit, "limit", hostLimit-10*time.Second, "how long to wait, below the CLI's own limit (default with --mode defer: not at all)")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when the ask ends by itself: 1s to 720h (default 720h)")
-	cmd.AddCommand(a.hookTestCmd())
+	cmd.AddCommand(a.hookTestCmd(), a.hookInstallCmd())
 	return cmd
 }
 

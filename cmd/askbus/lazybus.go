@@ -182,7 +182,10 @@ func (a *app) hostHome(fallback func() string) (tenant, session string, err erro
 	if !ask.ValidToken(tenant) {
 		return "", "", usage("tenant %q is no token; use A-Z a-z 0-9 _ -", tenant)
 	}
-	return tenant, ask.Token(session), nil
+	if session != "" {
+		session = ask.Token(session)
+	}
+	return tenant, session, nil
 }
 
 // sitting is who sits at the host, as far as this process can know.

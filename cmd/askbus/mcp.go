@@ -59,6 +59,7 @@ the process: with the same session a new one finds them again.`,
 	cmd.Flags().BoolVar(&elicit, "elicit", false, "show each ask as a form in the client, too; the first answer counts")
 	cmd.Flags().DurationVar(&wait, "wait", mcpserver.DefaultWait, "how long a call waits that does not say")
 	cmd.Flags().StringVar(&a.host.Agent, "agent", a.host.Agent, "who asks, below the agents that started it, such as planner/a-1/builder")
+	cmd.AddCommand(a.mcpInstallCmd())
 	return cmd
 }
 

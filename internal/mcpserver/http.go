@@ -101,8 +101,6 @@ func (h HTTP) Metadata() http.Handler {
 			"resource":                 h.BaseURL + Path,
 			"resource_name":            "askbus",
 			"bearer_methods_supported": []string{"header"},
-			"scopes_supported":         []string{"ask"},
-			"authorization_servers":    []string{},
 		})
 	})
 }

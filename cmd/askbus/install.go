@@ -1,0 +1,203 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/hook"
+	"github.com/askbus/askbus/internal/install"
+	"github.com/spf13/cobra"
+)
+
+// installFlags are what both installers know.
+type installFlags struct {
+	write, remove bool
+	file          string
+}
+
+func (f *installFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.write, "write", false, "write the file; what it said before is kept beside it")
+	cmd.Flags().BoolVar(&f.remove, "remove", false, "take it out of the file again")
+	cmd.Flags().StringVar(&f.file, "file", "", "the file, when it is not at its usual place")
+	cmd.MarkFlagsMutuallyExclusive("write", "remove")
+}
+
+func (a *app) mcpInstallCmd() *cobra.Command {
+	var f installFlags
+	var elicit bool
+	cmd := &cobra.Command{
+		Use:   "install [" + strings.Join(install.Names(), " | ") + "]",
+		Short: "Tell or write the configuration of an MCP client",
+		Long: `Prints what to put into the configuration of an MCP client, and where. --write does
+it, keeping everything else in the file, comments too; doing it twice changes nothing.
+Without a client it lists those that are known.`,
+		Args: cobra.MaximumNArgs(1), ValidArgs: install.Names(),
+		RunE: func(_ *cobra.Command, args []string) error {
+			place, err := herePlace()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.listClients(f, place)
+			}
+			c, ok := install.Lookup(args[0])
+			if !ok {
+				return usage("no client is called %q; use one of: %s", args[0], strings.Join(install.Names(), ", "))
+			}
+			path := f.file
+			if path == "" {
+				path = c.File(place)
+			}
+			self, err := a.self("mcp")
+			if err != nil {
+				return err
+			}
+			if elicit {
+				self.Args = append(self.Args, "--elicit")
+			}
+			return a.install(f, path, c.Note, func(text string) (string, error) { return c.Set(text, self) }, c.Remove)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&elicit, "elicit", false, "show each ask as a form in the client, too")
+	return cmd
+}
+
+func (a *app) listClients(f installFlags, place install.Place) error {
+	if f.write || f.remove {
+		return usage("say which client: %s", strings.Join(install.Names(), ", "))
+	}
+	type row struct {
+		Client string `json:"client"`
+		Title  string `json:"title"`
+		File   string `json:"file"`
+	}
+	var rows []row
+	for _, c := range install.Clients() {
+		rows = append(rows, row{c.Name, c.Title, c.File(place)})
+	}
+	if a.json() {
+		return json.NewEncoder(a.out).Encode(rows)
+	}
+	for _, r := range rows {
+		fmt.Fprintf(a.out, "%-15s %s\n", r.Client, r.File)
+	}
+	return nil
+}
+
+func (a *app) hookInstallCmd() *cobra.Command {
+	var f installFlags
+	var mode string
+	var project bool
+	cmd := &cobra.Command{
+		Use:   "install [claude-code]",
+		Short: "Tell or write the settings that make a coding agent's CLI call the hook",
+		Long: `Prints what to put into the settings of Claude Code, and where. --write does it,
+keeping everything else in the file; doing it twice changes nothing.
+
+With --mode race, the default here, the terminal's dialog opens as always and whoever
+is first answers. Use wait for runs without a terminal, and defer for jobs that must
+not wait.`,
+		Args: cobra.MaximumNArgs(1), ValidArgs: []string{"claude-code"},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] != "claude-code" {
+				return usage("no coding agent is called %q; use claude-code", args[0])
+			}
+			if m := hook.Mode(mode); m != hook.Wait && m != hook.Race && m != hook.Defer {
+				return usage("--mode is %q; use wait, race or defer", mode)
+			}
+			place, err := herePlace()
+			if err != nil {
+				return err
+			}
+			path := f.file
+			switch {
+			case path == "" && project:
+				path = filepath.Join(place.Dir, ".claude", "settings.json")
+			case path == "":
+				path = filepath.Join(place.Home, ".claude", "settings.json")
+			}
+			self, err := a.self("hook", "--mode", mode)
+			if err != nil {
+				return err
+			}
+			line := quote(self.Path)
+			for _, arg := range self.Args {
+				line += " " + quote(arg)
+			}
+			set := func(text string) (string, error) { return install.SetHook(text, line, int(hostLimit/time.Second)) }
+			return a.install(f, path, `"/hooks" shows it.`, set, install.RemoveHook)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&mode, "mode", string(hook.Race), "race, wait or defer")
+	cmd.Flags().BoolVar(&project, "project", false, "the settings of this directory instead of the user's")
+	return cmd
+}
+
+// install prints what would stand in an empty file, or changes the file.
+func (a *app) install(f installFlags, path, note string, set, remove func(string) (string, error)) error {
+	change := set
+	if f.remove {
+		change = remove
+	}
+	if !f.write && !f.remove {
+		text, err := set("")
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(a.out, text)
+		a.say("Put this into %s, or add --write.", path)
+		return nil
+	}
+	changed, err := install.Edit(path, change)
+	switch {
+	case err != nil:
+		return err
+	case !changed && f.remove:
+		a.say("%s has nothing of askbus.", path)
+	case !changed:
+		a.say("%s says so already.", path)
+	case f.remove:
+		a.say("Taken out of %s.", path)
+	default:
+		a.say("Written to %s. %s", path, note)
+	}
+	return nil
+}
+
+// self is how another program starts us for the same bus.
+func (a *app) self(args ...string) (install.Command, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return install.Command{}, fmt.Errorf("where this program lies is not known: %w", err)
+	}
+	if a.Dir != config.DefaultDir() {
+		abs, err := filepath.Abs(a.Dir)
+		if err != nil {
+			return install.Command{}, fmt.Errorf("directory: %w", err)
+		}
+		args = append(args, "--dir", abs)
+	}
+	if a.session != "" {
+		args = append(args, "--session", a.session)
+	}
+	return install.Command{Path: path, Args: args}, nil
+}
+
+func herePlace() (install.Place, error) {
+	home, err1 := os.UserHomeDir()
+	dir, err2 := os.Getwd()
+	conf, err3 := os.UserConfigDir()
+	if runtime.GOOS == "darwin" { // where command line tools look there, too
+		conf = filepath.Join(home, ".config")
+	}
+	return install.Place{Home: home, Dir: dir, Config: conf, OS: runtime.GOOS}, errors.Join(err1, err2, err3)
+}

@@ -1,0 +1,142 @@
+package install
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Command is how a client starts us.
+type Command struct {
+	Path string
+	Args []string
+}
+
+// Place says where things are on this machine.
+type Place struct {
+	Home   string // the user's
+	Dir    string // the project's
+	Config string // the user's configuration directory: XDG_CONFIG_HOME, or AppData
+	OS     string // as runtime.GOOS
+}
+
+// Client is an MCP client whose configuration we know.
+type Client struct {
+	Name  string // as on the command line
+	Title string
+	File  func(Place) string
+	Note  string // what to do then
+
+	path  []string                 // of our entry
+	entry func(c Command) any      // JSON
+	lines func(c Command) []string // TOML, instead
+}
+
+// entryName is what we are called in other programs' files.
+const entryName = "askbus"
+
+// stdio is the entry of most clients.
+type stdio struct {
+	Type    string   `json:"type,omitempty"`
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+}
+
+func local(c Command) any { return stdio{"", c.Path, c.Args} }
+func typed(c Command) any { return stdio{"stdio", c.Path, c.Args} }
+
+func under(base func(Place) string, parts ...string) func(Place) string {
+	return func(p Place) string { return filepath.Join(append([]string{base(p)}, parts...)...) }
+}
+
+func home(p Place) string   { return p.Home }
+func dir(p Place) string    { return p.Dir }
+func config(p Place) string { return p.Config }
+
+// Clients are those that we know.
+func Clients() []Client {
+	return []Client{
+		{Name: "claude-code", Title: "Claude Code", File: under(dir, ".mcp.json"), path: []string{"mcpServers", entryName}, entry: typed,
+			Note: `Start it in this directory and accept the server; "/mcp" shows it.`},
+		{Name: "claude-desktop", Title: "Claude Desktop", File: desktop, path: []string{"mcpServers", entryName}, entry: local,
+			Note: "Quit it and start it again."},
+		{Name: "cursor", Title: "Cursor", File: under(home, ".cursor", "mcp.json"), path: []string{"mcpServers", entryName}, entry: local,
+			Note: "Turn the server on in Settings, MCP."},
+		{Name: "vscode", Title: "VS Code", File: under(dir, ".vscode", "mcp.json"), path: []string{"servers", entryName}, entry: typed,
+			Note: `Run "MCP: List Servers" and start it.`},
+		{Name: "codex", Title: "Codex", File: under(home, ".codex", "config.toml"), path: []string{"mcp_servers", entryName}, lines: codex,
+			Note: "Start it anew."},
+		{Name: "gemini", Title: "Gemini CLI", File: under(home, ".gemini", "settings.json"), path: []string{"mcpServers", entryName}, entry: local,
+			Note: `"/mcp" shows it.`},
+		{Name: "opencode", Title: "opencode", File: under(config, "opencode", "opencode.json"), path: []string{"mcp", entryName}, entry: func(c Command) any {
+			return struct {
+				Type    string   `json:"type"`
+				Command []string `json:"command"`
+				Enabled bool     `json:"enabled"`
+			}{"local", append([]string{c.Path}, c.Args...), true}
+		}, Note: "Start it anew."},
+		{Name: "zed", Title: "Zed", File: under(config, "zed", "settings.json"), path: []string{"context_servers", entryName}, entry: func(c Command) any {
+			return struct {
+				Source  string            `json:"source"`
+				Command string            `json:"command"`
+				Args    []string          `json:"args"`
+				Env     map[string]string `json:"env"`
+			}{"custom", c.Path, c.Args, map[string]string{}}
+		}, Note: "The agent panel's settings show it."},
+	}
+}
+
+func desktop(p Place) string {
+	if p.OS == "darwin" {
+		return filepath.Join(p.Home, "Library", "Application Support", "Claude", "claude_desktop_config.json")
+	}
+	return filepath.Join(p.Config, "Claude", "claude_desktop_config.json")
+}
+
+// codex waits for our longest default and a little more.
+func codex(c Command) []string {
+	args := make([]string, len(c.Args))
+	for i, a := range c.Args {
+		args[i] = quote(a)
+	}
+	return []string{
+		"command = " + quote(c.Path),
+		"args = [" + strings.Join(args, ", ") + "]",
+		"tool_timeout_sec = 120",
+	}
+}
+
+// Lookup finds a client by name.
+func Lookup(name string) (Client, bool) {
+	all := Clients()
+	i := slices.IndexFunc(all, func(c Client) bool { return strings.EqualFold(c.Name, name) })
+	if i < 0 {
+		return Client{}, false
+	}
+	return all[i], true
+}
+
+// Names lists the clients.
+func Names() []string {
+	var names []string
+	for _, c := range Clients() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Set puts our entry into the text of the client's file.
+func (c Client) Set(text string, cmd Command) (string, error) {
+	if c.lines != nil {
+		return SetTOML(text, strings.Join(c.path, "."), c.lines(cmd))
+	}
+	return SetJSON(text, c.path, c.entry(cmd))
+}
+
+// Remove takes our entry out of the text.
+func (c Client) Remove(text string) (string, error) {
+	if c.lines != nil {
+		return RemoveTOML(text, strings.Join(c.path, "."))
+	}
+	return RemoveJSON(text, c.path)
+}

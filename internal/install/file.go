@@ -1,0 +1,52 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// BackupSuffix ends the name of the copy of a file as it was before.
+const BackupSuffix = ".askbus-backup"
+
+// Edit changes the text of a file, whose directories are made when they are
+// missing, and leaves a copy of what it said before. It reports whether
+// anything changed. A link is followed: the file that it names is changed.
+func Edit(path string, change func(text string) (string, error)) (changed bool, err error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	mode := os.FileMode(0o600)
+	before, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, fmt.Errorf("read configuration: %w", err)
+	}
+	there := err == nil
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	after, err := change(string(before))
+	if err != nil {
+		return false, fmt.Errorf("%s is left as it is: %w", path, err)
+	}
+	if after == string(before) {
+		return false, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return false, fmt.Errorf("write configuration: %w", err)
+	}
+	if there {
+		if err := os.WriteFile(path+BackupSuffix, before, mode); err != nil {
+			return false, fmt.Errorf("write backup: %w", err)
+		}
+	}
+	tmp := path + ".askbus-new"
+	if err := os.WriteFile(tmp, []byte(after), mode); err != nil {
+		return false, fmt.Errorf("write configuration: %w", err)
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return false, errors.Join(fmt.Errorf("write configuration: %w", err), os.Remove(tmp))
+	}
+	return true, nil
+}

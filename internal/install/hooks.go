@@ -1,0 +1,145 @@
+package install
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+)
+
+// hookTool is the tool whose questions the hook is about.
+const hookTool = "AskUserQuestion"
+
+// hookEvents are the events that the hook serves.
+func hookEvents() []string { return []string{"PreToolUse", "PermissionRequest", "PostToolUse"} }
+
+type hookEntry struct {
+	Matcher string        `json:"matcher"`
+	Hooks   []hookCommand `json:"hooks"`
+}
+
+type hookCommand struct {
+	Type    string `json:"type"`
+	Command string `json:"command"`
+	Timeout int    `json:"timeout"` // seconds
+}
+
+// ourHook is a command line of ours.
+var ourHook = regexp.MustCompile(`(^|[/\\'"])askbus[^/\\ '"]*['"]?( .*)? hook( |$)`) //nolint:gochecknoglobals // compiled once
+
+var errSharedHook = errors.New("our hook stands beside another one in the same entry; take it out by hand")
+
+// SetHook puts the hook into a coding agent's settings. Seconds is the host's
+// limit for it.
+func SetHook(text, command string, seconds int) (string, error) {
+	entry := hookEntry{hookTool, []hookCommand{{"command", command, seconds}}}
+	var err error
+	for _, event := range hookEvents() {
+		if text, err = setElement(text, []string{"hooks", event}, entry); err != nil {
+			return "", err
+		}
+	}
+	return text, nil
+}
+
+// RemoveHook takes the hook out again.
+func RemoveHook(text string) (string, error) {
+	for _, event := range hookEvents() {
+		path := []string{"hooks", event}
+		list, ok, err := array(text, path)
+		if err != nil {
+			return "", err
+		}
+		for ok {
+			i, err := ours(text, list)
+			if err != nil {
+				return "", err
+			}
+			if i < 0 {
+				break
+			}
+			if len(list.members) == 1 {
+				if text, err = RemoveJSON(text, path); err != nil {
+					return "", err
+				}
+				break
+			}
+			text = list.remove(text, &list.members[i])
+			if list, ok, err = array(text, path); err != nil {
+				return "", err
+			}
+		}
+	}
+	return text, nil
+}
+
+// setElement puts an element into the array at a path, in the place of ours.
+func setElement(text string, path []string, entry any) (string, error) {
+	list, ok, err := array(text, path)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return SetJSON(text, path, []any{entry})
+	}
+	i, err := ours(text, list)
+	if err != nil {
+		return "", err
+	}
+	unit, depth := indentOf(text), len(path)+1
+	if i < 0 {
+		return list.insert(text, "", entry, unit, depth), nil
+	}
+	m := list.members[i]
+	if same(plain(text[m.start:m.end]), entry) {
+		return text, nil
+	}
+	return text[:m.start] + encode(entry, unit, depth) + text[m.end:], nil
+}
+
+// array finds the array at a path; ok is false when there is none.
+func array(text string, path []string) (list container, ok bool, err error) {
+	if strings.TrimSpace(text) == "" {
+		return container{}, false, nil
+	}
+	at, err := document(text)
+	if err != nil {
+		return at, false, err
+	}
+	for i, key := range path {
+		m, err := at.find(key)
+		if err != nil || m == nil {
+			return at, false, err
+		}
+		want := byte('{')
+		if i == len(path)-1 {
+			want = '['
+		}
+		if text[m.value] != want {
+			return at, false, errSyntax
+		}
+		if at, err = (&scanner{text: text, at: m.value}).container(); err != nil {
+			return at, false, err
+		}
+	}
+	return at, true, nil
+}
+
+// ours is the index of our element, or -1.
+func ours(text string, list container) (int, error) {
+	for i, m := range list.members {
+		entry, _ := plain(text[m.start:m.end]).(map[string]any)
+		hooks, _ := entry["hooks"].([]any)
+		for _, h := range hooks {
+			one, _ := h.(map[string]any)
+			command, _ := one["command"].(string)
+			if !ourHook.MatchString(command) {
+				continue
+			}
+			if len(hooks) > 1 {
+				return -1, errSharedHook
+			}
+			return i, nil
+		}
+	}
+	return -1, nil
+}

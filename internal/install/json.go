@@ -1,0 +1,199 @@
+package install
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// SetJSON puts a value at a path of objects, and leaves the rest of the text as
+// it is. The text may be empty.
+func SetJSON(text string, path []string, value any) (string, error) {
+	if strings.TrimSpace(text) == "" {
+		text = "{}\n"
+	}
+	root, err := document(text)
+	if err != nil {
+		return "", err
+	}
+	unit := indentOf(text)
+	at := root
+	for depth, key := range path {
+		m, err := at.find(key)
+		if err != nil {
+			return "", err
+		}
+		if m == nil {
+			for _, outer := range reverse(path[depth+1:]) {
+				value = map[string]any{outer: value}
+			}
+			return at.insert(text, key, value, unit, depth+1), nil
+		}
+		if depth == len(path)-1 {
+			if same(plain(text[m.value:m.end]), value) {
+				return text, nil
+			}
+			return text[:m.value] + encode(value, unit, depth+1) + text[m.end:], nil
+		}
+		if text[m.value] != '{' {
+			return "", fmt.Errorf("%w: %q is no object there", errSyntax, key)
+		}
+		if at, err = (&scanner{text: text, at: m.value}).container(); err != nil {
+			return "", err
+		}
+	}
+	return text, nil
+}
+
+// RemoveJSON takes the member at a path out, and objects that are empty then,
+// but for the outermost.
+func RemoveJSON(text string, path []string) (string, error) {
+	if strings.TrimSpace(text) == "" {
+		return text, nil
+	}
+	root, err := document(text)
+	if err != nil {
+		return "", err
+	}
+	at := root
+	for depth, key := range path {
+		m, err := at.find(key)
+		if err != nil || m == nil {
+			return text, err
+		}
+		if depth == len(path)-1 {
+			text = at.remove(text, m)
+			break
+		}
+		if text[m.value] != '{' {
+			return text, nil
+		}
+		if at, err = (&scanner{text: text, at: m.value}).container(); err != nil {
+			return "", err
+		}
+	}
+	if len(path) > 1 && len(at.members) == 1 && !hasComment(text, at) {
+		return RemoveJSON(text, path[:len(path)-1])
+	}
+	return text, nil
+}
+
+// hasComment reports whether an object that has lost its one member still has
+// something to say.
+func hasComment(text string, c container) bool {
+	s := &scanner{text: text, at: c.open}
+	now, err := s.container()
+	return err != nil || strings.TrimSpace(text[now.open+1:now.close]) != ""
+}
+
+func (c container) find(key string) (*member, error) {
+	var found *member
+	for i := range c.members {
+		if c.members[i].key != key {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("%w: %q stands there twice", errSyntax, key)
+		}
+		found = &c.members[i]
+	}
+	return found, nil
+}
+
+// insert adds a member (with an empty key: an element) at the end.
+func (c container) insert(text, key string, value any, unit string, depth int) string {
+	added := encode(value, unit, depth)
+	if key != "" {
+		added = quote(key) + ": " + added
+	}
+	inner, outer := "\n"+strings.Repeat(unit, depth), "\n"+strings.Repeat(unit, depth-1)
+	end := len(strings.TrimRight(text[:c.close], " \t\r\n"))
+	if strings.Contains(text[end:c.close], "\n") {
+		outer = "" // its bracket has a line of its own already
+		if i := strings.LastIndexByte(text[end:c.close], '\n'); i >= 0 {
+			outer = text[end:][i : c.close-end]
+		}
+	}
+	n := len(c.members)
+	if n > 0 && c.members[n-1].comma >= 0 {
+		added += "," // as is the custom there
+	}
+	text = text[:end] + inner + added + outer + text[c.close:]
+	if n > 0 && c.members[n-1].comma < 0 {
+		text = text[:c.members[n-1].end] + "," + text[c.members[n-1].end:]
+	}
+	return text
+}
+
+// remove takes a member out, with its line when it has one, and a comma.
+func (c container) remove(text string, m *member) string {
+	start, end := m.start, m.end
+	last := m.start == c.members[len(c.members)-1].start
+	if m.comma >= 0 {
+		end = m.comma + 1
+	}
+	before := strings.TrimRight(text[:start], " \t")
+	if strings.HasSuffix(before, "\n") {
+		start = len(before) - 1
+		if strings.HasSuffix(text[:start], "\r") {
+			start--
+		}
+	} else if !last {
+		end += len(text[end:]) - len(strings.TrimLeft(text[end:], " \t"))
+	}
+	text = text[:start] + text[end:]
+	if n := len(c.members); last && n > 1 && m.comma < 0 {
+		comma := c.members[n-2].comma
+		text = text[:comma] + text[comma+1:]
+	}
+	if len(c.members) == 1 { // nothing but space is left
+		s := &scanner{text: text, at: c.open}
+		if now, err := s.container(); err == nil && strings.TrimSpace(text[now.open+1:now.close]) == "" {
+			text = text[:now.open+1] + text[now.close:]
+		}
+	}
+	return text
+}
+
+// indentOf is one step of indentation as the text uses it.
+func indentOf(text string) string {
+	for line := range strings.Lines(text) {
+		rest := strings.TrimLeft(line, " \t")
+		if n := len(line) - len(rest); n > 0 && strings.HasPrefix(rest, `"`) {
+			return line[:n]
+		}
+	}
+	return "  "
+}
+
+func encode(value any, unit string, depth int) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent(strings.Repeat(unit, depth), unit)
+	if err := e.Encode(value); err != nil {
+		return "null" // all that we write can be written
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func quote(s string) string { return encode(s, "", 0) }
+
+// same compares values as JSON has them.
+func same(a, b any) bool {
+	var v any
+	if err := json.Unmarshal([]byte(encode(b, "", 0)), &v); err != nil {
+		return false
+	}
+	return reflect.DeepEqual(a, v)
+}
+
+func reverse(s []string) []string {
+	out := make([]string, 0, len(s))
+	for i := len(s) - 1; i >= 0; i-- {
+		out = append(out, s[i])
+	}
+	return out
+}
