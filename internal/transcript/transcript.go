@@ -25,6 +25,7 @@ type Entry struct {
 	Questions []Question `json:"questions"`
 	State     string     `json:"state"`              // answered, no answer, or open
 	Response  string     `json:"response,omitempty"` // one reply to all of it, or the words of what is no answer
+	Result    string     `json:"result,omitempty"`   // the whole result block as text, which may say more
 	Warnings  []string   `json:"warnings,omitempty"`
 	Problem   string     `json:"problem,omitempty"` // why the block cannot be read
 }
@@ -169,10 +170,10 @@ func (r *reader) asked(raw json.RawMessage, id string, rec record) Entry {
 }
 
 func (r *reader) answered(e *Entry, raw json.RawMessage) {
-	e.State = NoAnswer
+	e.State, e.Result = NoAnswer, words(raw)
 	a, ok := r.asks[e.ID]
 	if !ok {
-		e.Response = words(raw)
+		e.Response = e.Result
 		return
 	}
 	reply, ok, err := dialect.TranscriptReply(&a, raw)
@@ -180,7 +181,7 @@ func (r *reader) answered(e *Entry, raw json.RawMessage) {
 		e.Problem = err.Error()
 	}
 	if !ok {
-		e.Response = words(raw)
+		e.Response = e.Result
 		return
 	}
 	e.State, e.Response = Answered, reply.Response

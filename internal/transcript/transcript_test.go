@@ -1,0 +1,82 @@
+package transcript_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/transcript"
+)
+
+var update = flag.Bool("update", false, "write what was read into the golden files")
+
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	for _, pattern := range []string{"testdata/*.jsonl", "testdata/*.json"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, found...)
+	}
+	if len(paths) < 3 {
+		t.Fatalf("found %v", paths)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, err := transcript.Read(data)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		var object bytes.Buffer
+		e := json.NewEncoder(&object)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		if err := e.Encode(entries); err != nil {
+			t.Fatal(err)
+		}
+		got := transcript.Text(entries) + "\n" + object.String()
+		golden := path + ".golden"
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if want, err := os.ReadFile(golden); err != nil || string(want) != got {
+			t.Errorf("%s is read as:\n%s\nwant, %v:\n%s", path, got, err, want)
+		}
+	}
+}
+
+func TestWhatIsNoConversationIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "{}", "x", `{"messages":[]}`, "[1,2]", `{"type":"summary"}`, "{"} {
+		if entries, err := transcript.Read([]byte(text)); err == nil {
+			t.Errorf("%q is read as %v", text, entries)
+		}
+	}
+	entries, err := transcript.Read([]byte(`{"messages":[{"role":"user","content":"hello"}]}`))
+	if err != nil || len(entries) != 0 || !strings.HasPrefix(transcript.Text(entries), "No question") {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"AskUserQuestion","input":{}}]}]}`))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		entries, err := transcript.Read(data)
+		if err == nil {
+			transcript.Text(entries)
+		}
+	})
+}
