@@ -124,7 +124,7 @@ func location(c *caller, r *http.Request, k ask.Key, dialect string) string {
 	if dialect != "" {
 		q.Set("dialect", dialect)
 	}
-	if wait := r.URL.Query().Get("wait"); wait != "" {
+	if wait := r.URL.Query().Get("wait"); wait != "" && wait != "0" {
 		q.Set("wait", wait)
 	}
 	at := c.prefix + "/v1/asks/" + k.Session + "/" + k.ID

@@ -108,7 +108,7 @@ func (g *Gateway) address(r *http.Request, c *caller, in *incoming) error {
 	}
 	_ = json.Unmarshal(in.Data(), &data) // what is wrong with it is said when it is read
 	for _, id := range []string{data.AskID, data.ID, r.Header.Get("Idempotency-Key"), in.ID()} {
-		if in.key.ID == "" {
+		if in.key.ID == "" && id != "" {
 			in.key.ID = ask.Token(id)
 		}
 	}

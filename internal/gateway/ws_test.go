@@ -1,0 +1,303 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/gateway"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/coder/websocket"
+)
+
+// wire is one WebSocket client.
+type wire struct {
+	t    *testing.T
+	conn *websocket.Conn
+}
+
+type frame struct {
+	Type string
+	Data struct {
+		ID, SessionID, AgentID, Question, By, Detail, Code string
+		Status                                             any // of an outcome, or of a problem
+		Options                                            []struct{ Label, Description string }
+		Questions                                          []struct{ Question string }
+		Answers                                            map[string]any
+	}
+}
+
+func (d *doors) dial(secret, query string) *wire {
+	d.t.Helper()
+	conn, res, err := d.connect(secret, query)
+	if err != nil {
+		d.t.Fatalf("%v: %v", err, res)
+	}
+	d.t.Cleanup(func() { _ = conn.CloseNow() })
+	return &wire{d.t, conn}
+}
+
+func (d *doors) connect(secret, query string) (*websocket.Conn, *http.Response, error) {
+	ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
+	defer cancel()
+	return websocket.Dial(ctx, "ws"+strings.TrimPrefix(d.url, "http")+"/t/"+secret+"/ws"+query, nil)
+}
+
+func (w *wire) send(body string) {
+	w.t.Helper()
+	if err := w.conn.Write(w.t.Context(), websocket.MessageText, []byte(body)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// next is the next frame, which must have this type.
+func (w *wire) next(typ string) frame {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	_, body, err := w.conn.Read(ctx)
+	if err != nil {
+		w.t.Fatalf("waiting for %s: %v", typ, err)
+	}
+	var f frame
+	if err := json.Unmarshal(body, &f); err != nil || f.Type != typ {
+		w.t.Fatalf("want %s, got %s (%v)", typ, body, err)
+	}
+	return f
+}
+
+// quiet sees that nothing came before a pong.
+func (w *wire) quiet() {
+	w.t.Helper()
+	w.send(`{"type":"ping"}`)
+	w.next("pong")
+}
+
+func one(id, text string) string {
+	return `{"id":"` + id + `","agent":{"id":"builder"},"questions":[{"text":"` + text + `","options":[{"label":"A","description":"the first"},{"label":"B"}]}]}`
+}
+
+func TestScreensRace(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent, screen, resp := d.agent("s1"), d.screen("s1"), d.responder()
+	d.do(agent, "POST", "/v1/asks", one("before", "Which first?")).want(t, 201)
+	d4, d1 := d.dial(screen, "?sessionId=s1&by=Mei"), d.dial(resp, "?dialect=d1")
+	for range 2 { // what waited before, and what comes now
+		f := d4.next("interaction_request")
+		if f.Data.SessionID != "s1" || len(f.Data.Options) != 2 || f.Data.Options[0].Description != "the first" {
+			t.Errorf("D4 is shown %+v", f)
+		}
+		g := d1.next("ask:question:request")
+		if g.Data.ID != f.Data.ID || g.Data.AgentID != "builder" {
+			t.Errorf("D1 is shown %+v", g)
+		}
+		if f.Data.ID == "before" {
+			d4.send(`{"type":"interaction_response","data":{"id":"before","result":"B"}}`)
+			if c := d4.next("interaction_closed"); c.Data.Status != "answered" || c.Data.By != "Mei on gateway" {
+				t.Errorf("closed: %+v", c)
+			}
+			if c := d1.next("ask:question:closed"); c.Data.ID != "before" || c.Data.By != "Mei" {
+				t.Errorf("closed: %+v", c)
+			}
+			d.do(agent, "POST", "/v1/asks", one("now", "Which now?")).want(t, 201)
+			continue
+		}
+		// A third surface, and both screens at once: one of them wins, and all are told who.
+		third := make(chan error, 1)
+		go func() {
+			_, err := d.people.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "now"}, ask.Reply{Answers: []ask.Answer{{QuestionID: "q1", Selected: []string{"o1"}}}, By: mei})
+			third <- err
+		}()
+		d4.send(`{"type":"interaction_response","data":{"id":"now","result":["A"]}}`)
+		d1.send(`{"type":"ask:question:response","data":{"agentId":"builder","answers":{"question-0":"B"}}}`)
+		err := <-third
+		a, b := d4.next("interaction_closed"), d1.next("ask:question:closed")
+		if a.Data.Status != "answered" || b.Data.Status != "answered" || !strings.HasPrefix(a.Data.By, b.Data.By) {
+			t.Errorf("%v, %+v, %+v", err, a, b)
+		}
+	}
+	d.do(agent, "GET", "/v1/asks/s1/before", "").want(t, 200, `"selected":["o2"]`)
+	d4.quiet()
+	d1.quiet()
+}
+
+func TestScreensAreTold(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent, screen := d.agent("s1", "s2"), d.screen("s1")
+	w := d.dial(screen, "")
+	w.quiet()
+	d.do(agent, "POST", "/v1/asks?session=s2", one("elsewhere", "Why?")).want(t, 201)
+	d.do(agent, "POST", "/v1/asks?session=s1", `{"id":"two","questions":[{"id":"x","text":"How many?","kind":"number"},{"id":"y","text":"Which?","options":[{"label":"A"},{"label":"B"}],"allow_other":false}]}`).want(t, 201)
+	if a, b := w.next("interaction_request"), w.next("interaction_request"); a.Data.ID != "two.1" || b.Data.ID != "two.2" {
+		t.Fatalf("%+v, %+v", a, b)
+	}
+	w.send(`{"type":"interaction_response","data":{"id":"two.2","result":"B"}}`)
+	w.send(`{"type":"interaction_response","data":{"id":"two.1","result":"many"}}`)
+	if e := w.next("error"); e.Data.ID != "two.1" || e.Data.Code != "invalid" {
+		t.Errorf("a wrong answer: %+v", e)
+	}
+	if again := w.next("interaction_request"); again.Data.ID != "two.1" {
+		t.Errorf("asked again: %+v", again)
+	}
+	w.send(`{"type":"interaction_response","data":{"id":"two.1","result":"3"}}`)
+	w.next("interaction_closed")
+	w.next("interaction_closed")
+	d.do(agent, "GET", "/v1/asks/s1/two", "").want(t, 200, `"number":3`, `"selected":["o2"]`)
+
+	for name, c := range map[string]struct{ send, says string }{
+		"no JSON":             {`{`, "this is no frame"},
+		"another type":        {`{"type":"hallo"}`, "interaction_response"},
+		"no id":               {`{"type":"interaction_response","data":{"result":"x"}}`, `"id"`},
+		"another session":     {`{"type":"interaction_response","data":{"id":"elsewhere","sessionId":"s2","result":"A"}}`, ""},
+		"a wrong result":      {`{"type":"interaction_response","data":{"id":7}}`, ""},
+		"a screen that asks":  {`{"type":"ask:question:request","data":{}}`, "answers for session s1"},
+		"a hello in no shape": {`{"type":"hello","data":{"dialect":"d9"}}`, "d1, d2 or d4"},
+	} {
+		w.send(c.send)
+		if e := w.next("error"); !strings.Contains(e.Data.Detail, c.says) {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	w.send(`{"type":"interaction_response","data":{"id":"two","result":"late"}}`)
+	w.next("interaction_closed")
+	w.next("interaction_closed")
+}
+
+func TestResume(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent, screen := d.agent("s1"), d.screen("s1")
+	for _, id := range []string{"ended", "open"} {
+		d.do(agent, "POST", "/v1/asks", one(id, "Which?")).want(t, 201)
+	}
+	first := d.dial(screen, "")
+	first.next("interaction_request")
+	first.next("interaction_request")
+	_ = first.conn.CloseNow()
+	d.do(agent, "DELETE", "/v1/asks/s1/ended", "").want(t, 200)
+	second := d.dial(screen, "?open=ended,open")
+	if f := second.next("interaction_request"); f.Data.ID != "open" {
+		t.Errorf("shown again: %+v", f)
+	}
+	if f := second.next("interaction_closed"); f.Data.ID != "ended" || f.Data.Status != "withdrawn" {
+		t.Errorf("closed meanwhile: %+v", f)
+	}
+	second.send(`{"type":"hello","data":{"dialect":"d1","open":["ended"]}}`)
+	if f := second.next("ask:question:request"); f.Data.ID != "open" {
+		t.Errorf("in another dialect: %+v", f)
+	}
+	if f := second.next("ask:question:closed"); f.Data.ID != "ended" {
+		t.Errorf("closed, in another dialect: %+v", f)
+	}
+	second.quiet()
+}
+
+func TestOneAskIsOpenForAnAgentInD1(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent, resp := d.agent("s1"), d.responder()
+	for _, id := range []string{"a", "b", "c"} {
+		d.do(agent, "POST", "/v1/asks", one(id, "Which?")).want(t, 201)
+	}
+	w := d.dial(resp, "?dialect=d1")
+	if f := w.next("ask:question:request"); f.Data.ID != "a" {
+		t.Fatalf("%+v", f)
+	}
+	w.quiet()
+	d.do(agent, "DELETE", "/v1/asks/s1/b", "").want(t, 200)
+	w.send(`{"type":"ask:question:response","data":{"agentId":"builder","answers":{"question-0":"A"}}}`)
+	w.next("ask:question:closed")
+	if f := w.next("ask:question:request"); f.Data.ID != "c" {
+		t.Errorf("%+v", f)
+	}
+	w.send(`{"type":"ask:question:response","data":{"agentId":"builder","status":"cancelled","reason":"no","answers":{}}}`)
+	if f := w.next("ask:question:closed"); f.Data.Status != "cancelled" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAnAgentAsksOverItsSocket(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent := d.agent("s1")
+	w := d.dial(agent, "?dialect=d1")
+	ask1 := func(text string) string {
+		return `{"type":"ask:question:request","data":{"agentId":"a","questions":[{"question":"` + text + `","header":"H","options":[{"label":"A"},{"label":"B"}]}]}}`
+	}
+	w.send(ask1("First?"))
+	w.send(ask1("Second?"))
+	first := w.next("ask:question:pending").Data
+	w.quiet() // the second waits for its turn
+	d.answers(ask.Key{Tenant: "acme", Session: "s1", ID: first.ID}, ask.Answer{QuestionID: "q1", Selected: []string{"o2"}})
+	if f := w.next("ask:question:response"); f.Data.ID != first.ID || f.Data.AgentID != "a" || f.Data.Answers["question-0"] != "B" {
+		t.Errorf("%+v", f)
+	}
+	second := w.next("ask:question:pending").Data
+	_ = w.conn.CloseNow() // withdraws nothing
+
+	d.answers(d.key("s1", second.ID), ask.Answer{QuestionID: "q1", Selected: []string{"o1"}})
+	again := d.dial(agent, "?open="+second.ID)
+	if f := again.next("ask:question:response"); f.Data.ID != second.ID || f.Data.Answers["question-0"] != "A" {
+		t.Errorf("picked up: %+v", f)
+	}
+	again.send(`{"type":"ask:question:request","data":{"agentId":"a","questions":[]}}`)
+	again.next("error")
+	again.send(`{"type":"interaction_response","data":{"id":"x","result":"A"}}`)
+	if e := again.next("error"); e.Data.Code != "forbidden" {
+		t.Errorf("an agent answers: %+v", e)
+	}
+}
+
+func TestAScreenIsPresence(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent, screen := d.agent("*"), d.screen("s1")
+	const body = `{"sessionId":"s1","question":"Which?"}`
+	d.do(agent, "POST", "/api/interact/ask", body).want(t, 503, "nobody_there")
+	w := d.dial(screen, "")
+	w.quiet()
+	waiting := d.meanwhile(agent, "POST", "/api/interact/ask", body)
+	f := w.next("interaction_request")
+	w.send(`{"type":"interaction_response","data":{"id":"` + f.Data.ID + `","result":"Because"}}`)
+	(<-waiting).want(t, 200, `{"result":"Because"}`)
+	d.do(agent, "POST", "/api/interact/ask", `{"sessionId":"s2","question":"Which?"}`).want(t, 503, "nobody_there")
+}
+
+func TestLimitsOfSockets(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{MaxPerToken: 2, MaxSockets: 3, MaxPerSocket: 3})
+	a, b := d.screen("s1"), d.screen("s1")
+	first := d.dial(a, "")
+	d.dial(a, "")
+	if _, res, err := d.connect(a, ""); err == nil || res.StatusCode != 429 {
+		t.Errorf("a third of one token: %v %v", err, res)
+	}
+	d.dial(b, "")
+	if _, res, err := d.connect(b, ""); err == nil || res.StatusCode != 503 {
+		t.Errorf("a fourth: %v %v", err, res)
+	}
+	agent := d.agent("s1")
+	for _, id := range []string{"a", "b", "c", "d"} {
+		d.do(agent, "POST", "/v1/asks", one(id, "Which?")).want(t, 201)
+	}
+	shown := map[string]bool{}
+	for range 3 {
+		shown[first.next("interaction_request").Data.ID] = true
+	}
+	first.quiet() // the fourth has no room
+	first.send(`{"type":"interaction_response","data":{"id":"a","result":"A"}}`)
+	first.next("interaction_closed")
+	if f := first.next("interaction_request"); shown[f.Data.ID] {
+		t.Errorf("%s is shown twice", f.Data.ID)
+	}
+	first.send(`{"type":"` + strings.Repeat("x", 300<<10) + `"}`)
+	_, _, err := first.conn.Read(t.Context())
+	if websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
+		t.Errorf("a frame of 300 KiB: %v", err)
+	}
+}
