@@ -156,6 +156,15 @@ func (b *bus) choose(rec ask.Record, option string) {
 	}
 }
 
+// decline refuses to answer.
+func (b *bus) decline(rec ask.Record, reason string) {
+	b.t.Helper()
+	by := ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}
+	if _, err := b.screen.Cancel(b.t.Context(), rec.Ask.Key(), responder.Decline{Reason: reason, By: by}); err != nil {
+		b.t.Error(err)
+	}
+}
+
 // token is a bearer token for one session.
 func (b *bus) token(session string) string {
 	b.t.Helper()
@@ -203,14 +212,15 @@ type event struct {
 // run starts a script of this directory with the plan as its argument.
 func run(t *testing.T, name string, plan map[string]any) *script {
 	t.Helper()
+	return runWith(t, "node", name, plan)
+}
+
+func runWith(t *testing.T, program, name string, plan map[string]any) *script {
+	t.Helper()
 	if _, err := os.Stat("node_modules"); err != nil {
 		t.Skip("the foreign clients are not installed; run npm ci in interop")
 	}
-	data, err := json.Marshal(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("node", name, string(data))
+	cmd := exec.Command(program, name, string(encode(t, plan)))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -263,11 +273,17 @@ func (s *script) form() event {
 // send writes a line to the script.
 func (s *script) send(v any) {
 	s.t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if _, err := s.in.Write(append(data, '\n')); err != nil {
+	if _, err := s.in.Write(append(encode(s.t, v), '\n')); err != nil {
 		s.t.Error(err)
 	}
+}
+
+// encode writes JSON.
+func encode(t *testing.T, v any) []byte {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
