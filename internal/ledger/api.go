@@ -65,12 +65,21 @@ func storageFull(err error) bool {
 // request sends msg and returns the reply, trying again while the leader is
 // away. Everything it sends may be sent twice.
 func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
+	nobodySince := time.Time{}
 	for try := 0; ; try++ {
 		one, cancel := context.WithTimeout(ctx, attempt)
 		reply, err := l.nc.RequestMsgWithContext(one, msg)
 		cancel()
-		if err == nil {
+		switch {
+		case err == nil:
 			return reply, nil
+		case !errors.Is(err, nats.ErrNoResponders):
+			nobodySince = time.Time{}
+		case nobodySince.IsZero():
+			nobodySince = time.Now()
+		case time.Since(nobodySince) > attempt/2:
+			// Whoever asked can be told before it loses patience.
+			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(errOff(), err))
 		}
 		if ctx.Err() != nil || errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) {
 			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(ask.ErrUnavailable, err))
@@ -79,6 +88,13 @@ func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) 
 			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(ask.ErrUnavailable, err))
 		}
 	}
+}
+
+// errOff is the refusal while there is no JetStream: none of its servers leads,
+// or the only one has switched it off.
+func errOff() error {
+	return ask.Refuse(503, ask.CodeUnavailable,
+		"JetStream does not answer: its servers are choosing a leader, or its disk is full; nothing was stored, try again with the same ids (the server's log says more)")
 }
 
 // pause waits a little longer with every try, with jitter.

@@ -76,6 +76,7 @@ type Ledger struct {
 	used    atomic.Int64 // bytes, as last seen plus what was stored since
 	budget  atomic.Int64
 	cursors []sweepCursor
+	readers readers
 	broken  atomic.Int64 // writes that sabotage saw
 }
 

@@ -58,6 +58,11 @@ func (l *Ledger) List(ctx context.Context, q cloudevent.Query) ([]cloudevent.Lis
 	if err != nil {
 		return nil, "", err
 	}
+	for _, ln := range lanes {
+		if ln.reader != nil && ln.next != done {
+			l.readers.keep(ln.reader, ln.next)
+		}
+	}
 	return out, formatCursor(at), nil
 }
 
@@ -77,7 +82,8 @@ type lane struct {
 	filter string
 	next   uint64 // where the next page goes on; done when there is nothing more
 	found  []found
-	bytes  int // of what was found
+	bytes  int     // of what was found
+	reader *reader // when there is one, it stands behind the last message that was found
 }
 
 type found struct {
@@ -89,13 +95,13 @@ type found struct {
 // found, enough was looked at, or there is no more.
 func (l *Ledger) fill(ctx context.Context, ln *lane, q cloudevent.Query, want int) error {
 	for looked := 0; len(ln.found) < want && ln.bytes < pageBytes; {
-		batch, end, err := l.read(ctx, ln.p, ln.filter, ln.next, want-len(ln.found), pageBytes-ln.bytes)
+		batch, end, err := l.read(ctx, ln, want-len(ln.found), pageBytes-ln.bytes)
 		if err != nil {
 			return err
 		}
 		for _, m := range batch {
 			ln.next = m.Seq + 1
-			item, ok, err := l.item(ctx, m)
+			item, ok, err := l.item(ctx, m, q.Question != "")
 			if err != nil {
 				return err
 			}
@@ -116,13 +122,19 @@ func (l *Ledger) fill(ctx context.Context, ln *lane, q cloudevent.Query, want in
 }
 
 // item makes a list item of a stored message. It is not ok when the message is
-// not the truth: a late expiry after an outcome.
-func (l *Ledger) item(ctx context.Context, m message) (cloudevent.ListItem, bool, error) {
+// not the truth: a late expiry after an outcome. Unless the questions of a
+// pending ask are wanted, its record only says what a page needs beside the
+// ask's JSON.
+func (l *Ledger) item(ctx context.Context, m message, questions bool) (cloudevent.ListItem, bool, error) {
 	k, kind, _, ok := subject.ParseLedger(m.Subject)
 	if !ok {
 		return cloudevent.ListItem{}, false, nil
 	}
 	if kind == subject.Question {
+		if q, ok := cloudevent.SkimQuestion(m.Msg, k); ok && !questions {
+			q.Record.Seq = m.Seq
+			return q, true, nil
+		}
 		q, err := cloudevent.ReadQuestion(m.Msg, k)
 		if err != nil {
 			return l.unreadable(ctx, k, err)
@@ -196,54 +208,16 @@ func merge(lanes []*lane, limit int) []found {
 		taken[best]++
 	}
 	for i, ln := range lanes {
-		if taken[i] < len(ln.found) {
-			ln.next = ln.found[taken[i]].msg.Seq
+		left := ln.found[taken[i]:]
+		if len(left) == 0 {
+			continue
+		}
+		ln.next = left[0].msg.Seq
+		if ln.reader != nil {
+			ln.reader.putBack(left)
 		}
 	}
 	return out
-}
-
-// finish adds receipts, and leaves out pending questions whose outcome exists
-// (ghosts; they are removed).
-func (l *Ledger) finish(ctx context.Context, items []found) ([]cloudevent.ListItem, error) {
-	type extra struct {
-		receipts []ask.Receipt
-		ghost    bool
-	}
-	extras := make([]extra, len(items))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(64)
-	for i := range items {
-		it := &items[i]
-		k := it.Record.Ask.Key()
-		g.Go(func() error {
-			var err error
-			if extras[i].receipts, err = l.Receipts(gctx, k, it.Record.Seq); err != nil || it.Record.State != ask.StatePending {
-				return err
-			}
-			p, stream := l.place(k)
-			o, err := l.first(gctx, stream, subject.LedgerOutcome(p, k), 1)
-			if errors.Is(err, errNone) {
-				return nil
-			}
-			if err == nil && o.Seq > it.Record.Seq {
-				extras[i].ghost = true
-				err = l.removeGhost(gctx, k, it.Record.Seq)
-			}
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	out := make([]cloudevent.ListItem, 0, len(items))
-	for i := range items {
-		if !extras[i].ghost {
-			items[i].Record.Receipts = extras[i].receipts
-			out = append(out, items[i].ListItem)
-		}
-	}
-	return out, nil
 }
 
 // done is the position of a partition that has no more.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -15,32 +16,58 @@ import (
 // that goes away by itself pays off.
 const singly = 8
 
-// read returns up to n messages of a partition that match filter, from position
-// seq on, and whether that is all there is. It returns fewer when they are
-// large: about as many as make up most bytes.
-func (l *Ledger) read(ctx context.Context, p int, filter string, seq uint64, n, most int) (batch []message, end bool, err error) {
-	stream := subject.Stream(p)
-	bytes := 0
-	for range min(n, singly) {
-		m, err := l.first(ctx, stream, filter, seq)
-		if errors.Is(err, errNone) {
-			return batch, true, nil
+// read returns up to n messages of a lane from where it stands on, and whether
+// that is all there is. It returns fewer when they are large: about as many as
+// make up most bytes.
+func (l *Ledger) read(ctx context.Context, ln *lane, n, most int) (batch []message, end bool, err error) {
+	stream := subject.Stream(ln.p)
+	if ln.reader == nil {
+		ln.reader = l.readers.take(stream, ln.filter, ln.next)
+	}
+	if ln.reader == nil {
+		seq, bytes := ln.next, 0
+		for range min(n, singly) {
+			m, err := l.first(ctx, stream, ln.filter, seq)
+			if errors.Is(err, errNone) {
+				return batch, true, nil
+			}
+			if err != nil {
+				return nil, false, err
+			}
+			batch = append(batch, m)
+			seq = m.Seq + 1
+			if bytes += len(m.Data); bytes >= most {
+				return batch, false, nil
+			}
 		}
-		if err != nil {
-			return nil, false, err
-		}
-		batch = append(batch, m)
-		seq = m.Seq + 1
-		if bytes += len(m.Data); bytes >= most {
+		if n <= singly {
 			return batch, false, nil
 		}
+		rest, end, err := l.readOn(ctx, ln, seq, n-singly, most-bytes)
+		return append(batch, rest...), end, err
 	}
-	if n <= singly {
-		return batch, false, nil
+	return l.readOn(ctx, ln, ln.next, n, most)
+}
+
+// readOn reads by the lane's reader, which stands at seq; by a new one when
+// there is none, or its consumer is gone.
+func (l *Ledger) readOn(ctx context.Context, ln *lane, seq uint64, n, most int) (batch []message, end bool, err error) {
+	for try := 0; ; try++ {
+		if ln.reader == nil {
+			ln.reader, err = l.newReader(ctx, subject.Stream(ln.p), ln.filter, seq)
+		}
+		if err == nil {
+			batch, end, err = ln.reader.read(ctx, n, most)
+		}
+		if err == nil && (end || len(batch) > 0) {
+			return batch, end, nil
+		}
+		ln.reader = nil
+		if try >= 3 || pause(ctx, try) != nil {
+			return nil, false, fmt.Errorf("ledger: read %s: %w", ln.filter, errors.Join(ask.ErrUnavailable, err))
+		}
+		err = nil
 	}
-	n = min(n-singly, (most-bytes)*singly/max(1, bytes)+1) // if the rest is like what was read
-	rest, end, err := l.consume(ctx, stream, filter, seq, n, false)
-	return append(batch, rest...), end, err
 }
 
 // consume reads up to n messages by an ephemeral consumer.

@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"golang.org/x/sync/errgroup"
+)
+
+// extras is what a page says of an ask beside its question or outcome.
+type extras struct {
+	receipts []ask.Receipt
+	ended    uint64 // the sequence of an outcome beside a pending question
+}
+
+// finish adds receipts, and leaves out pending questions whose outcome exists:
+// they have ended since they were read, or are ghosts, which are removed.
+func (l *Ledger) finish(ctx context.Context, items []found) ([]cloudevent.ListItem, error) {
+	byPartition := map[int][]*found{}
+	for i := range items {
+		k := items[i].Record.Ask.Key()
+		p, _ := l.place(k)
+		byPartition[p] = append(byPartition[p], &items[i])
+	}
+	ended := make([]bool, len(items))
+	all := make([]map[ask.Key]*extras, l.n)
+	g, gctx := errgroup.WithContext(ctx)
+	for p, of := range byPartition {
+		g.Go(func() (err error) {
+			all[p], err = l.extras(gctx, p, of)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for i := range items {
+		it := &items[i]
+		k := it.Record.Ask.Key()
+		p, _ := l.place(k)
+		x := all[p][k]
+		if x == nil {
+			continue
+		}
+		for _, r := range x.receipts {
+			if it.Record.Seq == 0 || r.Seq == it.Record.Seq {
+				it.Record.Receipts = append(it.Record.Receipts, r)
+			}
+		}
+		if it.Record.State == ask.StatePending && x.ended > it.Record.Seq {
+			ended[i] = true
+			if err := l.removeIfGhost(ctx, k, it.Record.Seq); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out := make([]cloudevent.ListItem, 0, len(items))
+	for i := range items {
+		if !ended[i] {
+			out = append(out, items[i].ListItem)
+		}
+	}
+	return out, nil
+}
+
+// removeIfGhost removes a question whose outcome exists, if it is still there.
+func (l *Ledger) removeIfGhost(ctx context.Context, k ask.Key, seq uint64) error {
+	p, stream := l.place(k)
+	q, err := l.first(ctx, stream, subject.LedgerQuestion(p, k), 1)
+	if errors.Is(err, errNone) || err == nil && q.Seq != seq {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return l.removeGhost(ctx, k, seq)
+}
+
+// extras reads the extras of items of one partition at once; half by half when
+// they have more receipts than the server gives at once.
+func (l *Ledger) extras(ctx context.Context, p int, items []*found) (map[ask.Key]*extras, error) {
+	filters := make([]string, 0, 2*len(items))
+	for _, it := range items {
+		k := it.Record.Ask.Key()
+		filters = append(filters, subject.LedgerReceipt(p, k, ""))
+		if it.Record.State == ask.StatePending {
+			filters = append(filters, subject.LedgerOutcome(p, k))
+		}
+	}
+	found, err := l.lasts(ctx, subject.Stream(p), filters)
+	if errors.Is(err, errTooMany) && len(items) > 1 {
+		return l.extrasByHalves(ctx, p, items)
+	}
+	if err != nil && !errors.Is(err, errTooMany) { // one ask has no more receipts than types
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b message) int { return int(a.Seq) - int(b.Seq) }) //nolint:gosec // sequences are far below 2^63
+	all := map[ask.Key]*extras{}
+	for _, m := range found {
+		k, kind, _, ok := subject.ParseLedger(m.Subject)
+		if !ok {
+			continue
+		}
+		x := all[k]
+		if x == nil {
+			x = &extras{}
+			all[k] = x
+		}
+		if kind == subject.Outcome {
+			x.ended = m.Seq
+		} else if r, ok := readReceipt(m, k); ok && len(x.receipts) < maxReceipts {
+			x.receipts = append(x.receipts, r)
+		}
+	}
+	return all, nil
+}
+
+func (l *Ledger) extrasByHalves(ctx context.Context, p int, items []*found) (map[ask.Key]*extras, error) {
+	all, err := l.extras(ctx, p, items[:len(items)/2])
+	if err != nil {
+		return nil, err
+	}
+	rest, err := l.extras(ctx, p, items[len(items)/2:])
+	for k, x := range rest {
+		all[k] = x
+	}
+	return all, err
+}

@@ -1,0 +1,137 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// reader walks the messages of a partition that match a filter, by a consumer
+// that goes away by itself. Making one costs more than a page, so it is kept
+// for the page that follows: see [readers].
+type reader struct {
+	l        *Ledger
+	stream   string
+	filter   string
+	consumer string
+	ahead    []message // read, and not taken yet
+}
+
+// inactive is how long the server keeps a consumer that nobody asks. We forget
+// ours earlier.
+const (
+	inactive = 10 * time.Second
+	forget   = 5 * time.Second
+)
+
+// newReader makes a reader from position seq on.
+func (l *Ledger) newReader(ctx context.Context, stream, filter string, seq uint64) (*reader, error) {
+	one, cancel := context.WithTimeout(ctx, 2*attempt)
+	defer cancel()
+	c, err := l.js.CreateConsumer(one, stream, jetstream.ConsumerConfig{
+		FilterSubject: filter, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, seq),
+		AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: inactive, MemoryStorage: true, Replicas: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &reader{l: l, stream: stream, filter: filter, consumer: c.CachedInfo().Name}, nil
+}
+
+// read returns up to n messages, and about most bytes; fewer mean that there
+// are no more, unless they were large. After an error the reader is of no use:
+// messages may be lost on the way.
+func (r *reader) read(ctx context.Context, n, most int) (batch []message, end bool, err error) {
+	bytes := 0
+	for len(r.ahead) > 0 && len(batch) < n && bytes < most {
+		batch, r.ahead, bytes = append(batch, r.ahead[0]), r.ahead[1:], bytes+len(r.ahead[0].Data)
+	}
+	if len(batch) >= n || bytes >= most {
+		return batch, false, nil
+	}
+	pull := struct {
+		Batch    int  `json:"batch"`
+		MaxBytes int  `json:"max_bytes"`
+		NoWait   bool `json:"no_wait"`
+	}{n - len(batch), max(most-bytes, 1<<20), true} // at least what one message may have
+	msgs, status, err := r.l.collect(ctx, "$JS.API.CONSUMER.MSG.NEXT."+r.stream+"."+r.consumer, pull, pull.Batch)
+	if err != nil {
+		return nil, false, err
+	}
+	if status == statusNoServer {
+		return nil, false, fmt.Errorf("ledger: read %s: the reader's consumer is gone", r.filter)
+	}
+	for _, m := range msgs {
+		meta, err := m.Metadata()
+		if err != nil {
+			return nil, false, fmt.Errorf("ledger: read %s: %w", r.filter, err)
+		}
+		batch = append(batch, message{Msg: m, Seq: meta.Sequence.Stream, Time: meta.Timestamp})
+	}
+	return batch, status != "" && status != statusPullIsOver, nil
+}
+
+// putBack gives back what was read last and not taken.
+func (r *reader) putBack(left []found) {
+	back := make([]message, len(left), len(left)+len(r.ahead))
+	for i := range left {
+		back[i] = left[i].msg
+	}
+	r.ahead = append(back, r.ahead...)
+}
+
+// readers are the readers of pages, kept for the pages that follow: a cursor
+// finds the one that stands where it does. Without it the page is as right,
+// and slower.
+type readers struct {
+	mu   sync.Mutex
+	kept map[position]keptReader
+}
+
+type position struct {
+	stream, filter string
+	seq            uint64
+}
+
+type keptReader struct {
+	*reader
+	since time.Time
+}
+
+// maxReaders bounds what is kept, each with at most a part of a page.
+const maxReaders = 128
+
+// take gives the reader that stands at seq, or nil.
+func (rs *readers) take(stream, filter string, seq uint64) *reader {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	at := position{stream, filter, seq}
+	k, ok := rs.kept[at]
+	delete(rs.kept, at)
+	if !ok || time.Since(k.since) > forget {
+		return nil
+	}
+	return k.reader
+}
+
+// keep keeps a reader that stands at seq.
+func (rs *readers) keep(r *reader, seq uint64) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.kept == nil {
+		rs.kept = map[position]keptReader{}
+	}
+	if len(rs.kept) >= maxReaders {
+		for at, k := range rs.kept {
+			if time.Since(k.since) > forget {
+				delete(rs.kept, at)
+			}
+		}
+	}
+	if len(rs.kept) < maxReaders {
+		rs.kept[position{r.stream, r.filter, seq}] = keptReader{r, time.Now()}
+	}
+}
