@@ -135,13 +135,22 @@ func readStructured(data []byte) (event.Event, error) {
 	return ev, checkEvent(ev)
 }
 
-func readBinary(headers map[string]string, msg *nats.Msg) (event.Event, error) {
-	version := headers["specversion"]
+func readBinary(headers map[string][]string, msg *nats.Msg) (event.Event, error) {
+	for name, values := range headers {
+		if len(values) > 1 {
+			return event.Event{}, invalidEvent("header ce-%.40s is given twice", name)
+		}
+	}
+	version := ""
+	if len(headers["specversion"]) > 0 {
+		version = headers["specversion"][0]
+	}
 	if version != event.CloudEventsVersionV1 {
 		return event.Event{}, invalidEvent("header ce-specversion is %.20q; use 1.0", version)
 	}
 	ev := event.New(version)
-	for name, value := range headers {
+	for name, values := range headers {
+		value := values[0]
 		switch name {
 		case "specversion":
 		case "id":
@@ -167,7 +176,7 @@ func readBinary(headers map[string]string, msg *nats.Msg) (event.Event, error) {
 		}
 	}
 	if ev.DataContentType() == "" {
-		ct := header(msg.Header, headerType)
+		ct := strings.TrimSpace(header(msg.Header, headerType))
 		if ct == "" {
 			ct = TypeJSON
 		}
@@ -196,14 +205,18 @@ func invalidEvent(format string, args ...any) error {
 }
 
 // ceHeaders are the ce- headers by lower-case attribute name, percent-decoded.
-func ceHeaders(h nats.Header) map[string]string {
-	var out map[string]string
+// Of several for one attribute all are kept.
+func ceHeaders(h nats.Header) map[string][]string {
+	var out map[string][]string
 	for name, values := range h {
 		if len(name) > len(headerPrefix) && strings.EqualFold(name[:len(headerPrefix)], headerPrefix) && len(values) > 0 {
 			if out == nil {
-				out = map[string]string{}
+				out = map[string][]string{}
 			}
-			out[strings.ToLower(name[len(headerPrefix):])] = percentDecode(values[0])
+			attribute := strings.ToLower(name[len(headerPrefix):])
+			for _, v := range values {
+				out[attribute] = append(out[attribute], percentDecode(v))
+			}
 		}
 	}
 	return out
@@ -250,7 +263,7 @@ func percentEncode(s string) string {
 // percentDecode undoes percentEncode; what is no escape stays as it is.
 func percentDecode(s string) string {
 	if !strings.Contains(s, "%") {
-		return s
+		return strings.ToValidUTF8(s, "\uFFFD")
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -121,7 +121,7 @@ func maybe(t *rapid.T, o object, name string, value func() any) {
 	}
 }
 
-func flag(t *rapid.T, name string) func() any {
+func yesOrNo(t *rapid.T, name string) func() any {
 	return func() any { return rapid.Bool().Draw(t, name) }
 }
 
@@ -133,7 +133,7 @@ func drawAsk(t *rapid.T) object {
 	maybe(t, a, "agent", func() any { return object{"id": word(t, "agent", 9), "name": word(t, "name", 9), "parent": "p/a"} })
 	maybe(t, a, "priority", func() any { return rapid.SampledFrom([]string{"low", "normal", "high", "urgent"}).Draw(t, "priority") })
 	maybe(t, a, "audience", func() any { return []any{said(t, "principal", 9), "group:" + said(t, "group", 9)} })
-	maybe(t, a, "require_responder", flag(t, "require"))
+	maybe(t, a, "require_responder", yesOrNo(t, "require"))
 	maybe(t, a, "metadata", func() any { return object{word(t, "meta", 5): 1.5, "deep": object{"x": []any{nil, true, "s"}}} })
 	if rapid.Bool().Draw(t, "by timeout") {
 		a["timeout"] = rapid.SampledFrom([]string{"1s", "90m", "2h30m", "1.5h", "720h", "1500ms"}).Draw(t, "timeout")
@@ -189,7 +189,7 @@ func drawQuestion(t *rapid.T, i int, defaults bool) object {
 		limits(object{"min_length": 1, "max_length": 9, "pattern": "b"})
 	case "nothing":
 		maybe(t, q, "options", func() any { return []any{} })
-		maybe(t, q, "allow_other", flag(t, "other"))
+		maybe(t, q, "allow_other", yesOrNo(t, "other"))
 		def("abc")
 		limits(object{"min_length": 0})
 	case "empty choice":
@@ -224,10 +224,10 @@ func drawOptions(t *rapid.T, q object) {
 	for j := range options {
 		o := object{"label": fmt.Sprint(j, said(t, "label", 9))}
 		maybe(t, o, "description", func() any { return word(t, "description", 9) })
-		maybe(t, o, "recommended", flag(t, "recommended"))
+		maybe(t, o, "recommended", yesOrNo(t, "recommended"))
 		if j > 0 {
 			maybe(t, o, "id", func() any { return fmt.Sprintf("opt-%d", j) })
-			maybe(t, o, "cancels", flag(t, "cancels"))
+			maybe(t, o, "cancels", yesOrNo(t, "cancels"))
 		}
 		if !multiple {
 			maybe(t, o, "preview", func() any {
@@ -237,7 +237,7 @@ func drawOptions(t *rapid.T, q object) {
 		options[j] = o
 	}
 	q["options"] = options
-	maybe(t, q, "allow_other", flag(t, "other"))
+	maybe(t, q, "allow_other", yesOrNo(t, "other"))
 	if multiple {
 		q["multiple"] = true
 		maybe(t, q, "min_items", func() any { return rapid.IntRange(0, 1).Draw(t, "min") })

@@ -154,6 +154,9 @@ type duration time.Duration
 func (d duration) MarshalJSON() ([]byte, error) { return marshal(time.Duration(d).String()) }
 
 func (d *duration) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
