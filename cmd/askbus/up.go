@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"runtime"
@@ -122,7 +123,7 @@ func (a *app) runUp(ctx context.Context, s upSettings) error {
 	if _, err := r.inbox(webCred, ln, s.Web, cookieKey); err != nil {
 		return err
 	}
-	if err := r.ops(ctx, "up", s.OpsAddr, func() error { return notReady("the broker", b.Ready()) }); err != nil {
+	if err := r.ops(ctx, "up", s.OpsAddr, func() error { return errors.Join(srv.Healthy(), notReady("the broker", b.Ready())) }); err != nil {
 		return err
 	}
 	link, err := web.LoginLink(cookieKey, r.after.HTTPURL, localUser(s.Groups), time.Now())
@@ -186,10 +187,11 @@ func (a *app) serverCmd() *cobra.Command {
 				return err
 			}
 			defer r.close()
-			if _, err := r.server(s.NATSAddr, s.MaxStore); err != nil {
+			srv, err := r.server(s.NATSAddr, s.MaxStore)
+			if err != nil {
 				return err
 			}
-			if err := r.ops(cmd.Context(), "server", s.OpsAddr, func() error { return nil }); err != nil {
+			if err := r.ops(cmd.Context(), "server", s.OpsAddr, srv.Healthy); err != nil {
 				return err
 			}
 			return r.run(cmd.Context(), func() { a.say("askbus: NATS at %s, ops at %s", r.after.NATSURL, r.after.Ops["server"]) })

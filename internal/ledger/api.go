@@ -65,21 +65,12 @@ func storageFull(err error) bool {
 // request sends msg and returns the reply, trying again while the leader is
 // away. Everything it sends may be sent twice.
 func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
-	nobodySince := time.Time{}
 	for try := 0; ; try++ {
 		one, cancel := context.WithTimeout(ctx, attempt)
 		reply, err := l.nc.RequestMsgWithContext(one, msg)
 		cancel()
-		switch {
-		case err == nil:
+		if err == nil {
 			return reply, nil
-		case !errors.Is(err, nats.ErrNoResponders):
-			nobodySince = time.Time{}
-		case nobodySince.IsZero():
-			nobodySince = time.Now()
-		case time.Since(nobodySince) > attempt/2:
-			// Whoever asked can be told before it loses patience.
-			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(errOff(), err))
 		}
 		if ctx.Err() != nil || errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) {
 			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(ask.ErrUnavailable, err))
@@ -90,11 +81,11 @@ func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) 
 	}
 }
 
-// errOff is the refusal while there is no JetStream: none of its servers leads,
-// or the only one has switched it off.
+// errOff is the refusal while nothing can be stored: no server leads, or the
+// only one cannot write.
 func errOff() error {
 	return ask.Refuse(503, ask.CodeUnavailable,
-		"JetStream does not answer: its servers are choosing a leader, or its disk is full; nothing was stored, try again with the same ids (the server's log says more)")
+		"the ledger does not store anything just now: its servers choose a leader, or a disk is full; try again with the same ids (the server's log says more)")
 }
 
 // pause waits a little longer with every try, with jitter.
@@ -147,8 +138,16 @@ func (l *Ledger) api(ctx context.Context, subject string, body, reply any) error
 
 // publish stores msg and returns its sequence.
 func (l *Ledger) publish(ctx context.Context, msg *nats.Msg) (uint64, error) {
+	// A server that cannot write does not reply. So there is time for one
+	// attempt that fails, or for several to which nobody is there, and whoever
+	// asked is told before it loses patience; it tries again.
+	patient, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
 	for try := 0; ; try++ {
-		reply, err := l.request(ctx, msg)
+		reply, err := l.request(patient, msg)
+		if err != nil && ctx.Err() == nil && patient.Err() != nil {
+			return 0, fmt.Errorf("ledger: publish %s: %w", msg.Subject, errors.Join(errOff(), err))
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -165,7 +164,7 @@ func (l *Ledger) publish(ctx context.Context, msg *nats.Msg) (uint64, error) {
 		case ack.Error.ErrCode == codeWrongSequence, ack.Error.ErrCode == codeInFlight:
 			return 0, fmt.Errorf("ledger: publish %s: %w", msg.Subject, errors.Join(errRace, ack.Error))
 		case ack.Error.Code == 503 && !storageFull(ack.Error):
-			if pause(ctx, try) == nil {
+			if pause(patient, try) == nil {
 				continue
 			}
 		}

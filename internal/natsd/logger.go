@@ -3,6 +3,7 @@ package natsd
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 )
 
@@ -11,8 +12,16 @@ import (
 type logger struct {
 	log *slog.Logger
 
-	mu   sync.Mutex
-	last string
+	mu     sync.Mutex
+	last   string
+	failed string // the first failed write
+}
+
+// writeFailure is the first write that failed, as the server told it.
+func (l *logger) writeFailure() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
 }
 
 func (l *logger) fatal() string {
@@ -25,6 +34,9 @@ func (l *logger) remember(s string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last = s
+	if l.failed == "" && strings.Contains(strings.ToLower(s), "write error") {
+		l.failed = s
+	}
 }
 
 func (l *logger) Noticef(format string, v ...any) {

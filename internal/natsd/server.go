@@ -42,6 +42,7 @@ type Server struct {
 	key  Key
 	lock *os.File
 	mark *mark // nil in a cluster
+	log  *logger
 	addr string
 }
 
@@ -84,6 +85,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 		}
 	}
 	log, user := &logger{log: opts.Logger}, newMarkUser()
+	s.log = log
 	settings := &server.Options{
 		ServerName: "askbus", Host: host, Port: port, NoSigs: true, DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: filepath.Join(opts.Dir, storeDir), SyncAlways: true,
@@ -128,6 +130,19 @@ func (s *Server) Addr() string { return s.addr }
 
 // URL is how a client on this machine reaches it.
 func (s *Server) URL() string { return "nats://" + Reachable(s.addr) }
+
+// Healthy says what is wrong when the server runs and cannot store everything:
+// after a failed write nats-server takes no more for that stream, or for any,
+// until it is restarted.
+func (s *Server) Healthy() error {
+	switch why := s.log.writeFailure(); {
+	case why != "":
+		return fmt.Errorf("a write to the store failed, and nothing more is stored there: make room on the disk, and start askbus again (%s)", why)
+	case !s.srv.JetStreamEnabled():
+		return errors.New("JetStream is switched off: see the log, and start askbus again")
+	}
+	return nil
+}
 
 // Close stops the server and gives the store free. It may be called twice.
 func (s *Server) Close() {
