@@ -126,6 +126,17 @@ func (e *Embedded) Victims() []Victim {
 	return all
 }
 
+// Healthy says what is wrong with a server.
+func (e *Embedded) Healthy() error {
+	var err error
+	for _, n := range e.nodes {
+		n.mu.Lock()
+		err = errors.Join(err, n.srv.Healthy())
+		n.mu.Unlock()
+	}
+	return err
+}
+
 // Close implements [Bus].
 func (e *Embedded) Close() error {
 	var err error

@@ -1,0 +1,97 @@
+package torture_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/torture"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// mount mounts a small file system of its own, which is full soon.
+func mount(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("mounting needs root: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+func big(id string) ask.Ask {
+	return ask.Ask{ID: id, Context: strings.Repeat("x", 60_000), Timeout: time.Hour, Questions: []ask.Question{{Text: "Shall we?"}}}
+}
+
+// On a full disk an ask is refused in words, nothing that was acknowledged is
+// lost, and after room is made and a restart all goes on.
+func TestAFullDiskLosesNothingAndIsSaid(t *testing.T) {
+	t.Parallel()
+	dir := mount(t, "6m")
+	bus := embedded(t, torture.EmbeddedOptions{Dir: dir, Brokers: 1})
+	c, err := client.New(connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}), "acme", "s1", client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for {
+		id := fmt.Sprintf("a%d", len(kept))
+		// As long as a patient agent: the refusal comes within an attempt.
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		_, err := c.Ask(ctx, big(id))
+		cancel()
+		if err != nil {
+			if e, ok := errors.AsType[*ask.Error](err); !ok || e.Status != 503 || !strings.Contains(e.Detail, "disk") {
+				t.Fatalf("the refusal says %v", err)
+			}
+			break
+		}
+		kept = append(kept, id)
+	}
+	server := bus.Victims()[0]
+	if err := bus.(*torture.Embedded).Healthy(); err == nil || !strings.Contains(err.Error(), "make room") {
+		t.Fatalf("the server's health: %v", err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=60m"); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range kept {
+		if rec, err := c.Get(t.Context(), id); err != nil || rec.State != ask.StatePending {
+			t.Fatalf("%s of %d: state %q, %v", id, len(kept), rec.State, err)
+		}
+	}
+	if _, err := c.Ask(t.Context(), big("after")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAReadOnlyStoreIsSaid(t *testing.T) {
+	t.Parallel()
+	dir := mount(t, "20m")
+	srv, err := natsd.Start(natsd.Options{Dir: dir, Addr: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Close()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	srv, err = natsd.Start(natsd.Options{Dir: dir, Addr: "127.0.0.1:0"})
+	if err == nil {
+		srv.Close()
+		t.Fatal("it started")
+	}
+	if !strings.Contains(err.Error(), "not writable") || !strings.Contains(err.Error(), "--dir") {
+		t.Fatalf("it says %q", err)
+	}
+}
