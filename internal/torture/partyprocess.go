@@ -25,16 +25,20 @@ type partyProcess struct {
 
 	mu     sync.Mutex
 	lives  int
-	begun  map[int]bool // scripts that are not over
+	begun  map[int]time.Time // scripts that are not over, and since when
 	cmd    *exec.Cmd
 	done   chan struct{}
 	closed bool
 }
 
+// resumable is how old an ask may be that is asked again by another process:
+// well within the shortest deadline and [DefaultRetention].
+const resumable = 4 * time.Second
+
 // party starts a party that plays every other script.
 func (p *Processes) party(d *driver, opts Options) (*partyProcess, error) {
 	c := &partyProcess{
-		self: p.self, d: d, begun: map[int]bool{},
+		self: p.self, d: d, begun: map[int]time.Time{},
 		orders: orders{
 			Start: d.h.start, End: d.end, Run: d.shape.run, Seed: d.shape.seed, Longest: d.shape.longest, Long: d.shape.long,
 			From: 1, Step: 2, Asks: opts.Asks, Open: max(1, opts.Open/2), Retention: d.retention, Margin: d.margin, URL: p.urls, Key: p.key,
@@ -53,8 +57,12 @@ func (c *partyProcess) start() error {
 	c.lives++
 	o := c.orders
 	o.Name = "p" + strconv.Itoa(c.lives)
-	for i := range c.begun {
-		o.Resume = append(o.Resume, i)
+	for i, at := range c.begun {
+		if time.Since(at) < resumable {
+			o.Resume = append(o.Resume, i)
+		} else {
+			delete(c.begun, i) // its ask may be forgotten: the same again would be another one
+		}
 	}
 	slices.Sort(o.Resume)
 	var in bytes.Buffer
@@ -91,8 +99,11 @@ func (c *partyProcess) read(out io.Reader) {
 		switch e.Op { //nolint:exhaustive // the rest is history
 		case OpBegun:
 			c.mu.Lock()
-			c.begun[int(e.Seq)] = true                       //nolint:gosec // an index
-			c.orders.From = max(c.orders.From, int(e.Seq)+2) //nolint:gosec // an index
+			i := int(e.Seq) //nolint:gosec // an index
+			if c.begun[i].IsZero() {
+				c.begun[i] = time.Now()
+			}
+			c.orders.From = max(c.orders.From, i+2)
 			c.mu.Unlock()
 		case OpOver:
 			c.mu.Lock()
