@@ -1,0 +1,259 @@
+package subject_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestPartitionNeverChanges holds FNV-1a 32-bit of "<tenant>.<session>" mod N
+// against a file that other languages may use too.
+func TestPartitionNeverChanges(t *testing.T) {
+	t.Parallel()
+	sessions := []ask.Key{
+		{Tenant: "acme", Session: "s1"}, {Tenant: "acme", Session: "s2"}, {Tenant: "default", Session: "cli"}, {Tenant: "a", Session: "b"}, {Tenant: "b", Session: "a"},
+		{Tenant: "_", Session: "-"}, {Tenant: "0", Session: "0"}, {Tenant: strings.Repeat("x", 64), Session: strings.Repeat("Z", 64)}, {Tenant: "a-b", Session: "c"}, {Tenant: "a", Session: "b-c"},
+	}
+	for i := range 22 {
+		sessions = append(sessions, ask.Key{Tenant: fmt.Sprintf("tenant%d", i%3), Session: fmt.Sprintf("01JABCDEF%03d", i)})
+	}
+	var b strings.Builder
+	b.WriteString("# FNV-1a 32-bit of tenant.session, mod 1, 4, 8 and 99\n")
+	for _, k := range sessions {
+		name := k.Tenant + "." + k.Session
+		// The definition, written out: not what the package uses.
+		h := uint32(2166136261)
+		for i := range len(name) {
+			h = (h ^ uint32(name[i])) * 16777619
+		}
+		fmt.Fprintf(&b, "%s %08x", name, h)
+		for _, n := range []int{1, 4, 8, 99} {
+			p := subject.Partition(k.Tenant, k.Session, n)
+			if want := int(h % uint32(n)); p != want {
+				t.Errorf("%s of %d is %d, want %d", name, n, p, want)
+			}
+			fmt.Fprintf(&b, " %d", p)
+		}
+		b.WriteString("\n")
+	}
+	const path = "testdata/partitions.golden"
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != b.String() {
+		t.Errorf("partitions changed: every ledger would lose its asks\n%s", b.String())
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]subject.Request{
+		"askv1.acme.s1.ask.a1":         {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "ask", ID: "a1"},
+		"askv1.acme.s1.get.a1":         {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "get", ID: "a1"},
+		"askv1.acme.s1.wait.a1":        {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "wait", ID: "a1"},
+		"askv1.acme.s1.withdraw.a1":    {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "withdraw", ID: "a1"},
+		"askv1.acme.s1.list":           {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "list"},
+		"ansv1.web.acme.s1.answer.a1":  {Door: "ansv1", Type: "web", Tenant: "acme", Session: "s1", Verb: "answer", ID: "a1"},
+		"ansv1.web.acme.s1.cancel.a1":  {Door: "ansv1", Type: "web", Tenant: "acme", Session: "s1", Verb: "cancel", ID: "a1"},
+		"ansv1.web.acme.s1.receipt.a1": {Door: "ansv1", Type: "web", Tenant: "acme", Session: "s1", Verb: "receipt", ID: "a1"},
+		"ansv1.web.acme.s1.get.list":   {Door: "ansv1", Type: "web", Tenant: "acme", Session: "s1", Verb: "get", ID: "list"},
+		"ansv1.web.list":               {Door: "ansv1", Type: "web", Verb: "list"},
+		"ansv1.web.acme.list":          {Door: "ansv1", Type: "web", Tenant: "acme", Verb: "list"},
+		"ansv1.web.acme.s1.list":       {Door: "ansv1", Type: "web", Tenant: "acme", Session: "s1", Verb: "list"},
+		"ansv1.web.next":               {Door: "ansv1", Type: "web", Verb: "next"},
+		"ansv1.web.done":               {Door: "ansv1", Type: "web", Verb: "done"},
+		"ansv1.web.extend":             {Door: "ansv1", Type: "web", Verb: "extend"},
+		"ansv1.web.later":              {Door: "ansv1", Type: "web", Verb: "later"},
+		"admv1.acme.s1.abort.a1":       {Door: "admv1", Tenant: "acme", Session: "s1", Verb: "abort", ID: "a1"},
+		"ansv1.list.list.list":         {Door: "ansv1", Type: "list", Tenant: "list", Verb: "list"},
+	} {
+		got, err := subject.Parse(s)
+		if err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", s, got, err, want)
+		}
+		if got.String() != s {
+			t.Errorf("%s is rebuilt as %s", s, got)
+		}
+	}
+	for _, s := range []string{
+		"", ".", "askv1", "askv1.acme.s1.ask", "askv1.acme.s1.answer.a1", "askv1.acme.s1.abort.a1", "askv1.acme.s1.next.a1", "askv1.acme.list", "askv1.acme.s1.ask.a1.x",
+		"askv1.acme.s1.ask.*", "askv1.>.s1.ask.a1", "askv1.acme..ask.a1", "askv1.acme.s1.ask.a 1", "askv1.acme.s1.ask.é", "askv1.acme.s1.ASK.a1", "askv1.acme.s1.ask." + strings.Repeat("x", 65),
+		"ansv1.web", "ansv1.web.answer", "ansv1.web.ask", "ansv1.web.acme.next", "ansv1.web.acme.s1.next", "ansv1.web.acme.s1.withdraw.a1", "ansv1.web.acme.s1.abort.a1", "ansv1.web.acme.s1.list.a1",
+		"admv1.acme.s1.get.a1", "admv1.acme.s1.list", "admv1.abort", "herev1.acme.s1", "outv1.acme.s1.a1.q", "ledgerv1.00.acme.s1.a1.q", "ASKV1.acme.s1.ask.a1", "askv2.acme.s1.ask.a1",
+	} {
+		if got, err := subject.Parse(s); err == nil {
+			t.Errorf("%q is read as %+v", s, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"askv1.acme.s1.ask.a1", "ansv1.web.list", "ansv1.web.acme.s1.answer.a1", "admv1.acme.s1.abort.a1", "askv1.*.s1.ask.a1", "ansv1.web.next.", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := subject.Parse(s)
+		if err != nil {
+			return
+		}
+		if r.String() != s {
+			t.Errorf("%q is rebuilt as %q", s, r)
+		}
+		if strings.ContainsAny(s, "*> \t\r\n") {
+			t.Errorf("%q has a wildcard or a space", s)
+		}
+		for _, built := range []string{subject.LedgerQuestion(0, r.Key()), subject.Here(r.Tenant, r.Session)} {
+			if r.ID != "" && (strings.Contains(built, "..") || strings.ContainsAny(built, "*>")) {
+				t.Errorf("%q builds %q", s, built)
+			}
+		}
+	})
+}
+
+func FuzzParseLedgerAndOut(f *testing.F) {
+	for _, s := range []string{"ledgerv1.00.acme.s1.a1.q", "ledgerv1.03.acme.s1.a1.o", "ledgerv1.00.acme.s1.a1.r.slack", "outv1.acme.s1.a1.q", "outv1.acme.s1.*.o"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if k, kind, ok := subject.ParseOut(s); ok && (!k.Valid() || strings.Join([]string{"outv1", k.Tenant, k.Session, k.ID, kind}, ".") != s) {
+			t.Errorf("%q is read as %v %s", s, k, kind)
+		}
+		k, kind, typ, ok := subject.ParseLedger(s)
+		if !ok {
+			return
+		}
+		parts := []string{"ledgerv1", strings.Split(s, ".")[1], k.Tenant, k.Session, k.ID, kind}
+		if typ != "" {
+			parts = append(parts, typ)
+		}
+		if !k.Valid() || strings.Join(parts, ".") != s {
+			t.Errorf("%q is read as %v %s %s", s, k, kind, typ)
+		}
+	})
+}
+
+func TestLedgerSubjects(t *testing.T) {
+	t.Parallel()
+	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}
+	for got, want := range map[string]string{
+		subject.LedgerQuestion(3, k):                          "ledgerv1.03.acme.s1.a1.q",
+		subject.LedgerOutcome(12, k):                          "ledgerv1.12.acme.s1.a1.o",
+		subject.LedgerAny(0, k):                               "ledgerv1.00.acme.s1.a1.*",
+		subject.LedgerReceipt(0, k, "slack"):                  "ledgerv1.00.acme.s1.a1.r.slack",
+		subject.LedgerReceipt(0, k, ""):                       "ledgerv1.00.acme.s1.a1.r.*",
+		subject.LedgerAll(0, ask.Key{}, subject.Question):     "ledgerv1.00.*.*.*.q",
+		subject.LedgerAll(0, ask.Key{Tenant: "acme"}, "*"):    "ledgerv1.00.acme.*.*.*",
+		subject.LedgerStream(7):                               "ledgerv1.07.>",
+		subject.Stream(7):                                     "ASKS_07",
+		subject.OutAll("", "", subject.Outcome):               "outv1.*.*.*.o",
+		subject.OutAll("acme", "s1", subject.Question):        "outv1.acme.s1.*.q",
+		subject.Here("acme", "s1"):                            "herev1.acme.s1",
+		subject.Abort(k):                                      "admv1.acme.s1.abort.a1",
+		subject.Agent(k, subject.VerbAsk):                     "askv1.acme.s1.ask.a1",
+		subject.Responder("web", k, subject.VerbAnswer):       "ansv1.web.acme.s1.answer.a1",
+		subject.Responder("web", ask.Key{}, subject.VerbList): "ansv1.web.list",
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	for _, s := range []string{"", "ledgerv1", "ledgerv1.00.acme.s1.a1", "ledgerv1.00.acme.s1.a1.x", "ledgerv1.00.acme.s1.a1.q.x", "ledgerv1.00.acme.s1.a1.r", "ledgerv1.00.acme.s1.*.q", "outv1.00.acme.s1.a1.q"} {
+		if k, _, _, ok := subject.ParseLedger(s); ok {
+			t.Errorf("%q is read as %v", s, k)
+		}
+	}
+}
+
+func TestReplyAllowed(t *testing.T) {
+	t.Parallel()
+	for request, replies := range map[string]struct{ yes, no []string }{
+		"askv1.acme.s1.ask.a1": {
+			[]string{"_INBOX.a.acme.s1.x", "_INBOX.a.acme.s1.x.7", "_INBOX.op.x", "_INBOX.g.x.y"},
+			[]string{"_INBOX.a.acme.s2.x", "_INBOX.a.other.s1.x", "_INBOX.a.acme.s1x.y", "_INBOX.a.acme.x", "_INBOX.a.acme.s1", "_INBOX.a.acme.s1.", "_INBOX.r.web.x", "_INBOX.rs.web.acme.s1.x"},
+		},
+		"ansv1.web.acme.s1.answer.a1": {
+			[]string{"_INBOX.r.web.x", "_INBOX.rt.web.acme.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.op.x", "_INBOX.g.x"},
+			[]string{"_INBOX.r.slack.x", "_INBOX.r.webx.y", "_INBOX.rt.web.other.x", "_INBOX.rs.web.acme.s2.x", "_INBOX.a.acme.s1.x", "_INBOX.r.web"},
+		},
+		"ansv1.web.acme.list": {[]string{"_INBOX.r.web.x", "_INBOX.rt.web.acme.x"}, []string{"_INBOX.rt.web.other.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.rs.web.acme..x"}},
+		"ansv1.web.next":      {[]string{"_INBOX.r.web.x"}, []string{"_INBOX.rt.web.acme.x", "_INBOX.rt.web..x", "_INBOX.r.slack.x"}},
+		"admv1.acme.s1.abort.a1": {
+			[]string{"_INBOX.op.x"}, []string{"_INBOX.a.acme.s1.x", "_INBOX.r.web.x"},
+		},
+	} {
+		r, err := subject.Parse(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, reply := range replies.yes {
+			if !subject.ReplyAllowed(r, reply) {
+				t.Errorf("%s may not be answered at %s", request, reply)
+			}
+		}
+		for _, reply := range append(replies.no,
+			"", ".", "_INBOX", "_INBOX.", "_INBOX.x", "_INBOX_acme_s1.x", "_INBOX_a.acme.s1.x", "_INBOX.b.x", "_INBOX.l.x", "_INBOX.opx.y", "_INBOX.op", "_INBOX.op.", "_INBOX.gx.y",
+			"_INBOX.op.*", "_INBOX.op.>", "_INBOX.op.x.*", "_INBOX.op..x", "_INBOX.op.x.", "_INBOX.op.x y", "_INBOX.op.x\r\nPUB y", "_INBOX.*.x", "_INBOX.>", "_inbox.op.x", " _INBOX.op.x",
+			"ledgerv1.00.acme.s1.a1.o", "$JS.API.STREAM.PURGE.ASKS_00", "$JS.ACK.ASKS_00.web-q.1.1.1.1.1", "$SRV.PING", "$SYS.x", "outv1.acme.s1.a1.o", "herev1.acme.s1", "askv1.acme.s1.ask.a1", "_R_.x",
+		) {
+			if subject.ReplyAllowed(r, reply) {
+				t.Errorf("%s may be answered at %q", request, reply)
+			}
+		}
+	}
+}
+
+// FuzzReplyAllowed holds that nothing but an inbox is ever answered.
+func FuzzReplyAllowed(f *testing.F) {
+	f.Add("askv1.acme.s1.ask.a1", "_INBOX.a.acme.s1.x")
+	f.Add("ansv1.web.next", "_INBOX.r.web.>")
+	f.Add("ansv1.web.list", "ledgerv1.00.acme.s1.a1.o")
+	f.Fuzz(func(t *testing.T, request, reply string) {
+		r, err := subject.Parse(request)
+		if err != nil || !subject.ReplyAllowed(r, reply) {
+			return
+		}
+		parts := strings.Split(reply, ".")
+		if len(parts) < 3 || parts[0] != "_INBOX" || strings.ContainsAny(reply, "*> \t\r\n") || strings.Contains(reply, "..") || parts[1] == "b" || parts[1] == "l" {
+			t.Errorf("%s may be answered at %q", request, reply)
+		}
+		if parts[1] == "a" && (r.Door != subject.Agents || parts[2] != r.Tenant || parts[3] != r.Session) {
+			t.Errorf("%s may be answered in the inbox of another: %q", request, reply)
+		}
+	})
+}
+
+func ExampleParse() {
+	r, err := subject.Parse("ansv1.web.acme.s1.answer.a1")
+	fmt.Println(r.Type, r.Verb, r.Key(), err)
+	_, err = subject.Parse("askv1.acme.*.ask.a1")
+	fmt.Println(err)
+	// Output:
+	// web answer acme/s1/a1 <nil>
+	// subject "askv1.acme.*.ask.a1": "*" is no token
+}
+
+func ExampleLedgerQuestion() {
+	k := subject.Key{Tenant: "acme", Session: "s1", ID: "a1"}
+	p := subject.Partition(k.Tenant, k.Session, 4)
+	fmt.Println(subject.Stream(p), subject.LedgerQuestion(p, k))
+	// Output: ASKS_03 ledgerv1.03.acme.s1.a1.q
+}
+
+func ExampleReplyAllowed() {
+	r, _ := subject.Parse("askv1.acme.s1.ask.a1")
+	fmt.Println(subject.ReplyAllowed(r, "_INBOX.a.acme.s1.x7"), subject.ReplyAllowed(r, "_INBOX.a.acme.s2.x7"))
+	// Output: true false
+}
