@@ -19,6 +19,9 @@ import (
 // streams republish outcomes once, and one was really missed.
 const checkEvery = 30 * time.Second
 
+// retryAfter is when a waiting client asks again after nobody answered.
+const retryAfter = time.Second
+
 // wait is one call of Wait.
 type wait struct {
 	outcome chan ask.Outcome // buffered: the first one counts
@@ -52,7 +55,11 @@ func (c *Client) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 		case err != nil:
 			c.opts.Logger.WarnContext(ctx, "the broker is away; still waiting", slog.String("ask_id", id), slog.Any("error", err))
 		}
-		t := time.NewTimer(nextCheck(deadline, time.Now()))
+		next := nextCheck(deadline, time.Now())
+		if err != nil {
+			next = retryAfter
+		}
+		t := time.NewTimer(next)
 		select {
 		case o := <-w.outcome:
 			t.Stop()
