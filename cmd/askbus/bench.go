@@ -68,6 +68,7 @@ the floor then needs --admin-creds, a credential with full rights.`,
 	flags.IntVar(&f.rounds, "rounds", 0, "rounds of each (default 5)")
 	flags.DurationVar(&f.round, "round", 0, "how long a round is (default 3s)")
 	cmd.Flags().StringVar(&f.cpuProfile, "cpu-profile", "", "write a CPU profile of the run to this file")
+	cmd.AddCommand(a.benchMore(&f)...)
 	return cmd
 }
 
@@ -127,8 +128,11 @@ func (a *app) plan(f benchFlags) bench.Plan {
 	return p
 }
 
+// report is what a measurement gives.
+type report interface{ Write(out io.Writer) error }
+
 // report prints what was measured.
-func (a *app) report(r interface{ Write(io.Writer) error }) error {
+func (a *app) report(r report) error {
 	if a.json() {
 		enc := json.NewEncoder(a.out)
 		enc.SetIndent("", "  ")

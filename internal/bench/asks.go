@@ -72,11 +72,11 @@ func (b *Bed) sessions(n int) []string {
 
 // answerAll starts the responder and waits until it has seen what is pending.
 func (a *Asks) answerAll(ctx context.Context) error {
-	nc, err := a.bed.open(natsd.Role{Name: natsd.RoleResponder, Type: responderType})
+	nc, err := a.bed.open(natsd.Role{Name: natsd.RoleResponder, Type: responderType, Tenant: a.bed.Tenant})
 	if err != nil {
 		return err
 	}
-	if a.screen, err = responder.New(nc, responderType, responder.Options{Logger: a.bed.log}); err != nil {
+	if a.screen, err = responder.New(nc, responderType, responder.Options{Tenant: a.bed.Tenant, Limit: 1 << 20, Logger: a.bed.log}); err != nil {
 		return err
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))

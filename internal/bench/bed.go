@@ -3,15 +3,12 @@ package bench
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	"github.com/askbus/askbus/internal/broker"
-	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/client"
@@ -48,49 +45,33 @@ func (b *Bed) later(f func()) { b.closes = append(b.closes, f) }
 type Options struct {
 	Dir        string // where the servers' directories are made; default: the system's temporary directory
 	Partitions int    // default: the ledger's
+	Nodes      int    // of a cluster in this process, with as many replicas; default: a server alone
 	Logger     *slog.Logger
 }
 
 // Embedded starts a server and a broker in this process, with a full-rights
 // user that exists only there, and a second, identical server for the floor.
 func Embedded(ctx context.Context, opts Options) (*Bed, error) {
-	b := &Bed{embedded: true, Replicas: 1, Sync: "always", Tenant: "bench", run: runID(), log: logger(opts.Logger)}
-	srv, _, err := b.serve(opts.Dir)
+	nodes := max(1, opts.Nodes)
+	b := &Bed{embedded: true, Replicas: nodes, Sync: "always", Tenant: "bench", run: runID(), log: logger(opts.Logger)}
+	srv, err := b.serve(opts.Dir, nodes)
 	if err != nil {
+		b.Close()
 		return nil, err
 	}
-	b.dial = func(r natsd.Role) (*nats.Conn, error) { return derived(srv, r, b.log) }
-	if err := b.broker(ctx, ledger.Options{Partitions: opts.Partitions}); err != nil {
+	b.dial = srv.dial
+	if err := b.broker(ctx, ledger.Options{Partitions: opts.Partitions, Replicas: nodes}); err != nil {
 		b.Close()
 		return nil, err
 	}
 	b.floor = func() (func() (*nats.Conn, error), error) {
-		floor, admin, err := b.serve(opts.Dir)
+		floor, err := b.serve(opts.Dir, nodes)
 		if err != nil {
 			return nil, err
 		}
-		return func() (*nats.Conn, error) { return nats.Connect(floor.URL(), nats.UserInfo("admin", admin)) }, nil
+		return floor.asAdmin, nil
 	}
 	return b, nil
-}
-
-// serve starts a server in a directory of its own, which goes when the bed closes.
-func (b *Bed) serve(dir string) (srv *natsd.Server, admin string, err error) {
-	if dir, err = os.MkdirTemp(dir, "askbus-bench-"); err != nil {
-		return nil, "", fmt.Errorf("bench: %w", err)
-	}
-	admin = rand.Text()
-	srv, err = natsd.Start(natsd.Options{Dir: dir, Addr: "127.0.0.1:0", MaxStore: 64 << 30, Admin: admin, Logger: b.log})
-	if err != nil {
-		return nil, "", errors.Join(fmt.Errorf("bench: %w", err), os.RemoveAll(dir))
-	}
-	b.later(func() {
-		srv.Close()
-		if err := os.RemoveAll(dir); err != nil {
-			b.log.Warn("cannot remove the bench's directory", "dir", dir, "error", err)
-		}
-	})
-	return srv, admin, nil
 }
 
 // broker starts a broker on the bed and waits until it serves.
@@ -146,14 +127,6 @@ func Attached(tenant string, cred client.Credential, admin *client.Credential, l
 		return func() (*nats.Conn, error) { return client.Connect(*admin, b.log) }, nil
 	}
 	return b, nil
-}
-
-func derived(srv *natsd.Server, r natsd.Role, log *slog.Logger) (*nats.Conn, error) {
-	c, err := srv.Key().Credential(srv.URL(), r)
-	if err != nil {
-		return nil, err
-	}
-	return call.Connect(c.URL, c.User, c.Password, "", c.InboxPrefix, log)
 }
 
 // runID is a token that no other run has.

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/askbus/askbus/internal/bench"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/spf13/cobra"
+)
+
+// benchMore are the further measurements.
+func (a *app) benchMore(f *benchFlags) []*cobra.Command {
+	asks, agents, visible, idle := 100_000, 100_000, 200, 20*time.Second
+	sub := func(use, short string, run func(ctx context.Context) (report, error)) *cobra.Command {
+		return &cobra.Command{
+			Use: use, Short: short, Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				r, err := run(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.report(r)
+			},
+		}
+	}
+	onBed := func(run func(context.Context, *bench.Bed) (report, error)) func(context.Context) (report, error) {
+		return func(ctx context.Context) (report, error) {
+			bed, err := a.bed(ctx, *f)
+			if err != nil {
+				return nil, err
+			}
+			defer bed.Close()
+			return run(ctx, bed)
+		}
+	}
+	opts := func() bench.Options { return bench.Options{Partitions: f.partitions, Logger: a.log()} }
+	visibleCmd := sub("visible", "Time from an ask to a live screen, and to a browser if there is one", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+		return b.Visible(ctx, visible, chrome())
+	}))
+	visibleCmd.Flags().IntVar(&visible, "asks", visible, "asks to show, one by one")
+	pendingCmd := sub("pending", "Memory, disk, lists, cycles and restart with very many asks pending", func(ctx context.Context) (report, error) {
+		return bench.MeasurePending(ctx, self, "", asks, a.plan(*f))
+	})
+	pendingCmd.Flags().IntVar(&asks, "asks", asks, "asks that are pending: 100000 or 1000000")
+	waitersCmd := sub("waiters", "Memory and delivery with very many agents waiting", func(ctx context.Context) (report, error) {
+		return bench.MeasureWaiters(ctx, self, "", agents, a.plan(*f))
+	})
+	waitersCmd.Flags().IntVar(&agents, "n", agents, "agents that wait")
+	idleCmd := sub("idle", `What "askbus up" costs when nothing happens`, func(ctx context.Context) (report, error) {
+		return bench.MeasureIdle(ctx, self, "", idle)
+	})
+	idleCmd.Flags().DurationVar(&idle, "for", idle, "how long to watch it")
+	return []*cobra.Command{
+		visibleCmd, pendingCmd, waitersCmd, idleCmd, a.benchServerCmd(),
+		sub("partitions", "The cycle at 64 in flight with 1, 4 and 8 partitions", func(ctx context.Context) (report, error) {
+			return bench.Partitions(ctx, opts(), a.plan(*f))
+		}),
+		sub("r3", "The cycle on a cluster of three, three replicas of everything", func(ctx context.Context) (report, error) {
+			return bench.R3(ctx, opts(), a.plan(*f))
+		}),
+		sub("noisy", "What quiet sessions notice of a noisy one", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+			return b.Noisy(ctx, a.plan(*f))
+		})),
+	}
+}
+
+// benchServerCmd is the server of a measurement, in a process of its own.
+func (a *app) benchServerCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "server", Short: "The server of a measurement, with a full-rights user", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := a.newRunning()
+			if err != nil {
+				return err
+			}
+			defer r.close()
+			admin := os.Getenv(bench.AdminVariable)
+			srv, err := natsd.Start(natsd.Options{Dir: a.Dir, Addr: "127.0.0.1:0", Admin: admin, Logger: r.log})
+			if err != nil {
+				return err
+			}
+			r.closes = append(r.closes, srv.Close)
+			r.after.NATSURL = srv.URL()
+			if err := r.ops(cmd.Context(), "server", "127.0.0.1:0", func() error { return nil }); err != nil {
+				return err
+			}
+			return r.run(cmd.Context(), nil)
+		},
+	}
+}
+
+// self starts this program again.
+func self(ctx context.Context, args ...string) *exec.Cmd {
+	path, err := os.Executable()
+	if err != nil {
+		path = os.Args[0]
+	}
+	return exec.CommandContext(ctx, path, args...) //nolint:gosec // ourselves
+}
+
+// chrome is the browser's program, or empty.
+func chrome() string {
+	for _, name := range []string{os.Getenv("ASKBUS_CHROME"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil && name != "" {
+			return path
+		}
+	}
+	return ""
+}

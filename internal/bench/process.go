@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/nats-io/nats.go"
+)
+
+// Program starts askbus itself: the command with its arguments.
+type Program func(ctx context.Context, args ...string) *exec.Cmd
+
+// process is an askbus of its own, with its own memory to be measured.
+type process struct {
+	dir string
+	cmd *exec.Cmd
+	ops string
+	url string
+}
+
+// startProcess starts a command that writes context.json into dir, and waits
+// until its ops address says that it is ready.
+func startProcess(ctx context.Context, program Program, dir, role string, args ...string) (*process, error) {
+	p := &process{dir: dir, cmd: program(ctx, append(args, "--dir", dir)...)}
+	p.cmd.Stderr = os.Stderr
+	if err := os.Remove(filepath.Join(dir, "context.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("bench: start askbus: %w", err)
+	}
+	err := poll(ctx, 10*time.Minute, "askbus is not ready", func() bool { return p.ready(ctx, role) })
+	if err != nil {
+		p.kill()
+	}
+	return p, err
+}
+
+// ready reads where everything is, and asks.
+func (p *process) ready(ctx context.Context, role string) bool {
+	data, err := os.ReadFile(filepath.Join(p.dir, "context.json"))
+	if err != nil {
+		return false
+	}
+	var c struct {
+		URL string            `json:"nats_url"`
+		Ops map[string]string `json:"ops"`
+	}
+	if json.Unmarshal(data, &c) != nil || c.Ops[role] == "" {
+		return false
+	}
+	p.url, p.ops = c.URL, c.Ops[role]
+	body, err := p.get(ctx, "/readyz")
+	return err == nil && strings.TrimSpace(body) == "ok"
+}
+
+func (p *process) get(ctx context.Context, path string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.ops+path, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("bench: %s: %s", path, resp.Status)
+	}
+	var b strings.Builder
+	if _, err := bufio.NewReader(resp.Body).WriteTo(&b); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+// heap is the memory that is in use after a collection, as pprof says.
+func (p *process) heap(ctx context.Context) (int64, error) {
+	body, err := p.get(ctx, "/debug/pprof/heap?debug=1&gc=1")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(body) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "# HeapAlloc = "); ok {
+			return strconv.ParseInt(v, 10, 64)
+		}
+	}
+	return 0, errors.New("bench: pprof says nothing of the heap")
+}
+
+// rss is the process's resident memory, or 0 where the system does not tell.
+func (p *process) rss() int64 {
+	kib, err := strconv.ParseInt(strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), "VmRSS"), " kB"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kib << 10
+}
+
+// cpu is the processor time that the process has used, on Linux.
+func (p *process) cpu() time.Duration {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	f := strings.Fields(rest)
+	if len(f) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(f[11])
+	system, _ := strconv.Atoi(f[12])
+	return time.Duration(user+system) * time.Second / 100 // clock ticks
+}
+
+// disk is what the directory takes.
+func (p *process) disk() (n int64) {
+	_ = filepath.WalkDir(p.dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil // files come and go
+	})
+	return n
+}
+
+// kill ends the process as SIGKILL does.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait() // killed, as it says
+}
+
+// bed is the process as a bed without a floor.
+func (p *process) bed(tenant string) (*Bed, error) {
+	key, err := natsd.LoadKey(p.dir)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	b := &Bed{Replicas: 1, Sync: "always", Tenant: tenant, NoFloor: "the bus is a process of its own", run: runID(), log: logger(nil)}
+	b.dial = func(r natsd.Role) (*nats.Conn, error) {
+		c, err := key.Credential(p.url, r)
+		if err != nil {
+			return nil, err
+		}
+		return call.Connect(c.URL, c.User, c.Password, "", c.InboxPrefix, b.log)
+	}
+	return b, nil
+}

@@ -1,0 +1,89 @@
+package bench
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/nats-io/nats.go"
+)
+
+// servers is one server, or a cluster in this process, with a full-rights user.
+type servers struct {
+	bed   *Bed
+	urls  []string
+	key   natsd.Key
+	admin string
+}
+
+// maxStore is the storage limit of servers that the bench starts.
+const maxStore = 64 << 30
+
+// serve starts servers in a directory of their own, which goes when the bed closes.
+func (b *Bed) serve(dir string, nodes int) (*servers, error) {
+	dir, err := os.MkdirTemp(dir, "askbus-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	b.later(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			b.log.Warn("cannot remove the bench's directory", "dir", dir, "error", err)
+		}
+	})
+	s := &servers{bed: b, admin: rand.Text()}
+	routes := make([]string, nodes)
+	for i := range routes {
+		if routes[i], err = freeAddr(); err != nil {
+			return nil, err
+		}
+	}
+	first := filepath.Join(dir, "n1")
+	for i := range nodes {
+		opts := natsd.Options{Dir: filepath.Join(dir, "n"+strconv.Itoa(i+1)), Addr: "127.0.0.1:0", MaxStore: maxStore, Admin: s.admin, Logger: b.log}
+		if nodes > 1 {
+			opts.Cluster = &natsd.Cluster{Node: "n" + strconv.Itoa(i+1), Addr: routes[i], Routes: routes}
+		}
+		if i > 0 {
+			if err := natsd.ShareKey(first, opts.Dir); err != nil {
+				return nil, fmt.Errorf("bench: %w", err)
+			}
+		}
+		srv, err := natsd.Start(opts)
+		if err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		b.later(srv.Close)
+		s.urls, s.key = append(s.urls, srv.URL()), srv.Key()
+	}
+	return s, nil
+}
+
+// dial connects as a role.
+func (s *servers) dial(r natsd.Role) (*nats.Conn, error) {
+	c, err := s.key.Credential(strings.Join(s.urls, ","), r)
+	if err != nil {
+		return nil, err
+	}
+	return call.Connect(c.URL, c.User, c.Password, "", c.InboxPrefix, s.bed.log)
+}
+
+// asAdmin connects with full rights.
+func (s *servers) asAdmin() (*nats.Conn, error) {
+	return nats.Connect(strings.Join(s.urls, ","), nats.UserInfo("admin", s.admin))
+}
+
+// freeAddr is an address of this machine that nobody listens on just now.
+func freeAddr() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+	if err != nil {
+		return "", fmt.Errorf("bench: %w", err)
+	}
+	defer ln.Close() //nolint:errcheck // nothing was sent
+	return ln.Addr().String(), nil
+}

@@ -1,0 +1,161 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/web"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Visible is the time from an ask to a screen that shows it.
+type Visible struct {
+	Machine Machine `json:"machine"`
+	Screen  Times   `json:"screen"`            // a live screen on pkg/responder
+	Browser *Times  `json:"browser,omitempty"` // the web inbox in Chromium: the frame after it stands in the page
+	Note    string  `json:"note,omitempty"`    // why there is no browser
+}
+
+// Write prints the report for a person.
+func (v Visible) Write(out io.Writer) error {
+	browser := v.Note
+	if v.Browser != nil {
+		browser = v.Browser.String()
+	}
+	return lines(out, "machine", v.Machine, "on a live screen", v.Screen, "in a browser", browser)
+}
+
+// showPause lets a screen come to rest between two asks.
+const showPause = 30 * time.Millisecond
+
+// Visible asks n times, one by one, and sees when each is shown. chrome is the
+// browser's program, or empty.
+func (b *Bed) Visible(ctx context.Context, n int, chrome string) (Visible, error) {
+	asks, err := b.NewAsks(ctx, 1)
+	if err != nil {
+		return Visible{}, err
+	}
+	v := Visible{Machine: ThisMachine()}
+	shown := make(chan string, 16)
+	asks.onShown(func(r ask.Record) { shown <- r.Ask.ID })
+	if v.Screen, err = asks.untilShown(ctx, n, "cycle", shown); err != nil {
+		return v, err
+	}
+	asks.onShown(nil)
+	switch {
+	case chrome == "":
+		v.Note = "no Chromium was found; ASKBUS_CHROME names one"
+		return v, nil
+	case !b.embedded:
+		v.Note = "only measured on a bus that the bench starts"
+		return v, nil
+	}
+	page, err := b.inbox(ctx)
+	if err != nil {
+		return v, err
+	}
+	tab, err := openTab(ctx, chrome, page)
+	if err != nil {
+		return v, err
+	}
+	defer tab.close()
+	times, err := asks.untilShown(ctx, n, "shown", tab.shown)
+	if err != nil {
+		return v, err
+	}
+	v.Browser = &times
+	return v, nil
+}
+
+// untilShown asks n times and takes the time until shown says the ask's id.
+func (a *Asks) untilShown(ctx context.Context, n int, purpose string, shown <-chan string) (Times, error) {
+	var took []time.Duration
+	c := a.agents[0]
+	for i := range n + n/10 + 1 {
+		q := question(purpose)
+		q.ID = "show-" + rand.Text()
+		q.Title = q.ID
+		start := time.Now()
+		if _, err := c.Ask(ctx, q); err != nil {
+			return Times{}, err
+		}
+		at, err := until(ctx, shown, q.ID)
+		if err != nil {
+			return Times{}, err
+		}
+		if i > n/10 { // the first ones warm up
+			took = append(took, at.Sub(start))
+		}
+		if purpose != "cycle" {
+			if _, err := c.Withdraw(ctx, q.ID, "it was seen"); err != nil {
+				return Times{}, err
+			}
+		}
+		if err := sleep(ctx, showPause); err != nil {
+			return Times{}, err
+		}
+	}
+	return timesOf(took), nil
+}
+
+func until(ctx context.Context, shown <-chan string, id string) (time.Time, error) {
+	limit := time.NewTimer(10 * time.Second)
+	defer limit.Stop()
+	for {
+		select {
+		case got, ok := <-shown:
+			if !ok {
+				return time.Time{}, errors.New("bench: the browser has gone")
+			}
+			if got == id {
+				return time.Now(), nil
+			}
+		case <-limit.C:
+			return time.Time{}, fmt.Errorf("bench: ask %s is not shown after 10 s", id)
+		case <-ctx.Done():
+			return time.Time{}, ctx.Err()
+		}
+	}
+}
+
+// inbox starts a web inbox on the bed and returns a link that signs in.
+func (b *Bed) inbox(ctx context.Context) (string, error) {
+	nc, err := b.open(natsd.Role{Name: natsd.RoleResponder, Type: "web"})
+	if err != nil {
+		return "", err
+	}
+	r, err := responder.New(nc, "web", responder.Options{Logger: b.log})
+	if err != nil {
+		return "", err
+	}
+	ln, err := listen(ctx)
+	if err != nil {
+		return "", err
+	}
+	key, base := []byte(rand.Text()+rand.Text()), "http://"+ln.Addr().String()
+	by := ask.By{Principal: "os:bench", Name: "Bench", Proof: "local"}
+	srv, err := web.New(r, web.Options{CookieKey: key, Identity: by, BaseURL: base, Logger: b.log})
+	if err != nil {
+		return "", err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- srv.Run(running) }()
+	serving := &http.Server{Handler: srv.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = serving.Serve(ln) }() // until it is closed
+	b.later(func() {
+		stop()
+		<-done
+		_ = serving.Close()
+	})
+	link, err := web.LoginLink(key, base, by, time.Now())
+	return strings.TrimSpace(link), err
+}

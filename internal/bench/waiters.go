@@ -1,0 +1,167 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/nats-io/nats.go"
+)
+
+// Waiters is very many agents that wait for an outcome each.
+type Waiters struct {
+	Machine   Machine `json:"machine"`
+	Agents    int     `json:"agents"`
+	Heap      float64 `json:"server_heap_bytes_each"`
+	Delivered int     `json:"delivered"`
+	Twice     int     `json:"twice"`
+	Seconds   float64 `json:"seconds"` // from the first outcome to the last delivery
+}
+
+// Write prints the report for a person.
+func (w Waiters) Write(out io.Writer) error {
+	return lines(out, "machine", w.Machine, "waiting agents", w.Agents, "server heap each", fmt.Sprintf("%.0f B", w.Heap),
+		"outcomes delivered", w.Delivered, "delivered twice", w.Twice, "all delivered in", fmt.Sprintf("%.2f s", w.Seconds))
+}
+
+// perConnection is how many waiting agents share a connection, as behind a gateway.
+const perConnection = 1000
+
+// MeasureWaiters starts a server in a process of its own and has n agents wait,
+// each with the subscription of pkg/client. Then it publishes an outcome for
+// each as the streams do, so that what is measured is the delivery: storing
+// them takes as long as the cycle's rate says.
+func MeasureWaiters(ctx context.Context, program Program, dir string, n int, plan Plan) (w Waiters, err error) {
+	plan.fill()
+	p, admin, err := startBare(ctx, program, dir)
+	if err != nil {
+		return w, err
+	}
+	defer p.end()
+	bed, err := p.bed("bench")
+	if err != nil {
+		return w, err
+	}
+	defer bed.Close()
+	w = Waiters{Machine: ThisMachine(), Agents: n}
+	conns := make([]*nats.Conn, (n+perConnection-1)/perConnection)
+	for i := range conns {
+		if conns[i], err = bed.open(natsd.Role{Name: natsd.RoleGateway}); err != nil {
+			return w, err
+		}
+	}
+	before, err := p.heap(ctx)
+	if err != nil {
+		return w, err
+	}
+	plan.Progress("agents begin to wait")
+	c := &counter{got: make([]atomic.Int32, n), left: make(chan struct{})}
+	c.waiting.Store(int64(n))
+	for i := range n {
+		at := strings4(subject.Out, "bench", "w"+strconv.Itoa(i), "*") + "." + subject.Outcome
+		inbox := c.inbox(conns[i/perConnection])
+		if _, err := conns[i/perConnection].ChanSubscribe(at, inbox); err != nil {
+			return w, err
+		}
+	}
+	for _, nc := range conns {
+		if err := nc.FlushTimeout(time.Minute); err != nil {
+			return w, err
+		}
+	}
+	after, err := p.heap(ctx)
+	if err != nil {
+		return w, err
+	}
+	w.Heap = float64(after-before) / float64(n)
+	plan.Progress("outcomes")
+	from, err := nats.Connect(p.url, nats.UserInfo("admin", admin))
+	if err != nil {
+		return w, err
+	}
+	defer from.Close()
+	began := time.Now()
+	if err := publishOutcomes(from, n); err != nil {
+		return w, err
+	}
+	select {
+	case <-c.left:
+	case <-time.After(time.Minute):
+	case <-ctx.Done():
+		return w, ctx.Err()
+	}
+	w.Seconds = time.Since(began).Seconds()
+	if err := sleep(ctx, time.Second); err != nil { // whatever comes twice comes now
+		return w, err
+	}
+	for i := range c.got {
+		switch times := c.got[i].Load(); {
+		case times > 1:
+			w.Twice++
+			fallthrough
+		case times == 1:
+			w.Delivered++
+		}
+	}
+	return w, nil
+}
+
+// counter counts what each agent got.
+type counter struct {
+	got     []atomic.Int32
+	waiting atomic.Int64
+	left    chan struct{} // closed when everybody got something
+
+	mu      sync.Mutex
+	inboxes map[*nats.Conn]chan *nats.Msg
+}
+
+// inbox is where a connection's agents get their outcomes.
+func (c *counter) inbox(nc *nats.Conn) chan *nats.Msg {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inboxes == nil {
+		c.inboxes = map[*nats.Conn]chan *nats.Msg{}
+	}
+	if ch := c.inboxes[nc]; ch != nil {
+		return ch
+	}
+	ch := make(chan *nats.Msg, 2*perConnection)
+	c.inboxes[nc] = ch
+	go func() {
+		for m := range ch { // ends with the process
+			k, _, ok := subject.ParseOut(m.Subject)
+			i, err := strconv.Atoi(k.Session[min(1, len(k.Session)):])
+			if ok && err == nil && i < len(c.got) && c.got[i].Add(1) == 1 && c.waiting.Add(-1) == 0 {
+				close(c.left)
+			}
+		}
+	}()
+	return ch
+}
+
+// publishOutcomes publishes what a stream republishes, for every agent once.
+func publishOutcomes(nc *nats.Conn, n int) error {
+	body := make([]byte, 1200)
+	for i := range body {
+		body[i] = 'x'
+	}
+	for i := range n {
+		m := &nats.Msg{
+			Subject: strings4(subject.Out, "bench", "w"+strconv.Itoa(i), "deploy") + "." + subject.Outcome,
+			Header:  nats.Header{"Nats-Last-Sequence": []string{"0"}, "ce-type": []string{"dev.askbus.ask.resolved.v1"}}, Data: body,
+		}
+		if err := nc.PublishMsg(m); err != nil {
+			return err
+		}
+	}
+	return nc.FlushTimeout(time.Minute)
+}
+
+func strings4(a, b, c, d string) string { return a + "." + b + "." + c + "." + d }
