@@ -131,7 +131,7 @@ const metaPartitions = "askbus.partitions"
 // or adopts what it says.
 func (l *Ledger) partitions(ctx context.Context) (int, error) {
 	for {
-		s, err := l.js.Stream(ctx, subject.Stream(0))
+		s, err := l.stream(ctx, subject.Stream(0))
 		if err == nil {
 			n, err := strconv.Atoi(s.CachedInfo().Config.Metadata[metaPartitions])
 			if err != nil || n < 1 || n > MaxPartitions {
@@ -156,6 +156,14 @@ func (l *Ledger) partitions(ctx context.Context) (int, error) {
 	}
 }
 
+// stream looks a stream up. A cluster that has no leader yet does not reply, so
+// each try has a limit of its own.
+func (l *Ledger) stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	one, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	return l.js.Stream(one, name)
+}
+
 // create makes one partition's stream. It never updates one that is there.
 func (l *Ledger) create(ctx context.Context, p int) error {
 	cfg := jetstream.StreamConfig{
@@ -171,12 +179,14 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 	}
 	l.breakStream(&cfg)
 	for try := 0; ; try++ {
-		_, err := l.js.CreateStream(ctx, cfg)
+		one, cancel := context.WithTimeout(ctx, 2*attempt)
+		_, err := l.js.CreateStream(one, cfg)
+		cancel()
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
-			s, err := l.js.Stream(ctx, cfg.Name)
+			s, err := l.stream(ctx, cfg.Name)
 			if err != nil {
 				return fmt.Errorf("ledger: open stream %s: %w", cfg.Name, err)
 			}
