@@ -333,7 +333,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	subs := nc.NumSubscriptions()
-	before := goleak.IgnoreCurrent()
+	ignored := []goleak.Option{goleak.IgnoreCurrent()}
 	c, err := client.New(nc, "acme", "s1", client.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -363,9 +363,16 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 	}
 	// The server's and the broker's own come and go.
-	goleak.VerifyNone(t, before,
-		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*Server).startGoRoutine.func1"),
-		goleak.IgnoreAnyFunction("github.com/askbus/askbus/internal/broker.(*Broker).receive.func1"))
+	for _, f := range []string{
+		"github.com/nats-io/nats-server/v2/server.(*Server).startGoRoutine.func1",
+		"github.com/nats-io/nats-server/v2/server.(*consumer).loopAndGatherMsgs",
+		"github.com/nats-io/nats-server/v2/server.(*consumer).processInboundAcks",
+		"github.com/nats-io/nats-server/v2/server.(*consumer).processInboundNextMsgReqs",
+		"github.com/askbus/askbus/internal/broker.(*Broker).receive.func1", "github.com/askbus/askbus/internal/broker.(*crew).work",
+	} {
+		ignored = append(ignored, goleak.IgnoreAnyFunction(f))
+	}
+	goleak.VerifyNone(t, ignored...)
 	if n := nc.NumSubscriptions(); n != subs {
 		t.Errorf("%d subscriptions, before %d", n, subs)
 	}
