@@ -10,6 +10,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -154,8 +155,8 @@ func Unknown(structs ...any) []string {
 // Bytes reads a size such as "10GiB", "512MB" or "1048576".
 func Bytes(s string) (int64, error) {
 	number := strings.TrimRightFunc(s, func(r rune) bool { return !unicode.IsDigit(r) })
-	var n int64
-	if _, err := fmt.Sscan(number, &n); err != nil || n <= 0 {
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n <= 0 || !unicode.IsDigit(rune(number[0])) {
 		return 0, fmt.Errorf(`%q is no size; use one such as "10GiB" or "512MB"`, s)
 	}
 	units := map[string]int64{
