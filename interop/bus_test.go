@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/browsertest"
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -37,7 +38,7 @@ var binary = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := browsertest.Main(m)
 	if path, err := binary(); err == nil {
 		_ = os.RemoveAll(filepath.Dir(path))
 	}

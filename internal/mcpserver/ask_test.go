@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -270,5 +271,22 @@ func TestWhoAsksIsShown(t *testing.T) {
 	}
 	if _, err := client.New(nil, "", "", client.Options{}); err == nil {
 		t.Error("a client without a connection")
+	}
+}
+
+// Whoever writes a few lines and closes gets the answers all the same.
+func TestTheEndOfTheInputWaitsForCallsUnderWay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mcpserver.Options{})
+	f.soon()
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"AskUserQuestion","arguments":{"question":"Which?","options":[{"label":"a"},{"label":"b"}],"wait_seconds":300}}}`)
+	var out bytes.Buffer
+	if err := f.server.Run(t.Context(), f.who, in, &out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "answered by Mei on web") {
+		t.Errorf("it wrote %s", out.String())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/askbus/askbus/internal/mcpserver"
@@ -63,15 +64,17 @@ func TestAFormThatIsSlowerIsClosed(t *testing.T) {
 				close(closed)
 				return nil, ctx.Err()
 			})
-			go func() {
+			var person sync.WaitGroup
+			person.Go(func() {
 				<-shown
 				f.answer()
-			}()
+			})
 			r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
 			if !strings.HasPrefix(r.text, "answered by Mei on web\n") {
 				t.Errorf("the result is %+v", r)
 			}
 			<-closed
+			person.Wait()
 		})
 	}
 }

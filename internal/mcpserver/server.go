@@ -84,30 +84,27 @@ func New(open Opener, opts Options) *Server {
 	return &Server{open: open, opts: opts}
 }
 
-// Run serves one client on a pair of pipes until ctx ends or in is at its end.
+// Run serves one client on a pair of pipes until ctx ends, or in is at its end
+// and what it asked for is answered.
 // Nothing but the protocol is written to out.
 func (s *Server) Run(ctx context.Context, who Caller, in io.Reader, out io.Writer) error {
 	defer s.form.done.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err := s.server(ctx, who).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}})
+	both := newPipe(ctx, in, out)
+	err := s.server(ctx, who).Run(ctx, &mcp.IOTransport{Reader: both, Writer: both})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil // told to stop
 	}
 	return err
 }
 
-// unclosed is a writer that its user may not close.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
-
 // server makes the MCP server for one caller. Forms end with life.
 func (s *Server) server(life context.Context, who Caller) *mcp.Server {
 	m := mcp.NewServer(&mcp.Implementation{Name: "askbus", Title: "askbus: ask a human", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
-		Logger:       s.opts.Logger,
-		Capabilities: &mcp.ServerCapabilities{}, // no logging
+		Logger:       slog.New(slog.DiscardHandler), // to it, being told to stop is an error
+		Capabilities: &mcp.ServerCapabilities{},     // no logging
 	})
 	for _, t := range tools() {
 		m.AddTool(t.Tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

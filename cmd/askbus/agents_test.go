@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const hookEvent = `{"session_id":"s-1","cwd":"/work","hook_event_name":"PreToolUse","tool_name":"AskUserQuestion","tool_use_id":"toolu_1","tool_input":{"questions":[{"question":"Which database?","header":"Storage","options":[{"label":"PostgreSQL","description":""},{"label":"SQLite","description":""}],"multiSelect":false}]}}`
+
+func TestTheHookOfACodingAgentPrintsTheAnswer(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	hook := start(t, hookEvent, "hook", "--dir", pl.dir)
+	for { // until it is asked
+		if _, said, code := pl.run("answer", "s-1/toolu_1", "--select", "q1=o2"); code == 0 {
+			break
+		} else if code != exitRefused && code != exitFailure {
+			t.Fatalf("exit %d, said %q", code, said)
+		}
+	}
+	if code := hook.wait(); code != 0 {
+		t.Fatalf("exit %d: %s", code, hook.err)
+	}
+	out := decode(t, hook.out.String())["hookSpecificOutput"].(map[string]any)
+	answers := out["updatedInput"].(map[string]any)["answers"].(map[string]any)
+	if out["permissionDecision"] != "allow" || answers["Which database?"] != "SQLite" {
+		t.Errorf("printed %s", hook.out)
+	}
+	after := strings.Replace(hookEvent, "PreToolUse", "PostToolUse", 1)
+	if out, said, code := pl.runWith(after, "hook"); out != "" || code != 0 || strings.Contains(said, "no decision") {
+		t.Errorf("afterwards: exit %d, printed %q, said %q", code, out, said)
+	}
+}
+
+func TestTheHookFailsOpen(t *testing.T) {
+	t.Parallel()
+	pl := place{t: t, dir: t.TempDir()}
+	for name, c := range map[string]struct {
+		stdin string
+		args  []string
+		code  int
+	}{
+		"no bus":        {hookEvent, []string{"hook"}, 0},
+		"malformed":     {`{"hook_event_name":`, []string{"hook"}, 0},
+		"nothing":       {"", []string{"hook"}, 0},
+		"another mode":  {hookEvent, []string{"hook", "--mode", "what"}, 0},
+		"another flag":  {hookEvent, []string{"hook", "--what"}, 1}, // 2 would refuse the host's tool
+		"bad credsfile": {hookEvent, []string{"hook", "--creds", "nobody"}, 0},
+	} {
+		out, said, code := pl.runWith(c.stdin, c.args...)
+		if out != "" || code != c.code || strings.Count(strings.TrimSpace(said), "\n") != 0 || !strings.HasPrefix(said, "askbus: ") {
+			t.Errorf("%s: exit %d, printed %q, said %q", name, code, out, said)
+		}
+	}
+	if out, said, code := pl.runWith(strings.ReplaceAll(hookEvent, "AskUserQuestion", "Bash"), "hook"); out != "" || said != "" || code != 0 {
+		t.Errorf("another tool: exit %d, printed %q, said %q", code, out, said)
+	}
+}
+
+func TestTheHookShowsWhatItWouldPrint(t *testing.T) {
+	t.Parallel()
+	pl := place{t: t, dir: t.TempDir()}
+	out, said, code := pl.runWith("", "hook", "test")
+	if code != 0 || strings.Count(out, `"allow"`) != 2 || strings.Count(out, `"deny"`) != 1 || !strings.Contains(out, "hook prints  nothing; the question stays open") {
+		t.Errorf("exit %d, printed %q, said %q", code, out, said)
+	}
+	if out, _, code := pl.runWith(hookEvent+`{"nothing":true}`, "hook", "test", "-", "--mode", "defer"); code != 0 || !strings.Contains(out, `"defer"`) {
+		t.Errorf("exit %d, printed %q", code, out)
+	}
+}
+
+// A client's server must not die because the bus is not there yet.
+func TestMCPServesWhileTheBusIsAway(t *testing.T) {
+	t.Parallel()
+	pl := place{t: t, dir: t.TempDir()}
+	lines := []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"AskUserQuestion","arguments":{"question":"Which?"}}}`,
+	}
+	out, said, code := pl.runWith(strings.Join(lines, "\n")+"\n", "mcp")
+	if code != 0 || !strings.Contains(out, "askbus cannot be reached") || !strings.Contains(out, `"isError":true`) {
+		t.Errorf("exit %d, printed %q, said %q", code, out, said)
+	}
+	for line := range strings.Lines(out) {
+		var m struct{ JSONRPC string }
+		if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" {
+			t.Errorf("printed %q, which is not of the protocol", line)
+		}
+	}
+}
+
+func TestInstallPrintsAndWrites(t *testing.T) {
+	t.Parallel()
+	pl := place{t: t, dir: t.TempDir()}
+	for _, c := range []struct{ kind, name string }{
+		{"mcp", "claude-code"}, {"mcp", "claude-desktop"}, {"mcp", "cursor"}, {"mcp", "vscode"}, {"mcp", "codex"},
+		{"mcp", "gemini"}, {"mcp", "opencode"}, {"mcp", "zed"}, {"hook", "claude-code"},
+	} {
+		file := filepath.Join(pl.dir, c.kind+"-"+c.name)
+		printed, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file)
+		if _, err := os.Stat(file); code != 0 || err == nil || !strings.Contains(said, file) {
+			t.Errorf("%s %s: exit %d, said %q", c.kind, c.name, code, said)
+		}
+		for _, want := range []string{"Written to", "says so already"} {
+			if _, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file, "--write"); code != 0 || !strings.Contains(said, want) {
+				t.Errorf("%s %s: exit %d, said %q", c.kind, c.name, code, said)
+			}
+		}
+		if written, err := os.ReadFile(file); err != nil || string(written) != printed || !strings.Contains(printed, pl.dir) {
+			t.Errorf("%s %s: wrote %q, %v; printed %q", c.kind, c.name, written, err, printed)
+		}
+		if _, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file, "--remove"); code != 0 || !strings.Contains(said, "Taken out") {
+			t.Errorf("%s %s: exit %d, said %q", c.kind, c.name, code, said)
+		}
+		if left, err := os.ReadFile(file); err != nil || strings.Contains(string(left), "askbus") {
+			t.Errorf("%s %s: %q is left, %v", c.kind, c.name, left, err)
+		}
+	}
+	if _, said, code := pl.runWith("", "mcp", "install", "emacs"); code != exitUsage || !strings.Contains(said, "claude-code") {
+		t.Errorf("exit %d, said %q", code, said)
+	}
+}
+
+func TestTranscriptAsTextAndJSON(t *testing.T) {
+	t.Parallel()
+	pl := place{t: t, dir: t.TempDir()}
+	file := filepath.Join("..", "..", "internal", "transcript", "testdata", "session.jsonl")
+	if out, _, code := pl.runWith("", "transcript", file, "--output", "text"); code != 0 || !strings.Contains(out, "    = SQLite\n") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	var entries []map[string]any
+	out, _, _ := pl.runWith("", "transcript", file, "--output", "json")
+	if err := json.Unmarshal([]byte(out), &entries); err != nil || len(entries) != 6 {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, said, code := pl.runWith("x", "transcript", "-"); code != 1 || !strings.Contains(said, "no JSON") {
+		t.Errorf("exit %d, said %q", code, said)
+	}
+}
