@@ -2,17 +2,21 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/sabotage"
 	"github.com/askbus/askbus/internal/torture"
+	"github.com/askbus/askbus/pkg/client"
 	"github.com/spf13/cobra"
 )
 
@@ -132,11 +136,29 @@ func (a *app) tortureGiven(t tortureFlags) (torture.Bus, error) {
 		bus.Key = key
 	}
 	if t.adminCreds != "" {
-		c, err := readCreds(t.adminCreds)
+		c, err := ledgerCreds(t.adminCreds)
 		if err != nil {
 			return nil, err
 		}
 		bus.Admin = &c
 	}
 	return bus, nil
+}
+
+// ledgerCreds reads a credential that may read the ledger: a file as "askbus
+// creds broker --output json" prints it, or any other credential, also of a user
+// that is none of our roles.
+func ledgerCreds(s string) (client.Credential, error) {
+	if data, err := os.ReadFile(s); err == nil {
+		var b brokerCreds
+		if json.Unmarshal(data, &b) == nil && b.Ledger.User != "" {
+			return b.Ledger, nil
+		}
+	}
+	if name, password, ok := strings.Cut(s, ":"); ok {
+		if _, err := natsd.ParseUser(name); err != nil {
+			return client.Credential{User: name, Password: password}, nil
+		}
+	}
+	return readCreds(s)
 }

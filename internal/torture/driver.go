@@ -137,7 +137,7 @@ func (d *driver) playAll(ctx context.Context, of share, asks, open int) {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
 		}
-		if !d.fits(&s) {
+		if ctx.Err() != nil || !d.fits(&s) {
 			break
 		}
 		if d.name != "" { // somebody may have to take over
