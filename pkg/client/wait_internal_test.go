@@ -1,0 +1,23 @@
+package client
+
+import (
+	"testing"
+	"time"
+)
+
+// A clock that is wrong by an hour makes a wait neither spin nor sleep long.
+func TestNextCheckWithAWrongClock(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	for name, deadline := range map[string]time.Time{
+		"right": now.Add(time.Minute), "the clock is an hour late": now.Add(time.Hour), "the clock is an hour early": now.Add(-time.Hour),
+		"no deadline is known": {}, "just past": now.Add(-time.Second),
+	} {
+		if d := nextCheck(deadline, now); d < checkEvery || d > checkEvery*5/4 {
+			t.Errorf("%s: checks in %s", name, d)
+		}
+	}
+	if d := nextCheck(now.Add(2*time.Second), now); d != 3*time.Second {
+		t.Errorf("near its deadline: checks in %s", d)
+	}
+}
