@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net/http"
 
+	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -24,13 +25,13 @@ func document(body []byte) handler {
 }
 
 // schema serves one of the JSON Schemas of the wire formats.
-func (g *Gateway) schema(w http.ResponseWriter, r *http.Request, _ *caller) error {
-	if g.opts.Schemas != nil && fs.ValidPath(r.PathValue("name")) {
-		if body, err := fs.ReadFile(g.opts.Schemas, r.PathValue("name")); err == nil {
-			w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
-			send(w, http.StatusOK, "application/schema+json", body)
-			return nil
-		}
+func schema(w http.ResponseWriter, r *http.Request, _ *caller) error {
+	name := r.PathValue("name")
+	body, err := fs.ReadFile(cloudevent.Schemas(), name)
+	if err != nil {
+		return ask.Refuse(http.StatusNotFound, ask.CodeNotFound, "there is no schema %s", quote(name))
 	}
-	return ask.Refuse(http.StatusNotFound, ask.CodeNotFound, "there is no schema %s", quote(r.PathValue("name")))
+	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
+	send(w, http.StatusOK, "application/schema+json", body)
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -33,8 +32,6 @@ type Options struct {
 	CORSOrigins []string
 	// EmbedOrigins are the web origins that may frame /embed; default none.
 	EmbedOrigins []string
-	// Schemas holds the JSON Schemas that /schemas serves; default none.
-	Schemas fs.FS
 
 	MaxWait      time.Duration // one wait; default and most: 10 min
 	BodyTimeout  time.Duration // for a request's whole body; default 15 s
@@ -176,7 +173,7 @@ func (g *Gateway) Handler() http.Handler {
 	mux.Handle("/embed/{name}", g.open(methods{"GET": embedAsset}))
 	mux.Handle("/openapi.yaml", g.open(methods{"GET": document(openAPI)}))
 	mux.Handle("/asyncapi.yaml", g.open(methods{"GET": document(asyncAPI)}))
-	mux.Handle("/schemas/{name}", g.open(methods{"GET": g.schema}))
+	mux.Handle("/schemas/{name}", g.open(methods{"GET": schema}))
 	mux.Handle("/", g.open(methods{"*": nowhere}))
 	return g.guard(mux)
 }
