@@ -26,7 +26,8 @@ ip4() { echo "10.99.0.1$1"; }
 ns() { nsenter --net="/run/netns/$pfx-$1" "${@:2}"; }
 
 down() {
-	for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+	for pid in "${pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
+	wait 2>/dev/null || true
 	for n in "${nodes[@]}" sw; do ip netns del "$pfx-$n" 2>/dev/null || true; done
 	[[ ${KEEP:-} ]] && echo "logs: $dir" || rm -rf "$dir"
 }
@@ -36,6 +37,17 @@ for need in ip iptables nsenter; do
 	command -v "$need" >/dev/null || { echo "netns: please install $need (iproute2, iptables, util-linux)" >&2; exit 1; }
 done
 [[ -x $bin ]] || CGO_ENABLED=0 go build -o "$bin" ./cmd/askbus
+
+# keep_broker runs a broker, and starts it again when it ends.
+keep_broker() {
+	local child
+	trap 'kill -KILL "$child" 2>/dev/null; exit 0' TERM
+	while true; do
+		ns sw "$bin" broker --dir "$dir/n1" --nats-url "$url" --replicas 3 --retention 60s --margin 10s --ops-addr 127.0.0.1:0 &
+		child=$!
+		wait "$child" || sleep 1
+	done
+}
 
 up() {
 	ip netns add "$pfx-sw"
@@ -63,11 +75,7 @@ up() {
 	urls=$(printf 'nats://%s:4222,' "$(ip4 1)" "$(ip4 2)" "$(ip4 3)")
 	url=${urls%,}
 	for n in 1 2; do
-		# A broker that finds no leader yet ends; it is started again.
-		while ! [[ -e $dir/down ]]; do
-			ns sw "$bin" broker --dir "$dir/n1" --nats-url "$url" --replicas 3 --retention 10s --margin 5s --ops-addr 127.0.0.1:0
-			sleep 1
-		done >>"$dir/broker$n.log" 2>&1 &
+		keep_broker "$n" >>"$dir/broker$n.log" 2>&1 &
 		pids+=($!)
 	done
 	until grep -qs "broker on" "$dir/broker1.log" "$dir/broker2.log"; do sleep 0.5; done
@@ -91,7 +99,7 @@ count=$(wc -w <<<"$faults")
 span=$((rounds * count * 3 * (hold + calm) + 25))
 echo "netns: faults: $faults; $span s, seed $seed"
 ns sw "$bin" torture --nats-url "$url" --dir "$dir/n1" --admin-creds "$dir/admin.json" --disturbed --ends-within 60s \
-	--learns-within 60s --asks "${ASKS:-1000000}" --open "${OPEN:-60}" --for "${span}s" --seed "$seed" &
+	--learns-within 60s --retention 60s --margin 10s --asks "${ASKS:-1000000}" --open "${OPEN:-60}" --for "${span}s" --seed "$seed" &
 torture=$!
 sleep 6
 for _ in $(seq "$rounds"); do
@@ -107,5 +115,4 @@ for _ in $(seq "$rounds"); do
 done
 status=0
 wait "$torture" || status=$?
-touch "$dir/down"
 exit $status

@@ -172,7 +172,7 @@ const tail = 3 * time.Second
 // aim gives a script the deadline of its burst.
 func (d *driver) aim(s *script, index int) {
 	if index%d.burst == 0 || d.burstAt().Before(time.Now()) {
-		at := time.Now().Add(5*time.Second + time.Duration(d.burst)*1500*time.Microsecond).UnixNano()
+		at := time.Now().Add(5*time.Second + time.Duration(d.burst)*3*time.Millisecond).UnixNano()
 		d.burstEnd.Store(at)
 	}
 	s.ask.Timeout, s.ask.Deadline = 0, d.burstAt()

@@ -219,7 +219,7 @@ func (b *embeddedBroker) start(ctx context.Context) error {
 		b.conns = append(b.conns, nc)
 	}
 	opts := ledger.Options{
-		Replicas: b.e.opts.Nodes, Retention: b.e.opts.Retention, Margin: b.e.opts.Margin, Logger: b.e.opts.Logger, Sabotage: b.e.opts.Sabotage,
+		Replicas: b.e.opts.Nodes, Retention: b.e.opts.Retention, Margin: b.e.opts.Margin, Budget: b.e.opts.MaxStore, Logger: b.e.opts.Logger, Sabotage: b.e.opts.Sabotage,
 	}
 	led, err := openLedger(ctx, b.conns[1], opts)
 	if err != nil {

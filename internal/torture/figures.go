@@ -150,11 +150,17 @@ func report(w io.Writer, res *Result) {
 		}
 		fmt.Fprintf(w, "VIOLATION %s: %s, %q: %s\n", v.Rule, v.Key, v.Life, v.Text)
 	}
-	if len(res.Shortest) > 0 {
-		fmt.Fprintf(w, "the shortest history of the first:\n")
-		slices.SortStableFunc(res.Shortest, func(a, b Event) int { return cmp.Compare(a.Told, b.Told) })
-		for i := range res.Shortest {
-			fmt.Fprintln(w, "  "+res.Shortest[i].String())
+	seen := map[Rule]bool{}
+	for _, v := range res.Violations {
+		if seen[v.Rule] {
+			continue
+		}
+		history := res.Shortest[len(seen)]
+		seen[v.Rule] = true
+		fmt.Fprintf(w, "the shortest history of the first %s, of %s:\n", v.Rule, v.Key)
+		slices.SortStableFunc(history, func(a, b Event) int { return cmp.Compare(a.Told, b.Told) })
+		for i := range history {
+			fmt.Fprintln(w, "  "+history[i].String())
 		}
 	}
 	verdict := "ok"

@@ -82,7 +82,7 @@ var ErrViolated = errors.New("a promise was broken")
 type Result struct {
 	Figures    Figures
 	Violations []Violation
-	Shortest   []Event // of the first violation
+	Shortest   [][]Event // of the first violation of each rule
 }
 
 // Run tortures a bus and reports. The error is [ErrViolated] when a promise was
@@ -154,8 +154,12 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 	res.Figures = figure(h.all(), lim)
 	res.Figures.fill(opts, d, faults, led)
 	res.Figures.LedgerRead = led != nil && ledgerRead
-	if len(res.Violations) > 0 {
-		res.Shortest = Shrink(h.all(), res.Violations[0], lim, time.Now().Add(2*time.Second))
+	seen, shrinkUntil := map[Rule]bool{}, time.Now().Add(2*time.Second)
+	for _, v := range res.Violations {
+		if !seen[v.Rule] {
+			seen[v.Rule] = true
+			res.Shortest = append(res.Shortest, Shrink(h.all(), v, lim, shrinkUntil))
+		}
 	}
 	report(opts.Out, res)
 	if faults.failure != nil {

@@ -16,16 +16,19 @@ import (
 
 // screen is a live screen: it records what Watch tells it.
 func (d *driver) screen(ctx context.Context, name string, r *responder.Responder, ready func()) error {
+	shown := map[ask.Key]string{}
 	return r.Watch(ctx, func(ev responder.Event) {
 		e := Event{Who: name, Key: ev.Record.Ask.Key(), Life: ev.Record.Ask.Title, Code: OK, Truth: d.h.truth(ev.Record.Outcome), Seq: ev.Record.Seq}
 		switch ev.Kind {
 		case responder.Pending:
 			e.Op = OpShown
+			shown[e.Key] = e.Life
 		case responder.Resolved:
 			e.Op = OpEnded
-			if e.Life == "" {
-				return // gone with its retention: nothing is told but that
+			if e.Life == "" { // gone with its retention: that is all that can be told
+				e.Life = shown[e.Key]
 			}
+			delete(shown, e.Key)
 		case responder.Synced:
 			ready()
 			return
