@@ -142,6 +142,20 @@ func (b *bus) Get(_ context.Context, k ask.Key) (ask.Record, error) {
 	return copied, nil
 }
 
+// List gives what is held of a session and has a question of this text.
+func (b *bus) List(_ context.Context, q responder.Query) (responder.Page, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var page responder.Page
+	for k, r := range b.held {
+		asked := slices.ContainsFunc(r.Ask.Questions, func(one ask.Question) bool { return one.Text == q.Question })
+		if k.Tenant == q.Tenant && k.Session == q.Session && r.State == q.State && asked {
+			page.Items = append(page.Items, *r)
+		}
+	}
+	return page, nil
+}
+
 func (b *bus) Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outcome, error) {
 	if b.fail != nil {
 		return ask.Outcome{}, b.fail

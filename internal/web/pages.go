@@ -31,6 +31,7 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me ask.By) {
 		k := record.Ask.Key()
 		p, _ = s.newPage(me, &k)
 		p.Ask = s.newAsk(&record, me, typed{}, nil)
+		s.recall(r.Context(), p.Ask, &record, me)
 	}
 	if k, ok := parseKey(r.URL.Query().Get("done")); ok {
 		if record, err := s.record(r.Context(), k); err == nil && record.Outcome != nil {
@@ -51,6 +52,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, me ask.By) {
 	}
 	p, _ := s.newPage(me, &k)
 	p.Ask = s.newAsk(&record, me, typed{}, nil)
+	s.recall(r.Context(), p.Ask, &record, me)
 	s.write(w, http.StatusOK, p)
 }
 

@@ -29,6 +29,7 @@ type questionView struct {
 	Previews bool
 	Options  []optionView
 	Other    *optionView
+	Earlier  []earlierView
 
 	// Field names and what was typed in them.
 	Field, Value     string

@@ -22,6 +22,8 @@ type Asks interface {
 	// Watch tells handle, one call at a time, what waits and what ended, until ctx ends.
 	Watch(ctx context.Context, handle func(responder.Event)) error
 	Get(ctx context.Context, k ask.Key) (ask.Record, error)
+	// List gives one page of asks, for earlier answers to the same question.
+	List(ctx context.Context, q responder.Query) (responder.Page, error)
 	Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outcome, error)
 	Cancel(ctx context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error)
 	Receipt(ctx context.Context, k ask.Key, receipt ask.Receipt) error

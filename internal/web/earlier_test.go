@@ -1,0 +1,30 @@
+package web_test
+
+import (
+	"testing"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+func TestEarlierAnswersAreOfferedAndNotFilledIn(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	before := b.ask(question("before", database()), 0)
+	if _, err := b.end(before, ask.Outcome{Status: ask.StatusAnswered, By: &ask.By{Principal: "slack:T01/U02", Name: "Ana"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	expired := b.ask(question("expired", database()), 0)
+	if _, err := b.end(expired, ask.Outcome{Status: ask.StatusExpired, Source: ask.SourceDefault, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	b.ask(question("now", database()), 0)
+	page := serve(t, b).signedIn(t, mei).get("/ask/default/s1/now")
+	for _, want := range []string{"Answered before", "SQLite", "Ana"} {
+		if !contains(page.body, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if contains(page.body, `value="=lite" checked`) || contains(page.body, `value="=pg" checked`) {
+		t.Error("an earlier answer is filled in")
+	}
+}
