@@ -18,7 +18,9 @@ func TestMCPIsAnsweredInTheBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var login struct{ URL string }
+	var login struct {
+		URL string `json:"url"`
+	}
 	if err := json.Unmarshal(out, &login); err != nil {
 		t.Fatal(err)
 	}

@@ -173,7 +173,9 @@ func (b *bus) token(session string) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	var made struct{ Token string }
+	var made struct {
+		Token string `json:"token"`
+	}
 	if err := json.Unmarshal(out, &made); err != nil || made.Token == "" {
 		b.t.Fatalf("%v: %s", err, out)
 	}
@@ -191,23 +193,20 @@ type script struct {
 
 // event is one of its lines.
 type event struct {
-	Connected bool
-	Refused   string
+	Connected bool   `json:"connected"`
+	Refused   string `json:"refused"`
 	Tools     []struct {
-		Name        string
-		Annotations map[string]any
-		Schema      map[string]any
-	}
-	Form     map[string]any
-	Closed   bool
-	Progress float64
-	Index    *int
-	Result   map[string]any
-	Text     string
-	Error    string
-	Code     any
-	IsError  bool
-	Took     int
+		Name        string         `json:"name"`
+		Annotations map[string]any `json:"annotations"`
+	} `json:"tools"`
+	Form     map[string]any `json:"form"`
+	Progress float64        `json:"progress"`
+	Index    *int           `json:"index"`
+	Result   map[string]any `json:"result"`
+	Text     string         `json:"text"`
+	Error    string         `json:"error"`
+	IsError  bool           `json:"isError"`
+	Took     int            `json:"took"`
 }
 
 // run starts a script of this directory with the plan as its argument.

@@ -46,6 +46,7 @@ func TestCallbacksOfAgentSDKs(t *testing.T) {
 	b := up(t)
 	for name, in := range standIns(t) {
 		ask := func(t *testing.T, tool, id string) *script {
+			t.Helper()
 			return runWith(t, in[0], in[1], map[string]any{
 				"callback": in[2], "url": b.url, "token": b.token("sdk-" + name), "session": "sdk-" + name, "wait": 1,
 				"tool": tool, "id": name + id, "input": question(nil),

@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -18,9 +19,12 @@ type door struct {
 
 func doors() []door {
 	return []door{
-		{"sdk 1 on stdio", 1, "", false}, {"sdk 1 over HTTP", 1, "", true},
-		{"client 2 on stdio", 2, "", false}, {"client 2 over HTTP", 2, "", true},
-		{"client 2 on stdio, newest revision", 2, "auto", false}, {"client 2 over HTTP, newest revision", 2, "auto", true},
+		{"sdk 1 on stdio", 1, "", false},
+		{"sdk 1 over HTTP", 1, "", true},
+		{"client 2 on stdio", 2, "", false},
+		{"client 2 over HTTP", 2, "", true},
+		{"client 2 on stdio, newest revision", 2, "auto", false},
+		{"client 2 over HTTP, newest revision", 2, "auto", true},
 	}
 }
 
@@ -34,9 +38,7 @@ func (d door) forms() bool { return !d.http || d.late() }
 func (b *bus) connect(d door, session string, more map[string]any, calls ...map[string]any) *script {
 	b.t.Helper()
 	plan := map[string]any{"sdk": d.sdk, "mode": d.mode, "calls": calls}
-	for k, v := range more {
-		plan[k] = v
-	}
+	maps.Copy(plan, more)
 	if d.http {
 		plan["url"], plan["token"] = b.url+"/mcp", b.token(session)
 		if more["form"] != nil {
@@ -79,22 +81,19 @@ func question(more map[string]any) map[string]any {
 		"question": "Which database?", "header": "Storage", "multiSelect": false,
 		"options": []any{map[string]any{"label": "PostgreSQL", "description": "operated already"}, map[string]any{"label": "SQLite", "description": "one file"}},
 	}}}
-	for k, v := range more {
-		args[k] = v
-	}
+	maps.Copy(args, more)
 	return args
 }
 
 func asking(wait any, more map[string]any) map[string]any {
 	c := map[string]any{"tool": "AskUserQuestion", "args": question(map[string]any{"wait_seconds": wait})}
-	for k, v := range more {
-		c[k] = v
-	}
+	maps.Copy(c, more)
 	return c
 }
 
 func TestMCPToolsAreListedAndAnswered(t *testing.T) {
 	each(t, func(t *testing.T, b *bus, d door) {
+		t.Helper()
 		s := b.connect(d, session(t), nil, asking(300, map[string]any{"progress": true}))
 		tools := s.until("tools", func(e event) bool { return e.Connected }).Tools
 		var names []string
@@ -120,6 +119,7 @@ func TestMCPToolsAreListedAndAnswered(t *testing.T) {
 
 func TestMCPADroppedCallIsAskedAgain(t *testing.T) {
 	each(t, func(t *testing.T, b *bus, d door) {
+		t.Helper()
 		s := b.connect(d, session(t), nil, asking(300, map[string]any{"timeout": 500, "then": "line"}), asking(300, nil))
 		rec := b.next()
 		if r := s.result(); r.Error == "" {
@@ -135,6 +135,7 @@ func TestMCPADroppedCallIsAskedAgain(t *testing.T) {
 
 func TestMCPTwoAskTheSame(t *testing.T) {
 	each(t, func(t *testing.T, b *bus, d door) {
+		t.Helper()
 		name := session(t)
 		one := b.connect(d, name, nil, asking(300, nil))
 		rec := b.next()
@@ -153,6 +154,7 @@ func TestMCPTwoAskTheSame(t *testing.T) {
 
 func TestMCPFormsWonAndLost(t *testing.T) {
 	each(t, func(t *testing.T, b *bus, d door) {
+		t.Helper()
 		if !d.forms() {
 			s := b.connect(d, session(t), map[string]any{"form": true}, asking(300, nil))
 			b.choose(b.next(), "o1")

@@ -86,6 +86,7 @@ func (o opener) Open(_ context.Context, tenant, session string) (*client.Client,
 }
 
 func play(t *testing.T, path, text string) {
+	t.Helper()
 	comment, sections := parse(text)
 	bus := natstest.Start(t, natstest.Options{})
 	call := hook.Call{Tenant: "acme", Limit: time.Minute, Human: ask.By{Principal: "os:ben", Name: "Ben"}}

@@ -3,6 +3,7 @@ package hook
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -27,7 +28,7 @@ func (r *run) record(ctx context.Context, a *ask.Ask, reply ask.Reply) error {
 }
 
 func (r *run) withdraw(ctx context.Context, a *ask.Ask, cause error) error {
-	r.h.opts.Logger.WarnContext(ctx, "what the host's dialog answered cannot be recorded; withdrawing", "ask_id", a.ID, "error", cause)
+	r.h.opts.Logger.WarnContext(ctx, "what the host's dialog answered cannot be recorded; withdrawing", slog.String("ask_id", a.ID), slog.Any("error", cause))
 	_, err := r.conn.Withdraw(ctx, a.ID, "answered in the agent's own dialog")
 	if errors.Is(err, ask.ErrResolved) {
 		return nil

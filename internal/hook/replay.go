@@ -14,7 +14,7 @@ import (
 )
 
 //go:embed sample.jsonl
-var sample []byte //nolint:gochecknoglobals // go:embed needs one
+var sample []byte
 
 // Sample is a short conversation for [Replay].
 func Sample() []byte { return bytes.Clone(sample) }
@@ -71,7 +71,7 @@ func replay(w io.Writer, mode Mode, body []byte, then move) {
 		return
 	}
 	fmt.Fprintf(w, "host sends   %s %s\n", event.Event, event.Ask.ID)
-	for _, line := range strings.Split(event.Ask.Plain(), "\n") {
+	for line := range strings.SplitSeq(event.Ask.Plain(), "\n") {
 		fmt.Fprintf(w, "             %s\n", line)
 	}
 	for _, warning := range event.Warnings {

@@ -27,7 +27,7 @@ func newScreen(t *testing.T, bus *natstest.Bus) *screen {
 	}
 	s := &screen{t: t, r: r, pending: make(chan ask.Record, 10), resolved: make(chan ask.Record, 10)}
 	synced := make(chan struct{}, 1)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

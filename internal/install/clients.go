@@ -56,18 +56,30 @@ func config(p Place) string { return p.Config }
 // Clients are those that we know.
 func Clients() []Client {
 	return []Client{
-		{Name: "claude-code", Title: "Claude Code", File: under(dir, ".mcp.json"), path: []string{"mcpServers", entryName}, entry: typed,
-			Note: `Start it in this directory and accept the server; "/mcp" shows it.`},
-		{Name: "claude-desktop", Title: "Claude Desktop", File: desktop, path: []string{"mcpServers", entryName}, entry: local,
-			Note: "Quit it and start it again."},
-		{Name: "cursor", Title: "Cursor", File: under(home, ".cursor", "mcp.json"), path: []string{"mcpServers", entryName}, entry: local,
-			Note: "Turn the server on in Settings, MCP."},
-		{Name: "vscode", Title: "VS Code", File: under(dir, ".vscode", "mcp.json"), path: []string{"servers", entryName}, entry: typed,
-			Note: `Run "MCP: List Servers" and start it.`},
-		{Name: "codex", Title: "Codex", File: under(home, ".codex", "config.toml"), path: []string{"mcp_servers", entryName}, lines: codex,
-			Note: "Start it anew."},
-		{Name: "gemini", Title: "Gemini CLI", File: under(home, ".gemini", "settings.json"), path: []string{"mcpServers", entryName}, entry: local,
-			Note: `"/mcp" shows it.`},
+		{
+			Name: "claude-code", Title: "Claude Code", File: under(dir, ".mcp.json"), path: []string{"mcpServers", entryName}, entry: typed,
+			Note: `Start it in this directory and accept the server; "/mcp" shows it.`,
+		},
+		{
+			Name: "claude-desktop", Title: "Claude Desktop", File: desktop, path: []string{"mcpServers", entryName}, entry: local,
+			Note: "Quit it and start it again.",
+		},
+		{
+			Name: "cursor", Title: "Cursor", File: under(home, ".cursor", "mcp.json"), path: []string{"mcpServers", entryName}, entry: local,
+			Note: "Turn the server on in Settings, MCP.",
+		},
+		{
+			Name: "vscode", Title: "VS Code", File: under(dir, ".vscode", "mcp.json"), path: []string{"servers", entryName}, entry: typed,
+			Note: `Run "MCP: List Servers" and start it.`,
+		},
+		{
+			Name: "codex", Title: "Codex", File: under(home, ".codex", "config.toml"), path: []string{"mcp_servers", entryName}, lines: codex,
+			Note: "Start it anew.",
+		},
+		{
+			Name: "gemini", Title: "Gemini CLI", File: under(home, ".gemini", "settings.json"), path: []string{"mcpServers", entryName}, entry: local,
+			Note: `"/mcp" shows it.`,
+		},
 		{Name: "opencode", Title: "opencode", File: under(config, "opencode", "opencode.json"), path: []string{"mcp", entryName}, entry: func(c Command) any {
 			return struct {
 				Type    string   `json:"type"`

@@ -14,11 +14,11 @@ const BackupSuffix = ".askbus-backup"
 // missing, and leaves a copy of what it said before. It reports whether
 // anything changed. A link is followed: the file that it names is changed.
 func Edit(path string, change func(text string) (string, error)) (changed bool, err error) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	mode := os.FileMode(0o600)
-	before, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	before, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, fmt.Errorf("read configuration: %w", err)
 	}
@@ -37,7 +37,7 @@ func Edit(path string, change func(text string) (string, error)) (changed bool, 
 		return false, fmt.Errorf("write configuration: %w", err)
 	}
 	if there {
-		if err := os.WriteFile(path+BackupSuffix, before, mode); err != nil {
+		if err := os.WriteFile(path+BackupSuffix, before, mode); err != nil { //nolint:gosec // the user names the file
 			return false, fmt.Errorf("write backup: %w", err)
 		}
 	}

@@ -24,7 +24,7 @@ type hookCommand struct {
 }
 
 // ourHook is a command line of ours.
-var ourHook = regexp.MustCompile(`(^|[/\\'"])askbus[^/\\ '"]*['"]?( .*)? hook( |$)`) //nolint:gochecknoglobals // compiled once
+var ourHook = regexp.MustCompile(`(^|[/\\'"])askbus[^/\\ '"]*['"]?( .*)? hook( |$)`)
 
 var errSharedHook = errors.New("our hook stands beside another one in the same entry; take it out by hand")
 

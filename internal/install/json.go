@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -192,8 +193,8 @@ func same(a, b any) bool {
 
 func reverse(s []string) []string {
 	out := make([]string, 0, len(s))
-	for i := len(s) - 1; i >= 0; i-- {
-		out = append(out, s[i])
+	for _, one := range slices.Backward(s) {
+		out = append(out, one)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	case c.rounds() && in.Wait > 0:
 		return c.formRound(&in.Ask, ""), nil
 	}
-	c.offer(&in.Ask)
+	c.offer(&in.Ask) //nolint:contextcheck // the form outlives the call
 	return c.wait(ctx, conn, &in.Ask, in.Wait, n)
 }
 
@@ -77,9 +78,7 @@ func (c *call) introduce(a *ask.Ask) {
 			a.Agent.Name = init.ClientInfo.Name
 		}
 	}
-	for k, v := range c.who.Metadata {
-		a.Metadata[k] = v
-	}
+	maps.Copy(a.Metadata, c.who.Metadata)
 }
 
 // AgentPath reads the path of an agent, such as "planner/a-1/builder": its
@@ -152,7 +151,7 @@ func (c *call) wait(ctx context.Context, conn *client.Client, a *ask.Ask, limit 
 	}
 	within, cancel := context.WithDeadline(ctx, c.began.Add(limit))
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)()
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // the server may end before the call does
 	stop := c.progress(within, n)
 	o, err := conn.Wait(within, a.ID)
 	stop()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ func newFixture(t *testing.T, opts mcpserver.Options) *fixture {
 	}
 	f.server = mcpserver.New(opener{t: t, nc: f.bus.Agent("acme", "s1")}, opts)
 	f.screen = f.responder("web")
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -214,8 +215,6 @@ func database(more map[string]any) map[string]any {
 		"question": "Which database?", "header": "Storage", "multiSelect": false,
 		"options": []any{map[string]any{"label": "PostgreSQL", "description": "operated already"}, map[string]any{"label": "SQLite", "description": "one file"}},
 	}}}
-	for k, v := range more {
-		args[k] = v
-	}
+	maps.Copy(args, more)
 	return args
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -80,7 +81,7 @@ func (c *call) offer(a *ask.Ask) {
 			cancel() // which closes the form
 		})
 		if err := c.show(ctx, &shown); err != nil && ctx.Err() == nil {
-			c.s.opts.Logger.WarnContext(ctx, "the form in the client failed; the ask stays open elsewhere", "ask_id", shown.ID, "error", err)
+			c.s.opts.Logger.WarnContext(ctx, "the form in the client failed; the ask stays open elsewhere", slog.String("ask_id", shown.ID), slog.Any("error", err))
 		}
 		cancel()
 	})

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -67,9 +68,7 @@ func (b *beat) send(status int) {
 		return
 	}
 	b.sent = true
-	for name, values := range b.header {
-		b.w.Header()[name] = values
-	}
+	maps.Copy(b.w.Header(), b.header)
 	b.w.WriteHeader(status)
 }
 

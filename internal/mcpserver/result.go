@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -78,9 +79,7 @@ func result(lines []string, object []byte, more map[string]any, n notes, isError
 			structured[k] = v
 		}
 	}
-	for k, v := range more {
-		structured[k] = v
-	}
+	maps.Copy(structured, more)
 	structured["text"] = text // some clients show a model one of the two only
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: structured, IsError: isError}
 }
@@ -96,9 +95,8 @@ func failed(err error) *mcp.CallToolResult {
 	case errors.Is(err, ask.ErrNotFound):
 		text += " (" + ToolList + " says what is open)"
 	}
-	var refused *ask.Error
 	structured := map[string]any{"status": "error", "text": text}
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*ask.Error](err); ok {
 		structured["code"] = refused.Code
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: structured, IsError: true}

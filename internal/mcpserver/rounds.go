@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func (c *call) submit(ctx context.Context, conn *client.Client, a *ask.Ask, f re
 	case errors.Is(err, ask.ErrInvalid):
 		return c.formRound(a, err.Error()), nil
 	case err != nil:
-		c.s.opts.Logger.WarnContext(ctx, "the form's answer was not taken; the ask stays open elsewhere", "ask_id", a.ID, "error", err)
+		c.s.opts.Logger.WarnContext(ctx, "the form's answer was not taken; the ask stays open elsewhere", slog.String("ask_id", a.ID), slog.Any("error", err))
 		n.warnings = append(n.warnings, "what was answered in the form could not be taken ("+err.Error()+"); the question stays open elsewhere")
 	case o != nil:
 		return ended(a, o, n), nil

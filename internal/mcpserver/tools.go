@@ -18,7 +18,7 @@ const (
 )
 
 //go:embed schema/*.json
-var schemas embed.FS //nolint:gochecknoglobals // go:embed needs one
+var schemas embed.FS
 
 const instructions = `AskUserQuestion puts a question in front of people wherever they are (web inbox, chat, terminal) and waits for the answer. Questions are durable: when a call ends with status "pending", or is cut off, the question stays open; wait on with AwaitAnswer, or ask the same again to attach to it. Never take silence, an expiry or a pending result for a decision.`
 

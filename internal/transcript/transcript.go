@@ -128,8 +128,10 @@ func (r *reader) record(raw json.RawMessage, outer record) {
 
 func (r *reader) block(raw json.RawMessage, rec record) {
 	var b struct {
-		Type, ID, Name string
-		ToolUseID      string `json:"tool_use_id"`
+		Type      string `json:"type"`
+		ID        string `json:"id"`
+		Name      string `json:"name"`
+		ToolUseID string `json:"tool_use_id"`
 	}
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return
@@ -197,7 +199,9 @@ func (r *reader) answered(e *Entry, raw json.RawMessage) {
 
 // words is the text of a tool_result block.
 func words(raw json.RawMessage) string {
-	var b struct{ Content json.RawMessage }
+	var b struct {
+		Content json.RawMessage `json:"content"`
+	}
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return ""
 	}
@@ -205,7 +209,9 @@ func words(raw json.RawMessage) string {
 	if json.Unmarshal(b.Content, &text) == nil {
 		return text
 	}
-	var parts []struct{ Text string }
+	var parts []struct {
+		Text string `json:"text"`
+	}
 	if json.Unmarshal(b.Content, &parts) != nil {
 		return string(b.Content)
 	}
