@@ -15,7 +15,7 @@ import (
 // happens, no other screen stays open with a question that is decided.
 func (r *run) record(ctx context.Context, a *ask.Ask, reply ask.Reply) error {
 	if r.h.opts.Answerer == nil {
-		return r.withdraw(ctx, a, errors.New("no responder for the host's dialog"))
+		return r.withdraw(ctx, a, reply, errors.New("no responder for the host's dialog"))
 	}
 	_, err := r.h.opts.Answerer.Answer(ctx, a.Key(), reply)
 	if errors.Is(err, ask.ErrInvalid) && len(reply.Answers) > 0 {
@@ -24,12 +24,14 @@ func (r *run) record(ctx context.Context, a *ask.Ask, reply ask.Reply) error {
 	if err == nil || errors.Is(err, ask.ErrResolved) {
 		return nil
 	}
-	return r.withdraw(ctx, a, err)
+	return r.withdraw(ctx, a, reply, err)
 }
 
-func (r *run) withdraw(ctx context.Context, a *ask.Ask, cause error) error {
+// withdraw closes the other screens; the reason says what was answered.
+func (r *run) withdraw(ctx context.Context, a *ask.Ask, reply ask.Reply, cause error) error {
 	r.h.opts.Logger.WarnContext(ctx, "what the host's dialog answered cannot be recorded; withdrawing", slog.String("ask_id", a.ID), slog.Any("error", cause))
-	_, err := r.conn.Withdraw(ctx, a.ID, "answered in the agent's own dialog")
+	reason := []rune("answered in the agent's own dialog: " + worded(a, reply).Response)
+	_, err := r.conn.Withdraw(ctx, a.ID, string(reason[:min(len(reason), ask.MaxText)]))
 	if errors.Is(err, ask.ErrResolved) {
 		return nil
 	}
