@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 
 	"github.com/askbus/askbus/internal/cloudevent"
@@ -117,7 +118,7 @@ func (g *Gateway) reply(w http.ResponseWriter, r *http.Request, k ask.Key, reply
 	if err != nil {
 		return err
 	}
-	g.opts.Logger.InfoContext(ctx, "answered", "ask_id", k.ID, "principal", reply.By.Principal)
+	g.opts.Logger.InfoContext(ctx, "answered", slog.String("ask_id", k.ID), slog.String("principal", reply.By.Principal))
 	return g.sendOutcome(w, k, &o)
 }
 
@@ -154,7 +155,7 @@ func (g *Gateway) refusal(w http.ResponseWriter, r *http.Request, k ask.Key, d r
 	if err != nil {
 		return err
 	}
-	g.opts.Logger.InfoContext(ctx, "declined", "ask_id", k.ID, "principal", d.By.Principal)
+	g.opts.Logger.InfoContext(ctx, "declined", slog.String("ask_id", k.ID), slog.String("principal", d.By.Principal))
 	return g.sendOutcome(w, k, &o)
 }
 

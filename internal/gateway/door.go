@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -114,7 +115,7 @@ func (g *Gateway) identify(r *http.Request, c *caller) error {
 	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
 		return ask.Refuse(http.StatusUnauthorized, ask.CodeForbidden, "%s", err)
 	case err != nil:
-		g.opts.Logger.ErrorContext(r.Context(), "the token file cannot be read: nobody is let in", "error", err)
+		g.opts.Logger.ErrorContext(r.Context(), "the token file cannot be read: nobody is let in", slog.Any("error", err))
 		return ask.Refuse(http.StatusServiceUnavailable, ask.CodeUnavailable, "tokens cannot be checked just now; the log says why")
 	}
 	c.Token = t
@@ -128,7 +129,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	e := problem(err)
 	if e.Status >= 500 && e.Code == ask.CodeInternal {
-		g.opts.Logger.ErrorContext(r.Context(), "a request failed", "error", err)
+		g.opts.Logger.ErrorContext(r.Context(), "a request failed", slog.Any("error", err))
 	}
 	switch e.Status {
 	case http.StatusUnauthorized:
@@ -162,7 +163,7 @@ func problem(err error) *ask.Error {
 func send(w http.ResponseWriter, status int, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(body)
+	_, _ = w.Write(body) //nolint:gosec // JSON or a file of ours, and nosniff
 }
 
 func sendJSON(w http.ResponseWriter, status int, body []byte) {

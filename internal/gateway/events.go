@@ -250,6 +250,6 @@ func (g *Gateway) sendEvent(w http.ResponseWriter, in *incoming, status int, out
 		}
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(msg.Data)
+	_, _ = w.Write(msg.Data) //nolint:gosec // JSON, and nosniff
 	return nil
 }

@@ -142,7 +142,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.clients.close()
 	switch {
 	case ctx.Err() != nil:
-		return nil
+		return nil //nolint:nilerr // told to stop
 	case err == nil:
 		return errors.New("gateway: watching the bus ended by itself")
 	default:

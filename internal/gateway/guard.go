@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -30,7 +31,7 @@ func (g *Gateway) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	for _, origin := range g.opts.CORSOrigins {
 		if err := cross.AddTrustedOrigin(origin); err != nil {
-			g.opts.Logger.Error("this origin stays closed", "error", err) // New has checked it
+			g.opts.Logger.Error("this origin stays closed", slog.Any("error", err)) // New has checked it
 		}
 	}
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/askbus/askbus/internal/gateway"
@@ -15,13 +16,13 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 )
 
-func init() {
+var decoders = sync.OnceFunc(func() {
 	openapi3filter.RegisterBodyDecoder("text/javascript", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("text/css", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("application/cloudevents+json", openapi3filter.JSONBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("application/schema+json", openapi3filter.JSONBodyDecoder)
-}
+})
 
 func description(t testing.TB) *openapi3.T {
 	t.Helper()
@@ -48,6 +49,7 @@ type checked struct {
 
 func contract(t testing.TB, next http.RoundTripper) http.RoundTripper {
 	t.Helper()
+	decoders()
 	doc := description(t)
 	doc.Servers = nil // the paths are what counts here
 	router, err := legacy.NewRouter(doc)

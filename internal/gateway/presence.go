@@ -35,7 +35,7 @@ func (p *presence) come(at scope) {
 	}
 	leave, err := p.declare(at.tenant, at.session)
 	if err != nil {
-		p.log.Warn("cannot declare that somebody looks", "error", err)
+		p.log.Warn("cannot declare that somebody looks", slog.Any("error", err))
 		return
 	}
 	one.leave = leave

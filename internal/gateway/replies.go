@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 
 	"github.com/askbus/askbus/internal/cloudevent"
@@ -169,7 +170,7 @@ func (s *socket) decide(ctx context.Context, rec *ask.Record, id string, given d
 	if err != nil {
 		return s.again(ctx, rec, id, err)
 	}
-	s.g.opts.Logger.InfoContext(ctx, "answered", "ask_id", k.ID, "principal", given.Reply.By.Principal)
+	s.g.opts.Logger.InfoContext(ctx, "answered", slog.String("ask_id", k.ID), slog.String("principal", given.Reply.By.Principal))
 	rec.State, rec.Outcome = ask.StateResolved, &o
 	return s.dismiss(ctx, rec, true)
 }

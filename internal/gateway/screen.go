@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -103,7 +104,7 @@ func (s *socket) later(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	s.g.opts.Logger.WarnContext(ctx, "cannot read what is pending for a socket; trying again", "error", err)
+	s.g.opts.Logger.WarnContext(ctx, "cannot read what is pending for a socket; trying again", slog.Any("error", err))
 	time.AfterFunc(time.Second, s.stale)
 	return nil
 }
@@ -187,7 +188,7 @@ func (s *socket) dismiss(ctx context.Context, rec *ask.Record, always bool) erro
 
 func (s *socket) closed(ctx context.Context, rec *ask.Record) error {
 	typ, o := dialect.D4Closed, rec.Outcome
-	bodies := [][]byte{}
+	var bodies [][]byte
 	switch {
 	case o == nil:
 		typ, bodies = s.screen.closedFrame(), [][]byte{closedBody(&rec.Ask, "gone", "")}

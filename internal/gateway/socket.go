@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -77,7 +79,7 @@ func (g *Gateway) socket(w http.ResponseWriter, r *http.Request, c *caller) erro
 		CompressionMode:    websocket.CompressionDisabled,
 	})
 	if err != nil {
-		return nil //nolint:nilerr // Accept has answered
+		return nil // Accept has answered
 	}
 	defer s.conn.CloseNow() //nolint:errcheck // it is closed, or gone
 	s.conn.SetReadLimit(maxFrame)
@@ -95,10 +97,8 @@ func (g *Gateway) originAllowed(r *http.Request) error {
 	if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Host, r.Host) {
 		return nil
 	}
-	for _, allowed := range g.opts.CORSOrigins {
-		if origin == allowed {
-			return nil
-		}
+	if slices.Contains(g.opts.CORSOrigins, origin) {
+		return nil
 	}
 	return ask.Refuse(http.StatusForbidden, ask.CodeForbidden, "pages of %.100q may not connect; add the origin to ASKBUS_CORS_ORIGINS if they should", origin)
 }
@@ -257,7 +257,7 @@ func (s *socket) send(ctx context.Context, typ string, data []byte) error {
 func (s *socket) complain(ctx context.Context, id string, err error) error {
 	e := problem(err)
 	if e.Code == ask.CodeInternal {
-		s.g.opts.Logger.ErrorContext(ctx, "a frame failed", "ask_id", id, "error", err)
+		s.g.opts.Logger.ErrorContext(ctx, "a frame failed", slog.String("ask_id", id), slog.Any("error", err))
 	}
 	body := cloudevent.EncodeProblem(e)
 	if id != "" {

@@ -162,8 +162,8 @@ func (f *File) change(edit func([]Token) ([]Token, error)) error {
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
-	defer lock.Close()                                                     //nolint:errcheck // which unlocks it
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil { //nolint:gosec // a descriptor fits
+	defer lock.Close() //nolint:errcheck // which unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
 	tokens, err := f.read()

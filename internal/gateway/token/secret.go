@@ -31,7 +31,7 @@ func random(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails
 	text := new(big.Int).SetBytes(b).Text(62)
-	length := len(new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(8*n)), big.NewInt(1)).Text(62)) //nolint:gosec // n is small
+	length := len(new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(8*n)), big.NewInt(1)).Text(62))
 	return strings.Repeat("0", length-len(text)) + text
 }
 
