@@ -6,7 +6,7 @@ import (
 )
 
 //go:embed schemas/*.json
-var schemas embed.FS //nolint:gochecknoglobals // go:embed needs one
+var schemas embed.FS
 
 // Schemas are the JSON Schemas (2020-12) of everything on the wire: ask.json,
 // answer.json, outcome.json and so on. The file at name has the $id

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -274,16 +275,12 @@ func mutations() map[string]func(a, q object) {
 		return choice(func(q, _ object) {
 			delete(q, "options")
 			q["kind"] = k
-			for name, v := range fields {
-				q[name] = v
-			}
+			maps.Copy(q, fields)
 		})
 	}
 	of := func(fields object) func(a, q object) {
 		return choice(func(q, _ object) {
-			for name, v := range fields {
-				q[name] = v
-			}
+			maps.Copy(q, fields)
 		})
 	}
 	m := map[string]func(a, q object){
@@ -357,9 +354,10 @@ func mutations() map[string]func(a, q object) {
 	} {
 		for i, v := range bad {
 			m[fmt.Sprint(name, " ", i)] = func(a, q object) {
-				if name == "timeout" {
+				switch name {
+				case "timeout":
 					delete(a, "deadline")
-				} else if name == "deadline" {
+				case "deadline":
 					delete(a, "timeout")
 				}
 				a[name] = v

@@ -150,7 +150,7 @@ func TestADamagedContextIsSaidAndWrittenAnew(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "context.json")
-	if err := os.WriteFile(path, []byte(`{"nats_url":`), 0o644); err != nil { //nolint:gosec // rights that are too wide
+	if err := os.WriteFile(path, []byte(`{"nats_url":`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := config.ReadContext(dir); err == nil || !strings.Contains(err.Error(), path) {

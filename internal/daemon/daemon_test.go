@@ -98,7 +98,7 @@ func TestValuesOfTheContextReachTheParts(t *testing.T) {
 
 func TestARequestUnderWayIsFinished(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // handed over at once
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestARequestUnderWayIsFinished(t *testing.T) {
 			got <- err.Error()
 			return
 		}
-		defer resp.Body.Close() //nolint:errcheck // read
+		defer resp.Body.Close()
 		body, _ := io.ReadAll(resp.Body)
 		got <- string(body)
 	}()
@@ -135,7 +135,7 @@ func TestARequestUnderWayIsFinished(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if _, err := net.Dial("tcp", ln.Addr().String()); err == nil { //nolint:noctx // refused at once
+	if _, err := net.Dial("tcp", ln.Addr().String()); err == nil {
 		t.Error("it still listens")
 	}
 }

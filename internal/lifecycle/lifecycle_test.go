@@ -97,9 +97,18 @@ func expired(t testing.TB) *world {
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	unknown := func(testing.TB) *world { return &world{now: now} }
-	answered := func(t testing.TB) *world { return ended(t, lifecycle.Reply{Reply: reply("w1", "pg")}) }
-	withdrawn := func(t testing.TB) *world { return ended(t, lifecycle.Withdraw{Reason: "moot"}) }
-	aborted := func(t testing.TB) *world { return ended(t, lifecycle.Abort{Reason: "halt"}) }
+	answered := func(t testing.TB) *world {
+		t.Helper()
+		return ended(t, lifecycle.Reply{Reply: reply("w1", "pg")})
+	}
+	withdrawn := func(t testing.TB) *world {
+		t.Helper()
+		return ended(t, lifecycle.Withdraw{Reason: "moot"})
+	}
+	aborted := func(t testing.TB) *world {
+		t.Helper()
+		return ended(t, lifecycle.Abort{Reason: "halt"})
+	}
 	stranger := reply("w1", "pg")
 	stranger.By.Principal = "os:joe"
 	member := reply("w1", "pg")
@@ -137,7 +146,10 @@ func TestDecide(t *testing.T) {
 		{"a decline cancels", pending, lifecycle.Decline{Reply: reply("w1", ""), Reason: "no"}, ask.StatusCancelled, "", func(o *ask.Outcome) bool {
 			return o.Reason == "no" && o.AnswerID == "w1" && o.CancelledBy == nil && o.Source == ""
 		}},
-		{"the same decline again is the same reply", func(t testing.TB) *world { return ended(t, lifecycle.Decline{Reply: reply("w1", "")}) }, lifecycle.Decline{Reply: reply("w1", "")}, ask.StatusCancelled, "", nil},
+		{"the same decline again is the same reply", func(t testing.TB) *world {
+			t.Helper()
+			return ended(t, lifecycle.Decline{Reply: reply("w1", "")})
+		}, lifecycle.Decline{Reply: reply("w1", "")}, ask.StatusCancelled, "", nil},
 		{"a decline after an answer loses", answered, lifecycle.Decline{Reply: reply("w3", "")}, "", ask.CodeResolved, nil},
 		{"a decline of nothing is refused", unknown, lifecycle.Decline{Reply: reply("w1", "")}, "", ask.CodeNotFound, nil},
 
@@ -258,11 +270,19 @@ func commands() []lifecycle.Command {
 	stranger := reply("w9", "pg")
 	stranger.By.Principal = "os:joe"
 	return []lifecycle.Command{
-		lifecycle.Ask{Ask: question(), Digest: "d"}, lifecycle.Ask{Ask: question(), Digest: "e"},
-		lifecycle.Reply{Reply: reply("w1", "pg")}, lifecycle.Reply{Reply: reply("w2", "pg")}, lifecycle.Reply{Reply: reply("w3", "stop")},
-		lifecycle.Reply{Reply: reply("w4", "oracle")}, lifecycle.Reply{Reply: stranger},
-		lifecycle.Decline{Reply: reply("w1", ""), Reason: "no"}, lifecycle.Decline{Reply: reply("w5", "")}, lifecycle.Decline{Reply: stranger},
-		lifecycle.Withdraw{Reason: "moot"}, lifecycle.Abort{Reason: "halt"}, lifecycle.Look{},
+		lifecycle.Ask{Ask: question(), Digest: "d"},
+		lifecycle.Ask{Ask: question(), Digest: "e"},
+		lifecycle.Reply{Reply: reply("w1", "pg")},
+		lifecycle.Reply{Reply: reply("w2", "pg")},
+		lifecycle.Reply{Reply: reply("w3", "stop")},
+		lifecycle.Reply{Reply: reply("w4", "oracle")},
+		lifecycle.Reply{Reply: stranger},
+		lifecycle.Decline{Reply: reply("w1", ""), Reason: "no"},
+		lifecycle.Decline{Reply: reply("w5", "")},
+		lifecycle.Decline{Reply: stranger},
+		lifecycle.Withdraw{Reason: "moot"},
+		lifecycle.Abort{Reason: "halt"},
+		lifecycle.Look{},
 	}
 }
 

@@ -18,8 +18,16 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func TestPartitionNeverChanges(t *testing.T) {
 	t.Parallel()
 	sessions := []ask.Key{
-		{Tenant: "acme", Session: "s1"}, {Tenant: "acme", Session: "s2"}, {Tenant: "default", Session: "cli"}, {Tenant: "a", Session: "b"}, {Tenant: "b", Session: "a"},
-		{Tenant: "_", Session: "-"}, {Tenant: "0", Session: "0"}, {Tenant: strings.Repeat("x", 64), Session: strings.Repeat("Z", 64)}, {Tenant: "a-b", Session: "c"}, {Tenant: "a", Session: "b-c"},
+		{Tenant: "acme", Session: "s1"},
+		{Tenant: "acme", Session: "s2"},
+		{Tenant: "default", Session: "cli"},
+		{Tenant: "a", Session: "b"},
+		{Tenant: "b", Session: "a"},
+		{Tenant: "_", Session: "-"},
+		{Tenant: "0", Session: "0"},
+		{Tenant: strings.Repeat("x", 64), Session: strings.Repeat("Z", 64)},
+		{Tenant: "a-b", Session: "c"},
+		{Tenant: "a", Session: "b-c"},
 	}
 	for i := range 22 {
 		sessions = append(sessions, ask.Key{Tenant: fmt.Sprintf("tenant%d", i%3), Session: fmt.Sprintf("01JABCDEF%03d", i)})

@@ -75,7 +75,7 @@ type proxy struct {
 
 func newProxy(t *testing.T, to string) *proxy {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // for the length of the test
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +94,12 @@ func newProxy(t *testing.T, to string) *proxy {
 }
 
 func (p *proxy) serve(in net.Conn) {
-	defer in.Close()                  //nolint:errcheck // a cut line
-	out, err := net.Dial("tcp", p.to) //nolint:noctx // ends with the other side
+	defer in.Close()
+	out, err := net.Dial("tcp", p.to)
 	if err != nil {
 		return
 	}
-	defer out.Close() //nolint:errcheck // a cut line
+	defer out.Close()
 	p.mu.Lock()
 	if p.cut {
 		p.mu.Unlock()

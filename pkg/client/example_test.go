@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/askbus/askbus/internal/natstest"
@@ -34,8 +35,8 @@ func (e *example) TempDir() string {
 }
 
 func (e *example) close() {
-	for i := len(e.cleanup) - 1; i >= 0; i-- {
-		e.cleanup[i]()
+	for _, f := range slices.Backward(e.cleanup) {
+		f()
 	}
 }
 
@@ -72,7 +73,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer c.Close() //nolint:errcheck // the example ends here
+	defer c.Close()
 	st, err := c.Ask(ctx, ask.Ask{
 		ID: "deploy-42",
 		Questions: []ask.Question{{
@@ -100,7 +101,7 @@ func ExampleClient_Ask_again() {
 	if err != nil {
 		panic(err)
 	}
-	defer c.Close() //nolint:errcheck // the example ends here
+	defer c.Close()
 	a := ask.Ask{ID: "a1", Questions: []ask.Question{{Text: "Shall I?"}}}
 	for range 2 {
 		st, err := c.Ask(context.Background(), a)

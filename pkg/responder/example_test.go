@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/askbus/askbus/internal/natstest"
@@ -34,8 +35,8 @@ func (e *example) TempDir() string {
 }
 
 func (e *example) close() {
-	for i := len(e.cleanup) - 1; i >= 0; i-- {
-		e.cleanup[i]()
+	for _, f := range slices.Backward(e.cleanup) {
+		f()
 	}
 }
 
@@ -50,7 +51,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer c.Close() //nolint:errcheck // the example ends here
+	defer c.Close()
 	if _, err := c.Ask(ctx, ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "n", Kind: ask.KindNumber, Text: "How many replicas?"}}}); err != nil {
 		panic(err)
 	}

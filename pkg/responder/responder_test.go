@@ -66,7 +66,7 @@ type screen struct {
 func watch(t *testing.T, r *responder.Responder) *screen {
 	t.Helper()
 	s := &screen{t: t, events: make(chan responder.Event, 10_000)}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Watch(ctx, func(e responder.Event) { s.events <- e }) }()
 	t.Cleanup(func() {
