@@ -65,7 +65,7 @@ func TestEmbedInAFrame(t *testing.T) {
 	frame = d.url + "/t/" + d.screen("s1") + "/embed?session=s1&by=Mei"
 	agent := d.agent("s1")
 
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+	alloc, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(chromePath()), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-web-security", true), chromedp.Flag("disable-site-isolation-trials", true))...)
 	defer stop()
 	ctx, cancel := chromedp.NewContext(alloc)

@@ -44,7 +44,7 @@ func open(t *testing.T, opts gateway.Options) *doors {
 		t.Fatal(err)
 	}
 	h, d.url = g.Handler(), srv.URL
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx) }()
 	t.Cleanup(func() {

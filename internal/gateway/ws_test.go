@@ -63,7 +63,7 @@ func (w *wire) next(typ string) frame {
 		w.t.Fatalf("waiting for %s: %v", typ, err)
 	}
 	var f frame
-	if err := json.Unmarshal(body, &f); err != nil || f.Type != typ {
+	if err := json.Unmarshal(body, &f); err != nil || f.Type != typ { //nolint:musttag // read without case
 		w.t.Fatalf("want %s, got %s (%v)", typ, body, err)
 	}
 	return f
