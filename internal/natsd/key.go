@@ -56,6 +56,9 @@ func makeKey(dir, path string) (Key, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("make key: %w", err)
 	}
+	if err := syncDir(dir); err != nil {
+		return nil, fmt.Errorf("make key: %w", err)
+	}
 	return key, nil
 }
 

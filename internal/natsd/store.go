@@ -51,7 +51,7 @@ func checkVersion(dir string) error {
 	data, err := os.ReadFile(path)
 	switch got := strings.TrimSpace(string(data)); {
 	case errors.Is(err, os.ErrNotExist):
-		if err := os.WriteFile(path, []byte(storeVersion+"\n"), 0o600); err != nil {
+		if err := writeSynced(path, []byte(storeVersion+"\n")); err != nil {
 			return fmt.Errorf("the store's directory %s is not writable: %w; mend its rights or choose another with --dir", dir, err)
 		}
 		return nil
@@ -61,6 +61,28 @@ func checkVersion(dir string) error {
 		return fmt.Errorf("the store in %s has version %.20q, this askbus knows version %s; use the newer askbus that wrote it", dir, got, storeVersion)
 	}
 	return nil
+}
+
+// writeSynced writes a small file that must outlive a power cut, and its name.
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names in a directory outlive a power cut.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // checkStore sees that everything on disk came back: the server only warns when
