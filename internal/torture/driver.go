@@ -33,7 +33,8 @@ type driver struct {
 	conns      []*nats.Conn
 
 	used  usedIDs
-	end   time.Time // of the run: nothing starts that cannot end before it
+	calls chan struct{} // asks on their way at a time: a burst is of deadlines, not of requests
+	end   time.Time     // of the run: nothing starts that cannot end before it
 	over  atomic.Bool
 	burst int // so many asks share each deadline; 0: no bursts
 
@@ -48,7 +49,7 @@ func (d *driver) running() bool { return !d.over.Load() }
 // connect connects all parties.
 func (d *driver) connect() error {
 	d.agents, d.agentConns, d.people = map[string]*client.Client{}, map[string]*nats.Conn{}, map[string]*responder.Responder{}
-	d.used.free = map[string][]usedID{}
+	d.used.free, d.calls = map[string][]usedID{}, make(chan struct{}, 64)
 	for _, tenant := range tenants {
 		for i := range sessions {
 			session := "s" + strconv.Itoa(i)

@@ -74,7 +74,9 @@ func (d *driver) askFor(ctx context.Context, k ask.Key, s *script) (deadline tim
 		}()
 	}
 	for ctx.Err() == nil && time.Now().Before(last) {
+		d.calls <- struct{}{}
 		deadline, code := d.ask(ctx, k, s.ask, "agent", last)
+		<-d.calls
 		switch code {
 		case OK:
 			d.acked.Add(1)
