@@ -86,7 +86,9 @@ func TestMCPServesWhileTheBusIsAway(t *testing.T) {
 		t.Errorf("exit %d, printed %q, said %q", code, out, said)
 	}
 	for line := range strings.Lines(out) {
-		var m struct{ JSONRPC string }
+		var m struct {
+			JSONRPC string `json:"jsonrpc"`
+		}
 		if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" {
 			t.Errorf("printed %q, which is not of the protocol", line)
 		}
@@ -97,8 +99,15 @@ func TestInstallPrintsAndWrites(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}
 	for _, c := range []struct{ kind, name string }{
-		{"mcp", "claude-code"}, {"mcp", "claude-desktop"}, {"mcp", "cursor"}, {"mcp", "vscode"}, {"mcp", "codex"},
-		{"mcp", "gemini"}, {"mcp", "opencode"}, {"mcp", "zed"}, {"hook", "claude-code"},
+		{"mcp", "claude-code"},
+		{"mcp", "claude-desktop"},
+		{"mcp", "cursor"},
+		{"mcp", "vscode"},
+		{"mcp", "codex"},
+		{"mcp", "gemini"},
+		{"mcp", "opencode"},
+		{"mcp", "zed"},
+		{"hook", "claude-code"},
 	} {
 		file := filepath.Join(pl.dir, c.kind+"-"+c.name)
 		printed, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file)

@@ -128,10 +128,11 @@ not wait.`,
 			if err != nil {
 				return err
 			}
-			line := quote(self.Path)
+			words := []string{quote(self.Path)}
 			for _, arg := range self.Args {
-				line += " " + quote(arg)
+				words = append(words, quote(arg))
 			}
+			line := strings.Join(words, " ")
 			set := func(text string) (string, error) { return install.SetHook(text, line, int(hostLimit/time.Second)) }
 			return a.install(f, path, `"/hooks" shows it.`, set, install.RemoveHook)
 		},

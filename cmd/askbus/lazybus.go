@@ -76,7 +76,7 @@ type hostDialog struct {
 }
 
 // errNoHostCreds says what would let a host's dialog answer.
-var errNoHostCreds = errors.New(`this credential asks, but does not answer; set ASKBUS_HOST_CREDS to one of "askbus creds responder --type native" (or elicit)`) //nolint:gochecknoglobals // a constant
+var errNoHostCreds = errors.New(`this credential asks, but does not answer; set ASKBUS_HOST_CREDS to one of "askbus creds responder --type native" (or elicit)`)
 
 func (h *hostDialog) responder(tenant, session string) (*responder.Responder, error) {
 	opts := responder.Options{Tenant: tenant, Session: session, Logger: h.lazy.a.log()}

@@ -34,7 +34,7 @@ type sessionSetting struct {
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string) int {
 	a := &app{out: os.Stdout, err: os.Stderr}
-	root, err := a.root()
+	root, err := a.root() //nolint:contextcheck // a command runs with the context of its own
 	if err == nil {
 		root.SetArgs(args)
 		root.SetOut(a.out)

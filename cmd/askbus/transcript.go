@@ -45,7 +45,7 @@ answer. - reads standard input.`,
 // readBig reads a file that may be larger than an ask; - is standard input.
 func readBig(name string, stdin io.Reader) ([]byte, error) {
 	if name != "-" {
-		f, err := os.Open(name) //nolint:gosec // the user names the file
+		f, err := os.Open(name)
 		if err != nil {
 			return nil, &exitError{exitUsage, err}
 		}

@@ -62,7 +62,7 @@ func TestWithoutATokenNobodyAsksOverHTTP(t *testing.T) {
 	if res.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(challenge, "Bearer ") || res.Header.Get("Content-Type") != "application/problem+json" {
 		t.Fatalf("%s, %q", res.Status, challenge)
 	}
-	doc, err := http.Get(at) //nolint:gosec // of this test's server
+	doc, err := http.Get(at)
 	if err != nil {
 		t.Fatal(err)
 	}
