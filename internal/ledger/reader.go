@@ -17,6 +17,7 @@ type reader struct {
 	stream   string
 	filter   string
 	consumer string
+	passed   uint64    // how many messages the consumer has sent
 	ahead    []message // read, and not taken yet
 }
 
@@ -41,8 +42,8 @@ func (l *Ledger) newReader(ctx context.Context, stream, filter string, seq uint6
 	return &reader{l: l, stream: stream, filter: filter, consumer: c.CachedInfo().Name}, nil
 }
 
-// read returns up to n messages, and about most bytes; fewer mean that there
-// are no more, unless they were large. After an error the reader is of no use:
+// read returns up to n messages, and about most bytes, and whether the consumer
+// says that there are no more. After an error the reader is of no use:
 // messages may be lost on the way.
 func (r *reader) read(ctx context.Context, n, most int) (batch []message, end bool, err error) {
 	bytes := 0
@@ -68,6 +69,9 @@ func (r *reader) read(ctx context.Context, n, most int) (batch []message, end bo
 		meta, err := m.Metadata()
 		if err != nil {
 			return nil, false, fmt.Errorf("ledger: read %s: %w", r.filter, err)
+		}
+		if r.passed++; meta.Sequence.Consumer != r.passed {
+			return nil, false, fmt.Errorf("ledger: read %s: message %d came where %d was due", r.filter, meta.Sequence.Consumer, r.passed)
 		}
 		batch = append(batch, message{Msg: m, Seq: meta.Sequence.Stream, Time: meta.Timestamp})
 	}

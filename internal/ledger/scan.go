@@ -59,6 +59,9 @@ func (l *Ledger) readOn(ctx context.Context, ln *lane, seq uint64, n, most int) 
 		if err == nil {
 			batch, end, err = ln.reader.read(ctx, n, most)
 		}
+		if err == nil && end {
+			end, err = l.ends(ctx, ln, seq, batch)
+		}
 		if err == nil && (end || len(batch) > 0) {
 			return batch, end, nil
 		}
@@ -68,6 +71,23 @@ func (l *Ledger) readOn(ctx context.Context, ln *lane, seq uint64, n, most int) 
 		}
 		err = nil
 	}
+}
+
+// ends sees for itself that nothing follows a batch: a list that ends too early
+// looks complete, and costs more than the one read for each partition. When
+// something does follow, the reader is given up.
+func (l *Ledger) ends(ctx context.Context, ln *lane, seq uint64, batch []message) (bool, error) {
+	if len(batch) > 0 {
+		seq = batch[len(batch)-1].Seq + 1
+	}
+	_, err := l.first(ctx, subject.Stream(ln.p), ln.filter, seq)
+	if errors.Is(err, errNone) {
+		return true, nil
+	}
+	if err == nil {
+		ln.reader = nil
+	}
+	return false, err
 }
 
 // consume reads up to n messages by an ephemeral consumer.
