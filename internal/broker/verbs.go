@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/askbus/askbus/internal/cloudevent"
@@ -217,7 +218,8 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 			continue
 		}
 		entry, err := b.look(ctx, it.Record.Ask.Key())
-		if errors.Is(err, ask.ErrNotFound) {
+		if errors.Is(err, ask.ErrNotFound) { // its outcome is past its retention
+			it.Record.State = ""
 			continue
 		}
 		if err != nil {
@@ -227,15 +229,9 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 			it.Record.State, it.Record.Outcome, it.Outcome = ask.StateResolved, &entry.Resolved.Outcome, nil
 		}
 	}
-	if q.State == string(ask.StatePending) {
-		kept := items[:0]
-		for _, it := range items {
-			if it.Record.State == ask.StatePending {
-				kept = append(kept, it)
-			}
-		}
-		items = kept
-	}
+	items = slices.DeleteFunc(items, func(it cloudevent.ListItem) bool {
+		return it.Record.State == "" || q.State != "" && string(it.Record.State) != q.State
+	})
 	body, err := cloudevent.EncodePage(items, next)
 	if err != nil {
 		return err

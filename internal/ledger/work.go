@@ -166,7 +166,12 @@ func (w *Work) Settle(ctx context.Context, typ, token string, verb Verb, delay t
 		body = fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds())
 	case Done:
 	}
-	_, err := w.l.request(ctx, &nats.Msg{Subject: token, Data: []byte(body)})
+	one, cancel := context.WithTimeout(ctx, 2*attempt)
+	defer cancel()
+	_, err := w.l.request(one, &nats.Msg{Subject: token, Data: []byte(body)})
+	if errors.Is(err, nats.ErrNoResponders) {
+		return ask.Refuse(404, ask.CodeNotFound, "nobody has work with this token any more; ask for work again with next")
+	}
 	return err
 }
 

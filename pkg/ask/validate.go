@@ -252,6 +252,9 @@ func (q *Question) validateDefault(f *faults, at string) {
 	for _, fault := range q.check(&d) {
 		f.add(at, "%s", fault)
 	}
+	if d.Empty() { // blank text is no text
+		f.add(at, "is blank; leave it out")
+	}
 	for _, id := range d.Selected {
 		if o := q.Option(id); o != nil && o.Cancels {
 			f.add(at, "chooses option %q, which cancels; a default must answer", clip(id))
