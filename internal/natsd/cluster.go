@@ -55,7 +55,7 @@ func ShareKey(from, to string) error {
 	if err != nil {
 		return fmt.Errorf("share key: %w", err)
 	}
-	if err := writeSynced(filepath.Join(to, keyFile), data); err != nil { //nolint:gosec // the operator's own directories
+	if err := writeSynced(filepath.Join(to, keyFile), data); err != nil {
 		return fmt.Errorf("share key: %w", err)
 	}
 	return nil

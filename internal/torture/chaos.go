@@ -55,7 +55,7 @@ func (c *chaos) run(ctx context.Context, seed uint64) {
 		v, began := victims[r.IntN(len(victims))], c.h.now()
 		// A victim that was hit is mended, also when the time is over.
 		work := context.WithoutCancel(ctx)
-		if at == stop {
+		if at.Equal(stop) {
 			d := 50*time.Millisecond + span(r, longestStop)
 			ok, err := v.Stop(work, d)
 			if ok {

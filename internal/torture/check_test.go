@@ -21,8 +21,9 @@ var (
 )
 
 // at makes an event of the ask "q" that was told at a second.
-func at(t time.Duration, op torture.Op, code torture.Code, truth *torture.Truth, change ...func(*torture.Event)) torture.Event {
-	e := torture.Event{Began: t * sec, Told: t * sec, Who: string(op), Op: op, Key: key, Life: "q", Code: code, Truth: truth}
+func at(second int, op torture.Op, code torture.Code, truth *torture.Truth, change ...func(*torture.Event)) torture.Event {
+	t := time.Duration(second) * time.Second
+	e := torture.Event{Began: t, Told: t, Who: string(op), Op: op, Key: key, Life: "q", Code: code, Truth: truth}
 	if op == torture.OpAsk && code == torture.OK {
 		e.Deadline = 5 * sec
 	}

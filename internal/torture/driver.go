@@ -97,7 +97,7 @@ func (d *driver) close() {
 }
 
 // share is which scripts a driver plays: those that somebody else began, then
-// from, from+step, …
+// from, from+step and so on.
 type share struct {
 	from, step int
 	resume     []int

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -100,11 +101,11 @@ func (e *Embedded) start(ctx context.Context) error {
 
 // Credential implements [Bus].
 func (e *Embedded) Credential(r natsd.Role) (client.Credential, error) {
-	urls := ""
-	for _, n := range e.nodes {
-		urls += ",nats://" + n.opts.Addr
+	urls := make([]string, len(e.nodes))
+	for i, n := range e.nodes {
+		urls[i] = "nats://" + n.opts.Addr
 	}
-	c, err := e.nodes[0].key().Credential(urls[1:], r)
+	c, err := e.nodes[0].key().Credential(strings.Join(urls, ","), r)
 	return client.Credential{URL: c.URL, User: c.User, Password: c.Password, InboxPrefix: c.InboxPrefix}, err
 }
 
@@ -254,7 +255,9 @@ func (b *embeddedBroker) stop() error {
 		return nil
 	}
 	b.cancel()
-	<-b.done // whatever it says: its connections may be gone
+	if err := <-b.done; err != nil { // its connections may be gone
+		b.e.opts.Logger.Info("broker ended", slog.Any("error", err))
+	}
 	for _, nc := range b.conns {
 		nc.Close()
 	}

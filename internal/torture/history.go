@@ -2,6 +2,7 @@ package torture
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -182,5 +183,5 @@ func (h *history) truth(o *ask.Outcome) *Truth {
 func (h *history) all() []Event {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.events[:len(h.events):len(h.events)]
+	return slices.Clip(h.events)
 }

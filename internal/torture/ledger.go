@@ -107,7 +107,7 @@ func (r *reader) some(ctx context.Context, p int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := int(min(c.CachedInfo().NumPending, readAtOnce)) //nolint:gosec // bounded
+	n := int(min(c.CachedInfo().NumPending, readAtOnce))
 	if n == 0 {
 		return 0, nil
 	}

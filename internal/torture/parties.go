@@ -132,10 +132,10 @@ func (d *driver) ending(began time.Duration, who string, op Op, k ask.Key, life,
 
 // told records how a call ended that ends an ask.
 func (d *driver) told(e Event, o ask.Outcome, err error) {
-	winner := &o
-	if e.Code, winner = codeOf(err); err == nil {
+	code, winner := codeOf(err)
+	if err == nil {
 		winner = &o
 	}
-	e.Truth = d.h.truth(winner)
+	e.Code, e.Truth = code, d.h.truth(winner)
 	d.h.add(e)
 }

@@ -171,8 +171,10 @@ func (c *partyProcess) Stop(ctx context.Context, d time.Duration) (bool, error) 
 	c.mu.Lock()
 	cmd := c.cmd
 	c.mu.Unlock()
-	if cmd.Process.Signal(syscall.SIGSTOP) != nil {
+	if err := cmd.Process.Signal(syscall.SIGSTOP); errors.Is(err, os.ErrProcessDone) {
 		return false, nil // it has ended by itself
+	} else if err != nil {
+		return false, fmt.Errorf("torture: stop a party: %w", err)
 	}
 	until(ctx, time.Now().Add(d))
 	_ = cmd.Process.Signal(syscall.SIGCONT)

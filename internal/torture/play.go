@@ -88,7 +88,7 @@ func (d *driver) askFor(ctx context.Context, k ask.Key, s *script) (deadline tim
 			if !until(ctx, time.Now().Add(300*time.Millisecond)) {
 				return time.Time{}, false
 			}
-		default: // an id that was used again too early
+		case Lost, Reused, NotFound, Forbidden, Invalid, GaveUp: // an id that was used again too early
 			return time.Time{}, false
 		}
 	}

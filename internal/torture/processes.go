@@ -216,7 +216,7 @@ func (p *process) start() error {
 	}
 	defer out.Close()                       //nolint:errcheck // the child has its own
 	p.cmd = exec.Command(p.self, p.args...) //nolint:gosec,noctx // our own binary; it is ended by name
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = out, out, append(os.Environ(), "GOMAXPROCS=2")
+	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.SysProcAttr = childAttr()
 	if err := p.cmd.Start(); err != nil {
 		return fmt.Errorf("torture: start %s: %w", p.name, err)

@@ -50,7 +50,7 @@ func (c *checking) answers(l *life) {
 			continue
 		}
 		want := ask.Status("")
-		switch e.Op {
+		switch e.Op { //nolint:exhaustive // only these end an ask
 		case OpAnswer, OpDecline:
 			if e.Truth.AnswerID != e.Mine {
 				c.report(AnswerKept, l.name, []*Event{e}, "%s was told that it won, with somebody else's outcome", e.Who)

@@ -236,7 +236,7 @@ func TestAContextEndsEveryPhase(t *testing.T) {
 	}
 	// What was given up is still pending, and can be picked up.
 	t.Cleanup(func() {
-		if rec, err := f.agent.Get(context.Background(), "a1"); err != nil || rec.State != ask.StatePending {
+		if rec, err := f.agent.Get(context.WithoutCancel(t.Context()), "a1"); err != nil || rec.State != ask.StatePending {
 			t.Errorf("%s %v", rec.State, err)
 		}
 	})
