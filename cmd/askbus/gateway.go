@@ -120,7 +120,7 @@ func (r *running) mountDoors(c client.Credential, ln net.Listener, d config.Door
 	if err != nil {
 		return err
 	}
-	beside, part, err := r.agentDoors(nc, doors, r.base(ln)) //nolint:contextcheck // they end with the part that they come with
+	beside, part, err := r.agentDoors(nc, doors, r.base(ln))
 	if err != nil {
 		return err
 	}
