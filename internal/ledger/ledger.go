@@ -73,11 +73,12 @@ type Ledger struct {
 	n    int
 	opts Options
 
-	used    atomic.Int64 // bytes, as last seen plus what was stored since
-	budget  atomic.Int64
-	cursors []sweepCursor
-	readers readers
-	broken  atomic.Int64 // writes that sabotage saw
+	used     atomic.Int64 // bytes, as last seen plus what was stored since
+	budget   atomic.Int64
+	swept    []swept
+	readers  readers
+	restored atomic.Bool  // the server was away since the last sweep
+	broken   atomic.Int64 // writes that sabotage saw
 }
 
 // Open opens the ledger over a connection with the ledger's rights, creating
@@ -103,7 +104,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 			return nil, err
 		}
 	}
-	l.cursors = make([]sweepCursor, l.n)
+	l.swept = make([]swept, l.n)
 	if err := l.RefreshUsage(ctx); err != nil {
 		return nil, err
 	}

@@ -11,39 +11,122 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// sweepCursor is where the sweep of a partition goes on.
-type sweepCursor struct{ next uint64 }
+// swept is what a sweep remembers of a partition: up to where it has read, and
+// when the earliest question of each stretch before that is due. Questions are
+// only taken out of a stretch, so its time stands until it comes.
+type swept struct {
+	next      uint64
+	stretches []stretch
+}
 
-// sweepBatch is how many questions a sweep looks at in a go.
-const sweepBatch = 1000
+type stretch struct {
+	from, to uint64
+	n        int
+	due      time.Time
+}
 
-// Overdue walks at most most questions of every partition, from where it
-// stopped last time, and reports those that the server's timer forgot. It is
-// for one caller at a time.
+const (
+	sweepBatch = 10_000 // questions that a sweep reads in a go
+	stretchMax = 1_000  // questions of a stretch
+)
+
+// Overdue reports the questions that the server's timer forgot. It reads those
+// that were stored since it was called last, and the stretches in which one is
+// due: at most about most questions of a partition; then it goes on there the
+// next time. It is for one caller at a time.
 func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int) ([]ask.Key, error) {
+	if l.restored.Swap(false) { // the streams may have come back shorter
+		clear(l.swept)
+	}
 	var keys []ask.Key
 	for p := range l.n {
-		for looked := 0; looked < most; {
-			batch, end, err := l.consume(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Question), l.cursors[p].next, sweepBatch, true)
-			if err != nil {
-				return keys, err
-			}
-			for _, m := range batch {
-				l.cursors[p].next = m.Seq + 1
-				due, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(hdrSchedule), "@at "))
-				k, _, _, ok := subject.ParseLedger(m.Subject)
-				if ok && err == nil && now.After(due.Add(lifecycle.Overdue)) {
-					keys = append(keys, k)
-				}
-			}
-			looked += len(batch)
-			if end {
-				l.cursors[p].next = 0
-				break
-			}
+		late, err := l.overdue(ctx, p, now.Add(-lifecycle.Overdue), most)
+		if keys = append(keys, late...); err != nil {
+			return keys, err
 		}
 	}
 	return keys, nil
+}
+
+// overdue reports the questions of a partition that were due before limit.
+func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) (late []ask.Key, err error) {
+	s := &l.swept[p]
+	looked := 0
+	kept := make([]stretch, 0, len(s.stretches))
+	for i, st := range s.stretches {
+		if looked >= most || !st.due.Before(limit) {
+			kept = append(kept, st)
+			continue
+		}
+		batch, _, err := l.questions(ctx, p, st.from, st.n)
+		if err != nil {
+			s.stretches = append(kept, s.stretches[i:]...)
+			return late, err
+		}
+		again := stretch{from: st.from, to: st.to}
+		for _, q := range batch {
+			if q.seq <= st.to {
+				late = again.add(q, limit, late)
+			}
+		}
+		if looked += len(batch); again.n > 0 {
+			kept = append(kept, again)
+		}
+	}
+	s.stretches = kept
+	for looked < most {
+		batch, end, err := l.questions(ctx, p, s.next, min(sweepBatch, most-looked))
+		if err != nil {
+			return late, err
+		}
+		for _, q := range batch {
+			last := len(s.stretches) - 1
+			if last < 0 || s.stretches[last].n >= stretchMax {
+				s.stretches = append(s.stretches, stretch{from: q.seq})
+				last++
+			}
+			late = s.stretches[last].add(q, limit, late)
+			s.stretches[last].to, s.next = q.seq, q.seq+1
+		}
+		if looked += len(batch); end {
+			break
+		}
+	}
+	return late, nil
+}
+
+// add counts a question in; one that was due before limit is late.
+func (s *stretch) add(q dueQuestion, limit time.Time, late []ask.Key) []ask.Key {
+	if s.n++; s.n == 1 || q.due.Before(s.due) {
+		s.due = q.due
+	}
+	if q.due.Before(limit) {
+		return append(late, q.key)
+	}
+	return late
+}
+
+type dueQuestion struct {
+	key ask.Key
+	seq uint64
+	due time.Time
+}
+
+// questions reads when up to n questions from seq on are due.
+func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found []dueQuestion, end bool, err error) {
+	batch, end, err := l.consume(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Question), seq, n, true)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, m := range batch {
+		k, _, _, ok := subject.ParseLedger(m.Subject)
+		due, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(hdrSchedule), "@at "))
+		if !ok || err != nil {
+			due = m.Time.Add(ask.MaxTimeout) // whoever wrote it, nobody waits longer
+		}
+		found = append(found, dueQuestion{k, m.Seq, due})
+	}
+	return found, end, nil
 }
 
 // tail is how far back a look for ghosts goes: a crash leaves them behind the
@@ -53,6 +136,7 @@ const tail = 256
 // RemoveGhosts looks at the last outcomes of each stream and removes questions
 // that a crash left behind them. It belongs after every start and reconnect.
 func (l *Ledger) RemoveGhosts(ctx context.Context) error {
+	l.restored.Store(true)
 	for p := range l.n {
 		var info struct {
 			State struct {
