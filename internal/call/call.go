@@ -35,6 +35,7 @@ const Limit = 30 * time.Second
 func Do(ctx context.Context, nc *nats.Conn, msg *nats.Msg, hold time.Duration) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, hold+Limit)
 	defer cancel()
+	var said error // the last refusal says more than that time ran out
 	for try := 0; ; try++ {
 		one, cancelOne := context.WithTimeout(ctx, hold+attempt(try))
 		reply, err := nc.RequestMsgWithContext(one, msg)
@@ -47,6 +48,7 @@ func Do(ctx context.Context, nc *nats.Conn, msg *nats.Msg, hold time.Duration) (
 			if !ok || e.Code != ask.CodeUnavailable {
 				return nil, err
 			}
+			said = err
 		}
 		last := nc.LastError()
 		switch {
@@ -59,8 +61,8 @@ func Do(ctx context.Context, nc *nats.Conn, msg *nats.Msg, hold time.Duration) (
 			if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 				return nil, context.Canceled
 			}
-			if _, refused := errors.AsType[*ask.Error](err); refused {
-				return nil, err
+			if said != nil {
+				return nil, said
 			}
 			return nil, fmt.Errorf("the broker does not answer on %s: %w: %w", msg.Subject, ask.ErrUnavailable, err)
 		}
