@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/torture"
 )
 
@@ -106,5 +107,30 @@ func TestTimeThatEndsFirstIsSaidAndPasses(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "the time ended before") || strings.Count(out.String(), "\n") != 1 {
 		t.Fatalf("output %q", out.String())
+	}
+}
+
+func TestAGivenBusIsTorturedAsOperator(t *testing.T) {
+	t.Parallel()
+	own := embedded(t, torture.EmbeddedOptions{})
+	operator, err := own.Credential(natsd.Role{Name: natsd.RoleOperator})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, ok := own.Ledger()
+	if !ok {
+		t.Fatal("no credential for the ledger")
+	}
+	for want, bus := range map[string]torture.Given{
+		"the ledger was not read": {URL: operator.URL, Everybody: &operator},
+		"read from the ledger":    {URL: operator.URL, Everybody: &operator, Admin: &admin},
+	} {
+		var out bytes.Buffer
+		if _, err := torture.Run(t.Context(), &bus, torture.Options{Asks: 20, For: 12 * time.Second, Seed: 16, Open: 20, Out: &out}); err != nil {
+			t.Fatalf("%v\n%s", err, &out)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q in %s", want, &out)
+		}
 	}
 }
