@@ -99,7 +99,7 @@ count=$(wc -w <<<"$faults")
 span=$((rounds * count * 3 * (hold + calm) + 25))
 echo "netns: faults: $faults; $span s, seed $seed"
 ns sw "$bin" torture --nats-url "$url" --dir "$dir/n1" --admin-creds "$dir/admin.json" --disturbed --ends-within 60s \
-	--learns-within 150s --retention 60s --margin 10s --asks "${ASKS:-1000000}" --open "${OPEN:-60}" --for "${span}s" --seed "$seed" &
+	--learns-within 90s --retention 60s --margin 10s --asks "${ASKS:-1000000}" --open "${OPEN:-60}" --for "${span}s" --seed "$seed" &
 torture=$!
 sleep 6
 for _ in $(seq "$rounds"); do

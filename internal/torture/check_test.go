@@ -127,7 +127,7 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 
 func limits() torture.Limits {
 	return torture.Limits{
-		Retention: 10 * sec, Ends: 10 * sec, Learns: 10 * sec, Posts: 10 * sec, End: 60 * sec, Screens: map[string]string{"screen": ""},
+		Retention: 10 * sec, Ends: 10 * sec, Learns: 10 * sec, Posts: 10 * sec, End: 90 * sec, Screens: map[string]string{"screen": ""},
 	}
 }
 

@@ -20,11 +20,18 @@ func (c *checking) liveness(l *life) {
 	// Whoever must know has until here; the agent's own deadline is no excuse.
 	limit := l.ended + c.lim.Learns
 	c.agents(l, limit)
-	c.screens(l, limit)
+	if !c.lim.Undisturbed {
+		c.screens(l, limit+snapshot) // a missed message is found by reading everything again
+	} else {
+		c.screens(l, limit)
+	}
 	if c.lim.Undisturbed {
 		c.posting(l, l.ended+c.lim.Posts)
 	}
 }
+
+// snapshot is how long a live screen may take to read everything again.
+const snapshot = 67 * time.Second
 
 // agents checks every wait that its caller did not end.
 func (c *checking) agents(l *life, limit time.Duration) {
