@@ -19,7 +19,9 @@ func (b *bus) issue(args ...string) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	var made struct{ Token string }
+	var made struct {
+		Token string `json:"token"`
+	}
 	if err := json.Unmarshal(out, &made); err != nil || made.Token == "" {
 		b.t.Fatalf("%v: %s", err, out)
 	}
@@ -128,7 +130,13 @@ func TestForeignScreensRaceTheInbox(t *testing.T) {
 	}
 	out := p.end()
 	need(t, out, `"status":"answered"`)
-	var last struct{ D4, D1 struct{ By string } }
+	type told struct {
+		By string `json:"by"`
+	}
+	var last struct {
+		D4 told `json:"d4"`
+		D1 told `json:"d1"`
+	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.D1.By == "" || !strings.HasPrefix(last.D4.By, last.D1.By) {
 		t.Errorf("%v: the screens were told different things: %s", err, out)

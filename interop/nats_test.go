@@ -110,7 +110,7 @@ func TestTheCloudEventsSDKsNATSProtocolReadsOurEvents(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- consumer.OpenInbound(ctx) }()
-	t.Cleanup(func() { cancel(); <-done; _ = consumer.Close(context.Background()) })
+	t.Cleanup(func() { cancel(); <-done; _ = consumer.Close(context.WithoutCancel(ctx)) })
 
 	nc, err := nats.Connect(cred.URL, nats.UserInfo(cred.User, cred.Password))
 	if err != nil {

@@ -215,7 +215,7 @@ func (f *askFlags) single() (ask.Question, error) {
 
 func readFile(name string, stdin io.Reader) ([]byte, error) {
 	if name != "-" {
-		f, err := os.Open(name) //nolint:gosec // the user names the file
+		f, err := os.Open(name)
 		if err != nil {
 			return nil, &exitError{exitUsage, err}
 		}

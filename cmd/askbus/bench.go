@@ -77,7 +77,7 @@ func profile(path string) (stop func(), err error) {
 	if path == "" {
 		return func() {}, nil
 	}
-	out, err := os.Create(path) //nolint:gosec // the user names the file
+	out, err := os.Create(path)
 	if err != nil {
 		return nil, err
 	}

@@ -72,10 +72,7 @@ func (a *app) benchServerCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "server", Short: "The server of a measurement, with a full-rights user", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := a.newRunning()
-			if err != nil {
-				return err
-			}
+			r := a.newRunning()
 			defer r.close()
 			admin := os.Getenv(bench.AdminVariable)
 			srv, err := natsd.Start(natsd.Options{Dir: a.Dir, Addr: "127.0.0.1:0", Admin: admin, Logger: r.log})

@@ -34,6 +34,17 @@ func (pl place) plain(args ...string) (*nats.Conn, natsd.Credential) {
 	return nc, c
 }
 
+// pending waits until something waits in a session.
+func (pl place) pending(session string) {
+	pl.t.Helper()
+	for range 1000 {
+		if len(pl.must(0, "list", "--session", session)["items"].([]any)) > 0 {
+			return
+		}
+	}
+	pl.t.Fatal("nothing is pending in session " + session)
+}
+
 func request(subject, event string, headers ...string) *nats.Msg {
 	m := nats.NewMsg(subject)
 	m.Data = []byte(event)
@@ -63,8 +74,7 @@ func TestAPlainClientAsksWithOneRequestInBothModes(t *testing.T) {
 			}
 			got <- reply
 		}()
-		for len(pl.must(0, "list", "--session", "s1")["items"].([]any)) == 0 {
-		}
+		pl.pending("s1")
 		pl.must(0, "answer", "s1/"+id, "--select", "yes")
 		reply := <-got
 		if reply == nil {
@@ -152,7 +162,7 @@ func TestTheBrokerIsKilledBetweenWriteAndReply(t *testing.T) {
 	}
 }
 
-func TestExamples(t *testing.T) {
+func TestExamples(t *testing.T) { //nolint:tparallel // its one subtest needs what it started
 	t.Parallel()
 	pl, _ := up(t)
 	files, err := filepath.Glob(example("*.json"))
@@ -178,8 +188,7 @@ func TestExamples(t *testing.T) {
 		if err := agent.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for len(pl.must(0, "list", "--session", "demo")["items"].([]any)) == 0 {
-		}
+		pl.pending("demo")
 		pl.must(0, "answer", "demo/storage", "--select", "pg")
 		if err := agent.Wait(); err != nil || !strings.Contains(said.String(), "the answer is PostgreSQL") {
 			t.Fatalf("%v: %s", err, said.String())

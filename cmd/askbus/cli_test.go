@@ -80,7 +80,7 @@ func badAsks() map[string][2]string {
 	}
 }
 
-func TestBadAsksAreRefusedWithTheFieldNamed(t *testing.T) {
+func TestBadAsksAreRefusedWithTheFieldNamed(t *testing.T) { //nolint:tparallel // its subtest ends when all cases have
 	t.Parallel()
 	pl, _ := up(t)
 	slots := make(chan struct{}, 4)
@@ -179,7 +179,7 @@ func TestAPortThatWasTakenMovesAndSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close() //nolint:errcheck // nothing was sent
+	defer ln.Close()
 	p = pl.up()
 	now := pl.context()
 	if now.HTTPURL == old.HTTPURL || now.NATSURL != old.NATSURL || !strings.Contains(p.err.String(), "port of last time is taken") {

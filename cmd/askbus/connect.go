@@ -75,7 +75,7 @@ func (a *app) dial() (*bus, error) {
 
 // readCreds reads a credential: user:password, or a file.
 func readCreds(s string) (client.Credential, error) {
-	if data, err := os.ReadFile(s); err == nil { //nolint:gosec // the user names the file
+	if data, err := os.ReadFile(s); err == nil {
 		if strings.HasPrefix(strings.TrimSpace(string(data)), "{") {
 			var c client.Credential
 			if err := json.Unmarshal(data, &c); err != nil {
@@ -118,10 +118,10 @@ func (a *app) home(b *bus) (tenant, session string) {
 // session; without a terminal it is "cli".
 func terminalSession() string {
 	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
-		if !term.IsTerminal(int(f.Fd())) { //nolint:gosec // a descriptor fits
+		if !term.IsTerminal(int(f.Fd())) {
 			continue
 		}
-		name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd()))) //nolint:gosec // a descriptor fits
+		name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
 		if err != nil {
 			name = "tty"
 		}

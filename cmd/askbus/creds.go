@@ -91,7 +91,7 @@ func (a *app) tellCreds(role natsd.Role) error {
 	}
 	if role.Name != natsd.RoleBroker {
 		if a.json() {
-			return json.NewEncoder(a.out).Encode(c)
+			return json.NewEncoder(a.out).Encode(c) //nolint:gosec // printing the password is what it is for
 		}
 		a.tellCred("", c)
 		return nil

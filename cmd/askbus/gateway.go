@@ -49,10 +49,7 @@ func doorFlags(d *config.Doors, cmd *cobra.Command) {
 }
 
 func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
-	r, err := a.newRunning()
-	if err != nil {
-		return err
-	}
+	r := a.newRunning()
 	defer r.close()
 	cred, err := a.gatewayCred()
 	if err != nil {

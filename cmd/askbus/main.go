@@ -10,7 +10,7 @@ import (
 )
 
 // version is set by the linker.
-var version = "dev" //nolint:gochecknoglobals // set with -ldflags -X
+var version = "dev"
 
 func main() { os.Exit(Main()) }
 

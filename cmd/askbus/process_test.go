@@ -94,7 +94,7 @@ func (o *output) wait(t *testing.T, text string) string {
 func start(t *testing.T, stdin string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, out: &output{more: make(chan struct{})}, err: &output{more: make(chan struct{})}, done: make(chan struct{})}
-	p.cmd = exec.Command(os.Args[0], args...) //nolint:noctx // ended by the clean-up
+	p.cmd = exec.Command(os.Args[0], args...)
 	p.cmd.Env = append(os.Environ(), asMain+"=1", "ASKBUS_LOG_LEVEL=info")
 	p.cmd.Stdin = strings.NewReader(stdin)
 	outR, outW := io.Pipe()

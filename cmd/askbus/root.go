@@ -182,7 +182,7 @@ func (a *app) say(format string, args ...any) {
 
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a descriptor fits
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // printable drops what could drive a terminal from text that is not ours.

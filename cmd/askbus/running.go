@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/askbus/askbus/internal/broker"
@@ -34,12 +35,12 @@ type running struct {
 	closes []func()
 }
 
-func (a *app) newRunning() (*running, error) {
+func (a *app) newRunning() *running {
 	before, err := config.ReadContext(a.Dir)
 	if err != nil {
 		a.say("askbus: warning: %v", err)
 	}
-	return &running{a: a, log: a.log(), before: before}, nil
+	return &running{a: a, log: a.log(), before: before}
 }
 
 // run notes where everything is, and runs the parts until a signal.
@@ -65,8 +66,8 @@ func (r *running) run(ctx context.Context, ready func()) error {
 }
 
 func (r *running) close() {
-	for i := len(r.closes) - 1; i >= 0; i-- {
-		r.closes[i]()
+	for _, end := range slices.Backward(r.closes) {
+		end()
 	}
 }
 

@@ -78,10 +78,7 @@ func (s *upSettings) storeFlag(cmd *cobra.Command) {
 }
 
 func (a *app) runUp(ctx context.Context, s upSettings) error {
-	r, err := a.newRunning()
-	if err != nil {
-		return err
-	}
+	r := a.newRunning()
 	defer r.close()
 	// The listeners first: a taken port must not cost a start of the store.
 	ln, err := a.listen(ctx, "web", s.HTTPAddr, "--http-addr", r.before.HTTPURL)
@@ -117,7 +114,7 @@ func (a *app) runUp(ctx context.Context, s upSettings) error {
 	if err != nil {
 		return err
 	}
-	if err := r.mountDoors(gatewayCred, ln, s.Doors, s.Web); err != nil {
+	if err := r.mountDoors(gatewayCred, ln, s.Doors, s.Web); err != nil { //nolint:contextcheck // requests bring their own
 		return err
 	}
 	if _, err := r.inbox(webCred, ln, s.Web, cookieKey); err != nil {
@@ -182,10 +179,7 @@ func (a *app) serverCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "server", Short: "Start the embedded NATS server alone", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := a.newRunning()
-			if err != nil {
-				return err
-			}
+			r := a.newRunning()
 			defer r.close()
 			srv, err := r.server(s.NATSAddr, s.MaxStore)
 			if err != nil {
@@ -212,10 +206,7 @@ func (a *app) brokerCmd() *cobra.Command {
 the key there; elsewhere ASKBUS_CREDS is a file with what "askbus creds broker
 --output json" prints.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := a.newRunning()
-			if err != nil {
-				return err
-			}
+			r := a.newRunning()
 			defer r.close()
 			service, led, err := a.brokerCreds()
 			if err != nil {
@@ -247,10 +238,7 @@ the cookie key from the key there; elsewhere set ASKBUS_CREDS (a responder's of 
 web) and ASKBUS_WEB_COOKIE_KEY.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			r, err := a.newRunning()
-			if err != nil {
-				return err
-			}
+			r := a.newRunning()
 			defer r.close()
 			cred, err := a.webCred()
 			if err != nil {

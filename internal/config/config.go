@@ -87,7 +87,11 @@ func Load(into any) error {
 }
 
 // Setting is one row of the settings table.
-type Setting struct{ Name, Default, Description string }
+type Setting struct {
+	Name        string `json:"name"`
+	Default     string `json:"default"`
+	Description string `json:"description"`
+}
 
 // Settings lists the settings of structs, sorted, each once.
 func Settings(structs ...any) []Setting {

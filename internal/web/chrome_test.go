@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 type tab struct {
 	*browsertest.Tab
 	t   *testing.T
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // the tab's own
 	in  inbox
 }
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -35,7 +36,7 @@ func (s *Server) recall(ctx context.Context, v *askView, record *ask.Record, me 
 			Tenant: a.Tenant, Session: a.Session, State: ask.StateResolved, Question: a.Questions[i].Text, Limit: 20,
 		})
 		if err != nil {
-			s.opts.Logger.DebugContext(ctx, "no earlier answers", "ask_id", a.ID, "error", err)
+			s.opts.Logger.DebugContext(ctx, "no earlier answers", slog.String("ask_id", a.ID), slog.Any("error", err))
 			return
 		}
 		for j := len(page.Items) - 1; j >= 0 && len(v.Questions[i].Earlier) < maxEarlier; j-- { // the latest first

@@ -58,7 +58,7 @@ func TestSettingsOfChartAndComposeExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	type setting struct {
-		Name string `json:"Name"`
+		Name string `json:"name"`
 	}
 	var settings []setting
 	if err := json.Unmarshal(out, &settings); err != nil {
