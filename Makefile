@@ -7,6 +7,7 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 IMAGE    ?= askbus:dev
 FUZZTIME ?= 10s
 COUNT    ?= 6
+BASELINE ?= bench/baseline.txt
 ARGS     ?=
 
 .PHONY: help
@@ -32,10 +33,14 @@ fuzz: ## fuzz every target for FUZZTIME (10s) each
 	@hack/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: ## run the Go benchmarks COUNT (6) times and summarise them in bin/bench.txt
+bench: ## run the Go benchmarks COUNT (6) times and compare them with BASELINE (bench/baseline.txt)
 	@mkdir -p bin
 	go test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee bin/bench.txt
-	@go -C tools tool benchstat $(CURDIR)/bin/bench.txt
+	@go -C tools tool benchstat $(if $(wildcard $(BASELINE)),$(abspath $(BASELINE))) $(CURDIR)/bin/bench.txt
+
+.PHONY: baseline
+baseline: ## make the last run of bench the BASELINE that the next ones are compared with
+	cp bin/bench.txt $(BASELINE)
 
 .PHONY: lint
 lint: ## lint everything, and prove that the rules fire

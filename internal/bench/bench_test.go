@@ -1,7 +1,8 @@
 package bench_test
 
 import (
-	"fmt"
+	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/askbus/askbus/internal/bench"
@@ -18,25 +19,28 @@ func BenchmarkCycle(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, inFlight := range []int{1, 64} {
-		for _, s := range systems {
-			b.Run(fmt.Sprintf("%s/in-flight=%d", s.Name, inFlight), func(b *testing.B) {
-				b.SetParallelism(max(1, inFlight/2)) // of two cores
-				b.ReportAllocs()
-				slots := make(chan int, 4096)
-				for i := range cap(slots) {
-					slots <- i
+	for _, s := range systems {
+		b.Run(s.Name+"/in-flight=1", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.Cycle(b.Context(), 0); err != nil {
+					b.Fatal(err)
 				}
-				b.RunParallel(func(pb *testing.PB) {
-					slot := <-slots
-					for pb.Next() {
-						if err := s.Cycle(b.Context(), slot); err != nil {
-							b.Error(err)
-							return
-						}
+			}
+		})
+		b.Run(s.Name+"/in-flight=64", func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetParallelism(max(1, 64/runtime.GOMAXPROCS(0)))
+			var slots atomic.Int64
+			b.RunParallel(func(pb *testing.PB) {
+				slot := int(slots.Add(1))
+				for pb.Next() {
+					if err := s.Cycle(b.Context(), slot); err != nil {
+						b.Error(err)
+						return
 					}
-				})
+				}
 			})
-		}
+		})
 	}
 }

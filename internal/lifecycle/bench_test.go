@@ -1,0 +1,40 @@
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/lifecycle"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+func BenchmarkDecide(b *testing.B) {
+	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	a := ask.Ask{
+		ID: "deploy-42", Tenant: "acme", Session: "s1", Timeout: time.Hour,
+		Questions: []ask.Question{{ID: "db", Text: "Which?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}}},
+	}
+	a.Normalize()
+	q := lifecycle.NewQuestion(a, now)
+	reply := lifecycle.Reply{Reply: ask.Reply{
+		AnswerID: "w1", Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: ask.By{Principal: "os:mei", Responder: "web", Proof: "local"},
+	}}
+	for _, c := range []struct {
+		name    string
+		held    lifecycle.Held
+		command lifecycle.Command
+	}{
+		{"ask", lifecycle.Held{}, lifecycle.Ask{Ask: a, Digest: "sha256:1"}},
+		{"answer", lifecycle.Held{Pending: &q, Digest: "sha256:1"}, reply},
+		{"look", lifecycle.Held{Pending: &q, Digest: "sha256:1"}, lifecycle.Look{}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := lifecycle.Decide(c.held, c.command, now); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
