@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -32,18 +33,26 @@ func (s *Server) recall(ctx context.Context, v *askView, record *ask.Record, me 
 	defer cancel()
 	a := &record.Ask
 	for i := range a.Questions[:min(len(a.Questions), maxRecalled, len(v.Questions))] {
-		page, err := s.asks.List(ctx, responder.Query{
-			Tenant: a.Tenant, Session: a.Session, State: ask.StateResolved, Question: a.Questions[i].Text, Limit: 20,
-		})
-		if err != nil {
-			s.opts.Logger.DebugContext(ctx, "no earlier answers", slog.String("ask_id", a.ID), slog.Any("error", err))
-			return
-		}
-		for j := len(page.Items) - 1; j >= 0 && len(v.Questions[i].Earlier) < maxEarlier; j-- { // the latest first
-			if one, ok := s.earlier(&page.Items[j], a.Questions[i].Text, me); ok {
-				v.Questions[i].Earlier = append(v.Questions[i].Earlier, one)
+		q := responder.Query{Tenant: a.Tenant, Session: a.Session, State: ask.StateResolved, Question: a.Questions[i].Text, Limit: 100}
+		var found []earlierView // the oldest first
+		for {
+			page, err := s.asks.List(ctx, q)
+			if err != nil {
+				s.opts.Logger.DebugContext(ctx, "no earlier answers", slog.String("ask_id", a.ID), slog.Any("error", err))
+				return // half of the history could leave out the latest
+			}
+			for j := range page.Items {
+				if one, ok := s.earlier(&page.Items[j], a.Questions[i].Text, me); ok {
+					found = append(found, one)
+				}
+			}
+			if q.Cursor = page.Next; q.Cursor == "" {
+				break
 			}
 		}
+		latest := found[max(0, len(found)-maxEarlier):]
+		slices.Reverse(latest)
+		v.Questions[i].Earlier = latest
 	}
 }
 
