@@ -115,7 +115,7 @@ func (f *Figures) String() string {
 	}
 	fmt.Fprintf(&b, "; %d events, seed %d", f.Events, f.Seed)
 	if f.Asks < f.Wanted {
-		fmt.Fprintf(&b, "; the time ended before %d asks", f.Wanted)
+		fmt.Fprintf(&b, "; %d asks were not reached", f.Wanted)
 	}
 	return b.String()
 }

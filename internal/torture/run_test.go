@@ -105,7 +105,7 @@ func TestTimeThatEndsFirstIsSaidAndPasses(t *testing.T) {
 	if _, err := torture.Run(t.Context(), embedded(t, torture.EmbeddedOptions{}), torture.Options{Asks: 1 << 30, For: 6 * time.Second, Seed: 15, Open: 10, Out: &out}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "the time ended before") || strings.Count(out.String(), "\n") != 1 {
+	if !strings.Contains(out.String(), "asks were not reached") || strings.Count(out.String(), "\n") != 1 {
 		t.Fatalf("output %q", out.String())
 	}
 }
