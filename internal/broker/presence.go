@@ -22,8 +22,14 @@ type presence struct {
 	nc  *nats.Conn
 	sub *nats.Subscription
 
-	mu   sync.Mutex
-	open map[string]*roll
+	mu     sync.Mutex
+	open   map[string]*roll
+	latest map[string]latestRoll // by session
+}
+
+type latestRoll struct {
+	*roll
+	at time.Time
 }
 
 // roll collects the replies to one question. It is forgotten after rollTime.
@@ -36,11 +42,14 @@ type roll struct {
 
 const (
 	rollTime     = 2 * time.Second
+	freshTime    = 100 * time.Millisecond // asks that come faster share a roll
 	presenceBase = subject.InboxBroker + ".here."
 	maxPresent   = 64
 )
 
-func newPresence(nc *nats.Conn) *presence { return &presence{nc: nc, open: map[string]*roll{}} }
+func newPresence(nc *nats.Conn) *presence {
+	return &presence{nc: nc, open: map[string]*roll{}, latest: map[string]latestRoll{}}
+}
 
 func (p *presence) start() error {
 	var err error
@@ -53,6 +62,23 @@ func (p *presence) start() error {
 
 func (p *presence) stop() { _ = p.sub.Unsubscribe() }
 
+// recent is [presence.ask], or its result when somebody has just asked for the
+// same session: for what is only told, never for what decides.
+func (p *presence) recent(tenant, session string) *roll {
+	where := tenant + "." + session
+	p.mu.Lock()
+	last, ok := p.latest[where]
+	p.mu.Unlock()
+	if ok && time.Since(last.at) < freshTime {
+		return last.roll
+	}
+	r := p.ask(tenant, session)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.latest[where] = latestRoll{r, time.Now()}
+	return r
+}
+
 // ask asks who is there for a session, without waiting.
 func (p *presence) ask(tenant, session string) *roll {
 	id := cloudevent.NewID()
@@ -63,6 +89,9 @@ func (p *presence) ask(tenant, session string) *roll {
 	time.AfterFunc(rollTime, func() {
 		p.mu.Lock()
 		delete(p.open, id)
+		if where := tenant + "." + session; p.latest[where].roll == r {
+			delete(p.latest, where)
+		}
 		p.mu.Unlock()
 	})
 	if err := p.nc.PublishRequest(subject.Here(tenant, session), presenceBase+id, nil); err != nil {

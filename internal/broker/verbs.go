@@ -32,7 +32,11 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		return err
 	}
 	origin := cloudevent.Question{EventID: clip(r.event.ID()), Trace: cloudevent.Trace(r.event)}
-	who := b.presence.ask(r.Tenant, r.Session) // answered while the question is being stored
+	roll := b.presence.recent
+	if a.RequireResponder {
+		roll = b.presence.ask
+	}
+	who := roll(r.Tenant, r.Session) // answered while the question is being stored
 	var h *held
 	if r.hold > 0 {
 		h = b.waits.hold(r)
@@ -113,7 +117,7 @@ func status(k ask.Key, e ledger.Entry) cloudevent.Status {
 	if e.Resolved != nil {
 		return cloudevent.Status{
 			State: ask.StateResolved, Key: k, Deadline: e.Resolved.Outcome.Ask.Deadline, AskedAt: e.Resolved.AskedAt,
-			Ask: e.Resolved.Outcome.Ask, RawAsk: e.Resolved.RawAsk, Outcome: &e.Resolved.Outcome,
+			Ask: e.Resolved.Outcome.Ask, RawAsk: e.Resolved.AskJSON(), Outcome: &e.Resolved.Outcome,
 		}
 	}
 	return cloudevent.Status{

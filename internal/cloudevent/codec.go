@@ -121,17 +121,17 @@ func EncodeOutcome(o *ask.Outcome, rawAsk json.RawMessage) ([]byte, error) {
 	return marshal(w)
 }
 
-// DecodeOutcome reads an outcome's JSON, leniently.
-func DecodeOutcome(data []byte) (ask.Outcome, error) {
-	o, _, err := readOutcome(data)
-	return o, err
+// outcomeRead is an outcome as it is read: its ask with it, in one go.
+type outcomeRead struct {
+	outcomeJSON
+	Ask *askJSON `json:"ask"`
 }
 
-// readOutcome reads an outcome's JSON, and its ask's as it stands there.
-func readOutcome(data []byte) (ask.Outcome, json.RawMessage, error) {
-	var w outcomeJSON
+// DecodeOutcome reads an outcome's JSON, leniently.
+func DecodeOutcome(data []byte) (ask.Outcome, error) {
+	var w outcomeRead
 	if err := json.Unmarshal(data, &w); err != nil {
-		return ask.Outcome{}, nil, fmt.Errorf("read outcome: %w", err)
+		return ask.Outcome{}, fmt.Errorf("read outcome: %w", err)
 	}
 	o := ask.Outcome{
 		AskID: w.AskID, Tenant: w.Tenant, Session: w.Session, Status: ask.Status(w.Status), Source: ask.Source(w.Source),
@@ -141,14 +141,11 @@ func readOutcome(data []byte) (ask.Outcome, json.RawMessage, error) {
 	if w.CancelledBy != nil {
 		o.CancelledBy = new(ask.CancelledBy(*w.CancelledBy))
 	}
-	if len(w.Ask) > 0 {
-		a, err := readAsk(w.Ask, o.Tenant, o.Session)
-		if err != nil {
-			return ask.Outcome{}, nil, err
-		}
-		o.Ask = &a
+	if w.Ask != nil {
+		o.Ask = new(w.Ask.ask())
+		o.Ask.Tenant, o.Ask.Session = o.Tenant, o.Session
 	}
-	return o, w.Ask, nil
+	return o, nil
 }
 
 // EncodeReply is the data of an answer event.

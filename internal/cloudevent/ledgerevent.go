@@ -65,7 +65,7 @@ func readHead(msg *nats.Msg) (head, error) {
 // End is the outcome on an outcome's subject, with what its event needs.
 type End struct {
 	Outcome ask.Outcome
-	RawAsk  json.RawMessage
+	rawAsk  json.RawMessage
 	EventID string // of the outcome's event
 	Trace   string
 	Digest  string // empty when the outcome was written by resolve
@@ -90,15 +90,30 @@ func ReadOutcome(msg *nats.Msg, k ask.Key) (End, error) {
 		}
 		o := s.OnDeadline
 		o.Ask = &s.Ask
-		return End{Outcome: o, RawAsk: s.RawAsk, EventID: OutcomeID(h.id), Trace: h.trace, Digest: s.Digest, AskedAt: h.time}, nil
+		return End{Outcome: o, rawAsk: s.RawAsk, EventID: OutcomeID(h.id), Trace: h.trace, Digest: s.Digest, AskedAt: h.time}, nil
 	case TypeResolved:
-		o, rawAsk, err := readOutcome(h.data)
+		o, err := DecodeOutcome(h.data)
 		if err != nil {
 			return End{}, err
 		}
-		return End{Outcome: o, RawAsk: rawAsk, EventID: h.id, Trace: h.trace, AskedAt: o.At.Add(-o.Waited), JSON: h.data}, nil
+		return End{Outcome: o, EventID: h.id, Trace: h.trace, AskedAt: o.At.Add(-o.Waited), JSON: h.data}, nil
 	}
 	return End{}, fmt.Errorf("read outcome %s: event type %.80q: %w", k, h.typ, ask.ErrUnsupported)
+}
+
+// AskJSON is the ask's JSON as it was stored, or nil: it may say more than this
+// build knows.
+func (e *End) AskJSON() json.RawMessage {
+	if e.rawAsk != nil || e.JSON == nil {
+		return e.rawAsk
+	}
+	var raw struct {
+		Ask json.RawMessage `json:"ask"`
+	}
+	if json.Unmarshal(e.JSON, &raw) != nil {
+		return nil
+	}
+	return raw.Ask
 }
 
 // Event is the event that tells the outcome to the world.
@@ -106,7 +121,7 @@ func (e End) Event() (event.Event, error) {
 	data := []byte(e.JSON)
 	if data == nil {
 		var err error
-		if data, err = EncodeOutcome(&e.Outcome, e.RawAsk); err != nil {
+		if data, err = EncodeOutcome(&e.Outcome, e.rawAsk); err != nil {
 			return event.Event{}, err
 		}
 	}

@@ -156,7 +156,7 @@ func (l *Ledger) item(ctx context.Context, m message, questions bool) (cloudeven
 		}
 	}
 	r := ask.Record{State: ask.StateResolved, Ask: *end.Outcome.Ask, AskedAt: end.AskedAt, Outcome: &end.Outcome}
-	return cloudevent.ListItem{Record: r, RawAsk: end.RawAsk}, true, nil
+	return cloudevent.ListItem{Record: r, RawAsk: end.AskJSON()}, true, nil
 }
 
 // unreadable leaves out what this build cannot read: a page must not fail for

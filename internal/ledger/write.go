@@ -74,7 +74,7 @@ func (l *Ledger) Resolve(ctx context.Context, q *Pending, o ask.Outcome, now tim
 	}
 	o.Ask = &q.Ask
 	end := cloudevent.End{
-		Outcome: o, RawAsk: q.RawAsk, EventID: cloudevent.OutcomeID(q.EventID), Trace: q.Trace, Digest: q.Digest, AskedAt: q.AskedAt, JSON: data,
+		Outcome: o, EventID: cloudevent.OutcomeID(q.EventID), Trace: q.Trace, Digest: q.Digest, AskedAt: q.AskedAt, JSON: data,
 	}
 	msg, err := cloudevent.ToMsg(cloudevent.OutcomeEvent(q.EventID, q.Trace, &o, data).Build(), cloudevent.Binary)
 	if err != nil {
