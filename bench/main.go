@@ -97,7 +97,7 @@ func measure(ctx context.Context, plan bench.Plan, only string) (result, error) 
 	if err != nil {
 		return result{}, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // temporary
+	defer os.RemoveAll(dir)                      //nolint:errcheck // temporary
 	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // Postgres does not run as root
 		return result{}, err
 	}
