@@ -85,21 +85,30 @@ func EncodeStored(s *Stored) ([]byte, error) {
 	return marshal(storedJSON{raw, will, s.Digest})
 }
 
+// storedRead is a stored question as it is read, in one go.
+type storedRead struct {
+	Ask        askJSON     `json:"ask"`
+	OnDeadline outcomeRead `json:"on_deadline"`
+	Digest     string      `json:"digest"`
+}
+
 // DecodeStored reads the data of a question event in the ledger.
 func DecodeStored(data []byte, tenant, session string) (Stored, error) {
-	var w storedJSON
+	var w storedRead
 	if err := json.Unmarshal(data, &w); err != nil {
 		return Stored{}, fmt.Errorf("read question: %w", err)
 	}
-	a, err := readAsk(w.Ask, tenant, session)
-	if err != nil {
-		return Stored{}, err
+	raw, ok := firstField(data, `{"ask":`)
+	if !ok { // not as we write it
+		var in storedJSON
+		if err := json.Unmarshal(data, &in); err != nil {
+			return Stored{}, fmt.Errorf("read question: %w", err)
+		}
+		raw = in.Ask
 	}
-	will, err := DecodeOutcome(w.OnDeadline)
-	if err != nil {
-		return Stored{}, err
-	}
-	return Stored{Ask: a, RawAsk: w.Ask, OnDeadline: will, Digest: w.Digest}, nil
+	a := w.Ask.ask()
+	a.Tenant, a.Session = tenant, session
+	return Stored{Ask: a, RawAsk: raw, OnDeadline: w.OnDeadline.outcome(), Digest: w.Digest}, nil
 }
 
 // EncodeOutcome is the JSON of an outcome. rawAsk, if given, stands for its ask.
@@ -133,6 +142,10 @@ func DecodeOutcome(data []byte) (ask.Outcome, error) {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return ask.Outcome{}, fmt.Errorf("read outcome: %w", err)
 	}
+	return w.outcome(), nil
+}
+
+func (w *outcomeRead) outcome() ask.Outcome {
 	o := ask.Outcome{
 		AskID: w.AskID, Tenant: w.Tenant, Session: w.Session, Status: ask.Status(w.Status), Source: ask.Source(w.Source),
 		AnswerID: w.AnswerID, Answers: answers(w.Answers), Response: w.Response, Reason: w.Reason, By: w.By.by(),
@@ -145,7 +158,7 @@ func DecodeOutcome(data []byte) (ask.Outcome, error) {
 		o.Ask = new(w.Ask.ask())
 		o.Ask.Tenant, o.Ask.Session = o.Tenant, o.Session
 	}
-	return o, nil
+	return o
 }
 
 // EncodeReply is the data of an answer event.
