@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/askbus/askbus/internal/broker"
@@ -33,8 +34,8 @@ type Bed struct {
 
 // Close stops what the bed started and removes its files.
 func (b *Bed) Close() {
-	for i := len(b.closes) - 1; i >= 0; i-- {
-		b.closes[i]()
+	for _, f := range slices.Backward(b.closes) {
+		f()
 	}
 	b.closes = nil
 }
@@ -97,7 +98,7 @@ func (b *Bed) broker(ctx context.Context, opts ledger.Options) error {
 	b.later(func() {
 		stop()
 		if err := <-done; err != nil {
-			b.log.Warn("the broker ended badly", "error", err)
+			b.log.Warn("the broker ended badly", slog.Any("error", err))
 		}
 	})
 	return poll(ctx, 30*time.Second, "the broker is not ready", func() bool { return br.Ready() })

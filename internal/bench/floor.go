@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"strings"
 	"sync"
@@ -65,7 +66,7 @@ func (b *Bed) NewFloor(ctx context.Context, like *Asks) (*Floor, error) {
 	if err := f.streams(ctx); err != nil {
 		return nil, fmt.Errorf("bench: floor: %w", err)
 	}
-	if err := f.connect(connect, len(like.agents)); err != nil {
+	if err := f.connect(ctx, connect, len(like.agents)); err != nil {
 		return nil, fmt.Errorf("bench: floor: %w", err)
 	}
 	return f, nil
@@ -147,7 +148,7 @@ func (f *Floor) streams(ctx context.Context) error {
 			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
 			if err := js.DeleteStream(end, name); err != nil {
-				f.bed.log.Warn("cannot delete a stream of the floor", "stream", name, "error", err)
+				f.bed.log.Warn("cannot delete a stream of the floor", slog.String("stream", name), slog.Any("error", err))
 			}
 		})
 	}
@@ -155,9 +156,9 @@ func (f *Floor) streams(ctx context.Context) error {
 }
 
 // connect subscribes the responder and as many agents as askbus has.
-func (f *Floor) connect(connect func() (*nats.Conn, error), agents int) error {
+func (f *Floor) connect(ctx context.Context, connect func() (*nats.Conn, error), agents int) error {
 	if _, err := f.screen.Subscribe(floorOut+".*.*.*."+subject.Question, func(m *nats.Msg) {
-		f.answering.Go(func() { f.answer(m) })
+		f.answering.Go(func() { f.answer(ctx, m) })
 	}); err != nil {
 		return err
 	}
@@ -217,12 +218,12 @@ func (f *Floor) Cycle(ctx context.Context, slot int) error {
 }
 
 // answer stores the outcome of a question that the responder was shown.
-func (f *Floor) answer(m *nats.Msg) {
+func (f *Floor) answer(ctx context.Context, m *nats.Msg) {
 	t := strings.Split(m.Subject, ".")
 	at := f.subject(ask.Key{Tenant: t[1], Session: t[2], ID: t[3]})
 	msg := &nats.Msg{Subject: at + "." + subject.Outcome, Header: maps.Clone(f.o.Header), Data: f.o.Data}
 	msg.Header.Set("Nats-Scheduler", at+"."+subject.Question)
-	ctx, cancel := context.WithTimeout(context.Background(), cycleLimit)
+	ctx, cancel := context.WithTimeout(ctx, cycleLimit)
 	defer cancel()
 	if err := store(ctx, f.screen, msg); err != nil {
 		f.mu.Lock()

@@ -3,6 +3,7 @@ package bench
 import (
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -33,7 +34,7 @@ func (b *Bed) serve(dir string, nodes int) (*servers, error) {
 	}
 	b.later(func() {
 		if err := os.RemoveAll(dir); err != nil {
-			b.log.Warn("cannot remove the bench's directory", "dir", dir, "error", err)
+			b.log.Warn("cannot remove the bench's directory", slog.String("dir", dir), slog.Any("error", err))
 		}
 	})
 	s := &servers{bed: b, admin: rand.Text()}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -153,7 +154,9 @@ func (b *Bed) inbox(ctx context.Context) (string, error) {
 	go func() { _ = serving.Serve(ln) }() // until it is closed
 	b.later(func() {
 		stop()
-		<-done
+		if err := <-done; err != nil {
+			b.log.Warn("the inbox ended badly", slog.Any("error", err))
+		}
 		_ = serving.Close()
 	})
 	link, err := web.LoginLink(key, base, by, time.Now())

@@ -103,7 +103,7 @@ func ReadOutcome(msg *nats.Msg, k ask.Key) (End, error) {
 
 // AskJSON is the ask's JSON as it was stored, or nil: it may say more than this
 // build knows.
-func (e *End) AskJSON() json.RawMessage {
+func (e End) AskJSON() json.RawMessage {
 	if e.rawAsk != nil || e.JSON == nil {
 		return e.rawAsk
 	}

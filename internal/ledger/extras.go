@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/askbus/askbus/internal/cloudevent"
@@ -125,8 +126,6 @@ func (l *Ledger) extrasByHalves(ctx context.Context, p int, items []*found) (map
 		return nil, err
 	}
 	rest, err := l.extras(ctx, p, items[len(items)/2:])
-	for k, x := range rest {
-		all[k] = x
-	}
+	maps.Copy(all, rest)
 	return all, err
 }
