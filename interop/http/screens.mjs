@@ -6,12 +6,14 @@ const at = (query) => `${base.replace(/^http/, 'ws')}/t/${token}/ws?sessionId=ra
 const screens = { d4: new WebSocket(at('by=Ana')), d1: new WebSocket(at('dialect=d1&by=Ben')) };
 const shown = {};
 const closed = {};
+let open = 0;
 for (const [name, socket] of Object.entries(screens)) {
+  socket.on('open', () => { if (++open === 2) console.log('open'); });
   socket.on('message', (text) => {
     const { type, data } = JSON.parse(text);
     if (type === 'interaction_request' || type === 'ask:question:request') shown[name] = data;
     if (shown.d4 && shown.d1 && type.endsWith('request')) {
-      console.log(JSON.stringify({ shown: true }));
+      console.log('shown');
       screens.d4.send(JSON.stringify({ type: 'interaction_response', data: { id: shown.d4.id, result: shown.d4.options[0].label } }));
       screens.d1.send(JSON.stringify({ type: 'ask:question:response', data: { agentId: shown.d1.agentId, answers: { 'question-0': shown.d1.questions[0].options[1].label } } }));
     }
