@@ -75,13 +75,24 @@ func UpdateContext(dir string, change func(*Context)) error {
 		return fmt.Errorf("write context: %w", err)
 	}
 	tmp := filepath.Join(dir, contextFile+".new")
-	if err := os.WriteFile(tmp, append(data, '\n'), 0o600); err != nil {
+	if err := writeSynced(tmp, append(data, '\n')); err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
 	if err := os.Rename(tmp, filepath.Join(dir, contextFile)); err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
 	return nil
+}
+
+// writeSynced writes a file whose content outlives a power cut: without, a
+// rename would leave an empty one.
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // SetOps notes where a role's ops address is.

@@ -96,8 +96,11 @@ func TestAPowerCutLosesNothingThatWasAcknowledged(t *testing.T) {
 	}
 	bus, err = torture.StartProcesses(t.Context(), bin, torture.EmbeddedOptions{Dir: after.dir, MaxStore: 64 << 20, Retention: time.Hour, Margin: time.Hour})
 	if err != nil {
-		log, _ := os.ReadFile(filepath.Join(after.dir, "server.log"))
-		t.Fatalf("%v; the server says:\n%s", err, log)
+		for _, name := range []string{"server", "broker-1", "broker-2"} {
+			log, _ := os.ReadFile(filepath.Join(after.dir, name+".log"))
+			t.Logf("%s says:\n%s", name, log)
+		}
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = bus.Close() })
 	c, err := client.New(connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}), "acme", "s1", client.Options{})
