@@ -1,6 +1,7 @@
 package torture_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -36,10 +37,11 @@ func TestAcknowledgementsComeAfterTheirSync(t *testing.T) {
 	server := child(t, "strace", "-f", "-tt", "-y", "-s", "4000", "-e", "trace=write,writev,pwrite64,fsync,fdatasync", "-o", trace,
 		bin, "server", "--dir", dir, "--nats-addr", addr, "--ops-addr", "127.0.0.1:0")
 	key := awaitKey(t, dir, addr)
+	bus := &torture.Given{URL: "nats://" + addr, Key: key}
+	agent := connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"})
 	broker := child(t, bin, "broker", "--dir", dir, "--nats-url", "nats://"+addr, "--ops-addr", "127.0.0.1:0", "--partitions", "1")
 
-	bus := &torture.Given{URL: "nats://" + addr, Key: key}
-	c, err := client.New(connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}), "acme", "s1", client.Options{})
+	c, err := client.New(agent, "acme", "s1", client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,10 +192,14 @@ func connect(t *testing.T, bus torture.Bus, r natsd.Role) *nats.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := client.Connect(cred, nil)
-	if err != nil {
-		t.Fatal(err)
+	for {
+		nc, err := client.Connect(cred, nil)
+		if err == nil {
+			t.Cleanup(nc.Close)
+			return nc
+		}
+		if t.Context().Err() != nil || !errors.Is(err, nats.ErrNoServers) { // a traced server takes its time
+			t.Fatal(err)
+		}
 	}
-	t.Cleanup(nc.Close)
-	return nc
 }
