@@ -77,6 +77,7 @@ type Ledger struct {
 	budget   atomic.Int64
 	swept    []swept
 	readers  readers
+	fresh    *fresh
 	restored atomic.Bool  // the server was away since the last sweep
 	broken   atomic.Int64 // writes that sabotage saw
 }
@@ -95,7 +96,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	l := &Ledger{nc: nc, js: js, opts: opts}
+	l := &Ledger{nc: nc, js: js, opts: opts, fresh: newFresh(opts.Retention)}
 	if l.n, err = l.partitions(ctx); err != nil {
 		return nil, err
 	}

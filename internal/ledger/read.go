@@ -49,6 +49,9 @@ func (e Entry) Held() (lifecycle.Held, error) {
 // that meets an outcome after all loses its race; then [Ledger.Read] says more.
 // For the same reason the question may come from any replica.
 func (l *Ledger) ReadToWrite(ctx context.Context, k ask.Key) (Entry, error) {
+	if q, ok := l.fresh.get(k); ok {
+		return Entry{Pending: &q}, nil
+	}
 	p, stream := l.place(k)
 	q, err := l.direct(ctx, stream, subject.LedgerQuestion(p, k))
 	if err == nil {

@@ -59,6 +59,7 @@ func (l *Ledger) Store(ctx context.Context, k ask.Key, q cloudevent.Question) (s
 	}
 	if err == nil {
 		l.used.Add(int64(size(msg)))
+		l.fresh.put(k, Pending{q, seq}, len(msg.Data))
 	}
 	return seq, err
 }
@@ -90,6 +91,7 @@ func (l *Ledger) Resolve(ctx context.Context, q *Pending, o ask.Outcome, now tim
 		return end, nil
 	}
 	_, err = l.publish(ctx, msg)
+	l.fresh.drop(k)
 	if err != nil && !IsRace(err) && storageFull(err) {
 		return cloudevent.End{}, errors.Join(ask.Refuse(503, ask.CodeLedgerFull, "the ledger's storage is exhausted: nothing was stored, the ask stays open; make room and try again"), err)
 	}
