@@ -19,9 +19,9 @@ build: ## build bin/askbus, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/askbus ./cmd/askbus
 
 .PHONY: test
-test: ## run all tests; installs what they need (root) or says what to install
+test: ## run all tests; installs what they need (root) or says what to install; ASKBUS_SLOW=1: those of minutes, too
 	@hack/deps
-	@hack/test
+	@hack/test $(if $(ASKBUS_SLOW),-tags slow -timeout 20m)
 
 .PHONY: race
 race: ## run all tests again under the race detector

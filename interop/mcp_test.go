@@ -3,7 +3,6 @@ package interop_test
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -188,29 +187,5 @@ func TestMCPWithoutATokenIsToldWhereToLookForOne(t *testing.T) {
 	s := run(t, "mcp/client.mjs", map[string]any{"sdk": 1, "url": b.url + "/mcp", "token": "askb_no_no", "calls": []any{}})
 	if e := s.until("a refusal", func(e event) bool { return e.Refused != "" || e.Connected }); e.Connected {
 		t.Errorf("connected: %+v", e)
-	}
-}
-
-// A call that outlives the 60 s after which these clients drop it by default:
-// with progress that resets their clock, and with a time of their own.
-func TestMCPACallThatOutlivesAMinute(t *testing.T) {
-	if os.Getenv("ASKBUS_SLOW") == "" {
-		t.Skip("takes 70 s; set ASKBUS_SLOW=1")
-	}
-	b := up(t)
-	waiting := map[string]*script{}
-	for i, d := range doors() {
-		for how, more := range map[string]map[string]any{
-			"progress": {"progress": true, "reset": true}, "a limit of its own": {"timeout": 120_000},
-		} {
-			waiting[d.name+", "+how] = b.connect(d, fmt.Sprintf("slow-%d-%d", i, len(how)), nil, asking(70, more))
-		}
-	}
-	for name, s := range waiting {
-		r := s.result()
-		t.Logf("%s: %d ms, %d progress notifications", name, r.Took, len(s.seen)-2)
-		if r.Result["status"] != "pending" || r.Took < 70_000 {
-			t.Errorf("%s: %+v", name, r)
-		}
 	}
 }
