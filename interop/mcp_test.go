@@ -1,7 +1,6 @@
 package interop_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
