@@ -69,19 +69,11 @@ func (w *Work) Next(ctx context.Context, typ, kind string, most int) ([]WorkItem
 		if err != nil {
 			return items, fmt.Errorf("ledger: next %s-%s: %w", typ, kind, err)
 		}
+		var msgs []jetstream.Msg
 		for m := range batch.Messages() {
-			item, ok, err := w.item(ctx, typ, m)
-			if err != nil {
-				w.l.opts.Logger.WarnContext(ctx, "could not hand out work", slog.String("responder", typ), slog.Any("error", err))
-				_ = m.NakWithDelay(attempt)
-				continue
-			}
-			if !ok || kind == subject.Outcome && w.l.opts.Sabotage == sabotage.NoWork {
-				_ = m.Ack()
-				continue
-			}
-			items = append(items, item)
+			msgs = append(msgs, m)
 		}
+		items = append(items, w.items(ctx, typ, kind, msgs)...)
 		if err := batch.Error(); err != nil && len(items) == 0 {
 			w.forget(typ)
 			return nil, fmt.Errorf("ledger: next %s-%s: %w", typ, kind, err)
@@ -91,6 +83,36 @@ func (w *Work) Next(ctx context.Context, typ, kind string, most int) ([]WorkItem
 		}
 	}
 	return items, nil
+}
+
+// items reads messages of work, all at once: whoever waits for the reply has
+// them again only after a minute when it comes too late.
+func (w *Work) items(ctx context.Context, typ, kind string, msgs []jetstream.Msg) []WorkItem {
+	read := make([]WorkItem, len(msgs))
+	keep := make([]bool, len(msgs))
+	var all sync.WaitGroup
+	for i, m := range msgs {
+		all.Go(func() {
+			item, ok, err := w.item(ctx, typ, m)
+			switch {
+			case err != nil:
+				w.l.opts.Logger.WarnContext(ctx, "could not hand out work", slog.String("responder", typ), slog.Any("error", err))
+				_ = m.NakWithDelay(attempt)
+			case !ok || kind == subject.Outcome && w.l.opts.Sabotage == sabotage.NoWork:
+				_ = m.Ack()
+			default:
+				read[i], keep[i] = item, true
+			}
+		})
+	}
+	all.Wait()
+	items := make([]WorkItem, 0, len(msgs))
+	for i := range read {
+		if keep[i] {
+			items = append(items, read[i])
+		}
+	}
+	return items
 }
 
 // item reads a message of work. It is not ok when there is nothing to do: an
