@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/askbus/askbus/internal/call"
@@ -63,9 +64,11 @@ func (d *driver) posting(ctx context.Context, nc *nats.Conn, of string, ready fu
 			d.h.add(Event{Who: postingType, Op: OpFault, Life: "unreadable work: " + err.Error()})
 			continue
 		}
+		var all sync.WaitGroup
 		for i := range items {
-			d.work(ctx, nc, of, &items[i], turn+i)
+			all.Go(func() { d.work(ctx, nc, of, &items[i], 10*turn+i) })
 		}
+		all.Wait()
 	}
 }
 
