@@ -34,8 +34,12 @@ func (v Visible) Write(out io.Writer) error {
 	return lines(out, "machine", v.Machine, "on a live screen", v.Screen, "in a browser", browser)
 }
 
-// showPause lets a screen come to rest between two asks.
-const showPause = 30 * time.Millisecond
+// How long a screen comes to rest between two asks. The inbox reads at most ten
+// times a second, so that a burst of asks costs a browser no more than one.
+const (
+	screenPause  = 30 * time.Millisecond
+	browserPause = 250 * time.Millisecond
+)
 
 // Visible asks n times, one by one, and sees when each is shown. chrome is the
 // browser's program, or empty.
@@ -47,7 +51,7 @@ func (b *Bed) Visible(ctx context.Context, n int, chrome string) (Visible, error
 	v := Visible{Machine: ThisMachine()}
 	shown := make(chan string, 16)
 	asks.onShown(func(r ask.Record) { shown <- r.Ask.ID })
-	if v.Screen, err = asks.untilShown(ctx, n, "cycle", shown); err != nil {
+	if v.Screen, err = asks.untilShown(ctx, n, "cycle", shown, screenPause); err != nil {
 		return v, err
 	}
 	asks.onShown(nil)
@@ -68,7 +72,7 @@ func (b *Bed) Visible(ctx context.Context, n int, chrome string) (Visible, error
 		return v, err
 	}
 	defer tab.close()
-	times, err := asks.untilShown(ctx, n, "shown", tab.shown)
+	times, err := asks.untilShown(ctx, n, "shown", tab.shown, browserPause)
 	if err != nil {
 		return v, err
 	}
@@ -77,7 +81,7 @@ func (b *Bed) Visible(ctx context.Context, n int, chrome string) (Visible, error
 }
 
 // untilShown asks n times and takes the time until shown says the ask's id.
-func (a *Asks) untilShown(ctx context.Context, n int, purpose string, shown <-chan string) (Times, error) {
+func (a *Asks) untilShown(ctx context.Context, n int, purpose string, shown <-chan string, pause time.Duration) (Times, error) {
 	var took []time.Duration
 	c := a.agents[0]
 	for i := range n + n/10 + 1 {
@@ -85,11 +89,13 @@ func (a *Asks) untilShown(ctx context.Context, n int, purpose string, shown <-ch
 		q.ID = "show-" + rand.Text()
 		q.Title = q.ID
 		start := time.Now()
-		if _, err := c.Ask(ctx, q); err != nil {
-			return Times{}, err
-		}
+		asked := make(chan error, 1)
+		go func() {
+			_, err := c.Ask(ctx, q)
+			asked <- err
+		}()
 		at, err := until(ctx, shown, q.ID)
-		if err != nil {
+		if err := errors.Join(err, <-asked); err != nil {
 			return Times{}, err
 		}
 		if i > n/10 { // the first ones warm up
@@ -100,7 +106,7 @@ func (a *Asks) untilShown(ctx context.Context, n int, purpose string, shown <-ch
 				return Times{}, err
 			}
 		}
-		if err := sleep(ctx, showPause); err != nil {
+		if err := sleep(ctx, pause); err != nil {
 			return Times{}, err
 		}
 	}
