@@ -28,6 +28,15 @@ func (b *Broker) breakHeld(h *lifecycle.Held) {
 	h.Pending.Ask = &q
 }
 
+// breakStatus tells agents that somebody else answered.
+func (b *Broker) breakStatus(r *request, s *cloudevent.Status) {
+	if b.opts.Sabotage == sabotage.TellOther && r.Door == subject.Agents && s.Outcome != nil {
+		o := *s.Outcome
+		o.By = &ask.By{Principal: "os:mallory"}
+		s.Outcome = &o
+	}
+}
+
 // breakEnd tells agents that somebody else answered.
 func (b *Broker) breakEnd(r *request, end *cloudevent.End) *cloudevent.End {
 	if b.opts.Sabotage != sabotage.TellOther || r.Door != subject.Agents || end.Outcome.By == nil {

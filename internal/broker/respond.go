@@ -15,6 +15,7 @@ import (
 
 // tellStatus replies with the status of an ask.
 func (b *Broker) tellStatus(r *request, s cloudevent.Status) error {
+	b.breakStatus(r, &s)
 	data, err := cloudevent.EncodeStatus(&s)
 	if err != nil {
 		return err

@@ -123,8 +123,8 @@ func (sh shape) write(index int) script {
 		s.acts = append(s.acts, act{op: OpWait, at: 0, outsider: true, who: r.IntN(900)})
 	}
 	slices.SortStableFunc(s.acts, func(a, b act) int { return cmp.Compare(a.at, b.at) })
-	for _, a := range []act{{op: OpAnswer, typ: pick(r, liveTypes), who: r.IntN(20), pick: "yes"}, {op: OpAsk}, {op: OpGet}, {op: OpGet}, {op: OpWait}} {
-		if chance(25) {
+	for _, a := range []act{{op: OpAnswer, typ: pick(r, liveTypes), who: r.IntN(20), pick: "yes"}, {op: OpAsk}, {op: OpGet}, {op: OpWait}} {
+		if chance(25) || a.op == OpGet && chance(60) {
 			a.at = span(r, 2*time.Second)
 			s.late = append(s.late, a)
 		}
