@@ -132,7 +132,7 @@ func (f *Floor) streams(ctx context.Context) error {
 	}
 	for p := range f.parts {
 		name := fmt.Sprintf(floorStream, p)
-		_, err := js.CreateStream(ctx, jetstream.StreamConfig{
+		cfg := jetstream.StreamConfig{
 			Name: name, Subjects: []string{fmt.Sprintf("%s.%02d.>", floorRoot, p)}, Storage: jetstream.FileStorage, Replicas: max(1, f.bed.Replicas),
 			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxMsgsPerSubject: -1,
 			AllowDirect: true, AllowMsgTTL: true, AllowMsgSchedules: true, AllowRollup: true, DenyDelete: true,
@@ -140,8 +140,8 @@ func (f *Floor) streams(ctx context.Context) error {
 				Source:      floorRoot + ".*.*.*.*.*",
 				Destination: floorOut + ".{{wildcard(2)}}.{{wildcard(3)}}.{{wildcard(4)}}.{{wildcard(5)}}",
 			},
-		})
-		if err != nil {
+		}
+		if err := createStream(ctx, js, cfg); err != nil {
 			return err
 		}
 		f.bed.later(func() {
@@ -153,6 +153,19 @@ func (f *Floor) streams(ctx context.Context) error {
 		})
 	}
 	return nil
+}
+
+// createStream tries again while a cluster that has just started has no leader.
+func createStream(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
+	for end := time.Now().Add(30 * time.Second); ; {
+		_, err := js.CreateStream(ctx, cfg)
+		if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || time.Now().After(end) || ctx.Err() != nil {
+			return err
+		}
+		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // connect subscribes the responder and as many agents as askbus has.

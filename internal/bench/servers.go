@@ -47,7 +47,8 @@ func (b *Bed) serve(dir string, nodes int) (*servers, error) {
 	first := filepath.Join(dir, "n1")
 	for i := range nodes {
 		opts := natsd.Options{Dir: filepath.Join(dir, "n"+strconv.Itoa(i+1)), Addr: "127.0.0.1:0", MaxStore: maxStore, Admin: s.admin, Logger: b.log}
-		if nodes > 1 {
+		if nodes > 1 { // whose nodes complain until they have found each other
+			opts.Logger = logger(nil)
 			opts.Cluster = &natsd.Cluster{Node: "n" + strconv.Itoa(i+1), Addr: routes[i], Routes: routes}
 		}
 		if i > 0 {
