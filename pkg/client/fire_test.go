@@ -131,7 +131,11 @@ func settles(t *testing.T, before int) {
 }
 
 func TestTenThousandWaitsInAReconnectStorm(t *testing.T) {
-	const asks, waits = 100, 100
+	const asks = 100
+	waits := 100
+	if raced {
+		waits = 10
+	}
 	var s *storm
 	hits := make(chan struct{}, 64)
 	f := underFire(t, natstest.Options{}, func(b *natstest.Bus) *nats.Conn {
