@@ -397,12 +397,18 @@ func TestGhostsAreRemovedByWhoeverMeetsThem(t *testing.T) {
 			return err
 		},
 		"start": func(ctx context.Context, _ ask.Key) error { return b.led.RemoveGhosts(ctx) },
-		"next": func(ctx context.Context, _ ask.Key) error {
-			items, err := work.Next(ctx, "slack", subject.Question, 10)
-			if err == nil && len(items) != 0 {
-				err = fmt.Errorf("handed out %+v", items)
+		"next": func(ctx context.Context, k ask.Key) error {
+			// A consumer that was just made may say at first that there is nothing.
+			for range 100 {
+				items, err := work.Next(ctx, "slack", subject.Question, 10)
+				if err != nil || len(items) != 0 {
+					return fmt.Errorf("handed out %+v: %w", items, err)
+				}
+				if len(b.held(t, k, subject.Question)) == 0 {
+					break
+				}
 			}
-			return err
+			return nil
 		},
 	}
 	for _, name := range []string{"read", "list", "start", "next"} {
