@@ -167,20 +167,7 @@ func (b *bus) decline(rec ask.Record, reason string) {
 }
 
 // token is a bearer token for one session.
-func (b *bus) token(session string) string {
-	b.t.Helper()
-	out, err := exec.Command(b.binary, "token", "issue", "--dir", b.dir, "--session", session, "--output", "json").Output()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var made struct {
-		Token string `json:"token"`
-	}
-	if err := json.Unmarshal(out, &made); err != nil || made.Token == "" {
-		b.t.Fatalf("%v: %s", err, out)
-	}
-	return made.Token
-}
+func (b *bus) token(session string) string { b.t.Helper(); return b.issue("--session", session) }
 
 // script is a running foreign client that says what happens, a JSON object a
 // line.

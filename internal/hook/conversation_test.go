@@ -128,7 +128,9 @@ func play(t *testing.T, path, text string) {
 			}()
 		case "waits":
 			for open.nc.NumSubscriptions() < 2 { // replies, and the session's outcomes
-				time.Sleep(time.Millisecond)
+				if err := open.nc.FlushTimeout(10 * time.Second); err != nil { // a round trip
+					t.Fatal(err)
+				}
 			}
 		case "person":
 			s.decide(strings.TrimSpace(body))
