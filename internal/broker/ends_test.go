@@ -256,9 +256,9 @@ func forgotten(t *testing.T, b *natstest.Bus, id string) {
 	stored := fmt.Sprintf(`{"ask":{"id":%q,"deadline":%q,"priority":"normal","at_deadline":"expire","questions":[{"id":"db","kind":"choice","text":"?","options":[{"id":"pg","label":"P"}]}]},
 		"on_deadline":{"ask_id":%q,"tenant":"acme","session":"s1","status":"expired","answers":[],"at":%q,"waited_ms":1800000},"digest":"sha256:x"}`,
 		id, asked.Add(30*time.Minute).UTC().Format(time.RFC3339), id, asked.Add(30*time.Minute).UTC().Format(time.RFC3339))
-	msg, err := cloudevent.ToMsg(cloudevent.Event{
+	msg, err := cloudevent.Event{
 		ID: "e", Source: "/askbus/acme/s1", Type: cloudevent.TypeAsked, Key: k, Time: asked, Data: []byte(stored),
-	}.Build(), cloudevent.Binary)
+	}.Msg(cloudevent.Binary)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 )
@@ -24,8 +23,8 @@ type request struct {
 	subject.Request
 	reply string
 	mode  cloudevent.Mode
-	event event.Event // zero when the request has none
-	body  []byte      // the data of the event, or the plain body
+	event cloudevent.Incoming // zero when the request has none
+	body  []byte              // the data of the event, or the plain body
 	hold  time.Duration
 }
 
@@ -71,10 +70,10 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 		return nil
 	case subject.VerbGet, subject.VerbWait:
 		// Reading needs no event; one that is there says only the mode.
-		_, r.mode, _ = cloudevent.FromMsg(msg)
+		_, r.mode, _ = cloudevent.Read(msg)
 	default:
 		var err error
-		r.event, r.mode, err = cloudevent.FromMsg(msg)
+		r.event, r.mode, err = cloudevent.Read(msg)
 		if errors.Is(err, cloudevent.ErrNoEvent) {
 			return ask.Refuse(400, ask.CodeInvalid, "%s needs a CloudEvent in its body", r.Verb)
 		}
@@ -84,7 +83,7 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 		if err := checkEvent(r); err != nil {
 			return err
 		}
-		r.body = r.event.Data()
+		r.body = r.event.Data
 	}
 	return r.readHold(msg.Header)
 }
@@ -109,13 +108,13 @@ func eventType(v subject.Verb) string {
 }
 
 func checkEvent(r *request) error {
-	if want := eventType(r.Verb); r.event.Type() != want {
-		return ask.Refuse(400, ask.CodeInvalid, "the event's type is %.80q; %s takes %s", r.event.Type(), r.Verb, want)
+	if want := eventType(r.Verb); r.event.Type != want {
+		return ask.Refuse(400, ask.CodeInvalid, "the event's type is %.80q; %s takes %s", r.event.Type, r.Verb, want)
 	}
-	if s := r.event.Subject(); s != "" && s != r.ID {
+	if s := r.event.Subject; s != "" && s != r.ID {
 		return ask.Refuse(400, ask.CodeInvalid, "the event's subject is %.80q, but the NATS subject names ask %q; they must agree", s, r.ID)
 	}
-	if len(r.event.Data()) == 0 {
+	if len(r.event.Data) == 0 {
 		return ask.Refuse(400, ask.CodeInvalid, "the event has no data")
 	}
 	return nil

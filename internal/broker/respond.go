@@ -21,7 +21,7 @@ func (b *Broker) tellStatus(r *request, s cloudevent.Status) error {
 		return err
 	}
 	ev := cloudevent.Event{Source: cloudevent.BrokerSource, Type: cloudevent.TypeStatus, Key: s.Key, Time: b.opts.Now(), Data: data}
-	msg, err := cloudevent.ToMsg(ev.Build(), r.mode)
+	msg, err := ev.Msg(r.mode)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (b *Broker) tellEnd(r *request, end *cloudevent.End) error {
 	if err != nil {
 		return err
 	}
-	msg, err := cloudevent.ToMsg(ev, r.mode)
+	msg, err := ev.Msg(r.mode)
 	if err != nil {
 		return err
 	}

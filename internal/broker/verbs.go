@@ -31,7 +31,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	origin := cloudevent.Question{EventID: clip(r.event.ID()), Trace: cloudevent.Trace(r.event)}
+	origin := cloudevent.Question{EventID: clip(r.event.ID), Trace: r.event.Trace}
 	roll := b.presence.recent
 	if a.RequireResponder {
 		roll = b.presence.ask

@@ -76,7 +76,7 @@ func nextEvents(found []ledger.WorkItem) ([]cloudevent.NextItem, error) {
 			if err != nil {
 				return nil, err
 			}
-			item.Event = ev
+			item.Event = ev.Build()
 		} else {
 			data, err := cloudevent.EncodeStored(&w.Question.Stored)
 			if err != nil {

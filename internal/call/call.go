@@ -84,7 +84,7 @@ func Refusal(reply *nats.Msg) error {
 // Event sends an event in structured mode and returns the data of the reply's
 // event, with its type.
 func Event(ctx context.Context, nc *nats.Conn, subject string, ev cloudevent.Event, hold time.Duration) (typ string, data []byte, err error) {
-	msg, err := cloudevent.ToMsg(ev.Build(), cloudevent.Binary)
+	msg, err := ev.Msg(cloudevent.Binary)
 	if err != nil {
 		return "", nil, err
 	}

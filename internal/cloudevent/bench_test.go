@@ -105,11 +105,11 @@ func BenchmarkMessage(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				msg, err := cloudevent.ToMsg(ev.Build(), mode)
+				msg, err := ev.Msg(mode)
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, _, err := cloudevent.FromMsg(msg); err != nil {
+				if _, _, err := cloudevent.Read(msg); err != nil {
 					b.Fatal(err)
 				}
 			}

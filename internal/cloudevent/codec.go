@@ -28,7 +28,7 @@ func DecodeAsk(data []byte) (ask.Ask, error) {
 // readAsk reads an ask that the ledger or a broker vouches for, leniently.
 func readAsk(data []byte, tenant, session string) (ask.Ask, error) {
 	var w askJSON
-	if err := json.Unmarshal(data, &w); err != nil {
+	if err := unmarshal(data, &w); err != nil {
 		return ask.Ask{}, fmt.Errorf("read ask: %w", err)
 	}
 	a := w.ask()
@@ -95,13 +95,13 @@ type storedRead struct {
 // DecodeStored reads the data of a question event in the ledger.
 func DecodeStored(data []byte, tenant, session string) (Stored, error) {
 	var w storedRead
-	if err := json.Unmarshal(data, &w); err != nil {
+	if err := unmarshal(data, &w); err != nil {
 		return Stored{}, fmt.Errorf("read question: %w", err)
 	}
 	raw, ok := firstField(data, `{"ask":`)
 	if !ok { // not as we write it
 		var in storedJSON
-		if err := json.Unmarshal(data, &in); err != nil {
+		if err := unmarshal(data, &in); err != nil {
 			return Stored{}, fmt.Errorf("read question: %w", err)
 		}
 		raw = in.Ask
@@ -139,7 +139,7 @@ type outcomeRead struct {
 // DecodeOutcome reads an outcome's JSON, leniently.
 func DecodeOutcome(data []byte) (ask.Outcome, error) {
 	var w outcomeRead
-	if err := json.Unmarshal(data, &w); err != nil {
+	if err := unmarshal(data, &w); err != nil {
 		return ask.Outcome{}, fmt.Errorf("read outcome: %w", err)
 	}
 	return w.outcome(), nil
@@ -244,7 +244,7 @@ func DecodeReceipt(data []byte, askID string) (ask.Receipt, error) {
 // ReadReceipt reads a receipt that the ledger holds.
 func ReadReceipt(data []byte) (ask.Receipt, error) {
 	var w receiptJSON
-	if err := json.Unmarshal(data, &w); err != nil {
+	if err := unmarshal(data, &w); err != nil {
 		return ask.Receipt{}, fmt.Errorf("read receipt: %w", err)
 	}
 	return w.receipt(), nil

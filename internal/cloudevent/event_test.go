@@ -87,7 +87,7 @@ func TestDigest(t *testing.T) {
 }
 
 // everyEvent is one event of each type.
-func everyEvent(t *testing.T) []event.Event {
+func everyEvent(t *testing.T) []cloudevent.Event {
 	t.Helper()
 	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}
 	a := ask.Ask{ID: "a1", Tenant: "acme", Session: "s1", Title: "Größe <b>", Timeout: time.Hour, Questions: []ask.Question{{Text: "Which?", Options: []ask.Option{{ID: "pg", Label: "P"}}}}}
@@ -119,7 +119,7 @@ func everyEvent(t *testing.T) []event.Event {
 	answer := ev(cloudevent.TypeAnswered, cloudevent.ResponderSource("slack"), must(cloudevent.EncodeReply("a1", reply)))
 	answer.By = &by
 	status := cloudevent.Status{State: ask.StatePending, Key: k, Deadline: q.Ask.Deadline, AskedAt: now, Seq: 7, Ask: q.Ask, Receipts: []ask.Receipt{{Type: "slack", State: ask.ReceiptPosted, Seq: 7, At: now}}}
-	events := []cloudevent.Event{
+	return []cloudevent.Event{
 		asked, stored, answer,
 		ev(cloudevent.TypeDeclined, cloudevent.ResponderSource("web"), must(cloudevent.EncodeDecline("a1", "w1", "no", by))),
 		ev(cloudevent.TypeWithdrawn, cloudevent.AgentSource("acme", "s1"), must(cloudevent.EncodeEnd("a1", "moot"))),
@@ -128,21 +128,21 @@ func everyEvent(t *testing.T) []event.Event {
 		ev(cloudevent.TypeStatus, cloudevent.BrokerSource, must(cloudevent.EncodeStatus(&status))),
 		cloudevent.OutcomeEvent("e1", asked.Trace, &o, must(cloudevent.EncodeOutcome(&o, nil))),
 	}
-	built := make([]event.Event, len(events))
-	for i, e := range events {
-		built[i] = e.Build()
-	}
-	return built
 }
 
 func TestEveryEventInBothModes(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	for _, ev := range everyEvent(t) {
+	for _, e := range everyEvent(t) {
+		ev := e.Build()
 		for mode, name := range map[cloudevent.Mode]string{cloudevent.Binary: "binary", cloudevent.Structured: "structured"} {
-			msg, err := cloudevent.ToMsg(ev, mode)
+			msg, err := e.Msg(mode)
 			if err != nil {
 				t.Fatal(err)
+			}
+			want, err := cloudevent.ToMsg(ev, mode)
+			if err != nil || !maps.EqualFunc(want.Header, msg.Header, slices.Equal) || string(want.Data) != string(msg.Data) {
+				t.Errorf("%s %s is not written as any event is: %v", ev.Type(), name, err)
 			}
 			back, gotMode, err := cloudevent.FromMsg(msg)
 			if err != nil || gotMode != mode {
@@ -153,7 +153,7 @@ func TestEveryEventInBothModes(t *testing.T) {
 			}
 		}
 		for _, mode := range []cloudevent.Mode{cloudevent.Binary, cloudevent.Structured} {
-			msg, _ := cloudevent.ToMsg(ev, mode)
+			msg, _ := e.Msg(mode)
 			for _, h := range slices.Sorted(maps.Keys(msg.Header)) {
 				fmt.Fprintf(&b, "%s: %s\n", h, strings.Join(msg.Header[h], ", "))
 			}
@@ -200,8 +200,7 @@ func TestHeaderValuesArePercentEncoded(t *testing.T) {
 		"plain": "plain", "a b": "a%20b", `a"b`: "a%22b", "100%": "100%25", "é": "%C3%A9", "€😀": "%E2%82%AC%F0%9F%98%80",
 		"!#$&'()*+,/:;=?@[]~": "!#$&'()*+,/:;=?@[]~", "a\tb": "a%09b", "a\r\nNats-Rollup: all": "a%0D%0ANats-Rollup:%20all", "\x7f": "%7F", "%41": "%2541",
 	} {
-		ev := cloudevent.Event{ID: value, Source: "/x", Type: "t", Data: []byte("{}")}.Build()
-		msg, err := cloudevent.ToMsg(ev, cloudevent.Binary)
+		msg, err := cloudevent.Event{ID: value, Source: "/x", Type: "t", Data: []byte("{}")}.Msg(cloudevent.Binary)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -362,8 +361,7 @@ func TestNothingGrowsOnItsWayIntoTheLedger(t *testing.T) {
 	if err != nil || len(data) > 61_000 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
-	ev := cloudevent.Event{ID: "e", Source: "/x", Type: "t", Data: data}.Build()
-	if msg, err := cloudevent.ToMsg(ev, cloudevent.Structured); err != nil || len(msg.Data) > 62_000 {
+	if msg, err := (cloudevent.Event{ID: "e", Source: "/x", Type: "t", Data: data}).Msg(cloudevent.Structured); err != nil || len(msg.Data) > 62_000 {
 		t.Errorf("structured: %d bytes, %v", len(msg.Data), err)
 	}
 }
@@ -372,8 +370,9 @@ func TestNothingGrowsOnItsWayIntoTheLedger(t *testing.T) {
 // JSON.
 func TestTheSDKReadsOurEventsAndWeReadIts(t *testing.T) {
 	t.Parallel()
-	for _, ev := range everyEvent(t) {
-		msg, err := cloudevent.ToMsg(ev, cloudevent.Structured)
+	for _, e := range everyEvent(t) {
+		ev := e.Build()
+		msg, err := e.Msg(cloudevent.Structured)
 		if err != nil {
 			t.Fatal(err)
 		}

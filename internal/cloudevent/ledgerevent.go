@@ -110,22 +110,22 @@ func (e End) AskJSON() json.RawMessage {
 	var raw struct {
 		Ask json.RawMessage `json:"ask"`
 	}
-	if json.Unmarshal(e.JSON, &raw) != nil {
+	if unmarshal(e.JSON, &raw) != nil {
 		return nil
 	}
 	return raw.Ask
 }
 
 // Event is the event that tells the outcome to the world.
-func (e End) Event() (event.Event, error) {
+func (e End) Event() (Event, error) {
 	data := []byte(e.JSON)
 	if data == nil {
 		var err error
 		if data, err = EncodeOutcome(&e.Outcome, e.rawAsk); err != nil {
-			return event.Event{}, err
+			return Event{}, err
 		}
 	}
 	out := OutcomeEvent("", e.Trace, &e.Outcome, data)
 	out.ID = e.EventID
-	return out.Build(), nil
+	return out, nil
 }

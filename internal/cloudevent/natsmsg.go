@@ -35,57 +35,48 @@ const (
 // ErrNoEvent means that a message carries no CloudEvent.
 var ErrNoEvent = errors.New("no CloudEvent")
 
-// ToMsg writes an event into a new message (the CloudEvents NATS binding).
-func ToMsg(ev event.Event, mode Mode) (*nats.Msg, error) {
-	msg := &nats.Msg{Header: nats.Header{}}
+// Msg writes an event into a new message (the CloudEvents NATS binding).
+func (e Event) Msg(mode Mode) (*nats.Msg, error) {
 	if mode == Structured {
-		data, err := marshal(ev)
+		data, err := marshal(e.Build())
 		if err != nil {
 			return nil, fmt.Errorf("write event: %w", err)
 		}
-		msg.Header.Set(headerType, typeStructJSON)
-		msg.Data = data
-		return msg, nil
+		return &nats.Msg{Header: nats.Header{headerType: {typeStructJSON}}, Data: data}, nil
 	}
-	set := func(name, value string) { msg.Header[headerPrefix+name] = []string{percentEncode(value)} }
-	set("specversion", ev.SpecVersion())
-	set("id", ev.ID())
-	set("source", ev.Source())
-	set("type", ev.Type())
-	if s := ev.Subject(); s != "" {
-		set("subject", s)
+	if e.ID == "" {
+		e.ID = NewID()
 	}
-	if t := ev.Time(); !t.IsZero() {
-		set("time", t.UTC().Format(time.RFC3339Nano))
-	}
-	for name, value := range ev.Extensions() {
-		s, err := extension(value)
-		if err != nil {
-			return nil, fmt.Errorf("write event: extension %s: %w", name, err)
+	h := make(nats.Header, 16)
+	set := func(name, value string) {
+		if value != "" {
+			h[headerPrefix+name] = []string{percentEncode(value)}
 		}
-		set(name, s)
 	}
-	if ct := ev.DataContentType(); ct != "" {
-		// The binding says ce-datacontenttype; readers that follow the HTTP
-		// binding look at Content-Type. Both say the same.
-		set(dataContentType, ct)
-		msg.Header.Set(headerType, ct)
+	set("specversion", event.CloudEventsVersionV1)
+	set("id", e.ID)
+	set("source", e.Source)
+	set("type", e.Type)
+	set("subject", e.Key.ID)
+	if !e.Time.IsZero() {
+		set("time", e.Time.UTC().Format(time.RFC3339Nano))
 	}
-	msg.Data = ev.Data()
-	return msg, nil
-}
-
-func extension(v any) (string, error) {
-	switch v := v.(type) {
-	case string:
-		return v, nil
-	case fmt.Stringer:
-		return v.String(), nil
-	case bool, int32, int, int64, uint64, float64:
-		return fmt.Sprint(v), nil
-	default:
-		return "", fmt.Errorf("has type %T", v)
+	if e.Key.Tenant != "" {
+		set("partitionkey", e.Key.Tenant+"/"+e.Key.Session)
 	}
+	set("traceparent", e.Trace)
+	if e.By != nil && e.By.Principal != "" {
+		set("authtype", "user")
+		set("authid", e.By.Principal)
+	}
+	if !e.Expiry.IsZero() {
+		set("expirytime", e.Expiry.UTC().Format(time.RFC3339Nano))
+	}
+	// The binding says ce-datacontenttype; readers that follow the HTTP binding
+	// look at Content-Type. Both say the same.
+	set(dataContentType, TypeJSON)
+	h[headerType] = []string{TypeJSON}
+	return &nats.Msg{Header: h, Data: e.Data}, nil
 }
 
 // FromMsg reads the event in a message, in either mode. The error is
@@ -114,6 +105,93 @@ func FromReply(msg *nats.Msg) (event.Event, Mode, error) {
 	default:
 		return event.Event{}, Structured, invalidEvent("the body is no CloudEvent: send one in structured mode (Content-Type: %s) or with ce- headers", typeStructJSON)
 	}
+}
+
+// Incoming is what a request's event says.
+type Incoming struct {
+	ID, Type, Subject, Trace string
+	Data                     []byte
+}
+
+// Read is [FromMsg] for whoever needs no more than that of the event.
+func Read(msg *nats.Msg) (Incoming, Mode, error) {
+	if in, ok := readPlain(msg); ok {
+		return in, Binary, nil
+	}
+	ev, mode, err := FromMsg(msg)
+	return Incoming{ev.ID(), ev.Type(), ev.Subject(), Trace(ev), ev.Data()}, mode, err
+}
+
+// readPlain reads an event in binary mode as [Event.Msg] writes it, without
+// making the whole of it. It is not ok when in doubt.
+func readPlain(msg *nats.Msg) (Incoming, bool) {
+	if len(msg.Data) > ask.MaxEventBytes {
+		return Incoming{}, false
+	}
+	in := Incoming{Data: msg.Data}
+	version, source := "", ""
+	for name, values := range msg.Header {
+		attribute, ours := strings.CutPrefix(name, headerPrefix)
+		if !ours && strings.EqualFold(name[:min(len(name), len(headerPrefix))], headerPrefix) {
+			return Incoming{}, false
+		}
+		if !ours && !strings.EqualFold(name, headerType) {
+			continue
+		}
+		if len(values) != 1 || !plainText(values[0]) {
+			return Incoming{}, false
+		}
+		v := values[0]
+		switch {
+		case !ours, attribute == dataContentType:
+			if v != TypeJSON {
+				return Incoming{}, false
+			}
+		case attribute == "specversion":
+			version = v
+		case attribute == "id":
+			in.ID = v
+		case attribute == "source":
+			source = v
+		case attribute == "type":
+			in.Type = v
+		case attribute == "subject":
+			in.Subject = v
+		case attribute == "traceparent":
+			in.Trace = trace(v)
+		case attribute == "time":
+			if _, err := time.Parse(time.RFC3339, v); err != nil {
+				return Incoming{}, false
+			}
+		case attribute == "partitionkey", attribute == "authtype", attribute == "authid":
+		default:
+			return Incoming{}, false
+		}
+	}
+	return in, version == event.CloudEventsVersionV1 && in.ID != "" && in.Type != "" && plainPath(source)
+}
+
+// plainText reports whether a header's value stands for itself.
+func plainText(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c > '~' || c == '%' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// plainPath reports whether a source is a path such as ours, and so a URI
+// reference.
+func plainPath(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '/', c == '-', c == '_', c == '.':
+		default:
+			return false
+		}
+	}
+	return strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "//")
 }
 
 func modeOf(msg *nats.Msg) Mode {

@@ -1,7 +1,6 @@
 package cloudevent
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -92,7 +91,7 @@ func EncodeNext(items []NextItem) ([]byte, error) {
 // DecodeNextItems reads the reply to a request for work.
 func DecodeNextItems(data []byte) ([]NextItem, error) {
 	var w nextItemsJSON
-	if err := json.Unmarshal(data, &w); err != nil {
+	if err := unmarshal(data, &w); err != nil {
 		return nil, fmt.Errorf("read work: %w", err)
 	}
 	items := make([]NextItem, len(w.Items))

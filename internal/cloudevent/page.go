@@ -108,7 +108,7 @@ func appendTime(b []byte, name string, t time.Time) []byte {
 // DecodePage reads the reply to a list request.
 func DecodePage(data []byte) ([]ask.Record, string, error) {
 	var w pageJSON
-	if err := json.Unmarshal(data, &w); err != nil {
+	if err := unmarshal(data, &w); err != nil {
 		return nil, "", fmt.Errorf("read page: %w", err)
 	}
 	records := make([]ask.Record, len(w.Items))

@@ -52,7 +52,7 @@ func EncodeProblem(e *ask.Error) []byte {
 // DecodeProblem reads a problem body; nil when it is none.
 func DecodeProblem(data []byte) *ask.Error {
 	var w problemJSON
-	if err := json.Unmarshal(data, &w); err != nil || w.Status == 0 {
+	if err := unmarshal(data, &w); err != nil || w.Status == 0 {
 		return nil //nolint:nilerr // no problem body is no problem
 	}
 	e := &ask.Error{Status: w.Status, Code: w.Code, Detail: w.Detail}

@@ -67,7 +67,7 @@ func EncodeStatus(s *Status) ([]byte, error) {
 // DecodeStatus reads the data of a status event.
 func DecodeStatus(data []byte) (Status, error) {
 	var w statusJSON
-	if err := json.Unmarshal(data, &w); err != nil {
+	if err := unmarshal(data, &w); err != nil {
 		return Status{}, fmt.Errorf("read status: %w", err)
 	}
 	s := Status{

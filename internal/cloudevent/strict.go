@@ -26,11 +26,13 @@ const (
 // [*ask.Error] with [ask.ErrInvalid] that holds every such fault with its JSON
 // pointer (RFC 6901). Null counts as left out.
 func Strict(what string, data []byte, v any) error {
-	t := reflect.TypeOf(v).Elem()
-	if !clean(t, data) {
-		if f := faults(t, data); len(f) > 0 {
-			return ask.InvalidError(what, f)
-		}
+	if clean(data, v) {
+		return nil
+	}
+	out := reflect.ValueOf(v).Elem()
+	out.SetZero()
+	if f := faults(out.Type(), data); len(f) > 0 {
+		return ask.InvalidError(what, f)
 	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return ask.InvalidError(what, []ask.Fault{{Message: err.Error()}})

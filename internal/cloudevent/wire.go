@@ -226,7 +226,11 @@ func (v boundJSON) MarshalJSON() ([]byte, error) {
 
 func (v *boundJSON) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &v.date)
+		if err := json.Unmarshal(b, &v.date); err != nil {
+			return err
+		}
+		_, err := time.Parse(time.DateOnly, v.date)
+		return err
 	}
 	return json.Unmarshal(b, &v.number)
 }

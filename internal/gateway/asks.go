@@ -226,11 +226,14 @@ func (g *Gateway) withdraw(w http.ResponseWriter, r *http.Request, c *caller) er
 	}
 	reason := struct {
 		Reason string `json:"reason"`
-	}{r.URL.Query().Get("reason")}
+	}{}
 	if len(body) > 0 {
 		if err := cloudevent.Strict("withdrawal", body, &reason); err != nil {
 			return err
 		}
+	}
+	if reason.Reason == "" {
+		reason.Reason = r.URL.Query().Get("reason")
 	}
 	o, err := g.end(r, k, reason.Reason)
 	if err != nil {

@@ -240,7 +240,7 @@ func (g *Gateway) sendEvent(w http.ResponseWriter, in *incoming, status int, out
 	if out.Time.IsZero() {
 		out.Time = time.Now()
 	}
-	msg, err := cloudevent.ToMsg(out.Build(), in.mode)
+	msg, err := out.Msg(in.mode)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func (b *bus) ghost(t *testing.T, k ask.Key) ledger.Pending {
 	if err != nil {
 		t.Fatal(err)
 	}
-	msg, err := cloudevent.ToMsg(cloudevent.OutcomeEvent(q.EventID, "", &o, data).Build(), cloudevent.Binary)
+	msg, err := cloudevent.OutcomeEvent(q.EventID, "", &o, data).Msg(cloudevent.Binary)
 	if err != nil {
 		t.Fatal(err)
 	}

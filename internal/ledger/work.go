@@ -211,7 +211,7 @@ func (l *Ledger) ownToken(typ, token string) bool {
 	if t[at+1] != typ+"-"+subject.Question && t[at+1] != typ+"-"+subject.Outcome {
 		return false
 	}
-	p, err := strconv.Atoi(strings.TrimPrefix(t[at], "ASKS_"))
+	p, err := strconv.Atoi(strings.TrimPrefix(t[at], subject.StreamPrefix))
 	return err == nil && p >= 0 && p < l.n && t[at] == subject.Stream(p)
 }
 

@@ -35,10 +35,10 @@ func (l *Ledger) Store(ctx context.Context, k ask.Key, q cloudevent.Question) (s
 	if err != nil {
 		return 0, err
 	}
-	msg, err := cloudevent.ToMsg(cloudevent.Event{
+	msg, err := cloudevent.Event{
 		ID: q.EventID, Source: cloudevent.AgentSource(k.Tenant, k.Session), Type: cloudevent.TypeAsked, Key: k,
 		Time: q.AskedAt, Trace: q.Trace, Expiry: q.Ask.Deadline, Data: data,
-	}.Build(), cloudevent.Binary)
+	}.Msg(cloudevent.Binary)
 	if err != nil {
 		return 0, err
 	}
@@ -77,7 +77,7 @@ func (l *Ledger) Resolve(ctx context.Context, q *Pending, o ask.Outcome, now tim
 	end := cloudevent.End{
 		Outcome: o, EventID: cloudevent.OutcomeID(q.EventID), Trace: q.Trace, Digest: q.Digest, AskedAt: q.AskedAt, JSON: data,
 	}
-	msg, err := cloudevent.ToMsg(cloudevent.OutcomeEvent(q.EventID, q.Trace, &o, data).Build(), cloudevent.Binary)
+	msg, err := cloudevent.OutcomeEvent(q.EventID, q.Trace, &o, data).Msg(cloudevent.Binary)
 	if err != nil {
 		return cloudevent.End{}, err
 	}

@@ -1,40 +1,34 @@
 package natsd
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
-	"sync"
+	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/subject"
-	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats-server/v2/server"
 )
 
 const markFile = "high-water"
 
 // mark remembers outside of the store how far each stream had got: a store that
 // comes back shorter has lost something that somebody was told is kept. It is
-// written behind every question and outcome, but not synced each time: it is
-// there after a crash of the process, and after a power cut it may lag, which
-// only makes it see less. It never runs ahead of the store.
+// written at most markEvery behind the store, and not synced: after a power cut
+// it may lag more, which only makes it see less. It never runs ahead.
 type mark struct {
-	nc   *nats.Conn
+	srv  *server.Server
 	file *os.File
-
-	mu   sync.Mutex
 	seqs map[string]uint64
-	err  error
+	stop chan struct{}
+	done chan struct{}
 }
 
-// markUser may hear what is republished, for as long as this process lives.
-type markUser struct{ name, password string }
-
-func newMarkUser() markUser { return markUser{"high-water", rand.Text()} }
+const markEvery = 100 * time.Millisecond
 
 // readMark reads how far the streams had got; nothing is known of a new store.
 func readMark(dir string) (map[string]uint64, error) {
@@ -77,63 +71,60 @@ func checkMark(dir string) (map[string]uint64, error) {
 	return seqs, nil
 }
 
-// startMark listens to what the streams republish.
-func startMark(dir, url string, user markUser, seqs map[string]uint64) (*mark, error) {
+// startMark follows the streams until it is closed.
+func startMark(srv *server.Server, dir string, seqs map[string]uint64) (*mark, error) {
 	file, err := os.OpenFile(filepath.Join(dir, markFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("remember how far the store gets: %w", err)
 	}
-	m := &mark{file: file, seqs: maps.Clone(seqs)}
-	m.nc, err = nats.Connect(url, nats.UserInfo(user.name, user.password), nats.MaxReconnects(-1), nats.Name("high-water"))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("remember how far the store gets: %w", err), file.Close())
-	}
-	sub, err := m.nc.Subscribe(subject.Out+".>", m.stored)
-	if err == nil {
-		err = errors.Join(sub.SetPendingLimits(-1, 256<<20), m.nc.Flush())
-	}
-	if err != nil {
-		m.close()
-		return nil, fmt.Errorf("remember how far the store gets: %w", err)
-	}
+	m := &mark{srv: srv, file: file, seqs: maps.Clone(seqs), stop: make(chan struct{}), done: make(chan struct{})}
+	go m.follow()
 	return m, nil
 }
 
-func (m *mark) stored(msg *nats.Msg) {
-	stream := msg.Header.Get("Nats-Stream")
-	seq, err := strconv.ParseUint(msg.Header.Get("Nats-Sequence"), 10, 64)
-	if stream == "" || err != nil {
-		return
+func (m *mark) follow() {
+	defer close(m.done)
+	tick := time.NewTicker(markEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			m.look()
+		case <-m.stop:
+			m.look()
+			return
+		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if seq <= m.seqs[stream] {
-		return
-	}
-	m.seqs[stream] = seq
-	m.write()
 }
 
-// write writes the file in one call, always as long as it ever was, so that a
-// crash leaves the old or the new text.
-func (m *mark) write() {
-	data, err := json.Marshal(m.seqs)
-	if err == nil {
-		_, err = m.file.WriteAt(append(data, '\n'), 0)
+// look writes the file when a stream has got further: in one call, always as
+// long as it ever was, so that a crash leaves the old or the new text.
+func (m *mark) look() {
+	info, err := m.srv.Jsz(&server.JSzOptions{Account: m.srv.GlobalAccount().GetName(), Streams: true})
+	if err != nil || len(info.AccountDetails) == 0 {
+		return // JetStream is on its way down
 	}
-	m.err = err
+	further := false
+	for _, s := range info.AccountDetails[0].Streams {
+		if strings.HasPrefix(s.Name, subject.StreamPrefix) && s.State.LastSeq > m.seqs[s.Name] {
+			m.seqs[s.Name], further = s.State.LastSeq, true
+		}
+	}
+	if !further {
+		return
+	}
+	if data, err := json.Marshal(m.seqs); err == nil {
+		_, _ = m.file.WriteAt(append(data, '\n'), 0) // it may lag
+	}
 }
 
-// close syncs the file.
+// close takes a last look and syncs the file.
 func (m *mark) close() {
 	if m == nil {
 		return
 	}
-	if m.nc != nil {
-		m.nc.Close()
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	close(m.stop)
+	<-m.done
 	_ = m.file.Sync() // it may lag
 	_ = m.file.Close()
 }

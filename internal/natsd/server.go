@@ -19,7 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/askbus/askbus/internal/subject"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -84,13 +83,13 @@ func (s *Server) start(opts Options, host string, port int) error {
 			return err
 		}
 	}
-	log, user := &logger{log: opts.Logger}, newMarkUser()
+	log := &logger{log: opts.Logger}
 	s.log = log
 	settings := &server.Options{
 		ServerName: "askbus", Host: host, Port: port, NoSigs: true, DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: filepath.Join(opts.Dir, storeDir), SyncAlways: true,
 		JetStreamMaxStore: opts.MaxStore, JetStreamMaxMemory: 256 << 20,
-		CustomClientAuthentication: &authenticator{key: s.key, admin: opts.Admin, mark: user},
+		CustomClientAuthentication: &authenticator{key: s.key, admin: opts.Admin},
 	}
 	if opts.Cluster != nil {
 		if err := opts.Cluster.apply(settings, s.key); err != nil {
@@ -118,7 +117,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 	if err := checkStore(s.srv, opts.Dir); err != nil {
 		return err
 	}
-	s.mark, err = startMark(opts.Dir, s.URL(), user, reached)
+	s.mark, err = startMark(s.srv, opts.Dir, reached)
 	return err
 }
 
@@ -201,7 +200,6 @@ func ListenError(what, addr, flag string, err error) error {
 type authenticator struct {
 	key   Key
 	admin string
-	mark  markUser
 }
 
 // Check implements server.Authentication.
@@ -212,16 +210,6 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 			return false
 		}
 		c.RegisterUser(&server.User{Username: o.Username})
-		return true
-	}
-	if o.Username == a.mark.name {
-		if subtle.ConstantTimeCompare([]byte(o.Password), []byte(a.mark.password)) != 1 {
-			return false
-		}
-		c.RegisterUser(&server.User{Username: o.Username, Permissions: &server.Permissions{
-			Publish:   &server.SubjectPermission{Deny: []string{">"}},
-			Subscribe: &server.SubjectPermission{Allow: []string{subject.Out + ".>"}},
-		}})
 		return true
 	}
 	role, err := ParseUser(o.Username)

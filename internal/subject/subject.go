@@ -180,8 +180,11 @@ func Partition(tenant, session string, n int) int {
 	return int(h.Sum32() % uint32(n)) //nolint:gosec // n is 1 to 99
 }
 
+// StreamPrefix begins the name of each partition's stream.
+const StreamPrefix = "ASKS_"
+
 // Stream is the name of a partition's stream.
-func Stream(p int) string { return fmt.Sprintf("ASKS_%02d", p) }
+func Stream(p int) string { return fmt.Sprintf(StreamPrefix+"%02d", p) }
 
 // LedgerQuestion is the ledger subject of an ask's question.
 func LedgerQuestion(p int, k Key) string { return ledger(p, k) + "." + Question }
