@@ -42,7 +42,7 @@ type roll struct {
 
 const (
 	rollTime     = 2 * time.Second
-	freshTime    = 100 * time.Millisecond // asks that come faster share a roll
+	freshTime    = 500 * time.Millisecond // asks that come faster share a roll
 	presenceBase = subject.InboxBroker + ".here."
 	maxPresent   = 64
 )

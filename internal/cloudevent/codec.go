@@ -5,11 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/gowebpki/jcs"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // EncodeAsk is the JSON of an ask. Tenant and session are not part of it.
@@ -47,8 +48,8 @@ func Digest(a *ask.Ask) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("digest: %w", err)
 	}
-	canonical, err := jcs.Transform(data)
-	if err != nil {
+	canonical := jsontext.Value(data)
+	if err := canonical.Canonicalize(); err != nil {
 		return "", fmt.Errorf("digest: %w", err)
 	}
 	sum := sha256.Sum256(canonical)
@@ -82,13 +83,17 @@ func EncodeStored(s *Stored) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return marshal(storedJSON{raw, will, s.Digest})
+	// Both are JSON already; encoding them again would read every byte of them.
+	b := append(make([]byte, 0, len(raw)+len(will)+128), `{"ask":`...)
+	b = append(append(b, raw...), `,"on_deadline":`...)
+	b = append(append(b, will...), `,"digest":`...)
+	return append(strconv.AppendQuote(b, s.Digest), '}'), nil
 }
 
 // storedRead is a stored question as it is read, in one go.
 type storedRead struct {
 	Ask        askJSON     `json:"ask"`
-	OnDeadline outcomeRead `json:"on_deadline"`
+	OnDeadline outcomeJSON `json:"on_deadline"`
 	Digest     string      `json:"digest"`
 }
 
@@ -116,36 +121,37 @@ func EncodeOutcome(o *ask.Outcome, rawAsk json.RawMessage) ([]byte, error) {
 	w := outcomeJSON{
 		AskID: o.AskID, Tenant: o.Tenant, Session: o.Session, Status: string(o.Status), Source: string(o.Source),
 		AnswerID: o.AnswerID, Answers: wireAnswers(o.Answers), Response: o.Response, Reason: o.Reason, By: wireBy(o.By),
-		At: o.At.UTC(), WaitedMS: o.Waited.Milliseconds(), Ask: rawAsk,
+		At: o.At.UTC(), WaitedMS: o.Waited.Milliseconds(),
 	}
 	if o.CancelledBy != nil {
 		w.CancelledBy = new(cancelledByJSON(*o.CancelledBy))
 	}
+	b, err := marshal(w)
+	if err != nil {
+		return nil, err
+	}
 	if rawAsk == nil && o.Ask != nil {
-		var err error
-		if w.Ask, err = EncodeAsk(o.Ask); err != nil {
+		if rawAsk, err = EncodeAsk(o.Ask); err != nil {
 			return nil, err
 		}
 	}
-	return marshal(w)
-}
-
-// outcomeRead is an outcome as it is read: its ask with it, in one go.
-type outcomeRead struct {
-	outcomeJSON
-	Ask *askJSON `json:"ask"`
+	if rawAsk != nil { // it is JSON already
+		b = append(append(b[:len(b)-1], `,"ask":`...), rawAsk...)
+		b = append(b, '}')
+	}
+	return b, nil
 }
 
 // DecodeOutcome reads an outcome's JSON, leniently.
 func DecodeOutcome(data []byte) (ask.Outcome, error) {
-	var w outcomeRead
+	var w outcomeJSON
 	if err := unmarshal(data, &w); err != nil {
 		return ask.Outcome{}, fmt.Errorf("read outcome: %w", err)
 	}
 	return w.outcome(), nil
 }
 
-func (w *outcomeRead) outcome() ask.Outcome {
+func (w *outcomeJSON) outcome() ask.Outcome {
 	o := ask.Outcome{
 		AskID: w.AskID, Tenant: w.Tenant, Session: w.Session, Status: ask.Status(w.Status), Source: ask.Source(w.Source),
 		AnswerID: w.AnswerID, Answers: answers(w.Answers), Response: w.Response, Reason: w.Reason, By: w.By.by(),

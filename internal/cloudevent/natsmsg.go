@@ -47,37 +47,42 @@ func (e Event) Msg(mode Mode) (*nats.Msg, error) {
 	if e.ID == "" {
 		e.ID = NewID()
 	}
-	h := make(nats.Header, 16)
+	h := make(nats.Header, maxHeaders)
+	values := make([]string, 0, maxHeaders) // of all headers, in one piece
 	set := func(name, value string) {
 		if value != "" {
-			h[headerPrefix+name] = []string{percentEncode(value)}
+			values = append(values, percentEncode(value))
+			h[name] = values[len(values)-1 : len(values) : len(values)]
 		}
 	}
-	set("specversion", event.CloudEventsVersionV1)
-	set("id", e.ID)
-	set("source", e.Source)
-	set("type", e.Type)
-	set("subject", e.Key.ID)
+	set("ce-specversion", event.CloudEventsVersionV1)
+	set("ce-id", e.ID)
+	set("ce-source", e.Source)
+	set("ce-type", e.Type)
+	set("ce-subject", e.Key.ID)
 	if !e.Time.IsZero() {
-		set("time", e.Time.UTC().Format(time.RFC3339Nano))
+		set("ce-time", e.Time.UTC().Format(time.RFC3339Nano))
 	}
 	if e.Key.Tenant != "" {
-		set("partitionkey", e.Key.Tenant+"/"+e.Key.Session)
+		set("ce-partitionkey", e.Key.Tenant+"/"+e.Key.Session)
 	}
-	set("traceparent", e.Trace)
+	set("ce-traceparent", e.Trace)
 	if e.By != nil && e.By.Principal != "" {
-		set("authtype", "user")
-		set("authid", e.By.Principal)
+		set("ce-authtype", "user")
+		set("ce-authid", e.By.Principal)
 	}
 	if !e.Expiry.IsZero() {
-		set("expirytime", e.Expiry.UTC().Format(time.RFC3339Nano))
+		set("ce-expirytime", e.Expiry.UTC().Format(time.RFC3339Nano))
 	}
 	// The binding says ce-datacontenttype; readers that follow the HTTP binding
 	// look at Content-Type. Both say the same.
-	set(dataContentType, TypeJSON)
-	h[headerType] = []string{TypeJSON}
+	set("ce-datacontenttype", TypeJSON)
+	set(headerType, TypeJSON)
 	return &nats.Msg{Header: h, Data: e.Data}, nil
 }
+
+// maxHeaders is more than Msg writes, with room for those of JetStream.
+const maxHeaders = 24
 
 // FromMsg reads the event in a message, in either mode. The error is
 // [ErrNoEvent] when there is none, otherwise an [*ask.Error] with

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -123,7 +124,7 @@ type (
 		By          *byJSON          `json:"by,omitempty"`
 		At          time.Time        `json:"at"`
 		WaitedMS    int64            `json:"waited_ms"`
-		Ask         json.RawMessage  `json:"ask,omitempty"`
+		Ask         *askJSON         `json:"ask,omitempty"` // as it is read; see EncodeOutcome
 	}
 	receiptJSON struct {
 		AskID string     `json:"ask_id,omitempty"`
@@ -151,7 +152,9 @@ func marshal(v any) ([]byte, error) {
 // duration is a time span in Go syntax, such as "2h" or "90s".
 type duration time.Duration
 
-func (d duration) MarshalJSON() ([]byte, error) { return marshal(time.Duration(d).String()) }
+func (d duration) MarshalJSON() ([]byte, error) {
+	return strconv.AppendQuote(nil, time.Duration(d).String()), nil // ASCII, or "µs"
+}
 
 func (d *duration) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
