@@ -43,6 +43,7 @@ func contenders() []contender {
 	return []contender{
 		{"postgres", "a row, by the write-ahead log, synced on commit (Debian's defaults)", startPostgres},
 		{"restate", "a journal entry in its log, by its defaults on one node", startRestate},
+		{"temporal", "its history in SQLite, each commit synced (WAL, synchronous full): its store for development, not for production", startTemporal},
 		{"node-map", "nothing: a restart forgets every ask", startNode},
 	}
 }
