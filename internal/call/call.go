@@ -1,5 +1,7 @@
 // Package call makes one request to the broker: attempts with a limit each,
 // again with the same bytes while nobody answers, and errors as [*ask.Error].
+// Nothing is sent while the connection is away, and what was on its way when it
+// was lost goes out again as soon as it is back.
 //
 // Repeating is safe because every command of askbus may be repeated. It decides
 // nothing; what a refusal means is for its callers.
@@ -37,9 +39,7 @@ func Do(ctx context.Context, nc *nats.Conn, msg *nats.Msg, hold time.Duration) (
 	defer cancel()
 	var said error // the last refusal says more than that time ran out
 	for try := 0; ; try++ {
-		one, cancelOne := context.WithTimeout(ctx, hold+attempt(try))
-		reply, err := nc.RequestMsgWithContext(one, msg)
-		cancelOne()
+		reply, err := once(ctx, nc, msg, hold+attempt(try))
 		if err == nil {
 			if err = Refusal(reply); err == nil {
 				return reply, nil
@@ -66,6 +66,42 @@ func Do(ctx context.Context, nc *nats.Conn, msg *nats.Msg, hold time.Duration) (
 			}
 			return nil, fmt.Errorf("the broker does not answer on %s: %w: %w", msg.Subject, ask.ErrUnavailable, err)
 		}
+	}
+}
+
+// once sends msg once, as soon as there is a connection: what is buffered until
+// then is stale when it arrives, and in front of what somebody waits for. A
+// reply is lost with its connection, so it does not wait for that one.
+func once(ctx context.Context, nc *nats.Conn, msg *nats.Msg, limit time.Duration) (*nats.Msg, error) {
+	lost := nc.StatusChanged(nats.RECONNECTING)
+	defer nc.RemoveStatusListener(lost) // which closes it
+	if err := connected(ctx, nc); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	go func() {
+		<-lost
+		cancel()
+	}()
+	return nc.RequestMsgWithContext(ctx, msg)
+}
+
+// connected waits while the connection is being made anew.
+func connected(ctx context.Context, nc *nats.Conn) error {
+	if !nc.IsReconnecting() {
+		return nil
+	}
+	back := nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer nc.RemoveStatusListener(back)
+	if !nc.IsReconnecting() {
+		return nil
+	}
+	select {
+	case <-back:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

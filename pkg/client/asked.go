@@ -7,12 +7,11 @@ import (
 )
 
 // asked is an ask of this client that nobody waits for yet. The client has
-// listened since before it was asked, so a Wait that follows need not ask the
-// broker first.
+// listened since before it was asked and has heard no outcome, so a Wait that
+// follows need not ask the broker first.
 type asked struct {
 	pending  bool // the broker has said so
 	deadline time.Time
-	outcome  *ask.Outcome // heard meanwhile
 }
 
 // maxAsked bounds what is remembered for a Wait that may never come; beyond,
@@ -44,16 +43,13 @@ func (c *Client) wasAsked(id string, s *Status) {
 	}
 }
 
-// takeAsked gives what is known of an ask to its Wait: pending until deadline,
-// or how it ended. It is not ok when the broker must be asked.
-func (c *Client) takeAsked(id string, w *wait) (deadline time.Time, ok bool) {
+// takeAsked gives what is known of an ask to its Wait: pending until deadline.
+// It is not ok when the broker must be asked.
+func (c *Client) takeAsked(id string) (deadline time.Time, ok bool) {
 	a := c.asked[id]
 	delete(c.asked, id)
 	if a == nil || !a.pending {
 		return time.Time{}, false
-	}
-	if a.outcome != nil {
-		w.outcome <- *a.outcome // it has room for one
 	}
 	return a.deadline, true
 }

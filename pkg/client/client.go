@@ -14,6 +14,7 @@ import (
 	"iter"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/askbus/askbus/internal/call"
@@ -35,6 +36,10 @@ type Client struct {
 	nc              *nats.Conn
 	tenant, session string
 	opts            Options
+	pace            pace
+	checks          chan struct{} // a place for each check under way
+	calls           chan struct{} // and for each other call
+	answered        atomic.Int64  // calls
 
 	mu     sync.Mutex
 	sub    *nats.Subscription // one for all asks of the session
@@ -42,7 +47,7 @@ type Client struct {
 	asked  map[string]*asked
 	closed bool
 	stop   chan struct{}
-	done   sync.WaitGroup
+	watch  sync.WaitGroup
 }
 
 // New makes a client for a session, over a connection whose credential and
@@ -61,6 +66,8 @@ func New(nc *nats.Conn, tenant, session string, opts Options) (*Client, error) {
 	}
 	return &Client{
 		nc: nc, tenant: tenant, session: session, opts: opts,
+		pace:   pace{every: checkEvery, retry: retryAfter, limit: call.Limit, now: time.Now},
+		checks: make(chan struct{}, maxChecks), calls: make(chan struct{}, maxCalls),
 		waits: map[string]map[*wait]struct{}{}, asked: map[string]*asked{}, stop: make(chan struct{}),
 	}, nil
 }
@@ -75,9 +82,10 @@ func (c *Client) Close() error {
 	}
 	c.closed = true
 	close(c.stop)
+	c.forgetAsked()
 	sub := c.sub
 	c.mu.Unlock()
-	c.done.Wait()
+	c.watch.Wait()
 	if sub == nil {
 		return nil
 	}
@@ -87,7 +95,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// ErrClosed is what calls on a closed client return.
+// ErrClosed is what Wait returns on a closed client.
 var ErrClosed = errors.New("client: closed")
 
 // Status is what the broker says when an ask is stored.
@@ -134,7 +142,11 @@ func (c *Client) Get(ctx context.Context, id string) (ask.Record, error) {
 	if !k.Valid() {
 		return ask.Record{}, invalidID(id)
 	}
+	if err := c.turn(ctx); err != nil {
+		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
+	}
 	_, data, err := call.Msg(ctx, c.nc, &nats.Msg{Subject: subject.Agent(k, subject.VerbGet)}, 0)
+	c.done(err)
 	if err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
 	}
@@ -156,7 +168,11 @@ func (c *Client) Withdraw(ctx context.Context, id, reason string) (ask.Outcome, 
 	if err != nil {
 		return ask.Outcome{}, fmt.Errorf("client: %w", err)
 	}
+	if err := c.turn(ctx); err != nil {
+		return ask.Outcome{}, fmt.Errorf("withdraw ask %s: %w", id, err)
+	}
 	_, reply, err := call.Event(ctx, c.nc, subject.Agent(k, subject.VerbWithdraw), c.event(k, cloudevent.TypeWithdrawn, data), 0)
+	c.done(err)
 	if err != nil {
 		return ask.Outcome{}, fmt.Errorf("withdraw ask %s: %w", id, err)
 	}
@@ -179,8 +195,12 @@ type Page struct {
 
 // List returns one page of this session's asks.
 func (c *Client) List(ctx context.Context, q Query) (Page, error) {
+	if err := c.turn(ctx); err != nil {
+		return Page{}, fmt.Errorf("list: %w", err)
+	}
 	items, next, err := call.List(ctx, c.nc, subject.Agent(c.key(""), subject.VerbList),
 		cloudevent.Query{State: string(q.State), Question: q.Question, Limit: q.Limit, Cursor: q.Cursor})
+	c.done(err)
 	return Page{items, next}, err
 }
 
@@ -198,12 +218,16 @@ func (c *Client) key(id string) ask.Key { return ask.Key{Tenant: c.tenant, Sessi
 func (c *Client) event(k ask.Key, typ string, data []byte) cloudevent.Event {
 	return cloudevent.Event{
 		ID: cloudevent.NewID(), Source: cloudevent.AgentSource(c.tenant, c.session), Type: typ, Key: k,
-		Time: time.Now(), Trace: c.opts.Trace, Data: data,
+		Time: c.pace.now(), Trace: c.opts.Trace, Data: data,
 	}
 }
 
 func (c *Client) status(ctx context.Context, k ask.Key, verb subject.Verb, ev cloudevent.Event) (cloudevent.Status, error) {
+	if err := c.turn(ctx); err != nil {
+		return cloudevent.Status{}, fmt.Errorf("%s %s: %w", verb, k.ID, err)
+	}
 	_, data, err := call.Event(ctx, c.nc, subject.Agent(k, verb), ev, 0)
+	c.done(err)
 	if err != nil {
 		return cloudevent.Status{}, fmt.Errorf("%s %s: %w", verb, k.ID, err)
 	}

@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/broker"
-	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -63,95 +59,12 @@ func wait(ctx context.Context, c *client.Client, id string) <-chan waited {
 	return got
 }
 
-// proxy stands between a client and its server, and can cut the line.
-type proxy struct {
-	ln net.Listener
-	to string
-
-	mu    sync.Mutex
-	cut   bool
-	conns map[net.Conn]struct{}
-}
-
-func newProxy(t *testing.T, to string) *proxy {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{ln: ln, to: to, conns: map[net.Conn]struct{}{}}
-	t.Cleanup(func() { _ = ln.Close(); p.set(true) })
-	go func() {
-		for {
-			in, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go p.serve(in)
-		}
-	}()
-	return p
-}
-
-func (p *proxy) serve(in net.Conn) {
-	defer in.Close()
-	out, err := net.Dial("tcp", p.to)
-	if err != nil {
-		return
-	}
-	defer out.Close()
-	p.mu.Lock()
-	if p.cut {
-		p.mu.Unlock()
-		return
-	}
-	p.conns[in], p.conns[out] = struct{}{}, struct{}{}
-	p.mu.Unlock()
-	go func() {
-		_, _ = io.Copy(out, in)
-		_ = out.Close()
-	}()
-	_, _ = io.Copy(in, out)
-}
-
-// set cuts the line, or mends it.
-func (p *proxy) set(cut bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cut = cut
-	if cut {
-		for c := range p.conns {
-			_ = c.Close()
-		}
-		clear(p.conns)
-	}
-}
-
-func (p *proxy) connect(t *testing.T, b *natstest.Bus, r natsd.Role) *client.Client {
-	t.Helper()
-	cred, err := b.Key().Credential("nats://"+p.ln.Addr().String(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc, err := client.Connect(client.Credential{URL: cred.URL, User: cred.User, Password: cred.Password, InboxPrefix: cred.InboxPrefix}, natstest.Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	c, err := client.New(nc, r.Tenant, r.Session, client.Options{Logger: natstest.Logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
 func TestAnOutcomeThatCameWhileTheLineWasCutIsFound(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	p := newProxy(t, b.Addr())
-	c := p.connect(t, b, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"})
-	r := newResponder(t, b)
+	line := b.Line()
+	f := fireOn(t, b, line.Agent("acme", "s1"))
+	c, r := f.agent, f.web
 	const n = 20
 	var all []<-chan waited
 	for i := range n {
@@ -160,13 +73,13 @@ func TestAnOutcomeThatCameWhileTheLineWasCutIsFound(t *testing.T) {
 		}
 		all = append(all, wait(t.Context(), c, fmt.Sprint("a", i)))
 	}
-	p.set(true)
+	mend := line.Block()
 	for i := range n {
 		if _, err := r.Answer(t.Context(), key(fmt.Sprint("a", i)), pick()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p.set(false)
+	mend()
 	for i, got := range all {
 		if w := <-got; w.err != nil || w.o.Status != ask.StatusAnswered || w.o.AskID != fmt.Sprint("a", i) {
 			t.Errorf("a%d: %+v", i, w)

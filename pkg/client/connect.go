@@ -17,8 +17,9 @@ type Credential struct {
 	CredsFile   string `json:"creds_file,omitempty"` // instead of User and Password: a NATS .creds file
 }
 
-// Connect connects with a credential. The connection reconnects for ever, also
-// at first, and says in the log what a denied subject was.
+// Connect connects with a credential. The connection reconnects for ever (at
+// first too with nats.RetryOnFailedConnect), and says in the log what a denied
+// subject was.
 func Connect(c Credential, logger *slog.Logger, opts ...nats.Option) (*nats.Conn, error) {
 	nc, err := call.Connect(c.URL, c.User, c.Password, c.CredsFile, c.InboxPrefix, logger, opts...)
 	if err != nil {

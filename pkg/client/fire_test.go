@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/ledger"
-	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/sabotage"
 	"github.com/askbus/askbus/pkg/ask"
@@ -29,26 +27,33 @@ func textual(id string, timeout time.Duration) ask.Ask {
 // fire is a bus, an agent of it and somebody who answers.
 type fire struct {
 	*natstest.Bus
-	agent *client.Client
-	web   *responder.Responder
+	agent     *client.Client
+	agentConn *nats.Conn
+	web       *responder.Responder
 }
 
-func underFire(t *testing.T, opts natstest.Options, nc func(*natstest.Bus) *nats.Conn) *fire {
+func underFire(t *testing.T, opts natstest.Options) *fire {
 	t.Helper()
-	f := &fire{Bus: natstest.Start(t, opts)}
-	conn := f.Agent("acme", "s1")
-	if nc != nil {
-		conn = nc(f.Bus)
-	}
-	var err error
-	if f.agent, err = client.New(conn, "acme", "s1", client.Options{Logger: natstest.Logger()}); err != nil {
+	b := natstest.Start(t, opts)
+	return fireOn(t, b, b.Agent("acme", "s1"))
+}
+
+// underStorm has its agent at the end of a line.
+func underStorm(t *testing.T, opts natstest.Options) (*fire, *natstest.Line) {
+	t.Helper()
+	b := natstest.Start(t, opts)
+	line := b.Line()
+	return fireOn(t, b, line.Agent("acme", "s1")), line
+}
+
+func fireOn(t *testing.T, b *natstest.Bus, conn *nats.Conn) *fire {
+	t.Helper()
+	agent, err := client.New(conn, "acme", "s1", client.Options{Logger: natstest.Logger()})
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = f.agent.Close() })
-	if f.web, err = responder.New(f.Responder("web"), "web", responder.Options{Logger: natstest.Logger()}); err != nil {
-		t.Fatal(err)
-	}
-	return f
+	t.Cleanup(func() { _ = agent.Close() })
+	return &fire{b, agent, conn, newResponder(t, b)}
 }
 
 func (f *fire) ask(t *testing.T, id string, timeout time.Duration) {
@@ -68,66 +73,34 @@ func (f *fire) answer(t *testing.T, id string) {
 	}
 }
 
-// storm is a way to a server that can be cut.
-type storm struct {
-	ln   net.Listener
-	to   string
-	mu   sync.Mutex
-	open map[net.Conn]bool
-}
-
-func newStorm(t *testing.T, to string) *storm {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &storm{ln: ln, to: to, open: map[net.Conn]bool{}}
-	var done sync.WaitGroup
-	done.Go(func() {
-		for {
-			in, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", to)
-			if err != nil {
-				in.Close()
-				continue
-			}
-			for from, to := range map[net.Conn]net.Conn{in: out, out: in} {
-				s.mu.Lock()
-				s.open[from] = true
-				s.mu.Unlock()
-				done.Go(func() {
-					_, _ = io.Copy(to, from)
-					from.Close()
-					to.Close()
-					s.mu.Lock()
-					delete(s.open, from)
-					s.mu.Unlock()
-				})
+// ours are the stacks of the goroutines that run the client, a call, or a NATS
+// connection.
+func ours() (stacks []string) {
+	buf := make([]byte, 64<<20)
+	for one := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		for _, of := range []string{"/pkg/client.", "/internal/call.", "/nats.go."} {
+			if strings.Contains(one, of) && !strings.Contains(one, "/internal/broker.") {
+				stacks = append(stacks, one)
+				break
 			}
 		}
-	})
-	t.Cleanup(func() { ln.Close(); s.cut(); done.Wait() })
-	return s
-}
-
-func (s *storm) cut() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.open {
-		c.Close()
 	}
+	return stacks
 }
 
-// settles waits until there are no more goroutines than before.
+// settles waits until there are no more goroutines of ours than before.
 func settles(t *testing.T, before int) {
 	t.Helper()
-	for t.Context().Err() == nil && runtime.NumGoroutine() > before {
-		runtime.Gosched()
-	}
+	var now []string
+	t.Cleanup(func() {
+		if t.Failed() && len(now) > before {
+			t.Logf("%d goroutines, before %d:\n%s", len(now), before, strings.Join(now[:min(len(now), 20)], "\n\n"))
+		}
+	})
+	natstest.Eventually(t, "as many goroutines as before", func() bool {
+		now = ours()
+		return len(now) <= before
+	})
 }
 
 func TestTenThousandWaitsInAReconnectStorm(t *testing.T) {
@@ -136,31 +109,11 @@ func TestTenThousandWaitsInAReconnectStorm(t *testing.T) {
 	if raced {
 		waits = 10
 	}
-	var s *storm
-	hits := make(chan struct{}, 64)
-	f := underFire(t, natstest.Options{}, func(b *natstest.Bus) *nats.Conn {
-		s = newStorm(t, b.Addr())
-		cred, err := b.Key().Credential("nats://"+s.ln.Addr().String(), natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		nc, err := client.Connect(client.Credential{URL: cred.URL, User: cred.User, Password: cred.Password, InboxPrefix: cred.InboxPrefix}, nil,
-			nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0), nats.ReconnectHandler(func(*nats.Conn) {
-				select {
-				case hits <- struct{}{}:
-				default:
-				}
-			}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(nc.Close)
-		return nc
-	})
+	f, line := underStorm(t, natstest.Options{})
 	for i := range asks {
 		f.ask(t, fmt.Sprintf("a%d", i), time.Hour)
 	}
-	before := runtime.NumGoroutine()
+	before := len(ours())
 	var all sync.WaitGroup
 	for i := range asks * waits {
 		all.Go(func() {
@@ -171,23 +124,26 @@ func TestTenThousandWaitsInAReconnectStorm(t *testing.T) {
 		})
 	}
 	for range 10 { // as soon as it is back, it is cut again
-		s.cut()
-		<-hits
+		line.Cut()
+		<-line.Back()
 	}
 	for i := range asks {
 		f.answer(t, fmt.Sprintf("a%d", i))
 		if i%20 == 19 {
-			s.cut()
-			<-hits
+			line.Cut()
+			<-line.Back()
 		}
 	}
 	all.Wait()
-	settles(t, before+2) // the client's own watch of its connection stays until Close
+	settles(t, before)
+	if waits, asked, calls := f.agent.Held(); waits+asked+calls != 0 {
+		t.Errorf("%d waits, %d asks and %d calls are still held", waits, asked, calls)
+	}
 }
 
 func TestABrokerThatIsGoneIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{NoBroker: true}, nil)
+	f := underFire(t, natstest.Options{NoBroker: true})
 	stop := f.Broker(broker.Options{})
 	f.ask(t, "by-the-server", time.Second)
 	f.ask(t, "later", time.Hour)
@@ -210,8 +166,8 @@ func TestABrokerThatIsGoneIsWaitedFor(t *testing.T) {
 
 func TestAContextEndsEveryPhase(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{}, nil)
-	gone := underFire(t, natstest.Options{NoBroker: true}, nil)
+	f := underFire(t, natstest.Options{})
+	gone := underFire(t, natstest.Options{NoBroker: true})
 	f.ask(t, "a1", time.Hour)
 	phases := map[string]func(ctx context.Context) error{
 		"asking, no broker":      func(ctx context.Context) error { _, err := gone.agent.Ask(ctx, textual("x", time.Hour)); return err },
@@ -248,7 +204,7 @@ func TestAContextEndsEveryPhase(t *testing.T) {
 
 func TestCloseEndsWaits(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{}, nil)
+	f := underFire(t, natstest.Options{})
 	f.ask(t, "a1", time.Hour)
 	done := make(chan error, 1)
 	go func() {
@@ -267,7 +223,7 @@ func TestCloseEndsWaits(t *testing.T) {
 // after the deadline at the latest.
 func TestAnOutcomeMissedOnTheWireIsFound(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{Ledger: ledger.Options{Sabotage: sabotage.NoNotice}}, nil)
+	f := underFire(t, natstest.Options{Ledger: ledger.Options{Sabotage: sabotage.NoNotice}})
 	f.ask(t, "a1", 2*time.Second)
 	done := make(chan error, 1)
 	go func() {

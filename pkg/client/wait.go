@@ -22,10 +22,21 @@ const checkEvery = 30 * time.Second
 // retryAfter is when a waiting client asks again after nobody answered.
 const retryAfter = time.Second
 
+// maxChecks is how many waits of a client ask the broker at a time. Thousands
+// that do so at once, after a reconnect, would delay each other and everybody.
+const maxChecks = 64
+
+// pace is how a waiting client asks. Only tests change it.
+type pace struct {
+	every, retry time.Duration
+	limit        time.Duration // of one check
+	now          func() time.Time
+}
+
 // wait is one call of Wait.
 type wait struct {
 	outcome chan ask.Outcome // buffered: the first one counts
-	nudge   chan struct{}    // buffered: ask now, the connection came back
+	nudge   chan struct{}    // buffered: ask now, something may have been missed
 }
 
 // Wait waits until the ask ends and returns its outcome. It goes on through
@@ -55,9 +66,9 @@ func (c *Client) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 		case err != nil:
 			c.opts.Logger.WarnContext(ctx, "the broker is away; still waiting", slog.String("ask_id", id), slog.Any("error", err))
 		}
-		next := nextCheck(deadline, time.Now())
+		next := c.pace.next(deadline)
 		if err != nil {
-			next = retryAfter
+			next = c.pace.retry
 		}
 		t := time.NewTimer(next)
 		select {
@@ -85,7 +96,21 @@ func (c *Client) checkOrHear(ctx context.Context, id string, w *wait, deadline *
 		deadline time.Time
 		err      error
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	select {
+	case c.checks <- struct{}{}:
+		defer func() { <-c.checks }()
+	case o := <-w.outcome:
+		return &o, nil
+	case <-c.stop:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case <-w.nudge: // which is what happens now
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.pace.limit)
 	defer cancel()
 	reply := make(chan said, 1)
 	go func() {
@@ -105,11 +130,11 @@ func (c *Client) checkOrHear(ctx context.Context, id string, w *wait, deadline *
 	}
 }
 
-// nextCheck is how long to wait before asking: about checkEvery, but not long
-// past the deadline.
-func nextCheck(deadline, now time.Time) time.Duration {
-	d := checkEvery + rand.N(checkEvery/4) //nolint:gosec // jitter
-	if due := deadline.Add(time.Second).Sub(now); due > 0 && due < d {
+// next is how long to wait before asking again, but not long past the deadline.
+// A wrong clock makes it neither spin nor sleep longer.
+func (p pace) next(deadline time.Time) time.Duration {
+	d := p.every + rand.N(p.every/4) //nolint:gosec // jitter
+	if due := deadline.Add(time.Second).Sub(p.now()); due > 0 && due < d {
 		d = due
 	}
 	return d
@@ -145,7 +170,7 @@ func (c *Client) enter(id string) (w *wait, deadline time.Time, known bool, err 
 		c.waits[id] = map[*wait]struct{}{}
 	}
 	c.waits[id][w] = struct{}{}
-	deadline, known = c.takeAsked(id, w)
+	deadline, known = c.takeAsked(id)
 	return w, deadline, known, nil
 }
 
@@ -155,15 +180,17 @@ func (c *Client) subscribe() error {
 	if c.sub != nil {
 		return nil
 	}
+	status := c.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	sub, err := c.nc.Subscribe(subject.OutAll(c.tenant, c.session, subject.Outcome), c.receive)
-	if err != nil {
-		return fmt.Errorf("client: %w", err)
+	if err == nil {
+		err = sub.SetPendingLimits(-1, 64<<20)
 	}
-	if err := sub.SetPendingLimits(-1, 64<<20); err != nil {
+	if err != nil {
+		c.nc.RemoveStatusListener(status)
 		return fmt.Errorf("client: %w", err)
 	}
 	c.sub = sub
-	c.done.Go(c.watchConnection)
+	c.watch.Go(func() { c.watchConnection(sub, status) })
 	return nil
 }
 
@@ -183,21 +210,23 @@ func (c *Client) receive(m *nats.Msg) {
 	if !ok || kind != subject.Outcome || k.Tenant != c.tenant || k.Session != c.session || m.Header.Get("Nats-Last-Sequence") != "0" {
 		return
 	}
+	if err := c.tell(m, k); err != nil {
+		c.opts.Logger.Warn("cannot read a republished outcome; asking for it instead", slog.String("ask_id", k.ID), slog.Any("error", err))
+	}
+}
+
+// tell hands an outcome to those who wait for it, or makes them ask.
+func (c *Client) tell(m *nats.Msg, k ask.Key) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	unawaited := c.asked[k.ID]
-	if len(c.waits[k.ID]) == 0 && unawaited == nil {
-		return
+	delete(c.asked, k.ID) // a Wait to come asks: who never waits keeps nothing here
+	if len(c.waits[k.ID]) == 0 {
+		return nil
 	}
 	end, err := cloudevent.ReadOutcome(m, k)
 	if err != nil {
-		c.opts.Logger.Warn("cannot read a republished outcome; asking for it instead", slog.String("ask_id", k.ID), slog.Any("error", err))
-		delete(c.asked, k.ID)
 		c.nudge(k.ID)
-		return
-	}
-	if unawaited != nil {
-		unawaited.outcome = &end.Outcome
+		return err
 	}
 	for w := range c.waits[k.ID] {
 		select {
@@ -205,6 +234,7 @@ func (c *Client) receive(m *nats.Msg) {
 		default:
 		}
 	}
+	return nil
 }
 
 // nudge makes the waits of an ask (empty: all) ask the broker. The caller holds mu.
@@ -223,22 +253,52 @@ func (c *Client) nudge(id string) {
 }
 
 // watchConnection asks for everything again when the connection came back or
-// messages were dropped.
-func (c *Client) watchConnection() {
-	status := c.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+// messages were dropped, and once more when it is closed for good, which ends
+// the waits.
+func (c *Client) watchConnection(sub *nats.Subscription, status chan nats.Status) {
 	defer c.nc.RemoveStatusListener(status)
+	slow := sub.StatusChanged(nats.SubscriptionSlowConsumer)
+	var dropped int
+	var look <-chan time.Time // while messages may be dropped: NATS tells of the first only
 	for {
 		select {
 		case <-c.stop:
 			return
 		case s, ok := <-status:
+			c.askAgain()
 			if !ok || s == nats.CLOSED {
 				return
 			}
-			c.mu.Lock()
-			c.forgetAsked()
-			c.nudge("")
-			c.mu.Unlock()
+			continue
+		case _, ok := <-slow:
+			if !ok {
+				slow = nil // with its connection
+			}
+			if !ok || look != nil {
+				continue
+			}
+		case <-look:
+		}
+		look = nil
+		n, err := sub.Dropped()
+		if err != nil {
+			continue
+		}
+		if queued, _, err := sub.Pending(); n != dropped || err == nil && queued > 0 {
+			look = time.After(c.pace.retry)
+		}
+		if n != dropped {
+			dropped = n
+			c.opts.Logger.Warn("outcomes came faster than they were taken; asking for them", slog.Int("dropped", n))
+			c.askAgain()
 		}
 	}
+}
+
+// askAgain makes every wait ask the broker, also those to come.
+func (c *Client) askAgain() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgetAsked()
+	c.nudge("")
 }

@@ -9,15 +9,16 @@ import (
 func TestNextCheckWithAWrongClock(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	p := pace{every: checkEvery, now: func() time.Time { return now }}
 	for name, deadline := range map[string]time.Time{
 		"right": now.Add(time.Minute), "the clock is an hour late": now.Add(time.Hour), "the clock is an hour early": now.Add(-time.Hour),
 		"no deadline is known": {}, "just past": now.Add(-time.Second),
 	} {
-		if d := nextCheck(deadline, now); d < checkEvery || d > checkEvery*5/4 {
+		if d := p.next(deadline); d < checkEvery || d > checkEvery*5/4 {
 			t.Errorf("%s: checks in %s", name, d)
 		}
 	}
-	if d := nextCheck(now.Add(2*time.Second), now); d != 3*time.Second {
+	if d := p.next(now.Add(2 * time.Second)); d != 3*time.Second {
 		t.Errorf("near its deadline: checks in %s", d)
 	}
 }

@@ -39,6 +39,8 @@ type Responder struct {
 	nc   *nats.Conn
 	typ  string
 	opts Options
+
+	snapshotEvery time.Duration // only tests change it
 }
 
 // New makes a responder of the given type, such as "web", over a connection
@@ -60,7 +62,7 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Responder{nc: nc, typ: typ, opts: opts}, nil
+	return &Responder{nc: nc, typ: typ, opts: opts, snapshotEvery: snapshotEvery}, nil
 }
 
 // Query selects asks for [Responder.List].

@@ -83,17 +83,23 @@ func watch(t *testing.T, r *responder.Responder) *screen {
 func (s *screen) until(want string) responder.Event {
 	s.t.Helper()
 	for {
-		select {
-		case e := <-s.events:
-			name := map[responder.EventKind]string{responder.Pending: "pending ", responder.Resolved: "resolved ", responder.Synced: "synced", responder.Offline: "offline"}[e.Kind] + e.Record.Ask.ID
-			s.seen = append(s.seen, name)
-			if name == want {
-				return e
-			}
-		case <-time.After(30 * time.Second):
-			s.t.Fatalf("%q never came; seen %v", want, s.seen)
+		if e, name := s.next(); name == want {
+			return e
 		}
 	}
+}
+
+// next reads one event and its name.
+func (s *screen) next() (e responder.Event, name string) {
+	s.t.Helper()
+	select {
+	case e = <-s.events:
+		name = map[responder.EventKind]string{responder.Pending: "pending ", responder.Resolved: "resolved ", responder.Synced: "synced", responder.Offline: "offline"}[e.Kind] + e.Record.Ask.ID
+		s.seen = append(s.seen, name)
+	case <-time.After(30 * time.Second):
+		s.t.Fatalf("nothing more came; seen %v", s.seen)
+	}
+	return e, name
 }
 
 func (s *screen) count(name string) int {

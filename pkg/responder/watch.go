@@ -40,9 +40,9 @@ const snapshotEvery = time.Minute
 
 // Watch tells handle, one call at a time, what waits and what ended: every
 // pending ask once per life (a snapshot first, then live), every outcome once,
-// and Synced after each snapshot. It asks again after each reconnect and every
-// minute, so a missed message is told late but not lost. It returns nil when
-// ctx ends.
+// and Synced after each snapshot. It asks again after each reconnect, when
+// handle was too slow for what came, and every minute, so a missed message is
+// told late but not lost. It returns nil when ctx ends.
 func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
 	w := &watch{r: r, handle: handle, known: map[ask.Key]uint64{}, ended: map[ask.Key]ending{}}
 	inbox := make(chan *nats.Msg, inboxSize)
@@ -62,6 +62,14 @@ func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var reading chan snapshot // set while one is being read
+	again := false            // it began too early to have all
+	behind := false           // messages were dropped, and those before them are not all told
+	readSoon := func() {
+		again = true
+		if reading == nil {
+			timer.Reset(0)
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -74,21 +82,23 @@ func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
 			case !ok || s == nats.CLOSED:
 				return fmt.Errorf("watch: %w", nats.ErrConnectionClosed)
 			case s == nats.CONNECTED:
-				timer.Reset(0)
+				readSoon()
 			default:
 				w.offline()
 			}
 		case m := <-inbox:
-			if len(inbox) >= inboxSize-1 { // a full one drops: read everything again
-				timer.Reset(0)
+			if len(inbox) >= inboxSize-1 && !behind { // a full one drops: read what is known now
+				behind = true
+				r.opts.Logger.WarnContext(ctx, "watch: events come faster than they are shown; reading everything again")
+				readSoon()
 			}
 			w.live(m)
-		case <-timer.C:
-			if reading != nil {
-				timer.Reset(time.Second) // what it missed, the next one tells
-				continue
+			if behind && len(inbox) == 0 { // and what ended of the asks that were told since
+				behind = false
+				readSoon()
 			}
-			reading = make(chan snapshot, 1)
+		case <-timer.C:
+			again, reading = false, make(chan snapshot, 1)
 			go r.snapshot(ctx, maps.Clone(w.known), reading)
 		case snap := <-reading:
 			reading = nil
@@ -99,7 +109,11 @@ func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
 				continue
 			}
 			w.take(snap)
-			timer.Reset(snapshotEvery + rand.N(snapshotEvery/10)) //nolint:gosec // jitter
+			next := r.snapshotEvery + rand.N(r.snapshotEvery/10) //nolint:gosec // jitter
+			if again {
+				next = time.Second
+			}
+			timer.Reset(next)
 		}
 	}
 }

@@ -1,0 +1,204 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/sabotage"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+)
+
+// counted is a log that says when a wait has found nobody.
+type counted struct {
+	slog.Handler
+	away chan struct{}
+}
+
+func (c counted) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c counted) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "the broker is away; still waiting" {
+		select {
+		case c.away <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// A check goes on for 30 s, then the wait rests for a second. Here both are
+// short, so that many of them fit: as if the broker were gone for minutes.
+func TestABrokerThatIsGoneForMinutesIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	const waits, failed = 100, 2 * client.MaxChecks
+	silence := func(t *testing.T, f *fire) (end func()) { // it is there and does not answer
+		t.Helper()
+		sub, err := f.Admin().QueueSubscribe("askv1.>", "q", func(*nats.Msg) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() { _ = sub.Unsubscribe() }
+	}
+	for name, gone := range map[string]func(t *testing.T, f *fire, stop func()) (back func()){
+		"the broker is gone": func(t *testing.T, f *fire, stop func()) func() {
+			t.Helper()
+			stop()
+			return func() { f.Broker(broker.Options{}) }
+		},
+		"the broker hangs": func(t *testing.T, f *fire, stop func()) func() {
+			t.Helper()
+			stop()
+			end := silence(t, f)
+			return func() { f.Broker(broker.Options{}); end() }
+		},
+		"the server is gone": func(t *testing.T, f *fire, stop func()) func() {
+			t.Helper()
+			stop()
+			addr := f.Addr()
+			f.Close()
+			return func() { f.Server = natstest.Serve(t, f.Dir, addr, 0); f.Broker(broker.Options{}) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := underFire(t, natstest.Options{NoBroker: true})
+			stop := f.Broker(broker.Options{})
+			log := counted{slog.DiscardHandler, make(chan struct{}, failed)}
+			c, err := client.New(f.Agent("acme", "s1"), "acme", "s1", client.Options{Logger: slog.New(log)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Close() })
+			c.CheckEvery(time.Hour)
+			c.Hurry(time.Second, time.Millisecond)
+			f.ask(t, "a1", time.Hour) // by another: the waits have to check
+			back := gone(t, f, stop)
+			var all []<-chan waited
+			for range waits {
+				all = append(all, wait(t.Context(), c, "a1"))
+			}
+			for range failed {
+				<-log.away
+			}
+			back()
+			f.answer(t, "a1")
+			told(t, all...)
+		})
+	}
+}
+
+// The broker's clock holds, whatever the agent's says.
+func TestAClockThatIsWrongByAnHour(t *testing.T) {
+	t.Parallel()
+	for name, wrong := range map[string]time.Duration{"late": -time.Hour, "early": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := underFire(t, natstest.Options{Ledger: ledger.Options{Sabotage: sabotage.NoNotice}})
+			f.agent.Clock(func() time.Time { return time.Now().Add(wrong) })
+			before := time.Now()
+			s, err := f.agent.Ask(t.Context(), textual("by-itself", time.Second))
+			if err != nil || s.Deadline.Before(before.Add(time.Second)) || s.Deadline.After(time.Now().Add(time.Second)) {
+				t.Fatalf("deadline %s, asked at %s: %v", s.Deadline, before, err)
+			}
+			f.ask(t, "by-mei", time.Hour)
+			if rec, err := f.agent.Get(t.Context(), "by-mei"); err != nil || rec.AskedAt.Before(before) || rec.AskedAt.After(time.Now()) {
+				t.Errorf("asked at %s, at %s: %v", rec.AskedAt, before, err)
+			}
+			// No outcome comes on the wire, and the deadline is of no use with such
+			// a clock: the regular check finds them.
+			f.agent.CheckEvery(200 * time.Millisecond)
+			one, two := wait(t.Context(), f.agent, "by-itself"), wait(t.Context(), f.agent, "by-mei")
+			f.answer(t, "by-mei")
+			told(t, two)
+			if w := <-one; w.err != nil || w.o.Status != ask.StatusExpired || w.o.At.Before(s.Deadline) {
+				t.Errorf("%s at %s: %v", w.o.Status, w.o.At, w.err)
+			}
+		})
+	}
+}
+
+// A connection that is closed for good ends its waits.
+func TestAClosedConnectionEndsWaits(t *testing.T) {
+	t.Parallel()
+	f := underFire(t, natstest.Options{})
+	nc := f.Agent("acme", "s1")
+	c, err := client.New(nc, "acme", "s1", client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.CheckEvery(time.Hour)
+	var all []<-chan waited
+	for i := range 10 {
+		if _, err := c.Ask(t.Context(), textual(fmt.Sprint("a", i), time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, wait(t.Context(), c, fmt.Sprint("a", i)))
+	}
+	nc.Close()
+	for _, got := range all {
+		if w := <-got; w.err == nil {
+			t.Error("it ended without an error")
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Thousands of calls at once take turns, and none waits for ever for a broker
+// that answers nobody.
+func TestCallsTakeTurns(t *testing.T) {
+	t.Parallel()
+	const n = 3 * client.MaxCalls
+	f := underFire(t, natstest.Options{NoBroker: true})
+	heard := make(chan *nats.Msg, 100*n)
+	admin := f.Admin()
+	if _, err := admin.ChanSubscribe("askv1.>", heard); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	f.agent.Hurry(200*time.Millisecond, time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, n)
+	for range n {
+		go func() {
+			_, err := f.agent.Get(ctx, "a1")
+			done <- err
+		}()
+	}
+	for range n - client.MaxCalls {
+		if err := <-done; !errors.Is(err, ask.ErrUnavailable) {
+			t.Error(err)
+		}
+	}
+	cancel()
+	for range client.MaxCalls {
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	// With a broker everybody gets a turn.
+	f.Broker(broker.Options{})
+	for range n {
+		go func() {
+			_, err := f.agent.Get(t.Context(), "a1")
+			done <- err
+		}()
+	}
+	for range n {
+		if err := <-done; !errors.Is(err, ask.ErrNotFound) {
+			t.Error(err)
+		}
+	}
+}

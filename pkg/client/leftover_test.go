@@ -1,0 +1,204 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+)
+
+// TestNothingIsLeftOfAnyPhase is not parallel: it counts goroutines. A context
+// ends in every phase; what ran for it ends, too, and the client holds nothing.
+func TestNothingIsLeftOfAnyPhase(t *testing.T) {
+	f, line := underStorm(t, natstest.Options{NoBroker: true})
+	conn := f.Agent("acme", "s2") // its broker answers; that of s1 hangs
+	live, err := client.New(conn, "acme", "s2", client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{}, 1024)
+	silent := f.Admin()
+	if _, err := silent.Subscribe("askv1.acme.s1.>", func(*nats.Msg) { asked <- struct{}{} }); err != nil {
+		t.Fatal(err)
+	}
+	if err := silent.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	c := f.agent
+	nothing := func() {}
+	arrived := func() { <-asked }
+	calls := map[string]func(ctx context.Context) error{
+		"ask":      func(ctx context.Context) error { _, err := c.Ask(ctx, textual("a1", time.Hour)); return err },
+		"get":      func(ctx context.Context) error { _, err := c.Get(ctx, "a1"); return err },
+		"withdraw": func(ctx context.Context) error { _, err := c.Withdraw(ctx, "a1", ""); return err },
+		"list":     func(ctx context.Context) error { _, err := c.List(ctx, client.Query{}); return err },
+		"wait":     func(ctx context.Context) error { _, err := c.Wait(ctx, "a1"); return err },
+	}
+	end := func(t *testing.T, name string, n int, call func(ctx context.Context) error, reached func()) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, n)
+		if reached == nil {
+			cancel()
+		}
+		for range n {
+			go func() { done <- call(ctx) }()
+		}
+		if reached != nil {
+			reached()
+		}
+		cancel()
+		for range n {
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	// Once for what a client and a connection keep: the subscription and its watch.
+	end(t, "warm", 1, calls["wait"], arrived)
+	before, subs := len(ours()), f.agentConn.NumSubscriptions()
+	settled := func(t *testing.T) {
+		t.Helper()
+		settles(t, before)
+		for _, c := range []*client.Client{c, live} {
+			if waits, asked, calls := c.Held(); waits+asked+calls != 0 {
+				t.Errorf("%d waits, %d asks and %d calls are still held", waits, asked, calls)
+			}
+		}
+		if n := f.agentConn.NumSubscriptions(); n != subs {
+			t.Errorf("%d subscriptions, before %d", n, subs)
+		}
+		for len(asked) > 0 {
+			<-asked
+		}
+	}
+	for name, call := range calls {
+		t.Run(name+" with a context that is over", func(t *testing.T) { end(t, name, 10, call, nil); settled(t) })
+		t.Run(name+" while the broker is silent", func(t *testing.T) { end(t, name, 1, call, arrived); settled(t) })
+		t.Run(name+" while the connection is away", func(t *testing.T) {
+			mend := line.Block()
+			natstest.Eventually(t, "the connection is lost", f.agentConn.IsReconnecting)
+			end(t, name, 10, call, nothing)
+			mend()
+			<-line.Back()
+			natstest.Eventually(t, "the connection is back", f.agentConn.IsConnected)
+			settled(t)
+		})
+		t.Run(name+" when the connection was lost on the way", func(t *testing.T) {
+			end(t, name, 1, call, func() {
+				arrived()
+				line.Cut()
+				<-line.Back()
+				arrived() // it is asked again, at once
+			})
+			settled(t)
+		})
+	}
+	t.Run("more waits than may ask at a time", func(t *testing.T) {
+		const n = 10 * client.MaxChecks
+		sent := 0
+		end(t, "wait", n, calls["wait"], func() {
+			for range client.MaxChecks {
+				<-asked
+			}
+			natstest.Eventually(t, "all wait", func() bool { waits, _, _ := c.Held(); return waits == n })
+			if err := errors.Join(f.agentConn.Flush(), silent.Flush()); err != nil {
+				t.Fatal(err)
+			}
+			sent = client.MaxChecks + len(asked)
+		})
+		if sent > 2*client.MaxChecks { // a machine that stands still for 2 s repeats them
+			t.Errorf("%d checks at a time", sent)
+		}
+		settled(t)
+	})
+	t.Run("waiting for an outcome", func(t *testing.T) {
+		stop := f.Broker(broker.Options{})
+		if _, err := live.Ask(t.Context(), textual("a1", time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		before = len(ours()) // live and the broker listen from now on
+		end(t, "wait", 100, func(ctx context.Context) error { _, err := live.Wait(ctx, "a1"); return err }, func() {
+			natstest.Eventually(t, "all wait", func() bool { waits, _, calls := live.Held(); return waits == 100 && calls == 0 })
+		})
+		settled(t)
+		stop()
+	})
+	t.Run("after Close", func(t *testing.T) {
+		if err := errors.Join(c.Close(), live.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Wait(t.Context(), "a1"); !errors.Is(err, client.ErrClosed) {
+			t.Error(err)
+		}
+		end(t, "ask", 1, calls["ask"], arrived)
+		subs--
+		settled(t)
+	})
+}
+
+// heapTolerance is for what the server of the same process keeps.
+const heapTolerance = 3 << 20
+
+// TestMemoryReturns is not parallel: it looks at the heap. Ten thousand waits
+// in a reconnect storm leave as much as a hundred do.
+func TestMemoryReturns(t *testing.T) {
+	f, line := underStorm(t, natstest.Options{})
+	const asks = 50
+	life := 0
+	round := func(waits int) {
+		life++
+		id := func(i int) string { return fmt.Sprintf("r%d-%d", life, i%asks) }
+		for i := range asks {
+			f.ask(t, id(i), time.Hour)
+		}
+		var all sync.WaitGroup
+		for i := range waits {
+			all.Go(func() {
+				if o, err := f.agent.Wait(t.Context(), id(i)); err != nil || o.Status != ask.StatusAnswered {
+					t.Errorf("wait %d: %v %v", i, o.Status, err)
+				}
+			})
+		}
+		for range 5 {
+			line.Cut()
+			<-line.Back()
+		}
+		for i := range asks {
+			f.answer(t, id(i))
+		}
+		all.Wait()
+	}
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	many := 10_000
+	if raced {
+		many = 1000
+	}
+	round(many / 10) // what pools, the server and its caches keep
+	before := heap()
+	round(many)
+	// Ten thousand waits that stay would be more than twice this.
+	if after := heap(); after > before+heapTolerance {
+		t.Errorf("heap %d KiB, before %d KiB", after>>10, before>>10)
+	} else {
+		t.Logf("heap %d KiB, before %d KiB", after>>10, before>>10)
+	}
+	if waits, asked, calls := f.agent.Held(); waits+asked+calls != 0 {
+		t.Errorf("%d waits, %d asks and %d calls are still held", waits, asked, calls)
+	}
+}

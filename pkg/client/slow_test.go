@@ -1,0 +1,123 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+)
+
+// flood sends outcomes of nobody's ask to the session: a megabyte each, and then
+// small ones, so that nothing fits in behind them.
+func (f *fire) flood(t *testing.T, megabytes int) {
+	t.Helper()
+	admin := f.Admin()
+	data := make([]byte, 1<<20-1024)
+	for i := range megabytes + 4096 {
+		if i == megabytes {
+			data = data[:512]
+		}
+		if err := admin.Publish("outv1.acme.s1.nobody.o", data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := admin.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// told waits for a wait's outcome, which must not come by the regular check:
+// that is an hour away.
+func told(t *testing.T, all ...<-chan waited) {
+	t.Helper()
+	for i, got := range all {
+		select {
+		case w := <-got:
+			if w.err != nil || w.o.Status != ask.StatusAnswered {
+				t.Errorf("wait %d: %s %v", i, w.o.Status, w.err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("wait %d was told nothing", i)
+		}
+	}
+}
+
+// stuck is a log that nobody reads: writing to it blocks.
+type stuck struct {
+	slog.Handler
+	blocked, read chan struct{}
+	once          *sync.Once
+}
+
+func (s stuck) Enabled(context.Context, slog.Level) bool { return true }
+
+func (s stuck) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "cannot read a republished outcome; asking for it instead" {
+		s.once.Do(func() { close(s.blocked) })
+		<-s.read
+	}
+	return nil
+}
+
+// An agent that does not get round to taking what comes, because its log is
+// stuck, is told of what did not fit: NATS drops it, the client asks.
+func TestOutcomesThatDidNotFitAreAskedFor(t *testing.T) {
+	t.Parallel()
+	log := stuck{slog.DiscardHandler, make(chan struct{}), make(chan struct{}), &sync.Once{}}
+	f := underFire(t, natstest.Options{})
+	nc := f.Agent("acme", "s1")
+	c, err := client.New(nc, "acme", "s1", client.Options{Logger: slog.New(log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.CheckEvery(time.Hour)
+	t.Cleanup(func() { _ = c.Close() })
+	t.Cleanup(func() { close(log.read) })
+	const n = 20
+	var all []<-chan waited
+	for i := range n {
+		id := fmt.Sprint("a", i)
+		if _, err := c.Ask(t.Context(), textual(id, time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, wait(t.Context(), c, id))
+	}
+	natstest.Eventually(t, "all wait", func() bool { waits, _, _ := c.Held(); return waits == n })
+	if err := f.Admin().PublishMsg(&nats.Msg{Subject: "outv1.acme.s1.a0.o", Header: nats.Header{"Nats-Last-Sequence": {"0"}}, Data: []byte("no outcome")}); err != nil {
+		t.Fatal(err)
+	}
+	<-log.blocked
+	f.flood(t, 80)
+	for i := range n {
+		f.answer(t, fmt.Sprint("a", i))
+	}
+	told(t, all...)
+}
+
+// A server cuts off who does not read. What came meanwhile is asked for.
+func TestAClientThatTheServerCutsOffForBeingSlowIsTold(t *testing.T) {
+	t.Parallel()
+	f, line := underStorm(t, natstest.Options{})
+	f.agent.CheckEvery(time.Hour)
+	const n = 20
+	var all []<-chan waited
+	for i := range n {
+		f.ask(t, fmt.Sprint("a", i), time.Hour)
+		all = append(all, wait(t.Context(), f.agent, fmt.Sprint("a", i)))
+	}
+	resume := line.Stall()
+	f.flood(t, 120) // the server keeps 64 of them
+	for i := range n {
+		f.answer(t, fmt.Sprint("a", i))
+	}
+	resume()
+	<-line.Back()
+	told(t, all...)
+}
