@@ -58,9 +58,13 @@ func (l *Ledger) List(ctx context.Context, q cloudevent.Query) ([]cloudevent.Lis
 	if err != nil {
 		return nil, "", err
 	}
+	ahead := 0 // nothing, before somebody has asked for more than the first page
+	if q.Cursor != "" {
+		ahead = share
+	}
 	for _, ln := range lanes {
 		if ln.reader != nil && ln.next != done {
-			l.readers.keep(ln.reader, ln.next)
+			l.readers.keep(ctx, ln.reader, ln.next, ahead)
 		}
 	}
 	return out, formatCursor(at), nil

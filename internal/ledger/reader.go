@@ -19,6 +19,7 @@ type reader struct {
 	consumer string
 	passed   uint64    // how many messages the consumer has sent
 	ahead    []message // read, and not taken yet
+	err      error     // of reading ahead
 }
 
 // inactive is how long the server keeps a consumer that nobody asks. We forget
@@ -78,6 +79,17 @@ func (r *reader) read(ctx context.Context, n, most int) (batch []message, end bo
 	return batch, status != "" && status != statusPullIsOver, nil
 }
 
+// readAhead reads up to n messages for the next read.
+func (r *reader) readAhead(ctx context.Context, n int) {
+	if len(r.ahead) >= n {
+		return
+	}
+	var batch []message
+	if batch, _, r.err = r.read(ctx, n, pageBytes); r.err == nil {
+		r.ahead = append(batch, r.ahead...)
+	}
+}
+
 // putBack gives back what was read last and not taken.
 func (r *reader) putBack(left []found) {
 	back := make([]message, len(left), len(left)+len(r.ahead))
@@ -103,26 +115,49 @@ type position struct {
 type keptReader struct {
 	*reader
 	since time.Time
+	ready chan struct{} // closed when nobody else uses the reader
 }
 
 // maxReaders bounds what is kept, each with at most a part of a page.
 const maxReaders = 128
 
 // take gives the reader that stands at seq, or nil.
-func (rs *readers) take(stream, filter string, seq uint64) *reader {
+func (rs *readers) take(ctx context.Context, stream, filter string, seq uint64) *reader {
 	rs.mu.Lock()
-	defer rs.mu.Unlock()
 	at := position{stream, filter, seq}
 	k, ok := rs.kept[at]
 	delete(rs.kept, at)
+	rs.mu.Unlock()
 	if !ok || time.Since(k.since) > forget {
 		return nil
 	}
-	return k.reader
+	select {
+	case <-k.ready:
+		if k.err == nil {
+			return k.reader
+		}
+	case <-ctx.Done():
+	}
+	return nil
 }
 
-// keep keeps a reader that stands at seq.
-func (rs *readers) keep(r *reader, seq uint64) {
+// keep keeps a reader that stands at seq. It reads n messages ahead meanwhile,
+// while whoever asked reads its page.
+func (rs *readers) keep(ctx context.Context, r *reader, seq uint64, n int) {
+	k := keptReader{r, time.Now(), make(chan struct{})}
+	if !rs.put(position{r.stream, r.filter, seq}, k) {
+		return
+	}
+	go func() {
+		defer close(k.ready)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attempt)
+		defer cancel()
+		r.readAhead(ctx, n)
+	}()
+}
+
+// put reports whether there was room.
+func (rs *readers) put(at position, reader keptReader) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.kept == nil {
@@ -135,7 +170,9 @@ func (rs *readers) keep(r *reader, seq uint64) {
 			}
 		}
 	}
-	if len(rs.kept) < maxReaders {
-		rs.kept[position{r.stream, r.filter, seq}] = keptReader{r, time.Now()}
+	if len(rs.kept) >= maxReaders {
+		return false
 	}
+	rs.kept[at] = reader
+	return true
 }

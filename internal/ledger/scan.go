@@ -22,7 +22,7 @@ const singly = 8
 func (l *Ledger) read(ctx context.Context, ln *lane, n, most int) (batch []message, end bool, err error) {
 	stream := subject.Stream(ln.p)
 	if ln.reader == nil {
-		ln.reader = l.readers.take(stream, ln.filter, ln.next)
+		ln.reader = l.readers.take(ctx, stream, ln.filter, ln.next)
 	}
 	if ln.reader == nil {
 		seq, bytes := ln.next, 0
