@@ -687,6 +687,41 @@ func TestAPageOfBigAsksEndsEarly(t *testing.T) {
 	}
 }
 
+// A page may have been read while the one before was: what ended since then is
+// not pending on it.
+func TestAPageReadAheadKnowsWhatEndedSince(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	var stored []ledger.Pending
+	for i := range 100 {
+		stored = append(stored, b.store(t, key("s1", fmt.Sprintf("a%03d", i))))
+	}
+	q := cloudevent.Query{State: "pending", Limit: 20}
+	var ids []string
+	for page := 0; ; page++ {
+		items, next, err := b.led.List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range items {
+			ids = append(ids, it.Record.Ask.ID)
+		}
+		if q.Cursor = next; next == "" {
+			break
+		}
+		if page == 1 {
+			for i := 45; i < 100; i++ {
+				if _, err := b.led.Resolve(t.Context(), &stored[i], answered(&stored[i], "w1"), time.Now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if len(ids) != 45 || ids[0] != "a000" || ids[44] != "a044" {
+		t.Errorf("%d asks are pending: %v", len(ids), ids)
+	}
+}
+
 func TestRoomIsRefusedFromFourFifthsOn(t *testing.T) {
 	t.Parallel()
 	b := start(t, ledger.Options{Budget: 4000})
