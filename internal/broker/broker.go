@@ -77,7 +77,7 @@ type Broker struct {
 	ears     *ears
 	waits    *waits
 	presence *presence
-	stirred  *signal // something was republished: next may have work
+	stirred  map[string]*signal // by kind: something was republished, next may have work
 
 	requests, refused, dropped atomic.Int64
 	ready                      atomic.Bool
@@ -90,7 +90,8 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	opts.fill()
 	b := &Broker{
 		nc: nc, led: led, work: ledger.NewWork(led), opts: opts,
-		crew: newCrew(opts.Workers), presence: newPresence(nc), stirred: newSignal(),
+		crew: newCrew(opts.Workers), presence: newPresence(nc),
+		stirred: map[string]*signal{subject.Question: newSignal(), subject.Outcome: newSignal()},
 	}
 	b.ears = &ears{b: b, subs: map[string]*nats.Subscription{}}
 	b.waits = &waits{b: b, byKey: map[subject.Key]map[*held]struct{}{}}
@@ -255,7 +256,9 @@ func (b *Broker) reconnected(ctx context.Context) {
 		b.opts.Logger.WarnContext(ctx, "cannot look for ghosts", slog.Any("error", err))
 	}
 	b.waits.recheck()
-	b.stirred.notify()
+	for _, s := range b.stirred {
+		s.notify()
+	}
 	b.sweep(ctx)
 }
 

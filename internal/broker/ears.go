@@ -29,7 +29,7 @@ func (e *ears) open(kind string) error {
 		return nil
 	}
 	sub, err := e.b.nc.Subscribe(subject.OutAll("", "", kind), func(m *nats.Msg) {
-		e.b.stirred.notify()
+		e.b.stirred[kind].notify()
 		if kind == subject.Outcome {
 			e.b.waits.outcome(m)
 		}

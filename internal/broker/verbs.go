@@ -175,7 +175,10 @@ func (b *Broker) receipt(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	entry, err := b.look(ctx, r.Key())
+	entry, err := b.led.ReadAny(ctx, r.Key())
+	if err == nil && (entry == (ledger.Entry{}) || entry.Pending != nil && b.opts.Now().After(entry.Pending.Ask.Deadline)) {
+		entry, err = b.look(ctx, r.Key())
+	}
 	if err != nil {
 		return err
 	}

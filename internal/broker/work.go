@@ -48,7 +48,7 @@ func (b *Broker) next(r *request) error {
 func (b *Broker) nextItems(ctx context.Context, typ, kind string, most int, wait time.Duration) ([]cloudevent.NextItem, error) {
 	end := time.Now().Add(wait)
 	for {
-		stirred := b.stirred.c()
+		stirred := b.stirred[kind].c()
 		found, err := b.work.Next(ctx, typ, kind, most)
 		if err != nil {
 			return nil, err
@@ -60,12 +60,18 @@ func (b *Broker) nextItems(ctx context.Context, typ, kind string, most int, wait
 		t := time.NewTimer(min(time.Second, time.Until(end))) // redeliveries stir nothing
 		select {
 		case <-stirred:
+			t.Reset(gather)
+			<-t.C
 		case <-t.C:
 		case <-ctx.Done():
 		}
 		t.Stop()
 	}
 }
+
+// gather is how long a request for work waits for more, once there is some: in
+// a burst every message stirs everybody who waits.
+const gather = 10 * time.Millisecond
 
 func nextEvents(found []ledger.WorkItem) ([]cloudevent.NextItem, error) {
 	items := make([]cloudevent.NextItem, 0, len(found))

@@ -52,6 +52,12 @@ func (l *Ledger) ReadToWrite(ctx context.Context, k ask.Key) (Entry, error) {
 	if q, ok := l.fresh.get(k); ok {
 		return Entry{Pending: &q}, nil
 	}
+	return l.ReadAny(ctx, k)
+}
+
+// ReadAny reads one ask from any replica, which may be behind: what it takes as
+// pending may have ended a moment ago.
+func (l *Ledger) ReadAny(ctx context.Context, k ask.Key) (Entry, error) {
 	p, stream := l.place(k)
 	q, err := l.direct(ctx, stream, subject.LedgerQuestion(p, k))
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 )
 
 // Work hands a responder type's questions and outcomes to its replicas, each to
@@ -85,82 +87,149 @@ func (w *Work) Next(ctx context.Context, typ, kind string, most int) ([]WorkItem
 	return items, nil
 }
 
-// items reads messages of work, all at once: whoever waits for the reply has
-// them again only after a minute when it comes too late.
+// piece is a message of work as it was delivered.
+type piece struct {
+	jetstream.Msg
+	key ask.Key
+	seq uint64
+}
+
+// beside is what the ledger holds beside a piece of work.
+type beside struct {
+	ended   uint64 // the sequence of the outcome beside a question
+	receipt *ask.Receipt
+}
+
+// items makes work of messages of one partition: all at once, because whoever
+// waits for the reply has them again only after a minute when it comes too late.
 func (w *Work) items(ctx context.Context, typ, kind string, msgs []jetstream.Msg) []WorkItem {
-	read := make([]WorkItem, len(msgs))
-	keep := make([]bool, len(msgs))
-	var all sync.WaitGroup
-	for i, m := range msgs {
-		all.Go(func() {
-			item, ok, err := w.item(ctx, typ, m)
-			switch {
-			case err != nil:
-				w.l.opts.Logger.WarnContext(ctx, "could not hand out work", slog.String("responder", typ), slog.Any("error", err))
-				_ = m.NakWithDelay(attempt)
-			case !ok || kind == subject.Outcome && w.l.opts.Sabotage == sabotage.NoWork:
-				_ = m.Ack()
-			default:
-				read[i], keep[i] = item, true
-			}
-		})
+	pieces := make([]piece, 0, len(msgs))
+	for _, m := range msgs {
+		k, _, _, ok := subject.ParseLedger(m.Subject())
+		meta, err := m.Metadata()
+		if !ok || err != nil {
+			_ = m.Term() // no subject of ours
+			continue
+		}
+		pieces = append(pieces, piece{m, k, meta.Sequence.Stream})
 	}
-	all.Wait()
-	items := make([]WorkItem, 0, len(msgs))
-	for i := range read {
-		if keep[i] {
-			items = append(items, read[i])
+	if len(pieces) == 0 {
+		return nil
+	}
+	around, err := w.around(ctx, typ, kind, pieces)
+	items := make([]WorkItem, 0, len(pieces))
+	for i := range pieces {
+		item, ok := WorkItem{}, false
+		failed := err
+		if failed == nil {
+			item, ok, failed = w.item(ctx, kind, &pieces[i], around[pieces[i].key])
+		}
+		switch {
+		case failed != nil:
+			w.l.opts.Logger.WarnContext(ctx, "could not hand out work", slog.String("responder", typ), slog.Any("error", failed))
+			_ = pieces[i].NakWithDelay(attempt)
+		case !ok || kind == subject.Outcome && w.l.opts.Sabotage == sabotage.NoWork:
+			_ = pieces[i].Ack()
+		default:
+			items = append(items, item)
 		}
 	}
 	return items
 }
 
-// item reads a message of work. It is not ok when there is nothing to do: an
+// around reads what lies beside pieces of one partition: at once from a server
+// that is alone; in a cluster one by one from the leader, because a replica
+// that is behind would not know a receipt that was written a moment ago, and
+// somebody would post twice.
+func (w *Work) around(ctx context.Context, typ, kind string, pieces []piece) (map[ask.Key]beside, error) {
+	p, stream := w.l.place(pieces[0].key)
+	var filters []string
+	for i := range pieces {
+		filters = append(filters, subject.LedgerReceipt(p, pieces[i].key, typ))
+		if kind == subject.Question {
+			filters = append(filters, subject.LedgerOutcome(p, pieces[i].key))
+		}
+	}
+	var found []message
+	var err error
+	if w.l.nc.ConnectedClusterName() == "" {
+		found, err = w.l.lasts(ctx, stream, filters)
+	} else {
+		found, err = w.l.firsts(ctx, stream, filters)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := map[ask.Key]beside{}
+	for _, m := range found {
+		k, kind, _, ok := subject.ParseLedger(m.Subject)
+		if !ok {
+			continue
+		}
+		b := all[k]
+		if kind == subject.Outcome {
+			b.ended = m.Seq
+		} else if r, ok := readReceipt(m, k); ok {
+			b.receipt = &r
+		}
+		all[k] = b
+	}
+	return all, nil
+}
+
+// firsts reads the first message of each subject from the leader.
+func (l *Ledger) firsts(ctx context.Context, stream string, subjects []string) ([]message, error) {
+	all := make([]message, len(subjects))
+	g, gctx := errgroup.WithContext(ctx)
+	for i, s := range subjects {
+		g.Go(func() (err error) {
+			if all[i], err = l.first(gctx, stream, s, 1); errors.Is(err, errNone) {
+				return nil
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	return slices.DeleteFunc(all, func(m message) bool { return m.Msg == nil }), err
+}
+
+// item reads a piece of work. It is not ok when there is nothing to do: an
 // outcome that is not the first, or a question that is a ghost.
-func (w *Work) item(ctx context.Context, typ string, m jetstream.Msg) (WorkItem, bool, error) {
-	k, kind, _, ok := subject.ParseLedger(m.Subject())
-	meta, err := m.Metadata()
-	if !ok || err != nil {
-		return WorkItem{}, false, err
-	}
-	msg := &nats.Msg{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()}
-	item := WorkItem{Token: m.Reply(), Seq: meta.Sequence.Stream, Key: k}
-	p, stream := w.l.place(k)
-	first, err := w.l.first(ctx, stream, subject.LedgerOutcome(p, k), 1)
-	if err != nil && !errors.Is(err, errNone) {
-		return WorkItem{}, false, err
-	}
-	ended := err == nil
-	var asked time.Time
-	switch {
-	case kind == subject.Question && ended && first.Seq > item.Seq:
-		return WorkItem{}, false, w.l.removeGhost(ctx, k, item.Seq)
-	case kind == subject.Question && ended:
-		return WorkItem{}, false, nil
-	case kind == subject.Question:
-		q, err := cloudevent.ReadQuestion(msg, k)
+func (w *Work) item(ctx context.Context, kind string, of *piece, b beside) (WorkItem, bool, error) {
+	item := WorkItem{Token: of.Reply(), Seq: of.seq, Key: of.key}
+	msg := &nats.Msg{Subject: of.Subject(), Header: of.Headers(), Data: of.Data()}
+	if kind == subject.Question {
+		switch {
+		case b.ended > of.seq:
+			return WorkItem{}, false, w.l.removeIfGhost(ctx, of.key, of.seq)
+		case b.ended != 0:
+			return WorkItem{}, false, nil
+		}
+		q, err := cloudevent.ReadQuestion(msg, of.key)
 		if err != nil {
 			return WorkItem{}, false, err
 		}
-		item.Question, asked = &q, q.AskedAt
-	case !ended || first.Seq != item.Seq:
-		return WorkItem{}, false, nil
-	default:
-		end, err := cloudevent.ReadOutcome(msg, k)
-		if err != nil {
-			return WorkItem{}, false, err
+		if item.Question = &q; b.receipt != nil && b.receipt.Seq == of.seq {
+			item.Receipt = b.receipt
 		}
-		item.End, asked = &end, end.AskedAt
-	}
-	receipt, err := w.l.first(ctx, stream, subject.LedgerReceipt(p, k, typ), 1)
-	if errors.Is(err, errNone) {
 		return item, true, nil
 	}
+	end, err := cloudevent.ReadOutcome(msg, of.key)
 	if err != nil {
 		return WorkItem{}, false, err
 	}
-	if r, ok := readReceipt(receipt, k); ok && (item.Question != nil && r.Seq == item.Seq || item.End != nil && !r.At.Before(asked)) {
-		item.Receipt = &r
+	if end.Digest != "" { // written by the server: it may have come late
+		_, stream := w.l.place(of.key)
+		first, err := w.l.first(ctx, stream, of.Subject(), 1)
+		if errors.Is(err, errNone) || err == nil && first.Seq != of.seq {
+			return WorkItem{}, false, nil
+		}
+		if err != nil {
+			return WorkItem{}, false, err
+		}
+	}
+	if item.End = &end; b.receipt != nil && !b.receipt.At.Before(end.AskedAt) {
+		item.Receipt = b.receipt
 	}
 	return item, true, nil
 }
