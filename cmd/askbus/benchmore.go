@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"time"
@@ -54,7 +55,7 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 	})
 	idleCmd.Flags().DurationVar(&idle, "for", idle, "how long to watch it")
 	return []*cobra.Command{
-		visibleCmd, pendingCmd, waitersCmd, idleCmd, a.benchServerCmd(),
+		visibleCmd, pendingCmd, waitersCmd, idleCmd, a.benchSoakCmd(f), a.benchServerCmd(),
 		sub("partitions", "The cycle at 64 in flight with 1, 4 and 8 partitions", func(ctx context.Context) (report, error) {
 			return bench.Partitions(ctx, opts(), a.plan(*f))
 		}),
@@ -65,6 +66,36 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 			return b.Noisy(ctx, a.plan(*f))
 		})),
 	}
+}
+
+// benchSoakCmd prints what was measured also when it ends early.
+func (a *app) benchSoakCmd(f *benchFlags) *cobra.Command {
+	opts := bench.SoakOptions{For: time.Hour, Rate: 100, Every: 10 * time.Second}
+	cmd := &cobra.Command{
+		Use: "soak", Short: `Memory of "askbus up" over an hour of load`, Args: cobra.NoArgs,
+		Long: `Starts "askbus up" with a retention of a minute, so that outcomes come and go, and drives
+cycles at a steady pace: most are answered, one in ten is withdrawn, one in ten expires,
+and one in a hundred is a list. Ctrl-C ends it with the report of what was measured.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.For <= 0 || opts.Rate <= 0 || opts.Every <= 0 {
+				return usage("--for, --rate and --every must be more than 0")
+			}
+			if f.quick && !cmd.Flags().Changed("for") {
+				opts.For, opts.Every = 25*time.Second, time.Second
+			}
+			opts.Partitions = f.partitions
+			opts.Progress = func(what string) { a.say("askbus: %s", what) }
+			s, err := bench.MeasureSoak(cmd.Context(), self, opts)
+			if s.Samples == 0 && err != nil {
+				return err
+			}
+			return errors.Join(a.report(s), err)
+		},
+	}
+	cmd.Flags().DurationVar(&opts.For, "for", opts.For, "how long it runs")
+	cmd.Flags().Float64Var(&opts.Rate, "rate", opts.Rate, "cycles per second")
+	cmd.Flags().DurationVar(&opts.Every, "every", opts.Every, "time between two samples of memory and disk")
+	return cmd
 }
 
 // benchServerCmd is the server of a measurement, in a process of its own.

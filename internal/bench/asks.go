@@ -140,8 +140,13 @@ func (a *Asks) Cycle(ctx context.Context, slot int) error {
 }
 
 func (a *Asks) one(ctx context.Context, slot int) (ask.Outcome, error) {
-	c := a.agents[slot%len(a.agents)]
-	s, err := c.Ask(ctx, question("cycle"))
+	return a.end(ctx, slot, question("cycle"), ask.StatusAnswered)
+}
+
+// end asks q and waits until it has ended as it should.
+func (a *Asks) end(ctx context.Context, slot int, q ask.Ask, want ask.Status) (ask.Outcome, error) {
+	c := a.agent(slot)
+	s, err := c.Ask(ctx, q)
 	if err != nil {
 		return ask.Outcome{}, err
 	}
@@ -151,11 +156,13 @@ func (a *Asks) one(ctx context.Context, slot int) (ask.Outcome, error) {
 		defer a.mu.Unlock()
 		return ask.Outcome{}, errors.Join(err, a.failed)
 	}
-	if o.Status != ask.StatusAnswered {
-		return ask.Outcome{}, fmt.Errorf("ask %s ended as %s, not answered", s.ID, o.Status)
+	if o.Status != want {
+		return ask.Outcome{}, fmt.Errorf("ask %s ended as %s, not %s", s.ID, o.Status, want)
 	}
 	return o, nil
 }
+
+func (a *Asks) agent(slot int) *client.Client { return a.agents[slot%len(a.agents)] }
 
 func (a *Asks) close() {
 	a.stop()

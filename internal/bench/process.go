@@ -101,6 +101,20 @@ func (p *process) heap(ctx context.Context) (int64, error) {
 	return 0, errors.New("bench: pprof says nothing of the heap")
 }
 
+// goroutines is how many there are, as pprof says.
+func (p *process) goroutines(ctx context.Context) (int64, error) {
+	body, err := p.get(ctx, "/debug/pprof/goroutine?debug=1")
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(body, "\n")
+	total, ok := strings.CutPrefix(first, "goroutine profile: total ")
+	if !ok {
+		return 0, errors.New("bench: pprof says nothing of the goroutines")
+	}
+	return strconv.ParseInt(total, 10, 64)
+}
+
 // rss is the process's resident memory, or 0 where the system does not tell.
 func (p *process) rss() int64 {
 	kib, err := strconv.ParseInt(strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), "VmRSS"), " kB"), 10, 64)
