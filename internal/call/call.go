@@ -73,19 +73,30 @@ func Do(ctx context.Context, nc *nats.Conn, msg *nats.Msg, hold time.Duration) (
 // then is stale when it arrives, and in front of what somebody waits for. A
 // reply is lost with its connection, so it does not wait for that one.
 func once(ctx context.Context, nc *nats.Conn, msg *nats.Msg, limit time.Duration) (*nats.Msg, error) {
-	lost := nc.StatusChanged(nats.RECONNECTING)
-	defer nc.RemoveStatusListener(lost) // which closes it
 	if err := connected(ctx, nc); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	go func() {
-		<-lost
+	connection := nc.Stats().Reconnects
+	late := time.AfterFunc(usual, func() { // most calls are over by then
+		lost := nc.StatusChanged(nats.RECONNECTING)
+		defer nc.RemoveStatusListener(lost)
+		if !nc.IsReconnecting() && nc.Stats().Reconnects == connection {
+			select {
+			case <-lost:
+			case <-ctx.Done():
+			}
+		}
 		cancel()
-	}()
+	})
+	defer late.Stop()
 	return nc.RequestMsgWithContext(ctx, msg)
 }
+
+// usual is how long a call mostly takes at most. Until then it does not look
+// whether its connection was lost.
+const usual = 100 * time.Millisecond
 
 // connected waits while the connection is being made anew.
 func connected(ctx context.Context, nc *nats.Conn) error {
