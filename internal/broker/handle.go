@@ -44,7 +44,7 @@ func (b *Broker) receive(m micro.Request) {
 		return
 	}
 	msg := &nats.Msg{Subject: m.Subject(), Reply: m.Reply(), Header: nats.Header(m.Headers()), Data: m.Data()}
-	b.crew.do(func() { b.handle(msg, request{Request: r, reply: m.Reply()}) })
+	b.crew.do(ask.Key{Tenant: r.Tenant, Session: r.Session}, len(msg.Data), func() { b.handle(msg, request{Request: r, reply: m.Reply()}) })
 }
 
 func (b *Broker) handle(msg *nats.Msg, r request) {
