@@ -147,6 +147,10 @@ func TestHostsAndOrigins(t *testing.T) {
 	if pre.status != 204 || pre.header.Get("Access-Control-Allow-Origin") != "https://app.example.com" || !strings.Contains(pre.header.Get("Access-Control-Allow-Headers"), "Authorization") {
 		t.Errorf("preflight: %d %v", pre.status, pre.header)
 	}
+	pre = d.do("", "OPTIONS", "/mcp", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST")
+	if pre.status != 204 || !strings.Contains(pre.header.Get("Access-Control-Allow-Headers"), "Mcp-Session-Id") {
+		t.Errorf("preflight of an MCP client: %d %v", pre.status, pre.header)
+	}
 	if pre := d.do("", "OPTIONS", "/v1/asks", "", "Origin", "https://evil.example.com"); pre.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("a foreign preflight: %v", pre.header)
 	}

@@ -19,8 +19,8 @@ const (
 	maxBody = 1 << 20 // of a request, in bytes
 
 	allowMethods  = "GET, HEAD, POST, DELETE, OPTIONS"
-	allowHeaders  = "Authorization, Content-Type, Idempotency-Key, Askbus-Wait, Askbus-Session, traceparent, ce-specversion, ce-type, ce-source, ce-id, ce-subject, ce-time, ce-partitionkey, ce-traceparent"
-	exposeHeaders = "Location, Retry-After, Askbus-State, Askbus-Source, Askbus-Warnings, ce-specversion, ce-type, ce-source, ce-id, ce-subject, ce-time, ce-partitionkey"
+	allowHeaders  = "Authorization, Content-Type, Idempotency-Key, Askbus-Wait, Askbus-Session, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID, traceparent, ce-specversion, ce-type, ce-source, ce-id, ce-subject, ce-time, ce-partitionkey, ce-traceparent"
+	exposeHeaders = "Location, Retry-After, Mcp-Session-Id, Askbus-State, Askbus-Source, Askbus-Warnings, ce-specversion, ce-type, ce-source, ce-id, ce-subject, ce-time, ce-partitionkey"
 	denyAll       = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
