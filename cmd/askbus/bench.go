@@ -38,7 +38,12 @@ that counts. Figures are medians of rounds, with their spread.
 
 Without --nats-url and --creds it starts everything itself, in a temporary directory
 that goes afterwards. With them it measures that bus, with an operator's credential;
-the floor then needs --admin-creds, a credential with full rights.`,
+the floor then needs --admin-creds, a credential with full rights. "askbus up" and
+"askbus server" know none; a nats-server with users of its own does. Everybody there
+sees the asks come and go; none is left waiting, and the floor's streams are removed.`,
+		Example: `  askbus bench --quick
+  askbus creds operator --output json > operator.json
+  askbus bench --nats-url nats://bus:4222 --creds operator.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bed, err := a.bed(cmd.Context(), f)

@@ -1,6 +1,36 @@
 package main
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestBenchMeasuresABusThatRunsAlready(t *testing.T) {
+	t.Parallel()
+	bus, _ := up(t)
+	creds, _, _ := bus.run("creds", "operator", "--output", "json")
+	file := filepath.Join(t.TempDir(), "operator.json")
+	if err := os.WriteFile(file, []byte(creds), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pl := place{t, t.TempDir()}
+	at := []string{"--nats-url", bus.context().NATSURL, "--creds", file, "--rounds", "1", "--round", "50ms", "--in-flight", "1,4", "--output", "json"}
+	got := pl.must(0, append([]string{"bench", "--quick"}, at...)...)
+	if floor, _ := got["floor"].(string); !strings.Contains(floor, "left out") || len(got["cycle"].([]any)) != 2 {
+		t.Errorf("%v", got)
+	}
+	if got := pl.must(0, append([]string{"bench", "noisy"}, at...)...); got["noise_per_s"] == 0.0 {
+		t.Errorf("%v", got)
+	}
+	if got := pl.must(0, append([]string{"bench", "visible", "--asks", "2"}, at...)...); got["screen"] == nil {
+		t.Errorf("%v", got)
+	}
+	if got := bus.must(0, "list", "--output", "json"); len(got["items"].([]any)) != 0 {
+		t.Errorf("left: %v", got)
+	}
+}
 
 func TestBenchSoakRuns(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ func (b *Bed) NewAsks(ctx context.Context, agents int) (*Asks, error) {
 	if err := a.answerAll(ctx); err != nil {
 		return nil, err
 	}
-	b.later(a.close)
+	b.later(func() { a.close(ctx) })
 	return a, nil
 }
 
@@ -164,21 +164,25 @@ func (a *Asks) end(ctx context.Context, slot int, q ask.Ask, want ask.Status) (a
 
 func (a *Asks) agent(slot int) *client.Client { return a.agents[slot%len(a.agents)] }
 
-func (a *Asks) close() {
+func (a *Asks) close(ctx context.Context) {
 	a.stop()
 	a.running.Wait()
+	if a.bed.shared {
+		a.takeBack(ctx)
+	}
 	for _, c := range a.agents {
 		_ = c.Close() // the connections go, too
 	}
 }
 
 // question is an ask of ordinary size. purpose says who may answer it: only
-// those of cycles are answered by the bench's responder.
+// those of cycles are answered by the bench's responder. Its timeout is short, so
+// that what a killed run leaves behind is soon gone.
 func question(purpose string) ask.Ask {
 	return ask.Ask{
 		Title:   "Ledger storage",
 		Context: "The ledger needs a store. I have read both drivers; the schema fits either, and the migration is an hour's work. Nothing is deployed yet.",
-		Agent:   ask.Agent{ID: "a-7", Name: "builder"}, Timeout: time.Hour, Metadata: map[string]any{"bench": purpose},
+		Agent:   ask.Agent{ID: "a-7", Name: "builder"}, Timeout: 5 * time.Minute, Metadata: map[string]any{"bench": purpose},
 		Questions: []ask.Question{{
 			ID: "db", Kind: ask.KindChoice, Header: "Storage", Text: "Which database should the ledger use?",
 			Options: []ask.Option{

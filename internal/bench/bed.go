@@ -12,19 +12,19 @@ import (
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 )
 
 // Bed is a bus that is measured: where it is, and how to connect to it.
 type Bed struct {
-	Partitions int // 0: not known
-	Replicas   int
+	Partitions int    // 0: not known
+	Replicas   int    // 0: not known
 	Sync       string // "always", or "unknown" for a bus that we did not start
 	Tenant     string
 	NoFloor    string // why there is no floor; empty: there is one
 
 	embedded bool   // everything runs in this process
+	shared   bool   // others use it, too: nothing of ours may stay
 	run      string // names this run's sessions, so that nobody else's asks are touched
 	dial     func(natsd.Role) (*nats.Conn, error)
 	floor    func() (connect func() (*nats.Conn, error), err error) // full rights, where the floor's streams may lie
@@ -112,22 +112,6 @@ func (b *Bed) open(r natsd.Role) (*nats.Conn, error) {
 	}
 	b.later(nc.Close)
 	return nc, nil
-}
-
-// Attached measures a bus that runs already. cred is an operator's, which may
-// ask and answer everywhere. admin, if given, is a full-rights credential for
-// the floor, whose streams are removed afterwards.
-func Attached(tenant string, cred client.Credential, admin *client.Credential, log *slog.Logger) (*Bed, error) {
-	b := &Bed{Replicas: 1, Sync: "unknown", Tenant: tenant, run: runID(), log: logger(log)}
-	b.dial = func(natsd.Role) (*nats.Conn, error) { return client.Connect(cred, b.log) }
-	if admin == nil {
-		b.NoFloor = "no full-rights credential for this server was given (--admin-creds)"
-		return b, nil
-	}
-	b.floor = func() (func() (*nats.Conn, error), error) {
-		return func() (*nats.Conn, error) { return client.Connect(*admin, b.log) }, nil
-	}
-	return b, nil
 }
 
 // runID is a token that no other run has.

@@ -120,6 +120,9 @@ func agentsFor(inFlight []int) int {
 
 // Systems are askbus and, if there is one, the floor.
 func (b *Bed) Systems(ctx context.Context, agents int) ([]Named, error) {
+	if err := b.layout(ctx); err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
 	asks, err := b.NewAsks(ctx, agents)
 	if err != nil {
 		return nil, err

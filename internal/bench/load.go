@@ -26,20 +26,33 @@ type Sample struct {
 	CPU    time.Duration // of this process, for one cycle; everything embedded is in it
 }
 
-// cycleLimit ends a cycle that hangs.
-const cycleLimit = 30 * time.Second
+const (
+	cycleLimit = 30 * time.Second // ends a cycle that hangs
+	grace      = 5 * time.Second  // for what is under way when the measurement is told to end
+)
 
-// Drive keeps inFlight cycles under way for d, and lets the last ones finish.
+// withGrace is a context that ends a while after ctx: a request that was sent
+// is seen through, else an ask might be stored when nobody expects it any more.
+func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return work, func() { stop(); cancel() }
+}
+
+// Drive keeps inFlight cycles under way for d, and lets the last ones finish,
+// also when ctx ends.
 func Drive(ctx context.Context, sys System, inFlight int, d time.Duration) (Sample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	work, stop := withGrace(ctx)
+	defer stop()
 	took := make([][]time.Duration, inFlight)
 	began, used := time.Now(), cpuTime()
 	var workers sync.WaitGroup
 	for slot := range inFlight {
 		workers.Go(func() {
 			for time.Since(began) < d && ctx.Err() == nil {
-				one, done := context.WithTimeout(ctx, cycleLimit)
+				one, done := context.WithTimeout(work, cycleLimit)
 				start := time.Now()
 				err := sys.Cycle(one, slot)
 				done()

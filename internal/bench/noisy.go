@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -53,7 +54,8 @@ func (b *Bed) Noisy(ctx context.Context, plan Plan) (Noisy, error) {
 	return Noisy{ThisMachine(), timesOf(alone), timesOf(beside), figure(noisy).Median}, nil
 }
 
-// quietly has every session but the first ask, wait and pause, for d.
+// quietly has every session but the first ask, wait and pause, for d; the last
+// cycles finish, also when ctx ends.
 func (a *Asks) quietly(ctx context.Context, d time.Duration) ([]time.Duration, error) {
 	var (
 		mu     sync.Mutex
@@ -61,12 +63,14 @@ func (a *Asks) quietly(ctx context.Context, d time.Duration) ([]time.Duration, e
 		failed error
 		all    sync.WaitGroup
 	)
+	work, stop := withGrace(ctx)
+	defer stop()
 	began := time.Now()
 	for slot := 1; slot <= quietSessions; slot++ {
 		all.Go(func() {
-			for time.Since(began) < d {
+			for time.Since(began) < d && ctx.Err() == nil {
 				start := time.Now()
-				err := a.Cycle(ctx, slot)
+				err := a.Cycle(work, slot)
 				mu.Lock()
 				took = append(took, time.Since(start))
 				if err != nil {
@@ -81,7 +85,7 @@ func (a *Asks) quietly(ctx context.Context, d time.Duration) ([]time.Duration, e
 		})
 	}
 	all.Wait()
-	return took, failed
+	return took, errors.Join(failed, ctx.Err())
 }
 
 func (a *Asks) besideNoise(ctx context.Context, d time.Duration) ([]time.Duration, float64, error) {

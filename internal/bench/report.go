@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 )
 
@@ -31,8 +32,8 @@ func (b *Bed) NewReport(rows []CycleRow) Report {
 // neighbouring rounds: askbus over floor.
 type CycleRow struct {
 	InFlight    int      `json:"in_flight"`
-	Partitions  int      `json:"partitions"`
-	Replicas    int      `json:"replicas"`
+	Partitions  int      `json:"partitions"` // 0: not known
+	Replicas    int      `json:"replicas"`   // 0: not known
 	Sync        string   `json:"sync"`
 	Rounds      int      `json:"rounds"`
 	P50         float64  `json:"p50_us"`
@@ -91,10 +92,18 @@ func WriteCycle(out io.Writer, rows []CycleRow) {
 	defer w.Flush() //nolint:errcheck // output for people
 	fmt.Fprintln(w, "in flight\tpartitions\tp50\tp99\tcycles/s\tfloor p50\tfloor p99\tfloor cycles/s\tp50 ×\tp99 ×\trate ×\tCPU\tfloor CPU\tspread of p50\t")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s–%s\t\n", r.InFlight, r.Partitions, ms(&r.P50), ms(&r.P99), r.PerSec,
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s–%s\t\n", r.InFlight, known(r.Partitions, strconv.Itoa(r.Partitions)), ms(&r.P50), ms(&r.P99), r.PerSec,
 			ms(r.FloorP50), ms(r.FloorP99), number(r.FloorPerSec, "%.0f"), number(r.P50Ratio, "%.2f"), number(r.P99Ratio, "%.2f"), number(r.PerSecRatio, "%.2f"),
-			ms(&r.CPU), ms(&r.FloorCPU), ms(&r.P50Spread[0]), ms(&r.P50Spread[1]))
+			known(r.CPU, ms(&r.CPU)), known(r.FloorCPU, ms(&r.FloorCPU)), ms(&r.P50Spread[0]), ms(&r.P50Spread[1]))
 	}
+}
+
+// known is text, unless v says that it was not measured.
+func known[T int | float64](v T, text string) string {
+	if v == 0 {
+		return "-"
+	}
+	return text
 }
 
 // ms prints microseconds as milliseconds.

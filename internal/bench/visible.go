@@ -82,6 +82,8 @@ func (b *Bed) Visible(ctx context.Context, n int, chrome string) (Visible, error
 
 // untilShown asks n times and takes the time until shown says the ask's id.
 func (a *Asks) untilShown(ctx context.Context, n int, purpose string, shown <-chan string, pause time.Duration) (Times, error) {
+	work, stop := withGrace(ctx)
+	defer stop()
 	var took []time.Duration
 	c := a.agents[0]
 	for i := range n + n/10 + 1 {
@@ -91,7 +93,7 @@ func (a *Asks) untilShown(ctx context.Context, n int, purpose string, shown <-ch
 		start := time.Now()
 		asked := make(chan error, 1)
 		go func() {
-			_, err := c.Ask(ctx, q)
+			_, err := c.Ask(work, q)
 			asked <- err
 		}()
 		at, err := until(ctx, shown, q.ID)
@@ -102,7 +104,7 @@ func (a *Asks) untilShown(ctx context.Context, n int, purpose string, shown <-ch
 			took = append(took, at.Sub(start))
 		}
 		if purpose != "cycle" {
-			if _, err := c.Withdraw(ctx, q.ID, "it was seen"); err != nil {
+			if _, err := c.Withdraw(work, q.ID, "it was seen"); err != nil {
 				return Times{}, err
 			}
 		}

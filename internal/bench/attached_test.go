@@ -1,0 +1,183 @@
+package bench_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/bench"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// operator is who measures a bus that runs already.
+func operator(t *testing.T, b *natstest.Bus) client.Credential {
+	t.Helper()
+	return credential(t, b, natsd.Role{Name: natsd.RoleOperator})
+}
+
+func credential(t *testing.T, b *natstest.Bus, r natsd.Role) client.Credential {
+	t.Helper()
+	c, err := b.Key().Credential(b.URL(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Credential{URL: c.URL, User: c.User, Password: c.Password, InboxPrefix: c.InboxPrefix}
+}
+
+// admin has full rights.
+func admin(b *natstest.Bus) *client.Credential {
+	return &client.Credential{URL: b.URL(), User: "admin", Password: natstest.AdminPassword}
+}
+
+// clean fails when a measurement has left something on the bus.
+func clean(t *testing.T, b *natstest.Bus) {
+	t.Helper()
+	js, err := jetstream.New(b.Admin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := js.StreamNames(t.Context())
+	for name := range names.Name() {
+		if !strings.HasPrefix(name, "ASKS_") {
+			t.Errorf("stream %s is left", name)
+		}
+	}
+	if names.Err() != nil {
+		t.Error(names.Err())
+	}
+	r, err := responder.New(b.Connect(natsd.Role{Name: natsd.RoleResponder, Type: "web"}), "web", responder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := r.List(t.Context(), responder.Query{State: ask.StatePending})
+	if err != nil || len(page.Items) > 0 {
+		t.Errorf("%d asks are left, %v", len(page.Items), err)
+	}
+}
+
+// attached measures the cycle on a bus that runs, and returns what is printed.
+func attached(t *testing.T, b *natstest.Bus, full *client.Credential) (bench.Report, string, map[string]any) {
+	t.Helper()
+	bed, err := bench.Attached("acme", operator(t, b), full, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close()
+	rows, err := bed.Cycle(t.Context(), tiny())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := bed.NewReport(rows)
+	var text bytes.Buffer
+	if err := r.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		t.Fatal(err)
+	}
+	return r, text.String(), fields
+}
+
+func TestABusThatRunsIsMeasuredAndLeftAsItWas(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Partitions: 3}})
+	without, text, plain := attached(t, b, nil)
+	if !strings.Contains(text, "floor: left out: no full-rights credential") || without.Cycle[0].PerSec <= 0 || without.Cycle[0].FloorP50 != nil {
+		t.Errorf("%+v\n%s", without, text)
+	}
+	clean(t, b)
+	with, text, full := attached(t, b, admin(b))
+	if row := with.Cycle[0]; row.Partitions != 3 || row.Replicas != 1 || row.FloorP50 == nil || row.Sync != "unknown" || !strings.Contains(text, "floor: raw NATS") {
+		t.Errorf("%+v\n%s", with, text)
+	}
+	clean(t, b)
+	for name := range plain {
+		if _, ok := full[name]; !ok {
+			t.Errorf("%s is there without a floor only", name)
+		}
+	}
+	for name := range full {
+		if _, ok := plain[name]; !ok {
+			t.Errorf("%s is there with a floor only", name)
+		}
+	}
+}
+
+func TestOtherMeasurementsOfABusThatRunsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	bed, err := bench.Attached("acme", operator(t, b), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close()
+	if n, err := bed.Noisy(t.Context(), tiny()); err != nil || n.Beside.N == 0 {
+		t.Errorf("%+v, %v", n, err)
+	}
+	if v, err := bed.Visible(t.Context(), 2, ""); err != nil || v.Screen.N == 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	bed.Close()
+	clean(t, b)
+}
+
+func TestAnEndInTheMiddleLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	bed, err := bench.Attached("acme", operator(t, b), admin(b), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	rounds := 0
+	_, err = bed.Cycle(ctx, bench.Plan{InFlight: []int{32}, Round: 2 * time.Second, Progress: func(string) {
+		if rounds++; rounds == 1 {
+			time.AfterFunc(100*time.Millisecond, stop)
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	bed.Close()
+	clean(t, b)
+}
+
+func TestCredentialsThatCannotMeasureAreNamed(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	if _, err := bench.Attached("acme", credential(t, b, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}), nil, nil); err == nil || !strings.Contains(err.Error(), "operator") {
+		t.Errorf("an agent: %v", err)
+	}
+	weak, wrong := operator(t, b), *admin(b)
+	wrong.Password = "guessed"
+	for name, full := range map[string]*client.Credential{"full rights": &weak, "refused": &wrong} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bed, err := bench.Attached("acme", operator(t, b), full, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer bed.Close()
+			if _, err := bed.Cycle(t.Context(), tiny()); err == nil || !strings.Contains(err.Error(), "--admin-creds") || !strings.Contains(err.Error(), name) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
