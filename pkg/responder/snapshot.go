@@ -3,6 +3,7 @@ package responder
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -71,6 +72,9 @@ func (w *watch) take(s snapshot) {
 	}
 	for _, rec := range s.pending {
 		w.pending(rec)
+	}
+	if time.Since(w.turned) >= w.r.snapshotEvery {
+		w.forget()
 	}
 	w.off = false
 	w.handle(Event{Kind: Synced, More: w.more})

@@ -44,7 +44,7 @@ const snapshotEvery = time.Minute
 // handle was too slow for what came, and every minute, so a missed message is
 // told late but not lost. It returns nil when ctx ends.
 func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
-	w := &watch{r: r, handle: handle, known: map[ask.Key]uint64{}, ended: map[ask.Key]ending{}}
+	w := &watch{r: r, handle: handle, known: map[ask.Key]uint64{}, ended: map[ask.Key]ending{}, turned: time.Now()}
 	inbox := make(chan *nats.Msg, inboxSize)
 	for _, kind := range []string{subject.Question, subject.Outcome} {
 		// One channel for both, so that an outcome never overtakes its question.
@@ -127,6 +127,8 @@ type watch struct {
 	handle func(Event)
 	known  map[ask.Key]uint64 // pending asks that were told, with the sequence of their question
 	ended  map[ask.Key]ending // outcomes told lately
+	before map[ask.Key]ending // and before that: see forget
+	turned time.Time
 	off    bool
 	more   bool
 }
@@ -176,7 +178,7 @@ func (w *watch) pending(rec ask.Record) {
 	if seq, known := w.known[k]; known && (seq == rec.Seq || rec.Seq == 0) {
 		return
 	}
-	if e, ended := w.ended[k]; ended && e.seq == rec.Seq {
+	if e, ended := w.lately(k); ended && e.seq == rec.Seq {
 		return
 	}
 	if len(w.known) >= w.r.opts.Limit {
@@ -189,18 +191,32 @@ func (w *watch) pending(rec ask.Record) {
 
 func (w *watch) resolved(rec ask.Record) {
 	k := rec.Ask.Key()
-	if e, told := w.ended[k]; told && rec.Outcome != nil && e.at.Equal(rec.Outcome.At) {
+	if e, told := w.lately(k); told && rec.Outcome != nil && e.at.Equal(rec.Outcome.At) {
 		return
 	}
 	rec.Seq = w.known[k] // an outcome does not say which question it ended
 	delete(w.known, k)
 	if rec.Outcome != nil {
 		if len(w.ended) > 4*w.r.opts.Limit {
-			clear(w.ended)
+			w.forget()
 		}
 		w.ended[k] = ending{rec.Outcome.At, rec.Seq}
 	}
 	w.handle(Event{Kind: Resolved, Record: rec})
+}
+
+// lately is an ending that was told a short while ago.
+func (w *watch) lately(k ask.Key) (ending, bool) {
+	e, ok := w.ended[k]
+	if !ok {
+		e, ok = w.before[k]
+	}
+	return e, ok
+}
+
+// forget drops the endings that were old when it was called last.
+func (w *watch) forget() {
+	w.before, w.ended, w.turned = w.ended, map[ask.Key]ending{}, time.Now()
 }
 
 // sequence is the stream sequence of a republished message.
