@@ -5,32 +5,59 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"sync"
 
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
 
-// List asks for one page.
-func List(ctx context.Context, nc *nats.Conn, subject string, q cloudevent.Query) ([]ask.Record, string, error) {
+// Page asks for one page; [cloudevent.DecodePage] reads it.
+func Page(ctx context.Context, nc *nats.Conn, subject string, q cloudevent.Query) ([]byte, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
-		return nil, "", fmt.Errorf("list: %w", err)
+		return nil, fmt.Errorf("list: %w", err)
 	}
 	reply, err := Do(ctx, nc, &nats.Msg{Subject: subject, Data: body}, 0)
 	if err != nil {
-		return nil, "", fmt.Errorf("list: %w", err)
+		return nil, fmt.Errorf("list: %w", err)
 	}
-	return cloudevent.DecodePage(reply.Data)
+	return reply.Data, nil
 }
 
-// Pages walks all pages that read gives, from a cursor on.
-func Pages(cursor string, read func(cursor string) ([]ask.Record, string, error)) iter.Seq2[ask.Record, error] {
+// Pages walks all pages from a cursor on. It asks for the next one while one is
+// being read.
+func Pages(ctx context.Context, cursor string, fetch func(ctx context.Context, cursor string) ([]byte, error)) iter.Seq2[ask.Record, error] {
 	return func(yield func(ask.Record, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var asked sync.WaitGroup
+		defer asked.Wait()
+		defer cancel()
+		type page struct {
+			data []byte
+			err  error
+		}
+		next := make(chan page, 1)
+		begin := func(cursor string) {
+			asked.Go(func() {
+				data, err := fetch(ctx, cursor)
+				next <- page{data, err}
+			})
+		}
+		begin(cursor)
 		for {
-			items, next, err := read(cursor)
-			if err != nil {
-				yield(ask.Record{}, err)
+			p := <-next
+			ahead := cloudevent.NextPage(p.data)
+			if ahead != "" {
+				begin(ahead)
+			}
+			var items []ask.Record
+			cursor := ""
+			if p.err == nil {
+				items, cursor, p.err = cloudevent.DecodePage(p.data)
+			}
+			if p.err != nil {
+				yield(ask.Record{}, p.err)
 				return
 			}
 			for _, r := range items {
@@ -38,10 +65,12 @@ func Pages(cursor string, read func(cursor string) ([]ask.Record, string, error)
 					return
 				}
 			}
-			if next == "" {
+			if cursor == "" {
 				return
 			}
-			cursor = next
+			if ahead == "" {
+				begin(cursor)
+			}
 		}
 	}
 }

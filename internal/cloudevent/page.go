@@ -1,6 +1,7 @@
 package cloudevent
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -103,6 +104,22 @@ func appendTime(b []byte, name string, t time.Time) []byte {
 	b = append(b, `,"`+name+`":"`...)
 	b = t.UTC().AppendFormat(b, time.RFC3339Nano)
 	return append(b, '"')
+}
+
+// NextPage is the cursor of the page after this one, seen without reading it.
+// It is empty on the last one, and when it cannot be seen.
+func NextPage(data []byte) string {
+	const mark = `],"next":"`
+	tail := data[max(0, len(data)-4096):]
+	at := bytes.LastIndex(tail, []byte(mark))
+	if at < 0 {
+		return ""
+	}
+	next, ok := bytes.CutSuffix(tail[at+len(mark):], []byte(`"}`))
+	if !ok || bytes.ContainsAny(next, "\"\\") {
+		return ""
+	}
+	return string(next)
 }
 
 // DecodePage reads the reply to a list request.

@@ -43,9 +43,10 @@ func (l *Ledger) List(ctx context.Context, q cloudevent.Query) ([]cloudevent.Lis
 	// Each partition fills its share; a page ends where the order of the next
 	// item is not known, which may be early.
 	share := q.Limit/max(1, len(lanes)) + 1
+	share = min(share+share/4, q.Limit)
 	g, gctx := errgroup.WithContext(ctx)
 	for _, ln := range lanes {
-		g.Go(func() error { return l.fill(gctx, ln, q, min(share+share/4, q.Limit)) })
+		g.Go(func() error { return l.fill(gctx, ln, q, share) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, "", err

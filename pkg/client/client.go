@@ -195,21 +195,30 @@ type Page struct {
 
 // List returns one page of this session's asks.
 func (c *Client) List(ctx context.Context, q Query) (Page, error) {
-	if err := c.turn(ctx); err != nil {
-		return Page{}, fmt.Errorf("list: %w", err)
+	data, err := c.page(ctx, q)
+	if err != nil {
+		return Page{}, err
 	}
-	items, next, err := call.List(ctx, c.nc, subject.Agent(c.key(""), subject.VerbList),
-		cloudevent.Query{State: string(q.State), Question: q.Question, Limit: q.Limit, Cursor: q.Cursor})
-	c.done(err)
+	items, next, err := cloudevent.DecodePage(data)
 	return Page{items, next}, err
 }
 
-// All walks all pages.
+func (c *Client) page(ctx context.Context, q Query) ([]byte, error) {
+	if err := c.turn(ctx); err != nil {
+		return nil, fmt.Errorf("list: %w", err)
+	}
+	data, err := call.Page(ctx, c.nc, subject.Agent(c.key(""), subject.VerbList),
+		cloudevent.Query{State: string(q.State), Question: q.Question, Limit: q.Limit, Cursor: q.Cursor})
+	c.done(err)
+	return data, err
+}
+
+// All walks all pages. While one is being read, the next is on its way.
 func (c *Client) All(ctx context.Context, q Query) iter.Seq2[ask.Record, error] {
-	return call.Pages(q.Cursor, func(cursor string) ([]ask.Record, string, error) {
-		q.Cursor = cursor
-		p, err := c.List(ctx, q)
-		return p.Items, p.Next, err
+	return call.Pages(ctx, q.Cursor, func(ctx context.Context, cursor string) ([]byte, error) {
+		at := q
+		at.Cursor = cursor
+		return c.page(ctx, at)
 	})
 }
 

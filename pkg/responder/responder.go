@@ -84,21 +84,29 @@ type Page struct {
 
 // List returns one page of asks.
 func (r *Responder) List(ctx context.Context, q Query) (Page, error) {
-	items, next, err := call.List(ctx, r.nc, subject.Responder(r.typ, r.scope(), subject.VerbList), cloudevent.Query{
+	data, err := r.page(ctx, q)
+	if err != nil {
+		return Page{}, err
+	}
+	items, next, err := cloudevent.DecodePage(data)
+	return Page{items, next}, err
+}
+
+func (r *Responder) page(ctx context.Context, q Query) ([]byte, error) {
+	return call.Page(ctx, r.nc, subject.Responder(r.typ, r.scope(), subject.VerbList), cloudevent.Query{
 		Tenant: q.Tenant, Session: q.Session, ID: q.ID, State: string(q.State), Question: q.Question, Limit: q.Limit, Cursor: q.Cursor,
 	})
-	return Page{items, next}, err
 }
 
 // scope is what the credential is narrowed to.
 func (r *Responder) scope() ask.Key { return ask.Key{Tenant: r.opts.Tenant, Session: r.opts.Session} }
 
-// All walks all pages.
+// All walks all pages. While one is being read, the next is on its way.
 func (r *Responder) All(ctx context.Context, q Query) iter.Seq2[ask.Record, error] {
-	return call.Pages(q.Cursor, func(cursor string) ([]ask.Record, string, error) {
-		q.Cursor = cursor
-		p, err := r.List(ctx, q)
-		return p.Items, p.Next, err
+	return call.Pages(ctx, q.Cursor, func(ctx context.Context, cursor string) ([]byte, error) {
+		at := q
+		at.Cursor = cursor
+		return r.page(ctx, at)
 	})
 }
 
