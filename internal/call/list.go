@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"runtime"
 	"sync"
 
 	"github.com/askbus/askbus/internal/cloudevent"
@@ -50,6 +51,7 @@ func Pages(ctx context.Context, cursor string, fetch func(ctx context.Context, c
 			ahead := cloudevent.NextPage(p.data)
 			if ahead != "" {
 				begin(ahead)
+				runtime.Gosched() // it goes out before this page is read
 			}
 			var items []ask.Record
 			cursor := ""

@@ -44,3 +44,20 @@ func TestCleanIsTheWayOfOrdinaryAsks(t *testing.T) {
 		t.Error("an ordinary ask takes the slow way")
 	}
 }
+
+// FuzzFirstField: what is cut out of JSON as we write it is its first field.
+func FuzzFirstField(f *testing.F) {
+	for _, seed := range []string{`{"a":"}"}`, `{"a":"\"}"}`, `{"a":"\\"}`, `{"a":"\\\"{"}`, `{"a":{"b":[{}]}}`, `{"a":"\\\\"}x`, `{"`, `{"\`, `{}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, ask string) {
+		if !json.Valid([]byte(ask)) || ask[0] != '{' || ask[len(ask)-1] != '}' {
+			firstField([]byte(`{"ask":`+ask), `{"ask":`) // it may find anything, and must end
+			return
+		}
+		raw, ok := firstField([]byte(`{"ask":`+ask+`,"on_deadline":{"a":"}"}}`), `{"ask":`)
+		if !ok || string(raw) != ask {
+			t.Errorf("%q: %q, %v", ask, raw, ok)
+		}
+	})
+}

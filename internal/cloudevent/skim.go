@@ -39,21 +39,42 @@ func firstField(data []byte, head string) (json.RawMessage, bool) {
 	if !ok || len(rest) == 0 || rest[0] != '{' {
 		return nil, false
 	}
-	depth, quoted := 0, false
+	depth := 0
 	for i := 0; i < len(rest); i++ {
-		switch c := rest[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{':
+		switch rest[i] {
+		case '"':
+			n := quoted(rest[i:])
+			if n == 0 {
+				return nil, false
+			}
+			i += n - 1
+		case '{':
 			depth++
-		case c == '}':
+		case '}':
 			if depth--; depth == 0 {
 				return rest[:i+1], true
 			}
 		}
 	}
 	return nil, false
+}
+
+// quoted is the length of the string that data begins with; 0 when it does not
+// end.
+func quoted(data []byte) int {
+	for i := 1; i < len(data); i++ {
+		end := bytes.IndexByte(data[i:], '"')
+		if end < 0 {
+			return 0
+		}
+		i += end
+		before := i
+		for data[before-1] == '\\' {
+			before--
+		}
+		if (i-before)%2 == 0 {
+			return i + 1
+		}
+	}
+	return 0
 }
