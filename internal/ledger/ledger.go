@@ -76,6 +76,7 @@ type Ledger struct {
 	used     atomic.Int64 // bytes, as last seen plus what was stored since
 	budget   atomic.Int64
 	swept    []swept
+	surely   []atomic.Int64 // by partition: when its leader was seen to lead
 	readers  readers
 	fresh    *fresh
 	restored atomic.Bool  // the server was away since the last sweep
@@ -105,7 +106,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 			return nil, err
 		}
 	}
-	l.swept = make([]swept, l.n)
+	l.swept, l.surely = make([]swept, l.n), make([]atomic.Int64, l.n)
 	if err := l.RefreshUsage(ctx); err != nil {
 		return nil, err
 	}

@@ -46,7 +46,12 @@ func (l *Ledger) List(ctx context.Context, q cloudevent.Query) ([]cloudevent.Lis
 	share = min(share+share/4, q.Limit)
 	g, gctx := errgroup.WithContext(ctx)
 	for _, ln := range lanes {
-		g.Go(func() error { return l.fill(gctx, ln, q, share) })
+		g.Go(func() error {
+			if err := l.fill(gctx, ln, q, share); err != nil {
+				return err
+			}
+			return l.sure(gctx, ln.p)
+		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, "", err

@@ -113,7 +113,11 @@ func (l *Ledger) Read(ctx context.Context, k ask.Key) (Entry, error) {
 		return Entry{Resolved: &end}, nil
 	case !errors.Is(oErr, errNone):
 		return Entry{}, oErr
-	case qErr == nil:
+	}
+	if err := l.sure(ctx, p); err != nil { // that it has not ended, or was never asked
+		return Entry{}, err
+	}
+	if qErr == nil {
 		return pending(q, k)
 	}
 	return Entry{}, nil
