@@ -103,7 +103,7 @@ func DecodeStored(data []byte, tenant, session string) (Stored, error) {
 	if err := unmarshal(data, &w); err != nil {
 		return Stored{}, fmt.Errorf("read question: %w", err)
 	}
-	raw, ok := firstField(data, `{"ask":`)
+	raw, ok := firstField(data)
 	if !ok { // not as we write it
 		var in storedJSON
 		if err := unmarshal(data, &in); err != nil {

@@ -25,7 +25,7 @@ func SkimQuestion(msg *nats.Msg, k ask.Key) (ListItem, bool) {
 	if err != nil {
 		return ListItem{}, false
 	}
-	raw, ok := firstField(h.data, `{"ask":`)
+	raw, ok := firstField(h.data)
 	if !ok {
 		return ListItem{}, false
 	}
@@ -33,9 +33,9 @@ func SkimQuestion(msg *nats.Msg, k ask.Key) (ListItem, bool) {
 	return ListItem{Record: ask.Record{State: ask.StatePending, Ask: a, AskedAt: h.time}, RawAsk: raw}, true
 }
 
-// firstField is the object that is the first field of data, as we write it.
-func firstField(data []byte, head string) (json.RawMessage, bool) {
-	rest, ok := bytes.CutPrefix(data, []byte(head))
+// firstField is the ask at the head of a stored question, as we write it.
+func firstField(data []byte) (json.RawMessage, bool) {
+	rest, ok := bytes.CutPrefix(data, []byte(`{"ask":`))
 	if !ok || len(rest) == 0 || rest[0] != '{' {
 		return nil, false
 	}
