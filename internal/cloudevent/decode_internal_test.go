@@ -52,10 +52,10 @@ func FuzzFirstField(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, ask string) {
 		if !json.Valid([]byte(ask)) || ask[0] != '{' || ask[len(ask)-1] != '}' {
-			firstField([]byte(`{"ask":`+ask)) // it may find anything, and must end
+			firstField([]byte(`{"ask":` + ask)) // it may find anything, and must end
 			return
 		}
-		raw, ok := firstField([]byte(`{"ask":`+ask+`,"on_deadline":{"a":"}"}}`))
+		raw, ok := firstField([]byte(`{"ask":` + ask + `,"on_deadline":{"a":"}"}}`))
 		if !ok || string(raw) != ask {
 			t.Errorf("%q: %q, %v", ask, raw, ok)
 		}
