@@ -29,6 +29,7 @@ type crew struct {
 type line struct {
 	running int
 	waiting []waitingJob
+	size    int // bytes, of those
 }
 
 type waitingJob struct {
@@ -39,7 +40,9 @@ type waitingJob struct {
 const (
 	idle       = 10 * time.Second // how long a worker waits for its next job
 	share      = 16               // jobs of one session at a time
-	maxWaiting = 64 << 20         // bytes in line; then nobody hands over more
+	maxLine    = 32 << 20         // bytes in the line of one session; then it is told to come again
+	maxWaiting = 64 << 20         // bytes in all lines; then nobody hands over more
+	jobBytes   = 1 << 10          // of a job beside its message
 )
 
 func newCrew(most int) *crew {
@@ -48,17 +51,23 @@ func newCrew(most int) *crew {
 	return c
 }
 
-// do hands over a job of a session (the zero key: of nobody's), which holds size
-// bytes. It blocks while all workers are busy.
-func (c *crew) do(session ask.Key, size int, job func()) {
+// do hands over a job of a session (the zero key: of nobody's), whose message
+// has size bytes. It blocks while all workers are busy. It is not ok when the
+// session's line is full.
+func (c *crew) do(session ask.Key, size int, job func()) (ok bool) {
 	c.running.Add(1) // before wait can find nobody at work
 	if session == (ask.Key{}) {
 		c.hand(job)
-		return
+		return true
 	}
-	if c.enter(session, size, job) {
+	begins, ok := c.enter(session, size+jobBytes, job)
+	switch {
+	case !ok:
+		c.running.Done()
+	case begins:
 		c.hand(func() { c.serve(session, job) })
 	}
+	return ok
 }
 
 func (c *crew) hand(job func()) {
@@ -74,8 +83,9 @@ func (c *crew) hand(job func()) {
 	}
 }
 
-// enter reports whether the job may begin; otherwise it waits in line.
-func (c *crew) enter(session ask.Key, size int, job func()) bool {
+// enter reports whether the job may begin; otherwise it waits in line, if there
+// is room.
+func (c *crew) enter(session ask.Key, size int, job func()) (begins, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.lines[session]
@@ -85,13 +95,17 @@ func (c *crew) enter(session ask.Key, size int, job func()) bool {
 	}
 	if l.running < share {
 		l.running++
-		return true
+		return true, true
+	}
+	if l.size+size > maxLine {
+		return false, false
 	}
 	l.waiting = append(l.waiting, waitingJob{job, size})
+	l.size += size
 	for c.waiting += size; c.waiting > maxWaiting; {
 		c.shorter.Wait()
 	}
-	return false
+	return false, true
 }
 
 // serve carries out a job, and those of its session that wait by then.
@@ -119,6 +133,7 @@ func (c *crew) leave(session ask.Key) func() {
 	}
 	next := l.waiting[0]
 	l.waiting = l.waiting[1:]
+	l.size -= next.size
 	c.waiting -= next.size
 	c.shorter.Broadcast()
 	return next.job

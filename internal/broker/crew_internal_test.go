@@ -32,14 +32,14 @@ func TestANoisySessionWaitsInLine(t *testing.T) {
 			c.do(ask.Key{}, 1, func() { mu.Lock(); done++; mu.Unlock() })
 		}
 		synctest.Wait()
-		if done != 2*share || len(order) != 0 || c.waiting != 2*share {
+		if done != 2*share || len(order) != 0 || c.waiting != 2*share*(1+jobBytes) {
 			t.Fatalf("%d jobs of others are done, %d of the noisy session; %d wait", done, len(order), c.waiting)
 		}
 		for range share { // one round: as many of those in line begin
 			hold <- struct{}{}
 		}
 		synctest.Wait()
-		if len(order) != share || c.waiting != share {
+		if len(order) != share || c.waiting != share*(1+jobBytes) {
 			t.Fatalf("%d are done, %d wait", len(order), c.waiting)
 		}
 		close(hold)
@@ -54,29 +54,47 @@ func TestANoisySessionWaitsInLine(t *testing.T) {
 	})
 }
 
-// Lines hold so many bytes and no more: then whoever hands over waits, too.
+// A line holds so many bytes, also of jobs that carry none; then its session is
+// told so, and nobody else waits. All lines hold so many; then everybody does.
 func TestLinesAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(64)
-		noisy := ask.Key{Tenant: "acme", Session: "noisy"}
+		c := newCrew(256)
 		hold := make(chan struct{})
+		fill := func(session string) (took int) {
+			for c.do(ask.Key{Tenant: "acme", Session: session}, 0, func() { <-hold }) {
+				took++
+			}
+			return took
+		}
+		if n := fill("s1"); n != share+maxLine/jobBytes {
+			t.Errorf("a line took %d jobs", n)
+		}
+		if n := fill("s2"); n != share+maxLine/jobBytes {
+			t.Errorf("another took %d jobs", n)
+		}
+		if c.waiting != maxWaiting {
+			t.Errorf("%d bytes wait", c.waiting)
+		}
 		handed := 0
 		go func() {
-			for range share + 10 {
-				c.do(noisy, maxWaiting/4, func() { <-hold })
+			for range share + 2 {
+				c.do(ask.Key{Tenant: "acme", Session: "s3"}, 0, func() { <-hold })
 				handed++
 			}
 		}()
 		synctest.Wait()
-		if handed != share+4 {
-			t.Errorf("%d jobs were handed over", handed)
+		if handed != share {
+			t.Errorf("%d jobs were handed over beside full lines", handed)
 		}
 		close(hold)
 		synctest.Wait()
-		if handed != share+10 {
+		if handed != share+2 {
 			t.Errorf("%d jobs were handed over in the end", handed)
 		}
 		c.stop()
+		if len(c.lines) != 0 || c.waiting != 0 {
+			t.Errorf("%d lines and %d bytes are left", len(c.lines), c.waiting)
+		}
 	})
 }

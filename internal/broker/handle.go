@@ -44,7 +44,10 @@ func (b *Broker) receive(m micro.Request) {
 		return
 	}
 	msg := &nats.Msg{Subject: m.Subject(), Reply: m.Reply(), Header: nats.Header(m.Headers()), Data: m.Data()}
-	b.crew.do(ask.Key{Tenant: r.Tenant, Session: r.Session}, len(msg.Data), func() { b.handle(msg, request{Request: r, reply: m.Reply()}) })
+	req := request{Request: r, reply: m.Reply()}
+	if !b.crew.do(ask.Key{Tenant: r.Tenant, Session: r.Session}, len(msg.Data), func() { b.handle(msg, req) }) {
+		b.refuse(b.base, &req, ask.Refuse(503, ask.CodeUnavailable, "too many requests of session %s wait already; send fewer at a time, and this one again", r.Session))
+	}
 }
 
 func (b *Broker) handle(msg *nats.Msg, r request) {

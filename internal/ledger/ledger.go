@@ -68,10 +68,11 @@ func (o *Options) fill() error {
 
 // Ledger is the open ledger. It is safe for concurrent use.
 type Ledger struct {
-	nc   *nats.Conn
-	js   jetstream.JetStream
-	n    int
-	opts Options
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	n      int
+	copies int // of each stream, when the ledger was opened
+	opts   Options
 
 	used     atomic.Int64 // bytes, as last seen plus what was stored since
 	budget   atomic.Int64
@@ -141,6 +142,7 @@ func (l *Ledger) partitions(ctx context.Context) (int, error) {
 				return 0, fmt.Errorf("ledger: stream %s says %s=%q; it was not made by askbus",
 					subject.Stream(0), metaPartitions, s.CachedInfo().Config.Metadata[metaPartitions])
 			}
+			l.copies = s.CachedInfo().Config.Replicas
 			return n, nil
 		}
 		if !errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -114,7 +114,6 @@ type position struct {
 
 type keptReader struct {
 	*reader
-	since time.Time
 	ready chan struct{} // closed when nobody else uses the reader
 }
 
@@ -128,7 +127,7 @@ func (rs *readers) take(ctx context.Context, stream, filter string, seq uint64) 
 	k, ok := rs.kept[at]
 	delete(rs.kept, at)
 	rs.mu.Unlock()
-	if !ok || time.Since(k.since) > forget {
+	if !ok {
 		return nil
 	}
 	select {
@@ -144,7 +143,7 @@ func (rs *readers) take(ctx context.Context, stream, filter string, seq uint64) 
 // keep keeps a reader that stands at seq. It reads n messages ahead meanwhile,
 // while whoever asked reads its page.
 func (rs *readers) keep(ctx context.Context, r *reader, seq uint64, n int) {
-	k := keptReader{r, time.Now(), make(chan struct{})}
+	k := keptReader{r, make(chan struct{})}
 	if !rs.put(position{r.stream, r.filter, seq}, k) {
 		return
 	}
@@ -164,15 +163,15 @@ func (rs *readers) put(at position, reader keptReader) bool {
 		rs.kept = map[position]keptReader{}
 	}
 	if len(rs.kept) >= maxReaders {
-		for at, k := range rs.kept {
-			if time.Since(k.since) > forget {
-				delete(rs.kept, at)
-			}
-		}
-	}
-	if len(rs.kept) >= maxReaders {
 		return false
 	}
 	rs.kept[at] = reader
+	time.AfterFunc(forget, func() { // with what it has read ahead
+		rs.mu.Lock()
+		defer rs.mu.Unlock()
+		if rs.kept[at].ready == reader.ready {
+			delete(rs.kept, at)
+		}
+	})
 	return true
 }

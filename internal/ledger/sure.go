@@ -17,11 +17,14 @@ const (
 	sureFor = 250 * time.Millisecond
 )
 
+// alone reports whether one server has everything: no other can know more.
+func (l *Ledger) alone() bool { return l.copies == 1 && l.nc.ConnectedClusterName() == "" }
+
 // sure says whether the leader of a partition may be believed that something is
 // not there, after it was asked. One that was cut off from its peers goes on
 // answering as if it still led, and does not know what was stored since.
 func (l *Ledger) sure(ctx context.Context, p int) error {
-	if l.nc.ConnectedClusterName() == "" || time.Since(time.Unix(0, l.surely[p].Load())) < sureFor {
+	if l.alone() || time.Since(time.Unix(0, l.surely[p].Load())) < sureFor {
 		return nil
 	}
 	var info struct {

@@ -152,7 +152,7 @@ func (w *Work) around(ctx context.Context, typ, kind string, pieces []piece) (ma
 	}
 	var found []message
 	var err error
-	if w.l.nc.ConnectedClusterName() == "" {
+	if w.l.alone() {
 		found, err = w.l.lasts(ctx, stream, filters)
 	} else {
 		found, err = w.l.firsts(ctx, stream, filters)
