@@ -4,19 +4,22 @@ SHELL := /bin/bash
 
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
+BIN      ?= bin/askbus
 IMAGE    ?= askbus:dev
+IMAGEDIR ?= bin/image
 FUZZTIME ?= 10s
 COUNT    ?= 6
 BASELINE ?= bench/baseline.txt
 ARGS     ?=
+TAGS     ?=
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build bin/askbus, one static binary
-	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/askbus ./cmd/askbus
+build: ## build bin/askbus (BIN), one static binary
+	CGO_ENABLED=0 $(if $(GOOS),GOOS=$(GOOS) )go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/askbus
 
 .PHONY: test
 test: ## run all tests; installs what they need (root) or says what to install; ASKBUS_SLOW=1: those of minutes, too
@@ -58,29 +61,51 @@ tidy: ## tidy the go.mod of every module
 generate: ## write every generated file again
 	@go generate ./...
 	@go -C tools run ./adrindex -dir ../docs/adr
+	@go -C tools/deploytest run ./chartdoc
 
 .PHONY: check
 check: ## everything that CI runs
 	@.ci/run
 
 .PHONY: up
-up: image ## start docker-compose.yml
-	docker compose up --detach --wait
+up: image ## start docker-compose.yml (three servers, two brokers, inbox, gateway; Slack when its token is set), and print a link to the inbox
+	docker compose $(if $(ASKBUS_SLACK_BOT_TOKEN),--profile slack) up --detach --wait
+	@docker compose exec -T web /askbus login --output text
 
 .PHONY: down
-down: ## stop docker-compose.yml; the volume stays
-	docker compose down
+down: ## stop docker-compose.yml; the volumes stay
+	docker compose --profile slack down
 
 .PHONY: image
-image: ## build the container image IMAGE (askbus:dev)
-	rm -rf bin/image && mkdir -p bin/image/data
-	CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags "$(LDFLAGS)" -o bin/image/askbus ./cmd/askbus
-	docker build --tag $(IMAGE) --file deploy/Dockerfile bin/image
+image: image-files ## build the container image IMAGE (askbus:dev)
+	docker build --tag $(IMAGE) --file deploy/Dockerfile $(IMAGEDIR)
+
+.PHONY: image-files
+image-files: ## build what the image holds, in bin/image (IMAGEDIR)
+	rm -rf $(IMAGEDIR) && mkdir -p $(IMAGEDIR)/data
+	@$(MAKE) --no-print-directory build GOOS=linux BIN=$(IMAGEDIR)/askbus
 
 .PHONY: chart
 chart: ## render charts/askbus and check the manifests against the Kubernetes types
 	go -C tools/deploytest test -count=1 ./...
 
 .PHONY: torture
-torture: ## run the fault driver with ARGS
-	go run ./cmd/askbus torture $(ARGS)
+torture: ## run the fault driver with ARGS; TAGS=sabotage: a build that can break promises on purpose
+	go run $(if $(TAGS),-tags $(TAGS)) ./cmd/askbus torture $(ARGS)
+
+# Packages without servers, browsers and processes.
+QUICK := ./pkg/ask/... ./pkg/dialect/... ./internal/acp/... ./internal/backoff/... ./internal/cloudevent/... ./internal/config/... ./internal/identity/... \
+	./internal/install/... ./internal/lifecycle/... ./internal/present/... ./internal/prompt/... ./internal/slack/fakeslack/... ./internal/subject/... \
+	./internal/transcript/... ./internal/tui/... ./internal/wire/...
+
+.PHONY: quick
+quick: ## before a commit: build, vet and the tests that need no server, under two minutes
+	go build ./...
+	go vet ./...
+	go test $(QUICK)
+
+.PHONY: newest-nats
+newest-nats: ## run the tests against the newest nats-server and nats.go, in a copy of this tree
+	@rm -rf bin/newest && mkdir -p bin/newest && git ls-files -z | xargs -0 cp --parents --target-directory bin/newest
+	cd bin/newest && go get github.com/nats-io/nats-server/v2@latest github.com/nats-io/nats.go@latest && go mod tidy && go list -m github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go
+	go -C bin/newest test $(if $(ARGS),$(ARGS),./internal/ledger/... ./internal/natsd/... ./internal/broker/... ./internal/state/... ./pkg/client/... ./pkg/responder/...)

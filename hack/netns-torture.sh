@@ -10,6 +10,7 @@
 # more, it hears them), loss (3 % of what it gets). Each hits every server in turn, so every leader among them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source hack/ends
 
 faults=${FAULTS:-cut isolate oneway loss}
 seed=${SEED:-$RANDOM}
@@ -20,33 +21,42 @@ pfx=${PFX:-askt$$}
 nodes=(1 2 3)
 dir=$(mktemp -d)
 bin=${ASKBUS_TEST_BIN:-$dir/askbus}
-pids=()
 
 ip4() { echo "10.99.0.1$1"; }
 ns() { nsenter --net="/run/netns/$pfx-$1" "${@:2}"; }
 
+# in_ns becomes a command in a namespace. In a subshell in the background it is the process that $! names, and it dies
+# with this script even if that is killed by SIGKILL.
+in_ns() { exec setpriv --pdeathsig KILL nsenter --net="/run/netns/$pfx-$1" "${@:2}"; }
+
 down() {
-	for pid in "${pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
-	wait 2>/dev/null || true
+	end_children
 	for n in "${nodes[@]}" sw; do ip netns del "$pfx-$n" 2>/dev/null || true; done
 	[[ ${KEEP:-} ]] && echo "logs: $dir" || rm -rf "$dir"
 }
 trap down EXIT
 
-for need in ip iptables nsenter; do
-	command -v "$need" >/dev/null || { echo "netns: please install $need (iproute2, iptables, util-linux)" >&2; exit 1; }
+for need in ip iptables nsenter setpriv pgrep; do
+	command -v "$need" >/dev/null || { echo "netns: please install $need (iproute2, iptables, util-linux, procps)" >&2; exit 1; }
 done
 [[ -x $bin ]] || CGO_ENABLED=0 go build -o "$bin" ./cmd/askbus
+
+# Namespaces that a run left which was killed by SIGKILL.
+for left in $(ip netns list | grep -oE '^askt[0-9]+-(sw|[123])'); do
+	pid=${left#askt}
+	kill -0 "${pid%-*}" 2>/dev/null || ip netns del "$left"
+done
 
 # keep_broker runs a broker, and starts it again when it ends.
 keep_broker() {
 	local child
-	trap 'kill -KILL "$child" 2>/dev/null; exit 0' TERM
-	while true; do
-		ns sw "$bin" broker --dir "$dir/n1" --nats-url "$url" --replicas 3 --retention 60s --margin 10s --ops-addr 127.0.0.1:0 &
+	trap 'end_below $BASHPID; exit 0' TERM
+	while kill -0 $$ 2>/dev/null; do # this script, which may be killed
+		(in_ns sw "$bin" broker --dir "$dir/n1" --nats-url "$url" --replicas 3 --retention 60s --margin 10s --ops-addr 127.0.0.1:0) &
 		child=$!
-		wait "$child" || sleep 1
+		while kill -0 "$child" 2>/dev/null && kill -0 $$ 2>/dev/null; do run sleep 1; done
 	done
+	end_below $BASHPID
 }
 
 up() {
@@ -56,7 +66,7 @@ up() {
 	ns sw ip addr add 10.99.0.1/24 dev br0
 	ns sw ip link set lo up
 	local routes urls n
-	routes=$(printf '%s:6222,' "$(ip4 1)" "$(ip4 2)" "$(ip4 3)")
+	routes=$(printf 'n%s=%s:6222,' 1 "$(ip4 1)" 2 "$(ip4 2)" 3 "$(ip4 3)")
 	for n in "${nodes[@]}"; do
 		ip netns add "$pfx-$n"
 		ns sw ip link add "p$n" type veth peer name eth0 netns "$pfx-$n"
@@ -67,16 +77,14 @@ up() {
 	done
 	mkdir -p "$dir/n1"
 	for n in "${nodes[@]}"; do
-		ns "$n" "$bin" torture node ${NODEFLAGS:-} --dir "$dir/n$n" --key-of "$dir/n1" --node "n$n" --nats-addr "$(ip4 "$n"):4222" \
-			--cluster-addr "$(ip4 "$n"):6222" --routes "${routes%,}" >>"$dir/n$n.log" 2>&1 &
-		pids+=($!)
+		(in_ns "$n" "$bin" server ${NODEFLAGS:-} --dir "$dir/n$n" --key-of "$dir/n1" --node "n$n" --nats-addr "$(ip4 "$n"):4222" \
+			--cluster "${routes%,}" --ops-addr 127.0.0.1:0) >>"$dir/n$n.log" 2>&1 &
 		while [[ $n == 1 && ! -s $dir/n1/key ]]; do sleep 0.1; done
 	done
 	urls=$(printf 'nats://%s:4222,' "$(ip4 1)" "$(ip4 2)" "$(ip4 3)")
 	url=${urls%,}
 	for n in 1 2; do
-		keep_broker "$n" >>"$dir/broker$n.log" 2>&1 &
-		pids+=($!)
+		keep_broker >>"$dir/broker$n.log" 2>&1 &
 	done
 	until grep -qs "broker on" "$dir/broker1.log" "$dir/broker2.log"; do sleep 0.5; done
 }
@@ -98,18 +106,18 @@ up
 count=$(wc -w <<<"$faults")
 span=$((rounds * count * 3 * (hold + calm) + 25))
 echo "netns: faults: $faults; $span s, seed $seed"
-ns sw "$bin" torture --nats-url "$url" --dir "$dir/n1" --admin-creds "$dir/admin.json" --disturbed --ends-within 60s \
-	--learns-within 90s --retention 60s --margin 10s --asks "${ASKS:-1000000}" --open "${OPEN:-60}" --for "${span}s" --seed "$seed" &
+(in_ns sw "$bin" torture --nats-url "$url" --dir "$dir/n1" --admin-creds "$dir/admin.json" --disturbed --ends-within 60s \
+	--learns-within 90s --retention 60s --margin 10s --asks "${ASKS:-1000000}" --open "${OPEN:-60}" --for "${span}s" --seed "$seed") &
 torture=$!
-sleep 6
+run sleep 6
 for _ in $(seq "$rounds"); do
 	for fault in $faults; do
 		for n in "${nodes[@]}"; do
 			echo "netns: $(date +%T) $fault n$n"
 			"$fault" "$n"
-			sleep "$hold"
+			run sleep "$hold"
 			heal
-			sleep "$calm"
+			run sleep "$calm"
 		done
 	done
 done

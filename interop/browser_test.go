@@ -31,7 +31,7 @@ func TestMCPIsAnsweredInTheBrowser(t *testing.T) {
 	click(tab, `[...document.querySelectorAll("label")].find(l => l.innerText.includes("SQLite"))`)
 	click(tab, `[...document.querySelectorAll("button")].find(x => x.innerText.trim().startsWith("Answer"))`)
 	r := s.result()
-	if r.IsError || !strings.Contains(r.Text, " on web\n") || !strings.Contains(r.Text, `"Which database?"="SQLite"`) {
+	if r.IsError || !strings.Contains(r.Text, " on the web\n") || !strings.Contains(r.Text, `"Which database?"="SQLite"`) {
 		t.Errorf("the result is %+v", r)
 	}
 	tab.Wait(`document.body.innerText.includes("just now")`)

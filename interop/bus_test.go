@@ -101,7 +101,15 @@ func (b *bus) attend() {
 		b.t.Fatal(err)
 	}
 	b.url = where.HTTPURL
-	nc, err := client.Connect(*where.Operator, nil)
+	said, err := exec.Command(b.binary, "auth", "responder", "--type", "web", "--dir", b.dir, "--output", "json").Output()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var screen client.Credential
+	if err := json.Unmarshal(said, &screen); err != nil {
+		b.t.Fatal(err)
+	}
+	nc, err := client.Connect(screen, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -123,7 +131,7 @@ func (b *bus) attend() {
 				b.ended <- e.Record
 			case responder.Synced:
 				once.Do(func() { close(synced) })
-			case responder.Offline:
+			case responder.Offline, responder.Reset, responder.Changed:
 			}
 		}); err != nil {
 			b.t.Error(err)
@@ -148,7 +156,7 @@ func (b *bus) next() ask.Record {
 // choose answers with an option of each question.
 func (b *bus) choose(rec ask.Record, option string) {
 	b.t.Helper()
-	reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}}
+	reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}}
 	for _, q := range rec.Ask.Questions {
 		reply.Answers = append(reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{option}})
 	}
@@ -160,7 +168,7 @@ func (b *bus) choose(rec ask.Record, option string) {
 // decline refuses to answer.
 func (b *bus) decline(rec ask.Record, reason string) {
 	b.t.Helper()
-	by := ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}
+	by := ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}
 	if _, err := b.screen.Cancel(b.t.Context(), rec.Ask.Key(), responder.Decline{Reason: reason, By: by}); err != nil {
 		b.t.Error(err)
 	}
@@ -176,6 +184,9 @@ type script struct {
 	in    io.WriteCloser
 	lines *bufio.Scanner
 	seen  []event
+
+	kill     func()
+	patience time.Duration // how long nothing that is waited for may come; the slow tests wait long
 }
 
 // event is one of its lines.
@@ -187,6 +198,10 @@ type event struct {
 		Annotations map[string]any `json:"annotations"`
 	} `json:"tools"`
 	Form     map[string]any `json:"form"`
+	Shown    map[string]any `json:"shown"`
+	Closed   bool           `json:"closed"`
+	Asked    map[string]any `json:"asked"`
+	Exited   *int           `json:"exited"`
 	Progress float64        `json:"progress"`
 	Index    *int           `json:"index"`
 	Result   map[string]any `json:"result"`
@@ -224,7 +239,7 @@ func runWith(t *testing.T, program, name string, plan map[string]any) *script {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	s := &script{t: t, in: in, lines: bufio.NewScanner(out)}
+	s := &script{t: t, in: in, lines: bufio.NewScanner(out), kill: func() { _ = cmd.Process.Kill() }, patience: 15 * time.Minute}
 	s.lines.Buffer(nil, 1<<20)
 	return s
 }
@@ -232,6 +247,7 @@ func runWith(t *testing.T, program, name string, plan map[string]any) *script {
 // until reads on until an event is as wanted.
 func (s *script) until(what string, wanted func(event) bool) event {
 	s.t.Helper()
+	defer time.AfterFunc(s.patience, s.kill).Stop()
 	for s.lines.Scan() {
 		var e event
 		if err := json.Unmarshal(s.lines.Bytes(), &e); err != nil {

@@ -141,7 +141,7 @@ func TestForeignScreensRaceTheInbox(t *testing.T) {
 	says("shown") // and both have answered at that moment
 	// The third surface is as fast as it can be; whoever wins, all are told the same.
 	_, err = b.screen.Answer(ctx, rec.Ask.Key(), ask.Reply{
-		Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"},
+		Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS},
 	})
 	t.Logf("the third surface: %v", err)
 	need(t, asks.end(), `answered [{"question_id":"db","selected":[`)
@@ -153,10 +153,10 @@ func TestForeignScreensRaceTheInbox(t *testing.T) {
 		Status string `json:"status"`
 	}
 	var last struct {
-		D4 told `json:"d4"`
-		D1 told `json:"d1"`
+		Interact told `json:"interact"`
+		Pair     told `json:"pair"`
 	}
-	if err := json.Unmarshal(lines.Bytes(), &last); err != nil || last.D4.Status != "answered" || last.D1.By == "" || !strings.HasPrefix(last.D4.By, last.D1.By) {
+	if err := json.Unmarshal(lines.Bytes(), &last); err != nil || last.Interact.Status != "answered" || last.Pair.By == "" || !strings.HasPrefix(last.Interact.By, last.Pair.By) {
 		t.Errorf("%v: the screens were told different things: %s", err, lines.Text())
 	}
 	if err := cmd.Wait(); err != nil {
@@ -168,7 +168,8 @@ func TestBridge(t *testing.T) {
 	t.Parallel()
 	b := up(t)
 	p := b.start(b.issue("--session", "bridge"), "", []string{"ASKBUS_SCREEN=" + b.issue("--role", "screen", "--session", "bridge")}, "node", "http/bridge.mjs")
-	need(t, p.end(), `"agentId":"host-agent"`, `"question-0":"react"`, `"question-1":"a,c"`)
+	need(t, p.end(), `"agentId":"host-agent"`, `"question-0":"react"`, `"question-1":"a,c"`,
+		`{"refusal":{"agentId":"hasty"`, `"response":{"agentId":"hasty"`, `"status":"refused","reason":"invalid event-pair request"`)
 }
 
 func TestExamples(t *testing.T) {
@@ -192,7 +193,7 @@ func TestExamples(t *testing.T) {
 		}
 		p := b.start(agent, stdin, nil, c.command[0], c.command[1:]...)
 		rec := b.next()
-		if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), ask.Reply{Answers: []ask.Answer{c.answer}, By: ask.By{Principal: "os:mei", Proof: "local"}}); err != nil {
+		if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), ask.Reply{Answers: []ask.Answer{c.answer}, By: ask.By{Principal: "os:mei", Proof: ask.ProofOS}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		need(t, p.end(), c.want)

@@ -40,7 +40,7 @@ func (b *bus) connect(d door, session string, more map[string]any, calls ...map[
 	if d.http {
 		plan["url"], plan["token"] = b.url+"/mcp", b.token(session)
 		if more["form"] != nil {
-			plan["url"] = b.url + "/mcp?elicit=true"
+			plan["url"], plan["host"] = b.url+"/mcp?elicit=true", b.issue("--role", "host", "--session", session)
 		}
 	} else {
 		args := []string{"mcp", "--dir", b.dir, "--session", session}
@@ -109,7 +109,7 @@ func TestMCPToolsAreListedAndAnswered(t *testing.T) {
 		s.until("progress", func(e event) bool { return e.Progress > 0 })
 		b.choose(rec, "o2")
 		r := s.result()
-		if r.IsError || r.Result["status"] != "answered" || !strings.HasPrefix(r.Text, "answered by Mei on web") || !strings.Contains(r.Text, "SQLite") {
+		if r.IsError || r.Result["status"] != "answered" || !strings.HasPrefix(r.Text, "answered by Mei on the web") || !strings.Contains(r.Text, "SQLite") {
 			t.Errorf("the result is %+v", r)
 		}
 	})
@@ -156,7 +156,7 @@ func TestMCPFormsWonAndLost(t *testing.T) {
 		if !d.forms() {
 			s := b.connect(d, session(t), map[string]any{"form": true}, asking(300, nil))
 			b.choose(b.next(), "o1")
-			if r := s.result(); !strings.HasPrefix(r.Text, "answered by Mei on web") {
+			if r := s.result(); !strings.HasPrefix(r.Text, "answered by Mei on the web") {
 				t.Errorf("without forms: %+v", r)
 			}
 			return
@@ -165,7 +165,7 @@ func TestMCPFormsWonAndLost(t *testing.T) {
 		won.form()
 		b.next()
 		won.send(map[string]any{"action": "accept", "content": map[string]any{"q1": "o2"}})
-		if r := won.result(); !strings.Contains(r.Text, " on elicit\n") || !strings.Contains(r.Text, "SQLite") {
+		if r := won.result(); !strings.Contains(r.Text, " in the agent's own dialog\n") || !strings.Contains(r.Text, "SQLite") {
 			t.Errorf("won: %+v", r)
 		}
 		lost := b.connect(d, session(t)+"2", map[string]any{"form": true}, asking(300, nil))
@@ -175,7 +175,7 @@ func TestMCPFormsWonAndLost(t *testing.T) {
 			lost.send(map[string]any{"action": "accept", "content": map[string]any{"q1": "o2"}})
 		}
 		r := lost.result()
-		if !strings.HasPrefix(r.Text, "answered by Mei on web") || !strings.Contains(r.Text, "PostgreSQL") || d.late() != strings.Contains(r.Text, "too late") {
+		if !strings.HasPrefix(r.Text, "answered by Mei on the web") || !strings.Contains(r.Text, "PostgreSQL") || d.late() != strings.Contains(r.Text, "too late") {
 			t.Errorf("lost: %+v", r)
 		}
 	})

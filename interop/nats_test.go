@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// agent is the credential of a session's agent, as "askbus creds" prints it.
+// agent is the credential of a session's agent, as "askbus auth" prints it.
 func (b *bus) agent(session string) string {
 	b.t.Helper()
 	out, err := exec.Command(b.binary, "creds", "agent", "--session", session, "--dir", b.dir, "--output", "json").Output()
@@ -93,14 +93,13 @@ func TestTheCloudEventsSDKsNATSProtocolReadsOurEvents(t *testing.T) {
 	b := up(t)
 	var cred struct {
 		URL         string `json:"url"`
-		User        string `json:"user"`
-		Password    string `json:"password"`
+		Creds       string `json:"creds"`
 		InboxPrefix string `json:"inbox_prefix"`
 	}
 	if err := json.Unmarshal([]byte(b.agent("sdk")), &cred); err != nil {
 		t.Fatal(err)
 	}
-	opts := cenats.NatsOptions(nats.UserInfo(cred.User, cred.Password), nats.CustomInboxPrefix(cred.InboxPrefix))
+	opts := cenats.NatsOptions(nats.UserCredentialBytes([]byte(cred.Creds)), nats.CustomInboxPrefix(cred.InboxPrefix))
 	inbox := cred.InboxPrefix + ".sdk"
 	consumer, err := cenats.NewConsumer(cred.URL, inbox, opts)
 	if err != nil {
@@ -112,7 +111,7 @@ func TestTheCloudEventsSDKsNATSProtocolReadsOurEvents(t *testing.T) {
 	go func() { done <- consumer.OpenInbound(ctx) }()
 	t.Cleanup(func() { cancel(); <-done; _ = consumer.Close(context.WithoutCancel(ctx)) })
 
-	nc, err := nats.Connect(cred.URL, nats.UserInfo(cred.User, cred.Password))
+	nc, err := nats.Connect(cred.URL, nats.UserCredentialBytes([]byte(cred.Creds)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/internal/daemon"
 	"github.com/askbus/askbus/internal/gateway"
+	"github.com/askbus/askbus/internal/gateway/access"
 	"github.com/askbus/askbus/internal/gateway/token"
 	"github.com/askbus/askbus/internal/hook"
 	"github.com/askbus/askbus/internal/mcpserver"
@@ -25,11 +24,15 @@ import (
 // agentDoors are the doors for agents' hosts that stand beside the gateway's:
 // MCP and the hook. The returned part ends their waits.
 func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string) (map[string]http.Handler, daemon.Part, error) {
-	open := sharedBus{nc, r}
-	opts := mcpserver.Options{Logger: r.log, Version: version, Link: func(k ask.Key) string { return base + "/ask/" + k.String() }}
+	asks, err := client.New(nc, client.Options{Logger: r.log, TracerProvider: r.tracing})
+	if err != nil {
+		return nil, daemon.Part{}, err
+	}
+	open := sharedBus{asks}
+	opts := mcpserver.Options{Logger: r.log, Version: buildVersion(), Link: func(k ask.Key) string { return base + "/ask/" + k.String() }}
 	hookOpts := hook.Options{Logger: r.log}
 	// A key at hand gives the credentials with which hosts' dialogs answer.
-	if _, err := os.Stat(filepath.Join(r.a.Dir, "key")); err == nil && r.a.Creds == "" {
+	if natsd.HasKeys(r.a.Dir) && r.a.Creds == "" {
 		elicit, err := r.hostDialog(ask.ResponderElicit)
 		if err != nil {
 			return nil, daemon.Part{}, err
@@ -46,7 +49,7 @@ func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string) (ma
 		mcpserver.Path:                          mcpserver.New(open, opts).Handler(life, door),
 		mcpserver.MetadataPath:                  door.Metadata(),
 		mcpserver.MetadataPath + mcpserver.Path: door.Metadata(),
-		hook.Path:                               hook.New(open, hookOpts).Handler(func(req *http.Request, session string) (hook.Call, error) { return hookCaller(g, req, session) }),
+		hook.Path:                               hook.New(open, hookOpts).Handler(func(req *http.Request) (func(string) (hook.Call, error), error) { return hookCaller(g, req) }),
 	}
 	return doors, daemon.Part{Name: "mcp", Run: func(ctx context.Context) error {
 		<-ctx.Done()
@@ -56,13 +59,10 @@ func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string) (ma
 }
 
 // sharedBus opens every session over one connection with the gateway's rights.
-type sharedBus struct {
-	nc *nats.Conn
-	r  *running
-}
+type sharedBus struct{ *client.Client }
 
-func (b sharedBus) Open(_ context.Context, tenant, session string) (*client.Client, error) {
-	return client.New(b.nc, tenant, session, client.Options{Logger: b.r.log})
+func (b sharedBus) Open(_ context.Context, tenant, session string) (client.Session, error) {
+	return b.Session(tenant, session), nil
 }
 
 // answering is a responder for the dialogs of agents' hosts.
@@ -77,20 +77,17 @@ func (r *running) hostDialog(typ string) (answering, error) {
 	if err != nil {
 		return answering{}, err
 	}
-	resp, err := responder.New(nc, typ, responder.Options{Logger: r.log})
+	resp, err := responder.New(nc, typ, responder.Options{Logger: r.log, TracerProvider: r.tracing})
 	return answering{resp}, err
 }
 
 // local is a credential of the server that this process runs or knows.
 func (r *running) local(role natsd.Role) (client.Credential, error) {
-	if r.after.NATSURL == "" {
+	if r.keys == nil {
 		return r.a.local(role)
 	}
-	key, err := natsd.LoadKey(r.a.Dir)
-	if err != nil {
-		return client.Credential{}, err
-	}
-	return derived(key, r.after.NATSURL, role)
+	c, err := r.keys.Credential(r.after.NATSURL, role)
+	return client.Credential(c), err
 }
 
 // Decline sends that somebody declined.
@@ -113,18 +110,27 @@ func mcpCaller(g *gateway.Gateway, req *http.Request) (mcpserver.Caller, error) 
 	if err != nil {
 		return mcpserver.Caller{}, err
 	}
-	forms, _ := strconv.ParseBool(req.URL.Query().Get("elicit"))
-	return mcpserver.Caller{
-		Tenant: tenant, Session: session, Agent: mcpserver.AgentPath(req.Header.Get("Askbus-Agent")), Human: t.By(""), Forms: forms,
-	}, nil
+	who := mcpserver.Caller{Tenant: tenant, Session: session, Agent: mcpserver.AgentPath(req.Header.Get("Askbus-Agent")), Unproven: access.NoHost}
+	host, shows, err := g.Host(req, tenant, session)
+	if err != nil || !shows {
+		return who, err // without the host's token nothing is answered here
+	}
+	who.Human, who.Mark = host.HostBy(), host.Mark
+	who.Forms, _ = strconv.ParseBool(req.URL.Query().Get("elicit"))
+	return who, nil
 }
 
-// hookCaller is who calls /v1/hook about a session of its host.
-func hookCaller(g *gateway.Gateway, req *http.Request, session string) (hook.Call, error) {
+// hookCaller is who calls /v1/hook, and then for whom it asks about a session
+// of its host.
+func hookCaller(g *gateway.Gateway, req *http.Request) (func(session string) (hook.Call, error), error) {
 	t, err := g.Caller(req)
 	if err != nil {
-		return hook.Call{}, err
+		return nil, err
 	}
+	return func(session string) (hook.Call, error) { return hookCall(g, req, &t, session) }, nil
+}
+
+func hookCall(g *gateway.Gateway, req *http.Request, t *token.Token, session string) (hook.Call, error) {
 	if name := named(req); name != "" {
 		session = name
 	}
@@ -132,10 +138,18 @@ func hookCaller(g *gateway.Gateway, req *http.Request, session string) (hook.Cal
 		session = own // whatever the host calls it
 	}
 	if session == "" {
-		session = ownSession(&t)
+		session = ownSession(t)
 	}
-	tenant, err := mayAsk(&t, req, session)
-	return hook.Call{Tenant: tenant, Session: session, Human: t.By("")}, err
+	tenant, err := mayAsk(t, req, session)
+	if err != nil {
+		return hook.Call{}, err
+	}
+	call := hook.Call{Tenant: tenant, Session: session, Unproven: access.NoHost}
+	host, shows, err := g.Host(req, tenant, session)
+	if err == nil && shows {
+		call.Human, call.Mark = host.HostBy(), host.Mark
+	}
+	return call, err
 }
 
 // named is the session that a request names, as a token.
@@ -172,7 +186,7 @@ func mayAsk(t *token.Token, req *http.Request, session string) (tenant string, e
 		tenant = ask.DefaultTenant
 	}
 	if !ask.ValidToken(tenant) || !t.MayAsk(tenant, session) {
-		return "", ask.Refuse(http.StatusForbidden, ask.CodeForbidden, "%s", fmt.Sprintf("this token %s; it may not ask for session %.64s of tenant %.64s", t.Scope(), session, tenant))
+		return "", ask.Refuse(ask.CodeForbidden, "%s", fmt.Sprintf("this token %s; it may not ask for session %.64s of tenant %.64s", t.Scope(), session, tenant))
 	}
 	return tenant, nil
 }

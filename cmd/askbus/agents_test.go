@@ -122,12 +122,27 @@ func TestInstallPrintsAndWrites(t *testing.T) {
 		if written, err := os.ReadFile(file); err != nil || string(written) != printed || !strings.Contains(printed, pl.dir) {
 			t.Errorf("%s %s: wrote %q, %v; printed %q", c.kind, c.name, written, err, printed)
 		}
-		if _, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file, "--remove"); code != 0 || !strings.Contains(said, "Taken out") {
+		if left, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file, "--remove"); code != 0 || strings.Contains(left, "askbus") || !strings.Contains(said, "add --write") {
+			t.Errorf("%s %s: exit %d, printed %q, said %q", c.kind, c.name, code, left, said)
+		}
+		if _, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file, "--remove", "--write"); code != 0 || !strings.Contains(said, "Taken out") {
 			t.Errorf("%s %s: exit %d, said %q", c.kind, c.name, code, said)
 		}
 		if left, err := os.ReadFile(file); err != nil || strings.Contains(string(left), "askbus") {
 			t.Errorf("%s %s: %q is left, %v", c.kind, c.name, left, err)
 		}
+	}
+	shared, _, code := pl.runWith("", "mcp", "install", "claude-code", "--scope", "project")
+	if code != 0 || strings.Contains(shared, "/") || !strings.Contains(shared, `"command": "askbus"`) {
+		t.Errorf("to be shared: exit %d, %s", code, shared)
+	}
+	for _, wrong := range [][]string{{"cursor", "--scope", "project"}, {"claude-code", "--scope", "world"}} {
+		if _, said, code := pl.runWith("", append([]string{"mcp", "install"}, wrong...)...); code != exitUsage || !strings.Contains(said, "--scope") {
+			t.Errorf("%q: exit %d, said %q", wrong, code, said)
+		}
+	}
+	if printed, _, _ := pl.runWith("", "mcp", "install", "cursor"); !strings.Contains(printed, `"--session", "cursor"`) && !strings.Contains(printed, "\"cursor\"") {
+		t.Errorf("no session that survives: %s", printed)
 	}
 	if _, said, code := pl.runWith("", "mcp", "install", "emacs"); code != exitUsage || !strings.Contains(said, "claude-code") {
 		t.Errorf("exit %d, said %q", code, said)

@@ -8,8 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/identity"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/internal/prompt"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/spf13/cobra"
@@ -23,52 +29,71 @@ type answerFlags struct {
 	declined                                                         bool
 }
 
-// declineAlone is what --decline without a reason sets.
-const declineAlone = "\x00"
+// declineAlone is what --decline without a reason sets; the help shows it.
+const declineAlone = "(no reason)"
 
 func (a *app) answerCmd() *cobra.Command {
 	var f answerFlags
 	cmd := &cobra.Command{
-		Use:   "answer (ID | SESSION/ID) [--select db=pg] [--reply 'db=2'] [--decline [REASON]] …",
+		Use:   "answer [ID | SESSION/ID] [--select db=pg] [--reply 'db=2'] [--decline [REASON]] …",
 		Short: "Answer an ask, or decline it",
 		Long: `Answers an ask in your name (os:<user>). Give each question its answer by id, as
 QUESTION=VALUE; when there is one question only, "QUESTION=" may be left out.
-Without any answer it shows the question.
+Without any answer it asks you at the terminal, a line at a time, and without an ID
+lets you choose from what waits; where there is no terminal it shows the question.
+An ID may be shortened to a beginning or an end that only one ask has.
 
 ` + exitCodes,
-		Example: `  askbus answer deploy-42 --select db=pg --number n=3 --note db="keep 14 days of backups"
+		Example: `  askbus answer                                choose one, and answer it here
+  askbus answer deploy-42 --select db=pg --number n=3 --note db="keep 14 days of backups"
   askbus answer deploy-42 --reply "db=2"        number, id or part of a label
   askbus answer deploy-42 --decline "not today"`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: cobra.MaximumNArgs(2), ValidArgsFunction: a.completeAsks(ask.StatePending),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.declined = cmd.Flags().Changed("decline")
 			ref, err := f.declineReason(args)
 			if err != nil {
 				return err
 			}
-			return a.withAsk(cmd.Context(), ref, func(b *bus, k ask.Key) error { return a.runAnswer(cmd.Context(), b, k, f) })
+			asked := !f.declined && f.empty() && !a.json() && a.interactive()
+			switch {
+			case ref == "" && !asked:
+				return usage("name an ask; see \"%s\"", a.hint("list"))
+			case ref == "":
+				return a.answerOne(cmd.Context(), prompt.Read(cmd.InOrStdin()))
+			}
+			return a.withAsk(cmd.Context(), ref, func(b *bus, k ask.Key) error {
+				if asked {
+					return a.answerInteractively(cmd.Context(), b, k, prompt.Read(cmd.InOrStdin()))
+				}
+				return a.runAnswer(cmd.Context(), b, k, f)
+			})
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.selects, "select", nil, "db=pg,lite: option ids (or exact labels)")
-	fl.StringArrayVar(&f.others, "other", nil, "db=TEXT: free text instead of an option")
+	fl.StringArrayVar(&f.others, "other", nil, "db=TEXT: own words instead of an option, also a number")
 	fl.StringArrayVar(&f.texts, "text", nil, "q=TEXT")
 	fl.StringArrayVar(&f.numbers, "number", nil, "n=3")
 	fl.StringArrayVar(&f.booleans, "boolean", nil, "q=true")
 	fl.StringArrayVar(&f.dates, "date", nil, "q=2026-11-20")
 	fl.StringArrayVar(&f.notes, "note", nil, "db=TEXT: a note beside the answer")
-	fl.StringArrayVar(&f.replies, "reply", nil, "db=2: as a person would type it: number, id, label or a part of it")
+	fl.StringArrayVar(&f.replies, "reply", nil, "db=2: as a person would type it: number, id, label or a part of it; a number that is none is refused, --other gives it as own words")
 	fl.StringVar(&f.response, "response", "", "one free reply to the whole ask instead of single answers")
 	fl.StringVar(&f.decline, "decline", "", "decline the whole ask, with a reason or without")
 	fl.StringVar(&f.answerID, "answer-id", "", "the same id again is the same answer (default: a fresh one)")
 	fl.Lookup("decline").NoOptDefVal = declineAlone
+	a.answerCompletions(cmd)
 	return cmd
 }
 
 // declineReason tells the ask's reference from a reason that stands behind
 // --decline as a word of its own.
 func (f *answerFlags) declineReason(args []string) (ref string, err error) {
-	if len(args) == 1 {
+	switch len(args) {
+	case 0:
+		return "", nil
+	case 1:
 		return args[0], nil
 	}
 	if !f.declined || f.decline != declineAlone {
@@ -88,7 +113,7 @@ func (a *app) runAnswer(ctx context.Context, b *bus, k ask.Key, f answerFlags) e
 	if err != nil {
 		return err
 	}
-	by, err := a.me()
+	by, err := a.me(b)
 	if err != nil {
 		return err
 	}
@@ -105,21 +130,41 @@ func (a *app) runAnswer(ctx context.Context, b *bus, k ask.Key, f answerFlags) e
 		return err
 	}
 	if f.empty() {
-		return a.tellRecord(k, &rec)
+		return a.tellRecord(b, k, &rec)
 	}
 	reply, err := f.reply(&rec.Ask)
 	if err != nil {
-		return err
+		return a.askAgain(a.card(&rec, by), err)
 	}
 	reply.By = by
 	o, err := r.Answer(ctx, k, reply)
+	if errors.Is(err, ask.ErrInvalid) {
+		return a.askAgain(a.card(&rec, by), err)
+	}
 	return a.decided(&o, err)
+}
+
+// card is an ask as the person at this command line sees it.
+func (a *app) card(rec *ask.Record, by ask.By) *present.Card {
+	return present.New(rec, present.Viewer{By: by, Inbox: a.inboxURL()}, time.Now())
+}
+
+// askAgain shows a person the questions at fault, and only those, with what is
+// wrong. Programs get the error as it is.
+func (a *app) askAgain(card *present.Card, err error) error {
+	e, ok := errors.AsType[*ask.Error](err)
+	if !ok || len(e.Faults) == 0 || a.json() {
+		return err
+	}
+	again := card.Faults(e.Faults)
+	a.say("%s\n", card.AskAgain(again))
+	return &exitError{exitCode(err), errors.New(card.NotSent(again))}
 }
 
 // decided tells the outcome of an answer, or who was faster.
 func (a *app) decided(o *ask.Outcome, err error) error {
 	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
-		return fmt.Errorf("too late, %s: %s: %w", endWords(e.Outcome), line(answerWords(e.Outcome), 200), ask.ErrResolved)
+		return fmt.Errorf("too late, %s: %s: %w", e.Outcome.EndingAt(time.Local), line(answerWords(e.Outcome), 200), ask.ErrResolved)
 	}
 	if err != nil {
 		return err
@@ -127,8 +172,15 @@ func (a *app) decided(o *ask.Outcome, err error) error {
 	return a.accepted(o)
 }
 
-// me is who answers at this command line.
-func (a *app) me() (ask.By, error) {
+// me is who answers at this command line: the user of this machine, when the
+// credential may say so, else the credential itself.
+func (a *app) me(b *bus) (ask.By, error) {
+	if b.role.Name != natsd.RoleAgent && !a.ownSurface(b) {
+		who, err := call.Identify(b.cred.Creds)
+		if err == nil && !who.Asserts {
+			return ask.By{Principal: identity.OwnName(who.User), Proof: ask.ProofCredential}, nil
+		}
+	}
 	var w config.Web
 	if err := config.Load(&w); err != nil {
 		return ask.By{}, &exitError{exitUsage, err}
@@ -176,8 +228,8 @@ func (f *answerFlags) reply(q *ask.Ask) (ask.Reply, error) {
 		ans.Boolean = &v
 		return nil
 	})
-	if b.err != nil {
-		return ask.Reply{}, b.err
+	if err := ask.InvalidError("answer", b.faults); err != nil {
+		return ask.Reply{}, err
 	}
 	reply := ask.Reply{AnswerID: f.answerID, Response: f.response}
 	for i := range q.Questions {
@@ -216,15 +268,12 @@ func optionIDs(q *ask.Question, value string) []string {
 type replyBuilder struct {
 	ask     *ask.Ask
 	answers map[string]*ask.Answer
-	err     error
+	faults  []ask.Fault
 }
 
 // each applies a flag's values to the answers of the questions that they name.
 func (b *replyBuilder) each(flag string, values []string, apply func(*ask.Question, *ask.Answer, string) error) {
 	for _, v := range values {
-		if b.err != nil {
-			return
-		}
 		id, value, named := strings.Cut(v, "=")
 		q := b.ask.Question(id)
 		if (!named || q == nil) && len(b.ask.Questions) == 1 {
@@ -235,8 +284,8 @@ func (b *replyBuilder) each(flag string, values []string, apply func(*ask.Questi
 			for i := range ids {
 				ids[i] = b.ask.Questions[i].ID
 			}
-			b.err = ask.InvalidError("answer", []ask.Fault{{Message: fmt.Sprintf("--%s %s names no question; give QUESTION=VALUE, the questions are %s", flag, v, strings.Join(ids, ", "))}})
-			return
+			b.faults = append(b.faults, ask.Fault{Message: fmt.Sprintf("--%s %s names no question; give QUESTION=VALUE, the questions are %s", flag, v, strings.Join(ids, ", "))})
+			continue
 		}
 		ans := b.answers[q.ID]
 		if ans == nil {
@@ -244,7 +293,7 @@ func (b *replyBuilder) each(flag string, values []string, apply func(*ask.Questi
 			b.answers[q.ID] = ans
 		}
 		if err := apply(q, ans, value); err != nil {
-			b.err = ask.InvalidError("answer", []ask.Fault{{QuestionID: q.ID, Message: fmt.Sprintf("--%s %s: %v", flag, v, err)}})
+			b.faults = append(b.faults, ask.Fault{QuestionID: q.ID, Message: fmt.Sprintf("--%s %s: %v", flag, v, err)})
 		}
 	}
 }

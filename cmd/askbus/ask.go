@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/checkout"
+	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/spf13/cobra"
 )
 
@@ -19,11 +22,17 @@ import (
 type askFlags struct {
 	file, id, title, context, agent, priority, atDeadline string
 	question, header, kind, defaultValue                  string
+	repository, branch, link                              string
+	minProof                                              string
 	options, audience                                     []string
 	multiple, text, noOther, optional, requireResponder   bool
 	timeout                                               time.Duration
 	wait                                                  string
-	withdraw                                              bool
+	withdraw, answerHere                                  bool
+	dialect                                               string
+
+	foreign  *dialect.Dialect  // of the file
+	warnings []dialect.Warning // about it
 }
 
 func (a *app) askCmd() *cobra.Command {
@@ -44,6 +53,8 @@ error. Ctrl-C leaves the ask pending and says how to pick it up again.
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "file", "", "the ask as JSON; - reads standard input")
+	fl.StringVar(&f.dialect, "dialect", "", "the shape of --file, and of the outcome as JSON: "+strings.Join(dialect.Names(), ", ")+" (default native)")
+	fixed(cmd, "dialect", dialect.Names()...)
 	fl.StringVar(&f.question, "question", "", "the question, when there is one only")
 	fl.StringVar(&f.header, "header", "", "a chip of at most 12 characters")
 	fl.StringArrayVar(&f.options, "option", nil, "an option, as 'label' or 'label|description'; again for each")
@@ -56,13 +67,21 @@ error. Ctrl-C leaves the ask pending and says how to pick it up again.
 	fl.StringVar(&f.title, "title", "", "one line above the questions")
 	fl.StringVar(&f.context, "context", "", "what you are doing and why you ask, in Markdown")
 	fl.StringVar(&f.agent, "agent", "", "the name of who asks")
+	fl.StringVar(&f.repository, "repository", "", `what you work on, such as acme/payments (default: from Git, with its branch and link; "" says nothing)`)
+	fl.StringVar(&f.branch, "branch", "", "the branch that you work on")
+	fl.StringVar(&f.link, "link", "", "a URL where people see more")
 	fl.StringVar(&f.priority, "priority", "", "low, normal, high or urgent")
 	fl.StringSliceVar(&f.audience, "audience", nil, `who may decide: "group:name" or a principal`)
+	fl.StringVar(&f.minProof, "min-proof", "", "how well it must be known who answers: "+strings.Join(ask.MinProofs(), ", ")+" (the last four are of one strength)")
 	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse when nobody is at any surface")
 	fl.StringVar(&f.id, "id", "", "id of the ask; the same id again is the same ask (default: a fresh one)")
 	fl.DurationVar(&f.timeout, "timeout", 0, "when the ask ends by itself: 1s to 720h (default 720h)")
 	fl.StringVar(&f.atDeadline, "at-deadline", "", "expire, or default: the declared default answers hold then")
 	fl.StringVar(&f.wait, "wait", "", "how long to wait for the outcome; 0 returns at once (default: until it ends)")
+	fixed(cmd, "kind", "choice", "text", "number", "boolean", "date")
+	fixed(cmd, "priority", "low", "normal", "high", "urgent")
+	fixed(cmd, "at-deadline", "expire\tnobody answered", "default\tthe declared answers hold")
+	fl.BoolVar(&f.answerHere, "answer-here", false, "let the person at this terminal answer, too; does not count for an ask with an audience")
 	fl.BoolVar(&f.withdraw, "withdraw-on-interrupt", false, "Ctrl-C withdraws the ask instead of leaving it pending")
 	return cmd
 }
@@ -72,43 +91,56 @@ func (a *app) runAsk(ctx context.Context, cmd *cobra.Command, f askFlags) error 
 	if err != nil {
 		return err
 	}
+	if f.answerHere && !a.interactive() {
+		return usage("--answer-here needs a terminal to ask at")
+	}
 	q, err := f.build(cmd)
 	if err != nil {
 		return err
+	}
+	a.answerIn = f.foreign
+	for _, w := range f.warnings {
+		a.say("askbus: warning: %s", w)
 	}
 	b, err := a.dial()
 	if err != nil {
 		return err
 	}
-	defer b.nc.Close()
+	defer b.close()
 	tenant, session := a.home(b)
-	c, err := client.New(b.nc, tenant, session, client.Options{Logger: a.log()})
-	if err != nil {
-		return &exitError{exitUsage, err}
+	if at := (ask.Session{Tenant: tenant, Name: session}); !at.Valid() {
+		return usage("invalid session %q: use A-Z a-z 0-9 _ - in the tenant and in the session", at)
 	}
-	defer c.Close() //nolint:errcheck // the connection goes with it
-	st, err := c.Ask(ctx, q)
+	asks := b.asks.Session(tenant, session)
+	st, err := asks.Ask(ctx, q)
 	if err != nil {
 		return err
 	}
 	k := ask.Key{Tenant: tenant, Session: session, ID: st.ID}
 	for _, w := range st.Warnings {
-		a.say("askbus: warning: %s", printable(w))
+		a.say("askbus: warning: %s", w)
 	}
 	if st.Outcome != nil {
 		return a.tellOutcome(st.Outcome)
 	}
-	w := waiting{a: a, c: c, k: k, deadline: st.Deadline, present: st.Present, fresh: true}
+	w := waiting{a: a, asks: asks, k: k, deadline: st.Deadline, present: st.Present, heading: present.Heading(&q), fresh: true}
+	if q.Timeout > 0 || !q.Deadline.IsZero() {
+		w.ends = st.Deadline
+	}
+	if f.answerHere {
+		w.here = a.answerHere(b, cmd.InOrStdin())
+		defer w.here.dialog.close()
+	}
 	if f.withdraw {
-		w.interrupted = func(ctx context.Context) error { return a.withdrawInterrupted(ctx, c, k) }
+		w.interrupted = func(ctx context.Context) error { return a.withdrawInterrupted(ctx, asks, k) }
 	}
 	return w.run(ctx, wait)
 }
 
-func (a *app) withdrawInterrupted(ctx context.Context, c *client.Client, k ask.Key) error {
+func (a *app) withdrawInterrupted(ctx context.Context, asks client.Session, k ask.Key) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	o, err := c.Withdraw(ctx, k.ID, "interrupted")
+	o, err := asks.Withdraw(ctx, k.ID, "interrupted")
 	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
 		o, err = *e.Outcome, nil // somebody was faster
 	}
@@ -141,6 +173,8 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	switch {
 	case f.file != "" && f.question != "":
 		return q, usage("give --file or --question, not both")
+	case f.file == "" && f.dialect != "":
+		return q, usage("--dialect goes with --file")
 	case f.file == "" && f.question == "":
 		return q, usage("nothing to ask: give --question, or --file with the ask as JSON")
 	case f.file != "":
@@ -153,8 +187,8 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 		if err != nil {
 			return q, err
 		}
-		if q, err = cloudevent.DecodeAsk(data); err != nil {
-			return q, fmt.Errorf("%s: %w", f.file, err)
+		if q, err = f.read(data); err != nil {
+			return q, err
 		}
 	default:
 		question, err := f.single()
@@ -167,6 +201,12 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	set(&q.Title, f.title)
 	set(&q.Context, f.context)
 	set(&q.Agent.Name, f.agent)
+	set(&q.Agent.Repository, f.repository)
+	set(&q.Agent.Branch, f.branch)
+	set(&q.Agent.Link, f.link)
+	if !slices.ContainsFunc([]string{"repository", "branch", "link"}, cmd.Flags().Changed) {
+		checkout.Of(".").Fill(&q.Agent)
+	}
 	set(&q.Priority, ask.Priority(f.priority))
 	set(&q.AtDeadline, ask.AtDeadline(f.atDeadline))
 	if cmd.Flags().Changed("timeout") {
@@ -175,6 +215,7 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	if len(f.audience) > 0 {
 		q.Audience = f.audience
 	}
+	set(&q.MinProof, f.minProof)
 	q.RequireResponder = q.RequireResponder || f.requireResponder
 	return q, nil
 }
@@ -227,7 +268,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if len(data) > ask.MaxEventBytes {
-		return nil, ask.Refuse(413, ask.CodeTooLarge, "%s has more than %d bytes", name, ask.MaxEventBytes)
+		return nil, ask.Refuse(ask.CodeTooLarge, "%s has more than %d bytes", name, ask.MaxEventBytes)
 	}
 	return data, nil
 }

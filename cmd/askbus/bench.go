@@ -7,11 +7,9 @@ import (
 	"io"
 	"os"
 	"runtime/pprof"
-	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/bench"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/spf13/cobra"
 )
 
@@ -39,10 +37,10 @@ that counts. Figures are medians of rounds, with their spread.
 Without --nats-url and --creds it starts everything itself, in a temporary directory
 that goes afterwards. With them it measures that bus, with an operator's credential;
 the floor then needs --admin-creds, a credential with full rights. "askbus up" and
-"askbus server" know none; a nats-server with users of its own does. Everybody there
+"askbus server" know none; a nats-server of your own may. Everybody there
 sees the asks come and go; none is left waiting, and the floor's streams are removed.`,
 		Example: `  askbus bench --quick
-  askbus creds operator --output json > operator.json
+  askbus auth operator --asserts os=os:bench --output json > operator.json
   askbus bench --nats-url nats://bus:4222 --creds operator.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,7 +66,7 @@ sees the asks come and go; none is left waiting, and the floor's streams are rem
 	flags := cmd.PersistentFlags()
 	flags.BoolVar(&f.quick, "quick", false, "end within 40 s")
 	flags.IntVar(&f.partitions, "partitions", 0, "partitions of the ledger that is started (default 4)")
-	flags.StringVar(&f.adminCreds, "admin-creds", "", "credential with full rights on --nats-url, for the floor: user:password, or a file")
+	flags.StringVar(&f.adminCreds, "admin-creds", "", "file with a credential of full rights in the ledger's account of --nats-url, for the floor")
 	flags.IntSliceVar(&f.inFlight, "in-flight", nil, "cycles under way at once (default 1,16,64,256)")
 	flags.IntVar(&f.rounds, "rounds", 0, "rounds of each (default 5)")
 	flags.DurationVar(&f.round, "round", 0, "how long a round is (default 3s)")
@@ -107,7 +105,7 @@ func (a *app) bed(ctx context.Context, f benchFlags) (*bench.Bed, error) {
 	if f.adminCreds == "" {
 		return bench.Attached(a.Tenant, cred, nil, a.log())
 	}
-	admin, err := readAdminCreds(f.adminCreds)
+	admin, err := ledgerCreds(f.adminCreds)
 	if err != nil {
 		return nil, err
 	}
@@ -139,21 +137,9 @@ type report interface{ Write(out io.Writer) error }
 // report prints what was measured.
 func (a *app) report(r report) error {
 	if a.json() {
-		enc := json.NewEncoder(a.out)
+		enc := json.NewEncoder(cleanJSON{a.out})
 		enc.SetIndent("", "  ")
 		return enc.Encode(r)
 	}
 	return r.Write(a.out)
-}
-
-// readAdminCreds reads a credential of somebody who is none of our roles.
-func readAdminCreds(s string) (client.Credential, error) {
-	if _, err := os.Stat(s); err == nil {
-		return readCreds(s)
-	}
-	name, password, ok := strings.Cut(s, ":")
-	if !ok {
-		return client.Credential{}, usage("--admin-creds %q is no file and not user:password", s)
-	}
-	return client.Credential{User: name, Password: password}, nil
 }

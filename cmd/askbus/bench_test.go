@@ -10,7 +10,7 @@ import (
 func TestBenchMeasuresABusThatRunsAlready(t *testing.T) {
 	t.Parallel()
 	bus, _ := up(t)
-	creds, _, _ := bus.run("creds", "operator", "--output", "json")
+	creds, _, _ := bus.run("auth", "operator", "--asserts", "os=os:bench", "--output", "json")
 	file := filepath.Join(t.TempDir(), "operator.json")
 	if err := os.WriteFile(file, []byte(creds), 0o600); err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestBenchMeasuresABusThatRunsAlready(t *testing.T) {
 func TestBenchSoakRuns(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}
-	got := pl.must(0, "bench", "soak", "--for", "2500ms", "--every", "200ms", "--rate", "40", "--output", "json")
+	got := pl.must(0, "bench", "soak", "--for", "4s", "--every", "200ms", "--rate", "15", "--output", "json")
 	if n, _ := got["samples"].(float64); n < 5 || got["verdict"] == "too short to tell" || got["failures"] != 0.0 {
 		t.Errorf("%v", got)
 	}

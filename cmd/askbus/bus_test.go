@@ -26,7 +26,7 @@ func (pl place) plain(args ...string) (*nats.Conn, natsd.Credential) {
 	if err := json.Unmarshal([]byte(out), &c); err != nil {
 		pl.t.Fatal(err)
 	}
-	nc, err := nats.Connect(c.URL, nats.UserInfo(c.User, c.Password), nats.CustomInboxPrefix(c.InboxPrefix), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	nc, err := nats.Connect(c.URL, nats.UserCredentialBytes([]byte(c.Creds)), nats.CustomInboxPrefix(c.InboxPrefix), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		pl.t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestAPlainClientAsksWithOneRequestInBothModes(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &cred); err != nil {
 		t.Fatal(err)
 	}
-	naive, err := nats.Connect(c.NATSURL, nats.UserInfo(cred.User, cred.Password))
+	naive, err := nats.Connect(c.NATSURL, nats.UserCredentialBytes([]byte(cred.Creds)))
 	if err != nil {
 		t.Fatal(err)
 	}

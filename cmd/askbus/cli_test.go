@@ -123,6 +123,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		"a role that is none":      {[]string{"creds", "king"}, "king"},
 		"a responder without type": {[]string{"creds", "responder"}, "type"},
 		"a size that is none":      {[]string{"server", "--max-store", "much"}, "--max-store"},
+		"a size that is too small": {[]string{"up", "--max-store", "1MiB"}, "use at least 64 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,6 +148,14 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(newer, "version"), []byte("99\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	foreign := filepath.Join(t.TempDir(), "foreign.creds")
+	if _, stderr, code := (place{t, filepath.Dir(foreign)}).run("auth", "init"); code != 0 {
+		t.Fatal(stderr)
+	}
+	creds, stderr, code := (place{t, filepath.Dir(foreign)}).run("auth", "operator", "--output", "text")
+	if err := os.WriteFile(foreign, []byte(creds), 0o600); code != 0 || err != nil {
+		t.Fatal(stderr, err)
+	}
 	fresh := func() string { return filepath.Join(t.TempDir(), "d") }
 	for name, args := range map[string][]string{
 		"is taken by another process":        {"up", "--dir", fresh(), "--nats-addr", taken, "--http-addr", "127.0.0.1:0"},
@@ -155,8 +164,8 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 		"cannot make the store's directory":  {"up", "--dir", filepath.Join(file, "d"), "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
 		"use the newer askbus that wrote it": {"up", "--dir", newer, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
 		"no bus found in":                    {"list", "--dir", fresh()},
-		"is \"askbus up\" running?":          {"list", "--dir", pl.dir, "--nats-url", "nats://127.0.0.1:1"},
-		"the server refused the credential":  {"list", "--dir", pl.dir, "--creds", "operator:wrong"},
+		"running?":                           {"list", "--dir", pl.dir, "--nats-url", "nats://127.0.0.1:1"},
+		"the server refused the credential":  {"list", "--dir", pl.dir, "--creds", foreign},
 		"no web inbox known":                 {"login", "--dir", fresh()},
 		"no server found in":                 {"broker", "--dir", fresh()},
 	} {
@@ -288,10 +297,32 @@ func TestAnAgentsCredentialSeesItsSessionOnly(t *testing.T) {
 	if items := pl.must(0, "list", "--creds", mine)["items"].([]any); len(items) != 1 {
 		t.Errorf("the agent sees %v", items)
 	}
-	if _, stderr, code := pl.run("answer", "y", "--text", "no", "--creds", mine); code != exitRefused || !strings.Contains(stderr, "never answers") {
+	if _, stderr, code := pl.run("answer", "y", "--text", "no", "--creds", mine); code != exitRefused || !strings.Contains(stderr, "answers nothing here") {
 		t.Errorf("an agent that answers: exit %d %s", code, stderr)
 	}
 	if _, stderr, code := pl.run("get", "theirs/x", "--creds", mine); code != exitRefused || !strings.Contains(stderr, "Permissions Violation") {
 		t.Errorf("another session: exit %d %s", code, stderr)
+	}
+}
+
+// What an agent writes drives no terminal and hides nothing, as text or JSON.
+func TestTerminalsGetCleanText(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	const evil = "pay\u202e lap\u2066\u200b\u009b2J\x1b[2J\U000E0041"
+	pl.must(3, "ask", "--question", evil, "--option", "Yes"+evil, "--option", "No", "--id", "evil", "--session", "s", "--wait", "0")
+	commands := [][]string{{"get", "s/evil"}, {"list"}, {"answer", "s/evil", "--other", "q1=" + evil}, {"get", "s/evil"}, {"wait", "s/evil"}}
+	for _, c := range commands {
+		for _, form := range []string{"text", "json"} {
+			p := start(t, "", append(c, "--dir", pl.dir, "--output", form)...)
+			p.wait()
+			said := p.out.String() + p.err.String()
+			if strings.ContainsAny(said, "\u202e\u2066\u200b\u009b\x1b\U000E0041") {
+				t.Errorf("%q as %s: %+q", c, form, said)
+			}
+			if form == "json" && p.out.String() != "" && c[0] != "answer" && !strings.Contains(said, `\u202e`) {
+				t.Errorf("%q: the JSON lost something: %+q", c, said)
+			}
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/ask"
@@ -22,8 +23,19 @@ import (
 // bus is a connection of a local subcommand.
 type bus struct {
 	nc   *nats.Conn
+	asks *client.Client
 	cred client.Credential
 	role natsd.Role
+
+	surface *nats.Conn // that of this command line as a surface, when it has one
+}
+
+// close closes the connections.
+func (b *bus) close() {
+	if b.surface != nil {
+		b.surface.Close()
+	}
+	b.nc.Close()
 }
 
 // credential is who we are and where the bus is, as the settings say: flags
@@ -35,14 +47,28 @@ func (a *app) credential() (client.Credential, error) {
 	}
 	var cred client.Credential
 	switch {
+	case a.Exchange.URL != "":
+		if cred, err = a.exchanged(); err != nil {
+			return client.Credential{}, err
+		}
 	case a.Creds != "":
 		if cred, err = readCreds(a.Creds); err != nil {
 			return client.Credential{}, err
 		}
 	case ctx.Operator != nil:
 		cred = *ctx.Operator
+		cred.Renew = func() (string, error) { // the server writes a fresh one every day
+			ctx, err := config.ReadContext(a.Dir)
+			if err == nil && ctx.Operator == nil {
+				err = fmt.Errorf("no operator's credential in %s", a.Dir)
+			}
+			if err != nil {
+				return "", err
+			}
+			return ctx.Operator.Creds, nil
+		}
 	default:
-		return client.Credential{}, fmt.Errorf("no bus found in %s; start one with \"askbus up\", or point to one with --dir, or with ASKBUS_NATS_URL and ASKBUS_CREDS", a.Dir)
+		return client.Credential{}, fmt.Errorf("no bus found in %s; start one with \"%s\", or point to one with --dir, or with ASKBUS_NATS_URL and ASKBUS_CREDS", a.Dir, a.hint("up"))
 	}
 	switch {
 	case a.NATS.URL != "":
@@ -62,41 +88,58 @@ func (a *app) dial() (*bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	role, _ := natsd.ParseUser(cred.User) // a .creds file names no role of ours
+	role, _ := natsd.ParseUser(cred.Name) // it may be no role of ours
 	nc, err := client.Connect(cred, a.log(), nats.RetryOnFailedConnect(false))
 	if errors.Is(err, nats.ErrNoServers) || errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("nothing answers at %s; is \"askbus up\" running?", cred.URL)
+		return nil, fmt.Errorf("nothing answers at %s; is \"%s\" running?", cred.URL, a.hint("up"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &bus{nc, cred, role}, nil
+	asks, err := client.New(nc, client.Options{Logger: a.log()})
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return &bus{nc: nc, asks: asks, cred: cred, role: role}, nil
 }
 
-// readCreds reads a credential: user:password, or a file.
-func readCreds(s string) (client.Credential, error) {
-	if data, err := os.ReadFile(s); err == nil {
-		if strings.HasPrefix(strings.TrimSpace(string(data)), "{") {
-			var c client.Credential
-			if err := json.Unmarshal(data, &c); err != nil {
-				return client.Credential{}, fmt.Errorf("credential file %s: %w", s, err)
-			}
-			if c.User == "" && c.CredsFile == "" {
-				return client.Credential{}, fmt.Errorf("credential file %s names no user; make one with \"askbus creds … --output json\"", s)
-			}
-			return c, nil
+// readCreds reads a credential from a file: NATS .creds, or the JSON around it.
+func readCreds(path string) (client.Credential, error) {
+	read := func() (client.Credential, error) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return client.Credential{}, fmt.Errorf("credential %q cannot be read as a file; make one with \"askbus auth\"", path)
 		}
-		return client.Credential{CredsFile: s}, nil
+		c := client.Credential{Creds: string(data)}
+		if strings.HasPrefix(strings.TrimSpace(string(data)), "{") {
+			c = client.Credential{}
+			if err := json.Unmarshal(data, &c); err != nil {
+				return client.Credential{}, fmt.Errorf("credential file %s: %w", path, err)
+			}
+			if c.Creds == "" && c.CredsFile != "" {
+				if data, err = os.ReadFile(c.CredsFile); err != nil {
+					return client.Credential{}, fmt.Errorf("credential file %s: %w", path, err)
+				}
+				c.Creds = string(data)
+			}
+		}
+		who, err := call.Identify(c.Creds)
+		if err != nil {
+			return client.Credential{}, fmt.Errorf("credential file %s: %w", path, err)
+		}
+		c.Name, c.Expires = who.Name, who.Expires
+		if c.InboxPrefix == "" {
+			c.InboxPrefix = who.InboxPrefix
+		}
+		return c, nil
 	}
-	name, password, ok := strings.Cut(s, ":")
-	if !ok {
-		return client.Credential{}, fmt.Errorf("credential %q is no file and not user:password; see \"askbus creds\"", s)
+	c, err := read()
+	c.Renew = func() (string, error) { // somebody may have replaced it
+		c, err := read()
+		return c.Creds, err
 	}
-	role, err := natsd.ParseUser(name)
-	if err != nil {
-		return client.Credential{}, fmt.Errorf("credential: %w", err)
-	}
-	return client.Credential{User: name, Password: password, InboxPrefix: role.InboxPrefix()}, nil
+	return c, err
 }
 
 // home is the tenant and session that commands use when nothing else is said.
@@ -136,7 +179,7 @@ func terminalSession() string {
 
 // localUser is who sits at this machine, for logins and answers.
 func localUser(groups []string) ask.By {
-	by := ask.By{Principal: "os:" + strconv.Itoa(os.Getuid()), Groups: groups, Proof: "local"}
+	by := ask.By{Principal: "os:" + strconv.Itoa(os.Getuid()), Groups: groups, Proof: ask.ProofOS}
 	if u, err := user.Current(); err == nil {
 		by.Principal, by.Name = "os:"+u.Username, u.Name
 		if by.Name == "" {
@@ -161,10 +204,17 @@ func (a *app) inboxURL() string {
 
 // command is how a person calls us again for an ask, in full.
 func (a *app) command(verb string, k ask.Key) string {
-	s := "askbus " + verb + " " + k.Session + "/" + k.ID
+	s := verb + " " + k.Session + "/" + k.ID
 	if k.Tenant != ask.DefaultTenant {
 		s += " --tenant " + k.Tenant
 	}
+	return a.hint(s)
+}
+
+// hint is a command that a person can call as it is: with --dir where it is
+// needed.
+func (a *app) hint(args string) string {
+	s := "askbus " + args
 	if a.Dir != config.DefaultDir() {
 		if abs, err := filepath.Abs(a.Dir); err == nil {
 			s += " --dir " + quote(abs)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -24,7 +25,18 @@ func shot(b *browsertest.Tab, name string) {
 // login opens the inbox as the local user.
 func (pl place) login() *browsertest.Tab {
 	pl.t.Helper()
+	return pl.loginAt("")
+}
+
+// loginAt is login at another inbox of the directory than the one that
+// context.json names.
+func (pl place) loginAt(base string) *browsertest.Tab {
+	pl.t.Helper()
 	link := pl.must(0, "login", "--output", "json")["url"].(string)
+	if base != "" {
+		_, path, _ := strings.Cut(link, "/login")
+		link = base + "/login" + path
+	}
 	b := browsertest.Open(pl.t)
 	b.Do(chromedp.Navigate(link))
 	b.Wait(`document.readyState === "complete" && !location.pathname.startsWith("/login")`)
@@ -48,7 +60,7 @@ func TestAskIsAnsweredInTheBrowserWithClicks(t *testing.T) {
 	o := decode(t, asker.out.String())
 	answer := o["answers"].([]any)[0].(map[string]any)
 	by := o["by"].(map[string]any)
-	if o["status"] != "answered" || fmt.Sprint(answer["selected"]) != "[lite]" || by["responder"] != "web" || !strings.HasPrefix(by["principal"].(string), "os:") || by["proof"] != "local" {
+	if o["status"] != "answered" || fmt.Sprint(answer["selected"]) != "[lite]" || by["responder"] != "web" || !strings.HasPrefix(by["principal"].(string), "os:") || by["proof"] != "os" {
 		t.Fatalf("outcome %v", o)
 	}
 	b.Wait(`document.body.innerText.includes("just now")`)
@@ -156,7 +168,7 @@ func TestTwoBrokersAndTwoWebsAreKilledInTurn(t *testing.T) {
 	webs := []*process{role("web", "--http-addr", "127.0.0.1:0")}
 	b := pl.login()
 	webs = append(webs, role("web", "--http-addr", "127.0.0.1:0"))
-	other := pl.login() // at the second replica, whose address context.json has now
+	other := pl.loginAt(regexp.MustCompile(`inbox at (http://[0-9.:]+)`).FindStringSubmatch(webs[1].err.String())[1])
 	ask := func(id string) *process {
 		p := start(t, "", "ask", "--question", "Which "+id+"?", "--option", "A", "--option", "B", "--id", id, "--session", "s", "--dir", pl.dir)
 		p.err.wait(t, "waiting for")

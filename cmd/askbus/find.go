@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
 )
 
 // cliType is the responder type of this command line.
@@ -21,11 +23,7 @@ const cliType = "cli"
 func (a *app) records(ctx context.Context, b *bus, session, id string, state ask.State) (iter.Seq2[ask.Record, error], error) {
 	tenant, home := a.home(b)
 	if b.role.Name == natsd.RoleAgent {
-		c, err := client.New(b.nc, tenant, home, client.Options{Logger: a.log()})
-		if err != nil {
-			return nil, err
-		}
-		return c.All(ctx, client.Query{State: state, Limit: 500}), nil
+		return b.asks.Session(tenant, home).All(ctx, client.Query{State: state, PageSize: 500}), nil
 	}
 	r, err := a.responder(b)
 	if err != nil {
@@ -37,20 +35,50 @@ func (a *app) records(ctx context.Context, b *bus, session, id string, state ask
 	return r.All(ctx, responder.Query{Tenant: tenant, Session: session, ID: id, State: state, Limit: 500}), nil
 }
 
-// responder speaks as the credential's responder type, or as cli.
+// responder speaks as the credential's responder type. An operator is no
+// surface: with the directory's keys this command line is one of its own, and
+// without them the operator acts as itself.
 func (a *app) responder(b *bus) (*responder.Responder, error) {
-	typ := b.role.Type
-	if typ == "" {
-		typ = cliType
+	nc, typ := b.nc, b.role.Type
+	switch b.role.Name {
+	case natsd.RoleAgent, natsd.RoleHost:
+		return nil, ask.Refuse(ask.CodeForbidden, "a credential of %s answers nothing here; use a responder's or the operator's", b.role.Name)
+	case natsd.RoleGateway:
+		typ = subject.TypeGateway
+	case natsd.RoleOperator:
+		if typ = subject.TypeOperator; a.ownSurface(b) {
+			var err error
+			if nc, err = a.surface(b); err != nil {
+				return nil, err
+			}
+			typ = cliType
+		}
 	}
-	if b.role.Name == natsd.RoleAgent {
-		return nil, ask.Refuse(403, ask.CodeForbidden, "an agent's credential never answers; use a responder's or the operator's")
+	return responder.New(nc, typ, responder.Options{Tenant: b.role.Tenant, Session: b.role.Session, Logger: a.log()})
+}
+
+// ownSurface reports whether this command line answers as a surface of its own.
+func (a *app) ownSurface(b *bus) bool {
+	return b.role.Name == natsd.RoleOperator && a.Creds == "" && natsd.HasKeys(a.Dir)
+}
+
+// surface connects as this command line's own surface, once.
+func (a *app) surface(b *bus) (*nats.Conn, error) {
+	if b.surface != nil {
+		return b.surface, nil
 	}
-	return responder.New(b.nc, typ, responder.Options{Tenant: b.role.Tenant, Session: b.role.Session, Logger: a.log()})
+	cred, err := a.local(natsd.Role{Name: natsd.RoleResponder, Type: cliType})
+	if err != nil {
+		return nil, err
+	}
+	cred.URL = b.cred.URL
+	b.surface, err = client.Connect(cred, a.log(), nats.RetryOnFailedConnect(false))
+	return b.surface, err
 }
 
 // find turns ID or SESSION/ID into the key of one ask. A bare id spans the
-// sessions that the credential may see, unless one is given.
+// sessions that the credential may see, unless one is given. An id may be
+// shortened to a beginning or an end that only one ask has.
 func (a *app) find(ctx context.Context, b *bus, ref string) (ask.Key, error) {
 	tenant, session := a.home(b)
 	k := ask.Key{Tenant: tenant, Session: session, ID: ref}
@@ -61,6 +89,11 @@ func (a *app) find(ctx context.Context, b *bus, ref string) (ask.Key, error) {
 		return k, usage("%q names no ask; give ID or SESSION/ID, of A-Z a-z 0-9 _ -", ref)
 	}
 	if strings.Contains(ref, "/") || a.session != "" || b.role.Session != "" {
+		if _, err := a.read(ctx, b, k); errors.Is(err, ask.ErrNotFound) {
+			if short, ok, err := a.shortened(ctx, b, ref); ok || err != nil {
+				return short, err
+			}
+		}
 		return k, nil
 	}
 	found, err := a.records(ctx, b, "", k.ID, "")
@@ -78,7 +111,10 @@ func (a *app) find(ctx context.Context, b *bus, ref string) (ask.Key, error) {
 	}
 	switch len(seen) {
 	case 0:
-		return k, fmt.Errorf("no ask %q in any session of tenant %q; see \"askbus list\": %w", k.ID, tenant, ask.ErrNotFound)
+		if short, ok, err := a.shortened(ctx, b, ref); ok || err != nil {
+			return short, err
+		}
+		return k, fmt.Errorf("no ask %q in any session of tenant %q; see \"%s\": %w", k.ID, tenant, a.hint("list"), ask.ErrNotFound)
 	case 1:
 		for only := range seen {
 			return only, nil
@@ -95,18 +131,14 @@ func (a *app) find(ctx context.Context, b *bus, ref string) (ask.Key, error) {
 func (a *app) record(ctx context.Context, b *bus, k ask.Key) (ask.Record, error) {
 	rec, err := a.read(ctx, b, k)
 	if errors.Is(err, ask.ErrNotFound) {
-		return rec, fmt.Errorf("no ask %s/%s in tenant %q; see \"askbus list\": %w", k.Session, k.ID, k.Tenant, ask.ErrNotFound)
+		return rec, fmt.Errorf("no ask %s/%s in tenant %q; see \"%s\": %w", k.Session, k.ID, k.Tenant, a.hint("list"), ask.ErrNotFound)
 	}
 	return rec, err
 }
 
 func (a *app) read(ctx context.Context, b *bus, k ask.Key) (ask.Record, error) {
 	if b.role.Name == natsd.RoleAgent {
-		c, err := client.New(b.nc, k.Tenant, k.Session, client.Options{Logger: a.log()})
-		if err != nil {
-			return ask.Record{}, err
-		}
-		return c.Get(ctx, k.ID)
+		return b.asks.Session(k.Tenant, k.Session).Get(ctx, k.ID)
 	}
 	r, err := a.responder(b)
 	if err != nil {

@@ -9,9 +9,12 @@ import (
 
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/daemon"
+	"github.com/askbus/askbus/internal/exchange"
 	"github.com/askbus/askbus/internal/gateway"
+	"github.com/askbus/askbus/internal/gateway/token"
 	"github.com/askbus/askbus/internal/mcpserver"
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/state"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
@@ -28,9 +31,10 @@ func (a *app) gatewayCmd() *cobra.Command {
 	var s gatewaySettings
 	cmd := &cobra.Command{
 		Use: "gateway", Short: "Start the HTTP and WebSocket doors against a running server; any number of replicas", Args: cobra.NoArgs,
+		Example: "  askbus gateway --http-addr 127.0.0.1:8422",
 		Long: `Starts the HTTP and WebSocket doors (inside "askbus up" they are at the address of the
-inbox). With --dir of an "askbus server" it derives its credential from the key there;
-elsewhere ASKBUS_CREDS is what "askbus creds gateway" prints. "askbus token issue" makes
+inbox). With --dir of an "askbus server" it makes its credential with the keys
+there; elsewhere ASKBUS_CREDS is what "askbus auth gateway" prints. "askbus token issue" makes
 the bearer tokens.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runGateway(cmd.Context(), s) },
 	}
@@ -46,10 +50,12 @@ func doorFlags(d *config.Doors, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&d.CORSOrigins, "cors-origin", d.CORSOrigins, "web origins whose pages may call the HTTP doors")
 	f.StringSliceVar(&d.EmbedOrigins, "embed-origin", d.EmbedOrigins, "web origins that may frame /embed")
+	f.StringVar(&d.InteractAddr, "interact-addr", d.InteractAddr, "loopback address at which programs of this machine ask in the dialect interact without a token (default none)")
+	f.StringVar(&d.InteractSession, "interact-session", d.InteractSession, "the one session for which they ask there")
 }
 
 func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
-	r := a.newRunning()
+	r := a.newRunning(ctx)
 	defer r.close()
 	cred, err := a.gatewayCred()
 	if err != nil {
@@ -64,13 +70,17 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 		_ = ln.Close()
 		return err
 	}
+	if err := r.unlocked(ctx, doors, s.Doors); err != nil {
+		_ = ln.Close()
+		return err
+	}
 	beside, part, err := r.agentDoors(nc, doors, r.base(ln)) //nolint:contextcheck // they end with the part that they come with
 	if err != nil {
 		_ = ln.Close()
 		return err
 	}
-	r.parts = append(r.parts, daemon.HTTP("http", ln, doors.Beside(beside), 5*time.Second), daemon.Part{Name: "gateway", Run: doors.Run}, part)
-	if err := r.ops(ctx, "gateway", s.OpsAddr, func() error { return notReady("NATS", nc.IsConnected()) }); err != nil {
+	r.parts = append(r.parts, daemon.HTTP("http", ln, doors.Beside(beside), s.limits(), 5*time.Second), daemon.Part{Name: "gateway", Run: doors.Run}, part)
+	if err := r.ops(ctx, "gateway", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
 		return err
 	}
 	return r.run(ctx, func() { a.say("askbus: doors at %s, ops at %s", httpURL(ln), r.after.Ops["gateway"]) })
@@ -94,8 +104,11 @@ func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w 
 	if err != nil {
 		return nil, nil, err
 	}
-	g, err := gateway.New(nc, r.a.tokensFile(d), gateway.Options{
-		BaseURL: r.base(ln), Hosts: w.Web.Hosts, CORSOrigins: d.CORSOrigins, EmbedOrigins: d.EmbedOrigins, Logger: r.log,
+	g, err := gateway.New(nc, token.NewStore(nc, state.CacheOptions{Logger: r.log}), gateway.Options{
+		BaseURL: r.base(ln), Hosts: w.Web.Hosts, CORSOrigins: d.CORSOrigins, EmbedOrigins: d.EmbedOrigins, Logger: r.log, Tracing: r.tracing,
+		Swap: func(ctx context.Context, token, session string) ([]byte, error) {
+			return exchange.Swap(ctx, nc, token, session)
+		},
 	})
 	if err != nil {
 		return nil, nil, &exitError{exitUsage, err}
@@ -112,12 +125,15 @@ func (r *running) base(ln net.Listener) string {
 }
 
 // mountDoors serves the HTTP doors beside the inbox, at its address.
-func (r *running) mountDoors(c client.Credential, ln net.Listener, d config.Doors, w config.Web) error {
+func (r *running) mountDoors(ctx context.Context, c client.Credential, ln net.Listener, d config.Doors, w config.Web) error {
 	nc, doors, err := r.doors(c, ln, d, w)
 	if err != nil {
 		return err
 	}
-	beside, part, err := r.agentDoors(nc, doors, r.base(ln))
+	if err := r.unlocked(ctx, doors, d); err != nil {
+		return err
+	}
+	beside, part, err := r.agentDoors(nc, doors, r.base(ln)) //nolint:contextcheck // they end with the part that they come with
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/checkout"
 	"github.com/askbus/askbus/internal/hook"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
@@ -27,7 +27,8 @@ func (a *app) hookCmd() *cobra.Command {
 		Short: "Be the hook of a coding agent's CLI: its questions are answered from any screen",
 		Long: `Reads one hook event (PreToolUse, PermissionRequest or PostToolUse of the tool
 AskUserQuestion) as JSON on standard input, asks on every screen, and prints what the
-CLI shall do. "askbus hook install" tells or writes the CLI's settings.
+CLI shall do. Stop, SubagentStop, SessionEnd and UserPromptSubmit withdraw what is no
+longer waited for, and so does stopping a hook that waits. "askbus hook install" tells or writes the CLI's settings.
 
   --mode wait   PreToolUse waits for an answer; the CLI's own dialog opens after --limit
   --mode race   the CLI's own dialog opens at once, beside the other screens
@@ -35,6 +36,8 @@ CLI shall do. "askbus hook install" tells or writes the CLI's settings.
 
 It fails open: whatever goes wrong ends with one line on standard error and exit code
 0, and the CLI goes on by itself. No answer is ever made up.`,
+		Example: `  askbus hook install --write
+  askbus hook --mode race < event.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if mode == string(hook.Defer) && !cmd.Flags().Changed("limit") {
@@ -42,10 +45,10 @@ It fails open: whatever goes wrong ends with one line on standard error and exit
 			}
 			out, say := a.runHook(cmd.Context(), cmd.InOrStdin(), hook.Call{Mode: hook.Mode(mode), Limit: limit, Timeout: timeout})
 			if say != "" {
-				a.say("askbus: %s", printable(strings.ReplaceAll(say, "\n", " ")))
+				a.say("askbus: %s", ask.CleanLine(say))
 			}
 			if out != nil {
-				fmt.Fprintln(a.out, string(out))
+				a.printJSON(out)
 			}
 			return nil
 		},
@@ -53,6 +56,7 @@ It fails open: whatever goes wrong ends with one line on standard error and exit
 	cmd.Flags().StringVar(&mode, "mode", string(hook.Wait), "wait, race or defer")
 	cmd.Flags().DurationVar(&limit, "limit", hostLimit-10*time.Second, "how long to wait, below the CLI's own limit (default with --mode defer: not at all)")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when the ask ends by itself: 1s to 720h (default 720h)")
+	fixed(cmd, "mode", "wait", "race", "defer")
 	cmd.AddCommand(a.hookTestCmd(), a.hookInstallCmd())
 	return cmd
 }
@@ -76,8 +80,9 @@ func (a *app) runHook(ctx context.Context, stdin io.Reader, call hook.Call) (out
 	defer lazy.close()
 	native := &hostDialog{lazy: lazy, typ: ask.ResponderNative}
 	defer native.close()
-	call.Human = sitting()
-	return hook.New(lazy, hook.Options{Logger: a.log(), Answerer: native}).Run(ctx, call, body)
+	call.Human, call.Stopped = sitting(), true
+	call.Work = func(dir string, a *ask.Agent) { checkout.Of(dir).Fill(a) }
+	return hook.New(lazy, hook.Options{Logger: a.log(), Answerer: native, Waiting: a.neededFor()}).Run(ctx, call, body)
 }
 
 func (a *app) hookTestCmd() *cobra.Command {

@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/hook"
 	"github.com/askbus/askbus/internal/install"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
 )
 
@@ -23,15 +24,15 @@ type installFlags struct {
 }
 
 func (f *installFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.write, "write", false, "write the file; what it said before is kept beside it")
-	cmd.Flags().BoolVar(&f.remove, "remove", false, "take it out of the file again")
+	cmd.Flags().BoolVar(&f.write, "write", false, "change the file; what it said before is kept beside it")
+	cmd.Flags().BoolVar(&f.remove, "remove", false, "take it out of the file again, with --write; without, print what would be left")
 	cmd.Flags().StringVar(&f.file, "file", "", "the file, when it is not at its usual place")
-	cmd.MarkFlagsMutuallyExclusive("write", "remove")
 }
 
 func (a *app) mcpInstallCmd() *cobra.Command {
 	var f installFlags
 	var elicit bool
+	var scope string
 	cmd := &cobra.Command{
 		Use:   "install [" + strings.Join(install.Names(), " | ") + "]",
 		Short: "Tell or write the configuration of an MCP client",
@@ -55,7 +56,7 @@ Without a client it lists those that are known.`,
 			if path == "" {
 				path = c.File(place)
 			}
-			self, err := a.self("mcp")
+			self, err := a.mcpSelf(c, scope, place)
 			if err != nil {
 				return err
 			}
@@ -67,7 +68,43 @@ Without a client it lists those that are known.`,
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&elicit, "elicit", false, "show each ask as a form in the client, too")
+	cmd.Flags().StringVar(&scope, "scope", scopeUser, "user: for this machine; project: without any path of it, to be shared with others (claude-code, vscode)")
 	return cmd
+}
+
+// The scopes of an MCP client's entry.
+const (
+	scopeUser    = "user"
+	scopeProject = "project"
+)
+
+// mcpSelf is how an MCP client starts us. For this machine it names a session,
+// so that a client which is started again finds its questions again.
+func (a *app) mcpSelf(c install.Client, scope string, place install.Place) (install.Command, error) {
+	inProject := strings.HasPrefix(c.File(place), place.Dir+string(filepath.Separator)) && (c.Name == "claude-code" || c.Name == "vscode")
+	switch scope {
+	case scopeProject:
+		if !inProject {
+			return install.Command{}, usage("the configuration of %s is the user's, not a project's; use --scope user, or claude-code or vscode", c.Title)
+		}
+		cmd := install.Command{Path: "askbus", Args: []string{"mcp"}}
+		if a.session != "" {
+			cmd.Args = append(cmd.Args, "--session", a.session)
+		}
+		return cmd, nil
+	case scopeUser:
+	default:
+		return install.Command{}, usage("--scope is %q; use user or project", scope)
+	}
+	self, err := a.self("mcp")
+	if err == nil && a.session == "" {
+		name := c.Name
+		if inProject {
+			name = c.Name + "-" + filepath.Base(place.Dir)
+		}
+		self.Args = append(self.Args, "--session", ask.Token(name))
+	}
+	return self, err
 }
 
 func (a *app) listClients(f installFlags, place install.Place) error {
@@ -84,7 +121,7 @@ func (a *app) listClients(f installFlags, place install.Place) error {
 		rows = append(rows, row{c.Name, c.Title, c.File(place)})
 	}
 	if a.json() {
-		return json.NewEncoder(a.out).Encode(rows)
+		return json.NewEncoder(cleanJSON{a.out}).Encode(rows)
 	}
 	for _, r := range rows {
 		fmt.Fprintf(a.out, "%-15s %s\n", r.Client, r.File)
@@ -149,7 +186,10 @@ func (a *app) install(f installFlags, path, note string, set, remove func(string
 	if f.remove {
 		change = remove
 	}
-	if !f.write && !f.remove {
+	if !f.write && f.remove {
+		return a.printRemoved(path, remove)
+	}
+	if !f.write {
 		text, err := set("")
 		if err != nil {
 			return err
@@ -174,11 +214,36 @@ func (a *app) install(f installFlags, path, note string, set, remove func(string
 	return nil
 }
 
+// printRemoved prints what the file would say without us.
+func (a *app) printRemoved(path string, remove func(string) (string, error)) error {
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read configuration: %w", err)
+	}
+	after, err := remove(string(before))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case after == string(before):
+		a.say("%s has nothing of askbus.", path)
+	default:
+		fmt.Fprint(a.out, after)
+		a.say("This would be left of %s; add --write to change it.", path)
+	}
+	return nil
+}
+
+// errGoRun refuses to write down where a program lies that is gone tomorrow.
+var errGoRun = errors.New(`this is the temporary program of "go run"; install it with "go install ./cmd/askbus" and run that one`)
+
 // self is how another program starts us for the same bus.
 func (a *app) self(args ...string) (install.Command, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return install.Command{}, fmt.Errorf("where this program lies is not known: %w", err)
+	}
+	if temporary(path) {
+		return install.Command{}, &exitError{exitUsage, errGoRun}
 	}
 	if a.Dir != config.DefaultDir() {
 		abs, err := filepath.Abs(a.Dir)
@@ -191,6 +256,13 @@ func (a *app) self(args ...string) (install.Command, error) {
 		args = append(args, "--session", a.session)
 	}
 	return install.Command{Path: path, Args: args}, nil
+}
+
+// temporary reports whether the go command removes this program when it has
+// ended.
+func temporary(path string) bool {
+	dir := filepath.Dir(path)
+	return filepath.Base(dir) == "exe" && strings.HasPrefix(filepath.Base(filepath.Dir(filepath.Dir(dir))), "go-build")
 }
 
 func herePlace() (install.Place, error) {

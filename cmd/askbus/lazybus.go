@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -33,10 +32,10 @@ func (l *lazyBus) get() (*bus, error) {
 	}
 	b, err := l.a.dial()
 	if err != nil {
-		return nil, ask.Refuse(503, ask.CodeUnavailable, "%v", err)
+		return nil, ask.Refuse(ask.CodeUnavailable, "%v", err)
 	}
 	if l.b != nil {
-		l.b.nc.Close()
+		l.b.close()
 	}
 	l.b = b
 	return b, nil
@@ -49,19 +48,19 @@ func (l *lazyBus) moved() bool {
 }
 
 // Open gives the asks of one session, for one call.
-func (l *lazyBus) Open(_ context.Context, tenant, session string) (*client.Client, error) {
+func (l *lazyBus) Open(_ context.Context, tenant, session string) (client.Session, error) {
 	b, err := l.get()
 	if err != nil {
-		return nil, err
+		return client.Session{}, err
 	}
-	return client.New(b.nc, tenant, session, client.Options{Logger: l.a.log()})
+	return b.asks.Session(tenant, session), nil
 }
 
 func (l *lazyBus) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.b != nil {
-		l.b.nc.Close()
+		l.b.close()
 	}
 }
 
@@ -71,40 +70,43 @@ type hostDialog struct {
 	lazy *lazyBus
 	typ  string
 
-	mu sync.Mutex
-	nc *nats.Conn // of its own, when the bus's credential does not answer
+	mu              sync.Mutex
+	nc              *nats.Conn // of its own: what asks does not answer
+	host            bool       // it is a host's
+	own             bool       // it is for this session alone
+	tenant, session string
 }
 
 // errNoHostCreds says what would let a host's dialog answer.
-var errNoHostCreds = errors.New(`this credential asks, but does not answer; set ASKBUS_HOST_CREDS to one of "askbus creds responder --type native" (or elicit)`)
+var errNoHostCreds = errors.New(`this credential asks, but does not answer; set ASKBUS_HOST_CREDS to one of "askbus auth host" for this session`)
 
 func (h *hostDialog) responder(tenant, session string) (*responder.Responder, error) {
 	opts := responder.Options{Tenant: tenant, Session: session, Logger: h.lazy.a.log()}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.nc == nil {
-		cred, err := h.credential(tenant, session)
+	if h.nc == nil || h.own && (h.tenant != tenant || h.session != session) {
+		cred, own, err := h.credential(tenant, session)
 		if err != nil {
 			return nil, err
 		}
-		if cred == nil {
-			b, err := h.lazy.get()
-			if err != nil {
-				return nil, err
-			}
-			return responder.New(b.nc, h.typ, opts)
-		}
-		if h.nc, err = client.Connect(*cred, h.lazy.a.log(), nats.RetryOnFailedConnect(false)); err != nil {
+		nc, err := client.Connect(cred, h.lazy.a.log(), nats.RetryOnFailedConnect(false))
+		if err != nil {
 			return nil, err
 		}
+		if h.nc != nil {
+			h.nc.Close()
+		}
+		h.nc, h.own, h.tenant, h.session = nc, own, tenant, session
+		role, _ := natsd.ParseUser(cred.Name) // it may be no role of ours
+		h.host = role.Name == natsd.RoleHost
 	}
+	opts.Host = h.host
 	return responder.New(h.nc, h.typ, opts)
 }
 
-// credential is what the dialog answers with: the setting, or one for just
-// this session derived from the directory's key; nil when the bus's own
-// connection, an operator's, may answer.
-func (h *hostDialog) credential(tenant, session string) (*client.Credential, error) {
+// credential is what the dialog answers with: the setting, or a host's for just
+// this session, made with the directory's keys (own).
+func (h *hostDialog) credential(tenant, session string) (cred client.Credential, own bool, err error) {
 	a := h.lazy.a
 	if a.host.HostCreds != "" {
 		cred, err := readCreds(a.host.HostCreds)
@@ -114,21 +116,18 @@ func (h *hostDialog) credential(tenant, session string) (*client.Credential, err
 		if b, err := h.lazy.get(); cred.URL == "" && err == nil {
 			cred.URL = b.cred.URL
 		}
-		return &cred, err
+		return cred, false, err
 	}
-	own, err := a.credential()
+	if !natsd.HasKeys(a.Dir) {
+		return client.Credential{}, false, errNoHostCreds
+	}
+	bus, err := a.credential()
 	if err != nil {
-		return nil, err
+		return client.Credential{}, false, err
 	}
-	if role, err := natsd.ParseUser(own.User); err == nil && role.Name == natsd.RoleOperator {
-		return nil, nil //nolint:nilnil // the bus's own
-	}
-	if _, err := os.Stat(filepath.Join(a.Dir, "key")); err != nil {
-		return nil, errNoHostCreds
-	}
-	cred, err := a.local(natsd.Role{Name: natsd.RoleResponder, Type: h.typ, Tenant: tenant, Session: session})
-	cred.URL = own.URL
-	return &cred, err
+	cred, err = a.local(natsd.Role{Name: natsd.RoleHost, Tenant: tenant, Session: session})
+	cred.URL = bus.URL
+	return cred, true, err
 }
 
 // Answer sends what somebody answered.
@@ -167,12 +166,12 @@ func (a *app) hostHome(fallback func() string) (tenant, session string, err erro
 	if session == "" {
 		session = fallback()
 	}
-	if a.Creds != "" {
-		cred, err := readCreds(a.Creds)
+	if a.Creds != "" || a.Exchange.URL != "" {
+		cred, err := a.credential()
 		if err != nil {
 			return "", "", usage("%w", err)
 		}
-		if role, err := natsd.ParseUser(cred.User); err == nil && role.Tenant != "" {
+		if role, err := natsd.ParseUser(cred.Name); err == nil && role.Tenant != "" {
 			tenant = role.Tenant
 			if role.Session != "" {
 				session = role.Session

@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net"
+	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/askbus/askbus/internal/daemon"
+	"github.com/askbus/askbus/internal/httpserver"
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/nats-io/nats.go"
 )
 
 // sticky is the address to listen on: for port 0 the port of last time while it
@@ -46,20 +50,48 @@ func (a *app) listen(ctx context.Context, what, addr, flag, lastURL string) (net
 // httpURL is how this machine reaches a listener.
 func httpURL(ln net.Listener) string { return "http://" + natsd.Reachable(ln.Addr().String()) }
 
+// served reports whether somebody listens at the address of a URL.
+func served(ctx context.Context, at string) bool {
+	u, err := url.Parse(at)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	host := u.Host
+	if u.Port() == "" {
+		host = net.JoinHostPort(u.Hostname(), u.Scheme) // http and https are services with a port
+	}
+	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
+}
+
 // ops opens the ops address of a role and notes it.
 func (r *running) ops(ctx context.Context, role, addr string, ready func() error) error {
+	return r.opsWith(ctx, role, addr, daemon.Ops(ready, r.metrics.Handler()))
+}
+
+// opsWith is ops with a handler of the caller's own.
+func (r *running) opsWith(ctx context.Context, role, addr string, h http.Handler) error {
 	ln, err := r.a.listen(ctx, "ops", addr, "--ops-addr", r.before.Ops[role])
 	if err != nil {
 		return err
 	}
 	r.after.SetOps(role, httpURL(ln))
-	r.parts = append([]daemon.Part{daemon.HTTP("ops", ln, daemon.Ops(ready), 0)}, r.parts...)
+	r.metrics.Build(role, buildVersion())
+	r.parts = append([]daemon.Part{daemon.HTTP("ops", ln, daemon.Guarded(h), httpserver.Limits{Connections: opsConnections}, 0)}, r.parts...)
 	return nil
 }
 
-func notReady(what string, ready bool) error {
-	if ready {
+// opsConnections is enough for probes, and nothing that others would miss.
+const opsConnections = 64
+
+func natsReady(nc *nats.Conn) error {
+	if nc.IsConnected() {
 		return nil
 	}
-	return fmt.Errorf("%s is not ready", what)
+	return errors.New("NATS is not ready")
 }

@@ -7,10 +7,11 @@ import (
 	"os"
 
 	"github.com/askbus/askbus/internal/daemon"
+	_ "golang.org/x/crypto/x509roots/fallback" // the image holds no certificates; those of a system come first
 )
 
-// version is set by the linker.
-var version = "dev"
+// version is set by the linker (make build); without, see [buildVersion].
+var version string
 
 func main() { os.Exit(Main()) }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/askbus/askbus/internal/checkout"
 	"github.com/askbus/askbus/internal/mcpserver"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ import (
 // hostSettings are the settings of what an agent's host starts.
 type hostSettings struct {
 	Agent     string `desc:"who asks, below the agents that started it: planner/a-1/builder"`
-	HostCreds string `split_words:"true" desc:"credential with which the host's own dialog answers; default: the operator's, or one derived from the directory's key"`
+	HostCreds string `split_words:"true" desc:"credential with which the host's own dialog answers; default: one made with the directory's keys"`
 }
 
 func (a *app) mcpCmd() *cobra.Command {
@@ -30,9 +31,11 @@ install" tells or writes the configuration of the common clients.
 
 The session is --session or ASKBUS_SESSION, else one of this process. Asks outlive
 the process: with the same session a new one finds them again.`,
+		Example: `  askbus mcp install claude-code --write
+  askbus mcp --session build-42 --elicit`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tenant, session, err := a.hostHome(processSession)
+			tenant, session, err := a.hostHome(func() string { return processSession("mcp") })
 			if err != nil {
 				return err
 			}
@@ -44,10 +47,13 @@ the process: with the same session a new one finds them again.`,
 			who := mcpserver.Caller{
 				Tenant: tenant, Session: session, Agent: mcpserver.AgentPath(a.host.Agent), Human: sitting(), Forms: elicit,
 			}
+			work := checkout.Of(".") // where the host started us
+			work.Branch = ""         // it changes while we run
+			work.Fill(&who.Agent)
 			if task := os.Getenv("__VF_PROJECT_AI_TASK_ID__"); task != "" {
 				who.Metadata = map[string]any{"task": task}
 			}
-			opts := mcpserver.Options{Logger: a.log(), Version: version, Wait: wait, Link: a.askLink}
+			opts := mcpserver.Options{Logger: a.log(), Version: buildVersion(), Wait: wait, Link: a.askLink, Waiting: a.neededFor()}
 			if elicit {
 				dialog := &hostDialog{lazy: lazy, typ: ask.ResponderElicit}
 				defer dialog.close()
@@ -64,9 +70,8 @@ the process: with the same session a new one finds them again.`,
 }
 
 // processSession is a session of this process alone; its name tells people
-// where the agent works.
-func processSession() string {
-	name := "mcp"
+// by which command and where the agent works.
+func processSession(name string) string {
 	if dir, err := os.Getwd(); err == nil && len(filepath.Base(dir)) > 1 {
 		name += "-" + filepath.Base(dir)
 	}

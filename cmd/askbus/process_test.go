@@ -93,9 +93,27 @@ func (o *output) wait(t *testing.T, text string) string {
 // start starts askbus with arguments.
 func start(t *testing.T, stdin string, args ...string) *process {
 	t.Helper()
+	return startWith(t, nil, stdin, args...)
+}
+
+// startWith starts askbus with more in its environment.
+func startWith(t *testing.T, env []string, stdin string, args ...string) *process {
+	t.Helper()
+	return startAs(t, os.Args[0], env, stdin, args...)
+}
+
+// startBinary starts an askbus of some version.
+func startBinary(t *testing.T, bin string, args ...string) *process {
+	t.Helper()
+	return startAs(t, bin, nil, "", args...)
+}
+
+func startAs(t *testing.T, bin string, env []string, stdin string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, out: &output{more: make(chan struct{})}, err: &output{more: make(chan struct{})}, done: make(chan struct{})}
-	p.cmd = exec.Command(os.Args[0], args...)
+	p.cmd = exec.Command(bin, args...)
 	p.cmd.Env = append(os.Environ(), asMain+"=1", "ASKBUS_LOG_LEVEL=info")
+	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stdin = strings.NewReader(stdin)
 	outR, outW := io.Pipe()
 	errR, errW := io.Pipe()

@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/telemetry"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -20,10 +23,15 @@ type app struct {
 	config.Common
 	config.Reach
 	config.Log
+	config.Telemetry
 	host    hostSettings
+	tty     terminalSettings
+	quiet   bool   // nothing is logged: a screen is drawn
 	session string // --session or ASKBUS_SESSION; empty: neither
 	out     io.Writer
 	err     io.Writer
+
+	answerIn *dialect.Dialect // the shape in which programs are told an outcome; nil: ours
 }
 
 // sessionSetting is the session that the environment names.
@@ -52,12 +60,12 @@ func (a *app) complain(err error) {
 	if e, ok := errors.AsType[*exitError](err); ok && e.err == nil {
 		return
 	}
-	fmt.Fprintln(a.err, "askbus: "+printable(err.Error()))
+	fmt.Fprintln(a.err, "askbus: "+ask.CleanText(err.Error()))
 }
 
 func (a *app) root() (*cobra.Command, error) {
 	var s sessionSetting
-	for _, into := range []any{&a.Common, &a.Reach, &a.Log, &a.host, &s} {
+	for _, into := range []any{&a.Common, &a.Reach, &a.Log, &a.Telemetry, &a.host, &a.tty, &s} {
 		if err := config.Load(into); err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
@@ -77,7 +85,7 @@ Start everything with "askbus up", ask from a second terminal with "askbus ask".
 ` + exitCodes,
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
-		Args:              cobra.NoArgs,
+		Args:              noCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := root.PersistentFlags()
@@ -86,24 +94,19 @@ Start everything with "askbus up", ask from a second terminal with "askbus ask".
 	f.StringVar(&a.session, "session", a.session, "session (default: one per terminal, else cli)")
 	f.StringVar(&a.Output, "output", a.Output, "text or json (default: text on a terminal, else json)")
 	f.StringVar(&a.NATS.URL, "nats-url", a.NATS.URL, "NATS server (default: that of context.json)")
-	f.StringVar(&a.Creds, "creds", "", "credential: user:password, or a file (default: ASKBUS_CREDS, else that of context.json)")
+	f.StringVar(&a.Creds, "creds", "", "file with a credential: NATS .creds, or JSON as \"askbus auth\" prints it (default: ASKBUS_CREDS, else that of context.json)")
 	f.StringVar(&a.LogLevel, "log-level", a.LogLevel, "debug, info, warn or error")
 	f.StringVar(&a.LogFormat, "log-format", a.LogFormat, "text or json")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; see \"%s --help\"", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.commands()...)
+	_ = root.RegisterFlagCompletionFunc("session", a.completeSessions) // as in fixed
+	fixed(root, "output", "text", "json")
+	fixed(root, "log-level", "debug", "info", "warn", "error")
+	fixed(root, "log-format", "text", "json")
+	a.addCommands(root)
 	asUsage(root)
 	return root, nil
-}
-
-func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{
-		a.mcpCmd(), a.hookCmd(), a.transcriptCmd(),
-		a.upCmd(), a.askCmd(), a.listCmd(), a.getCmd(), a.waitCmd(), a.answerCmd(), a.withdrawCmd(), a.abortCmd(),
-		a.benchCmd(),
-		a.loginCmd(), a.credsCmd(), a.serverCmd(), a.brokerCmd(), a.webCmd(), a.gatewayCmd(), a.tokenCmd(), a.healthCmd(), a.settingsCmd(), a.versionCmd(), a.tortureCmd(),
-	}
 }
 
 // asUsage gives wrong arguments the exit code of wrong usage.
@@ -111,6 +114,9 @@ func asUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
+				if _, ok := errors.AsType[*exitError](err); ok {
+					return err
+				}
 				return usage("%w; see \"%s --help\"", err, c.CommandPath())
 			}
 			return nil
@@ -139,14 +145,14 @@ func (a *app) prepare(cmd *cobra.Command) error {
 		a.Creds = os.Getenv(config.Prefix + "_CREDS")
 	}
 	if unknown := config.Unknown(settings()...); len(unknown) > 0 {
-		fmt.Fprintf(a.err, "askbus: warning: no setting is called %s; see \"askbus settings\"\n", strings.Join(unknown, ", "))
+		fmt.Fprintf(a.err, "askbus: warning: no setting is called %s; see \"%s\"\n", ask.CleanText(strings.Join(unknown, ", ")), a.hint("settings"))
 	}
 	return nil
 }
 
 // settings are the settings of all commands.
 func settings() []any {
-	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Listen{}, config.Ledger{}, config.Web{}, config.Doors{}, sessionSetting{}, hostSettings{}}
+	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Telemetry{}, config.Listen{}, config.Ledger{}, config.Types{}, config.Issuer{}, config.Web{}, config.Doors{}, config.Slack{}, config.Push{}, sessionSetting{}, hostSettings{}, terminalSettings{}, config.SSH{}}
 }
 
 func (a *app) logger() (*slog.Logger, error) {
@@ -157,9 +163,9 @@ func (a *app) logger() (*slog.Logger, error) {
 	opts := &slog.HandlerOptions{Level: level}
 	switch a.LogFormat {
 	case "text":
-		return slog.New(slog.NewTextHandler(a.err, opts)), nil
+		return slog.New(telemetry.Handler(slog.NewTextHandler(a.err, opts))), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(a.err, opts)), nil
+		return slog.New(telemetry.Handler(slog.NewJSONHandler(cleanJSON{a.err}, opts))), nil
 	}
 	return nil, fmt.Errorf("--log-format is %q; use text or json", a.LogFormat)
 }
@@ -167,7 +173,7 @@ func (a *app) logger() (*slog.Logger, error) {
 // log is the logger; prepare has seen that it can be made.
 func (a *app) log() *slog.Logger {
 	l, err := a.logger()
-	if err != nil {
+	if err != nil || a.quiet {
 		return slog.New(slog.DiscardHandler)
 	}
 	return l
@@ -175,25 +181,28 @@ func (a *app) log() *slog.Logger {
 
 func (a *app) json() bool { return a.Output == "json" }
 
-// say writes a line for a person to standard error.
+// say writes a line for a person to standard error. Text in it may be anybody's.
 func (a *app) say(format string, args ...any) {
-	fmt.Fprintf(a.err, format+"\n", args...)
+	fmt.Fprintln(a.err, ask.CleanText(fmt.Sprintf(format, args...)))
+}
+
+// printJSON writes a document to standard output. It may come onto a terminal,
+// and says nothing to one.
+func (a *app) printJSON(doc []byte) {
+	fmt.Fprintln(a.out, string(ask.CleanJSON(doc)))
+}
+
+// cleanJSON is a writer of whole JSON documents, such as lines of a log.
+type cleanJSON struct{ io.Writer }
+
+func (w cleanJSON) Write(doc []byte) (int, error) {
+	if _, err := w.Writer.Write(ask.CleanJSON(doc)); err != nil {
+		return 0, err
+	}
+	return len(doc), nil
 }
 
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// printable drops what could drive a terminal from text that is not ours.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < ' ' || r >= 0x7f && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return -1
-		}
-		return r
-	}, s)
 }

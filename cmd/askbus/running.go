@@ -7,40 +7,69 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/daemon"
+	"github.com/askbus/askbus/internal/httpserver"
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/metrics"
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/push"
+	"github.com/askbus/askbus/internal/quota"
+	"github.com/askbus/askbus/internal/telemetry"
 	"github.com/askbus/askbus/internal/web"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // running is a long-running process while it is put together: its parts in the
 // order in which they depend on each other, and what goes into context.json.
 type running struct {
-	a      *app
-	log    *slog.Logger
-	before config.Context // what context.json said when we came
-	after  config.Context // what we add to it
-	parts  []daemon.Part
-	last   []daemon.Part  // start last, stop first
-	mounts *http.ServeMux // what is served beside the inbox
-	closes []func()
+	a          *app
+	log        *slog.Logger
+	metrics    *metrics.Set
+	tracing    trace.TracerProvider // nil: nothing is traced
+	before     config.Context       // what context.json said when we came
+	after      config.Context       // what we add to it
+	parts      []daemon.Part
+	last       []daemon.Part  // start last, stop first
+	mounts     *http.ServeMux // what is served beside the inbox
+	bus        []nats.Option  // how to connect to a server in this process
+	keys       *natsd.Issuer  // of a server in this process
+	closes     []func()
+	clockAhead time.Duration // torture: how wrong this machine's clock is
+	second     bool          // an inbox beside another one, whose address stays that of the directory
 }
 
-func (a *app) newRunning() *running {
+func (a *app) newRunning(ctx context.Context) *running {
 	before, err := config.ReadContext(a.Dir)
 	if err != nil {
 		a.say("askbus: warning: %v", err)
 	}
-	return &running{a: a, log: a.log(), before: before}
+	r := &running{a: a, log: a.log(), metrics: metrics.New(), before: before}
+	tracing, stop, err := telemetry.Provider(telemetry.Options{Endpoint: a.OTLPEndpoint, Headers: a.OTLPHeaders, Service: "askbus", Version: buildVersion(), Logger: r.log})
+	if err != nil {
+		a.say("askbus: warning: nothing is traced: %v", err)
+		return r
+	}
+	r.tracing = tracing
+	r.closes = append(r.closes, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		stop(ctx)
+	})
+	return r
 }
 
 // run notes where everything is, and runs the parts until a signal.
@@ -49,7 +78,8 @@ func (r *running) run(ctx context.Context, ready func()) error {
 		if r.after.NATSURL != "" {
 			c.NATSURL, c.Operator = r.after.NATSURL, r.after.Operator
 		}
-		if r.after.HTTPURL != "" {
+		first := !r.second || r.after.HTTPURL == c.HTTPURL || !served(ctx, c.HTTPURL)
+		if r.after.HTTPURL != "" && first {
 			c.HTTPURL = r.after.HTTPURL
 		}
 		for role, url := range r.after.Ops {
@@ -72,33 +102,66 @@ func (r *running) close() {
 }
 
 // server starts the embedded server.
-func (r *running) server(addr, maxStore string) (*natsd.Server, error) {
+func (r *running) server(addr, maxStore string, cluster *natsd.Cluster) (*natsd.Server, error) {
 	bytes, err := config.Bytes(maxStore)
+	if err == nil {
+		err = natsd.CheckBudget(bytes)
+	}
 	if err != nil {
 		return nil, usage("--max-store: %w", err)
 	}
 	use, moved := sticky(addr, r.before.NATSURL)
-	srv, err := natsd.Start(natsd.Options{Dir: r.a.Dir, Addr: use, MaxStore: bytes, Logger: r.log})
+	srv, err := natsd.Start(natsd.Options{Dir: r.a.Dir, Addr: use, MaxStore: bytes, Cluster: cluster, Logger: r.log})
 	if err != nil {
 		return nil, err
 	}
 	r.closes = append(r.closes, srv.Close)
+	r.bus = append(r.bus, nats.InProcessServer(srv))
 	if moved {
 		r.a.say("askbus: the NATS port of last time is taken; now at %s", srv.Addr())
 	}
-	operator, err := derived(srv.Key(), srv.URL(), natsd.Role{Name: natsd.RoleOperator})
+	r.keys, r.after.NATSURL = srv.Issuer(), srv.URL()
+	operator, err := r.local(natsd.Role{Name: natsd.RoleOperator})
 	if err != nil {
 		return nil, err
 	}
-	r.after.NATSURL, r.after.Operator = srv.URL(), &operator
+	r.after.Operator = &operator
+	r.parts = append(r.parts, daemon.Part{Name: "operator's credential", Run: r.renewOperator})
 	return srv, nil
 }
 
+// renewOperator keeps the credential in context.json fresh: it is good for a day.
+func (r *running) renewOperator(ctx context.Context) error {
+	tick := time.NewTicker(8 * time.Hour)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		operator, err := r.local(natsd.Role{Name: natsd.RoleOperator})
+		if err == nil {
+			err = config.UpdateContext(r.a.Dir, func(c *config.Context) { c.Operator = &operator })
+		}
+		if err != nil {
+			r.log.Error("cannot renew the operator's credential in context.json", slog.Any("error", err))
+		}
+	}
+}
+
 // broker connects twice and makes a broker ready to run.
-func (r *running) broker(ctx context.Context, service, led client.Credential, l config.Ledger) (*broker.Broker, error) {
+func (r *running) broker(ctx context.Context, service, led client.Credential, l config.Ledger, types []string) (*broker.Broker, error) {
+	if err := broker.CheckTypes(types); err != nil {
+		return nil, usage("--responder-types: %w", err)
+	}
 	budget, err := config.Bytes(l.MaxStore)
 	if err != nil {
 		return nil, usage("--max-store: %w", err)
+	}
+	quotas, err := r.quotas(l.Policy)
+	if err != nil {
+		return nil, err
 	}
 	svcConn, err := r.connect(service)
 	if err != nil {
@@ -112,23 +175,67 @@ func (r *running) broker(ctx context.Context, service, led client.Credential, l 
 	defer cancel()
 	ledger, err := ledger.Open(open, ledConn, ledger.Options{
 		Partitions: l.Partitions, Replicas: l.Replicas, Retention: l.Retention, Margin: l.Margin, Budget: budget, Logger: r.log,
+		Clock: func() time.Time { return time.Now().Add(r.clockAhead) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	if ledger.Partitions() != l.Partitions {
-		r.log.Info("the ledger was made with another number of partitions, which stays", slog.Any("partitions", ledger.Partitions()))
+	verifier, err := r.verifier()
+	if err != nil {
+		return nil, err
 	}
-	b := broker.New(svcConn, ledger, broker.Options{Logger: r.log, Version: semver()})
+	b := broker.New(svcConn, ledger, broker.Options{
+		Logger: r.log, Version: buildVersion(), Types: types, Metrics: r.metrics, Tracing: r.tracing, Verifier: verifier,
+		Quotas: quotas, Policy: func(tenant string) string { return quotas().MinProof(tenant) },
+	})
 	r.parts = append(r.parts, daemon.Part{Name: "broker", Run: b.Run})
 	return b, nil
 }
 
+// verifier checks the credentials of who answers: with the account in the
+// directory, or the one that came with the broker's own credential.
+func (r *running) verifier() (broker.Verifier, error) {
+	if r.a.Creds == "" {
+		return identity.NewVerifier(identity.BusAccount(r.a.Dir)), nil
+	}
+	c, err := readBrokerCreds(r.a.Creds)
+	if err != nil {
+		return nil, err
+	}
+	if c.Account == "" {
+		r.log.Warn("the broker's credential does not hold the account's JWT, so nobody can answer in a person's name; print it again with \"askbus auth broker\"")
+	}
+	return identity.NewVerifier(func() (string, error) {
+		c, err := readBrokerCreds(r.a.Creds)
+		if err == nil && c.Account == "" {
+			err = errors.New("it was given no account; print its credential again with \"askbus auth broker\"")
+		}
+		return c.Account, err
+	}), nil
+}
+
+// quotas are what tenants may use: those of the policy file, else the defaults.
+func (r *running) quotas(file string) (func() *quota.Policy, error) {
+	if file == "" {
+		p := quota.Default()
+		return func() *quota.Policy { return p }, nil
+	}
+	f, err := quota.Open(file, r.log)
+	if err != nil {
+		return nil, usage("--policy: %w", err)
+	}
+	return f.Policy, nil
+}
+
 // connect connects as somebody; the connection ends after the parts.
 func (r *running) connect(c client.Credential) (*nats.Conn, error) {
-	nc, err := call.Connect(c.URL, c.User, c.Password, c.CredsFile, c.InboxPrefix, r.log)
+	nc, err := call.Connect(call.Credential(c), r.log, r.bus...)
+	for end, try := time.Now().Add(r.a.NATS.Wait), 0; errors.Is(err, nats.ErrNoServers) && time.Now().Before(end); try++ {
+		time.Sleep(min(backoff.Delay(100*time.Millisecond, try), time.Until(end)))
+		nc, err = call.Connect(call.Credential(c), r.log, r.bus...)
+	}
 	if errors.Is(err, nats.ErrNoServers) {
-		return nil, fmt.Errorf("nothing answers at %s; is \"askbus server\" running?", c.URL)
+		return nil, fmt.Errorf("nothing answers at %s; is \"%s\" running?", c.URL, r.a.hint("server"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", c.URL, err)
@@ -138,13 +245,13 @@ func (r *running) connect(c client.Credential) (*nats.Conn, error) {
 }
 
 // inbox makes the web inbox, on a connection of its own.
-func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, cookieKey []byte) (*nats.Conn, error) {
+func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, p config.Push, limits httpserver.Limits, cookieKey []byte) (*nats.Conn, error) {
 	nc, err := r.connect(c)
 	if err != nil {
 		return nil, err
 	}
-	role, _ := natsd.ParseUser(c.User) // a .creds file names no role of ours
-	resp, err := responder.New(nc, "web", responder.Options{Tenant: role.Tenant, Session: role.Session, Logger: r.log})
+	role, _ := natsd.ParseUser(c.Name) // it may be no role of ours
+	resp, err := responder.New(nc, "web", responder.Options{Tenant: role.Tenant, Session: role.Session, Logger: r.log, TracerProvider: r.tracing})
 	if err != nil {
 		return nil, err
 	}
@@ -152,24 +259,56 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, cook
 	if r.a.HTTP.URL != "" {
 		base = r.a.HTTP.URL
 	}
-	srv, err := web.New(resp, web.Options{
-		CookieKey: cookieKey, Identity: localUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Logger: r.log,
-	})
+	if role.Session != "" {
+		return nil, usage("the credential of %s is for one session; an inbox keeps who is signed in, and needs one of a tenant or of all", c.Name)
+	}
+	ways, err := r.signIns(nc, role.Tenant, base, w)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	atOnce := auth.Options{Idle: w.Web.Idle, Life: w.Web.Life, Tenant: role.Tenant, Logger: r.log}
+	if ways.provider != nil {
+		atOnce.Refresh, atOnce.Every, atOnce.Key = ways.provider.Refresh, w.Web.OIDC.Refresh, tokenKey(cookieKey)
+	}
+	sessions, err := auth.NewSessions(nc, atOnce)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	pushKeys, err := push.DeriveKeys(cookieKey)
 	if err != nil {
 		return nil, err
 	}
+	options := web.Options{
+		CookieKey: cookieKey, Sessions: sessions, Push: push.NewStore(nc, pushKeys, role.Tenant, p.Push.Hosts, nil), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.hint(""), "askbus")), Identity: localUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Logger: r.log,
+	}
+	ways.into(&options)
+	srv, err := web.New(newBoard(resp, role), resp, options)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
 	r.after.HTTPURL = base
 	// The inbox stops first: it ends the live streams, which would hold the HTTP server.
-	r.parts = append(r.parts, daemon.HTTP("http", ln, r.beside(srv.Handler()), 5*time.Second), daemon.Part{Name: "web", Run: srv.Run})
+	r.parts = append(r.parts, daemon.HTTP("http", ln, r.beside(srv.Handler()), limits, 5*time.Second), daemon.Part{Name: "web", Run: srv.Run})
 	return nc, nil
 }
 
 // cookieKey is the key of login cookies: the setting, or derived from the
 // directory's key.
 func (a *app) cookieKey(w config.Web) ([]byte, error) {
-	if k := w.Web.CookieKey; k != "" {
+	k := w.Web.CookieKey
+	if file := w.Web.CookieKeyFile; file != "" {
+		if k != "" {
+			return nil, usage("ASKBUS_WEB_COOKIE_KEY and ASKBUS_WEB_COOKIE_KEY_FILE are both set; use one of them")
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, usage("ASKBUS_WEB_COOKIE_KEY_FILE: %w", err)
+		}
+		k = strings.TrimSpace(string(data))
+	}
+	if k != "" || w.Web.CookieKeyFile != "" {
 		if len(k) < 32 {
-			return nil, usage("ASKBUS_WEB_COOKIE_KEY is shorter than 32 characters; make one with \"openssl rand -hex 32\"")
+			return nil, usage("the key of login cookies is shorter than 32 characters; make one with \"openssl rand -hex 32\"")
 		}
 		return []byte(k), nil
 	}
@@ -180,35 +319,21 @@ func (a *app) cookieKey(w config.Web) ([]byte, error) {
 	return key.Derive("web-cookie"), nil
 }
 
-// local is a credential derived from the directory's key.
+// local is a credential that this process makes for itself with the directory's
+// keys.
 func (a *app) local(role natsd.Role) (client.Credential, error) {
-	ctx, err := config.ReadContext(a.Dir)
+	return a.localAsserting(role, role.Assertions())
+}
+
+// localAsserting is such a credential, which may assert just this.
+func (a *app) localAsserting(role natsd.Role, may identity.Assertions) (client.Credential, error) {
+	keys, url, err := a.keys()
 	if err != nil {
 		return client.Credential{}, err
 	}
-	url := a.NATS.URL
 	if url == "" {
-		url = ctx.NATSURL
+		return client.Credential{}, fmt.Errorf("no server found in %s; start \"%s\", or set ASKBUS_NATS_URL and ASKBUS_CREDS", a.Dir, a.hint("server"))
 	}
-	if url == "" {
-		return client.Credential{}, fmt.Errorf("no server found in %s; start \"askbus server\" there, or set ASKBUS_NATS_URL and ASKBUS_CREDS", a.Dir)
-	}
-	key, err := natsd.LoadKey(a.Dir)
-	if err != nil {
-		return client.Credential{}, err
-	}
-	return derived(key, url, role)
-}
-
-func derived(key natsd.Key, url string, role natsd.Role) (client.Credential, error) {
-	c, err := key.Credential(url, role)
-	return client.Credential{URL: c.URL, User: c.User, Password: c.Password, InboxPrefix: c.InboxPrefix}, err
-}
-
-// semver is our version as the micro library wants it.
-func semver() string {
-	if version == "dev" {
-		return "0.0.0-dev"
-	}
-	return version
+	c, err := keys.Asserting(url, role, may)
+	return client.Credential(c), err
 }

@@ -5,27 +5,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"text/tabwriter"
-	"time"
 
-	"github.com/askbus/askbus/internal/cloudevent"
-	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/spf13/cobra"
 )
 
 func (a *app) getCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "get (ID | SESSION/ID)", Short: "Show an ask: its state, outcome and receipts", Long: "Shows an ask.\n\n" + exitCodes, Args: cobra.ExactArgs(1),
+		Example: "  askbus get deploy-42", ValidArgsFunction: a.completeAsks(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withAsk(cmd.Context(), args[0], func(b *bus, k ask.Key) error {
 				rec, err := a.record(cmd.Context(), b, k)
 				if err != nil {
 					return err
 				}
-				return a.tellRecord(k, &rec)
+				return a.tellRecord(b, k, &rec)
 			})
 		},
 	}
@@ -37,7 +34,7 @@ func (a *app) withAsk(ctx context.Context, ref string, do func(*bus, ask.Key) er
 	if err != nil {
 		return err
 	}
-	defer b.nc.Close()
+	defer b.close()
 	k, err := a.find(ctx, b, ref)
 	if err != nil {
 		return err
@@ -45,33 +42,29 @@ func (a *app) withAsk(ctx context.Context, ref string, do func(*bus, ask.Key) er
 	return do(b, k)
 }
 
-func (a *app) tellRecord(k ask.Key, rec *ask.Record) error {
+func (a *app) tellRecord(b *bus, k ask.Key, rec *ask.Record) error {
 	code := exitPending
 	if rec.Outcome != nil {
 		code = outcomeCode(rec.Outcome)
 	}
 	if a.json() {
-		data, err := cloudevent.EncodeStatus(&cloudevent.Status{
-			State: rec.State, Key: k, AskedAt: rec.AskedAt, Deadline: rec.Ask.Deadline, Seq: rec.Seq, Ask: &rec.Ask, Outcome: rec.Outcome, Receipts: rec.Receipts,
+		data, err := wire.EncodeStatus(&wire.StatusReply{
+			State: rec.State, Key: k, AskedAt: rec.AskedAt, Deadline: rec.Ask.Deadline, Life: rec.Life, Seq: rec.Seq, Ask: &rec.Ask, Outcome: rec.Outcome, Receipts: rec.Receipts,
 		})
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(a.out, string(data))
+		a.printJSON(data)
 		return exit(code)
 	}
-	fmt.Fprintf(a.out, "%s/%s · asked %s ago", k.Session, k.ID, span(time.Since(rec.AskedAt)))
-	if rec.Ask.Agent.Name != "" {
-		fmt.Fprintf(a.out, " by %s", printable(rec.Ask.Agent.Name))
+	by, err := a.me(b)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(a.out, "\n\n%s\n\n", printable(rec.Ask.Plain()))
-	for _, r := range rec.Receipts {
-		fmt.Fprintf(a.out, "%s on %s at %s %s\n", r.State, r.Type, r.At.Local().Format("15:04:05"), printable(r.Where))
-	}
-	if rec.Outcome != nil {
-		fmt.Fprintf(a.out, "%s\n%s\n", printable(answerWords(rec.Outcome)), printable(endWords(rec.Outcome)))
-	} else {
-		fmt.Fprintf(a.out, "pending; ends by itself in %s; answer it with: %s\n", span(time.Until(rec.Ask.Deadline)), a.command("answer", k))
+	card := a.card(rec, by)
+	fmt.Fprintf(a.out, "%s/%s\n\n%s\n", k.Session, k.ID, card.Text())
+	if card.May.Answer {
+		fmt.Fprintf(a.out, "Answer it with: %s\n", a.command("answer", k))
 	}
 	return exit(code)
 }
@@ -80,20 +73,17 @@ func (a *app) waitCmd() *cobra.Command {
 	var wait string
 	cmd := &cobra.Command{
 		Use: "wait (ID | SESSION/ID)", Short: "Wait for an ask that was asked before", Long: "Waits for the outcome of an ask, and prints it like \"askbus ask\".\n\n" + exitCodes, Args: cobra.ExactArgs(1),
+		Example: "  askbus wait build-42/deploy --wait 10m", ValidArgsFunction: a.completeAsks(ask.StatePending),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			limit, err := parseWait(wait)
 			if err != nil {
 				return err
 			}
 			return a.withAsk(cmd.Context(), args[0], func(b *bus, k ask.Key) error {
-				c, err := client.New(b.nc, k.Tenant, k.Session, client.Options{Logger: a.log()})
-				if err != nil {
-					return err
-				}
-				defer c.Close() //nolint:errcheck // the connection goes with it
-				rec, err := c.Get(cmd.Context(), k.ID)
+				asks := b.asks.Session(k.Tenant, k.Session)
+				rec, err := asks.Get(cmd.Context(), k.ID)
 				if errors.Is(err, ask.ErrNotFound) {
-					return fmt.Errorf("no ask %s/%s in tenant %q; see \"askbus list\": %w", k.Session, k.ID, k.Tenant, ask.ErrNotFound)
+					return fmt.Errorf("no ask %s/%s in tenant %q; see \"%s\": %w", k.Session, k.ID, k.Tenant, a.hint("list"), ask.ErrNotFound)
 				}
 				if err != nil {
 					return err
@@ -101,7 +91,10 @@ func (a *app) waitCmd() *cobra.Command {
 				if rec.Outcome != nil {
 					return a.tellOutcome(rec.Outcome)
 				}
-				w := waiting{a: a, c: c, k: k, deadline: rec.Ask.Deadline}
+				w := waiting{a: a, asks: asks, k: k, deadline: rec.Ask.Deadline, heading: present.Heading(&rec.Ask)}
+				if at, declared := rec.Deadline(); declared {
+					w.ends = at
+				}
 				return w.run(cmd.Context(), limit)
 			})
 		},
@@ -110,98 +103,9 @@ func (a *app) waitCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) listCmd() *cobra.Command {
-	var state string
-	var limit int
-	cmd := &cobra.Command{
-		Use: "list", Short: "List who waits for what since when", Args: cobra.NoArgs,
-		Long: "Lists asks, the oldest first: of all sessions that the credential may see, unless --session is given.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var want ask.State
-			switch state {
-			case "pending", "resolved":
-				want = ask.State(state)
-			case "all":
-			default:
-				return usage("--state is %q; use pending, resolved or all", state)
-			}
-			if limit < 1 {
-				return usage("--limit is %d; use 1 or more", limit)
-			}
-			b, err := a.dial()
-			if err != nil {
-				return err
-			}
-			defer b.nc.Close()
-			records, err := a.records(cmd.Context(), b, a.session, "", want)
-			if err != nil {
-				return err
-			}
-			var items []ask.Record
-			more := false
-			for rec, err := range records {
-				if err != nil {
-					return err
-				}
-				if len(items) >= limit {
-					more = true
-					break
-				}
-				items = append(items, rec)
-			}
-			return a.tellList(items, more)
-		},
-	}
-	cmd.Flags().StringVar(&state, "state", "pending", "pending, resolved or all")
-	cmd.Flags().IntVar(&limit, "limit", 200, "the most asks to list")
-	return cmd
-}
-
-func (a *app) tellList(items []ask.Record, more bool) error {
-	if a.json() {
-		list := make([]cloudevent.ListItem, len(items))
-		for i := range items {
-			list[i].Record = items[i]
-		}
-		data, err := cloudevent.EncodePage(list, "")
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(a.out, string(data))
-	} else {
-		a.tellTable(items)
-	}
-	if more {
-		a.say("there are more; raise --limit, or narrow with --session")
-	}
-	return nil
-}
-
-func (a *app) tellTable(items []ask.Record) {
-	if len(items) == 0 {
-		a.say("nothing is waiting")
-		return
-	}
-	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "ASK\tWAITING\tSTATE\tWHO ASKS\tQUESTION")
-	for i := range items {
-		rec := &items[i]
-		state, age := "pending", span(time.Since(rec.AskedAt))
-		if rec.Outcome != nil {
-			state, age = string(rec.Outcome.Status), span(rec.Outcome.Waited)
-		}
-		who := rec.Ask.Agent.Name
-		if who == "" {
-			who = "-"
-		}
-		fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\t%s\n", rec.Ask.Session, rec.Ask.ID, age, state, line(who, 24), line(rec.Ask.Heading(), 60))
-	}
-	_ = w.Flush()
-}
-
 // line is s on one line, not longer than most.
 func line(s string, most int) string {
-	r := []rune(strings.Join(strings.Fields(printable(s)), " "))
+	r := []rune(ask.CleanLine(s))
 	if len(r) > most {
 		return string(r[:most-1]) + "…"
 	}
@@ -213,6 +117,9 @@ func (a *app) withdrawCmd() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "withdraw (ID | SESSION/ID | --all --session S)", Short: "Take an ask back", Args: cobra.MaximumNArgs(1),
+		Example: `  askbus withdraw deploy-42 --reason "the build failed"
+  askbus withdraw --all --session build-42`,
+		ValidArgsFunction: a.completeAsks(ask.StatePending),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case all && (a.session == "" || len(args) > 0):
@@ -223,7 +130,7 @@ func (a *app) withdrawCmd() *cobra.Command {
 				return a.withdrawAll(cmd.Context(), reason)
 			}
 			return a.withAsk(cmd.Context(), args[0], func(b *bus, k ask.Key) error {
-				o, err := a.withdraw(cmd.Context(), b, k, reason)
+				o, err := b.asks.Session(k.Tenant, k.Session).Withdraw(cmd.Context(), k.ID, reason)
 				if err != nil {
 					return err
 				}
@@ -236,20 +143,12 @@ func (a *app) withdrawCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) withdraw(ctx context.Context, b *bus, k ask.Key, reason string) (ask.Outcome, error) {
-	c, err := client.New(b.nc, k.Tenant, k.Session, client.Options{Logger: a.log()})
-	if err != nil {
-		return ask.Outcome{}, err
-	}
-	return c.Withdraw(ctx, k.ID, reason)
-}
-
 func (a *app) withdrawAll(ctx context.Context, reason string) error {
 	b, err := a.dial()
 	if err != nil {
 		return err
 	}
-	defer b.nc.Close()
+	defer b.close()
 	pending, err := a.records(ctx, b, a.session, "", ask.StatePending)
 	if err != nil {
 		return err
@@ -259,14 +158,14 @@ func (a *app) withdrawAll(ctx context.Context, reason string) error {
 		if err != nil {
 			return err
 		}
-		o, err := a.withdraw(ctx, b, rec.Ask.Key(), reason)
+		o, err := b.asks.Session(rec.Ask.Tenant, rec.Ask.Session).Withdraw(ctx, rec.Ask.ID, reason)
 		if errors.Is(err, ask.ErrResolved) {
 			continue // ended meanwhile
 		}
 		if err != nil {
 			return err
 		}
-		data, err := cloudevent.EncodeOutcome(&o, nil)
+		data, err := wire.EncodeOutcome(&o, nil)
 		if err != nil {
 			return err
 		}
@@ -277,7 +176,7 @@ func (a *app) withdrawAll(ctx context.Context, reason string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(a.out, string(data))
+		a.printJSON(data)
 	}
 	a.say("%d withdrawn", len(done))
 	return nil
@@ -295,9 +194,10 @@ func (a *app) abortCmd() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "abort (ID | SESSION/ID)", Short: "End an ask in the operator's name", Args: cobra.ExactArgs(1),
+		Example: `  askbus abort build-42/deploy --reason "the cluster is closed tonight"`, ValidArgsFunction: a.completeAsks(ask.StatePending),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withAsk(cmd.Context(), args[0], func(b *bus, k ask.Key) error {
-				o, err := abort(cmd.Context(), b, subject.Abort(k), k, reason)
+				o, err := b.asks.Session(k.Tenant, k.Session).Abort(cmd.Context(), k.ID, reason)
 				if err != nil {
 					return err
 				}

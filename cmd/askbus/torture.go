@@ -2,19 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/config"
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/sabotage"
 	"github.com/askbus/askbus/internal/torture"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/spf13/cobra"
@@ -25,7 +20,6 @@ type tortureFlags struct {
 	torture.Options
 	bus        torture.EmbeddedOptions
 	maxStore   string
-	sabotage   string
 	adminCreds string
 	processes  bool
 }
@@ -41,7 +35,7 @@ closing line, and exits non-zero on any violation.
 
 Without --nats-url it starts a bus of its own: in this process, or with --processes
 as processes of this binary that it kills and stops. With --nats-url it uses a bus
-that is there, with --creds (an operator's serves every party) or the key in --dir;
+that is there, with the keys in --dir, which make a credential for each party;
 --admin-creds reads the ledger, and without it that check is left out.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.torture(cmd.Context(), t) },
 	}
@@ -54,20 +48,22 @@ that is there, with --creds (an operator's serves every party) or the key in --d
 	f.DurationVar(&t.KillEvery, "kill-every", 0, "time between kills")
 	f.DurationVar(&t.StopEvery, "stop-every", 0, "time between stops (SIGSTOP, SIGCONT)")
 	f.IntVar(&t.Kills, "kills", 0, "kills at most")
-	f.StringVar(&t.Victims, "victims", "", "kill and stop only those whose names begin so: server, broker, party")
+	f.StringVar(&t.Victims, "victims", "", "kill and stop only those whose names begin so: server, broker, party, disk")
 	f.BoolVar(&t.Disturbed, "disturbed", false, "faults come from elsewhere: allow what they excuse")
 	f.DurationVar(&t.Ends, "ends-within", 0, "how late an ask may end after its deadline (default 10s; with faults 45s)")
 	f.DurationVar(&t.Learns, "learns-within", 0, "how late a party may learn of an end (default 10s; with faults 45s)")
 	f.DurationVar(&t.Posts, "posts-within", 0, "how late a posting surface may be handed an end (default 90s)")
 	f.DurationVar(&t.Retention, "retention", torture.DefaultRetention, "of the bus")
 	f.DurationVar(&t.Margin, "margin", torture.DefaultMargin, "of the bus")
+	f.DurationVar(&t.Skew, "clock-skew", 0, "wrong clocks: of brokers either way, of agents ahead, of surfaces behind")
 	f.IntVar(&t.bus.Nodes, "nodes", 1, "servers of the bus: 1, or 3 with three copies of everything")
 	f.IntVar(&t.bus.Brokers, "brokers", 2, "brokers of the bus")
 	f.StringVar(&t.maxStore, "max-store", "10GiB", "bytes on disk of the bus")
 	f.BoolVar(&t.processes, "processes", false, "start the bus as processes of this binary")
-	f.StringVar(&t.sabotage, "sabotage", "", "break a promise on purpose, in the embedded bus: "+fmt.Sprint(sabotage.Kinds()))
+	f.StringVar(&t.bus.SmallDisk, "small-disk", "", "with --processes: a directory on a small file system of its own; one server's store lies there, and it is filled as often as others are killed")
 	f.StringVar(&t.adminCreds, "admin-creds", "", "with --nats-url: a credential that may read the ledger")
-	cmd.AddCommand(a.tortureNodeCmd(), a.torturePartyCmd())
+	t.breakFlag(f)
+	cmd.AddCommand(a.torturePartyCmd())
 	return cmd
 }
 
@@ -75,8 +71,11 @@ func (a *app) torture(ctx context.Context, t tortureFlags) error {
 	if t.Asks < 1 || t.For < 5*time.Second {
 		return usage("give at least --asks 1 and --for 5s")
 	}
-	if t.sabotage != "" && (!slices.Contains(sabotage.Kinds(), sabotage.Kind(t.sabotage)) || t.processes || a.NATS.URL != "") {
-		return usage("--sabotage takes one of %v, and only for the embedded bus", sabotage.Kinds())
+	if t.bus.SmallDisk != "" && !t.processes {
+		return usage("--small-disk needs --processes")
+	}
+	if err := a.checkBreakFlag(&t); err != nil {
+		return err
 	}
 	if t.Seed == 0 {
 		t.Seed = rand.Uint64N(1 << 32) //nolint:gosec // a seed
@@ -104,8 +103,8 @@ func (a *app) tortureBus(ctx context.Context, t tortureFlags) (torture.Bus, erro
 		return nil, usage("--max-store: %w", err)
 	}
 	opts := t.bus
-	opts.MaxStore, opts.Sabotage, opts.Logger = maxStore, sabotage.Kind(t.sabotage), t.Logger
-	opts.Retention, opts.Margin = t.Retention, t.Margin
+	opts.MaxStore, opts.Logger = maxStore, t.Logger
+	opts.Retention, opts.Margin, opts.Skew = t.Retention, t.Margin, t.Skew
 	switch {
 	case a.NATS.URL != "":
 		return a.tortureGiven(t)
@@ -123,18 +122,13 @@ func (a *app) tortureBus(ctx context.Context, t tortureFlags) (torture.Bus, erro
 func (a *app) tortureGiven(t tortureFlags) (torture.Bus, error) {
 	bus := &torture.Given{URL: a.NATS.URL}
 	if a.Creds != "" {
-		c, err := readCreds(a.Creds)
-		if err != nil {
-			return nil, err
-		}
-		bus.Everybody = &c
-	} else {
-		key, err := existingKey(a.Dir)
-		if err != nil {
-			return nil, err
-		}
-		bus.Key = key
+		return nil, usage("--creds: no credential may be every party of a torture; give the keys of the bus with --dir instead")
 	}
+	keys, err := existingKeys(a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	bus.Issuer = keys
 	if t.adminCreds != "" {
 		c, err := ledgerCreds(t.adminCreds)
 		if err != nil {
@@ -146,19 +140,11 @@ func (a *app) tortureGiven(t tortureFlags) (torture.Bus, error) {
 }
 
 // ledgerCreds reads a credential that may read the ledger: a file as "askbus
-// creds broker --output json" prints it, or any other credential, also of a user
-// that is none of our roles.
+// auth broker" prints it, or any other credential, also of a user that is none of
+// our roles.
 func ledgerCreds(s string) (client.Credential, error) {
-	if data, err := os.ReadFile(s); err == nil {
-		var b brokerCreds
-		if json.Unmarshal(data, &b) == nil && b.Ledger.User != "" {
-			return b.Ledger, nil
-		}
-	}
-	if name, password, ok := strings.Cut(s, ":"); ok {
-		if _, err := natsd.ParseUser(name); err != nil {
-			return client.Credential{User: name, Password: password}, nil //nolint:nilerr // a user of somebody else's server
-		}
+	if b, err := readBrokerCreds(s); err == nil {
+		return b.Ledger, nil
 	}
 	return readCreds(s)
 }

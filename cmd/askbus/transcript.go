@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/askbus/askbus/internal/transcript"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
 )
 
@@ -20,7 +21,8 @@ func (a *app) transcriptCmd() *cobra.Command {
 		Long: `Reads a coding agent's transcript (JSON lines), or a recorded request body with
 messages, and lists each question that the agent asked with AskUserQuestion and its
 answer. - reads standard input.`,
-		Args: cobra.ExactArgs(1),
+		Example: "  askbus transcript session.jsonl",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := readBig(args[0], cmd.InOrStdin())
 			if err != nil {
@@ -31,12 +33,12 @@ answer. - reads standard input.`,
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			if a.json() {
-				e := json.NewEncoder(a.out)
+				e := json.NewEncoder(cleanJSON{a.out})
 				e.SetEscapeHTML(false)
 				e.SetIndent("", "  ")
 				return e.Encode(entries)
 			}
-			fmt.Fprint(a.out, printable(transcript.Text(entries)))
+			fmt.Fprint(a.out, ask.CleanText(transcript.Text(entries)))
 			return nil
 		},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/push"
 	"github.com/askbus/askbus/internal/web"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/spf13/cobra"
@@ -20,7 +21,11 @@ type upSettings struct {
 	config.Listen
 	config.Ledger
 	config.Web
+	config.Push
 	config.Doors
+	config.SSH
+	config.Types
+	config.Issuer
 	noOpen bool
 }
 
@@ -32,6 +37,8 @@ func (a *app) upCmd() *cobra.Command {
 		Long: `Starts an embedded NATS server with JetStream, the broker, the web inbox and the HTTP
 doors in one process. Everything is kept in --dir and survives a kill at any moment. It prints a
 link to the inbox and a command to try; SIGTERM or Ctrl-C drains and stops.`,
+		Example: `  askbus up
+  askbus up --dir ./state --http-addr 127.0.0.1:0 --no-open`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUp(cmd.Context(), s) },
 	}
@@ -41,6 +48,8 @@ link to the inbox and a command to try; SIGTERM or Ctrl-C drains and stops.`,
 	s.opsFlag(cmd)
 	s.ledgerFlags(cmd)
 	doorFlags(&s.Doors, cmd)
+	sshFlags(&s.SSH, cmd)
+	issuerFlags(&s.Issuer, cmd)
 	cmd.Flags().BoolVar(&s.noOpen, "no-open", false, "do not open the browser")
 	return cmd
 }
@@ -62,65 +71,90 @@ func (s *upSettings) httpFlag(cmd *cobra.Command) {
 }
 
 func (s *upSettings) opsFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
+	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz, /metrics and pprof")
 }
 
 func (s *upSettings) ledgerFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.IntVar(&s.Partitions, "partitions", s.Partitions, "partitions, fixed when the ledger is created")
-	f.DurationVar(&s.Retention, "retention", s.Retention, "how long an outcome is kept after its ask's deadline")
-	f.DurationVar(&s.Margin, "margin", s.Margin, "how much longer an outcome lives than its timer; at least 5s")
+	partitionsFlag(cmd, &s.Partitions)
+	ledgerSettingFlags(cmd, &s.Retention, &s.Margin)
 	s.storeFlag(cmd)
+	cmd.Flags().StringVar(&s.Policy, "policy", s.Policy, "policy file (YAML): what each tenant and each of its sessions may use; read again when it changes")
+	cmd.Flags().StringSliceVar(&s.ResponderTypes, "responder-types", s.ResponderTypes, "responder types whose work is kept from the start, also while they have no replicas")
 }
 
 func (s *upSettings) storeFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.MaxStore, "max-store", s.MaxStore, "bytes on disk; new asks are refused from 80 % on")
+	cmd.Flags().StringVar(&s.MaxStore, "max-store", s.MaxStore, "bytes on disk, at least 64MiB; new asks are refused from 80 % on")
 }
 
 func (a *app) runUp(ctx context.Context, s upSettings) error {
-	r := a.newRunning()
+	r := a.newRunning(ctx)
 	defer r.close()
 	// The listeners first: a taken port must not cost a start of the store.
 	ln, err := a.listen(ctx, "web", s.HTTPAddr, "--http-addr", r.before.HTTPURL)
 	if err != nil {
 		return err
 	}
-	srv, err := r.server(s.NATSAddr, s.MaxStore)
+	srv, err := r.server(s.NATSAddr, s.MaxStore, nil)
 	if err != nil {
 		_ = ln.Close()
 		return err
 	}
-	service, err := derived(srv.Key(), srv.URL(), natsd.Role{Name: natsd.RoleBroker})
+	service, err := r.local(natsd.Role{Name: natsd.RoleBroker})
 	if err != nil {
 		return err
 	}
-	led, err := derived(srv.Key(), srv.URL(), natsd.Role{Name: natsd.RoleLedger})
+	led, err := r.local(natsd.Role{Name: natsd.RoleLedger})
 	if err != nil {
 		return err
 	}
-	b, err := r.broker(ctx, service, led, s.Ledger)
+	b, err := r.broker(ctx, service, led, s.Ledger, s.ResponderTypes)
 	if err != nil {
+		return err
+	}
+	issuerCred, err := r.local(natsd.Role{Name: natsd.RoleIssuer})
+	if err != nil {
+		return err
+	}
+	if _, err := r.issuer(issuerCred, r.keys, s.Issuer); err != nil {
 		return err
 	}
 	cookieKey, err := a.cookieKey(s.Web)
 	if err != nil {
 		return err
 	}
-	webCred, err := derived(srv.Key(), srv.URL(), natsd.Role{Name: natsd.RoleResponder, Type: "web"})
+	webCred, err := r.local(natsd.Role{Name: natsd.RoleResponder, Type: "web"})
 	if err != nil {
 		return err
 	}
-	gatewayCred, err := derived(srv.Key(), srv.URL(), natsd.Role{Name: natsd.RoleGateway})
+	gatewayCred, err := r.local(natsd.Role{Name: natsd.RoleGateway})
 	if err != nil {
 		return err
 	}
-	if err := r.mountDoors(gatewayCred, ln, s.Doors, s.Web); err != nil { //nolint:contextcheck // requests bring their own
+	if err := r.mountDoors(ctx, gatewayCred, ln, s.Doors, s.Web); err != nil {
 		return err
 	}
-	if _, err := r.inbox(webCred, ln, s.Web, cookieKey); err != nil {
+	if _, err := r.inbox(webCred, ln, s.Web, s.Push, s.limits(), cookieKey); err != nil {
 		return err
 	}
-	if err := r.ops(ctx, "up", s.OpsAddr, func() error { return errors.Join(srv.Healthy(), notReady("the broker", b.Ready())) }); err != nil {
+	pushCred, err := r.local(natsd.Role{Name: natsd.RoleResponder, Type: push.Type})
+	if err != nil {
+		return err
+	}
+	if _, err := r.push(pushCred, s.Push, cookieKey); err != nil {
+		return err
+	}
+	if s.SSHAddr != "" {
+		cred, err := r.local(natsd.Role{Name: natsd.RoleResponder, Type: sshType})
+		if err != nil {
+			return err
+		}
+		at, err := r.ssh(ctx, cred, s.SSH)
+		if err != nil {
+			return err
+		}
+		a.say("askbus: inbox over SSH at %s", at)
+	}
+	if err := r.opsWith(ctx, "up", s.OpsAddr, withBacklog(b, func() error { return errors.Join(srv.Healthy(), b.Healthy()) }, r.metrics.Handler())); err != nil {
 		return err
 	}
 	link, err := web.LoginLink(cookieKey, r.after.HTTPURL, localUser(s.Groups), time.Now())
@@ -140,6 +174,7 @@ func (a *app) greet(ctx context.Context, r *running, s upSettings, link string, 
 			case <-time.After(5 * time.Millisecond):
 			}
 		}
+		a.takeOverTokens(ctx)
 		try := `askbus ask --question "Which database?" --option "PostgreSQL|operated already" --option "SQLite|one file"`
 		if a.Dir != config.DefaultDir() {
 			try += " --dir " + quote(a.Dir)
@@ -149,7 +184,7 @@ func (a *app) greet(ctx context.Context, r *running, s upSettings, link string, 
   inbox   %s
           (this link signs you in once, within 10 minutes; "askbus login" makes another)
   HTTP    %s/v1/asks  ("askbus token issue" makes a bearer token)
-  NATS    %s  ("askbus creds agent" prints a credential)
+  NATS    %s  ("askbus auth agent" prints a credential)
   ops     %s
   data    %s
 
@@ -176,12 +211,39 @@ func openBrowser(ctx context.Context, link string) {
 
 func (a *app) serverCmd() *cobra.Command {
 	var s upSettings
+	var nodes []string
+	var node, listen, keyOf string
 	cmd := &cobra.Command{
-		Use: "server", Short: "Start the embedded NATS server alone", Args: cobra.NoArgs,
+		Use: "server", Short: "Start the embedded NATS server alone, or as a node of a cluster", Args: cobra.NoArgs,
+		Example: `  askbus server --nats-addr 127.0.0.1:4280
+  askbus server --cluster n1=10.0.0.1:6222,n2=10.0.0.2:6222,n3=10.0.0.3:6222 --node n1`,
+		Long: `Starts a NATS server that syncs every write. With --cluster it is one node of several,
+which keep copies of each other's streams: start each with the same list, its own --node and
+directory, and the same file "key" (copy it, or use --key-of), and the brokers with
+--replicas 3. All of them are three: two must run for anything to be stored.
+
+A node is ready (/readyz) when it has caught up with the others. For a rolling restart stop one,
+start it, and wait until it is ready before the next. To replace one whose disk is lost, start it
+under the same name with an empty directory but for the key. While one is away, the other two go on.
+One that will not come back is forgotten with "askbus server remove-node".`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := a.newRunning()
+			r := a.newRunning(cmd.Context())
 			defer r.close()
-			srv, err := r.server(s.NATSAddr, s.MaxStore)
+			var cluster *natsd.Cluster
+			if len(nodes) > 0 {
+				var err error
+				if cluster, err = natsd.ParseCluster(nodes, node, listen); err != nil {
+					return usage("--cluster: %w", err)
+				}
+			} else if node != "" || listen != "" {
+				return usage("--node and --cluster-addr need --cluster, the list of all nodes")
+			}
+			if keyOf != "" {
+				if err := natsd.ShareKey(keyOf, a.Dir); err != nil {
+					return err
+				}
+			}
+			srv, err := r.server(s.NATSAddr, s.MaxStore, cluster)
 			if err != nil {
 				return err
 			}
@@ -195,28 +257,36 @@ func (a *app) serverCmd() *cobra.Command {
 	s.natsFlag(cmd)
 	s.opsFlag(cmd)
 	s.storeFlag(cmd)
+	cmd.Flags().StringSliceVar(&nodes, "cluster", nil, "all nodes of a cluster, as name=host:port of their cluster addresses")
+	cmd.Flags().StringVar(&node, "node", "", "which of them this is")
+	cmd.Flags().StringVar(&listen, "cluster-addr", "", "address to listen on for the other nodes (default: that in --cluster)")
+	cmd.Flags().StringVar(&keyOf, "key-of", "", "directory whose key this one gets, on the same machine")
+	cmd.AddCommand(a.removeNodeCmd())
 	return cmd
 }
 
 func (a *app) brokerCmd() *cobra.Command {
 	var s upSettings
+	var clockAhead time.Duration
 	cmd := &cobra.Command{
 		Use: "broker", Short: "Start a broker against a running server; any number of replicas", Args: cobra.NoArgs,
-		Long: `Starts a broker. With --dir of an "askbus server" it derives its two credentials from
-the key there; elsewhere ASKBUS_CREDS is a file with what "askbus creds broker
---output json" prints.`,
+		Example: "  askbus broker --partitions 8",
+		Long: `Starts a broker. With --dir of an "askbus server" it makes its two credentials
+with the keys there; elsewhere ASKBUS_CREDS is a file with what "askbus auth broker"
+prints.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := a.newRunning()
+			r := a.newRunning(cmd.Context())
 			defer r.close()
+			r.clockAhead = clockAhead
 			service, led, err := a.brokerCreds()
 			if err != nil {
 				return err
 			}
-			b, err := r.broker(cmd.Context(), service, led, s.Ledger)
+			b, err := r.broker(cmd.Context(), service, led, s.Ledger, s.ResponderTypes)
 			if err != nil {
 				return err
 			}
-			if err := r.ops(cmd.Context(), "broker", s.OpsAddr, func() error { return notReady("the broker", b.Ready()) }); err != nil {
+			if err := r.opsWith(cmd.Context(), "broker", s.OpsAddr, withBacklog(b, b.Healthy, r.metrics.Handler())); err != nil {
 				return err
 			}
 			return r.run(cmd.Context(), func() { a.say("askbus: broker on %s, ops at %s", service.URL, r.after.Ops["broker"]) })
@@ -225,7 +295,9 @@ the key there; elsewhere ASKBUS_CREDS is a file with what "askbus creds broker
 	load(&s, cmd)
 	s.opsFlag(cmd)
 	s.ledgerFlags(cmd)
-	cmd.Flags().IntVar(&s.Replicas, "replicas", s.Replicas, "copies of each stream, when the ledger is created: 3 in a cluster")
+	replicasFlag(cmd, &s.Replicas)
+	cmd.Flags().DurationVar(&clockAhead, "clock-ahead", 0, "how wrong this machine's clock is, for torture")
+	_ = cmd.Flags().MarkHidden("clock-ahead") // it is there
 	return cmd
 }
 
@@ -233,13 +305,16 @@ func (a *app) webCmd() *cobra.Command {
 	var s upSettings
 	cmd := &cobra.Command{
 		Use: "web", Short: "Start a web inbox against a running server; any number of replicas", Args: cobra.NoArgs,
-		Long: `Starts a web inbox. With --dir of an "askbus server" it derives its credential and
-the cookie key from the key there; elsewhere set ASKBUS_CREDS (a responder's of type
-web) and ASKBUS_WEB_COOKIE_KEY.`,
+		Example: "  askbus web --http-addr 127.0.0.1:8421",
+		Long: `Starts a web inbox. With --dir of an "askbus server" it makes its credential and
+the cookie key with the keys there; elsewhere set ASKBUS_CREDS (a responder's of type
+web) and ASKBUS_WEB_COOKIE_KEY. The links that askbus prints lead to the first inbox of
+a directory while that runs, such as the one of "askbus up".`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			r := a.newRunning()
+			r := a.newRunning(ctx)
 			defer r.close()
+			r.second = true
 			cred, err := a.webCred()
 			if err != nil {
 				return err
@@ -252,12 +327,12 @@ web) and ASKBUS_WEB_COOKIE_KEY.`,
 			if err != nil {
 				return err
 			}
-			nc, err := r.inbox(cred, ln, s.Web, cookieKey)
+			nc, err := r.inbox(cred, ln, s.Web, s.Push, s.limits(), cookieKey)
 			if err != nil {
 				_ = ln.Close()
 				return err
 			}
-			if err := r.ops(ctx, "web", s.OpsAddr, func() error { return notReady("NATS", nc.IsConnected()) }); err != nil {
+			if err := r.ops(ctx, "web", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
 				return err
 			}
 			return r.run(ctx, func() { a.say("askbus: inbox at %s, ops at %s", r.after.HTTPURL, r.after.Ops["web"]) })

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 )
@@ -15,11 +15,15 @@ import (
 // waiting is a command that waits for an outcome.
 type waiting struct {
 	a        *app
-	c        *client.Client
+	asks     client.Session
 	k        ask.Key
 	deadline time.Time
+	ends     time.Time // the deadline, where somebody declared one
 	present  []string
-	fresh    bool // asked just now
+	heading  string // what is asked, in a line
+	fresh    bool   // asked just now
+
+	here *answersHere // nil: not here
 
 	// interrupted replaces telling the status after Ctrl-C.
 	interrupted func(ctx context.Context) error
@@ -34,9 +38,7 @@ func (w *waiting) run(ctx context.Context, wait time.Duration) error {
 			waitCtx, cancel = context.WithTimeout(ctx, wait)
 		}
 		defer cancel()
-		stop := w.show(waitCtx)
-		o, err := w.c.Wait(waitCtx, w.k.ID)
-		stop()
+		o, err := w.wait(waitCtx)
 		if err == nil {
 			return w.a.tellOutcome(&o)
 		}
@@ -50,23 +52,33 @@ func (w *waiting) run(ctx context.Context, wait time.Duration) error {
 	return w.pending(context.WithoutCancel(ctx))
 }
 
+// wait waits, and lets the terminal know.
+func (w *waiting) wait(ctx context.Context) (ask.Outcome, error) {
+	defer w.a.needed().Waiting(w.heading)()
+	if w.here != nil {
+		return w.race(ctx)
+	}
+	defer w.show(ctx)()
+	return w.asks.Wait(ctx, w.k.ID)
+}
+
 // pending tells the status of an ask that still waits.
 func (w *waiting) pending(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	s := cloudevent.Status{State: ask.StatePending, Key: w.k, Deadline: w.deadline, Present: w.present}
-	if rec, err := w.c.Get(ctx, w.k.ID); err == nil {
+	s := wire.StatusReply{State: ask.StatePending, Key: w.k, Deadline: w.deadline, Present: w.present}
+	if rec, err := w.asks.Get(ctx, w.k.ID); err == nil {
 		if rec.Outcome != nil {
 			return w.a.tellOutcome(rec.Outcome) // just now
 		}
-		s.AskedAt, s.Seq, s.Deadline, s.Receipts = rec.AskedAt, rec.Seq, rec.Ask.Deadline, rec.Receipts
+		s.AskedAt, s.Life, s.Seq, s.Deadline, s.Receipts = rec.AskedAt, rec.Life, rec.Seq, rec.Ask.Deadline, rec.Receipts
 	}
 	if w.a.json() {
-		data, err := cloudevent.EncodeStatus(&s)
+		data, err := wire.EncodeStatus(&s)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w.a.out, string(data))
+		w.a.printJSON(data)
 	}
 	w.a.say("still pending; pick it up again with: %s", w.a.command("wait", w.k))
 	return exit(exitPending)
@@ -83,7 +95,7 @@ func (w *waiting) show(ctx context.Context) (stop func()) {
 		a.say("answer it at %s/ask/%s/%s/%s, or with: %s", strings.TrimRight(url, "/"), w.k.Tenant, w.k.Session, w.k.ID, a.command("answer", w.k))
 	}
 	if w.fresh && len(w.present) == 0 {
-		a.say("nobody has an inbox open right now; \"askbus login\" prints a link to it")
+		a.say("nobody has an inbox open right now; \"%s\" prints a link to it", a.hint("login"))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -95,10 +107,10 @@ func (w *waiting) show(ctx context.Context) (stop func()) {
 }
 
 func (w *waiting) until() string {
-	if w.deadline.IsZero() {
+	if w.ends.IsZero() {
 		return ""
 	}
-	return ", until " + w.deadline.Local().Format("2 Jan 15:04:05")
+	return ", until " + w.ends.Local().Format("2 Jan 15:04:05")
 }
 
 // spin draws a spinner and how long it has been.
@@ -109,7 +121,7 @@ func (w *waiting) spin(ctx context.Context) {
 	defer tick.Stop()
 	for i := 0; ; i++ {
 		left := ""
-		if d := time.Until(w.deadline); !w.deadline.IsZero() && d > 0 && d < 48*time.Hour {
+		if d := time.Until(w.ends); !w.ends.IsZero() && d > 0 && d < 48*time.Hour {
 			left = ", ends in " + d.Round(time.Second).String()
 		}
 		fmt.Fprintf(w.a.err, "\r\x1b[K%c waiting for a human: %s%s", frames[i%len(frames)], time.Since(began).Round(time.Second), left)
@@ -124,15 +136,17 @@ func (w *waiting) spin(ctx context.Context) {
 
 // tellOutcome prints an outcome and gives its exit code.
 func (a *app) tellOutcome(o *ask.Outcome) error {
-	if a.json() {
-		data, err := cloudevent.EncodeOutcome(o, nil)
+	if a.answerIn != nil && o.Ask != nil && a.json() {
+		a.tellIn(a.answerIn, o)
+	} else if a.json() {
+		data, err := wire.EncodeOutcome(o, nil)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(a.out, string(data))
+		a.printJSON(data)
 	} else {
-		fmt.Fprintln(a.out, printable(answerWords(o)))
+		fmt.Fprintln(a.out, ask.CleanText(answerWords(o)))
 	}
-	a.say("%s", printable(endWords(o)))
+	a.say("%s", o.EndingAt(time.Local))
 	return exit(outcomeCode(o))
 }

@@ -1,7 +1,7 @@
 // Command agent is a small Go agent that asks a person and waits for the
 // answer, through restarts of anything.
 //
-//	askbus creds agent --session demo --output json > demo.json
+//	askbus auth agent --session demo --output json > demo.json
 //	go run ./examples/agent demo.json
 //
 // Kill it while it waits and start it again: it picks the same ask up.
@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/signal"
@@ -26,12 +27,12 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1]); err != nil {
+	if err := run(ctx, os.Args[1], os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, credentialFile string) error {
+func run(ctx context.Context, credentialFile string, out io.Writer) error {
 	data, err := os.ReadFile(credentialFile) //nolint:gosec // the user names the file
 	if err != nil {
 		return err
@@ -45,14 +46,14 @@ func run(ctx context.Context, credentialFile string) error {
 		return err
 	}
 	defer nc.Close()
-	c, err := client.New(nc, "default", "demo", client.Options{})
+	c, err := client.New(nc, client.Options{})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close() }()
+	asks := c.Session("default", "demo")
 
 	// The id makes asking again harmless: a restarted agent finds its ask.
-	status, err := c.Ask(ctx, ask.Ask{
+	asked, err := asks.Ask(ctx, ask.Ask{
 		ID: "storage", Title: "Ledger storage", Agent: ask.Agent{Name: "example-agent"}, Timeout: 2 * time.Hour,
 		Questions: []ask.Question{{
 			ID: "db", Text: "Which database should the ledger use?", Header: "Storage",
@@ -65,9 +66,9 @@ func run(ctx context.Context, credentialFile string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("asked; waiting until", status.Deadline.Local().Format(time.DateTime))
+	fmt.Fprintln(out, "asked; waiting until", asked.Deadline.Local().Format(time.DateTime))
 
-	outcome, err := c.Wait(ctx, status.ID)
+	outcome, err := asks.Wait(ctx, asked.ID)
 	if err != nil {
 		return err
 	}
@@ -77,11 +78,11 @@ func run(ctx context.Context, credentialFile string) error {
 		if answer := outcome.Answer("db"); answer != nil && !answer.Empty() {
 			words = outcome.Ask.Question("db").Words(*answer)
 		}
-		fmt.Println("the answer is", words)
+		fmt.Fprintln(out, "the answer is", words)
 	case ask.StatusCancelled:
-		fmt.Println("declined:", outcome.Reason)
+		fmt.Fprintln(out, "declined:", outcome.Reason)
 	case ask.StatusExpired, ask.StatusWithdrawn, ask.StatusAborted:
-		fmt.Println("no answer:", outcome.Status)
+		fmt.Fprintln(out, "no answer:", outcome.Status)
 	}
 	return nil
 }

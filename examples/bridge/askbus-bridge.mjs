@@ -9,12 +9,14 @@
 const REQUEST = 'ask:question:request';
 const RESPONSE = 'ask:question:response';
 const CLOSED = 'ask:question:closed'; // to a screen: it ended, take it away
+const PENDING = 'ask:question:pending'; // it is stored, behind `queued` others of its agent
+const ERROR = 'ask:question:error'; // refused, with why
 const emitted = new WeakSet(); // what a bridge emitted itself must not go out again
 
 export function bridge(host, url, token, options = {}) {
   const { direction = 'agent', session, WebSocket = globalThis.WebSocket, onError = () => {} } = options;
   const [out, back] = direction === 'agent' ? [REQUEST, RESPONSE] : [RESPONSE, REQUEST];
-  const query = new URLSearchParams({ dialect: 'd1', ...(session && { sessionId: session }) });
+  const query = new URLSearchParams({ dialect: 'event-pair', ...(session && { sessionId: session }) });
   const at = `${url.replace(/^http/, 'ws').replace(/\/$/, '')}/t/${token}/ws?${query}`;
   const kept = new Map(); // what the host said, by ask, until it counts
   const shown = new Map(); // the open ask of each agent, for hosts that give no id back
@@ -28,6 +30,18 @@ export function bridge(host, url, token, options = {}) {
     send(out, kept.get(id));
   };
 
+  // What was refused is not said again. A host that waits for a response gets one without answers.
+  function refused(problem) {
+    const said = kept.get(problem.id);
+    kept.delete(problem.id);
+    onError(problem);
+    host.emit(ERROR, { agentId: said?.agentId, ...problem });
+    if (direction !== 'agent' || !said) return;
+    const response = { agentId: said.agentId, id: said.id, answers: {}, status: 'refused', reason: problem.detail };
+    emitted.add(response);
+    host.emit(RESPONSE, response);
+  }
+
   function connect() {
     socket = new WebSocket(at);
     socket.addEventListener('open', () => {
@@ -40,8 +54,8 @@ export function bridge(host, url, token, options = {}) {
       if (type === REQUEST) shown.set(data.agentId, data.id);
       if (type === RESPONSE || type === CLOSED) kept.delete(data.id);
       if (type === CLOSED && shown.get(data.agentId) === data.id) shown.delete(data.agentId);
-      if (type === 'error') { kept.delete(data.id); onError(data); } // refused: saying it again would not help
-      if (type !== back && type !== CLOSED) return;
+      if (type === 'error') return refused(data);
+      if (type !== back && type !== CLOSED && type !== PENDING) return;
       emitted.add(data);
       host.emit(type, data);
     });

@@ -6,7 +6,7 @@
 //
 //   query({ prompt, options: { canUseTool: askbusCallback({ session: 'build-42' }) } })
 //
-// ASKBUS_URL (such as http://127.0.0.1:8420) and ASKBUS_TOKEN ("askbus token issue --session build-42") say where the
+// ASKBUS_HTTP_URL (such as http://127.0.0.1:8420) and ASKBUS_TOKEN ("askbus token issue --session build-42") say where the
 // bus is. There is no time limit of ours: the callback may wait for hours, and asks again while the bus is away. When
 // the host cancels, the ask is withdrawn, so that nobody answers what is not wanted any more.
 
@@ -23,7 +23,7 @@ export type Context = { signal?: AbortSignal; toolUseID?: string }
 export type Callback = (toolName: string, input: Input, context: Context) => Promise<Decision>
 
 export type Options = {
-  url?: string // default: ASKBUS_URL, else http://127.0.0.1:8420
+  url?: string // default: ASKBUS_HTTP_URL, else http://127.0.0.1:8420
   token?: string // default: ASKBUS_TOKEN
   session?: string // default: ASKBUS_SESSION, else "sdk"
   wait?: number // seconds of one request; it is repeated until the ask ends; default 50
@@ -34,7 +34,7 @@ export type Options = {
 const sleep = (attempt: number) => new Promise<void>((done) => setTimeout(done, Math.min(1000 * 2 ** attempt, 30_000)))
 
 export function askbusCallback(options: Options = {}): Callback {
-  const base = (options.url ?? process.env.ASKBUS_URL ?? 'http://127.0.0.1:8420').replace(/\/+$/, '')
+  const base = (options.url ?? process.env.ASKBUS_HTTP_URL ?? 'http://127.0.0.1:8420').replace(/\/+$/, '')
   const token = options.token ?? process.env.ASKBUS_TOKEN ?? ''
   const session = options.session ?? process.env.ASKBUS_SESSION ?? 'sdk'
   const pause = options.pause ?? sleep

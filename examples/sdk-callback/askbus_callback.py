@@ -6,7 +6,7 @@ answered by people through askbus, on whatever screen they sit at. Every other t
 
     Options(can_use_tool=askbus_callback(session="build-42", allow=PermissionResultAllow, deny=PermissionResultDeny))
 
-ASKBUS_URL (such as http://127.0.0.1:8420) and ASKBUS_TOKEN ("askbus token issue --session build-42") say where the bus
+ASKBUS_HTTP_URL (such as http://127.0.0.1:8420) and ASKBUS_TOKEN ("askbus token issue --session build-42") say where the bus
 is. There is no time limit of ours: the callback may wait for hours, and asks again while the bus is away. When the host
 cancels the task, the ask is withdrawn, so that nobody answers what is not wanted any more. Standard library only.
 """
@@ -32,7 +32,7 @@ def askbus_callback(url=None, token=None, session=None, wait=50, other=None, all
     """Make the callback. allow and deny make the SDK's results, with updated_input= and message=; default: dicts.
     other(tool_name, input, context) decides about all other tools; default: allow. pause(attempt) waits while the bus
     is away."""
-    base = (url or os.environ.get("ASKBUS_URL") or "http://127.0.0.1:8420").rstrip("/")
+    base = (url or os.environ.get("ASKBUS_HTTP_URL") or "http://127.0.0.1:8420").rstrip("/")
     token = token or os.environ.get("ASKBUS_TOKEN", "")
     session = session or os.environ.get("ASKBUS_SESSION") or "sdk"
     allowed = (lambda i: allow(updated_input=i)) if allow else _allow

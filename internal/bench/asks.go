@@ -20,11 +20,19 @@ import (
 // responderType is the type under which the bench answers.
 const responderType = "bench"
 
+// surface is the responder type of the credential under which the bench answers.
+func (b *Bed) surface() string {
+	if b.shared {
+		return subject.TypeOperator
+	}
+	return responderType
+}
+
 // Asks is askbus as a [System]: agents on pkg/client, one connection each, and
 // a live screen on pkg/responder that answers at once whatever it is shown.
 type Asks struct {
 	bed     *Bed
-	agents  []*client.Client
+	agents  []client.Session
 	screen  *responder.Responder
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -42,11 +50,11 @@ func (b *Bed) NewAsks(ctx context.Context, agents int) (*Asks, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := client.New(nc, b.Tenant, session, client.Options{Logger: b.log})
+		c, err := client.New(nc, client.Options{Logger: b.log})
 		if err != nil {
 			return nil, err
 		}
-		a.agents = append(a.agents, c)
+		a.agents = append(a.agents, c.Session(b.Tenant, session))
 	}
 	if err := a.answerAll(ctx); err != nil {
 		return nil, err
@@ -76,7 +84,7 @@ func (a *Asks) answerAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.screen, err = responder.New(nc, responderType, responder.Options{Tenant: a.bed.Tenant, Limit: 1 << 20, Logger: a.bed.log}); err != nil {
+	if a.screen, err = responder.New(nc, a.bed.surface(), responder.Options{Tenant: a.bed.Tenant, Limit: 1 << 20, Logger: a.bed.log}); err != nil {
 		return err
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -91,7 +99,7 @@ func (a *Asks) answerAll(ctx context.Context) error {
 				once.Do(func() { close(synced) })
 			case responder.Pending:
 				a.shown(watching, e.Record)
-			case responder.Resolved, responder.Offline:
+			case responder.Resolved, responder.Offline, responder.Reset, responder.Changed:
 			}
 		})
 	})
@@ -107,7 +115,8 @@ func (a *Asks) answerAll(ctx context.Context) error {
 
 // shown answers an ask of this run; those of others are none of our business.
 func (a *Asks) shown(ctx context.Context, r ask.Record) {
-	if r.Ask.Tenant != a.bed.Tenant || !strings.HasPrefix(r.Ask.Session, a.bed.run) || r.Ask.Metadata["bench"] != "cycle" {
+	if r.Ask.Tenant != a.bed.Tenant || !strings.HasPrefix(r.Ask.Session, a.bed.run) ||
+		r.Ask.Metadata["bench"] != "cycle" && !strings.HasSuffix(r.Ask.Session, doorSession) {
 		return
 	}
 	a.mu.Lock()
@@ -117,7 +126,7 @@ func (a *Asks) shown(ctx context.Context, r ask.Record) {
 		seen(r)
 	}
 	a.running.Go(func() {
-		_, err := a.screen.Answer(ctx, r.Ask.Key(), reply())
+		_, err := a.screen.Answer(ctx, r.Ask.Key(), replyTo(&r.Ask))
 		if err != nil && ctx.Err() == nil && !errors.Is(err, nats.ErrConnectionClosed) {
 			a.mu.Lock()
 			a.failed = fmt.Errorf("answer: %w", err)
@@ -145,33 +154,25 @@ func (a *Asks) one(ctx context.Context, slot int) (ask.Outcome, error) {
 
 // end asks q and waits until it has ended as it should.
 func (a *Asks) end(ctx context.Context, slot int, q ask.Ask, want ask.Status) (ask.Outcome, error) {
-	c := a.agent(slot)
-	s, err := c.Ask(ctx, q)
-	if err != nil {
-		return ask.Outcome{}, err
-	}
-	o, err := c.Wait(ctx, s.ID)
+	o, err := a.agent(slot).AskAndWait(ctx, q)
 	if err != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		return ask.Outcome{}, errors.Join(err, a.failed)
 	}
 	if o.Status != want {
-		return ask.Outcome{}, fmt.Errorf("ask %s ended as %s, not %s", s.ID, o.Status, want)
+		return ask.Outcome{}, fmt.Errorf("ask %s ended as %s, not %s", o.AskID, o.Status, want)
 	}
 	return o, nil
 }
 
-func (a *Asks) agent(slot int) *client.Client { return a.agents[slot%len(a.agents)] }
+func (a *Asks) agent(slot int) client.Session { return a.agents[slot%len(a.agents)] }
 
 func (a *Asks) close(ctx context.Context) {
 	a.stop()
 	a.running.Wait()
 	if a.bed.shared {
 		a.takeBack(ctx)
-	}
-	for _, c := range a.agents {
-		_ = c.Close() // the connections go, too
 	}
 }
 
@@ -194,10 +195,20 @@ func question(purpose string) ask.Ask {
 	}
 }
 
+// replyTo is [reply] to an ask that may have come through a door, which names
+// questions and options by itself.
+func replyTo(a *ask.Ask) ask.Reply {
+	r := reply()
+	if q := &a.Questions[0]; q.ID != r.Answers[0].QuestionID || q.Option(r.Answers[0].Selected[0]) == nil {
+		r.Answers[0].QuestionID, r.Answers[0].Selected = q.ID, []string{q.Options[0].ID}
+	}
+	return r
+}
+
 // reply is what a person would say to [question].
 func reply() ask.Reply {
 	return ask.Reply{
 		Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}, Notes: "keep 14 days of backups"}},
-		By:      ask.By{Principal: "os:bench", Name: "Bench", Proof: "local"},
+		By:      ask.By{Principal: "os:bench", Name: "Bench", Proof: ask.ProofOS},
 	}
 }

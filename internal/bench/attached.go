@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
@@ -17,12 +18,18 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// operatorFor makes the credential of an operator that measures.
+const operatorFor = "askbus auth operator --asserts os=os:bench --output json"
+
 // Attached measures a bus that runs already. cred is an operator's, which may
 // ask and answer everywhere. admin, if given, is a full-rights credential for
 // the floor, whose streams are removed afterwards.
 func Attached(tenant string, cred client.Credential, admin *client.Credential, log *slog.Logger) (*Bed, error) {
-	if r, err := natsd.ParseUser(cred.User); err == nil && r.Name != natsd.RoleOperator {
-		return nil, fmt.Errorf("bench: the credential of %s may not ask and answer everywhere; use an operator's: \"askbus creds operator --output json\"", cred.User)
+	if r, err := natsd.ParseUser(cred.Name); err == nil && r.Name != natsd.RoleOperator {
+		return nil, fmt.Errorf("bench: the credential of %s may not ask and answer everywhere; use an operator's: \"%s\"", cred.Name, operatorFor)
+	}
+	if who, err := call.Identify(cred.Creds); err == nil && !who.Asserts {
+		return nil, fmt.Errorf("bench: the operator's credential may not answer for anybody; make one with \"%s\"", operatorFor)
 	}
 	b := &Bed{Sync: "unknown", Tenant: tenant, shared: true, run: runID(), log: logger(log)}
 	b.dial = func(natsd.Role) (*nats.Conn, error) { return client.Connect(cred, b.log) }

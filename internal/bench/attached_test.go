@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bench"
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -27,28 +29,30 @@ func operator(t *testing.T, b *natstest.Bus) client.Credential {
 
 func credential(t *testing.T, b *natstest.Bus, r natsd.Role) client.Credential {
 	t.Helper()
-	c, err := b.Key().Credential(b.URL(), r)
+	c, err := b.Asserting(r, identity.Assertions{Proven: []string{"os=os:bench"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.Credential{URL: c.URL, User: c.User, Password: c.Password, InboxPrefix: c.InboxPrefix}
+	return client.Credential(c)
 }
 
 // admin has full rights.
-func admin(b *natstest.Bus) *client.Credential {
-	return &client.Credential{URL: b.URL(), User: "admin", Password: natstest.AdminPassword}
+func admin(t *testing.T, b *natstest.Bus) *client.Credential {
+	t.Helper()
+	c := credential(t, b, natsd.Role{Name: natsd.RoleLedgerAdmin})
+	return &c
 }
 
 // clean fails when a measurement has left something on the bus.
 func clean(t *testing.T, b *natstest.Bus) {
 	t.Helper()
-	js, err := jetstream.New(b.Admin())
+	js, err := jetstream.New(b.LedgerAdmin())
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := js.StreamNames(t.Context())
 	for name := range names.Name() {
-		if !strings.HasPrefix(name, "ASKS_") {
+		if !strings.HasPrefix(name, "ASKS_") && name != subject.StateStream {
 			t.Errorf("stream %s is left", name)
 		}
 	}
@@ -101,7 +105,7 @@ func TestABusThatRunsIsMeasuredAndLeftAsItWas(t *testing.T) {
 		t.Errorf("%+v\n%s", without, text)
 	}
 	clean(t, b)
-	with, text, full := attached(t, b, admin(b))
+	with, text, full := attached(t, b, admin(t, b))
 	if row := with.Cycle[0]; row.Partitions != 3 || row.Replicas != 1 || row.FloorP50 == nil || row.Sync != "unknown" || !strings.Contains(text, "floor: raw NATS") {
 		t.Errorf("%+v\n%s", with, text)
 	}
@@ -139,7 +143,7 @@ func TestOtherMeasurementsOfABusThatRunsLeaveNothing(t *testing.T) {
 func TestAnEndInTheMiddleLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	bed, err := bench.Attached("acme", operator(t, b), admin(b), nil)
+	bed, err := bench.Attached("acme", operator(t, b), admin(t, b), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,8 +169,8 @@ func TestCredentialsThatCannotMeasureAreNamed(t *testing.T) {
 	if _, err := bench.Attached("acme", credential(t, b, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}), nil, nil); err == nil || !strings.Contains(err.Error(), "operator") {
 		t.Errorf("an agent: %v", err)
 	}
-	weak, wrong := operator(t, b), *admin(b)
-	wrong.Password = "guessed"
+	weak, wrong := operator(t, b), *admin(t, natstest.Start(t, natstest.Options{NoBroker: true})) // of another bus
+	wrong.URL = weak.URL
 	for name, full := range map[string]*client.Credential{"full rights": &weak, "refused": &wrong} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -27,6 +27,7 @@ type Bed struct {
 	shared   bool   // others use it, too: nothing of ours may stay
 	run      string // names this run's sessions, so that nobody else's asks are touched
 	dial     func(natsd.Role) (*nats.Conn, error)
+	verifier broker.Verifier                                        // of the bench's own servers
 	floor    func() (connect func() (*nats.Conn, error), err error) // full rights, where the floor's streams may lie
 	closes   []func()
 	log      *slog.Logger
@@ -60,7 +61,7 @@ func Embedded(ctx context.Context, opts Options) (*Bed, error) {
 		b.Close()
 		return nil, err
 	}
-	b.dial = srv.dial
+	b.dial, b.verifier = srv.dial, srv.keys.Verifier()
 	if err := b.broker(ctx, ledger.Options{Partitions: opts.Partitions, Replicas: nodes}); err != nil {
 		b.Close()
 		return nil, err
@@ -91,7 +92,7 @@ func (b *Bed) broker(ctx context.Context, opts ledger.Options) error {
 		return fmt.Errorf("bench: %w", err)
 	}
 	b.Partitions = opened.Partitions()
-	br := broker.New(svc, opened, broker.Options{Logger: b.log})
+	br := broker.New(svc, opened, broker.Options{Logger: b.log, Verifier: b.verifier})
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
 	go func() { done <- br.Run(running) }()

@@ -15,6 +15,7 @@ import (
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -161,9 +162,12 @@ func (p *process) fill(ctx context.Context, n int, plan Plan) (perSecond float64
 					plan.Progress(fmt.Sprintf("storing ask %d of %d", i, n))
 				}
 				k := ask.Key{Tenant: crowd, Session: "s" + strconv.Itoa(i%1000), ID: cloudevent.NewID()}
-				err := ask.ErrUnavailable
-				for q := stored(k); errors.Is(err, ask.ErrUnavailable) && ctx.Err() == nil; {
-					_, err = led.Store(ctx, k, q) // again, on a machine that is behind
+				q, err := stored(k)
+				if err == nil {
+					err = ask.ErrUnavailable
+				}
+				for errors.Is(err, ask.ErrUnavailable) && ctx.Err() == nil {
+					_, err = led.Store(ctx, q) // again, on a machine that is behind
 				}
 				if err != nil && !ledger.IsRace(err) {
 					failed.Store(&err)
@@ -179,18 +183,16 @@ func (p *process) fill(ctx context.Context, n int, plan Plan) (perSecond float64
 }
 
 // stored is a question as the broker stores it.
-func stored(k ask.Key) cloudevent.Question {
-	now := time.Now()
+func stored(k ask.Key) (lifecycle.State, error) {
 	a := question("waiting")
 	a.ID, a.Tenant, a.Session, a.Timeout = k.ID, k.Tenant, k.Session, 24*time.Hour
 	a.Normalize()
-	q := lifecycle.NewQuestion(a, now)
-	will := q.Will
-	will.Ask = nil
-	return cloudevent.Question{
-		Stored:  cloudevent.Stored{Ask: *q.Ask, OnDeadline: will, Digest: "sha256:0000000000000000000000000000000000000000000000000000000000000000"},
-		EventID: cloudevent.NewID(), AskedAt: now,
-	}
+	s := lifecycle.New(a, time.Now())
+	s.Life, s.EventID = cloudevent.NewID(), cloudevent.NewID()
+	s.Digests = []string{"sha256:0000000000000000000000000000000000000000000000000000000000000000"}
+	var err error
+	s.RawAsk, err = wire.EncodeAsk(s.Ask)
+	return s, err
 }
 
 // list reads all asks, and then each page alone.
@@ -209,7 +211,7 @@ func (p *process) list(ctx context.Context, into *Pending) error {
 		return err
 	}
 	began := time.Now()
-	for _, err := range r.All(ctx, responder.Query{State: ask.StatePending, Limit: cloudevent.MaxPage}) {
+	for _, err := range r.All(ctx, responder.Query{State: ask.StatePending, Limit: wire.MaxPage}) {
 		if err != nil {
 			return err
 		}
@@ -222,7 +224,7 @@ func (p *process) list(ctx context.Context, into *Pending) error {
 	var later []time.Duration // page by page, each alone
 	for cursor, more := "", true; more; more = cursor != "" {
 		start := time.Now()
-		page, err := r.List(ctx, responder.Query{State: ask.StatePending, Limit: cloudevent.MaxPage, Cursor: cursor})
+		page, err := r.List(ctx, responder.Query{State: ask.StatePending, Limit: wire.MaxPage, Cursor: cursor})
 		if err != nil {
 			return err
 		}
@@ -248,13 +250,12 @@ func (p *process) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(nc, "bench", "after", client.Options{})
+	c, err := client.New(nc, client.Options{})
 	if err != nil {
 		return err
 	}
-	defer c.Close() //nolint:errcheck // the connection goes, too
 	for {
-		_, err := c.Ask(ctx, question("after"))
+		_, err := c.Session("bench", "after").Ask(ctx, question("after"))
 		if err == nil || !errors.Is(err, ask.ErrUnavailable) {
 			return err
 		}

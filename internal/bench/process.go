@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/nats-io/nats.go"
 )
@@ -161,17 +162,17 @@ func (p *process) kill() {
 
 // bed is the process as a bed without a floor.
 func (p *process) bed(tenant string) (*Bed, error) {
-	key, err := natsd.LoadKey(p.dir)
+	keys, err := natsd.LoadIssuer(p.dir)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
 	b := &Bed{Replicas: 1, Sync: "always", Tenant: tenant, NoFloor: "the bus is a process of its own", run: runID(), log: logger(nil)}
 	b.dial = func(r natsd.Role) (*nats.Conn, error) {
-		c, err := key.Credential(p.url, r)
+		c, err := keys.Asserting(p.url, r, identity.Anything())
 		if err != nil {
 			return nil, err
 		}
-		return call.Connect(c.URL, c.User, c.Password, "", c.InboxPrefix, b.log)
+		return call.Connect(call.Credential(c), b.log)
 	}
 	return b, nil
 }

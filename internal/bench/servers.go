@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/nats-io/nats.go"
 )
@@ -19,8 +19,8 @@ import (
 type servers struct {
 	bed   *Bed
 	urls  []string
-	key   natsd.Key
-	admin string
+	keys  *natsd.Issuer
+	alone *natsd.Server // the one server, if it is no cluster
 }
 
 // maxStore is the storage limit of servers that the bench starts.
@@ -37,7 +37,7 @@ func (b *Bed) serve(dir string, nodes int) (*servers, error) {
 			b.log.Warn("cannot remove the bench's directory", slog.String("dir", dir), slog.Any("error", err))
 		}
 	})
-	s := &servers{bed: b, admin: rand.Text()}
+	s := &servers{bed: b}
 	routes := make([]string, nodes)
 	for i := range routes {
 		if routes[i], err = freeAddr(); err != nil {
@@ -46,7 +46,7 @@ func (b *Bed) serve(dir string, nodes int) (*servers, error) {
 	}
 	first := filepath.Join(dir, "n1")
 	for i := range nodes {
-		opts := natsd.Options{Dir: filepath.Join(dir, "n"+strconv.Itoa(i+1)), Addr: "127.0.0.1:0", MaxStore: maxStore, Admin: s.admin, Logger: b.log}
+		opts := natsd.Options{Dir: filepath.Join(dir, "n"+strconv.Itoa(i+1)), Addr: "127.0.0.1:0", MaxStore: maxStore, Admin: true, Logger: b.log}
 		if nodes > 1 { // whose nodes complain until they have found each other
 			opts.Logger = logger(nil)
 			opts.Cluster = &natsd.Cluster{Node: "n" + strconv.Itoa(i+1), Addr: routes[i], Routes: routes}
@@ -61,23 +61,34 @@ func (b *Bed) serve(dir string, nodes int) (*servers, error) {
 			return nil, fmt.Errorf("bench: %w", err)
 		}
 		b.later(srv.Close)
-		s.urls, s.key = append(s.urls, srv.URL()), srv.Key()
+		s.urls = append(s.urls, srv.URL())
+		if s.keys, err = natsd.LoadIssuer(opts.Dir); err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		if nodes == 1 {
+			s.alone = srv
+		}
 	}
 	return s, nil
 }
 
-// dial connects as a role.
+// dial connects as a role, as "askbus up" does: what it runs in its own process
+// connects without the kernel, agents connect by TCP.
 func (s *servers) dial(r natsd.Role) (*nats.Conn, error) {
-	c, err := s.key.Credential(strings.Join(s.urls, ","), r)
+	c, err := s.keys.Asserting(strings.Join(s.urls, ","), r, identity.Anything())
 	if err != nil {
 		return nil, err
 	}
-	return call.Connect(c.URL, c.User, c.Password, "", c.InboxPrefix, s.bed.log)
+	var opts []nats.Option
+	if s.alone != nil && r.Name != natsd.RoleAgent {
+		opts = append(opts, nats.InProcessServer(s.alone))
+	}
+	return call.Connect(call.Credential(c), s.bed.log, opts...)
 }
 
-// asAdmin connects with full rights.
+// asAdmin connects with full rights, where the streams are.
 func (s *servers) asAdmin() (*nats.Conn, error) {
-	return nats.Connect(strings.Join(s.urls, ","), nats.UserInfo("admin", s.admin))
+	return s.dial(natsd.Role{Name: natsd.RoleLedgerAdmin})
 }
 
 // freeAddr is an address of this machine that nobody listens on just now.

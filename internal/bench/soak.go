@@ -80,7 +80,11 @@ func MeasureSoak(ctx context.Context, program Program, opts SoakOptions) (s Soak
 		return s, err
 	}
 	began := time.Now()
-	load := &soakLoad{asks: asks}
+	through, err := p.doors(ctx, program, bed)
+	if err != nil {
+		return s, err
+	}
+	load := &soakLoad{asks: asks, doors: through}
 	driving, stop := context.WithTimeout(ctx, opts.For)
 	defer stop()
 	var driver sync.WaitGroup
@@ -141,7 +145,8 @@ func (p *process) sample(ctx context.Context, at time.Duration) (s SoakSample, e
 
 // soakLoad drives cycles of every kind and counts them.
 type soakLoad struct {
-	asks *Asks
+	asks  *Asks
+	doors *doors
 
 	mu     sync.Mutex
 	done   SoakCycles
@@ -181,13 +186,16 @@ func (l *soakLoad) drive(ctx, driving context.Context, rate float64) {
 	}
 }
 
-// cycle is the i-th: of a hundred, one is a list, ten are withdrawn and ten expire.
+// cycle is the i-th: of a hundred, one is a list, ten are withdrawn, ten expire,
+// and twenty are asked through the doors and answered.
 func (l *soakLoad) cycle(ctx context.Context, i int) (count *int, err error) {
 	switch {
 	case i%100 == 50:
 		return &l.done.Listed, l.list(ctx, i)
 	case i%10 == 3:
 		return &l.done.Withdrawn, l.withdraw(ctx, i)
+	case i%5 == 1:
+		return &l.done.Doors, l.doors.cycle(ctx, i/5)
 	case i%10 == 7:
 		_, err = l.asks.end(ctx, i, soakAsk("expire", soakExpires), ask.StatusExpired)
 		return &l.done.Expired, err
@@ -231,7 +239,7 @@ func (l *soakLoad) withdraw(ctx context.Context, slot int) error {
 
 // list reads a page as the agent, of everything, and one as the responder, of what is pending.
 func (l *soakLoad) list(ctx context.Context, slot int) error {
-	if _, err := l.asks.agent(slot).List(ctx, client.Query{}); err != nil {
+	if _, err := l.asks.agent(slot).Page(ctx, client.Query{}); err != nil {
 		return err
 	}
 	_, err := l.asks.screen.List(ctx, responder.Query{State: ask.StatePending})

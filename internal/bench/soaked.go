@@ -38,7 +38,7 @@ const (
 
 const (
 	flatUntil = 1.1
-	soakRule  = "flat: in the last fifth of the run the median of the resident memory and that of the live heap are each at most 1.1 times that in the second fifth; the first is warm-up"
+	soakRule  = "flat: in the last fifth of the run the medians of the resident memory, of the live heap and of the goroutines are each at most 1.1 times that in the second fifth; the first is warm-up"
 )
 
 // SoakCycles counts what was done: how asks ended, and lists.
@@ -47,9 +47,10 @@ type SoakCycles struct {
 	Withdrawn int `json:"withdrawn"`
 	Expired   int `json:"expired"`
 	Listed    int `json:"listed"`
+	Doors     int `json:"doors"` // answered; asked over HTTP, WebSocket and MCP
 }
 
-func (c SoakCycles) all() int { return c.Answered + c.Withdrawn + c.Expired + c.Listed }
+func (c SoakCycles) all() int { return c.Answered + c.Withdrawn + c.Expired + c.Listed + c.Doors }
 
 // SoakSample is what the process takes at one moment.
 type SoakSample struct {
@@ -92,7 +93,7 @@ func (s Soak) Judge(samples []SoakSample) Soak {
 	second, last := partOf(fifths[1]), partOf(fifths[4])
 	s.RSS, s.Heap = drift(second.RSS, last.RSS), drift(second.Heap, last.Heap)
 	s.Goroutines, s.Disk = drift(second.Goroutines, last.Goroutines), drift(second.Disk, last.Disk)
-	if s.Verdict = SoakGrows; s.RSS.flat() && s.Heap.flat() {
+	if s.Verdict = SoakGrows; s.RSS.flat() && s.Heap.flat() && s.Goroutines.flat() {
 		s.Verdict = SoakFlat
 	}
 	return s
@@ -150,7 +151,7 @@ func (s Soak) Write(out io.Writer) error {
 	}
 	pairs := []any{
 		"ran for", fmt.Sprintf("%.0f s of %.0f s, %d samples", s.Seconds, s.Planned, s.Samples),
-		"cycles", fmt.Sprintf("%d: %d answered, %d withdrawn, %d expired, %d lists", s.Cycles.all(), s.Cycles.Answered, s.Cycles.Withdrawn, s.Cycles.Expired, s.Cycles.Listed),
+		"cycles", fmt.Sprintf("%d: %d answered, %d withdrawn, %d expired, %d lists, %d through doors", s.Cycles.all(), s.Cycles.Answered, s.Cycles.Withdrawn, s.Cycles.Expired, s.Cycles.Listed, s.Cycles.Doors),
 		"per second", fmt.Sprintf("%.1f (wanted: %g)", s.PerSec, s.Rate), "failures", s.Failures,
 	}
 	if s.FirstError != "" {

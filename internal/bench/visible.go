@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/auth"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/web"
 	"github.com/askbus/askbus/pkg/ask"
@@ -150,8 +151,12 @@ func (b *Bed) inbox(ctx context.Context) (string, error) {
 		return "", err
 	}
 	key, base := []byte(rand.Text()+rand.Text()), "http://"+ln.Addr().String()
-	by := ask.By{Principal: "os:bench", Name: "Bench", Proof: "local"}
-	srv, err := web.New(r, web.Options{CookieKey: key, Identity: by, BaseURL: base, Logger: b.log})
+	by := ask.By{Principal: "os:bench", Name: "Bench", Proof: ask.ProofOS}
+	sessions, err := auth.NewSessions(nc, auth.Options{Logger: b.log})
+	if err != nil {
+		return "", err
+	}
+	srv, err := web.New(responder.NewBoard(r, responder.BoardOptions{}), r, web.Options{CookieKey: key, Sessions: sessions, Identity: by, BaseURL: base, Logger: b.log})
 	if err != nil {
 		return "", err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
 
@@ -39,7 +40,7 @@ const perConnection = 1000
 // them takes as long as the cycle's rate says.
 func MeasureWaiters(ctx context.Context, program Program, dir string, n int, plan Plan) (w Waiters, err error) {
 	plan.fill()
-	p, admin, err := startBare(ctx, program, dir)
+	p, err := startBare(ctx, program, dir)
 	if err != nil {
 		return w, err
 	}
@@ -81,11 +82,10 @@ func MeasureWaiters(ctx context.Context, program Program, dir string, n int, pla
 	}
 	w.Heap = float64(after-before) / float64(n)
 	plan.Progress("outcomes")
-	from, err := nats.Connect(p.url, nats.UserInfo("admin", admin))
+	from, err := bed.open(natsd.Role{Name: natsd.RoleLedgerAdmin})
 	if err != nil {
 		return w, err
 	}
-	defer from.Close()
 	began := time.Now()
 	if err := publishOutcomes(from, n); err != nil {
 		return w, err
@@ -155,7 +155,10 @@ func publishOutcomes(nc *nats.Conn, n int) error {
 	for i := range n {
 		m := &nats.Msg{
 			Subject: strings4(subject.Out, "bench", "w"+strconv.Itoa(i), "deploy") + "." + subject.Outcome,
-			Header:  nats.Header{"Nats-Last-Sequence": []string{"0"}, "ce-type": []string{"dev.askbus.ask.resolved.v1"}}, Data: body,
+			Header: nats.Header{
+				"Nats-Stream": {subject.Stream(0)}, "Nats-Subject": {subject.LedgerOutcome(0, ask.Key{Tenant: "bench", Session: "w" + strconv.Itoa(i), ID: "deploy"})},
+				"Nats-Last-Sequence": {"0"}, "ce-type": {"dev.askbus.ask.resolved.v1"},
+			}, Data: body,
 		}
 		if err := nc.PublishMsg(m); err != nil {
 			return err

@@ -1,3 +1,5 @@
+//go:build sabotage
+
 package broker
 
 import (
@@ -7,43 +9,52 @@ import (
 	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/internal/sabotage"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
 // What follows breaks promises on purpose, when torture says which: see
-// package sabotage. Without, it does nothing.
+// package sabotage. A build without its tag has whole.go instead.
 
-// breakHeld lets anybody decide, or forgets the deadline.
-func (b *Broker) breakHeld(h *lifecycle.Held) {
-	if b.opts.Sabotage == sabotage.None || h.Pending == nil {
-		return
+// breakage is the promise to break.
+type breakage struct {
+	Sabotage sabotage.Kind // set only by internal/torture
+}
+
+// broken is the state that is decided on: one whose audience or deadline is
+// forgotten. What is written and told is the state itself.
+func (b *Broker) broken(s lifecycle.State) lifecycle.State {
+	if b.opts.Sabotage == sabotage.None || !s.Pending() {
+		return s
 	}
-	q := *h.Pending.Ask
+	a := *s.Ask
 	if b.opts.Sabotage == sabotage.AnyAudience {
-		q.Audience = nil
+		a.Audience = nil
 	}
 	if b.opts.Sabotage == sabotage.NoExpiry {
-		q.Deadline = q.Deadline.Add(24 * time.Hour)
+		s.Deadline = a.Deadline.Add(24 * time.Hour)
 	}
-	h.Pending.Ask = &q
+	s.Ask = &a
+	return s
 }
 
 // breakStatus tells agents that somebody else answered.
-func (b *Broker) breakStatus(r *request, s *cloudevent.Status) {
+func (b *Broker) breakStatus(r *request, s *wire.StatusReply) {
 	if b.opts.Sabotage == sabotage.TellOther && r.Door == subject.Agents && s.Outcome != nil {
 		o := *s.Outcome
 		o.By = &ask.By{Principal: "os:mallory"}
-		s.Outcome = &o
+		s.Outcome, s.RawOutcome = &o, nil // it says who it was
 	}
 }
 
 // breakEnd tells agents that somebody else answered.
-func (b *Broker) breakEnd(r *request, end *cloudevent.End) *cloudevent.End {
-	if b.opts.Sabotage != sabotage.TellOther || r.Door != subject.Agents || end.Outcome.By == nil {
-		return end
+func (b *Broker) breakEnd(r *request, s *lifecycle.State) *lifecycle.State {
+	if b.opts.Sabotage != sabotage.TellOther || r.Door != subject.Agents || s.End.By == nil {
+		return s
 	}
-	other := *end
-	other.JSON = nil // it says who it was
-	other.Outcome.By = &ask.By{Principal: "os:mallory", Responder: end.Outcome.By.Responder}
+	other, o := *s, *s.End
+	o.By = &ask.By{Principal: "os:mallory", Responder: o.By.Responder}
+	other.RawAsk = cloudevent.AskJSON(s)
+	other.End, other.RawEnd = &o, nil // it says who it was
 	return &other
 }

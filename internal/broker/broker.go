@@ -21,32 +21,45 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/ledger"
-	"github.com/askbus/askbus/internal/sabotage"
+	"github.com/askbus/askbus/internal/metrics"
+	"github.com/askbus/askbus/internal/quota"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/tracing"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Options tunes a [Broker]. The zero value is ready to use.
 type Options struct {
-	Logger  *slog.Logger     // default: discard
-	Now     func() time.Time // default: time.Now
-	Limit   time.Duration    // for one request that is not held; default 5s
-	Workers int              // requests carried out at a time; default 512
-	MaxHeld int              // requests held at a time; default 100000
-	Grace   time.Duration    // for requests under way when Run ends; default 10s
-	Version string           // shown by the service; default 0.0.0
+	Logger  *slog.Logger         // default: discard
+	Limit   time.Duration        // for one request that is not held; default 5s
+	Workers int                  // requests carried out at a time; default 512
+	MaxHeld int                  // requests held at a time; default 100000
+	Grace   time.Duration        // for requests under way when Run ends; default 10s
+	Sweep   time.Duration        // how often asks are looked for that the server's timer forgot; default 30s, less only in tests
+	Version string               // any string, shown in the service's metadata; default 0.0.0
+	Types   []string             // responder types whose work is kept from the start, also while they have no replicas; see [CheckTypes]
+	Metrics *metrics.Set         // where to count; default: nowhere
+	Tracing trace.TracerProvider // makes a span of every decision; default: none
+	// Verifier checks the JWTs that say what a sender may assert of who answers.
+	// Default: none, and a credential may act as itself only.
+	Verifier Verifier
+	// Policy says which proof a tenant demands of whoever answers, beside what an
+	// ask demands itself; default: none.
+	Policy func(tenant string) (minProof string)
 
-	Sabotage sabotage.Kind // set only by internal/torture: a promise to break
+	// Quotas says what tenants and sessions may use; default: no limits.
+	Quotas func() *quota.Policy
+
+	breakage // empty, but in builds that show that torture finds what is broken
 }
 
 func (o *Options) fill() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
 	}
 	if o.Limit == 0 {
 		o.Limit = 5 * time.Second
@@ -60,28 +73,38 @@ func (o *Options) fill() {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
+	if o.Sweep == 0 {
+		o.Sweep = sweepEvery
+	}
 	if o.Version == "" {
-		o.Version = "0.0.0"
+		o.Version = unversioned
 	}
 }
 
 // Broker is one replica of the service.
 type Broker struct {
+	id   string     // of this instance
 	nc   *nats.Conn // the service connection: it has no right on the ledger
 	led  *ledger.Ledger
 	work *ledger.Work
 	opts Options
 
-	crew     *crew          // carries out requests
-	running  sync.WaitGroup // what waits for something, outside the crew
-	ears     *ears
-	waits    *waits
-	presence *presence
-	stirred  map[string]*signal // by kind: something was republished, next may have work
+	workers       *workerPool    // carries out requests
+	running       sync.WaitGroup // what waits for something, outside the workers
+	subscriptions *subscriptions
+	waits         *waits
+	presence      *presence
+	quotas        *quota.Keeper // nil: no limits
+	counts        *metrics.Broker
+	tracer        *tracing.Tracer
+	counting      *nats.Subscription  // to outcomes, to count them
+	republished   map[string]*signals // by kind: something was republished, next may have work
+	backlog       backlog
 
-	requests, refused, dropped atomic.Int64
-	ready                      atomic.Bool
-	base                       context.Context //nolint:containedctx // lives as long as Run and its grace
+	requests, refused, dropped, late atomic.Int64
+	ready                            atomic.Bool
+	full                             atomic.Bool     // an overdue ask could not be ended: there was no room
+	base                             context.Context //nolint:containedctx // lives as long as Run and its grace
 }
 
 // New makes a broker over its service connection and an open ledger. It starts
@@ -89,17 +112,33 @@ type Broker struct {
 func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	opts.fill()
 	b := &Broker{
-		nc: nc, led: led, work: ledger.NewWork(led), opts: opts,
-		crew: newCrew(opts.Workers), presence: newPresence(nc),
-		stirred: map[string]*signal{subject.Question: newSignal(), subject.Outcome: newSignal()},
+		id: cloudevent.NewID(), nc: nc, led: led, work: ledger.NewWork(led), opts: opts,
+		workers: newWorkerPool(opts.Workers), presence: newPresence(nc), quotas: newQuotas(led, &opts),
+		republished: map[string]*signals{subject.Question: newSignals(), subject.Outcome: newSignals()},
 	}
-	b.ears = &ears{b: b, subs: map[string]*nats.Subscription{}}
-	b.waits = &waits{b: b, byKey: map[subject.Key]map[*held]struct{}{}}
+	b.subscriptions = &subscriptions{b: b, subs: map[string]*nats.Subscription{}}
+	b.waits = &waits{b: b, byKey: map[subject.Key]map[*held]struct{}{}, checks: make(chan struct{}, maxChecks)}
+	b.tracer = tracing.New(opts.Tracing, nil)
+	if opts.Metrics != nil {
+		b.counts = opts.Metrics.Broker(b.reading)
+	}
 	return b
 }
 
-// Ready reports whether the broker serves: it runs and its connection stands.
-func (b *Broker) Ready() bool { return b.ready.Load() && b.nc.IsConnected() }
+// Ready reports whether the broker serves; see [Broker.Healthy].
+func (b *Broker) Ready() bool { return b.Healthy() == nil }
+
+// Healthy says why the broker does not serve, if so: it does not run, its
+// connection is down, or it does not know the ledger's time.
+func (b *Broker) Healthy() error {
+	switch {
+	case !b.ready.Load():
+		return errors.New("the broker does not run yet, or stops")
+	case !b.nc.IsConnected():
+		return errors.New("the broker is not connected to NATS")
+	}
+	return b.led.ClockError()
+}
 
 // Run serves until ctx ends; then it drains: requests under way are carried
 // out, held ones are told their status.
@@ -115,6 +154,13 @@ func (b *Broker) Run(ctx context.Context) error {
 		return fmt.Errorf("broker: %w", err)
 	}
 	defer b.presence.stop()
+	if err := b.countOutcomes(); err != nil {
+		return err
+	}
+	alive, err := b.answerAlive()
+	if err != nil {
+		return err
+	}
 	svc, err := b.serve()
 	if err != nil {
 		return err
@@ -123,16 +169,26 @@ func (b *Broker) Run(ctx context.Context) error {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.ready.Store(true)
-	b.opts.Logger.InfoContext(ctx, "broker is ready", slog.Any("partitions", b.led.Partitions()))
+	b.opts.Logger.InfoContext(ctx, "broker is ready", slog.String("version", b.opts.Version), slog.Any("partitions", b.led.Partitions()))
 
-	b.tend(ctx)
+	b.running.Go(func() { b.led.KeepTime(ctx) })
+	b.running.Go(func() { b.prepare(ctx) })
+	if b.quotas != nil {
+		b.running.Go(func() { b.quotas.Run(ctx) })
+	}
+	b.running.Go(func() { b.countPending(ctx) })
+	b.maintain(ctx)
 
 	b.ready.Store(false)
+	if b.counting != nil {
+		_ = b.counting.Unsubscribe()
+	}
+	_ = alive.Unsubscribe() // who asks is told that nobody is there, as when the connection is gone
 	err = b.drain(svc)
 	b.waits.release() //nolint:contextcheck // what is under way has the broker's own grace
-	b.crew.stop()
+	b.workers.stop()
 	b.running.Wait()
-	err = errors.Join(err, b.ears.close())
+	err = errors.Join(err, b.subscriptions.close())
 	if b.nc.IsConnected() {
 		err = errors.Join(err, b.nc.FlushTimeout(time.Second))
 	}
@@ -161,11 +217,16 @@ func withGrace(ctx context.Context, grace time.Duration) (context.Context, conte
 	return work, func() { stop(); cancel() }
 }
 
+// MetaVersion is the service's metadata that holds the version as people know
+// it. The version field of the service is a semantic one, derived from it.
+const MetaVersion = "version"
+
 // serve registers the endpoints with the micro library, for discovery and the
 // queue group. Its own replies are not used: see respond.go.
 func (b *Broker) serve() (micro.Service, error) {
 	svc, err := micro.AddService(b.nc, micro.Config{
-		Name: "askbus", Version: b.opts.Version, Description: "asks humans on behalf of agents",
+		Name: "askbus", Version: semver(b.opts.Version), Description: "asks humans on behalf of agents",
+		Metadata:     map[string]string{MetaVersion: b.opts.Version},
 		StatsHandler: func(*micro.Endpoint) any { return b.stats() },
 		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
 			b.opts.Logger.Warn("service subscription failed", slog.String("subject", err.Subject), slog.Any("error", err))
@@ -175,7 +236,11 @@ func (b *Broker) serve() (micro.Service, error) {
 		return nil, fmt.Errorf("broker: %w", err)
 	}
 	for name, subj := range endpoints() {
-		if err := svc.AddEndpoint(name, micro.HandlerFunc(b.receive), micro.WithEndpointSubject(subj), micro.WithEndpointPendingLimits(-1, 128<<20)); err != nil {
+		handle := b.receive
+		if name == stateEndpoint {
+			handle = b.receiveState
+		}
+		if err := svc.AddEndpoint(name, micro.HandlerFunc(handle), micro.WithEndpointSubject(subj), micro.WithEndpointPendingLimits(-1, 128<<20)); err != nil {
 			return nil, errors.Join(fmt.Errorf("broker: endpoint %s: %w", name, err), svc.Stop())
 		}
 	}
@@ -184,18 +249,20 @@ func (b *Broker) serve() (micro.Service, error) {
 
 func endpoints() map[string]string {
 	m := map[string]string{
-		"agent-list": subject.Agents + ".*.*.list", "list": subject.Responders + ".*.list",
-		"tenant-list": subject.Responders + ".*.*.list", "session-list": subject.Responders + ".*.*.*.list",
-		"abort": subject.Operators + ".*.*.abort.*",
+		"agent-list": subject.Agents + ".*.*.list", "list": subject.Responders + ".*.*.list",
+		"tenant-list": subject.Responders + ".*.*.*.list", "session-list": subject.Responders + ".*.*.*.*.list",
+		"host-get": subject.Hosts + ".*.*.*.get.*", "host-answer": subject.Hosts + ".*.*.*.answer.*", "host-cancel": subject.Hosts + ".*.*.*.cancel.*",
+		"abort": subject.Operators + ".*.*.abort.*", stateEndpoint: subject.State + ".>",
 	}
 	for _, v := range []subject.Verb{subject.VerbAsk, subject.VerbGet, subject.VerbWait, subject.VerbWithdraw} {
 		m["agent-"+string(v)] = subject.Agents + ".*.*." + string(v) + ".*"
 	}
 	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbReceipt, subject.VerbGet} {
-		m[string(v)] = subject.Responders + ".*.*.*." + string(v) + ".*"
+		m[string(v)] = subject.Responders + ".*.*.*.*." + string(v) + ".*"
 	}
 	for _, v := range []subject.Verb{subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater} {
-		m[string(v)] = subject.Responders + ".*." + string(v)
+		m[string(v)] = subject.Responders + ".*.*." + string(v)
+		m["tenant-"+string(v)] = subject.Responders + ".*.*.*." + string(v)
 	}
 	return m
 }
@@ -203,28 +270,30 @@ func endpoints() map[string]string {
 // Stats is the data of the service's STATS reply.
 type Stats struct {
 	LedgerBytes  int64 `json:"ledger_bytes"`
-	LedgerBudget int64 `json:"ledger_budget"` // 0: none known
-	Held         int   `json:"held"`          // requests waiting for an outcome
+	LedgerBudget int64 `json:"ledger_budget"`  // 0: none known
+	Reserve      int64 `json:"ledger_reserve"` // of it, so that every pending ask can end
+	Held         int   `json:"held"`           // requests waiting for an outcome
 	Requests     int64 `json:"requests"`
 	Refused      int64 `json:"refused"` // answered with an error
 	Dropped      int64 `json:"dropped"` // not carried out: foreign reply subject
+	Late         int64 `json:"late"`    // not carried out: the sender had given up when its turn came
 }
 
 func (b *Broker) stats() Stats {
 	used, budget := b.led.Usage()
-	return Stats{used, budget, b.waits.len(), b.requests.Load(), b.refused.Load(), b.dropped.Load()}
+	return Stats{used, budget, b.led.Reserve(), b.waits.len(), b.requests.Load(), b.refused.Load(), b.dropped.Load(), b.late.Load()}
 }
 
-// Intervals of tend.
+// Intervals of maintain.
 const (
 	usageEvery = time.Second
 	sweepEvery = 30 * time.Second
 	sweepMost  = 60_000 // questions a partition and sweep: bounds its share of a core
 )
 
-// tend looks after the ledger until ctx ends.
-func (b *Broker) tend(ctx context.Context) {
-	usage, sweep := time.NewTicker(usageEvery), time.NewTicker(sweepEvery)
+// maintain looks after the ledger until ctx ends.
+func (b *Broker) maintain(ctx context.Context) {
+	usage, sweep := time.NewTicker(usageEvery), time.NewTicker(b.opts.Sweep)
 	defer usage.Stop()
 	defer sweep.Stop()
 	status := b.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
@@ -243,6 +312,9 @@ func (b *Broker) tend(ctx context.Context) {
 			if err := b.led.RefreshUsage(ctx); err != nil && ctx.Err() == nil {
 				b.opts.Logger.WarnContext(ctx, "cannot read the ledger's usage", slog.Any("error", err))
 			}
+			if b.full.Load() {
+				b.sweep(ctx)
+			}
 		case <-sweep.C:
 			b.sweep(ctx)
 		}
@@ -256,19 +328,23 @@ func (b *Broker) reconnected(ctx context.Context) {
 		b.opts.Logger.WarnContext(ctx, "cannot look for ghosts", slog.Any("error", err))
 	}
 	b.waits.recheck()
-	for _, s := range b.stirred {
-		s.notify()
+	for _, s := range b.republished {
+		s.notifyAll()
 	}
 	b.sweep(ctx)
 }
 
 // sweep writes the wills of asks that the server's timer forgot.
 func (b *Broker) sweep(ctx context.Context) {
-	keys, err := b.led.Overdue(ctx, b.opts.Now(), sweepMost)
+	keys, err := b.led.Overdue(ctx, b.led.Now(), sweepMost)
 	if err != nil && ctx.Err() == nil {
 		b.opts.Logger.WarnContext(ctx, "sweep stopped early", slog.Any("error", err))
 	}
+	b.full.Store(false)
 	for _, k := range keys {
+		if b.full.Load() {
+			return // the others wait for their turn
+		}
 		if _, err := b.look(ctx, k); err != nil && ctx.Err() == nil {
 			b.opts.Logger.WarnContext(ctx, "cannot expire an overdue ask", slog.String("ask_id", k.ID), slog.Any("error", err))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -28,14 +29,13 @@ func pick(option string) ask.Reply {
 	return ask.Reply{Answers: []ask.Answer{{QuestionID: "db", Selected: []string{option}}}, By: mei()}
 }
 
-func newClient(t *testing.T, b *natstest.Bus, session string) *client.Client {
+func newClient(t *testing.T, b *natstest.Bus, session string) client.Session {
 	t.Helper()
-	c, err := client.New(b.Agent("acme", session), "acme", session, client.Options{Logger: natstest.Logger()})
+	c, err := client.New(b.Agent("acme", session), client.Options{Logger: natstest.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return c.Session("acme", session)
 }
 
 func newResponder(t *testing.T, b *natstest.Bus, typ string) *responder.Responder {
@@ -82,7 +82,7 @@ func TestAskAnswerWait(t *testing.T) {
 	}
 	_, err = r.Answer(t.Context(), k, pick("lite"))
 	e, ok := errors.AsType[*ask.Error](err)
-	if !ok || e.Status != 409 || e.Outcome == nil || e.Outcome.Answers[0].Selected[0] != "pg" {
+	if !ok || wire.HTTPStatus(e.Code) != 409 || e.Outcome == nil || e.Outcome.Answers[0].Selected[0] != "pg" {
 		t.Fatalf("second answer: %v", err)
 	}
 	if _, err := c.Ask(t.Context(), a); err != nil {
@@ -202,7 +202,7 @@ func TestWatchTellsEveryAskAndOutcomeOnce(t *testing.T) {
 					resolved[e.Record.Ask.ID]++
 				case responder.Synced:
 					resolved["synced"]++
-				case responder.Offline:
+				case responder.Offline, responder.Reset, responder.Changed:
 				}
 			case <-time.After(10 * time.Second):
 				t.Fatalf("stuck with %v %v", pending, resolved)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -50,7 +52,7 @@ func TestTheSameAnswerAgainIsTheSameReply(t *testing.T) {
 		"another answer":    request(t, web, answerSubject("web", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", answerData("a1", "w2", "pg"))),
 		"another principal": request(t, web, answerSubject("web", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", strings.Replace(answerData("a1", "w1", "pg"), "os:mei", "os:joe", 1))),
 	} {
-		if e := problem(t, m); e.Status != 409 || e.Code != ask.CodeResolved || e.Outcome == nil || e.Outcome.AnswerID != "w1" || !strings.Contains(e.Detail, "Mei on web") {
+		if e := problem(t, m); wire.HTTPStatus(e.Code) != 409 || e.Code != ask.CodeResolved || e.Outcome == nil || e.Outcome.AnswerID != "w1" || !strings.Contains(e.Detail, "Mei on the web") {
 			t.Errorf("%s: %v", name, e)
 		}
 	}
@@ -81,7 +83,7 @@ func TestOnlyTheAudienceDecides(t *testing.T) {
 	reply := pick("pg")
 	reply.By = joe
 	_, err := r.Answer(t.Context(), keyOf("a1"), reply)
-	if e, ok := errors.AsType[*ask.Error](err); !ok || e.Status != 403 || !errors.Is(err, ask.ErrForbidden) || !strings.Contains(e.Detail, "group:platform") {
+	if e, ok := errors.AsType[*ask.Error](err); !ok || wire.HTTPStatus(e.Code) != 403 || !errors.Is(err, ask.ErrForbidden) || !strings.Contains(e.Detail, "group:platform") {
 		t.Errorf("a stranger answers: %v", err)
 	}
 	if _, err := r.Cancel(t.Context(), keyOf("a1"), responder.Decline{By: joe}); !errors.Is(err, ask.ErrForbidden) {
@@ -110,7 +112,7 @@ func TestABadAnswerLeavesTheAskOpenAndNamesTheQuestion(t *testing.T) {
 	reply.Answers = append(reply.Answers, ask.Answer{QuestionID: "n", Number: new(10.0)})
 	_, err := r.Answer(t.Context(), keyOf("a1"), reply)
 	e, ok := errors.AsType[*ask.Error](err)
-	if !ok || e.Status != 400 || len(e.Faults) != 1 || e.Faults[0].QuestionID != "n" {
+	if !ok || wire.HTTPStatus(e.Code) != 400 || len(e.Faults) != 1 || e.Faults[0].QuestionID != "n" {
 		t.Errorf("%v", err)
 	}
 	reply.Answers[1].Number = new(9.0)
@@ -155,7 +157,7 @@ func TestEveryEndRacesAndOneWins(t *testing.T) {
 				defer mu.Unlock()
 				if m.Header.Get("Nats-Service-Error-Code") != "" {
 					e := problem(t, m)
-					if e.Status != 409 || e.Outcome == nil {
+					if wire.HTTPStatus(e.Code) != 409 || e.Outcome == nil {
 						t.Errorf("%s: %v", id, e)
 						return
 					}
@@ -190,7 +192,7 @@ func TestRequireResponderAsksWhoIsThere(t *testing.T) {
 	a.ID, a.RequireResponder = "a1", true
 	before := stored(t, b)
 	_, err := c.Ask(t.Context(), a)
-	if e, ok := errors.AsType[*ask.Error](err); !ok || e.Status != 503 || e.Code != ask.CodeNobody {
+	if e, ok := errors.AsType[*ask.Error](err); !ok || wire.HTTPStatus(e.Code) != 503 || e.Code != ask.CodeNobody {
 		t.Errorf("nobody is there: %v", err)
 	}
 	elsewhere, err := r.Present("other", "")
@@ -218,36 +220,55 @@ func TestRequireResponderAsksWhoIsThere(t *testing.T) {
 	}
 }
 
-func TestASweepExpiresWhatTheTimerForgot(t *testing.T) {
+// The sweep reads the timers' own headers (see the ledger's tests of Overdue);
+// what it finds ends as whatever meets an overdue ask ends it.
+func TestAnAnswerAfterTheDeadlineIsTold(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	forgotten(t, b, "a1")
+	_, err := newResponder(t, b, "web").Answer(t.Context(), keyOf("a1"), pick("pg"))
+	if e, ok := errors.AsType[*ask.Error](err); !ok || wire.HTTPStatus(e.Code) != 410 || e.Code != ask.CodeExpired || e.Outcome == nil || e.Outcome.Waited != 30*time.Minute {
+		t.Errorf("an answer after the deadline: %v", err)
+	}
+}
+
+// The loop of a broker that nobody asks anything ends what the timer forgot: not
+// only its sweep at the start, and again with what was stored since.
+func TestTheSweepEndsWhatTheTimerForgot(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
-	stop := b.Broker(broker.Options{})
-	c := newClient(t, b, "s1")
-	a := storage()
-	a.ID, a.Timeout = "a1", time.Hour
-	if _, err := c.Ask(t.Context(), a); err != nil {
+	var ahead atomic.Int64
+	b.BrokerAhead(func() time.Duration { return time.Duration(ahead.Load()) }, broker.Options{Sweep: 20 * time.Millisecond})
+	ended := make(chan *nats.Msg, 10)
+	admin, c := b.Admin(), newClient(t, b, "s1")
+	if _, err := admin.ChanSubscribe(subject.OutAll("", "", subject.Outcome), ended); err != nil {
 		t.Fatal(err)
 	}
-	heard := make(chan *nats.Msg, 1)
-	if _, err := b.Admin().ChanSubscribe(subject.OutAll("", "", subject.Outcome), heard); err != nil {
+	if err := admin.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	stop()
-	b.Broker(broker.Options{Now: func() time.Time { return time.Now().Add(2 * time.Hour) }})
-	end, err := cloudevent.ReadOutcome(<-heard, keyOf("a1"))
-	if err != nil || end.Outcome.Status != ask.StatusExpired || end.Outcome.Waited != time.Hour {
-		t.Errorf("%+v, %v", end.Outcome, err)
-	}
-	_, err = newResponder(t, b, "web").Answer(t.Context(), keyOf("a1"), pick("pg"))
-	if e, ok := errors.AsType[*ask.Error](err); !ok || e.Status != 410 || e.Code != ask.CodeExpired || e.Outcome == nil {
-		t.Errorf("an answer after the deadline: %v", err)
+	for round, id := range []string{"first", "second"} {
+		a := storage()
+		a.ID, a.Timeout = id, time.Duration(round+1)*time.Hour // from what the broker takes for now
+		if _, err := c.Ask(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		ahead.Add(int64(3 * time.Hour))
+		m := <-ended
+		k, ok := cloudevent.FirstOutcome(m)
+		if !ok || k.ID != id {
+			t.Fatalf("%s ended, not %s", m.Subject, id)
+		}
+		if end, err := cloudevent.ReadOutcome(m, k); err != nil || end.End.Status != ask.StatusExpired {
+			t.Errorf("%+v, %v", end.End, err)
+		}
 	}
 }
 
 // forgotten stores a question whose deadline has passed and whose timer is far.
 func forgotten(t *testing.T, b *natstest.Bus, id string) {
 	t.Helper()
-	js, err := jetstream.New(b.Admin())
+	js, err := jetstream.New(b.LedgerAdmin())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,11 +317,11 @@ func TestWhoeverMeetsAnOverdueAskExpiresIt(t *testing.T) {
 		m := meet(name)
 		switch name {
 		case "list":
-			if items, _, err := cloudevent.DecodePage(m.Data); err != nil || len(items) != 0 {
+			if items, _, err := wire.DecodePage(m.Data); err != nil || len(items) != 0 {
 				t.Errorf("pending are %+v, %v", items, err)
 			}
 		case "answer", "withdraw", "abort":
-			if e := problem(t, m); e.Status != 410 || e.Outcome == nil || e.Outcome.Status != ask.StatusExpired {
+			if e := problem(t, m); wire.HTTPStatus(e.Code) != 410 || e.Outcome == nil || e.Outcome.Status != ask.StatusExpired {
 				t.Errorf("%s: %v", name, e)
 			}
 		}
@@ -314,7 +335,7 @@ func TestWhoeverMeetsAnOverdueAskExpiresIt(t *testing.T) {
 // lateExpiry does what the server may do when a timer fires beside an answer.
 func lateExpiry(t *testing.T, b *natstest.Bus, k ask.Key, q *nats.Msg) {
 	t.Helper()
-	js, err := jetstream.New(b.Admin())
+	js, err := jetstream.New(b.LedgerAdmin())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,12 +462,12 @@ func TestPagesOfBigAsksFitIntoAReply(t *testing.T) {
 		var got []string
 		cursor := ""
 		for {
-			body, _ := json.Marshal(cloudevent.Query{State: state, Limit: 500, Cursor: cursor})
+			body, _ := json.Marshal(wire.Query{State: state, Limit: 500, Cursor: cursor})
 			m := request(t, web, "ansv1.web.list", nil, string(body))
 			if m.Header.Get("Nats-Service-Error-Code") != "" {
 				t.Fatalf("%v", problem(t, m))
 			}
-			items, next, err := cloudevent.DecodePage(m.Data)
+			items, next, err := wire.DecodePage(m.Data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -525,7 +546,7 @@ func TestForeignReplySubjectsAreDropped(t *testing.T) {
 		}
 	}
 	// Requests of one connection stay in order: what was dropped is past by now.
-	if e := problem(t, request(t, nc, "askv1.acme.s1.get.a1", nil, "")); e.Status != 404 {
+	if e := problem(t, request(t, nc, "askv1.acme.s1.get.a1", nil, "")); wire.HTTPStatus(e.Code) != 404 {
 		t.Errorf("it was carried out: %v", e)
 	}
 	if after := stored(t, b); fmt.Sprint(before) != fmt.Sprint(after) || len(heard) != 0 {
@@ -538,5 +559,61 @@ func TestForeignReplySubjectsAreDropped(t *testing.T) {
 	typ, _ := data(t, request(t, nc, askSubject("s1", "a1"), nil, event(cloudevent.TypeAsked, "a1", askData("a1"))))
 	if typ != cloudevent.TypeStatus {
 		t.Errorf("%s", typ)
+	}
+}
+
+func TestTheReplyToAskSaysWhetherItCreatedTheAsk(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	nc, web := plain(t, b, agent("s1")), plain(t, b, surface("web"))
+	const first = "e1"
+	do := func(eventID string, wait string) (created, state any, life string) {
+		t.Helper()
+		header := nats.Header{}
+		if wait != "" {
+			header.Set("Askbus-Wait", wait)
+		}
+		body := strings.Replace(event(cloudevent.TypeAsked, "a1", askData("a1")), `"id":"e1"`, `"id":"`+eventID+`"`, 1)
+		m := request(t, nc, askSubject("s1", "a1"), header, body)
+		_, d := data(t, m)
+		if said, in := d["created"]; in && fmt.Sprint(said) != m.Header.Get("Askbus-Created") {
+			t.Errorf("the status says created %v, the header %q", said, m.Header.Get("Askbus-Created"))
+		}
+		life, _ = d["life"].(string)
+		return m.Header.Get("Askbus-Created"), d["state"], life
+	}
+	created, state, life := do(first, "")
+	if created != "true" || state != "pending" || !ask.ValidToken(life) {
+		t.Errorf("new: %v %v %q", created, state, life)
+	}
+	// The same event again, as if its reply had been lost; then another one.
+	for id, want := range map[string]string{first: "true", "e2": "false"} {
+		for _, wait := range []string{"", "1ms"} {
+			if created, state, again := do(id, wait); created != want || state != "pending" || again != life {
+				t.Errorf("event %s, wait %q: created %v, %v, life %q, want %s and %q", id, wait, created, state, again, want, life)
+			}
+		}
+	}
+	held := make(chan any, 1)
+	go func() {
+		created, _, _ := do("e3", "1m")
+		held <- created
+	}()
+	heldAtLeast(t, b, 1)
+	request(t, web, answerSubject("web", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", answerData("a1", "w1", "pg")))
+	if created := <-held; created != "false" {
+		t.Errorf("held until the end: created %v", created)
+	}
+	for id, want := range map[string]string{first: "true", "e2": "false"} {
+		for _, wait := range []string{"", "1m"} {
+			if created, _, _ := do(id, wait); created != want {
+				t.Errorf("ended, event %s, wait %q: created %v, want %s", id, wait, created, want)
+			}
+		}
+	}
+	// Its outcome names the same life, and so does what is listed.
+	_, d := data(t, request(t, nc, "askv1.acme.s1.get.a1", nil, ""))
+	if d["life"] != life || d["state"] != "resolved" {
+		t.Errorf("ended: life %v, want %q", d["life"], life)
 	}
 }

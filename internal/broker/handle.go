@@ -10,10 +10,14 @@ import (
 
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/tracing"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 )
+
+// HeaderCreated says in every reply to ask whether this event stored it.
+const HeaderCreated = "Askbus-Created"
 
 // HeaderWait asks the broker to hold a request for so long.
 const HeaderWait = "Askbus-Wait"
@@ -25,7 +29,9 @@ type request struct {
 	mode  cloudevent.Mode
 	event cloudevent.Incoming // zero when the request has none
 	body  []byte              // the data of the event, or the plain body
+	jwt   []string            // what the sender shows of its credential
 	hold  time.Duration
+	attempt
 }
 
 // receive takes one message of the micro library. micro runs an endpoint's
@@ -40,20 +46,31 @@ func (b *Broker) receive(m micro.Request) {
 	if m.Reply() != "" && !subject.ReplyAllowed(r, m.Reply()) {
 		// Answering there would publish with our rights where the sender has none.
 		b.dropped.Add(1)
+		b.counts.Dropped()
 		b.opts.Logger.Warn("dropped a request with a foreign reply subject; set the inbox prefix of the credential", slog.String("subject", m.Subject()))
 		return
 	}
+	b.counts.Request(string(r.Verb))
 	msg := &nats.Msg{Subject: m.Subject(), Reply: m.Reply(), Header: nats.Header(m.Headers()), Data: m.Data()}
-	req := request{Request: r, reply: m.Reply()}
-	if !b.crew.do(ask.Key{Tenant: r.Tenant, Session: r.Session}, len(msg.Data), func() { b.handle(msg, req) }) {
-		b.refuse(b.base, &req, ask.Refuse(503, ask.CodeUnavailable, "too many requests of session %s wait already; send fewer at a time, and this one again", r.Session))
+	req := request{Request: r, reply: m.Reply(), attempt: attemptOf(msg.Header)}
+	if !b.workers.do(req.line(), len(msg.Data), func() { b.handle(msg, req) }) {
+		b.refuse(b.base, &req, ask.Refuse(ask.CodeUnavailable, "too many requests of %s wait already; send fewer at a time, and this one again", req.sender()))
 	}
 }
 
 func (b *Broker) handle(msg *nats.Msg, r request) {
+	if r.over() {
+		b.late.Add(1)
+		return
+	}
 	ctx, cancel := context.WithTimeout(b.base, b.opts.Limit)
 	defer cancel()
 	err := b.read(msg, &r)
+	if eventType(r.Verb) != "" { // what changes or shows an ask
+		var end func(error)
+		ctx, end = b.tracer.Start(ctx, "broker "+string(r.Verb), tracing.Serves, r.event.Trace, tracing.Ask{Tenant: r.Tenant, Session: r.Session, ID: r.ID, Responder: r.Type})
+		defer func() { end(err) }()
+	}
 	if err == nil {
 		err = b.route(ctx, &r)
 	}
@@ -65,7 +82,7 @@ func (b *Broker) handle(msg *nats.Msg, r request) {
 // read takes the event or the plain body out of a message.
 func (b *Broker) read(msg *nats.Msg, r *request) error {
 	if len(msg.Data) > ask.MaxEventBytes {
-		return ask.Refuse(413, ask.CodeTooLarge, "the event has %d bytes; send at most %d", len(msg.Data), ask.MaxEventBytes)
+		return ask.Refuse(ask.CodeTooLarge, "the event has %d bytes; send at most %d", len(msg.Data), ask.MaxEventBytes)
 	}
 	switch r.Verb {
 	case subject.VerbList, subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater:
@@ -78,7 +95,7 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 		var err error
 		r.event, r.mode, err = cloudevent.Read(msg)
 		if errors.Is(err, cloudevent.ErrNoEvent) {
-			return ask.Refuse(400, ask.CodeInvalid, "%s needs a CloudEvent in its body", r.Verb)
+			return ask.Refuse(ask.CodeInvalid, "%s needs a CloudEvent in its body", r.Verb)
 		}
 		if err != nil {
 			return err
@@ -86,12 +103,12 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 		if err := checkEvent(r); err != nil {
 			return err
 		}
-		r.body = r.event.Data
+		r.body, r.jwt = r.event.Data, credentials(msg.Header)
 	}
 	return r.readHold(msg.Header)
 }
 
-// eventTypes says which event each verb carries.
+// eventType is the type of the event that a verb carries; empty: none.
 func eventType(v subject.Verb) string {
 	switch v {
 	case subject.VerbAsk:
@@ -112,25 +129,30 @@ func eventType(v subject.Verb) string {
 
 func checkEvent(r *request) error {
 	if want := eventType(r.Verb); r.event.Type != want {
-		return ask.Refuse(400, ask.CodeInvalid, "the event's type is %.80q; %s takes %s", r.event.Type, r.Verb, want)
+		return ask.Refuse(ask.CodeInvalid, "the event's type is %.80q; %s takes %s", r.event.Type, r.Verb, want)
 	}
 	if s := r.event.Subject; s != "" && s != r.ID {
-		return ask.Refuse(400, ask.CodeInvalid, "the event's subject is %.80q, but the NATS subject names ask %q; they must agree", s, r.ID)
+		return ask.Refuse(ask.CodeInvalid, "the event's subject is %.80q, but the NATS subject names ask %q; they must agree", s, r.ID)
 	}
 	if len(r.event.Data) == 0 {
-		return ask.Refuse(400, ask.CodeInvalid, "the event has no data")
+		return ask.Refuse(ask.CodeInvalid, "the event has no data")
 	}
 	return nil
 }
 
 func (r *request) readHold(h nats.Header) error {
+	found := false
 	for name, values := range h {
 		if !strings.EqualFold(name, HeaderWait) || len(values) == 0 {
 			continue
 		}
+		if found || len(values) > 1 {
+			return ask.Refuse(ask.CodeInvalid, "header %s is there more than once; send it once", HeaderWait)
+		}
+		found = true
 		d, err := time.ParseDuration(values[0])
 		if err != nil || d < 0 {
-			return ask.Refuse(400, ask.CodeInvalid, `header %s is %.40q; give a duration such as "30s"`, HeaderWait, values[0])
+			return ask.Refuse(ask.CodeInvalid, `header %s is %.40q; give a duration such as "30s"`, HeaderWait, values[0])
 		}
 		r.hold = min(d, ask.MaxHold)
 	}

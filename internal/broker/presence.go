@@ -23,17 +23,17 @@ type presence struct {
 	sub *nats.Subscription
 
 	mu     sync.Mutex
-	open   map[string]*roll
-	latest map[string]latestRoll // by session
+	open   map[string]*poll
+	latest map[string]latestPoll // by session
 }
 
-type latestRoll struct {
-	*roll
+type latestPoll struct {
+	*poll
 	at time.Time
 }
 
-// roll collects the replies to one question. It is forgotten after rollTime.
-type roll struct {
+// poll collects the replies to one question. It is forgotten after pollTime.
+type poll struct {
 	mu    sync.Mutex
 	types []string
 	once  sync.Once
@@ -41,14 +41,14 @@ type roll struct {
 }
 
 const (
-	rollTime     = 2 * time.Second
-	freshTime    = 500 * time.Millisecond // asks that come faster share a roll
+	pollTime     = 2 * time.Second
+	freshTime    = 500 * time.Millisecond // asks that come faster share a poll
 	presenceBase = subject.InboxBroker + ".here."
 	maxPresent   = 64
 )
 
 func newPresence(nc *nats.Conn) *presence {
-	return &presence{nc: nc, open: map[string]*roll{}, latest: map[string]latestRoll{}}
+	return &presence{nc: nc, open: map[string]*poll{}, latest: map[string]latestPoll{}}
 }
 
 func (p *presence) start() error {
@@ -64,32 +64,32 @@ func (p *presence) stop() { _ = p.sub.Unsubscribe() }
 
 // recent is [presence.ask], or its result when somebody has just asked for the
 // same session: for what is only told, never for what decides.
-func (p *presence) recent(tenant, session string) *roll {
+func (p *presence) recent(tenant, session string) *poll {
 	where := tenant + "." + session
 	p.mu.Lock()
 	last, ok := p.latest[where]
 	p.mu.Unlock()
 	if ok && time.Since(last.at) < freshTime {
-		return last.roll
+		return last.poll
 	}
 	r := p.ask(tenant, session)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.latest[where] = latestRoll{r, time.Now()}
+	p.latest[where] = latestPoll{r, time.Now()}
 	return r
 }
 
 // ask asks who is there for a session, without waiting.
-func (p *presence) ask(tenant, session string) *roll {
+func (p *presence) ask(tenant, session string) *poll {
 	id := cloudevent.NewID()
-	r := &roll{heard: make(chan struct{})}
+	r := &poll{heard: make(chan struct{})}
 	p.mu.Lock()
 	p.open[id] = r
 	p.mu.Unlock()
-	time.AfterFunc(rollTime, func() {
+	time.AfterFunc(pollTime, func() {
 		p.mu.Lock()
 		delete(p.open, id)
-		if where := tenant + "." + session; p.latest[where].roll == r {
+		if where := tenant + "." + session; p.latest[where].poll == r {
 			delete(p.latest, where)
 		}
 		p.mu.Unlock()
@@ -126,7 +126,7 @@ func (p *presence) reply(m *nats.Msg) {
 
 // wait returns the types that are there: as soon as the first replied, or
 // nobody is there, or after limit.
-func (r *roll) wait(ctx context.Context, limit time.Duration) []string {
+func (r *poll) wait(ctx context.Context, limit time.Duration) []string {
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {

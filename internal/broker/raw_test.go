@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -21,16 +24,7 @@ import (
 // plain connects as somebody who has a credential and no code of ours.
 func plain(t *testing.T, b *natstest.Bus, r natsd.Role) *nats.Conn {
 	t.Helper()
-	c, err := b.Key().Credential(b.URL(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc, err := nats.Connect(c.URL, nats.UserInfo(c.User, c.Password), nats.CustomInboxPrefix(c.InboxPrefix))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
+	return natstest.Plain(t, b.Server, r, nats.CustomInboxPrefix(r.InboxPrefix()))
 }
 
 func agent(session string) natsd.Role {
@@ -45,7 +39,7 @@ func request(t *testing.T, nc *nats.Conn, subj string, header nats.Header, body 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subj, Header: header, Data: []byte(body)})
+	reply, err := nc.RequestMsgWithContext(ctx, natstest.Signed(t, nc, &nats.Msg{Subject: subj, Header: header, Data: []byte(body)}))
 	if err != nil {
 		t.Fatalf("request %s: %v", subj, err)
 	}
@@ -86,14 +80,14 @@ func asked(t *testing.T, nc *nats.Conn, session, id string) {
 func problem(t *testing.T, m *nats.Msg) *ask.Error {
 	t.Helper()
 	code := m.Header.Get("Nats-Service-Error-Code")
-	e := cloudevent.DecodeProblem(m.Data)
-	if code == "" || e == nil || fmt.Sprint(e.Status) != code {
+	e := wire.DecodeProblem(m.Data)
+	if code == "" || e == nil || fmt.Sprint(wire.HTTPStatus(e.Code)) != code {
 		t.Fatalf("no refusal, code %q: %s", code, m.Data)
 	}
 	if ct := m.Header.Get("Content-Type"); ct != "application/problem+json" {
 		t.Errorf("a problem has content type %q", ct)
 	}
-	if m.Header.Get("Nats-Service-Error") != strings.Join(strings.Fields(e.Detail), " ") || http.StatusText(e.Status) == "" || e.Code == "" {
+	if m.Header.Get("Nats-Service-Error") != strings.Join(strings.Fields(e.Detail), " ") || http.StatusText(wire.HTTPStatus(e.Code)) == "" || e.Code == "" {
 		t.Errorf("a problem says %q, its header %q", e, m.Header.Get("Nats-Service-Error"))
 	}
 	return e
@@ -115,7 +109,7 @@ func data(t *testing.T, m *nats.Msg) (typ string, fields map[string]any) {
 // stored counts the messages of every stream.
 func stored(t *testing.T, b *natstest.Bus) map[string]uint64 {
 	t.Helper()
-	js, err := jetstream.New(b.Admin())
+	js, err := jetstream.New(b.LedgerAdmin())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +169,7 @@ func TestAPlainClientAsksAndReceivesTheOutcomeInBothModes(t *testing.T) {
 				t.Errorf("the reply does not mirror the request's mode: %v", m.Header)
 			}
 			ev, _, _ := cloudevent.FromReply(m)
-			if v.binary && (ev.ID() != "e-1.outcome" || ev.Extensions()["traceparent"] != binary["ce-traceparent"][0]) {
+			if v.binary && (!strings.HasPrefix(ev.ID(), "acme/s1/"+v.id+"/") || ev.Extensions()["traceparent"] != binary["ce-traceparent"][0]) {
 				t.Errorf("event %s", ev)
 			}
 			if ev.Extensions()["authid"] != "os:mei" || ev.Subject() != v.id || ev.Source() != "/askbus/responder/web" {
@@ -196,16 +190,23 @@ func TestAskbusWaitEndsWithTheStatus(t *testing.T) {
 			t.Errorf("ask with %s: %s %v", wait, typ, s)
 		}
 		typ, s = data(t, request(t, nc, "askv1.acme.s1.wait.a1", nats.Header{"Askbus-Wait": {wait}}, ""))
-		if typ != cloudevent.TypeStatus || s["state"] != "pending" {
+		if typ != cloudevent.TypeStatus || s["state"] != "pending" || s["retry"] != "wait" || s["hold"] != "30s" {
 			t.Errorf("wait with %s: %s %v", wait, typ, s)
+		}
+		holder, _ := s["holder"].(string)
+		if m := request(t, nc, subject.Alive("acme", "s1", holder), nil, ""); len(m.Data) != 0 || len(m.Header) != 0 {
+			t.Errorf("%s says that it runs with %q", holder, m.Data)
+		}
+		if _, err := nc.Request(subject.Alive("acme", "s1", "gone"), nil, time.Second); !errors.Is(err, nats.ErrNoResponders) {
+			t.Errorf("a broker that is gone: %v", err)
 		}
 	}
 	for _, wait := range []string{"soon", "-1s", "5", ""} {
-		if e := problem(t, request(t, nc, askSubject("s1", "a2"), nats.Header{"Askbus-Wait": {wait}}, event(cloudevent.TypeAsked, "a2", askData("a2")))); e.Status != 400 {
+		if e := problem(t, request(t, nc, askSubject("s1", "a2"), nats.Header{"Askbus-Wait": {wait}}, event(cloudevent.TypeAsked, "a2", askData("a2")))); wire.HTTPStatus(e.Code) != 400 {
 			t.Errorf("ask with %q: %v", wait, e)
 		}
 	}
-	if e := problem(t, request(t, nc, "askv1.acme.s1.get.a2", nil, "")); e.Status != 404 {
+	if e := problem(t, request(t, nc, "askv1.acme.s1.get.a2", nil, "")); wire.HTTPStatus(e.Code) != 404 {
 		t.Errorf("something was stored: %v", e)
 	}
 	// Longer than the cap of ten minutes is held all the same.
@@ -275,7 +276,7 @@ func TestTheServiceIsFoundByDiscovery(t *testing.T) {
 		t.Errorf("ping: %s", m.Data)
 	}
 	m := request(t, op, "$SRV.INFO.askbus", nil, "")
-	for _, want := range []string{`"askv1.*.*.ask.*"`, `"ansv1.*.*.*.answer.*"`, `"ansv1.*.next"`, `"admv1.*.*.abort.*"`} {
+	for _, want := range []string{`"askv1.*.*.ask.*"`, `"ansv1.*.*.*.*.answer.*"`, `"ansv1.*.*.next"`, `"hostv1.*.*.*.answer.*"`, `"admv1.*.*.abort.*"`} {
 		if !strings.Contains(string(m.Data), want) {
 			t.Errorf("the service does not name %s: %s", want, m.Data)
 		}

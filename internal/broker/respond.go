@@ -2,41 +2,52 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/lifecycle"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 )
 
 // tellStatus replies with the status of an ask.
-func (b *Broker) tellStatus(r *request, s cloudevent.Status) error {
+func (b *Broker) tellStatus(r *request, s wire.StatusReply) error {
+	b.goOn(r, &s)
 	b.breakStatus(r, &s)
-	data, err := cloudevent.EncodeStatus(&s)
+	data, err := wire.EncodeStatus(&s)
 	if err != nil {
 		return err
 	}
-	ev := cloudevent.Event{Source: cloudevent.BrokerSource, Type: cloudevent.TypeStatus, Key: s.Key, Time: b.opts.Now(), Data: data}
+	ev := cloudevent.Event{Source: cloudevent.BrokerSource, Type: cloudevent.TypeStatus, Key: s.Key, Time: b.led.Now(), Data: data}
 	msg, err := ev.Msg(r.mode)
 	if err != nil {
 		return err
+	}
+	if s.Created != nil {
+		msg.Header[HeaderCreated] = []string{strconv.FormatBool(*s.Created)}
 	}
 	return b.send(r, msg)
 }
 
 // tellEnd replies with the outcome of an ask.
-func (b *Broker) tellEnd(r *request, end *cloudevent.End) error {
-	ev, err := b.breakEnd(r, end).Event()
+func (b *Broker) tellEnd(r *request, s *lifecycle.State) error {
+	ev, err := cloudevent.EndEvent(b.breakEnd(r, s))
 	if err != nil {
 		return err
 	}
 	msg, err := ev.Msg(r.mode)
 	if err != nil {
 		return err
+	}
+	if r.Verb == subject.VerbAsk {
+		msg.Header[HeaderCreated] = []string{strconv.FormatBool(r.created(s))}
 	}
 	return b.send(r, msg)
 }
@@ -46,21 +57,48 @@ func (b *Broker) tellJSON(r *request, body []byte) error {
 	return b.send(r, &nats.Msg{Header: nats.Header{"Content-Type": []string{cloudevent.TypeJSON}}, Data: body})
 }
 
+// errNobodyListens is the error of a reply that the server could deliver to nobody.
+var errNobodyListens = errors.New("nobody listens for the reply")
+
+// tellListener replies with plain JSON, as a request: the server says at once
+// when nobody is subscribed to its subject. A listener need not reply.
+func (b *Broker) tellListener(ctx context.Context, r *request, body []byte) error {
+	inbox := b.nc.NewInbox()
+	sub, err := b.nc.SubscribeSync(inbox)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	msg := &nats.Msg{Header: nats.Header{"Content-Type": []string{cloudevent.TypeJSON}}, Reply: inbox, Data: body}
+	if err := b.send(r, msg); err != nil {
+		return err
+	}
+	if err := b.nc.FlushWithContext(ctx); err != nil {
+		return nil // it may have been heard
+	}
+	if waiting, _, err := sub.Pending(); err == nil && waiting > 0 {
+		return errNobodyListens
+	}
+	return nil
+}
+
 // refuse replies with an error: the headers of a NATS service error and a
 // problem body.
 func (b *Broker) refuse(ctx context.Context, r *request, err error) {
-	e := cloudevent.AsError(unavailable(err))
+	e := wire.AsError(unavailable(err))
 	b.refused.Add(1)
-	if e.Status >= 500 {
+	b.counts.Refused(r.Tenant, e.Code)
+	status := wire.HTTPStatus(e.Code)
+	if status >= 500 {
 		b.opts.Logger.WarnContext(ctx, "request failed", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.String("code", e.Code), slog.Any("error", err))
 	} else {
 		b.opts.Logger.DebugContext(ctx, "refused", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.String("code", e.Code))
 	}
 	msg := &nats.Msg{Header: nats.Header{
-		micro.ErrorCodeHeader: []string{strconv.Itoa(e.Status)},
+		micro.ErrorCodeHeader: []string{strconv.Itoa(status)},
 		micro.ErrorHeader:     []string{strings.Join(strings.Fields(e.Detail), " ")},
-		"Content-Type":        []string{cloudevent.TypeProblem},
-	}, Data: cloudevent.EncodeProblem(e)}
+		"Content-Type":        []string{wire.TypeProblem},
+	}, Data: wire.EncodeProblem(e)}
 	if err := b.send(r, msg); err != nil {
 		b.opts.Logger.WarnContext(ctx, "could not reply", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.Any("error", err))
 	}
@@ -68,11 +106,11 @@ func (b *Broker) refuse(ctx context.Context, r *request, err error) {
 
 // unavailable gives a ledger that cannot be reached its refusal.
 func unavailable(err error) error {
-	e := cloudevent.AsError(err)
-	if e.Code != ask.CodeInternal || !isUnavailable(err) {
+	e := wire.AsError(err)
+	if e.Code != ask.CodeInternal || !ledger.IsTemporary(err) {
 		return err
 	}
-	return ask.Refuse(503, ask.CodeUnavailable, "the ledger does not answer just now; try again, with the same ids")
+	return ask.Refuse(ask.CodeUnavailable, "the ledger does not answer just now; try again, with the same ids")
 }
 
 // send publishes a reply on the service connection, which can reach inboxes
@@ -83,16 +121,16 @@ func (b *Broker) send(r *request, msg *nats.Msg) error {
 	}
 	msg.Subject = r.reply
 	if most := b.nc.MaxPayload(); most > 0 && int64(len(msg.Data)) > most-4096 {
-		return ask.Refuse(413, ask.CodeTooLarge, "the reply has %d bytes, more than the server carries; ask for less at a time", len(msg.Data))
+		return ask.Refuse(ask.CodeTooLarge, "the reply has %d bytes, more than the server carries; ask for less at a time", len(msg.Data))
 	}
 	return b.nc.PublishMsg(msg)
 }
 
 // log writes the one line of a decision. Never texts, only names.
-func (b *Broker) log(ctx context.Context, phase string, r *request, e ledger.Entry) {
+func (b *Broker) log(ctx context.Context, phase string, r *request, s *lifecycle.State) {
 	responder := r.Type
-	if e.Resolved != nil && e.Resolved.Outcome.By != nil {
-		responder = e.Resolved.Outcome.By.Responder
+	if s.End != nil && s.End.By != nil {
+		responder = s.End.By.Responder
 	}
 	b.opts.Logger.InfoContext(ctx, "ask", slog.String("phase", phase), slog.String("tenant", r.Tenant), slog.String("session", r.Session), slog.String("ask_id", r.ID), slog.String("responder", responder))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -24,12 +25,12 @@ func newChecker(t *testing.T) *checker {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	files, err := fs.Glob(cloudevent.Schemas(), "*.json")
+	files, err := fs.Glob(wire.Schemas(), "*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		data, err := fs.ReadFile(cloudevent.Schemas(), f)
+		data, err := fs.ReadFile(wire.Schemas(), f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +65,7 @@ func (c *checker) valid(schema string, data []byte) {
 func (c *checker) reply(m *nats.Msg) {
 	c.t.Helper()
 	switch m.Header.Get("Content-Type") {
-	case cloudevent.TypeProblem:
+	case wire.TypeProblem:
 		c.valid("problem", m.Data)
 		return
 	case "application/json":
@@ -150,7 +151,7 @@ func TestWhatABrokerSendsFitsTheSchemas(t *testing.T) {
 		do(op, askSubject("s1", id), event(cloudevent.TypeAsked, id, ask))
 		if m := do(web, "ansv1.web.acme.s1.get."+id, ""); id != "expired" {
 			_, s := data(t, m)
-			do(web, "ansv1.web.acme.s1.receipt."+id, event(cloudevent.TypePresented, id, fmt.Sprintf(`{"ask_id":%q,"seq":%v,"state":"posted","key":"k","where":"w"}`, id, s["seq"])))
+			do(web, "ansv1.web.acme.s1.receipt."+id, event(cloudevent.TypePresented, id, fmt.Sprintf(`{"ask_id":%q,"life":%q,"state":"posted","key":"k","places":[{"where":"w"}]}`, id, s["life"])))
 		}
 		if id == "answered" {
 			do(web, "ansv1.web.next", `{"of":"outcome"}`)

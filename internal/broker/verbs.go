@@ -8,14 +8,17 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/cloudevent"
-	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
 func (b *Broker) ask(ctx context.Context, r *request) error {
-	a, err := cloudevent.DecodeAsk(r.body)
+	if err := b.quotas.Ask(r.Key()); err != nil {
+		return err
+	}
+	a, err := wire.DecodeAsk(r.body)
 	if err != nil {
 		return err
 	}
@@ -24,45 +27,75 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 	}
 	a.Tenant, a.Session = r.Tenant, r.Session
 	a.Normalize()
-	if err := a.Validate(b.opts.Now()); err != nil {
-		return err
-	}
-	digest, err := cloudevent.Digest(&a)
+	now, err := b.led.Moment(ctx, r.Key())
 	if err != nil {
 		return err
 	}
-	origin := cloudevent.Question{EventID: clip(r.event.ID), Trace: r.event.Trace}
-	roll := b.presence.recent
-	if a.RequireResponder {
-		roll = b.presence.ask
+	if err := a.Validate(now); err != nil {
+		return err
 	}
-	who := roll(r.Tenant, r.Session) // answered while the question is being stored
+	state, err := begin(a, r, now)
+	if err != nil {
+		return err
+	}
+	if state.Trace == "" { // the agent has none: it begins here
+		state.Trace = b.tracer.Carry(ctx)
+	}
+	poll := b.presence.recent
+	if a.RequireResponder {
+		poll = b.presence.ask
+	}
+	who := poll(r.Tenant, r.Session) // answered while the question is being stored
 	var h *held
 	if r.hold > 0 {
-		h = b.waits.hold(r)
+		if h, err = b.waits.hold(r); err != nil {
+			return err
+		}
 	}
-	entry, err := b.carry(ctx, r.Key(), lifecycle.Ask{Ask: a, Digest: digest}, origin)
+	held, err := b.apply(ctx, r.Key(), lifecycle.Ask{State: state})
 	if err != nil {
 		h.cancel()
 		return err
 	}
-	b.log(ctx, "asked", r, entry)
-	s := status(r.Key(), entry)
-	s.Warnings = warnings(&a, entry, b.opts.Now())
+	b.log(ctx, "asked", r, &held)
+	s := r.status(&held)
+	s.Warnings = warnings(&a, &held, now)
 	switch {
-	case h != nil && entry.Resolved != nil:
+	case h != nil && held.End != nil:
 		if h.cancel() {
-			return b.tellEnd(r, entry.Resolved)
+			return b.tellEnd(r, &held)
 		}
 		return nil
 	case h != nil:
-		h.pending(entry.Pending.Ask.Deadline) //nolint:contextcheck // it waits longer than this request's limit
+		h.pending(held.Deadline) //nolint:contextcheck // it waits longer than this request's limit
 		return nil
 	}
 	s.Present = who.wait(ctx, 50*time.Millisecond)
-	s.Ask, s.RawAsk = nil, nil // the agent has just said it
+	s.RawAsk = nil // the agent has just said it
 	return b.tellStatus(r, s)
 }
+
+// begin makes the state of a new ask. It is the one place where an ask is
+// encoded: what is stored, digested, replied and copied into its outcome are
+// these bytes.
+func begin(a ask.Ask, r *request, now time.Time) (lifecycle.State, error) {
+	s := lifecycle.New(a, now)
+	raw, err := wire.EncodeAsk(s.Ask)
+	if err != nil {
+		return lifecycle.State{}, err
+	}
+	digest, err := wire.DigestJSON(raw)
+	if err != nil {
+		return lifecycle.State{}, err
+	}
+	s.Life, s.EventID, s.Trace = cloudevent.NewID(), clip(r.event.ID), r.event.Trace
+	s.RawAsk, s.Digests = raw, []string{digest}
+	return s, nil
+}
+
+// created reports whether this very event stored the ask. It says the same when
+// the event is sent again because its reply was lost.
+func (r *request) created(s *lifecycle.State) bool { return s.EventID == clip(r.event.ID) }
 
 // clip bounds the id of an event that we keep.
 func clip(id string) string {
@@ -73,13 +106,13 @@ func clip(id string) string {
 }
 
 // warnings tells an agent what it may not have meant.
-func warnings(a *ask.Ask, e ledger.Entry, now time.Time) []string {
-	if e.Pending == nil || a.Deadline.IsZero() && a.Timeout == 0 {
+func warnings(a *ask.Ask, s *lifecycle.State, now time.Time) []string {
+	if !s.Pending() || a.Deadline.IsZero() && a.Timeout == 0 {
 		return nil
 	}
 	// The deadline of the first asking stays.
-	if d := a.Due(now).Sub(e.Pending.Ask.Deadline); d.Abs() > time.Minute {
-		return []string{"this ask was asked before; its deadline stays " + e.Pending.Ask.Deadline.UTC().Format(time.RFC3339)}
+	if d := a.Due(now).Sub(s.Deadline); d.Abs() > time.Minute {
+		return []string{"this ask was asked before; its deadline stays " + s.Deadline.UTC().Format(time.RFC3339)}
 	}
 	return nil
 }
@@ -87,48 +120,52 @@ func warnings(a *ask.Ask, e ledger.Entry, now time.Time) []string {
 // get serves get and wait.
 func (b *Broker) get(ctx context.Context, r *request) error {
 	var h *held
+	var err error
 	if r.Verb == subject.VerbWait && r.hold > 0 {
-		h = b.waits.hold(r) // before reading, so that no outcome falls between
+		if h, err = b.waits.hold(r); err != nil { // before reading, so that no outcome falls between
+			return err
+		}
 	}
-	entry, err := b.look(ctx, r.Key())
+	held, err := b.look(ctx, r.Key())
 	switch {
 	case err != nil:
 		h.cancel()
 		return err
-	case h != nil && entry.Resolved == nil:
-		h.pending(entry.Pending.Ask.Deadline) //nolint:contextcheck // it waits longer than this request's limit
+	case h != nil && held.Pending():
+		h.pending(held.Deadline) //nolint:contextcheck // it waits longer than this request's limit
 		return nil
 	case h != nil && !h.cancel():
 		return nil // the outcome came on the wire meanwhile
-	case r.Verb == subject.VerbWait && entry.Resolved != nil:
-		return b.tellEnd(r, entry.Resolved)
+	case r.Verb == subject.VerbWait && held.End != nil:
+		return b.tellEnd(r, &held)
 	}
-	s := status(r.Key(), entry)
+	s := r.status(&held)
 	if r.Verb == subject.VerbGet {
-		if s.Receipts, err = b.led.Receipts(ctx, r.Key(), s.Seq); err != nil {
+		if s.Receipts, err = b.led.Receipts(ctx, r.Key(), s.Life); err != nil {
 			return err
 		}
 	}
 	return b.tellStatus(r, s)
 }
 
-// status is what is said of an entry.
-func status(k ask.Key, e ledger.Entry) cloudevent.Status {
-	if e.Resolved != nil {
-		return cloudevent.Status{
-			State: ask.StateResolved, Key: k, Deadline: e.Resolved.Outcome.Ask.Deadline, AskedAt: e.Resolved.AskedAt,
-			Ask: e.Resolved.Outcome.Ask, RawAsk: e.Resolved.AskJSON(), Outcome: &e.Resolved.Outcome,
-		}
+// status is what is said of a known ask.
+func (r *request) status(s *lifecycle.State) wire.StatusReply {
+	w := wire.StatusReply{
+		State: ask.StatePending, Key: r.Key(), Deadline: s.Deadline, AskedAt: s.AskedAt, Life: s.Life, Seq: s.Version,
+		RawAsk: cloudevent.AskJSON(s), Outcome: s.End,
 	}
-	return cloudevent.Status{
-		State: ask.StatePending, Key: k, Deadline: e.Pending.Ask.Deadline, AskedAt: e.Pending.AskedAt, Seq: e.Pending.Seq,
-		Ask: &e.Pending.Ask, RawAsk: e.Pending.RawAsk,
+	if s.End != nil {
+		w.State, w.Seq, w.RawOutcome = ask.StateResolved, 0, s.RawEnd
 	}
+	if r.Verb == subject.VerbAsk {
+		w.Created = new(r.created(s))
+	}
+	return w
 }
 
 // end serves withdraw and abort.
 func (b *Broker) end(ctx context.Context, r *request) error {
-	reason, err := cloudevent.DecodeEnd(string(r.Verb), r.body, r.ID)
+	reason, err := wire.DecodeEnd(string(r.Verb), r.body, r.ID)
 	if err != nil {
 		return err
 	}
@@ -143,50 +180,61 @@ func (b *Broker) end(ctx context.Context, r *request) error {
 func (b *Broker) answer(ctx context.Context, r *request) error {
 	var c lifecycle.Command
 	if r.Verb == subject.VerbAnswer {
-		reply, err := cloudevent.DecodeReply(r.body, r.ID)
+		reply, err := wire.DecodeReply(r.body, r.ID)
 		if err != nil {
 			return err
 		}
-		reply.By.Responder = r.Type // what the credential proves, whatever the body says
-		c = lifecycle.Reply{Reply: reply}
+		if reply.By, err = b.vouched(r, reply.By); err != nil {
+			return err
+		}
+		c = lifecycle.Reply{Reply: reply, MinProof: b.demands(r)}
 	} else {
-		reply, reason, err := cloudevent.DecodeDecline(r.body, r.ID)
+		reply, reason, err := wire.DecodeDecline(r.body, r.ID)
 		if err != nil {
 			return err
 		}
-		reply.By.Responder = r.Type
-		c = lifecycle.Decline{Reply: reply, Reason: reason}
+		if reply.By, err = b.vouched(r, reply.By); err != nil {
+			return err
+		}
+		c = lifecycle.Decline{Reply: reply, Reason: reason, MinProof: b.demands(r)}
 	}
 	return b.resolve(ctx, r, c)
 }
 
 // resolve ends an ask and tells the outcome.
 func (b *Broker) resolve(ctx context.Context, r *request, c lifecycle.Command) error {
-	entry, err := b.carry(ctx, r.Key(), c, cloudevent.Question{})
+	s, err := b.apply(ctx, r.Key(), c)
 	if err != nil {
 		return err
 	}
-	b.log(ctx, string(entry.Resolved.Outcome.Status), r, entry)
-	return b.tellEnd(r, entry.Resolved)
+	b.tracer.Link(ctx, s.Trace)
+	b.traceEnd(ctx, r.Key(), &s)
+	b.log(ctx, string(s.End.Status), r, &s)
+	return b.tellEnd(r, &s)
 }
 
 func (b *Broker) receipt(ctx context.Context, r *request) error {
-	receipt, err := cloudevent.DecodeReceipt(r.body, r.ID)
+	receipt, err := wire.DecodeReceipt(r.body, r.ID)
 	if err != nil {
 		return err
 	}
-	entry, err := b.led.ReadAny(ctx, r.Key())
-	if err == nil && (entry == (ledger.Entry{}) || entry.Pending != nil && b.opts.Now().After(entry.Pending.Ask.Deadline)) {
-		entry, err = b.look(ctx, r.Key())
+	held, err := b.led.ReadAny(ctx, r.Key())
+	if err == nil && (!held.Known() || held.Pending() && b.led.Now().After(held.Deadline)) {
+		held, err = b.look(ctx, r.Key())
 	}
 	if err != nil {
 		return err
 	}
-	s := status(r.Key(), entry)
-	if s.Seq != 0 && s.Seq != receipt.Seq {
-		return ask.InvalidError("receipt", []ask.Fault{{Pointer: "/seq", Message: fmt.Sprintf("is %d, but this question has %d: another life of the id", receipt.Seq, s.Seq)}})
+	s := r.status(&held)
+	if s.Life != receipt.Life {
+		return ask.InvalidError("receipt", []ask.Fault{{Pointer: "/life", Message: fmt.Sprintf("is %q, but this ask has %q: the same id was asked again", receipt.Life, s.Life)}})
 	}
-	now := b.opts.Now()
+	now, err := b.led.Moment(ctx, r.Key())
+	if err != nil {
+		return err
+	}
+	b.tracer.Link(ctx, held.Trace)
+	b.countPresented(ctx, r, &s, receipt.State, now)
 	receipt.Type, receipt.At = r.Type, now.UTC()
 	if err := b.led.Receipt(ctx, r.Key(), receipt, s.Deadline, now); err != nil {
 		return err
@@ -196,7 +244,7 @@ func (b *Broker) receipt(ctx context.Context, r *request) error {
 }
 
 func (b *Broker) list(ctx context.Context, r *request) error {
-	q, err := cloudevent.DecodeQuery(r.body)
+	q, err := wire.DecodeQuery(r.body)
 	if err != nil {
 		return err
 	}
@@ -215,16 +263,16 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 	if q.Session != "" && q.Tenant == "" {
 		return ask.InvalidError("list", []ask.Fault{{Pointer: "/tenant", Message: "is missing; a session needs its tenant"}})
 	}
-	items, next, err := b.led.List(ctx, q)
+	items, next, mark, err := b.page(ctx, q)
 	if err != nil {
 		return err
 	}
 	for i := range items { // what is overdue ends now, not when somebody answers
 		it := &items[i]
-		if it.Record.State != ask.StatePending || !b.opts.Now().After(it.Record.Ask.Deadline.Add(lifecycle.Overdue)) {
+		if it.Record.State != ask.StatePending || !b.led.Now().After(it.Record.Ask.Deadline.Add(lifecycle.Overdue)) {
 			continue
 		}
-		entry, err := b.look(ctx, it.Record.Ask.Key())
+		s, err := b.look(ctx, it.Record.Ask.Key())
 		if errors.Is(err, ask.ErrNotFound) { // its outcome is past its retention
 			it.Record.State = ""
 			continue
@@ -232,16 +280,24 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 		if err != nil {
 			return err
 		}
-		if entry.Resolved != nil {
-			it.Record.State, it.Record.Outcome, it.Outcome = ask.StateResolved, &entry.Resolved.Outcome, nil
+		if s.End != nil {
+			it.Record.State, it.Record.Outcome, it.Outcome = ask.StateResolved, s.End, nil
 		}
 	}
-	items = slices.DeleteFunc(items, func(it cloudevent.ListItem) bool {
+	items = slices.DeleteFunc(items, func(it wire.ListItem) bool {
 		return it.Record.State == "" || q.State != "" && string(it.Record.State) != q.State
 	})
-	body, err := cloudevent.EncodePage(items, next)
+	body, err := wire.EncodeHeads(items, next, mark)
 	if err != nil {
 		return err
 	}
 	return b.tellJSON(r, body)
+}
+
+func (b *Broker) page(ctx context.Context, q wire.Query) (items []wire.ListItem, next string, mark wire.Mark, err error) {
+	if q.Heads {
+		return b.led.Heads(ctx, q)
+	}
+	items, next, err = b.led.List(ctx, q)
+	return items, next, mark, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
 
@@ -23,6 +24,22 @@ type waits struct {
 	mu    sync.Mutex
 	byKey map[subject.Key]map[*held]struct{}
 	n     int
+	next  int // requests for work that wait
+
+	checks chan struct{} // one a check under way
+}
+
+// Bounds of the checks of held requests: however many are held, they read the
+// ledger so often together that others do not feel it.
+const (
+	maxChecks  = 16                   // at a time
+	checkPause = 5 * time.Millisecond // between two, in the long run
+)
+
+// spread is a time by which n things that shall come one pause after the other
+// are late at most.
+func (w *waits) spread(least, pause time.Duration) time.Duration {
+	return max(least, time.Duration(w.len())*pause)
 }
 
 // held is one held request. Whoever takes it out of waits answers it.
@@ -31,24 +48,31 @@ type held struct {
 	r   request
 	end time.Time
 
+	release func() // gives back its place among the held requests of its session
+
 	mu       sync.Mutex
 	timer    *time.Timer
 	deadline time.Time
 }
 
-// hold registers a request, before the ledger is read for it. It returns nil
-// when it cannot be held, because too many are already: then the request is
-// answered at once.
-func (w *waits) hold(r *request) *held {
-	if err := w.b.ears.open(subject.Outcome); err != nil {
+// hold registers a request, before the ledger is read for it. It is refused when
+// its session or tenant has as many as it may, and returns nil when it cannot be
+// held because all together are too many: then the request is answered at once.
+func (w *waits) hold(r *request) (*held, error) {
+	if err := w.b.subscriptions.open(subject.Outcome); err != nil {
 		w.b.opts.Logger.Warn("cannot hold a request", slog.String("ask_id", r.ID), slog.Any("error", err))
-		return nil
+		return nil, nil //nolint:nilnil // it is answered at once
 	}
-	h := &held{w: w, r: *r, end: time.Now().Add(r.hold)}
+	release, err := w.b.quotas.Hold(r.Key())
+	if err != nil {
+		return nil, err
+	}
+	h := &held{w: w, r: *r, end: time.Now().Add(r.hold), release: release}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.n >= w.b.opts.MaxHeld {
-		return nil
+	if w.n+w.next >= w.b.opts.MaxHeld {
+		release()
+		return nil, nil //nolint:nilnil // it is answered at once
 	}
 	k := r.Key()
 	if w.byKey[k] == nil {
@@ -56,7 +80,31 @@ func (w *waits) hold(r *request) *held {
 	}
 	w.byKey[k][h] = struct{}{}
 	w.n++
-	return h
+	return h, nil
+}
+
+// holdNext takes a place for a request for work, which waits on a goroutine of
+// its own: as many as half of all held requests, and a tenant's within its quota.
+func (w *waits) holdNext(r *request) (release func(), err error) {
+	share := func() {} // of the tenant's quota
+	if r.Tenant != "" {
+		if share, err = w.b.quotas.Hold(ask.Key{Tenant: r.Tenant}); err != nil {
+			return nil, err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next >= w.b.opts.MaxHeld/2 {
+		share()
+		return nil, ask.Refuse(ask.CodeUnavailable, "%d requests for work wait already, as many as this broker holds; send fewer at a time, and this one again", w.next)
+	}
+	w.next++
+	return func() {
+		share()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.next--
+	}, nil
 }
 
 func (w *waits) len() int {
@@ -86,6 +134,7 @@ func (h *held) cancel() bool {
 		delete(h.w.byKey, h.r.Key())
 	}
 	h.w.n--
+	h.release()
 	return true
 }
 
@@ -106,11 +155,12 @@ func (h *held) pending(deadline time.Time) {
 
 // plan sets the timer for what comes next: the end, or a check.
 func (h *held) plan() {
+	every := h.w.spread(checkEvery, checkPause)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	next := time.Now().Add(checkEvery + rand.N(checkEvery/4)) //nolint:gosec // jitter
-	if d := h.deadline.Add(time.Second); time.Now().Before(d) && d.Before(next) {
-		next = d
+	next := time.Now().Add(every + rand.N(every/4))                                           //nolint:gosec // jitter
+	if d := h.deadline.Add(time.Second).Sub(h.w.b.led.Now()); d > 0 && d < time.Until(next) { // by the ledger's clock
+		next = time.Now().Add(d)
 	}
 	if h.end.Before(next) {
 		next = h.end
@@ -122,20 +172,22 @@ func (h *held) plan() {
 func (h *held) step() {
 	b := h.w.b
 	b.running.Go(func() {
+		h.w.checks <- struct{}{}
+		defer func() { <-h.w.checks }()
 		ctx, cancel := context.WithTimeout(b.base, b.opts.Limit)
 		defer cancel()
-		entry, err := b.look(ctx, h.r.Key())
+		s, err := b.look(ctx, h.r.Key())
 		h.mu.Lock()
 		over := !time.Now().Before(h.end)
 		h.mu.Unlock()
 		switch {
-		case err == nil && entry.Resolved != nil:
+		case err == nil && s.End != nil:
 			if h.cancel() {
-				err = b.tellEnd(&h.r, entry.Resolved)
+				err = b.tellEnd(&h.r, &s)
 			}
 		case err == nil && over:
 			if h.cancel() {
-				err = b.tellStatus(&h.r, status(h.r.Key(), entry))
+				err = b.tellStatus(&h.r, h.r.status(&s))
 			}
 		case err != nil && over:
 			if h.cancel() {
@@ -151,11 +203,10 @@ func (h *held) step() {
 	})
 }
 
-// outcome answers everybody who waits for a republished outcome. Only the first
-// message of an outcome's subject counts, whose Nats-Last-Sequence is 0.
+// outcome answers everybody who waits for a republished outcome.
 func (w *waits) outcome(m *nats.Msg) {
-	k, kind, ok := subject.ParseOut(m.Subject)
-	if !ok || kind != subject.Outcome || m.Header.Get("Nats-Last-Sequence") != "0" {
+	k, ok := cloudevent.FirstOutcome(m)
+	if !ok {
 		return
 	}
 	w.mu.Lock()
@@ -196,10 +247,11 @@ func (w *waits) all() []*held {
 
 // recheck looks for every held request whether its outcome was missed.
 func (w *waits) recheck() {
+	within := w.spread(time.Second, time.Millisecond)
 	for _, h := range w.all() {
 		h.mu.Lock()
 		if h.timer != nil {
-			h.timer.Reset(rand.N(time.Second)) //nolint:gosec // jitter
+			h.timer.Reset(rand.N(within)) //nolint:gosec // jitter
 		}
 		h.mu.Unlock()
 	}

@@ -4,62 +4,107 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
+	"log/slog"
 	"time"
 
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/nats-io/nats.go"
 )
 
 // next hands out work of a posting surface, waiting for some if asked to.
 func (b *Broker) next(r *request) error {
-	q, err := cloudevent.DecodeNext(r.body)
+	if r.reply == "" {
+		return nil // nobody to hand it to
+	}
+	q, err := wire.DecodeNext(r.body)
 	if err != nil {
 		return err
 	}
 	kind := subject.Question
-	if q.Of == cloudevent.NextOutcome {
+	if q.Of == wire.NextOutcome {
 		kind = subject.Outcome
 	}
-	if err := b.ears.open(kind); err != nil {
+	if err := b.subscriptions.open(kind); err != nil {
+		return err
+	}
+	release, err := b.waits.holdNext(r)
+	if err != nil {
 		return err
 	}
 	wait := min(q.Wait, ask.MaxHold)
+	desk := ledger.Desk{Type: r.Type, Tenant: r.Tenant}
 	b.running.Go(func() {
+		defer release()
 		ctx, cancel := context.WithTimeout(b.base, wait+b.opts.Limit)
 		defer cancel()
-		items, err := b.nextItems(ctx, r.Type, kind, q.Max, wait)
+		found, err := b.nextItems(ctx, desk, kind, q.Max, wait)
 		if err == nil {
-			var body []byte
-			if body, err = cloudevent.EncodeNext(items); err == nil {
-				err = b.tellJSON(r, body)
-			}
+			err = b.handOver(ctx, r, found)
 		}
-		if err != nil {
+		if err == nil {
+			return
+		}
+		b.giveBack(ctx, desk, kind, found)
+		if !errors.Is(err, errNobodyListens) {
 			b.refuse(ctx, r, err)
 		}
 	})
 	return nil
 }
 
-func (b *Broker) nextItems(ctx context.Context, typ, kind string, most int, wait time.Duration) ([]cloudevent.NextItem, error) {
+// handOver replies with work.
+func (b *Broker) handOver(ctx context.Context, r *request, found []ledger.WorkItem) error {
+	items, err := nextEvents(found)
+	if err != nil {
+		return err
+	}
+	body, err := wire.EncodeNext(items, b.led.Lease())
+	if err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		return b.tellJSON(r, body)
+	}
+	return b.tellListener(ctx, r, body)
+}
+
+// giveBack lets another replica have work at once that could not be handed
+// over. What it does not reach comes again when its lease is over.
+func (b *Broker) giveBack(ctx context.Context, d ledger.Desk, kind string, found []ledger.WorkItem) {
+	for _, w := range found {
+		if err := b.work.Settle(ctx, d, w.Token, ledger.Later, 0); err != nil {
+			b.opts.Logger.WarnContext(ctx, "could not give back work; it comes again when its lease is over", slog.String("ask_id", w.State.Ask.ID), slog.Any("error", err))
+		}
+	}
+	if len(found) > 0 {
+		b.republished[kind].notifyAll()
+	}
+}
+
+func (b *Broker) nextItems(ctx context.Context, d ledger.Desk, kind string, most int, wait time.Duration) ([]ledger.WorkItem, error) {
 	end := time.Now().Add(wait)
+	republished, leave := b.republished[kind].wait(d.Tenant)
+	defer leave()
 	for {
-		stirred := b.stirred[kind].c()
-		found, err := b.work.Next(ctx, typ, kind, most)
-		if err != nil {
-			return nil, err
+		select { // what was republished until now is found by what follows
+		case <-republished:
+		default:
 		}
-		items, err := nextEvents(found)
-		if err != nil || len(items) > 0 || !time.Now().Before(end) || !b.ready.Load() {
-			return items, err
+		found, err := b.work.Next(ctx, d, kind, most)
+		for i := range found {
+			if found[i].Again {
+				b.counts.Redelivered(d.Type, workKind(kind))
+			}
 		}
-		t := time.NewTimer(min(time.Second, time.Until(end))) // redeliveries stir nothing
+		if err != nil || len(found) > 0 || !time.Now().Before(end) || !b.ready.Load() {
+			return found, err
+		}
+		t := time.NewTimer(min(time.Second, time.Until(end))) // redeliveries are not republished
 		select {
-		case <-stirred:
+		case <-republished:
 			t.Reset(gather)
 			<-t.C
 		case <-t.C:
@@ -73,38 +118,29 @@ func (b *Broker) nextItems(ctx context.Context, typ, kind string, most int, wait
 // a burst every message stirs everybody who waits.
 const gather = 10 * time.Millisecond
 
-func nextEvents(found []ledger.WorkItem) ([]cloudevent.NextItem, error) {
-	items := make([]cloudevent.NextItem, 0, len(found))
+func nextEvents(found []ledger.WorkItem) ([]wire.NextItem, error) {
+	items := make([]wire.NextItem, 0, len(found))
 	for _, w := range found {
-		item := cloudevent.NextItem{Token: w.Token, Seq: w.Seq, Receipt: w.Receipt}
-		if w.End != nil {
-			ev, err := w.End.Event()
-			if err != nil {
-				return nil, err
-			}
-			item.Event = ev.Build()
-		} else {
-			data, err := cloudevent.EncodeStored(&w.Question.Stored)
-			if err != nil {
-				return nil, err
-			}
-			item.Event = cloudevent.Event{
-				ID: w.Question.EventID, Source: cloudevent.AgentSource(w.Key.Tenant, w.Key.Session), Type: cloudevent.TypeAsked, Key: w.Key,
-				Time: w.Question.AskedAt, Trace: w.Question.Trace, Expiry: w.Question.Ask.Deadline, Data: data,
-			}.Build()
+		tell := cloudevent.QuestionEvent
+		if w.State.End != nil {
+			tell = cloudevent.EndEvent
 		}
-		items = append(items, item)
+		ev, err := tell(&w.State)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, wire.NextItem{Token: w.Token, Life: w.State.Life, Event: ev.Build(), Receipt: w.Receipt})
 	}
 	return items, nil
 }
 
 // settle serves done, extend and later.
 func (b *Broker) settle(ctx context.Context, r *request) error {
-	token, delay, err := cloudevent.DecodeSettle(string(r.Verb), r.body)
+	token, delay, err := wire.DecodeSettle(string(r.Verb), r.body)
 	if err != nil {
 		return err
 	}
-	if err := b.work.Settle(ctx, r.Type, token, ledger.Verb(r.Verb), delay); err != nil {
+	if err := b.work.Settle(ctx, ledger.Desk{Type: r.Type, Tenant: r.Tenant}, token, ledger.Verb(r.Verb), delay); err != nil {
 		return err
 	}
 	body, err := json.Marshal(struct {
@@ -114,31 +150,4 @@ func (b *Broker) settle(ctx context.Context, r *request) error {
 		return err
 	}
 	return b.tellJSON(r, body)
-}
-
-// isUnavailable reports whether err says that the ledger cannot be reached.
-func isUnavailable(err error) bool {
-	return errors.Is(err, ask.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrConnectionClosed)
-}
-
-// signal wakes everybody who waits on its channel.
-type signal struct {
-	mu sync.Mutex
-	ch chan struct{}
-}
-
-func newSignal() *signal { return &signal{ch: make(chan struct{})} }
-
-func (s *signal) c() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ch
-}
-
-func (s *signal) notify() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.ch)
-	s.ch = make(chan struct{})
 }

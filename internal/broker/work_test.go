@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,18 +9,19 @@ import (
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func next(t *testing.T, nc *nats.Conn, typ, body string) []cloudevent.NextItem {
+func next(t *testing.T, nc *nats.Conn, typ, body string) []wire.NextItem {
 	t.Helper()
 	m := request(t, nc, "ansv1."+typ+".next", nil, body)
 	if m.Header.Get("Nats-Service-Error-Code") != "" {
 		t.Fatalf("next %s: %v", body, problem(t, m))
 	}
-	items, err := cloudevent.DecodeNextItems(m.Data)
+	items, _, err := wire.DecodeNextItems(m.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +50,10 @@ func TestWorkIsHandedToOneReplicaUntilItIsDone(t *testing.T) {
 	nc, one, two := plain(t, b, agent("s1")), plain(t, b, surface("slack")), plain(t, b, surface("slack"))
 	asked(t, nc, "s1", "before")
 	items := next(t, one, "slack", `{"of":"question","max":10,"wait":"10s"}`)
-	if len(items) != 1 || items[0].Event.Subject() != "before" || items[0].Event.Type() != cloudevent.TypeAsked || items[0].Seq == 0 || items[0].Receipt != nil {
+	if len(items) != 1 || items[0].Event.Subject() != "before" || items[0].Event.Type() != cloudevent.TypeAsked || items[0].Life == "" || items[0].Receipt != nil {
 		t.Fatalf("a new type is given %+v", items)
 	}
-	if s, err := cloudevent.DecodeStored(items[0].Event.Data(), "acme", "s1"); err != nil || s.Digest == "" || s.Ask.ID != "before" {
+	if s, err := wire.OpenStored(items[0].Event.Data()); err != nil || s.Digest == "" || !strings.Contains(string(s.Ask), `"id":"before"`) {
 		t.Errorf("the event says %s", items[0].Event)
 	}
 	if again := next(t, two, "slack", `{"of":"question"}`); len(again) != 0 {
@@ -60,7 +62,7 @@ func TestWorkIsHandedToOneReplicaUntilItIsDone(t *testing.T) {
 	ok(t, settle(t, one, "slack", "extend", items[0].Token, ""))
 
 	// A receipt, then later: the next replica sees it.
-	receipt := fmt.Sprintf(`{"ask_id":"before","seq":%d,"state":"posting","key":"k1","where":"#ops"}`, items[0].Seq)
+	receipt := fmt.Sprintf(`{"ask_id":"before","life":%q,"state":"posting","key":"k1","places":[{"ref":"C1/2","where":"#ops"}]}`, items[0].Life)
 	if typ, s := data(t, request(t, one, "ansv1.slack.acme.s1.receipt.before", nil, event(cloudevent.TypePresented, "before", receipt))); typ != cloudevent.TypeStatus || s["state"] != "pending" {
 		t.Errorf("receipt: %s %v", typ, s)
 	}
@@ -81,7 +83,7 @@ func TestWorkIsHandedToOneReplicaUntilItIsDone(t *testing.T) {
 	if len(ends) != 1 || ends[0].Event.Type() != cloudevent.TypeResolved || ends[0].Receipt == nil || ends[0].Receipt.Key != "k1" {
 		t.Fatalf("ended %+v", ends)
 	}
-	if o, err := cloudevent.DecodeOutcome(ends[0].Event.Data()); err != nil || o.AnswerID != "w1" {
+	if o, err := wire.DecodeOutcome(ends[0].Event.Data()); err != nil || o.AnswerID != "w1" {
 		t.Errorf("outcome %+v, %v", o, err)
 	}
 	ok(t, settle(t, one, "slack", "done", ends[0].Token, ""))
@@ -96,12 +98,71 @@ func TestNextWaitsForWork(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	nc, slack := plain(t, b, agent("s1")), plain(t, b, surface("slack"))
-	got := make(chan []cloudevent.NextItem, 1)
+	got := make(chan []wire.NextItem, 1)
 	go func() { got <- next(t, slack, "slack", `{"of":"question","wait":"5m"}`) }()
 	asked(t, nc, "s1", "a1")
 	if items := <-got; len(items) != 1 {
 		t.Errorf("woken with %+v", items)
 	}
+}
+
+// The replica that asked for work is gone, or has given up this request and
+// kept its connection: what comes is with another one long before the lease is
+// over, which is a minute.
+func TestWorkForAReplicaThatIsGoneIsGivenBackAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(*nats.Conn, *nats.Subscription) error{
+		"its connection is closed":   func(nc *nats.Conn, _ *nats.Subscription) error { nc.Close(); return nil },
+		"it takes no reply any more": func(nc *nats.Conn, s *nats.Subscription) error { return errors.Join(s.Unsubscribe(), nc.Flush()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := natstest.Start(t, natstest.Options{})
+			nc, gone, stays := plain(t, b, agent("s1")), plain(t, b, surface("slack")), plain(t, b, surface("slack"))
+			next(t, gone, "slack", `{"of":"question"}`) // makes the consumers
+			inbox := gone.NewInbox()
+			sub, err := gone.SubscribeSync(inbox)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if err := gone.PublishMsg(natstest.Signed(t, gone, &nats.Msg{Subject: "ansv1.slack.next", Reply: inbox, Data: []byte(`{"of":"question","max":10,"wait":"10m"}`)})); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := gone.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if err := leave(gone, sub); err != nil {
+				t.Fatal(err)
+			}
+			asked(t, nc, "s1", "a1")
+			taken(t, b, "slack")
+			items := next(t, stays, "slack", `{"of":"question","wait":"25s"}`)
+			if len(items) != 1 {
+				t.Fatal("the ask is with nobody")
+			}
+			ok(t, settle(t, stays, "slack", "done", items[0].Token, ""))
+		})
+	}
+}
+
+// taken waits until a question has been handed to some replica of a type.
+func taken(t *testing.T, b *natstest.Bus, typ string) {
+	t.Helper()
+	js, err := jetstream.New(b.LedgerAdmin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "the work is taken", func() bool {
+		for p := range 4 {
+			c, err := js.Consumer(t.Context(), subject.Stream(p), typ+"-q")
+			if err == nil && c.CachedInfo().Delivered.Consumer > 0 {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func TestTokensOfAnotherTypeAreRefused(t *testing.T) {
@@ -135,7 +196,7 @@ func TestTokensOfAnotherTypeAreRefused(t *testing.T) {
 		"nothing but dots":               "........",
 	} {
 		for _, verb := range []string{"done", "extend", "later"} {
-			if e := problem(t, settle(t, web, "web", verb, forged, "")); e.Status != 400 || e.Faults[0].Pointer != "/token" {
+			if e := problem(t, settle(t, web, "web", verb, forged, "")); wire.HTTPStatus(e.Code) != 400 || e.Faults[0].Pointer != "/token" {
 				t.Errorf("%s with %s: %v", verb, name, e)
 			}
 		}
@@ -150,7 +211,7 @@ func TestConsumersOfAType(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	next(t, plain(t, b, surface("slack")), "slack", `{"of":"outcome"}`)
-	js, err := jetstream.New(b.Admin())
+	js, err := jetstream.New(b.LedgerAdmin())
 	if err != nil {
 		t.Fatal(err)
 	}

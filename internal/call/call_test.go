@@ -37,7 +37,7 @@ func TestARequestWhoseConnectionWasLostIsSentAgain(t *testing.T) {
 	nc := line.Agent("acme", "s1")
 	done := make(chan error, 1)
 	go func() {
-		_, err := call.Do(t.Context(), nc, &nats.Msg{Subject: "askv1.acme.s1.wait.a1"}, time.Hour)
+		_, err := call.Do(t.Context(), call.On(nc), &nats.Msg{Subject: "askv1.acme.s1.wait.a1"}, time.Hour)
 		done <- err
 	}()
 	for range 5 {
@@ -63,7 +63,7 @@ func TestNothingIsSentThatNobodyWaitsFor(t *testing.T) {
 	natstest.Eventually(t, "the connection is lost", nc.IsReconnecting)
 	for i := range 100 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		_, err := call.Do(ctx, nc, &nats.Msg{Subject: fmt.Sprint("askv1.acme.s1.ask.stale", i)}, 0)
+		_, err := call.Do(ctx, call.On(nc), &nats.Msg{Subject: fmt.Sprint("askv1.acme.s1.ask.stale", i)}, 0)
 		if !errors.Is(err, ask.ErrUnavailable) {
 			t.Errorf("stale%d: %v", i, err)
 		}
@@ -71,7 +71,7 @@ func TestNothingIsSentThatNobodyWaitsFor(t *testing.T) {
 	}
 	fresh := make(chan error, 1)
 	go func() {
-		_, err := call.Do(t.Context(), nc, &nats.Msg{Subject: "askv1.acme.s1.ask.fresh"}, 0)
+		_, err := call.Do(t.Context(), call.On(nc), &nats.Msg{Subject: "askv1.acme.s1.ask.fresh"}, 0)
 		fresh <- err
 	}()
 	mend()
@@ -101,7 +101,7 @@ func TestAClosedConnectionIsSaid(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() {
-			_, err := call.Do(t.Context(), nc, &nats.Msg{Subject: "askv1.acme.s1.wait.a1"}, time.Hour)
+			_, err := call.Do(t.Context(), call.On(nc), &nats.Msg{Subject: "askv1.acme.s1.wait.a1"}, time.Hour)
 			done <- err
 		}()
 		if !away {

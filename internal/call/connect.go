@@ -9,10 +9,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Connect connects as a user, or with a .creds file, and reconnects for ever.
-func Connect(url, user, password, credsFile, inboxPrefix string, logger *slog.Logger, extra ...nats.Option) (*nats.Conn, error) {
+// Connect connects with a credential, and reconnects for ever, with a fresh one
+// each time if there is a way to get it.
+func Connect(c Credential, logger *slog.Logger, extra ...nats.Option) (*nats.Conn, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
+	}
+	login, err := newLogin(c, logger)
+	if err != nil {
+		return nil, err
+	}
+	user, inboxPrefix := login.who.Name, c.InboxPrefix
+	if inboxPrefix == "" {
+		inboxPrefix = login.who.InboxPrefix
 	}
 	opts := []nats.Option{
 		nats.Name("askbus " + user), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, time.Second),
@@ -40,14 +49,13 @@ func Connect(url, user, password, credsFile, inboxPrefix string, logger *slog.Lo
 	if inboxPrefix != "" {
 		opts = append(opts, nats.CustomInboxPrefix(inboxPrefix))
 	}
-	if credsFile != "" {
-		opts = append(opts, nats.UserCredentials(credsFile))
-	} else {
-		opts = append(opts, nats.UserInfo(user, password))
-	}
-	nc, err := nats.Connect(url, append(opts, extra...)...)
+	opts = append(opts, func(o *nats.Options) error { // nats.UserJWT calls token once more, which would renew at once
+		o.UserJWT, o.SignatureCB = login.token, login.sign
+		return nil
+	})
+	nc, err := nats.Connect(c.URL, append(append(opts, extra...), carry(login))...)
 	if errors.Is(err, nats.ErrAuthorization) || err != nil && strings.Contains(err.Error(), "Authorization Violation") {
-		return nil, errors.New("the server refused the credential of " + user + "; get a fresh one from \"askbus creds\"")
+		return nil, errors.New(login.who.refused(time.Now()))
 	}
 	return nc, err
 }

@@ -8,18 +8,18 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
 
-// Page asks for one page; [cloudevent.DecodePage] reads it.
-func Page(ctx context.Context, nc *nats.Conn, subject string, q cloudevent.Query) ([]byte, error) {
+// Page asks for one page; [wire.DecodePage] reads it.
+func Page(ctx context.Context, on *Conn, subj string, q wire.Query) ([]byte, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, fmt.Errorf("list: %w", err)
 	}
-	reply, err := Do(ctx, nc, &nats.Msg{Subject: subject, Data: body}, 0)
+	reply, err := Do(ctx, on, &nats.Msg{Subject: subj, Data: body}, 0)
 	if err != nil {
 		return nil, fmt.Errorf("list: %w", err)
 	}
@@ -48,7 +48,7 @@ func Pages(ctx context.Context, cursor string, fetch func(ctx context.Context, c
 		begin(cursor)
 		for {
 			p := <-next
-			ahead := cloudevent.NextPage(p.data)
+			ahead := wire.NextPage(p.data)
 			if ahead != "" {
 				begin(ahead)
 				runtime.Gosched() // it goes out before this page is read
@@ -56,7 +56,7 @@ func Pages(ctx context.Context, cursor string, fetch func(ctx context.Context, c
 			var items []ask.Record
 			cursor := ""
 			if p.err == nil {
-				items, cursor, p.err = cloudevent.DecodePage(p.data)
+				items, cursor, p.err = wire.DecodePage(p.data)
 			}
 			if p.err != nil {
 				yield(ask.Record{}, p.err)

@@ -1,6 +1,7 @@
 package cloudevent
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,13 @@ const BrokerSource = "/askbus/broker"
 
 // AgentSource is the source of what a session's agent says.
 func AgentSource(tenant, session string) string { return "/askbus/" + tenant + "/" + session }
+
+// AgentOf reads the source that [AgentSource] made.
+func AgentOf(source string) (tenant, session string, ok bool) {
+	rest, ours := strings.CutPrefix(source, "/askbus/")
+	tenant, session, ok = strings.Cut(rest, "/")
+	return tenant, session, ours && ok && ask.ValidToken(tenant) && ask.ValidToken(session)
+}
 
 // ResponderSource is the source of what a responder type says.
 func ResponderSource(typ string) string { return "/askbus/responder/" + typ }
@@ -80,11 +88,15 @@ func (e Event) Build() event.Event {
 	return ev
 }
 
-// OutcomeID derives the id of an outcome's event from its question's.
-func OutcomeID(askEventID string) string { return askEventID + ".outcome" }
+// OutcomeID derives the id of an outcome's event from its ask and the moment
+// when that ended: foreign agents number their events as they like, and the ids
+// of asks are used again.
+func OutcomeID(o *ask.Outcome) string {
+	return o.Key().String() + "/" + strconv.FormatInt(o.At.UnixMilli(), 10)
+}
 
 // OutcomeEvent is the event that says how an ask ended.
-func OutcomeEvent(askEventID, trace string, o *ask.Outcome, data []byte) Event {
+func OutcomeEvent(trace string, o *ask.Outcome, data []byte) Event {
 	source := BrokerSource
 	switch {
 	case o.Status == ask.StatusWithdrawn:
@@ -93,7 +105,7 @@ func OutcomeEvent(askEventID, trace string, o *ask.Outcome, data []byte) Event {
 		source = ResponderSource(o.By.Responder)
 	}
 	return Event{
-		ID: OutcomeID(askEventID), Source: source, Type: TypeResolved, Key: o.Key(), Time: o.At, Trace: trace, By: o.By, Data: data,
+		ID: OutcomeID(o), Source: source, Type: TypeResolved, Key: o.Key(), Time: o.At, Trace: trace, By: o.By, Data: data,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
 )
@@ -13,7 +14,7 @@ import (
 func ToMsg(ev event.Event, mode Mode) (*nats.Msg, error) {
 	msg := &nats.Msg{Header: nats.Header{}}
 	if mode == Structured {
-		data, err := marshal(ev)
+		data, err := wire.Marshal(ev)
 		if err != nil {
 			return nil, fmt.Errorf("write event: %w", err)
 		}

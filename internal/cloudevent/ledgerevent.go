@@ -3,129 +3,189 @@ package cloudevent
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"time"
 
+	"github.com/askbus/askbus/internal/lifecycle"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
 )
 
-// Question is a question event of the ledger, as it is stored and republished.
-type Question struct {
-	Stored
-	EventID string
-	Trace   string
-	AskedAt time.Time
+// Headers of ours on what the ledger holds. The server copies them from the
+// question to its outcome when the deadline comes.
+const (
+	HeaderLife   = "Askbus-Life"   // the life of the ask
+	HeaderDigest = "Askbus-Digest" // of the question, on an outcome: asking again compares it
+	HeaderAsked  = "Askbus-Asked"  // the id of the event that asked, on an outcome; see [AskedBy]
+)
+
+// Entry is a message that the ledger holds, or republished, opened but not
+// decoded. A list shows much of it as it is.
+type Entry struct {
+	Key      ask.Key
+	Life     string
+	EventID  string // of the event that asked
+	Trace    string
+	At       time.Time // of a question: when it was asked
+	Deadline time.Time // of a question
+	Digest   string
+	Ask      json.RawMessage // of a question
+	Will     json.RawMessage // of a question: on an outcome's subject it holds
+	Outcome  json.RawMessage // with its ask; nil when it is a question
 }
 
-// ReadQuestion reads a message that the ledger holds, or republished, on a
-// question's subject.
-func ReadQuestion(msg *nats.Msg, k ask.Key) (Question, error) {
-	h, err := readHead(msg)
+// Open reads the headers and the parts of a message on the subject of a
+// question or an outcome.
+func Open(msg *nats.Msg, k ask.Key) (Entry, error) {
+	in, _, err := Read(msg)
 	if err != nil {
-		return Question{}, err
+		return Entry{}, err
 	}
-	if h.typ != TypeAsked {
-		return Question{}, fmt.Errorf("read question %s: event type %.80q: %w", k, h.typ, ask.ErrUnsupported)
-	}
-	s, err := DecodeStored(h.data, k.Tenant, k.Session)
-	return Question{Stored: s, EventID: h.id, Trace: h.trace, AskedAt: h.time}, err
-}
-
-// ReadReply reads the type and the data of the event in a broker's reply.
-func ReadReply(msg *nats.Msg) (typ string, data []byte, err error) {
-	h, err := readHead(msg)
-	return h.typ, h.data, err
-}
-
-// head is what we need of an event's attributes.
-type head struct {
-	typ, id, trace string
-	time           time.Time
-	data           []byte
-}
-
-// readHead reads the attributes of an event that a broker vouches for. Those
-// in binary mode, as we write them, are read without making the whole event.
-func readHead(msg *nats.Msg) (head, error) {
-	attr := func(name string) string {
-		if v := msg.Header[headerPrefix+name]; len(v) > 0 {
-			return percentDecode(v[0])
+	e := Entry{Key: k, Life: token(msg, HeaderLife), EventID: in.ID, Trace: in.Trace, At: in.Time}
+	switch in.Type {
+	case TypeAsked:
+		s, err := wire.OpenStored(in.Data)
+		if err != nil {
+			return Entry{}, err
 		}
+		e.Ask, e.Will, e.Digest, e.Deadline = s.Ask, s.OnDeadline, s.Digest, in.Expiry
+		return e, nil
+	case TypeResolved:
+		e.EventID = askedBy(msg)
+		e.Outcome, e.Digest = in.Data, msg.Header.Get(HeaderDigest)
+		return e, nil
+	}
+	return Entry{}, fmt.Errorf("event type %.80q: %w", in.Type, ask.ErrUnsupported)
+}
+
+func token(msg *nats.Msg, name string) string {
+	if v := msg.Header[name]; len(v) == 1 && ask.ValidToken(v[0]) {
+		return v[0]
+	}
+	return ""
+}
+
+// AskedBy is the value of [HeaderAsked] for an event id, which may hold anything.
+func AskedBy(eventID string) string { return url.QueryEscape(eventID) }
+
+func askedBy(msg *nats.Msg) string {
+	id, err := url.QueryUnescape(msg.Header.Get(HeaderAsked))
+	if err != nil {
 		return ""
 	}
-	at, err := time.Parse(time.RFC3339, attr("time"))
-	if h := (head{attr("type"), attr("id"), trace(attr("traceparent")), at, msg.Data}); err == nil && h.typ != "" && h.id != "" && attr("specversion") == event.CloudEventsVersionV1 {
-		return h, nil
+	return id
+}
+
+// ReadQuestion reads the state of a pending ask: a message that the ledger
+// holds, or republished, on a question's subject.
+func ReadQuestion(msg *nats.Msg, k ask.Key) (lifecycle.State, error) {
+	e, err := Open(msg, k)
+	if err == nil && e.Outcome != nil {
+		err = fmt.Errorf("an outcome: %w", ask.ErrUnsupported)
 	}
-	ev, _, err := FromReply(msg)
-	return head{ev.Type(), ev.ID(), Trace(ev), ev.Time(), ev.Data()}, err
-}
-
-// End is the outcome on an outcome's subject, with what its event needs.
-type End struct {
-	Outcome ask.Outcome
-	rawAsk  json.RawMessage
-	EventID string // of the outcome's event
-	Trace   string
-	Digest  string // empty when the outcome was written by resolve
-	AskedAt time.Time
-	JSON    json.RawMessage // of the outcome, when it is at hand: then Event need not encode it
-}
-
-// ReadOutcome reads a message that the ledger holds, or republished, on an
-// outcome's subject. An event of the question's type there MEANS that its
-// on_deadline is the outcome: the server copied the question at the deadline.
-// Every reader goes through this one function.
-func ReadOutcome(msg *nats.Msg, k ask.Key) (End, error) {
-	h, err := readHead(msg)
+	var s lifecycle.State
+	if err == nil {
+		s, err = e.Question()
+	}
 	if err != nil {
-		return End{}, err
+		return lifecycle.State{}, fmt.Errorf("read question %s: %w", k, err)
 	}
-	switch h.typ {
-	case TypeAsked:
-		s, err := DecodeStored(h.data, k.Tenant, k.Session)
-		if err != nil {
-			return End{}, err
-		}
-		o := s.OnDeadline
-		o.Ask = &s.Ask
-		return End{Outcome: o, rawAsk: s.RawAsk, EventID: OutcomeID(h.id), Trace: h.trace, Digest: s.Digest, AskedAt: h.time}, nil
-	case TypeResolved:
-		o, err := DecodeOutcome(h.data)
-		if err != nil {
-			return End{}, err
-		}
-		return End{Outcome: o, EventID: h.id, Trace: h.trace, AskedAt: o.At.Add(-o.Waited), JSON: h.data}, nil
-	}
-	return End{}, fmt.Errorf("read outcome %s: event type %.80q: %w", k, h.typ, ask.ErrUnsupported)
+	return s, nil
 }
 
-// AskJSON is the ask's JSON as it was stored, or nil: it may say more than this
-// build knows.
-func (e End) AskJSON() json.RawMessage {
-	if e.rawAsk != nil || e.JSON == nil {
-		return e.rawAsk
+// ReadOutcome reads the state of an ask that has ended: a message that the
+// ledger holds, or republished, on an outcome's subject. An event of the
+// question's type there MEANS that its on_deadline is the outcome: the server
+// copied the question at the deadline. Every reader goes through this one
+// function.
+func ReadOutcome(msg *nats.Msg, k ask.Key) (lifecycle.State, error) {
+	e, err := Open(msg, k)
+	var s lifecycle.State
+	if err == nil {
+		s, err = e.Ended()
 	}
-	var raw struct {
-		Ask json.RawMessage `json:"ask"`
+	if err != nil {
+		return lifecycle.State{}, fmt.Errorf("read outcome %s: %w", k, err)
 	}
-	if unmarshal(e.JSON, &raw) != nil {
-		return nil
-	}
-	return raw.Ask
+	return s, nil
 }
 
-// Event is the event that tells the outcome to the world.
-func (e End) Event() (Event, error) {
-	data := []byte(e.JSON)
+// Question decodes a question: a pending ask.
+func (e *Entry) Question() (lifecycle.State, error) {
+	a, err := wire.DecodeStoredAsk(e.Ask, e.Key.InSession())
+	if err != nil {
+		return lifecycle.State{}, err
+	}
+	will, err := wire.DecodeOutcome(e.Will)
+	if err != nil {
+		return lifecycle.State{}, err
+	}
+	s := e.state(a)
+	s.Will, s.AskedAt, s.RawAsk = will, e.At, e.Ask
+	return s, nil
+}
+
+// Ended decodes what lies on an outcome's subject.
+func (e *Entry) Ended() (lifecycle.State, error) {
+	if e.Outcome == nil {
+		s, err := e.Question()
+		if err != nil {
+			return lifecycle.State{}, err
+		}
+		return lifecycle.Apply(s, lifecycle.Ended{Outcome: s.Will, Timed: true}), nil
+	}
+	o, err := wire.DecodeOutcome(e.Outcome)
+	if err != nil {
+		return lifecycle.State{}, err
+	}
+	if o.Ask == nil {
+		return lifecycle.State{}, fmt.Errorf("an outcome without its ask: %w", ask.ErrUnsupported)
+	}
+	s := e.state(o.Ask)
+	s.AskedAt = o.At.Add(-o.Waited)
+	return lifecycle.Apply(s, lifecycle.Ended{Outcome: o, Raw: e.Outcome}), nil
+}
+
+func (e *Entry) state(a *ask.Ask) lifecycle.State {
+	s := lifecycle.State{Life: e.Life, Rev: 1, Ask: a, Deadline: a.Deadline, EventID: e.EventID, Trace: e.Trace}
+	if e.Digest != "" {
+		s.Digests = []string{e.Digest}
+	}
+	return s
+}
+
+// QuestionEvent is the event that the ledger holds of a pending ask.
+func QuestionEvent(s *lifecycle.State) (Event, error) {
+	will, err := wire.EncodeOutcome(&s.Will, nil)
+	if err != nil {
+		return Event{}, err
+	}
+	k := s.Ask.Key()
+	return Event{
+		ID: s.EventID, Source: AgentSource(k.Tenant, k.Session), Type: TypeAsked, Key: k, Time: s.AskedAt, Trace: s.Trace, Expiry: s.Deadline,
+		Data: wire.EncodeStored(wire.Stored{Ask: s.RawAsk, OnDeadline: will, Digest: s.Digest()}),
+	}, nil
+}
+
+// EndEvent is the event that tells the outcome of an ask to the world, and that
+// the ledger holds of it.
+func EndEvent(s *lifecycle.State) (Event, error) {
+	data := s.RawEnd
 	if data == nil {
 		var err error
-		if data, err = EncodeOutcome(&e.Outcome, e.rawAsk); err != nil {
+		if data, err = wire.EncodeOutcome(s.End, s.RawAsk); err != nil {
 			return Event{}, err
 		}
 	}
-	out := OutcomeEvent("", e.Trace, &e.Outcome, data)
-	out.ID = e.EventID
-	return out, nil
+	return OutcomeEvent(s.Trace, s.End, data), nil
+}
+
+// AskJSON is the JSON of a known ask as it was stored: it may say more than
+// this build knows.
+func AskJSON(s *lifecycle.State) json.RawMessage {
+	if s.RawAsk == nil && s.RawEnd != nil {
+		return wire.OutcomeAsk(s.RawEnd)
+	}
+	return s.RawAsk
 }

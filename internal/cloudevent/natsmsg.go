@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/cloudevents/sdk-go/v2/types"
 	"github.com/nats-io/nats.go"
 )
 
@@ -38,7 +40,7 @@ var ErrNoEvent = errors.New("no CloudEvent")
 // Msg writes an event into a new message (the CloudEvents NATS binding).
 func (e Event) Msg(mode Mode) (*nats.Msg, error) {
 	if mode == Structured {
-		data, err := marshal(e.Build())
+		data, err := wire.Marshal(e.Build())
 		if err != nil {
 			return nil, fmt.Errorf("write event: %w", err)
 		}
@@ -89,7 +91,7 @@ const maxHeaders = 24
 // [ask.ErrInvalid] or [ask.ErrTooLarge].
 func FromMsg(msg *nats.Msg) (event.Event, Mode, error) {
 	if len(msg.Data) > ask.MaxEventBytes {
-		return event.Event{}, modeOf(msg), ask.Refuse(413, ask.CodeTooLarge, "the event has %d bytes; send at most %d", len(msg.Data), ask.MaxEventBytes)
+		return event.Event{}, modeOf(msg), ask.Refuse(ask.CodeTooLarge, "the event has %d bytes; send at most %d", len(msg.Data), ask.MaxEventBytes)
 	}
 	return FromReply(msg)
 }
@@ -112,27 +114,30 @@ func FromReply(msg *nats.Msg) (event.Event, Mode, error) {
 	}
 }
 
-// Incoming is what a request's event says.
+// Incoming is what we need of an event.
 type Incoming struct {
 	ID, Type, Subject, Trace string
+	Time, Expiry             time.Time
 	Data                     []byte
 }
 
-// Read is [FromMsg] for whoever needs no more than that of the event.
+// Read is [FromReply] for whoever needs no more than that of the event:
+// requests, replies, and what the ledger holds.
 func Read(msg *nats.Msg) (Incoming, Mode, error) {
 	if in, ok := readPlain(msg); ok {
 		return in, Binary, nil
 	}
-	ev, mode, err := FromMsg(msg)
-	return Incoming{ev.ID(), ev.Type(), ev.Subject(), Trace(ev), ev.Data()}, mode, err
+	ev, mode, err := FromReply(msg)
+	in := Incoming{ev.ID(), ev.Type(), ev.Subject(), Trace(ev), ev.Time(), time.Time{}, ev.Data()}
+	if expiry, ok := ev.Extensions()["expirytime"]; ok {
+		in.Expiry, _ = types.ToTime(expiry) // of ours only
+	}
+	return in, mode, err
 }
 
 // readPlain reads an event in binary mode as [Event.Msg] writes it, without
 // making the whole of it. It is not ok when in doubt.
 func readPlain(msg *nats.Msg) (Incoming, bool) {
-	if len(msg.Data) > ask.MaxEventBytes {
-		return Incoming{}, false
-	}
 	in := Incoming{Data: msg.Data}
 	version, source := "", ""
 	for name, values := range msg.Header {
@@ -165,9 +170,17 @@ func readPlain(msg *nats.Msg) (Incoming, bool) {
 		case attribute == "traceparent":
 			in.Trace = trace(v)
 		case attribute == "time":
-			if _, err := time.Parse(time.RFC3339, v); err != nil {
+			at, err := time.Parse(time.RFC3339, v)
+			if err != nil {
 				return Incoming{}, false
 			}
+			in.Time = at
+		case attribute == "expirytime":
+			at, err := time.Parse(time.RFC3339, v)
+			if err != nil {
+				return Incoming{}, false
+			}
+			in.Expiry = at
 		case attribute == "partitionkey", attribute == "authtype", attribute == "authid":
 		default:
 			return Incoming{}, false
@@ -284,7 +297,7 @@ func checkEvent(ev event.Event) error {
 }
 
 func invalidEvent(format string, args ...any) error {
-	return ask.Refuse(400, ask.CodeInvalid, format, args...)
+	return ask.Refuse(ask.CodeInvalid, format, args...)
 }
 
 // ceHeaders are the ce- headers by lower-case attribute name, percent-decoded.

@@ -31,45 +31,130 @@ type Common struct {
 // Reach says how to reach a bus that is not of this directory.
 type Reach struct {
 	NATS struct {
-		URL string `desc:"NATS server; default: that of context.json"`
+		URL  string        `desc:"NATS server; default: that of context.json"`
+		Wait time.Duration `desc:"how long a role waits at its start until its server answers; default: not at all"`
 	}
 	HTTP struct {
 		URL string `desc:"web inbox; default: that of context.json"`
 	}
 	Token string `desc:"bearer token for the HTTP doors"`
-	Creds string `desc:"credential: user:password, or a file: JSON as \"askbus creds\" prints it, or NATS .creds"`
+	Creds string `desc:"file with a credential: NATS .creds, or JSON as \"askbus auth\" prints it"`
+
+	Exchange struct {
+		URL       string `desc:"gateway that swaps the token in ASKBUS_EXCHANGE_TOKEN_FILE for a credential, such as https://askbus.example.com"`
+		TokenFile string `split_words:"true" desc:"file with that token, such as a pod's projected service-account token; it is read again whenever a credential is needed"`
+	}
 }
 
 // Ledger is how the ledger is laid out.
 type Ledger struct {
-	Partitions int           `default:"4" desc:"partitions, fixed when the ledger is created"`
-	Replicas   int           `default:"1" desc:"copies of each stream, when the ledger is created: 3 in a cluster"`
-	Retention  time.Duration `default:"720h" desc:"how long an outcome is kept after its ask's deadline"`
-	Margin     time.Duration `default:"24h" desc:"how much longer an outcome lives than its timer; at least 5s"`
-	MaxStore   string        `split_words:"true" default:"10GiB" desc:"bytes on disk; new asks are refused from 80 % on"`
+	Partitions int           `positive:"true" desc:"partitions, fixed when the ledger is created; default: the ledger's, 4 for a new one"`
+	Replicas   int           `positive:"true" desc:"copies of each stream, 3 in a cluster; default: the ledger's, 1 for a new one"`
+	Retention  time.Duration `positive:"true" desc:"how long an outcome is kept after its ask's deadline; default: the ledger's, 720h for a new one"`
+	Margin     time.Duration `positive:"true" desc:"how much longer an outcome lives than its timer, at least 5s; default: the ledger's, 24h for a new one"`
+	MaxStore   string        `split_words:"true" default:"10GiB" desc:"bytes on disk, at least 64MiB; new asks are refused from 80 % on"`
+	Policy     string        `desc:"policy file (YAML): what each tenant and each of its sessions may use; read again when it changes; default: the limits of docs/operations.md"`
 }
 
 // Listen says where a process listens.
 type Listen struct {
 	NATSAddr string `split_words:"true" default:"127.0.0.1:4280" desc:"NATS address of the embedded server"`
 	HTTPAddr string `split_words:"true" default:"127.0.0.1:8420" desc:"address of the web inbox"`
-	OpsAddr  string `split_words:"true" default:"127.0.0.1:0" desc:"address of /healthz, /readyz and pprof"`
+	OpsAddr  string `split_words:"true" default:"127.0.0.1:0" desc:"address of /healthz, /readyz, /metrics and pprof"`
+
+	HTTPConnections           int `split_words:"true" desc:"connections to the HTTP address at once; default: half of the descriptors that the process may open, at most 32768"`
+	HTTPConnectionsPerAddress int `split_words:"true" desc:"of these, from one remote address; default: half of them"`
+}
+
+// Types are the responder types of a deployment.
+type Types struct {
+	ResponderTypes []string `split_words:"true" desc:"responder types whose work a broker keeps from the start, also while they have no replicas: what a scaler reads at /backlog"`
 }
 
 // Web is the web inbox.
 type Web struct {
 	Groups []string `desc:"groups of the local user, for audiences"`
 	Web    struct {
-		CookieKey string   `split_words:"true" desc:"key of login cookies, at least 32 characters, the same for every replica; default: derived from the directory's key"`
-		Hosts     []string `desc:"host names under which the inbox may be reached, besides loopback"`
+		CookieKey     string        `split_words:"true" desc:"key of login cookies, at least 32 characters, the same for every replica; default: derived from the directory's key"`
+		CookieKeyFile string        `split_words:"true" desc:"file that holds the key of login cookies"`
+		Idle          time.Duration `default:"72h" desc:"a sign-in ends when nothing was done in it for so long"`
+		Life          time.Duration `default:"720h" desc:"and at the latest after so long; at most 720h"`
+		Hosts         []string      `desc:"host names under which the inbox may be reached, besides loopback"`
+		Rules         string        `desc:"rules file (YAML): what people may see and decide, by what their sign-in says of them; read at the start"`
+
+		OIDC struct {
+			Issuer           string        `desc:"OpenID Connect provider at which people sign in, as it writes itself (https://…)"`
+			Name             string        `desc:"what people call the provider, for its button; default: its host"`
+			ClientID         string        `split_words:"true" desc:"client id of this inbox at the provider"`
+			ClientSecret     string        `split_words:"true" desc:"secret of that client"`
+			ClientSecretFile string        `split_words:"true" desc:"file that holds the secret of that client"`
+			Scopes           []string      `default:"openid,profile,email" desc:"scopes to ask for; offline_access where the provider wants it for refresh"`
+			GroupsClaim      string        `split_words:"true" default:"groups" desc:"claim that holds a person's groups, or a path such as realm_access.roles"`
+			PrincipalClaim   string        `split_words:"true" default:"sub" desc:"claim that names a person: oidc:<value>; email must be verified"`
+			AllowedGroups    []string      `split_words:"true" desc:"groups whose members are let in to everything, * is everybody; instead of ASKBUS_WEB_RULES"`
+			Life             time.Duration `default:"12h" desc:"a sign-in at the provider ends at the latest after so long"`
+			Refresh          time.Duration `default:"10m" desc:"how often the provider is asked again, if it gave a refresh token"`
+		}
+
+		Proxy struct {
+			Header       string   `desc:"header in which a proxy in front says who somebody is, such as X-Forwarded-User; needs the networks"`
+			GroupsHeader string   `split_words:"true" desc:"header in which it says their groups, separated by commas"`
+			NameHeader   string   `split_words:"true" desc:"header in which it says their name"`
+			Networks     []string `desc:"where that proxy is, such as 10.0.0.5/32; the headers of others are ignored"`
+		}
+	}
+}
+
+// Push is web push.
+type Push struct {
+	Push struct {
+		Hosts   []string `desc:"hosts of push services that may be called, beside those of Chrome, Edge, Firefox and Safari"`
+		Contact string   `desc:"whom a push service may write to: an https URL or an e-mail address; default: https://askbus.dev"`
 	}
 }
 
 // Doors are the HTTP and WebSocket doors.
 type Doors struct {
-	TokensFile   string   `split_words:"true" desc:"file of bearer tokens, as hashes; replicas may share it; default: tokens.json in the directory"`
 	CORSOrigins  []string `split_words:"true" desc:"web origins whose pages may call the HTTP doors"`
 	EmbedOrigins []string `split_words:"true" desc:"web origins that may frame /embed"`
+
+	InteractAddr    string `split_words:"true" desc:"loopback address at which programs of this machine ask in the dialect interact without a token; default: none"`
+	InteractSession string `split_words:"true" desc:"the one session for which they ask there"`
+}
+
+// Issuer is who swaps tokens for NATS credentials.
+type Issuer struct {
+	Issuer struct {
+		Rules string `desc:"rules file (YAML): whose tokens are swapped for NATS credentials, and for which; read again when it changes; default: API tokens only"`
+	}
+}
+
+// Slack is the surface in Slack. Its secrets have no flags: arguments of a
+// process are no secret.
+type Slack struct {
+	Slack struct {
+		BotToken          string   `split_words:"true" desc:"bot token (xoxb-…)"`
+		BotTokenFile      string   `split_words:"true" desc:"file that holds the bot token"`
+		AppToken          string   `split_words:"true" desc:"app-level token (xapp-…): clicks come over Socket Mode"`
+		AppTokenFile      string   `split_words:"true" desc:"file that holds the app-level token"`
+		SigningSecret     string   `split_words:"true" desc:"signing secret: clicks come over HTTP"`
+		SigningSecretFile string   `split_words:"true" desc:"file that holds the signing secret"`
+		HTTPAddr          string   `split_words:"true" default:"127.0.0.1:8430" desc:"address of /slack/interactions, /slack/events and /slack/commands, with a signing secret"`
+		Routes            string   `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
+		Channel           string   `desc:"id of the channel for all asks, without a routing file"`
+		Replicas          int      `default:"1" desc:"processes that share this bot token, to divide Slack's limits; at most 3 with Socket Mode"`
+		Connections       int      `default:"2" desc:"Socket Mode connections of this process"`
+		EmailPrefix       string   `split_words:"true" desc:"members answer as the principal made of this and their e-mail address, such as \"oidc:\"; default: never"`
+		Strangers         []string `desc:"ids of workspaces whose members may answer in channels shared by Slack Connect"`
+		Inbox             string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, when it is no loopback address"`
+		URL               string   `default:"https://slack.com/api/" desc:"Slack's Web API"`
+	}
+}
+
+// SSH is the inbox over SSH.
+type SSH struct {
+	SSHAddr string `split_words:"true" desc:"address of the inbox over SSH; default: none in \"askbus up\", 127.0.0.1:8022 in \"askbus ssh\""`
+	SSHKeys string `split_words:"true" desc:"file of the keys that may sign in over SSH, as authorized_keys; default: authorized_keys in the directory"`
 }
 
 // Log is how much is said.
@@ -78,10 +163,36 @@ type Log struct {
 	LogFormat string `split_words:"true" default:"text" desc:"text or json"`
 }
 
+// Telemetry is where traces go.
+type Telemetry struct {
+	OTLPEndpoint string `split_words:"true" desc:"collector that gets traces over OTLP (HTTP), such as http://127.0.0.1:4318; default: nothing is traced"`
+	OTLPHeaders  string `split_words:"true" desc:"headers for it, as name=value,name=value"`
+}
+
 // Load fills a settings struct from the environment.
 func Load(into any) error {
 	if err := envconfig.Process(Prefix, into); err != nil {
 		return fmt.Errorf("settings: %w", err)
+	}
+	return positive(reflect.ValueOf(into).Elem(), Prefix)
+}
+
+// positive refuses a setting that was given as 0 and whose zero value means
+// that it was not given.
+func positive(v reflect.Value, prefix string) error {
+	for f, value := range v.Fields() {
+		name := prefix + "_" + words(f.Name)
+		switch {
+		case f.Anonymous:
+			name = prefix
+			fallthrough
+		case f.Type.Kind() == reflect.Struct:
+			if err := positive(value, name); err != nil {
+				return err
+			}
+		case f.Tag.Get("positive") == "true" && os.Getenv(name) != "" && value.Int() <= 0:
+			return fmt.Errorf("settings: %s is %q: give a positive value, or leave it out", name, os.Getenv(name))
+		}
 	}
 	return nil
 }

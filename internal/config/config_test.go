@@ -62,12 +62,17 @@ func TestSettingsAreNamedAsTheEnvironmentReadsThem(t *testing.T) {
 		s.Web.Web.CookieKey != "secret" || !slices.Equal(s.Web.Web.Hosts, []string{"a", "b"}) || !slices.Equal(s.Groups, []string{"ops", "dev"}) || s.Retention != 2*time.Hour || s.Partitions != 7 {
 		t.Errorf("%+v", s)
 	}
-	if s.Tenant != "default" || s.Margin != 24*time.Hour || s.HTTP.URL != "" {
+	if s.Tenant != "default" || s.Margin != 0 || s.HTTP.URL != "" {
 		t.Errorf("defaults: %+v", s)
 	}
 	t.Setenv("ASKBUS_RETENTION", "a week")
 	if err := config.Load(&s); err == nil || !strings.Contains(err.Error(), "ASKBUS_RETENTION") {
 		t.Errorf("a wrong value: %v", err)
+	}
+	t.Setenv("ASKBUS_RETENTION", "2h")
+	t.Setenv("ASKBUS_PARTITIONS", "0")
+	if err := config.Load(&s); err == nil || !strings.Contains(err.Error(), "ASKBUS_PARTITIONS") {
+		t.Errorf("no partitions: %v", err)
 	}
 }
 
@@ -124,12 +129,12 @@ func TestContextIsKeptByManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if err := config.UpdateContext(dir, func(c *config.Context) {
-		c.NATSURL, c.Operator = "nats://x", &client.Credential{User: "operator", Password: "secret"}
+		c.NATSURL, c.Operator = "nats://x", &client.Credential{Name: "operator", Creds: "secret"}
 	}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := config.ReadContext(dir)
-	if err != nil || len(c.Ops) != 40 || c.NATSURL != "nats://x" || c.Operator.Password != "secret" {
+	if err != nil || len(c.Ops) != 40 || c.NATSURL != "nats://x" || c.Operator.Creds != "secret" {
 		t.Errorf("%d roles, %+v, %v", len(c.Ops), c, err)
 	}
 	path := filepath.Join(dir, "context.json")

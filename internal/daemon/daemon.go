@@ -11,12 +11,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/askbus/askbus/internal/httpserver"
 )
 
 // Signals is a context that ends with SIGINT or SIGTERM. A second signal ends
@@ -75,46 +76,9 @@ func Run(ctx context.Context, parts ...Part) error {
 	return errors.Join(errs...)
 }
 
-// HTTP serves a handler on a listener until ctx ends; then requests under way
-// are finished, for at most grace.
-func HTTP(name string, ln net.Listener, h http.Handler, grace time.Duration) Part {
-	return Part{name, func(ctx context.Context) error {
-		srv := &http.Server{
-			Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-			BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		}
-		failed := make(chan error, 1)
-		go func() { failed <- srv.Serve(ln) }()
-		select {
-		case err := <-failed:
-			return err
-		case <-ctx.Done():
-		}
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-		defer cancel()
-		if err := srv.Shutdown(end); err != nil {
-			return errors.Join(err, srv.Close())
-		}
-		return nil
-	}}
-}
-
-// Ops is the handler of the ops address: /healthz (the process runs), /readyz
-// (it serves; ready says why not) and pprof.
-func Ops(ready func() error) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := ready(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	})
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
+// HTTP serves a handler on a listener, within limits, until ctx ends; then
+// requests under way are finished, for at most grace.
+func HTTP(name string, ln net.Listener, h http.Handler, limits httpserver.Limits, grace time.Duration) Part {
+	srv := httpserver.New(ln, h, limits)
+	return Part{name, func(ctx context.Context) error { return srv.Run(ctx, grace) }}
 }

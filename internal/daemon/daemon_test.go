@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/daemon"
+	"github.com/askbus/askbus/internal/httpserver"
 )
 
 // log notes what happened, in order.
@@ -112,7 +113,7 @@ func TestARequestUnderWayIsFinished(t *testing.T) {
 			t.Error("the request was cut off")
 		}
 		_, _ = io.WriteString(w, "whole")
-	}), time.Minute)
+	}), httpserver.Limits{}, time.Minute)
 	go func() { done <- part.Run(ctx) }()
 	got := make(chan string, 1)
 	go func() {
@@ -143,10 +144,11 @@ func TestARequestUnderWayIsFinished(t *testing.T) {
 func TestOps(t *testing.T) {
 	t.Parallel()
 	var why error
-	h := daemon.Ops(func() error { return why })
+	h := daemon.Ops(func() error { return why }, http.NotFoundHandler())
+	local := context.WithValue(t.Context(), http.LocalAddrContextKey, net.Addr(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}))
 	get := func(path string) (int, string) {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		h.ServeHTTP(w, httptest.NewRequestWithContext(local, http.MethodGet, path, nil))
 		return w.Code, w.Body.String()
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {

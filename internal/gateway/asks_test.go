@@ -7,6 +7,8 @@ import (
 
 	"github.com/askbus/askbus/internal/gateway"
 	"github.com/askbus/askbus/internal/gateway/token"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/state"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -66,7 +68,7 @@ func TestIdempotencyKeyIsTheID(t *testing.T) {
 	d.do(agent, "POST", "/v1/asks", body, "Idempotency-Key", `"k-1"`).want(t, 201, `"ask_id":"k-1"`)
 	d.do(agent, "POST", "/v1/asks", body, "Idempotency-Key", "k-1").want(t, 200, `"ask_id":"k-1"`)
 	d.do(agent, "POST", "/v1/asks", `{"id":"k-2","questions":[{"text":"Why?"}]}`, "Idempotency-Key", "k-1").want(t, 400, "/id")
-	d.do(agent, "POST", "/v1/asks?dialect=d5", `{"questions":[{"question_id":"q","question":"?","options":[{"id":"a","label":"A"}]}]}`, "Idempotency-Key", "k 3").
+	d.do(agent, "POST", "/v1/asks?dialect=by-id", `{"questions":[{"question_id":"q","question":"?","options":[{"id":"a","label":"A"}]}]}`, "Idempotency-Key", "k 3").
 		want(t, 202, `"ask_id":"`+ask.Token("k 3")+`"`)
 }
 
@@ -84,30 +86,30 @@ func TestWhoMayWhat(t *testing.T) {
 		status                     int
 		says                       string
 	}{
-		"nobody":                                {"", "GET", "/v1/asks", "", 401, "there is no token"},
-		"a token that is none":                  {"hello", "GET", "/v1/asks", "", 401, "unknown or revoked"},
-		"a token that has run out":              {old, "GET", "/v1/asks", "", 401, "expired"},
-		"an agent answers":                      {agent, "POST", "/v1/asks/s1/deploy-42/answer", answer, 403, "asks for session s1"},
-		"an agent declines":                     {agent, "POST", "/v1/asks/s1/deploy-42/decline", "", 403, "asks for session s1"},
-		"an agent in another session":           {agent, "POST", "/v1/asks?session=s2", database, 403, "session s2"},
-		"an agent reads another session":        {other, "GET", "/v1/asks/s1/deploy-42", "", 403, "s2"},
-		"an agent lists another session":        {other, "GET", "/v1/asks?session=s1", "", 403, "s2"},
-		"an agent names another tenant":         {agent, "GET", "/v1/asks?tenant=globex", "", 403, "tenant"},
-		"an agent's own D4 in another session":  {agent, "POST", "/api/interact/ask", `{"sessionId":"s2","question":"?"}`, 403, "s2"},
-		"a screen asks":                         {screen, "POST", "/v1/asks", database, 403, "answers for session s1"},
-		"a screen withdraws":                    {screen, "DELETE", "/v1/asks/s1/deploy-42", "", 403, "answers for session s1"},
-		"a screen answers elsewhere":            {screen, "POST", "/v1/asks/s2/x/answer", answer, 403, "answers for session s1"},
-		"a responder of another tenant":         {foreign, "GET", "/v1/asks/s1/deploy-42?tenant=acme", "", 403, "globex"},
-		"a responder of another tenant, unsaid": {foreign, "GET", "/v1/asks/s1/deploy-42", "", 404, ""},
-		"a responder asks":                      {resp, "POST", "/v1/events", `{"specversion":"1.0","id":"e","source":"x","type":"dev.askbus.ask.requested.v1","data":` + database + `}`, 403, ""},
-		"an agent answers by event":             {agent, "POST", "/v1/events", `{"specversion":"1.0","id":"e","source":"x","subject":"deploy-42","type":"dev.askbus.answer.given.v1","data":` + answer + `}`, 403, ""},
-		"an operator reads every tenant":        {operator, "GET", "/v1/asks/s1/deploy-42?tenant=acme", "", 200, ""},
-		"the socket of nobody":                  {"", "GET", "/ws", "", 401, ""},
-		"the panel of an agent":                 {agent, "GET", "/embed?session=s1", "", 403, ""},
-		"an unknown ask":                        {agent, "GET", "/v1/asks/s1/nothing", "", 404, ""},
-		"an id that is none":                    {agent, "GET", "/v1/asks/s1/a%2Fb", "", 404, ""},
-		"no door":                               {agent, "GET", "/v1/nothing", "", 404, ""},
-		"a wrong method":                        {agent, "PUT", "/v1/asks", "", 405, ""},
+		"nobody":                                             {"", "GET", "/v1/asks", "", 401, "there is no token"},
+		"a token that is none":                               {"hello", "GET", "/v1/asks", "", 401, "unknown or revoked"},
+		"a token that has run out":                           {old, "GET", "/v1/asks", "", 401, "expired"},
+		"an agent answers":                                   {agent, "POST", "/v1/asks/s1/deploy-42/answer", answer, 403, "asks for session s1"},
+		"an agent declines":                                  {agent, "POST", "/v1/asks/s1/deploy-42/decline", "", 403, "asks for session s1"},
+		"an agent in another session":                        {agent, "POST", "/v1/asks?session=s2", database, 403, "session s2"},
+		"an agent reads another session":                     {other, "GET", "/v1/asks/s1/deploy-42", "", 403, "s2"},
+		"an agent lists another session":                     {other, "GET", "/v1/asks?session=s1", "", 403, "s2"},
+		"an agent names another tenant":                      {agent, "GET", "/v1/asks?tenant=globex", "", 403, "tenant"},
+		"an agent's own call of interact in another session": {agent, "POST", "/api/interact/ask", `{"sessionId":"s2","question":"?"}`, 403, "s2"},
+		"a screen asks":                                      {screen, "POST", "/v1/asks", database, 403, "answers for session s1"},
+		"a screen withdraws":                                 {screen, "DELETE", "/v1/asks/s1/deploy-42", "", 403, "answers for session s1"},
+		"a screen answers elsewhere":                         {screen, "POST", "/v1/asks/s2/x/answer", answer, 403, "answers for session s1"},
+		"a responder of another tenant":                      {foreign, "GET", "/v1/asks/s1/deploy-42?tenant=acme", "", 403, "globex"},
+		"a responder of another tenant, unsaid":              {foreign, "GET", "/v1/asks/s1/deploy-42", "", 404, ""},
+		"a responder asks":                                   {resp, "POST", "/v1/events", `{"specversion":"1.0","id":"e","source":"x","type":"dev.askbus.ask.requested.v1","data":` + database + `}`, 403, ""},
+		"an agent answers by event":                          {agent, "POST", "/v1/events", `{"specversion":"1.0","id":"e","source":"x","subject":"deploy-42","type":"dev.askbus.answer.given.v1","data":` + answer + `}`, 403, ""},
+		"an operator reads every tenant":                     {operator, "GET", "/v1/asks/s1/deploy-42?tenant=acme", "", 200, ""},
+		"the socket of nobody":                               {"", "GET", "/ws", "", 401, ""},
+		"the panel of an agent":                              {agent, "GET", "/embed?session=s1", "", 403, ""},
+		"an unknown ask":                                     {agent, "GET", "/v1/asks/s1/nothing", "", 404, ""},
+		"an id that is none":                                 {agent, "GET", "/v1/asks/s1/a%2Fb", "", 404, ""},
+		"no door":                                            {agent, "GET", "/v1/nothing", "", 404, ""},
+		"a wrong method":                                     {agent, "PUT", "/v1/asks", "", 405, ""},
 	} {
 		res := d.do(c.secret, c.method, c.path, c.body)
 		if res.status != c.status || !strings.Contains(res.body, c.says) || c.status >= 400 && res.header.Get("Content-Type") != "application/problem+json" {
@@ -117,14 +119,14 @@ func TestWhoMayWhat(t *testing.T) {
 	if res := d.do("", "GET", "/t/"+agent+"/v1/asks", ""); res.status != 200 {
 		t.Errorf("a token in the path: %d %s", res.status, res.body)
 	}
-	list, err := d.tokens.List()
+	list, err := d.tokens.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.tokens.Revoke(list[0].ID); err != nil {
+	if _, err := d.tokens.Revoke(t.Context(), list[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	d.do(agent, "GET", "/v1/asks", "").want(t, 401)
+	natstest.Eventually(t, "the revocation counts", func() bool { return d.do(agent, "GET", "/v1/asks", "").status == 401 })
 }
 
 func TestPrincipalsOfTokens(t *testing.T) {
@@ -162,7 +164,7 @@ func TestHostsAndOrigins(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"*", "https://a.example.com/", "a.example.com", "https://a.example.com;x"} {
-		if _, err := gateway.New(d.bus.Admin(), d.tokens, gateway.Options{EmbedOrigins: []string{bad}}); err == nil {
+		if _, err := gateway.New(d.bus.Admin(), token.NewStore(d.bus.Admin(), state.CacheOptions{}), gateway.Options{EmbedOrigins: []string{bad}}); err == nil {
 			t.Errorf("%s is taken for an origin", bad)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/oasdiff/yaml"
 )
 
@@ -58,14 +58,22 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 				t.Errorf("%s: message %s leads nowhere: %s", name, message, ref["$ref"])
 			}
 		}
-		at := parameter.ReplaceAllString(ch.Address, "x")
+		at := parameter.ReplaceAllString(strings.Replace(ch.Address, "{user}", "U"+strings.Repeat("A", 55), 1), "x")
 		switch strings.Split(at, ".")[0] {
-		case subject.Agents, subject.Responders, subject.Operators:
+		case subject.Agents, subject.Responders, subject.Hosts, subject.Operators:
 			r, err := subject.Parse(at)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			verbs[r.Door+" "+string(r.Verb)] = true
+		case subject.State:
+			if r, err := subject.ParseState(strings.NewReplacer("{verb}", "put", "{role}", "gateway", "{scope}", "~", "{", "", "}", "").Replace(ch.Address)); err != nil {
+				t.Errorf("%s: %+v, %v", name, r, err)
+			}
+		case subject.StateOut:
+			if _, _, ok := subject.ParseStateEntry(at); !ok {
+				t.Errorf("%s: %s is no such subject", name, at)
+			}
 		case subject.Out:
 			if _, _, ok := subject.ParseOut(at); !ok {
 				t.Errorf("%s: %s is no such subject", name, at)
@@ -84,6 +92,7 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 			subject.VerbGet, subject.VerbList, subject.VerbAnswer, subject.VerbCancel, subject.VerbReceipt,
 			subject.VerbNext, subject.VerbDone, subject.VerbExtend, subject.VerbLater,
 		},
+		subject.Hosts:     {subject.VerbGet, subject.VerbAnswer, subject.VerbCancel},
 		subject.Operators: {subject.VerbAbort},
 	} {
 		for _, verb := range of {
@@ -116,7 +125,7 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 		for _, of := range []map[string]any{m.Payload, m.Data} {
 			ref, _ := of["$ref"].(string)
 			if file, ok := strings.CutPrefix(ref, "schemas/"); ok {
-				if _, err := fs.Stat(cloudevent.Schemas(), file); err != nil {
+				if _, err := fs.Stat(wire.Schemas(), file); err != nil {
 					t.Errorf("message %s: %v", name, err)
 				}
 			} else if own, ok := strings.CutPrefix(ref, "#/components/schemas/"); ref != "" && (!ok || doc.Components.Schemas[own] == nil) {

@@ -5,7 +5,8 @@ import (
 	"io/fs"
 	"net/http"
 
-	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/gateway/access"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -16,22 +17,22 @@ var openAPI []byte
 var asyncAPI []byte
 
 // document serves a description of the doors.
-func document(body []byte) handler {
-	return func(w http.ResponseWriter, _ *http.Request, _ *caller) error {
+func document(body []byte) access.Handler {
+	return func(w http.ResponseWriter, _ *http.Request, _ *access.Caller) error {
 		w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
-		send(w, http.StatusOK, "application/yaml; charset=utf-8", body)
+		access.Send(w, http.StatusOK, "application/yaml; charset=utf-8", body)
 		return nil
 	}
 }
 
 // schema serves one of the JSON Schemas of the wire formats.
-func schema(w http.ResponseWriter, r *http.Request, _ *caller) error {
+func schema(w http.ResponseWriter, r *http.Request, _ *access.Caller) error {
 	name := r.PathValue("name")
-	body, err := fs.ReadFile(cloudevent.Schemas(), name)
+	body, err := fs.ReadFile(wire.Schemas(), name)
 	if err != nil {
-		return ask.Refuse(http.StatusNotFound, ask.CodeNotFound, "there is no schema %s", quote(name))
+		return ask.Refuse(ask.CodeNotFound, "there is no schema %s", access.Quote(name))
 	}
 	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
-	send(w, http.StatusOK, "application/schema+json", body)
+	access.Send(w, http.StatusOK, "application/schema+json", body)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -118,4 +119,42 @@ func TestEmbedInAFrame(t *testing.T) {
 	d.do(agent, "DELETE", "/v1/asks/s1/three", "").want(t, 200)
 	wait(`told.some((m) => m.type === 'askbus:closed' && m.id === 'three' && m.status === 'withdrawn')`)
 	wait(inside + `.getElementById('panel').hidden`)
+
+	d.do(agent, "POST", "/v1/asks", `{"id":"four","questions":[{"text":"Which layout?","options":[`+
+		`{"label":"Boxes","description":"two of them","preview":{"format":"markdown","body":"┌──┐    ┌──┐\n│a │───▶│b │\n└──┘    └──┘"}},{"label":"Words","description":"One.\n\nTwo.  Three."}]}]}`).want(t, 201)
+	wait(inside + `.querySelector('.drawn')?.textContent === '┌──┐    ┌──┐\n│a │───▶│b │\n└──┘    └──┘'`)
+	if drawn := js(`String((() => { const all = ` + inside + `.querySelectorAll('.drawn'), s = getComputedStyle(all[0]); return all.length === 1 && s.whiteSpace === 'pre' && /mono/i.test(s.fontFamily) && ` + inside + `.querySelector('.description').textContent === 'two of them' })())`); drawn != "true" {
+		t.Error("a drawn preview loses its spaces, or prose is taken for one")
+	}
+
+	d.do(agent, "DELETE", "/v1/asks/s1/four", "").want(t, 200)
+	d.do(agent, "POST", "/v1/asks", `{"id":"five","priority":"urgent","agent":{"name":"builder","repository":"acme/payments","branch":"fix/ledger"},"title":"The ledger","questions":[`+
+		`{"text":"May I run `+"`make migrate`"+` against **production**? See [the plan](https://ci.example.com/run/7) <b>now</b>.","allow_other":false,"options":[`+
+		`{"label":"Yes (Recommended)","description":"as in [the plan](https://ci.example.com/run/7)","preview":{"format":"markdown","body":"Nothing **new** to run."}},{"label":"No"}]}]}`).want(t, 201)
+	wait(inside + `.querySelector('h1')?.textContent === 'May I run make migrate against production? See the plan (ci.example.com) <b>now</b>.'`)
+	for _, script := range []string{
+		`d.querySelector('h1 code').textContent === 'make migrate' && d.querySelector('h1 strong').textContent === 'production'`,
+		`d.querySelector('h1 a').href === 'https://ci.example.com/run/7' && d.querySelector('h1 a').rel.includes('noopener') && d.querySelector('h1 b') === null`,
+		`d.querySelector('.asker').textContent === 'urgent · builder asks · acme/payments, branch fix/ledger'`,
+		`d.querySelector('.title').textContent === 'The ledger'`,
+		`d.querySelector('.option .label').textContent === 'Yes recommended' && d.querySelector('.option .prose').textContent === 'Nothing **new** to run.'`,
+		`d.querySelector('.option .description').textContent === 'as in the plan (ci.example.com)' && d.querySelector('.option a') === null`,
+		`d.querySelector('form.own') === null`, // the question is closed: own words would be refused
+	} {
+		if js(`String((() => { const d = `+inside+`; return `+script+` })())`) != "true" {
+			t.Errorf("the panel does not follow the card: %s: %s", script, js(inside+`.body.innerHTML`))
+		}
+	}
+	if dir := os.Getenv("ASKBUS_SHOTS"); dir != "" {
+		image, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "embed.png"), image, 0o600)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	js(inside + `.querySelector('button.option').click(), ''`)
+	wait(`told.some((m) => m.type === 'askbus:answered' && m.id === 'five')`)
+	d.do(agent, "GET", "/v1/asks/s1/five", "").want(t, 200, `"selected":["o1"]`)
 }

@@ -36,6 +36,19 @@ func (d *doors) somebodyIsThere() {
 	d.t.Cleanup(leave)
 }
 
+// An agent that goes on meanwhile is told at once that the ask waits, and
+// waits for the outcome when it comes back for it.
+func TestAnAgentThatGoesOnIsNotHeld(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent := d.agent("s1")
+	res := d.do(agent, "POST", "/v1/asks?dialect=codex&wait=10m", `{"isBlocking":false,"questions":[{"id":"q","header":"H","question":"Which?","options":[{"label":"A"},{"label":"B"}]}]}`).want(t, 202)
+	waiting := d.meanwhile(agent, "GET", res.header.Get("Location"), "")
+	rec := d.pending("s1", "")
+	d.answers(rec.Ask.Key(), ask.Answer{QuestionID: "q", Selected: []string{"o2"}})
+	(<-waiting).want(t, 200, `["B"]`)
+}
+
 func TestD4(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
@@ -76,10 +89,10 @@ func TestEveryDialect(t *testing.T) {
 	d := open(t, gateway.Options{})
 	agent, screen := d.agent("s1"), d.screen("s1")
 	for name, c := range map[string]struct{ request, reply, want string }{
-		"d1":          {`{"agentId":"a","questions":[{"question":"Which?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}`, `{"answers":{"question-0":"B"}}`, `"question-0":"B"`},
-		"d2":          {`{"agentId":"b","questions":[{"question":"How many?","header":"H","type":"number"}]}`, `{"answers":{"question-0":3}}`, `"question-0":3`},
-		"d3":          {`{"questions":[{"question":"Which one?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}`, `{"answers":{"Which one?":"B"}}`, `"Which one?":"B"`},
-		"d5":          {`{"questions":[{"question_id":"q","question":"Which","options":[{"id":"a","label":"A"},{"id":"b","label":"B"}]}]}`, `{"answers":[{"question_id":"q","selected_option_ids":["b"]}]}`, `"selected_option_ids":["b"]`},
+		"event-pair":  {`{"agentId":"a","questions":[{"question":"Which?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}`, `{"answers":{"question-0":"B"}}`, `"question-0":"B"`},
+		"typed":       {`{"agentId":"b","questions":[{"question":"How many?","header":"H","type":"number"}]}`, `{"answers":{"question-0":3}}`, `"question-0":3`},
+		"claude-code": {`{"questions":[{"question":"Which one?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}`, `{"answers":{"Which one?":"B"}}`, `"Which one?":"B"`},
+		"by-id":       {`{"questions":[{"question_id":"q","question":"Which","options":[{"id":"a","label":"A"},{"id":"b","label":"B"}]}]}`, `{"answers":[{"question_id":"q","selected_option_ids":["b"]}]}`, `"selected_option_ids":["b"]`},
 		"codex":       {`{"questions":[{"id":"q","header":"H","question":"Which of them?","options":[{"label":"A"},{"label":"B"}]}]}`, `{"answers":{"q":{"answers":["B"]}}}`, `["B"]`},
 		"vscode":      {`{"questions":[{"header":"H","question":"Which is it?","options":[{"label":"A"},{"label":"B"}]}]}`, `{"answers":{"H":{"selected":["B"]}}}`, `"selected":["B"]`},
 		"opencode":    {`{"questions":[{"header":"H","question":"Which is the one?","options":[{"label":"A"},{"label":"B"}]}]}`, `{"answers":[["B"]]}`, `[["B"]]`},
@@ -101,10 +114,11 @@ func TestEveryDialect(t *testing.T) {
 			(<-waiting).want(t, 200, c.want)
 		})
 	}
-	d.do(agent, "POST", "/v1/asks?dialect=d7", "{}").want(t, 400, "d5")
-	res := d.do(agent, "POST", "/v1/asks?dialect=d1", `{"agentId":"w","questions":[{"question":"选择","header":"这是一个非常非常长的标题文字","options":[{"label":"A"},{"label":"B"}]}]}`).want(t, 202)
+	d.do(agent, "POST", "/v1/asks?dialect=d7", "{}").want(t, 400, "by-id")
+	d.do(agent, "POST", "/v1/asks?dialect=D5", `{"questions":[{"question_id":"q","question":"Alias?","options":[{"id":"a","label":"A"}]}]}`).want(t, 202, "pending")
+	res := d.do(agent, "POST", "/v1/asks?dialect=event-pair", `{"agentId":"w","questions":[{"question":"选择","header":"这是一个非常非常长的标题文字","options":[{"label":"A"},{"label":"B"}]}]}`).want(t, 202)
 	var warnings []dialect.Warning
-	if err := json.Unmarshal([]byte(res.header.Get("Askbus-Warnings")), &warnings); err != nil || len(warnings) != 2 {
+	if err := json.Unmarshal([]byte(res.header.Get("Askbus-Warnings")), &warnings); err != nil || len(warnings) != 1 {
 		t.Errorf("%v: %s", err, res.header.Get("Askbus-Warnings"))
 	}
 }
@@ -127,14 +141,14 @@ func TestPermission(t *testing.T) {
 	d.do(agent, "POST", "/v1/permission?session=s2", input).want(t, 200, `"behavior":"deny"`, "declined: no")
 
 	hook := `{"session_id":"s3","hook_event_name":"PreToolUse","tool_name":"AskUserQuestion","tool_use_id":"t3","tool_input":` + input + `}`
-	d.do(agent, "POST", "/v1/permission?wait=1ms", hook).want(t, 200, `{}`)
+	d.do(agent, "POST", "/v1/permission?wait=1ms", hook).want(t, 204)
 	waiting = d.meanwhile(agent, "POST", "/v1/permission", hook)
 	d.answers(d.key("s3", "t3"), ask.Answer{QuestionID: "q1", Selected: []string{"o1"}})
 	(<-waiting).want(t, 200, `"permissionDecision":"allow"`, `"Which?":"A"`)
-	d.do(agent, "POST", "/v1/permission", `{"session_id":"s3","hook_event_name":"PreToolUse","tool_name":"Bash","tool_use_id":"t4","tool_input":{}}`).want(t, 200, `{}`)
+	d.do(agent, "POST", "/v1/permission", `{"session_id":"s3","hook_event_name":"PreToolUse","tool_name":"Bash","tool_use_id":"t4","tool_input":{}}`).want(t, 204)
 
-	d.do(agent, "POST", "/v1/permission?wait=0", strings.ReplaceAll(hook, "t3", "t5")).want(t, 200, `{}`)
-	d.do(agent, "POST", "/v1/permission", strings.Replace(strings.ReplaceAll(hook, "t3", "t5"), `"PreToolUse"`, `"PostToolUse","tool_response":{"answers":{"Which?":"A"}}`, 1)).want(t, 200, `{}`)
+	d.do(agent, "POST", "/v1/permission?wait=0", strings.ReplaceAll(hook, "t3", "t5")).want(t, 204)
+	d.do(agent, "POST", "/v1/permission", strings.Replace(strings.ReplaceAll(hook, "t3", "t5"), `"PreToolUse"`, `"PostToolUse","tool_response":{"answers":{"Which?":"A"}}`, 1)).want(t, 204)
 	d.do(agent, "GET", "/v1/asks/s3/t5", "").want(t, 200, `"status":"withdrawn"`, "own dialog")
 }
 
@@ -142,16 +156,13 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	agent, screen := d.agent("*"), d.responder()
-	structured := func(id, more, data string) string {
-		return `{"specversion":"1.0","id":"` + id + `","source":"/my/agent","partitionkey":"acme/s1",` + more + `"data":` + data + `}`
-	}
 	asked := structured("e1", `"type":"dev.askbus.ask.requested.v1",`, database)
 
-	waiting := d.meanwhile(agent, "POST", "/v1/events", asked, "Content-Type", "application/cloudevents+json")
+	waiting := d.meanwhile(agent, "POST", "/v1/events?wait=30s", asked, "Content-Type", "application/cloudevents+json")
 	d.pending("s1", "deploy-42")
 	d.do(screen, "POST", "/v1/events", structured("e2", `"subject":"deploy-42","type":"dev.askbus.answer.given.v1",`, `{"answers":[{"question_id":"db","selected":["pg"]}]}`),
 		"Content-Type", "application/cloudevents+json").want(t, 200, "dev.askbus.ask.resolved.v1")
-	res := (<-waiting).want(t, 200, `"id":"e1.outcome"`, `"type":"dev.askbus.ask.resolved.v1"`, `"selected":["pg"]`)
+	res := (<-waiting).want(t, 200, `"id":"acme/s1/deploy-42/`, `"type":"dev.askbus.ask.resolved.v1"`, `"selected":["pg"]`)
 	if ct := res.header.Get("Content-Type"); ct != "application/cloudevents+json" {
 		t.Errorf("Content-Type %s", ct)
 	}
@@ -165,11 +176,12 @@ func TestEvents(t *testing.T) {
 	}
 	d.do(screen, "POST", "/v1/asks/s2/e3/answer", `{"answers":[{"question_id":"q1","text":"Because"}]}`).want(t, 200)
 	res = d.do(agent, "POST", "/v1/events", body, binary...).want(t, 200, "Because")
-	if res.header.Get("Ce-Type") != "dev.askbus.ask.resolved.v1" || res.header.Get("Ce-Id") != "e3.outcome" || res.header.Get("Content-Type") != "application/json" {
+	if res.header.Get("Ce-Type") != "dev.askbus.ask.resolved.v1" || !strings.HasPrefix(res.header.Get("Ce-Id"), "acme/s2/e3/") || res.header.Get("Content-Type") != "application/json" {
 		t.Errorf("headers %v", res.header)
 	}
 
-	waiting = d.meanwhile(agent, "POST", "/v1/events", structured("e4", `"type":"ask:question:request",`, `{"agentId":"a","questions":[{"question":"Which?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}`))
+	d.do(agent, "POST", "/v1/events", structured("e3", `"type":"ask:question:request",`, `{"agentId":"b","questions":[{"question":"Which one?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}`), "Content-Type", "application/cloudevents+json").want(t, 202, `"ask:question:pending"`, `"status":"pending"`)
+	waiting = d.meanwhile(agent, "POST", "/v1/events?wait=30s", structured("e4", `"type":"ask:question:request",`, `{"agentId":"a","questions":[{"question":"Which?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}`))
 	d.answers(d.key("s1", "e4"), ask.Answer{QuestionID: "q1", Selected: []string{"o1"}})
 	(<-waiting).want(t, 200, `"type":"ask:question:response"`, `"question-0":"A"`)
 
@@ -182,7 +194,7 @@ func TestEvents(t *testing.T) {
 		"another type":          {structured("e", `"type":"x.y",`, `{}`), "application/cloudevents+json", 400},
 		"another tenant":        {strings.Replace(asked, "acme/", "globex/", 1), "application/cloudevents+json", 403},
 		"no id":                 {strings.Replace(asked, `"id":"e1"`, `"id":""`, 1), "application/cloudevents+json", 400},
-		"a batch":               {"[" + asked + "]", "application/cloudevents-batch+json", 415},
+		"a batch in avro":       {"x", "application/cloudevents-batch+avro", 415},
 		"nothing":               {"", "application/cloudevents+json", 400},
 		"ids that do not agree": {structured("e", `"subject":"other","type":"dev.askbus.ask.requested.v1",`, database), "application/cloudevents+json", 400},
 		"no JSON":               {"{", "application/cloudevents+json", 400},
@@ -192,4 +204,44 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s: %d %s", name, res.status, res.body)
 		}
 	}
+}
+
+func TestEventsInABatch(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent, screen := d.agent("s1"), d.screen("s1")
+	batch := []string{"Content-Type", "application/cloudevents-batch+json"}
+	asks := "[" + strings.Join([]string{
+		structured("b1", `"type":"dev.askbus.ask.requested.v1",`, `{"questions":[{"text":"Which?"}]}`),
+		structured("b2", `"type":"dev.askbus.ask.requested.v1",`, `{"questions":[]}`),
+		structured("b3", `"type":"ask:question:request",`, `{"questions":[{"question":"Which?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}`),
+		`{"specversion":"1.0"}`,
+	}, ",") + "]"
+	res := d.do(agent, "POST", "/v1/events", asks, batch...).want(t, 200)
+	var events []struct {
+		Type    string         `json:"type"`
+		Subject string         `json:"subject"`
+		Data    map[string]any `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(res.body), &events); err != nil || len(events) != 4 || res.header.Get("Content-Type") != batch[1] {
+		t.Fatalf("%v: %s", err, res.body)
+	}
+	for i, want := range []string{"dev.askbus.ask.status.v1 b1", "dev.askbus.problem.v1 b2", "ask:question:pending b3", "dev.askbus.problem.v1 "} {
+		if got := events[i].Type + " " + events[i].Subject; got != want {
+			t.Errorf("event %d is %s, want %s: %s", i, got, want, res.body)
+		}
+	}
+	if events[2].Data["agentId"] != "s1" {
+		t.Errorf("without an agent id: %v", events[2].Data)
+	}
+	answers := "[" + structured("a1", `"subject":"b1","type":"dev.askbus.answer.given.v1",`, `{"answers":[{"question_id":"q1","text":"Because"}]}`) + "," +
+		structured("a2", `"subject":"b9","type":"dev.askbus.answer.given.v1",`, `{"answers":[]}`) + "]"
+	d.do(screen, "POST", "/v1/events", answers, batch...).want(t, 200, "Because", `"status":404`)
+	d.do(agent, "POST", "/v1/events", answers, batch...).want(t, 200, `"status":403`)
+	d.do(agent, "POST", "/v1/events?wait=1s", asks, batch...).want(t, 400, "not waited for")
+	d.do(agent, "POST", "/v1/events", "["+strings.Repeat("{},", 100)+"{}]", batch...).want(t, 413)
+}
+
+func structured(id, more, data string) string {
+	return `{"specversion":"1.0","id":"` + id + `","source":"/my/agent","partitionkey":"acme/s1",` + more + `"data":` + data + `}`
 }

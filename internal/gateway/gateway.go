@@ -10,10 +10,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/gateway/access"
+	"github.com/askbus/askbus/internal/gateway/asking"
+	"github.com/askbus/askbus/internal/gateway/httpapi"
+	"github.com/askbus/askbus/internal/gateway/panel"
 	"github.com/askbus/askbus/internal/gateway/token"
+	"github.com/askbus/askbus/internal/gateway/wsapi"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Type is the responder type of what is answered through these doors.
@@ -33,6 +40,10 @@ type Options struct {
 	// EmbedOrigins are the web origins that may frame /embed; default none.
 	EmbedOrigins []string
 
+	// Link is where people answer an ask, for callers that cannot hold it.
+	// Default: below BaseURL.
+	Link func(ask.Key) string
+
 	MaxWait      time.Duration // one wait; default and most: 10 min
 	BodyTimeout  time.Duration // for a request's whole body; default 15 s
 	KeepAlive    time.Duration // between signs of life on a wait, to clients that read them; default 1 min
@@ -42,8 +53,14 @@ type Options struct {
 	MaxPerToken  int           // sockets of one token; default 2,000
 	MaxPerSocket int           // open asks that one socket shows or waits for; default 1,000
 
+	// Swap has a token swapped for the NATS credential of a session, as JSON; the
+	// error is an [*ask.Error]. Default: nothing is swapped here.
+	Swap func(ctx context.Context, token, session string) ([]byte, error)
+
 	Now    func() time.Time // default: time.Now
 	Logger *slog.Logger     // default: discard
+
+	Tracing trace.TracerProvider // default: none
 }
 
 func (o *Options) fill() {
@@ -59,6 +76,10 @@ func (o *Options) fill() {
 	}
 	if o.BaseURL == "" {
 		o.BaseURL = "http://localhost"
+	}
+	if o.Link == nil {
+		base := strings.TrimRight(o.BaseURL, "/")
+		o.Link = func(k ask.Key) string { return base + "/ask/" + k.String() }
 	}
 	def(&o.MaxWait, ask.MaxHold)
 	o.MaxWait = min(o.MaxWait, ask.MaxHold)
@@ -77,52 +98,52 @@ func (o *Options) fill() {
 	}
 }
 
-// Gateway serves the doors. It is safe for concurrent use.
+// Gateway serves the HTTP API, the WebSocket and the panel. It is safe for
+// concurrent use.
 type Gateway struct {
-	opts    Options
-	base    *url.URL
-	tokens  *token.File
-	nc      *nats.Conn
-	resp    *responder.Responder
-	clients *clients
-	again   *again
-	sockets *sockets
-	slots   chan struct{}
-	drain   chan struct{} // closed when Run ends: waits return what they have
+	tokens  *token.Store
+	access  *access.Control
+	asks    *asking.Asks
+	board   *responder.Board
+	api     *httpapi.API
+	sockets *wsapi.Server
+	panel   panel.Panel
+	swaps   *swaps
 }
 
 // New makes the doors over a connection with the gateway's credential. It
-// starts nothing; see [Gateway.Run].
-func New(nc *nats.Conn, tokens *token.File, opts Options) (*Gateway, error) {
+// starts nothing; see [Gateway.Run], which runs tokens, too.
+func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	opts.fill()
-	if tokens == nil {
-		return nil, errors.New("gateway: no tokens, so nobody could knock")
-	}
-	base, err := url.Parse(strings.TrimRight(opts.BaseURL, "/"))
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, fmt.Errorf("gateway: base URL %q is not like http://host:port", opts.BaseURL)
-	}
 	for _, origin := range append(opts.CORSOrigins, opts.EmbedOrigins...) {
 		if err := checkOrigin(origin); err != nil {
 			return nil, err
 		}
 	}
-	resp, err := responder.New(nc, Type, responder.Options{Limit: watched, Logger: opts.Logger})
+	control, err := access.New(tokens, access.Options{
+		BaseURL: opts.BaseURL, Hosts: opts.Hosts, CORSOrigins: opts.CORSOrigins,
+		BodyTimeout: opts.BodyTimeout, MaxRequests: opts.MaxRequests, Now: opts.Now, Logger: opts.Logger,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g := &Gateway{
-		opts: opts, base: base, tokens: tokens, nc: nc, resp: resp,
-		clients: newClients(nc, opts.Logger), again: newAgain(),
-		slots: make(chan struct{}, opts.MaxRequests), drain: make(chan struct{}),
+	resp, err := responder.New(nc, Type, responder.Options{Logger: opts.Logger, TracerProvider: opts.Tracing})
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g.sockets = newSockets(g)
-	return g, nil
+	agents, err := client.New(nc, client.Options{Logger: opts.Logger, TracerProvider: opts.Tracing})
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	asks, board := asking.New(agents), responder.NewBoard(resp, responder.BoardOptions{})
+	return &Gateway{
+		tokens: tokens, access: control, asks: asks, board: board, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, opts.Now),
+		api: httpapi.New(control, asks, resp, httpapi.Options{MaxWait: opts.MaxWait, KeepAlive: opts.KeepAlive, Link: opts.Link, Now: opts.Now, Logger: opts.Logger}),
+		sockets: wsapi.New(control, asks, resp, board, wsapi.Options{
+			Ping: opts.Ping, MaxSockets: opts.MaxSockets, MaxPerToken: opts.MaxPerToken, MaxPerSocket: opts.MaxPerSocket, Link: opts.Link, Now: opts.Now, Logger: opts.Logger,
+		}),
+	}, nil
 }
-
-// watched is how many pending asks the doors keep an eye on for live sockets.
-// Sockets read what they show by themselves, so more than that is only late.
-const watched = 100_000
 
 // checkOrigin sees that s is a web origin and nothing more.
 func checkOrigin(s string) error {
@@ -136,10 +157,9 @@ func checkOrigin(s string) error {
 // Run feeds the live sockets until ctx ends; then waits and sockets end, and it
 // returns nil. A gateway runs once.
 func (g *Gateway) Run(ctx context.Context) error {
-	err := g.resp.Watch(ctx, g.sockets.tell)
-	close(g.drain)
-	g.sockets.close()
-	g.clients.close()
+	err := g.follow(ctx)
+	g.sockets.Close()
+	g.asks.Close()
 	switch {
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // told to stop
@@ -150,34 +170,62 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 }
 
+// follow follows the tokens and the asks, until ctx or one of both ends.
+func (g *Gateway) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	tokens, told := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer cancel()
+		tokens <- g.tokens.Run(ctx)
+	}()
+	go func() {
+		defer close(told)
+		g.board.Subscribe(ctx, responder.Filter{}, g.sockets.Publish)
+	}()
+	err := g.board.Run(ctx)
+	cancel()
+	<-told
+	return errors.Join(err, <-tokens)
+}
+
 // Paths are the paths of the doors, as patterns of [http.ServeMux], for
 // whoever serves something else at the same address.
 func Paths() []string {
 	return []string{"/v1/", "/t/", "/api/interact/", "/ws", "/embed", "/embed/", "/openapi.yaml", "/asyncapi.yaml", "/schemas/"}
 }
 
-// Handler serves the doors.
+// Handler serves every path of [Paths].
 func (g *Gateway) Handler() http.Handler {
 	mux := http.NewServeMux()
-	door := func(path string, doors methods) { mux.Handle(path, g.door(doors)) }
-	door("/v1/asks", methods{"GET": g.list, "POST": g.ask})
-	door("/v1/asks/{session}/{id}", methods{"GET": g.get, "DELETE": g.withdraw})
-	door("/v1/asks/{session}/{id}/answer", methods{"POST": g.answer})
-	door("/v1/asks/{session}/{id}/decline", methods{"POST": g.decline})
-	door("/v1/history", methods{"GET": g.history})
-	door("/v1/events", methods{"POST": g.events})
-	door("/v1/permission", methods{"POST": g.permission})
-	door("/api/interact/ask", methods{"POST": g.interact})
-	door("/ws", methods{"GET": g.socket})
-	door("/embed", methods{"GET": g.embed})
-	mux.Handle("/embed/{name}", g.open(methods{"GET": embedAsset}))
-	mux.Handle("/openapi.yaml", g.open(methods{"GET": document(openAPI)}))
-	mux.Handle("/asyncapi.yaml", g.open(methods{"GET": document(asyncAPI)}))
-	mux.Handle("/schemas/{name}", g.open(methods{"GET": schema}))
-	mux.Handle("/", g.open(methods{"*": nowhere}))
-	return g.guard(mux)
+	for path, methods := range g.api.Routes() {
+		mux.Handle(path, g.access.Authenticated(methods))
+	}
+	mux.Handle("/ws", g.access.Authenticated(access.Methods{"GET": g.sockets.Connect}))
+	mux.Handle("/embed", g.access.Authenticated(access.Methods{"GET": g.panel.Page}))
+	for path, methods := range map[string]access.Methods{
+		"/embed/{name}":   {"GET": panel.Asset},
+		"/v1/credentials": {"POST": g.swaps.serve},
+		"/openapi.yaml":   {"GET": document(openAPI)},
+		"/asyncapi.yaml":  {"GET": document(asyncAPI)},
+		"/schemas/{name}": {"GET": schema},
+		"/":               {"*": nowhere},
+	} {
+		mux.Handle(path, g.access.Open(methods))
+	}
+	return g.access.Guard(mux)
 }
 
-func nowhere(http.ResponseWriter, *http.Request, *caller) error {
-	return ask.Refuse(http.StatusNotFound, ask.CodeNotFound, "there is no such door; /openapi.yaml describes those that there are")
+// Caller finds out who calls one of the handlers of [Gateway.Beside]. The error
+// is an [*ask.Error].
+func (g *Gateway) Caller(r *http.Request) (token.Token, error) { return g.access.Caller(r) }
+
+// Host is the token of the host that sends a request about a session; see
+// [access.Control.Host].
+func (g *Gateway) Host(r *http.Request, tenant, session string) (token.Token, bool, error) {
+	return g.access.Host(r, tenant, session)
+}
+
+func nowhere(http.ResponseWriter, *http.Request, *access.Caller) error {
+	return ask.Refuse(ask.CodeNotFound, "there is no such path; /openapi.yaml describes those that there are")
 }

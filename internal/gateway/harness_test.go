@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/askbus/askbus/internal/gateway/token"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/state"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -25,25 +25,33 @@ type doors struct {
 	t      *testing.T
 	bus    *natstest.Bus
 	url    string
-	tokens *token.File
+	tokens *token.Issuer
+	gate   *token.Store
 	people *responder.Responder // answers at another surface
 	http   *http.Client
+
+	gateway *gateway.Gateway
 }
 
 func open(t *testing.T, opts gateway.Options) *doors {
 	t.Helper()
-	bus := natstest.Start(t, natstest.Options{})
-	d := &doors{t: t, bus: bus, tokens: token.Open(filepath.Join(t.TempDir(), "tokens.json"))}
+	return openOn(t, natstest.Start(t, natstest.Options{}), opts)
+}
+
+func openOn(t *testing.T, bus *natstest.Bus, opts gateway.Options) *doors {
+	t.Helper()
+	d := &doors{t: t, bus: bus, tokens: token.NewIssuer(bus.Connect(natsd.Role{Name: natsd.RoleOperator}))}
 	nc := bus.Connect(natsd.Role{Name: natsd.RoleGateway})
 	var h http.Handler
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r) }))
 	t.Cleanup(srv.Close)
 	opts.BaseURL, opts.Logger = srv.URL, natstest.Logger()
-	g, err := gateway.New(nc, d.tokens, opts)
+	d.gate = token.NewStore(nc, state.CacheOptions{Logger: natstest.Logger()})
+	g, err := gateway.New(nc, d.gate, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, d.url = g.Handler(), srv.URL
+	h, d.url, d.gateway = g.Handler(), srv.URL, g
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx) }()
@@ -65,7 +73,7 @@ func (d *doors) token(tok token.Token) string {
 	if tok.Tenant == "" {
 		tok.Tenant = "acme"
 	}
-	_, secret, err := d.tokens.Issue(tok)
+	_, secret, err := d.tokens.Issue(d.t.Context(), tok)
 	if err != nil {
 		d.t.Fatal(err)
 	}

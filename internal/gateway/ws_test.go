@@ -13,8 +13,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// wire is one WebSocket client.
-type wire struct {
+// wireClient is one WebSocket client.
+type wireClient struct {
 	t    *testing.T
 	conn *websocket.Conn
 }
@@ -25,19 +25,23 @@ type frame struct {
 		ID, SessionID, AgentID, Question, By, Detail, Code string
 		Status                                             any // of an outcome, or of a problem
 		Options                                            []struct{ Label, Description string }
-		Questions                                          []struct{ Question string }
-		Answers                                            map[string]any
+		Queued                                             int
+		Questions                                          []struct {
+			Question string
+			Options  []struct{ Label string }
+		}
+		Answers map[string]any
 	}
 }
 
-func (d *doors) dial(secret, query string) *wire {
+func (d *doors) dial(secret, query string) *wireClient {
 	d.t.Helper()
 	conn, res, err := d.connect(secret, query)
 	if err != nil {
 		d.t.Fatalf("%v: %v", err, res)
 	}
 	d.t.Cleanup(func() { _ = conn.CloseNow() })
-	return &wire{d.t, conn}
+	return &wireClient{d.t, conn}
 }
 
 func (d *doors) connect(secret, query string) (*websocket.Conn, *http.Response, error) {
@@ -46,7 +50,7 @@ func (d *doors) connect(secret, query string) (*websocket.Conn, *http.Response, 
 	return websocket.Dial(ctx, "ws"+strings.TrimPrefix(d.url, "http")+"/t/"+secret+"/ws"+query, nil)
 }
 
-func (w *wire) send(body string) {
+func (w *wireClient) send(body string) {
 	w.t.Helper()
 	if err := w.conn.Write(w.t.Context(), websocket.MessageText, []byte(body)); err != nil {
 		w.t.Fatal(err)
@@ -54,7 +58,7 @@ func (w *wire) send(body string) {
 }
 
 // next is the next frame, which must have this type.
-func (w *wire) next(typ string) frame {
+func (w *wireClient) next(typ string) frame {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
@@ -70,10 +74,31 @@ func (w *wire) next(typ string) frame {
 }
 
 // quiet sees that nothing came before a pong.
-func (w *wire) quiet() {
+func (w *wireClient) quiet() {
 	w.t.Helper()
 	w.send(`{"type":"ping"}`)
 	w.next("pong")
+}
+
+// told sees that nothing came before a pong, but for one frame that tells how
+// an ask ended: an answer that came late is told so.
+func (w *wireClient) told(closed string) {
+	w.t.Helper()
+	w.send(`{"type":"ping"}`)
+	for range 2 {
+		ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+		_, body, err := w.conn.Read(ctx)
+		cancel()
+		switch {
+		case err != nil:
+			w.t.Fatal(err)
+		case strings.Contains(string(body), `"type":"pong"`):
+			return
+		case !strings.Contains(string(body), closed):
+			w.t.Fatalf("want pong, got %s", body)
+		}
+	}
+	w.t.Fatal("no pong")
 }
 
 func one(id, text string) string {
@@ -85,22 +110,22 @@ func TestScreensRace(t *testing.T) {
 	d := open(t, gateway.Options{})
 	agent, screen, resp := d.agent("s1"), d.screen("s1"), d.responder()
 	d.do(agent, "POST", "/v1/asks", one("before", "Which first?")).want(t, 201)
-	d4, d1 := d.dial(screen, "?sessionId=s1&by=Mei"), d.dial(resp, "?dialect=d1")
+	panel, pair := d.dial(screen, "?sessionId=s1&by=Mei"), d.dial(resp, "?dialect=event-pair")
 	for range 2 { // what waited before, and what comes now
-		f := d4.next("interaction_request")
+		f := panel.next("interaction_request")
 		if f.Data.SessionID != "s1" || len(f.Data.Options) != 2 || f.Data.Options[0].Description != "the first" {
-			t.Errorf("D4 is shown %+v", f)
+			t.Errorf("interact is shown %+v", f)
 		}
-		g := d1.next("ask:question:request")
+		g := pair.next("ask:question:request")
 		if g.Data.ID != f.Data.ID || g.Data.AgentID != "builder" {
-			t.Errorf("D1 is shown %+v", g)
+			t.Errorf("the event pair is shown %+v", g)
 		}
 		if f.Data.ID == "before" {
-			d4.send(`{"type":"interaction_response","data":{"id":"before","result":"B"}}`)
-			if c := d4.next("interaction_closed"); c.Data.Status != "answered" || c.Data.By != "Mei on gateway" {
+			panel.send(`{"type":"interaction_response","data":{"id":"before","result":"B"}}`)
+			if c := panel.next("interaction_closed"); c.Data.Status != "answered" || c.Data.By != "Mei over HTTP" {
 				t.Errorf("closed: %+v", c)
 			}
-			if c := d1.next("ask:question:closed"); c.Data.ID != "before" || c.Data.By != "Mei" {
+			if c := pair.next("ask:question:closed"); c.Data.ID != "before" || c.Data.By != "Mei" {
 				t.Errorf("closed: %+v", c)
 			}
 			d.do(agent, "POST", "/v1/asks", one("now", "Which now?")).want(t, 201)
@@ -112,17 +137,46 @@ func TestScreensRace(t *testing.T) {
 			_, err := d.people.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "now"}, ask.Reply{Answers: []ask.Answer{{QuestionID: "q1", Selected: []string{"o1"}}}, By: mei})
 			third <- err
 		}()
-		d4.send(`{"type":"interaction_response","data":{"id":"now","result":["A"]}}`)
-		d1.send(`{"type":"ask:question:response","data":{"agentId":"builder","answers":{"question-0":"B"}}}`)
+		panel.send(`{"type":"interaction_response","data":{"id":"now","result":["A"]}}`)
+		pair.send(`{"type":"ask:question:response","data":{"agentId":"builder","answers":{"question-0":"B"}}}`)
 		err := <-third
-		a, b := d4.next("interaction_closed"), d1.next("ask:question:closed")
+		a, b := panel.next("interaction_closed"), pair.next("ask:question:closed")
 		if a.Data.Status != "answered" || b.Data.Status != "answered" || !strings.HasPrefix(a.Data.By, b.Data.By) {
 			t.Errorf("%v, %+v, %+v", err, a, b)
 		}
 	}
 	d.do(agent, "GET", "/v1/asks/s1/before", "").want(t, 200, `"selected":["o2"]`)
-	d4.quiet()
-	d1.quiet()
+	panel.told("interaction_closed")
+	pair.told("ask:question:closed")
+}
+
+// An answer that comes after the screen was told how the ask ended is told who
+// won, also when it does not say whose it is.
+func TestALateAnswerIsToldWhoWon(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent := d.agent("s1")
+	panel, all, pair := d.dial(d.screen("s1"), ""), d.dial(d.responder(), ""), d.dial(d.responder(), "?dialect=event-pair")
+	d.do(agent, "POST", "/v1/asks", one("now", "Which now?")).want(t, 201)
+	panel.next("interaction_request")
+	all.next("interaction_request")
+	pair.next("ask:question:request")
+	key := ask.Key{Tenant: "acme", Session: "s1", ID: "now"}
+	if _, err := d.people.Answer(t.Context(), key, ask.Reply{Answers: []ask.Answer{{QuestionID: "q1", Selected: []string{"o1"}}}, By: mei}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // how it ended, and the same for a late answer
+		for _, w := range []*wireClient{panel, all} {
+			if c := w.next("interaction_closed"); c.Data.ID != "now" || c.Data.SessionID != "s1" || c.Data.Status != "answered" || !strings.HasPrefix(c.Data.By, mei.Name) {
+				t.Errorf("%+v", c)
+			}
+			w.send(`{"type":"interaction_response","data":{"id":"now","result":"B"}}`)
+		}
+		if c := pair.next("ask:question:closed"); c.Data.ID != "now" || c.Data.SessionID != "s1" || c.Data.Status != "answered" || c.Data.By != mei.Name {
+			t.Errorf("%+v", c)
+		}
+		pair.send(`{"type":"ask:question:response","data":{"agentId":"builder","answers":{"question-0":"B"}}}`)
+	}
 }
 
 func TestScreensAreTold(t *testing.T) {
@@ -156,7 +210,7 @@ func TestScreensAreTold(t *testing.T) {
 		"another session":     {`{"type":"interaction_response","data":{"id":"elsewhere","sessionId":"s2","result":"A"}}`, ""},
 		"a wrong result":      {`{"type":"interaction_response","data":{"id":7}}`, ""},
 		"a screen that asks":  {`{"type":"ask:question:request","data":{}}`, "answers for session s1"},
-		"a hello in no shape": {`{"type":"hello","data":{"dialect":"d9"}}`, "d1, d2 or d4"},
+		"a hello in no shape": {`{"type":"hello","data":{"dialect":"d9"}}`, "event-pair, typed or interact"},
 	} {
 		w.send(c.send)
 		if e := w.next("error"); !strings.Contains(e.Data.Detail, c.says) {
@@ -204,7 +258,7 @@ func TestOneAskIsOpenForAnAgentInD1(t *testing.T) {
 	for _, id := range []string{"a", "b", "c"} {
 		d.do(agent, "POST", "/v1/asks", one(id, "Which?")).want(t, 201)
 	}
-	w := d.dial(resp, "?dialect=d1")
+	w := d.dial(resp, "?dialect=event-pair")
 	if f := w.next("ask:question:request"); f.Data.ID != "a" {
 		t.Fatalf("%+v", f)
 	}
@@ -221,23 +275,72 @@ func TestOneAskIsOpenForAnAgentInD1(t *testing.T) {
 	}
 }
 
+func TestAScreenThatClosesACardIsAnswered(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent, resp := d.agent("s1"), d.responder()
+	for _, id := range []string{"a", "b"} {
+		d.do(agent, "POST", "/v1/asks", one(id, "Which?")).want(t, 201)
+	}
+	w := d.dial(resp, "?dialect=event-pair")
+	w.next("ask:question:request")
+	w.send(`{"type":"ask:question:response","data":{"agentId":"builder","status":"aborted","answers":{}}}`)
+	if f := w.next("ask:question:pending"); f.Data.ID != "a" || f.Data.Status != "pending" {
+		t.Errorf("%+v", f)
+	}
+	if f := w.next("ask:question:request"); f.Data.ID != "b" {
+		t.Errorf("the next is not shown: %+v", f)
+	}
+	w.send(`{"type":"ask:question:response","data":{"agentId":"builder","id":"a","answers":{"question-0":"A"}}}`)
+	if f := w.next("ask:question:closed"); f.Data.ID != "a" || f.Data.Status != "answered" {
+		t.Errorf("answered later: %+v", f)
+	}
+	d.do(agent, "POST", "/v1/asks/s1/b/answer?dialect=by-id", `{"status":"aborted","answers":[]}`).want(t, 403)
+	d.do(resp, "POST", "/v1/asks/s1/b/answer?dialect=by-id", `{"status":"aborted","answers":[]}`).want(t, 200, `"state":"pending"`)
+	other := d.dial(resp, "")
+	f := other.next("interaction_request")
+	other.send(`{"type":"interaction_response","data":{"id":"` + f.Data.ID + `","status":"aborted"}}`)
+	if f := other.next("interaction_pending"); f.Data.ID != "b" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAListenerThatCannotHoldAnAskGetsALink(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	d.do(d.agent("s1"), "POST", "/v1/asks", `{"id":"big","questions":[{"text":"Which?","options":[{"label":"A"},{"label":"B"},{"label":"C"},{"label":"D"},{"label":"E"}]}]}`).want(t, 201)
+	w := d.dial(d.responder(), "?dialect=event-pair")
+	if f := w.next("ask:question:request"); len(f.Data.Questions) != 1 || len(f.Data.Questions[0].Options) != 2 || !strings.Contains(f.Data.Questions[0].Question, d.url+"/ask/acme/s1/big") {
+		t.Errorf("%+v", f)
+	}
+	w.send(`{"type":"ask:question:response","data":{"id":"big","answers":{"question-0":"5"}}}`)
+	w.next("ask:question:closed")
+	d.do(d.agent("s1"), "GET", "/v1/asks/s1/big", "").want(t, 200, `"selected":["o5"]`)
+}
+
 func TestAnAgentAsksOverItsSocket(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	agent := d.agent("s1")
-	w := d.dial(agent, "?dialect=d1")
+	w := d.dial(agent, "?dialect=event-pair")
 	ask1 := func(text string) string {
 		return `{"type":"ask:question:request","data":{"agentId":"a","questions":[{"question":"` + text + `","header":"H","options":[{"label":"A"},{"label":"B"}]}]}}`
 	}
 	w.send(ask1("First?"))
 	w.send(ask1("Second?"))
-	first := w.next("ask:question:pending").Data
-	w.quiet() // the second waits for its turn
-	d.answers(ask.Key{Tenant: "acme", Session: "s1", ID: first.ID}, ask.Answer{QuestionID: "q1", Selected: []string{"o2"}})
+	w.send(ask1("Third?"))
+	first, second, third := w.next("ask:question:pending").Data, w.next("ask:question:pending").Data, w.next("ask:question:pending").Data
+	if first.Queued != 0 || second.Queued != 1 || third.Queued != 2 {
+		t.Errorf("queued %d, %d, %d", first.Queued, second.Queued, third.Queued)
+	}
+	// All are stored. Whichever is answered first, responses come in order.
+	d.answers(d.key("s1", third.ID), ask.Answer{QuestionID: "q1", Selected: []string{"o1"}})
+	w.quiet()
+	d.answers(d.key("s1", first.ID), ask.Answer{QuestionID: "q1", Selected: []string{"o2"}})
 	if f := w.next("ask:question:response"); f.Data.ID != first.ID || f.Data.AgentID != "a" || f.Data.Answers["question-0"] != "B" {
 		t.Errorf("%+v", f)
 	}
-	second := w.next("ask:question:pending").Data
+	w.quiet()
 	_ = w.conn.CloseNow() // withdraws nothing
 
 	d.answers(d.key("s1", second.ID), ask.Answer{QuestionID: "q1", Selected: []string{"o1"}})
@@ -245,8 +348,10 @@ func TestAnAgentAsksOverItsSocket(t *testing.T) {
 	if f := again.next("ask:question:response"); f.Data.ID != second.ID || f.Data.Answers["question-0"] != "A" {
 		t.Errorf("picked up: %+v", f)
 	}
-	again.send(`{"type":"ask:question:request","data":{"agentId":"a","questions":[]}}`)
-	again.next("error")
+	again.send(`{"type":"ask:question:request","data":{"agentId":"a","id":"mine","questions":[]}}`)
+	if e := again.next("error"); e.Data.ID != "mine" {
+		t.Errorf("a refusal does not say of what: %+v", e)
+	}
 	again.send(`{"type":"interaction_response","data":{"id":"x","result":"A"}}`)
 	if e := again.next("error"); e.Data.Code != "forbidden" {
 		t.Errorf("an agent answers: %+v", e)

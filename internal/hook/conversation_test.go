@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "write what was printed into the convers
 //
 //	-- host --    what the host sends to a hook that starts now
 //	-- waits --   goes on once a hook waits for an answer
+//	-- stop --    the host stops the hooks that run, as far as "stopped: yes" says that it can
 //	-- person --  what somebody does at another screen: the ids of options, or "decline: <reason>"
 //	-- prints --  waits for the hook started first, and is what it prints
 //	-- says --    what that one says on standard error
@@ -78,11 +79,15 @@ type opener struct {
 	err error
 }
 
-func (o opener) Open(_ context.Context, tenant, session string) (*client.Client, error) {
+func (o opener) Open(_ context.Context, tenant, session string) (client.Session, error) {
 	if o.err != nil {
-		return nil, o.err
+		return client.Session{}, o.err
 	}
-	return client.New(o.nc, tenant, session, client.Options{Logger: natstest.Logger()})
+	c, err := client.New(o.nc, client.Options{Logger: natstest.Logger()})
+	if err != nil {
+		return client.Session{}, err
+	}
+	return c.Session(tenant, session), nil
 }
 
 func play(t *testing.T, path, text string) {
@@ -105,13 +110,17 @@ func play(t *testing.T, path, text string) {
 				t.Fatal(err)
 			}
 		case "bus":
-			open.err = ask.Refuse(503, ask.CodeUnavailable, `nothing answers; is "askbus up" running?`)
+			open.err = ask.Refuse(ask.CodeUnavailable, `nothing answers; is "askbus up" running?`)
+		case "stopped":
+			call.Stopped = true
 		case "creds":
 			opts.Answerer = nil
 		}
 	}
 	h := hook.New(open, opts)
 	s := newScreen(t, bus)
+	life, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	defer stop()
 	var running []chan printed
 	var last printed
 	var got strings.Builder
@@ -123,7 +132,7 @@ func play(t *testing.T, path, text string) {
 			done := make(chan printed, 1)
 			running = append(running, done)
 			go func() {
-				out, say := h.Run(context.WithoutCancel(t.Context()), call, []byte(sec.body))
+				out, say := h.Run(life, call, []byte(sec.body))
 				done <- printed{string(out), say}
 			}()
 		case "waits":
@@ -132,6 +141,8 @@ func play(t *testing.T, path, text string) {
 					t.Fatal(err)
 				}
 			}
+		case "stop":
+			stop()
 		case "person":
 			s.decide(strings.TrimSpace(body))
 		case "prints":

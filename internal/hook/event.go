@@ -3,18 +3,21 @@ package hook
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/hook/hostcall"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
-	"github.com/askbus/askbus/pkg/dialect"
 )
 
 // fill says whose ask it is, and until when.
-func (c *Call) fill(event *dialect.HookCall, body []byte) {
+func (c *Call) fill(event *hostcall.Event, body []byte) {
 	a := &event.Ask
 	if a.Tenant = c.Tenant; a.Tenant == "" {
 		a.Tenant = ask.DefaultTenant
@@ -28,10 +31,15 @@ func (c *Call) fill(event *dialect.HookCall, body []byte) {
 	if c.Mode == "" {
 		c.Mode = Wait
 	}
-	a.Timeout = c.Timeout
+	if a.Timeout == 0 && a.Deadline.IsZero() { // unless the question says so itself
+		a.Timeout = c.Timeout
+	}
 	a.Agent = agent(body)
 	if event.CWD != "" && a.Agent.Name == "" {
 		a.Agent.Name = "agent in " + filepath.Base(event.CWD)
+	}
+	if event.CWD != "" && c.Work != nil {
+		c.Work(event.CWD, &a.Agent)
 	}
 }
 
@@ -63,20 +71,20 @@ const lately = time.Minute
 func (r *run) same(ctx context.Context) (*ask.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
 	defer cancel()
-	want, err := cloudevent.Digest(&r.event.Ask)
+	want, err := wire.Digest(&r.event.Ask)
 	if err != nil {
 		return nil, err
 	}
 	var found *ask.Record
 	for _, state := range []ask.State{ask.StatePending, ask.StateResolved} {
-		for rec, err := range r.conn.All(ctx, client.Query{State: state, Limit: 200}) {
+		for rec, err := range r.asks.All(ctx, client.Query{State: state, PageSize: 200}) {
 			if err != nil {
 				return nil, err
 			}
 			if state == ask.StateResolved && time.Since(rec.AskedAt) > lately {
 				continue
 			}
-			if digest, err := cloudevent.Digest(&rec.Ask); err == nil && digest == want {
+			if digest, err := wire.Digest(&rec.Ask); err == nil && digest == want {
 				found = &rec
 			}
 		}
@@ -94,11 +102,17 @@ func (r *run) after(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
+	if r.Human.Principal == "" {
+		return errors.New(r.Unproven)
+	}
 	rec, err := r.open(ctx)
 	if err != nil || rec == nil {
 		return err
 	}
 	k := rec.Ask.Key()
+	if r.Mark != nil && !rec.Ask.AskedBy(r.Mark(k)) {
+		return fmt.Errorf("another host asked %s, or none did; a host's dialog answers only what it asked itself", k)
+	}
 	reply.AnswerID = ask.Token("native-" + k.ID)
 	reply.By = r.Human
 	reply.By.Proof = ask.ProofHostDialog
@@ -107,13 +121,28 @@ func (r *run) after(ctx context.Context) error {
 	return r.record(ctx, &rec.Ask, reply)
 }
 
+// sign puts the host's mark into the ask, under the id that it will have.
+func (r *run) sign() {
+	a := &r.event.Ask
+	if r.Mark == nil {
+		return
+	}
+	if a.ID == "" {
+		a.ID = cloudevent.NewID()
+	}
+	if a.Metadata == nil {
+		a.Metadata = map[string]any{}
+	}
+	a.Metadata[ask.MetadataHost] = r.Mark(a.Key())
+}
+
 // open is the open ask that the event is about: that of its tool use, or of
 // the same content. Usually there is none, because it was answered elsewhere.
 func (r *run) open(ctx context.Context) (*ask.Record, error) {
 	if r.event.Ask.ID != "" {
 		limited, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
 		defer cancel()
-		if rec, err := r.conn.Get(limited, r.event.Ask.ID); err == nil && rec.State == ask.StatePending {
+		if rec, err := r.asks.Get(limited, r.event.Ask.ID); err == nil && rec.State == ask.StatePending {
 			return &rec, nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/askbus/askbus/internal/hook/hostcall"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/dialect"
@@ -23,10 +24,9 @@ const (
 	Defer Mode = "defer" // lets the host's process end; resumed, it finds the answer
 )
 
-// Opener gives the way to the asks of one session, for one call; it is closed
-// after the call.
+// Opener gives the way to the asks of one session, for one call.
 type Opener interface {
-	Open(ctx context.Context, tenant, session string) (*client.Client, error)
+	Open(ctx context.Context, tenant, session string) (client.Session, error)
 }
 
 // Answerer sends what was answered in the host's own dialog, as responder type
@@ -40,6 +40,8 @@ type Options struct {
 	Logger   *slog.Logger  // default: discard
 	Answerer Answerer      // default: what the host's dialog answered withdraws the ask
 	Patience time.Duration // how long a bus that does not answer is tried; default 5 s
+	// Waiting is told when a wait for people begins; done ends it. Default: nobody is.
+	Waiting func(*ask.Ask) (done func())
 }
 
 // Hook serves hook events. It is safe for concurrent use.
@@ -66,13 +68,30 @@ type Call struct {
 	Mode    Mode          // default: [Wait]
 	Limit   time.Duration // how long to wait; below the host's own limit
 	Timeout time.Duration // of the ask; default: that of the protocol
-	Human   ask.By        // who sits at the host
+	Stopped bool          // the call's context ends when the host stops it, and then the host no longer waits
+	Human   ask.By        // who sits at the host; nobody's dialog answers without a principal
+	// Work says of a directory of the host's which repository and branch an agent
+	// works on there. Nil when the host runs on another machine.
+	Work func(dir string, a *ask.Agent)
+
+	// Mark proves that this host asked k ([ask.MetadataHost]). It is put into
+	// what is asked, and without it in an ask the host's dialog does not answer
+	// that ask. Nil is a process of the person's own user, which needs no proof.
+	Mark func(k ask.Key) string
+	// Unproven is what to say when nobody's dialog answers.
+	Unproven string
 }
 
 // Run serves one event. It returns what to print, nil for nothing, and one
 // line for standard error, empty when all is well.
 func (h *Hook) Run(ctx context.Context, c Call, body []byte) (out []byte, say string) {
-	event, ok, err := dialect.D3Hook(body)
+	if end, ok := hostcall.ReadEnd(body); ok {
+		if err := h.ended(ctx, c, end); err != nil {
+			return nil, "questions may stay open: " + err.Error()
+		}
+		return nil, ""
+	}
+	event, ok, err := hostcall.ReadEvent(body)
 	if err != nil {
 		return nil, "no decision: " + err.Error()
 	}
@@ -80,18 +99,18 @@ func (h *Hook) Run(ctx context.Context, c Call, body []byte) (out []byte, say st
 		return nil, "" // not about a question
 	}
 	c.fill(&event, body)
-	conn, err := h.open.Open(ctx, event.Ask.Tenant, event.Ask.Session)
+	mark(&event.Ask)
+	asks, err := h.open.Open(ctx, event.Ask.Tenant, event.Ask.Session)
 	if err != nil {
 		return nil, "no decision: " + err.Error()
 	}
-	defer conn.Close() //nolint:errcheck // only a subscription goes with it
-	run := run{h: h, Call: c, event: event, conn: conn}
-	switch event.Event {
-	case dialect.HookPreToolUse:
+	run := run{h: h, Call: c, event: event, asks: asks}
+	switch event.Name {
+	case hostcall.PreToolUse:
 		out, err = run.before(ctx)
-	case dialect.HookPermissionRequest:
+	case hostcall.PermissionRequest:
 		out, err = run.dialog(ctx)
-	case dialect.HookPostToolUse:
+	case hostcall.PostToolUse:
 		err = run.after(ctx)
 	}
 	if err != nil {
@@ -103,8 +122,8 @@ func (h *Hook) Run(ctx context.Context, c Call, body []byte) (out []byte, say st
 // run is one event while it is served.
 type run struct {
 	h     *Hook
-	event dialect.HookCall
-	conn  *client.Client
+	event hostcall.Event
+	asks  client.Session
 	Call
 }
 
@@ -161,7 +180,8 @@ func (r *run) dialog(ctx context.Context) ([]byte, error) {
 func (r *run) ask(ctx context.Context) (*ask.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
 	defer cancel()
-	st, err := r.conn.Ask(ctx, r.event.Ask)
+	r.sign()
+	st, err := r.asks.Ask(ctx, r.event.Ask)
 	if err != nil {
 		return nil, err
 	}
@@ -173,12 +193,15 @@ func (r *run) ask(ctx context.Context) (*ask.Outcome, error) {
 func (r *run) wait(ctx context.Context) (*ask.Outcome, error) {
 	within, cancel := context.WithTimeout(ctx, r.Limit)
 	defer cancel()
-	o, err := r.conn.Wait(within, r.event.Ask.ID)
+	if r.h.opts.Waiting != nil {
+		defer r.h.opts.Waiting(&r.event.Ask)()
+	}
+	o, err := r.asks.Wait(within, r.event.Ask.ID)
 	switch {
 	case err == nil:
 		return &o, nil
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("the host stopped the hook; the question stays open as %s", r.event.Ask.Key())
+		return nil, r.stopped(ctx)
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("nobody answered within %s; the question stays open as %s", r.Limit, r.event.Ask.Key())
 	}
@@ -192,7 +215,7 @@ func (r *run) decide(o *ask.Outcome) ([]byte, error) {
 	}
 	out := r.event.Decide(o)
 	if out == nil {
-		return nil, errors.New(firstLine(dialect.D3ToolResult(&r.event.Ask, o).Text))
+		return nil, errors.New(firstLine(dialect.Report(&r.event.Ask, o)))
 	}
 	return out, nil
 }

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/hook/hostcall"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/dialect"
 )
 
 // Path is where the hook is served over HTTP, below the base URL of the doors.
@@ -28,34 +29,23 @@ const maxBody = 1 << 20
 // is not the caller's, for a hook never stands in its agent's way. The query
 // may say mode and limit.
 //
-// Authorize says for whom a session's asks are asked; its error is an
+// Authorize finds out who calls before anything of the body is read, and then
+// says for whom the asks of the host's session are asked. Its errors are
 // [*ask.Error].
-func (h *Hook) Handler(authorize func(r *http.Request, session string) (Call, error)) http.Handler {
+func (h *Hook) Handler(authorize func(*http.Request) (func(session string) (Call, error), error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", "POST")
-			refuse(w, ask.Refuse(http.StatusMethodNotAllowed, ask.CodeInvalid, "use POST"))
+			refuse(w, ask.Refuse(wire.CodeMethod, "use POST"))
 			return
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		of, err := authorize(r)
 		if err != nil {
-			refuse(w, ask.Refuse(http.StatusRequestEntityTooLarge, ask.CodeTooLarge, "the body cannot be read, or has more than %d bytes", maxBody))
-			return
-		}
-		event, ours, err := dialect.D3Hook(body)
-		call, denied := authorize(r, event.Ask.Session)
-		switch {
-		case denied != nil: // first: a stranger learns nothing about bodies
-			refuse(w, denied)
-			return
-		case err != nil:
 			refuse(w, err)
 			return
-		case !ours:
-			w.WriteHeader(http.StatusNoContent)
-			return
 		}
-		if err := call.query(r); err != nil {
+		call, body, err := read(w, r, of)
+		if err != nil {
 			refuse(w, err)
 			return
 		}
@@ -68,8 +58,33 @@ func (h *Hook) Handler(authorize func(r *http.Request, session string) (Call, er
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(out) // nobody is left to be told
+		_, _ = w.Write(out) //nolint:gosec // JSON, and declared as such; nobody is left to be told
 	})
+}
+
+// read reads the event of a caller who is known. What is not about a question
+// is for [Hook.Run] to see.
+func read(w http.ResponseWriter, r *http.Request, of func(session string) (Call, error)) (Call, []byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return Call{}, nil, ask.Refuse(wire.CodeSlowBody, "the body did not come in time; send it at once")
+	case err != nil:
+		return Call{}, nil, ask.Refuse(ask.CodeTooLarge, "the body cannot be read, or has more than %d bytes", maxBody)
+	}
+	event, ours, err := hostcall.ReadEvent(body)
+	if err != nil {
+		return Call{}, nil, err
+	}
+	session := event.Ask.Session
+	if end, ok := hostcall.ReadEnd(body); ok && end.Session != "" {
+		session, ours = ask.Token(end.Session), true
+	}
+	call, err := of(session)
+	if err == nil && ours {
+		err = call.query(r)
+	}
+	return call, body, err
 }
 
 // query reads mode and limit.
@@ -80,12 +95,12 @@ func (c *Call) query(r *http.Request) error {
 	case Defer:
 		c.Limit = time.Nanosecond
 	default:
-		return ask.Refuse(http.StatusBadRequest, ask.CodeInvalid, "mode is %.20q; use wait, race or defer", c.Mode)
+		return ask.Refuse(ask.CodeInvalid, "mode is %.20q; use wait, race or defer", c.Mode)
 	}
 	if s := r.URL.Query().Get("limit"); s != "" {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < 0 || d > ask.MaxHold {
-			return ask.Refuse(http.StatusBadRequest, ask.CodeInvalid, "limit is %.20q; use 0s to %s", s, ask.MaxHold)
+			return ask.Refuse(ask.CodeInvalid, "limit is %.20q; use 0s to %s", s, ask.MaxHold)
 		}
 		c.Limit = d
 	}
@@ -93,16 +108,14 @@ func (c *Call) query(r *http.Request) error {
 }
 
 func refuse(w http.ResponseWriter, err error) {
-	e, ok := errors.AsType[*ask.Error](err)
-	if !ok {
-		e = ask.Refuse(http.StatusInternalServerError, ask.CodeInternal, "something went wrong; the log says more")
-	}
-	if e.Status == http.StatusUnauthorized {
+	e := wire.AsError(err)
+	status := wire.HTTPStatus(e.Code)
+	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="askbus"`)
 	}
-	w.Header().Set("Content-Type", cloudevent.TypeProblem)
-	w.WriteHeader(e.Status)
-	_, _ = w.Write(cloudevent.EncodeProblem(e)) // nobody is left to be told
+	w.Header().Set("Content-Type", wire.TypeProblem)
+	w.WriteHeader(status)
+	_, _ = w.Write(wire.EncodeProblem(e)) //nolint:gosec // JSON, and declared as such; nobody is left to be told
 }
 
 // plain is s as a header may carry it.

@@ -18,11 +18,11 @@ func TestTheSameOverHTTP(t *testing.T) {
 	t.Parallel()
 	bus := natstest.Start(t, natstest.Options{})
 	h := hook.New(opener{nc: bus.Agent("acme", "s-1")}, hook.Options{Logger: natstest.Logger()})
-	door := h.Handler(func(r *http.Request, session string) (hook.Call, error) {
+	door := h.Handler(func(r *http.Request) (func(string) (hook.Call, error), error) {
 		if r.Header.Get("Authorization") != "Bearer good" {
-			return hook.Call{}, ask.Refuse(http.StatusUnauthorized, ask.CodeForbidden, "there is no token")
+			return nil, ask.Refuse(ask.CodeUnauthorized, "there is no token")
 		}
-		return hook.Call{Tenant: "acme", Session: session}, nil
+		return func(session string) (hook.Call, error) { return hook.Call{Tenant: "acme", Session: session}, nil }, nil
 	})
 	post := func(query, token, body string) (*http.Response, string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, hook.Path+query, strings.NewReader(body))

@@ -31,7 +31,7 @@ func (r *run) record(ctx context.Context, a *ask.Ask, reply ask.Reply) error {
 func (r *run) withdraw(ctx context.Context, a *ask.Ask, reply ask.Reply, cause error) error {
 	r.h.opts.Logger.WarnContext(ctx, "what the host's dialog answered cannot be recorded; withdrawing", slog.String("ask_id", a.ID), slog.Any("error", cause))
 	reason := []rune("answered in the agent's own dialog: " + worded(a, reply).Response)
-	_, err := r.conn.Withdraw(ctx, a.ID, string(reason[:min(len(reason), ask.MaxText)]))
+	_, err := r.asks.Withdraw(ctx, a.ID, string(reason[:min(len(reason), ask.MaxText)]))
 	if errors.Is(err, ask.ErrResolved) {
 		return nil
 	}

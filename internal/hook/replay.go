@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/askbus/askbus/internal/hook/hostcall"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -23,7 +24,7 @@ func Sample() []byte { return bytes.Clone(sample) }
 // somebody did at another screen.
 type move struct {
 	Event   string          `json:"hook_event_name"`
-	Answer  json.RawMessage `json:"answer"`  // { "<question text>": "<label>" }, as D3 writes answers
+	Answer  json.RawMessage `json:"answer"`  // { "<question text>": "<label>" }, as claude-code writes answers
 	Decline *string         `json:"decline"` // the reason
 	Nothing bool            `json:"nothing"` // nobody answers before the limit
 }
@@ -64,34 +65,34 @@ func Replay(w io.Writer, mode Mode, conversation []byte) error {
 }
 
 func replay(w io.Writer, mode Mode, body []byte, then move) {
-	event, ok, err := dialect.D3Hook(body)
+	event, ok, err := hostcall.ReadEvent(body)
 	if err != nil || !ok {
 		fmt.Fprintln(w, "host sends   something else")
 		fmt.Fprintln(w, "hook prints  nothing"+why(err))
 		return
 	}
-	fmt.Fprintf(w, "host sends   %s %s\n", event.Event, event.Ask.ID)
+	fmt.Fprintf(w, "host sends   %s %s\n", ask.CleanLine(event.Name), ask.CleanLine(event.Ask.ID))
 	for line := range strings.SplitSeq(event.Ask.Plain(), "\n") {
 		fmt.Fprintf(w, "             %s\n", line)
 	}
 	for _, warning := range event.Warnings {
-		fmt.Fprintf(w, "             warning: %s\n", warning)
+		fmt.Fprintf(w, "             warning: %s\n", ask.CleanLine(fmt.Sprint(warning)))
 	}
 	if reply, ok := event.Native(); ok {
 		o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Answers: reply.Answers, Response: reply.Response, By: &ask.By{Name: "somebody", Responder: ask.ResponderNative}}
-		fmt.Fprintf(w, "terminal     %s\n", indented(dialect.D3ToolResult(&event.Ask, &o).Text))
+		fmt.Fprintf(w, "terminal     %s\n", indented(dialect.Report(&event.Ask, &o)))
 		fmt.Fprintln(w, "hook prints  nothing; the answer is recorded, and every other screen closes")
 		return
 	}
 	switch {
-	case event.Event == dialect.HookPostToolUse:
+	case event.Name == hostcall.PostToolUse:
 		fmt.Fprintln(w, "hook prints  nothing")
 		return
-	case event.Event == dialect.HookPreToolUse && mode == Race:
+	case event.Name == hostcall.PreToolUse && mode == Race:
 		fmt.Fprintln(w, "hook prints  nothing; the terminal's dialog opens beside the other screens")
 		return
 	case then.Nothing && mode == Defer && event.Defer() != nil:
-		fmt.Fprintf(w, "person       does nothing\nhook prints  %s\n", event.Defer())
+		fmt.Fprintf(w, "person       does nothing\nhook prints  %s\n", ask.CleanJSON(event.Defer()))
 		return
 	case then.Nothing:
 		fmt.Fprintln(w, "person       does nothing")
@@ -103,9 +104,9 @@ func replay(w io.Writer, mode Mode, body []byte, then move) {
 		fmt.Fprintf(w, "person       gives an answer that does not fit%s\n", why(err))
 		return
 	}
-	fmt.Fprintf(w, "person       %s\n", indented(dialect.D3ToolResult(&event.Ask, o).Text))
+	fmt.Fprintf(w, "person       %s\n", indented(dialect.Report(&event.Ask, o)))
 	if out := event.Decide(o); out != nil {
-		fmt.Fprintf(w, "hook prints  %s\n", out)
+		fmt.Fprintf(w, "hook prints  %s\n", ask.CleanJSON(out))
 	} else {
 		fmt.Fprintln(w, "hook prints  nothing")
 	}
@@ -115,10 +116,10 @@ func why(err error) string {
 	if err == nil {
 		return ""
 	}
-	return ": " + err.Error()
+	return ": " + ask.CleanLine(err.Error())
 }
 
-func indented(s string) string { return strings.ReplaceAll(s, "\n", "\n             ") }
+func indented(s string) string { return strings.ReplaceAll(ask.CleanText(s), "\n", "\n             ") }
 
 // outcome is what comes of what somebody did.
 func outcome(a *ask.Ask, m move) (*ask.Outcome, error) {
@@ -138,7 +139,8 @@ func outcome(a *ask.Ask, m move) (*ask.Outcome, error) {
 		if err != nil {
 			return nil, err
 		}
-		given, err := dialect.D3Reply(a, body)
+		tool, _ := dialect.Lookup("claude-code")
+		given, err := tool.Reply(a, body)
 		if err != nil {
 			return nil, err
 		}

@@ -42,7 +42,7 @@ func newScreen(t *testing.T, bus *natstest.Bus) *screen {
 				case synced <- struct{}{}:
 				default:
 				}
-			case responder.Offline:
+			case responder.Offline, responder.Reset, responder.Changed:
 			}
 		})
 		if err != nil {

@@ -3,6 +3,7 @@ package install
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -10,10 +11,15 @@ import (
 const hookTool = "AskUserQuestion"
 
 // hookEvents are the events that the hook serves.
-func hookEvents() []string { return []string{"PreToolUse", "PermissionRequest", "PostToolUse"} }
+func hookEvents() []string {
+	return append([]string{"PreToolUse", "PermissionRequest", "PostToolUse"}, endEvents()...)
+}
+
+// endEvents are those of no tool.
+func endEvents() []string { return []string{"Stop", "SubagentStop", "SessionEnd", "UserPromptSubmit"} }
 
 type hookEntry struct {
-	Matcher string        `json:"matcher"`
+	Matcher string        `json:"matcher,omitempty"`
 	Hooks   []hookCommand `json:"hooks"`
 }
 
@@ -26,14 +32,20 @@ type hookCommand struct {
 // ourHook is a command line of ours.
 var ourHook = regexp.MustCompile(`(^|[/\\'"])askbus[^/\\ '"]*['"]?( .*)? hook( |$)`)
 
+// endSeconds is the host's limit for what only takes questions back.
+const endSeconds = 10
+
 var errSharedHook = errors.New("our hook stands beside another one in the same entry; take it out by hand")
 
 // SetHook puts the hook into a coding agent's settings. Seconds is the host's
 // limit for it.
 func SetHook(text, command string, seconds int) (string, error) {
-	entry := hookEntry{hookTool, []hookCommand{{"command", command, seconds}}}
 	var err error
 	for _, event := range hookEvents() {
+		entry := hookEntry{hookTool, []hookCommand{{"command", command, seconds}}}
+		if slices.Contains(endEvents(), event) {
+			entry = hookEntry{"", []hookCommand{{"command", command, endSeconds}}}
+		}
 		if text, err = setElement(text, []string{"hooks", event}, entry); err != nil {
 			return "", err
 		}

@@ -126,14 +126,14 @@ func TestHooksStandBesideOthers(t *testing.T) {
 	others := "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"matcher\": \"Bash\",\n        \"hooks\": [{\"type\": \"command\", \"command\": \"lint\"}]\n      }\n    ]\n  },\n  \"model\": \"m\"\n}\n"
 	for name, before := range map[string]string{"nothing": "{}\n", "others": others} {
 		after, err := install.SetHook(before, line, 600)
-		if err != nil || strings.Count(after, line) != 3 || name == "others" && !strings.Contains(after, `"command": "lint"`) {
+		if err != nil || strings.Count(after, line) != 7 || name == "others" && !strings.Contains(after, `"command": "lint"`) {
 			t.Fatalf("%s: %v\n%s", name, err, after)
 		}
 		if again, err := install.SetHook(after, line, 600); err != nil || again != after {
 			t.Errorf("%s: the second time, %v:\n%s", name, err, again)
 		}
 		other, err := install.SetHook(after, "/opt/askbus hook --mode wait", 600)
-		if err != nil || strings.Count(other, "askbus") != 3 || strings.Contains(other, "race") {
+		if err != nil || strings.Count(other, "askbus") != 7 || strings.Contains(other, "race") {
 			t.Errorf("%s: another mode, %v:\n%s", name, err, other)
 		}
 		if without, err := install.RemoveHook(after); err != nil || squeeze(without) != squeeze(before) {

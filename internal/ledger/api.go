@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"log/slog"
 	"time"
 
-	"github.com/askbus/askbus/internal/sabotage"
+	"github.com/askbus/askbus/internal/backoff"
+	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -51,16 +52,17 @@ func (e *apiError) Error() string {
 
 // storageFull reports whether err says that there is no room.
 func storageFull(err error) bool {
-	e, ok := errors.AsType[*apiError](err)
-	if !ok {
-		return false
-	}
-	switch e.ErrCode {
-	case codeAccountExceeded, codeStorageExceeded, codeInsufficient, codeMemoryExceeded, codeStoreFailed:
-		return true
-	}
-	return false
+	return meanings[codeOf(err)] == noRoom
 }
+
+// IsFull reports whether err says that there is no room, or that a disk failed.
+func IsFull(err error) bool {
+	return errors.Is(err, ask.ErrUnavailable) && storageFull(err) || errors.Is(err, errWrite)
+}
+
+// errWrite means that a server took a write and did not say what became of it:
+// as when its disk is full.
+var errWrite = errors.New("the write was not acknowledged")
 
 // request sends msg and returns the reply, trying again while the leader is
 // away. Everything it sends may be sent twice.
@@ -72,10 +74,13 @@ func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) 
 		if err == nil {
 			return reply, nil
 		}
+		if l.clock != nil {
+			l.clock.suspectAll() // another one may lead
+		}
 		if ctx.Err() != nil || errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) {
 			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(ask.ErrUnavailable, err))
 		}
-		if err := pause(ctx, try); err != nil {
+		if err := backOff(ctx, try); err != nil {
 			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(ask.ErrUnavailable, err))
 		}
 	}
@@ -84,21 +89,13 @@ func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) 
 // errOff is the refusal while nothing can be stored: no server leads, or the
 // only one cannot write.
 func errOff() error {
-	return ask.Refuse(503, ask.CodeUnavailable,
+	return ask.Refuse(ask.CodeUnavailable,
 		"the ledger does not store anything just now: its servers choose a leader, or a disk is full; try again with the same ids (the server's log says more)")
 }
 
-// pause waits a little longer with every try, with jitter.
-func pause(ctx context.Context, try int) error {
-	d := time.Duration(10<<min(try, 5)) * time.Millisecond
-	t := time.NewTimer(d/2 + rand.N(d)) //nolint:gosec // jitter
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// backOff waits before the next try.
+func backOff(ctx context.Context, try int) error {
+	return backoff.Wait(ctx, 10*time.Millisecond, try)
 }
 
 // api calls the JetStream API.
@@ -122,10 +119,8 @@ func (l *Ledger) api(ctx context.Context, subject string, body, reply any) error
 			return fmt.Errorf("ledger: %s: %w", subject, err)
 		}
 		if w.Error != nil {
-			if w.Error.Code == 503 || w.Error.Code == 500 {
-				if pause(ctx, try) == nil {
-					continue // no leader just now
-				}
+			if meanings[w.Error.ErrCode] == temporary && w.Error.Code >= 500 && backOff(ctx, try) == nil {
+				continue // no leader just now
 			}
 			return w.Error
 		}
@@ -146,7 +141,7 @@ func (l *Ledger) publish(ctx context.Context, msg *nats.Msg) (uint64, error) {
 	for try := 0; ; try++ {
 		reply, err := l.request(patient, msg)
 		if err != nil && ctx.Err() == nil && patient.Err() != nil {
-			return 0, fmt.Errorf("ledger: publish %s: %w", msg.Subject, errors.Join(errOff(), err))
+			return 0, fmt.Errorf("ledger: publish %s: %w", msg.Subject, errors.Join(errOff(), errWrite, err))
 		}
 		if err != nil {
 			return 0, err
@@ -163,8 +158,8 @@ func (l *Ledger) publish(ctx context.Context, msg *nats.Msg) (uint64, error) {
 			return ack.Seq, nil
 		case ack.Error.ErrCode == codeWrongSequence, ack.Error.ErrCode == codeInFlight:
 			return 0, fmt.Errorf("ledger: publish %s: %w", msg.Subject, errors.Join(errRace, ack.Error))
-		case ack.Error.Code == 503 && !storageFull(ack.Error):
-			if pause(patient, try) == nil {
+		case meanings[ack.Error.ErrCode] == temporary:
+			if backOff(patient, try) == nil {
 				continue
 			}
 		}
@@ -184,6 +179,68 @@ var errNone = errors.New("no message")
 
 // first reads the first message at or after seq on a subject, from the leader.
 func (l *Ledger) first(ctx context.Context, stream, subject string, seq uint64) (message, error) {
+	var body any = struct {
+		Seq  uint64 `json:"seq"`
+		Next string `json:"next_by_subj"`
+	}{max(seq, 1), subject}
+	if request, ok := l.breakRead(subject, seq); ok {
+		body = request
+	}
+	return l.get(ctx, stream, subject, body)
+}
+
+// last reads the last message on a subject, from the leader.
+func (l *Ledger) last(ctx context.Context, stream, subject string) (message, error) {
+	return l.get(ctx, stream, subject, map[string]string{"last_by_subj": subject})
+}
+
+// question reads the question of an ask from the leader: the LAST message on
+// its subject, because a crash while it is rewritten can leave two.
+func (l *Ledger) question(ctx context.Context, k ask.Key) (message, error) {
+	p, stream := l.place(k)
+	return l.last(ctx, stream, subject.LedgerQuestion(p, k))
+}
+
+// outcome reads the outcome of an ask from the leader: the FIRST message on its
+// subject is the truth, because the server's timer may write another one late.
+func (l *Ledger) outcome(ctx context.Context, k ask.Key) (message, error) {
+	p, stream := l.place(k)
+	of := subject.LedgerOutcome(p, k)
+	for next := uint64(1); ; {
+		m, err := l.first(ctx, stream, of, next)
+		if err != nil || !l.expired(m) {
+			return m, err
+		}
+		// It counts for nothing, but a compare-and-set would still see it.
+		l.opts.Logger.WarnContext(ctx, "removing an outcome whose time is up and that its server kept", slog.String("ask_id", k.ID))
+		if err := l.purge(ctx, stream, of, m.Seq); err != nil {
+			return message{}, err
+		}
+		next = m.Seq + 1
+	}
+}
+
+// tardy is how much later than its time a server may remove a message.
+const tardy = 2 * time.Second
+
+// expired reports whether a message's time was up a while ago. A server removes
+// it then, but one that was away may lead again before it has.
+func (l *Ledger) expired(m message) bool {
+	lives, err := time.ParseDuration(m.Header.Get(hdrTTL))
+	return err == nil && l.ClockError() == nil && m.Time.Add(lives+tardy).Before(l.Now())
+}
+
+// purge removes the messages of a subject up to a sequence.
+func (l *Ledger) purge(ctx context.Context, stream, of string, seq uint64) error {
+	body := struct {
+		Filter string `json:"filter"`
+		Seq    uint64 `json:"seq"` // exclusive
+	}{of, seq + 1}
+	return l.api(ctx, "STREAM.PURGE."+stream, body, nil)
+}
+
+// get reads one message from the leader.
+func (l *Ledger) get(ctx context.Context, stream, subject string, body any) (message, error) {
 	var r struct {
 		Message struct {
 			Subject string    `json:"subject"`
@@ -192,13 +249,6 @@ func (l *Ledger) first(ctx context.Context, stream, subject string, seq uint64) 
 			Data    string    `json:"data"`
 			Time    time.Time `json:"time"`
 		} `json:"message"`
-	}
-	var body any = struct {
-		Seq  uint64 `json:"seq"`
-		Next string `json:"next_by_subj"`
-	}{max(seq, 1), subject}
-	if l.opts.Sabotage == sabotage.LastWins && seq <= 1 {
-		body = map[string]string{"last_by_subj": subject}
 	}
 	err := l.api(ctx, "STREAM.MSG.GET."+stream, body, &r)
 	if e, ok := errors.AsType[*apiError](err); ok && e.ErrCode == codeNoMessage {

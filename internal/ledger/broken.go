@@ -1,13 +1,26 @@
+//go:build sabotage
+
 package ledger
 
 import (
+	"sync/atomic"
+
 	"github.com/askbus/askbus/internal/sabotage"
+	"github.com/askbus/askbus/internal/subject"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // What follows breaks promises on purpose, when torture says which: see
-// package sabotage. Without, it does nothing.
+// package sabotage. A build without its tag has whole.go instead.
+
+// breakage is the promise to break.
+type breakage struct {
+	Sabotage sabotage.Kind // set only by internal/torture
+}
+
+// broken counts the writes that sabotage saw.
+type broken struct{ atomic.Int64 }
 
 // breakEvery is which of the writes sabotage hits.
 const breakEvery = 7
@@ -39,4 +52,14 @@ func (l *Ledger) breakOutcome(msg *nats.Msg) (skip bool) {
 		msg.Header.Del(hdrScheduleNext)
 	}
 	return l.opts.Sabotage == sabotage.AnswerUnkept && l.broken.Add(1)%breakEvery == 0
+}
+
+// breakRead reads the last message of a subject for the first.
+func (l *Ledger) breakRead(subj string, seq uint64) (request any, broken bool) {
+	return map[string]string{"last_by_subj": subj}, l.opts.Sabotage == sabotage.LastWins && seq <= 1
+}
+
+// breakWork hands out no outcomes.
+func (l *Ledger) breakWork(kind string) (skip bool) {
+	return l.opts.Sabotage == sabotage.NoWork && kind == subject.Outcome
 }

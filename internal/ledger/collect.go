@@ -51,6 +51,7 @@ func (l *Ledger) collect(ctx context.Context, subject string, body any, most int
 const (
 	statusEnd        = "204" // of a batch
 	statusNone       = "404"
+	statusPartly     = "408" // fewer messages than were asked for
 	statusTooMany    = "413"
 	statusNoServer   = "503"
 	maxMultiReplies  = 1024  // the server's own bound
@@ -82,7 +83,7 @@ func (l *Ledger) lasts(ctx context.Context, stream string, filters []string) ([]
 		case err == nil:
 			err = fmt.Errorf("ledger: read %s: status %s: %w", stream, status, ask.ErrUnavailable)
 		}
-		if try >= 3 || pause(ctx, try) != nil {
+		if try >= 3 || backOff(ctx, try) != nil {
 			return nil, err
 		}
 	}

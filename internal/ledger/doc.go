@@ -6,7 +6,7 @@
 // the truth and outlives everything that can follow it; a question exists
 // exactly while its ask is pending (a crash can leave a ghost, which [Ledger]
 // removes when it meets one). Liveness: the server itself expires a question at
-// its deadline, and [Ledger.Sweep] finds those that its timer forgot.
+// its deadline, and [Ledger.Overdue] finds those that its timer forgot.
 //
 // Only the broker's ledger connection has any right on these subjects. The
 // design of record is docs/protocol.md, sections 3 and 4.

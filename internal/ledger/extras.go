@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"golang.org/x/sync/errgroup"
 )
@@ -19,8 +19,9 @@ type extras struct {
 }
 
 // finish adds receipts, and leaves out pending questions whose outcome exists:
-// they have ended since they were read, or are ghosts, which are removed.
-func (l *Ledger) finish(ctx context.Context, items []found) ([]cloudevent.ListItem, error) {
+// they have ended since they were read, or are ghosts, which are removed. Heads
+// have no receipts.
+func (l *Ledger) finish(ctx context.Context, items []found, heads bool) ([]wire.ListItem, error) {
 	byPartition := map[int][]*found{}
 	for i := range items {
 		k := items[i].Record.Ask.Key()
@@ -32,7 +33,7 @@ func (l *Ledger) finish(ctx context.Context, items []found) ([]cloudevent.ListIt
 	g, gctx := errgroup.WithContext(ctx)
 	for p, of := range byPartition {
 		g.Go(func() (err error) {
-			all[p], err = l.extras(gctx, p, of)
+			all[p], err = l.extras(gctx, p, of, heads)
 			return err
 		})
 	}
@@ -48,7 +49,7 @@ func (l *Ledger) finish(ctx context.Context, items []found) ([]cloudevent.ListIt
 			continue
 		}
 		for _, r := range x.receipts {
-			if it.Record.Seq == 0 || r.Seq == it.Record.Seq {
+			if r.Life == it.Record.Life {
 				it.Record.Receipts = append(it.Record.Receipts, r)
 			}
 		}
@@ -59,7 +60,7 @@ func (l *Ledger) finish(ctx context.Context, items []found) ([]cloudevent.ListIt
 			}
 		}
 	}
-	out := make([]cloudevent.ListItem, 0, len(items))
+	out := make([]wire.ListItem, 0, len(items))
 	for i := range items {
 		if !ended[i] {
 			out = append(out, items[i].ListItem)
@@ -70,8 +71,7 @@ func (l *Ledger) finish(ctx context.Context, items []found) ([]cloudevent.ListIt
 
 // removeIfGhost removes a question whose outcome exists, if it is still there.
 func (l *Ledger) removeIfGhost(ctx context.Context, k ask.Key, seq uint64) error {
-	p, stream := l.place(k)
-	q, err := l.first(ctx, stream, subject.LedgerQuestion(p, k), 1)
+	q, err := l.question(ctx, k)
 	if errors.Is(err, errNone) || err == nil && q.Seq != seq {
 		return nil
 	}
@@ -83,18 +83,23 @@ func (l *Ledger) removeIfGhost(ctx context.Context, k ask.Key, seq uint64) error
 
 // extras reads the extras of items of one partition at once; half by half when
 // they have more receipts than the server gives at once.
-func (l *Ledger) extras(ctx context.Context, p int, items []*found) (map[ask.Key]*extras, error) {
+func (l *Ledger) extras(ctx context.Context, p int, items []*found, heads bool) (map[ask.Key]*extras, error) {
 	filters := make([]string, 0, 2*len(items))
 	for _, it := range items {
 		k := it.Record.Ask.Key()
-		filters = append(filters, subject.LedgerReceipt(p, k, ""))
+		if !heads {
+			filters = append(filters, subject.LedgerReceipt(p, k, ""))
+		}
 		if it.Record.State == ask.StatePending {
 			filters = append(filters, subject.LedgerOutcome(p, k))
 		}
 	}
+	if len(filters) == 0 {
+		return nil, nil
+	}
 	found, err := l.lasts(ctx, subject.Stream(p), filters)
 	if errors.Is(err, errTooMany) && len(items) > 1 {
-		return l.extrasByHalves(ctx, p, items)
+		return l.extrasByHalves(ctx, p, items, heads)
 	}
 	if err != nil && !errors.Is(err, errTooMany) { // one ask has no more receipts than types
 		return nil, err
@@ -120,12 +125,12 @@ func (l *Ledger) extras(ctx context.Context, p int, items []*found) (map[ask.Key
 	return all, nil
 }
 
-func (l *Ledger) extrasByHalves(ctx context.Context, p int, items []*found) (map[ask.Key]*extras, error) {
-	all, err := l.extras(ctx, p, items[:len(items)/2])
+func (l *Ledger) extrasByHalves(ctx context.Context, p int, items []*found, heads bool) (map[ask.Key]*extras, error) {
+	all, err := l.extras(ctx, p, items[:len(items)/2], heads)
 	if err != nil {
 		return nil, err
 	}
-	rest, err := l.extras(ctx, p, items[len(items)/2:])
+	rest, err := l.extras(ctx, p, items[len(items)/2:], heads)
 	maps.Copy(all, rest)
 	return all, err
 }

@@ -4,13 +4,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
 // fresh are the questions that this process stored a short while ago: an answer
 // that comes soon need not read back what we have just written. What they say
 // is only ever used for a write whose compare-and-set sees whether the ask has
-// ended since. They are forgotten before the same id could have been asked anew:
+// ended since. They are forgotten before the same id could have been asked again:
 // its outcome lives longer than they do.
 type fresh struct {
 	life time.Duration
@@ -20,7 +21,7 @@ type fresh struct {
 }
 
 type freshQuestion struct {
-	Pending
+	lifecycle.State
 	at time.Time
 }
 
@@ -35,7 +36,7 @@ func newFresh(retention time.Duration) *fresh {
 }
 
 // put remembers a question that was stored just now.
-func (f *fresh) put(k ask.Key, p Pending, bytes int) {
+func (f *fresh) put(k ask.Key, s lifecycle.State, bytes int) {
 	if bytes > maxFreshBytes {
 		return
 	}
@@ -47,15 +48,15 @@ func (f *fresh) put(k ask.Key, p Pending, bytes int) {
 		}
 		delete(f.stored, old)
 	}
-	f.stored[k] = freshQuestion{p, time.Now()}
+	f.stored[k] = freshQuestion{s, time.Now()}
 }
 
 // get gives a question that was stored a short while ago.
-func (f *fresh) get(k ask.Key) (Pending, bool) {
+func (f *fresh) get(k ask.Key) (lifecycle.State, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	q, ok := f.stored[k]
-	return q.Pending, ok && time.Since(q.at) < f.life
+	return q.State, ok && time.Since(q.at) < f.life
 }
 
 // drop forgets a question: it has ended, or somebody says so.

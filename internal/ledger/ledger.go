@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/askbus/askbus/internal/sabotage"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -26,44 +25,45 @@ const (
 	MinMargin         = 5 * time.Second
 )
 
-// Options tunes a [Ledger]. The zero value is ready to use.
+// Options tunes a [Ledger]. The zero value is ready to use: it adopts the
+// settings of a ledger that is there. The first four must be those of the
+// ledger when they are given; a new ledger has the defaults for those that are
+// not.
 type Options struct {
-	Partitions int           // when the ledger is created; default 4, at most 99
-	Replicas   int           // when the ledger is created; default 1
-	Retention  time.Duration // how long an outcome is kept after its ask's deadline; default 720h, at least 1s
-	Margin     time.Duration // how much longer than anything the timer can write; default 24h, at least 5s
+	Partitions int           // default for a new ledger: 4; at most 99
+	Replicas   int           // of each stream; default for a new ledger: 1
+	Retention  time.Duration // how long an outcome is kept after its ask's deadline; default for a new ledger: 720h; at least 1s
+	Margin     time.Duration // how much longer than anything the timer can write; default for a new ledger: 24h; at least 5s
 	Budget     int64         // bytes that the ledger may use; default: the account's limit, else no limit
+	Lease      time.Duration // how long a piece of work stays with who took it; default 1m, less only in tests
 	Logger     *slog.Logger  // default: discard
-	Sabotage   sabotage.Kind // set only by internal/torture: a promise to break
+
+	// Clock is this machine's clock, of which only the pace matters; tests and
+	// torture give a wrong one. Default: time.Now.
+	Clock func() time.Time
+	// Ahead is how much later than by the servers' clocks it is: for tests of what
+	// takes hours. Default: not at all.
+	Ahead func() time.Duration
+
+	breakage // empty, but in builds that show that torture finds what is broken
 }
 
-func (o *Options) fill() error {
-	if o.Partitions == 0 {
-		o.Partitions = DefaultPartitions
+// settings are those of a new ledger.
+func (o *Options) settings() Settings {
+	s := Settings{Partitions: o.Partitions, Replicas: o.Replicas, Retention: o.Retention, Margin: o.Margin}
+	if s.Partitions == 0 {
+		s.Partitions = DefaultPartitions
 	}
-	if o.Replicas == 0 {
-		o.Replicas = 1
+	if s.Replicas == 0 {
+		s.Replicas = 1
 	}
-	if o.Retention == 0 {
-		o.Retention = DefaultRetention
+	if s.Retention == 0 {
+		s.Retention = DefaultRetention
 	}
-	if o.Margin == 0 {
-		o.Margin = DefaultMargin
+	if s.Margin == 0 {
+		s.Margin = DefaultMargin
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	switch {
-	case o.Partitions < 1 || o.Partitions > MaxPartitions:
-		return fmt.Errorf("ledger: %d partitions; use 1 to %d", o.Partitions, MaxPartitions)
-	case o.Replicas < 1 || o.Replicas > 5:
-		return fmt.Errorf("ledger: %d replicas; use 1 to 5", o.Replicas)
-	case o.Retention < time.Second:
-		return fmt.Errorf("ledger: retention %s; use at least 1s", o.Retention)
-	case o.Margin < MinMargin:
-		return fmt.Errorf("ledger: margin %s; use at least %s", o.Margin, MinMargin)
-	}
-	return nil
+	return s
 }
 
 // Ledger is the open ledger. It is safe for concurrent use.
@@ -74,41 +74,70 @@ type Ledger struct {
 	copies int // of each stream, when the ledger was opened
 	opts   Options
 
-	used     atomic.Int64 // bytes, as last seen plus what was stored since
-	budget   atomic.Int64
-	swept    []swept
-	surely   []atomic.Int64 // by partition: when its leader was seen to lead
-	readers  readers
-	fresh    *fresh
-	restored atomic.Bool  // the server was away since the last sweep
-	broken   atomic.Int64 // writes that sabotage saw
+	used    atomic.Int64 // bytes, as last seen plus what was stored since
+	budget  atomic.Int64
+	reserve atomic.Int64 // bytes that the ends of pending asks will take, likewise
+
+	stored, storedBytes atomic.Int64 // questions by this process: how large one is
+	swept               []swept
+	confirmed           []atomic.Int64 // by partition: when its leader was seen to lead
+	stateLed            atomic.Int64   // likewise, of shared state
+	readers             readers
+	fresh               *fresh
+	restored            atomic.Bool // the server was away since the last sweep
+	clock               *clock
+	broken              broken
 }
 
 // Open opens the ledger over a connection with the ledger's rights, creating
-// its streams if they are not there. It adopts the number of partitions of an
-// existing ledger. It needs nats-server 2.14 or newer.
+// its streams if they are not there. It adopts the settings of an existing
+// ledger, and refuses one whose settings are not those that opts names, or that
+// has another protocol number. It needs nats-server 2.14 or newer.
 func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
-	if err := opts.fill(); err != nil {
+	if err := opts.settings().check(); err != nil {
 		return nil, err
 	}
-	if err := checkVersion(nc.ConnectedServerVersion()); err != nil {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Ahead == nil {
+		opts.Ahead = func() time.Duration { return 0 }
+	}
+	if opts.Lease == 0 {
+		opts.Lease = DefaultLease
+	}
+	if err := CheckVersion(nc.ConnectedServerVersion()); err != nil {
 		return nil, err
 	}
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(attempt))
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	l := &Ledger{nc: nc, js: js, opts: opts, fresh: newFresh(opts.Retention)}
-	if l.n, err = l.partitions(ctx); err != nil {
+	l := &Ledger{nc: nc, js: js, opts: opts}
+	has, err := l.settings(ctx)
+	if err != nil {
 		return nil, err
 	}
+	if err := l.opts.agree(has); err != nil {
+		return nil, err
+	}
+	l.n, l.fresh = has.Partitions, newFresh(has.Retention)
 	for p := 1; p < l.n; p++ {
 		if err := l.create(ctx, p); err != nil {
 			return nil, err
 		}
 	}
-	l.swept, l.surely = make([]swept, l.n), make([]atomic.Int64, l.n)
+	l.swept, l.confirmed = make([]swept, l.n), make([]atomic.Int64, l.n)
 	if err := l.RefreshUsage(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.openState(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.openClock(ctx); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -117,7 +146,8 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 // Partitions is the number of partitions, fixed when the ledger was created.
 func (l *Ledger) Partitions() int { return l.n }
 
-func checkVersion(v string) error {
+// CheckVersion says whether a nats-server is too old for a ledger.
+func CheckVersion(v string) error {
 	parts := strings.SplitN(strings.TrimPrefix(v, "v"), ".", 3)
 	if len(parts) >= 2 {
 		major, err1 := strconv.Atoi(parts[0])
@@ -129,34 +159,27 @@ func checkVersion(v string) error {
 	return fmt.Errorf("ledger: nats-server %q is too old; askbus needs 2.14 or newer (message schedules that a client can cancel)", v)
 }
 
-const metaPartitions = "askbus.partitions"
-
-// partitions creates the first stream, whose metadata says how many there are,
-// or adopts what it says.
-func (l *Ledger) partitions(ctx context.Context) (int, error) {
+// settings creates the first stream, whose metadata holds the settings, or
+// reads what it says.
+func (l *Ledger) settings(ctx context.Context) (Settings, error) {
 	for {
 		s, err := l.stream(ctx, subject.Stream(0))
 		if err == nil {
-			n, err := strconv.Atoi(s.CachedInfo().Config.Metadata[metaPartitions])
-			if err != nil || n < 1 || n > MaxPartitions {
-				return 0, fmt.Errorf("ledger: stream %s says %s=%q; it was not made by askbus",
-					subject.Stream(0), metaPartitions, s.CachedInfo().Config.Metadata[metaPartitions])
-			}
 			l.copies = s.CachedInfo().Config.Replicas
-			return n, nil
+			return readSettings(s.CachedInfo().Config.Metadata)
 		}
 		if !errors.Is(err, jetstream.ErrStreamNotFound) {
 			if ctx.Err() != nil {
-				return 0, fmt.Errorf("ledger: JetStream does not answer: %w", err)
+				return Settings{}, fmt.Errorf("ledger: JetStream does not answer: %w", err)
 			}
-			if pause(ctx, 3) != nil {
-				return 0, fmt.Errorf("ledger: JetStream does not answer: %w", err)
+			if backOff(ctx, 3) != nil {
+				return Settings{}, fmt.Errorf("ledger: JetStream does not answer: %w", err)
 			}
 			continue
 		}
-		l.n = l.opts.Partitions
+		l.n = l.opts.settings().Partitions
 		if err := l.create(ctx, 0); err != nil && !codeIs(err, codeMetadataDiffers) {
-			return 0, err
+			return Settings{}, err
 		}
 	}
 }
@@ -174,13 +197,16 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 	cfg := jetstream.StreamConfig{
 		Name: subject.Stream(p), Subjects: []string{subject.LedgerStream(p)}, Storage: jetstream.FileStorage,
 		Description: "askbus ledger: asks and their outcomes; only the broker writes here",
-		Replicas:    l.opts.Replicas, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxMsgsPerSubject: -1,
+		Replicas:    l.opts.settings().Replicas, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, MaxMsgsPerSubject: -1,
 		AllowDirect: true, AllowMsgTTL: true, AllowMsgSchedules: true, AllowRollup: true, DenyDelete: true,
 		RePublish: &jetstream.RePublish{
 			Source:      subject.LedgerRoot + ".*.*.*.*.*",
 			Destination: subject.Out + ".{{wildcard(2)}}.{{wildcard(3)}}.{{wildcard(4)}}.{{wildcard(5)}}",
 		},
 		Metadata: map[string]string{metaPartitions: strconv.Itoa(l.n)},
+	}
+	if p == 0 {
+		cfg.Metadata = l.opts.settings().metadata()
 	}
 	l.breakStream(&cfg)
 	for try := 0; ; try++ {
@@ -203,35 +229,23 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 			}
 			return nil
 		case codeIs(err, codeStorageExceeded), codeIs(err, codeInsufficient):
-			if try < 5 && pause(ctx, try) == nil {
+			if try < 5 && backOff(ctx, try) == nil {
 				continue // a cluster that just started says so while peers are missing
 			}
 			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
 		case ctx.Err() != nil || try > 10 || !transient(err):
 			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
 		}
-		if pause(ctx, try) != nil {
+		if backOff(ctx, try) != nil {
 			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
 		}
 	}
 }
 
-func transient(err error) bool {
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return api.Code == 503
-	}
-	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, jetstream.ErrJetStreamNotEnabled)
-}
+func transient(err error) bool { return IsTemporary(err) }
 
 func codeIs(err error, code int) bool {
-	if e, ok := errors.AsType[*apiError](err); ok {
-		return e.ErrCode == code
-	}
-	if e, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return int(e.ErrorCode) == code
-	}
-	return false
+	return codeOf(err) == code
 }
 
 // place is where an ask lies.

@@ -1,11 +1,14 @@
 package ledger_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
@@ -32,7 +36,7 @@ type bus struct {
 func start(t *testing.T, opts ledger.Options) *bus {
 	t.Helper()
 	b := &bus{Bus: natstest.Start(t, natstest.Options{NoBroker: true, Ledger: opts})}
-	b.led, b.admin = b.Ledger(), b.Admin()
+	b.led, b.admin = b.Ledger(), b.LedgerAdmin()
 	var err error
 	if b.js, err = jetstream.New(b.admin); err != nil {
 		t.Fatal(err)
@@ -42,7 +46,7 @@ func start(t *testing.T, opts ledger.Options) *bus {
 
 func key(session, id string) ask.Key { return ask.Key{Tenant: "acme", Session: session, ID: id} }
 
-func question(t *testing.T, k ask.Key, now time.Time, change ...func(*ask.Ask)) cloudevent.Question {
+func question(t *testing.T, k ask.Key, now time.Time, change ...func(*ask.Ask)) lifecycle.State {
 	t.Helper()
 	a := ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session, Timeout: time.Hour, Questions: []ask.Question{{
 		ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}},
@@ -51,33 +55,33 @@ func question(t *testing.T, k ask.Key, now time.Time, change ...func(*ask.Ask)) 
 		c(&a)
 	}
 	a.Normalize()
-	digest, err := cloudevent.Digest(&a)
+	q := lifecycle.New(a, now)
+	raw, err := wire.EncodeAsk(q.Ask)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := lifecycle.NewQuestion(a, now)
-	q.Will.Ask = nil
-	return cloudevent.Question{
-		Stored:  cloudevent.Stored{Ask: *q.Ask, OnDeadline: q.Will, Digest: digest},
-		EventID: "e-" + k.ID, AskedAt: q.AskedAt,
+	digest, err := wire.DigestJSON(raw)
+	if err != nil {
+		t.Fatal(err)
 	}
+	q.EventID, q.Life, q.RawAsk, q.Digests = "e-"+k.ID, cloudevent.NewID(), raw, []string{digest}
+	return q
 }
 
-func (b *bus) store(t *testing.T, k ask.Key, change ...func(*ask.Ask)) ledger.Pending {
+func (b *bus) store(t *testing.T, k ask.Key, change ...func(*ask.Ask)) lifecycle.State {
 	t.Helper()
-	q := question(t, k, time.Now(), change...)
-	seq, err := b.led.Store(t.Context(), k, q)
+	s, err := b.led.Store(t.Context(), question(t, k, time.Now(), change...))
 	if err != nil {
 		t.Fatalf("store %s: %v", k, err)
 	}
-	return ledger.Pending{Question: q, Seq: seq}
+	return s
 }
 
-func answered(q *ledger.Pending, id string) ask.Outcome {
+func answered(q lifecycle.State, id string) ask.Outcome {
 	return ask.Outcome{
 		AskID: q.Ask.ID, Tenant: q.Ask.Tenant, Session: q.Ask.Session, Status: ask.StatusAnswered, Source: ask.SourceHuman,
 		AnswerID: id, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: &ask.By{Principal: "os:mei", Responder: "web"},
-		At: q.AskedAt.Add(time.Second), Waited: time.Second, Ask: &q.Ask,
+		At: q.AskedAt.Add(time.Second), Waited: time.Second,
 	}
 }
 
@@ -132,15 +136,15 @@ func copied(m *jetstream.RawStreamMsg, prefixes ...string) nats.Header {
 
 // ghost leaves question and outcome of one ask behind, as a crash between the
 // two steps of the server does.
-func (b *bus) ghost(t *testing.T, k ask.Key) ledger.Pending {
+func (b *bus) ghost(t *testing.T, k ask.Key) lifecycle.State {
 	t.Helper()
 	q := b.store(t, k)
-	o := answered(&q, "w1")
-	data, err := cloudevent.EncodeOutcome(&o, nil)
+	o := answered(q, "w1")
+	data, err := wire.EncodeOutcome(&o, q.RawAsk)
 	if err != nil {
 		t.Fatal(err)
 	}
-	msg, err := cloudevent.OutcomeEvent(q.EventID, "", &o, data).Msg(cloudevent.Binary)
+	msg, err := cloudevent.OutcomeEvent("", &o, data).Msg(cloudevent.Binary)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +191,7 @@ func TestStreamsAreConfiguredAsDesigned(t *testing.T) {
 func TestOpenAdoptsThePartitionsOfTheLedger(t *testing.T) {
 	t.Parallel()
 	b := start(t, ledger.Options{Partitions: 2})
-	again, err := ledger.Open(t.Context(), b.Connect(natsd.Role{Name: natsd.RoleLedger}), ledger.Options{Partitions: 7})
+	again, err := ledger.Open(t.Context(), b.Connect(natsd.Role{Name: natsd.RoleLedger}), ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,12 +200,14 @@ func TestOpenAdoptsThePartitionsOfTheLedger(t *testing.T) {
 	}
 	k := key("s1", "a1")
 	b.store(t, k)
-	if e, err := again.Read(t.Context(), k); err != nil || e.Pending == nil {
+	if e, err := again.Read(t.Context(), k); err != nil || !e.Pending() {
 		t.Errorf("what one stored the other reads as %+v, %v", e, err)
 	}
 	names := 0
-	for range b.js.StreamNames(t.Context()).Name() {
-		names++
+	for name := range b.js.StreamNames(t.Context()).Name() {
+		if strings.HasPrefix(name, "ASKS_") {
+			names++
+		}
 	}
 	if names != 2 {
 		t.Errorf("%d streams; opening again must not add any", names)
@@ -212,31 +218,32 @@ func TestTwoBrokersThatCreateTheLedgerAtOnceAgree(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
 	const n = 6
-	got := make(chan int, n)
+	var all sync.WaitGroup
+	var opened atomic.Int64
 	for i := range n {
 		nc := b.Connect(natsd.Role{Name: natsd.RoleLedger})
-		go func() {
+		all.Go(func() {
 			led, err := ledger.Open(t.Context(), nc, ledger.Options{Partitions: i + 1})
-			if err != nil {
+			switch {
+			case err == nil:
+				if opened.Add(1); led.Partitions() != i+1 {
+					t.Errorf("told %d partitions, opened %d", i+1, led.Partitions())
+				}
+			case !errors.Is(err, ledger.ErrSettings):
 				t.Errorf("open with %d: %v", i+1, err)
-				got <- 0
-				return
 			}
-			got <- led.Partitions()
-		}()
+		})
 	}
-	first := <-got
-	for range n - 1 {
-		if p := <-got; p != first {
-			t.Errorf("one opened %d partitions, another %d", first, p)
-		}
+	all.Wait()
+	if n := opened.Load(); n != 1 {
+		t.Errorf("%d brokers opened the ledger, each with other partitions", n)
 	}
 }
 
 func TestOpenRefusesWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
-	js, err := jetstream.New(b.Admin())
+	js, err := jetstream.New(b.LedgerAdmin())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,24 +279,24 @@ func TestStoreComparesAndSets(t *testing.T) {
 	b := start(t, ledger.Options{})
 	k := key("s1", "a1")
 	q := b.store(t, k)
-	if _, err := b.led.Store(t.Context(), k, q.Question); !ledger.IsRace(err) {
+	if _, err := b.led.Store(t.Context(), q); !ledger.IsRace(err) {
 		t.Errorf("storing a pending ask again: %v", err)
 	}
-	if err := b.led.Receipt(t.Context(), key("s1", "a2"), ask.Receipt{Type: "slack", State: ask.ReceiptPosted, Seq: 1}, time.Now(), time.Now()); err != nil {
+	if err := b.led.Receipt(t.Context(), key("s1", "a2"), ask.Receipt{Type: "slack", State: ask.ReceiptPosted, Life: "earlier"}, time.Now(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	b.store(t, key("s1", "a2")) // a receipt of an earlier life does not count
-	if _, err := b.led.Resolve(t.Context(), &q, answered(&q, "w1"), time.Now()); err != nil {
+	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.led.Store(t.Context(), k, q.Question); !ledger.IsRace(err) {
+	if _, err := b.led.Store(t.Context(), q); !ledger.IsRace(err) {
 		t.Errorf("storing a resolved ask again: %v", err)
 	}
-	if _, err := b.led.Resolve(t.Context(), &q, answered(&q, "w2"), time.Now()); !ledger.IsRace(err) {
+	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w2"), time.Now()); !ledger.IsRace(err) {
 		t.Errorf("a second outcome: %v", err)
 	}
 	e, err := b.led.Read(t.Context(), k)
-	if err != nil || e.Resolved == nil || e.Resolved.Outcome.AnswerID != "w1" {
+	if err != nil || e.End == nil || e.End.AnswerID != "w1" {
 		t.Errorf("read %+v, %v", e, err)
 	}
 	if left := b.held(t, k, subject.Question); len(left) != 0 {
@@ -304,7 +311,7 @@ func TestHeadersOfQuestionOutcomeAndReceipt(t *testing.T) {
 	now := time.Now().UTC()
 	p, _ := b.place(k)
 	q := question(t, k, now)
-	seq, err := b.led.Store(t.Context(), k, q)
+	stored, err := b.led.Store(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,13 +333,12 @@ func TestHeadersOfQuestionOutcomeAndReceipt(t *testing.T) {
 		"Nats-Msg-Id":          "",
 		"Nats-Schedule-Source": "",
 	})
-	if err := b.led.Receipt(t.Context(), k, ask.Receipt{Type: "slack", State: ask.ReceiptPosting, Seq: seq}, q.Ask.Deadline, now.Add(10*time.Minute)); err != nil {
+	if err := b.led.Receipt(t.Context(), k, ask.Receipt{Type: "slack", State: ask.ReceiptPosting, Life: q.Life}, q.Ask.Deadline, now.Add(10*time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	// 50 minutes until the deadline, and the two options.
 	check("receipt", b.held(t, k, subject.Receipt+".slack")[0].Header, map[string]string{"Nats-TTL": "3150s", "Nats-Rollup": "sub"})
-	pending := ledger.Pending{Question: q, Seq: seq}
-	if _, err := b.led.Resolve(t.Context(), &pending, answered(&pending, "w1"), now.Add(59*time.Minute+1500*time.Millisecond)); err != nil {
+	if _, err := b.led.Resolve(t.Context(), stored, answered(stored, "w1"), now.Add(59*time.Minute+1500*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	check("outcome", b.held(t, k, subject.Outcome)[0].Header, map[string]string{
@@ -341,10 +347,36 @@ func TestHeadersOfQuestionOutcomeAndReceipt(t *testing.T) {
 	// Overdue: nothing is left until the deadline.
 	k2 := key("s1", "a2")
 	late := b.store(t, k2)
-	if _, err := b.led.Resolve(t.Context(), &late, answered(&late, "w1"), now.Add(9*time.Hour)); err != nil {
+	if _, err := b.led.Resolve(t.Context(), late, answered(late, "w1"), now.Add(9*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	check("late outcome", b.held(t, k2, subject.Outcome)[0].Header, map[string]string{"Nats-TTL": "150s"})
+}
+
+// A crash while a question is rewritten can leave two messages on its subject.
+func TestTheLastQuestionAndTheFirstOutcomeCount(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	k := key("s1", "a1")
+	p, _ := b.place(k)
+	q := b.store(t, k)
+	raw := b.held(t, k, subject.Question)[0]
+	seq := b.forge(t, subject.LedgerQuestion(p, k), copied(raw, "ce-", "Content-Type", "Askbus-", "Nats-Schedule", "Nats-TTL"), bytes.Replace(raw.Data, []byte("Which database?"), []byte("Which database now?"), 1))
+	for name, read := range map[string]func(context.Context, ask.Key) (lifecycle.State, error){"leader": b.led.Read, "any": b.led.ReadAny} {
+		s, err := read(t.Context(), k)
+		if err != nil || s.Version != seq || s.Life != q.Life || s.Ask.Questions[0].Text != "Which database now?" {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+	}
+	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	// A late timer writes the will behind the outcome.
+	b.forge(t, subject.LedgerOutcome(p, k), copied(raw, "ce-", "Content-Type", "Askbus-"), raw.Data)
+	s, err := b.led.Read(t.Context(), k)
+	if err != nil || s.End == nil || s.End.AnswerID != "w1" || s.Timed || s.Life != q.Life || s.Digest() != q.Digest() || s.EventID != q.EventID {
+		t.Errorf("ended: %+v, %v", s, err)
+	}
 }
 
 func TestLastReceiptWinsAndOneOfAnotherLifeCountsAsNone(t *testing.T) {
@@ -354,23 +386,20 @@ func TestLastReceiptWinsAndOneOfAnotherLifeCountsAsNone(t *testing.T) {
 	q := b.store(t, k)
 	now := time.Now()
 	for _, r := range []ask.Receipt{
-		{Type: "slack", State: ask.ReceiptPosting, Seq: q.Seq, Key: "k1"},
-		{Type: "slack", State: ask.ReceiptPosted, Seq: q.Seq, Key: "k1", Where: "#ops"},
-		{Type: "mail", State: ask.ReceiptPosted, Seq: q.Seq + 1000},
+		{Type: "slack", State: ask.ReceiptPosting, Life: q.Life, Key: "k1"},
+		{Type: "slack", State: ask.ReceiptPosted, Life: q.Life, Key: "k1", Places: []ask.Place{{Where: "#ops"}}},
+		{Type: "mail", State: ask.ReceiptPosted, Life: "another"},
 	} {
 		if err := b.led.Receipt(t.Context(), k, r, q.Ask.Deadline, now); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := b.led.Receipts(t.Context(), k, q.Seq)
-	if err != nil || len(got) != 1 || got[0].Type != "slack" || got[0].State != ask.ReceiptPosted || got[0].Where != "#ops" {
+	got, err := b.led.Receipts(t.Context(), k, q.Life)
+	if err != nil || len(got) != 1 || got[0].Type != "slack" || got[0].State != ask.ReceiptPosted || got[0].Words() != "#ops" {
 		t.Errorf("receipts %+v, %v", got, err)
 	}
 	if n := len(b.held(t, k, subject.Receipt+".slack")); n != 1 {
 		t.Errorf("%d receipts are kept; the last one replaces the others", n)
-	}
-	if all, err := b.led.Receipts(t.Context(), k, 0); err != nil || len(all) != 2 {
-		t.Errorf("of any life: %+v, %v", all, err)
 	}
 }
 
@@ -378,19 +407,19 @@ func TestGhostsAreRemovedByWhoeverMeetsThem(t *testing.T) {
 	t.Parallel()
 	b := start(t, ledger.Options{})
 	work := ledger.NewWork(b.led)
-	if _, err := work.Next(t.Context(), "slack", subject.Question, 10); err != nil {
+	if _, err := work.Next(t.Context(), ledger.Desk{Type: "slack"}, subject.Question, 10); err != nil {
 		t.Fatal(err)
 	}
 	meet := map[string]func(ctx context.Context, k ask.Key) error{
 		"read": func(ctx context.Context, k ask.Key) error {
 			e, err := b.led.Read(ctx, k)
-			if err == nil && (e.Resolved == nil || e.Resolved.Outcome.AnswerID != "w1") {
+			if err == nil && (e.End == nil || e.End.AnswerID != "w1") {
 				err = fmt.Errorf("read %+v", e)
 			}
 			return err
 		},
 		"list": func(ctx context.Context, k ask.Key) error {
-			items, _, err := b.led.List(ctx, cloudevent.Query{Tenant: k.Tenant, Session: k.Session, State: "pending", Limit: 100})
+			items, _, err := b.led.List(ctx, wire.Query{Tenant: k.Tenant, Session: k.Session, State: "pending", Limit: 100})
 			if err == nil && len(items) != 0 {
 				err = fmt.Errorf("listed %+v", items)
 			}
@@ -400,7 +429,7 @@ func TestGhostsAreRemovedByWhoeverMeetsThem(t *testing.T) {
 		"next": func(ctx context.Context, k ask.Key) error {
 			// A consumer that was just made may say at first that there is nothing.
 			for range 100 {
-				items, err := work.Next(ctx, "slack", subject.Question, 10)
+				items, err := work.Next(ctx, ledger.Desk{Type: "slack"}, subject.Question, 10)
 				if err != nil || len(items) != 0 {
 					return fmt.Errorf("handed out %+v: %w", items, err)
 				}
@@ -438,7 +467,7 @@ func TestAQuestionAskedAfterTheOutcomeIsNoGhost(t *testing.T) {
 	}
 	p, _ := b.place(k)
 	again := b.forge(t, subject.LedgerQuestion(p, k), copied(raw, "ce-", "Content-Type", "Nats-Schedule", "Nats-TTL"), raw.Data)
-	if again <= q.Seq {
+	if again <= q.Version {
 		t.Fatal("no later life")
 	}
 	if err := b.led.RemoveGhosts(t.Context()); err != nil {
@@ -447,10 +476,10 @@ func TestAQuestionAskedAfterTheOutcomeIsNoGhost(t *testing.T) {
 	if _, err := b.led.Read(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.led.List(t.Context(), cloudevent.Query{State: "pending", Limit: 100}); err != nil {
+	if _, _, err := b.led.List(t.Context(), wire.Query{State: "pending", Limit: 100}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := work.Next(t.Context(), "slack", subject.Question, 10); err != nil {
+	if _, err := work.Next(t.Context(), ledger.Desk{Type: "slack"}, subject.Question, 10); err != nil {
 		t.Fatal(err)
 	}
 	if left := b.held(t, k, subject.Question); len(left) != 1 || left[0].Sequence != again {
@@ -464,28 +493,28 @@ func TestALateExpiryChangesNothing(t *testing.T) {
 	k := key("s1", "a1")
 	q := b.store(t, k)
 	raw := b.held(t, k, subject.Question)[0]
-	if _, err := b.led.Resolve(t.Context(), &q, answered(&q, "w1"), time.Now()); err != nil {
+	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	p, _ := b.place(k)
 	late := copied(raw, "ce-", "Content-Type")
 	b.forge(t, subject.LedgerOutcome(p, k), late, raw.Data)
 	e, err := b.led.Read(t.Context(), k)
-	if err != nil || e.Resolved == nil || e.Resolved.Outcome.Status != ask.StatusAnswered {
+	if err != nil || e.End == nil || e.End.Status != ask.StatusAnswered {
 		t.Errorf("read %+v, %v", e, err)
 	}
 	for _, state := range []string{"", "resolved"} {
-		items, _, err := b.led.List(t.Context(), cloudevent.Query{State: state, Limit: 10})
+		items, _, err := b.led.List(t.Context(), wire.Query{State: state, Limit: 10})
 		if err != nil || len(items) != 1 || items[0].Record.Outcome.AnswerID != "w1" {
 			t.Errorf("list %q: %+v, %v", state, items, err)
 		}
 	}
 	work := ledger.NewWork(b.led)
-	if _, err := work.Next(t.Context(), "web", subject.Outcome, 10); err != nil {
+	if _, err := work.Next(t.Context(), ledger.Desk{Type: "web"}, subject.Outcome, 10); err != nil {
 		t.Fatal(err)
 	}
 	b.forge(t, subject.LedgerOutcome(p, k), late, raw.Data)
-	if items, err := work.Next(t.Context(), "web", subject.Outcome, 10); err != nil || len(items) != 0 {
+	if items, err := work.Next(t.Context(), ledger.Desk{Type: "web"}, subject.Outcome, 10); err != nil || len(items) != 0 {
 		t.Errorf("next handed out a late expiry: %+v, %v", items, err)
 	}
 }
@@ -508,7 +537,7 @@ func TestAnExpiryByTheServerIsTheWill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := end.Outcome
+		o := *end.End
 		if o.Status != ask.StatusExpired || o.Source != ask.SourceDefault || o.Answers[0].Selected[0] != "lite" || !o.At.Equal(q.Ask.Deadline) {
 			t.Errorf("outcome %+v", o)
 		}
@@ -516,7 +545,7 @@ func TestAnExpiryByTheServerIsTheWill(t *testing.T) {
 		t.Fatal("the server did not expire the ask")
 	}
 	e, err := b.led.Read(t.Context(), k)
-	if err != nil || e.Resolved == nil || e.Resolved.Digest != q.Digest {
+	if err != nil || e.End == nil || e.Digest() != q.Digest() {
 		t.Errorf("read %+v, %v", e, err)
 	}
 }
@@ -548,7 +577,7 @@ func TestOverdueFindsWhatTheTimerForgot(t *testing.T) {
 	}
 }
 
-func list(t *testing.T, b *bus, q cloudevent.Query) (ids []string, pages int) {
+func list(t *testing.T, b *bus, q wire.Query) (ids []string, pages int) {
 	t.Helper()
 	for {
 		items, next, err := b.led.List(t.Context(), q)
@@ -574,7 +603,7 @@ func list(t *testing.T, b *bus, q cloudevent.Query) (ids []string, pages int) {
 func TestListPagesEveryAskOnceOldestFirst(t *testing.T) {
 	t.Parallel()
 	b := start(t, ledger.Options{})
-	if ids, pages := list(t, b, cloudevent.Query{Limit: 10}); len(ids) != 0 || pages != 1 {
+	if ids, pages := list(t, b, wire.Query{Limit: 10}); len(ids) != 0 || pages != 1 {
 		t.Errorf("an empty ledger lists %v on %d pages", ids, pages)
 	}
 	var all, odd, ofS3 []string
@@ -594,25 +623,25 @@ func TestListPagesEveryAskOnceOldestFirst(t *testing.T) {
 		}
 	}
 	for _, limit := range []int{1, 3, 7, 50, 500} {
-		if ids, _ := list(t, b, cloudevent.Query{Limit: limit}); !slices.Equal(ids, all) {
+		if ids, _ := list(t, b, wire.Query{Limit: limit}); !slices.Equal(ids, all) {
 			t.Errorf("limit %d: %v", limit, ids)
 		}
 	}
 	for name, v := range map[string]struct {
-		q    cloudevent.Query
+		q    wire.Query
 		want []string
 	}{
-		"by the id of a question":         {cloudevent.Query{Question: "odd", Limit: 9}, odd},
-		"by the exact text":               {cloudevent.Query{Question: "Which database?", Limit: 50}, all},
-		"by part of the text":             {cloudevent.Query{Question: "database", Limit: 50}, nil},
-		"one session":                     {cloudevent.Query{Tenant: "acme", Session: "s3", Limit: 4}, ofS3},
-		"one tenant":                      {cloudevent.Query{Tenant: "acme", Limit: 100}, all},
-		"another tenant":                  {cloudevent.Query{Tenant: "other", Limit: 100}, nil},
-		"by the id of the ask":            {cloudevent.Query{ID: "a017", Limit: 100}, []string{"a017"}},
-		"an id that nobody has":           {cloudevent.Query{ID: "nobody", Limit: 100}, nil},
-		"resolved while none is":          {cloudevent.Query{State: "resolved", Limit: 100}, nil},
-		"pending while all are":           {cloudevent.Query{State: "pending", Limit: 11}, all},
-		"a question of one, in a session": {cloudevent.Query{Tenant: "acme", Session: "s3", ID: "a003", Question: "odd", Limit: 5}, []string{"a003"}},
+		"by the id of a question":         {wire.Query{Question: "odd", Limit: 9}, odd},
+		"by the exact text":               {wire.Query{Question: "Which database?", Limit: 50}, all},
+		"by part of the text":             {wire.Query{Question: "database", Limit: 50}, nil},
+		"one session":                     {wire.Query{Tenant: "acme", Session: "s3", Limit: 4}, ofS3},
+		"one tenant":                      {wire.Query{Tenant: "acme", Limit: 100}, all},
+		"another tenant":                  {wire.Query{Tenant: "other", Limit: 100}, nil},
+		"by the id of the ask":            {wire.Query{ID: "a017", Limit: 100}, []string{"a017"}},
+		"an id that nobody has":           {wire.Query{ID: "nobody", Limit: 100}, nil},
+		"resolved while none is":          {wire.Query{State: "resolved", Limit: 100}, nil},
+		"pending while all are":           {wire.Query{State: "pending", Limit: 11}, all},
+		"a question of one, in a session": {wire.Query{Tenant: "acme", Session: "s3", ID: "a003", Question: "odd", Limit: 5}, []string{"a003"}},
 	} {
 		if ids, _ := list(t, b, v.q); !slices.Equal(ids, v.want) {
 			t.Errorf("%s: %v, want %v", name, ids, v.want)
@@ -630,14 +659,14 @@ func TestGarbageCursorsAreRefused(t *testing.T) {
 		"MS4yLjMuLTQ",                  // 1.2.3.-4
 		"enp6enp6enp6enp6enp6LjEuMi4z", // more than 64 bits
 	} {
-		_, _, err := b.led.List(t.Context(), cloudevent.Query{Limit: 10, Cursor: cursor})
+		_, _, err := b.led.List(t.Context(), wire.Query{Limit: 10, Cursor: cursor})
 		e, ok := errors.AsType[*ask.Error](err)
-		if !ok || e.Status != 400 || e.Faults[0].Pointer != "/cursor" {
+		if !ok || wire.HTTPStatus(e.Code) != 400 || e.Faults[0].Pointer != "/cursor" {
 			t.Errorf("cursor %.20q: %v", cursor, err)
 		}
 	}
 	// Of ours, but far behind the end: an empty page.
-	items, next, err := b.led.List(t.Context(), cloudevent.Query{Limit: 20, Cursor: "enp6enp6LnoxLnoxLnoy"})
+	items, next, err := b.led.List(t.Context(), wire.Query{Limit: 20, Cursor: "enp6enp6LnoxLnoxLnoy"})
 	if err != nil || len(items) != 0 || next != "" {
 		t.Errorf("past the end: %v %q %v", items, next, err)
 	}
@@ -660,14 +689,14 @@ func TestAPageOfBigAsksEndsEarly(t *testing.T) {
 		})
 		want = append(want, k.ID)
 	}
-	q := cloudevent.Query{Limit: 500}
+	q := wire.Query{Limit: 500}
 	var got []string
 	for {
 		items, next, err := b.led.List(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, err := cloudevent.EncodePage(items, next)
+		page, err := wire.EncodePage(items, next)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -692,11 +721,11 @@ func TestAPageOfBigAsksEndsEarly(t *testing.T) {
 func TestAPageReadAheadKnowsWhatEndedSince(t *testing.T) {
 	t.Parallel()
 	b := start(t, ledger.Options{})
-	var stored []ledger.Pending
+	var stored []lifecycle.State
 	for i := range 100 {
 		stored = append(stored, b.store(t, key("s1", fmt.Sprintf("a%03d", i))))
 	}
-	q := cloudevent.Query{State: "pending", Limit: 20}
+	q := wire.Query{State: "pending", Limit: 20}
 	var ids []string
 	for page := 0; ; page++ {
 		items, next, err := b.led.List(t.Context(), q)
@@ -711,7 +740,7 @@ func TestAPageReadAheadKnowsWhatEndedSince(t *testing.T) {
 		}
 		if page == 1 {
 			for i := 45; i < 100; i++ {
-				if _, err := b.led.Resolve(t.Context(), &stored[i], answered(&stored[i], "w1"), time.Now()); err != nil {
+				if _, err := b.led.Resolve(t.Context(), stored[i], answered(stored[i], "w1"), time.Now()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -733,10 +762,43 @@ func TestRoomIsRefusedFromFourFifthsOn(t *testing.T) {
 	}
 	err := b.led.Room()
 	e, ok := errors.AsType[*ask.Error](err)
-	if !ok || e.Status != 503 || e.Code != ask.CodeLedgerFull || !errors.Is(err, ask.ErrUnavailable) {
+	if !ok || wire.HTTPStatus(e.Code) != 503 || e.Code != ask.CodeLedgerFull || !errors.Is(err, ask.ErrUnavailable) {
 		t.Errorf("a full ledger: %v", err)
 	}
 	if used, budget := b.led.Usage(); budget != 4000 || used < 3200 {
 		t.Errorf("usage %d of %d", used, budget)
+	}
+}
+
+// A server that was away may lead again before it has removed what is over: as
+// here, where it is later for the broker than for the server.
+func TestAnOutcomeThatItsServerKeptTooLongCountsForNothing(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Partitions: 1})
+	k := key("s1", "a1")
+	q := b.store(t, k)
+	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	at := func(ahead time.Duration) *ledger.Ledger {
+		led, err := ledger.Open(t.Context(), b.Connect(natsd.Role{Name: natsd.RoleLedger}), ledger.Options{Ahead: func() time.Duration { return ahead }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return led
+	}
+	if s, err := at(ledger.DefaultRetention).Read(t.Context(), k); err != nil || s.End == nil || s.End.AnswerID != "w1" {
+		t.Fatalf("within its time it counts: %+v, %v", s, err)
+	}
+	after := at(ledger.DefaultRetention + ledger.DefaultMargin + 2*ask.MaxTimeout)
+	if s, err := after.Read(t.Context(), k); err != nil || s.Known() {
+		t.Errorf("after its time: %+v, %v", s, err)
+	}
+	if left := b.held(t, k, subject.Outcome); len(left) > 0 {
+		t.Errorf("%d outcomes are left", len(left))
+	}
+	again := b.store(t, k)
+	if s, err := after.Read(t.Context(), k); err != nil || !s.Pending() || s.Life != again.Life {
+		t.Errorf("the id asked again: %+v, %v", s, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"golang.org/x/sync/errgroup"
 )
@@ -17,7 +18,7 @@ import (
 // scanned bounds the messages that one page looks at, so that a rare question
 // among many cannot hold a request: such a page may be short, or empty with a
 // cursor.
-const scanned = 4 * cloudevent.MaxPage
+const scanned = 4 * wire.MaxPage
 
 // pageBytes bounds what the items of a page take, but for the first one: a
 // reply must stay below the server's max_payload, which is 1 MiB by default.
@@ -27,11 +28,16 @@ const pageBytes = 512 << 10
 // ended, for resolved ones), and the cursor of the next page, empty at the end.
 // The cursor is a stream position per partition, so no page is slower than the
 // first.
-func (l *Ledger) List(ctx context.Context, q cloudevent.Query) ([]cloudevent.ListItem, string, error) {
+func (l *Ledger) List(ctx context.Context, q wire.Query) ([]wire.ListItem, string, error) {
 	at, err := l.parseCursor(q.Cursor)
 	if err != nil {
 		return nil, "", err
 	}
+	return l.list(ctx, q, at)
+}
+
+// list reads the page that begins at these positions.
+func (l *Ledger) list(ctx context.Context, q wire.Query, at []uint64) ([]wire.ListItem, string, error) {
 	lanes := make([]*lane, 0, l.n)
 	for p := range l.n {
 		if q.Tenant != "" && q.Session != "" && subject.Partition(q.Tenant, q.Session, l.n) != p || at[p] == done {
@@ -50,7 +56,7 @@ func (l *Ledger) List(ctx context.Context, q cloudevent.Query) ([]cloudevent.Lis
 			if err := l.fill(gctx, ln, q, share); err != nil {
 				return err
 			}
-			return l.sure(gctx, ln.p)
+			return l.confirmLeader(gctx, ln.p)
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -60,7 +66,7 @@ func (l *Ledger) List(ctx context.Context, q cloudevent.Query) ([]cloudevent.Lis
 	for _, ln := range lanes {
 		at[ln.p] = ln.next
 	}
-	out, err := l.finish(ctx, items)
+	out, err := l.finish(ctx, items, q.Heads)
 	if err != nil {
 		return nil, "", err
 	}
@@ -97,13 +103,14 @@ type lane struct {
 }
 
 type found struct {
-	cloudevent.ListItem
-	msg message
+	wire.ListItem
+	msg  message
+	size int // on a page
 }
 
 // fill reads matching messages until want items or a page's worth of bytes are
 // found, enough was looked at, or there is no more.
-func (l *Ledger) fill(ctx context.Context, ln *lane, q cloudevent.Query, want int) error {
+func (l *Ledger) fill(ctx context.Context, ln *lane, q wire.Query, want int) error {
 	for looked := 0; len(ln.found) < want && ln.bytes < pageBytes; {
 		batch, end, err := l.read(ctx, ln, want-len(ln.found), pageBytes-ln.bytes)
 		if err != nil {
@@ -116,8 +123,19 @@ func (l *Ledger) fill(ctx context.Context, ln *lane, q cloudevent.Query, want in
 				return err
 			}
 			if ok && asks(&item.Record.Ask, q.Question) {
-				ln.found = append(ln.found, found{item, m})
-				ln.bytes += len(m.Data)
+				size := len(m.Data)
+				if q.Heads {
+					if item.RawAsk, err = wire.Head(item.RawAsk); err != nil {
+						_, _, err := l.unreadable(ctx, item.Record.Ask.Key(), err)
+						if err != nil {
+							return err
+						}
+						continue
+					}
+					size = len(item.RawAsk) + len(item.Outcome)
+				}
+				ln.found = append(ln.found, found{item, m, size})
+				ln.bytes += size
 			}
 		}
 		if end {
@@ -135,45 +153,49 @@ func (l *Ledger) fill(ctx context.Context, ln *lane, q cloudevent.Query, want in
 // not the truth: a late expiry after an outcome. Unless the questions of a
 // pending ask are wanted, its record only says what a page needs beside the
 // ask's JSON.
-func (l *Ledger) item(ctx context.Context, m message, questions bool) (cloudevent.ListItem, bool, error) {
+func (l *Ledger) item(ctx context.Context, m message, questions bool) (wire.ListItem, bool, error) {
 	k, kind, _, ok := subject.ParseLedger(m.Subject)
 	if !ok {
-		return cloudevent.ListItem{}, false, nil
+		return wire.ListItem{}, false, nil
 	}
-	if kind == subject.Question {
-		if q, ok := cloudevent.SkimQuestion(m.Msg, k); ok && !questions {
-			q.Record.Seq = m.Seq
-			return q, true, nil
-		}
-		q, err := cloudevent.ReadQuestion(m.Msg, k)
-		if err != nil {
-			return l.unreadable(ctx, k, err)
-		}
-		r := ask.Record{State: ask.StatePending, Ask: q.Ask, AskedAt: q.AskedAt, Seq: m.Seq}
-		return cloudevent.ListItem{Record: r, RawAsk: q.RawAsk}, true, nil
-	}
-	end, err := cloudevent.ReadOutcome(m.Msg, k)
+	e, err := cloudevent.Open(m.Msg, k)
 	if err != nil {
 		return l.unreadable(ctx, k, err)
 	}
-	if end.Digest != "" { // written by the server: it may have come late
+	if kind == subject.Question {
+		r := ask.Record{State: ask.StatePending, AskedAt: e.At, Life: e.Life, Seq: m.Seq}
+		r.Ask = ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session, Deadline: e.Deadline}
+		if questions || e.Deadline.IsZero() {
+			q, err := e.Question()
+			if err != nil {
+				return l.unreadable(ctx, k, err)
+			}
+			r.Ask = *q.Ask
+		}
+		return wire.ListItem{Record: r, RawAsk: e.Ask}, true, nil
+	}
+	s, err := e.Ended()
+	if err != nil {
+		return l.unreadable(ctx, k, err)
+	}
+	if s.Timed { // it may have come late
 		first, err := l.first(ctx, subject.Stream(subject.Partition(k.Tenant, k.Session, l.n)), m.Subject, 1)
 		if err != nil && !errors.Is(err, errNone) {
-			return cloudevent.ListItem{}, false, err
+			return wire.ListItem{}, false, err
 		}
 		if err == nil && first.Seq != m.Seq {
-			return cloudevent.ListItem{}, false, nil
+			return wire.ListItem{}, false, nil
 		}
 	}
-	r := ask.Record{State: ask.StateResolved, Ask: *end.Outcome.Ask, AskedAt: end.AskedAt, Outcome: &end.Outcome}
-	return cloudevent.ListItem{Record: r, RawAsk: end.AskJSON()}, true, nil
+	r := ask.Record{State: ask.StateResolved, Ask: *s.Ask, AskedAt: s.AskedAt, Life: s.Life, Outcome: s.End}
+	return wire.ListItem{Record: r, RawAsk: cloudevent.AskJSON(&s)}, true, nil
 }
 
 // unreadable leaves out what this build cannot read: a page must not fail for
 // one entry of a newer build.
-func (l *Ledger) unreadable(ctx context.Context, k ask.Key, err error) (cloudevent.ListItem, bool, error) {
+func (l *Ledger) unreadable(ctx context.Context, k ask.Key, err error) (wire.ListItem, bool, error) {
 	l.opts.Logger.WarnContext(ctx, "left an unreadable entry out of a list", slog.String("ask_id", k.ID), slog.Any("error", err))
-	return cloudevent.ListItem{}, false, nil
+	return wire.ListItem{}, false, nil
 }
 
 func asks(a *ask.Ask, question string) bool {
@@ -211,7 +233,7 @@ func merge(lanes []*lane, limit int) []found {
 			break
 		}
 		item := lanes[best].found[taken[best]]
-		if bytes += len(item.msg.Data); bytes > pageBytes && len(out) > 0 {
+		if bytes += item.size; bytes > pageBytes && len(out) > 0 {
 			break
 		}
 		out = append(out, item)

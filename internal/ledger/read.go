@@ -9,96 +9,69 @@ import (
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
-
-// Pending is a question that the ledger holds.
-type Pending struct {
-	cloudevent.Question
-	Seq uint64
-}
-
-// Entry is all that the ledger holds of one ask. At most one of its fields is set.
-type Entry struct {
-	Pending  *Pending
-	Resolved *cloudevent.End
-}
-
-// Held is what lifecycle needs to know of the entry.
-func (e Entry) Held() (lifecycle.Held, error) {
-	switch {
-	case e.Resolved != nil:
-		digest := e.Resolved.Digest
-		if digest == "" {
-			var err error
-			if digest, err = cloudevent.Digest(e.Resolved.Outcome.Ask); err != nil {
-				return lifecycle.Held{}, err
-			}
-		}
-		return lifecycle.Held{Resolved: &e.Resolved.Outcome, Digest: digest}, nil
-	case e.Pending != nil:
-		q := &lifecycle.Question{Ask: &e.Pending.Ask, Will: e.Pending.OnDeadline, AskedAt: e.Pending.AskedAt}
-		q.Will.Ask = &e.Pending.Ask
-		return lifecycle.Held{Pending: q, Digest: e.Pending.Digest}, nil
-	}
-	return lifecycle.Held{}, nil
-}
 
 // ReadToWrite reads as much of one ask as the compare-and-set of a write does
 // not see for itself: a question that is there is taken as pending, and a write
 // that meets an outcome after all loses its race; then [Ledger.Read] says more.
 // For the same reason the question may come from any replica.
-func (l *Ledger) ReadToWrite(ctx context.Context, k ask.Key) (Entry, error) {
-	if q, ok := l.fresh.get(k); ok {
-		return Entry{Pending: &q}, nil
+func (l *Ledger) ReadToWrite(ctx context.Context, k ask.Key) (lifecycle.State, error) {
+	if s, ok := l.fresh.get(k); ok {
+		return s, nil
 	}
 	return l.ReadAny(ctx, k)
 }
 
 // ReadAny reads one ask from any replica, which may be behind: what it takes as
 // pending may have ended a moment ago.
-func (l *Ledger) ReadAny(ctx context.Context, k ask.Key) (Entry, error) {
+func (l *Ledger) ReadAny(ctx context.Context, k ask.Key) (lifecycle.State, error) {
 	p, stream := l.place(k)
-	q, err := l.direct(ctx, stream, subject.LedgerQuestion(p, k))
+	q, err := l.direct(ctx, stream, subject.LedgerQuestion(p, k)) // the last one
 	if err == nil {
 		return pending(q, k)
 	}
 	if !errors.Is(err, errNone) {
-		return Entry{}, err
+		return lifecycle.State{}, err
 	}
-	o, err := l.first(ctx, stream, subject.LedgerOutcome(p, k), 1)
+	o, err := l.outcome(ctx, k)
 	if errors.Is(err, errNone) {
 		return l.Read(ctx, k) // asked just now, or never
 	}
 	if err != nil {
-		return Entry{}, err
+		return lifecycle.State{}, err
 	}
-	end, err := cloudevent.ReadOutcome(o.Msg, k)
-	if err != nil {
-		return Entry{}, fmt.Errorf("ledger: %s: %w", k, err)
-	}
-	return Entry{Resolved: &end}, nil
+	return ended(o, k)
 }
 
-func pending(m message, k ask.Key) (Entry, error) {
-	question, err := cloudevent.ReadQuestion(m.Msg, k)
+func pending(m message, k ask.Key) (lifecycle.State, error) {
+	s, err := cloudevent.ReadQuestion(m.Msg, k)
 	if err != nil {
-		return Entry{}, fmt.Errorf("ledger: %s: %w", k, err)
+		return lifecycle.State{}, fmt.Errorf("ledger: %w", err)
 	}
-	return Entry{Pending: &Pending{question, m.Seq}}, nil
+	s.Version = m.Seq
+	return s, nil
+}
+
+func ended(m message, k ask.Key) (lifecycle.State, error) {
+	s, err := cloudevent.ReadOutcome(m.Msg, k)
+	if err != nil {
+		return lifecycle.State{}, fmt.Errorf("ledger: %w", err)
+	}
+	return s, nil
 }
 
 // Read reads one ask from the leader. A question whose outcome exists is a
 // ghost; it is removed on the way.
-func (l *Ledger) Read(ctx context.Context, k ask.Key) (Entry, error) {
-	p, stream := l.place(k)
+func (l *Ledger) Read(ctx context.Context, k ask.Key) (lifecycle.State, error) {
 	// The question first, then the outcome: a question that is gone by the
 	// time of the second look has an outcome by then.
-	q, qErr := l.first(ctx, stream, subject.LedgerQuestion(p, k), 1)
+	q, qErr := l.question(ctx, k)
 	if qErr != nil && !errors.Is(qErr, errNone) {
-		return Entry{}, qErr
+		return lifecycle.State{}, qErr
 	}
-	o, oErr := l.first(ctx, stream, subject.LedgerOutcome(p, k), 1)
+	o, oErr := l.outcome(ctx, k)
 	switch {
 	case oErr == nil:
 		if qErr == nil && q.Seq < o.Seq {
@@ -106,26 +79,22 @@ func (l *Ledger) Read(ctx context.Context, k ask.Key) (Entry, error) {
 				l.opts.Logger.WarnContext(ctx, "could not remove a ghost", slog.String("ask_id", k.ID), slog.Any("error", err))
 			}
 		}
-		end, err := cloudevent.ReadOutcome(o.Msg, k)
-		if err != nil {
-			return Entry{}, fmt.Errorf("ledger: %s: %w", k, err)
-		}
-		return Entry{Resolved: &end}, nil
+		return ended(o, k)
 	case !errors.Is(oErr, errNone):
-		return Entry{}, oErr
+		return lifecycle.State{}, oErr
 	}
-	if err := l.sure(ctx, p); err != nil { // that it has not ended, or was never asked
-		return Entry{}, err
+	p, _ := l.place(k)
+	if err := l.confirmLeader(ctx, p); err != nil { // that it has not ended, or was never asked
+		return lifecycle.State{}, err
 	}
 	if qErr == nil {
 		return pending(q, k)
 	}
-	return Entry{}, nil
+	return lifecycle.State{}, nil
 }
 
-// Receipts reads the receipts of an ask's life that began at seq; with 0, those
-// of any life.
-func (l *Ledger) Receipts(ctx context.Context, k ask.Key, seq uint64) ([]ask.Receipt, error) {
+// Receipts reads the receipts of one life of an ask.
+func (l *Ledger) Receipts(ctx context.Context, k ask.Key, life string) ([]ask.Receipt, error) {
 	p, stream := l.place(k)
 	var receipts []ask.Receipt
 	for next := uint64(1); len(receipts) < maxReceipts; {
@@ -136,7 +105,7 @@ func (l *Ledger) Receipts(ctx context.Context, k ask.Key, seq uint64) ([]ask.Rec
 		if err != nil {
 			return nil, err
 		}
-		if r, ok := readReceipt(m, k); ok && (seq == 0 || r.Seq == seq) {
+		if r, ok := readReceipt(m, k); ok && r.Life == life {
 			receipts = append(receipts, r)
 		}
 		next = m.Seq + 1
@@ -152,7 +121,7 @@ func readReceipt(m message, k ask.Key) (ask.Receipt, bool) {
 	if !ok || kind != subject.Receipt || got != k {
 		return ask.Receipt{}, false
 	}
-	r, err := cloudevent.ReadReceipt(m.Data)
+	r, err := wire.ReadReceipt(m.Data)
 	if err != nil {
 		return ask.Receipt{}, false
 	}

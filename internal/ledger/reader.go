@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -64,7 +65,7 @@ func (r *reader) read(ctx context.Context, n, most int) (batch []message, end bo
 		return nil, false, err
 	}
 	if status == statusNoServer {
-		return nil, false, fmt.Errorf("ledger: read %s: the reader's consumer is gone", r.filter)
+		return nil, false, fmt.Errorf("ledger: read %s: the reader's consumer is gone: %w", r.filter, ask.ErrUnavailable)
 	}
 	for _, m := range msgs {
 		meta, err := m.Metadata()
@@ -72,7 +73,7 @@ func (r *reader) read(ctx context.Context, n, most int) (batch []message, end bo
 			return nil, false, fmt.Errorf("ledger: read %s: %w", r.filter, err)
 		}
 		if r.passed++; meta.Sequence.Consumer != r.passed {
-			return nil, false, fmt.Errorf("ledger: read %s: message %d came where %d was due", r.filter, meta.Sequence.Consumer, r.passed)
+			return nil, false, fmt.Errorf("ledger: read %s: message %d came where %d was due: %w", r.filter, meta.Sequence.Consumer, r.passed, ask.ErrUnavailable)
 		}
 		batch = append(batch, message{Msg: m, Seq: meta.Sequence.Stream, Time: meta.Timestamp})
 	}

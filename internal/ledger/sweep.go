@@ -3,12 +3,14 @@ package ledger
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
 )
 
 // swept is what a sweep remembers of a partition: up to where it has read, and
@@ -17,6 +19,8 @@ import (
 type swept struct {
 	next      uint64
 	stretches []stretch
+	seen      int64 // questions, and their bytes: how large one is
+	bytes     int64
 }
 
 type stretch struct {
@@ -45,7 +49,7 @@ func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int) ([]ask.Ke
 			return keys, err
 		}
 	}
-	return keys, nil
+	return keys, l.refreshReserve(ctx)
 }
 
 // overdue reports the questions of a partition that were due before limit.
@@ -85,6 +89,7 @@ func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) 
 				s.stretches = append(s.stretches, stretch{from: q.seq})
 				last++
 			}
+			s.seen, s.bytes = s.seen+1, s.bytes+q.size
 			late = s.stretches[last].add(q, limit, late)
 			s.stretches[last].to, s.next = q.seq, q.seq+1
 		}
@@ -107,9 +112,10 @@ func (s *stretch) add(q dueQuestion, limit time.Time, late []ask.Key) []ask.Key 
 }
 
 type dueQuestion struct {
-	key ask.Key
-	seq uint64
-	due time.Time
+	key  ask.Key
+	seq  uint64
+	due  time.Time
+	size int64
 }
 
 // questions reads when up to n questions from seq on are due.
@@ -124,7 +130,8 @@ func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found
 		if !ok || err != nil {
 			due = m.Time.Add(ask.MaxTimeout) // whoever wrote it, nobody waits longer
 		}
-		found = append(found, dueQuestion{k, m.Seq, due})
+		body, _ := strconv.ParseInt(m.Header.Get(nats.MsgSize), 10, 64)
+		found = append(found, dueQuestion{k, m.Seq, due, body + int64(size(m.Msg))})
 	}
 	return found, end, nil
 }
@@ -159,7 +166,7 @@ func (l *Ledger) RemoveGhosts(ctx context.Context) error {
 			if !ok {
 				continue
 			}
-			q, err := l.first(ctx, subject.Stream(p), subject.LedgerQuestion(p, k), 1)
+			q, err := l.question(ctx, k)
 			if errors.Is(err, errNone) {
 				continue
 			}

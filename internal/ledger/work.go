@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/cloudevent"
-	"github.com/askbus/askbus/internal/sabotage"
+	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -20,42 +20,67 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// Desk is who takes work: a responder type, of every tenant or of one.
+type Desk struct {
+	Type   string
+	Tenant string // empty: every one
+}
+
+// name is what the desk's durable consumers are called, but for the kind. No
+// token has an @, so no two desks share a name.
+func (d Desk) name() string {
+	if d.Tenant == "" {
+		return d.Type
+	}
+	return d.Type + "@" + d.Tenant
+}
+
+// consumer is the name of a desk's durable consumer of a kind.
+func (d Desk) consumer(kind string) string { return d.name() + "-" + kind }
+
+// String names the desk for people.
+func (d Desk) String() string {
+	if d.Tenant == "" {
+		return d.Type
+	}
+	return d.Type + " in tenant " + d.Tenant
+}
+
 // Work hands a responder type's questions and outcomes to its replicas, each to
 // one of them, again when it was not acknowledged. It is safe for concurrent use.
 type Work struct {
 	l *Ledger
 
 	mu   sync.Mutex
-	made map[string]*typeWork
+	made map[Desk]*deskWork
 }
 
-type typeWork struct {
+type deskWork struct {
 	mu        sync.Mutex
 	consumers map[string][]jetstream.Consumer // by kind, one a partition
 	turn      int
 }
 
-// maxTypes bounds the responder types that one broker remembers.
-const maxTypes = 256
+// maxDesks bounds the desks that one broker remembers.
+const maxDesks = 256
 
 // NewWork makes the work desk of a ledger.
-func NewWork(l *Ledger) *Work { return &Work{l: l, made: map[string]*typeWork{}} }
+func NewWork(l *Ledger) *Work { return &Work{l: l, made: map[Desk]*deskWork{}} }
 
-// WorkItem is one piece of work. Exactly one of Question and End is set.
+// WorkItem is one piece of work: a pending ask, or one that has ended.
 type WorkItem struct {
-	Token    string
-	Seq      uint64 // of the message
-	Key      ask.Key
-	Question *cloudevent.Question
-	End      *cloudevent.End
-	Receipt  *ask.Receipt // this type's, of this life of the ask
+	Token   string
+	State   lifecycle.State
+	Receipt *ask.Receipt // this type's, of this life of the ask
+	Again   bool         // it was handed out before, and not settled in time
 }
 
 // Next takes up to most messages of kind ([subject.Question] or
-// [subject.Outcome]) for a type, without waiting. The consumers of a new type
+// [subject.Outcome]) for a desk, without waiting. The consumers of a new desk
 // are made on the way; it gets all pending questions and new outcomes only.
-func (w *Work) Next(ctx context.Context, typ, kind string, most int) ([]WorkItem, error) {
-	tw, err := w.ensure(ctx, typ)
+// A type is served as a whole or tenant by tenant: see [Work.claim].
+func (w *Work) Next(ctx context.Context, d Desk, kind string, most int) ([]WorkItem, error) {
+	tw, err := w.ensure(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -66,19 +91,12 @@ func (w *Work) Next(ctx context.Context, typ, kind string, most int) ([]WorkItem
 	tw.mu.Unlock()
 	var items []WorkItem
 	for i := range consumers {
-		c := consumers[(start+i)%len(consumers)]
-		batch, err := c.FetchNoWait(most - len(items))
-		if err != nil {
-			return items, fmt.Errorf("ledger: next %s-%s: %w", typ, kind, err)
-		}
-		var msgs []jetstream.Msg
-		for m := range batch.Messages() {
-			msgs = append(msgs, m)
-		}
-		items = append(items, w.items(ctx, typ, kind, msgs)...)
-		if err := batch.Error(); err != nil && len(items) == 0 {
-			w.forget(typ)
-			return nil, fmt.Errorf("ledger: next %s-%s: %w", typ, kind, err)
+		c := consumers[(start+i)%len(consumers)].CachedInfo()
+		msgs, err := w.l.fetch(ctx, c.Stream, c.Name, most-len(items))
+		items = append(items, w.items(ctx, d.Type, kind, msgs)...)
+		if err != nil && len(items) == 0 {
+			w.forget(d)
+			return nil, fmt.Errorf("ledger: next %s: %w", d.consumer(kind), err)
 		}
 		if len(items) >= most {
 			break
@@ -89,9 +107,10 @@ func (w *Work) Next(ctx context.Context, typ, kind string, most int) ([]WorkItem
 
 // piece is a message of work as it was delivered.
 type piece struct {
-	jetstream.Msg
-	key ask.Key
-	seq uint64
+	*nats.Msg
+	key   ask.Key
+	seq   uint64
+	again bool
 }
 
 // beside is what the ledger holds beside a piece of work.
@@ -100,18 +119,26 @@ type beside struct {
 	receipt *ask.Receipt
 }
 
+// receiptOf is the receipt when it is of this life of the ask.
+func (b beside) receiptOf(life string) *ask.Receipt {
+	if b.receipt == nil || b.receipt.Life != life {
+		return nil
+	}
+	return b.receipt
+}
+
 // items makes work of messages of one partition: all at once, because whoever
 // waits for the reply has them again only after a minute when it comes too late.
-func (w *Work) items(ctx context.Context, typ, kind string, msgs []jetstream.Msg) []WorkItem {
+func (w *Work) items(ctx context.Context, typ, kind string, msgs []*nats.Msg) []WorkItem {
 	pieces := make([]piece, 0, len(msgs))
 	for _, m := range msgs {
-		k, _, _, ok := subject.ParseLedger(m.Subject())
+		k, _, _, ok := subject.ParseLedger(m.Subject)
 		meta, err := m.Metadata()
 		if !ok || err != nil {
 			_ = m.Term() // no subject of ours
 			continue
 		}
-		pieces = append(pieces, piece{m, k, meta.Sequence.Stream})
+		pieces = append(pieces, piece{m, k, meta.Sequence.Stream, meta.NumDelivered > 1})
 	}
 	if len(pieces) == 0 {
 		return nil
@@ -128,7 +155,7 @@ func (w *Work) items(ctx context.Context, typ, kind string, msgs []jetstream.Msg
 		case failed != nil:
 			w.l.opts.Logger.WarnContext(ctx, "could not hand out work", slog.String("responder", typ), slog.Any("error", failed))
 			_ = pieces[i].NakWithDelay(attempt)
-		case !ok || kind == subject.Outcome && w.l.opts.Sabotage == sabotage.NoWork:
+		case !ok || w.l.breakWork(kind):
 			_ = pieces[i].Ack()
 		default:
 			items = append(items, item)
@@ -196,31 +223,26 @@ func (l *Ledger) firsts(ctx context.Context, stream string, subjects []string) (
 // item reads a piece of work. It is not ok when there is nothing to do: an
 // outcome that is not the first, or a question that is a ghost.
 func (w *Work) item(ctx context.Context, kind string, of *piece, b beside) (WorkItem, bool, error) {
-	item := WorkItem{Token: of.Reply(), Seq: of.seq, Key: of.key}
-	msg := &nats.Msg{Subject: of.Subject(), Header: of.Headers(), Data: of.Data()}
+	item := WorkItem{Token: of.Reply, Again: of.again}
 	if kind == subject.Question {
-		switch {
-		case b.ended > of.seq:
+		if b.ended > of.seq { // one before it is of an earlier life, whose time was up
 			return WorkItem{}, false, w.l.removeIfGhost(ctx, of.key, of.seq)
-		case b.ended != 0:
-			return WorkItem{}, false, nil
 		}
-		q, err := cloudevent.ReadQuestion(msg, of.key)
-		if err != nil {
+		var err error
+		if item.State, err = cloudevent.ReadQuestion(of.Msg, of.key); err != nil {
 			return WorkItem{}, false, err
 		}
-		if item.Question = &q; b.receipt != nil && b.receipt.Seq == of.seq {
-			item.Receipt = b.receipt
-		}
+		item.State.Version = of.seq
+		item.Receipt = b.receiptOf(item.State.Life)
 		return item, true, nil
 	}
-	end, err := cloudevent.ReadOutcome(msg, of.key)
-	if err != nil {
+	var err error
+	if item.State, err = cloudevent.ReadOutcome(of.Msg, of.key); err != nil {
 		return WorkItem{}, false, err
 	}
-	if end.Digest != "" { // written by the server: it may have come late
+	if item.State.Timed { // it may have come late
 		_, stream := w.l.place(of.key)
-		first, err := w.l.first(ctx, stream, of.Subject(), 1)
+		first, err := w.l.first(ctx, stream, of.Subject, 1)
 		if errors.Is(err, errNone) || err == nil && first.Seq != of.seq {
 			return WorkItem{}, false, nil
 		}
@@ -228,9 +250,7 @@ func (w *Work) item(ctx context.Context, kind string, of *piece, b beside) (Work
 			return WorkItem{}, false, err
 		}
 	}
-	if item.End = &end; b.receipt != nil && !b.receipt.At.Before(end.AskedAt) {
-		item.Receipt = b.receipt
-	}
+	item.Receipt = b.receiptOf(item.State.Life)
 	return item, true, nil
 }
 
@@ -244,10 +264,10 @@ const (
 	Later  Verb = "later"  // deliver it again after a delay
 )
 
-// Settle carries out a verb on a token that Next gave to the same type.
-func (w *Work) Settle(ctx context.Context, typ, token string, verb Verb, delay time.Duration) error {
-	if !w.l.ownToken(typ, token) {
-		return ask.InvalidError(string(verb), []ask.Fault{{Pointer: "/token", Message: "is no token that next gave to responder type " + typ}})
+// Settle carries out a verb on a token that Next gave to the same desk.
+func (w *Work) Settle(ctx context.Context, d Desk, token string, verb Verb, delay time.Duration) error {
+	if !w.l.ownToken(d, token) {
+		return ask.InvalidError(string(verb), []ask.Fault{{Pointer: "/token", Message: "is not a token that next gave to " + d.String()}})
 	}
 	body := "+ACK"
 	switch verb {
@@ -261,14 +281,14 @@ func (w *Work) Settle(ctx context.Context, typ, token string, verb Verb, delay t
 	defer cancel()
 	_, err := w.l.request(one, &nats.Msg{Subject: token, Data: []byte(body)})
 	if errors.Is(err, nats.ErrNoResponders) {
-		return ask.Refuse(404, ask.CodeNotFound, "nobody has work with this token any more; ask for work again with next")
+		return ask.Refuse(ask.CodeNotFound, "nobody has work with this token any more; ask for work again with next")
 	}
 	return err
 }
 
-// ownToken reports whether token is an ack subject of the type's own consumers:
+// ownToken reports whether token is an ack subject of the desk's own consumers:
 // $JS.ACK.<stream>.<consumer>.… or $JS.ACK.<domain>.<account>.<stream>.<consumer>.….
-func (l *Ledger) ownToken(typ, token string) bool {
+func (l *Ledger) ownToken(d Desk, token string) bool {
 	t := strings.Split(token, ".")
 	if len(t) != 9 && len(t) != 11 && len(t) != 12 || t[0] != "$JS" || t[1] != "ACK" || strings.ContainsAny(token, "*> \t\r\n") {
 		return false
@@ -277,50 +297,9 @@ func (l *Ledger) ownToken(typ, token string) bool {
 	if len(t) > 9 {
 		at = 4
 	}
-	if t[at+1] != typ+"-"+subject.Question && t[at+1] != typ+"-"+subject.Outcome {
+	if t[at+1] != d.consumer(subject.Question) && t[at+1] != d.consumer(subject.Outcome) {
 		return false
 	}
 	p, err := strconv.Atoi(strings.TrimPrefix(t[at], subject.StreamPrefix))
 	return err == nil && p >= 0 && p < l.n && t[at] == subject.Stream(p)
-}
-
-// ensure makes a type's consumers: first those of outcomes, so that no outcome
-// of a question that it gets is missed.
-func (w *Work) ensure(ctx context.Context, typ string) (*typeWork, error) {
-	w.mu.Lock()
-	tw := w.made[typ]
-	if tw == nil {
-		if len(w.made) >= maxTypes {
-			w.mu.Unlock()
-			return nil, ask.Refuse(429, ask.CodeQuota, "more than %d responder types", maxTypes)
-		}
-		tw = &typeWork{consumers: map[string][]jetstream.Consumer{}}
-		w.made[typ] = tw
-	}
-	w.mu.Unlock()
-	tw.mu.Lock()
-	defer tw.mu.Unlock()
-	for _, kind := range []string{subject.Outcome, subject.Question} {
-		for p := len(tw.consumers[kind]); p < w.l.n; p++ {
-			policy := jetstream.DeliverAllPolicy
-			if kind == subject.Outcome {
-				policy = jetstream.DeliverNewPolicy
-			}
-			c, err := w.l.js.CreateOrUpdateConsumer(ctx, subject.Stream(p), jetstream.ConsumerConfig{
-				Durable: typ + "-" + kind, FilterSubject: subject.LedgerAll(p, subject.Key{}, kind), DeliverPolicy: policy,
-				AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute, MaxDeliver: -1, MaxAckPending: 5000,
-			})
-			if err != nil {
-				return nil, fmt.Errorf("ledger: make consumer %s-%s: %w", typ, kind, err)
-			}
-			tw.consumers[kind] = append(tw.consumers[kind], c)
-		}
-	}
-	return tw, nil
-}
-
-func (w *Work) forget(typ string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.made, typ)
 }

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -27,80 +29,95 @@ const (
 	hdrRollup          = "Nats-Rollup"
 )
 
-// Store writes a question; it is durable when Store returns. The
+// Store writes the question of a new ask; it is durable when Store returns. The
 // compare-and-set over the ask's wildcard says whether it is new: see [IsRace].
-// The server itself will expire it at its deadline.
-func (l *Ledger) Store(ctx context.Context, k ask.Key, q cloudevent.Question) (seq uint64, err error) {
-	data, err := cloudevent.EncodeStored(&q.Stored)
+// The server itself will expire it at its deadline. Store returns the state
+// that the ledger then holds.
+func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State, error) {
+	ev, err := cloudevent.QuestionEvent(&s)
 	if err != nil {
-		return 0, err
+		return lifecycle.State{}, err
 	}
-	msg, err := cloudevent.Event{
-		ID: q.EventID, Source: cloudevent.AgentSource(k.Tenant, k.Session), Type: cloudevent.TypeAsked, Key: k,
-		Time: q.AskedAt, Trace: q.Trace, Expiry: q.Ask.Deadline, Data: data,
-	}.Msg(cloudevent.Binary)
+	msg, err := ev.Msg(cloudevent.Binary)
 	if err != nil {
-		return 0, err
+		return lifecycle.State{}, err
 	}
+	k := s.Ask.Key()
 	p, _ := l.place(k)
 	msg.Subject = subject.LedgerQuestion(p, k)
 	msg.Header.Set(hdrExpectedSeq, "0")
 	msg.Header.Set(hdrExpectedSubject, subject.LedgerAny(p, k))
-	msg.Header.Set(hdrSchedule, "@at "+q.Ask.Deadline.UTC().Format(time.RFC3339Nano))
+	msg.Header.Set(hdrSchedule, "@at "+s.Deadline.UTC().Format(time.RFC3339Nano))
 	msg.Header.Set(hdrScheduleTarget, subject.LedgerOutcome(p, k))
 	msg.Header.Set(hdrScheduleTTL, ttl(l.opts.Retention))
 	msg.Header.Set(hdrTTL, "never")
+	msg.Header[cloudevent.HeaderLife] = []string{s.Life}
 	if l.breakQuestion(msg) {
-		return 1, nil
+		s.Version = 1
+		return s, nil
 	}
-	seq, err = l.publish(ctx, msg)
+	s.Version, err = l.publish(ctx, msg)
 	if err != nil && !IsRace(err) && storageFull(err) {
-		return 0, full(err)
+		return lifecycle.State{}, full(err)
 	}
-	if err == nil {
-		l.used.Add(int64(size(msg)))
-		l.fresh.put(k, Pending{q, seq}, len(msg.Data))
+	if err != nil {
+		return lifecycle.State{}, err
 	}
-	return seq, err
+	l.used.Add(int64(size(msg)))
+	l.reserve.Add(int64(size(msg) + endOverhead))
+	l.stored.Add(1)
+	l.storedBytes.Add(int64(size(msg)))
+	l.fresh.put(k, s, len(msg.Data))
+	return s, nil
 }
 
-// Resolve writes the outcome of a pending question: in one step the server
-// stores it, takes the question out of the pending set and stops its timer.
-// It returns the outcome as it was stored. See [IsRace].
-func (l *Ledger) Resolve(ctx context.Context, q *Pending, o ask.Outcome, now time.Time) (cloudevent.End, error) {
-	k := q.Ask.Key()
-	data, err := cloudevent.EncodeOutcome(&o, q.RawAsk)
+// Resolve writes the outcome of a pending ask: in one step the server stores
+// it, takes the question out of the pending set and stops its timer. It returns
+// the state that the ledger then holds. See [IsRace].
+func (l *Ledger) Resolve(ctx context.Context, s lifecycle.State, o ask.Outcome, now time.Time) (lifecycle.State, error) {
+	o.Ask = nil
+	raw, err := wire.EncodeOutcome(&o, s.RawAsk)
 	if err != nil {
-		return cloudevent.End{}, err
+		return lifecycle.State{}, err
 	}
-	o.Ask = &q.Ask
-	end := cloudevent.End{
-		Outcome: o, EventID: cloudevent.OutcomeID(q.EventID), Trace: q.Trace, Digest: q.Digest, AskedAt: q.AskedAt, JSON: data,
-	}
-	msg, err := cloudevent.OutcomeEvent(q.EventID, q.Trace, &o, data).Msg(cloudevent.Binary)
+	next := lifecycle.Apply(s, lifecycle.Ended{Outcome: o, Raw: raw})
+	ev, err := cloudevent.EndEvent(&next)
 	if err != nil {
-		return cloudevent.End{}, err
+		return lifecycle.State{}, err
 	}
+	msg, err := ev.Msg(cloudevent.Binary)
+	if err != nil {
+		return lifecycle.State{}, err
+	}
+	k := s.Ask.Key()
 	p, _ := l.place(k)
 	msg.Subject = subject.LedgerOutcome(p, k)
 	msg.Header.Set(hdrExpectedSeq, "0") // on exactly .o: with the wildcard an answer would not see an expiry in flight
 	msg.Header.Set(hdrScheduler, subject.LedgerQuestion(p, k))
 	msg.Header.Set(hdrScheduleNext, "purge")
-	msg.Header.Set(hdrTTL, ttl(l.outlive(q.Ask.Deadline, now)))
+	msg.Header.Set(hdrTTL, ttl(l.outlive(s.Deadline, now)))
+	msg.Header[cloudevent.HeaderLife] = []string{s.Life}
+	if digest := s.Digest(); digest != "" {
+		msg.Header[cloudevent.HeaderDigest] = []string{digest}
+	}
+	msg.Header[cloudevent.HeaderAsked] = []string{cloudevent.AskedBy(s.EventID)}
 	if l.breakOutcome(msg) {
-		return end, nil
+		return next, nil
 	}
 	_, err = l.publish(ctx, msg)
 	l.fresh.drop(k)
 	if err != nil && !IsRace(err) && storageFull(err) {
-		return cloudevent.End{}, errors.Join(ask.Refuse(503, ask.CodeLedgerFull, "the ledger's storage is exhausted: nothing was stored, the ask stays open; make room and try again"), err)
+		return lifecycle.State{}, errors.Join(ask.Refuse(ask.CodeLedgerFull, "the ledger's storage is exhausted: nothing was stored, the ask stays open; make room and try again"), err)
 	}
-	return end, err
+	if err != nil {
+		return lifecycle.State{}, err
+	}
+	return next, nil
 }
 
 // Receipt writes the receipt of a responder type; the last one wins.
 func (l *Ledger) Receipt(ctx context.Context, k ask.Key, r ask.Receipt, deadline, now time.Time) error {
-	data, err := cloudevent.EncodeReceipt(k.ID, r)
+	data, err := wire.EncodeReceipt(k.ID, r)
 	if err != nil {
 		return err
 	}
@@ -125,14 +142,10 @@ func ttl(d time.Duration) string {
 }
 
 // removeGhost removes a question whose outcome exists: never by subject alone,
-// because the id may have been asked anew.
+// because the id may have been asked again.
 func (l *Ledger) removeGhost(ctx context.Context, k ask.Key, seq uint64) error {
 	p, stream := l.place(k)
-	body := struct {
-		Filter string `json:"filter"`
-		Seq    uint64 `json:"seq"` // exclusive
-	}{subject.LedgerQuestion(p, k), seq + 1}
-	if err := l.api(ctx, "STREAM.PURGE."+stream, body, nil); err != nil {
+	if err := l.purge(ctx, stream, subject.LedgerQuestion(p, k), seq); err != nil {
 		return fmt.Errorf("ledger: remove ghost %s: %w", k, err)
 	}
 	l.opts.Logger.InfoContext(ctx, "removed a question that a crash left behind", slog.String("ask_id", k.ID))
@@ -140,7 +153,7 @@ func (l *Ledger) removeGhost(ctx context.Context, k ask.Key, seq uint64) error {
 }
 
 func full(cause error) error {
-	e := ask.Refuse(503, ask.CodeLedgerFull, "the ledger is full: new asks are refused until room is made; answers still work")
+	e := ask.Refuse(ask.CodeLedgerFull, "the ledger is full: new asks are refused until room is made; answers still work")
 	if cause == nil {
 		return e
 	}
@@ -172,16 +185,50 @@ func (l *Ledger) RefreshUsage(ctx context.Context) error {
 		budget = info.Limits.MaxStore
 	}
 	l.budget.Store(budget)
+	if budget > 0 && info.Store+l.Reserve() >= budget/2 { // else the sweep counts often enough
+		return l.refreshReserve(ctx)
+	}
 	return nil
 }
+
+// endOverhead is what an outcome has beside its question: who, when and what.
+const endOverhead = 1 << 10
+
+// refreshReserve counts what is pending. Each ask ends by an outcome that holds
+// a copy of its question, so as much again must be free.
+func (l *Ledger) refreshReserve(ctx context.Context) error {
+	var reserve int64
+	for p := range l.n {
+		n, err := l.count(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Question))
+		if err != nil {
+			return err
+		}
+		seen, bytes := l.swept[p].seen+l.stored.Load(), l.swept[p].bytes+l.storedBytes.Load()
+		switch {
+		case n == 0:
+		case seen == 0: // how large they are is not known yet: not larger than everything
+			reserve += l.used.Load()
+		default:
+			reserve += int64(n) * (bytes/seen + endOverhead)
+		}
+	}
+	l.reserve.Store(reserve)
+	return nil
+}
+
+// Reserve is what must stay free so that every pending ask can end: as last
+// counted, plus what was stored since.
+func (l *Ledger) Reserve() int64 { return l.reserve.Load() }
 
 // Usage is how many bytes the ledger uses, and its budget (0: none known).
 func (l *Ledger) Usage() (used, budget int64) { return l.used.Load(), l.budget.Load() }
 
-// Room refuses a new ask from 80 % of the budget on: answers, withdrawals and
-// expiry keep the last 20 %.
+// Room refuses a new ask from 80 % of the budget on, and when what is free is
+// not more than what the pending ones need to end: answers, withdrawals and
+// expiry keep the rest.
 func (l *Ledger) Room() error {
-	if used, budget := l.Usage(); budget > 0 && used >= budget/5*4 {
+	used, budget := l.Usage()
+	if budget > 0 && (used >= budget/5*4 || used+l.Reserve() >= budget/20*19) {
 		return full(nil)
 	}
 	return nil

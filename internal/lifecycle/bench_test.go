@@ -15,23 +15,24 @@ func BenchmarkDecide(b *testing.B) {
 		Questions: []ask.Question{{ID: "db", Text: "Which?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}}},
 	}
 	a.Normalize()
-	q := lifecycle.NewQuestion(a, now)
+	q := lifecycle.New(a, now)
+	q.Digests = []string{"sha256:1"}
 	reply := lifecycle.Reply{Reply: ask.Reply{
 		AnswerID: "w1", Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: ask.By{Principal: "os:mei", Responder: "web", Proof: "local"},
 	}}
 	for _, c := range []struct {
 		name    string
-		held    lifecycle.Held
+		held    lifecycle.State
 		command lifecycle.Command
 	}{
-		{"ask", lifecycle.Held{}, lifecycle.Ask{Ask: a, Digest: "sha256:1"}},
-		{"answer", lifecycle.Held{Pending: &q, Digest: "sha256:1"}, reply},
-		{"look", lifecycle.Held{Pending: &q, Digest: "sha256:1"}, lifecycle.Look{}},
+		{"ask", lifecycle.State{}, lifecycle.Ask{State: q}},
+		{"answer", q, reply},
+		{"look", q, lifecycle.Look{}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := lifecycle.Decide(c.held, c.command, now); err != nil {
+				if _, err := lifecycle.Decide(c.held, c.command, lifecycle.Env{Now: now}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -23,6 +23,8 @@ func TestOnlyAProvenPrincipalDecidesForAnAudience(t *testing.T) {
 		"the terminal's dialog names a principal":      {ask.ResponderNative, "local", []string{"os:mei"}, true},
 		"the terminal's dialog names a group":          {ask.ResponderNative, ask.ProofHostDialog, []string{"group:platform"}, true},
 		"a form names a principal":                     {ask.ResponderElicit, "oidc", []string{"os:mei"}, true},
+		"the asker's own terminal, no audience":        {"cli", ask.ProofAskerTerminal, nil, false},
+		"the asker's own terminal names a person":      {"cli", ask.ProofAskerTerminal, []string{"os:mei"}, true},
 		"a surface that passes a host's dialog on":     {"gateway", ask.ProofHostDialog, []string{"os:mei"}, true},
 		"a surface that proves who answers":            {"web", "local", []string{"os:mei"}, false},
 		"a surface that proves somebody else answered": {"web", "local", []string{"os:ben"}, true},
@@ -31,16 +33,16 @@ func TestOnlyAProvenPrincipalDecidesForAnAudience(t *testing.T) {
 			t.Parallel()
 			a := ask.Ask{ID: "a", Tenant: "t", Session: "s", Audience: c.audience, Questions: []ask.Question{{Text: "Sure?", Kind: ask.KindText}}}
 			a.Normalize()
-			q := lifecycle.NewQuestion(a, now)
+			q := lifecycle.New(a, now)
 			by := mei
 			by.Responder, by.Proof = c.responder, c.proof
 			for _, command := range []lifecycle.Command{
 				lifecycle.Reply{Reply: ask.Reply{AnswerID: "1", By: by, Answers: []ask.Answer{{QuestionID: "q1", Text: "yes"}}}},
 				lifecycle.Decline{Reply: ask.Reply{AnswerID: "1", By: by}, Reason: "no"},
 			} {
-				plan, err := lifecycle.Decide(lifecycle.Held{Pending: &q}, command, now)
-				if got := errors.Is(err, ask.ErrForbidden); got != c.refused || c.refused != (plan == nil) {
-					t.Errorf("%T: plan %v, error %v; refused should be %v", command, plan, err, c.refused)
+				effects, err := lifecycle.Decide(q, command, lifecycle.Env{Now: now})
+				if got := errors.Is(err, ask.ErrForbidden); got != c.refused || c.refused != (effects == nil) {
+					t.Errorf("%T: effects %v, error %v; refused should be %v", command, effects, err, c.refused)
 				}
 			}
 		})

@@ -32,44 +32,60 @@ func reply(answerID, option string) ask.Reply {
 
 // world is a ledger of one ask: what a plan does to it.
 type world struct {
-	held lifecycle.Held
-	now  time.Time
+	held   lifecycle.State
+	events []lifecycle.Event // what was stored, in order
+	now    time.Time
 }
 
 // do carries a command out as the broker does: it decides again after a write.
-func (w *world) do(t testing.TB, c lifecycle.Command) (lifecycle.Held, error) {
+func (w *world) do(t testing.TB, c lifecycle.Command) (lifecycle.State, error) {
 	t.Helper()
 	for range 3 {
-		plan, err := lifecycle.Decide(w.held, c, w.now)
+		effects, err := lifecycle.Decide(w.held, c, lifecycle.Env{Now: w.now})
 		if err != nil {
-			if plan != nil {
-				t.Fatalf("%T: refused with a plan: %v and %v", c, plan, err)
+			if effects != nil {
+				t.Fatalf("%T: refused with effects: %v and %v", c, effects, err)
 			}
-			return lifecycle.Held{}, err
+			return lifecycle.State{}, err
 		}
-		switch p := plan.(type) {
+		if len(effects) != 1 {
+			t.Fatalf("%T: %d effects", c, len(effects))
+		}
+		switch e := effects[0].(type) {
 		case lifecycle.Tell:
 			return w.held, nil
 		case lifecycle.Store:
-			if w.held != (lifecycle.Held{}) {
+			if w.held.Known() {
 				t.Fatalf("%T stores over what is held", c)
 			}
-			w.held = lifecycle.Held{Pending: &p.Question, Digest: p.Digest}
+			w.store(lifecycle.Asked(e))
 		case lifecycle.Resolve:
-			if w.held.Pending == nil || w.held.Resolved != nil {
+			if !w.held.Pending() {
 				t.Fatalf("%T resolves what is not pending", c)
 			}
-			w.held = lifecycle.Held{Resolved: &p.Outcome, Digest: w.held.Digest}
+			w.store(lifecycle.Ended{Outcome: e.Outcome})
 		}
 	}
 	t.Fatalf("%T does not come to an end", c)
-	return lifecycle.Held{}, nil
+	return lifecycle.State{}, nil
+}
+
+func (w *world) store(e lifecycle.Event) {
+	w.events = append(w.events, e)
+	w.held = lifecycle.Apply(w.held, e)
+}
+
+// asking is the command that asks [question].
+func asking(digest string) lifecycle.Ask {
+	s := lifecycle.New(question(), now)
+	s.Digests = []string{digest}
+	return lifecycle.Ask{State: s}
 }
 
 func pending(t testing.TB) *world {
 	t.Helper()
 	w := &world{now: now}
-	if _, err := w.do(t, lifecycle.Ask{Ask: question(), Digest: "d"}); err != nil {
+	if _, err := w.do(t, asking("d")); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -121,11 +137,11 @@ func TestDecide(t *testing.T) {
 		code    string     // of a refusal
 		check   func(o *ask.Outcome) bool
 	}{
-		{"a new ask is stored", unknown, lifecycle.Ask{Ask: question(), Digest: "d"}, "", "", nil},
-		{"the same ask again is pending", pending, lifecycle.Ask{Ask: question(), Digest: "d"}, "", "", nil},
-		{"the same ask after its end is told the end", answered, lifecycle.Ask{Ask: question(), Digest: "d"}, ask.StatusAnswered, "", nil},
-		{"another ask under the same id is refused", pending, lifecycle.Ask{Ask: question(), Digest: "e"}, "", ask.CodeIDReused, nil},
-		{"another ask under the id of an ended one is refused", answered, lifecycle.Ask{Ask: question(), Digest: "e"}, "", ask.CodeIDReused, nil},
+		{"a new ask is stored", unknown, asking("d"), "", "", nil},
+		{"the same ask again is pending", pending, asking("d"), "", "", nil},
+		{"the same ask after its end is told the end", answered, asking("d"), ask.StatusAnswered, "", nil},
+		{"another ask under the same id is refused", pending, asking("e"), "", ask.CodeIDReused, nil},
+		{"another ask under the id of an ended one is refused", answered, asking("e"), "", ask.CodeIDReused, nil},
 
 		{"the first answer wins", pending, lifecycle.Reply{Reply: reply("w1", "pg")}, ask.StatusAnswered, "", func(o *ask.Outcome) bool {
 			return o.Source == ask.SourceHuman && o.AnswerID == "w1" && o.By.Principal == "os:mei" && o.CancelledBy == nil && o.Answers[0].Selected[0] == "pg"
@@ -182,8 +198,8 @@ func TestDecide(t *testing.T) {
 				if !reflect.DeepEqual(before, w.held) {
 					t.Error("a refused command wrote something")
 				}
-				if (e.Status == 409 && e.Code == ask.CodeResolved || e.Status == 410) != (e.Outcome != nil) {
-					t.Errorf("%d comes with the outcome %v", e.Status, e.Outcome)
+				if (e.Code == ask.CodeResolved || e.Code == ask.CodeExpired) != (e.Outcome != nil) {
+					t.Errorf("%s comes with the outcome %v", e.Code, e.Outcome)
 				}
 				return
 			}
@@ -191,15 +207,15 @@ func TestDecide(t *testing.T) {
 				t.Fatal(err)
 			}
 			if v.state == "" {
-				if got.Pending == nil || got.Resolved != nil {
+				if !got.Pending() {
 					t.Fatalf("held %+v", got)
 				}
 				return
 			}
-			if got.Resolved == nil || got.Resolved.Status != v.state || v.check != nil && !v.check(got.Resolved) {
-				t.Fatalf("held %+v", got.Resolved)
+			if got.End == nil || got.End.Status != v.state || v.check != nil && !v.check(got.End) {
+				t.Fatalf("held %+v", got.End)
 			}
-			if o := got.Resolved; o.AskID != "a1" || o.Tenant != "acme" || o.Session != "s1" || o.Ask == nil {
+			if o := got.End; o.AskID != "a1" || o.Tenant != "acme" || o.Session != "s1" || o.Ask == nil {
 				t.Errorf("the outcome does not say of what: %+v", o)
 			}
 		})
@@ -212,20 +228,20 @@ func TestTheDeadlineIsWrittenInAdvance(t *testing.T) {
 	a.Questions = append(a.Questions, ask.Question{ID: "why", Kind: ask.KindText, Text: "?", Optional: true})
 	a.AtDeadline = ask.AtDeadlineDefault
 	a.Questions[0].Default = &ask.Answer{Selected: []string{"pg"}}
-	q := lifecycle.NewQuestion(a, now)
+	q := lifecycle.New(a, now)
 	if !q.Ask.Deadline.Equal(now.Add(time.Hour)) || q.Ask.Timeout != 0 || !q.AskedAt.Equal(now) {
 		t.Errorf("stored %+v", q)
 	}
 	want := ask.Outcome{
 		AskID: "a1", Tenant: "acme", Session: "s1", Status: ask.StatusExpired, Source: ask.SourceDefault,
 		Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}, {QuestionID: "why", Skipped: true}},
-		At:      now.Add(time.Hour), Waited: time.Hour, Ask: q.Ask,
+		At:      now.Add(time.Hour), Waited: time.Hour,
 	}
 	if diff := cmp.Diff(want, q.Will); diff != "" {
 		t.Errorf("will (-want +got):\n%s", diff)
 	}
 	a.AtDeadline = ask.AtDeadlineExpire
-	if will := lifecycle.NewQuestion(a, now).Will; will.Source != "" || will.Answers != nil {
+	if will := lifecycle.New(a, now).Will; will.Source != "" || will.Answers != nil {
 		t.Errorf("silence was turned into a decision: %+v", will)
 	}
 }
@@ -234,33 +250,17 @@ func TestEveryCommandMeetsTheDeadlineTwoSecondsLate(t *testing.T) {
 	t.Parallel()
 	for _, c := range commands() {
 		w := pending(t)
-		w.now = w.held.Pending.Ask.Deadline.Add(lifecycle.Overdue)
-		if plan, err := lifecycle.Decide(w.held, lifecycle.Look{}, w.now); err != nil || plan != (lifecycle.Tell{}) {
-			t.Errorf("the timer has two seconds: %v, %v", plan, err)
+		w.now = w.held.Deadline.Add(lifecycle.Overdue)
+		if effects, err := lifecycle.Decide(w.held, lifecycle.Look{}, lifecycle.Env{Now: w.now}); err != nil || effects[0] != (lifecycle.Tell{}) {
+			t.Errorf("the timer has two seconds: %v, %v", effects, err)
 		}
 		w.now = w.now.Add(1)
-		plan, err := lifecycle.Decide(w.held, c, w.now)
-		r, ok := plan.(lifecycle.Resolve)
-		if err != nil || !ok || r.Outcome.Status != ask.StatusExpired {
-			t.Errorf("%T of an overdue ask: %v, %v", c, plan, err)
+		effects, err := lifecycle.Decide(w.held, c, lifecycle.Env{Now: w.now})
+		if err != nil || len(effects) != 1 {
+			t.Fatalf("%T of an overdue ask: %v, %v", c, effects, err)
 		}
-	}
-}
-
-func TestSentence(t *testing.T) {
-	t.Parallel()
-	o := ask.Outcome{Status: ask.StatusAnswered, At: now.Add(2*time.Minute + 3*time.Second)}
-	for _, v := range []struct {
-		by   *ask.By
-		want string
-	}{
-		{nil, "answered at 10:02:03 UTC"},
-		{&ask.By{Principal: "os:mei"}, "answered by os:mei at 10:02:03 UTC"},
-		{&ask.By{Principal: "os:mei", Name: "Mei", Responder: "slack"}, "answered by Mei on slack at 10:02:03 UTC"},
-	} {
-		o.By = v.by
-		if got := lifecycle.Sentence(&o); got != v.want {
-			t.Errorf("%q, want %q", got, v.want)
+		if r, ok := effects[0].(lifecycle.Resolve); !ok || r.Outcome.Status != ask.StatusExpired {
+			t.Errorf("%T of an overdue ask: %v", c, effects)
 		}
 	}
 }
@@ -270,8 +270,8 @@ func commands() []lifecycle.Command {
 	stranger := reply("w9", "pg")
 	stranger.By.Principal = "os:joe"
 	return []lifecycle.Command{
-		lifecycle.Ask{Ask: question(), Digest: "d"},
-		lifecycle.Ask{Ask: question(), Digest: "e"},
+		asking("d"),
+		asking("e"),
 		lifecycle.Reply{Reply: reply("w1", "pg")},
 		lifecycle.Reply{Reply: reply("w2", "pg")},
 		lifecycle.Reply{Reply: reply("w3", "stop")},
@@ -287,22 +287,22 @@ func commands() []lifecycle.Command {
 }
 
 // said is what the caller of a command is told.
-func said(h lifecycle.Held, err error) string {
+func said(h lifecycle.State, err error) string {
 	if err != nil {
 		e, ok := errors.AsType[*ask.Error](err)
 		if !ok {
 			return "not a refusal: " + err.Error()
 		}
-		s := fmt.Sprintf("%d %s %s", e.Status, e.Code, err)
+		s := fmt.Sprintf("%s %s", e.Code, err)
 		if e.Outcome != nil {
 			s += fmt.Sprintf(" %s %s %v", e.Outcome.Status, e.Outcome.AnswerID, e.Outcome.At)
 		}
 		return s
 	}
-	if h.Resolved != nil {
-		return fmt.Sprintf("%s %s %s %v %v", h.Resolved.Status, h.Resolved.AnswerID, h.Resolved.Reason, h.Resolved.At, h.Resolved.CancelledBy)
+	if o := h.End; o != nil {
+		return fmt.Sprintf("%s %s %s %v %v", o.Status, o.AnswerID, o.Reason, o.At, o.CancelledBy)
 	}
-	return fmt.Sprintf("pending until %v", h.Pending.Ask.Deadline)
+	return fmt.Sprintf("pending until %v", h.Deadline)
 }
 
 // FuzzDecide runs any sequence of commands, with time passing in between. A
@@ -321,23 +321,20 @@ func FuzzDecide(f *testing.F) {
 			w.now = w.now.Add(time.Duration(script[1]) * time.Minute / 4)
 			script = script[2:]
 
-			before := w.held
+			before := len(w.events)
 			told := said(w.do(t, c))
-			if w.held.Pending != nil && w.held.Resolved != nil {
-				t.Fatal("pending and resolved at once")
-			}
-			if (told[0] == '4') && before != w.held && (before.Pending == nil || w.held.Resolved.Status != ask.StatusExpired) {
-				t.Fatalf("%T was refused and wrote: %s", c, told)
-			}
-			if first != nil && w.held.Resolved != first {
+			if first != nil && w.held.End != first {
 				t.Fatalf("%T changed the outcome", c)
 			}
-			first = w.held.Resolved
-			after := w.held
+			first = w.held.End
+			after := len(w.events)
+			if after > before+2 { // stored, and overdue by then
+				t.Fatalf("%T wrote %d times", c, after-before)
+			}
 			if again := said(w.do(t, c)); again != told {
 				t.Fatalf("%T again: %s, before: %s", c, again, told)
 			}
-			if after != w.held {
+			if after != len(w.events) {
 				t.Fatalf("%T again wrote", c)
 			}
 		}

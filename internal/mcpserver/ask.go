@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
-	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -21,7 +20,7 @@ const storeLimit = 10 * time.Second
 
 // ask serves AskUserQuestion.
 func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
-	in, err := dialect.D3Tool(c.arguments())
+	in, err := readCall(c.arguments())
 	if err != nil {
 		return failed(err), nil
 	}
@@ -29,16 +28,18 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 		in.Wait = c.s.opts.Wait
 	}
 	c.introduce(&in.Ask)
-	conn, err := c.s.open.Open(ctx, c.who.Tenant, c.who.Session)
+	if len(c.req.Params.InputResponses) > 0 && !c.who.Forms {
+		return failed(c.unproven()), nil
+	}
+	session, err := c.s.open.Open(ctx, c.who.Tenant, c.who.Session)
 	if err != nil {
 		return failed(err), nil
 	}
-	defer conn.Close() //nolint:errcheck // only a subscription goes with it
 	form, answered := c.returned()
 	if answered {
 		in.Ask.ID = form.askID(&in.Ask)
 	}
-	st, err := c.attach(ctx, conn, &in.Ask)
+	st, err := c.attach(ctx, session, &in.Ask)
 	if err != nil {
 		return failed(err), nil
 	}
@@ -48,7 +49,7 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	}
 	switch {
 	case answered:
-		return c.submit(ctx, conn, &in.Ask, form, in.Wait, n)
+		return c.submit(ctx, session, &in.Ask, form, in.Wait, n)
 	case st.Outcome != nil:
 		n.again = true
 		return ended(&in.Ask, st.Outcome, n), nil
@@ -56,7 +57,7 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 		return c.formRound(&in.Ask, ""), nil
 	}
 	c.offer(&in.Ask) //nolint:contextcheck // the form outlives the call
-	return c.wait(ctx, conn, &in.Ask, in.Wait, n)
+	return c.wait(ctx, session, &in.Ask, in.Wait, n)
 }
 
 func (c *call) arguments() []byte {
@@ -70,7 +71,9 @@ func (c *call) arguments() []byte {
 func (c *call) introduce(a *ask.Ask) {
 	a.Tenant, a.Session, a.Agent = c.who.Tenant, c.who.Session, c.who.Agent
 	if path, ok := c.req.Params.Meta["dev.askbus/agent"].(string); ok {
+		work := a.Agent
 		a.Agent = AgentPath(path)
+		a.Agent.Repository, a.Agent.Branch, a.Agent.Link = work.Repository, work.Branch, work.Link
 	}
 	if init := c.req.Session.InitializeParams(); a.Agent.Name == "" && init != nil && init.ClientInfo != nil {
 		a.Agent.Name = init.ClientInfo.Title
@@ -96,25 +99,39 @@ func AgentPath(path string) ask.Agent {
 // whose call was cut off, is the same ask: while it is pending, and for
 // Options.Reuse after a human ended it. Later, and after an end that decided
 // nothing, the same content is a new ask with the next number.
-func (c *call) attach(ctx context.Context, conn *client.Client, a *ask.Ask) (client.Status, error) {
+func (c *call) attach(ctx context.Context, session client.Session, a *ask.Ask) (client.Asked, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	if a.ID != "" {
-		return conn.Ask(ctx, *a)
+		c.sign(a)
+		return session.Ask(ctx, *a)
 	}
 	base, err := contentID(a)
 	if err != nil {
-		return client.Status{}, err
+		return client.Asked{}, err
 	}
 	k := ask.Key{Tenant: a.Tenant, Session: a.Session, ID: base}
 	for n := c.s.runs.at(k); ; n++ {
 		a.ID = numbered(base, n)
-		st, err := conn.Ask(ctx, *a)
+		c.sign(a)
+		st, err := session.Ask(ctx, *a)
 		if err != nil || st.Outcome == nil || c.reusable(st.Outcome) {
 			c.s.runs.set(k, n)
 			return st, err
 		}
 	}
+}
+
+// sign puts the mark of the client with the forms into the ask, under the id
+// that it has.
+func (c *call) sign(a *ask.Ask) {
+	if !c.who.Forms || c.who.Mark == nil {
+		return
+	}
+	if a.Metadata == nil {
+		a.Metadata = map[string]any{}
+	}
+	a.Metadata[ask.MetadataHost] = c.who.Mark(a.Key())
 }
 
 // reusable reports whether an outcome answers the same question asked again.
@@ -129,7 +146,7 @@ func (c *call) reusable(o *ask.Outcome) bool {
 
 // contentID is an id made from what is asked.
 func contentID(a *ask.Ask) (string, error) {
-	digest, err := cloudevent.Digest(a)
+	digest, err := wire.Digest(a)
 	if err != nil {
 		return "", err
 	}
@@ -145,15 +162,18 @@ func numbered(base string, n int) string {
 
 // wait waits for the outcome until the call's time is over. A client that
 // hangs up ends the call, and nothing else.
-func (c *call) wait(ctx context.Context, conn *client.Client, a *ask.Ask, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
+func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
 	if limit <= 0 {
 		return pending(a, n), nil
 	}
 	within, cancel := context.WithDeadline(ctx, c.began.Add(limit))
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // the server may end before the call does
+	if c.s.opts.Waiting != nil {
+		defer c.s.opts.Waiting(a)()
+	}
 	stop := c.progress(within, n)
-	o, err := conn.Wait(within, a.ID)
+	o, err := session.Wait(within, a.ID)
 	stop()
 	switch {
 	case err == nil:

@@ -24,7 +24,7 @@ func TestAnAnswerComesBackInWordsAndAsAnObject(t *testing.T) {
 	cs := f.connect(nil)
 	f.soon()
 	r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
-	if r.isError || !strings.HasPrefix(r.text, "answered by Mei on web\n") || !strings.Contains(r.text, `"Which database?"="PostgreSQL"`) {
+	if r.isError || !strings.HasPrefix(r.text, "answered by Mei on the web\n") || !strings.Contains(r.text, `"Which database?"="PostgreSQL"`) {
 		t.Errorf("the text is %q", r.text)
 	}
 	answers, ok := r.object["answers"].(map[string]any)
@@ -214,7 +214,7 @@ func TestWhatIsWrongWithAQuestionIsSaid(t *testing.T) {
 func TestABusThatIsAwayIsAnErrorInWords(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mcpserver.Options{})
-	f.server = mcpserver.New(opener{err: ask.Refuse(503, ask.CodeUnavailable, `nothing answers; is "askbus up" running?`)}, mcpserver.Options{Logger: natstest.Logger()})
+	f.server = mcpserver.New(opener{err: ask.Refuse(ask.CodeUnavailable, `nothing answers; is "askbus up" running?`)}, mcpserver.Options{Logger: natstest.Logger()})
 	cs := f.connect(nil)
 	for _, tool := range []string{"AskUserQuestion", "AwaitAnswer", "WithdrawQuestion", "ListPendingQuestions"} {
 		args := database(map[string]any{"ask_id": "x"})
@@ -269,7 +269,7 @@ func TestWhoAsksIsShown(t *testing.T) {
 	if a := f.next(responder.Pending).Ask; a.Agent.Name != "builder" || a.Agent.Parent != "planner/a-1" {
 		t.Errorf("the agent is %+v", a.Agent)
 	}
-	if _, err := client.New(nil, "", "", client.Options{}); err == nil {
+	if _, err := client.New(nil, client.Options{}); err == nil {
 		t.Error("a client without a connection")
 	}
 }
@@ -286,7 +286,7 @@ func TestTheEndOfTheInputWaitsForCallsUnderWay(t *testing.T) {
 	if err := f.server.Run(t.Context(), f.who, in, &out); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "answered by Mei on web") {
+	if !strings.Contains(out.String(), "answered by Mei on the web") {
 		t.Errorf("it wrote %s", out.String())
 	}
 }

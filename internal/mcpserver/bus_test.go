@@ -35,11 +35,15 @@ type opener struct {
 	err error
 }
 
-func (o opener) Open(_ context.Context, tenant, session string) (*client.Client, error) {
+func (o opener) Open(_ context.Context, tenant, session string) (client.Session, error) {
 	if o.err != nil {
-		return nil, o.err
+		return client.Session{}, o.err
 	}
-	return client.New(o.nc, tenant, session, client.Options{Logger: natstest.Logger()})
+	c, err := client.New(o.nc, client.Options{Logger: natstest.Logger()})
+	if err != nil {
+		return client.Session{}, err
+	}
+	return c.Session(tenant, session), nil
 }
 
 // decider answers as type elicit.
@@ -51,7 +55,12 @@ func (d decider) Decline(ctx context.Context, k ask.Key, r ask.Reply, reason str
 
 func newFixture(t *testing.T, opts mcpserver.Options) *fixture {
 	t.Helper()
-	f := &fixture{t: t, bus: natstest.Start(t, natstest.Options{}), events: make(chan responder.Event, 100)}
+	return newFixtureOn(t, natstest.Start(t, natstest.Options{}), opts)
+}
+
+func newFixtureOn(t *testing.T, bus *natstest.Bus, opts mcpserver.Options) *fixture {
+	t.Helper()
+	f := &fixture{t: t, bus: bus, events: make(chan responder.Event, 100)}
 	f.who = mcpserver.Caller{
 		Tenant: "acme", Session: "s1", Human: ask.By{Principal: "os:ben", Name: "Ben"}, Forms: opts.Decider != nil,
 	}

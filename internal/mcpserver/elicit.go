@@ -66,7 +66,7 @@ func (c *call) rounds() bool {
 // it has ended. It outlives the call: an agent that waits on later finds the
 // form still open. Whatever fails here, the ask stays open elsewhere.
 func (c *call) offer(a *ask.Ask) {
-	if !c.canShow() || c.rounds() || len(a.Audience) > 0 || !c.s.form.enter(a.Key()) {
+	if !c.canShow() || c.rounds() || len(a.Audience) > 0 || !(ask.By{Proof: ask.ProofHostDialog}).Proves(a.MinProof) || !c.s.form.enter(a.Key()) {
 		return
 	}
 	shown := *a
@@ -89,13 +89,12 @@ func (c *call) offer(a *ask.Ask) {
 
 // untilEnded waits for the ask's end, or ctx's.
 func (c *call) untilEnded(ctx context.Context, k ask.Key) {
-	conn, err := c.s.open.Open(ctx, k.Tenant, k.Session)
+	session, err := c.s.open.Open(ctx, k.Tenant, k.Session)
 	if err != nil {
 		<-ctx.Done()
 		return
 	}
-	defer conn.Close() //nolint:errcheck // only a subscription goes with it
-	if _, err := conn.Wait(ctx, k.ID); err != nil {
+	if _, err := session.Wait(ctx, k.ID); err != nil {
 		<-ctx.Done()
 	}
 }
@@ -119,10 +118,16 @@ func (c *call) show(ctx context.Context, a *ask.Ask) error {
 	return nil
 }
 
+// form is the dialect in which a client shows a form.
+func form() dialect.Dialect {
+	d, _ := dialect.Lookup("elicitation")
+	return d
+}
+
 // elicitation is the ask as a form; fault says what was wrong with the last
 // answers.
 func elicitation(a *ask.Ask, fault string) *mcp.ElicitParams {
-	body, _ := dialect.ElicitationShow(a)
+	body, _ := form().Show(a)
 	var p mcp.ElicitParams
 	if err := json.Unmarshal(body, &p); err != nil {
 		return &mcp.ElicitParams{Mode: "form", Message: a.Heading()}
@@ -136,11 +141,14 @@ func elicitation(a *ask.Ask, fault string) *mcp.ElicitParams {
 // decide sends on what the person did at the form. Closing it decides nothing:
 // then the outcome is nil.
 func (c *call) decide(ctx context.Context, a *ask.Ask, res *mcp.ElicitResult) (*ask.Outcome, error) {
+	if err := c.askedHere(ctx, a.Key()); err != nil {
+		return nil, err
+	}
 	body, err := json.Marshal(map[string]any{"action": res.Action, "content": res.Content})
 	if err != nil {
 		return nil, err
 	}
-	given, err := dialect.ElicitationReply(a, body)
+	given, err := form().Reply(a, body)
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +167,34 @@ func (c *call) decide(ctx context.Context, a *ask.Ask, res *mcp.ElicitResult) (*
 		return nil, err
 	}
 	return &o, nil
+}
+
+// unproven refuses a form from a client without the credential of a host.
+func (c *call) unproven() error {
+	say := c.who.Unproven
+	if say == "" {
+		say = "forms are switched off here, so none is answered"
+	}
+	return ask.Refuse(ask.CodeForbidden, "%s", say)
+}
+
+// askedHere sees that the client whose form is answered asked this very ask.
+func (c *call) askedHere(ctx context.Context, k ask.Key) error {
+	if c.who.Mark == nil {
+		return nil
+	}
+	session, err := c.s.open.Open(ctx, k.Tenant, k.Session)
+	if err != nil {
+		return err
+	}
+	rec, err := session.Get(ctx, k.ID)
+	if err != nil {
+		return err
+	}
+	if !rec.Ask.AskedBy(c.who.Mark(k)) {
+		return ask.Refuse(ask.CodeForbidden, "another host asked %s, or none did; a form answers only what its own client asked", k)
+	}
+	return nil
 }
 
 // winner is the outcome of whoever was faster, or nil.

@@ -42,7 +42,7 @@ func TestAFormInTheClientAnswers(t *testing.T) {
 				return accept(map[string]any{"q1": "o2"})
 			})
 			r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
-			if !strings.HasPrefix(r.text, "answered by Ben on elicit\n") || !strings.Contains(r.text, "SQLite") {
+			if !strings.HasPrefix(r.text, "answered by Ben in the agent's own dialog\n") || !strings.Contains(r.text, "SQLite") {
 				t.Errorf("the result is %+v", r)
 			}
 			if o := f.next(responder.Resolved).Outcome; o == nil || o.By.Proof != ask.ProofHostDialog {
@@ -70,7 +70,7 @@ func TestAFormThatIsSlowerIsClosed(t *testing.T) {
 				f.answer()
 			})
 			r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
-			if !strings.HasPrefix(r.text, "answered by Mei on web\n") {
+			if !strings.HasPrefix(r.text, "answered by Mei on the web\n") {
 				t.Errorf("the result is %+v", r)
 			}
 			<-closed
@@ -87,7 +87,7 @@ func TestALateFormIsToldWhoWasFirst(t *testing.T) {
 		return accept(map[string]any{"q1": "o2"})
 	})
 	r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
-	if !strings.HasPrefix(r.text, "answered by Mei on web\n") || !strings.Contains(r.text, "PostgreSQL") || !strings.Contains(r.text, "too late") {
+	if !strings.HasPrefix(r.text, "answered by Mei on the web\n") || !strings.Contains(r.text, "PostgreSQL") || !strings.Contains(r.text, "too late") {
 		t.Errorf("the result is %+v", r)
 	}
 }
@@ -102,7 +102,7 @@ func TestAFormThatFailsLosesNothing(t *testing.T) {
 			})
 			f.soon()
 			r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
-			if !strings.HasPrefix(r.text, "answered by Mei on web\n") {
+			if !strings.HasPrefix(r.text, "answered by Mei on the web\n") {
 				t.Errorf("the result is %+v", r)
 			}
 		})
@@ -126,7 +126,7 @@ func TestAFormIsDeclinedOrClosed(t *testing.T) {
 			f.next(responder.Pending)
 			f.soon()
 			r = f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later, "ask_id": "again"}))
-			if !strings.HasPrefix(r.text, "answered by Mei on web\n") {
+			if !strings.HasPrefix(r.text, "answered by Mei on the web\n") {
 				t.Errorf("closed: %+v", r)
 			}
 		})
@@ -149,7 +149,7 @@ func TestAFormIsShownAgainWhileItDoesNotFit(t *testing.T) {
 				return accept(map[string]any{"q1": "o1"})
 			})
 			r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
-			if tries != 2 || !strings.HasPrefix(r.text, "answered by Ben on elicit\n") {
+			if tries != 2 || !strings.HasPrefix(r.text, "answered by Ben in the agent's own dialog\n") {
 				t.Errorf("after %d tries: %+v", tries, r)
 			}
 		})

@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
-	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -58,8 +59,12 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 			return
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			h.refuse(w, ask.Refuse(wire.CodeSlowBody, "the body did not come in time; send it at once"))
+			return
+		}
 		if err != nil {
-			h.refuse(w, ask.Refuse(http.StatusRequestEntityTooLarge, ask.CodeTooLarge, "the body cannot be read, or has more than %d bytes", maxBody))
+			h.refuse(w, ask.Refuse(ask.CodeTooLarge, "the body cannot be read, or has more than %d bytes", maxBody))
 			return
 		}
 		// A request of its own, as the SDK puts its own body into it.
@@ -72,16 +77,14 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 // refuse writes a problem body; without a token it says where to learn how to
 // get one.
 func (h HTTP) refuse(w http.ResponseWriter, err error) {
-	e, ok := errors.AsType[*ask.Error](err)
-	if !ok {
-		e = ask.Refuse(http.StatusInternalServerError, ask.CodeInternal, "something went wrong; the log says more")
-	}
-	if e.Status == http.StatusUnauthorized {
+	e := wire.AsError(err)
+	status := wire.HTTPStatus(e.Code)
+	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=\"askbus\", resource_metadata=%q", h.BaseURL+MetadataPath+Path))
 	}
-	w.Header().Set("Content-Type", cloudevent.TypeProblem)
-	w.WriteHeader(e.Status)
-	_, _ = w.Write(cloudevent.EncodeProblem(e)) // nobody is left to be told
+	w.Header().Set("Content-Type", wire.TypeProblem)
+	w.WriteHeader(status)
+	_, _ = w.Write(wire.EncodeProblem(e)) // nobody is left to be told
 }
 
 // Metadata serves the document about the door that OAuth clients look for. The

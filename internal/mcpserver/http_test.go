@@ -24,7 +24,7 @@ func (f *fixture) serve() (url string, end func()) {
 	srv := httptest.NewServer(mux)
 	door := mcpserver.HTTP{BaseURL: srv.URL, Caller: func(r *http.Request) (mcpserver.Caller, error) {
 		if r.Header.Get("Authorization") != "Bearer good" {
-			return mcpserver.Caller{}, ask.Refuse(http.StatusUnauthorized, ask.CodeForbidden, "there is no token")
+			return mcpserver.Caller{}, ask.Refuse(ask.CodeUnauthorized, "there is no token")
 		}
 		return f.who, nil
 	}}
@@ -74,12 +74,12 @@ func TestWithoutATokenNobodyAsksOverHTTP(t *testing.T) {
 }
 
 // authorized sends the token with every request.
-type authorized struct{}
+type authorized struct{ over http.RoundTripper }
 
-func (authorized) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer good")
-	return http.DefaultTransport.RoundTrip(r)
+	return a.over.RoundTrip(r)
 }
 
 func TestOverHTTPInEveryRevision(t *testing.T) {
@@ -90,7 +90,7 @@ func TestOverHTTPInEveryRevision(t *testing.T) {
 			f := newFixture(t, mcpserver.Options{})
 			url, _ := f.serve()
 			c := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, nil)
-			cs, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: authorized{}}, DisableStandaloneSSE: true},
+			cs, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: authorized{http.DefaultTransport}}, DisableStandaloneSSE: true},
 				&mcp.ClientSessionOptions{ProtocolVersion: revision})
 			if err != nil {
 				t.Fatal(err)
@@ -98,7 +98,7 @@ func TestOverHTTPInEveryRevision(t *testing.T) {
 			defer cs.Close()
 			f.soon()
 			r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
-			if r.isError || !strings.HasPrefix(r.text, "answered by Mei on web\n") {
+			if r.isError || !strings.HasPrefix(r.text, "answered by Mei on the web\n") {
 				t.Errorf("the result is %+v", r)
 			}
 		})

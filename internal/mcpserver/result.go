@@ -24,8 +24,7 @@ type notes struct {
 
 // ended is the result of a call whose ask has ended.
 func ended(a *ask.Ask, o *ask.Outcome, n notes) *mcp.CallToolResult {
-	r := dialect.D3ToolResult(a, o)
-	lines := []string{r.Text}
+	lines := []string{dialect.Report(a, o)}
 	if n.late != "" {
 		lines = append(lines, n.late)
 	}
@@ -33,13 +32,17 @@ func ended(a *ask.Ask, o *ask.Outcome, n notes) *mcp.CallToolResult {
 		lines = append(lines, "This was decided at "+o.At.UTC().Format(time.RFC3339)+", when the same was asked before. To ask it once more, call again with a new ask_id.")
 	}
 	more := map[string]any{"ask_id": a.ID, "status": o.Status, "at": o.At.UTC().Format(time.RFC3339)}
+	if n.link != "" {
+		lines = append(lines, "The question and its end stand at "+n.link)
+		more["link"] = n.link
+	}
 	if o.By != nil {
 		more["by"] = map[string]string{"principal": o.By.Principal, "name": o.By.Name, "responder": o.By.Responder}
 	}
 	if o.Source != "" {
 		more["source"] = o.Source
 	}
-	return result(lines, r.Structured, more, n, r.IsError)
+	return result(lines, questions().Answer(a, o).Body, more, n, o.Status == ask.StatusWithdrawn || o.Status == ask.StatusAborted)
 }
 
 // pending is the result of a call whose time is over while its ask is open.
@@ -47,8 +50,7 @@ func pending(a *ask.Ask, n notes) *mcp.CallToolResult {
 	id := strconv.Quote(a.ID)
 	hint := "nobody has answered yet. The question stays open; call " + ToolAwait + " with ask_id " + id +
 		" to wait on, now or after other work, or ask the same again. Do not take this for an answer"
-	r := dialect.D3ToolPending(a, dialect.Pending{Hint: hint})
-	lines := []string{r.Text}
+	lines := []string{"pending: " + hint + " (ask_id " + a.ID + ")"}
 	if len(n.present) > 0 {
 		lines = append(lines, "People are at: "+strings.Join(n.present, ", ")+".")
 	}
@@ -59,7 +61,7 @@ func pending(a *ask.Ask, n notes) *mcp.CallToolResult {
 	if n.link != "" {
 		more["link"] = n.link
 	}
-	return result(lines, r.Structured, more, n, false)
+	return result(lines, questions().Pending(a, dialect.Pending{Hint: hint}).Body, more, n, false)
 }
 
 // result is a tool result as text, and as an object that says the same.

@@ -60,7 +60,7 @@ func (f returnedForm) askID(a *ask.Ask) string {
 
 // submit sends on what the form says. Whoever was faster is the result, and
 // the words say so; a closed form leaves the ask open and the call waiting.
-func (c *call) submit(ctx context.Context, conn *client.Client, a *ask.Ask, f returnedForm, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
+func (c *call) submit(ctx context.Context, session client.Session, a *ask.Ask, f returnedForm, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
 	limited, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	o, err := c.decide(limited, a, f.res)
@@ -76,5 +76,5 @@ func (c *call) submit(ctx context.Context, conn *client.Client, a *ask.Ask, f re
 	case o != nil:
 		return ended(a, o, n), nil
 	}
-	return c.wait(ctx, conn, a, limit, n)
+	return c.wait(ctx, session, a, limit, n)
 }

@@ -20,13 +20,19 @@ type Caller struct {
 	Metadata        map[string]any // goes into every ask
 	Human           ask.By         // who sits at the client, for forms
 	Forms           bool           // forms may be shown in the client, too
+
+	// Mark proves that the client with the forms asked k ([ask.MetadataHost]). It
+	// is put into what is asked, and without it in an ask no form answers that
+	// ask. Nil is a process of the person's own user, which needs no proof.
+	Mark func(k ask.Key) string
+	// Unproven is what to say to a client without Forms that sends one back.
+	Unproven string
 }
 
-// Opener gives the way to the asks of one session, for one call; it is closed
-// after the call. The error is a sentence for a model: what to do when the bus
+// Opener gives the way to the asks of one session, for one call. The error is a sentence for a model: what to do when the bus
 // cannot be reached. Calls may come concurrently.
 type Opener interface {
-	Open(ctx context.Context, tenant, session string) (*client.Client, error)
+	Open(ctx context.Context, tenant, session string) (client.Session, error)
 }
 
 // Decider sends what somebody answered in a form, as responder type
@@ -46,6 +52,8 @@ type Options struct {
 	Reuse    time.Duration        // how long a human's answer is given again to the same question; default 10 min
 	Link     func(ask.Key) string // where a person answers; default: not said
 	Decider  Decider              // default: no forms
+	// Waiting is told when a call begins to wait for people; done ends it. Default: nobody is.
+	Waiting func(*ask.Ask) (done func())
 }
 
 // The defaults of [Options]. Most clients drop a call after 60 s, and some a

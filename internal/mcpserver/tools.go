@@ -11,7 +11,7 @@ import (
 
 // The names of the tools.
 const (
-	ToolAsk      = dialect.D3ToolName
+	ToolAsk      = dialect.ToolName
 	ToolAwait    = "AwaitAnswer"
 	ToolWithdraw = "WithdrawQuestion"
 	ToolList     = "ListPendingQuestions"
@@ -39,6 +39,8 @@ Do not ask:
 How:
 - Ask what belongs together in one call, 1 to 4 questions. Each must make sense to someone who has not followed your work.
 - Give 2 to 4 options that really differ. Put the one you recommend first and end its label in "(Recommended)". There is always room to type another answer, so add no "Other".
+- When the answer is a number, a date, a text or a plain yes or no, say so with type instead of making up options, and give limits and a default where they help.
+- Put what this is about into title, and what you are doing and why you ask into context.
 - Set multiSelect when choices do not exclude each other.
 - Use preview for what must be compared by eye (layouts, code, diagrams, configuration), on single-choice questions only; where label and description suffice, leave it out.
 

@@ -16,16 +16,15 @@ import (
 )
 
 // asker is an agent of a bus with one partition.
-func asker(t *testing.T, opts natstest.Options) (*natstest.Bus, *client.Client) {
+func asker(t *testing.T, opts natstest.Options) (*natstest.Bus, client.Session) {
 	t.Helper()
 	opts.Ledger.Partitions = 1
 	b := natstest.Start(t, opts)
-	c, err := client.New(b.Agent("acme", "s1"), "acme", "s1", client.Options{})
+	c, err := client.New(b.Agent("acme", "s1"), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() })
-	return b, c
+	return b, c.Session("acme", "s1")
 }
 
 func simple(id string) question.Ask {
@@ -37,10 +36,10 @@ func simple(id string) question.Ask {
 func crashed(t *testing.T, b *natstest.Bus) (dir, block string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(b.Dir)); err != nil {
+	if err := natstest.CopyDir(dir, b.Dir); err != nil {
 		t.Fatal(err)
 	}
-	blocks, err := filepath.Glob(filepath.Join(dir, "nats", "jetstream", "$G", "streams", "ASKS_00", "msgs", "*.blk"))
+	blocks, err := filepath.Glob(filepath.Join(dir, "nats", "jetstream", "A*", "streams", "ASKS_00", "msgs", "*.blk"))
 	if err != nil || len(blocks) == 0 {
 		t.Fatalf("block files %v: %v", blocks, err)
 	}

@@ -1,91 +1,128 @@
 package natsd
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/askbus/askbus/internal/identity"
 )
 
-// Key is the secret of a directory. Every credential of its server is derived
-// from it, so that it can be given to any agent without storing it.
-type Key []byte
+// Key is the secret of a directory: sign-in cookies and the routes between the
+// nodes of a cluster are derived from it.
+type Key struct{ keys *identity.Keys }
 
-const keyFile = "key"
+// Derive makes the secret for one purpose.
+func (k Key) Derive(purpose string) []byte { return k.keys.Derive(purpose) }
 
-// LoadKey reads the key of a directory, making it on first use.
+// LoadKey reads the key of a directory, making all keys on first use.
 func LoadKey(dir string) (Key, error) {
-	path := filepath.Join(dir, keyFile)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return makeKey(dir, path)
+	if !identity.Exists(dir) {
+		if _, err := ensureKeys(dir, false); err != nil {
+			return Key{}, err
+		}
 	}
+	keys, err := identity.LoadKeys(dir)
+	return Key{keys}, err
+}
+
+// HasKeys reports whether credentials can be made in a directory.
+func HasKeys(dir string) bool { return identity.Exists(dir) }
+
+// ensureKeys reads what a server must know, making the keys on first use. A
+// store without its keys is an error: new ones would void every credential.
+func ensureKeys(dir string, admin bool) (*identity.Accounts, error) {
+	if err := lostKeys(dir); err != nil {
+		return nil, err
+	}
+	return identity.Ensure(dir, scopes(admin))
+}
+
+// lostKeys is the error for a store without keys.
+func lostKeys(dir string) error {
+	if !identity.Exists(dir) {
+		switch accounts := storeAccounts(dir); {
+		case len(accounts) == 0:
+		case oldKey(dir) != nil:
+			return fmt.Errorf("the store in %s was written by an askbus whose credentials were passwords; stop every askbus there, run \"askbus auth init --dir %s\" once, and hand out new credentials with \"askbus auth\"; the asks stay as they are", dir, dir)
+		default:
+			return fmt.Errorf("the store in %s is there and its keys are not: every credential comes from %s; restore that directory from a backup (in a cluster: from another node), or make new keys with \"askbus ledger new-key --dir %s\" and hand out new credentials; the asks stay as they are", dir, filepath.Join(dir, "auth"), dir)
+		}
+	}
+	return nil
+}
+
+// oldKeyFile is where earlier builds kept the secret of a directory.
+const oldKeyFile = "key"
+
+// oldKey is the secret that an earlier build left; nil if there is none.
+func oldKey(dir string) []byte {
+	data, err := os.ReadFile(filepath.Join(dir, oldKeyFile))
 	if err != nil {
-		return nil, fmt.Errorf("read key: %w", err)
+		return nil
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(data)))
 	if err != nil || len(key) != 32 {
-		return nil, fmt.Errorf("key file %s is damaged; restore it, or remove it and hand out new credentials", path)
+		return nil
 	}
-	return key, nil
+	return key
 }
 
-func makeKey(dir, path string) (Key, error) {
-	key := make(Key, 32)
-	_, _ = rand.Read(key) // never fails
-	tmp, err := os.CreateTemp(dir, keyFile+".*")
+// NewKey makes keys for a store that lost its own. Every credential that came
+// from those is void.
+func NewKey(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, versionFile)); err != nil {
+		return fmt.Errorf("there is no store in %s; set --dir to that of the server", dir)
+	}
+	did, err := Init(dir)
+	if err == nil && did == "" {
+		err = fmt.Errorf("there are keys in %s; move that directory away first if every credential shall be void", filepath.Join(dir, "auth"))
+	}
+	return err
+}
+
+// Init makes the keys of a directory whose server is stopped, and gives a store
+// that is there already to their ledger account. It returns what it did: "made",
+// "adopted" an older store, or "" when all was there and the rights were
+// signed again if they had changed.
+func Init(dir string) (did string, err error) {
+	lock, err := openStore(dir)
 	if err != nil {
-		return nil, fmt.Errorf("make key: %w", err)
+		return "", err
 	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // gone when linked
-	if _, err := tmp.WriteString(hex.EncodeToString(key) + "\n"); err != nil {
-		return nil, fmt.Errorf("make key: %w", err)
+	defer lock.Close() //nolint:errcheck // which unlocks it
+	before := storeAccounts(dir)
+	if !identity.Exists(dir) {
+		if len(before) > 0 && clustered(dir) {
+			return "", fmt.Errorf("the store in %s is that of a cluster's node, which cannot be given to another account; copy the directory %s of another node", dir, filepath.Join(dir, "auth"))
+		}
+		if len(before) > 1 {
+			return "", fmt.Errorf("%s holds the stores of several accounts (%s); move away all but the one to go on with", accountsDir(dir), strings.Join(before, ", "))
+		}
+		if err := identity.Create(dir, scopes(false), oldKey(dir)); err != nil {
+			return "", err
+		}
+		did = "made"
 	}
-	if err := errors.Join(tmp.Sync(), tmp.Close()); err != nil {
-		return nil, fmt.Errorf("make key: %w", err)
+	accounts, err := identity.Ensure(dir, scopes(false))
+	if err != nil {
+		return "", err
 	}
-	// Link, not rename: whoever comes second takes the key that is there.
-	if err := os.Link(tmp.Name(), path); errors.Is(err, os.ErrExist) {
-		return LoadKey(dir)
-	} else if err != nil {
-		return nil, fmt.Errorf("make key: %w", err)
+	own := accounts.Keys[identity.Ledger]
+	if len(before) == 1 && before[0] != own && !clustered(dir) {
+		if err := os.Rename(filepath.Join(accountsDir(dir), before[0]), filepath.Join(accountsDir(dir), own)); err != nil {
+			return "", fmt.Errorf("give the store to its account: %w", err)
+		}
+		if err := errors.Join(syncDir(accountsDir(dir)), adoptMark(dir, own)); err != nil {
+			return "", fmt.Errorf("give the store to its account: %w", err)
+		}
+		did = "adopted"
 	}
-	if err := syncDir(dir); err != nil {
-		return nil, fmt.Errorf("make key: %w", err)
+	if err := os.Remove(filepath.Join(dir, oldKeyFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("remove the old key: %w", err)
 	}
-	return key, nil
-}
-
-// Derive makes the secret for one purpose.
-func (k Key) Derive(purpose string) []byte {
-	m := hmac.New(sha256.New, k)
-	m.Write([]byte("askbus/v1/" + purpose))
-	return m.Sum(nil)
-}
-
-// Password is the password of a user.
-func (k Key) Password(user string) string {
-	return base64.RawURLEncoding.EncodeToString(k.Derive("nats-user/" + user))
-}
-
-// Credential is what a client needs to connect.
-type Credential struct {
-	URL         string `json:"url"`
-	User        string `json:"user"`
-	Password    string `json:"password"`
-	InboxPrefix string `json:"inbox_prefix"`
-}
-
-// Credential makes the credential of a role.
-func (k Key) Credential(url string, r Role) (Credential, error) {
-	if err := r.Validate(); err != nil {
-		return Credential{}, err
-	}
-	return Credential{URL: url, User: r.User(), Password: k.Password(r.User()), InboxPrefix: r.InboxPrefix()}, nil
+	return did, nil
 }

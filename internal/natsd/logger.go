@@ -1,6 +1,7 @@
 package natsd
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -44,7 +45,18 @@ func (l *logger) Noticef(format string, v ...any) {
 }
 
 func (l *logger) Warnf(format string, v ...any) {
-	l.log.Warn("nats-server", slog.String("text", fmt.Sprintf(format, v...)))
+	s, level := fmt.Sprintf(format, v...), slog.LevelWarn
+	if rebuildsState(s) {
+		level = slog.LevelInfo
+	}
+	l.log.Log(context.Background(), level, "nats-server", slog.String("text", s))
+}
+
+// rebuildsState reports whether the server says that it derives its timers from
+// the messages again, as it does after every process that was killed. Nothing
+// is damaged then.
+func rebuildsState(s string) bool {
+	return strings.Contains(s, "state is outdated; attempting to recover using linear scan")
 }
 
 func (l *logger) Errorf(format string, v ...any) {

@@ -2,12 +2,14 @@ package natsd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/jwt/v2"
 )
 
 // Role is what a connection is, and so what it may do (docs/protocol.md,
@@ -15,19 +17,29 @@ import (
 type Role struct {
 	Name    string // one of the Role constants
 	Type    string // responder
-	Tenant  string // agent; responder: optional
-	Session string // agent; responder: optional, needs Tenant
+	Tenant  string // agent, host; responder: optional
+	Session string // host; agent: optional; responder: optional, needs Tenant
 }
 
 // The roles. The broker has two connections: its service answers requests, its
-// ledger connection alone may touch the streams.
+// ledger connection alone may write to the streams. Maintenance alone may read
+// all of them, change their settings, and move their leaders. Cluster is in the
+// account of the servers and is not handed out: [RemoveNode] is all that it is
+// for. The administrators exist only on servers of tests and
+// measurements.
 const (
-	RoleAgent     = "agent"
-	RoleResponder = "responder"
-	RoleGateway   = "gateway"
-	RoleOperator  = "operator"
-	RoleBroker    = "broker"
-	RoleLedger    = "ledger"
+	RoleAgent       = "agent"
+	RoleResponder   = "responder"
+	RoleHost        = "host"
+	RoleGateway     = "gateway"
+	RoleOperator    = "operator"
+	RoleBroker      = "broker"
+	RoleLedger      = "ledger"
+	RoleIssuer      = "issuer" // swaps tokens for credentials
+	RoleMaintenance = "maintenance"
+	RoleCluster     = "cluster"      // which nodes belong to a cluster, and that one does not any more
+	RoleAdmin       = "admin"        // everything in the account of clients
+	RoleLedgerAdmin = "ledger-admin" // everything in the account of the ledger
 )
 
 // User is the NATS user name of the role; [ParseUser] reads it back.
@@ -45,24 +57,31 @@ func (r Role) User() string {
 func (r Role) Validate() error {
 	for _, v := range []struct{ name, value string }{{"type", r.Type}, {"tenant", r.Tenant}, {"session", r.Session}} {
 		if v.value != "" && !ask.ValidToken(v.value) {
-			return fmt.Errorf("%s %q is no token: use 1 to %d of A-Z a-z 0-9 _ -", v.name, v.value, ask.MaxToken)
+			return fmt.Errorf("%s %q is invalid: use 1 to %d of A-Z a-z 0-9 _ -", v.name, v.value, ask.MaxToken)
 		}
 	}
 	switch r.Name {
 	case RoleAgent:
-		if r.Tenant == "" || r.Session == "" || r.Type != "" {
-			return fmt.Errorf("an agent has a tenant and a session, and no type")
+		if r.Tenant == "" || r.Type != "" {
+			return fmt.Errorf("an agent has a tenant and mostly a session, and no type")
 		}
 	case RoleResponder:
 		if r.Type == "" || r.Tenant == "" && r.Session != "" {
 			return fmt.Errorf("a responder has a type; with a session it needs the tenant too")
 		}
-	case RoleGateway, RoleOperator, RoleBroker, RoleLedger:
+		if r.Type == subject.TypeGateway || r.Type == subject.TypeOperator {
+			return fmt.Errorf("the type %s is that of a role; use \"askbus auth %s\"", r.Type, r.Type)
+		}
+	case RoleHost:
+		if r.Tenant == "" || r.Session == "" || r.Type != "" {
+			return fmt.Errorf("a host has a tenant and a session, and no type")
+		}
+	case RoleGateway, RoleOperator, RoleBroker, RoleLedger, RoleIssuer, RoleMaintenance, RoleCluster, RoleAdmin, RoleLedgerAdmin:
 		if r.Type != "" || r.Tenant != "" || r.Session != "" {
 			return fmt.Errorf("%s has no type, tenant or session", r.Name)
 		}
 	default:
-		return fmt.Errorf("no role %q: use agent, responder, gateway, operator or broker", r.Name)
+		return fmt.Errorf("no role %q: use agent, responder, host, gateway, operator, broker, issuer or maintenance", r.Name)
 	}
 	return nil
 }
@@ -98,8 +117,18 @@ func (r Role) InboxPrefix() string {
 	switch r.Name {
 	case RoleAgent:
 		return subject.InboxAgent(r.Tenant, r.Session)
+	case RoleIssuer:
+		return subject.InboxIssuer
+	case RoleMaintenance:
+		return subject.InboxMaintenance
+	case RoleCluster:
+		return subject.InboxCluster
+	case RoleAdmin, RoleLedgerAdmin:
+		return "_INBOX.admin"
 	case RoleResponder:
 		return subject.InboxResponder(r.Type, r.Tenant, r.Session)
+	case RoleHost:
+		return subject.InboxHost(r.Tenant, r.Session)
 	case RoleGateway:
 		return subject.InboxGateway
 	case RoleOperator:
@@ -117,8 +146,27 @@ type Rights struct {
 	Replies                         bool // one reply to each request received, within 5 s
 }
 
-// Rights are exactly those of docs/protocol.md, section 7.
+// userKey is the template that the server replaces by the credential's public
+// key.
+const userKey = "{{subject()}}"
+
+// Rights are exactly those of docs/protocol.md, sections 7 and 10.
 func (r Role) Rights() Rights {
+	rights := r.rights()
+	if r.Name == RoleHost {
+		return rights
+	}
+	session := r.Session
+	if r.Name == RoleAgent && session == "" {
+		session = "*"
+	}
+	publish, subscribe := subject.StateRights(subject.StateRole(r.Name), r.Type, r.Tenant, session)
+	rights.Publish, rights.Subscribe = append(rights.Publish, publish...), append(rights.Subscribe, subscribe...)
+	return rights
+}
+
+// rights are those about asks.
+func (r Role) rights() Rights {
 	out := func(kinds ...string) []string {
 		var s []string
 		for _, kind := range kinds {
@@ -139,29 +187,36 @@ func (r Role) Rights() Rights {
 			here = subject.Here(r.Tenant, r.Session)
 		}
 		return Rights{
-			Publish:   []string{dots(subject.Responders, r.Type, r.Tenant, r.Session, ">")},
-			Subscribe: append(out(subject.Question, subject.Outcome), here, inbox),
+			Publish:   []string{dots(subject.Responders, r.Type, userKey, r.Tenant, r.Session, ">")},
+			Subscribe: append(out(subject.Question, subject.Outcome), subject.AttentionAll(r.Tenant, r.Session), here, inbox),
 			Replies:   true,
+		}
+	case RoleHost:
+		return Rights{
+			Publish:   []string{dots(subject.Hosts, userKey, r.Tenant, r.Session, ">")},
+			Subscribe: []string{inbox},
 		}
 	case RoleGateway:
 		return Rights{
-			Publish:   []string{dots(subject.Agents, ">"), dots(subject.Responders, "gateway", ">")},
-			Subscribe: []string{dots(subject.Out, ">"), dots(subject.Presence, ">"), inbox},
+			Publish:   []string{dots(subject.Agents, ">"), dots(subject.Responders, subject.TypeGateway, userKey, ">"), subject.Exchange},
+			Subscribe: []string{dots(subject.Out, ">"), dots(subject.Presence, ">"), subject.AttentionAll("", ""), inbox},
 			Replies:   true,
 		}
+	case RoleIssuer:
+		return Rights{Subscribe: []string{subject.Exchange, inbox}, Replies: true}
 	case RoleOperator:
 		return Rights{
-			Publish:   []string{dots(subject.Operators, ">"), dots(subject.Agents, ">"), dots(subject.Responders, ">"), "$SRV.>"},
+			Publish:   []string{dots(subject.Operators, ">"), dots(subject.Agents, ">"), dots(subject.Responders, subject.TypeOperator, userKey, ">"), "$SRV.>"},
 			Subscribe: []string{dots(subject.Out, ">"), inbox},
 		}
 	case RoleBroker:
 		var replies []string
-		for _, p := range []string{"a", "r", "rt", "rs", "op", "g"} {
+		for _, p := range []string{"a", "at", "r", "rt", "rs", "h", "op", "g", "i"} {
 			replies = append(replies, dots("_INBOX", p, ">"))
 		}
 		return Rights{
 			Publish:   append(replies, dots(subject.Presence, ">")),
-			Subscribe: []string{dots(subject.Agents, ">"), dots(subject.Responders, ">"), dots(subject.Operators, ">"), dots(subject.Out, ">"), "$SRV.>", inbox},
+			Subscribe: []string{dots(subject.Agents, ">"), dots(subject.Responders, ">"), dots(subject.Hosts, ">"), dots(subject.Operators, ">"), dots(subject.State, ">"), dots(subject.Out, ">"), "$SRV.>", inbox},
 		}
 	case RoleLedger:
 		return Rights{
@@ -172,6 +227,20 @@ func (r Role) Rights() Rights {
 				"$JS.API.STREAM.MSG.DELETE.>", "$JS.API.CONSUMER.DELETE.>",
 			},
 		}
+	case RoleMaintenance:
+		return Rights{
+			Publish: []string{
+				"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.INFO.*", "$JS.API.STREAM.UPDATE.*",
+				"$JS.API.STREAM.SNAPSHOT.*", "$JS.API.STREAM.RESTORE.*", "$JS.SNAPSHOT.>",
+				"$JS.API.DIRECT.GET.>", "$JS.API.STREAM.MSG.GET.*", "$JS.API.CONSUMER.LIST.*", "$JS.API.CONSUMER.INFO.*.*",
+				"$JS.API.STREAM.PEER.REMOVE.*", "$JS.API.STREAM.LEADER.STEPDOWN.*", "$JS.API.CONSUMER.LEADER.STEPDOWN.*.*",
+			},
+			Subscribe: []string{inbox},
+		}
+	case RoleCluster:
+		return Rights{Publish: []string{subjectMembers, subjectRemove}, Subscribe: []string{inbox}}
+	case RoleAdmin, RoleLedgerAdmin:
+		return Rights{Publish: []string{">"}, Subscribe: []string{">"}}
 	}
 	return Rights{DenyPublish: []string{">"}}
 }
@@ -186,13 +255,104 @@ func dots(parts ...string) string {
 	return strings.Join(kept, ".")
 }
 
-func (r Rights) permissions() *server.Permissions {
-	p := &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: r.Publish, Deny: r.DenyPublish},
-		Subscribe: &server.SubjectPermission{Allow: r.Subscribe},
+func (r Rights) permissions() jwt.Permissions {
+	p := jwt.Permissions{
+		Pub: jwt.Permission{Allow: r.Publish, Deny: r.DenyPublish},
+		Sub: jwt.Permission{Allow: r.Subscribe},
 	}
 	if r.Replies {
-		p.Response = &server.ResponsePermission{MaxMsgs: 1, Expires: 5 * time.Second}
+		p.Resp = &jwt.ResponsePermission{MaxMsgs: 1, Expires: 5 * time.Second}
 	}
 	return p
+}
+
+// inProcess is added to the scope of a broker that runs in the server's own
+// process: its credentials are worth nothing outside.
+const inProcess = "-in-process"
+
+// scope is the name of the scope that a role belongs to. A width is a scope of
+// its own: a missing tag is never a wider right.
+func (r Role) scope() string {
+	name := r.Name
+	switch {
+	case r.Name == RoleAgent && r.Session == "":
+		name += "-tenant"
+	case r.Name == RoleResponder && r.Session != "":
+		return name + "-session"
+	case r.Name == RoleResponder && r.Tenant != "":
+		name += "-tenant"
+	}
+	if r.Name == RoleResponder && slices.Contains(special(), r.Type) {
+		name += "-" + r.Type
+	}
+	return name
+}
+
+// special are the responder types that have rights of their own.
+func special() []string {
+	var types []string
+	for _, b := range subject.Buckets() {
+		for _, g := range b.Grants {
+			if g.Type != "" && !slices.Contains(types, g.Type) {
+				types = append(types, g.Type)
+			}
+		}
+	}
+	return types
+}
+
+// account is where a role's connections live.
+func (r Role) account() string {
+	switch r.Name {
+	case RoleLedger, RoleMaintenance, RoleLedgerAdmin:
+		return identity.Ledger
+	case RoleCluster:
+		return identity.System
+	}
+	return identity.Bus
+}
+
+// tags are what fills the template of the role's scope.
+func (r Role) tags() map[string]string {
+	t := map[string]string{}
+	for name, value := range map[string]string{"type": r.Type, "tenant": r.Tenant, "session": r.Session} {
+		if value != "" {
+			t[name] = value
+		}
+	}
+	return t
+}
+
+// scopes are all scopes of a bus, made from the table of rights.
+func scopes(admin bool) []identity.Scope {
+	const typ, tenant, session = "{{tag(type)}}", "{{tag(tenant)}}", "{{tag(session)}}"
+	roles := []Role{
+		{Name: RoleAgent, Tenant: tenant, Session: session},
+		{Name: RoleAgent, Tenant: tenant},
+		{Name: RoleResponder, Type: typ},
+		{Name: RoleResponder, Type: typ, Tenant: tenant},
+		{Name: RoleResponder, Type: typ, Tenant: tenant, Session: session},
+		{Name: RoleHost, Tenant: tenant, Session: session},
+		{Name: RoleGateway},
+		{Name: RoleIssuer},
+		{Name: RoleOperator},
+		{Name: RoleBroker},
+		{Name: RoleLedger},
+		{Name: RoleMaintenance},
+		{Name: RoleCluster},
+	}
+	for _, t := range special() {
+		roles = append(roles, Role{Name: RoleResponder, Type: t}, Role{Name: RoleResponder, Type: t, Tenant: tenant})
+	}
+	if admin {
+		roles = append(roles, Role{Name: RoleAdmin}, Role{Name: RoleLedgerAdmin})
+	}
+	var all []identity.Scope
+	for _, r := range roles {
+		all = append(all, identity.Scope{Name: r.scope(), Account: r.account(), Permissions: r.Rights().permissions()})
+		if r.Name == RoleBroker || r.Name == RoleLedger {
+			all = append(all, identity.Scope{Name: r.scope() + inProcess, Account: r.account(), Permissions: r.Rights().permissions(), InProcess: true})
+		}
+	}
+	return all
 }

@@ -13,7 +13,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/minio/highwayhash"
 )
 
@@ -34,96 +36,191 @@ const (
 
 // scanned is what the block files of a stream hold.
 type scanned struct {
-	last uint64 // the highest sequence
-	torn string // the file whose end cannot be read, if there is one
+	dir    string // of the stream
+	last   uint64 // the highest sequence
+	blocks []block
+}
+
+// record is one message of a block file.
+type record struct {
+	seq     uint64
+	removed bool // a tombstone or an erased message
+	time    time.Time
+	subject string
+	header  []byte
+	raw     []byte // all of it, as it is on disk
+}
+
+// accountsDir holds a directory for each account that has streams.
+func accountsDir(dir string) string { return filepath.Join(dir, storeDir, "jetstream") }
+
+// oldAccount is the account of a store that an earlier build wrote.
+const oldAccount = "$G"
+
+// storeAccounts are the accounts that a store holds streams of.
+func storeAccounts(dir string) []string {
+	found, _ := filepath.Glob(filepath.Join(accountsDir(dir), "*", "streams")) // the pattern is good
+	var names []string
+	for _, path := range found {
+		names = append(names, filepath.Base(filepath.Dir(path)))
+	}
+	return names
+}
+
+// streamsDir is where the ledger's streams lie: under the key of its account.
+func streamsDir(dir string) string {
+	account := oldAccount
+	if keys, err := identity.LoadKeys(dir); err == nil {
+		account = keys.Accounts[identity.Ledger]
+	} else if names := storeAccounts(dir); len(names) == 1 {
+		account = names[0]
+	}
+	return filepath.Join(accountsDir(dir), account, "streams")
+}
+
+// streamNames are the streams that have a directory.
+func streamNames(streams string) ([]string, error) {
+	entries, err := os.ReadDir(streams)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("cannot read the store: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
 }
 
 // scanStore reads every stream of a store, by name.
-func scanStore(dir string) (map[string]scanned, error) {
-	root := filepath.Join(dir, storeDir, "jetstream", "$G", "streams")
-	entries, err := os.ReadDir(root)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
+func scanStore(dir string) (map[string]*scanned, error) {
+	streams := streamsDir(dir)
+	names, err := streamNames(streams)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the store: %w", err)
+		return nil, err
 	}
-	found := map[string]scanned{}
-	for _, e := range entries {
-		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		if found[e.Name()], err = scanStream(dir, root, e.Name()); err != nil {
+	found := map[string]*scanned{}
+	for _, name := range names {
+		s := &scanned{dir: filepath.Join(streams, name)}
+		if err := s.read(name); err != nil {
 			return nil, err
 		}
+		found[name] = s
 	}
 	return found, nil
 }
 
-func scanStream(dir, root, name string) (scanned, error) {
-	var s scanned
-	files, err := filepath.Glob(filepath.Join(root, name, "msgs", "*.blk"))
+// read reads all block files of a stream.
+func (s *scanned) read(stream string) error {
+	numbers, err := blockNumbers(s.dir)
 	if err != nil {
-		return s, fmt.Errorf("cannot read the store: %w", err)
+		return fmt.Errorf("cannot read the store: %w", err)
 	}
-	number := func(path string) int {
-		n, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".blk"))
+	s.blocks, s.last = nil, 0
+	for _, n := range numbers {
+		b, err := scanBlock(s.dir, stream, n)
 		if err != nil {
-			return 0
+			return fmt.Errorf("cannot read the store: %w", err)
 		}
-		return n
+		s.last = max(s.last, b.last)
+		s.blocks = append(s.blocks, b)
 	}
-	slices.SortFunc(files, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
-	for i, path := range files {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return s, fmt.Errorf("cannot read the store: %w", err)
-		}
-		key := sha256.Sum256([]byte(name + "-" + strconv.Itoa(number(path))))
-		h, err := highwayhash.New64(key[:])
-		if err != nil {
-			return s, fmt.Errorf("cannot check the store: %w", err)
-		}
-		last, end := scanBlock(data, h)
-		s.last = max(s.last, last)
-		if end < len(data) {
-			if i < len(files)-1 {
-				return s, corrupt(dir, fmt.Sprintf("%s cannot be read at byte %d of %d", path, end, len(data)))
-			}
-			s.torn = fmt.Sprintf("%s cannot be read at byte %d of %d", path, end, len(data))
-		}
-	}
-	return s, nil
+	return nil
 }
 
-// scanBlock returns the highest sequence of a block, and where the first record
-// starts that cannot be read.
-func scanBlock(data []byte, h hash.Hash64) (last uint64, end int) {
-	for end < len(data) {
-		rest := data[end:]
-		if len(rest) < recordHead {
-			return last, end
-		}
-		length, subject := binary.LittleEndian.Uint32(rest), int(binary.LittleEndian.Uint16(rest[20:]))
-		headers := length&headersBit != 0
-		size := int(length &^ headersBit)
-		start := subject
-		if headers {
-			start += 4
-		}
-		if size < recordHead || size > len(rest) || size > mostRecord || start > size-recordHead-recordHash {
-			return last, end
-		}
-		body := rest[recordHead:size]
-		h.Reset()
-		for _, part := range [][]byte{rest[4:20], body[:subject], body[start : len(body)-recordHash]} {
-			_, _ = h.Write(part) // never fails
-		}
-		if !bytes.Equal(h.Sum(nil), body[len(body)-recordHash:]) {
-			return last, end
-		}
-		last = max(last, binary.LittleEndian.Uint64(rest[4:])&^(eraseBit|tombBit))
-		end += size
+// blockNumbers are the numbers of a stream's block files, in order.
+func blockNumbers(stream string) ([]int, error) {
+	entries, err := os.ReadDir(filepath.Join(stream, "msgs"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
 	}
-	return last, end
+	var numbers []int
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".blk"); ok {
+			if n, err := strconv.Atoi(name); err == nil {
+				numbers = append(numbers, n)
+			}
+		}
+	}
+	slices.SortFunc(numbers, cmp.Compare)
+	return numbers, nil
+}
+
+func blockPath(stream string, n int) string {
+	return filepath.Join(stream, "msgs", strconv.Itoa(n)+".blk")
+}
+
+// scanBlock reads one block file.
+func scanBlock(dir, stream string, n int) (block, error) {
+	b := block{Number: n}
+	data, err := os.ReadFile(blockPath(dir, n))
+	if err != nil {
+		return b, err
+	}
+	h, err := blockHash(stream, n)
+	if err != nil {
+		return b, err
+	}
+	b.Size = int64(len(data))
+	for b.end < b.Size {
+		r, ok := readRecord(data[b.end:], h)
+		if !ok {
+			break
+		}
+		b.end += int64(len(r.raw))
+		b.add(r)
+	}
+	return b, nil
+}
+
+func blockHash(stream string, n int) (hash.Hash64, error) {
+	key := sha256.Sum256([]byte(stream + "-" + strconv.Itoa(n)))
+	return highwayhash.New64(key[:])
+}
+
+// readRecord reads the record at the start of data, if it is whole.
+func readRecord(data []byte, h hash.Hash64) (record, bool) {
+	if len(data) < recordHead {
+		return record{}, false
+	}
+	length, subject := binary.LittleEndian.Uint32(data), int(binary.LittleEndian.Uint16(data[20:]))
+	size := int(length &^ headersBit)
+	start := subject
+	if length&headersBit != 0 {
+		start += 4
+	}
+	if size < recordHead || size > len(data) || size > mostRecord || start > size-recordHead-recordHash {
+		return record{}, false
+	}
+	body := data[recordHead:size]
+	h.Reset()
+	for _, part := range [][]byte{data[4:20], body[:subject], body[start : len(body)-recordHash]} {
+		_, _ = h.Write(part) // never fails
+	}
+	if !bytes.Equal(h.Sum(nil), body[len(body)-recordHash:]) {
+		return record{}, false
+	}
+	seq := binary.LittleEndian.Uint64(data[4:])
+	r := record{
+		seq: seq &^ (eraseBit | tombBit), removed: seq&(eraseBit|tombBit) != 0, subject: string(body[:subject]), raw: data[:size],
+		time: time.Unix(0, int64(binary.LittleEndian.Uint64(data[12:]))), //nolint:gosec // as it was written
+	}
+	if start > subject {
+		header := int(binary.LittleEndian.Uint32(body[subject:]))
+		if header <= len(body)-start-recordHash {
+			r.header = body[start : start+header]
+		}
+	}
+	return r, true
+}
+
+// get is the value of a header, empty if there is none.
+func (r record) get(name string) string {
+	_, rest, ok := bytes.Cut(r.header, []byte("\r\n"+name+":"))
+	if !ok {
+		return ""
+	}
+	value, _, _ := bytes.Cut(rest, []byte("\r\n"))
+	return strings.TrimSpace(string(value))
 }

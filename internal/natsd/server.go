@@ -8,7 +8,6 @@
 package natsd
 
 import (
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,9 +15,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
+	"github.com/askbus/askbus/internal/identity"
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -26,8 +28,8 @@ import (
 type Options struct {
 	Dir      string       // where key, lock and store lie; made if it is not there
 	Addr     string       // host:port; default 127.0.0.1:4280; port 0 picks a free one
-	MaxStore int64        // bytes on disk; default 10 GiB
-	Admin    string       // password of a user "admin" with full rights; only for tests and measurements
+	MaxStore int64        // bytes on disk; default 10 GiB; see [CheckBudget]
+	Admin    bool         // there are administrators with full rights; only for tests and measurements
 	Logger   *slog.Logger // default: discard
 	Cluster  *Cluster     // one of several nodes; default: a server alone
 }
@@ -38,11 +40,18 @@ const DefaultMaxStore = 10 << 30
 // Server is a running server.
 type Server struct {
 	srv  *server.Server
-	key  Key
 	lock *os.File
-	mark *mark // nil in a cluster
+	mark *mark
 	log  *logger
 	addr string
+
+	accounts *accounts
+
+	dir    string
+	budget int64
+
+	clustered bool
+	claims    sync.Mutex // held while the claims of an account change
 }
 
 // Start starts the server and waits until it serves. Close it.
@@ -64,7 +73,7 @@ func Start(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{lock: lock, addr: net.JoinHostPort(host, strconv.Itoa(port))}
+	s := &Server{lock: lock, addr: net.JoinHostPort(host, strconv.Itoa(port)), dir: opts.Dir, budget: opts.MaxStore}
 	if err := s.start(opts, host, port); err != nil {
 		s.Close()
 		return nil, err
@@ -73,26 +82,43 @@ func Start(opts Options) (*Server, error) {
 }
 
 func (s *Server) start(opts Options, host string, port int) error {
-	var err error
-	if s.key, err = LoadKey(opts.Dir); err != nil {
+	accounts, err := ensureKeys(opts.Dir, opts.Admin)
+	if err != nil {
 		return err
 	}
-	var reached map[string]uint64
-	if opts.Cluster == nil { // before the server touches anything
-		if reached, err = checkMark(opts.Dir); err != nil {
-			return err
-		}
+	alone := opts.Cluster == nil
+	s.clustered = !alone
+	found, err := inspect(opts.Dir, alone) // before the server touches anything
+	if err == nil {
+		err = found.err(alone)
 	}
+	if err != nil {
+		return err
+	}
+	// From here on files come and go.
+	err = os.Remove(filepath.Join(opts.Dir, cleanFile))
+	if err == nil {
+		err = syncDir(opts.Dir)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("the store's directory %s is not writable: %w; mend its rights or choose another with --dir", opts.Dir, err)
+	}
+	warnOfDisk(opts.Logger, opts.Dir, opts.MaxStore)
 	log := &logger{log: opts.Logger}
 	s.log = log
 	settings := &server.Options{
 		ServerName: "askbus", Host: host, Port: port, NoSigs: true, DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: filepath.Join(opts.Dir, storeDir), SyncAlways: true,
 		JetStreamMaxStore: opts.MaxStore, JetStreamMaxMemory: 256 << 20,
-		CustomClientAuthentication: &authenticator{key: s.key, admin: opts.Admin},
+		DontListen: alone, // until the store is found whole; routes wait for the listener
 	}
+	known := admit(settings, accounts)
 	if opts.Cluster != nil {
-		if err := opts.Cluster.apply(settings, s.key); err != nil {
+		key, err := LoadKey(opts.Dir)
+		if err != nil {
+			return err
+		}
+		if err := opts.Cluster.apply(settings, key); err != nil {
 			return err
 		}
 	}
@@ -111,28 +137,77 @@ func (s *Server) start(opts Options, host string, port int) error {
 	if !s.srv.JetStreamEnabled() {
 		return fmt.Errorf("JetStream did not start: %s", log.fatal())
 	}
-	if opts.Cluster != nil {
-		return nil // the other nodes have what is missing here
+	if alone { // else the other nodes have what is missing here
+		if err := checkStore(s.srv, opts.Dir); err != nil {
+			return err
+		}
 	}
-	if err := checkStore(s.srv, opts.Dir); err != nil {
+	if s.mark, err = startMark(s.srv, opts, found, &s.claims); err != nil {
 		return err
 	}
-	s.mark, err = startMark(s.srv, opts.Dir, reached)
-	return err
+	s.followAccounts(known, accounts, opts.Logger)
+	if alone {
+		return s.listen()
+	}
+	return nil
 }
 
-// Key is the directory's key.
-func (s *Server) Key() Key { return s.key }
+// admit lets in whoever has a credential that the accounts' keys signed.
+func admit(o *server.Options, a *identity.Accounts) *server.MemAccResolver {
+	known := &server.MemAccResolver{}
+	for name, token := range a.Tokens {
+		_ = known.Store(a.Keys[name], token) // never fails
+	}
+	o.TrustedOperators, o.SystemAccount, o.AccountResolver = []*jwt.OperatorClaims{a.Operator}, a.Keys[identity.System], known
+	return known
+}
+
+// listen opens the address to clients.
+func (s *Server) listen() error {
+	ready := make(chan struct{})
+	go s.srv.AcceptLoop(ready)
+	<-ready
+	if s.srv.Addr() == nil {
+		return fmt.Errorf("nats-server does not listen on %s: %s", s.addr, s.log.fatal())
+	}
+	return nil
+}
+
+// Issuer makes credentials for this server. Those of a broker are good in this
+// process only.
+func (s *Server) Issuer() *Issuer { return &Issuer{dir: s.dir, own: true} }
+
+// Credential makes a credential of a role, good everywhere, which may assert
+// what its role usually does.
+func (s *Server) Credential(r Role) (Credential, error) {
+	return (&Issuer{dir: s.dir}).Credential(s.URL(), r)
+}
+
+// Asserting makes a credential like Credential, which may assert just this.
+func (s *Server) Asserting(r Role, may identity.Assertions) (Credential, error) {
+	return (&Issuer{dir: s.dir}).Asserting(s.URL(), r, may)
+}
+
+// Verifier checks credentials against the account as it is.
+func (s *Server) Verifier() *identity.Verifier { return s.Issuer().Verifier() }
 
 // Addr is where it listens, host:port.
 func (s *Server) Addr() string { return s.addr }
 
+// Subscriptions is how many subscriptions the server holds, of all connections.
+func (s *Server) Subscriptions() int { return int(s.srv.NumSubscriptions()) }
+
 // URL is how a client on this machine reaches it.
 func (s *Server) URL() string { return "nats://" + Reachable(s.addr) }
 
+// InProcessConn opens a connection that does not leave the process: one copy
+// through a pipe instead of two through the kernel. It implements
+// nats.InProcessConnProvider, and is of use until Close.
+func (s *Server) InProcessConn() (net.Conn, error) { return s.srv.InProcessConn() }
+
 // Healthy says what is wrong when the server runs and cannot store everything:
 // after a failed write nats-server takes no more for that stream, or for any,
-// until it is restarted.
+// until it is restarted. It measures the disk, too.
 func (s *Server) Healthy() error {
 	switch why := s.log.writeFailure(); {
 	case why != "":
@@ -140,16 +215,26 @@ func (s *Server) Healthy() error {
 	case !s.srv.JetStreamEnabled():
 		return errors.New("JetStream is switched off: see the log, and start askbus again")
 	}
-	return nil
+	if s.clustered {
+		if err := caughtUp(s.srv); err != nil {
+			return err
+		}
+	}
+	return healthyDisk(s.dir, s.budget)
 }
 
 // Close stops the server and gives the store free. It may be called twice.
 func (s *Server) Close() {
+	s.accounts.close()
+	s.accounts = nil
 	s.mark.close()
-	s.mark = nil
 	if s.srv != nil {
 		s.srv.Shutdown()
 		s.srv.WaitForShutdown()
+	}
+	if s.mark != nil {
+		_ = s.mark.list.stopped(time.Now()) // without it the next start judges as after a crash
+		s.mark = nil
 	}
 	if s.lock != nil {
 		_ = s.lock.Close() // which unlocks it
@@ -193,29 +278,4 @@ func ListenError(what, addr, flag string, err error) error {
 	default:
 		return fmt.Errorf("cannot listen on %s address %s: %w; choose another with %s", what, addr, err, flag)
 	}
-}
-
-// authenticator lets in whoever has a credential derived from the key, with the
-// rights of its role.
-type authenticator struct {
-	key   Key
-	admin string
-}
-
-// Check implements server.Authentication.
-func (a *authenticator) Check(c server.ClientAuthentication) bool {
-	o := c.GetOpts()
-	if a.admin != "" && o.Username == "admin" {
-		if subtle.ConstantTimeCompare([]byte(o.Password), []byte(a.admin)) != 1 {
-			return false
-		}
-		c.RegisterUser(&server.User{Username: o.Username})
-		return true
-	}
-	role, err := ParseUser(o.Username)
-	if err != nil || subtle.ConstantTimeCompare([]byte(o.Password), []byte(a.key.Password(o.Username))) != 1 {
-		return false
-	}
-	c.RegisterUser(&server.User{Username: o.Username, Permissions: role.Rights().permissions()})
-	return true
 }

@@ -28,6 +28,9 @@ func openStore(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the store's directory: %w; choose another with --dir", err)
 	}
+	if err := checkModes(dir); err != nil {
+		return nil, err
+	}
 	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the store's directory %s is not writable: %w; mend its rights or choose another with --dir", dir, err)
@@ -101,18 +104,14 @@ func checkStore(srv *server.Server, dir string) error {
 			}
 		}
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, storeDir, "jetstream", "$G", "streams"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("cannot read the store: %w", err)
+	names, err := streamNames(streamsDir(dir))
+	if err != nil {
+		return err
 	}
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !loaded[e.Name()] {
-			return corrupt(dir, fmt.Sprintf("stream %s cannot be read", e.Name()))
+	for _, name := range names {
+		if !loaded[name] {
+			return corrupt(dir, fmt.Sprintf("stream %s cannot be read", name))
 		}
 	}
 	return nil
-}
-
-func corrupt(dir, what string) error {
-	return fmt.Errorf("the store in %s is corrupt: %s; nothing was changed: restore the directory from a backup, or move it away to start with an empty one", dir, what)
 }

@@ -16,7 +16,7 @@ import (
 // refused starts a server that must not start, and returns why.
 func refused(t *testing.T, dir, addr string) string {
 	t.Helper()
-	s, err := natsd.Start(natsd.Options{Dir: dir, Addr: addr, Admin: natstest.AdminPassword})
+	s, err := natsd.Start(natsd.Options{Dir: dir, Addr: addr, Admin: true})
 	if err == nil {
 		s.Close()
 		t.Fatal("it started")
@@ -92,13 +92,14 @@ func TestWhyTheServerDoesNotStart(t *testing.T) {
 			t.Errorf("the version was changed to %q, %v", data, err)
 		}
 	})
-	for name, content := range map[string]string{"a short key": "abcd\n", "a key of garbage": strings.Repeat("z", 64), "an empty key": ""} {
+	for name, content := range map[string]string{"no JSON": "abcd\n", "no keys": "{}", "empty": ""} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			write(t, filepath.Join(dir, "key"), content)
-			wants(t, refused(t, dir, "127.0.0.1:0"), filepath.Join(dir, "key"), "damaged", "new credentials")
-			if data, err := os.ReadFile(filepath.Join(dir, "key")); err != nil || string(data) != content {
+			path := keysFile(t, dir)
+			write(t, path, content)
+			wants(t, refused(t, dir, "127.0.0.1:0"), path, "damaged", "new credentials")
+			if data, err := os.ReadFile(path); err != nil || string(data) != content {
 				t.Errorf("the key was changed to %q, %v", data, err)
 			}
 		})
@@ -110,11 +111,7 @@ func used(t *testing.T) (dir, stream string) {
 	t.Helper()
 	dir = t.TempDir()
 	s := natstest.Serve(t, dir, "127.0.0.1:0", 0)
-	nc, err := nats.Connect(s.URL(), nats.UserInfo("admin", natstest.AdminPassword))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Plain(t, s, natsd.Role{Name: natsd.RoleLedgerAdmin})
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +125,26 @@ func used(t *testing.T) (dir, stream string) {
 		}
 	}
 	s.Close()
-	return dir, filepath.Join(dir, "nats", "jetstream", "$G", "streams", "ASKS_00")
+	return dir, streamDir(t, dir)
+}
+
+// streamDir is where the first stream lies.
+func streamDir(t *testing.T, dir string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "nats", "jetstream", "A*", "streams", "ASKS_00"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the stream's directory: %v, %v", found, err)
+	}
+	return found[0]
+}
+
+// keysFile is the file of a directory's keys; its folder is made.
+func keysFile(t *testing.T, dir string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, "auth"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "auth", "keys.json")
 }
 
 func TestACorruptStoreIsSaidAndLeftAlone(t *testing.T) {
@@ -164,11 +180,7 @@ func TestACorruptStoreIsSaidAndLeftAlone(t *testing.T) {
 
 func messages(t *testing.T, s *natsd.Server) uint64 {
 	t.Helper()
-	nc, err := nats.Connect(s.URL(), nats.UserInfo("admin", natstest.AdminPassword))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := natstest.Plain(t, s, natsd.Role{Name: natsd.RoleLedgerAdmin})
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -185,23 +197,69 @@ func TestKeyCredentialsAndStoreSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
 	s := natstest.Serve(t, dir, "127.0.0.1:0", 0)
 	addr := s.Addr()
-	c, err := s.Key().Credential(s.URL(), agent)
+	c, err := s.Credential(agent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, "key")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the key's file: %v, %v", info, err)
+	entries, err := os.ReadDir(filepath.Join(dir, "auth"))
+	if err != nil || len(entries) != 6 {
+		t.Errorf("the keys: %v, %v", entries, err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", e.Name(), info.Mode(), err)
+		}
 	}
 	s.Close()
 	s.Close() // twice is harmless
 	again := natstest.Serve(t, dir, addr, 0)
-	nc, err := nats.Connect(c.URL, nats.UserInfo(c.User, c.Password))
+	nc, err := nats.Connect(c.URL, nats.UserCredentialBytes([]byte(c.Creds)))
 	if err != nil {
 		t.Fatalf("the credential of before: %v", err)
 	}
 	nc.Close()
-	if string(again.Key()) != string(s.Key()) || again.Addr() != addr {
-		t.Error("key or address changed")
+	if again.Addr() != addr {
+		t.Error("the address changed")
+	}
+}
+
+// A new key beside an old store would void every credential.
+func TestAStoreWithoutItsKeyIsAnError(t *testing.T) {
+	t.Parallel()
+	dir, _ := used(t)
+	path, aside := filepath.Join(dir, "auth"), filepath.Join(t.TempDir(), "auth")
+	if err := natsd.NewKey(dir); err == nil || !strings.Contains(err.Error(), "there are keys") {
+		t.Errorf("new keys beside others: %v", err)
+	}
+	if err := os.Rename(path, aside); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, refused(t, dir, "127.0.0.1:0"), path, "backup", "askbus ledger new-key")
+	if _, err := natsd.LoadKey(dir); err == nil {
+		t.Error("LoadKey made a key")
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Fatalf("a key was made: %v", err)
+	}
+	if err := os.Rename(aside, path); err != nil { // from the backup
+		t.Fatal(err)
+	}
+	natstest.Serve(t, dir, "127.0.0.1:0", 0).Close()
+	if err := os.Rename(path, aside); err != nil {
+		t.Fatal(err)
+	}
+	if err := natsd.NewKey(dir); err != nil {
+		t.Fatal(err)
+	}
+	s := natstest.Serve(t, dir, "127.0.0.1:0", 0)
+	if n := messages(t, s); n != 10 {
+		t.Errorf("%d messages are left", n)
+	}
+	if err := natsd.NewKey(dir); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("while the server runs: %v", err)
+	}
+	if err := natsd.NewKey(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no store") {
+		t.Errorf("in an empty directory: %v", err)
 	}
 }
 
@@ -221,15 +279,15 @@ func TestKeysAreMadeOnceByWhoeverComesFirst(t *testing.T) {
 	}
 	first := <-keys
 	for range n - 1 {
-		if k := <-keys; string(k) != string(first) {
+		if k := <-keys; string(k.Derive("a")) != string(first.Derive("a")) {
 			t.Error("two keys were handed out")
 		}
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1 {
+	if err != nil || len(entries) != 2 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
-	if string(first.Derive("a")) == string(first.Derive("b")) || first.Password("x") == first.Password("y") {
+	if string(first.Derive("a")) == string(first.Derive("b")) {
 		t.Error("two purposes have the same secret")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/nats-io/nats.go"
 )
@@ -90,11 +91,12 @@ func (g gated) Write(b []byte) (int, error) {
 // milliseconds.
 func (l *Line) Connect(r natsd.Role) *nats.Conn {
 	l.b.t.Helper()
-	c, err := l.b.Key().Credential("nats://"+l.ln.Addr().String(), r)
+	c, err := l.b.Asserting(r, identity.Anything())
 	if err != nil {
 		l.b.t.Fatal(err)
 	}
-	nc, err := call.Connect(c.URL, c.User, c.Password, "", c.InboxPrefix, Logger(),
+	c.URL = "nats://" + l.ln.Addr().String()
+	nc, err := call.Connect(call.Credential(c), Logger(),
 		nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0), nats.ReconnectHandler(func(*nats.Conn) {
 			select {
 			case l.back <- struct{}{}:
@@ -102,7 +104,7 @@ func (l *Line) Connect(r natsd.Role) *nats.Conn {
 			}
 		}))
 	if err != nil {
-		l.b.t.Fatalf("connect as %s: %v", c.User, err)
+		l.b.t.Fatalf("connect as %s: %v", c.Name, err)
 	}
 	l.b.t.Cleanup(nc.Close)
 	return nc

@@ -5,21 +5,21 @@ package natstest
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/subject"
 	"github.com/nats-io/nats.go"
 )
-
-// AdminPassword is the password of the full-rights user "admin" that exists
-// only in test servers.
-const AdminPassword = "for-tests-only"
 
 // Bus is a server and a broker.
 type Bus struct {
@@ -35,13 +35,19 @@ type Options struct {
 	Ledger   ledger.Options
 	MaxStore int64
 	NoBroker bool
+	Memory   bool // the store need not outlive anything: no disk is waited for
 	Broker   broker.Options
 }
 
 // Start starts a server and, unless told otherwise, a broker.
 func Start(t testing.TB, opts Options) *Bus {
 	t.Helper()
-	b := &Bus{Dir: t.TempDir(), t: t, ledger: opts.Ledger}
+	b := &Bus{t: t, ledger: opts.Ledger}
+	if opts.Memory {
+		b.Dir = memoryDir(t)
+	} else {
+		b.Dir = t.TempDir()
+	}
 	b.Server = Serve(t, b.Dir, "127.0.0.1:0", opts.MaxStore)
 	if !opts.NoBroker {
 		b.Broker(opts.Broker)
@@ -49,10 +55,19 @@ func Start(t testing.TB, opts Options) *Bus {
 	return b
 }
 
+// Again starts a server and a broker on what another left in dir.
+func Again(t testing.TB, dir string) *Bus {
+	t.Helper()
+	b := &Bus{Dir: dir, t: t}
+	b.Server = Serve(t, dir, "127.0.0.1:0", 0)
+	b.Broker(broker.Options{})
+	return b
+}
+
 // Serve starts a server in dir.
 func Serve(t testing.TB, dir, addr string, maxStore int64) *natsd.Server {
 	t.Helper()
-	s, err := natsd.Start(natsd.Options{Dir: dir, Addr: addr, MaxStore: maxStore, Admin: AdminPassword, Logger: Logger()})
+	s, err := natsd.Start(natsd.Options{Dir: dir, Addr: addr, MaxStore: maxStore, Admin: true, Logger: Logger()})
 	if err != nil {
 		t.Fatalf("start server: %v", err)
 	}
@@ -71,11 +86,38 @@ func Logger() *slog.Logger {
 // Broker starts one more broker; stop drains it.
 func (b *Bus) Broker(opts broker.Options) (stop func()) {
 	b.t.Helper()
-	svc, led := b.Connect(natsd.Role{Name: natsd.RoleBroker}), b.Ledger()
+	_, stop = b.brokerOn(b.Ledger(), opts)
+	return stop
+}
+
+// BrokerWithClock starts one more broker, on a machine with this clock.
+func (b *Bus) BrokerWithClock(clock func() time.Time) (br *broker.Broker, stop func()) {
+	b.t.Helper()
+	opts := b.ledger
+	opts.Clock = clock
+	return b.brokerOn(b.open(opts), broker.Options{})
+}
+
+// BrokerAhead starts one more broker, for which it is that much later than by
+// the server's clock.
+func (b *Bus) BrokerAhead(ahead func() time.Duration, how broker.Options) (stop func()) {
+	b.t.Helper()
+	opts := b.ledger
+	opts.Ahead = ahead
+	_, stop = b.brokerOn(b.open(opts), how)
+	return stop
+}
+
+func (b *Bus) brokerOn(led *ledger.Ledger, opts broker.Options) (br *broker.Broker, stop func()) {
+	b.t.Helper()
+	svc := b.Connect(natsd.Role{Name: natsd.RoleBroker})
 	if opts.Logger == nil {
 		opts.Logger = Logger()
 	}
-	br := broker.New(svc, led, opts)
+	if opts.Verifier == nil {
+		opts.Verifier = b.Verifier()
+	}
+	br = broker.New(svc, led, opts)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- br.Run(ctx) }()
@@ -100,15 +142,19 @@ func (b *Bus) Broker(opts broker.Options) (stop func()) {
 		})
 	}
 	b.t.Cleanup(stop)
-	return stop
+	return br, stop
 }
 
 // Ledger opens the ledger with the ledger's rights.
 func (b *Bus) Ledger() *ledger.Ledger {
 	b.t.Helper()
+	return b.open(b.ledger)
+}
+
+func (b *Bus) open(opts ledger.Options) *ledger.Ledger {
+	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	opts := b.ledger
 	opts.Logger = Logger()
 	led, err := ledger.Open(ctx, b.Connect(natsd.Role{Name: natsd.RoleLedger}), opts)
 	if err != nil {
@@ -120,27 +166,72 @@ func (b *Bus) Ledger() *ledger.Ledger {
 // Connect connects as a role.
 func (b *Bus) Connect(r natsd.Role, opts ...nats.Option) *nats.Conn {
 	b.t.Helper()
-	c, err := b.Key().Credential(b.URL(), r)
+	return Connect(b.t, b.Server, r, opts...)
+}
+
+// Connect connects to a server as a role.
+func Connect(t testing.TB, s *natsd.Server, r natsd.Role, opts ...nats.Option) *nats.Conn {
+	t.Helper()
+	c, err := s.Asserting(r, identity.Anything())
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
-	nc, err := call.Connect(c.URL, c.User, c.Password, "", c.InboxPrefix, Logger(), opts...)
+	nc, err := call.Connect(call.Credential(c), Logger(), opts...)
 	if err != nil {
-		b.t.Fatalf("connect as %s: %v", c.User, err)
+		t.Fatalf("connect as %s: %v", c.Name, err)
 	}
-	b.t.Cleanup(nc.Close)
+	t.Cleanup(nc.Close)
 	return nc
 }
 
-// Admin connects with full rights.
+// Plain connects as a role without what our own clients set: their inbox prefix
+// and their reconnects.
+func Plain(t testing.TB, s *natsd.Server, r natsd.Role, opts ...nats.Option) *nats.Conn {
+	t.Helper()
+	c, err := s.Asserting(r, identity.Anything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(c.URL, append([]nats.Option{nats.UserCredentialBytes([]byte(c.Creds))}, opts...)...)
+	if err != nil {
+		t.Fatalf("connect as %s: %v", c.Name, err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// Signed is a request of a responder or a host, whose subject is written without
+// the sender's key ("ansv1.web.acme.s1.answer.a1"), as its sender has to send it:
+// with the key and the JWT of its credential. Other requests stay as they are.
+func Signed(t testing.TB, nc *nats.Conn, msg *nats.Msg) *nats.Msg {
+	t.Helper()
+	door, rest, _ := strings.Cut(msg.Subject, ".")
+	if door != subject.Responders && door != subject.Hosts {
+		return msg
+	}
+	user, token, err := call.On(nc).Sender()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if door == subject.Responders {
+		typ, behind, _ := strings.Cut(rest, ".")
+		door, rest = door+"."+typ, behind
+	}
+	signed := &nats.Msg{Subject: strings.Join([]string{door, user, rest}, "."), Reply: msg.Reply, Header: nats.Header{call.HeaderCredential: []string{token}}, Data: msg.Data}
+	maps.Copy(signed.Header, msg.Header)
+	return signed
+}
+
+// Admin connects with full rights where agents, responders and brokers are.
 func (b *Bus) Admin() *nats.Conn {
 	b.t.Helper()
-	nc, err := nats.Connect(b.URL(), nats.UserInfo("admin", AdminPassword))
-	if err != nil {
-		b.t.Fatalf("connect as admin: %v", err)
-	}
-	b.t.Cleanup(nc.Close)
-	return nc
+	return Plain(b.t, b.Server, natsd.Role{Name: natsd.RoleAdmin})
+}
+
+// LedgerAdmin connects with full rights where the streams are.
+func (b *Bus) LedgerAdmin() *nats.Conn {
+	b.t.Helper()
+	return Plain(b.t, b.Server, natsd.Role{Name: natsd.RoleLedgerAdmin})
 }
 
 // Agent connects as a session's agent.

@@ -1,11 +1,14 @@
+//go:build sabotage
+
 // Package sabotage names ways to break the promises of docs/guarantees.md on
 // purpose, one for each, so that the checker of internal/torture can be shown
 // to notice.
 //
 // It decides nothing: ledger and broker look at the one value that their
-// options carry, whose zero value breaks nothing. Only internal/torture sets
-// it, and only for an embedded server that it throws away; a test sees that
-// nobody else imports this package.
+// options carry, whose zero value breaks nothing. All of it, here and in the
+// files broken.go, is only in builds with the tag sabotage: nothing that is
+// shipped can be told to lose an answer. Even with the tag only
+// internal/torture sets the value, for an embedded server that it throws away.
 package sabotage
 
 // Kind is one way to break a promise.

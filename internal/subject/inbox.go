@@ -5,14 +5,26 @@ import "strings"
 // The inbox prefixes of the roles. A reply subject is attacker input: whoever
 // answers it publishes there with its own rights (docs/protocol.md, section 2).
 const (
-	InboxOperator = "_INBOX.op"
-	InboxGateway  = "_INBOX.g"
-	InboxBroker   = "_INBOX.b"
-	InboxLedger   = "_INBOX.l"
+	InboxOperator    = "_INBOX.op"
+	InboxGateway     = "_INBOX.g"
+	InboxBroker      = "_INBOX.b"
+	InboxLedger      = "_INBOX.l"
+	InboxMaintenance = "_INBOX.m"
+	InboxCluster     = "_INBOX.c"
+	InboxIssuer      = "_INBOX.i"
 )
 
-// InboxAgent is the inbox prefix of one session's agent.
-func InboxAgent(tenant, session string) string { return "_INBOX.a." + tenant + "." + session }
+// InboxAgent is the inbox prefix of one session's agent, or of an agent for
+// every session of a tenant.
+func InboxAgent(tenant, session string) string {
+	if session == "" {
+		return "_INBOX.at." + tenant
+	}
+	return "_INBOX.a." + tenant + "." + session
+}
+
+// InboxHost is the inbox prefix of the host of one session's agent.
+func InboxHost(tenant, session string) string { return "_INBOX.h." + tenant + "." + session }
 
 // InboxResponder is the inbox prefix of a responder of a type: of every
 // tenant, of one tenant, or of one session, as far as they are given.
@@ -27,15 +39,30 @@ func InboxResponder(typ, tenant, session string) string {
 	}
 }
 
+// The responder types that belong to a role, and to nobody else.
+const (
+	TypeGateway  = "gateway"
+	TypeOperator = "operator"
+)
+
 // ReplyAllowed reports whether the broker may answer request r at reply: it
-// lies below an inbox prefix that belongs to the request's own subject, or
-// below the operator's or the gateway's.
+// lies below an inbox prefix that belongs to the request's own subject.
 func ReplyAllowed(r Request, reply string) bool {
-	allowed := []string{InboxOperator, InboxGateway}
+	var allowed []string
 	switch r.Door {
-	case Agents:
-		allowed = append(allowed, InboxAgent(r.Tenant, r.Session))
+	case Agents: // the gateway and operators ask and withdraw for others, too
+		allowed = []string{InboxAgent(r.Tenant, r.Session), InboxAgent(r.Tenant, ""), InboxGateway, InboxOperator}
+	case Operators:
+		allowed = []string{InboxOperator}
+	case Hosts:
+		allowed = []string{InboxHost(r.Tenant, r.Session)}
 	case Responders:
+		switch r.Type {
+		case TypeGateway:
+			allowed = []string{InboxGateway}
+		case TypeOperator:
+			allowed = []string{InboxOperator}
+		}
 		allowed = append(allowed, InboxResponder(r.Type, "", ""))
 		if r.Tenant != "" {
 			allowed = append(allowed, InboxResponder(r.Type, r.Tenant, ""))

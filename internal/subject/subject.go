@@ -9,6 +9,7 @@ package subject
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -18,11 +19,16 @@ import (
 const (
 	Agents     = "askv1"    // agents to broker
 	Responders = "ansv1"    // responders to broker
+	Hosts      = "hostv1"   // the hosts of agents to broker
 	Operators  = "admv1"    // operators to broker
 	Presence   = "herev1"   // broker to surfaces: is a person there?
 	Out        = "outv1"    // questions and outcomes, republished
 	LedgerRoot = "ledgerv1" // the streams
+	Issue      = "issuev1"  // gateways to the issuer of credentials
 )
+
+// Exchange is where a gateway has a token swapped for a credential.
+const Exchange = Issue + ".credential"
 
 // Verb is what a request wants.
 type Verb string
@@ -32,6 +38,7 @@ const (
 	VerbAsk      Verb = "ask"
 	VerbGet      Verb = "get"
 	VerbWait     Verb = "wait"
+	VerbAlive    Verb = "alive" // its id is that of a broker
 	VerbWithdraw Verb = "withdraw"
 	VerbList     Verb = "list"
 	VerbAnswer   Verb = "answer"
@@ -44,14 +51,37 @@ const (
 	VerbAbort    Verb = "abort"
 )
 
+// Self stands in a subject for the public key of whoever sends it, until it is
+// sent; see [As].
+const Self = "~"
+
+// As puts the sender's key where a subject has [Self]. It is not ok when the
+// subject has no such place.
+func As(subject, user string) (own string, ok bool) {
+	if !strings.HasPrefix(subject, Responders+".") && !strings.HasPrefix(subject, Hosts+".") {
+		return subject, false
+	}
+	before, after, ok := strings.Cut(subject, "."+Self+".")
+	if !ok {
+		return subject, false
+	}
+	return before + "." + user + "." + after, true
+}
+
+// Asserts reports whether a request says who acted.
+func (r Request) Asserts() bool {
+	return (r.Door == Responders || r.Door == Hosts) && (r.Verb == VerbAnswer || r.Verb == VerbCancel)
+}
+
 // Key names one ask.
 type Key = ask.Key
 
 // Request is a parsed request subject. Fields that its verb does not have are
 // empty.
 type Request struct {
-	Door    string // [Agents], [Responders] or [Operators]
+	Door    string // [Agents], [Responders], [Hosts] or [Operators]
 	Type    string // responders: the responder type
+	User    string // responders and hosts: the public key of the credential, which NATS checks
 	Tenant  string
 	Session string
 	Verb    Verb
@@ -66,8 +96,22 @@ func Parse(subject string) (Request, error) {
 	t := strings.Split(subject, ".")
 	for _, token := range t {
 		if !ask.ValidToken(token) {
-			return Request{}, fmt.Errorf("subject %q: %q is no token", subject, token)
+			return Request{}, fmt.Errorf("subject %q: invalid token %q", subject, token)
 		}
+	}
+	at := -1 // of the credential's key
+	switch t[0] {
+	case Responders:
+		at = 2
+	case Hosts:
+		at = 1
+	}
+	user := ""
+	if at > 0 && len(t) > at {
+		if user = t[at]; !ValidUser(user) {
+			return Request{}, fmt.Errorf("subject %q: %q is not the public key of a credential", subject, user)
+		}
+		t = slices.Delete(t, at, at+1)
 	}
 	var r Request
 	switch {
@@ -79,33 +123,43 @@ func Parse(subject string) (Request, error) {
 		r = Request{Door: Responders, Type: t[1], Tenant: t[2], Session: t[3], Verb: Verb(t[4]), ID: t[5]}
 	case t[0] == Responders && len(t) == 5 && Verb(t[4]) == VerbList:
 		r = Request{Door: Responders, Type: t[1], Tenant: t[2], Session: t[3], Verb: VerbList}
-	case t[0] == Responders && len(t) == 4 && Verb(t[3]) == VerbList:
-		r = Request{Door: Responders, Type: t[1], Tenant: t[2], Verb: VerbList}
+	case t[0] == Responders && len(t) == 4:
+		r = Request{Door: Responders, Type: t[1], Tenant: t[2], Verb: Verb(t[3])}
 	case t[0] == Responders && len(t) == 3:
 		r = Request{Door: Responders, Type: t[1], Verb: Verb(t[2])}
+	case t[0] == Hosts && len(t) == 5:
+		r = Request{Door: Hosts, Tenant: t[1], Session: t[2], Verb: Verb(t[3]), ID: t[4]}
 	case t[0] == Operators && len(t) == 5:
 		r = Request{Door: Operators, Tenant: t[1], Session: t[2], Verb: Verb(t[3]), ID: t[4]}
 	default:
 		return Request{}, fmt.Errorf("subject %q is no request of askbus", subject)
 	}
+	r.User = user
 	if !r.known() {
 		return Request{}, fmt.Errorf("subject %q: %s knows no verb %q of this shape", subject, r.Door, r.Verb)
 	}
 	return r, nil
 }
 
+// ValidUser reports whether s is the public key of a NATS user, by its form.
+func ValidUser(s string) bool {
+	return len(s) == 56 && s[0] == 'U' && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '2' || r > '7') })
+}
+
 func (r Request) known() bool {
 	switch r.Verb {
-	case VerbAsk, VerbWait, VerbWithdraw:
+	case VerbAsk, VerbWait, VerbWithdraw, VerbAlive:
 		return r.Door == Agents && r.ID != ""
 	case VerbGet:
 		return r.Door != Operators && r.ID != ""
-	case VerbAnswer, VerbCancel, VerbReceipt:
+	case VerbAnswer, VerbCancel:
+		return (r.Door == Responders || r.Door == Hosts) && r.ID != ""
+	case VerbReceipt:
 		return r.Door == Responders && r.ID != ""
 	case VerbList:
-		return r.Door != Operators && r.ID == ""
+		return (r.Door == Agents || r.Door == Responders) && r.ID == ""
 	case VerbNext, VerbDone, VerbExtend, VerbLater:
-		return r.Door == Responders && r.Tenant == ""
+		return r.Door == Responders && r.Session == ""
 	case VerbAbort:
 		return r.Door == Operators
 	}
@@ -115,7 +169,7 @@ func (r Request) known() bool {
 // String is the subject that [Parse] reads back as r.
 func (r Request) String() string {
 	parts := []string{r.Door}
-	for _, p := range []string{r.Type, r.Tenant, r.Session, string(r.Verb), r.ID} {
+	for _, p := range []string{r.Type, r.User, r.Tenant, r.Session, string(r.Verb), r.ID} {
 		if p != "" {
 			parts = append(parts, p)
 		}
@@ -128,10 +182,23 @@ func Agent(k Key, verb Verb) string {
 	return Request{Door: Agents, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
 }
 
+// Alive is the subject on which one broker says to a session that it runs:
+// nobody responds when it is gone.
+func Alive(tenant, session, instance string) string {
+	return Agent(Key{Tenant: tenant, Session: session, ID: instance}, VerbAlive)
+}
+
 // Responder is the subject of a responder's verb about one ask; with an empty
-// id, session or tenant it is the wider form that list has.
-func Responder(typ string, k Key, verb Verb) string {
-	return Request{Door: Responders, Type: typ, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
+// id, session or tenant it is the wider form that list has. User is the public
+// key of its credential.
+func Responder(typ, user string, k Key, verb Verb) string {
+	return Request{Door: Responders, Type: typ, User: user, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
+}
+
+// Host is the subject of a host's verb about one ask. User is the public key of
+// its credential.
+func Host(user string, k Key, verb Verb) string {
+	return Request{Door: Hosts, User: user, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
 }
 
 // Abort is the subject on which an operator ends an ask.
@@ -141,6 +208,31 @@ func Abort(k Key) string {
 
 // Here is the subject of the presence question for one session.
 func Here(tenant, session string) string { return Presence + "." + tenant + "." + session }
+
+// attention is the verb that no broker serves: surfaces tell each other.
+const attention = "look"
+
+// Attention is the subject on which a surface tells others that a person is at
+// an ask.
+func Attention(typ, user string, k Key) string {
+	return strings.Join([]string{Responders, typ, user, k.Tenant, k.Session, attention, k.ID}, ".")
+}
+
+// AttentionAll is the wildcard for what surfaces tell of asks of a tenant and
+// session; empty means every one.
+func AttentionAll(tenant, session string) string {
+	return strings.Join([]string{Responders, "*", "*", star(tenant), star(session), attention, "*"}, ".")
+}
+
+// ParseAttention reads a subject of [Attention].
+func ParseAttention(subject string) (typ string, k Key, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 7 || t[0] != Responders || t[5] != attention {
+		return "", Key{}, false
+	}
+	k = Key{Tenant: t[3], Session: t[4], ID: t[6]}
+	return t[1], k, ask.ValidToken(t[1]) && ValidUser(t[2]) && k.Valid()
+}
 
 // Republished last tokens of [Out] and of the ledger.
 const (

@@ -11,6 +11,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
+// user is the public key of a credential, by its form.
+const user = "UA2222222222222222222222222222222222222222222222222222ZZ"
+
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestPartitionNeverChanges holds FNV-1a 32-bit of "<tenant>.<session>" mod N
@@ -69,24 +72,28 @@ func TestPartitionNeverChanges(t *testing.T) {
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]subject.Request{
-		"askv1.acme.s1.ask.a1":         {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "ask", ID: "a1"},
-		"askv1.acme.s1.get.a1":         {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "get", ID: "a1"},
-		"askv1.acme.s1.wait.a1":        {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "wait", ID: "a1"},
-		"askv1.acme.s1.withdraw.a1":    {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "withdraw", ID: "a1"},
-		"askv1.acme.s1.list":           {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "list"},
-		"ansv1.web.acme.s1.answer.a1":  {Door: "ansv1", Type: "web", Tenant: "acme", Session: "s1", Verb: "answer", ID: "a1"},
-		"ansv1.web.acme.s1.cancel.a1":  {Door: "ansv1", Type: "web", Tenant: "acme", Session: "s1", Verb: "cancel", ID: "a1"},
-		"ansv1.web.acme.s1.receipt.a1": {Door: "ansv1", Type: "web", Tenant: "acme", Session: "s1", Verb: "receipt", ID: "a1"},
-		"ansv1.web.acme.s1.get.list":   {Door: "ansv1", Type: "web", Tenant: "acme", Session: "s1", Verb: "get", ID: "list"},
-		"ansv1.web.list":               {Door: "ansv1", Type: "web", Verb: "list"},
-		"ansv1.web.acme.list":          {Door: "ansv1", Type: "web", Tenant: "acme", Verb: "list"},
-		"ansv1.web.acme.s1.list":       {Door: "ansv1", Type: "web", Tenant: "acme", Session: "s1", Verb: "list"},
-		"ansv1.web.next":               {Door: "ansv1", Type: "web", Verb: "next"},
-		"ansv1.web.done":               {Door: "ansv1", Type: "web", Verb: "done"},
-		"ansv1.web.extend":             {Door: "ansv1", Type: "web", Verb: "extend"},
-		"ansv1.web.later":              {Door: "ansv1", Type: "web", Verb: "later"},
-		"admv1.acme.s1.abort.a1":       {Door: "admv1", Tenant: "acme", Session: "s1", Verb: "abort", ID: "a1"},
-		"ansv1.list.list.list":         {Door: "ansv1", Type: "list", Tenant: "list", Verb: "list"},
+		"askv1.acme.s1.ask.a1":                      {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "ask", ID: "a1"},
+		"askv1.acme.s1.get.a1":                      {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "get", ID: "a1"},
+		"askv1.acme.s1.wait.a1":                     {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "wait", ID: "a1"},
+		"askv1.acme.s1.withdraw.a1":                 {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "withdraw", ID: "a1"},
+		"askv1.acme.s1.list":                        {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "list"},
+		"ansv1.web." + user + ".acme.s1.answer.a1":  {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "answer", ID: "a1"},
+		"ansv1.web." + user + ".acme.s1.cancel.a1":  {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "cancel", ID: "a1"},
+		"ansv1.web." + user + ".acme.s1.receipt.a1": {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "receipt", ID: "a1"},
+		"ansv1.web." + user + ".acme.s1.get.list":   {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "get", ID: "list"},
+		"ansv1.web." + user + ".list":               {Door: "ansv1", Type: "web", User: user, Verb: "list"},
+		"ansv1.web." + user + ".acme.list":          {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Verb: "list"},
+		"ansv1.web." + user + ".acme.s1.list":       {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "list"},
+		"ansv1.web." + user + ".next":               {Door: "ansv1", Type: "web", User: user, Verb: "next"},
+		"ansv1.web." + user + ".acme.next":          {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Verb: "next"},
+		"ansv1.web." + user + ".acme.later":         {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Verb: "later"},
+		"ansv1.web." + user + ".done":               {Door: "ansv1", Type: "web", User: user, Verb: "done"},
+		"ansv1.web." + user + ".extend":             {Door: "ansv1", Type: "web", User: user, Verb: "extend"},
+		"ansv1.web." + user + ".later":              {Door: "ansv1", Type: "web", User: user, Verb: "later"},
+		"hostv1." + user + ".acme.s1.answer.a1":     {Door: "hostv1", User: user, Tenant: "acme", Session: "s1", Verb: "answer", ID: "a1"},
+		"hostv1." + user + ".acme.s1.get.a1":        {Door: "hostv1", User: user, Tenant: "acme", Session: "s1", Verb: "get", ID: "a1"},
+		"admv1.acme.s1.abort.a1":                    {Door: "admv1", Tenant: "acme", Session: "s1", Verb: "abort", ID: "a1"},
+		"ansv1.list." + user + ".list.list":         {Door: "ansv1", Type: "list", User: user, Tenant: "list", Verb: "list"},
 	} {
 		got, err := subject.Parse(s)
 		if err != nil || got != want {
@@ -99,7 +106,8 @@ func TestParse(t *testing.T) {
 	for _, s := range []string{
 		"", ".", "askv1", "askv1.acme.s1.ask", "askv1.acme.s1.answer.a1", "askv1.acme.s1.abort.a1", "askv1.acme.s1.next.a1", "askv1.acme.list", "askv1.acme.s1.ask.a1.x",
 		"askv1.acme.s1.ask.*", "askv1.>.s1.ask.a1", "askv1.acme..ask.a1", "askv1.acme.s1.ask.a 1", "askv1.acme.s1.ask.é", "askv1.acme.s1.ASK.a1", "askv1.acme.s1.ask." + strings.Repeat("x", 65),
-		"ansv1.web", "ansv1.web.answer", "ansv1.web.ask", "ansv1.web.acme.next", "ansv1.web.acme.s1.next", "ansv1.web.acme.s1.withdraw.a1", "ansv1.web.acme.s1.abort.a1", "ansv1.web.acme.s1.list.a1",
+		"ansv1.web", "ansv1.web." + user, "ansv1.web.acme.s1.answer.a1", "ansv1.web.list", "ansv1.web." + user[1:] + "A.list", "ansv1.web.ua" + user[2:] + ".list", "ansv1.web." + user + "." + user + ".acme.s1.answer.a1",
+		"hostv1." + user + ".acme.s1.list", "hostv1." + user + ".acme.s1.receipt.a1", "hostv1." + user + ".acme.next", "hostv1.acme.s1.answer.a1", "hostv1", "hostv1." + user, "ansv1.web." + user + ".answer", "ansv1.web." + user + ".ask", "ansv1.web." + user + ".acme.s1.next", "ansv1.web." + user + ".acme.s1.withdraw.a1", "ansv1.web." + user + ".acme.s1.abort.a1", "ansv1.web." + user + ".acme.s1.list.a1",
 		"admv1.acme.s1.get.a1", "admv1.acme.s1.list", "admv1.abort", "herev1.acme.s1", "outv1.acme.s1.a1.q", "ledgerv1.00.acme.s1.a1.q", "ASKV1.acme.s1.ask.a1", "askv2.acme.s1.ask.a1",
 	} {
 		if got, err := subject.Parse(s); err == nil {
@@ -109,7 +117,7 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"askv1.acme.s1.ask.a1", "ansv1.web.list", "ansv1.web.acme.s1.answer.a1", "admv1.acme.s1.abort.a1", "askv1.*.s1.ask.a1", "ansv1.web.next.", ""} {
+	for _, s := range []string{"askv1.acme.s1.ask.a1", "ansv1.web." + user + ".list", "ansv1.web." + user + ".acme.s1.answer.a1", "admv1.acme.s1.abort.a1", "askv1.*.s1.ask.a1", "ansv1.web." + user + ".next.", ""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -157,22 +165,25 @@ func TestLedgerSubjects(t *testing.T) {
 	t.Parallel()
 	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}
 	for got, want := range map[string]string{
-		subject.LedgerQuestion(3, k):                          "ledgerv1.03.acme.s1.a1.q",
-		subject.LedgerOutcome(12, k):                          "ledgerv1.12.acme.s1.a1.o",
-		subject.LedgerAny(0, k):                               "ledgerv1.00.acme.s1.a1.*",
-		subject.LedgerReceipt(0, k, "slack"):                  "ledgerv1.00.acme.s1.a1.r.slack",
-		subject.LedgerReceipt(0, k, ""):                       "ledgerv1.00.acme.s1.a1.r.*",
-		subject.LedgerAll(0, ask.Key{}, subject.Question):     "ledgerv1.00.*.*.*.q",
-		subject.LedgerAll(0, ask.Key{Tenant: "acme"}, "*"):    "ledgerv1.00.acme.*.*.*",
-		subject.LedgerStream(7):                               "ledgerv1.07.>",
-		subject.Stream(7):                                     "ASKS_07",
-		subject.OutAll("", "", subject.Outcome):               "outv1.*.*.*.o",
-		subject.OutAll("acme", "s1", subject.Question):        "outv1.acme.s1.*.q",
-		subject.Here("acme", "s1"):                            "herev1.acme.s1",
-		subject.Abort(k):                                      "admv1.acme.s1.abort.a1",
-		subject.Agent(k, subject.VerbAsk):                     "askv1.acme.s1.ask.a1",
-		subject.Responder("web", k, subject.VerbAnswer):       "ansv1.web.acme.s1.answer.a1",
-		subject.Responder("web", ask.Key{}, subject.VerbList): "ansv1.web.list",
+		subject.LedgerQuestion(3, k):                                "ledgerv1.03.acme.s1.a1.q",
+		subject.LedgerOutcome(12, k):                                "ledgerv1.12.acme.s1.a1.o",
+		subject.LedgerAny(0, k):                                     "ledgerv1.00.acme.s1.a1.*",
+		subject.LedgerReceipt(0, k, "slack"):                        "ledgerv1.00.acme.s1.a1.r.slack",
+		subject.LedgerReceipt(0, k, ""):                             "ledgerv1.00.acme.s1.a1.r.*",
+		subject.LedgerAll(0, ask.Key{}, subject.Question):           "ledgerv1.00.*.*.*.q",
+		subject.LedgerAll(0, ask.Key{Tenant: "acme"}, "*"):          "ledgerv1.00.acme.*.*.*",
+		subject.LedgerStream(7):                                     "ledgerv1.07.>",
+		subject.Stream(7):                                           "ASKS_07",
+		subject.OutAll("", "", subject.Outcome):                     "outv1.*.*.*.o",
+		subject.OutAll("acme", "s1", subject.Question):              "outv1.acme.s1.*.q",
+		subject.Here("acme", "s1"):                                  "herev1.acme.s1",
+		subject.Abort(k):                                            "admv1.acme.s1.abort.a1",
+		subject.Agent(k, subject.VerbAsk):                           "askv1.acme.s1.ask.a1",
+		subject.Responder("web", user, k, subject.VerbAnswer):       "ansv1.web." + user + ".acme.s1.answer.a1",
+		subject.Responder("web", user, ask.Key{}, subject.VerbList): "ansv1.web." + user + ".list",
+		subject.Host(user, k, subject.VerbCancel):                   "hostv1." + user + ".acme.s1.cancel.a1",
+		subject.Attention("web", user, k):                           "ansv1.web." + user + ".acme.s1.look.a1",
+		subject.AttentionAll("acme", ""):                            "ansv1.*.*.acme.*.look.*",
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -192,12 +203,15 @@ func TestReplyAllowed(t *testing.T) {
 			[]string{"_INBOX.a.acme.s1.x", "_INBOX.a.acme.s1.x.7", "_INBOX.op.x", "_INBOX.g.x.y"},
 			[]string{"_INBOX.a.acme.s2.x", "_INBOX.a.other.s1.x", "_INBOX.a.acme.s1x.y", "_INBOX.a.acme.x", "_INBOX.a.acme.s1", "_INBOX.a.acme.s1.", "_INBOX.r.web.x", "_INBOX.rs.web.acme.s1.x"},
 		},
-		"ansv1.web.acme.s1.answer.a1": {
-			[]string{"_INBOX.r.web.x", "_INBOX.rt.web.acme.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.op.x", "_INBOX.g.x"},
-			[]string{"_INBOX.r.slack.x", "_INBOX.r.webx.y", "_INBOX.rt.web.other.x", "_INBOX.rs.web.acme.s2.x", "_INBOX.a.acme.s1.x", "_INBOX.r.web"},
+		"ansv1.web." + user + ".acme.s1.answer.a1": {
+			[]string{"_INBOX.r.web.x", "_INBOX.rt.web.acme.x", "_INBOX.rs.web.acme.s1.x"},
+			[]string{"_INBOX.r.slack.x", "_INBOX.r.webx.y", "_INBOX.rt.web.other.x", "_INBOX.rs.web.acme.s2.x", "_INBOX.a.acme.s1.x", "_INBOX.r.web", "_INBOX.op.x", "_INBOX.g.x", "_INBOX.h.acme.s1.x"},
 		},
-		"ansv1.web.acme.list": {[]string{"_INBOX.r.web.x", "_INBOX.rt.web.acme.x"}, []string{"_INBOX.rt.web.other.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.rs.web.acme..x"}},
-		"ansv1.web.next":      {[]string{"_INBOX.r.web.x"}, []string{"_INBOX.rt.web.acme.x", "_INBOX.rt.web..x", "_INBOX.r.slack.x"}},
+		"ansv1.gateway." + user + ".acme.s1.answer.a1":  {[]string{"_INBOX.g.x"}, []string{"_INBOX.op.x", "_INBOX.a.acme.s1.x"}},
+		"ansv1.operator." + user + ".acme.s1.answer.a1": {[]string{"_INBOX.op.x"}, []string{"_INBOX.g.x", "_INBOX.a.acme.s1.x"}},
+		"hostv1." + user + ".acme.s1.answer.a1":         {[]string{"_INBOX.h.acme.s1.x"}, []string{"_INBOX.h.acme.s2.x", "_INBOX.op.x", "_INBOX.g.x", "_INBOX.a.acme.s1.x"}},
+		"ansv1.web." + user + ".acme.list":              {[]string{"_INBOX.r.web.x", "_INBOX.rt.web.acme.x"}, []string{"_INBOX.rt.web.other.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.rs.web.acme..x"}},
+		"ansv1.web." + user + ".next":                   {[]string{"_INBOX.r.web.x"}, []string{"_INBOX.rt.web.acme.x", "_INBOX.rt.web..x", "_INBOX.r.slack.x"}},
 		"admv1.acme.s1.abort.a1": {
 			[]string{"_INBOX.op.x"}, []string{"_INBOX.a.acme.s1.x", "_INBOX.r.web.x"},
 		},
@@ -226,8 +240,8 @@ func TestReplyAllowed(t *testing.T) {
 // FuzzReplyAllowed holds that nothing but an inbox is ever answered.
 func FuzzReplyAllowed(f *testing.F) {
 	f.Add("askv1.acme.s1.ask.a1", "_INBOX.a.acme.s1.x")
-	f.Add("ansv1.web.next", "_INBOX.r.web.>")
-	f.Add("ansv1.web.list", "ledgerv1.00.acme.s1.a1.o")
+	f.Add("ansv1.web."+user+".next", "_INBOX.r.web.>")
+	f.Add("ansv1.web."+user+".list", "ledgerv1.00.acme.s1.a1.o")
 	f.Fuzz(func(t *testing.T, request, reply string) {
 		r, err := subject.Parse(request)
 		if err != nil || !subject.ReplyAllowed(r, reply) {
@@ -244,13 +258,13 @@ func FuzzReplyAllowed(f *testing.F) {
 }
 
 func ExampleParse() {
-	r, err := subject.Parse("ansv1.web.acme.s1.answer.a1")
+	r, err := subject.Parse("ansv1.web." + user + ".acme.s1.answer.a1")
 	fmt.Println(r.Type, r.Verb, r.Key(), err)
 	_, err = subject.Parse("askv1.acme.*.ask.a1")
 	fmt.Println(err)
 	// Output:
 	// web answer acme/s1/a1 <nil>
-	// subject "askv1.acme.*.ask.a1": "*" is no token
+	// subject "askv1.acme.*.ask.a1": invalid token "*"
 }
 
 func ExampleLedgerQuestion() {
@@ -264,4 +278,18 @@ func ExampleReplyAllowed() {
 	r, _ := subject.Parse("askv1.acme.s1.ask.a1")
 	fmt.Println(subject.ReplyAllowed(r, "_INBOX.a.acme.s1.x7"), subject.ReplyAllowed(r, "_INBOX.a.acme.s2.x7"))
 	// Output: true false
+}
+
+func TestTheSenderIsFilledIn(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		subject.Responder("web", subject.Self, ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}, subject.VerbAnswer): "ansv1.web." + user + ".acme.s1.answer.a1",
+		subject.Host(subject.Self, ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}, subject.VerbGet):                "hostv1." + user + ".acme.s1.get.a1",
+		"askv1.acme.s1.ask.a1":                "",
+		"kvv1.responder.web.sessions.get.~.x": "", // there it stands for no tenant
+	} {
+		if got, ok := subject.As(s, user); ok != (want != "") || ok && got != want {
+			t.Errorf("%s becomes %s, want %s", s, got, want)
+		}
+	}
 }

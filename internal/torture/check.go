@@ -21,6 +21,7 @@ const (
 	ToldAsStored  Rule = "told-as-stored"
 	Audience      Rule = "audience"
 	NoGhost       Rule = "no-ghost"
+	InTime        Rule = "in-time"
 	Ends          Rule = "ends"
 	AgentLearns   Rule = "agent-learns"
 	SurfaceLearns Rule = "surface-learns"
@@ -29,6 +30,8 @@ const (
 // Limits is what the checker must know of a run.
 type Limits struct {
 	Retention    time.Duration     // after its deadline an ask may be unknown
+	Margin       time.Duration     // how late the server's timer may be; 0: as late as it likes
+	Unread       []Span            // when the ledger was not read in time
 	Ends         time.Duration     // how long after its deadline an ask must have ended
 	Learns       time.Duration     // how long after that everybody must know
 	Posts        time.Duration     // how long a posting surface may take: a lost reply comes again after a minute
@@ -40,6 +43,9 @@ type Limits struct {
 	ScreensReady time.Duration     // the live screens listened from here on
 }
 
+// Span is a part of a run.
+type Span struct{ From, To time.Duration }
+
 // Violation is a broken promise: of which ask, and the events that show it.
 type Violation struct {
 	Rule   Rule
@@ -50,10 +56,33 @@ type Violation struct {
 }
 
 // Check looks for broken promises in a history. It is pure. Violations come in
-// the order of the first event of their ask.
+// the order of the first event of their ask. Ids of which nothing is promised,
+// because the server's timer was later than the margin, are left out.
 func Check(events []Event, lim Limits) []Violation {
-	var order []ask.Key
-	byKey := map[ask.Key][]Event{}
+	order, byKey := byKey(events)
+	var found []Violation
+	for _, k := range order {
+		if !late(byKey[k], lim) {
+			found = append(found, checkKey(k, byKey[k], lim)...)
+		}
+	}
+	return found
+}
+
+// overtaken counts the ids that [Check] leaves out and would report.
+func overtaken(events []Event, lim Limits) (n int) {
+	order, byKey := byKey(events)
+	for _, k := range order {
+		if late(byKey[k], lim) && len(checkKey(k, byKey[k], lim)) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// byKey sorts a history by id, in the order of their first events.
+func byKey(events []Event) (order []ask.Key, byKey map[ask.Key][]Event) {
+	byKey = map[ask.Key][]Event{}
 	for _, e := range events {
 		if e.Key == (ask.Key{}) {
 			continue
@@ -63,11 +92,13 @@ func Check(events []Event, lim Limits) []Violation {
 		}
 		byKey[e.Key] = append(byKey[e.Key], e)
 	}
-	var found []Violation
-	for _, k := range order {
-		found = append(found, checkKey(k, byKey[k], lim)...)
-	}
-	return found
+	return order, byKey
+}
+
+// late reports whether an expiry was stored later than the margin allows: it
+// outlives the outcome in front of it, and counts as the first when that is gone.
+func late(events []Event, lim Limits) bool {
+	return lim.Margin > 0 && slices.ContainsFunc(events, func(e Event) bool { return e.Op == OpStored && e.Late > lim.Margin })
 }
 
 // life is what was told of one question under an id.
@@ -84,13 +115,14 @@ type life struct {
 }
 
 func checkKey(k ask.Key, events []Event, lim Limits) []Violation {
-	lives := livesOf(k, events)
+	lives := livesOf(k, events, lim)
 	c := &checking{key: k, events: events, lives: lives, lim: lim}
 	for _, l := range lives {
 		c.stored(l)
 		c.answers(l)
 		c.outsiders(l)
 		c.lost(l)
+		c.early(l)
 		c.liveness(l)
 	}
 	c.strangers()
@@ -115,7 +147,7 @@ func (c *checking) report(r Rule, l string, events []*Event, format string, args
 }
 
 // livesOf sorts what was told of an id by the question that it is about.
-func livesOf(k ask.Key, events []Event) []*life {
+func livesOf(k ask.Key, events []Event, lim Limits) []*life {
 	var lives []*life
 	byName := map[string]*life{}
 	of := func(name string) *life {
@@ -148,13 +180,19 @@ func livesOf(k ask.Key, events []Event) []*life {
 		}
 	}
 	for _, l := range lives {
-		l.settle()
+		l.settle(lim)
 	}
 	return lives
 }
 
-// settle finds the truth of a life, and when it ended.
-func (l *life) settle() {
+// settle finds the truth of a life, and when it ended. What was stored does not
+// count when the first of it may have been gone before it was read.
+func (l *life) settle(lim Limits) {
+	if slices.ContainsFunc(lim.Unread, func(s Span) bool {
+		return slices.ContainsFunc(slices.Concat(l.stored, l.told), func(e *Event) bool { return s.From <= e.Truth.At && e.Truth.At <= s.To })
+	}) {
+		l.stored = nil
+	}
 	slices.SortStableFunc(l.stored, func(a, b *Event) int { return cmp.Compare(a.Seq, b.Seq) })
 	all := slices.Concat(l.stored, l.told)
 	if len(all) == 0 {

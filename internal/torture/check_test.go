@@ -17,6 +17,7 @@ var (
 	no      = &torture.Truth{Life: "q", Status: ask.StatusAnswered, AnswerID: "m2", Text: "answered no", At: 2 * sec}
 	expired = &torture.Truth{Life: "q", Status: ask.StatusExpired, Text: "expired", At: 5 * sec}
 	taken   = &torture.Truth{Life: "q", Status: ask.StatusWithdrawn, Text: "withdrawn", At: 2 * sec}
+	unread  = &torture.Truth{Life: "q", Status: ask.StatusAnswered, AnswerID: "m3", Text: "answered late", At: 72 * sec}
 	other   = &torture.Truth{Life: "nobody's", Status: ask.StatusAborted, Text: "aborted", At: 2 * sec}
 )
 
@@ -37,7 +38,10 @@ func mine(id string) func(*torture.Event)   { return func(e *torture.Event) { e.
 func seq(n uint64) func(*torture.Event)     { return func(e *torture.Event) { e.Seq = n } }
 func life(name string) func(*torture.Event) { return func(e *torture.Event) { e.Life = name } }
 func who(name string) func(*torture.Event)  { return func(e *torture.Event) { e.Who = name } }
-func outsider(e *torture.Event)             { e.Outsider = true }
+func late(d time.Duration) func(*torture.Event) {
+	return func(e *torture.Event) { e.Late = d }
+}
+func outsider(e *torture.Event) { e.Outsider = true }
 
 func TestCheckFindsEachBrokenPromise(t *testing.T) {
 	t.Parallel()
@@ -69,6 +73,26 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 		{"an outcome of a question that nobody asked", []torture.Event{
 			asked, at(2, torture.OpGet, torture.OK, other), at(5, torture.OpWait, torture.OK, expired),
 		}, []torture.Rule{torture.ToldAsStored}},
+		{"an outcome of what a killed party had begun", []torture.Event{
+			at(1, torture.OpBegun, "", nil), at(5, torture.OpEnded, torture.OK, expired), at(5, torture.OpStored, "", expired, seq(8)),
+		}, nil},
+		{"an outcome of what nobody had begun", []torture.Event{
+			at(1, torture.OpBegun, "", nil), at(5, torture.OpEnded, torture.OK, other),
+		}, []torture.Rule{torture.ToldAsStored}},
+		{"a timer later than the margin counts as first when the first is gone", []torture.Event{
+			asked, at(2, torture.OpAnswer, torture.OK, yes, mine("m1")), at(2, torture.OpStored, "", yes, seq(7)),
+			at(40, torture.OpStored, "", expired, seq(8), late(35*sec)), at(50, torture.OpGet, torture.OK, expired),
+		}, nil},
+		{"a timer within the margin does not", []torture.Event{
+			asked, at(2, torture.OpAnswer, torture.OK, yes, mine("m1")), at(2, torture.OpStored, "", yes, seq(7)),
+			at(9, torture.OpStored, "", expired, seq(8), late(4*sec)), at(10, torture.OpGet, torture.OK, expired),
+		}, []torture.Rule{torture.FirstWins, torture.OneOutcome, torture.AnswerKept}},
+		{"the first that was stored was gone before it was read", []torture.Event{
+			asked, at(72, torture.OpWait, torture.OK, unread), at(75, torture.OpStored, "", &torture.Truth{Life: "q", Status: ask.StatusExpired, Text: "expired", At: 73 * sec}, seq(8)),
+		}, nil},
+		{"an ask expires long before its deadline", []torture.Event{
+			asked, at(3, torture.OpWait, torture.OK, expired), at(3, torture.OpStored, "", expired, seq(8)),
+		}, []torture.Rule{torture.InTime}},
 		{"an acknowledged ask is unknown", []torture.Event{
 			asked, at(2, torture.OpGet, torture.NotFound, nil), at(5, torture.OpWait, torture.OK, expired),
 		}, []torture.Rule{torture.AskKept}},
@@ -127,6 +151,7 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 
 func limits() torture.Limits {
 	return torture.Limits{
+		Margin: 30 * sec, Unread: []torture.Span{{From: 71 * sec, To: 85 * sec}},
 		Retention: 10 * sec, Ends: 10 * sec, Learns: 10 * sec, Posts: 10 * sec, End: 90 * sec, Screens: map[string]string{"screen": ""},
 	}
 }

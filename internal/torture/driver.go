@@ -26,17 +26,18 @@ type driver struct {
 	log               *slog.Logger
 	dial              func(natsd.Role) (*nats.Conn, error)
 
-	agents     map[string]*client.Client // by tenant/session
-	agentConns map[string]*nats.Conn
+	agents     map[ask.Session]client.Session
+	agentConns map[ask.Session]*nats.Conn
 	people     map[string]*responder.Responder // by responder type
-	operator   *nats.Conn
+	operator   *client.Client
 	conns      []*nats.Conn
 
 	used  usedIDs
 	calls chan struct{} // asks on their way at a time: a burst is of deadlines, not of requests
 	end   time.Time     // of the run: nothing starts that cannot end before it
 	over  atomic.Bool
-	burst int // so many asks share each deadline; 0: no bursts
+	skew  time.Duration // of the clocks of agents, and backwards of surfaces
+	burst int           // so many asks share each deadline; 0: no bursts
 
 	acked, ended, reused, full, answers atomic.Int64
 	burstEnd                            atomic.Int64 // when the asks of this burst are due
@@ -46,9 +47,14 @@ type driver struct {
 // was given up by its script.
 func (d *driver) running() bool { return !d.over.Load() }
 
+// shifted is a clock that is wrong.
+func shifted(by time.Duration) func() time.Time {
+	return func() time.Time { return time.Now().Add(by) }
+}
+
 // connect connects all parties.
 func (d *driver) connect() error {
-	d.agents, d.agentConns, d.people = map[string]*client.Client{}, map[string]*nats.Conn{}, map[string]*responder.Responder{}
+	d.agents, d.agentConns, d.people = map[ask.Session]client.Session{}, map[ask.Session]*nats.Conn{}, map[string]*responder.Responder{}
 	d.used.free, d.calls = map[string][]usedID{}, make(chan struct{}, 64)
 	for _, tenant := range tenants {
 		for i := range sessions {
@@ -57,11 +63,12 @@ func (d *driver) connect() error {
 			if err != nil {
 				return err
 			}
-			c, err := client.New(nc, tenant, session, client.Options{Logger: d.log})
+			c, err := client.New(nc, client.Options{Logger: d.log, Now: shifted(d.skew)})
 			if err != nil {
 				return err
 			}
-			d.agents[tenant+"/"+session], d.agentConns[tenant+"/"+session] = c, nc
+			at := ask.Session{Tenant: tenant, Name: session}
+			d.agents[at], d.agentConns[at] = c.Session(tenant, session), nc
 		}
 	}
 	for _, typ := range append([]string{postingType}, liveTypes...) {
@@ -69,12 +76,15 @@ func (d *driver) connect() error {
 		if err != nil {
 			return err
 		}
-		if d.people[typ], err = responder.New(nc, typ, responder.Options{Limit: 1 << 20, Logger: d.log}); err != nil {
+		if d.people[typ], err = responder.New(nc, typ, responder.Options{Limit: 1 << 20, Logger: d.log, Now: shifted(-d.skew)}); err != nil {
 			return err
 		}
 	}
-	var err error
-	d.operator, err = d.open(natsd.Role{Name: natsd.RoleOperator})
+	nc, err := d.open(natsd.Role{Name: natsd.RoleOperator})
+	if err != nil {
+		return err
+	}
+	d.operator, err = client.New(nc, client.Options{Logger: d.log})
 	return err
 }
 
@@ -88,9 +98,6 @@ func (d *driver) open(r natsd.Role) (*nats.Conn, error) {
 }
 
 func (d *driver) close() {
-	for _, c := range d.agents {
-		_ = c.Close()
-	}
 	for _, nc := range d.conns {
 		nc.Close()
 	}

@@ -14,9 +14,10 @@ import (
 
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/freeaddr"
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/sabotage"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 )
@@ -27,10 +28,13 @@ type EmbeddedOptions struct {
 	Nodes     int           // 1, or 3 with three copies of everything; default 1
 	Brokers   int           // default 2
 	MaxStore  int64         // bytes; default that of natsd
-	Sabotage  sabotage.Kind // breaks a promise on purpose
+	SmallDisk string        // of [StartProcesses]: a file system of its own for the last server's store, which is filled; default: none
+	Skew      time.Duration // the first broker's clock is so far ahead, the second's so far behind, and so on
 	Logger    *slog.Logger  // default: discard
 	Retention time.Duration // default [DefaultRetention]
 	Margin    time.Duration // default [DefaultMargin]
+
+	breakage // empty, but with the build tag sabotage
 }
 
 // Embedded is a bus in this process.
@@ -70,7 +74,7 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 }
 
 func (e *Embedded) start(ctx context.Context) error {
-	addrs, err := freeAddrs(2 * e.opts.Nodes)
+	addrs, err := freeaddr.Pick(2 * e.opts.Nodes)
 	if err != nil {
 		return err
 	}
@@ -90,7 +94,7 @@ func (e *Embedded) start(ctx context.Context) error {
 		e.nodes = append(e.nodes, n)
 	}
 	for i := range e.opts.Brokers {
-		b := &embeddedBroker{e: e, name: "broker-" + strconv.Itoa(i+1)}
+		b := &embeddedBroker{e: e, name: "broker-" + strconv.Itoa(i+1), skew: skewOf(e.opts.Skew, i)}
 		if err := b.start(ctx); err != nil {
 			return err
 		}
@@ -99,14 +103,32 @@ func (e *Embedded) start(ctx context.Context) error {
 	return nil
 }
 
+// skewOf is how wrong the clock of a broker is.
+func skewOf(skew time.Duration, i int) time.Duration {
+	if i%2 == 1 {
+		return -skew
+	}
+	return skew
+}
+
 // Credential implements [Bus].
 func (e *Embedded) Credential(r natsd.Role) (client.Credential, error) {
-	urls := make([]string, len(e.nodes))
-	for i, n := range e.nodes {
-		urls[i] = "nats://" + n.opts.Addr
+	keys, urls, err := e.Issuer()
+	if err != nil {
+		return client.Credential{}, err
 	}
-	c, err := e.nodes[0].key().Credential(strings.Join(urls, ","), r)
-	return client.Credential{URL: c.URL, User: c.User, Password: c.Password, InboxPrefix: c.InboxPrefix}, err
+	c, err := keys.Asserting(urls, r, identity.Anything())
+	return client.Credential(c), err
+}
+
+// Issuer makes credentials for this bus, which is at these addresses.
+func (e *Embedded) Issuer() (keys *natsd.Issuer, urls string, err error) {
+	all := make([]string, len(e.nodes))
+	for i, n := range e.nodes {
+		all[i] = "nats://" + n.opts.Addr
+	}
+	keys, err = natsd.LoadIssuer(e.nodes[0].opts.Dir)
+	return keys, strings.Join(all, ","), err
 }
 
 // Ledger implements [Bus].
@@ -160,12 +182,6 @@ type node struct {
 	srv  *natsd.Server
 }
 
-func (n *node) key() natsd.Key {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.srv.Key()
-}
-
 func (n *node) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -200,6 +216,7 @@ func (n *node) Stop(context.Context, time.Duration) (bool, error) { return false
 type embeddedBroker struct {
 	e    *Embedded
 	name string
+	skew time.Duration
 
 	conns  []*nats.Conn
 	cancel context.CancelFunc
@@ -213,20 +230,27 @@ func (b *embeddedBroker) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		nc, err := call.Connect(c.URL, c.User, c.Password, "", c.InboxPrefix, b.e.opts.Logger)
+		nc, err := call.Connect(call.Credential(c), b.e.opts.Logger)
 		if err != nil {
 			return fmt.Errorf("torture: %s: %w", b.name, err)
 		}
 		b.conns = append(b.conns, nc)
 	}
 	opts := ledger.Options{
-		Replicas: b.e.opts.Nodes, Retention: b.e.opts.Retention, Margin: b.e.opts.Margin, Budget: b.e.opts.MaxStore, Logger: b.e.opts.Logger, Sabotage: b.e.opts.Sabotage,
+		Replicas: b.e.opts.Nodes, Retention: b.e.opts.Retention, Margin: b.e.opts.Margin, Budget: b.e.opts.MaxStore, Logger: b.e.opts.Logger, Clock: shifted(b.skew),
 	}
+	b.e.opts.breakLedger(&opts)
 	led, err := openLedger(ctx, b.conns[1], opts)
 	if err != nil {
 		return err
 	}
-	br := broker.New(b.conns[0], led, broker.Options{Logger: b.e.opts.Logger, Grace: time.Second, Sabotage: b.e.opts.Sabotage})
+	keys, _, err := b.e.Issuer()
+	if err != nil {
+		return err
+	}
+	service := broker.Options{Logger: b.e.opts.Logger, Grace: time.Second, Verifier: keys.Verifier()}
+	b.e.opts.breakBroker(&service)
+	br := broker.New(b.conns[0], led, service)
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.cancel, b.done = cancel, make(chan error, 1)
 	go func() { b.done <- br.Run(run) }()

@@ -24,6 +24,7 @@ type Figures struct {
 	Ask, Answer, Notice         time.Duration // the longest
 	Ask99, Answer99, Notice99   time.Duration
 	Late                        time.Duration // of the server's timer
+	Early                       int           // asks that expired before their deadlines
 	Outage                      time.Duration // the longest that a victim was away
 	LedgerRead                  bool
 	Seed                        uint64
@@ -113,9 +114,10 @@ func (f *Figures) String() string {
 	} else {
 		b.WriteString("; the ledger was not read")
 	}
+	fmt.Fprintf(&b, "; %d ended early", f.Early)
 	fmt.Fprintf(&b, "; %d events, seed %d", f.Events, f.Seed)
 	if f.Asks < f.Wanted {
-		fmt.Fprintf(&b, "; %d asks were not reached", f.Wanted)
+		fmt.Fprintf(&b, "; %d asks were not reached", f.Wanted-f.Asks)
 	}
 	return b.String()
 }

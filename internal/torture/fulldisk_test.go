@@ -11,15 +11,17 @@ import (
 
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/torture"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
 )
 
 // mount mounts a small file system of its own, which is full soon.
 func mount(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=700,size="+size); err != nil {
 		t.Skipf("mounting needs root: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
@@ -36,10 +38,7 @@ func TestAFullDiskLosesNothingAndIsSaid(t *testing.T) {
 	t.Parallel()
 	dir := mount(t, "6m")
 	bus := embedded(t, torture.EmbeddedOptions{Dir: dir, Brokers: 1})
-	c, err := client.New(connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}), "acme", "s1", client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := agent(t, connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}))
 	var kept []string
 	for {
 		id := fmt.Sprintf("a%d", len(kept))
@@ -48,7 +47,7 @@ func TestAFullDiskLosesNothingAndIsSaid(t *testing.T) {
 		_, err := c.Ask(ctx, big(id))
 		cancel()
 		if err != nil {
-			if e, ok := errors.AsType[*ask.Error](err); !ok || e.Status != 503 || !strings.Contains(e.Detail, "disk") {
+			if e, ok := errors.AsType[*ask.Error](err); !ok || wire.HTTPStatus(e.Code) != 503 || !strings.Contains(e.Detail, "disk") {
 				t.Fatalf("the refusal says %v", err)
 			}
 			break
@@ -94,4 +93,14 @@ func TestAReadOnlyStoreIsSaid(t *testing.T) {
 	if !strings.Contains(err.Error(), "not writable") || !strings.Contains(err.Error(), "--dir") {
 		t.Fatalf("it says %q", err)
 	}
+}
+
+// agent is the way to the asks of acme/s1.
+func agent(t *testing.T, nc *nats.Conn) client.Session {
+	t.Helper()
+	c, err := client.New(nc, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Session("acme", "s1")
 }

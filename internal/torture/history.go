@@ -62,7 +62,8 @@ type Event struct {
 	Mine        string // the answer id that it sent
 	Outsider    bool   // sent by somebody who is not in the audience
 	Deadline    time.Duration
-	Seq         uint64 // of what is stored
+	Seq         uint64        // of what is stored
+	Late        time.Duration // how long after its deadline an expiry was stored
 }
 
 // Truth is an outcome as somebody was told it.

@@ -27,15 +27,19 @@ type reader struct {
 
 	// late is the longest that the server's timer took after a deadline.
 	late time.Duration
+
+	retention time.Duration
+	readAt    []time.Duration // by partition: when everything was read
+	unread    []Span          // longer than the retention: what ended then may be gone
 }
 
 // newReader waits until the ledger is there.
-func newReader(ctx context.Context, nc *nats.Conn, h *history, mine func(string) bool) (*reader, error) {
+func newReader(ctx context.Context, nc *nats.Conn, d *driver) (*reader, error) {
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*time.Second))
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{js: js, h: h, mine: mine}
+	r := &reader{js: js, h: d.h, mine: d.mine, retention: d.retention}
 	for {
 		s, err := js.Stream(ctx, subject.Stream(0))
 		if err == nil {
@@ -48,12 +52,12 @@ func newReader(ctx context.Context, nc *nats.Conn, h *history, mine func(string)
 			return nil, fmt.Errorf("torture: read the ledger: %w", err)
 		}
 	}
-	r.next = make([]uint64, r.n)
+	r.next, r.readAt = make([]uint64, r.n), make([]time.Duration, r.n)
 	for p := range r.n { // what lies there from earlier runs is of no interest
 		for r.next[p] == 0 {
 			s, err := js.Stream(ctx, subject.Stream(p))
 			if err == nil {
-				r.next[p] = s.CachedInfo().State.LastSeq + 1
+				r.next[p], r.readAt[p] = s.CachedInfo().State.LastSeq+1, r.h.now()
 			} else if !until(ctx, time.Now().Add(100*time.Millisecond)) {
 				return nil, fmt.Errorf("torture: read the ledger: %w", err)
 			}
@@ -62,9 +66,9 @@ func newReader(ctx context.Context, nc *nats.Conn, h *history, mine func(string)
 	return r, nil
 }
 
-// follow reads what comes until ctx ends. Every message is read within the
-// shortest retention, in order, so whoever sees a second outcome has seen the
-// first.
+// follow reads what comes until ctx ends. A message that is read within the
+// retention is read in order, so whoever sees a second outcome has seen the
+// first. When the machine or the server was away for longer, the checker is told.
 func (r *reader) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		idle := true
@@ -100,6 +104,7 @@ const readAtOnce = 2000
 func (r *reader) some(ctx context.Context, p int) (int, error) {
 	one, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
+	began := r.h.now()
 	c, err := r.js.CreateConsumer(one, subject.Stream(p), jetstream.ConsumerConfig{
 		FilterSubject: subject.LedgerAll(p, subject.Key{}, subject.Outcome), DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq: r.next[p], AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: 5 * time.Second, MemoryStorage: true, Replicas: 1,
@@ -109,6 +114,7 @@ func (r *reader) some(ctx context.Context, p int) (int, error) {
 	}
 	n := int(min(c.CachedInfo().NumPending, readAtOnce))
 	if n == 0 {
+		r.readTo(p, began)
 		return 0, nil
 	}
 	batch, err := c.Fetch(n, jetstream.FetchMaxWait(2*time.Second))
@@ -125,7 +131,18 @@ func (r *reader) some(ctx context.Context, p int) (int, error) {
 		got++
 		r.outcome(&nats.Msg{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()}, meta.Sequence.Stream, meta.Timestamp)
 	}
+	if got == n && n < readAtOnce {
+		r.readTo(p, began)
+	}
 	return got, batch.Error()
+}
+
+// readTo notes that everything was read that was stored until then.
+func (r *reader) readTo(p int, then time.Duration) {
+	if now := r.h.now(); now-r.readAt[p] > r.retention {
+		r.unread = append(r.unread, Span{r.readAt[p], now})
+	}
+	r.readAt[p] = then
 }
 
 func (r *reader) outcome(m *nats.Msg, seq uint64, at time.Time) {
@@ -133,15 +150,17 @@ func (r *reader) outcome(m *nats.Msg, seq uint64, at time.Time) {
 	if !ok || kind != subject.Outcome {
 		return
 	}
-	end, err := cloudevent.ReadOutcome(m, k)
-	if err != nil || end.Outcome.Ask == nil || !r.mine(end.Outcome.Ask.Title) {
+	s, err := cloudevent.ReadOutcome(m, k)
+	if err != nil || !r.mine(s.Ask.Title) {
 		return
 	}
 	r.read++
-	if end.Outcome.Status == ask.StatusExpired {
-		r.late = max(r.late, at.Sub(end.Outcome.At))
+	e := Event{Who: "ledger", Op: OpStored, Key: k, Life: s.Ask.Title, Truth: r.h.truth(s.End), Seq: seq}
+	if s.End.Status == ask.StatusExpired {
+		e.Late = at.Sub(s.End.At)
+		r.late = max(r.late, e.Late)
 	}
-	r.h.add(Event{Who: "ledger", Op: OpStored, Key: k, Life: end.Outcome.Ask.Title, Truth: r.h.truth(&end.Outcome), Seq: seq})
+	r.h.add(e)
 }
 
 // ghosts records every question that is there although its outcome is stored.

@@ -8,13 +8,14 @@ import (
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// agent is the client of a key's session.
-func (d *driver) agent(k ask.Key) *client.Client { return d.agents[k.Tenant+"/"+k.Session] }
+// agent is the way to the asks of a key's session.
+func (d *driver) agent(k ask.Key) client.Session { return d.agents[k.InSession()] }
 
 // ask asks, for as long as the ask cannot have been forgotten: after that the
 // same id with the same question would be an ask of its own.
@@ -34,7 +35,7 @@ func (d *driver) ask(ctx context.Context, k ask.Key, a ask.Ask, who string, last
 
 // askHeld asks with one plain request that is answered at the end.
 func (d *driver) askHeld(ctx context.Context, k ask.Key, s *script) {
-	data, err := cloudevent.EncodeAsk(&s.ask)
+	data, err := wire.EncodeAsk(&s.ask)
 	if err != nil {
 		return
 	}
@@ -42,11 +43,11 @@ func (d *driver) askHeld(ctx context.Context, k ask.Key, s *script) {
 	defer cancel()
 	began := d.h.now()
 	ev := cloudevent.Event{ID: cloudevent.NewID(), Source: cloudevent.AgentSource(k.Tenant, k.Session), Type: cloudevent.TypeAsked, Key: k, Time: time.Now(), Data: data}
-	typ, body, err := call.Event(ctx, d.agentConns[k.Tenant+"/"+k.Session], subject.Agent(k, subject.VerbAsk), ev, s.ask.Timeout+5*time.Second)
+	typ, body, err := call.Event(ctx, call.On(d.agentConns[k.InSession()]), subject.Agent(k, subject.VerbAsk), ev, s.ask.Timeout+5*time.Second)
 	e := Event{Began: began, Who: "plain agent", Op: OpAsk, Key: k, Life: s.life()}
 	e.Code, _ = codeOf(err)
 	if err == nil && typ == cloudevent.TypeResolved {
-		if o, err := cloudevent.DecodeOutcome(body); err == nil {
+		if o, err := wire.DecodeOutcome(body); err == nil {
 			e.Truth = d.h.truth(&o)
 			if o.Ask != nil {
 				e.Deadline = o.Ask.Deadline.Sub(d.h.start)
@@ -94,21 +95,8 @@ func (d *driver) withdraw(ctx context.Context, k ask.Key, life string) {
 
 func (d *driver) abort(ctx context.Context, k ask.Key, life string) {
 	began := d.h.now()
-	o, err := d.abortCall(ctx, k)
+	o, err := d.operator.Session(k.Tenant, k.Session).Abort(ctx, k.ID, "enough")
 	d.ending(began, "operator", OpAbort, k, life, "", o, err)
-}
-
-func (d *driver) abortCall(ctx context.Context, k ask.Key) (ask.Outcome, error) {
-	data, err := cloudevent.EncodeEnd(k.ID, "enough")
-	if err != nil {
-		return ask.Outcome{}, err
-	}
-	ev := cloudevent.Event{ID: cloudevent.NewID(), Source: cloudevent.BrokerSource, Type: cloudevent.TypeAborted, Key: k, Time: time.Now(), Data: data}
-	_, body, err := call.Event(ctx, d.operator, subject.Abort(k), ev, 0)
-	if err != nil {
-		return ask.Outcome{}, err
-	}
-	return cloudevent.DecodeOutcome(body)
 }
 
 // reply is an answer or a refusal of a person at a surface.

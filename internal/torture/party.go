@@ -26,7 +26,7 @@ type orders struct {
 	Asks, Open        int
 	Retention, Margin time.Duration
 	URL               string
-	Key               []byte
+	Keys              string // the directory whose keys sign
 }
 
 // Party plays scripts as ordered on in, and writes what it was told to out. It
@@ -44,7 +44,11 @@ func Party(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) e
 		h: h, name: o.Name, retention: o.Retention, margin: o.Margin, log: log, end: o.End,
 		shape: shape{run: o.Run, seed: o.Seed, longest: o.Longest, long: o.Long},
 		dial: func(r natsd.Role) (*nats.Conn, error) {
-			return dial(&Given{URL: o.URL, Key: natsd.Key(o.Key)}, r, log)
+			keys, err := natsd.LoadIssuer(o.Keys)
+			if err != nil {
+				return nil, err
+			}
+			return dial(&Given{URL: o.URL, Issuer: keys}, r, log)
 		},
 	}
 	defer d.close()

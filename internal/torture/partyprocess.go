@@ -41,7 +41,7 @@ func (p *Processes) party(d *driver, opts Options) (*partyProcess, error) {
 		self: p.self, d: d, begun: map[int]time.Time{},
 		orders: orders{
 			Start: d.h.start, End: d.end, Run: d.shape.run, Seed: d.shape.seed, Longest: d.shape.longest, Long: d.shape.long,
-			From: 1, Step: 2, Asks: opts.Asks, Open: max(1, opts.Open/2), Retention: d.retention, Margin: d.margin, URL: p.urls, Key: p.key,
+			From: 1, Step: 2, Asks: opts.Asks, Open: max(1, opts.Open/2), Retention: d.retention, Margin: d.margin, URL: p.urls, Keys: p.keys.Dir(),
 		},
 	}
 	p.child = c
@@ -105,6 +105,10 @@ func (c *partyProcess) read(out io.Reader) {
 			}
 			c.orders.From = max(c.orders.From, i+2)
 			c.mu.Unlock()
+			script := c.d.shape.write(i) // a party that is killed does not say what it had asked
+			e.Key.Tenant, e.Key.Session = script.home()
+			e.Key.ID, e.Life = script.ask.ID, script.life()
+			c.d.h.add(e)
 		case OpOver:
 			c.mu.Lock()
 			delete(c.begun, int(e.Seq)) //nolint:gosec // an index

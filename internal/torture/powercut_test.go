@@ -14,7 +14,6 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/torture"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -103,10 +102,7 @@ func TestAPowerCutLosesNothingThatWasAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = bus.Close() })
-	c, err := client.New(connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}), "acme", "s1", client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := agent(t, connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}))
 	for _, id := range kept {
 		rec, err := c.Get(t.Context(), id)
 		switch {
@@ -122,10 +118,7 @@ func TestAPowerCutLosesNothingThatWasAcknowledged(t *testing.T) {
 // load asks and answers, and says what was acknowledged.
 func load(t *testing.T, bus torture.Bus) (kept []string, answered map[string]string) {
 	t.Helper()
-	c, err := client.New(connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}), "acme", "s1", client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := agent(t, connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}))
 	r, err := responder.New(connect(t, bus, natsd.Role{Name: natsd.RoleResponder, Type: "web"}), "web", responder.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/askbus/askbus/internal/freeaddr"
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/client"
 )
@@ -23,9 +25,10 @@ type Processes struct {
 	self  string
 	dir   string
 	temp  bool
-	key   natsd.Key
+	keys  *natsd.Issuer
 	urls  string
 	procs []*process
+	disk  *fullDisk     // nil: none may be filled
 	child *partyProcess // nil until a run starts one
 	log   *slog.Logger
 }
@@ -57,7 +60,7 @@ func (p *Processes) start(ctx context.Context, opts EmbeddedOptions) error {
 	if opts.Retention == 0 {
 		opts.Retention, opts.Margin = DefaultRetention, DefaultMargin
 	}
-	addrs, err := freeAddrs(2 * nodes)
+	addrs, err := freeaddr.Pick(2 * nodes)
 	if err != nil {
 		return err
 	}
@@ -66,20 +69,30 @@ func (p *Processes) start(ctx context.Context, opts EmbeddedOptions) error {
 		maxStore = "10GiB"
 	}
 	first := filepath.Join(p.dir, "n1")
+	if opts.SmallDisk != "" && nodes == 1 {
+		first = filepath.Join(opts.SmallDisk, "n1")
+	}
 	if err := natsd.ShareKey(first, p.dir); err != nil {
 		return err
 	}
-	if p.key, err = natsd.LoadKey(p.dir); err != nil {
+	if p.keys, err = natsd.LoadIssuer(p.dir); err != nil {
 		return err
 	}
-	var urls []string
+	var urls, cluster []string
+	for i := range nodes {
+		cluster = append(cluster, fmt.Sprintf("n%d=%s", i+1, addrs[nodes+i]))
+	}
 	for i := range nodes {
 		name := "n" + strconv.Itoa(i+1)
 		args := []string{"server", "--dir", first, "--nats-addr", addrs[i], "--max-store", maxStore}
 		if nodes > 1 {
+			dir := filepath.Join(p.dir, name)
+			if opts.SmallDisk != "" && i == nodes-1 {
+				dir = filepath.Join(opts.SmallDisk, name)
+			}
 			args = []string{
-				"torture", "node", "--dir", filepath.Join(p.dir, name), "--key-of", first, "--nats-addr", addrs[i], "--max-store", maxStore,
-				"--node", name, "--cluster-addr", addrs[nodes+i], "--routes", strings.Join(addrs[nodes:], ","),
+				"server", "--dir", dir, "--key-of", first, "--nats-addr", addrs[i], "--max-store", maxStore, "--ops-addr", "127.0.0.1:0",
+				"--node", name, "--cluster", strings.Join(cluster, ","),
 			}
 			name = "server-" + name
 		} else {
@@ -87,12 +100,16 @@ func (p *Processes) start(ctx context.Context, opts EmbeddedOptions) error {
 		}
 		urls = append(urls, "nats://"+addrs[i])
 		p.add(name, args)
+		if opts.SmallDisk != "" && i == nodes-1 {
+			p.disk = &fullDisk{p, p.procs[i], opts.SmallDisk}
+		}
 	}
 	p.urls = strings.Join(urls, ",")
 	for i := range brokers {
 		p.add("broker-"+strconv.Itoa(i+1), []string{
 			"broker", "--dir", p.dir, "--nats-url", p.urls, "--ops-addr", "127.0.0.1:0", "--max-store", maxStore,
 			"--replicas", strconv.Itoa(nodes), "--retention", opts.Retention.String(), "--margin", opts.Margin.String(),
+			"--clock-ahead", skewOf(opts.Skew, i).String(),
 		})
 	}
 	for _, pr := range p.procs {
@@ -141,8 +158,8 @@ func (p *Processes) ping(ctx context.Context) error {
 
 // Credential implements [Bus].
 func (p *Processes) Credential(r natsd.Role) (client.Credential, error) {
-	c, err := p.key.Credential(p.urls, r)
-	return client.Credential{URL: c.URL, User: c.User, Password: c.Password, InboxPrefix: c.InboxPrefix}, err
+	c, err := p.keys.Asserting(p.urls, r, identity.Anything())
+	return client.Credential(c), err
 }
 
 // Ledger implements [Bus].
@@ -156,6 +173,9 @@ func (p *Processes) Victims() []Victim {
 	victims := make([]Victim, len(p.procs))
 	for i, pr := range p.procs {
 		victims[i] = &victim{p, pr}
+	}
+	if p.disk != nil {
+		victims = append(victims, p.disk)
 	}
 	if p.child != nil {
 		victims = append(victims, p.child)

@@ -33,6 +33,7 @@ type Options struct {
 	Retention, Margin time.Duration // of the bus; default: those of a bus made to be tortured
 	Ends, Learns      time.Duration // bounds of liveness; default 10s, with faults 45s
 	Posts             time.Duration // the same for posting surfaces; default 90s
+	Skew              time.Duration // agents' clocks are so far ahead, surfaces' so far behind
 	Disturbed         bool          // faults come from elsewhere: screens may miss what is short
 	Out               io.Writer     // the closing line and violations
 	Logger            *slog.Logger  // default: discard
@@ -78,10 +79,15 @@ func (o *Options) fill() {
 // ErrViolated means that a promise was broken.
 var ErrViolated = errors.New("a promise was broken")
 
+// ErrOvertaken means that the machine was too slow for the bus's margin: the run
+// says nothing of some asks.
+var ErrOvertaken = errors.New("the server's timer was later than the margin")
+
 // Result is what a run found.
 type Result struct {
 	Figures    Figures
 	Violations []Violation
+	Overtaken  int       // asks whose timer was later than the margin: nothing is promised of them
 	Shortest   [][]Event // of the first violation of each rule
 }
 
@@ -92,7 +98,7 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 	began := time.Now()
 	h := newHistory(began)
 	d := &driver{
-		h: h, retention: opts.Retention, margin: opts.Margin, log: opts.Logger, burst: opts.Burst,
+		h: h, retention: opts.Retention, margin: opts.Margin, log: opts.Logger, burst: opts.Burst, skew: opts.Skew,
 		end: began.Add(opts.For),
 		shape: shape{
 			run: strconv.FormatInt(began.UnixMicro(), 36), seed: opts.Seed, longest: opts.For/2 - tail, long: longShare(opts),
@@ -149,12 +155,21 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 	}
 	surfaces.stop()
 
+	if led != nil {
+		lim.Unread = led.unread
+	}
+	lim.Margin = opts.Margin
 	lim.Retention, lim.Ends, lim.Learns, lim.Posts = opts.Retention, opts.Ends, opts.Learns, opts.Posts
 	lim.End, lim.Undisturbed = h.now(), !opts.Disturbed
-	res := &Result{Violations: Check(h.all(), lim)}
+	res := &Result{Violations: Check(h.all(), lim), Overtaken: overtaken(h.all(), lim)}
 	res.Figures = figure(h.all(), lim)
 	res.Figures.fill(opts, d, faults, led)
 	res.Figures.LedgerRead = led != nil && ledgerRead
+	for _, v := range res.Violations {
+		if v.Rule == InTime {
+			res.Figures.Early++
+		}
+	}
 	seen, shrinkUntil := map[Rule]bool{}, time.Now().Add(2*time.Second)
 	for _, v := range res.Violations {
 		if !seen[v.Rule] {
@@ -168,6 +183,10 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 	}
 	if len(res.Violations) > 0 {
 		return res, fmt.Errorf("torture: %w: %d violations, seed %d", ErrViolated, len(res.Violations), opts.Seed)
+	}
+	if res.Overtaken > 0 {
+		return res, fmt.Errorf("torture: %w: %d asks were not judged; the timer was %s late with a margin of %s: run again with a longer --margin",
+			ErrOvertaken, res.Overtaken, short(res.Figures.Late), opts.Margin)
 	}
 	return res, nil
 }
@@ -197,14 +216,14 @@ func openReader(ctx context.Context, bus Bus, d *driver) (*reader, func(), error
 	if !ok {
 		return nil, func() {}, nil
 	}
-	nc, err := call.Connect(c.URL, c.User, c.Password, c.CredsFile, c.InboxPrefix, d.log)
+	nc, err := call.Connect(call.Credential(c), d.log)
 	if err != nil {
 		return nil, nil, fmt.Errorf("torture: connect to read the ledger: %w", err)
 	}
 	d.conns = append(d.conns, nc)
 	open, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	led, err := newReader(open, nc, d.h, d.mine)
+	led, err := newReader(open, nc, d)
 	if err != nil {
 		return nil, nil, err
 	}

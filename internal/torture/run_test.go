@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/torture"
 )
 
@@ -82,6 +81,24 @@ func TestPromisesHoldThroughSIGKILLAndSIGSTOP(t *testing.T) {
 	}
 }
 
+// The disk of the only server is full now and then, for three seconds.
+func TestPromisesHoldOnADiskThatFills(t *testing.T) {
+	t.Parallel()
+	bus, err := torture.StartProcesses(t.Context(), binary(t), torture.EmbeddedOptions{SmallDisk: mount(t, "100m"), MaxStore: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bus.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f := run(t, bus, torture.Options{Asks: 300, For: 24 * time.Second, Seed: 17, Open: 10, KillEvery: 6 * time.Second, Victims: "disk"})
+	if f.Kills == 0 {
+		t.Fatal("the disk was never full")
+	}
+}
+
 // binary builds the program once.
 func binary(t *testing.T) string {
 	t.Helper()
@@ -110,10 +127,10 @@ func TestTimeThatEndsFirstIsSaidAndPasses(t *testing.T) {
 	}
 }
 
-func TestAGivenBusIsTorturedAsOperator(t *testing.T) {
+func TestAGivenBusIsTorturedWithItsKeys(t *testing.T) {
 	t.Parallel()
 	own := embedded(t, torture.EmbeddedOptions{})
-	operator, err := own.Credential(natsd.Role{Name: natsd.RoleOperator})
+	keys, url, err := own.(*torture.Embedded).Issuer()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,8 +139,8 @@ func TestAGivenBusIsTorturedAsOperator(t *testing.T) {
 		t.Fatal("no credential for the ledger")
 	}
 	for want, bus := range map[string]torture.Given{
-		"the ledger was not read": {URL: operator.URL, Everybody: &operator},
-		"read from the ledger":    {URL: operator.URL, Everybody: &operator, Admin: &admin},
+		"the ledger was not read": {URL: url, Issuer: keys},
+		"read from the ledger":    {URL: url, Issuer: keys, Admin: &admin},
 	} {
 		var out bytes.Buffer
 		if _, err := torture.Run(t.Context(), &bus, torture.Options{Asks: 20, For: 12 * time.Second, Seed: 16, Open: 20, Out: &out}); err != nil {

@@ -2,6 +2,7 @@ package torture
 
 import (
 	"slices"
+	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -128,6 +129,23 @@ func (c *checking) lost(l *life) {
 	}
 }
 
+// earlyBy is how much earlier than by the driver's clock an ask may expire: a
+// bus does not work with a time that it knows less well.
+const earlyBy = time.Second
+
+// early checks that nobody was told of an expiry before its deadline.
+func (c *checking) early(l *life) {
+	if !l.kept {
+		return
+	}
+	for _, e := range l.told {
+		if e.Truth.Status == ask.StatusExpired && e.Told+earlyBy < l.deadline {
+			c.report(InTime, l.name, []*Event{c.ack(l), e}, "the ask expired %.1fs before its deadline", (l.deadline - e.Told).Seconds())
+			return
+		}
+	}
+}
+
 // ack is the acknowledgement of a life.
 func (c *checking) ack(l *life) *Event {
 	for i := range c.events {
@@ -138,11 +156,12 @@ func (c *checking) ack(l *life) *Event {
 	return &Event{}
 }
 
-// strangers checks that every outcome is of a question that was asked.
+// strangers checks that every outcome is of a question that was asked. What a
+// party had begun may have been asked, and the party killed before it said so.
 func (c *checking) strangers() {
 	asked := map[string]bool{}
 	for i := range c.events {
-		if e := &c.events[i]; e.Op == OpAsk {
+		if e := &c.events[i]; e.Op == OpAsk || e.Op == OpBegun {
 			asked[e.Life] = true
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -48,18 +47,21 @@ func (d *driver) surfaces(ctx context.Context) (*crowd, Limits, error) {
 		c.done.Go(func() { _ = d.screen(ctx, name, r, heard) })
 	}
 	for range 2 {
-		for _, of := range []string{cloudevent.NextOutcome, cloudevent.NextQuestion} {
-			nc, err := d.open(natsd.Role{Name: natsd.RoleResponder, Type: postingType})
-			if err != nil {
-				cancel()
-				return nil, Limits{}, err
-			}
-			heard := tell()
-			c.done.Go(func() { d.posting(ctx, nc, of, heard) })
+		nc, err := d.open(natsd.Role{Name: natsd.RoleResponder, Type: postingType})
+		if err != nil {
+			cancel()
+			return nil, Limits{}, err
 		}
+		r, err := responder.New(nc, postingType, responder.Options{Logger: d.log, Now: shifted(-d.skew)})
+		if err != nil {
+			cancel()
+			return nil, Limits{}, err
+		}
+		heard := tell()
+		c.done.Go(func() { d.posting(ctx, r, heard) })
 	}
 	limit := time.After(15 * time.Second)
-	for range 6 {
+	for range 4 {
 		select {
 		case <-ready:
 		case <-limit: // the bus is slow or away: then they are late

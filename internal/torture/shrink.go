@@ -39,6 +39,6 @@ func Shrink(events []Event, v Violation, lim Limits, until time.Time) []Event {
 // keepsAsk sees that a shorter history still says what was asked: otherwise
 // every outcome would be one of a question that nobody asked.
 func keepsAsk(h []Event, v Violation) bool {
-	return slices.ContainsFunc(h, func(e Event) bool { return e.Op == OpAsk && e.Life == v.Life }) ||
+	return slices.ContainsFunc(h, func(e Event) bool { return (e.Op == OpAsk || e.Op == OpBegun) && e.Life == v.Life }) ||
 		v.Key == (ask.Key{})
 }

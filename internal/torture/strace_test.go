@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/freeaddr"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/torture"
 	"github.com/askbus/askbus/pkg/ask"
@@ -36,15 +37,15 @@ func TestAcknowledgementsComeAfterTheirSync(t *testing.T) {
 	trace, addr := filepath.Join(dir, "trace"), free(t)
 	server := child(t, "strace", "-f", "-tt", "-y", "-s", "4000", "-e", "trace=write,writev,pwrite64,fsync,fdatasync", "-o", trace,
 		bin, "server", "--dir", dir, "--nats-addr", addr, "--ops-addr", "127.0.0.1:0")
-	key := awaitKey(t, dir, addr)
-	bus := &torture.Given{URL: "nats://" + addr, Key: key}
+	bus := &torture.Given{URL: "nats://" + addr, Issuer: awaitKeys(t, dir, addr)}
 	agent := connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"})
 	broker := child(t, bin, "broker", "--dir", dir, "--nats-url", "nats://"+addr, "--ops-addr", "127.0.0.1:0", "--partitions", "1")
 
-	c, err := client.New(agent, "acme", "s1", client.Options{})
+	own, err := client.New(agent, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := own.Session("acme", "s1")
 	st, err := c.Ask(t.Context(), ask.Ask{ID: "traced-ask", Timeout: time.Hour, Questions: []ask.Question{{ID: "q", Kind: ask.KindBoolean, Text: "traced question?"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -138,12 +139,11 @@ func index(lines []string, from int, f func(string) bool) int {
 
 func free(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, err := freeaddr.Pick(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	return addrs[0]
 }
 
 // child starts a process that the test ends.
@@ -167,8 +167,8 @@ func end(cmd *exec.Cmd) {
 	}
 }
 
-// awaitKey waits until a server listens, and reads its key.
-func awaitKey(t *testing.T, dir, addr string) natsd.Key {
+// awaitKeys waits until a server listens, and opens its keys.
+func awaitKeys(t *testing.T, dir, addr string) *natsd.Issuer {
 	t.Helper()
 	for t.Context().Err() == nil {
 		conn, err := net.Dial("tcp", addr)
@@ -176,11 +176,9 @@ func awaitKey(t *testing.T, dir, addr string) natsd.Key {
 			continue
 		}
 		conn.Close()
-		key, err := natsd.LoadKey(dir)
-		if err != nil {
-			t.Fatal(err)
+		if keys, err := natsd.LoadIssuer(dir); err == nil {
+			return keys // not there yet when it only tried whether the port is free
 		}
-		return key
 	}
 	t.Fatal(fmt.Errorf("no server at %s", addr))
 	return nil

@@ -32,11 +32,19 @@ type Entry struct {
 
 // Question is one question and its answer.
 type Question struct {
-	Header  string   `json:"header,omitempty"`
-	Text    string   `json:"question"`
-	Options []string `json:"options"`
-	Answer  string   `json:"answer,omitempty"`
-	Notes   string   `json:"notes,omitempty"`
+	Header   string   `json:"header,omitempty"`
+	Text     string   `json:"question"`
+	Multiple bool     `json:"multiSelect,omitempty"`
+	Options  []Option `json:"options"`
+	Answer   string   `json:"answer,omitempty"`
+	Notes    string   `json:"notes,omitempty"`
+}
+
+// Option is one option of a question.
+type Option struct {
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
+	Preview     string `json:"preview,omitempty"`
 }
 
 // The states of an entry.
@@ -65,7 +73,7 @@ type message struct {
 
 // Read lists the asks of a conversation in the order in which they were asked.
 func Read(data []byte) ([]Entry, error) {
-	r := &reader{at: map[string]int{}, asks: map[string]ask.Ask{}}
+	r := &reader{at: map[string]int{}, asks: map[string]ask.Ask{}, named: map[string]int{}, waits: map[string]int{}}
 	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	for n := 1; d.More(); n++ {
 		var raw json.RawMessage
@@ -83,8 +91,10 @@ func Read(data []byte) ([]Entry, error) {
 type reader struct {
 	records int
 	entries []Entry
-	at      map[string]int // by id
+	at      map[string]int // by id of the tool_use block
 	asks    map[string]ask.Ask
+	named   map[string]int // by the id of the ask, of askbus's MCP tools
+	waits   map[string]int // by id of a block that waits on
 }
 
 func (r *reader) record(raw json.RawMessage, outer record) {
@@ -132,27 +142,46 @@ func (r *reader) block(raw json.RawMessage, rec record) {
 		ID        string `json:"id"`
 		Name      string `json:"name"`
 		ToolUseID string `json:"tool_use_id"`
+		Input     struct {
+			AskID string `json:"ask_id"`
+		} `json:"input"`
 	}
-	if err := json.Unmarshal(raw, &b); err != nil {
+	// What has another shape, such as an input that is no object, the dialect refuses.
+	if err := json.Unmarshal(raw, &b); err != nil && b.Type == "" {
 		return
 	}
+	name := toolName(b.Name)
 	switch {
-	case b.Type == "tool_use" && b.Name == dialect.D3ToolName:
+	case b.Type == "tool_use" && name == dialect.ToolName:
 		if _, twice := r.at[b.ID]; twice {
 			return // transcripts repeat blocks when they are resumed
 		}
 		r.at[b.ID] = len(r.entries)
-		r.entries = append(r.entries, r.asked(raw, b.ID, rec))
+		r.entries = append(r.entries, r.asked(renamed(raw, b.Name), b.ID, rec))
+		if b.Input.AskID != "" {
+			r.named[b.Input.AskID] = r.at[b.ID]
+		}
+	case b.Type == "tool_use" && name == awaitTool:
+		if i, known := r.named[b.Input.AskID]; known {
+			r.waits[b.ID] = i
+		}
 	case b.Type == "tool_result":
-		if i, known := r.at[b.ToolUseID]; known && r.entries[i].State == Open {
+		i, known := r.at[b.ToolUseID]
+		if !known {
+			i, known = r.waits[b.ToolUseID]
+		}
+		if known && r.entries[i].State == Open {
 			r.answered(&r.entries[i], raw)
+			if id := askID.FindStringSubmatch(r.entries[i].Result); id != nil {
+				r.named[id[1]] = i
+			}
 		}
 	}
 }
 
 func (r *reader) asked(raw json.RawMessage, id string, rec record) Entry {
 	e := Entry{ID: id, Time: rec.Time, Session: rec.SessionID, State: Open, Questions: []Question{}}
-	a, warnings, _, err := dialect.TranscriptAsk(raw)
+	a, warnings, err := tool().Ask(raw)
 	if err != nil {
 		e.Problem = err.Error()
 		return e
@@ -162,9 +191,14 @@ func (r *reader) asked(raw json.RawMessage, id string, rec record) Entry {
 		e.Warnings = append(e.Warnings, w.String())
 	}
 	for i := range a.Questions {
-		q := Question{Header: a.Questions[i].Header, Text: a.Questions[i].Text, Options: []string{}}
-		for _, o := range a.Questions[i].Options {
-			q.Options = append(q.Options, o.Label)
+		asked := &a.Questions[i]
+		q := Question{Header: asked.Header, Text: asked.Text, Multiple: asked.Multiple, Options: []Option{}}
+		for j := range asked.Options {
+			o := Option{Label: asked.Options[j].Label, Description: asked.Options[j].Description}
+			if p := asked.Options[j].Preview; p != nil {
+				o.Preview = p.Body
+			}
+			q.Options = append(q.Options, o)
 		}
 		e.Questions = append(e.Questions, q)
 	}
@@ -172,13 +206,16 @@ func (r *reader) asked(raw json.RawMessage, id string, rec record) Entry {
 }
 
 func (r *reader) answered(e *Entry, raw json.RawMessage) {
-	e.State, e.Result = NoAnswer, words(raw)
+	e.State, e.Result, e.Response = NoAnswer, words(raw), ""
+	if strings.HasPrefix(e.Result, "pending: ") {
+		e.State = Open // a later block may wait on
+	}
 	a, ok := r.asks[e.ID]
 	if !ok {
 		e.Response = e.Result
 		return
 	}
-	reply, ok, err := dialect.TranscriptReply(&a, raw)
+	reply, ok, err := readResult(&a, raw)
 	if err != nil {
 		e.Problem = err.Error()
 	}

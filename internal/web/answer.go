@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -11,15 +10,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
 // answer sends what a person decided. Whatever goes wrong, the page that comes
 // back still holds every word that was typed.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, me ask.By) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
-		reply, faults := form.reply(&record.Ask, me)
+		reply, faults := form.reply(&record.Ask, me.By)
 		if _, _, err := record.Ask.Check(reply); err != nil {
 			faults = merge(faults, faultsOf(err))
 		}
@@ -31,10 +31,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, me ask.By) {
 }
 
 // decline refuses the whole ask.
-func (s *Server) decline(w http.ResponseWriter, r *http.Request, me ask.By) {
+func (s *Server) decline(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
 		return s.asks.Cancel(ctx, record.Ask.Key(), responder.Decline{
-			AnswerID: form.get(fieldAnswerID), Reason: strings.TrimSpace(normalLines(form.get(fieldReason))), By: me,
+			AnswerID: form.get(fieldAnswerID), Reason: strings.TrimSpace(normalLines(form.get(fieldReason))), By: me.By,
 		})
 	})
 }
@@ -59,13 +59,13 @@ func faultsOf(err error) []ask.Fault {
 
 type send func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error)
 
-func (s *Server) submit(w http.ResponseWriter, r *http.Request, me ask.By, send send) {
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Viewer, send send) {
 	if err := r.ParseForm(); err != nil {
 		s.badForm(w, me, err)
 		return
 	}
 	form, k := typed{r.PostForm}, keyOf(r)
-	record, err := s.record(r.Context(), k)
+	record, err := s.record(r.Context(), me, k)
 	if err != nil {
 		s.cannotRead(w, r, me, err)
 		return
@@ -75,45 +75,47 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me ask.By, send 
 		return
 	}
 	if seq, err := strconv.ParseUint(form.get(fieldSeq), 10, 64); err == nil && seq != 0 && record.Seq != 0 && seq != record.Seq {
-		s.again(w, me, &record, http.StatusConflict, "The agent has asked this anew since this page was drawn. Look again, then answer.")
+		s.again(r.Context(), w, r, me, &record, http.StatusConflict, "The agent has asked this again since this page was drawn. Look again, then answer.")
 		return
 	}
-	if !record.Ask.Allows(me) {
-		s.comeBack(w, me, &record, form, http.StatusForbidden, "", nil)
+	if !viewer(me).May(&record).Answer {
+		s.comeBack(w, r, me, &record, form, http.StatusForbidden, "", nil)
 		return
 	}
 	// The person has decided: leaving the page must not take it back.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
 	defer cancel()
+	to, undo := s.onward(r, me, k)
 	outcome, err := send(ctx, &record, form)
 	if err != nil {
+		undo()
 		s.refused(w, r, me, &record, form, err)
 		return
 	}
-	s.board.settle(k, outcome)
+	s.settle(record, outcome)
 	s.opts.Logger.InfoContext(r.Context(), "answered", slog.String("ask_id", k.ID), slog.String("status", string(outcome.Status)))
-	http.Redirect(w, r, "/?done="+url.QueryEscape(k.String()), http.StatusSeeOther)
+	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of our own
 }
 
 // refused says why a reply does not count.
-func (s *Server) refused(w http.ResponseWriter, r *http.Request, me ask.By, record *ask.Record, form typed, err error) {
+func (s *Server) refused(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed, err error) {
 	e, _ := errors.AsType[*ask.Error](err)
 	switch {
 	case errors.Is(err, ask.ErrInvalid) && e != nil:
-		s.comeBack(w, me, record, form, http.StatusUnprocessableEntity, general(e), e.Faults)
+		s.comeBack(w, r, me, record, form, http.StatusUnprocessableEntity, general(e), e.Faults)
 	case errors.Is(err, ask.ErrResolved) && e != nil && e.Outcome != nil:
-		s.board.settle(record.Ask.Key(), *e.Outcome)
+		s.settle(*record, *e.Outcome)
 		record.State, record.Outcome = ask.StateResolved, e.Outcome
 		s.tooLate(w, r, me, record, form)
 	case errors.Is(err, ask.ErrForbidden):
-		s.comeBack(w, me, record, form, http.StatusForbidden, "You may not decide this: "+err.Error()+".", nil)
+		s.comeBack(w, r, me, record, form, http.StatusForbidden, "You may not decide this: "+err.Error()+".", nil)
 	case errors.Is(err, ask.ErrNotFound):
 		s.notFound(w, me)
 	case errors.Is(err, ask.ErrTooLarge):
-		s.comeBack(w, me, record, form, http.StatusRequestEntityTooLarge, "This is too long for one answer. Shorten it and send again.", nil)
+		s.comeBack(w, r, me, record, form, http.StatusRequestEntityTooLarge, "This is too long for one answer. Shorten it and send again.", nil)
 	default:
 		s.opts.Logger.WarnContext(r.Context(), "an answer was not stored", slog.String("ask_id", record.Ask.ID), slog.Any("error", err))
-		s.comeBack(w, me, record, form, http.StatusServiceUnavailable,
+		s.comeBack(w, r, me, record, form, http.StatusServiceUnavailable,
 			"Your answer could not be stored just now. Nothing is lost: send it again.", nil)
 	}
 }
@@ -132,52 +134,49 @@ func general(e *ask.Error) string {
 }
 
 // comeBack draws the form again with everything that was typed.
-func (s *Server) comeBack(w http.ResponseWriter, me ask.By, record *ask.Record, form typed, status int, problem string, faults []ask.Fault) {
+func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed, status int, problem string, faults []ask.Fault) {
 	k := record.Ask.Key()
-	p, _ := s.newPage(me, &k)
-	p.Ask = s.newAsk(record, me, form, faults)
+	p := s.newPage(r.Context(), me, &k, listingOf(r))
+	p.focus(s, s.newAsk(r.Context(), record, me, form, faults), record, me)
 	p.Ask.Problem = problem
 	if status == http.StatusServiceUnavailable && form.get(fieldAnswerID) != "" {
 		p.Ask.AnswerID = form.get(fieldAnswerID) // it may have been stored after all: sending again is the same answer
 	}
-	if n := len(faults); n > 0 && problem == "" {
-		p.Ask.Problem = "Not sent yet: one question needs another look."
-		if n > 1 {
-			p.Ask.Problem = fmt.Sprintf("Not sent yet: %d questions need another look.", n)
-		}
+	if again := p.Ask.Faults(faults); len(again) > 0 && problem == "" {
+		p.Ask.Problem = p.Ask.NotSent(again)
 	}
 	s.write(w, status, p)
 }
 
 // again draws the ask as it is now, without what was typed for another one.
-func (s *Server) again(w http.ResponseWriter, me ask.By, record *ask.Record, status int, problem string) {
+func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, status int, problem string) {
 	k := record.Ask.Key()
-	p, _ := s.newPage(me, &k)
-	p.Ask = s.newAsk(record, me, typed{}, nil)
+	p := s.newPage(ctx, me, &k, listingOf(r))
+	p.focus(s, s.newAsk(ctx, record, me, typed{}, nil), record, me)
 	p.Ask.Problem = problem
 	s.write(w, status, p)
 }
 
 // tooLate says who was faster. One's own answer, sent twice, is no conflict.
-func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me ask.By, record *ask.Record, form typed) {
+func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed) {
 	o := record.Outcome
 	if id := form.get(fieldAnswerID); id != "" && id == o.AnswerID {
-		http.Redirect(w, r, "/?done="+url.QueryEscape(record.Ask.Key().String()), http.StatusSeeOther)
+		http.Redirect(w, r, "/"+listingOf(r).with(url.Values{fieldDone: {record.Ask.Key().String()}}), http.StatusSeeOther) //nolint:gosec // a path of our own
 		return
 	}
 	status := http.StatusConflict
 	if o.Status == ask.StatusExpired {
 		status = http.StatusGone
 	}
-	s.comeBack(w, me, record, form, status, "", nil)
+	s.comeBack(w, r, me, record, form, status, "", nil)
 }
 
-func (s *Server) badForm(w http.ResponseWriter, me ask.By, err error) {
+func (s *Server) badForm(w http.ResponseWriter, me responder.Viewer, err error) {
 	status, line := http.StatusBadRequest, "The form could not be read. Go back and send it again."
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		status, line = http.StatusRequestEntityTooLarge, "What you sent is larger than 1 MiB. Go back and shorten it."
 	}
-	s.plain(w, status, plainPage{Me: who(&me, ask.By{}), Title: "Not sent", Lines: []string{line}, Back: true})
+	s.plain(w, status, plainPage{Me: present.Name(me.By), Title: "Not sent", Lines: []string{line}, Back: true})
 }
 
 func parseKey(text string) (ask.Key, bool) {

@@ -219,7 +219,7 @@ func TestAskedAnew(t *testing.T) {
 	u := serve(t, b).signedIn(t, mei)
 	form := u.get("/").form("select:db", "=pg")
 	form.Set("seq", "77")
-	if res := u.post("/ask/default/s1/a/answer", form); res.status != http.StatusConflict || !contains(res.body, "asked this anew") {
+	if res := u.post("/ask/default/s1/a/answer", form); res.status != http.StatusConflict || !contains(res.body, "asked this again") {
 		t.Errorf("status %d", res.status)
 	}
 }

@@ -1,6 +1,10 @@
 package web
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+)
 
 // BenchmarkMarkdown renders what an agent may write about its question.
 func BenchmarkMarkdown(b *testing.B) {
@@ -10,8 +14,32 @@ func BenchmarkMarkdown(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if m.html(text) == "" {
+		if m.html(b.Context(), text) == "" {
 			b.Fatal("nothing was rendered")
 		}
+	}
+}
+
+// BenchmarkMarkdownBombs compares what was made to be expensive with prose of
+// the same size, in the same run: "x-prose" is how many times as long it took.
+func BenchmarkMarkdownBombs(b *testing.B) {
+	texts := bombs()
+	for name, text := range codeBombs() {
+		texts["code: "+name] = text
+	}
+	for name, text := range texts {
+		b.Run(name, func(b *testing.B) {
+			prose := strings.Repeat("Nothing but words, line after line.\n\n", len(text)/37+1)[:len(text)]
+			var heavy, light time.Duration
+			for b.Loop() {
+				m, began := newMarkdown(), time.Now() // nothing is kept
+				m.html(b.Context(), text)
+				heavy += time.Since(began)
+				m, began = newMarkdown(), time.Now()
+				m.html(b.Context(), prose)
+				light += time.Since(began)
+			}
+			b.ReportMetric(float64(heavy)/float64(light), "x-prose")
+		})
 	}
 }

@@ -4,69 +4,124 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
 const (
-	maxEarlier   = 3                      // earlier answers beside one question
-	maxRecalled  = 4                      // questions of one ask that have some
-	earlierLimit = 400 * time.Millisecond // for all of them: a page does not wait for its history
+	maxEarlier   = 3                     // earlier answers beside one question
+	maxRecalled  = 4                     // questions of one ask that have some
+	maxHistory   = 5                     // pages of history that are read for a question
+	earlierLimit = 2 * time.Second       // for all of them
+	earlierWait  = 50 * time.Millisecond // a page does not wait for its history: the next one has it
+	maxMemory    = 1000                  // asks whose history is remembered
 )
 
-// earlierView is what somebody answered to the same question before.
-type earlierView struct {
-	Words string
-	Who   string
-	At    moment
+// memory keeps what was answered before the asks that are on screens. It is
+// read once for each ask, however often that is drawn.
+type memory struct {
+	slots chan struct{} // bounds how many are being read
+
+	mu    sync.Mutex
+	asked map[string]*recollection // by life
+}
+
+// recollection is the history of one ask, by question.
+type recollection struct {
+	done    chan struct{}
+	records [][]ask.Record // the newest first; read when done is closed
+}
+
+func newMemory() *memory {
+	return &memory{slots: make(chan struct{}, 4), asked: map[string]*recollection{}}
 }
 
 // recall puts earlier answers of the session beside the questions of an ask
 // that waits. They are offered to read, and never filled in.
-func (s *Server) recall(ctx context.Context, v *askView, record *ask.Record, me ask.By) {
+func (s *Server) recall(ctx context.Context, v *askView, record *ask.Record, me responder.Viewer) {
 	if v == nil || record.State != ask.StatePending {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, earlierLimit)
-	defer cancel()
-	a := &record.Ask
-	for i := range a.Questions[:min(len(a.Questions), maxRecalled, len(v.Questions))] {
-		q := responder.Query{Tenant: a.Tenant, Session: a.Session, State: ask.StateResolved, Question: a.Questions[i].Text, Limit: 100}
-		var found []earlierView // the oldest first
-		for {
-			page, err := s.asks.List(ctx, q)
-			if err != nil {
-				s.opts.Logger.DebugContext(ctx, "no earlier answers", slog.String("ask_id", a.ID), slog.Any("error", err))
-				return // half of the history could leave out the latest
+	one := s.recollect(ctx, record)
+	late := time.NewTimer(earlierWait)
+	defer late.Stop()
+	select {
+	case <-one.done:
+	case <-late.C:
+		return
+	}
+	for i := range one.records {
+		for j := range one.records[i] {
+			if past := &one.records[i][j].Ask; !me.Sees(past.Key(), past.Audience) {
+				continue
 			}
-			for j := range page.Items {
-				if one, ok := s.earlier(&page.Items[j], a.Questions[i].Text, me); ok {
-					found = append(found, one)
-				}
-			}
-			if q.Cursor = page.Next; q.Cursor == "" {
-				break
+			if e, ok := present.NewEarlier(&one.records[i][j], record.Ask.Questions[i].Text, viewer(me), s.opts.Now()); ok && i < len(v.Questions) {
+				v.Questions[i].Earlier = append(v.Questions[i].Earlier, e)
 			}
 		}
-		latest := found[max(0, len(found)-maxEarlier):]
-		slices.Reverse(latest)
-		v.Questions[i].Earlier = latest
 	}
 }
 
-// earlier is what a person answered to a question of this text. Defaults are
-// nobody's answer.
-func (s *Server) earlier(r *ask.Record, text string, me ask.By) (earlierView, bool) {
-	if r.Outcome == nil || r.Outcome.Status != ask.StatusAnswered {
-		return earlierView{}, false
+// recollect returns the history of an ask, which may still be on its way.
+func (s *Server) recollect(ctx context.Context, record *ask.Record) *recollection {
+	m := s.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if one := m.asked[record.Life]; one != nil {
+		return one
 	}
-	for i := range r.Ask.Questions {
-		q := &r.Ask.Questions[i]
-		if words := said(q, r.Outcome.Answer(q.ID)); q.Text == text && words != "" {
-			return earlierView{Words: clip(words, 120), Who: who(r.Outcome.By, me), At: agoOf(r.Outcome.At, s.opts.Now())}, true
+	if len(m.asked) >= maxMemory {
+		clear(m.asked)
+	}
+	one := &recollection{done: make(chan struct{})}
+	select {
+	case m.slots <- struct{}{}:
+	default: // too many at once: this page goes without, and the next one tries again
+		return one
+	}
+	m.asked[record.Life] = one
+	a := record.Ask
+	go func() {
+		defer func() { <-m.slots }()
+		defer close(one.done)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), earlierLimit) // the next page has it, whoever leaves
+		defer cancel()
+		for i := range a.Questions[:min(len(a.Questions), maxRecalled)] {
+			records, err := s.history(ctx, &a, a.Questions[i].Text)
+			if err != nil {
+				s.opts.Logger.Debug("no earlier answers", slog.String("ask_id", a.ID), slog.Any("error", err))
+				return // half of the history could leave out the latest
+			}
+			one.records = append(one.records, records)
+		}
+	}()
+	return one
+}
+
+// history reads the latest answers of a session to a question. A history that
+// is longer than maxHistory pages has no latest ones that could be read.
+func (s *Server) history(ctx context.Context, a *ask.Ask, question string) ([]ask.Record, error) {
+	q := responder.Query{Tenant: a.Tenant, Session: a.Session, State: ask.StateResolved, Question: question, Limit: 100}
+	var found []ask.Record // the oldest first
+	for range maxHistory {
+		page, err := s.asks.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for j := range page.Items {
+			if _, ok := present.NewEarlier(&page.Items[j], question, present.Viewer{}, time.Time{}); ok {
+				found = append(found, page.Items[j])
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			latest := slices.Clone(found[max(0, len(found)-maxEarlier):])
+			slices.Reverse(latest)
+			return latest, nil
 		}
 	}
-	return earlierView{}, false
+	return nil, nil
 }

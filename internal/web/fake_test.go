@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http/httptest"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,17 +20,26 @@ import (
 type bus struct {
 	mu       sync.Mutex
 	held     map[ask.Key]*ask.Record
-	watchers map[chan responder.Event]struct{}
+	ended    []ask.Key // the newest last
+	watchers map[chan struct{}]struct{}
+	status   responder.BoardStatus
 	seq      uint64
 	fail     error // what Answer and Cancel say, if set
 	receipts chan ask.Receipt
 	present  chan int // +1 when somebody comes, -1 when they leave
 	now      func() time.Time
+	people   people
+	handed   map[ask.Key]*responder.Handover
+	there    map[ask.Key][]responder.Attention
+	snoozes  responder.MemorySnoozes
+	lists    int                   // calls of List
+	heard    chan responder.Filter // what pages listen to, if set
 }
 
 func newBus() *bus {
 	return &bus{
-		held: make(map[ask.Key]*ask.Record), watchers: make(map[chan responder.Event]struct{}),
+		held: make(map[ask.Key]*ask.Record), watchers: make(map[chan struct{}]struct{}),
+		handed: make(map[ask.Key]*responder.Handover), there: make(map[ask.Key][]responder.Attention),
 		receipts: make(chan ask.Receipt, 100), present: make(chan int, 100), now: time.Now,
 	}
 }
@@ -44,24 +55,32 @@ func (b *bus) ask(a ask.Ask, age time.Duration) ask.Key {
 		a.Session = "s1"
 	}
 	a.Normalize()
+	if a.Deadline.IsZero() {
+		a.Deadline = b.now().Add(ask.MaxTimeout - age) // as the broker does
+	}
 	b.seq++
-	r := &ask.Record{State: ask.StatePending, Ask: a, AskedAt: b.now().Add(-age), Seq: b.seq}
+	r := &ask.Record{State: ask.StatePending, Ask: a, AskedAt: b.now().Add(-age), Life: "l" + strconv.FormatUint(b.seq, 10), Seq: b.seq}
 	b.held[a.Key()] = r
-	b.tell(responder.Event{Kind: responder.Pending, Record: *r})
+	delete(b.there, a.Key())
+	b.tell()
 	return a.Key()
 }
 
-func (b *bus) tell(e responder.Event) {
+func (b *bus) tell() {
 	for ch := range b.watchers {
-		ch <- e
+		select {
+		case ch <- struct{}{}:
+		default:
+		}
 	}
 }
 
-// say tells the watchers something that is no ask.
-func (b *bus) say(kind responder.EventKind) {
+// offline says whether the bus is away.
+func (b *bus) offline(is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tell(responder.Event{Kind: kind})
+	b.status.Offline = is
+	b.tell()
 }
 
 // shownOn records a receipt of another surface.
@@ -77,23 +96,30 @@ func (b *bus) end(k ask.Key, o ask.Outcome) (ask.Outcome, error) {
 	defer b.mu.Unlock()
 	r := b.held[k]
 	if r == nil {
-		return ask.Outcome{}, ask.Refuse(404, ask.CodeNotFound, "there is no ask %s", k)
+		return ask.Outcome{}, ask.Refuse(ask.CodeNotFound, "there is no ask %s", k)
 	}
 	if r.Outcome != nil {
 		if o.AnswerID != "" && r.Outcome.AnswerID == o.AnswerID {
 			return *r.Outcome, nil
 		}
-		e := ask.Refuse(409, ask.CodeResolved, "already resolved")
+		e := ask.Refuse(ask.CodeResolved, "already resolved")
 		if r.Outcome.Status == ask.StatusExpired {
-			e = ask.Refuse(410, ask.CodeExpired, "expired")
+			e = ask.Refuse(ask.CodeExpired, "expired")
 		}
 		e.Outcome = r.Outcome
 		return ask.Outcome{}, e
 	}
 	o.AskID, o.Tenant, o.Session, o.At = k.ID, k.Tenant, k.Session, b.now()
 	r.State, r.Outcome = ask.StateResolved, &o
-	b.tell(responder.Event{Kind: responder.Resolved, Record: *r})
+	b.ended = append(b.ended, k)
+	b.tell()
 	return o, nil
+}
+
+func (b *bus) life(k ask.Key) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held[k].Life
 }
 
 func (b *bus) outcome(k ask.Key) *ask.Outcome {
@@ -102,32 +128,76 @@ func (b *bus) outcome(k ask.Key) *ask.Outcome {
 	return b.held[k].Outcome
 }
 
-func (b *bus) Watch(ctx context.Context, handle func(responder.Event)) error {
-	ch := make(chan responder.Event, 1000)
+// Run, Status, Pending, Ended, Recent, Learn and Changes are those of a board
+// that is always true.
+func (b *bus) Run(ctx context.Context) error {
 	b.mu.Lock()
-	for _, r := range b.held {
-		kind := responder.Pending
-		if r.Outcome != nil {
-			kind = responder.Resolved
-		}
-		ch <- responder.Event{Kind: kind, Record: *r}
-	}
-	ch <- responder.Event{Kind: responder.Synced}
-	b.watchers[ch] = struct{}{}
+	b.status.Synced = true
+	b.tell()
 	b.mu.Unlock()
-	defer func() {
+	<-ctx.Done()
+	return nil
+}
+
+func (b *bus) Status() responder.BoardStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.status
+}
+
+func (b *bus) Pending(f responder.Filter, offset, limit int) (heads []responder.Head, total int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.pending(f)
+	rest := all[min(offset, len(all)):]
+	return rest[:min(limit, len(rest))], len(all)
+}
+
+func (b *bus) pending(f responder.Filter) (all []responder.Head) {
+	for k, r := range b.held {
+		h := responder.Head{
+			Key: k, Life: r.Life, Heading: r.Ask.Heading(), Agent: r.Ask.Agent.Name, Priority: r.Ask.Priority,
+			AskedAt: r.AskedAt, Deadline: r.Ask.Deadline, Audience: r.Ask.Audience, Handed: b.handed[k],
+		}
+		if r.State == ask.StatePending && f.Takes(h) {
+			all = append(all, h)
+		}
+	}
+	slices.SortFunc(all, responder.Compare)
+	f.Group.Arrange(all)
+	return all
+}
+
+func (b *bus) Ended(f responder.Filter) (ended []ask.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range slices.Backward(b.ended) {
+		if f.Viewer.Sees(k, b.held[k].Ask.Audience) {
+			ended = append(ended, *b.held[k])
+		}
+	}
+	return ended
+}
+
+func (b *bus) Learn(ask.Record) {}
+
+func (b *bus) Changes(f responder.Filter) (changed <-chan struct{}, stop func()) {
+	ch := make(chan struct{}, 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.heard != nil {
+		b.heard <- f
+	}
+	b.watchers[ch] = struct{}{}
+	return ch, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		delete(b.watchers, ch)
-	}()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case e := <-ch:
-			handle(e)
-		}
 	}
+}
+
+func (b *bus) Recent(ctx context.Context, k ask.Key, _ time.Duration) (ask.Record, error) {
+	return b.Get(ctx, k)
 }
 
 func (b *bus) Get(_ context.Context, k ask.Key) (ask.Record, error) {
@@ -135,23 +205,31 @@ func (b *bus) Get(_ context.Context, k ask.Key) (ask.Record, error) {
 	defer b.mu.Unlock()
 	r := b.held[k]
 	if r == nil {
-		return ask.Record{}, ask.Refuse(404, ask.CodeNotFound, "there is no ask %s", k)
+		return ask.Record{}, ask.Refuse(ask.CodeNotFound, "there is no ask %s", k)
 	}
 	copied := *r
 	copied.Receipts = slices.Clone(r.Receipts)
 	return copied, nil
 }
 
-// List gives what is held of a session and has a question of this text.
+// List gives what is held, the oldest first. The cursor is a number.
 func (b *bus) List(_ context.Context, q responder.Query) (responder.Page, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var page responder.Page
+	b.lists++
+	var all []ask.Record
 	for k, r := range b.held {
-		asked := slices.ContainsFunc(r.Ask.Questions, func(one ask.Question) bool { return one.Text == q.Question })
-		if k.Tenant == q.Tenant && k.Session == q.Session && r.State == q.State && asked {
-			page.Items = append(page.Items, *r)
+		asked := q.Question == "" || slices.ContainsFunc(r.Ask.Questions, func(one ask.Question) bool { return one.Text == q.Question })
+		if (q.Tenant == "" || k.Tenant == q.Tenant) && (q.Session == "" || k.Session == q.Session) && r.State == q.State && asked {
+			all = append(all, *r)
 		}
+	}
+	slices.SortFunc(all, func(x, y ask.Record) int { return int(x.Seq) - int(y.Seq) })
+	from, _ := strconv.Atoi(q.Cursor)
+	all = all[min(from, len(all)):]
+	page := responder.Page{Items: all}
+	if q.Limit > 0 && len(all) > q.Limit {
+		page.Items, page.Next = all[:q.Limit], strconv.Itoa(from+q.Limit)
 	}
 	return page, nil
 }
@@ -192,6 +270,81 @@ func through(by ask.By) *ask.By {
 	return &by
 }
 
+// Take, Look, Leave and Attending are those of a board in one process.
+func (b *bus) Take(_ context.Context, v responder.Viewer, f responder.Filter, t responder.Turn) (responder.Head, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h, ok := t.Next(b.pending(f), func(h responder.Head) bool {
+		return slices.ContainsFunc(b.there[h.Key], func(a responder.Attention) bool { return a.Principal != v.By.Principal })
+	})
+	if ok {
+		b.look(h.Key, responder.Attention{Principal: v.By.Principal, Name: v.By.Name})
+	}
+	return h, ok
+}
+
+func (b *bus) look(k ask.Key, a responder.Attention) {
+	before := len(b.there[k])
+	b.there[k] = append(slices.DeleteFunc(b.there[k], func(x responder.Attention) bool { return x.Principal == a.Principal }), a)
+	if len(b.there[k]) != before || a.Answering {
+		b.tell()
+	}
+}
+
+func (b *bus) Look(v responder.Viewer, k ask.Key, answering bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.look(k, responder.Attention{Principal: v.By.Principal, Name: v.By.Name, Answering: answering})
+	return nil
+}
+
+func (b *bus) Leave(v responder.Viewer, k ask.Key) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.there[k] = slices.DeleteFunc(b.there[k], func(x responder.Attention) bool { return x.Principal == v.By.Principal })
+	b.tell()
+	return nil
+}
+
+func (b *bus) Attending(k ask.Key) []responder.Attention {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.there[k])
+}
+
+func (b *bus) Snooze(ctx context.Context, v responder.Viewer, k ask.Key, until time.Time) error {
+	err := b.snoozes.Put(ctx, v.By.Principal, responder.Snooze{Key: k, Until: until})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tell()
+	return err
+}
+
+func (b *bus) Snoozed(ctx context.Context, v responder.Viewer) (map[ask.Key]time.Time, error) {
+	all, err := b.snoozes.Of(ctx, v.By.Principal)
+	off := map[ask.Key]time.Time{}
+	for _, s := range all {
+		off[s.Key] = s.Until
+	}
+	return off, err
+}
+
+func (b *bus) HandOver(_ context.Context, v responder.Viewer, k ask.Key, to, word string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if to != "" && !strings.Contains(to, ":") {
+		return ask.InvalidError("handover", []ask.Fault{{Pointer: "/to", Message: "is nobody who was seen here"}})
+	}
+	b.handed[k] = &responder.Handover{Key: k, To: to, Word: word, By: v.By}
+	if to == "" {
+		delete(b.handed, k)
+	}
+	b.tell()
+	return nil
+}
+
+func (b *bus) People() []ask.By { return []ask.By{tom} }
+
 func (b *bus) Receipt(_ context.Context, _ ask.Key, r ask.Receipt) error {
 	b.receipts <- r
 	return nil
@@ -217,12 +370,17 @@ type inbox struct {
 
 func serve(t *testing.T, b *bus, change ...func(*web.Options)) inbox {
 	t.Helper()
+	return serveAsks(t, b, b, change...)
+}
+
+func serveAsks(t *testing.T, b *bus, asks web.Asks, change ...func(*web.Options)) inbox {
+	t.Helper()
 	srv := httptest.NewUnstartedServer(nil)
-	opts := web.Options{CookieKey: cookieKey, BaseURL: "http://" + srv.Listener.Addr().String()}
+	opts := web.Options{CookieKey: cookieKey, Sessions: &b.people, BaseURL: "http://" + srv.Listener.Addr().String()}
 	for _, c := range change {
 		c(&opts)
 	}
-	s, err := web.New(b, opts)
+	s, err := web.New(b, asks, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ const (
 	fieldReason   = "reason"
 	fieldAnswerID = "answer_id"
 	fieldSeq      = "seq"
+	fieldDone     = "done" // in a URL: what this person has just decided
 
 	chosenOther = "other"
 	optionMark  = "="

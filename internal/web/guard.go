@@ -2,11 +2,9 @@ package web
 
 import (
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
-	"slices"
-	"strings"
+
+	"github.com/askbus/askbus/internal/httpserver"
 )
 
 // HostsSetting is the setting that a refused host is told about.
@@ -14,7 +12,7 @@ const HostsSetting = "ASKBUS_WEB_HOSTS"
 
 const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'; " +
-	"require-trusted-types-for 'script'; trusted-types askbus"
+	"require-trusted-types-for 'script'; trusted-types askbus askbus-worker"
 
 // guard is what every request passes: a known host, headers that forbid
 // everything we do not need, no writes from other sites, and a bounded body.
@@ -37,37 +35,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 		h.Set("Cache-Control", "no-store")
-		if !s.knownHost(r.Host) {
+		if !httpserver.KnownHost(r.Host, s.base.Host, s.opts.Hosts) {
 			s.plain(w, http.StatusMisdirectedRequest, plainPage{
 				Title: "Not a name of this inbox",
-				Lines: []string{fmt.Sprintf("This inbox does not answer for %q. If it should, add that name to %s.", hostOf(r.Host), HostsSetting)},
+				Lines: []string{fmt.Sprintf("This inbox does not answer for %q. If it should, add that name to %s.", httpserver.Host(r.Host), HostsSetting)},
 			})
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		next.ServeHTTP(w, r)
 	})
-}
-
-// knownHost is the guard against DNS rebinding: a foreign name that somebody
-// points at this machine is not served.
-func (s *Server) knownHost(hostport string) bool {
-	host := hostOf(hostport)
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || host == hostOf(s.base.Host) {
-		return true
-	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
-		return true
-	}
-	return slices.ContainsFunc(s.opts.Hosts, func(h string) bool {
-		return host != "" && host == hostOf(h) || strings.EqualFold(h, hostport)
-	})
-}
-
-func hostOf(hostport string) string {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }

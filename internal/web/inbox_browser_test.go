@@ -67,6 +67,8 @@ func TestBrowserFourQuestionsWithKeys(t *testing.T) {
 	b.keys("\x1b")
 	b.click(`#q4 input[value="false"]`)
 	b.keys("\r")
+	b.wait(`document.querySelectorAll('.review dd').length === 4 && document.querySelector('.review').innerText.includes('SQLite + Litestream')`)
+	b.keys("\r")
 	b.wait(`!!document.querySelector('.done')`)
 	o := bus.outcome(k)
 	if o == nil || o.Answers[0].Selected[0] != "lite" || *o.Answers[1].Number != 3 || !o.Answers[2].Skipped || *o.Answers[3].Boolean {
@@ -80,6 +82,9 @@ func TestBrowserTheSecondIsToldWhoWasFirst(t *testing.T) {
 	in := serve(t, bus)
 	bus.ask(question("db", database()), 0)
 	first, second := in.open(t, mei).live(), in.open(t, tom).live()
+	second.sees("Others are at what waits") // and may open it all the same
+	second.click("#list a")
+	second.wait(`!!document.querySelector('article')`)
 	second.keys("o")
 	second.keys("half typed")
 	first.keys("1\r")
@@ -123,10 +128,14 @@ func TestBrowserKeepsWhatWasRefused(t *testing.T) {
 	b := serve(t, bus).open(t, mei).live()
 	b.keys("1")
 	b.keys("12\r")
+	b.wait(`!!document.activeElement.closest('#q4')`) // Enter goes on; the button sends what there is
+	b.click(".send")
 	b.wait(`document.querySelectorAll('.fault-words').length === 2`)
 	b.wait(`document.activeElement.name === 'number:n' && document.activeElement.value === '12' && document.querySelector('#q1 input').checked`)
 	b.keys("3")
 	b.click(`#q4 input[value="true"]`)
+	b.click(".send")
+	b.wait(`!!document.querySelector('.review')`)
 	b.click(".send")
 	b.wait(`!!document.querySelector('.done')`)
 }

@@ -18,8 +18,8 @@ import (
 // cookie can never pass for a login link, and a cookie name of its own, because
 // browsers share cookies between the ports of a host.
 type keys struct {
-	cookie, login []byte
-	cookieName    string
+	cookie, login, invite, flow []byte
+	cookieName                  string
 }
 
 func deriveKeys(cookieKey []byte) (keys, error) {
@@ -29,8 +29,24 @@ func deriveKeys(cookieKey []byte) (keys, error) {
 	return keys{
 		cookie:     derive(cookieKey, "askbus web cookie v1"),
 		login:      derive(cookieKey, "askbus web login v1"),
+		invite:     derive(cookieKey, "askbus web invite v1"),
+		flow:       derive(cookieKey, "askbus web flow v1"),
 		cookieName: "askbus_" + hex.EncodeToString(derive(cookieKey, "askbus web cookie name v1")[:4]),
 	}, nil
+}
+
+// sign is the cookie of a session: its id, and a proof that we made it.
+func (k *keys) sign(id string) string {
+	return id + "." + base64.RawURLEncoding.EncodeToString(derive(k.cookie, "session "+id)[:16])
+}
+
+// signed takes the id out of a cookie.
+func (k *keys) signed(cookie string) (id string, ok bool) {
+	if len(cookie) > 200 {
+		return "", false
+	}
+	id, _, ok = strings.Cut(cookie, ".")
+	return id, ok && hmac.Equal([]byte(cookie), []byte(k.sign(id)))
 }
 
 func derive(key []byte, purpose string) []byte {
@@ -39,18 +55,19 @@ func derive(key []byte, purpose string) []byte {
 	return mac.Sum(nil)
 }
 
-// pass is what a cookie or a login link says, signed.
+// pass is what a login link or an invitation says, signed.
 type pass struct {
-	ID        string   `json:"id,omitempty"`
-	Principal string   `json:"p,omitempty"`
-	Name      string   `json:"n,omitempty"`
-	Groups    []string `json:"g,omitempty"`
-	Proof     string   `json:"f,omitempty"`
-	Issued    int64    `json:"iat"`
-	Expires   int64    `json:"exp"`
+	ID        string     `json:"id,omitempty"`
+	Principal string     `json:"p,omitempty"`
+	Name      string     `json:"n,omitempty"`
+	Groups    []string   `json:"g,omitempty"`
+	Proof     string     `json:"f,omitempty"`
+	Access    ask.Access `json:"a"` // null is everything
+	Issued    int64      `json:"iat"`
+	Expires   int64      `json:"exp"`
 }
 
-// maxPass keeps a cookie below what browsers accept.
+// maxPass keeps a link below what browsers accept.
 const maxPass = 3500
 
 var errPass = errors.New("not signed by this inbox, or expired")
@@ -74,7 +91,7 @@ func (p pass) seal(key []byte) (string, error) {
 	text := base64.RawURLEncoding.EncodeToString(body)
 	sealed := text + "." + base64.RawURLEncoding.EncodeToString(derive(key, text))
 	if len(sealed) > maxPass {
-		return "", fmt.Errorf("web: %s has too many groups for a cookie (%d of %d bytes)", p.Principal, len(sealed), maxPass)
+		return "", fmt.Errorf("web: %s has too many groups for a login link (%d of %d bytes)", p.Principal, len(sealed), maxPass)
 	}
 	return sealed, nil
 }

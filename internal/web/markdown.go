@@ -2,45 +2,50 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"html/template"
+	"io"
 	"net/url"
 	"regexp"
+	"runtime"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
-	chroma "github.com/alecthomas/chroma/v2/formatters/html"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
-	highlighting "github.com/yuin/goldmark-highlighting/v2"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
-
-// maxMarkdown bounds what is parsed, in bytes; the rest is cut and said so.
-const maxMarkdown = 64 << 10
 
 // markdown turns what an agent wrote into harmless HTML. Two walls stand
 // between an agent and the page: goldmark drops raw HTML, and bluemonday lets
 // only the elements through that are named here. No ids, no relative links, no
-// images: an image would be a request to wherever the agent likes.
+// images: an image would be a request to wherever the agent likes. What would
+// cost too much is shown as it is, in a block of plain text.
 type markdown struct {
 	parser goldmark.Markdown
 	policy *bluemonday.Policy
+	cost   parser.ContextKey // of the text that is parsed
+	kept   *rendered
 }
 
 func newMarkdown() *markdown {
+	count := counter{costKey()}
 	return &markdown{
 		parser: goldmark.New(
-			goldmark.WithExtensions(
-				extension.GFM,
-				highlighting.NewHighlighting(
-					highlighting.WithStyle("github"),
-					highlighting.WithFormatOptions(chroma.WithClasses(true)),
-				),
+			goldmark.WithExtensions(extension.GFM),
+			goldmark.WithParserOptions(
+				parser.WithBlockParsers(util.Prioritized(blockCounter{count}, 1)),
+				parser.WithInlineParsers(util.Prioritized(inlineCounter{count}, -1)),
+				parser.WithParagraphTransformers(util.Prioritized(tableCounter{count}, 1)),
 			),
 			goldmark.WithRendererOptions(
 				html.WithHardWraps(),
@@ -48,6 +53,8 @@ func newMarkdown() *markdown {
 			),
 		),
 		policy: newPolicy(),
+		cost:   count.key,
+		kept:   newRendered(max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 }
 
@@ -75,12 +82,13 @@ func newPolicy() *bluemonday.Policy {
 	return p
 }
 
-// html renders text. It never fails: what cannot be rendered is shown as it is.
-func (m *markdown) html(text string) template.HTML {
+// html renders text, once for all who look at it, for as long as ctx lasts. It
+// never fails: what cannot be rendered is shown as it is.
+func (m *markdown) html(ctx context.Context, text string) template.HTML {
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
-	cut := ""
+	cut := template.HTML("")
 	if len(text) > maxMarkdown {
 		text = text[:maxMarkdown]
 		for !utf8.ValidString(text[len(text)-1:]) && len(text) > maxMarkdown-utf8.UTFMax {
@@ -88,12 +96,53 @@ func (m *markdown) html(text string) template.HTML {
 		}
 		cut = "<p>… cut here: the rest is too long to show.</p>"
 	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	var out bytes.Buffer
-	if err := m.parser.Convert([]byte(text), &out); err != nil {
-		return template.HTML("<pre>" + template.HTMLEscapeString(text) + "</pre>") //nolint:gosec // escaped
+	text = ask.CleanText(text)
+	page, err := m.kept.get(ctx, text, func(ctx context.Context) (template.HTML, error) {
+		limited, cancel := context.WithTimeout(ctx, maxRender)
+		defer cancel()
+		page, err := m.render(limited, text)
+		switch {
+		case ctx.Err() != nil:
+			return "", ctx.Err() // nobody looks any more
+		case err != nil:
+			return asItIs(text), nil
+		}
+		return page, nil
+	})
+	if err != nil {
+		return asItIs(text) + cut
 	}
-	return template.HTML(m.policy.Sanitize(out.String()) + cut) //nolint:gosec // sanitised
+	return page + cut
+}
+
+// asItIs is text in a block of its own.
+func asItIs(text string) template.HTML {
+	return template.HTML("<pre>" + template.HTMLEscapeString(text) + "</pre>") //nolint:gosec // escaped
+}
+
+// render renders text, or says why not: errHeavy, or ctx has ended.
+func (m *markdown) render(ctx context.Context, source string) (_ template.HTML, err error) {
+	w := &work{ctx: ctx}
+	defer func() {
+		if r := recover(); r != nil {
+			end, ours := r.(stopped)
+			if !ours {
+				panic(r)
+			}
+			err = end.error
+		}
+	}()
+	pc := parser.NewContext()
+	pc.Set(m.cost, w)
+	data := []byte(source)
+	doc := m.parser.Parser().Parse(text.NewReader(data), parser.WithContext(pc))
+	highlight(doc, data, w)
+	var out bytes.Buffer
+	if err := m.parser.Renderer().Render(io.MultiWriter(w, &out), data, doc); err != nil {
+		return "", err
+	}
+	w.stop(ctx.Err())
+	return template.HTML(m.policy.Sanitize(out.String())), nil //nolint:gosec // sanitised
 }
 
 // plainer renders what must not be rendered as usual: headings, which would
@@ -104,6 +153,7 @@ type plainer struct{}
 func (p plainer) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHeading, p.heading)
 	r.Register(ast.KindImage, p.image)
+	r.Register(ast.KindFencedCodeBlock, p.code)
 	r.Register(extast.KindTaskCheckBox, p.taskBox)
 }
 
@@ -143,3 +193,9 @@ func (plainer) taskBox(w util.BufWriter, _ []byte, node ast.Node, entering bool)
 	}
 	return ast.WalkContinue, nil
 }
+
+// costKey is where a document's limits are kept while it is parsed. It is made
+// once: goldmark counts its keys without a lock.
+//
+//nolint:gochecknoglobals // a constant that goldmark makes
+var costKey = sync.OnceValue(parser.NewContextKey)

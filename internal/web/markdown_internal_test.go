@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/present"
 )
 
 func TestMarkdown(t *testing.T) {
@@ -24,13 +26,13 @@ func TestMarkdown(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := string(m.html(c.in)); !strings.Contains(got, c.want) {
-				t.Errorf("got %q, want %q in it", clip(got, 400), c.want)
+			if got := string(m.html(t.Context(), c.in)); !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q in it", present.Clip(got, 400), c.want)
 			}
 		})
 	}
 	for _, in := range []string{"[x](/logout)", "[x](logout)", "[x](javascript:alert(1))", "[x](//evil.example)", "[x](http:logout)", "<http:>"} {
-		if got := string(m.html(in)); strings.Contains(got, "href") {
+		if got := string(m.html(t.Context(), in)); strings.Contains(got, "href") {
 			t.Errorf("%s became %s", in, got)
 		}
 	}
@@ -58,7 +60,7 @@ func FuzzMarkdown(f *testing.F) {
 		allowed[name] = true
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		out := string(m.html(text))
+		out := string(m.html(t.Context(), text))
 		for _, tag := range tagPattern.FindAllStringSubmatch(out, -1) {
 			if !allowed[strings.ToLower(tag[1])] {
 				t.Fatalf("%q gave <%s>", text, tag[1])

@@ -7,101 +7,114 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
-// inbox shows the oldest ask that this person may decide, and the list.
-func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me ask.By) {
-	p, snap := s.newPage(me, nil)
-	focus := -1
-	for i := range snap.pending {
-		if focus < 0 || !snap.pending[focus].Ask.Allows(me) {
-			if focus < 0 || snap.pending[i].Ask.Allows(me) {
-				focus = i
-			}
+// inbox shows the ask that this person should decide first, and the list.
+func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	at, ctx := listingOf(r), r.Context()
+	t := responder.Turn{}
+	if ms, err := strconv.ParseInt(r.URL.Query().Get(fieldSince), 10, 64); err == nil && ms > 0 {
+		t.Since = time.UnixMilli(ms)
+	}
+	focus, ok := s.board.Take(ctx, me, at.filter(me, s.snoozed(ctx, me), s.opts.Now()), t)
+	var record ask.Record
+	var err error
+	if ok {
+		record, err = s.record(ctx, me, focus.Key)
+	}
+	var p page
+	if ok && err == nil && record.State == ask.StatePending {
+		p = s.newPage(ctx, me, &focus.Key, at)
+		p.focus(s, s.newAsk(ctx, &record, me, typed{}, nil), &record, me)
+		s.recall(ctx, p.Ask, &record, me)
+	} else {
+		p = s.newPage(ctx, me, nil, at)
+		p.rest(s, me, ok, t.Since)
+		if err != nil && !errors.Is(err, ask.ErrNotFound) && p.Problem == "" {
+			p.Problem = "What waits cannot be read from the bus just now. Try again in a few seconds."
 		}
 	}
-	if focus >= 0 {
-		record := snap.pending[focus]
-		if read, err := s.record(r.Context(), record.Ask.Key()); err == nil && read.State == ask.StatePending {
-			record = read
-		}
-		k := record.Ask.Key()
-		p, _ = s.newPage(me, &k)
-		p.Ask = s.newAsk(&record, me, typed{}, nil)
-		s.recall(r.Context(), p.Ask, &record, me)
-	}
-	if k, ok := parseKey(r.URL.Query().Get("done")); ok {
-		if record, err := s.record(r.Context(), k); err == nil && record.Outcome != nil {
-			f := folded(&record, me, s.opts.Now())
-			p.Done = &f
-		}
-	}
+	s.done(r, &p, me)
 	s.write(w, http.StatusOK, p)
 }
 
+// done says what this person has just decided.
+func (s *Server) done(r *http.Request, p *page, me responder.Viewer) {
+	if k, ok := parseKey(r.URL.Query().Get(fieldDone)); ok {
+		if record, err := s.record(r.Context(), me, k); err == nil && record.Outcome != nil {
+			p.Done = present.NewEnd(&record, viewer(me), s.opts.Now())
+		}
+	}
+}
+
 // show puts one ask in focus, pending or not.
-func (s *Server) show(w http.ResponseWriter, r *http.Request, me ask.By) {
+func (s *Server) show(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	k := keyOf(r)
-	record, err := s.record(r.Context(), k)
+	record, err := s.record(r.Context(), me, k)
 	if err != nil {
 		s.cannotRead(w, r, me, err)
 		return
 	}
-	p, _ := s.newPage(me, &k)
-	p.Ask = s.newAsk(&record, me, typed{}, nil)
+	if r.Header.Get("Sec-Fetch-Dest") == "document" && record.State == ask.StatePending {
+		_ = s.board.Look(me, k, false) // scripts go on telling it
+	}
+	p := s.newPage(r.Context(), me, &k, listingOf(r))
+	p.focus(s, s.newAsk(r.Context(), &record, me, typed{}, nil), &record, me)
 	s.recall(r.Context(), p.Ask, &record, me)
+	s.done(r, &p, me)
 	s.write(w, http.StatusOK, p)
 }
 
-func (s *Server) cannotRead(w http.ResponseWriter, r *http.Request, me ask.By, err error) {
+func (s *Server) cannotRead(w http.ResponseWriter, r *http.Request, me responder.Viewer, err error) {
 	if errors.Is(err, ask.ErrNotFound) {
 		s.notFound(w, me)
 		return
 	}
 	s.opts.Logger.WarnContext(r.Context(), "cannot read an ask", slog.Any("error", err))
 	s.plain(w, http.StatusServiceUnavailable, plainPage{
-		Me: who(&me, ask.By{}), Title: "The bus cannot be reached",
+		Me: present.Name(me.By), Title: "The bus cannot be reached",
 		Lines: []string{"This ask cannot be read at the moment. Try again in a few seconds."}, Back: true,
 	})
 }
 
-func (s *Server) notFound(w http.ResponseWriter, me ask.By) {
+func (s *Server) notFound(w http.ResponseWriter, me responder.Viewer) {
 	s.plain(w, http.StatusNotFound, plainPage{
-		Me: who(&me, ask.By{}), Title: "There is no such ask",
+		Me: present.Name(me.By), Title: "There is no such ask",
 		Lines: []string{"The link is wrong, or the ask ended long ago and its record is gone."}, Back: true,
 	})
 }
 
-// record reads an ask: from the board while that is fresh enough, else from
-// the bus, so that many open pages do not read the same ask again and again.
-func (s *Server) record(ctx context.Context, k ask.Key) (ask.Record, error) {
+// record reads an ask that a person may see through the board, so that many open
+// pages do not read the same ask again and again. One that they may not see is
+// not there.
+func (s *Server) record(ctx context.Context, me responder.Viewer, k ask.Key) (ask.Record, error) {
 	if !k.Valid() {
 		return ask.Record{}, ask.ErrNotFound
 	}
-	now := s.opts.Now()
-	held, fresh := s.board.fresh(k, now.Add(-5*time.Second))
-	if fresh {
-		return held, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	record, err := s.asks.Get(ctx, k)
-	switch {
-	case err == nil:
-		record.Ask.Tenant, record.Ask.Session, record.Ask.ID = k.Tenant, k.Session, k.ID
-		if record.AskedAt.IsZero() {
-			record.AskedAt = held.AskedAt
-		}
-		s.board.keep(k, record, now)
-		return record, nil
-	case held.State == ask.StatePending && !errors.Is(err, ask.ErrNotFound):
-		return held, nil // better what we knew than nothing
-	default:
+	record, err := s.board.Recent(ctx, k, receiptAge)
+	if err != nil {
 		return ask.Record{}, fmt.Errorf("read ask %s: %w", k, err)
 	}
+	if !me.Sees(k, record.Ask.Audience) {
+		return ask.Record{}, ask.ErrNotFound
+	}
+	return record, nil
+}
+
+// settle tells the board how an ask ended before the bus does, so that the next
+// page is already right.
+func (s *Server) settle(record ask.Record, o ask.Outcome) {
+	record.State, record.Outcome = ask.StateResolved, &o
+	s.board.Learn(record)
 }
 
 func keyOf(r *http.Request) ask.Key {
@@ -129,13 +142,9 @@ func (s *Server) plain(w http.ResponseWriter, status int, p plainPage) {
 	s.render(w, status, "plain", p)
 }
 
-func (s *Server) signIn(w http.ResponseWriter, problem string) {
-	p := plainPage{Title: "Sign in", Command: "askbus login"}
-	if problem != "" {
-		p.Lines = append(p.Lines, problem)
-	}
-	p.Lines = append(p.Lines, "Run this where askbus runs, and open the link that it prints. The link is good for ten minutes, once.")
-	s.plain(w, http.StatusUnauthorized, p)
+// command is a command of askbus as people type it here.
+func (s *Server) command(name string) string {
+	return strings.TrimSpace("askbus " + name + " " + s.opts.Flags)
 }
 
 // render draws a whole page before it sends the first byte, so that a page is

@@ -11,15 +11,14 @@ import (
 
 	"github.com/askbus/askbus/internal/web"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
 func TestEveryStateIsDrawn(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	k := b.ask(full(), 5*time.Minute+30*time.Second)
-	b.shownOn(k, ask.Receipt{Type: "slack", State: ask.ReceiptPosted, Where: "https://example.com/archives/1"})
-	b.shownOn(k, ask.Receipt{Type: "mail", State: ask.ReceiptPosted, Where: "javascript:alert(1)"})
+	b.shownOn(k, ask.Receipt{Type: "slack", State: ask.ReceiptPosted, Places: []ask.Place{{Where: "https://example.com/archives/1"}}})
+	b.shownOn(k, ask.Receipt{Type: "mail", State: ask.ReceiptPosted, Places: []ask.Place{{Where: "javascript:alert(1)"}}})
 	b.ask(question("rate", ask.Question{ID: "r", Kind: "rating", Text: "How good?"}), 0)
 	u := serve(t, b).signedIn(t, mei)
 	res := u.get("/")
@@ -51,12 +50,43 @@ func TestTheListIsBounded(t *testing.T) {
 	for i := range 230 {
 		b.ask(question(fmt.Sprintf("a%d", i), text("t", fmt.Sprintf("Question %d?", i))), time.Duration(300-i)*time.Second)
 	}
-	res := serve(t, b).signedIn(t, mei).get("/")
-	if n := strings.Count(res.body, `<li id="wait-`); n != 200 || !contains(res.body, "and 30 more") || !contains(res.body, "(230) askbus") {
+	u := serve(t, b).signedIn(t, mei)
+	res := u.get("/")
+	if n := strings.Count(res.body, `<li id="wait-`); n != 200 || !contains(res.body, "1–200 of 230") || contains(res.body, ">Previous<") || !contains(res.body, "(230) askbus") {
 		t.Errorf("%d are listed", n)
 	}
 	if !contains(res.body, `data-key="default/s1/a0" data-path`) {
 		t.Error("the oldest is not in focus")
+	}
+	for _, from := range []string{"200", "399", "100000", "200&from=x"} {
+		res = u.get("/?from=" + from)
+		if n := strings.Count(res.body, `<li id="wait-`); n != 30 || !contains(res.body, "201–230 of 230") || !contains(res.body, `href="/" data-visit rel="prev"`) || !contains(res.body, `href="/ask/default/s1/a229?from=200"`) {
+			t.Errorf("%s: the second part lists %d", from, n)
+		}
+	}
+	for _, from := range []string{"-1", "x", "99999999999999999999", "199"} {
+		if res = u.get("/?from=" + from); !contains(res.body, "1–200 of 230") {
+			t.Errorf("%s is not the first part", from)
+		}
+	}
+}
+
+// Text looks the same on every surface: what makes it look like other text goes.
+func TestNoCharacterHidesOrTurnsText(t *testing.T) {
+	t.Parallel()
+	evil := "pay\u202e lap\u2066\u200b\u009b2J\U000E0041"
+	a := question("evil", ask.Question{ID: "q", Header: evil, Text: evil, Options: []ask.Option{
+		{ID: "y", Label: evil, Description: evil, Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: evil}},
+		{ID: "x", Label: "x", Preview: &ask.Preview{Format: ask.PreviewText, Body: evil}},
+	}}, text("more", evil))
+	a.Title, a.Context, a.Agent = evil, evil, ask.Agent{Name: evil}
+	b := newBus()
+	b.ask(a, time.Minute)
+	u := serve(t, b).signedIn(t, mei)
+	for _, path := range []string{"/", "/ask/default/s1/evil"} {
+		if res := u.get(path); !contains(res.body, "pay lap") || strings.ContainsAny(res.body, "\u202e\u2066\u200b\u009b\U000E0041") {
+			t.Errorf("%s: %+q", path, res.body)
+		}
 	}
 }
 
@@ -138,7 +168,7 @@ func TestStream(t *testing.T) {
 	k := b.ask(question("a", database()), 0)
 	until(t, lines, "event: change")
 	receipt := <-b.receipts
-	if receipt.State != ask.ReceiptPosted || receipt.Seq != 1 || receipt.Key != "web" || receipt.Where != in.URL+"/ask/"+k.String() {
+	if receipt.State != ask.ReceiptPosted || receipt.Life != "l1" || receipt.Key != "web" || receipt.Words() != in.URL+"/ask/"+k.String() {
 		t.Errorf("receipt: %+v", receipt)
 	}
 	second, stopSecond := u.stream(t)
@@ -176,12 +206,12 @@ func TestOffline(t *testing.T) {
 	lines, stop := u.stream(t)
 	defer stop()
 	until(t, lines, "event: hello")
-	b.say(responder.Offline)
+	b.offline(true)
 	until(t, lines, "event: change")
 	if res := u.get("/"); !contains(res.body, "The connection to the bus is gone") {
 		t.Error("nothing says that the bus is gone")
 	}
-	b.say(responder.Synced)
+	b.offline(false)
 	until(t, lines, "event: change")
 	if res := u.get("/"); contains(res.body, "The connection to the bus is gone") {
 		t.Error("the page does not see that the bus is back")
@@ -194,11 +224,11 @@ func TestNewRefuses(t *testing.T) {
 		"a short key": {CookieKey: []byte("short")},
 		"a bad URL":   {CookieKey: cookieKey, BaseURL: "127.0.0.1:8420"},
 	} {
-		if _, err := web.New(newBus(), opts); err == nil {
+		if _, err := web.New(newBus(), newBus(), opts); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}
-	if _, err := web.New(nil, web.Options{CookieKey: cookieKey}); err == nil {
+	if _, err := web.New(nil, newBus(), web.Options{CookieKey: cookieKey, Sessions: &people{}}); err == nil {
 		t.Error("no asks were accepted")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 // receiptKey is this surface's idempotency key: a page is posted nowhere twice.
@@ -22,16 +23,16 @@ type receipts struct {
 	slot chan struct{} // bounds how many are under way
 
 	mu   sync.Mutex
-	sent map[ask.Key]uint64
+	sent map[ask.Key]string // the life that was sent
 }
 
 func newReceipts(asks Asks, base string, now func() time.Time, log *slog.Logger) *receipts {
-	return &receipts{asks: asks, base: base, now: now, log: log, slot: make(chan struct{}, 4), sent: make(map[ask.Key]uint64)}
+	return &receipts{asks: asks, base: base, now: now, log: log, slot: make(chan struct{}, 4), sent: make(map[ask.Key]string)}
 }
 
 // run sends receipts until ctx ends, then waits for those under way.
-func (r *receipts) run(ctx context.Context, b *board, s *streams) {
-	changed, stop := b.subscribe()
+func (r *receipts) run(ctx context.Context, b Board, s *streams) {
+	changed, stop := b.Changes(responder.Filter{})
 	defer stop()
 	var under sync.WaitGroup
 	defer under.Wait()
@@ -45,7 +46,8 @@ func (r *receipts) run(ctx context.Context, b *board, s *streams) {
 		if !s.watched() {
 			continue
 		}
-		for _, record := range r.due(b.snapshot()) {
+		heads, _ := b.Pending(responder.Filter{}, 0, maxListed)
+		for _, head := range r.due(heads) {
 			select {
 			case <-ctx.Done():
 				return
@@ -53,43 +55,35 @@ func (r *receipts) run(ctx context.Context, b *board, s *streams) {
 			}
 			under.Go(func() {
 				defer func() { <-r.slot }()
-				r.send(ctx, record)
+				r.send(ctx, head)
 			})
 		}
 	}
 }
 
 // due marks and returns what is shown and has no receipt of ours.
-func (r *receipts) due(now snapshot) []ask.Record {
+func (r *receipts) due(shown []responder.Head) []responder.Head {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	shown := now.pending[:min(len(now.pending), maxListed)]
-	waits := make(map[ask.Key]bool, len(now.pending))
-	for _, record := range now.pending {
-		waits[record.Ask.Key()] = true
+	if len(r.sent) > 10*maxListed { // what ended, or moved down: another receipt does no harm
+		clear(r.sent)
 	}
-	for k := range r.sent {
-		if !waits[k] {
-			delete(r.sent, k)
-		}
-	}
-	var due []ask.Record
-	for _, record := range shown {
-		k := record.Ask.Key()
-		if seq, sent := r.sent[k]; !sent || seq != record.Seq {
-			r.sent[k] = record.Seq
-			due = append(due, record)
+	var due []responder.Head
+	for _, head := range shown {
+		if life, sent := r.sent[head.Key]; !sent || life != head.Life {
+			r.sent[head.Key] = head.Life
+			due = append(due, head)
 		}
 	}
 	return due
 }
 
-func (r *receipts) send(ctx context.Context, record ask.Record) {
-	k := record.Ask.Key()
+func (r *receipts) send(ctx context.Context, head responder.Head) {
+	k := head.Key
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := r.asks.Receipt(ctx, k, ask.Receipt{
-		Type: "web", State: ask.ReceiptPosted, Seq: record.Seq, Key: receiptKey, Where: r.base + askPath(k), At: r.now(),
+		Type: "web", State: ask.ReceiptPosted, Life: head.Life, Key: receiptKey, Places: []ask.Place{{Where: r.base + askPath(k)}}, At: r.now(),
 	})
 	if err == nil || ctx.Err() != nil {
 		return

@@ -29,7 +29,17 @@ func TestScreenshots(t *testing.T) {
 			t.Run(s.name+"-"+f.name, func(t *testing.T) {
 				in := serve(t, newBus())
 				b := in.open(t, mei, screen(f.width, f.height, f.scheme))
+				if s.name != "empty" && s.name != "folded" { // these two offer notifications
+					b.js(`localStorage.setItem('askbus:notify', 'off') ?? ''`)
+					b.do(chromedp.Reload())
+				}
 				s.reach(b)
+				// So high that nothing is cut, and the bar stands at its place.
+				whole, err := chromedp.Run(b.ctx, chromedp.Evaluate[int64](`document.documentElement.scrollHeight`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				screen(f.width, max(f.height, whole), f.scheme)(b)
 				image, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 				if err != nil {
 					t.Fatal(err)

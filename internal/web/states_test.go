@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -26,10 +27,73 @@ func states() []state {
 	}
 	return []state{
 		{"empty", func(b tab) { b.live() }},
+		{"team", func(b tab) {
+			b.live()
+			teamAtWork(b)
+			b.do(chromedp.Navigate(b.in.URL + "/?group=session"))
+			b.live()
+			b.wait(`document.querySelectorAll('#list .there').length === 1`)
+		}},
+		{"putoff", func(b tab) {
+			b.live()
+			teamAtWork(b)
+			b.wait(`!!document.querySelector('article')`)
+			b.keys("h")
+			b.wait(`document.querySelector('[data-menu=h]').open`)
+		}},
+		{"handover", func(b tab) {
+			b.live()
+			teamAtWork(b)
+			b.wait(`!!document.querySelector('article')`)
+			b.keys("a")
+			b.wait(`document.querySelector('[data-menu=a]').open`)
+		}},
+		{"filters", func(b tab) {
+			b.live()
+			teamAtWork(b)
+			b.do(chromedp.Navigate(b.in.URL + "/?agent=reviewer&show=team&q=storage"))
+			b.live()
+			b.wait(`!!document.querySelector('article')`)
+		}},
+		{"last", func(b tab) {
+			b.live()
+			teamAtWork(b)
+			b.do(chromedp.Navigate(b.in.URL + "/?since=9999999999999"))
+			b.live()
+			b.sees("That was the last one")
+		}},
+		{"snoozed", func(b tab) {
+			b.live()
+			teamAtWork(b)
+			_ = b.in.bus.Snooze(context.Background(), responder.Viewer{By: mei}, at("b1"), time.Now().Add(time.Hour))
+			b.do(chromedp.Navigate(b.in.URL + "/?show=snoozed"))
+			b.live()
+			b.wait(`!!document.querySelector('article')`)
+		}},
+		{"history", func(b tab) {
+			pastAsks(b.t, b.in.bus, 60)
+			b.do(chromedp.Navigate(b.in.URL + "/history"))
+			b.wait(`document.querySelectorAll('.past').length === 50`)
+		}},
+		{"conversation", func(b tab) {
+			pastAsks(b.t, b.in.bus, 12)
+			_, _ = b.in.bus.end(b.in.bus.ask(func() ask.Ask { a := four(); a.Session = "payments-0"; return a }(), time.Minute), ask.Outcome{
+				Status: ask.StatusAnswered, By: &ask.By{Principal: "os:mei", Name: "Mei", Responder: "web"},
+				Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}, Notes: "Keep 14 days of backups."}, {QuestionID: "n", Number: new(3.0)}, {QuestionID: "pub", Boolean: new(true)}},
+			})
+			b.do(chromedp.Navigate(b.in.URL + "/history/default/payments-0"))
+			b.wait(`document.querySelectorAll('.exchange').length === 5`)
+		}},
+		{"bulk", func(b tab) {
+			teamAtWork(b)
+			b.do(chromedp.Navigate(b.in.URL + "/bulk"))
+			b.click(".several li:nth-child(2) label")
+			b.wait(`document.querySelectorAll('.several :checked').length === 1`)
+		}},
 		{"inbox", func(b tab) {
 			b.live()
 			k := b.in.bus.ask(full(), 4*time.Minute)
-			b.in.bus.shownOn(k, ask.Receipt{Type: "slack", State: ask.ReceiptPosted, Where: "https://example.com/archives/1"})
+			b.in.bus.shownOn(k, ask.Receipt{Type: "slack", State: ask.ReceiptPosted, Places: []ask.Place{{Where: "https://example.com/archives/1"}}})
 			b.wait(`!!document.querySelector('article')`)
 			b.in.bus.ask(urgentAsk(), 2*time.Minute)
 			b.in.bus.ask(question("other", text("msg", "What should the release note say?")), time.Minute)
@@ -37,6 +101,10 @@ func states() []state {
 		}},
 		{"previews", func(b tab) {
 			one(question("previews", previews()))(b)
+			b.keys("2")
+		}},
+		{"drawings", func(b tab) {
+			one(question("drawings", drawings()))(b)
 			b.keys("2")
 		}},
 		{"compare", func(b tab) {
@@ -53,7 +121,10 @@ func states() []state {
 		{"readonly", func(b tab) {
 			a := question("theirs", database())
 			a.Audience = []string{"group:security", "os:ana"}
-			one(a)(b)
+			b.in.bus.ask(a, 3*time.Minute)
+			b.do(chromedp.Navigate(b.in.URL + "/?show=all"))
+			b.live()
+			b.wait(`!!document.querySelector('article')`)
 		}},
 		{"refused", func(b tab) {
 			one(four())(b)
@@ -105,7 +176,7 @@ func states() []state {
 		}},
 		{"offline", func(b tab) {
 			one(question("db", database()))(b)
-			b.in.bus.say(responder.Offline)
+			b.in.bus.offline(true)
 			b.wait(`document.querySelector('#problem').innerText !== ''`)
 		}},
 		{"help", func(b tab) {
@@ -114,6 +185,14 @@ func states() []state {
 			b.wait(`document.querySelector('#help').open`)
 		}},
 	}
+}
+
+// teamAtWork is a queue of which Tom has one ask, and one was handed to Mei.
+func teamAtWork(b tab) {
+	team(b.in.bus)
+	_ = b.in.bus.Look(responder.Viewer{By: tom}, at("b3"), true)
+	_ = b.in.bus.HandOver(context.Background(), responder.Viewer{By: tom}, at("a2"), "os:mei", "you know the ledger")
+	_ = b.in.bus.HandOver(context.Background(), responder.Viewer{By: tom}, at("a0"), "os:mei", "you know the ledger")
 }
 
 func answeredOnSlack(b tab, id string) {

@@ -8,6 +8,8 @@ import (
 	"html/template"
 	"net/http"
 	"path"
+
+	"github.com/askbus/askbus/internal/present"
 )
 
 //go:embed static templates
@@ -57,6 +59,8 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Type", "text/javascript; charset=utf-8")
 	case ".svg":
 		h.Set("Content-Type", "image/svg+xml")
+	case ".png":
+		h.Set("Content-Type", "image/png")
 	}
 	if r.PathValue("hash") == a.hash {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
@@ -65,7 +69,7 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func parseTemplates(a *assets) (*template.Template, error) {
-	t, err := template.New("").Funcs(template.FuncMap{"asset": a.path}).ParseFS(files, "templates/*.html")
+	t, err := template.New("").Funcs(template.FuncMap{"asset": a.path, "inline": inline, "plain": present.InlinePlain, "fill": fillHTML, "strong": strong, "bdi": bdi, "words": words}).ParseFS(files, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("web: parse the templates: %w", err)
 	}

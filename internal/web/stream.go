@@ -1,17 +1,18 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
-	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
-// streams counts the live browsers. While there is one, this surface is
-// present: somebody looks.
+// streams counts the live browsers, and those with somebody at them. While
+// there is one of these, this surface is present.
 type streams struct {
 	present func(tenant, session string) (func(), error)
 	max     int
@@ -21,7 +22,8 @@ type streams struct {
 	running sync.WaitGroup
 
 	mu     sync.Mutex
-	n      int
+	n      int // live
+	here   int // of them, with somebody at them
 	closed bool
 	leave  func()
 	asking bool // a call of present is under way
@@ -39,6 +41,14 @@ func (s *streams) enter() bool {
 	}
 	s.running.Add(1)
 	s.n++
+	return true
+}
+
+// arrive says that somebody is at one of the live browsers.
+func (s *streams) arrive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.here++
 	if s.leave == nil && !s.asking {
 		s.asking = true
 		s.running.Go(s.declare)
@@ -47,7 +57,17 @@ func (s *streams) enter() bool {
 	case s.looked <- struct{}{}:
 	default:
 	}
-	return true
+}
+
+// depart says that nobody is at a browser any more for which arrive was called.
+func (s *streams) depart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.here--
+	if s.here == 0 && s.leave != nil {
+		s.leave()
+		s.leave = nil
+	}
 }
 
 // declare says that somebody looks. It has a goroutine of its own, because the
@@ -60,7 +80,7 @@ func (s *streams) declare() {
 	switch {
 	case err != nil:
 		s.log.Warn("cannot declare that somebody looks", slog.Any("error", err))
-	case s.n == 0:
+	case s.here == 0:
 		leave() // they have gone again
 	default:
 		s.leave = leave
@@ -71,17 +91,13 @@ func (s *streams) exit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.n--
-	if s.n == 0 && s.leave != nil {
-		s.leave()
-		s.leave = nil
-	}
 	s.running.Done()
 }
 
 func (s *streams) watched() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.n > 0
+	return s.here > 0
 }
 
 // close ends all streams and waits for them.
@@ -95,17 +111,45 @@ func (s *streams) close() {
 	s.running.Wait()
 }
 
+// proxiedStream is how long a stream lives that no session can end: the page
+// connects again, and is checked again.
+const proxiedStream = 5 * time.Minute
+
+// watch closes ended when whoever made the request is signed out.
+func (s *Server) watch(r *http.Request) (ended <-chan struct{}, stop func()) {
+	if s.opts.Proxy.vouches(r) {
+		ctx, cancel := context.WithTimeout(r.Context(), proxiedStream)
+		return ctx.Done(), cancel
+	}
+	id, _ := s.sessionID(r)
+	return s.opts.Sessions.Watch(id)
+}
+
 // events is a browser's stream. It carries no content, only that the board has
 // changed: whoever missed something, or is slow, fetches once and is right again.
-func (s *Server) events(w http.ResponseWriter, r *http.Request, _ ask.By) {
+func (s *Server) events(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	if !s.streams.enter() {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many live pages are open", http.StatusServiceUnavailable)
 		return
 	}
 	defer s.streams.exit()
-	changed, stop := s.board.subscribe()
+	stays := staying(r, s.opts.Now())
+	if stays > 0 {
+		s.streams.arrive()
+	}
+	left := time.NewTimer(stays)
+	defer left.Stop()
+	here := stays > 0
+	defer func() {
+		if here {
+			s.streams.depart()
+		}
+	}()
+	changed, stop := s.board.Changes(responder.Filter{Viewer: me})
 	defer stop()
+	signedOut, leave := s.watch(r)
+	defer leave()
 
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -132,12 +176,20 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, _ ask.By) {
 			return
 		case <-s.streams.ended:
 			return
+		case <-signedOut:
+			return // the page connects again, and is told
 		case <-changed:
 			text = "event: change\ndata: {}\n\n"
+		case <-left.C:
+			if here {
+				here = false
+				s.streams.depart()
+			}
+			continue
 		case <-beat.C:
 		}
-		if _, err := s.whoIs(r); err != nil || !send(text) {
-			return // the cookie has run out, or the browser is gone
+		if _, err := s.whoIs(r, false); err != nil || !send(text) {
+			return // the session has ended, or the browser is gone
 		}
 	}
 }

@@ -2,13 +2,16 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"html/template"
-	"slices"
-	"strings"
+	"net/url"
+	"strconv"
 	"time"
 
+	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 // page is what the layout draws: the list of what waits, and one ask in focus.
@@ -18,58 +21,45 @@ type page struct {
 	Problem string // a sentence above everything, such as that the bus is gone
 	Waiting int    // what this person may decide
 	List    []entry
-	More    int // how many more wait than are listed
-	Ended   []foldedView
-	Done    *foldedView // what this person has just done
-	Ask     *askView    // nil: nothing waits
+	Query   string // the part of the list that is shown, for links
+	Here    string // the same for this page alone
+	Tools   toolbar
+	Turn    *turn  // above the ask in focus, while it is pending
+	Rest    *rest  // nothing is in focus, and why
+	Pages   *pages // nil: the list is whole
+	Ended   []*present.End
+	Done    *present.End // what this person has just done
+	Ask     *askView     // nil: nothing waits
 	Now     string
+	Login   string // the command that signs in
+	Ways    bool   // there are other ways to sign in, at /login
+	First   string // the command that asks
+	PushKey string // what a browser subscribes with; empty: it cannot
+
+	at  listing
+	off map[ask.Key]time.Time
 }
 
 // entry is one line of the list.
 type entry struct {
-	Key     string
+	present.Row
 	Path    string
-	Heading string
-	Dir     string
-	Agent   string
-	Session string
-	Waits   moment
-	Ends    *moment // when it is near
-	Urgent  bool
-	Foreign bool // this person may not decide it
 	Current bool
+	Group   string   // the heading above it; empty: that of the one before
+	Others  []string // who else is at it
+	Handed  string   // to whom it was handed
+	Off     *present.Moment
 }
 
-// foldedView is an ended ask in one line.
-type foldedView struct {
-	Path    string
-	Heading string
-	Status  string
-	Gist    string
-	Who     string
-	Where   string
-	At      moment
-}
-
-// askView is one ask in focus.
+// askView is one ask in focus: its card, and the form around it.
 type askView struct {
-	Key, Path string
-	Seq       uint64
-	Title     string // shown above several questions, or beside one
-	Agent     string
-	For       string // the agents above it
-	Session   string
-	Tenant    string // when it is worth saying
-	Urgent    string
-	Waits     moment
-	Ends      *moment
-	AtEnd     string // what happens at the deadline
-	Defaults  []outcomeLine
-	Audience  string
-	ReadOnly  string // why this person cannot answer
-	Receipts  []receiptView
-	Context   template.HTML
-	Questions []questionView
+	*present.Card
+	Path        string
+	Onward      string // the end of its forms' URLs: where to go on from
+	Context     template.HTML
+	ContextOpen bool // it is short
+	Questions   []questionView
+	ReadOnly    string // why this person cannot answer
 
 	AnswerID     string
 	Response     string
@@ -77,220 +67,148 @@ type askView struct {
 	Reason       string
 	Problem      string // why the form came back
 	Kept         bool   // the form holds what was typed, so a draft must not replace it
-	Verdict      *verdict
-	Closed       bool // the form is still shown, but it is too late
+	Closed       bool   // the form is still shown, but it is too late
 }
-
-// receiptView is a place where this ask was shown too.
-type receiptView struct {
-	Surface string
-	Link    string
-	Words   string
-}
-
-// verdict is how an ask ended.
-type verdict struct {
-	foldedView
-	Lead   string
-	Lines  []outcomeLine
-	Reason string
-	Reply  string
-	Mine   bool
-	// Detailed is set when the lines say more than the gist does.
-	Detailed bool
-}
-
-// outcomeLine is one question and what was answered.
-type outcomeLine struct{ Question, Answer, Note string }
 
 func askPath(k ask.Key) string { return "/ask/" + k.String() }
 
+// viewer is who looks at this inbox.
+func viewer(me responder.Viewer) present.Viewer {
+	return present.Viewer{By: me.By, Access: me.Access, Surface: "web"}
+}
+
 // newPage draws the frame around an ask.
-func (s *Server) newPage(me ask.By, focus *ask.Key) (page, snapshot) {
-	now, snap := s.opts.Now(), s.board.snapshot()
-	p := page{Me: cmp.Or(me.Name, me.Principal), Now: stamp(now)}
-	for i := range snap.pending {
-		if snap.pending[i].Ask.Allows(me) {
-			p.Waiting++
+func (s *Server) newPage(ctx context.Context, me responder.Viewer, focus *ask.Key, at listing) page {
+	now, off := s.opts.Now(), s.snoozed(ctx, me)
+	p := page{Me: cmp.Or(me.By.Name, me.By.Principal), Now: present.Moment{At: now}.Stamp(), Login: s.command("login"), Ways: s.opts.Provider != nil || s.opts.Passkeys != nil && s.opts.Passkeys.Any(), First: s.command("ask"), PushKey: s.pushKey()}
+	seen := responder.Filter{Viewer: me}
+	_, p.Waiting = s.board.Pending(listing{}.filter(me, off, now), 0, 0)
+	f := at.filter(me, off, now)
+	heads, total := s.board.Pending(f, at.from, maxListed)
+	if len(heads) == 0 && total > 0 { // what was there is answered
+		at.from = (total - 1) / maxListed * maxListed
+		heads, total = s.board.Pending(f, at.from, maxListed)
+	}
+	p.at, p.off = at, off
+	p.Query = at.query()
+	p.Here = p.Query
+	p.Tools = s.newToolbar(me, at, len(off))
+	group := ""
+	for i := range heads {
+		record := heads[i].Record()
+		row := present.NewRow(&record, viewer(me), now)
+		e := entry{Row: row, Path: "/ask/" + row.Key.String() + p.Query, Current: focus != nil && *focus == row.Key, Others: s.others(row.Key, me)}
+		if of := at.group.Of(heads[i]); of != group {
+			group = of
+			e.Group = row.Asker.Session
+			if at.group == responder.ByAgent {
+				e.Group = row.Asker.Agent
+			}
+		}
+		if h := heads[i].Handed; h != nil && h.To == me.By.Principal {
+			e.Handed = words().Turn.InListYou
+		} else if h != nil {
+			e.Handed = present.Fill(words().Turn.InListTo, h.Whom())
+		}
+		if until, is := off[row.Key]; is {
+			m := viewer(me).When(until, now, present.Until)
+			e.Off = &m
+		}
+		p.List = append(p.List, e)
+	}
+	p.Pages = at.pages(len(heads), total)
+	for _, r := range s.board.Ended(seen) {
+		if len(p.Ended) < maxJustEnded && now.Sub(r.Outcome.At) < time.Hour {
+			p.Ended = append(p.Ended, present.NewEnd(&r, viewer(me), now))
 		}
 	}
-	for i := range snap.pending[:min(len(snap.pending), maxListed)] {
-		p.List = append(p.List, newEntry(&snap.pending[i], me, focus, now))
-	}
-	p.More = len(snap.pending) - len(p.List)
-	for i := range snap.ended[:min(len(snap.ended), 5)] {
-		r := &snap.ended[i]
-		if now.Sub(r.Outcome.At) < time.Hour {
-			p.Ended = append(p.Ended, folded(r, me, now))
-		}
-	}
-	switch {
-	case snap.offline:
+	switch status := s.board.Status(); {
+	case status.Offline:
 		p.Problem = "The connection to the bus is gone. What you see may be old; answers cannot be stored until it is back."
-	case !snap.synced:
+	case !status.Synced:
 		p.Problem = "Connecting to the bus. What waits will appear here."
-	case snap.more:
-		p.Problem = "More asks wait than this inbox follows at once; the oldest are shown first."
+	case status.More:
+		p.Problem = "More asks wait than this inbox follows at once."
 	}
-	return p, snap
-}
-
-func newEntry(r *ask.Record, me ask.By, focus *ask.Key, now time.Time) entry {
-	a := &r.Ask
-	k := a.Key()
-	e := entry{
-		Key: k.String(), Path: askPath(k), Heading: clip(a.Heading(), 160), Dir: direction(a.Heading()), Agent: clip(agentName(a), 40), Session: clip(a.Session, 40),
-		Waits: since(r.AskedAt, now), Urgent: urgent(a) != "", Foreign: !a.Allows(me), Current: focus != nil && *focus == k,
-	}
-	if left := a.Deadline.Sub(now); !a.Deadline.IsZero() && left < 24*time.Hour {
-		m := untilOf(a.Deadline, now)
-		e.Ends = &m
-	}
-	return e
-}
-
-func agentName(a *ask.Ask) string { return cmp.Or(a.Agent.Name, a.Agent.ID, "an agent") }
-
-func urgent(a *ask.Ask) string {
-	switch a.Priority {
-	case ask.PriorityUrgent:
-		return "urgent"
-	case ask.PriorityHigh:
-		return "high priority"
-	case ask.PriorityNormal, ask.PriorityLow:
-	}
-	return ""
-}
-
-func folded(r *ask.Record, me ask.By, now time.Time) foldedView {
-	o := r.Outcome
-	f := foldedView{
-		Path: askPath(r.Ask.Key()), Heading: clip(r.Ask.Heading(), 160), Status: string(o.Status),
-		Gist: gist(&r.Ask, o), Who: who(o.By, me), At: agoOf(o.At, now),
-	}
-	if f.Who != "you" && o.By != nil && o.By.Responder != "" {
-		f.Where = surface(o.By.Responder)
-	}
-	return f
+	return p
 }
 
 // newAsk draws one ask for a person, with what that person has typed.
-func (s *Server) newAsk(r *ask.Record, me ask.By, form typed, faults []ask.Fault) *askView {
-	now, a := s.opts.Now(), &r.Ask
-	k := a.Key()
+func (s *Server) newAsk(ctx context.Context, r *ask.Record, me responder.Viewer, form typed, faults []ask.Fault) *askView {
+	card := present.New(r, viewer(me), s.opts.Now())
 	v := &askView{
-		Key: k.String(), Path: askPath(k), Seq: r.Seq, Title: a.Title, Agent: agentName(a), For: a.Agent.Parent,
-		Session: a.Session, Urgent: urgent(a), Waits: since(r.AskedAt, now), Audience: audience(a.Audience),
-		Context: s.md.html(a.Context), AnswerID: rand.Text(), Kept: form.values != nil,
-		Response: form.get(fieldResponse), Reason: form.get(fieldReason),
+		Card: card, Path: askPath(card.Key), Context: s.html(ctx, card.Context),
+		AnswerID: rand.Text(), Response: form.get(fieldResponse), Reason: form.get(fieldReason), Kept: form.values != nil,
 	}
-	if a.Tenant != ask.DefaultTenant {
-		v.Tenant = a.Tenant
+	v.ContextOpen = card.Context != nil && card.Context.Short() && card.End == nil
+	if card.End == nil {
+		v.ReadOnly = card.May.Why
 	}
-	if len(a.Questions) == 1 && v.Title == a.Questions[0].Text {
-		v.Title = ""
-	}
-	v.atDeadline(a, now)
-	v.receipts(r)
-	known := 0
-	for i := range a.Questions {
-		q := s.newQuestion(&a.Questions[i], i, form, faults)
+	v.Closed = card.End != nil && v.Kept
+	again, known := card.Faults(faults), 0
+	for i := range card.Questions {
+		q := s.newQuestion(ctx, &card.Questions[i], form, again)
 		if !q.Unknown {
 			known++
 		}
 		v.Questions = append(v.Questions, q)
 	}
 	v.OpenResponse = v.Response != "" || known < len(v.Questions)
-	if !a.Allows(me) {
-		v.ReadOnly = "Only " + v.Audience + " may decide this."
-	}
-	if r.State == ask.StateResolved && r.Outcome != nil {
-		v.Verdict = newVerdict(r, me, now)
-		v.Closed = form.values != nil
-	}
 	return v
 }
 
-func (v *askView) atDeadline(a *ask.Ask, now time.Time) {
-	if a.Deadline.IsZero() {
-		return
+// html draws a body: prose as Markdown, layout with each of its spaces.
+func (s *Server) html(ctx context.Context, p *present.Preview) template.HTML {
+	switch {
+	case p == nil:
+		return ""
+	case p.Kind == present.Layout:
+		return asItIs(p.Body)
 	}
-	m := untilOf(a.Deadline, now)
-	v.Ends = &m
-	if a.AtDeadline != ask.AtDeadlineDefault {
-		v.AtEnd = "If nobody answers by then, it expires and the agent is told so. Nothing is decided."
-		return
-	}
-	v.AtEnd = "If nobody answers by then, these defaults hold, marked as nobody’s answer:"
-	for _, ans := range a.Defaults() {
-		q := a.Question(ans.QuestionID)
-		if words := said(q, &ans); words != "" {
-			line := outcomeLine{Question: q.Text, Answer: words}
-			if q.Header != "" {
-				line.Question = q.Header + ":"
-			}
-			v.Defaults = append(v.Defaults, line)
-		}
+	return s.md.html(ctx, p.Body)
+}
+
+// focus puts an ask in focus, and what can be done with it above it.
+func (p *page) focus(s *Server, v *askView, record *ask.Record, me responder.Viewer) {
+	p.Ask = v
+	at := p.at
+	v.Onward = at.query()
+	if record.State == ask.StatePending && record.Outcome == nil && !v.Closed {
+		p.Turn = s.newTurn(me, record, at, p.off)
+		v.Onward = p.Turn.Query
 	}
 }
 
-func (v *askView) receipts(r *ask.Record) {
-	for _, receipt := range r.Receipts {
-		if receipt.Type == "web" || receipt.Seq != 0 && r.Seq != 0 && receipt.Seq != r.Seq {
-			continue
-		}
-		rv := receiptView{Surface: surface(receipt.Type)}
-		switch receipt.State {
-		case ask.ReceiptPosted:
-		case ask.ReceiptPosting:
-			rv.Words = "on its way"
-		case ask.ReceiptFailed:
-			rv.Words = "could not be shown there"
-		}
-		if strings.HasPrefix(receipt.Where, "https://") || strings.HasPrefix(receipt.Where, "http://") {
-			rv.Link = receipt.Where
-		} else if rv.Words == "" {
-			rv.Words = receipt.Where
-		}
-		v.Receipts = append(v.Receipts, rv)
-	}
-	slices.SortFunc(v.Receipts, func(x, y receiptView) int { return cmp.Compare(x.Surface, y.Surface) })
+// rest is why nothing is in focus although the page may have a list.
+type rest struct {
+	Title string
+	Lines []string
+	To    string // where the button leads; empty: there is none
+	Words string // on the button
 }
 
-func newVerdict(r *ask.Record, me ask.By, now time.Time) *verdict {
-	a, o := &r.Ask, r.Outcome
-	v := &verdict{foldedView: folded(r, me, now), Reason: o.Reason, Reply: o.Response}
-	v.At, v.Mine = clock(o.At, now), v.Who == "you"
-	switch o.Status {
-	case ask.StatusAnswered:
-		v.Lead = "Already answered"
-	case ask.StatusCancelled:
-		v.Lead = "Declined"
-	case ask.StatusWithdrawn:
-		v.Lead = "Taken back by the agent"
-	case ask.StatusExpired:
-		v.Lead = "Expired"
-	case ask.StatusAborted:
-		v.Lead = "Ended by an operator"
-	}
-	for i := range a.Questions {
-		q := &a.Questions[i]
-		line := outcomeLine{Question: q.Text, Answer: said(q, o.Answer(q.ID))}
-		if ans := o.Answer(q.ID); ans != nil {
-			line.Note = ans.Notes
+// rest says why nothing is in focus. Nil: nothing at all waits, or what was
+// chosen cannot be read.
+func (p *page) rest(s *Server, me responder.Viewer, chosen bool, since time.Time) {
+	top := "/" + p.at.query()
+	_, others := s.board.Pending(responder.Filter{Viewer: me}, 0, 0)
+	all := listing{show: showAll}
+	switch {
+	case chosen:
+	case !since.IsZero() && len(p.List) > 0:
+		p.Here = p.at.with(url.Values{fieldSince: {strconv.FormatInt(since.UnixMilli(), 10)}})
+		p.Rest = &rest{"That was the last one", []string{"What you left is still in the list. Whatever is asked from now on comes up here by itself."}, top, "From the top"}
+	case len(p.List) > 0:
+		p.Rest = &rest{"Others are at what waits", []string{"The list says who. What nobody looks at comes up here by itself; you may open any of them all the same."}, "", ""}
+	case p.at.show == showSnoozed:
+		p.Rest = &rest{"Nothing is put off", []string{"Press h on an ask to put it off for a while. It comes back by itself."}, "/", "To what waits"}
+	case p.at.narrowed():
+		p.Rest = &rest{"Nothing fits", []string{"No ask that waits fits this search and these filters."}, p.Tools.Clear, "Clear them"}
+	case others > 0 && p.at.show != showAll:
+		lines := []string{"What waits is for others to decide."}
+		if len(p.off) > 0 {
+			lines = []string{"What waits is for others to decide, or you put it off."}
 		}
-		if c := o.CancelledBy; c != nil && c.QuestionID == q.ID && q.Option(c.OptionID) != nil {
-			line.Answer = q.Option(c.OptionID).Label
-		}
-		if line.Answer == "" {
-			line.Answer = "no answer"
-		}
-		v.Detailed = v.Detailed || line.Note != "" || len(a.Questions) > 1 && (len(o.Answers) > 0 || o.CancelledBy != nil)
-		v.Lines = append(v.Lines, line)
+		p.Rest = &rest{"Nothing waits for you", lines, "/" + all.query(), "See it all the same"}
 	}
-	says := o.Status == ask.StatusAnswered || o.Status == ask.StatusExpired || o.CancelledBy != nil
-	if v.Detailed || !says {
-		v.Gist = "" // the lead or the lines say it already
-	}
-	return v
 }

@@ -11,17 +11,43 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/auth"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Asks is what the inbox needs of the bus. All methods are safe for concurrent
+// Board is what the inbox shows: a [responder.Board]. All methods are safe for
+// concurrent use.
+type Board interface {
+	// Run keeps the board true until ctx ends.
+	Run(ctx context.Context) error
+	Status() responder.BoardStatus
+	Pending(f responder.Filter, offset, limit int) (heads []responder.Head, total int)
+	Ended(f responder.Filter) []ask.Record
+	// Recent gives an ask in full, with receipts no older than age. The error is
+	// [ask.ErrNotFound] when there is none.
+	Recent(ctx context.Context, k ask.Key, age time.Duration) (ask.Record, error)
+	// Learn tells the board how an ask ended before the bus says so.
+	Learn(rec ask.Record)
+	Changes(f responder.Filter) (changed <-chan struct{}, stop func())
+
+	// Take chooses what a person reads next and tells the others.
+	Take(ctx context.Context, v responder.Viewer, f responder.Filter, t responder.Turn) (responder.Head, bool)
+	// Look and Leave tell others that a person is at an ask, and is not any more.
+	Look(v responder.Viewer, k ask.Key, answering bool) error
+	Leave(v responder.Viewer, k ask.Key) error
+	Attending(k ask.Key) []responder.Attention
+	// Snooze and HandOver change whose list an ask is on.
+	Snooze(ctx context.Context, v responder.Viewer, k ask.Key, until time.Time) error
+	Snoozed(ctx context.Context, v responder.Viewer) (map[ask.Key]time.Time, error)
+	HandOver(ctx context.Context, v responder.Viewer, k ask.Key, to, word string) error
+	People() []ask.By
+}
+
+// Asks is what the inbox does on the bus. All methods are safe for concurrent
 // use; repeating an Answer or Cancel with the same answer id is harmless.
 // Their errors are those of [responder.Responder].
 type Asks interface {
-	// Watch tells handle, one call at a time, what waits and what ended, until ctx ends.
-	Watch(ctx context.Context, handle func(responder.Event)) error
-	Get(ctx context.Context, k ask.Key) (ask.Record, error)
 	// List gives one page of asks, for earlier answers to the same question.
 	List(ctx context.Context, q responder.Query) (responder.Page, error)
 	Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outcome, error)
@@ -31,13 +57,27 @@ type Asks interface {
 	Present(tenant, session string) (leave func(), err error)
 }
 
+var _ Board = (*responder.Board)(nil)
+
 var _ Asks = (*responder.Responder)(nil)
 
-// Options tunes a [Server]. CookieKey is required.
+// Options tunes a [Server]. CookieKey and Sessions are required.
 type Options struct {
 	// CookieKey signs cookies and login links: 32 bytes or more. Every replica
 	// with the same key accepts the cookies of the others.
 	CookieKey []byte
+	// Sessions are the sign-in sessions; the inbox runs them. A cookie holds a
+	// session's id alone.
+	Sessions Sessions
+	// Provider signs people in elsewhere; nil: nobody does.
+	Provider auth.Provider
+	// Passkeys signs people in with theirs; nil: nobody has one.
+	Passkeys Passkeys
+	// Proxy in front of this inbox says who somebody is; nil: none does.
+	Proxy *Proxy
+	// Flags is what commands need here beside their own arguments, such as
+	// "--dir /srv/askbus"; it stands in what people are told to copy.
+	Flags string
 	// Identity fills in what a login link leaves out, such as the groups.
 	Identity ask.By
 	// BaseURL is where people reach this inbox; it stands in receipts and its
@@ -47,6 +87,9 @@ type Options struct {
 	// and BaseURL's. Others are refused, so that no foreign page can point its
 	// own name at this machine.
 	Hosts []string
+	// Push keeps the subscriptions of browsers that want to be rung with the page
+	// closed; default: none can.
+	Push Pushes
 	// TrustProxy believes X-Forwarded-Proto when it says https.
 	TrustProxy bool
 	// MaxStreams is the most live browser streams at once; default 500.
@@ -61,7 +104,7 @@ type Options struct {
 const (
 	maxBody     = 1 << 20          // a form, in bytes
 	maxListed   = 200              // asks in the list of one page
-	maxEnded    = 200              // ended asks that are remembered
+	receiptAge  = 5 * time.Second  // of where else an ask was shown
 	callTimeout = 10 * time.Second // one write to the bus
 	readTimeout = 3 * time.Second  // one read: a page shows what it has instead
 )
@@ -72,19 +115,25 @@ type Server struct {
 	opts    Options
 	base    *url.URL
 	keys    keys
-	logins  *usedTokens
-	board   *board
+	board   Board
 	streams *streams
 	posted  *receipts
 	assets  *assets
 	pages   *template.Template
+	logouts chan struct{} // bounds how many messages of the provider are read at once
 	md      *markdown
+	memory  *memory
+	past    *archive
 }
 
-// New makes an inbox over asks. It starts nothing; see [Server.Run].
-func New(asks Asks, opts Options) (*Server, error) {
-	if asks == nil {
+// New makes an inbox that shows a board and answers asks. It starts nothing; see
+// [Server.Run], which runs the board, too.
+func New(board Board, asks Asks, opts Options) (*Server, error) {
+	if board == nil || asks == nil {
 		return nil, errors.New("web: no asks to show")
+	}
+	if opts.Sessions == nil {
+		return nil, errors.New("web: no sessions, so nobody could sign in")
 	}
 	keys, err := deriveKeys(opts.CookieKey)
 	if err != nil {
@@ -109,13 +158,16 @@ func New(asks Asks, opts Options) (*Server, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	if err := opts.Proxy.check(); err != nil {
+		return nil, err
+	}
 	assets, err := loadAssets()
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
 		asks: asks, opts: opts, base: base, keys: keys, assets: assets,
-		logins: newUsedTokens(), board: newBoard(), md: newMarkdown(),
+		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4),
 	}
 	s.streams = newStreams(opts.MaxStreams, asks.Present, opts.Logger)
 	s.posted = newReceipts(asks, base.String(), opts.Now, opts.Logger)
@@ -126,28 +178,43 @@ func New(asks Asks, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Run watches the bus and feeds the browsers until ctx ends; then it ends the
+// Run keeps the board true and feeds the browsers until ctx ends; then it ends the
 // live streams, waits for what it started, and returns nil.
-func (s *Server) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (s *Server) Run(life context.Context) error {
+	ctx, cancel := context.WithCancel(life)
 	defer cancel()
 	posting := make(chan struct{})
 	go func() {
 		defer close(posting)
 		s.posted.run(ctx, s.board, s.streams)
 	}()
-	err := s.asks.Watch(ctx, s.board.handle)
-	stopped := ctx.Err() != nil
+	people := make(chan error, 2)
+	parts := []func(context.Context) error{s.opts.Sessions.Run}
+	if s.opts.Passkeys != nil {
+		parts = append(parts, s.opts.Passkeys.Run)
+	}
+	for _, part := range parts {
+		go func() {
+			defer cancel()
+			people <- part(ctx)
+		}()
+	}
+	err := s.board.Run(ctx)
+	stopped := life.Err() != nil
 	cancel()
+	for range parts {
+		err = errors.Join(err, <-people)
+	}
 	s.streams.close()
+	s.past.close()
 	<-posting
 	switch {
 	case stopped:
 		return nil
 	case err == nil:
-		return errors.New("web: watching the bus ended by itself")
+		return errors.New("web: the board ended by itself")
 	default:
-		return fmt.Errorf("web: watch the bus: %w", err)
+		return fmt.Errorf("web: board: %w", err)
 	}
 }
 
@@ -157,13 +224,39 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /login", s.login)
 	mux.HandleFunc("POST /logout", s.logout)
+	if s.opts.Provider != nil {
+		mux.HandleFunc("GET "+providerPath, s.leave)
+		mux.HandleFunc("GET "+providerPath+"/callback", s.comeIn)
+		mux.HandleFunc("POST "+providerPath+"/logout", s.loggedOut)
+	}
+	if s.opts.Passkeys != nil {
+		mux.HandleFunc("GET /join", s.join)
+		mux.HandleFunc("POST /join/options", s.joinOptions)
+		mux.HandleFunc("POST /join", s.joined)
+		mux.HandleFunc("POST /login/passkey/options", s.passkeyOptions)
+		mux.HandleFunc("POST /login/passkey", s.passkey)
+	}
 	mux.HandleFunc("GET /static/{hash}/{name}", s.assets.serve)
+	mux.HandleFunc("GET /sw.js", s.assets.worker)
+	mux.HandleFunc("GET /manifest.webmanifest", s.assets.manifest)
 	mux.HandleFunc("GET /{$}", s.person(s.inbox))
 	mux.HandleFunc("GET /events", s.person(s.events))
+	mux.HandleFunc("GET /history", s.person(s.showHistory))
+	mux.HandleFunc("GET /history/export", s.person(s.export))
+	mux.HandleFunc("GET /history/{tenant}/{session}", s.person(s.conversation))
+	mux.HandleFunc("GET /bulk", s.person(s.bulk))
+	mux.HandleFunc("POST /bulk", s.person(s.declineAll))
 	mux.HandleFunc("GET /ask/{tenant}/{session}/{id}", s.person(s.show))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/answer", s.person(s.answer))
 	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/decline", s.person(s.decline))
-	mux.HandleFunc("/", s.person(func(w http.ResponseWriter, r *http.Request, by ask.By) {
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/snooze", s.person(s.snooze))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/handover", s.person(s.handOver))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/attend", s.person(s.attend))
+	mux.HandleFunc("GET /ask/{tenant}/{session}/{id}/notice", s.person(s.notice))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/pick", s.person(s.pick))
+	mux.HandleFunc("POST /push/subscribe", s.person(s.subscribe))
+	mux.HandleFunc("POST /push/unsubscribe", s.person(s.unsubscribe))
+	mux.HandleFunc("/", s.person(func(w http.ResponseWriter, r *http.Request, by responder.Viewer) {
 		s.notFound(w, by)
 	}))
 	return s.guard(mux)

@@ -15,10 +15,12 @@ const stop = [
   bridge(asking, base, agent, { direction: 'agent', session: 'bridge', WebSocket, onError }),
   bridge(answering, base, screen, { direction: 'screen', session: 'bridge', WebSocket, onError }),
 ];
-asking.once('ask:question:response', (response) => {
+asking.on('ask:question:error', (refusal) => console.log(JSON.stringify({ refusal })));
+asking.on('ask:question:response', (response) => {
   console.log(JSON.stringify({ response }));
-  for (const one of stop) one();
+  if (response.status !== 'refused') for (const one of stop) one();
 });
+asking.emit('ask:question:request', { agentId: 'hasty', questions: [{ question: 'Which?', header: 'H', options: [{ label: 'only' }] }] });
 asking.emit('ask:question:request', {
   agentId: 'host-agent',
   questions: [

@@ -10,7 +10,7 @@ for (const mode of ['structured', 'binary']) {
     data: { questions: [{ text: `Which in ${mode} mode, 你好?`, options: [{ id: 'a', label: 'A' }, { id: 'b', label: 'B' }] }] },
   });
   const message = HTTP[mode](event);
-  const response = await fetch(`${base}/v1/events`, {
+  const response = await fetch(`${base}/v1/events?wait=60s`, {
     method: 'POST', headers: { ...message.headers, authorization: `Bearer ${token}` }, body: message.body,
   });
   const answer = HTTP.toEvent({ headers: Object.fromEntries(response.headers), body: await response.text() });

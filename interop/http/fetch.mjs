@@ -1,4 +1,4 @@
-// An existing client of D4: one fetch, with the defaults of Node.
+// An existing client of the dialect interact: one fetch, with the defaults of Node.
 const { ASKBUS_HTTP_URL: base, ASKBUS_TOKEN: token } = process.env;
 const response = await fetch(`${base}/t/${token}/api/interact/ask`, {
   method: 'POST', headers: { 'content-type': 'application/json' },

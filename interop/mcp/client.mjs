@@ -48,7 +48,9 @@ if (plan.form) {
   })
 }
 const transport = plan.url
-  ? new sdk.StreamableHTTPClientTransport(new URL(plan.url), { requestInit: { headers: { Authorization: 'Bearer ' + plan.token } } })
+  ? new sdk.StreamableHTTPClientTransport(new URL(plan.url), { requestInit: { headers: {
+      Authorization: 'Bearer ' + plan.token, ...(plan.host ? { 'Askbus-Host-Authorization': 'Bearer ' + plan.host } : {}),
+    } } })
   : new sdk.StdioClientTransport({ command: plan.command, args: plan.args, env: { ...process.env, ...plan.env } })
 try {
   await client.connect(transport)

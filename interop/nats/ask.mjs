@@ -1,11 +1,11 @@
 // An unmodified NATS client and the CloudEvents SDK: asks in both modes, gets
 // the outcomes on its reply inbox, and pages through list.
-import { connect, headers, createInbox } from '@nats-io/transport-node';
+import { connect, credsAuthenticator, headers, createInbox } from '@nats-io/transport-node';
 import { CloudEvent, HTTP } from 'cloudevents';
 
 const cred = JSON.parse(process.env.CREDENTIAL);
-const nc = await connect({ servers: cred.url, user: cred.user, pass: cred.password, inboxPrefix: cred.inbox_prefix });
-const [, tenant, session] = cred.user.split('/');
+const nc = await connect({ servers: cred.url, authenticator: credsAuthenticator(new TextEncoder().encode(cred.creds)), inboxPrefix: cred.inbox_prefix });
+const [, tenant, session] = cred.name.split('/');
 const say = (what) => console.log(JSON.stringify(what));
 
 const asked = (id) => new CloudEvent({

@@ -15,52 +15,63 @@ const (
 	MaxLabel       = 500              // an option's label
 	MaxLong        = 65_536           // context, a preview's body, a typed text answer
 	MaxName        = 256              // names, ids of people, audience entries, placeholders
+	MaxLink        = 2048             // an agent's link
 	MaxAudience    = 100              // audience entries
 	MaxGroups      = 200              // groups of one principal
 	MaxMetadata    = 64               // metadata entries
+	MaxPlaces      = 100              // places of one receipt
 	MaxEventBytes  = 256 << 10        // one event on the wire, in bytes
 	MinTimeout     = time.Second      // the shortest time an ask may wait
 	MaxTimeout     = 720 * time.Hour  // the longest, and what holds when an ask names none: 30 days
 	MaxHold        = 10 * time.Minute // the longest a broker holds one waiting request
-	DefaultTenant  = "default"        // the tenant of somebody who never heard of tenants
-	DefaultSession = "cli"            // the session of somebody who has none
+	DefaultTenant  = "default"        // of an ask that names none
+	DefaultSession = "cli"            // of an ask that names none
 )
 
 // Ask is one request from an agent: questions that are answered together.
 // ID is unique within Tenant and Session; those two come from the subject the
-// ask was published on, never from its body.
+// ask was published on, never from its body, and are no part of its JSON.
+//
+// Its JSON is that of the protocol: [encoding/json] writes and reads it.
 type Ask struct {
-	ID      string
-	Tenant  string
-	Session string
+	ID      string `json:"id,omitempty"`
+	Tenant  string `json:"-"`
+	Session string `json:"-"`
 
-	Agent    Agent
-	Title    string // one line; optional
-	Context  string // Markdown: what the agent is doing and why it asks; optional
-	Priority Priority
-	Metadata map[string]any // for analysis and routing, never displayed
+	Agent    Agent          `json:"agent,omitzero"`
+	Title    string         `json:"title,omitempty"`   // one line; optional
+	Context  string         `json:"context,omitempty"` // Markdown: what the agent is doing and why it asks; optional
+	Priority Priority       `json:"priority,omitempty"`
+	Metadata map[string]any `json:"metadata,omitempty"` // for analysis and routing, never displayed
 
 	// Audience says who may decide: entries "group:<name>" or a principal,
 	// exactly. Empty means everybody the responder has proven.
-	Audience []string
+	Audience []string `json:"audience,omitempty"`
+	// MinProof is how well it must be known who answers: one of [MinProofs].
+	// Empty demands nothing beside the audience.
+	MinProof string `json:"min_proof,omitempty"`
 	// RequireResponder refuses the ask when no person is at any surface.
-	RequireResponder bool
+	RequireResponder bool `json:"require_responder,omitempty"`
 
 	// Timeout (by the broker's clock) or Deadline says when the ask ends by
-	// itself; at most one of them is given. A stored ask has a Deadline.
-	Timeout    time.Duration
-	Deadline   time.Time
-	AtDeadline AtDeadline
+	// itself; at most one of them is given. A stored ask has a Deadline. In JSON
+	// the timeout is a string in Go syntax, such as "2h".
+	Timeout    time.Duration `json:"timeout,omitempty"`
+	Deadline   time.Time     `json:"deadline,omitzero"`
+	AtDeadline AtDeadline    `json:"at_deadline,omitempty"`
 
-	Questions []Question
+	Questions []Question `json:"questions"`
 }
 
-// Agent is who asks. Parent is the path of the agents above it, such as
-// "planner/a-1" for a sub-agent's.
+// Agent is who asks, and what it works on. Parent is the path of the agents
+// above it, such as "planner/a-1" for a sub-agent's.
 type Agent struct {
-	ID     string
-	Name   string
-	Parent string
+	ID         string `json:"id,omitempty"`
+	Name       string `json:"name,omitempty"`
+	Parent     string `json:"parent,omitempty"`
+	Repository string `json:"repository,omitempty"` // such as "acme/payments"
+	Branch     string `json:"branch,omitempty"`
+	Link       string `json:"link,omitempty"` // http or https: where people see more, such as the repository or a run
 }
 
 // Priority is how loudly a surface presents an ask. The zero value means

@@ -98,11 +98,11 @@ func TestErrorsUnwrapToTheirSentinel(t *testing.T) {
 		ask.CodeTooLarge: ask.ErrTooLarge, ask.CodeQuota: ask.ErrQuota, ask.CodeUnavailable: ask.ErrUnavailable,
 		ask.CodeLedgerFull: ask.ErrUnavailable, ask.CodeNobody: ask.ErrNobody,
 	} {
-		if err := ask.Refuse(400, code, "no"); !errors.Is(err, want) {
+		if err := ask.Refuse(code, "no"); !errors.Is(err, want) {
 			t.Errorf("%s is not %v", code, want)
 		}
 	}
-	if errors.Unwrap(ask.Refuse(500, ask.CodeInternal, "no")) != nil || ask.InvalidError("ask", nil) != nil {
+	if errors.Unwrap(ask.Refuse(ask.CodeInternal, "no")) != nil || ask.InvalidError("ask", nil) != nil {
 		t.Error("there is an error where none is")
 	}
 }

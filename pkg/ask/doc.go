@@ -2,10 +2,10 @@
 // answers, and how an ask ends.
 //
 // It decides what a valid ask is ([Ask.Validate]) and whether an answer fits
-// its question ([Ask.Check]). It leaves to others how these values look in
-// JSON (the wire code), where they are stored (the ledger) and who may do what
-// on the bus (the server's permissions). It promises to be pure: plain values,
-// no clock, no connection, only the standard library.
+// its question ([Ask.Check]), and how they look in JSON: encoding/json writes and
+// reads what the protocol says. It leaves to others where they are stored (the
+// ledger) and who may do what on the bus (the server's permissions). It promises
+// to be pure: plain values, no clock, no connection, only the standard library.
 //
 // The words and their rules are those of the askbus protocol, sections 1, 5
 // and 6 of docs/protocol.md.

@@ -8,39 +8,42 @@ import (
 
 // What callers branch on. An [*Error] unwraps to the one of its code.
 var (
-	ErrInvalid     = errors.New("invalid")                 // 400: the request has faults
-	ErrForbidden   = errors.New("forbidden")               // 401, 403: not allowed to
+	ErrInvalid     = errors.New("invalid")                 // the request has faults
+	ErrForbidden   = errors.New("forbidden")               // not allowed to, or not signed in
 	ErrNotFound    = errors.New("unknown ask")             // 404
-	ErrResolved    = errors.New("already resolved")        // 409, 410: somebody was faster; [Error.Outcome] says who
-	ErrIDReused    = errors.New("id reused")               // 409: the id stands for another ask
+	ErrResolved    = errors.New("already resolved")        // somebody was faster; [Error.Outcome] says who
+	ErrIDReused    = errors.New("id reused")               // the id stands for another ask
+	ErrConflict    = errors.New("another revision")        // a compare-and-set of shared state failed
 	ErrTooLarge    = errors.New("too large")               // 413
 	ErrQuota       = errors.New("over quota")              // 429
-	ErrUnavailable = errors.New("unavailable")             // 503: no ledger, or it is full
-	ErrNobody      = errors.New("nobody there to answer")  // 503: the ask requires a responder
+	ErrUnavailable = errors.New("unavailable")             // no ledger, or it is full
+	ErrNobody      = errors.New("nobody there to answer")  // the ask requires a responder
 	ErrUnsupported = errors.New("not known to this build") // a newer peer's question kind or event
 )
 
 // Codes of refusals, as they stand in a problem body.
 const (
-	CodeInvalid     = "invalid"
-	CodeForbidden   = "forbidden"
-	CodeNotFound    = "not_found"
-	CodeResolved    = "already_resolved"
-	CodeExpired     = "expired"
-	CodeIDReused    = "id_reused"
-	CodeTooLarge    = "too_large"
-	CodeQuota       = "quota"
-	CodeUnavailable = "unavailable"
-	CodeLedgerFull  = "ledger_full"
-	CodeNobody      = "nobody_there"
-	CodeInternal    = "internal"
+	CodeInvalid      = "invalid"
+	CodeUnauthorized = "unauthorized"
+	CodeForbidden    = "forbidden"
+	CodeNotFound     = "not_found"
+	CodeResolved     = "already_resolved"
+	CodeExpired      = "expired"
+	CodeIDReused     = "id_reused"
+	CodeConflict     = "conflict"
+	CodeTooLarge     = "too_large"
+	CodeQuota        = "quota"
+	CodeUnavailable  = "unavailable"
+	CodeLedgerFull   = "ledger_full"
+	CodeNobody       = "nobody_there"
+	CodeInternal     = "internal"
 )
 
 // Fault is one thing wrong with a request.
 type Fault struct {
-	Pointer    string // RFC 6901 JSON pointer into the body; "" is the whole body
-	QuestionID string // the question at fault, when an answer is
-	Message    string // what is wrong and what to do
+	Pointer    string `json:"pointer"`               // RFC 6901 JSON pointer into the body; "" is the whole body
+	QuestionID string `json:"question_id,omitempty"` // the question at fault, when an answer is
+	Message    string `json:"detail"`                // what is wrong and what to do
 }
 
 // String is the fault as one line.
@@ -53,7 +56,6 @@ func (f Fault) String() string {
 
 // Error is a refusal: what a problem body says, as a Go error.
 type Error struct {
-	Status  int    // the HTTP status with this meaning
 	Code    string // one of the Code constants
 	Detail  string // a sentence for a person
 	Faults  []Fault
@@ -80,7 +82,7 @@ func (e *Error) Unwrap() error {
 	switch e.Code {
 	case CodeInvalid:
 		return ErrInvalid
-	case CodeForbidden:
+	case CodeUnauthorized, CodeForbidden:
 		return ErrForbidden
 	case CodeNotFound:
 		return ErrNotFound
@@ -88,6 +90,8 @@ func (e *Error) Unwrap() error {
 		return ErrResolved
 	case CodeIDReused:
 		return ErrIDReused
+	case CodeConflict:
+		return ErrConflict
 	case CodeTooLarge:
 		return ErrTooLarge
 	case CodeQuota:
@@ -101,8 +105,8 @@ func (e *Error) Unwrap() error {
 }
 
 // Refuse makes an [*Error] whose detail is formatted.
-func Refuse(status int, code, format string, args ...any) *Error {
-	return &Error{Status: status, Code: code, Detail: fmt.Sprintf(format, args...)}
+func Refuse(code, format string, args ...any) *Error {
+	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
 // InvalidError makes the refusal of a request with faults, or nil when there
@@ -111,5 +115,5 @@ func InvalidError(what string, faults []Fault) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	return &Error{Status: 400, Code: CodeInvalid, Detail: "invalid " + what, Faults: faults}
+	return &Error{Code: CodeInvalid, Detail: "invalid " + what, Faults: faults}
 }

@@ -6,11 +6,29 @@ package ask
 const (
 	ResponderNative = "native"
 	ResponderElicit = "elicit"
+	ResponderCLI    = "cli"         // where the ask was made; a surface, too
 	ProofHostDialog = "host-dialog" // [By.Proof] of both
 )
 
+// ProofAskerTerminal is the [By.Proof] of an answer that was typed where the
+// ask was made, in the terminal of "askbus ask --answer-here". An agent with a
+// terminal of its own could type it, too.
+const ProofAskerTerminal = "asker-terminal"
+
 // ProvesPrincipal reports whether who answered is known better than "somebody
-// at the agent's own host". Only then can an audience be checked.
+// at the agent's own host, or at its terminal". Only then can an audience be
+// checked.
 func (b By) ProvesPrincipal() bool {
-	return b.Responder != ResponderNative && b.Responder != ResponderElicit && b.Proof != ProofHostDialog
+	return b.Responder != ResponderNative && b.Responder != ResponderElicit && b.Proof != ProofHostDialog && b.Proof != ProofAskerTerminal
+}
+
+// MetadataHost is the entry of [Ask.Metadata] in which an HTTP door proves
+// which host asked, so that later only that host's dialog may answer.
+const MetadataHost = "askbus_host"
+
+// AskedBy reports whether the ask carries the mark of a host. An empty mark is
+// nobody's.
+func (a *Ask) AskedBy(mark string) bool {
+	held, _ := a.Metadata[MetadataHost].(string)
+	return mark != "" && held == mark
 }

@@ -1,5 +1,7 @@
 package ask
 
+import "strings"
+
 // Kind is how a question is answered.
 type Kind string
 
@@ -16,37 +18,37 @@ const (
 // Question is one thing to decide. The zero values of its switches are the
 // defaults of the protocol: required, one choice, Other text allowed.
 type Question struct {
-	ID     string
-	Kind   Kind // empty: choice when there are options, else text
-	Text   string
-	Header string // a chip of at most [MaxHeader] code points; optional
+	ID     string `json:"id,omitempty"`
+	Kind   Kind   `json:"kind,omitempty"`   // empty: choice when there are options, else text
+	Header string `json:"header,omitempty"` // a chip of at most [MaxHeader] code points; optional
+	Text   string `json:"text"`
 
-	Options  []Option
-	Multiple bool // several options may be chosen
-	MinItems int  // with Multiple: at least so many (Other counts as one)
-	MaxItems int  // with Multiple: at most so many; 0 means all
-	NoOther  bool // choices only: no free "Other" text (the wire says allow_other: false)
+	Options  []Option `json:"options,omitempty"`
+	Multiple bool     `json:"multiple,omitempty"`    // several options may be chosen
+	MinItems int      `json:"min_items,omitempty"`   // with Multiple: at least so many (Other counts as one)
+	MaxItems int      `json:"max_items,omitempty"`   // with Multiple: at most so many; 0 means all
+	NoOther  bool     `json:"allow_other,omitempty"` // choices only: no free "Other" text; JSON says the opposite, allow_other: false
 
-	Optional    bool    // the person may skip it (the wire says required: false)
-	Default     *Answer // the answer that at_deadline "default" gives; only its value counts
-	Placeholder string  // a hint inside an empty text field
-	Limits      Limits
+	Optional    bool    `json:"required"`              // the person may skip it; JSON says the opposite, required: false
+	Default     *Answer `json:"default,omitempty"`     // the answer that at_deadline "default" gives; its JSON is the bare value
+	Placeholder string  `json:"placeholder,omitempty"` // a hint inside an empty text field
+	Limits      Limits  `json:"limits,omitzero"`
 }
 
 // Option is one choice of a question.
 type Option struct {
-	ID          string
-	Label       string
-	Description string
-	Preview     *Preview // single choice only
-	Recommended bool     // the agent's suggestion, shown as a quiet mark
-	Cancels     bool     // choosing it ends the whole ask as cancelled
+	ID          string   `json:"id,omitempty"`
+	Label       string   `json:"label"`
+	Description string   `json:"description,omitempty"`
+	Preview     *Preview `json:"preview,omitempty"`     // single choice only
+	Recommended bool     `json:"recommended,omitempty"` // the agent's suggestion, shown as a quiet mark
+	Cancels     bool     `json:"cancels,omitempty"`     // choosing it ends the whole ask as cancelled
 }
 
 // Preview is what a person compares by eye, beside the option.
 type Preview struct {
-	Format PreviewFormat // empty: [PreviewText]
-	Body   string
+	Format PreviewFormat `json:"format,omitempty"` // empty: [PreviewText]
+	Body   string        `json:"body"`
 }
 
 // PreviewFormat is how a preview's body is written.
@@ -60,14 +62,15 @@ const (
 
 // Limits bounds a typed answer. Which fields may be set depends on the kind.
 type Limits struct {
-	Min, Max  *float64 // number: inclusive
-	Integer   bool     // number: whole numbers only
-	MinLength int      // text: code points
-	MaxLength int      // text: code points; 0 means [MaxLong]
-	Pattern   string   // text: RE2, matched anywhere unless it is anchored
-	Message   string   // what to tell the person when a limit is broken
-	MinDate   string   // date: inclusive
-	MaxDate   string   // date: inclusive
+	Min       *float64 `json:"min,omitempty"`        // number: inclusive
+	Max       *float64 `json:"max,omitempty"`        // number: inclusive
+	Integer   bool     `json:"integer,omitempty"`    // number: whole numbers only
+	MinLength int      `json:"min_length,omitempty"` // text: code points
+	MaxLength int      `json:"max_length,omitempty"` // text: code points; 0 means [MaxLong]
+	Pattern   string   `json:"pattern,omitempty"`    // text: RE2, matched anywhere unless it is anchored
+	Message   string   `json:"message,omitempty"`    // what to tell the person when a limit is broken
+	MinDate   string   `json:"-"`                    // date: inclusive; "min" in JSON
+	MaxDate   string   `json:"-"`                    // date: inclusive; "max" in JSON
 }
 
 // Option returns the option with this id, or nil.
@@ -83,6 +86,18 @@ func (q *Question) Option(id string) *Option {
 // Other reports whether free text may be given instead of (or, with Multiple,
 // beside) the options.
 func (q *Question) Other() bool { return q.Kind == KindChoice && !q.NoOther }
+
+// Caption is the label without "(Recommended)" at its end, and whether the
+// option is recommended in either way: a surface shows one mark, not both.
+func (o *Option) Caption() (label string, recommended bool) {
+	label = strings.TrimSpace(o.Label)
+	for _, mark := range []string{"(recommended)", "（recommended）", "(推荐)", "（推荐）"} {
+		if at := len(label) - len(mark); at > 0 && strings.EqualFold(label[at:], mark) {
+			return strings.TrimSpace(label[:at]), true
+		}
+	}
+	return o.Label, o.Recommended
+}
 
 // Previews reports whether a screen shows the options beside a preview.
 func (q *Question) Previews() bool {

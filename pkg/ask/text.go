@@ -3,18 +3,18 @@ package ask
 import (
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // Plain is the question as text that any surface can show: its options
-// numbered from 1, then a line that says what to type. What is typed is read
-// by [Question.ParseReply].
+// numbered from 1, then a line that says what to type. Further lines of the
+// question's own text are quoted with "> ", so that they cannot pass for options.
+// What is typed is read by [Question.ParseReply].
 func (q *Question) Plain() string {
 	var b strings.Builder
 	if q.Header != "" {
-		b.WriteString(oneLine(q.Header) + ": ")
+		b.WriteString(CleanLine(q.Header) + ": ")
 	}
-	b.WriteString(printable(strings.TrimSpace(q.Text)) + "\n")
+	b.WriteString(quoteFurther(CleanText(strings.TrimSpace(q.Text))) + "\n")
 	for i := range q.Options {
 		q.Options[i].plain(&b, i+1)
 	}
@@ -25,14 +25,17 @@ func (q *Question) Plain() string {
 	return b.String()
 }
 
+// quoteFurther quotes the lines of an agent's text behind the first.
+func quoteFurther(text string) string { return strings.ReplaceAll(text, "\n", "\n> ") }
+
 func (o *Option) plain(b *strings.Builder, number int) {
-	label := oneLine(o.Label)
-	b.WriteString("  " + strconv.Itoa(number) + ". " + label)
-	if o.Recommended && !strings.HasSuffix(fold(label), fold("(Recommended)")) {
+	label, recommended := o.Caption()
+	b.WriteString("  " + strconv.Itoa(number) + ". " + CleanLine(label))
+	if recommended {
 		b.WriteString(" (recommended)")
 	}
 	if o.Description != "" {
-		b.WriteString(" - " + oneLine(o.Description))
+		b.WriteString(" - " + CleanLine(o.Description))
 	}
 	if o.Cancels {
 		b.WriteString(" (ends the whole ask)")
@@ -41,7 +44,7 @@ func (o *Option) plain(b *strings.Builder, number int) {
 	if o.Preview == nil {
 		return
 	}
-	for line := range strings.Lines(printable(strings.TrimRight(o.Preview.Body, "\n"))) {
+	for line := range strings.Lines(CleanText(strings.TrimRight(o.Preview.Body, "\n"))) {
 		b.WriteString("     | " + strings.TrimRight(line, "\n") + "\n")
 	}
 }
@@ -112,14 +115,15 @@ func (l Limits) span() string {
 }
 
 // Plain is the whole ask as text: title, context, and each question with the
-// id to answer it by.
+// id to answer it by. Further lines of the context are quoted with "> ", as
+// those of a question are.
 func (a *Ask) Plain() string {
 	var parts []string
 	if a.Title != "" {
-		parts = append(parts, oneLine(a.Title))
+		parts = append(parts, CleanLine(a.Title))
 	}
 	if a.Context != "" {
-		parts = append(parts, printable(strings.TrimSpace(a.Context)))
+		parts = append(parts, quoteFurther(CleanText(strings.TrimSpace(a.Context))))
 	}
 	for i := range a.Questions {
 		q := &a.Questions[i]
@@ -128,7 +132,7 @@ func (a *Ask) Plain() string {
 			text = "[" + q.ID + "] " + text
 		}
 		if a.AtDeadline == AtDeadlineDefault && q.Default != nil {
-			text += "\nIf nobody answers in time: " + oneLine(q.Words(*q.Default))
+			text += "\nIf nobody answers in time: " + CleanLine(q.Words(*q.Default))
 		}
 		parts = append(parts, text)
 	}
@@ -173,17 +177,3 @@ func (q *Question) Labels(ans Answer) []string {
 }
 
 func formatNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
-
-// printable keeps line breaks and tabs and drops every other control
-// character: a terminal would obey them.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// oneLine keeps a label from looking like several.
-func oneLine(s string) string { return strings.Join(strings.Fields(printable(s)), " ") }

@@ -8,8 +8,12 @@ import (
 	"strings"
 )
 
-// position is an option's number as people type it: 2, 2. or (2).
-var position = regexp.MustCompile(`^[#(]?([0-9]{1,3})[.)]?$`)
+var (
+	// position is an option's number as people type it: 2, 2. or (2).
+	position = regexp.MustCompile(`^[#(]?([0-9]{1,3})[.)]?$`)
+	// bareNumber is what may be meant as one, however large.
+	bareNumber = regexp.MustCompile(`^[#(]?[0-9]+[.)]?$`)
+)
 
 func (q *Question) readChoice(text string, ans *Answer) error {
 	if own, ok := ownWords(text); ok && q.Other() {
@@ -25,6 +29,8 @@ func (q *Question) readChoice(text string, ans *Answer) error {
 		return nil
 	case q.Multiple && q.readSeveral(text, ans, &err):
 		return err
+	case q.outOfRange(text):
+		return q.unknown(text)
 	case q.Other():
 		ans.Other = text
 		return nil
@@ -40,7 +46,7 @@ func (q *Question) readSeveral(text string, ans *Answer, err *error) bool {
 		pieces = strings.Fields(text)
 		pieces = pieces[:min(len(pieces), 2*MaxOptions+1)]
 		for _, piece := range pieces { // words of a sentence name nothing, unless all of them do
-			if found, wrong := q.find(piece); q.Other() && (wrong != nil || found.id == "") {
+			if found, wrong := q.find(piece); q.Other() && (wrong != nil || found.id == "") && !q.outOfRange(piece) {
 				return false
 			}
 		}
@@ -72,6 +78,11 @@ func (q *Question) readSeveral(text string, ans *Answer, err *error) bool {
 	if len(rest) > 0 && !q.exactly(pieces) {
 		ans.Selected = nil // a sentence with commas: no part of it chooses
 		return false
+	}
+	at := slices.IndexFunc(rest, q.outOfRange)
+	if at >= 0 && (len(ans.Selected) > 0 || !slices.ContainsFunc(rest, func(piece string) bool { return !q.outOfRange(piece) })) {
+		*err = q.unknown(rest[at])
+		return true
 	}
 	ans.Other = strings.Join(rest, ", ")
 	return len(ans.Selected) > 0
@@ -106,6 +117,7 @@ func (q *Question) find(text string) (finding, error) {
 		func(o *Option) bool { return strings.TrimSpace(o.Label) == text },
 		func(o *Option) bool { return fold(o.ID) == plain },
 		func(o *Option) bool { return fold(o.Label) == plain },
+		func(o *Option) bool { label, _ := o.Caption(); return fold(label) == plain },
 	} {
 		if id, err := q.only(text, same); id != "" || err != nil {
 			return finding{id: id}, err
@@ -151,9 +163,19 @@ func ownWords(text string) (string, bool) {
 	return own, ok && own != "" && (fold(head) == fold("other") || fold(head) == "其他")
 }
 
+// outOfRange reports whether text that names no option is a bare number. It is
+// meant as an option's number, so it is never Other text by itself.
+func (q *Question) outOfRange(text string) bool {
+	return len(q.Options) > 0 && bareNumber.MatchString(fold(text))
+}
+
 func (q *Question) unknown(text string) error {
-	if len(q.Options) == 1 {
-		return q.sorry("%q is not the option; type 1 to choose it.", clip(text))
+	hint := ""
+	if q.Other() {
+		hint = fmt.Sprintf(", or \"other: %s\" to give it as your own words", clip(text))
 	}
-	return q.sorry("%q is none of the options; type a number from 1 to %d.", clip(text), len(q.Options))
+	if len(q.Options) == 1 {
+		return q.sorry("%q is not the option; type 1 to choose it%s.", clip(text), hint)
+	}
+	return q.sorry("%q is none of the options; type a number from 1 to %d%s.", clip(text), len(q.Options), hint)
 }

@@ -19,7 +19,7 @@ func fold(s string) string {
 		case unicode.IsSpace(r):
 			space = true
 			continue
-		case invisible(r):
+		case unshown(r), dependent(r):
 			continue
 		}
 		if space && len(folded) > 0 {
@@ -58,17 +58,6 @@ func narrow(r rune) rune {
 		return '-'
 	}
 	return r
-}
-
-// invisible reports marks that change how text runs or looks, not what it
-// says: direction marks, variation selectors, a byte order mark.
-func invisible(r rune) bool {
-	switch {
-	case r >= 0x200E && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069,
-		r >= 0xFE00 && r <= 0xFE0F, r == 0xFEFF, r == 0x061C:
-		return true
-	}
-	return false
 }
 
 // lower gives one rune for all that differ by case only.

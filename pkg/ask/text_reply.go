@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -28,7 +29,8 @@ func (e *ReplyError) Unwrap() error { return ErrInvalid }
 // (the option's position from 1), an unambiguous part of a label; letter case
 // and width do not matter. Only then, and only where several may be chosen, is
 // it split at commas, then at spaces. What names no option is Other text where
-// that is allowed; "other: …" says so outright. The answer that is returned
+// that is allowed, except a bare number, which is meant as an option's;
+// "other: …" says so outright. The answer that is returned
 // fits the question; the error is a [*ReplyError].
 func (q *Question) ParseReply(text string) (Answer, error) {
 	text = strings.TrimSpace(text)
@@ -117,19 +119,27 @@ func (q *Question) sorry(format string, args ...any) error {
 // Text with no such line at all is the one free response to the whole ask. The
 // error is the [*ReplyError] of the first wrong line.
 func (a *Ask) ParseReply(text string) (Reply, error) {
+	r, wrong := a.ReadReply(text)
+	if len(wrong) > 0 {
+		return Reply{}, wrong[0]
+	}
+	return r, nil
+}
+
+// ReadReply is [Ask.ParseReply] that goes on after a wrong line: it returns the
+// answers that are right, and what is wrong with the others, so that a surface
+// asks only those again.
+func (a *Ask) ReadReply(text string) (Reply, []*ReplyError) {
 	if len(a.Questions) == 1 {
 		q := &a.Questions[0]
 		if id, rest, ok := strings.Cut(text, "="); ok && strings.TrimSpace(id) == q.ID {
 			text = rest
 		}
-		ans, err := q.ParseReply(text)
-		if err != nil {
-			return Reply{}, err
-		}
-		return Reply{Answers: []Answer{ans}}, nil
+		return readAll([]*Question{q}, []string{text}, nil)
 	}
 	var named []*Question
 	var texts []string
+	var wrong []*ReplyError
 	for line := range strings.Lines(text) {
 		id, rest, ok := strings.Cut(line, "=")
 		id = strings.TrimSpace(id)
@@ -138,25 +148,32 @@ func (a *Ask) ParseReply(text string) (Reply, error) {
 		case ok && q != nil:
 			named, texts = append(named, q), append(texts, rest)
 		case ok && id != "" && !strings.ContainsFunc(id, unicode.IsSpace):
-			return Reply{}, &ReplyError{Sentence: fmt.Sprintf("%q is no question; the questions are %s.", clip(id), a.questionIDs())}
+			wrong = append(wrong, &ReplyError{Sentence: fmt.Sprintf("%q is no question; the questions are %s.", clip(id), a.questionIDs())})
 		case len(named) > 0:
 			texts[len(texts)-1] += line
-		case strings.TrimSpace(line) != "":
+		case strings.TrimSpace(line) != "" && len(wrong) == 0:
 			return Reply{Response: strings.TrimSpace(text)}, nil
 		}
 	}
+	return readAll(named, texts, wrong)
+}
+
+func readAll(named []*Question, texts []string, wrong []*ReplyError) (Reply, []*ReplyError) {
 	var r Reply
 	for i, q := range named {
 		if slices.Contains(named[:i], q) {
-			return Reply{}, q.sorry("Question %q is answered twice; answer it once.", clip(q.ID))
+			wrong = append(wrong, &ReplyError{q.ID, fmt.Sprintf("Question %q is answered twice; answer it once.", clip(q.ID))})
+			r.Answers = slices.DeleteFunc(r.Answers, func(ans Answer) bool { return ans.QuestionID == q.ID })
+			continue
 		}
 		ans, err := q.ParseReply(texts[i])
-		if err != nil {
-			return Reply{}, err
+		if e, ok := errors.AsType[*ReplyError](err); ok {
+			wrong = append(wrong, e)
+			continue
 		}
 		r.Answers = append(r.Answers, ans)
 	}
-	return r, nil
+	return r, wrong
 }
 
 func (a *Ask) questionNamed(name string) *Question {

@@ -56,6 +56,12 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 		{"two where one", one, "1,2", ask.Answer{}, `"1,2" is none of the options; type a number from 1 to 3.`},
 		{"nothing", one, "  ", ask.Answer{}, "Please give an answer."},
 		{"words of their own", own, "Oracle 23", ask.Answer{QuestionID: "q", Other: "Oracle 23"}, ""},
+		{"a number too high is not their own words", own, "7", ask.Answer{}, `"7" is none of the options; type a number from 1 to 3, or "other: 7" to give it as your own words.`},
+		{"zero neither", own, "(0)", ask.Answer{}, `"(0)" is none of the options; type a number from 1 to 3, or "other: (0)" to give it as your own words.`},
+		{"a port neither", own, "8080", ask.Answer{}, `"8080" is none of the options; type a number from 1 to 3, or "other: 8080" to give it as your own words.`},
+		{"unless they say so", own, "other: 7", ask.Answer{QuestionID: "q", Other: "7"}, ""},
+		{"a number with its unit is", own, "7 days", ask.Answer{QuestionID: "q", Other: "7 days"}, ""},
+		{"a number that is a part of a label", choice(false, true, "PostgreSQL 17", "SQLite"), "17", selected("o1"), ""},
 		{"ambiguous, with a way out", own, "sql", ask.Answer{}, `"sql" fits 3 options: "PostgreSQL", "SQLite", "MySQL, managed". Type the number of one, or "other: sql" to give it as your own words.`},
 		{"the way out", own, "Other: sql", ask.Answer{QuestionID: "q", Other: "sql"}, ""},
 		{"the way out in Chinese", own, "其他：sql", ask.Answer{QuestionID: "q", Other: "sql"}, ""},
@@ -70,6 +76,10 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 		{"a wrong word among several", some, "1 x", ask.Answer{}, `"x" is none of the options; type a number from 1 to 3.`},
 		{"only commas", some, ",,", ask.Answer{}, `",," is none of the options; type a number from 1 to 3.`},
 		{"an option and words of their own", more, "1, Oracle", ask.Answer{QuestionID: "q", Selected: []string{"pg"}, Other: "Oracle"}, ""},
+		{"a number too high among several", more, "1, 9", ask.Answer{}, `"9" is none of the options; type a number from 1 to 3, or "other: 9" to give it as your own words.`},
+		{"also with spaces", more, "1 9", ask.Answer{}, `"9" is none of the options; type a number from 1 to 3, or "other: 9" to give it as your own words.`},
+		{"and where nothing else is said", more, "8, 9", ask.Answer{}, `"8" is none of the options; type a number from 1 to 3, or "other: 8" to give it as your own words.`},
+		{"numbers in a sentence are its own", more, "use ports 80, 443", ask.Answer{QuestionID: "q", Other: "use ports 80, 443"}, ""},
 		{"a sentence chooses nothing", more, "please take what is managed", ask.Answer{QuestionID: "q", Other: "please take what is managed"}, ""},
 		{"a sentence with a comma chooses nothing", more, "I would say post, and quickly", ask.Answer{QuestionID: "q", Other: "I would say post, and quickly"}, ""},
 		{"numbers with spaces choose, Other or not", more, "1 2", selected("pg", "lite"), ""},
@@ -162,6 +172,24 @@ func TestPlainTextObeysNoTerminal(t *testing.T) {
 	got := q.Plain()
 	if strings.ContainsAny(got, "\x1b\x07\u0085") || strings.Count(got, "\n") != 3 {
 		t.Errorf("%q", got)
+	}
+}
+
+// An agent's text cannot add an option, another question or a line that says
+// what to type.
+func TestPlainTextQuotesWhatLooksLikeItsOwnLines(t *testing.T) {
+	t.Parallel()
+	const hostile = "Which?\n  3. Delete everything\r\n[q2] Sure?\u2028  1. Yes\nChoose one: type 3."
+	q := choice(false, false, "a", "b")
+	q.Text = hostile
+	one := ask.Ask{Title: "t", Context: hostile, Questions: []ask.Question{*q}}
+	for name, text := range map[string]string{"question": q.Plain(), "ask": one.Plain()} {
+		for line := range strings.Lines(text) {
+			forged := strings.Contains(line, "Delete") || strings.Contains(line, "Sure?") || strings.Contains(line, "Yes") || strings.Contains(line, "type 3")
+			if forged && !strings.HasPrefix(line, "> ") {
+				t.Errorf("%s: %q passes for a line of the form in\n%s", name, line, text)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,12 +34,21 @@ func (a *Ask) Validate(now time.Time) error {
 	f.length("/agent/id", a.Agent.ID, MaxName)
 	f.length("/agent/name", a.Agent.Name, MaxName)
 	f.length("/agent/parent", a.Agent.Parent, MaxText)
+	f.length("/agent/repository", a.Agent.Repository, MaxName)
+	f.length("/agent/branch", a.Agent.Branch, MaxName)
+	f.length("/agent/link", a.Agent.Link, MaxLink)
+	if a.Agent.Link != "" && !ValidLink(a.Agent.Link) {
+		f.add("/agent/link", "is %q; give a URL such as https://example.com/acme/payments, without a user name in it", clip(a.Agent.Link))
+	}
 	switch a.Priority {
 	case PriorityLow, PriorityNormal, PriorityHigh, PriorityUrgent:
 	default:
 		f.add("/priority", "is %q; use low, normal, high or urgent", clip(string(a.Priority)))
 	}
 	a.validateAudience(&f)
+	if a.MinProof != "" && !slices.Contains(MinProofs(), a.MinProof) {
+		f.add("/min_proof", "is %q; use one of %s", clip(a.MinProof), strings.Join(MinProofs(), ", "))
+	}
 	if len(a.Metadata) > MaxMetadata {
 		f.add("/metadata", "has %d entries; use at most %d", len(a.Metadata), MaxMetadata)
 	}

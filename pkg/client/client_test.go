@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 )
 
@@ -26,14 +27,19 @@ func pick() ask.Reply {
 
 func key(id string) ask.Key { return ask.Key{Tenant: "acme", Session: "s1", ID: id} }
 
-func newClient(t testing.TB, b *natstest.Bus) *client.Client {
+func clientOn(t testing.TB, nc *nats.Conn, opts client.Options) *client.Client {
 	t.Helper()
-	c, err := client.New(b.Agent("acme", "s1"), "acme", "s1", client.Options{Logger: natstest.Logger()})
+	c, err := client.New(nc, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() })
+	t.Cleanup(c.Close)
 	return c
+}
+
+func newSession(t testing.TB, b *natstest.Bus) client.Session {
+	t.Helper()
+	return clientOn(t, b.Agent("acme", "s1"), client.Options{Logger: natstest.Logger()}).Session("acme", "s1")
 }
 
 func newResponder(t testing.TB, b *natstest.Bus) *responder.Responder {
@@ -50,7 +56,7 @@ type waited struct {
 	err error
 }
 
-func wait(ctx context.Context, c *client.Client, id string) <-chan waited {
+func wait(ctx context.Context, c client.Session, id string) <-chan waited {
 	got := make(chan waited, 1)
 	go func() {
 		o, err := c.Wait(ctx, id)
@@ -90,7 +96,7 @@ func TestAnOutcomeThatCameWhileTheLineWasCutIsFound(t *testing.T) {
 func TestWaitGoesOnWhenTheServerComesBack(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	c, r := newClient(t, b), newResponder(t, b)
+	c, r := newSession(t, b), newResponder(t, b)
 	addr := b.Addr()
 	for _, id := range []string{"a1", "a2"} {
 		if _, err := c.Ask(t.Context(), question(id)); err != nil {
@@ -125,7 +131,7 @@ func TestWaitGoesOnWhenTheBrokerComesBack(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
 	stop := b.Broker(broker.Options{})
-	c := newClient(t, b)
+	c := newSession(t, b)
 	if _, err := c.Ask(t.Context(), question("a1")); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +152,7 @@ func TestWaitGoesOnWhenTheBrokerComesBack(t *testing.T) {
 func TestManyWaitsOfOneAskAreAllTold(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	c, r := newClient(t, b), newResponder(t, b)
+	c, r := newSession(t, b), newResponder(t, b)
 	if _, err := c.Ask(t.Context(), question("a1")); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +177,7 @@ func TestManyWaitsOfOneAskAreAllTold(t *testing.T) {
 func TestAContextThatEndsLeavesTheAskPending(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	c := newClient(t, b)
+	c := newSession(t, b)
 	if _, err := c.Ask(t.Context(), question("a1")); err != nil {
 		t.Fatal(err)
 	}
@@ -196,16 +202,15 @@ func TestCloseEndsEveryWait(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
 	stop := b.Broker(broker.Options{})
-	c := newClient(t, b)
+	shared := clientOn(t, b.Agent("acme", "s1"), client.Options{})
+	c := shared.Session("acme", "s1")
 	if _, err := c.Ask(t.Context(), question("a1")); err != nil {
 		t.Fatal(err)
 	}
 	one := wait(t.Context(), c, "a1")
 	stop()
 	two := wait(t.Context(), c, "a1") // in the middle of asking nobody
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	shared.Close()
 	for _, got := range []<-chan waited{one, two} {
 		if w := <-got; !errors.Is(w.err, client.ErrClosed) {
 			t.Errorf("%+v", w)
@@ -214,9 +219,7 @@ func TestCloseEndsEveryWait(t *testing.T) {
 	if _, err := c.Wait(t.Context(), "a1"); !errors.Is(err, client.ErrClosed) {
 		t.Errorf("a wait afterwards: %v", err)
 	}
-	if err := c.Close(); err != nil {
-		t.Errorf("closed again: %v", err)
-	}
+	shared.Close() // again
 }
 
 // TestNothingIsLeftBehind is not parallel: it counts goroutines.
@@ -224,11 +227,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{})
 	nc := b.Agent("acme", "s1")
 	r := newResponder(t, b)
-	warm, err := client.New(nc, "acme", "s1", client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask1 := func(c *client.Client, id string) {
+	ask1 := func(c client.Session, id string) {
 		t.Helper()
 		if _, err := c.Ask(t.Context(), question(id)); err != nil {
 			t.Fatal(err)
@@ -241,16 +240,11 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			t.Fatal(w.err)
 		}
 	}
-	ask1(warm, "warm")
-	if err := warm.Close(); err != nil {
-		t.Fatal(err)
-	}
+	ask1(clientOn(t, nc, client.Options{}).Session("acme", "s1"), "warm")
 	subs := nc.NumSubscriptions()
 	ignored := []goleak.Option{goleak.IgnoreCurrent()}
-	c, err := client.New(nc, "acme", "s1", client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	shared := clientOn(t, nc, client.Options{})
+	c := shared.Session("acme", "s1")
 	var all []<-chan waited
 	for i := range 200 {
 		if i%2 == 0 {
@@ -267,9 +261,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 		defer cancel()
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	shared.Close()
 	for _, got := range all {
 		if w := <-got; w.err == nil {
 			t.Error("a wait ended without an end")
@@ -281,7 +273,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		"github.com/nats-io/nats-server/v2/server.(*consumer).loopAndGatherMsgs",
 		"github.com/nats-io/nats-server/v2/server.(*consumer).processInboundAcks",
 		"github.com/nats-io/nats-server/v2/server.(*consumer).processInboundNextMsgReqs",
-		"github.com/askbus/askbus/internal/broker.(*Broker).receive.func1", "github.com/askbus/askbus/internal/broker.(*crew).work",
+		"github.com/askbus/askbus/internal/broker.(*Broker).receive.func1", "github.com/askbus/askbus/internal/broker.(*workerPool).work",
 	} {
 		ignored = append(ignored, goleak.IgnoreAnyFunction(f))
 	}
@@ -294,15 +286,32 @@ func TestNothingIsLeftBehind(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	c := newClient(t, b)
+	c := newSession(t, b)
 	nc := b.Agent("acme", "s1")
 	for _, v := range []struct{ tenant, session string }{{"", "s"}, {"a.b", "s"}, {"a", ""}, {"a", "*"}} {
-		if _, err := client.New(nc, v.tenant, v.session, client.Options{}); err == nil {
-			t.Errorf("%q %q is accepted", v.tenant, v.session)
+		wrong := clientOn(t, nc, client.Options{}).Session(v.tenant, v.session)
+		for name, call := range map[string]func() error{
+			"ask":          func() error { _, err := wrong.Ask(t.Context(), question("a1")); return err },
+			"ask and wait": func() error { _, err := wrong.AskAndWait(t.Context(), question("a1")); return err },
+			"wait":         func() error { _, err := wrong.Wait(t.Context(), "a1"); return err },
+			"get":          func() error { _, err := wrong.Get(t.Context(), "a1"); return err },
+			"withdraw":     func() error { _, err := wrong.Withdraw(t.Context(), "a1", ""); return err },
+			"abort":        func() error { _, err := wrong.Abort(t.Context(), "a1", ""); return err },
+			"page":         func() error { _, err := wrong.Page(t.Context(), client.Query{}); return err },
+		} {
+			if err := call(); !errors.Is(err, ask.ErrInvalid) {
+				t.Errorf("%s in session %q of tenant %q: %v", name, v.session, v.tenant, err)
+			}
 		}
 	}
-	if _, err := client.New(nil, "a", "s", client.Options{}); err == nil {
+	if _, err := client.New(nil, client.Options{}); err == nil {
 		t.Error("no connection is accepted")
+	}
+	if _, err := client.New(nc, client.Options{MaxSessions: -1}); err == nil {
+		t.Error("a negative bound is accepted")
+	}
+	if _, err := (client.Session{}).Get(t.Context(), "a1"); !errors.Is(err, ask.ErrInvalid) {
+		t.Errorf("a session of no client: %v", err)
 	}
 	for _, id := range []string{"a b", "*", ">", "a.b", strings.Repeat("x", 65)} {
 		if _, err := c.Ask(t.Context(), question(id)); !errors.Is(err, ask.ErrInvalid) {
@@ -330,11 +339,16 @@ func TestErrors(t *testing.T) {
 	if e, ok := errors.AsType[*ask.Error](err); !ok || !errors.Is(err, ask.ErrInvalid) || e.Faults[0].Pointer != "/questions/0/text" {
 		t.Errorf("a bad ask: %v", err)
 	}
-	// A credential of another session: said, not waited for.
-	other, err := client.New(nc, "acme", "s2", client.Options{})
-	if err != nil {
-		t.Fatal(err)
+	big := question("big")
+	big.Context = strings.Repeat("x", ask.MaxLong)
+	for range 4 {
+		big.Questions = append(big.Questions, ask.Question{Text: "?", Options: []ask.Option{{Label: "a", Preview: &ask.Preview{Body: strings.Repeat("y", ask.MaxLong)}}}})
 	}
+	if _, err := c.Ask(t.Context(), big); !errors.Is(err, ask.ErrTooLarge) {
+		t.Errorf("a large ask: %v", err)
+	}
+	// A credential of another session: said, not waited for.
+	other := clientOn(t, nc, client.Options{}).Session("acme", "s2")
 	if _, err := other.Get(t.Context(), "a1"); !errors.Is(err, ask.ErrForbidden) {
 		t.Errorf("another session: %v", err)
 	}
@@ -343,7 +357,7 @@ func TestErrors(t *testing.T) {
 func TestWithdrawAndList(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	c := newClient(t, b)
+	c := newSession(t, b)
 	st, err := c.Ask(t.Context(), question(""))
 	if err != nil || len(st.ID) != 26 || !st.Deadline.After(time.Now().Add(ask.MaxTimeout-time.Hour)) {
 		t.Fatalf("%+v, %v", st, err)
@@ -361,7 +375,7 @@ func TestWithdrawAndList(t *testing.T) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	n := 0
-	for rec, err := range c.All(t.Context(), client.Query{State: ask.StatePending, Limit: 2}) {
+	for rec, err := range c.All(t.Context(), client.Query{State: ask.StatePending, PageSize: 2}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +386,7 @@ func TestWithdrawAndList(t *testing.T) {
 	if n != 5 {
 		t.Errorf("%d pending", n)
 	}
-	if p, err := c.List(t.Context(), client.Query{State: ask.StateResolved, Question: "db"}); err != nil || len(p.Items) != 1 || p.Items[0].Outcome.Reason != "moot" || p.Next != "" {
+	if p, err := c.Page(t.Context(), client.Query{State: ask.StateResolved, Question: "db"}); err != nil || len(p.Items) != 1 || p.Items[0].Outcome.Reason != "moot" || p.Next != "" {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -3,25 +3,36 @@ package client
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/askbus/askbus/internal/call"
 	"github.com/nats-io/nats.go"
 )
 
-// Credential is what "askbus creds" prints: how to reach the bus as somebody.
+// Credential is how to reach the bus as somebody: what "askbus auth" prints with
+// --output json.
 type Credential struct {
-	URL         string `json:"url"`
-	User        string `json:"user"`
-	Password    string `json:"password"`
-	InboxPrefix string `json:"inbox_prefix"`
-	CredsFile   string `json:"creds_file,omitempty"` // instead of User and Password: a NATS .creds file
+	URL         string                 `json:"url"`
+	Name        string                 `json:"name,omitempty"`         // the role, such as agent/acme/s1
+	InboxPrefix string                 `json:"inbox_prefix,omitempty"` // default: what the credential says
+	Creds       string                 `json:"creds,omitempty"`        // the text of a NATS .creds file
+	CredsFile   string                 `json:"creds_file,omitempty"`   // or where one lies; it is read again at each reconnect
+	Expires     time.Time              `json:"expires,omitzero"`       // when the server refuses it
+	Renew       func() (string, error) `json:"-"`                      // gives a fresh text for Creds, called at each reconnect
 }
 
-// Connect connects with a credential. The connection reconnects for ever (at
-// first too with nats.RetryOnFailedConnect), and says in the log what a denied
-// subject was.
+// Connect connects with a credential. The connection reconnects for ever, and
+// says in the log what a denied subject was; a nil logger discards that. Further
+// options are those of package nats and count last. The caller closes the
+// connection.
+//
+// The errors are:
+//   - [nats.ErrNoServers] and those of the network when nobody listens there,
+//     unless opts hold [nats.RetryOnFailedConnect];
+//   - one without a type that says to get a fresh credential, when the server
+//     refuses this one.
 func Connect(c Credential, logger *slog.Logger, opts ...nats.Option) (*nats.Conn, error) {
-	nc, err := call.Connect(c.URL, c.User, c.Password, c.CredsFile, c.InboxPrefix, logger, opts...)
+	nc, err := call.Connect(call.Credential(c), logger, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", c.URL, err)
 	}

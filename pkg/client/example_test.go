@@ -3,78 +3,38 @@ package client_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"slices"
-	"testing"
 
-	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/askbustest"
 	"github.com/askbus/askbus/pkg/client"
-	"github.com/askbus/askbus/pkg/responder"
 )
 
-// example lets an example use a real bus, as a test does.
-type example struct {
-	testing.TB
-	cleanup []func()
-}
-
-func (e *example) Helper()                   {}
-func (e *example) Cleanup(f func())          { e.cleanup = append(e.cleanup, f) }
-func (e *example) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
-func (e *example) Errorf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
-func (e *example) Fatal(a ...any)            { panic(fmt.Sprint(a...)) }
-
-func (e *example) TempDir() string {
-	dir, err := os.MkdirTemp("", "askbus-example-")
+// bus is a bus for an example.
+func bus() *askbustest.Bus {
+	b, err := askbustest.New()
 	if err != nil {
 		panic(err)
 	}
-	e.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
-func (e *example) close() {
-	for _, f := range slices.Backward(e.cleanup) {
-		f()
-	}
-}
-
-// answering is a bus on which somebody answers the first ask that appears.
-func answering(e *example) *natstest.Bus {
-	b := natstest.Start(e, natstest.Options{})
-	r, err := responder.New(b.Responder("web"), "web", responder.Options{})
-	if err != nil {
-		panic(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	e.Cleanup(cancel)
-	go func() {
-		_ = r.Watch(ctx, func(ev responder.Event) {
-			if ev.Kind == responder.Pending {
-				_, _ = r.Answer(ctx, ev.Record.Ask.Key(), ask.Reply{
-					Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}, Notes: "keep 14 days of backups"}},
-					By:      ask.By{Principal: "os:mei", Name: "Mei"},
-				})
-			}
-		})
-	}()
 	return b
 }
 
-// An agent asks and waits. The connection is what "askbus creds agent" gives.
+// An agent asks and waits. The credential is what "askbus auth agent" prints;
+// here it is that of a bus for tests, on which somebody answers.
 func Example() {
-	e := &example{}
-	defer e.close()
-	nc := answering(e).Agent("acme", "s1")
+	b := bus()
+	defer b.Close()
+	b.Script(askbustest.Rule{Question: "db", Say: "PostgreSQL", Notes: "keep 14 days of backups"})
 
-	ctx := context.Background()
-	c, err := client.New(nc, "acme", "s1", client.Options{})
+	nc, err := client.Connect(b.Agent("acme", "s1"), nil)
 	if err != nil {
 		panic(err)
 	}
-	defer c.Close()
-	st, err := c.Ask(ctx, ask.Ask{
+	defer nc.Close()
+	c, err := client.New(nc, client.Options{})
+	if err != nil {
+		panic(err)
+	}
+	o, err := c.Session("acme", "s1").AskAndWait(context.Background(), ask.Ask{
 		ID: "deploy-42",
 		Questions: []ask.Question{{
 			ID: "db", Text: "Which database should the ledger use?",
@@ -84,36 +44,49 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	o, err := c.Wait(ctx, st.ID)
-	if err != nil {
-		panic(err)
-	}
 	fmt.Println(o.Status, o.Answer("db").Selected, o.Answer("db").Notes, "by", o.By.Name)
 	// Output: answered [pg] keep 14 days of backups by Mei
 }
 
 // Asking again under the same id is harmless, also after the end.
-func ExampleClient_Ask_again() {
-	e := &example{}
-	defer e.close()
-	b := natstest.Start(e, natstest.Options{})
-	c, err := client.New(b.Agent("acme", "s1"), "acme", "s1", client.Options{})
-	if err != nil {
-		panic(err)
-	}
-	defer c.Close()
+func ExampleSession_Ask_again() {
+	b := bus()
+	defer b.Close()
+	s := b.Session("acme", "s1")
 	a := ask.Ask{ID: "a1", Questions: []ask.Question{{Text: "Shall I?"}}}
 	for range 2 {
-		st, err := c.Ask(context.Background(), a)
-		fmt.Println(st.State, err)
+		asked, err := s.Ask(context.Background(), a)
+		fmt.Println(asked.State, err)
 	}
-	if _, err := c.Withdraw(context.Background(), "a1", "no need"); err != nil {
+	if _, err := s.Withdraw(context.Background(), "a1", "no need"); err != nil {
 		panic(err)
 	}
-	st, err := c.Ask(context.Background(), a)
-	fmt.Println(st.State, st.Outcome.Status, err)
+	asked, err := s.Ask(context.Background(), a)
+	fmt.Println(asked.State, asked.Outcome.Status, err)
 	// Output:
 	// pending <nil>
 	// pending <nil>
 	// resolved withdrawn <nil>
+}
+
+// All walks what a session has asked; a page at a time is read.
+func ExampleSession_All() {
+	b := bus()
+	defer b.Close()
+	ctx, s := context.Background(), b.Session("acme", "s1")
+	for _, id := range []string{"a1", "a2", "a3"} {
+		if _, err := s.Ask(ctx, ask.Ask{ID: id, Questions: []ask.Question{{Text: "Shall I do " + id + "?"}}}); err != nil {
+			panic(err)
+		}
+	}
+	for rec, err := range s.All(ctx, client.Query{State: ask.StatePending, PageSize: 2}) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(rec.Ask.Heading())
+	}
+	// Output:
+	// Shall I do a1?
+	// Shall I do a2?
+	// Shall I do a3?
 }

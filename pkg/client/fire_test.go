@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/broker"
-	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natstest"
-	"github.com/askbus/askbus/internal/sabotage"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -27,7 +25,8 @@ func textual(id string, timeout time.Duration) ask.Ask {
 // fire is a bus, an agent of it and somebody who answers.
 type fire struct {
 	*natstest.Bus
-	agent     *client.Client
+	client    *client.Client
+	agent     client.Session
 	agentConn *nats.Conn
 	web       *responder.Responder
 }
@@ -48,12 +47,8 @@ func underStorm(t *testing.T, opts natstest.Options) (*fire, *natstest.Line) {
 
 func fireOn(t *testing.T, b *natstest.Bus, conn *nats.Conn) *fire {
 	t.Helper()
-	agent, err := client.New(conn, "acme", "s1", client.Options{Logger: natstest.Logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = agent.Close() })
-	return &fire{b, agent, conn, newResponder(t, b)}
+	c := clientOn(t, conn, client.Options{Logger: natstest.Logger()})
+	return &fire{b, c, c.Session("acme", "s1"), conn, newResponder(t, b)}
 }
 
 func (f *fire) ask(t *testing.T, id string, timeout time.Duration) {
@@ -136,8 +131,8 @@ func TestTenThousandWaitsInAReconnectStorm(t *testing.T) {
 	}
 	all.Wait()
 	settles(t, before)
-	if waits, asked, calls := f.agent.Held(); waits+asked+calls != 0 {
-		t.Errorf("%d waits, %d asks and %d calls are still held", waits, asked, calls)
+	if waits, sessions, calls := f.client.Held(); waits+sessions+calls != 0 {
+		t.Errorf("%d waits, %d sessions and %d calls are still held", waits, sessions, calls)
 	}
 }
 
@@ -173,7 +168,7 @@ func TestAContextEndsEveryPhase(t *testing.T) {
 		"asking, no broker":      func(ctx context.Context) error { _, err := gone.agent.Ask(ctx, textual("x", time.Hour)); return err },
 		"reading, no broker":     func(ctx context.Context) error { _, err := gone.agent.Get(ctx, "x"); return err },
 		"withdrawing, no broker": func(ctx context.Context) error { _, err := gone.agent.Withdraw(ctx, "x", ""); return err },
-		"listing, no broker":     func(ctx context.Context) error { _, err := gone.agent.List(ctx, client.Query{}); return err },
+		"listing, no broker":     func(ctx context.Context) error { _, err := gone.agent.Page(ctx, client.Query{}); return err },
 		"waiting, no broker":     func(ctx context.Context) error { _, err := gone.agent.Wait(ctx, "x"); return err },
 		"waiting for an outcome": func(ctx context.Context) error { _, err := f.agent.Wait(ctx, "a1"); return err },
 	}
@@ -211,9 +206,7 @@ func TestCloseEndsWaits(t *testing.T) {
 		_, err := f.agent.Wait(t.Context(), "a1")
 		done <- err
 	}()
-	if err := f.agent.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f.client.Close()
 	if err := <-done; !errors.Is(err, client.ErrClosed) {
 		t.Fatal(err)
 	}
@@ -223,7 +216,8 @@ func TestCloseEndsWaits(t *testing.T) {
 // after the deadline at the latest.
 func TestAnOutcomeMissedOnTheWireIsFound(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{Ledger: ledger.Options{Sabotage: sabotage.NoNotice}})
+	f := underFire(t, natstest.Options{})
+	f.Mute()
 	f.ask(t, "a1", 2*time.Second)
 	done := make(chan error, 1)
 	go func() {

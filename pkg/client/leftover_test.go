@@ -21,10 +21,8 @@ import (
 func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 	f, line := underStorm(t, natstest.Options{NoBroker: true})
 	conn := f.Agent("acme", "s2") // its broker answers; that of s1 hangs
-	live, err := client.New(conn, "acme", "s2", client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	alive := clientOn(t, conn, client.Options{})
+	live := alive.Session("acme", "s2")
 	asked := make(chan struct{}, 1024)
 	silent := f.Admin()
 	if _, err := silent.Subscribe("askv1.acme.s1.>", func(*nats.Msg) { asked <- struct{}{} }); err != nil {
@@ -40,7 +38,8 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 		"ask":      func(ctx context.Context) error { _, err := c.Ask(ctx, textual("a1", time.Hour)); return err },
 		"get":      func(ctx context.Context) error { _, err := c.Get(ctx, "a1"); return err },
 		"withdraw": func(ctx context.Context) error { _, err := c.Withdraw(ctx, "a1", ""); return err },
-		"list":     func(ctx context.Context) error { _, err := c.List(ctx, client.Query{}); return err },
+		"list":     func(ctx context.Context) error { _, err := c.Page(ctx, client.Query{}); return err },
+		"both":     func(ctx context.Context) error { _, err := c.AskAndWait(ctx, textual("a1", time.Hour)); return err },
 		"wait":     func(ctx context.Context) error { _, err := c.Wait(ctx, "a1"); return err },
 	}
 	end := func(t *testing.T, name string, n int, call func(ctx context.Context) error, reached func()) {
@@ -63,15 +62,15 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 			}
 		}
 	}
-	// Once for what a client and a connection keep: the subscription and its watch.
+	// Once for what a connection keeps.
 	end(t, "warm", 1, calls["wait"], arrived)
 	before, subs := len(ours()), f.agentConn.NumSubscriptions()
 	settled := func(t *testing.T) {
 		t.Helper()
 		settles(t, before)
-		for _, c := range []*client.Client{c, live} {
-			if waits, asked, calls := c.Held(); waits+asked+calls != 0 {
-				t.Errorf("%d waits, %d asks and %d calls are still held", waits, asked, calls)
+		for _, c := range []*client.Client{f.client, alive} {
+			if waits, sessions, calls := c.Held(); waits+sessions+calls != 0 {
+				t.Errorf("%d waits, %d sessions and %d calls are still held", waits, sessions, calls)
 			}
 		}
 		if n := f.agentConn.NumSubscriptions(); n != subs {
@@ -110,7 +109,7 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 			for range client.MaxChecks {
 				<-asked
 			}
-			natstest.Eventually(t, "all wait", func() bool { waits, _, _ := c.Held(); return waits == n })
+			natstest.Eventually(t, "all wait", func() bool { waits, _, _ := f.client.Held(); return waits == n })
 			if err := errors.Join(f.agentConn.Flush(), silent.Flush()); err != nil {
 				t.Fatal(err)
 			}
@@ -126,22 +125,20 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 		if _, err := live.Ask(t.Context(), textual("a1", time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		before = len(ours()) // live and the broker listen from now on
+		before = len(ours()) // the broker listens from now on
 		end(t, "wait", 100, func(ctx context.Context) error { _, err := live.Wait(ctx, "a1"); return err }, func() {
-			natstest.Eventually(t, "all wait", func() bool { waits, _, calls := live.Held(); return waits == 100 && calls == 0 })
+			natstest.Eventually(t, "all wait", func() bool { waits, _, calls := alive.Held(); return waits == 100 && calls == 0 })
 		})
 		settled(t)
 		stop()
 	})
 	t.Run("after Close", func(t *testing.T) {
-		if err := errors.Join(c.Close(), live.Close()); err != nil {
-			t.Fatal(err)
-		}
+		f.client.Close()
+		alive.Close()
 		if _, err := c.Wait(t.Context(), "a1"); !errors.Is(err, client.ErrClosed) {
 			t.Error(err)
 		}
 		end(t, "ask", 1, calls["ask"], arrived)
-		subs--
 		settled(t)
 	})
 }
@@ -189,7 +186,7 @@ func TestMemoryReturns(t *testing.T) {
 	if raced {
 		many = 1000
 	}
-	round(many / 10) // what pools, the server and its caches keep
+	round(many) // what pools, the server and its caches keep, and Go of each goroutine that ended
 	before := heap()
 	round(many)
 	// Ten thousand waits that stay would be more than twice this.
@@ -198,7 +195,7 @@ func TestMemoryReturns(t *testing.T) {
 	} else {
 		t.Logf("heap %d KiB, before %d KiB", after>>10, before>>10)
 	}
-	if waits, asked, calls := f.agent.Held(); waits+asked+calls != 0 {
-		t.Errorf("%d waits, %d asks and %d calls are still held", waits, asked, calls)
+	if waits, sessions, calls := f.client.Held(); waits+sessions+calls != 0 {
+		t.Errorf("%d waits, %d sessions and %d calls are still held", waits, sessions, calls)
 	}
 }

@@ -73,12 +73,9 @@ func TestOutcomesThatDidNotFitAreAskedFor(t *testing.T) {
 	log := stuck{slog.DiscardHandler, make(chan struct{}), make(chan struct{}), &sync.Once{}}
 	f := underFire(t, natstest.Options{})
 	nc := f.Agent("acme", "s1")
-	c, err := client.New(nc, "acme", "s1", client.Options{Logger: slog.New(log)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.CheckEvery(time.Hour)
-	t.Cleanup(func() { _ = c.Close() })
+	shared := clientOn(t, nc, client.Options{Logger: slog.New(log)})
+	shared.CheckEvery(time.Hour)
+	c := shared.Session("acme", "s1")
 	t.Cleanup(func() { close(log.read) })
 	const n = 20
 	var all []<-chan waited
@@ -89,8 +86,8 @@ func TestOutcomesThatDidNotFitAreAskedFor(t *testing.T) {
 		}
 		all = append(all, wait(t.Context(), c, id))
 	}
-	natstest.Eventually(t, "all wait", func() bool { waits, _, _ := c.Held(); return waits == n })
-	if err := f.Admin().PublishMsg(&nats.Msg{Subject: "outv1.acme.s1.a0.o", Header: nats.Header{"Nats-Last-Sequence": {"0"}}, Data: []byte("no outcome")}); err != nil {
+	natstest.Eventually(t, "all wait", func() bool { waits, _, _ := shared.Held(); return waits == n })
+	if err := f.Admin().PublishMsg(&nats.Msg{Subject: "outv1.acme.s1.a0.o", Header: nats.Header{"Nats-Last-Sequence": {"0"}, "Nats-Stream": {"ASKS_00"}, "Nats-Subject": {"ledgerv1.00.acme.s1.a0.o"}}, Data: []byte("no outcome")}); err != nil {
 		t.Fatal(err)
 	}
 	<-log.blocked
@@ -105,7 +102,7 @@ func TestOutcomesThatDidNotFitAreAskedFor(t *testing.T) {
 func TestAClientThatTheServerCutsOffForBeingSlowIsTold(t *testing.T) {
 	t.Parallel()
 	f, line := underStorm(t, natstest.Options{})
-	f.agent.CheckEvery(time.Hour)
+	f.client.CheckEvery(time.Hour)
 	const n = 20
 	var all []<-chan waited
 	for i := range n {

@@ -15,7 +15,7 @@ import (
 const maxCalls = 128
 
 // turn waits until there is a place for a call, for as long as others get
-// replies. Whoever got it calls done.
+// replies. The caller that got it calls done.
 func (c *Client) turn(ctx context.Context) error {
 	select {
 	case c.calls <- struct{}{}:

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,10 +11,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// MetadataKey is the metadata entry under which an ask carries what its
+// metadataKey is the metadata entry under which an ask carries what its
 // dialect needs to answer it: the dialect's name, and strings that did not fit
 // into the ask, by question and option position ("0.header", "0.id", "0.2.id").
-const MetadataKey = "dialect"
+const metadataKey = "dialect"
 
 // builder makes an ask of a foreign request.
 type builder struct {
@@ -46,7 +47,7 @@ func (b *builder) remember(s string, at ...any) { b.origin[originKey(at...)] = s
 
 // recall gives back what [builder.remember] kept, or the second value.
 func recall(a *ask.Ask, or string, at ...any) string {
-	origin, _ := a.Metadata[MetadataKey].(map[string]any)
+	origin, _ := a.Metadata[metadataKey].(map[string]any)
 	if s, ok := origin[originKey(at...)].(string); ok {
 		return s
 	}
@@ -104,12 +105,21 @@ func (b *builder) askID(foreign string) {
 
 // header clips a header that is too long for a chip.
 func (b *builder) header(v value, question int) string {
+	return b.longHeader(v, question, ask.MaxHeader)
+}
+
+// longHeader is a header of a shape that allows more than a chip shows: what it
+// allows is clipped without a warning.
+func (b *builder) longHeader(v value, question, allowed int) string {
 	s := v.string()
 	if utf8.RuneCountInString(s) <= ask.MaxHeader {
 		return s
 	}
 	short := clipHeader(s)
 	b.remember(s, question, "header")
+	if utf8.RuneCountInString(s) <= allowed {
+		return short
+	}
 	v.warn("has %d characters; at most %d are shown: \"%s\"", utf8.RuneCountInString(s), ask.MaxHeader, short)
 	return short
 }
@@ -159,7 +169,7 @@ func (b *builder) finish() (ask.Ask, []Warning, error) {
 		read := len(b.faults)
 		for _, f := range invalid.Faults {
 			f.Pointer = b.translate(f.Pointer)
-			if !within(f.Pointer, b.faults[:read]) {
+			if !b.within(f.Pointer, b.faults[:read]) {
 				b.faults = append(b.faults, f)
 			}
 		}
@@ -167,18 +177,20 @@ func (b *builder) finish() (ask.Ask, []Warning, error) {
 	if err := b.err(); err != nil {
 		return ask.Ask{}, nil, err
 	}
+	b.unread(b.root)
 	if b.ask.Metadata == nil {
 		b.ask.Metadata = make(map[string]any)
 	}
-	b.ask.Metadata[MetadataKey] = b.origin
+	b.ask.Metadata[metadataKey] = b.origin
 	return b.ask, b.warnings, nil
 }
 
-// within reports whether a fault at or around the pointer is known already:
-// what could not be read looks empty, too.
-func within(pointer string, known []ask.Fault) bool {
+// within reports whether a fault at the pointer, or of what it is in, is known
+// already: what could not be read looks empty, too. The items of a list that
+// is just too long could be read.
+func (r *reader) within(pointer string, known []ask.Fault) bool {
 	for _, f := range known {
-		if f.Pointer == pointer || strings.HasPrefix(pointer, f.Pointer+"/") || strings.HasPrefix(f.Pointer, pointer+"/") {
+		if f.Pointer == pointer || strings.HasPrefix(pointer, f.Pointer+"/") && !slices.Contains(r.counted, f.Pointer) {
 			return true
 		}
 	}
@@ -199,6 +211,9 @@ func (b *builder) translate(native string) string {
 	p := b.places[i]
 	if rest == "" {
 		return p.at
+	}
+	if at, ok := b.spelled[p.at]; ok && rest == "multiple" {
+		return at
 	}
 	parts := strings.Split(rest, "/")
 	index := "#"

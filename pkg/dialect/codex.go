@@ -9,17 +9,29 @@ import (
 // codexNote starts the element of an answer that is a note, as Codex writes it.
 const codexNote = "user_note: "
 
-// CodexAsk reads the arguments of request_user_input.
-func CodexAsk(body []byte) (ask.Ask, []Warning, error) {
+// aside is remembered of an ask whose agent goes on meanwhile.
+const aside = "none"
+
+// GoesOn reports whether the agent said that it works on while people are asked
+// (isBlocking false in Codex), so that a door answers at once that the ask waits.
+func GoesOn(a *ask.Ask) bool { return recall(a, "", "wait") == aside }
+
+// codexAsk reads the arguments of request_user_input.
+func codexAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("codex")
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err
 	}
 	v.body()
+	b.times(v)
+	if !v.field("isBlocking").bool(true) {
+		b.remember(aside, "wait")
+	}
 	b.questions(v.field("questions"), func(i int, v value) {
 		q := ask.Question{
-			ID: b.id(v.field("id"), i), Header: b.header(v.field("header"), i), Text: v.field("question").need(),
+			Multiple: v.multiple(),
+			ID:       b.id(v.field("id"), i), Header: b.header(v.field("header"), i), Text: v.field("question").need(),
 			NoOther: !v.field("isOther").bool(true),
 		}
 		q.Options = b.options(v.field("options"))
@@ -28,6 +40,7 @@ func CodexAsk(body []byte) (ask.Ask, []Warning, error) {
 		}
 		if len(q.Options) == 0 {
 			q.NoOther = false
+			v.single(&q)
 		}
 		b.add(q, place{at: v.at, fields: map[string]string{"text": "question"}})
 	})
@@ -41,10 +54,9 @@ func (b *builder) questions(v value, read func(i int, v value)) {
 	case v.missing():
 		v.fault("is missing; give 1 to %d questions", ask.MaxQuestions)
 	case n > ask.MaxQuestions:
-		v.fault("has %d questions; use at most %d", n, ask.MaxQuestions)
-		return
+		v.faultCount("has %d questions; use at most %d", n, ask.MaxQuestions)
 	}
-	for i, item := range list {
+	for i, item := range atMost(list, ask.MaxQuestions) {
 		if item.raw == nil {
 			item.fault("is null; give an object")
 		}
@@ -57,19 +69,18 @@ func (b *builder) questions(v value, read func(i int, v value)) {
 func (b *builder) options(v value) []ask.Option {
 	list := v.list()
 	if n := len(list); n > ask.MaxOptions {
-		v.fault("has %d options; use at most %d", n, ask.MaxOptions)
-		return nil
+		v.faultCount("has %d options; use at most %d", n, ask.MaxOptions)
 	}
 	var options []ask.Option
-	for _, item := range list {
+	for _, item := range atMost(list, ask.MaxOptions) {
 		options = append(options, option(item))
 	}
 	return options
 }
 
-// CodexAnswer writes the answers by question id, each a list of strings. Codex
+// codexAnswer writes the answers by question id, each a list of strings. Codex
 // keeps nothing else, so the words for its model are notes in these lists.
-func CodexAnswer(a *ask.Ask, o *ask.Outcome) Response {
+func codexAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	answers := ordered()
 	for i := range a.Questions {
 		q := &a.Questions[i]
@@ -93,12 +104,12 @@ func CodexAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return respond(200, ordered("answers", answers).ending(a, o, ""))
 }
 
-// CodexPending says that the ask waits.
-func CodexPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+// codexPending says that the ask waits.
+func codexPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
 
-// CodexShow writes any ask as request_user_input. Codex chooses one option;
+// codexShow writes any ask as request_user_input. Codex chooses one option;
 // several are typed with commas between them.
-func CodexShow(a *ask.Ask) ([]byte, []Warning) {
+func codexShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	questions := []any{}
 	for i := range a.Questions {
@@ -109,17 +120,17 @@ func CodexShow(a *ask.Ask) ([]byte, []Warning) {
 			s.warn("/questions/"+key(i)+"/multiple", "is true, but this screen chooses one; several can be typed")
 		}
 		var options any
-		if shown := s.familyOptions(q, d3Separator, false); len(shown) > 0 {
+		if shown := s.familyOptions(a, i, claudeCodeSeparator, false); len(shown) > 0 {
 			options = shown
 		}
 		questions = append(questions, ordered("id", recall(a, q.ID, i, "id"), "header", header(a, i), "question", text,
 			"isOther", q.Other() || q.Multiple, "isSecret", false, "options", options))
 	}
-	return encode(ordered("questions", questions)), s.warnings
+	return encode(ordered("questions", questions, "isBlocking", !GoesOn(a))), s.warnings
 }
 
-// CodexReply reads the answers by question id.
-func CodexReply(a *ask.Ask, body []byte) (Given, error) {
+// codexReply reads the answers by question id.
+func codexReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "codex answer"}
 	v, err := r.parse(body)
 	if err != nil {
@@ -158,13 +169,13 @@ func CodexReply(a *ask.Ask, body []byte) (Given, error) {
 // since the screen has none of its own for them.
 func (v value) codexAnswer(q *ask.Question) ask.Answer {
 	if all, _ := v.raw.([]any); len(all) == 1 && q.Multiple {
-		if text, _ := all[0].(string); choose(q, text, d3Separator).Other != "" {
+		if text, _ := all[0].(string); choose(q, text, claudeCodeSeparator).Other != "" {
 			if ans, err := q.ParseReply(text); err == nil {
 				return ans
 			}
 		}
 	}
-	return v.answerOf(q, d3Separator)
+	return v.answerOf(q, claudeCodeSeparator)
 }
 
 // answerOf reads an array of labels; one alone may be several that are joined.

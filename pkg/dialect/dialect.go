@@ -12,8 +12,9 @@ import (
 // Dialect is one foreign shape: the directions that it has, nil where it has
 // none.
 type Dialect struct {
-	Name  string // such as "d5"
-	About string // in a few words
+	Name    string   // its origin, such as "claude-code"
+	Aliases []string // other names under which [Lookup] finds it
+	About   string   // in a few words
 
 	// Ask reads a foreign request. The ask that it returns is normalized and
 	// valid, but for its id and session, which many shapes do not have.
@@ -72,31 +73,39 @@ const (
 // All returns every dialect, in the order of the documentation.
 func All() []Dialect {
 	return []Dialect{
-		{"d1", "event pair ask:question:request and ask:question:response", D1Ask, D1Answer, D1Pending, D1Show, D1Reply},
-		{"d2", "typed superset of d1", D2Ask, D2Answer, D2Pending, D2Show, D2Reply},
-		{"d3", "the coding agents' tool AskUserQuestion", D3Ask, D3Answer, D3Pending, D3Show, D3Reply},
-		{"d4", "one question over HTTP and WebSocket", D4Ask, D4Answer, D4Pending, D4Show, D4Reply},
-		{"d5", "id-based protocol", D5Ask, D5Answer, D5Pending, D5Show, D5Reply},
-		{"codex", "Codex request_user_input", CodexAsk, CodexAnswer, CodexPending, CodexShow, CodexReply},
-		{"vscode", "VS Code askQuestions", VSCodeAsk, VSCodeAnswer, VSCodePending, VSCodeShow, VSCodeReply},
-		{"opencode", "opencode question", OpencodeAsk, OpencodeAnswer, OpencodePending, OpencodeShow, OpencodeReply},
-		{"gemini", "Gemini CLI ask_user", GeminiAsk, GeminiAnswer, GeminiPending, GeminiShow, GeminiReply},
-		{"langgraph", "LangGraph agent inbox", LangGraphAsk, LangGraphAnswer, LangGraphPending, LangGraphShow, LangGraphReply},
-		{"elicitation", "MCP elicitation, form mode", ElicitationAsk, ElicitationAnswer, ElicitationPending, ElicitationShow, ElicitationReply},
+		{"event-pair", []string{"d1"}, "event pair ask:question:request and ask:question:response", eventPairAsk, eventPairAnswer, eventPairPending, eventPairShow, eventPairReply},
+		{"typed", []string{"d2"}, "event pair with typed questions", typedAsk, typedAnswer, typedPending, typedShow, typedReply},
+		{"claude-code", []string{"d3"}, "Claude Code's tool AskUserQuestion", claudeCodeAsk, claudeCodeAnswer, claudeCodePending, claudeCodeShow, claudeCodeReply},
+		{"interact", []string{"d4"}, "one question over HTTP and WebSocket", interactAsk, interactAnswer, interactPending, interactShow, interactReply},
+		{"by-id", []string{"d5"}, "questions and options by id", byIDAsk, byIDAnswer, byIDPending, byIDShow, byIDReply},
+		{"codex", nil, "Codex request_user_input", codexAsk, codexAnswer, codexPending, codexShow, codexReply},
+		{"vscode", nil, "VS Code askQuestions", vscodeAsk, vscodeAnswer, vscodePending, vscodeShow, vscodeReply},
+		{"opencode", nil, "opencode question", opencodeAsk, opencodeAnswer, opencodePending, opencodeShow, opencodeReply},
+		{"gemini", nil, "Gemini CLI ask_user", geminiAsk, geminiAnswer, geminiPending, geminiShow, geminiReply},
+		{"gemini-tool", nil, "Gemini CLI ask_user, in place of the tool: answers as JSON", geminiAsk, geminiToolAnswer, geminiToolPending, geminiShow, geminiReply},
+		{"langgraph", nil, "LangGraph agent inbox", langgraphAsk, langgraphAnswer, langgraphPending, langgraphShow, langgraphReply},
+		{"elicitation", nil, "MCP and ACP elicitation, form mode", elicitationAsk, elicitationAnswer, elicitationPending, elicitationShow, elicitationReply},
+		{langchainName, nil, "LangChain's human-in-the-loop middleware", langchainAsk, langchainAnswer, langchainPending, langchainShow, langchainReply},
+		{aiSDKName, nil, "AI SDK tool approval parts", aiSDKAsk, aiSDKAnswer, aiSDKPending, aiSDKShow, aiSDKReply},
+		{agUIName, nil, "AG-UI interrupts and resume", agUIAsk, agUIAnswer, agUIPending, agUIShow, agUIReply},
+		{copilotName, nil, "Copilot SDK ask_user, both variants", copilotAsk, copilotAnswer, copilotPending, copilotShow, copilotReply},
+		{cursorName, nil, "Cursor's AskQuestion", cursorAsk, cursorAnswer, cursorPending, cursorShow, cursorReply},
+		{permissionName, []string{"acp"}, "ACP session/request_permission, versions 1 and 2", permissionAsk, permissionAnswer, permissionPending, permissionShow, permissionReply},
 	}
 }
 
-// Lookup finds a dialect by name; letter case does not matter.
+// Lookup finds a dialect by its name or an alias; letter case does not matter.
 func Lookup(name string) (Dialect, bool) {
-	all := All()
-	i := slices.IndexFunc(all, func(d Dialect) bool { return strings.EqualFold(d.Name, name) })
-	if i < 0 {
-		return Dialect{}, false
+	same := func(other string) bool { return strings.EqualFold(other, name) }
+	for _, d := range All() {
+		if same(d.Name) || slices.ContainsFunc(d.Aliases, same) {
+			return d, true
+		}
 	}
-	return all[i], true
+	return Dialect{}, false
 }
 
-// Names lists the dialects.
+// Names lists the dialects, without their aliases.
 func Names() []string {
 	var names []string
 	for _, d := range All() {

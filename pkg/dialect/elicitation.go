@@ -10,16 +10,18 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// ElicitationAsk reads the parameters of elicitation/create in form mode: each
+// elicitationAsk reads the parameters of elicitation/create in form mode: each
 // property of the requested schema is a question, in the order in which they
 // stand. A form without properties asks to accept or decline.
-func ElicitationAsk(body []byte) (ask.Ask, []Warning, error) {
+func elicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("elicitation")
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err
 	}
 	v.body()
+	v.ignore("_meta", "elicitationId", "elicitationSource", "requestId", "sessionId", "task", "toolCallId")
+	b.times(v)
 	if mode := v.field("mode").string(); mode != "" && mode != "form" {
 		v.field("mode").fault("is %q; only form is asked here", clip(mode))
 	}
@@ -35,11 +37,12 @@ func ElicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 		schema.fault("is missing; give an object schema")
 	}
 	schema.object()
+	schema.ignore("$schema", "_meta", "type", "title", "description", "additionalProperties")
 	properties := schema.field("properties")
 	names, required := properties.object().keys, schema.field("required").strings()
 	if len(names) > ask.MaxQuestions {
-		properties.fault("has %d properties; use at most %d", len(names), ask.MaxQuestions)
-		names = nil
+		properties.faultCount("has %d properties; use at most %d", len(names), ask.MaxQuestions)
+		names = names[:ask.MaxQuestions]
 	}
 	for i, name := range names {
 		b.property(i, name, properties.field(name), slices.Contains(required, name))
@@ -52,9 +55,9 @@ func ElicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// ElicitationAnswer writes the result of elicitation/create. Words that it has
+// elicitationAnswer writes the result of elicitation/create. Words that it has
 // no place for stand in _meta.
-func ElicitationAnswer(a *ask.Ask, o *ask.Outcome) Response {
+func elicitationAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	content, fits := ordered(), true
 	action := "decline"
 	switch rowOf(o) {
@@ -129,9 +132,9 @@ func elicitedResponse(a *ask.Ask, response string) (*object, bool) {
 	return ordered(), false
 }
 
-// ElicitationPending says that the ask waits, to an agent that asked over
+// elicitationPending says that the ask waits, to an agent that asked over
 // HTTP; MCP itself has no word for it.
-func ElicitationPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+func elicitationPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
 
 func number(n float64, integer bool) any {
 	if integer && n == math.Trunc(n) && math.Abs(n) < 1<<53 {

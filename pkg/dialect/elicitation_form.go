@@ -7,9 +7,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// ElicitationShow writes any ask as the parameters of elicitation/create. Other
+// elicitationShow writes any ask as the parameters of elicitation/create. Other
 // text gets a property of its own beside its question.
-func ElicitationShow(a *ask.Ask) ([]byte, []Warning) {
+func elicitationShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	properties, required := ordered(), []string{}
 	var message []string
@@ -115,9 +115,9 @@ func (s *screen) choices(a *ask.Ask, i int, p *object) {
 	}
 }
 
-// ElicitationReply reads a form's result. Declining declines; cancelling only
+// elicitationReply reads a form's result. Declining declines; cancelling only
 // closes the form.
-func ElicitationReply(a *ask.Ask, body []byte) (Given, error) {
+func elicitationReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "elicitation result"}
 	v, err := r.parse(body)
 	if err != nil {

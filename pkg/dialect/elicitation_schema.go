@@ -14,6 +14,7 @@ func (b *builder) property(i int, name string, v value, required bool) {
 		v.fault("is null; give a schema")
 	}
 	v.object()
+	v.ignore("_meta")
 	q := ask.Question{ID: ask.Token(name), NoOther: true, Optional: !required}
 	if q.ID != name {
 		b.remember(name, i, "id")
@@ -42,6 +43,7 @@ func (b *builder) property(i int, name string, v value, required bool) {
 	case "array":
 		items := v.field("items")
 		items.object()
+		items.ignore("type")
 		q.Kind, q.Multiple = ask.KindChoice, true
 		q.MinItems, q.MaxItems = v.field("minItems").int(), v.field("maxItems").int()
 		b.constants(i, items, "anyOf", "items/", &q, &at)
@@ -50,6 +52,11 @@ func (b *builder) property(i int, name string, v value, required bool) {
 			v.field("type").fault("is %q; use string, number, integer, boolean or array", clip(typ))
 		}
 		q.Kind = ask.KindText
+	}
+	for _, f := range v.multiples() {
+		if f.bool(false) != q.Multiple {
+			f.warn("is dropped: the type says how many may be chosen; use array for several, string for one")
+		}
 	}
 	q.Default = b.elicited(i, v.field("default"), &q)
 	b.add(q, at)
@@ -91,20 +98,20 @@ func (b *builder) stringProperty(i int, v value, q *ask.Question, at *place) {
 // enumNames.
 func (b *builder) constants(i int, v value, titled, below string, q *ask.Question, at *place) {
 	var labels []string
-	add := func(j int, constant value, label string) {
+	add := func(j int, constant value, label, about string) {
 		if label == "" {
 			label = constant.need()
 		}
 		label = distinct(label, j, labels)
 		labels = append(labels, label)
-		q.Options = append(q.Options, ask.Option{ID: b.id(constant, i, j), Label: label})
+		q.Options = append(q.Options, ask.Option{ID: b.id(constant, i, j), Label: label, Description: about})
 	}
 	choices := v.first(titled, "oneOf", "anyOf", "enum")
 	field := choices.at[strings.LastIndexByte(choices.at, '/')+1:]
 	list := choices.list()
 	if len(list) > ask.MaxOptions {
-		choices.fault("has %d choices; use at most %d", len(list), ask.MaxOptions)
-		return
+		choices.faultCount("has %d choices; use at most %d", len(list), ask.MaxOptions)
+		list = atMost(list, ask.MaxOptions)
 	}
 	if len(list) == 0 {
 		choices.fault("is empty; give choices")
@@ -116,11 +123,12 @@ func (b *builder) constants(i int, v value, titled, below string, q *ask.Questio
 			if j < len(names) {
 				label = names[j]
 			}
-			add(j, item, label)
+			add(j, item, label, "")
 			continue
 		}
 		item.object()
-		add(j, item.field("const"), item.field("title").string())
+		item.ignore("_meta")
+		add(j, item.field("const"), item.field("title").string(), item.field("description").string())
 	}
 	at.fields["options"] = below + field
 	if field == "enum" {

@@ -6,14 +6,14 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// The bounds that D1, D2 and D3 have in common.
+// The bounds that event-pair, typed and claude-code have in common.
 const (
 	familyQuestions  = 4
 	familyOptions    = 4
 	familyLabelWords = 5
 )
 
-// familyFields maps native fields to those of D1 and D3.
+// familyFields maps native fields to those of event-pair and claude-code.
 func familyFields() map[string]string {
 	return map[string]string{"text": "question", "multiple": "multiSelect", "options/#/preview/body": "options/#/preview"}
 }
@@ -21,16 +21,14 @@ func familyFields() map[string]string {
 // familyList reads the questions of a request of this family.
 func (b *builder) familyList(v value, read func(i int, v value) ask.Question) {
 	list := v.list()
+	b.tops["/questions"] = v.at
 	switch n := len(list); {
 	case v.missing():
 		v.fault("is missing; give 1 to %d questions", familyQuestions)
-	case n == 0:
-		v.fault("is empty; ask at least one question")
 	case n > familyQuestions:
-		v.fault("has %d questions; use at most %d", n, familyQuestions)
-		return
+		v.faultCount("has %d questions; use at most %d", n, familyQuestions)
 	}
-	for i, item := range list {
+	for i, item := range atMost(list, ask.MaxQuestions) {
 		if item.raw == nil {
 			item.fault("is null; give an object")
 		}
@@ -39,36 +37,35 @@ func (b *builder) familyList(v value, read func(i int, v value) ask.Question) {
 	}
 }
 
-// familyQuestion reads what D1, D2 and D3 share of a question.
+// atMost bounds how many items are read of a list that is too long anyway.
+func atMost(list []value, n int) []value { return list[:min(len(list), n)] }
+
+// familyQuestion reads what event-pair, typed and claude-code share of a
+// question.
 func (b *builder) familyQuestion(i int, v value) ask.Question {
-	q := ask.Question{
+	return ask.Question{
 		Text:     v.field("question").need(),
 		Header:   b.header(v.field("header"), i),
-		Multiple: v.field("multiSelect").bool(false),
+		Multiple: v.multiple(),
 	}
-	if text := strings.TrimSpace(q.Text); text != "" && !strings.HasSuffix(text, "?") && !strings.HasSuffix(text, "？") && !strings.HasSuffix(text, "؟") {
-		v.field("question").warn("does not end in a question mark")
-	}
-	return q
 }
 
 // familyOptions reads 2 to 4 options.
-func (b *builder) familyOptions(v value, preview func(option value) *ask.Preview) []ask.Option {
+func (b *builder) familyOptions(v value, preview func(j int, option value) *ask.Preview) []ask.Option {
 	list := v.list()
 	switch n := len(list); {
 	case v.missing():
 		v.fault("is missing; give 2 to %d options", familyOptions)
 	case n < 2 || n > familyOptions:
 		if _, ok := v.raw.([]any); ok {
-			v.fault("has %d options; give 2 to %d", n, familyOptions)
+			v.faultCount("has %d options; give 2 to %d", n, familyOptions)
 		}
-		return nil
 	}
 	options := make([]ask.Option, 0, len(list))
-	for _, item := range list {
+	for j, item := range atMost(list, ask.MaxOptions) {
 		o := option(item)
 		if preview != nil {
-			o.Preview = preview(item)
+			o.Preview = preview(j, item)
 		}
 		options = append(options, o)
 	}
@@ -77,6 +74,9 @@ func (b *builder) familyOptions(v value, preview func(option value) *ask.Preview
 
 // option reads a label and its description.
 func option(v value) ask.Option {
+	if label, ok := v.raw.(string); ok { // as many models write it
+		return ask.Option{Label: label, Recommended: saysRecommended(label)}
+	}
 	if v.raw == nil {
 		v.fault("is null; give an object")
 	}

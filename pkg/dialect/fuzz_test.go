@@ -109,10 +109,13 @@ func thereAndBack(t *testing.T, d dialect.Dialect, a *ask.Ask, o *ask.Outcome) {
 		if d.Name == "langgraph" && i > 0 {
 			continue // an inbox sends one of the two
 		}
+		if d.Name == "langchain" && strings.HasSuffix(q.ID, "-args") {
+			continue // arguments that are no JSON reject, and stand in the message
+		}
 		if j < 0 {
 			t.Fatalf("%s loses the answer to %q:\n%s", d.Name, q.ID, body)
 		}
-		if got, want := said(q, given.Reply.Answers[j]), said(q, o.Answers[i]); got != want && d.Name != "langgraph" {
+		if got, want := said(q, given.Reply.Answers[j]), said(q, o.Answers[i]); got != want && d.Name != "langgraph" && d.Name != "langchain" {
 			t.Fatalf("%s says %q of %q, not %q:\n%s", d.Name, got, q.ID, want, body)
 		}
 	}
@@ -151,54 +154,5 @@ func FuzzReply(f *testing.F) {
 				t.Fatalf("%s gives the decision %q", d.Name, given.Decision)
 			}
 		}
-	})
-}
-
-// FuzzDoors: no input panics at the other doors of D3.
-func FuzzDoors(f *testing.F) {
-	seeds(f, "requests", "request")
-	for _, seed := range []string{
-		`{"hook_event_name":"PreToolUse","tool_name":"AskUserQuestion","tool_use_id":"t","tool_input":{"questions":[{"question":"A?","options":[{"label":"a"},{"label":"b"}]}]}}`,
-		`{"hook_event_name":"PostToolUse","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"A?","options":[{"label":"a"},{"label":"b"}]}]},"tool_response":"\"A?\"=\"a\""}`,
-		`{"type":"tool_use","id":"t","name":"AskUserQuestion","input":{"questions":[]}}`,
-		`{"question":"A?","wait_seconds":1e300,"timeout":"x","ask_id":" "}`,
-		`{"tool_name":"AskUserQuestion","input":{"questions":[]}}`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		if call, err := dialect.D3Tool(body); err == nil {
-			call.Ask.Deadline = deadline
-			for _, row := range outcomes(&call.Ask) {
-				if r := dialect.D3ToolResult(&call.Ask, &row.outcome); !json.Valid(r.Structured) || r.Text == "" {
-					t.Fatalf("%s: %+v", row.name, r)
-				}
-			}
-		}
-		if call, ok, err := dialect.D3Hook(body); err == nil && ok {
-			for _, row := range outcomes(&call.Ask) {
-				out := call.Decide(&row.outcome)
-				if out != nil && !json.Valid(out) || strings.Contains(string(out), `"allow"`) && strings.Contains(string(out), `"answers":{}`) {
-					t.Fatalf("%s: %s", row.name, out)
-				}
-			}
-			call.Native()
-		}
-		if call, err := dialect.D3Permission(body); err == nil {
-			for _, row := range outcomes(&call.Ask) {
-				if out := call.Decide(&row.outcome); !json.Valid(out) {
-					t.Fatalf("%s: %s", row.name, out)
-				}
-			}
-		}
-		if a, _, ok, err := dialect.TranscriptAsk(body); err == nil && ok {
-			for _, row := range outcomes(&a) {
-				if out := dialect.TranscriptAnswer(&a, &row.outcome); !json.Valid(out) {
-					t.Fatalf("%s: %s", row.name, out)
-				}
-			}
-		}
-		_, _, _ = dialect.TranscriptReply(mixed(), body)
-		_, _, _ = dialect.D1ID(body)
 	})
 }

@@ -8,22 +8,27 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// GeminiAsk reads the arguments of ask_user.
-func GeminiAsk(body []byte) (ask.Ask, []Warning, error) {
+// geminiHeader is how long a header may be there.
+const geminiHeader = 16
+
+// geminiAsk reads the arguments of ask_user.
+func geminiAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("gemini")
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err
 	}
 	v.body()
+	v.ignore("unconstrainedHeight") // how the CLI draws its dialog
+	b.times(v)
 	b.questions(v.field("questions"), func(i int, v value) {
 		q := ask.Question{
-			Text: v.field("question").need(), Header: b.header(v.field("header"), i),
-			Placeholder: v.field("placeholder").string(),
+			Text: v.field("question").need(), Header: b.longHeader(v.field("header"), i, geminiHeader),
+			Placeholder: v.field("placeholder").string(), Multiple: v.multiple(),
 		}
 		switch typ := v.field("type").string(); typ {
 		case "", "choice":
-			q.Kind, q.Options, q.Multiple = ask.KindChoice, b.options(v.field("options")), v.field("multiSelect").bool(false)
+			q.Kind, q.Options = ask.KindChoice, b.options(v.field("options"))
 			if len(q.Options) == 0 {
 				v.field("options").fault("is empty; give options or use type text")
 			}
@@ -34,14 +39,17 @@ func GeminiAsk(body []byte) (ask.Ask, []Warning, error) {
 		default:
 			v.field("type").fault("is %q; use choice, text or yesno", clip(typ))
 		}
+		if q.Kind != ask.KindChoice {
+			v.single(&q)
+		}
 		b.add(q, place{at: v.at, fields: map[string]string{"text": "question", "multiple": "multiSelect", "kind": "type"}})
 	})
 	return b.finish()
 }
 
-// GeminiAnswer writes text: the bare answer to one question, a numbered line
+// geminiAnswer writes text: the bare answer to one question, a numbered line
 // for each of several. Labels with commas stand as a JSON array.
-func GeminiAnswer(a *ask.Ask, o *ask.Outcome) Response {
+func geminiAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	var lines []string
 	r := rowOf(o)
 	if words := beside(a, o); words != "" {
@@ -61,11 +69,43 @@ func GeminiAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return Response{Status: 200, Header: map[string]string{"Content-Type": "text/plain; charset=utf-8"}, Body: []byte(strings.Join(lines, "\n"))}
 }
 
+// geminiToolAnswer writes what the tool itself returns to the model: a JSON
+// string in llmContent's place. An ask without answers was dismissed, in the
+// words of the tool.
+func geminiToolAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	if !rowOf(o).decided() {
+		return respond(200, ordered("answers", ordered(), "cancelled", true, "text", "User dismissed ask_user dialog without answering. "+sentence(a, o)))
+	}
+	answers := ordered()
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		if rowOf(o) == rowResponse {
+			answers.set(key(i), o.Response)
+			continue
+		}
+		if ans := answerTo(o, q); ans != nil {
+			said := q.Words(*ans)
+			if blurs(q, *ans, claudeCodeSeparator) {
+				said = string(encode(q.Labels(*ans)))
+			}
+			answers.set(key(i), said)
+		}
+	}
+	body := ordered("answers", answers)
+	if text := remarks(a, o, ""); text != "" {
+		body.set("text", text)
+	}
+	return respond(200, body)
+}
+
+// geminiToolPending says that the ask waits.
+func geminiToolPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+
 func geminiLine(a *ask.Ask, o *ask.Outcome, i int) string {
 	said := "(not answered)"
 	if ans := answerTo(o, &a.Questions[i]); ans != nil {
 		said = a.Questions[i].Words(*ans)
-		if blurs(&a.Questions[i], *ans, d3Separator) {
+		if blurs(&a.Questions[i], *ans, claudeCodeSeparator) {
 			said = string(encode(a.Questions[i].Labels(*ans)))
 		}
 	}
@@ -77,16 +117,16 @@ func geminiLine(a *ask.Ask, o *ask.Outcome, i int) string {
 
 func geminiHead(a *ask.Ask, i int) string { return strconv.Itoa(i+1) + ". " + header(a, i) + ": " }
 
-// GeminiPending says that the ask waits.
-func GeminiPending(a *ask.Ask, p Pending) Response {
+// geminiPending says that the ask waits.
+func geminiPending(a *ask.Ask, p Pending) Response {
 	r := pending(nil, p)
 	r.Header["Content-Type"] = "text/plain; charset=utf-8"
 	r.Body = []byte("pending: " + p.hint(a))
 	return r
 }
 
-// GeminiShow writes any ask as ask_user.
-func GeminiShow(a *ask.Ask) ([]byte, []Warning) {
+// geminiShow writes any ask as ask_user.
+func geminiShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	questions := []any{}
 	for i := range a.Questions {
@@ -96,7 +136,7 @@ func GeminiShow(a *ask.Ask) ([]byte, []Warning) {
 		switch q.Kind {
 		case ask.KindChoice:
 			shown.set("type", "choice")
-			shown.set("options", s.familyOptions(q, d3Separator, false))
+			shown.set("options", s.familyOptions(a, i, claudeCodeSeparator, false))
 			shown.set("multiSelect", q.Multiple)
 		case ask.KindBoolean:
 			shown.set("type", "yesno")
@@ -110,9 +150,9 @@ func GeminiShow(a *ask.Ask) ([]byte, []Warning) {
 	return encode(ordered("questions", questions)), s.warnings
 }
 
-// GeminiReply reads text as GeminiAnswer writes it, or the JSON that the CLI's
+// geminiReply reads text as geminiAnswer writes it, or the JSON that the CLI's
 // own screen makes: { answers: { "0": "…" } }.
-func GeminiReply(a *ask.Ask, body []byte) (Given, error) {
+func geminiReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "gemini answer"}
 	given := Given{Decision: Replied}
 	if v, err := (&reader{}).parse(body); err == nil && typeName(v.raw) == "an object" {
@@ -121,7 +161,7 @@ func GeminiReply(a *ask.Ask, body []byte) (Given, error) {
 		var keys []string
 		for i := range a.Questions {
 			keys = append(keys, key(i))
-			given.Reply.Answers = append(given.Reply.Answers, answers.field(key(i)).answer(&a.Questions[i], d3Separator))
+			given.Reply.Answers = append(given.Reply.Answers, answers.field(key(i)).geminiAnswer(&a.Questions[i]))
 		}
 		strangers(answers, keys)
 		return given, r.err()
@@ -152,7 +192,7 @@ func (v value) geminiAnswer(q *ask.Question) ask.Answer {
 			v.raw = all.raw
 		}
 	}
-	return v.answer(q, d3Separator)
+	return v.answer(q, claudeCodeSeparator)
 }
 
 var errNotNumbered = errors.New("not numbered")

@@ -194,10 +194,16 @@ func files(t *testing.T, pattern string) []string {
 	return paths
 }
 
-// byFile finds the dialect that a file such as d5-basic.txtar is about.
+// byFile finds the dialect that a file such as by-id-basic.txtar is about.
 func byFile(t *testing.T, path string) dialect.Dialect {
 	t.Helper()
-	name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".txtar"), "-")
+	name := filepath.Base(path)
+	return in(t, name[:strings.LastIndexByte(name, '-')])
+}
+
+// in is the dialect of this name.
+func in(t *testing.T, name string) dialect.Dialect {
+	t.Helper()
 	d, ok := dialect.Lookup(name)
 	if !ok {
 		t.Fatalf("no dialect %q", name)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -30,7 +31,7 @@ func shownLabels(q *ask.Question, separator string) []string {
 // looked at, in every order: 64 of them.
 func blurry(options []ask.Option, separator string) string {
 	i := slices.IndexFunc(options, func(o ask.Option) bool { return strings.Contains(o.Label, separator) })
-	if i < 0 || len(options) > 4 || separator == d1Separator {
+	if i < 0 || len(options) > 4 || separator == eventPairSeparator {
 		if i < 0 {
 			return ""
 		}
@@ -97,14 +98,23 @@ func choose(q *ask.Question, text, separator string) ask.Answer {
 	if id, ok := labelled(q, asked, text); ok {
 		return ask.Answer{QuestionID: q.ID, Selected: []string{id}}
 	}
-	if q.Multiple && separator != "" {
-		return split(q, asked, text, separator)
+	if !q.Multiple || separator == "" {
+		return ask.Answer{QuestionID: q.ID, Other: text}
 	}
-	return ask.Answer{QuestionID: q.ID, Other: text}
+	best := split(q, asked, text, separator)
+	if best.Other != "" && commaSeparated(separator) {
+		for _, labels := range [][]string{shown, asked} {
+			if ans := split(q, labels, text, separators); len(ans.Selected) > len(best.Selected) {
+				best = ans
+			}
+		}
+	}
+	return best
 }
 
 // split takes the longest of the labels from the front of a text, again and
-// again; pieces that are none are Other text.
+// again; pieces that are none are Other text. With [separators] any of them
+// separates.
 func split(q *ask.Question, labels []string, text, separator string) ask.Answer {
 	ans := ask.Answer{QuestionID: q.ID}
 	var rest []string
@@ -112,7 +122,7 @@ func split(q *ask.Question, labels []string, text, separator string) ask.Answer 
 		best, after := -1, ""
 		for i, label := range labels {
 			tail, ok := strings.CutPrefix(strings.TrimLeft(text, " "), strings.TrimSpace(label))
-			next, separated := strings.CutPrefix(strings.TrimLeft(tail, " "), strings.TrimSpace(separator))
+			next, separated := cutSeparator(strings.TrimLeft(tail, " "), separator)
 			if ok && (separated || next == "") && (best < 0 || len(label) > len(labels[best])) {
 				best, after, more = i, next, separated
 			}
@@ -122,14 +132,40 @@ func split(q *ask.Question, labels []string, text, separator string) ask.Answer 
 				ans.Selected = append(ans.Selected, id)
 			}
 			text = strings.TrimPrefix(after, strings.TrimPrefix(separator, strings.TrimSpace(separator)))
+			if separator == separators {
+				text = strings.TrimLeft(after, " ")
+			}
 			continue
 		}
-		var piece string
-		piece, text, more = strings.Cut(text, separator)
+		piece := text
+		if separator != separators {
+			piece, text, more = strings.Cut(text, separator)
+		} else if i := strings.IndexAny(text, separators); i >= 0 {
+			_, size := utf8.DecodeRuneInString(text[i:])
+			piece, text, more = text[:i], strings.TrimLeft(text[i+size:], " "), true
+		} else {
+			more = false
+		}
 		rest = append(rest, piece)
+	}
+	if separator == separators {
+		separator = claudeCodeSeparator
 	}
 	ans.Other = strings.Join(rest, separator)
 	return ans
+}
+
+// cutSeparator takes a separator from the front of a text, without the spaces
+// around it.
+func cutSeparator(text, separator string) (after string, found bool) {
+	if separator != separators {
+		return strings.CutPrefix(text, strings.TrimSpace(separator))
+	}
+	r, size := utf8.DecodeRuneInString(text)
+	if size > 0 && strings.ContainsRune(separators, r) {
+		return text[size:], true
+	}
+	return text, false
 }
 
 // answer reads one answer from a foreign screen: a string, a number, a boolean

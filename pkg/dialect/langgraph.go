@@ -17,10 +17,10 @@ const (
 	inboxArgs   = "arguments" // the question that edits
 )
 
-// LangGraphAsk reads a human interrupt, or an array with one of them. It
+// langgraphAsk reads a human interrupt, or an array with one of them. It
 // becomes a choice of what is allowed, and where editing is, a second and
 // optional question for new arguments.
-func LangGraphAsk(body []byte) (ask.Ask, []Warning, error) {
+func langgraphAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("langgraph")
 	v, err := b.parse(body)
 	if err != nil {
@@ -34,10 +34,12 @@ func LangGraphAsk(body []byte) (ask.Ask, []Warning, error) {
 		v = v.list()[0]
 	}
 	v.body()
+	b.times(v)
 	request, config := v.field("action_request"), v.field("config")
 	request.object()
 	config.object()
 	action := request.field("action").need()
+	request.ignore("args")
 	args := encode(request.field("args").object())
 	b.remember(action, "action")
 	b.ask.Context, b.tops["/context"] = v.field("description").string(), v.field("description").at
@@ -81,9 +83,9 @@ func indented(args []byte) string {
 	return b.String()
 }
 
-// LangGraphAnswer writes the response to resume the graph with. Where there is
+// langgraphAnswer writes the response to resume the graph with. Where there is
 // no decision, it is a problem, and the graph stays interrupted.
-func LangGraphAnswer(a *ask.Ask, o *ask.Outcome) Response {
+func langgraphAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	switch rowOf(o) {
 	case rowDeclined:
 		if q := a.Question(inboxAction); q != nil && q.Kind == ask.KindChoice && q.NoOther {
@@ -104,7 +106,7 @@ func LangGraphAnswer(a *ask.Ask, o *ask.Outcome) Response {
 func langgraphDecided(a *ask.Ask, o *ask.Outcome) Response {
 	q := a.Question(inboxAction)
 	if !cameAs(a, "langgraph") || q == nil {
-		return inbox("response", report(a, o), "")
+		return inbox("response", Report(a, o), "")
 	}
 	ans, args := answerTo(o, q), o.Answer(inboxArgs)
 	remark := remarks(a, o, "")
@@ -116,7 +118,7 @@ func langgraphDecided(a *ask.Ask, o *ask.Outcome) Response {
 		}
 		return inbox("response", said("edit the arguments: "+args.Text), "")
 	case ans == nil:
-		return inbox("response", report(a, o), "")
+		return inbox("response", Report(a, o), "")
 	case ans.Other != "":
 		return inbox("response", said(ans.Other), "")
 	case ans.Text != "":
@@ -136,12 +138,12 @@ func inbox(typ string, args any, words string) Response {
 	return respond(200, []any{response})
 }
 
-// LangGraphPending says that the ask waits.
-func LangGraphPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+// langgraphPending says that the ask waits.
+func langgraphPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
 
-// LangGraphShow writes any ask as an interrupt for an inbox, which answers in
+// langgraphShow writes any ask as an interrupt for an inbox, which answers in
 // text. An ask that came as an interrupt is shown as it came.
-func LangGraphShow(a *ask.Ask) ([]byte, []Warning) {
+func langgraphShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	s.warn("/questions", "are shown as text; the answer is typed")
 	return encode(ordered(
@@ -150,8 +152,8 @@ func LangGraphShow(a *ask.Ask) ([]byte, []Warning) {
 		"description", a.Plain())), s.warnings
 }
 
-// LangGraphReply reads the response of an inbox, or an array with one.
-func LangGraphReply(a *ask.Ask, body []byte) (Given, error) {
+// langgraphReply reads the response of an inbox, or an array with one.
+func langgraphReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "langgraph response"}
 	v, err := r.parse(body)
 	if err != nil {

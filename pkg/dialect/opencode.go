@@ -6,21 +6,42 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// OpencodeAsk reads the input of the tool question.
-func OpencodeAsk(body []byte) (ask.Ask, []Warning, error) {
+// opencodeHeader is how long opencode's headers may be.
+const opencodeHeader = 30
+
+// opencodeAsk reads the input of the tool question, a request of its server (which
+// has an id and a session), or the event question.v2.asked around it, also under
+// its old name question.asked.
+func opencodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("opencode")
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err
 	}
 	v.body()
+	if properties := v.first("properties", "data"); properties.given() {
+		typ := v.field("type")
+		if s := typ.need(); s != "question.v2.asked" && s != "question.asked" {
+			typ.fault("is %q; give question.v2.asked", clip(s))
+		}
+		v.ignore("id", "location", "metadata", "durable", "created")
+		v = properties
+		v.object()
+	}
+	if id := v.field("id"); id.given() {
+		b.askID(id.string())
+		b.remember("request", "shape")
+	}
+	b.session(v.field("sessionID").string())
+	v.ignore("tool")
+	b.times(v)
 	b.questions(v.field("questions"), func(i int, v value) {
 		q := ask.Question{
-			Header: b.header(v.field("header"), i), Text: v.field("question").need(),
-			Multiple: v.field("multiple").bool(false), NoOther: !v.field("custom").bool(true),
+			Header: b.longHeader(v.field("header"), i, opencodeHeader), Text: v.field("question").need(),
+			Multiple: v.multiple(), NoOther: !v.field("custom").bool(true),
 		}
 		if q.Options = b.options(v.field("options")); len(q.Options) == 0 {
-			q.Multiple = false
+			v.single(&q)
 			if q.NoOther {
 				v.field("options").fault("is empty and custom is false; give options or set custom to true")
 				q.NoOther = false
@@ -31,9 +52,9 @@ func OpencodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// OpencodeAnswer writes the answers in the order of the questions, each a list
+// opencodeAnswer writes the answers in the order of the questions, each a list
 // of strings. Words that are no answer stand in parentheses.
-func OpencodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
+func opencodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	answers := [][]string{}
 	for i := range a.Questions {
 		q := &a.Questions[i]
@@ -55,33 +76,48 @@ func OpencodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		}
 		answers = append(answers, said)
 	}
+	if rowOf(o).decided() && recall(a, "", "shape") != "" {
+		return respond(200, ordered("answers", answers)) // its server takes nothing else, and all is said in them
+	}
 	return respond(200, ordered("answers", answers).ending(a, o, ""))
 }
 
-// OpencodePending says that the ask waits.
-func OpencodePending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+// opencodePending says that the ask waits.
+func opencodePending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
 
-// OpencodeShow writes any ask as the input of the tool question.
-func OpencodeShow(a *ask.Ask) ([]byte, []Warning) {
+// opencodeShow writes any ask as a request of opencode's server; what the tool
+// takes is the questions in it.
+func opencodeShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	questions := []any{}
 	for i := range a.Questions {
 		q := &a.Questions[i]
-		options := s.familyOptions(q, "", false)
+		options := s.familyOptions(a, i, "", false)
 		questions = append(questions, ordered("question", s.text(a, i, false), "header", header(a, i), "options", options,
 			"multiple", q.Multiple, "custom", len(options) == 0 || q.Other()))
 	}
-	return encode(ordered("questions", questions)), s.warnings
+	return encode(ordered("id", recall(a, a.ID, "id"), "sessionID", recall(a, a.Session, "session"), "questions", questions)), s.warnings
 }
 
-// OpencodeReply reads the answers in the order of the questions.
-func OpencodeReply(a *ask.Ask, body []byte) (Given, error) {
+// opencodeReply reads the answers in the order of the questions, or the event
+// that says how a request ended.
+func opencodeReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "opencode answer"}
 	v, err := r.parse(body)
 	if err != nil {
 		return Given{}, err
 	}
 	v.body()
+	switch typ := v.field("type").string(); typ {
+	case "":
+	case "question.v2.rejected", "question.rejected":
+		return Given{Decision: Declined}, r.err()
+	case "question.v2.replied", "question.replied":
+		v = v.field("properties")
+		v.object()
+	default:
+		v.field("type").fault("is %q; give question.v2.replied or question.v2.rejected", clip(typ))
+	}
 	answers := v.field("answers")
 	if !answers.given() {
 		answers.fault("is missing; give an array with one array of labels for each question")

@@ -121,12 +121,12 @@ func TestEveryRowOfTheOutcomeTable(t *testing.T) {
 	t.Parallel()
 	for _, path := range files(t, "requests/*.txtar") {
 		form := strings.TrimSuffix(filepath.Base(path), ".txtar")
-		switch _, kind, _ := strings.Cut(form, "-"); kind {
-		case "basic", "several", "text", "confirm", "equal":
+		switch form[strings.LastIndexByte(form, '-')+1:] {
+		case "basic", "several", "single", "text", "confirm", "equal":
 		default:
 			continue
 		}
-		if form == "d3-equal" {
+		if form == "claude-code-equal" {
 			continue
 		}
 		t.Run(form, func(t *testing.T) {
@@ -142,84 +142,4 @@ func TestEveryRowOfTheOutcomeTable(t *testing.T) {
 			golden(t, "testdata/outcomes/"+form+".golden", &archive{}, nil, out)
 		})
 	}
-}
-
-// doors are the other ways out of D3.
-func TestEveryRowAtTheDoorsOfD3(t *testing.T) {
-	t.Parallel()
-	input := readArchive(t, "testdata/requests/d3-basic.txtar").sections["request"]
-	hook := func(event, id string) dialect.HookCall {
-		body := `{"session_id":"sess-1","cwd":"/home/mei","permission_mode":"default","hook_event_name":"` + event +
-			`","tool_name":"AskUserQuestion",` + id + `"tool_input":` + input + `}`
-		call, ok, err := dialect.D3Hook([]byte(body))
-		if err != nil || !ok {
-			t.Fatalf("%v, %v", ok, err)
-		}
-		call.Ask.Deadline = deadline
-		return call
-	}
-	tool := func(input string) ask.Ask {
-		call, err := dialect.D3Tool([]byte(input))
-		if err != nil {
-			t.Fatal(err)
-		}
-		call.Ask.ID, call.Ask.Deadline = "ask-1", deadline
-		return call.Ask
-	}
-	result := func(r dialect.ToolResult) string {
-		text := r.Text + "\n\n" + pretty(r.Structured)
-		if r.IsError {
-			text = "(error)\n" + text
-		}
-		return text
-	}
-	pre, request := hook(dialect.HookPreToolUse, `"tool_use_id":"toolu_01",`), hook(dialect.HookPermissionRequest, "")
-	permission, err := dialect.D3Permission([]byte(input))
-	if err != nil {
-		t.Fatal(err)
-	}
-	permission.Ask.Deadline = deadline
-	block, _, _, err := dialect.TranscriptAsk([]byte(`{"type":"tool_use","id":"toolu_01","name":"AskUserQuestion","input":` + input + `}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	block.Deadline = deadline
-	single := `{"question":"Which branch?","options":[{"label":"main"},{"label":"dev"}]}`
-	for _, door := range []struct {
-		name  string
-		ask   ask.Ask
-		write func(a *ask.Ask, o *ask.Outcome) string
-	}{
-		{"d3-tool", tool(input), func(a *ask.Ask, o *ask.Outcome) string { return result(dialect.D3ToolResult(a, o)) }},
-		{"d3-single", tool(single), func(a *ask.Ask, o *ask.Outcome) string { return result(dialect.D3ToolResult(a, o)) }},
-		{"d3-permission", permission.Ask, func(_ *ask.Ask, o *ask.Outcome) string { return pretty(permission.Decide(o)) }},
-		{"d3-hook", pre.Ask, func(_ *ask.Ask, o *ask.Outcome) string { return orNothing(pre.Decide(o)) }},
-		{"d3-hook-permission", request.Ask, func(_ *ask.Ask, o *ask.Outcome) string { return orNothing(request.Decide(o)) }},
-		{"d3-transcript", block, func(a *ask.Ask, o *ask.Outcome) string { return pretty(dialect.TranscriptAnswer(a, o)) }},
-	} {
-		t.Run(door.name, func(t *testing.T) {
-			t.Parallel()
-			var out [][2]string
-			for _, row := range outcomes(&door.ask) {
-				out = append(out, [2]string{row.name, door.write(&door.ask, &row.outcome)})
-			}
-			if strings.HasPrefix(door.name, "d3-tool") || door.name == "d3-single" {
-				out = append(out, [2]string{"still pending", result(dialect.D3ToolPending(&door.ask, dialect.Pending{Hint: "call AwaitAnswer"}))})
-			}
-			golden(t, "testdata/outcomes/"+door.name+".golden", &archive{}, nil, out)
-		})
-	}
-	if got, want := string(pre.Defer()), `"permissionDecision":"defer"`; !strings.Contains(got, want) {
-		t.Errorf("defer is %s", got)
-	}
-	if request.Defer() != nil {
-		t.Error("a permission request defers")
-	}
-}
-
-func orNothing(out []byte) string {
-	if out == nil {
-		return "(prints nothing)"
-	}
-	return pretty(out)
 }

@@ -13,14 +13,27 @@ import (
 // maxDepth bounds how deep a foreign body nests; no dialect needs ten.
 const maxDepth = 64
 
-// maxFaults bounds what is said about a body that is wrong all over.
-const maxFaults = 100
+// maxFaults and maxWarnings bound what is said about a body that is wrong, or
+// odd, all over.
+const (
+	maxFaults   = 100
+	maxWarnings = 50
+)
 
 // object is a JSON object that remembers the order of its keys: some dialects
 // show what they are given in that order.
 type object struct {
 	keys   []string
 	values map[string]any
+	read   map[string]bool // the keys that somebody has looked at
+	opaque bool            // whatever is in it counts as read
+}
+
+func (o *object) markRead(key string) {
+	if o.read == nil {
+		o.read = make(map[string]bool, len(o.keys))
+	}
+	o.read[key] = true
 }
 
 // MarshalJSON writes the object in its order.
@@ -49,9 +62,12 @@ func (o *object) set(key string, v any) {
 
 // reader walks a foreign body and collects all that is wrong with it.
 type reader struct {
-	what     string // for errors, such as "d5 request"
+	what     string // for errors, such as "by-id request"
 	faults   []ask.Fault
+	counted  []string // pointers of lists that are too short or too long, but read
 	warnings []Warning
+	spelled  map[string]string // by the pointer of a question: that of its [value.multiple]
+	root     value             // where the dialect's own fields begin
 }
 
 // parse reads a whole body. Its error is ready to return.
@@ -72,7 +88,32 @@ func (r *reader) parse(body []byte) (value, error) {
 		v.fault("is no JSON: %v", err)
 		return v, r.err()
 	}
+	r.root, r.spelled = v, make(map[string]string)
 	return v, nil
+}
+
+// unread warns of every field below v that nobody looked at: what is dropped
+// is named, so that it never changes the meaning unseen.
+func (r *reader) unread(v value) {
+	switch raw := v.raw.(type) {
+	case *object:
+		if raw.opaque {
+			return
+		}
+		for _, key := range raw.keys {
+			below := value{r: r, at: v.at + "/" + escape(clip(key)), raw: raw.values[key]}
+			switch {
+			case raw.read[key]:
+				r.unread(below)
+			case below.given():
+				below.warn("is not known here; it is dropped")
+			}
+		}
+	case []any:
+		for i, item := range raw {
+			r.unread(value{r: r, at: v.at + "/" + key(i), raw: item})
+		}
+	}
 }
 
 func decode(d *json.Decoder, depth int) (any, error) {

@@ -72,3 +72,21 @@ func (s *screen) bounds(a *ask.Ask, questions, options int) {
 func header(a *ask.Ask, i int) string {
 	return recall(a, orElse(a.Questions[i].Header, "Question "+strconv.Itoa(i+1)), i, "header")
 }
+
+// familyOptions writes the options of a question for a screen of this family.
+func (s *screen) familyOptions(a *ask.Ask, question int, separator string, preview bool) []any {
+	q, options := &a.Questions[question], []any{}
+	if q.Kind == ask.KindBoolean {
+		return append(options, ordered("label", "Yes", "description", ""), ordered("label", "No", "description", ""))
+	}
+	labels := shownLabels(q, separator)
+	for i := range q.Options {
+		o := &q.Options[i]
+		shown := ordered("label", labels[i], "description", s.description(o, preview, false))
+		if preview && o.Preview != nil {
+			shown.set(previewName(a, question, i), o.Preview.Body)
+		}
+		options = append(options, shown)
+	}
+	return options
+}

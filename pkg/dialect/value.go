@@ -30,8 +30,18 @@ func (v value) faultIn(questionID, format string, args ...any) {
 	}
 }
 
+// faultCount is a fault of a list with too few or too many items, which are
+// read all the same, so that everything that is wrong with them is said, too.
+func (v value) faultCount(format string, args ...any) {
+	v.fault(format, args...)
+	v.r.counted = append(v.r.counted, v.at)
+}
+
 func (v value) warn(format string, args ...any) {
-	v.r.warnings = append(v.r.warnings, Warning{Pointer: v.at, Message: fmt.Sprintf(format, args...)})
+	w := Warning{Pointer: v.at, Message: fmt.Sprintf(format, args...)}
+	if len(v.r.warnings) < maxWarnings && !slices.Contains(v.r.warnings, w) {
+		v.r.warnings = append(v.r.warnings, w)
+	}
 }
 
 func (v value) given() bool { return v.raw != nil }
@@ -84,15 +94,31 @@ func (v value) field(key string) value {
 	f := value{r: v.r, at: v.at + "/" + escape(key), lost: !ok}
 	if ok {
 		f.raw = o.values[key]
+		o.markRead(key)
 	}
 	return f
 }
 
+// ignore takes fields as read that the dialect knows and has no use for, such
+// as the answers in a request; with none it takes all below v.
+func (v value) ignore(keys ...string) {
+	o, ok := v.raw.(*object)
+	switch {
+	case !ok:
+	case len(keys) == 0:
+		o.opaque = true
+	}
+	for _, key := range keys {
+		v.field(key).ignore()
+	}
+}
+
 // first is the first field of these that is given, else the first one.
 func (v value) first(keys ...string) value {
+	o, _ := v.raw.(*object)
 	for _, key := range keys {
-		if f := v.field(key); f.given() {
-			return f
+		if o != nil && o.values[key] != nil {
+			return v.field(key)
 		}
 	}
 	return v.field(keys[0])

@@ -7,15 +7,16 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// VSCodeAsk reads the input of askQuestions. Its answers are keyed by header,
+// vscodeAsk reads the input of askQuestions. Its answers are keyed by header,
 // so headers must be there and differ. Its person may skip any question.
-func VSCodeAsk(body []byte) (ask.Ask, []Warning, error) {
+func vscodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("vscode")
 	v, err := b.parse(body)
 	if err != nil {
 		return ask.Ask{}, nil, err
 	}
 	v.body()
+	b.times(v)
 	var headers []string
 	b.questions(v.field("questions"), func(i int, v value) {
 		head := v.field("header")
@@ -29,7 +30,7 @@ func VSCodeAsk(body []byte) (ask.Ask, []Warning, error) {
 		}
 		q := ask.Question{
 			Header: b.header(head, i), Text: v.field("question").need(), Optional: true,
-			Multiple: v.field("multiSelect").bool(false), NoOther: !v.field("allowFreeformInput").bool(true),
+			Multiple: v.multiple(), NoOther: !v.field("allowFreeformInput").bool(true),
 		}
 		if message := v.field("message").string(); message != "" {
 			b.remember(q.Text, i, "question")
@@ -41,7 +42,8 @@ func VSCodeAsk(body []byte) (ask.Ask, []Warning, error) {
 			q.Options[j].Recommended = q.Options[j].Recommended || marked
 		}
 		if len(q.Options) == 0 {
-			q.Multiple, q.NoOther = false, false
+			q.NoOther = false
+			v.single(&q)
 		}
 		b.add(q, place{at: v.at, fields: map[string]string{"text": "question", "multiple": "multiSelect"}})
 	})
@@ -57,9 +59,9 @@ func vscodeKeys(a *ask.Ask) []string {
 	return keys
 }
 
-// VSCodeAnswer writes { selected, freeText, skipped } by header. Free text
+// vscodeAnswer writes { selected, freeText, skipped } by header. Free text
 // also takes what the model must read beside an answer.
-func VSCodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
+func vscodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	answers := ordered()
 	keys := vscodeKeys(a)
 	for i := range a.Questions {
@@ -94,18 +96,18 @@ func VSCodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return respond(200, ordered("answers", answers).ending(a, o, ""))
 }
 
-// VSCodePending says that the ask waits.
-func VSCodePending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+// vscodePending says that the ask waits.
+func vscodePending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
 
-// VSCodeShow writes any ask as askQuestions.
-func VSCodeShow(a *ask.Ask) ([]byte, []Warning) {
+// vscodeShow writes any ask as askQuestions.
+func vscodeShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	questions := []any{}
 	keys := vscodeKeys(a)
 	for i := range a.Questions {
 		q := &a.Questions[i]
 		shown := ordered("header", keys[i], "question", s.text(a, i, false))
-		options := s.familyOptions(q, "", false)
+		options := s.familyOptions(a, i, "", false)
 		for j := range q.Options {
 			if o, ok := options[j].(*object); ok && q.Options[j].Recommended {
 				o.set("description", s.description(&q.Options[j], false, true))
@@ -122,8 +124,8 @@ func VSCodeShow(a *ask.Ask) ([]byte, []Warning) {
 	return encode(ordered("questions", questions)), s.warnings
 }
 
-// VSCodeReply reads the answers by header.
-func VSCodeReply(a *ask.Ask, body []byte) (Given, error) {
+// vscodeReply reads the answers by header.
+func vscodeReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "vscode answer"}
 	v, err := r.parse(body)
 	if err != nil {

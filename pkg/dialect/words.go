@@ -90,7 +90,8 @@ func answerTo(o *ask.Outcome, q *ask.Question) *ask.Answer {
 	return nil
 }
 
-// sentence says how the ask ended, for a model to read.
+// sentence says how the ask ended, for a model to read: other than
+// [ask.Outcome.Ending], which people read, it says what was not decided.
 func sentence(a *ask.Ask, o *ask.Outcome) string {
 	switch rowOf(o) {
 	case rowAnswered, rowResponse:
@@ -125,11 +126,7 @@ func who(o *ask.Outcome) string {
 	if o.By == nil {
 		return "somebody"
 	}
-	name := orElse(o.By.Name, orElse(o.By.Principal, "somebody"))
-	if o.By.Responder != "" {
-		name += " on " + o.By.Responder
-	}
-	return name
+	return o.By.Words()
 }
 
 func due(a *ask.Ask, o *ask.Outcome) string {
@@ -141,10 +138,8 @@ func due(a *ask.Ask, o *ask.Outcome) string {
 }
 
 func cancelLabel(a *ask.Ask, o *ask.Outcome) string {
-	if q := a.Question(o.CancelledBy.QuestionID); q != nil {
-		if opt := q.Option(o.CancelledBy.OptionID); opt != nil {
-			return opt.Label
-		}
+	if option := o.CancelledBy.Option(a); option != nil {
+		return option.Label
 	}
 	return o.CancelledBy.OptionID
 }
@@ -179,8 +174,9 @@ func remarks(a *ask.Ask, o *ask.Outcome, separator string) string {
 	return strings.TrimSpace(beside(a, o) + "\n" + aside)
 }
 
-// report is the whole outcome as text.
-func report(a *ask.Ask, o *ask.Outcome) string {
+// Report says in words how an ask ended and what was answered, for a model to
+// read: a line for how it ended, and one for each question.
+func Report(a *ask.Ask, o *ask.Outcome) string {
 	lines := []string{sentence(a, o)}
 	if o.Response != "" {
 		lines = append(lines, "Their reply to the whole: "+o.Response)
@@ -226,7 +222,7 @@ func (p Pending) hint(a *ask.Ask) string {
 	}
 	s := "nobody has answered yet; the ask stays open, so ask for the answer of " + strconv.Quote(a.ID) + " again later"
 	if p.Location != "" {
-		s += " at " + p.Location
+		s += ", at the Location that came with this" // and not in words: it may hold a token
 	}
 	return s
 }

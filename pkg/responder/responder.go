@@ -1,11 +1,16 @@
 // Package responder is for surfaces: programs that put asks in front of people
 // and send back what they decide.
 //
-// A live screen (a web page, a terminal) runs [Responder.Watch], draws what it
-// is told, declares with [Responder.Present] that somebody looks, and calls
-// [Responder.Answer] or [Responder.Cancel]. The package decides nothing: the
-// broker says which answer counts. It promises that Watch loses no ask and no
-// outcome through reconnects, restarts and missed messages, and that repeating
+// A live screen (a web page, a terminal) keeps a [Board], a replica of what is
+// pending, or runs [Responder.Watch]; it draws what it is told, declares with
+// [Responder.Present] that somebody looks, and calls [Responder.Answer] or
+// [Responder.Cancel]. A surface that posts (a chat, mail, a phone) implements
+// [Presenter] and runs a [Server]; [Responder.Work] is what that stands on. Both
+// must pass what package respondertest tries, as far as it is for them.
+//
+// The package decides nothing: the broker says which answer counts. It promises
+// that a Board and Watch lose no ask and no outcome through reconnects, restarts
+// and missed messages, that an ask is posted by one replica, and that repeating
 // an Answer with the same AnswerID is harmless.
 package responder
 
@@ -20,25 +25,53 @@ import (
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/tracing"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Options tunes a [Responder]. The zero value is ready to use.
 type Options struct {
 	Tenant  string // only this tenant; default: every tenant the credential may see
 	Session string // only this session (needs Tenant); default: every one
+	// Host says that the credential is that of the host of one session's agent,
+	// which answers and reads single asks, and nothing else. The type says at
+	// which dialog: [ask.ResponderNative] or [ask.ResponderElicit].
+	Host bool
 	// Limit is the most pending asks that Watch tracks at once, the oldest
 	// first; default 2000.
 	Limit  int
 	Logger *slog.Logger // default: discard
+	// Now is this surface's clock. It stands in the events that are sent and
+	// decides nothing. Default: time.Now.
+	Now func() time.Time
+	// TracerProvider makes a span of every presentation, receipt and answer.
+	// Propagator says how a context carries a trace; default: W3C's. With neither
+	// of them nothing is traced and nothing is paid for it.
+	TracerProvider trace.TracerProvider
+	Propagator     propagation.TextMapPropagator
 }
 
 // Responder speaks for one responder type. It is safe for concurrent use.
+//
+// Its calls try for 30 seconds at most while the broker, its ledger or the
+// connection is away, or until their context ends. The errors that any of them
+// may return are:
+//   - [ask.ErrInvalid]: a tenant, session, id or field has a value that it cannot have;
+//   - [ask.ErrForbidden]: the credential is not for this type, tenant or session;
+//   - [ask.ErrUnavailable]: the broker did not answer in time; what was asked of it
+//     may have been done, and repeating it is harmless;
+//   - [context.Canceled]: the context was cancelled.
 type Responder struct {
 	nc   *nats.Conn
+	on   *call.Conn
 	typ  string
 	opts Options
+
+	tracer *tracing.Tracer
 
 	snapshotEvery time.Duration // only tests change it
 }
@@ -53,16 +86,21 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 		return nil, fmt.Errorf("responder: type %q is no token; use A-Z a-z 0-9 _ -", typ)
 	case opts.Tenant != "" && !ask.ValidToken(opts.Tenant):
 		return nil, fmt.Errorf("responder: tenant %q is no token; use A-Z a-z 0-9 _ -", opts.Tenant)
+	case opts.Host && opts.Session == "":
+		return nil, errors.New("responder: a host is that of one session; set Tenant and Session")
 	case opts.Session != "" && (opts.Tenant == "" || !ask.ValidToken(opts.Session)):
 		return nil, fmt.Errorf("responder: session %q needs a tenant and must be a token", opts.Session)
 	}
 	if opts.Limit <= 0 {
 		opts.Limit = 2000
 	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Responder{nc: nc, typ: typ, opts: opts, snapshotEvery: snapshotEvery}, nil
+	return &Responder{nc: nc, on: call.On(nc), typ: typ, opts: opts, tracer: tracing.New(opts.TracerProvider, opts.Propagator), snapshotEvery: snapshotEvery}, nil
 }
 
 // Query selects asks for [Responder.List].
@@ -82,26 +120,42 @@ type Page struct {
 	Next  string
 }
 
-// List returns one page of asks.
+// List returns one page of asks. Beside the errors of any call (see [Responder])
+// it returns [ask.ErrInvalid] for a limit out of range, an unknown state, or a
+// cursor that is not from a page of the same query.
 func (r *Responder) List(ctx context.Context, q Query) (Page, error) {
 	data, err := r.page(ctx, q)
 	if err != nil {
 		return Page{}, err
 	}
-	items, next, err := cloudevent.DecodePage(data)
+	items, next, err := wire.DecodePage(data)
 	return Page{items, next}, err
 }
 
 func (r *Responder) page(ctx context.Context, q Query) ([]byte, error) {
-	return call.Page(ctx, r.nc, subject.Responder(r.typ, r.scope(), subject.VerbList), cloudevent.Query{
+	return r.query(ctx, wire.Query{
 		Tenant: q.Tenant, Session: q.Session, ID: q.ID, State: string(q.State), Question: q.Question, Limit: q.Limit, Cursor: q.Cursor,
 	})
+}
+
+func (r *Responder) query(ctx context.Context, q wire.Query) ([]byte, error) {
+	return call.Page(ctx, r.on, r.at(r.scope(), subject.VerbList), q)
+}
+
+// at is the subject of a verb: a host's, when the credential is one. Its
+// sender is filled in when it is sent.
+func (r *Responder) at(k ask.Key, verb subject.Verb) string {
+	if r.opts.Host {
+		return subject.Host(subject.Self, k, verb)
+	}
+	return subject.Responder(r.typ, subject.Self, k, verb)
 }
 
 // scope is what the credential is narrowed to.
 func (r *Responder) scope() ask.Key { return ask.Key{Tenant: r.opts.Tenant, Session: r.opts.Session} }
 
-// All walks all pages. While one is being read, the next is on its way.
+// All walks all pages. While one is being read, the next is on its way. The
+// first error ends the walk; the errors are those of [Responder.List].
 func (r *Responder) All(ctx context.Context, q Query) iter.Seq2[ask.Record, error] {
 	return call.Pages(ctx, q.Cursor, func(ctx context.Context, cursor string) ([]byte, error) {
 		at := q
@@ -115,11 +169,11 @@ func (r *Responder) Get(ctx context.Context, k ask.Key) (ask.Record, error) {
 	if err := checkKey(k); err != nil {
 		return ask.Record{}, err
 	}
-	_, data, err := call.Msg(ctx, r.nc, &nats.Msg{Subject: subject.Responder(r.typ, k, subject.VerbGet)}, 0)
+	_, data, err := call.Msg(ctx, r.on, &nats.Msg{Subject: r.at(k, subject.VerbGet)}, 0)
 	if err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", k, err)
 	}
-	s, err := cloudevent.DecodeStatus(data)
+	s, err := wire.DecodeStatus(data)
 	if err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", k, err)
 	}
@@ -143,7 +197,7 @@ func (r *Responder) Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask
 	if reply.AnswerID == "" {
 		reply.AnswerID = cloudevent.NewID()
 	}
-	data, err := cloudevent.EncodeReply(k.ID, reply)
+	data, err := wire.EncodeReply(k.ID, reply)
 	if err != nil {
 		return ask.Outcome{}, fmt.Errorf("responder: %w", err)
 	}
@@ -152,22 +206,29 @@ func (r *Responder) Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask
 
 // resolve sends what ends an ask. Trying again is safe: the answer id says that
 // it is the same reply.
-func (r *Responder) resolve(ctx context.Context, k ask.Key, verb subject.Verb, typ string, by ask.By, data []byte) (ask.Outcome, error) {
+func (r *Responder) resolve(ctx context.Context, k ask.Key, verb subject.Verb, typ string, by ask.By, data []byte) (o ask.Outcome, err error) {
 	if err := checkKey(k); err != nil {
 		return ask.Outcome{}, err
 	}
-	ev := r.event(k, typ, data)
+	ctx, end := r.tracer.Start(ctx, string(verb), tracing.Sends, "", r.about(k))
+	defer func() { end(err) }()
+	ev := r.event(ctx, k, typ, data)
 	ev.By = &by
-	_, reply, err := call.Event(ctx, r.nc, subject.Responder(r.typ, k, verb), ev, 0)
+	_, reply, err := call.Event(ctx, r.on, r.at(k, verb), ev, 0)
 	if err != nil {
 		return ask.Outcome{}, fmt.Errorf("%s %s: %w", verb, k, err)
 	}
-	return cloudevent.DecodeOutcome(reply)
+	return wire.DecodeOutcome(reply)
 }
 
-func (r *Responder) event(k ask.Key, typ string, data []byte) cloudevent.Event {
+// about names an ask in a span.
+func (r *Responder) about(k ask.Key) tracing.Ask {
+	return tracing.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID, Responder: r.typ}
+}
+
+func (r *Responder) event(ctx context.Context, k ask.Key, typ string, data []byte) cloudevent.Event {
 	return cloudevent.Event{
-		ID: cloudevent.NewID(), Source: cloudevent.ResponderSource(r.typ), Type: typ, Key: k, Time: time.Now(), Data: data,
+		ID: cloudevent.NewID(), Source: cloudevent.ResponderSource(r.typ), Type: typ, Key: k, Time: r.opts.Now(), Trace: r.tracer.Carry(ctx), Data: data,
 	}
 }
 
@@ -183,26 +244,39 @@ func (r *Responder) Cancel(ctx context.Context, k ask.Key, d Decline) (ask.Outco
 	if d.AnswerID == "" {
 		d.AnswerID = cloudevent.NewID()
 	}
-	data, err := cloudevent.EncodeDecline(k.ID, d.AnswerID, d.Reason, d.By)
+	data, err := wire.EncodeDecline(k.ID, d.AnswerID, d.Reason, d.By)
 	if err != nil {
 		return ask.Outcome{}, fmt.Errorf("responder: %w", err)
 	}
 	return r.resolve(ctx, k, subject.VerbCancel, cloudevent.TypeDeclined, d.By, data)
 }
 
-// Receipt records that this responder type put an ask in front of people. Seq
-// is the Seq of the [ask.Record] that was shown.
+// Receipt records that this responder type put an ask in front of people. Life
+// is that of the [ask.Record] that was shown. The error is [ask.ErrNotFound]
+// when the ask is past its retention, and [ask.ErrInvalid] when the id stands
+// for another life by now.
 func (r *Responder) Receipt(ctx context.Context, k ask.Key, receipt ask.Receipt) error {
+	_, err := r.receipt(ctx, k, receipt)
+	return err
+}
+
+// receipt records a receipt and says what became of the ask.
+func (r *Responder) receipt(ctx context.Context, k ask.Key, receipt ask.Receipt) (ask.State, error) {
 	if err := checkKey(k); err != nil {
-		return err
+		return "", err
 	}
 	receipt.Type, receipt.At = "", time.Time{} // the broker says which type, and when
-	data, err := cloudevent.EncodeReceipt(k.ID, receipt)
+	data, err := wire.EncodeReceipt(k.ID, receipt)
 	if err != nil {
-		return fmt.Errorf("responder: %w", err)
+		return "", fmt.Errorf("responder: %w", err)
 	}
-	if _, _, err := call.Event(ctx, r.nc, subject.Responder(r.typ, k, subject.VerbReceipt), r.event(k, cloudevent.TypePresented, data), 0); err != nil {
-		return fmt.Errorf("receipt of ask %s: %w", k, err)
+	_, reply, err := call.Event(ctx, r.on, r.at(k, subject.VerbReceipt), r.event(ctx, k, cloudevent.TypePresented, data), 0)
+	if err != nil {
+		return "", fmt.Errorf("receipt of ask %s: %w", k, err)
 	}
-	return nil
+	status, err := wire.DecodeStatus(reply)
+	if err != nil {
+		return "", fmt.Errorf("receipt of ask %s: %w", k, err)
+	}
+	return status.State, nil
 }

@@ -16,14 +16,6 @@ type snapshot struct {
 	resolved []ask.Record
 	known    map[ask.Key]uint64 // what was known when it began
 	more     bool
-	err      error
-}
-
-// snapshot reads one and hands it over. Live events go on meanwhile.
-func (r *Responder) snapshot(ctx context.Context, known map[ask.Key]uint64, to chan<- snapshot) {
-	s := snapshot{known: known}
-	s.err = s.read(ctx, r)
-	to <- s
 }
 
 func (s *snapshot) read(ctx context.Context, r *Responder) error {

@@ -2,14 +2,10 @@ package responder
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
-	"strconv"
 	"time"
 
-	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
@@ -25,6 +21,8 @@ const (
 	Resolved                      // an ask ended; Record.Outcome says how
 	Synced                        // everything pending has been told; More says whether Limit cut it
 	Offline                       // the connection is gone; Synced follows when it is back
+	Reset                         // of a Board only: forget what was told; it is told again
+	Changed                       // of a Board only: who looks at the ask, or who put it off, changed
 )
 
 // Event is one thing a live screen is told.
@@ -42,84 +40,22 @@ const snapshotEvery = time.Minute
 // pending ask once per life (a snapshot first, then live), every outcome once,
 // and Synced after each snapshot. It asks again after each reconnect, when
 // handle was too slow for what came, and every minute, so a missed message is
-// told late but not lost. It returns nil when ctx ends.
+// told late but not lost. It returns nil when ctx ends, and an error only when
+// the connection is closed for good. It keeps no asks and tracks
+// [Options.Limit] of them at a time: a screen that shows many keeps a [Board].
 func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
-	w := &watch{r: r, handle: handle, known: map[ask.Key]uint64{}, ended: map[ask.Key]ending{}, turned: time.Now()}
-	inbox := make(chan *nats.Msg, inboxSize)
-	for _, kind := range []string{subject.Question, subject.Outcome} {
-		// One channel for both, so that an outcome never overtakes its question.
-		sub, err := r.nc.ChanSubscribe(subject.OutAll(r.opts.Tenant, r.opts.Session, kind), inbox)
-		if err != nil {
-			return fmt.Errorf("watch: %w", err)
-		}
-		defer sub.Unsubscribe() //nolint:errcheck // the connection may be closed
-	}
-	status := r.nc.StatusChanged(nats.CONNECTED, nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
-	defer r.nc.RemoveStatusListener(status)
-	if err := r.nc.FlushTimeout(call.Attempt); err != nil { // the first snapshot must not overtake the subscriptions
-		r.opts.Logger.WarnContext(ctx, "watch: the server does not answer yet", slog.Any("error", err))
-	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	var reading chan snapshot // set while one is being read
-	again := false            // it began too early to have all
-	behind := false           // messages were dropped, and those before them are not all told
-	readSoon := func() {
-		again = true
-		if reading == nil {
-			timer.Reset(0)
-		}
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			if reading != nil {
-				<-reading // it ends with ctx
-			}
-			return nil
-		case s, ok := <-status:
-			switch {
-			case !ok || s == nats.CLOSED:
-				return fmt.Errorf("watch: %w", nats.ErrConnectionClosed)
-			case s == nats.CONNECTED:
-				readSoon()
-			default:
-				w.offline()
-			}
-		case m := <-inbox:
-			if len(inbox) >= inboxSize-1 && !behind { // a full one drops: read what is known now
-				behind = true
-				r.opts.Logger.WarnContext(ctx, "watch: events come faster than they are shown; reading everything again")
-				readSoon()
-			}
-			w.live(m)
-			if behind && len(inbox) == 0 { // and what ended of the asks that were told since
-				behind = false
-				readSoon()
-			}
-		case <-timer.C:
-			again, reading = false, make(chan snapshot, 1)
-			go r.snapshot(ctx, maps.Clone(w.known), reading)
-		case snap := <-reading:
-			reading = nil
-			if snap.err != nil {
-				r.opts.Logger.WarnContext(ctx, "watch: no snapshot", slog.Any("error", snap.err))
-				w.offline()
-				timer.Reset(time.Second)
-				continue
-			}
-			w.take(snap)
-			next := r.snapshotEvery + rand.N(r.snapshotEvery/10) //nolint:gosec // jitter
-			if again {
-				next = time.Second
-			}
-			timer.Reset(next)
-		}
-	}
+	return r.follow(ctx, &watch{r: r, handle: handle, known: map[ask.Key]uint64{}, ended: map[ask.Key]ending{}, turned: time.Now()})
 }
 
-// inboxSize is how many messages wait for a slow screen.
-const inboxSize = 16384
+// read reads what is pending beside the live events.
+func (w *watch) read() func(context.Context) (func(), error) {
+	known := maps.Clone(w.known)
+	return func(ctx context.Context) (func(), error) {
+		s := snapshot{known: known}
+		err := s.read(ctx, w.r)
+		return func() { w.take(s) }, err
+	}
+}
 
 // watch is the state of one Watch. Only its goroutine touches it.
 type watch struct {
@@ -149,7 +85,7 @@ func (w *watch) offline() {
 
 // live takes a republished message.
 func (w *watch) live(m *nats.Msg) {
-	k, kind, ok := subject.ParseOut(m.Subject)
+	k, kind, seq, ok := cloudevent.Republished(m)
 	if !ok {
 		return
 	}
@@ -159,18 +95,18 @@ func (w *watch) live(m *nats.Msg) {
 			w.r.opts.Logger.Warn("watch: cannot read a question", slog.String("ask_id", k.ID), slog.Any("error", err))
 			return
 		}
-		w.pending(ask.Record{State: ask.StatePending, Ask: q.Ask, AskedAt: q.AskedAt, Seq: sequence(m)})
+		w.pending(ask.Record{State: ask.StatePending, Ask: *q.Ask, AskedAt: q.AskedAt, Life: q.Life, Seq: seq})
 		return
 	}
-	if m.Header.Get("Nats-Last-Sequence") != "0" {
-		return // not the first on its subject: not the truth
+	if _, first := cloudevent.FirstOutcome(m); !first {
+		return // not the truth
 	}
-	end, err := cloudevent.ReadOutcome(m, k)
+	s, err := cloudevent.ReadOutcome(m, k)
 	if err != nil {
 		w.r.opts.Logger.Warn("watch: cannot read an outcome", slog.String("ask_id", k.ID), slog.Any("error", err))
 		return
 	}
-	w.resolved(ask.Record{State: ask.StateResolved, Ask: *end.Outcome.Ask, AskedAt: end.AskedAt, Outcome: &end.Outcome})
+	w.resolved(ask.Record{State: ask.StateResolved, Ask: *s.Ask, AskedAt: s.AskedAt, Life: s.Life, Outcome: s.End})
 }
 
 func (w *watch) pending(rec ask.Record) {
@@ -217,13 +153,4 @@ func (w *watch) lately(k ask.Key) (ending, bool) {
 // forget drops the endings that were old when it was called last.
 func (w *watch) forget() {
 	w.before, w.ended, w.turned = w.ended, map[ask.Key]ending{}, time.Now()
-}
-
-// sequence is the stream sequence of a republished message.
-func sequence(m *nats.Msg) uint64 {
-	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return seq
 }

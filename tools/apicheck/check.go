@@ -132,11 +132,17 @@ func (c *checker) walk(t types.Type, at types.Object, constructor bool) {
 
 func (c *checker) named(name *types.TypeName, at types.Object) {
 	pkg := name.Pkg()
-	if pkg == nil || c.public(pkg.Path()) {
+	if pkg == nil || c.public(pkg.Path()) || standard(pkg.Path()+"."+name.Name()) {
 		return
 	}
 	position := c.pkg.Fset.Position(at.Pos())
 	c.faults = append(c.faults, fmt.Sprintf("%s: arrow 6: %s.%s shows %s.%s", position, c.pkg.Name, at.Name(), pkg.Path(), name.Name()))
+}
+
+// standard says whether a type is one of OpenTelemetry's interfaces, which exist
+// to stand in the signatures of libraries (ADR 0055).
+func standard(name string) bool {
+	return name == "go.opentelemetry.io/otel/trace.TracerProvider" || name == "go.opentelemetry.io/otel/propagation.TextMapPropagator"
 }
 
 // public says whether a package belongs to the standard library or to our pkg.

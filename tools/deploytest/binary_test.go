@@ -1,8 +1,6 @@
 package deploytest_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,22 +9,30 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 )
 
 // binaryDir is there before the first test and gone after the last one.
 var binaryDir string
 
-// binary builds askbus for the first test that runs it.
+// binary is what `make build` makes, for the first test that runs it.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(binaryDir, "askbus")
-	if out, err := exec.Command("go", "-C", "../..", "build", "-o", path, "./cmd/askbus").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build askbus: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, target("build", "BIN="+path)
 })
+
+// target runs a target of the Makefile, in the root of the repository.
+func target(args ...string) error {
+	cmd := exec.Command("make", append([]string{"-C", "../..", "--no-print-directory"}, args...)...)
+	// Nothing of a make that started this test.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(e string) bool {
+		return strings.HasPrefix(e, "MAKEFLAGS=") || strings.HasPrefix(e, "MFLAGS=") || strings.HasPrefix(e, "MAKELEVEL=")
+	})
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("make %q: %w\n%s", args, err, out)
+	}
+	return nil
+}
 
 func TestMain(m *testing.M) {
 	var err error
@@ -65,16 +71,22 @@ func TestSettingsOfChartAndComposeExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	var used []string
-	for name := range compose(t, nil).Environment {
-		used = append(used, name)
+	for _, s := range compose(t, nil, "slack").Services {
+		for name := range s.Environment {
+			used = append(used, name)
+		}
 	}
-	m, err := render(t.Context(), "askbus", everything)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range m.sets[0].Spec.Template.Spec.Containers[0].Env {
-		if strings.HasPrefix(e.Name, "ASKBUS_") {
-			used = append(used, e.Name)
+	for _, values := range []string{everything, cluster} {
+		m, err := render(t.Context(), "askbus", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range m.workloads() {
+			for _, e := range w.spec.Containers[0].Env {
+				if strings.HasPrefix(e.Name, "ASKBUS_") {
+					used = append(used, e.Name)
+				}
+			}
 		}
 	}
 	if len(used) < 8 {
@@ -85,64 +97,6 @@ func TestSettingsOfChartAndComposeExist(t *testing.T) {
 			t.Errorf("askbus has no setting %s", name)
 		}
 	}
-}
-
-// The command of the image, on free ports: it starts, its health check agrees,
-// and SIGTERM ends it well.
-func TestCommandOfTheImageServesAndDrains(t *testing.T) {
-	t.Parallel()
-	image := readDockerfile(t)
-	dir := t.TempDir()
-	args := slices.Clone(image.command)
-	for i, a := range args {
-		switch {
-		case a == image.volume:
-			args[i] = dir
-		case strings.HasPrefix(a, "0.0.0.0:"):
-			args[i] = "127.0.0.1:0"
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var log bytes.Buffer
-	up := askbus(t, args...)
-	up.Stdout, up.Stderr = &log, &log
-	if err := up.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- up.Wait() }()
-
-	ops := ""
-	for ops == "" || askbus(t, replaced(image.health[1:], ops)...).Run() != nil {
-		select {
-		case err := <-ended:
-			t.Fatalf("askbus %q ended: %v\n%s", args, err, log.String())
-		case <-ctx.Done():
-			t.Fatal("askbus up is not healthy after a minute")
-		case <-time.After(50 * time.Millisecond):
-		}
-		ops = opsURL(dir)
-	}
-	if err := up.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Errorf("after SIGTERM: %v\n%s", err, log.String())
-		}
-	case <-ctx.Done():
-		t.Error("SIGTERM does not end it")
-	}
-	if askbus(t, replaced(image.health[1:], ops)...).Run() == nil {
-		t.Error("the health check also passes when nobody is there")
-	}
-}
-
-// replaced puts the address that was bound into the health check.
-func replaced(health []string, ops string) []string {
-	return append(slices.Clone(health[:len(health)-1]), ops)
 }
 
 // opsURL is empty until askbus up has written it.

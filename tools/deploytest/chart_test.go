@@ -1,151 +1,36 @@
 package deploytest_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/common/util"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	kyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 )
-
-const chartDir = "../../charts/askbus"
-
-// manifests is what one rendering of the chart holds.
-type manifests struct {
-	notes    string
-	sets     []*appsv1.StatefulSet
-	services []*corev1.Service
-	accounts []*corev1.ServiceAccount
-	budgets  []*policyv1.PodDisruptionBudget
-	policies []*networkingv1.NetworkPolicy
-}
-
-// render renders the chart as `helm install RELEASE` would, and decodes every
-// manifest strictly.
-func render(ctx context.Context, release, values string) (manifests, error) {
-	var m manifests
-	chart, err := loader.Load(chartDir)
-	if err != nil {
-		return m, err
-	}
-	var given map[string]any
-	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
-		return m, err
-	}
-	options := common.ReleaseOptions{Name: release, Namespace: "default", Revision: 1, IsInstall: true}
-	all, err := util.ToRenderValues(chart, given, options, common.DefaultCapabilities)
-	if err != nil {
-		return m, err
-	}
-	files, err := engine.Engine{Strict: true}.RenderWithContext(ctx, chart, all)
-	if err != nil {
-		return m, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if strings.HasSuffix(name, "NOTES.txt") {
-			m.notes = files[name]
-			continue
-		}
-		if err := m.add(files[name]); err != nil {
-			return m, errors.Join(errors.New(name), err)
-		}
-	}
-	return m, nil
-}
-
-// add decodes the documents of one rendered file.
-func (m *manifests) add(file string) error {
-	documents := kyaml.NewYAMLReader(newReader(file))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		var meta metav1.TypeMeta
-		if err := yaml.Unmarshal(document, &meta); err != nil {
-			return err
-		}
-		switch meta.APIVersion + " " + meta.Kind {
-		case " ":
-			if len(bytes.TrimSpace(document)) > 0 && !onlyComments(document) {
-				return errors.New("a document without a kind:\n" + string(document))
-			}
-		case "apps/v1 StatefulSet":
-			err = into(&m.sets, document)
-		case "v1 Service":
-			err = into(&m.services, document)
-		case "v1 ServiceAccount":
-			err = into(&m.accounts, document)
-		case "policy/v1 PodDisruptionBudget":
-			err = into(&m.budgets, document)
-		case "networking.k8s.io/v1 NetworkPolicy":
-			err = into(&m.policies, document)
-		default:
-			err = errors.New("this test does not know " + meta.APIVersion + " " + meta.Kind)
-		}
-		if err != nil {
-			return errors.Join(err, errors.New(string(document)))
-		}
-	}
-}
-
-func into[T any](list *[]*T, document []byte) error {
-	object := new(T)
-	// As strict as the API server: unknown fields, fields in the wrong case and fields given twice are errors.
-	data, err := yaml.YAMLToJSONStrict(document)
-	if err != nil {
-		return err
-	}
-	strict, err := json.UnmarshalStrict(data, object)
-	if err := errors.Join(append(strict, err)...); err != nil {
-		return err
-	}
-	*list = append(*list, object)
-	return nil
-}
-
-func onlyComments(document []byte) bool {
-	for line := range bytes.Lines(document) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
-			return false
-		}
-	}
-	return true
-}
 
 const everything = `
 image: { repository: registry.example/askbus, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", pullPolicy: Always }
 imagePullSecrets: [{ name: pull }]
 retention: 168h30m
+logLevel: debug
 partitions: 8
 persistence: { size: 100Gi, storageClass: fast, accessModes: [ReadWriteOncePod], storageLimit: 80GiB, whenDeleted: Delete }
 web:
   hosts: [ask.example.com, "ask.example.com:8443"]
   cookieKey: { existingSecret: askbus-cookie, key: k }
 extraEnv:
-  - { name: ASKBUS_LOG_LEVEL, value: debug }
+  - { name: ASKBUS_WEB_IDLE, value: 8h }
   - { name: NODE, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }
+credentials: { existing: { keys: bus-auth, test: bus-check } }
 service: { type: LoadBalancer, annotations: { a: b }, ports: { nats: 4222, http: 80 } }
 serviceAccount: { name: bus, annotations: { a: b } }
 resources: { requests: { cpu: "2", memory: 1Gi }, limits: { memory: 2Gi } }
@@ -156,21 +41,75 @@ nodeSelector: { disk: ssd }
 tolerations: [{ key: k, operator: Exists }]
 affinity: { nodeAffinity: {} }
 priorityClassName: high
-podDisruptionBudget: { enabled: true }
+podDisruptionBudget: { enabled: true, single: true }
 networkPolicy:
   enabled: true
   from: [{ namespaceSelector: { matchLabels: { agents: "true" } } }]
   opsFrom: [{ podSelector: {} }]
 `
 
+const cluster = `
+shape: cluster
+commonLabels: { team: platform }
+commonAnnotations: { owner: platform }
+partitions: 8
+margin: 12h
+server: { nodeSelector: { disk: ssd }, resources: { requests: { cpu: "1", memory: 2Gi } } }
+broker: { replicas: 3, autoscaling: { enabled: true, min: 3, max: 9, cpu: 60 }, extraEnv: [{ name: GOMEMLIMIT, value: 900MiB }] }
+web: { autoscaling: { enabled: true }, priorityClassName: people, extraVolumes: [{ name: v, emptyDir: {} }], extraVolumeMounts: [{ name: v, mountPath: /v }] }
+gateway: { replicas: 4, corsOrigins: ["https://a.example"], embedOrigins: ["https://b.example"] }
+responders:
+  - { name: slack, command: [slack], replicas: 2, envFrom: [{ secretRef: { name: slack } }] }
+  - { name: slack-http, command: [slack], hears: http, port: 8430, path: /slack, scaling: { min: 2, max: 12, target: 50 }, existingSecret: slack-http-creds }
+  - name: webhook
+    command: [/creds/creds.json]
+    hears: nothing
+    image: { repository: registry.example/webhook, tag: "1" }
+    scaling: { min: 0, max: 5 }
+    egress: [{ to: [{ ipBlock: { cidr: 10.0.0.0/8 } }] }]
+ingress: { enabled: true, className: nginx, host: ask.example.com }
+httpRoute: { enabled: true, parentRefs: [{ name: public, namespace: infra }], hostnames: [ask2.example.com] }
+serviceMonitor: { enabled: true, labels: { release: prometheus } }
+networkPolicy:
+  enabled: true
+  from: [{ namespaceSelector: { matchLabels: { agents: "true" } } }]
+  ingressFrom: [{ namespaceSelector: { matchLabels: { name: ingress } } }]
+  opsFrom: [{ namespaceSelector: { matchLabels: { name: monitoring } } }]
+`
+
+const external = `
+shape: cluster
+nats: { url: "tls://nats.infra:4222" }
+credentials: { generate: false, existing: { broker: b, web: w, gateway: g, test: t } }
+responders:
+  - name: chat
+    command: [slack]
+    replicas: 1
+    existingSecret: chat-creds
+  - name: mail
+    command: [mail]
+    image: { repository: registry.example/mail, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" }
+    hears: nothing
+    existingSecret: mail-creds
+    scaling: { min: 0, max: 3, natsJetStream: { endpoint: "nats-headless.infra:8222", accountID: ABJHLOVMPA4CI6R5KLNGOB4GSLNIY7IOUPAJC4YFNDLQVIOBYQGUWVLA } }
+networkPolicy: { enabled: true, natsTo: [{ namespaceSelector: { matchLabels: { name: infra } } }] }
+`
+
 var renderings = map[string]struct{ release, values string }{
-	"with the defaults":               {"askbus", ""},
-	"with every value":                {"bus", everything},
-	"of a release with a long name":   {"a-release-with-a-name-as-long-as-helm-allows-them-53c", ""},
-	"with another name":               {"x", "fullnameOverride: questions"},
-	"as small as it can be":           {"x", "{resources: {}, web: {hosts: []}, persistence: {size: 1Gi, storageLimit: 800MiB}}"},
-	"closed to everybody":             {"x", "networkPolicy: {enabled: true}"},
-	"with values that look like more": {"x", `{retention: "1h", podAnnotations: {a: "true", b: "1"}, web: {hosts: ["127.0.0.1"]}}`},
+	"with the defaults":                {"askbus", ""},
+	"with every value":                 {"bus", everything},
+	"of a release with a long name":    {"a-release-with-a-name-as-long-as-helm-allows-them-53c", "shape: cluster\nresponders: [{name: a-type-with-20-chars, command: [x], port: 80}]"},
+	"with another name":                {"x", "fullnameOverride: questions"},
+	"as small as it can be":            {"x", "{resources: {}, web: {hosts: []}, persistence: {size: 1Gi, storageLimit: 800MiB}, credentials: {renew: ''}}"},
+	"closed to everybody":              {"x", "networkPolicy: {enabled: true}"},
+	"with values that look like more":  {"x", `{retention: "1h", podAnnotations: {a: "true", b: "1"}, web: {hosts: ["127.0.0.1"]}}`},
+	"embedded, with Slack":             {"x", "responders: [{name: slack, command: [slack], replicas: 1}]\nnetworkPolicy: {enabled: true}"},
+	"embedded, with keys of its own":   {"x", "credentials: {generate: false}"},
+	"as a cluster":                     {"askbus", "shape: cluster"},
+	"as a cluster, with everything":    {"askbus", cluster},
+	"as a cluster on another NATS":     {"askbus", external},
+	"as a cluster of one server":       {"askbus", "{shape: cluster, nats: {replicas: 1}, broker: {replicas: 1}}"},
+	"as a cluster with another cookie": {"askbus", "{shape: cluster, web: {cookieKey: {existingSecret: c, key: k}}}"},
 }
 
 func TestChartKeepsItsPromises(t *testing.T) {
@@ -183,216 +122,67 @@ func TestChartKeepsItsPromises(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(m.sets) != 1 || len(m.services) != 2 || len(m.accounts) != 1 {
-				t.Fatalf("%d StatefulSets, %d Services, %d ServiceAccounts; want 1, 2, 1", len(m.sets), len(m.services), len(m.accounts))
+			for _, w := range m.workloads() {
+				checkPod(t, &m, w)
 			}
-			checkSet(t, &m, image)
-			checkServices(t, &m)
-			for _, name := range m.names() {
-				if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
-					t.Errorf("name %q: %s", name, problems)
+			for _, set := range all[*appsv1.StatefulSet](&m) {
+				checkSet(t, set, image)
+			}
+			checkSelectors(t, &m)
+			checkAccess(t, &m)
+			seen := map[string]bool{}
+			for _, o := range m.objects {
+				key := strings.TrimPrefix(strings.ToLower(kindOf(o)), "*") + "/" + o.GetName()
+				if seen[key] {
+					t.Errorf("%s is there twice", key)
+				}
+				seen[key] = true
+				if problems := validation.IsDNS1035Label(o.GetName()); len(problems) > 0 || len(o.GetName()) > 63 {
+					t.Errorf("name %q: %s", o.GetName(), problems)
+				}
+				for k, v := range o.GetLabels() {
+					if problems := validation.IsValidLabelValue(v); len(problems) > 0 {
+						t.Errorf("label %s of %s: %s", k, o.GetName(), problems)
+					}
 				}
 			}
 		})
 	}
 }
 
-func checkSet(t *testing.T, m *manifests, image dockerfile) {
-	t.Helper()
-	set := m.sets[0]
-	if set.Spec.Replicas == nil || *set.Spec.Replicas != 1 {
-		t.Error("the StatefulSet has not exactly one replica")
+// The embedded shape and the image start the same thing.
+func TestTheEmbeddedShapeStartsWhatTheImageStarts(t *testing.T) {
+	t.Parallel()
+	image := readDockerfile(t)
+	m, err := render(t.Context(), "askbus", "")
+	if err != nil {
+		t.Fatal(err)
 	}
-	// A revision hash of 11 characters is added for a label of at most 63.
-	if len(set.Name) > 52 {
-		t.Errorf("the name of the StatefulSet has %d characters", len(set.Name))
+	set := named[*appsv1.StatefulSet](&m, "askbus")
+	if set == nil || set.Spec.Replicas == nil || *set.Spec.Replicas != 1 || len(all[*appsv1.Deployment](&m)) != 0 {
+		t.Fatal("not exactly one StatefulSet with one replica")
 	}
-	matches(t, "StatefulSet", set.Spec.Selector.MatchLabels, set.Spec.Template.Labels)
-
-	pod := set.Spec.Template.Spec
-	if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
-		t.Fatal("the pod has not exactly one container")
-	}
-	c := pod.Containers[0]
-	checkRestricted(t, pod, c)
-	if pod.ServiceAccountName != m.accounts[0].Name {
-		t.Errorf("the pod runs as %q, and the account is %q", pod.ServiceAccountName, m.accounts[0].Name)
-	}
-	if auto := m.accounts[0].AutomountServiceAccountToken; auto == nil || *auto {
-		t.Error("the account's token is mounted")
-	}
-	if links := pod.EnableServiceLinks; links == nil || *links {
-		t.Error("Kubernetes adds variables that look like our settings")
-	}
-
-	// The image and the chart start the same thing.
-	if got, want := c.Args, image.command; !slices.Equal(flat(got), flat(want)) {
+	c := set.Spec.Template.Spec.Containers[0]
+	if got, want := slices.DeleteFunc(slices.Clone(c.Args), func(a string) bool { return a == "--key-of=/keys" }), image.command; !slices.Equal(flat(got), flat(want)) {
 		t.Errorf("args are %q, and the image's command is %q", got, want)
-	}
-	if len(c.Command) != 0 {
-		t.Error("the image's entry point is replaced")
 	}
 	for _, port := range []struct{ name, flag string }{{"nats", "--nats-addr"}, {"http", "--http-addr"}, {"ops", "--ops-addr"}} {
 		i := slices.IndexFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.name })
-		if i < 0 {
-			t.Errorf("the container names no port %s", port.name)
-			continue
-		}
-		if want := image.port(t, port.flag); c.Ports[i].ContainerPort != want {
-			t.Errorf("port %s is %d, and %s says %d", port.name, c.Ports[i].ContainerPort, port.flag, want)
+		if i < 0 || c.Ports[i].ContainerPort != image.port(t, port.flag) {
+			t.Errorf("port %s is not that of %s", port.name, port.flag)
 		}
 	}
-	for name, probe := range map[string]struct {
-		*corev1.Probe
-		path string
-	}{"startup": {c.StartupProbe, "/readyz"}, "liveness": {c.LivenessProbe, "/healthz"}, "readiness": {c.ReadinessProbe, "/readyz"}} {
-		if probe.Probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Port.String() != "ops" || probe.HTTPGet.Path != probe.path {
-			t.Errorf("the %s probe does not ask %s of the ops port", name, probe.path)
-		}
-	}
-	checkVolume(t, set, c, image)
-	checkEnvironment(t, c)
-	limit := resource.MustParse(strings.TrimSuffix(value(c.Env, "ASKBUS_MAX_STORE"), "B"))
-	if size := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage(); limit.Cmp(*size) >= 0 {
-		t.Errorf("the ledger may use %s of a volume of %s", limit.String(), size.String())
+	if env := names(c.Env); !slices.Equal(env, []string{"ASKBUS_LOG_LEVEL", "ASKBUS_LOG_FORMAT", "ASKBUS_MAX_STORE"}) {
+		t.Errorf("the defaults set %v; but for these the program has its own", env)
 	}
 }
 
-func value(env []corev1.EnvVar, name string) string {
+func names(env []corev1.EnvVar) []string {
+	var list []string
 	for _, e := range env {
-		if e.Name == name {
-			return e.Value
-		}
+		list = append(list, e.Name)
 	}
-	return ""
-}
-
-// checkRestricted checks the "restricted" pod security standard, and a
-// read-only root besides.
-func checkRestricted(t *testing.T, pod corev1.PodSpec, c corev1.Container) {
-	t.Helper()
-	if token := pod.AutomountServiceAccountToken; token == nil || *token {
-		t.Error("the pod mounts a token")
-	}
-	if pod.HostNetwork || pod.HostPID || pod.HostIPC {
-		t.Error("the pod shares a namespace with its node")
-	}
-	p := pod.SecurityContext
-	if p == nil || p.RunAsNonRoot == nil || !*p.RunAsNonRoot || p.RunAsUser == nil || *p.RunAsUser != 65532 || p.FSGroup == nil || *p.FSGroup != 65532 {
-		t.Error("the pod does not run as user 65532")
-	}
-	if p.SeccompProfile == nil || p.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
-		t.Error("the pod has no seccomp profile")
-	}
-	s := c.SecurityContext
-	if s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
-		t.Error("the root file system can be written")
-	}
-	if s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || (s.Privileged != nil && *s.Privileged) {
-		t.Error("the container may gain privileges")
-	}
-	if s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(s.Capabilities.Add) > 0 {
-		t.Error("the container keeps capabilities")
-	}
-}
-
-func checkVolume(t *testing.T, set *appsv1.StatefulSet, c corev1.Container, image dockerfile) {
-	t.Helper()
-	if len(set.Spec.VolumeClaimTemplates) != 1 || len(c.VolumeMounts) != 1 {
-		t.Fatal("the set has not exactly one volume, mounted once")
-	}
-	claim, mount := set.Spec.VolumeClaimTemplates[0], c.VolumeMounts[0]
-	if mount.Name != claim.Name || mount.MountPath != image.volume || mount.ReadOnly {
-		t.Errorf("volume %q is mounted as %+v, and the image keeps its data in %q", claim.Name, mount, image.volume)
-	}
-	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
-	if size.Cmp(resource.MustParse("1Gi")) < 0 {
-		t.Errorf("the volume has %s", size.String())
-	}
-	if p := set.Spec.PersistentVolumeClaimRetentionPolicy; p == nil || p.WhenScaled != appsv1.RetainPersistentVolumeClaimRetentionPolicyType {
-		t.Error("scaling to zero deletes the ledger")
-	}
-}
-
-// An empty variable is not an absent one: a duration of "" does not parse.
-func checkEnvironment(t *testing.T, c corev1.Container) {
-	t.Helper()
-	seen := map[string]bool{}
-	for _, e := range c.Env {
-		if seen[e.Name] {
-			t.Errorf("%s is set twice", e.Name)
-		}
-		seen[e.Name] = true
-		if e.Value == "" && e.ValueFrom == nil {
-			t.Errorf("%s is empty", e.Name)
-		}
-	}
-}
-
-func checkServices(t *testing.T, m *manifests) {
-	t.Helper()
-	ports := map[string]int32{}
-	for _, p := range m.sets[0].Spec.Template.Spec.Containers[0].Ports {
-		ports[p.Name] = p.ContainerPort
-	}
-	headless := 0
-	for _, s := range m.services {
-		matches(t, s.Name, s.Spec.Selector, m.sets[0].Spec.Template.Labels)
-		for _, p := range s.Spec.Ports {
-			if _, ok := ports[p.TargetPort.String()]; !ok {
-				t.Errorf("service %s sends port %d to %q, which the pod does not have", s.Name, p.Port, p.TargetPort.String())
-			}
-			if p.TargetPort.String() == "ops" && s.Spec.ClusterIP != corev1.ClusterIPNone {
-				t.Errorf("service %s offers profiles to everybody", s.Name)
-			}
-			if s.Spec.ClusterIP == corev1.ClusterIPNone && ports[p.TargetPort.String()] != p.Port {
-				t.Errorf("headless service %s names port %d, and the pod listens on %d", s.Name, p.Port, ports[p.TargetPort.String()])
-			}
-		}
-		if s.Spec.ClusterIP == corev1.ClusterIPNone {
-			headless++
-			if s.Name != m.sets[0].Spec.ServiceName {
-				t.Errorf("the StatefulSet belongs to service %q, not to %q", m.sets[0].Spec.ServiceName, s.Name)
-			}
-		}
-	}
-	if headless != 1 {
-		t.Errorf("%d headless services", headless)
-	}
-	for _, b := range m.budgets {
-		matches(t, "PodDisruptionBudget", b.Spec.Selector.MatchLabels, m.sets[0].Spec.Template.Labels)
-	}
-	for _, p := range m.policies {
-		matches(t, "NetworkPolicy", p.Spec.PodSelector.MatchLabels, m.sets[0].Spec.Template.Labels)
-		for _, rule := range p.Spec.Ingress {
-			if len(rule.From) == 0 {
-				t.Error("a rule of the NetworkPolicy lets in everybody")
-			}
-		}
-	}
-}
-
-func matches(t *testing.T, what string, selector, labels map[string]string) {
-	t.Helper()
-	if len(selector) == 0 {
-		t.Errorf("%s selects every pod", what)
-	}
-	for k, v := range selector {
-		if labels[k] != v {
-			t.Errorf("%s selects %s=%s, and the pod has %q", what, k, v, labels[k])
-		}
-	}
-}
-
-func (m *manifests) names() []string {
-	var names []string
-	for _, o := range m.sets {
-		names = append(names, o.Name)
-	}
-	for _, o := range m.services {
-		names = append(names, o.Name)
-	}
-	return names
+	return list
 }
 
 func TestValuesReachTheManifests(t *testing.T) {
@@ -401,7 +191,7 @@ func TestValuesReachTheManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := m.sets[0]
+	set := all[*appsv1.StatefulSet](&m)[0]
 	c := set.Spec.Template.Spec.Containers[0]
 	if want := "registry.example/askbus@sha256:"; !strings.HasPrefix(c.Image, want) {
 		t.Errorf("the image is %q", c.Image)
@@ -419,7 +209,9 @@ func TestValuesReachTheManifests(t *testing.T) {
 		"ASKBUS_MAX_STORE":      "80GiB",
 		"ASKBUS_WEB_HOSTS":      "ask.example.com,ask.example.com:8443",
 		"ASKBUS_WEB_COOKIE_KEY": "askbus-cookie/k",
+		"ASKBUS_LOG_FORMAT":     "json",
 		"ASKBUS_LOG_LEVEL":      "debug",
+		"ASKBUS_WEB_IDLE":       "8h",
 		"NODE":                  "",
 	}
 	if !maps.Equal(env, want) {
@@ -429,19 +221,100 @@ func TestValuesReachTheManifests(t *testing.T) {
 	if claim.StorageClassName == nil || *claim.StorageClassName != "fast" || claim.Resources.Requests.Storage().String() != "100Gi" {
 		t.Errorf("the volume is %+v", claim)
 	}
-	if len(m.budgets) != 1 || len(m.policies) != 1 || len(m.policies[0].Spec.Ingress) != 2 {
-		t.Errorf("%d budgets, %d policies", len(m.budgets), len(m.policies))
+	if len(all[*policyv1.PodDisruptionBudget](&m)) != 1 {
+		t.Error("no budget for a single replica")
 	}
 	if !strings.Contains(m.notes, "helm uninstall") {
 		t.Error("the notes do not warn that uninstalling deletes the volume")
 	}
+}
 
-	m, err = render(t.Context(), "askbus", "")
+func TestTheClusterHasWhatItsValuesSay(t *testing.T) {
+	t.Parallel()
+	m, err := render(t.Context(), "askbus", cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if env := m.sets[0].Spec.Template.Spec.Containers[0].Env; len(env) != 1 || env[0].Name != "ASKBUS_MAX_STORE" {
-		t.Errorf("the defaults set %v; but for the limit, which goes with the volume, the program has its own", env)
+	server := named[*appsv1.StatefulSet](&m, "askbus-nats")
+	c := server.Spec.Template.Spec.Containers[0]
+	if *server.Spec.Replicas != 3 || !slices.Contains(c.Args, "--cluster=askbus-nats-0=askbus-nats-0.askbus-nats-headless:6222,askbus-nats-1=askbus-nats-1.askbus-nats-headless:6222,askbus-nats-2=askbus-nats-2.askbus-nats-headless:6222") {
+		t.Errorf("the servers are started with %q", c.Args)
+	}
+	if server.Spec.Template.Spec.NodeSelector["disk"] != "ssd" {
+		t.Error("a role's own value does not count")
+	}
+	broker := named[*appsv1.Deployment](&m, "askbus-broker")
+	if broker.Spec.Replicas != nil || !slices.Contains(broker.Spec.Template.Spec.Containers[0].Args, "--replicas=3") {
+		t.Error("the broker's replicas are set beside the autoscaler, or its ledger has not three copies")
+	}
+	if got := value(broker.Spec.Template.Spec.Containers[0].Env, "ASKBUS_RESPONDER_TYPES"); got != "slack,slack-http,webhook" {
+		t.Errorf("the broker prepares %q", got)
+	}
+	if hpas := all[*autoscalingv2.HorizontalPodAutoscaler](&m); len(hpas) != 2 {
+		t.Errorf("%d autoscalers", len(hpas))
+	}
+	if so := named[*scaledObject](&m, "askbus-webhook"); so == nil || *so.Spec.MinReplicaCount != 0 || so.Spec.Triggers[0].Metadata["url"] != "http://askbus-broker-ops.default.svc:8421/backlog/webhook" {
+		t.Errorf("webhook scales by %+v", so)
+	}
+	if n := len(all[*scaledObject](&m)); n != 2 {
+		t.Errorf("%d types are scaled", n)
+	}
+	if got := value(named[*appsv1.Deployment](&m, "askbus-slack-http").Spec.Template.Spec.Containers[0].Env, "ASKBUS_SLACK_REPLICAS"); got != "12" {
+		t.Errorf("Slack's limits are divided by %q", got)
+	}
+	if in := named[*networkingv1.Ingress](&m, "askbus"); len(in.Spec.TLS) != 1 || len(in.Spec.Rules[0].HTTP.Paths) != 6 {
+		t.Errorf("the ingress is %+v", in.Spec)
+	}
+	if r := named[*httpRoute](&m, "askbus"); len(r.Spec.Rules) != 6 || r.Spec.Rules[5].BackendRefs[0].Name != "askbus-web" {
+		t.Errorf("the route is %+v", r.Spec)
+	}
+	if b := all[*policyv1.PodDisruptionBudget](&m); len(b) != 6 {
+		t.Errorf("%d budgets", len(b))
+	}
+	if len(all[*serviceMonitor](&m)) != 1 {
+		t.Error("no ServiceMonitor")
+	}
+	m, err = render(t.Context(), "askbus", external)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if so := named[*scaledObject](&m, "askbus-mail"); len(so.Spec.Triggers) != 8 || so.Spec.Advanced.ScalingModifiers.Formula != "p0q + p0o + p1q + p1o + p2q + p2o + p3q + p3o" {
+		t.Errorf("mail scales by %+v", so.Spec)
+	}
+	if len(all[*appsv1.StatefulSet](&m)) != 0 || len(all[*batchv1.Job](&m)) != 0 || len(all[*rbacv1.Role](&m)) != 0 {
+		t.Error("with a NATS and Secrets of their own there are still servers, a Job or a Role")
+	}
+}
+
+func value(env []corev1.EnvVar, name string) string {
+	for _, e := range env {
+		if e.Name == name {
+			return e.Value
+		}
+	}
+	return ""
+}
+
+func checkSet(t *testing.T, set *appsv1.StatefulSet, image dockerfile) {
+	t.Helper()
+	// A revision hash of 11 characters is added for a label of at most 63.
+	if len(set.Name) > 52 {
+		t.Errorf("the name of the StatefulSet has %d characters", len(set.Name))
+	}
+	c := set.Spec.Template.Spec.Containers[0]
+	if len(set.Spec.VolumeClaimTemplates) != 1 {
+		t.Fatal("the set has not exactly one volume")
+	}
+	claim := set.Spec.VolumeClaimTemplates[0]
+	if i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == claim.Name }); i < 0 || c.VolumeMounts[i].MountPath != image.volume {
+		t.Errorf("volume %q is mounted as %+v, and the image keeps its data in %q", claim.Name, c.VolumeMounts, image.volume)
+	}
+	if p := set.Spec.PersistentVolumeClaimRetentionPolicy; p == nil || p.WhenScaled != appsv1.RetainPersistentVolumeClaimRetentionPolicyType {
+		t.Error("scaling to zero deletes the ledger")
+	}
+	limit := resource.MustParse(strings.TrimSuffix(value(c.Env, "ASKBUS_MAX_STORE"), "B"))
+	if size := claim.Spec.Resources.Requests.Storage(); limit.Cmp(*size) >= 0 {
+		t.Errorf("the ledger may use %s of a volume of %s", limit.String(), size.String())
 	}
 }
 
@@ -449,6 +322,25 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string]string{
 		"a replica count":                 "replicas: 3",
+		"an unknown shape":                "shape: large",
+		"servers elsewhere in one pod":    `nats: {url: "nats://x:4222"}`,
+		"two servers":                     "{shape: cluster, nats: {replicas: 2}}",
+		"a type without a name":           "responders: [{command: [slack]}]",
+		"a type called like a role":       "responders: [{name: web, command: [web], replicas: 1}]",
+		"a type twice":                    "responders: [{name: a, command: [x]}, {name: a, command: [x]}]",
+		"replicas and scaling":            "responders: [{name: a, command: [x], replicas: 1, scaling: {min: 1, max: 2}}]",
+		"Slack at zero":                   "responders: [{name: slack, command: [slack], scaling: {min: 0, max: 2}}]",
+		"Slack over HTTP at zero":         "responders: [{name: slack, command: [slack], hears: http, port: 80, scaling: {min: 0, max: 2}}]",
+		"four sockets to Slack":           "responders: [{name: slack, command: [slack], scaling: {min: 1, max: 4}}]",
+		"four replicas with sockets":      "responders: [{name: chat, command: [x], hears: socket, replicas: 4}]",
+		"Slack that hears nothing":        "responders: [{name: slack, command: [slack], hears: nothing}]",
+		"Slack over HTTP without a port":  "responders: [{name: slack, command: [slack], hears: http}]",
+		"clicks for a type at zero":       "responders: [{name: a, command: [x], hears: http, scaling: {min: 0, max: 2}}]",
+		"zero for who says nothing":       "responders: [{name: a, command: [x], scaling: {min: 0, max: 2}}]",
+		"a path without a port":           "responders: [{name: a, command: [x], path: /a}]",
+		"no Secrets and no Job":           "{shape: cluster, credentials: {generate: false}}",
+		"an ingress without a host":       "ingress: {enabled: true}",
+		"a route without a Gateway":       "httpRoute: {enabled: true, hostnames: [a]}",
 		"a misspelt value":                "persist: {size: 1Gi}",
 		"a misspelt value further down":   "web: {host: [a]}",
 		"a size without sense":            "persistence: {size: large}",
@@ -483,14 +375,14 @@ func TestWrongValuesAreRefused(t *testing.T) {
 // The strictness that the other tests rely on.
 func TestUnknownFieldsOfManifestsAreErrors(t *testing.T) {
 	t.Parallel()
-	var m manifests
-	if err := m.add("apiVersion: v1\nkind: Service\nspec: {sellector: {a: b}}\n"); err == nil {
-		t.Error("a misspelt field was accepted")
-	}
-	if err := m.add("apiVersion: v1\nkind: Service\nspec: {ClusterIP: None}\n"); err == nil {
-		t.Error("a field in the wrong case was accepted")
-	}
-	if err := m.add("apiVersion: v1\nkind: Secret\n"); err == nil {
-		t.Error("a kind that no test looks at was accepted")
+	for what, document := range map[string]string{
+		"a misspelt field":                    "apiVersion: v1\nkind: Service\nspec: {sellector: {a: b}}\n",
+		"a field in the wrong case":           "apiVersion: v1\nkind: Service\nspec: {ClusterIP: None}\n",
+		"a kind that no test looks at":        "apiVersion: v1\nkind: Secret\n",
+		"a field that KEDA has and we do not": "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nspec: {fallback: {}}\n",
+	} {
+		if err := new(manifests).add(document); err == nil {
+			t.Errorf("%s was accepted", what)
+		}
 	}
 }

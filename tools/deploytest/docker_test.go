@@ -18,9 +18,9 @@ import (
 
 // dockerfile is what we read of deploy/Dockerfile.
 type dockerfile struct {
-	from, user, volume          string
+	from, user, volume, workdir string
 	entrypoint, command, health []string
-	copies                      []string
+	copies, env                 []string
 	exposed                     []string
 }
 
@@ -60,7 +60,10 @@ func readDockerfile(t *testing.T) dockerfile {
 		case "HEALTHCHECK":
 			_, cmd, _ := strings.Cut(rest, "CMD ")
 			d.health = words(t, cmd)
-		case "ENV", "WORKDIR":
+		case "ENV":
+			d.env = append(d.env, strings.Fields(rest)...)
+		case "WORKDIR":
+			d.workdir = rest
 		default:
 			t.Fatalf("this test does not know the instruction %s", instruction)
 		}
@@ -141,56 +144,85 @@ func TestImageHoldsOurBinaryAndNothingElse(t *testing.T) {
 func TestComposeFileIsClosedToTheNetwork(t *testing.T) {
 	t.Parallel()
 	image := readDockerfile(t)
-	s := compose(t, nil)
-
-	published := map[uint32]string{}
-	for _, p := range s.Ports {
-		if p.HostIP != "127.0.0.1" {
-			t.Errorf("port %d is published on %q", p.Target, p.HostIP)
+	published := map[string]string{}
+	for name, s := range compose(t, nil, "slack").Services {
+		for _, p := range s.Ports {
+			if p.HostIP != "127.0.0.1" {
+				t.Errorf("port %d of %s is published on %q", p.Target, name, p.HostIP)
+			}
+			if other, ok := published[p.Published]; ok {
+				t.Errorf("%s and %s publish port %s", name, other, p.Published)
+			}
+			published[p.Published] = name
 		}
-		published[p.Target] = p.Published
-	}
-	for _, flag := range []string{"--nats-addr", "--http-addr", "--ops-addr"} {
-		port := image.port(t, flag)
-		if published[uint32(port)] != strconv.Itoa(int(port)) {
-			t.Errorf("%s says %d, and published are %v", flag, port, published)
+		if s.User != image.user || !s.ReadOnly || s.Privileged || s.NetworkMode == "host" {
+			t.Errorf("%s: user %q, read only %v, privileged %v, network %q", name, s.User, s.ReadOnly, s.Privileged, s.NetworkMode)
+		}
+		if !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.CapAdd) > 0 || !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
+			t.Errorf("%s drops %q, adds %q, security options %q", name, s.CapDrop, s.CapAdd, s.SecurityOpt)
+		}
+		if len(s.Entrypoint) > 0 {
+			t.Errorf("%s: the image's entry point is replaced", name)
+		}
+		if s.Restart == "no" {
+			continue // it makes keys or credentials, and ends
+		}
+		if s.HealthCheck == nil || !slices.Equal([]string(s.HealthCheck.Test), append([]string{"CMD"}, image.health...)) {
+			t.Errorf("the health check of %s is %+v, and the image's %q", name, s.HealthCheck, image.health)
+		}
+		if s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) < 30*time.Second {
+			t.Errorf("%s has no time to drain", name)
 		}
 	}
-	if len(published) != 3 {
+	if len(published) != 5 {
 		t.Errorf("published are %v", published)
 	}
-	if s.User != image.user || !s.ReadOnly || s.Privileged || s.NetworkMode == "host" {
-		t.Errorf("user %q, read only %v, privileged %v, network %q", s.User, s.ReadOnly, s.Privileged, s.NetworkMode)
+}
+
+// A role sees its own credential, and only servers and what makes credentials
+// see the keys.
+func TestComposeGivesEachRoleItsOwnCredential(t *testing.T) {
+	t.Parallel()
+	p := compose(t, nil, "slack")
+	if len(p.Services) != 12 {
+		t.Errorf("services are %q", p.ServiceNames())
 	}
-	if !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.CapAdd) > 0 {
-		t.Errorf("drops %q, adds %q", s.CapDrop, s.CapAdd)
+	for name, s := range p.Services {
+		for _, v := range s.Volumes {
+			switch {
+			case v.Source == name && v.Target == "/data", v.Source == "keys" && (name == "keys" || strings.HasPrefix(name, "creds-")):
+			case v.Source == "keys" && v.ReadOnly && slices.Contains(s.Command, "--key-of"):
+			case v.Source == "creds-"+name && v.ReadOnly && v.Target == "/creds":
+			default:
+				t.Errorf("%s mounts %s at %s", name, v.Source, v.Target)
+			}
+		}
 	}
-	if !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
-		t.Errorf("security options are %q", s.SecurityOpt)
+	for _, n := range []string{"n1", "n2", "n3"} {
+		s := p.Services[n]
+		if !slices.Contains(s.Command, "n1=n1:6222,n2=n2:6222,n3=n3:6222") || s.Command[len(s.Command)-1] != n {
+			t.Errorf("%s is started with %q", n, s.Command)
+		}
 	}
-	if len(s.Volumes) != 1 || s.Volumes[0].Target != image.volume || s.Volumes[0].Type != types.VolumeTypeVolume {
-		t.Errorf("volumes are %+v, and the image keeps its data in %q", s.Volumes, image.volume)
+	if b := p.Services["broker"]; b.Deploy == nil || b.Deploy.Replicas == nil || *b.Deploy.Replicas != 2 || !slices.Contains(b.Command, "3") {
+		t.Error("there are not two brokers with three copies")
 	}
-	if len(s.Command) > 0 || len(s.Entrypoint) > 0 {
-		t.Error("the image's command is replaced")
-	}
-	if s.HealthCheck == nil || !slices.Equal([]string(s.HealthCheck.Test), append([]string{"CMD"}, image.health...)) {
-		t.Errorf("the health check is %+v, and the image's %q", s.HealthCheck, image.health)
-	}
-	if s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) < 30*time.Second {
-		t.Error("there is no time to drain")
+	if _, ok := compose(t, nil).Services["slack"]; ok {
+		t.Error("Slack starts without its profile")
 	}
 }
 
 // A variable that nobody set must be absent: an empty duration does not parse.
 func TestComposeFileHandsOnOnlyWhatIsSet(t *testing.T) {
 	t.Parallel()
-	for name, v := range compose(t, nil).Environment {
-		if v != nil {
-			t.Errorf("%s is %q, and nobody set it", name, *v)
+	for service, s := range compose(t, nil, "slack").Services {
+		for name, v := range s.Environment {
+			if v != nil && *v == "" {
+				t.Errorf("%s of %s is empty, and nobody set it", name, service)
+			}
 		}
 	}
-	s := compose(t, []string{"ASKBUS_RETENTION=1h", "ASKBUS_IMAGE=askbus:1.2.3"})
+	s := compose(t, []string{"ASKBUS_RETENTION=1h", "ASKBUS_IMAGE=askbus:1.2.3"}).Services["broker"]
 	if v := s.Environment["ASKBUS_RETENTION"]; v == nil || *v != "1h" {
 		t.Errorf("ASKBUS_RETENTION is %v", v)
 	}
@@ -199,13 +231,13 @@ func TestComposeFileHandsOnOnlyWhatIsSet(t *testing.T) {
 	}
 }
 
-func compose(t *testing.T, env []string) types.ServiceConfig {
+func compose(t *testing.T, env []string, profiles ...string) *types.Project {
 	t.Helper()
 	path, err := filepath.Abs("../../docker-compose.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, err := cli.NewProjectOptions([]string{path}, cli.WithEnv(env))
+	options, err := cli.NewProjectOptions([]string{path}, cli.WithEnv(env), cli.WithProfiles(profiles))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,14 +245,7 @@ func compose(t *testing.T, env []string) types.ServiceConfig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(project.Services) != 1 {
-		t.Fatalf("services are %q, want one", project.ServiceNames())
-	}
-	s, err := project.GetService("askbus")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return project
 }
 
 func newReader(text string) *bufio.Reader { return bufio.NewReader(strings.NewReader(text)) }

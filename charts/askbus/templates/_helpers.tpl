@@ -4,18 +4,18 @@
 {{- end }}
 
 {{/*
-The name of everything. 52 characters, because a StatefulSet adds a hash of 11 to the name in a label of at most 63,
-and the headless service adds its own ending.
+The name of everything. 36 characters: a role's name of up to 20 is added, and a StatefulSet adds a hash of 11 to its
+own in a label of at most 63.
 */}}
 {{- define "askbus.fullname" -}}
 {{- if .Values.fullnameOverride }}
-{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
+{{- .Values.fullnameOverride | trunc 36 | trimSuffix "-" }}
 {{- else }}
 {{- $name := include "askbus.name" . }}
 {{- if contains $name .Release.Name }}
-{{- .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- .Release.Name | trunc 36 | trimSuffix "-" }}
 {{- else }}
-{{- printf "%s-%s" .Release.Name $name | trunc 52 | trimSuffix "-" }}
+{{- printf "%s-%s" .Release.Name $name | trunc 36 | trimSuffix "-" }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -25,21 +25,98 @@ app.kubernetes.io/name: {{ include "askbus.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* Labels of an object: dict "root" and, if it belongs to a role, "component". */}}
 {{- define "askbus.labels" -}}
+{{- with .root -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{ include "askbus.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+{{- with .component }}
+app.kubernetes.io/component: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* The metadata of an object: dict "root", "name", and "component" and "annotations" if it has them. */}}
+{{- define "askbus.metadata" -}}
+name: {{ .name }}
+labels:
+  {{- include "askbus.labels" . | nindent 2 }}
+{{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* What selects the pods of a role: dict "root" and "component". */}}
+{{- define "askbus.selector" -}}
+{{ include "askbus.selectorLabels" .root }}
+app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
 {{- define "askbus.serviceAccountName" -}}
 {{- default (include "askbus.fullname" .) .Values.serviceAccount.name }}
 {{- end }}
 
+{{/* An image: dict "root" and "image". */}}
 {{- define "askbus.image" -}}
-{{- if .Values.image.digest -}}
-{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- if .image.digest -}}
+{{ .image.repository }}@{{ .image.digest }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{ .image.repository }}:{{ default .root.Chart.AppVersion .image.tag }}
 {{- end -}}
+{{- end }}
+
+{{- define "askbus.cluster" -}}
+{{- if eq .Values.shape "cluster" }}true{{ end }}
+{{- end }}
+
+{{/* Whether the chart starts servers, and so has keys. */}}
+{{- define "askbus.servers" -}}
+{{- if not .Values.nats.url }}true{{ end }}
+{{- end }}
+
+{{/* Where the roles reach NATS. */}}
+{{- define "askbus.natsURL" -}}
+{{- if .Values.nats.url }}{{ .Values.nats.url }}
+{{- else if include "askbus.cluster" . }}{{ printf "nats://%s-nats.%s.svc:%d" (include "askbus.fullname" .) .Release.Namespace (int .Values.service.ports.nats) }}
+{{- else }}{{ printf "nats://%s.%s.svc:%d" (include "askbus.fullname" .) .Release.Namespace (int .Values.service.ports.nats) }}
+{{- end }}
+{{- end }}
+
+{{/* The Secret of a role: dict "root" and "role". */}}
+{{- define "askbus.secret" -}}
+{{- $given := get .root.Values.credentials.existing .role }}
+{{- if $given }}{{ $given }}
+{{- else if .root.Values.credentials.generate }}{{ include "askbus.fullname" .root }}-{{ .role }}
+{{- else }}{{ fail (printf "credentials.generate is false: name the Secret in credentials.existing.%s" .role) }}
+{{- end }}
+{{- end }}
+
+{{/* The responder types, joined by commas. */}}
+{{- define "askbus.types" -}}
+{{- $types := list }}
+{{- range .Values.responders }}{{ $types = append $types .name }}{{ end }}
+{{- if ne (len $types) (len (uniq $types)) }}{{ fail "responders: two have the same name" }}{{ end }}
+{{- join "," $types }}
+{{- end }}
+
+{{/* The address that people or agents are given: dict "root" and "url". */}}
+{{- define "askbus.url" -}}
+{{- if .url }}{{ .url }}
+{{- else if .root.Values.ingress.enabled }}https://{{ .root.Values.ingress.host }}
+{{- else if .root.Values.httpRoute.enabled }}https://{{ first .root.Values.httpRoute.hostnames }}
+{{- end }}
+{{- end }}
+
+{{/* The host names of browsers, joined by commas. */}}
+{{- define "askbus.hosts" -}}
+{{- $hosts := .Values.web.hosts }}
+{{- if .Values.ingress.enabled }}{{ $hosts = append $hosts .Values.ingress.host }}{{ end }}
+{{- if .Values.httpRoute.enabled }}{{ $hosts = concat $hosts .Values.httpRoute.hostnames }}{{ end }}
+{{- uniq $hosts | join "," }}
 {{- end }}

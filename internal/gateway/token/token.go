@@ -1,11 +1,12 @@
 // Package token makes, keeps and checks the bearer tokens of the HTTP doors.
 //
-// A token is askb_<id>_<secret>. Its secret is shown once; the file holds only
+// A token is askb_<id>_<secret>. Its secret is shown once; shared state holds only
 // the SHA-256 of it, which is enough for 32 random bytes. The package decides
 // what a token may do ([Token.MayAsk], [Token.MayAnswer], [Token.MaySee]); who
-// asks for what is for the doors to find out. It promises that a file is never
-// half there: writers hold a lock and rename, so any number of replicas may
-// share it, and a change counts from the next request on.
+// asks for what is for the doors to find out. Operators issue and revoke
+// ([Issuer]); the doors check ([Store]). Safety: a token counts at no replica
+// once its revocation is known there, which takes less than a second, and at
+// most a minute where the broker cannot be reached.
 package token
 
 import (
@@ -23,13 +24,14 @@ type Role string
 // The roles.
 const (
 	Agent     Role = "agent"     // asks for its sessions; never answers
+	Host      Role = "host"      // reports what the dialog of one session's host answered; see host.go
 	Screen    Role = "screen"    // answers for the named sessions
 	Responder Role = "responder" // answers for a whole tenant
 	Operator  Role = "operator"  // asks, answers and sees, in every tenant
 )
 
 // Roles lists them.
-func Roles() []Role { return []Role{Agent, Screen, Responder, Operator} }
+func Roles() []Role { return []Role{Agent, Host, Screen, Responder, Operator} }
 
 // Every is the session pattern that means every session of the tenant.
 const Every = "*"
@@ -40,12 +42,13 @@ type Token struct {
 	Hash      string    `json:"hash"` // "sha256:" and the hex digest of the secret
 	Role      Role      `json:"role"`
 	Tenant    string    `json:"tenant"`
-	Sessions  []string  `json:"sessions,omitempty"`  // exact, or a beginning with * behind it; agent and screen
-	Principal string    `json:"principal,omitempty"` // who answers with it; default token:<id>
+	Sessions  []string  `json:"sessions,omitempty"`  // exact, or a beginning with * behind it; agent and screen; one exact of a host
+	Principal string    `json:"principal,omitempty"` // who answers with it; default token:<id>; os:<user> of a host, none of an agent
 	Name      string    `json:"name,omitempty"`      // for people to read
 	Groups    []string  `json:"groups,omitempty"`    // what an ask's audience matches
 	Created   time.Time `json:"created"`
-	Expires   time.Time `json:"expires,omitzero"` // zero: never
+	Expires   time.Time `json:"expires,omitzero"` // zero: never, of a token that an earlier version issued
+	Doors     []Door    `json:"doors,omitempty"`  // where it counts; none: everywhere
 }
 
 // MayAsk reports whether the token may ask, and read its asks, for a session.
@@ -55,7 +58,7 @@ func (t *Token) MayAsk(tenant, session string) bool {
 		return true
 	case Agent:
 		return t.Tenant == tenant && t.covers(session)
-	case Screen, Responder:
+	case Host, Screen, Responder:
 	}
 	return false
 }
@@ -69,7 +72,7 @@ func (t *Token) MayAnswer(tenant, session string) bool {
 		return t.Tenant == tenant
 	case Screen:
 		return t.Tenant == tenant && t.covers(session)
-	case Agent:
+	case Agent, Host:
 	}
 	return false
 }
@@ -94,9 +97,13 @@ func (t *Token) Session() (string, bool) {
 	return "", false
 }
 
-// By is who answers with this token. The name is only shown.
+// By is who answers with this token. The name is only shown. Only the token of
+// a person's role speaks as the principal that it was issued for.
 func (t *Token) By(name string) ask.By {
-	by := ask.By{Principal: t.Principal, Name: name, Groups: t.Groups, Proof: "token"}
+	by := ask.By{Name: name, Proof: "token"}
+	if t.Role.person() {
+		by.Principal, by.Groups = t.Principal, t.Groups
+	}
 	if by.Principal == "" {
 		by.Principal = "token:" + t.ID
 	}
@@ -121,6 +128,8 @@ func (t *Token) Scope() string {
 	switch t.Role {
 	case Agent:
 		return fmt.Sprintf("asks for %s of tenant %s", sessions, t.Tenant)
+	case Host:
+		return fmt.Sprintf("reports what the dialog of the host of %s of tenant %s answered, beside an agent's token", sessions, t.Tenant)
 	case Screen:
 		return fmt.Sprintf("answers for %s of tenant %s", sessions, t.Tenant)
 	case Responder:
@@ -138,12 +147,16 @@ func (t *Token) Validate() error {
 		if len(t.Sessions) == 0 {
 			return fmt.Errorf("the role %s needs its sessions; %q means every session of the tenant", t.Role, Every)
 		}
+	case Host:
+		if _, one := t.Session(); !one {
+			return fmt.Errorf("the role %s is for exactly one session; name it, without %q", t.Role, Every)
+		}
 	case Responder, Operator:
 		if len(t.Sessions) > 0 {
 			return fmt.Errorf("the role %s has no sessions; use the role screen to answer for some", t.Role)
 		}
 	default:
-		return fmt.Errorf("no role %q; use agent, screen, responder or operator", t.Role)
+		return fmt.Errorf("no role %q; use agent, host, screen, responder or operator", t.Role)
 	}
 	if !ask.ValidToken(t.Tenant) {
 		return fmt.Errorf("tenant %q is no token; use 1 to %d of A-Z a-z 0-9 _ -", t.Tenant, ask.MaxToken)
@@ -152,6 +165,14 @@ func (t *Token) Validate() error {
 		if begin := strings.TrimSuffix(s, Every); s != Every && !ask.ValidToken(begin) {
 			return fmt.Errorf("session %q is no token; use 1 to %d of A-Z a-z 0-9 _ -, and * at the end only", s, ask.MaxToken)
 		}
+	}
+	for _, d := range t.Doors {
+		if !slices.Contains(AllDoors(), d) {
+			return fmt.Errorf("no door %.40q; use http, ws, mcp, hook or nats", d)
+		}
+	}
+	if err := t.validatePerson(); err != nil {
+		return err
 	}
 	if len(t.Groups) > ask.MaxGroups {
 		return fmt.Errorf("%d groups are too many; give at most %d", len(t.Groups), ask.MaxGroups)

@@ -1,6 +1,7 @@
 package token_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,89 +11,163 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/gateway/token"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/pkg/ask"
 )
+
+// bus is a bus with somebody who issues and two replicas that check.
+func bus(t *testing.T) (*token.Issuer, [2]*token.Store) {
+	t.Helper()
+	b := natstest.Start(t, natstest.Options{})
+	var replicas [2]*token.Store
+	for i := range replicas {
+		s := token.NewStore(b.Connect(natsd.Role{Name: natsd.RoleGateway}), state.CacheOptions{Logger: natstest.Logger()})
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		t.Cleanup(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+		replicas[i] = s
+	}
+	return token.NewIssuer(b.Connect(natsd.Role{Name: natsd.RoleOperator})), replicas
+}
 
 func TestIssueCheckRevoke(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "deep", "tokens.json")
-	writer, reader := token.Open(path), token.Open(path)
+	writer, replicas := bus(t)
+	reader := replicas[0]
 	now := time.Now()
-	if _, err := reader.Check("askb_x_y", now); !errors.Is(err, token.ErrUnknown) {
-		t.Fatalf("without a file: %v", err)
+	if _, err := reader.Check(t.Context(), "askb_x_y", now); !errors.Is(err, token.ErrUnknown) {
+		t.Fatalf("without tokens: %v", err)
 	}
-	made, secret, err := writer.Issue(token.Token{Role: token.Agent, Tenant: "acme", Sessions: []string{"s1"}, Expires: now.Add(time.Hour)})
+	made, secret, err := writer.Issue(t.Context(), token.Token{Role: token.Agent, Tenant: "acme", Sessions: []string{"s1"}, Expires: now.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if id, ok := strings.CutPrefix(secret, "askb_"+made.ID+"_"); !ok || len(id) != 43 {
 		t.Errorf("the token is %q", secret)
 	}
-	if got, err := reader.Check(secret, now); err != nil || got.ID != made.ID || !got.MayAsk("acme", "s1") {
-		t.Errorf("another replica: %+v, %v", got, err)
+	for i, r := range replicas { // at once, though it was issued elsewhere
+		if got, err := r.Check(t.Context(), secret, now); err != nil || got.ID != made.ID || !got.MayAsk("acme", "s1") {
+			t.Errorf("replica %d: %+v, %v", i, got, err)
+		}
 	}
 	for name, wrong := range map[string]string{
 		"another secret": "askb_" + made.ID + "_" + strings.Repeat("0", 43), "no secret": "askb_" + made.ID + "_", "no token": "hello", "empty": "",
-		"another id": strings.Replace(secret, made.ID, "abc", 1),
+		"another id": strings.Replace(secret, made.ID, "abc", 1), "a wildcard": strings.Replace(secret, made.ID, "*", 1), "a subject": strings.Replace(secret, made.ID, "a.b", 1),
 	} {
-		if _, err := reader.Check(wrong, now); !errors.Is(err, token.ErrUnknown) {
+		if _, err := reader.Check(t.Context(), wrong, now); !errors.Is(err, token.ErrUnknown) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := reader.Check(secret, now.Add(time.Hour)); !errors.Is(err, token.ErrExpired) {
+	if _, err := reader.Check(t.Context(), secret, now.Add(time.Hour)); !errors.Is(err, token.ErrExpired) {
 		t.Errorf("after it expired: %v", err)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil || strings.Contains(string(data), secret[len(secret)-43:]) {
-		t.Errorf("the secret is in the file: %s, %v", data, err)
+	gone := make(chan time.Time, 2)
+	for _, r := range replicas {
+		defer r.OnEnd(&made, func() { gone <- time.Now() })()
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
+	if was, err := writer.Revoke(t.Context(), made.ID); err != nil || was.ID != made.ID {
+		t.Errorf("%+v, %v", was, err)
 	}
-	if gone, err := writer.Revoke(made.ID); err != nil || gone.ID != made.ID {
-		t.Errorf("%+v, %v", gone, err)
+	began := time.Now()
+	for range replicas {
+		select {
+		case at := <-gone:
+			if d := at.Sub(began); d > time.Second {
+				t.Errorf("what it opened ends after %s", d)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("what it opened does not end")
+		}
 	}
-	if _, err := reader.Check(secret, now); !errors.Is(err, token.ErrUnknown) {
-		t.Errorf("after it was revoked: %v", err)
+	for i, r := range replicas {
+		if _, err := r.Check(t.Context(), secret, now); !errors.Is(err, token.ErrUnknown) {
+			t.Errorf("replica %d after it was revoked: %v", i, err)
+		}
 	}
-	if _, err := writer.Revoke(made.ID); err == nil {
+	if _, err := writer.Revoke(t.Context(), made.ID); err == nil {
 		t.Error("it can be revoked twice")
+	}
+	if _, err := writer.Revoke(t.Context(), ">"); err == nil {
+		t.Error("a wildcard can be revoked")
+	}
+}
+
+func TestWhatATokenOpenedEndsWhenItExpires(t *testing.T) {
+	t.Parallel()
+	writer, replicas := bus(t)
+	made, secret, err := writer.Issue(t.Context(), token.Token{Role: token.Operator, Tenant: "default", Expires: time.Now().Add(500 * time.Millisecond)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := replicas[0].Check(t.Context(), secret, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	defer replicas[0].OnEnd(&made, func() { close(gone) })()
+	select {
+	case <-gone:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
 	}
 }
 
 func TestWritersAtOnce(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "tokens.json")
+	writer, _ := bus(t)
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if _, _, err := token.Open(path).Issue(token.Token{Role: token.Operator, Tenant: "default"}); err != nil {
+			if _, _, err := writer.Issue(t.Context(), token.Token{Role: token.Operator, Tenant: "default"}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if list, err := token.Open(path).List(); err != nil || len(list) != 20 {
+	if list, err := writer.List(t.Context()); err != nil || len(list) != 20 {
 		t.Errorf("%d tokens, %v", len(list), err)
 	}
 }
 
-func TestDamagedFileLetsNobodyIn(t *testing.T) {
+func TestTheFileOfAnEarlierVersionIsImported(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "tokens.json")
-	f := token.Open(path)
-	_, secret, err := f.Issue(token.Token{Role: token.Operator, Tenant: "default"})
+	writer, replicas := bus(t)
+	made, secret, err := token.New(token.Token{Role: token.Agent, Tenant: "a", Sessions: []string{"s"}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	// It was issued with a principal, which counts for nothing.
+	old := `{"tokens":[{"id":"` + made.ID + `","hash":"` + made.Hash + `","role":"agent","tenant":"a","sessions":["s"],"principal":"oidc:mei","groups":["g"],"created":"2026-01-02T03:04:05Z"}]}`
+	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := token.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want := range []int{1, 0} {
+		if n, err := writer.Import(t.Context(), tokens); err != nil || n != 1-want {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	got, err := replicas[0].Check(t.Context(), secret, time.Now())
+	if by := got.By(""); err != nil || by.Principal != "token:"+made.ID || len(by.Groups) > 0 {
+		t.Errorf("it speaks as %+v, %v", by, err)
 	}
 	for name, body := range map[string]string{"no JSON": "{", "an unknown field": `{"tokens":[{"id":"x","sesions":["a"]}]}`, "a scope that says nothing": `{"tokens":[{"id":"x","role":"agent","tenant":"a"}]}`} {
 		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Check(secret, time.Now()); err == nil || errors.Is(err, token.ErrUnknown) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if _, _, err := f.Issue(token.Token{Role: token.Operator, Tenant: "default"}); err == nil {
-			t.Errorf("%s: a damaged file is written over", name)
+		if _, err := token.ReadFile(path); err == nil {
+			t.Errorf("%s is read", name)
 		}
 	}
 }
@@ -129,5 +204,31 @@ func TestWhatTokensMay(t *testing.T) {
 		if bad.Validate() == nil {
 			t.Errorf("%s is fine", name)
 		}
+	}
+}
+
+func TestATokenSpeaksForAPersonOnlyInAPersonsRole(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]token.Token{
+		"an agent with a principal": {Role: token.Agent, Tenant: "a", Sessions: []string{"s"}, Principal: "oidc:mei"},
+		"an agent with groups":      {Role: token.Agent, Tenant: "a", Sessions: []string{"s"}, Groups: []string{"g"}},
+		"a host without a user":     {Role: token.Host, Tenant: "a", Sessions: []string{"s"}},
+		"a host with half a user":   {Role: token.Host, Tenant: "a", Sessions: []string{"s"}, Principal: "os:"},
+		"a host as a person":        {Role: token.Host, Tenant: "a", Sessions: []string{"s"}, Principal: "oidc:mei"},
+		"a host of many sessions":   {Role: token.Host, Tenant: "a", Sessions: []string{"s*"}, Principal: "os:mei"},
+	} {
+		if bad.Validate() == nil {
+			t.Errorf("%s is issued", name)
+		}
+	}
+}
+
+func TestAMarkIsOfOneHostAndOneAsk(t *testing.T) {
+	t.Parallel()
+	k, other := ask.Key{Tenant: "a", Session: "s", ID: "x"}, ask.Key{Tenant: "a", Session: "s", ID: "y"}
+	one, two := token.Token{ID: "i", Hash: "sha256:1"}, token.Token{ID: "i", Hash: "sha256:2"}
+	again := one
+	if one.Mark(k) != again.Mark(k) || one.Mark(k) == one.Mark(other) || one.Mark(k) == two.Mark(k) {
+		t.Error("marks do not tell hosts and asks apart")
 	}
 }

@@ -2,12 +2,16 @@
 // what differs, keeps drafts, listens to keys and ticks the clocks. One rule
 // stands above the others: a form that somebody has touched is never replaced.
 
+import { openReader } from './reader.js';
+import * as onekey from './onekey.js';
+import * as steps from './steps.js';
+
 const policy = globalThis.trustedTypes?.createPolicy('askbus', { createHTML: (s) => s }) ?? { createHTML: (s) => s };
 const parse = (html) => new DOMParser().parseFromString(policy.createHTML(html), 'text/html');
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const adopt = (node) => document.importNode(node, true);
-const card = () => $('#card > article');
+export const card = () => $('#card > article');
 const root = document.documentElement;
 
 // ---- clocks -----------------------------------------------------------------
@@ -45,7 +49,16 @@ function tick() {
 // ---- drafts -----------------------------------------------------------------
 
 const prefix = 'askbus:draft:';
-const draftKey = (article) => `${prefix}${article.dataset.key}:${article.dataset.seq}`;
+// Each tab has drafts of its own, so that two do not write over each other.
+const tab = (() => {
+  try {
+    const id = sessionStorage.getItem('askbus:tab') ?? Math.random().toString(36).slice(2);
+    sessionStorage.setItem('askbus:tab', id);
+    return id;
+  } catch { return 'only'; }
+})();
+const draftsOf = (article) => `${prefix}${article.dataset.key}:${article.dataset.seq}:`;
+const draftKey = (article) => draftsOf(article) + tab;
 const secret = new Set(['answer_id', 'seq']);
 const pristine = new WeakMap();
 const acted = new WeakSet(); // articles that somebody has chosen or typed in since they came
@@ -55,7 +68,7 @@ function content(article) {
   return JSON.stringify(forms.map((form) => [...new FormData(form)].filter(([name, value]) => !secret.has(name) && value !== '')));
 }
 
-const touched = (article) => Boolean(article) && pristine.has(article) && content(article) !== pristine.get(article);
+export const touched = (article) => Boolean(article) && pristine.has(article) && content(article) !== pristine.get(article);
 
 function remember(article) {
   try {
@@ -72,9 +85,41 @@ function forget(key) {
   } catch { /* nothing stored */ }
 }
 
+// find reads the draft of this tab, or else the newest of another.
+function find(start) {
+  try {
+    const names = Object.keys(localStorage).filter((name) => name.startsWith(start));
+    const drafts = names.map((name) => ({ name, ...JSON.parse(localStorage.getItem(name)) }));
+    return drafts.find(({ name }) => name.endsWith(`:${tab}`)) ?? drafts.sort((a, b) => b.at - a.at)[0];
+  } catch { return undefined; }
+}
+
+// leave shows what somebody typed for an ask that has ended, and did not send.
+function leave(article) {
+  const draft = find(`${prefix}${article.dataset.key}:`);
+  const typed = draft ? JSON.parse(draft.forms).flat().filter(([name, value]) => !/^(select|boolean):/.test(name) && value.trim()) : [];
+  if (typed.length === 0 || $('.verdict.mine', article)) { forget(article.dataset.key); return; }
+  const box = document.createElement('section');
+  box.className = 'leftover';
+  const says = document.createElement('p');
+  says.textContent = 'What you had typed. It was not sent.';
+  box.append(says, ...typed.map(([, value]) => {
+    const quote = document.createElement('blockquote');
+    quote.dir = 'auto';
+    quote.textContent = value;
+    return quote;
+  }));
+  const drop = document.createElement('button');
+  drop.type = 'button';
+  drop.className = 'second';
+  drop.textContent = 'Discard';
+  drop.addEventListener('click', () => { forget(article.dataset.key); box.remove(); });
+  box.append(drop);
+  $('[data-verdict]', article)?.after(box);
+}
+
 function restore(article) {
-  let draft;
-  try { draft = JSON.parse(localStorage.getItem(draftKey(article))); } catch { return; }
+  const draft = find(draftsOf(article));
   if (!draft) return;
   JSON.parse(draft.forms).forEach((fields, i) => {
     const form = $$('form[data-send]', article)[i];
@@ -103,12 +148,34 @@ function sweep() {
 function mount() {
   const article = card();
   if (!article) return;
-  for (const el of $$('.filter, .send-hint', article)) el.hidden = false;
+  for (const el of $$('.filter, .send-hint, .steps, .read', article)) el.hidden = false;
+  thumbs(article);
   for (const details of $$('.compare', article)) pairs(details);
   pristine.set(article, article.hasAttribute('data-kept') ? '' : content(article));
   if (article.dataset.state === 'pending' && !article.hasAttribute('data-kept')) restore(article);
-  if (article.dataset.state === 'resolved') forget(article.dataset.key);
+  if (article.dataset.state === 'resolved' && !article.hasAttribute('data-kept')) leave(article);
   close(article);
+  steps.mark(article);
+}
+
+// thumbs shows the buttons to the asks before and after, where there are any.
+function thumbs(article) {
+  const links = $$('#list a');
+  const at = links.findIndex((a) => a.parentElement.dataset.key === article.dataset.key);
+  for (const b of $$('[data-step]', article)) {
+    b.hidden = links.length < 2;
+    b.disabled = !links[at < 0 ? 0 : at + Number(b.dataset.step)];
+  }
+}
+
+// ready puts the cursor into the field of a text, number or date that comes
+// first, so that what is typed is written there. A phone would show its keyboard.
+function ready() {
+  const first = $('.question', card() ?? document);
+  const field = first && $('.typed', first);
+  const here = document.activeElement;
+  if (!field || field.readOnly || card().dataset.state !== 'pending' || matchMedia('(pointer: coarse)').matches) return;
+  if (here === document.body || here === $('#focus') || !here.isConnected) field.focus({ preventScroll: true });
 }
 
 // close takes the buttons away from a form that it is too late, or not ours, to send.
@@ -153,6 +220,8 @@ function replaceCard(doc) {
   document.body.className = doc.body.className;
   mount();
   unhide();
+  ready();
+  document.dispatchEvent(new CustomEvent('askbus:card'));
 }
 
 // ---- live updates -----------------------------------------------------------
@@ -176,9 +245,21 @@ function reconcile(from, to) {
   for (const gone of old.values()) gone.remove();
 }
 
+// announce tells a screen reader of asks that were not in the list before.
+function announce(doc) {
+  if (root.dataset.live !== 'on' || $('#list').dataset.query !== $('#list', doc).dataset.query) return;
+  const fresh = [...$('#list', doc).children].filter((li) => !document.getElementById(li.id));
+  if (fresh.length === 0) return;
+  document.dispatchEvent(new CustomEvent('askbus:fresh', { detail: fresh.map((li) => li.dataset.key) }));
+  $('#news').textContent = fresh.length === 1 ? `New ask: ${$('.heading', fresh[0]).textContent}` : `${fresh.length} new asks`;
+}
+
 function takeFrame(doc) {
   document.title = doc.title;
+  document.dispatchEvent(new CustomEvent('askbus:frame', { detail: doc }));
+  announce(doc);
   reconcile($('#list', doc), $('#list'));
+  $('#list').dataset.query = $('#list', doc).dataset.query;
   for (const selector of ['#problem', '#count', '#more', '#ended', '#waiting > h2']) {
     const [now, next] = [$(selector), $(selector, doc)];
     if (now.innerHTML !== next.innerHTML || now.hidden !== next.hidden) now.replaceWith(adopt(next));
@@ -191,11 +272,15 @@ function current() {
     if (a.parentElement.dataset.key === key) a.setAttribute('aria-current', 'true');
     else a.removeAttribute('aria-current');
   }
+  if (card()) thumbs(card());
 }
 
 function takeCard(doc) {
   const [now, next] = [card(), $('#card > article', doc)];
-  if (!now) { if (next) replaceCard(doc); return; }
+  if (!now) {
+    if (next || $('#card h1').textContent !== $('#card h1', doc).textContent) replaceCard(doc);
+    return;
+  }
   if (!next || next.dataset.key !== now.dataset.key || now.dataset.state === 'resolved') return;
   // An ended ask may not say its sequence any more; another one is another life of the id.
   if (next.dataset.seq !== '0' && next.dataset.seq !== now.dataset.seq) { if (!touched(now)) replaceCard(doc); return; }
@@ -207,10 +292,12 @@ function takeCard(doc) {
   if (!touched(now)) { replaceCard(doc); return; }
   // Somebody was faster. What was typed stays to be read and copied.
   now.dataset.state = 'resolved';
+  onekey.drop();
+  steps.leave(now);
   for (const form of $$('form[data-send]', now)) form.dataset.closed = '';
   close(now);
-  $('.asker', now).after(adopt($('[data-verdict]', next)));
-  forget(now.dataset.key);
+  $('.act', now).before(adopt($('[data-verdict]', next))); // below the field: nothing moves under the person who types
+  remember(now);
 }
 
 let fetching = false;
@@ -222,12 +309,14 @@ async function refresh() {
   fetching = true;
   try {
     const path = card()?.dataset.path ?? '/';
-    let answer = await fetch(path);
-    if (answer.status === 401) { location.reload(); return; }
+    const part = $('#list').dataset.query;
+    let answer = await fetch(path + part);
+    if (answer.status === 401) { signedOut(); return; }
+    $('#signedout').hidden = true;
     const gone = answer.status === 404; // its record is gone: the list still counts
-    if (gone) answer = await fetch('/');
+    if (gone) answer = await fetch(`/${part}`);
     const doc = parse(await answer.text());
-    if (!$('#card', doc) || (card()?.dataset.path ?? '/') !== path) { stale ||= answer.ok; return; }
+    if (!$('#card', doc) || (card()?.dataset.path ?? '/') !== path || $('#list').dataset.query !== part) { stale ||= answer.ok; return; }
     takeFrame(doc);
     if (gone && card()?.dataset.state === 'pending' && !touched(card())) replaceCard(doc);
     else if (!sending) takeCard(doc);
@@ -240,21 +329,78 @@ async function refresh() {
   }
 }
 
+// signedOut keeps what somebody has typed on the page, and looks whether they are
+// back; without that the sign-in page says more.
+function signedOut() {
+  if (!touched(card())) { location.reload(); return; }
+  remember(card());
+  $('#signedout').hidden = false;
+  stream?.close();
+  setTimeout(async () => {
+    const back = await fetch('/events', { method: 'HEAD' }).then((r) => r.status !== 401, () => false);
+    if (back) { $('#signedout').hidden = true; for (const p of $$('.problem[data-passing]')) p.remove(); listen(); } else signedOut();
+  }, 2000);
+}
+
+// The stream stays while the tab is hidden, and says so, because whoever is told
+// by a notification is there. Of several hidden tabs one has it: browsers allow
+// few connections to a server.
 let stream;
+let looked = Date.now();
+const others = 'BroadcastChannel' in globalThis ? new BroadcastChannel('askbus') : undefined;
+others?.addEventListener('message', () => { if (document.hidden && stream?.readyState !== EventSource.OPEN) refresh(); });
+
+function address() {
+  if (!document.hidden) return '/events';
+  let told = false;
+  try { told = localStorage.getItem('askbus:notify') === 'on' && Notification.permission === 'granted'; } catch { /* no notifications */ }
+  return `/events?${new URLSearchParams({ hidden: 1, notify: told ? 1 : 0, looked: Math.floor((looked + skew) / 1000) })}`;
+}
 
 function listen() {
-  if (stream && stream.readyState !== EventSource.CLOSED) return;
-  stream = new EventSource('/events');
-  stream.addEventListener('hello', () => {
+  if (!stream || stream.readyState === EventSource.CLOSED) connect();
+}
+
+// connect opens a stream, and closes the one before when it is there.
+function connect() {
+  const before = stream;
+  const mine = new EventSource(address());
+  stream = mine;
+  mine.addEventListener('hello', () => {
+    before?.close();
     $('#lost').hidden = true;
-    refresh().then(() => { root.dataset.live = 'on'; });
+    for (const p of $$('.problem[data-passing]')) p.remove();
+    refresh().then(() => { if (stream === mine) root.dataset.live = 'on'; });
   });
-  stream.addEventListener('change', refresh);
-  stream.addEventListener('error', () => {
+  mine.addEventListener('change', () => { refresh(); if (document.hidden) others?.postMessage('changed'); });
+  mine.addEventListener('error', () => {
+    if (stream !== mine) return;
+    before?.close();
     root.dataset.live = 'off';
     $('#lost').hidden = false;
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { if (!document.hidden) { refresh(); listen(); } }, 3000);
+    if (mine.readyState === EventSource.CLOSED) setTimeout(() => { if (stream === mine) { refresh(); listen(); } }, 3000);
   });
+}
+
+let shown; // ends the wait, or the duty, of a hidden tab
+
+function hide() {
+  looked = Date.now();
+  if (!navigator.locks) { connect(); return; }
+  const waiting = new AbortController();
+  let done = () => {};
+  shown = () => { waiting.abort(); done(); };
+  navigator.locks.request('askbus:hidden', { signal: waiting.signal }, () => new Promise((end) => { done = end; connect(); })).catch(() => {});
+  navigator.locks.query().then(({ held }) => {
+    // Another tab has the duty: this one only follows what it says.
+    if (document.hidden && held.some((l) => l.name === 'askbus:hidden') && stream && !stream.url.includes('hidden=1')) { stream.close(); root.dataset.live = 'off'; }
+  });
+}
+
+function show() {
+  shown?.();
+  shown = undefined;
+  connect();
 }
 
 // ---- going from one ask to another ------------------------------------------
@@ -268,7 +414,8 @@ function takePage(doc, url, push) {
   if (push) history.pushState(null, '', url);
 }
 
-async function visit(url, push = true) {
+export async function visit(url, push = true) {
+  onekey.drop();
   if (card()) remember(card());
   try {
     const answer = await fetch(url);
@@ -277,27 +424,41 @@ async function visit(url, push = true) {
     takePage(doc, answer.url, push);
     scrollTo(0, 0);
     $('#focus').focus({ preventScroll: true });
-    $('#list a[aria-current]')?.scrollIntoView({ block: 'nearest' });
+    ready();
+    // Beside the question the list scrolls by itself; below it, it would take the page along.
+    if (matchMedia('(min-width: 62rem)').matches) $('#list a[aria-current]')?.scrollIntoView({ block: 'nearest' });
   } catch { location.assign(url); }
 }
 
-async function send(form) {
+// undone is a URL without what was just decided.
+function undone(href) {
+  const url = new URL(href);
+  url.searchParams.delete('done');
+  return url.pathname + url.search;
+}
+
+async function send(form, submitter) {
   if (sending || form.hasAttribute('data-closed')) return;
   sending = true;
   const article = card();
-  const button = $('button', form);
+  onekey.drop();
+  const button = submitter ?? [...form.elements].find((el) => el.tagName === 'BUTTON' && el.type === 'submit');
   button.ariaBusy = 'true';
   remember(article);
   try {
-    const answer = await fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) });
+    const answer = await fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form, submitter)) });
     const doc = parse(await answer.text());
-    if (!$('#card', doc)) { complain(article, answer.status === 401 ? 'Not sent: you are signed out. Your words are kept. Run askbus login, open the link, and come back.' : 'Not sent: the inbox refused this page. Reload it; your words are kept.'); return; }
-    if (answer.redirected) forget(article.dataset.key);
-    takePage(doc, answer.redirected ? '/' : location.href, false);
+    if (!$('#card', doc)) { complain(article, answer.status === 401 ? 'Not sent: you are signed out. Your words are kept. Sign in again in another tab, and come back.' : 'Not sent: the inbox refused this page. Reload it; your words are kept.'); return; }
     if (answer.redirected) {
-      history.replaceState(null, '', '/');
+      if (!form.hasAttribute('data-keeps')) forget(article.dataset.key);
+      document.dispatchEvent(new CustomEvent('askbus:sent'));
+    }
+    takePage(doc, location.href, false);
+    if (answer.redirected) {
+      history.replaceState(null, '', undone(answer.url));
       scrollTo(0, 0);
       $('#focus').focus({ preventScroll: true });
+      ready();
     } else {
       const fault = $('[aria-invalid]', card()) ?? $('.fault', card()) ?? $('#focus');
       fault.focus();
@@ -320,6 +481,7 @@ function complain(article, sentence) {
     p.role = 'alert';
     $('.act', article).before(p);
   }
+  p.dataset.passing = '';
   p.textContent = sentence;
 }
 
@@ -341,6 +503,7 @@ function choose(input) {
   input.focus();
   input.click();
   if (input.type === 'checkbox') return;
+  if (onekey.on()) onekey.hold(input.form);
   const here = input.closest('.question');
   const next = $$('.question', card()).slice($$('.question', card()).indexOf(here) + 1).find((q) => !answered(q));
   if (next) {
@@ -367,6 +530,13 @@ function step(by) {
   return Boolean(next);
 }
 
+function yesNo(here, value) {
+  const input = here?.dataset.kind === 'boolean' ? $(`input[value="${value}"]`, here) : null;
+  if (!input || input.disabled) return false;
+  choose(input);
+  return true;
+}
+
 // act does what a key says and reports whether it did.
 function act(key) {
   const here = question();
@@ -385,23 +555,41 @@ function act(key) {
       remember(card());
       return true;
     }
-    case 'n': return open('.note');
+    case 'y': return yesNo(here, 'true');
+    case 'n': return yesNo(here, 'false') || open('.note');
     case 'r': return open('.own');
     case 'x': return open('.decline');
     case 'c': { const d = card() && $('.context', card()); if (d) d.open = !d.open; return Boolean(d); }
+    case 'p': return openReader(here);
+    case 'ArrowRight': return steps.move(card(), 1);
+    case 'ArrowLeft': return steps.move(card(), -1);
     case 'j': return step(1);
     case 'k': return step(-1);
-    case '/': { const f = here && $('[data-filter]', here); f?.focus(); return Boolean(f); }
+    case '/': { const f = here && $('[data-filter]', here); if (f) { f.focus(); return true; } break; }
     case '?': $('#help').showModal(); return true;
     case 'Enter': {
       const form = $('form.answer', card() ?? document);
       // A draft that came back by itself is not sent by an Enter meant for the ask before.
-      if (!form || !acted.has(card()) || !touched(card())) return false;
-      form.requestSubmit();
+      if (card()?.dataset.state === 'resolved') {
+        if (!touched(card())) visit('/');
+        return !touched(card());
+      }
+      if (!form || form.hasAttribute('data-closed')) return false;
+      if (!touched(card())) {
+        complain(card(), 'Nothing is chosen yet.');
+        here?.focus({ preventScroll: true });
+        return true;
+      }
+      if (!acted.has(card())) {
+        if (!card().hasAttribute('data-kept')) complain(card(), 'This is your draft from before. Look at it, then press Answer.');
+        return true;
+      }
+      if (!steps.next(card())) form.requestSubmit();
       return true;
     }
   }
-  return false;
+  // Other modules take the rest.
+  return !document.dispatchEvent(new CustomEvent('askbus:key', { detail: key, cancelable: true }));
 }
 
 document.addEventListener('keydown', (event) => {
@@ -424,6 +612,14 @@ document.addEventListener('keydown', (event) => {
     return;
   }
   if (event.key === 'Escape' && typing(el)) { el.blur(); return; }
+  if (onekey.holding() && !typing(el) && !/^(Shift|Control|Alt|Meta)/.test(event.key)) {
+    event.preventDefault(); // the key decides about what is held, and nothing of what comes next
+    pressed = event.key;
+    if (event.key === 'z' || event.key === 'Escape') onekey.drop(); else onekey.send();
+    return;
+  }
+  if (event.key === 'Escape' && steps.leave(card())) return;
+  if (event.key === 'Enter' && el.matches('input.typed') && steps.next(card())) { event.preventDefault(); return; }
   if (typing(el)) return;
   // Enter on a button, link or option does by itself what it says.
   if (event.key === 'Enter' && el.matches('button, a, summary, input')) return;
@@ -443,7 +639,12 @@ document.addEventListener('beforeinput', (event) => {
 // ---- wiring -----------------------------------------------------------------
 
 document.addEventListener('submit', (event) => {
-  if (event.target.matches('[data-send]')) { event.preventDefault(); send(event.target); }
+  if (event.target.matches('[data-send]')) {
+    event.preventDefault();
+    // What is sent first is looked at once more, where there are several answers.
+    if (event.target.matches('.answer') && touched(card()) && steps.whole(card())) { steps.review(card()); return; }
+    send(event.target, event.submitter);
+  }
   if (event.target.matches('[data-logout]')) forget();
 });
 
@@ -462,13 +663,19 @@ document.addEventListener('input', (event) => {
   }
   if (el.matches('[data-keys]')) { try { localStorage.setItem('askbus:keys', el.checked ? 'on' : 'off'); } catch { /* this page only */ } }
   const article = el.closest('article');
-  if (article) { acted.add(article); remember(article); }
+  if (article) {
+    acted.add(article);
+    remember(article);
+    for (const p of $$('.problem[data-passing]', article)) p.remove();
+    steps.mark(article);
+  }
 });
 
 document.addEventListener('click', async (event) => {
-  const el = event.target.closest('a[data-visit], [data-help], [data-copy]');
+  const el = event.target.closest('a[data-visit], [data-help], [data-copy], [data-step]');
   if (!el || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
   if (el.matches('[data-help]')) { $('#help').showModal(); return; }
+  if (el.matches('[data-step]')) { step(Number(el.dataset.step)); return; }
   if (el.matches('[data-copy]')) {
     try { await navigator.clipboard.writeText($('code', el.parentElement).textContent); el.textContent = 'Copied'; } catch { el.textContent = 'Select it by hand'; }
     return;
@@ -479,9 +686,9 @@ document.addEventListener('click', async (event) => {
 
 addEventListener('popstate', () => visit(location.href, false));
 
-document.addEventListener('visibilitychange', () => {
-  if (document.hidden) { stream?.close(); root.dataset.live = 'off'; } else listen();
-});
+document.addEventListener('visibilitychange', () => { if (document.hidden) hide(); else show(); });
+document.addEventListener('askbus:notify', () => { if (document.hidden) connect(); });
+document.addEventListener('askbus:visit', (event) => visit(event.detail));
 
 addEventListener('pagehide', () => stream?.close());
 addEventListener('pageshow', (event) => { if (event.persisted) listen(); });
@@ -490,9 +697,10 @@ function unhide() { for (const el of $$('[data-help], [data-copy]')) el.hidden =
 
 sweep();
 $('[data-keys]').checked = keysOn();
-if (new URLSearchParams(location.search).has('done')) history.replaceState(null, '', '/');
+if (new URLSearchParams(location.search).has('done')) history.replaceState(null, '', undone(location.href));
 mount();
 unhide();
+ready();
 tick();
 setInterval(tick, 1000);
-if (!document.hidden) listen();
+if (document.hidden) hide(); else listen();

@@ -1,0 +1,327 @@
+{{/*
+The pod template of a role. A dict:
+  root, component
+  role          its values; what they leave out is taken from the top level
+  args          arguments
+  env           list of variables of the role
+  secret        Secret mounted at /creds, if any
+  keys          Secret mounted at /keys/auth, if any
+  ports         list of name and containerPort, besides ops
+  image         values of another image than ours; it has no ops port that we know of
+  volume        a claim is mounted at /data, else an empty directory
+  replicated    a role with several replicas: spread it
+  serving       it is behind a Service: wait before it stops, until that has noticed
+*/}}
+{{- define "askbus.pod" -}}
+{{- $root := .root }}
+{{- $top := pick $root.Values "resources" "nodeSelector" "tolerations" "affinity" "priorityClassName" "terminationGracePeriodSeconds" "podAnnotations" "podLabels" }}
+{{- $c := merge (dict) .role $top }}
+{{- $own := not .image }}
+metadata:
+  labels:
+    {{- with $c.podLabels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- include "askbus.labels" . | nindent 4 }}
+  {{- with merge (dict) (default (dict) $c.podAnnotations) $root.Values.commonAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  serviceAccountName: {{ include "askbus.serviceAccountName" $root }}
+  automountServiceAccountToken: false
+  # Or Kubernetes sets ASKBUS_PORT and the like for a service named askbus, and they read as our settings.
+  enableServiceLinks: false
+  terminationGracePeriodSeconds: {{ $c.terminationGracePeriodSeconds }}
+  {{- with $root.Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  securityContext:
+    {{- include "askbus.podSecurity" . | nindent 4 }}
+  containers:
+    - name: {{ if $own }}askbus{{ else }}responder{{ end }}
+      image: {{ include "askbus.image" (dict "root" $root "image" (default $root.Values.image .image)) }}
+      imagePullPolicy: {{ default $root.Values.image.pullPolicy (default dict .image).pullPolicy }}
+      args:
+        {{- toYaml .args | nindent 8 }}
+      env:
+        - name: ASKBUS_LOG_LEVEL
+          value: {{ $root.Values.logLevel }}
+        - name: ASKBUS_LOG_FORMAT
+          value: json
+        {{- if .secret }}
+        - name: ASKBUS_CREDS
+          value: /creds/creds.json
+        - name: ASKBUS_NATS_URL
+          value: {{ include "askbus.natsURL" $root | quote }}
+        - name: ASKBUS_NATS_WAIT
+          value: 5m
+        {{- end }}
+        {{- range .env }}
+        - {{ toYaml . | nindent 10 | trim }}
+        {{- end }}
+        {{- with concat $root.Values.extraEnv (default list .role.extraEnv) }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with .role.envFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- if or .ports $own }}
+      ports:
+        {{- range .ports }}
+        - name: {{ .name }}
+          containerPort: {{ .containerPort }}
+          protocol: TCP
+        {{- end }}
+        {{- if $own }}
+        - name: ops
+          containerPort: 8421
+          protocol: TCP
+        {{- end }}
+      {{- end }}
+      {{- if $own }}
+      # Starting is not broken: a ledger that was not closed is read through, and a role waits for its server.
+      startupProbe:
+        httpGet:
+          path: /readyz
+          port: ops
+        periodSeconds: 2
+        timeoutSeconds: 2
+        failureThreshold: 180
+      livenessProbe:
+        httpGet:
+          path: /healthz
+          port: ops
+        periodSeconds: 10
+        timeoutSeconds: 3
+        failureThreshold: 6
+      readinessProbe:
+        httpGet:
+          path: /readyz
+          port: ops
+        periodSeconds: 5
+        timeoutSeconds: 3
+        failureThreshold: 2
+      {{- end }}
+      {{- if .serving }}
+      lifecycle:
+        preStop:
+          sleep:
+            seconds: 5
+      {{- end }}
+      securityContext:
+        {{- include "askbus.containerSecurity" . | nindent 8 }}
+      {{- with $c.resources }}
+      resources:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      volumeMounts:
+        - name: data
+          mountPath: /data
+        {{- if .secret }}
+        - name: creds
+          mountPath: /creds
+          readOnly: true
+        {{- end }}
+        {{- if .keys }}
+        - name: keys
+          mountPath: /keys/auth
+          readOnly: true
+        {{- end }}
+        {{- with concat $root.Values.extraVolumeMounts (default list .role.extraVolumeMounts) }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+  {{- if or (not .volume) .secret .keys $root.Values.extraVolumes .role.extraVolumes }}
+  volumes:
+    {{- if not .volume }}
+    - name: data
+      emptyDir:
+        sizeLimit: 64Mi
+    {{- end }}
+    {{- with .secret }}
+    - name: creds
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+    {{- end }}
+    {{- with .keys }}
+    - name: keys
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+    {{- end }}
+    {{- with concat $root.Values.extraVolumes (default list .role.extraVolumes) }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- end }}
+  {{- if .replicated }}
+  {{- $selector := include "askbus.selector" . }}
+  {{- $spread := list }}
+  {{- with $root.Values.topologySpread.hostname }}{{ $spread = append $spread (dict "key" "kubernetes.io/hostname" "when" .) }}{{ end }}
+  {{- with $root.Values.topologySpread.zone }}{{ $spread = append $spread (dict "key" "topology.kubernetes.io/zone" "when" .) }}{{ end }}
+  {{- with $spread }}
+  topologySpreadConstraints:
+    {{- range . }}
+    - maxSkew: 1
+      topologyKey: {{ .key }}
+      whenUnsatisfiable: {{ .when }}
+      labelSelector:
+        matchLabels:
+          {{- $selector | nindent 10 }}
+    {{- end }}
+  {{- end }}
+  {{- end }}
+  {{- with $c.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  {{- with $c.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $c.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $c.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+
+{{- define "askbus.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "askbus.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* The claim of a server's volume. */}}
+{{- define "askbus.claim" -}}
+- metadata:
+    name: data
+    labels:
+      {{- include "askbus.selectorLabels" . | nindent 6 }}
+  spec:
+    accessModes:
+      {{- toYaml .Values.persistence.accessModes | nindent 6 }}
+    {{- with .Values.persistence.storageClass }}
+    storageClassName: {{ . }}
+    {{- end }}
+    resources:
+      requests:
+        storage: {{ .Values.persistence.size }}
+{{- end }}
+
+{{/* The settings of the ledger, as variables. */}}
+{{- define "askbus.ledgerEnv" -}}
+{{- with .Values.retention }}
+- name: ASKBUS_RETENTION
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.margin }}
+- name: ASKBUS_MARGIN
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.partitions }}
+- name: ASKBUS_PARTITIONS
+  value: {{ int . | quote }}
+{{- end }}
+{{- with .Values.persistence.storageLimit }}
+- name: ASKBUS_MAX_STORE
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "askbus.types" . }}
+- name: ASKBUS_RESPONDER_TYPES
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The settings of the inbox, as variables. */}}
+{{- define "askbus.webEnv" -}}
+{{- with include "askbus.hosts" . }}
+- name: ASKBUS_WEB_HOSTS
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.web.cookieKey }}
+{{- if .existingSecret }}
+- name: ASKBUS_WEB_COOKIE_KEY
+  valueFrom:
+    secretKeyRef:
+      name: {{ .existingSecret }}
+      key: {{ .key }}
+{{- else if include "askbus.cluster" $ }}
+- name: ASKBUS_WEB_COOKIE_KEY_FILE
+  value: /creds/cookie-key
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The settings of the HTTP doors, as variables. */}}
+{{- define "askbus.doorEnv" -}}
+{{- with .Values.gateway.corsOrigins }}
+- name: ASKBUS_CORS_ORIGINS
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- with .Values.gateway.embedOrigins }}
+- name: ASKBUS_EMBED_ORIGINS
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The spec of the Job that makes credentials: dict "root", "component", "name" and "args". */}}
+{{- define "askbus.credentialsJob" -}}
+backoffLimit: 6
+activeDeadlineSeconds: 600
+template:
+  metadata:
+    labels:
+      {{- include "askbus.labels" . | nindent 6 }}
+  spec:
+    restartPolicy: OnFailure
+    serviceAccountName: {{ .name }}
+    automountServiceAccountToken: true
+    enableServiceLinks: false
+    {{- with .root.Values.imagePullSecrets }}
+    imagePullSecrets:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    securityContext:
+      {{- include "askbus.podSecurity" . | nindent 6 }}
+    containers:
+      - name: askbus
+        image: {{ include "askbus.image" (dict "root" .root "image" .root.Values.image) }}
+        imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+        args:
+          {{- toYaml .args | nindent 10 }}
+        securityContext:
+          {{- include "askbus.containerSecurity" . | nindent 10 }}
+        {{- with .root.Values.resources }}
+        resources:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
+        volumeMounts:
+          - { name: data, mountPath: /data }
+    volumes:
+      - name: data
+        emptyDir: { sizeLimit: 16Mi }
+    {{- with .root.Values.nodeSelector }}
+    nodeSelector:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with .root.Values.tolerations }}
+    tolerations:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+{{- end }}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/askbus/askbus/internal/acp"
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/mcpserver"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/spf13/cobra"
+)
+
+// agentGrace is how long an agent may go on after its editor has gone, and
+// again after it was told to end.
+const agentGrace = 5 * time.Second
+
+func (a *app) acpCmd() *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "acp -- COMMAND [ARGUMENT...]",
+		Short: "Stand between an editor and an agent that speaks ACP: its questions are answered from any screen",
+		Long: `Starts an agent that speaks the Agent Client Protocol on standard input and output
+and passes everything on between it and the editor that started askbus. What the
+agent asks (elicitation/create, session/request_permission) stands on every screen,
+too: in the editor, where it can show it, and in every inbox. The first answer counts,
+and the other side is told to close.
+
+Put it in front of the agent's command in the editor's settings, such as
+"askbus acp -- claude-agent-acp"; "askbus acp install" tells or writes them.
+
+When the bus is away the editor's own dialogs work as always. The exit code is the
+agent's.`,
+		Example: `  askbus acp -- claude-agent-acp
+  askbus acp install zed --write -- claude-agent-acp`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if timeout != 0 && (timeout < ask.MinTimeout || timeout > ask.MaxTimeout) {
+				return usage("--timeout is %s; use %s to %s", timeout, ask.MinTimeout, ask.MaxTimeout)
+			}
+			tenant, session, err := a.hostHome(func() string { return "" })
+			if err != nil {
+				return err
+			}
+			who := acp.Caller{
+				Tenant: tenant, Session: session, Fallback: processSession("acp"), Timeout: timeout,
+				Agent: mcpserver.AgentPath(a.host.Agent), Human: sitting(),
+			}
+			return a.runACP(cmd.Context(), who, args)
+		},
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when each ask ends by itself: 1s to 720h (default 720h)")
+	cmd.Flags().StringVar(&a.host.Agent, "agent", a.host.Agent, "who asks, below the agents that started it, such as planner/a-1/builder (default: what the agent calls itself)")
+	cmd.Flags().SetInterspersed(false)
+	cmd.AddCommand(a.acpInstallCmd())
+	return cmd
+}
+
+// runACP starts the agent, and stays until it has ended.
+func (a *app) runACP(ctx context.Context, who acp.Caller, args []string) error {
+	// An editor that is gone must not end this process before the asks are
+	// withdrawn. (Ignoring the signal would have the agent inherit that.)
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
+
+	child, err := startAgent(args, a.err)
+	if err != nil {
+		return err
+	}
+	lazy := &lazyBus{a: a}
+	defer lazy.close()
+	native := &hostDialog{lazy: lazy, typ: ask.ResponderNative}
+	defer native.close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		acp.Run(ctx, lazy, who, acp.Side{In: os.Stdin, Out: os.Stdout}, acp.Side{In: child.out, Out: child.in}, acp.Options{Logger: a.log(), Decider: native})
+	}()
+	return child.wait(ctx, done)
+}
+
+// agentProcess is the agent behind us.
+type agentProcess struct {
+	cmd   *exec.Cmd
+	in    *agentInput
+	out   *os.File
+	ended chan error
+}
+
+// agentInput is the agent's standard input; closed says that nothing more comes.
+type agentInput struct {
+	*os.File
+	closed chan struct{}
+}
+
+func (i *agentInput) Close() error {
+	err := i.File.Close()
+	close(i.closed) // the proxy closes it once
+	return err
+}
+
+func startAgent(args []string, stderr any) (*agentProcess, error) {
+	inRead, inWrite, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the agent: %w", err)
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start the agent: %w", err), inRead.Close(), inWrite.Close())
+	}
+	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // the user's own command; it ends with wait
+	cmd.Stdin, cmd.Stdout, cmd.Env = inRead, outWrite, agentEnviron()
+	if f, ok := stderr.(*os.File); ok {
+		cmd.Stderr = f
+	}
+	err = cmd.Start()
+	_, _ = inRead.Close(), outWrite.Close()
+	if err != nil {
+		_, _ = inWrite.Close(), outRead.Close()
+		return nil, usage("the agent does not start: %w; give its command after --, such as: askbus acp -- claude-agent-acp", err)
+	}
+	p := &agentProcess{cmd: cmd, in: &agentInput{inWrite, make(chan struct{})}, out: outRead, ended: make(chan error, 1)}
+	go func() { p.ended <- cmd.Wait() }()
+	return p, nil
+}
+
+// wait waits until the agent has ended and everything it said is passed on. An
+// agent that stays after its editor has gone is told to end, and then made to.
+func (p *agentProcess) wait(ctx context.Context, done <-chan struct{}) error {
+	defer func() { _ = p.out.Close() }() // nobody reads it any more
+	var err error
+	select {
+	case err = <-p.ended:
+	case <-p.in.closed: // the editor has gone, or we are told to stop
+		grace := agentGrace
+		if ctx.Err() != nil {
+			grace = 0
+		}
+		err = p.end(grace)
+	}
+	// What its own children still hold open is not waited for.
+	_ = p.out.SetReadDeadline(time.Now().Add(time.Second))
+	<-done
+	if exited, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit(max(exited.ExitCode(), exitFailure))
+	}
+	return err
+}
+
+func (p *agentProcess) end(grace time.Duration) error {
+	for _, sig := range []os.Signal{syscall.SIGTERM, os.Kill} {
+		select {
+		case err := <-p.ended:
+			return err
+		case <-time.After(grace):
+			_ = p.cmd.Process.Signal(sig) // ended meanwhile
+			grace = agentGrace
+		}
+	}
+	return <-p.ended
+}
+
+// agentEnviron is our environment without what answers in the editor's name:
+// the agent asks, it does not answer.
+func agentEnviron() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, config.Prefix+"_HOST_CREDS=")
+	})
+}

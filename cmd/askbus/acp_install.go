@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/askbus/askbus/internal/install"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) acpInstallCmd() *cobra.Command {
+	var f installFlags
+	var name string
+	cmd := &cobra.Command{
+		Use:   "install [" + strings.Join(install.EditorNames(), " | ") + "] [-- COMMAND [ARGUMENT...]]",
+		Short: "Tell or write an editor's settings that put askbus in front of an agent",
+		Long: `Prints what to put into the settings of an editor that runs agents by ACP, and where.
+--write does it, keeping everything else in the file, comments too; doing it twice
+changes nothing. Without an editor it lists those that are known.
+
+  askbus acp install zed --write -- claude-agent-acp`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			place, err := herePlace()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.listEditors(f, place)
+			}
+			e, ok := install.LookupEditor(args[0])
+			if !ok {
+				return usage("no editor is called %q; use one of: %s", args[0], strings.Join(install.EditorNames(), ", "))
+			}
+			agent := args[1:]
+			switch {
+			case len(agent) == 0 && (name == "" || !f.remove):
+				return usage("say which agent, after --, such as: askbus acp install %s -- claude-agent-acp", e.Name)
+			case f.write && e.Printed():
+				return usage("the settings of %s are a program, which is not changed; leave --write out and put what is printed into it", e.Title)
+			case f.remove && e.Printed():
+				return usage("the settings of %s are a program, which is not changed; take the entry out by hand", e.Title)
+			}
+			if name == "" {
+				name = strings.TrimSuffix(filepath.Base(agent[0]), ".exe") + " with askbus"
+			}
+			path := f.file
+			if path == "" {
+				path = e.File(place)
+			}
+			self, err := a.self("acp")
+			if err != nil {
+				return err
+			}
+			if a.host.Agent != "" {
+				self.Args = append(self.Args, "--agent", a.host.Agent)
+			}
+			self.Args = append(append(self.Args, "--"), agent...)
+			return a.install(f, path, e.Note,
+				func(text string) (string, error) { return e.Set(text, name, self) },
+				func(text string) (string, error) { return e.Remove(text, name) })
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&name, "name", "", `what the editor calls it (default: the command, and "with askbus")`)
+	return cmd
+}
+
+func (a *app) listEditors(f installFlags, place install.Place) error {
+	if f.write || f.remove {
+		return usage("say which editor: %s", strings.Join(install.EditorNames(), ", "))
+	}
+	type row struct {
+		Editor string `json:"editor"`
+		Title  string `json:"title"`
+		File   string `json:"file"`
+	}
+	var rows []row
+	for _, e := range install.Editors() {
+		rows = append(rows, row{e.Name, e.Title, e.File(place)})
+	}
+	if a.json() {
+		return json.NewEncoder(cleanJSON{a.out}).Encode(rows)
+	}
+	for _, r := range rows {
+		fmt.Fprintf(a.out, "%-15s %s\n", r.Editor, r.File)
+	}
+	return nil
+}

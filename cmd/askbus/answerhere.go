@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/internal/prompt"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// answersHere lets the person where the ask was made answer it there, beside
+// all other surfaces.
+type answersHere struct {
+	dialog *hostDialog
+	lines  *prompt.Lines
+}
+
+// answerHere makes it for a bus that asks. It takes the standard input.
+func (a *app) answerHere(b *bus, stdin io.Reader) *answersHere {
+	return &answersHere{&hostDialog{lazy: &lazyBus{a: a, b: b}, typ: cliType}, prompt.Read(stdin)}
+}
+
+// race waits for the outcome and asks here meanwhile; the first answer counts.
+func (w *waiting) race(ctx context.Context) (ask.Outcome, error) {
+	rec, err := w.asks.Get(ctx, w.k.ID)
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	if rec.Outcome != nil {
+		return *rec.Outcome, nil
+	}
+	within, faster := context.WithCancel(ctx)
+	defer faster()
+	type end struct {
+		outcome ask.Outcome
+		err     error
+	}
+	elsewhere := make(chan end, 1)
+	go func() {
+		o, err := w.asks.Wait(ctx, w.k.ID)
+		elsewhere <- end{o, err}
+		faster()
+	}()
+	by := localUser(nil)
+	by.Proof, by.Responder = ask.ProofAskerTerminal, ask.ResponderCLI
+	viewer := present.Viewer{By: by, Surface: cliType, Inbox: w.a.inboxURL()}
+	width, _ := size(w.a.err)
+	_, err = prompt.Answer(within, w.a.err, width, w.here.lines, &rec, present.New(&rec, viewer, time.Now()), func(ctx context.Context, d prompt.Decision) (ask.Outcome, error) {
+		return w.here.send(context.WithoutCancel(ctx), w.k, d, by)
+	})
+	switch {
+	case err == nil, errors.Is(err, ask.ErrResolved): // the wait has it, too
+	case errors.Is(err, prompt.ErrLeft), errors.Is(err, io.EOF):
+		w.a.say("waiting for others to answer")
+	case within.Err() == nil:
+		w.a.say("askbus: it cannot be answered here: %v", err)
+	}
+	e := <-elsewhere
+	if e.err == nil && e.outcome.By != nil && e.outcome.By.Proof != ask.ProofAskerTerminal {
+		ended := rec
+		ended.State, ended.Outcome = ask.StateResolved, &e.outcome
+		if first := present.New(&ended, viewer, time.Now()).End.First; first != "" {
+			w.a.say("\n%s", first)
+		} else {
+			fmt.Fprintln(w.a.err) // behind the prompt
+		}
+	}
+	return e.outcome, e.err
+}
+
+func (h *answersHere) send(ctx context.Context, k ask.Key, d prompt.Decision, by ask.By) (ask.Outcome, error) {
+	d.Reply.By = by
+	if d.Decline {
+		return h.dialog.Decline(ctx, k, d.Reply, d.Reason)
+	}
+	return h.dialog.Answer(ctx, k, d.Reply)
+}

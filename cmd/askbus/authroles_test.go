@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/natsd"
+)
+
+func TestEachRoleOfADeploymentGetsAFolderOfItsOwn(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	ctx := pl.must(0, "auth", "agent", "--session", "s1")
+	url, _ := ctx["url"].(string)
+	to := filepath.Join(t.TempDir(), "creds")
+	roles := func(args ...string) (string, int) {
+		_, stderr, code := pl.run(append([]string{"auth", "roles", "--to", to, "--nats-url", url}, args...)...)
+		return stderr, code
+	}
+	if stderr, code := roles("--responder-types", "chat"); code != 0 {
+		t.Fatal(stderr)
+	}
+	for file, name := range map[string]string{
+		"web/creds.json": "responder/web", "chat/creds.json": "responder/chat", "gateway/creds.json": "gateway",
+		"test/agent.json": "agent/default/deployment-test", "test/responder.json": "responder/test/default/deployment-test",
+	} {
+		var c natsd.Credential
+		data, err := os.ReadFile(filepath.Join(to, file))
+		if err != nil || json.Unmarshal(data, &c) != nil || c.Name != name || c.URL != url {
+			t.Errorf("%s holds the credential of %q at %q: %v", file, c.Name, c.URL, err)
+		}
+		if info, err := os.Stat(filepath.Join(to, file)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file, info, err)
+		}
+	}
+	if key, err := os.ReadFile(filepath.Join(to, "web/cookie-key")); err != nil || len(key) < 32 {
+		t.Errorf("the cookie key has %d characters: %v", len(key), err)
+	}
+
+	// The test's two credentials ask and answer.
+	creds := func(file string) []string {
+		return []string{"--creds", filepath.Join(to, "test", file), "--nats-url", url}
+	}
+	pl.must(3, append([]string{"ask", "--question", "Works?", "--option", "Yes", "--id", "a1", "--session", checkSession, "--wait", "0"}, creds("agent.json")...)...)
+	if o := pl.must(0, append([]string{"answer", checkSession + "/a1", "--select", "q1=o1"}, creds("responder.json")...)...); o["status"] != "answered" {
+		t.Errorf("answered with %v", o)
+	}
+
+	alone := filepath.Join(t.TempDir(), "alone")
+	to = alone
+	if stderr, code := roles("--only", "broker"); code != 0 {
+		t.Fatal(stderr)
+	}
+	entries, err := os.ReadDir(alone)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "creds.json" {
+		t.Errorf("one role's folder holds %v, %v", entries, err)
+	}
+	for _, args := range [][]string{{"--responder-types", "web"}, {"--responder-types", "a.b"}, {"--kubernetes", "x"}} {
+		if stderr, code := roles(args...); code != exitUsage || !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(stderr, strings.TrimLeft(a, "-")) }) {
+			t.Errorf("%q: exit code %d, %s", args, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/askbus/askbus/internal/bench"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/spf13/cobra"
+)
+
+// benchMore are the further measurements.
+func (a *app) benchMore(f *benchFlags) []*cobra.Command {
+	asks, agents, visible, idle := 100_000, 100_000, 200, 20*time.Second
+	sub := func(use, short string, run func(ctx context.Context) (report, error)) *cobra.Command {
+		return &cobra.Command{
+			Use: use, Short: short, Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				r, err := run(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.report(r)
+			},
+		}
+	}
+	onBed := func(run func(context.Context, *bench.Bed) (report, error)) func(context.Context) (report, error) {
+		return func(ctx context.Context) (report, error) {
+			bed, err := a.bed(ctx, *f)
+			if err != nil {
+				return nil, err
+			}
+			defer bed.Close()
+			return run(ctx, bed)
+		}
+	}
+	opts := func() bench.Options { return bench.Options{Partitions: f.partitions, Logger: a.log()} }
+	visibleCmd := sub("visible", "Time from an ask to a live screen, and to a browser if there is one", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+		return b.Visible(ctx, visible, chrome())
+	}))
+	visibleCmd.Flags().IntVar(&visible, "asks", visible, "asks to show, one by one")
+	pendingCmd := sub("pending", "Memory, disk, lists, cycles and restart with very many asks pending", func(ctx context.Context) (report, error) {
+		return bench.MeasurePending(ctx, self, "", asks, a.plan(*f))
+	})
+	pendingCmd.Flags().IntVar(&asks, "asks", asks, "asks that are pending: 100000 or 1000000")
+	waitersCmd := sub("waiters", "Memory and delivery with very many agents waiting", func(ctx context.Context) (report, error) {
+		return bench.MeasureWaiters(ctx, self, "", agents, a.plan(*f))
+	})
+	waitersCmd.Flags().IntVar(&agents, "n", agents, "agents that wait")
+	idleCmd := sub("idle", `What "askbus up" costs when nothing happens`, func(ctx context.Context) (report, error) {
+		return bench.MeasureIdle(ctx, self, "", idle)
+	})
+	idleCmd.Flags().DurationVar(&idle, "for", idle, "how long to watch it")
+	var inSlack bench.SlackOptions
+	slackCmd := sub("slack", "The Slack surface beside a fake Slack: cards, clicks, edits, and the way back after an outage", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+		return b.Slack(ctx, inSlack)
+	}))
+	slackCmd.Flags().IntVar(&inSlack.Asks, "asks", 300, "asks to present, click and edit")
+	slackCmd.Flags().IntVar(&inSlack.Cards, "cards", 500, "cards that the outage leaves untrue")
+	slackCmd.Flags().DurationVar(&inSlack.Outage, "outage", time.Hour, "how long Slack is away, by its own clock")
+	slackCmd.Flags().Float64Var(&inSlack.Speed, "speed", 60, "speed of Slack's clock in the outage")
+	var readers bench.InboxOptions
+	inboxCmd := sub("inbox", "A team that shares a queue: how many asks are read in vain, because somebody else decides them meanwhile", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+		readers.Quick = f.quick
+		return b.Inbox(ctx, readers)
+	}))
+	inboxCmd.Flags().IntVar(&readers.People, "people", 3, "people who read")
+	inboxCmd.Flags().Float64Var(&readers.Speed, "speed", 5, "speed of the people's clock; the bus is as fast as always, so a higher one shows more in vain")
+	return []*cobra.Command{
+		slackCmd, inboxCmd, visibleCmd, pendingCmd, waitersCmd, idleCmd, a.benchSoakCmd(f), a.benchServerCmd(),
+		sub("partitions", "The cycle at 64 in flight with 1, 4 and 8 partitions", func(ctx context.Context) (report, error) {
+			return bench.Partitions(ctx, opts(), a.plan(*f))
+		}),
+		sub("consumers", "The cycle beside 0, 50 and 200 consumers of single tenants on each stream", func(ctx context.Context) (report, error) {
+			return bench.Consumers(ctx, opts(), a.plan(*f))
+		}),
+		sub("r3", "The cycle on a cluster of three, three replicas of everything", func(ctx context.Context) (report, error) {
+			return bench.R3(ctx, opts(), a.plan(*f))
+		}),
+		sub("noisy", "What quiet sessions notice of a noisy one", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+			return b.Noisy(ctx, a.plan(*f))
+		})),
+	}
+}
+
+// benchSoakCmd prints what was measured also when it ends early.
+func (a *app) benchSoakCmd(f *benchFlags) *cobra.Command {
+	opts := bench.SoakOptions{For: time.Hour, Rate: 100, Every: 10 * time.Second}
+	cmd := &cobra.Command{
+		Use: "soak", Short: `Memory of "askbus up" over an hour of load`, Args: cobra.NoArgs,
+		Long: `Starts "askbus up" with a retention of a minute, so that outcomes come and go, and drives
+cycles at a steady pace: most are answered, one in ten is withdrawn, one in ten expires,
+and one in a hundred is a list. Ctrl-C ends it with the report of what was measured.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.For <= 0 || opts.Rate <= 0 || opts.Every <= 0 {
+				return usage("--for, --rate and --every must be more than 0")
+			}
+			if f.quick && !cmd.Flags().Changed("for") {
+				opts.For, opts.Every = 25*time.Second, time.Second
+			}
+			opts.Partitions = f.partitions
+			opts.Progress = func(what string) { a.say("askbus: %s", what) }
+			s, err := bench.MeasureSoak(cmd.Context(), self, opts)
+			if s.Samples == 0 && err != nil {
+				return err
+			}
+			return errors.Join(a.report(s), err)
+		},
+	}
+	cmd.Flags().DurationVar(&opts.For, "for", opts.For, "how long it runs")
+	cmd.Flags().Float64Var(&opts.Rate, "rate", opts.Rate, "cycles per second")
+	cmd.Flags().DurationVar(&opts.Every, "every", opts.Every, "time between two samples of memory and disk")
+	return cmd
+}
+
+// benchServerCmd is the server of a measurement, in a process of its own.
+func (a *app) benchServerCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "server", Short: "The server of a measurement, with administrators", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := a.newRunning(cmd.Context())
+			defer r.close()
+			srv, err := natsd.Start(natsd.Options{Dir: a.Dir, Addr: "127.0.0.1:0", Admin: true, Logger: r.log})
+			if err != nil {
+				return err
+			}
+			r.closes = append(r.closes, srv.Close)
+			r.after.NATSURL = srv.URL()
+			if err := r.ops(cmd.Context(), "server", "127.0.0.1:0", func() error { return nil }); err != nil {
+				return err
+			}
+			return r.run(cmd.Context(), nil)
+		},
+	}
+}
+
+// self starts this program again.
+func self(ctx context.Context, args ...string) *exec.Cmd {
+	path, err := os.Executable()
+	if err != nil {
+		path = os.Args[0]
+	}
+	return exec.CommandContext(ctx, path, args...) //nolint:gosec // ourselves
+}
+
+// chrome is the browser's program, or empty.
+func chrome() string {
+	for _, name := range []string{os.Getenv("ASKBUS_CHROME"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil && name != "" {
+			return path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+)
+
+// newBoard is a board that shares with all surfaces what people put off and
+// handed over. Credentials of a single session, and those of no responder, do
+// not reach that part of shared state: their boards keep it to themselves.
+func newBoard(r *responder.Responder, role natsd.Role) *responder.Board {
+	if role.Name != natsd.RoleResponder || role.Session != "" {
+		return responder.NewBoard(r, responder.BoardOptions{})
+	}
+	return responder.NewBoard(r, responder.BoardOptions{Snoozes: r.SharedSnoozes(), Handovers: r.SharedHandovers()})
+}
+
+// asResponder connects as a responder where the keys of the directory are at
+// hand: an operator's credential may decide asks, but is nobody whom other
+// screens see, and keeps nothing for a person. Elsewhere it returns b.
+func (a *app) asResponder(b *bus) (*bus, func()) {
+	if b.role.Name == natsd.RoleResponder || a.Creds != "" || a.Exchange.URL != "" || a.NATS.URL != "" {
+		return b, func() {}
+	}
+	role := natsd.Role{Name: natsd.RoleResponder, Type: cliType}
+	cred, err := a.local(role)
+	if err != nil {
+		return b, func() {}
+	}
+	nc, err := client.Connect(cred, a.log(), nats.RetryOnFailedConnect(false))
+	if err != nil {
+		return b, func() {}
+	}
+	return &bus{nc: nc, asks: b.asks, cred: cred, role: role}, nc.Close
+}

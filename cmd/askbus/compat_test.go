@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// baseline is the binary of the release before: the one that ASKBUS_TEST_BASELINE
+// names, else this source under another version.
+var baseline = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("ASKBUS_TEST_BASELINE"); path != "" {
+		return path, nil
+	}
+	dir, err := os.MkdirTemp("", "askbus-baseline-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "askbus")
+	return path, exec.Command("go", "build", "-ldflags", "-X main.version=v0.0.0-baseline", "-o", path, ".").Run()
+})
+
+// TestOldAndNewWorkTogether runs the bus of one version with the commands and a
+// further broker of the other, both ways, and then the same directory with the
+// other version: upgrade and rollback.
+func TestOldAndNewWorkTogether(t *testing.T) {
+	t.Parallel()
+	old, err := baseline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("ASKBUS_TEST_BASELINE") == "" {
+		t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(old)) })
+	}
+	now := os.Args[0]
+	for _, v := range []struct{ name, bus, client string }{{"the old bus", old, now}, {"the new bus", now, old}} {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			pl := place{t, filepath.Join(t.TempDir(), "state")}
+			run := func(bin string, want int, args ...string) {
+				t.Helper()
+				p := startBinary(t, bin, append(args, "--dir", pl.dir)...)
+				if code := p.wait(); code != want {
+					t.Fatalf("%v: exit %d, want %d: %s%s", args, code, want, p.out, p.err)
+				}
+			}
+			upWith := func(bin string) *process {
+				t.Helper()
+				p := startBinary(t, bin, "up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open")
+				p.out.wait(t, "askbus is up.")
+				return p
+			}
+			bus := upWith(v.bus)
+			second := startBinary(t, v.client, "broker", "--dir", pl.dir)
+			second.err.wait(t, "broker on ")
+			for _, asker := range []string{v.bus, v.client} {
+				id := map[string]string{v.bus: "a1", v.client: "a2"}[asker]
+				run(asker, exitPending, "ask", "--question", "Go?", "--option", "yes", "--id", id, "--session", "s1", "--wait", "0")
+			}
+			run(v.client, 0, "answer", "s1/a1", "--reply", "yes")
+			run(v.bus, 0, "answer", "s1/a2", "--reply", "yes")
+			run(v.client, exitPending, "ask", "--question", "Later?", "--option", "yes", "--id", "a3", "--session", "s1", "--wait", "0")
+			second.stop()
+			if code := bus.stop(); code != 0 {
+				t.Fatalf("exit %d", code)
+			}
+			bus = upWith(v.client) // upgraded, or rolled back
+			run(v.bus, 0, "answer", "s1/a3", "--reply", "yes")
+			run(v.bus, 0, "get", "s1/a1")
+			bus.stop()
+		})
+	}
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A shell block of a page, and what the comment before it says of it:
+//
+//	<!-- background, until: COMMAND -->   runs on, until the test ends; COMMAND succeeds when it is ready
+//	<!-- answered with: REPLY -->         waits for a person, who replies this
+//	<!-- exits: CODE -->                  ends with this code; 0 without it
+//	<!-- not run: WHY -->                 is not run here
+type shellBlock struct {
+	line                 int
+	text                 string
+	until, reply, notRun string
+	exits                int
+}
+
+var (
+	fence = regexp.MustCompile("(?m)^([ \t]*)```([a-z]*)[^\n]*\n((?s).*?)\n[ \t]*```")
+	note  = regexp.MustCompile(`<!-- (background, until|answered with|exits|not run): (.+?) -->\s*$`)
+)
+
+func shellBlocks(t *testing.T, page string) []shellBlock {
+	t.Helper()
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	var all []shellBlock
+	for _, m := range fence.FindAllStringSubmatchIndex(text, -1) {
+		if text[m[4]:m[5]] != "sh" {
+			continue
+		}
+		b := shellBlock{line: 1 + strings.Count(text[:m[0]], "\n"), text: strings.ReplaceAll(text[m[6]:m[7]], "\n"+text[m[2]:m[3]], "\n")}
+		if says := note.FindStringSubmatch(text[:m[0]]); says != nil {
+			switch says[1] {
+			case "background, until":
+				b.until = says[2]
+			case "answered with":
+				b.reply = says[2]
+			case "not run":
+				b.notRun = says[2]
+			case "exits":
+				if b.exits, err = strconv.Atoi(says[2]); err != nil {
+					t.Fatalf("%s:%d: %v", page, b.line, err)
+				}
+			}
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// script is what runs the blocks of a page one after the other in one shell,
+// as a reader pastes them.
+func script(page string, blocks []shellBlock) string {
+	var s strings.Builder
+	s.WriteString(`set -uo pipefail
+go() { case "${1-} ${2-}" in "run ./cmd/askbus") shift 2; askbus "$@";; "install ./cmd/askbus") ;; *) command go "$@";; esac; }
+until_ok() { for _ in $(seq 600); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done; echo "never ready: $*" >&2; return 1; }
+waiting() { askbus list --output json | tr ',' '\n' | sed -n 's/.*"ask":{"id":"\([^"]*\)".*/\1/p' | tail -1; }
+pending() { [ -n "$(waiting)" ]; }
+trap 'failed=$BASH_COMMAND' ERR
+`)
+	for _, b := range blocks {
+		if b.notRun != "" {
+			continue
+		}
+		fmt.Fprintf(&s, "at=%s:%d; failed=; echo \"== $at\" >&2\n", page, b.line)
+		switch {
+		case b.until != "":
+			fmt.Fprintf(&s, "{ %s\n} & \nuntil_ok %s || exit 1\n", b.text, b.until)
+		case b.reply != "":
+			fmt.Fprintf(&s, "{ %s\n} & asked=$!\nuntil_ok pending || exit 1\naskbus answer \"$(waiting)\" --reply %s || exit 1\nwait $asked\n", b.text, b.reply)
+		default:
+			s.WriteString(b.text + "\n")
+		}
+		if b.until == "" {
+			fmt.Fprintf(&s, "code=$?; [ $code = %d ] || { echo \"$at: exit code $code\" >&2; exit 1; }\n", b.exits)
+		}
+		if b.until == "" && b.exits == 0 {
+			s.WriteString("[ -z \"$failed\" ] || { echo \"$at: $failed\" >&2; exit 1; }\n")
+		}
+	}
+	return s.String()
+}
+
+// Every command of these pages, as pasted, in order. A page that does not start
+// a bus itself is read beside a running one.
+func TestTheCommandsOfThePagesRun(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(pages, filepath.Join(root, "README.md")) {
+		blocks := shellBlocks(t, path)
+		if !slices.ContainsFunc(blocks, func(b shellBlock) bool { return b.notRun == "" }) {
+			continue
+		}
+		page := filepath.Base(path)
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			if !slices.ContainsFunc(blocks, func(b shellBlock) bool { return b.until != "" }) {
+				blocks = append([]shellBlock{{text: "askbus up", until: "askbus status"}}, blocks...)
+			}
+			runAsPasted(t, script(page, blocks))
+		})
+	}
+}
+
+// Every link of a page to another page, or to a heading, leads somewhere.
+func TestTheLinksOfThePagesLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", ".github/*.md", "charts/*/*.md", "examples/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, slices.DeleteFunc(found, func(p string) bool { return filepath.Base(p) == "template.md" })...)
+	}
+	links := 0
+	for _, page := range pages {
+		for _, link := range linksOf(t, page) {
+			target, anchor, _ := strings.Cut(link, "#")
+			to := page
+			if target != "" {
+				to = filepath.Join(filepath.Dir(page), target)
+			}
+			links++
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: %s leads nowhere", page, link)
+			} else if anchor != "" && strings.HasSuffix(to, ".md") && !slices.Contains(anchors(t, to), anchor) {
+				t.Errorf("%s: %s has no such heading", page, link)
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("found %d links only", links)
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.+?) *$`)
+	noSlug  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+func linksOf(t *testing.T, page string) []string {
+	t.Helper()
+	var all []string
+	for _, m := range link.FindAllStringSubmatch(prose(t, page), -1) {
+		if !strings.Contains(m[1], "://") && !strings.HasPrefix(m[1], "mailto:") {
+			all = append(all, m[1])
+		}
+	}
+	return all
+}
+
+// anchors are the names that a page's headings have in links.
+func anchors(t *testing.T, page string) []string {
+	t.Helper()
+	var all []string
+	for _, m := range heading.FindAllStringSubmatch(prose(t, page), -1) {
+		all = append(all, strings.ReplaceAll(noSlug.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return all
+}
+
+// prose is a page without its blocks of code.
+func prose(t *testing.T, page string) string {
+	t.Helper()
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fence.ReplaceAllString(string(raw), "")
+}
+
+func runAsPasted(t *testing.T, script string) {
+	t.Helper()
+	home := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"bin", "clone"} {
+		if err := os.Mkdir(filepath.Join(home, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := fmt.Sprintf("#!/bin/sh\n%s=1 exec %s \"$@\"\n", asMain, self)
+	if err := os.WriteFile(filepath.Join(home, "bin", "askbus"), []byte(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"examples", "docs", "deploy", "charts"} {
+		if err := os.Symlink(filepath.Join(root, name), filepath.Join(home, "clone", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(home, "page.sh")
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", file)
+	cmd.Dir = filepath.Join(home, "clone")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with all that it started
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Env = []string{
+		"PATH=" + filepath.Join(home, "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "USER=mei", "LANG=C.UTF-8",
+		"ASKBUS_NATS_ADDR=127.0.0.1:0", "ASKBUS_HTTP_ADDR=127.0.0.1:0",
+	}
+	out, err := os.Create(filepath.Join(home, "out")) // a file: what the page leaves running would hold a pipe open
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	failed := cmd.Wait()
+	_ = cmd.Cancel()
+	if failed != nil {
+		said, err := os.ReadFile(out.Name())
+		t.Errorf("%v, %v\n%s", failed, err, said)
+	}
+}

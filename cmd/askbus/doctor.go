@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/doctor"
+	"github.com/askbus/askbus/internal/finding"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/slack"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) doctorCmd() *cobra.Command {
+	var s slackSettings
+	var admin string
+	var noAsk bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check a deployment end to end and say what is wrong and what to do", Args: cobra.NoArgs,
+		Long: `Checks server version, payload, TLS and credential expiry; JetStream's limits, partitions, stream
+settings, copies, leaders and clocks; the work of posting surfaces; versions of the brokers and
+the budget; what each role may do, by trying; Slack, if its token is set; and then asks a
+question and answers it itself. It changes nothing else.
+
+With the keys of --dir it looks at everything. Elsewhere it takes an operator's credential
+(ASKBUS_CREDS), and for the ledger --admin-creds, which "askbus auth maintenance" makes; what
+it cannot look at it says. The test ask has an audience of its own; a posting surface of all
+tenants may show it for a moment: --no-ask leaves it out.
+
+Each line begins with ok, missing (optional, or soon a problem) or broken. Exit code 1: something
+is broken.`,
+		Example: `  askbus doctor
+  askbus doctor --output json --nats-url nats://bus:4222 --creds operator.creds --admin-creds admin.creds`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
+			defer cancel()
+			found, err := a.doctor(ctx, admin, noAsk)
+			if err != nil {
+				return err
+			}
+			found = append(found, a.slackFindings(ctx, &s)...)
+			return a.tellFindings(found)
+		},
+	}
+	load(&s, cmd)
+	cmd.Flags().StringVar(&admin, "admin-creds", "", "credential for maintenance, to look at the ledger: a NATS .creds file")
+	cmd.Flags().BoolVar(&noAsk, "no-ask", false, "ask no test question")
+	return cmd
+}
+
+// doctor looks at the bus.
+func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.List, error) {
+	cred, err := a.credential()
+	if err != nil {
+		return nil, err
+	}
+	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires}
+	quiet := *a
+	quiet.quiet = true // what is denied on purpose is no news
+	nc, err := call.Connect(call.Credential(cred), quiet.log(), nats.RetryOnFailedConnect(false))
+	if err != nil {
+		return finding.List{{What: "server", State: finding.Broken, Words: fmt.Sprintf("nothing to talk to at %s: %v; start it, or give the right --nats-url and credential", cred.URL, err)}}, nil
+	}
+	defer nc.Close()
+	opts.Operator = nc
+	if opts.Expires.IsZero() {
+		if who, err := call.Identify(cred.Creds); err == nil {
+			opts.Expires = who.Expires
+		}
+	}
+	as := func(r natsd.Role) (*nats.Conn, error) {
+		c, err := a.local(r)
+		if err != nil {
+			return nil, err
+		}
+		return call.Connect(call.Credential(c), quiet.log(), nats.RetryOnFailedConnect(false))
+	}
+	switch {
+	case admin != "":
+		opts.Reader, err = call.Connect(call.Credential{URL: cred.URL, CredsFile: admin}, quiet.log(), nats.RetryOnFailedConnect(false))
+	case a.Creds == "" && a.NATS.URL == "":
+		opts.Credential = as
+		opts.Reader, err = as(natsd.Role{Name: natsd.RoleMaintenance})
+	}
+	if err != nil {
+		return finding.List{{What: "ledger", State: finding.Broken, Words: fmt.Sprintf("cannot connect to look at it: %v", err)}}, nil
+	}
+	if opts.Reader != nil {
+		defer opts.Reader.Close()
+	}
+	return doctor.Run(ctx, opts), nil
+}
+
+// slackFindings are those of "askbus slack doctor", if a token is set.
+func (a *app) slackFindings(ctx context.Context, s *slackSettings) finding.List {
+	if s.Slack.Slack.BotToken == "" && s.Slack.Slack.BotTokenFile == "" {
+		return nil
+	}
+	opts, err := a.slackOptions(&s.Slack)
+	if err != nil {
+		return finding.List{{What: "slack", State: finding.Broken, Words: err.Error()}}
+	}
+	app, err := slack.New(nil, opts)
+	if err != nil {
+		return finding.List{{What: "slack", State: finding.Broken, Words: err.Error()}}
+	}
+	found := app.Doctor(ctx, "")
+	for i := range found {
+		found[i].What = "slack " + found[i].What
+	}
+	return found
+}
+
+// tellFindings prints what was found; it is an error when something is broken.
+func (a *app) tellFindings(found finding.List) error {
+	if a.json() {
+		data, err := json.Marshal(found)
+		if err != nil {
+			return err
+		}
+		a.printJSON(data)
+	} else {
+		for _, f := range found {
+			fmt.Fprintln(a.out, ask.CleanText(fmt.Sprintf("%-7s %s: %s", f.State, f.What, f.Words)))
+		}
+	}
+	if n := found.Broken(); n > 0 {
+		return fmt.Errorf("%d of %d checks say that something is broken", n, len(found))
+	}
+	return nil
+}

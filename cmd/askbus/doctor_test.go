@@ -1,0 +1,42 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/finding"
+)
+
+func TestDoctorSaysWhatIsWrongAndEndsAccordingly(t *testing.T) {
+	t.Parallel()
+	pl, p := up(t)
+	stdout, stderr, code := pl.run("doctor", "--output", "json")
+	var found finding.List
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != 0 || found.Broken() > 0 || len(found) < 15 {
+		t.Fatalf("exit %d, %v: %s%s", code, err, stdout, stderr)
+	}
+	if out, _, code := pl.run("doctor", "--no-ask", "--output", "text"); code != 0 || !strings.Contains(out, "ok      brokers: 1 of ") || !strings.Contains(out, "missing test ask: not asked") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	// The answer of its own ask is all that it left.
+	if list := pl.must(0, "status", "--all", "--format", "json"); list["waiting"] != 0.0 {
+		t.Errorf("left behind: %v", list)
+	}
+	p.stop()
+	if out, stderr, code := pl.run("doctor", "--output", "text"); code != exitFailure || !strings.HasPrefix(out, "broken  server: nothing to talk to at nats://") {
+		t.Errorf("stopped: exit %d: %s%s", code, out, stderr)
+	}
+	if _, stderr, code := pl.runWith("", "doctor", "--admin-creds", "/does/not/exist"); code != exitFailure {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+func TestDoctorLooksAtSlackWhenItsTokenIsSet(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	d := startWith(t, []string{"ASKBUS_SLACK_BOT_TOKEN=xoxb-1", "ASKBUS_SLACK_APP_TOKEN=xapp-1", "ASKBUS_SLACK_CHANNEL=C1", "ASKBUS_SLACK_URL=http://127.0.0.1:1/api/"}, "", "doctor", "--no-ask", "--dir", pl.dir, "--output", "text")
+	if code := d.wait(); code != exitFailure || !strings.Contains(d.out.String(), "broken  slack token: ") {
+		t.Errorf("exit %d: %s%s", code, d.out, d.err)
+	}
+}

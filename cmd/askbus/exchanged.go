@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// Bounds of an exchange, for who asks for it.
+const (
+	exchangeLimit = 20 * time.Second
+	maxCredential = 64 << 10 // bytes
+)
+
+// exchanged is a credential that a gateway gives for a token. It is swapped
+// again, with what the file holds then, whenever a fresh one is needed.
+func (a *app) exchanged() (client.Credential, error) {
+	if a.Creds != "" {
+		return client.Credential{}, usage("ASKBUS_EXCHANGE_URL and ASKBUS_CREDS are both set; use one of them")
+	}
+	swap := func() (client.Credential, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), exchangeLimit)
+		defer cancel()
+		return swapToken(ctx, a.Exchange.URL, a.Exchange.TokenFile, a.session)
+	}
+	c, err := swap()
+	c.Renew = func() (string, error) {
+		c, err := swap()
+		return c.Creds, err
+	}
+	return c, err
+}
+
+// swapToken sends the token in a file to a gateway, for the credential of a
+// session; none is the only one that the token covers.
+func swapToken(ctx context.Context, gateway, file, session string) (c client.Credential, err error) {
+	if file == "" {
+		return c, usage("ASKBUS_EXCHANGE_TOKEN_FILE is missing; name the file of the token that ASKBUS_EXCHANGE_URL swaps")
+	}
+	token, err := os.ReadFile(file)
+	if err != nil {
+		return c, usage("ASKBUS_EXCHANGE_TOKEN_FILE: %w", err)
+	}
+	at := strings.TrimRight(gateway, "/") + "/v1/credentials"
+	if session != "" {
+		at += "?session=" + url.QueryEscape(session)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, http.NoBody)
+	if err != nil {
+		return c, usage("ASKBUS_EXCHANGE_URL: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+string(bytes.TrimSpace(token)))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return c, fmt.Errorf("get a credential from %s: %w", gateway, err)
+	}
+	defer res.Body.Close() //nolint:errcheck // it was only read
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxCredential))
+	if err != nil {
+		return c, fmt.Errorf("get a credential from %s: %w", gateway, err)
+	}
+	if res.StatusCode != http.StatusOK {
+		if e := wire.DecodeProblem(body); e != nil {
+			return c, fmt.Errorf("get a credential from %s: %w", gateway, e)
+		}
+		return c, fmt.Errorf("get a credential from %s: it answers %s", gateway, res.Status)
+	}
+	if err := json.Unmarshal(body, &c); err != nil || c.Creds == "" {
+		return c, fmt.Errorf("%s does not answer with a credential; is it an askbus gateway?", gateway)
+	}
+	return c, nil
+}

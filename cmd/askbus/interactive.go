@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/internal/prompt"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/spf13/cobra"
+)
+
+// pickMost is how many asks are offered to choose from.
+const pickMost = 50
+
+func (a *app) nextCmd() *cobra.Command {
+	f := tuiFlags{once: true}
+	cmd := &cobra.Command{
+		Use: "next", Short: "Answer what is most urgent, and end", Args: cobra.NoArgs,
+		Long: `Asks you what is most urgent of what waits for you (urgent ones first, then the
+earlier deadline, then the older), and ends: on a screen, or a line at a time with
+--accessible and where there is no terminal. With nothing waiting it ends at once.
+
+` + exitCodes,
+		Example: `  askbus next
+  tmux display-popup -E 'askbus next'`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runTUI(cmd, "", f) },
+	}
+	f.flags(cmd)
+	return cmd
+}
+
+// mine is what waits for the person, the most urgent first.
+func (a *app) mine(ctx context.Context, b *bus) ([]ask.Record, error) {
+	by, err := a.me(b)
+	if err != nil {
+		return nil, err
+	}
+	records, err := a.records(ctx, b, a.session, "", ask.StatePending)
+	if err != nil {
+		return nil, err
+	}
+	var mine []ask.Record
+	for rec, err := range records {
+		if err != nil {
+			return nil, err
+		}
+		if rec.Ask.Allows(by) {
+			mine = append(mine, rec)
+		}
+	}
+	slices.SortStableFunc(mine, moreUrgent)
+	return mine, nil
+}
+
+// moreUrgent is the order of a queue: urgent ones, then the earlier deadline
+// that somebody declared, then the older.
+func moreUrgent(x, y ask.Record) int {
+	rank := func(r *ask.Record) (urgent bool, deadline time.Time) {
+		at, declared := r.Deadline()
+		if !declared {
+			at = r.AskedAt.Add(ask.MaxTimeout) // later than any
+		}
+		return r.Ask.Priority == ask.PriorityUrgent, at
+	}
+	xu, xd := rank(&x)
+	yu, yd := rank(&y)
+	switch {
+	case xu && !yu:
+		return -1
+	case yu && !xu:
+		return 1
+	}
+	if c := xd.Compare(yd); c != 0 {
+		return c
+	}
+	return x.AskedAt.Compare(y.AskedAt)
+}
+
+// answerOne lets a person choose one of what waits, and answer it.
+func (a *app) answerOne(ctx context.Context, lines *prompt.Lines) error {
+	b, err := a.dial()
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	k, err := a.pickAsk(ctx, b, lines)
+	if err != nil || k == (ask.Key{}) {
+		return err
+	}
+	return a.answerInteractively(ctx, b, k, lines)
+}
+
+// pickAsk lets a person choose one of what waits; nothing waiting is no key.
+func (a *app) pickAsk(ctx context.Context, b *bus, lines *prompt.Lines) (ask.Key, error) {
+	mine, err := a.mine(ctx, b)
+	if err != nil {
+		return ask.Key{}, err
+	}
+	switch len(mine) {
+	case 0:
+		a.say("nothing is waiting")
+		return ask.Key{}, nil
+	case 1:
+		return mine[0].Ask.Key(), nil
+	}
+	if len(mine) > pickMost {
+		a.say("the %d most urgent of %d:", pickMost, len(mine))
+		mine = mine[:pickMost]
+	}
+	rows := make([]present.Row, len(mine))
+	for i := range mine {
+		rows[i] = present.NewRow(&mine[i], present.Viewer{}, time.Now())
+	}
+	i, err := prompt.Pick(ctx, a.err, lines, rows)
+	if err != nil {
+		return ask.Key{}, left(err)
+	}
+	return mine[i].Ask.Key(), nil
+}
+
+// answerInteractively asks the person at the terminal for the answer to an ask,
+// unless somebody is faster elsewhere.
+func (a *app) answerInteractively(ctx context.Context, b *bus, k ask.Key, lines *prompt.Lines) error {
+	rec, err := a.record(ctx, b, k)
+	if err != nil {
+		return err
+	}
+	if rec.Outcome != nil {
+		return a.tellRecord(b, k, &rec)
+	}
+	r, err := a.responder(b)
+	if err != nil {
+		return err
+	}
+	by, err := a.me(b)
+	if err != nil {
+		return err
+	}
+	viewer := present.Viewer{By: by, Surface: b.role.Type, Inbox: a.inboxURL()}
+	within, faster := context.WithCancelCause(ctx)
+	defer faster(nil)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		_ = r.Watch(within, func(e responder.Event) { // without it the answer itself says who was faster
+			if e.Kind == responder.Resolved && e.Record.Ask.Key() == k && e.Record.Outcome != nil {
+				faster(&elsewhereError{e.Record.Outcome})
+			}
+		})
+	}()
+	defer func() { faster(nil); <-watched }()
+	leave, err := r.Present(k.Tenant, k.Session)
+	if err == nil {
+		defer leave()
+	}
+	card := present.New(&rec, viewer, time.Now())
+	width, _ := size(a.err)
+	o, err := prompt.Answer(within, a.err, width, lines, &rec, card, func(ctx context.Context, d prompt.Decision) (ask.Outcome, error) {
+		return decideAs(context.WithoutCancel(ctx), r, k, d, by)
+	})
+	if ended, ok := errors.AsType[*elsewhereError](context.Cause(within)); ok && errors.Is(err, context.Canceled) {
+		return a.tellFaster(&rec, ended.outcome, viewer)
+	}
+	if err != nil {
+		return a.decided(nil, left(err))
+	}
+	return a.decided(&o, nil)
+}
+
+// elsewhereError is why a dialog ends that nobody needs any more.
+type elsewhereError struct{ outcome *ask.Outcome }
+
+func (e *elsewhereError) Error() string { return "it ended elsewhere" }
+
+// answerer sends what somebody decided: a responder, or the dialog of a host.
+type answerer interface {
+	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
+	Cancel(ctx context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error)
+}
+
+// decideAs sends a decision of a person.
+func decideAs(ctx context.Context, r answerer, k ask.Key, d prompt.Decision, by ask.By) (ask.Outcome, error) {
+	if d.Decline {
+		return r.Cancel(ctx, k, responder.Decline{Reason: d.Reason, By: by})
+	}
+	d.Reply.By = by
+	return r.Answer(ctx, k, d.Reply)
+}
+
+// tellFaster says at once who was faster, and with what.
+func (a *app) tellFaster(rec *ask.Record, o *ask.Outcome, v present.Viewer) error {
+	a.say("")
+	ended := *rec
+	ended.State, ended.Outcome = ask.StateResolved, o
+	card := present.New(&ended, v, time.Now())
+	words := card.End.First
+	if words == "" {
+		words = card.End.Text()
+	}
+	return fmt.Errorf("%s: %w", words, ask.ErrResolved)
+}
+
+// left is how a dialog ends that the person left.
+func left(err error) error {
+	if errors.Is(err, prompt.ErrLeft) || errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
+		return &exitError{exitPending, nil}
+	}
+	return err
+}
+
+// interactive reports whether a person can be asked here.
+func (a *app) interactive() bool { return isTerminal(os.Stdin) && isTerminal(a.err) }
+
+// shortened finds the one ask whose name begins or ends with ref, as people
+// shorten it; what waits goes before what ended.
+func (a *app) shortened(ctx context.Context, b *bus, ref string) (ask.Key, bool, error) {
+	for _, state := range []ask.State{ask.StatePending, ask.StateResolved} {
+		records, err := a.records(ctx, b, a.session, "", state)
+		if err != nil {
+			return ask.Key{}, false, err
+		}
+		found := map[ask.Key]bool{}
+		var last ask.Key
+		for rec, err := range records {
+			if err != nil {
+				return ask.Key{}, false, err
+			}
+			if k := rec.Ask.Key(); meant(k, ref) {
+				found[k], last = true, k
+			}
+			if len(found) > pickMost {
+				break
+			}
+		}
+		switch {
+		case len(found) == 1:
+			return last, true, nil
+		case len(found) > 1:
+			names := make([]string, 0, len(found))
+			for k := range found {
+				names = append(names, k.Session+"/"+k.ID)
+			}
+			slices.Sort(names)
+			most := names[:min(len(names), 10)]
+			return ask.Key{}, false, usage("%q is the beginning or the end of %d asks; name one of %s", ref, len(names), strings.Join(most, ", "))
+		}
+	}
+	return ask.Key{}, false, nil
+}
+
+// meant reports whether a person may mean k by ref.
+func meant(k ask.Key, ref string) bool {
+	if session, id, both := strings.Cut(ref, "/"); both {
+		return k.Session == session && (strings.HasPrefix(k.ID, id) || strings.HasSuffix(k.ID, id))
+	}
+	return strings.HasPrefix(k.ID, ref) || strings.HasSuffix(k.ID, ref)
+}

@@ -1,0 +1,142 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// typed types at a terminal.
+func typed(t *testing.T, keys *os.File, s string) {
+	t.Helper()
+	if _, err := keys.WriteString(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNextAnswersWhatIsMostUrgent(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	if _, stderr, code := pl.run("next"); code != 0 || !strings.Contains(stderr, "nothing is waiting") {
+		t.Errorf("nothing waits: exit %d, %s", code, stderr)
+	}
+	pl.must(3, "ask", "--question", "Old?", "--text", "--id", "old", "--session", "s", "--wait", "0")
+	pl.must(3, "ask", "--question", "Soon?", "--text", "--id", "soon", "--session", "s", "--timeout", "1h", "--wait", "0")
+	pl.must(3, "ask", "--question", "Now?", "--text", "--id", "now", "--session", "s", "--priority", "urgent", "--wait", "0")
+	pl.must(3, "ask", "--question", "Not you?", "--text", "--id", "them", "--session", "s", "--priority", "urgent", "--audience", "group:x", "--wait", "0")
+	for _, id := range []string{"now", "soon", "old"} {
+		stdout, stderr, code := pl.runWith("fine\n", "next")
+		if code != 0 || decode(t, stdout)["ask_id"] != id {
+			t.Fatalf("want %s: exit %d, %s%s", id, code, stdout, stderr)
+		}
+	}
+	if _, stderr, code := pl.run("next"); code != 0 || !strings.Contains(stderr, "nothing is waiting") {
+		t.Errorf("only others may decide: exit %d, %s", code, stderr)
+	}
+	pl.must(3, "ask", "--question", "Left?", "--text", "--id", "left", "--session", "s", "--wait", "0")
+	if _, stderr, code := pl.runWith("/quit\n", "next"); code != exitPending {
+		t.Errorf("left open: exit %d, %s", code, stderr)
+	}
+}
+
+func TestAnswerAsksAtATerminal(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	pl.must(3, "ask", "--question", "First?", "--text", "--id", "first", "--session", "s", "--wait", "0")
+	pl.must(3, "ask", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite", "--id", "second", "--session", "s", "--wait", "0")
+	p, keys := onTerminal(t, 80, 24, nil, "answer", "--dir", pl.dir)
+	p.out.wait(t, "Which one?")
+	typed(t, keys, "2\n")
+	p.out.wait(t, "Choose one")
+	typed(t, keys, "2\n")
+	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), "SQLite\r\nanswered by") {
+		t.Errorf("exit %d: %q", code, p.out)
+	}
+	p, _ = onTerminal(t, 80, 24, nil, "answer", "fir", "--dir", pl.dir)
+	p.out.wait(t, "First?")
+	pl.must(0, "answer", "s/first", "--text", "faster")
+	if code := p.wait(); code != exitRefused || !strings.Contains(p.out.String(), "faster") {
+		t.Errorf("exit %d: %q", code, p.out)
+	}
+	if _, stderr, code := pl.run("answer"); code != exitUsage || !strings.Contains(stderr, "name an ask") {
+		t.Errorf("no terminal: exit %d, %s", code, stderr)
+	}
+}
+
+func TestNamesMayBeShortened(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	for _, id := range []string{"deploy-42", "deploy-43", "build-7"} {
+		pl.must(3, "ask", "--question", "Q?", "--id", id, "--session", "s", "--wait", "0")
+	}
+	pl.must(0, "withdraw", "build-7")
+	for ref, id := range map[string]string{"deploy-42": "deploy-42", "42": "deploy-42", "s/deploy-43": "deploy-43", "s/43": "deploy-43", "build": "build-7"} {
+		stdout, stderr, _ := pl.run("get", ref)
+		if stdout == "" || decode(t, stdout)["ask_id"] != id {
+			t.Errorf("%s: %s%s", ref, stdout, stderr)
+		}
+	}
+	if stdout, _, _ := pl.run("get", "43", "--session", "s"); decode(t, stdout)["ask_id"] != "deploy-43" {
+		t.Errorf("in a session: %s", stdout)
+	}
+	for _, ref := range []string{"deploy", "s/deploy"} {
+		if _, stderr, code := pl.run("get", ref); code != exitUsage || !strings.Contains(stderr, "2 asks; name one of s/deploy-42, s/deploy-43") {
+			t.Errorf("%s: exit %d, %s", ref, code, stderr)
+		}
+	}
+	for _, ref := range []string{"nothing", "t/42"} {
+		if _, stderr, code := pl.run("get", ref); code != exitFailure || !strings.Contains(stderr, "no ask") {
+			t.Errorf("%s: exit %d, %s", ref, code, stderr)
+		}
+	}
+}
+
+func TestTheAskersTerminalRacesTheOtherSurfaces(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	here := func(id string, more ...string) (*process, *os.File) {
+		args := []string{"ask", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite", "--id", id, "--session", "s", "--answer-here", "--dir", pl.dir}
+		return onTerminal(t, 80, 24, nil, append(args, more...)...)
+	}
+	p, keys := here("one")
+	p.out.wait(t, "Choose one")
+	typed(t, keys, "2\n")
+	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), "SQLite\r\nanswered by") {
+		t.Errorf("exit %d: %q", code, p.out)
+	}
+	got := pl.must(0, "get", "s/one")["outcome"].(map[string]any)["by"].(map[string]any)
+	if got["proof"] != ask.ProofAskerTerminal || got["responder"] != "cli" {
+		t.Errorf("answered by %v", got)
+	}
+
+	p, keys = here("two")
+	p.out.wait(t, "Choose one")
+	typed(t, keys, "Postg") // half a word is no answer
+	pl.must(0, "answer", "s/two", "--reply", "2")
+	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), "SQLite\r\nanswered by") {
+		t.Errorf("exit %d: %q", code, p.out)
+	}
+
+	p, keys = here("three", "--audience", "os:somebody")
+	p.out.wait(t, "does not prove who you are")
+	typed(t, keys, "1\n")
+	p.out.wait(t, "waiting for others")
+	pl.must(0, "abort", "s/three")
+	if code := p.wait(); code != exitCancelled {
+		t.Errorf("exit %d: %q", code, p.out)
+	}
+
+	p, keys = here("four")
+	p.out.wait(t, "Choose one")
+	typed(t, keys, "\x03")
+	if code := p.wait(); code != exitPending || !strings.Contains(p.out.String(), "askbus wait s/four") {
+		t.Errorf("exit %d: %q", code, p.out)
+	}
+	if _, stderr, code := pl.run("ask", "--question", "Q?", "--answer-here"); code != exitUsage || !strings.Contains(stderr, "needs a terminal") {
+		t.Errorf("no terminal: exit %d, %s", code, stderr)
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/auth/passkey"
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/web"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) inviteCmd() *cobra.Command {
+	var w config.Web
+	var name string
+	var groups []string
+	var grant ask.Grant
+	cmd := &cobra.Command{
+		Use: "invite PERSON", Short: "Print a link at which somebody makes a passkey for the web inbox", Args: cobra.ExactArgs(1),
+		Example: "  askbus invite mei --name Mei --group platform\n  askbus invite tom --only-tenant acme --reader",
+		Long: `Prints a link to the web inbox at which PERSON makes a passkey, and signs in with it from then
+on as passkey:PERSON. The link is good for seven days and for one passkey. Invite the same person
+again for another device, or to change what they may see.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if !ask.ValidToken(args[0]) {
+				return usage("invalid person %q: use A-Z a-z 0-9 _ -", args[0])
+			}
+			url := a.inboxURL()
+			if url == "" {
+				return fmt.Errorf("no web inbox known in %s; start one with \"%s\", or set ASKBUS_HTTP_URL", a.Dir, a.hint("up"))
+			}
+			origin, err := passkey.Origin(url)
+			if err != nil {
+				return err
+			}
+			if err := grant.Check(); err != nil {
+				return usage("%w", err)
+			}
+			key, err := a.cookieKey(w)
+			if err != nil {
+				return err
+			}
+			if name = ask.CleanLine(name); name == "" {
+				name = args[0]
+			}
+			p := auth.Person{By: ask.By{Principal: "passkey:" + args[0], Name: name, Groups: groups}}
+			if grant.ReadOnly || len(grant.Tenants)+len(grant.Sessions)+len(grant.Audiences) > 0 {
+				p.Access = ask.Access{grant}
+			}
+			link, err := web.InviteLink(key, origin, p, time.Now())
+			if err != nil {
+				return err
+			}
+			if a.json() {
+				return json.NewEncoder(cleanJSON{a.out}).Encode(map[string]string{"principal": p.By.Principal, "url": link})
+			}
+			fmt.Fprintln(a.out, link)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "name", "", "how people call them (default: PERSON)")
+	f.StringSliceVar(&groups, "group", nil, "groups of theirs, for audiences")
+	f.StringSliceVar(&grant.Tenants, "only-tenant", nil, "patterns of tenants that they see (default: every one)")
+	f.StringSliceVar(&grant.Sessions, "only-session", nil, "patterns of sessions that they see (default: every one)")
+	f.StringSliceVar(&grant.Audiences, "only-audience", nil, "patterns of audiences that they see, such as group:platform (default: every one)")
+	f.BoolVar(&grant.ReadOnly, "reader", false, "they may see, and not decide")
+	load(&w, cmd)
+	return cmd
+}
+
+func (a *app) peopleKeysCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "passkeys", Short: "List who has passkeys", Args: cobra.NoArgs,
+		Example: "  askbus people passkeys",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b, err := a.operator()
+			if err != nil {
+				return err
+			}
+			defer b.close()
+			list, err := passkey.NewHolders(b.nc).List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json() {
+				return json.NewEncoder(cleanJSON{a.out}).Encode(list)
+			}
+			t := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+			fmt.Fprintln(t, "PRINCIPAL\tNAME\tPASSKEYS\tSINCE")
+			for i := range list {
+				fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", ask.CleanLine(list[i].Principal), ask.CleanLine(list[i].Name), list[i].Keys, list[i].Since.Local().Format("2006-01-02 15:04"))
+			}
+			return t.Flush()
+		},
+	}
+}
+
+func (a *app) peopleRemoveCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove PRINCIPAL", Short: "Forget a person's passkeys and end their sessions", Args: cobra.ExactArgs(1),
+		Example: "  askbus people remove passkey:mei",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := a.operator()
+			if err != nil {
+				return err
+			}
+			defer b.close()
+			found, err := passkey.NewHolders(b.nc).Remove(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			gone, err := auth.NewPeople(b.nc).End(cmd.Context(), args[0])
+			if err != nil && !found {
+				return err
+			}
+			if err != nil && !errors.Is(err, auth.ErrNobody) {
+				return err
+			}
+			a.say("%s has no passkeys any more; %d sessions are ended", args[0], len(gone))
+			return nil
+		},
+	}
+}

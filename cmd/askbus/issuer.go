@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/daemon"
+	"github.com/askbus/askbus/internal/exchange"
+	"github.com/askbus/askbus/internal/gateway/token"
+	"github.com/askbus/askbus/internal/identity"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+)
+
+// issuerSettings are the settings of "askbus issuer".
+type issuerSettings struct {
+	config.Issuer
+	OpsAddr string `split_words:"true" default:"127.0.0.1:0" desc:"address of /healthz, /readyz, /metrics and pprof"`
+}
+
+func (a *app) issuerCmd() *cobra.Command {
+	var s issuerSettings
+	cmd := &cobra.Command{
+		Use: "issuer", Short: "Swap tokens of service accounts, OIDC issuers and the API for NATS credentials", Args: cobra.NoArgs,
+		Example: "  askbus issuer --rules issuer.yaml",
+		Long: `Swaps tokens for NATS credentials, for the gateways of a bus ("askbus up" does it itself):
+POST /v1/credentials at a gateway sends a token here, and this process verifies it, decides by
+the rules file whose credential it is worth, signs that with the keys in --dir, and notes it in
+the list ("askbus auth list"). Only this process needs the keys; no gateway does. Without a rules file
+only API tokens are swapped. The rules file is read again when it changes.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := a.newRunning(cmd.Context())
+			defer r.close()
+			cred, err := a.issuerCred()
+			if err != nil {
+				return err
+			}
+			keys, _, err := a.keys()
+			if err != nil {
+				return err
+			}
+			nc, err := r.issuer(cred, keys, s.Issuer)
+			if err != nil {
+				return err
+			}
+			if err := r.ops(cmd.Context(), "issuer", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
+				return err
+			}
+			return r.run(cmd.Context(), func() { a.say("askbus: issuer on %s, ops at %s", cred.URL, r.after.Ops["issuer"]) })
+		},
+	}
+	load(&s, cmd)
+	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
+	issuerFlags(&s.Issuer, cmd)
+	return cmd
+}
+
+func issuerFlags(i *config.Issuer, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&i.Issuer.Rules, "rules", i.Issuer.Rules, "rules file (YAML): whose tokens are swapped for credentials, and for which")
+}
+
+func (a *app) issuerCred() (client.Credential, error) {
+	if a.Creds == "" {
+		return a.local(natsd.Role{Name: natsd.RoleIssuer})
+	}
+	c, err := readCreds(a.Creds)
+	if a.NATS.URL != "" {
+		c.URL = a.NATS.URL
+	}
+	return c, err
+}
+
+// issuer adds the part that swaps tokens for credentials.
+func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Issuer) (*nats.Conn, error) {
+	source, err := exchange.Open(s.Issuer.Rules, time.Now, r.log)
+	if err != nil {
+		return nil, usage("--rules: %w", err)
+	}
+	nc, err := r.connect(cred)
+	if err != nil {
+		return nil, err
+	}
+	tokens := token.NewChecker(nc, r.log)
+	i := exchange.New(nc, exchange.Options{
+		Source: source, Logger: r.log,
+		Tokens: func(ctx context.Context, secret string) (exchange.Proof, error) { return apiToken(ctx, tokens, secret) },
+		Sign: func(g exchange.Grant, address string) ([]byte, string, error) {
+			if address == "" {
+				address = cred.URL
+			}
+			role := natsd.Role{Name: g.Role, Type: g.Type, Tenant: g.Tenant, Session: g.Session}
+			c, err := keys.HandOut(address, role, identity.Assertions{}, g.Life, g.Note) // it speaks for nobody but itself
+			if err != nil {
+				return nil, "", err
+			}
+			who, err := call.Identify(c.Creds)
+			if err != nil {
+				return nil, "", err
+			}
+			body, err := json.Marshal(client.Credential(c))
+			return body, who.User, err
+		},
+	})
+	r.parts = append(r.parts, daemon.Part{Name: "issuer", Run: i.Run})
+	return nc, nil
+}
+
+// apiToken is what an API token proves to the issuer.
+func apiToken(ctx context.Context, tokens *token.Checker, secret string) (exchange.Proof, error) {
+	now := time.Now()
+	t, err := tokens.Check(ctx, secret, token.NATS, now)
+	switch {
+	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
+		return exchange.Proof{}, ask.Refuse(ask.CodeUnauthorized, "%s", err)
+	case err != nil:
+		return exchange.Proof{}, err
+	case t.Role != token.Agent:
+		return exchange.Proof{}, ask.Refuse(ask.CodeForbidden, "this token has the role %s; only tokens of the role agent are swapped for credentials", t.Role)
+	}
+	expires := t.Expires
+	if expires.IsZero() {
+		expires = now.Add(token.DefaultLife)
+	}
+	return exchange.Token(t.ID, t.Tenant, t.Sessions, expires), nil
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+)
+
+// ledgerBackupCmd saves a ledger while it is in use.
+func (a *app) ledgerBackupCmd() *cobra.Command {
+	var url, creds string
+	cmd := &cobra.Command{
+		Use: "backup FILE", Short: "Save the ledger to a file while everything runs", Args: cobra.ExactArgs(1),
+		Long: `Saves every ask, outcome and receipt, how far each posting surface has come, and shared state
+(tokens, sign-ins, leases) to FILE, which must not be there yet. Brokers, agents and surfaces
+go on: an ask that was acknowledged before the backup began is in it, as pending or with its
+outcome. The file is read again and checked before the command succeeds.
+
+It holds what people asked and answered, and is readable by its owner only. Keys are not in it:
+copy the directory "auth" of --dir (and the file "key") to a safe place of its own.
+
+Of the store in --dir, whether its server runs or not; elsewhere give --admin-url and
+--admin-creds, which "askbus auth maintenance" makes.`,
+		Example: `  askbus ledger backup /backup/askbus-$(date +%F)
+  askbus ledger backup bus.backup --admin-url nats://bus:4222 --admin-creds admin.creds`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			nc, end, err := a.ledgerReader(url, creds)
+			if err != nil {
+				return err
+			}
+			defer end()
+			saved, err := a.saveLedger(cmd.Context(), nc, args[0])
+			if err != nil {
+				return err
+			}
+			return a.tellBackup(saved, "saved to "+args[0])
+		},
+	}
+	cmd.Flags().StringVar(&url, "admin-url", "", "a nats-server of your own, instead of the store in --dir")
+	cmd.Flags().StringVar(&creds, "admin-creds", "", "its credential for maintenance: a NATS .creds file")
+	return cmd
+}
+
+// ledgerReader is ledgerAdmin, or a connection to the server of the directory
+// if that runs.
+func (a *app) ledgerReader(url, creds string) (nc *nats.Conn, end func(), err error) {
+	if url != "" || creds != "" {
+		return a.ledgerAdmin(url, creds)
+	}
+	cred, err := a.local(natsd.Role{Name: natsd.RoleMaintenance})
+	if err == nil {
+		nc, err = call.Connect(call.Credential(cred), a.log(), nats.RetryOnFailedConnect(false))
+		if err == nil {
+			return nc, nc.Close, nil
+		}
+		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, nil, fmt.Errorf("connect to %s: %w", cred.URL, err)
+		}
+	}
+	return a.ledgerAdmin("", "")
+}
+
+// ledgerWriter connects with the rights of a broker's ledger connection: with a
+// credential, else to the store of this directory, which it starts for that.
+func (a *app) ledgerWriter() (nc *nats.Conn, end func(), err error) {
+	if a.Creds == "" {
+		if a.NATS.URL != "" {
+			return nil, nil, usage("give --creds, too: a file with what \"askbus auth broker\" prints")
+		}
+		return a.ledgerStore(natsd.RoleLedger)
+	}
+	_, led, err := a.brokerCreds()
+	if err != nil {
+		return nil, nil, err
+	}
+	if nc, err = call.Connect(call.Credential(led), a.log(), nats.RetryOnFailedConnect(false)); err != nil {
+		return nil, nil, fmt.Errorf("connect to %s: %w", led.URL, err)
+	}
+	return nc, nc.Close, nil
+}
+
+// saveLedger writes a backup beside its place, checks it, and moves it there.
+func (a *app) saveLedger(ctx context.Context, nc *nats.Conn, path string) (s ledger.Summary, err error) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return s, errors.Join(usage("%s is there already; give a name that is free", path), err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // for its owner only
+	if err != nil {
+		return s, fmt.Errorf("write the backup: %w", err)
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // it has moved, or is of no use
+	defer f.Close()           //nolint:errcheck // synced before
+	if _, err := ledger.Backup(ctx, nc, f, a.log()); err != nil {
+		return s, err
+	}
+	if err := f.Sync(); err != nil {
+		return s, fmt.Errorf("write the backup: %w", err)
+	}
+	back, err := ledger.ReadBackup(f)
+	if err != nil {
+		return s, err
+	}
+	return back.Summary, os.Rename(f.Name(), path)
+}
+
+// ledgerRestoreCmd fills an empty ledger.
+func (a *app) ledgerRestoreCmd() *cobra.Command {
+	var check bool
+	var opts ledger.Options
+	cmd := &cobra.Command{
+		Use: "restore FILE", Short: "Fill an empty ledger from a backup, also with other partitions or replicas", Args: cobra.ExactArgs(1),
+		Long: `Writes a backup into an empty ledger and then compares what is there with the file: every
+ask is there, pending or with the same outcome. What fell due meanwhile expires at once.
+Posting surfaces go on where they were when the backup was made, and do not post twice.
+
+Into the store in --dir, whose server must be stopped; elsewhere with --nats-url and a
+broker's credential in --creds or ASKBUS_CREDS. No broker may run. --partitions and --replicas may differ from the backup's,
+so this also moves a ledger from the embedded server to a cluster (--replicas 3), or to more
+partitions. --check only reads the file.`,
+		Example: `  askbus ledger restore --check bus.backup
+  askbus ledger restore bus.backup --dir ./fresh
+  askbus ledger restore bus.backup --replicas 3 --nats-url nats://bus:4222 --creds broker.json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return usage("%w", err)
+			}
+			defer f.Close() //nolint:errcheck // only read
+			back, err := ledger.ReadBackup(f)
+			if err != nil {
+				return err
+			}
+			if check {
+				return a.tellBackup(back.Summary, "in "+args[0]+", made "+back.Head.At.Format(time.RFC3339))
+			}
+			nc, end, err := a.ledgerWriter()
+			if err != nil {
+				return err
+			}
+			defer end()
+			opts.Logger = a.log()
+			done, err := ledger.Restore(cmd.Context(), nc, back, opts)
+			if err != nil {
+				return err
+			}
+			if done.Expired > 0 {
+				a.say("askbus: %d outcomes and entries were past their retention and are left out", done.Expired)
+			}
+			return a.tellBackup(done.Summary, "restored and compared")
+		},
+	}
+	partitionsFlag(cmd, &opts.Partitions)
+	replicasFlag(cmd, &opts.Replicas)
+	cmd.Flags().BoolVar(&check, "check", false, "only read the file and say what it holds")
+	return cmd
+}
+
+func (a *app) tellBackup(s ledger.Summary, what string) error {
+	if a.json() {
+		return json.NewEncoder(a.out).Encode(s)
+	}
+	fmt.Fprintf(a.out, "%d pending asks, %d ended ones, %d receipts, %d entries of shared state: %s\n", s.Pending, s.Ended, s.Receipts, s.State, what)
+	return nil
+}

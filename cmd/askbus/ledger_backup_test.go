@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A backup is made while the bus runs, checked, and restored in another place
+// with other partitions, where what waits can be answered.
+func TestALedgerIsSavedWhileItRunsAndRestoredElsewhere(t *testing.T) {
+	t.Parallel()
+	pl, p := up(t)
+	pl.must(exitPending, "ask", "--question", "Go?", "--option", "yes", "--id", "open", "--session", "s1", "--wait", "0")
+	pl.must(exitPending, "ask", "--question", "Went?", "--option", "yes", "--id", "ended", "--session", "s1", "--wait", "0")
+	was := pl.must(0, "answer", "ended", "--reply", "yes", "--output", "json")
+	file := filepath.Join(t.TempDir(), "bus.backup")
+	if s := pl.must(0, "ledger", "backup", file, "--output", "json"); s["pending"] != 1.0 || s["ended"] != 1.0 || s["partitions"] != 4.0 {
+		t.Errorf("backup: %v", s)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if _, stderr, code := pl.run("ledger", "backup", file); code != exitUsage || !strings.Contains(stderr, "is there already") {
+		t.Errorf("over another one: exit %d: %s", code, stderr)
+	}
+	if _, stderr, code := pl.run("ledger", "restore", file); code != exitFailure || !strings.Contains(stderr, "in use") {
+		t.Errorf("while it runs: exit %d: %s", code, stderr)
+	}
+	if code := p.stop(); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	if _, stderr, code := pl.run("ledger", "restore", file); code != exitFailure || !strings.Contains(stderr, "not empty") {
+		t.Errorf("into what is there: exit %d: %s", code, stderr)
+	}
+	if s := pl.must(0, "ledger", "restore", "--check", file, "--output", "json"); s["pending"] != 1.0 {
+		t.Errorf("check: %v", s)
+	}
+	stopped := filepath.Join(t.TempDir(), "stopped.backup")
+	if s := pl.must(0, "ledger", "backup", stopped, "--output", "json"); s["pending"] != 1.0 || s["ended"] != 1.0 {
+		t.Errorf("backup of a stopped one: %v", s)
+	}
+	fresh := place{t, filepath.Join(t.TempDir(), "fresh")}
+	if s := fresh.must(0, "ledger", "restore", file, "--partitions", "9", "--output", "json"); s["pending"] != 1.0 || s["ended"] != 1.0 || s["partitions"] != 9.0 {
+		t.Errorf("restore: %v", s)
+	}
+	fresh.up()
+	is := fresh.must(0, "get", "s1/ended", "--output", "json")
+	if o, ok := is["outcome"].(map[string]any); ok {
+		is = o
+	}
+	if is["answer_id"] != was["answer_id"] || is["at"] != was["at"] {
+		t.Errorf("outcome %v, was %v", is, was)
+	}
+	if o := fresh.must(0, "answer", "open", "--reply", "yes", "--output", "json"); o["status"] != "answered" {
+		t.Errorf("%v", o)
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+)
+
+// ledgerSetCmd changes the settings on which all brokers agree.
+func (a *app) ledgerSetCmd() *cobra.Command {
+	var change ledger.Settings
+	var url, creds string
+	cmd := &cobra.Command{
+		Use: "set [--retention …] [--margin …] [--replicas …]", Short: "Show or change the settings on which all brokers agree", Args: cobra.NoArgs,
+		Long: `Changes settings that lie in the ledger, because all brokers must agree on them: a
+broker that is told otherwise does not start. Without a flag it shows them. Brokers read
+them when they start: stop them all before. Only --replicas is changed while they run:
+it returns when every copy is current; start brokers with that number from then on.
+
+The server of --dir must be stopped. A ledger on a nats-server of your own is reached with
+--admin-url and --admin-creds, which "askbus auth maintenance" makes; give it to no broker.`,
+		Example: `  askbus ledger set --retention 2160h
+  askbus ledger set --replicas 3 --admin-url nats://bus:4222 --admin-creds admin.creds`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
+			defer cancel()
+			nc, end, err := a.ledgerAdmin(url, creds)
+			if err != nil {
+				return err
+			}
+			defer end()
+			before, after, err := ledger.Set(ctx, nc, change)
+			if err != nil {
+				return err
+			}
+			return a.tellSettings(before, after)
+		},
+	}
+	ledgerSettingFlags(cmd, &change.Retention, &change.Margin)
+	replicasFlag(cmd, &change.Replicas)
+	cmd.Flags().StringVar(&url, "admin-url", "", "a nats-server of your own, instead of the store in --dir")
+	cmd.Flags().StringVar(&creds, "admin-creds", "", "its credential that may update streams: a NATS .creds file")
+	return cmd
+}
+
+// ledgerAdmin connects with the right to update streams: to a server of
+// somebody's own, or to the store of this directory, which it starts for that.
+func (a *app) ledgerAdmin(url, creds string) (nc *nats.Conn, end func(), err error) {
+	if (url == "") != (creds == "") {
+		return nil, nil, usage("give --admin-url and --admin-creds together, or none of them for the store in --dir")
+	}
+	if url != "" {
+		nc, err := call.Connect(call.Credential{URL: url, CredsFile: creds}, a.log())
+		if err != nil {
+			return nil, nil, fmt.Errorf("connect to %s: %w", url, err)
+		}
+		return nc, nc.Close, nil
+	}
+	return a.ledgerStore(natsd.RoleMaintenance)
+}
+
+// ledgerStore starts the store of this directory and connects to it as a role
+// of the ledger's account.
+func (a *app) ledgerStore(role string) (nc *nats.Conn, end func(), err error) {
+	srv, err := natsd.Start(natsd.Options{Dir: a.Dir, Addr: "127.0.0.1:0", Logger: a.log()})
+	if err != nil {
+		return nil, nil, err
+	}
+	cred, err := srv.Credential(natsd.Role{Name: role})
+	if err == nil {
+		nc, err = call.Connect(call.Credential(cred), a.log(), nats.InProcessServer(srv))
+	}
+	if err != nil {
+		srv.Close()
+		return nil, nil, fmt.Errorf("connect to the store: %w", err)
+	}
+	return nc, func() { nc.Close(); srv.Close() }, nil
+}
+
+func (a *app) tellSettings(before, after ledger.Settings) error {
+	if a.json() {
+		return json.NewEncoder(a.out).Encode(map[string]any{
+			"protocol": ledger.Protocol, "partitions": after.Partitions, "replicas": after.Replicas, "retention": after.Retention.String(), "margin": after.Margin.String(),
+		})
+	}
+	for _, row := range []struct{ name, was, is string }{
+		{"partitions", strconv.Itoa(before.Partitions), strconv.Itoa(after.Partitions)},
+		{"replicas", strconv.Itoa(before.Replicas), strconv.Itoa(after.Replicas)},
+		{"retention", before.Retention.String(), after.Retention.String()},
+		{"margin", before.Margin.String(), after.Margin.String()},
+	} {
+		was := ""
+		if row.was != row.is {
+			was = "  (was " + row.was + ")"
+		}
+		fmt.Fprintf(a.out, "%-12s%s%s\n", row.name, row.is, was)
+	}
+	return nil
+}
+
+func partitionsFlag(cmd *cobra.Command, into *int) {
+	countFlag(cmd, into, "partitions", ledger.MaxPartitions, "partitions, fixed when the ledger is created; default: the ledger's, 4 for a new one")
+}
+
+func replicasFlag(cmd *cobra.Command, into *int) {
+	countFlag(cmd, into, "replicas", 5, "copies of each stream, 3 in a cluster; default: the ledger's, 1 for a new one")
+}
+
+// countFlag is a number from 1 on: 0 is no way to say "as it is".
+func countFlag(cmd *cobra.Command, into *int, name string, most int, usage string) {
+	cmd.Flags().Func(name, usage, func(s string) error {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > most {
+			return fmt.Errorf("use 1 to %d, or leave it out for the ledger's own", most)
+		}
+		*into = n
+		return nil
+	})
+}
+
+func ledgerSettingFlags(cmd *cobra.Command, retention, margin *time.Duration) {
+	for _, f := range []struct {
+		into        *time.Duration
+		name, usage string
+	}{
+		{retention, "retention", "how long an outcome is kept after its ask's deadline; default: the ledger's, 720h for a new one"},
+		{margin, "margin", "how much longer an outcome lives than its timer, at least 5s; default: the ledger's, 24h for a new one"},
+	} {
+		cmd.Flags().Func(f.name, f.usage, func(s string) error {
+			d, err := time.ParseDuration(s)
+			if err != nil || d <= 0 {
+				return errors.New(`use a duration such as "720h", or leave it out for the ledger's own`)
+			}
+			*f.into = d
+			return nil
+		})
+	}
+}

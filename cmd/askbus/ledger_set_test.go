@@ -1,0 +1,35 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// The settings on which brokers agree lie in the ledger. One that is told
+// otherwise does not start, and says how they are changed.
+func TestABrokerToldOtherwiseDoesNotStart(t *testing.T) {
+	t.Parallel()
+	pl, p := up(t, "--partitions", "2", "--retention", "48h")
+	pl.must(exitPending, "ask", "--question", "Shall we?", "--id", "a1", "--session", "s1", "--wait", "0")
+	if _, stderr, code := pl.run("broker", "--retention", "1h"); code != exitFailure || !strings.Contains(stderr, "retention is 1h0m0s here and 48h0m0s in the ledger") {
+		t.Errorf("a second broker: exit %d: %s", code, stderr)
+	}
+	if _, stderr, code := pl.run("ledger", "set", "--retention", "72h"); code != exitFailure || !strings.Contains(stderr, "in use") {
+		t.Errorf("while it runs: exit %d: %s", code, stderr)
+	}
+	if code := p.stop(); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	for _, args := range [][]string{{"up", "--partitions", "0"}, {"up", "--retention", "0s"}, {"ledger", "set", "--replicas", "0"}, {"ledger", "set", "--admin-url", "nats://x"}} {
+		if _, stderr, code := pl.run(args...); code != exitUsage {
+			t.Errorf("%v: exit %d: %s", args, code, stderr)
+		}
+	}
+	if set := pl.must(0, "ledger", "set", "--retention", "72h", "--output", "json"); set["retention"] != "72h0m0s" || set["partitions"] != 2.0 || set["protocol"] != 1.0 {
+		t.Errorf("set: %v", set)
+	}
+	pl.up("--retention", "72h")
+	if _, stderr, code := pl.run("get", "s1/a1"); code != exitPending {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/web"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) loginCmd() *cobra.Command {
+	var w config.Web
+	var phone bool
+	cmd := &cobra.Command{
+		Use: "login [ID | SESSION/ID]", Short: "Print a fresh link that signs you in at the web inbox", Args: cobra.MaximumNArgs(1),
+		Example: "  askbus login deploy-42\n  askbus login --phone", ValidArgsFunction: a.completeAsks(ask.StatePending),
+		Long: "Prints a link to the web inbox, or to one ask in it, that signs you in as os:<user>: good for 10 minutes, once.\n\n" +
+			"With --phone it prints the link as a QR code for a phone's camera. A phone needs an address that it\n" +
+			"can reach: set ASKBUS_HTTP_URL to the inbox's public https:// address, behind your proxy, and its name\n" +
+			"in ASKBUS_WEB_HOSTS. Browsers offer notifications and installing over HTTPS only.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			url := a.inboxURL()
+			if url == "" {
+				return fmt.Errorf("no web inbox known in %s; start one with \"%s\", or set ASKBUS_HTTP_URL", a.Dir, a.hint("up"))
+			}
+			if phone {
+				if err := a.reachable(url); err != nil {
+					return err
+				}
+			}
+			key, err := a.cookieKey(w)
+			if err != nil {
+				return err
+			}
+			link, err := web.LoginLink(key, url, localUser(w.Groups), time.Now())
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				if err := a.withAsk(cmd.Context(), args[0], func(_ *bus, k ask.Key) error {
+					link += "&to=" + "/ask/" + k.String()
+					return nil
+				}); err != nil {
+					return err
+				}
+			}
+			if a.json() {
+				return json.NewEncoder(cleanJSON{a.out}).Encode(map[string]string{"url": link})
+			}
+			fmt.Fprintln(a.out, link)
+			if phone {
+				code, err := qrCode(link)
+				if err != nil {
+					return err
+				}
+				fmt.Fprint(a.out, "\n"+code)
+			}
+			return nil
+		},
+	}
+	load(&w, cmd)
+	cmd.Flags().BoolVar(&phone, "phone", false, "print the link as a QR code, too, for a phone's camera")
+	return cmd
+}

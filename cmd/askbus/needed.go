@@ -1,0 +1,30 @@
+package main
+
+import (
+	"os"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/internal/programstatus"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// terminalSettings are the settings of what runs in a terminal.
+type terminalSettings struct {
+	OSC7501 bool `default:"true" desc:"tell the terminal that a person is needed, while a command, a hook or \"askbus mcp\" waits in it (Program Status Protocol)"`
+}
+
+// needed reports to the terminal that a person is needed; nil says nothing.
+func (a *app) needed() *programstatus.Reporter {
+	if !a.tty.OSC7501 {
+		return nil
+	}
+	return programstatus.New(programstatus.Options{
+		Term: os.Getenv("TERM"), Tmux: os.Getenv("TMUX") != "", Screen: os.Getenv("STY") != "",
+	})
+}
+
+// neededFor is [app.needed] for those who know what is asked.
+func (a *app) neededFor() func(*ask.Ask) (done func()) {
+	r := a.needed()
+	return func(q *ask.Ask) func() { return r.Waiting(present.Heading(q)) }
+}

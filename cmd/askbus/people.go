@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) peopleCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "people", Short: "List who is signed in at the web inbox, and sign them out", Args: noCommand,
+		Example: "  askbus people list\n  askbus people sign-out oidc:mei",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.peopleListCmd(), a.peopleSignOutCmd(), a.peopleKeysCmd(), a.peopleRemoveCmd())
+	return cmd
+}
+
+// people connects with an operator's credential.
+func (a *app) people() (_ *auth.People, end func(), err error) {
+	b, err := a.operator()
+	if err != nil {
+		return nil, nil, err
+	}
+	return auth.NewPeople(b.nc), b.close, nil
+}
+
+// operator connects with an operator's credential.
+func (a *app) operator() (*bus, error) {
+	b, err := a.dial()
+	if err != nil {
+		return nil, err
+	}
+	if b.role.Name != "" && b.role.Name != natsd.RoleOperator {
+		b.close()
+		return nil, fmt.Errorf("only operators see who is signed in; this credential is of %s", b.cred.Name)
+	}
+	return b, nil
+}
+
+func (a *app) peopleListCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the sign-in sessions", Args: cobra.NoArgs,
+		Example: "  askbus people list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			people, end, err := a.people()
+			if err != nil {
+				return err
+			}
+			defer end()
+			list, err := people.List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json() {
+				return json.NewEncoder(cleanJSON{a.out}).Encode(list)
+			}
+			w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+			fmt.Fprintln(w, "PRINCIPAL\tNAME\tSINCE\tSEEN\tID\tBROWSER")
+			for _, s := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", ask.CleanLine(s.Principal), ask.CleanLine(s.Name), s.Created.Local().Format("2006-01-02 15:04"), s.Seen.Local().Format("2006-01-02 15:04"), s.ID, ask.CleanLine(s.Client))
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func (a *app) peopleSignOutCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "sign-out PRINCIPAL | ID", Short: "End a person's sessions, or one; open pages end within a second", Args: cobra.ExactArgs(1),
+		Example: "  askbus people sign-out oidc:mei",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			people, end, err := a.people()
+			if err != nil {
+				return err
+			}
+			defer end()
+			gone, err := people.End(cmd.Context(), args[0])
+			for _, s := range gone {
+				a.say("%s is signed out of session %s", s.Principal, s.ID)
+			}
+			return err
+		},
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/natstest"
+)
+
+// A person signs in, is listed and signed out; the login link stays used after
+// a kill, and the sign-in of another browser stays good.
+func TestPeopleAreListedAndSignedOut(t *testing.T) {
+	t.Parallel()
+	pl, p := up(t)
+	visit := func(c *http.Client, url string) int {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		return res.StatusCode
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	link, _ := pl.must(0, "login")["url"].(string)
+	if code := visit(browser, link); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	p.kill()
+	pl.up()
+	if code := visit(http.DefaultClient, link); code != http.StatusUnauthorized {
+		t.Errorf("the link after a kill: %d", code)
+	}
+	home := pl.context().HTTPURL + "/"
+	if code := visit(browser, home); code != http.StatusOK {
+		t.Errorf("the sign-in after a kill: %d", code)
+	}
+	out, said, code := pl.run("people", "list")
+	if code != 0 || !strings.Contains(out, `"principal":"os:`) {
+		t.Fatalf("exit %d: %s %s", code, out, said)
+	}
+	_, rest, _ := strings.Cut(out, `"principal":"`)
+	who, _, _ := strings.Cut(rest, `"`)
+	if _, said, code := pl.run("people", "sign-out", who); code != 0 {
+		t.Fatalf("exit %d: %s", code, said)
+	}
+	for end := time.Now().Add(20 * time.Second); visit(browser, home) != http.StatusUnauthorized; {
+		if time.Now().After(end) {
+			t.Fatal("still signed in")
+		}
+	}
+	if _, said, code := pl.run("people", "sign-out", who); code == 0 || !strings.Contains(said, "nobody is signed in") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+}
+
+// The tokens of an earlier version go on working.
+func TestUpTakesOverTheTokensOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	pl := place{t: t, dir: t.TempDir()}
+	secret := strings.Repeat("a", 43)
+	old := `{"tokens":[{"id":"0123456789a","hash":"sha256:` + fmt.Sprintf("%x", sha256.Sum256([]byte(secret))) + `","role":"agent","tenant":"default","sessions":["*"],"created":"2026-01-02T03:04:05Z"}]}`
+	path := filepath.Join(pl.dir, "tokens.json")
+	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pl.up()
+	natstest.Eventually(t, "they are imported", func() bool {
+		_, err := os.Stat(path + ".imported")
+		return err == nil
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, pl.context().HTTPURL+"/v1/asks", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer askb_0123456789a_"+secret)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("%v, %v", res, err)
+	}
+	_ = res.Body.Close()
+	if out, said, code := pl.run("token", "list"); code != 0 || !strings.Contains(out, "0123456789a") || strings.Contains(out, secret) {
+		t.Errorf("exit %d: %s %s", code, out, said)
+	}
+}

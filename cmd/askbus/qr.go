@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"rsc.io/qr"
+)
+
+// reachable says whether a phone can open an inbox at this address, and warns
+// when it can do less there than it could.
+func (a *app) reachable(inbox string) error {
+	u, err := url.Parse(inbox)
+	if err != nil {
+		return fmt.Errorf("the inbox's address %q: %w", inbox, err)
+	}
+	ip, _ := netip.ParseAddr(u.Hostname())
+	if u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || ip.IsValid() && (ip.IsLoopback() || ip.IsUnspecified()) {
+		return usage("a phone cannot reach %s. Put an HTTPS proxy before the inbox, such as Caddy or Tailscale Serve, then run "+
+			"\"%s\" and this command with ASKBUS_HTTP_URL=https://NAME and ASKBUS_WEB_HOSTS=NAME", inbox, a.hint("up"))
+	}
+	if u.Scheme != "https" {
+		a.say("askbus: warning: %s is not https: what you answer can be read on the way, and the phone offers no notifications and no installing", inbox)
+	}
+	return nil
+}
+
+// qrCode draws a text for a camera: two rows of modules in one of characters,
+// dark on light whatever the terminal's colours are.
+func qrCode(text string) (string, error) {
+	code, err := qr.Encode(text, qr.L)
+	if err != nil {
+		return "", fmt.Errorf("this link is too long for a QR code: %w", err)
+	}
+	const quiet = 2 // modules around it
+	var b strings.Builder
+	for y := -quiet; y < code.Size+quiet; y += 2 {
+		b.WriteString("\x1b[30;107m")
+		for x := -quiet; x < code.Size+quiet; x++ {
+			switch top, below := code.Black(x, y), code.Black(x, y+1); {
+			case top && below:
+				b.WriteString("█")
+			case top:
+				b.WriteString("▀")
+			case below:
+				b.WriteString("▄")
+			default:
+				b.WriteString(" ")
+			}
+		}
+		b.WriteString("\x1b[0m\n")
+	}
+	return b.String(), nil
+}

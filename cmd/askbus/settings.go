@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/askbus/askbus/internal/config"
+	"github.com/spf13/cobra"
+)
+
+//go:generate sh -c "go run . settings --markdown > ../../docs/settings.md"
+
+// settingsCmd prints the table that stands in docs/settings.md.
+func (a *app) settingsCmd() *cobra.Command {
+	var markdown bool
+	cmd := &cobra.Command{
+		Use: "settings", Short: "List the ASKBUS_… variables", Args: cobra.NoArgs,
+		Example: "  askbus settings --output text",
+		RunE: func(*cobra.Command, []string) error {
+			rows := config.Settings(settings()...)
+			if markdown {
+				fmt.Fprint(a.out, settingsHead)
+				for _, r := range rows {
+					fmt.Fprintf(a.out, "| `%s` | %s | %s |\n", r.Name, code(r.Default), strings.ReplaceAll(r.Description, "|", "\\|"))
+				}
+				return nil
+			}
+			if a.json() {
+				return json.NewEncoder(cleanJSON{a.out}).Encode(rows)
+			}
+			w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+			for _, r := range rows {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", r.Name, r.Default, r.Description)
+			}
+			return w.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "as the page in docs")
+	return cmd
+}
+
+const settingsHead = `# Settings
+
+<!-- Written by "go generate ./cmd/askbus" from the desc tags. Do not edit. -->
+
+Every setting is a variable of the environment; most are flags too. Flags beat the environment, which beats
+` + "`context.json`" + ` in ` + "`--dir`" + `. A variable that starts with ` + "`ASKBUS_`" + ` and stands not here is warned of. Durations are
+in Go syntax, such as ` + "`90s` or `720h`" + `; lists are separated by commas.
+
+| variable | default | what it sets |
+|---|---|---|
+`
+
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + s + "`"
+}

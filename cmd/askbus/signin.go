@@ -1,0 +1,106 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/auth/openid"
+	"github.com/askbus/askbus/internal/auth/passkey"
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/internal/web"
+	"github.com/nats-io/nats.go"
+)
+
+// signIns are the ways into a web inbox besides its login links.
+type signIns struct {
+	provider *openid.Provider
+	passkeys *passkey.Keys
+	proxy    *web.Proxy
+}
+
+// signIns makes them as the settings say.
+func (r *running) signIns(nc *nats.Conn, tenant, base string, w config.Web) (ways signIns, err error) {
+	var rules *auth.Rules
+	if w.Web.Rules != "" {
+		if rules, err = auth.ReadRules(w.Web.Rules); err != nil {
+			return ways, fmt.Errorf("ASKBUS_WEB_RULES: %w", err)
+		}
+	}
+	if w.Web.OIDC.Issuer != "" || w.Web.OIDC.ClientID != "" {
+		if ways.provider, err = r.provider(base, w, rules); err != nil {
+			return ways, fmt.Errorf("ASKBUS_WEB_OIDC_…: %w", err)
+		}
+	}
+	if p := w.Web.Proxy; p.Header != "" || len(p.Networks) > 0 || p.GroupsHeader != "" || p.NameHeader != "" {
+		ways.proxy = &web.Proxy{Header: p.Header, Groups: p.GroupsHeader, Name: p.NameHeader, Rules: rules}
+		for _, n := range p.Networks {
+			network, err := netip.ParsePrefix(strings.TrimSpace(n))
+			if err != nil {
+				return ways, fmt.Errorf("invalid network %q in ASKBUS_WEB_PROXY_NETWORKS: use one such as 10.0.0.5/32", n)
+			}
+			ways.proxy.Networks = append(ways.proxy.Networks, network.Masked())
+		}
+	}
+	if rules != nil && ways.provider == nil && ways.proxy == nil {
+		return ways, errors.New("ASKBUS_WEB_RULES is for people of a provider or proxy, and neither is set")
+	}
+	if origin, err := passkey.Origin(base); err == nil { // elsewhere nobody can have one
+		if ways.passkeys, err = passkey.New(state.Open(nc, state.Responder("web", tenant), state.Passkeys), origin, r.log); err != nil {
+			return ways, err
+		}
+	}
+	return ways, nil
+}
+
+func (r *running) provider(base string, w config.Web, rules *auth.Rules) (*openid.Provider, error) {
+	o := w.Web.OIDC
+	secret := o.ClientSecret
+	if o.ClientSecretFile != "" {
+		if secret != "" {
+			return nil, errors.New("CLIENT_SECRET and CLIENT_SECRET_FILE are both set; use one of them")
+		}
+		data, err := os.ReadFile(o.ClientSecretFile)
+		if err != nil {
+			return nil, fmt.Errorf("CLIENT_SECRET_FILE: %w", err)
+		}
+		secret = strings.TrimSpace(string(data))
+	}
+	switch {
+	case rules != nil && len(o.AllowedGroups) > 0:
+		return nil, errors.New("ALLOWED_GROUPS and ASKBUS_WEB_RULES are both set; use one of them")
+	case rules == nil && len(o.AllowedGroups) == 0:
+		return nil, errors.New("say who is let in: ASKBUS_WEB_RULES names a rules file, or ALLOWED_GROUPS names groups (* is everybody whom the provider knows)")
+	case rules == nil:
+		rules = auth.GroupRules(o.GroupsClaim, o.AllowedGroups)
+	}
+	return openid.New(openid.Options{
+		Name: o.Name, Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: secret, Scopes: o.Scopes, Redirect: base + web.ProviderPath,
+		GroupsClaim: o.GroupsClaim, PrincipalClaim: o.PrincipalClaim, Rules: rules, Life: o.Life, Logger: r.log,
+	})
+}
+
+// into puts them into an inbox. A nil pointer must not become an interface that
+// is not nil.
+func (s signIns) into(o *web.Options) {
+	if s.provider != nil {
+		o.Provider = s.provider
+	}
+	if s.passkeys != nil {
+		o.Passkeys = s.passkeys
+	}
+	o.Proxy = s.proxy
+}
+
+// tokenKey seals the provider's tokens in shared state.
+func tokenKey(cookieKey []byte) []byte {
+	mac := hmac.New(sha256.New, cookieKey)
+	mac.Write([]byte("askbus provider tokens v1"))
+	return mac.Sum(nil)
+}

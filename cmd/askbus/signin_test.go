@@ -1,0 +1,127 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/auth/openid/openidtest"
+)
+
+// A team signs in at its provider: who may see what, who answered and how it is
+// proven, and that signing out there ends it here.
+func TestPeopleSignInAtTheirProvider(t *testing.T) {
+	t.Parallel()
+	at := openidtest.Start(t)
+	dir := t.TempDir()
+	secret, rules := filepath.Join(dir, "secret"), filepath.Join(dir, "rules.yaml")
+	for path, text := range map[string]string{
+		secret: openidtest.ClientSecret + "\n",
+		rules:  "rules:\n- when: {groups: [platform]}\n  role: responder\n  tenants: [default]\n  sessions: ['s*']\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pl := place{t, t.TempDir()}
+	startWith(t, []string{
+		"ASKBUS_WEB_OIDC_ISSUER=" + at.URL, "ASKBUS_WEB_OIDC_CLIENT_ID=" + openidtest.ClientID, "ASKBUS_WEB_OIDC_CLIENT_SECRET_FILE=" + secret, "ASKBUS_WEB_RULES=" + rules,
+	}, "", "up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open").out.wait(t, "askbus is up.")
+	for id, session := range map[string]string{"mine": "s1", "theirs": "payroll"} {
+		pl.must(exitPending, "ask", "--wait", "0", "--id", id, "--session", session, "--question", "Which for "+id+"?", "--option", "A", "--option", "B")
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	base := pl.context().HTTPURL
+	do := func(method, path string, form url.Values) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		res, err := browser.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(body)
+	}
+	if code, body := do(http.MethodGet, "/login/oidc?to=/ask/default/s1/mine", nil); code != http.StatusOK || !strings.Contains(body, "Which for mine?") || strings.Contains(body, "Which for theirs?") {
+		t.Fatalf("%d %s", code, body)
+	}
+	if code, _ := do(http.MethodGet, "/ask/default/payroll/theirs", nil); code != http.StatusNotFound {
+		t.Errorf("an ask of another session: %d", code)
+	}
+	if code, body := do(http.MethodPost, "/ask/default/s1/mine/answer", url.Values{"response": {"the first"}, "answer_id": {"x1"}}); code != http.StatusOK {
+		t.Errorf("%d %s", code, body)
+	}
+	out, said, _ := pl.run("wait", "s1/mine", "--output", "json")
+	if !strings.Contains(out, `"principal":"oidc:mei"`) || !strings.Contains(out, `"proof":"oidc"`) {
+		t.Errorf("the outcome is %s %s", out, said)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := browser.Do(req)
+	if err != nil || stream.StatusCode != http.StatusOK {
+		t.Fatal(stream, err)
+	}
+	defer stream.Body.Close()
+	if code, _ := do(http.MethodPost, "/login/oidc/logout", url.Values{"logout_token": {at.LogoutToken(nil)}}); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	_, _ = io.Copy(io.Discard, stream.Body) // it ends
+	if code, _ := do(http.MethodGet, "/", nil); code != http.StatusUnauthorized {
+		t.Errorf("after signing out at the provider: %d", code)
+	}
+}
+
+func TestSettingsOfSignInsThatDoNotHold(t *testing.T) {
+	t.Parallel()
+	for says, env := range map[string][]string{
+		"say who is let in":          {"ASKBUS_WEB_OIDC_ISSUER=https://id.example", "ASKBUS_WEB_OIDC_CLIENT_ID=x"},
+		"invalid issuer":             {"ASKBUS_WEB_OIDC_ISSUER=http://id.example", "ASKBUS_WEB_OIDC_CLIENT_ID=x", "ASKBUS_WEB_OIDC_ALLOWED_GROUPS=*"},
+		"ASKBUS_WEB_PROXY_NETWORKS,": {"ASKBUS_WEB_PROXY_HEADER=X-Forwarded-User"},
+		"everybody is in it":         {"ASKBUS_WEB_PROXY_HEADER=X-Forwarded-User", "ASKBUS_WEB_PROXY_NETWORKS=0.0.0.0/0"},
+		"ASKBUS_WEB_RULES":           {"ASKBUS_WEB_RULES=/nonexistent/rules.yaml"},
+	} {
+		p := startWith(t, env, "", "up", "--dir", t.TempDir(), "--no-open", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0")
+		if code := p.wait(); code != 2 || !strings.Contains(p.err.String(), says) {
+			t.Errorf("exit %d: %s, want %q", code, p.err, says)
+		}
+	}
+}
+
+func TestInvite(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	link, _ := pl.must(0, "invite", "mei", "--name", "Mei", "--only-tenant", "acme")["url"].(string)
+	if !strings.HasPrefix(link, "http://localhost:") || !strings.Contains(link, "/join?t=") {
+		t.Errorf("got %s", link)
+	}
+	for _, args := range [][]string{{"invite", "mei tom"}, {"invite", "mei", "--only-tenant", "["}} {
+		if _, said, code := pl.run(args...); code != 2 {
+			t.Errorf("%v: exit %d: %s", args, code, said)
+		}
+	}
+	if out, said, code := pl.run("people", "passkeys"); code != 0 || strings.TrimSpace(out) != "[]" {
+		t.Errorf("exit %d: %s %s", code, out, said)
+	}
+	if _, said, code := pl.run("people", "remove", "passkey:mei"); code == 0 || !strings.Contains(said, "nobody is signed in") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+}

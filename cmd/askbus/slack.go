@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/daemon"
+	"github.com/askbus/askbus/internal/httpserver"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/slack"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+)
+
+// slackSettings are the settings of "askbus slack".
+type slackSettings struct {
+	config.Listen
+	config.Slack
+}
+
+func (a *app) slackCmd() *cobra.Command {
+	var s slackSettings
+	cmd := &cobra.Command{
+		Use: "slack", Short: "Put asks into Slack, where people answer them with a click", Args: cobra.NoArgs,
+		Example: "  ASKBUS_SLACK_BOT_TOKEN_FILE=bot ASKBUS_SLACK_APP_TOKEN_FILE=app askbus slack --channel C0123456789",
+		Long: `Posts a card for each ask to a channel or a person, edits it to the outcome wherever
+the ask was answered, and takes clicks, forms and replies in threads.
+
+With an app-level token it hears clicks over Socket Mode: no public address, at most
+three replicas. With a signing secret it listens on --http-addr for what Slack sends to
+/slack/interactions, /slack/events and /slack/commands: any number of replicas.
+
+With --tenant it serves that tenant only. Tokens come from the environment or from files
+that it names, never from arguments; see "askbus settings" and docs/slack.md.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.runSlack(cmd.Context(), s, cmd.Flags().Changed("tenant"))
+		},
+	}
+	load(&s, cmd)
+	f := cmd.PersistentFlags()
+	f.StringVar(&s.Slack.Slack.Routes, "routes", s.Slack.Slack.Routes, "routing file")
+	f.StringVar(&s.Slack.Slack.Channel, "channel", s.Slack.Slack.Channel, "id of the channel for all asks, without a routing file")
+	cmd.Flags().StringVar(&s.Slack.Slack.HTTPAddr, "http-addr", s.Slack.Slack.HTTPAddr, "address for what Slack sends, with a signing secret")
+	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz, /metrics and pprof")
+	cmd.Flags().IntVar(&s.Slack.Slack.Replicas, "replicas", s.Slack.Slack.Replicas, "processes that share the bot token")
+	cmd.AddCommand(a.slackRouteCmd(), a.slackDoctorCmd(&s))
+	return cmd
+}
+
+// slackOptions reads the secrets and puts the settings together.
+func (a *app) slackOptions(s *config.Slack) (slack.Options, error) {
+	c := &s.Slack
+	o := slack.Options{
+		RouteFile: c.Routes, Replicas: c.Replicas, Connections: c.Connections, EmailPrefix: c.EmailPrefix, Strangers: c.Strangers,
+		APIURL: c.URL, Logger: a.log(), Link: a.slackLink(c.Inbox),
+	}
+	o.Routes.Default.Channel = c.Channel
+	for _, secret := range []struct {
+		into       *string
+		name       string
+		text, file string
+	}{
+		{&o.BotToken, "BOT_TOKEN", c.BotToken, c.BotTokenFile},
+		{&o.AppToken, "APP_TOKEN", c.AppToken, c.AppTokenFile},
+		{&o.SigningSecret, "SIGNING_SECRET", c.SigningSecret, c.SigningSecretFile},
+	} {
+		if secret.text != "" && secret.file != "" {
+			return o, usage("ASKBUS_SLACK_%s and ASKBUS_SLACK_%s_FILE are both set; use one of them", secret.name, secret.name)
+		}
+		*secret.into = secret.text
+		if secret.file != "" {
+			data, err := os.ReadFile(secret.file)
+			if err != nil {
+				return o, usage("ASKBUS_SLACK_%s_FILE: %w", secret.name, err)
+			}
+			*secret.into = strings.TrimSpace(string(data))
+		}
+	}
+	if o.AppToken != "" && c.Replicas > slack.MaxReplicas {
+		return o, usage("ASKBUS_SLACK_REPLICAS is %d; with Socket Mode at most %d share an app. Use HTTP (a signing secret instead of the app-level token) for more", c.Replicas, slack.MaxReplicas)
+	}
+	if err := o.Check(); err != nil {
+		return o, &exitError{exitUsage, err}
+	}
+	return o, nil
+}
+
+// slackLink is where an ask can be answered in a browser. A loopback address
+// is of no use to others, so only one that was set on purpose counts.
+func (a *app) slackLink(inbox string) func(ask.Key) string {
+	if inbox == "" {
+		inbox = a.HTTP.URL
+	}
+	if inbox == "" {
+		before, err := config.ReadContext(a.Dir)
+		if err == nil {
+			inbox = before.HTTPURL
+		}
+		if u, err := url.Parse(inbox); err != nil || u.Hostname() == "localhost" || strings.HasPrefix(u.Hostname(), "127.") || u.Hostname() == "::1" {
+			return nil
+		}
+	}
+	base := strings.TrimRight(inbox, "/")
+	return func(k ask.Key) string { return base + "/ask/" + k.String() }
+}
+
+func (a *app) slackCred(opts *slack.Options, tenant string) (client.Credential, error) {
+	if a.Creds == "" {
+		role := natsd.Role{Name: natsd.RoleResponder, Type: slack.Type, Tenant: tenant}
+		may := role.Assertions()
+		if opts.EmailPrefix != "" {
+			may.Proven = append(may.Proven, ask.ProofSlack+"-*="+opts.EmailPrefix+"*")
+		}
+		if opts.RouteFile != "" { // it maps members to any principals, and may change
+			may.Proven = append(may.Proven, ask.ProofSlack+"-*=*")
+		}
+		return a.localAsserting(role, may)
+	}
+	c, err := readCreds(a.Creds)
+	if a.NATS.URL != "" {
+		c.URL = a.NATS.URL
+	}
+	return c, err
+}
+
+func (a *app) runSlack(ctx context.Context, s slackSettings, oneTenant bool) error {
+	opts, err := a.slackOptions(&s.Slack)
+	if err != nil {
+		return err
+	}
+	tenant := ""
+	if oneTenant {
+		tenant = a.Tenant
+	}
+	r := a.newRunning(ctx)
+	defer r.close()
+	app, nc, err := r.slack(opts, tenant)
+	if err != nil {
+		return err
+	}
+	// What posts and what hears stop together; what is under way is finished then.
+	defer app.Drain()
+	r.parts = append(r.parts, daemon.Part{Name: "slack", Run: func(ctx context.Context) error {
+		return app.Serve(ctx, responder.ServeOptions{WorkOptions: responder.WorkOptions{Concurrency: 64, Grace: 10 * time.Second}})
+	}}, daemon.Part{Name: "token", Run: func(ctx context.Context) error {
+		err := app.Keep(ctx)
+		<-ctx.Done()
+		return err
+	}})
+	where := "over Socket Mode"
+	if opts.AppToken != "" {
+		r.parts = append(r.parts, daemon.Part{Name: "socket mode", Run: app.Listen})
+	}
+	if opts.SigningSecret != "" {
+		ln, err := a.listen(ctx, "slack", s.Slack.Slack.HTTPAddr, "--http-addr", "")
+		if err != nil {
+			return err
+		}
+		r.parts = append(r.parts, daemon.HTTP("http", ln, app.Handler(), httpserver.Limits{}, 5*time.Second))
+		where = "at " + httpURL(ln)
+	}
+	r.metrics.Text(app.WriteMetrics)
+	if err := r.ops(ctx, "slack", s.OpsAddr, func() error { return errors.Join(natsReady(nc), app.Ready()) }); err != nil {
+		return err
+	}
+	return r.run(ctx, func() { a.say("askbus: in Slack, clicks %s, ops at %s", where, r.after.Ops["slack"]) })
+}
+
+// slack makes the surface on a connection of its own.
+func (r *running) slack(opts slack.Options, tenant string) (*slack.App, *nats.Conn, error) {
+	cred, err := r.a.slackCred(&opts, tenant)
+	if err != nil {
+		return nil, nil, err
+	}
+	if role, err := natsd.ParseUser(cred.Name); err == nil && role.Tenant != "" {
+		tenant = role.Tenant
+	}
+	nc, err := r.connect(cred)
+	if err != nil {
+		return nil, nil, err
+	}
+	resp, err := responder.New(nc, slack.Type, responder.Options{Tenant: tenant, Logger: r.log, TracerProvider: r.tracing})
+	if err != nil {
+		return nil, nil, err
+	}
+	app, err := slack.New(resp, opts)
+	if err != nil {
+		return nil, nil, &exitError{exitUsage, err}
+	}
+	return app, nc, nil
+}
+
+func (a *app) slackRouteCmd() *cobra.Command {
+	var explain string
+	cmd := &cobra.Command{
+		Use: "route FILE [--explain ask.json]", Short: "Check a routing file, and show where an ask would go", Args: cobra.ExactArgs(1),
+		Example: `  askbus slack route routes.yaml
+  askbus slack route routes.yaml --explain ask.json`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			routes, err := slack.ReadRoutes(args[0])
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			if explain == "" {
+				a.say("askbus: %s is in order: %d routes and the default", args[0], len(routes.Rules))
+				return nil
+			}
+			asked, err := a.readAsk(explain)
+			if err != nil {
+				return err
+			}
+			d := routes.Decide(&asked)
+			if a.json() {
+				data, err := json.Marshal(d)
+				if err != nil {
+					return err
+				}
+				a.printJSON(data)
+				return nil
+			}
+			to := "channel " + d.Channel
+			if d.Person != "" {
+				to = "direct message to " + d.Person
+			}
+			fmt.Fprintf(a.out, "%s, by %s\n", to, d.Why)
+			if len(d.Mention) > 0 {
+				fmt.Fprintf(a.out, "notifies %s\n", strings.Join(d.Mention, ", "))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&explain, "explain", "", "file with an ask (JSON); - is standard input")
+	return cmd
+}
+
+// readAsk reads an ask to explain. Tenant and session stand in no ask; here they
+// may, beside the settings.
+func (a *app) readAsk(file string) (ask.Ask, error) {
+	var in io.Reader = os.Stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return ask.Ask{}, usage("--explain: %w", err)
+		}
+		defer f.Close() //nolint:errcheck // read only
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, ask.MaxEventBytes))
+	if err != nil {
+		return ask.Ask{}, usage("--explain: %w", err)
+	}
+	var asked ask.Ask
+	where := struct {
+		Tenant  string `json:"tenant"`
+		Session string `json:"session"`
+	}{a.Tenant, a.session}
+	if err := errors.Join(json.Unmarshal(data, &asked), json.Unmarshal(data, &where)); err != nil {
+		return ask.Ask{}, usage("--explain: %s holds no ask: %w", file, err)
+	}
+	asked.Tenant, asked.Session = where.Tenant, where.Session
+	return asked, nil
+}
+
+func (a *app) slackDoctorCmd(s *slackSettings) *cobra.Command {
+	var manifest string
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check token, scopes, channels, groups, manifest and connections, in plain words", Args: cobra.NoArgs,
+		Example: "  askbus slack doctor --routes routes.yaml",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts, err := a.slackOptions(&s.Slack)
+			if err != nil {
+				return err
+			}
+			app, err := slack.New(nil, opts)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
+			defer cancel()
+			return a.tellFindings(app.Doctor(ctx, manifest))
+		},
+	}
+	cmd.Flags().StringVar(&manifest, "manifest", "", "file with the app's manifest, as Slack's app page shows it (YAML or JSON)")
+	return cmd
+}

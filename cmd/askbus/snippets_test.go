@@ -1,0 +1,130 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var snippetFence = regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```")
+
+// snippet is the block of docs/terminal.md in a language that has a text.
+func snippet(t *testing.T, language, text string) string {
+	t.Helper()
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "terminal.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range snippetFence.FindAllStringSubmatch(string(doc), -1) {
+		if m[1] == language && strings.Contains(m[2], text) {
+			return m[2]
+		}
+	}
+	t.Fatalf("docs/terminal.md has no %s with %s", language, text)
+	return ""
+}
+
+// shell runs a script in bash, where askbus is on PATH and at home in pl.
+func (pl place) shell(script string, env ...string) string {
+	pl.t.Helper()
+	bin := pl.t.TempDir()
+	if err := os.Symlink(os.Args[0], filepath.Join(bin, "askbus")); err != nil {
+		pl.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(pl.t.Context(), "bash", "--norc", "--noprofile", "-c", script)
+	cmd.Env = append(append(os.Environ(), asMain+"=1", "ASKBUS_DIR="+pl.dir, "PATH="+bin+":"+os.Getenv("PATH")), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		pl.t.Fatalf("%v:\n%s\n%s", err, script, out)
+	}
+	return string(out)
+}
+
+func TestThePromptOfTheGuide(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	dir, err := os.MkdirTemp("", "prompt") //nolint:usetesting // the last job may still write
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	// The prompt reads what the job of the one before wrote.
+	prompt := func(written string) string {
+		return pl.shell(snippet(t, "bash", "__askbus()")+`
+file=$XDG_RUNTIME_DIR/askbus-status-$UID
+until
+	rm -f "$file"
+	__askbus
+	until [ -e "$file" ]; do sleep 0.1; done
+	[ `+written+` "$file" ]
+do :; done
+printf '%s' "${PS1@P}"`, "XDG_RUNTIME_DIR="+dir)
+	}
+	if got := prompt("-e"); strings.Contains(got, "waiting") {
+		t.Errorf("nothing waits, and the prompt is %q", got)
+	}
+	pl.must(3, "ask", "--question", "Deploy?", "--text", "--session", "s", "--wait", "0")
+	if got := prompt("-s"); !strings.HasPrefix(got, "◆ 1 waiting, oldest ") {
+		t.Errorf("one waits, and the prompt is %q", got)
+	}
+}
+
+func TestTheNotificationOfTheGuide(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	pl.must(3, "ask", "--question", "Deploy?", "--text", "--session", "s", "--wait", "0")
+	// Three rounds, of which the first finds that one waits.
+	stubs := `n=0
+sleep() { ((n++ < 3)); }
+notify-send() { printf 'notified: %s\n' "$*"; }
+`
+	got := pl.shell(stubs + snippet(t, "bash", "notify-send"))
+	if strings.Count(got, "notified: askbus ◆ 1 waiting") != 1 {
+		t.Errorf("want one notification, got %q", got)
+	}
+}
+
+func TestTheCompletionOfTheGuide(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	pl.must(3, "ask", "--id", "deploy", "--question", "Deploy?", "--text", "--session", "s", "--wait", "0")
+	load, _, _ := strings.Cut(snippet(t, "bash", "completion bash"), "\n")
+	// What bash-completion gives, which the guide asks for, and what only is while a person presses Tab.
+	words := `
+compopt() { :; }
+_get_comp_words_by_ref() { cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=("${COMP_WORDS[@]}") cword=$COMP_CWORD; }
+`
+	got := pl.shell(words + load + `
+COMP_WORDS=(askbus answer s/d) COMP_CWORD=2 COMP_LINE="askbus answer s/d" COMP_POINT=17 COMP_TYPE=9
+__start_askbus
+printf '%s\n' "${COMPREPLY[@]}"`)
+	if !strings.HasPrefix(got, "s/deploy") {
+		t.Errorf("completes %q", got)
+	}
+}
+
+func TestTheTmuxLinesOfTheGuide(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	m := inTmux(t, 80, 24, "tui", "--dir", pl.dir)
+	file := filepath.Join(t.TempDir(), "tmux.conf")
+	conf := snippet(t, "tmux", "status-right") + snippet(t, "tmux", "allow-passthrough")
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.do("source-file", file)
+	for command, want := range map[string]string{
+		"show -gv status-right":      "#(askbus status --format tmux 2>/dev/null)",
+		"show -gv allow-passthrough": "on",
+		"list-keys -T prefix a":      `display-popup -E -h "80%" -w "90%" "askbus next"`,
+	} {
+		if got := m.do(strings.Fields(command)...); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %s", command, got, want)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/daemon"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/internal/sshserver"
+	"github.com/askbus/askbus/internal/tui"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/spf13/cobra"
+)
+
+// sshType is the responder type of the inbox over SSH.
+const sshType = "ssh"
+
+// sshAddr is where "askbus ssh" listens.
+const sshAddr = "127.0.0.1:8022"
+
+func (a *app) sshCmd() *cobra.Command {
+	var s struct {
+		config.SSH
+		config.Listen
+	}
+	cmd := &cobra.Command{
+		Use: "ssh", Short: "Serve the inbox over SSH, to whoever has a key in a file", Args: cobra.NoArgs,
+		Long: `Serves the inbox of "askbus tui" over SSH to whoever has a key in a file of the format
+of authorized_keys, and nothing else: no shell, no command, no forwarding. A key's
+comment names the person, unless options before it do:
+
+  ssh-ed25519 AAAA… mei
+  principal="os:mei",groups="platform" ssh-ed25519 AAAA… Mei's phone
+
+With --dir of an "askbus server" it derives its credential from the key there;
+elsewhere set ASKBUS_CREDS (a responder's of type ssh). "askbus up --ssh-addr" serves
+it, too.`,
+		Example: `  askbus ssh --ssh-keys ~/.ssh/authorized_keys
+  ssh -p 8022 127.0.0.1`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := a.newRunning(cmd.Context())
+			defer r.close()
+			cred, err := a.sshCred()
+			if err != nil {
+				return err
+			}
+			if s.SSHAddr == "" {
+				s.SSHAddr = sshAddr
+			}
+			at, err := r.ssh(cmd.Context(), cred, s.SSH)
+			if err != nil {
+				return err
+			}
+			if err := r.ops(cmd.Context(), "ssh", s.OpsAddr, func() error { return nil }); err != nil {
+				return err
+			}
+			return r.run(cmd.Context(), func() { a.say("askbus: inbox over SSH at %s, ops at %s", at, r.after.Ops["ssh"]) })
+		},
+	}
+	load(&s, cmd)
+	sshFlags(&s.SSH, cmd)
+	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
+	return cmd
+}
+
+func sshFlags(s *config.SSH, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.SSHAddr, "ssh-addr", s.SSHAddr, "address of the inbox over SSH")
+	cmd.Flags().StringVar(&s.SSHKeys, "ssh-keys", s.SSHKeys, "file of the keys that may sign in over SSH (default: authorized_keys in --dir)")
+}
+
+func (a *app) sshCred() (client.Credential, error) {
+	if a.Creds == "" {
+		return a.local(natsd.Role{Name: natsd.RoleResponder, Type: sshType})
+	}
+	c, err := readCreds(a.Creds)
+	if a.NATS.URL != "" {
+		c.URL = a.NATS.URL
+	}
+	return c, err
+}
+
+// ssh serves the inbox over SSH, on a connection of its own and from one board
+// for all who come. It returns where.
+func (r *running) ssh(ctx context.Context, c client.Credential, s config.SSH) (string, error) {
+	keys := s.SSHKeys
+	if keys == "" {
+		keys = filepath.Join(r.a.Dir, "authorized_keys")
+	}
+	if _, err := os.Stat(keys); err != nil {
+		return "", usage("--ssh-keys: %w; put a line of authorized_keys there for each person", err)
+	}
+	host, err := sshserver.HostKey(filepath.Join(r.a.Dir, "ssh_host_key"))
+	if err != nil {
+		return "", err
+	}
+	nc, err := r.connect(c)
+	if err != nil {
+		return "", err
+	}
+	role, _ := natsd.ParseUser(c.Name) // it may be no role of ours
+	resp, err := responder.New(nc, sshType, responder.Options{Tenant: role.Tenant, Session: role.Session, Logger: r.log, TracerProvider: r.tracing})
+	if err != nil {
+		return "", err
+	}
+	board := newBoard(resp, role)
+	srv, err := sshserver.New(sshserver.Options{Keys: keys, Host: host, Logger: r.log, Serve: func(ctx context.Context, t sshserver.Terminal) error {
+		return r.inboxOn(ctx, t, board, resp)
+	}})
+	if err != nil {
+		return "", err
+	}
+	ln, err := r.a.listen(ctx, "ssh", s.SSHAddr, "--ssh-addr", "")
+	if err != nil {
+		return "", err
+	}
+	r.closes = append(r.closes, func() { _ = ln.Close() })
+	r.parts = append(r.parts, daemon.Part{Name: "ssh board", Run: board.Run}, daemon.Part{Name: "ssh", Run: func(ctx context.Context) error { return srv.Run(ctx, ln) }})
+	return ln.Addr().String(), nil
+}
+
+// inboxOn draws the inbox on the terminal of who signed in.
+func (r *running) inboxOn(ctx context.Context, t sshserver.Terminal, board *responder.Board, resp *responder.Responder) error {
+	if leave, err := resp.Present("", ""); err == nil {
+		defer leave()
+	}
+	_, err := tui.Run(ctx, tui.Terminal{
+		In: t, Out: t, Env: []string{"TERM=" + t.Term}, Width: t.Width, Height: t.Height, Resized: t.Resized,
+	}, tui.Options{
+		Source: board, Team: board, Decider: resp, By: t.By,
+		Viewer: present.Viewer{By: t.By, Surface: sshType, Zone: time.Local, Inbox: r.a.inboxURL()},
+		Notify: notification,
+	}, tui.Board(board))
+	return err
+}
+
+// notification is what a terminal is sent when something begins to wait: a
+// bell, and the two sequences that terminals show as a notification.
+func notification(n int) string {
+	words := fmt.Sprintf("%d waiting for you", n)
+	return "\a\x1b]9;askbus: " + words + "\x1b\\\x1b]777;notify;askbus;" + words + "\x1b\\"
+}

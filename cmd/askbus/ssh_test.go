@@ -1,0 +1,72 @@
+//go:build linux
+
+package main
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The inbox over SSH, with the OpenSSH client: a key answers, a stranger and a
+// command are refused.
+func TestTheInboxOverSSH(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ssh", "ssh-keygen"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip("no OpenSSH here")
+		}
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"mei", "stranger"} {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", filepath.Join(dir, name)).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	public, err := os.ReadFile(filepath.Join(dir, "mei.pub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := filepath.Join(dir, "keys")
+	if err := os.WriteFile(keys, append([]byte(`groups="ops" `), public...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pl, p := up(t, "--ssh-addr", "127.0.0.1:0", "--ssh-keys", keys)
+	said := p.err.wait(t, "inbox over SSH at")
+	_, said, _ = strings.Cut(said, "over SSH at ")
+	said, _, _ = strings.Cut(said, "\n")
+	host, port, err := net.SplitHostPort(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ssh := func(key string, more ...string) *exec.Cmd {
+		args := []string{"-F", "none", "-p", port, "-i", filepath.Join(dir, key), "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=" + filepath.Join(dir, "known"), "-o", "BatchMode=yes", host}
+		cmd := exec.Command("ssh", append(args, more...)...)
+		cmd.Env = append(os.Environ(), "TERM=xterm-256color")
+		return cmd
+	}
+	pl.must(3, "ask", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite", "--id", "db", "--session", "s", "--audience", "group:ops", "--wait", "0")
+	screen, typedIn := onTerminalOf(t, 100, 30, ssh("mei"))
+	screen.out.wait(t, "SQLite")
+	typed(t, typedIn, "2\r")
+	screen.out.wait(t, "you in the terminal")
+	typed(t, typedIn, "q")
+	if code := screen.wait(); code != 0 {
+		t.Errorf("exit %d: %q", code, screen.out)
+	}
+	o, ok := pl.must(0, "get", "s/db")["outcome"].(map[string]any)
+	if !ok {
+		t.Fatal("no outcome")
+	}
+	if by, ok := o["by"].(map[string]any); !ok || by["principal"] != "ssh:mei" || by["proof"] != "ssh-key" || by["responder"] != "ssh" {
+		t.Errorf("answered by %v", o["by"])
+	}
+	for name, cmd := range map[string]*exec.Cmd{"a stranger": ssh("stranger"), "a command": ssh("mei", "id"), "a subsystem": ssh("mei", "-s", "sftp")} {
+		if out, err := cmd.CombinedOutput(); err == nil || strings.Contains(string(out), "uid=") {
+			t.Errorf("%s: %v, %s", name, err, out)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/clipperhouse/displaywidth"
+	"golang.org/x/term"
+)
+
+// Widths of the columns of a list, in cells.
+const (
+	whoWidth     = 24 // at most
+	headingWidth = 60 // where no terminal says how much there is
+	leastHeading = 24 // less is no heading: the row takes two lines
+	gap          = "  "
+	urgentMark   = "▲" // not colour alone
+	pendingMark  = "◆"
+)
+
+// size is how large the terminal is behind a writer; 0, 0 when it is none.
+func size(w any) (width, height int) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0, 0
+	}
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
+}
+
+func (a *app) tellTable(items []ask.Record) {
+	if len(items) == 0 {
+		a.say("nothing is waiting")
+		return
+	}
+	width, _ := size(a.out)
+	_, _ = io.WriteString(a.out, table(items, width, time.Now()))
+}
+
+// tableRow is one ask in a list: its cells and its heading.
+type tableRow struct {
+	cells   [4]string // ask, waiting, state, who asks
+	heading string
+}
+
+// table lists asks in columns that fit a terminal of so many cells; with 0 it
+// is for no terminal. The ask's name is never cut, so that it can be copied:
+// where it leaves no room, the heading goes onto a line of its own.
+func table(items []ask.Record, width int, now time.Time) string {
+	rows := []tableRow{{[4]string{"ASK", "WAITING", "STATE", "WHO ASKS"}, "QUESTION"}}
+	for i := range items {
+		rows = append(rows, newTableRow(&items[i], now))
+	}
+	columns := [4]int{}
+	for _, r := range rows {
+		for i, cell := range r.cells {
+			columns[i] = max(columns[i], displaywidth.String(cell))
+		}
+	}
+	heading := headingWidth
+	if width > 0 {
+		heading = width - sum(columns[:]) - 4*len(gap)
+		if heading < leastHeading { // who asks goes first
+			heading += columns[3] + len(gap)
+			columns[3] = 0
+		}
+	}
+	var b strings.Builder
+	for i, r := range rows {
+		var line strings.Builder
+		for at, cell := range r.cells {
+			if columns[at] > 0 {
+				line.WriteString(cell + strings.Repeat(" ", columns[at]-displaywidth.String(cell)) + gap)
+			}
+		}
+		if heading >= leastHeading {
+			b.WriteString(strings.TrimRight(line.String()+fit(r.heading, heading), " ") + "\n")
+			continue
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		if i > 0 {
+			b.WriteString(gap + fit(r.heading, max(width-len(gap), leastHeading)) + "\n")
+		}
+	}
+	return b.String()
+}
+
+func newTableRow(rec *ask.Record, now time.Time) tableRow {
+	state, age := "pending", span(now.Sub(rec.AskedAt))
+	if rec.Outcome != nil {
+		state, age = string(rec.Outcome.Status), span(rec.Outcome.Waited)
+	}
+	row := present.NewRow(rec, present.Viewer{}, now)
+	heading := row.Heading
+	if rec.Outcome == nil && row.Priority.Urgent() {
+		heading = urgentMark + " " + heading
+	}
+	return tableRow{[4]string{row.Key.Session + "/" + row.Key.ID, age, state, fit(row.Asker.Agent, whoWidth)}, heading}
+}
+
+// fit is s in at most so many cells.
+func fit(s string, most int) string { return displaywidth.TruncateString(s, most, "…") }
+
+func sum(n []int) (total int) {
+	for _, v := range n {
+		total += v
+	}
+	return total
+}
+
+// draw puts a text onto the screen over the one before, line by line, so that
+// nothing flickers, and not higher than the screen.
+func draw(w io.Writer, text string, height int) {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if height > 1 && len(lines) > height-1 {
+		lines = append(lines[:height-2], fmt.Sprintf("… and %d lines more", len(lines)-height+2))
+	}
+	fmt.Fprint(w, "\x1b[?2026h\x1b[H"+strings.Join(lines, "\x1b[K\r\n")+"\x1b[K\x1b[J\x1b[?2026l")
+}

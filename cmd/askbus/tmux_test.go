@@ -1,0 +1,157 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/natstest"
+)
+
+// tmux is a real tmux with a server of its own, whose one window runs askbus.
+type tmux struct {
+	t      *testing.T
+	socket string
+}
+
+// inTmux starts askbus in a window of a size.
+func inTmux(t *testing.T, width, height int, args ...string) tmux {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no tmux; hack/deps installs it")
+		}
+		t.Skip("no tmux")
+	}
+	// The path of a socket is short.
+	dir, err := os.MkdirTemp("", "tmux") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := tmux{t, filepath.Join(dir, "s")}
+	t.Cleanup(func() {
+		_, _ = m.try("kill-server")
+		_ = os.RemoveAll(dir)
+	})
+	m.do(append([]string{"new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "--", os.Args[0]}, args...)...)
+	return m
+}
+
+func (m tmux) try(args ...string) (string, error) {
+	cmd := exec.Command("tmux", append([]string{"-S", m.socket, "-f", "/dev/null"}, args...)...)
+	cmd.Env = append(os.Environ(), asMain+"=1", "TMUX=", "TERM=xterm-256color", "LC_ALL=C.UTF-8")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (m tmux) do(args ...string) string {
+	m.t.Helper()
+	out, err := m.try(args...)
+	if err != nil {
+		m.t.Fatalf("tmux %s: %v: %s", args[0], err, out)
+	}
+	return out
+}
+
+// keys presses keys, by tmux's names.
+func (m tmux) keys(names ...string) {
+	m.t.Helper()
+	m.do(append([]string{"send-keys"}, names...)...)
+}
+
+func (m tmux) shown() string {
+	m.t.Helper()
+	return m.do("capture-pane", "-p")
+}
+
+// wait waits until the window shows all these texts, and returns what it shows.
+func (m tmux) wait(texts ...string) (shown string) {
+	m.t.Helper()
+	defer func() {
+		if m.t.Failed() {
+			m.t.Logf("tmux shows:\n%s", shown)
+		}
+	}()
+	natstest.Eventually(m.t, "tmux shows "+strings.Join(texts, ", "), func() bool {
+		shown = m.shown()
+		for _, text := range texts {
+			if !strings.Contains(shown, text) {
+				return false
+			}
+		}
+		return true
+	})
+	return shown
+}
+
+// TestTheInboxInTmux goes through the main flows in a real terminal: the list,
+// a filter, a choice that survives two changes of size, a draft that somebody
+// else's answer ends, and a decline with a reason.
+func TestTheInboxInTmux(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	m := inTmux(t, 80, 24, "tui", "--dir", pl.dir)
+	m.wait("Nothing waits for you.")
+	asks := func(args ...string) {
+		pl.must(3, append([]string{"ask", "--session", "s", "--wait", "0"}, args...)...)
+	}
+	outcome := func(code int, id string) map[string]any {
+		return pl.must(code, "get", "s/"+id)["outcome"].(map[string]any)
+	}
+
+	asks("--id", "db", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite")
+	m.wait("1 waiting", "Which database?")
+	m.keys("Enter")
+	m.wait("( ) PostgreSQL")
+	m.keys("2")
+	m.wait("(•) SQLite")
+	m.do("resize-window", "-x", "120", "-y", "40")
+	m.do("resize-window", "-x", "60", "-y", "20")
+	m.wait("(•) SQLite") // the choice survives
+	m.keys("Enter")
+	m.wait("0 waiting", "✓ SQLite")
+	if o := outcome(0, "db"); o["by"].(map[string]any)["responder"] != "cli" {
+		t.Errorf("outcome %v", o)
+	}
+	m.do("resize-window", "-x", "80", "-y", "24")
+
+	asks("--id", "four", "--file", example("four-questions.json"))
+	asks("--id", "name", "--question", "How shall I name it?", "--text")
+	m.keys("Escape")
+	m.wait("enter open", "2 waiting", "How shall I name it?")
+	m.keys("/")
+	m.keys("-l", "name it")
+	m.keys("Enter")
+	m.keys("Enter")
+	m.wait("session s", "How shall I name it?")
+	m.keys("-l", "ledger")
+	m.wait("ledger")
+	pl.must(0, "answer", "s/name", "--text", "journal")
+	m.wait("✓ journal")
+
+	asks("--id", "no", "--question", "Delete it?", "--kind", "boolean")
+	m.keys("Escape")
+	m.wait("enter open") // the next key must not become one with Escape
+	m.keys("/")
+	for range len("name it") {
+		m.keys("BSpace")
+	}
+	m.keys("-l", "delete")
+	m.keys("Enter")
+	m.wait("Delete it?")
+	m.keys("Enter")
+	m.wait("session s", "Delete it?")
+	m.keys("x")
+	m.keys("-l", "not today")
+	m.wait("not today")
+	m.keys("Enter")
+	m.wait("1 waiting")
+	if o := outcome(exitCancelled, "no"); o["status"] != "cancelled" || o["reason"] != "not today" {
+		t.Errorf("outcome %v", o)
+	}
+}

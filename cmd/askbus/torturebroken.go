@@ -1,0 +1,25 @@
+//go:build sabotage
+
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/askbus/askbus/internal/sabotage"
+	"github.com/spf13/pflag"
+)
+
+// breakFlag is the flag that breaks a promise on purpose. It is in no build
+// without the tag sabotage.
+func (t *tortureFlags) breakFlag(f *pflag.FlagSet) {
+	f.StringVar((*string)(&t.bus.Sabotage), "sabotage", "", "break a promise on purpose, in the embedded bus: "+fmt.Sprint(sabotage.Kinds()))
+}
+
+func (a *app) checkBreakFlag(t *tortureFlags) error {
+	kind := t.bus.Sabotage
+	if kind != sabotage.None && (!slices.Contains(sabotage.Kinds(), kind) || t.processes || a.NATS.URL != "") {
+		return usage("--sabotage takes one of %v, and only for the embedded bus", sabotage.Kinds())
+	}
+	return nil
+}

@@ -1,0 +1,255 @@
+package acp_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/acp"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// fixture is a bus, a person at a screen of it, and an editor and an agent
+// whose lines the test plays.
+type fixture struct {
+	t      *testing.T
+	bus    *natstest.Bus
+	screen *responder.Responder
+	events chan responder.Event
+
+	editor, agent end
+	stop          context.CancelFunc
+	done          chan struct{} // Run has returned
+}
+
+// end is what the test holds of one side: it writes what that side says, and
+// reads what it is told.
+type end struct {
+	t    *testing.T
+	says io.WriteCloser
+	told *bufio.Reader
+	hear io.Closer
+}
+
+type opener struct {
+	c   *client.Client
+	err error
+}
+
+func (o opener) Open(_ context.Context, tenant, session string) (client.Session, error) {
+	if o.err != nil {
+		return client.Session{}, o.err
+	}
+	return o.c.Session(tenant, session), nil
+}
+
+// decider answers as the editor's dialog.
+type decider struct{ *responder.Responder }
+
+func (d decider) Decline(ctx context.Context, k ask.Key, r ask.Reply, reason string) (ask.Outcome, error) {
+	return d.Cancel(ctx, k, responder.Decline{AnswerID: r.AnswerID, Reason: reason, By: r.By})
+}
+
+var errAway = errors.New("the bus is away")
+
+// start starts a bus with a screen, and a proxy on it.
+func start(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{t: t, bus: natstest.Start(t, natstest.Options{}), events: make(chan responder.Event, 100)}
+	f.screen = f.responder("web")
+	ctx, cancel := context.WithCancel(t.Context())
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if err := f.screen.Watch(ctx, func(e responder.Event) {
+			select {
+			case f.events <- e:
+			case <-ctx.Done():
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-watched })
+	f.next(responder.Synced)
+	f.run(nil)
+	return f
+}
+
+// away is a proxy without a bus.
+func away(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{t: t}
+	f.run(errAway)
+	return f
+}
+
+func (f *fixture) responder(typ string) *responder.Responder {
+	f.t.Helper()
+	r, err := responder.New(f.bus.Responder(typ), typ, responder.Options{Logger: natstest.Logger()})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return r
+}
+
+func (f *fixture) run(broken error) {
+	f.t.Helper()
+	open, opts := opener{err: broken}, acp.Options{Logger: natstest.Logger()}
+	if broken == nil {
+		c, err := client.New(f.bus.Agent("acme", "s1"), client.Options{Logger: natstest.Logger()})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		open.c, opts.Decider = c, decider{f.responder(ask.ResponderNative)}
+	}
+	side := func() (acp.Side, end) {
+		in, says := io.Pipe()
+		told, out := io.Pipe()
+		f.t.Cleanup(func() { _, _ = says.Close(), told.Close() })
+		return acp.Side{In: in, Out: out}, end{f.t, says, bufio.NewReader(told), told}
+	}
+	var editor, agent acp.Side
+	editor, f.editor = side()
+	agent, f.agent = side()
+	ctx, cancel := context.WithCancel(f.t.Context())
+	f.stop, f.done = cancel, make(chan struct{})
+	go func() {
+		defer close(f.done)
+		acp.Run(ctx, open, acp.Caller{Tenant: "acme", Session: "s1", Human: ask.By{Principal: "os:ben", Name: "Ben"}}, editor, agent, opts)
+		_ = editor.Out.Close()
+	}()
+	f.t.Cleanup(func() { cancel(); f.ended() })
+}
+
+// ended waits until Run has returned.
+func (f *fixture) ended() {
+	f.t.Helper()
+	select {
+	case <-f.done:
+	case <-time.After(20 * time.Second):
+		f.t.Error("Run has not returned")
+	}
+}
+
+func (e end) say(lines ...string) {
+	e.t.Helper()
+	for _, l := range lines {
+		if _, err := io.WriteString(e.says, l); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// hears is the next line that this side is told.
+func (e end) hears() string {
+	e.t.Helper()
+	type read struct {
+		line string
+		err  error
+	}
+	got := make(chan read, 1)
+	go func() {
+		line, err := e.told.ReadString('\n')
+		got <- read{line, err}
+	}()
+	select {
+	case r := <-got:
+		if r.err != nil && !errors.Is(r.err, io.EOF) {
+			e.t.Fatal(r.err)
+		}
+		return r.line
+	case <-time.After(20 * time.Second):
+		e.t.Fatal("nothing was told")
+		return ""
+	}
+}
+
+// wants sees that this side is told a line.
+func (e end) wants(line string) {
+	e.t.Helper()
+	if got := e.hears(); got != line {
+		e.t.Errorf("it was told\n%s\nnot\n%s", got, line)
+	}
+}
+
+// next waits until the screen is told something of a kind.
+func (f *fixture) next(kind responder.EventKind) ask.Record {
+	f.t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case e := <-f.events:
+			if e.Kind == kind {
+				return e.Record
+			}
+		case <-limit:
+			f.t.Fatalf("the screen was not told of kind %d", kind)
+		}
+	}
+}
+
+// choose answers on the screen.
+func (f *fixture) choose(rec ask.Record, option string) {
+	f.t.Helper()
+	reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}}
+	for _, q := range rec.Ask.Questions {
+		reply.Answers = append(reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{option}})
+	}
+	if _, err := f.screen.Answer(f.t.Context(), rec.Ask.Key(), reply); err != nil {
+		f.t.Error(err)
+	}
+}
+
+// withdrawn waits for the end of the next ask, and sees that it was withdrawn
+// for this reason.
+func (f *fixture) withdrawn(reason string) {
+	f.t.Helper()
+	o := f.next(responder.Resolved).Outcome
+	if o.Status != ask.StatusWithdrawn || o.Reason != reason {
+		f.t.Errorf("it ended as %s, %q", o.Status, o.Reason)
+	}
+}
+
+// Lines of both sides.
+const (
+	initPlain = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true}}}}` + "\n"
+	initForms = `{"jsonrpc":"2.0", "id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"elicitation":{"form":{}}}}}` + "\n"
+
+	permission = `{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"sess","toolCall":{"toolCallId":"c1","title":"Run make"},"options":[{"optionId":"once","name":"Allow","kind":"allow_once"},{"optionId":"always","name":"Always allow make","kind":"allow_always"},{"optionId":"all","name":"Always allow","kind":"allow_always"},{"optionId":"no","name":"Reject","kind":"reject_once"}]}}` + "\n"
+	elicit     = `{"jsonrpc":"2.0","id":"e-1","method":"elicitation/create","params":{"sessionId":"sess","mode":"form","message":"Which database?","requestedSchema":{"type":"object","properties":{"db":{"type":"string","oneOf":[{"const":"pg","title":"PostgreSQL"},{"const":"lite","title":"SQLite"}]}},"required":["db"]}}}` + "\n"
+
+	cancelSeven = `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":7}}` + "\n"
+	chose       = `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"selected","optionId":"always"}}}` + "\n"
+	noChoice    = `{"jsonrpc":"2.0", "id":7, "result":{"outcome":{"outcome":"cancelled"}}}` + "\n"
+)
+
+// introduce has the editor declare what it can, and the agent hear it.
+func (f *fixture) introduce(line string) {
+	f.t.Helper()
+	f.editor.say(line)
+	heard := f.agent.hears()
+	var m struct {
+		Params struct {
+			ClientCapabilities struct {
+				Elicitation struct {
+					Form *struct{} `json:"form"`
+				} `json:"elicitation"`
+			} `json:"clientCapabilities"`
+		} `json:"params"`
+	}
+	if err := json.Unmarshal([]byte(heard), &m); err != nil || m.Params.ClientCapabilities.Elicitation.Form == nil {
+		f.t.Errorf("the agent was told %s", heard)
+	}
+	if strings.Contains(line, "elicitation") && heard != line {
+		f.t.Errorf("%s became %s", line, heard)
+	}
+}

@@ -1,0 +1,78 @@
+package acp
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// declare adds elicitation.form to what an editor's initialize request declares,
+// and reports whether the editor declared it itself; then the line stays as it
+// is. In ACP an empty elicitation object declares nothing, unlike in MCP.
+func declare(line []byte) (out []byte, forms bool) {
+	whole, ok := object(line)
+	if !ok {
+		return line, false
+	}
+	params, _ := object(whole["params"])
+	var version float64
+	_ = json.Unmarshal(params["protocolVersion"], &version) // unreadable: 0
+	names := []string{"clientCapabilities"}
+	if version >= 2 {
+		names = []string{"capabilities"}
+		if _, also := params["clientCapabilities"]; also { // for an agent of version 1
+			names = append(names, "clientCapabilities")
+		}
+	}
+	changed := false
+	for _, name := range names {
+		capabilities, _ := object(params[name])
+		elicitation, _ := object(capabilities["elicitation"])
+		if _, ok := object(elicitation["form"]); ok {
+			forms = true
+			continue
+		}
+		elicitation["form"] = json.RawMessage("{}")
+		capabilities["elicitation"] = encode(elicitation)
+		params[name] = encode(capabilities)
+		changed = true
+	}
+	if !changed {
+		return line, forms
+	}
+	whole["params"] = encode(params)
+	return append(encode(whole), '\n'), forms
+}
+
+// object reads a JSON object; the map is never nil.
+func object(text []byte) (map[string]json.RawMessage, bool) {
+	var m map[string]json.RawMessage
+	if len(text) == 0 || json.Unmarshal(text, &m) != nil || m == nil {
+		return map[string]json.RawMessage{}, false
+	}
+	return m, true
+}
+
+func encode(m map[string]json.RawMessage) json.RawMessage {
+	return json.RawMessage(strings.TrimSuffix(string(line(m)), "\n"))
+}
+
+// agentName is what an agent calls itself in its response to initialize.
+func agentName(response json.RawMessage) string {
+	type info struct {
+		Name  string `json:"name"`
+		Title string `json:"title"`
+	}
+	var r struct {
+		V1 info `json:"agentInfo"`
+		V2 info `json:"info"`
+	}
+	_ = json.Unmarshal(response, &r) // unreadable: no name
+	for _, name := range []string{r.V1.Title, r.V1.Name, r.V2.Title, r.V2.Name} {
+		if name = ask.CleanLine(name); name != "" {
+			return string([]rune(name)[:min(len([]rune(name)), ask.MaxName)])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,248 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// Caller is who asks: an agent that an editor runs.
+type Caller struct {
+	Tenant   string        // default: [ask.DefaultTenant]
+	Session  string        // default: one for each session of the editor, named like it
+	Fallback string        // session of what is asked outside of any session
+	Agent    ask.Agent     // a missing name is what the agent calls itself
+	Human    ask.By        // who sits at the editor
+	Timeout  time.Duration // of each ask; default: that of the protocol
+}
+
+// Side is one end of a connection.
+type Side struct {
+	In  io.Reader
+	Out io.WriteCloser
+}
+
+// Opener gives the way to the asks of one session, for one ask. Calls may come
+// concurrently.
+type Opener interface {
+	Open(ctx context.Context, tenant, session string) (client.Session, error)
+}
+
+// Decider sends what somebody did in the editor's dialog, as responder type
+// [ask.ResponderNative]. Errors are those of pkg/responder.
+type Decider interface {
+	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
+	Decline(ctx context.Context, k ask.Key, r ask.Reply, reason string) (ask.Outcome, error)
+}
+
+// Options tunes [Run]. The zero value is ready to use.
+type Options struct {
+	Logger   *slog.Logger  // default: discard
+	Decider  Decider       // default: what the editor's dialog answered withdraws the ask
+	Patience time.Duration // how long an editor's answer waits for the bus; default 5 s
+}
+
+// maxOpen bounds the questions that are open at one time. More are passed on to
+// the editor only.
+const maxOpen = 256
+
+// maxLate bounds how many late answers of an editor are waited for.
+const maxLate = 1024
+
+// The reasons why an ask is withdrawn.
+var (
+	errEditorGone = errors.New("the editor has gone")
+	errAgentGone  = errors.New("the agent has gone")
+	errStopped    = errors.New("the session was stopped")
+)
+
+// proxy is one editor and one agent.
+type proxy struct {
+	open   Opener
+	opts   Options
+	who    Caller
+	editor sink
+	agent  sink
+	tools  toolCalls
+
+	mu         sync.Mutex
+	forms      bool                 // the editor shows forms itself
+	initialize string               // id of the editor's last initialize request
+	name       string               // what the agent calls itself
+	questions  map[string]*question // open ones, by the agent's request id
+	late       []string             // ids of ended ones that the editor has still to answer
+	serving    sync.WaitGroup
+	ending     bool
+}
+
+// Run passes messages on between an editor and an agent until either is gone or
+// ctx ends. When the editor is gone the agent is told so by the end of its
+// input, and Run goes on until the agent's output ends. It withdraws the asks
+// that are then open, and returns. A read of editor.In that does not end is left
+// behind.
+func Run(ctx context.Context, open Opener, who Caller, editor, agent Side, opts Options) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Patience <= 0 {
+		opts.Patience = 5 * time.Second
+	}
+	if who.Tenant == "" {
+		who.Tenant = ask.DefaultTenant
+	}
+	if who.Fallback == "" {
+		who.Fallback = "acp"
+	}
+	p := &proxy{open: open, opts: opts, who: who, editor: sink{w: editor.Out}, agent: sink{w: agent.Out}, questions: map[string]*question{}}
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(errStopped)
+	fromEditor, fromAgent := make(chan error, 1), make(chan error, 1)
+	go func() {
+		fromEditor <- copyLines(editor.In, &p.agent, func(l []byte) ([]byte, func()) { return p.fromEditor(l) })
+	}()
+	go func() {
+		fromAgent <- copyLines(agent.In, &p.editor, func(l []byte) ([]byte, func()) { return p.fromAgent(life, l) })
+	}()
+	agentEnded := false
+	select {
+	case err := <-fromEditor:
+		end(gone(err, errEditorGone, errAgentGone))
+	case err := <-fromAgent:
+		agentEnded = true
+		end(gone(err, errAgentGone, errEditorGone))
+	case <-ctx.Done():
+		end(errStopped)
+	}
+	p.close()
+	_ = agent.Out.Close() // closed already when the agent has gone
+	if !agentEnded {
+		select {
+		case err := <-fromAgent: // its last words are passed on
+			opts.Logger.DebugContext(ctx, "the agent's output has ended", slog.Any("error", err))
+		case <-ctx.Done():
+		}
+	}
+}
+
+// gone is who has gone when a copy ended: the side that was read, unless the
+// other one takes no more.
+func gone(err, read, written error) error {
+	if errors.Is(err, errClosed) {
+		return written
+	}
+	return read
+}
+
+// close takes no more questions and waits until those that are open are
+// withdrawn.
+func (p *proxy) close() {
+	p.mu.Lock()
+	p.ending = true
+	p.mu.Unlock()
+	p.serving.Wait()
+}
+
+// fromEditor serves a line of the editor.
+func (p *proxy) fromEditor(line []byte) (pass []byte, after func()) {
+	m := read(line)
+	switch {
+	case m.response():
+		if p.answered(line, &m) {
+			return nil, nil
+		}
+	case m.Method == methodInitialize && m.request():
+		out, forms := declare(line)
+		p.mu.Lock()
+		p.forms, p.initialize = forms, string(m.ID)
+		p.mu.Unlock()
+		return out, nil
+	case m.Method == methodCancelTurn, m.Method == methodClose:
+		session := m.read().SessionID
+		return line, func() { p.stop(session) }
+	}
+	return line, nil
+}
+
+// answered takes the editor's response to a question, and reports whether it
+// was one.
+func (p *proxy) answered(line []byte, m *message) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id := string(m.ID)
+	if i := slices.Index(p.late, id); i >= 0 {
+		p.late = slices.Delete(p.late, i, i+1)
+		return true // somebody was faster
+	}
+	q := p.questions[id]
+	if q == nil || !q.shown || q.replied {
+		return false
+	}
+	q.replied = true
+	q.reply <- reply{bytes.Clone(line), *m}
+	return true
+}
+
+// stop ends the questions of one session of the editor.
+func (p *proxy) stop(session string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, q := range p.questions {
+		if q.session == session {
+			q.cancel(byEditor)
+		}
+	}
+}
+
+// fromAgent serves a line of the agent.
+func (p *proxy) fromAgent(life context.Context, line []byte) (pass []byte, after func()) {
+	m := read(line)
+	switch {
+	case m.Method == methodElicit && m.request():
+		if mode := m.read().Mode; mode == "" || mode == "form" {
+			return p.asked(life, line, &m)
+		}
+	case m.Method == methodPermission && m.request():
+		return p.asked(life, line, &m)
+	case m.Method == methodCancel:
+		return p.takenBack(line, m.read().RequestID), nil
+	case m.Method == methodUpdate:
+		p.tools.update(m.Params)
+	case m.response():
+		p.mu.Lock()
+		if string(m.ID) == p.initialize {
+			p.initialize, p.name = "", agentName(m.Result)
+		}
+		p.mu.Unlock()
+	}
+	return line, nil
+}
+
+// takenBack passes the agent's cancellation of a question on to an editor that
+// shows it.
+func (p *proxy) takenBack(line []byte, id json.RawMessage) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := p.questions[string(id)]
+	if q == nil {
+		if slices.Contains(p.late, string(id)) {
+			return nil // it was told already
+		}
+		return line
+	}
+	told := q.shown && !q.replied
+	q.told = q.told || told
+	q.cancel(byAgent)
+	if !told {
+		return nil
+	}
+	return line
+}

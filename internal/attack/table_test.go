@@ -1,0 +1,241 @@
+package attack_test
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/subject"
+)
+
+// roles are all roles and widths, by the name of the scope that signs them. The
+// attacker is in tenant acme, session s1.
+func roles() map[string]natsd.Role {
+	responder := func(typ, tenant, session string) natsd.Role {
+		return natsd.Role{Name: natsd.RoleResponder, Type: typ, Tenant: tenant, Session: session}
+	}
+	return map[string]natsd.Role{
+		"agent":                 {Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"},
+		"agent-tenant":          {Name: natsd.RoleAgent, Tenant: "acme"},
+		"responder":             responder("slack", "", ""),
+		"responder-tenant":      responder("slack", "acme", ""),
+		"responder-session":     responder("slack", "acme", "s1"),
+		"responder-web":         responder("web", "", ""),
+		"responder-tenant-web":  responder("web", "acme", ""),
+		"responder-push":        responder("push", "", ""),
+		"responder-tenant-push": responder("push", "acme", ""),
+		"host":                  {Name: natsd.RoleHost, Tenant: "acme", Session: "s1"},
+		"gateway":               {Name: natsd.RoleGateway},
+		"operator":              {Name: natsd.RoleOperator},
+		"broker":                {Name: natsd.RoleBroker},
+		"ledger":                {Name: natsd.RoleLedger},
+		"maintenance":           {Name: natsd.RoleMaintenance},
+		"issuer":                {Name: natsd.RoleIssuer},
+		"cluster":               {Name: natsd.RoleCluster},
+	}
+}
+
+// line is one subject and the roles that may use it; all others may not. In a
+// subject [subject.Self] stands for the sender's own key.
+type line struct {
+	subject string
+	may     []string
+}
+
+// other is the key of a credential that nobody in the suite holds.
+const other = "UAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+// Groups of roles.
+const (
+	nobody    = ""
+	asking    = "agent agent-tenant gateway operator"
+	slack     = "responder responder-tenant responder-session"
+	slackWide = "responder responder-tenant"
+	web       = "responder-web responder-tenant-web"
+	push      = "responder-push responder-tenant-push"
+	screens   = slackWide + " " + web + " " + push
+	everyType = "responder responder-web responder-push"
+)
+
+// state says who may do what with each bucket of shared state, by the role as
+// it stands in the subject; of responders by type.
+func state() map[string]map[string]string {
+	const read, write, remove = "get list watch", "get list watch put delete", "get list watch delete"
+	all := func(verbs string, more map[string]string) map[string]string {
+		for _, typ := range []string{"slack", "web", "push"} {
+			more[typ] = verbs
+		}
+		return more
+	}
+	return map[string]map[string]string{
+		subject.BucketTokens:     {"operator": write, "gateway": read, "issuer": "get"},
+		subject.BucketTokenUses:  {"operator": remove, "gateway": "put", "issuer": "put"},
+		subject.BucketSessions:   {"operator": remove, "web": write},
+		subject.BucketLoginLinks: {"web": "put"},
+		subject.BucketPasskeys:   {"operator": remove, "web": write},
+		subject.BucketSnoozes:    all(write, map[string]string{"operator": remove, "gateway": write}),
+		subject.BucketHandovers:  all(write, map[string]string{"operator": remove, "gateway": read}),
+		subject.BucketPush:       {"operator": remove, "web": write, "push": remove},
+		subject.BucketPolicy:     all(read, map[string]string{"operator": write, "gateway": read}),
+		subject.BucketLeases:     all(read, map[string]string{"operator": remove, "gateway": write, "agent": "get put delete"}),
+	}
+}
+
+// publish is the table of what may be published.
+func publish() []line {
+	var all []line
+	add := func(may string, subjects ...string) {
+		for _, s := range subjects {
+			all = append(all, line{s, strings.Fields(may)})
+		}
+	}
+	each := func(may, form string, parts ...string) {
+		for _, p := range parts {
+			add(may, strings.ReplaceAll(form, "VERB", p))
+		}
+	}
+	// Agents.
+	each(asking, "askv1.acme.s1.VERB", "ask.a1", "get.a1", "wait.a1", "alive.b1", "withdraw.a1", "list")
+	each("agent-tenant gateway operator", "askv1.acme.s2.VERB", "ask.a1", "get.a1", "wait.a1", "alive.b1", "withdraw.a1", "list")
+	each("gateway operator", "askv1.VERB.s1.ask.a1", "other", "ACME", "acmex", "acm", "~")
+	each("agent-tenant gateway operator", "askv1.acme.VERB.ask.a1", "S1", "s1x", "s")
+	add(nobody, "ASKV1.acme.s1.ask.a1", "askv2.acme.s1.ask.a1", "askv1")
+	add("gateway operator", "askv1.acme", "askv1.acmes1.ask.a1")
+	add("agent-tenant gateway operator", "askv1.acme.s1")
+	// Responders: the type, the key, the tenant and the session are the sender's.
+	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "receipt.a1", "get.a1", "look.a1", "list"}, []string{"list", "next", "done", "extend", "later"}
+	for typ, may := range map[string][3]string{ // one session, one tenant, all
+		"slack":    {slack, slackWide, "responder"},
+		"web":      {web, web, "responder-web"},
+		"push":     {push, push, "responder-push"},
+		"gateway":  {"gateway", "gateway", "gateway"},
+		"operator": {"operator", "operator", "operator"},
+		"native":   {}, "SLACK": {}, "slackx": {},
+	} {
+		begin := "ansv1." + typ + "."
+		each(may[0], begin+"~.acme.s1.VERB", ofAsk...)
+		each(may[1], begin+"~.acme.s2.VERB", ofAsk...)
+		each(may[2], begin+"~.other.s1.VERB", ofAsk...)
+		each(may[1], begin+"~.acme.VERB", ofType...)
+		each(may[2], begin+"~.other.VERB", ofType...)
+		each(may[2], begin+"~.VERB", ofType...)
+		each(nobody, begin+other+".acme.s1.VERB", ofAsk...)
+		each(nobody, begin+other+".VERB", ofType...)
+		each(nobody, begin+"acme.s1.VERB", ofAsk...) // as it was before keys stood there
+	}
+	// Hosts.
+	each("host", "hostv1.~.acme.s1.VERB.a1", "get", "answer", "cancel")
+	each(nobody, "hostv1.~.acme.s2.VERB.a1", "get", "answer", "cancel")
+	each(nobody, "hostv1.~.other.s1.VERB.a1", "get", "answer", "cancel")
+	each(nobody, "hostv1."+other+".acme.s1.VERB.a1", "get", "answer", "cancel")
+	// Operators, presence, and what only streams say.
+	add("operator", "admv1.acme.s1.abort.a1", "admv1.other.s2.abort.a1")
+	add("broker", "herev1.acme.s1", "herev1.other.s1")
+	add(nobody, "outv1.acme.s1.a1.q", "outv1.acme.s1.a1.o", "statev1.tokens.~.k", "statev1.policy.acme.k")
+	// The exchange of credentials.
+	add("gateway", "issuev1.credential")
+	// The ledger.
+	add("ledger", "ledgerv1.00.acme.s1.a1.q", "ledgerv1.03.acme.s1.a1.o", "ledgerv1.00.acme.s1.a1.r.web", "ledgerv1.state.tokens.~.k")
+	// Shared state.
+	for bucket, may := range state() {
+		for _, verb := range []string{"get", "put", "delete"} {
+			granted := func(role, to string) string {
+				if slices.Contains(strings.Fields(may[role]), verb) {
+					return to
+				}
+				return nobody
+			}
+			at := bucket + "." + verb
+			for _, tenant := range []string{"acme", "other", "~"} {
+				add(granted("operator", "operator"), "kvv1.operator."+at+"."+tenant+".k")
+				add(granted("gateway", "gateway"), "kvv1.gateway."+at+"."+tenant+".k")
+				add(granted("issuer", "issuer"), "kvv1.issuer."+at+"."+tenant+".k")
+				for typ, who := range map[string]string{"slack": slackWide, "web": web, "push": push} {
+					if tenant != "acme" {
+						who = strings.Fields(who)[0]
+					}
+					add(granted(typ, who), "kvv1.responder."+typ+"."+at+"."+tenant+".k")
+				}
+			}
+			add(granted("agent", "agent agent-tenant"), "kvv1.agent.acme.s1."+at)
+			add(granted("agent", "agent-tenant"), "kvv1.agent.acme.s2."+at)
+			add(nobody, "kvv1.agent.other.s1."+at, "kvv1.root."+at+".~.k", "kvv1.responder.native."+at+".acme.k", "kvv1.host.acme.s1."+at)
+		}
+		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "slack": slackWide, "web": web, "push": push} {
+			begin, wide := "kvv1."+role+".", strings.Fields(who)[0]
+			if role != "operator" && role != "gateway" {
+				begin = "kvv1.responder." + role + "."
+			}
+			if !slices.Contains(strings.Fields(may[role]), "list") {
+				who, wide = nobody, nobody
+			}
+			add(who, begin+bucket+".list.acme")
+			add(wide, begin+bucket+".list.other", begin+bucket+".list.~", begin+bucket+".list")
+			add(nobody, begin+bucket+".watch.acme.k", begin+bucket+".purge.acme.k")
+		}
+	}
+	// The server.
+	add("operator", "$SRV.PING", "$SRV.INFO.askbus", "$SRV.STATS.askbus")
+	add("ledger maintenance", "$JS.API.INFO", "$JS.API.STREAM.INFO.ASKS_00", "$JS.API.STREAM.MSG.GET.ASKS_00", "$JS.API.DIRECT.GET.ASKS_00",
+		"$JS.API.CONSUMER.INFO.ASKS_00.web-q", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.CONSUMER.LIST.ASKS_00",
+		"$JS.API.STREAM.PEER.REMOVE.ASKS_00", "$JS.API.STREAM.LEADER.STEPDOWN.ASKS_00", "$JS.API.CONSUMER.LEADER.STEPDOWN.ASKS_00.web-q")
+	add("ledger", "$JS.API.STREAM.CREATE.ASKS_00", "$JS.API.STREAM.PURGE.ASKS_00", "$JS.API.CONSUMER.CREATE.ASKS_00.x", "$JS.ACK.ASKS_00.web-q.1.1.1.1.1")
+	add("maintenance", "$JS.API.STREAM.UPDATE.ASKS_00", "$JS.API.STREAM.SNAPSHOT.ASKS_00", "$JS.API.STREAM.RESTORE.ASKS_00", "$JS.SNAPSHOT.RESTORE.ASKS_00.x")
+	add("cluster", "$SYS.REQ.SERVER.PING.JSZ")
+	add("ledger cluster", "$JS.API.SERVER.REMOVE") // that of the ledger's account is no such command
+	add(nobody, "$JS.API.STREAM.DELETE.ASKS_00", "$JS.API.STREAM.MSG.DELETE.ASKS_00", "$JS.API.CONSUMER.DELETE.ASKS_00.web-q", "$JS.FC.x", "$KV.x.y", "$O.x.y", "$G.x",
+		"$SYS.REQ.SERVER.PING", "$SYS.REQ.SERVER.PING.CONNZ", "$SYS.REQ.CLAIMS.UPDATE", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SYS.REQ.USER.INFO.x", "$SYS.ACCOUNT.x.CONNECT", "$MQTT.x", "anything")
+	// Inboxes: the broker replies, and nobody else.
+	add("broker", "_INBOX.a.acme.s1.x", "_INBOX.at.acme.x", "_INBOX.r.web.x", "_INBOX.rt.web.acme.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.h.acme.s1.x", "_INBOX.op.x", "_INBOX.g.x", "_INBOX.i.x")
+	add(nobody, "_INBOX.x", "_INBOX.b.x", "_INBOX.l.x", "_INBOX.m.x", "_INBOX.c.x", "_inbox.a.acme.s1.x")
+	return all
+}
+
+// subscribe is the table of what may be heard.
+func subscribe() []line {
+	var all []line
+	add := func(may string, subjects ...string) {
+		for _, s := range subjects {
+			all = append(all, line{s, strings.Fields(may)})
+		}
+	}
+	const hearing = "gateway operator broker" // everything that is republished of asks
+	add("agent agent-tenant "+screens+" responder-session "+hearing, "outv1.acme.s1.*.o", "outv1.acme.s1.a1.o")
+	add("agent-tenant "+screens+" "+hearing, "outv1.acme.*.*.o", "outv1.acme.s2.*.o")
+	add(everyType+" "+hearing, "outv1.*.*.*.o", "outv1.other.s1.*.o", "outv1.*.*.*.q", "outv1.other.s1.*.q")
+	add(screens+" responder-session "+hearing, "outv1.acme.s1.*.q")
+	add(screens+" "+hearing, "outv1.acme.*.*.q", "outv1.acme.s2.*.q")
+	add(hearing, "outv1.>", "outv1.*.*.*.*", "outv1.acme.>")
+	add(everyType+" gateway broker", "ansv1.*.*.*.*.look.*", "ansv1.*.*.other.*.look.*")
+	add(screens+" gateway broker", "ansv1.*.*.acme.*.look.*", "ansv1.*.*.acme.s2.look.*")
+	add(screens+" responder-session gateway broker", "ansv1.*.*.acme.s1.look.*")
+	add(everyType+" gateway", "herev1.>", "herev1.other.>")
+	add(screens+" gateway", "herev1.acme.>", "herev1.acme.s2")
+	add(screens+" responder-session gateway", "herev1.acme.s1")
+	// Requests are the broker's to hear.
+	add("broker", "askv1.>", "askv1.acme.s1.>", "askv1.acme.s1.ask.*", "ansv1.>", "ansv1.slack.>", "ansv1.*.*.*.*.answer.*", "hostv1.>", "hostv1.*.acme.s1.answer.*",
+		"admv1.>", "kvv1.>", "kvv1.agent.acme.s1.leases.put", "$SRV.>", "$SRV.PING")
+	add(nobody, ">", "*", "*.>", "*.*.*.*.*", "ledgerv1.>", "ledgerv1.00.acme.s1.a1.o", "$JS.>", "$JS.API.>", "$JS.API.STREAM.INFO.ASKS_00", "$JS.EVENT.>", "$SYS.>", "$SYS.ACCOUNT.>", "$KV.>", "statev1.>")
+	add("issuer", "issuev1.credential")
+	// Inboxes.
+	for inbox, may := range map[string]string{
+		"a.acme.s1": "agent", "at.acme": "agent-tenant", "r.slack": "responder", "rt.slack.acme": "responder-tenant", "rs.slack.acme.s1": "responder-session",
+		"r.web": "responder-web", "rt.web.acme": "responder-tenant-web", "r.push": "responder-push", "rt.push.acme": "responder-tenant-push",
+		"h.acme.s1": "host", "g": "gateway", "op": "operator", "b": "broker", "i": "issuer", "l": "ledger", "m": "maintenance", "c": "cluster",
+	} {
+		add(may, "_INBOX."+inbox+".>", "_INBOX."+inbox+".x.*")
+	}
+	add(nobody, "_INBOX.>", "_INBOX.*.>", "_INBOX.a.>", "_INBOX.a.acme.>", "_INBOX.a.acme.s2.>", "_INBOX.a.acme.s1x.>", "_INBOX.at.>", "_INBOX.at.other.>",
+		"_INBOX.r.>", "_INBOX.r.webx.>", "_INBOX.rt.>", "_INBOX.rt.slack.other.>", "_INBOX.rs.>", "_INBOX.rs.slack.acme.s2.>", "_INBOX.h.>", "_INBOX.h.acme.s2.>", "_INBOX.gx.>")
+	// Shared state.
+	for bucket, may := range state() {
+		var wide, ofTenant []string
+		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "slack": slackWide, "web": web, "push": push} {
+			if slices.Contains(strings.Fields(may[role]), "watch") {
+				wide, ofTenant = append(wide, strings.Fields(who)[0]), append(ofTenant, strings.Fields(who)...)
+			}
+		}
+		all = append(all, line{"statev1." + bucket + ".>", wide}, line{"statev1." + bucket + ".other.>", wide}, line{"statev1." + bucket + ".~.>", wide}, line{"statev1." + bucket + ".acme.>", ofTenant})
+	}
+	return all
+}

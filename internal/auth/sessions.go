@@ -1,0 +1,239 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// Defaults of [Options].
+const (
+	DefaultIdle = 72 * time.Hour
+	DefaultLife = 720 * time.Hour
+	MaxLife     = 720 * time.Hour
+
+	DefaultEvery = 10 * time.Minute
+)
+
+// Options tunes [Sessions]. The zero value is ready to use.
+type Options struct {
+	Idle   time.Duration // a session ends when nothing was done in it for so long; default 72h
+	Life   time.Duration // and at the latest after so long; default and most: 720h
+	Tenant string        // that the credential is narrowed to, if it is
+
+	// Refresh asks the provider of a session again whether its person may still be
+	// signed in, with the token that it gave. The error is [ask.ErrForbidden] when
+	// they may not: the session ends. Others are tried again. Nil: nobody is asked.
+	Refresh func(ctx context.Context, token string) (Refreshed, error)
+	Every   time.Duration // between these questions; default 10m
+	Key     []byte        // seals the tokens in shared state, 32 bytes; needed with Refresh
+
+	Now    func() time.Time
+	Logger *slog.Logger // default: discard
+
+	Cache state.CacheOptions // Now and Logger are filled in
+}
+
+func (o *Options) fill() error {
+	if o.Idle == 0 {
+		o.Idle = DefaultIdle
+	}
+	if o.Life == 0 {
+		o.Life = DefaultLife
+	}
+	if o.Idle < time.Minute || o.Life < time.Minute || o.Life > MaxLife {
+		return fmt.Errorf("sign-in sessions: idle %s, life %s; use at least 1m, and a life of at most %s", o.Idle, o.Life, MaxLife)
+	}
+	o.Idle = min(o.Idle, o.Life)
+	if o.Every == 0 {
+		o.Every = DefaultEvery
+	}
+	if o.Every < time.Second {
+		return fmt.Errorf("sign-in sessions: refresh every %s; use at least 1s", o.Every)
+	}
+	if o.Refresh != nil && len(o.Key) != 32 {
+		return fmt.Errorf("sign-in sessions: the key for tokens has %d bytes; give 32", len(o.Key))
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Cache.Now, o.Cache.Logger = o.Now, o.Logger
+	return nil
+}
+
+// Sessions are the sign-in sessions of people, with the credential of the web
+// inbox. Use it between the start and the end of Run. It is safe for concurrent
+// use.
+type Sessions struct {
+	bucket, links *state.Bucket
+	cache         *state.Cache
+	opts          Options
+
+	renewing sync.WaitGroup
+	slots    chan struct{} // renewals under way
+	mu       sync.Mutex
+	busy     map[state.Key]struct{}
+	done     bool
+}
+
+// NewSessions makes them over a connection of the web inbox. It sends nothing.
+func NewSessions(nc *nats.Conn, opts Options) (*Sessions, error) {
+	if err := opts.fill(); err != nil {
+		return nil, err
+	}
+	role := state.Responder("web", opts.Tenant)
+	bucket := state.Open(nc, role, state.Sessions)
+	return &Sessions{
+		bucket: bucket, links: state.Open(nc, role, state.LoginLinks), cache: state.NewCache(bucket, opts.Cache), opts: opts,
+		slots: make(chan struct{}, 8), busy: map[state.Key]struct{}{},
+	}, nil
+}
+
+// Run follows the sessions until ctx ends.
+func (s *Sessions) Run(ctx context.Context) error {
+	err := s.cache.Run(ctx)
+	s.mu.Lock()
+	s.done = true
+	s.mu.Unlock()
+	s.renewing.Wait()
+	return err
+}
+
+// key is where a session lies: by the hash of its id, so that a list of
+// sessions opens none of them.
+func (s *Sessions) key(id string) state.Key {
+	sum := sha256.Sum256([]byte("askbus session\x00" + id))
+	return state.Key{Tenant: s.opts.Tenant, Name: base64.RawURLEncoding.EncodeToString(sum[:])}
+}
+
+// Begin signs somebody in and returns the secret id of the session.
+func (s *Sessions) Begin(ctx context.Context, in SignIn) (id string, err error) {
+	id = rand.Text() + rand.Text()
+	now := s.opts.Now().UTC()
+	r := record{
+		Principal: in.By.Principal, Name: in.By.Name, Groups: in.By.Groups, Proof: in.By.Proof, Access: in.Access,
+		Client: clip(in.Client, 200), Created: now, Seen: now, Until: now.Add(s.opts.Life),
+		Subject: in.Subject, Provider: in.Session,
+	}
+	if !in.Until.IsZero() && in.Until.Before(r.Until) {
+		r.Until = in.Until.UTC()
+	}
+	if in.Token != "" && s.opts.Refresh != nil {
+		if r.Token, err = seal(s.opts.Key, in.Token); err != nil {
+			return "", fmt.Errorf("sign in: %w", err)
+		}
+		r.Check = now.Add(s.opts.Every)
+	}
+	if _, err := s.bucket.Create(ctx, s.key(id), r, r.ttl(now, s.opts.Idle)); err != nil {
+		return "", fmt.Errorf("sign in: %w", err)
+	}
+	return id, nil
+}
+
+func clip(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most])
+	}
+	return s
+}
+
+// Find says whose session it is. Active means that the person does something:
+// the session does not become idle. The error is [ask.ErrNotFound] when there
+// is no such session any more, and [ask.ErrUnavailable] when that cannot be
+// said.
+func (s *Sessions) Find(ctx context.Context, id string, active bool) (Person, error) {
+	k := s.key(id)
+	e, err := s.cache.Lookup(ctx, k)
+	if err != nil {
+		return Person{}, err
+	}
+	var r record
+	if err := json.Unmarshal(e.Value, &r); err != nil {
+		return Person{}, fmt.Errorf("session %s: %w", k.Name, err)
+	}
+	now := s.opts.Now()
+	if r.Principal == "" || !now.Before(r.end(s.opts.Life)) || !now.Before(r.Seen.Add(s.opts.Idle)) {
+		return Person{}, ask.Refuse(ask.CodeNotFound, "this session has ended")
+	}
+	switch {
+	case r.Token != "" && s.opts.Refresh != nil && !now.Before(r.Check):
+		s.behind(k, func(ctx context.Context) { s.refresh(ctx, k, r, e.Revision, now, active) }) //nolint:contextcheck // it outlives the request
+	case active && now.Sub(r.Seen) >= min(s.opts.Idle/20, 5*time.Minute):
+		s.behind(k, func(ctx context.Context) { s.renew(ctx, k, r, e.Revision, now) }) //nolint:contextcheck // it outlives the request
+	}
+	return r.person(), nil
+}
+
+// behind does something about a session behind a request's back, one thing at a
+// time. When it fails, a later request tries again.
+func (s *Sessions) behind(k state.Key, do func(ctx context.Context)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, busy := s.busy[k]; busy || s.done {
+		return
+	}
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		return
+	}
+	s.busy[k] = struct{}{}
+	s.renewing.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		do(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.busy, k)
+		<-s.slots
+	})
+}
+
+// renew notes that something was done in a session.
+func (s *Sessions) renew(ctx context.Context, k state.Key, r record, revision uint64, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	r.Seen = now.UTC()
+	// With the revision: a session that has just been ended stays so.
+	_, err := s.bucket.Update(ctx, k, r, revision, r.ttl(now, s.opts.Idle))
+	if err != nil && !errors.Is(err, ask.ErrConflict) {
+		s.opts.Logger.Warn("cannot renew a session", slog.Any("error", err))
+	}
+}
+
+// End signs a session out, at every replica.
+func (s *Sessions) End(ctx context.Context, id string) error {
+	return s.bucket.Delete(ctx, s.key(id))
+}
+
+// Watch closes ended when a session ends, or can no longer be believed. Stop
+// must be called.
+func (s *Sessions) Watch(id string) (ended <-chan struct{}, stop func()) {
+	return s.cache.Watch(s.key(id))
+}
+
+// UseOnce reports whether a login link is used for the first time, at any
+// replica, also after a restart. Id is a token that names it; until is when it
+// expires.
+func (s *Sessions) UseOnce(ctx context.Context, id string, until time.Time) (first bool, err error) {
+	ttl := max(time.Minute, until.Sub(s.opts.Now())+time.Minute) // clocks differ
+	_, err = s.links.Create(ctx, state.Key{Tenant: s.opts.Tenant, Name: id}, struct{}{}, ttl)
+	if errors.Is(err, ask.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,286 @@
+package auth_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/internal/web"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+var mei = ask.By{Principal: "oidc:mei", Name: "Mei", Groups: []string{"platform"}, Proof: "oidc"}
+
+func signIn(client string) auth.SignIn {
+	return auth.SignIn{Person: auth.Person{By: mei}, Client: client}
+}
+
+func replica(t *testing.T, b *natstest.Bus, role natsd.Role, opts auth.Options) *auth.Sessions {
+	t.Helper()
+	opts.Logger, opts.Tenant = natstest.Logger(), role.Tenant
+	s, err := auth.NewSessions(b.Connect(role), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func running(t *testing.T, b *natstest.Bus, opts auth.Options) *auth.Sessions {
+	t.Helper()
+	s := replica(t, b, natsd.Role{Name: natsd.RoleResponder, Type: "web"}, opts)
+	run(t, s.Run)
+	return s
+}
+
+func run(t *testing.T, part func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- part(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestASessionHoldsAtEveryReplica(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	one, two := running(t, b, auth.Options{}), running(t, b, auth.Options{})
+	id, err := one.Begin(t.Context(), signIn("a browser"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*auth.Sessions{one, two} {
+		if by, err := s.Find(t.Context(), id, true); err != nil || by.By.Principal != mei.Principal || by.By.Groups[0] != "platform" || by.Access != nil {
+			t.Errorf("%+v, %v", by, err)
+		}
+	}
+	operator := auth.NewPeople(b.Connect(natsd.Role{Name: natsd.RoleOperator}))
+	list, err := operator.List(t.Context())
+	if err != nil || len(list) != 1 || list[0].Principal != mei.Principal || list[0].Client != "a browser" || list[0].ID == id {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if _, err := one.Find(t.Context(), list[0].ID, true); !errors.Is(err, ask.ErrNotFound) {
+		t.Errorf("what a list shows opens a session: %v", err)
+	}
+	ended, stop := two.Watch(id)
+	defer stop()
+	if gone, err := operator.End(t.Context(), mei.Principal); err != nil || len(gone) != 1 {
+		t.Fatalf("%+v, %v", gone, err)
+	}
+	at := time.Now()
+	select {
+	case <-ended:
+		if d := time.Since(at); d > time.Second {
+			t.Errorf("seen after %s", d)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("another replica does not hear of it")
+	}
+	for _, s := range []*auth.Sessions{one, two} {
+		natstest.Eventually(t, "the session has ended", func() bool {
+			_, err := s.Find(t.Context(), id, true)
+			return errors.Is(err, ask.ErrNotFound)
+		})
+	}
+	if _, err := operator.End(t.Context(), "nobody"); err == nil {
+		t.Error("nobody is signed out")
+	}
+}
+
+func TestASessionIdlesOutAndIsRenewedByWhatIsDone(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	b.BrokerAhead(func() time.Duration { return time.Duration(ahead.Load()) }, broker.Options{})
+	cache := state.CacheOptions{FailAfter: 1000 * time.Hour}
+	one := running(t, b, auth.Options{Idle: time.Hour, Life: 3 * time.Hour, Now: now, Cache: cache})
+	watched, err := one.Begin(t.Context(), signIn(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, err := one.Begin(t.Context(), signIn(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		ahead.Add(int64(50 * time.Minute))
+		before := time.Now()
+		if _, err := one.Find(t.Context(), used, true); err != nil {
+			t.Fatalf("a session that is used: %v", err)
+		}
+		natstest.Eventually(t, "it is renewed", func() bool {
+			list, err := auth.NewPeople(b.Connect(natsd.Role{Name: natsd.RoleOperator})).List(t.Context())
+			return err == nil && len(list) > 0 && list[0].Seen.After(before.Add(time.Duration(ahead.Load())-time.Minute))
+		})
+		_, _ = one.Find(t.Context(), watched, false) // an open page alone
+	}
+	if _, err := one.Find(t.Context(), watched, true); !errors.Is(err, ask.ErrNotFound) {
+		t.Errorf("a session in which nothing is done: %v", err)
+	}
+	ahead.Store(int64(3 * time.Hour))
+	if _, err := one.Find(t.Context(), used, true); !errors.Is(err, ask.ErrNotFound) {
+		t.Errorf("a session that is too old: %v", err)
+	}
+}
+
+func TestALinkIsUsedOnceWhereverAndAfterARestart(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	stop := b.Broker(broker.Options{})
+	var replicas []*auth.Sessions
+	for range 4 {
+		replicas = append(replicas, replica(t, b, natsd.Role{Name: natsd.RoleResponder, Type: "web"}, auth.Options{}))
+	}
+	until := time.Now().Add(10 * time.Minute)
+	var first atomic.Int32
+	var all sync.WaitGroup
+	for _, s := range append(replicas, replicas...) {
+		all.Go(func() {
+			ok, err := s.UseOnce(t.Context(), "link1", until)
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				first.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if first.Load() != 1 {
+		t.Errorf("it was used %d times", first.Load())
+	}
+	stop()
+	b.Broker(broker.Options{})
+	again := replica(t, b, natsd.Role{Name: natsd.RoleResponder, Type: "web"}, auth.Options{})
+	if ok, err := again.UseOnce(t.Context(), "link1", until); ok || err != nil {
+		t.Errorf("after a restart: %t, %v", ok, err)
+	}
+}
+
+func TestAnInboxOfATenantKeepsItsOwnSessions(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	wide := running(t, b, auth.Options{})
+	narrow := replica(t, b, natsd.Role{Name: natsd.RoleResponder, Type: "web", Tenant: "acme"}, auth.Options{})
+	run(t, narrow.Run)
+	id, err := narrow.Begin(t.Context(), signIn(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := narrow.Find(t.Context(), id, true); err != nil {
+		t.Error(err)
+	}
+	if _, err := wide.Find(t.Context(), id, true); !errors.Is(err, ask.ErrNotFound) {
+		t.Errorf("it opens the inbox of all tenants: %v", err)
+	}
+}
+
+// Two inboxes on one bus: a link works once, and signing out at one ends the
+// stream that is open at the other.
+func TestTwoInboxes(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	key := []byte(strings.Repeat("k", 32))
+	inbox := func() string {
+		nc := b.Responder("web")
+		resp, err := responder.New(nc, "web", responder.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions, err := auth.NewSessions(nc, auth.Options{Logger: natstest.Logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := web.New(responder.NewBoard(resp, responder.BoardOptions{}), resp, web.Options{CookieKey: key, Sessions: sessions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := httptest.NewServer(s.Handler())
+		t.Cleanup(srv.Close)
+		run(t, s.Run)
+		return srv.URL
+	}
+	one, two := inbox(), inbox()
+	link, err := web.LoginLink(key, one, mei, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil) // which does not tell ports apart
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	get := func(c *http.Client, url string) *http.Response {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = res.Body.Close() })
+		return res
+	}
+	if res := get(browser, link); res.StatusCode != http.StatusOK {
+		t.Fatal(res.Status)
+	}
+	if res := get(http.DefaultClient, strings.Replace(link, one, two, 1)); res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the link at another replica: %s", res.Status)
+	}
+	stream := get(browser, two+"/events")
+	if stream.StatusCode != http.StatusOK {
+		t.Fatal(stream.Status)
+	}
+	u, err := url.Parse(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookies := jar.Cookies(u)
+	out, err := http.NewRequestWithContext(t.Context(), http.MethodPost, one+"/logout", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := browser.Do(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	at := time.Now()
+	_, _ = io.Copy(io.Discard, stream.Body) // until it ends
+	if d := time.Since(at); d > time.Second {
+		t.Errorf("the stream ends %s after signing out", d)
+	}
+	stolen, err := http.NewRequestWithContext(t.Context(), http.MethodGet, two+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cookies {
+		stolen.AddCookie(c)
+	}
+	res, err = http.DefaultTransport.RoundTrip(stolen)
+	if err != nil || res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a copy of the cookie: %v, %v", res, err)
+	}
+	_ = res.Body.Close()
+}

@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// WithConsumers is a report of the cycle beside so many consumers of tenants.
+type WithConsumers struct {
+	Consumers int    `json:"consumers"` // on each stream
+	Report    Report `json:"report"`
+}
+
+// ConsumerCounts are all that was measured.
+type ConsumerCounts []WithConsumers
+
+// Write writes the reports one after the other.
+func (c ConsumerCounts) Write(out io.Writer) error {
+	for _, w := range c {
+		if _, err := fmt.Fprintf(out, "%d consumers of tenants on each stream\n", w.Consumers); err != nil {
+			return err
+		}
+		if err := w.Report.Write(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Consumers measures the cycle while 0, 50 and 200 consumers of single tenants
+// are on each stream: two for each tenant of a posting surface. One of the
+// tenants is the one that asks.
+func Consumers(ctx context.Context, opts Options, plan Plan) (ConsumerCounts, error) {
+	if len(plan.InFlight) == 0 {
+		plan.InFlight = []int{1, 64}
+	}
+	var all ConsumerCounts
+	for _, n := range []int{0, 50, 200} {
+		r, err := withConsumers(ctx, opts, plan, n)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, WithConsumers{n, r})
+	}
+	return all, nil
+}
+
+func withConsumers(ctx context.Context, opts Options, plan Plan, n int) (Report, error) {
+	bed, err := Embedded(ctx, opts)
+	if err != nil {
+		return Report{}, err
+	}
+	defer bed.Close()
+	const typ = "bench-posting"
+	nc, err := bed.open(natsd.Role{Name: natsd.RoleResponder, Type: typ})
+	if err != nil {
+		return Report{}, err
+	}
+	on := call.On(nc)
+	for i := range n / 2 {
+		k := ask.Key{Tenant: fmt.Sprint("tenant-", i)}
+		if i == 0 {
+			k.Tenant = bed.Tenant
+		}
+		body, err := wire.EncodeNextQuery(wire.Next{Of: wire.NextQuestion, Max: 1})
+		if err != nil {
+			return Report{}, err
+		}
+		if _, err := call.Do(ctx, on, &nats.Msg{Subject: subject.Responder(typ, subject.Self, k, subject.VerbNext), Data: body}, 0); err != nil {
+			return Report{}, fmt.Errorf("bench: consumers of %s: %w", k.Tenant, err)
+		}
+	}
+	rows, err := bed.Cycle(ctx, plan)
+	if err != nil {
+		return Report{}, err
+	}
+	return bed.NewReport(rows), nil
+}

@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/coder/websocket"
+)
+
+// doorSession ends the name of a session whose asks come through doors: what is
+// asked in it cannot always say that it is the bench's.
+const doorSession = "-door"
+
+// doors are the HTTP, WebSocket and MCP doors of a process, for an agent.
+type doors struct {
+	url, token, session string
+	http                *http.Client
+}
+
+// doors issues a token and finds the doors.
+func (p *process) doors(ctx context.Context, program Program, bed *Bed) (*doors, error) {
+	data, err := os.ReadFile(filepath.Join(p.dir, "context.json"))
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	var where struct {
+		URL string `json:"http_url"`
+	}
+	if err := json.Unmarshal(data, &where); err != nil || where.URL == "" {
+		return nil, errors.Join(errors.New("bench: context.json names no doors"), err)
+	}
+	d := &doors{url: where.URL, session: bed.run + doorSession, http: &http.Client{Timeout: cycleLimit, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	out, err := program(ctx, "token", "issue", "--dir", p.dir, "--tenant", bed.Tenant, "--session", d.session, "--output", "json").Output()
+	if err != nil {
+		return nil, fmt.Errorf("bench: issue a token: %w", err)
+	}
+	var issued struct {
+		Token string `json:"token"`
+	}
+	if err := json.Unmarshal(out, &issued); err != nil || issued.Token == "" {
+		return nil, errors.Join(errors.New("bench: askbus token issue printed no token"), err)
+	}
+	d.token = issued.Token
+	return d, nil
+}
+
+// cycle asks once through the i-th door and waits for the answer.
+func (d *doors) cycle(ctx context.Context, i int) error {
+	text := fmt.Sprintf("Which database, %s %d?", d.session, i)
+	tool := fmt.Sprintf(`{"questions":[{"question":%q,"header":"Storage","multiSelect":false,"options":[{"label":"PostgreSQL","description":""},{"label":"SQLite","description":""}]}]}`, text)
+	switch i % 7 {
+	case 0:
+		return d.post(ctx, "/v1/asks?wait=30s", fmt.Sprintf(`{"questions":[{"id":"db","text":%q,"options":[{"label":"PostgreSQL"},{"label":"SQLite"}]}]}`, text), `"answered"`)
+	case 1:
+		return d.post(ctx, "/v1/events?wait=30s", fmt.Sprintf(`{"specversion":"1.0","id":"e%d","source":"/bench","type":"dev.askbus.ask.requested.v1","datacontenttype":"application/json","data":{"questions":[{"id":"db","text":%q,"options":[{"label":"PostgreSQL"},{"label":"SQLite"}]}]}}`, i, text), `"answered"`,
+			"Content-Type", "application/cloudevents+json")
+	case 2:
+		return d.post(ctx, "/v1/permission?wait=30s", fmt.Sprintf(`{"tool_name":"AskUserQuestion","tool_use_id":"p%d","input":%s}`, i, tool), "PostgreSQL")
+	case 3:
+		return d.post(ctx, "/v1/hook?limit=30s", fmt.Sprintf(`{"session_id":"bench","hook_event_name":"PreToolUse","tool_name":"AskUserQuestion","tool_use_id":"h%d","tool_input":%s}`, i, tool), "PostgreSQL")
+	case 4:
+		return d.post(ctx, "/mcp", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"AskUserQuestion","arguments":%s}}`, tool), "PostgreSQL",
+			"Accept", "application/json, text/event-stream")
+	case 5:
+		return d.post(ctx, "/v1/asks?wait=30s&dialect=gemini", fmt.Sprintf(`{"questions":[{"question":%q,"header":"Storage","type":"choice","options":[{"label":"PostgreSQL","description":""},{"label":"SQLite","description":""}]}]}`, text), "PostgreSQL")
+	default:
+		return d.socket(ctx, i, text)
+	}
+}
+
+// post sends a request, whose answer must say something.
+func (d *doors) post(ctx context.Context, path, body, says string, headers ...string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url+path, strings.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	for i, headers := 0, append([]string{"Content-Type", "application/json", "Authorization", "Bearer " + d.token, "Askbus-Session", d.session}, headers...); i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := d.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
+	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("bench: %s: %w", path, err)
+	}
+	if res.StatusCode != http.StatusOK || !strings.Contains(string(answer), says) {
+		return fmt.Errorf("bench: %s: %s: %.300s", path, res.Status, answer)
+	}
+	return nil
+}
+
+// socket asks over a WebSocket of its own.
+func (d *doors) socket(ctx context.Context, i int, text string) error {
+	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(d.url, "http")+"/ws", &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: d.http.Transport}, HTTPHeader: http.Header{"Authorization": {"Bearer " + d.token}},
+	})
+	if err != nil {
+		return fmt.Errorf("bench: /ws: %w", err)
+	}
+	if res.Body != nil {
+		defer res.Body.Close() //nolint:errcheck // only read
+	}
+	defer conn.CloseNow() //nolint:errcheck // only read
+	frame := fmt.Sprintf(`{"type":"ask:question:request","data":{"id":"w%d","agentId":"bench","questions":[{"question":%q,"options":[{"label":"PostgreSQL"},{"label":"SQLite"}]}]}}`, i, text)
+	if err := conn.Write(ctx, websocket.MessageText, []byte(frame)); err != nil {
+		return fmt.Errorf("bench: /ws: %w", err)
+	}
+	for {
+		_, body, err := conn.Read(ctx)
+		if err != nil {
+			return fmt.Errorf("bench: /ws: %w", err)
+		}
+		var got struct {
+			Type string `json:"type"`
+		}
+		switch err := json.Unmarshal(body, &got); {
+		case err != nil || got.Type == "error":
+			return fmt.Errorf("bench: /ws: %.300s", body)
+		case got.Type == "ask:question:response":
+			return nil
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Inbox is how much of what a team reads somebody else decides meanwhile.
+type Inbox struct {
+	Machine Machine     `json:"machine"`
+	People  int         `json:"people"`
+	Speed   float64     `json:"speed"` // of the people's clock: the bus is as fast as always
+	Runs    []InboxRead `json:"runs"`
+}
+
+// InboxRead is one scenario, read in one way.
+type InboxRead struct {
+	Asks   string  `json:"asks"`
+	Way    string  `json:"way"`
+	Reads  int     `json:"reads"`
+	InVain int     `json:"in_vain"` // somebody else decided the ask while it was read
+	Share  float64 `json:"share"`   // InVain of Reads
+	Took   string  `json:"took"`    // until the last was decided, by the people's clock
+}
+
+// Write prints the report for a person.
+func (r Inbox) Write(out io.Writer) error {
+	pairs := []any{"machine", r.Machine, "people", fmt.Sprintf("%d, each at a replica of their own, reading 2.0–3.5 s; their clock at %g×", r.People, r.Speed)}
+	for _, run := range r.Runs {
+		pairs = append(pairs, run.Asks+", "+run.Way, fmt.Sprintf("%d of %d reads in vain (%.0f %%), done after %s", run.InVain, run.Reads, run.Share*100, run.Took))
+	}
+	return lines(out, pairs...)
+}
+
+// InboxOptions tunes [Bed.Inbox].
+type InboxOptions struct {
+	People int     // default 3
+	Speed  float64 // of the people's clock, at least 1; default 5
+	Quick  bool    // only the asks that wait at once
+}
+
+// The people's reading, and how a stream of asks comes.
+const (
+	readLeast   = 2000 * time.Millisecond
+	readMost    = 3500 * time.Millisecond
+	streamEvery = time.Second
+)
+
+// team is what the people of one run have in common.
+type team struct {
+	bed    *Bed
+	speed  float64
+	spread bool
+	tag    string // in the headings of this run's asks
+	left   sync.WaitGroup
+
+	mu     sync.Mutex
+	reads  int
+	inVain int
+}
+
+// Inbox lets people work off a queue that they share: 24 asks of 6 sessions at
+// once, and 200 that come at one a second. Each scenario is read as before
+// attention, everybody from the top, and as [responder.Board.Take] offers it.
+// Every person has a board and a connection of their own, as on replicas; on
+// one replica the choice is exact. A faster clock is to the disadvantage of
+// what is measured: messages take as long as always.
+func (b *Bed) Inbox(ctx context.Context, opts InboxOptions) (Inbox, error) {
+	if opts.People <= 0 {
+		opts.People = 3
+	}
+	if opts.Speed < 1 {
+		opts.Speed = 5
+	}
+	r := Inbox{Machine: ThisMachine(), People: opts.People, Speed: opts.Speed}
+	for _, stream := range []bool{false, true} {
+		if stream && opts.Quick {
+			break
+		}
+		for _, spread := range []bool{false, true} {
+			run, err := b.inboxRun(ctx, opts, stream, spread)
+			if err != nil {
+				return r, err
+			}
+			r.Runs = append(r.Runs, run)
+		}
+	}
+	return r, nil
+}
+
+func (b *Bed) inboxRun(ctx context.Context, opts InboxOptions, stream, spread bool) (InboxRead, error) {
+	run := InboxRead{Asks: "24 asks in 6 sessions", Way: "from the top"}
+	n, sessions := 24, 6
+	if stream {
+		run.Asks, n = "200 asks, one a second", 200
+	}
+	if spread {
+		run.Way = "spread"
+	}
+	c := &team{bed: b, speed: opts.Speed, spread: spread, tag: runID()}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	agents, err := c.agents(sessions)
+	if err != nil {
+		return run, err
+	}
+	if !stream {
+		if err := c.ask(ctx, agents, n, 0); err != nil {
+			return run, err
+		}
+	}
+	boards := make([]*responder.Board, opts.People)
+	responders := make([]*responder.Responder, opts.People)
+	var at sync.WaitGroup
+	defer at.Wait()
+	defer cancel()
+	for i := range boards {
+		if responders[i], boards[i], err = c.screen(); err != nil {
+			return run, err
+		}
+		at.Go(func() { _ = boards[i].Run(ctx) }) // it ends with ctx, or the connection
+		if err := poll(ctx, 10*time.Second, "a board is not there", func() bool { return boards[i].Status().Synced }); err != nil {
+			return run, err
+		}
+	}
+	c.left.Add(n)
+	began := time.Now()
+	failed := make(chan error, opts.People+1)
+	if stream {
+		at.Go(func() {
+			if err := c.ask(ctx, agents, n, c.scaled(streamEvery)); err != nil {
+				failed <- err
+			}
+		})
+	}
+	for i := range boards {
+		at.Go(func() {
+			if err := c.person(ctx, i, boards[i], responders[i]); err != nil {
+				failed <- err
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { c.left.Wait(); close(done) }()
+	select {
+	case <-done:
+	case err := <-failed:
+		return run, err
+	case <-ctx.Done():
+		return run, ctx.Err()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	run.Reads, run.InVain = c.reads, c.inVain
+	run.Share = hundredths(float64(c.inVain) / float64(max(1, c.reads)))
+	run.Took = time.Duration(float64(time.Since(began)) * c.speed).Round(time.Second).String()
+	return run, nil
+}
+
+func (c *team) scaled(d time.Duration) time.Duration {
+	return time.Duration(float64(d) / c.speed)
+}
+
+func (c *team) agents(n int) ([]client.Session, error) {
+	var agents []client.Session
+	for i := range n {
+		session := c.tag + "-" + strconv.Itoa(i)
+		nc, err := c.bed.open(natsd.Role{Name: natsd.RoleAgent, Tenant: c.bed.Tenant, Session: session})
+		if err != nil {
+			return nil, err
+		}
+		a, err := client.New(nc, client.Options{Logger: c.bed.log})
+		if err != nil {
+			return nil, err
+		}
+		agents = append(agents, a.Session(c.bed.Tenant, session))
+	}
+	return agents, nil
+}
+
+// ask asks n times, in turn from every session.
+func (c *team) ask(ctx context.Context, agents []client.Session, n int, every time.Duration) error {
+	for i := range n {
+		if _, err := agents[i%len(agents)].Ask(ctx, question("inbox")); err != nil {
+			return err
+		}
+		if err := sleep(ctx, every); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *team) screen() (*responder.Responder, *responder.Board, error) {
+	nc, err := c.bed.open(natsd.Role{Name: natsd.RoleResponder, Type: responderType, Tenant: c.bed.Tenant})
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := responder.New(nc, responderType, responder.Options{Tenant: c.bed.Tenant, Logger: c.bed.log})
+	if err != nil {
+		return nil, nil, err
+	}
+	return r, responder.NewBoard(r, responder.BoardOptions{}), nil
+}
+
+// person reads and answers one ask after the other until ctx ends.
+func (c *team) person(ctx context.Context, i int, board *responder.Board, r *responder.Responder) error {
+	v := responder.Viewer{By: ask.By{Principal: "os:p" + strconv.Itoa(i), Name: "Person " + strconv.Itoa(i), Proof: "local"}}
+	f := responder.Filter{Viewer: v, Mine: true, Search: c.tag}
+	changed, stop := board.Changes(f)
+	defer stop()
+	for {
+		h, ok := c.next(ctx, board, v, f)
+		if !ok {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-changed:
+				continue
+			}
+		}
+		// A screen hears at once when somebody else decides what is on it.
+		read := readLeast + rand.N(readMost-readLeast) //nolint:gosec // how long people read
+		gone, err := c.read(ctx, board, h, c.scaled(read), changed)
+		if ctx.Err() != nil {
+			return nil // the run is over
+		}
+		if err != nil {
+			return err
+		}
+		if !gone {
+			_, err = r.Answer(ctx, h.Key, ask.Reply{By: v.By, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}})
+			gone = errors.Is(err, ask.ErrResolved)
+			if err != nil && !gone {
+				if ctx.Err() != nil {
+					return nil // the run is over
+				}
+				return err
+			}
+		}
+		c.mu.Lock()
+		c.reads++
+		if gone {
+			c.inVain++
+		}
+		c.mu.Unlock()
+		if !gone {
+			c.left.Done()
+			board.Learn(ask.Record{State: ask.StateResolved, Life: h.Life, Ask: ask.Ask{Tenant: h.Key.Tenant, Session: h.Key.Session, ID: h.Key.ID}})
+		}
+	}
+}
+
+// next is what a person reads next.
+func (c *team) next(ctx context.Context, board *responder.Board, v responder.Viewer, f responder.Filter) (responder.Head, bool) {
+	if c.spread {
+		return board.Take(ctx, v, f, responder.Turn{})
+	}
+	heads, _ := board.Pending(f, 0, 1)
+	if len(heads) == 0 {
+		return responder.Head{}, false
+	}
+	return heads[0], true
+}
+
+// read reads an ask and reports whether it was gone before the end.
+func (c *team) read(ctx context.Context, board *responder.Board, h responder.Head, d time.Duration, changed <-chan struct{}) (gone bool, err error) {
+	end := time.NewTimer(d)
+	defer end.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-end.C:
+			return false, nil
+		case <-changed:
+			f := responder.Filter{Session: h.Key.Session, Search: h.Key.ID}
+			if heads, _ := board.Pending(f, 0, 1); len(heads) == 0 {
+				return true, nil
+			}
+		}
+	}
+}

@@ -1,0 +1,366 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/slack"
+	"github.com/askbus/askbus/internal/slack/fakeslack"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// SlackOptions says how much of the Slack surface is measured.
+type SlackOptions struct {
+	Asks   int           // presented, clicked and edited; default 300
+	Cards  int           // that an outage leaves untrue; default 500
+	Outage time.Duration // by Slack's clock; default an hour
+	Speed  float64       // of Slack's clock in the outage; default 60
+}
+
+// Slack is what the Slack surface does beside a fake Slack in this process.
+type Slack struct {
+	Machine   Machine          `json:"machine"`
+	Presented []SlackPresented `json:"presented"`
+	Click     Times            `json:"click"`     // until the agent has the answer; HTTP, no limits
+	Elsewhere Times            `json:"elsewhere"` // from an answer on the web until the card is edited
+	Recovery  SlackRecovery    `json:"recovery"`
+}
+
+// SlackPresented is how fast asks become cards without Slack's limits.
+type SlackPresented struct {
+	Replicas int     `json:"replicas"`
+	PerSec   float64 `json:"per_s"`
+}
+
+// SlackRecovery is the way back after an outage, by Slack's clock.
+type SlackRecovery struct {
+	Cards   int     `json:"cards"`
+	Outage  float64 `json:"outage_s"`
+	Speed   float64 `json:"clock_speed"`
+	True    float64 `json:"true_again_s"`    // until the last card is true
+	Calls   int     `json:"calls_meanwhile"` // of chat.update while Slack was away
+	Refused int     `json:"refused_with_429"`
+}
+
+// Write prints the report for a person.
+func (s Slack) Write(out io.Writer) error {
+	pairs := []any{"machine", s.Machine}
+	for _, p := range s.Presented {
+		pairs = append(pairs, fmt.Sprintf("presented by %d HTTP replicas", p.Replicas), fmt.Sprintf("%.0f asks/s", p.PerSec))
+	}
+	r := s.Recovery
+	return lines(out, append(pairs, "click to the agent's answer", s.Click, "answer elsewhere to the card", s.Elsewhere,
+		fmt.Sprintf("%d cards true after %s away", r.Cards, time.Duration(r.Outage)*time.Second),
+		fmt.Sprintf("%.0f s under Slack's limits (clock %.0f times as fast), %d calls while away, %d refused with 429", r.True, r.Speed, r.Calls, r.Refused))...)
+}
+
+// Slack measures the surface with a fake Slack.
+func (b *Bed) Slack(ctx context.Context, o SlackOptions) (Slack, error) {
+	if o.Asks <= 0 {
+		o.Asks = 300
+	}
+	if o.Cards <= 0 {
+		o.Cards = 500
+	}
+	if o.Outage <= 0 {
+		o.Outage = time.Hour
+	}
+	if o.Speed <= 0 {
+		o.Speed = 60
+	}
+	s := Slack{Machine: ThisMachine()}
+	for _, n := range []int{1, 2, 4} {
+		rate, err := b.slackPresented(ctx, n, o.Asks)
+		if err != nil {
+			return s, err
+		}
+		s.Presented = append(s.Presented, SlackPresented{n, round(rate)})
+	}
+	var err error
+	if s.Click, s.Elsewhere, err = b.slackClicks(ctx, o.Asks); err != nil {
+		return s, err
+	}
+	s.Recovery, err = b.slackRecovery(ctx, o)
+	return s, err
+}
+
+// slackBed is a fake workspace, replicas that serve it, an agent and a person
+// on the web.
+type slackBed struct {
+	fake    *fakeslack.Server
+	session client.Session
+	tenant  string
+	name    string
+	web     *responder.Responder
+	closes  []func()
+}
+
+func (b *slackBed) close() {
+	for _, end := range slices.Backward(b.closes) {
+		end()
+	}
+}
+
+func (b *Bed) slackBed(ctx context.Context, name string, replicas int, opts fakeslack.Options, clock responder.Clock) (_ *slackBed, err error) {
+	fake, err := fakeslack.Start(opts) //nolint:contextcheck // it lives until it is closed
+	if err != nil {
+		return nil, err
+	}
+	s := &slackBed{fake: fake, tenant: b.Tenant, name: b.run + name, closes: []func(){fake.Close}}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	fake.AddUser(fakeslack.User{ID: "U0MEI", Name: "Mei"})
+	fake.AddChannel(fakeslack.Channel{ID: "C0ASKS", Name: "asks", Members: []string{"U0MEI", fakeslack.BotUser}})
+	log := b.log
+	if clock != nil { // an outage is what is measured: each failed call would be a line
+		log = slog.New(slog.DiscardHandler)
+	}
+	connect := func(r natsd.Role) (*responder.Responder, error) {
+		nc, err := b.dial(r)
+		if err != nil {
+			return nil, err
+		}
+		s.closes = append(s.closes, nc.Close)
+		return responder.New(nc, r.Type, responder.Options{Logger: log})
+	}
+	if s.web, err = connect(natsd.Role{Name: natsd.RoleResponder, Type: "web"}); err != nil {
+		return nil, err
+	}
+	nc, err := b.dial(natsd.Role{Name: natsd.RoleAgent, Tenant: b.Tenant, Session: b.run + name})
+	if err != nil {
+		return nil, err
+	}
+	agent, err := client.New(nc, client.Options{Logger: b.log})
+	if err != nil {
+		return nil, err
+	}
+	s.closes = append(s.closes, nc.Close, agent.Close)
+	s.session = agent.Session(b.Tenant, b.run+name)
+	var apps []http.Handler
+	for range replicas {
+		r, err := connect(natsd.Role{Name: natsd.RoleResponder, Type: slack.Type})
+		if err != nil {
+			return nil, err
+		}
+		app, err := slack.New(r, slack.Options{
+			BotToken: fake.Settings().BotToken, SigningSecret: fake.Settings().SigningSecret, APIURL: fake.URL(), Replicas: replicas,
+			Routes: slack.Routes{Default: slack.Target{Channel: "C0ASKS"}}, Clock: clock, Logger: log, NoLimits: opts.NoLimits,
+		})
+		if err == nil {
+			_, err = app.Connect(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		apps = append(apps, app.Handler())
+		s.serve(ctx, app, b.log)
+	}
+	if err := s.listen(ctx, apps); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (b *slackBed) serve(ctx context.Context, app *slack.App, log *slog.Logger) {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() {
+		done <- app.Serve(running, responder.ServeOptions{WorkOptions: responder.WorkOptions{Concurrency: 64, Grace: 5 * time.Second}})
+	}()
+	b.closes = append(b.closes, func() {
+		stop()
+		if err := <-done; err != nil {
+			log.Warn("the Slack surface ended badly", slog.Any("error", err))
+		}
+		app.Drain()
+	})
+}
+
+// listen balances what Slack delivers over the replicas.
+func (b *slackBed) listen(ctx context.Context, apps []http.Handler) error {
+	ln, err := listen(ctx)
+	if err != nil {
+		return err
+	}
+	var next atomic.Uint64
+	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		apps[next.Add(1)%uint64(len(apps))].ServeHTTP(w, r)
+	})}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = srv.Serve(ln) }()
+	b.closes = append(b.closes, func() { _ = srv.Close(); <-done })
+	addr, ok := ln.Addr().(*net.TCPAddr)
+	if !ok {
+		return fmt.Errorf("bench: %s is no TCP address", ln.Addr())
+	}
+	url := fmt.Sprintf("http://127.0.0.1:%d", addr.Port)
+	b.fake.DeliverTo(url+slack.PathEvents, url+slack.PathInteractions, url+slack.PathCommands)
+	return nil
+}
+
+func (b *slackBed) ask(ctx context.Context, i int) (ask.Key, error) {
+	a, err := b.session.Ask(ctx, ask.Ask{ID: fmt.Sprint("a", i), Questions: []ask.Question{{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}}}})
+	return ask.Key{Tenant: b.tenant, Session: b.name, ID: a.ID}, err
+}
+
+// await waits until so many cards are live.
+func (b *slackBed) await(ctx context.Context, cards, live int) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	ok := b.fake.Await(ctx, func() bool {
+		all, open := b.fake.Cards()
+		return all >= cards && open <= live
+	})
+	if !ok {
+		return fmt.Errorf("bench: the cards are not there: %w", ctx.Err())
+	}
+	return nil
+}
+
+func (b *slackBed) elsewhere(ctx context.Context, k ask.Key) error {
+	_, err := b.web.Answer(ctx, k, ask.Reply{Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}, By: ask.By{Principal: "os:ann", Name: "Ann"}})
+	return err
+}
+
+// each runs f for 0 to n-1, 32 at once, and returns the first error.
+func each(n int, f func(i int) error) error {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var first error
+	turn := make(chan struct{}, 32)
+	for i := range n {
+		turn <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turn }()
+			if err := f(i); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				first = errors.Join(first, err)
+			}
+		})
+	}
+	all.Wait()
+	return first
+}
+
+func (b *Bed) slackPresented(ctx context.Context, replicas, asks int) (float64, error) {
+	s, err := b.slackBed(ctx, fmt.Sprint("p", replicas), replicas, fakeslack.Options{NoLimits: true}, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer s.close()
+	keys := make([]ask.Key, asks)
+	began := time.Now()
+	if err := each(asks, func(i int) (err error) { keys[i], err = s.ask(ctx, i); return err }); err != nil {
+		return 0, err
+	}
+	if err := s.await(ctx, asks, asks); err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	if err := each(asks, func(i int) error { return s.elsewhere(ctx, keys[i]) }); err != nil { // nothing stays behind
+		return 0, err
+	}
+	return float64(asks) / took.Seconds(), s.await(ctx, asks, 0)
+}
+
+func (b *Bed) slackClicks(ctx context.Context, asks int) (click, elsewhere Times, err error) {
+	s, err := b.slackBed(ctx, "c", 2, fakeslack.Options{NoLimits: true}, nil)
+	if err != nil {
+		return click, elsewhere, err
+	}
+	defer s.close()
+	var clicks, edits []time.Duration
+	for i := range asks {
+		k, err := s.ask(ctx, i)
+		if err == nil {
+			err = s.await(ctx, i+1, 1)
+		}
+		if err != nil {
+			return click, elsewhere, err
+		}
+		began := time.Now()
+		if i%2 == 0 {
+			cards := s.fake.Messages("C0ASKS")
+			at := cards[len(cards)-1].Place
+			go s.fake.Click("U0MEI", at, "PostgreSQL") //nolint:contextcheck // a person's click knows no context
+			if _, err := s.session.Wait(ctx, k.ID); err != nil {
+				return click, elsewhere, err
+			}
+			clicks = append(clicks, time.Since(began))
+		} else if err := s.elsewhere(ctx, k); err != nil {
+			return click, elsewhere, err
+		}
+		if err := s.await(ctx, i+1, 0); err != nil {
+			return click, elsewhere, err
+		}
+		if i%2 == 1 {
+			edits = append(edits, time.Since(began))
+		}
+	}
+	return timesOf(clicks), timesOf(edits), nil
+}
+
+// fastClock is the fake's clock for the surface.
+type fastClock struct{ fakeslack.Wall }
+
+// Sleep implements [responder.Clock].
+func (c fastClock) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(time.Duration(float64(d) / c.Speed))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *Bed) slackRecovery(ctx context.Context, o SlackOptions) (SlackRecovery, error) {
+	wall := fakeslack.Wall{Speed: o.Speed}
+	r := SlackRecovery{Cards: o.Cards, Outage: o.Outage.Seconds(), Speed: o.Speed}
+	s, err := b.slackBed(ctx, "r", 1, fakeslack.Options{Clock: wall}, fastClock{wall})
+	if err != nil {
+		return r, err
+	}
+	defer s.close()
+	keys := make([]ask.Key, o.Cards)
+	if err := each(o.Cards, func(i int) (err error) { keys[i], err = s.ask(ctx, i); return err }); err != nil {
+		return r, err
+	}
+	if err := s.await(ctx, o.Cards, o.Cards); err != nil {
+		return r, err
+	}
+	s.fake.Outage(http.StatusServiceUnavailable)
+	away := s.fake.Now()
+	if err := each(o.Cards, func(i int) error { return s.elsewhere(ctx, keys[i]) }); err != nil {
+		return r, err
+	}
+	clock := fastClock{wall}
+	if err := clock.Sleep(ctx, o.Outage-s.fake.Now().Sub(away)); err != nil {
+		return r, err
+	}
+	r.Calls = s.fake.Count("chat.update")
+	s.fake.Outage(0)
+	back := s.fake.Now()
+	if err := s.await(ctx, o.Cards, 0); err != nil {
+		return r, err
+	}
+	r.True, r.Refused = round(s.fake.Now().Sub(back).Seconds()), s.fake.Count("chat.update ratelimited")
+	return r, nil
+}

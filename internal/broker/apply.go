@@ -1,0 +1,125 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/askbus/askbus/internal/backoff"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/lifecycle"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// maxTries bounds how often one command is decided again.
+const maxTries = 20
+
+// apply carries out a command on one ask and returns the state that the ledger
+// then holds: read what the decision needs, decide, write with compare-and-set,
+// decide again.
+func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command) (lifecycle.State, error) {
+	s, read, err := b.start(ctx, k, c)
+	if err != nil {
+		return lifecycle.State{}, err
+	}
+	_, looks := c.(lifecycle.Look)         // reading goes on when nothing can be stored
+	counted, isNew := func(bool) {}, false // of quotas
+	defer func() { counted(isNew) }()
+	for try := range maxTries {
+		now, err := b.led.Moment(ctx, k)
+		if err != nil && !looks {
+			return lifecycle.State{}, err
+		}
+		effects, err := lifecycle.Decide(b.broken(s), c, lifecycle.Env{Now: now})
+		if err != nil {
+			return lifecycle.State{}, err
+		}
+		for _, e := range effects {
+			switch e := e.(type) {
+			case lifecycle.Tell:
+				return s, nil
+			case lifecycle.Store:
+				if !read {
+					count, refusal := b.admit(ctx, k, &e.State)
+					if refusal != nil {
+						if s, err = b.led.Read(ctx, k); err == nil && !s.Known() {
+							err = refusal
+						}
+						read = true
+						break
+					}
+					counted = count
+				}
+				var stored lifecycle.State
+				if stored, err = b.led.Store(ctx, e.State); err == nil {
+					s = lifecycle.Apply(s, lifecycle.Asked{State: stored})
+					b.counts.Asked(k.Tenant)
+					isNew = true
+				}
+			case lifecycle.Resolve:
+				var stored lifecycle.State
+				if stored, err = b.led.Resolve(ctx, s, e.Outcome, now); err == nil {
+					s = stored
+					b.quotas.Ended(k)
+				}
+			}
+			if err != nil {
+				break
+			}
+		}
+		switch {
+		case err == nil:
+			continue
+		case !ledger.IsRace(err) && looks && ledger.IsFull(err):
+			b.full.Store(true) // the sweep ends it as soon as there is room
+			return s, nil
+		case !ledger.IsRace(err):
+			return lifecycle.State{}, err
+		}
+		b.counts.LostRace()
+		if try > 0 { // somebody else's write is under way
+			if err := backoff.Wait(ctx, time.Millisecond, try); err != nil {
+				return lifecycle.State{}, err
+			}
+		}
+		if s, err = b.led.Read(ctx, k); err != nil {
+			return lifecycle.State{}, err
+		}
+		read = true
+	}
+	return lifecycle.State{}, fmt.Errorf("broker: %s: %w: %d writes in a row lost their race", k, ask.ErrUnavailable, maxTries)
+}
+
+// start reads what the first decision needs. A new ask needs nothing: the
+// compare-and-set says whether it is new.
+func (b *Broker) start(ctx context.Context, k ask.Key, c lifecycle.Command) (s lifecycle.State, read bool, err error) {
+	switch c.(type) {
+	case lifecycle.Ask:
+		return lifecycle.State{}, false, nil
+	case lifecycle.Look:
+		s, err = b.led.Read(ctx, k)
+	default:
+		s, err = b.led.ReadToWrite(ctx, k)
+	}
+	return s, true, err
+}
+
+// admit says why a new ask cannot be taken just now, if so; else it counts it, and
+// wants to hear whether it was stored.
+func (b *Broker) admit(ctx context.Context, k ask.Key, s *lifecycle.State) (counted func(stored bool), err error) {
+	if err := b.led.Room(); err != nil {
+		return nil, err
+	}
+	if err := b.led.ClockRoom(k); err != nil {
+		return nil, err
+	}
+	if s.Ask.RequireResponder && len(b.presence.ask(k.Tenant, k.Session).wait(ctx, time.Second)) == 0 {
+		return nil, ask.Refuse(ask.CodeNobody, "nobody is there to answer, and the ask requires a responder; open a surface, or ask without require_responder")
+	}
+	return b.quotas.Store(k, len(s.RawAsk))
+}
+
+// look reads one ask; an overdue one is expired on the way.
+func (b *Broker) look(ctx context.Context, k ask.Key) (lifecycle.State, error) {
+	return b.apply(ctx, k, lifecycle.Look{})
+}

@@ -1,0 +1,31 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/nats-io/nats.go"
+)
+
+// attempt is how long the sender of a request waits for its reply, counted from
+// its arrival here. The zero value waits for ever.
+type attempt struct {
+	arrived time.Time
+	limit   time.Duration
+}
+
+// attemptOf reads the header of a request; what is no duration counts as none.
+func attemptOf(h nats.Header) attempt {
+	values := h[call.HeaderAttempt]
+	if len(values) == 0 {
+		return attempt{}
+	}
+	limit, err := time.ParseDuration(values[0])
+	if err != nil || limit <= 0 {
+		return attempt{}
+	}
+	return attempt{time.Now(), limit}
+}
+
+// over reports whether the sender has given up by now.
+func (a attempt) over() bool { return a.limit > 0 && time.Since(a.arrived) >= a.limit }

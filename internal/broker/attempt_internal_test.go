@@ -1,0 +1,35 @@
+package broker
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/nats-io/nats.go"
+)
+
+// What waited in line for longer than its sender waits is not carried out: it
+// reads nothing and replies to nobody. A broker without a connection shows it.
+func TestARequestWhoseSenderGaveUpIsNotCarriedOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &Broker{}
+		m := &nats.Msg{Header: nats.Header{call.HeaderAttempt: {"2s"}}}
+		r := request{attempt: attemptOf(m.Header)}
+		if r.over() {
+			t.Fatal("over at once")
+		}
+		time.Sleep(2 * time.Second)
+		b.handle(m, r)
+		if b.late.Load() != 1 {
+			t.Error("it is not counted")
+		}
+		for _, h := range []nats.Header{nil, {call.HeaderAttempt: {"soon"}}, {call.HeaderAttempt: {"-1s"}}, {call.HeaderAttempt: nil}} {
+			a := attemptOf(h)
+			if time.Sleep(time.Hour); a.over() {
+				t.Errorf("%v has a limit", h)
+			}
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package broker_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+)
+
+// backlog waits until the figures of a type are as they should be.
+func backlog(t *testing.T, w *ledger.Work, typ string, want broker.Backlog) {
+	t.Helper()
+	natstest.Eventually(t, "the backlog of "+typ, func() bool {
+		all, err := w.Backlog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all[typ] == want
+	})
+}
+
+func TestTheBacklogOfATypeWithoutReplicasGrowsAndIsWorkedOff(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Broker: broker.Options{Types: []string{"chat"}}})
+	w := ledger.NewWork(b.Ledger())
+	natstest.Eventually(t, "the consumers of chat", func() bool {
+		all, err := w.Backlog(t.Context())
+		_, ok := all["chat"]
+		return err == nil && ok
+	})
+
+	nc, web := plain(t, b, agent("s1")), plain(t, b, surface("web"))
+	for _, id := range []string{"a1", "a2", "a3", "a4", "a5"} {
+		asked(t, nc, "s1", id)
+	}
+	backlog(t, w, "chat", broker.Backlog{Questions: 5})
+	request(t, web, answerSubject("web", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", answerData("a1", "w1", "pg")))
+	backlog(t, w, "chat", broker.Backlog{Questions: 4, Outcomes: 1})
+
+	// What a replica took still counts until it is done.
+	chat := plain(t, b, surface("chat"))
+	items := next(t, chat, "chat", `{"of":"question","max":10,"wait":"30s"}`)
+	backlog(t, w, "chat", broker.Backlog{Questions: 4, Outcomes: 1})
+	for len(items) > 0 {
+		for _, i := range items {
+			ok(t, settle(t, chat, "chat", "done", i.Token, ""))
+		}
+		items = next(t, chat, "chat", `{"of":"question","max":10}`)
+	}
+	for _, i := range next(t, chat, "chat", `{"of":"outcome","max":10,"wait":"30s"}`) {
+		ok(t, settle(t, chat, "chat", "done", i.Token, ""))
+	}
+	backlog(t, w, "chat", broker.Backlog{})
+}
+
+func TestTheBacklogOfATypeIsThatOfAllItsTenants(t *testing.T) {
+	t.Parallel()
+	// A broker that shall prepare a type which tenants serve goes on without.
+	b := natstest.Start(t, natstest.Options{})
+	acme := plain(t, b, natsd.Role{Name: natsd.RoleResponder, Type: "slack", Tenant: "acme"})
+	if m := request(t, acme, "ansv1.slack.acme.next", nil, `{"of":"question"}`); m.Header.Get("Nats-Service-Error-Code") != "" {
+		t.Fatalf("next: %v", problem(t, m))
+	}
+	asked(t, plain(t, b, agent("s1")), "s1", "a1")
+	w := ledger.NewWork(b.Ledger())
+	backlog(t, w, "slack", broker.Backlog{Questions: 1})
+	b.Broker(broker.Options{Types: []string{"slack", "mail"}})
+	natstest.Eventually(t, "the consumers of mail", func() bool {
+		all, err := w.Backlog(t.Context())
+		return err == nil && all["mail"] == broker.Backlog{Questions: 1}
+	})
+	backlog(t, w, "slack", broker.Backlog{Questions: 1})
+}
+
+func TestTypesToPrepareAreChecked(t *testing.T) {
+	t.Parallel()
+	if err := broker.CheckTypes([]string{"slack", "chat_2"}); err != nil {
+		t.Error(err)
+	}
+	if err := broker.CheckTypes([]string{"slack.x"}); err == nil || !strings.Contains(err.Error(), `"slack.x"`) {
+		t.Errorf("a dot: %v", err)
+	}
+	if err := broker.CheckTypes(make([]string, broker.MaxTypes+1)); err == nil {
+		t.Error("too many are accepted")
+	}
+}
+
+func TestReadingTheBacklogLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Memory: true, Broker: broker.Options{Types: []string{"chat"}}})
+	w := ledger.NewWork(b.Ledger())
+	b.LeavesNothing(t, func(int) error {
+		_, err := w.Backlog(t.Context())
+		return err
+	})
+}

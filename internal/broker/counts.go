@@ -1,0 +1,159 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/lifecycle"
+	"github.com/askbus/askbus/internal/metrics"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/tracing"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// countGroup is the queue group in which brokers hear outcomes to count them.
+const countGroup = "askbus-metrics"
+
+// countEvery is how often what waits is counted. It costs one small read for
+// each partition and tenant that has a label.
+const countEvery = 15 * time.Second
+
+// reading is what is read of a broker when somebody looks at its metrics.
+func (b *Broker) reading() metrics.Reading {
+	used, budget := b.led.Usage()
+	r := metrics.Reading{Ready: b.Ready(), Used: used, Budget: budget, Reserve: b.led.Reserve(), Held: map[string]int{}}
+	b.waits.mu.Lock()
+	defer b.waits.mu.Unlock()
+	for k, set := range b.waits.byKey {
+		r.Held[k.Tenant] += len(set)
+	}
+	return r
+}
+
+// countOutcomes hears every outcome that the streams republish in a queue group
+// of the brokers, so that one of them counts it: also the server's timer ends
+// asks, and no broker takes part in that.
+func (b *Broker) countOutcomes() error {
+	if b.counts == nil && b.tracer == nil {
+		return nil
+	}
+	sub, err := b.nc.QueueSubscribe(subject.OutAll("", "", subject.Outcome), countGroup, func(m *nats.Msg) {
+		k, ok := cloudevent.FirstOutcome(m)
+		if !ok {
+			return
+		}
+		s, err := cloudevent.ReadOutcome(m, k)
+		if err != nil {
+			b.opts.Logger.Debug("cannot count an outcome", slog.String("ask_id", k.ID), slog.Any("error", err))
+			return
+		}
+		e := metrics.End{Tenant: k.Tenant, Status: string(s.End.Status), Source: string(s.End.Source), Took: s.End.Waited, Trace: s.Trace}
+		if s.End.By != nil {
+			e.Surface = s.End.By.Responder
+		}
+		b.counts.Ended(e)
+		if s.Timed { // nobody else saw it end
+			b.traceEnd(b.base, k, &s)
+		}
+	})
+	if err == nil {
+		err = sub.SetPendingLimits(-1, 64<<20)
+	}
+	if err != nil {
+		return fmt.Errorf("broker: listen: %w", err)
+	}
+	b.counting = sub
+	return nil
+}
+
+// traceEnd marks in the trace of an ask that it ended, with a link to what ended
+// it.
+func (b *Broker) traceEnd(ctx context.Context, k ask.Key, s *lifecycle.State) {
+	if b.tracer == nil || s.Trace == "" {
+		return
+	}
+	cause := b.tracer.Carry(ctx)
+	of := tracing.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID}
+	if s.End.By != nil {
+		of.Responder = s.End.By.Responder
+	}
+	ctx, end := b.tracer.Start(ctx, "outcome "+string(s.End.Status), tracing.Inside, s.Trace, of)
+	b.tracer.Link(ctx, cause)
+	end(nil)
+}
+
+// countPending counts what waits, now and then, until ctx ends.
+func (b *Broker) countPending(ctx context.Context) {
+	if b.counts == nil {
+		return
+	}
+	tick := time.NewTicker(countEvery)
+	defer tick.Stop()
+	for {
+		if err := b.countPendingOnce(ctx); err != nil && ctx.Err() == nil {
+			b.opts.Logger.WarnContext(ctx, "cannot count what is pending", slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (b *Broker) countPendingOnce(ctx context.Context) error {
+	all, err := b.led.Waiting(ctx, "")
+	if err != nil {
+		return err
+	}
+	if all.N > 0 {
+		b.counts.Meet(all.Key.Tenant) // it may be from before this broker came
+	}
+	age := func(since time.Time) time.Duration {
+		if since.IsZero() {
+			return 0
+		}
+		return max(0, b.led.Now().Sub(since))
+	}
+	var of []metrics.Waiting
+	for _, tenant := range b.counts.Tenants() {
+		w, err := b.led.Waiting(ctx, tenant)
+		if err != nil {
+			return err
+		}
+		of = append(of, metrics.Waiting{Tenant: tenant, N: w.N, Oldest: age(w.Oldest)})
+	}
+	b.counts.Pending(metrics.Waiting{Tenant: all.Key.Tenant, N: all.N, Oldest: age(all.Oldest)}, of)
+	return nil
+}
+
+// countPresented counts the first receipt of an ask. It reads those before it
+// only if somebody counts.
+func (b *Broker) countPresented(ctx context.Context, r *request, s *wire.StatusReply, state ask.ReceiptState, now time.Time) {
+	if b.counts == nil || state != ask.ReceiptPosted {
+		return
+	}
+	before, err := b.led.Receipts(ctx, r.Key(), s.Life)
+	if err != nil {
+		return // the receipt itself will say why
+	}
+	for i := range before {
+		if before[i].State == ask.ReceiptPosted {
+			return
+		}
+	}
+	b.counts.Presented(r.Tenant, r.Type, now.Sub(s.AskedAt), "")
+}
+
+// workKind names a kind of work for people.
+func workKind(kind string) string {
+	if kind == subject.Outcome {
+		return "outcome"
+	}
+	return "question"
+}

@@ -1,0 +1,161 @@
+package broker_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/quota"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+)
+
+func limited(t *testing.T, yaml string) broker.Options {
+	t.Helper()
+	p, err := quota.Parse([]byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return broker.Options{Quotas: func() *quota.Policy { return p }}
+}
+
+func overQuota(t *testing.T, err error, want string) {
+	t.Helper()
+	if e, ok := errors.AsType[*ask.Error](err); !ok || e.Code != ask.CodeQuota || !strings.Contains(e.Detail, want) {
+		t.Fatalf("%v, want a refusal that says %q", err, want)
+	}
+}
+
+// One tenant asks, in many sessions, until it is refused: others still have room,
+// and everything that was asked can end.
+func TestATenantCannotFillTheStore(t *testing.T) {
+	t.Parallel()
+	const budget = 8 << 20
+	b := natstest.Start(t, natstest.Options{NoBroker: true, Ledger: ledger.Options{Budget: budget, Partitions: 2}})
+	b.Broker(limited(t, ""))
+	stored := 0
+	for s := 0; ; s++ { // a session has half of its tenant's share
+		c, n := newClient(t, b, fmt.Sprint("s", s)), 0
+		var err error
+		for ; err == nil; n++ {
+			_, err = c.Ask(t.Context(), bigAsk(fmt.Sprint("a", n), time.Hour))
+		}
+		overQuota(t, err, "quota stored_bytes")
+		if stored += n - 1; n == 1 {
+			break
+		}
+	}
+	if bytes := stored * 60_000; bytes < budget/10*2*8/10 || bytes > budget/10*2 { // as much again is for their ends
+		t.Errorf("%d bytes of %d are pending", bytes, budget)
+	}
+	c, err := client.New(b.Agent("other", "s1"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := c.Session("other", "s1")
+	for i := range 5 {
+		if _, err := theirs.Ask(t.Context(), bigAsk(fmt.Sprint("b", i), time.Hour)); err != nil {
+			t.Fatalf("another tenant's ask: %v", err)
+		}
+	}
+	// Who asks again for what is known is told so, not refused.
+	if _, err := newClient(t, b, "s0").Ask(t.Context(), bigAsk("a0", time.Hour)); err != nil {
+		t.Errorf("an ask that is known already: %v", err)
+	}
+}
+
+// What is answered, withdrawn or not stored no longer counts as pending.
+func TestPendingAsksOfASessionAreLimited(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	b.Broker(limited(t, "default: {session: {pending: 2}}"))
+	c := newClient(t, b, "s1")
+	for i := range 2 {
+		if _, err := c.Ask(t.Context(), bigAsk(fmt.Sprint("a", i), time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := c.Ask(t.Context(), bigAsk("a2", time.Hour))
+	overQuota(t, err, "has 2 pending asks, and its quota pending is 2")
+	if _, err := newClient(t, b, "s2").Ask(t.Context(), bigAsk("a2", time.Hour)); err != nil {
+		t.Fatalf("another session: %v", err)
+	}
+	if _, err := c.Withdraw(t.Context(), "a0", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Ask(t.Context(), bigAsk("a2", time.Hour)); err != nil {
+		t.Fatalf("after a withdrawal: %v", err)
+	}
+}
+
+// A session's held requests are limited; a refused one is told so at once, and
+// does not ask.
+func TestHeldRequestsOfASessionAreLimited(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	b.Broker(limited(t, "default: {session: {waits: 1}}"))
+	nc := plain(t, b, agent("s1"))
+	wait := func(id string) *nats.Msg {
+		m := nats.NewMsg("askv1.acme.s1.wait." + id)
+		m.Header.Set(broker.HeaderWait, "10m")
+		return m
+	}
+	if _, err := newClient(t, b, "s1").Ask(t.Context(), bigAsk("a", time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	inbox := nc.NewInbox()
+	sub, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := wait("a")
+	first.Reply = inbox
+	if err := nc.PublishMsg(first); err != nil {
+		t.Fatal(err)
+	}
+	short := wait("a")
+	short.Header.Set(broker.HeaderWait, "1ms")
+	for refused := 0; refused < 2000; { // they leave nothing behind; the first one may come after some of them
+		reply, err := nc.RequestMsg(short, 30*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch code := reply.Header.Get(micro.ErrorCodeHeader); {
+		case code == "429":
+			refused++
+		case code != "" || refused > 0:
+			t.Fatalf("code %q, want 429: %s", code, reply.Data)
+		default:
+			if n, _, err := sub.Pending(); err != nil || n > 0 { // it came while this one was held, and was refused
+				if _, err := sub.NextMsg(0); err != nil {
+					t.Fatal(err)
+				}
+				if err := nc.PublishMsg(first); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if _, err := newClient(t, b, "s1").Withdraw(t.Context(), "a", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sub.NextMsg(30 * time.Second); err != nil { // its place is free now
+		t.Fatal(err)
+	}
+	if _, err := newClient(t, b, "s1").Ask(t.Context(), bigAsk("b", time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	m := wait("b")
+	m.Header.Set(broker.HeaderWait, "1ms")
+	reply, err := nc.RequestMsg(m, 30*time.Second)
+	if err != nil || reply.Header.Get(micro.ErrorCodeHeader) != "" {
+		t.Fatalf("%v %v", reply, err)
+	}
+}

@@ -1,0 +1,129 @@
+package broker
+
+import (
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/identity"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// Verifier says what a JWT grants to the user whose key NATS checked. It must be
+// safe for concurrent use, and its errors are for the sender.
+type Verifier interface {
+	Verify(token, user string, now time.Time) (identity.Grant, error)
+}
+
+// HeaderCredential carries the JWT of whoever answers; see [call.HeaderCredential].
+const HeaderCredential = call.HeaderCredential
+
+// credentials are all values of that header, however it is written.
+func credentials(h nats.Header) []string {
+	var all []string
+	for name, values := range h {
+		if strings.EqualFold(name, HeaderCredential) {
+			all = append(all, values...)
+		}
+	}
+	return all
+}
+
+// vouched is what may be stored of who acted: what the sender's credential may
+// assert. NATS has checked the key in the subject; the JWT says what that key
+// stands for. Without it only the credential's own name is left.
+func (b *Broker) vouched(r *request, by ask.By) (ask.By, error) {
+	by.Responder = responderOf(r, by.Responder)
+	var may identity.Assertions
+	switch len(r.jwt) {
+	case 0:
+	case 1:
+		grant, err := b.grant(r, r.jwt[0])
+		if err != nil {
+			return by, err
+		}
+		may = grant.Assertions
+	default:
+		return by, ask.Refuse(ask.CodeForbidden, "the header %s stands there %d times; send it once", HeaderCredential, len(r.jwt))
+	}
+	return may.Speak(r.User, by)
+}
+
+// responderOf is the responder type that an outcome names: the one of the
+// subject, whatever the body says. A host says at which of its dialogs somebody
+// answered, which proves no more than the other ones.
+func responderOf(r *request, said string) string {
+	if r.Door != subject.Hosts {
+		return r.Type
+	}
+	if said == ask.ResponderElicit || said == ask.ResponderCLI {
+		return said
+	}
+	return ask.ResponderNative
+}
+
+// grant checks the JWT that a request carries.
+func (b *Broker) grant(r *request, token string) (identity.Grant, error) {
+	refuse := func(why string) error {
+		return ask.Refuse(ask.CodeForbidden, "the credential in the header %s does not count: %s", HeaderCredential, why)
+	}
+	if b.opts.Verifier == nil {
+		return identity.Grant{}, refuse("this broker does not know the keys of the bus; see its setting ASKBUS_ACCOUNT")
+	}
+	g, err := b.opts.Verifier.Verify(token, r.User, b.led.Now())
+	switch {
+	case err != nil:
+		return identity.Grant{}, refuse(err.Error())
+	case !speaksFor(&g, r):
+		return identity.Grant{}, refuse("it is not for this subject")
+	}
+	return g, nil
+}
+
+// speaksFor reports whether a credential is one that may use the request's
+// subject. NATS has checked so; this holds should a template be too wide.
+func speaksFor(g *identity.Grant, r *request) bool {
+	role, width, _ := strings.Cut(g.Scope, "-")
+	if g.Tenant != "" && g.Tenant != r.Tenant || g.Session != "" && g.Session != r.Session {
+		return false
+	}
+	switch r.Door {
+	case subject.Hosts:
+		return role == "host" && g.Session != ""
+	case subject.Responders:
+		switch role {
+		case "responder":
+			return g.Type == r.Type && (width != "session" || g.Session != "")
+		case subject.TypeGateway, subject.TypeOperator:
+			return role == r.Type
+		}
+	}
+	return false
+}
+
+// demands is the proof that the tenant's policy demands.
+func (b *Broker) demands(r *request) string {
+	if b.opts.Policy == nil {
+		return ""
+	}
+	return b.opts.Policy(r.Tenant)
+}
+
+// line is whose share of the workers a request takes: the credential's, where
+// the subject has its key, else the session's.
+func (r *request) line() ask.Key {
+	if r.User != "" {
+		return ask.Key{ID: r.User}
+	}
+	return ask.Key{Tenant: r.Tenant, Session: r.Session}
+}
+
+// sender names it for people.
+func (r *request) sender() string {
+	if r.User != "" {
+		return "the credential " + r.User
+	}
+	return "session " + r.Session
+}

@@ -1,0 +1,150 @@
+package call
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"strings"
+	"sync"
+
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/nats-io/nats.go"
+)
+
+// HeaderCredential carries the sender's own JWT, which says what it may assert
+// of who answers. The broker checks it against the key in the subject.
+const HeaderCredential = "Askbus-Credential" //nolint:gosec // a name, no secret
+
+// ErrAnonymous is returned when a request must name its sender and the
+// connection was made without a credential.
+var ErrAnonymous = errors.New("the connection has no credential of a NATS user; connect with one that \"askbus auth\" made")
+
+// Conn is a connection that knows under which credential it is authenticated.
+// It is safe for concurrent use.
+type Conn struct {
+	nc *nats.Conn
+
+	mu         sync.Mutex
+	token      string // of a connection that [Connect] did not make
+	user       string
+	reconnects uint64 // when it was read
+}
+
+// On makes a Conn of a connection. It starts nothing and need not be closed.
+func On(nc *nats.Conn) *Conn { return &Conn{nc: nc} }
+
+// sign names the sender where the subject of a request has a place for it, and
+// adds the sender's JWT. Each attempt is signed again: a connection that was
+// made again may have a fresh credential.
+func (c *Conn) sign(msg *nats.Msg) (*nats.Msg, error) {
+	if _, named := subject.As(msg.Subject, ""); !named {
+		return msg, nil
+	}
+	user, token, err := c.Sender()
+	if err != nil {
+		return nil, err
+	}
+	signed := &nats.Msg{Header: msg.Header, Data: msg.Data}
+	signed.Subject, _ = subject.As(msg.Subject, user)
+	if r, err := subject.Parse(signed.Subject); err == nil && r.Asserts() {
+		signed.Header = nats.Header{HeaderCredential: []string{token}}
+		maps.Copy(signed.Header, msg.Header)
+	}
+	return signed, nil
+}
+
+// Sender is the public key and the JWT of the credential under which the
+// connection is authenticated.
+func (c *Conn) Sender() (user, token string, err error) {
+	if l := loginOf(c.nc); l != nil {
+		user, token = l.current()
+		return user, token, nil
+	}
+	if c.nc.Opts.UserJWT == nil {
+		return "", "", ErrAnonymous
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.nc.Stats().Reconnects; c.token == "" || c.reconnects != now {
+		// The library has just read it, too. What a file holds later may be the
+		// credential of the next connection.
+		token, err := c.nc.Opts.UserJWT()
+		if err != nil {
+			return "", "", fmt.Errorf("read the connection's credential: %w", err)
+		}
+		user, err := userOf(token)
+		if err != nil {
+			return "", "", err
+		}
+		c.token, c.user, c.reconnects = token, user, now
+	}
+	return c.user, c.token, nil
+}
+
+// userOf is the public key that a user's JWT names.
+func userOf(token string) (string, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", errNoCreds
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return "", errNoCreds
+	}
+	var claims struct {
+		Subject string `json:"sub"`
+	}
+	if json.Unmarshal(data, &claims) != nil || !subject.ValidUser(claims.Subject) {
+		return "", errNoCreds
+	}
+	return claims.Subject, nil
+}
+
+// dialer dials as before, and carries the login of the connection that it is
+// for: the library says nowhere which JWT a connection was made with.
+type dialer struct {
+	nats.CustomDialer
+	login *login
+}
+
+// SkipTLSHandshake is the inner dialer's.
+func (d dialer) SkipTLSHandshake() bool {
+	inner, ok := d.CustomDialer.(interface{ SkipTLSHandshake() bool })
+	return ok && inner.SkipTLSHandshake()
+}
+
+// inProcess is the same for a server in this process.
+type inProcess struct {
+	nats.InProcessConnProvider
+	login *login
+}
+
+// carry makes a connection's options carry its login.
+func carry(l *login) nats.Option {
+	return func(o *nats.Options) error {
+		if o.InProcessServer != nil {
+			o.InProcessServer = inProcess{o.InProcessServer, l}
+			return nil
+		}
+		inner := o.CustomDialer
+		if inner == nil {
+			inner = &net.Dialer{Timeout: o.Timeout}
+		}
+		o.CustomDialer = dialer{inner, l}
+		return nil
+	}
+}
+
+// loginOf is the login of a connection that [Connect] made, or nil.
+func loginOf(nc *nats.Conn) *login {
+	if p, ok := nc.Opts.InProcessServer.(inProcess); ok {
+		return p.login
+	}
+	if d, ok := nc.Opts.CustomDialer.(dialer); ok {
+		return d.login
+	}
+	return nil
+}

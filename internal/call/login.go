@@ -1,0 +1,181 @@
+package call
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nkeys"
+)
+
+// Credential is how to reach the bus as somebody.
+type Credential struct {
+	URL         string
+	Name        string // who; only for people
+	InboxPrefix string // default: what the credential says
+	Creds       string // the text of a .creds file: a user's JWT and key
+	CredsFile   string // or where one lies; it is read again at each reconnect
+	Expires     time.Time
+	Renew       func() (string, error) // gives a fresh text for Creds
+}
+
+// Identity is what a .creds file says of its user. Nothing is proven by it: the
+// server checks the signature.
+type Identity struct {
+	Name        string
+	User        string // its public key
+	InboxPrefix string
+	Expires     time.Time // zero: never
+	Asserts     bool      // it may say of others that they act
+}
+
+// refused says why the server may have refused it.
+func (i Identity) refused(now time.Time) string {
+	if !i.Expires.IsZero() && now.After(i.Expires) {
+		return fmt.Sprintf("the credential of %s expired at %s; get a fresh one from \"askbus auth\"", i.Name, i.Expires.Format(time.RFC3339))
+	}
+	return fmt.Sprintf("the server refused the credential of %s: it is of another bus, or was revoked; get a fresh one from \"askbus auth\"", i.Name)
+}
+
+// Identify reads a .creds file's text.
+func Identify(creds string) (Identity, error) {
+	token, err := nkeys.ParseDecoratedJWT([]byte(creds))
+	if err != nil {
+		return Identity{}, errNoCreds
+	}
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return Identity{}, errNoCreds
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return Identity{}, errNoCreds
+	}
+	var claims struct {
+		Name    string `json:"name"`
+		Subject string `json:"sub"`
+		Expires int64  `json:"exp"`
+		NATS    struct {
+			Type string   `json:"type"`
+			Tags []string `json:"tags"`
+		} `json:"nats"`
+	}
+	if json.Unmarshal(data, &claims) != nil || claims.NATS.Type != "user" {
+		return Identity{}, errNoCreds
+	}
+	i := Identity{Name: claims.Name, User: claims.Subject}
+	if claims.Expires > 0 {
+		i.Expires = time.Unix(claims.Expires, 0)
+	}
+	for _, tag := range claims.NATS.Tags {
+		if inbox, ok := strings.CutPrefix(tag, "inbox:"); ok {
+			i.InboxPrefix = inbox
+		}
+		i.Asserts = i.Asserts || strings.HasPrefix(tag, "assert:")
+	}
+	return i, nil
+}
+
+var errNoCreds = errors.New("the credential is no .creds text of a NATS user; make one with \"askbus auth\"")
+
+// login gives the client library the token and signs the server's nonce with
+// the key that belongs to it. The library calls token and then sign.
+type login struct {
+	c   Credential
+	who Identity
+	log *slog.Logger
+
+	mu    sync.Mutex
+	creds string
+	used  bool
+	jwt   string // what the connection was made with
+	user  string // its public key
+}
+
+func newLogin(c Credential, log *slog.Logger) (*login, error) {
+	l := &login{c: c, log: log, creds: c.Creds}
+	if l.creds == "" {
+		fresh, err := l.fresh()
+		if err != nil {
+			return nil, err
+		}
+		l.creds = fresh
+	}
+	var err error
+	if l.who, err = Identify(l.creds); err != nil {
+		return nil, err
+	}
+	if c.Name != "" {
+		l.who.Name = c.Name
+	}
+	return l, nil
+}
+
+// fresh reads the credential again where it came from.
+func (l *login) fresh() (string, error) {
+	switch {
+	case l.c.Renew != nil:
+		return l.c.Renew()
+	case l.c.CredsFile != "":
+		data, err := os.ReadFile(l.c.CredsFile)
+		if err != nil {
+			return "", fmt.Errorf("read the credential: %w", err)
+		}
+		return string(data), nil
+	}
+	if l.creds == "" {
+		return "", errors.New("no credential given; make one with \"askbus auth\"")
+	}
+	return l.creds, nil
+}
+
+// token is called at each connect.
+func (l *login) token() (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.used {
+		fresh, err := l.fresh()
+		if err != nil {
+			l.log.Warn("cannot renew the credential; the one before is tried again", slog.Any("error", err))
+		} else {
+			l.creds = fresh
+		}
+	}
+	l.used = true
+	token, err := nkeys.ParseDecoratedJWT([]byte(l.creds))
+	if err != nil {
+		return "", errNoCreds
+	}
+	if token != l.jwt {
+		if l.user, err = userOf(token); err != nil {
+			return "", err
+		}
+		l.jwt = token
+	}
+	return token, nil
+}
+
+// current is the key and the JWT that the connection was made with.
+func (l *login) current() (user, token string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.user, l.jwt
+}
+
+// sign answers the server's challenge.
+func (l *login) sign(nonce []byte) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key, err := nkeys.ParseDecoratedUserNKey([]byte(l.creds))
+	if err != nil {
+		return nil, errNoCreds
+	}
+	defer key.Wipe()
+	return key.Sign(nonce)
+}

@@ -1,0 +1,145 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/finding"
+	"github.com/nats-io/nats.go"
+)
+
+// Broker is what a broker says of itself.
+type Broker struct {
+	ID      string
+	Version string
+	Used    int64 // bytes of the ledger
+	Budget  int64 // 0: none known
+	Reserve int64
+	Held    int
+}
+
+// settle is for how long no further broker answers.
+const settle = 500 * time.Millisecond
+
+// askBrokers asks every broker for its statistics.
+func askBrokers(ctx context.Context, nc *nats.Conn) ([]Broker, error) {
+	infos, err := everybody(ctx, nc, "$SRV.INFO.askbus")
+	if err != nil {
+		return nil, err
+	}
+	stats, err := everybody(ctx, nc, "$SRV.STATS.askbus")
+	if err != nil {
+		return nil, err
+	}
+	byID := map[string]*Broker{}
+	for _, data := range infos {
+		var info struct {
+			ID       string            `json:"id"`
+			Metadata map[string]string `json:"metadata"`
+		}
+		if json.Unmarshal(data, &info) == nil && info.ID != "" {
+			byID[info.ID] = &Broker{ID: info.ID, Version: info.Metadata["version"]}
+		}
+	}
+	for _, data := range stats {
+		var s struct {
+			ID        string `json:"id"`
+			Endpoints []struct {
+				Data struct {
+					Used    int64 `json:"ledger_bytes"`
+					Budget  int64 `json:"ledger_budget"`
+					Reserve int64 `json:"ledger_reserve"`
+					Held    int   `json:"held"`
+				} `json:"data"`
+			} `json:"endpoints"`
+		}
+		if json.Unmarshal(data, &s) != nil || byID[s.ID] == nil || len(s.Endpoints) == 0 {
+			continue
+		}
+		b, d := byID[s.ID], s.Endpoints[0].Data
+		b.Used, b.Budget, b.Reserve, b.Held = d.Used, d.Budget, d.Reserve, d.Held
+	}
+	all := make([]Broker, 0, len(byID))
+	for _, b := range byID {
+		all = append(all, *b)
+	}
+	slices.SortFunc(all, func(a, b Broker) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// everybody collects the replies of all who answer.
+func everybody(ctx context.Context, nc *nats.Conn, subject string) (replies [][]byte, err error) {
+	inbox := nc.NewInbox()
+	sub, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", subject, err)
+	}
+	defer sub.Unsubscribe() //nolint:errcheck // the connection may be closed
+	if err := nc.PublishRequest(subject, inbox, nil); err != nil {
+		return nil, fmt.Errorf("ask %s: %w", subject, err)
+	}
+	for wait := 2 * time.Second; ; wait = settle {
+		one, cancel := context.WithTimeout(ctx, wait)
+		m, err := sub.NextMsgWithContext(one)
+		cancel()
+		if err != nil || len(m.Data) == 0 { // silence, or no responders
+			return replies, nil
+		}
+		replies = append(replies, m.Data)
+	}
+}
+
+// Brokers judges what the brokers say.
+func Brokers(all []Broker, err error) finding.List {
+	var l finding.List
+	if err != nil {
+		l.Say("brokers", finding.Broken, "they cannot be asked: %v; use an operator's credential", err)
+		return l
+	}
+	if len(all) == 0 {
+		l.Say("brokers", finding.Broken, "none answers: agents are refused and nobody can answer; start one, or see in its log why it does not connect")
+		return l
+	}
+	versions := map[string]int{}
+	for i := range all {
+		versions[all[i].Version]++
+	}
+	var says []string
+	for v, n := range versions {
+		says = append(says, fmt.Sprintf("%d of %s", n, v))
+	}
+	slices.Sort(says)
+	if len(versions) > 1 {
+		l.Say("brokers", finding.Missing, "their versions differ (%s): that is right during an upgrade only; finish it", strings.Join(says, ", "))
+	} else {
+		l.Say("brokers", finding.Good, "%s", strings.Join(says, ", "))
+	}
+	b := slices.MaxFunc(all, func(a, b Broker) int { return int(a.Used - b.Used) })
+	switch {
+	case b.Budget == 0:
+		l.Say("budget", finding.Missing, "no limit is known: a full disk stops everything at once; give the brokers --max-store")
+	case b.Used >= b.Budget/5*4 || b.Used+b.Reserve >= b.Budget/20*19:
+		l.Say("budget", finding.Broken, "%d of %d bytes are used and %d reserved: new asks are refused (ledger_full); raise --max-store, or shorten the retention", b.Used, b.Budget, b.Reserve)
+	case b.Used+b.Reserve >= b.Budget/20*13:
+		l.Say("budget", finding.Missing, "%d of %d bytes are used and %d reserved: new asks are refused from 80 %% on; raise --max-store, or shorten the retention", b.Used, b.Budget, b.Reserve)
+	default:
+		l.Say("budget", finding.Good, "%d of %d bytes are used, %d reserved", b.Used, b.Budget, b.Reserve)
+	}
+	return l
+}
+
+// loopback reports whether a URL leads to this machine.
+func loopback(at string) bool {
+	u, err := url.Parse(at)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() || u.Hostname() == ""
+}

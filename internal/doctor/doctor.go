@@ -1,0 +1,133 @@
+// Package doctor checks a deployment of askbus end to end and says in plain
+// words what is wrong and what to do.
+//
+// What is seen and what is said of it are apart: [Ledger], [Brokers] and [Line]
+// judge facts and are pure, [Run] gathers the facts. Nothing that it does
+// changes a deployment, but for the ask that it asks and answers itself.
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"time"
+
+	"github.com/askbus/askbus/internal/finding"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/nats-io/nats.go"
+)
+
+// Options says what to look at. What is nil is said to be not looked at.
+type Options struct {
+	Operator   *nats.Conn // an operator's connection
+	Reader     *nats.Conn // one of maintenance
+	Expires    time.Time  // of the operator's credential; zero: never
+	Credential Credential // makes credentials, to try what each role may do
+	NoAsk      bool       // ask nothing
+	Tenant     string     // in which to ask
+}
+
+// Run looks at everything.
+func Run(ctx context.Context, o Options) finding.List {
+	var l finding.List
+	state, err := o.Operator.TLSConnectionState()
+	line := LineFacts{
+		URL: o.Operator.ConnectedUrlRedacted(), Server: o.Operator.ConnectedServerVersion(), MaxPayload: o.Operator.MaxPayload(), Headers: o.Operator.HeadersSupported(),
+		Expires: o.Expires, Now: time.Now(),
+	}
+	if err == nil {
+		line.TLS = &state
+	}
+	l = append(l, Line(line)...)
+	if o.Reader == nil {
+		l.Say("ledger", finding.Missing, `not looked at: give --admin-creds, a file that "askbus auth maintenance" makes, or --dir with the keys`)
+	} else {
+		in, err := ledger.Inspect(ctx, o.Reader)
+		l = append(l, Ledger(&in, err)...)
+	}
+	brokers, err := askBrokers(ctx, o.Operator)
+	l = append(l, Brokers(brokers, err)...)
+	if o.Credential == nil {
+		l.Say("rights", finding.Missing, "not tried: that takes credentials of every role, and so the keys of --dir")
+	} else {
+		l = append(l, tryRights(o.Credential)...)
+	}
+	switch {
+	case o.NoAsk:
+		l.Say("test ask", finding.Missing, "not asked")
+	case len(brokers) == 0:
+		l.Say("test ask", finding.Broken, "not asked: there is no broker to ask")
+	default:
+		l = append(l, testAsk(ctx, o.Operator, o.Tenant)...)
+	}
+	return l
+}
+
+// LineFacts is what is seen of the connection.
+type LineFacts struct {
+	URL, Server string
+	MaxPayload  int64
+	Headers     bool
+	TLS         *tls.ConnectionState // nil: none
+	Expires     time.Time            // of the credential; zero: never
+	Now         time.Time
+}
+
+const (
+	minPayload = 512 << 10           // an event of 256 KiB, its copy in the outcome, and headers
+	soon       = 14 * 24 * time.Hour // a certificate or credential ends
+)
+
+// Line judges the connection.
+func Line(f LineFacts) finding.List {
+	var l finding.List
+	if err := ledger.CheckVersion(f.Server); err != nil {
+		l.Say("server", finding.Broken, "nats-server %q is too old: upgrade it to 2.14 or newer; older ones cannot cancel a deadline's timer", f.Server)
+	} else {
+		l.Say("server", finding.Good, "nats-server %s at %s", f.Server, f.URL)
+	}
+	switch {
+	case !f.Headers:
+		l.Say("payload", finding.Broken, "the server has no headers: set no_header_support to false")
+	case f.MaxPayload < minPayload:
+		l.Say("payload", finding.Broken, "max_payload is %d bytes: large asks and their outcomes do not fit; set it to 1MB or more", f.MaxPayload)
+	default:
+		l.Say("payload", finding.Good, "max_payload is %d bytes", f.MaxPayload)
+	}
+	switch {
+	case f.TLS == nil && loopback(f.URL):
+		l.Say("TLS", finding.Good, "none, and the server is on this machine")
+	case f.TLS == nil:
+		l.Say("TLS", finding.Missing, "questions, answers and credentials' signatures travel in the clear to %s: give nats-server a certificate (tls block)", f.URL)
+	case len(f.TLS.PeerCertificates) == 0:
+		l.Say("TLS", finding.Missing, "the server showed no certificate")
+	default:
+		say(&l, "TLS", "the server's certificate", "renew it, and reload nats-server", f.TLS.PeerCertificates[0].NotAfter, f.Now)
+	}
+	if f.Expires.IsZero() {
+		l.Say("credential", finding.Missing, `the operator's credential never expires; make one that does with "askbus auth operator"`)
+	} else {
+		words := `get a fresh one with "askbus auth operator"`
+		if f.Expires.Sub(f.Now) < 25*time.Hour && f.Expires.After(f.Now) { // that of a running directory is good for a day
+			l.Say("credential", finding.Good, "the operator's is good until %s", f.Expires.UTC().Format(time.RFC3339))
+			return l
+		}
+		say(&l, "credential", "the operator's", words, f.Expires, f.Now)
+	}
+	return l
+}
+
+// say judges when something ends.
+func say(l *finding.List, what, whose, todo string, ends, now time.Time) {
+	switch left := ends.Sub(now); {
+	case left <= 0:
+		l.Say(what, finding.Broken, "%s expired at %s: %s", whose, ends.UTC().Format(time.RFC3339), todo)
+	case left < soon:
+		l.Say(what, finding.Missing, "%s expires at %s, in %s: %s", whose, ends.UTC().Format(time.RFC3339), left.Round(time.Hour), todo)
+	default:
+		l.Say(what, finding.Good, "%s is good until %s", whose, ends.UTC().Format(time.RFC3339))
+	}
+}
+
+// errNoReply means that nobody answered in time.
+var errNoReply = errors.New("nobody answered in time")

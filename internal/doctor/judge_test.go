@@ -1,0 +1,136 @@
+package doctor_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/doctor"
+	"github.com/askbus/askbus/internal/finding"
+	"github.com/askbus/askbus/internal/ledger"
+)
+
+// said checks that a finding is there in a state and with words.
+func said(t *testing.T, l finding.List, what string, state finding.State, words string) {
+	t.Helper()
+	for _, f := range l {
+		if f.What == what && f.State == state && strings.Contains(f.Words, words) {
+			return
+		}
+	}
+	t.Errorf("no finding %q that is %s and says %q in\n%+v", what, state, words, l)
+}
+
+func TestEachFindingOfTheConnection(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	whole := doctor.LineFacts{URL: "nats://127.0.0.1:4222", Server: "2.15.2", MaxPayload: 1 << 20, Headers: true, Expires: now.Add(90 * 24 * time.Hour), Now: now}
+	cert := func(ends time.Duration) *tls.ConnectionState {
+		return &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{NotAfter: now.Add(ends)}}}
+	}
+	if l := doctor.Line(whole); len(l) != 4 || l.Broken() > 0 || strings.Contains(string(l[2].State+l[3].State), "missing") {
+		t.Errorf("a whole one: %+v", l)
+	}
+	for _, v := range []struct {
+		change func(*doctor.LineFacts)
+		what   string
+		state  finding.State
+		words  string
+	}{
+		{func(f *doctor.LineFacts) { f.Server = "2.12.1" }, "server", finding.Broken, "upgrade it to 2.14"},
+		{func(f *doctor.LineFacts) { f.MaxPayload = 64 << 10 }, "payload", finding.Broken, "set it to 1MB"},
+		{func(f *doctor.LineFacts) { f.Headers = false }, "payload", finding.Broken, "no_header_support"},
+		{func(f *doctor.LineFacts) { f.URL = "nats://bus.example:4222" }, "TLS", finding.Missing, "in the clear"},
+		{func(f *doctor.LineFacts) { f.TLS = &tls.ConnectionState{} }, "TLS", finding.Missing, "no certificate"},
+		{func(f *doctor.LineFacts) { f.TLS = cert(365 * 24 * time.Hour) }, "TLS", finding.Good, "good until"},
+		{func(f *doctor.LineFacts) { f.TLS = cert(3 * 24 * time.Hour) }, "TLS", finding.Missing, "in 72h0m0s: renew it"},
+		{func(f *doctor.LineFacts) { f.TLS = cert(-time.Hour) }, "TLS", finding.Broken, "expired at"},
+		{func(f *doctor.LineFacts) { f.Expires = time.Time{} }, "credential", finding.Missing, "never expires"},
+		{func(f *doctor.LineFacts) { f.Expires = now.Add(3 * 24 * time.Hour) }, "credential", finding.Missing, "get a fresh one"},
+		{func(f *doctor.LineFacts) { f.Expires = now.Add(-time.Minute) }, "credential", finding.Broken, "expired at"},
+	} {
+		f := whole
+		v.change(&f)
+		said(t, doctor.Line(f), v.what, v.state, v.words)
+	}
+}
+
+func inspection() *ledger.Inspection {
+	s := func(name string) ledger.StreamInspection {
+		return ledger.StreamInspection{
+			Name: name, There: true, Replicas: 3, Clustered: true, Leader: "n1", Unsure: time.Millisecond,
+			Peers: []ledger.PeerInspection{{Name: "n2", Current: true}, {Name: "n3", Current: true}},
+			Desks: []ledger.DeskInspection{{Name: "slack-q", Waiting: 1}, {Name: "slack-o"}},
+		}
+	}
+	return &ledger.Inspection{MaxStore: -1, Settings: ledger.Settings{Partitions: 2, Replicas: 3}, Streams: []ledger.StreamInspection{s("ASKS_00"), s("ASKS_01"), s("STATE")}}
+}
+
+func TestEachFindingOfTheLedger(t *testing.T) {
+	t.Parallel()
+	for _, f := range doctor.Ledger(inspection(), nil) {
+		if f.State != finding.Good {
+			t.Errorf("a whole one: %+v", f)
+		}
+	}
+	for _, v := range []struct {
+		change func(*ledger.Inspection)
+		what   string
+		state  finding.State
+		words  string
+	}{
+		{func(in *ledger.Inspection) { in.MaxStore = 0 }, "JetStream", finding.Broken, "max_storage"},
+		{func(in *ledger.Inspection) { in.MaxStore, in.Used, in.Domain = 100, 95, "hub" }, "JetStream", finding.Broken, "95 of 100 bytes are used, in the domain hub"},
+		{func(in *ledger.Inspection) { in.Streams[1].There = false }, "partitions", finding.Broken, "missing: ASKS_01"},
+		{func(in *ledger.Inspection) { in.Streams[0].Wrong = []string{"deny_delete is off"} }, "streams", finding.Broken, "ASKS_00: deny_delete is off"},
+		{func(in *ledger.Inspection) { in.Streams[1].Leader = "" }, "replicas", finding.Broken, "nobody leads ASKS_01"},
+		{func(in *ledger.Inspection) { in.Streams[1].Peers[0].Offline = true }, "replicas", finding.Missing, "ASKS_01 on n2 is away"},
+		{func(in *ledger.Inspection) { in.Streams[1].Peers[1] = ledger.PeerInspection{Name: "n3", Lag: 9} }, "replicas", finding.Missing, "ASKS_01 on n3 is 9 behind"},
+		{func(in *ledger.Inspection) { in.Settings.Replicas = 1 }, "replicas", finding.Missing, "ledger set --replicas 3"},
+		{func(in *ledger.Inspection) { in.Settings.Replicas = 2 }, "replicas", finding.Missing, "use 3 or 5"},
+		{func(in *ledger.Inspection) { in.Streams[1].Leader, in.Streams[1].Ahead = "n2", time.Hour }, "clocks", finding.Broken, "n2 +3600.0 s"},
+		{func(in *ledger.Inspection) {
+			for i := range in.Streams {
+				in.Streams[i].Ahead = -time.Minute
+			}
+		}, "clocks", finding.Missing, "-60.0 s from this machine's"},
+		{func(in *ledger.Inspection) { in.Streams[0].Desks[0].Waiting = 500 }, "backlog of slack", finding.Broken, "502 asks to post, and nobody is at work"},
+		{func(in *ledger.Inspection) {
+			in.Streams[0].Desks[1] = ledger.DeskInspection{Name: "slack-o", Waiting: 500, UnderWay: 8}
+		}, "backlog of slack (outcomes)", finding.Missing, "start more replicas"},
+		{func(in *ledger.Inspection) { in.Streams[0].Desks[0].Redelivered = 3 }, "backlog of slack", finding.Missing, "3 pieces of work"},
+	} {
+		in := inspection()
+		v.change(in)
+		said(t, doctor.Ledger(in, nil), v.what, v.state, v.words)
+	}
+	said(t, doctor.Ledger(&ledger.Inspection{}, ledger.ErrNoLedger), "ledger", finding.Broken, "start a broker")
+	said(t, doctor.Ledger(&ledger.Inspection{}, errors.New("timeout")), "ledger", finding.Broken, "timeout")
+}
+
+func TestEachFindingOfTheBrokers(t *testing.T) {
+	t.Parallel()
+	one := doctor.Broker{ID: "a", Version: "v1", Used: 10, Budget: 100}
+	for _, v := range []struct {
+		all   []doctor.Broker
+		err   error
+		what  string
+		state finding.State
+		words string
+	}{
+		{[]doctor.Broker{one, one}, nil, "brokers", finding.Good, "2 of v1"},
+		{[]doctor.Broker{one}, nil, "budget", finding.Good, "10 of 100"},
+		{nil, nil, "brokers", finding.Broken, "none answers"},
+		{nil, errors.New("forbidden"), "brokers", finding.Broken, "use an operator's credential"},
+		{[]doctor.Broker{one, {ID: "b", Version: "v2", Budget: 100}}, nil, "brokers", finding.Missing, "1 of v1, 1 of v2"},
+		{[]doctor.Broker{{ID: "a", Used: 10}}, nil, "budget", finding.Missing, "--max-store"},
+		{[]doctor.Broker{{ID: "a", Used: 70, Budget: 100}}, nil, "budget", finding.Missing, "from 80 % on"},
+		{[]doctor.Broker{{ID: "a", Used: 81, Budget: 100}}, nil, "budget", finding.Broken, "new asks are refused"},
+		{[]doctor.Broker{{ID: "a", Used: 60, Reserve: 36, Budget: 100}}, nil, "budget", finding.Broken, "new asks are refused"},
+	} {
+		said(t, doctor.Brokers(v.all, v.err), v.what, v.state, v.words)
+	}
+}

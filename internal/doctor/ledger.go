@@ -1,0 +1,186 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/finding"
+	"github.com/askbus/askbus/internal/ledger"
+)
+
+// backlogMuch is from how many pieces of work on a surface is behind.
+const backlogMuch = 100
+
+// Ledger judges what was seen of a ledger.
+func Ledger(in *ledger.Inspection, err error) finding.List {
+	var l finding.List
+	switch {
+	case errors.Is(err, ledger.ErrNoLedger):
+		l.Say("ledger", finding.Broken, "there is none yet: start a broker, which makes it")
+		return l
+	case err != nil:
+		l.Say("ledger", finding.Broken, "it cannot be looked at: %v; see that JetStream is on, that most servers of the cluster run, and that the credential is of this bus", err)
+		return l
+	}
+	domain := ""
+	if in.Domain != "" {
+		domain = ", in the domain " + in.Domain
+	}
+	switch {
+	case in.MaxStore == 0:
+		l.Say("JetStream", finding.Broken, "the account may store nothing%s: give it JetStream (max_storage)", domain)
+	case in.MaxStore > 0 && in.Used >= in.MaxStore/10*9:
+		l.Say("JetStream", finding.Broken, "%d of %d bytes are used%s: raise the account's limit, or shorten the retention", in.Used, in.MaxStore, domain)
+	default:
+		l.Say("JetStream", finding.Good, "%d bytes are used%s", in.Used, domain)
+	}
+	streams(&l, in)
+	copies(&l, in)
+	clocks(&l, in)
+	desks(&l, in)
+	return l
+}
+
+// streams judges partitions and settings.
+func streams(l *finding.List, in *ledger.Inspection) {
+	var gone, wrong []string
+	for i := range in.Streams {
+		s := &in.Streams[i]
+		if !s.There {
+			gone = append(gone, s.Name)
+		}
+		for _, w := range s.Wrong {
+			wrong = append(wrong, s.Name+": "+w)
+		}
+	}
+	if len(gone) > 0 {
+		l.Say("partitions", finding.Broken, "missing: %s; the asks that were in them are lost: start a broker, which makes them again empty, or restore a backup", strings.Join(gone, ", "))
+	} else {
+		l.Say("partitions", finding.Good, "all %d, and shared state", in.Settings.Partitions)
+	}
+	if len(wrong) > 0 {
+		l.Say("streams", finding.Broken, "%s; somebody changed them: set them back with a credential for maintenance, or restore a backup", strings.Join(wrong, "; "))
+	} else {
+		l.Say("streams", finding.Good, "as a broker makes them; retention %s, margin %s, sync %s as recorded (NATS does not tell: see sync_interval)", in.Settings.Retention, in.Settings.Margin, "always")
+	}
+}
+
+// copies judges replicas and leaders.
+func copies(l *finding.List, in *ledger.Inspection) {
+	var leaderless, behind []string
+	clustered := false
+	for i := range in.Streams {
+		s := &in.Streams[i]
+		clustered = clustered || s.Clustered
+		if s.There && s.Clustered && s.Leader == "" {
+			leaderless = append(leaderless, s.Name)
+		}
+		for _, p := range s.Peers {
+			switch {
+			case p.Offline:
+				behind = append(behind, fmt.Sprintf("%s on %s is away", s.Name, p.Name))
+			case !p.Current:
+				behind = append(behind, fmt.Sprintf("%s on %s is %d behind", s.Name, p.Name, p.Lag))
+			}
+		}
+	}
+	n := in.Settings.Replicas
+	switch {
+	case len(leaderless) > 0:
+		l.Say("replicas", finding.Broken, "nobody leads %s: nothing is stored there; start the servers that are away, most of them must run", strings.Join(leaderless, ", "))
+	case len(behind) > 0:
+		l.Say("replicas", finding.Missing, "%s; while it is so, one more server that fails may stop everything: look at that server", strings.Join(behind, ", "))
+	case clustered && n == 1:
+		l.Say("replicas", finding.Missing, `one copy of each stream in a cluster: a server that fails stops its partitions; raise it with "askbus ledger set --replicas 3"`)
+	case n == 2 || n == 4:
+		l.Say("replicas", finding.Missing, "%d copies survive no more failures than %d, and cost more: use 3 or 5", n, n-1)
+	default:
+		l.Say("replicas", finding.Good, "%d of each stream, all current", n)
+	}
+}
+
+// clocks judges how far the leaders' clocks are apart.
+func clocks(l *finding.List, in *ledger.Inspection) {
+	byLeader := map[string]time.Duration{}
+	var least, most, own time.Duration
+	for i := range in.Streams {
+		s := &in.Streams[i]
+		if !s.There {
+			continue
+		}
+		if len(byLeader) == 0 {
+			least, most = s.Ahead, s.Ahead
+		}
+		byLeader[s.Leader] = s.Ahead
+		least, most = min(least, s.Ahead-s.Unsure), max(most, s.Ahead+s.Unsure)
+		if s.Ahead.Abs() > own.Abs()+s.Unsure {
+			own = s.Ahead
+		}
+	}
+	var says []string
+	for name, ahead := range byLeader {
+		says = append(says, fmt.Sprintf("%s %+.1f s", name, ahead.Seconds()))
+	}
+	slices.Sort(says)
+	switch {
+	case most-least > 2*ledger.MaxSkew && len(byLeader) > 1:
+		l.Say("clocks", finding.Broken, "the servers' clocks are apart (against this machine's: %s): deadlines come early or late; run NTP on all of them", strings.Join(says, ", "))
+	case own.Abs() > ledger.MaxSkew:
+		l.Say("clocks", finding.Missing, "the servers' clocks are %.1f s from this machine's: deadlines are kept by theirs, but credentials expire by each one's own; run NTP", own.Seconds())
+	default:
+		l.Say("clocks", finding.Good, "the leaders' and this machine's agree within %s", ledger.MaxSkew)
+	}
+}
+
+// desks judges the work of posting surfaces, over all partitions.
+func desks(l *finding.List, in *ledger.Inspection) {
+	type work struct {
+		waiting          uint64
+		underWay, again  int
+		partitions, want int
+	}
+	all := map[string]*work{}
+	for i := range in.Streams {
+		for _, d := range in.Streams[i].Desks {
+			w := all[d.Name]
+			if w == nil {
+				w = &work{want: in.Settings.Partitions}
+				all[d.Name] = w
+			}
+			w.waiting += d.Waiting
+			w.underWay += d.UnderWay
+			w.again += d.Redelivered
+			w.partitions++
+		}
+	}
+	for name, w := range all {
+		typ, kind, _ := strings.Cut(name, "-")
+		if i := strings.LastIndex(name, "-"); i > 0 {
+			typ, kind = name[:i], name[i+1:]
+		}
+		what := "backlog of " + typ
+		things := "asks to post"
+		if kind == "o" {
+			what, things = what+" (outcomes)", "cards to close"
+		}
+		switch {
+		case w.waiting >= backlogMuch && w.underWay == 0:
+			l.Say(what, finding.Broken, "%d %s, and nobody is at work: start the surface, or remove it from the deployment and its consumers %s from the streams", w.waiting, things, name)
+		case w.waiting >= backlogMuch:
+			l.Say(what, finding.Missing, "%d %s, %d under way: start more replicas, or see what the surface waits for", w.waiting, things, w.underWay)
+		case w.again > 0:
+			l.Say(what, finding.Missing, "%d pieces of work were handed out more than once: calls of the foreign service fail, or replicas die; see the surface's log", w.again)
+		default:
+			l.Say(what, finding.Good, "%d %s, %d under way", w.waiting, things, w.underWay)
+		}
+	}
+	slices.SortStableFunc(*l, func(a, b finding.Finding) int {
+		if strings.HasPrefix(a.What, "backlog") && strings.HasPrefix(b.What, "backlog") {
+			return strings.Compare(a.What, b.What)
+		}
+		return 0
+	})
+}

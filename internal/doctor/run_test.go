@@ -1,0 +1,120 @@
+package doctor_test
+
+import (
+	"testing"
+
+	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/doctor"
+	"github.com/askbus/askbus/internal/finding"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// options look at everything of a bus.
+func options(t *testing.T, b *natstest.Bus) doctor.Options {
+	t.Helper()
+	return doctor.Options{
+		Operator: b.Connect(natsd.Role{Name: natsd.RoleOperator}), Reader: b.Connect(natsd.Role{Name: natsd.RoleMaintenance}), Tenant: "acme",
+		Credential: func(r natsd.Role) (*nats.Conn, error) {
+			c, err := b.Credential(r)
+			if err != nil {
+				return nil, err
+			}
+			return call.Connect(call.Credential(c), nil)
+		},
+	}
+}
+
+func TestAHealthyBus(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	l := doctor.Run(t.Context(), options(t, b))
+	if l.Broken() > 0 {
+		t.Errorf("%+v", l)
+	}
+	for what, words := range map[string]string{
+		"server": "nats-server", "partitions": "all 4", "streams": "as a broker makes them", "replicas": "1 of each stream", "clocks": "agree",
+		"brokers": "1 of", "rights of agent": "tried", "rights of ledger": "tried", "rights of maintenance": "tried", "test ask": "answered and learnt",
+	} {
+		said(t, l, what, finding.Good, words)
+	}
+}
+
+func TestABusWithoutABroker(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	l := doctor.Run(t.Context(), options(t, b))
+	said(t, l, "ledger", finding.Broken, "start a broker")
+	said(t, l, "brokers", finding.Broken, "none answers")
+	said(t, l, "test ask", finding.Broken, "no broker")
+}
+
+func TestBrokersOfTwoVersions(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Broker: broker.Options{Version: "v1.0.0"}})
+	b.Broker(broker.Options{Version: "v1.1.0"})
+	o := options(t, b)
+	o.Reader, o.Credential, o.NoAsk = nil, nil, true
+	l := doctor.Run(t.Context(), o)
+	said(t, l, "brokers", finding.Missing, "1 of v1.0.0, 1 of v1.1.0")
+	said(t, l, "ledger", finding.Missing, "--admin-creds")
+	said(t, l, "rights", finding.Missing, "not tried")
+	said(t, l, "test ask", finding.Missing, "not asked")
+}
+
+// What somebody did to the streams by hand is found.
+func TestStreamsThatSomebodyChanged(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	js, err := jetstream.New(natstest.Plain(t, b.Server, natsd.Role{Name: natsd.RoleLedgerAdmin}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(t.Context(), subject.Stream(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := s.CachedInfo().Config
+	cfg.RePublish, cfg.MaxAge = nil, 1<<40
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream(t.Context(), subject.Stream(2)); err != nil {
+		t.Fatal(err)
+	}
+	o := options(t, b)
+	o.Credential, o.NoAsk = nil, true
+	l := doctor.Run(t.Context(), o)
+	said(t, l, "partitions", finding.Broken, "missing: ASKS_02")
+	said(t, l, "streams", finding.Broken, "ASKS_01: max_age is")
+	said(t, l, "streams", finding.Broken, "republish is off")
+}
+
+// A server on which everybody may do everything is found by trying.
+func TestRightsThatAreTooWide(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	o := options(t, b)
+	o.NoAsk, o.Reader = true, nil
+	o.Credential = func(natsd.Role) (*nats.Conn, error) {
+		c, err := b.Credential(natsd.Role{Name: natsd.RoleAdmin})
+		if err != nil {
+			return nil, err
+		}
+		return call.Connect(call.Credential(c), nil)
+	}
+	l := doctor.Run(t.Context(), o)
+	said(t, l, "rights of agent", finding.Broken, "must not")
+	o.Credential = func(natsd.Role) (*nats.Conn, error) {
+		c, err := b.Credential(natsd.Role{Name: natsd.RoleResponder, Type: "doctor", Tenant: "other"})
+		if err != nil {
+			return nil, err
+		}
+		return call.Connect(call.Credential(c), nil)
+	}
+	said(t, doctor.Run(t.Context(), o), "rights of agent", finding.Broken, "may not publish to askv1.doctor.s1.get.none")
+}

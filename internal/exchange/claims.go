@@ -1,0 +1,85 @@
+package exchange
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// claim finds a claim: by its whole name, else by a path with slashes, such as
+// kubernetes.io/pod/name.
+func claim(claims map[string]any, name string) any {
+	if v, ok := claims[name]; ok {
+		return v
+	}
+	first, rest, deeper := strings.Cut(name, "/")
+	below, ok := claims[first].(map[string]any)
+	if !deeper || !ok {
+		return nil
+	}
+	return claim(below, rest)
+}
+
+// text is a single claim as text.
+func text(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return fmt.Sprint(v), true
+	case json.Number:
+		return v.String(), true
+	}
+	return "", false
+}
+
+// matches reports whether a claim, or one entry of a list, is what a rule wants.
+func matches(v any, want string) bool {
+	if list, ok := v.([]any); ok {
+		for _, v := range list {
+			if s, ok := text(v); ok && covers(want, s) {
+				return true
+			}
+		}
+		return false
+	}
+	s, ok := text(v)
+	return ok && covers(want, s)
+}
+
+// covers reports whether a pattern stands for s.
+func covers(pattern, s string) bool {
+	if begin, open := strings.CutSuffix(pattern, "*"); open {
+		return strings.HasPrefix(s, begin)
+	}
+	return pattern == s
+}
+
+var hole = regexp.MustCompile(`\{[^{}*]+\}`)
+
+// validTemplate reports whether a name could be made of s.
+func validTemplate(s string) bool {
+	return s != "" && len(s) <= 512 && ask.ValidToken(hole.ReplaceAllString(s, "x"))
+}
+
+// fill puts claims into a template. Each must be a valid name by itself, so that
+// no claim becomes a wildcard or a further part of a subject.
+func fill(template string, claims map[string]any) (string, error) {
+	var wrong error
+	filled := hole.ReplaceAllStringFunc(template, func(h string) string {
+		name := strings.Trim(h, "{}")
+		s, ok := text(claim(claims, name))
+		switch {
+		case !ok:
+			wrong = errors.Join(wrong, fmt.Errorf("the token has no claim %s, which the rule needs", name))
+		case !ask.ValidToken(s):
+			wrong = errors.Join(wrong, fmt.Errorf("the claim %s is %.80q, which cannot be part of a name: use 1 to %d of A-Z a-z 0-9 _ -", name, s, ask.MaxToken))
+		}
+		return s
+	})
+	return filled, wrong
+}

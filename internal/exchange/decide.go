@@ -1,0 +1,114 @@
+package exchange
+
+import (
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// tokenProvider is the provider's name of API tokens.
+const tokenProvider = "api-token"
+
+// Proof is what a verified token says.
+type Proof struct {
+	Provider string // name
+	Subject  string // who, at the provider
+	Claims   map[string]any
+	Expires  time.Time
+
+	Tenant   string   // of an API token, which says itself what it is worth
+	Sessions []string // likewise
+}
+
+// Token is the proof of an API token that may ask.
+func Token(id, tenant string, sessions []string, expires time.Time) Proof {
+	return Proof{Provider: tokenProvider, Subject: id, Expires: expires, Tenant: tenant, Sessions: sessions}
+}
+
+// Grant is what a credential is issued for.
+type Grant struct {
+	Role, Type, Tenant, Session string
+	Life                        time.Duration
+	Note                        string // for the list of credentials
+}
+
+// Decide says what a proof is worth for a session; none is the only one there
+// is. The error is an [*ask.Error].
+func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
+	g := Grant{Note: "for " + p.Provider + " " + p.Subject}
+	patterns, life := p.Sessions, defaultLife
+	if p.Provider == tokenProvider {
+		g.Role, g.Tenant = RoleAgent, p.Tenant
+	} else {
+		rule := r.find(p)
+		if rule == nil {
+			return Grant{}, ask.Refuse(ask.CodeForbidden, "no rule of this bus matches the token of %.200q from %s", p.Subject, p.Provider)
+		}
+		var err error
+		if g.Tenant, err = fill(rule.Tenant, p.Claims); err != nil {
+			return Grant{}, ask.Refuse(ask.CodeForbidden, "%s", err)
+		}
+		patterns = nil
+		for _, s := range rule.Sessions {
+			filled, err := fill(s, p.Claims)
+			if err != nil {
+				return Grant{}, ask.Refuse(ask.CodeForbidden, "%s", err)
+			}
+			patterns = append(patterns, filled)
+		}
+		g.Role, g.Type, life = rule.Role, rule.Type, time.Duration(rule.Life)
+	}
+	var err error
+	if g.Session, err = choose(patterns, session, g.Role == RoleResponder); err != nil {
+		return Grant{}, err
+	}
+	if !ask.ValidToken(g.Tenant) || g.Session != "" && !ask.ValidToken(g.Session) {
+		return Grant{}, ask.Refuse(ask.CodeForbidden, "the rule makes tenant %.80q and session %.80q of the token: use 1 to %d of A-Z a-z 0-9 _ -", g.Tenant, g.Session, ask.MaxToken)
+	}
+	if g.Life = min(life, p.Expires.Sub(now)); g.Life < time.Second {
+		return Grant{}, ask.Refuse(ask.CodeUnauthorized, "the token has expired; get a fresh one")
+	}
+	return g, nil
+}
+
+// find is the first rule that matches.
+func (r *Rules) find(p Proof) *Rule {
+next:
+	for i := range r.Rules {
+		rule := &r.Rules[i]
+		if rule.Provider != p.Provider {
+			continue
+		}
+		for name, want := range rule.Match {
+			if !matches(claim(p.Claims, name), want) {
+				continue next
+			}
+		}
+		return rule
+	}
+	return nil
+}
+
+// choose is the one session that a credential is for.
+func choose(patterns []string, session string, tenantWide bool) (string, error) {
+	switch {
+	case len(patterns) == 0 && session == "" && tenantWide:
+		return "", nil
+	case len(patterns) == 0 && tenantWide:
+		patterns = []string{"*"}
+	case session == "" && len(patterns) == 1 && !strings.HasSuffix(patterns[0], "*"):
+		return patterns[0], nil
+	case session == "":
+		return "", ask.InvalidError("credential", []ask.Fault{{Pointer: "/session", Message: "is missing; name the session with ?session= (this token covers " + strings.Join(patterns, ", ") + ")"}})
+	}
+	if !ask.ValidToken(session) {
+		return "", ask.InvalidError("credential", []ask.Fault{{Pointer: "/session", Message: "is invalid: use A-Z a-z 0-9 _ -"}})
+	}
+	for _, p := range patterns {
+		if covers(p, session) {
+			return session, nil
+		}
+	}
+	return "", ask.Refuse(ask.CodeForbidden, "this token covers session %s; session %s is beyond it", strings.Join(patterns, ", "), session)
+}

@@ -1,0 +1,186 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/oasdiff/yaml"
+)
+
+// Rules says whose tokens are believed, and what they are worth.
+type Rules struct {
+	NATSURL   string     `json:"nats_url,omitempty"` // where the holders of credentials reach the bus; default: where the issuer does
+	Providers []Provider `json:"issuers"`
+	Rules     []Rule     `json:"rules"`
+}
+
+// Provider is somebody whose tokens are believed. Its keys come from a file, from
+// an address, or from where its discovery document says.
+type Provider struct {
+	Name     string `json:"name"`
+	Issuer   string `json:"issuer"`   // the claim iss, exactly
+	Audience string `json:"audience"` // one of the claim aud
+	JWKSFile string `json:"jwks_file,omitempty"`
+	JWKSURL  string `json:"jwks_url,omitempty"`
+}
+
+// Rule says what a token is worth whose claims match. The first that matches
+// counts.
+type Rule struct {
+	Provider string            `json:"issuer"`             // the name of one
+	Match    map[string]string `json:"match"`              // claim -> value; a * at its end stands for any rest
+	Role     string            `json:"role,omitempty"`     // agent (default) or responder
+	Type     string            `json:"type,omitempty"`     // responder
+	Tenant   string            `json:"tenant"`             // {claim} stands for the claim's value
+	Sessions []string          `json:"sessions,omitempty"` // likewise; a * at the end stands for any rest
+	Life     Duration          `json:"life,omitempty"`     // how long a credential is good at most; default 1 h
+}
+
+// Roles that a rule may give: those that many processes hold.
+const (
+	RoleAgent     = "agent"
+	RoleResponder = "responder"
+)
+
+// Bounds of rules and of what they give.
+const (
+	maxRules    = 64 << 10 // bytes
+	defaultLife = time.Hour
+	mostLife    = 24 * time.Hour
+)
+
+// Duration is a duration as Go writes it, in JSON and YAML.
+type Duration time.Duration
+
+// UnmarshalText reads "1h30m".
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	*d = Duration(v)
+	return err
+}
+
+// ParseRules reads rules from YAML (or JSON, which is YAML). Relative files are
+// below dir. The error names every fault with its place.
+func ParseRules(data []byte, dir string) (*Rules, error) {
+	if len(data) > maxRules {
+		return nil, fmt.Errorf("%d bytes; at most %d", len(data), maxRules)
+	}
+	body, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	var r Rules
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more than one document")
+	}
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	names, issuers := map[string]bool{}, map[string]bool{}
+	for i := range r.Providers {
+		p := &r.Providers[i]
+		at := fmt.Sprintf("issuers[%d]", i)
+		if p.Name == "" || p.Name == tokenProvider || names[p.Name] {
+			fault("%s.name: %q is empty, taken or reserved; give each issuer a name of its own", at, p.Name)
+		}
+		if p.Issuer == "" || issuers[p.Issuer] {
+			fault("%s.issuer: %q is empty or listed twice; write what the claim iss says", at, p.Issuer)
+		}
+		names[p.Name], issuers[p.Issuer] = true, true
+		if p.Audience == "" {
+			fault("%s.audience: missing; name the audience that tokens for askbus have, such as askbus", at)
+		}
+		p.check(at, dir, fault)
+	}
+	for i := range r.Rules {
+		rule, at := &r.Rules[i], fmt.Sprintf("rules[%d]", i)
+		if !names[rule.Provider] {
+			fault("%s.issuer: %q is not the name of one of the issuers", at, rule.Provider)
+		}
+		rule.check(at, fault)
+	}
+	return &r, errors.Join(faults...)
+}
+
+// check checks where the keys come from.
+func (p *Provider) check(at, dir string, fault func(string, ...any)) {
+	switch {
+	case p.JWKSFile != "" && p.JWKSURL != "":
+		fault("%s: jwks_file and jwks_url are both set; use one of them", at)
+	case p.JWKSFile != "":
+		if !filepath.IsAbs(p.JWKSFile) {
+			p.JWKSFile = filepath.Join(dir, p.JWKSFile)
+		}
+	case p.JWKSURL != "":
+		if !secure(p.JWKSURL) {
+			fault("%s.jwks_url: %q is not an https address", at, p.JWKSURL)
+		}
+	case !secure(p.Issuer):
+		fault("%s.issuer: %q is not an https address, so its keys cannot be found; set jwks_file", at, p.Issuer)
+	}
+}
+
+// secure reports whether nobody on the way can change what is read at an
+// address: https, or this machine.
+func secure(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	here := u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+	return u.Scheme == "https" || u.Scheme == "http" && here
+}
+
+func (r *Rule) check(at string, fault func(string, ...any)) {
+	if len(r.Match) == 0 {
+		fault("%s.match: missing; name at least one claim, else whoever gets a token from that issuer is let in", at)
+	}
+	for claim, want := range r.Match {
+		if claim == "" || want == "" || want == "*" || strings.Contains(strings.TrimSuffix(want, "*"), "*") {
+			fault("%s.match: %q: %q is invalid; give a value, or the beginning of one with * behind it", at, claim, want)
+		}
+	}
+	if r.Role == "" {
+		r.Role = RoleAgent
+	}
+	switch r.Role {
+	case RoleAgent:
+		if len(r.Sessions) == 0 || r.Type != "" {
+			fault("%s: an agent has sessions and no type", at)
+		}
+	case RoleResponder:
+		if !ask.ValidToken(r.Type) {
+			fault("%s.type: invalid %q: use A-Z a-z 0-9 _ -", at, r.Type)
+		}
+	default:
+		fault("%s.role: %q is not given for a token; use agent or responder", at, r.Role)
+	}
+	if !validTemplate(r.Tenant) {
+		fault("%s.tenant: invalid %q: use A-Z a-z 0-9 _ - and {claim}", at, r.Tenant)
+	}
+	for i, s := range r.Sessions {
+		if s != "*" && !validTemplate(strings.TrimSuffix(s, "*")) {
+			fault("%s.sessions[%d]: invalid %q: use A-Z a-z 0-9 _ - and {claim}, and * at the end", at, i, s)
+		}
+	}
+	switch life := time.Duration(r.Life); {
+	case life == 0:
+		r.Life = Duration(defaultLife)
+	case life < time.Minute || life > mostLife:
+		fault("%s.life: %s; use 1m to %s", at, life, mostLife)
+	}
+}

@@ -1,0 +1,104 @@
+package exchange
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Source is a rules file with a verifier for each of its issuers. The file is
+// read again when it changes; while it is wrong, the rules before it count. It
+// is safe for concurrent use.
+type Source struct {
+	path string
+	now  func() time.Time
+	log  *slog.Logger
+
+	mu        sync.Mutex
+	read      time.Time // when the file was last written
+	rules     *Rules
+	verifiers map[string]*verifier // by the claim iss
+}
+
+// Open reads a rules file; without a path only API tokens are swapped.
+func Open(path string, now func() time.Time, log *slog.Logger) (*Source, error) {
+	s := &Source{path: path, now: now, log: log, rules: &Rules{}}
+	if path == "" {
+		return s, nil
+	}
+	if err := s.load(); err != nil {
+		return nil, fmt.Errorf("rules file %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// current is the rules and the verifiers as the file has them.
+func (s *Source) current() (*Rules, map[string]*verifier) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.path == "" {
+		return s.rules, nil
+	}
+	if at, err := os.Stat(s.path); err != nil || !at.ModTime().Equal(s.read) {
+		if err := s.load(); err != nil {
+			s.log.Error("the rules file cannot be read again; the rules before count", slog.Any("error", err))
+		}
+	}
+	return s.rules, s.verifiers
+}
+
+func (s *Source) load() error {
+	at, err := os.Stat(s.path)
+	if err != nil {
+		return err
+	}
+	s.read = at.ModTime() // also of one that is wrong: it is told once
+	data, err := readBounded(s.path, maxRules)
+	if err != nil {
+		return err
+	}
+	rules, err := ParseRules(data, filepath.Dir(s.path))
+	if err != nil {
+		return err
+	}
+	s.rules, s.verifiers = rules, map[string]*verifier{}
+	for _, p := range rules.Providers {
+		s.verifiers[p.Issuer] = newVerifier(p, s.now)
+	}
+	return nil
+}
+
+// verify verifies a JWT with the keys of the issuer that it names.
+func (s *Source) verify(ctx context.Context, raw string) (Proof, error) {
+	issuer, err := issuerOf(raw)
+	if err != nil {
+		return Proof{}, err
+	}
+	_, verifiers := s.current()
+	v := verifiers[issuer]
+	if v == nil {
+		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "this bus does not know the issuer %.200q; list it in the rules file of \"askbus issuer\"", issuer)
+	}
+	return v.verify(ctx, raw)
+}
+
+// readBounded reads a file of at most so many bytes.
+func readBounded(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	return data, err
+}

@@ -1,0 +1,40 @@
+package exchange
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// swapWithin is how long a gateway waits for an issuer.
+const swapWithin = answerWithin + 2*time.Second
+
+// Swap has an issuer swap a token for the credential of a session, which is
+// returned as JSON. The connection has the gateway's credential. The error is an
+// [*ask.Error].
+func Swap(ctx context.Context, nc *nats.Conn, token, session string) ([]byte, error) {
+	if err := tooLong(token); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(request{Token: token, Session: session})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, swapWithin)
+	defer cancel()
+	// Once: who sent the token tries again, and a refusal is not repeated here.
+	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject.Exchange, Data: body})
+	switch {
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
+		return nil, ask.Refuse(ask.CodeUnavailable, "no issuer answers; is \"askbus issuer\" running?")
+	case err != nil:
+		return nil, err
+	}
+	return reply.Data, call.Refusal(reply)
+}

@@ -1,0 +1,192 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/ratelimit"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
+)
+
+// Bounds of tokens and of what issuers serve.
+const (
+	MaxToken  = 8 << 10 // bytes
+	maxKeys   = 1 << 20 // bytes of a key set or a discovery document
+	fetchTime = 3 * time.Second
+	fetches   = 20 // of one issuer's documents in a minute
+)
+
+// algorithms are the signatures that count: none is not among them, nor is one
+// with a shared key.
+func algorithms() []string {
+	return []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
+}
+
+// verifier verifies the tokens of one provider. It is safe for concurrent use.
+type verifier struct {
+	Provider
+	now  func() time.Time
+	http *http.Client
+
+	mu    sync.Mutex
+	ready *oidc.IDTokenVerifier // nil: its discovery document was not read yet
+}
+
+func newVerifier(p Provider, now func() time.Time) *verifier {
+	return &verifier{Provider: p, now: now, http: &http.Client{
+		Timeout:       fetchTime,
+		Transport:     &bounded{limit: ratelimit.New(fetches), now: now, host: p.Name},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// verify verifies a token. The error is an [*ask.Error].
+func (v *verifier) verify(ctx context.Context, raw string) (Proof, error) {
+	check, err := v.oidc(ctx)
+	if err != nil {
+		return Proof{}, unreachable(v.Name, err)
+	}
+	t, err := check.Verify(ctx, raw)
+	if err != nil {
+		return Proof{}, v.refusal(err)
+	}
+	p := Proof{Provider: v.Name, Subject: t.Subject, Expires: t.Expiry}
+	var body json.RawMessage
+	if err := t.Claims(&body); err != nil {
+		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "the claims of the token cannot be read")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if err := d.Decode(&p.Claims); err != nil {
+		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "the claims of the token cannot be read")
+	}
+	return p, nil
+}
+
+// refusal says why a token does not count, without repeating any of it.
+func (v *verifier) refusal(err error) error {
+	if _, expired := errors.AsType[*oidc.TokenExpiredError](err); expired {
+		return ask.Refuse(ask.CodeUnauthorized, "the token has expired; get a fresh one")
+	}
+	switch s := err.Error(); {
+	case strings.Contains(s, "expected audience"):
+		return ask.Refuse(ask.CodeUnauthorized, "the token is for another audience; get one for the audience %q", v.Audience)
+	case strings.Contains(s, "unexpected signature algorithm"), strings.Contains(s, "unsupported algorithm"), strings.Contains(s, "unexpected algorithm"):
+		return ask.Refuse(ask.CodeUnauthorized, "the token is signed in a way that does not count; use one of %s", strings.Join(algorithms(), ", "))
+	case strings.Contains(s, "before the nbf"):
+		return ask.Refuse(ask.CodeUnauthorized, "the token is not valid yet; compare the clocks")
+	case strings.Contains(s, errFetch.Error()), strings.Contains(s, "fetching keys"), strings.Contains(s, errKeyFile.Error()):
+		return unreachable(v.Name, err)
+	}
+	return ask.Refuse(ask.CodeUnauthorized, "the token's signature does not verify with the keys of %s", v.Name)
+}
+
+// unreachable wraps why the keys of an issuer cannot be had: for the log, not for
+// whoever sent the token.
+func unreachable(name string, err error) error {
+	return fmt.Errorf("the keys of %s cannot be read: %w: %w", name, ask.ErrUnavailable, err)
+}
+
+// oidc is the verifier, made at its first use: a provider that is away at the
+// start is asked again.
+func (v *verifier) oidc(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.ready != nil {
+		return v.ready, nil
+	}
+	config := &oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: algorithms(), Now: v.now}
+	// The key set outlives this request.
+	life := oidc.ClientContext(context.WithoutCancel(ctx), v.http)
+	switch {
+	case v.JWKSFile != "":
+		v.ready = oidc.NewVerifier(v.Issuer, keyFile(v.JWKSFile), config)
+	case v.JWKSURL != "":
+		v.ready = oidc.NewVerifier(v.Issuer, oidc.NewRemoteKeySet(life, v.JWKSURL), config)
+	default:
+		found, err := oidc.NewProvider(life, v.Issuer)
+		if err != nil {
+			return nil, err
+		}
+		v.ready = found.VerifierContext(life, config)
+	}
+	return v.ready, nil
+}
+
+// keyFile is a file with a JSON Web Key Set. It is read at each use, so that a
+// ConfigMap can be replaced.
+type keyFile string
+
+var errKeyFile = errors.New("key file")
+
+// VerifySignature implements [oidc.KeySet].
+func (f keyFile) VerifySignature(ctx context.Context, raw string) ([]byte, error) {
+	data, err := readBounded(string(f), maxKeys)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errKeyFile, err)
+	}
+	var set jose.JSONWebKeySet
+	if err := json.Unmarshal(data, &set); err != nil {
+		return nil, fmt.Errorf("%w: %w", errKeyFile, err)
+	}
+	var keys oidc.StaticKeySet
+	for _, k := range set.Keys {
+		if k.Valid() && k.IsPublic() {
+			keys.PublicKeys = append(keys.PublicKeys, k.Key)
+		}
+	}
+	return keys.VerifySignature(ctx, raw)
+}
+
+var errFetch = errors.New("too many fetches")
+
+// bounded limits how often an issuer is asked, and how much it may say: forged
+// tokens with unknown keys must not become requests without end.
+type bounded struct {
+	limit *ratelimit.PerMinute
+	now   func() time.Time
+	host  string
+}
+
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !b.limit.Take(b.host, b.now()) {
+		return nil, fmt.Errorf("%w from %s in this minute", errFetch, b.host)
+	}
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(res.Body, maxKeys), res.Body}
+	return res, nil
+}
+
+// issuerOf is the claim iss, which nothing has verified yet: it only says whose
+// keys to try.
+func issuerOf(raw string) (string, error) {
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		return "", ask.Refuse(ask.CodeUnauthorized, "this is neither an API token (askb_…) nor a JWT")
+	}
+	body, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		Issuer string `json:"iss"`
+	}
+	if err != nil || json.Unmarshal(body, &claims) != nil || claims.Issuer == "" {
+		return "", ask.Refuse(ask.CodeUnauthorized, "the token is a damaged JWT, or has no claim iss")
+	}
+	return claims.Issuer, nil
+}

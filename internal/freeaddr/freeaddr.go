@@ -1,0 +1,41 @@
+// Package freeaddr picks loopback addresses for servers that must be told
+// theirs before they start, such as the nodes of a cluster.
+package freeaddr
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// The ports from which Pick chooses: below those that systems give to outgoing
+// connections (Linux: 32768–60999), one of which could take an address between
+// Pick and the server's start.
+const (
+	firstPort = 10_000
+	lastPort  = 32_000
+)
+
+// Pick returns n different addresses of 127.0.0.1 on which nobody listens.
+func Pick(n int) ([]string, error) {
+	addrs := make([]string, 0, n)
+	var failed error
+	for range 100 * n {
+		if len(addrs) == n {
+			return addrs, nil
+		}
+		port := firstPort + rand.IntN(lastPort-firstPort)                               //nolint:gosec // a port is no secret
+		ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // closed below
+		if err != nil {
+			failed = err
+			continue
+		}
+		defer ln.Close() //nolint:errcheck // nothing was sent
+		addrs = append(addrs, ln.Addr().String())
+	}
+	if len(addrs) == n {
+		return addrs, nil
+	}
+	return nil, fmt.Errorf("freeaddr: found %d of %d free ports: %w", len(addrs), n, failed)
+}

@@ -1,0 +1,57 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+
+	"github.com/askbus/askbus/internal/gateway/token"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// ErrEnded is why a request, or the socket that it became, ends before it is
+// done: a token that it came with does not hold any more.
+var ErrEnded = errors.New("the token was revoked, has expired, or cannot be checked just now")
+
+// bond ends a request with its tokens.
+type bond struct {
+	end context.CancelCauseFunc
+
+	mu    sync.Mutex
+	stops []func()
+}
+
+type bondKey struct{}
+
+// bonded gives a request a context that ends with the tokens that will be found
+// in it. Release must be called.
+func bonded(r *http.Request) (_ *http.Request, release func()) {
+	ctx, end := context.WithCancelCause(r.Context())
+	b := &bond{end: end}
+	return r.WithContext(context.WithValue(ctx, bondKey{}, b)), func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, stop := range b.stops {
+			stop()
+		}
+		end(nil)
+	}
+}
+
+// bind makes a request end when a token does.
+func (a *Control) bind(r *http.Request, t *token.Token) {
+	b, ok := r.Context().Value(bondKey{}).(*bond)
+	if !ok {
+		return
+	}
+	stop := a.tokens.OnEnd(t, func() { b.end(ErrEnded) })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stops = append(b.stops, stop)
+}
+
+// Ended reports whether a request ended with its token.
+func Ended(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrEnded) }
+
+func refuseEnded() error { return ask.Refuse(ask.CodeUnauthorized, "%s", ErrEnded) }

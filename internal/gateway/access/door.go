@@ -1,0 +1,202 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/gateway/token"
+	"github.com/askbus/askbus/internal/httpserver"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// Handler serves one method of one door. What it returns becomes a problem
+// body, so it returns an error only while nothing is written.
+type Handler func(w http.ResponseWriter, r *http.Request, c *Caller) error
+
+// Methods are the methods of one door; "*" is any.
+type Methods map[string]Handler
+
+// Caller is who sends a request.
+type Caller struct {
+	token.Token
+	Prefix string // "/t/<token>" when the token came in the path
+}
+
+// Authenticated serves methods to callers with a token.
+func (a *Control) Authenticated(m Methods) http.Handler {
+	return a.Open(m.each(func(h Handler) Handler {
+		return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
+			if err := a.identify(r, c); err != nil {
+				return err
+			}
+			return h(w, r, c)
+		}
+	}))
+}
+
+func (m Methods) each(wrap func(Handler) Handler) Methods {
+	wrapped := Methods{}
+	for name, h := range m {
+		wrapped[name] = wrap(h)
+	}
+	return wrapped
+}
+
+// Open serves methods to everybody.
+func (a *Control) Open(m Methods) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		method := r.Method
+		if method == http.MethodHead && m[method] == nil {
+			method = http.MethodGet
+		}
+		h := m[method]
+		if h == nil {
+			h = m["*"]
+		}
+		if h == nil {
+			w.Header().Set("Allow", m.allow())
+			a.refuse(w, r, ask.Refuse(wire.CodeMethod, "%.20s is not served here; use %s", r.Method, m.allow()))
+			return
+		}
+		if err := h(w, r, &Caller{}); err != nil {
+			a.refuse(w, r, err)
+		}
+	})
+}
+
+func (m Methods) allow() string {
+	names := make([]string, 0, len(m)+1)
+	for name := range m {
+		names = append(names, name)
+		if name == http.MethodGet {
+			names = append(names, http.MethodHead)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+type tokenKey struct{}
+
+// inPath takes a token out of the path, so that nothing that sees the request
+// from here on can log it.
+func inPath(r *http.Request) *http.Request {
+	rest, ok := strings.CutPrefix(r.URL.Path, "/t/")
+	if !ok {
+		return r
+	}
+	secret, path, _ := strings.Cut(rest, "/")
+	r = r.WithContext(context.WithValue(r.Context(), tokenKey{}, secret))
+	u := *r.URL
+	u.Path, u.RawPath = "/"+path, ""
+	r.URL, r.RequestURI = &u, u.RequestURI()
+	return r
+}
+
+// identify finds out who calls: by the token in the path, else by the bearer's.
+func (a *Control) identify(r *http.Request, c *Caller) error {
+	secret, ok := r.Context().Value(tokenKey{}).(string)
+	if ok {
+		c.Prefix = "/t/" + secret
+	} else if secret, ok = Bearer(r); !ok {
+		return ask.Refuse(ask.CodeUnauthorized,
+			`there is no token; send "Authorization: Bearer askb_…", or put /t/<token> before the path ("askbus token issue" makes one)`)
+	}
+	t, err := a.check(r, secret)
+	if err != nil {
+		return err
+	}
+	if t.Role == token.Host {
+		return ask.Refuse(ask.CodeForbidden, "this token %s; send it in %s, and the agent's token in Authorization", t.Scope(), HostHeader)
+	}
+	if err := httpserver.Identify(r, "token:"+t.ID); err != nil {
+		return ask.Refuse(ask.CodeQuota, "%s", err)
+	}
+	c.Token = t
+	return nil
+}
+
+// Bearer is the token in a request's header, if there is one.
+func Bearer(r *http.Request) (secret string, ok bool) {
+	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	secret = strings.TrimSpace(rest)
+	return secret, strings.EqualFold(scheme, "Bearer") && secret != ""
+}
+
+// check finds the token that a secret is. The error is an [*ask.Error].
+func (a *Control) check(r *http.Request, secret string) (token.Token, error) {
+	t, err := a.tokens.Check(r.Context(), secret, a.opts.Now())
+	switch {
+	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
+		return t, ask.Refuse(ask.CodeUnauthorized, "%s", err)
+	case err != nil:
+		a.opts.Logger.ErrorContext(r.Context(), "tokens cannot be checked: nobody is let in", slog.Any("error", err))
+		return t, ask.Refuse(ask.CodeUnavailable, "tokens cannot be checked just now; the log says why")
+	}
+	if err := t.Opens(token.DoorAt(r.URL.Path)); err != nil {
+		return t, ask.Refuse(ask.CodeForbidden, "%s", err)
+	}
+	a.bind(r, &t)
+	return t, nil
+}
+
+// refuse writes a problem body.
+func (a *Control) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+		if !Ended(r.Context()) {
+			return // nobody is there to be told
+		}
+		err = refuseEnded()
+	}
+	e := Problem(err)
+	status := wire.HTTPStatus(e.Code)
+	if e.Code == ask.CodeInternal {
+		a.opts.Logger.ErrorContext(r.Context(), "a request failed", slog.Any("error", err))
+	}
+	switch status {
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="askbus"`)
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		w.Header().Set("Retry-After", "5")
+	case http.StatusRequestTimeout:
+		w.Header().Set("Connection", "close")
+	}
+	body := wire.EncodeProblem(e)
+	Send(w, status, wire.TypeProblem, body)
+}
+
+// Problem is err as a refusal.
+func Problem(err error) *ask.Error {
+	if e, ok := errors.AsType[*ask.Error](err); ok {
+		return e
+	}
+	switch {
+	case errors.Is(err, ask.ErrForbidden):
+		return ask.Refuse(ask.CodeUnavailable, "the gateway's own credential is not allowed to do this")
+	case errors.Is(err, nats.ErrMaxPayload):
+		return ask.Refuse(ask.CodeTooLarge, "this is too large; one ask has at most %d bytes", ask.MaxEventBytes)
+	case errors.Is(err, ask.ErrUnavailable), errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected),
+		errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, context.DeadlineExceeded):
+		return ask.Refuse(ask.CodeUnavailable, "the bus does not answer just now; nothing is lost: try again with the same id")
+	}
+	return ask.Refuse(ask.CodeInternal, "something went wrong inside the gateway; its log says more")
+}
+
+// Send writes a response.
+func Send(w http.ResponseWriter, status int, contentType string, body []byte) {
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) //nolint:gosec // JSON or a file of ours, and nosniff
+}
+
+// SendJSON writes a response in JSON.
+func SendJSON(w http.ResponseWriter, status int, body []byte) {
+	Send(w, status, cloudevent.TypeJSON, body)
+}

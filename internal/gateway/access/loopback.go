@@ -1,0 +1,66 @@
+package access
+
+import (
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/askbus/askbus/internal/gateway/token"
+	"github.com/askbus/askbus/internal/httpserver"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Unlocked serves methods without a token to programs of this machine, as if
+// they had t. Pages of browsers are refused: they could be anybody's.
+func (a *Control) Unlocked(m Methods, t token.Token) http.Handler {
+	return a.Open(m.each(func(h Handler) Handler {
+		return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
+			if err := fromHere(r); err != nil {
+				return err
+			}
+			c.Token = t
+			return h(w, r, c)
+		}
+	}))
+}
+
+// fromHere is the refusal of a request that does not come from a program of
+// this machine: by its address, by the host that it names (a page may point
+// its own name here), by its origin, or as a form that any page can send.
+func fromHere(r *http.Request) error {
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !at.Addr().Unmap().IsLoopback() {
+		return ask.Refuse(ask.CodeForbidden, "this address is for programs of this machine only")
+	}
+	if !httpserver.LoopbackHost(r.Host) {
+		return ask.Refuse(wire.CodeMisdirected, "this address does not answer for %.100q; use localhost or 127.0.0.1", httpserver.Host(r.Host))
+	}
+	if origin := r.Header.Get("Origin"); origin != "" {
+		u, err := url.Parse(origin)
+		if err != nil || !strings.EqualFold(u.Host, r.Host) {
+			return ask.Refuse(ask.CodeForbidden, "pages of %.100q may not call this address", origin)
+		}
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "none" && site != "same-origin" {
+		return ask.Refuse(ask.CodeForbidden, "pages of other sites may not call this address")
+	}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Method == http.MethodPost && (err != nil || media != "application/json") {
+		return ask.Refuse(wire.CodeMediaType, "the content type is %.100q; send application/json", r.Header.Get("Content-Type"))
+	}
+	return nil
+}
+
+// LoopbackAddr is nil when an address to listen on is of this machine alone.
+func LoopbackAddr(addr string) error {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return Fault("%.100q is not an address such as 127.0.0.1:8423", addr)
+	}
+	if !httpserver.LoopbackHost(addr) {
+		return Fault("%.100q can be reached from other machines; use 127.0.0.1 or localhost", addr)
+	}
+	return nil
+}

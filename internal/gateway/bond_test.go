@@ -1,0 +1,123 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/gateway"
+	"github.com/askbus/askbus/internal/gateway/token"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/state"
+	"github.com/coder/websocket"
+)
+
+// issued is a token and its id, so that it can be revoked.
+func (d *doors) issued(tok token.Token) (id, secret string) {
+	d.t.Helper()
+	tok.Tenant = "acme"
+	made, secret, err := d.tokens.Issue(d.t.Context(), tok)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return made.ID, secret
+}
+
+func (d *doors) revoke(id string) time.Time {
+	d.t.Helper()
+	if _, err := d.tokens.Revoke(d.t.Context(), id); err != nil {
+		d.t.Fatal(err)
+	}
+	return time.Now()
+}
+
+func inTime(t *testing.T, what string, since time.Time) {
+	t.Helper()
+	if d := time.Since(since); d > time.Second {
+		t.Errorf("%s ends %s after the revocation", what, d)
+	}
+}
+
+func TestARevokedTokensSocketEnds(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	id, secret := d.issued(token.Token{Role: token.Screen, Sessions: []string{"s1"}})
+	conn, _, err := d.connect(secret, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	at := d.revoke(id)
+	for err == nil {
+		_, _, err = conn.Read(t.Context())
+	}
+	inTime(t, "it", at)
+	if code := websocket.CloseStatus(err); code != websocket.StatusPolicyViolation {
+		t.Errorf("closed with %d: %v", code, err)
+	}
+}
+
+func TestARevokedTokensWaitEnds(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	id, secret := d.issued(token.Token{Role: token.Agent, Sessions: []string{"s2"}})
+	d.do(secret, "POST", "/v1/asks", database).want(t, 201)
+	waits := d.meanwhile(secret, "GET", "/v1/asks/s2/deploy-42?wait=1m", "")
+	natstest.Eventually(t, "it waits", func() bool { return d.gate.Watches() > 0 })
+	at := d.revoke(id)
+	(<-waits).want(t, 401, "revoked")
+	inTime(t, "it", at)
+	d.pending("s2", "deploy-42") // nothing is withdrawn
+}
+
+// A door beside ours, as MCP's is, ends with the token, too.
+func TestADoorBesideEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	g, err := gateway.New(d.bus.Connect(natsd.Role{Name: natsd.RoleGateway}), token.NewStore(d.bus.Connect(natsd.Role{Name: natsd.RoleGateway}), state.CacheOptions{}), gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	here, ended := make(chan struct{}), make(chan error, 1)
+	h := g.Beside(map[string]http.Handler{"/mcp": http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := g.Caller(r); err != nil {
+			t.Error(err)
+		}
+		close(here)
+		<-r.Context().Done()
+		ended <- context.Cause(r.Context())
+	})})
+	id, secret := d.issued(token.Token{Role: token.Agent, Sessions: []string{"s1"}})
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", http.NoBody)
+	req.Header.Set("Authorization", "Bearer "+secret)
+	go h.ServeHTTP(httptest.NewRecorder(), req)
+	<-here
+	at := d.revoke(id)
+	if err := <-ended; err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	inTime(t, "it", at)
+}
+
+func TestTwoThousandRequestsLeaveNoWatchOfTheirToken(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{})
+	agent := d.agent("s1")
+	for range 2000 {
+		d.do(agent, "GET", "/v1/asks/s1/nosuch", "").want(t, 404)
+	}
+	natstest.Eventually(t, "no watch is left", func() bool { return d.gate.Watches() == 0 })
+}

@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"github.com/askbus/askbus/internal/gateway/access"
+	"github.com/askbus/askbus/internal/gateway/token"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+// dialectOf is the dialect that a request names.
+func dialectOf(r *http.Request) (d dialect.Dialect, given bool, err error) {
+	name := r.URL.Query().Get("dialect")
+	if name == "" || name == "native" {
+		return d, false, nil
+	}
+	d, known := dialect.Lookup(name)
+	if !known {
+		return d, true, access.Fault("?dialect is %s; use one of %s", access.Quote(name), strings.Join(dialect.Names(), ", "))
+	}
+	return d, true, nil
+}
+
+// style is how a door differs from asking in a dialect at /v1/asks.
+type style struct {
+	wait    time.Duration // when the request names none
+	require bool          // refuse at once when nobody is there
+}
+
+// askIn takes an ask in a dialect, and answers in it.
+func (api *API) askIn(w http.ResponseWriter, r *http.Request, c *access.Caller, d dialect.Dialect, s style) error {
+	body, err := api.access.Body(w, r)
+	if err != nil {
+		return err
+	}
+	a, warnings, err := d.Ask(body)
+	if err != nil {
+		return err
+	}
+	a.RequireResponder = s.require
+	o, warnings, err := api.askFor(w, r, c, &a, warnings, s.wait)
+	if err != nil {
+		return err
+	}
+	warn(w, warnings)
+	if o == nil {
+		respond(w, d.Pending(&a, dialect.Pending{Location: location(c, r, a.Key(), d.Name)}))
+		return nil
+	}
+	respond(w, d.Answer(&a, o))
+	api.asks.Told(a.Key())
+	return nil
+}
+
+// askFor stores an ask that came in a dialect, and waits for its outcome; nil
+// is still pending.
+func (api *API) askFor(w http.ResponseWriter, r *http.Request, c *access.Caller, a *ask.Ask, warnings []dialect.Warning, otherwise time.Duration) (*ask.Outcome, []dialect.Warning, error) {
+	if err := api.place(r, c, a, a.Session); err != nil {
+		return nil, nil, err
+	}
+	wait, err := api.waitOf(r, otherwise)
+	if err != nil {
+		return nil, nil, err
+	}
+	if dialect.GoesOn(a) {
+		wait = 0
+	}
+	warnings = append(warnings, dialect.ClipTimes(a, api.opts.Now())...)
+	if a.ID == "" {
+		if err := api.asks.Name(a); err != nil {
+			return nil, nil, err
+		}
+	}
+	st, err := api.asks.Store(r.Context(), *a, traceOf(r))
+	if err != nil {
+		return nil, nil, err
+	}
+	a.Deadline = st.Deadline
+	for _, message := range st.Warnings {
+		warnings = append(warnings, dialect.Warning{Message: message})
+	}
+	if st.Outcome != nil {
+		return st.Outcome, warnings, nil
+	}
+	o, err := api.await(w, r, a.Key(), wait)
+	return o, warnings, err
+}
+
+// getIn writes an ask in a dialect: to who asked, its answer; to who may
+// answer, the question.
+func (api *API) getIn(w http.ResponseWriter, r *http.Request, c *access.Caller, d dialect.Dialect, rec *ask.Record) error {
+	k := rec.Ask.Key()
+	switch {
+	case rec.Outcome != nil:
+		respond(w, d.Answer(&rec.Ask, rec.Outcome))
+		api.asks.Told(k)
+	case c.Role == token.Screen || c.Role == token.Responder:
+		body, warnings := d.ShowAt(&rec.Ask, api.opts.Link(k))
+		warn(w, warnings)
+		access.SendJSON(w, http.StatusOK, body)
+	default:
+		respond(w, d.Pending(&rec.Ask, dialect.Pending{Location: location(c, r, k, d.Name)}))
+	}
+	return nil
+}
+
+func respond(w http.ResponseWriter, resp dialect.Response) {
+	for name, value := range resp.Header {
+		w.Header().Set(name, value)
+	}
+	state := ask.StateResolved
+	if resp.Header["Location"] != "" {
+		state = ask.StatePending
+	}
+	w.Header().Set("Askbus-State", string(state))
+	w.WriteHeader(resp.Status)
+	_, _ = w.Write(resp.Body)
+}
+
+// maxWarnings bounds a header, in bytes.
+const maxWarnings = 4 << 10
+
+// warn says in a header what was accepted but not as it stood: foreign bodies
+// have no place for it.
+func warn(w http.ResponseWriter, warnings []dialect.Warning) {
+	for n := len(warnings); n > 0; n-- {
+		data, err := json.Marshal(warnings[:n])
+		if err != nil {
+			return
+		}
+		if s := ascii(string(data)); len(s) <= maxWarnings {
+			w.Header().Set("Askbus-Warnings", s)
+			return
+		}
+	}
+}
+
+// ascii escapes what a header cannot hold, as JSON does.
+func ascii(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r >= ' ' && r < 0x7f {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}

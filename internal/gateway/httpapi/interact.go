@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/askbus/askbus/internal/gateway/access"
+	"github.com/askbus/askbus/internal/hook/hostcall"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+// interact is the one call of the dialect interact: it asks one question and
+// waits for its answer. It is refused at once when nobody is there for the
+// session.
+func (api *API) interact(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
+	return api.askIn(w, r, c, interactDialect(), style{wait: api.opts.MaxWait, require: true})
+}
+
+// permission is the callback of an agent SDK, and the hook of a coding agent's
+// CLI, as an HTTP request with the same bodies.
+func (api *API) permission(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
+	body, err := api.access.Body(w, r)
+	if err != nil {
+		return err
+	}
+	fields, err := access.ReadObject("permission call", body)
+	if err != nil {
+		return err
+	}
+	if fields["hook_event_name"] != nil {
+		return api.hook(w, r, c, body)
+	}
+	call, err := hostcall.ReadCallback(body)
+	if err != nil {
+		return err
+	}
+	o, warnings, err := api.askFor(w, r, c, &call.Ask, call.Warnings, api.opts.MaxWait)
+	if err != nil {
+		return err
+	}
+	warn(w, warnings)
+	k := call.Ask.Key()
+	if o == nil {
+		w.Header().Set("Location", location(c, r, k, "claude-code"))
+		return ask.Refuse(wire.CodePending,
+			"nobody has answered yet; the ask stays open: call again with the same body, or pick the answer up at Location")
+	}
+	w.Header().Set("Askbus-State", string(ask.StateResolved))
+	access.SendJSON(w, http.StatusOK, call.Decide(o))
+	api.asks.Told(k)
+	return nil
+}
+
+// noDecision leaves the decision to a hook's host, as /v1/hook does.
+func noDecision(w http.ResponseWriter, reason string) error {
+	if reason, _, _ = strings.Cut(reason, "\n"); reason != "" {
+		w.Header().Set("Askbus-Reason", ascii(reason))
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// hook answers a hook's call. A hook is cut off after a while: before that it
+// says nothing, and the ask stays pending.
+func (api *API) hook(w http.ResponseWriter, r *http.Request, c *access.Caller, body []byte) error {
+	call, ours, err := hostcall.ReadEvent(body)
+	if err != nil {
+		return err
+	}
+	if !ours {
+		return noDecision(w, "")
+	}
+	if call.Name == hostcall.PostToolUse {
+		return api.answeredThere(w, r, c, &call)
+	}
+	o, warnings, err := api.askFor(w, r, c, &call.Ask, call.Warnings, api.opts.MaxWait*9/10)
+	if err != nil {
+		return err
+	}
+	warn(w, warnings)
+	k := call.Ask.Key()
+	if o == nil {
+		w.Header().Set("Location", location(c, r, k, "claude-code"))
+		return noDecision(w, "nobody has answered yet; the question stays open as "+k.String())
+	}
+	w.Header().Set("Askbus-State", string(ask.StateResolved))
+	api.asks.Told(k)
+	decision := call.Decide(o)
+	if decision == nil {
+		return noDecision(w, dialect.Report(&call.Ask, o))
+	}
+	access.SendJSON(w, http.StatusOK, decision)
+	return nil
+}
+
+// answeredThere closes an ask that was answered in the agent's own dialog. An
+// agent's token never answers, so the ask is withdrawn and the reason says why;
+// "askbus hook" records the answer itself.
+func (api *API) answeredThere(w http.ResponseWriter, r *http.Request, c *access.Caller, call *hostcall.Event) error {
+	if err := api.place(r, c, &call.Ask, call.Ask.Session); err != nil {
+		return err
+	}
+	if _, answered := call.Native(); answered && call.Ask.ID != "" {
+		_, err := api.end(r, call.Ask.Key(), "answered in the agent's own dialog")
+		if e := access.Problem(err); err != nil && wire.HTTPStatus(e.Code) >= http.StatusInternalServerError {
+			return err
+		}
+	}
+	return noDecision(w, "")
+}

@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/gateway/access"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// await waits until the ask ends, for so long at most; nil means that it is
+// still pending. Clients that understand it are told now and then that the
+// request is being worked on, so that they do not take silence for death.
+func (api *API) await(w http.ResponseWriter, r *http.Request, k ask.Key, wait time.Duration) (*ask.Outcome, error) {
+	if wait <= 0 {
+		return nil, nil //nolint:nilnil // pending
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	defer cancel()
+	stop := api.keepAlive(w, r)
+	defer stop()
+	o, err := api.asks.Outcome(ctx, k)
+	if err != nil && r.Context().Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrClosed)) {
+		return nil, nil //nolint:nilnil // pending
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &o, nil
+}
+
+// keepAlive sends "102 Processing" to Node, whose fetch gives up after five
+// minutes without a header. Others may take it for the answer: Python's
+// http.client does.
+func (api *API) keepAlive(w http.ResponseWriter, r *http.Request) (stop func()) {
+	agent := strings.ToLower(r.UserAgent())
+	if !strings.HasPrefix(agent, "node") && !strings.HasPrefix(agent, "undici") || !r.ProtoAtLeast(1, 1) {
+		return func() {}
+	}
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(api.opts.KeepAlive)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				w.WriteHeader(http.StatusProcessing)
+			}
+		}
+	}()
+	return func() { close(ended); <-done }
+}
+
+// waitOf is how long a request wants to wait: ?wait or Askbus-Wait, as "30s"
+// or "30".
+func (api *API) waitOf(r *http.Request, otherwise time.Duration) (time.Duration, error) {
+	at, s := "?wait", r.URL.Query().Get("wait")
+	if s == "" {
+		at, s = "Askbus-Wait", r.Header.Get("Askbus-Wait")
+	}
+	if s == "" {
+		return min(otherwise, api.opts.MaxWait), nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		d, err = time.ParseDuration(s + "s")
+	}
+	if err != nil || d < 0 {
+		return 0, ask.InvalidError("request", []ask.Fault{{Message: at + " is " + access.Quote(s) + `; give a duration such as "30s"`}})
+	}
+	return min(d, api.opts.MaxWait), nil
+}

@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/askbus/askbus/internal/gateway/access"
+	"github.com/askbus/askbus/internal/ratelimit"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Bounds of exchanges.
+const (
+	swapsAtOnce    = 64
+	refusedAMinute = 60 // of one remote address
+)
+
+// swaps forwards tokens to who may swap them for credentials. Whose they are is
+// found out there. An address whose tokens are refused again and again has to
+// wait; one from which many good tokens come has not.
+type swaps struct {
+	swap    func(ctx context.Context, token, session string) ([]byte, error)
+	now     func() time.Time
+	slots   chan struct{}
+	refused *ratelimit.PerMinute
+}
+
+func newSwaps(swap func(context.Context, string, string) ([]byte, error), now func() time.Time) *swaps {
+	return &swaps{swap, now, make(chan struct{}, swapsAtOnce), ratelimit.New(refusedAMinute)}
+}
+
+// serve swaps the bearer's token. There is nothing in the body, so nothing is
+// read of somebody who is unknown.
+func (s *swaps) serve(w http.ResponseWriter, r *http.Request, _ *access.Caller) error {
+	secret, ok := access.Bearer(r)
+	session := r.URL.Query().Get("session")
+	switch {
+	case !ok:
+		return ask.Refuse(ask.CodeUnauthorized, `there is no token; send the one of the service account, of the OIDC issuer, or an API token as "Authorization: Bearer …"`)
+	case s.swap == nil:
+		return ask.Refuse(ask.CodeUnavailable, "this gateway has nobody who issues credentials")
+	case r.ContentLength != 0:
+		return access.Fault("the body is not empty; send none, and name the session with ?session=")
+	case session != "" && !ask.ValidToken(session):
+		return access.Fault("invalid session %s: use 1 to %d of A-Z a-z 0-9 _ -", access.Quote(session), ask.MaxToken)
+	}
+	from, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		from = r.RemoteAddr
+	}
+	if s.refused.Full(from, s.now()) {
+		return ask.Refuse(ask.CodeQuota, "%d tokens from your address were refused within a minute; wait for a minute, and get a good one", refusedAMinute)
+	}
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	default:
+		return ask.Refuse(ask.CodeUnavailable, "%d exchanges are under way, which is as many as this gateway takes; try again", cap(s.slots))
+	}
+	body, err := s.swap(r.Context(), secret, session)
+	if err != nil {
+		if access.Problem(err).Code != ask.CodeUnavailable {
+			s.refused.Take(from, s.now())
+		}
+		return err
+	}
+	access.SendJSON(w, http.StatusOK, body)
+	return nil
+}

@@ -1,0 +1,51 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// Checker checks tokens one by one, with the issuer's credential: it asks the
+// broker each time, so a revoked token never counts.
+type Checker struct {
+	tokens, uses *state.Bucket
+	log          *slog.Logger
+}
+
+// NewChecker makes one over the issuer's connection. It sends nothing.
+func NewChecker(nc *nats.Conn, log *slog.Logger) *Checker {
+	return &Checker{state.Open(nc, state.Issuer(), state.Tokens), state.Open(nc, state.Issuer(), state.TokenUses), log}
+}
+
+// Check is [Store.Check] for one use at a door. The error is also a refusal that
+// says that the token does not count there.
+func (c *Checker) Check(ctx context.Context, secret string, at Door, now time.Time) (Token, error) {
+	id, proof, ok := split(secret)
+	if !ok || !ask.ValidToken(id) {
+		return Token{}, ErrUnknown
+	}
+	e, err := c.tokens.Get(ctx, state.Key{Name: id})
+	if errors.Is(err, ask.ErrNotFound) {
+		return Token{}, ErrUnknown
+	}
+	if err != nil {
+		return Token{}, err
+	}
+	t, err := read(e.Value, id, proof, now)
+	if err != nil {
+		return Token{}, err
+	}
+	if err := t.Opens(at); err != nil {
+		return Token{}, ask.Refuse(ask.CodeForbidden, "%s", err)
+	}
+	if _, err := c.uses.Put(ctx, state.Key{Name: id}, use{now.UTC().Truncate(time.Second)}, usesLife); err != nil {
+		c.log.WarnContext(ctx, "cannot write when a token was last used", slog.Any("error", err))
+	}
+	return t, nil
+}

@@ -1,0 +1,109 @@
+package wsapi
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// cardJSON is one question as every surface of ours draws it: the words and the
+// order are internal/present's, the texts are split into spans, so that a
+// client needs no Markdown. It stands beside a frame of interact when the
+// client asked for it with ?card=1, as the panel does. What a client sends back
+// are the labels of the frame, whose options come in the same order.
+type cardJSON struct {
+	Lang     string       `json:"lang"`
+	Asker    string       `json:"asker"`
+	Work     string       `json:"work,omitempty"`
+	Link     string       `json:"link,omitempty"`
+	Host     string       `json:"host,omitempty"`
+	Priority string       `json:"priority,omitempty"`
+	Urgent   bool         `json:"urgent,omitempty"`
+	Title    []spanJSON   `json:"title,omitempty"`
+	Step     string       `json:"step,omitempty"`
+	Marks    []string     `json:"marks,omitempty"`
+	Text     []spanJSON   `json:"text"`
+	Brief    []spanJSON   `json:"brief,omitempty"` // the beginning of a long text
+	Dir      string       `json:"dir"`
+	Hint     string       `json:"hint,omitempty"`
+	Options  []optionJSON `json:"options,omitempty"`
+	Own      bool         `json:"own"` // something else may be typed
+	Field    string       `json:"field,omitempty"`
+	Hold     string       `json:"placeholder,omitempty"`
+	ForThem  string       `json:"for_them,omitempty"`
+	Words    wordsJSON    `json:"words"`
+}
+
+// wordsJSON are the words of the panel itself.
+type wordsJSON struct {
+	Send  string `json:"send"`
+	Whole string `json:"whole"`
+}
+
+type optionJSON struct {
+	Label       []spanJSON `json:"label"`
+	Description []spanJSON `json:"description,omitempty"`
+	Marks       []string   `json:"marks,omitempty"`
+	Note        string     `json:"note,omitempty"`
+	Preview     string     `json:"preview,omitempty"`
+	Prose       bool       `json:"prose,omitempty"` // the preview is Markdown, not drawn text
+}
+
+type spanJSON struct {
+	Text string `json:"text"`
+	Code bool   `json:"code,omitempty"`
+	Bold bool   `json:"bold,omitempty"`
+	Link string `json:"link,omitempty"`
+	Host string `json:"host,omitempty"`
+}
+
+func spans(text string) []spanJSON {
+	var all []spanJSON
+	for _, sp := range present.Inline(text) {
+		all = append(all, spanJSON(sp))
+	}
+	return all
+}
+
+// cards draws an ask, one card a question.
+func cards(a *ask.Ask, now time.Time) []cardJSON {
+	c := present.New(&ask.Record{State: ask.StatePending, Ask: *a, AskedAt: now}, present.Viewer{Surface: "panel"}, now)
+	words := present.WordsOf(c.Lang)
+	all := make([]cardJSON, 0, len(c.Questions))
+	for i := range c.Questions {
+		q := &c.Questions[i]
+		one := cardJSON{
+			Lang: c.Lang, Asker: c.Asks(), Work: c.Asker.Work(c.Lang), Link: c.Asker.Link, Host: c.Asker.Host,
+			Priority: c.Priority.Words, Urgent: c.Priority.Urgent(), Title: spans(c.Title), Step: q.Step, Marks: q.Marks,
+			Text: spans(q.Text), Brief: spans(q.Brief), Dir: q.Dir, Hint: q.Hint, Own: len(q.Options) == 0 || q.Other != nil, Field: words.YourAnswer,
+			Hold: q.Placeholder, ForThem: c.ForThem, Words: wordsJSON{words.Send, words.Whole},
+		}
+		if q.Unknown {
+			one.Hint = q.HowTo
+		}
+		if q.Other != nil {
+			one.Field = q.Other.Label
+		}
+		for j := range q.Options {
+			o := &q.Options[j]
+			shown := optionJSON{Label: spans(o.Label), Description: spans(o.Description), Marks: o.Marks, Note: o.Note}
+			if p := o.Preview; p != nil {
+				shown.Preview, shown.Prose = p.Body, p.Kind == present.Prose
+			}
+			one.Options = append(one.Options, shown)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// withCard puts a card beside the data of a frame.
+func withCard(data json.RawMessage, c *cardJSON) json.RawMessage {
+	card, err := json.Marshal(c)
+	if err != nil || len(data) < 2 || data[len(data)-1] != '}' {
+		return data // strings can be written, and a frame is an object
+	}
+	return append(append(append(append(json.RawMessage{}, data[:len(data)-1]...), `,"card":`...), card...), '}')
+}

@@ -1,0 +1,328 @@
+package wsapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// screen is what a foreign screen shows. It holds keys, not questions: those
+// are read when they are needed, so that an idle screen costs nothing.
+type screen struct {
+	shape  shape
+	cards  map[ask.Key]*card
+	ended  []ending  // the last that it showed, so that late answers are told who won
+	before []ask.Key // had open on an earlier connection
+	more   bool      // there were more than it may show
+}
+
+// card is one ask at a screen.
+type card struct {
+	life    string
+	asked   time.Time
+	agent   string             // event pair: one ask is open for an agent
+	queued  bool               // event pair: not shown yet, another one of its agent is
+	answers map[int]ask.Answer // interact: by question, until all are there
+}
+
+// ending is an ask that a screen showed and that has ended.
+type ending struct {
+	key   ask.Key
+	agent string
+}
+
+// maxEnded bounds what a screen remembers of asks that have ended.
+const maxEnded = 256
+
+// forget takes an ask off the screen and remembers that it was there.
+func (s *screen) forget(k ask.Key) {
+	held := s.cards[k]
+	if held == nil {
+		return
+	}
+	delete(s.cards, k)
+	s.ended = append(s.ended, ending{k, held.agent})
+	if len(s.ended) > maxEnded {
+		s.ended = append([]ending(nil), s.ended[len(s.ended)-maxEnded:]...)
+	}
+}
+
+// late is the ask that was shown last and that a late answer is about.
+func (s *screen) late(is func(ending) bool) (ask.Key, bool) {
+	for _, e := range slices.Backward(s.ended) {
+		if is(e) {
+			return e.key, true
+		}
+	}
+	return ask.Key{}, false
+}
+
+func newScreen(sh shape) *screen { return &screen{shape: sh, cards: map[ask.Key]*card{}} }
+
+// show tells the client what happened.
+func (s *socket) show(ctx context.Context) error {
+	queue, dirty := s.take()
+	if dirty {
+		return s.readAll(ctx)
+	}
+	for i := range queue {
+		var err error
+		if queue[i].State == ask.StatePending {
+			err = s.present(ctx, &queue[i])
+		} else {
+			err = s.dismiss(ctx, &queue[i], false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAhead is how many asks are read at once for a screen.
+const readAhead = 16
+
+// readAll tells the difference between what is pending and what the screen
+// shows. Asks are read a few at a time, as fast as the client takes them.
+func (s *socket) readAll(ctx context.Context) error {
+	f := responder.Filter{Tenant: s.scope.tenant, Session: s.scope.session}
+	heads, total := s.server.board.Pending(f, 0, s.server.opts.MaxPerSocket)
+	s.screen.more = total > len(heads)
+	seen := make(map[ask.Key]bool, len(heads))
+	for i := range heads {
+		seen[heads[i].Key] = true
+	}
+	slices.SortFunc(heads, func(x, y responder.Head) int { return x.AskedAt.Compare(y.AskedAt) })
+	for some := range slices.Chunk(heads, readAhead) {
+		s.server.warm(ctx, some)
+		for i := range some {
+			rec := some[i].Record()
+			if err := s.present(ctx, &rec); err != nil {
+				return err
+			}
+		}
+	}
+	var gone []ask.Key
+	for k := range s.screen.cards {
+		if !seen[k] && !s.screen.more {
+			gone = append(gone, k)
+		}
+	}
+	for _, k := range s.screen.before {
+		if s.screen.cards[k] == nil {
+			gone = append(gone, k)
+		}
+	}
+	s.screen.before = nil
+	for _, k := range gone {
+		rec, err := s.server.board.Get(ctx, k)
+		switch {
+		case errors.Is(err, ask.ErrNotFound):
+			rec = ask.Record{State: ask.StateResolved, Ask: ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session}}
+		case err != nil:
+			s.screen.before = append(s.screen.before, k)
+			return s.later(ctx, err)
+		case rec.State == ask.StatePending:
+			continue
+		}
+		if err := s.dismiss(ctx, &rec, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// warm reads asks into the board's memory, at once. What fails is read again
+// when it is shown.
+func (server *Server) warm(ctx context.Context, heads []responder.Head) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for i := range heads {
+		all.Go(func() { _, _ = server.board.Get(ctx, heads[i].Key) })
+	}
+}
+
+// later reads again when the bus may be back.
+func (s *socket) later(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.server.opts.Logger.WarnContext(ctx, "cannot read what is pending for a socket; trying again", slog.Any("error", err))
+	time.AfterFunc(time.Second, s.stale)
+	return nil
+}
+
+// present shows an ask, once in each of its lives. Rec is its head.
+func (s *socket) present(ctx context.Context, rec *ask.Record) error {
+	k := rec.Ask.Key()
+	if held := s.screen.cards[k]; held != nil && (held.life == rec.Life || rec.Life == "") {
+		return nil
+	}
+	if len(s.screen.cards) >= s.server.opts.MaxPerSocket {
+		s.screen.more = true
+		return nil
+	}
+	one := &card{life: rec.Life, asked: rec.AskedAt}
+	if s.screen.shape != shapeInteract {
+		one.agent = orElse(rec.Ask.Agent.ID, rec.Ask.Session)
+		one.queued = s.screen.open(one.agent) != nil
+	}
+	s.screen.cards[k] = one
+	if one.queued {
+		return nil
+	}
+	return s.reveal(ctx, k)
+}
+
+// reveal shows the ask of a card. When it ended in the meantime the card goes.
+func (s *socket) reveal(ctx context.Context, k ask.Key) error {
+	one := s.screen.cards[k]
+	rec, err := s.server.board.Get(ctx, k)
+	switch {
+	case err == nil && rec.State == ask.StatePending && (rec.Life == one.life || one.life == ""):
+		one.queued = false
+		return s.request(ctx, &rec.Ask, nil)
+	case err != nil && !errors.Is(err, ask.ErrNotFound):
+		delete(s.screen.cards, k)
+		return s.later(ctx, err)
+	}
+	delete(s.screen.cards, k)
+	if err == nil && rec.State == ask.StatePending {
+		s.stale() // another life: the board has it, too
+	}
+	return nil
+}
+
+// open is the ask of an agent that a screen shows.
+func (s *screen) open(agent string) *ask.Key {
+	for k, c := range s.cards {
+		if c.agent == agent && !c.queued {
+			return &k
+		}
+	}
+	return nil
+}
+
+// request sends the frames of an ask, or only those of the questions at fault.
+func (s *socket) request(ctx context.Context, a *ask.Ask, only map[string]bool) error {
+	if s.screen.shape != shapeInteract {
+		body, _ := s.screen.shape.dialect().ShowAt(a, s.server.opts.Link(a.Key()))
+		return s.send(ctx, frameRequest, body)
+	}
+	var drawn []cardJSON
+	if s.cards {
+		drawn = cards(a, s.server.opts.Now())
+	}
+	for i, body := range interactFrames(a) {
+		if len(only) > 0 && !only[a.Questions[i].ID] {
+			continue
+		}
+		if s.cards {
+			body = withCard(body, &drawn[i])
+		}
+		if err := s.send(ctx, frameInteractRequest, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dismiss tells the client that an ask has ended, if it may show it.
+func (s *socket) dismiss(ctx context.Context, rec *ask.Record, always bool) error {
+	k := rec.Ask.Key()
+	held := s.screen.cards[k]
+	if held != nil && rec.Life != "" && held.life != "" && held.life != rec.Life {
+		return nil // the id was asked again
+	}
+	s.screen.forget(k)
+	if held == nil && !always {
+		return nil
+	}
+	if s.screen.more {
+		s.stale() // there is room now
+	}
+	if held == nil || !held.queued {
+		if err := s.closed(ctx, rec); err != nil {
+			return err
+		}
+	}
+	if held == nil || held.agent == "" || held.queued {
+		return nil
+	}
+	return s.next(ctx, held.agent)
+}
+
+func (s *socket) closed(ctx context.Context, rec *ask.Record) error {
+	typ, o := frameInteractClosed, rec.Outcome
+	var bodies [][]byte
+	switch {
+	case o == nil:
+		typ, bodies = s.screen.closedFrame(), [][]byte{closedBody(&rec.Ask, "gone", "")}
+	case s.screen.shape == shapeInteract:
+		bodies = interactClosed(&rec.Ask, o)
+	default:
+		by := ""
+		if o.By != nil {
+			by = orElse(o.By.Name, o.By.Principal)
+		}
+		typ, bodies = frameClosed, [][]byte{closedBody(&rec.Ask, string(o.Status), by)}
+	}
+	for _, body := range bodies {
+		if err := s.send(ctx, typ, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *screen) closedFrame() string {
+	if s.shape == shapeInteract {
+		return frameInteractClosed
+	}
+	return frameClosed
+}
+
+func closedBody(a *ask.Ask, status, by string) []byte {
+	body, _ := json.Marshal(struct { // strings can be written
+		AgentID   string `json:"agentId"`
+		ID        string `json:"id"`
+		SessionID string `json:"sessionId"`
+		Status    string `json:"status"`
+		By        string `json:"by,omitempty"`
+	}{orElse(a.Agent.ID, a.Session), a.ID, a.Session, status, by})
+	return body
+}
+
+// next shows the next ask of an agent, the oldest first.
+func (s *socket) next(ctx context.Context, agent string) error {
+	for s.screen.open(agent) == nil {
+		var at ask.Key
+		var first *card
+		for k, c := range s.screen.cards {
+			if c.agent == agent && c.queued && (first == nil || c.asked.Before(first.asked)) {
+				at, first = k, c
+			}
+		}
+		if first == nil {
+			return nil
+		}
+		if err := s.reveal(ctx, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func orElse(s, or string) string {
+	if s == "" {
+		return or
+	}
+	return s
+}

@@ -1,0 +1,261 @@
+package wsapi
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/gateway/access"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/coder/websocket"
+)
+
+const (
+	maxFrame     = ask.MaxEventBytes // that a client may send, in bytes
+	maxQueue     = 64                // events that wait for a slow client; with more it reads everything again
+	writeTimeout = 10 * time.Second  // for one frame
+)
+
+// Frames of our own; those of the dialects are in pkg/dialect.
+const (
+	frameHello   = "hello"                // client: { dialect?, open?: [id] }
+	frameError   = "error"                // to the client: a problem, with the id of the ask if there is one
+	framePending = "ask:question:pending" // to an agent: its ask is stored; to a screen that closed it without a decision: it stays open
+	frameClosed  = "ask:question:closed"  // to a screen of the event pair: ended elsewhere, or stored as answered
+	framePing    = "ping"
+	framePong    = "pong"
+)
+
+// frame is one message of a socket.
+type frame struct {
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// socket is one connection. Its fields below the line belong to its loop.
+type socket struct {
+	server *Server
+	c      *access.Caller
+	conn   *websocket.Conn
+	scope  scope
+	name   string // to show for who answers
+	cards  bool   // a question comes with its card
+
+	mu    sync.Mutex
+	queue []ask.Record
+	dirty bool // events were dropped: read everything again
+	wake  chan struct{}
+	ended chan waited // asks of an agent's socket that have ended
+
+	// ---
+	screen *screen // what it shows; nil for an agent's socket
+	asker  *asker  // what it asked; nil for a screen
+}
+
+// socket is the door /ws.
+func (server *Server) socket(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w.Header().Set("Upgrade", "websocket")
+		return ask.Refuse(wire.CodeUpgrade, "this door speaks WebSocket; open it with a WebSocket client")
+	}
+	s, err := server.newSocket(r, c)
+	if err != nil {
+		return err
+	}
+	if err := server.access.OriginAllowed(r); err != nil {
+		return err
+	}
+	if err := server.sockets.enter(c.ID); err != nil {
+		return err
+	}
+	defer server.sockets.exit(c.ID)
+	s.conn, err = websocket.Accept(w, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // the origin is checked above, as a problem body
+		CompressionMode:    websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return nil // Accept has answered
+	}
+	defer s.conn.CloseNow() //nolint:errcheck // it is closed, or gone
+	s.conn.SetReadLimit(maxFrame)
+	s.run(r.Context())
+	return nil
+}
+
+// newSocket finds out what a connection is for: a screen when its token may
+// answer, else the socket of an agent.
+func (server *Server) newSocket(r *http.Request, c *access.Caller) (*socket, error) {
+	tenant, err := c.TenantOf(r)
+	if err != nil {
+		return nil, err
+	}
+	q := r.URL.Query()
+	s := &socket{server: server, c: c, wake: make(chan struct{}, 1), ended: make(chan waited), name: access.ClipName(q.Get("by"))}
+	s.cards = q.Get("card") == "1"
+	s.scope = scope{tenant: tenant}
+	named := q.Get("session") != "" || q.Get("sessionId") != ""
+	if _, one := c.Session(); named || one || !c.MayAnswer(tenant, "") {
+		s.scope.session = c.SessionOf(r, "")
+	}
+	shape, err := shapeOf(q.Get("dialect"))
+	if err != nil {
+		return nil, err
+	}
+	if c.MayAnswer(tenant, s.scope.session) {
+		s.screen = newScreen(shape)
+	} else if err := c.CheckAsk(tenant, s.scope.session); err != nil {
+		return nil, err
+	}
+	if c.MayAsk(tenant, s.scope.session) {
+		s.asker = newAsker(shape)
+	}
+	if open := q.Get("open"); open != "" {
+		s.resume(strings.Split(open, ","))
+	}
+	return s, nil
+}
+
+// push hands an event to the loop, and waits for nobody.
+func (s *socket) push(rec ask.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) >= maxQueue {
+		s.queue, s.dirty = nil, true
+	}
+	if !s.dirty {
+		s.queue = append(s.queue, rec)
+	}
+	s.signal()
+}
+
+// stale makes the loop read everything again.
+func (s *socket) stale() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue, s.dirty = nil, true
+	s.signal()
+}
+
+func (s *socket) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *socket) take() (queue []ask.Record, dirty bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	queue, dirty = s.queue, s.dirty
+	s.queue, s.dirty = nil, false
+	return queue, dirty
+}
+
+// run serves the connection until it ends. Nothing that was asked or answered
+// is undone by that.
+func (s *socket) run(life context.Context) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(life)) // the last frame is sent after life's end
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer cancel()
+	if s.screen != nil {
+		defer s.server.sockets.watch(s)()
+		s.stale()
+	}
+	incoming := make(chan []byte)
+	helpers.Go(func() {
+		defer cancel()
+		s.read(ctx, incoming)
+	})
+	ping := time.NewTicker(s.server.opts.Ping)
+	defer ping.Stop()
+	s.begin(ctx, &helpers)
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-life.Done():
+			if access.Ended(life) {
+				_ = s.conn.Close(websocket.StatusPolicyViolation, access.ErrEnded.Error())
+			}
+			return
+		case <-s.server.drain:
+			_ = s.conn.Close(websocket.StatusGoingAway, "the gateway is going down; connect again")
+			return
+		case <-s.wake:
+			err = s.show(ctx)
+		case body := <-incoming:
+			err = s.handle(ctx, body, &helpers)
+		case w := <-s.ended:
+			err = s.sendOutcome(ctx, w)
+		case <-ping.C:
+			helpers.Go(func() { s.ping(ctx, cancel) })
+		}
+		if err != nil {
+			return // the client is gone, or too slow
+		}
+	}
+}
+
+// read reads frames. A client that sends faster than it is served waits.
+func (s *socket) read(ctx context.Context, incoming chan<- []byte) {
+	for {
+		kind, body, err := s.conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		if kind != websocket.MessageText {
+			_ = s.conn.Close(websocket.StatusUnsupportedData, "frames are JSON in text messages")
+			return
+		}
+		select {
+		case incoming <- body:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ping sees that the client is still there.
+func (s *socket) ping(ctx context.Context, cancel context.CancelFunc) {
+	one, stop := context.WithTimeout(ctx, s.server.opts.Ping)
+	defer stop()
+	if s.conn.Ping(one) != nil {
+		cancel()
+	}
+}
+
+// send writes one frame. A client that does not take it in time is dropped: it
+// connects again and finds everything as it is then.
+func (s *socket) send(ctx context.Context, typ string, data []byte) error {
+	body, err := json.Marshal(frame{typ, data})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return s.conn.Write(ctx, websocket.MessageText, body)
+}
+
+// complain tells the client what was wrong with what it sent.
+func (s *socket) complain(ctx context.Context, id string, err error) error {
+	e := access.Problem(err)
+	if e.Code == ask.CodeInternal {
+		s.server.opts.Logger.ErrorContext(ctx, "a frame failed", slog.String("ask_id", id), slog.Any("error", err))
+	}
+	body := wire.EncodeProblem(e)
+	if id != "" {
+		named, err := json.Marshal(id)
+		if err != nil {
+			return err
+		}
+		body = append([]byte(`{"id":`+string(named)+`,`), body[1:]...)
+	}
+	return s.send(ctx, frameError, body)
+}

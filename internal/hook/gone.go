@@ -1,0 +1,81 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/askbus/askbus/internal/hook/hostcall"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// metadataHook is the entry of [ask.Ask.Metadata] that marks what a hook asked:
+// only that ends with the host's turn, not what the session asked otherwise.
+const metadataHook = "askbus_hook"
+
+// ended withdraws what this host's hook asked and nobody waits for any more.
+// What was deferred is waited for by nobody on purpose.
+func (h *Hook) ended(ctx context.Context, c Call, e hostcall.End) error {
+	if c.Mode == Defer {
+		return nil
+	}
+	if c.Session == "" && e.Session != "" {
+		c.Session = ask.Token(e.Session)
+	}
+	asks, err := h.open.Open(ctx, orElse(c.Tenant, ask.DefaultTenant), orElse(c.Session, ask.DefaultSession))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.opts.Patience)
+	defer cancel()
+	var gone []ask.Key
+	for rec, err := range asks.All(ctx, client.Query{State: ask.StatePending, PageSize: 200}) {
+		if err != nil {
+			return err
+		}
+		a, k := &rec.Ask, rec.Ask.Key()
+		if a.Metadata[metadataHook] != nil && e.Concerns(a.Agent.ID) && (c.Mark == nil || a.AskedBy(c.Mark(k))) {
+			gone = append(gone, k)
+		}
+	}
+	var failed error
+	for _, k := range gone {
+		if _, err := asks.Withdraw(ctx, k.ID, e.Words()); err != nil && !errors.Is(err, ask.ErrResolved) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+// mark notes in an ask that a hook asked it.
+func mark(a *ask.Ask) {
+	if a.Metadata == nil {
+		a.Metadata = map[string]any{}
+	}
+	a.Metadata[metadataHook] = true
+}
+
+// stopped is what becomes of an ask whose host stopped the hook while it
+// waited. The dialog's hook is also stopped when the dialog was answered; its
+// answer comes with PostToolUse.
+func (r *run) stopped(ctx context.Context) error {
+	k := r.event.Ask.Key()
+	open := fmt.Errorf("the host stopped the hook; the question stays open as %s", k)
+	if !r.Stopped || r.Mode == Defer || r.event.Name != hostcall.PreToolUse {
+		return open
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.h.opts.Patience)
+	defer cancel()
+	if _, err := r.asks.Withdraw(ctx, k.ID, "the agent was interrupted and no longer waits"); err != nil && !errors.Is(err, ask.ErrResolved) {
+		return errors.Join(open, err)
+	}
+	return fmt.Errorf("the host stopped the hook; the question %s is withdrawn", k)
+}
+
+func orElse(s, or string) string {
+	if s == "" {
+		return or
+	}
+	return s
+}

@@ -1,0 +1,141 @@
+package hostcall
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+// The hook events that concern a question.
+const (
+	PreToolUse        = "PreToolUse"        // the tool is about to ask
+	PermissionRequest = "PermissionRequest" // the terminal's dialog is open
+	PostToolUse       = "PostToolUse"       // it was answered in the terminal
+)
+
+// Event is what a coding agent's CLI tells its hook.
+type Event struct {
+	Name     string
+	Ask      ask.Ask // its id is the tool use's, its session the agent's, as tokens
+	Warnings []dialect.Warning
+	CWD      string
+	Mode     string // the permission mode
+	input    []member
+	response json.RawMessage // PostToolUse: the tool's output
+}
+
+// ReadEvent reads the JSON on a hook's standard input. A call that is about
+// another tool or event is no error: then ok is false and the hook prints
+// nothing.
+func ReadEvent(body []byte) (e Event, ok bool, err error) {
+	fields, _ := members(body) // what is no object the dialect refuses below
+	name := textOf(fields, "hook_event_name")
+	switch {
+	case fields == nil:
+	case name == "":
+		return Event{}, false, refusal("/hook_event_name", "is missing; give a string")
+	case !slices.Contains([]string{PreToolUse, PermissionRequest, PostToolUse}, name) || textOf(fields, "tool_name") != dialect.ToolName:
+		return Event{}, false, nil
+	}
+	a, warnings, input, err := read(body, fields)
+	if err != nil {
+		return Event{}, false, err
+	}
+	return Event{
+		Name: name, Ask: a, Warnings: warnings, CWD: textOf(fields, "cwd"), Mode: textOf(fields, "permission_mode"),
+		input: input, response: rawOf(fields, "tool_response"),
+	}, true, nil
+}
+
+// hookOutput is what a hook prints.
+type hookOutput struct {
+	Specific struct {
+		Event    string          `json:"hookEventName"`
+		Decision string          `json:"permissionDecision,omitempty"`
+		Reason   string          `json:"permissionDecisionReason,omitempty"`
+		Updated  json.RawMessage `json:"updatedInput,omitempty"`
+		Dialog   *verdict        `json:"decision,omitempty"`
+	} `json:"hookSpecificOutput"`
+}
+
+// Decide is what the hook prints for an outcome. It is nil when the hook must
+// print nothing and leave the decision to the host: nobody answered, or the
+// event is not one that asks.
+func (e Event) Decide(o *ask.Outcome) []byte {
+	updated := updatedInput(&e.Ask, e.input, e.worded(o))
+	declined := o.Status == ask.StatusCancelled && o.CancelledBy == nil
+	if updated == nil && !declined {
+		return nil
+	}
+	var out hookOutput
+	out.Specific.Event = e.Name
+	switch e.Name {
+	case PreToolUse:
+		out.Specific.Decision, out.Specific.Reason, out.Specific.Updated = "allow", ending(&e.Ask, o), updated
+		if declined {
+			out.Specific.Decision = "deny"
+		}
+	case PermissionRequest:
+		out.Specific.Dialog = &verdict{Behavior: "allow", Updated: updated}
+		if declined {
+			out.Specific.Dialog = &verdict{Behavior: "deny", Message: ending(&e.Ask, o)}
+		}
+	default:
+		return nil
+	}
+	return encode(out)
+}
+
+// worded puts a free response where a hook's answers have a place for it: as
+// the answer to each question, or as a note beside answers.
+func (e Event) worded(o *ask.Outcome) *ask.Outcome {
+	worded := *o
+	worded.Answers, worded.Response = slices.Clone(o.Answers), ""
+	if o.Status != ask.StatusAnswered || o.Response == "" {
+		return &worded
+	}
+	if first := slices.IndexFunc(o.Answers, func(ans ask.Answer) bool { return !ans.Empty() }); first >= 0 {
+		note := &worded.Answers[first].Notes
+		*note = strings.TrimSpace(*note + "\nAnd to all of it: " + o.Response)
+		return &worded
+	}
+	worded.Answers = nil
+	for i := range e.Ask.Questions {
+		worded.Answers = append(worded.Answers, ask.Answer{QuestionID: e.Ask.Questions[i].ID, Other: o.Response})
+	}
+	return &worded
+}
+
+// Defer lets the agent's process end. When it is resumed, the same hook fires
+// again with the same tool use, and finds its ask. Only PreToolUse can defer;
+// for other events it is nil.
+func (e Event) Defer() []byte {
+	if e.Name != PreToolUse {
+		return nil
+	}
+	var out hookOutput
+	out.Specific.Event, out.Specific.Decision = e.Name, "defer"
+	out.Specific.Reason = "the question waits for an answer elsewhere; resume to pick it up"
+	return encode(out)
+}
+
+// Native is the answer that PostToolUse reports from the terminal. An output
+// that cannot be read by question is given as one free response, so that no
+// answer is lost; ok is false when there is none.
+func (e Event) Native() (reply ask.Reply, ok bool) {
+	if e.Name != PostToolUse || len(e.response) == 0 || string(e.response) == "null" {
+		return ask.Reply{}, false
+	}
+	given, err := tool().Reply(&e.Ask, e.response)
+	switch {
+	case err != nil && objectWith(e.response, "answers", "response"):
+		return ask.Reply{Response: string(e.response)}, true
+	case err != nil || given.Decision != dialect.Replied:
+		return ask.Reply{}, false
+	}
+	said := slices.ContainsFunc(given.Reply.Answers, func(ans ask.Answer) bool { return !ans.Empty() })
+	return given.Reply, said || given.Reply.Response != ""
+}

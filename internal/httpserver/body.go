@@ -1,0 +1,48 @@
+package httpserver
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// linger is how long the rest of a body may take that no handler wanted, so
+// that a small one does not cost its connection.
+const linger = 100 * time.Millisecond
+
+// bodies gives every body a size and a deadline. A request without a body has
+// none: it may wait as long as its handler does.
+func bodies(next http.Handler, limits Limits) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(time.Now().Add(limits.BodyTimeout)) // net/http's own connections have deadlines
+		b := &body{ReadCloser: http.MaxBytesReader(w, r.Body, limits.MaxBody), control: control}
+		copied := *r // net/http keeps the original, whose body it knows
+		copied.Body = b
+		next.ServeHTTP(w, &copied)
+		if !b.ended {
+			_ = control.SetReadDeadline(time.Now().Add(linger))
+		}
+	})
+}
+
+// body lifts its deadline when it is at its end: what follows is a wait.
+type body struct {
+	io.ReadCloser
+	control *http.ResponseController
+	ended   bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) && !b.ended {
+		b.ended = true
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}

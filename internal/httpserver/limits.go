@@ -1,0 +1,56 @@
+package httpserver
+
+import (
+	"syscall"
+	"time"
+)
+
+// Limits bounds a [Server]. The zero value is ready to use.
+type Limits struct {
+	Connections   int // at once; default: half of the descriptors that the process may open, at most 32,768
+	PerAddress    int // of one remote address (of one /64 of IPv6); default: half of Connections
+	PerCredential int // of one credential; default: a quarter of Connections, at least 16
+	Unidentified  int // that no request has identified yet; the oldest is closed for the next; default: a quarter of Connections, at most 1,024
+
+	HeaderTimeout time.Duration // for a request's header; default 10 s
+	BodyTimeout   time.Duration // for a request's whole body; default 15 s
+	IdleTimeout   time.Duration // between two requests; default 2 min
+	MaxHeader     int           // bytes of a header; default 64 KiB
+	MaxBody       int64         // bytes of a body; default 4 MiB; handlers may set less
+}
+
+// share is the part of the process's descriptors that one listener may take.
+const share = 2
+
+func (l *Limits) fill() {
+	number := func(n *int, otherwise int) {
+		if *n <= 0 {
+			*n = otherwise
+		}
+	}
+	duration := func(d *time.Duration, otherwise time.Duration) {
+		if *d <= 0 {
+			*d = otherwise
+		}
+	}
+	number(&l.Connections, min(descriptors()/share, 32_768))
+	number(&l.PerAddress, max(1, l.Connections/2))
+	number(&l.PerCredential, max(16, l.Connections/4))
+	number(&l.Unidentified, min(max(1, l.Connections/4), 1024))
+	duration(&l.HeaderTimeout, 10*time.Second)
+	duration(&l.BodyTimeout, 15*time.Second)
+	duration(&l.IdleTimeout, 2*time.Minute)
+	number(&l.MaxHeader, 64<<10)
+	if l.MaxBody <= 0 {
+		l.MaxBody = 4 << 20
+	}
+}
+
+// descriptors is how many files and sockets the process may have open.
+func descriptors() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 1024
+	}
+	return int(min(limit.Cur, 1<<20))
+}

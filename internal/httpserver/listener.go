@@ -1,0 +1,151 @@
+package httpserver
+
+import (
+	"container/list"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// busy is what a connection is told that there is no room for.
+const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 48\r\n\r\n" +
+	"too many connections; try again in some seconds\n"
+
+// listener counts connections, and closes those that are too many.
+type listener struct {
+	net.Listener
+	limits Limits
+
+	mu          sync.Mutex
+	total       int
+	addresses   map[netip.Prefix]int
+	credentials map[string]int
+	unknown     list.List // of *conn, the oldest first
+}
+
+func newListener(ln net.Listener, limits Limits) *listener {
+	return &listener{Listener: ln, limits: limits, addresses: map[netip.Prefix]int{}, credentials: map[string]int{}}
+}
+
+// Accept returns the next connection that there is room for.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		raw, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c, oldest := l.enter(raw)
+		if oldest != nil {
+			_ = oldest.Close() // it is not identified, and others wait
+		}
+		if c != nil {
+			return c, nil
+		}
+		_ = raw.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = raw.Write([]byte(busy)) // fits into any socket's buffer
+		_ = raw.Close()
+	}
+}
+
+// enter counts a connection in. It is nil when there is no room; oldest is to
+// be closed for it.
+func (l *listener) enter(raw net.Conn) (c, oldest *conn) {
+	from := addressOf(raw)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.total >= l.limits.Connections || l.addresses[from] >= l.limits.PerAddress {
+		return nil, nil
+	}
+	if l.unknown.Len() >= l.limits.Unidentified {
+		oldest, _ = l.unknown.Front().Value.(*conn)
+		oldest.known()
+	}
+	c = &conn{Conn: raw, l: l, from: from}
+	c.at = l.unknown.PushBack(c)
+	l.total++
+	l.addresses[from]++
+	return c, oldest
+}
+
+// addressOf is the remote address, or the /64 of an IPv6 one: that many
+// addresses belong to one line.
+func addressOf(c net.Conn) netip.Prefix {
+	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return netip.Prefix{}
+	}
+	ip, bits := at.Addr().Unmap().WithZone(""), 32
+	if ip.Is6() {
+		bits = 64
+	}
+	prefix, err := ip.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return prefix
+}
+
+// conn is a connection that is counted. Its fields below the line belong to
+// the listener's lock.
+type conn struct {
+	net.Conn
+	l    *listener
+	from netip.Prefix
+
+	// ---
+	at         *list.Element // among the unknown; nil when it is not
+	credential string
+	gone       bool
+}
+
+// Close closes the connection and counts it out, once.
+func (c *conn) Close() error {
+	c.l.mu.Lock()
+	if !c.gone {
+		c.gone = true
+		c.known()
+		c.leave()
+		c.l.total--
+		if c.l.addresses[c.from]--; c.l.addresses[c.from] == 0 {
+			delete(c.l.addresses, c.from)
+		}
+	}
+	c.l.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// known takes the connection from the unknown ones.
+func (c *conn) known() {
+	if c.at != nil {
+		c.l.unknown.Remove(c.at)
+		c.at = nil
+	}
+}
+
+func (c *conn) leave() {
+	if c.credential == "" {
+		return
+	}
+	if c.l.credentials[c.credential]--; c.l.credentials[c.credential] == 0 {
+		delete(c.l.credentials, c.credential)
+	}
+	c.credential = ""
+}
+
+// identify counts the connection as the credential's; false is one too many.
+func (c *conn) identify(credential string) bool {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	switch {
+	case c.gone || c.credential == credential:
+		return true
+	case c.l.credentials[credential] >= c.l.limits.PerCredential:
+		return false
+	}
+	c.known()
+	c.leave()
+	c.credential = credential
+	c.l.credentials[credential]++
+	return true
+}

@@ -1,0 +1,199 @@
+package identity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Assertions are what a credential may say of who acted, beside its own name.
+// They stand in the tags of its JWT, so that whoever knows the account's keys
+// can read and trust them. The zero value is nothing.
+type Assertions struct {
+	// Proven are the principals, each with the proof that goes with it, written
+	// PROOF=PRINCIPAL. Either may end in "*", which stands for any rest.
+	Proven []string
+	// Groups are the groups that people may be said to be in; likewise.
+	Groups []string
+}
+
+// Anything may assert whatever it likes. It is for tests and measurements.
+func Anything() Assertions { return Assertions{Proven: []string{"*=*"}, Groups: []string{"*"}} }
+
+// Bounds of assertions: a JWT goes into every answer, and a server reads at most
+// 4 KiB of it when somebody connects.
+const (
+	maxAssertions = 32
+	maxTagBytes   = 1024
+)
+
+// Tags of a JWT.
+const (
+	tagAssert = "assert:"
+	tagGroup  = "group:"
+)
+
+// Validate says what is wrong.
+func (a Assertions) Validate() error {
+	size := 0
+	for _, p := range a.Proven {
+		proof, principal, ok := strings.Cut(p, "=")
+		if !ok || !pattern(proof) || !pattern(principal) {
+			return fmt.Errorf("invalid assertion %q: use PROOF=PRINCIPAL, such as oidc=oidc:* or os=os:mei; a %q stands at the end only", p, "*")
+		}
+		size += len(tagAssert) + len(p)
+	}
+	for _, g := range a.Groups {
+		if !pattern(g) {
+			return fmt.Errorf("invalid group %q: use a name, or one that ends in %q", g, "*")
+		}
+		size += len(tagGroup) + len(g)
+	}
+	if len(a.Proven)+len(a.Groups) > maxAssertions || size > maxTagBytes {
+		return fmt.Errorf("a credential asserts %d things in %d bytes; at most %d in %d fit: use patterns such as oidc=oidc:*", len(a.Proven)+len(a.Groups), size, maxAssertions, maxTagBytes)
+	}
+	return nil
+}
+
+// pattern reports whether s can be a pattern: printable, with a "*" at its end
+// only.
+func pattern(s string) bool {
+	return s != "" && !strings.Contains(strings.TrimSuffix(s, "*"), "*") && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
+}
+
+func match(pattern, s string) bool {
+	if begin, open := strings.CutSuffix(pattern, "*"); open {
+		return strings.HasPrefix(s, begin)
+	}
+	return pattern == s
+}
+
+// exact reports whether no pattern stands for more than one.
+func (a Assertions) exact() bool {
+	open := func(p string) bool { return strings.HasSuffix(p, "*") || strings.Contains(p, "*=") }
+	return !slices.ContainsFunc(a.Proven, open) && !slices.ContainsFunc(a.Groups, open)
+}
+
+// Exact says what is wrong with assertions of a credential that many can hold:
+// it may name single people and groups only.
+func (a Assertions) Exact() error {
+	if a.exact() {
+		return nil
+	}
+	return fmt.Errorf("invalid assertion: this credential may name single principals and groups only, without %q", "*")
+}
+
+func (a Assertions) tags() []string {
+	var tags []string
+	for _, p := range a.Proven {
+		tags = append(tags, tagAssert+p)
+	}
+	for _, g := range a.Groups {
+		tags = append(tags, tagGroup+g)
+	}
+	return tags
+}
+
+// assertions reads them from the tags of a JWT.
+func assertions(tags []string) Assertions {
+	var a Assertions
+	for _, t := range tags {
+		if p, ok := strings.CutPrefix(t, tagAssert); ok {
+			a.Proven = append(a.Proven, p)
+		} else if g, ok := strings.CutPrefix(t, tagGroup); ok {
+			a.Groups = append(a.Groups, g)
+		}
+	}
+	return a
+}
+
+// OwnName is the principal that a credential has by itself.
+func OwnName(user string) string { return "nats:" + user }
+
+// Speak is what a credential says of who acted, as far as it may: the zero By
+// becomes the credential's own name. The error is an [*ask.Error] that names
+// the field which it may not assert.
+func (a Assertions) Speak(user string, by ask.By) (ask.By, error) {
+	if by.Principal == "" || by.Principal == OwnName(user) {
+		return ownName(user, by)
+	}
+	var faults []ask.Fault
+	refuse := func(at, format string, args ...any) {
+		faults = append(faults, ask.Fault{Pointer: at, Message: fmt.Sprintf(format, args...)})
+	}
+	named, proven := false, false
+	for _, p := range a.Proven {
+		proof, principal, _ := strings.Cut(p, "=")
+		if match(principal, by.Principal) {
+			named = true
+			proven = proven || by.Proof == "" || match(proof, by.Proof)
+		}
+	}
+	switch {
+	case !named:
+		refuse("/by/principal", "this credential may not speak for %.80q; it may for %s", by.Principal, a.principals(user))
+	case !proven:
+		refuse("/by/proof", "this credential may not say that %.80q was proven by %.80q; it may by %s", by.Principal, by.Proof, a.proofs(by.Principal))
+	}
+	for _, g := range by.Groups {
+		if !slices.ContainsFunc(a.Groups, func(p string) bool { return match(p, g) }) {
+			refuse("/by/groups", "this credential may not say that somebody is in group %.80q; it may of %s", g, orNone(a.Groups))
+			break
+		}
+	}
+	if faults != nil {
+		return by, forbidden(faults)
+	}
+	return by, nil
+}
+
+// ownName is the By of a credential that acts as itself.
+func ownName(user string, by ask.By) (ask.By, error) {
+	var faults []ask.Fault
+	if by.Proof != "" && by.Proof != ask.ProofCredential {
+		faults = append(faults, ask.Fault{Pointer: "/by/proof", Message: fmt.Sprintf("is %.80q, but a credential that acts as itself proves %q; leave it out", by.Proof, ask.ProofCredential)})
+	}
+	if len(by.Groups) > 0 {
+		faults = append(faults, ask.Fault{Pointer: "/by/groups", Message: "a credential that acts as itself is in no group; leave it out"})
+	}
+	if by.Name != "" {
+		faults = append(faults, ask.Fault{Pointer: "/by/name", Message: "a credential that acts as itself has no other name; leave it out"})
+	}
+	if faults != nil {
+		return by, forbidden(faults)
+	}
+	return ask.By{Principal: OwnName(user), Proof: ask.ProofCredential, Responder: by.Responder}, nil
+}
+
+func forbidden(faults []ask.Fault) error {
+	return &ask.Error{Code: ask.CodeForbidden, Detail: "the credential does not allow this; get one from \"askbus auth responder --asserts\", and send its JWT in the header Askbus-Credential", Faults: faults}
+}
+
+func (a Assertions) principals(user string) string {
+	list := []string{OwnName(user)}
+	for _, p := range a.Proven {
+		if _, principal, _ := strings.Cut(p, "="); !slices.Contains(list, principal) {
+			list = append(list, principal)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func (a Assertions) proofs(principal string) string {
+	var list []string
+	for _, p := range a.Proven {
+		if proof, who, _ := strings.Cut(p, "="); match(who, principal) && !slices.Contains(list, proof) {
+			list = append(list, proof)
+		}
+	}
+	return orNone(list)
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}

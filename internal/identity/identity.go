@@ -1,0 +1,94 @@
+// Package identity holds the keys of a bus and signs with them: its operator, its
+// three accounts, and a signing key for each role and width, from which users'
+// credentials come. It also keeps the list of what was handed out and the
+// revocations.
+//
+// It decides nothing about rights: a [Scope] brings its template, made from the
+// one table in internal/natsd. It knows no server. It promises that every user
+// has a key of its own and an expiry, that what stands in a tag is a valid
+// token, and that one process at a time writes a directory.
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/nats-io/jwt/v2"
+)
+
+// The accounts. JetStream exists in Ledger only, and only outv1.> leaves it, to
+// Bus, where everybody else is.
+const (
+	System = "SYS"
+	Ledger = "LEDGER"
+	Bus    = "BUS"
+)
+
+// Files of a directory.
+const (
+	folder       = "auth"
+	operatorSeed = "operator.nk"
+	operatorFile = "operator.jwt"
+	keysFile     = "keys.json"
+	lockFile     = "lock"
+)
+
+// Scope is what a signing key may sign: users of one role and width, whose
+// rights are these permissions with their tags filled in.
+type Scope struct {
+	Name        string
+	Account     string // [System], [Ledger] or [Bus]
+	Permissions jwt.Permissions
+	InProcess   bool // good only for connections inside the server's process
+}
+
+// ErrNone is returned for a directory without keys.
+var ErrNone = errors.New("no keys")
+
+// Exists reports whether a directory has keys.
+func Exists(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, folder, keysFile))
+	return err == nil
+}
+
+// locked runs do while nobody else writes the keys of a directory.
+func locked(dir string, do func() error) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("lock the keys of %s: %w", dir, err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, folder+"."+lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("lock the keys of %s: %w", dir, err)
+	}
+	defer f.Close() //nolint:errcheck // which unlocks it
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock the keys of %s: %w", dir, err)
+	}
+	return do()
+}
+
+// replace writes a file so that a crash leaves the old or the new one.
+func replace(path string, data []byte) error {
+	tmp := path + ".new"
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+// syncFolder makes the names in a directory outlive a power cut.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

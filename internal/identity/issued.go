@@ -1,0 +1,107 @@
+package identity
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+const issuedFile = "issued.jsonl"
+
+// Issued is a credential that was handed out: enough to find and revoke it, and
+// nothing that lets anybody in.
+type Issued struct {
+	Key     string     `json:"key"`
+	Name    string     `json:"name"`
+	Scope   string     `json:"scope"`
+	Note    string     `json:"note,omitempty"`
+	Issued  time.Time  `json:"issued"`
+	Expires time.Time  `json:"expires"`
+	Revoked *time.Time `json:"revoked,omitempty"`
+}
+
+// HandOut issues a credential and notes it in the directory's list.
+func HandOut(dir string, u User, note string, now time.Time) (Credential, error) {
+	var c Credential
+	err := locked(dir, func() error {
+		k, err := LoadKeys(dir)
+		if err != nil {
+			return err
+		}
+		if c, err = k.Issue(u, now); err != nil {
+			return err
+		}
+		return appendIssued(dir, Issued{Key: c.Key, Name: u.Name, Scope: u.Scope, Note: note, Issued: c.Issued.UTC(), Expires: c.Expires.UTC()})
+	})
+	return c, err
+}
+
+// appendIssued appends one entry. Half a line, which a crash leaves, is passed over by
+// [readIssued].
+func appendIssued(dir string, i Issued) error {
+	line, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, folder, issuedFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("note the credential: %w", err)
+	}
+	at, err := f.Stat()
+	if err == nil {
+		_, err = f.Write(append(line, '\n'))
+	}
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("note the credential: %w", err)
+	}
+	if before := at.Size(); before/tidyEvery != (before+int64(len(line))+1)/tidyEvery {
+		return tidy(dir, i.Issued)
+	}
+	return nil
+}
+
+// tidyEvery is after how many bytes the list lets go of what has long expired.
+const tidyEvery = 1 << 20
+
+// tidy lets go of entries that nobody needs any more.
+func tidy(dir string, now time.Time) error {
+	list, err := readIssued(dir)
+	if err != nil {
+		return err
+	}
+	return writeIssued(dir, slices.DeleteFunc(list, func(i Issued) bool { return i.forgotten(now) }))
+}
+
+// forgotten reports whether an entry may go: a month after it expired, and an
+// hour after when it was good for a day at most, as credentials are that are given
+// in exchange, of which there are many.
+func (i *Issued) forgotten(now time.Time) bool {
+	after := forget
+	if i.Expires.Sub(i.Issued) <= 24*time.Hour {
+		after = time.Hour
+	}
+	return now.Sub(i.Expires) > after
+}
+
+func readIssued(dir string) ([]Issued, error) {
+	data, err := os.ReadFile(filepath.Join(dir, folder, issuedFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the list of credentials: %w", err)
+	}
+	var all []Issued
+	for line := range bytes.Lines(data) {
+		var i Issued
+		if json.Unmarshal(line, &i) == nil && i.Key != "" {
+			all = append(all, i)
+		}
+	}
+	return all, nil
+}

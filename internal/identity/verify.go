@@ -1,0 +1,177 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+)
+
+// Grant is what a verified JWT says of its user.
+type Grant struct {
+	Scope      string // whose key signed it
+	Type       string // its tags, as far as it has them
+	Tenant     string
+	Session    string
+	Assertions Assertions
+}
+
+// Verifier checks the JWTs that senders show against their account. It holds
+// what it checked, within a bound. It is safe for concurrent use.
+//
+// Safety: a JWT counts only when a signing key of the account signed it, with
+// its scope's rights, for the very key that NATS let send, and only as long as it
+// is neither expired nor revoked. Without an account nothing counts.
+type Verifier struct {
+	source func() (string, error) // the account's JWT
+
+	mu      sync.Mutex
+	account *jwt.AccountClaims
+	token   string // of the account
+	read    time.Time
+	known   map[string]verified // by user
+}
+
+type verified struct {
+	token   string
+	grant   Grant
+	claims  *jwt.UserClaims
+	expires time.Time
+}
+
+// Bounds of a verifier.
+const (
+	maxVerified = 4096
+	maxToken    = 4096        // bytes of a JWT
+	rereadEvery = time.Second // the account, at most
+)
+
+// NewVerifier makes a verifier. Source gives the account's JWT as it is now; it
+// is called about once a second while there are requests.
+func NewVerifier(source func() (token string, err error)) *Verifier {
+	return &Verifier{source: source, known: map[string]verified{}}
+}
+
+// FixedAccount is the source of an account's JWT that does not change.
+func FixedAccount(token string) func() (string, error) {
+	return func() (string, error) { return token, nil }
+}
+
+// BusAccount is the source of the JWT of [Bus] in a directory.
+func BusAccount(dir string) func() (string, error) {
+	return func() (string, error) { return read(dir, Bus+".jwt") }
+}
+
+// errUnsigned is all that a sender is told of a forgery.
+var errUnsigned = errors.New("it was not signed by a key of this bus; get one from \"askbus auth\"")
+
+// Verify says what a JWT grants to the user whose key NATS checked. The error is
+// for the sender.
+func (v *Verifier) Verify(token, user string, now time.Time) (Grant, error) {
+	if len(token) > maxToken {
+		return Grant{}, fmt.Errorf("it has %d bytes; at most %d fit", len(token), maxToken)
+	}
+	account, held, ok, err := v.look(token, user)
+	if err != nil {
+		return Grant{}, err
+	}
+	if !ok {
+		if held, err = verify(account, token, user); err != nil {
+			return Grant{}, err
+		}
+		v.keep(account, user, held)
+	}
+	switch {
+	case !now.Before(held.expires):
+		return Grant{}, fmt.Errorf("it expired at %s", held.expires.UTC().Format(time.RFC3339))
+	case account.IsClaimRevoked(held.claims):
+		return Grant{}, errors.New("it was revoked")
+	}
+	return held.grant, nil
+}
+
+// look gives the account as it is now, and what is held of a user.
+func (v *Verifier) look(token, user string) (*jwt.AccountClaims, verified, bool, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if time.Since(v.read) >= rereadEvery {
+		v.read = time.Now()
+		if err := v.reread(); err != nil && v.account == nil {
+			return nil, verified{}, false, fmt.Errorf("this broker cannot check it: %w", err)
+		}
+	}
+	if v.account == nil {
+		return nil, verified{}, false, errors.New("this broker cannot check it: it does not know the account's keys")
+	}
+	held, ok := v.known[user]
+	return v.account, held, ok && held.token == token, nil
+}
+
+// reread takes the account's JWT in. One that cannot be read leaves the one
+// before.
+func (v *Verifier) reread() error {
+	token, err := v.source()
+	if err != nil || token == v.token {
+		return err
+	}
+	account, err := jwt.DecodeAccountClaims(token)
+	if err != nil {
+		return fmt.Errorf("the account's JWT is damaged: %w", err)
+	}
+	v.account, v.token = account, token
+	clear(v.known) // a key may be gone
+	return nil
+}
+
+func (v *Verifier) keep(account *jwt.AccountClaims, user string, held verified) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.account != account {
+		return // signed again meanwhile
+	}
+	if len(v.known) >= maxVerified {
+		for old := range v.known { // any: it is checked again when it comes
+			delete(v.known, old)
+			break
+		}
+	}
+	v.known[user] = held
+}
+
+// verify checks a JWT's signature and what it is for.
+func verify(account *jwt.AccountClaims, token, user string) (verified, error) {
+	claims, err := jwt.DecodeUserClaims(token) // checks the signature by the issuer that it names
+	if err != nil {
+		return verified{}, errUnsigned
+	}
+	if claims.Subject != user {
+		return verified{}, errors.New("it is another user's: send the one that the connection was made with")
+	}
+	if claims.IssuerAccount != account.Subject {
+		return verified{}, errUnsigned
+	}
+	scope, ok := account.SigningKeys.GetScope(claims.Issuer)
+	named, scoped := scope.(*jwt.UserScope)
+	if !ok || !scoped {
+		return verified{}, errUnsigned
+	}
+	if claims.Expires == 0 {
+		return verified{}, errors.New("it never expires; every credential of this bus does")
+	}
+	held := verified{token: token, claims: claims, expires: time.Unix(claims.Expires, 0), grant: Grant{Scope: named.Role, Assertions: assertions(claims.Tags)}}
+	for _, t := range claims.Tags {
+		name, value, _ := strings.Cut(t, ":")
+		switch name {
+		case "type":
+			held.grant.Type = value
+		case "tenant":
+			held.grant.Tenant = value
+		case "session":
+			held.grant.Session = value
+		}
+	}
+	return held, nil
+}

@@ -1,0 +1,21 @@
+package identity
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/jwt/v2"
+)
+
+// TestAVerifierHoldsABoundedNumber: those of people who come and go leave nothing.
+func TestAVerifierHoldsABoundedNumber(t *testing.T) {
+	t.Parallel()
+	v := NewVerifier(nil)
+	v.account = &jwt.AccountClaims{}
+	for i := range 3 * maxVerified {
+		v.keep(v.account, fmt.Sprint("U", i), verified{})
+	}
+	if len(v.known) != maxVerified {
+		t.Errorf("%d are held, want %d", len(v.known), maxVerified)
+	}
+}

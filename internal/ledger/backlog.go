@@ -1,0 +1,98 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+)
+
+// Backlog is what waits for a responder type's replicas, over all partitions
+// and tenants: what nobody took yet, and what somebody took and did not finish.
+type Backlog struct {
+	Questions int64 `json:"questions"` // to present
+	Outcomes  int64 `json:"outcomes"`  // to close or retract cards for
+}
+
+// Sum is the figure to scale on. Outcomes count, because a type without
+// replicas must still close its cards.
+func (b Backlog) Sum() int64 { return b.Questions + b.Outcomes }
+
+// Backlog counts what waits for each responder type that has consumers. It asks
+// the leaders of the consumers, so the figures are those of no replica that is
+// behind.
+func (w *Work) Backlog(ctx context.Context) (map[string]Backlog, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*attempt)
+	defer cancel()
+	counts := make([]map[string]Backlog, w.l.n)
+	g, gctx := errgroup.WithContext(ctx)
+	for p := range w.l.n {
+		g.Go(func() (err error) {
+			counts[p], err = w.backlogOf(gctx, subject.Stream(p))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	all := map[string]Backlog{}
+	for _, count := range counts {
+		for typ, b := range count {
+			sum := all[typ]
+			all[typ] = Backlog{sum.Questions + b.Questions, sum.Outcomes + b.Outcomes}
+		}
+	}
+	return all, nil
+}
+
+// backlogOf counts what waits in one partition.
+func (w *Work) backlogOf(ctx context.Context, stream string) (map[string]Backlog, error) {
+	s, err := w.l.js.Stream(ctx, stream)
+	if err != nil {
+		return nil, fmt.Errorf("ledger: backlog: %w", err)
+	}
+	all := map[string]Backlog{}
+	list := s.ListConsumers(ctx)
+	for info := range list.Info() {
+		typ, kind, ok := parseConsumer(info.Config.Durable)
+		if !ok {
+			continue
+		}
+		waits, b := waiting(info), all[typ]
+		if kind == subject.Question {
+			b.Questions += waits
+		} else {
+			b.Outcomes += waits
+		}
+		all[typ] = b
+	}
+	if err := list.Err(); err != nil {
+		return nil, fmt.Errorf("ledger: backlog of %s: %w", stream, err)
+	}
+	return all, nil
+}
+
+func waiting(info *jetstream.ConsumerInfo) int64 {
+	return int64(info.NumPending) + int64(info.NumAckPending) //nolint:gosec // a stream holds fewer messages
+}
+
+// parseConsumer reads the name of a desk's consumer; see [Desk.consumer].
+func parseConsumer(name string) (typ, kind string, ok bool) {
+	at := strings.LastIndexByte(name, '-')
+	if at < 0 {
+		return "", "", false
+	}
+	typ, _, _ = strings.Cut(name[:at], "@")
+	kind = name[at+1:]
+	return typ, kind, typ != "" && (kind == subject.Question || kind == subject.Outcome)
+}
+
+// Prepare makes the consumers of a responder type, as its first replica would:
+// so that a type without replicas has a backlog, and no outcome is missed.
+func (w *Work) Prepare(ctx context.Context, typ string) error {
+	_, err := w.ensure(ctx, Desk{Type: typ})
+	return err
+}

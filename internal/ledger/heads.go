@@ -1,0 +1,85 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"golang.org/x/sync/errgroup"
+)
+
+// maxSince is how many messages a list since a mark looks at, over all
+// partitions; beyond, reading what is pending is quicker.
+const maxSince = 20_000
+
+// Heads reads one page of heads. The first page has a mark: the last sequence
+// of each partition before it was read. A list since a mark has what was asked
+// and what ended after it, in the order of storing; where nothing was stored
+// there is nothing to read. It is a full one again when the mark is not of this
+// ledger or too much happened since.
+func (l *Ledger) Heads(ctx context.Context, q wire.Query) ([]wire.ListItem, string, wire.Mark, error) {
+	if q.Cursor != "" {
+		items, next, err := l.List(ctx, q)
+		return items, next, wire.Mark{}, err
+	}
+	ends, err := l.lastSequences(ctx)
+	if err != nil {
+		return nil, "", wire.Mark{}, err
+	}
+	mark := wire.Mark{At: formatCursor(ends), Full: true}
+	at := make([]uint64, l.n)
+	if since, ok := l.since(q.Since, ends); ok {
+		mark.Full = false
+		for p := range at {
+			if at[p] = since[p] + 1; since[p] == ends[p] {
+				at[p] = done
+			}
+		}
+	} else {
+		q.State = string(ask.StatePending)
+	}
+	items, next, err := l.list(ctx, q, at)
+	return items, next, mark, err
+}
+
+// since reads a mark. It is not ok when everything must be read.
+func (l *Ledger) since(mark string, ends []uint64) ([]uint64, bool) {
+	if mark == "" {
+		return nil, false
+	}
+	at, err := l.parseCursor(mark)
+	if err != nil {
+		return nil, false
+	}
+	behind := uint64(0)
+	for p := range at {
+		if at[p] > ends[p] {
+			return nil, false
+		}
+		behind += ends[p] - at[p]
+	}
+	return at, behind <= maxSince
+}
+
+// lastSequences are those of the streams, from their leaders.
+func (l *Ledger) lastSequences(ctx context.Context) ([]uint64, error) {
+	last := make([]uint64, l.n)
+	g, gctx := errgroup.WithContext(ctx)
+	for p := range last {
+		g.Go(func() error {
+			var info struct {
+				State struct {
+					Last uint64 `json:"last_seq"`
+				} `json:"state"`
+			}
+			if err := l.api(gctx, "STREAM.INFO."+subject.Stream(p), nil, &info); err != nil {
+				return fmt.Errorf("ledger: %w", err)
+			}
+			last[p] = info.State.Last
+			return l.confirmLeader(gctx, p)
+		})
+	}
+	return last, g.Wait()
+}

@@ -1,0 +1,170 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Inspection is what can be seen of a ledger from outside, by whoever may read.
+type Inspection struct {
+	Domain   string // JetStream's
+	Used     int64  // bytes, of the account
+	MaxStore int64  // -1: no limit
+	Settings Settings
+	Streams  []StreamInspection // the partitions, then shared state
+}
+
+// StreamInspection is one stream of a ledger.
+type StreamInspection struct {
+	Name      string
+	There     bool
+	Wrong     []string // what is set otherwise than a broker makes it
+	Replicas  int
+	Clustered bool
+	Leader    string // empty in a cluster: none
+	Peers     []PeerInspection
+	Ahead     time.Duration // the leader's clock, before this machine's
+	Unsure    time.Duration // by how much Ahead may be wrong
+	Desks     []DeskInspection
+}
+
+// PeerInspection is a server that has a copy and does not lead.
+type PeerInspection struct {
+	Name    string
+	Current bool
+	Offline bool
+	Lag     uint64
+}
+
+// DeskInspection is a durable consumer: the work of a posting surface.
+type DeskInspection struct {
+	Name        string
+	Waiting     uint64 // never handed out
+	UnderWay    int    // handed out and not settled
+	Redelivered int
+}
+
+// ErrNoLedger means that no broker made a ledger here yet.
+var ErrNoLedger = errors.New("no ledger is here")
+
+// Inspect looks at a ledger over a connection with the rights of maintenance.
+func Inspect(ctx context.Context, nc *nats.Conn) (Inspection, error) {
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
+	if err != nil {
+		return Inspection{}, fmt.Errorf("ledger: %w", err)
+	}
+	account, err := js.AccountInfo(ctx)
+	if err != nil {
+		return Inspection{}, fmt.Errorf("ledger: JetStream does not answer: %w", err)
+	}
+	in := Inspection{Domain: account.Domain, Used: int64(account.Store), MaxStore: account.Limits.MaxStore} //nolint:gosec // bytes of a disk
+	first, err := js.Stream(ctx, subject.Stream(0))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return in, ErrNoLedger
+	}
+	if err != nil {
+		return in, fmt.Errorf("ledger: open stream %s: %w", subject.Stream(0), err)
+	}
+	if in.Settings, err = readSettings(first.CachedInfo().Config.Metadata); err != nil {
+		return in, err
+	}
+	l := &Ledger{nc: nc, js: js, n: in.Settings.Partitions}
+	for p := range in.Settings.Partitions {
+		s, err := l.inspect(ctx, subject.Stream(p), &in.Settings)
+		if err != nil {
+			return in, err
+		}
+		in.Streams = append(in.Streams, s)
+	}
+	s, err := l.inspect(ctx, subject.StateStream, &in.Settings)
+	in.Streams = append(in.Streams, s)
+	return in, err
+}
+
+func (l *Ledger) inspect(ctx context.Context, name string, has *Settings) (StreamInspection, error) {
+	in := StreamInspection{Name: name}
+	s, err := l.js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return in, nil
+	}
+	if err != nil {
+		return in, fmt.Errorf("ledger: open stream %s: %w", name, err)
+	}
+	info := s.CachedInfo()
+	in.There, in.Replicas, in.Wrong = true, info.Config.Replicas, wrongs(&info.Config, has)
+	if c := info.Cluster; c != nil && c.Name != "" {
+		in.Clustered, in.Leader = true, c.Leader
+		for _, r := range c.Replicas {
+			in.Peers = append(in.Peers, PeerInspection{r.Name, r.Current, r.Offline, r.Lag})
+		}
+	}
+	if in.Ahead, in.Unsure, err = l.ahead(ctx, name); err != nil {
+		return in, err
+	}
+	list := s.ListConsumers(ctx)
+	for c := range list.Info() {
+		if c.Config.Durable != "" {
+			in.Desks = append(in.Desks, DeskInspection{c.Name, c.NumPending, c.NumAckPending, c.NumRedelivered})
+		}
+	}
+	if err := list.Err(); err != nil {
+		return in, fmt.Errorf("ledger: list consumers of %s: %w", name, err)
+	}
+	return in, nil
+}
+
+// ahead is how far the clock of a stream's leader is before this machine's.
+func (l *Ledger) ahead(ctx context.Context, stream string) (ahead, unsure time.Duration, err error) {
+	var info struct {
+		Time time.Time `json:"ts"`
+	}
+	for i := range probes {
+		began := time.Now()
+		msg, err := l.request(ctx, &nats.Msg{Subject: "$JS.API.STREAM.INFO." + stream})
+		if err != nil {
+			return 0, 0, err
+		}
+		half := time.Since(began) / 2
+		if err := json.Unmarshal(msg.Data, &info); err != nil {
+			return 0, 0, fmt.Errorf("ledger: %s: %w", stream, err)
+		}
+		if i == 0 || half < unsure {
+			ahead, unsure = info.Time.Sub(began.Add(half).Round(0)), half
+		}
+	}
+	return ahead, unsure, nil
+}
+
+// wrongs says what of a stream is set otherwise than a broker makes it.
+func wrongs(c *jetstream.StreamConfig, has *Settings) (wrong []string) {
+	for _, v := range []struct {
+		ok   bool
+		what string
+	}{
+		{c.Storage == jetstream.FileStorage, "it is kept in memory: a restart loses it"},
+		{c.Retention == jetstream.LimitsPolicy, "its retention is " + c.Retention.String() + ", not limits: asks go away when they are read"},
+		{c.MaxAge == 0, "max_age is " + c.MaxAge.String() + ": asks go away before they end"},
+		{c.MaxMsgs <= 0, "max_msgs is " + strconv.FormatInt(c.MaxMsgs, 10) + ": the oldest asks go away"},
+		{c.AllowDirect, "allow_direct is off: brokers cannot read"},
+		{c.AllowMsgTTL, "allow_msg_ttl is off: outcomes never expire, or cannot be written"},
+		{c.DenyDelete, "deny_delete is off: messages can be deleted one by one"},
+		{c.RePublish != nil, "republish is off: agents and surfaces hear of nothing until they ask again"},
+		{c.Replicas == has.Replicas, fmt.Sprintf("it has %d copies and the ledger's settings say %d", c.Replicas, has.Replicas)},
+		{c.Name == subject.StateStream || c.AllowMsgSchedules, "allow_msg_schedules is off: nothing expires at its deadline"},
+		{c.Name == subject.StateStream || c.AllowRollup, "allow_rollup_hdrs is off: receipts cannot be written"},
+		{c.Name == subject.StateStream || c.MaxBytes <= 0, "max_bytes is " + strconv.FormatInt(c.MaxBytes, 10) + ": the oldest asks go away when it is full"},
+	} {
+		if !v.ok {
+			wrong = append(wrong, v.what)
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,266 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrNotEmpty means that something is there where a backup was to be restored.
+var ErrNotEmpty = errors.New("the ledger is not empty")
+
+// Restored says what became of a backup.
+type Restored struct {
+	Summary
+	Expired int `json:"expired"` // outcomes and entries whose time was over
+}
+
+// Restore writes a backup into an empty ledger over a connection with the
+// ledger's rights, and then compares what it holds with the backup.
+// Options may name other partitions and replicas than it had: an ask's place is
+// found anew from its tenant and session. No broker may run.
+//
+// The server's timers start with the questions: what fell due meanwhile expires
+// at once. Outcomes keep what was left of their retention. Surfaces that post
+// go on where they were; their receipts keep them from posting twice.
+func Restore(ctx context.Context, nc *nats.Conn, f *BackupFile, opts Options) (Restored, error) {
+	if err := f.settings(&opts); err != nil {
+		return Restored{}, err
+	}
+	l, err := Open(ctx, nc, opts)
+	if err != nil {
+		return Restored{}, err
+	}
+	if err := l.empty(ctx); err != nil {
+		return Restored{}, err
+	}
+	r := &restore{l: l, f: f, now: time.Now(), desks: map[string]bool{}}
+	if r.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(10*time.Second), jetstream.WithPublishAsyncMaxPending(256)); err != nil {
+		return Restored{}, fmt.Errorf("ledger: %w", err)
+	}
+	if err := f.each(func(e *backupEntry) error { return r.put(ctx, e) }); err != nil {
+		return Restored{}, err
+	}
+	if err := r.finish(ctx); err != nil {
+		return Restored{}, err
+	}
+	return r.compare(ctx)
+}
+
+// settings fills what opts leave out with those of the backup.
+func (f *BackupFile) settings(opts *Options) error {
+	retention, err := time.ParseDuration(f.Head.Retention)
+	if err != nil {
+		return fmt.Errorf("ledger: the backup's retention: %w", err)
+	}
+	margin, err := time.ParseDuration(f.Head.Margin)
+	if err != nil {
+		return fmt.Errorf("ledger: the backup's margin: %w", err)
+	}
+	opts.Retention, opts.Margin = retention, margin
+	if opts.Partitions == 0 {
+		opts.Partitions = f.Head.Partitions
+	}
+	if opts.Replicas == 0 {
+		opts.Replicas = f.Head.Replicas
+	}
+	return nil
+}
+
+// empty says what is there, if anything is.
+func (l *Ledger) empty(ctx context.Context) error {
+	for p := range l.n {
+		if _, err := l.first(ctx, subject.Stream(p), ">", 1); !errors.Is(err, errNone) {
+			return errors.Join(fmt.Errorf("ledger: %w: stream %s holds messages; restore into a fresh directory or account", ErrNotEmpty, subject.Stream(p)), err)
+		}
+	}
+	if _, err := l.first(ctx, subject.StateStream, ">", 1); !errors.Is(err, errNone) {
+		return errors.Join(fmt.Errorf("ledger: %w: stream %s holds entries; restore into a fresh directory or account", ErrNotEmpty, subject.StateStream), err)
+	}
+	return nil
+}
+
+// restoredTTL is how long anything stays that is restored at all: it must not
+// end between writing and comparing.
+const restoredTTL = 10 * time.Minute
+
+// restore is one under way.
+type restore struct {
+	l       *Ledger
+	js      jetstream.JetStream
+	f       *BackupFile
+	now     time.Time
+	desks   map[string]bool // stream and consumer: made
+	acks    []jetstream.PubAckFuture
+	expired []string
+}
+
+// put writes one message, if it counts.
+func (r *restore) put(ctx context.Context, e *backupEntry) error {
+	if !r.f.picture.counts(e) {
+		return nil
+	}
+	left, limited, ok := e.left(r.now)
+	if !ok {
+		r.expired = append(r.expired, e.Subject)
+		return nil
+	}
+	msg := &nats.Msg{Subject: e.Subject, Header: maps.Clone(e.Header), Data: e.Data}
+	if msg.Header == nil {
+		msg.Header = nats.Header{}
+	}
+	question := false
+	if !isState(e.Subject) {
+		k, kind, typ, _ := subject.ParseLedger(e.Subject)
+		p, stream := r.l.place(k)
+		question = kind == subject.Question
+		switch kind {
+		case subject.Question:
+			msg.Subject = subject.LedgerQuestion(p, k)
+			msg.Header.Set(hdrScheduleTarget, subject.LedgerOutcome(p, k))
+		case subject.Outcome:
+			msg.Subject = subject.LedgerOutcome(p, k)
+			if err := r.desksUpTo(ctx, e, p, stream); err != nil {
+				return err
+			}
+		default:
+			msg.Subject = subject.LedgerReceipt(p, k, typ)
+		}
+	}
+	for name := range msg.Header {
+		if strings.HasPrefix(name, "Nats-Expected-") || !question && strings.HasPrefix(name, "Nats-Schedule") || name == hdrRollup {
+			delete(msg.Header, name) // they were about the moment of the write
+		}
+	}
+	if limited {
+		msg.Header.Set(hdrTTL, ttl(max(left, restoredTTL)))
+	}
+	return r.publish(ctx, msg)
+}
+
+// publish stores a message; the acknowledgements are read later.
+func (r *restore) publish(ctx context.Context, msg *nats.Msg) error {
+	ack, err := r.js.PublishMsgAsync(msg)
+	if err != nil {
+		return fmt.Errorf("ledger: restore %s: %w", msg.Subject, err)
+	}
+	if r.acks = append(r.acks, ack); len(r.acks) < 256 {
+		return nil
+	}
+	return r.acknowledged(ctx)
+}
+
+// acknowledged waits until everything so far is stored.
+func (r *restore) acknowledged(ctx context.Context) error {
+	for _, ack := range r.acks {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			return fmt.Errorf("ledger: restore %s: %w; what is there now is a part only: begin again in a fresh directory or account", ack.Msg().Subject, err)
+		case <-ctx.Done():
+			return fmt.Errorf("ledger: restore %s: %w", ack.Msg().Subject, ctx.Err())
+		}
+	}
+	r.acks = r.acks[:0]
+	return nil
+}
+
+// desksUpTo makes the desks of outcomes that had not settled this one: they get
+// what is stored from now on.
+func (r *restore) desksUpTo(ctx context.Context, e *backupEntry, p int, stream string) error {
+	for _, d := range r.f.desks {
+		if d.Stream != e.Stream || d.Floor >= e.Seq || d.Config.DeliverPolicy != jetstream.DeliverNewPolicy || r.desks[stream+"/"+d.Config.Durable] {
+			continue
+		}
+		if err := r.acknowledged(ctx); err != nil {
+			return err
+		}
+		if err := r.desk(ctx, d, p, stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *restore) desk(ctx context.Context, d *backupDesk, p int, stream string) error {
+	r.desks[stream+"/"+d.Config.Durable] = true
+	cfg := d.Config
+	cfg.Replicas = 0 // the stream's
+	if from, ok := partitionOf(d.Stream, r.f.Head.Partitions); ok {
+		cfg.FilterSubject = strings.Replace(cfg.FilterSubject, partitionSubject(from), partitionSubject(p), 1)
+	}
+	if _, err := r.js.CreateConsumer(ctx, stream, cfg); err != nil {
+		return fmt.Errorf("ledger: make consumer %s of %s: %w", cfg.Durable, stream, err)
+	}
+	return nil
+}
+
+func partitionSubject(p int) string { return strings.TrimSuffix(subject.LedgerStream(p), ">") }
+
+// finish makes the desks that are not there yet.
+func (r *restore) finish(ctx context.Context) error {
+	if err := r.acknowledged(ctx); err != nil {
+		return err
+	}
+	for _, d := range r.f.desks {
+		if _, ok := partitionOf(d.Stream, r.f.Head.Partitions); !ok {
+			continue
+		}
+		for p := range r.l.n {
+			stream := subject.Stream(p)
+			if r.desks[stream+"/"+d.Config.Durable] || r.l.n == r.f.Head.Partitions && stream != d.Stream {
+				continue
+			}
+			if err := r.desk(ctx, d, p, stream); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// compare reads everything back. An ask that was pending may have ended by its
+// deadline meanwhile: the server's timer then copied its question.
+func (r *restore) compare(ctx context.Context) (Restored, error) {
+	has := newPicture()
+	names := []string{subject.StateStream}
+	for p := range r.l.n {
+		names = append(names, subject.Stream(p))
+	}
+	for _, name := range names {
+		err := r.l.everything(ctx, name, func(m message) error {
+			return has.add(&backupEntry{Stream: name, Seq: m.Seq, Subject: m.Subject, Header: m.Header, Data: m.Data})
+		})
+		if err != nil {
+			return Restored{}, err
+		}
+	}
+	gone := map[ask.Key]bool{}
+	for _, s := range r.expired {
+		if k, kind, _, ok := subject.ParseLedger(s); ok && kind == subject.Outcome {
+			gone[k] = true
+		}
+	}
+	for k, was := range r.f.picture.asks {
+		is := has.asks[k]
+		switch {
+		case gone[k] && is == nil:
+		case is == nil:
+			return Restored{}, fmt.Errorf("ledger: ask %s of the backup is not there after restoring it", k)
+		case is.data != was.data || is.life != was.life || was.outcome != 0 && is.outcome == 0:
+			return Restored{}, fmt.Errorf("ledger: ask %s is another one than in the backup after restoring it", k)
+		}
+	}
+	if len(has.asks)+len(gone) != len(r.f.picture.asks) {
+		return Restored{}, fmt.Errorf("ledger: %d asks are there after restoring %d", len(has.asks), len(r.f.picture.asks)-len(gone))
+	}
+	return Restored{Summary: has.summary(r.l.n), Expired: len(r.expired)}, nil
+}

@@ -1,0 +1,210 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Shared state lies in one stream of its own, a KV bucket in all but its name:
+// one message for each key, compare-and-set on its sequence, a TTL for each
+// message, and a marker in place of what was deleted. Everything is read from
+// the leader.
+
+// Headers of an entry.
+const (
+	hdrOperation = "KV-Operation"   // DEL on a marker, as in NATS KV
+	hdrExpires   = "Askbus-Expires" // when the entry ends; the server removes it a little later
+	hdrWrite     = "Askbus-Write"   // the id of the request that wrote it
+
+	opDelete  = "DEL"
+	markerTTL = time.Hour // so long a reader that was away can still learn of a deletion
+
+	// DefaultStateBudget is what the entries may use on disk, as far as the
+	// ledger has so much.
+	DefaultStateBudget = 64 << 20
+	minStateBudget     = 1 << 20
+)
+
+// MarkerTTL is for how long a deletion is told to readers that ask for changes.
+const MarkerTTL = markerTTL
+
+// StateEntry is one entry as it is stored. The zero value is none.
+type StateEntry struct {
+	Key      subject.StateKey
+	Revision uint64
+	Value    []byte
+	Deleted  bool   // a marker in place of what was deleted
+	Write    string // the id of the write that made it
+	Written  time.Time
+	Expires  time.Time // zero: it does not
+}
+
+// Live reports whether the entry is there.
+func (e *StateEntry) Live(now time.Time) bool {
+	return e.Revision != 0 && !e.Deleted && (e.Expires.IsZero() || now.Before(e.Expires))
+}
+
+// StateWrite is a write of one entry.
+type StateWrite struct {
+	Bucket  string
+	Key     subject.StateKey
+	Value   []byte  // nil: delete it
+	Expect  *uint64 // the revision that must be there, 0: none or a marker; nil: any
+	Expires time.Time
+	ID      string
+}
+
+// openState creates the stream of shared state, if it is not there.
+func (l *Ledger) openState(ctx context.Context) error {
+	budget := int64(DefaultStateBudget)
+	if all := l.budget.Load(); all > 0 {
+		budget = max(minStateBudget, min(budget, all/8))
+	}
+	cfg := jetstream.StreamConfig{
+		Name: subject.StateStream, Subjects: []string{subject.StateLedger + ".>"}, Storage: jetstream.FileStorage,
+		Description: "askbus shared state: tokens, sign-ins, leases and the like; only the broker writes here",
+		Replicas:    l.copies, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1,
+		MaxBytes: budget, AllowMsgTTL: true, AllowDirect: true, DenyDelete: true, DenyPurge: true,
+		RePublish: &jetstream.RePublish{Source: subject.StateLedger + ".>", Destination: subject.StateOut + ".>"},
+	}
+	for try := 0; ; try++ {
+		one, cancel := context.WithTimeout(ctx, 2*attempt)
+		_, err := l.js.CreateStream(one, cfg)
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
+			return nil // made with another budget
+		case (codeIs(err, codeStorageExceeded) || codeIs(err, codeInsufficient)) && try%2 == 1 && cfg.MaxBytes > minStateBudget:
+			cfg.MaxBytes = max(minStateBudget, cfg.MaxBytes/4) // the server has less than we were told
+		case try > 16 || !transient(err) && !codeIs(err, codeStorageExceeded) && !codeIs(err, codeInsufficient), backOff(ctx, try) != nil:
+			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
+		}
+	}
+}
+
+// ReadState reads one entry; the zero value when there is none.
+func (l *Ledger) ReadState(ctx context.Context, bucket string, k subject.StateKey) (StateEntry, error) {
+	m, err := l.first(ctx, subject.StateStream, subject.LedgerState(bucket, k), 1)
+	if errors.Is(err, errNone) {
+		return StateEntry{}, l.confirmLeaderOf(ctx, subject.StateStream, &l.stateLed)
+	}
+	if err != nil {
+		return StateEntry{}, err
+	}
+	e, err := stateEntry(m)
+	if err == nil && e.Deleted {
+		err = l.confirmLeaderOf(ctx, subject.StateStream, &l.stateLed)
+	}
+	return e, err
+}
+
+// WriteState writes one entry and returns it. See [IsRace].
+func (l *Ledger) WriteState(ctx context.Context, w *StateWrite, now time.Time) (StateEntry, error) {
+	msg := nats.NewMsg(subject.LedgerState(w.Bucket, w.Key))
+	msg.Data = w.Value
+	if w.Expect != nil {
+		msg.Header.Set(hdrExpectedSeq, strconv.FormatUint(*w.Expect, 10))
+	}
+	e := StateEntry{Key: w.Key, Value: w.Value, Write: w.ID, Written: now.UTC(), Expires: w.Expires}
+	if w.ID != "" {
+		msg.Header[hdrWrite] = []string{w.ID}
+	}
+	switch {
+	case w.Value == nil:
+		e.Deleted = true
+		msg.Header.Set(hdrOperation, opDelete)
+		msg.Header.Set(hdrTTL, ttl(markerTTL))
+	case !w.Expires.IsZero():
+		msg.Header[hdrExpires] = []string{w.Expires.UTC().Format(time.RFC3339Nano)}
+		msg.Header.Set(hdrTTL, ttl(max(time.Second, w.Expires.Sub(now))))
+	}
+	seq, err := l.publish(ctx, msg)
+	if err != nil && !IsRace(err) && (storageFull(err) || codeIs(err, codeStoreFailed)) {
+		return StateEntry{}, errors.Join(stateFull(), err)
+	}
+	e.Revision = seq
+	return e, err
+}
+
+func stateFull() error {
+	return ask.Refuse(ask.CodeLedgerFull, "shared state is full: nothing new is stored until entries end or are deleted")
+}
+
+// StateChanges reads entries and markers of a bucket after a revision, in their
+// order, at most most of them; of one tenant (empty: of none), or of all. More
+// says that there may be others.
+func (l *Ledger) StateChanges(ctx context.Context, filter string, after uint64, most int) (entries []StateEntry, more bool, err error) {
+	for len(entries) < most {
+		m, err := l.first(ctx, subject.StateStream, filter, after+1)
+		if errors.Is(err, errNone) {
+			return entries, false, l.confirmLeaderOf(ctx, subject.StateStream, &l.stateLed)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		e, err := stateEntry(m)
+		if err != nil {
+			return nil, false, err
+		}
+		entries = append(entries, e)
+		after = m.Seq
+	}
+	return entries, true, l.confirmLeaderOf(ctx, subject.StateStream, &l.stateLed)
+}
+
+// CountState counts what lies below a filter, markers too. It may be behind by
+// what was written just now.
+func (l *Ledger) CountState(ctx context.Context, filter string) (int, error) {
+	return l.count(ctx, subject.StateStream, filter)
+}
+
+// count counts the messages of a stream below a filter, on any replica.
+func (l *Ledger) count(ctx context.Context, stream, filter string) (int, error) {
+	_, n, err := l.firstOf(ctx, stream, filter)
+	return n, err
+}
+
+// StateRoom refuses a new entry from 80 % of the budget on: deletions and what
+// replaces an entry keep the rest.
+func (l *Ledger) StateRoom(ctx context.Context) error {
+	var info struct {
+		Config struct {
+			MaxBytes int64 `json:"max_bytes"`
+		} `json:"config"`
+		State struct {
+			Bytes int64 `json:"bytes"`
+		} `json:"state"`
+	}
+	if err := l.api(ctx, "STREAM.INFO."+subject.StateStream, nil, &info); err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	if most := info.Config.MaxBytes; most > 0 && info.State.Bytes >= most/5*4 {
+		return stateFull()
+	}
+	return nil
+}
+
+func stateEntry(m message) (StateEntry, error) {
+	_, k, ok := subject.ParseStateEntry(m.Subject)
+	if !ok {
+		return StateEntry{}, fmt.Errorf("ledger: %q is not an entry of shared state", m.Subject)
+	}
+	e := StateEntry{Key: k, Revision: m.Seq, Value: m.Data, Write: m.Header.Get(hdrWrite), Written: m.Time, Deleted: m.Header.Get(hdrOperation) == opDelete}
+	if at := m.Header.Get(hdrExpires); at != "" {
+		var err error
+		if e.Expires, err = time.Parse(time.RFC3339Nano, at); err != nil {
+			return StateEntry{}, fmt.Errorf("ledger: entry %s: %w", m.Subject, err)
+		}
+	}
+	return e, nil
+}

@@ -1,0 +1,59 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// arguments of the tools beside AskUserQuestion.
+type arguments struct {
+	AskID       string   `json:"ask_id"`
+	WaitSeconds *float64 `json:"wait_seconds"`
+	Reason      string   `json:"reason"`
+	Limit       int      `json:"limit"`
+}
+
+// read reads them; the fault is for a model to read.
+func (c *call) read() (arguments, error) {
+	var in arguments
+	if err := json.Unmarshal(c.arguments(), &in); err != nil {
+		return in, ask.InvalidError("arguments", []ask.Fault{{Message: err.Error()}})
+	}
+	var faults []ask.Fault
+	if c.req.Params.Name != ToolList && !ask.ValidToken(in.AskID) {
+		faults = append(faults, ask.Fault{Pointer: "/ask_id", Message: fmt.Sprintf("is %.80q; give the ask_id that %s or %s returned", in.AskID, ToolAsk, ToolList)})
+	}
+	if in.WaitSeconds != nil && *in.WaitSeconds < 0 {
+		faults = append(faults, ask.Fault{Pointer: "/wait_seconds", Message: fmt.Sprintf("is %v; give 0 or more", *in.WaitSeconds)})
+	}
+	return in, ask.InvalidError("arguments", faults)
+}
+
+// seconds is how long a call waits.
+func (c *call) seconds(n *float64) time.Duration {
+	if n == nil {
+		return c.s.opts.Wait
+	}
+	return time.Duration(min(*n, ask.MaxHold.Seconds()) * float64(time.Second))
+}
+
+// begin reads the arguments and opens the way to the session's asks.
+func (c *call) begin(ctx context.Context) (arguments, client.Session, error) {
+	in, err := c.read()
+	if err != nil {
+		return in, client.Session{}, err
+	}
+	session, err := c.s.open.Open(ctx, c.who.Tenant, c.who.Session)
+	return in, session, err
+}
+
+func (c *call) get(ctx context.Context, session client.Session, id string) (ask.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	defer cancel()
+	return session.Get(ctx, id)
+}

@@ -1,0 +1,50 @@
+package mcpserver_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/askbus/askbus/internal/mcpserver"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestTwoThousandAsksOverMCPLeaveNothing is not parallel, and neither are its
+// parts: they count what the process holds.
+func TestTwoThousandAsksOverMCPLeaveNothing(t *testing.T) {
+	f := newFixtureOn(t, natstest.Start(t, natstest.Options{Memory: true}), mcpserver.Options{})
+	go func() { // the screen is told of everything, and nobody looks
+		for range f.events {
+		}
+	}()
+	f.bus.AnswerAll("tui")
+	ask := func(cs *mcp.ClientSession, door string, i int) error {
+		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: mcpserver.ToolAsk, Arguments: map[string]any{"questions": []any{map[string]any{
+			"question": fmt.Sprint("Which database, ", door, " ", i, "?"), "header": "Storage", "multiSelect": false,
+			"options": []any{map[string]any{"label": "PostgreSQL", "description": ""}, map[string]any{"label": "SQLite", "description": ""}},
+		}}}})
+		if err == nil && res.IsError {
+			err = errors.New(read(t, res).text)
+		}
+		return err
+	}
+	stdio := f.connect(nil)
+	t.Run("stdio", func(t *testing.T) { f.bus.LeavesNothing(t, func(i int) error { return ask(stdio, "stdio", i) }) })
+	url, _ := f.serve()
+	t.Run("HTTP", func(t *testing.T) {
+		transport := &http.Transport{MaxIdleConnsPerHost: 4}
+		t.Cleanup(transport.CloseIdleConnections)
+		f.bus.LeavesNothing(t, func(i int) error { // a connection of its own for each ask
+			c := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, nil)
+			cs, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{
+				Endpoint: url + mcpserver.Path, HTTPClient: &http.Client{Transport: authorized{transport}}, DisableStandaloneSSE: true,
+			}, nil)
+			if err != nil {
+				return err
+			}
+			return errors.Join(ask(cs, "HTTP", i), cs.Close())
+		})
+	})
+}

@@ -1,0 +1,205 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Broker is what a broker counts. A nil one counts nothing. It is safe for
+// concurrent use.
+type Broker struct {
+	tenants, surfaces names
+
+	requests, asks, outcomes, refusals, redeliveries *prometheus.CounterVec
+	races, dropped                                   prometheus.Counter
+	presented, answered                              *prometheus.HistogramVec
+	pending, oldest, held                            *prometheus.GaugeVec
+	read                                             func() Reading
+}
+
+// Reading is what is read when somebody looks.
+type Reading struct {
+	Ready                 bool
+	Used, Budget, Reserve int64          // bytes
+	Held                  map[string]int // requests that wait for an outcome, by tenant
+}
+
+// Broker adds the metrics of a broker; read is called when somebody looks.
+func (s *Set) Broker(read func() Reading) *Broker {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		s.reg.MustRegister(c)
+		return c
+	}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"tenant"})
+		s.reg.MustRegister(g)
+		return g
+	}
+	times := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+		s.reg.MustRegister(h)
+		return h
+	}
+	b := &Broker{
+		requests:     counter("askbus_requests_total", "Requests to this broker.", "verb"),
+		asks:         counter("askbus_asks_total", "Asks that this broker stored.", "tenant"),
+		outcomes:     counter("askbus_outcomes_total", "Asks that ended; each is counted by one broker.", "tenant", "status", "source", "surface"),
+		refusals:     counter("askbus_refusals_total", "Requests that were refused, by the problem's code.", "tenant", "code"),
+		redeliveries: counter("askbus_redeliveries_total", "Pieces of work handed to a posting surface again.", "surface", "kind"),
+		races:        counter("askbus_lost_races_total", "Writes that lost their compare-and-set and were decided again.").WithLabelValues(),
+		dropped:      counter("askbus_dropped_requests_total", "Requests with a reply subject that is not the sender's.").WithLabelValues(),
+		presented: times("askbus_first_presentation_seconds", "From the question to the first receipt of a surface.",
+			[]float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}, "tenant", "surface"),
+		answered: times("askbus_outcome_seconds", "From the question to its outcome.",
+			[]float64{1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600}, "tenant", "status"),
+		pending: gauge("askbus_pending_asks", "Asks that wait, in the whole ledger; every broker says the same."),
+		oldest:  gauge("askbus_oldest_pending_seconds", "Age of the oldest ask that waits; every broker says the same."),
+		held:    gauge("askbus_held_requests", "Requests that this broker holds until an outcome comes."),
+		read:    read,
+	}
+	for name, of := range map[string]struct {
+		help string
+		read func(Reading) float64
+	}{
+		"askbus_broker_ready":         {"1 while this broker serves.", func(r Reading) float64 { return bool1(r.Ready) }},
+		"askbus_ledger_bytes":         {"Bytes that the ledger uses.", func(r Reading) float64 { return float64(r.Used) }},
+		"askbus_ledger_budget_bytes":  {"Bytes that the ledger may use; 0: no limit is known.", func(r Reading) float64 { return float64(r.Budget) }},
+		"askbus_ledger_reserve_bytes": {"Of these, what is kept so that every pending ask can end.", func(r Reading) float64 { return float64(r.Reserve) }},
+	} {
+		s.gauge(name, of.help, nil, func() float64 { return of.read(read()) })
+	}
+	return b
+}
+
+func bool1(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Request counts a request.
+func (b *Broker) Request(verb string) {
+	if b != nil {
+		b.requests.WithLabelValues(verb).Inc()
+	}
+}
+
+// Asked counts an ask that was stored.
+func (b *Broker) Asked(tenant string) {
+	if b != nil {
+		b.asks.WithLabelValues(b.tenants.of(tenant)).Inc()
+	}
+}
+
+// End is how an ask ended.
+type End struct {
+	Tenant, Status, Source string
+	Surface                string // whose answer it was; empty: nobody's
+	Took                   time.Duration
+	Trace                  string // the ask's traceparent
+}
+
+// Ended counts an outcome.
+func (b *Broker) Ended(e End) {
+	if b == nil {
+		return
+	}
+	tenant, surface := b.tenants.of(e.Tenant), e.Surface
+	if surface != "" {
+		surface = b.surfaces.of(surface)
+	}
+	b.outcomes.WithLabelValues(tenant, e.Status, e.Source, surface).Inc()
+	observe(b.answered.WithLabelValues(tenant, e.Status), e.Took, e.Trace)
+}
+
+// Presented counts the first receipt of an ask.
+func (b *Broker) Presented(tenant, surface string, took time.Duration, trace string) {
+	if b != nil {
+		observe(b.presented.WithLabelValues(b.tenants.of(tenant), b.surfaces.of(surface)), took, trace)
+	}
+}
+
+func observe(o prometheus.Observer, took time.Duration, trace string) {
+	seconds := max(0, took.Seconds())
+	if e, ok := o.(prometheus.ExemplarObserver); ok {
+		if of := exemplar(trace); of != nil {
+			e.ObserveWithExemplar(seconds, of)
+			return
+		}
+	}
+	o.Observe(seconds)
+}
+
+// Refused counts a refusal.
+func (b *Broker) Refused(tenant, code string) {
+	if b == nil {
+		return
+	}
+	if tenant != "" {
+		tenant = b.tenants.of(tenant)
+	}
+	b.refusals.WithLabelValues(tenant, code).Inc()
+}
+
+// LostRace counts a write that lost its compare-and-set.
+func (b *Broker) LostRace() {
+	if b != nil {
+		b.races.Inc()
+	}
+}
+
+// Dropped counts a request with a foreign reply subject.
+func (b *Broker) Dropped() {
+	if b != nil {
+		b.dropped.Inc()
+	}
+}
+
+// Redelivered counts a piece of work that was handed out again.
+func (b *Broker) Redelivered(surface, kind string) {
+	if b != nil {
+		b.redeliveries.WithLabelValues(b.surfaces.of(surface), kind).Inc()
+	}
+}
+
+// Tenants are the tenants that have a label of their own.
+func (b *Broker) Tenants() []string { return b.tenants.all() }
+
+// Waiting is what waits in a tenant.
+type Waiting struct {
+	Tenant string
+	N      int
+	Oldest time.Duration // age; 0: none
+}
+
+// Meet gives a tenant a label of its own, if there is room.
+func (b *Broker) Meet(tenant string) { b.tenants.of(tenant) }
+
+// Pending says what waits: in each tenant that has a label, and in all, whose
+// tenant is that of the oldest ask.
+func (b *Broker) Pending(all Waiting, of []Waiting) {
+	rest := all.N
+	for _, w := range of {
+		rest -= w.N
+		b.pending.WithLabelValues(w.Tenant).Set(float64(w.N))
+		b.oldest.WithLabelValues(w.Tenant).Set(w.Oldest.Seconds())
+	}
+	if rest = max(0, rest); rest > 0 || len(of) >= Most {
+		b.pending.WithLabelValues(Other).Set(float64(rest))
+		if b.tenants.of(all.Tenant) == Other {
+			b.oldest.WithLabelValues(Other).Set(all.Oldest.Seconds())
+		}
+	}
+	held := map[string]int{}
+	for tenant, n := range b.read().Held {
+		held[b.tenants.of(tenant)] += n
+	}
+	for _, tenant := range append(b.tenants.all(), Other) {
+		if n := held[tenant]; n > 0 || tenant != Other {
+			b.held.WithLabelValues(tenant).Set(float64(n))
+		}
+	}
+}

@@ -1,0 +1,73 @@
+// Package metrics counts what a process does, for Prometheus.
+//
+// It decides nothing about asks. A nil [Broker] counts nothing, so whoever
+// counts need not ask whether anybody looks. Labels are bounded: see [Most].
+// docs/metrics.md lists every name; a test compares it with a live endpoint.
+package metrics
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Set is the metrics of one process.
+type Set struct {
+	reg   *prometheus.Registry
+	plain []func(io.Writer)
+}
+
+// New makes the metrics that every role has: those of the Go runtime and of the
+// process.
+func New() *Set {
+	s := &Set{reg: prometheus.NewRegistry()}
+	s.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return s
+}
+
+// Build says which role of which version this process is.
+func (s *Set) Build(role, version string) {
+	s.gauge("askbus_build_info", "1, labelled with the role and version of this process.", prometheus.Labels{"role": role, "version": version}, func() float64 { return 1 })
+}
+
+// gauge adds a number that is read when somebody looks.
+func (s *Set) gauge(name, help string, labels prometheus.Labels, read func() float64) {
+	s.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
+}
+
+// Text adds what a part writes by itself, in Prometheus's text format.
+func (s *Set) Text(write func(io.Writer)) { s.plain = append(s.plain, write) }
+
+// Handler serves the metrics, with exemplars to those who take OpenMetrics.
+func (s *Set) Handler() http.Handler {
+	own := promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
+	if len(s.plain) == 0 {
+		return own
+	}
+	// What others write has no end mark, so it can only follow the plain format.
+	own = promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: 4})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		r.Header.Set("Accept", "text/plain;version=0.0.4")
+		own.ServeHTTP(w, r)
+		var b bytes.Buffer
+		for _, write := range s.plain {
+			write(&b)
+		}
+		_, _ = io.Copy(w, &b)
+	})
+}
+
+// exemplar names the trace of a W3C traceparent that was sampled; nil: none.
+func exemplar(traceparent string) prometheus.Labels {
+	parts := strings.Split(traceparent, "-")
+	if len(parts) != 4 || len(parts[1]) != 32 || parts[3] != "01" {
+		return nil
+	}
+	return prometheus.Labels{"trace_id": parts[1]}
+}

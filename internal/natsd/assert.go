@@ -1,0 +1,58 @@
+package natsd
+
+import (
+	"errors"
+
+	"github.com/askbus/askbus/internal/identity"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Assertions are what a role usually asserts of who acted: what its surface can
+// prove. A credential of one session, and a type that this build does not know,
+// may assert nothing but its own name.
+func (r Role) Assertions() identity.Assertions {
+	groups := []string{"*"}
+	switch {
+	case r.Name == RoleGateway:
+		return identity.Assertions{Proven: []string{ask.ProofToken + "=*"}, Groups: groups}
+	case r.Name == RoleHost:
+		return hostAssertions()
+	case r.Name != RoleResponder || r.Session != "":
+		return identity.Assertions{}
+	}
+	switch r.Type {
+	case "web":
+		return identity.Assertions{Proven: []string{ask.ProofOIDC + "=*", ask.ProofPasskey + "=*", ask.ProofProxy + "=proxy:*", ask.ProofLink + "=*", ask.ProofOS + "=os:*", "local=os:*"}, Groups: groups} // local: sign-ins of older builds
+	case "cli", "tui":
+		return identity.Assertions{Proven: []string{ask.ProofOS + "=os:*"}, Groups: groups}
+	case "ssh":
+		return identity.Assertions{Proven: []string{ask.ProofSSHKey + "=*"}, Groups: groups}
+	case "slack": // groups are those that the routes map
+		return identity.Assertions{Proven: []string{ask.ProofSlack + "-*=slack:*"}, Groups: groups}
+	case ask.ResponderNative, ask.ResponderElicit:
+		return hostAssertions()
+	}
+	return identity.Assertions{}
+}
+
+// hostAssertions are those of an agent's own host: somebody sits there.
+func hostAssertions() identity.Assertions {
+	return identity.Assertions{Proven: []string{ask.ProofHostDialog + "=os:*", ask.ProofAskerTerminal + "=os:*"}}
+}
+
+// MayAssert says why a role cannot be given assertions.
+func (r Role) MayAssert(may identity.Assertions) error {
+	if err := may.Validate(); err != nil {
+		return err
+	}
+	if len(may.Proven) == 0 && len(may.Groups) == 0 {
+		return nil
+	}
+	switch {
+	case r.Name == RoleResponder && r.Session != "", r.Name == RoleOperator:
+		return may.Exact()
+	case r.Name == RoleResponder, r.Name == RoleGateway, r.Name == RoleHost:
+		return nil
+	}
+	return errors.New("a credential of " + r.Name + " asserts nothing: only who answers for people does")
+}

@@ -1,0 +1,222 @@
+package natsd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/askbus/askbus/internal/subject"
+)
+
+const (
+	blocksFile = "blocks"
+	cleanFile  = "clean-stop"
+)
+
+// block is a block file: what is remembered of it outside of the store, so that
+// its absence can be judged. The server removes a file when every message in it
+// is gone. An outcome goes when its time is up and not before, and a question
+// only when its outcome is stored behind it.
+type block struct {
+	Number        int       `json:"block"`
+	Size          int64     `json:"size"`
+	Sealed        bool      `json:"sealed,omitempty"` // another one is written to; what follows is known
+	Outcomes      int       `json:"outcomes,omitempty"`
+	OutcomesUntil time.Time `json:"outcomes_until,omitzero"` // when the last of them expires
+	Asks          int       `json:"asks,omitempty"`
+	AsksUntil     time.Time `json:"asks_until,omitzero"` // until when each has a question or an outcome
+
+	first, last uint64
+	end         int64 // where the first record starts that cannot be read
+}
+
+// add counts a record.
+func (b *block) add(r record) {
+	b.last = max(b.last, r.seq)
+	if r.removed {
+		return
+	}
+	if b.first == 0 {
+		b.first = r.seq
+	}
+	switch _, kind, _, _ := subject.ParseLedger(r.subject); kind {
+	case subject.Outcome:
+		b.Outcomes++
+		if ttl, ok := lifetime(r.get("Nats-TTL")); ok {
+			b.OutcomesUntil = later(b.OutcomesUntil, r.time.Add(ttl))
+		}
+	case subject.Question:
+		b.Asks++
+		until := r.time // nothing is known of it
+		if at, err := time.Parse("@at "+time.RFC3339Nano, r.get("Nats-Schedule")); err == nil {
+			ttl, _ := lifetime(r.get("Nats-Schedule-TTL"))
+			until = at.Add(ttl)
+		}
+		if b.AsksUntil.IsZero() || until.Before(b.AsksUntil) {
+			b.AsksUntil = until
+		}
+	}
+}
+
+// lifetime reads a TTL as JetStream does.
+func lifetime(s string) (time.Duration, bool) {
+	if d, err := time.ParseDuration(s); err == nil {
+		return d.Truncate(time.Second), true
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return time.Duration(n) * time.Second, err == nil && n > 0
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// blockList is the files of each stream, as one of two files has it.
+type blockList struct {
+	At      time.Time          `json:"at"`
+	Streams map[string][]block `json:"streams"`
+}
+
+// readBlocks reads a list; nil if there is none.
+func readBlocks(dir, name string) (*blockList, error) {
+	path := filepath.Join(dir, name)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(data) == 0 {
+		return nil, nil //nolint:nilnil // no list is no error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the list of block files: %w", err)
+	}
+	var l blockList
+	if err := json.Unmarshal(data, &l); err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w); remove it to start without this check", path, err)
+	}
+	return &l, nil
+}
+
+// write puts the list in place of the one before, in one step.
+func (l *blockList) write(dir, name string) error {
+	data, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	tmp := filepath.Join(dir, name+".tmp")
+	if err := writeSynced(tmp, append(data, '\n')); err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	return os.Rename(tmp, filepath.Join(dir, name))
+}
+
+// follower keeps the list of block files while the server runs.
+type follower struct {
+	dir     string
+	streams string // where they lie
+	list    blockList
+	seen    map[string]time.Time // when a stream's directory was last changed
+}
+
+func newFollower(dir string, found map[string]*scanned) *follower {
+	f := &follower{dir: dir, streams: streamsDir(dir), list: blockList{Streams: map[string][]block{}}, seen: map[string]time.Time{}}
+	for name, s := range found {
+		for i, b := range s.blocks {
+			b.Sealed = i < len(s.blocks)-1
+			f.list.Streams[name] = append(f.list.Streams[name], b)
+		}
+	}
+	return f
+}
+
+// look writes the list when a file came or went. It may lag: it says of a file
+// only what stays true.
+func (f *follower) look(now time.Time) {
+	names, err := streamNames(f.streams)
+	if err != nil {
+		return // the next look may
+	}
+	changed := false
+	for _, name := range names {
+		dir := filepath.Join(f.streams, name)
+		info, err := os.Stat(filepath.Join(dir, "msgs"))
+		// A directory that was changed just now may be changed again with the same time.
+		if err != nil || info.ModTime().Equal(f.seen[name]) && now.Sub(info.ModTime()) > 2*time.Second {
+			continue
+		}
+		blocks, err := f.blocks(dir, name)
+		if err != nil {
+			continue
+		}
+		f.seen[name] = info.ModTime()
+		same := func(a, b block) bool { return a.Number == b.Number && a.Sealed == b.Sealed }
+		if !slices.EqualFunc(blocks, f.list.Streams[name], same) {
+			f.list.Streams[name], changed = blocks, true
+		}
+	}
+	for name := range f.list.Streams {
+		if !slices.Contains(names, name) {
+			delete(f.list.Streams, name)
+			changed = true
+		}
+	}
+	if changed {
+		f.list.At = now
+		_ = f.list.write(f.dir, blocksFile) // it may lag
+	}
+}
+
+// blocks lists a stream's files. A file is read once, when it is complete.
+func (f *follower) blocks(dir, name string) ([]block, error) {
+	numbers, err := blockNumbers(dir)
+	if err != nil {
+		return nil, err
+	}
+	known := map[int]block{}
+	for _, b := range f.list.Streams[name] {
+		known[b.Number] = b
+	}
+	blocks := make([]block, len(numbers))
+	for i, n := range numbers {
+		b, ok := known[n]
+		if last := i == len(numbers)-1; last || ok && b.Sealed {
+			b.Number, b.Sealed = n, !last
+		} else if b, err = scanBlock(dir, name, n); err != nil {
+			return nil, err
+		} else {
+			b.Sealed = true
+		}
+		blocks[i] = b
+	}
+	return blocks, nil
+}
+
+// stopped writes the exact list, when the server has stopped.
+func (f *follower) stopped(now time.Time) error {
+	exact := blockList{At: now, Streams: map[string][]block{}}
+	names, err := streamNames(f.streams)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		dir := filepath.Join(f.streams, name)
+		blocks, err := f.blocks(dir, name)
+		if err != nil {
+			return err
+		}
+		for _, b := range blocks {
+			info, err := os.Stat(blockPath(dir, b.Number))
+			if err != nil {
+				return err
+			}
+			b.Size = info.Size()
+			exact.Streams[name] = append(exact.Streams[name], b)
+		}
+	}
+	return exact.write(f.dir, cleanFile)
+}

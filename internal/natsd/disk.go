@@ -1,0 +1,111 @@
+package natsd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"syscall"
+)
+
+// MinStore is the smallest budget that a ledger can work with: each of its four
+// partitions writes block files of 8 MiB, and space comes back only when a whole
+// file is rewritten beside the old one.
+const MinStore = 64 << 20
+
+// lowDisk is the free space below which a server says that it is not ready: a
+// write that fails stops its stream until a restart.
+const lowDisk = 32 << 20
+
+// CheckBudget refuses a budget that cannot work.
+func CheckBudget(bytes int64) error {
+	if bytes < MinStore {
+		return fmt.Errorf("%s is too little; use at least %s: each partition writes files of 8 MiB, and room comes back when a whole file is rewritten beside the old one", size(bytes), size(MinStore))
+	}
+	return nil
+}
+
+// Disk is how the budget of a store fits the disk.
+type Disk struct {
+	Budget int64
+	Used   int64 // by the store's files
+	Free   int64 // on their file system
+}
+
+// Lacks is how much of the budget the disk cannot hold.
+func (d Disk) Lacks() int64 { return max(0, d.Budget-d.Used-d.Free) }
+
+// readDisk measures the disk. It does not lock the store.
+func readDisk(dir string, budget int64) (Disk, error) {
+	d := Disk{Budget: budget}
+	free, err := freeDisk(dir)
+	if err != nil {
+		return d, err
+	}
+	d.Free = free
+	err = filepath.WalkDir(filepath.Join(dir, storeDir), func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return gone(err)
+		}
+		info, err := e.Info()
+		if err == nil {
+			d.Used += info.Size()
+		}
+		return gone(err)
+	})
+	return d, err
+}
+
+// gone forgives that a file went while its directory was read.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func freeDisk(dir string) (int64, error) {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return 0, fmt.Errorf("measure the disk of %s: %w", dir, err)
+	}
+	return int64(fs.Bavail) * int64(fs.Bsize), nil //nolint:gosec,unconvert // sizes of a disk; their types differ by system
+}
+
+// warnOfDisk says, at start and while it runs, that the budget does not fit. It
+// does not refuse: a server whose disk filled up must start to be read, and to end what is due.
+func warnOfDisk(log *slog.Logger, dir string, budget int64) {
+	d, err := readDisk(dir, budget)
+	switch {
+	case err != nil:
+		log.Warn("cannot measure the store's disk", slog.Any("error", err))
+	case d.Lacks() > 0:
+		log.Warn("the store's budget does not fit on its disk: writes will fail before new asks are refused; make room, or lower --max-store",
+			slog.String("budget", size(d.Budget)), slog.String("used", size(d.Used)), slog.String("free", size(d.Free)), slog.String("lacks", size(d.Lacks())))
+	}
+}
+
+// healthyDisk says when the disk is nearly full, whoever filled it.
+func healthyDisk(dir string, budget int64) error {
+	free, err := freeDisk(dir)
+	if err != nil {
+		return err
+	}
+	if low := min(lowDisk, budget/10); free < low {
+		return fmt.Errorf("the disk of %s has %s left, less than %s: make room now, before a write fails and the server must be restarted", dir, size(free), size(low))
+	}
+	return nil
+}
+
+func size(n int64) string {
+	for _, u := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= u.bytes {
+			return fmt.Sprintf("%.4g %s", float64(n)/float64(u.bytes), u.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,66 @@
+package natsd_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/askbus/askbus/internal/natsd"
+)
+
+// A budget that its disk cannot hold is said at start, and a disk that fills up
+// while the server runs makes it not ready until there is room.
+func TestTheDiskIsComparedWithTheBudget(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=60m,mode=700"); err != nil {
+		t.Skipf("mounting needs root: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	said := func(budget int64) string {
+		var log bytes.Buffer
+		s, err := natsd.Start(natsd.Options{Dir: dir, Addr: "127.0.0.1:0", MaxStore: budget, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if err := s.Healthy(); err != nil {
+			t.Errorf("with %d bytes: %v", budget, err)
+		}
+		ballast := filepath.Join(dir, "ballast")
+		write(t, ballast, strings.Repeat("x", 58<<20))
+		if err := s.Healthy(); err == nil {
+			t.Error("a disk that is nearly full")
+		} else {
+			wants(t, err.Error(), dir, "make room")
+		}
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Healthy(); err != nil {
+			t.Errorf("after room was made: %v", err)
+		}
+		s.Close()
+		return log.String()
+	}
+	wants(t, said(10<<30), "budget does not fit", `budget="10 GiB"`, "free=", "lacks=", "--max-store")
+	if log := said(40 << 20); strings.Contains(log, "budget") {
+		t.Errorf("of a budget that fits: %s", log)
+	}
+}
+
+func TestABudgetThatIsTooSmallIsExplained(t *testing.T) {
+	t.Parallel()
+	err := natsd.CheckBudget(1 << 20)
+	if err == nil {
+		t.Fatal("1 MiB")
+	}
+	wants(t, err.Error(), "1 MiB is too little", "64 MiB", "8 MiB")
+	if err := natsd.CheckBudget(natsd.MinStore); err != nil {
+		t.Error(err)
+	}
+}

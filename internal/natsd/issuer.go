@@ -1,0 +1,159 @@
+package natsd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/identity"
+)
+
+// Credential is what a client needs to connect.
+type Credential struct {
+	URL         string                 `json:"url"`
+	Name        string                 `json:"name"` // the role, as [Role.User] writes it
+	InboxPrefix string                 `json:"inbox_prefix"`
+	Creds       string                 `json:"creds,omitempty"`      // the text of a .creds file
+	CredsFile   string                 `json:"creds_file,omitempty"` // or where one lies
+	Expires     time.Time              `json:"expires,omitzero"`
+	Renew       func() (string, error) `json:"-"` // gives a fresh text for Creds
+}
+
+// Issuer makes credentials with the signing keys of a directory.
+type Issuer struct {
+	dir string
+	own bool // of the server's own process
+}
+
+// LoadIssuer opens the keys of a directory.
+func LoadIssuer(dir string) (*Issuer, error) {
+	if err := lostKeys(dir); err != nil {
+		return nil, err
+	}
+	if _, err := identity.LoadKeys(dir); err != nil {
+		return nil, err
+	}
+	return &Issuer{dir: dir}, nil
+}
+
+// Dir is the directory whose keys sign.
+func (i *Issuer) Dir() string { return i.dir }
+
+// Verifier checks credentials against the directory's account as it is.
+func (i *Issuer) Verifier() *identity.Verifier {
+	return identity.NewVerifier(identity.BusAccount(i.dir))
+}
+
+// ownLife is how long a credential is good that a process makes for itself. It
+// makes another one whenever it reconnects.
+const ownLife = 24 * time.Hour
+
+// Credential makes a credential for a process that can reach the keys, which may
+// assert what its role usually does. It is good for a day and renews itself, so
+// it is in no list: a thief of it could have taken the keys.
+func (i *Issuer) Credential(url string, r Role) (Credential, error) {
+	return i.Asserting(url, r, r.Assertions())
+}
+
+// Asserting makes a credential like Credential, which may assert just this.
+func (i *Issuer) Asserting(url string, r Role, may identity.Assertions) (Credential, error) {
+	issue := func() (identity.Credential, error) { return i.sign(r, may, ownLife) }
+	c, err := issue()
+	if err != nil {
+		return Credential{}, err
+	}
+	return Credential{
+		URL: url, Name: r.User(), InboxPrefix: r.InboxPrefix(), Creds: c.Creds, Expires: c.Expires,
+		Renew: func() (string, error) {
+			c, err := issue()
+			return c.Creds, err
+		},
+	}, nil
+}
+
+func (i *Issuer) sign(r Role, may identity.Assertions, life time.Duration) (identity.Credential, error) {
+	if err := r.Validate(); err != nil {
+		return identity.Credential{}, err
+	}
+	keys, err := identity.LoadKeys(i.dir)
+	if err != nil {
+		return identity.Credential{}, err
+	}
+	scope := r.scope()
+	if i.own && (r.Name == RoleBroker || r.Name == RoleLedger) {
+		scope += inProcess
+	}
+	return keys.Issue(identity.User{Name: r.User(), Scope: scope, Tags: r.tags(), May: may, Inbox: r.InboxPrefix(), Life: life}, time.Now())
+}
+
+// HandOut makes a credential for somebody else, and notes it in the directory's
+// list, where it is found to be revoked.
+func (i *Issuer) HandOut(url string, r Role, may identity.Assertions, life time.Duration, note string) (Credential, error) {
+	if err := r.Validate(); err != nil {
+		return Credential{}, err
+	}
+	if err := r.MayAssert(may); err != nil {
+		return Credential{}, err
+	}
+	if most := r.MostLife(); life > most {
+		return Credential{}, fmt.Errorf("a credential of %s is good for at most %s", r.Name, most)
+	}
+	c, err := identity.HandOut(i.dir, identity.User{Name: r.User(), Scope: r.scope(), Tags: r.tags(), May: may, Inbox: r.InboxPrefix(), Life: life}, note, time.Now())
+	if err != nil {
+		return Credential{}, err
+	}
+	return Credential{URL: url, Name: r.User(), InboxPrefix: r.InboxPrefix(), Creds: c.Creds, Expires: c.Expires}, nil
+}
+
+// Life is how long a role's credential is good when nothing is said.
+func (r Role) Life() time.Duration {
+	switch r.Name {
+	case RoleMaintenance:
+		return time.Hour
+	case RoleAgent, RoleHost:
+		return 30 * 24 * time.Hour
+	}
+	return 90 * 24 * time.Hour
+}
+
+// MostLife is how long it can be good.
+func (r Role) MostLife() time.Duration {
+	if r.Name == RoleMaintenance {
+		return 8 * time.Hour
+	}
+	return 366 * 24 * time.Hour
+}
+
+// Issued are the credentials that were handed out from a directory.
+func Issued(dir string) ([]identity.Issued, error) { return identity.List(dir) }
+
+// BusAccount is the JWT of the account of everybody but the ledger: what a
+// broker needs to check credentials. Nothing in it is secret.
+func BusAccount(dir string) (string, error) { return identity.BusAccount(dir)() }
+
+// Revoke revokes credentials by their public keys. A server on the directory
+// refuses them from then on, and cuts their connections within a second.
+func Revoke(dir string, keys ...string) ([]identity.Issued, error) {
+	return identity.Revoke(dir, keys, time.Now())
+}
+
+// Rotate makes a new signing key for a role; see [identity.Rotate].
+func Rotate(dir, role string, dropOld bool) error {
+	return identity.Rotate(dir, scopes(false), role, dropOld)
+}
+
+// Config is the part of a nats-server's configuration that lets in who has a
+// credential of a directory. Nothing in it is secret.
+func Config(dir string) (string, error) {
+	a, err := identity.ReadAccounts(dir)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n", a.OperatorToken, a.Keys[identity.System])
+	for _, name := range []string{identity.System, identity.Ledger, identity.Bus} {
+		fmt.Fprintf(&b, "  # %s\n  %s: %s\n", name, a.Keys[name], a.Tokens[name])
+	}
+	b.WriteString("}\n")
+	return b.String(), nil
+}

@@ -1,0 +1,112 @@
+package natsd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Subjects of the servers' own account.
+const (
+	subjectMembers = "$SYS.REQ.SERVER.PING.JSZ"
+	subjectRemove  = "$JS.API.SERVER.REMOVE"
+)
+
+// silent is after how long a node counts as away of which the leader hears
+// nothing: of one that was killed the servers notice it minutes later. A node
+// that runs is heard every second.
+const silent = 8 * time.Second
+
+// Member is a node of a cluster, as the cluster's leader knows it.
+type Member struct {
+	Name    string
+	Offline bool
+}
+
+// Members asks the leader of a cluster for its nodes. It needs a connection as
+// [RoleCluster].
+func Members(ctx context.Context, nc *nats.Conn) ([]Member, error) {
+	msg, err := nc.RequestWithContext(ctx, subjectMembers, []byte(`{"leader_only":true}`))
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, context.DeadlineExceeded) {
+		return nil, errors.New("no leader answers: this server is alone, or fewer than half of its cluster's nodes run")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask for the nodes of the cluster: %w", err)
+	}
+	var said struct {
+		Data struct {
+			Meta *struct {
+				Leader   string `json:"leader"`
+				Replicas []struct {
+					Name    string        `json:"name"`
+					Offline bool          `json:"offline"`
+					Active  time.Duration `json:"active"` // since the leader last heard of it
+				} `json:"replicas"`
+			} `json:"meta_cluster"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(msg.Data, &said); err != nil {
+		return nil, fmt.Errorf("read the nodes of the cluster: %w", err)
+	}
+	if said.Data.Meta == nil {
+		return nil, errors.New("this server is alone, not a node of a cluster")
+	}
+	members := []Member{{Name: said.Data.Meta.Leader}}
+	for _, r := range said.Data.Meta.Replicas {
+		members = append(members, Member{r.Name, r.Offline || r.Active > silent})
+	}
+	return members, nil
+}
+
+// RemoveNode makes a cluster forget a node that will not come back, and returns
+// those that are left. The node must be stopped: one that runs would go on, and
+// serve nothing. Its copies are made on another node when one has room for them.
+func RemoveNode(ctx context.Context, nc *nats.Conn, name string) ([]Member, error) {
+	members, err := Members(ctx, nc)
+	if err != nil {
+		return nil, err
+	}
+	var left []Member
+	var names []string
+	found := false
+	for _, m := range members {
+		names = append(names, m.Name)
+		switch {
+		case m.Name != name:
+			left = append(left, m)
+		case !m.Offline:
+			return nil, fmt.Errorf("node %s runs: stop it, wait ten seconds, and remove it then", name)
+		default:
+			found = true
+		}
+	}
+	if !found {
+		return nil, fmt.Errorf("no node %q in this cluster: it has %s", name, strings.Join(names, ", "))
+	}
+	body, err := json.Marshal(map[string]string{"peer": name})
+	if err != nil {
+		return nil, err
+	}
+	msg, err := nc.RequestWithContext(ctx, subjectRemove, body)
+	if err != nil {
+		return nil, fmt.Errorf("remove node %s: %w", name, err)
+	}
+	var said struct {
+		Success bool `json:"success"`
+		Error   *struct {
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(msg.Data, &said); err != nil {
+		return nil, fmt.Errorf("remove node %s: %w", name, err)
+	}
+	if said.Error != nil {
+		return nil, fmt.Errorf("remove node %s: the server says: %s", name, said.Error.Description)
+	}
+	return left, nil
+}

@@ -1,0 +1,291 @@
+package natsd
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Report is what [Check] or [Repair] found, and did.
+type Report struct {
+	Dir     string   `json:"dir"`
+	Cluster bool     `json:"cluster,omitempty"` // it is a node of one
+	Damages []Damage `json:"damages"`
+	Aside   string   `json:"moved_to,omitempty"` // where the damaged files are now
+}
+
+// Check reads the store of a server that is stopped, and says what is damaged.
+// It changes nothing. Of a cluster's node it looks only for what the peers do
+// not replace on their own.
+func Check(dir string) (Report, error) {
+	i, done, err := open(dir)
+	if err != nil {
+		return Report{}, err
+	}
+	defer done()
+	return Report{Dir: dir, Cluster: clustered(dir), Damages: i.damages}, nil
+}
+
+// clustered says whether the store is one of a cluster's.
+func clustered(dir string) bool {
+	found, _ := filepath.Glob(filepath.Join(accountsDir(dir), "*", "_js_", "_meta_")) // the pattern is good
+	return len(found) > 0
+}
+
+// open takes a store's lock and inspects it.
+func open(dir string) (*inspection, func(), error) {
+	if _, err := os.Stat(filepath.Join(dir, versionFile)); err != nil {
+		return nil, nil, fmt.Errorf("there is no store in %s; set --dir to that of the server", dir)
+	}
+	lock, err := openStore(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	i, err := inspect(dir, !clustered(dir))
+	if err != nil {
+		_ = lock.Close()
+		return nil, nil, err
+	}
+	i.name()
+	return i, func() { _ = lock.Close() }, nil
+}
+
+// Repair makes the store of a stopped server start again. With fromPeers the
+// damaged streams are moved aside, for the other nodes of the cluster to replace;
+// else the server will go on with what can be read. Damaged files are kept in a
+// dated directory beside the store.
+func Repair(dir string, fromPeers bool) (Report, error) {
+	i, done, err := open(dir)
+	if err != nil {
+		return Report{}, err
+	}
+	defer done()
+	r := Report{Dir: dir, Cluster: clustered(dir), Damages: i.damages}
+	if fromPeers && !r.Cluster {
+		return Report{}, fmt.Errorf("the store in %s is not that of a cluster's node: it has no peers; restore it from a backup, or go on with what is left by --accept-loss", dir)
+	}
+	if len(r.Damages) == 0 {
+		return r, nil
+	}
+	if fromPeers {
+		for _, d := range i.damages {
+			if s := i.found[d.Stream]; s != nil && replicas(s.dir) == 1 {
+				return Report{}, fmt.Errorf("stream %s has one copy, this one: no peer can replace it; restore it from a backup, or go on with what is left by --accept-loss", d.Stream)
+			}
+		}
+	}
+	r.Aside = filepath.Join(dir, "damaged-"+time.Now().UTC().Format("20060102T150405.000Z"))
+	if err := os.Mkdir(r.Aside, 0o700); err != nil {
+		return Report{}, fmt.Errorf("repair: %w", err)
+	}
+	m := mender{i, r.Aside}
+	if err := m.mend(fromPeers); err != nil {
+		return r, fmt.Errorf("repair: %w; what was moved is in %s", err, r.Aside)
+	}
+	after, err := inspect(dir, !r.Cluster)
+	if err == nil {
+		err = after.err(!r.Cluster)
+	}
+	if err != nil {
+		return r, fmt.Errorf("repair: something is left: %w", err)
+	}
+	return r, nil
+}
+
+// mender repairs one store.
+type mender struct {
+	*inspection
+	aside string
+}
+
+func (m mender) mend(fromPeers bool) error {
+	streams := map[string][]Damage{}
+	for _, d := range m.damages {
+		streams[d.Stream] = append(streams[d.Stream], d)
+	}
+	for _, name := range slices.Sorted(maps.Keys(streams)) {
+		s := m.found[name]
+		whole := fromPeers || s != nil && slices.ContainsFunc(streams[name], func(d Damage) bool { return d.kind == badConfig })
+		switch {
+		case s == nil:
+			delete(m.seqs, name)
+		case whole:
+			if err := os.Rename(s.dir, filepath.Join(m.aside, name)); err != nil {
+				return err
+			}
+			delete(m.seqs, name)
+		default:
+			if err := m.stream(name, s, streams[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return m.remember()
+}
+
+// stream keeps what can be read of a stream.
+func (m mender) stream(name string, s *scanned, damages []Damage) error {
+	aside := filepath.Join(m.aside, name)
+	if err := os.MkdirAll(aside, 0o700); err != nil {
+		return err
+	}
+	for _, d := range damages {
+		if d.kind == unreadable {
+			if err := salvage(s.dir, aside, name, d.block); err != nil {
+				return err
+			}
+		}
+	}
+	// What the server derived from the files; it derives it again.
+	derived, err := filepath.Glob(filepath.Join(s.dir, "msgs", "*.db"))
+	if err != nil {
+		return err
+	}
+	for _, path := range derived {
+		if err := os.Rename(path, filepath.Join(aside, filepath.Base(path))); err != nil {
+			return err
+		}
+	}
+	if err := s.read(name); err != nil {
+		return err
+	}
+	if had := m.seqs[name]; s.last < had {
+		next := 1
+		for _, d := range damages {
+			next = max(next, d.block+1)
+		}
+		if len(s.blocks) > 0 {
+			next = max(next, s.blocks[len(s.blocks)-1].Number+1)
+		}
+		if err := writeTombstone(s.dir, name, next, had); err != nil {
+			return err
+		}
+	}
+	return syncDir(filepath.Join(s.dir, "msgs"))
+}
+
+// salvage moves a block file aside and writes the records that can be read.
+func salvage(dir, aside, stream string, n int) error {
+	path := blockPath(dir, n)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var good bytes.Buffer
+	if err := eachReadable(data, stream, n, func(r record) { good.Write(r.raw) }); err != nil {
+		return err
+	}
+	if err := writeSynced(filepath.Join(aside, filepath.Base(path)), data); err != nil {
+		return err
+	}
+	if good.Len() == 0 {
+		return os.Remove(path)
+	}
+	tmp := path + ".mended"
+	if err := writeSynced(tmp, good.Bytes()); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+// eachReadable calls visit for every record of a block file that can be read,
+// also behind those that cannot.
+func eachReadable(data []byte, stream string, n int, visit func(record)) error {
+	h, err := blockHash(stream, n)
+	if err != nil {
+		return err
+	}
+	var last uint64
+	for at := 0; at < len(data); {
+		r, ok := readRecord(data[at:], h)
+		if !ok {
+			at += nextRecord(data[at:], h, last)
+			continue
+		}
+		last = max(last, r.seq)
+		visit(r)
+		at += len(r.raw)
+	}
+	return nil
+}
+
+// nextRecord finds where the next record starts behind one that cannot be read:
+// where its length says, else at the first that follows the last sequence.
+func nextRecord(data []byte, h hash.Hash64, last uint64) int {
+	if len(data) >= recordHead {
+		size := int(binary.LittleEndian.Uint32(data) &^ headersBit)
+		if size >= recordHead && size < len(data) {
+			if _, ok := readRecord(data[size:], h); ok {
+				return size
+			}
+		}
+	}
+	for at := 1; at+recordHead <= len(data); at++ {
+		size := int(binary.LittleEndian.Uint32(data[at:]) &^ headersBit)
+		if size < recordHead || size > mostSalvaged {
+			continue
+		}
+		if r, ok := readRecord(data[at:], h); ok && !r.removed && r.seq > last {
+			return at
+		}
+	}
+	return len(data)
+}
+
+// mostSalvaged is the longest record that is looked for behind damage.
+const mostSalvaged = 2 << 20
+
+// writeTombstone writes a block file that says that a sequence was used and is
+// gone, as the server does: no sequence is given out twice.
+func writeTombstone(dir, stream string, n int, seq uint64) error {
+	h, err := blockHash(stream, n)
+	if err != nil {
+		return err
+	}
+	b := binary.LittleEndian.AppendUint32(nil, recordHead+recordHash)
+	b = binary.LittleEndian.AppendUint64(b, seq|tombBit)
+	b = binary.LittleEndian.AppendUint64(b, uint64(time.Now().UnixNano()))
+	b = binary.LittleEndian.AppendUint16(b, 0)
+	_, _ = h.Write(b[4:20]) // never fails
+	return writeSynced(blockPath(dir, n), h.Sum(b))
+}
+
+// remember forgets what was lost.
+func (m mender) remember() error {
+	found, err := scanStore(m.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{cleanFile, blocksFile, markFile} {
+		err := os.Rename(filepath.Join(m.dir, name), filepath.Join(m.aside, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if err := (marked{Account: m.account, Streams: m.seqs}).write(m.dir); err != nil {
+		return err
+	}
+	f := newFollower(m.dir, found)
+	f.list.At = time.Now()
+	return f.list.write(m.dir, blocksFile)
+}
+
+// Words says a damage in a line or more, for a person.
+func (d Damage) Words() string {
+	s := d.Stream + ": " + d.What
+	switch {
+	case d.First > 0 && d.Last >= d.First:
+		s += "; what was left of sequences " + strconv.FormatUint(d.First, 10) + " to " + strconv.FormatUint(d.Last, 10)
+	case d.First > 0:
+		s += "; what was left of the sequences from " + strconv.FormatUint(d.First, 10) + " on"
+	}
+	return s
+}

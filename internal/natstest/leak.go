@@ -1,0 +1,184 @@
+package natstest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Uses is how often a leak test uses what it tests.
+const Uses = 2000
+
+// What a test may leave behind although nothing leaks. Two thousand uses that
+// leave anything at all are far beyond.
+const (
+	spareGoroutines    = 20      // idle HTTP connections
+	spareSubscriptions = 64      // the ledger's readers come and go
+	spareHeap          = 3 << 20 // what watches remember of asks that ended, 0.5 KiB each for a minute, and what sampling adds
+)
+
+// The heap profile is a sample of one in so many bytes: with 512 KiB, which is
+// usual, some that count whole hide what a leak test looks for.
+var _ = func() int { // once, before anything is allocated
+	runtime.MemProfileRate = 16 << 10
+	return runtime.MemProfileRate
+}()
+
+// Leak is what a leak test measures before and after.
+type Leak struct {
+	Goroutines    int   // without the server's and the broker's, which run in the same process
+	Subscriptions int   // that the server holds, of all connections
+	Heap          int64 // live, in bytes; without what the server and the broker allocated
+
+	places map[string]int64 // of the heap, by who allocated it
+}
+
+// LeavesNothing uses something many times, some of them at once, and fails the
+// test unless goroutines, subscriptions and heap are then where they were. It
+// warms up with a few uses before. The uses are numbered from 0. It must not run beside other
+// tests: do not call t.Parallel.
+func (b *Bus) LeavesNothing(t *testing.T, use func(i int) error) {
+	t.Helper()
+	const warm = Uses / 10
+	b.use(t, Uses, Uses+warm, use)
+	before := b.leak()
+	began := time.Now()
+	b.use(t, 0, Uses, use)
+	took := time.Since(began)
+	var after Leak
+	for end := time.Now().Add(10 * time.Second); ; {
+		after = b.leak()
+		if after.Goroutines <= before.Goroutines+spareGoroutines && after.Subscriptions <= before.Subscriptions+spareSubscriptions && after.Heap <= before.Heap+spareHeap {
+			t.Logf("%d uses in %s; %s, before %s", Uses, took.Round(time.Millisecond), after, before)
+			return
+		}
+		if time.Now().After(end) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond) // nobody says when a finished goroutine is gone
+	}
+	t.Errorf("%d uses left %s, before %s", Uses, after, before)
+	stacks := Goroutines("")
+	t.Logf("some of the goroutines:\n%s", strings.Join(stacks[:min(len(stacks), 10)], "\n\n"))
+	t.Logf("what grew most:\n%s", after.grown(before))
+}
+
+// use runs the uses from begin to end, a few at once.
+func (b *Bus) use(t *testing.T, begin, end int, use func(i int) error) {
+	t.Helper()
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range 32 {
+		all.Go(func() {
+			for i := range next {
+				if err := use(i); err != nil {
+					t.Errorf("use %d: %v", i, err)
+				}
+			}
+		})
+	}
+	for i := begin; i < end && !t.Failed(); i++ {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+func (b *Bus) leak() Leak {
+	l := Leak{Goroutines: len(Goroutines("")), Subscriptions: b.Subscriptions(), places: heap()}
+	for _, size := range l.places {
+		l.Heap += size
+	}
+	return l
+}
+
+// grown are the ten places that hold the most more than before.
+func (l Leak) grown(before Leak) string {
+	by := func(place string) int64 { return l.places[place] - before.places[place] }
+	places := slices.SortedFunc(maps.Keys(l.places), func(a, b string) int { return cmp.Compare(by(b), by(a)) })
+	var s strings.Builder
+	for _, p := range places[:min(len(places), 10)] {
+		fmt.Fprintf(&s, "%d KiB: %s\n", by(p)>>10, p)
+	}
+	return s.String()
+}
+
+// heap estimates the live heap from the profile, as pprof does, by place. The server
+// keeps what passes through its streams in caches of many MiB, so what it and
+// the broker allocated is left out.
+func heap() map[string]int64 {
+	runtime.GC() // the profile is that of the collection before the last
+	runtime.GC()
+	records := make([]runtime.MemProfileRecord, 1<<16)
+	n, ok := runtime.MemProfile(records, false)
+	if !ok {
+		panic("natstest: more than 65536 places allocate")
+	}
+	places := map[string]int64{}
+	for _, r := range records[:n] {
+		objects, place := r.InUseObjects(), placeOf(r.Stack())
+		if objects > 0 && !serves(place) {
+			size := float64(r.InUseBytes()) / float64(objects)
+			places[place] += int64(float64(r.InUseBytes()) / (1 - math.Exp(-size/float64(runtime.MemProfileRate))))
+		}
+	}
+	return places
+}
+
+// placeOf names who called whom, the innermost first.
+func placeOf(stack []uintptr) string {
+	var s strings.Builder
+	frames := runtime.CallersFrames(stack)
+	for {
+		f, more := frames.Next()
+		fmt.Fprintf(&s, "%s:%d < ", f.Function, f.Line)
+		if !more {
+			return s.String()
+		}
+	}
+}
+
+// serves reports whether a stack or a function is the server's or the broker's.
+func serves(s string) bool {
+	return strings.Contains(s, "/nats-server/") || strings.Contains(s, "/internal/broker.") || strings.Contains(s, "/internal/ledger.")
+}
+
+// String says it for people.
+func (l Leak) String() string {
+	return fmt.Sprintf("%d goroutines, %d subscriptions, %d KiB of heap", l.Goroutines, l.Subscriptions, l.Heap>>10)
+}
+
+// Goroutines are the stacks of this process's goroutines that contain part,
+// without those of the server and the broker.
+func Goroutines(part string) (stacks []string) {
+	buf := make([]byte, 64<<20)
+	for one := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(one, part) && !serves(one) {
+			stacks = append(stacks, one)
+		}
+	}
+	return stacks
+}
+
+// memoryDir is a directory whose files are in memory, or else any: a test of
+// thousands of asks need not wait for a disk, which syncs each of them.
+func memoryDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "askbus-test-") //nolint:usetesting // in memory, where there is such a directory
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}

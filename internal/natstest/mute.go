@@ -1,0 +1,32 @@
+package natstest
+
+import (
+	"context"
+	"time"
+
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Mute keeps the server from republishing what the ledger stores: nobody is
+// told of a question or an outcome, everybody has to look.
+func (b *Bus) Mute() {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	js, err := jetstream.New(b.LedgerAdmin())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for p := range b.Ledger().Partitions() {
+		s, err := js.Stream(ctx, subject.Stream(p))
+		if err != nil {
+			b.t.Fatalf("mute the ledger: %v", err)
+		}
+		cfg := s.CachedInfo().Config
+		cfg.RePublish = nil
+		if _, err := js.UpdateStream(ctx, cfg); err != nil {
+			b.t.Fatalf("mute the ledger: %v", err)
+		}
+	}
+}

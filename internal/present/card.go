@@ -1,0 +1,242 @@
+package present
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Card is one ask as one person sees it at one time. Its fields stand in the
+// order in which a surface shows them.
+type Card struct {
+	Key  ask.Key
+	Seq  uint64
+	Lang string // of the card's own words, not of what the agent wrote
+
+	Asker    Asker
+	Priority Priority
+	Waits    Moment
+	Ends     *Moment // nil: it has ended, or nobody declared a deadline
+	NoEnd    string  // "no deadline", while it is pending and has none
+	Title    string  // empty when it only repeats the question
+	Several  string  // "4 questions, answered together"
+	Context  *Preview
+	End      *End // nil while it is pending
+
+	May       May
+	Attention []string // "Mei is answering"
+	Questions []Question
+	HowTo     string // how to reply to several questions at once
+
+	AtEnd    string // what happens at the deadline
+	Defaults []Line
+	Audience string // who may decide, when not everybody
+	ForThem  string // the same as a sentence, and how well it must be known who decides
+	Places   []Place
+	Link     string
+
+	ask   *ask.Ask
+	words *catalogue
+}
+
+// Asker is who asks, for whom, and what it works on.
+type Asker struct {
+	Agent      string
+	For        string // the agents above it
+	Repository string
+	Branch     string
+	Link       string // where people see more; an http or https URL
+	Host       string // of the link
+	Session    string // as people read it
+	Tenant     string // when it is worth saying
+}
+
+// Work is what the agent works on in a few words: "acme/payments, branch main".
+func (a *Asker) Work(lang string) string {
+	w := catalogueOf(lang)
+	switch {
+	case a.Branch == "":
+		return a.Repository
+	case a.Repository == "":
+		return fill(w.branch, a.Branch)
+	}
+	return a.Repository + w.comma + fill(w.branch, a.Branch)
+}
+
+// Priority is how loud an ask is. Only one word stands on the card.
+type Priority struct {
+	Level ask.Priority
+	Words string // empty: normal
+}
+
+// Urgent reports the one priority that goes before all others.
+func (p Priority) Urgent() bool { return p.Level == ask.PriorityUrgent }
+
+// Line is one question in short, and what was said to it.
+type Line struct {
+	Question string
+	Answer   string
+	Note     string
+}
+
+// Place is where an ask was shown, too.
+type Place struct {
+	Where string // "on Slack"
+	Link  string
+	Words string // such as that it could not be shown there
+}
+
+// New makes the card of an ask for a person. Who else looks at it is optional.
+func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
+	a, w := &r.Ask, v.words()
+	c := &Card{
+		Key: a.Key(), Seq: r.Seq, Lang: w.lang, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, Since),
+		Title: line(a.Title), May: may(r, v), Audience: audience(a, w), ask: a, words: w,
+	}
+	if strings.TrimSpace(a.Context) != "" {
+		c.Context = Markdown(a.Context)
+	}
+	switch n := len(a.Questions); {
+	case n == 1 && c.Title == line(a.Questions[0].Text):
+		c.Title = ""
+	case n > 1:
+		c.Several = w.several(n)
+	}
+	for i := range a.Questions {
+		c.Questions = append(c.Questions, newQuestion(a, i, w))
+	}
+	if len(c.Questions) > 1 {
+		c.HowTo = fill(w.severalHow, c.Questions[0].Name())
+	}
+	if c.Audience != "" {
+		c.ForThem = fill(w.forThem, c.Audience)
+	}
+	if needs := w.needs(a.MinProof); needs != "" {
+		c.ForThem = strings.TrimSpace(c.ForThem + " " + fill(w.demands, needs))
+	}
+	c.places(r, v)
+	if v.Inbox != "" && c.Key.Valid() {
+		c.Link = strings.TrimRight(v.Inbox, "/") + "/ask/" + c.Key.String()
+	}
+	if r.Outcome != nil {
+		c.End = newEnd(r, v, now)
+		return c
+	}
+	c.atDeadline(r, v, now)
+	c.Attention = v.Others(others...)
+	return c
+}
+
+func newAsker(a *ask.Ask, w *catalogue) Asker {
+	asker := Asker{
+		Agent: cmp.Or(line(a.Agent.Name), line(a.Agent.ID), w.anAgent), For: line(a.Agent.Parent),
+		Repository: line(a.Agent.Repository), Branch: line(a.Agent.Branch), Session: sessionName(line(a.Session)),
+	}
+	if ask.ValidLink(a.Agent.Link) {
+		asker.Link, asker.Host = a.Agent.Link, linkHost(a.Agent.Link)
+	}
+	if a.Tenant != ask.DefaultTenant {
+		asker.Tenant = line(a.Tenant)
+	}
+	return asker
+}
+
+func priority(a *ask.Ask, w *catalogue) Priority {
+	p := Priority{Level: a.Priority}
+	switch a.Priority {
+	case ask.PriorityUrgent:
+		p.Words = w.urgent
+	case ask.PriorityHigh:
+		p.Words = w.high
+	case ask.PriorityNormal, ask.PriorityLow:
+	}
+	return p
+}
+
+func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
+	at, declared := r.Deadline()
+	if !declared {
+		c.NoEnd = c.words.noDeadline
+		return
+	}
+	ends := v.When(at, now, Until)
+	c.Ends = &ends
+	if r.Ask.AtDeadline != ask.AtDeadlineDefault {
+		c.AtEnd = c.words.expires
+		return
+	}
+	c.AtEnd = c.words.defaults
+	for _, ans := range r.Ask.Defaults() {
+		q := r.Ask.Question(ans.QuestionID)
+		if words := said(q, &ans, c.words); words != "" {
+			c.Defaults = append(c.Defaults, Line{Question: short(q), Answer: words})
+		}
+	}
+}
+
+// short is a question in a word, for lists of answers.
+func short(q *ask.Question) string {
+	if q.Header != "" {
+		return line(q.Header) + ":"
+	}
+	return text(q.Text)
+}
+
+func (c *Card) places(r *ask.Record, v Viewer) {
+	for _, receipt := range r.Receipts {
+		if receipt.Type == v.Surface {
+			continue
+		}
+		p := Place{Where: line(c.words.place(receipt.Type))}
+		switch receipt.State {
+		case ask.ReceiptPosted:
+		case ask.ReceiptPosting:
+			p.Words = c.words.onItsWay
+		case ask.ReceiptFailed:
+			p.Words = c.words.failed
+		}
+		for _, at := range receipt.Places { // the first that leads somewhere
+			if where := line(at.Where); p.Link == "" && (strings.HasPrefix(where, "https://") || strings.HasPrefix(where, "http://")) {
+				p.Link = where
+			}
+		}
+		if p.Link == "" && p.Words == "" {
+			p.Words = line(receipt.Words())
+		}
+		c.Places = append(c.Places, p)
+	}
+	slices.SortFunc(c.Places, func(x, y Place) int { return cmp.Compare(x.Where, y.Where) })
+}
+
+// Row is one line of the list of what waits.
+type Row struct {
+	Key      ask.Key
+	Heading  string
+	Dir      string
+	Asker    Asker
+	Priority Priority
+	Waits    Moment
+	Ends     *Moment // when it is near
+	Foreign  bool    // this person may not decide it
+}
+
+// NewRow makes the row of a pending ask.
+func NewRow(r *ask.Record, v Viewer, now time.Time) Row {
+	a, w := &r.Ask, v.words()
+	row := Row{
+		Key: a.Key(), Heading: Heading(a), Dir: Direction(a.Heading()), Asker: newAsker(a, w), Priority: priority(a, w),
+		Waits: v.When(r.AskedAt, now, Since), Foreign: !may(r, v).Answer,
+	}
+	row.Asker.Agent, row.Asker.Session = Clip(row.Asker.Agent, 40), Clip(row.Asker.Session, 40)
+	if at, declared := r.Deadline(); declared && at.Sub(now) < 24*time.Hour {
+		ends := v.When(at, now, Until)
+		row.Ends = &ends
+	}
+	return row
+}
+
+// Heading is the one line that names an ask.
+func Heading(a *ask.Ask) string { return Clip(InlinePlain(line(a.Heading())), 160) }

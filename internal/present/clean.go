@@ -1,0 +1,33 @@
+package present
+
+import (
+	"unicode"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// text and line are what [ask.CleanText] leaves of what somebody wrote.
+func text(s string) string { return ask.CleanText(s) }
+func line(s string) string { return ask.CleanLine(s) }
+
+// Clip is s with at most so many characters.
+func Clip(s string, most int) string {
+	runes := []rune(s)
+	if len(runes) <= most {
+		return s
+	}
+	return string(runes[:most-1]) + "…"
+}
+
+// Direction is the way a text runs, "rtl" or "ltr", by its first letter.
+func Direction(s string) string {
+	for _, r := range s {
+		if unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam) {
+			return "rtl"
+		}
+		if unicode.IsLetter(r) {
+			return "ltr"
+		}
+	}
+	return "ltr"
+}

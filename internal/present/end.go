@@ -1,0 +1,175 @@
+package present
+
+import (
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// End is how an ask ended.
+type End struct {
+	Key      ask.Key
+	Heading  string
+	Status   ask.Status
+	Lead     string // "Already answered", "Declined"
+	Who      string // "you", or a name; nobody acted: empty
+	Mine     bool
+	Where    string // "on Slack"
+	At       Moment
+	Ago      Moment
+	Gist     string // the outcome in a few words
+	Sentence string // "answered by Mei on Slack at 10:02"
+	First    string // for somebody who was about to answer: "Mei is first: PostgreSQL, on Slack, 3 s ago"
+	Lines    []Line
+	Detailed bool // the lines say more than the gist
+	Answers  bool // there are answers, a person's or the defaults
+	Reply    string
+	Reason   string
+}
+
+// NewEnd says how an ask ended, or nil while it is pending.
+func NewEnd(r *ask.Record, v Viewer, now time.Time) *End {
+	if r.Outcome == nil {
+		return nil
+	}
+	return newEnd(r, v, now)
+}
+
+func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
+	a, o, w := &r.Ask, r.Outcome, v.words()
+	e := &End{
+		Key: a.Key(), Heading: Heading(a), Status: o.Status, Who: v.who(o.By), Mine: v.is(o.By),
+		At: v.When(o.At, now, Clock), Ago: v.When(o.At, now, Ago), Gist: gist(a, o, w), Reply: text(o.Response), Reason: text(o.Reason),
+	}
+	told := *o
+	told.Ask = a // an outcome beside its ask is stored without it
+	e.Sentence = line(w.ending(&told, v.By.Principal, e.At.Words))
+	e.Answers = len(o.Answers) > 0
+	if o.By != nil && o.By.Responder != "" {
+		e.Where = line(w.place(o.By.Responder))
+	}
+	if !e.Mine && e.Who != "" && e.Where != "" {
+		e.First = fill(w.first, e.Who, e.Gist, e.Where, e.Ago.Words)
+	}
+	switch o.Status {
+	case ask.StatusAnswered:
+		e.Lead = w.answered
+	case ask.StatusCancelled:
+		e.Lead = w.declined
+	case ask.StatusWithdrawn:
+		e.Lead = w.withdrawn
+	case ask.StatusExpired:
+		e.Lead = w.expired
+	case ask.StatusAborted:
+		e.Lead = w.aborted
+	}
+	e.lines(a, o, w)
+	return e
+}
+
+func (e *End) lines(a *ask.Ask, o *ask.Outcome, w *catalogue) {
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		l := Line{Question: text(q.Text), Answer: said(q, o.Answer(q.ID), w)}
+		if ans := o.Answer(q.ID); ans != nil {
+			l.Note = text(ans.Notes)
+		}
+		if label := cancelLabel(a, o); label != "" && o.CancelledBy.QuestionID == q.ID {
+			l.Answer = label
+		}
+		if l.Answer == "" {
+			l.Answer = w.nothing
+		}
+		e.Detailed = e.Detailed || l.Note != "" || len(a.Questions) > 1 && (len(o.Answers) > 0 || o.CancelledBy != nil)
+		e.Lines = append(e.Lines, l)
+	}
+}
+
+// Telling is what to say after the lead: the gist, unless the lead or the lines
+// say it already.
+func (e *End) Telling() string {
+	switch {
+	case e.Detailed:
+	case e.Status == ask.StatusAnswered, e.Status == ask.StatusExpired:
+		return e.Gist
+	case e.Status == ask.StatusCancelled && e.Gist != e.Lead:
+		return e.Gist
+	}
+	return ""
+}
+
+// cancelLabel is the option that ended the ask, or nothing.
+func cancelLabel(a *ask.Ask, o *ask.Outcome) string {
+	option := o.CancelledBy.Option(a)
+	if option == nil {
+		return ""
+	}
+	label, _ := option.Caption()
+	return line(label)
+}
+
+// gist is a whole outcome in a few words.
+func gist(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
+	switch o.Status {
+	case ask.StatusCancelled:
+		if label := cancelLabel(a, o); label != "" {
+			return label
+		}
+		return w.gistDeclined
+	case ask.StatusWithdrawn:
+		return w.gistWithdrawn
+	case ask.StatusAborted:
+		return w.gistAborted
+	case ask.StatusExpired:
+		if len(o.Answers) == 0 {
+			return w.gistNobody
+		}
+	case ask.StatusAnswered:
+	}
+	var parts []string
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		words := said(q, o.Answer(q.ID), w)
+		if words == "" {
+			continue
+		}
+		if q.Header != "" && len(a.Questions) > 1 {
+			words = short(q) + " " + words
+		}
+		parts = append(parts, line(words))
+	}
+	if o.Response != "" {
+		parts = append(parts, fill(w.quoted, line(o.Response)))
+	}
+	all := strings.Join(parts, w.dot)
+	switch {
+	case len(parts) == 0:
+		return w.gistAnswered
+	case o.Status == ask.StatusExpired:
+		return fill(w.gistDefault, Clip(all, 160))
+	}
+	return Clip(all, 200)
+}
+
+// Earlier is what a person answered before to a question of this text. Defaults
+// are nobody's answer.
+type Earlier struct {
+	Words string
+	Who   string
+	At    Moment
+}
+
+// NewEarlier looks in an ended ask for an answer of a person to the question.
+func NewEarlier(r *ask.Record, question string, v Viewer, now time.Time) (Earlier, bool) {
+	if r.Outcome == nil || r.Outcome.Status != ask.StatusAnswered {
+		return Earlier{}, false
+	}
+	for i := range r.Ask.Questions {
+		q := &r.Ask.Questions[i]
+		if words := said(q, r.Outcome.Answer(q.ID), v.words()); q.Text == question && words != "" {
+			return Earlier{Words: Clip(line(words), 120), Who: v.who(r.Outcome.By), At: v.When(r.Outcome.At, now, Ago)}, true
+		}
+	}
+	return Earlier{}, false
+}

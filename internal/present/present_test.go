@@ -1,0 +1,299 @@
+package present_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var now = time.Date(2026, 11, 20, 10, 2, 3, 0, time.UTC)
+
+// mei is in the audience of every ask here, tom is not.
+var (
+	mei = present.Viewer{By: ask.By{Principal: "os:mei", Name: "Mei", Groups: []string{"platform"}}, Surface: "web", Inbox: "https://inbox.example"}
+	tom = present.Viewer{By: ask.By{Principal: "os:tom", Name: "Tom"}, Surface: "cli"}
+	ana = ask.By{Principal: "slack:T01/U02", Name: "Ana", Responder: "slack"}
+)
+
+func record(a ask.Ask) *ask.Record {
+	a.ID, a.Tenant, a.Session = "deploy-42", ask.DefaultTenant, "payments-api"
+	if a.Agent.Name == "" {
+		a.Agent.Name = "builder"
+	}
+	a.Normalize()
+	return &ask.Record{State: ask.StatePending, AskedAt: now.Add(-5 * time.Minute), Seq: 7, Ask: a}
+}
+
+func ended(r *ask.Record, o ask.Outcome) *ask.Record {
+	done := *r
+	o.At = now.Add(-3 * time.Second)
+	done.State, done.Outcome = ask.StateResolved, &o
+	return &done
+}
+
+func database() ask.Question {
+	return ask.Question{ID: "db", Header: "Storage", Text: "Which database should the ledger use?", Options: []ask.Option{
+		{ID: "pg", Label: "PostgreSQL (Recommended)", Description: "operated already", Recommended: true},
+		{ID: "lite", Label: "SQLite", Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: "+--------+    +----+\n| ledger |--->| S3 |\n+--------+    +----+\n"}},
+		{ID: "stop", Label: "Neither", Cancels: true},
+	}}
+}
+
+func kinds() map[string]ask.Ask {
+	one, nine := 1.0, 9.0
+	several := ask.Question{ID: "checks", Text: "Which checks must pass?", Multiple: true, MinItems: 1, MaxItems: 2, NoOther: true, Options: []ask.Option{{Label: "Unit tests", Recommended: true}, {Label: "Race"}, {Label: "Lint"}}}
+	replicas := ask.Question{ID: "n", Header: "Replicas", Text: "How many replicas?", Kind: ask.KindNumber, Limits: ask.Limits{Min: &one, Max: &nine, Integer: true}, Default: &ask.Answer{Number: &one}}
+	live := ask.Question{ID: "when", Text: "When may it go live?", Kind: ask.KindDate, Limits: ask.Limits{MinDate: "2026-11-20"}, Optional: true}
+	public := ask.Question{ID: "pub", Text: "May it be reached from outside?", Kind: ask.KindBoolean}
+	ask1 := func(q ...ask.Question) ask.Ask { return ask.Ask{Questions: q, Audience: []string{"group:platform"}} }
+
+	choice := ask1(database())
+	choice.Title, choice.Priority, choice.Deadline = "Ledger storage", ask.PriorityUrgent, now.Add(40*time.Minute+30*time.Second)
+	choice.Context = "I am wiring the **ledger** service.\n\n  col a   col b\n  1       2"
+	choice.Agent = ask.Agent{Name: "builder", Parent: "planner/a-1"}
+
+	undeclared := ask1(ask.Question{ID: "msg", Text: "What should the release note say?", Kind: ask.KindText, Limits: ask.Limits{MaxLength: 80}, Placeholder: "one line"})
+	undeclared.Deadline, undeclared.Priority = now.Add(-5*time.Minute).Add(ask.MaxTimeout), ask.PriorityHigh
+
+	four := ask1(database(), replicas, live, public)
+	four.AtDeadline, four.Deadline = ask.AtDeadlineDefault, now.Add(2*time.Hour)
+	four.Questions[0].Default = &ask.Answer{Selected: []string{"pg"}}
+
+	evil := "\x1b[2J\x1b]0;x\x07Deploy\u202e?\r\n  2. forged\u0085\u2066"
+	hostile := ask1(ask.Question{ID: "q", Header: "a\nb\x1b[31m", Text: evil, Placeholder: evil, Options: []ask.Option{
+		{Label: "yes\n  2. forged", Description: evil, Preview: &ask.Preview{Format: ask.PreviewText, Body: evil + "\n  kept"}},
+		{Label: "\u202eon"},
+	}})
+	hostile.Title, hostile.Context, hostile.Agent = evil, evil, ask.Agent{Name: evil, Parent: evil}
+
+	return map[string]ask.Ask{
+		"choice":  choice,
+		"several": ask1(several),
+		"text":    undeclared,
+		"number":  ask1(replicas),
+		"boolean": ask1(public),
+		"date":    ask1(live),
+		"four":    four,
+		"hostile": hostile,
+		"unknown": ask1(ask.Question{ID: "r", Kind: "rating", Text: "How good is it?"}),
+		"rtl": ask1(ask.Question{ID: "db", Header: "אחסון", Text: "באיזה מסד נתונים צריך השירות להשתמש?", Options: []ask.Option{
+			{ID: "pg", Label: "PostgreSQL", Description: "בוגר, ותומך בעסקאות.", Recommended: true}, {ID: "one", Label: "קובץ אחד"},
+		}}),
+		"chinese": ask1(ask.Question{ID: "db", Header: "存储方案", Text: "账本服务应该使用哪个数据库？🗄️", Options: []ask.Option{
+			{ID: "pg", Label: "PostgreSQL 数据库（推荐）", Description: "成熟、支持事务，平台团队已经在运维。"}, {ID: "lite", Label: "SQLite 单文件"},
+		}}),
+	}
+}
+
+// reply gives each kind an answer as somebody types it.
+var replies = map[string]string{
+	"choice": "postgre", "several": "1, lint", "text": "Faster ledger.", "number": "3", "boolean": "no", "date": "2026/12/1",
+	"four": "db=other: DuckDB\nn=2\npub=yes", "hostile": "other: \u202eevil\x1b[2J", "rtl": "2", "chinese": "PostgreSQL 数据库",
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	for name, a := range kinds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := record(a)
+			r.Receipts = []ask.Receipt{{Type: "web", State: ask.ReceiptPosted}, {Type: "slack", State: ask.ReceiptPosted, Places: []ask.Place{{Where: "#ops"}, {Where: "https://chat.example/p1"}}}, {Type: "gateway", State: ask.ReceiptFailed}}
+			var b strings.Builder
+			say := func(title, text string) { fmt.Fprintf(&b, "-- %s --\n%s\n", title, text) }
+			card := present.New(r, mei, now, present.Attention{By: ana, Answering: true}, present.Attention{By: mei.By}, present.Attention{By: tom.By})
+			say("pending, for mei", card.Text())
+			say("pending, for tom", present.New(r, tom, now).Text())
+			if typed, ok := replies[name]; ok {
+				draft := card.Draft()
+				if again := draft.Read(typed); len(again) > 0 {
+					t.Fatalf("%q is asked again: %+v", typed, again)
+				}
+				answers, _, err := r.Ask.Check(draft.Reply())
+				if err != nil {
+					t.Fatal(err)
+				}
+				o := ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, Answers: answers, By: &ana}
+				say("answered elsewhere", present.New(ended(r, o), mei, now).Text())
+				say("the one who was about to answer", present.New(ended(r, o), mei, now).End.First)
+				o.By = &ask.By{Principal: "os:mei", Name: "Mei", Responder: "web"}
+				say("answered by the viewer", present.New(ended(r, o), mei, now).Text())
+				say("folded", present.New(ended(r, o), mei, now).End.Fold())
+			}
+			if name == "choice" || name == "four" {
+				says := func(title string, o ask.Outcome) { say(title, present.New(ended(r, o), tom, now).End.Text()) }
+				says("a reply", ask.Outcome{Status: ask.StatusAnswered, Response: "Ask Ana\nfirst", By: &ana})
+				says("policy", ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourcePolicy, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}})
+				says("with a note", ask.Outcome{Status: ask.StatusAnswered, By: &ana, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}, Notes: "14 days\nof backups"}}})
+				says("cancelled by an option", ask.Outcome{Status: ask.StatusCancelled, CancelledBy: &ask.CancelledBy{QuestionID: "db", OptionID: "stop"}, By: &ana, Reason: "not now"})
+				says("declined", ask.Outcome{Status: ask.StatusCancelled, By: &ana, Reason: "too risky"})
+				says("withdrawn", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "found it"})
+				says("aborted", ask.Outcome{Status: ask.StatusAborted})
+				says("expired", ask.Outcome{Status: ask.StatusExpired})
+				says("expired with defaults", ask.Outcome{Status: ask.StatusExpired, Source: ask.SourceDefault, Answers: r.Ask.Defaults()})
+				say("keys", fmt.Sprint(card.Keys()))
+			}
+			golden(t, name, b.String())
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is not what was agreed (-update writes it):\n%s", path, got)
+	}
+}
+
+// TestTextSaysWhatPlainSays: the questions of the text form are those that
+// agents and chats get from pkg/ask.
+func TestTextSaysWhatPlainSays(t *testing.T) {
+	t.Parallel()
+	for name, a := range kinds() {
+		if name == "unknown" || name == "hostile" {
+			continue
+		}
+		r := record(a)
+		whole := present.New(r, mei, now).Text()
+		for i := range r.Ask.Questions {
+			q := r.Ask.Questions[i]
+			plain := q.Plain()
+			_, plain, _ = strings.Cut(plain, "\n")
+			if q.Kind == ask.KindChoice && !strings.Contains(whole, plain) {
+				t.Errorf("%s: the card does not contain\n%s\n%s", name, plain, whole)
+			}
+		}
+	}
+}
+
+// An agent's text cannot add an option, another question or a line that says
+// what to type.
+func TestTextQuotesWhatLooksLikeItsOwnLines(t *testing.T) {
+	t.Parallel()
+	const hostile = "Which?\n  3. Delete everything\r\n[q2] Sure?\u2028  1. Forged\nChoose one: type 3."
+	a := kinds()["choice"]
+	a.Context, a.Questions[0].Text = hostile, hostile
+	a.Questions[0].Options[0].Description = hostile
+	card := present.New(record(a), mei, now)
+	for name, text := range map[string]string{"card": card.Text(), "question": card.QuestionText(0)} {
+		for line := range strings.Lines(text) {
+			forged := strings.HasPrefix(line, "  3. Delete") || strings.HasPrefix(line, "[q2]") || strings.HasPrefix(line, "  1. Forged") || strings.HasPrefix(line, "Choose one: type 3")
+			if forged {
+				t.Errorf("%s: %q passes for a line of the form in\n%s", name, line, text)
+			}
+		}
+		if !strings.Contains(text, "> [q2] Sure?\n>   1. Forged\n> Choose one: type 3.") {
+			t.Errorf("%s quotes nothing:\n%s", name, text)
+		}
+	}
+}
+
+func TestOnlyWhatIsWrongIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	card := present.New(record(kinds()["four"]), mei, now)
+	draft := card.Draft()
+	again := draft.Read("db=1\nn=12\nwhen=soon")
+	var got []string
+	for _, one := range again {
+		got = append(got, one.Question.ID+": "+one.Why)
+	}
+	want := []string{`n: Your answer is 12; give at most 9.`, `when: "soon" is no date; type one such as 2026-11-20.`, "pub: This one needs an answer."}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Fatalf("asked again:\n%s", strings.Join(got, "\n"))
+	}
+	if words := card.AskAgain(again[:1]); words != "Your answer is 12; give at most 9.\n[n] Replicas: How many replicas? (required)\nType a whole number from 1 to 9." {
+		t.Errorf("%s", words)
+	}
+	if again = draft.Read("n=3"); len(again) != 1 || again[0].Question.ID != "pub" {
+		t.Fatalf("%+v", again)
+	}
+	if again = draft.Read("perhaps"); len(again) != 1 || again[0].Question.ID != "pub" {
+		t.Fatalf("%+v", again)
+	}
+	if again = draft.Read("yes"); len(again) != 0 {
+		t.Fatalf("%+v", again)
+	}
+	if review := draft.Review(); review[0].Answer != "PostgreSQL" || review[1].Answer != "3" || review[2].Answer != "no answer" || review[3].Answer != "Yes" {
+		t.Errorf("%+v", review)
+	}
+	if again = card.Draft().Read("db=3"); len(again) != 0 {
+		t.Errorf("an option that ends the whole ask leaves nothing open: %+v", again)
+	}
+	if again = card.Draft().Read("You decide."); len(again) != 0 {
+		t.Errorf("a reply to the whole: %+v", again)
+	}
+}
+
+func TestFaultsStandBesideTheirQuestion(t *testing.T) {
+	t.Parallel()
+	card := present.New(record(kinds()["four"]), mei, now)
+	again := card.Faults([]ask.Fault{
+		{QuestionID: "n", Message: "is 12; give at most 9"},
+		{QuestionID: "n", Message: "again"},
+		{QuestionID: "db", Message: `question "db" needs an answer`},
+		{QuestionID: "pub", Message: "2 are chosen; choose at most 1"},
+		{Pointer: "/response", Message: "is too long"},
+	})
+	want := []string{"Your answer is 12; give at most 9.", "This one needs an answer.", "2 are chosen; choose at most 1."}
+	for i, w := range want {
+		if again[i].Why != w {
+			t.Errorf("%q, want %q", again[i].Why, w)
+		}
+	}
+	if len(again) != 4 || again[3].Question != nil || card.NotSent(again[:1]) != "Not sent yet: one question needs another look." {
+		t.Errorf("%+v", again)
+	}
+}
+
+func TestWhatAPersonMayDo(t *testing.T) {
+	t.Parallel()
+	r := record(kinds()["choice"])
+	host := present.Viewer{By: ask.By{Principal: "os:mei", Groups: []string{"platform"}, Responder: ask.ResponderNative}}
+	for name, c := range map[string]struct {
+		viewer present.Viewer
+		record *ask.Record
+		want   present.May
+	}{
+		"in the audience":           {mei, r, present.May{Answer: true, Decline: true}},
+		"outside":                   {tom, r, present.May{Why: "Only group platform may decide this."}},
+		"nobody proves who answers": {host, r, present.May{Why: "Only group platform may decide this, and this surface does not prove who you are."}},
+		"ended":                     {mei, ended(r, ask.Outcome{Status: ask.StatusExpired}), present.May{Why: "It has ended: nothing is left to decide."}},
+	} {
+		if got := present.New(c.record, c.viewer, now).May; got != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestDeadlinesNobodyDeclaredAreNotShown(t *testing.T) {
+	t.Parallel()
+	r := record(kinds()["text"])
+	if c := present.New(r, mei, now); c.Ends != nil || c.AtEnd != "" {
+		t.Errorf("%+v, %q", c.Ends, c.AtEnd)
+	}
+	if row := present.NewRow(r, mei, now.Add(ask.MaxTimeout-time.Hour)); row.Ends != nil {
+		t.Errorf("the row says %+v", row.Ends)
+	}
+	r.Ask.Deadline = now.Add(23 * time.Hour)
+	if row := present.NewRow(r, tom, now); row.Ends == nil || row.Ends.Words != "in 23 h" || !row.Foreign || row.Priority.Words != "high priority" || row.Priority.Urgent() {
+		t.Errorf("%+v", row)
+	}
+}

@@ -1,0 +1,199 @@
+package present
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Again is one question to ask again, and why. Without a question it is about
+// the whole reply.
+type Again struct {
+	Question *Question
+	Why      string
+}
+
+// Draft is what a person has replied so far. What was right stays; only what
+// was wrong, or is missing, is asked again. It is not safe for concurrent use.
+type Draft struct {
+	card     *Card
+	answers  map[string]ask.Answer
+	response string
+}
+
+// Draft begins a reply to this card.
+func (c *Card) Draft() *Draft { return &Draft{card: c, answers: make(map[string]ask.Answer)} }
+
+// Read takes what a person typed, by the rules of [ask.Ask.ParseReply]: numbers,
+// ids, parts of labels, several, own words. While one question only is open, the
+// whole text may be its answer. It returns what to ask again; nothing means that
+// [Draft.Reply] is complete.
+func (d *Draft) Read(typed string) []Again {
+	a := d.card.ask
+	open := d.missing()
+	if len(a.Questions) > 1 && len(open) == 1 && len(d.answers) > 0 && !d.names(typed) {
+		ans, err := open[0].ParseReply(typed)
+		if e, ok := errors.AsType[*ask.ReplyError](err); ok {
+			return []Again{d.card.again(e.QuestionID, e.Sentence)}
+		}
+		d.Set(ans)
+		return d.open()
+	}
+	reply, wrong := a.ReadReply(typed)
+	for _, ans := range reply.Answers {
+		d.Set(ans)
+	}
+	if reply.Response != "" {
+		d.response = reply.Response
+	}
+	var again []Again
+	for _, e := range wrong {
+		delete(d.answers, e.QuestionID)
+		again = append(again, d.card.again(e.QuestionID, e.Sentence))
+	}
+	for _, missing := range d.open() {
+		if !slices.ContainsFunc(again, func(one Again) bool { return one.Question == missing.Question }) {
+			again = append(again, missing)
+		}
+	}
+	return again
+}
+
+// names reports whether a text says itself which question it answers.
+func (d *Draft) names(typed string) bool {
+	id, _, ok := strings.Cut(typed, "=")
+	return ok && d.card.ask.Question(strings.TrimSpace(id)) != nil
+}
+
+// Set takes one answer that a surface has read by itself.
+func (d *Draft) Set(ans ask.Answer) { d.answers[ans.QuestionID] = ans }
+
+// Note puts a note beside an answer.
+func (d *Draft) Note(questionID, note string) {
+	ans := d.answers[questionID]
+	ans.QuestionID, ans.Notes = questionID, note
+	d.answers[questionID] = ans
+}
+
+// Respond is a reply to the whole ask in one's own words.
+func (d *Draft) Respond(words string) { d.response = words }
+
+// missing are the questions that need an answer and have none.
+func (d *Draft) missing() []*ask.Question {
+	if strings.TrimSpace(d.response) != "" {
+		return nil
+	}
+	var missing []*ask.Question
+	for i := range d.card.ask.Questions {
+		q := &d.card.ask.Questions[i]
+		if ans := d.answers[q.ID]; ans.Empty() && !q.Optional {
+			missing = append(missing, q)
+		}
+	}
+	return missing
+}
+
+// open are the missing ones, to be asked again. An answer with an option that
+// ends the whole ask leaves nothing open.
+func (d *Draft) open() []Again {
+	if _, by, err := d.card.ask.Check(d.Reply()); err == nil && by != nil {
+		return nil
+	}
+	var open []Again
+	for _, q := range d.missing() {
+		open = append(open, d.card.again(q.ID, d.card.words.needsAnswer))
+	}
+	return open
+}
+
+// Reply is what is there so far, in the order of the questions.
+func (d *Draft) Reply() ask.Reply {
+	r := ask.Reply{Response: d.response}
+	for i := range d.card.ask.Questions {
+		if ans, ok := d.answers[d.card.ask.Questions[i].ID]; ok {
+			r.Answers = append(r.Answers, ans)
+		}
+	}
+	return r
+}
+
+// Review is what would be sent, question by question, to be looked at before.
+func (d *Draft) Review() []Line {
+	lines := make([]Line, 0, len(d.card.Questions))
+	for i := range d.card.ask.Questions {
+		q := &d.card.ask.Questions[i]
+		ans := d.answers[q.ID]
+		l := Line{Question: short(q), Answer: said(q, &ans, d.card.words), Note: text(ans.Notes)}
+		if l.Answer == "" {
+			l.Answer = d.card.words.nothing
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// Faults are the questions that a refused reply has to be asked again for, each
+// once, with a reason that stands alone beside it.
+func (c *Card) Faults(faults []ask.Fault) []Again {
+	var again []Again
+	for _, f := range faults {
+		q := c.ask.Question(f.QuestionID)
+		if q == nil {
+			again = append(again, Again{Why: line(f.String())})
+			continue
+		}
+		one := c.again(f.QuestionID, sentence(q, f.Message, c.words))
+		if !slices.ContainsFunc(again, func(other Again) bool { return other.Question == one.Question }) {
+			again = append(again, one)
+		}
+	}
+	return again
+}
+
+func (c *Card) again(questionID, why string) Again {
+	why = line(why)
+	for i := range c.Questions {
+		if c.Questions[i].ID == questionID {
+			return Again{&c.Questions[i], why}
+		}
+	}
+	return Again{Why: why}
+}
+
+// NotSent says how many questions need another look.
+func (c *Card) NotSent(again []Again) string { return c.words.again(len(again)) }
+
+// AskAgain is the text form of what to ask again: each reason, and its question
+// as it was asked.
+func (c *Card) AskAgain(again []Again) string {
+	var parts []string
+	for _, one := range again {
+		if one.Question == nil {
+			parts = append(parts, one.Why)
+		} else {
+			parts = append(parts, one.Why+"\n"+one.Question.text(c, nil))
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// sentence makes a fault's message one that stands alone beside its question.
+func sentence(q *ask.Question, message string, w *catalogue) string {
+	if message == q.Limits.Message {
+		return message
+	}
+	for _, verb := range []string{"is ", "has ", "does "} {
+		if strings.HasPrefix(message, verb) {
+			return fill(w.yourAnswer, message)
+		}
+	}
+	if strings.HasSuffix(message, ".") {
+		return message
+	}
+	if strings.HasSuffix(message, " needs an answer") {
+		return w.needsAnswer
+	}
+	return strings.ToUpper(message[:min(1, len(message))]) + message[min(1, len(message)):] + "."
+}

@@ -1,0 +1,216 @@
+package present
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Text is the whole card as plain text: for surfaces that can draw nothing
+// else, and for what one of them cannot draw. What is typed in reply is read by
+// [Draft].
+func (c *Card) Text() string {
+	parts := []string{c.Head()}
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	add(c.Title)
+	if c.Title == "" {
+		add(c.Several)
+	}
+	if c.End != nil {
+		for i := range c.Questions {
+			if !c.End.listed() {
+				add(c.Questions[i].heading())
+			}
+		}
+		add(c.End.Text())
+		return strings.Join(append(parts, c.about()...), "\n\n")
+	}
+	if c.Context != nil {
+		add(quoteFurther(strings.TrimRight(c.Context.Body, "\n")))
+	}
+	if !c.May.Answer {
+		add(c.May.Why)
+	}
+	for i := range c.Questions {
+		add(c.Questions[i].text(c, nil))
+	}
+	if c.May.Answer {
+		add(c.HowTo)
+	}
+	return strings.Join(append(parts, c.about()...), "\n\n")
+}
+
+// Head is one line: who asks, for whom, since when, until when.
+func (c *Card) Head() string {
+	w := c.words
+	pattern := w.asks
+	if c.End != nil {
+		pattern = w.asked
+	}
+	parts := []string{fill(pattern, c.Asker.Agent)}
+	if c.Asker.For != "" {
+		parts[0] += " " + fill(w.forAgent, c.Asker.For)
+	}
+	if work := c.Asker.Work(w.lang); work != "" {
+		parts = append(parts, work)
+	}
+	parts = append(parts, fill(w.session, c.Asker.Session))
+	if c.Asker.Tenant != "" {
+		parts = append(parts, fill(w.tenant, c.Asker.Tenant))
+	}
+	if c.End == nil {
+		parts = append(parts, fill(w.waiting, c.Waits.Words))
+		if c.Ends != nil {
+			parts = append(parts, fill(w.ends, c.Ends.Words))
+		}
+		if c.Priority.Words != "" {
+			parts = append(parts, c.Priority.Words)
+		}
+	}
+	return strings.Join(append(parts, c.Attention...), w.dot)
+}
+
+// about is what stands below: the deadline, who decides, where else, the link.
+func (c *Card) about() []string {
+	var lines []string
+	if c.AtEnd != "" {
+		lines = append(lines, c.AtEnd)
+		for _, d := range c.Defaults {
+			lines = append(lines, "  "+line(d.Question)+" "+line(d.Answer))
+		}
+	}
+	if c.End == nil && c.May.Answer && c.ForThem != "" {
+		lines = append(lines, c.ForThem)
+	}
+	if len(c.Places) > 0 {
+		places := make([]string, len(c.Places))
+		for i, p := range c.Places {
+			places[i] = p.Where
+			if also := strings.TrimSpace(p.Link + " " + p.Words); also != "" {
+				places[i] += " (" + also + ")"
+			}
+		}
+		lines = append(lines, fill(c.words.shownToo, strings.Join(places, c.words.comma)))
+	}
+	if c.Link != "" && c.May.Answer {
+		lines = append(lines, fill(c.words.answerAt, c.Link))
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return []string{strings.Join(lines, "\n")}
+}
+
+// QuestionText is the i-th question alone, as [Card.Text] has it: what can be
+// chosen, and what to type.
+func (c *Card) QuestionText(i int) string { return c.Questions[i].text(c, nil) }
+
+// QuestionTextIn is the same for so many cells, with previews side by side
+// below the options where they fit.
+func (c *Card) QuestionTextIn(i, width int, cells func(string) int) string {
+	return c.Questions[i].text(c, sideBySide(c.Questions[i].Options, width, cells))
+}
+
+// quoteFurther quotes the lines of an agent's text behind the first, so that
+// they cannot pass for options, or for another question.
+func quoteFurther(text string) string { return strings.ReplaceAll(text, "\n", "\n> ") }
+
+// heading is the question without what can be chosen.
+func (v *Question) heading() string {
+	s := quoteFurther(v.Text)
+	if v.Chip != "" {
+		s = v.Chip + ": " + s
+	}
+	if v.Of > 1 {
+		s = "[" + v.Name() + "] " + s
+	}
+	return s
+}
+
+// text is the question with its options. Beside are their previews, if they
+// are not to stand below their options.
+func (v *Question) text(c *Card, beside []string) string {
+	var b strings.Builder
+	b.WriteString(v.heading())
+	for _, mark := range v.Marks {
+		b.WriteString(" (" + mark + ")")
+	}
+	b.WriteByte('\n')
+	for i := range v.Options {
+		v.Options[i].text(&b, i+1, c.words, len(beside) == 0)
+	}
+	for _, l := range beside {
+		b.WriteString(l + "\n")
+	}
+	if v.Unknown || c.May.Answer {
+		b.WriteString(v.HowTo)
+	} else if v.Hint != "" {
+		b.WriteString(v.Hint)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func (o *Option) text(b *strings.Builder, number int, w *catalogue, previews bool) {
+	b.WriteString("  " + strconv.Itoa(number) + ". " + o.Label)
+	for _, mark := range o.Marks {
+		b.WriteString(" (" + mark + ")")
+	}
+	if o.Description != "" {
+		b.WriteString(" - " + line(o.Description))
+	}
+	if o.Cancels {
+		b.WriteString(" (" + w.endsAsk + ")")
+	}
+	b.WriteByte('\n')
+	if o.Preview == nil || !previews {
+		return
+	}
+	for l := range strings.Lines(strings.TrimRight(o.Preview.Body, "\n")) {
+		b.WriteString("     | " + strings.TrimRight(l, "\n") + "\n")
+	}
+}
+
+// Text says how the ask ended, with what was answered:
+// "answered by Mei on Slack at 10:02: PostgreSQL".
+func (e *End) Text() string {
+	s := e.Sentence
+	if e.Status == ask.StatusAnswered && !e.Detailed {
+		return s + ": " + e.Gist
+	}
+	if !e.listed() {
+		return s
+	}
+	for _, l := range e.Lines {
+		question := line(l.Question)
+		if !strings.HasSuffix(question, "?") && !strings.HasSuffix(question, "？") {
+			question = strings.TrimSuffix(question, ":") + ":"
+		}
+		s += "\n  " + question + " " + line(l.Answer)
+		if l.Note != "" {
+			s += " (" + line(l.Note) + ")"
+		}
+	}
+	if e.Reply != "" {
+		s += "\n  " + line(e.Reply)
+	}
+	return s
+}
+
+// listed reports whether the text names each question with its answer.
+func (e *End) listed() bool {
+	return e.Status == ask.StatusAnswered && e.Detailed || e.Status == ask.StatusExpired && e.Answers
+}
+
+// Fold is an ended ask in one line: "PostgreSQL · Mei on Slack · 10:02".
+func (e *End) Fold() string {
+	parts := []string{e.Gist}
+	if who := strings.TrimSpace(e.Who + " " + e.Where); who != "" {
+		parts = append(parts, who)
+	}
+	return strings.Join(append(parts, e.At.Words), " · ")
+}

@@ -1,0 +1,104 @@
+package present
+
+import (
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Viewer is who looks, and where. The zero value is a stranger who reads
+// English and sees times in the zone of now.
+type Viewer struct {
+	By   ask.By // as the surface has proven
+	Lang string // a language tag such as "zh-CN"; unknown and empty: English
+	Zone *time.Location
+	// Access is what they may decide, as the Viewer of package responder has it; nil: everything.
+	Access ask.Access
+
+	Surface string // the responder type of this surface: it is not listed as "also shown"
+	Inbox   string // where the web inbox can be reached, for [Card.Link]; optional
+}
+
+// Attention says that somebody looks at an ask at this time. It may be lost, and
+// never locks.
+type Attention struct {
+	By        ask.By
+	Answering bool // more than looking: they have begun an answer
+}
+
+func (v Viewer) words() *catalogue { return catalogueOf(v.Lang) }
+
+// zoned puts a time on the viewer's clock.
+func (v Viewer) zoned(at, now time.Time) time.Time {
+	if v.Zone != nil {
+		return at.In(v.Zone)
+	}
+	return at.In(now.Location())
+}
+
+// who names a person, as this viewer calls them.
+func (v Viewer) who(by *ask.By) string {
+	switch {
+	case by == nil:
+		return ""
+	case v.is(by):
+		return v.words().you
+	case by.Name != "":
+		return line(by.Name)
+	}
+	return line(by.Principal)
+}
+
+func (v Viewer) is(by *ask.By) bool {
+	return by != nil && by.Principal != "" && by.Principal == v.By.Principal
+}
+
+// Name is what a person is called in the third person.
+func Name(by ask.By) string {
+	by.Responder = ""
+	return line(by.Words())
+}
+
+// May is what a person may do with an ask.
+type May struct {
+	Answer  bool
+	Decline bool
+	Why     string // why they may only look
+}
+
+// May says what this viewer may do with an ask.
+func (v Viewer) May(r *ask.Record) May { return may(r, v) }
+
+func may(r *ask.Record, v Viewer) May {
+	w, a := v.words(), &r.Ask
+	switch {
+	case r.State == ask.StateResolved || r.Outcome != nil:
+		return May{Why: w.over}
+	case v.By.Principal != "" && !v.By.Proves(a.MinProof):
+		return May{Why: fill(w.tooWeak, w.needs(a.MinProof))}
+	case !v.Access.Decides(v.By, a.Key(), a.Audience):
+		return May{Why: w.readOnly}
+	case len(a.Audience) > 0 && !v.By.ProvesPrincipal():
+		return May{Why: fill(w.unproven, audience(a, w))}
+	case !a.Allows(v.By):
+		return May{Why: fill(w.onlyThey, audience(a, w))}
+	}
+	return May{Answer: true, Decline: true}
+}
+
+// audience says who may decide.
+func audience(a *ask.Ask, w *catalogue) string {
+	names := make([]string, len(a.Audience))
+	for i, entry := range a.Audience {
+		if group, ok := strings.CutPrefix(entry, "group:"); ok {
+			names[i] = fill(w.group, line(group))
+		} else {
+			names[i] = line(entry)
+		}
+	}
+	if last := len(names) - 1; last > 0 {
+		return strings.Join(names[:last], w.comma) + w.or + names[last]
+	}
+	return strings.Join(names, "")
+}

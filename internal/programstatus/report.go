@@ -1,0 +1,36 @@
+package programstatus
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// App is the name under which we report. A report replaces the one before it of
+// the same name.
+const App = "askbus"
+
+// maxMessage bounds what is said beside the state, in bytes of UTF-8.
+const maxMessage = 240
+
+// Blocked is the report that a person is needed to answer a question.
+func Blocked(message string) string {
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "…"
+	}
+	report := "state=blocked:kind=question:app=" + App
+	if message != "" {
+		report += ":msg=" + base64.StdEncoding.EncodeToString([]byte(message))
+	}
+	return osc(report)
+}
+
+// Clear takes the report back.
+func Clear() string { return osc("state=clear:app=" + App) }
+
+func osc(report string) string { return "\x1b]7501;" + report + "\x1b\\" }
+
+// InTmux wraps a sequence so that tmux hands it to the terminal around it. It
+// does so only with allow-passthrough, and otherwise ignores it.
+func InTmux(sequence string) string {
+	return "\x1bPtmux;" + strings.ReplaceAll(sequence, "\x1b", "\x1b\x1b") + "\x1b\\"
+}

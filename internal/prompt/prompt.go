@@ -1,0 +1,196 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/clipperhouse/displaywidth"
+)
+
+// Decision is what a person decided: a reply, or to decline.
+type Decision struct {
+	Reply   ask.Reply
+	Decline bool
+	Reason  string // with Decline
+}
+
+// Send sends a decision. Its errors are those of pkg/responder: with
+// [ask.ErrInvalid] the questions at fault are asked again.
+type Send func(ctx context.Context, d Decision) (ask.Outcome, error)
+
+// ErrLeft says that the person left the ask open.
+var ErrLeft = errors.New("the ask stays open")
+
+// contextLines is how much of an agent's context is printed unasked.
+const contextLines = 6
+
+// Answer asks a person for the answer to a pending ask, until it is sent. Width
+// is that of the terminal in cells; with 0 previews stand one below the other.
+// The error is [ErrLeft], or that of ctx, of lines, or of send.
+func Answer(ctx context.Context, out io.Writer, width int, lines *Lines, rec *ask.Record, card *present.Card, send Send) (ask.Outcome, error) {
+	d := dialog{out: out, width: width, lines: lines, ask: &rec.Ask, card: card, draft: card.Draft()}
+	d.introduce()
+	if !card.May.Answer {
+		return ask.Outcome{}, ErrLeft
+	}
+	todo := make([]int, len(card.Questions))
+	for i := range todo {
+		todo[i] = i
+	}
+	for {
+		decision, err := d.decide(ctx, todo)
+		if err != nil {
+			return ask.Outcome{}, err
+		}
+		o, err := send(ctx, decision)
+		refused, ok := errors.AsType[*ask.Error](err)
+		if !ok || refused.Code != ask.CodeInvalid {
+			return o, err
+		}
+		again := card.Faults(refused.Faults)
+		d.say(card.NotSent(again))
+		todo = d.wrong(again)
+	}
+}
+
+// dialog is one ask while it is answered.
+type dialog struct {
+	out   io.Writer
+	width int
+	lines *Lines
+	ask   *ask.Ask
+	card  *present.Card
+	draft *present.Draft
+	notes bool // somebody wrote one
+}
+
+func (d *dialog) say(s string) { fmt.Fprintln(d.out, s) }
+
+// show says what is asked.
+func (d *dialog) show(i int) { d.say(d.card.QuestionTextIn(i, d.width, displaywidth.String)) }
+
+// introduce says who asks and why.
+func (d *dialog) introduce() {
+	d.say(d.card.Head())
+	for _, s := range []string{d.card.Title, d.card.Several} {
+		if s != "" {
+			d.say(s)
+		}
+	}
+	if d.card.Context != nil {
+		body := strings.TrimSpace(d.card.Context.Body)
+		if n := strings.Count(body, "\n") + 1; n > contextLines {
+			d.say(fmt.Sprintf("Why: %d lines; type /why to read them.", n))
+		} else {
+			d.say(body)
+		}
+	}
+	if !d.card.May.Answer {
+		d.say(d.card.May.Why)
+		for i := range d.card.Questions {
+			d.show(i)
+		}
+		return
+	}
+	if d.card.AtEnd != "" {
+		d.say(d.card.AtEnd)
+	}
+	d.say("Type your answer; /help lists what else there is.")
+}
+
+// wrong are the questions to ask again, by their index.
+func (d *dialog) wrong(again []present.Again) (todo []int) {
+	for _, a := range again {
+		if a.Question == nil {
+			d.say(a.Why)
+			continue
+		}
+		d.say(a.Question.Name() + ": " + a.Why)
+		todo = append(todo, a.Question.Number-1)
+	}
+	return todo
+}
+
+// decide asks the questions of todo, and then for the review where there is
+// something to look at twice.
+func (d *dialog) decide(ctx context.Context, todo []int) (Decision, error) {
+	for i := 0; i < len(todo); i++ {
+		next, done, err := d.question(ctx, todo[i])
+		switch {
+		case err != nil:
+			return Decision{}, err
+		case done != nil:
+			return *done, nil
+		case next == back:
+			i = max(i-2, -1)
+		case next == ends:
+			i = len(todo) // it ends the whole ask: what follows is not asked
+		}
+	}
+	if len(d.card.Questions) == 1 && !d.notes {
+		return Decision{Reply: d.draft.Reply()}, nil
+	}
+	return d.review(ctx)
+}
+
+// review shows what would be sent, and lets it be changed.
+func (d *dialog) review(ctx context.Context) (Decision, error) {
+	for {
+		d.say("This is what will be sent:")
+		for i, l := range d.draft.Review() {
+			s := fmt.Sprintf("  %d. %s %s", i+1, strings.ReplaceAll(l.Question, "\n", " "), strings.ReplaceAll(l.Answer, "\n", " "))
+			if l.Note != "" {
+				s += " (note: " + strings.ReplaceAll(l.Note, "\n", " ") + ")"
+			}
+			d.say(s)
+		}
+		fmt.Fprint(d.out, "Type yes to send, or the number of an answer to change it: ")
+		typed, err := d.lines.Next(ctx)
+		if err != nil {
+			return Decision{}, err
+		}
+		switch typed = strings.TrimSpace(typed); {
+		case typed == "":
+		case isYes(typed):
+			return Decision{Reply: d.draft.Reply()}, nil
+		case strings.HasPrefix(typed, "/"):
+			if done, err := d.command(ctx, len(d.card.Questions)-1, typed); err != nil || done.decided != nil {
+				if err != nil {
+					return Decision{}, err
+				}
+				return *done.decided, nil
+			}
+		default:
+			i := d.numbered(typed)
+			if i < 0 {
+				d.say(fmt.Sprintf("%q is neither yes nor a number from 1 to %d.", present.Clip(ask.CleanLine(typed), 40), len(d.card.Questions)))
+				continue
+			}
+			if _, done, err := d.question(ctx, i); err != nil {
+				return Decision{}, err
+			} else if done != nil {
+				return *done, nil
+			}
+		}
+	}
+}
+
+func (d *dialog) numbered(typed string) int {
+	for i := range d.card.Questions {
+		if typed == fmt.Sprint(i+1) || typed == d.card.Questions[i].ID {
+			return i
+		}
+	}
+	return -1
+}
+
+func isYes(typed string) bool {
+	yes := ask.Question{Kind: ask.KindBoolean}
+	ans, err := yes.ParseReply(typed)
+	return err == nil && ans.Boolean != nil && *ans.Boolean && typed != "1" // a number changes an answer
+}

@@ -1,0 +1,35 @@
+package push
+
+import (
+	"crypto/ecdh"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+)
+
+// Keys are the pair by which push services know this bus (VAPID). It is derived
+// from the key of login cookies, which all replicas share already.
+type Keys struct {
+	Public  string // as browsers are given it when they subscribe
+	private string
+}
+
+// DeriveKeys makes the pair of a key of 32 bytes or more.
+func DeriveKeys(secret []byte) (Keys, error) {
+	if len(secret) < 32 {
+		return Keys{}, errors.New("push: the key has fewer than 32 bytes")
+	}
+	for n := byte(0); ; n++ { // one in 2^32 hashes is no key of the curve
+		mac := hmac.New(sha256.New, secret)
+		mac.Write(append([]byte("askbus web push v1 "), n))
+		key, err := ecdh.P256().NewPrivateKey(mac.Sum(nil))
+		if err == nil {
+			encode := base64.RawURLEncoding.EncodeToString
+			return Keys{Public: encode(key.PublicKey().Bytes()), private: encode(key.Bytes())}, nil
+		}
+		if n == 255 {
+			return Keys{}, errors.New("push: no key could be derived")
+		}
+	}
+}

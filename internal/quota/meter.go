@@ -1,0 +1,99 @@
+package quota
+
+import (
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Use is what the ledger holds of a tenant or a session.
+type Use struct {
+	Pending  int   // questions
+	Messages int   // of all kinds but receipts
+	Mean     int64 // bytes of a message of the ledger, for a start
+}
+
+// meter is the count of one tenant or session.
+type meter struct {
+	tokens   float64 // of asks; see take
+	refilled time.Time
+	waits    int
+	used     time.Time // last
+
+	pending, messages int     // as measured, and what passed here since
+	bytes             float64 // estimated: exact for what passed here, less as messages go
+	measured          time.Time
+	stored, ended     int // here, ever
+	storedBytes       float64
+	flying            int  // counted, and perhaps not in the ledger yet
+	asked             bool // to be measured
+}
+
+// endOverhead is what an outcome has beside its question.
+const endOverhead = 1 << 10
+
+// take takes one ask of the rate; a meter that rested has a burst of two
+// seconds' worth, and at least ten.
+func (m *meter) take(rate float64, now time.Time) bool {
+	if rate == 0 {
+		return true
+	}
+	burst := max(10, 2*rate)
+	if m.refilled.IsZero() {
+		m.tokens = burst
+	} else {
+		m.tokens = min(burst, m.tokens+rate*max(0, now.Sub(m.refilled).Seconds()))
+	}
+	m.refilled = now
+	if m.tokens < 1 {
+		return false
+	}
+	m.tokens--
+	return true
+}
+
+// need is how much of the store a meter's messages take: themselves, and as much
+// again for each pending one, whose outcome holds a copy.
+func (m *meter) need() float64 {
+	if m.messages == 0 {
+		return m.bytes
+	}
+	return m.bytes + float64(m.pending)*(m.bytes/float64(m.messages)+endOverhead)
+}
+
+func (m *meter) store(size int, by int) {
+	m.pending += by
+	m.messages += by
+	m.bytes += float64(by * size)
+	m.stored += by
+	m.storedBytes += float64(by * size)
+}
+
+// learn takes over what was measured. Since it was begun, some more may have
+// been stored and ended here.
+func (m *meter) learn(u Use, before *meter, now time.Time) {
+	mean := float64(u.Mean)
+	if before.messages > 0 && !before.measured.IsZero() {
+		mean = before.bytes / float64(before.messages)
+	}
+	since := m.stored - before.stored + before.flying
+	m.bytes = float64(u.Messages+before.flying)*mean + m.storedBytes - before.storedBytes
+	m.messages = u.Messages + since
+	m.pending = max(0, u.Pending+since-(m.ended-before.ended))
+	m.measured, m.asked = now, false
+}
+
+// idle reports whether nothing is lost with the meter.
+func (m *meter) idle(now time.Time, most float64) bool {
+	return m.waits == 0 && m.flying == 0 && !m.asked && now.Sub(m.used) > idleAfter && (most == 0 || m.bytes < most/10)
+}
+
+const idleAfter = 5 * time.Minute
+
+// who names whose meter it is.
+func who(k ask.Key) string {
+	if k.Session == "" {
+		return "tenant " + k.Tenant
+	}
+	return "session " + k.Session + " of tenant " + k.Tenant
+}

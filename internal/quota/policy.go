@@ -1,0 +1,179 @@
+// Package quota says how much a tenant and each of its sessions may use, and
+// keeps count of it: asks a second, pending asks, stored bytes, held requests.
+//
+// A broker counts what passes through it, and asks the ledger at most once a
+// second for what the other brokers did. So pending asks and stored bytes hold
+// for all brokers together, and rates and held requests for each of them.
+package quota
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/oasdiff/yaml"
+)
+
+// Amount is a limit: a number, a size such as "2GiB", a part of the ledger's
+// budget such as "40%", or "none".
+type Amount struct {
+	n       float64
+	percent bool
+	none    bool
+}
+
+// Of is the limit of n.
+func Of(n float64) *Amount { return &Amount{n: n} }
+
+// Percent is the limit of n hundredths of the ledger's budget.
+func Percent(n float64) *Amount { return &Amount{n: n, percent: true} }
+
+// UnmarshalJSON reads a number or a string.
+func (a *Amount) UnmarshalJSON(data []byte) error {
+	s := strings.Trim(string(data), `"`)
+	if s == "none" {
+		*a = Amount{none: true}
+		return nil
+	}
+	number, percent := strings.CutSuffix(s, "%")
+	unit := 1.0
+	for name, size := range map[string]float64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40} {
+		if n, ok := strings.CutSuffix(number, name); ok {
+			number, unit = n, size
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(n > 0 && n < 1<<50) || percent && n > 100 {
+		return fmt.Errorf(`invalid limit %.40s: use a number above 0, a size such as "2GiB", a part of the store such as "40%%", or "none"`, data)
+	}
+	*a = Amount{n: n * unit, percent: percent}
+	return nil
+}
+
+// value is the limit as a number; 0: none. A part of a budget that nobody knows
+// is none.
+func (a *Amount) value(budget int64) float64 {
+	switch {
+	case a == nil || a.none:
+		return 0
+	case a.percent:
+		return a.n / 100 * float64(budget)
+	}
+	return a.n
+}
+
+// Limits are what one tenant, or one session, may use. What is not said is that
+// of the default.
+type Limits struct {
+	Pending       *Amount `json:"pending"`         // asks that nobody has answered
+	AsksPerSecond *Amount `json:"asks_per_second"` // for longer than a burst of twice as many
+	StoredBytes   *Amount `json:"stored_bytes"`    // of the ledger, with what the pending asks need to end
+	Waits         *Amount `json:"waits"`           // requests that a broker holds
+}
+
+func (l *Limits) over(base *Limits) Limits {
+	pick := func(own, other *Amount) *Amount {
+		if own != nil {
+			return own
+		}
+		return other
+	}
+	return Limits{
+		pick(l.Pending, base.Pending), pick(l.AsksPerSecond, base.AsksPerSecond),
+		pick(l.StoredBytes, base.StoredBytes), pick(l.Waits, base.Waits),
+	}
+}
+
+func (l *Limits) check(at string) error {
+	for name, a := range map[string]*Amount{"pending": l.Pending, "asks_per_second": l.AsksPerSecond, "waits": l.Waits} {
+		if a != nil && a.percent {
+			return fmt.Errorf("%s/%s: only stored_bytes can be a part of the store", at, name)
+		}
+	}
+	return nil
+}
+
+// Tenant is what a tenant may use, and each of its sessions.
+type Tenant struct {
+	Limits
+	Session Limits `json:"session"`
+
+	MinProof string `json:"min_proof"` // of whoever answers, beside what an ask demands itself
+}
+
+// Policy is what the broker grants.
+type Policy struct {
+	Default Tenant            `json:"default"`
+	Tenants map[string]Tenant `json:"tenants"`
+}
+
+// Default are the limits that hold where the policy says nothing: wide enough
+// for every honest agent that was measured, and narrow enough that one tenant
+// leaves room for two others, and one session for another of its tenant.
+func Default() *Policy {
+	return &Policy{Default: Tenant{
+		Limits:  Limits{Pending: Of(200_000), AsksPerSecond: Of(4000), StoredBytes: Percent(40), Waits: Of(20_000)},
+		Session: Limits{Pending: Of(50_000), AsksPerSecond: Of(1000), StoredBytes: Percent(20), Waits: Of(5000)},
+	}}
+}
+
+// Parse reads a policy from YAML (or JSON, which is YAML). What it does not know
+// is an error: a misspelt limit would be none.
+func Parse(data []byte) (*Policy, error) {
+	body, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return nil, fmt.Errorf("invalid YAML: %w", err)
+	}
+	var p Policy
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	base := Default().Default
+	p.Default = p.Default.over(&base)
+	if err := p.Default.check("/default"); err != nil {
+		return nil, err
+	}
+	for name, t := range p.Tenants {
+		if !ask.ValidToken(name) {
+			return nil, fmt.Errorf("/tenants: invalid tenant %q: use A-Z a-z 0-9 _ -", name)
+		}
+		t = t.over(&p.Default)
+		if err := t.check("/tenants/" + name); err != nil {
+			return nil, err
+		}
+		p.Tenants[name] = t
+	}
+	return &p, nil
+}
+
+func (t *Tenant) over(base *Tenant) Tenant {
+	return Tenant{t.Limits.over(&base.Limits), t.Session.over(&base.Session), cmp.Or(t.MinProof, base.MinProof)}
+}
+
+func (t *Tenant) check(at string) error {
+	if t.MinProof != "" && !slices.Contains(ask.MinProofs(), t.MinProof) {
+		return fmt.Errorf("%s/min_proof: unknown proof %.40q: use one of %s", at, t.MinProof, strings.Join(ask.MinProofs(), ", "))
+	}
+	return errors.Join(t.Limits.check(at), t.Session.check(at+"/session"))
+}
+
+// MinProof is how well it must be known who answers a tenant's asks; empty: as
+// each ask says.
+func (p *Policy) MinProof(tenant string) string { return p.of(tenant).MinProof }
+
+// of is what holds for a tenant.
+func (p *Policy) of(tenant string) *Tenant {
+	if t, ok := p.Tenants[tenant]; ok {
+		return &t
+	}
+	return &p.Default
+}

@@ -1,0 +1,376 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+	slackapi "github.com/slack-go/slack"
+)
+
+// interaction is what Slack sends when somebody clicks or submits. Only what is
+// needed is decoded: one odd block in the message must not lose the click.
+type interaction struct {
+	Type      string `json:"type"`
+	TriggerID string `json:"trigger_id"`
+	APIAppID  string `json:"api_app_id"`
+	Team      struct {
+		ID string `json:"id"`
+	} `json:"team"`
+	User struct {
+		ID       string `json:"id"`
+		Name     string `json:"name"`
+		Username string `json:"username"`
+		TeamID   string `json:"team_id"`
+	} `json:"user"`
+	Container struct {
+		ChannelID string `json:"channel_id"`
+		MessageTS string `json:"message_ts"`
+		ThreadTS  string `json:"thread_ts"`
+	} `json:"container"`
+	Channel struct {
+		ID string `json:"id"`
+	} `json:"channel"`
+	Message struct {
+		TS       string `json:"ts"`
+		ThreadTS string `json:"thread_ts"`
+	} `json:"message"`
+	Actions []action `json:"actions"`
+	State   struct {
+		Values values `json:"values"`
+	} `json:"state"`
+	View struct {
+		ID         string `json:"id"`
+		Type       string `json:"type"`
+		Hash       string `json:"hash"`
+		CallbackID string `json:"callback_id"`
+		Metadata   string `json:"private_metadata"`
+		State      struct {
+			Values values `json:"values"`
+		} `json:"state"`
+	} `json:"view"`
+}
+
+type action struct {
+	value
+	ActionID string `json:"action_id"`
+	BlockID  string `json:"block_id"`
+	ActionTS string `json:"action_ts"`
+}
+
+func (in *interaction) actor(proof string) actor {
+	a := actor{User: in.User.ID, Name: in.User.Name, Team: in.User.TeamID, Proof: proof}
+	if a.Name == "" {
+		a.Name = in.User.Username
+	}
+	if a.Team == "" {
+		a.Team = in.Team.ID
+	}
+	return a
+}
+
+func (in *interaction) message() message {
+	m := message{Channel: in.Container.ChannelID, TS: in.Container.MessageTS, Thread: in.Container.ThreadTS}
+	if m.Channel == "" {
+		m.Channel = in.Channel.ID
+	}
+	if m.TS == "" {
+		m.TS = in.Message.TS
+	}
+	if m.Thread == "" && in.Message.ThreadTS != m.TS {
+		m.Thread = in.Message.ThreadTS
+	}
+	return m
+}
+
+// interact handles a click or a submission. What it returns is the body of the
+// acknowledgement; nothing is an empty one.
+func (s *App) interact(ctx context.Context, payload []byte, proof string) any {
+	var in interaction
+	if err := json.Unmarshal(payload, &in); err != nil {
+		s.log.WarnContext(ctx, "slack sent an interaction that cannot be read", slog.String("error", err.Error()))
+		return nil
+	}
+	switch in.Type {
+	case "block_actions":
+		if len(in.Actions) > 0 {
+			s.click(ctx, &in, &in.Actions[0], in.actor(proof))
+		}
+	case "view_submission":
+		return s.submit(ctx, &in, in.actor(proof))
+	}
+	return nil
+}
+
+// click handles one element that somebody used.
+func (s *App) click(ctx context.Context, in *interaction, act *action, who actor) {
+	name, _, _ := strings.Cut(act.ActionID, ":")
+	at := act.Value
+	if name == actionSelect {
+		at = act.BlockID
+	}
+	t, ok := parseTarget(at)
+	if !ok {
+		return // a link, or a box that is sent with its button
+	}
+	m := in.message()
+	rec, err := s.bus.Get(ctx, t.Key)
+	if err != nil || rec.Life != t.Life {
+		s.lost(ctx, m, who, rec, t, err)
+		return
+	}
+	if t.Q >= len(rec.Ask.Questions) {
+		return
+	}
+	q := &rec.Ask.Questions[t.Q]
+	ans := ask.Answer{QuestionID: q.ID}
+	switch name {
+	case actionAnswer, actionDecline:
+		s.open(ctx, in, m, &rec, t, name)
+		return
+	case actionChoose:
+		if q.Kind == ask.KindBoolean {
+			ans.Boolean = new(t.Option == present.Yes)
+		} else {
+			ans.Selected = []string{t.Option}
+		}
+	case actionSelect:
+		ans.Selected = selected(q, act.chosen())
+	case actionSend:
+		for _, v := range in.State.Values[t.block()] {
+			ans.Selected = append(ans.Selected, selected(q, v.chosen())...)
+		}
+		if len(ans.Selected) == 0 && q.Optional {
+			ans.Skipped = true
+		}
+	default:
+		return
+	}
+	why, _ := s.answer(ctx, &rec, m, who, ask.Reply{AnswerID: answerID(m.Channel, m.TS, act.ActionTS, who.User), Answers: []ask.Answer{ans}})
+	if why != "" {
+		s.tell(ctx, m, who.User, why)
+	}
+}
+
+func selected(q *ask.Question, numbers []int) []string {
+	var ids []string
+	for _, n := range numbers {
+		if n < len(q.Options) && !slices.Contains(ids, q.Options[n].ID) {
+			ids = append(ids, q.Options[n].ID)
+		}
+	}
+	return ids
+}
+
+// lost tells of a card whose ask is not the one that it shows, and closes it.
+func (s *App) lost(ctx context.Context, m message, who actor, rec ask.Record, t target, err error) {
+	switch {
+	case errors.Is(err, ask.ErrNotFound):
+		s.tell(ctx, m, who.User, "This question is not there any more; it ended long ago.")
+		s.close(ctx, m, "This question ended long ago.")
+	case err != nil:
+		s.tell(ctx, m, who.User, "Your answer was not stored: askbus cannot be reached. The question stays open; please click again in a moment.")
+	default:
+		s.tell(ctx, m, who.User, "This question was asked again; please answer the newer card. Nothing was stored.")
+		s.close(ctx, m, "This question was asked again; see the newer card.")
+	}
+	s.log.InfoContext(ctx, "a click at a card that holds no more", slog.String("ask_id", t.Key.ID), slog.String("life", rec.Life))
+}
+
+// close takes the buttons away from a card that no outcome will.
+func (s *App) close(ctx context.Context, m message, text string) {
+	if m.TS == "" {
+		return
+	}
+	s.background(ctx, func(ctx context.Context) {
+		c := card{Text: text, Blocks: []slackapi.Block{slackapi.NewSectionBlock(plain(text, maxSection), nil, nil)}}
+		if err := s.api.update(ctx, rank{Urgent: true, At: s.opts.Clock.Now()}, m, c); err != nil && !gone(err) {
+			s.log.WarnContext(ctx, "cannot close a card", slog.String("error", err.Error()))
+		}
+	})
+}
+
+// tell whispers to a person, after the acknowledgement.
+func (s *App) tell(ctx context.Context, m message, user, text string) {
+	s.background(ctx, func(ctx context.Context) {
+		to := m
+		if to.Channel == "" { // from the Home tab
+			channel, err := s.channel(ctx, Target{Person: user})
+			if err != nil {
+				return
+			}
+			to = message{Channel: channel}
+		}
+		if err := s.api.whisper(ctx, to, user, text); err != nil {
+			s.log.InfoContext(ctx, "somebody could not be told", slog.String("error", err.Error()))
+		}
+	})
+}
+
+// open shows a modal. Its trigger lives for three seconds.
+func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Record, t target, name string) {
+	from := modalRef{Target: t.String(), Channel: m.Channel, TS: m.TS, Thread: m.Thread}
+	a := s.asked(rec, s.linkTo(t.Key))
+	v := answerModal(a, from)
+	switch {
+	case rec.Outcome != nil:
+		v = noteModal("Already ended", s.first(rec, rec.Outcome))
+		s.heal(ctx, rec, m)
+	case name == actionDecline:
+		v = declineModal(a, from)
+	}
+	if err := s.api.openView(ctx, in.TriggerID, v); err != nil {
+		s.log.WarnContext(ctx, "cannot open a modal", slog.String("ask_id", t.Key.ID), slog.String("error", err.Error()))
+		s.tell(ctx, m, in.User.ID, "The form could not be opened in time. Please click again.")
+	}
+}
+
+// heal makes a card true that was clicked although its ask had ended.
+func (s *App) heal(ctx context.Context, rec *ask.Record, m message) {
+	if m.TS == "" {
+		return
+	}
+	s.background(ctx, func(ctx context.Context) {
+		s.clicked.put(m.Channel+"/"+m.TS, struct{}{})
+		e := responder.Ended{Post: responder.Post{Ask: rec.Ask, Life: rec.Life, AskedAt: rec.AskedAt}, Places: []ask.Place{{Ref: m.ref()}}, Outcome: *rec.Outcome}
+		if err := (presenter{s}).Update(ctx, e); err != nil {
+			s.log.WarnContext(ctx, "cannot update a card that was clicked", slog.String("error", err.Error()))
+		}
+	})
+}
+
+// answer sends what a person gave. The error is the broker's; why is what to
+// tell the person, if anything.
+func (s *App) answer(ctx context.Context, rec *ask.Record, m message, who actor, reply ask.Reply) (why string, err error) {
+	by, refused := s.by(ctx, who, &rec.Ask, s.routes(ctx))
+	if refused != "" {
+		return refused, ask.Refuse(ask.CodeForbidden, "%s", refused)
+	}
+	reply.By = by
+	s.clicked.put(m.Channel+"/"+m.TS, struct{}{})
+	if srv := s.server.Load(); srv != nil && m.TS != "" {
+		_, err = srv.Answer(ctx, rec.Ask.Key(), ask.Place{Ref: m.ref()}, reply)
+	} else {
+		_, err = s.bus.Answer(ctx, rec.Ask.Key(), reply)
+	}
+	return s.explain(rec, err), err
+}
+
+// decline sends a refusal, as answer sends an answer.
+func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor, d responder.Decline) (why string, err error) {
+	by, refused := s.by(ctx, who, &rec.Ask, s.routes(ctx))
+	if refused != "" {
+		return refused, ask.Refuse(ask.CodeForbidden, "%s", refused)
+	}
+	d.By = by
+	s.clicked.put(m.Channel+"/"+m.TS, struct{}{})
+	if srv := s.server.Load(); srv != nil && m.TS != "" {
+		_, err = srv.Cancel(ctx, rec.Ask.Key(), ask.Place{Ref: m.ref()}, d)
+	} else {
+		_, err = s.bus.Cancel(ctx, rec.Ask.Key(), d)
+	}
+	return s.explain(rec, err), err
+}
+
+// explain is what a person is told of a refusal.
+func (s *App) explain(rec *ask.Record, err error) string {
+	e, _ := errors.AsType[*ask.Error](err)
+	switch {
+	case err == nil:
+		return ""
+	case e != nil && e.Outcome != nil:
+		return s.first(rec, e.Outcome)
+	case errors.Is(err, ask.ErrForbidden):
+		c := s.asked(rec, "").Card
+		if c.ForThem != "" {
+			return "You may not answer this one. " + c.ForThem + " The question stays open."
+		}
+		return "You may not answer this one: " + e.Detail + ". The question stays open."
+	case errors.Is(err, ask.ErrInvalid):
+		c := s.asked(rec, "").Card
+		var parts []string
+		for _, again := range c.Faults(e.Faults) {
+			parts = append(parts, again.Why)
+		}
+		return "Not stored: " + strings.Join(parts, " ") + " The question stays open."
+	case errors.Is(err, ask.ErrResolved):
+		return "Somebody was faster; this question has ended."
+	}
+	return "Your answer was not stored: askbus cannot be reached. The question stays open; please try again in a moment."
+}
+
+// first says who was faster.
+func (s *App) first(rec *ask.Record, o *ask.Outcome) string {
+	ended := *rec
+	ended.State, ended.Outcome = ask.StateResolved, o
+	end := present.NewEnd(&ended, present.Viewer{Surface: Type}, s.opts.Clock.Now())
+	if end.First != "" {
+		return end.First + ". Your answer was not needed any more."
+	}
+	return "This question was " + end.Sentence + "."
+}
+
+// submit handles a modal. The acknowledgement closes it, or says at the fields
+// what is wrong.
+func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
+	ref, t, ok := parseModalRef(in.View.Metadata)
+	if !ok {
+		return nil
+	}
+	m := ref.message()
+	rec, err := s.bus.Get(ctx, t.Key)
+	if err != nil || rec.Life != t.Life {
+		if err != nil && !errors.Is(err, ask.ErrNotFound) {
+			return sayErrors(in, "Not stored: askbus cannot be reached. Please send it again in a moment.")
+		}
+		return sayView("Ended", "This question is not there any more, or was asked again. Nothing was stored.")
+	}
+	id := answerID(m.Channel, m.TS, in.View.ID+in.View.Hash, who.User)
+	if in.View.CallbackID == callbackDecline {
+		reason := strings.TrimSpace(in.View.State.Values[fieldReason][fieldValue].Value)
+		why, err := s.decline(ctx, &rec, m, who, responder.Decline{AnswerID: id, Reason: reason})
+		if err != nil {
+			return sayView("Not declined", why)
+		}
+		return nil
+	}
+	answers, faults := in.View.State.Values.read(&rec.Ask)
+	if len(faults) > 0 {
+		return map[string]any{"response_action": "errors", "errors": faults}
+	}
+	why, err := s.answer(ctx, &rec, m, who, ask.Reply{AnswerID: id, Answers: answers})
+	switch e, _ := errors.AsType[*ask.Error](err); {
+	case err == nil:
+		return nil
+	case errors.Is(err, ask.ErrInvalid) && e != nil:
+		if errs := fieldFaults(&rec.Ask, s.asked(&rec, "").Card, e.Faults); len(errs) > 0 {
+			return map[string]any{"response_action": "errors", "errors": errs}
+		}
+		return sayErrors(in, why)
+	case errors.Is(err, ask.ErrResolved), errors.Is(err, ask.ErrForbidden):
+		return sayView("Not stored", why)
+	}
+	return sayErrors(in, why)
+}
+
+// sayErrors says something at the first field of a modal, which stays open with
+// everything that was typed.
+func sayErrors(in *interaction, text string) any {
+	field := fieldReason
+	if in.View.CallbackID == callbackAnswer {
+		field = fieldAnswer + strconv.Itoa(0)
+	}
+	return map[string]any{"response_action": "errors", "errors": map[string]string{field: clip(text, 2000)}}
+}
+
+// sayView says something in place of a modal.
+func sayView(title, text string) any {
+	return map[string]any{"response_action": "update", "view": noteModal(title, text)}
+}

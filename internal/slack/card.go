@@ -1,0 +1,246 @@
+package slack
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	slackapi "github.com/slack-go/slack"
+)
+
+// Limits of Block Kit that a card meets.
+const (
+	maxButton      = 75
+	maxButtons     = 10 // more options are a select
+	maxChecks      = 10
+	maxSelect      = 100
+	maxSection     = 3000
+	maxOptionText  = 75
+	maxContextText = 900  // of what the agent says about its work
+	maxPreview     = 1400 // of one preview
+	maxPreviews    = 4000 // of all previews of a card
+)
+
+// Ids of actions. Those of options carry their number behind it: Slack wants
+// each id once in a message.
+const (
+	actionChoose  = "choose"
+	actionSelect  = "select"
+	actionCheck   = "check"
+	actionSend    = "send"
+	actionAnswer  = "answer" // opens the modal
+	actionDecline = "decline"
+	actionOpen    = "open" // a link
+)
+
+// card is one message of Slack: its blocks, and the text of notifications.
+type card struct {
+	Text   string
+	Blocks []slackapi.Block
+}
+
+// asked is what the card of a pending ask is made of.
+type asked struct {
+	Record   ask.Record
+	Life     string
+	Card     *present.Card
+	Mentions []string // user and user group ids to notify
+	Link     string   // the ask in the web inbox
+	Replies  bool     // a reply in the thread is heard
+}
+
+// pendingCard draws a pending ask.
+func pendingCard(a asked) card {
+	c := a.Card
+	var blocks []slackapi.Block
+	add := func(b slackapi.Block) { blocks = append(blocks, b) }
+	add(slackapi.NewContextBlock("", mrkdwn(headline(a), 2000)))
+	if len(a.Mentions) > 0 {
+		add(slackapi.NewSectionBlock(mrkdwn(mentions(a.Mentions), maxSection), nil, nil))
+	}
+	if c.Title != "" {
+		add(slackapi.NewSectionBlock(mrkdwn("*"+escape(c.Title)+"*", maxSection), nil, nil))
+	}
+	if c.Context != nil {
+		add(slackapi.NewSectionBlock(plain(c.Context.Body, maxContextText), nil, nil))
+	}
+	cut, previews := c.Context != nil && utf8.RuneCountInString(c.Context.Body) > maxContextText, maxPreviews
+	for i := range c.Questions {
+		blocks = append(blocks, questionBlocks(&c.Questions[i], &previews, &cut)...)
+	}
+	blocks = append(blocks, controls(a)...)
+	add(slackapi.NewContextBlock("", mrkdwn(footer(a, cut), 2000)))
+	return card{Text: notification(a), Blocks: blocks}
+}
+
+// notification is what a phone shows, and a screen reader reads.
+func notification(a asked) string {
+	text := a.Card.Asker.Agent + ": " + present.Heading(&a.Record.Ask)
+	if a.Card.Priority.Words != "" {
+		text = a.Card.Priority.Words + " · " + text
+	}
+	return clipBytes(escape(text), 600)
+}
+
+func mentions(ids []string) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = "<@" + id + ">"
+		if strings.HasPrefix(id, "S") {
+			words[i] = "<!subteam^" + id + ">"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// headline says who asks, for whom, since when, until when.
+func headline(a asked) string {
+	c := a.Card
+	parts := []string{"*" + escape(clip(c.Asker.Agent, 80)) + "* asks"}
+	if c.Asker.For != "" {
+		parts[0] += " for " + escape(clip(c.Asker.For, 120))
+	}
+	add := func(s string) { parts = append(parts, s) }
+	if work := c.Asker.Work(c.Lang); work != "" {
+		add(escape(clip(work, 160)))
+	}
+	if c.Asker.Link != "" && len(c.Asker.Link) <= maxLink {
+		add("<" + escapeLink(c.Asker.Link) + "|" + escape(c.Asker.Host) + ">")
+	}
+	add("session " + escape(clip(c.Asker.Session, 80)))
+	if c.Asker.Tenant != "" {
+		add(escape(clip(c.Asker.Tenant, 80)))
+	}
+	if !a.Record.AskedAt.IsZero() {
+		add("since " + dayAndTime(a.Record.AskedAt))
+	}
+	if at, declared := a.Record.Deadline(); declared {
+		add("until " + dayAndTime(at))
+	}
+	if c.Priority.Words != "" {
+		add("*" + escape(c.Priority.Words) + "*")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// questionBlocks is one question with what can be chosen, in words.
+func questionBlocks(q *present.Question, previews *int, cut *bool) []slackapi.Block {
+	head := ""
+	if q.Step != "" {
+		head = q.Step + " · "
+	}
+	if q.Chip != "" {
+		head += "[" + q.Chip + "] "
+	}
+	text := head + q.Text
+	if len(q.Marks) > 0 {
+		text += " (" + strings.Join(q.Marks, ", ") + ")"
+	}
+	var blocks []slackapi.Block
+	if utf8.RuneCountInString(text) <= 150 {
+		blocks = append(blocks, slackapi.NewHeaderBlock(plain(text, 150)))
+	} else {
+		*cut = *cut || utf8.RuneCountInString(text) > maxSection
+		blocks = append(blocks, slackapi.NewSectionBlock(plain(text, maxSection), nil, nil))
+	}
+	if list := optionList(q); list != "" {
+		*cut = *cut || utf8.RuneCountInString(list) > maxSection
+		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn(list, maxSection), nil, nil))
+	}
+	for i := range q.Options {
+		o := &q.Options[i]
+		if o.Preview == nil {
+			continue
+		}
+		if *previews <= 0 {
+			*cut = true
+			break
+		}
+		body := clip(escapeCode(o.Preview.Body), min(maxPreview, *previews))
+		*cut = *cut || body != escapeCode(o.Preview.Body)
+		*previews -= utf8.RuneCountInString(body)
+		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn("*"+strconv.Itoa(i+1)+". "+escape(clip(o.Label, 150))+"*\n```\n"+body+"\n```", maxSection), nil, nil))
+	}
+	if q.Hint != "" {
+		blocks = append(blocks, slackapi.NewContextBlock("", plain(q.Hint, 1000)))
+	}
+	return blocks
+}
+
+// optionList is the options in words: always where a button cannot say all.
+func optionList(q *present.Question) string {
+	if q.Kind != ask.KindChoice || !wordy(q) {
+		return ""
+	}
+	var b strings.Builder
+	for i := range q.Options {
+		o := &q.Options[i]
+		b.WriteString(strconv.Itoa(i+1) + ". *" + escape(o.Label) + "*")
+		for _, mark := range o.Marks {
+			b.WriteString(" · _" + escape(mark) + "_")
+		}
+		if o.Description != "" {
+			b.WriteString(" – " + escape(clip(oneLine(o.Description), 300)))
+		}
+		if o.Note != "" {
+			b.WriteString(" (" + escape(o.Note) + ")")
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// wordy reports whether a button cannot say everything about an option.
+func wordy(q *present.Question) bool {
+	for i := range q.Options {
+		o := &q.Options[i]
+		if o.Description != "" || len(o.Marks) > 0 || o.Note != "" || o.Preview != nil || long(o.Label) {
+			return true
+		}
+	}
+	return false
+}
+
+func long(label string) bool { return utf8.RuneCountInString(label) > maxButton }
+
+// numbered reports whether buttons carry numbers instead of labels.
+func numbered(q *present.Question) bool {
+	for i := range q.Options {
+		if long(q.Options[i].Label) {
+			return true
+		}
+	}
+	return false
+}
+
+// footer says what holds beside the question.
+func footer(a asked, cut bool) string {
+	c := a.Card
+	var parts []string
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if cut {
+		more := "Not everything fits here."
+		if a.Link != "" {
+			more = "Not everything fits here: open it in the browser to see the rest."
+		}
+		add(more)
+	}
+	add(escape(clip(c.ForThem, 400)))
+	add(escape(clip(c.AtEnd, 300)))
+	for _, d := range c.Defaults {
+		add(escape(clip(oneLine(d.Question+" "+d.Answer), 200)))
+	}
+	if a.Replies {
+		add("Or reply in the thread.")
+	}
+	if len(parts) == 0 {
+		add("The first answer counts.")
+	}
+	return strings.Join(parts, "  ")
+}

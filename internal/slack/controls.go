@@ -1,0 +1,127 @@
+package slack
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	slackapi "github.com/slack-go/slack"
+)
+
+// controls are what people click: for one choice its options, for everything
+// else a button that opens the modal.
+func controls(a asked) []slackapi.Block {
+	at := target{Key: a.Card.Key, Life: a.Life}
+	var blocks []slackapi.Block
+	more := "Answer…"
+	if len(a.Card.Questions) == 1 {
+		q := &a.Card.Questions[0]
+		if chosen := smallChoices(q, at); chosen != nil {
+			blocks = append(blocks, chosen)
+			more = "Add a note…"
+			if q.Other != nil {
+				more = "Other…"
+			}
+		}
+	}
+	row := []slackapi.BlockElement{}
+	if canModal(a.Card) {
+		row = append(row, button(actionAnswer, more, at.String()))
+	}
+	row = append(row, button(actionDecline, "Decline…", at.String()))
+	if a.Link != "" {
+		open := button(actionOpen, "Open in browser", "")
+		open.URL = a.Link
+		row = append(row, open)
+	}
+	return append(blocks, slackapi.NewActionBlock(at.block()+"/more", row...))
+}
+
+// maxChoices is how many bytes the elements of the options may have: the words
+// of the question need the rest.
+const maxChoices = 7000
+
+// smallChoices are the options, with labels as short as they must be. Nothing
+// means that only the form has room for them.
+func smallChoices(q *present.Question, at target) slackapi.Block {
+	for _, most := range []int{maxOptionText, 28} {
+		chosen := choices(q, at, most)
+		if chosen == nil || size([]slackapi.Block{chosen}) <= maxChoices {
+			return chosen
+		}
+	}
+	return nil
+}
+
+// choices are the options of the only question as elements, or nil when they
+// cannot be.
+func choices(q *present.Question, at target, most int) slackapi.Block {
+	switch {
+	case q.Unknown || len(q.Options) == 0:
+		return nil
+	case q.Multiple && len(q.Options) <= maxChecks:
+		return slackapi.NewActionBlock(at.block(), slackapi.NewCheckboxGroupsBlockElement(actionCheck, options(q, most, false)...), button(actionSend, "Send", at.String()))
+	case q.Multiple && len(q.Options) <= maxSelect:
+		list := slackapi.NewOptionsMultiSelectBlockElement(slackapi.MultiOptTypeStatic, plain("Choose…", 150), actionCheck, options(q, most, false)...)
+		return slackapi.NewActionBlock(at.block(), list, button(actionSend, "Send", at.String()))
+	case q.Multiple || len(q.Options) > maxSelect:
+		return nil
+	case len(q.Options) > maxButtons:
+		return slackapi.NewActionBlock(at.block(), slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, plain("Choose…", 150), actionSelect, options(q, most, false)...))
+	}
+	row := make([]slackapi.BlockElement, len(q.Options))
+	numbers := numbered(q)
+	for i := range q.Options {
+		o := &q.Options[i]
+		label := o.Label
+		if numbers {
+			label = strconv.Itoa(i + 1)
+		}
+		one := at
+		one.Option = o.ID
+		b := button(actionChoose+":"+strconv.Itoa(i), label, one.String())
+		b.AccessibilityLabel = clip(o.Label, maxButton)
+		row[i] = b
+	}
+	return slackapi.NewActionBlock(at.block(), row...)
+}
+
+func button(action, label, value string) *slackapi.ButtonBlockElement {
+	return slackapi.NewButtonBlockElement(action, value, plain(label, maxButton))
+}
+
+// options are a question's options for a select, radio buttons or checkboxes.
+// Their value is their number: an id may be too long. What they mean stands on
+// a card already; a form says it beside them.
+func options(q *present.Question, most int, described bool) []*slackapi.OptionBlockObject {
+	list := make([]*slackapi.OptionBlockObject, len(q.Options))
+	numbers := numbered(q)
+	for i := range q.Options {
+		o := &q.Options[i]
+		label := o.Label
+		if numbers || len(q.Options) > maxButtons {
+			label = strconv.Itoa(i+1) + ". " + label
+		}
+		for _, mark := range o.Marks {
+			label = clip(label, most-utf8.RuneCountInString(mark)-3) + " (" + mark + ")"
+		}
+		var description *slackapi.TextBlockObject
+		if o.Description != "" && described {
+			description = plain(oneLine(o.Description), maxOptionText)
+		}
+		list[i] = slackapi.NewOptionBlockObject(strconv.Itoa(i), plain(label, most), description)
+	}
+	return list
+}
+
+// canModal reports whether the modal can hold this ask.
+func canModal(c *present.Card) bool {
+	for i := range c.Questions {
+		q := &c.Questions[i]
+		if q.Unknown || len(q.Options) > maxSelect {
+			return false
+		}
+	}
+	return len(c.Questions) > 0 && c.Questions[0].Kind != ask.Kind("")
+}

@@ -1,0 +1,437 @@
+package slack_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/finding"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/slack"
+	"github.com/askbus/askbus/internal/slack/fakeslack"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// The tests here are the facts of Slack that decide the design, one by one.
+// 7, 8 and 9 (limits of posts, updates and forms) are in TestEverythingFits.
+
+// Fact 1: each payload goes to any one of the connections, whichever replica
+// holds it.
+func TestFact01AnyReplicaHandlesAnyClick(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true})
+	w.start(false, nil)
+	w.start(false, nil)
+	natstest.Eventually(t, "four connections", func() bool { _, live := w.fake.Connections(); return live == 4 })
+	for i := range 12 {
+		id := fmt.Sprint("a", i)
+		k := w.ask(ask.Ask{ID: id})
+		acked(t, w.fake.Click("U0TOM", w.card(id).Place, "PostgreSQL"))
+		if o := w.outcome(k); o == nil || o.By.Principal != "chat:tom" || o.By.Proof != "slack-socket" {
+			t.Errorf("%s: the outcome is %+v", id, o)
+		}
+		if text := w.dead(id); !strings.Contains(text, "Tom chose PostgreSQL") {
+			t.Errorf("%s says %q", id, text)
+		}
+	}
+}
+
+// Fact 2: ghosts are counted by Slack and swallow clicks. They are seen in a
+// metric and a warning, doctor names them, and we leave none.
+func TestFact02Ghosts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true, AckWithin: 200 * time.Millisecond})
+	w.fake.AddGhosts(6)
+	r := w.start(false, nil)
+	natstest.Eventually(t, "the hellos", func() bool {
+		var b strings.Builder
+		r.WriteMetrics(&b)
+		return strings.Contains(b.String(), "askbus_slack_num_connections 8") && strings.Contains(b.String(), "askbus_slack_connections_live 2")
+	})
+	if !r.log.has("dead ones swallow clicks") {
+		t.Error("nobody is warned")
+	}
+	found := false
+	for _, c := range r.Doctor(t.Context(), "") {
+		found = found || c.What == "connections" && c.State == finding.Broken && strings.Contains(c.Words, "Clicks that go to dead ones are lost")
+	}
+	if !found {
+		t.Error("doctor does not name the ghosts")
+	}
+	k := w.ask(ask.Ask{ID: "a1"})
+	at := w.card("a1").Place
+	for range 100 { // people click again
+		if w.fake.Click("U0TOM", at, "PostgreSQL").Acked {
+			break
+		}
+	}
+	if w.outcome(k) == nil {
+		t.Error("no click arrived")
+	}
+	w.fake.DropGhosts()
+	r.stop()
+	natstest.Eventually(t, "no connection is left", func() bool { all, _ := w.fake.Connections(); return all == 0 })
+	normal := 0
+	for _, code := range w.fake.Closes() {
+		if code == 1000 {
+			normal++
+		}
+	}
+	if normal < 2 {
+		t.Errorf("close frames: %v", w.fake.Closes())
+	}
+}
+
+// Fact 3: a click may be lost and never comes again; an event comes up to four
+// times and counts once.
+func TestFact03LostClicksAndRepeatedEvents(t *testing.T) {
+	t.Parallel()
+	clock := fakeslack.NewHand(time.Now())
+	w := newWorld(t, fakeslack.Options{NoLimits: true, Clock: clock})
+	w.start(true, nil)
+	k := w.ask(ask.Ask{ID: "a1"})
+	at := w.card("a1").Place
+	w.fake.LoseClicks(2)
+	for range 2 {
+		if w.fake.Click("U0TOM", at, "SQLite").Acked {
+			t.Error("it was not lost")
+		}
+	}
+	if m := w.card("a1"); !m.Live() || w.outcome(k) != nil {
+		t.Fatal("a lost click changed something")
+	}
+	// The question is asked again for what is not understood, once for all four
+	// deliveries.
+	w.fake.RepeatEvents(3)
+	w.fake.Write("U0TOM", "C0ASKS", at.TS, "7")
+	for n := 1; n <= 4; n++ {
+		natstest.Eventually(t, "a delivery", func() bool {
+			clock.Advance(30 * time.Second)
+			return w.fake.Delivered("events_api") >= n
+		})
+	}
+	again := func() (n int) {
+		for _, m := range w.fake.Messages("C0ASKS") {
+			if payload, ok := m.Metadata["event_payload"].(map[string]any); ok && payload["draft"] != nil {
+				n++
+			}
+		}
+		return n
+	}
+	natstest.Eventually(t, "it is asked again", func() bool { return again() > 0 })
+	w.fake.Write("U0TOM", "C0ASKS", at.TS, "2")
+	if text := w.dead("a1"); !strings.Contains(text, "Tom chose SQLite") {
+		t.Errorf("the card says %q", text)
+	}
+	if n := again(); n != 1 {
+		t.Errorf("it was asked again %d times", n)
+	}
+	if o := w.outcome(k); o == nil || o.Answers[0].Selected[0] != "lite" {
+		t.Errorf("the outcome is %+v", o)
+	}
+}
+
+// Fact 4: Slack ends connections several times a day. Two overlap, so there is
+// always one that hears.
+func TestFact04RoutineDisconnects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true})
+	r := w.start(false, nil)
+	for i, reason := range []string{"warning", "refresh_requested", "warning"} {
+		natstest.Eventually(t, "two connections", func() bool { _, live := w.fake.Connections(); return live >= 2 })
+		before := w.fake.Opened()
+		w.fake.Disconnect(1, reason)
+		if _, live := w.fake.Connections(); live == 0 {
+			t.Error("nobody hears")
+		}
+		id := fmt.Sprint("a", i)
+		w.ask(ask.Ask{ID: id})
+		acked(t, w.fake.Click("U0TOM", w.card(id).Place, "PostgreSQL"))
+		natstest.Eventually(t, "a successor", func() bool { return w.fake.Opened() > before })
+	}
+	if err := r.Ready(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Fact 5: an acknowledgement has three seconds. We store first; when that takes
+// long we acknowledge, and tell in the form what came of it.
+func TestFact05LateStoreIsFollowedUp(t *testing.T) {
+	t.Parallel()
+	slow := make(chan struct{})
+	w := newWorld(t, fakeslack.Options{NoLimits: true})
+	w.start(true, func(o *slack.Options) { o.AckAfter = 50 * time.Millisecond })
+	k := w.ask(ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "n", Kind: ask.KindText, Text: "Name?"}}})
+	at := w.card("a1").Place
+	acked(t, w.fake.Click("U0TOM", at, "Answer…"))
+	natstest.Eventually(t, "the form", func() bool { _, ok := w.fake.Modal("U0TOM"); return ok })
+	w.fake.Intercept(func(method, _ string, done bool) (time.Duration, error) {
+		if method == "users.info" && !done {
+			<-slow
+		}
+		return 0, nil
+	})
+	d := w.fake.Submit("U0TOM", map[string]fakeslack.Input{"Name?": {Text: "ledger"}})
+	acked(t, d)
+	if v, ok := w.fake.Modal("U0TOM"); !ok || !strings.Contains(v.Shown(), "on its way") || w.outcome(k) != nil {
+		t.Errorf("after the late acknowledgement: %v %q", ok, v.Shown())
+	}
+	close(slow)
+	natstest.Eventually(t, "the form says that it is stored", func() bool {
+		v, _ := w.fake.Modal("U0TOM")
+		return strings.Contains(v.Shown(), "Your answer is stored.")
+	})
+	if o := w.outcome(k); o == nil || o.Answers[0].Text != "ledger" {
+		t.Errorf("the outcome is %+v", o)
+	}
+}
+
+// fast is a clock that runs so many times faster, for limits.
+type fast struct{ fakeslack.Wall }
+
+func (f fast) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(time.Duration(float64(d) / f.Speed))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Fact 6: methods have tiers, channels a message a second. Nothing is refused
+// for long, everything becomes true, and the card that was clicked goes first.
+func TestFact06Tiers(t *testing.T) {
+	t.Parallel()
+	wall := fakeslack.Wall{Speed: 60}
+	w := newWorld(t, fakeslack.Options{Clock: wall})
+	w.start(true, func(o *slack.Options) { o.Clock = fast{wall} })
+	const n = 70
+	keys := make([]ask.Key, n)
+	for i := range n {
+		keys[i] = w.ask(ask.Ask{ID: fmt.Sprint("a", i)})
+	}
+	for i := range n {
+		w.card(fmt.Sprint("a", i))
+	}
+	for i := range n - 1 {
+		if _, err := w.other.Answer(t.Context(), keys[i], ask.Reply{Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}, By: ask.By{Principal: "os:mei", Name: "Mei"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	acked(t, w.fake.Click("U0TOM", w.card(fmt.Sprint("a", n-1)).Place, "PostgreSQL"))
+	w.dead(fmt.Sprint("a", n-1))
+	for i := range n {
+		w.dead(fmt.Sprint("a", i))
+	}
+	if refused := w.fake.Count("chat.update ratelimited") + w.fake.Count("chat.postMessage ratelimited"); refused > 5 {
+		t.Errorf("%d calls were refused with 429", refused)
+	}
+}
+
+// Fact 10: an ephemeral is for who came too late, never for a question.
+func TestFact10EphemeralsAreOnlyForTheLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true})
+	w.start(true, nil)
+	k := w.ask(ask.Ask{ID: "a1"})
+	at := w.card("a1").Place
+	w.fake.Intercept(func(method, _ string, done bool) (time.Duration, error) {
+		if method == "chat.update" && !done {
+			return 0, fmt.Errorf("not yet")
+		}
+		return 0, nil
+	})
+	if n := len(w.fake.Ephemerals()); n != 0 {
+		t.Errorf("%d ephemerals", n)
+	}
+	if _, err := w.other.Answer(t.Context(), k, ask.Reply{Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}, By: ask.By{Principal: "os:mei", Name: "Mei"}}); err != nil {
+		t.Fatal(err)
+	}
+	acked(t, w.fake.Click("U0TOM", at, "PostgreSQL"))
+	w.told("U0TOM", "Mei")
+	w.fake.Intercept(nil)
+	w.dead("a1")
+}
+
+// Fact 11: a card in a thread notifies nobody by itself: who may answer is
+// mentioned. A session's asks share a thread, urgent ones show in the channel,
+// and what is for one person is a direct message.
+func TestFact11ThreadsAndMentions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true})
+	w.start(true, nil)
+	w.ask(ask.Ask{ID: "a1"})
+	first := w.card("a1")
+	w.ask(ask.Ask{ID: "a2", Audience: []string{"group:platform", "chat:tom"}})
+	second := w.card("a2")
+	w.ask(ask.Ask{ID: "a3", Priority: ask.PriorityUrgent})
+	third := w.card("a3")
+	w.ask(ask.Ask{ID: "a4", Audience: []string{"chat:ann"}})
+	fourth := w.card("a4")
+	if first.Thread != "" || second.Thread != first.TS || second.Broadcast || third.Thread != first.TS || !third.Broadcast {
+		t.Errorf("threads: %q %q %v %q %v", first.Thread, second.Thread, second.Broadcast, third.Thread, third.Broadcast)
+	}
+	if text := second.Shown(); !strings.Contains(text, "<!subteam^S0PLATFORM> <@U0TOM>") {
+		t.Errorf("nobody is mentioned: %q", text)
+	}
+	if !strings.HasPrefix(fourth.Channel, "D") {
+		t.Errorf("what is for Ann is in %s", fourth.Channel)
+	}
+	for _, m := range w.fake.Messages("") {
+		if m.Unfurl {
+			t.Error("a card unfurls")
+		}
+	}
+	// Another replica finds the thread by the receipts.
+	w.start(true, nil)
+	natstest.Eventually(t, "a card of the other replica", func() bool {
+		id := fmt.Sprint("b", time.Now().UnixNano())
+		w.ask(ask.Ask{ID: id})
+		return w.card(id).Thread == first.TS
+	})
+}
+
+// Fact 12: who is in the channel may click; who is in the audience may answer.
+// A group that cannot be read has no members.
+func TestFact12AudienceNotMembership(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true})
+	w.fake.AddUser(fakeslack.User{ID: "U0GUEST", Name: "Gus", Guest: true})
+	w.start(true, nil)
+	k := w.ask(ask.Ask{ID: "a1", Audience: []string{"group:platform"}})
+	at := w.card("a1").Place
+	w.fake.Intercept(func(method, _ string, done bool) (time.Duration, error) {
+		if method == "usergroups.users.list" && !done {
+			return 0, fmt.Errorf("down")
+		}
+		return 0, nil
+	})
+	acked(t, w.fake.Click("U0ANN", at, "PostgreSQL"))
+	w.told("U0ANN", "The question stays open")
+	w.fake.Intercept(nil)
+	acked(t, w.fake.Click("U0TOM", at, "PostgreSQL"))
+	w.told("U0TOM", "You may not answer this one")
+	if m := w.card("a1"); w.outcome(k) != nil || !m.Live() {
+		t.Fatal("a refused click ended it")
+	}
+	acked(t, w.fake.Click("U0ANN", at, "PostgreSQL"))
+	if o := w.outcome(k); o == nil || o.By.Name != "Ann" {
+		t.Errorf("the outcome is %+v", o)
+	}
+}
+
+// Fact 13: in a grid the team at the click differs from the one at posting; and
+// strangers of a shared channel are refused unless they are listed.
+func TestFact13GridAndStrangers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true, Enterprise: "E0GRID"})
+	w.fake.AddUser(fakeslack.User{ID: "U0FAR", Name: "Far", Team: "T0FAR"})
+	w.start(true, func(o *slack.Options) { o.Strangers = []string{"T0PARTNER"}; o.Routes.People = nil })
+	w.fake.ClickFrom("T0OTHER")
+	k := w.ask(ask.Ask{ID: "a1", Audience: []string{"slack:E0GRID/U0TOM"}})
+	acked(t, w.fake.Click("U0TOM", w.card("a1").Place, "PostgreSQL"))
+	if o := w.outcome(k); o == nil || o.By.Principal != "slack:E0GRID/U0TOM" {
+		t.Errorf("the outcome is %+v", o)
+	}
+
+	plain := newWorld(t, fakeslack.Options{NoLimits: true})
+	plain.fake.AddUser(fakeslack.User{ID: "U0FAR", Name: "Far", Team: "T0FAR"})
+	plain.fake.AddUser(fakeslack.User{ID: "U0PAR", Name: "Par", Team: "T0PARTNER"})
+	plain.fake.AddChannel(fakeslack.Channel{ID: "C0ASKS", Name: "asks", Members: []string{"U0FAR", "U0PAR", fakeslack.BotUser}})
+	plain.start(true, func(o *slack.Options) { o.Strangers = []string{"T0PARTNER"} })
+	k = plain.ask(ask.Ask{ID: "a1"})
+	at := plain.card("a1").Place
+	acked(t, plain.fake.Click("U0FAR", at, "PostgreSQL"))
+	plain.told("U0FAR", "Slack Connect")
+	if plain.outcome(k) != nil {
+		t.Fatal("a stranger answered")
+	}
+	acked(t, plain.fake.Click("U0PAR", at, "PostgreSQL"))
+	if o := plain.outcome(k); o == nil || o.By.Principal != "slack:T0PARTNER/U0PAR" {
+		t.Errorf("the outcome is %+v", o)
+	}
+}
+
+// Fact 14: the surface for agents is optional. A whole life of a card needs
+// none of its methods, and no history.
+func TestFact14NoAgentSurfaceIsNeeded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true, Scopes: []string{"chat:write", "chat:write.public"}})
+	w.start(true, nil)
+	w.ask(ask.Ask{ID: "a1"})
+	acked(t, w.fake.Click("U0TOM", w.card("a1").Place, "PostgreSQL"))
+	if text := w.dead("a1"); !strings.Contains(text, "PostgreSQL") {
+		t.Errorf("the card says %q", text)
+	}
+	for _, c := range w.fake.Calls() {
+		if c.Error == "unknown_method" || strings.HasPrefix(c.Method, "conversations.") {
+			t.Errorf("it called %s: %s", c.Method, c.Error)
+		}
+	}
+}
+
+// Fact 15: the raw body is signed, for five minutes; a query is not.
+func TestFact15Signature(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true})
+	r := w.start(true, nil)
+	k := w.ask(ask.Ask{ID: "a1"})
+	m := w.card("a1")
+	forged := w.fake.ClickPayload("U0TOM", m.Place, "PostgreSQL")
+	form := "payload=" + url.QueryEscape(forged)
+	send := func(target, body string, at time.Time, change func(http.Header)) int {
+		req := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w.fake.Sign(req.Header, []byte(body), at)
+		if change != nil {
+			change(req.Header)
+		}
+		res := httptest.NewRecorder()
+		r.Handler().ServeHTTP(res, req)
+		return res.Code
+	}
+	now := time.Now()
+	for _, c := range []struct {
+		name   string
+		target string
+		body   string
+		at     time.Time
+		change func(http.Header)
+		want   int
+	}{
+		{"a payload in the query, the body signed", slack.PathInteractions + "?" + form, "x=1", now, nil, 400},
+		{"a payload in the query, an empty body signed", slack.PathInteractions + "?" + form, "", now, nil, 400},
+		{"a signed body without a payload", slack.PathInteractions, "x=1", now, nil, 400},
+		{"six minutes old", slack.PathInteractions, form, now.Add(-6 * time.Minute), nil, 401},
+		{"six minutes ahead", slack.PathInteractions, form, now.Add(6 * time.Minute), nil, 401},
+		{"no signature", slack.PathInteractions, form, now, func(h http.Header) { h.Del("X-Slack-Signature") }, 401},
+		{"another signature", slack.PathInteractions, form, now, func(h http.Header) { h.Set("X-Slack-Signature", "v0="+strings.Repeat("0", 64)) }, 401},
+		{"a body changed after signing", slack.PathInteractions, form, now, func(h http.Header) { w.fake.Sign(h, []byte(form+"&x=1"), now) }, 401},
+		{"another time than was signed", slack.PathInteractions, form, now, func(h http.Header) { h.Set("X-Slack-Request-Timestamp", fmt.Sprint(now.Unix()+1)) }, 401},
+		{"too large", slack.PathInteractions, form + strings.Repeat("x", 1<<20), now, nil, 413},
+		{"as JSON", slack.PathInteractions, form, now, func(h http.Header) { h.Set("Content-Type", "application/json") }, 400},
+	} {
+		if got := send(c.target, c.body, c.at, c.change); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+	if w.outcome(k) != nil {
+		t.Fatal("a refused request answered")
+	}
+	if got := send(slack.PathInteractions, form, now, nil); got != 200 {
+		t.Errorf("signed: %d", got)
+	}
+	if w.outcome(k) == nil {
+		t.Error("the signed click did not count")
+	}
+	if got := send(slack.PathInteractions, form, now, nil); got != 200 { // replayed: the same answer
+		t.Errorf("replayed: %d", got)
+	}
+}

@@ -1,0 +1,201 @@
+package fakeslack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Options tunes a [Server]. The zero value is ready to use.
+type Options struct {
+	Team       string // id of the workspace; default "T0HOME"
+	Enterprise string // id of the grid that it belongs to; default: none
+
+	BotToken      string // default "xoxb-fake"
+	AppToken      string // default "xapp-fake"
+	SigningSecret string // default "fake-secret"
+	// Scopes are what the bot token has; default: all that askbus asks for.
+	Scopes []string
+
+	Clock     Clock         // default: the machine's
+	AckWithin time.Duration // how long a delivery waits for its acknowledgement, by the machine's clock; default 3 s
+	PingEvery time.Duration // between two pings on a Socket Mode connection; default 5 s
+	NoLimits  bool          // every method may be called as often as one likes
+	// Latency is how long a call takes before it is answered; default: none.
+	Latency func(method string) time.Duration
+}
+
+// Server is one workspace with one app in it. It is safe for concurrent use.
+type Server struct {
+	opts Options
+	http *http.Server
+	addr string
+
+	mu        sync.Mutex
+	seq       int64
+	users     map[string]*User
+	groups    map[string]*Group
+	channels  map[string]*Channel
+	messages  map[Place]*Message
+	order     []Place
+	ephemeral []Message
+	views     map[string]*View
+	homes     map[string]*View
+	triggers  map[string]*trigger
+	responses map[string]Place // response_url ids, and the message they belong to
+	revoked   string           // why the bot token is refused
+	outage    int              // the HTTP status that every call gets; 0: none
+	throttled map[string]time.Time
+	buckets   map[string]*bucket
+	calls     []Call
+	counts    map[string]int
+
+	states map[string]map[string]map[string]any // what people have put into elements, by place and person
+
+	intercept func(method, key string, done bool) (time.Duration, error)
+
+	sockets sockets
+	hooks   hooks
+	work    sync.WaitGroup
+	closed  chan struct{}
+	changed chan struct{} // closed by the next call
+}
+
+// Place is where a message stands. Nothing else names it: team ids differ
+// between posting and clicking in a grid.
+type Place struct{ Channel, TS string }
+
+// Start opens a workspace on a port of the loopback interface.
+func Start(opts Options) (*Server, error) {
+	opts.fill()
+	var lc net.ListenConfig
+	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("fake slack: %w", err)
+	}
+	s := &Server{
+		opts: opts, addr: l.Addr().String(),
+		users: map[string]*User{}, groups: map[string]*Group{}, channels: map[string]*Channel{}, messages: map[Place]*Message{},
+		views: map[string]*View{}, homes: map[string]*View{}, triggers: map[string]*trigger{}, responses: map[string]Place{},
+		throttled: map[string]time.Time{}, buckets: map[string]*bucket{}, counts: map[string]int{}, closed: make(chan struct{}), changed: make(chan struct{}),
+	}
+	s.users[BotUser] = &User{ID: BotUser, Team: opts.Team, Name: "askbus", Bot: true}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/{method}", s.serveAPI)
+	mux.HandleFunc("/link/{ticket}", s.serveSocket)
+	mux.HandleFunc("/respond/{id}", s.serveResponse)
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	s.work.Go(func() {
+		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			panic(err)
+		}
+	})
+	return s, nil
+}
+
+func (o *Options) fill() {
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	set(&o.Team, "T0HOME")
+	set(&o.BotToken, "xoxb-fake")
+	set(&o.AppToken, "xapp-fake")
+	set(&o.SigningSecret, "fake-secret")
+	if o.Scopes == nil {
+		o.Scopes = []string{
+			"chat:write", "chat:write.public", "im:write", "users:read", "users:read.email", "usergroups:read",
+			"channels:history", "groups:history", "im:history", "channels:read", "groups:read", "im:read", "commands",
+		}
+	}
+	if o.Clock == nil {
+		o.Clock = Wall{}
+	}
+	if o.AckWithin <= 0 {
+		o.AckWithin = 3 * time.Second
+	}
+	if o.PingEvery <= 0 {
+		o.PingEvery = 5 * time.Second
+	}
+}
+
+// Close ends every connection and waits for what is under way.
+func (s *Server) Close() {
+	s.mu.Lock() // nothing is spawned from here on
+	close(s.closed)
+	s.mu.Unlock()
+	s.sockets.closeAll()
+	_ = s.http.Close()
+	s.work.Wait()
+}
+
+// URL is the base of the Web API, with the slash at its end that clients need.
+func (s *Server) URL() string { return "http://" + s.addr + "/api/" }
+
+// Settings a client is started with.
+func (s *Server) Settings() Options { return s.opts }
+
+// App and bot of the workspace.
+const (
+	AppID   = "A0ASKBUS"
+	BotUser = "U0BOT"
+	BotID   = "B0BOT"
+)
+
+// Now is the workspace's time.
+func (s *Server) Now() time.Time { return s.opts.Clock.Now() }
+
+// ts makes the next timestamp; the caller holds the lock.
+func (s *Server) ts() string {
+	s.seq++
+	return strconv.FormatInt(s.opts.Clock.Now().Unix(), 10) + "." + fmt.Sprintf("%06d", s.seq)
+}
+
+// id makes the next id with a prefix; the caller holds the lock.
+func (s *Server) id(prefix string) string {
+	s.seq++
+	return prefix + fmt.Sprintf("%06d", s.seq)
+}
+
+// PostAsApp puts a message of the app into a channel without a call; blocks are
+// JSON.
+func (s *Server) PostAsApp(channel, blocks string) Place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := &Message{Place: Place{channel, s.ts()}, User: BotUser}
+	if err := m.read(args{"text": "posted", "blocks": blocks}, maxPostText, false); err != nil {
+		panic(err)
+	}
+	s.put(m)
+	return m.Place
+}
+
+// Await returns when what it is given holds, or when ctx ends. It looks again
+// after every call.
+func (s *Server) Await(ctx context.Context, holds func() bool) bool {
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		s.mu.Unlock()
+		if holds() {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// wake tells those who wait in Await; the caller holds the lock.
+func (s *Server) wake() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}

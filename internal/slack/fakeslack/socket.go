@@ -1,0 +1,300 @@
+package fakeslack
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// maxSockets is how many connections one app may have; ghosts count.
+const maxSockets = 10
+
+// sockets are the Socket Mode connections of the app.
+type sockets struct {
+	mu      sync.Mutex
+	tickets map[string]bool
+	conns   []*socket
+	waiting map[string]chan answer // by envelope id
+	nextID  int
+	opened  int
+	closes  []int // close codes that the app sent
+}
+
+// socket is one connection. One without a conn is a ghost: it is registered,
+// gets its share, and nobody hears it.
+type socket struct {
+	conn   *websocket.Conn
+	going  bool // told to go
+	frozen bool // half-open: nothing is sent and nothing read any more
+}
+
+func (c *socket) ghost() bool { return c.conn == nil || c.frozen }
+
+// answer is what the app acknowledged an envelope with.
+type answer struct {
+	EnvelopeID string          `json:"envelope_id"`
+	Payload    json.RawMessage `json:"payload,omitempty"`
+}
+
+func (s *Server) connectionsOpen(args) (reply, error) {
+	ticket := s.id("ticket-")
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	if s.sockets.tickets == nil {
+		s.sockets.tickets, s.sockets.waiting = map[string]bool{}, map[string]chan answer{}
+	}
+	s.sockets.tickets[ticket] = true
+	return reply{"url": "ws://" + s.addr + "/link/" + ticket}, nil
+}
+
+func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
+	ss := &s.sockets
+	ticket := r.PathValue("ticket")
+	ss.mu.Lock()
+	known := ss.tickets[ticket]
+	delete(ss.tickets, ticket)
+	ss.mu.Unlock()
+	if !known {
+		http.Error(w, "unknown ticket", http.StatusForbidden)
+		return
+	}
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the clients name Slack's own origin
+	if err != nil {
+		return
+	}
+	defer conn.CloseNow() //nolint:errcheck // it is over either way
+	conn.SetReadLimit(1 << 20)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	c := &socket{conn: conn}
+	count, ok := ss.add(c)
+	if !ok {
+		_ = send(ctx, conn, map[string]any{"type": "disconnect", "reason": "too_many_websockets"})
+		_ = conn.Close(websocket.StatusPolicyViolation, "too many websockets")
+		return
+	}
+	defer ss.remove(c)
+	hello := map[string]any{
+		"type": "hello", "num_connections": count, "connection_info": map[string]any{"app_id": AppID},
+		"debug_info": map[string]any{"host": "fake", "build_number": 1, "approximate_connection_time": 18060},
+	}
+	if send(ctx, conn, hello) != nil {
+		return
+	}
+	go ping(ctx, c, ss, s.opts.PingEvery)
+	ss.read(ctx, c)
+}
+
+func ping(ctx context.Context, c *socket, ss *sockets, every time.Duration) {
+	for {
+		ss.mu.Lock()
+		frozen := c.frozen
+		ss.mu.Unlock()
+		if !frozen && c.conn.Ping(ctx) != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(every):
+		}
+	}
+}
+
+// read takes acknowledgements until the connection ends.
+func (ss *sockets) read(ctx context.Context, c *socket) {
+	for {
+		_, data, err := c.conn.Read(ctx)
+		if err != nil {
+			if code := websocket.CloseStatus(err); code != -1 {
+				ss.mu.Lock()
+				ss.closes = append(ss.closes, int(code))
+				ss.mu.Unlock()
+			}
+			return
+		}
+		var a answer
+		if json.Unmarshal(data, &a) != nil {
+			continue
+		}
+		ss.mu.Lock()
+		to := ss.waiting[a.EnvelopeID]
+		if c.frozen {
+			to = nil
+		}
+		delete(ss.waiting, a.EnvelopeID)
+		ss.mu.Unlock()
+		if to != nil {
+			to <- a
+		}
+	}
+}
+
+func send(ctx context.Context, conn *websocket.Conn, frame map[string]any) error {
+	data, err := json.Marshal(frame)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return conn.Write(ctx, websocket.MessageText, data)
+}
+
+func (ss *sockets) add(c *socket) (int, bool) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if len(ss.conns) >= maxSockets {
+		return 0, false
+	}
+	ss.opened++
+	ss.conns = append(ss.conns, c)
+	return len(ss.conns), true
+}
+
+// remove forgets a connection that has ended; one that was frozen stays, as a
+// ghost.
+func (ss *sockets) remove(c *socket) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if c.frozen {
+		c.conn = nil
+		return
+	}
+	ss.conns = slices.DeleteFunc(ss.conns, func(other *socket) bool { return other == c })
+}
+
+// deliver gives an envelope to ANY one connection.
+func (s *Server) overSocket(kind string, payload any, retry int, reason string, acceptsPayload bool) Delivery {
+	ss := &s.sockets
+	began := time.Now()
+	ss.mu.Lock()
+	if len(ss.conns) == 0 {
+		ss.mu.Unlock()
+		return Delivery{Lost: "no connection"}
+	}
+	c := ss.conns[rand.IntN(len(ss.conns))] //nolint:gosec // which one gets it is chance
+	if c.ghost() {
+		ss.mu.Unlock()
+		return Delivery{Lost: "ghost"}
+	}
+	ss.nextID++
+	id := "env-" + time.Now().Format("150405.000000") + "-" + itoa(ss.nextID)
+	acked := make(chan answer, 1)
+	ss.waiting[id] = acked
+	ss.mu.Unlock()
+	frame := map[string]any{"envelope_id": id, "type": kind, "payload": payload, "accepts_response_payload": acceptsPayload}
+	if kind == "events_api" {
+		frame["retry_attempt"], frame["retry_reason"] = retry, reason
+	}
+	if err := send(context.Background(), c.conn, frame); err != nil {
+		return Delivery{Lost: "connection broke"}
+	}
+	timer := time.NewTimer(s.opts.AckWithin)
+	defer timer.Stop()
+	select {
+	case a := <-acked:
+		return Delivery{Acked: true, Body: a.Payload, Took: time.Since(began)}
+	case <-timer.C:
+	case <-s.closed:
+	}
+	ss.mu.Lock()
+	delete(ss.waiting, id)
+	ss.mu.Unlock()
+	return Delivery{Lost: "not acknowledged in time", Took: time.Since(began)}
+}
+
+// Connections is how many connections Slack counts for the app; Live leaves
+// out the ghosts.
+func (s *Server) Connections() (all, live int) {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	for _, c := range s.sockets.conns {
+		if !c.ghost() {
+			live++
+		}
+	}
+	return len(s.sockets.conns), live
+}
+
+// Opened is how many connections there have been.
+func (s *Server) Opened() int {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	return s.sockets.opened
+}
+
+// Closes are the codes of the close frames that the app has sent.
+func (s *Server) Closes() []int {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	return slices.Clone(s.sockets.closes)
+}
+
+// AddGhosts registers connections that nobody hears.
+func (s *Server) AddGhosts(n int) {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	for range n {
+		s.sockets.conns = append(s.sockets.conns, &socket{})
+	}
+}
+
+// DropGhosts forgets them, as Slack does after hours.
+func (s *Server) DropGhosts() {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	s.sockets.conns = slices.DeleteFunc(s.sockets.conns, (*socket).ghost)
+}
+
+// Freeze makes every connection half-open: Slack neither pings nor reads, and
+// the app's side stays open.
+func (s *Server) Freeze() {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	for _, c := range s.sockets.conns {
+		c.frozen = true
+	}
+}
+
+// Disconnect tells n connections to go, the oldest first, with a reason such as
+// "warning" or "refresh_requested". After a warning Slack waits with the close;
+// otherwise it closes at once.
+func (s *Server) Disconnect(n int, reason string) {
+	s.sockets.mu.Lock()
+	conns := slices.Clone(s.sockets.conns)
+	s.sockets.mu.Unlock()
+	for _, c := range conns {
+		if n == 0 {
+			return
+		}
+		s.sockets.mu.Lock()
+		skip := c.ghost() || c.going
+		c.going = c.going || !skip
+		s.sockets.mu.Unlock()
+		if skip {
+			continue
+		}
+		n--
+		_ = send(context.Background(), c.conn, map[string]any{"type": "disconnect", "reason": reason, "debug_info": map[string]any{"host": "fake"}})
+		if reason != "warning" {
+			_ = c.conn.Close(websocket.StatusNormalClosure, reason)
+		}
+	}
+}
+
+func (ss *sockets) closeAll() {
+	ss.mu.Lock()
+	conns := slices.Clone(ss.conns)
+	ss.mu.Unlock()
+	for _, c := range conns {
+		if c.conn != nil {
+			_ = c.conn.CloseNow()
+		}
+	}
+}

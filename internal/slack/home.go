@@ -1,0 +1,99 @@
+package slack
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+	slackapi "github.com/slack-go/slack"
+)
+
+// maxListed is how many waiting asks a Home tab shows.
+const maxListed = 20
+
+// command is a slash command that somebody typed.
+type command struct{ User, Name, Team, Trigger string }
+
+// commanded answers /askbus: what waits for this person, seen by nobody else.
+func (s *App) commanded(ctx context.Context, c command, proof string) any {
+	blocks, err := s.waiting(ctx, actor{User: c.User, Name: c.Name, Team: c.Team, Proof: proof})
+	if err != nil {
+		return map[string]any{"response_type": "ephemeral", "text": "askbus cannot be reached; please try again in a moment."}
+	}
+	return map[string]any{"response_type": "ephemeral", "text": "What waits for you", "blocks": fitBlocks(blocks, maxBlocks, maxBlocksBytes)}
+}
+
+// home draws somebody's Home tab.
+func (s *App) home(ctx context.Context, who actor) {
+	blocks, err := s.waiting(ctx, who)
+	if err != nil {
+		s.log.WarnContext(ctx, "cannot read what waits", slog.String("error", err.Error()))
+		blocks = []slackapi.Block{slackapi.NewSectionBlock(plain("askbus cannot be reached; open this tab again in a moment.", maxSection), nil, nil)}
+	}
+	if err := s.api.publish(ctx, who.User, blocks); err != nil {
+		s.log.WarnContext(ctx, "cannot draw a Home tab", slog.String("error", err.Error()))
+	}
+}
+
+// waiting lists what this person may answer, the urgent first.
+func (s *App) waiting(ctx context.Context, who actor) ([]slackapi.Block, error) {
+	page, err := s.bus.List(ctx, responder.Query{State: ask.StatePending, Limit: 200})
+	if err != nil {
+		return nil, err
+	}
+	routes := s.routes(ctx)
+	var mine []ask.Record
+	for i := range page.Items {
+		by, refused := s.by(ctx, who, &page.Items[i].Ask, routes)
+		if refused == "" && page.Items[i].Ask.Allows(by) {
+			mine = append(mine, page.Items[i])
+		}
+	}
+	slices.SortStableFunc(mine, func(a, b ask.Record) int { return urgency(&b) - urgency(&a) })
+	title := "Nothing waits for you."
+	switch n := len(mine); {
+	case n == 1:
+		title = "One question waits for you."
+	case n > 1 && page.Next != "":
+		title = fmt.Sprintf("More than %d questions wait for you.", n)
+	case n > 1:
+		title = fmt.Sprintf("%d questions wait for you.", n)
+	}
+	blocks := []slackapi.Block{slackapi.NewHeaderBlock(plain(title, 150))}
+	for i := range mine[:min(len(mine), maxListed)] {
+		blocks = append(blocks, s.row(&mine[i])...)
+	}
+	return blocks, nil
+}
+
+func urgency(r *ask.Record) int {
+	switch r.Ask.Priority {
+	case ask.PriorityUrgent:
+		return 2
+	case ask.PriorityHigh:
+		return 1
+	case ask.PriorityLow:
+		return -1
+	case ask.PriorityNormal:
+	}
+	return 0
+}
+
+// row is one waiting ask, with the button that opens its card.
+func (s *App) row(rec *ask.Record) []slackapi.Block {
+	a := s.asked(rec, s.linkTo(rec.Ask.Key()))
+	t := target{Key: rec.Ask.Key(), Life: rec.Life}
+	section := slackapi.NewSectionBlock(plain(present.Heading(&rec.Ask), 300), nil, nil)
+	if canModal(a.Card) {
+		section.Accessory = slackapi.NewAccessory(button(actionAnswer, "Answer…", t.String()))
+	} else if a.Link != "" {
+		open := button(actionOpen, "Open in browser", "")
+		open.URL = a.Link
+		section.Accessory = slackapi.NewAccessory(open)
+	}
+	return []slackapi.Block{section, slackapi.NewContextBlock("", mrkdwn(headline(a), 2000))}
+}

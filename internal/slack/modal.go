@@ -1,0 +1,276 @@
+package slack
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	slackapi "github.com/slack-go/slack"
+)
+
+// Callback ids of modals.
+const (
+	callbackAnswer  = "answer"
+	callbackDecline = "decline"
+)
+
+// Block ids of a modal's fields: a letter and the question's number.
+const (
+	fieldAnswer = "q"
+	fieldOther  = "o"
+	fieldNote   = "n"
+	fieldReason = "reason"
+	fieldValue  = "value" // action id of every field
+)
+
+// modalRef is what a modal remembers: the ask, and the card that it was opened
+// from.
+type modalRef struct {
+	Target  string `json:"t"`
+	Channel string `json:"c,omitempty"`
+	TS      string `json:"m,omitempty"`
+	Thread  string `json:"h,omitempty"`
+}
+
+func (m modalRef) String() string {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func parseModalRef(s string) (modalRef, target, bool) {
+	var m modalRef
+	if json.Unmarshal([]byte(s), &m) != nil {
+		return m, target{}, false
+	}
+	t, ok := parseTarget(m.Target)
+	return m, t, ok
+}
+
+func (m modalRef) message() message { return message{Channel: m.Channel, TS: m.TS, Thread: m.Thread} }
+
+// answerModal asks every question of an ask.
+func answerModal(a asked, from modalRef) slackapi.ModalViewRequest {
+	var blocks []slackapi.Block
+	c := a.Card
+	if c.Title != "" {
+		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn("*"+escape(c.Title)+"*", maxSection), nil, nil))
+	}
+	for i := range c.Questions {
+		blocks = append(blocks, questionFields(&c.Questions[i], len(c.Questions) == 1)...)
+	}
+	return modal(callbackAnswer, "Answer", "Send", fitView(blocks), from)
+}
+
+// questionFields are a question's inputs: the answer, an Other text, a note.
+func questionFields(q *present.Question, only bool) []slackapi.Block {
+	n := strconv.Itoa(q.Number - 1)
+	label := q.Text
+	if q.Step != "" {
+		label = q.Step + " · " + label
+	}
+	element := field(q)
+	if element == nil {
+		return nil
+	}
+	input := slackapi.NewInputBlock(fieldAnswer+n, plain(label, 2000), nil, element)
+	if q.Hint != "" {
+		input.Hint = plain(q.Hint, 2000)
+	}
+	input.Optional = q.Optional || q.Other != nil
+	blocks := []slackapi.Block{input}
+	if q.Other != nil {
+		other := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
+		other.MaxLength = 3000
+		b := slackapi.NewInputBlock(fieldOther+n, plain(q.Other.Label, 2000), plain("An answer of your own instead of the options, or beside them where several may be chosen.", 2000), other)
+		b.Optional = true
+		blocks = append(blocks, b)
+	}
+	if only || q.Kind == ask.KindChoice {
+		note := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
+		note.MaxLength, note.Multiline = 3000, true
+		b := slackapi.NewInputBlock(fieldNote+n, plain("Note", 2000), nil, note)
+		b.Optional = true
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// field is the element that takes a question's answer.
+func field(q *present.Question) slackapi.BlockElement {
+	switch q.Kind {
+	case ask.KindChoice, ask.KindBoolean:
+		list := options(q, maxOptionText, true)
+		switch {
+		case len(list) == 0:
+			return textField(q)
+		case q.Multiple && len(list) <= maxChecks:
+			return slackapi.NewCheckboxGroupsBlockElement(fieldValue, list...)
+		case q.Multiple:
+			return slackapi.NewOptionsMultiSelectBlockElement(slackapi.MultiOptTypeStatic, plain("Choose…", 150), fieldValue, list...)
+		case len(list) <= maxChecks:
+			return slackapi.NewRadioButtonsBlockElement(fieldValue, list...)
+		}
+		return slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, plain("Choose…", 150), fieldValue, list...)
+	case ask.KindText:
+		return textField(q)
+	case ask.KindNumber:
+		n := slackapi.NewNumberInputBlockElement(placeholder(q), fieldValue, !q.Limits.Integer)
+		return n
+	case ask.KindDate:
+		return slackapi.NewDatePickerBlockElement(fieldValue)
+	}
+	return nil
+}
+
+// textField is bounded by Slack's own limit only: what the question demands is
+// said at the field, in its own words.
+func textField(q *present.Question) slackapi.BlockElement {
+	text := slackapi.NewPlainTextInputBlockElement(placeholder(q), fieldValue)
+	text.Multiline, text.MaxLength = q.Long, 3000
+	return text
+}
+
+func placeholder(q *present.Question) *slackapi.TextBlockObject {
+	if q.Placeholder == "" {
+		return nil
+	}
+	return plain(q.Placeholder, 150)
+}
+
+// declineModal asks why.
+func declineModal(a asked, from modalRef) slackapi.ModalViewRequest {
+	reason := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
+	reason.Multiline, reason.MaxLength = true, 3000
+	input := slackapi.NewInputBlock(fieldReason, plain("Why? The agent is told.", 2000), nil, reason)
+	input.Optional = true
+	blocks := []slackapi.Block{
+		slackapi.NewSectionBlock(plain(present.Heading(&a.Record.Ask), maxSection), nil, nil),
+		input,
+	}
+	return modal(callbackDecline, "Decline", "Decline", blocks, from)
+}
+
+// noteModal only says something.
+func noteModal(title, text string) slackapi.ModalViewRequest {
+	v := modal("", title, "", []slackapi.Block{slackapi.NewSectionBlock(plain(text, maxSection), nil, nil)}, modalRef{})
+	v.PrivateMetadata = ""
+	return v
+}
+
+func modal(callback, title, submit string, blocks []slackapi.Block, from modalRef) slackapi.ModalViewRequest {
+	v := slackapi.ModalViewRequest{
+		Type: slackapi.VTModal, CallbackID: callback, Title: plain(title, 24), Close: plain("Close", 24),
+		PrivateMetadata: from.String(), Blocks: slackapi.Blocks{BlockSet: blocks},
+	}
+	if submit != "" {
+		v.Submit = plain(submit, 24)
+	}
+	return v
+}
+
+// values are the fields of a modal or a message, by block and action.
+type values map[string]map[string]value
+
+// value is what stands in one element.
+type value struct {
+	Type            string   `json:"type"`
+	Value           string   `json:"value"`
+	SelectedDate    string   `json:"selected_date"`
+	SelectedOption  *option  `json:"selected_option"`
+	SelectedOptions []option `json:"selected_options"`
+}
+
+type option struct {
+	Value string `json:"value"`
+}
+
+// chosen are the numbers of the options that are selected.
+func (v *value) chosen() []int {
+	list := v.SelectedOptions
+	if v.SelectedOption != nil {
+		list = append(list, *v.SelectedOption)
+	}
+	var numbers []int
+	for _, o := range list {
+		if n, err := strconv.Atoi(o.Value); err == nil && n >= 0 {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// read makes the answers that a modal holds. Faults are what cannot even be
+// read, by block id.
+func (vs values) read(a *ask.Ask) (answers []ask.Answer, faults map[string]string) {
+	faults = map[string]string{}
+	for i := range a.Questions {
+		q, n := &a.Questions[i], strconv.Itoa(i)
+		ans := ask.Answer{QuestionID: q.ID}
+		v := vs[fieldAnswer+n][fieldValue]
+		typed := strings.TrimSpace(v.Value)
+		switch q.Kind {
+		case ask.KindChoice:
+			for _, o := range v.chosen() {
+				if o < len(q.Options) {
+					ans.Selected = append(ans.Selected, q.Options[o].ID)
+				}
+			}
+			ans.Other = strings.TrimSpace(vs[fieldOther+n][fieldValue].Value)
+			if len(q.Options) == 0 {
+				ans.Other = typed
+			}
+			if ans.Other != "" && !q.Multiple && len(ans.Selected) > 0 {
+				faults[fieldOther+n] = "Choose an option or write an answer of your own, not both."
+			}
+		case ask.KindBoolean:
+			for _, o := range v.chosen() {
+				ans.Boolean = new(o == 0)
+			}
+		case ask.KindNumber:
+			if typed != "" {
+				number, err := strconv.ParseFloat(typed, 64)
+				if err != nil {
+					faults[fieldAnswer+n] = "Type a number such as 3 or 2.5."
+					continue
+				}
+				ans.Number = &number
+			}
+		case ask.KindDate:
+			ans.Date = v.SelectedDate
+		case ask.KindText:
+			ans.Text = v.Value
+		default:
+			continue
+		}
+		ans.Notes = strings.TrimSpace(vs[fieldNote+n][fieldValue].Value)
+		switch {
+		case ans.Empty() && q.Optional:
+			ans.Skipped = true
+		case ans.Empty() && faults[fieldAnswer+n] == "":
+			faults[fieldAnswer+n] = "This question needs an answer."
+		}
+		answers = append(answers, ans)
+	}
+	return answers, faults
+}
+
+// fieldFaults puts what the broker found wrong beside the fields.
+func fieldFaults(a *ask.Ask, c *present.Card, faults []ask.Fault) map[string]string {
+	errs := map[string]string{}
+	for _, again := range c.Faults(faults) {
+		n := 0
+		if again.Question != nil {
+			n = again.Question.Number - 1
+		}
+		key := fieldAnswer + strconv.Itoa(n)
+		if n < len(a.Questions) && errs[key] == "" {
+			errs[key] = clip(again.Why, 2000)
+		}
+	}
+	return errs
+}

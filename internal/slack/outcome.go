@@ -1,0 +1,100 @@
+package slack
+
+import (
+	"strings"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	slackapi "github.com/slack-go/slack"
+)
+
+// maxOutcome is how many bytes all texts of an outcome card have together,
+// escaped. An update takes far less than a post, and an edit that is refused
+// leaves the buttons alive; so the card is made fresh, never from what was
+// posted.
+const maxOutcome = 1000
+
+// outcomeCard draws how an ask ended: its question in a line, who said what,
+// when and where. Nothing on it can be clicked.
+func outcomeCard(a *ask.Ask, o *ask.Outcome, e *present.End) card {
+	heading := clipBytes(escape(present.Heading(a)), 240)
+	verdict := verdict(o, e)
+	lines := details(e)
+	text := clipBytes(strings.TrimSpace(verdict+" – "+heading), 300)
+	left := maxOutcome - len(text) - len(heading) - len(verdict) - 10
+	if lines != "" && left > 60 {
+		verdict += "\n" + clipBytes(lines, left)
+	}
+	return card{Text: text, Blocks: []slackapi.Block{
+		slackapi.NewSectionBlock(mrkdwn(heading, maxSection), nil, nil),
+		slackapi.NewContextBlock("", mrkdwn(verdict, 2000)),
+	}}
+}
+
+// verdict is one line: "Mei chose PostgreSQL · 10:02 · on the web".
+func verdict(o *ask.Outcome, e *present.End) string {
+	who, gist := clipBytes(escape(e.Who), 80), clipBytes(escape(oneLine(e.Gist)), 160)
+	var said string
+	switch o.Status {
+	case ask.StatusAnswered:
+		switch {
+		case o.Source == ask.SourcePolicy:
+			said = ":white_check_mark: A policy answered " + gist
+		case who == "":
+			said = ":white_check_mark: Answered: " + gist
+		case e.Detailed && len(e.Lines) > 1:
+			said = ":white_check_mark: " + who + " answered"
+		case len(o.Answers) > 0 && len(o.Answers[0].Selected) > 0:
+			said = ":white_check_mark: " + who + " chose " + gist
+		default:
+			said = ":white_check_mark: " + who + " answered " + gist
+		}
+	case ask.StatusCancelled:
+		said = ":no_entry_sign: " + who + " declined"
+		if o.CancelledBy != nil {
+			said = ":no_entry_sign: " + who + " ended it: " + gist
+		}
+		if e.Reason != "" {
+			said += ": " + clipBytes(escape(oneLine(e.Reason)), 160)
+		}
+	case ask.StatusExpired:
+		said = ":hourglass: Nobody answered in time"
+		if e.Answers {
+			said += "; the declared default holds, not a person's answer: " + gist
+		}
+	case ask.StatusWithdrawn, ask.StatusAborted:
+		said = ":heavy_minus_sign: " + clipBytes(escape(e.Lead), 80)
+		if e.Reason != "" {
+			said += ": " + clipBytes(escape(oneLine(e.Reason)), 160)
+		}
+	default:
+		said = clipBytes(escape(e.Sentence), 200)
+	}
+	parts := []string{said}
+	if !o.At.IsZero() {
+		parts = append(parts, moment(o.At))
+	}
+	if e.Where != "" {
+		parts = append(parts, clipBytes(escape(e.Where), 60))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// details are the answers of several questions, and notes.
+func details(e *present.End) string {
+	if !e.Detailed && e.Reply == "" {
+		return ""
+	}
+	var lines []string
+	for _, l := range e.Lines {
+		s := clipBytes(escape(oneLine(l.Question)), 90) + " *" + clipBytes(escape(oneLine(l.Answer)), 90) + "*"
+		if l.Note != "" {
+			s += " (" + clipBytes(escape(oneLine(l.Note)), 120) + ")"
+		}
+		lines = append(lines, s)
+	}
+	if e.Reply != "" {
+		lines = append(lines, clipBytes(escape(oneLine(e.Reply)), 300))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,486 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/internal/slack/fakeslack"
+	"github.com/askbus/askbus/pkg/ask"
+	slackapi "github.com/slack-go/slack"
+)
+
+var when = time.Date(2026, 11, 22, 10, 2, 0, 0, time.UTC)
+
+func record(a ask.Ask) *ask.Record {
+	a.Normalize()
+	a.ID, a.Tenant, a.Session = "a1", "default", "s1"
+	return &ask.Record{State: ask.StatePending, Ask: a, AskedAt: when, Life: "l1"}
+}
+
+func drawn(a ask.Ask) card {
+	rec := record(a)
+	return pendingCard(asked{Record: *rec, Life: rec.Life, Card: present.New(rec, present.Viewer{Surface: Type}, when), Link: "https://inbox.example/ask/a1", Replies: true, Mentions: []string{"U1", "S1"}})
+}
+
+// taken posts a card to the fake and back as an update: both must take it.
+func taken(t *testing.T, c card) *fakeslack.Message {
+	t.Helper()
+	c = fit(c)
+	blocks, err := json.Marshal(c.Blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := fakeslack.Take(c.Text, string(blocks))
+	if err != nil {
+		t.Fatalf("slack refuses it: %v\n%.500s", err, blocks)
+	}
+	return m
+}
+
+func options10(n int, label string) []ask.Option {
+	list := make([]ask.Option, n)
+	for i := range list {
+		list[i] = ask.Option{ID: fmt.Sprint("o", i), Label: fmt.Sprint(label, i+1)}
+	}
+	return list
+}
+
+func TestWhatIsClicked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		q    ask.Question
+		want string // types of the elements, or the texts of buttons
+	}{
+		{"a few options are buttons", ask.Question{Text: "Which?", Options: options10(3, "Option "), NoOther: true}, "Option 1|Option 2|Option 3|Add a note…|Decline…|Open in browser"},
+		{"other opens the form", ask.Question{Text: "Which?", Options: options10(2, "Option ")}, "Option 1|Option 2|Other…|Decline…|Open in browser"},
+		{"long labels are numbers", ask.Question{Text: "Which?", Options: options10(2, strings.Repeat("long ", 16))}, "1|2|Other…|Decline…|Open in browser"},
+		{"more than ten are a select", ask.Question{Text: "Which?", Options: options10(11, "Option ")}, "static_select|Other…|Decline…|Open in browser"},
+		{"several are boxes", ask.Question{Text: "Which?", Multiple: true, Options: options10(4, "Option ")}, "checkboxes|Send|Other…|Decline…|Open in browser"},
+		{"many of several are a select", ask.Question{Text: "Which?", Multiple: true, Options: options10(40, "Option ")}, "multi_static_select|Send|Other…|Decline…|Open in browser"},
+		{"yes or no", ask.Question{Text: "Ready?", Kind: ask.KindBoolean}, "Yes|No|Add a note…|Decline…|Open in browser"},
+		{"a text", ask.Question{Text: "Name?", Kind: ask.KindText}, "Answer…|Decline…|Open in browser"},
+		{"a date", ask.Question{Text: "When?", Kind: ask.KindDate}, "Answer…|Decline…|Open in browser"},
+		{"a kind of tomorrow", ask.Question{Text: "Draw?", Kind: "sketch"}, "Decline…|Open in browser"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := taken(t, drawn(ask.Ask{Questions: []ask.Question{c.q}}))
+			var got []string
+			for _, e := range m.Elements() {
+				kind, _ := e["type"].(string)
+				if kind == "button" {
+					kind = fakeslack.Buttons([]fakeslack.Block{e})[0]
+				}
+				got = append(got, kind)
+			}
+			if s := strings.Join(got, "|"); s != c.want {
+				t.Errorf("it has %s, want %s", s, c.want)
+			}
+		})
+	}
+}
+
+const hostileText = "<!channel> <@U1> <https://evil.example|click> *bold* _it_ ~no~ `code` ```fence``` @here #general &lt;!here&gt; :tada: \u202ertl"
+
+// Whatever an agent writes, it mentions nobody, links nowhere and formats
+// nothing; what marks up the card is ours.
+func TestNothingOfAnAgentIsMarkup(t *testing.T) {
+	t.Parallel()
+	o := ask.Option{ID: "o", Label: hostileText, Description: hostileText, Preview: &ask.Preview{Body: hostileText + "\n```\n<!channel>"}}
+	c := drawn(ask.Ask{
+		Title: hostileText, Context: hostileText, Agent: ask.Agent{Name: hostileText, Parent: hostileText}, Audience: []string{"group:<!channel>"},
+		Questions: []ask.Question{{Header: "<!here>", Text: hostileText, Options: []ask.Option{o, {ID: "p", Label: "P"}}}},
+	})
+	m := taken(t, c)
+	for _, text := range append(marked(m.Blocks), m.Text) {
+		rest := text
+		for _, own := range []string{"<@U1>", "<!subteam^S1>"} {
+			rest = strings.Replace(rest, own, "", 1)
+		}
+		for strings.Contains(rest, "<!date^") {
+			from := strings.Index(rest, "<!date^")
+			rest = rest[:from] + rest[from+strings.IndexByte(rest[from:], '>')+1:]
+		}
+		if strings.ContainsAny(rest, "<>") {
+			t.Errorf("markup of an agent: %q", rest)
+		}
+		inner := rest
+		if from := strings.Index(inner, "```\n"); from >= 0 {
+			body := inner[from+4 : strings.LastIndex(inner, "\n```")]
+			if strings.Contains(body, "```") {
+				t.Errorf("a preview ends its fence: %q", body)
+			}
+			continue
+		}
+		if strings.Contains(rest, "*bold*") || strings.Contains(rest, "`code`") || strings.Contains(rest, "@here") || strings.Contains(rest, ":tada:") {
+			t.Errorf("an agent formats: %q", rest)
+		}
+	}
+}
+
+// marked are all texts that Slack reads as markup.
+func marked(v any) (texts []string) {
+	switch v := v.(type) {
+	case []fakeslack.Block:
+		for _, one := range v {
+			texts = append(texts, marked(one)...)
+		}
+	case []any:
+		for _, one := range v {
+			texts = append(texts, marked(one)...)
+		}
+	case map[string]any:
+		if v["type"] == "mrkdwn" {
+			text, _ := v["text"].(string)
+			if v["verbatim"] != true {
+				texts = append(texts, "<not verbatim> "+text)
+			}
+			return append(texts, text)
+		}
+		for _, one := range v {
+			texts = append(texts, marked(one)...)
+		}
+	}
+	return texts
+}
+
+// Facts 7, 8 and 9: every card that can be asked for is taken by Slack, by a
+// post and by an update; every form, too; and an outcome has at most 1,000
+// bytes, escaped, whatever was asked and answered.
+func TestEverythingFits(t *testing.T) {
+	t.Parallel()
+	alphabet := []string{"a", "&", "<", ">", "*", "`", "長", "🚀", "\n", " ", ":", "</", "&amp;"}
+	r := rand.New(rand.NewPCG(1, 2))
+	text := func(most int) string {
+		var b strings.Builder
+		for range r.IntN(most) + 1 {
+			b.WriteString(alphabet[r.IntN(len(alphabet))])
+		}
+		if strings.TrimSpace(b.String()) == "" {
+			return "x"
+		}
+		return b.String()
+	}
+	for round := range 60 {
+		a := ask.Ask{Title: text(300), Context: text(20_000), Agent: ask.Agent{Name: text(256)}, Audience: []string{"group:" + text(200)}}
+		kinds := []ask.Kind{ask.KindChoice, ask.KindChoice, ask.KindText, ask.KindNumber, ask.KindBoolean, ask.KindDate}
+		for i := range r.IntN(16) + 1 {
+			q := ask.Question{ID: fmt.Sprint("q", i), Kind: kinds[r.IntN(len(kinds))], Text: text(9_000), Multiple: r.IntN(2) == 0, Optional: r.IntN(3) == 0}
+			if q.Kind == ask.KindChoice {
+				for j := range r.IntN(100) + 1 {
+					o := ask.Option{ID: fmt.Sprint("o", j), Label: text(400), Recommended: r.IntN(4) == 0}
+					if r.IntN(2) == 0 {
+						o.Description = text(2_000)
+					}
+					if r.IntN(3) == 0 {
+						o.Preview = &ask.Preview{Body: text(5_000)}
+					}
+					q.Options = append(q.Options, o)
+				}
+			} else {
+				q.Multiple = false
+			}
+			a.Questions = append(a.Questions, q)
+		}
+		m := taken(t, drawn(a))
+		if len(m.Elements()) < 2 {
+			t.Fatalf("round %d: the buttons are gone", round)
+		}
+		rec := record(a)
+		form := answerModal(asked{Record: *rec, Life: "l1", Card: present.New(rec, present.Viewer{}, when)}, modalRef{Target: target{Key: rec.Ask.Key(), Life: "l1"}.String()})
+		data, err := json.Marshal(form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fakeslack.TakeView(string(data)); err != nil {
+			t.Fatalf("round %d: slack refuses the form: %v", round, err)
+		}
+		o := outcomeOf(r, &rec.Ask, text)
+		rec.State, rec.Outcome = ask.StateResolved, &o
+		end := outcomeCard(&rec.Ask, &o, present.NewEnd(rec, present.Viewer{}, when))
+		shown := taken(t, end)
+		if n := bytesOf(end); n > maxOutcome {
+			t.Fatalf("round %d: an outcome card of %d bytes", round, n)
+		}
+		if shown.Live() {
+			t.Fatal("an outcome card can be clicked")
+		}
+	}
+}
+
+func bytesOf(c card) int {
+	n := len(c.Text)
+	for _, b := range c.Blocks {
+		switch b := b.(type) {
+		case *slackapi.SectionBlock:
+			n += len(b.Text.Text)
+		case *slackapi.ContextBlock:
+			for _, e := range b.ContextElements.Elements {
+				if text, ok := e.(*slackapi.TextBlockObject); ok {
+					n += len(text.Text)
+				}
+			}
+		}
+	}
+	return n
+}
+
+func outcomeOf(r *rand.Rand, a *ask.Ask, text func(int) string) ask.Outcome {
+	statuses := []ask.Status{ask.StatusAnswered, ask.StatusCancelled, ask.StatusExpired, ask.StatusWithdrawn, ask.StatusAborted}
+	o := ask.Outcome{AskID: a.ID, Status: statuses[r.IntN(len(statuses))], Source: ask.SourceHuman, Reason: text(9_000), At: when, By: &ask.By{Principal: "os:mei", Name: text(256), Responder: "web"}}
+	if o.Status != ask.StatusAnswered {
+		return o
+	}
+	for i := range a.Questions {
+		ans := ask.Answer{QuestionID: a.Questions[i].ID, Notes: text(5_000)}
+		if len(a.Questions[i].Options) > 0 {
+			ans.Selected = []string{a.Questions[i].Options[0].ID}
+			ans.Other = text(5_000)
+		} else {
+			ans.Text = text(60_000)
+		}
+		o.Answers = append(o.Answers, ans)
+	}
+	return o
+}
+
+func TestOutcomeInWords(t *testing.T) {
+	t.Parallel()
+	rec := record(ask.Ask{Questions: []ask.Question{{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}}}})
+	mei := &ask.By{Principal: "os:mei", Name: "Mei", Responder: "web"}
+	at := "<!date^1795341720^{time}|10:02 UTC>"
+	for _, c := range []struct {
+		name string
+		o    ask.Outcome
+		want string
+	}{
+		{"chosen", ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: mei, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}, "Mei chose PostgreSQL · " + at + " · on the web"},
+		{"declined", ask.Outcome{Status: ask.StatusCancelled, By: mei, Reason: "too early"}, "Mei declined: too early · " + at + " · on the web"},
+		{"expired", ask.Outcome{Status: ask.StatusExpired}, "Nobody answered in time · " + at},
+		{"a default", ask.Outcome{Status: ask.StatusExpired, Source: ask.SourceDefault, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}}, "not a person's answer"},
+		{"withdrawn", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "done without"}, "Taken back by the agent: done without · " + at},
+		{"by a policy", ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourcePolicy, By: &ask.By{Principal: "policy:p"}, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}}, "A policy answered"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			one := *rec
+			c.o.At = when
+			one.State, one.Outcome = ask.StateResolved, &c.o
+			m := taken(t, outcomeCard(&one.Ask, &c.o, present.NewEnd(&one, present.Viewer{Surface: Type}, when)))
+			if !strings.Contains(m.Shown(), c.want) || !strings.Contains(m.Shown(), "Which database?") {
+				t.Errorf("it says %q, want %q", m.Shown(), c.want)
+			}
+		})
+	}
+}
+
+func FuzzClip(f *testing.F) {
+	f.Add("a&amp;b", 4)
+	f.Add("長い&lt;", 5)
+	f.Fuzz(func(t *testing.T, s string, most int) {
+		if most < 1 || most > 10_000 || !utf8.ValidString(s) {
+			return
+		}
+		e := escape(s)
+		for _, c := range []string{clip(e, most), clipBytes(e, max(most, 4))} {
+			body := strings.TrimSuffix(c, "…")
+			if !utf8.ValidString(c) || c != e && strings.Contains(whole(body+"x"), "&") && whole(body) != body {
+				t.Errorf("clip(%q, %d) = %q", e, most, c)
+			}
+		}
+		if n := utf8.RuneCountInString(clip(e, most)); n > most {
+			t.Errorf("%d characters of %d", n, most)
+		}
+		if n := len(clipBytes(e, max(most, 4))); n > max(most, 4) {
+			t.Errorf("%d bytes of %d", n, most)
+		}
+	})
+}
+
+func TestTargetsSurvive(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 64)
+	for _, want := range []target{
+		{Key: ask.Key{Tenant: "default", Session: "s", ID: "a"}, Life: "l"},
+		{Key: ask.Key{Tenant: long, Session: long, ID: long}, Life: "01JDZZZZZZZZZZZZZZZZZZZZZZ", Q: 15, Option: strings.Repeat("ö/", 128)},
+	} {
+		got, ok := parseTarget(want.String())
+		if !ok || got != want {
+			t.Errorf("%+v came back as %+v", want, got)
+		}
+		if n := utf8.RuneCountInString(want.String()); n > 2000 {
+			t.Errorf("a button's value of %d", n)
+		}
+		if n := len(want.block() + "/more"); n > 255 {
+			t.Errorf("a block's id of %d", n)
+		}
+	}
+	for _, s := range []string{"", "a", "a/b/c/d/x", "../../x/l/1", "a b/c/d/l/0"} {
+		if got, ok := parseTarget(s); ok {
+			t.Errorf("%q is %+v", s, got)
+		}
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	r, err := ParseRoutes([]byte(`
+default: {channel: C0ASKS, mention: [S0ALL]}
+routes:
+  - name: releases
+    match: {tenant: acme, session: "release-*", priority: [urgent, high]}
+    to: {channel: C0RELEASE}
+  - match: {audience: ["group:dba"]}
+    to: {channel: C0DBA}
+  - match: {agent: "bot-?", source: remember}
+    to: {person: U0MEI}
+groups: {dba: S0DBA}
+people: {"oidc:mei": U0MEI}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		a    ask.Ask
+		want string
+	}{
+		{ask.Ask{Tenant: "acme", Session: "release-7", Priority: ask.PriorityUrgent}, "{{C0RELEASE  []} route releases}"},
+		{ask.Ask{Tenant: "acme", Session: "release-7"}, "{{C0ASKS  [S0ALL]} the default}"},
+		{ask.Ask{Audience: []string{"group:dba", "oidc:mei"}}, "{{C0DBA  [S0DBA U0MEI]} route number 2}"},
+		{ask.Ask{Agent: ask.Agent{Name: "bot-1"}, Metadata: map[string]any{"source": "remember"}}, "{{ U0MEI []} route number 3}"},
+		{ask.Ask{Audience: []string{"oidc:mei"}}, "{{ U0MEI []} the audience is one person}"},
+		{ask.Ask{Audience: []string{"slack:T0HOME/U0TOM"}}, "{{ U0TOM []} the audience is one person}"},
+		{ask.Ask{Audience: []string{"group:unknown"}}, "{{C0ASKS  [S0ALL]} the default}"},
+	} {
+		if got := fmt.Sprint(r.Decide(&c.a)); got != c.want {
+			t.Errorf("%+v goes to %s, want %s", c.a, got, c.want)
+		}
+	}
+	for _, c := range []struct{ yaml, want string }{
+		{"routes: []", "default"},
+		{"default: {channel: general}", "/default/channel"},
+		{"default: {channel: C1, person: U1}", "/default"},
+		{"default: {channel: C1}\nroutes: [{match: {}, to: {channel: C2}}]", "/routes/0/match"},
+		{"default: {channel: C1}\nroutes: [{match: {tenent: a}, to: {channel: C2}}]", "tenent"},
+		{"default: {channel: C1}\nroutes: [{match: {tenant: \"[\"}, to: {channel: C2}}]", "invalid pattern"},
+		{"default: [", "YAML"},
+	} {
+		if _, err := ParseRoutes([]byte(c.yaml)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %s", c.yaml, err, c.want)
+		}
+	}
+}
+
+func TestRoutesAreReadAgain(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "routes.yaml")
+	write := func(s string) {
+		if err := os.WriteFile(file, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("default: {channel: C1}")
+	r, err := newRouter(&Options{RouteFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().Add(time.Hour)
+	write("default: {channel: C22}")
+	if got, err := r.current(now); err != nil || got.Default.Channel != "C22" {
+		t.Errorf("after a change: %+v %v", got, err)
+	}
+	write("default: {channel: wrong}")
+	if got, err := r.current(now.Add(2 * time.Second)); err == nil || got.Default.Channel != "C22" {
+		t.Errorf("after a wrong change: %+v %v", got, err)
+	}
+}
+
+// The clicked goes first, then the newest; Retry-After stops the queue; who
+// gave up takes no turn.
+func TestLimiterOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(wallClock{}, 1)
+		ctx := t.Context()
+		began := time.Now()
+		for range 20 {
+			if err := l.wait(ctx, "chat.update", "C1", rank{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("the burst took %s", d)
+		}
+		var mu sync.Mutex
+		var order []string
+		var all sync.WaitGroup
+		queue := func(name string, r rank) {
+			all.Go(func() {
+				if err := l.wait(ctx, "chat.update", "C1", r); err == nil {
+					mu.Lock()
+					order = append(order, name)
+					mu.Unlock()
+				}
+			})
+			synctest.Wait()
+		}
+		queue("old", rank{At: when})
+		queue("new", rank{At: when.Add(time.Minute)})
+		gone, cancel := context.WithCancel(ctx)
+		all.Go(func() { _ = l.wait(gone, "chat.update", "C1", rank{Urgent: true, At: when.Add(time.Hour)}) })
+		synctest.Wait()
+		queue("clicked", rank{Urgent: true, At: when})
+		cancel()
+		all.Wait()
+		if s := strings.Join(order, " "); s != "clicked new old" {
+			t.Errorf("the order was %s", s)
+		}
+		refused := time.Now()
+		l.refuse("chat.update", "C1", 30*time.Second)
+		if err := l.wait(ctx, "chat.update", "C1", rank{Urgent: true}); err != nil || time.Since(refused) < 30*time.Second {
+			t.Errorf("after Retry-After: %s, %v", time.Since(refused), err)
+		}
+		if n := l.backlog(); n != 0 {
+			t.Errorf("%d wait still", n)
+		}
+		began = time.Now()
+		for range 2000 { // nothing stays behind
+			if err := l.wait(ctx, "chat.getPermalink", fmt.Sprint(began), rank{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+	})
+}
+
+func TestWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"a &lt; b &amp; c":                        "a < b & c",
+		"see <https://example.com/x|example>":     "see https://example.com/x",
+		"mail <mailto:mei@example.com|mei@x.org>": "mail mei@x.org",
+		"in <#C1|general> by <@U1>":               "in general by U1",
+	} {
+		if got := written(in); got != want {
+			t.Errorf("%q is %q, want %q", in, got, want)
+		}
+	}
+	if reason, ok := declines("Decline: too risky"); !ok || reason != "too risky" {
+		t.Errorf("%q %v", reason, ok)
+	}
+	if _, ok := declines("declined offers stay"); ok {
+		t.Error("another word declines")
+	}
+}

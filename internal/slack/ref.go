@@ -1,0 +1,80 @@
+package slack
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// message is where a card stands: channel and timestamp name it, and nothing
+// else does. The team's id is no part of it: in a grid the one at the click
+// differs from the one at posting.
+type message struct {
+	Channel string
+	TS      string
+	Thread  string // the first message of the thread, if it stands in one
+}
+
+// ref is a message as a receipt keeps it.
+func (m message) ref() string {
+	s := m.Channel + "/" + m.TS
+	if m.Thread != "" {
+		s += "/" + m.Thread
+	}
+	return s
+}
+
+func parseMessage(ref string) (message, bool) {
+	parts := strings.Split(ref, "/")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" {
+		return message{}, false
+	}
+	m := message{Channel: parts[0], TS: parts[1]}
+	if len(parts) == 3 {
+		m.Thread = parts[2]
+	}
+	return m, true
+}
+
+// target is what a button stands for: an ask in one of its lives, a question of
+// it and an option. It travels in the button, so any replica knows it.
+type target struct {
+	Key    ask.Key
+	Life   string
+	Q      int
+	Option string // id; nothing for buttons that are about the whole question
+}
+
+// String is the target as a button's value: at most 2,000 characters.
+func (t target) String() string { return t.block() + "/" + t.Option }
+
+// block is the target without its option, as a block's id: at most 255.
+func (t target) block() string {
+	return strings.Join([]string{t.Key.Tenant, t.Key.Session, t.Key.ID, t.Life, strconv.Itoa(t.Q)}, "/")
+}
+
+// parseTarget reads a button's value or a block's id.
+func parseTarget(s string) (target, bool) {
+	parts := strings.SplitN(s, "/", 6)
+	if len(parts) < 5 {
+		return target{}, false
+	}
+	q, err := strconv.Atoi(parts[4])
+	t := target{Key: ask.Key{Tenant: parts[0], Session: parts[1], ID: parts[2]}, Life: parts[3], Q: q}
+	if len(parts) == 6 {
+		t.Option = parts[5]
+	}
+	return t, err == nil && q >= 0 && t.Key.Valid()
+}
+
+// answerID names what a person did. It is derived from where and when they did
+// it, so that a repeated delivery is the same answer on every replica.
+func answerID(channel, ts, eventTS, user string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{"slack", channel, ts, eventTS, user}, "\x00")))
+	return "slack-" + hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,260 @@
+package slack
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/oasdiff/yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Routes says who is asked, and where: the first rule that matches, else the
+// default.
+type Routes struct {
+	Default Target            `json:"default"`
+	Rules   []Rule            `json:"routes,omitempty"`
+	Groups  map[string]string `json:"groups,omitempty"` // a group of an audience -> id of a user group
+	People  map[string]string `json:"people,omitempty"` // a principal of an audience -> id of a member
+}
+
+// Rule sends what it matches to a target.
+type Rule struct {
+	Name  string `json:"name,omitempty"`
+	Match Match  `json:"match"`
+	To    Target `json:"to"`
+}
+
+// Match is what an ask must have: all of what is given. Patterns are those of
+// [path.Match]; of lists one entry must match.
+type Match struct {
+	Tenant   string   `json:"tenant,omitempty"`
+	Session  string   `json:"session,omitempty"`
+	Agent    string   `json:"agent,omitempty"`  // its id or its name
+	Source   string   `json:"source,omitempty"` // the ask's metadata entry "source"
+	Priority []string `json:"priority,omitempty"`
+	Audience []string `json:"audience,omitempty"`
+}
+
+// Target is where an ask is posted, and who is notified.
+type Target struct {
+	Channel string   `json:"channel,omitempty"` // id of a channel
+	Person  string   `json:"person,omitempty"`  // id of a member: a direct message
+	Mention []string `json:"mention,omitempty"` // ids of members and user groups
+}
+
+// Decision is where one ask goes, and why.
+type Decision struct {
+	Target
+	Why string `json:"why"`
+}
+
+//go:embed route.schema.json
+var routeSchema []byte
+
+// ReadRoutes reads a routing file. Its error names every fault with its place.
+func ReadRoutes(file string) (*Routes, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("routing file: %w", err)
+	}
+	r, err := ParseRoutes(data)
+	if err != nil {
+		return nil, fmt.Errorf("routing file %s: %w", file, err)
+	}
+	return r, nil
+}
+
+// ParseRoutes reads routes from YAML (or JSON, which is YAML).
+func ParseRoutes(data []byte) (*Routes, error) {
+	body, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return nil, fmt.Errorf("invalid YAML: %w", err)
+	}
+	c := jsonschema.NewCompiler()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(routeSchema))
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	if err := c.AddResource("route.schema.json", doc); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	schema, err := c.Compile("route.schema.json")
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("invalid YAML: %w", err)
+	}
+	if err := schema.Validate(value); err != nil {
+		return nil, errors.New(faults(err))
+	}
+	var r Routes
+	if err := json.Unmarshal(body, &r); err != nil {
+		return nil, fmt.Errorf("invalid routes: %w", err)
+	}
+	for i := range r.Rules {
+		m := &r.Rules[i].Match
+		for _, pattern := range append([]string{m.Tenant, m.Session, m.Agent, m.Source}, m.Audience...) {
+			if _, err := path.Match(pattern, ""); err != nil {
+				return nil, fmt.Errorf("/routes/%d/match: invalid pattern %q: use * and ?", i, pattern)
+			}
+		}
+	}
+	return &r, nil
+}
+
+// faults is what a schema found wrong, a line each.
+func faults(err error) string {
+	v, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return err.Error()
+	}
+	var lines []string
+	for _, unit := range v.BasicOutput().Errors {
+		if unit.Error != nil && unit.InstanceLocation != "" && unit.Error.String() != "validation failed" {
+			lines = append(lines, unit.InstanceLocation+": "+unit.Error.String())
+		}
+	}
+	if len(lines) == 0 {
+		return v.Error()
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Decide says where an ask goes.
+func (r *Routes) Decide(a *ask.Ask) Decision {
+	for i := range r.Rules {
+		if rule := &r.Rules[i]; rule.Match.matches(a) {
+			name := rule.Name
+			if name == "" {
+				name = fmt.Sprintf("number %d", i+1)
+			}
+			return Decision{r.notify(rule.To, a), "route " + name}
+		}
+	}
+	if len(a.Audience) == 1 {
+		if user, ok := r.person(a.Audience[0]); ok {
+			return Decision{Target{Person: user}, "the audience is one person"}
+		}
+	}
+	return Decision{r.notify(r.Default, a), "the default"}
+}
+
+// notify adds who may answer to those who are mentioned: a card in a thread
+// notifies nobody by itself.
+func (r *Routes) notify(to Target, a *ask.Ask) Target {
+	if to.Person != "" {
+		return to
+	}
+	mention := slices.Clone(to.Mention)
+	for _, entry := range a.Audience {
+		id, ok := r.person(entry)
+		if group, is := strings.CutPrefix(entry, "group:"); is {
+			id, ok = r.Groups[group], r.Groups[group] != ""
+		}
+		if ok && !slices.Contains(mention, id) && len(mention) < 20 {
+			mention = append(mention, id)
+		}
+	}
+	to.Mention = mention
+	return to
+}
+
+// person is the member that an audience's principal stands for.
+func (r *Routes) person(principal string) (string, bool) {
+	if id, ok := r.People[principal]; ok {
+		return id, true
+	}
+	if rest, ok := strings.CutPrefix(principal, "slack:"); ok {
+		if _, user, ok := strings.Cut(rest, "/"); ok {
+			return user, true
+		}
+	}
+	return "", false
+}
+
+func (m *Match) matches(a *ask.Ask) bool {
+	source, _ := a.Metadata["source"].(string)
+	priority := string(a.Priority)
+	if priority == "" {
+		priority = string(ask.PriorityNormal)
+	}
+	return like(m.Tenant, a.Tenant) && like(m.Session, a.Session) && (like(m.Agent, a.Agent.ID) || like(m.Agent, a.Agent.Name)) && like(m.Source, source) &&
+		(len(m.Priority) == 0 || slices.Contains(m.Priority, priority)) &&
+		(len(m.Audience) == 0 || slices.ContainsFunc(m.Audience, func(pattern string) bool {
+			return slices.ContainsFunc(a.Audience, func(entry string) bool { return like(pattern, entry) })
+		}))
+}
+
+// like reports whether a pattern matches; an empty one matches everything.
+func like(pattern, s string) bool {
+	if pattern == "" {
+		return true
+	}
+	// A slash in a principal is no separator here.
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(s, "/", "\x00"))
+	return ok && err == nil
+}
+
+// router holds the routes, and reads their file again when it has changed. A
+// file that became wrong is reported, and what was read before holds on.
+type router struct {
+	file string
+
+	mu      sync.Mutex
+	routes  *Routes
+	checked time.Time
+	stamp   string
+}
+
+func newRouter(o *Options) (*router, error) {
+	if o.RouteFile == "" {
+		return &router{routes: &o.Routes}, nil
+	}
+	routes, err := ReadRoutes(o.RouteFile)
+	if err != nil {
+		return nil, err
+	}
+	return &router{file: o.RouteFile, routes: routes, stamp: stamp(o.RouteFile), checked: time.Now()}, nil
+}
+
+func stamp(file string) string {
+	info, err := os.Stat(file)
+	if err != nil {
+		return ""
+	}
+	return info.ModTime().String() + fmt.Sprint(info.Size())
+}
+
+// current are the routes that hold. The file is looked at once a second at
+// most; the error is what is wrong with a change of it.
+func (r *router) current(now time.Time) (*Routes, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.file == "" || now.Sub(r.checked) < time.Second {
+		return r.routes, nil
+	}
+	r.checked = now
+	is := stamp(r.file)
+	if is == r.stamp || is == "" {
+		return r.routes, nil
+	}
+	r.stamp = is
+	routes, err := ReadRoutes(r.file)
+	if err != nil {
+		return r.routes, err
+	}
+	r.routes = routes
+	return routes, nil
+}

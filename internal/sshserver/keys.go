@@ -1,0 +1,130 @@
+package sshserver
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"golang.org/x/crypto/ssh"
+)
+
+// Proof is the [ask.By.Proof] of who signed in with a key.
+const Proof = "ssh-key"
+
+// maxKeysFile bounds the file of keys.
+const maxKeysFile = 1 << 20
+
+// errUnknownKey refuses a key that is not in the file.
+var errUnknownKey = errors.New("unknown key")
+
+// lookUp finds a key in a file in the format of authorized_keys. The key's
+// comment names the person, unless the options before it do:
+//
+//	ssh-ed25519 AAAA… mei
+//	principal="os:mei",groups="platform,ops" ssh-ed25519 AAAA… Mei's phone
+func lookUp(path string, key ssh.PublicKey) (ask.By, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ask.By{}, err
+	}
+	if info.Size() > maxKeysFile {
+		return ask.By{}, fmt.Errorf("%s has more than %d bytes", path, maxKeysFile)
+	}
+	rest, err := os.ReadFile(path)
+	if err != nil {
+		return ask.By{}, err
+	}
+	for len(rest) > 0 {
+		var known ssh.PublicKey
+		var comment string
+		var options []string
+		known, comment, options, rest, err = ssh.ParseAuthorizedKey(rest)
+		if err != nil { // no more keys: it skips what it cannot read
+			break
+		}
+		if bytes.Equal(known.Marshal(), key.Marshal()) {
+			return identity(comment, options, known)
+		}
+	}
+	return ask.By{}, errUnknownKey
+}
+
+// identity is who a line of the file names.
+func identity(comment string, options []string, key ssh.PublicKey) (ask.By, error) {
+	by := ask.By{Name: ask.CleanLine(comment), Proof: Proof}
+	for _, o := range options {
+		name, value, _ := strings.Cut(o, "=")
+		value = strings.Trim(value, `"`)
+		switch name {
+		case "principal":
+			by.Principal = ask.CleanLine(value)
+		case "groups":
+			by.Groups = strings.FieldsFunc(ask.CleanLine(value), func(r rune) bool { return r == ',' || r == ' ' })
+		default: // such as "restrict", which holds for everybody here; what would forbid a login does so
+			if name == "cert-authority" || name == "from" || name == "expiry-time" {
+				return ask.By{}, fmt.Errorf("the option %s is not supported: the key is not taken", name)
+			}
+		}
+	}
+	switch {
+	case by.Principal != "":
+	case by.Name != "":
+		by.Principal = "ssh:" + strings.ReplaceAll(by.Name, " ", "-")
+	default:
+		by.Principal = "ssh:" + ssh.FingerprintSHA256(key)
+	}
+	return by, nil
+}
+
+// HostKey reads the key of this server from a file, or makes it.
+func HostKey(path string) (ssh.Signer, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if data, err = newHostKey(path); err != nil {
+			return nil, fmt.Errorf("make a host key: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the host key: %w", err)
+	}
+	signer, err := ssh.ParsePrivateKey(data)
+	if err != nil {
+		return nil, fmt.Errorf("host key %s: %w", path, err)
+	}
+	return signer, nil
+}
+
+// newHostKey writes a fresh key, unless another process was faster.
+func newHostKey(path string) ([]byte, error) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	block, err := ssh.MarshalPrivateKey(private, "askbus")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "ssh-host-key-*") // readable by its owner only
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(tmp.Name()) //nolint:errcheck // the link is what stays
+	_, err = tmp.Write(pem.EncodeToMemory(block))
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return nil, err
+	}
+	if err := os.Link(tmp.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,164 @@
+package sshserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/ratelimit"
+	"github.com/askbus/askbus/pkg/ask"
+	"golang.org/x/crypto/ssh"
+)
+
+// Terminal is the terminal of somebody who signed in.
+type Terminal struct {
+	ssh.Channel
+	By      ask.By
+	Term    string
+	Width   int
+	Height  int
+	Resized <-chan [2]int
+}
+
+// Options says who may come, and what they get.
+type Options struct {
+	Keys  string     // file of keys, read again at each login
+	Host  ssh.Signer // see [HostKey]
+	Serve func(ctx context.Context, t Terminal) error
+
+	Connections int           // at once; default 64
+	Handshake   time.Duration // how long a login may take; default 15 s
+	Logins      int           // per address and minute; default 20
+	Logger      *slog.Logger  // default: discard
+}
+
+// Server serves people with a key.
+type Server struct {
+	opts   Options
+	logins *ratelimit.PerMinute
+	slots  chan struct{}
+}
+
+// New makes a server. It starts nothing.
+func New(opts Options) (*Server, error) {
+	switch {
+	case opts.Keys == "":
+		return nil, errors.New("sshserver: no file of keys")
+	case opts.Host == nil:
+		return nil, errors.New("sshserver: no host key")
+	case opts.Serve == nil:
+		return nil, errors.New("sshserver: nothing to serve")
+	}
+	if opts.Connections <= 0 {
+		opts.Connections = 64
+	}
+	if opts.Handshake <= 0 {
+		opts.Handshake = 15 * time.Second
+	}
+	if opts.Logins <= 0 {
+		opts.Logins = 20
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{opts: opts, logins: ratelimit.New(opts.Logins), slots: make(chan struct{}, opts.Connections)}, nil
+}
+
+// Run serves ln until ctx ends, and waits for everybody to be gone.
+func (s *Server) Run(ctx context.Context, ln net.Listener) error {
+	defer context.AfterFunc(ctx, func() { _ = ln.Close() })()
+	var served sync.WaitGroup
+	defer served.Wait()
+	for {
+		conn, err := ln.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				_ = conn.Close()
+			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		case err != nil: // such as too many files: it passes
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+			continue
+		}
+		host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+		if err != nil || !s.logins.Take(host, time.Now()) {
+			_ = conn.Close()
+			continue
+		}
+		select {
+		case s.slots <- struct{}{}:
+			served.Go(func() {
+				defer func() { <-s.slots }()
+				s.connection(ctx, conn)
+			})
+		default:
+			_ = conn.Close()
+		}
+	}
+}
+
+// connection serves one person.
+func (s *Server) connection(ctx context.Context, conn net.Conn) {
+	defer conn.Close() //nolint:errcheck // it may be closed already
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if err := conn.SetDeadline(time.Now().Add(s.opts.Handshake)); err != nil {
+		return
+	}
+
+	config := &ssh.ServerConfig{
+		MaxAuthTries: 6,
+		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+			who, err := lookUp(s.opts.Keys, key)
+			if err != nil {
+				return nil, err
+			}
+			return &ssh.Permissions{ExtraData: map[any]any{byKey{}: who}}, nil
+		},
+	}
+	config.AddHostKey(s.opts.Host)
+	person, channels, requests, err := ssh.NewServerConn(conn, config)
+	if err != nil {
+		s.opts.Logger.DebugContext(ctx, "no login over ssh", slog.Any("error", err))
+		return
+	}
+	by, ok := person.Permissions.ExtraData[byKey{}].(ask.By)
+	if !ok || conn.SetDeadline(time.Time{}) != nil {
+		return
+	}
+	s.opts.Logger.InfoContext(ctx, "login over ssh", slog.String("responder", "ssh"))
+	go ssh.DiscardRequests(requests) // no forwarding
+	var sessions sync.WaitGroup
+	defer sessions.Wait()
+	defer person.Close() //nolint:errcheck // it may be closed already
+	opened := false
+	for ch := range channels {
+		if ch.ChannelType() != "session" || opened {
+			_ = ch.Reject(ssh.Prohibited, "one terminal, and nothing else")
+			continue
+		}
+		channel, requests, err := ch.Accept()
+		if err != nil {
+			return
+		}
+		opened = true
+		sessions.Go(func() {
+			s.session(ctx, channel, requests, by)
+			_ = conn.SetDeadline(time.Now().Add(goodbye)) // the client hangs up, or is hung up on
+		})
+	}
+}
+
+// goodbye is how long a client has to hang up by itself.
+const goodbye = 2 * time.Second
+
+// byKey is where who signed in stands in the permissions.
+type byKey struct{}

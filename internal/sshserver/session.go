@@ -1,0 +1,104 @@
+package sshserver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"golang.org/x/crypto/ssh"
+)
+
+// The largest terminal that is drawn for: what a client says is only a claim.
+const (
+	maxWidth  = 500
+	maxHeight = 200
+	maxTerm   = 64
+)
+
+// session serves one terminal until it is done, or its client gone.
+func (s *Server) session(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request, by ask.By) {
+	defer channel.Close() //nolint:errcheck // it may be closed already
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	resized := make(chan [2]int, 1)
+	t := Terminal{Channel: channel, By: by, Resized: resized}
+	var done chan error
+	for {
+		select {
+		case err := <-done:
+			s.exit(ctx, channel, err)
+			return
+		case r, ok := <-requests:
+			if !ok { // the client is gone
+				if cancel(); done != nil {
+					<-done //nolint:errcheck // nobody is left to be told
+				}
+				return
+			}
+			took := false
+			switch r.Type {
+			case "pty-req":
+				took = done == nil && t.pty(r.Payload)
+			case "window-change":
+				var size struct{ Width, Height, X, Y uint32 }
+				if took = ssh.Unmarshal(r.Payload, &size) == nil; took {
+					w, h := bounded(size.Width, size.Height)
+					select { // the newest size counts
+					case <-resized:
+					default:
+					}
+					resized <- [2]int{w, h}
+				}
+			case "shell":
+				if took = done == nil; took {
+					done = make(chan error, 1)
+					go func() { done <- s.serve(ctx, t) }()
+				}
+			}
+			if r.WantReply {
+				_ = r.Reply(took, nil)
+			}
+		}
+	}
+}
+
+func (s *Server) serve(ctx context.Context, t Terminal) error {
+	if t.Term == "" {
+		return fmt.Errorf("this needs a terminal; call ssh with -t")
+	}
+	return s.opts.Serve(ctx, t)
+}
+
+// exit tells the client how it ended.
+func (s *Server) exit(ctx context.Context, channel ssh.Channel, err error) {
+	code := uint32(0)
+	if err != nil {
+		code = 1
+		s.opts.Logger.DebugContext(ctx, "a terminal over ssh ended", slog.Any("error", err))
+		fmt.Fprintf(channel.Stderr(), "askbus: %s\r\n", ask.CleanLine(err.Error()))
+	}
+	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{code}))
+}
+
+// pty reads what terminal a client has.
+func (t *Terminal) pty(payload []byte) bool {
+	var pty struct {
+		Term                string
+		Width, Height, X, Y uint32
+		Modes               string
+	}
+	if ssh.Unmarshal(payload, &pty) != nil || pty.Term == "" || len(pty.Term) > maxTerm || ask.CleanLine(pty.Term) != pty.Term {
+		return false
+	}
+	t.Term = pty.Term
+	t.Width, t.Height = bounded(pty.Width, pty.Height)
+	return true
+}
+
+func bounded(width, height uint32) (w, h int) {
+	if width == 0 || height == 0 {
+		return 80, 24
+	}
+	return int(min(width, maxWidth)), int(min(height, maxHeight))
+}

@@ -1,0 +1,480 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// CacheOptions tunes a [Cache]. The zero value is ready to use.
+type CacheOptions struct {
+	FailAfter time.Duration         // without contact the cache is of no use; default 60s
+	Poll      time.Duration         // between readings of what changed, beside what is told live; default 10s
+	Whole     time.Duration         // between readings of everything; default 10min, at most half of what deletions are told for
+	Now       func() time.Time      // default: time.Now
+	Changed   func(old, now *Entry) // told of each change, one at a time; old is nil when there was none, now when there is none any more
+	Logger    *slog.Logger          // default: discard
+}
+
+func (o *CacheOptions) fill() {
+	for d, v := range map[*time.Duration]time.Duration{&o.FailAfter: time.Minute, &o.Poll: 10 * time.Second, &o.Whole: 10 * time.Minute} {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Changed == nil {
+		o.Changed = func(_, _ *Entry) {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// refreshEvery is how often lookups of what is not there may make a cache read
+// what changed: they share the readings.
+const refreshEvery = 100 * time.Millisecond
+
+// Cache is a replica of a bucket. It follows what is republished, and reads
+// what changed every [CacheOptions.Poll], after a reconnect, and after it was
+// too slow for what came. Use it between the start and the end of Run.
+type Cache struct {
+	feed feed
+	name string
+	opts CacheOptions
+
+	refresh chan chan error // lookups that want to know what changed
+
+	mu      sync.Mutex
+	held    map[Key]*Entry
+	watched map[Key]map[*watcher]struct{}
+	contact time.Time // when the last reading that succeeded began
+}
+
+// watcher is somebody who waits for the end of what it knows.
+type watcher struct {
+	ended func()      // must not block
+	timer *time.Timer // at the entry's expiry
+}
+
+// NewCache makes a replica of a bucket, or of what the role may see of it. It
+// starts nothing.
+func NewCache(b *Bucket, opts CacheOptions) *Cache {
+	return newCache(b, b.name, opts)
+}
+
+func newCache(f feed, name string, opts CacheOptions) *Cache {
+	opts.fill()
+	return &Cache{
+		feed: f, name: name, opts: opts, refresh: make(chan chan error),
+		held: map[Key]*Entry{}, watched: map[Key]map[*watcher]struct{}{},
+	}
+}
+
+// errStale is the refusal while what is held may be wrong.
+func (c *Cache) errStale() error {
+	return ask.Refuse(ask.CodeUnavailable, "%s cannot be checked just now: the broker did not answer for %s; try again", c.name, c.opts.FailAfter)
+}
+
+// fresh reports whether what is held may be believed. The caller holds mu.
+func (c *Cache) fresh() bool {
+	return !c.contact.IsZero() && c.opts.Now().Sub(c.contact) < c.opts.FailAfter
+}
+
+// left is for how long what is held may be believed yet.
+func (c *Cache) left() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.contact.IsZero() {
+		return 0
+	}
+	return c.contact.Add(c.opts.FailAfter).Sub(c.opts.Now())
+}
+
+// Get gives an entry as far as this replica knows. The error is
+// [ask.ErrNotFound], or [ask.ErrUnavailable] when the broker was not reached
+// for too long.
+func (c *Cache) Get(k Key) (Entry, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.fresh() {
+		return Entry{}, c.errStale()
+	}
+	e := c.held[k]
+	if e == nil || !e.Live(c.opts.Now()) {
+		return Entry{}, ask.Refuse(ask.CodeNotFound, "there is no entry %s in bucket %s", k.Name, c.name)
+	}
+	return *e, nil
+}
+
+// Lookup is Get that asks the broker what changed before it says that an entry
+// is not there: it may have been written at another replica just now. Lookups
+// share these readings, so many of what does not exist cost one.
+func (c *Cache) Lookup(ctx context.Context, k Key) (Entry, error) {
+	e, err := c.Get(k)
+	if err == nil {
+		return e, nil
+	}
+	done := make(chan error, 1)
+	select {
+	case c.refresh <- done:
+	case <-ctx.Done():
+		return Entry{}, c.errStale()
+	}
+	select {
+	case read := <-done:
+		if e, err = c.Get(k); err != nil && read != nil {
+			return Entry{}, c.errStale()
+		}
+		return e, err
+	case <-ctx.Done():
+		return Entry{}, c.errStale()
+	}
+}
+
+// All gives every entry, in no order.
+func (c *Cache) All() ([]Entry, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.fresh() {
+		return nil, c.errStale()
+	}
+	now, all := c.opts.Now(), make([]Entry, 0, len(c.held))
+	for _, e := range c.held {
+		if e.Live(now) {
+			all = append(all, *e)
+		}
+	}
+	return all, nil
+}
+
+// Watch closes ended when an entry is deleted, expires, or can no longer be
+// believed; at once when that is so already. A change of its value does not
+// end it. Stop must be called.
+func (c *Cache) Watch(k Key) (ended <-chan struct{}, stop func()) {
+	ch := make(chan struct{})
+	return ch, c.watch(k, func() { close(ch) })
+}
+
+// OnEnd is Watch that calls f, once, in a goroutine of its own. After stop
+// returns it will not be called, unless it is under way.
+func (c *Cache) OnEnd(k Key, f func()) (stop func()) {
+	return c.watch(k, func() { go f() })
+}
+
+func (c *Cache) watch(k Key, ended func()) (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.held[k]
+	if now := c.opts.Now(); e == nil || !e.Live(now) || !c.fresh() {
+		ended()
+		return func() {}
+	}
+	w := &watcher{ended: ended}
+	if c.watched[k] == nil {
+		c.watched[k] = map[*watcher]struct{}{}
+	}
+	c.watched[k][w] = struct{}{}
+	c.arm(k, w, e)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.drop(k, w)
+	}
+}
+
+// Watches is how many watches stand.
+func (c *Cache) Watches() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, all := range c.watched {
+		n += len(all)
+	}
+	return n
+}
+
+// arm sets a watcher's timer to the expiry of its entry.
+func (c *Cache) arm(k Key, w *watcher, e *Entry) {
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+	if e.Expires.IsZero() {
+		return
+	}
+	w.timer = time.AfterFunc(max(time.Millisecond, e.Expires.Sub(c.opts.Now())), func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if _, waits := c.watched[k][w]; !waits {
+			return
+		}
+		if e := c.held[k]; e == nil || !e.Live(c.opts.Now()) {
+			c.end(k, w)
+		} else {
+			c.arm(k, w, e) // it lives longer by now, or the clocks differ a little
+		}
+	})
+}
+
+func (c *Cache) end(k Key, w *watcher) {
+	if _, still := c.watched[k][w]; still {
+		c.drop(k, w)
+		w.ended()
+	}
+}
+
+func (c *Cache) drop(k Key, w *watcher) {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	delete(c.watched[k], w)
+	if len(c.watched[k]) == 0 {
+		delete(c.watched, k)
+	}
+}
+
+// Run follows the bucket until ctx ends. A cache runs once.
+func (c *Cache) Run(ctx context.Context) error {
+	live, again, stop, err := c.feed.subscribe()
+	if err != nil {
+		return fmt.Errorf("state: follow %s: %w", c.name, err)
+	}
+	defer stop()
+	defer c.lapse()
+	r := &reading{c: c, next: time.NewTimer(0), whole: true}
+	defer r.next.Stop()
+	old := time.NewTimer(c.opts.FailAfter)
+	defer old.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			if r.result != nil {
+				<-r.result // it ends with ctx
+			}
+			r.tell(ctx.Err())
+			return nil
+		case err, ok := <-again:
+			if !ok || err != nil {
+				r.tell(err)
+				return fmt.Errorf("state: follow %s: %w", c.name, errors.Join(err, ask.ErrUnavailable))
+			}
+			r.soon(true)
+		case e := <-live:
+			c.take(&e)
+			r.touched(e.Key)
+		case done := <-c.refresh:
+			r.wanted(done)
+		case <-r.next.C:
+			r.begin(ctx)
+		case got := <-r.result:
+			r.end(ctx, got)
+			if got.err == nil {
+				old.Reset(c.left())
+			}
+		case <-old.C:
+			if left := c.left(); left > 0 {
+				old.Reset(left)
+				continue
+			}
+			c.opts.Logger.WarnContext(ctx, "shared state cannot be reached: what depends on it is refused", slog.String("bucket", c.name))
+			c.lapse()
+		}
+	}
+}
+
+// lapse ends every watch: what they know may be wrong.
+func (c *Cache) lapse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, all := range c.watched {
+		for w := range all {
+			c.end(k, w)
+		}
+	}
+}
+
+// take applies one change, if it is news.
+func (c *Cache) take(e *Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if held := c.held[e.Key]; held == nil || held.Revision < e.Revision {
+		c.set(e)
+	}
+}
+
+func (c *Cache) set(e *Entry) {
+	now := c.opts.Now()
+	old := c.held[e.Key]
+	was := old
+	if old != nil && old.Deleted {
+		was = nil
+	}
+	if !e.Live(now) {
+		if c.held[e.Key] = e; !e.Deleted {
+			delete(c.held, e.Key)
+		} else {
+			e.Value = nil // kept as a mark until the next whole reading: what is older must not come back
+		}
+		for w := range c.watched[e.Key] {
+			c.end(e.Key, w)
+		}
+		if was != nil {
+			c.opts.Changed(was, nil)
+		}
+		return
+	}
+	c.held[e.Key] = e
+	for w := range c.watched[e.Key] {
+		c.arm(e.Key, w, e)
+	}
+	c.opts.Changed(was, e)
+}
+
+// reading is how a cache reads what changed. It belongs to Run.
+type reading struct {
+	c       *Cache
+	next    *time.Timer
+	result  chan changes
+	whole   bool // the next one reads everything
+	again   bool // the one under way began too early
+	rev     uint64
+	begun   time.Time
+	all     time.Time        // when everything was read
+	during  map[Key]struct{} // told live since the one under way began
+	waiting []chan error     // lookups that the next one answers
+	served  []chan error     // lookups that the one under way answers
+}
+
+type changes struct {
+	entries []Entry
+	rev     uint64
+	whole   bool
+	began   time.Time
+	err     error
+}
+
+// soon begins a reading now, or as soon as the one under way has ended.
+func (r *reading) soon(whole bool) {
+	r.whole = r.whole || whole
+	if r.result != nil {
+		r.again = true
+		return
+	}
+	r.next.Reset(0)
+}
+
+func (r *reading) touched(k Key) {
+	if r.during != nil {
+		r.during[k] = struct{}{}
+	}
+}
+
+// wanted notes a lookup. Readings for lookups keep a distance.
+func (r *reading) wanted(done chan error) {
+	r.waiting = append(r.waiting, done)
+	if r.result != nil {
+		r.again = true
+		return
+	}
+	r.next.Reset(max(0, refreshEvery-time.Since(r.begun)))
+}
+
+func (r *reading) tell(err error) {
+	for _, done := range append(r.served, r.waiting...) {
+		done <- err
+	}
+	r.served, r.waiting = nil, nil
+}
+
+func (r *reading) begin(ctx context.Context) {
+	c := r.c
+	now := c.opts.Now()
+	whole := r.whole || now.Sub(r.all) >= c.opts.Whole
+	after := r.rev
+	if whole {
+		after = 0
+	}
+	r.result, r.during, r.whole, r.again, r.begun = make(chan changes, 1), map[Key]struct{}{}, false, false, time.Now()
+	r.served, r.waiting = r.waiting, nil
+	to := r.result
+	go func() {
+		one, cancel := context.WithTimeout(ctx, min(c.opts.FailAfter/2, 5*time.Second))
+		defer cancel()
+		got := changes{whole: whole, began: now}
+		got.entries, got.rev, got.err = c.feed.changes(one, after)
+		to <- got
+	}()
+}
+
+func (r *reading) end(ctx context.Context, got changes) {
+	c, during := r.c, r.during
+	r.result, r.during = nil, nil
+	wait := c.opts.Poll - rand.N(c.opts.Poll/10+1) //nolint:gosec // jitter
+	switch {
+	case got.err != nil:
+		if ctx.Err() == nil {
+			c.opts.Logger.WarnContext(ctx, "cannot read shared state; trying again", slog.String("bucket", c.name), slog.Any("error", got.err))
+		}
+		r.whole = r.whole || got.whole
+		wait = min(time.Second, c.opts.Poll)
+	default:
+		r.rev = got.rev
+		if got.whole {
+			r.all = got.began
+			c.forget(got.entries, during)
+		}
+		for i := range got.entries {
+			c.take(&got.entries[i])
+		}
+		c.mu.Lock()
+		c.contact = got.began
+		c.mu.Unlock()
+	}
+	for _, done := range r.served {
+		done <- got.err
+	}
+	r.served = nil
+	switch {
+	case r.again && r.whole:
+		wait = 0
+	case r.again:
+		wait = max(0, refreshEvery-time.Since(r.begun))
+	}
+	r.next.Reset(wait)
+}
+
+// forget drops what a whole reading does not have, but for what came live
+// meanwhile, and everything if the bucket was begun again.
+func (c *Cache) forget(entries []Entry, during map[Key]struct{}) {
+	there := make(map[Key]uint64, len(entries))
+	for i := range entries {
+		there[entries[i].Key] = entries[i].Revision
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, e := range c.held {
+		rev, still := there[k]
+		if _, live := during[k]; live || still && rev >= e.Revision {
+			continue
+		}
+		delete(c.held, k)
+		if e.Deleted {
+			continue
+		}
+		if !still {
+			for w := range c.watched[k] {
+				c.end(k, w)
+			}
+			c.opts.Changed(e, nil)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package subject
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// The subjects of shared state (docs/protocol.md, section 10). Requests have a
+// first token of their own, not those of asks: there a bucket could not be told
+// from a tenant, and a right that ends in ">" would cover every bucket.
+const (
+	State       = "kvv1"                // requests to the broker
+	StateOut    = "statev1"             // changes, republished
+	StateLedger = LedgerRoot + ".state" // the entries; only the broker's
+	StateStream = "STATE"               // the name of their stream
+)
+
+// NoTenant stands in place of the tenant of an entry that belongs to none. It
+// can be no tenant's name.
+const NoTenant = "~"
+
+// Verbs of shared state, beside [VerbGet] and [VerbList]. Watching is no
+// request but the right to subscribe to what is republished.
+const (
+	VerbPut    Verb = "put"
+	VerbDelete Verb = "delete"
+	VerbWatch  Verb = "watch"
+)
+
+// StateRole is who sends a request about shared state.
+type StateRole string
+
+// The roles, as they stand in the subject.
+const (
+	StateAgent     StateRole = "agent"
+	StateResponder StateRole = "responder"
+	StateGateway   StateRole = "gateway"
+	StateOperator  StateRole = "operator"
+	StateIssuer    StateRole = "issuer"
+)
+
+// StateKey names one entry of a bucket. The zero Tenant is no tenant.
+type StateKey struct {
+	Tenant string
+	Name   string // one to four tokens with dots between them
+}
+
+// Bounds of a key.
+const (
+	maxKeyTokens = 4
+	MaxStateKey  = 200
+)
+
+// Valid reports whether k names an entry.
+func (k StateKey) Valid() bool {
+	return (k.Tenant == "" || ask.ValidToken(k.Tenant)) && validName(k.Name)
+}
+
+func validName(name string) bool {
+	if len(name) > MaxStateKey || strings.Count(name, ".") >= maxKeyTokens {
+		return false
+	}
+	for token := range strings.SplitSeq(name, ".") {
+		if !ask.ValidToken(token) {
+			return false
+		}
+	}
+	return true
+}
+
+// String is the key as it stands in a subject.
+func (k StateKey) String() string { return k.scope() + "." + k.Name }
+
+func (k StateKey) scope() string {
+	if k.Tenant == "" {
+		return NoTenant
+	}
+	return k.Tenant
+}
+
+// StateRequest is a parsed request about shared state.
+type StateRequest struct {
+	Role    StateRole
+	Type    string // responders: the responder type
+	Tenant  string // agents: the tenant of the credential
+	Session string // agents: its session
+	Bucket  string
+	Verb    Verb
+	Every   bool     // list: of every tenant
+	Key     StateKey // list: its Tenant alone
+}
+
+// ParseState reads a request subject:
+//
+//	kvv1.agent.<tenant>.<session>.<bucket>.<verb>           the key is the session
+//	kvv1.responder.<type>.<bucket>.<verb>.<tenant or ~>.<key>
+//	kvv1.gateway.<bucket>.<verb>.<tenant or ~>.<key>
+//	kvv1.operator.<bucket>.<verb>.<tenant or ~>.<key>
+//	kvv1.issuer.<bucket>.<verb>.<tenant or ~>.<key>
+//
+// A list has no key, and without a tenant it is about all of them.
+func ParseState(subject string) (StateRequest, error) {
+	wrong := fmt.Errorf("subject %q: not a request about shared state", subject)
+	t := strings.Split(subject, ".")
+	if len(t) < 4 || t[0] != State {
+		return StateRequest{}, wrong
+	}
+	r := StateRequest{Role: StateRole(t[1])}
+	rest := t[2:]
+	switch r.Role {
+	case StateAgent:
+		if len(rest) != 4 || !ask.ValidToken(rest[0]) || !ask.ValidToken(rest[1]) {
+			return StateRequest{}, wrong
+		}
+		r.Tenant, r.Session = rest[0], rest[1]
+		rest = append(rest[2:4:4], r.Tenant, r.Session)
+	case StateResponder:
+		if !ask.ValidToken(rest[0]) {
+			return StateRequest{}, wrong
+		}
+		r.Type, rest = rest[0], rest[1:]
+	case StateGateway, StateOperator, StateIssuer:
+	default:
+		return StateRequest{}, wrong
+	}
+	if len(rest) < 2 || !ask.ValidToken(rest[0]) {
+		return StateRequest{}, wrong
+	}
+	r.Bucket, r.Verb, rest = rest[0], Verb(rest[1]), rest[2:]
+	if len(rest) > 0 && rest[0] != NoTenant {
+		if r.Key.Tenant = rest[0]; !ask.ValidToken(r.Key.Tenant) {
+			return StateRequest{}, wrong
+		}
+	}
+	switch r.Verb {
+	case VerbList:
+		if r.Every = len(rest) == 0; len(rest) > 1 {
+			return StateRequest{}, wrong
+		}
+	case VerbGet, VerbPut, VerbDelete:
+		if len(rest) < 2 {
+			return StateRequest{}, wrong
+		}
+		if r.Key.Name = strings.Join(rest[1:], "."); !validName(r.Key.Name) {
+			return StateRequest{}, wrong
+		}
+	default:
+		return StateRequest{}, wrong
+	}
+	return r, nil
+}
+
+// String is the subject that [ParseState] reads back as r.
+func (r StateRequest) String() string {
+	switch begin := r.upToVerb(); {
+	case r.Role == StateAgent, r.Verb == VerbList && r.Every:
+		return begin
+	case r.Verb == VerbList:
+		return begin + "." + r.Key.scope()
+	default:
+		return begin + "." + r.Key.String()
+	}
+}
+
+func (r StateRequest) upToVerb() string {
+	parts := []string{State, string(r.Role)}
+	switch r.Role {
+	case StateAgent:
+		parts = append(parts, r.Tenant, r.Session)
+	case StateResponder:
+		parts = append(parts, r.Type)
+	case StateGateway, StateOperator, StateIssuer:
+	}
+	return strings.Join(append(parts, r.Bucket, string(r.Verb)), ".")
+}
+
+// Allowed reports whether the table of [Buckets] allows the request.
+func (r StateRequest) Allowed() bool {
+	b, ok := FindBucket(r.Bucket)
+	return ok && b.May(r.Role, r.Type, r.Verb)
+}
+
+// StateReplyAllowed reports whether the broker may answer the request at reply.
+func StateReplyAllowed(r StateRequest, reply string) bool {
+	var prefixes []string
+	switch r.Role {
+	case StateAgent:
+		prefixes = []string{InboxAgent(r.Tenant, r.Session), InboxAgent(r.Tenant, "")}
+	case StateResponder:
+		prefixes = []string{InboxResponder(r.Type, "", "")}
+		if r.Key.Tenant != "" {
+			prefixes = append(prefixes, InboxResponder(r.Type, r.Key.Tenant, ""))
+		}
+	case StateGateway:
+		prefixes = []string{InboxGateway}
+	case StateOperator:
+		prefixes = []string{InboxOperator}
+	case StateIssuer:
+		prefixes = []string{InboxIssuer}
+	}
+	for _, prefix := range prefixes {
+		if rest, below := strings.CutPrefix(reply, prefix+"."); below {
+			return plain(rest)
+		}
+	}
+	return false
+}
+
+// LedgerState is the ledger subject of an entry.
+func LedgerState(bucket string, k StateKey) string {
+	return StateLedger + "." + bucket + "." + k.String()
+}
+
+// LedgerStateAll is the wildcard over a bucket's entries: of one tenant (empty:
+// of no tenant), or of all.
+func LedgerStateAll(bucket, tenant string, every bool) string {
+	return StateLedger + "." + below(bucket, tenant, every)
+}
+
+// OutState is the wildcard over what is republished of a bucket, likewise.
+func OutState(bucket, tenant string, every bool) string {
+	return StateOut + "." + below(bucket, tenant, every)
+}
+
+func below(bucket, tenant string, every bool) string {
+	if every {
+		return bucket + ".>"
+	}
+	return bucket + "." + StateKey{Tenant: tenant}.scope() + ".>"
+}
+
+// ParseStateEntry reads the subject of an entry, in the ledger or republished.
+func ParseStateEntry(subject string) (bucket string, k StateKey, ok bool) {
+	rest, ok := strings.CutPrefix(subject, StateOut+".")
+	if !ok {
+		if rest, ok = strings.CutPrefix(subject, StateLedger+"."); !ok {
+			return "", StateKey{}, false
+		}
+	}
+	t := strings.SplitN(rest, ".", 3)
+	if len(t) != 3 {
+		return "", StateKey{}, false
+	}
+	k = StateKey{Name: t[2]}
+	if t[1] != NoTenant {
+		k.Tenant = t[1]
+	}
+	return t[0], k, k.Valid()
+}

@@ -1,0 +1,102 @@
+// Package tracing makes the spans of asks with the standard OpenTelemetry
+// interfaces, and carries a trace as the W3C traceparent that events have.
+//
+// A nil [Tracer] makes none and costs a comparison. What happens within
+// seconds of a question is in its trace; what comes hours later, an answer or a
+// withdrawal, begins a trace of its own that links to it.
+package tracing
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Tracer makes spans. A nil one makes none.
+type Tracer struct {
+	spans trace.Tracer
+	carry propagation.TextMapPropagator
+}
+
+const header = "traceparent"
+
+// New makes a tracer; nil when neither is given. Without a provider it only
+// carries the trace of a context on; without a propagator it is W3C's.
+func New(p trace.TracerProvider, carry propagation.TextMapPropagator) *Tracer {
+	if p == nil && carry == nil {
+		return nil
+	}
+	t := &Tracer{carry: carry}
+	if t.carry == nil {
+		t.carry = propagation.TraceContext{}
+	}
+	if p != nil {
+		t.spans = p.Tracer("github.com/askbus/askbus")
+	}
+	return t
+}
+
+// Kinds of spans.
+const (
+	Sends  = trace.SpanKindProducer
+	Serves = trace.SpanKindServer
+	Works  = trace.SpanKindConsumer
+	Inside = trace.SpanKindInternal
+)
+
+// Ask names what a span is about. No text of a question or an answer belongs
+// into a span.
+type Ask struct{ Tenant, Session, ID, Responder string }
+
+// Start begins a span below a traceparent, else below the context's span. End it
+// with the error that it ended with.
+func (t *Tracer) Start(ctx context.Context, name string, kind trace.SpanKind, parent string, of Ask) (context.Context, func(error)) {
+	if t == nil || t.spans == nil {
+		return ctx, func(error) {}
+	}
+	if parent != "" {
+		ctx = t.remote(ctx, parent)
+	}
+	attrs := make([]attribute.KeyValue, 0, 4)
+	for _, a := range []struct{ key, value string }{{"askbus.tenant", of.Tenant}, {"askbus.session", of.Session}, {"askbus.ask_id", of.ID}, {"askbus.responder", of.Responder}} {
+		if a.value != "" {
+			attrs = append(attrs, attribute.String(a.key, a.value))
+		}
+	}
+	ctx, span := t.spans.Start(ctx, "askbus "+name, trace.WithSpanKind(kind), trace.WithAttributes(attrs...))
+	return ctx, func(err error) {
+		if err != nil {
+			span.SetStatus(codes.Error, err.Error())
+		}
+		span.End()
+	}
+}
+
+func (t *Tracer) remote(ctx context.Context, traceparent string) context.Context {
+	return t.carry.Extract(ctx, propagation.MapCarrier{header: traceparent})
+}
+
+// Link links the context's span to another trace, unless it is part of it.
+func (t *Tracer) Link(ctx context.Context, traceparent string) {
+	if t == nil || traceparent == "" {
+		return
+	}
+	span := trace.SpanFromContext(ctx)
+	other := trace.SpanContextFromContext(t.remote(context.Background(), traceparent)) //nolint:contextcheck // only to parse
+	if span.IsRecording() && other.IsValid() && other.TraceID() != span.SpanContext().TraceID() {
+		span.AddLink(trace.Link{SpanContext: other})
+	}
+}
+
+// Carry is the traceparent of the context's span, or empty.
+func (t *Tracer) Carry(ctx context.Context) string {
+	if t == nil {
+		return ""
+	}
+	c := propagation.MapCarrier{}
+	t.carry.Inject(ctx, c)
+	return c[header]
+}

@@ -1,0 +1,373 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/internal/present"
+)
+
+// besideFrom is how wide a card must be for a preview beside the options.
+const besideFrom = 76
+
+func trimmed(e *editor) string { return strings.TrimSpace(e.String()) }
+
+// cardSheet draws one ask.
+func (m *model) cardSheet(f *form, width int) *sheet {
+	s, card, st := newSheet(width), m.card(f), m.styles
+	s.add(hit{}, st.dim.Render, "", "", card.Head())
+	for _, line := range card.Attention {
+		s.add(hit{}, st.accent.Render, "", "", line)
+	}
+	if card.Title != "" {
+		s.add(hit{}, st.title.Render, "", "", card.Title)
+	}
+	m.drawContext(s, f, card)
+	s.blank()
+	switch {
+	case f.end != nil:
+		m.drawEnd(s, f, card)
+		return s
+	case f.review:
+		m.drawReview(s, f, card)
+	default:
+		m.drawQuestion(s, f, card)
+	}
+	m.drawFields(s, f)
+	if f.message != "" {
+		s.blank()
+		s.add(hit{}, st.fault.Render, "", "", "! "+f.message)
+	}
+	s.blank()
+	for _, line := range []string{card.AtEnd, card.ForThem} {
+		if line != "" {
+			s.add(hit{}, st.dim.Render, "", "", line)
+		}
+	}
+	for _, d := range card.Defaults {
+		s.add(hit{}, st.dim.Render, "  ", "  ", strings.ReplaceAll(d.Question+" "+d.Answer, "\n", " "))
+	}
+	if len(card.Places) > 0 {
+		places := make([]string, len(card.Places))
+		for i, p := range card.Places {
+			places[i] = strings.TrimSpace(p.Where + " " + p.Words)
+		}
+		s.add(hit{}, st.dim.Render, "", "", "Also shown "+strings.Join(places, ", ")+".")
+	}
+	return s
+}
+
+func (m *model) drawContext(s *sheet, f *form, card *present.Card) {
+	if card.Context == nil {
+		return
+	}
+	if !f.context {
+		n := strings.Count(strings.TrimSpace(card.Context.Body), "\n") + 1
+		s.add(hit{}, m.styles.dim.Render, "", "", fmt.Sprintf("%s: what the agent is doing (%d lines)", m.keys.key(actContext), n))
+		return
+	}
+	for _, line := range body(strings.TrimSpace(card.Context.Body), s.width-2, card.Context.Kind == present.Prose) {
+		s.put(hit{}, m.styles.dim.Render("┃ ")+line)
+	}
+}
+
+// drawEnd says who was first, and with what.
+func (m *model) drawEnd(s *sheet, f *form, card *present.Card) {
+	e := card.End
+	if e == nil {
+		return
+	}
+	words := e.First
+	if words == "" {
+		words = e.Fold()
+	}
+	if !e.Detailed {
+		for i := range card.Questions {
+			s.add(hit{}, m.styles.title.Render, "", "", card.Questions[i].Text)
+		}
+		s.blank()
+	}
+	s.add(hit{}, m.styles.accent.Render, "✓ ", "  ", words)
+	if e.Detailed {
+		for _, l := range e.Lines {
+			s.add(hit{}, m.styles.dim.Render, "  ", "    ", strings.ReplaceAll(l.Question+" "+l.Answer, "\n", " "))
+			if l.Note != "" {
+				s.add(hit{}, m.styles.dim.Render, "    ", "    ", "note: "+l.Note)
+			}
+		}
+	}
+	for _, l := range []string{e.Reply, e.Reason} {
+		if l != "" {
+			s.add(hit{}, m.styles.dim.Render, "  ", "  ", l)
+		}
+	}
+	if f.touched && !e.Mine {
+		s.blank()
+		s.add(hit{}, m.styles.dim.Render, "", "", "What you had begun was not sent.")
+	}
+}
+
+// drawReview shows what would be sent.
+func (m *model) drawReview(s *sheet, f *form, card *present.Card) {
+	s.put(hit{}, m.styles.title.Render("This is what will be sent"))
+	s.blank()
+	for i, l := range f.draft(card).Review() {
+		lead := fmt.Sprintf("%2d ", i+1)
+		s.add(hit{hitStep, i}, m.styles.dim.Render, lead, "   ", l.Question)
+		s.add(hit{hitStep, i}, m.styles.title.Render, "   ", "   ", l.Answer)
+		if l.Note != "" {
+			s.add(hit{hitStep, i}, m.styles.dim.Render, "   ", "   ", "note: "+l.Note)
+		}
+		if fault := f.fields[i].fault; fault != "" {
+			s.add(hit{hitStep, i}, m.styles.fault.Render, "   ! ", "     ", fault)
+		}
+	}
+	s.blank()
+	s.add(hit{}, m.styles.dim.Render, "", "", fmt.Sprintf("%s sends · a number changes that answer", m.keys.key(actSend)))
+}
+
+func (m *model) drawQuestion(s *sheet, f *form, card *present.Card) {
+	q, st := &card.Questions[f.step], m.styles
+	if q.Step != "" {
+		dots := make([]string, q.Of)
+		for i := range dots {
+			switch ans, fault := f.answer(i); {
+			case f.fields[i].fault != "":
+				dots[i] = st.fault.Render("!")
+			case i == f.step:
+				dots[i] = st.accent.Render("●")
+			case fault == "" && !ans.Empty():
+				dots[i] = "✓"
+			default:
+				dots[i] = "○"
+			}
+		}
+		s.put(hit{}, st.dim.Render(q.Step+"  ")+strings.Join(dots, " "))
+	}
+	head := ""
+	if q.Chip != "" {
+		head = st.chip.Render("["+q.Chip+"]") + " "
+	}
+	marks := ""
+	if len(q.Marks) > 0 {
+		marks = " (" + strings.Join(q.Marks, ", ") + ")"
+	}
+	for i, part := range strings.Split(q.Text, "\n") {
+		if i > 0 {
+			head = ""
+		}
+		s.add(hit{}, st.title.Render, head, "", part)
+	}
+	if marks != "" {
+		s.lines[len(s.lines)-1] += st.dim.Render(marks)
+	}
+	s.blank()
+	from := len(s.lines)
+	width := s.width
+	shown := m.shownPreview(f, q)
+	beside := shown != nil && width >= besideFrom
+	if beside {
+		s.width = width*9/20 - 3
+	}
+	m.drawOptions(s, f, q)
+	if typed(f.question()) {
+		m.drawTyped(s, f, q)
+	}
+	if q.Unknown {
+		s.add(hit{}, st.fault.Render, "", "", q.HowTo)
+	}
+	s.width = width
+	if shown != nil {
+		room := width - width*9/20
+		if beside {
+			s.beside(from, m.previewLines(shown, room), width*9/20, room)
+		} else {
+			s.put(hit{}, st.dim.Render(strings.Repeat("─", min(width, 40))))
+			for _, line := range m.previewLines(shown, width) {
+				s.put(hit{}, line)
+			}
+		}
+	}
+	if q.Hint != "" {
+		s.add(hit{}, st.dim.Render, "", "", q.Hint)
+	}
+	if !card.May.Answer {
+		s.add(hit{}, st.fault.Render, "", "", card.May.Why)
+	}
+	if fault := f.field().fault; fault != "" {
+		s.add(hit{}, st.fault.Render, "! ", "  ", fault)
+	}
+}
+
+// previewMost is how many lines of a preview stand on the card; the reader has
+// all.
+const previewMost = 24
+
+func (m *model) previewLines(o *present.Option, width int) []string {
+	lines := m.colored(body(o.Preview.Body, width, o.Preview.Kind == present.Prose))
+	if len(lines) > previewMost {
+		lines = append(lines[:previewMost:previewMost], m.styles.dim.Render(fmt.Sprintf("… %d lines more: %s", len(lines)-previewMost, m.keys.key(actPreview))))
+	}
+	return lines
+}
+
+// colored marks the lines of a diff.
+func (m *model) colored(lines []string) []string {
+	diff := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "@@ ") || strings.HasPrefix(l, "+++ ") })
+	if !diff {
+		return lines
+	}
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		switch {
+		case strings.HasPrefix(l, "+"):
+			l = m.styles.added.Render(l)
+		case strings.HasPrefix(l, "-"):
+			l = m.styles.removed.Render(l)
+		case strings.HasPrefix(l, "@@"):
+			l = m.styles.dim.Render(l)
+		}
+		out[i] = l
+	}
+	return out
+}
+
+// shownPreview is the option whose preview stands on the card: the one under
+// the cursor, else the one that is shown first.
+func (m *model) shownPreview(f *form, q *present.Question) *present.Option {
+	if !q.Previews {
+		return nil
+	}
+	if at := f.field().cursor; at < len(q.Options) && q.Options[at].Preview != nil && (f.touched || at > 0) {
+		return &q.Options[at]
+	}
+	for i := range q.Options {
+		if q.Options[i].Shown {
+			return &q.Options[i]
+		}
+	}
+	return nil
+}
+
+func (m *model) drawOptions(s *sheet, f *form, q *present.Question) {
+	fl, st := f.field(), m.styles
+	mark := func(on bool) string {
+		switch {
+		case q.Multiple && on:
+			return "[x]"
+		case q.Multiple:
+			return "[ ]"
+		case on:
+			return "(•)"
+		}
+		return "( )"
+	}
+	if f.typing == typingFind || !fl.find.empty() {
+		s.edit(hit{}, st.dim.Render("find: "), &fl.find, f.typing == typingFind)
+	}
+	for i := range q.Options {
+		if !fl.fits(q, i) {
+			continue
+		}
+		o := &q.Options[i]
+		on := slices.Contains(fl.chosen, o.ID)
+		cursor := " "
+		label := st.title.Render
+		if i == fl.cursor && (f.typing == typingNothing || f.typing == typingFind) {
+			cursor, s.near = "›", len(s.lines)
+			label = st.accent.Render
+		}
+		key := o.Key
+		if key == "" {
+			key = " "
+		}
+		h := hit{hitOption, i}
+		s.add(h, label, cursor+st.dim.Render(key)+" "+mark(on)+" ", "       ", o.Label)
+		if len(o.Marks) > 0 {
+			s.lines[len(s.lines)-1] += st.dim.Render("  " + strings.Join(o.Marks, ", "))
+		}
+		for _, below := range []string{o.Description, o.Note} {
+			if below != "" {
+				s.add(h, st.dim.Render, "       ", "       ", strings.ReplaceAll(below, "\n", " "))
+			}
+		}
+	}
+	if q.Other == nil || len(q.Options) == 0 {
+		return
+	}
+	cursor := " "
+	if fl.cursor == len(q.Options) && f.typing == typingNothing {
+		cursor, s.near = "›", len(s.lines)
+	}
+	lead := cursor + st.dim.Render(q.Other.Key) + " " + mark(fl.other) + " " + q.Other.Label
+	if f.typing == typingValue || !fl.value.empty() {
+		s.edit(hit{hitOption, len(q.Options)}, lead+": ", &fl.value, f.typing == typingValue)
+	} else {
+		s.put(hit{hitOption, len(q.Options)}, lead)
+	}
+}
+
+func (m *model) drawTyped(s *sheet, f *form, q *present.Question) {
+	fl := f.field()
+	lead := m.styles.accent.Render("❯ ")
+	if fl.value.String() == "" && q.Placeholder != "" {
+		s.put(hit{hitOption, 0}, lead+m.styles.dim.Render(q.Placeholder))
+		if f.typing == typingValue {
+			s.caret = &point{2, len(s.lines) - 1}
+			s.near = len(s.lines) - 1
+		}
+		return
+	}
+	s.edit(hit{hitOption, 0}, lead, &fl.value, f.typing == typingValue)
+}
+
+// drawFields draws what is typed beside an answer, or instead of it.
+func (m *model) drawFields(s *sheet, f *form) {
+	st := m.styles
+	if note := &f.field().note; !f.review && (f.typing == typingNote || !note.empty()) {
+		s.blank()
+		s.edit(hit{}, st.dim.Render("note: "), note, f.typing == typingNote)
+	}
+	switch f.typing {
+	case typingReply:
+		s.blank()
+		s.put(hit{}, st.title.Render("Your reply to the whole ask"))
+		s.edit(hit{}, st.accent.Render("❯ "), &f.reply, true)
+	case typingReason:
+		s.blank()
+		s.put(hit{}, st.title.Render("Decline the whole ask: why? (may stay empty)"))
+		s.edit(hit{}, st.accent.Render("❯ "), &f.reason, true)
+	case typingNothing, typingValue, typingNote, typingFind:
+	}
+	if f.sending {
+		s.blank()
+		s.put(hit{}, st.dim.Render("sending …"))
+	}
+	if m.held != nil && m.held.key == f.rec.Ask.Key() {
+		s.blank()
+		s.add(hit{}, st.accent.Render, "", "", m.held.words(m.opts.Now())+" · "+m.keys.key(actTakeBack)+" takes it back")
+	}
+}
+
+// commits says what the enter key does, in the foot of the screen.
+func (m *model) commits(f *form) string {
+	several := len(f.fields) > 1
+	switch {
+	case f.typing == typingReason:
+		return "decline"
+	case f.typing == typingReply:
+		return "send the reply"
+	case f.typing == typingNote:
+		return "keep the note"
+	case f.typing == typingFind:
+		return "take it"
+	case f.typing == typingNothing && typed(f.question()) && f.value().empty() && !f.review:
+		return "type the answer"
+	case f.review, !several:
+		return "send"
+	case f.step == len(f.fields)-1:
+		return "review"
+	}
+	return "next question"
+}

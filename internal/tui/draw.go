@@ -1,0 +1,132 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// hit is what a click on a line does.
+type hit struct {
+	kind hitKind
+	n    int
+}
+
+type hitKind int
+
+const (
+	hitNothing hitKind = iota
+	hitOption          // the n-th
+	hitStep            // the n-th question
+	hitRow             // of the list
+)
+
+// sheet is lines while they are drawn.
+type sheet struct {
+	width int
+	lines []string
+	hits  []hit
+	near  int // the line that must be seen; -1: none
+	caret *point
+}
+
+type point struct{ x, y int }
+
+func newSheet(width int) *sheet { return &sheet{width: max(10, width), near: -1} }
+
+// add adds a text, each line drawn by style, wrapped at words, behind an indent.
+func (s *sheet) add(h hit, style func(...string) string, first, indent, text string) {
+	room := max(8, s.width-ansi.StringWidth(indent))
+	for i, l := range strings.Split(ansi.Wrap(text, room, ""), "\n") {
+		lead := indent
+		if i == 0 {
+			lead = first
+		}
+		s.put(h, lead+style(l))
+	}
+}
+
+// put adds one line as it is.
+func (s *sheet) put(h hit, line string) {
+	s.lines = append(s.lines, ansi.Truncate(line, s.width, "…"))
+	s.hits = append(s.hits, h)
+}
+
+func (s *sheet) blank() {
+	if n := len(s.lines); n > 0 && s.lines[n-1] != "" {
+		s.put(hit{}, "")
+	}
+}
+
+// edit draws a text field behind a lead, with the caret when it has the
+// keyboard.
+func (s *sheet) edit(h hit, lead string, e *editor, active bool) {
+	indent := strings.Repeat(" ", ansi.StringWidth(lead))
+	room := max(4, s.width-len(indent)-1)
+	line, width := "", 0
+	first := true
+	flush := func() {
+		at := indent
+		if first {
+			at = lead
+		}
+		s.put(h, at+line)
+		line, width, first = "", 0, false
+	}
+	for i := 0; ; i++ {
+		if active && i == e.caret {
+			s.caret = &point{len(indent) + width, len(s.lines)}
+			s.near = len(s.lines)
+		}
+		if i == len(e.text) {
+			break
+		}
+		r := string(e.text[i])
+		cells := ansi.StringWidth(r)
+		if r == "\n" || width+cells > room {
+			flush()
+			if active && i == e.caret {
+				s.caret = &point{len(indent), len(s.lines)}
+				s.near = len(s.lines)
+			}
+		}
+		if r != "\n" {
+			line, width = line+r, width+cells
+		} else if active && i == e.caret { // the caret stands before the break
+			s.caret = &point{len(indent) + lastWidth(s, len(indent)), len(s.lines) - 1}
+			s.near = len(s.lines) - 1
+		}
+	}
+	flush()
+}
+
+// lastWidth is how wide the line is that was drawn last, behind its indent.
+func lastWidth(s *sheet, indent int) int {
+	return max(0, ansi.StringWidth(s.lines[len(s.lines)-1])-indent)
+}
+
+// beside puts another sheet to the right of the lines from on, behind a rule.
+func (s *sheet) beside(from int, right []string, at, width int) {
+	for len(s.lines)-from < len(right) {
+		s.put(hit{}, "")
+	}
+	for i, r := range right {
+		left := ansi.Truncate(s.lines[from+i], at-3, "…")
+		s.lines[from+i] = left + strings.Repeat(" ", max(0, at-2-ansi.StringWidth(left))) + "│ " + ansi.Truncate(r, width, "…")
+	}
+}
+
+// body are the lines of a preview: a layout as it is, prose wrapped.
+func body(text string, width int, wrap bool) []string {
+	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\t", "    ")
+	if wrap {
+		text = ansi.Wrap(text, max(8, width), "")
+	}
+	return strings.Split(text, "\n")
+}
+
+// padded is a line in exactly so many cells.
+func padded(line string, width int) string {
+	line = ansi.Truncate(line, width, "…")
+	return line + strings.Repeat(" ", max(0, width-ansi.StringWidth(line)))
+}

@@ -1,0 +1,69 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// NewModel makes the screen for tests.
+func NewModel(opts Options) (tea.Model, error) { return newModel(opts) }
+
+// IsRecord reports whether msg brings an ask to show.
+func IsRecord(msg tea.Msg) bool {
+	_, ok := msg.(recordMsg)
+	return ok
+}
+
+// Changed is what tells the screen of changes.
+func Changed() tea.Msg { return changedMsg{} }
+
+// Tick is what each second tells the screen.
+func Tick() tea.Msg { return tickMsg(time.Time{}) }
+
+// Screen is what a model shows, line by line.
+func Screen(m tea.Model) string {
+	lines, _ := m.(*model).screen()
+	return strings.Join(lines, "\n")
+}
+
+// Forms is how many asks a model holds in full.
+func Forms(m tea.Model) int { return len(m.(*model).forms) }
+
+// Listed are the asks of a model's list, in their order.
+func Listed(m tea.Model) (keys []ask.Key) {
+	md := m.(*model)
+	for _, i := range md.rows {
+		keys = append(keys, md.heads[i].Key)
+	}
+	return keys
+}
+
+// Open reports whether an ask has been read, and whether this person can
+// answer it.
+func Open(m tea.Model, k ask.Key) (read, open bool) {
+	md := m.(*model)
+	f := md.forms[k]
+	if f == nil {
+		return md.failed != nil, false
+	}
+	return true, f.end == nil && md.card(f).May.Answer
+}
+
+// Row is the row of an option of an ask's first question; -1: it has none.
+func Row(m tea.Model, k ask.Key, option string) int {
+	f := m.(*model).forms[k]
+	if f == nil {
+		return -1
+	}
+	return slices.IndexFunc(f.rec.Ask.Questions[0].Options, func(o ask.Option) bool { return o.ID == option })
+}
+
+// Sending reports whether an answer to an ask is on its way.
+func Sending(m tea.Model, k ask.Key) bool {
+	f := m.(*model).forms[k]
+	return f != nil && f.sending
+}

@@ -1,0 +1,253 @@
+package tui
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// typing says which field has the keyboard.
+type typing int
+
+const (
+	typingNothing typing = iota
+	typingValue          // the answer itself: a text, a number, a date, own words
+	typingNote
+	typingReply
+	typingReason
+	typingFind // an option in a long list
+)
+
+// field is the answer to one question while it is made.
+type field struct {
+	cursor int      // the option under the cursor; the last one may be Other
+	chosen []string // ids of options
+	other  bool     // own words are chosen
+	value  editor   // own words, or the typed answer
+	note   editor
+	find   editor // of a long list of options
+	fault  string
+}
+
+// form is one ask while it is answered. It outlives updates and reconnects.
+type form struct {
+	rec    ask.Record
+	fields []field
+	step   int
+	review bool
+	typing typing
+	reply  editor
+	reason editor
+
+	context  bool // shown in full
+	sending  bool
+	answerID string // of what was sent: again is the same answer
+	end      *ask.Outcome
+	touched  bool
+	message  string
+	scroll   int
+}
+
+func newForm(rec ask.Record, context bool) *form {
+	f := &form{rec: rec, end: rec.Outcome, context: context, reply: editor{many: true}, reason: editor{many: true}}
+	f.fields = make([]field, len(rec.Ask.Questions))
+	for i := range f.fields {
+		f.fields[i].note.many = true
+		f.fields[i].value.many = rec.Ask.Questions[i].Kind == ask.KindText
+	}
+	return f
+}
+
+// grab gives the keyboard to the answer where it can only be typed. Coming to
+// an ask does not: a key that is meant for the list must not be typed into it.
+func (f *form) grab() {
+	if f.end == nil && !f.review && typed(f.question()) {
+		f.typing = typingValue
+	}
+}
+
+func (f *form) question() *ask.Question { return &f.rec.Ask.Questions[f.step] }
+func (f *form) field() *field           { return &f.fields[f.step] }
+
+// optionCount is how many rows can be chosen: the options, and Other.
+func optionCount(v *present.Question) int {
+	n := len(v.Options)
+	if v.Other != nil {
+		n++
+	}
+	return n
+}
+
+// typed reports whether a question's answer is only typed.
+func typed(q *ask.Question) bool {
+	return q.Kind == ask.KindText || q.Kind == ask.KindNumber || q.Kind == ask.KindDate || q.Kind == ask.KindChoice && len(q.Options) == 0
+}
+
+// enter goes to a question of an ask that is being answered.
+func (f *form) enter(step int) {
+	f.step, f.review, f.typing, f.scroll = step, false, typingNothing, 0
+	f.grab()
+}
+
+// fits reports whether the i-th row of the options is shown: what is typed to
+// find one is a part of its label.
+func (fl *field) fits(v *present.Question, i int) bool {
+	if fl.find.empty() {
+		return true
+	}
+	return i < len(v.Options) && strings.Contains(strings.ToLower(v.Options[i].Label), strings.ToLower(trimmed(&fl.find)))
+}
+
+// choose chooses the i-th option, or with several takes it back.
+func (f *form) choose(v *present.Question, i int) {
+	fl := f.field()
+	fl.cursor, fl.fault, f.touched = i, "", true
+	if i >= len(v.Options) {
+		if v.Multiple && fl.other {
+			fl.other = false
+			return
+		}
+		if !v.Multiple {
+			fl.chosen = nil
+		}
+		fl.other, f.typing = true, typingValue
+		return
+	}
+	id := v.Options[i].ID
+	at := slices.Index(fl.chosen, id)
+	switch {
+	case !v.Multiple:
+		fl.chosen, fl.other = []string{id}, false
+	case at >= 0:
+		fl.chosen = slices.Delete(fl.chosen, at, at+1)
+	default:
+		fl.chosen = append(fl.chosen, id)
+	}
+}
+
+// answer is what a field says, and why it cannot be read.
+func (f *form) answer(i int) (ask.Answer, string) {
+	q, fl := &f.rec.Ask.Questions[i], &f.fields[i]
+	ans := ask.Answer{QuestionID: q.ID}
+	switch q.Kind {
+	case ask.KindChoice:
+		for j := range q.Options { // in the order of the question
+			if slices.Contains(fl.chosen, q.Options[j].ID) {
+				ans.Selected = append(ans.Selected, q.Options[j].ID)
+			}
+		}
+		if fl.other || len(q.Options) == 0 {
+			ans.Other = trimmed(&fl.value)
+		}
+	case ask.KindBoolean:
+		if len(fl.chosen) == 1 {
+			yes, err := strconv.ParseBool(fl.chosen[0])
+			if err == nil {
+				ans.Boolean = &yes
+			}
+		}
+	case ask.KindText, ask.KindNumber, ask.KindDate:
+		if !fl.value.empty() {
+			read, err := q.ParseReply(fl.value.String())
+			if wrong, ok := errors.AsType[*ask.ReplyError](err); ok {
+				return ans, ask.CleanLine(wrong.Sentence)
+			}
+			ans = read
+		}
+	default: // a newer kind: only a reply to the whole ask is possible
+	}
+	ans.Skipped = q.Optional && ans.Empty()
+	ans.Notes = trimmed(&fl.note)
+	return ans, ""
+}
+
+// reviewed is everything that would be sent, as a draft of the card.
+func (f *form) draft(card *present.Card) *present.Draft {
+	d := card.Draft()
+	for i := range f.fields {
+		ans, _ := f.answer(i)
+		d.Set(ans)
+	}
+	return d
+}
+
+// check says whether the form can be sent. What is wrong is marked, and the
+// first wrong question comes up.
+func (f *form) check(card *present.Card) (ask.Reply, bool) {
+	reply := ask.Reply{Answers: make([]ask.Answer, len(f.fields))}
+	first := -1
+	for i := range f.fields {
+		ans, fault := f.answer(i)
+		reply.Answers[i], f.fields[i].fault = ans, fault
+		if fault != "" && first < 0 {
+			first = i
+		}
+	}
+	if first < 0 {
+		if _, _, err := f.rec.Ask.Check(reply); err != nil {
+			if refused, ok := errors.AsType[*ask.Error](err); ok {
+				first = f.mark(card, refused.Faults)
+			}
+		}
+	}
+	if first >= 0 {
+		f.enter(first)
+		return reply, false
+	}
+	return reply, true
+}
+
+// mark puts each fault beside its question; it returns the first of these.
+func (f *form) mark(card *present.Card, faults []ask.Fault) (first int) {
+	first = len(f.fields)
+	again := card.Faults(faults)
+	for _, a := range again {
+		if a.Question == nil {
+			f.message = a.Why
+			continue
+		}
+		i := a.Question.Number - 1
+		f.fields[i].fault = a.Why
+		first = min(first, i)
+	}
+	if first == len(f.fields) {
+		first = 0
+	}
+	if f.message == "" && len(f.fields) > 1 {
+		f.message = card.NotSent(again)
+	}
+	return first
+}
+
+// cancels reports whether the question's answer ends the whole ask: what
+// follows is not asked.
+func (f *form) cancels() bool {
+	for _, id := range f.field().chosen {
+		if o := f.question().Option(id); o != nil && o.Cancels {
+			return true
+		}
+	}
+	return false
+}
+
+// editor is the text field that has the keyboard, or nil.
+func (f *form) editor() *editor {
+	switch f.typing {
+	case typingValue:
+		return &f.field().value
+	case typingNote:
+		return &f.field().note
+	case typingReply:
+		return &f.reply
+	case typingReason:
+		return &f.reason
+	case typingFind:
+		return &f.field().find
+	case typingNothing:
+	}
+	return nil
+}

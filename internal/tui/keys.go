@@ -1,0 +1,130 @@
+package tui
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// action is what a key does.
+type action string
+
+// The actions. Their names stand in the file of keys.
+const (
+	actNext     action = "next"      // ask
+	actPrev     action = "previous"  // ask
+	actFirst    action = "first"     // ask
+	actLast     action = "last"      // ask
+	actDown     action = "down"      // option, or line
+	actUp       action = "up"        // option, or line
+	actToggle   action = "toggle"    // an option
+	actSend     action = "send"      // or go on to the next question
+	actForward  action = "forward"   // question
+	actBack     action = "back"      // question
+	actOther    action = "other"     // own words instead of an option
+	actNote     action = "note"      // beside the answer
+	actReply    action = "reply"     // to the whole ask, in own words
+	actDecline  action = "decline"   // the whole ask
+	actContext  action = "context"   // what the agent is doing
+	actPreview  action = "preview"   // in full
+	actCompare  action = "compare"   // two previews
+	actFilter   action = "filter"    // the list
+	actMine     action = "mine"      // or all
+	actCopy     action = "copy"      // the link
+	actBrowser  action = "browser"   // opens the link
+	actTakeBack action = "take-back" // what is about to be sent
+	actSnooze   action = "snooze"    // puts off
+	actSnoozed  action = "snoozed"   // what is put off
+	actHand     action = "hand-over" // to somebody else
+	actHelp     action = "help"
+	actLeave    action = "leave" // the screen, or the program
+	actQuit     action = "quit"
+)
+
+// binding is an action with its keys, and what the help says.
+type binding struct {
+	action action
+	keys   []string
+	words  string
+}
+
+func defaultKeys() []binding {
+	return []binding{
+		{actNext, []string{"j"}, "next ask"},
+		{actPrev, []string{"k"}, "previous ask"},
+		{actFirst, []string{"g"}, "first ask"},
+		{actLast, []string{"G"}, "last ask"},
+		{actDown, []string{"down"}, "next option"},
+		{actUp, []string{"up"}, "previous option"},
+		{actToggle, []string{"space"}, "choose the option, or not"},
+		{actSend, []string{"enter"}, "send; with several questions the next one"},
+		{actForward, []string{"tab", "right"}, "next question"},
+		{actBack, []string{"shift+tab", "left"}, "question before"},
+		{actOther, []string{"o"}, "Other, in your words; in the list: open the browser"},
+		{actNote, []string{"n"}, "add a note"},
+		{actReply, []string{"r"}, "reply in your own words"},
+		{actDecline, []string{"x"}, "decline, with a reason"},
+		{actContext, []string{"c"}, "what the agent is doing"},
+		{actPreview, []string{"p"}, "read the preview in full"},
+		{actCompare, []string{"v"}, "compare two previews"},
+		{actFilter, []string{"/"}, "filter the list"},
+		{actMine, []string{"m"}, "what you may decide, or all"},
+		{actSnooze, []string{"h"}, "put off for a while, or take that back"},
+		{actSnoozed, []string{"H"}, "what you put off, or what waits"},
+		{actHand, []string{"a"}, "hand over to a person or a group"},
+		{actCopy, []string{"y"}, "copy the link"},
+		{actBrowser, []string{"O"}, "open the browser"},
+		{actTakeBack, []string{"z"}, "take back what is about to be sent"},
+		{actHelp, []string{"?"}, "this help; type to filter it"},
+		{actLeave, []string{"esc"}, "back to the list"},
+		{actQuit, []string{"q", "ctrl+c"}, "end"},
+	}
+}
+
+// keymap finds the action of a key.
+type keymap struct {
+	bindings []binding
+	byKey    map[string]action
+}
+
+// newKeymap is the default keys with those of a file over them: an action's
+// name and its keys, which replace the default ones.
+func newKeymap(own map[string][]string) (keymap, error) {
+	km := keymap{bindings: defaultKeys(), byKey: map[string]action{}}
+	known := map[string]bool{}
+	for i := range km.bindings {
+		b := &km.bindings[i]
+		known[string(b.action)] = true
+		if keys, ok := own[string(b.action)]; ok {
+			b.keys = keys
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		if !known[name] {
+			return keymap{}, fmt.Errorf("keys: %q is no action; the actions are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
+	for _, b := range km.bindings {
+		for _, key := range b.keys {
+			if other, taken := km.byKey[key]; taken {
+				return keymap{}, fmt.Errorf("keys: %q is bound to %s and to %s", key, other, b.action)
+			}
+			if len(key) == 1 && key[0] >= '0' && key[0] <= '9' {
+				return keymap{}, fmt.Errorf("keys: %q chooses an option; bind %s to another key", key, b.action)
+			}
+			km.byKey[key] = b.action
+		}
+	}
+	return km, nil
+}
+
+// key is the first key of an action, to be shown.
+func (km *keymap) key(a action) string {
+	for _, b := range km.bindings {
+		if b.action == a && len(b.keys) > 0 {
+			return b.keys[0]
+		}
+	}
+	return ""
+}

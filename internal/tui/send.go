@@ -1,0 +1,202 @@
+package tui
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// held is an answer that is about to be sent.
+type held struct {
+	key   ask.Key
+	label string
+	at    time.Time
+	n     int
+}
+
+func (h *held) words(now time.Time) string {
+	left := max(0, h.at.Sub(now))
+	return fmt.Sprintf("sending %s in %d s", h.label, int((left+time.Second-1)/time.Second))
+}
+
+// hold sends the form in a short while, unless it is taken back.
+func (m *model) hold(f *form, label string) tea.Cmd {
+	n := 1
+	if m.held != nil {
+		n = m.held.n + 1
+	}
+	m.held = &held{f.rec.Ask.Key(), label, m.opts.Now().Add(m.opts.Hold), n}
+	return tea.Tick(m.opts.Hold, func(time.Time) tea.Msg { return heldMsg(n) })
+}
+
+// release sends what was held, if it still is.
+func (m *model) release(n int) tea.Cmd {
+	if m.held == nil || m.held.n != n {
+		return nil
+	}
+	f := m.forms[m.held.key]
+	m.held = nil
+	if f == nil || f.end != nil {
+		return nil
+	}
+	return m.send(f)
+}
+
+func (m *model) takeBack() {
+	if m.held == nil {
+		return
+	}
+	if f := m.forms[m.held.key]; f != nil {
+		f.field().chosen = nil
+	}
+	m.held = nil
+}
+
+// commit is the enter key: on to the next question, to the review, or away.
+func (m *model) commit(f *form) tea.Cmd {
+	card := m.card(f)
+	if f.end != nil || f.sending || !card.May.Answer {
+		return nil
+	}
+	f.message = ""
+	switch f.typing {
+	case typingReply:
+		if f.reply.empty() {
+			f.message = "Type your reply first."
+			return nil
+		}
+		return m.answer(f, ask.Reply{Response: trimmed(&f.reply)})
+	case typingReason:
+		return m.decline(f)
+	case typingNote:
+		f.typing = typingNothing
+		if typed(f.question()) {
+			f.typing = typingValue
+		}
+		return nil
+	case typingFind:
+		f.typing = typingNothing
+		return nil
+	case typingNothing, typingValue:
+	}
+	q := &card.Questions[f.step]
+	if fl := f.field(); len(fl.chosen) == 0 && !fl.other && !typed(f.question()) && !q.Multiple && !q.Optional && fl.cursor < optionCount(q) && f.typing == typingNothing && !f.review {
+		f.field().fault = "Choose one: a number, or " + m.keys.key(actToggle) + " on the option."
+		return nil
+	}
+	if typed(f.question()) && f.typing == typingNothing && !f.review && f.field().value.empty() {
+		f.grab()
+		return nil
+	}
+	if len(f.fields) == 1 || f.review {
+		return m.send(f)
+	}
+	if ans, fault := f.answer(f.step); fault != "" || ans.Empty() && !f.question().Optional {
+		f.field().fault = fault
+		if fault == "" {
+			f.field().fault = "This one needs an answer."
+		}
+		return nil
+	}
+	f.field().fault = ""
+	if f.step < len(f.fields)-1 && !f.cancels() {
+		f.enter(f.step + 1)
+		return nil
+	}
+	f.review, f.typing, f.scroll = true, typingNothing, 0
+	return nil
+}
+
+// send sends the answers, when they can be.
+func (m *model) send(f *form) tea.Cmd {
+	reply, ok := f.check(m.card(f))
+	if !ok {
+		return nil
+	}
+	return m.answer(f, reply)
+}
+
+func (m *model) answer(f *form, reply ask.Reply) tea.Cmd {
+	k := f.rec.Ask.Key()
+	reply.AnswerID, reply.By = f.id(), m.opts.By
+	f.sending = true
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
+		defer cancel()
+		o, err := m.opts.Decider.Answer(ctx, k, reply)
+		return sentMsg{k, o, err}
+	}
+}
+
+func (m *model) decline(f *form) tea.Cmd {
+	k := f.rec.Ask.Key()
+	d := responder.Decline{AnswerID: f.id(), Reason: trimmed(&f.reason), By: m.opts.By}
+	f.sending = true
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
+		defer cancel()
+		o, err := m.opts.Decider.Cancel(ctx, k, d)
+		return sentMsg{k, o, err}
+	}
+}
+
+// sendLimit is how long the bus is tried.
+const sendLimit = 30 * time.Second
+
+// id is that of the answer that is being made. A try that got no reply is
+// repeated under the same one.
+func (f *form) id() string {
+	if f.answerID == "" {
+		f.answerID = rand.Text()
+	}
+	return f.answerID
+}
+
+// sent takes what came of an answer.
+func (m *model) sent(msg sentMsg) tea.Cmd {
+	f := m.forms[msg.key]
+	if f == nil {
+		return nil
+	}
+	f.sending = false
+	o := &msg.o
+	if refused, ok := errors.AsType[*ask.Error](msg.err); ok {
+		switch {
+		case refused.Outcome != nil:
+			o = refused.Outcome
+		case refused.Code == ask.CodeInvalid:
+			f.answerID, f.message = "", ""
+			f.enter(f.mark(m.card(f), refused.Faults))
+			return nil
+		default:
+			f.message = ask.CleanLine(refused.Detail)
+			return nil
+		}
+	} else if msg.err != nil {
+		f.message = "not sent: " + ask.CleanLine(msg.err.Error()) + " · Enter tries again"
+		return nil
+	}
+	f.end, f.typing, f.review = o, typingNothing, false
+	f.rec.Outcome, f.rec.State = o, ask.StateResolved
+	m.opts.Source.Learn(f.rec)
+	if m.once() {
+		m.outcome = o
+		return tea.Quit
+	}
+	if msg.err == nil && msg.key == m.focus { // the next one, and this one folds in the list
+		m.message = "✓ " + m.card(f).End.Fold()
+		at := m.at()
+		refreshed := m.refresh()
+		said := m.message
+		next := m.moveTo(max(0, at))
+		m.message = said
+		return tea.Batch(refreshed, next)
+	}
+	return m.refresh()
+}

@@ -1,0 +1,235 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// presence is what others were told last.
+type presence struct {
+	key       ask.Key // zero: this person is nowhere
+	answering bool
+	at        time.Time
+}
+
+// lookEvery is how often others are told again.
+const lookEvery = 10 * time.Second
+
+// movedMsg is what came of putting off or handing over.
+type movedMsg struct {
+	key  ask.Key
+	said string
+	err  error
+}
+
+func (m *model) viewer() responder.Viewer { return responder.Viewer{By: m.opts.By} }
+
+// readOff reads what this person put off. When that cannot be read, what was
+// known stays.
+func (m *model) readOff() {
+	if m.opts.Team == nil {
+		return
+	}
+	if off, err := m.opts.Team.Snoozed(context.Background(), m.viewer()); err == nil {
+		m.off = off
+	}
+}
+
+// others are the people at an ask, for its card.
+func (m *model) others(k ask.Key) []present.Attention {
+	if m.opts.Team == nil {
+		return nil
+	}
+	var all []present.Attention
+	for _, a := range m.opts.Team.Attending(k) {
+		all = append(all, present.Attention{By: ask.By{Principal: a.Principal, Name: a.Name}, Answering: a.Answering})
+	}
+	return all
+}
+
+// attend tells others where this person is: at the card that is open, while the
+// terminal is looked at.
+func (m *model) attend() tea.Cmd {
+	if m.opts.Team == nil {
+		return nil
+	}
+	now, before := m.opts.Now(), m.there
+	next := presence{at: now}
+	if f := m.form(); f != nil && f.end == nil && !m.blurred && (m.inCard || m.wide()) {
+		next.key, next.answering = m.focus, f.touched
+	}
+	if next.key == before.key && next.answering == before.answering && (now.Sub(before.at) < lookEvery || next.key == (ask.Key{})) {
+		return nil
+	}
+	m.there = next
+	team, v := m.opts.Team, m.viewer()
+	return func() tea.Msg {
+		if before.key != next.key && before.key != (ask.Key{}) {
+			_ = team.Leave(v, before.key) // the others forget it by themselves
+		}
+		if next.key != (ask.Key{}) {
+			_ = team.Look(v, next.key, next.answering) // told again soon
+		}
+		return nil
+	}
+}
+
+// snoozeChoice is how long an ask may be put off.
+type snoozeChoice struct {
+	words string
+	until func(now time.Time) time.Time
+}
+
+func snoozeChoices() []snoozeChoice {
+	after := func(d time.Duration) func(time.Time) time.Time {
+		return func(now time.Time) time.Time { return now.Add(d) }
+	}
+	morning := func(days func(time.Weekday) int) func(time.Time) time.Time {
+		return func(now time.Time) time.Time {
+			return time.Date(now.Year(), now.Month(), now.Day()+days(now.Weekday()), 9, 0, 0, 0, now.Location())
+		}
+	}
+	return []snoozeChoice{
+		{"15 minutes", after(15 * time.Minute)},
+		{"1 hour", after(time.Hour)},
+		{"4 hours", after(4 * time.Hour)},
+		{"tomorrow, 9:00", morning(func(time.Weekday) int { return 1 })},
+		{"Monday, 9:00", morning(func(w time.Weekday) int { return (14-int(w))%7 + 1 })},
+	}
+}
+
+// beginSnooze offers the times, or takes back what is put off.
+func (m *model) beginSnooze() tea.Cmd {
+	if m.opts.Team == nil || m.focus == (ask.Key{}) {
+		return nil
+	}
+	if _, is := m.off[m.focus]; is {
+		return m.change("back in the list", func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+			return m.opts.Team.Snooze(ctx, v, k, time.Time{})
+		})
+	}
+	m.overlay = overlay{kind: overlaySnooze}
+	return nil
+}
+
+func (m *model) beginHandOver() {
+	if m.opts.Team != nil && m.focus != (ask.Key{}) {
+		m.overlay = overlay{kind: overlayHandOver}
+	}
+}
+
+// snoozeKey is a key while the times are offered.
+func (m *model) snoozeKey(name string) tea.Cmd {
+	all := snoozeChoices()
+	if len(name) != 1 || name[0] < '1' || int(name[0]-'1') >= len(all) {
+		if name == "esc" || name == "h" || name == "q" {
+			m.overlay = overlay{}
+		}
+		return nil
+	}
+	choice := all[name[0]-'1']
+	m.overlay = overlay{}
+	until := choice.until(m.opts.Now())
+	return m.change("put off: "+choice.words, func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+		return m.opts.Team.Snooze(ctx, v, k, until)
+	})
+}
+
+// handKey is a key while somebody is named, and then a word written.
+func (m *model) handKey(name, text string) tea.Cmd {
+	o := &m.overlay
+	at := &o.filter
+	if o.second {
+		at = &o.word
+	}
+	switch name {
+	case "esc":
+		m.overlay = overlay{}
+	case "tab", "shift+tab":
+		o.second = !o.second
+	case "enter":
+		if o.filter.empty() {
+			return nil
+		}
+		if !o.second {
+			o.second = true
+			return nil
+		}
+		to, word := strings.TrimSpace(o.filter.String()), strings.TrimSpace(o.word.String())
+		m.overlay = overlay{}
+		return m.change("handed to "+to, func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+			return m.opts.Team.HandOver(ctx, v, k, to, word)
+		})
+	default:
+		at.key(name, text)
+	}
+	return nil
+}
+
+// change does something with the ask in focus that changes whose list it is on.
+func (m *model) change(said string, do func(ctx context.Context, v responder.Viewer, k ask.Key) error) tea.Cmd {
+	k, v := m.focus, m.viewer()
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
+		defer cancel()
+		return movedMsg{k, said, do(ctx, v, k)}
+	}
+}
+
+// moved goes on to the next one down.
+func (m *model) moved(msg movedMsg) tea.Cmd {
+	if msg.err != nil {
+		words := msg.err.Error()
+		if e, ok := errors.AsType[*ask.Error](msg.err); ok {
+			words = e.Detail
+			if len(e.Faults) > 0 {
+				words = "not done: this " + e.Faults[0].Message
+			}
+		}
+		m.message = ask.CleanLine(words)
+		return nil
+	}
+	at := m.at()
+	refreshed := m.refresh()
+	var next tea.Cmd
+	if m.focus == msg.key && m.at() < 0 {
+		if next = m.moveTo(max(0, at)); len(m.rows) == 0 {
+			m.focus, m.inCard = ask.Key{}, false
+		}
+	}
+	m.message = msg.said
+	return tea.Batch(refreshed, next)
+}
+
+// teamView draws the two questions about whose turn it is.
+func (m *model) teamView() []string {
+	height := max(1, m.height-3)
+	if m.overlay.kind == overlaySnooze {
+		var lines []string
+		for i, c := range snoozeChoices() {
+			lines = append(lines, "  "+string(rune('1'+i))+"  "+c.words)
+		}
+		lines = append(lines, "", m.styles.dim.Render("  Others still see it. It comes back to you by itself."))
+		return m.framed(m.styles.title.Render("Put off"), lines, height, "1–5 choose · esc back")
+	}
+	mark := func(on bool) string {
+		if on {
+			return m.styles.accent.Render("› ")
+		}
+		return "  "
+	}
+	o := &m.overlay
+	lines := []string{
+		mark(!o.second) + "To    " + o.filter.String(), mark(o.second) + "Word  " + o.word.String(), "",
+		m.styles.dim.Render("  A name of somebody who was seen here, a principal such as os:mei, or group:platform."),
+		m.styles.dim.Render("  It moves to their list. Whoever may decide it still may."),
+	}
+	return m.framed(m.styles.title.Render("Hand over"), lines, height, "enter next, then hands over · tab changes the field · esc back")
+}

@@ -1,0 +1,109 @@
+package tui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Terminal is where the screen is drawn. The zero value is that of the process.
+type Terminal struct {
+	In      io.Reader
+	Out     io.Writer
+	Env     []string // such as TERM=xterm; default: that of the process
+	Width   int
+	Height  int
+	Resized <-chan [2]int // of a terminal that is not the process's own
+}
+
+// calm is how long changes are gathered before the screen is drawn again.
+const calm = 50 * time.Millisecond
+
+// Run shows the inbox until the person ends it, or ctx ends. With Once or First
+// it returns how that ask ended, nil when it was left open.
+func Run(ctx context.Context, t Terminal, opts Options, events func(ctx context.Context, changed func())) (*ask.Outcome, error) {
+	m, err := newModel(opts)
+	if err != nil {
+		return nil, err
+	}
+	p := tea.NewProgram(m, t.options(ctx)...)
+	within, cancel := context.WithCancel(ctx)
+	changed := make(chan struct{}, 1)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		events(within, func() {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	passed := make(chan struct{})
+	go func() {
+		defer close(passed)
+		pass(within, p, changed, t.Resized)
+	}()
+	_, err = p.Run()
+	cancel()
+	<-told
+	<-passed
+	switch {
+	case m.failed != nil:
+		return nil, m.failed
+	case errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil, errors.Is(err, tea.ErrInterrupted):
+		return nil, nil //nolint:nilerr,nilnil // told to stop: nothing was decided
+	}
+	return m.outcome, err
+}
+
+// pass hands on what happens outside, what comes close together once.
+func pass(ctx context.Context, p *tea.Program, changed <-chan struct{}, resized <-chan [2]int) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case size := <-resized:
+			p.Send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		case <-changed:
+			p.Send(changedMsg{})
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(calm):
+			}
+		}
+	}
+}
+
+func (t Terminal) options(ctx context.Context) []tea.ProgramOption {
+	options := []tea.ProgramOption{tea.WithContext(ctx)}
+	if t.In != nil {
+		options = append(options, tea.WithInput(t.In), tea.WithOutput(newlines{t.Out}), tea.WithEnvironment(t.Env), tea.WithWindowSize(t.Width, t.Height), tea.WithoutSignals())
+	}
+	return options
+}
+
+// newlines writes for a terminal without a driver of its own between: what the
+// renderer takes for the start of the next line is only the next line there.
+type newlines struct{ io.Writer }
+
+func (w newlines) Write(p []byte) (int, error) {
+	if _, err := w.Writer.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n"))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Board is the kit's board as a [Source], and what tells of its changes.
+func Board(b *responder.Board) func(ctx context.Context, changed func()) {
+	return func(ctx context.Context, changed func()) {
+		b.Subscribe(ctx, responder.Filter{}, func(responder.Event) { changed() })
+	}
+}

@@ -1,0 +1,201 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// How wide a screen must be for the list beside the card, and the list then.
+const (
+	wideFrom  = 100
+	listWidth = 36
+)
+
+func (m *model) wide() bool { return m.width >= wideFrom && !m.once() }
+
+// View draws the screen.
+func (m *model) View() tea.View {
+	lines, caret := m.screen()
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen, v.ReportFocus, v.MouseMode = true, true, tea.MouseModeCellMotion
+	v.WindowTitle = "askbus"
+	if m.total > 0 {
+		v.WindowTitle = fmt.Sprintf("(%d) askbus", m.total)
+	}
+	if caret != nil && caret.y < m.height {
+		v.Cursor = tea.NewCursor(caret.x, caret.y)
+	}
+	return v
+}
+
+// screen are the lines of the screen, and where the caret is.
+func (m *model) screen() (lines []string, caret *point) {
+	if m.overlay.kind != overlayNone {
+		return m.overlayView(), nil
+	}
+	height := max(1, m.height-3) // between head and foot
+	lines = append(lines, m.head(), m.styles.dim.Render(strings.Repeat("─", m.width)))
+	switch {
+	case m.wide():
+		left := m.listPane(listWidth, height)
+		right, at := m.cardPane(m.width-listWidth-3, height)
+		for i := range height {
+			lines = append(lines, padded(left[i], listWidth)+m.styles.dim.Render(" │ ")+right[i])
+		}
+		if at != nil {
+			caret = &point{at.x + listWidth + 3, at.y + 2}
+		}
+	case m.inCard:
+		right, at := m.cardPane(m.width, height)
+		lines = append(lines, right...)
+		if at != nil {
+			caret = &point{at.x, at.y + 2}
+		}
+	default:
+		lines = append(lines, m.listPane(m.width, height)...)
+	}
+	if !m.inCard {
+		caret = nil
+	}
+	return append(lines, m.styles.bar.Render(ansi.Truncate(m.hints(), m.width, "…"))), caret
+}
+
+// head says how many wait, and how true that is.
+func (m *model) head() string {
+	urgent := 0
+	for i := range m.heads {
+		if m.heads[i].Priority == ask.PriorityUrgent {
+			urgent++
+		}
+	}
+	mark := "◆"
+	if urgent > 0 {
+		mark = m.styles.urgent.Render("▲")
+	}
+	parts := []string{fmt.Sprintf("%s %d waiting", mark, m.total)}
+	if urgent > 0 {
+		parts = append(parts, m.styles.urgent.Render(fmt.Sprintf("%d urgent", urgent)))
+	}
+	if !m.mine {
+		parts = append(parts, "all, also what only others may decide")
+	}
+	if m.snoozed {
+		parts = append(parts, "what you put off")
+	}
+	switch {
+	case m.finding:
+		parts = append(parts, "/"+m.filter.String()+"▏")
+	case !m.filter.empty():
+		parts = append(parts, "/"+m.filter.String())
+	}
+	if m.status.Offline {
+		parts = append(parts, m.styles.fault.Render("offline: what you type is kept"))
+	} else if !m.status.Synced {
+		parts = append(parts, m.styles.dim.Render("reading …"))
+	}
+	line := " " + strings.Join(parts, " · ")
+	if m.message != "" {
+		line += m.styles.accent.Render("   " + m.message)
+	}
+	return ansi.Truncate(line, m.width, "…")
+}
+
+func (m *model) listPane(width, height int) []string {
+	lines := m.listLines(width)
+	out := make([]string, 0, height)
+	if len(m.rows) == 0 {
+		words := "Nothing waits for you."
+		if !m.filter.empty() {
+			words = "Nothing fits the filter."
+		}
+		out = append(out, "", m.styles.title.Render(" "+words))
+		if m.filter.empty() && m.status.Synced {
+			for _, l := range []string{"", ` Try from another terminal:`, ``, ` askbus ask --question "Which?" \`, `   --option A --option B`, ""} {
+				out = append(out, m.styles.dim.Render(l))
+			}
+		}
+	}
+	for _, l := range m.window(lines, width, max(1, height-len(out))) {
+		out = append(out, l.text)
+	}
+	for len(out) < height {
+		out = append(out, "")
+	}
+	return out[:height]
+}
+
+// cardPane is the card in focus, scrolled so that what is edited is in sight.
+func (m *model) cardPane(width, height int) ([]string, *point) {
+	out := make([]string, height)
+	f := m.form()
+	if f == nil {
+		if m.focus != (ask.Key{}) {
+			out[0] = m.styles.dim.Render("reading …")
+		}
+		return out, nil
+	}
+	s := m.cardSheet(f, width)
+	top := m.scrolled(f, s, height)
+	copy(out, s.lines[top:min(len(s.lines), top+height)])
+	if top > 0 {
+		out[0] = m.styles.dim.Render("↑ more")
+	}
+	if top+height < len(s.lines) {
+		out[height-1] = m.styles.dim.Render("↓ more")
+	}
+	if s.caret == nil || s.caret.y < top || s.caret.y >= top+height {
+		return out, nil
+	}
+	return out, &point{s.caret.x, s.caret.y - top}
+}
+
+// scrolled is the first line of a card that is shown.
+func (m *model) scrolled(f *form, s *sheet, height int) int {
+	f.scroll = max(0, min(f.scroll, len(s.lines)-height))
+	top := f.scroll
+	if s.near >= 0 {
+		top = max(min(top, max(0, s.near-1)), s.near-height+2)
+	}
+	return max(0, min(top, len(s.lines)-height))
+}
+
+// hitAt is what stands at a place of the screen.
+func (m *model) hitAt(x, y int) hit {
+	height := max(1, m.height-3)
+	y -= 2
+	if y < 0 || y >= height {
+		return hit{}
+	}
+	inList := !m.inCard
+	if m.wide() {
+		inList = x < listWidth
+		x -= listWidth + 3
+	}
+	if inList {
+		if len(m.rows) == 0 {
+			return hit{}
+		}
+		lines := m.window(m.listLines(listWidth), listWidth, height)
+		if y < len(lines) && lines[y].row >= 0 {
+			return hit{hitRow, lines[y].row}
+		}
+		return hit{}
+	}
+	f := m.form()
+	if f == nil || x < 0 {
+		return hit{}
+	}
+	width := m.width
+	if m.wide() {
+		width = m.width - listWidth - 3
+	}
+	s := m.cardSheet(f, width)
+	if at := m.scrolled(f, s, height) + y; at < len(s.hits) {
+		return s.hits[at]
+	}
+	return hit{}
+}

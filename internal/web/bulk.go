@@ -1,0 +1,96 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// bulkPage lists what may be declined at once.
+type bulkPage struct {
+	Title  string
+	Me     string
+	Query  string
+	Back   string
+	List   []entry
+	More   int // that are not on this page
+	Result []string
+}
+
+// bulk offers the asks of a listing to be declined together.
+func (s *Server) bulk(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	s.drawBulk(w, r, me, http.StatusOK, nil)
+}
+
+func (s *Server) drawBulk(w http.ResponseWriter, r *http.Request, me responder.Viewer, status int, result []string) {
+	at, now := listingOf(r), s.opts.Now()
+	f := at.filter(me, s.snoozed(r.Context(), me), now)
+	f.Team, f.Pressing = !f.Mine, time.Time{} // what only others may decide is not offered, nor what does not fit
+	heads, total := s.board.Pending(f, 0, maxListed)
+	p := bulkPage{Title: words().Bulk.Title, Me: present.Name(me.By), Query: at.query(), Back: "/" + at.query(), More: total - len(heads), Result: result}
+	for i := range heads {
+		rec := heads[i].Record()
+		p.List = append(p.List, entry{Row: present.NewRow(&rec, viewer(me), now)})
+	}
+	s.render(w, status, "bulk", p)
+}
+
+// declineAll declines what was chosen, one after the other, and says what
+// became of each that was not declined.
+func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	if err := r.ParseForm(); err != nil {
+		s.badForm(w, me, err)
+		return
+	}
+	chosen := r.PostForm["key"]
+	if len(chosen) == 0 || len(chosen) > maxListed {
+		s.drawBulk(w, r, me, http.StatusUnprocessableEntity, []string{present.Fill(words().Bulk.Choose, strconv.Itoa(maxListed))})
+		return
+	}
+	reason := strings.TrimSpace(normalLines(r.PostForm.Get(fieldReason)))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 6*callTimeout)
+	defer cancel()
+	declined, late, failed := 0, 0, 0
+	for _, text := range chosen {
+		k, ok := parseKey(text)
+		if !ok {
+			failed++
+			continue
+		}
+		held, err := s.record(ctx, me, k)
+		if err != nil || held.State == ask.StatePending && !viewer(me).May(&held).Answer {
+			failed++
+			continue
+		}
+		one, done := context.WithTimeout(ctx, callTimeout)
+		outcome, err := s.asks.Cancel(one, k, responder.Decline{Reason: reason, By: me.By})
+		done()
+		switch {
+		case err == nil:
+			declined++
+			if rec, err := s.record(ctx, me, k); err == nil {
+				s.settle(rec, outcome)
+			}
+		case errors.Is(err, ask.ErrResolved):
+			late++
+		default:
+			failed++
+		}
+	}
+	said := &words().Bulk
+	result := []string{said.Done(declined)}
+	if late > 0 {
+		result = append(result, said.Late(late))
+	}
+	if failed > 0 {
+		result = append(result, said.Failed(failed))
+	}
+	s.drawBulk(w, r, me, http.StatusOK, result)
+}

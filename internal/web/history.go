@@ -1,0 +1,233 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// maxOnPage is how many ended asks one page of the history shows.
+const maxOnPage = 50
+
+// sought is which part of the history is shown. It stands in the URL.
+type sought struct {
+	search string
+	status ask.Status
+	from   int
+}
+
+func soughtOf(r *http.Request) sought {
+	q := r.URL.Query()
+	f := sought{search: short(q.Get("q"))}
+	if s := ask.Status(q.Get("status")); slices.Contains(statuses(), s) {
+		f.status = s
+	}
+	if from, err := strconv.Atoi(q.Get("from")); err == nil && from > 0 {
+		f.from = min(from, maxPast) / maxOnPage * maxOnPage
+	}
+	return f
+}
+
+func statuses() []ask.Status {
+	return []ask.Status{ask.StatusAnswered, ask.StatusCancelled, ask.StatusWithdrawn, ask.StatusExpired, ask.StatusAborted}
+}
+
+func statusWords(s ask.Status) string {
+	w := &words().History
+	switch s {
+	case ask.StatusAnswered:
+		return w.Answered
+	case ask.StatusCancelled:
+		return w.Declined
+	case ask.StatusWithdrawn:
+		return w.Withdrawn
+	case ask.StatusExpired:
+		return w.Expired
+	case ask.StatusAborted:
+		return w.Aborted
+	}
+	return string(s)
+}
+
+func (f sought) query(path string, from int) string {
+	q := url.Values{}
+	for name, v := range map[string]string{"q": f.search, "status": string(f.status)} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	if from > 0 {
+		q.Set("from", strconv.Itoa(from))
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+// takes reports whether words, all of them, and the status fit.
+func (f sought) takes(status ask.Status, text string) bool {
+	if f.status != "" && f.status != status {
+		return false
+	}
+	for word := range strings.FieldsSeq(strings.ToLower(f.search)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// historyPage is what the template draws.
+type historyPage struct {
+	Title    string
+	Me       string
+	Now      string
+	Problem  string
+	Search   string
+	Statuses []pick
+	Days     []day
+	Pages    *pages
+	JSON     string
+	CSV      string
+	Session  *ask.Key // of one conversation
+	Turns    []exchange
+	More     string
+	Back     string
+}
+
+// day is what ended on one day.
+type day struct {
+	Words string
+	Rows  []pastRow
+}
+
+// pastRow is one ended ask in a list.
+type pastRow struct {
+	Path, Heading, Gist, Who, Where, Agent, Session, SessionPath string
+	Status                                                       ask.Status
+	Clock                                                        string
+	Stamp                                                        string
+	After                                                        string // how long it waited
+}
+
+// showHistory lists what ended, the newest first.
+func (s *Server) showHistory(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	f, now, said := soughtOf(r), s.opts.Now(), &words().History
+	rows, whole := s.past.newest(r.Context(), s.board.Ended(responder.Filter{Viewer: me}))
+	rows = slices.DeleteFunc(rows, func(p *past) bool { return !me.Sees(p.key, p.named) || !f.takes(p.status, p.text) })
+	p := historyPage{
+		Title: said.Title, Me: present.Name(me.By), Now: present.Moment{At: now}.Stamp(), Search: f.search,
+		JSON: exportPath(f, "json"), CSV: exportPath(f, "csv"),
+	}
+	if !whole {
+		p.Problem = said.Reading
+	}
+	p.Statuses = append(p.Statuses, pick{"", said.However, f.status == ""})
+	for _, st := range statuses() {
+		p.Statuses = append(p.Statuses, pick{string(st), statusWords(st), f.status == st})
+	}
+	total := len(rows)
+	f.from = min(f.from, max(0, total-1)/maxOnPage*maxOnPage)
+	rows = rows[f.from:min(total, f.from+maxOnPage)]
+	for _, row := range rows {
+		at := row.ended.In(now.Location())
+		on := dayWords(at, now)
+		if n := len(p.Days); n == 0 || p.Days[n-1].Words != on {
+			p.Days = append(p.Days, day{Words: on})
+		}
+		d := &p.Days[len(p.Days)-1]
+		d.Rows = append(d.Rows, row.row(me, at))
+	}
+	if len(rows) < total {
+		p.Pages = &pages{First: f.from + 1, Last: f.from + len(rows), Total: total}
+		if f.from > 0 {
+			p.Pages.Previous = f.query("/history", f.from-maxOnPage)
+		}
+		if p.Pages.Last < total {
+			p.Pages.Next = f.query("/history", f.from+maxOnPage)
+		}
+	}
+	s.render(w, http.StatusOK, "history", p)
+}
+
+func dayWords(at, now time.Time) string {
+	w := &words().History
+	switch at.Format(time.DateOnly) {
+	case now.Format(time.DateOnly):
+		return w.Today
+	case now.AddDate(0, 0, -1).Format(time.DateOnly):
+		return w.Yesterday
+	}
+	return w.Day(at)
+}
+
+func (p *past) row(me responder.Viewer, at time.Time) pastRow {
+	w := &words().History
+	r := pastRow{
+		Path: askPath(p.key), Heading: p.heading, Gist: p.gist, Where: p.where, Agent: orElse(p.agent, w.AnAgent), Session: p.key.Session,
+		SessionPath: "/history/" + p.key.Tenant + "/" + p.key.Session, Status: p.status, Clock: at.Format("15:04"), Stamp: present.Moment{At: at}.Stamp(),
+		After: viewer(me).When(p.asked, p.ended, present.Since).Words,
+	}
+	if p.by != nil {
+		if r.Who = present.Name(*p.by); p.by.Principal == me.By.Principal {
+			r.Who = w.You
+		}
+	}
+	return r
+}
+
+// exchange is one ask and its end in a conversation.
+type exchange struct {
+	Path   string
+	Asker  present.Asker
+	Lead   string // "Declined"
+	Choice string // the option that ended it
+	When   present.Moment
+	End    *present.End
+	After  string
+}
+
+// conversation shows what one session asked and was told, in the order of
+// asking.
+func (s *Server) conversation(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	k, now := ask.Key{Tenant: r.PathValue("tenant"), Session: r.PathValue("session")}, s.opts.Now()
+	if !ask.ValidToken(k.Tenant) || !ask.ValidToken(k.Session) {
+		s.notFound(w, me)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	page, err := s.asks.List(ctx, responder.Query{Tenant: k.Tenant, Session: k.Session, State: ask.StateResolved, Limit: maxOnPage, Cursor: r.URL.Query().Get("cursor")})
+	if err != nil {
+		s.cannotRead(w, r, me, err)
+		return
+	}
+	p := historyPage{Title: present.Fill(words().History.Session, k.Session), Me: present.Name(me.By), Now: present.Moment{At: now}.Stamp(), Session: &k, Back: "/history"}
+	for i := range page.Items {
+		rec := &page.Items[i]
+		if !me.Sees(rec.Ask.Key(), rec.Ask.Audience) {
+			continue
+		}
+		card := present.New(rec, viewer(me), now)
+		if card.End == nil {
+			continue
+		}
+		p.Turns = append(p.Turns, exchange{
+			Path: askPath(card.Key), Asker: card.Asker, Lead: statusWords(card.End.Status), Choice: card.End.Telling(), When: viewer(me).When(rec.AskedAt, now, present.Clock),
+			End: card.End, After: viewer(me).When(rec.AskedAt, rec.Outcome.At, present.Since).Words,
+		})
+	}
+	if page.Next != "" {
+		p.More = "/history/" + k.Tenant + "/" + k.Session + "?cursor=" + url.QueryEscape(page.Next)
+	}
+	s.render(w, http.StatusOK, "history", p)
+}

@@ -1,0 +1,38 @@
+package web_test
+
+import (
+	"testing"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// drawings is what a coding agent sends: previews that claim to be Markdown.
+func drawings() ask.Question {
+	q := database()
+	q.Options[0].Preview = &ask.Preview{Format: ask.PreviewMarkdown, Body: "┌────────┐     ┌──────────┐\n│ ledger │────▶│ Postgres │\n└────────┘     └──────────┘\n     p99   4 ms"}
+	q.Options[1].Preview = &ask.Preview{Format: ask.PreviewMarkdown, Body: "One file, copied as it grows:\n\n+--------+    +------+    +----+\n| ledger |--->| file |--->| S3 |\n+--------+    +------+    +----+\n\nThat is **all**."}
+	q.Options[2].Preview = &ask.Preview{Format: ask.PreviewMarkdown, Body: "Nothing new to run.\n\n- one bucket\n- limited queries"}
+	return q
+}
+
+// TestBrowserLayoutKeepsEverySpace: columns that an agent drew stand under each
+// other, on a phone and on a desk.
+func TestBrowserLayoutKeepsEverySpace(t *testing.T) {
+	t.Parallel()
+	const drawn = `[...document.querySelectorAll('.shown .preview pre')].find((p) => p.offsetParent)`
+	for _, width := range []int64{390, 1280} {
+		bus := newBus()
+		bus.ask(question("p", drawings()), 0)
+		b := serve(t, bus).open(t, mei, screen(width, 900, "light")).live()
+		b.keys("1")
+		b.wait(`(() => { const p = ` + drawn + `; return p && p.textContent.trimEnd() === '┌────────┐     ┌──────────┐\n│ ledger │────▶│ Postgres │\n└────────┘     └──────────┘\n     p99   4 ms'
+			&& /mono/.test(getComputedStyle(p).fontFamily) && getComputedStyle(p).whiteSpace.startsWith('pre') })()`)
+		if wide := b.js(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); wide != "0" {
+			t.Errorf("%d: the page is %s px too wide", width, wide)
+		}
+		b.keys("2")
+		b.wait(`(() => { const p = [...document.querySelectorAll('.preview pre')].find((p) => p.offsetParent); return p?.textContent.includes('| ledger |--->| file |--->| S3 |') && p.parentElement.textContent.includes('That is all.') })()`)
+		b.keys("3")
+		b.wait(`[...document.querySelectorAll('.preview li')].some((p) => p.offsetParent)`)
+	}
+}

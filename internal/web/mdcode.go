@@ -1,0 +1,113 @@
+package web
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/chroma/v2"
+	formatter "github.com/alecthomas/chroma/v2/formatters/html"
+	"github.com/alecthomas/chroma/v2/lexers"
+	"github.com/alecthomas/chroma/v2/styles"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/util"
+)
+
+// What highlighting may cost in one text. Lexers are regular expressions that
+// try again and again; what they give up on is shown without colours.
+const (
+	maxCode        = 16 << 10               // bytes of code in all
+	maxTokens      = 8_000                  // parts of it
+	maxBrackets    = 64                     // brackets that are open at once
+	maxHighlight   = 100 * time.Millisecond // in all; one match of a lexer ends by itself after 250 ms
+	highlightStyle = "github"
+)
+
+// coloured is the attribute of a code block with its highlighted HTML.
+const coloured = "askbus-coloured"
+
+// highlight colours the code blocks of a text, as far as its limits go.
+func highlight(doc ast.Node, source []byte, w *work) {
+	left, until := maxCode, time.Now().Add(maxHighlight)
+	_ = ast.Walk(doc, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // which only we could make fail
+		block, ok := node.(*ast.FencedCodeBlock)
+		if !ok || !entering {
+			return ast.WalkContinue, nil
+		}
+		w.stop(w.ctx.Err())
+		code := block.Lines().Value(source)
+		if left -= len(code); left < 0 || time.Now().After(until) || tooNested(code) {
+			return ast.WalkSkipChildren, nil
+		}
+		if html := colour(string(block.Language(source)), string(code), until); html != nil {
+			block.SetAttributeString(coloured, html)
+		}
+		return ast.WalkSkipChildren, nil
+	})
+}
+
+// tooNested reports whether brackets are open in numbers that only an attack
+// has. Strings and comments count, too: nobody has read the code yet.
+func tooNested(code []byte) bool {
+	depth := 0
+	for _, b := range code {
+		switch b {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth = max(0, depth-1)
+		}
+		if depth > maxBrackets {
+			return true
+		}
+	}
+	return false
+}
+
+// colour is code as HTML, or nil when its language is not known or it takes
+// too much.
+func colour(language, code string, until time.Time) []byte {
+	lexer := lexers.Get(language)
+	if language == "" || lexer == nil {
+		return nil
+	}
+	next, err := chroma.Coalesce(lexer).Tokenise(nil, code)
+	if err != nil {
+		return nil
+	}
+	var tokens []chroma.Token
+	for token := next(); token != chroma.EOF; token = next() {
+		if tokens = append(tokens, token); len(tokens) > maxTokens || time.Now().After(until) {
+			return nil
+		}
+	}
+	var out bytes.Buffer
+	if err := formatter.New(formatter.WithClasses(true)).Format(&out, styles.Get(highlightStyle), chroma.Literator(tokens...)); err != nil {
+		return nil
+	}
+	return out.Bytes()
+}
+
+// code renders a code block, with colours if it has them.
+func (plainer) code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	block, ok := node.(*ast.FencedCodeBlock)
+	if !ok || !entering {
+		return ast.WalkContinue, nil
+	}
+	if html, given := block.AttributeString(coloured); given {
+		if data, ok := html.([]byte); ok {
+			_, _ = w.Write(data)
+			return ast.WalkSkipChildren, nil
+		}
+	}
+	_, _ = w.WriteString("<pre><code")
+	if language := string(block.Language(source)); language != "" {
+		_, _ = w.WriteString(` class="language-`)
+		_, _ = w.Write(util.EscapeHTML([]byte(strings.ToValidUTF8(language, ""))))
+		_ = w.WriteByte('"')
+	}
+	_ = w.WriteByte('>')
+	_, _ = w.Write(util.EscapeHTML(block.Lines().Value(source)))
+	_, _ = w.WriteString("</code></pre>\n")
+	return ast.WalkSkipChildren, nil
+}

@@ -1,0 +1,242 @@
+package web_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/web"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/chromedp/chromedp"
+)
+
+// wide is a choice whose preview has a line that no screen holds.
+func wide() ask.Question {
+	q := database()
+	for i := range q.Options {
+		q.Options[i].Preview = &ask.Preview{Format: ask.PreviewText, Body: strings.Repeat("a very wide line of code that goes on; ", 30) + "\nshort"}
+	}
+	return q
+}
+
+func TestBrowserAWidePreviewStaysInsideThePage(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int64{390, 760, 1000, 1280} {
+		bus := newBus()
+		bus.ask(question("p", wide()), 0)
+		b := serve(t, bus).open(t, mei, screen(width, 900, "light")).live()
+		b.keys("1")
+		b.wait(`[...document.querySelectorAll('.preview')].some((p) => p.offsetParent)`)
+		if over := b.js(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); over != "0" {
+			t.Errorf("%d: the page is %s px too wide", width, over)
+		}
+		b.click(".compare summary")
+		if over := b.js(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); over != "0" {
+			t.Errorf("%d: compared, the page is %s px too wide", width, over)
+		}
+	}
+}
+
+func TestBrowserTheNextAskIsOnTheScreen(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int64{390, 760, 900} {
+		bus := newBus()
+		for i := range 12 {
+			bus.ask(question(string(rune('a'+i)), database()), time.Duration(20-i)*time.Minute)
+		}
+		b := serve(t, bus).open(t, mei, screen(width, 800, "light")).live()
+		for _, move := range []func(){
+			func() { b.keys("j") },
+			func() { b.js(`document.querySelectorAll('#list a')[9].click(); ''`) },
+		} {
+			was := b.js(`document.querySelector('article').dataset.key`)
+			move()
+			b.wait(`document.querySelector('article').dataset.key !== '` + was + `'`)
+			b.wait(`(() => { const r = document.querySelector('article .text').getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight })()`)
+		}
+	}
+}
+
+func TestBrowserTypingGoesIntoTheField(t *testing.T) {
+	t.Parallel()
+	for name, q := range map[string]ask.Question{
+		"text": text("t", "What is it called?"), "number": {ID: "t", Kind: ask.KindNumber, Text: "How many?"}, "date": {ID: "t", Kind: ask.KindDate, Text: "When?"},
+	} {
+		bus := newBus()
+		b := serve(t, bus).open(t, mei).live()
+		bus.ask(question(name, q), 0)
+		b.wait(`document.activeElement.classList.contains('typed')`)
+		if name == "text" {
+			b.keys("invoice-x")
+			b.wait(`document.activeElement.value === 'invoice-x'`)
+		}
+	}
+	bus := newBus()
+	k := bus.ask(question("b", ask.Question{ID: "b", Kind: ask.KindBoolean, Text: "Shall I?"}), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("y")
+	b.wait(`document.querySelector('input[value="true"]').checked`)
+	b.keys("n")
+	b.wait(`document.querySelector('input[value="false"]').checked && !document.querySelector('.note').open`)
+	b.keys("\r")
+	b.wait(`!!document.querySelector('.done')`)
+	if o := bus.outcome(k); o == nil || o.Answers[0].Boolean == nil || *o.Answers[0].Boolean {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+func TestBrowserSignedOutWhileTyping(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("t", text("t", "What is it called?")), 0)
+	in := serve(t, bus, func(o *web.Options) { o.Flags = "--dir /srv/askbus" })
+	b := in.open(t, mei).live()
+	b.keys("my words")
+	bus.people.mu.Lock()
+	for id := range bus.people.held {
+		delete(bus.people.held, id)
+	}
+	bus.people.mu.Unlock()
+	b.click(".send")
+	b.sees("You are signed out")
+	b.sees("askbus login --dir /srv/askbus")
+	b.wait(`document.querySelector('.typed').value === 'my words' && document.querySelector('article').dataset.key.endsWith('/t')`)
+	// In another tab of the same browser.
+	b.do(chromedp.Evaluate[chromedp.Void](`fetch(` + quoted(in.link(t, mei)) + `)`))
+	b.wait(`document.querySelector('#signedout').hidden && document.querySelector('.typed').value === 'my words'`)
+	b.live()
+	b.click(".send")
+	b.wait(`!!document.querySelector('.done')`)
+	if o := bus.outcome(k); o == nil || o.Answers[0].Text != "my words" {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+func quoted(s string) string { return "'" + strings.TrimSpace(s) + "'" }
+
+func TestBrowserADraftSurvivesAnAnswerElsewhere(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("db", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.do(chromedp.Navigate(b.in.URL + "/ask/default/s1/db"))
+	b.live()
+	b.keys("o")
+	b.keys("DuckDB, perhaps")
+	const top = `document.activeElement.getBoundingClientRect().top`
+	was := b.js(`String(` + top + `)`)
+	answeredOnSlack(b, "db")
+	b.wait(`!!document.querySelector('[data-verdict]')`)
+	if now := b.js(`String(` + top + `)`); now != was {
+		t.Errorf("the field moved from %s to %s under the person who types", was, now)
+	}
+	b.do(chromedp.Reload())
+	b.sees("It was not sent")
+	b.sees("DuckDB, perhaps")
+	b.click(".leftover button")
+	b.wait(`!document.querySelector('.leftover') && Object.keys(localStorage).length === 0`)
+}
+
+func TestBrowserNotSentGoesWhenTheInboxIsBack(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("db", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("1")
+	b.js(`globalThis.real = fetch; globalThis.fetch = () => Promise.reject(new TypeError('away')); ''`)
+	b.click(".send")
+	b.sees("Not sent: the inbox cannot be reached")
+	b.js(`globalThis.fetch = globalThis.real; document.dispatchEvent(new Event('visibilitychange')); ''`)
+	b.in.CloseClientConnections() // the stream comes back by itself
+	b.wait(`!document.querySelector('.problem')`)
+}
+
+func TestBrowserEachTabHasItsOwnDraft(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("t", text("t", "What is it called?")), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("first")
+	b.wait(`Object.keys(localStorage).length === 1`)
+	b.js(`localStorage.setItem(Object.keys(localStorage)[0].replace(/[^:]*$/, 'other'), JSON.stringify({ at: Date.now() + 1000, forms: JSON.stringify([[['text:t', 'second']], []]) })); ''`)
+	b.do(chromedp.Reload())
+	b.live()
+	b.wait(`document.querySelector('.typed').value === 'first'`)
+	b.click(".send")
+	b.wait(`!!document.querySelector('.done') && Object.keys(localStorage).length === 0`)
+}
+
+func TestBrowserSaysWhatIsNewAndWhatEnterDoes(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("db", database()), time.Minute)
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.keys("\r")
+	b.sees("Nothing is chosen yet")
+	bus.ask(question("next", text("t", "And the next one?")), 0)
+	b.wait(`document.querySelector('#news').textContent === 'New ask: And the next one?'`)
+	b.wait(`getComputedStyle(document.querySelector('#count')).visibility === 'visible' && document.querySelector('#count').innerText === '2 waiting'`)
+	answeredOnSlack(b, "db")
+	b.wait(`!!document.querySelector('[data-verdict]')`)
+	b.js(`document.activeElement.blur(); ''`)
+	b.keys("\r")
+	b.wait(`document.querySelector('article').dataset.key.endsWith('/next')`)
+}
+
+func TestBrowserOtherHasABorder(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"light", "dark"} {
+		bus := newBus()
+		bus.ask(question("db", database()), 0)
+		b := serve(t, bus).open(t, mei, screen(1280, 800, scheme)).live()
+		b.wait(`(() => {
+			const part = (c) => { const v = c / 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4 };
+			const light = (s) => { const [r, g, b] = s.match(/\d+/g).map(Number); return .2126 * part(r) + .7152 * part(g) + .0722 * part(b) };
+			const s = getComputedStyle(document.querySelector('.other > input'));
+			const [x, y] = [light(s.borderTopColor), light(s.backgroundColor)].sort((p, q) => q - p);
+			return (x + .05) / (y + .05) >= 3;
+		})()`)
+	}
+}
+
+func TestBrowserTheSignInPage(t *testing.T) {
+	t.Parallel()
+	in := serve(t, newBus(), func(o *web.Options) { o.Flags = "--dir /srv/askbus" })
+	b := in.open(t, mei, screen(1280, 800, "light")).live()
+	b.sees("askbus ask --dir /srv/askbus --question")
+	b.click("[data-logout] button")
+	b.sees("askbus login --dir /srv/askbus")
+	b.wait(`document.querySelector('[data-copy]').offsetParent !== null`)
+	b.wait(`(() => { const r = document.querySelector('.gate section').getBoundingClientRect(); return Math.abs(r.left - (document.documentElement.clientWidth - r.right)) < 2 })()`)
+}
+
+// slowHistory counts what is read, and takes its time.
+type slowHistory struct {
+	*bus
+	reads atomic.Int32
+}
+
+func (s *slowHistory) List(ctx context.Context, q responder.Query) (responder.Page, error) {
+	s.reads.Add(1)
+	select {
+	case <-ctx.Done():
+	case <-time.After(300 * time.Millisecond): // as a long session takes
+	}
+	return s.bus.List(ctx, q)
+}
+
+func TestEarlierAnswersAreReadOnce(t *testing.T) {
+	t.Parallel()
+	b := &slowHistory{bus: newBus()}
+	b.ask(question("db", database()), 0)
+	u := serveAsks(t, b.bus, b).signedIn(t, mei)
+	for range 10 {
+		u.get("/ask/default/s1/db")
+	}
+	if n := b.reads.Load(); n != 1 {
+		t.Errorf("the history was read %d times for ten pages", n)
+	}
+}

@@ -1,0 +1,238 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/httpserver"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Passkeys signs people in with passkeys. All methods are safe for concurrent
+// use. Errors with [ask.ErrInvalid] say that what a browser sent does not count.
+type Passkeys interface {
+	// Origin is the address at which they work.
+	Origin() string
+	// Any reports whether somebody has one.
+	Any() bool
+	// BeginRegister and BeginLogin say what the browser is told, and what to keep
+	// until the end.
+	BeginRegister(ctx context.Context, p auth.Person) (options, keep []byte, err error)
+	BeginLogin() (options, keep []byte, err error)
+	FinishRegister(ctx context.Context, p auth.Person, kept, answer []byte) (auth.Person, error)
+	FinishLogin(ctx context.Context, kept, answer []byte) (auth.Person, error)
+	// Run follows what other replicas do until ctx ends.
+	Run(ctx context.Context) error
+}
+
+// InviteLife is how long an invitation is good for.
+const InviteLife = 7 * 24 * time.Hour
+
+// InviteLink makes a link at which somebody registers a passkey, and is from then
+// on p. It is good for [InviteLife] and for one passkey.
+func InviteLink(cookieKey []byte, origin string, p auth.Person, now time.Time) (string, error) {
+	keys, err := deriveKeys(cookieKey)
+	if err != nil {
+		return "", err
+	}
+	pass := passFor(p.By, now, InviteLife)
+	pass.ID, pass.Access = rand.Text(), p.Access
+	token, err := pass.seal(keys.invite)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(origin, "/") + "/join?t=" + url.QueryEscape(token), nil
+}
+
+// joinView is the page of an invitation.
+type joinView struct {
+	Title string
+	Name  string
+	Token string
+}
+
+// join greets somebody who was invited. Looking does not use the link up.
+func (s *Server) join(w http.ResponseWriter, r *http.Request) {
+	p, err := unseal(r.URL.Query().Get("t"), s.keys.invite, s.opts.Now())
+	if err != nil {
+		s.plain(w, http.StatusForbidden, plainPage{Title: "This invitation does not count", Lines: []string{"It is older than seven days, or not from this inbox. Ask for another one."}})
+		return
+	}
+	if origin := s.opts.Passkeys.Origin(); httpserver.Host(r.Host) != hostOfURL(origin) {
+		http.Redirect(w, r, origin+"/join?t="+url.QueryEscape(r.URL.Query().Get("t")), http.StatusSeeOther)
+		return
+	}
+	s.render(w, http.StatusOK, "join", joinView{Title: "Welcome", Name: ask.CleanLine(p.Name), Token: r.URL.Query().Get("t")})
+}
+
+// ceremony is what a browser sends of a passkey.
+type ceremony struct {
+	Token  string          `json:"t"` // of an invitation
+	To     string          `json:"to"`
+	Kept   string          `json:"kept"` // what [Server.tell] told it
+	Answer json.RawMessage `json:"answer"`
+}
+
+func (s *Server) ceremony(r *http.Request) (c ceremony, err error) {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		return c, ask.Refuse(ask.CodeInvalid, "this is not JSON")
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, 64<<10)).Decode(&c); err != nil {
+		return c, ask.Refuse(ask.CodeInvalid, "this cannot be read")
+	}
+	return c, nil
+}
+
+// tell answers the first step: what the browser's authenticator is asked, and
+// what comes back to us, signed, so that no replica keeps anything.
+func (s *Server) tell(w http.ResponseWriter, r *http.Request, to string, options, keep []byte) error {
+	f, err := s.start(w, r, to)
+	if err != nil {
+		return err
+	}
+	body := base64.RawURLEncoding.EncodeToString(keep)
+	return writeJSON(w, http.StatusOK, map[string]any{"options": json.RawMessage(options), "kept": body + "." + s.secret(f, "passkey "+body)})
+}
+
+// kept is what tell gave away in this browser's flow.
+func (s *Server) kept(f flow, text string) ([]byte, error) {
+	body, mac, _ := strings.Cut(text, ".")
+	if !equal(mac, s.secret(f, "passkey "+body)) {
+		return nil, ask.Refuse(ask.CodeInvalid, "this is not the sign-in that this browser began")
+	}
+	return base64.RawURLEncoding.DecodeString(body)
+}
+
+// invited is who an invitation is for. Used says that it is used up by this.
+func (s *Server) invited(token string) (auth.Person, pass, error) {
+	p, err := unseal(token, s.keys.invite, s.opts.Now())
+	if err != nil {
+		return auth.Person{}, p, ask.Refuse(ask.CodeInvalid, "this invitation does not count any more")
+	}
+	return auth.Person{By: p.by(), Access: p.Access}, p, nil
+}
+
+func (s *Server) joinOptions(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	c, err := s.ceremony(r)
+	var who auth.Person
+	if err == nil {
+		who, _, err = s.invited(c.Token)
+	}
+	var options, keep []byte
+	if err == nil {
+		options, keep, err = s.opts.Passkeys.BeginRegister(ctx, who)
+	}
+	if err == nil {
+		err = s.tell(w, r, "/", options, keep)
+	}
+	s.failed(w, r, err)
+}
+
+// joined keeps a passkey that was made, uses the invitation up, and signs in.
+func (s *Server) joined(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	s.failed(w, r, func() error {
+		c, err := s.ceremony(r)
+		if err != nil {
+			return err
+		}
+		who, p, err := s.invited(c.Token)
+		if err != nil {
+			return err
+		}
+		f, err := s.flowOf(ctx, w, r)
+		if err != nil {
+			return err
+		}
+		kept, err := s.kept(f, c.Kept)
+		if err != nil {
+			return err
+		}
+		first, err := s.opts.Sessions.UseOnce(ctx, p.ID, time.Unix(p.Expires, 0))
+		if err != nil {
+			return err
+		}
+		if !first {
+			return ask.Refuse(ask.CodeInvalid, "this invitation was used already; ask for another one")
+		}
+		who, err = s.opts.Passkeys.FinishRegister(ctx, who, kept, c.Answer)
+		if err != nil {
+			return err
+		}
+		return s.welcome(ctx, w, r, who, "/")
+	}())
+}
+
+func (s *Server) passkeyOptions(w http.ResponseWriter, r *http.Request) {
+	c, err := s.ceremony(r)
+	var options, keep []byte
+	if err == nil {
+		options, keep, err = s.opts.Passkeys.BeginLogin()
+	}
+	if err == nil {
+		err = s.tell(w, r, landing(c.To), options, keep)
+	}
+	s.failed(w, r, err)
+}
+
+func (s *Server) passkey(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	s.failed(w, r, func() error {
+		c, err := s.ceremony(r)
+		if err != nil {
+			return err
+		}
+		f, err := s.flowOf(ctx, w, r)
+		if err != nil {
+			return err
+		}
+		kept, err := s.kept(f, c.Kept)
+		if err != nil {
+			return err
+		}
+		who, err := s.opts.Passkeys.FinishLogin(ctx, kept, c.Answer)
+		if err != nil {
+			return err
+		}
+		return s.welcome(ctx, w, r, who, f.to)
+	}())
+}
+
+func (s *Server) welcome(ctx context.Context, w http.ResponseWriter, r *http.Request, who auth.Person, to string) error {
+	if err := s.begin(ctx, w, r, auth.SignIn{Person: who}); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]string{"to": landing(to)})
+}
+
+// failed tells a script what went wrong, if something did.
+func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, ask.ErrInvalid):
+		s.opts.Logger.WarnContext(r.Context(), "a passkey does not count", reason(err))
+		_ = writeJSON(w, http.StatusUnprocessableEntity, map[string]string{"problem": sentence(err)})
+	default:
+		s.opts.Logger.ErrorContext(r.Context(), "cannot sign somebody in", reason(err))
+		_ = writeJSON(w, http.StatusServiceUnavailable, map[string]string{"problem": "The bus does not answer just now. Try again in a few seconds."})
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // who does not read it needs no error
+	return nil
+}

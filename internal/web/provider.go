@@ -1,0 +1,180 @@
+package web
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// providerPath is where a sign-in at the provider begins; below it are the
+// addresses that the provider is told.
+const providerPath = "/login/oidc"
+
+// ProviderPath is where the provider sends people back, below the base URL.
+const ProviderPath = providerPath + "/callback"
+
+const (
+	flowLife       = 10 * time.Minute
+	maxLogoutToken = 16 << 10
+)
+
+// flow is a sign-in between its beginning and its end. The browser keeps it in a
+// cookie; what must be secret is derived, so no replica keeps anything.
+type flow struct {
+	id string
+	to string
+}
+
+// start gives the browser a flow.
+func (s *Server) start(w http.ResponseWriter, r *http.Request, to string) (flow, error) {
+	f := flow{rand.Text(), to}
+	p := passFor(ask.By{Name: to}, s.opts.Now(), flowLife)
+	p.ID = f.id
+	sealed, err := p.seal(s.keys.flow)
+	if err != nil {
+		return f, err
+	}
+	s.setFlow(w, r, sealed, int(flowLife/time.Second))
+	return f, nil
+}
+
+func (s *Server) setFlow(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure where the request is
+		Name: s.keys.cookieName + "_flow", Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(r),
+	})
+}
+
+// flowOf is the flow that a browser is in. It can be ended once, at whichever
+// replica.
+func (s *Server) flowOf(ctx context.Context, w http.ResponseWriter, r *http.Request) (flow, error) {
+	c, err := r.Cookie(s.keys.cookieName + "_flow")
+	if err != nil {
+		return flow{}, ask.Refuse(ask.CodeInvalid, "this browser has begun no sign-in, or it took longer than ten minutes")
+	}
+	p, err := unseal(c.Value, s.keys.flow, s.opts.Now())
+	if err != nil {
+		return flow{}, ask.Refuse(ask.CodeInvalid, "this sign-in took longer than ten minutes")
+	}
+	first, err := s.opts.Sessions.UseOnce(ctx, p.ID, time.Unix(p.Expires, 0))
+	if err != nil {
+		return flow{}, err
+	}
+	if !first {
+		return flow{}, ask.Refuse(ask.CodeInvalid, "this sign-in has ended already")
+	}
+	s.setFlow(w, r, "", -1)
+	return flow{p.ID, p.Name}, nil
+}
+
+// secret is a secret of a flow for one purpose, in 43 characters.
+func (s *Server) secret(f flow, purpose string) string {
+	return base64.RawURLEncoding.EncodeToString(derive(s.keys.flow, purpose+" "+f.id))
+}
+
+func (s *Server) secrets(f flow) auth.Flow {
+	return auth.Flow{State: s.secret(f, "state"), Nonce: s.secret(f, "nonce"), Verifier: s.secret(f, "verifier")}
+}
+
+// leave sends the browser to the provider.
+func (s *Server) leave(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Sec-Purpose") != "" || r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	f, err := s.start(w, r, landing(r.URL.Query().Get("to")))
+	if err != nil {
+		s.providerAway(w, r, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	at, err := s.opts.Provider.Begin(ctx, s.secrets(f))
+	if err != nil {
+		s.providerAway(w, r, err)
+		return
+	}
+	http.Redirect(w, r, at, http.StatusSeeOther) //nolint:gosec // the provider that was configured
+}
+
+// comeIn is where the provider sends the browser back.
+func (s *Server) comeIn(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*callTimeout)
+	defer cancel()
+	q := r.URL.Query()
+	f, err := s.flowOf(ctx, w, r)
+	var in auth.SignIn
+	switch {
+	case err != nil:
+	case !equal(q.Get("state"), s.secrets(f).State):
+		err = ask.Refuse(ask.CodeInvalid, "what came back is not of the sign-in that this browser began")
+	case q.Get("error") != "":
+		err = ask.Refuse(ask.CodeInvalid, "the provider says: %.200s", ask.CleanLine(strings.TrimSpace(q.Get("error")+" "+q.Get("error_description"))))
+	default:
+		in, err = s.opts.Provider.Finish(ctx, s.secrets(f), q.Get("code"))
+	}
+	if err == nil {
+		err = s.begin(ctx, w, r, in)
+	}
+	switch {
+	case err == nil:
+		http.Redirect(w, r, landing(f.to), http.StatusSeeOther)
+	case errors.Is(err, ask.ErrForbidden):
+		s.forbidden(w, r, err)
+	case errors.Is(err, ask.ErrInvalid):
+		s.opts.Logger.WarnContext(r.Context(), "a sign-in at the provider failed", reason(err))
+		s.signIn(w, r, "You are not signed in. "+sentence(err)+" Try again.")
+	default:
+		s.providerAway(w, r, err)
+	}
+}
+
+func (s *Server) providerAway(w http.ResponseWriter, r *http.Request, err error) {
+	s.cannotSignIn(w, r, err, "The sign-in provider or the bus does not answer. Try again in a few seconds.")
+}
+
+// loggedOut is what the provider calls when somebody has signed out there.
+func (s *Server) loggedOut(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.logouts <- struct{}{}:
+		defer func() { <-s.logouts }()
+	default:
+		w.Header().Set("Retry-After", "2")
+		http.Error(w, "too many at once", http.StatusServiceUnavailable)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxLogoutToken)
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	out, err := s.opts.Provider.Logout(ctx, r.PostFormValue("logout_token"))
+	n := 0
+	if err == nil {
+		n, err = s.opts.Sessions.EndOf(ctx, out)
+	}
+	switch {
+	case err == nil:
+		s.opts.Logger.InfoContext(r.Context(), "the provider signed somebody out", slog.Int("sessions", n))
+	case errors.Is(err, ask.ErrInvalid):
+		s.opts.Logger.WarnContext(r.Context(), "a logout message is not believed", reason(err))
+		http.Error(w, `{"error":"invalid_request"}`, http.StatusBadRequest)
+	default:
+		s.opts.Logger.ErrorContext(r.Context(), "cannot sign somebody out as the provider says", reason(err))
+		http.Error(w, `{"error":"temporarily_unavailable"}`, http.StatusServiceUnavailable)
+	}
+}
+
+func reason(err error) slog.Attr { return slog.Any("error", err) }
+
+func upper(r rune) string { return string(unicode.ToUpper(r)) }
+
+// equal compares secrets in constant time.
+func equal(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }

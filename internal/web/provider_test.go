@@ -1,0 +1,211 @@
+package web_test
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/auth/openid"
+	"github.com/askbus/askbus/internal/auth/openid/openidtest"
+	"github.com/askbus/askbus/internal/web"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// withProvider is an inbox at which people sign in at a provider.
+func withProvider(t *testing.T, b *bus, at *openidtest.Provider, rules *auth.Rules) inbox {
+	t.Helper()
+	return serve(t, b, func(o *web.Options) {
+		p, err := openid.New(openid.Options{
+			Name: "Acme", Issuer: at.URL, ClientID: openidtest.ClientID, ClientSecret: openidtest.ClientSecret, Redirect: o.BaseURL + web.ProviderPath, Rules: rules,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Provider = p
+	})
+}
+
+func TestSignInAtAProvider(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	k := b.ask(question("a", text("t", "And you?")), 0)
+	at := openidtest.Start(t)
+	in := withProvider(t, b, at, auth.GroupRules("groups", []string{"platform"}))
+
+	t.Run("the answer says who, and how it is proven", func(t *testing.T) {
+		t.Parallel()
+		u := in.stranger(t)
+		if res := u.get("/ask/" + k.String()); res.status != http.StatusUnauthorized || !contains(res.body, "Continue with") || !contains(res.body, "Acme") || !contains(res.body, "to=%2Fask%2F") {
+			t.Fatalf("%d %s", res.status, res.body)
+		}
+		if res := u.get("/login/oidc?to=/ask/" + k.String()); res.status != http.StatusOK || res.path != "/ask/"+k.String() {
+			t.Fatalf("it leads to %d %s", res.status, res.path)
+		}
+		u.post("/ask/"+k.String()+"/answer", url.Values{"text:t": {"fine"}, "answer_id": {"x"}})
+		if o := b.outcome(k); o == nil || o.By.Principal != "oidc:mei" || o.By.Proof != "oidc" || o.By.Groups[0] != "platform" {
+			t.Errorf("the outcome is %+v", o)
+		}
+	})
+	t.Run("a callback that this browser did not begin", func(t *testing.T) {
+		t.Parallel()
+		victim, attacker := in.stranger(t), in.stranger(t)
+		var back string
+		attacker.client.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+			if r.URL.Path == web.ProviderPath {
+				back = r.URL.RequestURI()
+				return http.ErrUseLastResponse
+			}
+			return nil
+		}
+		attacker.get("/login/oidc")
+		victim.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		for name, prepare := range map[string]func(){"no flow": func() {}, "a flow of its own": func() { victim.get("/login/oidc") }} {
+			prepare()
+			if res := victim.get(back); res.status != http.StatusUnauthorized || !contains(res.body, "You are not signed in.") {
+				t.Errorf("%s: %d", name, res.status)
+			}
+		}
+		if res := attacker.get(back + "x"); res.status != http.StatusUnauthorized {
+			t.Errorf("another state: %d", res.status)
+		}
+		if res := attacker.get(back); res.status != http.StatusUnauthorized { // each flow ends once
+			t.Errorf("the same flow again: %d", res.status)
+		}
+	})
+	t.Run("what the provider refuses is said, and is text", func(t *testing.T) {
+		t.Parallel()
+		u := in.stranger(t)
+		var state string
+		u.client.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+			if s := r.URL.Query().Get("state"); s != "" {
+				state = s
+			}
+			return http.ErrUseLastResponse
+		}
+		u.get("/login/oidc")
+		location := u.do(http.MethodGet, "/login/oidc", nil).header.Get("Location")
+		state = mustURL(t, location).Query().Get("state")
+		res := u.get(web.ProviderPath + "?" + url.Values{"state": {state}, "error": {"access_denied"}, "error_description": {"<b>no</b>"}}.Encode())
+		if res.status != http.StatusUnauthorized || !contains(res.body, "access_denied &lt;b&gt;no") {
+			t.Errorf("%d %s", res.status, res.body)
+		}
+	})
+}
+
+func TestWhoIsNotLetIn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lie    func(map[string]any)
+		status int
+	}{
+		"of no group":      {func(c map[string]any) { c["groups"] = []string{"sales"} }, http.StatusForbidden},
+		"another nonce":    {func(c map[string]any) { c["nonce"] = "x" }, http.StatusUnauthorized},
+		"another audience": {func(c map[string]any) { c["aud"] = "x" }, http.StatusUnauthorized},
+		"expired":          {func(c map[string]any) { c["exp"] = 1 }, http.StatusUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := openidtest.Start(t)
+			at.Lies(c.lie)
+			u := withProvider(t, newBus(), at, auth.GroupRules("groups", []string{"platform"})).stranger(t)
+			if res := u.get("/login/oidc"); res.status != c.status || len(u.client.Jar.Cookies(mustURL(t, u.in.URL))) != 0 {
+				t.Errorf("%d %s", res.status, res.body)
+			}
+		})
+	}
+	t.Run("while the provider is away", func(t *testing.T) {
+		t.Parallel()
+		at := openidtest.Start(t)
+		in := withProvider(t, newBus(), at, auth.GroupRules("groups", []string{"*"}))
+		at.Close()
+		if res := in.stranger(t).get("/login/oidc"); res.status != http.StatusServiceUnavailable {
+			t.Errorf("%d %s", res.status, res.body)
+		}
+		if res := in.signedIn(t, mei).get("/"); res.status != http.StatusOK {
+			t.Errorf("who is signed in already: %d", res.status)
+		}
+	})
+}
+
+func TestTheProviderSignsPeopleOut(t *testing.T) {
+	t.Parallel()
+	at := openidtest.Start(t)
+	in := withProvider(t, newBus(), at, auth.GroupRules("groups", []string{"platform"}))
+	u := in.stranger(t)
+	if res := u.get("/login/oidc"); res.status != http.StatusOK {
+		t.Fatal(res.status)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, in.URL+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := u.client.Do(req)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatal(res, err)
+	}
+	defer res.Body.Close()
+	provider := in.stranger(t)
+	for _, forged := range []string{"", "x.y.z", at.LogoutToken(map[string]any{"aud": "x"}), at.LogoutToken(map[string]any{"nonce": "n"}), openidtest.Start(t).LogoutToken(nil)} {
+		if res := provider.post("/login/oidc/logout", url.Values{"logout_token": {forged}}); res.status != http.StatusBadRequest {
+			t.Errorf("%.20q: %d", forged, res.status)
+		}
+	}
+	if res := u.get("/"); res.status != http.StatusOK {
+		t.Fatalf("a forged message signed somebody out: %d", res.status)
+	}
+	if res := provider.post("/login/oidc/logout", url.Values{"logout_token": {at.LogoutToken(nil)}}); res.status != http.StatusOK {
+		t.Fatal(res.status, res.body)
+	}
+	buf := make([]byte, 1024)
+	for err == nil { // the open stream ends
+		_, err = res.Body.Read(buf)
+	}
+	if res := u.get("/"); res.status != http.StatusUnauthorized {
+		t.Errorf("after the logout: %d", res.status)
+	}
+}
+
+func TestAProxySaysWhoItIs(t *testing.T) {
+	t.Parallel()
+	prefix := func(s string) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix(s)} }
+	rules, err := auth.ParseRules([]byte("rules: [{when: {groups: [platform]}, role: reader, tenants: [acme]}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBus()
+	b.ask(ask.Ask{ID: "a", Tenant: "acme", Questions: []ask.Question{text("t", "For acme?")}}, 0)
+	b.ask(ask.Ask{ID: "b", Tenant: "other", Questions: []ask.Question{text("t", "A hidden one?")}}, 0)
+	near := serve(t, b, func(o *web.Options) {
+		o.Proxy = &web.Proxy{Header: "X-Forwarded-User", Groups: "X-Forwarded-Groups", Networks: prefix("127.0.0.0/8"), Rules: rules}
+	})
+	u := near.stranger(t)
+	res := u.do(http.MethodGet, "/?show=all", nil, "X-Forwarded-User", "mei@example.com", "X-Forwarded-Groups", "x, platform")
+	if res.status != http.StatusOK || !contains(res.body, "For acme?") || contains(res.body, "A hidden") || !contains(res.body, "mei@example.com") {
+		t.Errorf("%d %s", res.status, res.body)
+	}
+	for name, headers := range map[string][]string{
+		"no rule":           {"X-Forwarded-User", "tom"},
+		"nobody":            {"X-Forwarded-User", ""},
+		"somebody with two": {"X-Forwarded-User", "mei, tom", "X-Forwarded-Groups", "platform"},
+	} {
+		if res := u.do(http.MethodGet, "/", nil, headers...); res.status != http.StatusForbidden || contains(res.body, "For acme") {
+			t.Errorf("%s: %d", name, res.status)
+		}
+	}
+	far := serve(t, b, func(o *web.Options) { o.Proxy = &web.Proxy{Header: "X-Forwarded-User", Networks: prefix("10.0.0.0/8")} })
+	if res := far.stranger(t).do(http.MethodGet, "/", nil, "X-Forwarded-User", "mei"); res.status != http.StatusUnauthorized || contains(res.body, "For acme") {
+		t.Errorf("the header of a stranger: %d", res.status)
+	}
+	for name, bad := range map[string]*web.Proxy{
+		"ASKBUS_WEB_PROXY_NETWORKS": {Header: "X-Forwarded-User"},
+		"everybody is in it":        {Header: "X-Forwarded-User", Networks: prefix("0.0.0.0/0")},
+		"ASKBUS_WEB_PROXY_HEADER":   {Networks: prefix("10.0.0.0/8")},
+	} {
+		if _, err := web.New(b, b, web.Options{CookieKey: cookieKey, Sessions: &b.people, Proxy: bad}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

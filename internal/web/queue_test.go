@@ -1,0 +1,280 @@
+package web_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/chromedp/chromedp"
+)
+
+// team puts asks of two sessions and agents on the bus, the oldest first.
+func team(b *bus) {
+	for i, id := range []string{"a0", "b1", "a2", "b3"} {
+		a := question(id, database())
+		a.Title = "Storage of " + id
+		a.Session = "session-" + id[:1]
+		a.Agent.Name = map[string]string{"a": "builder", "b": "reviewer"}[id[:1]]
+		b.ask(a, time.Duration(10-i)*time.Minute)
+	}
+}
+
+func at(id string) ask.Key {
+	return ask.Key{Tenant: "default", Session: "session-" + id[:1], ID: id}
+}
+
+// idsOf are the ids in the list of a page.
+func idsOf(body string) string {
+	var all []string
+	for _, part := range strings.Split(body, `<li id="wait-`)[1:] {
+		key, _, _ := strings.Cut(part, `"`)
+		all = append(all, key[strings.LastIndex(key, "/")+1:])
+	}
+	return strings.Join(all, " ")
+}
+
+func TestTheListIsFilteredByItsURL(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	team(b)
+	theirs := question("theirs", database())
+	theirs.Audience = []string{"os:tom"}
+	b.ask(theirs, 0)
+	u := serve(t, b).signedIn(t, mei)
+	for path, want := range map[string]string{
+		"/": "a0 b1 a2 b3", "/?show=all": "a0 b1 a2 b3 theirs", "/?show=team": "a0 b1 a2 b3", "/?show=snoozed": "", "/?session=session-a": "a0 a2",
+		"/?agent=reviewer": "b1 b3", "/?priority=urgent": "", "/?q=REVIEWER+storage": "b1 b3", "/?group=session": "a0 a2 b1 b3", "/?group=agent": "a0 a2 b1 b3",
+		"/?q=nothing": "", "/?tenant=other": "", "/?group=rubbish&priority=rubbish&from=-1": "a0 b1 a2 b3",
+	} {
+		res := u.get(path)
+		if got := idsOf(res.body); got != want || res.status != 200 {
+			t.Errorf("%s: %d %s", path, res.status, got)
+		}
+	}
+	if page := u.get("/?agent=reviewer&group=session").body; !contains(page, `href="/ask/default/session-b/b3?agent=reviewer&amp;group=session"`) || !contains(page, `<h3 class="group"><bdi>session-b</bdi></h3>`) {
+		t.Error("links leave the listing")
+	}
+	if page := u.get("/?q=nothing").body; !contains(page, "Nothing fits") {
+		t.Error("it does not say that nothing fits")
+	}
+}
+
+func TestFiveThousandArePages(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	for i := range 5000 {
+		a := question(fmt.Sprintf("n%04d", i), text("t", fmt.Sprintf("What about number %04d?", i)))
+		a.Session = fmt.Sprint("s", i%40)
+		b.ask(a, time.Duration(5000-i)*time.Second)
+	}
+	u := serve(t, b).signedIn(t, mei)
+	page := u.get("/")
+	if n := strings.Count(page.body, `<li id="wait-`); n != 200 || !contains(page.body, "1–200 of 5000") || len(page.body) > 200<<10 {
+		t.Errorf("%d rows, %d bytes", n, len(page.body))
+	}
+	if last := u.get("/?from=4800"); idsOf(last.body)[:5] != "n4800" {
+		t.Errorf("the last page begins with %s", idsOf(last.body)[:5])
+	}
+	if one := u.get("/?q=number+4711"); idsOf(one.body) != "n4711" {
+		t.Errorf("the search finds %s", idsOf(one.body))
+	}
+}
+
+func TestAnUrgentAskThatEndsSoonPassesEveryFilter(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	team(b)
+	a := urgentAsk()
+	a.Deadline = time.Now().Add(80 * time.Second)
+	b.ask(a, 0)
+	u := serve(t, b).signedIn(t, mei)
+	for _, path := range []string{"/", "/?q=nothing", "/?agent=builder", "/?group=session", "/?show=team"} {
+		if got, _, _ := strings.Cut(idsOf(u.get(path).body), " "); got != "deploy" {
+			t.Errorf("%s: %q is on top", path, got)
+		}
+	}
+	if page := u.get("/bulk?agent=builder").body; contains(page, "/deploy") {
+		t.Error("it is offered to be declined with others")
+	}
+}
+
+func TestTheNextOneDown(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	team(b)
+	u := serve(t, b).signedIn(t, mei)
+	answer := func(id, query string) response {
+		page := u.get(askPathOf(id) + query)
+		return u.post(askPathOf(id)+"/answer"+query, page.form("select:db", "=pg"))
+	}
+	if res := answer("b1", ""); !strings.HasPrefix(res.path, "/ask/default/session-a/a2?") || !contains(res.body, "PostgreSQL") {
+		t.Errorf("after the second: %s", res.path)
+	}
+	if res := answer("b3", ""); !strings.HasPrefix(res.path, "/?") || !contains(res.body, "That was the last one") || idsOf(res.body) != "a0 a2" {
+		t.Errorf("after the last: %s", res.path)
+	} else {
+		again, _, _ := strings.Cut(res.path, "done=")
+		since := mustURL(t, res.path).Query().Get("since")
+		if page := u.get("/?since=" + since).body; !contains(page, "That was the last one") {
+			t.Errorf("%s: what was passed over comes back", again)
+		}
+		b.ask(question("new", database()), -time.Second)
+		if page := u.get("/?since=" + since).body; !contains(page, `data-key="default/s1/new" data-path`) {
+			t.Error("what is asked after it does not come up")
+		}
+	}
+	if res := answer("a0", "?session=session-a"); res.path[:strings.IndexByte(res.path, '?')] != "/ask/default/session-a/a2" || !contains(res.path, "session=session-a") {
+		t.Errorf("in a filter: %s", res.path)
+	}
+}
+
+func askPathOf(id string) string { return "/ask/" + at(id).String() }
+
+func TestPuttingOffAndHandingOver(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	team(b)
+	u := serve(t, b).signedIn(t, mei)
+	if res := u.post(askPathOf("a0")+"/snooze", url.Values{"for": {"1h"}}); !strings.HasPrefix(res.path, askPathOf("b1")) || idsOf(res.body) != "b1 a2 b3" {
+		t.Errorf("put off: %s %s", res.path, idsOf(res.body))
+	}
+	page := u.get("/?show=snoozed")
+	if idsOf(page.body) != "a0" || !contains(page.body, "back <time") || !contains(page.body, "Take it back now") {
+		t.Errorf("what is put off: %s", page.body)
+	}
+	u.post(askPathOf("a0")+"/snooze", url.Values{"for": {"back"}})
+	if got := idsOf(u.get("/").body); got != "a0 b1 a2 b3" {
+		t.Errorf("taken back: %s", got)
+	}
+	if res := u.post(askPathOf("a0")+"/snooze", url.Values{"for": {"ever"}}); res.status != 422 || !contains(res.body, "Not put off") {
+		t.Errorf("no such time: %d", res.status)
+	}
+	if res := u.post(askPathOf("a0")+"/handover", url.Values{"to": {"Zoe"}}); res.status != 422 || !contains(res.body, "Not handed over: “to” is nobody") {
+		t.Errorf("to nobody: %d %s", res.status, res.body)
+	}
+	if res := u.post(askPathOf("a0")+"/handover", url.Values{"to": {"os:tom"}, "word": {"you know <b>"}}); idsOf(res.body) != "b1 a2 b3" {
+		t.Errorf("handed over: %s", idsOf(res.body))
+	}
+	if page := u.get("/?show=team"); idsOf(page.body) != "a0 b1 a2 b3" || !contains(page.body, "<bdi>handed to os:tom</bdi>") {
+		t.Errorf("the team's list: %s", page.body)
+	}
+	his := serve(t, b).signedIn(t, tom)
+	if page := his.get(askPathOf("a0")).body; !contains(page, "Handed to you by Mei: “you know &lt;b&gt;”") {
+		t.Error("Tom is not told by whom")
+	}
+}
+
+func TestWhoIsThereIsSaid(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	team(b)
+	in := serve(t, b)
+	u, his := in.signedIn(t, mei), in.signedIn(t, tom)
+	u.get("/") // a0
+	if page := his.get("/").body; !contains(page, `data-key="default/session-b/b1" data-path`) || !contains(page, `<span class="there"><bdi>Mei is looking at this</bdi></span>`) {
+		t.Errorf("Tom is offered the same ask: %s", page)
+	}
+	if res := u.post(askPathOf("a0")+"/attend", url.Values{"state": {"answering"}}); res.status != 204 {
+		t.Error(res.status)
+	}
+	if page := his.get(askPathOf("a0")).body; !contains(page, `id="others" role="status"><bdi>Mei is answering</bdi>`) {
+		t.Errorf("Tom does not see that Mei answers: %s", page)
+	}
+	u.post(askPathOf("a0")+"/attend", url.Values{"state": {"gone"}})
+	if page := his.get(askPathOf("a0")).body; contains(page, "Mei is") {
+		t.Error("Mei has left")
+	}
+	if res := u.post(askPathOf("a0")+"/attend", url.Values{"state": {"dancing"}}); res.status != 400 {
+		t.Error(res.status)
+	}
+}
+
+func TestBrowserPutsOffAndHandsOverWithKeys(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int64{390, 1280} {
+		b := newBus()
+		team(b)
+		tab := serve(t, b).open(t, mei, screen(width, 844, "light")).live()
+		tab.wait(`document.querySelector('article').dataset.key.endsWith('/a0')`)
+		tab.keys("h")
+		tab.wait(`document.activeElement.value === '15m'`)
+		if over := tab.js(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); over != "0" {
+			t.Errorf("%d: %s px too wide", width, over)
+		}
+		tab.keys("2")
+		tab.wait(`document.querySelector('article').dataset.key.endsWith('/b1') && !document.querySelector('#list li[data-key$="/a0"]')`)
+		if off, err := b.Snoozed(t.Context(), responder.Viewer{By: mei}); err != nil || time.Until(off[at("a0")]) < 59*time.Minute {
+			t.Errorf("%v %v", off, err)
+		}
+		tab.keys("a")
+		tab.wait(`document.activeElement.name === 'to'`)
+		tab.keys("Nobody\r")
+		tab.sees("Not handed over")
+		tab.keys("a")
+		tab.wait(`document.activeElement.name === 'to'`)
+		tab.keys("os:tom\r")
+		tab.wait(`document.querySelector('article').dataset.key.endsWith('/a2')`)
+		tab.keys("h\x1b")
+		tab.wait(`!document.querySelector('.menu[open]')`)
+	}
+}
+
+func TestBrowserFindsAndFilters(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int64{390, 1280} {
+		b := newBus()
+		team(b)
+		tab := serve(t, b).open(t, mei, screen(width, 844, "light")).live()
+		tab.keys("/")
+		tab.wait(`document.activeElement.name === 'q'`)
+		tab.keys("b3\r")
+		tab.wait(`document.querySelectorAll('#list li').length === 1 && location.search === '?q=b3' && document.querySelector('article').dataset.key.endsWith('/b3')`)
+		b.ask(question("later", database()), 0) // a live update stays in the filter
+		tab.wait(`document.querySelector('#count').innerText.startsWith('5')`)
+		tab.wait(`document.querySelectorAll('#list li').length === 1`)
+		tab.do(chromedp.NavigateBack())
+		tab.wait(`document.querySelectorAll('#list li').length === 5`)
+		tab.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('.narrow').open = true; (() => { const s = document.querySelector('select[name=group]'); s.value = 'agent'; s.dispatchEvent(new Event('change', { bubbles: true })); })()`))
+		tab.wait(`document.querySelectorAll('#list .group').length === 2 && location.search === '?group=agent'`)
+		tab.click(`.views a[href="/?group=agent&show=snoozed"]`)
+		tab.sees("Nothing is put off")
+	}
+}
+
+func TestBrowserASkippedAskDoesNotComeBack(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	team(b)
+	tab := serve(t, b).open(t, mei).live()
+	tab.keys("j") // over a0
+	tab.wait(`document.querySelector('article').dataset.key.endsWith('/b1')`)
+	for _, next := range []string{"/a2", "/b3"} {
+		tab.keys("1\r")
+		tab.wait(fmt.Sprintf(`document.querySelector('article')?.dataset.key.endsWith(%q)`, next))
+	}
+	tab.keys("1\r")
+	tab.sees("That was the last one")
+	b.ask(question("new", database()), 0)
+	tab.wait(`document.querySelector('article')?.dataset.key.endsWith('/new')`)
+}
+
+func TestBrowserSeesWhoIsAtAnAsk(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	team(b)
+	in := serve(t, b)
+	first := in.open(t, mei).live()
+	second := in.open(t, tom).live()
+	second.wait(`document.querySelector('article').dataset.key.endsWith('/b1') && document.querySelector('#list .there').innerText === 'Mei is looking at this'`)
+	first.keys("oDuck")
+	second.wait(`document.querySelector('#list .there').innerText === 'Mei is answering'`)
+	second.keys("k")
+	second.wait(`document.querySelector('article').dataset.key.endsWith('/a0') && document.querySelector('#others').innerText === 'Mei is answering'`)
+	first.wait(`document.querySelector('#others').innerText === 'Tom is looking at this' && document.querySelector('.other input[type=text]').value === 'Duck'`)
+	first.keys("\r")
+	second.sees("Already answered by Mei")
+}

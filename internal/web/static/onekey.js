@@ -1,0 +1,45 @@
+// Answers with one key, for those who have switched it on: what a digit chose is
+// sent after three seconds. z takes it back, every other key sends now.
+
+const seconds = 3;
+let held; // { form, bar, timer }
+
+export const on = () => { try { return localStorage.getItem('askbus:onekey') === 'on'; } catch { return false; } };
+export const holding = () => Boolean(held);
+
+// hold begins to send a form. Only an ask of one question with one choice is
+// whole after one key.
+export function hold(form) {
+  drop();
+  const questions = form.querySelectorAll('.question');
+  if (questions.length !== 1 || questions[0].hasAttribute('data-multiple') || form.hasAttribute('data-closed')) return;
+  const bar = document.createElement('p');
+  bar.className = 'hold';
+  bar.role = 'status';
+  const label = questions[0].querySelector('.option:has(> label > :checked) .label')?.textContent ?? '';
+  const words = document.createElement('span');
+  words.textContent = `Sending “${label}”. `;
+  const key = document.createElement('kbd');
+  key.textContent = 'z';
+  bar.append(words, key, ' takes it back');
+  form.querySelector('.act').prepend(bar);
+  held = { form, bar, timer: setTimeout(send, seconds * 1000) };
+}
+
+// send sends now what is held.
+export function send() {
+  const form = held?.form;
+  drop();
+  if (form?.isConnected && !form.hasAttribute('data-closed')) form.requestSubmit();
+}
+
+// drop takes it back.
+export function drop() {
+  if (!held) return;
+  clearTimeout(held.timer);
+  held.bar.remove();
+  held = undefined;
+}
+
+document.addEventListener('pointerdown', (event) => { if (held && !event.target.closest('.send')) drop(); });
+addEventListener('pagehide', drop);

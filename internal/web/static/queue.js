@@ -1,0 +1,111 @@
+// Whose turn it is: who else looks at an ask, putting off, handing over, and
+// finding asks. app.js tells of keys and of frames that it took over.
+import { card, touched, visit } from './app.js';
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+// ---- who is there -----------------------------------------------------------
+
+const every = 10_000;   // between two words of being there
+const idle = 60_000;    // after which a person who does nothing is not there
+let active = Date.now();
+let at = '';            // the path of the ask that others were told of
+let said = '';
+
+function tell(path, state) {
+  const body = new URLSearchParams({ state });
+  if (state === 'gone') { navigator.sendBeacon(`${path}/attend`, body); return; }
+  fetch(`${path}/attend`, { method: 'POST', body, keepalive: true }).catch(() => { /* told again soon */ });
+}
+
+function attend() {
+  const article = card();
+  const here = article?.dataset.state === 'pending' && !document.hidden && Date.now() - active < idle && $('#turn') ? article.dataset.path : '';
+  if (at && at !== here) tell(at, 'gone');
+  at = here;
+  said = here && touched(article) ? 'answering' : 'looking';
+  if (here) tell(here, said);
+}
+
+function awake() {
+  const slept = Date.now() - active >= idle;
+  active = Date.now();
+  const article = card();
+  if (slept || article && at && at !== article.dataset.path || at && said === 'looking' && touched(article)) attend();
+}
+
+for (const name of ['keydown', 'pointerdown', 'pointermove', 'wheel', 'input']) addEventListener(name, awake, { passive: true });
+document.addEventListener('visibilitychange', attend);
+document.addEventListener('askbus:card', () => { zone(); if (card()?.dataset.path !== at) attend(); });
+addEventListener('pagehide', () => { if (at) tell(at, 'gone'); at = ''; });
+setInterval(attend, every);
+
+document.addEventListener('askbus:frame', ({ detail: doc }) => {
+  const [others, theirs] = [$('#others'), $('#others', doc)];
+  if (others && theirs && $('#turn').dataset.path === $('#turn', doc).dataset.path && others.innerHTML !== theirs.innerHTML) {
+    others.replaceChildren(...[...theirs.childNodes].map((n) => document.importNode(n, true)));
+  }
+  const [tools, next] = [$('#tools'), $('#tools', doc)];
+  if (!next) return;
+  if ($('#list').dataset.query !== $('#list', doc).dataset.query && !tools.contains(document.activeElement)) { tools.replaceWith(document.importNode(next, true)); return; }
+  // What somebody has opened or is typing there stays.
+  const [views, fresh] = [$('.views', tools), $('.views', next)];
+  if (views.innerHTML !== fresh.innerHTML) views.replaceWith(document.importNode(fresh, true));
+});
+
+// ---- menus and search -------------------------------------------------------
+
+function zone() {
+  for (const field of $$('[data-zone]')) field.value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? '';
+}
+
+function menu(key) {
+  const details = $(`[data-menu="${key}"]`);
+  if (!details) return false;
+  details.open = !details.open;
+  if (details.open) $('button, input:not([type=hidden])', details)?.focus(); else $('summary', details).focus();
+  return true;
+}
+
+document.addEventListener('askbus:key', (event) => {
+  const done = {
+    h: () => menu('h'),
+    a: () => menu('a'),
+    '/': () => { const f = $('[data-search]'); f?.focus(); f?.select(); return Boolean(f); },
+  }[event.detail]?.();
+  if (done) event.preventDefault();
+});
+
+// A menu gives way to Escape and to a click elsewhere. Inside it digits choose.
+document.addEventListener('keydown', (event) => {
+  const open = $('details.menu[open]');
+  if (!open || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === 'Escape') {
+    open.open = false;
+    $('summary', open).focus();
+    event.preventDefault();
+  } else if (/^[1-9]$/.test(event.key) && open.dataset.menu === 'h') {
+    $$('li button', open)[Number(event.key) - 1]?.click();
+    event.preventDefault();
+  }
+}, { capture: true });
+
+document.addEventListener('click', ({ target }) => {
+  for (const open of $$('details.menu[open]')) if (!open.contains(target)) open.open = false;
+});
+
+function find(form) {
+  const fields = [...new FormData(form)].filter(([, value]) => value !== '');
+  visit(`/${fields.length ? `?${new URLSearchParams(fields)}` : ''}`);
+}
+
+document.addEventListener('submit', (event) => {
+  if (!event.target.matches('[data-find]')) return;
+  event.preventDefault();
+  find(event.target);
+});
+document.addEventListener('change', ({ target }) => { if (target.matches('[data-find] select')) find(target.form); });
+
+zone();
+attend();

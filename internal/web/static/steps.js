@@ -1,0 +1,130 @@
+// Several questions: which are answered, how keys move between them, and the
+// review before they are sent.
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+const questions = (article) => $$('.question', article);
+const several = (article) => questions(article).length > 1;
+
+// said is what somebody has answered to a question, as the review shows it.
+function said(question) {
+  const words = $$('.option:has(> label > :checked)', question).map((o) => (o.matches('.other') ? $('input[type=text]', o).value.trim() : o.matches('.none') ? '' : $('.label', o).textContent));
+  for (const el of $$('.typed', question)) words.push(el.value.trim());
+  return words.filter(Boolean).join(', ');
+}
+
+const required = (question) => !question.hasAttribute('data-optional');
+
+// mark keeps the steps true.
+export function mark(article) {
+  const steps = $('.steps', article);
+  if (!steps) return;
+  const here = document.activeElement?.closest('.question');
+  for (const a of $$('a', steps)) {
+    const q = document.getElementById(a.dataset.stepTo);
+    a.toggleAttribute('data-done', Boolean(q && said(q)));
+    if (q && q === here) a.setAttribute('aria-current', 'step'); else a.removeAttribute('aria-current');
+  }
+  const button = $('.send', article);
+  if (button && several(article)) button.textContent = 'review' in article.dataset ? 'Send answers' : 'Review';
+}
+
+export function go(question) {
+  if (!question) return false;
+  question.focus({ preventScroll: true });
+  question.scrollIntoView({ block: 'nearest' });
+  $('.typed', question)?.focus({ preventScroll: true });
+  mark(question.closest('article'));
+  return true;
+}
+
+// move goes by so many questions from the one where the focus is.
+export function move(article, by) {
+  if (!article || !several(article) || 'review' in article.dataset) return false;
+  const all = questions(article);
+  const at = all.indexOf(document.activeElement?.closest('.question'));
+  return go(all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by]);
+}
+
+// next is what Enter does with several questions: it goes to the next that needs
+// an answer, then to the review, and reports false when that can be sent.
+export function next(article) {
+  if (!several(article) || 'review' in article.dataset) return false;
+  const all = questions(article);
+  const at = all.indexOf(document.activeElement?.closest('.question'));
+  const open = (q) => required(q) && !said(q);
+  const to = all.slice(at + 1).find(open) ?? all.find(open);
+  if (to && to !== all[at]) return go(to);
+  if (to) return false; // the one at hand needs an answer: the inbox says so
+  review(article);
+  return true;
+}
+
+// whole reports whether every question that needs an answer has one, and they
+// were not looked at yet.
+export function whole(article) {
+  return several(article) && !('review' in article.dataset) && !questions(article).some((q) => required(q) && !said(q));
+}
+
+export function review(article) {
+  leave(article);
+  const box = document.createElement('section');
+  box.className = 'review';
+  box.tabIndex = -1;
+  const heading = document.createElement('h2');
+  heading.textContent = 'Your answers';
+  const list = document.createElement('dl');
+  for (const q of questions(article)) {
+    const row = document.createElement('div');
+    const dt = document.createElement('dt');
+    dt.dir = 'auto';
+    dt.textContent = $('.text', q).textContent;
+    const dd = document.createElement('dd');
+    dd.dir = 'auto';
+    const words = said(q);
+    dd.textContent = words || 'No answer';
+    dd.classList.toggle('left', !words);
+    const note = $('.note textarea', q)?.value.trim();
+    row.append(dt, dd);
+    if (note) {
+      const noted = document.createElement('dd');
+      noted.className = 'noted left';
+      noted.dir = 'auto';
+      noted.textContent = note;
+      row.append(noted);
+    }
+    const change = document.createElement('button');
+    change.type = 'button';
+    change.className = 'second';
+    change.textContent = 'Change';
+    change.ariaLabel = `Change the answer to: ${dt.textContent}`;
+    change.addEventListener('click', () => { leave(article); go(q); });
+    row.append(change);
+    list.append(row);
+  }
+  box.append(heading, list);
+  $('.act', article).before(box);
+  article.dataset.review = '';
+  mark(article);
+  box.focus({ preventScroll: true });
+  article.scrollIntoView({ block: 'nearest' });
+}
+
+// leave goes back from the review to the questions.
+export function leave(article) {
+  if (!article || !('review' in article.dataset)) return false;
+  delete article.dataset.review;
+  $('.review', article)?.remove();
+  mark(article);
+  return true;
+}
+
+document.addEventListener('focusin', (event) => { const article = event.target.closest('article.ask'); if (article) mark(article); });
+document.addEventListener('click', (event) => {
+  const to = event.target.closest('[data-step-to]');
+  if (!to) return;
+  event.preventDefault();
+  leave(to.closest('article'));
+  go(document.getElementById(to.dataset.stepTo));
+});

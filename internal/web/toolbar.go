@@ -1,0 +1,100 @@
+package web
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// toolbar is how a list is narrowed: the views, and the fields of a form.
+type toolbar struct {
+	Views   []view
+	Open    bool // the fields are in use
+	Search  string
+	Show    string
+	Clear   string // URL of the view without the fields
+	Bulk    string // URL where what is listed may be declined together
+	Choices []choice
+}
+
+// view is one of the lists a person may look at.
+type view struct {
+	Words   string
+	Path    string
+	Count   int
+	Current bool
+}
+
+// choice is one field of the form.
+type choice struct {
+	Name, Label string
+	Options     []pick
+}
+
+type pick struct {
+	Value, Label string
+	Chosen       bool
+}
+
+// maxPicks bounds the names in one field.
+const maxPicks = 50
+
+// newToolbar counts what each view has and collects the names that occur.
+func (s *Server) newToolbar(me responder.Viewer, at listing, off int) toolbar {
+	t := toolbar{Search: at.search, Show: at.show, Open: at.narrowed() || at.group != ""}
+	plain := listing{show: at.show}
+	t.Clear, t.Bulk = "/"+plain.query(), "/bulk"+at.query()
+	for _, v := range []struct{ show, words string }{{showMine, "Mine"}, {showTeam, "Team"}, {showAll, "All"}, {showSnoozed, words().Turn.Snoozed}} {
+		to := at
+		to.show, to.from = v.show, 0
+		one := view{Words: v.words, Path: "/" + to.query(), Current: at.show == v.show}
+		if v.show == showSnoozed {
+			one.Count = off
+		}
+		t.Views = append(t.Views, one)
+	}
+	tenants, sessions, agents := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	heads, _ := s.board.Pending(responder.Filter{Viewer: me}, 0, maxNamed)
+	for i := range heads {
+		h := &heads[i]
+		tenants[h.Key.Tenant], sessions[h.Key.Session] = true, true
+		if name := ask.CleanLine(h.Agent); name != "" {
+			agents[name] = true
+		}
+	}
+	if len(tenants) > 1 || at.tenant != "" {
+		t.field("tenant", "Tenant", "every tenant", at.tenant, tenants)
+	}
+	t.field("session", "Session", "every session", at.session, sessions)
+	t.field("agent", "Agent", "every agent", at.agent, agents)
+	t.Choices = append(t.Choices,
+		choice{"priority", "Priority", []pick{
+			{"", "every priority", at.priority == ""},
+			{"urgent", "urgent", at.priority == ask.PriorityUrgent},
+			{"high", "high", at.priority == ask.PriorityHigh},
+			{"normal", "normal", at.priority == ask.PriorityNormal},
+			{"low", "low", at.priority == ask.PriorityLow},
+		}},
+		choice{"group", "Group by", []pick{
+			{"", "no groups", at.group == ""}, {"session", "session", at.group == responder.BySession}, {"agent", "agent", at.group == responder.ByAgent},
+		}})
+	return t
+}
+
+// maxNamed is how far down what waits names are looked for.
+const maxNamed = 1000
+
+func (t *toolbar) field(name, label, every, now string, names map[string]bool) {
+	c := choice{name, label, []pick{{"", every, now == ""}}}
+	if now != "" {
+		names[now] = true
+	}
+	for _, v := range slices.Sorted(maps.Keys(names)) {
+		if len(c.Options) <= maxPicks || v == now {
+			c.Options = append(c.Options, pick{v, v, v == now})
+		}
+	}
+	t.Choices = append(t.Choices, c)
+}

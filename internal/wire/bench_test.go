@@ -1,0 +1,139 @@
+package wire_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// asked is an ask of ordinary size, normalized.
+func asked(b *testing.B) *ask.Ask {
+	b.Helper()
+	a := &ask.Ask{
+		ID: "deploy-42", Tenant: "acme", Session: "s1", Title: "Ledger storage", Context: "Markdown: what I am *doing* and why I ask.",
+		Agent: ask.Agent{ID: "a-7", Name: "builder"}, Timeout: time.Hour,
+		Questions: []ask.Question{
+			{ID: "db", Text: "Which database should the ledger use?", Options: []ask.Option{
+				{ID: "pg", Label: "PostgreSQL", Description: "operated already", Recommended: true}, {ID: "lite", Label: "SQLite", Description: "one file"},
+			}},
+			{ID: "n", Kind: ask.KindNumber, Text: "How many replicas?", Limits: ask.Limits{Min: new(1.0), Max: new(9.0), Integer: true}},
+		},
+	}
+	a.Normalize()
+	return a
+}
+
+func BenchmarkEncodeAsk(b *testing.B) {
+	a := asked(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := wire.EncodeAsk(a); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkDecodeAsk is the strict reading of what comes from outside.
+func BenchmarkDecodeAsk(b *testing.B) {
+	data, err := wire.EncodeAsk(asked(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := wire.DecodeAsk(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDigest(b *testing.B) {
+	a := asked(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := wire.Digest(a); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// outcome is how the ask of [asked] ended.
+func outcome(a *ask.Ask) *ask.Outcome {
+	return &ask.Outcome{
+		AskID: a.ID, Tenant: a.Tenant, Session: a.Session, Status: ask.StatusAnswered, Source: ask.SourceHuman, AnswerID: "01J0000000000000000000000",
+		Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}, Notes: "keep 14 days of backups"}, {QuestionID: "n", Number: new(3.0)}},
+		By:      &ask.By{Principal: "os:mei", Name: "Mei", Responder: "web", Proof: "local"}, At: time.Unix(1795000000, 0), Waited: time.Minute, Ask: a,
+	}
+}
+
+func BenchmarkEncodeOutcome(b *testing.B) {
+	o := outcome(asked(b))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := wire.EncodeOutcome(o, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDecodeOutcome(b *testing.B) {
+	data, err := wire.EncodeOutcome(outcome(asked(b)), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := wire.DecodeOutcome(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkMessage is an event into a NATS message and back, in both modes.
+func BenchmarkMessage(b *testing.B) {
+	a := asked(b)
+	data, err := wire.EncodeAsk(a)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ev := cloudevent.Event{ID: "1", Source: cloudevent.AgentSource("acme", "s1"), Type: cloudevent.TypeAsked, Key: a.Key(), Time: time.Unix(1795000000, 0), Data: data}
+	for name, mode := range map[string]cloudevent.Mode{"structured": cloudevent.Structured, "binary": cloudevent.Binary} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				msg, err := ev.Msg(mode)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, _, err := cloudevent.Read(msg); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkEncodePage is a page of 500 asks of ordinary size.
+func BenchmarkEncodePage(b *testing.B) {
+	a := asked(b)
+	raw, err := wire.EncodeAsk(a)
+	if err != nil {
+		b.Fatal(err)
+	}
+	items := make([]wire.ListItem, 500)
+	for i := range items {
+		items[i] = wire.ListItem{Record: ask.Record{State: ask.StatePending, Ask: *a, AskedAt: time.Unix(1795000000, 0), Seq: 7}, RawAsk: raw}
+	}
+	b.SetBytes(int64(500 * len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := wire.EncodePage(items, "MTIuMy4tLjQ"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

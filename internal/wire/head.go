@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// MaxHeading is how many characters of an ask's heading its head has.
+const MaxHeading = 120
+
+// headJSON is what a list shows of an ask: an ask without its questions.
+type headJSON struct {
+	ID        string            `json:"id"`
+	Title     string            `json:"title,omitempty"`
+	Agent     ask.Agent         `json:"agent,omitzero"`
+	Priority  ask.Priority      `json:"priority,omitempty"`
+	Audience  []string          `json:"audience,omitempty"`
+	MinProof  string            `json:"min_proof,omitempty"`
+	Deadline  time.Time         `json:"deadline,omitzero"`
+	Questions []json.RawMessage `json:"questions"`
+}
+
+// Head cuts an ask's JSON to what a list shows: id, its heading as the title,
+// agent, priority, audience, min_proof and deadline, and no question.
+func Head(raw []byte) (json.RawMessage, error) {
+	var h headJSON
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return nil, fmt.Errorf("read head: %w", err)
+	}
+	if h.Title == "" && len(h.Questions) > 0 {
+		var q struct {
+			Text string `json:"text"`
+		}
+		if err := json.Unmarshal(h.Questions[0], &q); err != nil {
+			return nil, fmt.Errorf("read head: %w", err)
+		}
+		h.Title = q.Text
+	}
+	h.Agent.Link = "" // for the card; a list has thousands
+	h.Title, h.Questions = Heading(h.Title), []json.RawMessage{}
+	return Marshal(h)
+}
+
+// Heading is one line that is safe to show, of at most [MaxHeading] characters.
+func Heading(s string) string {
+	line := []rune(ask.CleanLine(s))
+	if len(line) > MaxHeading {
+		line = append(line[:MaxHeading-1], '…')
+	}
+	return string(line)
+}
+
+// Mark is what a list of heads says of itself.
+type Mark struct {
+	At   string `json:"mark"` // what was stored before is in this list; see [Query.Since]
+	Full bool   `json:"full"` // the list begins from nothing: what it does not have is not pending
+}
+
+// EncodeHeads is the reply to a request for heads: [EncodePage] with a mark.
+func EncodeHeads(items []ListItem, next string, m Mark) ([]byte, error) {
+	page, err := EncodePage(items, next)
+	if err != nil || m.At == "" {
+		return page, err
+	}
+	b := append(make([]byte, 0, len(page)+len(m.At)+32), `{"mark":`...)
+	b = append(strconv.AppendQuote(b, m.At), `,"full":`...)
+	b = append(strconv.AppendBool(b, m.Full), ',')
+	return append(b, page[1:]...), nil
+}
+
+// DecodeMark reads the mark of a page of heads. It is empty on later pages.
+func DecodeMark(page []byte) (Mark, error) {
+	var m Mark
+	if err := json.Unmarshal(page, &m); err != nil {
+		return Mark{}, fmt.Errorf("read page: %w", err)
+	}
+	return m, nil
+}

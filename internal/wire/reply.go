@@ -1,0 +1,181 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// StatusReply is what the broker says of an ask that has not just ended.
+type StatusReply struct {
+	State      ask.State
+	Key        ask.Key
+	Deadline   time.Time
+	AskedAt    time.Time
+	Life       string
+	Seq        uint64
+	Created    *bool           // ask: this event stored it; nil for other verbs
+	Ask        *ask.Ask        // get and wait
+	RawAsk     json.RawMessage // stands for Ask when encoding
+	Outcome    *ask.Outcome
+	RawOutcome json.RawMessage // stands for Outcome when encoding
+	Receipts   []ask.Receipt   // get
+	Warnings   []string        // ask
+	Present    []string        // ask: the responder types at which a person is
+	Hold       time.Duration   // pending, to ask and wait: go on with wait, held for so long
+	Holder     string          // pending, to ask and wait: the broker that said so; see subject.Alive
+}
+
+type statusJSON struct {
+	State    string          `json:"state"`
+	AskID    string          `json:"ask_id"`
+	Tenant   string          `json:"tenant,omitempty"`
+	Session  string          `json:"session,omitempty"`
+	AskedAt  time.Time       `json:"asked_at,omitzero"`
+	Deadline time.Time       `json:"deadline,omitzero"`
+	Life     string          `json:"life,omitempty"`
+	Seq      uint64          `json:"seq,omitempty"`
+	Created  *bool           `json:"created,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
+	Present  []string        `json:"present"`
+	Retry    string          `json:"retry,omitempty"`
+	Hold     string          `json:"hold,omitempty"`
+	Holder   string          `json:"holder,omitempty"`
+	Ask      json.RawMessage `json:"ask,omitempty"`
+	Outcome  json.RawMessage `json:"outcome,omitempty"`
+	Receipts []ask.Receipt   `json:"receipts,omitempty"`
+}
+
+// EncodeStatus is the data of a status event.
+func EncodeStatus(s *StatusReply) ([]byte, error) {
+	w := statusJSON{
+		State: string(s.State), AskID: s.Key.ID, Tenant: s.Key.Tenant, Session: s.Key.Session, Life: s.Life, Seq: s.Seq, Created: s.Created,
+		Warnings: s.Warnings, Present: s.Present, AskedAt: s.AskedAt.UTC(), Deadline: s.Deadline.UTC(), Ask: s.RawAsk, Receipts: s.Receipts, Holder: s.Holder,
+	}
+	if s.Hold > 0 {
+		w.Retry, w.Hold = "wait", s.Hold.String()
+	}
+	if w.Present == nil {
+		w.Present = []string{}
+	}
+	var err error
+	if s.RawAsk == nil && s.Ask != nil {
+		if w.Ask, err = EncodeAsk(s.Ask); err != nil {
+			return nil, err
+		}
+	}
+	if w.Outcome = s.RawOutcome; w.Outcome == nil && s.Outcome != nil {
+		if w.Outcome, err = EncodeOutcome(s.Outcome, nil); err != nil {
+			return nil, err
+		}
+	}
+	return Marshal(w)
+}
+
+// DecodeStatus reads the data of a status event.
+func DecodeStatus(data []byte) (StatusReply, error) {
+	var w statusJSON
+	if err := json.Unmarshal(data, &w); err != nil {
+		return StatusReply{}, fmt.Errorf("read status: %w", err)
+	}
+	s := StatusReply{
+		State: ask.State(w.State), Key: ask.Key{Tenant: w.Tenant, Session: w.Session, ID: w.AskID},
+		Life: w.Life, Seq: w.Seq, Created: w.Created, Warnings: w.Warnings, Present: w.Present, RawAsk: w.Ask, Deadline: w.Deadline, AskedAt: w.AskedAt, Receipts: w.Receipts, Holder: w.Holder,
+	}
+	if len(w.Ask) > 0 {
+		s.Ask = &ask.Ask{Tenant: w.Tenant, Session: w.Session}
+		if err := json.Unmarshal(w.Ask, s.Ask); err != nil {
+			return StatusReply{}, fmt.Errorf("read status: %w", err)
+		}
+	}
+	if len(w.Outcome) > 0 {
+		o, err := DecodeOutcome(w.Outcome)
+		if err != nil {
+			return StatusReply{}, err
+		}
+		s.Outcome = &o
+	}
+	return s, nil
+}
+
+// Query is the body of a list request.
+type Query struct {
+	Tenant   string `json:"tenant,omitempty"`
+	Session  string `json:"session,omitempty"`
+	ID       string `json:"id,omitempty"` // of the ask: finds it in every session
+	State    string `json:"state,omitempty"`
+	Question string `json:"question,omitempty"`
+	Limit    int    `json:"limit,omitempty"`
+	Cursor   string `json:"cursor,omitempty"`
+	// Heads asks for pending asks cut to what a list shows, with a mark.
+	Heads bool `json:"heads,omitempty"`
+	// Since is a mark: only what changed after it is wanted, ended asks too.
+	Since string `json:"since,omitempty"`
+}
+
+// Bounds of a list page.
+const (
+	DefaultPage = 100
+	MaxPage     = 500
+)
+
+// DecodeQuery reads a list request, strictly; an empty body asks for
+// everything.
+func DecodeQuery(data []byte) (Query, error) {
+	q := Query{}
+	if len(data) > 0 {
+		if err := Strict("list", data, &q); err != nil {
+			return Query{}, err
+		}
+	}
+	var f []ask.Fault
+	add := func(at, message string) { f = append(f, ask.Fault{Pointer: at, Message: message}) }
+	if q.Tenant != "" && !ask.ValidToken(q.Tenant) {
+		add("/tenant", "is not a token: use A-Z a-z 0-9 _ -")
+	}
+	if q.Session != "" && !ask.ValidToken(q.Session) {
+		add("/session", "is not a token: use A-Z a-z 0-9 _ -")
+	}
+	if q.ID != "" && !ask.ValidToken(q.ID) {
+		add("/id", "is not a token: use A-Z a-z 0-9 _ -")
+	}
+	if q.Since != "" && (!q.Heads || q.State != "" || q.Question != "" || q.ID != "") {
+		add("/since", "goes with heads, and without state, question and id")
+	}
+	if q.Heads && q.Since == "" && q.State != string(ask.StatePending) {
+		add("/heads", "goes with state pending, or with since")
+	}
+	switch ask.State(q.State) {
+	case "", ask.StatePending, ask.StateResolved:
+	default:
+		add("/state", "use pending or resolved")
+	}
+	switch {
+	case q.Limit < 0 || q.Limit > MaxPage:
+		add("/limit", fmt.Sprintf("use 1 to %d", MaxPage))
+	case q.Limit == 0:
+		q.Limit = DefaultPage
+	}
+	return q, ask.InvalidError("list", f)
+}
+
+// ListItem is one ask of a page, for encoding.
+type ListItem struct {
+	Record  ask.Record
+	RawAsk  json.RawMessage // stands for Record.Ask
+	Outcome json.RawMessage // stands for Record.Outcome
+}
+
+// Record is the status as a record.
+func (s *StatusReply) Record() ask.Record {
+	r := ask.Record{State: s.State, AskedAt: s.AskedAt, Life: s.Life, Seq: s.Seq, Outcome: s.Outcome, Receipts: s.Receipts}
+	if s.Ask != nil {
+		r.Ask = *s.Ask
+	}
+	if r.Ask.ID == "" {
+		r.Ask.ID, r.Ask.Tenant, r.Ask.Session, r.Ask.Deadline = s.Key.ID, s.Key.Tenant, s.Key.Session, s.Deadline
+	}
+	return r
+}

@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// shape is what the JSON of a type may look like. It is read off the type's
+// tags, but for what pkg/ask writes otherwise than its tags say.
+type shape struct {
+	kinds  kinds
+	fields map[string]*shape // of an object whose fields are known
+	list   string            // the names of the fields, for people
+	elem   *shape            // of an array
+	text   func(string) string
+	number func(string) string
+}
+
+//nolint:gochecknoglobals // constants, and what the type system says, read once
+var (
+	anything  = &shape{kinds: isString | isNumber | isBool | isObject | isArray, number: anyNumber}
+	aDuration = &shape{kinds: isString, text: durationText}
+	aTime     = &shape{kinds: isString, text: timeText}
+	aString   = &shape{kinds: isString}
+	aDefault  = &shape{kinds: isString | isNumber | isBool | isArray, elem: aString, number: anyNumber}
+	aBound    = &shape{kinds: isString | isNumber, text: boundText, number: anyNumber}
+
+	shapes sync.Map // by reflect.Type
+)
+
+// shapeFor is the shape of what v points to.
+func shapeFor(v any) *shape { return shapeOf(reflect.TypeOf(v).Elem()) }
+
+func shapeOf(t reflect.Type) *shape {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t {
+	case reflect.TypeFor[time.Duration](), reflect.TypeFor[duration]():
+		return aDuration
+	case reflect.TypeFor[time.Time]():
+		return aTime
+	case reflect.TypeFor[json.RawMessage]():
+		return anything
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return aString
+	case reflect.Bool:
+		return &shape{kinds: isBool}
+	case reflect.Int, reflect.Int64:
+		return &shape{kinds: isNumber, number: signed}
+	case reflect.Uint64:
+		return &shape{kinds: isNumber, number: unsigned}
+	case reflect.Float64:
+		return &shape{kinds: isNumber, number: anyNumber}
+	case reflect.Slice:
+		return &shape{kinds: isArray, elem: shapeOf(t.Elem())}
+	case reflect.Map:
+		return &shape{kinds: isObject}
+	case reflect.Struct:
+		return structShape(t)
+	}
+	return anything
+}
+
+func structShape(t reflect.Type) *shape {
+	if known, ok := shapes.Load(t); ok {
+		return known.(*shape) //nolint:errcheck,forcetypeassert // nothing else is stored
+	}
+	s := &shape{kinds: isObject, fields: map[string]*shape{}}
+	var list []string
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || name == "" || name == "-" {
+			continue
+		}
+		inner := shapeOf(f.Type)
+		switch {
+		case f.Type == reflect.TypeFor[*ask.Answer]() && name == "default":
+			inner = aDefault
+		case t == reflect.TypeFor[ask.Limits]() && (name == "min" || name == "max"):
+			inner = aBound
+		}
+		s.fields[name] = inner
+		list = append(list, name)
+	}
+	s.list = strings.Join(list, ", ")
+	shapes.Store(t, s)
+	return s
+}

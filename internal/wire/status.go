@@ -1,0 +1,56 @@
+package wire
+
+import (
+	"net/http"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Codes of refusals that only HTTP knows.
+const (
+	CodeMethod      = "method_not_allowed"
+	CodeMediaType   = "unsupported_media_type"
+	CodeUpgrade     = "upgrade_required"
+	CodeSlowBody    = "body_timeout"
+	CodeMisdirected = "misdirected"
+	CodePending     = "pending"
+)
+
+// HTTPStatus is the HTTP status of a code. NATS service errors carry the same
+// number. It is the one place that knows; an unknown code, which a newer peer
+// may send, is a failure of ours.
+func HTTPStatus(code string) int {
+	switch code {
+	case ask.CodeInvalid:
+		return http.StatusBadRequest
+	case ask.CodeUnauthorized:
+		return http.StatusUnauthorized
+	case ask.CodeForbidden:
+		return http.StatusForbidden
+	case ask.CodeNotFound:
+		return http.StatusNotFound
+	case ask.CodeResolved, ask.CodeIDReused, ask.CodeConflict:
+		return http.StatusConflict
+	case ask.CodeExpired:
+		return http.StatusGone
+	case ask.CodeTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case ask.CodeQuota:
+		return http.StatusTooManyRequests
+	case ask.CodeUnavailable, ask.CodeLedgerFull, ask.CodeNobody:
+		return http.StatusServiceUnavailable
+	case CodeMethod:
+		return http.StatusMethodNotAllowed
+	case CodeMediaType:
+		return http.StatusUnsupportedMediaType
+	case CodeUpgrade:
+		return http.StatusUpgradeRequired
+	case CodeSlowBody:
+		return http.StatusRequestTimeout
+	case CodeMisdirected:
+		return http.StatusMisdirectedRequest
+	case CodePending:
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusInternalServerError
+}

@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Digest identifies what a normalized ask asks: see [DigestJSON].
+func Digest(a *ask.Ask) (string, error) {
+	data, err := EncodeAsk(a)
+	if err != nil {
+		return "", fmt.Errorf("digest: %w", err)
+	}
+	return DigestJSON(data)
+}
+
+// DigestJSON identifies what the JSON of a normalized ask asks: "sha256:" and
+// the hex SHA-256 of the RFC 8785 JSON of its questions, title, context,
+// audience, min_proof and at_deadline. Deadline, agent, priority and metadata do not count.
+func DigestJSON(raw []byte) (string, error) {
+	content := append(make(jsontext.Value, 0, len(raw)), '{')
+	err := members(raw, func(name string, value []byte) {
+		switch name {
+		case "title", "context", "audience", "min_proof", "at_deadline", "questions":
+			if len(content) > 1 {
+				content = append(content, ',')
+			}
+			content = append(strconv.AppendQuote(content, name), ':')
+			content = append(content, value...)
+		}
+	})
+	if err != nil {
+		return "", fmt.Errorf("digest: %w", err)
+	}
+	content = append(content, '}')
+	if err := content.Canonicalize(); err != nil {
+		return "", fmt.Errorf("digest: %w", err)
+	}
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// Stored is the data of a question event in the ledger, opened but not decoded.
+type Stored struct {
+	Ask        json.RawMessage // it may say more than this build knows
+	OnDeadline json.RawMessage // the will, without its ask
+	Digest     string
+}
+
+// EncodeStored is the data of a question event in the ledger.
+func EncodeStored(s Stored) []byte {
+	// Its parts are JSON already; encoding them again would read every byte.
+	b := append(make([]byte, 0, len(s.Ask)+len(s.OnDeadline)+128), `{"ask":`...)
+	b = append(append(b, s.Ask...), `,"on_deadline":`...)
+	b = append(append(b, s.OnDeadline...), `,"digest":`...)
+	return append(strconv.AppendQuote(b, s.Digest), '}')
+}
+
+// OpenStored reads the data of a question event in the ledger.
+func OpenStored(data []byte) (Stored, error) {
+	var s Stored
+	err := members(data, func(name string, value []byte) {
+		switch name {
+		case "ask":
+			s.Ask = value
+		case "on_deadline":
+			s.OnDeadline = value
+		case "digest":
+			_ = json.Unmarshal(value, &s.Digest)
+		}
+	})
+	if err == nil && (s.Ask == nil || s.OnDeadline == nil) {
+		err = errors.New("ask or on_deadline is missing")
+	}
+	if err != nil {
+		return Stored{}, fmt.Errorf("read question: %w", err)
+	}
+	return s, nil
+}
+
+// DecodeStoredAsk reads an ask that the ledger holds, leniently.
+func DecodeStoredAsk(raw []byte, s ask.Session) (*ask.Ask, error) {
+	a := &ask.Ask{Tenant: s.Tenant, Session: s.Name}
+	if err := json.Unmarshal(raw, a); err != nil {
+		return nil, fmt.Errorf("read question: %w", err)
+	}
+	return a, nil
+}
+
+// OutcomeAsk is the JSON of the ask in an outcome's JSON, or nil.
+func OutcomeAsk(outcome []byte) (raw json.RawMessage) {
+	_ = members(outcome, func(name string, value []byte) {
+		if name == "ask" {
+			raw = value
+		}
+	})
+	return raw
+}
+
+// members tells each member of a JSON object: its name, and its value as it
+// stands in data.
+func members(data []byte, tell func(name string, value []byte)) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
+		return errors.Join(errors.New("not a JSON object"), err)
+	}
+	for dec.PeekKind() != '}' {
+		t, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := t.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		end := dec.InputOffset()
+		tell(name, data[end-int64(len(value)):end])
+	}
+	_, err := dec.ReadToken()
+	return err
+}

@@ -1,0 +1,98 @@
+package interop_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// frameworks is a directory with the examples, the models that they are run
+// with here, and the real packages.
+func frameworks(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if _, err := os.Stat("node_modules"); err != nil {
+		t.Skip("the foreign clients are not installed; run npm ci in interop")
+	}
+	for _, from := range []string{"../examples/frameworks", "frameworks"} {
+		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	packages, err := filepath.Abs("node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(packages, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestFrameworksPauseForPeople runs each example twice: people approve, and
+// people refuse with a reason. Those in JavaScript run with the framework's real
+// package, those in Python read a frame in its shape.
+func TestFrameworksPauseForPeople(t *testing.T) {
+	t.Parallel()
+	dir, b := frameworks(t), up(t)
+	env := []string{"CLAUDE_CODE=" + filepath.Join(dir, "claude-code.mjs")}
+	frame := func(name string) string {
+		data, err := os.ReadFile(filepath.Join("frameworks/frames", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	pick := func(option, notes string) func(ask.Question) ask.Answer {
+		return func(q ask.Question) ask.Answer {
+			if q.Kind == ask.KindBoolean {
+				return ask.Answer{QuestionID: q.ID, Boolean: new(option == "approve"), Notes: notes}
+			}
+			if q.Option(option) == nil { // a question that is no permission
+				return ask.Answer{QuestionID: q.ID, Selected: []string{q.Options[1].ID}}
+			}
+			return ask.Answer{QuestionID: q.ID, Selected: []string{option}, Notes: notes}
+		}
+	}
+	for name, c := range map[string]struct {
+		asks              int
+		approved, refused string
+		frame             string // on standard input
+	}{
+		"langgraph.mjs":          {1, "deployed to production", "not deployed: not on a Friday", ""},
+		"ai-sdk.mjs":             {1, "deployed to production", "execution-denied: not on a Friday", ""},
+		"openai-agents.mjs":      {1, "deployed to production", "not on a Friday", ""},
+		"claude-agent.mjs":       {2, `[{"Which database?":"SQLite"},{"command":"make deploy"}]`, `[{"Which database?":"SQLite"},"not on a Friday"]`, ""},
+		"langgraph_pause.py":     {1, `{"9c1b2f0e6d5a4b3c8e7f60718293a4b5": {"decisions": [{"type": "approve"}]}}`, `[{"type": "reject", "message": "not on a Friday"}]`, frame("langgraph.json")},
+		"openai_agents_pause.py": {1, "[true, ", `[false, "not on a Friday"]`, frame("openai-agents.json")},
+	} {
+		program := "node"
+		if filepath.Ext(name) == ".py" {
+			program = "python3"
+		}
+		for i, want := range []string{c.approved, c.refused} {
+			answer := pick("approve", "")
+			if want == c.refused {
+				answer = pick("reject", "not on a Friday")
+			}
+			session := fmt.Sprintf("%s-%d", ask.Token(name), i) // the frames have one id
+			p := b.start(b.issue("--session", session), c.frame, env, program, filepath.Join(dir, name))
+			for range c.asks {
+				rec := b.next()
+				reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS}}
+				for _, q := range rec.Ask.Questions {
+					if !q.Optional {
+						reply.Answers = append(reply.Answers, answer(q))
+					}
+				}
+				if _, err := b.screen.Answer(t.Context(), rec.Ask.Key(), reply); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			need(t, p.end(), want)
+		}
+	}
+}

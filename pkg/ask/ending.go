@@ -1,0 +1,109 @@
+package ask
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+)
+
+// Ending says in words how the ask ended, without the time:
+// "answered by Mei on Slack", "declined by Mei on the web: too risky".
+func (o *Outcome) Ending() string { return o.ending("", "") }
+
+// EndingFor is [Outcome.Ending] as told to one person, who is "you" in it, with
+// when in the caller's words: "answered by you on the web at 10:02".
+func (o *Outcome) EndingFor(principal, when string) string {
+	if when != "" {
+		when = " " + when
+	}
+	return o.ending(principal, when)
+}
+
+// EndingAt is [Outcome.Ending] with the time of day in loc:
+// "answered by Mei on Slack at 10:02:03 UTC".
+func (o *Outcome) EndingAt(loc *time.Location) string {
+	layout := " at 15:04:05"
+	if loc == time.UTC {
+		layout += " UTC"
+	}
+	return o.ending("", o.At.In(loc).Format(layout))
+}
+
+func (o *Outcome) ending(you, at string) string {
+	reason := ""
+	if o.Reason != "" {
+		reason = ": " + o.Reason
+	}
+	switch o.Status {
+	case StatusAnswered:
+		if o.Source == SourcePolicy {
+			return "answered by a policy" + at + ", not by a person"
+		}
+		return "answered" + who(o.By, you) + at
+	case StatusCancelled:
+		if o.CancelledBy != nil {
+			return "cancelled" + who(o.By, you) + at + o.chose() + reason
+		}
+		return "declined" + who(o.By, you) + at + reason
+	case StatusWithdrawn:
+		return "withdrawn by the agent" + at + reason
+	case StatusAborted:
+		return "aborted by an operator" + at + reason
+	case StatusExpired:
+		if o.Source == SourceDefault {
+			return "expired" + at + ": nobody answered in time; these are the declared defaults, not a person's answer"
+		}
+		return "expired" + at + ": nobody answered in time"
+	}
+	return string(o.Status) + who(o.By, you) + at + reason
+}
+
+// chose names the option that ended the ask, where that is known.
+func (o *Outcome) chose() string {
+	option := o.CancelledBy.Option(o.Ask)
+	if option == nil {
+		return ""
+	}
+	label, _ := option.Caption()
+	return " by choosing " + strconv.Quote(label)
+}
+
+// who is " by Mei on Slack", or nothing when nobody acted.
+func who(by *By, you string) string {
+	if by == nil {
+		return ""
+	}
+	if you != "" && by.Principal == you {
+		return " by " + By{Name: "you", Responder: by.Responder}.Words()
+	}
+	return " by " + by.Words()
+}
+
+// Words names the person and the surface: "Mei on Slack".
+func (b By) Words() string {
+	name := cmp.Or(b.Name, b.Principal, "somebody")
+	if b.Responder == "" {
+		return name
+	}
+	return name + " " + SurfaceWords(b.Responder)
+}
+
+// SurfaceWords says where people meet a responder type: "on Slack", "in the
+// terminal". A type that is not known here stands for itself.
+func SurfaceWords(responder string) string {
+	switch responder {
+	case "web":
+		return "on the web"
+	case "push":
+		return "in a notification"
+	case "cli", "tui", "ssh":
+		return "in the terminal"
+	case "slack":
+		return "on Slack"
+	case "gateway":
+		return "over HTTP"
+	case ResponderNative, ResponderElicit:
+		return "in the agent's own dialog"
+	}
+	return "on " + responder
+}

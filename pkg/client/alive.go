@@ -1,0 +1,78 @@
+package client
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// aliveEvery is how often a client with waits asks the brokers that it heard
+	// of whether they run.
+	aliveEvery = 3 * time.Second
+	// maxHolders bounds the brokers that are asked.
+	maxHolders = 16
+)
+
+// heardOf notes the broker that said that an ask is pending.
+func (c *Client) heardOf(holder string) {
+	if !ask.ValidToken(holder) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.holders[holder]; known || len(c.holders) < maxHolders {
+		c.holders[holder] = struct{}{}
+	}
+}
+
+// watchHolders makes every wait ask again when a broker is gone: what it would
+// have done for them, another one must. It runs while something waits.
+func (c *Client) watchHolders(quiet <-chan struct{}) {
+	tick := time.NewTicker(c.pace.alive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-quiet:
+			return
+		case <-tick.C:
+		}
+		if c.nc.IsConnected() {
+			c.askHolders()
+		}
+	}
+}
+
+// askHolders asks each broker, in a session in which something waits.
+func (c *Client) askHolders() {
+	c.mu.Lock()
+	var at ask.Session
+	for at = range c.watchers {
+		break
+	}
+	holders := maps.Clone(c.holders)
+	c.mu.Unlock()
+	if at.Name == "" {
+		return
+	}
+	gone := false
+	for holder := range holders {
+		_, err := c.nc.Request(subject.Alive(at.Tenant, at.Name, holder), nil, c.pace.alive)
+		if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, nats.ErrTimeout) {
+			continue // it runs, or nothing is known because the connection is gone
+		}
+		gone = true
+		c.mu.Lock()
+		delete(c.holders, holder)
+		c.mu.Unlock()
+		c.opts.Logger.Info("a broker is gone; asking another one", slog.String("broker", holder))
+	}
+	if gone {
+		c.checkAgain(ask.Key{})
+	}
+}

@@ -1,0 +1,34 @@
+package client_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// TestTwoThousandAsksLeaveNothing is not parallel: it counts what the process
+// holds. Nothing is closed.
+func TestTwoThousandAsksLeaveNothing(t *testing.T) {
+	b := natstest.Start(t, natstest.Options{Memory: true})
+	b.AnswerAll("web")
+	c, err := client.New(b.Connect(natsd.Role{Name: natsd.RoleOperator}), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.LeavesNothing(t, func(i int) error {
+		s, a := c.Session("acme", fmt.Sprint("s", i%100)), textual(fmt.Sprint("a", i), time.Hour)
+		if i%2 == 0 {
+			_, err := s.AskAndWait(t.Context(), a)
+			return err
+		}
+		if _, err := s.Ask(t.Context(), a); err != nil {
+			return err
+		}
+		_, err := s.Wait(t.Context(), a.ID)
+		return err
+	})
+}

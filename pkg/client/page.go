@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Query selects asks of a session.
+type Query struct {
+	State    ask.State // empty: both
+	Question string    // only asks with a question of this id or exact text
+	PageSize int       // of one page: 1 to 500; default 100
+	Cursor   string    // where to begin: [Page.Next] of the page before; empty: at the beginning
+}
+
+// Page is one page of asks. Next is the cursor of the page after it, and empty
+// on the last one; a page may hold fewer than the page size and not be the last.
+type Page struct {
+	Items []ask.Record
+	Next  string
+}
+
+// Page reads one page of the session's asks. Beside the errors of any method
+// (see [Session]) it returns [ask.ErrInvalid] for a page size out of range, an
+// unknown state, or a cursor that is not from a page of the same query.
+func (s Session) Page(ctx context.Context, q Query) (Page, error) {
+	data, err := s.page(ctx, q)
+	if err != nil {
+		return Page{}, err
+	}
+	items, next, err := wire.DecodePage(data)
+	if err != nil {
+		return Page{}, fmt.Errorf("list: %w", err)
+	}
+	return Page{items, next}, nil
+}
+
+// All walks the asks that a query selects, page by page, from its cursor on.
+// While one page is being read, the next is on its way. The first error ends
+// the walk; the errors are those of Page.
+func (s Session) All(ctx context.Context, q Query) iter.Seq2[ask.Record, error] {
+	return call.Pages(ctx, q.Cursor, func(ctx context.Context, cursor string) ([]byte, error) {
+		at := q
+		at.Cursor = cursor
+		return s.page(ctx, at)
+	})
+}
+
+// page reads one page as the broker wrote it.
+func (s Session) page(ctx context.Context, q Query) ([]byte, error) {
+	if err := s.valid(); err != nil {
+		return nil, err
+	}
+	if err := s.c.turn(ctx); err != nil {
+		return nil, fmt.Errorf("list: %w", err)
+	}
+	data, err := call.Page(ctx, call.On(s.c.nc), subject.Agent(s.at.Key(""), subject.VerbList),
+		wire.Query{State: string(q.State), Question: q.Question, Limit: q.PageSize, Cursor: q.Cursor})
+	s.c.done(err)
+	return data, err
+}

@@ -1,0 +1,242 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/tracing"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// Session is the way to the asks of one session; [Client.Session] makes it. It
+// is a small value, safe for concurrent use, and is not closed.
+//
+// Every method but Wait tries for 30 seconds at most while the broker, its
+// ledger or the connection is away, or until its context ends. The errors that
+// any of them may return are:
+//   - [ask.ErrInvalid]: the tenant, the session or the id has other characters
+//     than A-Z a-z 0-9 _ -, or too many;
+//   - [ask.ErrForbidden]: the credential is not for this session;
+//   - [ask.ErrUnavailable]: the broker did not answer in time; what was asked of
+//     it may have been done, and repeating it is harmless;
+//   - [context.Canceled]: the context was cancelled; one that reached its
+//     deadline gives ErrUnavailable, as the broker did not answer until then.
+type Session struct {
+	c  *Client
+	at ask.Session
+}
+
+// Asked is what the broker says of an ask when it has it.
+type Asked struct {
+	ID       string
+	State    ask.State // resolved when the same ask had ended before
+	Created  bool      // this call stored it; false when it was there before
+	Deadline time.Time // when the ask ends by itself
+	Present  []string  // responder types at which a person is, as far as is known at once
+	Warnings []string  // what was accepted but will not be as it stood
+	Outcome  *ask.Outcome
+}
+
+// String is the session as people write it: tenant/session.
+func (s Session) String() string { return s.at.String() }
+
+// Ask asks. When it returns without an error the ask is stored, and stays so
+// whatever becomes of this process. Tenant and Session of a are ignored. An
+// empty ID is filled in; the same ID with the same questions again is the same
+// ask, and [Asked.Outcome] holds its outcome when it has ended.
+//
+// Beside the errors of any method (see [Session]) these are possible:
+//   - [ask.ErrInvalid]: the [*ask.Error] lists every fault of the ask;
+//   - [ask.ErrIDReused]: the ID is that of another ask;
+//   - [ask.ErrNobody]: the ask has RequireResponder, and no person is there;
+//   - [ask.ErrTooLarge]: the ask has more than [ask.MaxEventBytes].
+//
+// [ask.ErrUnavailable] also says that the ledger is full.
+func (s Session) Ask(ctx context.Context, a ask.Ask) (Asked, error) {
+	if a.ID == "" {
+		a.ID = cloudevent.NewID()
+	}
+	k, err := s.key(a.ID)
+	if err != nil {
+		return Asked{}, err
+	}
+	return s.ask(ctx, k, &a)
+}
+
+// AskAndWait asks, and waits until the ask ends. It listens for the outcome
+// before it asks, and so saves the request with which Wait begins.
+//
+// The errors are those of Ask and Wait. The outcome that is returned with an
+// error names the ask all the same (its Tenant, Session and AskID): when ctx
+// ends, the ask stays pending, and Wait or the same AskAndWait with that ID
+// picks it up again.
+func (s Session) AskAndWait(ctx context.Context, a ask.Ask) (ask.Outcome, error) {
+	if a.ID == "" {
+		a.ID = cloudevent.NewID()
+	}
+	k, err := s.key(a.ID)
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	o, err := s.askAndWait(ctx, k, &a)
+	if err != nil {
+		return ask.Outcome{Tenant: k.Tenant, Session: k.Session, AskID: k.ID}, err
+	}
+	return o, nil
+}
+
+func (s Session) askAndWait(ctx context.Context, k ask.Key, a *ask.Ask) (ask.Outcome, error) {
+	w, err := s.c.enter(k)
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	defer s.c.leave(k, w)
+	asked, err := s.ask(ctx, k, a)
+	switch {
+	case err != nil:
+		return ask.Outcome{}, err
+	case asked.Outcome != nil:
+		return *asked.Outcome, nil
+	}
+	return s.c.wait(ctx, k, w, known{pending: true, deadline: asked.Deadline})
+}
+
+func (s Session) ask(ctx context.Context, k ask.Key, a *ask.Ask) (Asked, error) {
+	data, err := wire.EncodeAsk(a)
+	if err != nil {
+		return Asked{}, fmt.Errorf("ask %s: %w", k.ID, err)
+	}
+	if len(data) > ask.MaxEventBytes {
+		return Asked{}, ask.Refuse(ask.CodeTooLarge, "the ask has %d bytes; send at most %d", len(data), ask.MaxEventBytes)
+	}
+	reply, err := s.send(ctx, "ask", k, subject.Agent(k, subject.VerbAsk), cloudevent.TypeAsked, data)
+	if err != nil {
+		return Asked{}, err
+	}
+	got, err := wire.DecodeStatus(reply)
+	if err != nil {
+		return Asked{}, fmt.Errorf("ask %s: %w", k.ID, err)
+	}
+	s.c.heardOf(got.Holder)
+	return Asked{ID: k.ID, State: got.State, Created: got.Created != nil && *got.Created, Deadline: got.Deadline, Present: got.Present, Warnings: got.Warnings, Outcome: got.Outcome}, nil
+}
+
+// Get reads an ask: its question, its receipts, and its outcome when it has
+// ended. Beside the errors of any method (see [Session]) it returns
+// [ask.ErrNotFound] when the session has no such ask, or has forgotten it.
+func (s Session) Get(ctx context.Context, id string) (ask.Record, error) {
+	k, err := s.key(id)
+	if err != nil {
+		return ask.Record{}, err
+	}
+	if err := s.c.turn(ctx); err != nil {
+		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
+	}
+	_, data, err := call.Msg(ctx, call.On(s.c.nc), &nats.Msg{Subject: subject.Agent(k, subject.VerbGet)}, 0)
+	s.c.done(err)
+	if err != nil {
+		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
+	}
+	status, err := wire.DecodeStatus(data)
+	if err != nil {
+		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
+	}
+	return status.Record(), nil
+}
+
+// Withdraw takes an ask back, for a reason that people are shown (it may be
+// empty), and returns the outcome. Repeating it returns the same.
+//
+// Beside the errors of any method (see [Session]) these are possible:
+//   - [ask.ErrNotFound]: the session has no such ask;
+//   - [ask.ErrResolved]: it had ended otherwise; the [*ask.Error] holds how.
+func (s Session) Withdraw(ctx context.Context, id, reason string) (ask.Outcome, error) {
+	k, err := s.key(id)
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	return s.end(ctx, "withdraw", k, subject.Agent(k, subject.VerbWithdraw), cloudevent.TypeWithdrawn, reason)
+}
+
+// Abort ends an ask in an operator's name, for a reason that people are shown,
+// and returns the outcome. It needs an operator's credential; with another one
+// it fails with [ask.ErrForbidden]. Its other errors are those of Withdraw.
+func (s Session) Abort(ctx context.Context, id, reason string) (ask.Outcome, error) {
+	k, err := s.key(id)
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	return s.end(ctx, "abort", k, subject.Abort(k), cloudevent.TypeAborted, reason)
+}
+
+// end ends an ask.
+func (s Session) end(ctx context.Context, verb string, k ask.Key, to, typ, reason string) (ask.Outcome, error) {
+	data, err := wire.EncodeEnd(k.ID, reason)
+	if err != nil {
+		return ask.Outcome{}, fmt.Errorf("%s ask %s: %w", verb, k.ID, err)
+	}
+	reply, err := s.send(ctx, verb+" ask", k, to, typ, data)
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	o, err := wire.DecodeOutcome(reply)
+	if err != nil {
+		return ask.Outcome{}, fmt.Errorf("%s ask %s: %w", verb, k.ID, err)
+	}
+	return o, nil
+}
+
+// send sends an event about an ask when its turn has come, and returns the data
+// of the reply.
+func (s Session) send(ctx context.Context, what string, k ask.Key, to, typ string, data []byte) (reply []byte, err error) {
+	ctx, end := s.c.tracer.Start(ctx, what, tracing.Sends, traceOf(ctx), tracing.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID})
+	defer func() { end(err) }()
+	if err := s.c.turn(ctx); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", what, k.ID, err)
+	}
+	source := cloudevent.AgentSource(k.Tenant, k.Session)
+	if typ == cloudevent.TypeAborted {
+		source = operatorSource
+	}
+	_, reply, err = call.Event(ctx, call.On(s.c.nc), to, cloudevent.Event{
+		ID: cloudevent.NewID(), Source: source, Type: typ, Key: k, Time: s.c.pace.now(), Trace: s.c.opts.Trace(ctx), Data: data,
+	}, 0)
+	s.c.done(err)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", what, k.ID, err)
+	}
+	return reply, nil
+}
+
+// operatorSource is the CloudEvents source of what an operator does.
+const operatorSource = "/askbus/operator"
+
+// key names an ask of the session, or says what is wrong.
+func (s Session) key(id string) (ask.Key, error) {
+	if err := s.valid(); err != nil {
+		return ask.Key{}, err
+	}
+	if !ask.ValidToken(id) {
+		return ask.Key{}, ask.InvalidError("ask", []ask.Fault{{Pointer: "/id", Message: fmt.Sprintf("invalid id %.80q: use 1 to %d of A-Z a-z 0-9 _ -", id, ask.MaxToken)}})
+	}
+	return s.at.Key(id), nil
+}
+
+func (s Session) valid() error {
+	if s.c == nil {
+		return ask.InvalidError("session", []ask.Fault{{Message: "no client; use Client.Session"}})
+	}
+	var faults []ask.Fault
+	for _, part := range []struct{ name, value string }{{"tenant", s.at.Tenant}, {"session", s.at.Name}} {
+		if !ask.ValidToken(part.value) {
+			faults = append(faults, ask.Fault{Pointer: "/" + part.name, Message: fmt.Sprintf("invalid %s %.80q: use 1 to %d of A-Z a-z 0-9 _ -", part.name, part.value, ask.MaxToken)})
+		}
+	}
+	return ask.InvalidError("session", faults)
+}

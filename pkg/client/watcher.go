@@ -1,0 +1,235 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// maxQueued bounds the outcomes of one session that wait to be read, in bytes.
+const maxQueued = 64 << 20
+
+// watcher hears the outcomes of one session, for everything that waits in it.
+// The client's mu guards it.
+type watcher struct {
+	sub   *nats.Subscription
+	stop  chan struct{} // closed when nothing waits any more
+	waits map[string]map[*wait]struct{}
+}
+
+// wait is one call of Wait.
+type wait struct {
+	outcome chan ask.Outcome // buffered: the first one counts
+	nudge   chan struct{}    // buffered: ask now, something may have been missed
+}
+
+// enter registers a wait, which listens from then on.
+func (c *Client) enter(k ask.Key) (*wait, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	at := k.InSession()
+	watch := c.watchers[at]
+	if watch == nil {
+		var err error
+		if watch, err = c.watch(at); err != nil {
+			return nil, fmt.Errorf("wait for ask %s: %w", k.ID, err)
+		}
+	}
+	if watch.waits[k.ID] == nil {
+		watch.waits[k.ID] = map[*wait]struct{}{}
+	}
+	w := &wait{outcome: make(chan ask.Outcome, 1), nudge: make(chan struct{}, 1)}
+	watch.waits[k.ID][w] = struct{}{}
+	return w, nil
+}
+
+// watch listens for the outcomes of a session. The caller holds mu.
+func (c *Client) watch(at ask.Session) (*watcher, error) {
+	if len(c.watchers) >= c.opts.MaxSessions {
+		return nil, ask.Refuse(ask.CodeQuota, "something waits in %d sessions, which is as many as Options.MaxSessions allows", len(c.watchers))
+	}
+	c.watchConnection() // first, so that no reconnect is missed
+	sub, err := c.nc.Subscribe(subject.OutAll(at.Tenant, at.Name, subject.Outcome), func(m *nats.Msg) { c.receive(at, m) })
+	if err == nil {
+		err = sub.SetPendingLimits(-1, maxQueued)
+	}
+	if err != nil {
+		c.quieten()
+		return nil, err
+	}
+	w := &watcher{sub: sub, stop: make(chan struct{}), waits: map[string]map[*wait]struct{}{}}
+	c.watchers[at] = w
+	c.running.Go(func() { c.watchDropped(at, w) })
+	return w, nil
+}
+
+// leave ends a wait, and with the last one of its session the subscription.
+func (c *Client) leave(k ask.Key, w *wait) {
+	at := k.InSession()
+	c.mu.Lock()
+	watch := c.watchers[at]
+	if watch == nil { // closed
+		c.mu.Unlock()
+		return
+	}
+	delete(watch.waits[k.ID], w)
+	if len(watch.waits[k.ID]) == 0 {
+		delete(watch.waits, k.ID)
+	}
+	last := len(watch.waits) == 0
+	if last {
+		c.drop(at, watch)
+	}
+	c.mu.Unlock()
+	if last {
+		c.unsubscribe(watch.sub)
+	}
+}
+
+// drop forgets a watcher; its subscription is given back without the lock. The
+// caller holds mu.
+func (c *Client) drop(at ask.Session, w *watcher) {
+	delete(c.watchers, at)
+	close(w.stop)
+	c.quieten()
+}
+
+func (c *Client) unsubscribe(sub *nats.Subscription) {
+	if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
+		c.opts.Logger.Warn("cannot give a subscription back", slog.String("subject", sub.Subject), slog.Any("error", err))
+	}
+}
+
+// receive takes a republished outcome.
+func (c *Client) receive(at ask.Session, m *nats.Msg) {
+	k, ok := cloudevent.FirstOutcome(m)
+	if !ok || k.InSession() != at || !c.awaited(k) {
+		return
+	}
+	s, err := cloudevent.ReadOutcome(m, k)
+	if err != nil {
+		c.checkAgain(k)
+		c.opts.Logger.Warn("cannot read a republished outcome; asking for it instead", slog.String("ask_id", k.ID), slog.Any("error", err))
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if watch := c.watchers[at]; watch != nil {
+		for w := range watch.waits[k.ID] {
+			select {
+			case w.outcome <- *s.End:
+			default:
+			}
+		}
+	}
+}
+
+// awaited reports whether something waits for an ask.
+func (c *Client) awaited(k ask.Key) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	watch := c.watchers[k.InSession()]
+	return watch != nil && len(watch.waits[k.ID]) > 0
+}
+
+// checkAgain makes every wait that k covers ask the broker: those of an ask, of
+// a session when k has no id, or all of them when k is zero.
+func (c *Client) checkAgain(k ask.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for at, watch := range c.watchers {
+		if k.Tenant != "" && at != k.InSession() {
+			continue
+		}
+		for id, waits := range watch.waits {
+			if k.ID != "" && id != k.ID {
+				continue
+			}
+			for w := range waits {
+				select {
+				case w.nudge <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}
+}
+
+// watchConnection makes every wait ask the broker when the connection has come
+// back, and once more when it is closed for good, which ends the waits. It runs
+// while something waits. The caller holds mu.
+func (c *Client) watchConnection() {
+	if c.quiet != nil {
+		return
+	}
+	quiet := make(chan struct{})
+	c.quiet = quiet
+	c.running.Go(func() { c.watchHolders(quiet) })
+	status := c.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	c.running.Go(func() {
+		defer c.nc.RemoveStatusListener(status)
+		for {
+			select {
+			case <-quiet:
+				return
+			case s, ok := <-status:
+				c.checkAgain(ask.Key{})
+				if !ok || s == nats.CLOSED {
+					return
+				}
+			}
+		}
+	})
+}
+
+// quieten ends watching the connection when nothing waits. The caller holds mu.
+func (c *Client) quieten() {
+	if len(c.watchers) == 0 && c.quiet != nil {
+		close(c.quiet)
+		c.quiet = nil
+	}
+}
+
+// watchDropped makes the waits of a session ask the broker when outcomes came
+// faster than they were read, and NATS dropped some.
+func (c *Client) watchDropped(at ask.Session, w *watcher) {
+	slow := w.sub.StatusChanged(nats.SubscriptionSlowConsumer)
+	var dropped int
+	var look <-chan time.Time // while messages may be dropped: NATS tells of the first only
+	for {
+		select {
+		case <-w.stop:
+			return
+		case _, ok := <-slow:
+			if !ok {
+				slow = nil // with its connection
+			}
+			if !ok || look != nil {
+				continue
+			}
+		case <-look:
+		}
+		look = nil
+		n, err := w.sub.Dropped()
+		if err != nil {
+			continue
+		}
+		if queued, _, err := w.sub.Pending(); n != dropped || err == nil && queued > 0 {
+			look = time.After(c.pace.retry)
+		}
+		if n != dropped {
+			dropped = n
+			c.checkAgain(at.Key(""))
+			c.opts.Logger.Warn("outcomes came faster than they were taken; asking for them", slog.String("session", at.String()), slog.Int("dropped", n))
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package dialect
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// maxShown bounds one part of what a permission is about, in code points.
+const maxShown = 8000
+
+// permissionContext is what a person must see before allowing it, as Markdown:
+// the explanation, the command, and the tool's own input and content.
+func permissionContext(description string, subject, call value) string {
+	var parts []string
+	add := func(part string) {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	add(description)
+	switch kind := subject.field("type").text(); kind {
+	case "", "tool_call":
+	case "command":
+		add(fenced("sh", subject.field("command").text()))
+		if cwd := subject.field("cwd").text(); cwd != "" {
+			add("in " + code(cwd))
+		}
+	default:
+		add(fenced("json", indented(encode(subject.raw))))
+	}
+	if title := strings.TrimSpace(call.field("title").text()); title != "" && subject.given() {
+		add(title)
+	}
+	if name := call.field("name").text(); name != "" {
+		add("Tool: " + code(name))
+	}
+	input := call.first("rawInput", "raw_input")
+	if o, ok := input.raw.(*object); ok && len(o.keys) > 0 {
+		add(fenced("json", indented(encode(o))))
+	} else if text := input.text(); text != "" {
+		add(fenced("", text))
+	}
+	if items, ok := call.field("content").raw.([]any); ok {
+		for i := range items {
+			add(toolContent(value{r: call.r, raw: items[i]}))
+		}
+	}
+	if items, ok := call.field("locations").raw.([]any); ok {
+		var paths []string
+		for i := range items {
+			if path := (value{r: call.r, raw: items[i]}).field("path").text(); path != "" {
+				paths = append(paths, code(path))
+			}
+		}
+		add(strings.Join(paths, ", "))
+	}
+	return shorten(strings.Join(parts, "\n\n"), 4*maxShown)
+}
+
+// toolContent is one item of what a tool call shows.
+func toolContent(v value) string {
+	switch v.field("type").text() {
+	case "content":
+		return shorten(v.field("content").field("text").text(), maxShown)
+	case "diff":
+		if path := v.field("path").text(); path != "" {
+			old, text := v.field("oldText").text(), v.field("newText").text()
+			shown := prefixed("+", text)
+			if old != "" {
+				shown = prefixed("-", old) + "\n" + shown
+			}
+			return code(path) + "\n\n" + fenced("diff", shown)
+		}
+		if patch := v.field("patch").first("diff", "content", "text").text(); patch != "" {
+			return fenced("diff", patch)
+		}
+		return fenced("json", indented(encode(v.raw)))
+	}
+	return ""
+}
+
+// text is a string, or nothing where something else stands: in what is only
+// shown, the wrong type is no fault.
+func (v value) text() string {
+	s, ok := v.raw.(string)
+	if !ok {
+		return ""
+	}
+	return s
+}
+
+func prefixed(mark, text string) string {
+	return mark + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+mark)
+}
+
+func shorten(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most]) + "\n… (cut)"
+}
+
+// code and fenced quote text for Markdown with more backticks than it has.
+func code(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	fence := strings.Repeat("`", longest(s)+1)
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return fence + s + fence
+}
+
+func fenced(language, s string) string {
+	if strings.TrimSpace(s) == "" {
+		return ""
+	}
+	s = shorten(strings.TrimSuffix(s, "\n"), maxShown)
+	fence := strings.Repeat("`", max(3, longest(s)+1))
+	return fence + language + "\n" + s + "\n" + fence
+}
+
+// longest is the length of the longest run of backticks.
+func longest(s string) int {
+	most, run := 0, 0
+	for _, r := range s {
+		if run++; r != '`' {
+			run = 0
+		}
+		most = max(most, run)
+	}
+	return most
+}

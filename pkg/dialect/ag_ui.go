@@ -1,0 +1,261 @@
+package dialect
+
+import (
+	"slices"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+const agUIName = "ag-ui"
+
+// agUIAsk reads the interrupts with which an AG-UI run finishes: the event
+// RUN_FINISHED, its outcome, or the array of interrupts. A response schema becomes
+// its questions; without one a tool call or a confirmation is approved or
+// rejected, and anything else is answered with text.
+func agUIAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder(agUIName)
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	list := v
+	if _, several := v.raw.([]any); !several {
+		v.body()
+		outer := v
+		if o := v.field("outcome"); o.given() {
+			v.ignore()
+			outer = o
+		}
+		outer.object()
+		outer.ignore("type")
+		list = outer.field("interrupts")
+	}
+	items := list.list()
+	switch n := len(items); {
+	case list.missing(), n == 0 && typeName(list.raw) == "an array":
+		list.fault("is empty; give at least one interrupt")
+	case n > ask.MaxQuestions:
+		list.faultCount("has %d interrupts; use at most %d", n, ask.MaxQuestions)
+	}
+	for n, item := range atMost(items, ask.MaxQuestions) {
+		item.object()
+		item.ignore("metadata", "subagentRunId", "toolCallId")
+		b.remember(item.field("id").need(), n, "interrupt")
+		if at := item.field("expiresAt").moment(); !at.IsZero() && (b.ask.Deadline.IsZero() || at.Before(b.ask.Deadline)) {
+			b.ask.Deadline = at
+		}
+		b.interrupt(n, item)
+	}
+	return b.finish()
+}
+
+// interrupt asks what one interrupt needs.
+func (b *builder) interrupt(n int, v value) {
+	reason, message, schema := v.field("reason").string(), v.field("message").string(), v.field("responseSchema")
+	schema.object()
+	schema.ignore("$schema", "additionalProperties", "description", "title")
+	begin := len(b.ask.Questions)
+	place := place{at: v.at, fields: map[string]string{"text": "message"}}
+	switch properties := schema.field("properties"); {
+	case properties.given():
+		schema.ignore("type")
+		required := schema.field("required").strings()
+		for _, name := range properties.object().keys {
+			if len(b.ask.Questions) >= ask.MaxQuestions {
+				properties.fault("has too many properties; at most %d are asked together", ask.MaxQuestions)
+				break
+			}
+			b.property(len(b.ask.Questions), name, properties.field(name), slices.Contains(required, name))
+			b.remember(name, len(b.ask.Questions)-1, "id")
+			b.remember("field", len(b.ask.Questions)-1, "payload")
+		}
+		if message != "" && len(b.ask.Questions) > begin {
+			q := &b.ask.Questions[begin]
+			q.Text = message + "\n\n" + q.Text
+		}
+	case schema.given():
+		b.property(begin, "value", schema, true)
+		if message != "" {
+			b.ask.Questions[begin].Text = message
+		}
+	case slices.Contains([]string{"tool_call", "tool_call_approval", "confirmation", "approval"}, reason):
+		b.add(ask.Question{Text: orElse(message, "May the agent go on?"), NoOther: true, Options: []ask.Option{
+			{ID: approvalApprove, Label: "Approve"}, {ID: approvalReject, Label: "Reject"},
+		}}, place)
+		b.remember("approval", begin, "payload")
+	default:
+		b.add(ask.Question{Kind: ask.KindText, Text: orElse(message, orElse(reason, "What should the agent do?"))}, place)
+	}
+	for i := begin; i < len(b.ask.Questions); i++ {
+		b.ask.Questions[i].ID = ask.Token("i" + key(n) + "-" + orElse(b.ask.Questions[i].ID, "answer"))
+		b.remember(key(n), i, "of")
+	}
+}
+
+// agUIAnswer writes what the next run resumes with: an entry for each interrupt.
+func agUIAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	entries, r := []any{}, rowOf(o)
+	for n := 0; recall(a, "", n, "interrupt") != "" && cameAs(a, agUIName); n++ {
+		entries = append(entries, agUIEntry(a, o, n))
+	}
+	if len(entries) == 0 { // it came otherwise
+		entry := ordered("interruptId", a.ID, "status", "cancelled")
+		if r.decided() {
+			entry.set("status", "resolved")
+			entry.set("payload", agUIForm(a, o))
+			entry.set("metadata", ordered("dev.askbus/text", Report(a, o)))
+		}
+		entries = append(entries, entry)
+	}
+	return respond(200, ordered("resume", entries))
+}
+
+// agUIForm is the payload for the form that [agUIShow] makes.
+func agUIForm(a *ask.Ask, o *ask.Outcome) *object {
+	shown, fields := *a, ordered()
+	shown.Metadata = nil
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		ans := answerTo(o, q)
+		if ans == nil {
+			continue
+		}
+		one := *ans
+		if one.Other = ""; !one.Empty() {
+			fields.set(q.ID, elicitedValue(&shown, i, one))
+		}
+		if ans.Other != "" {
+			fields.set(otherName(&shown, i), ans.Other)
+		}
+	}
+	return fields
+}
+
+func agUIEntry(a *ask.Ask, o *ask.Outcome, n int) *object {
+	entry := ordered("interruptId", recall(a, "", n, "interrupt"), "status", "cancelled")
+	words := sentence(a, o)
+	if r := rowOf(o); r == rowAnswered || r == rowDefault {
+		entry.set("status", "resolved")
+		words = remarks(a, o, "")
+		var payload any
+		fields := ordered()
+		for i := range a.Questions {
+			ans := answerTo(o, &a.Questions[i])
+			if recall(a, "", i, "of") != key(n) || ans == nil {
+				continue
+			}
+			switch recall(a, "", i, "payload") {
+			case "field":
+				fields.set(recall(a, "", i, "id"), elicitedValue(a, i, *ans))
+				payload = fields
+			case "approval":
+				payload = ordered("approved", slices.Contains(ans.Selected, approvalApprove))
+			default:
+				payload = elicitedValue(a, i, *ans)
+			}
+		}
+		if payload != nil {
+			entry.set("payload", payload)
+		}
+	} else if r == rowResponse {
+		words = o.Response
+	}
+	if words != "" {
+		entry.set("metadata", ordered("dev.askbus/text", words))
+	}
+	return entry
+}
+
+// agUIPending says that the ask waits.
+func agUIPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+
+// agUIShow writes any ask as one interrupt whose response schema is a form.
+func agUIShow(a *ask.Ask) ([]byte, []Warning) {
+	shown := *a
+	shown.Metadata = nil // its own names, which differ
+	body, warnings := elicitationShow(&shown)
+	v, err := (&reader{}).parse(body)
+	if err != nil {
+		return body, warnings
+	}
+	interrupt := ordered("id", a.ID, "reason", "input_required", "message", v.field("message").raw, "responseSchema", v.field("requestedSchema").raw)
+	return encode(ordered("type", "interrupt", "interrupts", []any{interrupt})), warnings
+}
+
+// agUIReply reads the entries that a run resumes with.
+func agUIReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: agUIName + " resume"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	list := v
+	if _, bare := v.raw.([]any); !bare {
+		v.body()
+		list = v.field("resume")
+	}
+	if list.missing() {
+		list.fault("is missing; give an entry for each interrupt")
+	}
+	given := Given{Decision: Replied}
+	for _, item := range list.list() {
+		item.object()
+		foreign, status, payload := item.field("interruptId").need(), item.field("status").need(), item.field("payload")
+		if status == "cancelled" {
+			return Given{Decision: Declined, Reason: item.field("metadata").field("dev.askbus/text").text()}, r.err()
+		}
+		if status != "resolved" && typeName(item.field("status").raw) == "a string" {
+			item.field("status").fault("is %q; use resolved or cancelled", clip(status))
+		}
+		known := false
+		for i := range a.Questions {
+			q := &a.Questions[i]
+			switch of := recall(a, "", i, "of"); {
+			case foreign == a.ID:
+				given.Reply.Answers = append(given.Reply.Answers, payload.formField(a, i))
+			case of == "":
+				continue
+			case interruptOf(a, of) != foreign:
+				continue
+			case recall(a, "", i, "payload") == "field":
+				given.Reply.Answers = append(given.Reply.Answers, payload.field(recall(a, "", i, "id")).elicited(a, i))
+			case recall(a, "", i, "payload") == "approval":
+				decision := approvalReject
+				if payload.field("approved").bool(false) {
+					decision = approvalApprove
+				}
+				given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{decision}})
+			default:
+				given.Reply.Answers = append(given.Reply.Answers, payload.elicited(a, i))
+			}
+			known = true
+		}
+		if !known {
+			item.field("interruptId").fault("is %q, which is none of the interrupts", clip(foreign))
+		}
+	}
+	return given, r.err()
+}
+
+// interruptOf is the foreign id of interrupt n, as [originKey] writes numbers.
+func interruptOf(a *ask.Ask, n string) string {
+	origin, _ := a.Metadata[metadataKey].(map[string]any)
+	id, _ := origin[n+".interrupt"].(string)
+	return id
+}
+
+// formField reads one question of the form that [agUIShow] makes.
+func (v value) formField(a *ask.Ask, i int) ask.Answer {
+	shown := *a
+	shown.Metadata = nil
+	q := &a.Questions[i]
+	ans := v.field(q.ID).elicited(&shown, i)
+	if other := v.field(otherName(&shown, i)).text(); q.Other() && other != "" {
+		if ans.Empty() || q.Multiple {
+			ans.Other, ans.Skipped = other, false
+		} else {
+			ans.Notes = other
+		}
+	}
+	return ans
+}

@@ -1,0 +1,176 @@
+package dialect
+
+import "github.com/askbus/askbus/pkg/ask"
+
+const aiSDKName = "ai-sdk"
+
+// aiSDKAsk reads the approval requests of AI SDK: a part of type
+// tool-approval-request, or an array of parts, of which the others are left out.
+func aiSDKAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder(aiSDKName)
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	parts := []value{v}
+	if _, several := v.raw.([]any); several {
+		parts = v.list()
+	} else {
+		v.body()
+	}
+	i := 0
+	for _, part := range parts {
+		part.object()
+		if typ := part.field("type"); typ.string() != "tool-approval-request" && len(parts) > 1 {
+			part.ignore()
+			continue
+		} else if typ.string() != "tool-approval-request" {
+			typ.fault("is %q; give tool-approval-request", clip(typ.string()))
+		}
+		if i >= ask.MaxQuestions {
+			part.fault("is one too many; at most %d are asked together", ask.MaxQuestions)
+			break
+		}
+		part.ignore("toolCallId", "isAutomatic", "providerMetadata", "providerExecuted", "reason")
+		call := part.field("toolCall")
+		if !call.given() { // in a message the call is a part of its own
+			call = callOf(parts, part.field("toolCallId").text())
+		}
+		call.object()
+		call.ignore()
+		b.remember(part.field("approvalId").need(), 0, i, "approval")
+		if signature := part.field("signature").string(); signature != "" {
+			b.remember(signature, 0, i, "signature")
+		}
+		name := call.field("toolName").text()
+		if name == "" {
+			call.field("toolName").fault("is missing; give a string")
+		}
+		if id := call.field("toolCallId").text(); i == 0 {
+			b.meta("tool_call", id)
+		}
+		b.approval(0, i, approval{name: name, description: part.field("reason").text(), args: call.first("input", "args").raw, at: part.at, approvable: true, rejectable: true})
+		i++
+	}
+	if i == 0 && len(parts) != 1 {
+		v.fault("has no tool-approval-request")
+	}
+	return b.finish()
+}
+
+// callOf finds the tool call of this id among the parts of a message.
+func callOf(parts []value, id string) value {
+	for _, part := range parts {
+		if part.field("type").text() == "tool-call" && part.field("toolCallId").text() == id {
+			return part
+		}
+	}
+	return value{r: parts[0].r, at: parts[0].at}
+}
+
+// aiSDKAnswer writes the parts of the tool message, one for each request and in
+// their order. A signature comes back as it came. Without a decision it is a
+// problem, and the calls stay unapproved.
+func aiSDKAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	words, refused, none := refuses(a, o)
+	if none != nil {
+		return *none
+	}
+	parts := []any{}
+	for i := 0; a.Question(approvalID(0, i)) != nil; i++ {
+		decision, note := approvalReject, words
+		if !refused {
+			decision, _, note = decided(a, o, approvalID(0, i))
+		}
+		part := ordered("type", "tool-approval-response", "approvalId", recall(a, "", 0, i, "approval"), "approved", decision == approvalApprove)
+		if note != "" {
+			part.set("reason", note)
+		}
+		if signature := recall(a, "", 0, i, "signature"); signature != "" {
+			part.set("signature", signature)
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return problem(a, 409, "Not an approval", "not_an_approval", Report(a, o))
+	}
+	return respond(200, parts)
+}
+
+// aiSDKPending says that the ask waits.
+func aiSDKPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+
+// aiSDKShow writes an ask as approval requests; one that is no approval is shown
+// as the input of a tool, and answered elsewhere.
+func aiSDKShow(a *ask.Ask) ([]byte, []Warning) {
+	var s screen
+	parts := []any{}
+	for i := 0; cameAs(a, aiSDKName) && a.Question(approvalID(0, i)) != nil; i++ {
+		id := approvalID(0, i)
+		var input any = ordered()
+		if v, err := (&reader{}).parse([]byte(recall(a, "{}", id, "args"))); err == nil {
+			input = v.raw
+		}
+		part := ordered("type", "tool-approval-request", "approvalId", recall(a, "", 0, i, "approval"),
+			"toolCall", ordered("type", "tool-call", "toolCallId", id, "toolName", recall(a, id, id, "name"), "input", input))
+		if reason := recall(a, "", id, "description"); reason != "" {
+			part.set("reason", reason)
+		}
+		if signature := recall(a, "", 0, i, "signature"); signature != "" {
+			part.set("signature", signature)
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		s.warn("/questions", "are shown as text; an approval is yes or no, and this ask is answered elsewhere")
+		parts = append(parts, ordered("type", "tool-approval-request", "approvalId", a.ID, "reason", a.Heading(),
+			"toolCall", ordered("type", "tool-call", "toolCallId", a.ID, "toolName", "question", "input", ordered("question", a.Plain()))))
+	}
+	return encode(parts), s.warnings
+}
+
+// aiSDKReply reads approval responses, one part or an array of them.
+func aiSDKReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: aiSDKName + " response"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	parts := []value{v}
+	if _, several := v.raw.([]any); several {
+		parts = v.list()
+	} else {
+		v.body()
+	}
+	given := Given{Decision: Replied}
+	for _, part := range parts {
+		part.object()
+		foreign, reason := part.field("approvalId").need(), part.field("reason").string()
+		if !part.field("approved").given() {
+			part.field("approved").fault("is missing; give true or false")
+		}
+		approved := part.field("approved").bool(false)
+		if !cameAs(a, aiSDKName) {
+			if foreign == a.ID && !approved {
+				return Given{Decision: Declined, Reason: reason}, r.err()
+			}
+			return Given{Decision: Dismissed}, r.err()
+		}
+		known := false
+		for i := 0; a.Question(approvalID(0, i)) != nil; i++ {
+			if recall(a, "", 0, i, "approval") != foreign {
+				continue
+			}
+			known = true
+			decision := approvalReject
+			if approved {
+				decision = approvalApprove
+			}
+			given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: approvalID(0, i), Selected: []string{decision}, Notes: reason})
+		}
+		if !known {
+			part.field("approvalId").fault("is %q, which is none of the requests", clip(foreign))
+		}
+	}
+	return given, r.err()
+}

@@ -1,0 +1,116 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// The options of a tool call that waits to be approved.
+const (
+	approvalApprove = "approve"
+	approvalEdit    = "edit"
+	approvalReject  = "reject"
+)
+
+// approval is one tool call that waits to be approved.
+type approval struct {
+	name, description string
+	args              any // JSON
+	at                string
+	editable          bool
+	rejectable        bool
+	approvable        bool
+}
+
+// approvals asks for each call, in order, and with editing for other arguments
+// below it.
+func (b *builder) approval(n, i int, one approval) {
+	id := approvalID(n, i)
+	q := ask.Question{ID: id, Kind: ask.KindChoice, NoOther: true, Text: strings.TrimSpace(one.description)}
+	if q.Text == "" {
+		q.Text = "Tool: " + one.name
+	}
+	if o, ok := one.args.(*object); ok && len(o.keys) > 0 {
+		b.remember(string(encode(o)), id, "args")
+		q.Text = shorten(q.Text+"\n\n"+fenced("json", indented(encode(o))), ask.MaxText-20)
+	} else if one.args != nil && !ok {
+		q.Text = shorten(q.Text+"\n\n"+fenced("", string(encode(one.args))), ask.MaxText-20)
+	}
+	b.remember(one.name, id, "name")
+	b.remember(one.description, id, "description")
+	for _, o := range []struct {
+		id, label, about string
+		allowed          bool
+	}{
+		{approvalApprove, "Approve", "", one.approvable},
+		{approvalEdit, "Edit", "Go on with other arguments; type them below.", one.editable},
+		{approvalReject, "Reject", "A note to it tells the agent why.", one.rejectable},
+	} {
+		if o.allowed {
+			q.Options = append(q.Options, ask.Option{ID: o.id, Label: o.label, Description: o.about})
+		}
+	}
+	b.add(q, place{at: one.at, fields: map[string]string{"text": "description", "options": "allowedDecisions"}})
+	if one.editable {
+		b.add(ask.Question{
+			ID: id + "-args", Kind: ask.KindText, Optional: true, Text: "Which arguments should " + one.name + " have instead?",
+			Limits: ask.Limits{Pattern: `^\s*\{[\s\S]*\}\s*$`, Message: "Give a JSON object, like the arguments above."},
+		}, place{at: one.at})
+	}
+}
+
+// approvalID is the id of the question about call i of interrupt n.
+func approvalID(n, i int) string { return "call-" + key(n) + "-" + key(i) }
+
+// decided is what a person decided about one call: an option's id, the edited
+// arguments, and words. Arguments that were typed are meant, also beside an
+// approval; an edit without any, or with some that are no object, is no edit: it
+// rejects, and says so.
+func decided(a *ask.Ask, o *ask.Outcome, id string) (decision string, args any, words string) {
+	ans := answerTo(o, a.Question(id))
+	if ans == nil || len(ans.Selected) != 1 {
+		return approvalReject, nil, "not decided"
+	}
+	decision = ans.Selected[0]
+	if given := o.Answer(id); given != nil {
+		words = given.Notes
+	}
+	typed := ""
+	if edit := o.Answer(id + "-args"); edit != nil {
+		typed = strings.TrimSpace(edit.Text)
+	}
+	switch v, err := (&reader{}).parse([]byte(typed)); {
+	case typed == "" && decision == approvalEdit:
+		return approvalReject, nil, strings.TrimSpace("edit the arguments, but no new ones were given\n" + words)
+	case typed == "":
+		return decision, nil, words
+	case decision == approvalReject || err != nil || typeName(v.raw) != "an object":
+		return approvalReject, nil, strings.TrimSpace("edit the arguments: " + typed + "\n" + words)
+	default:
+		return approvalEdit, v.raw, words
+	}
+}
+
+// refuses is why nothing is approved, for outcomes without decisions of their
+// own; problem says that there is none, and the call stays open.
+func refuses(a *ask.Ask, o *ask.Outcome) (words string, refused bool, problem *Response) {
+	switch rowOf(o) {
+	case rowDeclined:
+		return sentence(a, o), true, nil
+	case rowResponse:
+		return o.Response, true, nil
+	case rowWithdrawn, rowAborted:
+		p := problemOf(a, 410, "Gone", o)
+		return "", false, &p
+	case rowExpired:
+		p := problemOf(a, 504, "Nobody answered", o)
+		return "", false, &p
+	case rowAnswered, rowCancelled, rowDefault:
+	}
+	return "", false, nil
+}
+
+func problemOf(a *ask.Ask, status int, title string, o *ask.Outcome) Response {
+	return problem(a, status, title, string(o.Status), sentence(a, o))
+}

@@ -1,0 +1,166 @@
+package dialect
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// byIDShow writes any ask with ids. A question without options stands there
+// with none; its answer comes back as text.
+func byIDShow(a *ask.Ask) ([]byte, []Warning) {
+	var s screen
+	questions := []any{}
+	cancels := []string{}
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		options := []any{}
+		if q.Kind == ask.KindBoolean {
+			options = append(options, ordered("id", "yes", "label", "Yes"), ordered("id", "no", "label", "No"))
+		}
+		for j := range q.Options {
+			o := &q.Options[j]
+			id := recall(a, o.ID, i, j, "id")
+			shown := ordered("id", id, "label", o.Label)
+			if d := s.description(o, false, false); d != "" {
+				shown.set("description", d)
+			}
+			if o.Cancels {
+				cancels = append(cancels, id)
+			}
+			options = append(options, shown)
+		}
+		questions = append(questions, ordered("question_id", recall(a, q.ID, i, "id"), "question", s.text(a, i, false),
+			"allow_multiple", q.Multiple, "options", options))
+	}
+	return encode(ordered("questions", questions, "cancel_option_ids", cancels)), s.warnings
+}
+
+// byIDReply reads the answer of a foreign screen. The faults of its error name
+// the questions to ask again. An answer may carry text instead of ids, where
+// the screen could not show options.
+func byIDReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: "by-id answer"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	v.body()
+	given := Given{Decision: Replied}
+	switch status := v.field("status").string(); status {
+	case "", "answered":
+		given.Reply.Answers = v.field("answers").byIDAnswers(a)
+	case "cancelled":
+		given.Reply.Answers = v.field("cancelled_by").byIDCancelled(a)
+	case "aborted":
+		reason := v.field("reason").string()
+		if rest, ok := strings.CutPrefix(reason, "declined"); ok {
+			return Given{Decision: Declined, Reason: strings.TrimPrefix(strings.TrimPrefix(rest, ":"), " ")}, r.err()
+		}
+		if text := v.field("text").string(); reason == "response" && text != "" {
+			given.Reply.Response = text
+			return given, r.err()
+		}
+		return Given{Decision: Dismissed}, r.err()
+	default:
+		v.field("status").fault("is %q; use answered, cancelled or aborted", clip(status))
+	}
+	return given, r.err()
+}
+
+func (v value) byIDAnswers(a *ask.Ask) []ask.Answer {
+	if !v.given() {
+		v.fault("is missing; give an array")
+	}
+	answers := []ask.Answer{}
+	for _, item := range v.list() {
+		item.object()
+		if i, ok := item.field("question_id").byIDQuestion(a); ok {
+			answers = append(answers, item.byIDAnswer(a, i))
+		}
+	}
+	return answers
+}
+
+// byIDQuestion finds the question that a foreign id means.
+func (v value) byIDQuestion(a *ask.Ask) (int, bool) {
+	id := v.need()
+	for i := range a.Questions {
+		if recall(a, a.Questions[i].ID, i, "id") == id {
+			return i, true
+		}
+	}
+	if v.given() {
+		v.fault("is %q, which is no question of this ask", clip(id))
+	}
+	return 0, false
+}
+
+func (v value) byIDAnswer(a *ask.Ask, i int) ask.Answer {
+	q := &a.Questions[i]
+	ans := ask.Answer{QuestionID: q.ID}
+	selected := v.field("selected_option_ids")
+	text := v.field("text").string()
+	if q.Kind == ask.KindBoolean && text == "" && len(selected.list()) == 1 {
+		return selected.list()[0].answer(q, "") // the ids are yes and no
+	}
+	if text != "" && len(selected.list()) == 0 {
+		read, err := q.ParseReply(text)
+		if wrong, ok := errors.AsType[*ask.ReplyError](err); ok {
+			v.field("text").faultIn(q.ID, "%s", wrong.Sentence)
+		}
+		return read
+	} else if text != "" && q.Other() {
+		ans.Other = text
+	}
+	known, unknown := 0, ""
+	ids := selected.strings()
+	for _, foreign := range ids {
+		id, ok := nativeOption(a, i, foreign)
+		switch {
+		case !ok:
+			unknown = foreign
+		case !slices.Contains(ans.Selected, id):
+			ans.Selected = append(ans.Selected, id)
+			known++
+		}
+	}
+	switch {
+	case q.Kind != ask.KindChoice || v.field("skipped").bool(false) && len(ids) == 0:
+		ans.Skipped = ans.Empty()
+	case q.Multiple && known == 0 && ans.Other == "":
+		if !q.Optional || len(ids) > 0 {
+			selected.faultIn(q.ID, "choose at least one")
+		}
+	case !q.Multiple && (len(ids) != 1 || unknown != "") && ans.Other == "":
+		selected.faultIn(q.ID, "choose exactly one of the options")
+	}
+	return ans
+}
+
+func nativeOption(a *ask.Ask, question int, foreign string) (string, bool) {
+	for j := range a.Questions[question].Options {
+		id := a.Questions[question].Options[j].ID
+		if recall(a, id, question, j, "id") == foreign {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+func (v value) byIDCancelled(a *ask.Ask) []ask.Answer {
+	v.object()
+	i, ok := v.field("question_id").byIDQuestion(a)
+	if !ok {
+		return nil
+	}
+	q, option := &a.Questions[i], v.field("option_id")
+	id, known := nativeOption(a, i, option.need())
+	if !known || !q.Option(id).Cancels {
+		option.faultIn(q.ID, "is %q, which is no option that cancels", clip(option.string()))
+		return nil
+	}
+	return []ask.Answer{{QuestionID: q.ID, Selected: []string{id}}}
+}

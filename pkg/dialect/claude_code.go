@@ -1,0 +1,168 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// ToolName is the name of the tool that the dialect claude-code speaks for.
+const ToolName = "AskUserQuestion"
+
+const claudeCodeSeparator = ", "
+
+// claudeCodeSingle is the name under which an ask came that is one question in
+// the body itself.
+const claudeCodeSingle = "claude-code-single"
+
+// claudeCodeAsk reads the tool's input: questions, or one question that stands
+// in the body itself. The input may stand in the call around it, as a hook, a
+// permission callback or a transcript has it; that gives the ask its id and
+// its session. Answers and annotations in it are never taken for a human's.
+func claudeCodeAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder("claude-code")
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	v.body()
+	input := b.claudeCodeCall(v)
+	b.root = input
+	input.ignore("answers", "annotations", "response", "wait_seconds") // the last is the MCP tool's
+	if input.field("question").given() && !input.field("questions").given() {
+		b.origin["name"] = claudeCodeSingle
+		b.claudeCodeSingle(input)
+	} else {
+		b.claudeCodeInput(input)
+	}
+	b.claudeCodeAround(input)
+	b.times(input)
+	if id := input.field("ask_id"); id.given() {
+		if b.ask.ID = id.string(); !ask.ValidToken(b.ask.ID) {
+			id.fault("is %q; use 1 to %d of A-Z a-z 0-9 _ -", clip(b.ask.ID), ask.MaxToken)
+		}
+	}
+	return b.finish()
+}
+
+// claudeCodeCall is the tool's input in a call, or v when it is the input
+// itself.
+func (b *builder) claudeCodeCall(v value) value {
+	if v.field("questions").given() || v.field("question").given() {
+		return v
+	}
+	input, name := v.first("tool_input", "toolInput", "input"), v.first("tool_name", "toolName")
+	id := v.first("tool_use_id", "toolUseID", "toolUseId")
+	if v.field("type").raw == "tool_use" {
+		name, id = v.field("name"), v.field("id")
+	}
+	if !input.given() && !name.given() {
+		return v
+	}
+	b.session(v.first("session_id", "sessionId").string())
+	b.askID(id.string())
+	if name.given() && name.string() != ToolName {
+		name.fault("is %q; only %s is asked here", clip(name.string()), ToolName)
+	}
+	if !input.given() {
+		input.fault("is missing; give the tool's input")
+	}
+	return input
+}
+
+// claudeCodeInput reads { questions, metadata? }.
+func (b *builder) claudeCodeInput(v value) {
+	v.object()
+	if v.field("metadata").given() {
+		v.field("metadata").object()
+		b.meta("source", v.field("metadata").field("source").string())
+		v.ignore("metadata")
+	}
+	var texts []string
+	b.familyList(v.field("questions").unpacked(), func(i int, v value) ask.Question {
+		q := b.familyQuestion(i, v)
+		b.claudeCodeKind(v, &q)
+		if q.Kind == ask.KindChoice {
+			q.Options = b.familyOptions(v.field("options"), func(j int, option value) *ask.Preview { return b.preview(option, q.Multiple, i, j) })
+		}
+		b.claudeCodeMore(i, v, &q)
+		if text := strings.TrimSpace(q.Text); text != "" && slices.Contains(texts, text) {
+			v.field("question").fault("is the text of another question, too; answers are keyed by it, so texts must differ")
+		}
+		texts = append(texts, strings.TrimSpace(q.Text))
+		blurred(v.field("options"), &q)
+		return q
+	})
+	for i := range b.places {
+		b.places[i].fields = claudeCodeFields()
+	}
+}
+
+// claudeCodeSingle reads one question that stands in the body itself.
+func (b *builder) claudeCodeSingle(v value) {
+	q := ask.Question{Text: v.field("question").need(), Header: b.header(v.field("header"), 0), Multiple: v.multiple()}
+	fields := claudeCodeFields()
+	fields["multiple"] = "multiselect"
+	b.claudeCodeKind(v, &q)
+	if q.Kind == ask.KindChoice {
+		q.Options = b.options(v.field("options"))
+	}
+	if q.Kind == ask.KindChoice && len(q.Options) == 0 {
+		q.Kind = ask.KindText
+		v.single(&q)
+	}
+	b.claudeCodeMore(0, v, &q)
+	b.add(q, place{at: v.at, fields: fields})
+}
+
+// preview reads a preview by its newer or its older name, which it keeps.
+func (b *builder) preview(v value, multiple bool, at ...any) *ask.Preview {
+	f := v.first("preview", "markdown")
+	body := f.string()
+	switch {
+	case strings.TrimSpace(body) == "":
+		return nil
+	case multiple:
+		f.warn("is dropped: previews go with single choice only")
+		return nil
+	case f.name() == "markdown":
+		b.remember("markdown", append(at, "preview")...)
+	}
+	return &ask.Preview{Format: ask.PreviewMarkdown, Body: body}
+}
+
+// previewName is the name under which an option's preview came.
+func previewName(a *ask.Ask, question, option int) string {
+	return recall(a, "preview", question, option, "preview")
+}
+
+// blurred refuses labels of which different choices would join to one text.
+func blurred(options value, q *ask.Question) {
+	if !q.Multiple {
+		return
+	}
+	if text := blurry(q.Options, claudeCodeSeparator); text != "" {
+		options.fault("have labels that cannot be told apart once several are joined by %q: %q; leave the commas out", claudeCodeSeparator, clip(text))
+	}
+}
+
+// claudeCodeShow writes any ask as the tool's input.
+func claudeCodeShow(a *ask.Ask) ([]byte, []Warning) {
+	var s screen
+	s.bounds(a, familyQuestions, familyOptions)
+	questions := []any{}
+	var keys []string
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		key := distinct(s.text(a, i, false), i, keys)
+		keys = append(keys, key)
+		questions = append(questions, ordered("question", key, "header", header(a, i),
+			"options", s.familyOptions(a, i, claudeCodeSeparator, true), "multiSelect", q.Multiple))
+	}
+	body := ordered("questions", questions)
+	if source, ok := a.Metadata["source"].(string); ok {
+		body.set("metadata", ordered("source", source))
+	}
+	return encode(body), s.warnings
+}

@@ -1,0 +1,109 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// claudeCodeAnswer writes the tool's output: questions, answers, annotations,
+// and in text what they do not say. One question that stood in the body itself
+// gets { result }.
+func claudeCodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	if claudeCodeAlone(a) {
+		body := ordered()
+		if rowOf(o).decided() {
+			body = interactResult(a, o)
+		}
+		return respond(200, body.ending(a, o, ""))
+	}
+	body := ordered("questions", claudeCodeQuestions(a), "answers", claudeCodeAnswers(a, o))
+	if notes := claudeCodeAnnotations(a, o); len(notes.keys) > 0 {
+		body.set("annotations", notes)
+	}
+	if o.Response != "" {
+		body.set("response", o.Response)
+	}
+	body.ending(a, o, claudeCodeSeparator)
+	body.set("text", Report(a, o))
+	return respond(200, body)
+}
+
+// claudeCodeAlone reports whether the ask came as one question in the body
+// itself; the second name is that of asks from before the dialect had its own.
+func claudeCodeAlone(a *ask.Ask) bool {
+	return (cameAs(a, claudeCodeSingle) || cameAs(a, "d3-single")) && len(a.Questions) == 1
+}
+
+// claudeCodeKeys are the texts by which questions are answered.
+func claudeCodeKeys(a *ask.Ask) []string {
+	keys := make([]string, 0, len(a.Questions))
+	for i := range a.Questions {
+		keys = append(keys, distinct(a.Questions[i].Text, i, keys))
+	}
+	return keys
+}
+
+func claudeCodeAnswers(a *ask.Ask, o *ask.Outcome) *object {
+	answers, keys := ordered(), claudeCodeKeys(a)
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		if ans := answerTo(o, q); ans != nil && rowOf(o).decided() {
+			answers.set(keys[i], claudeCodeValue(q, *ans))
+		}
+	}
+	return answers
+}
+
+func claudeCodeValue(q *ask.Question, ans ask.Answer) string {
+	if q.Kind == ask.KindChoice {
+		return strings.Join(q.Labels(ans), claudeCodeSeparator)
+	}
+	return q.Words(ans)
+}
+
+// claudeCodeAnnotations are what the person added and compared. A model reads
+// them as the person's own words, so nothing of ours stands there.
+func claudeCodeAnnotations(a *ask.Ask, o *ask.Outcome) *object {
+	annotations, keys := ordered(), claudeCodeKeys(a)
+	if !rowOf(o).decided() {
+		return annotations
+	}
+	for i := range a.Questions {
+		q, note := &a.Questions[i], ordered()
+		if ans := answerTo(o, q); ans != nil && len(ans.Selected) == 1 {
+			if opt := q.Option(ans.Selected[0]); opt != nil && opt.Preview != nil {
+				note.set("preview", opt.Preview.Body)
+			}
+		}
+		if given := o.Answer(q.ID); given != nil && given.Notes != "" {
+			note.set("notes", given.Notes)
+		}
+		if len(note.keys) > 0 {
+			annotations.set(keys[i], note)
+		}
+	}
+	return annotations
+}
+
+// claudeCodeQuestions echoes the questions as they were asked.
+func claudeCodeQuestions(a *ask.Ask) []any {
+	questions, keys := []any{}, claudeCodeKeys(a)
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		options := []any{}
+		for j := range q.Options {
+			o := &q.Options[j]
+			option := ordered("label", o.Label, "description", o.Description)
+			if o.Preview != nil {
+				option.set(previewName(a, i, j), o.Preview.Body)
+			}
+			options = append(options, option)
+		}
+		questions = append(questions, ordered("question", keys[i], "header", header(a, i), "options", options, "multiSelect", q.Multiple))
+	}
+	return questions
+}
+
+// claudeCodePending is the result of a tool call whose wait is over.
+func claudeCodePending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }

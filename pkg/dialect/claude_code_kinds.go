@@ -1,0 +1,150 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// What askbus's MCP tool offers beyond the coding agent's own: other kinds of
+// questions, ids, defaults and limits. Models write them as they know them from
+// JSON Schema, forms and other tools, so each usual word is understood.
+
+// kindOf is the kind that a word names.
+func kindOf(word string) (kind ask.Kind, several, integer, known bool) {
+	switch spelling(word) {
+	case "choice", "singlechoice", "select", "singleselect", "radio", "enum", "options":
+		return ask.KindChoice, false, false, true
+	case "multiselect", "multichoice", "multiplechoice", "multiple", "checkbox", "checkboxes":
+		return ask.KindChoice, true, false, true
+	case "text", "string", "freetext", "longtext", "textarea", "input", "open":
+		return ask.KindText, false, false, true
+	case "number", "float", "numeric":
+		return ask.KindNumber, false, false, true
+	case "integer", "int":
+		return ask.KindNumber, false, true, true
+	case "boolean", "bool", "yesno", "confirm", "confirmation":
+		return ask.KindBoolean, false, false, true
+	case "date":
+		return ask.KindDate, false, false, true
+	}
+	return "", false, false, false
+}
+
+// claudeCodeKind reads a question's type. Without one it is a choice.
+func (b *builder) claudeCodeKind(v value, q *ask.Question) {
+	q.Kind = ask.KindChoice
+	f := v.first("type", "kind")
+	if !f.given() {
+		return
+	}
+	kind, several, integer, known := kindOf(f.string())
+	if !known {
+		if typeName(f.raw) == "a string" {
+			f.fault("is %q; use choice, text, number, integer, boolean or date", clip(f.string()))
+		}
+		return
+	}
+	q.Kind, q.Limits.Integer = kind, integer
+	q.Multiple = q.Multiple || several
+}
+
+// claudeCodeMore reads ids, defaults and limits, and the options of a question
+// of another kind than choice, which validation refuses.
+func (b *builder) claudeCodeMore(i int, v value, q *ask.Question) {
+	if q.Kind != ask.KindChoice {
+		q.Options = b.options(v.field("options"))
+		if len(v.multiples()) > 0 {
+			v.single(q)
+		}
+	}
+	if id := v.first("id", "question_id"); id.given() {
+		q.ID = b.id(id, i)
+	}
+	for j, item := range atMost(v.field("options").list(), len(q.Options)) {
+		if _, isObject := item.raw.(*object); isObject && item.field("id").given() {
+			q.Options[j].ID = b.id(item.field("id"), i, j)
+		}
+	}
+	q.Optional = !v.field("required").bool(true)
+	q.Placeholder = v.field("placeholder").string()
+	integer := q.Limits.Integer
+	at := v
+	for _, key := range []string{"validation", "limits"} {
+		if v.field(key).given() {
+			at = v.field(key)
+			at.object()
+		}
+	}
+	if q.Kind == ask.KindDate {
+		q.Limits.MinDate, q.Limits.MaxDate = at.first("earliest", "min", "minimum").string(), at.first("latest", "max", "maximum").string()
+	} else {
+		q.Limits.Min, q.Limits.Max = at.first("min", "minimum").number(), at.first("max", "maximum").number()
+	}
+	q.Limits.Integer = at.field("integer").bool(integer)
+	q.Limits.MinLength, q.Limits.MaxLength = at.first("min_length", "minLength").int(), at.first("max_length", "maxLength").int()
+	q.Limits.Pattern, q.Limits.Message = at.field("pattern").string(), at.field("message").string()
+	q.MinItems, q.MaxItems = at.first("min_items", "minItems").int(), at.first("max_items", "maxItems").int()
+	q.Default = v.field("default").preset(q, claudeCodeSeparator)
+}
+
+// claudeCodeFields maps native fields to those of the tool.
+func claudeCodeFields() map[string]string {
+	fields := familyFields()
+	maps.Copy(fields, map[string]string{
+		"kind": "type", "limits/min": "min", "limits/max": "max", "limits/min_length": "min_length", "limits/max_length": "max_length",
+		"limits/pattern": "pattern", "limits": "min",
+	})
+	return fields
+}
+
+// claudeCodeAround reads what stands around the questions.
+func (b *builder) claudeCodeAround(v value) {
+	for native, set := range map[string]func(string){
+		"title":       func(s string) { b.ask.Title = s },
+		"context":     func(s string) { b.ask.Context = s },
+		"priority":    func(s string) { b.ask.Priority = ask.Priority(s) },
+		"at_deadline": func(s string) { b.ask.AtDeadline = ask.AtDeadline(s) },
+	} {
+		f := v.field(native)
+		b.tops["/"+native] = f.at
+		if s := f.string(); s != "" {
+			set(s)
+		}
+	}
+}
+
+// unpacked is a list that a client sent as the text of its JSON, as some do.
+func (v value) unpacked() value {
+	text, ok := v.raw.(string)
+	if !ok {
+		return v
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.UseNumber()
+	raw, err := decode(d, 1)
+	if list, isList := raw.([]any); err == nil && isList {
+		v.warn("is the text of an array; it is read as one")
+		v.raw = list
+	}
+	return v
+}
+
+// named are the options that a default names by their ids.
+func named(q *ask.Question, raw any) (ids []string, ok bool) {
+	list, isList := raw.([]any)
+	if !isList {
+		list = []any{raw}
+	}
+	for _, one := range list {
+		id, _ := one.(string)
+		if !slices.ContainsFunc(q.Options, func(o ask.Option) bool { return o.ID == id }) || slices.ContainsFunc(q.Options, func(o ask.Option) bool { return o.Label == id }) {
+			return nil, false
+		}
+		ids = append(ids, id)
+	}
+	return ids, len(ids) > 0
+}

@@ -1,0 +1,170 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// claudeCodeReply reads the tool's output, from a screen that showed the ask
+// or as the host reports it: an object, its JSON as text, the sentence that
+// hosts make of it, or content blocks with one of these. Words that cannot be
+// read by question are one free response, so that no answer is lost; an output
+// that says nothing, or that nobody answered, dismisses.
+func claudeCodeReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: "claude-code answer"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	raw, isObject := v.raw.(*object)
+	_, isText := v.raw.(string)
+	_, isList := v.raw.([]any)
+	if isText || isList || isObject && raw.values["content"] != nil && raw.values["answers"] == nil {
+		reply, said := nativeReply(a, v.raw)
+		if !said {
+			return Given{Decision: Dismissed}, nil
+		}
+		return Given{Decision: Replied, Reply: reply}, nil
+	}
+	v.body()
+	given := v.claudeCodeGiven(a)
+	return given, r.err()
+}
+
+// claudeCodeGiven reads { answers, annotations?, response? }. The older name of the
+// behavior that a permission callback gives, deny, declines.
+func (v value) claudeCodeGiven(a *ask.Ask) Given {
+	if v.field("behavior").string() == "deny" {
+		return Given{Decision: Declined, Reason: v.field("message").string()}
+	}
+	if updated := v.field("updatedInput"); updated.given() {
+		v = updated
+	}
+	if single := v.field("result"); single.given() && claudeCodeAlone(a) {
+		return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{single.answer(&a.Questions[0], "")}}}
+	}
+	answers, annotations := v.field("answers"), v.field("annotations")
+	given := Given{Decision: Replied, Reply: ask.Reply{Response: v.field("response").string()}}
+	if !answers.given() && given.Reply.Response == "" {
+		answers.fault("is missing; give an object of answers by question text")
+	}
+	annotations.object()
+	shown, _ := claudeCodeShow(a)
+	texts := claudeCodeKeys(a)
+	var keys []string
+	echo, _ := (&reader{}).parse(shown)
+	for i, q := range echo.field("questions").list() {
+		key := q.field("question").string()
+		if text := texts[i]; !answers.field(key).given() && answers.field(text).given() {
+			key = text
+		}
+		keys = append(keys, key)
+		annotations.field(key).object()
+		ans := answers.field(key).answer(&a.Questions[i], claudeCodeSeparator)
+		ans.Notes = annotations.field(key).field("notes").string()
+		given.Reply.Answers = append(given.Reply.Answers, ans)
+	}
+	strangers(answers, keys)
+	return given
+}
+
+// nativeReply reads a tool's output: an object, its JSON as text, the
+// sentence that hosts make of it, or content blocks with one of these.
+func nativeReply(a *ask.Ask, raw any) (ask.Reply, bool) {
+	switch raw := raw.(type) {
+	case *object:
+		if raw.values["answers"] == nil && raw.values["response"] == nil {
+			return nativeReply(a, raw.values["content"])
+		}
+		r := &reader{what: "claude-code answer"}
+		given := value{r: r, raw: raw}.claudeCodeGiven(a)
+		if r.err() != nil {
+			return ask.Reply{Response: string(encode(raw))}, true
+		}
+		return given.Reply, given.Reply.Response != "" || len(valued(given.Reply.Answers)) > 0
+	case []any:
+		var texts []string
+		for _, block := range raw {
+			if o, ok := block.(*object); ok {
+				text, _ := o.values["text"].(string)
+				texts = append(texts, text)
+			}
+		}
+		return nativeReply(a, strings.Join(texts, "\n"))
+	case string:
+		if v, err := (&reader{}).parse([]byte(raw)); err == nil && typeName(v.raw) == "an object" {
+			if reply, ok := nativeReply(a, v.raw); ok {
+				return reply, true
+			}
+		}
+		return spoken(a, raw)
+	}
+	return ask.Reply{}, false
+}
+
+// spoken reads the sentence in which hosts tell a model the answers:
+// "<question>"="<answer>", and so on.
+func spoken(a *ask.Ask, text string) (ask.Reply, bool) {
+	if strings.TrimSpace(text) == "" || undecided(text) {
+		return ask.Reply{}, false
+	}
+	var reply ask.Reply
+	keys := claudeCodeKeys(a)
+	for i := range a.Questions {
+		_, rest, ok := strings.Cut(text, `"`+keys[i]+`"="`)
+		if !ok {
+			continue
+		}
+		end := len(rest)
+		for j := range a.Questions {
+			for _, next := range []string{`", "`, "\"\n- \""} {
+				if at := strings.Index(rest, next+keys[j]+`"="`); j != i && at >= 0 {
+					end = min(end, at)
+				}
+			}
+		}
+		for _, stop := range []string{`". You can now`, `" selected preview:`, `" user notes:`, "\"\n  user notes: ", "\"\n  each in quotes: ", "\"\n- not answered: "} {
+			if at := strings.Index(rest, stop); at >= 0 {
+				end = min(end, at)
+			}
+		}
+		ans := choose(&a.Questions[i], strings.TrimSuffix(strings.TrimRight(rest[:end], " ."), `"`), claudeCodeSeparator)
+		ans.Notes = spokenNotes(a, keys, i, rest[end:])
+		reply.Answers = append(reply.Answers, ans)
+	}
+	if len(reply.Answers) == 0 {
+		return ask.Reply{Response: text}, true
+	}
+	return reply, true
+}
+
+// spokenNotes are what the person added to an answer, in the words that follow
+// it.
+func spokenNotes(a *ask.Ask, keys []string, question int, rest string) string {
+	end := len(rest)
+	stops := []string{". You can now continue", "\n- not answered: "}
+	for j := range a.Questions {
+		if j != question {
+			stops = append(stops, `, "`+keys[j]+`"="`, "\n- \""+keys[j]+`"="`)
+		}
+	}
+	for _, stop := range stops {
+		if at := strings.Index(rest, stop); at >= 0 {
+			end = min(end, at)
+		}
+	}
+	_, notes, _ := strings.Cut(rest[:end], " user notes: ")
+	return strings.TrimSpace(notes)
+}
+
+// undecided reports whether a result is one of ours that says that there is no
+// answer from a human.
+func undecided(text string) bool {
+	for _, start := range []string{"declined: ", "withdrawn before ", "aborted before ", "nobody answered by ", "pending: "} {
+		if strings.HasPrefix(text, start) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+const copilotName = "copilot"
+
+// copilotAsk reads both variants of ask_user: a question with choices, or an
+// elicitation, which is told by its schema.
+func copilotAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder(copilotName)
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	if o, ok := v.raw.(*object); ok && o.values["question"] == nil && (o.values["message"] != nil || o.values["requestedSchema"] != nil) {
+		return elicitationAsk(body)
+	}
+	v.body()
+	v.ignore("sessionId")
+	b.times(v)
+	q := ask.Question{ID: "q1", Text: v.field("question").need(), NoOther: !v.field("allowFreeform").bool(true), Multiple: v.multiple()}
+	var labels []string
+	choices := v.field("choices")
+	list := choices.list()
+	if len(list) > ask.MaxOptions {
+		choices.faultCount("has %d choices; use at most %d", len(list), ask.MaxOptions)
+	}
+	for j, item := range atMost(list, ask.MaxOptions) {
+		label := distinct(item.need(), j, labels)
+		labels = append(labels, label)
+		q.Options = append(q.Options, ask.Option{Label: label, Recommended: saysRecommended(label)})
+	}
+	if len(q.Options) == 0 {
+		if q.NoOther && v.field("allowFreeform").given() {
+			v.field("allowFreeform").fault("is false and there are no choices; give choices or set it to true")
+		}
+		q.NoOther = false
+		v.single(&q)
+	}
+	b.add(q, place{at: v.at, fields: map[string]string{"text": "question", "options": "choices", "options/#/label": "choices/#"}})
+	return b.finish()
+}
+
+// copilotAnswer writes the answer and whether it was typed. Words that are no
+// answer are a freeform one, as the shape has nothing else.
+func copilotAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	if cameAs(a, "elicitation") {
+		return elicitationAnswer(a, o)
+	}
+	said, typed := "", true
+	q := &a.Questions[0]
+	ans := answerTo(o, q)
+	switch r := rowOf(o); {
+	case r == rowResponse:
+		said = o.Response
+	case !r.decided() || len(a.Questions) > 1:
+		said = Report(a, o)
+	case ans != nil && q.Kind == ask.KindChoice && ans.Other == "" && len(ans.Selected) > 0:
+		said, typed = strings.Join(q.Labels(*ans), ", "), false
+	case ans != nil:
+		said = q.Words(*ans)
+	}
+	body := ordered("answer", said, "wasFreeform", typed)
+	if text := remarks(a, o, ", "); text != "" && rowOf(o).decided() {
+		body.set("text", text)
+	}
+	return respond(200, body)
+}
+
+// copilotPending says that the ask waits.
+func copilotPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+
+// copilotShow writes any ask as one question.
+func copilotShow(a *ask.Ask) ([]byte, []Warning) {
+	if cameAs(a, "elicitation") {
+		return elicitationShow(a)
+	}
+	var s screen
+	if len(a.Questions) > 1 {
+		s.warn("/questions", "are shown as one text; the answer is typed")
+		return encode(ordered("question", a.Plain(), "allowFreeform", true)), s.warnings
+	}
+	q := &a.Questions[0]
+	body, choices := ordered("question", s.text(a, 0, true)), []string{}
+	for j := range q.Options {
+		choices = append(choices, q.Options[j].Label)
+	}
+	if len(choices) > 0 {
+		body.set("choices", choices)
+	}
+	body.set("allowFreeform", len(choices) == 0 || q.Other() || q.Multiple)
+	return encode(body), s.warnings
+}
+
+// copilotReply reads an answer.
+func copilotReply(a *ask.Ask, body []byte) (Given, error) {
+	if cameAs(a, "elicitation") {
+		return elicitationReply(a, body)
+	}
+	r := &reader{what: copilotName + " answer"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	v.body()
+	v.ignore("wasFreeform")
+	answer := v.field("answer")
+	text := answer.need()
+	given := Given{Decision: Replied}
+	if len(a.Questions) > 1 {
+		reply, err := a.ParseReply(text)
+		if err != nil {
+			answer.fault("%v", err)
+		}
+		given.Reply = reply
+		return given, r.err()
+	}
+	given.Reply.Answers = []ask.Answer{answer.answer(&a.Questions[0], ",")}
+	return given, r.err()
+}

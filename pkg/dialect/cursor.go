@@ -1,0 +1,154 @@
+package dialect
+
+import "github.com/askbus/askbus/pkg/ask"
+
+const cursorName = "cursor"
+
+// cursorAsk reads AskQuestion: questions and options by id, and free text
+// beside them.
+func cursorAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder(cursorName)
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	v.body()
+	b.times(v)
+	v.ignore("asyncOriginalToolCallId", "async_original_tool_call_id", "runAsync", "run_async")
+	b.ask.Title = v.field("title").string()
+	b.questions(v.field("questions"), func(i int, v value) {
+		q := ask.Question{ID: b.id(v.field("id"), i), Text: v.field("prompt").need(), Multiple: v.multiple()}
+		options := v.field("options")
+		list := options.list()
+		if len(list) > ask.MaxOptions {
+			options.faultCount("has %d options; use at most %d", len(list), ask.MaxOptions)
+		}
+		labels := []string{}
+		for j, item := range atMost(list, ask.MaxOptions) {
+			item.object()
+			o := ask.Option{ID: b.id(item.field("id"), i, j)}
+			o.Label = b.byIDLabel(item.field("label"), o.ID, labels)
+			labels = append(labels, o.Label)
+			q.Options = append(q.Options, o)
+		}
+		if len(q.Options) == 0 {
+			v.single(&q)
+		}
+		b.add(q, place{at: v.at, fields: map[string]string{"text": "prompt", "multiple": "allow_multiple"}})
+	})
+	return b.finish()
+}
+
+// cursorAnswer writes the result, which is one of success, rejected and error.
+func cursorAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	switch rowOf(o) {
+	case rowAnswered, rowDefault:
+	case rowResponse:
+		return respond(200, ordered("rejected", ordered("reason", o.Response)))
+	case rowCancelled, rowDeclined:
+		return respond(200, ordered("rejected", ordered("reason", sentence(a, o))))
+	case rowWithdrawn, rowAborted, rowExpired:
+		return respond(200, ordered("error", ordered("error_message", sentence(a, o))))
+	}
+	answers := []any{}
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		ids, text := []string{}, ""
+		if ans := answerTo(o, q); ans != nil {
+			for _, id := range ans.Selected {
+				ids = append(ids, foreignOption(a, i, id))
+			}
+			if text = ans.Other; q.Kind != ask.KindChoice {
+				text = q.Words(*ans)
+			}
+		}
+		answers = append(answers, ordered("question_id", recall(a, q.ID, i, "id"), "selected_option_ids", ids, "freeform_text", text))
+	}
+	success := ordered("answers", answers)
+	if text := remarks(a, o, ""); text != "" {
+		success.set("text", text)
+	}
+	return respond(200, ordered("success", success))
+}
+
+// cursorPending is the result for a question that runs on in the background.
+func cursorPending(a *ask.Ask, p Pending) Response {
+	return pending(waiting(a, p).with("async", ordered()), p)
+}
+
+// with sets a value and returns the object.
+func (o *object) with(key string, v any) *object {
+	o.set(key, v)
+	return o
+}
+
+// cursorShow writes any ask as AskQuestion.
+func cursorShow(a *ask.Ask) ([]byte, []Warning) {
+	var s screen
+	questions := []any{}
+	for i := range a.Questions {
+		q, options := &a.Questions[i], []any{}
+		for j := range q.Options {
+			options = append(options, ordered("id", foreignOption(a, i, q.Options[j].ID), "label", q.Options[j].Label))
+		}
+		typed := *a
+		typed.Title = ""
+		questions = append(questions, ordered("id", recall(a, q.ID, i, "id"), "prompt", s.text(&typed, i, true), "options", options, "allow_multiple", q.Multiple))
+	}
+	return encode(ordered("title", a.Title, "questions", questions)), s.warnings
+}
+
+// cursorReply reads a result.
+func cursorReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: cursorName + " result"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	v.body()
+	if rejected := v.field("rejected"); rejected.given() {
+		return Given{Decision: Declined, Reason: rejected.field("reason").string()}, r.err()
+	}
+	if v.field("error").given() || v.field("async").given() {
+		return Given{Decision: Dismissed}, r.err()
+	}
+	answers := v.field("success").field("answers")
+	if !answers.given() {
+		answers.fault("is missing; give the answers, or rejected")
+	}
+	given := Given{Decision: Replied}
+	for _, item := range answers.list() {
+		item.object()
+		foreign := item.first("question_id", "questionId").need()
+		at := -1
+		for i := range a.Questions {
+			if recall(a, a.Questions[i].ID, i, "id") == foreign {
+				at = i
+			}
+		}
+		if at < 0 {
+			item.fault("answers %q, which is none of the questions", clip(foreign))
+			continue
+		}
+		q := &a.Questions[at]
+		text := item.first("freeform_text", "freeformText")
+		if q.Kind != ask.KindChoice {
+			given.Reply.Answers = append(given.Reply.Answers, text.answer(q, ""))
+			continue
+		}
+		ans := ask.Answer{QuestionID: q.ID, Other: text.string()}
+		for _, id := range item.first("selected_option_ids", "selectedOptionIds").strings() {
+			native, ok := nativeOption(a, at, id)
+			if !ok {
+				item.faultIn(q.ID, "chooses %q, which is none of the options", clip(id))
+			}
+			ans.Selected = append(ans.Selected, native)
+		}
+		if len(ans.Selected) > 0 && !q.Multiple && ans.Other != "" {
+			ans.Notes, ans.Other = ans.Other, "" // one choice was made; the text says more about it
+		}
+		ans.Skipped = ans.Empty()
+		given.Reply.Answers = append(given.Reply.Answers, ans)
+	}
+	return given, r.err()
+}

@@ -1,0 +1,185 @@
+package dialect
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+const eventPairSeparator = ","
+
+// eventPairAsk reads the data of a request event.
+func eventPairAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder("event-pair")
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	b.eventPairEnvelope(v)
+	b.familyList(v.field("questions"), func(i int, v value) ask.Question {
+		q := b.familyQuestion(i, v)
+		q.Kind = ask.KindChoice
+		q.Options = b.familyOptions(v.field("options"), nil)
+		commas(v.field("options"), &q)
+		return q
+	})
+	return b.finish()
+}
+
+// eventPairEnvelope reads what stands around the questions of event-pair and typed.
+func (b *builder) eventPairEnvelope(v value) {
+	v.body()
+	v.ignore("id") // which the door honours
+	b.times(v)
+	b.ask.Agent.ID = v.field("agentId").string()
+	b.tops["/agent/id"] = "/agentId"
+	if v.field("metadata").given() {
+		v.field("metadata").object()
+		b.meta("source", v.field("metadata").field("source").string())
+		v.ignore("metadata")
+	}
+}
+
+// commas refuses labels that could not be told apart once they are joined.
+func commas(options value, q *ask.Question) {
+	for i := range q.Options {
+		if q.Multiple && strings.Contains(q.Options[i].Label, eventPairSeparator) {
+			label := options.list()[i].field("label")
+			label.fault("%q contains a comma, which separates several choices; leave the comma out or set multiSelect to false", clip(q.Options[i].Label))
+		}
+	}
+}
+
+// eventPairAnswer writes the data of a response event.
+func eventPairAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	return respond(200, eventPairBody(a, o, eventPairSeparator, func(q *ask.Question, ans ask.Answer) any { return eventPairValue(q, ans) }))
+}
+
+func eventPairValue(q *ask.Question, ans ask.Answer) string {
+	if q.Kind == ask.KindChoice {
+		return strings.Join(q.Labels(ans), eventPairSeparator)
+	}
+	return q.Words(ans)
+}
+
+// eventPairBody is the answer of event-pair and typed, which differ in their values.
+func eventPairBody(a *ask.Ask, o *ask.Outcome, separator string, write func(*ask.Question, ask.Answer) any) *object {
+	answers := ordered()
+	for i := range a.Questions {
+		q, key := &a.Questions[i], eventPairKey(i)
+		switch ans := answerTo(o, q); {
+		case !rowOf(o).decided():
+		case rowOf(o) == rowResponse:
+			answers.set(key, o.Response)
+		case ans != nil:
+			answers.set(key, write(q, *ans))
+		}
+	}
+	return ordered("agentId", agentOf(a), "id", a.ID, "answers", answers).ending(a, o, separator)
+}
+
+// agentOf is the agent of an ask; one without an id is its session's.
+func agentOf(a *ask.Ask) string { return orElse(a.Agent.ID, a.Session) }
+
+func eventPairKey(i int) string { return "question-" + strconv.Itoa(i) }
+
+// eventPairPending says that the ask waits, to an agent that asked over HTTP; the
+// event pair has no event for it.
+func eventPairPending(a *ask.Ask, p Pending) Response {
+	body := ordered("agentId", agentOf(a), "id", a.ID, "answers", ordered())
+	for _, key := range waiting(a, p).keys {
+		body.set(key, waiting(a, p).values[key])
+	}
+	return pending(body, p)
+}
+
+// eventPairShow writes the data of a request event for a host that listens.
+func eventPairShow(a *ask.Ask) ([]byte, []Warning) {
+	var s screen
+	s.bounds(a, familyQuestions, familyOptions)
+	if !familyFits(a, false) {
+		return encode(overflowShow(a, false)), s.warnings
+	}
+	questions := []any{}
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		questions = append(questions, ordered(
+			"question", s.text(a, i, false), "header", header(a, i),
+			"options", s.familyOptions(a, i, eventPairSeparator, false), "multiSelect", q.Multiple))
+	}
+	return encode(eventPairShown(a, questions)), s.warnings
+}
+
+func eventPairShown(a *ask.Ask, questions []any) *object {
+	body := ordered("agentId", agentOf(a), "id", a.ID, "questions", questions)
+	if source, ok := a.Metadata["source"].(string); ok {
+		body.set("metadata", ordered("source", source))
+	}
+	return body
+}
+
+// eventPairReply reads the data of a response event.
+func eventPairReply(a *ask.Ask, body []byte) (Given, error) {
+	return readEventPair("event-pair", a, body, eventPairSeparator)
+}
+
+func readEventPair(name string, a *ask.Ask, body []byte, separator string) (Given, error) {
+	r := &reader{what: name + " response"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	v.body()
+	answers := v.field("answers")
+	if status := v.field("status").string(); status != "" && status != string(ask.StatusAnswered) && len(answers.object().keys) == 0 {
+		return unanswered(r, status, v.field("reason").string())
+	}
+	if !answers.given() {
+		answers.fault("is missing; give an object with question-0 and so on")
+	}
+	if !familyFits(a, separator == "") {
+		if given, ok := overflowReply(a, answers); ok {
+			return given, r.err()
+		}
+	}
+	given := Given{Decision: Replied, Reply: ask.Reply{Response: v.field("response").string()}}
+	var keys []string
+	for i := range a.Questions {
+		keys = append(keys, eventPairKey(i))
+		given.Reply.Answers = append(given.Reply.Answers, answers.field(eventPairKey(i)).answer(&a.Questions[i], separator))
+	}
+	strangers(answers, keys)
+	return given, r.err()
+}
+
+// unanswered is what a screen says that gives no answers: a refusal, or just
+// that it closed.
+func unanswered(r *reader, status, reason string) (Given, error) {
+	if err := r.err(); err != nil {
+		return Given{}, err
+	}
+	if status == string(ask.StatusCancelled) || status == "declined" {
+		return Given{Decision: Declined, Reason: reason}, nil
+	}
+	return Given{Decision: Dismissed}, nil
+}
+
+// strangers refuses answers to questions that were not asked: dropping one
+// would lose it.
+func strangers(answers value, keys []string) {
+	for _, key := range answers.object().keys {
+		if !slices.Contains(keys, key) {
+			answers.field(key).fault("answers no question; the keys are %s", quoted(clipAll(keys)))
+		}
+	}
+}
+
+func clipAll(all []string) []string {
+	short := make([]string, len(all))
+	for i, s := range all {
+		short[i] = clip(s)
+	}
+	return short
+}

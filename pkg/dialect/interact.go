@@ -1,0 +1,180 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// interactAsk reads the body of POST /api/interact/ask.
+func interactAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder("interact")
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	v.body()
+	session := v.field("sessionId")
+	b.session(session.need())
+	if s, ok := session.raw.(string); ok && s == "" {
+		session.fault("is empty; give the id of the session")
+	}
+	v.ignore("id")
+	b.times(v)
+	b.single(v)
+	return b.finish()
+}
+
+// single reads one question that stands in the body itself.
+func (b *builder) single(v value) {
+	q := ask.Question{Text: v.field("question").need(), Multiple: v.multiple()}
+	q.Options = b.options(v.field("options"))
+	if len(q.Options) == 0 {
+		v.single(&q)
+	}
+	b.add(q, place{at: v.at, fields: map[string]string{"text": "question", "multiple": "multiselect"}})
+}
+
+// interactAnswer writes the result, or a problem that says why there is none.
+func interactAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	switch rowOf(o) {
+	case rowDeclined:
+		return problem(a, 409, "Declined", string(o.Status), sentence(a, o))
+	case rowWithdrawn, rowAborted:
+		return problem(a, 410, "Gone", string(o.Status), sentence(a, o))
+	case rowExpired:
+		return problem(a, 504, "Nobody answered", string(o.Status), sentence(a, o))
+	case rowAnswered, rowResponse, rowCancelled, rowDefault:
+	}
+	r := respond(200, interactResult(a, o))
+	if rowOf(o) == rowDefault {
+		r.Header["Askbus-Source"] = string(ask.SourceDefault)
+	}
+	return r
+}
+
+// interactResult is the one answer. Several questions, which this shape cannot ask, come
+// back as text.
+func interactResult(a *ask.Ask, o *ask.Outcome) *object {
+	q := &a.Questions[0]
+	labels := []string{}
+	switch ans := answerTo(o, q); {
+	case rowOf(o) == rowResponse:
+		labels = []string{o.Response}
+	case len(a.Questions) > 1:
+		labels = []string{Report(a, o)}
+	case ans != nil && q.Kind == ask.KindChoice:
+		labels = q.Labels(*ans)
+	case ans != nil:
+		labels = []string{q.Words(*ans)}
+	}
+	var result any = strings.Join(labels, ", ")
+	if q.Multiple && len(a.Questions) == 1 {
+		result = labels
+	}
+	body := ordered("result", result)
+	if len(labels) == 0 {
+		body.set("skipped", true)
+	}
+	if text := remarks(a, o, ""); text != "" && len(a.Questions) == 1 {
+		body.set("text", text)
+	}
+	return body
+}
+
+// problem is an RFC 9457 body.
+func problem(a *ask.Ask, status int, title, code, detail string) Response {
+	r := respond(status, ordered("type", "about:blank", "title", title, "status", status, "code", code, "detail", detail, "ask_id", a.ID))
+	r.Header["Content-Type"] = "application/problem+json"
+	return r
+}
+
+// interactPending says, as 504 with a Location, that the ask is still open.
+func interactPending(a *ask.Ask, p Pending) Response {
+	r := problem(a, 504, "Still pending", string(ask.StatePending), p.hint(a))
+	if p.Location != "" {
+		r.Header["Location"] = p.Location
+	}
+	return r
+}
+
+// interactFrames writes the data of one interaction_request for each question. Its
+// id is the ask's; with several questions the number of the question follows
+// after a dot.
+func interactFrames(a *ask.Ask) ([][]byte, []Warning) {
+	var s screen
+	frames := make([][]byte, 0, len(a.Questions))
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		frame := ordered("id", frameID(a, i), "sessionId", recall(a, a.Session, "session"), "question", s.text(a, i, false))
+		if options := s.familyOptions(a, i, "", false); len(options) > 0 {
+			frame.set("options", options)
+			frame.set("multiselect", q.Multiple)
+		}
+		frames = append(frames, encode(frame))
+	}
+	return frames, s.warnings
+}
+
+func frameID(a *ask.Ask, i int) string {
+	if len(a.Questions) == 1 {
+		return a.ID
+	}
+	return a.ID + "." + strconv.Itoa(i+1)
+}
+
+// splitFrameID takes the id of a frame apart: the ask, and the index of the
+// question.
+func splitFrameID(id string) (askID string, question int) {
+	askID, number, _ := strings.Cut(id, ".")
+	n, _ := strconv.Atoi(number)
+	return askID, max(n-1, 0)
+}
+
+// interactShow writes the frames of an ask as one: an object for one question, an
+// array of objects for several.
+func interactShow(a *ask.Ask) ([]byte, []Warning) {
+	frames, warnings := interactFrames(a)
+	if len(frames) == 1 {
+		return frames[0], warnings
+	}
+	all := make([]string, len(frames))
+	for i, frame := range frames {
+		all[i] = string(frame)
+	}
+	return []byte("[" + strings.Join(all, ",") + "]"), warnings
+}
+
+// interactReply reads the data of an interaction_response, or an array of them, one
+// for each question. Questions without one stay unanswered: with several, a
+// door collects the responses until it has all.
+func interactReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: "interact response"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	responses := []value{v}
+	if _, ok := v.raw.([]any); ok {
+		responses = v.list()
+	}
+	given := Given{Decision: Replied}
+	for _, v := range responses {
+		v.body()
+		id := v.field("id").string()
+		if status := v.field("status").string(); status != "" && !v.field("result").given() {
+			return unanswered(r, status, v.field("reason").string())
+		}
+		askID, i := splitFrameID(id)
+		switch {
+		case id != "" && (askID != a.ID || i >= len(a.Questions)):
+			v.field("id").fault("is %q, which is no question of this ask", clip(id))
+		case !v.field("result").given():
+			v.field("result").fault("is missing; give a string or an array of strings")
+		default:
+			given.Reply.Answers = append(given.Reply.Answers, v.field("result").answer(&a.Questions[i], ""))
+		}
+	}
+	return given, r.err()
+}

@@ -1,0 +1,236 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+const langchainName = "langchain"
+
+// langchainAsk reads what LangChain's human-in-the-loop middleware interrupts
+// with: action requests, each with a review config of its name. It stands alone,
+// or as the value of one or several interrupts with ids. Python writes the
+// same in snake_case.
+func langchainAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder(langchainName)
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	if list, ok := v.raw.(*object); ok && list.values["__interrupt__"] != nil {
+		v.ignore()
+		v = v.field("__interrupt__")
+	}
+	if _, several := v.raw.([]any); !several {
+		v.body()
+		b.times(v)
+		b.langchainRequest(0, v)
+		return b.finish()
+	}
+	list := v.list()
+	if len(list) == 0 {
+		v.fault("is empty; give at least one interrupt")
+	}
+	if len(list) > ask.MaxQuestions {
+		v.faultCount("has %d interrupts; use at most %d", len(list), ask.MaxQuestions)
+	}
+	for n, item := range atMost(list, ask.MaxQuestions) {
+		item.object()
+		item.ignore("ns", "resumable", "when")
+		b.remember(item.first("id", "interrupt_id", "interruptId").need(), n, "interrupt")
+		value := item.field("value")
+		if !value.given() {
+			value.fault("is missing; give the request of the interrupt")
+		}
+		value.object()
+		b.times(value)
+		b.langchainRequest(n, value)
+	}
+	return b.finish()
+}
+
+// langchainRequest reads the request of interrupt n.
+func (b *builder) langchainRequest(n int, v value) {
+	requests, configs := v.first("actionRequests", "action_requests"), v.first("reviewConfigs", "review_configs")
+	if strings.HasSuffix(requests.at, "action_requests") {
+		b.remember("snake", n, "case")
+	}
+	list := requests.list()
+	if len(list) == 0 && !requests.lost {
+		requests.fault("is empty; give at least one action request")
+	}
+	allowed := map[string]value{}
+	for _, config := range configs.list() {
+		config.object()
+		config.first("argsSchema", "args_schema").ignore()
+		allowed[config.first("actionName", "action_name").need()] = config.first("allowedDecisions", "allowed_decisions")
+	}
+	for i, item := range atMost(list, ask.MaxQuestions) {
+		item.object()
+		one := approval{name: item.field("name").need(), description: item.field("description").string(), at: item.at, approvable: true, editable: true, rejectable: true}
+		args := item.first("args", "arguments")
+		args.ignore()
+		one.args = args.raw
+		if decisions, given := allowed[one.name]; given && decisions.given() {
+			one.approvable, one.editable, one.rejectable = false, false, false
+			for _, decision := range decisions.list() {
+				switch decision.string() {
+				case approvalApprove:
+					one.approvable = true
+				case approvalEdit:
+					one.editable = true
+				case approvalReject:
+					one.rejectable = true
+				default:
+					decision.warn("is dropped: it is none of approve, edit and reject")
+				}
+			}
+			if !one.approvable && !one.editable && !one.rejectable {
+				decisions.fault("allows nothing; give approve, edit or reject")
+				one.rejectable = true
+			}
+		}
+		b.approval(n, i, one)
+	}
+}
+
+// langchainAnswer writes the decisions to resume with, as many as there were
+// action requests and in their order; for interrupts with ids, by id. Without a
+// decision it is a problem, and the graph stays interrupted.
+func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	words, refused, none := refuses(a, o)
+	if none != nil {
+		return *none
+	}
+	if !cameAs(a, langchainName) {
+		return respond(200, ordered("decisions", []any{ordered("type", approvalReject, "message", Report(a, o))}))
+	}
+	all, single := ordered(), ordered()
+	for n := 0; a.Question(approvalID(n, 0)) != nil; n++ {
+		decisions := []any{}
+		for i := 0; ; i++ {
+			q := a.Question(approvalID(n, i))
+			if q == nil {
+				break
+			}
+			decision, args, note := approvalReject, any(nil), words
+			if !refused {
+				decision, args, note = decided(a, o, q.ID)
+			}
+			if q.Option(decision) == nil {
+				return problem(a, 409, "Not allowed", "not_allowed", "the person's answer is "+decision+", which the request does not allow: "+note)
+			}
+			decisions = append(decisions, langchainDecision(a, n, q.ID, decision, args, note))
+		}
+		single = ordered("decisions", decisions)
+		if id := recall(a, "", n, "interrupt"); id != "" {
+			all.set(id, single)
+		}
+	}
+	if len(all.keys) == 0 {
+		all = single
+	}
+	return respond(200, all)
+}
+
+func langchainDecision(a *ask.Ask, n int, id, decision string, args any, note string) *object {
+	d := ordered("type", decision)
+	switch {
+	case decision == approvalEdit:
+		field := "editedAction"
+		if recall(a, "", n, "case") == "snake" {
+			field = "edited_action"
+		}
+		d.set(field, ordered("name", recall(a, "", id, "name"), "args", args))
+	case decision == approvalReject && note != "":
+		d.set("message", note)
+	}
+	return d
+}
+
+// langchainPending says that the ask waits.
+func langchainPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+
+// langchainShow writes an ask as a request to review actions; one that came
+// otherwise is an action whose argument is the answer, typed.
+func langchainShow(a *ask.Ask) ([]byte, []Warning) {
+	var s screen
+	requests, configs := []any{}, []any{}
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		if !cameAs(a, langchainName) || q.Kind != ask.KindChoice {
+			continue
+		}
+		name, allowed := recall(a, q.ID, q.ID, "name"), []string{}
+		for j := range q.Options {
+			allowed = append(allowed, q.Options[j].ID)
+		}
+		var args any = ordered()
+		if v, err := (&reader{}).parse([]byte(recall(a, "{}", q.ID, "args"))); err == nil {
+			args = v.raw
+		}
+		request := ordered("name", name, "args", args)
+		if about := recall(a, "", q.ID, "description"); about != "" {
+			request.set("description", about)
+		}
+		requests = append(requests, request)
+		configs = append(configs, ordered("actionName", name, "allowedDecisions", allowed))
+	}
+	if len(requests) == 0 {
+		s.warn("/questions", "are shown as text; the answer is typed as the argument of an edit")
+		requests = append(requests, ordered("name", "answer", "args", ordered("answer", ""), "description", a.Plain()))
+		configs = append(configs, ordered("actionName", "answer", "allowedDecisions", []string{approvalEdit, approvalReject}))
+	}
+	return encode(ordered("actionRequests", requests, "reviewConfigs", configs)), s.warnings
+}
+
+// langchainReply reads the decisions of such a screen.
+func langchainReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: langchainName + " response"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	v.body()
+	decisions := v.field("decisions")
+	list := decisions.list()
+	var ids []string
+	for i := range a.Questions {
+		if q := &a.Questions[i]; cameAs(a, langchainName) && q.Kind == ask.KindChoice {
+			ids = append(ids, q.ID)
+		}
+	}
+	if want := max(1, len(ids)); len(list) != want {
+		decisions.fault("has %d decisions; give exactly %d, in the order of the action requests", len(list), want)
+		return Given{}, r.err()
+	}
+	given := Given{Decision: Replied}
+	for i, item := range list {
+		item.object()
+		typ, edited := item.field("type").need(), item.first("editedAction", "edited_action").field("args")
+		if len(ids) == 0 {
+			switch typ {
+			case approvalReject:
+				return Given{Decision: Declined, Reason: item.field("message").string()}, r.err()
+			case approvalEdit:
+				reply, err := a.ParseReply(edited.field("answer").need())
+				if err != nil {
+					edited.field("answer").fault("%v", err)
+				}
+				return Given{Decision: Replied, Reply: reply}, r.err()
+			}
+			item.field("type").fault("is %q; use edit with args.answer, or reject", clip(typ))
+			return Given{}, r.err()
+		}
+		q := a.Question(ids[i])
+		if q.Option(typ) == nil && typeName(item.field("type").raw) == "a string" {
+			item.field("type").faultIn(q.ID, "is %q, which this ask does not allow", clip(typ))
+		}
+		given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{typ}, Notes: item.field("message").string()})
+		if typ == approvalEdit {
+			given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID + "-args", Text: string(encode(edited.object()))})
+		}
+	}
+	return given, r.err()
+}

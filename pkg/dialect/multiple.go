@@ -1,0 +1,60 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// several are the spellings of "several options may be chosen", as [spelling]
+// makes them: multiSelect, multi_select, multiselect, allow_multiple,
+// allowMultiple, multiple. Agents mix them up, and one that is not understood
+// would turn several choices into one, so every dialect takes each.
+func several() []string { return []string{"multiselect", "allowmultiple", "multiple"} }
+
+// multiples are the fields of a question that say whether several options may
+// be chosen.
+func (v value) multiples() []value {
+	var found []value
+	for _, key := range v.keys() {
+		if slices.Contains(several(), spelling(key)) {
+			if f := v.field(key); f.given() {
+				found = append(found, f)
+			}
+		}
+	}
+	return found
+}
+
+// multiple reads whether several options may be chosen.
+func (v value) multiple() bool {
+	fields := v.multiples()
+	if len(fields) == 0 {
+		return false
+	}
+	first := fields[0].bool(false)
+	v.r.spelled[v.at] = fields[0].at
+	for _, f := range fields[1:] {
+		if f.bool(false) != first {
+			f.fault("contradicts %s; give one of them", fields[0].name())
+		}
+	}
+	return first
+}
+
+// single makes a question take one answer that has nothing to choose several
+// from, and says so.
+func (v value) single(q *ask.Question) {
+	if q.Multiple {
+		v.multiples()[0].warn("is dropped: there are no options to choose several from")
+	}
+	q.Multiple = false
+}
+
+// separators are the commas of the scripts in which people write lists.
+const separators = ",，、"
+
+// commaSeparated reports whether a dialect's separator is a comma, and so may
+// be written as another one.
+func commaSeparated(separator string) bool { return strings.TrimSpace(separator) == "," }

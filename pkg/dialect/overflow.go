@@ -1,0 +1,126 @@
+package dialect
+
+import (
+	"errors"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// ShowAt is Show with a link to where people can answer the ask. A screen that
+// cannot hold it shows the link.
+func (d Dialect) ShowAt(a *ask.Ask, link string) ([]byte, []Warning) {
+	linked := *a
+	linked.Metadata = maps.Clone(a.Metadata)
+	if linked.Metadata == nil {
+		linked.Metadata = make(map[string]any)
+	}
+	known, _ := a.Metadata[metadataKey].(map[string]any)
+	origin := map[string]any{}
+	maps.Copy(origin, known)
+	origin["link"] = link
+	linked.Metadata[metadataKey] = origin
+	return d.Show(&linked)
+}
+
+// The two options of a card that stands for an ask which does not fit.
+const (
+	overflowLater   = "Answer elsewhere"
+	overflowDecline = "Decline"
+)
+
+// familyFits reports whether a listener of the event pair, or of its typed
+// form, is promised what this ask has: 1 to 4 questions, 2 to 4 options.
+func familyFits(a *ask.Ask, typed bool) bool {
+	if len(a.Questions) > familyQuestions {
+		return false
+	}
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		choice := q.Kind == ask.KindChoice
+		if n := len(q.Options); choice && (n < 2 || n > familyOptions) || !choice && !typed && q.Kind != ask.KindBoolean {
+			return false
+		}
+	}
+	return true
+}
+
+// overflowShow is one question that holds the whole ask as text. What is typed
+// as Other answers it.
+func overflowShow(a *ask.Ask, typed bool) *object {
+	var s screen
+	var text []string
+	for _, above := range []string{a.Title, a.Context} {
+		if above != "" {
+			text = append(text, above)
+		}
+	}
+	bare := *a
+	bare.Title, bare.Context = "", ""
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		lines := []string{s.text(&bare, i, false)}
+		if len(a.Questions) > 1 {
+			lines[0] = strconv.Itoa(i+1) + ". " + lines[0]
+		}
+		for j := range q.Options {
+			o := &q.Options[j]
+			line := "  " + strconv.Itoa(j+1) + ") " + o.Label
+			if d := s.description(o, false, false); d != "" {
+				line += ": " + d
+			}
+			lines = append(lines, line)
+		}
+		text = append(text, strings.Join(lines, "\n"))
+	}
+	where := "on another screen"
+	if link := recall(a, "", "link"); link != "" {
+		where = "at " + link
+	}
+	how := "Type the answer"
+	if len(a.Questions) > 1 {
+		how = "Type one reply to all of it"
+	}
+	text = append(text, how+", or answer "+where+".")
+	question := ordered("question", strings.Join(text, "\n\n"), "header", header(a, 0))
+	if typed {
+		question = ordered("id", recall(a, a.Questions[0].ID, 0, "id"), "question", strings.Join(text, "\n\n"), "header", header(a, 0), "type", string(ask.KindChoice), "required", true)
+	}
+	question.set("options", []any{
+		ordered("label", overflowLater, "description", "Leave it open here and answer it "+where+"."),
+		ordered("label", overflowDecline, "description", "Tell the agent that it gets no answer."),
+	})
+	question.set("multiSelect", false)
+	return eventPairShown(a, []any{question})
+}
+
+// overflowReply reads what was answered to the card of [overflowShow]; ok is
+// false when the screen knew the questions and answered each.
+func overflowReply(a *ask.Ask, answers value) (given Given, ok bool) {
+	if len(answers.object().keys) > 1 {
+		return Given{}, false
+	}
+	first := answers.field(eventPairKey(0))
+	text, _ := first.raw.(string)
+	switch text = strings.TrimSpace(text); {
+	case text == overflowLater:
+		return Given{Decision: Dismissed}, true
+	case text == overflowDecline:
+		return Given{Decision: Declined}, true
+	case text == "":
+		return Given{}, false
+	case len(a.Questions) > 1:
+		return Given{Decision: Replied, Reply: ask.Reply{Response: text}}, true
+	}
+	q := &a.Questions[0]
+	if ans := choose(q, text, eventPairSeparator); q.Kind == ask.KindChoice && ans.Other == "" {
+		return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{ans}}}, true
+	}
+	ans, err := q.ParseReply(text)
+	if wrong, bad := errors.AsType[*ask.ReplyError](err); bad {
+		first.faultIn(q.ID, "%s", wrong.Sentence)
+	}
+	return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{ans}}}, true
+}

@@ -1,0 +1,136 @@
+package dialect
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// spelling makes the ways to write one key alike: timeout_ms, timeoutMs and
+// timeout-ms are timeoutms.
+func spelling(key string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key))
+}
+
+// limitUnit is the unit in which a number under a key says how long an ask
+// stays open; a key without one takes durations such as 30m, too.
+func limitUnit(key string) (unit time.Duration, named, known bool) {
+	switch spelling(key) {
+	case "timeout", "timelimit", "ttl":
+		return time.Second, false, true
+	case "timeoutms", "timeoutmillis", "timeoutmilliseconds", "timelimitms", "ttlms", "autoresolutionms", "expiresinms":
+		return time.Millisecond, true, true
+	case "timeouts", "timeoutsec", "timeoutsecs", "timeoutseconds", "timelimitseconds", "ttlseconds", "expiresin", "expiresinseconds", "seconds":
+		return time.Second, true, true
+	case "timeoutmin", "timeoutmins", "timeoutminutes", "timelimitminutes", "minutes":
+		return time.Minute, true, true
+	}
+	return 0, false, false
+}
+
+// times reads when an ask ends by itself, in whatever spelling: hardly any
+// foreign shape says it, so agents write it in many.
+func (b *builder) times(v value) {
+	var before value
+	for _, key := range v.keys() {
+		unit, named, known := limitUnit(key)
+		at := spelling(key) == "deadline" || spelling(key) == "expiresat"
+		if !known && !at {
+			continue
+		}
+		f := v.field(key)
+		if !f.given() {
+			continue
+		}
+		if before.given() {
+			wrong, other := f, before
+			if at {
+				wrong, other = before, f // the fault stands at the duration
+			}
+			wrong.fault("is given together with %s; give one of them", other.name())
+			continue
+		}
+		before = f
+		if at {
+			b.ask.Deadline = f.moment()
+		} else {
+			b.ask.Timeout = f.duration(unit, named)
+		}
+	}
+	at := v.first("atDeadline", "at_deadline")
+	b.ask.AtDeadline, b.tops["/at_deadline"] = ask.AtDeadline(at.string()), at.at
+}
+
+func (v value) keys() []string {
+	if o, ok := v.raw.(*object); ok {
+		return o.keys
+	}
+	return nil
+}
+
+func (v value) name() string { return v.at[strings.LastIndexByte(v.at, '/')+1:] }
+
+func (v value) moment() time.Time {
+	s := v.string()
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil && s != "" {
+		v.fault("is %q; use a time such as 2026-11-20T10:00:00Z", clip(s))
+	}
+	return t
+}
+
+// duration reads how long an ask stays open, clipped to what an ask may have.
+func (v value) duration(unit time.Duration, named bool) time.Duration {
+	var d time.Duration
+	switch raw := v.raw.(type) {
+	case string:
+		var err error
+		if strings.TrimSpace(raw) == "" {
+			return 0
+		}
+		if d, err = time.ParseDuration(raw); err == nil {
+			break
+		}
+		n, notNumber := strconv.ParseFloat(strings.TrimSpace(raw), 64)
+		if notNumber != nil || n != n {
+			v.fault("is %q; use a duration such as 30m", clip(raw))
+			return 0
+		}
+		d = v.units(n, unit, named)
+	case json.Number:
+		n := v.number()
+		if n == nil {
+			return 0
+		}
+		d = v.units(*n, unit, named)
+	default:
+		v.wrongType("a duration such as \"30m\"")
+		return 0
+	}
+	if d == 0 {
+		v.fault("is zero; use at least 1s, or leave it out")
+		return 0
+	}
+	if clipped := min(max(d, ask.MinTimeout), ask.MaxTimeout); clipped != d {
+		v.warn("is %s; %s is used", d, clipped)
+		d = clipped
+	}
+	return d
+}
+
+// units is a number of units, no further out of the bounds of an ask than is
+// needed to see it.
+func (v value) units(n float64, unit time.Duration, named bool) time.Duration {
+	most := float64(ask.MaxTimeout/unit) + 1
+	d := time.Duration(min(max(n, -1), most) * float64(unit))
+	if d == 0 && n > 0 {
+		d = 1
+	}
+	if !named {
+		v.warn("is a number without a unit; it is read as %s. Write a duration such as \"30m\", or timeout_ms", d)
+	}
+	return d
+}

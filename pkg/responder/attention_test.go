@@ -1,0 +1,41 @@
+package responder_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+func TestOthersSeeWhoIsAtAnAsk(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	ask1(t, agent(t, b, "acme", "s1"), "a1")
+	of := func(role natsd.Role) *responder.Board {
+		r, err := responder.New(b.Connect(role), role.Type, responder.Options{Tenant: role.Tenant, Logger: natstest.Logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return board(t, r, responder.BoardOptions{})
+	}
+	tui := of(natsd.Role{Name: natsd.RoleResponder, Type: "tui", Tenant: "acme"})
+	web := of(natsd.Role{Name: natsd.RoleResponder, Type: "web"})
+	ctx, cancel := context.WithCancel(t.Context())
+	var at sync.WaitGroup
+	at.Go(func() {
+		if err := tui.Attend(ctx, responder.Viewer{By: ask.By{Principal: "os:mei", Name: "Mei\x1b[31m"}}, key("a1"), true); err != nil {
+			t.Error(err)
+		}
+	})
+	natstest.Eventually(t, "the web sees Mei", func() bool { return len(web.Attending(key("a1"))) == 1 })
+	if a := web.Attending(key("a1"))[0]; a.Principal != "os:mei" || a.Name != "Mei" || !a.Answering || a.Responder != "tui" {
+		t.Errorf("it sees %+v", a)
+	}
+	cancel()
+	at.Wait()
+	natstest.Eventually(t, "Mei has left", func() bool { return len(web.Attending(key("a1"))) == 0 })
+}

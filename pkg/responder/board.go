@@ -1,0 +1,465 @@
+package responder
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// BoardOptions tunes a [Board]. The zero value is ready to use.
+type BoardOptions struct {
+	Limit  int // the most pending asks that are held; default 100,000
+	Bodies int // bytes of asks that are kept in full; default 64 MiB
+	Ended  int // how many ended asks are kept; default 200
+	// Snoozes keeps what people put off; default: in this process alone.
+	Snoozes SnoozeStore
+	// Handovers keeps who an ask was handed to; default: in this process alone.
+	Handovers *SharedHandovers
+}
+
+// Board is a replica of what is pending on the bus, for live screens: the head
+// of every ask, the bodies that were read last, and what ended a short while
+// ago. It is kept true through reconnects and missed messages. One board serves
+// any number of viewers. It is safe for concurrent use.
+type Board struct {
+	r      *Responder
+	id     string // of this board, in what it tells others
+	opts   BoardOptions
+	bodies *bodies
+
+	mu        sync.Mutex
+	words     words
+	audiences audiences
+	held      map[string]*head // by key
+	order     []*head          // in the order of before
+	ended     []ask.Record     // the newest last
+	gone      map[string]bool  // lives that ended, beside ended: a late read may have them
+	goneOld   map[string]bool
+	status    BoardStatus
+	attended  map[string][]Attention // by key, of asks that are held
+	company   time.Time              // when somebody was last seen at another board
+	handed    map[string]*Handover   // by key
+	subs      map[*subscriber]struct{}
+
+	// Only the goroutine that follows uses these.
+	mark  string
+	round uint32
+	full  time.Time // of the last full read
+}
+
+// BoardStatus is how true a board is.
+type BoardStatus struct {
+	Synced  bool // it had everything at least once
+	Offline bool // the bus is away: it shows what it had
+	More    bool // Limit cut it
+	Pending int
+}
+
+// fullEvery is how often a board reads everything again, whatever the marks say.
+const fullEvery = 15 * time.Minute
+
+// NewBoard makes a board of what r may see. It starts nothing; see [Board.Run].
+func NewBoard(r *Responder, opts BoardOptions) *Board {
+	if opts.Limit <= 0 {
+		opts.Limit = 100_000
+	}
+	if opts.Bodies <= 0 {
+		opts.Bodies = 64 << 20
+	}
+	if opts.Ended <= 0 {
+		opts.Ended = 200
+	}
+	if opts.Snoozes == nil {
+		opts.Snoozes = &MemorySnoozes{}
+	}
+	return &Board{
+		r: r, id: rand.Text()[:10], opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), words: words{}, audiences: audiences{}, held: map[string]*head{},
+		attended: map[string][]Attention{}, gone: map[string]bool{}, goneOld: map[string]bool{}, subs: map[*subscriber]struct{}{},
+	}
+}
+
+// Run keeps the board true until ctx ends, and then returns nil. It returns an
+// error only when the connection was closed.
+func (b *Board) Run(ctx context.Context) error {
+	stop, err := b.hearAttention()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer cancel()
+	beside.Go(func() {
+		if err := b.opts.Snoozes.Run(ctx, b.changed); err != nil {
+			b.r.opts.Logger.WarnContext(ctx, "board: what people put off is not followed any more", slog.Any("error", err))
+		}
+	})
+	beside.Go(func() { b.fade(ctx) })
+	if b.opts.Handovers != nil {
+		beside.Go(func() {
+			if err := b.opts.Handovers.run(ctx, b.hand); err != nil {
+				b.r.opts.Logger.WarnContext(ctx, "board: what is handed over is not followed any more", slog.Any("error", err))
+			}
+		})
+	}
+	return b.r.follow(ctx, (*boardFollower)(b))
+}
+
+// Status says how true the board is.
+func (b *Board) Status() BoardStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.status
+	s.Pending = len(b.held)
+	return s
+}
+
+// Pending returns the heads that f selects, from offset on and at most limit,
+// and how many it selects in all. They are in the order of a queue ([Compare]),
+// or in groups.
+func (b *Board) Pending(f Filter, offset, limit int) (heads []Head, total int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if f.Group != Ungrouped {
+		for _, h := range b.order {
+			if f.takes(h) {
+				heads = append(heads, h.public())
+			}
+		}
+		f.Group.Arrange(heads)
+		total = len(heads)
+		heads = heads[min(offset, total):]
+		return heads[:min(limit, len(heads))], total
+	}
+	for _, h := range b.order {
+		if !f.takes(h) {
+			continue
+		}
+		if total++; total > offset && len(heads) < limit {
+			heads = append(heads, h.public())
+		}
+	}
+	return heads, total
+}
+
+// Ended returns what ended a short while ago and f selects, the newest first.
+func (b *Board) Ended(f Filter) []ask.Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []ask.Record
+	for _, rec := range slices.Backward(b.ended) {
+		if f.takes(&head{key: rec.Ask.Key().String(), audience: &rec.Ask.Audience}) {
+			all = append(all, rec)
+		}
+	}
+	return all
+}
+
+// Get returns an ask in full: from memory while it is pending and was read
+// before, or when it ended a short while ago, else from the bus. Receipts are as
+// they were when it was read. The errors are those of [Responder.Get].
+func (b *Board) Get(ctx context.Context, k ask.Key) (ask.Record, error) {
+	return b.Recent(ctx, k, math.MaxInt64)
+}
+
+// Recent is [Board.Get] with receipts that are no older than age. While the bus
+// cannot be read it returns what was read before, if there is that.
+func (b *Board) Recent(ctx context.Context, k ask.Key, age time.Duration) (ask.Record, error) {
+	b.mu.Lock()
+	h, offline := b.held[k.String()], b.status.Offline
+	if h == nil {
+		for _, rec := range slices.Backward(b.ended) {
+			if rec.Ask.Key() == k {
+				b.mu.Unlock()
+				return rec, nil
+			}
+		}
+	}
+	b.mu.Unlock()
+	if h == nil {
+		return b.Fresh(ctx, k)
+	}
+	held, at, ok := b.bodies.get(k, h.life)
+	if ok && (offline || time.Since(at) < age) {
+		return held, nil
+	}
+	rec, err := b.Fresh(ctx, k)
+	if err != nil && ok && !errors.Is(err, ask.ErrNotFound) {
+		return held, nil
+	}
+	return rec, err
+}
+
+// Fresh is [Board.Get] from the bus, with the receipts of now.
+func (b *Board) Fresh(ctx context.Context, k ask.Key) (ask.Record, error) {
+	rec, err := b.r.Get(ctx, k)
+	switch {
+	case err != nil:
+		return ask.Record{}, err
+	case rec.State == ask.StatePending:
+		b.bodies.put(rec, time.Now())
+	default:
+		b.Learn(rec)
+	}
+	return rec, nil
+}
+
+// Learn tells the board of an ask that ended, as from [Responder.Answer], so
+// that it shows it before the bus says so.
+func (b *Board) Learn(rec ask.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.resolved(rec)
+}
+
+// add takes a pending ask in.
+func (b *Board) add(h *head) {
+	was := b.held[h.key]
+	switch {
+	case b.gone[h.life] || b.goneOld[h.life]:
+		return
+	case was != nil && was.life == h.life && was.seq >= h.seq:
+		was.round = max(was.round, h.round)
+		return
+	case was == nil && len(b.held) >= b.opts.Limit:
+		b.status.More = true
+		return
+	}
+	if was != nil {
+		b.remove(was)
+	}
+	b.held[h.key] = h
+	if to := b.handed[h.key]; to != nil && to.Life == h.life {
+		h.handed = to
+	}
+	b.ended = slices.DeleteFunc(b.ended, func(r ask.Record) bool { return r.Ask.Key().String() == h.key }) // it was asked again
+	at, _ := slices.BinarySearchFunc(b.order, h, before)
+	b.order = slices.Insert(b.order, at, h)
+	b.tell(Event{Kind: Pending, Record: ask.Record{State: ask.StatePending}}, h)
+}
+
+func (b *Board) remove(h *head) {
+	delete(b.held, h.key)
+	delete(b.attended, h.key)
+	delete(b.handed, h.key)
+	if at, ok := slices.BinarySearchFunc(b.order, h, before); ok {
+		b.order = slices.Delete(b.order, at, at+1)
+	}
+	b.bodies.drop(h.id())
+}
+
+// resolved takes an end in.
+func (b *Board) resolved(rec ask.Record) {
+	k := rec.Ask.Key()
+	h := b.held[k.String()]
+	if h != nil && rec.Life != "" && h.life != rec.Life {
+		h = nil // the id was asked again
+	}
+	if rec.Life != "" {
+		if b.gone[rec.Life] || b.goneOld[rec.Life] {
+			return
+		}
+		if len(b.gone) >= 4096 {
+			b.gone, b.goneOld = map[string]bool{}, b.gone
+		}
+		b.gone[strings.Clone(rec.Life)] = true
+	}
+	if h != nil {
+		if rec.Ask.Questions == nil {
+			if whole, _, ok := b.bodies.get(k, h.life); ok {
+				rec.Ask = whole.Ask
+			}
+		}
+		b.remove(h)
+	}
+	if rec.Outcome != nil {
+		if b.ended = append(b.ended, rec); len(b.ended) > b.opts.Ended {
+			b.ended = slices.Delete(b.ended, 0, len(b.ended)-b.opts.Ended)
+		}
+	}
+	if h == nil {
+		h = &head{key: k.String(), audience: &rec.Ask.Audience}
+	}
+	b.tell(Event{Kind: Resolved, Record: rec}, h)
+}
+
+// boardFollower is a board as [Responder.follow] keeps it true.
+type boardFollower Board
+
+func (f *boardFollower) board() *Board { return (*Board)(f) }
+
+func (f *boardFollower) offline() {
+	b := f.board()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.status.Offline {
+		b.status.Offline = true
+		b.tell(Event{Kind: Offline}, nil)
+	}
+}
+
+func (f *boardFollower) live(m *nats.Msg) {
+	b := f.board()
+	k, kind, seq, ok := cloudevent.Republished(m)
+	if !ok {
+		return
+	}
+	if kind == subject.Question {
+		q, err := cloudevent.ReadQuestion(m, k)
+		if err != nil {
+			return // of a newer build; a page of heads may have it
+		}
+		rec := ask.Record{State: ask.StatePending, Ask: *q.Ask, AskedAt: q.AskedAt, Life: q.Life, Seq: seq}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		h := b.headOf(&rec)
+		h.round = b.round + 1          // a read under way need not have it
+		b.bodies.put(rec, time.Time{}) // it says nothing of receipts
+		b.add(h)
+		return
+	}
+	if _, first := cloudevent.FirstOutcome(m); !first {
+		return // not the truth
+	}
+	end, err := cloudevent.ReadOutcome(m, k)
+	if err != nil {
+		return
+	}
+	b.Learn(ask.Record{State: ask.StateResolved, Ask: *end.Ask, AskedAt: end.AskedAt, Life: end.Life, Outcome: end.End})
+}
+
+// read reads what changed since the last read, or everything.
+func (f *boardFollower) read() func(context.Context) (func(), error) {
+	b := f.board()
+	since := b.mark
+	if time.Since(b.full) > fullEvery {
+		since = ""
+	}
+	b.mu.Lock()
+	b.round++
+	round := b.round
+	b.mu.Unlock()
+	return func(ctx context.Context) (func(), error) {
+		if !b.r.nc.IsConnected() {
+			return nil, nats.ErrConnectionReconnecting
+		}
+		mark, recs, err := b.r.heads(ctx, since, b.opts.Limit)
+		if err != nil {
+			return nil, err
+		}
+		var ended []ask.Record
+		if mark.Full {
+			if ended, err = f.missed(ctx, recs); err != nil {
+				return nil, err
+			}
+		}
+		return func() { f.take(mark, recs, ended, round) }, nil
+	}
+}
+
+// missedMost is how many asks that ended unseen are asked for one by one. Of
+// more than that, only that they ended is told.
+const missedMost = 1000
+
+// missed reads how asks ended that are held and are not pending any more.
+func (f *boardFollower) missed(ctx context.Context, recs []ask.Record) ([]ask.Record, error) {
+	b := f.board()
+	pending := make(map[string]bool, len(recs))
+	for i := range recs {
+		pending[recs[i].Ask.Key().String()] = true
+	}
+	var keys []ask.Key
+	b.mu.Lock()
+	for name, h := range b.held {
+		if !pending[name] && h.round < b.round && len(keys) < missedMost {
+			keys = append(keys, h.id())
+		}
+	}
+	b.mu.Unlock()
+	var ended []ask.Record
+	for _, k := range keys {
+		rec, err := b.r.Get(ctx, k)
+		if err != nil && !errors.Is(err, ask.ErrNotFound) {
+			return nil, err
+		}
+		if err == nil && rec.State == ask.StateResolved {
+			ended = append(ended, rec)
+		}
+	}
+	return ended, nil
+}
+
+func (f *boardFollower) take(mark wire.Mark, recs, ended []ask.Record, round uint32) {
+	b := f.board()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if mark.Full {
+		b.full, b.status.More = time.Now(), len(recs) >= b.opts.Limit
+	}
+	for i := range ended {
+		b.resolved(ended[i])
+	}
+	for i := range recs {
+		if recs[i].State == ask.StateResolved {
+			b.resolved(recs[i])
+			continue
+		}
+		h := b.headOf(&recs[i])
+		h.round = round
+		b.add(h)
+	}
+	if mark.Full && !b.status.More {
+		for _, h := range slices.Clone(b.order) {
+			if h.round < round { // ended, and nobody knows how any more
+				k := h.id()
+				b.resolved(ask.Record{State: ask.StateResolved, Life: h.life, Ask: ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session}})
+			}
+		}
+	}
+	b.mark = mark.At
+	b.status.Synced, b.status.Offline = true, false
+	b.tell(Event{Kind: Synced, More: b.status.More}, nil)
+}
+
+// heads reads all pages of heads, or what changed since a mark.
+func (r *Responder) heads(ctx context.Context, since string, most int) (mark wire.Mark, recs []ask.Record, err error) {
+	q := wire.Query{Tenant: r.opts.Tenant, Session: r.opts.Session, Heads: true, Since: since, Limit: wire.MaxPage}
+	if since == "" {
+		q.State = string(ask.StatePending)
+	}
+	for {
+		data, err := r.query(ctx, q)
+		if err != nil {
+			return mark, nil, err
+		}
+		items, next, err := wire.DecodePage(data)
+		if err != nil {
+			return mark, nil, err
+		}
+		if q.Cursor == "" {
+			if mark, err = wire.DecodeMark(data); err != nil {
+				return mark, nil, err
+			}
+			if mark.Full {
+				q.Since, q.State = "", string(ask.StatePending)
+			}
+		}
+		recs = append(recs, items...)
+		if q.Cursor = next; next == "" || mark.Full && len(recs) >= most {
+			return mark, recs, nil
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package responder
+
+import (
+	"container/list"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// bodies are the asks that were read last, as many as fit into a number of
+// bytes. It is safe for concurrent use.
+type bodies struct {
+	most int
+
+	mu    sync.Mutex
+	size  int
+	order list.List // the last used first
+	byKey map[ask.Key]*list.Element
+}
+
+type body struct {
+	rec  ask.Record
+	read time.Time // zero: it was republished, which says nothing of receipts
+	size int
+}
+
+func newBodies(most int) *bodies { return &bodies{most: most, byKey: map[ask.Key]*list.Element{}} }
+
+func (b *bodies) get(k ask.Key, life string) (rec ask.Record, read time.Time, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.byKey[k]
+	if e == nil {
+		return ask.Record{}, time.Time{}, false
+	}
+	held := e.Value.(body) //nolint:errcheck // it holds nothing else
+	if held.rec.Life != life {
+		return ask.Record{}, time.Time{}, false
+	}
+	b.order.MoveToFront(e)
+	return held.rec, held.read, true
+}
+
+func (b *bodies) put(rec ask.Record, read time.Time) {
+	size := sizeOf(&rec)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.remove(rec.Ask.Key())
+	if size > b.most {
+		return
+	}
+	b.byKey[rec.Ask.Key()] = b.order.PushFront(body{rec, read, size})
+	for b.size += size; b.size > b.most; {
+		last := b.order.Back().Value.(body).rec //nolint:errcheck // it holds nothing else
+		b.remove(last.Ask.Key())
+	}
+}
+
+func (b *bodies) drop(k ask.Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.remove(k)
+}
+
+func (b *bodies) remove(k ask.Key) {
+	if e := b.byKey[k]; e != nil {
+		b.size -= e.Value.(body).size //nolint:errcheck // it holds nothing else
+		b.order.Remove(e)
+		delete(b.byKey, k)
+	}
+}
+
+// sizeOf is about what a record takes in memory.
+func sizeOf(rec *ask.Record) int {
+	a := &rec.Ask
+	n := 1024 + len(a.Title) + len(a.Context) + 64*len(a.Audience) + 256*len(a.Metadata) + 256*len(rec.Receipts)
+	for i := range a.Questions {
+		q := &a.Questions[i]
+		n += 512 + len(q.Text) + len(q.Header)
+		for j := range q.Options {
+			o := &q.Options[j]
+			n += 128 + len(o.ID) + len(o.Label) + len(o.Description)
+			if o.Preview != nil {
+				n += len(o.Preview.Body)
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,135 @@
+package responder_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// queued is a head that was asked so many minutes after noon and ends so many
+// minutes after that.
+func queued(id, session string, p ask.Priority, asked, ends int) responder.Head {
+	at := noon.Add(time.Duration(asked) * time.Minute)
+	return responder.Head{
+		Key: ask.Key{Tenant: "acme", Session: session, ID: id}, Life: "l-" + id, Heading: "About " + id, Agent: "Builder", AgentID: "a-" + session,
+		Priority: p, AskedAt: at, Deadline: at.Add(time.Duration(ends) * time.Minute),
+	}
+}
+
+func ids(heads []responder.Head) string {
+	var s []string
+	for _, h := range heads {
+		s = append(s, h.Key.ID)
+	}
+	return strings.Join(s, " ")
+}
+
+func TestAQueueIsSortedAndGrouped(t *testing.T) {
+	t.Parallel()
+	heads := []responder.Head{
+		queued("old", "s1", ask.PriorityNormal, 0, 600), queued("near", "s2", ask.PriorityNormal, 5, 30), queued("high", "s1", ask.PriorityHigh, 6, 600),
+		queued("burning", "s3", ask.PriorityUrgent, 9, 1), queued("urgent", "s2", ask.PriorityUrgent, 1, 600), queued("low", "s3", ask.PriorityLow, 0, 2),
+	}
+	slices.SortFunc(heads, responder.Compare)
+	if got := ids(heads); got != "burning urgent high near old low" {
+		t.Errorf("the order is %s", got)
+	}
+	for g, want := range map[responder.Grouping]string{
+		responder.BySession: "burning low urgent near high old", responder.ByAgent: "burning low urgent near high old", responder.Ungrouped: "burning urgent high near old low",
+	} {
+		grouped := slices.Clone(heads)
+		g.Arrange(grouped)
+		if got := ids(grouped); got != want {
+			t.Errorf("grouped by %q: %s", g, got)
+		}
+	}
+}
+
+func TestWhatAFilterTakes(t *testing.T) {
+	t.Parallel()
+	mei := responder.Viewer{By: ask.By{Principal: "os:mei", Groups: []string{"platform"}, Proof: "local"}}
+	h := queued("a1", "s1", ask.PriorityNormal, 0, 60)
+	off := map[ask.Key]time.Time{h.Key: noon.Add(time.Hour)}
+	handed := func(to string) responder.Head {
+		x := h
+		x.Handed = &responder.Handover{Key: h.Key, Life: h.Life, To: to}
+		return x
+	}
+	theirs, burning := h, queued("b1", "s9", ask.PriorityUrgent, 0, 1)
+	theirs.Audience = []string{"os:tom"}
+	for _, c := range []struct {
+		name string
+		f    responder.Filter
+		h    responder.Head
+		want bool
+	}{
+		{"everything", responder.Filter{}, h, true},
+		{"mine", responder.Filter{Viewer: mei, Mine: true}, h, true},
+		{"only others may decide it", responder.Filter{Viewer: mei, Mine: true}, theirs, false},
+		{"the team's, only others may decide it", responder.Filter{Viewer: mei, Team: true}, theirs, false},
+		{"all, only others may decide it", responder.Filter{Viewer: mei}, theirs, true},
+		{"handed to me", responder.Filter{Viewer: mei, Mine: true}, handed("os:mei"), true},
+		{"handed to my group", responder.Filter{Viewer: mei, Mine: true}, handed("group:platform"), true},
+		{"handed to Tom", responder.Filter{Viewer: mei, Mine: true}, handed("os:tom"), false},
+		{"handed to Tom, the team's", responder.Filter{Viewer: mei, Team: true}, handed("os:tom"), true},
+		{"put off", responder.Filter{Without: off}, h, false},
+		{"only what is put off", responder.Filter{Only: off}, h, true},
+		{"only what is put off, and this is not", responder.Filter{Only: map[ask.Key]time.Time{}}, h, false},
+		{"its session", responder.Filter{Session: "s1"}, h, true},
+		{"another session", responder.Filter{Session: "s2"}, h, false},
+		{"another tenant", responder.Filter{Tenant: "other"}, h, false},
+		{"a tenant that may not be seen", responder.Filter{Viewer: responder.Viewer{Tenants: []string{"other"}}}, h, false},
+		{"its agent's name", responder.Filter{Agent: "Builder"}, h, true},
+		{"its agent's id", responder.Filter{Agent: "a-s1"}, h, true},
+		{"another agent", responder.Filter{Agent: "x"}, h, false},
+		{"its priority", responder.Filter{Priority: ask.PriorityNormal}, h, true},
+		{"another priority", responder.Filter{Priority: ask.PriorityHigh}, h, false},
+		{"words in any case and order", responder.Filter{Search: "BUILDER about"}, h, true},
+		{"words of which one is missing", responder.Filter{Search: "about nothing"}, h, false},
+		{"an urgent one that ends soon passes a search", responder.Filter{Search: "nothing", Pressing: noon.Add(90 * time.Second)}, burning, true},
+		{"one that ends later does not", responder.Filter{Search: "nothing", Pressing: noon.Add(30 * time.Second)}, burning, false},
+		{"nor one that is not urgent", responder.Filter{Search: "nothing", Pressing: noon.Add(90 * time.Minute)}, h, false},
+	} {
+		if got := c.f.Takes(c.h); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
+func TestWhatComesNext(t *testing.T) {
+	t.Parallel()
+	heads := []responder.Head{
+		queued("new-urgent", "s1", ask.PriorityUrgent, 30, 600), queued("a", "s1", ask.PriorityNormal, 0, 600),
+		queued("b", "s1", ask.PriorityNormal, 1, 600), queued("c", "s1", ask.PriorityNormal, 2, 600),
+	}
+	at := func(id string) ask.Key { return ask.Key{Tenant: "acme", Session: "s1", ID: id} }
+	for _, c := range []struct {
+		name string
+		turn responder.Turn
+		busy string
+		want string
+	}{
+		{"from the top", responder.Turn{}, "", "new-urgent"},
+		{"from the top, others are at it", responder.Turn{}, "new-urgent a", "b"},
+		{"the next one down", responder.Turn{After: at("a")}, "", "b"},
+		{"the next one down that nobody is at", responder.Turn{After: at("a")}, "b", "c"},
+		{"at the end nothing above comes back", responder.Turn{After: at("c")}, "", ""},
+		{"an urgent one came meanwhile", responder.Turn{After: at("a"), Since: noon.Add(20 * time.Minute)}, "", "new-urgent"},
+		{"an urgent one was passed over before", responder.Turn{After: at("a"), Since: noon.Add(40 * time.Minute)}, "", "b"},
+		{"at the end only what is new", responder.Turn{Since: noon.Add(90 * time.Second)}, "new-urgent", "c"},
+		{"at the end nothing is new", responder.Turn{Since: noon.Add(time.Hour)}, "", ""},
+		{"one that has ended", responder.Turn{After: at("gone")}, "", "new-urgent"},
+		{"others are at everything", responder.Turn{}, "new-urgent a b c", ""},
+	} {
+		h, ok := c.turn.Next(heads, func(h responder.Head) bool { return slices.Contains(strings.Fields(c.busy), h.Key.ID) })
+		if got := h.Key.ID; got != c.want || ok != (c.want != "") {
+			t.Errorf("%s: %q, %t", c.name, got, ok)
+		}
+	}
+}

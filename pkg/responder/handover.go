@@ -1,0 +1,227 @@
+package responder
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Handover says whose an ask is by now. It is no right: the audience says who
+// may answer, and everybody there still may.
+type Handover struct {
+	Key  ask.Key   `json:"key"`
+	Life string    `json:"life"`
+	To   string    `json:"to"`             // a principal, or "group:<name>"
+	Name string    `json:"name,omitempty"` // as people call a principal
+	Word string    `json:"word,omitempty"` // why
+	By   ask.By    `json:"by"`             // who handed it over: principal and name
+	At   time.Time `json:"at"`
+}
+
+// Whom names whom an ask was handed to, in words.
+func (h *Handover) Whom() string {
+	if group, ok := strings.CutPrefix(h.To, "group:"); ok {
+		return ask.CleanLine(group)
+	}
+	if h.Name != "" {
+		return ask.CleanLine(h.Name)
+	}
+	return ask.CleanLine(h.To)
+}
+
+// Bounds of a handover, in code points.
+const (
+	maxWord = 280
+	maxTo   = 256
+)
+
+// HandOver gives an ask to a person or a group, with a word; an empty To takes
+// it back for everybody. By and At are filled in, as is To from the name of a
+// person whom the board has seen. The error is [ask.ErrNotFound] when the ask is
+// not pending here, [ask.ErrForbidden] when the viewer may not decide it,
+// [ask.ErrInvalid] with faults of "to" and "word".
+func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word string) error {
+	to, word = ask.CleanLine(to), ask.CleanLine(word)
+	b.mu.Lock()
+	h := b.held[k.String()]
+	var head Head
+	if h != nil {
+		head = h.public()
+	}
+	b.mu.Unlock()
+	switch {
+	case h == nil || !v.Sees(k, head.Audience):
+		return ask.Refuse(ask.CodeNotFound, "ask %s is not pending", k)
+	case !v.MayAnswer(head):
+		return ask.Refuse(ask.CodeForbidden, "only who may decide ask %s may hand it over", k)
+	}
+	o := &Handover{Key: k, Life: head.Life, Word: word, By: ask.By{Principal: v.By.Principal, Name: clip(v.By.Name)}, At: time.Now().UTC()}
+	var faults []ask.Fault
+	if to != "" {
+		var fault string
+		if o.To, o.Name, fault = b.person(to, head); fault != "" {
+			faults = append(faults, ask.Fault{Pointer: "/to", Message: fault})
+		}
+	}
+	if len([]rune(word)) > maxWord {
+		faults = append(faults, ask.Fault{Pointer: "/word", Message: "is longer than 280 characters"})
+	}
+	if len(faults) > 0 {
+		return ask.InvalidError("handover", faults)
+	}
+	if b.opts.Handovers != nil {
+		if err := b.opts.Handovers.put(ctx, o, head.Deadline); err != nil {
+			return err
+		}
+	}
+	if o.To == "" {
+		b.hand(k, nil)
+	} else {
+		b.hand(k, o)
+	}
+	return nil
+}
+
+// person finds whom somebody means: a principal, a group, or the name of
+// somebody whom the board has seen.
+func (b *Board) person(to string, h Head) (principal, name, fault string) {
+	if len([]rune(to)) > maxTo {
+		return "", "", "is longer than 256 characters"
+	}
+	if group, ok := strings.CutPrefix(to, "group:"); ok {
+		if len(h.Audience) > 0 && !slices.Contains(h.Audience, to) {
+			return "", "", "is not one of those who may decide this: " + strings.Join(h.Audience, ", ")
+		}
+		if group == "" {
+			return "", "", "names no group; write group: and its name"
+		}
+		return to, "", ""
+	}
+	var found []ask.By
+	for _, p := range b.People() {
+		if p.Principal == to {
+			return p.Principal, p.Name, ""
+		}
+		if strings.EqualFold(p.Name, to) {
+			found = append(found, p)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0].Principal, found[0].Name, ""
+	case len(found) > 1:
+		return "", "", "is the name of several people; use one of " + found[0].Principal + ", " + found[1].Principal
+	case strings.Contains(to, ":"):
+		return to, "", ""
+	}
+	return "", "", "is nobody who was seen here; use a principal such as os:mei, or a group such as group:platform"
+}
+
+// People returns whom the board has seen a short while ago: who looks, who
+// answered, and whom asks were handed to. Groups are not among them.
+func (b *Board) People() []ask.By {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []ask.By
+	add := func(principal, name string) {
+		if principal == "" || strings.HasPrefix(principal, "group:") || slices.ContainsFunc(all, func(p ask.By) bool { return p.Principal == principal }) {
+			return
+		}
+		all = append(all, ask.By{Principal: principal, Name: name})
+	}
+	for _, people := range b.attended {
+		for _, a := range people {
+			add(a.Principal, a.Name)
+		}
+	}
+	for i := range b.ended {
+		if by := b.ended[i].Outcome.By; by != nil {
+			add(by.Principal, by.Name)
+		}
+	}
+	for _, o := range b.handed {
+		add(o.To, o.Name)
+		add(o.By.Principal, o.By.Name)
+	}
+	slices.SortFunc(all, func(x, y ask.By) int { return strings.Compare(x.Principal, y.Principal) })
+	return all
+}
+
+// maxHanded bounds what is held for asks that are not here (yet).
+const maxHanded = 10_000
+
+// hand takes in whom an ask was handed to; nil: nobody.
+func (b *Board) hand(k ask.Key, o *Handover) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	name := k.String()
+	h := b.held[name]
+	if o == nil {
+		delete(b.handed, name)
+	} else if h != nil || len(b.handed) < maxHanded {
+		b.handed[name] = o
+	}
+	if h == nil {
+		return
+	}
+	if h.handed = b.handed[name]; h.handed != nil && h.handed.Life != h.life {
+		h.handed = nil // the id was asked again
+	}
+	// Whose list it leaves and whose it joins must both hear of it.
+	b.tell(Event{Kind: Changed, Record: h.record()}, nil)
+}
+
+// SharedHandovers keeps in the bus's shared state whom asks were handed to. It
+// needs the credential of a responder of all tenants or of one.
+type SharedHandovers struct {
+	bucket *state.Bucket
+	cache  *state.Cache
+	tell   func(ask.Key, *Handover)
+}
+
+// SharedHandovers makes the store. It sends nothing; a board runs it, once.
+func (r *Responder) SharedHandovers() *SharedHandovers {
+	s := &SharedHandovers{bucket: state.Open(r.nc, state.Responder(r.typ, r.opts.Tenant), state.Handovers)}
+	s.cache = state.NewCache(s.bucket, state.CacheOptions{Changed: s.follow, Logger: r.opts.Logger})
+	return s
+}
+
+func (s *SharedHandovers) run(ctx context.Context, tell func(ask.Key, *Handover)) error {
+	s.tell = tell
+	return s.cache.Run(ctx)
+}
+
+func (s *SharedHandovers) put(ctx context.Context, o *Handover, deadline time.Time) error {
+	k := state.Key{Tenant: o.Key.Tenant, Name: o.Key.Session + "." + o.Key.ID}
+	if o.To == "" {
+		return s.bucket.Delete(ctx, k)
+	}
+	_, err := s.bucket.Put(ctx, k, o, min(longestOff, max(time.Minute, time.Until(deadline)+time.Minute)))
+	return err
+}
+
+// follow takes over what any replica wrote.
+func (s *SharedHandovers) follow(old, now *state.Entry) {
+	e := now
+	if e == nil {
+		e = old
+	}
+	session, id, ok := strings.Cut(e.Key.Name, ".")
+	if !ok {
+		return
+	}
+	k := ask.Key{Tenant: e.Key.Tenant, Session: session, ID: id}
+	if now == nil {
+		s.tell(k, nil)
+		return
+	}
+	var o Handover
+	if json.Unmarshal(now.Value, &o) == nil && o.Key == k && o.To != "" {
+		s.tell(k, &o)
+	}
+}

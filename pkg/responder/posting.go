@@ -1,0 +1,263 @@
+package responder
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// present posts an ask, unless that was done or is of no use any more.
+func (s *Server) present(ctx context.Context, it Item) error {
+	p := s.post(it)
+	if it.Receipt != nil && it.Receipt.State != ask.ReceiptPosting {
+		return nil // posted, or given up
+	}
+	if c, ok := s.p.(Chooser); ok && it.Receipt == nil && !c.Wants(p) {
+		return nil
+	}
+	places := s.remembered(p.Key)
+	if it.Receipt != nil && places == nil {
+		var err error
+		if places, err = s.find(ctx, p); err != nil {
+			return err
+		}
+	}
+	if places == nil {
+		var err error
+		if places, err = s.post1(ctx, it, p); err != nil {
+			if permanent, ok := errors.AsType[*PermanentError](err); ok {
+				_, _ = s.receipt(ctx, it, ask.ReceiptFailed, p.Key, nil) // what counts is logged
+				return permanent
+			}
+			if errors.Is(err, errEnded) {
+				return nil
+			}
+			return err
+		}
+		s.remember(p.Key, places)
+	}
+	ended, err := s.receipt(ctx, it, ask.ReceiptPosted, p.Key, places)
+	switch {
+	case errors.Is(err, errEnded): // nobody knows it any more; nothing to say of how it ended
+		s.forget(p.Key)
+		return nil
+	case err != nil:
+		return &LaterError{After: retryWork, Err: err}
+	case ended:
+		// Its outcome's work may have come before the receipt: the post must not
+		// stay open.
+		return s.endedMeanwhile(ctx, it, p, places)
+	}
+	s.forget(p.Key)
+	return nil
+}
+
+// post1 posts once. Before each try it records that it is about to, and learns
+// whether the ask is still open.
+func (s *Server) post1(ctx context.Context, it Item, p Post) (places []ask.Place, err error) {
+	err = s.try(ctx, s.route(p), false, func(ctx context.Context) error {
+		ended, err := s.receipt(ctx, it, ask.ReceiptPosting, p.Key, nil)
+		switch {
+		case errors.Is(err, errEnded) || ended:
+			return errEnded
+		case err != nil:
+			return &LaterError{After: retryWork, Err: err}
+		}
+		began := s.opts.Clock.Now()
+		places, err = s.p.Present(ctx, p)
+		if s.opts.Hooks.Presented != nil {
+			s.opts.Hooks.Presented(s.opts.Clock.Now().Sub(began), err)
+		}
+		return err
+	})
+	if err == nil && places == nil {
+		places = []ask.Place{}
+	}
+	return places, err
+}
+
+// endedMeanwhile updates a post whose ask ended while it was being posted.
+func (s *Server) endedMeanwhile(ctx context.Context, it Item, p Post, places []ask.Place) error {
+	rec, err := s.r.Get(ctx, it.Key)
+	if err != nil && !errors.Is(err, ask.ErrNotFound) {
+		return &LaterError{After: retryWork, Err: err}
+	}
+	if rec.Outcome != nil && rec.Life == it.Life {
+		it.Outcome = rec.Outcome
+		if err := s.update(ctx, s.ended(it, places), false); err != nil {
+			return err
+		}
+	}
+	s.forget(p.Key)
+	return nil
+}
+
+// retract updates the posts of an ask that ended.
+func (s *Server) retract(ctx context.Context, it Item) error {
+	if it.Receipt == nil || it.Receipt.State == ask.ReceiptFailed {
+		return nil // never posted: who is about to learns it from its receipt
+	}
+	p := s.post(it)
+	places := it.Receipt.Places
+	if it.Receipt.State == ask.ReceiptPosting {
+		if places = s.remembered(p.Key); places == nil {
+			var err error
+			if places, err = s.find(ctx, p); err != nil {
+				return err
+			}
+		}
+		if len(places) == 0 {
+			if age := time.Since(it.Receipt.At); age > posting || age < -posting {
+				return nil // whoever was about to post has died before
+			}
+			return &LaterError{After: retryWork, Err: errors.New("it is being posted")}
+		}
+		if _, err := s.receipt(ctx, it, ask.ReceiptPosted, p.Key, places); err != nil && !errors.Is(err, errEnded) {
+			return &LaterError{After: retryWork, Err: err}
+		}
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	return s.update(ctx, s.ended(it, places), false)
+}
+
+// posting is how long a post may be under way at most before its replica counts
+// as dead. One that lives notices by itself that its ask has ended.
+const posting = 2 * time.Minute
+
+// find searches for posts by key.
+func (s *Server) find(ctx context.Context, p Post) (places []ask.Place, err error) {
+	err = s.try(ctx, s.route(p), false, func(ctx context.Context) error {
+		places, err = s.p.Find(ctx, p)
+		if s.opts.Hooks.Searched != nil {
+			s.opts.Hooks.Searched(len(places) > 0, err)
+		}
+		return err
+	})
+	if len(places) == 0 {
+		places = nil
+	}
+	return places, err
+}
+
+// update makes posts show how an ask ended.
+func (s *Server) update(ctx context.Context, e Ended, clicked bool) error {
+	return s.try(ctx, s.route(e.Post), clicked, func(ctx context.Context) error {
+		began := s.opts.Clock.Now()
+		err := s.p.Update(ctx, e)
+		if s.opts.Hooks.Updated != nil {
+			s.opts.Hooks.Updated(s.opts.Clock.Now().Sub(began), err)
+		}
+		return err
+	})
+}
+
+func (s *Server) route(p Post) []string {
+	if r, ok := s.p.(Router); ok {
+		return r.Route(p)
+	}
+	return []string{""}
+}
+
+// Bounds of trying again.
+const (
+	firstPause = time.Second
+	maxPause   = time.Minute
+	inHand     = 30 * time.Second // a place that refuses for longer lets others go first
+)
+
+// try calls the foreign service when its places' turns have come, and again
+// while it is away: the item stays in hand, so that a service that is down gets
+// as many calls as there are items in hand and no more. An item that fails
+// while others succeed is put off.
+func (s *Server) try(ctx context.Context, places []string, urgent bool, call func(context.Context) error) error {
+	wait, cancel := s.whileServing(ctx)
+	defer cancel()
+	began := s.opts.Clock.Now()
+	for n := 0; ; n++ {
+		if err := s.turns(wait, places, urgent); err != nil {
+			return &LaterError{Err: err} // we stop; another replica goes on
+		}
+		one, done := context.WithTimeout(ctx, s.opts.CallLimit)
+		err := call(one)
+		done()
+		if err == nil || errors.Is(err, errEnded) {
+			s.went(nil)
+			return err
+		}
+		if later, ok := errors.AsType[*LaterError](err); ok {
+			return later
+		}
+		if permanent, ok := errors.AsType[*PermanentError](err); ok {
+			s.went(nil) // the service is there
+			return permanent
+		}
+		s.went(err)
+		s.r.opts.Logger.WarnContext(ctx, "the foreign service failed; trying again", slog.Int("attempt", n+1), slog.Any("error", err))
+		if retry, ok := errors.AsType[*RetryError](err); ok {
+			s.limiter.pause(retry.Place, retry.After)
+			if retry.Place != "" && retry.After > inHand {
+				return &LaterError{After: retry.After, Err: err}
+			}
+			continue
+		}
+		pause := min(firstPause<<min(n, 6), maxPause)
+		if n >= 3 && s.othersWork(began) {
+			return &LaterError{After: 2 * pause, Err: err}
+		}
+		if s.opts.Clock.Sleep(wait, pause) != nil {
+			return &LaterError{Err: err}
+		}
+	}
+}
+
+// whileServing is ctx until Run is told to stop: nobody waits for a foreign
+// service any longer then.
+func (s *Server) whileServing(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stop := context.AfterFunc(s.stopping, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// turns waits for the turn at each place.
+func (s *Server) turns(ctx context.Context, places []string, urgent bool) error {
+	for _, place := range places {
+		began := s.opts.Clock.Now()
+		if err := s.limiter.wait(ctx, place, urgent); err != nil {
+			return err
+		}
+		if s.opts.Hooks.Waited != nil {
+			s.opts.Hooks.Waited(place, s.opts.Clock.Now().Sub(began))
+		}
+	}
+	return nil
+}
+
+// went takes the result of a call of the foreign service.
+func (s *Server) went(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.opts.Clock.Now()
+	if err == nil {
+		s.worked, s.failing = now, Health{}
+		return
+	}
+	if s.failing.Failing == 0 {
+		s.failing.Since = now
+	}
+	s.failing.Failing++
+	s.failing.Err = err
+}
+
+// othersWork reports whether a call succeeded since then.
+func (s *Server) othersWork(since time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.worked.After(since)
+}

@@ -1,0 +1,234 @@
+package respondertest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+)
+
+// Surface is a surface that posts, and a stand-in for its foreign service. All
+// methods are called concurrently.
+type Surface interface {
+	// Type is its responder type.
+	Type() string
+	// Serve runs one replica until ctx ends, as [responder.Responder.Serve] does,
+	// with these options. Several run at once, on one foreign service.
+	Serve(ctx context.Context, r *responder.Responder, opts responder.ServeOptions) error
+	// Posts lists what people see in the foreign service.
+	Posts() []Post
+	// Click lets a person choose the option at the post's only question, through
+	// any replica that runs. It returns what that person is told, if anything.
+	Click(ctx context.Context, p Post, c Click) string
+	// Intercept makes the foreign service call f around every call: before it,
+	// and after it took effect. An error fails the call. With nil it stops.
+	Intercept(f func(Call) error)
+}
+
+// Post is what people see.
+type Post struct {
+	Ref  string // what names it
+	Key  string // the idempotency key
+	Text string
+	Open bool // people can still answer here
+}
+
+// Click is what a person does.
+type Click struct {
+	ID     string // of the click: the same one may arrive twice
+	Option string // the option's id
+	By     ask.By
+}
+
+// Call is a call of the foreign service.
+type Call struct {
+	Op   Op
+	Key  string
+	Done bool // it took effect; false: it is about to
+}
+
+// Op is what a call does.
+type Op string
+
+// The operations of a foreign service.
+const (
+	OpPost   Op = "post"
+	OpUpdate Op = "update"
+	OpFind   Op = "find"
+)
+
+// Link is what [responder.ServeOptions.Link] says in the suite.
+func Link(k ask.Key) string { return "https://inbox.example/ask/" + k.String() }
+
+// Clock is virtual time: whoever sleeps moves it on.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// Now is the virtual time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Sleep moves the virtual time on by d, and lets others run.
+func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Millisecond):
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	return ctx.Err()
+}
+
+// scene is one case: a bus, an agent, another surface, and replicas.
+type scene struct {
+	t       *testing.T
+	bus     *natstest.Bus
+	surface Surface
+	clock   *Clock
+	agent   client.Session
+	other   *responder.Responder // of another type: answers elsewhere
+	own     *responder.Responder // reads receipts
+}
+
+// lease is how long work stays with a replica that has died.
+const lease = 1500 * time.Millisecond
+
+func newScene(t *testing.T, s Surface) *scene {
+	t.Helper()
+	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Lease: lease}})
+	c, err := client.New(b.Agent("acme", "s1"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	sc := &scene{t: t, bus: b, surface: s, clock: &Clock{now: time.Now()}, agent: c.Session("acme", "s1")}
+	sc.other, _ = sc.responder("elsewhere")
+	sc.own, _ = sc.responder(s.Type())
+	return sc
+}
+
+func (s *scene) responder(typ string) (*responder.Responder, *nats.Conn) {
+	s.t.Helper()
+	nc := s.bus.Connect(natsd.Role{Name: natsd.RoleResponder, Type: typ})
+	r, err := responder.New(nc, typ, responder.Options{Logger: natstest.Logger()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r, nc
+}
+
+// replica starts one; kill ends it as a crash does, stop as a signal does.
+func (s *scene) replica() (kill, stop func()) {
+	s.t.Helper()
+	r, nc := s.responder(s.surface.Type())
+	ctx, cancel := context.WithCancel(s.t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- s.surface.Serve(ctx, r, responder.ServeOptions{
+			WorkOptions: responder.WorkOptions{Concurrency: 4, Grace: 5 * time.Second}, Link: Link, Clock: s.clock,
+		})
+	}()
+	wait := sync.OnceFunc(func() {
+		err := <-done
+		if err != nil && !nc.IsClosed() {
+			s.t.Errorf("Serve: %v", err)
+		}
+	})
+	s.t.Cleanup(func() { cancel(); wait() })
+	return func() { nc.Close(); cancel() }, func() { cancel(); wait() }
+}
+
+func (s *scene) key(id string) ask.Key { return ask.Key{Tenant: "acme", Session: "s1", ID: id} }
+
+// ask asks; without questions it is which database to take.
+func (s *scene) ask(a ask.Ask) {
+	s.t.Helper()
+	if a.Questions == nil {
+		a.Questions = []ask.Question{{ID: "db", Kind: ask.KindChoice, Text: "Which database for " + a.ID + "?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}}}
+	}
+	if _, err := s.agent.Ask(s.t.Context(), a); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// elsewhere answers at another surface.
+func (s *scene) elsewhere(id string) {
+	s.t.Helper()
+	_, err := s.other.Answer(s.t.Context(), s.key(id), ask.Reply{
+		Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}, By: ask.By{Principal: "os:mei", Name: "Mei"},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// posts are the posts of an ask.
+func (s *scene) posts(id string) (posts []Post) {
+	rec, err := s.own.Get(s.t.Context(), s.key(id))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, p := range s.surface.Posts() {
+		if p.Key == responder.PostKey(s.surface.Type(), s.key(id), rec.Life) {
+			posts = append(posts, p)
+		}
+	}
+	return posts
+}
+
+// open waits for the one open post of an ask.
+func (s *scene) open(id string) Post {
+	s.t.Helper()
+	natstest.Eventually(s.t, id+" is posted", func() bool { return len(s.posts(id)) > 0 })
+	posts := s.posts(id)
+	if len(posts) != 1 || !posts[0].Open {
+		s.t.Fatalf("%s has posts %+v; want one, open", id, posts)
+	}
+	return posts[0]
+}
+
+// closed waits until an ask has one post, which nobody can answer at, and says
+// who answered.
+func (s *scene) closed(id, who string) {
+	s.t.Helper()
+	natstest.Eventually(s.t, id+" is updated", func() bool {
+		posts := s.posts(id)
+		return len(posts) > 0 && !posts[0].Open
+	})
+	posts := s.posts(id)
+	if len(posts) != 1 || !contains(posts[0].Text, who) {
+		s.t.Errorf("%s has posts %+v; want one that names %s", id, posts, who)
+	}
+}
+
+// posted waits for the receipt of a post.
+func (s *scene) posted(id string) {
+	s.t.Helper()
+	natstest.Eventually(s.t, id+" has a receipt", func() bool {
+		rec, err := s.own.Get(s.t.Context(), s.key(id))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, r := range rec.Receipts {
+			if r.Type == s.surface.Type() && r.State == ask.ReceiptPosted && len(r.Places) > 0 {
+				return true
+			}
+		}
+		return false
+	})
+}

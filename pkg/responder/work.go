@@ -1,0 +1,333 @@
+package responder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/askbus/askbus/internal/backoff"
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/tracing"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// Item is one piece of work of a posting surface: an ask to present, or the
+// outcome of one to show.
+type Item struct {
+	Key     ask.Key
+	Life    string       // of the ask; receipts name it
+	Ask     ask.Ask      // as it was asked
+	AskedAt time.Time    // when, for an ask to present
+	Outcome *ask.Outcome // nil for an ask to present
+	Receipt *ask.Receipt // what this responder type has recorded of this life, or nil
+	Trace   string       // the W3C traceparent of the ask, if it has one
+}
+
+// WorkOptions tunes [Responder.Work]. The zero value is ready to use.
+type WorkOptions struct {
+	// Concurrency is the most asks, and the most outcomes beside them, that are
+	// under way at a time; default 8.
+	Concurrency int
+	// Grace is how long items under way may go on when ctx has ended; default 20 s.
+	Grace time.Duration
+	// Ready is called once, when the bus has begun to keep work for this type:
+	// from then on nothing is missed. Default: not called.
+	Ready func()
+}
+
+// ErrLeave makes [Responder.Work] leave an item as it is: it comes again, to
+// any replica, when its lease is over, as it does when a replica dies.
+var ErrLeave = errors.New("left for another replica")
+
+// LaterError makes an item come again, to any replica, after a while.
+type LaterError struct {
+	After time.Duration // at most an hour
+	Err   error         // why; may be nil
+}
+
+// Error says why and when.
+func (e *LaterError) Error() string {
+	if e.Err == nil {
+		return "again in " + e.After.String()
+	}
+	return fmt.Sprintf("again in %s: %v", e.After, e.Err)
+}
+
+// Unwrap gives the reason.
+func (e *LaterError) Unwrap() error { return e.Err }
+
+// maxLater is the longest delay that a broker accepts.
+const maxLater = time.Hour
+
+// Work takes work of this responder type and hands it to handle, until ctx
+// ends. Replicas that work for one type share it: an item is with one replica
+// at a time, and with another one when this one dies, so handle must expect an
+// item that was handled before.
+//
+// When handle returns nil, the item is done. A [*LaterError] puts it off,
+// [ErrLeave] leaves it, and any other error puts it off for a few seconds.
+// While handle runs, its lease is extended. Its context outlives ctx by
+// [WorkOptions.Grace].
+//
+// With [Options.Tenant] only that tenant's work is taken, by consumers of its
+// own. Work returns nil when ctx ended and everything under way is finished; it
+// takes nothing new then, and waits 4 s at most for a broker that does not reply. It
+// returns early with an [*ask.Error] when the broker refuses for good: with
+// [ask.ErrForbidden] when the type is served the other way (as a whole, or
+// tenant by tenant) or the credential has no right to, and with [ask.ErrQuota]
+// when too many tenants are served by themselves.
+func (r *Responder) Work(ctx context.Context, handle func(context.Context, Item) error, opts WorkOptions) error {
+	if r.opts.Session != "" {
+		return ask.Refuse(ask.CodeForbidden, "a credential of one session takes no work; use one of the tenant %s or of the whole type %s", r.opts.Tenant, r.typ)
+	}
+	if opts.Concurrency <= 0 {
+		opts.Concurrency = 8
+	}
+	if opts.Grace <= 0 {
+		opts.Grace = 20 * time.Second
+	}
+	work, release := withGrace(ctx, opts.Grace)
+	defer release()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	asking, stop := withGrace(ctx, min(opts.Grace, holdNext+call.Attempt)) // what is on its way arrives, if a broker is there
+	defer stop()
+	var loops sync.WaitGroup
+	var begun atomic.Int32
+	for _, of := range []string{wire.NextQuestion, wire.NextOutcome} {
+		l := &workLoop{r: r, of: of, handle: handle, slots: make(chan struct{}, opts.Concurrency)}
+		l.begun = func() {
+			if begun.Add(1) == 2 && opts.Ready != nil {
+				opts.Ready()
+			}
+		}
+		loops.Go(func() {
+			if err := l.run(ctx, asking, work); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	loops.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("work: %w", err)
+	}
+	return nil
+}
+
+// withGrace is a context that outlives ctx.
+func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return work, func() { stop(); cancel() }
+}
+
+// workLoop takes work of one kind.
+type workLoop struct {
+	r       *Responder
+	of      string
+	handle  func(context.Context, Item) error
+	slots   chan struct{} // holds one for each item under way
+	begun   func()        // called once; then nil
+	running sync.WaitGroup
+}
+
+// Bounds of a request for work.
+const (
+	maxBatch  = 10
+	holdNext  = 2 * time.Second // a drain waits so long for what is on its way
+	retryWork = 3 * time.Second // after an error that says nothing better
+)
+
+func (l *workLoop) run(ctx, asking, work context.Context) error {
+	defer l.running.Wait()
+	for try := 0; ; {
+		select {
+		case l.slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		n := 1
+		for n < maxBatch && len(l.slots) < cap(l.slots) { // only this loop adds
+			l.slots <- struct{}{}
+			n++
+		}
+		hold := holdNext
+		if l.begun != nil {
+			hold = 0
+		}
+		items, lease, err := l.next(asking, n, hold)
+		for range n - len(items) {
+			<-l.slots
+		}
+		switch {
+		case errors.Is(err, ask.ErrForbidden), errors.Is(err, ask.ErrQuota), errors.Is(err, ask.ErrInvalid), errors.Is(err, nats.ErrConnectionClosed):
+			return err
+		case err != nil && ctx.Err() != nil:
+			return nil
+		case err != nil:
+			l.r.opts.Logger.WarnContext(ctx, "cannot take work", slog.Any("error", err))
+			if backoff.Wait(ctx, 20*time.Millisecond, try) != nil {
+				return nil
+			}
+			try++
+			continue
+		}
+		if l.begun != nil {
+			l.begun()
+			l.begun = nil
+		}
+		try = 0
+		for _, it := range items {
+			l.running.Go(func() {
+				defer func() { <-l.slots }()
+				if ctx.Err() != nil { // it came while we were stopping
+					l.settle(work, it.Token, subject.VerbLater, 0)
+					return
+				}
+				l.do(work, it, lease)
+			})
+		}
+	}
+}
+
+// next asks for up to n items.
+func (l *workLoop) next(ctx context.Context, n int, hold time.Duration) ([]wire.NextItem, time.Duration, error) {
+	body, err := wire.EncodeNextQuery(wire.Next{Of: l.of, Max: n, Wait: hold})
+	if err != nil {
+		return nil, 0, err
+	}
+	reply, err := call.Take(ctx, l.r.on, &nats.Msg{Subject: l.subject(subject.VerbNext), Data: body}, hold)
+	if err != nil {
+		return nil, 0, err
+	}
+	items, lease, err := wire.DecodeNextItems(reply.Data)
+	if lease <= 0 {
+		lease = time.Minute
+	}
+	return items[:min(len(items), n)], lease, err
+}
+
+func (l *workLoop) subject(v subject.Verb) string {
+	return l.r.at(ask.Key{Tenant: l.r.opts.Tenant}, v)
+}
+
+// do handles one item, extends its lease meanwhile, and says what became of it.
+func (l *workLoop) do(ctx context.Context, it wire.NextItem, lease time.Duration) {
+	item, err := readItem(&it)
+	if err != nil {
+		l.r.opts.Logger.ErrorContext(ctx, "cannot read a piece of work; a newer version of askbus may", slog.Any("error", err))
+		l.settle(ctx, it.Token, subject.VerbLater, 10*time.Minute)
+		return
+	}
+	stop := l.extend(ctx, it.Token, lease/3)
+	err = l.r.traced(ctx, &item, l.handle)
+	stop()
+	later, put := errors.AsType[*LaterError](err)
+	switch {
+	case err == nil:
+		l.settle(ctx, it.Token, subject.VerbDone, 0)
+	case errors.Is(err, ErrLeave):
+	case put:
+		l.settle(ctx, it.Token, subject.VerbLater, later.After)
+	default:
+		l.r.opts.Logger.WarnContext(ctx, "work failed; it comes again", slog.String("ask_id", item.Key.ID), slog.Any("error", err))
+		l.settle(ctx, it.Token, subject.VerbLater, retryWork)
+	}
+}
+
+// traced carries out an item in a span: to present an ask belongs to its trace;
+// that it ended, mostly much later, begins another one that links to it.
+func (r *Responder) traced(ctx context.Context, it *Item, handle func(context.Context, Item) error) (err error) {
+	name, parent := "present", it.Trace
+	if it.Outcome != nil {
+		name, parent = "retract", ""
+	}
+	ctx, end := r.tracer.Start(ctx, name, tracing.Works, parent, r.about(it.Key))
+	defer func() { end(err) }()
+	r.tracer.Link(ctx, it.Trace)
+	return handle(ctx, *it)
+}
+
+// extend keeps the lease of an item until stop is called.
+func (l *workLoop) extend(ctx context.Context, token string, every time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				one, done := context.WithTimeout(ctx, every)
+				_ = l.request(one, token, subject.VerbExtend, 0) // the next one may get through
+				done()
+			}
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// settle says what became of an item. One that is not settled comes again.
+func (l *workLoop) settle(ctx context.Context, token string, verb subject.Verb, delay time.Duration) {
+	if ctx.Err() != nil { // out of grace: a last word, or it comes again only after its lease
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), call.Attempt)
+		defer cancel()
+	}
+	err := l.request(ctx, token, verb, min(max(delay, 0), maxLater))
+	if err != nil && !errors.Is(err, ask.ErrNotFound) && !errors.Is(err, nats.ErrConnectionClosed) {
+		l.r.opts.Logger.WarnContext(ctx, "cannot say what became of a piece of work; it comes again", slog.String("verb", string(verb)), slog.Any("error", err))
+	}
+}
+
+func (l *workLoop) request(ctx context.Context, token string, verb subject.Verb, delay time.Duration) error {
+	body, err := wire.EncodeSettle(token, delay)
+	if err != nil {
+		return err
+	}
+	_, err = call.Do(ctx, l.r.on, &nats.Msg{Subject: l.subject(verb), Data: body}, 0)
+	return err
+}
+
+func readItem(it *wire.NextItem) (Item, error) {
+	item := Item{Life: it.Life, Receipt: it.Receipt, Trace: cloudevent.Trace(it.Event)}
+	if it.Event.Type() == cloudevent.TypeResolved {
+		o, err := wire.DecodeOutcome(it.Event.Data())
+		if err != nil {
+			return Item{}, err
+		}
+		if o.Ask == nil {
+			o.Ask = &ask.Ask{ID: o.AskID, Tenant: o.Tenant, Session: o.Session}
+		}
+		item.Key, item.Outcome, item.Ask = o.Key(), &o, *o.Ask
+		item.AskedAt = o.At.Add(-o.Waited)
+		return item, nil
+	}
+	tenant, session, ok := cloudevent.AgentOf(it.Event.Source())
+	if !ok {
+		return Item{}, fmt.Errorf("read work: source %.200q names no session", it.Event.Source())
+	}
+	s, err := wire.OpenStored(it.Event.Data())
+	if err != nil {
+		return Item{}, err
+	}
+	a, err := wire.DecodeStoredAsk(s.Ask, ask.Session{Tenant: tenant, Name: session})
+	if err != nil {
+		return Item{}, err
+	}
+	item.Key, item.Ask, item.AskedAt = a.Key(), *a, it.Event.Time()
+	return item, nil
+}

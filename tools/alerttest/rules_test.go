@@ -1,0 +1,16 @@
+package alerttest_test
+
+import (
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+)
+
+// What promtool check rules says.
+func TestRulesAreThoseOfPrometheus(t *testing.T) {
+	t.Parallel()
+	if _, errs := rulefmt.ParseFile("../../deploy/prometheus/alerts.yaml", false, model.UTF8Validation); len(errs) > 0 {
+		t.Error(errs)
+	}
+}

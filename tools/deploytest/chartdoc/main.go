@@ -1,0 +1,129 @@
+// Command chartdoc writes the README of charts/askbus: the table of values from
+// the descriptions of values.schema.json and the defaults of values.yaml.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"log"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+type schema struct {
+	Ref         string            `json:"$ref"`
+	Description string            `json:"description"`
+	Properties  map[string]schema `json:"properties"`
+	Items       *schema           `json:"items"`
+	Enum        []any             `json:"enum"`
+	Defs        map[string]schema `json:"$defs"`
+}
+
+const head = `# The chart of askbus
+
+<!-- Written by "go -C tools/deploytest run ./chartdoc" (make generate) from values.schema.json and values.yaml. Do not edit. -->
+
+` + "```sh" + `
+helm install askbus charts/askbus                            # one pod with everything, and its volume
+helm install askbus charts/askbus --set shape=cluster        # three servers, brokers, web and gateway
+helm test askbus                                             # asks and answers for real
+` + "```" + `
+
+[docs/operations.md](../../docs/operations.md) says how to install, scale, upgrade and what was measured.
+
+The server, the broker, web, gateway and each of the responders may also set what every pod has, for themselves: affinity,
+nodeSelector, podAnnotations, podLabels, priorityClassName, resources, terminationGracePeriodSeconds and tolerations
+instead of the value of the top level; extraEnv, extraVolumes and extraVolumeMounts besides it.
+
+| value | default | what it sets |
+|---|---|---|
+`
+
+// ofEveryPod are the values that a role takes from the top level.
+var ofEveryPod = []string{ //nolint:gochecknoglobals // a table
+	"affinity", "extraEnv", "extraVolumeMounts", "extraVolumes", "nodeSelector", "podAnnotations", "podLabels",
+	"priorityClassName", "resources", "terminationGracePeriodSeconds", "tolerations",
+}
+
+func main() {
+	dir := "../../charts/askbus"
+	if len(os.Args) > 1 {
+		dir = os.Args[1]
+	}
+	text, err := README(dir)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "README.md"), []byte(text), 0o644) //nolint:gosec // a document
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// README is the text of the chart's README.
+func README(dir string) (string, error) {
+	var s schema
+	var values map[string]any
+	data, err := os.ReadFile(filepath.Join(dir, "values.schema.json")) //nolint:gosec // a directory that its user names
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		return "", err
+	}
+	if data, err = os.ReadFile(filepath.Join(dir, "values.yaml")); err == nil { //nolint:gosec // as above
+		err = yaml.Unmarshal(data, &values)
+	}
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(head)
+	rows(&b, s.Defs, "", s, values)
+	return b.String(), nil
+}
+
+// rows writes the rows of an object's properties, in the order of their names.
+func rows(b *strings.Builder, defs map[string]schema, prefix string, s schema, values map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		p := s.Properties[name]
+		if prefix != "" && slices.Contains(ofEveryPod, name) {
+			continue
+		}
+		path, value := prefix+name, values[name]
+		def := defs[strings.TrimPrefix(p.Ref, "#/$defs/")]
+		props := p.Properties
+		if len(props) == 0 && name != "resources" {
+			props = def.Properties
+		}
+		if p.Description != "" {
+			if len(props) == 0 || value == nil {
+				fmt.Fprintf(b, "| `%s` | %s | %s |\n", path, shown(value), strings.ReplaceAll(p.Description, "|", "\\|"))
+			} else {
+				fmt.Fprintf(b, "| `%s` | | %s |\n", path, strings.ReplaceAll(p.Description, "|", "\\|"))
+			}
+		}
+		if p.Items != nil && name == "responders" {
+			rows(b, defs, path+"[].", *p.Items, nil)
+		} else if len(props) > 0 && (prefix == "" || value != nil || name == "scaling" || name == "natsJetStream") {
+			inner, _ := value.(map[string]any)
+			rows(b, defs, path+".", schema{Properties: props}, inner)
+		}
+	}
+}
+
+// shown is a default value as the table shows it.
+func shown(v any) string {
+	if v == nil {
+		return ""
+	}
+	data, err := json.Marshal(v)
+	if err != nil || string(data) == `""` {
+		return ""
+	}
+	return "`" + strings.Trim(string(data), `"`) + "`"
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// Links that are followed by "want" are reported, and no others are.
+func TestReportsEveryLinkThatLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	tree, err := txtar.ParseFile("testdata/tree.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var want []string
+	for _, f := range tree.Files {
+		path := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(f.Data)) {
+			if _, text, ok := strings.Cut(line, "want: "); ok {
+				want = append(want, filepath.Base(f.Name)+" "+strings.TrimSpace(text))
+			}
+		}
+	}
+	for tags, more := range map[string][]string{"": nil, "extra": {"extra.go [Missing]: package house has no Missing"}} {
+		expected := slices.Concat(want, more)
+		faults, err := check(dir, tags, "./...")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range faults {
+			place, text, _ := strings.Cut(f, ": ")
+			file, _, _ := strings.Cut(filepath.Base(place), ":")
+			got = append(got, file+" "+text)
+		}
+		slices.Sort(got)
+		slices.Sort(expected)
+		if !slices.Equal(got, expected) {
+			t.Errorf("tags %q: got\n  %s\nwant\n  %s", tags, strings.Join(got, "\n  "), strings.Join(expected, "\n  "))
+		}
+	}
+}
+
+func TestSaysOnWhichLine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example.com/bus\n\ngo 1.26.0\n",
+		"a.go":   "// Package a is\n// like [Nothing].\npackage a\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	faults, err := check(dir, "", "./...")
+	if err != nil || len(faults) != 1 || !strings.HasSuffix(faults[0], "a.go:2: [Nothing]: package a has no Nothing") {
+		t.Errorf("%q, %v", faults, err)
+	}
+}
+
+func TestNoPackageIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/bus\n\ngo 1.26.0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if faults, err := check(dir, "", "./..."); err == nil {
+		t.Errorf("got %q and no error", faults)
+	}
+}
