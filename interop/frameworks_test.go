@@ -51,7 +51,7 @@ func TestFrameworksPauseForPeople(t *testing.T) {
 			if q.Kind == ask.KindBoolean {
 				return ask.Answer{QuestionID: q.ID, Boolean: new(option == "approve"), Notes: notes}
 			}
-			if q.Option(option) == nil { // a question that is no permission
+			if q.Option(option) == nil { // a question that is not a permission
 				return ask.Answer{QuestionID: q.ID, Selected: []string{q.Options[1].ID}}
 			}
 			return ask.Answer{QuestionID: q.ID, Selected: []string{option}, Notes: notes}

@@ -161,7 +161,7 @@ func TestTranscriptAsTextAndJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &entries); err != nil || len(entries) != 6 {
 		t.Errorf("%v: %s", err, out)
 	}
-	if _, said, code := pl.runWith("x", "transcript", "-"); code != 1 || !strings.Contains(said, "no JSON") {
+	if _, said, code := pl.runWith("x", "transcript", "-"); code != 1 || !strings.Contains(said, "not JSON") {
 		t.Errorf("exit %d, said %q", code, said)
 	}
 }

@@ -215,7 +215,7 @@ func (f *answerFlags) reply(q *ask.Ask) (ask.Reply, error) {
 	b.each("number", f.numbers, func(_ *ask.Question, ans *ask.Answer, value string) error {
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return fmt.Errorf("%q is no number", value)
+			return fmt.Errorf("%q is not a number", value)
 		}
 		ans.Number = &n
 		return nil

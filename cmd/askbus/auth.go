@@ -210,7 +210,7 @@ func (a *app) handOut(cmd *cobra.Command, name string, f credFlags) error {
 	return json.NewEncoder(a.out).Encode(brokerCreds{c, led, account})
 }
 
-// assertions are what a credential shall say of who acts: as the flags say, else
+// assertions returns what a credential may say of who acts: what the flags say, else
 // what is usual for its role.
 func (f *credFlags) assertions(cmd *cobra.Command, role natsd.Role) (identity.Assertions, error) {
 	if !cmd.Flags().Changed("asserts") && !cmd.Flags().Changed("group") {

@@ -61,7 +61,7 @@ func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.Lis
 	}
 	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires}
 	quiet := *a
-	quiet.quiet = true // what is denied on purpose is no news
+	quiet.quiet = true // what is denied on purpose is not news
 	nc, err := call.Connect(call.Credential(cred), quiet.log(), nats.RetryOnFailedConnect(false))
 	if err != nil {
 		return finding.List{{What: "server", State: finding.Broken, Words: fmt.Sprintf("nothing to talk to at %s: %v; start it, or give the right --nats-url and credential", cred.URL, err)}}, nil

@@ -97,8 +97,8 @@ func (a *app) gatewayCred() (client.Credential, error) {
 	return c, err
 }
 
-// doors makes the HTTP doors, on a connection of their own. Whoever serves
-// them runs them, too.
+// doors makes the HTTP doors, on a connection of their own. The caller serves
+// and runs them.
 func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w config.Web) (*nats.Conn, *gateway.Gateway, error) {
 	nc, err := r.connect(c)
 	if err != nil {

@@ -78,7 +78,7 @@ func helpCmd(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// noCommand refuses what is no command of its own, and says which may be meant.
+// noCommand refuses unknown commands and suggests the ones that may be meant.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -27,7 +27,7 @@ func (a *app) hookCmd() *cobra.Command {
 		Short: "Be the hook of a coding agent's CLI: its questions are answered from any screen",
 		Long: `Reads one hook event (PreToolUse, PermissionRequest or PostToolUse of the tool
 AskUserQuestion) as JSON on standard input, asks on every screen, and prints what the
-CLI shall do. Stop, SubagentStop, SessionEnd and UserPromptSubmit withdraw what is no
+CLI is to do. Stop, SubagentStop, SessionEnd and UserPromptSubmit withdraw what is no
 longer waited for, and so does stopping a hook that waits. "askbus hook install" tells or writes the CLI's settings.
 
   --mode wait   PreToolUse waits for an answer; the CLI's own dialog opens after --limit

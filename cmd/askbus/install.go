@@ -139,8 +139,8 @@ func (a *app) hookInstallCmd() *cobra.Command {
 		Long: `Prints what to put into the settings of Claude Code, and where. --write does it,
 keeping everything else in the file; doing it twice changes nothing.
 
-With --mode race, the default here, the terminal's dialog opens as always and whoever
-is first answers. Use wait for runs without a terminal, and defer for jobs that must
+With --mode race, the default here, the terminal's dialog opens as always and the
+first answer wins. Use wait for runs without a terminal, and defer for jobs that must
 not wait.`,
 		Args: cobra.MaximumNArgs(1), ValidArgs: []string{"claude-code"},
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -115,7 +115,7 @@ func TestTheAskersTerminalRacesTheOtherSurfaces(t *testing.T) {
 
 	p, keys = here("two")
 	p.out.wait(t, "Choose one")
-	typed(t, keys, "Postg") // half a word is no answer
+	typed(t, keys, "Postg") // half a word is not an answer
 	pl.must(0, "answer", "s/two", "--reply", "2")
 	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), "SQLite\r\nanswered by") {
 		t.Errorf("exit %d: %q", code, p.out)

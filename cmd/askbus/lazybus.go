@@ -16,7 +16,7 @@ import (
 
 // lazyBus is the connection of a process that an agent's host starts: it is
 // made when it is first needed, so that a bus which is not up yet ends nothing,
-// and made anew when the bus has moved.
+// and made again when the bus has moved.
 type lazyBus struct {
 	a  *app
 	mu sync.Mutex
@@ -179,7 +179,7 @@ func (a *app) hostHome(fallback func() string) (tenant, session string, err erro
 		}
 	}
 	if !ask.ValidToken(tenant) {
-		return "", "", usage("tenant %q is no token; use A-Z a-z 0-9 _ -", tenant)
+		return "", "", usage("invalid tenant %q; use A-Z a-z 0-9 _ -", tenant)
 	}
 	if session != "" {
 		session = ask.Token(session)

@@ -30,8 +30,8 @@ func (a *app) sshCmd() *cobra.Command {
 		config.Listen
 	}
 	cmd := &cobra.Command{
-		Use: "ssh", Short: "Serve the inbox over SSH, to whoever has a key in a file", Args: cobra.NoArgs,
-		Long: `Serves the inbox of "askbus tui" over SSH to whoever has a key in a file of the format
+		Use: "ssh", Short: "Serve the inbox over SSH, to people with a key in a file", Args: cobra.NoArgs,
+		Long: `Serves the inbox of "askbus tui" over SSH to people with a key in a file of the format
 of authorized_keys, and nothing else: no shell, no command, no forwarding. A key's
 comment names the person, unless options before it do:
 

@@ -17,7 +17,7 @@ import (
 const (
 	whoWidth     = 24 // at most
 	headingWidth = 60 // where no terminal says how much there is
-	leastHeading = 24 // less is no heading: the row takes two lines
+	leastHeading = 24 // less is not a heading: the row takes two lines
 	gap          = "  "
 	urgentMark   = "▲" // not colour alone
 	pendingMark  = "◆"

@@ -39,7 +39,7 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// read reads a line. What is no message is the zero value.
+// read reads a line. An invalid message is the zero value.
 func read(line []byte) message {
 	var m message
 	if json.Unmarshal(line, &m) != nil {

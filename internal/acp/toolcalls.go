@@ -108,6 +108,6 @@ func (t *toolCalls) fill(session string, text json.RawMessage) json.RawMessage {
 // word is a JSON string, or nothing.
 func word(text json.RawMessage) string {
 	var s string
-	_ = json.Unmarshal(text, &s) // anything else is no word
+	_ = json.Unmarshal(text, &s) // anything else is not a word
 	return s
 }

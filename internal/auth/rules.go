@@ -147,7 +147,7 @@ func wild(pattern, value string) bool {
 // Claims is what a sign-in says of a person.
 type Claims map[string]any
 
-// All are the values of a claim as text: one, or a list. A name that is no claim
+// All are the values of a claim as text: one, or a list. A name that is not a claim
 // is read as a path, as in realm_access.roles. An e-mail address that the
 // provider has not verified has none.
 func (c Claims) All(name string) []string {

@@ -206,7 +206,7 @@ func (b *slackBed) listen(ctx context.Context, apps []http.Handler) error {
 	b.closes = append(b.closes, func() { _ = srv.Close(); <-done })
 	addr, ok := ln.Addr().(*net.TCPAddr)
 	if !ok {
-		return fmt.Errorf("bench: %s is no TCP address", ln.Addr())
+		return fmt.Errorf("bench: %s is not a TCP address", ln.Addr())
 	}
 	url := fmt.Sprintf("http://127.0.0.1:%d", addr.Port)
 	b.fake.DeliverTo(url+slack.PathEvents, url+slack.PathInteractions, url+slack.PathCommands)

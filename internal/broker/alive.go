@@ -11,7 +11,7 @@ import (
 )
 
 // plainHold is the hold that is advised to plain clients. A held request hears
-// nothing when its broker dies, so a longer one is for whoever accepts that.
+// nothing when its broker dies, so a longer one is for clients that accept that.
 const plainHold = 30 * time.Second
 
 // answerAlive answers whether this very broker runs. NATS itself answers when

@@ -14,7 +14,7 @@ type attempt struct {
 	limit   time.Duration
 }
 
-// attemptOf reads the header of a request; what is no duration counts as none.
+// attemptOf reads the header of a request; an invalid duration counts as none.
 func attemptOf(h nats.Header) attempt {
 	values := h[call.HeaderAttempt]
 	if len(values) == 0 {

@@ -52,7 +52,7 @@ func (b *Broker) Backlog(ctx context.Context) (map[string]Backlog, error) {
 	return now, nil
 }
 
-// CheckTypes says what is wrong with the types that a broker shall prepare.
+// CheckTypes says what is wrong with the types that a broker is to prepare.
 func CheckTypes(types []string) error {
 	if len(types) > MaxTypes {
 		return fmt.Errorf("%d responder types; prepare at most %d", len(types), MaxTypes)

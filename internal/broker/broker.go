@@ -47,7 +47,7 @@ type Options struct {
 	// Verifier checks the JWTs that say what a sender may assert of who answers.
 	// Default: none, and a credential may act as itself only.
 	Verifier Verifier
-	// Policy says which proof a tenant demands of whoever answers, beside what an
+	// Policy says which proof a tenant demands of those who answer, beside what an
 	// ask demands itself; default: none.
 	Policy func(tenant string) (minProof string)
 

@@ -114,9 +114,9 @@ func badEvents() []badInput {
 	to := askSubject("s1", "a1")
 	return []badInput{
 		{name: "no body", subject: to, status: 400, says: "needs a CloudEvent"},
-		{name: "no event", subject: to, body: "hello", status: 400, says: "no CloudEvent"},
-		{name: "broken JSON", subject: to, body: `{"specversion":`, status: 400, says: "no valid JSON"},
-		{name: "a plain ask", subject: to, body: askData("a1"), status: 400, says: "no CloudEvent"},
+		{name: "no event", subject: to, body: "hello", status: 400, says: "not a CloudEvent"},
+		{name: "broken JSON", subject: to, body: `{"specversion":`, status: 400, says: "not valid JSON"},
+		{name: "a plain ask", subject: to, body: askData("a1"), status: 400, says: "not a CloudEvent"},
 		{name: "an old specversion", subject: to, body: strings.Replace(event(cloudevent.TypeAsked, "a1", askData("a1")), `"1.0"`, `"0.3"`, 1), status: 400, says: "specversion"},
 		{name: "another type", subject: to, body: event(cloudevent.TypeAnswered, "a1", askData("a1")), status: 400, says: "takes " + cloudevent.TypeAsked},
 		{name: "another subject", subject: to, body: event(cloudevent.TypeAsked, "a2", askData("a1")), status: 400, says: "must agree"},

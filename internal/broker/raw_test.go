@@ -98,7 +98,7 @@ func data(t *testing.T, m *nats.Msg) (typ string, fields map[string]any) {
 	t.Helper()
 	ev, _, err := cloudevent.FromReply(m)
 	if err != nil {
-		t.Fatalf("the reply is no event: %v\n%s", err, m.Data)
+		t.Fatalf("the reply is not an event: %v\n%s", err, m.Data)
 	}
 	if err := json.Unmarshal(ev.Data(), &fields); err != nil {
 		t.Fatal(err)

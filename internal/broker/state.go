@@ -104,7 +104,7 @@ func (b *Broker) listState(ctx context.Context, data []byte, r *stateRequest) er
 			break
 		}
 		page.Revision = entries[i].Revision
-		if live := entries[i].Live(now); live || q.After > 0 { // whoever has nothing need not hear of what is gone
+		if live := entries[i].Live(now); live || q.After > 0 { // a reader that has nothing need not hear of what is gone
 			page.Items = append(page.Items, shown(&entries[i], now))
 		}
 	}

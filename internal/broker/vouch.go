@@ -17,7 +17,7 @@ type Verifier interface {
 	Verify(token, user string, now time.Time) (identity.Grant, error)
 }
 
-// HeaderCredential carries the JWT of whoever answers; see [call.HeaderCredential].
+// HeaderCredential carries the JWT of the sender; see [call.HeaderCredential].
 const HeaderCredential = call.HeaderCredential
 
 // credentials are all values of that header, however it is written.

@@ -36,13 +36,13 @@ const (
 	checkPause = 5 * time.Millisecond // between two, in the long run
 )
 
-// spread is a time by which n things that shall come one pause after the other
+// spread is a time by which n things that are to come one pause after the other
 // are late at most.
 func (w *waits) spread(least, pause time.Duration) time.Duration {
 	return max(least, time.Duration(w.len())*pause)
 }
 
-// held is one held request. Whoever takes it out of waits answers it.
+// held is one held request. The goroutine that takes it out of waits answers it.
 type held struct {
 	w   *waits
 	r   request

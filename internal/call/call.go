@@ -122,7 +122,7 @@ func (c *Conn) do(ctx context.Context, msg *nats.Msg, hold time.Duration, send s
 	}
 }
 
-// denied reports whether a violation is about a subject, whoever sent it.
+// denied reports whether a violation is about a subject, whichever message caused it.
 func denied(violation error, subj string) bool {
 	before, after, named := strings.Cut(subj, "."+subject.Self+".")
 	return strings.Contains(violation.Error(), before) && (!named || strings.Contains(violation.Error(), after))

@@ -189,7 +189,7 @@ func TestHeaderValuesArePercentEncoded(t *testing.T) {
 			t.Errorf("%q reads back as %q, %v", value, back.ID(), err)
 		}
 	}
-	// What is no escape stays; lower-case digits are read; broken UTF-8 is replaced.
+	// What is not an escape stays; lower-case digits are read; broken UTF-8 is replaced.
 	for header, want := range map[string]string{"50%": "50%", "%zz": "%zz", "%c3%a9": "é", "%4": "%4", "a%2": "a%2", "%FF": "\uFFFD"} {
 		msg := &nats.Msg{Header: nats.Header{"ce-specversion": {"1.0"}, "ce-id": {header}, "ce-source": {"/x"}, "ce-type": {"t"}}, Data: []byte("{}")}
 		if ev, _, err := cloudevent.FromMsg(msg); err != nil || ev.ID() != want {
@@ -227,19 +227,19 @@ func TestFromMsg(t *testing.T) {
 		{"binary of another JSON", binary("Content-Type", "application/vnd.x+json"), `{"a":1}`, cloudevent.Binary, ""},
 
 		{"nothing", nil, "", cloudevent.Structured, "no CloudEvent"},
-		{"a text", nil, "hello", cloudevent.Structured, "no CloudEvent"},
-		{"a list", nil, "[]", cloudevent.Structured, "no CloudEvent"},
-		{"broken JSON", nil, `{"specversion":"1.0",`, cloudevent.Structured, "no valid JSON"},
-		{"trailing garbage", nil, good + "x", cloudevent.Structured, "no valid JSON"},
+		{"a text", nil, "hello", cloudevent.Structured, "not a CloudEvent"},
+		{"a list", nil, "[]", cloudevent.Structured, "not a CloudEvent"},
+		{"broken JSON", nil, `{"specversion":"1.0",`, cloudevent.Structured, "not valid JSON"},
+		{"trailing garbage", nil, good + "x", cloudevent.Structured, "not valid JSON"},
 		{"no specversion", nil, `{"id":"e","source":"/x","type":"t"}`, cloudevent.Structured, "specversion"},
 		{"an old specversion", nil, strings.Replace(good, "1.0", "0.3", 1), cloudevent.Structured, "specversion"},
 		{"no id", nil, strings.Replace(good, `"id":"e",`, "", 1), cloudevent.Structured, "id"},
-		{"an id that is a number", nil, strings.Replace(good, `"id":"e"`, `"id":5`, 1), cloudevent.Structured, "no CloudEvent"},
+		{"an id that is a number", nil, strings.Replace(good, `"id":"e"`, `"id":5`, 1), cloudevent.Structured, "not a CloudEvent"},
 		{"no source", nil, strings.Replace(good, `"source":"/x",`, "", 1), cloudevent.Structured, "source"},
 		{"no type", nil, strings.Replace(good, `"type":"t",`, "", 1), cloudevent.Structured, "type"},
-		{"a time that is none", nil, strings.Replace(good, `"id"`, `"time":"now","id"`, 1), cloudevent.Structured, "no CloudEvent"},
+		{"a time that is none", nil, strings.Replace(good, `"id"`, `"time":"now","id"`, 1), cloudevent.Structured, "not a CloudEvent"},
 		{"data in XML", nil, strings.Replace(good, `"data"`, `"datacontenttype":"text/xml","data"`, 1), cloudevent.Structured, "datacontenttype"},
-		{"base64 that is none", nil, `{"specversion":"1.0","id":"e","source":"/x","type":"t","data_base64":"!"}`, cloudevent.Structured, "no CloudEvent"},
+		{"base64 that is none", nil, `{"specversion":"1.0","id":"e","source":"/x","type":"t","data_base64":"!"}`, cloudevent.Structured, "not a CloudEvent"},
 		{"binary without specversion", binary("ce-specversion", ""), `{}`, cloudevent.Binary, "ce-specversion"},
 		{"binary without id", binary("ce-id", ""), `{}`, cloudevent.Binary, "id"},
 		{"binary without type", binary("ce-type", ""), `{}`, cloudevent.Binary, "type"},

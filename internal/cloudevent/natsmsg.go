@@ -110,7 +110,7 @@ func FromReply(msg *nats.Msg) (event.Event, Mode, error) {
 	case len(msg.Data) == 0:
 		return event.Event{}, Structured, ErrNoEvent
 	default:
-		return event.Event{}, Structured, invalidEvent("the body is no CloudEvent: send one in structured mode (Content-Type: %s) or with ce- headers", typeStructJSON)
+		return event.Event{}, Structured, invalidEvent("the body is not a CloudEvent: send one in structured mode (Content-Type: %s) or with ce- headers", typeStructJSON)
 	}
 }
 
@@ -121,7 +121,7 @@ type Incoming struct {
 	Data                     []byte
 }
 
-// Read is [FromReply] for whoever needs no more than that of the event:
+// Read is [FromReply] for callers that need no more than that of the event:
 // requests, replies, and what the ledger holds.
 func Read(msg *nats.Msg) (Incoming, Mode, error) {
 	if in, ok := readPlain(msg); ok {
@@ -222,11 +222,11 @@ func modeOf(msg *nats.Msg) Mode {
 func readStructured(data []byte) (event.Event, error) {
 	if !json.Valid(data) {
 		var v any
-		return event.Event{}, invalidEvent("the event is no valid JSON: %v", json.Unmarshal(data, &v))
+		return event.Event{}, invalidEvent("the event is not valid JSON: %v", json.Unmarshal(data, &v))
 	}
 	var ev event.Event
 	if err := json.Unmarshal(data, &ev); err != nil {
-		return event.Event{}, invalidEvent("the body is no CloudEvent in JSON: %v", err)
+		return event.Event{}, invalidEvent("the body is not a CloudEvent in JSON: %v", err)
 	}
 	return ev, checkEvent(ev)
 }
@@ -287,7 +287,7 @@ func checkEvent(ev event.Event) error {
 		return invalidEvent("specversion is %.20q; use 1.0", ev.SpecVersion())
 	}
 	if err := ev.Validate(); err != nil {
-		return invalidEvent("the event is no valid CloudEvent: %s", strings.Join(strings.Fields(err.Error()), " "))
+		return invalidEvent("the event is not a valid CloudEvent: %s", strings.Join(strings.Fields(err.Error()), " "))
 	}
 	if ct, _, err := mime.ParseMediaType(ev.DataContentType()); len(ev.Data()) > 0 && ev.DataContentType() != "" &&
 		(err != nil || ct != TypeJSON && !strings.HasSuffix(ct, "+json") && ct != "text/json") {
@@ -356,7 +356,7 @@ func percentEncode(s string) string {
 	return b.String()
 }
 
-// percentDecode undoes percentEncode; what is no escape stays as it is.
+// percentDecode undoes percentEncode; invalid escapes stay as they are.
 func percentDecode(s string) string {
 	if !strings.Contains(s, "%") {
 		return strings.ToValidUTF8(s, "\uFFFD")

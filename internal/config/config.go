@@ -272,7 +272,7 @@ func Bytes(s string) (int64, error) {
 	number := strings.TrimRightFunc(s, func(r rune) bool { return !unicode.IsDigit(r) })
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n <= 0 || !unicode.IsDigit(rune(number[0])) {
-		return 0, fmt.Errorf(`%q is no size; use one such as "10GiB" or "512MB"`, s)
+		return 0, fmt.Errorf(`%q is not a size; use one such as "10GiB" or "512MB"`, s)
 	}
 	units := map[string]int64{
 		"": 1, "b": 1, "k": 1 << 10, "kb": 1000, "kib": 1 << 10, "m": 1 << 20, "mb": 1e6, "mib": 1 << 20,
@@ -280,7 +280,7 @@ func Bytes(s string) (int64, error) {
 	}
 	unit, ok := units[strings.ToLower(strings.TrimSpace(s[len(number):]))]
 	if !ok || n > (1<<62)/unit {
-		return 0, fmt.Errorf(`%q is no size; use one such as "10GiB" or "512MB"`, s)
+		return 0, fmt.Errorf(`%q is not a size; use one such as "10GiB" or "512MB"`, s)
 	}
 	return n * unit, nil
 }

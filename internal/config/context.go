@@ -67,7 +67,7 @@ func UpdateContext(dir string, change func(*Context)) error {
 	}
 	c, err := ReadContext(dir)
 	if err != nil {
-		c = Context{} // damaged: it is written anew
+		c = Context{} // damaged: it is written again
 	}
 	change(&c)
 	data, err := json.MarshalIndent(c, "", "  ")

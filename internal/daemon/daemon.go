@@ -1,7 +1,7 @@
 // Package daemon runs a process: its parts, its signals, its health endpoints.
 //
 // A process is a list of parts; the first to return stops the rest, the last
-// part started first, so that whoever serves others goes last. It decides
+// part started first, so that a part that serves others stops last. It decides
 // nothing about asks.
 package daemon
 

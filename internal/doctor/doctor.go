@@ -118,12 +118,12 @@ func Line(f LineFacts) finding.List {
 }
 
 // say judges when something ends.
-func say(l *finding.List, what, whose, todo string, ends, now time.Time) {
+func say(l *finding.List, what, whose, advice string, ends, now time.Time) {
 	switch left := ends.Sub(now); {
 	case left <= 0:
-		l.Say(what, finding.Broken, "%s expired at %s: %s", whose, ends.UTC().Format(time.RFC3339), todo)
+		l.Say(what, finding.Broken, "%s expired at %s: %s", whose, ends.UTC().Format(time.RFC3339), advice)
 	case left < soon:
-		l.Say(what, finding.Missing, "%s expires at %s, in %s: %s", whose, ends.UTC().Format(time.RFC3339), left.Round(time.Hour), todo)
+		l.Say(what, finding.Missing, "%s expires at %s, in %s: %s", whose, ends.UTC().Format(time.RFC3339), left.Round(time.Hour), advice)
 	default:
 		l.Say(what, finding.Good, "%s is good until %s", whose, ends.UTC().Format(time.RFC3339))
 	}

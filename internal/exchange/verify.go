@@ -93,7 +93,7 @@ func (v *verifier) refusal(err error) error {
 }
 
 // unreachable wraps why the keys of an issuer cannot be had: for the log, not for
-// whoever sent the token.
+// the sender of the token.
 func unreachable(name string, err error) error {
 	return fmt.Errorf("the keys of %s cannot be read: %w: %w", name, ask.ErrUnavailable, err)
 }

@@ -25,7 +25,7 @@ func Pick(n int) ([]string, error) {
 		if len(addrs) == n {
 			return addrs, nil
 		}
-		port := firstPort + rand.IntN(lastPort-firstPort)                               //nolint:gosec // a port is no secret
+		port := firstPort + rand.IntN(lastPort-firstPort)                               //nolint:gosec // a port is not a secret
 		ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // closed below
 		if err != nil {
 			failed = err

@@ -83,7 +83,7 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 				t.Errorf("%s: %s", name, at)
 			}
 		default:
-			t.Errorf("%s: %s is no subject of ours", name, at)
+			t.Errorf("%s: %s is not a subject of ours", name, at)
 		}
 	}
 	for door, of := range map[string][]subject.Verb{

@@ -149,7 +149,7 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 func checkOrigin(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != s || strings.ContainsAny(s, "*;, '\"") {
-		return fmt.Errorf("gateway: %q is no web origin such as https://chat.example.com", s)
+		return fmt.Errorf("gateway: %q is not a web origin such as https://chat.example.com", s)
 	}
 	return nil
 }

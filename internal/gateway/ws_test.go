@@ -204,7 +204,7 @@ func TestScreensAreTold(t *testing.T) {
 	d.do(agent, "GET", "/v1/asks/s1/two", "").want(t, 200, `"number":3`, `"selected":["o2"]`)
 
 	for name, c := range map[string]struct{ send, says string }{
-		"no JSON":             {`{`, "this is no frame"},
+		"no JSON":             {`{`, "this is not a frame"},
 		"another type":        {`{"type":"hallo"}`, "interaction_response"},
 		"no id":               {`{"type":"interaction_response","data":{"result":"x"}}`, `"id"`},
 		"another session":     {`{"type":"interaction_response","data":{"id":"elsewhere","sessionId":"s2","result":"A"}}`, ""},

@@ -61,9 +61,9 @@ func agent(body []byte) ask.Agent {
 	return ask.Agent{ID: v.ID, Name: v.Type, Parent: parent}
 }
 
-// lately is how old an ask may be that ended between a PreToolUse and the
+// recent is how old an ask may be that ended between a PreToolUse and the
 // PermissionRequest of the same question.
-const lately = time.Minute
+const recent = time.Minute
 
 // same finds the session's ask of the same content: the one that is pending,
 // else the latest that was asked and ended just now. The order matters: an ask
@@ -81,7 +81,7 @@ func (r *run) same(ctx context.Context) (*ask.Record, error) {
 			if err != nil {
 				return nil, err
 			}
-			if state == ask.StateResolved && time.Since(rec.AskedAt) > lately {
+			if state == ask.StateResolved && time.Since(rec.AskedAt) > recent {
 				continue
 			}
 			if digest, err := wire.Digest(&rec.Ask); err == nil && digest == want {

@@ -45,7 +45,7 @@ func Replay(w io.Writer, mode Mode, conversation []byte) error {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("event %d is no JSON: %w", len(moves)+1, err)
+			return fmt.Errorf("event %d is not JSON: %w", len(moves)+1, err)
 		}
 		moves = append(moves, raw)
 	}

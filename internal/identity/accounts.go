@@ -51,7 +51,7 @@ func Ensure(dir string, scopes []Scope) (*Accounts, error) {
 func Create(dir string, scopes []Scope, secret []byte) error {
 	return locked(dir, func() error {
 		if Exists(dir) {
-			return fmt.Errorf("there are keys in %s; move that directory away first if every credential shall be void", filepath.Join(dir, folder))
+			return fmt.Errorf("there are keys in %s; move that directory away first to make every credential void", filepath.Join(dir, folder))
 		}
 		if err := create(dir, scopes, secret); err != nil {
 			return fmt.Errorf("make keys: %w", err)

@@ -74,7 +74,7 @@ func Clients() []Client {
 		},
 		{
 			Name: "codex", Title: "Codex", File: under(home, ".codex", "config.toml"), path: []string{"mcp_servers", entryName}, lines: codex,
-			Note: "Start it anew.",
+			Note: "Restart it.",
 		},
 		{
 			Name: "gemini", Title: "Gemini CLI", File: under(home, ".gemini", "settings.json"), path: []string{"mcpServers", entryName}, entry: local,
@@ -86,7 +86,7 @@ func Clients() []Client {
 				Command []string `json:"command"`
 				Enabled bool     `json:"enabled"`
 			}{"local", append([]string{c.Path}, c.Args...), true}
-		}, Note: "Start it anew."},
+		}, Note: "Restart it."},
 		{Name: "zed", Title: "Zed", File: under(config, "zed", "settings.json"), path: []string{"context_servers", entryName}, entry: func(c Command) any {
 			return struct {
 				Source  string            `json:"source"`

@@ -182,7 +182,7 @@ func document(text string) (container, error) {
 		return c, err
 	}
 	if c.open >= len(text) || text[c.open] != '{' {
-		return c, fmt.Errorf("%w: it is no object", errSyntax)
+		return c, fmt.Errorf("%w: it is not an object", errSyntax)
 	}
 	if err := s.space(); err != nil {
 		return c, err

@@ -43,7 +43,7 @@ type Client struct {
 // of the API server, as Kubernetes sets them in every pod.
 func New(dir, host, port string) (*Client, error) {
 	if host == "" || port == "" {
-		return nil, errors.New("this is no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+		return nil, errors.New("this is not a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
 	}
 	namespace, err := os.ReadFile(filepath.Join(dir, "namespace"))
 	if err != nil {

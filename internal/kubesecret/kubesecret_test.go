@@ -119,7 +119,7 @@ func TestWhatTheServerRefusesIsSaid(t *testing.T) {
 	if _, err := kubesecret.New(t.TempDir(), "10.0.0.1", "443"); err == nil || !strings.Contains(err.Error(), "token") {
 		t.Errorf("no token: %v", err)
 	}
-	if _, err := kubesecret.New(t.TempDir(), "", ""); err == nil || !strings.Contains(err.Error(), "no pod") {
+	if _, err := kubesecret.New(t.TempDir(), "", ""); err == nil || !strings.Contains(err.Error(), "not a pod") {
 		t.Errorf("no pod: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Inspection is what can be seen of a ledger from outside, by whoever may read.
+// Inspection is what anybody with the right to read can see of a ledger from outside.
 type Inspection struct {
 	Domain   string // JetStream's
 	Used     int64  // bytes, of the account

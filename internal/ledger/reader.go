@@ -142,7 +142,7 @@ func (rs *readers) take(ctx context.Context, stream, filter string, seq uint64) 
 }
 
 // keep keeps a reader that stands at seq. It reads n messages ahead meanwhile,
-// while whoever asked reads its page.
+// while the caller reads its page.
 func (rs *readers) keep(ctx context.Context, r *reader, seq uint64, n int) {
 	k := keptReader{r, make(chan struct{})}
 	if !rs.put(position{r.stream, r.filter, seq}, k) {

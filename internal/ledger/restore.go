@@ -26,7 +26,7 @@ type Restored struct {
 // Restore writes a backup into an empty ledger over a connection with the
 // ledger's rights, and then compares what it holds with the backup.
 // Options may name other partitions and replicas than it had: an ask's place is
-// found anew from its tenant and session. No broker may run.
+// recomputed from its tenant and session. No broker may run.
 //
 // The server's timers start with the questions: what fell due meanwhile expires
 // at once. Outcomes keep what was left of their retention. Surfaces that post

@@ -128,7 +128,7 @@ func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found
 		k, _, _, ok := subject.ParseLedger(m.Subject)
 		due, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(hdrSchedule), "@at "))
 		if !ok || err != nil {
-			due = m.Time.Add(ask.MaxTimeout) // whoever wrote it, nobody waits longer
+			due = m.Time.Add(ask.MaxTimeout) // no ask waits longer, however it was written
 		}
 		body, _ := strconv.ParseInt(m.Header.Get(nats.MsgSize), 10, 64)
 		found = append(found, dueQuestion{k, m.Seq, due, body + int64(size(m.Msg))})

@@ -24,7 +24,7 @@ import (
 )
 
 // Overdue is how long after its deadline a pending ask counts as forgotten by
-// the server's timer, so that whoever meets it writes its will.
+// the server's timer, so that the broker that meets it writes its will.
 const Overdue = 2 * time.Second
 
 // Decide says what to write and what to reply for one command. It is called

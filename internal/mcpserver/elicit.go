@@ -197,7 +197,7 @@ func (c *call) askedHere(ctx context.Context, k ask.Key) error {
 	return nil
 }
 
-// winner is the outcome of whoever was faster, or nil.
+// winner is the outcome that was first, or nil.
 func winner(err error) *ask.Outcome {
 	if e, ok := errors.AsType[*ask.Error](err); ok && errors.Is(err, ask.ErrResolved) {
 		return e.Outcome

@@ -11,7 +11,7 @@ import (
 
 // pipe is standard input and output of one client. When its input ends, calls
 // that are under way still get their result: only then is the end passed on.
-// So questions can be asked by whoever writes a few lines and closes.
+// So a script that writes a few lines and closes can ask questions.
 type pipe struct {
 	in  io.Reader
 	out io.Writer

@@ -58,7 +58,7 @@ func (f returnedForm) askID(a *ask.Ask) string {
 	return ""
 }
 
-// submit sends on what the form says. Whoever was faster is the result, and
+// submit sends on what the form says. The outcome that was first is the result, and
 // the words say so; a closed form leaves the ask open and the call waiting.
 func (c *call) submit(ctx context.Context, session client.Session, a *ask.Ask, f returnedForm, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
 	limited, cancel := context.WithTimeout(ctx, storeLimit)

@@ -31,7 +31,7 @@ func readCall(arguments []byte) (toolCall, error) {
 	var own struct {
 		Wait any `json:"wait_seconds"`
 	}
-	if err := json.Unmarshal(arguments, &own); err == nil && own.Wait != nil { // what is no object the dialect refuses
+	if err := json.Unmarshal(arguments, &own); err == nil && own.Wait != nil { // what is not an object the dialect refuses
 		n, ok := own.Wait.(float64)
 		switch {
 		case !ok:

@@ -90,7 +90,7 @@ func readBlocks(dir, name string) (*blockList, error) {
 	path := filepath.Join(dir, name)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(data) == 0 {
-		return nil, nil //nolint:nilnil // no list is no error
+		return nil, nil //nolint:nilnil // no list is not an error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the list of block files: %w", err)

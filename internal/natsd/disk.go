@@ -86,7 +86,7 @@ func warnOfDisk(log *slog.Logger, dir string, budget int64) {
 	}
 }
 
-// healthyDisk says when the disk is nearly full, whoever filled it.
+// healthyDisk says when the disk is nearly full, whatever filled it.
 func healthyDisk(dir string, budget int64) error {
 	free, err := freeDisk(dir)
 	if err != nil {

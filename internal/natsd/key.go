@@ -79,7 +79,7 @@ func NewKey(dir string) error {
 	}
 	did, err := Init(dir)
 	if err == nil && did == "" {
-		err = fmt.Errorf("there are keys in %s; move that directory away first if every credential shall be void", filepath.Join(dir, "auth"))
+		err = fmt.Errorf("there are keys in %s; move that directory away first to make every credential void", filepath.Join(dir, "auth"))
 	}
 	return err
 }

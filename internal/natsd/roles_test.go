@@ -441,13 +441,13 @@ func TestRolesAndUsers(t *testing.T) {
 		}
 	}
 	for name, r := range map[string]natsd.Role{
-		"an agent with a type":     {Name: natsd.RoleAgent, Type: "web", Tenant: "a", Session: "b"},
-		"an agent with a wildcard": {Name: natsd.RoleAgent, Tenant: "*", Session: "b"},
-		"a session without tenant": {Name: natsd.RoleResponder, Type: "web", Session: "b"},
-		"a type that is no token":  {Name: natsd.RoleResponder, Type: "we.b"},
-		"a gateway of a tenant":    {Name: natsd.RoleGateway, Tenant: "acme"},
-		"no role":                  {},
-		"a name of 65 characters":  {Name: natsd.RoleAgent, Tenant: strings.Repeat("x", 65), Session: "s"},
+		"an agent with a type":       {Name: natsd.RoleAgent, Type: "web", Tenant: "a", Session: "b"},
+		"an agent with a wildcard":   {Name: natsd.RoleAgent, Tenant: "*", Session: "b"},
+		"a session without tenant":   {Name: natsd.RoleResponder, Type: "web", Session: "b"},
+		"a type that is not a token": {Name: natsd.RoleResponder, Type: "we.b"},
+		"a gateway of a tenant":      {Name: natsd.RoleGateway, Tenant: "acme"},
+		"no role":                    {},
+		"a name of 65 characters":    {Name: natsd.RoleAgent, Tenant: strings.Repeat("x", 65), Session: "s"},
 	} {
 		if _, err := keys.Credential("nats://x", r); err == nil {
 			t.Errorf("%s is given a credential", name)

@@ -152,7 +152,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 	return nil
 }
 
-// admit lets in whoever has a credential that the accounts' keys signed.
+// admit accepts connections with a credential that the accounts' keys signed.
 func admit(o *server.Options, a *identity.Accounts) *server.MemAccResolver {
 	known := &server.MemAccResolver{}
 	for name, token := range a.Tokens {

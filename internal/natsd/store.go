@@ -89,7 +89,7 @@ func syncDir(dir string) error {
 }
 
 // checkStore sees that everything on disk came back: the server only warns when
-// it leaves out a stream that it cannot read, and the ledger would start anew.
+// it leaves out a stream that it cannot read, and the ledger would start empty.
 func checkStore(srv *server.Server, dir string) error {
 	js, err := srv.Jsz(&server.JSzOptions{Accounts: true, Streams: true, Limit: 1024})
 	if err != nil {

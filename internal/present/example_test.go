@@ -20,7 +20,7 @@ func ExampleNew() {
 	fmt.Println(len(draft.Read("3")), draft.Review())
 	// Output:
 	// builder asks · session payments-api · waiting 5 min
-	// "a few" is no number; type one such as 3 or 2.5.
+	// "a few" is not a number; type one such as 3 or 2.5.
 	// [n] How many replicas?
 	// Type a whole number.
 	// 0 [{Which database? PostgreSQL } {How many replicas? 3 }]

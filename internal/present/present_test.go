@@ -215,7 +215,7 @@ func TestOnlyWhatIsWrongIsAskedAgain(t *testing.T) {
 	for _, one := range again {
 		got = append(got, one.Question.ID+": "+one.Why)
 	}
-	want := []string{`n: Your answer is 12; give at most 9.`, `when: "soon" is no date; type one such as 2026-11-20.`, "pub: This one needs an answer."}
+	want := []string{`n: Your answer is 12; give at most 9.`, `when: "soon" is not a date; type one such as 2026-11-20.`, "pub: This one needs an answer."}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Fatalf("asked again:\n%s", strings.Join(got, "\n"))
 	}

@@ -40,6 +40,6 @@ func Pick(ctx context.Context, out io.Writer, lines *Lines, rows []present.Row) 
 		if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(rows) {
 			return n - 1, nil
 		}
-		fmt.Fprintf(out, "%q is no number from 1 to %d.\n", present.Clip(ask.CleanLine(typed), 40), len(rows))
+		fmt.Fprintf(out, "%q is not a number from 1 to %d.\n", present.Clip(ask.CleanLine(typed), 40), len(rows))
 	}
 }

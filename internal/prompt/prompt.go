@@ -38,12 +38,12 @@ func Answer(ctx context.Context, out io.Writer, width int, lines *Lines, rec *as
 	if !card.May.Answer {
 		return ask.Outcome{}, ErrLeft
 	}
-	todo := make([]int, len(card.Questions))
-	for i := range todo {
-		todo[i] = i
+	open := make([]int, len(card.Questions))
+	for i := range open {
+		open[i] = i
 	}
 	for {
-		decision, err := d.decide(ctx, todo)
+		decision, err := d.decide(ctx, open)
 		if err != nil {
 			return ask.Outcome{}, err
 		}
@@ -54,7 +54,7 @@ func Answer(ctx context.Context, out io.Writer, width int, lines *Lines, rec *as
 		}
 		again := card.Faults(refused.Faults)
 		d.say(card.NotSent(again))
-		todo = d.wrong(again)
+		open = d.wrong(again)
 	}
 }
 
@@ -104,23 +104,23 @@ func (d *dialog) introduce() {
 }
 
 // wrong are the questions to ask again, by their index.
-func (d *dialog) wrong(again []present.Again) (todo []int) {
+func (d *dialog) wrong(again []present.Again) (open []int) {
 	for _, a := range again {
 		if a.Question == nil {
 			d.say(a.Why)
 			continue
 		}
 		d.say(a.Question.Name() + ": " + a.Why)
-		todo = append(todo, a.Question.Number-1)
+		open = append(open, a.Question.Number-1)
 	}
-	return todo
+	return open
 }
 
-// decide asks the questions of todo, and then for the review where there is
+// decide asks the questions of open, and then for the review where there is
 // something to look at twice.
-func (d *dialog) decide(ctx context.Context, todo []int) (Decision, error) {
-	for i := 0; i < len(todo); i++ {
-		next, done, err := d.question(ctx, todo[i])
+func (d *dialog) decide(ctx context.Context, open []int) (Decision, error) {
+	for i := 0; i < len(open); i++ {
+		next, done, err := d.question(ctx, open[i])
 		switch {
 		case err != nil:
 			return Decision{}, err
@@ -129,7 +129,7 @@ func (d *dialog) decide(ctx context.Context, todo []int) (Decision, error) {
 		case next == back:
 			i = max(i-2, -1)
 		case next == ends:
-			i = len(todo) // it ends the whole ask: what follows is not asked
+			i = len(open) // it ends the whole ask: what follows is not asked
 		}
 	}
 	if len(d.card.Questions) == 1 && !d.notes {

@@ -97,7 +97,7 @@ func TestEveryKindIsAnsweredByALine(t *testing.T) {
 		{"several", parts, "1,2\n", ask.Answer{QuestionID: "db", Selected: []string{"pg", "lite"}}, ""},
 		{"a number", ask.Question{ID: "n", Kind: ask.KindNumber, Text: "How many?", Limits: ask.Limits{Max: new(9.0)}}, "12\n3\n", ask.Answer{QuestionID: "n", Number: new(3.0)}, "give at most 9"},
 		{"yes or no", ask.Question{ID: "b", Kind: ask.KindBoolean, Text: "Public?"}, "no\n", ask.Answer{QuestionID: "b", Boolean: new(false)}, "  1. Yes"},
-		{"a date", ask.Question{ID: "d", Kind: ask.KindDate, Text: "When?"}, "soon\n2026-12-01\n", ask.Answer{QuestionID: "d", Date: "2026-12-01"}, `"soon" is no date`},
+		{"a date", ask.Question{ID: "d", Kind: ask.KindDate, Text: "When?"}, "soon\n2026-12-01\n", ask.Answer{QuestionID: "d", Date: "2026-12-01"}, `"soon" is not a date`},
 		{"a text of two lines", ask.Question{ID: "t", Kind: ask.KindText, Text: "Name?"}, "one\\\ntwo\n", ask.Answer{QuestionID: "t", Text: "one\ntwo"}, ""},
 		{"a text that begins with a slash", ask.Question{ID: "t", Kind: ask.KindText, Text: "Path?"}, "//etc\n", ask.Answer{QuestionID: "t", Text: "/etc"}, ""},
 		{"an optional one left out", ask.Question{ID: "t", Kind: ask.KindText, Text: "Name?", Optional: true}, "/skip\n", ask.Answer{QuestionID: "t", Skipped: true}, ""},

@@ -20,7 +20,7 @@ func DeriveKeys(secret []byte) (Keys, error) {
 	if len(secret) < 32 {
 		return Keys{}, errors.New("push: the key has fewer than 32 bytes")
 	}
-	for n := byte(0); ; n++ { // one in 2^32 hashes is no key of the curve
+	for n := byte(0); ; n++ { // one in 2^32 hashes is not a key of the curve
 		mac := hmac.New(sha256.New, secret)
 		mac.Write(append([]byte("askbus web push v1 "), n))
 		key, err := ecdh.P256().NewPrivateKey(mac.Sum(nil))

@@ -51,7 +51,7 @@ func (r *record) by() ask.By {
 }
 
 // Hosts are the push services that are called. A subscription comes from a
-// browser, and whoever is signed in could name any host in it.
+// browser, and anybody who is signed in could name any host in it.
 func Hosts() []string {
 	return []string{"fcm.googleapis.com", "updates.push.services.mozilla.com", "*.notify.windows.com", "web.push.apple.com"}
 }
@@ -67,14 +67,14 @@ func (s *Subscription) check(hosts []string) error {
 		return u.Host == pattern || wild && strings.HasSuffix(u.Host, suffix) && !strings.Contains(u.Host, ":")
 	}
 	if !slices.ContainsFunc(hosts, known) {
-		return fault("endpoint", fmt.Sprintf("is at %.100q, which is no push service that is known here; add it to ASKBUS_PUSH_HOSTS", u.Host))
+		return fault("endpoint", fmt.Sprintf("is at %.100q, which is not a push service that is known here; add it to ASKBUS_PUSH_HOSTS", u.Host))
 	}
 	point, err := decode(s.Keys.P256dh)
 	if err == nil {
 		_, err = ecdh.P256().NewPublicKey(point)
 	}
 	if err != nil {
-		return fault("keys/p256dh", "is no public key of P-256 in base64url")
+		return fault("keys/p256dh", "is not a public key of P-256 in base64url")
 	}
 	if auth, err := decode(s.Keys.Auth); err != nil || len(auth) != 16 {
 		return fault("keys/auth", "is not 16 bytes in base64url")

@@ -190,7 +190,7 @@ func (s *App) Keep(ctx context.Context) error {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
 		_, err := s.Connect(ctx)
 		if err == nil || ctx.Err() != nil {
-			return nil //nolint:nilerr // being told to stop is no error
+			return nil //nolint:nilerr // being told to stop is not an error
 		}
 		s.log.WarnContext(ctx, "slack does not know this token, or cannot be reached", slog.String("error", err.Error()))
 		_ = s.opts.Clock.Sleep(ctx, wait) // it ends with ctx, and then the loop does

@@ -169,7 +169,7 @@ type event struct {
 func (s *App) serveEvent(w http.ResponseWriter, r *http.Request, body []byte) {
 	var e event
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&e); err != nil {
-		http.Error(w, "the body is no event", http.StatusBadRequest)
+		http.Error(w, "the body is not an event", http.StatusBadRequest)
 		return
 	}
 	if e.Type == "url_verification" {

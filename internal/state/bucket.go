@@ -158,7 +158,7 @@ func (b *Bucket) put(ctx context.Context, k Key, value any, revision *uint64, tt
 	return e.Revision, err
 }
 
-// Delete deletes an entry. That there is none is no error.
+// Delete deletes an entry. That there is none is not an error.
 func (b *Bucket) Delete(ctx context.Context, k Key) error {
 	return b.remove(ctx, k, wire.StateDelete{ID: cloudevent.NewID()})
 }

@@ -41,7 +41,7 @@ const (
 	StateIssuer    StateRole = "issuer"
 )
 
-// StateKey names one entry of a bucket. The zero Tenant is no tenant.
+// StateKey names one entry of a bucket. The zero Tenant is not a tenant.
 type StateKey struct {
 	Tenant string
 	Name   string // one to four tokens with dots between them

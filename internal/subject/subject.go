@@ -51,7 +51,7 @@ const (
 	VerbAbort    Verb = "abort"
 )
 
-// Self stands in a subject for the public key of whoever sends it, until it is
+// Self stands in a subject for the sender's public key, until it is
 // sent; see [As].
 const Self = "~"
 
@@ -132,7 +132,7 @@ func Parse(subject string) (Request, error) {
 	case t[0] == Operators && len(t) == 5:
 		r = Request{Door: Operators, Tenant: t[1], Session: t[2], Verb: Verb(t[3]), ID: t[4]}
 	default:
-		return Request{}, fmt.Errorf("subject %q is no request of askbus", subject)
+		return Request{}, fmt.Errorf("subject %q is not a request of askbus", subject)
 	}
 	r.User = user
 	if !r.known() {

@@ -55,7 +55,7 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 			asked, at(2, torture.OpAnswer, torture.OK, yes, mine("m1")), at(2, torture.OpStored, "", yes, seq(7)),
 			at(3, torture.OpWait, torture.OK, yes), at(3, torture.OpAnswer, torture.Lost, yes, mine("m2")),
 		}, nil},
-		{"a late expiry behind an answer is no outcome", []torture.Event{
+		{"a late expiry behind an answer is not an outcome", []torture.Event{
 			asked, at(2, torture.OpStored, "", yes, seq(7)), at(6, torture.OpStored, "", expired, seq(8)), at(6, torture.OpWait, torture.OK, yes),
 		}, nil},
 		{"two are told different outcomes", []torture.Event{

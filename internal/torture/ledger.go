@@ -67,7 +67,7 @@ func newReader(ctx context.Context, nc *nats.Conn, d *driver) (*reader, error) {
 }
 
 // follow reads what comes until ctx ends. A message that is read within the
-// retention is read in order, so whoever sees a second outcome has seen the
+// retention is read in order, so a reader that sees a second outcome has seen the
 // first. When the machine or the server was away for longer, the checker is told.
 func (r *reader) follow(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -213,7 +213,7 @@ func (r *reader) lookForGhosts(ctx context.Context) ([]Event, error) {
 			}
 			o, err := s.GetLastMsgForSubject(ctx, subject.LedgerOutcome(p, k))
 			if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && o.Sequence < q.Sequence {
-				continue // asked anew
+				continue // asked again
 			}
 			if err != nil {
 				return nil, err

@@ -17,7 +17,7 @@ func (c *checking) liveness(l *life) {
 		}
 		return
 	}
-	// Whoever must know has until here; the agent's own deadline is no excuse.
+	// Everybody who must know has until here; the agent's own deadline is no excuse.
 	limit := l.ended + c.lim.Learns
 	c.agents(l, limit)
 	if !c.lim.Undisturbed {

@@ -133,7 +133,7 @@ func (p *Processes) serves(ctx context.Context) error {
 			return nil
 		}
 		for _, pr := range p.procs {
-			// A broker that finds no server ends; whoever runs it starts it again.
+			// A broker that finds no server ends; its supervisor starts it again.
 			if again := pr.startAgain(); again != nil {
 				return again
 			}

@@ -44,7 +44,7 @@ func (c *checking) stored(l *life) {
 	}
 }
 
-// answers checks that whoever was told to have ended an ask did.
+// answers checks that everybody who was told to have ended an ask did.
 func (c *checking) answers(l *life) {
 	for _, e := range l.told {
 		if e.Code != OK {

@@ -24,7 +24,7 @@ type Entry struct {
 	Session   string     `json:"session,omitempty"`
 	Questions []Question `json:"questions"`
 	State     string     `json:"state"`              // answered, no answer, or open
-	Response  string     `json:"response,omitempty"` // one reply to all of it, or the words of what is no answer
+	Response  string     `json:"response,omitempty"` // one reply to all of it, or the words of a result without an answer
 	Result    string     `json:"result,omitempty"`   // the whole result block as text, which may say more
 	Warnings  []string   `json:"warnings,omitempty"`
 	Problem   string     `json:"problem,omitempty"` // why the block cannot be read
@@ -50,7 +50,7 @@ type Option struct {
 // The states of an entry.
 const (
 	Answered = "answered"
-	NoAnswer = "no answer" // a result that is no human's answer
+	NoAnswer = "no answer" // a result that is not a human's answer
 	Open     = "open"      // no result follows
 )
 
@@ -78,12 +78,12 @@ func Read(data []byte) ([]Entry, error) {
 	for n := 1; d.More(); n++ {
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return nil, fmt.Errorf("record %d is no JSON: %w", n, err)
+			return nil, fmt.Errorf("record %d is not JSON: %w", n, err)
 		}
 		r.record(raw, record{})
 	}
 	if r.records == 0 {
-		return nil, errors.New("this is no conversation: there are neither messages nor lines with one")
+		return nil, errors.New("this is not a conversation: there are neither messages nor lines with one")
 	}
 	return r.entries, nil
 }
@@ -146,7 +146,7 @@ func (r *reader) block(raw json.RawMessage, rec record) {
 			AskID string `json:"ask_id"`
 		} `json:"input"`
 	}
-	// What has another shape, such as an input that is no object, the dialect refuses.
+	// What has another shape, such as an input that is not an object, the dialect refuses.
 	if err := json.Unmarshal(raw, &b); err != nil && b.Type == "" {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -166,7 +167,16 @@ func newScreen(t *testing.T, opts tui.Options, width, height int) *screen {
 	return s
 }
 
+// send hands over a message, in virtual time: a command that works is always
+// faster than a timer, however busy the machine is.
 func (s *screen) send(msg tea.Msg) {
+	synctest.Test(s.t, func(*testing.T) {
+		s.update(msg)
+		time.Sleep(24 * time.Hour) // timers that nobody heeds end
+	})
+}
+
+func (s *screen) update(msg tea.Msg) {
 	var cmd tea.Cmd
 	s.m, cmd = s.m.Update(msg)
 	s.run(cmd)
@@ -191,7 +201,7 @@ func (s *screen) run(cmd tea.Cmd) {
 			s.raw = append(s.raw, fmt.Sprint(msg.Msg))
 		case nil:
 		default:
-			s.send(msg)
+			s.update(msg)
 		}
 	case <-time.After(20 * time.Millisecond): // a timer
 	}

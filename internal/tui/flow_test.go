@@ -227,7 +227,7 @@ func TestKeysComeFromAFile(t *testing.T) {
 		keys map[string][]string
 		says string
 	}{
-		{map[string][]string{"sned": {"s"}}, `"sned" is no action`},
+		{map[string][]string{"sned": {"s"}}, `"sned" is not an action`},
 		{map[string][]string{"send": {"x"}}, `"x" is bound to`},
 		{map[string][]string{"send": {"1"}}, "chooses an option"},
 	} {

@@ -102,7 +102,7 @@ func newKeymap(own map[string][]string) (keymap, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		if !known[name] {
-			return keymap{}, fmt.Errorf("keys: %q is no action; the actions are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return keymap{}, fmt.Errorf("keys: %q is not an action; the actions are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
 	for _, b := range km.bindings {

@@ -32,7 +32,7 @@ type overlay struct {
 }
 
 // read shows the preview under the cursor in full, or the context when there
-// is no preview.
+// is not a preview.
 func (m *model) read(f *form) {
 	q := &m.card(f).Questions[f.step]
 	o := m.shownPreview(f, q)

@@ -229,7 +229,7 @@ func (m *model) teamView() []string {
 	lines := []string{
 		mark(!o.second) + "To    " + o.filter.String(), mark(o.second) + "Word  " + o.word.String(), "",
 		m.styles.dim.Render("  A name of somebody who was seen here, a principal such as os:mei, or group:platform."),
-		m.styles.dim.Render("  It moves to their list. Whoever may decide it still may."),
+		m.styles.dim.Render("  It moves to their list. Everybody who may decide it still may."),
 	}
 	return m.framed(m.styles.title.Render("Hand over"), lines, height, "enter next, then hands over · tab changes the field · esc back")
 }

@@ -157,7 +157,7 @@ func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	s.write(w, status, p)
 }
 
-// tooLate says who was faster. One's own answer, sent twice, is no conflict.
+// tooLate says who was faster. One's own answer, sent twice, is not a conflict.
 func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed) {
 	o := record.Outcome
 	if id := form.get(fieldAnswerID); id != "" && id == o.AnswerID {

@@ -102,7 +102,7 @@ func TestOnlyTheFaultyQuestionIsMarked(t *testing.T) {
 	}
 	for _, want := range []string{
 		`value="=pg" checked`, `value="twelve"`, `value="true" checked`, "a note I typed",
-		"Your answer is no number; write one such as 3 or 2.5.", "one question needs another look",
+		"Your answer is not a number; write one such as 3 or 2.5.", "one question needs another look",
 	} {
 		if !contains(res.body, want) {
 			t.Errorf("the page lost %q", want)

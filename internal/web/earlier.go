@@ -88,7 +88,7 @@ func (s *Server) recollect(ctx context.Context, record *ask.Record) *recollectio
 	go func() {
 		defer func() { <-m.slots }()
 		defer close(one.done)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), earlierLimit) // the next page has it, whoever leaves
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), earlierLimit) // the next page has it, even if this reader leaves
 		defer cancel()
 		for i := range a.Questions[:min(len(a.Questions), maxRecalled)] {
 			records, err := s.history(ctx, &a, a.Questions[i].Text)

@@ -66,7 +66,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, me responder.Vie
 			break
 		}
 		if page, err = s.asks.List(r.Context(), q); err != nil {
-			// What was written is no whole file: end it so that nobody takes it for one.
+			// What was written is not a whole file: end it so that nobody takes it for one.
 			s.opts.Logger.WarnContext(r.Context(), "an export ended early", slog.Any("error", err))
 			panic(http.ErrAbortHandler)
 		}

@@ -74,7 +74,7 @@ func (t typed) answer(q *ask.Question) (ans ask.Answer, fault string) {
 		}
 		n, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
 		if err != nil || strings.ContainsAny(text, "xXpP_") {
-			return ans, "is no number; write one such as 3 or 2.5"
+			return ans, "is not a number; write one such as 3 or 2.5"
 		}
 		ans.Number = &n
 	case ask.KindBoolean:

@@ -26,7 +26,7 @@ type Sessions interface {
 	// The error is [ask.ErrNotFound] when it has ended or never was, and another
 	// one when that cannot be said.
 	Find(ctx context.Context, id string, active bool) (auth.Person, error)
-	// End signs out. That the session has ended is no error.
+	// End signs out. That the session has ended is not an error.
 	End(ctx context.Context, id string) error
 	// Watch closes ended when a session ends or can no longer be believed.
 	Watch(id string) (ended <-chan struct{}, stop func())

@@ -34,7 +34,7 @@ func newRendered(atOnce int) *rendered {
 }
 
 // get is the HTML of a text: kept, or made by render. An error is not kept:
-// its context ended, and whoever comes next tries again.
+// its context ended, and the next caller tries again.
 func (c *rendered) get(ctx context.Context, text string, render func(context.Context) (template.HTML, error)) (template.HTML, error) {
 	key := sha256.Sum256([]byte(text))
 	for {

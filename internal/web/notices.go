@@ -21,7 +21,7 @@ type Pushes interface {
 	// Subscribe keeps a browser's PushSubscription, as JSON, of a sign-in session.
 	// The error is [ask.ErrInvalid] when it is none. Again renews it.
 	Subscribe(ctx context.Context, by ask.By, access ask.Access, session string, body []byte) error
-	// Unsubscribe forgets one of this person's. That there is none is no error.
+	// Unsubscribe forgets one of this person's. That there is none is not an error.
 	Unsubscribe(ctx context.Context, by ask.By, endpoint string) error
 	// SignedOut forgets those of a sign-in session.
 	SignedOut(ctx context.Context, session string) error

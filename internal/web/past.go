@@ -100,7 +100,7 @@ func (a *archive) begin(ctx context.Context) (done <-chan struct{}) {
 	first := a.read.IsZero()
 	if a.reading == nil && !a.closed && (first || a.now().Sub(a.read) > max(pastAgain, pastLeisure*a.took)) {
 		a.reading = make(chan struct{})
-		life := context.WithoutCancel(ctx) // whoever leaves, the next page has it
+		life := context.WithoutCancel(ctx) // even if this reader leaves, the next page has it
 		a.running.Go(func() { a.readAll(life) })
 	}
 	if first && a.reading != nil {

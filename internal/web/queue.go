@@ -172,7 +172,7 @@ func (s *Server) snooze(w http.ResponseWriter, r *http.Request, me responder.Vie
 		}
 		until, ok := snoozeUntil(r.PostForm.Get(fieldFor), now)
 		if !ok {
-			return ask.InvalidError("snooze", []ask.Fault{{Pointer: "/for", Message: "is no time to choose"}})
+			return ask.InvalidError("snooze", []ask.Fault{{Pointer: "/for", Message: "is not a time to choose"}})
 		}
 		return s.board.Snooze(ctx, me, k, until)
 	})

@@ -115,7 +115,7 @@ func (s *streams) close() {
 // connects again, and is checked again.
 const proxiedStream = 5 * time.Minute
 
-// watch closes ended when whoever made the request is signed out.
+// watch closes ended when the request's person is signed out.
 func (s *Server) watch(r *http.Request) (ended <-chan struct{}, stop func()) {
 	if s.opts.Proxy.vouches(r) {
 		ctx, cancel := context.WithTimeout(r.Context(), proxiedStream)
@@ -126,7 +126,7 @@ func (s *Server) watch(r *http.Request) (ended <-chan struct{}, stop func()) {
 }
 
 // events is a browser's stream. It carries no content, only that the board has
-// changed: whoever missed something, or is slow, fetches once and is right again.
+// changed: a page that missed something, or is slow, fetches once and is right again.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	if !s.streams.enter() {
 		w.Header().Set("Retry-After", "10")

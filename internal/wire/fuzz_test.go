@@ -110,7 +110,7 @@ func FuzzStrict(f *testing.F) {
 			err := decode()
 			if err == nil {
 				if len(data) > 0 && !json.Valid(data) {
-					t.Errorf("accepted what is no JSON: %q", data)
+					t.Errorf("accepted what is not JSON: %q", data)
 				}
 				continue
 			}

@@ -72,7 +72,7 @@ type nextItemsJSON struct {
 }
 
 // EncodeNext is the reply to a request for work. The lease is how long the
-// items stay with whoever asked, unless they are extended.
+// items stay with the caller, unless they are extended.
 func EncodeNext(items []NextItem, lease time.Duration) ([]byte, error) {
 	return Marshal(nextItemsJSON{items, duration(lease)})
 }

@@ -45,7 +45,7 @@ func EncodeProblem(e *ask.Error) []byte {
 func DecodeProblem(data []byte) *ask.Error {
 	var w problemJSON
 	if err := json.Unmarshal(data, &w); err != nil || w.Status == 0 {
-		return nil //nolint:nilerr // no problem body is no problem
+		return nil //nolint:nilerr // no problem body is not a problem
 	}
 	e := &ask.Error{Code: w.Code, Detail: w.Detail, Faults: w.Errors}
 	if len(w.Outcome) > 0 {

@@ -40,7 +40,7 @@ func TestNormalizeFillsInWhatIsLeftOut(t *testing.T) {
 func TestDefaultsAreAnswersToEveryQuestion(t *testing.T) {
 	t.Parallel()
 	a := normalized()
-	a.Questions[0].Default = &ask.Answer{QuestionID: "x", Selected: []string{"pg"}, Notes: "a note is no value"}
+	a.Questions[0].Default = &ask.Answer{QuestionID: "x", Selected: []string{"pg"}, Notes: "a note is not a value"}
 	answers, _, err := a.Check(ask.Reply{Answers: a.Defaults()})
 	if err != nil || !reflect.DeepEqual(answers, a.Defaults()) {
 		t.Errorf("%v: %+v", err, answers)
@@ -80,7 +80,7 @@ func TestOnlyTheAudienceMayDecide(t *testing.T) {
 		"the principal is named":            {[]string{"os:li", "os:mei"}, true},
 		"one of the groups is named":        {[]string{"group:platform"}, true},
 		"another group is named":            {[]string{"group:platforms"}, false},
-		"a group is no principal":           {[]string{"platform"}, false},
+		"a group is not a principal":        {[]string{"platform"}, false},
 		"a principal is compared exactly":   {[]string{"OS:mei"}, false},
 	} {
 		a := ask.Ask{Audience: c.audience}

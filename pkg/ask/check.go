@@ -82,7 +82,7 @@ func (a *Ask) questionIDs() string {
 }
 
 // check says what is wrong with one answer, in sentences. It tidies the
-// answer: blank text is no text. Whether an empty answer will do is for
+// answer: blank text is not text. Whether an empty answer will do is for
 // [Ask.Check] to say.
 func (q *Question) check(ans *Answer) []string {
 	var wrong []string
@@ -233,7 +233,7 @@ func (q *Question) checkNumber(n float64, say func(string, ...any)) {
 	l := q.Limits
 	switch {
 	case !finite(n):
-		say("is no finite number")
+		say("is not a finite number")
 	case l.Integer && n != math.Trunc(n):
 		say("%s", q.limit("is %v; give a whole number", n))
 	case l.Min != nil && n < *l.Min:

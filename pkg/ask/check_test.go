@@ -22,20 +22,20 @@ func TestAnswersThatFit(t *testing.T) {
 		in   ask.Answer
 		want ask.Answer
 	}{
-		"one option":                  {ask.Answer{QuestionID: "db", Selected: []string{"pg"}, Notes: "soon"}, ask.Answer{QuestionID: "db", Selected: []string{"pg"}, Notes: "soon"}},
-		"Other text":                  {ask.Answer{QuestionID: "db", Other: "MySQL"}, ask.Answer{QuestionID: "db", Other: "MySQL"}},
-		"several options":             {ask.Answer{QuestionID: "parts", Selected: []string{"o1", "o3"}}, ask.Answer{QuestionID: "parts", Selected: []string{"o1", "o3"}}},
-		"an option and Other text":    {ask.Answer{QuestionID: "parts", Selected: []string{"o1"}, Other: "x"}, ask.Answer{QuestionID: "parts", Selected: []string{"o1"}, Other: "x"}},
-		"a number":                    {ask.Answer{QuestionID: "n", Number: new(9.0)}, ask.Answer{QuestionID: "n", Number: new(9.0)}},
-		"a text":                      {ask.Answer{QuestionID: "name", Text: "abc"}, ask.Answer{QuestionID: "name", Text: "abc"}},
-		"Other text to a text":        {ask.Answer{QuestionID: "name", Other: "abc"}, ask.Answer{QuestionID: "name", Text: "abc"}},
-		"no":                          {ask.Answer{QuestionID: "tls", Boolean: new(false)}, ask.Answer{QuestionID: "tls", Boolean: new(false)}},
-		"a date":                      {ask.Answer{QuestionID: "from", Date: "2026-12-31"}, ask.Answer{QuestionID: "from", Date: "2026-12-31"}},
-		"skipped":                     {ask.Answer{QuestionID: "tls", Skipped: true}, ask.Answer{QuestionID: "tls", Skipped: true}},
-		"an empty answer is skipped":  {ask.Answer{QuestionID: "tls"}, ask.Answer{QuestionID: "tls", Skipped: true}},
-		"blank text is no text":       {ask.Answer{QuestionID: "name", Text: " \n"}, ask.Answer{QuestionID: "name", Skipped: true}},
-		"a note alone is no answer":   {ask.Answer{QuestionID: "tls", Notes: "hm"}, ask.Answer{QuestionID: "tls", Notes: "hm", Skipped: true}},
-		"a few are below min_items 1": {ask.Answer{QuestionID: "parts", Other: "x"}, ask.Answer{QuestionID: "parts", Other: "x"}},
+		"one option":                    {ask.Answer{QuestionID: "db", Selected: []string{"pg"}, Notes: "soon"}, ask.Answer{QuestionID: "db", Selected: []string{"pg"}, Notes: "soon"}},
+		"Other text":                    {ask.Answer{QuestionID: "db", Other: "MySQL"}, ask.Answer{QuestionID: "db", Other: "MySQL"}},
+		"several options":               {ask.Answer{QuestionID: "parts", Selected: []string{"o1", "o3"}}, ask.Answer{QuestionID: "parts", Selected: []string{"o1", "o3"}}},
+		"an option and Other text":      {ask.Answer{QuestionID: "parts", Selected: []string{"o1"}, Other: "x"}, ask.Answer{QuestionID: "parts", Selected: []string{"o1"}, Other: "x"}},
+		"a number":                      {ask.Answer{QuestionID: "n", Number: new(9.0)}, ask.Answer{QuestionID: "n", Number: new(9.0)}},
+		"a text":                        {ask.Answer{QuestionID: "name", Text: "abc"}, ask.Answer{QuestionID: "name", Text: "abc"}},
+		"Other text to a text":          {ask.Answer{QuestionID: "name", Other: "abc"}, ask.Answer{QuestionID: "name", Text: "abc"}},
+		"no":                            {ask.Answer{QuestionID: "tls", Boolean: new(false)}, ask.Answer{QuestionID: "tls", Boolean: new(false)}},
+		"a date":                        {ask.Answer{QuestionID: "from", Date: "2026-12-31"}, ask.Answer{QuestionID: "from", Date: "2026-12-31"}},
+		"skipped":                       {ask.Answer{QuestionID: "tls", Skipped: true}, ask.Answer{QuestionID: "tls", Skipped: true}},
+		"an empty answer is skipped":    {ask.Answer{QuestionID: "tls"}, ask.Answer{QuestionID: "tls", Skipped: true}},
+		"blank text is not text":        {ask.Answer{QuestionID: "name", Text: " \n"}, ask.Answer{QuestionID: "name", Skipped: true}},
+		"a note alone is not an answer": {ask.Answer{QuestionID: "tls", Notes: "hm"}, ask.Answer{QuestionID: "tls", Notes: "hm", Skipped: true}},
+		"a few are below min_items 1":   {ask.Answer{QuestionID: "parts", Other: "x"}, ask.Answer{QuestionID: "parts", Other: "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +80,7 @@ func TestAnswersThatDoNotFit(t *testing.T) {
 		"a number too small":       {ask.Answer{QuestionID: "n", Number: new(0.0)}, "/answers/0: is 0; give at least 1"},
 		"a number too large":       {ask.Answer{QuestionID: "n", Number: new(10.0)}, "/answers/0: is 10; give at most 9"},
 		"no whole number":          {ask.Answer{QuestionID: "n", Number: new(1.5)}, "/answers/0: is 1.5; give a whole number"},
-		"not a number":             {ask.Answer{QuestionID: "n", Number: new(math.NaN())}, "/answers/0: is no finite number"},
+		"not a number":             {ask.Answer{QuestionID: "n", Number: new(math.NaN())}, "/answers/0: is not a finite number"},
 		"no date":                  {ask.Answer{QuestionID: "from", Date: "2026-02-30"}, `/answers/0: is "2026-02-30"; give a date such as 2026-11-20`},
 		"a date too early":         {ask.Answer{QuestionID: "from", Date: "2026-11-19"}, "/answers/0: is 2026-11-19; give 2026-11-20 or later"},
 		"a date too late":          {ask.Answer{QuestionID: "from", Date: "2027-01-01"}, "/answers/0: is 2027-01-01; give 2026-12-31 or earlier"},

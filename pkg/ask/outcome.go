@@ -40,7 +40,7 @@ type Answer struct {
 	Skipped    bool     `json:"skipped,omitempty"` // the person left an optional question out
 }
 
-// Empty reports whether the answer carries no value; a note is no value.
+// Empty reports whether the answer carries no value; a note is not a value.
 func (a *Answer) Empty() bool {
 	return len(a.Selected) == 0 && a.Other == "" && a.Text == "" && a.Number == nil && a.Boolean == nil && a.Date == ""
 }

@@ -102,7 +102,7 @@ type finding struct {
 	part bool // found by a part of its label only
 }
 
-// find looks for the one option that text names. Nothing found is no error;
+// find looks for the one option that text names. Nothing found is not an error;
 // two found are.
 func (q *Question) find(text string) (finding, error) {
 	text = strings.TrimSpace(text)

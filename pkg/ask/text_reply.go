@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// ReplyError says why typed text is no answer to a question. It unwraps to
+// ReplyError says why typed text is not an answer to a question. It unwraps to
 // [ErrInvalid].
 type ReplyError struct {
 	QuestionID string
@@ -63,7 +63,7 @@ func (q *Question) read(text string, ans *Answer) error {
 		plain := fold(text)
 		n, err := strconv.ParseFloat(plain, 64)
 		if err != nil || !decimal.MatchString(plain) {
-			return q.sorry("%q is no number; type one such as 3 or 2.5.", clip(text))
+			return q.sorry("%q is not a number; type one such as 3 or 2.5.", clip(text))
 		}
 		ans.Number = &n
 	case KindBoolean:
@@ -75,11 +75,11 @@ func (q *Question) read(text string, ans *Answer) error {
 	case KindDate:
 		m := fullDate.FindStringSubmatch(fold(text))
 		if m == nil {
-			return q.sorry("%q is no date; type one such as 2026-11-20.", clip(text))
+			return q.sorry("%q is not a date; type one such as 2026-11-20.", clip(text))
 		}
 		ans.Date = fmt.Sprintf("%s-%02s-%02s", m[1], m[2], m[3])
 		if _, err := time.Parse(dateLayout, ans.Date); err != nil {
-			return q.sorry("%q is no day of the calendar.", clip(text))
+			return q.sorry("%q is not a day of the calendar.", clip(text))
 		}
 	case KindText:
 		ans.Text = text
@@ -148,7 +148,7 @@ func (a *Ask) ReadReply(text string) (Reply, []*ReplyError) {
 		case ok && q != nil:
 			named, texts = append(named, q), append(texts, rest)
 		case ok && id != "" && !strings.ContainsFunc(id, unicode.IsSpace):
-			wrong = append(wrong, &ReplyError{Sentence: fmt.Sprintf("%q is no question; the questions are %s.", clip(id), a.questionIDs())})
+			wrong = append(wrong, &ReplyError{Sentence: fmt.Sprintf("%q is not a question; the questions are %s.", clip(id), a.questionIDs())})
 		case len(named) > 0:
 			texts[len(texts)-1] += line
 		case strings.TrimSpace(line) != "" && len(wrong) == 0:

@@ -88,9 +88,9 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 		{"no whole number", whole, "2.5", ask.Answer{}, "Your answer is 2.5; give a whole number."},
 		{"a fraction", number, "-.5e1", ask.Answer{QuestionID: "q", Number: new(-5.0)}, ""},
 		{"a minus of typography", number, "−3", ask.Answer{QuestionID: "q", Number: new(-3.0)}, ""},
-		{"a number with a comma is not guessed", number, "1,000", ask.Answer{}, `"1,000" is no number; type one such as 3 or 2.5.`},
-		{"infinity", number, "Inf", ask.Answer{}, `"Inf" is no number; type one such as 3 or 2.5.`},
-		{"too large a number", number, "1e999", ask.Answer{}, `"1e999" is no number; type one such as 3 or 2.5.`},
+		{"a number with a comma is not guessed", number, "1,000", ask.Answer{}, `"1,000" is not a number; type one such as 3 or 2.5.`},
+		{"infinity", number, "Inf", ask.Answer{}, `"Inf" is not a number; type one such as 3 or 2.5.`},
+		{"too large a number", number, "1e999", ask.Answer{}, `"1e999" is not a number; type one such as 3 or 2.5.`},
 		{"yes", boolean, "Y", ask.Answer{QuestionID: "q", Boolean: new(true)}, ""},
 		{"yes in Chinese", boolean, "是", ask.Answer{QuestionID: "q", Boolean: new(true)}, ""},
 		{"no", boolean, "FALSE", ask.Answer{QuestionID: "q", Boolean: new(false)}, ""},
@@ -102,8 +102,8 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 		{"a date with slashes", date, "2026/12/1", ask.Answer{QuestionID: "q", Date: "2026-12-01"}, ""},
 		{"a Chinese date", date, "２０２６年12月1日", ask.Answer{QuestionID: "q", Date: "2026-12-01"}, ""},
 		{"a date too early", date, "2026-11-19", ask.Answer{}, "Your answer is 2026-11-19; give 2026-11-20 or later."},
-		{"no day", date, "2026-02-30", ask.Answer{}, `"2026-02-30" is no day of the calendar.`},
-		{"no date", date, "tomorrow", ask.Answer{}, `"tomorrow" is no date; type one such as 2026-11-20.`},
+		{"no day", date, "2026-02-30", ask.Answer{}, `"2026-02-30" is not a day of the calendar.`},
+		{"no date", date, "tomorrow", ask.Answer{}, `"tomorrow" is not a date; type one such as 2026-11-20.`},
 		{"a text", text, "  as it is, 1 ", ask.Answer{QuestionID: "q", Text: "as it is, 1"}, ""},
 		{"a text against its limit", text, "x", ask.Answer{}, "Two letters at least."},
 		{"an id before a label", choice(false, false, "1=a", "2=1"), "1", selected("1"), ""},
@@ -149,9 +149,9 @@ func TestTypedTextAnswersAWholeAsk(t *testing.T) {
 		t.Errorf("%v: %+v", err, r)
 	}
 	for text, say := range map[string]string{
-		"bd=2":       `"bd" is no question; the questions are db, parts, n, name, tls, from.`,
+		"bd=2":       `"bd" is not a question; the questions are db, parts, n, name, tls, from.`,
 		"db=2\ndb=1": `Question "db" is answered twice; answer it once.`,
-		"n=x":        `"x" is no number; type one such as 3 or 2.5.`,
+		"n=x":        `"x" is not a number; type one such as 3 or 2.5.`,
 	} {
 		if _, err := a.ParseReply(text); err == nil || err.Error() != say {
 			t.Errorf("%q: %v", text, err)

@@ -245,7 +245,7 @@ func (q *Question) validateLimits(f *faults, at string) {
 	if only(KindText, "pattern", l.Pattern != "") {
 		f.length(at+"/pattern", l.Pattern, MaxText)
 		if _, err := regexp.Compile(l.Pattern); err != nil {
-			f.add(at+"/pattern", "is no regular expression of RE2: %v", err)
+			f.add(at+"/pattern", "is not a regular expression of RE2: %v", err)
 		}
 	}
 }
@@ -262,7 +262,7 @@ func (q *Question) validateDefault(f *faults, at string) {
 	for _, fault := range q.check(&d) {
 		f.add(at, "%s", fault)
 	}
-	if d.Empty() { // blank text is no text
+	if d.Empty() { // blank text is not text
 		f.add(at, "is blank; leave it out")
 	}
 	for _, id := range d.Selected {

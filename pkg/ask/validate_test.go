@@ -66,7 +66,7 @@ func TestInvalidAsksAreRefusedWithAPointer(t *testing.T) {
 		want   string
 	}{
 		"the id is empty":              {func(a *ask.Ask) { a.ID = "" }, `/id: is ""; use 1 to 64 of A-Z a-z 0-9 _ -`},
-		"the id is no token":           {func(a *ask.Ask) { a.ID = "a.b" }, `/id: is "a.b"; use 1 to 64 of A-Z a-z 0-9 _ -`},
+		"the id is not a token":        {func(a *ask.Ask) { a.ID = "a.b" }, `/id: is "a.b"; use 1 to 64 of A-Z a-z 0-9 _ -`},
 		"the title is long":            {func(a *ask.Ask) { a.Title = long(301) }, "/title: has 301 characters; use at most 300"},
 		"the context is long":          {func(a *ask.Ask) { a.Context = long(65537) }, "/context: has 65537 characters; use at most 65536"},
 		"the agent's id is long":       {func(a *ask.Ask) { a.Agent.ID = long(257) }, "/agent/id: has 257 characters; use at most 256"},
@@ -127,14 +127,14 @@ func TestInvalidAsksAreRefusedWithAPointer(t *testing.T) {
 		"max_length is large":          {q(3, func(q *ask.Question) { q.Limits.MaxLength = 65537 }), "/questions/3/limits/max_length: is 65537; use 0 (no limit) to 65536"},
 		"max_length below min_length":  {q(3, func(q *ask.Question) { q.Limits.MaxLength = 1 }), "/questions/3/limits/max_length: is 1, less than min_length 2"},
 		"a message is long":            {q(3, func(q *ask.Question) { q.Limits.Message = long(10001) }), "/questions/3/limits/message: has 10001 characters; use at most 10000"},
-		"a pattern is broken":          {q(3, func(q *ask.Question) { q.Limits.Pattern = "(" }), "/questions/3/limits/pattern: is no regular expression of RE2: error parsing regexp: missing closing ): `(`"},
-		"a date limit is no date":      {q(5, func(q *ask.Question) { q.Limits.MinDate = "soon" }), `/questions/5/limits/min: is "soon"; use a date such as 2026-11-20`},
+		"a pattern is broken":          {q(3, func(q *ask.Question) { q.Limits.Pattern = "(" }), "/questions/3/limits/pattern: is not a regular expression of RE2: error parsing regexp: missing closing ): `(`"},
+		"a date limit is not a date":   {q(5, func(q *ask.Question) { q.Limits.MinDate = "soon" }), `/questions/5/limits/min: is "soon"; use a date such as 2026-11-20`},
 		"date limits are crossed":      {q(5, func(q *ask.Question) { q.Limits.MaxDate, q.Default = "2026-01-01", nil }), "/questions/5/limits/max: is before min"},
 		"a number has a date":          {q(2, func(q *ask.Question) { q.Limits.MaxDate = "2026-01-01" }), "/questions/2/limits/max: is a date, but this is a number question"},
 		"a default is empty":           {q(0, func(q *ask.Question) { q.Default = &ask.Answer{} }), "/questions/0/default: is empty; leave it out"},
 		"a default does not fit":       {q(0, func(q *ask.Question) { q.Default = &ask.Answer{Selected: []string{"x"}} }), `/questions/0/default: option "x" does not exist; the options are pg, lite, stop`},
 		"a default cancels":            {q(0, func(q *ask.Question) { q.Default = &ask.Answer{Selected: []string{"stop"}} }), `/questions/0/default: chooses option "stop", which cancels; a default must answer`},
-		"a default is not finite":      {q(2, func(q *ask.Question) { q.Default.Number = new(math.Inf(1)) }), "/questions/2/default: is no finite number"},
+		"a default is not finite":      {q(2, func(q *ask.Question) { q.Default.Number = new(math.Inf(1)) }), "/questions/2/default: is not a finite number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

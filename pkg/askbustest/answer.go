@@ -20,7 +20,7 @@ func Person() ask.By { return ask.By{Principal: "test:mei", Name: "Mei", Proof: 
 // Answer has f answer every ask that is pending, and every one that comes, until
 // the bus ends. It is called once for an ask, for one at a time; with ok false
 // the ask stays pending. A reply without By is from [Person]. An ask that has
-// ended meanwhile is no fault; a reply that the broker refuses fails the test.
+// ended meanwhile is not a fault; a reply that the broker refuses fails the test.
 func (b *Bus) Answer(f func(a ask.Ask) (r ask.Reply, ok bool)) {
 	b.people(func(r *responder.Responder, a ask.Ask) error {
 		reply, ok := f(a)

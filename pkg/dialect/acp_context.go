@@ -80,7 +80,7 @@ func toolContent(v value) string {
 }
 
 // text is a string, or nothing where something else stands: in what is only
-// shown, the wrong type is no fault.
+// shown, the wrong type is not a fault.
 func (v value) text() string {
 	s, ok := v.raw.(string)
 	if !ok {

@@ -71,7 +71,7 @@ func permissionAsk(body []byte) (ask.Ask, []Warning, error) {
 }
 
 // permissionAnswer writes the result of session/request_permission. Whatever is
-// not the choice of one option is no permission.
+// not the choice of one option is not a permission.
 func permissionAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	result := ordered("outcome", "cancelled")
 	text := sentence(a, o)

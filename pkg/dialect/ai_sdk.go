@@ -100,7 +100,7 @@ func aiSDKAnswer(a *ask.Ask, o *ask.Outcome) Response {
 // aiSDKPending says that the ask waits.
 func aiSDKPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
 
-// aiSDKShow writes an ask as approval requests; one that is no approval is shown
+// aiSDKShow writes an ask as approval requests; one that is not an approval is shown
 // as the input of a tool, and answered elsewhere.
 func aiSDKShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen

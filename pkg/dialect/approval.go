@@ -65,7 +65,7 @@ func approvalID(n, i int) string { return "call-" + key(n) + "-" + key(i) }
 
 // decided is what a person decided about one call: an option's id, the edited
 // arguments, and words. Arguments that were typed are meant, also beside an
-// approval; an edit without any, or with some that are no object, is no edit: it
+// approval; an edit without any, or with some that are no object, is not an edit: it
 // rejects, and says so.
 func decided(a *ask.Ask, o *ask.Outcome, id string) (decision string, args any, words string) {
 	ans := answerTo(o, a.Question(id))

@@ -133,7 +133,7 @@ func byIDAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return respond(200, body)
 }
 
-// byIDAnswers writes each answer; one that is no choice stands as text.
+// byIDAnswers writes each answer; one that is not a choice stands as text.
 func byIDAnswers(a *ask.Ask, o *ask.Outcome) []any {
 	answers := []any{}
 	for i := range a.Questions {

@@ -93,7 +93,7 @@ func (v value) byIDQuestion(a *ask.Ask) (int, bool) {
 		}
 	}
 	if v.given() {
-		v.fault("is %q, which is no question of this ask", clip(id))
+		v.fault("is %q, which is not a question of this ask", clip(id))
 	}
 	return 0, false
 }
@@ -159,7 +159,7 @@ func (v value) byIDCancelled(a *ask.Ask) []ask.Answer {
 	q, option := &a.Questions[i], v.field("option_id")
 	id, known := nativeOption(a, i, option.need())
 	if !known || !q.Option(id).Cancels {
-		option.faultIn(q.ID, "is %q, which is no option that cancels", clip(option.string()))
+		option.faultIn(q.ID, "is %q, which is not an option that cancels", clip(option.string()))
 		return nil
 	}
 	return []ask.Answer{{QuestionID: q.ID, Selected: []string{id}}}

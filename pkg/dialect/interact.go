@@ -169,7 +169,7 @@ func interactReply(a *ask.Ask, body []byte) (Given, error) {
 		askID, i := splitFrameID(id)
 		switch {
 		case id != "" && (askID != a.ID || i >= len(a.Questions)):
-			v.field("id").fault("is %q, which is no question of this ask", clip(id))
+			v.field("id").fault("is %q, which is not a question of this ask", clip(id))
 		case !v.field("result").given():
 			v.field("result").fault("is missing; give a string or an array of strings")
 		default:

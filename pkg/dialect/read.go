@@ -85,7 +85,7 @@ func (r *reader) parse(body []byte) (value, error) {
 		err = errors.New("it ends too early")
 	}
 	if err != nil {
-		v.fault("is no JSON: %v", err)
+		v.fault("is not JSON: %v", err)
 		return v, r.err()
 	}
 	r.root, r.spelled = v, make(map[string]string)

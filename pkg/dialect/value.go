@@ -17,7 +17,7 @@ type value struct {
 	r    *reader
 	at   string // JSON pointer
 	raw  any
-	lost bool // a field of what is no object, of which that was said already
+	lost bool // a field of what is not an object, of which that was said already
 }
 
 func (v value) fault(format string, args ...any) { v.faultIn("", format, args...) }
@@ -87,7 +87,7 @@ func (v value) body() {
 	v.object()
 }
 
-// field is the field of an object. It reports no fault when v is no object:
+// field is the field of an object. It reports no fault when v is not an object:
 // [value.object] does.
 func (v value) field(key string) value {
 	o, ok := v.raw.(*object)

@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Handover says whose an ask is by now. It is no right: the audience says who
+// Handover says whose an ask is by now. It is not a right: the audience says who
 // may answer, and everybody there still may.
 type Handover struct {
 	Key  ask.Key   `json:"key"`

@@ -111,7 +111,7 @@ func (s *Server) retract(ctx context.Context, it Item) error {
 		}
 		if len(places) == 0 {
 			if age := time.Since(it.Receipt.At); age > posting || age < -posting {
-				return nil // whoever was about to post has died before
+				return nil // the replica that was about to post has died
 			}
 			return &LaterError{After: retryWork, Err: errors.New("it is being posted")}
 		}

@@ -26,7 +26,7 @@ type Presenter interface {
 	// where Find can see it.
 	Present(ctx context.Context, p Post) ([]ask.Place, error)
 	// Update makes every post of an ask show how it ended, and takes the means to
-	// answer away. A place that is already updated, or was deleted, is no error.
+	// answer away. A place that is already updated, or was deleted, is not an error.
 	Update(ctx context.Context, e Ended) error
 	// Find searches for what an earlier call of Present with the same key has
 	// posted before it or its process died. It returns no places when there is

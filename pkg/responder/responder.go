@@ -83,9 +83,9 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 	case nc == nil:
 		return nil, errors.New("responder: no connection")
 	case !ask.ValidToken(typ):
-		return nil, fmt.Errorf("responder: type %q is no token; use A-Z a-z 0-9 _ -", typ)
+		return nil, fmt.Errorf("responder: invalid type %q; use A-Z a-z 0-9 _ -", typ)
 	case opts.Tenant != "" && !ask.ValidToken(opts.Tenant):
-		return nil, fmt.Errorf("responder: tenant %q is no token; use A-Z a-z 0-9 _ -", opts.Tenant)
+		return nil, fmt.Errorf("responder: invalid tenant %q; use A-Z a-z 0-9 _ -", opts.Tenant)
 	case opts.Host && opts.Session == "":
 		return nil, errors.New("responder: a host is that of one session; set Tenant and Session")
 	case opts.Session != "" && (opts.Tenant == "" || !ask.ValidToken(opts.Session)):

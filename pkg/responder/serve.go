@@ -148,7 +148,7 @@ func (s *Server) Health() Health {
 
 // Answer sends what a person chose at a post. Its outcome and errors are those
 // of [Responder.Answer]; an AnswerID that is derived from the click makes a
-// double click one answer. Whoever answered first, the post that was clicked
+// double click one answer. Even if another answer was first, the post that was clicked
 // then shows it: Update is called for it before anything else, also when the
 // click came late or the post's receipt was lost. With [ask.ErrForbidden] and
 // [ask.ErrInvalid] the ask stays open: tell the person why.

@@ -46,7 +46,7 @@ func (s *snapshot) read(ctx context.Context, r *Responder) error {
 		case err != nil:
 			return err
 		case rec.State != ask.StateResolved:
-			continue // asked anew meanwhile
+			continue // asked again meanwhile
 		}
 		s.resolved = append(s.resolved, rec)
 	}

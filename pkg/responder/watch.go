@@ -62,7 +62,7 @@ type watch struct {
 	r      *Responder
 	handle func(Event)
 	known  map[ask.Key]uint64 // pending asks that were told, with the sequence of their question
-	ended  map[ask.Key]ending // outcomes told lately
+	ended  map[ask.Key]ending // outcomes told a moment ago
 	before map[ask.Key]ending // and before that: see forget
 	turned time.Time
 	off    bool
@@ -114,7 +114,7 @@ func (w *watch) pending(rec ask.Record) {
 	if seq, known := w.known[k]; known && (seq == rec.Seq || rec.Seq == 0) {
 		return
 	}
-	if e, ended := w.lately(k); ended && e.seq == rec.Seq {
+	if e, ended := w.justEnded(k); ended && e.seq == rec.Seq {
 		return
 	}
 	if len(w.known) >= w.r.opts.Limit {
@@ -127,7 +127,7 @@ func (w *watch) pending(rec ask.Record) {
 
 func (w *watch) resolved(rec ask.Record) {
 	k := rec.Ask.Key()
-	if e, told := w.lately(k); told && rec.Outcome != nil && e.at.Equal(rec.Outcome.At) {
+	if e, told := w.justEnded(k); told && rec.Outcome != nil && e.at.Equal(rec.Outcome.At) {
 		return
 	}
 	rec.Seq = w.known[k] // an outcome does not say which question it ended
@@ -141,8 +141,8 @@ func (w *watch) resolved(rec ask.Record) {
 	w.handle(Event{Kind: Resolved, Record: rec})
 }
 
-// lately is an ending that was told a short while ago.
-func (w *watch) lately(k ask.Key) (ending, bool) {
+// justEnded is an ending that was told a short while ago.
+func (w *watch) justEnded(k ask.Key) (ending, bool) {
 	e, ok := w.ended[k]
 	if !ok {
 		e, ok = w.before[k]

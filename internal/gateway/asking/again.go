@@ -14,7 +14,7 @@ const maxAgain = 10_000
 // again remembers asks that came without an id, until their caller was told
 // the outcome: foreign clients that lost their connection, or their patience,
 // send the same body again, and must find their ask and not ask twice. It is a
-// help, not a promise; whoever needs one sends an Idempotency-Key.
+// help, not a promise; callers that need one send an Idempotency-Key.
 type again struct {
 	mu   sync.Mutex
 	ids  map[string]ask.Key

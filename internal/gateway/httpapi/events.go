@@ -124,7 +124,7 @@ func (api *API) address(r *http.Request, c *access.Caller, in *incoming) error {
 		}
 	}
 	if !in.key.Valid() {
-		return access.Fault("the event's subject is %s, which is no ask id; use 1 to %d of A-Z a-z 0-9 _ -", access.Quote(in.key.ID), ask.MaxToken)
+		return access.Fault("the event's subject is %s, which is not an ask id; use 1 to %d of A-Z a-z 0-9 _ -", access.Quote(in.key.ID), ask.MaxToken)
 	}
 	return nil
 }

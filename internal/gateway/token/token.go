@@ -159,11 +159,11 @@ func (t *Token) Validate() error {
 		return fmt.Errorf("no role %q; use agent, host, screen, responder or operator", t.Role)
 	}
 	if !ask.ValidToken(t.Tenant) {
-		return fmt.Errorf("tenant %q is no token; use 1 to %d of A-Z a-z 0-9 _ -", t.Tenant, ask.MaxToken)
+		return fmt.Errorf("invalid tenant %q; use 1 to %d of A-Z a-z 0-9 _ -", t.Tenant, ask.MaxToken)
 	}
 	for _, s := range t.Sessions {
 		if begin := strings.TrimSuffix(s, Every); s != Every && !ask.ValidToken(begin) {
-			return fmt.Errorf("session %q is no token; use 1 to %d of A-Z a-z 0-9 _ -, and * at the end only", s, ask.MaxToken)
+			return fmt.Errorf("invalid session %q; use 1 to %d of A-Z a-z 0-9 _ -, and * at the end only", s, ask.MaxToken)
 		}
 	}
 	for _, d := range t.Doors {

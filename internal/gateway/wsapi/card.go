@@ -14,26 +14,26 @@ import (
 // client asked for it with ?card=1, as the panel does. What a client sends back
 // are the labels of the frame, whose options come in the same order.
 type cardJSON struct {
-	Lang     string       `json:"lang"`
-	Asker    string       `json:"asker"`
-	Work     string       `json:"work,omitempty"`
-	Link     string       `json:"link,omitempty"`
-	Host     string       `json:"host,omitempty"`
-	Priority string       `json:"priority,omitempty"`
-	Urgent   bool         `json:"urgent,omitempty"`
-	Title    []spanJSON   `json:"title,omitempty"`
-	Step     string       `json:"step,omitempty"`
-	Marks    []string     `json:"marks,omitempty"`
-	Text     []spanJSON   `json:"text"`
-	Brief    []spanJSON   `json:"brief,omitempty"` // the beginning of a long text
-	Dir      string       `json:"dir"`
-	Hint     string       `json:"hint,omitempty"`
-	Options  []optionJSON `json:"options,omitempty"`
-	Own      bool         `json:"own"` // something else may be typed
-	Field    string       `json:"field,omitempty"`
-	Hold     string       `json:"placeholder,omitempty"`
-	ForThem  string       `json:"for_them,omitempty"`
-	Words    wordsJSON    `json:"words"`
+	Lang        string       `json:"lang"`
+	Asker       string       `json:"asker"`
+	Work        string       `json:"work,omitempty"`
+	Link        string       `json:"link,omitempty"`
+	Host        string       `json:"host,omitempty"`
+	Priority    string       `json:"priority,omitempty"`
+	Urgent      bool         `json:"urgent,omitempty"`
+	Title       []spanJSON   `json:"title,omitempty"`
+	Step        string       `json:"step,omitempty"`
+	Marks       []string     `json:"marks,omitempty"`
+	Text        []spanJSON   `json:"text"`
+	Brief       []spanJSON   `json:"brief,omitempty"` // the beginning of a long text
+	Dir         string       `json:"dir"`
+	Hint        string       `json:"hint,omitempty"`
+	Options     []optionJSON `json:"options,omitempty"`
+	Own         bool         `json:"own"` // something else may be typed
+	Field       string       `json:"field,omitempty"`
+	Placeholder string       `json:"placeholder,omitempty"`
+	ForThem     string       `json:"for_them,omitempty"`
+	Words       wordsJSON    `json:"words"`
 }
 
 // wordsJSON are the words of the panel itself.
@@ -78,7 +78,7 @@ func cards(a *ask.Ask, now time.Time) []cardJSON {
 			Lang: c.Lang, Asker: c.Asks(), Work: c.Asker.Work(c.Lang), Link: c.Asker.Link, Host: c.Asker.Host,
 			Priority: c.Priority.Words, Urgent: c.Priority.Urgent(), Title: spans(c.Title), Step: q.Step, Marks: q.Marks,
 			Text: spans(q.Text), Brief: spans(q.Brief), Dir: q.Dir, Hint: q.Hint, Own: len(q.Options) == 0 || q.Other != nil, Field: words.YourAnswer,
-			Hold: q.Placeholder, ForThem: c.ForThem, Words: wordsJSON{words.Send, words.Whole},
+			Placeholder: q.Placeholder, ForThem: c.ForThem, Words: wordsJSON{words.Send, words.Whole},
 		}
 		if q.Unknown {
 			one.Hint = q.HowTo

@@ -16,7 +16,7 @@ import (
 func (s *socket) handle(ctx context.Context, body []byte, helpers *sync.WaitGroup) error {
 	var f frame
 	if err := json.Unmarshal(body, &f); err != nil || f.Type == "" {
-		return s.complain(ctx, "", access.Fault(`this is no frame; send { "type": …, "data": … }`))
+		return s.complain(ctx, "", access.Fault(`this is not a frame; send { "type": …, "data": … }`))
 	}
 	var err error
 	switch {

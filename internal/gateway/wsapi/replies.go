@@ -130,7 +130,7 @@ func (s *socket) find(session, id string) (ask.Key, error) {
 		}
 	}
 	if !k.Valid() {
-		return k, ask.Refuse(ask.CodeNotFound, "%s is no ask that waits here", access.Quote(id))
+		return k, ask.Refuse(ask.CodeNotFound, "%s is not an ask that waits here", access.Quote(id))
 	}
 	return k, s.c.CheckAnswer(k.Tenant, k.Session)
 }

@@ -15,7 +15,7 @@ type Callback struct {
 // ReadCallback reads the call of a permission callback: the tool's input
 // itself, or { tool_name?, input, tool_use_id?, session_id? }.
 func ReadCallback(body []byte) (Callback, error) {
-	fields, _ := members(body) // what is no object the dialect refuses
+	fields, _ := members(body) // what is not an object the dialect refuses
 	a, warnings, input, err := read(body, fields)
 	if err != nil {
 		return Callback{}, err

@@ -28,10 +28,10 @@ type Event struct {
 }
 
 // ReadEvent reads the JSON on a hook's standard input. A call that is about
-// another tool or event is no error: then ok is false and the hook prints
+// another tool or event is not an error: then ok is false and the hook prints
 // nothing.
 func ReadEvent(body []byte) (e Event, ok bool, err error) {
-	fields, _ := members(body) // what is no object the dialect refuses below
+	fields, _ := members(body) // what is not an object the dialect refuses below
 	name := textOf(fields, "hook_event_name")
 	switch {
 	case fields == nil:

@@ -130,7 +130,7 @@ func ending(a *ask.Ask, o *ask.Outcome) string {
 func members(body []byte) ([]member, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return nil, refusal("", "is no object")
+		return nil, refusal("", "is not an object")
 	}
 	all := []member{}
 	for d.More() {
@@ -171,7 +171,7 @@ func textOf(all []member, key string) string {
 }
 
 func objectWith(raw []byte, keys ...string) bool {
-	all, _ := members(raw) // what is no object has none of them
+	all, _ := members(raw) // what is not an object has none of them
 	return slices.ContainsFunc(keys, func(key string) bool { return rawOf(all, key) != nil })
 }
 

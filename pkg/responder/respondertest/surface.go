@@ -68,7 +68,7 @@ const (
 // Link is what [responder.ServeOptions.Link] says in the suite.
 func Link(k ask.Key) string { return "https://inbox.example/ask/" + k.String() }
 
-// Clock is virtual time: whoever sleeps moves it on.
+// Clock is virtual time: a sleep advances it.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time

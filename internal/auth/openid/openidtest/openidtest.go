@@ -1,5 +1,5 @@
 // Package openidtest is a small OpenID Connect provider for tests, which asks
-// nobody for a password: whoever comes is Mei, or what the test says.
+// nobody for a password: everybody signs in as Mei, or as the test says.
 package openidtest
 
 import (
@@ -63,7 +63,7 @@ func Start(t testing.TB) *Provider {
 	return p
 }
 
-// Says sets claims of whoever signs in, also of those who are signed in.
+// Says sets the claims of everybody who signs in or is signed in.
 func (p *Provider) Says(claims map[string]any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
