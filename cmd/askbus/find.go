@@ -32,7 +32,7 @@ func (a *app) records(ctx context.Context, b *bus, session, id string, state ask
 	if b.role.Session != "" {
 		session = b.role.Session
 	}
-	return r.All(ctx, responder.Query{Tenant: tenant, Session: session, ID: id, State: state, Limit: 500}), nil
+	return r.All(ctx, responder.Query{Tenant: tenant, Session: session, ID: id, State: state, PageSize: 500}), nil
 }
 
 // responder speaks as the credential's responder type. An operator is no

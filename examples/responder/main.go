@@ -104,8 +104,7 @@ func main() {
 	var cred client.Credential
 	must(0, json.Unmarshal(must(os.ReadFile(os.Args[1])), &cred)) //nolint:gosec // the user names the file
 	nc := must(client.Connect(cred, nil))
-	r := must(responder.New(nc, "chat", responder.Options{}))
-	s := must(responder.NewServer(r, chat(os.Args[2]), responder.ServeOptions{}))
+	s := must(responder.NewServer(must(responder.New(nc, "chat", responder.Options{})), chat(os.Args[2]), responder.ServeOptions{}))
 	go func() { must(0, http.ListenAndServe(os.Args[3], clicks(s, os.Getenv("CHAT_SECRET")))) }() //nolint:gosec // an example: no time limits
 	must(0, s.Run(ctx))
 }

@@ -211,7 +211,7 @@ func (p *process) list(ctx context.Context, into *Pending) error {
 		return err
 	}
 	began := time.Now()
-	for _, err := range r.All(ctx, responder.Query{State: ask.StatePending, Limit: wire.MaxPage}) {
+	for _, err := range r.All(ctx, responder.Query{State: ask.StatePending, PageSize: wire.MaxPage}) {
 		if err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (p *process) list(ctx context.Context, into *Pending) error {
 	var later []time.Duration // page by page, each alone
 	for cursor, more := "", true; more; more = cursor != "" {
 		start := time.Now()
-		page, err := r.List(ctx, responder.Query{State: ask.StatePending, Limit: wire.MaxPage, Cursor: cursor})
+		page, err := r.List(ctx, responder.Query{State: ask.StatePending, PageSize: wire.MaxPage, Cursor: cursor})
 		if err != nil {
 			return err
 		}

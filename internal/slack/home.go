@@ -41,7 +41,7 @@ func (s *App) home(ctx context.Context, who actor) {
 
 // waiting lists what this person may answer, the urgent first.
 func (s *App) waiting(ctx context.Context, who actor) ([]slackapi.Block, error) {
-	page, err := s.bus.List(ctx, responder.Query{State: ask.StatePending, Limit: 200})
+	page, err := s.bus.List(ctx, responder.Query{State: ask.StatePending, PageSize: 200})
 	if err != nil {
 		return nil, err
 	}

@@ -131,7 +131,7 @@ func (s *App) thread(ctx context.Context, channel string, a *ask.Ask) string {
 	if ts, ok := s.threads.get(key); ok {
 		return ts
 	}
-	page, err := s.bus.List(ctx, responder.Query{Tenant: a.Tenant, Session: a.Session, Limit: 100})
+	page, err := s.bus.List(ctx, responder.Query{Tenant: a.Tenant, Session: a.Session, PageSize: 100})
 	if err != nil {
 		s.log.WarnContext(ctx, "cannot read where a session's thread begins; this ask begins another one", slog.String("error", err.Error()))
 		return ""

@@ -105,7 +105,7 @@ func (s *Server) recollect(ctx context.Context, record *ask.Record) *recollectio
 // history reads the latest answers of a session to a question. A history that
 // is longer than maxHistory pages has no latest ones that could be read.
 func (s *Server) history(ctx context.Context, a *ask.Ask, question string) ([]ask.Record, error) {
-	q := responder.Query{Tenant: a.Tenant, Session: a.Session, State: ask.StateResolved, Question: question, Limit: 100}
+	q := responder.Query{Tenant: a.Tenant, Session: a.Session, State: ask.StateResolved, Question: question, PageSize: 100}
 	var found []ask.Record // the oldest first
 	for range maxHistory {
 		page, err := s.asks.List(ctx, q)

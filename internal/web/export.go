@@ -42,7 +42,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, me responder.Vie
 		s.plain(w, http.StatusBadRequest, plainPage{Me: present.Name(me.By), Title: "No such format", Lines: []string{"An export is json or csv."}, Back: true})
 		return
 	}
-	q := responder.Query{State: ask.StateResolved, Limit: pastPage}
+	q := responder.Query{State: ask.StateResolved, PageSize: pastPage}
 	page, err := s.asks.List(r.Context(), q) // before the first byte: an error is still a page
 	if err != nil {
 		s.cannotRead(w, r, me, err)

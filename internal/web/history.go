@@ -206,7 +206,7 @@ func (s *Server) conversation(w http.ResponseWriter, r *http.Request, me respond
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
-	page, err := s.asks.List(ctx, responder.Query{Tenant: k.Tenant, Session: k.Session, State: ask.StateResolved, Limit: maxOnPage, Cursor: r.URL.Query().Get("cursor")})
+	page, err := s.asks.List(ctx, responder.Query{Tenant: k.Tenant, Session: k.Session, State: ask.StateResolved, PageSize: maxOnPage, Cursor: r.URL.Query().Get("cursor")})
 	if err != nil {
 		s.cannotRead(w, r, me, err)
 		return

@@ -122,7 +122,7 @@ func (a *archive) readAll(ctx context.Context) {
 		}
 	})
 	began := a.now()
-	q := responder.Query{State: ask.StateResolved, Limit: pastPage}
+	q := responder.Query{State: ask.StateResolved, PageSize: pastPage}
 	var err error
 	for range pastPages {
 		var page responder.Page

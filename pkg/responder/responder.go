@@ -110,7 +110,7 @@ type Query struct {
 	ID       string    // of the ask: finds it in every session
 	State    ask.State // empty: both
 	Question string    // history: only asks with a question of this id or exact text
-	Limit    int       // 1 to 500; default 100
+	PageSize int       // of one page: 1 to 500; default 100
 	Cursor   string    // from the page before
 }
 
@@ -134,7 +134,7 @@ func (r *Responder) List(ctx context.Context, q Query) (Page, error) {
 
 func (r *Responder) page(ctx context.Context, q Query) ([]byte, error) {
 	return r.query(ctx, wire.Query{
-		Tenant: q.Tenant, Session: q.Session, ID: q.ID, State: string(q.State), Question: q.Question, Limit: q.Limit, Cursor: q.Cursor,
+		Tenant: q.Tenant, Session: q.Session, ID: q.ID, State: string(q.State), Question: q.Question, Limit: q.PageSize, Cursor: q.Cursor,
 	})
 }
 

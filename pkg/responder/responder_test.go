@@ -272,7 +272,7 @@ func TestAnswerCancelAndReceipt(t *testing.T) {
 		t.Error(err)
 	}
 	n := 0
-	for _, err := range r.All(t.Context(), responder.Query{State: ask.StateResolved, Limit: 1}) {
+	for _, err := range r.All(t.Context(), responder.Query{State: ask.StateResolved, PageSize: 1}) {
 		if err != nil {
 			t.Fatal(err)
 		}

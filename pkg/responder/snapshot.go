@@ -23,7 +23,7 @@ func (s *snapshot) read(ctx context.Context, r *Responder) error {
 		return nats.ErrConnectionReconnecting
 	}
 	seen := map[ask.Key]bool{}
-	for rec, err := range r.All(ctx, Query{State: ask.StatePending, Limit: 200}) {
+	for rec, err := range r.All(ctx, Query{State: ask.StatePending, PageSize: 200}) {
 		if err != nil {
 			return err
 		}

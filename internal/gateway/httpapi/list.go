@@ -61,7 +61,7 @@ func query(c *access.Caller, r *http.Request) (responder.Query, error) {
 		if err != nil || n < 1 || n > wire.MaxPage {
 			return q, access.Fault("?limit is %s; use 1 to %d", access.Quote(s), wire.MaxPage)
 		}
-		q.Limit = n
+		q.PageSize = n
 	}
 	return q, nil
 }
