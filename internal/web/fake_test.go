@@ -228,8 +228,8 @@ func (b *bus) List(_ context.Context, q responder.Query) (responder.Page, error)
 	from, _ := strconv.Atoi(q.Cursor)
 	all = all[min(from, len(all)):]
 	page := responder.Page{Items: all}
-	if q.PageSize > 0 && len(all) > q.Limit {
-		page.Items, page.Next = all[:q.PageSize], strconv.Itoa(from+q.Limit)
+	if q.PageSize > 0 && len(all) > q.PageSize {
+		page.Items, page.Next = all[:q.PageSize], strconv.Itoa(from+q.PageSize)
 	}
 	return page, nil
 }
