@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/askbus/askbus/internal/waittest"
 )
 
 // Uses is how often a leak test uses what it tests.
@@ -43,10 +45,11 @@ type Leak struct {
 
 // LeavesNothing uses something many times, some of them at once, and fails the
 // test unless goroutines, subscriptions and heap are then where they were. It
-// warms up with a few uses before. The uses are numbered from 0. It must not run beside other
-// tests: do not call t.Parallel.
+// warms up with a few uses before. The uses are numbered from 0. Goroutines and heap are
+// those of the whole process, so it panics in a test that has called t.Parallel.
 func (b *Bus) LeavesNothing(t *testing.T, use func(i int) error) {
 	t.Helper()
+	t.Setenv("LEAK_TEST", t.Name()) // panics in a parallel test
 	const warm = Uses / 10
 	b.use(t, Uses, Uses+warm, use)
 	before := b.leak()
@@ -54,7 +57,7 @@ func (b *Bus) LeavesNothing(t *testing.T, use func(i int) error) {
 	b.use(t, 0, Uses, use)
 	took := time.Since(began)
 	var after Leak
-	for end := time.Now().Add(10 * time.Second); ; {
+	for end := time.Now().Add(waittest.Limit); ; {
 		after = b.leak()
 		if after.Goroutines <= before.Goroutines+spareGoroutines && after.Subscriptions <= before.Subscriptions+spareSubscriptions && after.Heap <= before.Heap+spareHeap {
 			t.Logf("%d uses in %s; %s, before %s", Uses, took.Round(time.Millisecond), after, before)

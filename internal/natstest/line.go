@@ -10,6 +10,7 @@ import (
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/nats-io/nats.go"
 )
 
@@ -151,9 +152,9 @@ func (l *Line) Stall() (resume func()) {
 // Eventually waits until something is so.
 func Eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !so(); {
+	for end := time.Now().Add(waittest.Limit); !so(); {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not so after 30 s", what)
+			t.Fatalf("%s: not so after %s", what, waittest.Limit)
 		}
 		select {
 		case <-time.After(time.Millisecond):

@@ -2,9 +2,9 @@ package natstest
 
 import (
 	"context"
-	"time"
 
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -12,7 +12,7 @@ import (
 // told of a question or an outcome, everybody has to look.
 func (b *Bus) Mute() {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	js, err := jetstream.New(b.LedgerAdmin())
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/nats-io/nats.go"
 )
 
@@ -121,7 +122,7 @@ func (b *Bus) brokerOn(led *ledger.Ledger, opts broker.Options) (br *broker.Brok
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- br.Run(ctx) }()
-	for end := time.Now().Add(10 * time.Second); !br.Ready(); {
+	for end := time.Now().Add(waittest.Limit); !br.Ready(); {
 		select {
 		case err := <-done:
 			cancel()
@@ -129,7 +130,7 @@ func (b *Bus) brokerOn(led *ledger.Ledger, opts broker.Options) (br *broker.Brok
 		case <-time.After(time.Millisecond):
 		}
 		if time.Now().After(end) {
-			b.t.Fatal("broker is not ready after 10 s")
+			b.t.Fatalf("broker is not ready after %s", waittest.Limit)
 		}
 	}
 	var once sync.Once
@@ -153,7 +154,7 @@ func (b *Bus) Ledger() *ledger.Ledger {
 
 func (b *Bus) open(opts ledger.Options) *ledger.Ledger {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	opts.Logger = Logger()
 	led, err := ledger.Open(ctx, b.Connect(natsd.Role{Name: natsd.RoleLedger}), opts)

@@ -1,0 +1,5 @@
+//go:build race
+
+package waittest
+
+const slower = 3 // the race detector takes most of a core's time
