@@ -89,8 +89,8 @@ func TestTypesToPrepareAreChecked(t *testing.T) {
 	}
 }
 
+// TestReadingTheBacklogLeavesNothing is not parallel: it counts goroutines.
 func TestReadingTheBacklogLeavesNothing(t *testing.T) {
-	t.Parallel()
 	b := natstest.Start(t, natstest.Options{Memory: true, Broker: broker.Options{Types: []string{"chat"}}})
 	w := ledger.NewWork(b.Ledger())
 	b.LeavesNothing(t, func(int) error {
