@@ -131,7 +131,7 @@ func TestAProviderEndsSessions(t *testing.T) {
 		})
 	}
 	short := provided("")
-	short.Until = time.Now().Add(2 * time.Second)
+	short.Until = time.Now().Add(5 * time.Second)
 	id := begin(short)
 	natstest.Eventually(t, "it ends at its time", func() bool {
 		_, err := one.Find(t.Context(), id, true)

@@ -27,18 +27,11 @@ func (d *doors) issued(tok token.Token) (id, secret string) {
 	return made.ID, secret
 }
 
-func (d *doors) revoke(id string) time.Time {
+// revoke ends a token. The doors do not poll: what ends then has been told live.
+func (d *doors) revoke(id string) {
 	d.t.Helper()
 	if _, err := d.tokens.Revoke(d.t.Context(), id); err != nil {
 		d.t.Fatal(err)
-	}
-	return time.Now()
-}
-
-func inTime(t *testing.T, what string, since time.Time) {
-	t.Helper()
-	if d := time.Since(since); d > time.Second {
-		t.Errorf("%s ends %s after the revocation", what, d)
 	}
 }
 
@@ -51,11 +44,10 @@ func TestARevokedTokensSocketEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.CloseNow()
-	at := d.revoke(id)
+	d.revoke(id)
 	for err == nil {
 		_, _, err = conn.Read(t.Context())
 	}
-	inTime(t, "it", at)
 	if code := websocket.CloseStatus(err); code != websocket.StatusPolicyViolation {
 		t.Errorf("closed with %d: %v", code, err)
 	}
@@ -68,9 +60,8 @@ func TestARevokedTokensWaitEnds(t *testing.T) {
 	d.do(secret, "POST", "/v1/asks", database).want(t, 201)
 	waits := d.meanwhile(secret, "GET", "/v1/asks/s2/deploy-42?wait=1m", "")
 	natstest.Eventually(t, "it waits", func() bool { return d.gate.Watches() > 0 })
-	at := d.revoke(id)
+	d.revoke(id)
 	(<-waits).want(t, 401, "revoked")
-	inTime(t, "it", at)
 	d.pending("s2", "deploy-42") // nothing is withdrawn
 }
 
@@ -78,7 +69,7 @@ func TestARevokedTokensWaitEnds(t *testing.T) {
 func TestADoorBesideEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
-	g, err := gateway.New(d.bus.Connect(natsd.Role{Name: natsd.RoleGateway}), token.NewStore(d.bus.Connect(natsd.Role{Name: natsd.RoleGateway}), state.CacheOptions{}), gateway.Options{})
+	g, err := gateway.New(d.bus.Connect(natsd.Role{Name: natsd.RoleGateway}), token.NewStore(d.bus.Connect(natsd.Role{Name: natsd.RoleGateway}), state.CacheOptions{Poll: time.Hour, FailAfter: 2 * time.Hour}), gateway.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,11 +96,10 @@ func TestADoorBesideEndsWithItsToken(t *testing.T) {
 	req.Header.Set("Authorization", "Bearer "+secret)
 	go h.ServeHTTP(httptest.NewRecorder(), req)
 	<-here
-	at := d.revoke(id)
+	d.revoke(id)
 	if err := <-ended; err == nil || errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}
-	inTime(t, "it", at)
 }
 
 func TestTwoThousandRequestsLeaveNoWatchOfTheirToken(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -46,7 +47,7 @@ func openOn(t *testing.T, bus *natstest.Bus, opts gateway.Options) *doors {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r) }))
 	t.Cleanup(srv.Close)
 	opts.BaseURL, opts.Logger = srv.URL, natstest.Logger()
-	d.gate = token.NewStore(nc, state.CacheOptions{Logger: natstest.Logger()})
+	d.gate = token.NewStore(nc, state.CacheOptions{Poll: time.Hour, FailAfter: 2 * time.Hour, Logger: natstest.Logger()})
 	g, err := gateway.New(nc, d.gate, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +176,7 @@ func (d *doors) pending(session, id string) ask.Record {
 	select {
 	case rec := <-found:
 		return rec
-	case <-time.After(20 * time.Second):
+	case <-time.After(waittest.Limit):
 		d.t.Fatalf("no ask %s in session %s", id, session)
 		return ask.Record{}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -23,7 +24,7 @@ func bus(t *testing.T) (*token.Issuer, [2]*token.Store) {
 	b := natstest.Start(t, natstest.Options{})
 	var replicas [2]*token.Store
 	for i := range replicas {
-		s := token.NewStore(b.Connect(natsd.Role{Name: natsd.RoleGateway}), state.CacheOptions{Logger: natstest.Logger()})
+		s := token.NewStore(b.Connect(natsd.Role{Name: natsd.RoleGateway}), state.CacheOptions{Poll: time.Hour, FailAfter: 2 * time.Hour, Logger: natstest.Logger()})
 		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 		done := make(chan error, 1)
 		go func() { done <- s.Run(ctx) }()
@@ -76,14 +77,10 @@ func TestIssueCheckRevoke(t *testing.T) {
 	if was, err := writer.Revoke(t.Context(), made.ID); err != nil || was.ID != made.ID {
 		t.Errorf("%+v, %v", was, err)
 	}
-	began := time.Now()
-	for range replicas {
+	for range replicas { // they do not poll: they are told live
 		select {
-		case at := <-gone:
-			if d := at.Sub(began); d > time.Second {
-				t.Errorf("what it opened ends after %s", d)
-			}
-		case <-time.After(20 * time.Second):
+		case <-gone:
+		case <-time.After(waittest.Limit):
 			t.Fatal("what it opened does not end")
 		}
 	}
@@ -103,7 +100,7 @@ func TestIssueCheckRevoke(t *testing.T) {
 func TestWhatATokenOpenedEndsWhenItExpires(t *testing.T) {
 	t.Parallel()
 	writer, replicas := bus(t)
-	made, secret, err := writer.Issue(t.Context(), token.Token{Role: token.Operator, Tenant: "default", Expires: time.Now().Add(500 * time.Millisecond)})
+	made, secret, err := writer.Issue(t.Context(), token.Token{Role: token.Operator, Tenant: "default", Expires: time.Now().Add(5 * time.Second)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +111,7 @@ func TestWhatATokenOpenedEndsWhenItExpires(t *testing.T) {
 	defer replicas[0].OnEnd(&made, func() { close(gone) })()
 	select {
 	case <-gone:
-	case <-time.After(20 * time.Second):
+	case <-time.After(waittest.Limit):
 		t.Fatal("it does not end")
 	}
 }
