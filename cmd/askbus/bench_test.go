@@ -35,14 +35,26 @@ func TestBenchMeasuresABusThatRunsAlready(t *testing.T) {
 func TestBenchSoakRuns(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}
-	got := pl.must(0, "bench", "soak", "--for", "4s", "--every", "200ms", "--rate", "15", "--output", "json")
-	if n, _ := got["samples"].(float64); n < 5 || got["verdict"] == "too short to tell" || got["failures"] != 0.0 {
-		t.Errorf("%v", got)
-	}
-	cycles, _ := got["cycles"].(map[string]any)
-	for _, kind := range []string{"answered", "withdrawn", "expired", "listed"} {
-		if n, _ := cycles[kind].(float64); n == 0 {
-			t.Errorf("%s: %v", kind, got)
+	// What a pace tells depends on the machine: one that cannot carry it takes too
+	// few samples, does not come to every kind of cycle, or refuses some. It gets
+	// a slower one, for longer.
+	var got map[string]any
+	for _, pace := range [][3]string{{"4s", "15", "200ms"}, {"30s", "4", "1s"}, {"2m", "1", "2s"}} {
+		got = pl.must(0, "bench", "soak", "--for", pace[0], "--rate", pace[1], "--every", pace[2], "--output", "json")
+		samples, _ := got["samples"].(float64)
+		if short := got["verdict"] == "too short to tell"; short != (samples < 5) {
+			t.Fatalf("%v", got)
 		}
+		carried := samples >= 5 && got["failures"] == 0.0
+		cycles, _ := got["cycles"].(map[string]any)
+		for _, kind := range []string{"answered", "withdrawn", "expired", "listed", "doors"} {
+			n, _ := cycles[kind].(float64)
+			carried = carried && n > 0
+		}
+		if carried {
+			return
+		}
+		t.Logf("%s a second: %v", pace[1], got)
 	}
+	t.Errorf("no pace is slow enough: %v", got)
 }

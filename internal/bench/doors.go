@@ -10,7 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/coder/websocket"
 )
 
@@ -51,8 +54,22 @@ func (p *process) doors(ctx context.Context, program Program, bed *Bed) (*doors,
 	return d, nil
 }
 
-// cycle asks once through the i-th door and waits for the answer.
-func (d *doors) cycle(ctx context.Context, i int) error {
+// errAway is a door's word that the bus could not serve a request just now: a
+// 503, or a hook that leaves the decision to its host.
+var errAway = errors.New("bench: the bus is away")
+
+// cycle asks through the i-th door and waits for the answer. While the bus is
+// away it asks again with the same body, as the doors' clients do; it says how often.
+func (d *doors) cycle(ctx context.Context, i int) (repeats int, err error) {
+	for ; ; repeats++ {
+		if err = d.once(ctx, i); !errors.Is(err, errAway) || backoff.Wait(ctx, 50*time.Millisecond, repeats) != nil {
+			return repeats, err
+		}
+	}
+}
+
+// once asks once through the i-th door.
+func (d *doors) once(ctx context.Context, i int) error {
 	text := fmt.Sprintf("Which database, %s %d?", d.session, i)
 	tool := fmt.Sprintf(`{"questions":[{"question":%q,"header":"Storage","multiSelect":false,"options":[{"label":"PostgreSQL","description":""},{"label":"SQLite","description":""}]}]}`, text)
 	switch i % 7 {
@@ -93,6 +110,9 @@ func (d *doors) post(ctx context.Context, path, body, says string, headers ...st
 	if err != nil {
 		return fmt.Errorf("bench: %s: %w", path, err)
 	}
+	if res.StatusCode == http.StatusServiceUnavailable || res.StatusCode == http.StatusNoContent {
+		return fmt.Errorf("%w: %s: %s: %.300s", errAway, path, res.Status, answer)
+	}
 	if res.StatusCode != http.StatusOK || !strings.Contains(string(answer), says) {
 		return fmt.Errorf("bench: %s: %s: %.300s", path, res.Status, answer)
 	}
@@ -122,8 +142,13 @@ func (d *doors) socket(ctx context.Context, i int, text string) error {
 		}
 		var got struct {
 			Type string `json:"type"`
+			Data struct {
+				Code string `json:"code"`
+			} `json:"data"`
 		}
 		switch err := json.Unmarshal(body, &got); {
+		case err == nil && got.Type == "error" && got.Data.Code == ask.CodeUnavailable:
+			return fmt.Errorf("%w: /ws: %.300s", errAway, body)
 		case err != nil || got.Type == "error":
 			return fmt.Errorf("bench: /ws: %.300s", body)
 		case got.Type == "ask:question:response":

@@ -94,6 +94,7 @@ func MeasureSoak(ctx context.Context, program Program, opts SoakOptions) (s Soak
 	stop()
 	driver.Wait()
 	s.Cycles, s.Failures, s.FirstError = load.counted()
+	s.Repeats = load.repeats // the driver has ended
 	s.PerSec = float64(s.Cycles.all()) / s.Seconds
 	s = s.Judge(samples)
 	if s.Seconds/5 < soakKept.Seconds() {
@@ -148,10 +149,11 @@ type soakLoad struct {
 	asks  *Asks
 	doors *doors
 
-	mu     sync.Mutex
-	done   SoakCycles
-	failed int
-	first  string // error
+	mu      sync.Mutex
+	done    SoakCycles
+	repeats int
+	failed  int
+	first   string // error
 }
 
 // drive starts a cycle when it is due until driving ends, and lets the last ones
@@ -195,7 +197,11 @@ func (l *soakLoad) cycle(ctx context.Context, i int) (count *int, err error) {
 	case i%10 == 3:
 		return &l.done.Withdrawn, l.withdraw(ctx, i)
 	case i%5 == 1:
-		return &l.done.Doors, l.doors.cycle(ctx, i/5)
+		repeats, err := l.doors.cycle(ctx, i/5)
+		l.mu.Lock()
+		l.repeats += repeats
+		l.mu.Unlock()
+		return &l.done.Doors, err
 	case i%10 == 7:
 		_, err = l.asks.end(ctx, i, soakAsk("expire", soakExpires), ask.StatusExpired)
 		return &l.done.Expired, err

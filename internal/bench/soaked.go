@@ -16,6 +16,7 @@ type Soak struct {
 	Rate       float64    `json:"rate_per_s"` // wanted
 	PerSec     float64    `json:"per_s"`
 	Cycles     SoakCycles `json:"cycles"`
+	Repeats    int        `json:"repeats"` // requests to the HTTP doors that were repeated because the bus was away
 	Failures   int        `json:"failures"`
 	FirstError string     `json:"first_error,omitempty"`
 	Samples    int        `json:"samples"`
@@ -152,7 +153,7 @@ func (s Soak) Write(out io.Writer) error {
 	pairs := []any{
 		"ran for", fmt.Sprintf("%.0f s of %.0f s, %d samples", s.Seconds, s.Planned, s.Samples),
 		"cycles", fmt.Sprintf("%d: %d answered, %d withdrawn, %d expired, %d lists, %d through doors", s.Cycles.all(), s.Cycles.Answered, s.Cycles.Withdrawn, s.Cycles.Expired, s.Cycles.Listed, s.Cycles.Doors),
-		"per second", fmt.Sprintf("%.1f (wanted: %g)", s.PerSec, s.Rate), "failures", s.Failures,
+		"per second", fmt.Sprintf("%.1f (wanted: %g)", s.PerSec, s.Rate), "failures", s.Failures, "repeated at the doors", s.Repeats,
 	}
 	if s.FirstError != "" {
 		pairs = append(pairs, "first error", strings.ReplaceAll(s.FirstError, "\n", "; "))
