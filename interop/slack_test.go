@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/slack/fakeslack"
+	"github.com/askbus/askbus/internal/waittest"
 )
 
 // workspace is the fake Slack that our own surface is tested with. The tests
@@ -140,7 +141,7 @@ func startBolt(t *testing.T, s *fakeslack.Server, port int) *boltApp {
 	}()
 	select {
 	case <-ready:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(waittest.Limit):
 		t.Fatal("bolt does not start")
 	}
 	return app
@@ -149,7 +150,7 @@ func startBolt(t *testing.T, s *fakeslack.Server, port int) *boltApp {
 // heard waits for a line with these fields.
 func (a *boltApp) heard(want map[string]any) {
 	a.t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(waittest.Limit)
 	for {
 		select {
 		case line := <-a.lines:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/slack/fakeslack"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
 )
@@ -124,7 +125,7 @@ func waitUntil(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	limit := time.After(30 * time.Second)
+	limit := time.After(waittest.Limit)
 	for !holds() {
 		select {
 		case <-tick.C:
@@ -139,7 +140,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(30 * time.Second):
+	case <-time.After(waittest.Limit):
 		t.Fatal("nothing came")
 		panic("unreachable")
 	}

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/askbus/askbus/internal/waittest"
 )
 
 // A shell block of a page, and what the comment before it says of it:
@@ -223,7 +224,7 @@ func runAsPasted(t *testing.T, script string) {
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*waittest.Limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", file)
 	cmd.Dir = filepath.Join(home, "clone")

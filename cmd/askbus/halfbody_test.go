@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/askbus/askbus/internal/waittest"
 )
 
 // TestNobodyIsReadBeforeHeIsKnown sends half a body to every door that takes
@@ -26,7 +28,7 @@ func TestNobodyIsReadBeforeHeIsKnown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			if err := conn.SetDeadline(time.Now().Add(waittest.Limit)); err != nil {
 				t.Fatal(err)
 			}
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\n%sContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{", path, addr, credential)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/nats-io/nats.go"
 )
@@ -100,7 +101,7 @@ func TestAnAgentElsewhereGetsItsCredentialByExchange(t *testing.T) {
 	}
 	select {
 	case <-gone:
-	case <-time.After(20 * time.Second):
+	case <-time.After(waittest.Limit):
 		t.Fatal("the connection of a revoked credential stands")
 	}
 	if again, err := nats.Connect(cred.URL, nats.UserCredentialBytes([]byte(cred.Creds)), nats.NoReconnect()); err == nil {
@@ -166,7 +167,7 @@ func TestTheIssuerIsAProcessOfItsOwn(t *testing.T) {
 		t.Errorf("without an issuer: %v", err)
 	}
 	start(t, "", args("issuer", "--rules", rules)...).err.wait(t, "issuer on")
-	for end := time.Now().Add(20 * time.Second); ; { // it subscribes after it has said so
+	for end := time.Now().Add(waittest.Limit); ; { // it subscribes after it has said so
 		c, err := swapToken(t.Context(), at, token, "migrate-db")
 		if err == nil {
 			if c.Name != "agent/default/migrate-db" {

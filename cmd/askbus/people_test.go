@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 )
 
 // A person signs in, is listed and signed out; the login link stays used after
@@ -58,7 +59,7 @@ func TestPeopleAreListedAndSignedOut(t *testing.T) {
 	if _, said, code := pl.run("people", "sign-out", who); code != 0 {
 		t.Fatalf("exit %d: %s", code, said)
 	}
-	for end := time.Now().Add(20 * time.Second); visit(browser, home) != http.StatusUnauthorized; {
+	for end := time.Now().Add(waittest.Limit); visit(browser, home) != http.StatusUnauthorized; {
 		if time.Now().After(end) {
 			t.Fatal("still signed in")
 		}

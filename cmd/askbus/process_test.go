@@ -16,6 +16,7 @@ import (
 
 	"github.com/askbus/askbus/internal/browsertest"
 	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/waittest"
 )
 
 // asMain makes this test binary behave as askbus itself.
@@ -71,7 +72,7 @@ func (o *output) String() string {
 // wait waits until the output has a text.
 func (o *output) wait(t *testing.T, text string) string {
 	t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(waittest.Limit)
 	for {
 		o.mu.Lock()
 		got, more, end := o.buf.String(), o.more, o.end
@@ -85,7 +86,7 @@ func (o *output) wait(t *testing.T, text string) string {
 		select {
 		case <-more:
 		case <-limit:
-			t.Fatalf("no %q after 30 s; it said:\n%s", text, got)
+			t.Fatalf("no %q after %s; it said:\n%s", text, waittest.Limit, got)
 		}
 	}
 }
@@ -164,7 +165,7 @@ func (p *process) wait() int {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(60 * time.Second):
+	case <-time.After(waittest.Limit):
 		p.t.Fatalf("askbus %v does not end; it said:\n%s%s", p.cmd.Args[1:], p.out, p.err)
 	}
 	return p.cmd.ProcessState.ExitCode()

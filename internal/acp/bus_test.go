@@ -12,6 +12,7 @@ import (
 
 	"github.com/askbus/askbus/internal/acp"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -135,7 +136,7 @@ func (f *fixture) ended() {
 	f.t.Helper()
 	select {
 	case <-f.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(waittest.Limit):
 		f.t.Error("Run has not returned")
 	}
 }
@@ -167,7 +168,7 @@ func (e end) hears() string {
 			e.t.Fatal(r.err)
 		}
 		return r.line
-	case <-time.After(20 * time.Second):
+	case <-time.After(waittest.Limit):
 		e.t.Fatal("nothing was told")
 		return ""
 	}
@@ -184,7 +185,7 @@ func (e end) wants(line string) {
 // next waits until the screen is told something of a kind.
 func (f *fixture) next(kind responder.EventKind) ask.Record {
 	f.t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(waittest.Limit)
 	for {
 		select {
 		case e := <-f.events:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -204,7 +205,7 @@ func TestWatchTellsEveryAskAndOutcomeOnce(t *testing.T) {
 					resolved["synced"]++
 				case responder.Offline, responder.Reset, responder.Changed:
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(waittest.Limit):
 				t.Fatalf("stuck with %v %v", pending, resolved)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 // stamps as the good one does: by the server's clock.
 func TestABrokersClockDecidesNothing(t *testing.T) {
 	t.Parallel()
-	for name, wrong := range map[string]time.Duration{"an hour ahead": time.Hour, "a minute ahead": time.Minute, "an hour behind": -time.Hour} {
+	for name, wrong := range map[string]time.Duration{"an hour ahead": time.Hour, "two minutes ahead": 2 * time.Minute, "an hour behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := natstest.Start(t, natstest.Options{})
@@ -29,10 +29,10 @@ func TestABrokersClockDecidesNothing(t *testing.T) {
 			put := func(prefix string) {
 				for _, id := range ids { // whichever broker takes it
 					a := defaulted
-					a.ID, a.Timeout = prefix+id, 30*time.Second
+					a.ID, a.Timeout = prefix+id, 90*time.Second
 					before := time.Now()
 					st, err := c.Ask(t.Context(), a)
-					if err != nil || st.State != ask.StatePending || st.Deadline.Before(before.Add(29*time.Second)) || st.Deadline.After(time.Now().Add(a.Timeout)) {
+					if err != nil || st.State != ask.StatePending || st.Deadline.Before(before.Add(89*time.Second)) || st.Deadline.After(time.Now().Add(a.Timeout)) {
 						t.Errorf("asked at %s: %+v, %v", before, st, err)
 					}
 				}
@@ -46,13 +46,13 @@ func TestABrokersClockDecidesNothing(t *testing.T) {
 						t.Errorf("%s%s: %+v, %v", prefix, id, rec, err)
 					}
 					o, err := r.Answer(t.Context(), keyOf(prefix+id), pick("lite"))
-					if err != nil || o.Status != ask.StatusAnswered || o.Waited > 20*time.Second {
+					if err != nil || o.Status != ask.StatusAnswered || o.Waited > 90*time.Second {
 						t.Errorf("answered in time: %+v, %v", o, err)
 						continue
 					}
 					rec, err := c.Get(t.Context(), prefix+id)
 					stored := storedAt(t, b, prefix+id)
-					if err != nil || o.At.After(stored) || o.At.Before(rec.AskedAt) || stored.Sub(o.At) > 10*time.Second {
+					if err != nil || o.At.After(stored) || o.At.Before(rec.AskedAt) || stored.Sub(o.At) > 40*time.Second {
 						t.Errorf("asked %s, dated %s, stored %s: %v", rec.AskedAt, o.At, stored, err)
 					}
 				}

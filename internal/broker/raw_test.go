@@ -15,6 +15,7 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -37,7 +38,7 @@ func operator() natsd.Role { return natsd.Role{Name: natsd.RoleOperator} }
 
 func request(t *testing.T, nc *nats.Conn, subj string, header nats.Header, body string) *nats.Msg {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	reply, err := nc.RequestMsgWithContext(ctx, natstest.Signed(t, nc, &nats.Msg{Subject: subj, Header: header, Data: []byte(body)}))
 	if err != nil {

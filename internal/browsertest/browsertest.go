@@ -13,8 +13,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/chromedp/chromedp"
 )
 
@@ -87,7 +87,7 @@ func Open(t testing.TB) *Tab {
 		t.Skip("no browser; set ASKBUS_CHROME")
 	}
 	ctx, cancel := chromedp.NewContext(start(t), chromedp.WithNewBrowserContext())
-	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, 2*waittest.Limit)
 	var mu sync.Mutex
 	var said []string
 	quiet := make(chan struct{})
@@ -133,7 +133,7 @@ func (b *Tab) Wait(script string) {
 	b.t.Helper()
 	var err error
 	for range 5 {
-		_, err = chromedp.Run(b.ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(20*time.Second)))
+		_, err = chromedp.Run(b.ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(waittest.Limit)))
 		if err == nil {
 			return
 		}

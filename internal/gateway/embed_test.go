@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/askbus/askbus/internal/gateway"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/chromedp/chromedp"
 )
 
@@ -71,7 +71,7 @@ func TestEmbedInAFrame(t *testing.T) {
 	defer stop()
 	ctx, cancel := chromedp.NewContext(alloc)
 	defer cancel()
-	ctx, end := context.WithTimeout(ctx, 60*time.Second)
+	ctx, end := context.WithTimeout(ctx, 2*waittest.Limit)
 	defer end()
 	js := func(script string) string {
 		t.Helper()
@@ -83,7 +83,7 @@ func TestEmbedInAFrame(t *testing.T) {
 	}
 	wait := func(script string) {
 		t.Helper()
-		if _, err := chromedp.Run(ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(20*time.Second))); err != nil {
+		if _, err := chromedp.Run(ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(waittest.Limit))); err != nil {
 			t.Fatalf("%s: %v; the panel says %s; told %s", script, err, js(`(document.getElementById('panel').contentDocument?.body.innerText ?? 'nothing')`), js(`JSON.stringify(told)`))
 		}
 	}

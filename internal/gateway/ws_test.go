@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/askbus/askbus/internal/gateway"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/coder/websocket"
 )
@@ -45,7 +45,7 @@ func (d *doors) dial(secret, query string) *wireClient {
 }
 
 func (d *doors) connect(secret, query string) (*websocket.Conn, *http.Response, error) {
-	ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(d.t.Context(), waittest.Limit)
 	defer cancel()
 	return websocket.Dial(ctx, "ws"+strings.TrimPrefix(d.url, "http")+"/t/"+secret+"/ws"+query, nil)
 }
@@ -60,7 +60,7 @@ func (w *wireClient) send(body string) {
 // next is the next frame, which must have this type.
 func (w *wireClient) next(typ string) frame {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
 	defer cancel()
 	_, body, err := w.conn.Read(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (w *wireClient) told(closed string) {
 	w.t.Helper()
 	w.send(`{"type":"ping"}`)
 	for range 2 {
-		ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
 		_, body, err := w.conn.Read(ctx)
 		cancel()
 		switch {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/askbus/askbus/internal/hook"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -137,7 +138,7 @@ func play(t *testing.T, path, text string) {
 			}()
 		case "waits":
 			for open.nc.NumSubscriptions() < 2 { // replies, and the session's outcomes
-				if err := open.nc.FlushTimeout(10 * time.Second); err != nil { // a round trip
+				if err := open.nc.FlushTimeout(waittest.Limit); err != nil { // a round trip
 					t.Fatal(err)
 				}
 			}

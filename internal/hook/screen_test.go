@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -103,7 +104,7 @@ func (s *screen) next(from chan ask.Record) ask.Record {
 	select {
 	case rec := <-from:
 		return rec
-	case <-time.After(20 * time.Second):
+	case <-time.After(waittest.Limit):
 		s.t.Fatal("the screen was told nothing")
 		return ask.Record{}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/httpserver"
+	"github.com/askbus/askbus/internal/waittest"
 )
 
 // serve serves h until the test ends.
@@ -69,7 +70,7 @@ func dial(t *testing.T, addr, send string) net.Conn {
 // status reads one response's status; 0 when the connection just ends.
 func status(t *testing.T, conn net.Conn) int {
 	t.Helper()
-	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(waittest.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -87,7 +88,7 @@ func status(t *testing.T, conn net.Conn) int {
 // ends waits until the server has closed the connection.
 func ends(t *testing.T, conn net.Conn) {
 	t.Helper()
-	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(waittest.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, conn); err != nil {
@@ -140,7 +141,7 @@ func TestHalfABodyWithoutATokenHoldsNothing(t *testing.T) {
 // settle waits until so many connections are open.
 func settle(t *testing.T, s *httpserver.Server, want int) {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(waittest.Limit)
 	for {
 		if open, _ := s.Connections(); open == want {
 			return
@@ -156,7 +157,7 @@ func settle(t *testing.T, s *httpserver.Server, want int) {
 
 func TestHalfARequestIsClosedAtItsDeadline(t *testing.T) {
 	t.Parallel()
-	s, addr := serve(t, guarded, httpserver.Limits{HeaderTimeout: 200 * time.Millisecond, BodyTimeout: 200 * time.Millisecond})
+	s, addr := serve(t, guarded, httpserver.Limits{HeaderTimeout: 3 * time.Second, BodyTimeout: time.Second})
 	header := dial(t, addr, "GET / HTTP/1.1\r\nHost:")
 	nothing := dial(t, addr, "")
 	if got := status(t, dial(t, addr, half("mei"))); got != http.StatusRequestTimeout {

@@ -14,6 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -53,7 +54,7 @@ func cutOff(t *testing.T) bool {
 	}
 	servers[1].Close()
 	servers[2].Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	for {
 		e, err := led.Read(ctx, key("s1", "nobody"))

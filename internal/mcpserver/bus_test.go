@@ -11,6 +11,7 @@ import (
 
 	"github.com/askbus/askbus/internal/mcpserver"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -100,7 +101,7 @@ func (f *fixture) responder(typ string) *responder.Responder {
 // next waits until the screen is told something of a kind.
 func (f *fixture) next(kind responder.EventKind) ask.Record {
 	f.t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(waittest.Limit)
 	for {
 		select {
 		case e := <-f.events:

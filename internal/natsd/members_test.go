@@ -10,6 +10,7 @@ import (
 	"github.com/askbus/askbus/internal/freeaddr"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -46,7 +47,7 @@ func TestANodeIsRemovedForGood(t *testing.T) {
 	create(t, js)
 	sys := natstest.Connect(t, servers[0], natsd.Role{Name: natsd.RoleCluster})
 	remove := func(node string) ([]natsd.Member, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		return natsd.RemoveNode(ctx, sys, node)
 	}
@@ -60,7 +61,7 @@ func TestANodeIsRemovedForGood(t *testing.T) {
 	servers[2].Close()
 	run(3)
 	natstest.Eventually(t, "n4 is a node", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		members, err := natsd.Members(ctx, sys)
 		return err == nil && len(members) == 4
@@ -92,7 +93,7 @@ func TestANodeIsRemovedForGood(t *testing.T) {
 func TestAServerThatIsAloneHasNoNodes(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	_, err := natsd.RemoveNode(ctx, b.Connect(natsd.Role{Name: natsd.RoleCluster}), "n1")
 	if err == nil {

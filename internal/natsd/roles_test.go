@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -298,7 +298,7 @@ func TestAResponderRepliesOnceToWhoAsksForPresence(t *testing.T) {
 		if err := svc.PublishRequest("herev1.acme.s1", "_INBOX.b.here", nil); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 		m, err := replies.NextMsgWithContext(ctx)
 		cancel()
 		if err != nil || string(m.Data) != "web" {
@@ -408,7 +408,7 @@ func TestTheForgingTricksAreDead(t *testing.T) {
 
 func ask(t *testing.T, nc *nats.Conn, subj, body string) *nats.Msg {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	m, err := nc.RequestMsgWithContext(ctx, natstest.Signed(t, nc, &nats.Msg{Subject: subj, Data: []byte(body)}))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/slack"
 	"github.com/askbus/askbus/internal/slack/fakeslack"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
@@ -112,7 +113,7 @@ func (s *surface) Click(ctx context.Context, p respondertest.Post, c responderte
 		return "" // somebody was faster, and the buttons are gone
 	}
 	told := ""
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, waittest.Limit)
 	defer cancel()
 	s.fake.Await(ctx, func() bool {
 		for _, m := range s.fake.Ephemerals()[before:] {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/sshserver"
+	"github.com/askbus/askbus/internal/waittest"
 	"go.uber.org/goleak"
 	"golang.org/x/crypto/ssh"
 )
@@ -246,7 +247,7 @@ func TestASilentClientIsSentAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(waittest.Limit))
 	if _, err := io.ReadAll(conn); err != nil {
 		t.Errorf("it stays: %v", err)
 	}

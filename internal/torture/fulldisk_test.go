@@ -43,7 +43,7 @@ func TestAFullDiskLosesNothingAndIsSaid(t *testing.T) {
 	for {
 		id := fmt.Sprintf("a%d", len(kept))
 		// The refusal comes within one attempt.
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		_, err := c.Ask(ctx, big(id))
 		cancel()
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
@@ -37,14 +38,14 @@ func TestABrokerThatIsGoneIsNoticedWithinSeconds(t *testing.T) {
 	go func() { _, err := s.Wait(t.Context(), "a1"); done <- err }()
 	await := func(verb string) {
 		t.Helper()
-		for end := time.After(15 * time.Second); ; {
+		for end := time.After(waittest.Limit); ; {
 			select {
 			case got := <-heard:
 				if strings.Contains(got, verb) {
 					return
 				}
 			case <-end:
-				t.Fatalf("no %s within 15 s", verb)
+				t.Fatalf("no %s within %s", verb, waittest.Limit)
 			}
 		}
 	}

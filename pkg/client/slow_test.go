@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
@@ -43,7 +44,7 @@ func told(t *testing.T, all ...<-chan waited) {
 			if w.err != nil || w.o.Status != ask.StatusAnswered {
 				t.Errorf("wait %d: %s %v", i, w.o.Status, w.err)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(waittest.Limit):
 			t.Fatalf("wait %d was told nothing", i)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -108,7 +109,7 @@ func TestAScreenThatIsSlowMissesNothing(t *testing.T) {
 // all reads events until each of those has come.
 func (s *screen) all(want map[string]int) {
 	s.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; {
+	for end := time.Now().Add(waittest.Limit); ; {
 		missing := []string{}
 		for name, n := range want {
 			if s.count(name) < n {

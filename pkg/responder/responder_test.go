@@ -12,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -95,7 +96,7 @@ func (s *screen) next() (e responder.Event, name string) {
 	case e = <-s.events:
 		name = map[responder.EventKind]string{responder.Pending: "pending ", responder.Resolved: "resolved ", responder.Synced: "synced", responder.Offline: "offline"}[e.Kind] + e.Record.Ask.ID
 		s.seen = append(s.seen, name)
-	case <-time.After(30 * time.Second):
+	case <-time.After(waittest.Limit):
 		s.t.Fatalf("nothing more came; seen %v", s.seen)
 	}
 	return e, name

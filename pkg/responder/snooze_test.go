@@ -107,7 +107,7 @@ func TestASnoozeHoldsOnEverySurface(t *testing.T) {
 	}
 	natstest.Eventually(t, "it is back everywhere", func() bool { return shown(web) == "a1 a2" && shown(late) == "a1 a2" })
 	drain(changed)
-	if err := web.Snooze(t.Context(), mei, key("a2"), time.Now().Add(1500*time.Millisecond)); err != nil {
+	if err := web.Snooze(t.Context(), mei, key("a2"), time.Now().Add(5*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	natstest.Eventually(t, "it is put off", func() bool { return shown(tui) == "a1" })
