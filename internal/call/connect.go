@@ -49,6 +49,11 @@ func Connect(c Credential, logger *slog.Logger, extra ...nats.Option) (*nats.Con
 	if inboxPrefix != "" {
 		opts = append(opts, nats.CustomInboxPrefix(inboxPrefix))
 	}
+	secure, err := overTLS(c)
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts, secure...)
 	opts = append(opts, func(o *nats.Options) error { // nats.UserJWT calls token once more, which would renew at once
 		o.UserJWT, o.SignatureCB = login.token, login.sign
 		return nil
@@ -57,5 +62,5 @@ func Connect(c Credential, logger *slog.Logger, extra ...nats.Option) (*nats.Con
 	if errors.Is(err, nats.ErrAuthorization) || err != nil && strings.Contains(err.Error(), "Authorization Violation") {
 		return nil, errors.New(login.who.refused(time.Now()))
 	}
-	return nc, err
+	return nc, explain(err)
 }

@@ -23,6 +23,12 @@ type Credential struct {
 	CredsFile   string // or where one lies; it is read again at each reconnect
 	Expires     time.Time
 	Renew       func() (string, error) // gives a fresh text for Creds
+
+	CA         string // PEM: the CAs of the server's certificate, instead of the system's
+	CAFile     string // or where they lie; read again at each reconnect
+	ServerName string // the name that the certificate must have; default: the host in URL
+	CertFile   string // a client certificate, for mutual TLS; read again at each reconnect
+	KeyFile    string // and its key
 }
 
 // Identity is what a .creds file says of its user. Nothing is proven by it: the

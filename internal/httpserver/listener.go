@@ -16,6 +16,7 @@ const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; char
 type listener struct {
 	net.Listener
 	limits Limits
+	silent bool // nobody is told that there is no room: they expect TLS
 
 	mu          sync.Mutex
 	total       int
@@ -42,8 +43,10 @@ func (l *listener) Accept() (net.Conn, error) {
 		if c != nil {
 			return c, nil
 		}
-		_ = raw.SetWriteDeadline(time.Now().Add(time.Second))
-		_, _ = raw.Write([]byte(busy)) // fits into any socket's buffer
+		if !l.silent {
+			_ = raw.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = raw.Write([]byte(busy)) // fits into any socket's buffer
+		}
 		_ = raw.Close()
 	}
 }

@@ -1,10 +1,14 @@
 package httpserver
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
+	"log"
 	"net"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -26,19 +30,64 @@ func Identify(r *http.Request, credential string) error {
 	return ErrTooMany
 }
 
+// secured is a listener whose connections are to speak TLS.
+type secured struct {
+	net.Listener
+	config *tls.Config
+}
+
+// Secure makes the [Server] of a listener speak TLS. Limits count connections
+// from their first byte on, and a handshake has the time of a header.
+func Secure(ln net.Listener, config *tls.Config) net.Listener { return secured{ln, config} }
+
+// IsSecure reports whether a listener is one of [Secure].
+func IsSecure(ln net.Listener) bool {
+	_, ok := ln.(secured)
+	return ok
+}
+
 // Server serves one listener.
 type Server struct {
-	ln  *listener
-	srv *http.Server
+	ln     *listener
+	config *tls.Config // nil: no TLS
+	srv    *http.Server
 }
 
 // New makes a server. It starts nothing.
 func New(ln net.Listener, h http.Handler, limits Limits) *Server {
 	limits.fill()
-	return &Server{newListener(ln, limits), &http.Server{
+	s := &Server{srv: &http.Server{
 		Handler: bodies(h, limits), ReadHeaderTimeout: limits.HeaderTimeout, IdleTimeout: limits.IdleTimeout, MaxHeaderBytes: limits.MaxHeader,
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, counted(c))
+		},
+		ErrorLog: log.New(errorLog{}, "", log.LstdFlags),
 	}}
+	if t, ok := ln.(secured); ok {
+		ln, s.config = t.Listener, t.config
+	}
+	s.ln = newListener(ln, limits)
+	s.ln.silent = s.config != nil
+	return s
+}
+
+// counted is the connection that the listener counts.
+func counted(c net.Conn) net.Conn {
+	if t, ok := c.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c
+}
+
+// errorLog is standard error, without failed handshakes: anybody who connects
+// can make as many of them as they like.
+type errorLog struct{}
+
+func (errorLog) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("TLS handshake error")) {
+		return len(line), nil
+	}
+	return os.Stderr.Write(line)
 }
 
 // Run serves until ctx ends; then requests under way are finished, for at most
@@ -46,7 +95,11 @@ func New(ln net.Listener, h http.Handler, limits Limits) *Server {
 func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	s.srv.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
 	failed := make(chan error, 1)
-	go func() { failed <- s.srv.Serve(s.ln) }()
+	var ln net.Listener = s.ln
+	if s.config != nil {
+		ln = tls.NewListener(ln, s.config)
+	}
+	go func() { failed <- s.srv.Serve(ln) }()
 	select {
 	case err := <-failed:
 		return err

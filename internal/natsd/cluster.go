@@ -1,14 +1,20 @@
 package natsd
 
 import (
+	"crypto/ed25519"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/pkg/ask"
@@ -88,7 +94,7 @@ func (w *healthReply) Write(b []byte) (int, error) {
 const clusterName, routeUser = "askbus", "route"
 
 // apply puts the cluster into the server's options. Only who has the key can
-// be a node.
+// be a node, or read what nodes tell each other.
 func (c *Cluster) apply(o *server.Options, key Key) error {
 	host, port, err := net.SplitHostPort(c.Addr)
 	if err != nil {
@@ -100,6 +106,10 @@ func (c *Cluster) apply(o *server.Options, key Key) error {
 	}
 	o.ServerName = c.Node
 	o.Cluster = server.ClusterOpts{Name: clusterName, Host: host, Port: number, Username: routeUser, Password: routePassword(key), NoAdvertise: true}
+	if o.Cluster.TLSConfig, err = routeTLS(key); err != nil {
+		return err
+	}
+	o.Cluster.TLSTimeout = tlsTimeout
 	for _, r := range c.Routes {
 		o.Routes = append(o.Routes, &url.URL{Scheme: "nats", User: url.UserPassword(routeUser, routePassword(key)), Host: r})
 	}
@@ -116,6 +126,48 @@ func ShareKey(from, to string) error {
 		return nil
 	}
 	return identity.Share(from, to)
+}
+
+// routeName is the name in the certificate of every node: whoever has the key
+// is a node, wherever it runs.
+const routeName = "route.askbus.internal"
+
+// routeTLS is how nodes of a cluster prove to each other that they have its key:
+// each makes a certificate for itself and signs it with a key derived from that.
+// It has no end that an operator would have to watch; a new key ends it.
+func routeTLS(k Key) (*tls.Config, error) {
+	signer := ed25519.NewKeyFromSeed(k.Derive("route-tls"))
+	from, to := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	ca := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "askbus cluster"}, NotBefore: from, NotAfter: to,
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: routeName}, DNSNames: []string{routeName}, NotBefore: from, NotAfter: to,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return nil, fmt.Errorf("certificate for routes: %w", err)
+	}
+	caDER, err := x509.CreateCertificate(nil, ca, ca, signer.Public(), signer)
+	if err != nil {
+		return nil, fmt.Errorf("certificate for routes: %w", err)
+	}
+	leafDER, err := x509.CreateCertificate(nil, leaf, ca, public, signer)
+	if err != nil {
+		return nil, fmt.Errorf("certificate for routes: %w", err)
+	}
+	root, err := x509.ParseCertificate(caDER)
+	if err != nil {
+		return nil, fmt.Errorf("certificate for routes: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(root)
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{{Certificate: [][]byte{leafDER}, PrivateKey: private}}, SessionTicketsDisabled: true,
+		RootCAs: roots, ServerName: routeName, ClientCAs: roots, ClientAuth: tls.RequireAndVerifyClientCert,
+	}, nil
 }
 
 // routePassword is what nodes of a cluster say to each other.

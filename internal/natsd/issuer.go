@@ -17,6 +17,12 @@ type Credential struct {
 	CredsFile   string                 `json:"creds_file,omitempty"` // or where one lies
 	Expires     time.Time              `json:"expires,omitzero"`
 	Renew       func() (string, error) `json:"-"` // gives a fresh text for Creds
+
+	CA         string `json:"ca,omitempty"`          // PEM; see package client for these
+	CAFile     string `json:"ca_file,omitempty"`     // or where it lies
+	ServerName string `json:"server_name,omitempty"` // in the server's certificate
+	CertFile   string `json:"cert_file,omitempty"`   // for mutual TLS
+	KeyFile    string `json:"key_file,omitempty"`
 }
 
 // Issuer makes credentials with the signing keys of a directory.

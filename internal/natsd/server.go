@@ -8,6 +8,7 @@
 package natsd
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,7 +33,11 @@ type Options struct {
 	Admin    bool         // there are administrators with full rights; only for tests and measurements
 	Logger   *slog.Logger // default: discard
 	Cluster  *Cluster     // one of several nodes; default: a server alone
+	TLS      *tls.Config  // of connections from outside; default: none
 }
+
+// tlsTimeout is how long a handshake may take, in seconds.
+const tlsTimeout = 5
 
 // DefaultMaxStore is the storage limit when none is given.
 const DefaultMaxStore = 10 << 30
@@ -44,6 +49,7 @@ type Server struct {
 	mark *mark
 	log  *logger
 	addr string
+	tls  bool
 
 	accounts *accounts
 
@@ -73,7 +79,7 @@ func Start(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{lock: lock, addr: net.JoinHostPort(host, strconv.Itoa(port)), dir: opts.Dir, budget: opts.MaxStore}
+	s := &Server{lock: lock, addr: net.JoinHostPort(host, strconv.Itoa(port)), dir: opts.Dir, budget: opts.MaxStore, tls: opts.TLS != nil}
 	if err := s.start(opts, host, port); err != nil {
 		s.Close()
 		return nil, err
@@ -111,6 +117,10 @@ func (s *Server) start(opts Options, host string, port int) error {
 		JetStream: true, StoreDir: filepath.Join(opts.Dir, storeDir), SyncAlways: true,
 		JetStreamMaxStore: opts.MaxStore, JetStreamMaxMemory: 256 << 20,
 		DontListen: alone, // until the store is found whole; routes wait for the listener
+	}
+	if opts.TLS != nil {
+		settings.TLS, settings.TLSConfig, settings.TLSTimeout = true, opts.TLS, tlsTimeout
+		settings.TLSVerify = opts.TLS.ClientAuth == tls.RequireAndVerifyClientCert
 	}
 	known := admit(settings, accounts)
 	if opts.Cluster != nil {
@@ -198,7 +208,12 @@ func (s *Server) Addr() string { return s.addr }
 func (s *Server) Subscriptions() int { return int(s.srv.NumSubscriptions()) }
 
 // URL is how a client on this machine reaches it.
-func (s *Server) URL() string { return "nats://" + Reachable(s.addr) }
+func (s *Server) URL() string {
+	if s.tls {
+		return "tls://" + Reachable(s.addr)
+	}
+	return "nats://" + Reachable(s.addr)
+}
 
 // InProcessConn opens a connection that does not leave the process: one copy
 // through a pipe instead of two through the kernel. It implements

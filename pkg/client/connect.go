@@ -19,6 +19,13 @@ type Credential struct {
 	CredsFile   string                 `json:"creds_file,omitempty"`   // or where one lies; it is read again at each reconnect
 	Expires     time.Time              `json:"expires,omitzero"`       // when the server refuses it
 	Renew       func() (string, error) `json:"-"`                      // gives a fresh text for Creds, called at each reconnect
+
+	// TLS. A URL that begins with tls:// demands it, and so does each of these.
+	CA         string `json:"ca,omitempty"`          // PEM: the CAs of the server's certificate, instead of the system's
+	CAFile     string `json:"ca_file,omitempty"`     // or where they lie; read again at each reconnect
+	ServerName string `json:"server_name,omitempty"` // the name that the certificate must have; default: the host in URL
+	CertFile   string `json:"cert_file,omitempty"`   // a client certificate, for mutual TLS; read again at each reconnect
+	KeyFile    string `json:"key_file,omitempty"`    // and its key; both are PEM files
 }
 
 // Connect connects with a credential. The connection reconnects for ever, and
