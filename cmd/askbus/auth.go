@@ -190,7 +190,7 @@ func (a *app) handOut(cmd *cobra.Command, name string, f credFlags) error {
 	}
 	give := func(r natsd.Role) (client.Credential, error) {
 		c, err := keys.HandOut(url, r, may, life, f.note)
-		return client.Credential(c), err
+		return client.Credential(a.carryTrust(c)), err
 	}
 	c, err := give(role)
 	if err != nil {

@@ -121,7 +121,7 @@ func (a *app) roleFiles(types []string, only string, expires time.Duration) (rol
 			life = r.Life()
 		}
 		given, err := keys.HandOut(url, r, r.Assertions(), life, "deployment")
-		return client.Credential(given), err
+		return client.Credential(a.carryTrust(given)), err
 	}
 	files := roleFiles{}
 	for _, role := range append(slices.Clone(rolesOfAll), types...) {

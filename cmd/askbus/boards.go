@@ -29,7 +29,7 @@ func (a *app) asResponder(b *bus) (*bus, func()) {
 	if err != nil {
 		return b, func() {}
 	}
-	nc, err := client.Connect(cred, a.log(), nats.RetryOnFailedConnect(false))
+	nc, err := client.Connect(a.trust(cred), a.log(), nats.RetryOnFailedConnect(false))
 	if err != nil {
 		return b, func() {}
 	}

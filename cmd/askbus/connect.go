@@ -79,7 +79,7 @@ func (a *app) credential() (client.Credential, error) {
 	if cred.URL == "" {
 		return client.Credential{}, errors.New("no NATS server known; set --nats-url or ASKBUS_NATS_URL")
 	}
-	return cred, nil
+	return a.trust(cred), nil
 }
 
 // dial connects as [app.credential] says.
@@ -89,7 +89,7 @@ func (a *app) dial() (*bus, error) {
 		return nil, err
 	}
 	role, _ := natsd.ParseUser(cred.Name) // it may be no role of ours
-	nc, err := client.Connect(cred, a.log(), nats.RetryOnFailedConnect(false))
+	nc, err := client.Connect(a.trust(cred), a.log(), nats.RetryOnFailedConnect(false))
 	if errors.Is(err, nats.ErrNoServers) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("nothing answers at %s; is \"%s\" running?", cred.URL, a.hint("up"))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/slack"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 )
@@ -62,7 +63,7 @@ func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.Lis
 	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires}
 	quiet := *a
 	quiet.quiet = true // what is denied on purpose is not news
-	nc, err := call.Connect(call.Credential(cred), quiet.log(), nats.RetryOnFailedConnect(false))
+	nc, err := call.Connect(call.Credential(a.trust(cred)), quiet.log(), nats.RetryOnFailedConnect(false))
 	if err != nil {
 		return finding.List{{What: "server", State: finding.Broken, Words: fmt.Sprintf("nothing to talk to at %s: %v; start it, or give the right --nats-url and credential", cred.URL, err)}}, nil
 	}
@@ -78,11 +79,11 @@ func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.Lis
 		if err != nil {
 			return nil, err
 		}
-		return call.Connect(call.Credential(c), quiet.log(), nats.RetryOnFailedConnect(false))
+		return call.Connect(call.Credential(a.trust(c)), quiet.log(), nats.RetryOnFailedConnect(false))
 	}
 	switch {
 	case admin != "":
-		opts.Reader, err = call.Connect(call.Credential{URL: cred.URL, CredsFile: admin}, quiet.log(), nats.RetryOnFailedConnect(false))
+		opts.Reader, err = call.Connect(call.Credential(a.trust(client.Credential{URL: cred.URL, CredsFile: admin})), quiet.log(), nats.RetryOnFailedConnect(false))
 	case a.Creds == "" && a.NATS.URL == "":
 		opts.Credential = as
 		opts.Reader, err = as(natsd.Role{Name: natsd.RoleMaintenance})

@@ -31,7 +31,12 @@ func (a *app) exchanged() (client.Credential, error) {
 	swap := func() (client.Credential, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), exchangeLimit)
 		defer cancel()
-		return swapToken(ctx, a.Exchange.URL, a.Exchange.TokenFile, a.session)
+		web, err := trusting(a.Exchange.CAFile)
+		if err != nil {
+			return client.Credential{}, usage("ASKBUS_EXCHANGE_CA_FILE: %w", err)
+		}
+		defer web.CloseIdleConnections()
+		return swapToken(ctx, web, a.Exchange.URL, a.Exchange.TokenFile, a.session)
 	}
 	c, err := swap()
 	c.Renew = func() (string, error) {
@@ -43,7 +48,7 @@ func (a *app) exchanged() (client.Credential, error) {
 
 // swapToken sends the token in a file to a gateway, for the credential of a
 // session; none is the only one that the token covers.
-func swapToken(ctx context.Context, gateway, file, session string) (c client.Credential, err error) {
+func swapToken(ctx context.Context, web *http.Client, gateway, file, session string) (c client.Credential, err error) {
 	if file == "" {
 		return c, usage("ASKBUS_EXCHANGE_TOKEN_FILE is missing; name the file of the token that ASKBUS_EXCHANGE_URL swaps")
 	}
@@ -60,7 +65,7 @@ func swapToken(ctx context.Context, gateway, file, session string) (c client.Cre
 		return c, usage("ASKBUS_EXCHANGE_URL: %w", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+string(bytes.TrimSpace(token)))
-	res, err := http.DefaultClient.Do(req)
+	res, err := web.Do(req)
 	if err != nil {
 		return c, fmt.Errorf("get a credential from %s: %w", gateway, err)
 	}

@@ -72,7 +72,7 @@ func (a *app) surface(b *bus) (*nats.Conn, error) {
 		return nil, err
 	}
 	cred.URL = b.cred.URL
-	b.surface, err = client.Connect(cred, a.log(), nats.RetryOnFailedConnect(false))
+	b.surface, err = client.Connect(a.trust(cred), a.log(), nats.RetryOnFailedConnect(false))
 	return b.surface, err
 }
 

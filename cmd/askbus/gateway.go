@@ -43,6 +43,7 @@ the bearer tokens.`,
 	f.StringVar(&s.HTTPAddr, "http-addr", s.HTTPAddr, "address of the doors")
 	f.StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
 	doorFlags(&s.Doors, cmd)
+	tlsFlags(&s.Listen, cmd)
 	return cmd
 }
 
@@ -61,7 +62,10 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 	if err != nil {
 		return err
 	}
-	ln, err := a.listen(ctx, "gateway", s.HTTPAddr, "--http-addr", "")
+	if err := r.secure(&s.Listen); err != nil {
+		return err
+	}
+	ln, err := r.listen(ctx, "gateway", s.HTTPAddr, "--http-addr", "")
 	if err != nil {
 		return err
 	}
@@ -121,7 +125,7 @@ func (r *running) base(ln net.Listener) string {
 	if r.a.HTTP.URL != "" {
 		return strings.TrimRight(r.a.HTTP.URL, "/")
 	}
-	return httpURL(ln)
+	return r.httpURL(ln)
 }
 
 // mountDoors serves the HTTP doors beside the inbox, at its address.

@@ -104,7 +104,7 @@ func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Is
 			if err != nil {
 				return nil, "", err
 			}
-			body, err := json.Marshal(client.Credential(c))
+			body, err := json.Marshal(client.Credential(r.a.carryTrust(c)))
 			return body, who.User, err
 		},
 	})

@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,7 +84,7 @@ func TestAnAgentElsewhereGetsItsCredentialByExchange(t *testing.T) {
 	}
 
 	// A revoked one stops at once, though nothing else does.
-	cred, err := swapToken(t.Context(), pl.context().HTTPURL, token, "")
+	cred, err := swapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, token, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,11 +138,11 @@ func TestAnAPITokenIsSwappedWhereItsDoorsAllow(t *testing.T) {
 		}
 		return path
 	}
-	c, err := swapToken(t.Context(), pl.context().HTTPURL, issue("nats,http"), "")
+	c, err := swapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("nats,http"), "")
 	if err != nil || c.Name != "agent/default/s1" || time.Until(c.Expires) > time.Hour {
 		t.Errorf("%s until %s, %v", c.Name, c.Expires, err)
 	}
-	if _, err := swapToken(t.Context(), pl.context().HTTPURL, issue("mcp"), ""); err == nil || !strings.Contains(err.Error(), "counts at the doors mcp, and this is nats") {
+	if _, err := swapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("mcp"), ""); err == nil || !strings.Contains(err.Error(), "counts at the doors mcp, and this is nats") {
 		t.Errorf("at another door: %v", err)
 	}
 	for _, wrong := range [][]string{{"--expires", "0"}, {"--expires", "9000h"}, {"--doors", "window"}} {
@@ -163,12 +164,12 @@ func TestTheIssuerIsAProcessOfItsOwn(t *testing.T) {
 	said := gate.err.wait(t, "doors at ")
 	_, at, _ := strings.Cut(said, "doors at ")
 	at, _, _ = strings.Cut(at, ",")
-	if _, err := swapToken(t.Context(), at, token, ""); err == nil || !strings.Contains(err.Error(), "no issuer answers") {
+	if _, err := swapToken(t.Context(), http.DefaultClient, at, token, ""); err == nil || !strings.Contains(err.Error(), "no issuer answers") {
 		t.Errorf("without an issuer: %v", err)
 	}
 	start(t, "", args("issuer", "--rules", rules)...).err.wait(t, "issuer on")
 	for end := time.Now().Add(waittest.Limit); ; { // it subscribes after it has said so
-		c, err := swapToken(t.Context(), at, token, "migrate-db")
+		c, err := swapToken(t.Context(), http.DefaultClient, at, token, "migrate-db")
 		if err == nil {
 			if c.Name != "agent/default/migrate-db" {
 				t.Errorf("a credential of %s", c.Name)

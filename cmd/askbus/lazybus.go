@@ -89,7 +89,7 @@ func (h *hostDialog) responder(tenant, session string) (*responder.Responder, er
 		if err != nil {
 			return nil, err
 		}
-		nc, err := client.Connect(cred, h.lazy.a.log(), nats.RetryOnFailedConnect(false))
+		nc, err := client.Connect(h.lazy.a.trust(cred), h.lazy.a.log(), nats.RetryOnFailedConnect(false))
 		if err != nil {
 			return nil, err
 		}

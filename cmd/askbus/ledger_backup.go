@@ -61,7 +61,7 @@ func (a *app) ledgerReader(url, creds string) (nc *nats.Conn, end func(), err er
 	}
 	cred, err := a.local(natsd.Role{Name: natsd.RoleMaintenance})
 	if err == nil {
-		nc, err = call.Connect(call.Credential(cred), a.log(), nats.RetryOnFailedConnect(false))
+		nc, err = call.Connect(call.Credential(a.trust(cred)), a.log(), nats.RetryOnFailedConnect(false))
 		if err == nil {
 			return nc, nc.Close, nil
 		}
@@ -85,7 +85,7 @@ func (a *app) ledgerWriter() (nc *nats.Conn, end func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if nc, err = call.Connect(call.Credential(led), a.log(), nats.RetryOnFailedConnect(false)); err != nil {
+	if nc, err = call.Connect(call.Credential(a.trust(led)), a.log(), nats.RetryOnFailedConnect(false)); err != nil {
 		return nil, nil, fmt.Errorf("connect to %s: %w", led.URL, err)
 	}
 	return nc, nc.Close, nil

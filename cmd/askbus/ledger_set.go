@@ -11,6 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 )
@@ -59,7 +60,7 @@ func (a *app) ledgerAdmin(url, creds string) (nc *nats.Conn, end func(), err err
 		return nil, nil, usage("give --admin-url and --admin-creds together, or none of them for the store in --dir")
 	}
 	if url != "" {
-		nc, err := call.Connect(call.Credential{URL: url, CredsFile: creds}, a.log())
+		nc, err := call.Connect(call.Credential(a.trust(client.Credential{URL: url, CredsFile: creds})), a.log())
 		if err != nil {
 			return nil, nil, fmt.Errorf("connect to %s: %w", url, err)
 		}

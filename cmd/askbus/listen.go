@@ -48,7 +48,12 @@ func (a *app) listen(ctx context.Context, what, addr, flag, lastURL string) (net
 }
 
 // httpURL is how this machine reaches a listener.
-func httpURL(ln net.Listener) string { return "http://" + natsd.Reachable(ln.Addr().String()) }
+func httpURL(ln net.Listener) string {
+	if httpserver.IsSecure(ln) {
+		return "https://" + natsd.Reachable(ln.Addr().String())
+	}
+	return "http://" + natsd.Reachable(ln.Addr().String())
+}
 
 // served reports whether somebody listens at the address of a URL.
 func served(ctx context.Context, at string) bool {

@@ -36,7 +36,7 @@ run. Without a new one, asks are stored as long as two run, and have a copy less
 			if err != nil {
 				return err
 			}
-			nc, err := call.Connect(call.Credential(cred), a.log())
+			nc, err := call.Connect(call.Credential(a.trust(cred)), a.log())
 			if err != nil {
 				return fmt.Errorf("connect to %s: %w", cred.URL, err)
 			}

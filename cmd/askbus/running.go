@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/certificate"
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/daemon"
 	"github.com/askbus/askbus/internal/httpserver"
@@ -48,8 +49,11 @@ type running struct {
 	bus        []nats.Option  // how to connect to a server in this process
 	keys       *natsd.Issuer  // of a server in this process
 	closes     []func()
-	clockAhead time.Duration // torture: how wrong this machine's clock is
-	second     bool          // an inbox beside another one, whose address stays that of the directory
+	clockAhead time.Duration       // torture: how wrong this machine's clock is
+	tls        *certificate.Keeper // of the listeners; nil: they speak no TLS
+	insecure   bool                // and may be reached from elsewhere nevertheless
+	linkHost   string              // in links, when we listen everywhere; empty: 127.0.0.1
+	second     bool                // an inbox beside another one, whose address stays that of the directory
 }
 
 func (a *app) newRunning(ctx context.Context) *running {
@@ -77,6 +81,7 @@ func (r *running) run(ctx context.Context, ready func()) error {
 	err := config.UpdateContext(r.a.Dir, func(c *config.Context) {
 		if r.after.NATSURL != "" {
 			c.NATSURL, c.Operator = r.after.NATSURL, r.after.Operator
+			c.NATSCAFile, c.NATSServerName = r.after.NATSCAFile, r.after.NATSServerName
 		}
 		first := !r.second || r.after.HTTPURL == c.HTTPURL || !served(ctx, c.HTTPURL)
 		if r.after.HTTPURL != "" && first {
@@ -91,6 +96,9 @@ func (r *running) run(ctx context.Context, ready func()) error {
 	}
 	if ready != nil {
 		ready()
+	}
+	if r.tls != nil {
+		r.parts = append(r.parts, daemon.Part{Name: "certificate", Run: func(ctx context.Context) error { return r.tls.Run(ctx, daemon.Hangups(ctx)) }})
 	}
 	return daemon.Run(ctx, append(r.parts, r.last...)...)
 }
@@ -110,8 +118,15 @@ func (r *running) server(addr, maxStore string, cluster *natsd.Cluster) (*natsd.
 	if err != nil {
 		return nil, usage("--max-store: %w", err)
 	}
+	if err := r.guard("NATS", addr, "--nats-addr"); err != nil {
+		return nil, err
+	}
 	use, moved := sticky(addr, r.before.NATSURL)
-	srv, err := natsd.Start(natsd.Options{Dir: r.a.Dir, Addr: use, MaxStore: bytes, Cluster: cluster, Logger: r.log})
+	opts := natsd.Options{Dir: r.a.Dir, Addr: use, MaxStore: bytes, Cluster: cluster, Logger: r.log}
+	if r.tls != nil {
+		opts.TLS = r.tls.NATS()
+	}
+	srv, err := natsd.Start(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +136,7 @@ func (r *running) server(addr, maxStore string, cluster *natsd.Cluster) (*natsd.
 		r.a.say("askbus: the NATS port of last time is taken; now at %s", srv.Addr())
 	}
 	r.keys, r.after.NATSURL = srv.Issuer(), srv.URL()
+	r.noteTrust(srv.URL())
 	operator, err := r.local(natsd.Role{Name: natsd.RoleOperator})
 	if err != nil {
 		return nil, err
@@ -229,6 +245,11 @@ func (r *running) quotas(file string) (func() *quota.Policy, error) {
 
 // connect connects as somebody; the connection ends after the parts.
 func (r *running) connect(c client.Credential) (*nats.Conn, error) {
+	if r.bus != nil {
+		c.URL = strings.Replace(c.URL, "tls://", "nats://", 1) // it does not leave the process
+	} else {
+		c = r.a.trust(c)
+	}
 	nc, err := call.Connect(call.Credential(c), r.log, r.bus...)
 	for end, try := time.Now().Add(r.a.NATS.Wait), 0; errors.Is(err, nats.ErrNoServers) && time.Now().Before(end); try++ {
 		time.Sleep(min(backoff.Delay(100*time.Millisecond, try), time.Until(end)))
@@ -255,7 +276,7 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 	if err != nil {
 		return nil, err
 	}
-	base := httpURL(ln)
+	base := r.httpURL(ln)
 	if r.a.HTTP.URL != "" {
 		base = r.a.HTTP.URL
 	}

@@ -54,6 +54,7 @@ that it names, never from arguments; see "askbus settings" and docs/slack.md.`,
 	cmd.Flags().StringVar(&s.Slack.Slack.HTTPAddr, "http-addr", s.Slack.Slack.HTTPAddr, "address for what Slack sends, with a signing secret")
 	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz, /metrics and pprof")
 	cmd.Flags().IntVar(&s.Slack.Slack.Replicas, "replicas", s.Slack.Slack.Replicas, "processes that share the bot token")
+	tlsFlags(&s.Listen, cmd)
 	cmd.AddCommand(a.slackRouteCmd(), a.slackDoctorCmd(&s))
 	return cmd
 }
@@ -163,7 +164,10 @@ func (a *app) runSlack(ctx context.Context, s slackSettings, oneTenant bool) err
 		r.parts = append(r.parts, daemon.Part{Name: "socket mode", Run: app.Listen})
 	}
 	if opts.SigningSecret != "" {
-		ln, err := a.listen(ctx, "slack", s.Slack.Slack.HTTPAddr, "--http-addr", "")
+		if err := r.secure(&s.Listen); err != nil {
+			return err
+		}
+		ln, err := r.listen(ctx, "slack", s.Slack.Slack.HTTPAddr, "--http-addr", "")
 		if err != nil {
 			return err
 		}

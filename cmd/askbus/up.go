@@ -36,9 +36,15 @@ func (a *app) upCmd() *cobra.Command {
 		Short: "Start everything in one process: NATS, broker, web inbox and HTTP doors",
 		Long: `Starts an embedded NATS server with JetStream, the broker, the web inbox and the HTTP
 doors in one process. Everything is kept in --dir and survives a kill at any moment. It prints a
-link to the inbox and a command to try; SIGTERM or Ctrl-C drains and stops.`,
+link to the inbox and a command to try; SIGTERM or Ctrl-C drains and stops.
+
+With --tls it makes a certificate in --dir and says its SHA-256 fingerprint, which a browser
+shows in its warning: compare them, or let a device trust tls-ca.crt of that directory. Commands
+with the same --dir trust it. With a certificate of yours use --tls-cert-file and --tls-key-file.
+Addresses that other machines can reach are refused without TLS, unless with --insecure.`,
 		Example: `  askbus up
-  askbus up --dir ./state --http-addr 127.0.0.1:0 --no-open`,
+  askbus up --dir ./state --http-addr 127.0.0.1:0 --no-open
+  askbus up --tls --http-addr 0.0.0.0:8420`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUp(cmd.Context(), s) },
 	}
@@ -50,6 +56,9 @@ link to the inbox and a command to try; SIGTERM or Ctrl-C drains and stops.`,
 	doorFlags(&s.Doors, cmd)
 	sshFlags(&s.SSH, cmd)
 	issuerFlags(&s.Issuer, cmd)
+	tlsFlags(&s.Listen, cmd)
+	clientCAFlag(&s.Listen, cmd)
+	cmd.Flags().BoolVar(&s.TLS.Own, "tls", s.TLS.Own, "speak TLS with a certificate that is made in --dir")
 	cmd.Flags().BoolVar(&s.noOpen, "no-open", false, "do not open the browser")
 	return cmd
 }
@@ -89,8 +98,11 @@ func (s *upSettings) storeFlag(cmd *cobra.Command) {
 func (a *app) runUp(ctx context.Context, s upSettings) error {
 	r := a.newRunning(ctx)
 	defer r.close()
+	if err := r.secureOwn(ctx, &s); err != nil {
+		return err
+	}
 	// The listeners first: a taken port must not cost a start of the store.
-	ln, err := a.listen(ctx, "web", s.HTTPAddr, "--http-addr", r.before.HTTPURL)
+	ln, err := r.listen(ctx, "web", s.HTTPAddr, "--http-addr", r.before.HTTPURL)
 	if err != nil {
 		return err
 	}
@@ -187,12 +199,12 @@ func (a *app) greet(ctx context.Context, r *running, s upSettings, link string, 
   NATS    %s  ("askbus auth agent" prints a credential)
   ops     %s
   data    %s
-
+%s
 Ask something from a second terminal:
 
   %s
 
-`, link, r.after.HTTPURL, r.after.NATSURL, r.after.Ops["up"], a.Dir, try)
+`, link, r.after.HTTPURL, r.after.NATSURL, r.after.Ops["up"], a.Dir, a.certificateLines(r, s), try)
 		if !s.noOpen && isTerminal(a.out) {
 			openBrowser(ctx, link)
 		}
@@ -238,6 +250,9 @@ One that will not come back is forgotten with "askbus server remove-node".`,
 			} else if node != "" || listen != "" {
 				return usage("--node and --cluster-addr need --cluster, the list of all nodes")
 			}
+			if err := r.secure(&s.Listen); err != nil {
+				return err
+			}
 			if keyOf != "" {
 				if err := natsd.ShareKey(keyOf, a.Dir); err != nil {
 					return err
@@ -257,6 +272,8 @@ One that will not come back is forgotten with "askbus server remove-node".`,
 	s.natsFlag(cmd)
 	s.opsFlag(cmd)
 	s.storeFlag(cmd)
+	tlsFlags(&s.Listen, cmd)
+	clientCAFlag(&s.Listen, cmd)
 	cmd.Flags().StringSliceVar(&nodes, "cluster", nil, "all nodes of a cluster, as name=host:port of their cluster addresses")
 	cmd.Flags().StringVar(&node, "node", "", "which of them this is")
 	cmd.Flags().StringVar(&listen, "cluster-addr", "", "address to listen on for the other nodes (default: that in --cluster)")
@@ -323,7 +340,10 @@ a directory while that runs, such as the one of "askbus up".`,
 			if err != nil {
 				return err
 			}
-			ln, err := a.listen(ctx, "web", s.HTTPAddr, "--http-addr", r.before.HTTPURL)
+			if err := r.secure(&s.Listen); err != nil {
+				return err
+			}
+			ln, err := r.listen(ctx, "web", s.HTTPAddr, "--http-addr", r.before.HTTPURL)
 			if err != nil {
 				return err
 			}
@@ -341,6 +361,7 @@ a directory while that runs, such as the one of "askbus up".`,
 	load(&s, cmd)
 	s.httpFlag(cmd)
 	s.opsFlag(cmd)
+	tlsFlags(&s.Listen, cmd)
 	return cmd
 }
 

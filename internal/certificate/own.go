@@ -38,14 +38,21 @@ func OwnFiles(dir string) (f Files, ca string) {
 	return Files{Cert: filepath.Join(dir, certFile), Key: filepath.Join(dir, keyFile)}, filepath.Join(dir, caFile)
 }
 
-// Own makes a certificate for hosts (names and IP addresses) in dir, unless
-// one is there that is good for all of them and will be for a month. The key
+// Own makes a certificate in dir for names and IP addresses: those it must have,
+// and those that it may have besides. One that is there, has the first, and
+// will be good for another month stays as it is. The key
 // that signed it is thrown away: whoever trusts the CA file trusts this
 // certificate and nothing else, ever.
-func Own(dir string, hosts []string, now time.Time) (made bool, err error) {
+func Own(dir string, must, may []string, now time.Time) (made bool, err error) {
 	files, ca := OwnFiles(dir)
-	if ownGood(files, ca, hosts, now) {
+	if ownGood(files, ca, must, now) {
 		return false, nil
+	}
+	var hosts []string
+	for _, h := range slices.Concat(must, may) {
+		if !slices.Contains(hosts, h) {
+			hosts = append(hosts, h)
+		}
 	}
 	certPEM, keyPEM, caPEM, err := issue(hosts, now)
 	if err != nil {
@@ -95,12 +102,16 @@ func issue(hosts []string, now time.Time) (certPEM, keyPEM, caPEM []byte, err er
 		return n
 	}
 	from, to := now.Add(-early).UTC(), now.Add(ownLife).UTC()
+	name := "askbus"
+	if host, err := os.Hostname(); err == nil {
+		name += " on " + host[:min(len(host), 40)] // a common name has 64 characters
+	}
 	caCert := &x509.Certificate{
-		SerialNumber: serial(), Subject: pkix.Name{CommonName: "askbus CA of " + hosts[0] + ", " + now.UTC().Format(time.DateOnly)}, NotBefore: from, NotAfter: to,
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: name + " CA, " + now.UTC().Format(time.DateOnly)}, NotBefore: from, NotAfter: to,
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	leaf := &x509.Certificate{
-		SerialNumber: serial(), Subject: pkix.Name{CommonName: "askbus at " + hosts[0]}, NotBefore: from, NotAfter: to,
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: to,
 		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	for _, h := range hosts {

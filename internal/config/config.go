@@ -33,6 +33,11 @@ type Reach struct {
 	NATS struct {
 		URL  string        `desc:"NATS server; default: that of context.json"`
 		Wait time.Duration `desc:"how long a role waits at its start until its server answers; default: not at all"`
+
+		CAFile     string `split_words:"true" desc:"file (PEM) of the CAs of the NATS server's certificate; TLS is then demanded; default: that of context.json, else the system's"`
+		ServerName string `split_words:"true" desc:"name that the NATS server's certificate must have; default: the host that is connected to"`
+		CertFile   string `split_words:"true" desc:"file (PEM) of a client certificate, for a NATS server that demands one; read again at each connect"`
+		KeyFile    string `split_words:"true" desc:"file (PEM) of its key"`
 	}
 	HTTP struct {
 		URL string `desc:"web inbox; default: that of context.json"`
@@ -43,6 +48,7 @@ type Reach struct {
 	Exchange struct {
 		URL       string `desc:"gateway that swaps the token in ASKBUS_EXCHANGE_TOKEN_FILE for a credential, such as https://askbus.example.com"`
 		TokenFile string `split_words:"true" desc:"file with that token, such as a pod's projected service-account token; it is read again whenever a credential is needed"`
+		CAFile    string `split_words:"true" desc:"file (PEM) of the CAs of that gateway's certificate; default: the system's"`
 	}
 }
 
@@ -64,6 +70,14 @@ type Listen struct {
 
 	HTTPConnections           int `split_words:"true" desc:"connections to the HTTP address at once; default: half of the descriptors that the process may open, at most 32768"`
 	HTTPConnectionsPerAddress int `split_words:"true" desc:"of these, from one remote address; default: half of them"`
+
+	TLS struct {
+		Own          bool   `desc:"askbus up makes a certificate of its own"`
+		CertFile     string `split_words:"true" desc:"file (PEM) of the certificate of this process's NATS and HTTP listeners, followed by those between it and its CA; read again when it changes, and on SIGHUP"`
+		KeyFile      string `split_words:"true" desc:"file (PEM) of its key"`
+		ClientCAFile string `split_words:"true" desc:"file (PEM) of the CAs of NATS clients, which must then show a certificate; read again as well"`
+	}
+	Insecure bool `desc:"NATS and HTTP listeners may be reached from other machines without TLS, as behind a proxy that ends it"`
 }
 
 // Types are the responder types of a deployment.

@@ -19,6 +19,9 @@ type Context struct {
 	HTTPURL  string             `json:"http_url,omitempty"`
 	Ops      map[string]string  `json:"ops,omitempty"` // ops URL of each role
 	Operator *client.Credential `json:"operator,omitempty"`
+
+	NATSCAFile     string `json:"nats_ca_file,omitempty"`     // who signs the server's certificate; empty: no TLS
+	NATSServerName string `json:"nats_server_name,omitempty"` // in it, when it is not the URL's host
 }
 
 const contextFile = "context.json"

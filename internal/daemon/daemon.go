@@ -28,6 +28,42 @@ func Signals(parent context.Context) (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
+// Hangups tells of each SIGHUP until ctx ends: somebody asks to read files
+// again. When the terminal is gone in which the process was started, a SIGHUP
+// ends it as ever.
+func Hangups(ctx context.Context) <-chan os.Signal {
+	had := hasTerminal()
+	got, again := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(got, syscall.SIGHUP)
+	go func() {
+		defer signal.Stop(got)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case s := <-got:
+				if had && !hasTerminal() {
+					_ = syscall.Kill(os.Getpid(), syscall.SIGTERM) // which drains
+					continue
+				}
+				select {
+				case again <- s:
+				default: // one is under way, and reads what is there then
+				}
+			}
+		}
+	}()
+	return again
+}
+
+func hasTerminal() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	return tty.Close() == nil
+}
+
 // Part is one long-lived thing of a process.
 type Part struct {
 	Name string
