@@ -77,7 +77,7 @@ up() {
 	done
 	mkdir -p "$dir/n1"
 	for n in "${nodes[@]}"; do
-		(in_ns "$n" "$bin" server ${NODEFLAGS:-} --dir "$dir/n$n" --key-of "$dir/n1" --node "n$n" --nats-addr "$(ip4 "$n"):4222" \
+		(in_ns "$n" "$bin" server ${NODEFLAGS:-} --dir "$dir/n$n" --key-of "$dir/n1" --node "n$n" --nats-addr "$(ip4 "$n"):4222" --insecure \
 			--cluster "${routes%,}" --ops-addr 127.0.0.1:0) >>"$dir/n$n.log" 2>&1 &
 		while [[ $n == 1 && ! -s $dir/n1/key ]]; do sleep 0.1; done
 	done

@@ -27,6 +27,7 @@ type upSettings struct {
 	config.Types
 	config.Issuer
 	noOpen bool
+	keyOf  string
 }
 
 func (a *app) upCmd() *cobra.Command {
@@ -59,6 +60,7 @@ Addresses that other machines can reach are refused without TLS, unless with --i
 	tlsFlags(&s.Listen, cmd)
 	clientCAFlag(&s.Listen, cmd)
 	cmd.Flags().BoolVar(&s.TLS.Own, "tls", s.TLS.Own, "speak TLS with a certificate that is made in --dir")
+	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory whose key this one gets, on the same machine")
 	cmd.Flags().BoolVar(&s.noOpen, "no-open", false, "do not open the browser")
 	return cmd
 }
@@ -100,6 +102,11 @@ func (a *app) runUp(ctx context.Context, s upSettings) error {
 	defer r.close()
 	if err := r.secureOwn(ctx, &s); err != nil {
 		return err
+	}
+	if s.keyOf != "" {
+		if err := natsd.ShareKey(s.keyOf, a.Dir); err != nil {
+			return err
+		}
 	}
 	// The listeners first: a taken port must not cost a start of the store.
 	ln, err := r.listen(ctx, "web", s.HTTPAddr, "--http-addr", r.before.HTTPURL)
@@ -224,7 +231,7 @@ func openBrowser(ctx context.Context, link string) {
 func (a *app) serverCmd() *cobra.Command {
 	var s upSettings
 	var nodes []string
-	var node, listen, keyOf string
+	var node, listen string
 	cmd := &cobra.Command{
 		Use: "server", Short: "Start the embedded NATS server alone, or as a node of a cluster", Args: cobra.NoArgs,
 		Example: `  askbus server --nats-addr 127.0.0.1:4280
@@ -253,8 +260,8 @@ One that will not come back is forgotten with "askbus server remove-node".`,
 			if err := r.secure(&s.Listen); err != nil {
 				return err
 			}
-			if keyOf != "" {
-				if err := natsd.ShareKey(keyOf, a.Dir); err != nil {
+			if s.keyOf != "" {
+				if err := natsd.ShareKey(s.keyOf, a.Dir); err != nil {
 					return err
 				}
 			}
@@ -277,7 +284,7 @@ One that will not come back is forgotten with "askbus server remove-node".`,
 	cmd.Flags().StringSliceVar(&nodes, "cluster", nil, "all nodes of a cluster, as name=host:port of their cluster addresses")
 	cmd.Flags().StringVar(&node, "node", "", "which of them this is")
 	cmd.Flags().StringVar(&listen, "cluster-addr", "", "address to listen on for the other nodes (default: that in --cluster)")
-	cmd.Flags().StringVar(&keyOf, "key-of", "", "directory whose key this one gets, on the same machine")
+	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory whose key this one gets, on the same machine")
 	cmd.AddCommand(a.removeNodeCmd())
 	return cmd
 }

@@ -95,6 +95,14 @@ responders:
 networkPolicy: { enabled: true, natsTo: [{ namespaceSelector: { matchLabels: { name: infra } } }] }
 `
 
+const secure = `
+shape: cluster
+tls: { nats: { existingSecret: nats-tls, clientSecret: nats-client }, http: { existingSecret: http-tls } }
+responders:
+  - { name: slack-http, command: [slack], hears: http, port: 8430, path: /slack, replicas: 2 }
+  - { name: hook, command: [x], image: { repository: registry.example/hook, tag: "1" }, port: 80, replicas: 1 }
+`
+
 var renderings = map[string]struct{ release, values string }{
 	"with the defaults":                {"askbus", ""},
 	"with every value":                 {"bus", everything},
@@ -109,6 +117,9 @@ var renderings = map[string]struct{ release, values string }{
 	"as a cluster, with everything":    {"askbus", cluster},
 	"as a cluster on another NATS":     {"askbus", external},
 	"as a cluster of one server":       {"askbus", "{shape: cluster, nats: {replicas: 1}, broker: {replicas: 1}}"},
+	"as a cluster with TLS":            {"askbus", secure},
+	"embedded, with TLS":               {"askbus", "tls: {http: {existingSecret: x}}\nresponders: [{name: slack, command: [slack], replicas: 1}]"},
+	"with TLS on another NATS":         {"askbus", external + "tls: {nats: {existingSecret: ca-of-nats, clientSecret: c}}"},
 	"as a cluster with another cookie": {"askbus", "{shape: cluster, web: {cookieKey: {existingSecret: c, key: k}}}"},
 }
 
@@ -286,6 +297,68 @@ func TestTheClusterHasWhatItsValuesSay(t *testing.T) {
 	}
 }
 
+// Every listener of a chart has a certificate or says that it has none, and who
+// connects trusts the servers without seeing their key.
+func TestTLSReachesEveryListenerAndEveryClient(t *testing.T) {
+	t.Parallel()
+	m, err := render(t.Context(), "askbus", secure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listens := map[string]string{"askbus-nats": "nats-tls", "askbus-web": "http-tls", "askbus-gateway": "http-tls", "askbus-slack-http": "http-tls"}
+	for _, w := range m.workloads() {
+		for _, c := range w.spec.Containers {
+			if slices.Contains(c.Args, "--insecure") {
+				t.Errorf("%s is insecure", w.name)
+			}
+			if got := secretAt(w.spec, c, "/tls"); got != listens[w.name] || (got != "") != (value(c.Env, "ASKBUS_TLS_CERT_FILE") == "/tls/tls.crt") {
+				t.Errorf("%s has the certificate %q, want %q", w.name, got, listens[w.name])
+			}
+			if connects := value(c.Env, "ASKBUS_CREDS") != ""; connects {
+				if value(c.Env, "ASKBUS_NATS_CA_FILE") != "/tls-nats/ca.crt" || value(c.Env, "ASKBUS_NATS_CERT_FILE") != "/tls-client/tls.crt" || !strings.HasPrefix(value(c.Env, "ASKBUS_NATS_URL"), "tls://") ||
+					secretAt(w.spec, c, "/tls-nats") != "nats-tls" || secretAt(w.spec, c, "/tls-client") != "nats-client" {
+					t.Errorf("%s does not recognize NATS, or shows it nothing", w.name)
+				}
+			}
+		}
+		for _, v := range w.spec.Volumes {
+			if v.Name == "tls-nats" && (len(v.Secret.Items) != 1 || v.Secret.Items[0].Key != "ca.crt") {
+				t.Errorf("%s gets more of the servers' Secret than its CA", w.name)
+			}
+		}
+	}
+	server := named[*appsv1.StatefulSet](&m, "askbus-nats").Spec.Template.Spec.Containers[0]
+	if value(server.Env, "ASKBUS_TLS_CLIENT_CA_FILE") != "/tls/ca.crt" {
+		t.Error("the servers demand no client certificates")
+	}
+	for name, protocol := range map[string]string{"askbus-web": "https", "askbus-gateway": "https", "askbus-slack-http": "https", "askbus-hook": "http", "askbus-ops": "http"} {
+		if p := named[*corev1.Service](&m, name).Spec.Ports[0].AppProtocol; p == nil || *p != protocol {
+			t.Errorf("%s speaks %v", name, p)
+		}
+	}
+	if m, err = render(t.Context(), "askbus", cluster); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range m.workloads() {
+		if _, listening := listens[w.name]; slices.Contains(w.spec.Containers[0].Args, "--insecure") != listening {
+			t.Errorf("without TLS %s is started with %q", w.name, w.spec.Containers[0].Args)
+		}
+	}
+}
+
+// secretAt is the Secret that a container has mounted somewhere.
+func secretAt(pod corev1.PodSpec, c corev1.Container, path string) string {
+	i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == path })
+	if i < 0 {
+		return ""
+	}
+	j := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == c.VolumeMounts[i].Name })
+	if j < 0 || pod.Volumes[j].Secret == nil || !c.VolumeMounts[i].ReadOnly {
+		return ""
+	}
+	return pod.Volumes[j].Secret.SecretName
+}
+
 func value(env []corev1.EnvVar, name string) string {
 	for _, e := range env {
 		if e.Name == name {
@@ -361,6 +434,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"a port out of range":                "service: {ports: {nats: 0, http: 80}}",
 		"an annotation that is a number":     "podAnnotations: {a: 1}",
 		"an environment as a map":            "extraEnv: {A: b}",
+		"two certificates of one process":    "tls: {nats: {existingSecret: a}, http: {existingSecret: b}}",
+		"a certificate in the values":        "tls: {http: {crt: x}}",
 		"no time to drain":                   "terminationGracePeriodSeconds: 0",
 	} {
 		t.Run(name, func(t *testing.T) {

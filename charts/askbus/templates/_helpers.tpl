@@ -80,11 +80,21 @@ app.kubernetes.io/component: {{ .component }}
 {{- if not .Values.nats.url }}true{{ end }}
 {{- end }}
 
+{{/* The Secret with the certificate of the servers. In one pod NATS and HTTP share it. */}}
+{{- define "askbus.natsTLS" -}}
+{{- if include "askbus.cluster" . }}{{ .Values.tls.nats.existingSecret }}
+{{- else if and .Values.tls.nats.existingSecret .Values.tls.http.existingSecret (ne .Values.tls.nats.existingSecret .Values.tls.http.existingSecret) }}
+{{- fail "tls.nats.existingSecret and tls.http.existingSecret: the shape embedded is one process with one certificate, set one of them" }}
+{{- else }}{{ default .Values.tls.http.existingSecret .Values.tls.nats.existingSecret }}
+{{- end }}
+{{- end }}
+
 {{/* Where the roles reach NATS. */}}
 {{- define "askbus.natsURL" -}}
+{{- $scheme := ternary "tls" "nats" (ne (include "askbus.natsTLS" .) "") }}
 {{- if .Values.nats.url }}{{ .Values.nats.url }}
-{{- else if include "askbus.cluster" . }}{{ printf "nats://%s-nats.%s.svc:%d" (include "askbus.fullname" .) .Release.Namespace (int .Values.service.ports.nats) }}
-{{- else }}{{ printf "nats://%s.%s.svc:%d" (include "askbus.fullname" .) .Release.Namespace (int .Values.service.ports.nats) }}
+{{- else if include "askbus.cluster" . }}{{ printf "%s://%s-nats.%s.svc:%d" $scheme (include "askbus.fullname" .) .Release.Namespace (int .Values.service.ports.nats) }}
+{{- else }}{{ printf "%s://%s.%s.svc:%d" $scheme (include "askbus.fullname" .) .Release.Namespace (int .Values.service.ports.nats) }}
 {{- end }}
 {{- end }}
 
@@ -94,6 +104,35 @@ app.kubernetes.io/component: {{ .component }}
 {{- if $given }}{{ $given }}
 {{- else if .root.Values.credentials.generate }}{{ include "askbus.fullname" .root }}-{{ .role }}
 {{- else }}{{ fail (printf "credentials.generate is false: name the Secret in credentials.existing.%s" .role) }}
+{{- end }}
+{{- end }}
+
+{{/* How a container recognizes NATS, and what it shows there: variables, mounts and volumes. */}}
+{{- define "askbus.natsTrustEnv" -}}
+{{- if include "askbus.natsTLS" . }}
+- { name: ASKBUS_NATS_CA_FILE, value: /tls-nats/ca.crt }
+{{- end }}
+{{- if .Values.tls.nats.clientSecret }}
+- { name: ASKBUS_NATS_CERT_FILE, value: /tls-client/tls.crt }
+- { name: ASKBUS_NATS_KEY_FILE, value: /tls-client/tls.key }
+{{- end }}
+{{- end }}
+{{- define "askbus.natsTrustMounts" -}}
+{{- if include "askbus.natsTLS" . }}
+- { name: tls-nats, mountPath: /tls-nats, readOnly: true }
+{{- end }}
+{{- if .Values.tls.nats.clientSecret }}
+- { name: tls-client, mountPath: /tls-client, readOnly: true }
+{{- end }}
+{{- end }}
+{{- define "askbus.natsTrustVolumes" -}}
+{{- with include "askbus.natsTLS" . }}
+- name: tls-nats # without its key
+  secret: { secretName: {{ . }}, items: [{ key: ca.crt, path: ca.crt }] }
+{{- end }}
+{{- with .Values.tls.nats.clientSecret }}
+- name: tls-client
+  secret: { secretName: {{ . }}, defaultMode: 0440 }
 {{- end }}
 {{- end }}
 

@@ -8,6 +8,8 @@ The pod template of a role. A dict:
   keys          Secret mounted at /keys/auth, if any
   ports         list of name and containerPort, besides ops
   image         values of another image than ours; it has no ops port that we know of
+  listens       its listeners are for other pods, besides ops
+  tls           Secret with their certificate, if any
   volume        a claim is mounted at /data, else an empty directory
   replicated    a role with several replicas: spread it
   serving       it is behind a Service: wait before it stops, until that has noticed
@@ -45,6 +47,10 @@ spec:
       imagePullPolicy: {{ default $root.Values.image.pullPolicy (default dict .image).pullPolicy }}
       args:
         {{- toYaml .args | nindent 8 }}
+        {{- if and .listens (not .tls) }}
+        # The pods' network is trusted: Ingress, HTTPRoute or a mesh end TLS. With the values below tls it goes on to here.
+        - --insecure
+        {{- end }}
       env:
         - name: ASKBUS_LOG_LEVEL
           value: {{ $root.Values.logLevel }}
@@ -57,6 +63,19 @@ spec:
           value: {{ include "askbus.natsURL" $root | quote }}
         - name: ASKBUS_NATS_WAIT
           value: 5m
+        {{- with include "askbus.natsTrustEnv" $root | trim }}
+        {{- . | nindent 8 }}
+        {{- end }}
+        {{- end }}
+        {{- if .tls }}
+        - name: ASKBUS_TLS_CERT_FILE
+          value: /tls/tls.crt
+        - name: ASKBUS_TLS_KEY_FILE
+          value: /tls/tls.key
+        {{- if and $root.Values.tls.nats.clientSecret .volume }}
+        - name: ASKBUS_TLS_CLIENT_CA_FILE
+          value: /tls/ca.crt
+        {{- end }}
         {{- end }}
         {{- range .env }}
         - {{ toYaml . | nindent 10 | trim }}
@@ -124,6 +143,14 @@ spec:
         - name: creds
           mountPath: /creds
           readOnly: true
+        {{- with include "askbus.natsTrustMounts" $root | trim }}
+        {{- . | nindent 8 }}
+        {{- end }}
+        {{- end }}
+        {{- if .tls }}
+        - name: tls
+          mountPath: /tls
+          readOnly: true
         {{- end }}
         {{- if .keys }}
         - name: keys
@@ -133,7 +160,7 @@ spec:
         {{- with concat $root.Values.extraVolumeMounts (default list .role.extraVolumeMounts) }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
-  {{- if or (not .volume) .secret .keys $root.Values.extraVolumes .role.extraVolumes }}
+  {{- if or (not .volume) .secret .keys .tls $root.Values.extraVolumes .role.extraVolumes }}
   volumes:
     {{- if not .volume }}
     - name: data
@@ -142,6 +169,17 @@ spec:
     {{- end }}
     {{- with .secret }}
     - name: creds
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+    {{- end }}
+    {{- if .secret }}
+    {{- with include "askbus.natsTrustVolumes" $root | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
+    {{- end }}
+    {{- with .tls }}
+    - name: tls
       secret:
         secretName: {{ . }}
         defaultMode: 0440
