@@ -23,7 +23,7 @@ func (a *app) doctorCmd() *cobra.Command {
 	var noAsk bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check a deployment end to end and say what is wrong and what to do", Args: cobra.NoArgs,
-		Long: `Checks server version, payload, TLS and credential expiry; JetStream's limits, partitions, stream
+		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox; JetStream's limits, partitions, stream
 settings, copies, leaders and clocks; the work of posting surfaces; versions of the brokers and
 the budget; what each role may do, by trying; Slack, if its token is set; and then asks a
 question and answers it itself. It changes nothing else.
@@ -60,7 +60,7 @@ func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.Lis
 	if err != nil {
 		return nil, err
 	}
-	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires}
+	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires, Inbox: a.inboxURL(), Trust: a.inboxCAs(), ClientCert: cred.CertFile, ClientKey: cred.KeyFile}
 	quiet := *a
 	quiet.quiet = true // what is denied on purpose is not news
 	nc, err := call.Connect(call.Credential(a.trust(cred)), quiet.log(), nats.RetryOnFailedConnect(false))

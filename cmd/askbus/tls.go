@@ -233,6 +233,23 @@ func (a *app) carryTrust(c natsd.Credential) natsd.Credential {
 	return c
 }
 
+// inboxCAs are the system's CAs, and those that the directory's processes tell to
+// trust.
+func (a *app) inboxCAs() *x509.CertPool {
+	ctx, err := config.ReadContext(a.Dir)
+	if err != nil || ctx.NATSCAFile == "" {
+		return nil
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if text, err := os.ReadFile(ctx.NATSCAFile); err == nil {
+		roots.AppendCertsFromPEM(text)
+	}
+	return roots
+}
+
 // trusting is an HTTP client that trusts the CAs of a file, or the system's.
 func trusting(file string) (*http.Client, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}

@@ -9,6 +9,7 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"time"
 
@@ -25,6 +26,11 @@ type Options struct {
 	Credential Credential // makes credentials, to try what each role may do
 	NoAsk      bool       // ask nothing
 	Tenant     string     // in which to ask
+
+	Inbox      string         // URL of the web inbox; empty: none is known
+	Trust      *x509.CertPool // CAs of its certificate; default: the system's
+	ClientCert string         // file of the certificate that we show to NATS; empty: none
+	ClientKey  string
 }
 
 // Run looks at everything.
@@ -39,6 +45,12 @@ func Run(ctx context.Context, o Options) finding.List {
 		line.TLS = &state
 	}
 	l = append(l, Line(line)...)
+	if o.ClientCert != "" {
+		l = append(l, own(o.ClientCert, o.ClientKey, line.Now)...)
+	}
+	if o.Inbox != "" {
+		l = append(l, Inbox(lookAtInbox(ctx, o.Inbox, o.Trust))...)
+	}
 	if o.Reader == nil {
 		l.Say("ledger", finding.Missing, `not looked at: give --admin-creds, a file that "askbus auth maintenance" makes, or --dir with the keys`)
 	} else {
@@ -98,11 +110,11 @@ func Line(f LineFacts) finding.List {
 	case f.TLS == nil && loopback(f.URL):
 		l.Say("TLS", finding.Good, "none, and the server is on this machine")
 	case f.TLS == nil:
-		l.Say("TLS", finding.Missing, "questions, answers and credentials' signatures travel in the clear to %s: give nats-server a certificate (tls block)", f.URL)
+		l.Say("TLS", finding.Missing, "questions, answers and credentials' signatures travel in the clear to %s: give the server a certificate (--tls-cert-file and --tls-key-file of askbus, the tls block of nats-server)", f.URL)
 	case len(f.TLS.PeerCertificates) == 0:
 		l.Say("TLS", finding.Missing, "the server showed no certificate")
 	default:
-		say(&l, "TLS", "the server's certificate", "renew it, and reload nats-server", f.TLS.PeerCertificates[0].NotAfter, f.Now)
+		say(&l, "TLS", "the server's certificate", "renew it; askbus reads the new files by itself, a nats-server is reloaded", f.TLS.PeerCertificates[0].NotAfter, f.Now)
 	}
 	if f.Expires.IsZero() {
 		l.Say("credential", finding.Missing, `the operator's credential never expires; make one that does with "askbus auth operator"`)

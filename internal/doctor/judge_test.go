@@ -58,6 +58,28 @@ func TestEachFindingOfTheConnection(t *testing.T) {
 	}
 }
 
+func TestEachFindingOfTheInbox(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	cert := func(ends time.Duration) *x509.Certificate { return &x509.Certificate{NotAfter: now.Add(ends)} }
+	for _, v := range []struct {
+		facts doctor.InboxFacts
+		state finding.State
+		words string
+	}{
+		{doctor.InboxFacts{URL: "http://127.0.0.1:8420"}, finding.Good, "on this machine"},
+		{doctor.InboxFacts{URL: "http://ask.example.com"}, finding.Missing, "in the clear"},
+		{doctor.InboxFacts{URL: "ask.example.com"}, finding.Broken, "is not an address"},
+		{doctor.InboxFacts{URL: "https://ask.example.com", Leaf: cert(365 * 24 * time.Hour)}, finding.Good, "good until"},
+		{doctor.InboxFacts{URL: "https://ask.example.com", Leaf: cert(24 * time.Hour)}, finding.Missing, "renew it"},
+		{doctor.InboxFacts{URL: "https://ask.example.com", Err: errors.New("connection refused")}, finding.Missing, "not looked at"},
+		{doctor.InboxFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, finding.Broken, "not trusted here"},
+	} {
+		v.facts.Now = now
+		said(t, doctor.Inbox(v.facts), "inbox", v.state, v.words)
+	}
+}
+
 func inspection() *ledger.Inspection {
 	s := func(name string) ledger.StreamInspection {
 		return ledger.StreamInspection{

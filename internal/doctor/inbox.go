@@ -1,0 +1,85 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/askbus/askbus/internal/finding"
+)
+
+// InboxFacts is what is seen of the web inbox from here.
+type InboxFacts struct {
+	URL  string
+	Leaf *x509.Certificate // that it showed; nil: none
+	Err  error             // why it cannot be reached
+	Now  time.Time
+}
+
+// Inbox judges how people reach the inbox.
+func Inbox(f InboxFacts) finding.List {
+	var l finding.List
+	u, err := url.Parse(f.URL)
+	if err != nil || u.Host == "" {
+		l.Say("inbox", finding.Broken, "%q is not an address: set ASKBUS_HTTP_URL to one such as https://ask.example.com", f.URL)
+		return l
+	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](f.Err)
+	switch {
+	case u.Scheme != "https" && loopback(f.URL):
+		l.Say("inbox", finding.Good, "no TLS at %s, and that is on this machine", f.URL)
+	case u.Scheme != "https":
+		l.Say("inbox", finding.Missing, "answers, cookies and sign-ins travel in the clear to %s: give the inbox a certificate (--tls-cert-file, --tls-key-file), or put a proxy with TLS in front and say its address in ASKBUS_HTTP_URL", f.URL)
+	case untrusted:
+		l.Say("inbox", finding.Broken, "its certificate at %s is not trusted here: %v", f.URL, f.Err)
+	case f.Err != nil:
+		l.Say("inbox", finding.Missing, "not looked at: %v", f.Err)
+	case f.Leaf == nil:
+		l.Say("inbox", finding.Broken, "%s showed no certificate", f.URL)
+	default:
+		say(&l, "inbox", "its certificate", "renew it; askbus reads the new files by itself", f.Leaf.NotAfter, f.Now)
+	}
+	return l
+}
+
+// lookAtInbox makes a handshake with the inbox, which trust says how to trust.
+func lookAtInbox(ctx context.Context, at string, trust *x509.CertPool) InboxFacts {
+	f := InboxFacts{URL: at, Now: time.Now()}
+	u, err := url.Parse(at)
+	if err != nil || u.Scheme != "https" {
+		return f
+	}
+	port := u.Port()
+	if port == "" {
+		port = "443"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12}}
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		f.Err = err
+		return f
+	}
+	defer conn.Close() //nolint:errcheck // nothing was sent
+	if t, ok := conn.(*tls.Conn); ok && len(t.ConnectionState().PeerCertificates) > 0 {
+		f.Leaf = t.ConnectionState().PeerCertificates[0]
+	}
+	return f
+}
+
+// own judges the client certificate that we show to NATS.
+func own(cert, key string, now time.Time) finding.List {
+	var l finding.List
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		l.Say("client certificate", finding.Broken, "%s with %s: %v", cert, key, err)
+		return l
+	}
+	say(&l, "client certificate", "that in "+cert, "renew it; it is read again at each connect", pair.Leaf.NotAfter, now)
+	return l
+}
