@@ -51,7 +51,9 @@ func explain(err error) error {
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return fmt.Errorf("%w; connect to a name that is in it, or say that name in ASKBUS_NATS_SERVER_NAME", err)
 	}
-	if refused, ok := errors.AsType[*net.OpError](err); ok && refused.Op == "remote error" && strings.Contains(refused.Error(), "certificate") {
+	// With TLS 1.3 a server refuses a client's certificate after the handshake.
+	refused, ok := errors.AsType[*net.OpError](err)
+	if ok && refused.Op == "remote error" && strings.Contains(refused.Error(), "certificate") || errors.Is(err, nats.ErrTLS) && strings.Contains(err.Error(), "after TLS handshake") {
 		return fmt.Errorf("%w: the server wants a client certificate that it trusts; name its files in ASKBUS_NATS_CERT_FILE and ASKBUS_NATS_KEY_FILE", err)
 	}
 	return err

@@ -1,0 +1,239 @@
+package natsd_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/certificate"
+	"github.com/askbus/askbus/internal/certificate/certtest"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/nats-io/nats.go"
+)
+
+// overTLS is a server that wants certificates of its clients, and their CA.
+func overTLS(t *testing.T, mutual bool) (srv *natsd.Server, keeper *certificate.Keeper, pair certtest.Pair, servers, clients *certtest.CA) {
+	t.Helper()
+	servers, clients = certtest.New(t), certtest.New(t)
+	pair = certtest.At(t.TempDir())
+	servers.Issue(pair, time.Hour, "bus.example")
+	files := certificate.Files{Cert: pair.Cert, Key: pair.Key}
+	if mutual {
+		files.ClientCA = clients.File
+	}
+	keeper, err := certificate.Open(files, certificate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err = natsd.Start(natsd.Options{Dir: t.TempDir(), Addr: "127.0.0.1:0", TLS: keeper.NATS(), Logger: natstest.Logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	return srv, keeper, pair, servers, clients
+}
+
+// credential is one that trusts a CA.
+func credential(t *testing.T, srv *natsd.Server, ca *certtest.CA) call.Credential {
+	t.Helper()
+	c, err := srv.Credential(natsd.Role{Name: natsd.RoleOperator})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.CAFile, c.ServerName = ca.File, "bus.example"
+	return call.Credential(c)
+}
+
+func TestWhoGetsInOverMutualTLS(t *testing.T) {
+	t.Parallel()
+	srv, _, _, servers, clients := overTLS(t, true)
+	stranger := certtest.New(t)
+	show := func(p certtest.Pair) func(*call.Credential) {
+		return func(c *call.Credential) { c.CertFile, c.KeyFile = p.Cert, p.Key }
+	}
+	good := show(clients.Fresh(time.Hour))
+	for name, v := range map[string]struct {
+		change []func(*call.Credential)
+		says   string // empty: it gets in
+	}{
+		"with a good certificate":                 {[]func(*call.Credential){good}, ""},
+		"without a certificate":                   {nil, "ASKBUS_NATS_CERT_FILE"},
+		"with one of another CA":                  {[]func(*call.Credential){show(stranger.Fresh(time.Hour))}, "ASKBUS_NATS_CERT_FILE"},
+		"with an expired one":                     {[]func(*call.Credential){show(clients.Fresh(-time.Minute))}, "ASKBUS_NATS_CERT_FILE"},
+		"with the server's own CA":                {[]func(*call.Credential){show(servers.Fresh(time.Hour))}, "ASKBUS_NATS_CERT_FILE"},
+		"who trusts another CA":                   {[]func(*call.Credential){good, func(c *call.Credential) { c.CAFile = stranger.File }}, "ASKBUS_NATS_CA_FILE"},
+		"who trusts the system's":                 {[]func(*call.Credential){good, func(c *call.Credential) { c.CAFile = "" }}, "ASKBUS_NATS_CA_FILE"},
+		"who expects another name":                {[]func(*call.Credential){good, func(c *call.Credential) { c.ServerName = "other.example" }}, "ASKBUS_NATS_SERVER_NAME"},
+		"who names a key without its certificate": {[]func(*call.Credential){func(c *call.Credential) { c.KeyFile = servers.File }}, "go together"},
+		"whose CA file is missing":                {[]func(*call.Credential){good, func(c *call.Credential) { c.CAFile = "/does/not/exist" }}, "no such file"},
+		"whose CA is no certificate":              {[]func(*call.Credential){good, func(c *call.Credential) { c.CAFile, c.CA = "", "nonsense" }}, "no certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := credential(t, srv, servers)
+			for _, change := range v.change {
+				change(&c)
+			}
+			nc, err := call.Connect(c, nil)
+			if nc != nil {
+				defer nc.Close()
+			}
+			switch {
+			case v.says == "" && err != nil:
+				t.Error(err)
+			case v.says != "" && (err == nil || !strings.Contains(err.Error(), v.says)):
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	// A certificate is no credential.
+	pair := clients.Fresh(time.Hour)
+	if nc, err := nats.Connect(srv.URL(), nats.RootCAs(servers.File), nats.ClientCert(pair.Cert, pair.Key), nats.Secure(&tls.Config{ServerName: "bus.example"}), nats.RootCAs(servers.File)); err == nil {
+		nc.Close()
+		t.Error("a certificate alone opens the bus")
+	}
+}
+
+// A broker in the server's process shows no certificate: its connection never
+// leaves the process.
+func TestInProcessConnectionsNeedNoCertificate(t *testing.T) {
+	t.Parallel()
+	srv, _, _, _, _ := overTLS(t, true) //nolint:dogsled // only the server counts
+	c, err := srv.Credential(natsd.Role{Name: natsd.RoleOperator})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.URL = "nats://in-process"
+	nc, err := call.Connect(call.Credential(c), nil, nats.InProcessServer(srv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+}
+
+// Nothing is said in the clear but the server's greeting.
+func TestAClientThatSpeaksNoTLSHearsNothing(t *testing.T) {
+	t.Parallel()
+	srv, _, _, _, _ := overTLS(t, false) //nolint:dogsled // only the server counts
+	conn, err := net.Dial("tcp", srv.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	buf := make([]byte, 64<<10)
+	n, err := conn.Read(buf)
+	if err != nil || !strings.Contains(string(buf[:n]), `"tls_required":true`) {
+		t.Fatalf("%v %s", err, buf[:n])
+	}
+	if _, err := fmt.Fprint(conn, "CONNECT {\"verbose\":true}\r\nPING\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	for {
+		n, err := conn.Read(buf)
+		if strings.Contains(string(buf[:n]), "PONG") || strings.Contains(string(buf[:n]), "+OK") {
+			t.Fatalf("it answers in the clear: %s", buf[:n])
+		}
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				t.Error(err)
+			}
+			return
+		}
+	}
+}
+
+func TestANewCertificateLeavesOpenConnectionsAlone(t *testing.T) {
+	t.Parallel()
+	srv, keeper, pair, servers, clients := overTLS(t, true)
+	mine := certtest.At(t.TempDir())
+	clients.Issue(mine, time.Hour)
+	c := credential(t, srv, servers)
+	c.CertFile, c.KeyFile = mine.Cert, mine.Key
+	serial := func(nc *nats.Conn) string {
+		t.Helper()
+		state, err := nc.TLSConnectionState()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state.PeerCertificates[0].SerialNumber.String()
+	}
+	dropped := make(chan error, 1)
+	old, err := call.Connect(c, nil, nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { dropped <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	before := serial(old)
+	next := servers.Issue(pair, time.Hour, "bus.example")
+	if err := keeper.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	young, err := call.Connect(c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer young.Close()
+	if serial(young) != next.SerialNumber.String() {
+		t.Error("a new connection sees the old certificate")
+	}
+	if err := old.Flush(); err != nil || serial(old) != before || len(dropped) > 0 {
+		t.Errorf("the open connection did not go on: %v", err)
+	}
+	// A client renews its own by its files, too: the next connect shows it.
+	clients.Issue(mine, time.Hour)
+	if err := old.ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "reconnected", func() bool {
+		return old.IsConnected() && old.Flush() == nil && serial(old) == next.SerialNumber.String()
+	})
+}
+
+// A server with another key is no node, whatever it says.
+func TestOnlyNodesWithTheKeyJoinACluster(t *testing.T) {
+	t.Parallel()
+	all := nodes(t)
+	started := make(chan error, 2) // two of three: a cluster has a majority
+	for i := range 2 {
+		go func() {
+			srv, err := natsd.Start(all[i])
+			if err == nil {
+				t.Cleanup(srv.Close)
+			}
+			started <- err
+		}()
+	}
+	for range 2 {
+		if err := <-started; err != nil {
+			t.Fatal(err)
+		}
+	}
+	stranger := certtest.New(t).Fresh(time.Hour, "route.askbus.internal")
+	pair, err := tls.LoadX509KeyPair(stranger.Cert, stranger.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, certificates := range map[string][]tls.Certificate{"without a certificate": nil, "with one of another CA": {pair}} {
+		raw, err := net.Dial("tcp", all[0].Cluster.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer raw.Close()
+		_ = raw.SetDeadline(time.Now().Add(30 * time.Second))
+		conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, Certificates: certificates}) //nolint:gosec // a stranger's
+		err = conn.HandshakeContext(t.Context())
+		if err == nil { // TLS 1.3 tells a client that its certificate is refused when it reads
+			_, err = conn.Read(make([]byte, 1))
+		}
+		if err == nil || !strings.Contains(err.Error(), "remote error: tls: ") {
+			t.Errorf("%s: a stranger speaks to a node: %v", name, err)
+		}
+	}
+}
