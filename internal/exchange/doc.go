@@ -9,5 +9,6 @@
 //
 // It promises that a credential never outlives the token it was given for, that
 // it covers one session and never more than the rule says, that a claim never
-// becomes a wildcard, and that no token and no credential is logged.
+// becomes a wildcard, that no token and no credential is logged,
+// and that a credential can be read by the process that asked for it alone.
 package exchange

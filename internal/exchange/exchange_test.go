@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -8,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,6 +30,7 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 )
 
 // signer is an issuer's key.
@@ -144,7 +148,10 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Source, opts.Logger = source, natstest.Logger()
+	opts.Source = source
+	if opts.Logger == nil {
+		opts.Logger = natstest.Logger()
+	}
 	opts.Tokens = func(_ context.Context, secret string) (exchange.Proof, error) {
 		if secret != "askb_good_token" {
 			return exchange.Proof{}, ask.Refuse(ask.CodeUnauthorized, "this token is unknown or revoked")
@@ -233,6 +240,85 @@ func TestATokenBecomesTheCredentialOfItsSession(t *testing.T) {
 	list, err := natsd.Issued(pl.bus.Dir)
 	if err != nil || len(list) != 6 {
 		t.Errorf("%d credentials are in the list, %v", len(list), err)
+	}
+}
+
+// text is a log that may be read while it is written.
+type text struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (t *text) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.Write(p)
+}
+
+func (t *text) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.String()
+}
+
+func TestOnlyWhoAskedCanReadTheCredential(t *testing.T) {
+	t.Parallel()
+	log := &text{}
+	pl := open(t, exchange.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	other := pl.bus.Connect(natsd.Role{Name: natsd.RoleGateway})
+	heard, err := other.SubscribeSync("_INBOX.g.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	token := pl.key.sign(pod("team-a", "migrate-x7"))
+	cred, err := pl.swap(t, token, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := cred.Creds[strings.Index(cred.Creds, "SU"):]
+	secrets := []string{seed[:58], token, cred.Creds[:200]}
+	reply, err := heard.NextMsg(5 * time.Second)
+	if err != nil {
+		t.Fatalf("another gateway hears nothing, so this test shows nothing: %v", err)
+	}
+	for _, s := range secrets {
+		if strings.Contains(string(reply.Data), s) || strings.Contains(string(reply.Data), base64.StdEncoding.EncodeToString([]byte(s[:30]))) {
+			t.Error("another gateway reads the credential")
+		}
+		if strings.Contains(log.String(), s) {
+			t.Error("the log has a token or a credential")
+		}
+	}
+	var sealed struct {
+		By   string `json:"by"`
+		Data []byte `json:"data"`
+	}
+	if err := json.Unmarshal(reply.Data, &sealed); err != nil {
+		t.Fatal(err)
+	}
+	own, err := nkeys.CreateCurveKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opened, err := own.Open(sealed.Data, sealed.By); err == nil {
+		t.Errorf("another key opens it: %s", opened)
+	}
+	for _, want := range []string{"level=INFO", "a credential is issued", "tenant=team-a", "session=migrate-x7", "issuer=cluster", "token_subject=system:serviceaccount:team-a:agent"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, log)
+		}
+	}
+	// Nothing is given to who has no key to seal it for.
+	body, err := json.Marshal(map[string]string{"token": token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := pl.gateway.Request("issuev1.credential", body, 10*time.Second)
+	if err != nil || !strings.Contains(string(plain.Data), "key to seal") {
+		t.Errorf("without a key: %v, %s", err, plain.Data)
 	}
 }
 

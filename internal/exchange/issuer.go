@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"github.com/nats-io/nkeys"
 )
 
 // Options are what an [Issuer] needs. Source, Tokens and Sign are required.
@@ -94,6 +95,7 @@ func (i *Issuer) Run(ctx context.Context) error {
 type request struct {
 	Token   string `json:"token"`
 	Session string `json:"session,omitempty"`
+	SealFor string `json:"seal_for"` // the gateway's curve key, which the reply is encrypted for
 }
 
 func (i *Issuer) answer(ctx context.Context, m *nats.Msg) {
@@ -119,6 +121,9 @@ func (i *Issuer) swap(ctx context.Context, data []byte) (proof Proof, credential
 	if err := json.Unmarshal(data, &r); err != nil || r.Token == "" {
 		return proof, nil, ask.Refuse(ask.CodeInvalid, "the request is damaged")
 	}
+	if !nkeys.IsValidPublicCurveKey(r.SealFor) {
+		return proof, nil, ask.Refuse(ask.CodeInvalid, "the request has no key to seal the credential for; update the gateway")
+	}
 	if err := tooLong(r.Token); err != nil {
 		return proof, nil, err
 	}
@@ -139,8 +144,11 @@ func (i *Issuer) swap(ctx context.Context, data []byte) (proof Proof, credential
 	if !i.taken.Take(proof.Provider+" "+proof.Subject, now) {
 		return proof, nil, ask.Refuse(ask.CodeQuota, "%d credentials in this minute for %.200q are enough; keep the one you have until it expires", i.opts.PerSubject, proof.Subject)
 	}
-	credential, key, err := i.opts.Sign(grant, rules.NATSURL)
+	plain, key, err := i.opts.Sign(grant, rules.NATSURL)
 	if err != nil {
+		return proof, nil, err
+	}
+	if credential, err = seal(plain, r.SealFor); err != nil {
 		return proof, nil, err
 	}
 	i.opts.Logger.Info("a credential is issued", slog.String("key", key), slog.String("role", grant.Role), slog.String("tenant", grant.Tenant), slog.String("session", grant.Session),

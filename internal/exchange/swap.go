@@ -10,19 +10,30 @@ import (
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 )
 
 // swapWithin is how long a gateway waits for an issuer.
 const swapWithin = answerWithin + 2*time.Second
 
 // Swap has an issuer swap a token for the credential of a session, which is
-// returned as JSON. The connection has the gateway's credential. The error is an
+// returned as JSON. The connection has the gateway's credential, and nobody else
+// who hears the replies to gateways can read this one. The error is an
 // [*ask.Error].
 func Swap(ctx context.Context, nc *nats.Conn, token, session string) ([]byte, error) {
 	if err := tooLong(token); err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(request{Token: token, Session: session})
+	own, err := nkeys.CreateCurveKeys()
+	if err != nil {
+		return nil, err
+	}
+	defer own.Wipe()
+	public, err := own.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(request{Token: token, Session: session, SealFor: public})
 	if err != nil {
 		return nil, err
 	}
@@ -36,5 +47,8 @@ func Swap(ctx context.Context, nc *nats.Conn, token, session string) ([]byte, er
 	case err != nil:
 		return nil, err
 	}
-	return reply.Data, call.Refusal(reply)
+	if err := call.Refusal(reply); err != nil {
+		return nil, err
+	}
+	return unseal(reply.Data, own)
 }

@@ -1,0 +1,46 @@
+package exchange
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nkeys"
+)
+
+// sealed is a credential that only the holder of one key can read: every
+// gateway hears the replies to all gateways, and a credential has a private key.
+type sealed struct {
+	By   string `json:"by"`   // the curve key that sealed it
+	Data []byte `json:"data"` // base64 in JSON
+}
+
+// seal encrypts data for a curve key (X25519). The key that seals is used once.
+func seal(data []byte, to string) ([]byte, error) {
+	own, err := nkeys.CreateCurveKeys()
+	if err != nil {
+		return nil, err
+	}
+	defer own.Wipe()
+	s := sealed{}
+	if s.By, err = own.PublicKey(); err != nil {
+		return nil, err
+	}
+	if s.Data, err = own.Seal(data, to); err != nil {
+		return nil, fmt.Errorf("the key to seal for is damaged: %w", err)
+	}
+	return json.Marshal(s)
+}
+
+// unseal decrypts what [seal] made for own.
+func unseal(data []byte, own nkeys.KeyPair) ([]byte, error) {
+	var s sealed
+	if err := json.Unmarshal(data, &s); err != nil || s.By == "" {
+		return nil, errors.New("the issuer's reply is not sealed; it is of another version than this gateway")
+	}
+	opened, err := own.Open(s.Data, s.By)
+	if err != nil {
+		return nil, fmt.Errorf("open the issuer's reply: %w", err)
+	}
+	return opened, nil
+}
