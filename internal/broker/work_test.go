@@ -177,9 +177,11 @@ func TestTokensOfAnotherTypeAreRefused(t *testing.T) {
 	}
 	token := items[0].Token
 	parts := strings.Split(token, ".")
-	stream := parts[2]
+	mac, stream := parts[0], parts[3]
 	for name, forged := range map[string]string{
 		"the token of another type":      token,
+		"with the signature of another":  mac + ".$JS.ACK." + stream + ".web-q." + strings.Join(parts[5:], "."),
+		"without a signature":            strings.Join(parts[1:], "."),
 		"the token with our consumer":    strings.Replace(token, ".slack-q.", ".slack-q.web-q.", 1),
 		"both consumers, ours first":     "$JS.ACK." + stream + ".web-q." + stream + ".slack-q.1.1.1.1.1",
 		"both consumers, one token less": "$JS.ACK." + stream + ".slack-q." + stream + ".web-q.1.1.1.1",

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -49,7 +47,8 @@ func (d Desk) String() string {
 // Work hands a responder type's questions and outcomes to its replicas, each to
 // one of them, again when it was not acknowledged. It is safe for concurrent use.
 type Work struct {
-	l *Ledger
+	l      *Ledger
+	tokens tokenKeys
 
 	mu   sync.Mutex
 	made map[Desk]*deskWork
@@ -80,6 +79,10 @@ type WorkItem struct {
 // are made on the way; it gets all pending questions and new outcomes only.
 // A type is served as a whole or tenant by tenant: see [Work.claim].
 func (w *Work) Next(ctx context.Context, d Desk, kind string, most int) ([]WorkItem, error) {
+	own, err := w.tokens.of(ctx, w.l)
+	if err != nil {
+		return nil, err
+	}
 	tw, err := w.ensure(ctx, d)
 	if err != nil {
 		return nil, err
@@ -93,7 +96,11 @@ func (w *Work) Next(ctx context.Context, d Desk, kind string, most int) ([]WorkI
 	for i := range consumers {
 		c := consumers[(start+i)%len(consumers)].CachedInfo()
 		msgs, err := w.l.fetch(ctx, c.Stream, c.Name, most-len(items))
-		items = append(items, w.items(ctx, d.Type, kind, msgs)...)
+		got := w.items(ctx, d.Type, kind, msgs)
+		for i := range got {
+			got[i].Token = own.make(d, got[i].Token)
+		}
+		items = append(items, got...)
 		if err != nil && len(items) == 0 {
 			w.forget(d)
 			return nil, fmt.Errorf("ledger: next %s: %w", d.consumer(kind), err)
@@ -264,9 +271,15 @@ const (
 	Later  Verb = "later"  // deliver it again after a delay
 )
 
-// Settle carries out a verb on a token that Next gave to the same desk.
+// Settle carries out a verb on a token that Next gave to the same desk, at any
+// broker. Any other token costs no request.
 func (w *Work) Settle(ctx context.Context, d Desk, token string, verb Verb, delay time.Duration) error {
-	if !w.l.ownToken(d, token) {
+	own, err := w.tokens.of(ctx, w.l)
+	if err != nil {
+		return err
+	}
+	ack, ok := own.open(d, token)
+	if !ok {
 		return ask.InvalidError(string(verb), []ask.Fault{{Pointer: "/token", Message: "is not a token that next gave to " + d.String()}})
 	}
 	body := "+ACK"
@@ -279,27 +292,9 @@ func (w *Work) Settle(ctx context.Context, d Desk, token string, verb Verb, dela
 	}
 	one, cancel := context.WithTimeout(ctx, 2*attempt)
 	defer cancel()
-	_, err := w.l.request(one, &nats.Msg{Subject: token, Data: []byte(body)})
+	_, err = w.l.request(one, &nats.Msg{Subject: ack, Data: []byte(body)})
 	if errors.Is(err, nats.ErrNoResponders) {
 		return ask.Refuse(ask.CodeNotFound, "nobody has work with this token any more; ask for work again with next")
 	}
 	return err
-}
-
-// ownToken reports whether token is an ack subject of the desk's own consumers:
-// $JS.ACK.<stream>.<consumer>.… or $JS.ACK.<domain>.<account>.<stream>.<consumer>.….
-func (l *Ledger) ownToken(d Desk, token string) bool {
-	t := strings.Split(token, ".")
-	if len(t) != 9 && len(t) != 11 && len(t) != 12 || t[0] != "$JS" || t[1] != "ACK" || strings.ContainsAny(token, "*> \t\r\n") {
-		return false
-	}
-	at := 2
-	if len(t) > 9 {
-		at = 4
-	}
-	if t[at+1] != d.consumer(subject.Question) && t[at+1] != d.consumer(subject.Outcome) {
-		return false
-	}
-	p, err := strconv.Atoi(strings.TrimPrefix(t[at], subject.StreamPrefix))
-	return err == nil && p >= 0 && p < l.n && t[at] == subject.Stream(p)
 }

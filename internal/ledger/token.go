@@ -1,0 +1,102 @@
+package ledger
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/nats-io/nats.go"
+)
+
+// tokenKey signs the tokens of work. A token is "<mac>.<ack subject>": whoever
+// makes one up is refused before the ledger is asked, which would look for the
+// consumer for seconds.
+type tokenKey []byte
+
+// macSize is how long a token's MAC of 16 bytes is, in base64 without padding.
+const macSize = 22
+
+func (k tokenKey) mac(d Desk, ack string) string {
+	m := hmac.New(sha256.New, k)
+	m.Write([]byte("askbus/work/v1\x00" + d.name() + "\x00" + ack))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil)[:16])
+}
+
+// make is the token with which a desk settles a message.
+func (k tokenKey) make(d Desk, ack string) string { return k.mac(d, ack) + "." + ack }
+
+// open is the ack subject in a token that make gave to the same desk.
+func (k tokenKey) open(d Desk, token string) (ack string, ok bool) {
+	mac, ack, _ := strings.Cut(token, ".")
+	if len(mac) != macSize || len(ack) > maxAck {
+		return "", false
+	}
+	return ack, hmac.Equal([]byte(mac), []byte(k.mac(d, ack)))
+}
+
+// maxAck is bytes of an ack subject: its tokens are names of askbus's and numbers.
+const maxAck = 512
+
+// tokenKeys reads the key once.
+type tokenKeys struct {
+	key atomic.Pointer[tokenKey]
+	mu  sync.Mutex // held while it is read
+}
+
+// tokenBucket is where the key lies in shared state. No role may read, write or
+// watch it: it is none of [subject.Buckets].
+const tokenBucket = "work-tokens"
+
+// of is the key that all brokers of a ledger share. The first one makes it.
+func (t *tokenKeys) of(ctx context.Context, l *Ledger) (tokenKey, error) {
+	if k := t.key.Load(); k != nil {
+		return *k, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k := t.key.Load(); k != nil {
+		return *k, nil
+	}
+	k, err := readTokenKey(ctx, l)
+	if err != nil {
+		return nil, fmt.Errorf("ledger: the key of work tokens: %w", err)
+	}
+	t.key.Store(&k)
+	return k, nil
+}
+
+func readTokenKey(ctx context.Context, l *Ledger) (tokenKey, error) {
+	at := subject.LedgerState(tokenBucket, subject.StateKey{Name: "key"})
+	for {
+		m, err := l.last(ctx, subject.StateStream, at)
+		if err == nil && len(m.Data) == sha256.Size {
+			return m.Data, nil
+		}
+		if err == nil {
+			return nil, errors.New("it is damaged")
+		}
+		if !errors.Is(err, errNone) {
+			return nil, err
+		}
+		if err := l.confirmLeaderOf(ctx, subject.StateStream, &l.stateLed); err != nil {
+			return nil, err
+		}
+		made := nats.NewMsg(at)
+		made.Data = make([]byte, sha256.Size)
+		_, _ = rand.Read(made.Data) // never fails
+		made.Header.Set(hdrExpectedSeq, "0")
+		made.Header[hdrWrite] = []string{time.Now().UTC().Format(time.RFC3339)} // when, for who looks
+		if _, err := l.publish(ctx, made); err != nil && !IsRace(err) {
+			return nil, err
+		}
+	}
+}
