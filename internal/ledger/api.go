@@ -98,8 +98,11 @@ func backOff(ctx context.Context, try int) error {
 	return backoff.Wait(ctx, 10*time.Millisecond, try)
 }
 
-// api calls the JetStream API.
+// api calls the JetStream API. It tries for so long that a lost leader has been
+// followed by another one in most cases; then it says that nobody leads.
 func (l *Ledger) api(ctx context.Context, subject string, body, reply any) error {
+	patient, cancel := context.WithTimeout(ctx, 2*attempt)
+	defer cancel()
 	var data []byte
 	if body != nil {
 		var err error
@@ -108,7 +111,7 @@ func (l *Ledger) api(ctx context.Context, subject string, body, reply any) error
 		}
 	}
 	for try := 0; ; try++ {
-		msg, err := l.request(ctx, &nats.Msg{Subject: "$JS.API." + subject, Data: data})
+		msg, err := l.request(patient, &nats.Msg{Subject: "$JS.API." + subject, Data: data})
 		if err != nil {
 			return err
 		}
@@ -119,7 +122,7 @@ func (l *Ledger) api(ctx context.Context, subject string, body, reply any) error
 			return fmt.Errorf("ledger: %s: %w", subject, err)
 		}
 		if w.Error != nil {
-			if meanings[w.Error.ErrCode] == temporary && w.Error.Code >= 500 && backOff(ctx, try) == nil {
+			if meanings[w.Error.ErrCode] == temporary && w.Error.Code >= 500 && backOff(patient, try) == nil {
 				continue // no leader just now
 			}
 			return w.Error
