@@ -27,7 +27,8 @@ type Passkeys interface {
 	// until the end.
 	BeginRegister(ctx context.Context, p auth.Person) (options, keep []byte, err error)
 	BeginLogin() (options, keep []byte, err error)
-	FinishRegister(ctx context.Context, p auth.Person, kept, answer []byte) (auth.Person, error)
+	// FinishRegister calls use once, when the passkey is good and before it is kept.
+	FinishRegister(ctx context.Context, p auth.Person, kept, answer []byte, use func() error) (auth.Person, error)
 	FinishLogin(ctx context.Context, kept, answer []byte) (auth.Person, error)
 	// Run follows what other replicas do until ctx ends.
 	Run(ctx context.Context) error
@@ -159,14 +160,13 @@ func (s *Server) joined(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		first, err := s.opts.Sessions.UseOnce(ctx, p.ID, time.Unix(p.Expires, 0))
-		if err != nil {
+		who, err = s.opts.Passkeys.FinishRegister(ctx, who, kept, c.Answer, func() error {
+			first, err := s.opts.Sessions.UseOnce(ctx, p.ID, time.Unix(p.Expires, 0))
+			if err == nil && !first {
+				err = ask.Refuse(ask.CodeInvalid, "this invitation was used already; ask for another one")
+			}
 			return err
-		}
-		if !first {
-			return ask.Refuse(ask.CodeInvalid, "this invitation was used already; ask for another one")
-		}
-		who, err = s.opts.Passkeys.FinishRegister(ctx, who, kept, c.Answer)
+		})
 		if err != nil {
 			return err
 		}

@@ -149,8 +149,10 @@ func recordOf(p auth.Person, keys []webauthn.Credential) record {
 }
 
 // FinishRegister keeps the passkey that a browser has made. What the person may
-// see is from now on what this invitation says.
-func (k *Keys) FinishRegister(ctx context.Context, p auth.Person, kept, answer []byte) (auth.Person, error) {
+// see is from now on what this invitation says. Use is called once, when the
+// passkey is known to be good and before it is kept; its error ends the
+// registration.
+func (k *Keys) FinishRegister(ctx context.Context, p auth.Person, kept, answer []byte, use func() error) (auth.Person, error) {
 	var session webauthn.SessionData
 	if err := json.Unmarshal(kept, &session); err != nil {
 		return auth.Person{}, fmt.Errorf("finish a passkey: %w", err)
@@ -172,6 +174,12 @@ func (k *Keys) FinishRegister(ctx context.Context, p auth.Person, kept, answer [
 		}
 		if len(r.Keys) >= MaxKeys || slices.ContainsFunc(r.Keys, func(c webauthn.Credential) bool { return string(c.ID) == string(made.ID) }) {
 			return auth.Person{}, ask.Refuse(ask.CodeInvalid, "this passkey is known already")
+		}
+		if use != nil {
+			if err := use(); err != nil {
+				return auth.Person{}, err
+			}
+			use = nil
 		}
 		made.Attestation = webauthn.CredentialAttestation{} // we asked for none
 		r.Keys = append(slices.Clone(r.Keys), *made)
