@@ -6,17 +6,21 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 )
 
 // logger hands the server's log to slog and remembers what was fatal: the
 // server would otherwise end the process.
 type logger struct {
-	log *slog.Logger
+	log     *slog.Logger
+	clients *complaints
 
 	mu     sync.Mutex
 	last   string
 	failed string // the first failed write
 }
+
+func newLogger(log *slog.Logger) *logger { return &logger{log: log, clients: newComplaints(log)} }
 
 // writeFailure is the first write that failed, as the server told it.
 func (l *logger) writeFailure() string {
@@ -46,6 +50,9 @@ func (l *logger) Noticef(format string, v ...any) {
 
 func (l *logger) Warnf(format string, v ...any) {
 	s, level := fmt.Sprintf(format, v...), slog.LevelWarn
+	if _, write := l.clients.take(s, time.Now()); !write {
+		return
+	}
 	if rebuildsState(s) {
 		level = slog.LevelInfo
 	}
@@ -61,8 +68,13 @@ func rebuildsState(s string) bool {
 
 func (l *logger) Errorf(format string, v ...any) {
 	s := fmt.Sprintf(format, v...)
-	l.remember(s)
-	l.log.Error("nats-server", slog.String("text", s))
+	about, write := l.clients.take(s, time.Now())
+	if !about { // what a client sent says nothing of the disk
+		l.remember(s)
+	}
+	if write {
+		l.log.Error("nats-server", slog.String("text", s))
+	}
 }
 
 func (l *logger) Fatalf(format string, v ...any) {

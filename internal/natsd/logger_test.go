@@ -10,11 +10,41 @@ import (
 func TestARebuiltStateIsNoWarning(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	l := &logger{log: slog.New(slog.NewTextHandler(&out, nil))}
+	l := newLogger(slog.New(slog.NewTextHandler(&out, nil)))
 	l.Warnf("Filestore [%s] TTL state is outdated; attempting to recover using linear scan (seq 1 to 1)", "ASKS_00")
 	l.Warnf("Filestore [%s] checksum mismatch", "ASKS_01")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2 || !strings.Contains(lines[0], "level=INFO") || !strings.Contains(lines[1], "level=WARN") {
 		t.Errorf("logged %q", lines)
+	}
+}
+
+func TestAFloodOfDeniedMessagesIsAFewLines(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	l := newLogger(slog.New(slog.NewTextHandler(&out, nil)))
+	for range 5000 { // one connection that goes on, and one attempt each of many
+		l.Errorf("127.0.0.1:5000 - cid:7 - \"agent/acme/s1\" - Publish Violation - Subject %q", "herev1.write error")
+	}
+	for cid := range 5000 {
+		l.Errorf("127.0.0.1:5000 - cid:%d - authentication error", cid+8)
+	}
+	l.clients.tell()
+	text := out.String()
+	if n := strings.Count(text, "cid:7 "); n > 2*ofConnection { // a minute may have turned
+		t.Errorf("%d lines about one connection", n)
+	}
+	if n := strings.Count(text, "authentication error\""); n > 2*ofKind+2 {
+		t.Errorf("%d lines about attempts to connect", n)
+	}
+	if !strings.Contains(text, `kind="publish violation" lines=49`) || !strings.Contains(text, `kind="authentication error" lines=4`) {
+		t.Errorf("it does not say how many were left out:\n%s", text[max(0, len(text)-600):])
+	}
+	if l.writeFailure() != "" {
+		t.Error("a client's text counts as a disk that failed")
+	}
+	l.Errorf("JetStream failed: %s", "write error: no space left")
+	if l.writeFailure() == "" {
+		t.Error("a disk that failed is not noticed")
 	}
 }

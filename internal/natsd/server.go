@@ -110,7 +110,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 		return fmt.Errorf("the store's directory %s is not writable: %w; mend its rights or choose another with --dir", opts.Dir, err)
 	}
 	warnOfDisk(opts.Logger, opts.Dir, opts.MaxStore)
-	log := &logger{log: opts.Logger}
+	log := newLogger(opts.Logger)
 	s.log = log
 	settings := &server.Options{
 		ServerName: "askbus", Host: host, Port: port, NoSigs: true, DisableJetStreamBanner: true,
@@ -246,6 +246,9 @@ func (s *Server) Close() {
 	if s.srv != nil {
 		s.srv.Shutdown()
 		s.srv.WaitForShutdown()
+	}
+	if s.log != nil {
+		s.log.clients.tell()
 	}
 	if s.mark != nil {
 		_ = s.mark.list.stopped(time.Now()) // without it the next start judges as after a crash
