@@ -103,7 +103,7 @@ func publish() []line {
 	add("gateway operator", "askv1.acme", "askv1.acmes1.ask.a1")
 	add("agent-tenant gateway operator", "askv1.acme.s1")
 	// Responders: the type, the key, the tenant and the session are the sender's.
-	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "receipt.a1", "get.a1", "look.a1", "list"}, []string{"list", "next", "done", "extend", "later"}
+	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "receipt.a1", "get.a1", "look.a1", "here.x1", "list"}, []string{"list", "next", "done", "extend", "later"}
 	for typ, may := range map[string][3]string{ // one session, one tenant, all
 		"slack":    {slack, slackWide, "responder"},
 		"web":      {web, web, "responder-web"},
@@ -213,7 +213,7 @@ func subscribe() []line {
 	add(screens+" gateway", "herev1.acme.>", "herev1.acme.s2")
 	add(screens+" responder-session gateway", "herev1.acme.s1")
 	// Requests are the broker's to hear.
-	add("broker", "askv1.>", "askv1.acme.s1.>", "askv1.acme.s1.ask.*", "ansv1.>", "ansv1.slack.>", "ansv1.*.*.*.*.answer.*", "hostv1.>", "hostv1.*.acme.s1.answer.*",
+	add("broker", "askv1.>", "askv1.acme.s1.>", "askv1.acme.s1.ask.*", "ansv1.>", "ansv1.slack.>", "ansv1.*.*.*.*.answer.*", "ansv1.*.*.*.*.here.*", "hostv1.>", "hostv1.*.acme.s1.answer.*",
 		"admv1.>", "kvv1.>", "kvv1.agent.acme.s1.leases.put", "$SRV.>", "$SRV.PING")
 	add(nobody, ">", "*", "*.>", "*.*.*.*.*", "ledgerv1.>", "ledgerv1.00.acme.s1.a1.o", "$JS.>", "$JS.API.>", "$JS.API.STREAM.INFO.ASKS_00", "$JS.EVENT.>", "$SYS.>", "$SYS.ACCOUNT.>", "$KV.>", "statev1.>")
 	add("issuer", "issuev1.credential")

@@ -206,6 +206,22 @@ func TestRequireResponderAsksWhoIsThere(t *testing.T) {
 	if after := stored(t, b); fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Errorf("something was stored: %v, %v", before, after)
 	}
+	liar := plain(t, b, surface("slack"))
+	if _, err := liar.Subscribe("herev1.>", func(m *nats.Msg) {
+		id := m.Reply[strings.LastIndexByte(m.Reply, '.')+1:]
+		_ = m.Respond([]byte("web"))
+		for _, at := range []string{"ansv1.web.acme.s1.here.", "ansv1.slack.acme.s2.here."} { // another type, another session
+			_ = liar.PublishMsg(natstest.Signed(t, liar, &nats.Msg{Subject: at + id}))
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := liar.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Ask(t.Context(), a); !errors.Is(err, ask.ErrNobody) {
+		t.Errorf("a surface speaks for another one: %v", err)
+	}
 	leave, err := r.Present("acme", "")
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,7 @@
 package broker
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,15 +10,14 @@ import (
 
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
-	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
 
 // presence asks the surfaces whether a person is there. "No responders" means
 // that nobody is.
 type presence struct {
-	nc  *nats.Conn
-	sub *nats.Subscription
+	nc   *nats.Conn
+	subs []*nats.Subscription
 
 	mu     sync.Mutex
 	open   map[string]*poll
@@ -34,6 +31,8 @@ type latestPoll struct {
 
 // poll collects the replies to one question. It is forgotten after pollTime.
 type poll struct {
+	tenant, session string
+
 	mu    sync.Mutex
 	types []string
 	once  sync.Once
@@ -52,15 +51,21 @@ func newPresence(nc *nats.Conn) *presence {
 }
 
 func (p *presence) start() error {
-	var err error
-	p.sub, err = p.nc.Subscribe(presenceBase+"*", p.reply)
-	if err != nil {
-		return fmt.Errorf("presence: %w", err)
+	for at, take := range map[string]nats.MsgHandler{presenceBase + "*": p.nobody, subject.PresentAll(): p.here} {
+		sub, err := p.nc.Subscribe(at, take)
+		if err != nil {
+			return fmt.Errorf("presence: %w", err)
+		}
+		p.subs = append(p.subs, sub)
 	}
 	return nil
 }
 
-func (p *presence) stop() { _ = p.sub.Unsubscribe() }
+func (p *presence) stop() {
+	for _, sub := range p.subs {
+		_ = sub.Unsubscribe()
+	}
+}
 
 // recent is [presence.ask], or its result when somebody has just asked for the
 // same session: for what is only told, never for what decides.
@@ -82,7 +87,7 @@ func (p *presence) recent(tenant, session string) *poll {
 // ask asks who is there for a session, without waiting.
 func (p *presence) ask(tenant, session string) *poll {
 	id := cloudevent.NewID()
-	r := &poll{heard: make(chan struct{})}
+	r := &poll{tenant: tenant, session: session, heard: make(chan struct{})}
 	p.mu.Lock()
 	p.open[id] = r
 	p.mu.Unlock()
@@ -100,28 +105,36 @@ func (p *presence) ask(tenant, session string) *poll {
 	return r
 }
 
-// reply takes what a surface says: its type, plain or as {"type": …}.
-func (p *presence) reply(m *nats.Msg) {
-	p.mu.Lock()
-	r := p.open[strings.TrimPrefix(m.Subject, presenceBase)]
-	p.mu.Unlock()
-	if r == nil {
+// nobody takes what the server says when no surface hears the question.
+func (p *presence) nobody(m *nats.Msg) {
+	if len(m.Data) > 0 || m.Header.Get("Status") != "503" {
+		return // somebody's own word, which proves nothing
+	}
+	if r := p.find(strings.TrimPrefix(m.Subject, presenceBase)); r != nil {
+		r.once.Do(func() { close(r.heard) })
+	}
+}
+
+// here takes what a surface says. NATS has checked its type and whether it may
+// speak about the session.
+func (p *presence) here(m *nats.Msg) {
+	typ, tenant, session, id, ok := subject.ParsePresent(m.Subject)
+	r := p.find(id)
+	if !ok || r == nil || r.tenant != tenant || r.session != session {
 		return
 	}
-	typ := strings.TrimSpace(string(m.Data))
-	if bytes.HasPrefix(m.Data, []byte("{")) {
-		var w struct {
-			Type string `json:"type"`
-		}
-		_ = json.Unmarshal(m.Data, &w)
-		typ = w.Type
-	}
 	r.mu.Lock()
-	if ask.ValidToken(typ) && len(r.types) < maxPresent && !slices.Contains(r.types, typ) {
+	if len(r.types) < maxPresent && !slices.Contains(r.types, typ) {
 		r.types = append(r.types, typ)
 	}
 	r.mu.Unlock()
 	r.once.Do(func() { close(r.heard) })
+}
+
+func (p *presence) find(id string) *poll {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open[id]
 }
 
 // wait returns the types that are there: as soon as the first replied, or

@@ -61,6 +61,9 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 		at := parameter.ReplaceAllString(strings.Replace(ch.Address, "{user}", "U"+strings.Repeat("A", 55), 1), "x")
 		switch strings.Split(at, ".")[0] {
 		case subject.Agents, subject.Responders, subject.Hosts, subject.Operators:
+			if _, _, _, _, ok := subject.ParsePresent(at); ok {
+				continue
+			}
 			r, err := subject.Parse(at)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)

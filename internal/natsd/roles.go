@@ -189,7 +189,6 @@ func (r Role) rights() Rights {
 		return Rights{
 			Publish:   []string{dots(subject.Responders, r.Type, userKey, r.Tenant, r.Session, ">")},
 			Subscribe: append(out(subject.Question, subject.Outcome), subject.AttentionAll(r.Tenant, r.Session), here, inbox),
-			Replies:   true,
 		}
 	case RoleHost:
 		return Rights{
@@ -200,7 +199,6 @@ func (r Role) rights() Rights {
 		return Rights{
 			Publish:   []string{dots(subject.Agents, ">"), dots(subject.Responders, subject.TypeGateway, userKey, ">"), subject.Exchange},
 			Subscribe: []string{dots(subject.Out, ">"), dots(subject.Presence, ">"), subject.AttentionAll("", ""), inbox},
-			Replies:   true,
 		}
 	case RoleIssuer:
 		return Rights{Subscribe: []string{subject.Exchange, inbox}, Replies: true}

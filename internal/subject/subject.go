@@ -218,6 +218,37 @@ func Attention(typ, user string, k Key) string {
 	return strings.Join([]string{Responders, typ, user, k.Tenant, k.Session, attention, k.ID}, ".")
 }
 
+// here is the verb with which a surface says that a person is there. It is
+// published, not requested, under the surface's own type and key.
+const here = "here"
+
+// Present is the subject on which a surface says that a person is there for a
+// session; id is the last token of the question's reply subject.
+func Present(typ, user, tenant, session, id string) string {
+	return strings.Join([]string{Responders, typ, user, tenant, session, here, id}, ".")
+}
+
+// PresentAll is the wildcard over what surfaces say of presence.
+func PresentAll() string { return Present("*", "*", "*", "*", "*") }
+
+// ParsePresent reads a subject of [Present].
+func ParsePresent(subject string) (typ, tenant, session, id string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 7 || t[0] != Responders || t[5] != here {
+		return "", "", "", "", false
+	}
+	return t[1], t[3], t[4], t[6], ask.ValidToken(t[1]) && ValidUser(t[2])
+}
+
+// ParseHere reads a subject of [Here].
+func ParseHere(subject string) (tenant, session string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 3 || t[0] != Presence {
+		return "", "", false
+	}
+	return t[1], t[2], ask.ValidToken(t[1]) && ask.ValidToken(t[2])
+}
+
 // AttentionAll is the wildcard for what surfaces tell of asks of a tenant and
 // session; empty means every one.
 func AttentionAll(tenant, session string) string {

@@ -1,9 +1,9 @@
 package responder
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/askbus/askbus/internal/subject"
@@ -25,7 +25,7 @@ func (r *Responder) Present(tenant, session string) (leave func(), err error) {
 		where = subject.Presence + "." + tenant + ".>"
 	}
 	sub, err := r.nc.Subscribe(where, func(m *nats.Msg) {
-		if err := m.Respond([]byte(r.typ)); err != nil && !errors.Is(err, nats.ErrMsgNoReply) {
+		if err := r.here(m); err != nil {
 			r.opts.Logger.Warn("could not say that somebody is here", slog.Any("error", err))
 		}
 	})
@@ -37,4 +37,19 @@ func (r *Responder) Present(tenant, session string) (leave func(), err error) {
 	}
 	var once sync.Once
 	return func() { once.Do(func() { _ = sub.Unsubscribe() }) }, nil
+}
+
+// here answers the broker's question under the credential's own type and key,
+// which NATS checks; the reply subject says only which question it was.
+func (r *Responder) here(m *nats.Msg) error {
+	tenant, session, ok := subject.ParseHere(m.Subject)
+	if !ok || m.Reply == "" {
+		return nil
+	}
+	user, _, err := r.on.Sender()
+	if err != nil {
+		return err
+	}
+	id := m.Reply[strings.LastIndexByte(m.Reply, '.')+1:]
+	return r.nc.Publish(subject.Present(r.typ, user, tenant, session, id), nil)
 }
