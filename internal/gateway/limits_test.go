@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/gateway"
+	"github.com/askbus/askbus/internal/gateway/token"
+	"github.com/askbus/askbus/internal/natstest"
 	"github.com/coder/websocket"
 )
 
@@ -91,6 +93,43 @@ func TestMoreRequestsThanAllowed(t *testing.T) {
 	w := d.dial(screen, "") // is one
 	d.do(agent, "GET", "/v1/asks", "").want(t, 503, "under way")
 	w.quiet()
+}
+
+func TestOneTokenAndOneTenantLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{MaxRequests: 8})
+	a, b, other := d.screen("s1"), d.screen("s1"), d.token(token.Token{Role: token.Screen, Tenant: "other", Sessions: []string{"s1"}})
+	var held []*websocket.Conn
+	hold := func(secret string, n int) {
+		for range n {
+			conn, _, err := d.connect(secret, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, conn)
+		}
+	}
+	refused := func(secret, says string) {
+		t.Helper()
+		d.do(secret, "GET", "/v1/asks", "").want(t, 429, says)
+		if _, res, err := d.connect(secret, ""); err == nil || res.StatusCode != http.StatusTooManyRequests {
+			t.Errorf("a socket: %v, %v", err, res)
+		}
+	}
+	hold(a, 4)
+	refused(a, "of this token")
+	hold(b, 2)
+	refused(b, "of tenant acme")
+	d.do(other, "GET", "/v1/asks", "").want(t, 200)
+	for _, conn := range held {
+		_ = conn.CloseNow()
+	}
+	natstest.Eventually(t, "the places are free again", func() bool { return d.do(a, "GET", "/v1/asks", "").status == http.StatusOK })
+	for range 2000 { // and nothing is left of what passes
+		if res := d.do(a, "GET", "/v1/asks?limit=1", ""); res.status != http.StatusOK {
+			t.Fatalf("%d: %s", res.status, res.body)
+		}
+	}
 }
 
 func heap() uint64 {

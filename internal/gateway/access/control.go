@@ -36,6 +36,7 @@ type Control struct {
 	base   *url.URL
 	tokens *token.Store
 	slots  chan struct{} // a place for each request under way
+	shares *shares       // of them
 }
 
 // New makes a control. The error says what is missing or wrong: there are no
@@ -48,5 +49,5 @@ func New(tokens *token.Store, opts Options) (*Control, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("base URL %q is not like http://host:port", opts.BaseURL)
 	}
-	return &Control{opts: opts, base: base, tokens: tokens, slots: make(chan struct{}, opts.MaxRequests)}, nil
+	return &Control{opts: opts, base: base, tokens: tokens, slots: make(chan struct{}, opts.MaxRequests), shares: newShares(opts.MaxRequests)}, nil
 }

@@ -119,6 +119,9 @@ func (a *Control) identify(r *http.Request, c *Caller) error {
 	if err := httpserver.Identify(r, "token:"+t.ID); err != nil {
 		return ask.Refuse(ask.CodeQuota, "%s", err)
 	}
+	if err := a.share(r, &t); err != nil {
+		return err
+	}
 	c.Token = t
 	return nil
 }
