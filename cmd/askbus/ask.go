@@ -24,7 +24,8 @@ type askFlags struct {
 	question, header, kind, defaultValue                  string
 	repository, branch, link                              string
 	minProof                                              string
-	options, audience                                     []string
+	options, audience, asker                              []string
+	excludeAsker                                          bool
 	multiple, text, noOther, optional, requireResponder   bool
 	timeout                                               time.Duration
 	wait                                                  string
@@ -73,6 +74,8 @@ error. Ctrl-C leaves the ask pending and says how to pick it up again.
 	fl.StringVar(&f.priority, "priority", "", "low, normal, high or urgent")
 	fl.StringSliceVar(&f.audience, "audience", nil, `who may decide: "group:name" or a principal`)
 	fl.StringVar(&f.minProof, "min-proof", "", "how well it must be known who answers: "+strings.Join(ask.MinProofs(), ", ")+" (the last four are of one strength)")
+	fl.BoolVar(&f.excludeAsker, "exclude-asker", false, "whoever asks may not decide: none of --asker, and nobody whose person is not known")
+	fl.StringSliceVar(&f.asker, "asker", nil, `who asks, for --exclude-asker: a principal such as "oidc:mei@example.com", again for each way to answer (default: the user who runs this)`)
 	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse when nobody is at any surface")
 	fl.StringVar(&f.id, "id", "", "id of the ask; the same id again is the same ask (default: a fresh one)")
 	fl.DurationVar(&f.timeout, "timeout", 0, "when the ask ends by itself: 1s to 720h (default 720h)")
@@ -216,6 +219,13 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 		q.Audience = f.audience
 	}
 	set(&q.MinProof, f.minProof)
+	q.ExcludeAsker = q.ExcludeAsker || f.excludeAsker
+	if len(f.asker) > 0 {
+		q.Asker = f.asker
+	}
+	if q.ExcludeAsker && len(q.Asker) == 0 {
+		q.Asker = []string{localUser(nil).Principal}
+	}
 	q.RequireResponder = q.RequireResponder || f.requireResponder
 	return q, nil
 }

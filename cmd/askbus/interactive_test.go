@@ -28,6 +28,10 @@ func TestNextAnswersWhatIsMostUrgent(t *testing.T) {
 	pl.must(3, "ask", "--question", "Soon?", "--text", "--id", "soon", "--session", "s", "--timeout", "1h", "--wait", "0")
 	pl.must(3, "ask", "--question", "Now?", "--text", "--id", "now", "--session", "s", "--priority", "urgent", "--wait", "0")
 	pl.must(3, "ask", "--question", "Not you?", "--text", "--id", "them", "--session", "s", "--priority", "urgent", "--audience", "group:x", "--wait", "0")
+	pl.must(3, "ask", "--question", "Not you either?", "--text", "--id", "own", "--session", "s", "--priority", "urgent", "--exclude-asker", "--wait", "0")
+	if _, stderr, code := pl.run("answer", "s/own", "--reply", "yes"); code == 0 || !strings.Contains(stderr, "excludes its asker: somebody else has to decide") {
+		t.Errorf("an answer of the asker: exit %d, %s", code, stderr)
+	}
 	for _, id := range []string{"now", "soon", "old"} {
 		stdout, stderr, code := pl.runWith("fine\n", "next")
 		if code != 0 || decode(t, stdout)["ask_id"] != id {

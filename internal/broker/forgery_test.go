@@ -277,6 +277,58 @@ func TestAnAskDemandsAProof(t *testing.T) {
 	}
 }
 
+// TestAnAskExcludesItsAsker tries every kind of credential that answers.
+func TestAnAskExcludesItsAsker(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	agent := plain(t, b, agent("s1"))
+	gateway := natsd.Role{Name: natsd.RoleGateway}
+	host := natsd.Role{Name: natsd.RoleHost, Tenant: "acme", Session: "s1"}
+	n := 0
+	for _, c := range []struct {
+		role    natsd.Role
+		door    string
+		by      string
+		answers bool
+	}{
+		{surface("web"), "ansv1.web", `{"principal":"oidc:mei","proof":"oidc"}`, false},
+		{surface("web"), "ansv1.web", `{"principal":"os:mei","proof":"os"}`, false},
+		{surface("web"), "ansv1.web", `{"principal":"oidc:tom","proof":"oidc"}`, true},
+		{surface("web"), "ansv1.web", `{}`, false}, // as the credential, which is nobody
+		{surface("slack"), "ansv1.slack", `{"principal":"slack:T/U","proof":"slack"}`, true},
+		{gateway, "ansv1.gateway", `{"principal":"oidc:mei","proof":"token"}`, false},
+		{gateway, "ansv1.gateway", `{"principal":"token:7","proof":"token"}`, false},
+		{gateway, "ansv1.gateway", `{"principal":"oidc:tom","proof":"token"}`, true},
+		{operator(), "ansv1.operator", `{}`, false},
+		{host, "hostv1", `{"principal":"os:tom","proof":"host-dialog"}`, false},
+	} {
+		nc := asserting(t, b, c.role, identity.Anything())
+		for _, verb := range []string{"answer", "cancel"} {
+			n++
+			id := fmt.Sprint("a", n)
+			data := strings.Replace(askData(id), `{"id"`, `{"exclude_asker":true,"asker":["os:mei","oidc:mei"],"id"`, 1)
+			if m := request(t, agent, askSubject("s1", id), nil, event(cloudevent.TypeAsked, id, data)); m.Header.Get("Nats-Service-Error-Code") != "" {
+				t.Fatalf("%s", m.Data)
+			}
+			body, typ := strings.Replace(answerData(id, "w", "pg"), by, c.by, 1), cloudevent.TypeAnswered
+			if verb == "cancel" {
+				body, typ = `{"ask_id":"`+id+`","answer_id":"w","by":`+c.by+`}`, cloudevent.TypeDeclined
+			}
+			m := request(t, nc, c.door+".acme.s1."+verb+"."+id, nil, event(typ, id, body))
+			switch code := m.Header.Get("Nats-Service-Error-Code"); {
+			case c.answers && code != "":
+				t.Errorf("%s of %s at %s: %s", verb, c.by, c.door, m.Data)
+			case !c.answers && (code != "403" || !strings.Contains(string(m.Data), "excludes its asker") || !strings.Contains(string(m.Data), "/by/principal")):
+				t.Errorf("%s of %s at %s: %s", verb, c.by, c.door, m.Data)
+			}
+		}
+	}
+	m := request(t, agent, askSubject("s1", "bad"), nil, event(cloudevent.TypeAsked, "bad", strings.Replace(askData("bad"), `{"id"`, `{"exclude_asker":true,"id"`, 1)))
+	if e := problem(t, m); len(e.Faults) != 1 || e.Faults[0].Pointer != "/asker" {
+		t.Errorf("%v", e)
+	}
+}
+
 // TestAHostAnswersForItsSessionOnly tries the host's door.
 func TestAHostAnswersForItsSessionOnly(t *testing.T) {
 	t.Parallel()

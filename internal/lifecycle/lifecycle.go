@@ -17,6 +17,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,12 +118,26 @@ func decided(s *State, r ask.Reply, minProof string) (Effect, error) {
 		return nil, unproven(r.By, s.Ask.MinProof, "this ask")
 	case !r.By.Proves(minProof):
 		return nil, unproven(r.By, minProof, "the tenant's policy")
+	case s.Ask.Excludes(r.By):
+		return nil, excluded(s.Ask, r.By)
 	case len(s.Ask.Audience) > 0 && !r.By.ProvesPrincipal():
 		return nil, ask.Refuse(ask.CodeForbidden, "the dialog of an agent's own host, or its terminal, does not prove who answers, so it may not decide this ask: its audience is %s", strings.Join(s.Ask.Audience, ", "))
 	case !s.Ask.Allows(r.By):
 		return nil, ask.Refuse(ask.CodeForbidden, "%s may not decide this ask: its audience is %s", r.By.Principal, strings.Join(s.Ask.Audience, ", "))
 	}
 	return nil, nil //nolint:nilnil // nothing stands in the way
+}
+
+// excluded refuses the asker, and who might be.
+func excluded(a *ask.Ask, by ask.By) error {
+	if slices.Contains(a.Asker, by.Principal) {
+		e := ask.Refuse(ask.CodeForbidden, "%s asked, and this ask excludes its asker: somebody else has to decide", by.Principal)
+		e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must not be the asker"}}
+		return e
+	}
+	e := ask.Refuse(ask.CodeForbidden, "this ask excludes its asker, and nothing says which person answers here")
+	e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must be a person's; answer at a surface where you sign in"}}
+	return e
 }
 
 // unproven refuses somebody of whom too little is known.

@@ -82,6 +82,9 @@ func (c *call) introduce(a *ask.Ask) {
 		}
 	}
 	maps.Copy(a.Metadata, c.who.Metadata)
+	if a.ExcludeAsker && c.who.Human.Principal != "" {
+		a.Asker = []string{c.who.Human.Principal}
+	}
 }
 
 // AgentPath reads the path of an agent, such as "planner/a-1/builder": its

@@ -290,3 +290,16 @@ func TestTheEndOfTheInputWaitsForCallsUnderWay(t *testing.T) {
 		t.Errorf("it wrote %s", out.String())
 	}
 }
+
+func TestTheModelExcludesThePersonItWorksFor(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mcpserver.Options{})
+	f.who.Human = ask.By{Principal: "os:mei", Proof: ask.ProofHostDialog}
+	cs := f.connect(nil)
+	if r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": 0, "exclude_asker": true})); r.object["status"] != "pending" {
+		t.Fatalf("%+v", r)
+	}
+	if rec := f.next(responder.Pending); !rec.Ask.ExcludeAsker || len(rec.Ask.Asker) != 1 || rec.Ask.Asker[0] != "os:mei" {
+		t.Errorf("asked %+v", rec.Ask)
+	}
+}

@@ -66,7 +66,7 @@ func (c *call) rounds() bool {
 // it has ended. It outlives the call: an agent that waits on later finds the
 // form still open. Whatever fails here, the ask stays open elsewhere.
 func (c *call) offer(a *ask.Ask) {
-	if !c.canShow() || c.rounds() || len(a.Audience) > 0 || !(ask.By{Proof: ask.ProofHostDialog}).Proves(a.MinProof) || !c.s.form.enter(a.Key()) {
+	if !c.canShow() || c.rounds() || a.NeedsPrincipal() || !(ask.By{Proof: ask.ProofHostDialog}).Proves(a.MinProof) || !c.s.form.enter(a.Key()) {
 		return
 	}
 	shown := *a

@@ -117,6 +117,9 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	if needs := w.needs(a.MinProof); needs != "" {
 		c.ForThem = strings.TrimSpace(c.ForThem + " " + fill(w.demands, needs))
 	}
+	if a.ExcludeAsker {
+		c.ForThem = strings.TrimSpace(c.ForThem + " " + w.notAsker)
+	}
 	c.places(r, v)
 	if v.Inbox != "" && c.Key.Valid() {
 		c.Link = strings.TrimRight(v.Inbox, "/") + "/ask/" + c.Key.String()

@@ -35,6 +35,8 @@ type catalogue struct {
 	looking, answering         string
 	over, onlyThey, unproven   string
 	tooWeak, demands           string
+	excluded, noPerson         string
+	notAsker                   string
 	needs                      func(minProof string) string // what it demands
 	readOnly                   string
 	forThem, expires, defaults string

@@ -1,6 +1,7 @@
 package present
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +80,10 @@ func may(r *ask.Record, v Viewer) May {
 		return May{Why: fill(w.tooWeak, w.needs(a.MinProof))}
 	case !v.Access.Decides(v.By, a.Key(), a.Audience):
 		return May{Why: w.readOnly}
+	case a.Excludes(v.By) && slices.Contains(a.Asker, v.By.Principal):
+		return May{Why: w.excluded}
+	case a.Excludes(v.By):
+		return May{Why: w.noPerson}
 	case len(a.Audience) > 0 && !v.By.ProvesPrincipal():
 		return May{Why: fill(w.unproven, audience(a, w))}
 	case !a.Allows(v.By):

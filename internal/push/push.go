@@ -120,7 +120,7 @@ func (a *App) subscribers(p responder.Post) []entry {
 	var mine []entry
 	for _, e := range read(all, a.opts.Now()) {
 		by := e.by()
-		if len(p.Ask.Audience) > 0 && !by.ProvesPrincipal() || !p.Ask.Allows(by) || !e.Access.Decides(by, p.Ask.Key(), p.Ask.Audience) || p.AskedAt.Add(clockSkew).Before(e.Created) {
+		if p.Ask.NeedsPrincipal() && !by.ProvesPrincipal() || !p.Ask.Allows(by) || !e.Access.Decides(by, p.Ask.Key(), p.Ask.Audience) || p.AskedAt.Add(clockSkew).Before(e.Created) {
 			continue
 		}
 		mine = append(mine, e)

@@ -327,6 +327,23 @@ func TestFact12AudienceNotMembership(t *testing.T) {
 	}
 }
 
+func TestTheAskerIsExcluded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true})
+	w.start(true, nil)
+	k := w.ask(ask.Ask{ID: "a1", ExcludeAsker: true, Asker: []string{"os:ann", "chat:ann"}})
+	at := w.card("a1").Place
+	acked(t, w.fake.Click("U0ANN", at, "PostgreSQL"))
+	w.told("U0ANN", "Whoever asked may not decide this")
+	if w.outcome(k) != nil {
+		t.Fatal("the asker's click ended it")
+	}
+	acked(t, w.fake.Click("U0TOM", at, "PostgreSQL"))
+	if o := w.outcome(k); o == nil || o.By.Principal != "chat:tom" {
+		t.Errorf("the outcome is %+v", o)
+	}
+}
+
 // Fact 13: in a grid the team at the click differs from the one at posting; and
 // strangers of a shared channel are refused unless they are listed.
 func TestFact13GridAndStrangers(t *testing.T) {

@@ -80,6 +80,7 @@ func scenes() map[string]scene {
 		"thirty":   {asks: one(ask.Question{ID: "r", Text: "Which region?", Options: thirty}), keys: strings.Repeat("down ", 25)},
 		"find":     {asks: one(ask.Question{ID: "r", Text: "Which region?", Options: thirty}), keys: "/", words: "n-2"},
 		"audience": {asks: []ask.Ask{{Audience: []string{"group:finance"}, Questions: database().Questions}}},
+		"excluded": {asks: []ask.Ask{{ExcludeAsker: true, Asker: []string{"os:mei"}, Questions: database().Questions}}},
 		"chinese":  {asks: []ask.Ask{zh}, keys: "1"},
 		"rtl":      {asks: one(ask.Question{ID: "r", Text: "أي قاعدة بيانات نستخدم؟", Options: []ask.Option{{Label: "PostgreSQL", Description: "تعمل بالفعل"}, {Label: "SQLite"}}})},
 		"ended": {asks: []ask.Ask{database()}, keys: "1", end: &ask.Outcome{

@@ -212,6 +212,26 @@ func TestAudience(t *testing.T) {
 	}
 }
 
+func TestTheAskerIsExcluded(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	a := question("hers", database())
+	a.ExcludeAsker, a.Asker = true, []string{mei.Principal}
+	k := b.ask(a, time.Hour)
+	in := serve(t, b)
+	u := in.signedIn(t, mei)
+	page := u.get("/ask/default/s1/hers")
+	if !contains(page.body, "You asked this, so somebody else has to decide.") || contains(page.body, `class="send"`) {
+		t.Errorf("the page: %s", page.body)
+	}
+	if res := u.post("/ask/default/s1/hers/answer", page.form("select:db", "=pg")); res.status != http.StatusForbidden || b.outcome(k) != nil {
+		t.Errorf("status %d", res.status)
+	}
+	if page := in.signedIn(t, tom).get("/ask/default/s1/hers"); !contains(page.body, `class="send"`) {
+		t.Error("somebody else cannot answer")
+	}
+}
+
 func TestAskedAnew(t *testing.T) {
 	t.Parallel()
 	b := newBus()

@@ -159,6 +159,9 @@ func (b *bus) pending(f responder.Filter) (all []responder.Head) {
 			Key: k, Life: r.Life, Heading: r.Ask.Heading(), Agent: r.Ask.Agent.Name, Priority: r.Ask.Priority,
 			AskedAt: r.AskedAt, Deadline: r.Ask.Deadline, Audience: r.Ask.Audience, Handed: b.handed[k],
 		}
+		if r.Ask.ExcludeAsker {
+			h.Excluded = r.Ask.Asker
+		}
 		if r.State == ask.StatePending && f.Takes(h) {
 			all = append(all, h)
 		}

@@ -20,12 +20,15 @@ type headJSON struct {
 	Priority  ask.Priority      `json:"priority,omitempty"`
 	Audience  []string          `json:"audience,omitempty"`
 	MinProof  string            `json:"min_proof,omitempty"`
+	Excludes  bool              `json:"exclude_asker,omitempty"`
+	Asker     []string          `json:"asker,omitempty"`
 	Deadline  time.Time         `json:"deadline,omitzero"`
 	Questions []json.RawMessage `json:"questions"`
 }
 
 // Head cuts an ask's JSON to what a list shows: id, its heading as the title,
-// agent, priority, audience, min_proof and deadline, and no question.
+// agent, priority, audience, min_proof, exclude_asker with asker, and deadline,
+// and no question.
 func Head(raw []byte) (json.RawMessage, error) {
 	var h headJSON
 	if err := json.Unmarshal(raw, &h); err != nil {
@@ -39,6 +42,9 @@ func Head(raw []byte) (json.RawMessage, error) {
 			return nil, fmt.Errorf("read head: %w", err)
 		}
 		h.Title = q.Text
+	}
+	if !h.Excludes {
+		h.Asker = nil
 	}
 	h.Agent.Link = "" // for the card; a list has thousands
 	h.Title, h.Questions = Heading(h.Title), []json.RawMessage{}

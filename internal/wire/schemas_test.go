@@ -137,6 +137,10 @@ func drawAsk(t *rapid.T) object {
 	maybe(t, a, "priority", func() any { return rapid.SampledFrom([]string{"low", "normal", "high", "urgent"}).Draw(t, "priority") })
 	maybe(t, a, "audience", func() any { return []any{said(t, "principal", 9), "group:" + said(t, "group", 9)} })
 	maybe(t, a, "require_responder", yesOrNo(t, "require"))
+	maybe(t, a, "asker", func() any { return []any{"os:mei", said(t, "asker", 9)} })
+	if a["asker"] != nil {
+		maybe(t, a, "exclude_asker", yesOrNo(t, "exclude"))
+	}
 	maybe(t, a, "metadata", func() any { return object{word(t, "meta", 5): 1.5, "deep": object{"x": []any{nil, true, "s"}}} })
 	if rapid.Bool().Draw(t, "by timeout") {
 		a["timeout"] = rapid.SampledFrom([]string{"1s", "90m", "2h30m", "1.5h", "720h", "1500ms"}).Draw(t, "timeout")
@@ -357,7 +361,8 @@ func mutations() map[string]func(a, q object) {
 	for name, bad := range map[string][]any{
 		"title": {long(ask.MaxTitle), 1, []any{}, object{}, false}, "context": {long(ask.MaxLong), 1},
 		"priority": {"asap", "NORMAL", 1, []any{}}, "at_deadline": {"approve", "Expire", true},
-		"audience":          {"x", []any{""}, []any{" \t"}, []any{"group:"}, []any{long(ask.MaxName)}, many(ask.MaxAudience, "x"), []any{1}, object{}},
+		"audience": {"x", []any{""}, []any{" \t"}, []any{"group:"}, []any{long(ask.MaxName)}, many(ask.MaxAudience, "x"), []any{1}, object{}},
+		"asker":    {"x", []any{""}, []any{" \t"}, []any{long(ask.MaxName)}, many(ask.MaxAskers, "x"), []any{1}, object{}}, "exclude_asker": {"yes", 1, []any{}},
 		"require_responder": {"yes", 1, []any{}}, "timeout": {30, "a day", "1d", "-1s", "1h ", "h", true},
 		"deadline": {"tomorrow", "2026-11-21", "2026-11-21T10:00:00", "2026-13-01T00:00:00Z", "2026-11-21 10:00:00Z", 1795000000, true},
 		"unknown":  {1, object{}}, "Title": {"x"}, "ID": {"x"}, "tenant": {"acme"}, "session": {"s1"},

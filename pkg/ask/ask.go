@@ -17,6 +17,7 @@ const (
 	MaxName        = 256              // names, ids of people, audience entries, placeholders
 	MaxLink        = 2048             // an agent's link
 	MaxAudience    = 100              // audience entries
+	MaxAskers      = 16               // principals of who asks
 	MaxGroups      = 200              // groups of one principal
 	MaxMetadata    = 64               // metadata entries
 	MaxPlaces      = 100              // places of one receipt
@@ -50,6 +51,11 @@ type Ask struct {
 	// MinProof is how well it must be known who answers: one of [MinProofs].
 	// Empty demands nothing beside the audience.
 	MinProof string `json:"min_proof,omitempty"`
+	// ExcludeAsker keeps whoever asked from deciding: see [Ask.Excludes]. It needs
+	// Asker, which the broker cannot know: a principal for each way in which that
+	// person answers, such as "os:mei" and "oidc:mei@example.com".
+	ExcludeAsker bool     `json:"exclude_asker,omitempty"`
+	Asker        []string `json:"asker,omitempty"`
 	// RequireResponder refuses the ask when no person is at any surface.
 	RequireResponder bool `json:"require_responder,omitempty"`
 
@@ -107,9 +113,22 @@ func (a *Ask) Question(id string) *Question {
 	return nil
 }
 
-// Allows reports whether by may decide this ask: the ask has no audience, or
-// the principal or one of its groups is in it.
+// Excludes reports whether by may not decide because the ask excludes its
+// asker: it is the asker, or nobody knows which person it is.
+func (a *Ask) Excludes(by By) bool {
+	return a.ExcludeAsker && (slices.Contains(a.Asker, by.Principal) || !by.ProvesPrincipal() || !by.person())
+}
+
+// NeedsPrincipal reports whether it must be known who decides the ask: it has an
+// audience, or excludes its asker.
+func (a *Ask) NeedsPrincipal() bool { return len(a.Audience) > 0 || a.ExcludeAsker }
+
+// Allows reports whether by may decide this ask: it is not excluded, and the ask
+// has no audience, or the principal or one of its groups is in it.
 func (a *Ask) Allows(by By) bool {
+	if a.Excludes(by) {
+		return false
+	}
 	if len(a.Audience) == 0 {
 		return true
 	}

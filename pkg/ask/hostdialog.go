@@ -1,5 +1,7 @@
 package ask
 
+import "strings"
+
 // The responder types of an agent's own host: the dialog of a coding agent's
 // terminal, and a form in an MCP client. Each speaks for one session, and all
 // that it can say of who answered is that somebody sat there.
@@ -20,6 +22,13 @@ const ProofAskerTerminal = "asker-terminal"
 // checked.
 func (b By) ProvesPrincipal() bool {
 	return b.Responder != ResponderNative && b.Responder != ResponderElicit && b.Proof != ProofHostDialog && b.Proof != ProofAskerTerminal
+}
+
+// person reports whether the principal is somebody's own: no credential and no
+// token, which anybody may hold.
+func (b By) person() bool {
+	kind, name, _ := strings.Cut(b.Principal, ":")
+	return name != "" && kind != "nats" && kind != "token" && b.Proof != ProofCredential
 }
 
 // MetadataHost is the entry of [Ask.Metadata] in which an HTTP door proves

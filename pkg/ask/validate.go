@@ -49,6 +49,7 @@ func (a *Ask) Validate(now time.Time) error {
 	if a.MinProof != "" && !slices.Contains(MinProofs(), a.MinProof) {
 		f.add("/min_proof", "is %q; use one of %s", clip(a.MinProof), strings.Join(MinProofs(), ", "))
 	}
+	a.validateAsker(&f)
 	if len(a.Metadata) > MaxMetadata {
 		f.add("/metadata", "has %d entries; use at most %d", len(a.Metadata), MaxMetadata)
 	}
@@ -67,6 +68,22 @@ func (a *Ask) validateAudience(f *faults) {
 			f.add(at, `is empty; use "group:<name>" or a principal`)
 		}
 		f.length(at, entry, MaxName)
+	}
+}
+
+func (a *Ask) validateAsker(f *faults) {
+	switch n := len(a.Asker); {
+	case n == 0 && a.ExcludeAsker:
+		f.add("/asker", `is missing; exclude_asker needs the principals under which the asker answers, such as ["os:mei", "oidc:mei@example.com"]`)
+	case n > MaxAskers:
+		f.add("/asker", "has %d entries; use at most %d", n, MaxAskers)
+	}
+	for i, principal := range a.Asker {
+		at := "/asker/" + strconv.Itoa(i)
+		if strings.TrimSpace(principal) == "" {
+			f.add(at, `is empty; give a principal, such as "os:mei"`)
+		}
+		f.length(at, principal, MaxName)
 	}
 }
 

@@ -161,6 +161,9 @@ func (b *builder) finish() (ask.Ask, []Warning, error) {
 	b.ask.Normalize()
 	complete := b.ask
 	complete.ID, complete.Timeout, complete.Deadline = "x", 0, time.Time{} // filled in, or clipped, later
+	if complete.ExcludeAsker && len(complete.Asker) == 0 {
+		complete.Asker = []string{"x"} // likewise, by a door that knows it
+	}
 	var invalid *ask.Error
 	if err := complete.Validate(time.Time{}); err != nil {
 		invalid, _ = err.(*ask.Error) //nolint:errorlint // Validate promises this type, unwrapped

@@ -103,6 +103,8 @@ func claudeCodeFields() map[string]string {
 
 // claudeCodeAround reads what stands around the questions.
 func (b *builder) claudeCodeAround(v value) {
+	exclude := v.field("exclude_asker")
+	b.tops["/exclude_asker"], b.ask.ExcludeAsker = exclude.at, exclude.bool(false)
 	for native, set := range map[string]func(string){
 		"title":       func(s string) { b.ask.Title = s },
 		"context":     func(s string) { b.ask.Context = s },

@@ -202,6 +202,8 @@ func TestAFilterKeepsToTheAccess(t *testing.T) {
 		"a tenant that he reads":           {responder.Head{Key: ask.Key{Tenant: "read", Session: "s", ID: "a"}}, true, false},
 		"an audience that he sees":         {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Audience: []string{"group:sre"}}, true, false},
 		"an audience of which he is one":   {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Audience: []string{"oidc:tom"}}, true, true},
+		"one that he asked himself":        {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Excluded: []string{"os:tom", "oidc:tom"}}, true, false},
+		"one that somebody else asked":     {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Excluded: []string{"oidc:mei"}}, true, true},
 		"an audience that he does not see": {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Audience: []string{"group:hr"}}, false, false},
 	} {
 		if sees, may := tom.Sees(c.head.Key, c.head.Audience), tom.MayAnswer(c.head); sees != c.sees || may != c.mayDo {

@@ -22,6 +22,7 @@ type Head struct {
 	Deadline time.Time
 	Audience []string  // shared: do not change it
 	MinProof string    // see [ask.Ask]
+	Excluded []string  // principals of the asker, who may not decide; shared; nil: nobody is excluded
 	Handed   *Handover // to whom it was handed over; nil: to nobody
 }
 
@@ -29,7 +30,7 @@ type Head struct {
 func (h Head) Record() ask.Record {
 	return ask.Record{State: ask.StatePending, Life: h.Life, AskedAt: h.AskedAt, Ask: ask.Ask{
 		ID: h.Key.ID, Tenant: h.Key.Tenant, Session: h.Key.Session, Title: h.Heading, Agent: ask.Agent{ID: h.AgentID, Name: h.Agent},
-		Priority: h.Priority, Deadline: h.Deadline, Audience: slices.Clip(h.Audience), MinProof: h.MinProof,
+		Priority: h.Priority, Deadline: h.Deadline, Audience: slices.Clip(h.Audience), MinProof: h.MinProof, ExcludeAsker: h.Excluded != nil, Asker: slices.Clip(h.Excluded),
 	}}
 }
 
@@ -41,6 +42,7 @@ type head struct {
 	agentID  string
 	life     string
 	audience *[]string
+	excluded *[]string
 	asked    int64 // Unix nanoseconds
 	deadline int64
 	seq      uint64
@@ -66,6 +68,9 @@ func (h *head) public() Head {
 	}
 	if h.audience != nil {
 		p.Audience = *h.audience
+	}
+	if h.excluded != nil {
+		p.Excluded = *h.excluded
 	}
 	return p
 }
@@ -110,6 +115,9 @@ func (b *Board) headOf(rec *ask.Record) *head {
 	h.proof = uint8(slices.Index(ask.MinProofs(), a.MinProof) + 1) //nolint:gosec // one of six, or 0
 	if len(a.Audience) > 0 {
 		h.audience = b.audiences.share(strings.Join(a.Audience, "\x00"), a.Audience)
+	}
+	if a.ExcludeAsker {
+		h.excluded = b.audiences.share(strings.Join(a.Asker, "\x00"), a.Asker)
 	}
 	return h
 }
