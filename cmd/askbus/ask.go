@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/checkout"
+	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -105,15 +106,16 @@ func (a *app) runAsk(ctx context.Context, cmd *cobra.Command, f askFlags) error 
 	for _, w := range f.warnings {
 		a.say("askbus: warning: %s", w)
 	}
-	b, err := a.dial()
+	tenant, session := a.home(&bus{})
+	if at := (ask.Session{Tenant: tenant, Name: session}); !at.Valid() {
+		return usage("invalid session %q: use A-Z a-z 0-9 _ - in the tenant and in the session", at)
+	}
+	b, err := a.dialAs(natsd.Role{Name: natsd.RoleAgent, Tenant: tenant, Session: session})
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	tenant, session := a.home(b)
-	if at := (ask.Session{Tenant: tenant, Name: session}); !at.Valid() {
-		return usage("invalid session %q: use A-Z a-z 0-9 _ - in the tenant and in the session", at)
-	}
+	tenant, session = a.home(b)
 	asks := b.asks.Session(tenant, session)
 	st, err := asks.Ask(ctx, q)
 	if err != nil {

@@ -33,5 +33,5 @@ func (a *app) asResponder(b *bus) (*bus, func()) {
 	if err != nil {
 		return b, func() {}
 	}
-	return &bus{nc: nc, asks: b.asks, cred: cred, role: role}, nc.Close
+	return &bus{nc: nc, asks: b.asks, cred: cred, role: role, own: b.own, agents: b.agents}, nc.Close
 }

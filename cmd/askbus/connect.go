@@ -28,6 +28,14 @@ type bus struct {
 	role natsd.Role
 
 	surface *nats.Conn // that of this command line as a surface, when it has one
+
+	own    *app                       // whose directory has the keys: each command takes the least role
+	agents map[ask.Session]*agentConn // connections of single sessions, with own
+}
+
+type agentConn struct {
+	nc   *nats.Conn
+	asks *client.Client
 }
 
 // close closes the connections.
@@ -35,11 +43,50 @@ func (b *bus) close() {
 	if b.surface != nil {
 		b.surface.Close()
 	}
+	for _, agent := range b.agents {
+		agent.nc.Close()
+	}
 	b.nc.Close()
 }
 
+// session gives the asks of a session: over a connection of an agent's for just
+// that session where the keys are at hand, else over the credential's own.
+func (b *bus) session(tenant, session string) (client.Session, error) {
+	if b.own == nil {
+		return b.asks.Session(tenant, session), nil
+	}
+	at := ask.Session{Tenant: tenant, Name: session}
+	agent := b.agents[at]
+	if agent == nil {
+		cred, err := b.own.local(natsd.Role{Name: natsd.RoleAgent, Tenant: tenant, Session: session})
+		if err != nil {
+			return client.Session{}, err
+		}
+		cred.URL = b.cred.URL
+		if agent, err = b.own.connectAgent(cred); err != nil {
+			return client.Session{}, err
+		}
+		b.agents[at] = agent
+	}
+	return agent.asks.Session(tenant, session), nil
+}
+
+func (a *app) connectAgent(cred client.Credential) (*agentConn, error) {
+	nc, err := a.connect(cred)
+	if err != nil {
+		return nil, err
+	}
+	asks, err := client.New(nc, client.Options{Logger: a.log()})
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return &agentConn{nc, asks}, nil
+}
+
 // credential is who we are and where the bus is, as the settings say: flags
-// beat environment beats context.json, whose credential is the operator's.
+// beat environment beats context.json, whose credential is the operator's. Where
+// the keys are at hand, commands take a lesser one: see [app.dial].
 func (a *app) credential() (client.Credential, error) {
 	ctx, err := config.ReadContext(a.Dir)
 	if err != nil {
@@ -82,26 +129,60 @@ func (a *app) credential() (client.Credential, error) {
 	return a.trust(cred), nil
 }
 
-// dial connects as [app.credential] says.
+// dial connects with the credential that the settings name. From the directory
+// of a server with its keys it is that of this command line as a surface, and
+// [bus.session] asks as an agent: what a command does not need it cannot do.
 func (a *app) dial() (*bus, error) {
+	return a.dialAs(natsd.Role{Name: natsd.RoleResponder, Type: cliType})
+}
+
+// dialAs connects with the credential that the settings name, or from the
+// directory of a server with its keys as a role.
+func (a *app) dialAs(role natsd.Role) (*bus, error) {
 	cred, err := a.credential()
 	if err != nil {
 		return nil, err
 	}
+	if a.Creds != "" || a.Exchange.URL != "" || !natsd.HasKeys(a.Dir) {
+		return a.dialWith(cred)
+	}
+	own, err := a.local(role)
+	if err != nil {
+		return nil, err
+	}
+	own.URL = cred.URL
+	b, err := a.dialWith(own)
+	if err == nil && role.Name != natsd.RoleAgent {
+		b.own, b.agents = a, map[ask.Session]*agentConn{}
+	}
+	return b, err
+}
+
+// dialOperator connects as the operator: it ends what others asked, and makes
+// tokens and sign-ins.
+func (a *app) dialOperator() (*bus, error) {
+	cred, err := a.credential()
+	if err != nil {
+		return nil, err
+	}
+	return a.dialWith(cred)
+}
+
+func (a *app) dialWith(cred client.Credential) (*bus, error) {
+	agent, err := a.connectAgent(cred)
+	if err != nil {
+		return nil, err
+	}
 	role, _ := natsd.ParseUser(cred.Name) // it may be no role of ours
+	return &bus{nc: agent.nc, asks: agent.asks, cred: cred, role: role}, nil
+}
+
+func (a *app) connect(cred client.Credential) (*nats.Conn, error) {
 	nc, err := client.Connect(a.trust(cred), a.log(), nats.RetryOnFailedConnect(false))
 	if errors.Is(err, nats.ErrNoServers) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("nothing answers at %s; is \"%s\" running?", cred.URL, a.hint("up"))
 	}
-	if err != nil {
-		return nil, err
-	}
-	asks, err := client.New(nc, client.Options{Logger: a.log()})
-	if err != nil {
-		nc.Close()
-		return nil, err
-	}
-	return &bus{nc: nc, asks: asks, cred: cred, role: role}, nil
+	return nc, err
 }
 
 // readCreds reads a credential from a file: NATS .creds, or the JSON around it.

@@ -30,7 +30,7 @@ func (l *lazyBus) get() (*bus, error) {
 	if l.b != nil && (l.b.nc.IsConnected() || !l.moved()) {
 		return l.b, nil
 	}
-	b, err := l.a.dial()
+	b, err := l.a.dialAs(natsd.Role{Name: natsd.RoleAgent, Tenant: l.a.Tenant})
 	if err != nil {
 		return nil, ask.Refuse(ask.CodeUnavailable, "%v", err)
 	}

@@ -84,7 +84,7 @@ func TestListOf500(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Dir, a.Output = pl.dir, "json"
-	b, err := a.dial()
+	b, err := a.dialOperator()
 	if err != nil {
 		t.Fatal(err)
 	}

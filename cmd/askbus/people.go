@@ -32,7 +32,7 @@ func (a *app) people() (_ *auth.People, end func(), err error) {
 
 // operator connects with an operator's credential.
 func (a *app) operator() (*bus, error) {
-	b, err := a.dial()
+	b, err := a.dialOperator()
 	if err != nil {
 		return nil, err
 	}

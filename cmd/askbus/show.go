@@ -80,7 +80,10 @@ func (a *app) waitCmd() *cobra.Command {
 				return err
 			}
 			return a.withAsk(cmd.Context(), args[0], func(b *bus, k ask.Key) error {
-				asks := b.asks.Session(k.Tenant, k.Session)
+				asks, err := b.session(k.Tenant, k.Session)
+				if err != nil {
+					return err
+				}
 				rec, err := asks.Get(cmd.Context(), k.ID)
 				if errors.Is(err, ask.ErrNotFound) {
 					return fmt.Errorf("no ask %s/%s in tenant %q; see \"%s\": %w", k.Session, k.ID, k.Tenant, a.hint("list"), ask.ErrNotFound)
@@ -130,7 +133,11 @@ func (a *app) withdrawCmd() *cobra.Command {
 				return a.withdrawAll(cmd.Context(), reason)
 			}
 			return a.withAsk(cmd.Context(), args[0], func(b *bus, k ask.Key) error {
-				o, err := b.asks.Session(k.Tenant, k.Session).Withdraw(cmd.Context(), k.ID, reason)
+				asks, err := b.session(k.Tenant, k.Session)
+				if err != nil {
+					return err
+				}
+				o, err := asks.Withdraw(cmd.Context(), k.ID, reason)
 				if err != nil {
 					return err
 				}
@@ -158,7 +165,11 @@ func (a *app) withdrawAll(ctx context.Context, reason string) error {
 		if err != nil {
 			return err
 		}
-		o, err := b.asks.Session(rec.Ask.Tenant, rec.Ask.Session).Withdraw(ctx, rec.Ask.ID, reason)
+		asks, err := b.session(rec.Ask.Tenant, rec.Ask.Session)
+		if err != nil {
+			return err
+		}
+		o, err := asks.Withdraw(ctx, rec.Ask.ID, reason)
 		if errors.Is(err, ask.ErrResolved) {
 			continue // ended meanwhile
 		}
@@ -196,8 +207,13 @@ func (a *app) abortCmd() *cobra.Command {
 		Use: "abort (ID | SESSION/ID)", Short: "End an ask in the operator's name", Args: cobra.ExactArgs(1),
 		Example: `  askbus abort build-42/deploy --reason "the cluster is closed tonight"`, ValidArgsFunction: a.completeAsks(ask.StatePending),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withAsk(cmd.Context(), args[0], func(b *bus, k ask.Key) error {
-				o, err := b.asks.Session(k.Tenant, k.Session).Abort(cmd.Context(), k.ID, reason)
+			return a.withAsk(cmd.Context(), args[0], func(_ *bus, k ask.Key) error {
+				op, err := a.dialOperator()
+				if err != nil {
+					return err
+				}
+				defer op.close()
+				o, err := op.asks.Session(k.Tenant, k.Session).Abort(cmd.Context(), k.ID, reason)
 				if err != nil {
 					return err
 				}

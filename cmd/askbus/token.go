@@ -19,7 +19,7 @@ import (
 // issuer connects with the operator's credential of the directory, or that of
 // the settings.
 func (a *app) issuer() (_ *token.Issuer, end func(), err error) {
-	b, err := a.dial()
+	b, err := a.dialOperator()
 	if err != nil {
 		return nil, nil, err
 	}

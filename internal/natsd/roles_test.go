@@ -291,7 +291,7 @@ func TestAResponderRepliesToNobody(t *testing.T) {
 	if err := svc.PublishRequest("herev1.acme.s1", "_INBOX.b.here", nil); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	m, err := asked.NextMsgWithContext(ctx)
 	if err != nil {

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/config"
+)
+
+// TestCommandsTakeTheLeastRole spoils the operator's credential in the directory:
+// what is not an operator's must go on without it.
+func TestCommandsTakeTheLeastRole(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	if err := config.UpdateContext(pl.dir, func(c *config.Context) { c.Operator.Creds = "spoilt" }); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a1", "a2", "a3"} {
+		pl.must(3, "ask", "--question", "Deploy?", "--kind", "boolean", "--id", id, "--session", "s1", "--wait", "0")
+	}
+	if _, stderr, code := pl.run("list"); code != 0 {
+		t.Errorf("list: exit %d, %s", code, stderr)
+	}
+	pl.must(3, "get", "s1/a1")
+	pl.must(0, "answer", "s1/a1", "--reply", "yes")
+	pl.must(0, "wait", "s1/a1")
+	pl.must(0, "withdraw", "a2")
+	if _, stderr, code := pl.run("status"); code != 0 {
+		t.Errorf("status: exit %d, %s", code, stderr)
+	}
+	for _, args := range [][]string{{"abort", "s1/a3"}, {"token", "list"}, {"people", "list"}} {
+		if _, stderr, code := pl.run(args...); code == 0 || !strings.Contains(stderr, "credential") {
+			t.Errorf("%s, without the operator's credential: exit %d, %s", args, code, stderr)
+		}
+	}
+	if err := config.UpdateContext(pl.dir, func(c *config.Context) { c.Operator = nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := pl.run("list"); code == 0 {
+		t.Errorf("a directory where nothing runs is taken for one: %s", stderr)
+	}
+}
