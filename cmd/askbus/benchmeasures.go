@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/bench"
@@ -80,9 +83,63 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 		sub("r3", "The cycle on a cluster of three, three replicas of everything", func(ctx context.Context) (report, error) {
 			return bench.R3(ctx, opts(), a.plan(*f))
 		}),
-		sub("noisy", "What quiet sessions notice of a noisy one", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
-			return b.Noisy(ctx, a.plan(*f))
-		})),
+		a.benchNoisyCmd(f), a.benchAttackerCmd(),
+	}
+}
+
+// benchNoisyCmd measures what quiet sessions notice of noisy ones.
+func (a *app) benchNoisyCmd(f *benchFlags) *cobra.Command {
+	var attacks bench.AttackOptions
+	cmd := &cobra.Command{
+		Use: "noisy", Short: "What quiet sessions notice of a noisy one, or of attackers", Args: cobra.NoArgs,
+		Long: `Measures sessions that ask now and then, alone and beside one with 256 asks in flight.
+
+With --attack it starts "askbus up" in a process of its own and attacks it from another one, whose
+processor time is capped: waits (30,000 of one credential, and a disconnect), tokens (600 made-up
+tokens of work a second), fill (large asks, to fill the store), sockets (2,000 WebSockets of one
+token), slow-body (500 bodies without a token that never end), denied (messages that the credential
+may not send), or all. The baseline is the same load on a port behind which nothing is done.`,
+		Example: "  askbus bench noisy --quick\n  askbus bench noisy --attack all --rounds 3",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(attacks.Kinds) > 0 {
+				if slices.Contains(attacks.Kinds, "all") {
+					attacks.Kinds = nil
+				}
+				r, err := bench.MeasureAttacks(cmd.Context(), self, a.plan(*f), attacks)
+				if err != nil {
+					return err
+				}
+				return a.report(r)
+			}
+			bed, err := a.bed(cmd.Context(), *f)
+			if err != nil {
+				return err
+			}
+			defer bed.Close()
+			r, err := bed.Noisy(cmd.Context(), a.plan(*f))
+			if err != nil {
+				return err
+			}
+			return a.report(r)
+		},
+	}
+	cmd.Flags().StringSliceVar(&attacks.Kinds, "attack", nil, "attackers: "+strings.Join(bench.Attacks(), ", ")+", or all")
+	cmd.Flags().Float64Var(&attacks.CPU, "attacker-cpu", 0.25, "processor time of an attacker, of one core")
+	fixed(cmd, "attack", append(bench.Attacks(), "all")...)
+	return cmd
+}
+
+// benchAttackerCmd is an attacker, in a process of its own.
+func (a *app) benchAttackerCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "attacker", Short: "An attacker of a measurement", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var how bench.Attacker
+			if err := json.NewDecoder(cmd.InOrStdin()).Decode(&how); err != nil {
+				return usage("an attacker is told what to do on its standard input: %w", err)
+			}
+			return bench.Attack(cmd.Context(), how, a.out)
+		},
 	}
 }
 

@@ -1,0 +1,302 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/identity"
+	"github.com/askbus/askbus/internal/natsd"
+)
+
+// AttackOptions tunes [MeasureAttacks].
+type AttackOptions struct {
+	Kinds []string // default: [Attacks]
+	CPU   float64  // processor time of an attacker, of one core; default 0.25
+}
+
+// Attacked is what victims notice of attackers.
+type Attacked struct {
+	Machine Machine         `json:"machine"`
+	CPU     float64         `json:"attacker_cpu"`
+	Attacks []AttackOutcome `json:"attacks"`
+}
+
+// AttackOutcome is one attack: the victims' cycles beside the same load on a
+// dead port, and beside the attack.
+type AttackOutcome struct {
+	Kind     string       `json:"kind"`
+	Alone    Times        `json:"alone"`
+	Beside   Times        `json:"beside"`
+	Refused  int          `json:"refused"`          // victims' cycles that failed beside the attack
+	Why      string       `json:"why,omitempty"`    // the first of them
+	Unwell   int          `json:"refused_on_alone"` // those that failed beside the dead port
+	Ratio    float64      `json:"p99_ratio"`
+	Attacker AttackCounts `json:"attacker"` // the last round's
+}
+
+// Write prints the report for a person.
+func (a Attacked) Write(out io.Writer) error {
+	fmt.Fprintf(out, "machine\t%s\nattackers\t%.2f of a core each\n\n", a.Machine, a.CPU)
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "attack\talone p50\tp99\tbeside p50\tp99\tp99 ratio\tvictims refused\tattacker sent\tof it refused")
+	for i := range a.Attacks {
+		o := &a.Attacks[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.2f\t%d of %d\t%d\t%d\n", o.Kind, ms(&o.Alone.P50), ms(&o.Alone.P99), ms(&o.Beside.P50), ms(&o.Beside.P99), o.Ratio, o.Refused, o.Beside.N+o.Refused, o.Attacker.Sent, o.Attacker.Refused)
+		if o.Why != "" {
+			fmt.Fprintf(w, "\t%s\n", o.Why)
+		}
+	}
+	return w.Flush()
+}
+
+const (
+	noisyTenant  = "noisy"
+	noisySession = "attacker"
+	httpVictims  = 3
+	natsVictims  = quietSessions - httpVictims
+	settleAfter  = 500 * time.Millisecond // after an attacker has begun
+)
+
+// MeasureAttacks starts "askbus up" and measures how long cycles of quiet
+// sessions, most over NATS and some over HTTP, take beside attackers in
+// processes of their own, alternating with the same load on a dead port.
+func MeasureAttacks(ctx context.Context, program Program, plan Plan, opts AttackOptions) (Attacked, error) {
+	plan.fill()
+	if len(opts.Kinds) == 0 {
+		opts.Kinds = Attacks()
+	}
+	if opts.CPU <= 0 {
+		opts.CPU = 0.25
+	}
+	for _, kind := range opts.Kinds {
+		if !slices.Contains(Attacks(), kind) {
+			return Attacked{}, fmt.Errorf("bench: unknown attack %q: use some of %v", kind, Attacks())
+		}
+	}
+	dir, err := os.MkdirTemp("", "askbus-bench-")
+	if err != nil {
+		return Attacked{}, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // of the system's temporary directory
+	p, err := startProcess(ctx, program, dir, "up", "up", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open", "--max-store", "512MiB", "--log-level", "error")
+	if err != nil {
+		return Attacked{}, err
+	}
+	defer p.kill()
+	bed, err := p.bed("bench")
+	if err != nil {
+		return Attacked{}, err
+	}
+	defer bed.Close()
+	asks, err := bed.NewAsks(ctx, natsVictims)
+	if err != nil {
+		return Attacked{}, err
+	}
+	d, err := p.doors(ctx, program, bed)
+	if err != nil {
+		return Attacked{}, err
+	}
+	report := Attacked{Machine: ThisMachine(), CPU: opts.CPU}
+	for _, kind := range opts.Kinds {
+		o, err := p.attacked(ctx, program, plan, opts.CPU, kind, &victims{asks: asks, doors: d})
+		if err != nil {
+			return report, err
+		}
+		report.Attacks = append(report.Attacks, o)
+	}
+	report.Machine = ThisMachine()
+	return report, nil
+}
+
+func (p *process) attacked(ctx context.Context, program Program, plan Plan, cpu float64, kind string, v *victims) (AttackOutcome, error) {
+	o := AttackOutcome{Kind: kind}
+	how, err := p.attacker(ctx, program, kind, v.doors.url)
+	if err != nil {
+		return o, err
+	}
+	how.CPU = cpu
+	var alone, beside []time.Duration
+	for round := range plan.Rounds {
+		for _, dead := range []bool{true, false} {
+			plan.Progress(fmt.Sprintf("%s, round %d, dead port: %t", kind, round+1, dead))
+			how.Dead = dead
+			stop, err := startAttacker(ctx, program, how)
+			if err != nil {
+				return o, err
+			}
+			pause(ctx, settleAfter)
+			took, failed, why := v.cycles(ctx, plan.Round)
+			counts := stop()
+			if ctx.Err() != nil {
+				return o, ctx.Err()
+			}
+			if dead {
+				alone, o.Unwell = append(alone, took...), o.Unwell+failed
+				continue
+			}
+			beside, o.Refused, o.Attacker = append(beside, took...), o.Refused+failed, counts
+			if o.Why == "" {
+				o.Why = why
+			}
+		}
+	}
+	o.Alone, o.Beside = timesOf(alone), timesOf(beside)
+	if o.Alone.P99 > 0 {
+		o.Ratio = o.Beside.P99 / o.Alone.P99
+	}
+	return o, nil
+}
+
+// attacker is what an attacker of a kind needs to know.
+func (p *process) attacker(ctx context.Context, program Program, kind, at string) (Attacker, error) {
+	how := Attacker{Kind: kind, NATSURL: p.url, HTTPURL: at, Tenant: noisyTenant, Session: noisySession}
+	keys, err := natsd.LoadIssuer(p.dir)
+	if err != nil {
+		return how, fmt.Errorf("bench: %w", err)
+	}
+	role := natsd.Role{Name: natsd.RoleAgent, Tenant: noisyTenant, Session: noisySession}
+	if kind == AttackTokens {
+		role = natsd.Role{Name: natsd.RoleResponder, Type: "noisy"}
+	}
+	c, err := keys.Asserting(p.url, role, identity.Assertions{})
+	if err != nil {
+		return how, fmt.Errorf("bench: %w", err)
+	}
+	if how.Creds = c.Creds; how.Creds == "" && c.Renew != nil {
+		if how.Creds, err = c.Renew(); err != nil {
+			return how, fmt.Errorf("bench: %w", err)
+		}
+	}
+	who, err := call.Identify(how.Creds)
+	if err != nil {
+		return how, fmt.Errorf("bench: %w", err)
+	}
+	how.User = who.User
+	if kind == AttackSockets {
+		out, err := program(ctx, "token", "issue", "--dir", p.dir, "--role", "screen", "--tenant", noisyTenant, "--session", noisySession, "--output", "json").Output()
+		if err != nil {
+			return how, fmt.Errorf("bench: issue a token: %w", err)
+		}
+		var issued struct {
+			Token string `json:"token"`
+		}
+		if err := json.Unmarshal(out, &issued); err != nil || issued.Token == "" {
+			return how, errors.Join(errors.New("bench: askbus token issue printed no token"), err)
+		}
+		how.Token = issued.Token
+	}
+	return how, nil
+}
+
+// startAttacker starts an attacking process. Stop kills it, which closes all its
+// connections at once, and returns what it last said.
+func startAttacker(ctx context.Context, program Program, how Attacker) (stop func() AttackCounts, err error) {
+	cmd := program(ctx, "bench", "attacker")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("bench: start an attacker: %w", err)
+	}
+	err = json.NewEncoder(in).Encode(how)
+	if err = errors.Join(err, in.Close()); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return nil, fmt.Errorf("bench: tell an attacker: %w", err)
+	}
+	var last AttackCounts
+	read := make(chan struct{})
+	began := make(chan struct{})
+	go func() {
+		defer close(read)
+		var once sync.Once
+		for lines := bufio.NewScanner(out); lines.Scan(); once.Do(func() { close(began) }) {
+			_ = json.Unmarshal(lines.Bytes(), &last)
+		}
+	}()
+	select {
+	case <-began:
+	case <-read:
+		_ = cmd.Wait()
+		return nil, errors.New("bench: an attacker ended by itself; what it said stands above")
+	case <-ctx.Done():
+	}
+	return func() AttackCounts {
+		_ = cmd.Process.Kill()
+		<-read
+		_ = cmd.Wait() // killed, as it says
+		return last
+	}, nil
+}
+
+// victims are quiet sessions that ask now and then.
+type victims struct {
+	asks  *Asks
+	doors *doors
+
+	mu     sync.Mutex
+	took   []time.Duration
+	failed int
+	why    string
+	n      int
+}
+
+// cycles has each victim ask, wait and pause, for d, and says how long the
+// cycles took and how many failed.
+func (v *victims) cycles(ctx context.Context, d time.Duration) (took []time.Duration, failed int, why string) {
+	v.took, v.failed, v.why = nil, 0, ""
+	work, stop := withGrace(ctx)
+	defer stop()
+	began := time.Now()
+	var all sync.WaitGroup
+	for slot := range natsVictims + httpVictims {
+		all.Go(func() {
+			for time.Since(began) < d && ctx.Err() == nil {
+				v.cycle(work, slot)
+				pause(ctx, quietPause)
+			}
+		})
+	}
+	all.Wait()
+	return v.took, v.failed, v.why
+}
+
+func (v *victims) cycle(ctx context.Context, slot int) {
+	v.mu.Lock()
+	v.n++
+	n := v.n
+	v.mu.Unlock()
+	start := time.Now()
+	var err error
+	if slot < natsVictims {
+		err = v.asks.Cycle(ctx, slot)
+	} else {
+		err = v.doors.cycle(ctx, 7*n) // the first door
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err != nil {
+		v.failed++
+		if v.why == "" {
+			v.why = fmt.Sprintf("%.300s", err)
+		}
+		return
+	}
+	v.took = append(v.took, time.Since(start))
+}
