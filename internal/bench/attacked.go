@@ -287,7 +287,7 @@ func (v *victims) cycle(ctx context.Context, slot int) {
 	if slot < natsVictims {
 		err = v.asks.Cycle(ctx, slot)
 	} else {
-		err = v.doors.cycle(ctx, 7*n) // the first door
+		err = v.doors.once(ctx, 7*n) // the first door; a refusal counts
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
