@@ -25,6 +25,7 @@ const agentGrace = 5 * time.Second
 
 func (a *app) acpCmd() *cobra.Command {
 	var timeout time.Duration
+	var outlive bool
 	cmd := &cobra.Command{
 		Use:   "acp -- COMMAND [ARGUMENT...]",
 		Short: "Stand between an editor and an agent that speaks ACP: its questions are answered from any screen",
@@ -51,7 +52,7 @@ agent's.`,
 				return err
 			}
 			who := acp.Caller{
-				Tenant: tenant, Session: session, Fallback: processSession("acp"), Timeout: timeout,
+				Tenant: tenant, Session: session, Fallback: processSession("acp"), Timeout: timeout, Outlive: outlive,
 				Agent: mcpserver.AgentPath(a.host.Agent), Human: sitting(),
 			}
 			return a.runACP(cmd.Context(), who, args)
@@ -59,6 +60,7 @@ agent's.`,
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when each ask ends by itself: 1s to 720h (default 720h)")
 	cmd.Flags().StringVar(&a.host.Agent, "agent", a.host.Agent, "who asks, below the agents that started it, such as planner/a-1/builder (default: what the agent calls itself)")
+	outliveFlag(cmd, &outlive)
 	cmd.Flags().SetInterspersed(false)
 	cmd.AddCommand(a.acpInstallCmd())
 	return cmd

@@ -21,17 +21,17 @@ import (
 
 // askFlags are the flags of "askbus ask".
 type askFlags struct {
-	file, id, title, context, agent, priority, atDeadline string
-	question, header, kind, defaultValue                  string
-	repository, branch, link                              string
-	minProof                                              string
-	options, audience, asker                              []string
-	excludeAsker                                          bool
-	multiple, text, noOther, optional, requireResponder   bool
-	timeout                                               time.Duration
-	wait                                                  string
-	withdraw, answerHere                                  bool
-	dialect                                               string
+	file, id, title, context, agent, priority, atDeadline             string
+	question, header, kind, defaultValue                              string
+	repository, branch, link                                          string
+	minProof                                                          string
+	options, audience, asker                                          []string
+	excludeAsker                                                      bool
+	multiple, text, noOther, optional, requireResponder, whileWaiting bool
+	timeout                                                           time.Duration
+	wait                                                              string
+	withdraw, answerHere                                              bool
+	dialect                                                           string
 
 	foreign  *dialect.Dialect  // of the file
 	warnings []dialect.Warning // about it
@@ -78,6 +78,7 @@ error. Ctrl-C leaves the ask pending and says how to pick it up again.
 	fl.BoolVar(&f.excludeAsker, "exclude-asker", false, "whoever asks may not decide: none of --asker, and nobody whose person is not known")
 	fl.StringSliceVar(&f.asker, "asker", nil, `who asks, for --exclude-asker: a principal such as "oidc:mei@example.com", again for each way to answer (default: the user who runs this)`)
 	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse when nobody is at any surface")
+	fl.BoolVar(&f.whileWaiting, "while-waiting", false, "withdraw the ask about 8 minutes after nobody waits for it any more")
 	fl.StringVar(&f.id, "id", "", "id of the ask; the same id again is the same ask (default: a fresh one)")
 	fl.DurationVar(&f.timeout, "timeout", 0, "when the ask ends by itself: 1s to 720h (default 720h)")
 	fl.StringVar(&f.atDeadline, "at-deadline", "", "expire, or default: the declared default answers hold then")
@@ -229,6 +230,7 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 		q.Asker = []string{localUser(nil).Principal}
 	}
 	q.RequireResponder = q.RequireResponder || f.requireResponder
+	q.WhileWaiting = q.WhileWaiting || f.whileWaiting
 	return q, nil
 }
 

@@ -22,6 +22,7 @@ const hookBytes = 4 << 20
 func (a *app) hookCmd() *cobra.Command {
 	var mode string
 	var limit, timeout time.Duration
+	var outlive bool
 	cmd := &cobra.Command{
 		Use:   "hook",
 		Short: "Be the hook of a coding agent's CLI: its questions are answered from any screen",
@@ -43,7 +44,7 @@ It fails open: whatever goes wrong ends with one line on standard error and exit
 			if mode == string(hook.Defer) && !cmd.Flags().Changed("limit") {
 				limit = time.Nanosecond
 			}
-			out, say := a.runHook(cmd.Context(), cmd.InOrStdin(), hook.Call{Mode: hook.Mode(mode), Limit: limit, Timeout: timeout})
+			out, say := a.runHook(cmd.Context(), cmd.InOrStdin(), hook.Call{Mode: hook.Mode(mode), Limit: limit, Timeout: timeout, Outlive: outlive})
 			if say != "" {
 				a.say("askbus: %s", ask.CleanLine(say))
 			}
@@ -56,9 +57,15 @@ It fails open: whatever goes wrong ends with one line on standard error and exit
 	cmd.Flags().StringVar(&mode, "mode", string(hook.Wait), "wait, race or defer")
 	cmd.Flags().DurationVar(&limit, "limit", hostLimit-10*time.Second, "how long to wait, below the CLI's own limit (default with --mode defer: not at all)")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when the ask ends by itself: 1s to 720h (default 720h)")
+	outliveFlag(cmd, &outlive)
 	fixed(cmd, "mode", "wait", "race", "defer")
 	cmd.AddCommand(a.hookTestCmd(), a.hookInstallCmd())
 	return cmd
+}
+
+// outliveFlag is the flag of commands that wait in place of an agent.
+func outliveFlag(cmd *cobra.Command, outlive *bool) {
+	cmd.Flags().BoolVar(outlive, "outlive", false, "keep questions open when the agent is gone (default: they are withdrawn about 8 minutes after its last sign)")
 }
 
 // runHook serves one event, whatever happens.

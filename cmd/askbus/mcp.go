@@ -20,7 +20,7 @@ type hostSettings struct {
 }
 
 func (a *app) mcpCmd() *cobra.Command {
-	var elicit bool
+	var elicit, outlive bool
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "mcp",
@@ -30,7 +30,9 @@ ListPendingQuestions to one MCP client on standard input and output. "askbus mcp
 install" tells or writes the configuration of the common clients.
 
 The session is --session or ASKBUS_SESSION, else one of this process. Asks outlive
-the process: with the same session a new one finds them again.`,
+the process: with the same session a new one finds them again. What is shown as a
+form (--elicit) is withdrawn when this process is gone for about 8 minutes, unless
+--outlive is given.`,
 		Example: `  askbus mcp install claude-code --write
   askbus mcp --session build-42 --elicit`,
 		Args: cobra.NoArgs,
@@ -45,7 +47,7 @@ the process: with the same session a new one finds them again.`,
 			lazy := &lazyBus{a: a}
 			defer lazy.close()
 			who := mcpserver.Caller{
-				Tenant: tenant, Session: session, Agent: mcpserver.AgentPath(a.host.Agent), Human: sitting(), Forms: elicit,
+				Tenant: tenant, Session: session, Agent: mcpserver.AgentPath(a.host.Agent), Human: sitting(), Forms: elicit, Outlive: outlive,
 			}
 			work := checkout.Of(".") // where the host started us
 			work.Branch = ""         // it changes while we run
@@ -63,6 +65,7 @@ the process: with the same session a new one finds them again.`,
 		},
 	}
 	cmd.Flags().BoolVar(&elicit, "elicit", false, "show each ask as a form in the client, too; the first answer counts")
+	outliveFlag(cmd, &outlive)
 	cmd.Flags().DurationVar(&wait, "wait", mcpserver.DefaultWait, "how long a call waits that does not say")
 	cmd.Flags().StringVar(&a.host.Agent, "agent", a.host.Agent, "who asks, below the agents that started it, such as planner/a-1/builder")
 	cmd.AddCommand(a.mcpInstallCmd())

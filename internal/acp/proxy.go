@@ -23,6 +23,7 @@ type Caller struct {
 	Agent    ask.Agent     // a missing name is what the agent calls itself
 	Human    ask.By        // who sits at the editor
 	Timeout  time.Duration // of each ask; default: that of the protocol
+	Outlive  bool          // asks stay open when nobody waits for them any more
 }
 
 // Side is one end of a connection.

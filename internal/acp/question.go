@@ -93,6 +93,7 @@ func (p *proxy) question(m *message) *question {
 	}
 	q.dialect, _ = dialect.Lookup(name)
 	q.ask, _, q.unfit = q.dialect.Ask(params)
+	q.ask.WhileWaiting = !p.who.Outlive
 	q.ask.Tenant, q.ask.Session, q.ask.Agent = p.who.Tenant, p.who.Session, p.who.Agent
 	switch {
 	case q.ask.Session != "":

@@ -94,6 +94,7 @@ type Broker struct {
 	subscriptions *subscriptions
 	waits         *waits
 	presence      *presence
+	leases        *leases
 	quotas        *quota.Keeper // nil: no limits
 	counts        *metrics.Broker
 	tracer        *tracing.Tracer
@@ -118,6 +119,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	}
 	b.subscriptions = &subscriptions{b: b, subs: map[string]*nats.Subscription{}}
 	b.waits = &waits{b: b, byKey: map[subject.Key]map[*held]struct{}{}, checks: make(chan struct{}, maxChecks)}
+	b.leases = newLeases(b)
 	b.tracer = tracing.New(opts.Tracing, nil)
 	if opts.Metrics != nil {
 		b.counts = opts.Metrics.Broker(b.reading)
@@ -177,6 +179,7 @@ func (b *Broker) Run(ctx context.Context) error {
 		b.running.Go(func() { b.quotas.Run(ctx) })
 	}
 	b.running.Go(func() { b.countPending(ctx) })
+	b.running.Go(func() { b.leases.run(ctx) })
 	b.maintain(ctx)
 
 	b.ready.Store(false)
@@ -327,6 +330,7 @@ func (b *Broker) reconnected(ctx context.Context) {
 	if err := b.led.RemoveGhosts(ctx); err != nil && ctx.Err() == nil {
 		b.opts.Logger.WarnContext(ctx, "cannot look for ghosts", slog.Any("error", err))
 	}
+	b.leases.interrupted.Store(true)
 	b.waits.recheck()
 	for _, s := range b.republished {
 		s.notifyAll()

@@ -45,6 +45,14 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 	if a.RequireResponder {
 		poll = b.presence.ask
 	}
+	var unleased string
+	if a.WhileWaiting { // first: what is stored has a lease
+		if err := b.leases.renew(ctx, r.Key().InSession(), r.hold); noLease(err) {
+			unleased = "while_waiting holds for nothing here, and this ask stays open until its deadline: " + wire.AsError(err).Detail
+		} else if err != nil {
+			return err
+		}
+	}
 	who := poll(r.Tenant, r.Session) // answered while the question is being stored
 	var h *held
 	if r.hold > 0 {
@@ -60,6 +68,9 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 	b.log(ctx, "asked", r, &held)
 	s := r.status(&held)
 	s.Warnings = warnings(&a, &held, now)
+	if unleased != "" {
+		s.Warnings = append(s.Warnings, unleased)
+	}
 	switch {
 	case h != nil && held.End != nil:
 		if h.cancel() {
@@ -131,6 +142,11 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 	case err != nil:
 		h.cancel()
 		return err
+	}
+	if r.Verb == subject.VerbWait {
+		b.leases.waits(r, &held) //nolint:contextcheck // it goes on beside the request
+	}
+	switch {
 	case h != nil && held.Pending():
 		h.pending(held.Deadline) //nolint:contextcheck // it waits longer than this request's limit
 		return nil

@@ -34,6 +34,7 @@ func (c *Call) fill(event *hostcall.Event, body []byte) {
 	if a.Timeout == 0 && a.Deadline.IsZero() { // unless the question says so itself
 		a.Timeout = c.Timeout
 	}
+	a.WhileWaiting = c.Mode != Defer && !c.Outlive
 	a.Agent = agent(body)
 	if event.CWD != "" && a.Agent.Name == "" {
 		a.Agent.Name = "agent in " + filepath.Base(event.CWD)

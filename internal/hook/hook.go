@@ -68,6 +68,7 @@ type Call struct {
 	Mode    Mode          // default: [Wait]
 	Limit   time.Duration // how long to wait; below the host's own limit
 	Timeout time.Duration // of the ask; default: that of the protocol
+	Outlive bool          // what is asked stays open when nobody waits for it any more
 	Stopped bool          // the call's context ends when the host stops it, and then the host no longer waits
 	Human   ask.By        // who sits at the host; nobody's dialog answers without a principal
 	// Work says of a directory of the host's which repository and branch an agent

@@ -39,6 +39,7 @@ func (c *call) ask(ctx context.Context) (*mcp.CallToolResult, error) {
 	if answered {
 		in.Ask.ID = form.askID(&in.Ask)
 	}
+	in.Ask.WhileWaiting = c.offers(&in.Ask) && !c.who.Outlive
 	st, err := c.attach(ctx, session, &in.Ask)
 	if err != nil {
 		return failed(err), nil

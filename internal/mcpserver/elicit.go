@@ -62,11 +62,17 @@ func (c *call) rounds() bool {
 	return c.canShow() && c.req.Session.InitializeParams().ProtocolVersion >= multiRound
 }
 
+// offers reports whether the client is shown a form of the ask, behind which
+// this process waits.
+func (c *call) offers(a *ask.Ask) bool {
+	return c.canShow() && !c.rounds() && !a.NeedsPrincipal() && (ask.By{Proof: ask.ProofHostDialog}).Proves(a.MinProof)
+}
+
 // offer shows the ask as a form in the client, beside all other screens, until
 // it has ended. It outlives the call: an agent that waits on later finds the
 // form still open. Whatever fails here, the ask stays open elsewhere.
 func (c *call) offer(a *ask.Ask) {
-	if !c.canShow() || c.rounds() || a.NeedsPrincipal() || !(ask.By{Proof: ask.ProofHostDialog}).Proves(a.MinProof) || !c.s.form.enter(a.Key()) {
+	if !c.offers(a) || !c.s.form.enter(a.Key()) {
 		return
 	}
 	shown := *a

@@ -20,6 +20,7 @@ type Caller struct {
 	Metadata        map[string]any // goes into every ask
 	Human           ask.By         // who sits at the client, for forms
 	Forms           bool           // forms may be shown in the client, too
+	Outlive         bool           // what is asked with a form stays open when the client is gone
 
 	// Mark proves that the client with the forms asked k ([ask.MetadataHost]). It
 	// is put into what is asked, and without it in an ask no form answers that

@@ -101,12 +101,9 @@ func (b *Bus) BrokerWithClock(clock func() time.Time) (br *broker.Broker, stop f
 
 // BrokerAhead starts one more broker, for which it is that much later than by
 // the server's clock.
-func (b *Bus) BrokerAhead(ahead func() time.Duration, how broker.Options) (stop func()) {
+func (b *Bus) BrokerAhead(ahead func() time.Duration, how broker.Options) (br *broker.Broker, stop func()) {
 	b.t.Helper()
-	opts := b.ledger
-	opts.Ahead = ahead
-	_, stop = b.brokerOn(b.open(opts), how)
-	return stop
+	return b.brokerOn(b.LedgerAhead(ahead), how)
 }
 
 func (b *Bus) brokerOn(led *ledger.Ledger, opts broker.Options) (br *broker.Broker, stop func()) {
@@ -144,6 +141,14 @@ func (b *Bus) brokerOn(led *ledger.Ledger, opts broker.Options) (br *broker.Brok
 	}
 	b.t.Cleanup(stop)
 	return br, stop
+}
+
+// LedgerAhead opens the ledger for a broker for which it is that much later.
+func (b *Bus) LedgerAhead(ahead func() time.Duration) *ledger.Ledger {
+	b.t.Helper()
+	opts := b.ledger
+	opts.Ahead = ahead
+	return b.open(opts)
 }
 
 // Ledger opens the ledger with the ledger's rights.

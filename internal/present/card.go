@@ -21,6 +21,7 @@ type Card struct {
 	Waits    Moment
 	Ends     *Moment // nil: it has ended, or nobody declared a deadline
 	NoEnd    string  // "no deadline", while it is pending and has none
+	Held     string  // "the agent waits", while it is pending and lives only as long
 	Title    string  // empty when it only repeats the question
 	Several  string  // "4 questions, answered together"
 	Context  *Preview
@@ -160,6 +161,9 @@ func priority(a *ask.Ask, w *catalogue) Priority {
 }
 
 func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
+	if r.Ask.WhileWaiting {
+		c.Held = c.words.agentWaits
+	}
 	at, declared := r.Deadline()
 	if !declared {
 		c.NoEnd = c.words.noDeadline

@@ -27,7 +27,7 @@ type catalogue struct {
 	asks, asked, forAgent      string
 	session, branch            string
 	tenant, waiting            string
-	noDeadline                 string
+	noDeadline, agentWaits     string
 	ends, shownToo, answerAt   string
 	several                    func(questions int) string
 	step, urgent, high         string
@@ -53,8 +53,10 @@ type catalogue struct {
 
 	// Ends.
 	ending                                               func(o *ask.Outcome, principal, clock string) string
-	answered, declined, withdrawn, expired, aborted      string // as leads
+	answered, declined, withdrawn, gaveUp                string // as leads
+	expired, aborted                                     string
 	gistDeclined, gistWithdrawn, gistAborted, gistNobody string
+	gistGaveUp                                           string
 	gistAnswered, gistDefault, quoted, nothing           string
 	first                                                string
 

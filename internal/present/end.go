@@ -58,7 +58,9 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	case ask.StatusCancelled:
 		e.Lead = w.declined
 	case ask.StatusWithdrawn:
-		e.Lead = w.withdrawn
+		if e.Lead = w.withdrawn; o.GaveUp() {
+			e.Lead = w.gaveUp
+		}
 	case ask.StatusExpired:
 		e.Lead = w.expired
 	case ask.StatusAborted:
@@ -118,6 +120,9 @@ func gist(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 		}
 		return w.gistDeclined
 	case ask.StatusWithdrawn:
+		if o.GaveUp() {
+			return w.gistGaveUp
+		}
 		return w.gistWithdrawn
 	case ask.StatusAborted:
 		return w.gistAborted

@@ -57,6 +57,7 @@ func kinds() map[string]ask.Ask {
 	ask1 := func(q ...ask.Question) ask.Ask { return ask.Ask{Questions: q, Audience: []string{"group:platform"}} }
 
 	choice := ask1(database())
+	choice.WhileWaiting = true
 	choice.Title, choice.Priority, choice.Deadline = "Ledger storage", ask.PriorityUrgent, now.Add(40*time.Minute+30*time.Second)
 	choice.Context = "I am wiring the **ledger** service.\n\n  col a   col b\n  1       2"
 	choice.Agent = ask.Agent{Name: "builder", Parent: "planner/a-1"}
@@ -136,6 +137,7 @@ func TestText(t *testing.T) {
 				says("cancelled by an option", ask.Outcome{Status: ask.StatusCancelled, CancelledBy: &ask.CancelledBy{QuestionID: "db", OptionID: "stop"}, By: &ana, Reason: "not now"})
 				says("declined", ask.Outcome{Status: ask.StatusCancelled, By: &ana, Reason: "too risky"})
 				says("withdrawn", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "found it"})
+				says("given up", ask.Outcome{Status: ask.StatusWithdrawn, Reason: ask.ReasonGaveUp})
 				says("aborted", ask.Outcome{Status: ask.StatusAborted})
 				says("expired", ask.Outcome{Status: ask.StatusExpired})
 				says("expired with defaults", ask.Outcome{Status: ask.StatusExpired, Source: ask.SourceDefault, Answers: r.Ask.Defaults()})

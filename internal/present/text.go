@@ -68,6 +68,9 @@ func (c *Card) Head() string {
 		if c.Ends != nil {
 			parts = append(parts, fill(w.ends, c.Ends.Words))
 		}
+		if c.Held != "" {
+			parts = append(parts, c.Held)
+		}
 		if c.Priority.Words != "" {
 			parts = append(parts, c.Priority.Words)
 		}

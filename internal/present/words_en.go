@@ -35,7 +35,7 @@ func english() *catalogue {
 
 		anAgent: "an agent", you: "you", group: "group {}",
 		asks: "{} asks", asked: "{} asked", forAgent: "for {}",
-		session: "session {}", branch: "branch {}", tenant: "tenant {}", waiting: "waiting {}", noDeadline: "no deadline", ends: "ends {}",
+		session: "session {}", branch: "branch {}", tenant: "tenant {}", waiting: "waiting {}", noDeadline: "no deadline", agentWaits: "the agent waits", ends: "ends {}",
 		shownToo: "Also shown {}.", answerAt: "Answer it at {}",
 		several: func(n int) string { return strconv.Itoa(n) + " questions, answered together" },
 		step:    "{1} of {2}", urgent: "urgent", high: "high priority",
@@ -72,8 +72,8 @@ func english() *catalogue {
 		},
 
 		ending:   func(o *ask.Outcome, principal, clock string) string { return o.EndingFor(principal, "at "+clock) },
-		answered: "Already answered", declined: "Declined", withdrawn: "Taken back by the agent", expired: "Expired", aborted: "Ended by an operator",
-		gistDeclined: "Declined", gistWithdrawn: "Withdrawn by the agent", gistAborted: "Ended by an operator", gistNobody: "Nobody answered in time",
+		answered: "Already answered", declined: "Declined", withdrawn: "Taken back by the agent", gaveUp: "The agent gave up", expired: "Expired", aborted: "Ended by an operator",
+		gistDeclined: "Declined", gistWithdrawn: "Withdrawn by the agent", gistGaveUp: "Given up: the agent no longer waits", gistAborted: "Ended by an operator", gistNobody: "Nobody answered in time",
 		gistAnswered: "Answered", gistDefault: "Nobody answered; default: {}", quoted: "“{}”", nothing: "no answer",
 		first: "{1} is first: {2}, {3}, {4}",
 

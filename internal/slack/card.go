@@ -233,6 +233,9 @@ func footer(a asked, cut bool) string {
 	}
 	add(escape(clip(c.ForThem, 400)))
 	add(escape(clip(c.AtEnd, 300)))
+	if c.Held != "" {
+		add(escape(c.Held))
+	}
 	for _, d := range c.Defaults {
 		add(escape(clip(oneLine(d.Question+" "+d.Answer), 200)))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/askbus/askbus/internal/call"
@@ -179,7 +180,8 @@ func (b *Bucket) remove(ctx context.Context, k Key, d wire.StateDelete) error {
 // List reads every entry that the role may see.
 func (b *Bucket) List(ctx context.Context) ([]Entry, error) {
 	entries, _, err := b.changes(ctx, 0)
-	return entries, err
+	// Pages behind the first tell of what was deleted, too.
+	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Deleted }), err
 }
 
 // changes reads what was written after a revision, and deleted if it is not 0,

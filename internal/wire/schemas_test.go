@@ -141,6 +141,7 @@ func drawAsk(t *rapid.T) object {
 	if a["asker"] != nil {
 		maybe(t, a, "exclude_asker", yesOrNo(t, "exclude"))
 	}
+	maybe(t, a, "while_waiting", yesOrNo(t, "while waiting"))
 	maybe(t, a, "metadata", func() any { return object{word(t, "meta", 5): 1.5, "deep": object{"x": []any{nil, true, "s"}}} })
 	if rapid.Bool().Draw(t, "by timeout") {
 		a["timeout"] = rapid.SampledFrom([]string{"1s", "90m", "2h30m", "1.5h", "720h", "1500ms"}).Draw(t, "timeout")
@@ -363,7 +364,7 @@ func mutations() map[string]func(a, q object) {
 		"priority": {"asap", "NORMAL", 1, []any{}}, "at_deadline": {"approve", "Expire", true},
 		"audience": {"x", []any{""}, []any{" \t"}, []any{"group:"}, []any{long(ask.MaxName)}, many(ask.MaxAudience, "x"), []any{1}, object{}},
 		"asker":    {"x", []any{""}, []any{" \t"}, []any{long(ask.MaxName)}, many(ask.MaxAskers, "x"), []any{1}, object{}}, "exclude_asker": {"yes", 1, []any{}},
-		"require_responder": {"yes", 1, []any{}}, "timeout": {30, "a day", "1d", "-1s", "1h ", "h", true},
+		"require_responder": {"yes", 1, []any{}}, "while_waiting": {"yes", 0, object{}}, "timeout": {30, "a day", "1d", "-1s", "1h ", "h", true},
 		"deadline": {"tomorrow", "2026-11-21", "2026-11-21T10:00:00", "2026-13-01T00:00:00Z", "2026-11-21 10:00:00Z", 1795000000, true},
 		"unknown":  {1, object{}}, "Title": {"x"}, "ID": {"x"}, "tenant": {"acme"}, "session": {"s1"},
 	} {

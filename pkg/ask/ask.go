@@ -59,6 +59,12 @@ type Ask struct {
 	// RequireResponder refuses the ask when no person is at any surface.
 	RequireResponder bool `json:"require_responder,omitempty"`
 
+	// WhileWaiting says that the ask lives only while its agent waits for it, or
+	// for another such ask of its session: some minutes after the last sign of
+	// that, also of another process that waits in its place, it is withdrawn for
+	// [ReasonGaveUp]. See docs/protocol.md.
+	WhileWaiting bool `json:"while_waiting,omitempty"`
+
 	// Timeout (by the broker's clock) or Deadline says when the ask ends by
 	// itself; at most one of them is given. A stored ask has a Deadline. In JSON
 	// the timeout is a string in Go syntax, such as "2h".

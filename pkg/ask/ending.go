@@ -46,6 +46,9 @@ func (o *Outcome) ending(you, at string) string {
 		}
 		return "declined" + who(o.By, you) + at + reason
 	case StatusWithdrawn:
+		if o.GaveUp() {
+			return "given up" + at + reason
+		}
 		return "withdrawn by the agent" + at + reason
 	case StatusAborted:
 		return "aborted by an operator" + at + reason

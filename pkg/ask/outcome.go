@@ -27,6 +27,13 @@ const (
 	SourceDefault Source = "default"
 )
 
+// ReasonGaveUp is the reason of an ask that was withdrawn because its agent did
+// not wait for it any more: see [Ask.WhileWaiting].
+const ReasonGaveUp = "its agent no longer waits"
+
+// GaveUp reports whether the ask was withdrawn for [ReasonGaveUp].
+func (o *Outcome) GaveUp() bool { return o.Status == StatusWithdrawn && o.Reason == ReasonGaveUp }
+
 // Answer is the reply to one question: the field of its kind, and a note.
 type Answer struct {
 	QuestionID string   `json:"question_id"`
