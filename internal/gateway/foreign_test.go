@@ -150,6 +150,15 @@ func TestPermission(t *testing.T) {
 	d.do(agent, "POST", "/v1/permission?wait=0", strings.ReplaceAll(hook, "t3", "t5")).want(t, 204)
 	d.do(agent, "POST", "/v1/permission", strings.Replace(strings.ReplaceAll(hook, "t3", "t5"), `"PreToolUse"`, `"PostToolUse","tool_response":{"answers":{"Which?":"A"}}`, 1)).want(t, 204)
 	d.do(agent, "GET", "/v1/asks/s3/t5", "").want(t, 200, `"status":"withdrawn"`, "own dialog")
+
+	// Stop takes back what the hook asked for the main agent, and nothing else.
+	d.do(agent, "POST", "/v1/permission?wait=0", strings.ReplaceAll(hook, "t3", "t6")).want(t, 204)
+	d.do(agent, "POST", "/v1/permission?wait=0", strings.Replace(strings.ReplaceAll(hook, "t3", "t7"), "{", `{"agent_id":"sub-1","agent_type":"explorer",`, 1)).want(t, 204)
+	d.do(agent, "POST", "/v1/permission", `{"session_id":"s3","hook_event_name":"Stop","stop_hook_active":false}`).want(t, 204)
+	d.do(agent, "GET", "/v1/asks/s3/t6", "").want(t, 200, `"status":"withdrawn"`, "has stopped")
+	d.do(agent, "GET", "/v1/asks/s3/t7", "").want(t, 200, `"state":"pending"`)
+	d.do(agent, "POST", "/v1/permission", `{"session_id":"s3","hook_event_name":"SubagentStop","agent_id":"sub-1"}`).want(t, 204)
+	d.do(agent, "GET", "/v1/asks/s3/t7", "").want(t, 200, `"status":"withdrawn"`, "sub-agent")
 }
 
 func TestEvents(t *testing.T) {

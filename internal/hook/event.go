@@ -2,7 +2,6 @@ package hook
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -35,31 +34,13 @@ func (c *Call) fill(event *hostcall.Event, body []byte) {
 		a.Timeout = c.Timeout
 	}
 	a.WhileWaiting = c.Mode != Defer && !c.Outlive
-	a.Agent = agent(body)
+	a.Agent = hostcall.Agent(body)
 	if event.CWD != "" && a.Agent.Name == "" {
 		a.Agent.Name = "agent in " + filepath.Base(event.CWD)
 	}
 	if event.CWD != "" && c.Work != nil {
 		c.Work(event.CWD, &a.Agent)
 	}
-}
-
-// agent is the sub-agent that an event is about; a host says nothing of its
-// main one.
-func agent(body []byte) ask.Agent {
-	var v struct {
-		ID   string `json:"agent_id"`
-		Type string `json:"agent_type"`
-		CWD  string `json:"cwd"`
-	}
-	if err := json.Unmarshal(body, &v); err != nil || v.ID == "" && v.Type == "" {
-		return ask.Agent{}
-	}
-	parent := "main"
-	if v.CWD != "" {
-		parent = "agent in " + filepath.Base(v.CWD)
-	}
-	return ask.Agent{ID: v.ID, Name: v.Type, Parent: parent}
 }
 
 // recent is how old an ask may be that ended between a PreToolUse and the

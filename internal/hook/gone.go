@@ -10,10 +10,6 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// metadataHook is the entry of [ask.Ask.Metadata] that marks what a hook asked:
-// only that ends with the host's turn, not what the session asked otherwise.
-const metadataHook = "askbus_hook"
-
 // ended withdraws what this host's hook asked and nobody waits for any more.
 // What was deferred is waited for by nobody on purpose.
 func (h *Hook) ended(ctx context.Context, c Call, e hostcall.End) error {
@@ -35,7 +31,7 @@ func (h *Hook) ended(ctx context.Context, c Call, e hostcall.End) error {
 			return err
 		}
 		a, k := &rec.Ask, rec.Ask.Key()
-		if a.Metadata[metadataHook] != nil && e.Concerns(a.Agent.ID) && (c.Mark == nil || a.AskedBy(c.Mark(k))) {
+		if e.Ends(a) && (c.Mark == nil || a.AskedBy(c.Mark(k))) {
 			gone = append(gone, k)
 		}
 	}
@@ -46,14 +42,6 @@ func (h *Hook) ended(ctx context.Context, c Call, e hostcall.End) error {
 		}
 	}
 	return failed
-}
-
-// mark notes in an ask that a hook asked it.
-func mark(a *ask.Ask) {
-	if a.Metadata == nil {
-		a.Metadata = map[string]any{}
-	}
-	a.Metadata[metadataHook] = true
 }
 
 // stopped is what becomes of an ask whose host stopped the hook while it

@@ -100,7 +100,7 @@ func (h *Hook) Run(ctx context.Context, c Call, body []byte) (out []byte, say st
 		return nil, "" // not about a question
 	}
 	c.fill(&event, body)
-	mark(&event.Ask)
+	hostcall.MarkAsked(&event.Ask)
 	asks, err := h.open.Open(ctx, event.Ask.Tenant, event.Ask.Session)
 	if err != nil {
 		return nil, "no decision: " + err.Error()

@@ -5,6 +5,7 @@ package asking
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -40,6 +41,11 @@ func (a *Asks) Withdraw(ctx context.Context, k ask.Key, reason, trace string) (a
 	ctx, cancel := Detached(client.WithTrace(ctx, trace))
 	defer cancel()
 	return a.client.Session(k.Tenant, k.Session).Withdraw(ctx, k.ID, reason)
+}
+
+// Pending walks the open asks of a session.
+func (a *Asks) Pending(ctx context.Context, at ask.Session) iter.Seq2[ask.Record, error] {
+	return a.client.Session(at.Tenant, at.Name).All(ctx, client.Query{State: ask.StatePending, PageSize: 200})
 }
 
 // Name gives an ask without an id that of the same ask that is still open, or a

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -65,6 +66,9 @@ func noDecision(w http.ResponseWriter, reason string) error {
 // hook answers a hook's call. A hook is cut off after a while: before that it
 // says nothing, and the ask stays pending.
 func (api *API) hook(w http.ResponseWriter, r *http.Request, c *access.Caller, body []byte) error {
+	if end, ok := hostcall.ReadEnd(body); ok {
+		return api.ended(w, r, c, end)
+	}
 	call, ours, err := hostcall.ReadEvent(body)
 	if err != nil {
 		return err
@@ -75,6 +79,8 @@ func (api *API) hook(w http.ResponseWriter, r *http.Request, c *access.Caller, b
 	if call.Name == hostcall.PostToolUse {
 		return api.answeredThere(w, r, c, &call)
 	}
+	hostcall.MarkAsked(&call.Ask)
+	call.Ask.Agent, call.Ask.WhileWaiting = hostcall.Agent(body), true
 	o, warnings, err := api.askFor(w, r, c, &call.Ask, call.Warnings, api.opts.MaxWait*9/10)
 	if err != nil {
 		return err
@@ -105,6 +111,33 @@ func (api *API) answeredThere(w http.ResponseWriter, r *http.Request, c *access.
 	if _, answered := call.Native(); answered && call.Ask.ID != "" {
 		_, err := api.end(r, call.Ask.Key(), "answered in the agent's own dialog")
 		if e := access.Problem(err); err != nil && wire.HTTPStatus(e.Code) >= http.StatusInternalServerError {
+			return err
+		}
+	}
+	return noDecision(w, "")
+}
+
+// ended withdraws what a hook asked for an agent that has stopped.
+func (api *API) ended(w http.ResponseWriter, r *http.Request, c *access.Caller, end hostcall.End) error {
+	session := ""
+	if end.Session != "" {
+		session = ask.Token(end.Session)
+	}
+	at := ask.Ask{}
+	if err := api.place(r, c, &at, session); err != nil {
+		return err
+	}
+	var gone []ask.Key
+	for rec, err := range api.asks.Pending(r.Context(), at.Key().InSession()) {
+		if err != nil {
+			return err
+		}
+		if end.Ends(&rec.Ask) {
+			gone = append(gone, rec.Ask.Key())
+		}
+	}
+	for _, k := range gone {
+		if _, err := api.end(r, k, end.Words()); err != nil && !errors.Is(err, ask.ErrResolved) {
 			return err
 		}
 	}

@@ -1,8 +1,46 @@
 package hostcall
 
 import (
+	"encoding/json"
+	"path/filepath"
 	"slices"
+
+	"github.com/askbus/askbus/pkg/ask"
 )
+
+// metadataHook is the entry of [ask.Ask.Metadata] that marks what a hook asked:
+// only that ends with the host's turn, not what the session asked otherwise.
+const metadataHook = "askbus_hook"
+
+// MarkAsked notes in an ask that a hook asked it.
+func MarkAsked(a *ask.Ask) {
+	if a.Metadata == nil {
+		a.Metadata = map[string]any{}
+	}
+	a.Metadata[metadataHook] = true
+}
+
+// Ends reports whether the event ends a question: a hook asked it, for the
+// agent that the event is about.
+func (e End) Ends(a *ask.Ask) bool { return a.Metadata[metadataHook] != nil && e.Concerns(a.Agent.ID) }
+
+// Agent is the sub-agent that an event is about; a host says nothing of its
+// main one.
+func Agent(body []byte) ask.Agent {
+	var v struct {
+		ID   string `json:"agent_id"`
+		Type string `json:"agent_type"`
+		CWD  string `json:"cwd"`
+	}
+	if err := json.Unmarshal(body, &v); err != nil || v.ID == "" && v.Type == "" {
+		return ask.Agent{}
+	}
+	parent := "main"
+	if v.CWD != "" {
+		parent = "agent in " + filepath.Base(v.CWD)
+	}
+	return ask.Agent{ID: v.ID, Name: v.Type, Parent: parent}
+}
 
 // The hook events after which questions are no longer waited for.
 const (
