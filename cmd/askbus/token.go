@@ -112,7 +112,7 @@ it, os:<user>.`,
 	f.StringVar(&role, "role", string(token.Agent), "agent, host, screen, responder or operator")
 	f.StringSliceVar(&sessions, "session", nil, `sessions of an agent or a screen; "*" is every one; the one of a host`)
 	f.DurationVar(&expires, "expires", token.DefaultLife, "how long it is good")
-	f.StringSliceVar(&doors, "doors", nil, "where it counts: http, ws, mcp, hook, nats (default: everywhere)")
+	f.StringSliceVar(&doors, "doors", nil, "where it counts: http, ws, mcp, hook, nats, a2a (default: everywhere)")
 	f.StringVar(&t.Principal, "principal", "", "in whose name it answers (default: token:<id>; of a host: os:<user>)")
 	f.StringVar(&t.Name, "name", "", "name to show beside what it answers")
 	f.StringSliceVar(&t.Groups, "groups", nil, "groups of who answers with it, for audiences")

@@ -138,7 +138,7 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	asks, board := asking.New(agents), responder.NewBoard(resp, responder.BoardOptions{})
 	return &Gateway{
 		tokens: tokens, access: control, asks: asks, board: board, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, opts.Now),
-		api: httpapi.New(control, asks, resp, httpapi.Options{MaxWait: opts.MaxWait, KeepAlive: opts.KeepAlive, Link: opts.Link, Now: opts.Now, Logger: opts.Logger}),
+		api: httpapi.New(control, asks, resp, httpapi.Options{BaseURL: strings.TrimRight(opts.BaseURL, "/"), MaxWait: opts.MaxWait, KeepAlive: opts.KeepAlive, Link: opts.Link, Now: opts.Now, Logger: opts.Logger}),
 		sockets: wsapi.New(control, asks, resp, board, wsapi.Options{
 			Ping: opts.Ping, MaxSockets: opts.MaxSockets, MaxPerToken: opts.MaxPerToken, MaxPerSocket: opts.MaxPerSocket, Link: opts.Link, Now: opts.Now, Logger: opts.Logger,
 		}),
@@ -192,7 +192,7 @@ func (g *Gateway) follow(ctx context.Context) error {
 // Paths are the paths of the doors, as patterns of [http.ServeMux], for
 // whoever serves something else at the same address.
 func Paths() []string {
-	return []string{"/v1/", "/t/", "/api/interact/", "/ws", "/embed", "/embed/", "/openapi.yaml", "/asyncapi.yaml", "/schemas/"}
+	return []string{"/v1/", "/t/", "/api/interact/", "/ws", "/embed", "/embed/", "/openapi.yaml", "/asyncapi.yaml", "/schemas/", "/a2a", httpapi.AgentCardPath}
 }
 
 // Handler serves every path of [Paths].
@@ -204,12 +204,13 @@ func (g *Gateway) Handler() http.Handler {
 	mux.Handle("/ws", g.access.Authenticated(access.Methods{"GET": g.sockets.Connect}))
 	mux.Handle("/embed", g.access.Authenticated(access.Methods{"GET": g.panel.Page}))
 	for path, methods := range map[string]access.Methods{
-		"/embed/{name}":   {"GET": panel.Asset},
-		"/v1/credentials": {"POST": g.swaps.serve},
-		"/openapi.yaml":   {"GET": document(openAPI)},
-		"/asyncapi.yaml":  {"GET": document(asyncAPI)},
-		"/schemas/{name}": {"GET": schema},
-		"/":               {"*": nowhere},
+		"/embed/{name}":       {"GET": panel.Asset},
+		"/v1/credentials":     {"POST": g.swaps.serve},
+		"/openapi.yaml":       {"GET": document(openAPI)},
+		httpapi.AgentCardPath: {"GET": g.api.AgentCard},
+		"/asyncapi.yaml":      {"GET": document(asyncAPI)},
+		"/schemas/{name}":     {"GET": schema},
+		"/":                   {"*": nowhere},
 	} {
 		mux.Handle(path, g.access.Open(methods))
 	}

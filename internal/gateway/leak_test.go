@@ -42,6 +42,9 @@ func TestTwoThousandAsksThroughEachDoor(t *testing.T) {
 		{"interact", posts(200, "A", "/api/interact/ask?wait=30s", func(i int) string {
 			return fmt.Sprintf(`{"sessionId":"s%d","question":"Which %d?","options":[{"label":"A"},{"label":"B"}]}`, i%50, i)
 		})},
+		{"a2a", posts(200, "TASK_STATE_COMPLETED", "/a2a?wait=30s", func(i int) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m%d","contextId":"s%d","role":"ROLE_USER","parts":[{"data":{"questions":[{"text":"Which %d?","options":[{"label":"A"},{"label":"B"}]}]}}]}}}`, i, i%50, i)
+		})},
 		{"permission", posts(200, "allow", "/v1/permission?wait=30s", func(i int) string {
 			return fmt.Sprintf(`{"tool_name":"AskUserQuestion","tool_use_id":"t%d","input":{"questions":[{"question":"Which %d?","header":"H","options":[{"label":"A"},{"label":"B"}]}]}}`, i, i)
 		})},

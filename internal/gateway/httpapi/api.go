@@ -18,6 +18,7 @@ import (
 
 // Options tunes an [API]. All are required.
 type Options struct {
+	BaseURL   string               // where callers reach the doors
 	MaxWait   time.Duration        // one wait at most
 	KeepAlive time.Duration        // between signs of life on a wait, to clients that read them
 	Link      func(ask.Key) string // where people answer an ask
@@ -49,6 +50,7 @@ func (api *API) Routes() map[string]access.Methods {
 		"/v1/events":                      {"POST": api.events},
 		"/v1/permission":                  {"POST": api.permission},
 		"/api/interact/ask":               {"POST": api.interact},
+		"/a2a":                            {"POST": api.a2a},
 	}
 }
 

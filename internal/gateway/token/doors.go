@@ -16,16 +16,19 @@ const (
 	MCP  Door = "mcp"  // tools of agents
 	Hook Door = "hook" // hooks of agents' hosts
 	NATS Door = "nats" // a NATS credential in exchange for the token
+	A2A  Door = "a2a"  // tasks of the Agent2Agent protocol
 )
 
 // AllDoors lists them.
-func AllDoors() []Door { return []Door{HTTP, WS, MCP, Hook, NATS} }
+func AllDoors() []Door { return []Door{HTTP, WS, MCP, Hook, NATS, A2A} }
 
 // DoorAt is the door at a path.
 func DoorAt(path string) Door {
 	switch {
 	case path == "/mcp":
 		return MCP
+	case path == "/a2a":
+		return A2A
 	case path == "/v1/hook":
 		return Hook
 	case path == "/v1/credentials":

@@ -1,0 +1,36 @@
+// An agent and a person, both the unmodified SDK of the Agent2Agent protocol:
+//
+//   node people.mjs '{"url":"http://…","agent":"askb_…","screen":"askb_…"}'
+import { ClientFactory, ClientFactoryOptions, JsonRpcTransportFactory } from '@a2a-js/sdk/client'
+import { Role, TaskState } from '@a2a-js/sdk'
+
+const plan = JSON.parse(process.argv[2])
+const say = (what) => process.stdout.write(JSON.stringify(what) + '\n')
+const as = (token) => {
+  const fetchImpl = (url, init = {}) => fetch(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } })
+  return new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
+    transports: [new JsonRpcTransportFactory({ fetchImpl })],
+  })).createFromUrl(plan.url)
+}
+const text = (value) => ({ content: { $case: 'text', value } })
+const data = (value) => ({ content: { $case: 'data', value } })
+const part = (parts, kind) => parts.find((p) => p.content.$case === kind)?.content.value
+
+const agent = await as(plan.agent)
+const screen = await as(plan.screen)
+const question = { id: 'db', text: 'Which database?', options: [{ id: 'pg', label: 'PostgreSQL' }, { id: 'lite', label: 'SQLite' }] }
+const asked = await agent.sendMessage({ message: { messageId: 'm-1', contextId: 's1', role: Role.ROLE_USER, parts: [text('I deploy.'), data({ questions: [question] })] } })
+const shown = await screen.getTask({ id: asked.id })
+say({ index: 0, asked: { id: asked.id, waits: asked.status.state === TaskState.TASK_STATE_INPUT_REQUIRED, shown: shown.status.state === TaskState.TASK_STATE_INPUT_REQUIRED, text: part(shown.status.message.parts, 'text'), questions: part(shown.status.message.parts, 'data').questions } })
+
+const ended = await screen.sendMessage({ message: { messageId: 'm-2', taskId: asked.id, role: Role.ROLE_USER, parts: [text('2')] } })
+const got = await agent.getTask({ id: asked.id })
+say({ index: 1, result: { ended: ended.status.state === TaskState.TASK_STATE_COMPLETED, got: got.status.state === TaskState.TASK_STATE_COMPLETED, answers: part(got.artifacts[0].parts, 'data').answers }, text: part(got.artifacts[0].parts, 'text') })
+
+// A client that prefers streams falls back, as the card says that there are none.
+let streamed
+for await (const e of agent.sendMessageStream({ message: { messageId: 'm-3', contextId: 's1', role: Role.ROLE_USER, parts: [text('Which branch?')] } })) streamed = e.payload.value
+const cancelled = await agent.cancelTask({ id: streamed.id })
+const late = await screen.sendMessage({ message: { messageId: 'm-4', taskId: streamed.id, role: Role.ROLE_USER, parts: [text('main')] } }).catch((e) => e)
+const unknown = await agent.getTask({ id: 's1/none' }).catch((e) => e)
+say({ index: 2, result: { waits: streamed.status.state === TaskState.TASK_STATE_INPUT_REQUIRED, cancelled: cancelled.status.state === TaskState.TASK_STATE_CANCELED, late: late.message, unknown: unknown.constructor.name } })

@@ -1,0 +1,235 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+const a2aName = "a2a"
+
+// The states of an A2A task that are used here.
+const (
+	a2aInput     = "TASK_STATE_INPUT_REQUIRED"
+	a2aCompleted = "TASK_STATE_COMPLETED"
+	a2aRejected  = "TASK_STATE_REJECTED"
+	a2aCanceled  = "TASK_STATE_CANCELED"
+	a2aFailed    = "TASK_STATE_FAILED"
+)
+
+// a2aAsk reads the parameters of SendMessage, or its message, or another agent's
+// task that waits for input: a data part with questions as in native JSON, or
+// text, which is one question. Text beside the data of a message says what it is
+// about; that of a task says the same as the data.
+func a2aAsk(body []byte) (ask.Ask, []Warning, error) {
+	b := newBuilder(a2aName)
+	v, err := b.parse(body)
+	if err != nil {
+		return ask.Ask{}, nil, err
+	}
+	v.body()
+	v.ignore("configuration", "metadata", "tenant")
+	message, task := v, v.field("status").given()
+	switch {
+	case task:
+		v.ignore("id", "kind", "artifacts", "history")
+		v.field("status").ignore("state", "timestamp")
+		message = v.field("status").field("message")
+	case v.field("message").given():
+		message = v.field("message")
+	}
+	message.object()
+	message.ignore("role", "kind", "extensions", "referenceTaskIds", "metadata", "taskId")
+	b.session(orElse(message.field("contextId").string(), v.field("contextId").string()))
+	b.askID(message.field("messageId").string())
+	parts := message.field("parts")
+	texts, data := a2aParts(parts)
+	switch {
+	case data.given():
+		b.native(data)
+		if b.ask.Context == "" && !task {
+			b.ask.Context = strings.Join(texts, "\n\n")
+		}
+	case len(texts) > 0:
+		b.add(ask.Question{ID: "q1", Kind: ask.KindText, Text: strings.Join(texts, "\n\n")}, place{at: parts.at, fields: map[string]string{"text": ""}})
+	default:
+		parts.fault("says nothing; give a text part, or a data part with questions")
+	}
+	return b.finish()
+}
+
+// a2aParts are the texts of a message, and the first part with questions, answers
+// or a reason to decline.
+func a2aParts(parts value) (texts []string, data value) {
+	for _, part := range parts.list() {
+		part.object()
+		part.ignore("kind", "metadata", "mediaType", "filename")
+		if text := part.field("text"); text.given() {
+			if s := strings.TrimSpace(text.string()); s != "" {
+				texts = append(texts, s)
+			}
+		}
+		d := part.field("data")
+		o, _ := d.raw.(*object)
+		if o == nil {
+			continue
+		}
+		if data.given() || o.values["questions"] == nil && o.values["answers"] == nil && o.values["decline"] == nil {
+			d.warn("has no questions that are known here; it is dropped")
+		} else {
+			data = d
+		}
+		d.ignore()
+	}
+	return texts, data
+}
+
+// native reads an ask in native JSON below v.
+func (b *builder) native(v value) {
+	var a ask.Ask
+	if err := json.Unmarshal(encode(v.raw), &a); err != nil {
+		v.fault("is no ask: %s", wrongNative(err))
+		return
+	}
+	questions := a.Questions
+	if a.ID == "" {
+		a.ID = b.ask.ID
+	}
+	a.Session, a.Questions, a.Metadata = b.ask.Session, nil, nil
+	b.ask = a
+	for _, name := range []string{"title", "context", "agent", "priority", "audience", "min_proof", "at_deadline", "timeout", "deadline"} {
+		b.tops["/"+name] = v.at + "/" + name
+	}
+	for i, q := range questions {
+		b.add(q, place{at: v.at + "/questions/" + strconv.Itoa(i)})
+	}
+}
+
+// wrongNative says what is wrong with native JSON, without the names of Go.
+func wrongNative(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("%q has a value of the wrong type (%s)", wrong.Field, wrong.Value)
+	}
+	return err.Error()
+}
+
+// a2aAnswer writes the task as it ended.
+func a2aAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	task := a2aTask(a, a2aState(o), o.At, ordered("text", Report(a, o)))
+	if rowOf(o).decided() {
+		given := *o
+		given.Ask = nil // it was asked by who reads this
+		data, err := json.Marshal(given)
+		if err != nil {
+			data = []byte("{}")
+		}
+		task.set("artifacts", []any{ordered("artifactId", "answer", "name", "answer", "parts", []any{
+			ordered("text", Report(a, o), "mediaType", "text/plain"), ordered("data", json.RawMessage(data), "mediaType", "application/json"),
+		})})
+	}
+	return respond(200, task)
+}
+
+func a2aState(o *ask.Outcome) string {
+	switch rowOf(o) {
+	case rowAnswered, rowResponse, rowCancelled, rowDefault:
+		return a2aCompleted
+	case rowDeclined:
+		return a2aRejected
+	case rowWithdrawn, rowAborted:
+		return a2aCanceled
+	case rowExpired:
+	}
+	return a2aFailed
+}
+
+// a2aTask is the task that an ask is; parts are of its status message.
+func a2aTask(a *ask.Ask, state string, at time.Time, parts ...any) *object {
+	context := recall(a, a.Session, "session")
+	status := ordered("state", state)
+	if !at.IsZero() {
+		status.set("timestamp", at.UTC().Format(time.RFC3339))
+	}
+	status.set("message", ordered("messageId", a2aID(a)+":"+strings.ToLower(strings.TrimPrefix(state, "TASK_STATE_")), "taskId", a2aID(a), "contextId", context, "role", "ROLE_AGENT", "parts", parts))
+	return ordered("id", a2aID(a), "contextId", context, "status", status)
+}
+
+// a2aID names an ask outside of its session.
+func a2aID(a *ask.Ask) string {
+	if a.Session == "" {
+		return a.ID
+	}
+	return a.Session + "/" + a.ID
+}
+
+// a2aInputRequired is a pending task: the question as text and as data.
+func a2aInputRequired(a *ask.Ask) *object {
+	shown := *a
+	if shown.Metadata = nil; !shown.Deadline.IsZero() {
+		shown.Timeout = 0
+	}
+	data, err := json.Marshal(shown)
+	if err != nil {
+		data = []byte("{}")
+	}
+	return a2aTask(a, a2aInput, time.Time{}, ordered("text", a.Plain(), "mediaType", "text/plain"), ordered("data", json.RawMessage(data), "mediaType", "application/json"))
+}
+
+func a2aPending(a *ask.Ask, p Pending) Response { return pending(a2aInputRequired(a), p) }
+
+// a2aShow writes any ask as a task that waits for input.
+func a2aShow(a *ask.Ask) ([]byte, []Warning) { return encode(a2aInputRequired(a)), nil }
+
+// a2aReply reads a message to a task, or a task that somebody else ended: a data
+// part with answers as in native JSON, or text as people type it.
+func a2aReply(a *ask.Ask, body []byte) (Given, error) {
+	r := &reader{what: a2aName + " message"}
+	v, err := r.parse(body)
+	if err != nil {
+		return Given{}, err
+	}
+	v.body()
+	parts := v.field("parts")
+	switch status := v.field("status"); {
+	case v.field("message").given():
+		parts = v.field("message").field("parts")
+	case status.given():
+		said, _ := a2aParts(status.field("message").field("parts"))
+		switch state := status.field("state").string(); state {
+		case a2aCompleted:
+			for _, artifact := range v.field("artifacts").list() {
+				parts = artifact.field("parts")
+			}
+		case a2aRejected:
+			return Given{Decision: Declined, Reason: strings.Join(said, "\n\n")}, r.err()
+		default:
+			return Given{Decision: Dismissed}, r.err()
+		}
+	}
+	texts, data := a2aParts(parts)
+	given := Given{Decision: Replied}
+	switch {
+	case data.field("decline").given():
+		given = Given{Decision: Declined, Reason: data.field("decline").string()}
+	case data.given():
+		var reply ask.Reply
+		if err := json.Unmarshal(encode(data.raw), &reply); err != nil {
+			data.fault("is no answer: %s", wrongNative(err))
+		}
+		given.Reply.Answers, given.Reply.Response = reply.Answers, reply.Response
+	case len(texts) > 0:
+		reply, err := a.ParseReply(strings.Join(texts, "\n"))
+		if err != nil {
+			parts.fault("%v", err)
+		}
+		given.Reply = reply
+	default:
+		parts.fault("says nothing; give a text part, or a data part with answers")
+	}
+	return given, r.err()
+}
