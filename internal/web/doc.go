@@ -9,8 +9,10 @@
 // typed is never thrown away by somebody else's answer.
 //
 // The way of an ask through the package: [Server.Run] watches the bus and keeps
-// the board (board.go); pages draw from the board (view.go, templates); a
-// browser's event stream (stream.go) only says that the board has changed, and
-// the browser then fetches its page again and takes over what differs
-// (static/app.js).
+// the board, a [responder.Board]; pages draw from the board (view.go, rows.go,
+// templates). Each view that is open, which is what one person sees of one
+// listing, has a feed (feed.go): it draws the rows that changed, once for all
+// who look at that view, and a browser's event stream (stream.go) carries them.
+// The browser puts them into its list, and fetches the ask in focus when that is
+// what changed (static/live.js).
 package web

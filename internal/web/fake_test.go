@@ -34,12 +34,20 @@ type bus struct {
 	snoozes  responder.MemorySnoozes
 	lists    int                   // calls of List
 	heard    chan responder.Filter // what pages listen to, if set
+	follows  map[*follow]struct{}
+}
+
+// follow is a page that wants to know what changed.
+type follow struct {
+	filter  responder.Filter
+	changed chan struct{}
+	touched responder.Touched
 }
 
 func newBus() *bus {
 	return &bus{
 		held: make(map[ask.Key]*ask.Record), watchers: make(map[chan struct{}]struct{}),
-		handed: make(map[ask.Key]*responder.Handover), there: make(map[ask.Key][]responder.Attention),
+		follows: make(map[*follow]struct{}), handed: make(map[ask.Key]*responder.Handover), there: make(map[ask.Key][]responder.Attention),
 		receipts: make(chan ask.Receipt, 100), present: make(chan int, 100), now: time.Now,
 	}
 }
@@ -62,16 +70,54 @@ func (b *bus) ask(a ask.Ask, age time.Duration) ask.Key {
 	r := &ask.Record{State: ask.StatePending, Ask: a, AskedAt: b.now().Add(-age), Life: "l" + strconv.FormatUint(b.seq, 10), Seq: b.seq}
 	b.held[a.Key()] = r
 	delete(b.there, a.Key())
-	b.tell()
+	b.tell(a.Key())
 	return a.Key()
 }
 
-func (b *bus) tell() {
-	for ch := range b.watchers {
+// tell says which asks changed; none: anything may have.
+func (b *bus) tell(keys ...ask.Key) {
+	stir := func(ch chan struct{}) {
 		select {
 		case ch <- struct{}{}:
 		default:
 		}
+	}
+	for ch := range b.watchers {
+		stir(ch)
+	}
+	for f := range b.follows {
+		seen := len(keys) == 0
+		f.touched.Any = f.touched.Any || seen
+		for _, k := range keys {
+			if r := b.held[k]; r != nil && f.filter.Viewer.Sees(k, r.Ask.Audience) {
+				f.touched.Keys, seen = append(f.touched.Keys, k), true
+			}
+		}
+		if seen {
+			stir(f.changed)
+		}
+	}
+}
+
+func (b *bus) Follow(filter responder.Filter) (<-chan struct{}, func() responder.Touched, func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.heard != nil {
+		b.heard <- filter
+	}
+	f := &follow{filter: filter, changed: make(chan struct{}, 1)}
+	b.follows[f] = struct{}{}
+	take := func() responder.Touched {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		t := f.touched
+		f.touched = responder.Touched{}
+		return t
+	}
+	return f.changed, take, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.follows, f)
 	}
 }
 
@@ -112,7 +158,7 @@ func (b *bus) end(k ask.Key, o ask.Outcome) (ask.Outcome, error) {
 	o.AskID, o.Tenant, o.Session, o.At = k.ID, k.Tenant, k.Session, b.now()
 	r.State, r.Outcome = ask.StateResolved, &o
 	b.ended = append(b.ended, k)
-	b.tell()
+	b.tell(k)
 	return o, nil
 }
 
@@ -290,7 +336,7 @@ func (b *bus) look(k ask.Key, a responder.Attention) {
 	before := len(b.there[k])
 	b.there[k] = append(slices.DeleteFunc(b.there[k], func(x responder.Attention) bool { return x.Principal == a.Principal }), a)
 	if len(b.there[k]) != before || a.Answering {
-		b.tell()
+		b.tell(k)
 	}
 }
 
@@ -305,7 +351,7 @@ func (b *bus) Leave(v responder.Viewer, k ask.Key) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.there[k] = slices.DeleteFunc(b.there[k], func(x responder.Attention) bool { return x.Principal == v.By.Principal })
-	b.tell()
+	b.tell(k)
 	return nil
 }
 
@@ -319,7 +365,7 @@ func (b *bus) Snooze(ctx context.Context, v responder.Viewer, k ask.Key, until t
 	err := b.snoozes.Put(ctx, v.By.Principal, responder.Snooze{Key: k, Until: until})
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tell()
+	b.tell(k)
 	return err
 }
 
@@ -342,14 +388,17 @@ func (b *bus) HandOver(_ context.Context, v responder.Viewer, k ask.Key, to, wor
 	if to == "" {
 		delete(b.handed, k)
 	}
-	b.tell()
+	b.tell(k)
 	return nil
 }
 
 func (b *bus) People() []ask.By { return []ask.By{tom} }
 
-func (b *bus) Receipt(_ context.Context, _ ask.Key, r ask.Receipt) error {
-	b.receipts <- r
+func (b *bus) Receipt(ctx context.Context, _ ask.Key, r ask.Receipt) error {
+	select {
+	case b.receipts <- r:
+	case <-ctx.Done(): // nobody counts them
+	}
 	return nil
 }
 

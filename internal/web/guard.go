@@ -43,6 +43,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		if accepts(r) {
+			w = packing{w}
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 
 	"github.com/askbus/askbus/internal/natstest"
@@ -31,10 +32,10 @@ func TestTwoThousandStreamsLeaveNothing(t *testing.T) {
 		}
 	})
 	u := l.as(mei)
-	b.LeavesNothing(t, func(int) error {
+	b.LeavesNothing(t, func(i int) error {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.srv.URL+"/events", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.srv.URL+"/events?q="+strconv.Itoa(i%50), nil)
 		if err != nil {
 			return err
 		}

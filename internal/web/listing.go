@@ -38,7 +38,11 @@ type listing struct {
 	agent    string
 	priority ask.Priority
 	group    responder.Grouping
+	part     bool // only the ask in focus is wanted: the page has the list
 }
+
+// partHeader is what scripts send to get no more than the ask in focus.
+const partHeader = "Askbus-Part"
 
 // listingOf reads a listing from a request. What it does not understand is
 // left out.
@@ -48,7 +52,7 @@ func listingOf(r *http.Request) listing {
 	if err != nil || from < 0 {
 		from = 0
 	}
-	l := listing{from: from / maxListed * maxListed, search: short(q.Get("q")), agent: short(q.Get("agent"))}
+	l := listing{from: from / maxListed * maxListed, search: short(q.Get("q")), agent: short(q.Get("agent")), part: r.Header.Get(partHeader) == "card"}
 	if s := q.Get("show"); s == showTeam || s == showAll || s == showSnoozed {
 		l.show = s
 	}
@@ -109,8 +113,14 @@ func (l listing) with(more url.Values) string {
 
 // narrowed reports whether a part of what waits was chosen.
 func (l listing) narrowed() bool {
-	l.from, l.group, l.show = 0, "", ""
+	l.from, l.group, l.show, l.part = 0, "", "", false
 	return l != listing{}
+}
+
+// clear is the URL of the view without what narrows it.
+func (l listing) clear() string {
+	l = listing{show: l.show}
+	return "/" + l.query()
 }
 
 // filter is what the board is asked for. Off is what this person put off.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +127,11 @@ func (s *Server) write(w http.ResponseWriter, status int, p page) {
 	if p.Waiting > 0 {
 		p.Title = fmt.Sprintf("(%d) askbus", p.Waiting)
 	}
-	s.render(w, status, "page", p)
+	name := "page"
+	if p.at.part {
+		name = "part"
+	}
+	s.render(w, status, name, p)
 }
 
 // plainPage says one thing.
@@ -156,7 +161,12 @@ func (s *Server) render(w http.ResponseWriter, status int, name string, data any
 		http.Error(w, "this page cannot be drawn; the details are in the inbox's log", http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	h, body := w.Header(), out.Bytes()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if _, takes := w.(packing); takes && len(body) >= leastPacked {
+		h.Set("Content-Encoding", "gzip")
+		body = gzipped(body, gzip.DefaultCompression)
+	}
 	w.WriteHeader(status)
-	_, _ = out.WriteTo(w)
+	_, _ = w.Write(body)
 }

@@ -166,7 +166,7 @@ func TestStream(t *testing.T) {
 	}
 	until(t, lines, ": hb")
 	k := b.ask(question("a", database()), 0)
-	until(t, lines, "event: change")
+	until(t, lines, "event: rows")
 	receipt := <-b.receipts
 	if receipt.State != ask.ReceiptPosted || receipt.Life != "l1" || receipt.Key != "web" || receipt.Words() != in.URL+"/ask/"+k.String() {
 		t.Errorf("receipt: %+v", receipt)
@@ -207,12 +207,12 @@ func TestOffline(t *testing.T) {
 	defer stop()
 	until(t, lines, "event: hello")
 	b.offline(true)
-	until(t, lines, "event: change")
+	until(t, lines, "event: rows")
 	if res := u.get("/"); !contains(res.body, "The connection to the bus is gone") {
 		t.Error("nothing says that the bus is gone")
 	}
 	b.offline(false)
-	until(t, lines, "event: change")
+	until(t, lines, "event: rows")
 	if res := u.get("/"); contains(res.body, "The connection to the bus is gone") {
 		t.Error("the page does not see that the bus is back")
 	}

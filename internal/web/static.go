@@ -1,6 +1,7 @@
 package web
 
 import (
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -20,10 +21,11 @@ var files embed.FS
 type assets struct {
 	hash  string
 	files map[string][]byte
+	small map[string][]byte // the same, compressed
 }
 
 func loadAssets() (*assets, error) {
-	a := &assets{files: make(map[string][]byte)}
+	a := &assets{files: make(map[string][]byte), small: make(map[string][]byte)}
 	entries, err := files.ReadDir("static")
 	if err != nil {
 		return nil, fmt.Errorf("web: read the static files: %w", err)
@@ -35,6 +37,9 @@ func loadAssets() (*assets, error) {
 			return nil, fmt.Errorf("web: read the static files: %w", err)
 		}
 		a.files[e.Name()] = body
+		if path.Ext(e.Name()) != ".png" {
+			a.small[e.Name()] = gzipped(body, gzip.BestCompression)
+		}
 		fmt.Fprintf(sum, "%s %d\n", e.Name(), len(body))
 		sum.Write(body)
 	}
@@ -64,6 +69,11 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.PathValue("hash") == a.hash {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	h.Set("Vary", "Accept-Encoding")
+	if small, has := a.small[name]; has && accepts(r) {
+		h.Set("Content-Encoding", "gzip")
+		body = small
 	}
 	_, _ = w.Write(body)
 }

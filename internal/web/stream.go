@@ -1,10 +1,12 @@
 package web
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -125,8 +127,67 @@ func (s *Server) watch(r *http.Request) (ended <-chan struct{}, stop func()) {
 	return s.opts.Sessions.Watch(id)
 }
 
-// events is a browser's stream. It carries no content, only that the board has
-// changed: a page that missed something, or is slow, fetches once and is right again.
+// sender writes server-sent events to one browser, compressed where it takes
+// that. Each is flushed.
+type sender struct {
+	w   http.ResponseWriter
+	out *http.ResponseController
+	zip *packed // nil: as they are
+}
+
+func newSender(w http.ResponseWriter) *sender {
+	s := &sender{w: w, out: http.NewResponseController(w)}
+	if _, takes := w.(packing); takes {
+		w.Header().Set("Content-Encoding", "gzip")
+		s.zip = &packed{}
+	}
+	return s
+}
+
+// write sends bytes that are ready for this stream.
+func (s *sender) write(data []byte) bool {
+	// A browser that does not read must not hold the stream for ever. Not
+	// every ResponseWriter of a test has deadlines.
+	_ = s.out.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	if _, err := s.w.Write(data); err != nil {
+		return false
+	}
+	return s.out.Flush() == nil
+}
+
+func (s *sender) send(e *event) bool {
+	if s.zip == nil {
+		return s.write(e.data)
+	}
+	s.zip.add(e.data)
+	return s.write(e.segment())
+}
+
+// begin says when a browser comes back that was cut off.
+func (s *sender) begin() bool {
+	if s.zip != nil && !s.write(s.zip.head()) {
+		return false
+	}
+	return s.send(greeting())
+}
+
+// end closes the stream, so that a browser sees no broken one.
+func (s *sender) end() {
+	if s.zip != nil {
+		s.write(s.zip.tail())
+	}
+}
+
+// greeting, hello and heartbeat are the same for everybody.
+var (
+	greeting  = sync.OnceValue(func() *event { return &event{data: []byte("retry: 1000\n\n")} })
+	hello     = sync.OnceValue(func() *event { return &event{data: []byte("event: hello\ndata: {}\n\n")} })
+	heartbeat = sync.OnceValue(func() *event { return &event{data: []byte(": hb\n\n")} })
+)
+
+// events is a browser's stream of what changes in its listing; see [feed]. The
+// page says what it has, by a mark, and is told what changed since, or everything
+// once; then hello; then what changes.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	if !s.streams.enter() {
 		w.Header().Set("Retry-After", "10")
@@ -146,50 +207,69 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, me responder.Vie
 			s.streams.depart()
 		}
 	}()
-	changed, stop := s.board.Changes(responder.Filter{Viewer: me})
-	defer stop()
+	f, leaveFeed := s.feeds.join(me, listingOf(r))
+	defer leaveFeed()
 	signedOut, leave := s.watch(r)
 	defer leave()
 
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
-	out := http.NewResponseController(w)
-	send := func(text string) bool {
-		// A browser that does not read must not hold the stream for ever. Not
-		// every ResponseWriter of a test has deadlines.
-		_ = out.SetWriteDeadline(time.Now().Add(10 * time.Second))
-		if _, err := fmt.Fprint(w, text); err != nil {
-			return false
-		}
-		return out.Flush() == nil
-	}
-	if !send("retry: 1000\nevent: hello\ndata: {}\n\n") {
+	out := newSender(w)
+	if !out.begin() {
 		return
 	}
 	beat := time.NewTicker(s.opts.Heartbeat)
 	defer beat.Stop()
+	seq, known, greeted := uint64(0), false, false
+	mark := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("mark"))
 	for {
-		text := ": hb\n\n"
+		events, late, news := f.after(seq)
+		if !known && (late || f.drawn()) { // the feed has begun: where is this page?
+			known, seq = true, f.begin(mark)
+			events, late, news = f.after(seq)
+		}
+		if late {
+			events = []*event{f.everything(r.Context())}
+		}
+		if known && !greeted {
+			events, greeted = append(events, hello()), true
+		}
+		for _, e := range events {
+			// What is sent is content: only while the session holds, with the same rights.
+			if !s.still(r, me) || !out.send(e) {
+				return
+			}
+			seq = max(seq, e.seq)
+		}
+		if len(events) > 0 {
+			continue
+		}
 		select {
 		case <-r.Context().Done():
 			return
 		case <-s.streams.ended:
+			out.end()
 			return
 		case <-signedOut:
+			out.end()
 			return // the page connects again, and is told
-		case <-changed:
-			text = "event: change\ndata: {}\n\n"
+		case <-news:
 		case <-left.C:
 			if here {
 				here = false
 				s.streams.depart()
 			}
-			continue
 		case <-beat.C:
-		}
-		if _, err := s.whoIs(r, false); err != nil || !send(text) {
-			return // the session has ended, or the browser is gone
+			if !s.still(r, me) || !out.send(heartbeat()) {
+				return // the session has ended, or the browser is gone
+			}
 		}
 	}
+}
+
+// still reports whether whoever made a request is signed in with the same rights.
+func (s *Server) still(r *http.Request, me responder.Viewer) bool {
+	now, err := s.whoIs(r, false)
+	return err == nil && reflect.DeepEqual(now.By, me.By) && reflect.DeepEqual(now.Access, me.Access) && slices.Equal(now.Tenants, me.Tenants)
 }

@@ -41,11 +41,8 @@ type pick struct {
 // maxPicks bounds the names in one field.
 const maxPicks = 50
 
-// newToolbar counts what each view has and collects the names that occur.
-func (s *Server) newToolbar(me responder.Viewer, at listing, off int) toolbar {
-	t := toolbar{Search: at.search, Show: at.show, Open: at.narrowed() || at.group != ""}
-	plain := listing{show: at.show}
-	t.Clear, t.Bulk = "/"+plain.query(), "/bulk"+at.query()
+// views are the lists there are, and how much is in those that count.
+func (s *Server) views(at listing, off int) (all []view) {
 	for _, v := range []struct{ show, words string }{{showMine, "Mine"}, {showTeam, "Team"}, {showAll, "All"}, {showSnoozed, words().Turn.Snoozed}} {
 		to := at
 		to.show, to.from = v.show, 0
@@ -53,8 +50,14 @@ func (s *Server) newToolbar(me responder.Viewer, at listing, off int) toolbar {
 		if v.show == showSnoozed {
 			one.Count = off
 		}
-		t.Views = append(t.Views, one)
+		all = append(all, one)
 	}
+	return all
+}
+
+// newToolbar collects the names that occur.
+func (s *Server) newToolbar(me responder.Viewer, at listing, views []view) toolbar {
+	t := toolbar{Search: at.search, Show: at.show, Open: at.narrowed() || at.group != "", Views: views, Clear: at.clear(), Bulk: "/bulk" + at.query()}
 	tenants, sessions, agents := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	heads, _ := s.board.Pending(responder.Filter{Viewer: me}, 0, maxNamed)
 	for i := range heads {

@@ -16,18 +16,13 @@ import (
 
 // page is what the layout draws: the list of what waits, and one ask in focus.
 type page struct {
+	frame
 	Title   string
 	Me      string
-	Problem string // a sentence above everything, such as that the bus is gone
-	Waiting int    // what this person may decide
-	List    []entry
-	Query   string // the part of the list that is shown, for links
-	Here    string // the same for this page alone
+	Here    string // the listing in URLs of this page alone
 	Tools   toolbar
-	Turn    *turn  // above the ask in focus, while it is pending
-	Rest    *rest  // nothing is in focus, and why
-	Pages   *pages // nil: the list is whole
-	Ended   []*present.End
+	Turn    *turn        // above the ask in focus, while it is pending
+	Rest    *rest        // nothing is in focus, and why
 	Done    *present.End // what this person has just done
 	Ask     *askView     // nil: nothing waits
 	Now     string
@@ -35,14 +30,12 @@ type page struct {
 	Ways    bool   // there are other ways to sign in, at /login
 	First   string // the command that asks
 	PushKey string // what a browser subscribes with; empty: it cannot
-
-	at  listing
-	off map[ask.Key]time.Time
 }
 
 // entry is one line of the list.
 type entry struct {
 	present.Row
+	Version string // names what it shows
 	Path    string
 	Current bool
 	Group   string   // the heading above it; empty: that of the one before
@@ -79,56 +72,17 @@ func viewer(me responder.Viewer) present.Viewer {
 
 // newPage draws the frame around an ask.
 func (s *Server) newPage(ctx context.Context, me responder.Viewer, focus *ask.Key, at listing) page {
-	now, off := s.opts.Now(), s.snoozed(ctx, me)
-	p := page{Me: cmp.Or(me.By.Name, me.By.Principal), Now: present.Moment{At: now}.Stamp(), Login: s.command("login"), Ways: s.opts.Provider != nil || s.opts.Passkeys != nil && s.opts.Passkeys.Any(), First: s.command("ask"), PushKey: s.pushKey()}
-	seen := responder.Filter{Viewer: me}
-	_, p.Waiting = s.board.Pending(listing{}.filter(me, off, now), 0, 0)
-	f := at.filter(me, off, now)
-	heads, total := s.board.Pending(f, at.from, maxListed)
-	if len(heads) == 0 && total > 0 { // what was there is answered
-		at.from = (total - 1) / maxListed * maxListed
-		heads, total = s.board.Pending(f, at.from, maxListed)
+	p := page{
+		frame: s.newFrame(ctx, me, at, !at.part),
+		Me:    cmp.Or(me.By.Name, me.By.Principal), Now: present.Moment{At: s.opts.Now()}.Stamp(), PushKey: s.pushKey(),
+		Login: s.command("login"), Ways: s.opts.Provider != nil || s.opts.Passkeys != nil && s.opts.Passkeys.Any(), First: s.command("ask"),
 	}
-	p.at, p.off = at, off
-	p.Query = at.query()
 	p.Here = p.Query
-	p.Tools = s.newToolbar(me, at, len(off))
-	group := ""
-	for i := range heads {
-		record := heads[i].Record()
-		row := present.NewRow(&record, viewer(me), now)
-		e := entry{Row: row, Path: "/ask/" + row.Key.String() + p.Query, Current: focus != nil && *focus == row.Key, Others: s.others(row.Key, me)}
-		if of := at.group.Of(heads[i]); of != group {
-			group = of
-			e.Group = row.Asker.Session
-			if at.group == responder.ByAgent {
-				e.Group = row.Asker.Agent
-			}
-		}
-		if h := heads[i].Handed; h != nil && h.To == me.By.Principal {
-			e.Handed = words().Turn.InListYou
-		} else if h != nil {
-			e.Handed = present.Fill(words().Turn.InListTo, h.Whom())
-		}
-		if until, is := off[row.Key]; is {
-			m := viewer(me).When(until, now, present.Until)
-			e.Off = &m
-		}
-		p.List = append(p.List, e)
+	if !at.part {
+		p.Tools = s.newToolbar(me, p.at, p.Views)
 	}
-	p.Pages = at.pages(len(heads), total)
-	for _, r := range s.board.Ended(seen) {
-		if len(p.Ended) < maxJustEnded && now.Sub(r.Outcome.At) < time.Hour {
-			p.Ended = append(p.Ended, present.NewEnd(&r, viewer(me), now))
-		}
-	}
-	switch status := s.board.Status(); {
-	case status.Offline:
-		p.Problem = "The connection to the bus is gone. What you see may be old; answers cannot be stored until it is back."
-	case !status.Synced:
-		p.Problem = "Connecting to the bus. What waits will appear here."
-	case status.More:
-		p.Problem = "More asks wait than this inbox follows at once."
+	for i := range p.List {
+		p.List[i].Current = focus != nil && *focus == p.List[i].Key
 	}
 	return p
 }
@@ -195,15 +149,15 @@ func (p *page) rest(s *Server, me responder.Viewer, chosen bool, since time.Time
 	all := listing{show: showAll}
 	switch {
 	case chosen:
-	case !since.IsZero() && len(p.List) > 0:
+	case !since.IsZero() && p.Total > 0:
 		p.Here = p.at.with(url.Values{fieldSince: {strconv.FormatInt(since.UnixMilli(), 10)}})
 		p.Rest = &rest{"That was the last one", []string{"What you left is still in the list. Whatever is asked from now on comes up here by itself."}, top, "From the top"}
-	case len(p.List) > 0:
+	case p.Total > 0:
 		p.Rest = &rest{"Others are at what waits", []string{"The list says who. What nobody looks at comes up here by itself; you may open any of them all the same."}, "", ""}
 	case p.at.show == showSnoozed:
 		p.Rest = &rest{"Nothing is put off", []string{"Press h on an ask to put it off for a while. It comes back by itself."}, "/", "To what waits"}
 	case p.at.narrowed():
-		p.Rest = &rest{"Nothing fits", []string{"No ask that waits fits this search and these filters."}, p.Tools.Clear, "Clear them"}
+		p.Rest = &rest{"Nothing fits", []string{"No ask that waits fits this search and these filters."}, p.at.clear(), "Clear them"}
 	case others > 0 && p.at.show != showAll:
 		lines := []string{"What waits is for others to decide."}
 		if len(p.off) > 0 {

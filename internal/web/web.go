@@ -30,6 +30,7 @@ type Board interface {
 	// Learn tells the board how an ask ended before the bus says so.
 	Learn(rec ask.Record)
 	Changes(f responder.Filter) (changed <-chan struct{}, stop func())
+	Follow(f responder.Filter) (changed <-chan struct{}, touched func() responder.Touched, stop func())
 
 	// Take chooses what a person reads next and tells the others.
 	Take(ctx context.Context, v responder.Viewer, f responder.Filter, t responder.Turn) (responder.Head, bool)
@@ -92,7 +93,7 @@ type Options struct {
 	Push Pushes
 	// TrustProxy believes X-Forwarded-Proto when it says https.
 	TrustProxy bool
-	// MaxStreams is the most live browser streams at once; default 500.
+	// MaxStreams is the most live browser streams at once; default 2000.
 	MaxStreams int
 	// Heartbeat is how often a silent stream is kept alive; default 15 s.
 	Heartbeat time.Duration
@@ -117,6 +118,8 @@ type Server struct {
 	keys    keys
 	board   Board
 	streams *streams
+	feeds   *feeds
+	drawn   drawn
 	posted  *receipts
 	assets  *assets
 	pages   *template.Template
@@ -147,7 +150,7 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 		return nil, fmt.Errorf("web: base URL %q is not like http://host:port", opts.BaseURL)
 	}
 	if opts.MaxStreams == 0 {
-		opts.MaxStreams = 500
+		opts.MaxStreams = 2000
 	}
 	if opts.Heartbeat == 0 {
 		opts.Heartbeat = 15 * time.Second
@@ -169,6 +172,7 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 		asks: asks, opts: opts, base: base, keys: keys, assets: assets,
 		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4),
 	}
+	s.feeds = newFeeds(s)
 	s.streams = newStreams(opts.MaxStreams, asks.Present, opts.Logger)
 	s.posted = newReceipts(asks, base.String(), opts.Now, opts.Logger)
 	s.pages, err = parseTemplates(assets)
@@ -206,6 +210,7 @@ func (s *Server) Run(life context.Context) error {
 		err = errors.Join(err, <-people)
 	}
 	s.streams.close()
+	s.feeds.close()
 	s.past.close()
 	<-posting
 	switch {

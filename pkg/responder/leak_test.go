@@ -51,6 +51,12 @@ func TestTwoThousandUsesLeaveNothing(t *testing.T) {
 			}
 			return nil
 		}},
+		{"Follow", func(int) error {
+			_, touched, stop := br.Follow(responder.Filter{})
+			defer stop()
+			touched()
+			return nil
+		}},
 	} {
 		t.Run(v.name, func(t *testing.T) { b.LeavesNothing(t, v.use) })
 	}

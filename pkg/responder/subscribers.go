@@ -2,11 +2,17 @@ package responder
 
 import (
 	"context"
+	"slices"
 	"sync"
+
+	"github.com/askbus/askbus/pkg/ask"
 )
 
-// maxBehind is how many events wait for a slow subscriber of a board.
-const maxBehind = 1024
+// Bounds of what waits for a slow subscriber of a board.
+const (
+	maxBehind  = 1024 // events
+	maxTouched = 256  // keys; of more only that there were more is told
+)
 
 // subscriber hears what happens on a board.
 type subscriber struct {
@@ -17,7 +23,19 @@ type subscriber struct {
 	queue   []Event
 	lost    bool // more came than is kept: everything is told again
 	stirred chan struct{}
+	touched *Touched // nil: nobody wants to know what changed
 }
+
+// Touched says what changed on a board since it was last asked for.
+type Touched struct {
+	Keys []ask.Key // of asks that came, changed or ended; at most 256
+	// Any says that more than Keys may have changed: the board's status, or more
+	// asks than are named.
+	Any bool
+}
+
+// has reports whether a key is named. There are few: they are looked through.
+func (t *Touched) has(k ask.Key) bool { return slices.Contains(t.Keys, k) }
 
 // Subscribe tells handle what f selects, one event at a time: [Reset], every
 // pending ask as a head (its Ask has no questions; [Board.Get] has them) and
@@ -65,6 +83,40 @@ func (b *Board) Changes(f Filter) (changed <-chan struct{}, stop func()) {
 	}
 }
 
+// Follow is [Board.Changes] for screens that draw only what changed: touched
+// returns what that is, and forgets it.
+func (b *Board) Follow(f Filter) (changed <-chan struct{}, touched func() Touched, stop func()) {
+	s := &subscriber{filter: f, bare: true, stirred: make(chan struct{}, 1), touched: &Touched{}}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.subs[s] = struct{}{}
+	return s.stirred, s.take, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.subs, s)
+	}
+}
+
+func (s *subscriber) take() Touched {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := *s.touched
+	*s.touched = Touched{}
+	return t
+}
+
+// touch notes which ask changed; none: anything may have.
+func (s *subscriber) touch(h *head) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case h == nil || len(s.touched.Keys) >= maxTouched:
+		s.touched.Any = true
+	case !s.touched.has(h.id()):
+		s.touched.Keys = append(s.touched.Keys, h.id())
+	}
+}
+
 // due takes what a subscriber is to be told.
 func (b *Board) due(s *subscriber) []Event {
 	b.mu.Lock() // before the subscriber's, as in tell
@@ -99,9 +151,13 @@ func (b *Board) tell(e Event, h *head) {
 		e.Record = h.record()
 	}
 	for s := range b.subs {
-		if h == nil || s.filter.takes(h) {
-			s.push(e)
+		if h != nil && !s.filter.takes(h) {
+			continue
 		}
+		if s.touched != nil {
+			s.touch(h)
+		}
+		s.push(e)
 	}
 }
 

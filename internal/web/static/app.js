@@ -2,21 +2,23 @@
 // what differs, keeps drafts, listens to keys and ticks the clocks. One rule
 // stands above the others: a form that somebody has touched is never replaced.
 
+import * as live from './live.js';
 import { openReader } from './reader.js';
 import * as onekey from './onekey.js';
 import * as steps from './steps.js';
 
 const policy = globalThis.trustedTypes?.createPolicy('askbus', { createHTML: (s) => s }) ?? { createHTML: (s) => s };
-const parse = (html) => new DOMParser().parseFromString(policy.createHTML(html), 'text/html');
-const $ = (selector, root = document) => root.querySelector(selector);
-const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
-const adopt = (node) => document.importNode(node, true);
+export const parse = (html) => new DOMParser().parseFromString(policy.createHTML(html), 'text/html');
+export const $ = (selector, root = document) => root.querySelector(selector);
+export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+export const adopt = (node) => document.importNode(node, true);
 export const card = () => $('#card > article');
 const root = document.documentElement;
 
 // ---- clocks -----------------------------------------------------------------
 
 const skew = Date.parse(root.dataset.now) - Date.now();
+export const now = () => Date.now() + skew; // by the server's clock
 
 function span(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
@@ -38,10 +40,10 @@ function words(style, at, now) {
   }
 }
 
-function tick() {
-  const now = Date.now() + skew;
-  for (const time of $$('time[data-tick]')) {
-    const text = words(time.dataset.tick, Date.parse(time.dateTime), now);
+export function tick(part = document) {
+  const at = now();
+  for (const time of $$('time[data-tick]', part)) {
+    const text = words(time.dataset.tick, Date.parse(time.dateTime), at);
     if (time.textContent !== text) time.textContent = text;
   }
 }
@@ -70,7 +72,7 @@ function content(article) {
 
 export const touched = (article) => Boolean(article) && pristine.has(article) && content(article) !== pristine.get(article);
 
-function remember(article) {
+export function remember(article) {
   try {
     if (touched(article)) localStorage.setItem(draftKey(article), JSON.stringify({ at: Date.now(), forms: content(article) }));
     else localStorage.removeItem(draftKey(article));
@@ -215,7 +217,8 @@ function pairs(details) {
 }
 
 // replaceCard puts another article, or the empty state, in its place.
-function replaceCard(doc) {
+export function replaceCard(doc) {
+  $('#card').dataset.query = $('#card', doc).dataset.query;
   $('#card').replaceChildren(...[...$('#card', doc).childNodes].map(adopt));
   document.body.className = doc.body.className;
   mount();
@@ -224,58 +227,13 @@ function replaceCard(doc) {
   document.dispatchEvent(new CustomEvent('askbus:card'));
 }
 
-// ---- live updates -----------------------------------------------------------
+// redraw shows which buttons of the card lead somewhere.
+export function redraw() { if (card()) thumbs(card()); }
 
-// reconcile takes over the list by key, so that nothing that stays is redrawn.
-function reconcile(from, to) {
-  const old = new Map([...to.children].map((li) => [li.id, li]));
-  let at = to.firstElementChild;
-  for (const next of from.children) {
-    let li = old.get(next.id);
-    old.delete(next.id);
-    if (!li) li = adopt(next);
-    else if (li.innerHTML !== next.innerHTML) {
-      const held = li.contains(document.activeElement);
-      li.replaceChildren(...[...next.childNodes].map(adopt));
-      if (held) $('a', li)?.focus();
-    }
-    if (li === at) at = at.nextElementSibling;
-    else to.insertBefore(li, at);
-  }
-  for (const gone of old.values()) gone.remove();
-}
-
-// announce tells a screen reader of asks that were not in the list before.
-function announce(doc) {
-  if (root.dataset.live !== 'on' || $('#list').dataset.query !== $('#list', doc).dataset.query) return;
-  const fresh = [...$('#list', doc).children].filter((li) => !document.getElementById(li.id));
-  if (fresh.length === 0) return;
-  document.dispatchEvent(new CustomEvent('askbus:fresh', { detail: fresh.map((li) => li.dataset.key) }));
-  $('#news').textContent = fresh.length === 1 ? `New ask: ${$('.heading', fresh[0]).textContent}` : `${fresh.length} new asks`;
-}
-
-function takeFrame(doc) {
-  document.title = doc.title;
+// takeCard takes over what became of the ask in focus.
+export function takeCard(doc) {
+  if (sending) return; // what comes back says more
   document.dispatchEvent(new CustomEvent('askbus:frame', { detail: doc }));
-  announce(doc);
-  reconcile($('#list', doc), $('#list'));
-  $('#list').dataset.query = $('#list', doc).dataset.query;
-  for (const selector of ['#problem', '#count', '#more', '#ended', '#waiting > h2']) {
-    const [now, next] = [$(selector), $(selector, doc)];
-    if (now.innerHTML !== next.innerHTML || now.hidden !== next.hidden) now.replaceWith(adopt(next));
-  }
-}
-
-function current() {
-  const key = card()?.dataset.key;
-  for (const a of $$('#list a')) {
-    if (a.parentElement.dataset.key === key) a.setAttribute('aria-current', 'true');
-    else a.removeAttribute('aria-current');
-  }
-  if (card()) thumbs(card());
-}
-
-function takeCard(doc) {
   const [now, next] = [card(), $('#card > article', doc)];
   if (!now) {
     if (next || $('#card h1').textContent !== $('#card h1', doc).textContent) replaceCard(doc);
@@ -300,116 +258,15 @@ function takeCard(doc) {
   remember(now);
 }
 
-let fetching = false;
-let stale = false;
 let sending = false;
-
-async function refresh() {
-  if (fetching) { stale = true; return; }
-  fetching = true;
-  try {
-    const path = card()?.dataset.path ?? '/';
-    const part = $('#list').dataset.query;
-    let answer = await fetch(path + part);
-    if (answer.status === 401) { signedOut(); return; }
-    $('#signedout').hidden = true;
-    const gone = answer.status === 404; // its record is gone: the list still counts
-    if (gone) answer = await fetch(`/${part}`);
-    const doc = parse(await answer.text());
-    if (!$('#card', doc) || (card()?.dataset.path ?? '/') !== path || $('#list').dataset.query !== part) { stale ||= answer.ok; return; }
-    takeFrame(doc);
-    if (gone && card()?.dataset.state === 'pending' && !touched(card())) replaceCard(doc);
-    else if (!sending) takeCard(doc);
-    current();
-    tick();
-  } catch { /* the stream says when the inbox is back */ } finally {
-    await new Promise((done) => setTimeout(done, 100));
-    fetching = false;
-    if (stale) { stale = false; refresh(); }
-  }
-}
-
-// signedOut keeps what somebody has typed on the page, and looks whether they are
-// back; without that the sign-in page says more.
-function signedOut() {
-  if (!touched(card())) { location.reload(); return; }
-  remember(card());
-  $('#signedout').hidden = false;
-  stream?.close();
-  setTimeout(async () => {
-    const back = await fetch('/events', { method: 'HEAD' }).then((r) => r.status !== 401, () => false);
-    if (back) { $('#signedout').hidden = true; for (const p of $$('.problem[data-passing]')) p.remove(); listen(); } else signedOut();
-  }, 2000);
-}
-
-// The stream stays while the tab is hidden, and says so, because whoever is told
-// by a notification is there. Of several hidden tabs one has it: browsers allow
-// few connections to a server.
-let stream;
-let looked = Date.now();
-const others = 'BroadcastChannel' in globalThis ? new BroadcastChannel('askbus') : undefined;
-others?.addEventListener('message', () => { if (document.hidden && stream?.readyState !== EventSource.OPEN) refresh(); });
-
-function address() {
-  if (!document.hidden) return '/events';
-  let told = false;
-  try { told = localStorage.getItem('askbus:notify') === 'on' && Notification.permission === 'granted'; } catch { /* no notifications */ }
-  return `/events?${new URLSearchParams({ hidden: 1, notify: told ? 1 : 0, looked: Math.floor((looked + skew) / 1000) })}`;
-}
-
-function listen() {
-  if (!stream || stream.readyState === EventSource.CLOSED) connect();
-}
-
-// connect opens a stream, and closes the one before when it is there.
-function connect() {
-  const before = stream;
-  const mine = new EventSource(address());
-  stream = mine;
-  mine.addEventListener('hello', () => {
-    before?.close();
-    $('#lost').hidden = true;
-    for (const p of $$('.problem[data-passing]')) p.remove();
-    refresh().then(() => { if (stream === mine) root.dataset.live = 'on'; });
-  });
-  mine.addEventListener('change', () => { refresh(); if (document.hidden) others?.postMessage('changed'); });
-  mine.addEventListener('error', () => {
-    if (stream !== mine) return;
-    before?.close();
-    root.dataset.live = 'off';
-    $('#lost').hidden = false;
-    if (mine.readyState === EventSource.CLOSED) setTimeout(() => { if (stream === mine) { refresh(); listen(); } }, 3000);
-  });
-}
-
-let shown; // ends the wait, or the duty, of a hidden tab
-
-function hide() {
-  looked = Date.now();
-  if (!navigator.locks) { connect(); return; }
-  const waiting = new AbortController();
-  let done = () => {};
-  shown = () => { waiting.abort(); done(); };
-  navigator.locks.request('askbus:hidden', { signal: waiting.signal }, () => new Promise((end) => { done = end; connect(); })).catch(() => {});
-  navigator.locks.query().then(({ held }) => {
-    // Another tab has the duty: this one only follows what it says.
-    if (document.hidden && held.some((l) => l.name === 'askbus:hidden') && stream && !stream.url.includes('hidden=1')) { stream.close(); root.dataset.live = 'off'; }
-  });
-}
-
-function show() {
-  shown?.();
-  shown = undefined;
-  connect();
-}
 
 // ---- going from one ask to another ------------------------------------------
 
 function takePage(doc, url, push) {
-  takeFrame(doc);
+  live.takeFrame(doc);
   $('#done').replaceChildren(...[...$('#done', doc).childNodes].map(adopt));
   replaceCard(doc);
-  current();
+  live.mine();
   tick();
   if (push) history.pushState(null, '', url);
 }
@@ -418,7 +275,7 @@ export async function visit(url, push = true) {
   onekey.drop();
   if (card()) remember(card());
   try {
-    const answer = await fetch(url);
+    const answer = await fetch(url, { headers: live.part(url) });
     const doc = parse(await answer.text());
     if (!$('#card', doc)) { location.assign(url); return; }
     takePage(doc, answer.url, push);
@@ -446,7 +303,7 @@ async function send(form, submitter) {
   button.ariaBusy = 'true';
   remember(article);
   try {
-    const answer = await fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form, submitter)) });
+    const answer = await fetch(form.action, { method: 'POST', headers: live.part(), body: new URLSearchParams(new FormData(form, submitter)) });
     const doc = parse(await answer.text());
     if (!$('#card', doc)) { complain(article, answer.status === 401 ? 'Not sent: you are signed out. Your words are kept. Sign in again in another tab, and come back.' : 'Not sent: the inbox refused this page. Reload it; your words are kept.'); return; }
     if (answer.redirected) {
@@ -469,9 +326,12 @@ async function send(form, submitter) {
   } finally {
     sending = false;
     button.ariaBusy = 'false';
-    refresh();
+    live.refresh();
   }
 }
+
+// complained takes away what has passed.
+export const complained = () => { for (const p of $$('.problem[data-passing]')) p.remove(); };
 
 function complain(article, sentence) {
   let p = $('.problem', article);
@@ -686,12 +546,7 @@ document.addEventListener('click', async (event) => {
 
 addEventListener('popstate', () => visit(location.href, false));
 
-document.addEventListener('visibilitychange', () => { if (document.hidden) hide(); else show(); });
-document.addEventListener('askbus:notify', () => { if (document.hidden) connect(); });
 document.addEventListener('askbus:visit', (event) => visit(event.detail));
-
-addEventListener('pagehide', () => stream?.close());
-addEventListener('pageshow', (event) => { if (event.persisted) listen(); });
 
 function unhide() { for (const el of $$('[data-help], [data-copy]')) el.hidden = false; }
 
@@ -702,5 +557,5 @@ mount();
 unhide();
 ready();
 tick();
-setInterval(tick, 1000);
-if (document.hidden) hide(); else listen();
+setInterval(() => tick(), 1000);
+live.start();

@@ -81,7 +81,7 @@ function beep() {
 }
 
 document.addEventListener('askbus:fresh', (event) => { tell(event.detail); });
-document.addEventListener('askbus:frame', () => { queueMicrotask(settle); }); // when the list is taken over, too
+for (const name of ['askbus:frame', 'askbus:rows']) document.addEventListener(name, () => { queueMicrotask(settle); }); // when the list is taken over, too
 
 // ---- push -------------------------------------------------------------------
 

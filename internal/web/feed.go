@@ -1,0 +1,304 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Bounds of a feed.
+const (
+	feedEvents = 64       // changes that are kept for those who are behind
+	feedBytes  = 64 << 10 // of these
+	feedPause  = 100 * time.Millisecond
+	feedShare  = 8 // a feed rests so many times as long as it drew
+	feedLook   = 15 * time.Second
+)
+
+// feeds are the views that are open: what one person sees of one listing. All
+// streams of the same view share its feed.
+type feeds struct {
+	s       *Server
+	slots   chan struct{} // bounds how many draw at once
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[string]*feed
+}
+
+// feed turns changes of the board into events. It keeps the last ones, so that
+// whoever is behind, by a slow connection or because it was cut, is told these;
+// who is further behind is told everything once. Nothing queues for a stream.
+type feed struct {
+	s    *Server
+	me   responder.Viewer
+	at   listing
+	n    int // streams; guarded by mu of feeds
+	stop func()
+
+	changed <-chan struct{}
+	touched func() responder.Touched
+
+	drawing sync.Mutex // held while told, parts and whole are at work
+	told    []row
+	parts   map[string]string
+	timed   bool // it changes as time passes, too
+
+	mu    sync.Mutex
+	seq   uint64 // of the last event; 0: nothing was drawn yet
+	mark  string
+	base  *event // the one before the log
+	log   []*event
+	bytes int
+	whole *event // everything as of seq
+	news  chan struct{}
+}
+
+// event is what streams are sent.
+type event struct {
+	seq  uint64
+	mark string // of what a page then shows
+	data []byte
+
+	once   sync.Once
+	packed []byte
+}
+
+// segment is the event for a gzip stream, compressed once for all.
+func (e *event) segment() []byte {
+	e.once.Do(func() { e.packed = segment(e.data) })
+	return e.packed
+}
+
+func newFeeds(s *Server) *feeds {
+	return &feeds{s: s, slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0))), open: map[string]*feed{}}
+}
+
+// viewKey names a view: who looks, in which words, at what.
+func viewKey(me responder.Viewer, at listing) string {
+	zone := ""
+	if me.Zone != nil {
+		zone = me.Zone.String()
+	}
+	key, _ := json.Marshal([]any{me.By, me.Tenants, me.Access, me.Language, zone, at.query()}) // of strings
+	return string(key)
+}
+
+// join returns the feed of a view until leave is called.
+func (fs *feeds) join(me responder.Viewer, at listing) (f *feed, leave func()) {
+	key := viewKey(me, at)
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f = fs.open[key]
+	if f == nil {
+		ctx, cancel := context.WithCancel(context.Background()) // it outlives the request of the first
+		f = &feed{s: fs.s, me: me, at: at, parts: map[string]string{}, news: make(chan struct{})}
+		var forget func()
+		f.changed, f.touched, forget = fs.s.board.Follow(responder.Filter{Viewer: me})
+		f.stop = func() { cancel(); forget() }
+		fs.open[key] = f
+		fs.running.Go(func() { fs.run(ctx, f) })
+	}
+	f.n++
+	return f, sync.OnceFunc(func() {
+		fs.mu.Lock()
+		defer fs.mu.Unlock()
+		if f.n--; f.n == 0 {
+			f.stop()
+			delete(fs.open, key)
+		}
+	})
+}
+
+// run draws a feed whenever its board changes, until ctx ends. It draws at once
+// what comes alone, and together what comes close together.
+func (fs *feeds) run(ctx context.Context, f *feed) {
+	look := time.NewTicker(feedLook)
+	defer look.Stop()
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case fs.slots <- struct{}{}:
+		}
+		began := time.Now()
+		f.drawing.Lock()
+		f.draw(ctx)
+		timed := f.timed
+		f.drawing.Unlock()
+		<-fs.slots
+		pause.Reset(max(feedPause, feedShare*time.Since(began)))
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+		var passed <-chan time.Time
+		if timed {
+			passed = look.C
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.changed:
+		case <-passed:
+		}
+	}
+}
+
+// draw adds an event of what changed since the last one. The caller holds drawing.
+func (f *feed) draw(ctx context.Context) frame {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	t := f.touched()
+	now := f.s.newFrame(ctx, f.me, f.at, true)
+	f.timed = f.at.narrowed() || len(now.off) > 0 // an urgent ask that ends soon is shown all the same
+	d := delta{Waiting: now.Waiting, Any: t.Any}
+	for _, k := range t.Keys {
+		d.Touched = append(d.Touched, k.String())
+	}
+	first := f.seq == 0 // only this goroutine, or one that holds drawing, changes it
+	if !first {
+		d.changes(f.told, now.List, f.s.row)
+	}
+	d.Parts = f.redraw(&now)
+	f.told = rowsOf(now.List)
+	if first {
+		f.publish(nil, now.Mark)
+		return now
+	}
+	if now.Mark != f.mark || len(d.Touched) > 0 || d.Any {
+		f.publish(&d, now.Mark)
+	}
+	return now
+}
+
+// redraw draws the parts that are not as they were.
+func (f *feed) redraw(now *frame) map[string]string {
+	var out map[string]string
+	for _, p := range parts() {
+		v := p.version(now)
+		if was, told := f.parts[p.name]; told && was == v {
+			continue
+		}
+		if f.seq > 0 {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[p.name] = f.s.part(p.name, now)
+		}
+		f.parts[p.name] = v
+	}
+	return out
+}
+
+// publish tells all streams. Without a delta there is only a state to begin with.
+func (f *feed) publish(d *delta, mark string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seq++
+	f.mark, f.whole = mark, nil
+	if d == nil {
+		f.base = &event{seq: f.seq, mark: mark}
+	} else {
+		e := &event{seq: f.seq, mark: mark, data: encode(d, mark)}
+		f.log = append(f.log, e)
+		f.bytes += len(e.data)
+		for len(f.log) > feedEvents || f.bytes > feedBytes && len(f.log) > 0 {
+			f.bytes -= len(f.log[0].data)
+			f.base, f.log = &event{seq: f.log[0].seq, mark: f.log[0].mark}, f.log[1:]
+		}
+	}
+	close(f.news)
+	f.news = make(chan struct{})
+}
+
+// encode makes a server-sent event.
+func encode(d *delta, mark string) []byte {
+	out := bytes.NewBufferString("event: rows\nid: " + mark + "\ndata: ")
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false) // it is nowhere in a page
+	_ = enc.Encode(d)        // of strings
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+// drawn reports whether there is something to be behind of.
+func (f *feed) drawn() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seq > 0
+}
+
+// begin is where a page stands that has what a mark names: 0 when that is not
+// known, and before anything was drawn.
+func (f *feed) begin(mark string) (seq uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if mark == "" || f.seq == 0 {
+		return 0
+	}
+	if mark == f.mark {
+		return f.seq
+	}
+	if mark == f.base.mark {
+		seq = f.base.seq
+	}
+	for _, e := range f.log {
+		if e.mark == mark {
+			seq = e.seq
+		}
+	}
+	return seq
+}
+
+// after returns the events after seq, and a channel that is closed when there
+// are more. Late says that they are not kept: [feed.everything] has what is.
+func (f *feed) after(seq uint64) (events []*event, late bool, news <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.seq == 0 || seq == f.seq:
+		return nil, false, f.news
+	case seq == 0 || len(f.log) == 0 || f.log[0].seq > seq+1:
+		return nil, true, f.news
+	}
+	return append(events, f.log[len(f.log)-int(f.seq-seq):]...), false, f.news //nolint:gosec // at most feedEvents
+}
+
+// everything returns an event of the whole frame, drawn once for all who need it.
+func (f *feed) everything(ctx context.Context) *event {
+	f.drawing.Lock()
+	defer f.drawing.Unlock()
+	f.mu.Lock()
+	whole := f.whole
+	f.mu.Unlock()
+	if whole != nil {
+		return whole
+	}
+	now := f.draw(ctx)
+	d := delta{All: true, Waiting: now.Waiting, Parts: map[string]string{}}
+	above := ""
+	for i := range now.List {
+		key := now.List[i].Key.String()
+		d.Rows = append(d.Rows, put{Key: key, After: above, HTML: f.s.row(&now.List[i])})
+		above = key
+	}
+	for _, p := range parts() {
+		d.Parts[p.name] = f.s.part(p.name, &now)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.whole = &event{seq: f.seq, mark: f.mark, data: encode(&d, f.mark)}
+	return f.whole
+}
+
+// close waits for feeds whose streams have ended.
+func (fs *feeds) close() { fs.running.Wait() }

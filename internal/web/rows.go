@@ -1,0 +1,306 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"hash"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// frame is what stands around the ask in focus: the list, and what is said
+// above and below it. It is drawn as a page, or told a page as it changes.
+type frame struct {
+	Problem string // a sentence above everything, such as that the bus is gone
+	Waiting int    // what this person may decide
+	List    []entry
+	Total   int    // of the listing, with what is on other pages
+	Pages   *pages // nil: the list is whole
+	Ended   []*present.End
+	Views   []view
+	Query   string // the part of the list that is shown, for links
+	Mark    string // names this content
+
+	at  listing
+	off map[ask.Key]time.Time
+}
+
+// newFrame reads the board for a person. Without a list it only counts.
+func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, list bool) frame {
+	now, off := s.opts.Now(), s.snoozed(ctx, me)
+	f, most := at.filter(me, off, now), maxListed
+	if !list {
+		most = 0
+	}
+	heads, total := s.board.Pending(f, at.from, most)
+	if list && len(heads) == 0 && total > 0 { // what was there is answered
+		at.from = (total - 1) / maxListed * maxListed
+		heads, total = s.board.Pending(f, at.from, maxListed)
+	}
+	p := frame{at: at, off: off, Query: at.query(), Total: total, Waiting: total, Problem: s.problem()}
+	if at.show != showMine || at.narrowed() {
+		_, p.Waiting = s.board.Pending(listing{}.filter(me, off, now), 0, 0)
+	}
+	if !list {
+		return p
+	}
+	group := ""
+	for i := range heads {
+		record := heads[i].Record()
+		row := present.NewRow(&record, viewer(me), now)
+		e := entry{Row: row, Path: "/ask/" + row.Key.String() + p.Query, Others: s.others(row.Key, me)}
+		if of := at.group.Of(heads[i]); of != group {
+			group = of
+			e.Group = row.Asker.Session
+			if at.group == responder.ByAgent {
+				e.Group = row.Asker.Agent
+			}
+		}
+		if h := heads[i].Handed; h != nil && h.To == me.By.Principal {
+			e.Handed = words().Turn.InListYou
+		} else if h != nil {
+			e.Handed = present.Fill(words().Turn.InListTo, h.Whom())
+		}
+		if until, is := off[row.Key]; is {
+			m := viewer(me).When(until, now, present.Until)
+			e.Off = &m
+		}
+		e.Version = e.version(heads[i].Life, me.Language)
+		p.List = append(p.List, e)
+	}
+	p.Pages, p.Views = at.pages(len(heads), total), s.views(at, len(off))
+	for _, r := range s.board.Ended(responder.Filter{Viewer: me}) {
+		if len(p.Ended) < maxJustEnded && now.Sub(r.Outcome.At) < time.Hour {
+			p.Ended = append(p.Ended, present.NewEnd(&r, viewer(me), now))
+		}
+	}
+	p.Mark = p.mark()
+	return p
+}
+
+// problem is what a person must know about the bus.
+func (s *Server) problem() string {
+	switch status := s.board.Status(); {
+	case status.Offline:
+		return "The connection to the bus is gone. What you see may be old; answers cannot be stored until it is back."
+	case !status.Synced:
+		return "Connecting to the bus. What waits will appear here."
+	case status.More:
+		return "More asks wait than this inbox follows at once."
+	}
+	return ""
+}
+
+// digest names content: as long as nobody can make two of the same name.
+func digest(write func(h hash.Hash)) string {
+	h := sha256.New()
+	write(h)
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:15])
+}
+
+// version names what an entry shows, without words that change as time passes:
+// the page says these by itself.
+func (e *entry) version(life, language string) string {
+	return digest(func(h hash.Hash) {
+		fmt.Fprintf(h, "%q", []string{
+			language, e.Key.String(), life, e.Path, e.Group, e.Dir, e.Heading, e.Priority.Words, e.Asker.Agent, e.Asker.Session, e.Waits.Stamp(),
+			stamp(e.Ends), stamp(e.Off), e.Handed, fmt.Sprint(e.Foreign),
+		})
+		fmt.Fprintf(h, "%q", e.Others)
+	})
+}
+
+func stamp(m *present.Moment) string {
+	if m == nil {
+		return ""
+	}
+	return m.Stamp()
+}
+
+// mark names what a frame shows.
+func (p *frame) mark() string {
+	return digest(func(h hash.Hash) {
+		for i := range p.List {
+			fmt.Fprint(h, p.List[i].Version, " ")
+		}
+		for _, part := range parts() {
+			fmt.Fprintf(h, "%q", part.version(p))
+		}
+	})
+}
+
+// part is what a frame shows beside its list: a template, and what names its
+// content.
+type part struct {
+	name    string
+	version func(*frame) string
+}
+
+// parts are those whose element in a page has their name as id.
+func parts() []part {
+	return []part{
+		{"problem", func(p *frame) string { return p.Problem }},
+		{"count", func(p *frame) string { return fmt.Sprint(p.Waiting) }},
+		{"views", func(p *frame) string { return fmt.Sprint(p.Views) }},
+		{"more", func(p *frame) string {
+			if p.Pages == nil {
+				return ""
+			}
+			return fmt.Sprint(*p.Pages)
+		}},
+		{"ended", func(p *frame) string {
+			var all []string
+			for _, e := range p.Ended {
+				all = append(all, e.Key.String(), e.At.Stamp(), e.Heading, e.Gist, e.Who)
+			}
+			return fmt.Sprintf("%q", all)
+		}},
+	}
+}
+
+// put is one row that a page puts into its list.
+type put struct {
+	Key   string `json:"key"`
+	After string `json:"after,omitempty"` // the key of the row above; none: it is the first
+	HTML  string `json:"html,omitempty"`  // none: it is there already, elsewhere
+}
+
+// delta is what a page is told of a change.
+type delta struct {
+	All     bool              `json:"all,omitempty"` // rows is the whole list
+	Gone    []string          `json:"gone,omitempty"`
+	Rows    []put             `json:"rows,omitempty"`
+	Parts   map[string]string `json:"parts,omitempty"`
+	Waiting int               `json:"waiting"`
+	Touched []string          `json:"touched,omitempty"` // keys of asks that came, changed or ended, listed or not
+	Any     bool              `json:"any,omitempty"`     // others may have, too
+}
+
+// row is one of a list as it was told.
+type row struct{ key, version string }
+
+func rowsOf(list []entry) []row {
+	rows := make([]row, len(list))
+	for i := range list {
+		rows[i] = row{list[i].Key.String(), list[i].Version}
+	}
+	return rows
+}
+
+// changes fills in what makes a list that was told the one of a frame. draw
+// gives the HTML of an entry.
+func (d *delta) changes(was []row, list []entry, draw func(*entry) string) {
+	at := make(map[string]int, len(was))
+	for i := range was {
+		at[was[i].key] = i
+	}
+	places := make([]int, len(list)) // in the list that was told
+	listed := make(map[string]bool, len(list))
+	for i := range list {
+		key := list[i].Key.String()
+		listed[key] = true
+		places[i] = -1
+		if j, had := at[key]; had {
+			places[i] = j
+		}
+	}
+	for i := range was {
+		if !listed[was[i].key] {
+			d.Gone = append(d.Gone, was[i].key)
+		}
+	}
+	stays, above := rising(places), ""
+	for i := range list {
+		e := &list[i]
+		one := put{Key: e.Key.String(), After: above}
+		above = one.Key
+		same := places[i] >= 0 && was[places[i]].version == e.Version
+		if same && stays[i] {
+			continue
+		}
+		if !same {
+			one.HTML = draw(e)
+		}
+		d.Rows = append(d.Rows, one)
+	}
+}
+
+// rising finds a longest rising sequence of places that are not negative: what
+// needs not be moved.
+func rising(places []int) (in []bool) {
+	var ends []int                     // the index of the smallest end of a sequence of each length
+	before := make([]int, len(places)) // in the sequence, plus 1
+	for i, p := range places {
+		if p < 0 {
+			continue
+		}
+		n, _ := slices.BinarySearchFunc(ends, p, func(j, p int) int { return places[j] - p })
+		if n > 0 {
+			before[i] = ends[n-1] + 1
+		}
+		if n == len(ends) {
+			ends = append(ends, i)
+		} else {
+			ends[n] = i
+		}
+	}
+	in = make([]bool, len(places))
+	if len(ends) > 0 {
+		for i := ends[len(ends)-1] + 1; i > 0; i = before[i-1] {
+			in[i-1] = true
+		}
+	}
+	return in
+}
+
+// maxDrawn is how many rows are kept in each of two generations.
+const maxDrawn = 2048
+
+// drawn keeps the HTML of rows by version: it is drawn once for everybody who
+// sees the same.
+type drawn struct {
+	mu       sync.Mutex
+	now, old map[string]string
+}
+
+func (d *drawn) row(version string, draw func() string) string {
+	d.mu.Lock()
+	html, ok := d.now[version]
+	if !ok {
+		html, ok = d.old[version]
+	}
+	d.mu.Unlock()
+	if !ok {
+		html = draw()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.now) >= maxDrawn || d.now == nil {
+		d.now, d.old = make(map[string]string), d.now
+	}
+	d.now[version] = html
+	return html
+}
+
+// html draws a template that a page has a part of. An error is a programming
+// error; the part is then empty.
+func (s *Server) part(name string, data any) string {
+	var out bytes.Buffer
+	if err := s.pages.ExecuteTemplate(&out, name, data); err != nil {
+		s.opts.Logger.Error("cannot draw a part of a page", "error", err)
+		return ""
+	}
+	return out.String()
+}
+
+func (s *Server) row(e *entry) string {
+	return s.drawn.row(e.Version, func() string { return s.part("entry", e) })
+}

@@ -1,0 +1,102 @@
+package web_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+func pending(b *bus, n int) {
+	for i := range n {
+		b.ask(question(fmt.Sprintf("p%04d", i), database()), time.Duration(n-i)*time.Minute)
+	}
+}
+
+func TestBrowserOneEventDrawsOneRow(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	pending(bus, 100)
+	in := serve(t, bus)
+	b := in.open(t, mei, screen(1280, 900, "light")).live()
+	b.js(`(() => { window.drawn = []; new MutationObserver((all) => { for (const m of all) for (const n of m.addedNodes) if (n.nodeType === 1) drawn.push(n.closest('[data-key]')?.dataset.key.split('/')[2]) })
+		.observe(document.querySelector('#list'), { childList: true, subtree: true }); performance.clearResourceTimings(); return '' })()`)
+	bus.ask(urgentAsk(), 0)
+	b.wait(`document.querySelector('#list li').dataset.key.endsWith('/deploy') && document.title === '(101) askbus' && document.querySelector('#count').textContent === '101 waiting'`)
+	b.wait(`document.querySelector('#news').textContent.startsWith('New ask: ')`)
+	if _, err := bus.end(ask.Key{Tenant: "default", Session: "s1", ID: "p0050"}, ask.Outcome{Status: ask.StatusAnswered, By: &tom}); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(`document.querySelectorAll('#list li').length === 100 && document.querySelector('#ended').innerText.includes('Tom')`)
+	_ = bus.Look(viewerOf(tom), ask.Key{Tenant: "default", Session: "s1", ID: "p0070"}, true)
+	b.wait(`document.getElementById('wait-default/s1/p0070').innerText.includes('Tom is answering')`)
+	if got := b.js(`[...new Set(drawn)].join()`); got != "deploy,p0070" {
+		t.Errorf("drawn: %s", got)
+	}
+	if got := b.js(`performance.getEntriesByType('resource').filter((e) => e.initiatorType === 'fetch').map((e) => e.name).join()`); got != "" {
+		t.Errorf("fetched: %s", got)
+	}
+}
+
+// TestBrowserNothingMovesUnderWhoTypes: draft, caret, focus and what is scrolled
+// stay where they are while many asks come and go.
+func TestBrowserNothingMovesUnderWhoTypes(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("mine", text("t", "What is it called?")), 24*time.Hour)
+	pending(bus, 150)
+	in := serve(t, bus)
+	b := in.open(t, mei, screen(1280, 700, "light")).live()
+	b.wait(`document.activeElement.classList.contains('typed')`)
+	b.keys("half typed")
+	b.js(`(() => { document.activeElement.setSelectionRange(4, 4); window.seen = document.getElementById('wait-default/s1/p0060'); seen.scrollIntoView({ block: 'start' }); return '' })()`)
+	b.wait(`(window.top0 = Math.round(seen.getBoundingClientRect().top)) > -5000 && document.querySelector('#waiting').scrollTop > 1000`)
+	for i := range 40 {
+		a := question(fmt.Sprint("new", i), database())
+		if i%4 == 0 {
+			a.Priority = ask.PriorityUrgent // above what is looked at
+		}
+		bus.ask(a, 0)
+		if i%2 == 0 {
+			if _, err := bus.end(ask.Key{Tenant: "default", Session: "s1", ID: fmt.Sprintf("p%04d", i)}, ask.Outcome{Status: ask.StatusAnswered, By: &tom}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b.wait(`document.querySelector('#count').textContent === '171 waiting' && document.querySelectorAll('#list li').length === 171`)
+	b.wait(`document.activeElement.value === 'half typed' && document.activeElement.selectionStart === 4 && document.activeElement.selectionEnd === 4`)
+	if moved := b.js(`String(Math.abs(Math.round(seen.getBoundingClientRect().top) - top0))`); len(moved) > 1 || moved > "2" {
+		t.Errorf("what was looked at in the list moved by %s px", moved)
+	}
+	b.keys("-") // at the caret
+	b.wait(`document.activeElement.value === 'half- typed'`)
+	// The focus in the list stays at its row, and goes to the neighbour of one that ends.
+	b.js(`seen.querySelector('a').focus() ?? ''`)
+	_ = bus.Look(viewerOf(tom), ask.Key{Tenant: "default", Session: "s1", ID: "p0060"}, true)
+	b.wait(`seen.innerText.includes('Tom is answering') && document.activeElement.closest('li') === seen`)
+	if _, err := bus.end(ask.Key{Tenant: "default", Session: "s1", ID: "p0060"}, ask.Outcome{Status: ask.StatusAnswered, By: &tom}); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(`document.activeElement.closest('li')?.dataset.key.endsWith('/p0061')`)
+}
+
+func TestBrowserAListingHasItsOwnStream(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	team(bus)
+	in := serve(t, bus)
+	b := in.open(t, mei, screen(1280, 900, "light")).live()
+	b.js(`document.querySelector('.narrow').open = true; (() => { const s = document.querySelector('select[name=agent]'); s.value = 'reviewer'; s.dispatchEvent(new Event('change', { bubbles: true })); return '' })()`)
+	b.wait(`document.querySelectorAll('#list li').length === 2 && document.querySelector('#list').dataset.query === '?agent=reviewer'`)
+	for _, agent := range []string{"builder", "reviewer"} {
+		a := question("new-"+agent, database())
+		a.Agent.Name = agent
+		bus.ask(a, 0)
+	}
+	b.wait(`document.querySelectorAll('#list li').length === 3 && !!document.getElementById('wait-default/s1/new-reviewer')`)
+	b.wait(`document.title === '(6) askbus'`)
+}
+
+func viewerOf(by ask.By) responder.Viewer { return responder.Viewer{By: by} }

@@ -1,0 +1,254 @@
+// What waits, live: the list as the stream tells its changes, and the stream
+// itself. A row that did not change is never drawn again, and where somebody
+// types, reads or has the focus nothing moves.
+
+import { $, $$, adopt, card, complained, now, parse, redraw, remember, replaceCard, takeCard, tick, touched } from './app.js';
+
+const root = document.documentElement;
+const rowOf = (key) => document.getElementById(`wait-${key}`);
+const query = () => $('#list').dataset.query;
+
+// ---- the list ---------------------------------------------------------------
+
+// held carries out a change of a part of the page, and puts the focus back on
+// what stands for what had it.
+function held(el, change) {
+  const focused = el.contains(document.activeElement) ? document.activeElement : undefined;
+  const [href, key] = [focused?.getAttribute('href'), focused?.closest('[data-key]')?.dataset.key];
+  change();
+  if (!focused || focused === document.activeElement) return;
+  const again = focused.isConnected ? focused : (key && $('a', rowOf(key) ?? document.createElement('p'))) || $$('a', el).find((a) => a.getAttribute('href') === href);
+  again?.focus({ preventScroll: true });
+}
+
+// drop takes a row away. The focus goes to its neighbour.
+function drop(li) {
+  const next = li.nextElementSibling ?? li.previousElementSibling;
+  const had = li.contains(document.activeElement);
+  li.remove();
+  if (had) (next ? $('a', next) : $('#focus')).focus({ preventScroll: true });
+}
+
+// put places a row below another, and returns it when it is new.
+function put({ key, after, drawn }) {
+  const ol = $('#list');
+  let li = rowOf(key);
+  const fresh = !li && drawn;
+  if (fresh) li = adopt(drawn);
+  else if (li && drawn && li.dataset.v !== drawn.dataset.v) {
+    held(li, () => li.replaceChildren(...[...drawn.childNodes].map(adopt)));
+    li.dataset.v = drawn.dataset.v;
+  }
+  if (!li) return undefined;
+  const above = after ? rowOf(after) : null;
+  const place = above ? above.nextElementSibling : ol.firstElementChild;
+  if (place !== li) held(li, () => ol.insertBefore(li, place));
+  if (fresh || drawn) tick(li);
+  return fresh ? li : undefined;
+}
+
+// announce tells of asks that have come: a screen reader, and notify.js.
+function announce(fresh) {
+  if (fresh.length === 0) return;
+  document.dispatchEvent(new CustomEvent('askbus:fresh', { detail: fresh.map((li) => li.dataset.key) }));
+  $('#news').textContent = fresh.length === 1 ? `New ask: ${$('.heading', fresh[0]).textContent}` : `${fresh.length} new asks`;
+}
+
+const body = (html) => parse(html).body;
+
+// take carries out what the stream tells.
+function take(d, mark) {
+  const rows = d.rows ?? [];
+  const drawn = new Map([...body(rows.map((r) => r.html ?? '').join('')).children].map((li) => [li.dataset.key, li]));
+  const keys = new Set(rows.map((r) => r.key));
+  const gone = d.all ? [...$('#list').children].map((li) => li.dataset.key).filter((key) => !keys.has(key)) : d.gone ?? [];
+  for (const key of gone) { const li = rowOf(key); if (li) drop(li); }
+  const came = rows.map((r) => put({ ...r, drawn: drawn.get(r.key) })).filter(Boolean);
+  for (const [name, html] of Object.entries(d.parts ?? {})) {
+    const el = document.getElementById(name);
+    if (el) held(el, () => el.replaceChildren(...[...body(html).childNodes].map(adopt)));
+    if (el) tick(el);
+  }
+  $('#waiting > h2').hidden = !$('#list').firstElementChild;
+  $('#list').dataset.mark = mark;
+  document.title = d.waiting > 0 ? `(${d.waiting}) askbus` : 'askbus';
+  if (document.hidden) others?.postMessage(document.title);
+  mine();
+  const named = new Set(d.touched);
+  announce(came.filter((li) => d.all || d.any || named.has(li.dataset.key))); // others only moved up
+  document.dispatchEvent(new CustomEvent('askbus:rows'));
+  const at = card()?.dataset.key;
+  if (d.all || d.any || !at || named.has(at)) refresh();
+}
+
+// takeFrame takes over a whole page that was fetched.
+export function takeFrame(doc) {
+  const list = $('#list', doc);
+  if (!list) return;
+  const same = list.dataset.query === query();
+  document.title = doc.title;
+  document.dispatchEvent(new CustomEvent('askbus:frame', { detail: doc }));
+  const next = [...list.children];
+  const keys = new Set(next.map((li) => li.dataset.key));
+  for (const li of [...$('#list').children]) if (!keys.has(li.dataset.key)) drop(li);
+  const came = next.map((li, i) => put({ key: li.dataset.key, after: next[i - 1]?.dataset.key, drawn: li })).filter(Boolean);
+  Object.assign($('#list').dataset, { query: list.dataset.query, mark: list.dataset.mark });
+  for (const selector of ['#problem', '#count', '#more', '#ended', '#waiting > h2']) {
+    const [here, there] = [$(selector), $(selector, doc)];
+    if (here.innerHTML !== there.innerHTML || here.hidden !== there.hidden) here.replaceWith(adopt(there));
+  }
+  if (same && root.dataset.live === 'on') announce(came);
+  if (stream) connect(); // its changes are those of another list
+}
+
+// mine marks the row of the ask that is in focus.
+export function mine() {
+  const key = card()?.dataset.key;
+  for (const a of $$('#list a[aria-current]')) if (a.parentElement.dataset.key !== key) a.removeAttribute('aria-current');
+  if (key) $('a', rowOf(key) ?? document.createElement('p'))?.setAttribute('aria-current', 'true');
+  redraw();
+}
+
+// ---- the ask in focus -------------------------------------------------------
+
+// part makes the server draw only the ask in focus, while the stream keeps the
+// list that the page has.
+let synced = false;
+export const part = (href) => (synced && (!href || new URL(href, location.href).search === query()) ? { 'Askbus-Part': 'card' } : {});
+
+let fetching = false;
+let stale = false;
+
+// refresh fetches the ask in focus again, or what comes into focus when nothing is.
+export async function refresh() {
+  if (fetching) { stale = true; return; }
+  fetching = true;
+  try {
+    const path = card()?.dataset.path ?? '/';
+    const at = $('#card').dataset.query;
+    const headers = part();
+    let answer = await fetch(path + at, { headers });
+    if (answer.status === 401) { signedOut(); return; }
+    $('#signedout').hidden = true;
+    const gone = answer.status === 404; // its record is gone: the list still counts
+    if (gone) answer = await fetch(`/${at}`, { headers });
+    const doc = parse(await answer.text());
+    if (!$('#card', doc) || (card()?.dataset.path ?? '/') !== path || $('#card').dataset.query !== at) { stale ||= answer.ok; return; }
+    takeFrame(doc);
+    if (gone && card()?.dataset.state === 'pending' && !touched(card())) replaceCard(doc);
+    else takeCard(doc);
+    mine();
+    tick();
+  } catch { /* the stream says when the inbox is back */ } finally {
+    await new Promise((done) => setTimeout(done, 100));
+    fetching = false;
+    if (stale) { stale = false; refresh(); }
+  }
+}
+
+// signedOut keeps what somebody has typed on the page, and looks whether they are
+// back; without that the sign-in page says more.
+function signedOut() {
+  if (!touched(card())) { location.reload(); return; }
+  remember(card());
+  $('#signedout').hidden = false;
+  stream?.close();
+  setTimeout(async () => {
+    const back = await fetch('/events', { method: 'HEAD' }).then((r) => r.status !== 401, () => false);
+    if (back) { $('#signedout').hidden = true; complained(); listen(); } else signedOut();
+  }, 2000);
+}
+
+// ---- the stream -------------------------------------------------------------
+
+// The stream stays while the tab is hidden, and says so, because whoever is told
+// by a notification is there. Of several hidden tabs one has it: browsers allow
+// few connections to a server. The others follow its count.
+let stream;
+let looked = Date.now();
+let others;
+
+// address says which listing the page shows, and what it has of it.
+function address() {
+  const { query: listing, mark } = $('#list').dataset;
+  const fields = new URLSearchParams(listing);
+  fields.set('mark', mark);
+  if (document.hidden) {
+    let told = false;
+    try { told = localStorage.getItem('askbus:notify') === 'on' && Notification.permission === 'granted'; } catch { /* no notifications */ }
+    fields.set('hidden', 1);
+    fields.set('notify', told ? 1 : 0);
+    fields.set('looked', Math.floor((looked + now() - Date.now()) / 1000));
+  }
+  return `/events?${fields}`;
+}
+
+function listen() {
+  if (!stream || stream.readyState === EventSource.CLOSED) connect();
+}
+
+// connect opens a stream, and closes the one before when it is there: what comes
+// meanwhile the new one tells.
+function connect() {
+  const before = stream;
+  const own = new EventSource(address());
+  stream = own;
+  own.addEventListener('rows', (event) => { if (stream === own) take(JSON.parse(event.data), event.lastEventId); });
+  own.addEventListener('hello', () => {
+    before?.close();
+    if (stream !== own) return;
+    synced = true;
+    $('#lost').hidden = true;
+    complained();
+    refresh().then(() => { if (stream === own) root.dataset.live = 'on'; });
+  });
+  own.addEventListener('error', () => {
+    if (stream !== own) return;
+    before?.close();
+    synced = false;
+    root.dataset.live = 'off';
+    $('#lost').hidden = false;
+    if (own.readyState === EventSource.CLOSED) setTimeout(() => { if (stream === own) { refresh(); listen(); } }, 3000);
+  });
+}
+
+let release; // gives the duty of a hidden tab, or the wait for it, back
+
+// hide takes the duty of the hidden tabs, or leaves it to the tab that has it.
+function hide() {
+  looked = Date.now();
+  if (!navigator.locks) { connect(); return; }
+  const waiting = new AbortController();
+  let done = () => {};
+  release = () => { waiting.abort(); done(); };
+  const duty = (lock) => {
+    if (!lock) {
+      stream?.close();
+      synced = false;
+      root.dataset.live = 'off';
+      navigator.locks.request('askbus:hidden', { signal: waiting.signal }, duty).catch(() => {});
+      return undefined;
+    }
+    if (waiting.signal.aborted) return undefined;
+    connect();
+    return new Promise((end) => { done = end; });
+  };
+  navigator.locks.request('askbus:hidden', { ifAvailable: true }, duty).catch(() => {});
+}
+
+function show() {
+  release?.();
+  release = undefined;
+  connect();
+}
+
+// start begins to listen. The page is drawn by then.
+export function start() {
+  others = 'BroadcastChannel' in globalThis ? new BroadcastChannel('askbus') : undefined;
+  others?.addEventListener('message', ({ data }) => { if (document.hidden && stream?.readyState !== EventSource.OPEN) document.title = data; });
+  document.addEventListener('visibilitychange', () => { if (document.hidden) hide(); else show(); });
+  document.addEventListener('askbus:notify', () => { if (document.hidden) connect(); });
+  addEventListener('pagehide', () => stream?.close());
+  addEventListener('pageshow', (event) => { if (event.persisted) listen(); });
+  if (document.hidden) hide(); else listen();
+}
