@@ -66,12 +66,15 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 	slackCmd.Flags().DurationVar(&inSlack.Outage, "outage", time.Hour, "how long Slack is away, by its own clock")
 	slackCmd.Flags().Float64Var(&inSlack.Speed, "speed", 60, "speed of Slack's clock in the outage")
 	var readers bench.InboxOptions
-	inboxCmd := sub("inbox", "A team that shares a queue: how many asks are read in vain, because somebody else decides them meanwhile", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
-		readers.Quick = f.quick
+	inboxCmd := sub("inbox", "A team that shares a queue, and its page: asks read in vain, and in a browser times, bytes and main-thread time", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+		readers.Quick, readers.Chrome = f.quick, chrome()
 		return b.Inbox(ctx, readers)
 	}))
 	inboxCmd.Flags().IntVar(&readers.People, "people", 3, "people who read")
 	inboxCmd.Flags().Float64Var(&readers.Speed, "speed", 5, "speed of the people's clock; the bus is as fast as always, so a higher one shows more in vain")
+	inboxCmd.Flags().BoolVar(&readers.Screen, "screen", false, "only what is measured in a browser")
+	inboxCmd.Flags().IntSliceVar(&readers.Sizes, "pending", []int{500, 1000}, "asks that wait in the browser")
+	inboxCmd.Flags().IntVar(&readers.Streams, "streams", 1000, "inboxes of different people that are open at once")
 	return []*cobra.Command{
 		slackCmd, inboxCmd, visibleCmd, pendingCmd, waitersCmd, idleCmd, a.benchSoakCmd(f), a.benchServerCmd(),
 		sub("partitions", "The cycle at 64 in flight with 1, 4 and 8 partitions", func(ctx context.Context) (report, error) {

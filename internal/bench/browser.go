@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +21,9 @@ type tab struct {
 	dir   string
 	in    io.WriteCloser
 	shown chan string // ids of asks, in the frame after they stand in the page
+
+	session string       // of the page, in the browser's protocol
+	bytes   atomic.Int64 // received, as they were sent
 
 	mu      sync.Mutex
 	next    int
@@ -56,7 +60,7 @@ func openTab(ctx context.Context, chrome, url string) (*tab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
-	t := &tab{dir: dir, shown: make(chan string, 64), replies: map[int]chan cdpMessage{}}
+	t := &tab{dir: dir, shown: make(chan string, 1024), replies: map[int]chan cdpMessage{}}
 	if err := t.start(ctx, chrome); err != nil {
 		t.close()
 		return nil, err
@@ -109,6 +113,14 @@ func (t *tab) read(out io.Reader) {
 			}
 			if json.Unmarshal(m.Params, &call) == nil {
 				t.shown <- call.Payload
+			}
+		}
+		if m.Method == "Network.dataReceived" {
+			var got struct {
+				Encoded int64 `json:"encodedDataLength"`
+			}
+			if json.Unmarshal(m.Params, &got) == nil {
+				t.bytes.Add(got.Encoded)
 			}
 		}
 		t.mu.Lock()
@@ -174,14 +186,18 @@ func (t *tab) open(ctx context.Context, url string) error {
 	if err := json.Unmarshal(attached, &session); err != nil {
 		return err
 	}
+	t.session = session.ID
 	for _, c := range []struct {
 		method string
 		params map[string]any
 	}{
 		{"Runtime.enable", map[string]any{}},
 		{"Page.enable", map[string]any{}},
+		{"Network.enable", map[string]any{}},
+		{"Performance.enable", map[string]any{}},
 		{"Runtime.addBinding", map[string]any{"name": "askbusShown"}},
 		{"Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": watchPage}},
+		{"Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": measureScript}},
 		{"Page.navigate", map[string]any{"url": url}},
 	} {
 		if _, err := t.call(ctx, session.ID, c.method, c.params); err != nil {

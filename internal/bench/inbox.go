@@ -22,6 +22,10 @@ type Inbox struct {
 	People  int         `json:"people"`
 	Speed   float64     `json:"speed"` // of the people's clock: the bus is as fast as always
 	Runs    []InboxRead `json:"runs"`
+
+	Screens []InboxScreen `json:"screens,omitempty"`
+	Streams *InboxStreams `json:"streams,omitempty"`
+	Note    string        `json:"note,omitempty"` // why there is no browser
 }
 
 // InboxRead is one scenario, read in one way.
@@ -40,14 +44,33 @@ func (r Inbox) Write(out io.Writer) error {
 	for _, run := range r.Runs {
 		pairs = append(pairs, run.Asks+", "+run.Way, fmt.Sprintf("%d of %d reads in vain (%.0f %%), done after %s", run.InVain, run.Reads, run.Share*100, run.Took))
 	}
+	for i := range r.Screens {
+		s := &r.Screens[i]
+		for _, line := range [][2]any{
+			{"first load", fmt.Sprintf("%.1f kB, compressed", float64(s.Load)/1000)}, {"an event", fmt.Sprintf("%.0f B and %s of the main thread", s.EventBytes, ms(&s.EventMain))},
+			{"ask until visible", s.Visible}, {"elsewhere until shown", s.Elsewhere}, {"Enter until the next card", s.Next}, {"typing, 50 asks a second", s.Typing},
+		} {
+			pairs = append(pairs, fmt.Sprintf("%d pending, %s", s.Pending, line[0]), line[1])
+		}
+	}
+	if s := r.Streams; s != nil {
+		pairs = append(pairs, fmt.Sprintf("%d open inboxes of different people, %d pending", s.Open, s.Pending), fmt.Sprintf("%.0f KiB each", s.Memory/1024))
+	}
+	if r.Note != "" {
+		pairs = append(pairs, "in a browser", r.Note)
+	}
 	return lines(out, pairs...)
 }
 
 // InboxOptions tunes [Bed.Inbox].
 type InboxOptions struct {
-	People int     // default 3
-	Speed  float64 // of the people's clock, at least 1; default 5
-	Quick  bool    // only the asks that wait at once
+	People  int     // default 3
+	Speed   float64 // of the people's clock, at least 1; default 5
+	Quick   bool    // only the asks that wait at once
+	Chrome  string  // the browser's program; empty: the page is not measured
+	Sizes   []int   // of the queue in the browser; default 500 and 1,000
+	Streams int     // inboxes that are open at once; default 1,000
+	Screen  bool    // only what is measured in a browser
 }
 
 // The people's reading, and how a stream of asks comes.
@@ -85,7 +108,7 @@ func (b *Bed) Inbox(ctx context.Context, opts InboxOptions) (Inbox, error) {
 	}
 	r := Inbox{Machine: ThisMachine(), People: opts.People, Speed: opts.Speed}
 	for _, stream := range []bool{false, true} {
-		if stream && opts.Quick {
+		if stream && opts.Quick || opts.Screen {
 			break
 		}
 		for _, spread := range []bool{false, true} {
@@ -96,7 +119,23 @@ func (b *Bed) Inbox(ctx context.Context, opts InboxOptions) (Inbox, error) {
 			r.Runs = append(r.Runs, run)
 		}
 	}
-	return r, nil
+	switch {
+	case opts.Chrome == "":
+		r.Note = "no Chromium was found; ASKBUS_CHROME names one"
+		return r, nil
+	case !b.embedded:
+		r.Note = "only measured on a bus that the bench starts"
+		return r, nil
+	case opts.Quick:
+		return r, nil
+	}
+	if len(opts.Sizes) == 0 {
+		opts.Sizes = []int{500, 1000}
+	}
+	if opts.Streams == 0 {
+		opts.Streams = 1000
+	}
+	return r, b.screens(ctx, opts.Chrome, opts.Sizes, opts.Streams, &r)
 }
 
 func (b *Bed) inboxRun(ctx context.Context, opts InboxOptions, stream, spread bool) (InboxRead, error) {

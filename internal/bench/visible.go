@@ -64,7 +64,11 @@ func (b *Bed) Visible(ctx context.Context, n int, chrome string) (Visible, error
 		v.Note = "only measured on a bus that the bench starts"
 		return v, nil
 	}
-	page, err := b.inbox(ctx)
+	site, err := b.inboxSite(ctx)
+	if err != nil {
+		return v, err
+	}
+	page, err := site.link("os:bench")
 	if err != nil {
 		return v, err
 	}
@@ -136,29 +140,40 @@ func until(ctx context.Context, shown <-chan string, id string) (time.Time, erro
 	}
 }
 
-// inbox starts a web inbox on the bed and returns a link that signs in.
-func (b *Bed) inbox(ctx context.Context) (string, error) {
+// site is a web inbox.
+type site struct {
+	base string
+	key  []byte
+}
+
+// link signs somebody in.
+func (s site) link(principal string) (string, error) {
+	link, err := web.LoginLink(s.key, s.base, ask.By{Principal: principal, Name: "Bench", Proof: ask.ProofOS}, time.Now())
+	return strings.TrimSpace(link), err
+}
+
+// inboxSite starts a web inbox on the bed.
+func (b *Bed) inboxSite(ctx context.Context) (site, error) {
 	nc, err := b.open(natsd.Role{Name: natsd.RoleResponder, Type: "web"})
 	if err != nil {
-		return "", err
+		return site{}, err
 	}
 	r, err := responder.New(nc, "web", responder.Options{Logger: b.log})
 	if err != nil {
-		return "", err
+		return site{}, err
 	}
 	ln, err := listen(ctx)
 	if err != nil {
-		return "", err
+		return site{}, err
 	}
 	key, base := []byte(rand.Text()+rand.Text()), "http://"+ln.Addr().String()
-	by := ask.By{Principal: "os:bench", Name: "Bench", Proof: ask.ProofOS}
 	sessions, err := auth.NewSessions(nc, auth.Options{Logger: b.log})
 	if err != nil {
-		return "", err
+		return site{}, err
 	}
-	srv, err := web.New(responder.NewBoard(r, responder.BoardOptions{}), r, web.Options{CookieKey: key, Sessions: sessions, Identity: by, BaseURL: base, Logger: b.log})
+	srv, err := web.New(responder.NewBoard(r, responder.BoardOptions{}), r, web.Options{CookieKey: key, Sessions: sessions, BaseURL: base, Logger: b.log})
 	if err != nil {
-		return "", err
+		return site{}, err
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
@@ -172,6 +187,5 @@ func (b *Bed) inbox(ctx context.Context) (string, error) {
 		}
 		_ = serving.Close()
 	})
-	link, err := web.LoginLink(key, base, by, time.Now())
-	return strings.TrimSpace(link), err
+	return site{base, key}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -55,7 +56,7 @@ type feed struct {
 	base  *event // the one before the log
 	log   []*event
 	bytes int
-	whole *event // everything as of seq
+	whole weak.Pointer[event] // everything as of seq, while somebody is sent it
 	news  chan struct{}
 }
 
@@ -204,7 +205,7 @@ func (f *feed) publish(d *delta, mark string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seq++
-	f.mark, f.whole = mark, nil
+	f.mark, f.whole = mark, weak.Pointer[event]{}
 	if d == nil {
 		f.base = &event{seq: f.seq, mark: mark}
 	} else {
@@ -278,7 +279,7 @@ func (f *feed) everything(ctx context.Context) *event {
 	f.drawing.Lock()
 	defer f.drawing.Unlock()
 	f.mu.Lock()
-	whole := f.whole
+	whole := f.whole.Value()
 	f.mu.Unlock()
 	if whole != nil {
 		return whole
@@ -296,8 +297,9 @@ func (f *feed) everything(ctx context.Context) *event {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.whole = &event{seq: f.seq, mark: f.mark, data: encode(&d, f.mark)}
-	return f.whole
+	whole = &event{seq: f.seq, mark: f.mark, data: encode(&d, f.mark)}
+	f.whole = weak.Make(whole)
+	return whole
 }
 
 // close waits for feeds whose streams have ended.
