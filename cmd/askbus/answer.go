@@ -172,9 +172,12 @@ func (a *app) decided(o *ask.Outcome, err error) error {
 	return a.accepted(o)
 }
 
-// me is who answers at this command line: the user of this machine, when the
+// me is who answers at this command line: who is signed in here, the user of this machine, when the
 // credential may say so, else the credential itself.
 func (a *app) me(b *bus) (ask.By, error) {
+	if a.login != nil {
+		return *a.login, nil
+	}
 	if b.role.Name != natsd.RoleAgent && !a.ownSurface(b) {
 		who, err := call.Identify(b.cred.Creds)
 		if err == nil && !who.Asserts {

@@ -88,6 +88,12 @@ func (a *app) connectAgent(cred client.Credential) (*agentConn, error) {
 // beat environment beats context.json, whose credential is the operator's. Where
 // the keys are at hand, commands take a lesser one: see [app.dial].
 func (a *app) credential() (client.Credential, error) {
+	if cred, ok, err := a.personally(); ok || err != nil {
+		if a.NATS.URL != "" {
+			cred.URL = a.NATS.URL
+		}
+		return cred, err
+	}
 	ctx, err := config.ReadContext(a.Dir)
 	if err != nil {
 		return client.Credential{}, err
@@ -115,7 +121,7 @@ func (a *app) credential() (client.Credential, error) {
 			return ctx.Operator.Creds, nil
 		}
 	default:
-		return client.Credential{}, fmt.Errorf("no bus found in %s; start one with \"%s\", or point to one with --dir, or with ASKBUS_NATS_URL and ASKBUS_CREDS", a.Dir, a.hint("up"))
+		return client.Credential{}, fmt.Errorf("no bus found in %s; start one with \"%s\", point to one with --dir, or with ASKBUS_NATS_URL and ASKBUS_CREDS, or sign in to answer with \"askbus login URL\" and the web inbox's address", a.Dir, a.hint("up"))
 	}
 	switch {
 	case a.NATS.URL != "":

@@ -16,7 +16,7 @@ type commandGroup struct {
 func (a *app) groups() []commandGroup {
 	return []commandGroup{
 		{"ask", "Ask:", []*cobra.Command{a.askCmd(), a.waitCmd(), a.getCmd(), a.withdrawCmd()}},
-		{"answer", "Answer:", []*cobra.Command{a.tuiCmd(), a.nextCmd(), a.answerCmd(), a.listCmd(), a.statusCmd(), a.loginCmd()}},
+		{"answer", "Answer:", []*cobra.Command{a.tuiCmd(), a.nextCmd(), a.answerCmd(), a.listCmd(), a.statusCmd(), a.loginCmd(), a.logoutCmd()}},
 		{"agents", "Connect agents:", []*cobra.Command{a.mcpCmd(), a.hookCmd(), a.acpCmd(), a.transcriptCmd()}},
 		{"run", "Run a bus:", []*cobra.Command{a.upCmd(), a.serverCmd(), a.brokerCmd(), a.webCmd(), a.sshCmd(), a.gatewayCmd(), a.issuerCmd(), a.slackCmd(), a.pushCmd()}},
 		{"operate", "Operate it:", []*cobra.Command{

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/askbus/askbus/internal/auth"
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/daemon"
 	"github.com/askbus/askbus/internal/exchange"
 	"github.com/askbus/askbus/internal/gateway/token"
-	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -33,7 +33,8 @@ func (a *app) issuerCmd() *cobra.Command {
 		Long: `Swaps tokens for NATS credentials, for the gateways of a bus ("askbus up" does it itself):
 POST /v1/credentials at a gateway sends a token here, and this process verifies it, decides by
 the rules file whose credential it is worth, signs that with the keys in --dir, and notes it in
-the list ("askbus auth list"). Only this process needs the keys; no gateway does. Without a rules file
+the list ("askbus auth list"). The terminals of people who signed in with "askbus login URL" get
+theirs from here, too, and lose it when they are signed out. Only this process needs the keys; no gateway does. Without a rules file
 only API tokens are swapped. The rules file is read again when it changes.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := a.newRunning(cmd.Context())
@@ -88,15 +89,24 @@ func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Is
 		return nil, err
 	}
 	tokens := token.NewChecker(nc, r.log)
+	terminals := auth.NewTerminals(nc, time.Now, r.log)
 	i := exchange.New(nc, exchange.Options{
-		Source: source, Logger: r.log,
+		Source: source, Logger: r.log, Verifier: keys.Verifier(),
+		Person: func(ctx context.Context, of, terminal, tenant string) (exchange.Person, error) {
+			p, err := terminals.Person(ctx, of, terminal)
+			if err != nil {
+				return exchange.Person{}, err
+			}
+			tenant, err = auth.TerminalTenant(p.Access, tenant)
+			return exchange.Person{By: p.By, Tenant: tenant}, err
+		},
 		Tokens: func(ctx context.Context, secret string) (exchange.Proof, error) { return apiToken(ctx, tokens, secret) },
 		Sign: func(g exchange.Grant, address string) ([]byte, string, error) {
 			if address == "" {
 				address = cred.URL
 			}
 			role := natsd.Role{Name: g.Role, Type: g.Type, Tenant: g.Tenant, Session: g.Session}
-			c, err := keys.HandOut(address, role, identity.Assertions{}, g.Life, g.Note) // it speaks for nobody but itself
+			c, err := keys.HandOut(address, role, g.May, g.Life, g.Note)
 			if err != nil {
 				return nil, "", err
 			}
@@ -108,7 +118,8 @@ func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Is
 			return body, who.User, err
 		},
 	})
-	r.parts = append(r.parts, daemon.Part{Name: "issuer", Run: i.Run})
+	r.parts = append(r.parts, daemon.Part{Name: "issuer", Run: i.Run}, daemon.Part{Name: "sign-ins of terminals", Run: terminals.Run},
+		daemon.Part{Name: "sign-outs of terminals", Run: func(ctx context.Context) error { return r.signOuts(ctx, keys.Dir(), terminals) }})
 	return nc, nil
 }
 

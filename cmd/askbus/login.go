@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/config"
@@ -13,15 +14,21 @@ import (
 
 func (a *app) loginCmd() *cobra.Command {
 	var w config.Web
-	var phone bool
+	var phone, noBrowser bool
 	cmd := &cobra.Command{
-		Use: "login [ID | SESSION/ID]", Short: "Print a fresh link that signs you in at the web inbox", Args: cobra.MaximumNArgs(1),
-		Example: "  askbus login deploy-42\n  askbus login --phone", ValidArgsFunction: a.completeAsks(ask.StatePending),
+		Use: "login [URL | ID | SESSION/ID]", Short: "Print a link that signs you in at the web inbox, or sign this terminal in there", Args: cobra.MaximumNArgs(1),
+		Example: "  askbus login deploy-42\n  askbus login --phone\n  askbus login https://ask.example.com", ValidArgsFunction: a.completeAsks(ask.StatePending),
 		Long: "Prints a link to the web inbox, or to one ask in it, that signs you in as os:<user>: good for 10 minutes, once.\n\n" +
 			"With --phone it prints the link as a QR code for a phone's camera. A phone needs an address that it\n" +
 			"can reach: set ASKBUS_HTTP_URL to the inbox's public https:// address, behind your proxy, and its name\n" +
-			"in ASKBUS_WEB_HOSTS. Browsers offer notifications and installing over HTTPS only.",
+			"in ASKBUS_WEB_HOSTS. Browsers offer notifications and installing over HTTPS only.\n\n" +
+			"With the address of a web inbox elsewhere it signs this terminal in: it opens that inbox, where you confirm,\n" +
+			"and keeps a credential of yours in askbus/login.json in your configuration directory. From then on tui, next,\n" +
+			"answer, status and list are about that inbox's bus, in your name. \"askbus logout\" ends it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && strings.Contains(args[0], "://") {
+				return a.signIn(cmd, args[0], noBrowser)
+			}
 			url := a.inboxURL()
 			if url == "" {
 				return fmt.Errorf("no web inbox known in %s; start one with \"%s\", or set ASKBUS_HTTP_URL", a.Dir, a.hint("up"))
@@ -62,6 +69,7 @@ func (a *app) loginCmd() *cobra.Command {
 		},
 	}
 	load(&w, cmd)
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "do not open the browser; the link is printed in any case")
 	cmd.Flags().BoolVar(&phone, "phone", false, "print the link as a QR code, too, for a phone's camera")
 	return cmd
 }

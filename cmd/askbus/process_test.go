@@ -111,11 +111,22 @@ func startBinary(t *testing.T, bin string, args ...string) *process {
 
 func startAs(t *testing.T, bin string, env []string, stdin string, args ...string) *process {
 	t.Helper()
+	return startReading(t, bin, env, strings.NewReader(stdin), args...)
+}
+
+// startFrom starts askbus with an input that comes later.
+func startFrom(t *testing.T, stdin io.Reader, env []string, args ...string) *process {
+	t.Helper()
+	return startReading(t, os.Args[0], env, stdin, args...)
+}
+
+func startReading(t *testing.T, bin string, env []string, stdin io.Reader, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, out: &output{more: make(chan struct{})}, err: &output{more: make(chan struct{})}, done: make(chan struct{})}
 	p.cmd = exec.Command(bin, args...)
 	p.cmd.Env = append(os.Environ(), asMain+"=1", "ASKBUS_LOG_LEVEL=info")
 	p.cmd.Env = append(p.cmd.Env, env...)
-	p.cmd.Stdin = strings.NewReader(stdin)
+	p.cmd.Stdin = stdin
 	outR, outW := io.Pipe()
 	errR, errW := io.Pipe()
 	p.cmd.Stdout, p.cmd.Stderr = outW, errW

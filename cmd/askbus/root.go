@@ -31,6 +31,11 @@ type app struct {
 	out     io.Writer
 	err     io.Writer
 
+	asPerson bool    // this command is used as who is signed in at this terminal
+	dirNamed bool    // a flag or the environment names the directory
+	wanted   string  // the tenant that they name; empty: none
+	login    *ask.By // who is signed in here, once that counts
+
 	answerIn *dialect.Dialect // the shape in which programs are told an outcome; nil: ours
 }
 
@@ -129,6 +134,7 @@ func asUsage(cmd *cobra.Command) {
 
 // prepare checks what all commands share.
 func (a *app) prepare(cmd *cobra.Command) error {
+	a.personalAs(cmd)
 	if a.Output == "" {
 		a.Output = "json"
 		if isTerminal(a.out) {

@@ -302,6 +302,7 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 	options := web.Options{
 		CookieKey: cookieKey, Sessions: sessions, Push: push.NewStore(nc, pushKeys, role.Tenant, p.Push.Hosts, nil), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.hint(""), "askbus")), Identity: localUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Logger: r.log,
 	}
+	options.Terminals = terminalSignIns{sessions, nc, role.Tenant}
 	ways.into(&options)
 	srv, err := web.New(newBoard(resp, role), resp, options)
 	if err != nil {

@@ -70,7 +70,7 @@ func state() map[string]map[string]string {
 	return map[string]map[string]string{
 		subject.BucketTokens:     {"operator": write, "gateway": read, "issuer": "get"},
 		subject.BucketTokenUses:  {"operator": remove, "gateway": "put", "issuer": "put"},
-		subject.BucketSessions:   {"operator": remove, "web": write},
+		subject.BucketSessions:   {"operator": remove, "web": write, "issuer": read},
 		subject.BucketLoginLinks: {"web": "put"},
 		subject.BucketPasskeys:   {"operator": remove, "web": write},
 		subject.BucketSnoozes:    all(write, map[string]string{"operator": remove, "gateway": write}),
@@ -134,6 +134,8 @@ func publish() []line {
 	add(nobody, "outv1.acme.s1.a1.q", "outv1.acme.s1.a1.o", "statev1.tokens.~.k", "statev1.policy.acme.k")
 	// The exchange of credentials.
 	add("gateway", "issuev1.credential")
+	add(web, "issuev1.~.person")
+	add(nobody, "issuev1."+other+".person", "issuev1.person", "issuev1.web.person", "issuev1.~.persons", "issuev1.~.person.x")
 	// The ledger.
 	add("ledger", "ledgerv1.00.acme.s1.a1.q", "ledgerv1.03.acme.s1.a1.o", "ledgerv1.00.acme.s1.a1.r.web", "ledgerv1.state.tokens.~.k")
 	// Shared state.
@@ -161,9 +163,9 @@ func publish() []line {
 			add(granted("agent", "agent-tenant"), "kvv1.agent.acme.s2."+at)
 			add(nobody, "kvv1.agent.other.s1."+at, "kvv1.root."+at+".~.k", "kvv1.responder.native."+at+".acme.k", "kvv1.host.acme.s1."+at)
 		}
-		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "slack": slackWide, "web": web, "push": push} {
+		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "issuer": "issuer", "slack": slackWide, "web": web, "push": push} {
 			begin, wide := "kvv1."+role+".", strings.Fields(who)[0]
-			if role != "operator" && role != "gateway" {
+			if role != "operator" && role != "gateway" && role != "issuer" {
 				begin = "kvv1.responder." + role + "."
 			}
 			if !slices.Contains(strings.Fields(may[role]), "list") {
@@ -216,7 +218,8 @@ func subscribe() []line {
 	add("broker", "askv1.>", "askv1.acme.s1.>", "askv1.acme.s1.ask.*", "ansv1.>", "ansv1.slack.>", "ansv1.*.*.*.*.answer.*", "ansv1.*.*.*.*.here.*", "hostv1.>", "hostv1.*.acme.s1.answer.*",
 		"admv1.>", "kvv1.>", "kvv1.agent.acme.s1.leases.put", "$SRV.>", "$SRV.PING")
 	add(nobody, ">", "*", "*.>", "*.*.*.*.*", "ledgerv1.>", "ledgerv1.00.acme.s1.a1.o", "$JS.>", "$JS.API.>", "$JS.API.STREAM.INFO.ASKS_00", "$JS.EVENT.>", "$SYS.>", "$SYS.ACCOUNT.>", "$KV.>", "statev1.>")
-	add("issuer", "issuev1.credential")
+	add("issuer", "issuev1.credential", "issuev1.*.person")
+	add(nobody, "issuev1.>", "issuev1.*.*", "issuev1."+other+".person.>")
 	// Inboxes.
 	for inbox, may := range map[string]string{
 		"a.acme.s1": "agent", "at.acme": "agent-tenant", "r.slack": "responder", "rt.slack.acme": "responder-tenant", "rs.slack.acme.s1": "responder-session",
@@ -230,7 +233,7 @@ func subscribe() []line {
 	// Shared state.
 	for bucket, may := range state() {
 		var wide, ofTenant []string
-		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "slack": slackWide, "web": web, "push": push} {
+		for role, who := range map[string]string{"operator": "operator", "gateway": "gateway", "issuer": "issuer", "slack": slackWide, "web": web, "push": push} {
 			if slices.Contains(strings.Fields(may[role]), "watch") {
 				wide, ofTenant = append(wide, strings.Fields(who)[0]), append(ofTenant, strings.Fields(who)...)
 			}

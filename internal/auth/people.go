@@ -46,6 +46,9 @@ func (p *People) List(ctx context.Context) ([]Session, error) {
 		if err := json.Unmarshal(entries[i].Value, &r); err != nil {
 			return nil, fmt.Errorf("session %s: %w", entries[i].Key.Name, err)
 		}
+		if r.Challenge != "" {
+			continue // nobody's yet; it ends with the session that made it
+		}
 		k := entries[i].Key
 		list = append(list, Session{k.Name, k.Tenant, r.Principal, r.Name, r.Client, r.Created, r.Seen})
 	}

@@ -46,6 +46,10 @@ type record struct {
 	Provider string    `json:"provider_session,omitempty"`
 	Token    string    `json:"token,omitempty"` // sealed
 	Check    time.Time `json:"check,omitzero"`  // when the provider is asked again
+
+	// Of a terminal, which was let in from a session and ends with it.
+	Parent    string `json:"parent,omitempty"`    // the name of that session's entry
+	Challenge string `json:"challenge,omitempty"` // of a code that no terminal has used yet
 }
 
 func (r *record) person() Person {

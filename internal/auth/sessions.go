@@ -156,18 +156,23 @@ func clip(s string, most int) string {
 // is no such session any more, and [ask.ErrUnavailable] when that cannot be
 // said.
 func (s *Sessions) Find(ctx context.Context, id string, active bool) (Person, error) {
-	k := s.key(id)
+	r, err := s.find(ctx, s.key(id), active)
+	return r.person(), err
+}
+
+// find is Find by an entry's key. The zero record is nobody.
+func (s *Sessions) find(ctx context.Context, k state.Key, active bool) (record, error) {
 	e, err := s.cache.Lookup(ctx, k)
 	if err != nil {
-		return Person{}, err
+		return record{}, err
 	}
 	var r record
 	if err := json.Unmarshal(e.Value, &r); err != nil {
-		return Person{}, fmt.Errorf("session %s: %w", k.Name, err)
+		return record{}, fmt.Errorf("session %s: %w", k.Name, err)
 	}
 	now := s.opts.Now()
 	if r.Principal == "" || !now.Before(r.end(s.opts.Life)) || !now.Before(r.Seen.Add(s.opts.Idle)) {
-		return Person{}, ask.Refuse(ask.CodeNotFound, "this session has ended")
+		return record{}, ask.Refuse(ask.CodeNotFound, "this session has ended")
 	}
 	switch {
 	case r.Token != "" && s.opts.Refresh != nil && !now.Before(r.Check):
@@ -175,7 +180,7 @@ func (s *Sessions) Find(ctx context.Context, id string, active bool) (Person, er
 	case active && now.Sub(r.Seen) >= min(s.opts.Idle/20, 5*time.Minute):
 		s.behind(k, func(ctx context.Context) { s.renew(ctx, k, r, e.Revision, now) }) //nolint:contextcheck // it outlives the request
 	}
-	return r.person(), nil
+	return r, nil
 }
 
 // behind does something about a session behind a request's back, one thing at a
@@ -215,9 +220,14 @@ func (s *Sessions) renew(ctx context.Context, k state.Key, r record, revision ui
 	}
 }
 
-// End signs a session out, at every replica.
+// End signs a session out, at every replica, and the terminals that it let in.
 func (s *Sessions) End(ctx context.Context, id string) error {
-	return s.bucket.Delete(ctx, s.key(id))
+	k := s.key(id)
+	if err := s.bucket.Delete(ctx, k); err != nil {
+		return err
+	}
+	s.endTerminals(ctx, k.Name)
+	return nil
 }
 
 // Watch closes ended when a session ends, or can no longer be believed. Stop

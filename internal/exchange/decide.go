@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -31,6 +32,7 @@ type Grant struct {
 	Role, Type, Tenant, Session string
 	Life                        time.Duration
 	Note                        string // for the list of credentials
+	May                         identity.Assertions
 }
 
 // Decide says what a proof is worth for a session; none is the only one there

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/exchange"
-	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/pkg/ask"
@@ -148,6 +147,7 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
+	opts.Verifier = keys.Verifier()
 	opts.Source = source
 	if opts.Logger == nil {
 		opts.Logger = natstest.Logger()
@@ -159,7 +159,7 @@ rules:
 		return exchange.Token("good", "acme", []string{"s1", "ci-*"}, time.Now().Add(time.Minute)), nil
 	}
 	opts.Sign = func(g exchange.Grant, _ string) ([]byte, string, error) {
-		c, err := keys.HandOut(pl.bus.URL(), natsd.Role{Name: g.Role, Type: g.Type, Tenant: g.Tenant, Session: g.Session}, identity.Assertions{}, g.Life, g.Note)
+		c, err := keys.HandOut(pl.bus.URL(), natsd.Role{Name: g.Role, Type: g.Type, Tenant: g.Tenant, Session: g.Session}, g.May, g.Life, g.Note)
 		if err != nil {
 			return nil, "", err
 		}

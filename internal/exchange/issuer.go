@@ -10,14 +10,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/ratelimit"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
-	"github.com/nats-io/nkeys"
 )
+
+// Verifier says what a JWT grants to the user whose key NATS checked. It must be
+// safe for concurrent use.
+type Verifier interface {
+	Verify(token, user string, now time.Time) (identity.Grant, error)
+}
 
 // Options are what an [Issuer] needs. Source, Tokens and Sign are required.
 type Options struct {
@@ -29,6 +35,14 @@ type Options struct {
 	// address is where its holder reaches the bus, if the rules say.
 	Sign func(g Grant, address string) (credential []byte, key string, err error)
 
+	// Person says who is signed in at a terminal, by the name of its sign-in and the
+	// tenant under which that lies, if one; and for which tenant they may have a
+	// credential, who ask for one of a tenant. The error is [ask.ErrNotFound] when
+	// the sign-in has ended. Nil: people get none.
+	Person func(ctx context.Context, of, terminal, tenant string) (Person, error)
+	// Verifier checks the credentials of web inboxes; required with Person.
+	Verifier Verifier
+
 	PerSubject int              // credentials for one subject of one issuer in a minute; default 300
 	AtOnce     int              // exchanges under way; default 32
 	Now        func() time.Time // default: time.Now
@@ -37,10 +51,11 @@ type Options struct {
 
 // Issuer swaps tokens for credentials, for the gateways of a bus.
 type Issuer struct {
-	nc    *nats.Conn
-	opts  Options
-	taken *ratelimit.PerMinute
-	slots chan struct{}
+	nc     *nats.Conn
+	opts   Options
+	taken  *ratelimit.PerMinute
+	people *ratelimit.PerMinute
+	slots  chan struct{}
 }
 
 // New makes an issuer over a connection with the issuer's credential. It starts
@@ -58,7 +73,7 @@ func New(nc *nats.Conn, opts Options) *Issuer {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Issuer{nc: nc, opts: opts, taken: ratelimit.New(opts.PerSubject), slots: make(chan struct{}, opts.AtOnce)}
+	return &Issuer{nc: nc, opts: opts, taken: ratelimit.New(opts.PerSubject), people: ratelimit.New(perPerson), slots: make(chan struct{}, opts.AtOnce)}
 }
 
 // answerWithin is how long one exchange takes at most: a reply later than 5 s is
@@ -72,7 +87,11 @@ const queue = "issuer"
 func (i *Issuer) Run(ctx context.Context) error {
 	var under sync.WaitGroup
 	defer under.Wait()
-	sub, err := i.nc.QueueSubscribe(subject.Exchange, queue, func(m *nats.Msg) {
+	take := func(m *nats.Msg) {
+		if !subject.IssueReplyAllowed(m.Subject, m.Reply) { // the issuer may answer wherever it is asked to
+			i.opts.Logger.Warn("a request names a reply subject that is not the sender's", slog.String("subject", m.Subject))
+			return
+		}
 		select {
 		case i.slots <- struct{}{}:
 			under.Go(func() {
@@ -82,17 +101,20 @@ func (i *Issuer) Run(ctx context.Context) error {
 		default:
 			i.refuse(m, ask.Refuse(ask.CodeUnavailable, "%d exchanges are under way, which is as many as the issuer takes; try again", cap(i.slots)))
 		}
-	})
-	if err != nil {
-		return err
+	}
+	for _, s := range []string{subject.Exchange, subject.PersonAll} {
+		sub, err := i.nc.QueueSubscribe(s, queue, take)
+		if err != nil {
+			return err
+		}
+		defer sub.Unsubscribe() //nolint:errcheck // the connection may be gone
 	}
 	<-ctx.Done()
-	_ = sub.Unsubscribe() // the connection may be gone
 	return nil
 }
 
-// request is what a gateway forwards.
-type request struct {
+// swapRequest is what a gateway forwards.
+type swapRequest struct {
 	Token   string `json:"token"`
 	Session string `json:"session,omitempty"`
 	SealFor string `json:"seal_for"` // the gateway's curve key, which the reply is encrypted for
@@ -101,15 +123,22 @@ type request struct {
 func (i *Issuer) answer(ctx context.Context, m *nats.Msg) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	proof, credential, err := i.swap(ctx, m.Data)
+	var proof Proof
+	var credential []byte
+	var err error
+	if m.Subject == subject.Exchange {
+		proof, credential, err = i.swap(ctx, m.Data)
+	} else {
+		credential, err = i.person(ctx, m)
+	}
 	if err == nil {
 		_ = m.Respond(credential) // nobody is left to be told
 		return
 	}
 	e, ok := errors.AsType[*ask.Error](err)
 	if !ok {
-		i.opts.Logger.Error("a token cannot be exchanged", slog.Any("error", err))
-		e = ask.Refuse(ask.CodeUnavailable, "tokens cannot be checked just now; the issuer's log says why")
+		i.opts.Logger.Error("a credential cannot be issued", slog.Any("error", err))
+		e = ask.Refuse(ask.CodeUnavailable, "nothing can be checked just now; the issuer's log says why")
 	} else {
 		i.opts.Logger.Warn("an exchange is refused", slog.String("code", e.Code), slog.String("detail", e.Detail), slog.String("issuer", proof.Provider), slog.String("token_subject", ask.CleanText(proof.Subject)))
 	}
@@ -117,12 +146,12 @@ func (i *Issuer) answer(ctx context.Context, m *nats.Msg) {
 }
 
 func (i *Issuer) swap(ctx context.Context, data []byte) (proof Proof, credential []byte, err error) {
-	var r request
+	var r swapRequest
 	if err := json.Unmarshal(data, &r); err != nil || r.Token == "" {
 		return proof, nil, ask.Refuse(ask.CodeInvalid, "the request is damaged")
 	}
-	if !nkeys.IsValidPublicCurveKey(r.SealFor) {
-		return proof, nil, ask.Refuse(ask.CodeInvalid, "the request has no key to seal the credential for; update the gateway")
+	if err := sealable(r.SealFor); err != nil {
+		return proof, nil, err
 	}
 	if err := tooLong(r.Token); err != nil {
 		return proof, nil, err

@@ -5,14 +5,24 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nkeys"
 )
 
 // sealed is a credential that only the holder of one key can read: every
-// gateway hears the replies to all gateways, and a credential has a private key.
+// gateway hears the replies to all gateways, every web inbox those to all web
+// inboxes, and a credential has a private key.
 type sealed struct {
 	By   string `json:"by"`   // the curve key that sealed it
 	Data []byte `json:"data"` // base64 in JSON
+}
+
+// sealable refuses what is not a public curve key.
+func sealable(to string) error {
+	if !nkeys.IsValidPublicCurveKey(to) {
+		return ask.Refuse(ask.CodeInvalid, "the request has no key to seal the credential for; update the gateway or the web inbox")
+	}
+	return nil
 }
 
 // seal encrypts data for a curve key (X25519). The key that seals is used once.

@@ -24,6 +24,15 @@ func Swap(ctx context.Context, nc *nats.Conn, token, session string) ([]byte, er
 	if err := tooLong(token); err != nil {
 		return nil, err
 	}
+	return request(ctx, nc, func(sealFor string) (*nats.Msg, error) {
+		body, err := json.Marshal(swapRequest{Token: token, Session: session, SealFor: sealFor})
+		return &nats.Msg{Subject: subject.Exchange, Data: body}, err
+	})
+}
+
+// request asks an issuer and opens its reply, which is sealed for a key of this
+// one request.
+func request(ctx context.Context, nc *nats.Conn, build func(sealFor string) (*nats.Msg, error)) ([]byte, error) {
 	own, err := nkeys.CreateCurveKeys()
 	if err != nil {
 		return nil, err
@@ -33,14 +42,14 @@ func Swap(ctx context.Context, nc *nats.Conn, token, session string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(request{Token: token, Session: session, SealFor: public})
+	m, err := build(public)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, swapWithin)
 	defer cancel()
 	// Once: who sent the token tries again, and a refusal is not repeated here.
-	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject.Exchange, Data: body})
+	reply, err := nc.RequestMsgWithContext(ctx, m)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
 		return nil, ask.Refuse(ask.CodeUnavailable, "no issuer answers; is \"askbus issuer\" running?")

@@ -186,8 +186,12 @@ func (r Role) rights() Rights {
 		if r.Session != "" {
 			here = subject.Here(r.Tenant, r.Session)
 		}
+		publish := []string{dots(subject.Responders, r.Type, userKey, r.Tenant, r.Session, ">")}
+		if r.Type == subject.TypeWeb && r.Session == "" { // it signs people in
+			publish = append(publish, subject.Person(userKey))
+		}
 		return Rights{
-			Publish:   []string{dots(subject.Responders, r.Type, userKey, r.Tenant, r.Session, ">")},
+			Publish:   publish,
 			Subscribe: append(out(subject.Question, subject.Outcome), subject.AttentionAll(r.Tenant, r.Session), here, inbox),
 		}
 	case RoleHost:
@@ -201,7 +205,7 @@ func (r Role) rights() Rights {
 			Subscribe: []string{dots(subject.Out, ">"), dots(subject.Presence, ">"), subject.AttentionAll("", ""), inbox},
 		}
 	case RoleIssuer:
-		return Rights{Subscribe: []string{subject.Exchange, inbox}, Replies: true}
+		return Rights{Subscribe: []string{subject.Exchange, subject.PersonAll, inbox}, Replies: true}
 	case RoleOperator:
 		return Rights{
 			Publish:   []string{dots(subject.Operators, ">"), dots(subject.Agents, ">"), dots(subject.Responders, subject.TypeOperator, userKey, ">"), "$SRV.>"},

@@ -50,7 +50,7 @@ var forbidden = []string{
 }
 
 var unheard = []string{
-	"issuev1.>", "issuev1.*",
+	"issuev1.>", "issuev1.*", "issuev1.*.*",
 	">", "*.>", "ledgerv1.>", "ledgerv1.00.acme.s1.a1.o", "$JS.>", "$JS.API.>", "$SYS.>", "_INBOX.>", "_INBOX.*.>", "_INBOX.l.>",
 }
 
@@ -107,7 +107,7 @@ func table() []rights {
 		{
 			role:  issuer,
 			noPub: []string{"issuev1.credential", "askv1.acme.s1.ask.a1", "ansv1.web.acme.s1.answer.a1", "admv1.acme.s1.abort.a1", "herev1.acme.s1", "$SRV.PING", "_INBOX.g.x", "_INBOX.i.x"},
-			sub:   []string{"issuev1.credential", "_INBOX.i.>"},
+			sub:   []string{"issuev1.credential", "issuev1.*.person", "_INBOX.i.>"},
 			noSub: []string{"issuev1.>", "outv1.>", "askv1.>", "ansv1.>", "herev1.>", "_INBOX.g.>", "$SRV.>"},
 		},
 		{

@@ -45,6 +45,12 @@ const (
 	TypeOperator = "operator"
 )
 
+// The responder types of a web inbox, which signs people in, and of a terminal.
+const (
+	TypeWeb = "web"
+	TypeTUI = "tui"
+)
+
 // ReplyAllowed reports whether the broker may answer request r at reply: it
 // lies below an inbox prefix that belongs to the request's own subject.
 func ReplyAllowed(r Request, reply string) bool {

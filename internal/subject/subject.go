@@ -24,11 +24,48 @@ const (
 	Presence   = "herev1"   // broker to surfaces: is a person there?
 	Out        = "outv1"    // questions and outcomes, republished
 	LedgerRoot = "ledgerv1" // the streams
-	Issue      = "issuev1"  // gateways to the issuer of credentials
+	Issue      = "issuev1"  // gateways and web inboxes to the issuer of credentials
 )
 
 // Exchange is where a gateway has a token swapped for a credential.
 const Exchange = Issue + ".credential"
+
+// person ends the subject on which a web inbox asks for somebody's credential.
+const person = "person"
+
+// Person is where a web inbox has the credential of a person's terminal made.
+// User is the public key of the inbox's own credential, or [Self].
+func Person(user string) string { return Issue + "." + user + "." + person }
+
+// PersonAll is the wildcard over [Person].
+const PersonAll = Issue + ".*." + person
+
+// ParsePerson reads a subject of [Person].
+func ParsePerson(subject string) (user string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 3 || t[0] != Issue || t[2] != person || !ValidUser(t[1]) {
+		return "", false
+	}
+	return t[1], true
+}
+
+// IssueReplyAllowed reports whether an issuer may answer a request on a subject
+// at reply: in an inbox of those who may send it.
+func IssueReplyAllowed(subject, reply string) bool {
+	allowed := []string{InboxGateway}
+	if subject != Exchange {
+		allowed = []string{InboxResponder(TypeWeb, "", "")}
+		if t := strings.SplitN(reply, ".", 5); len(t) == 5 && ask.ValidToken(t[3]) {
+			allowed = append(allowed, InboxResponder(TypeWeb, t[3], ""))
+		}
+	}
+	for _, prefix := range allowed {
+		if rest, below := strings.CutPrefix(reply, prefix+"."); below {
+			return plain(rest)
+		}
+	}
+	return false
+}
 
 // Verb is what a request wants.
 type Verb string
@@ -58,7 +95,7 @@ const Self = "~"
 // As puts the sender's key where a subject has [Self]. It is not ok when the
 // subject has no such place.
 func As(subject, user string) (own string, ok bool) {
-	if !strings.HasPrefix(subject, Responders+".") && !strings.HasPrefix(subject, Hosts+".") {
+	if !strings.HasPrefix(subject, Responders+".") && !strings.HasPrefix(subject, Hosts+".") && !strings.HasPrefix(subject, Issue+".") {
 		return subject, false
 	}
 	before, after, ok := strings.Cut(subject, "."+Self+".")

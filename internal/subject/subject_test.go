@@ -293,3 +293,24 @@ func TestTheSenderIsFilledIn(t *testing.T) {
 		}
 	}
 }
+
+func TestAnIssuerAnswersOnlyInInboxesOfThoseWhoMayAsk(t *testing.T) {
+	t.Parallel()
+	const user = "UAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	if who, ok := subject.ParsePerson(subject.Person(user)); !ok || who != user {
+		t.Errorf("got %q %v", who, ok)
+	}
+	for _, s := range []string{"issuev1.x.person", "issuev1.person", subject.Person(user) + ".x", "issuev1." + user + ".persons", "issuev2." + user + ".person"} {
+		if _, ok := subject.ParsePerson(s); ok {
+			t.Errorf("%s is read", s)
+		}
+	}
+	for reply, want := range map[string][2]bool{
+		"_INBOX.g.x.1": {true, false}, "_INBOX.r.web.x": {false, true}, "_INBOX.rt.web.acme.x.1": {false, true}, "_INBOX.rt.web.acme": {}, "_INBOX.rt.web.*.x": {}, "_INBOX.rt.web..x": {},
+		"_INBOX.r.web": {}, "_INBOX.r.webx.y": {}, "_INBOX.r.slack.x": {}, "_INBOX.rs.web.acme.s1.x": {}, "askv1.acme.s1.ask.a1": {}, "": {}, "_INBOX.g.>": {}, "_INBOX.r.web.>": {},
+	} {
+		if got := [2]bool{subject.IssueReplyAllowed(subject.Exchange, reply), subject.IssueReplyAllowed(subject.Person(user), reply)}; got != want {
+			t.Errorf("%q: %v, want %v", reply, got, want)
+		}
+	}
+}

@@ -117,8 +117,12 @@ func (s *Server) cannotSignIn(w http.ResponseWriter, r *http.Request, err error,
 	s.plain(w, http.StatusServiceUnavailable, plainPage{Title: "Cannot sign you in just now", Lines: []string{then, "The details are in the inbox's log."}})
 }
 
-// landing is where a login leads: to an ask of this inbox, else to all of them.
+// landing is where a login leads: to an ask of this inbox or to a terminal that
+// waits, else to all asks.
 func landing(to string) string {
+	if terminalPath.MatchString(to) {
+		return to
+	}
 	if strings.HasPrefix(to, "/ask/") && path.Clean(to) == to && !strings.ContainsAny(to, "?#\\") {
 		return to
 	}

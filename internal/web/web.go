@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/ratelimit"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -74,6 +75,8 @@ type Options struct {
 	Provider auth.Provider
 	// Passkeys signs people in with theirs; nil: nobody has one.
 	Passkeys Passkeys
+	// Terminals signs people's terminals in; nil: none can.
+	Terminals Terminals
 	// Proxy in front of this inbox says who somebody is; nil: none does.
 	Proxy *Proxy
 	// Flags is what commands need here beside their own arguments, such as
@@ -127,6 +130,8 @@ type Server struct {
 	md      *markdown
 	memory  *memory
 	past    *archive
+	letting *ratelimit.PerMinute // terminals, by the person who lets them in
+	guessed *ratelimit.PerMinute // codes that do not count, by address
 }
 
 // New makes an inbox that shows a board and answers asks. It starts nothing; see
@@ -171,6 +176,7 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 	s := &Server{
 		asks: asks, opts: opts, base: base, keys: keys, assets: assets,
 		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4),
+		letting: ratelimit.New(confirmations), guessed: ratelimit.New(guesses),
 	}
 	s.feeds = newFeeds(s)
 	s.streams = newStreams(opts.MaxStreams, asks.Present, opts.Logger)
@@ -240,6 +246,13 @@ func (s *Server) Handler() http.Handler {
 		mux.HandleFunc("POST /join", s.joined)
 		mux.HandleFunc("POST /login/passkey/options", s.passkeyOptions)
 		mux.HandleFunc("POST /login/passkey", s.passkey)
+	}
+	mux.HandleFunc("GET "+TerminalPath+"/{request}", s.person(s.terminalPage))
+	mux.HandleFunc("POST "+TerminalPath+"/{request}", s.person(s.letIn))
+	if s.opts.Terminals != nil {
+		mux.HandleFunc("POST "+TerminalPath+"/token", s.redeem)
+		mux.HandleFunc("POST "+TerminalPath+"/credential", s.terminal(s.terminalCredential))
+		mux.HandleFunc("POST "+TerminalPath+"/logout", s.terminal(s.terminalLogout))
 	}
 	mux.HandleFunc("GET /static/{hash}/{name}", s.assets.serve)
 	mux.HandleFunc("GET /sw.js", s.assets.worker)

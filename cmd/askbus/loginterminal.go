@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/httpserver"
+	"github.com/askbus/askbus/internal/prompt"
+	"github.com/askbus/askbus/internal/web"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/spf13/cobra"
+)
+
+// signInLimit is how long a terminal waits for its person.
+const signInLimit = 10 * time.Minute
+
+// signIn signs this terminal in at a web inbox, where its person confirms it in a
+// browser. The code that comes back, to a loopback address or typed, is worth
+// something only with the verifier, which never leaves this process until then.
+func (a *app) signIn(cmd *cobra.Command, address string, noBrowser bool) error {
+	inbox, err := inboxAddress(address)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), signInLimit, errors.New("nobody confirmed within 10 minutes; begin again"))
+	defer cancel()
+	verifier := rand.Text() + rand.Text()
+	t := web.TerminalRequest{Challenge: auth.Challenge(verifier), Client: thisTerminal(), Tenant: a.wanted}
+	codes := make(chan string, 1)
+	remote := os.Getenv("SSH_CONNECTION") != ""
+	if !remote {
+		end, err := awaitCode(ctx, &t, codes)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	path, err := t.Path()
+	if err != nil {
+		return err
+	}
+	a.say("Open this link in a browser, sign in there if you are not, and confirm:\n\n  %s\n", inbox+path)
+	if !noBrowser && !remote && isTerminal(a.err) {
+		openBrowser(ctx, inbox+path)
+	}
+	if t.Port != 0 {
+		a.say("When the browser is on another machine, choose the code there and type it here.")
+	}
+	fmt.Fprint(a.err, "Code: ")
+	go typedCode(ctx, cmd.InOrStdin(), codes)
+	l := &signedIn{Inbox: inbox}
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.err)
+		return context.Cause(ctx)
+	case code := <-codes:
+		fmt.Fprintln(a.err)
+		if code == "" {
+			return errors.New("no code was typed, and the browser did not come back")
+		}
+		var got struct {
+			Secret string `json:"secret"`
+		}
+		if err := callInbox(ctx, inbox, "/token", "", map[string]string{"code": code, "verifier": verifier}, &got); err != nil {
+			return fmt.Errorf("sign in at %s: %w", inbox, err)
+		}
+		l.Secret = got.Secret
+	}
+	p, err := l.renew(ctx, a.wanted)
+	if err != nil {
+		_ = callInbox(ctx, inbox, "/logout", l.Secret, struct{}{}, new(struct{})) // it is of no use
+		return err
+	}
+	if before, err := readLogin(); err == nil && before != nil { // it would be nobody's
+		_ = callInbox(ctx, before.Inbox, "/logout", before.Secret, struct{}{}, new(struct{})) // it ends by itself
+	}
+	if err := l.save(); err != nil {
+		return err
+	}
+	return a.tellSignedIn(l, &p)
+}
+
+// inboxAddress is the address of a web inbox, to which secrets may be sent: over
+// TLS, or on this machine.
+func inboxAddress(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
+		return "", usage("%q is not the address of a web inbox, such as https://ask.example.com", text)
+	case u.Scheme == "http" && !httpserver.LoopbackHost(u.Host):
+		return "", usage("%s is not safe: who listens on the way could answer as you; use https://", text)
+	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return "", usage("give the address of the web inbox alone: %s://%s", u.Scheme, u.Host)
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
+
+// thisTerminal is what the person is shown of it.
+func thisTerminal() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return ask.CleanLine(strings.TrimPrefix(localUser(nil).Principal, "os:") + "@" + host)
+}
+
+// awaitCode listens for the browser on a loopback address until end is called.
+func awaitCode(ctx context.Context, t *web.TerminalRequest, codes chan<- string) (end func(), err error) {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	t.Port, t.State = ln.Addr().(*net.TCPAddr).Port, rand.Text()
+	srv := &http.Server{ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 8 << 10, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		q := r.URL.Query()
+		if r.URL.Path != "/" || r.Method != http.MethodGet || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(t.State)) != 1 || q.Get("code") == "" {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, "<!doctype html><title>askbus</title><p>This is not the sign-in that the terminal waits for.") // it may be gone
+			return
+		}
+		select {
+		case codes <- q.Get("code"):
+		default: // there is one already
+		}
+		_, _ = io.WriteString(w, "<!doctype html><title>askbus</title><p>Your terminal has the code. Go on there; you can close this page.") // likewise
+	})}
+	go srv.Serve(ln) //nolint:errcheck // it ends when it is closed
+	return func() {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = srv.Shutdown(grace) // the page is written before
+	}, nil
+}
+
+// typedCode reads a code that the person types. Nothing typed is no code, and
+// the browser may still come.
+func typedCode(ctx context.Context, in io.Reader, codes chan<- string) {
+	lines := prompt.Read(in)
+	for {
+		text, err := lines.Next(ctx)
+		if err != nil {
+			return
+		}
+		if text = strings.ToUpper(strings.Map(withoutSpace, text)); text != "" {
+			select {
+			case codes <- text:
+			default:
+			}
+			return
+		}
+	}
+}
+
+func withoutSpace(r rune) rune {
+	if r == ' ' || r == '\t' || r == '-' {
+		return -1
+	}
+	return r
+}
+
+// tellSignedIn says who is signed in now.
+func (a *app) tellSignedIn(l *signedIn, p *personal) error {
+	path, err := loginFile()
+	if err != nil {
+		return err
+	}
+	if a.json() {
+		return json.NewEncoder(cleanJSON{a.out}).Encode(map[string]any{"inbox": l.Inbox, "by": p.By, "name": p.Credential.Name, "nats_url": p.Credential.URL, "file": path})
+	}
+	a.say("%s is signed in at this terminal (%s), at %s.", p.By.Name, p.By.Principal, l.Inbox)
+	if len(p.By.Groups) > 0 {
+		a.say("Groups: %s", strings.Join(p.By.Groups, ", "))
+	}
+	a.say("Try \"askbus tui\". The sign-in lies in %s; \"askbus logout\" ends it.", path)
+	return nil
+}
+
+func (a *app) logoutCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "logout", Short: "Sign this terminal out of the web inbox at which it signed in", Args: cobra.NoArgs,
+		Example: "  askbus logout",
+		Long: `Signs this terminal out: the inbox ends its sign-in, its credentials are revoked, and
+askbus/login.json in the configuration directory is removed.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := readLogin()
+			if err != nil {
+				return errors.Join(err, forgetLogin())
+			}
+			if l == nil {
+				a.say("nobody is signed in at this terminal")
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), exchangeLimit)
+			defer cancel()
+			told := callInbox(ctx, l.Inbox, "/logout", l.Secret, struct{}{}, new(struct{}))
+			if err := forgetLogin(); err != nil {
+				return err
+			}
+			if told != nil {
+				return fmt.Errorf("the sign-in is removed here, but %s does not know: %w; sign out in the browser there, too", l.Inbox, told)
+			}
+			a.say("signed out of %s", l.Inbox)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,255 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// Bounds of terminals.
+const (
+	CodeLife     = 2 * time.Minute // of a code, from the confirmation to the terminal that uses it
+	maxTerminals = 20              // of one person
+)
+
+// TerminalSecret begins the secret of a terminal, so that it is found in what
+// should hold none.
+const TerminalSecret = "askbt_"
+
+// Challenge is what a terminal shows of its verifier before it has a code (PKCE,
+// method S256).
+func Challenge(verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func (s *Sessions) terminalKey(purpose, secret string) state.Key {
+	sum := sha256.Sum256([]byte("askbus terminal " + purpose + "\x00" + secret))
+	return state.Key{Tenant: s.opts.Tenant, Name: base64.RawURLEncoding.EncodeToString(sum[:])}
+}
+
+// LetIn lets a terminal in from a session, as the person of that session: it
+// returns a code that works once, within [CodeLife], for whoever has the verifier
+// of the challenge. Client is what the terminal calls itself. The error is
+// [ask.ErrNotFound] when the session has ended, and [ask.ErrQuota] when the person
+// has too many terminals.
+func (s *Sessions) LetIn(ctx context.Context, session, challenge, client string) (code string, err error) {
+	parent := s.key(session)
+	r, err := s.find(ctx, parent, true)
+	if err != nil {
+		return "", err
+	}
+	all, err := s.cache.All()
+	if err != nil {
+		return "", err
+	}
+	n := 0
+	for i := range all {
+		var t record
+		if json.Unmarshal(all[i].Value, &t) == nil && t.Parent != "" && t.Principal == r.Principal {
+			n++
+		}
+	}
+	if n >= maxTerminals {
+		return "", ask.Refuse(ask.CodeQuota, "%d terminals are signed in as %s, as many as may be; sign one out with \"askbus logout\"", n, r.Principal)
+	}
+	code, now := rand.Text(), s.opts.Now().UTC()
+	t := record{
+		Principal: r.Principal, Name: r.Name, Proof: r.Proof, Access: r.Access, Client: clip(client, 200), Created: now, Seen: now, Until: now.Add(CodeLife),
+		Subject: r.Subject, Provider: r.Provider, Parent: parent.Name, Challenge: challenge,
+	}
+	if _, err := s.bucket.Create(ctx, s.terminalKey("code", code), t, CodeLife); err != nil {
+		return "", fmt.Errorf("let a terminal in: %w", err)
+	}
+	return code, nil
+}
+
+// errCode is all that is said of a code that does not count.
+var errCode = ask.Refuse(ask.CodeUnauthorized, "this code is wrong, was used already, or is older than %d minutes; begin again with \"askbus login\"", int(CodeLife/time.Minute))
+
+// Redeem makes a terminal of a code, once, at whichever replica, and returns its
+// secret. The error is [ask.ErrForbidden] when the code does not count.
+func (s *Sessions) Redeem(ctx context.Context, code, verifier string) (secret string, err error) {
+	k := s.terminalKey("code", code)
+	e, err := s.bucket.Get(ctx, k)
+	if errors.Is(err, ask.ErrNotFound) {
+		return "", errCode
+	}
+	if err != nil {
+		return "", err
+	}
+	var r record
+	if err := json.Unmarshal(e.Value, &r); err != nil {
+		return "", fmt.Errorf("terminal %s: %w", k.Name, err)
+	}
+	now := s.opts.Now().UTC()
+	if r.Challenge == "" || !now.Before(r.Until) || subtle.ConstantTimeCompare([]byte(r.Challenge), []byte(Challenge(verifier))) != 1 {
+		return "", errCode
+	}
+	if err := s.bucket.DeleteRevision(ctx, k, e.Revision); errors.Is(err, ask.ErrConflict) {
+		return "", errCode // somebody was faster with it
+	} else if err != nil {
+		return "", err
+	}
+	parent, err := s.find(ctx, state.Key{Tenant: s.opts.Tenant, Name: r.Parent}, true)
+	if errors.Is(err, ask.ErrNotFound) {
+		return "", errCode // signed out meanwhile
+	}
+	if err != nil {
+		return "", err
+	}
+	secret = TerminalSecret + rand.Text() + rand.Text()
+	r.Challenge, r.Created, r.Seen, r.Until = "", now, now, parent.end(s.opts.Life)
+	if _, err := s.bucket.Create(ctx, s.terminalKey("secret", secret), r, r.ttl(now, s.opts.Idle)); err != nil {
+		return "", fmt.Errorf("sign a terminal in: %w", err)
+	}
+	return secret, nil
+}
+
+// Terminal says whose terminal it is, and the name of its entry. Its person is
+// the one of the session that let it in, as that is now; it counts as activity of
+// both. The error is [ask.ErrNotFound] when the terminal or that session has
+// ended.
+func (s *Sessions) Terminal(ctx context.Context, secret string) (name string, p Person, err error) {
+	k := s.terminalKey("secret", secret)
+	t, err := s.find(ctx, k, true)
+	if err != nil {
+		return "", Person{}, err
+	}
+	parent, err := s.find(ctx, state.Key{Tenant: k.Tenant, Name: t.Parent}, true)
+	if errors.Is(err, ask.ErrNotFound) || err == nil && parent.Principal != t.Principal {
+		s.drop(ctx, k)
+		return "", Person{}, ask.Refuse(ask.CodeNotFound, "the sign-in that let this terminal in has ended")
+	}
+	return k.Name, parent.person(), err
+}
+
+// EndTerminal signs a terminal out, at every replica. That it has ended is no
+// error.
+func (s *Sessions) EndTerminal(ctx context.Context, secret string) error {
+	return s.bucket.Delete(ctx, s.terminalKey("secret", secret))
+}
+
+// endTerminals ends the terminals that a session let in. Those that this misses
+// do not count either, as their session is gone.
+func (s *Sessions) endTerminals(ctx context.Context, parent string) {
+	all, err := s.cache.All()
+	for i := range all {
+		var t record
+		if json.Unmarshal(all[i].Value, &t) == nil && t.Parent == parent {
+			err = errors.Join(err, s.bucket.Delete(ctx, all[i].Key))
+		}
+	}
+	if err != nil {
+		s.opts.Logger.Warn("a terminal of a session that has ended is still listed", slog.Any("error", err))
+	}
+}
+
+// Terminals are the terminals of people as the issuer of credentials sees them.
+// Use it between the start and the end of Run. It is safe for concurrent use.
+type Terminals struct {
+	cache *state.Cache
+	ended chan struct{}
+	now   func() time.Time
+}
+
+// NewTerminals makes it over the issuer's connection. It sends nothing.
+func NewTerminals(nc *nats.Conn, now func() time.Time, log *slog.Logger) *Terminals {
+	t := &Terminals{ended: make(chan struct{}, 1), now: now}
+	t.cache = state.NewCache(state.Open(nc, state.Issuer(), state.Sessions), state.CacheOptions{Now: now, Logger: log, Changed: func(_, e *state.Entry) {
+		if e == nil {
+			select {
+			case t.ended <- struct{}{}:
+			default:
+			}
+		}
+	}})
+	return t
+}
+
+// Run follows the sign-ins until ctx ends.
+func (t *Terminals) Run(ctx context.Context) error { return t.cache.Run(ctx) }
+
+// Ended tells that a sign-in has ended, one or several.
+func (t *Terminals) Ended() <-chan struct{} { return t.ended }
+
+// Person is whose terminal an entry is: of the session that let it in, as that is
+// now. The error is [ask.ErrNotFound] when either has ended, and
+// [ask.ErrUnavailable] when that cannot be said.
+func (t *Terminals) Person(ctx context.Context, tenant, name string) (Person, error) {
+	own, err := t.record(ctx, state.Key{Tenant: tenant, Name: name})
+	if err != nil {
+		return Person{}, err
+	}
+	if own.Parent == "" || own.Challenge != "" {
+		return Person{}, ask.Refuse(ask.CodeNotFound, "this sign-in is not that of a terminal")
+	}
+	parent, err := t.record(ctx, state.Key{Tenant: tenant, Name: own.Parent})
+	if err != nil {
+		return Person{}, err
+	}
+	if parent.Parent != "" || parent.Principal != own.Principal {
+		return Person{}, ask.Refuse(ask.CodeNotFound, "this terminal is not of the sign-in that let it in")
+	}
+	return parent.person(), nil
+}
+
+func (t *Terminals) record(ctx context.Context, k state.Key) (record, error) {
+	e, err := t.cache.Lookup(ctx, k)
+	if err != nil {
+		return record{}, err
+	}
+	var r record
+	if err := json.Unmarshal(e.Value, &r); err != nil {
+		return record{}, fmt.Errorf("session %s: %w", k.Name, err)
+	}
+	if r.Principal == "" || !t.now().Before(r.end(MaxLife)) {
+		return record{}, ask.Refuse(ask.CodeNotFound, "this sign-in has ended")
+	}
+	return r, nil
+}
+
+// TerminalTenant says of which tenant a terminal's credential is for somebody
+// with an access; none is of all. A credential of NATS sees and decides all of a
+// tenant, so somebody who may do less there gets none. Wanted is the tenant that
+// the terminal asks for, if it does. The error is [ask.ErrForbidden].
+func TerminalTenant(access ask.Access, wanted string) (tenant string, err error) {
+	var whole []string
+	for i := range access {
+		g := &access[i]
+		switch {
+		case g.ReadOnly, len(g.Audiences) > 0, len(g.Sessions) > 0 && !slices.Contains(g.Sessions, "*"):
+			continue
+		case len(g.Tenants) == 0, slices.Contains(g.Tenants, "*"):
+			return wanted, nil
+		}
+		whole = append(whole, g.Tenants...)
+	}
+	if access == nil {
+		return wanted, nil
+	}
+	probe := ask.Access{{Tenants: whole}}
+	switch {
+	case len(whole) == 0:
+		return "", ask.Refuse(ask.CodeForbidden, "you may see or decide only part of what is asked of a tenant, and a terminal's credential is for all of it; decide in the browser")
+	case wanted != "" && probe.Sees(ask.By{}, ask.Key{Tenant: wanted}, nil):
+		return wanted, nil
+	case wanted == "" && len(whole) == 1 && ask.ValidToken(whole[0]):
+		return whole[0], nil
+	case wanted == "":
+		return "", ask.Refuse(ask.CodeForbidden, "you may decide for the tenants %q; name one with --tenant", whole)
+	}
+	return "", ask.Refuse(ask.CodeForbidden, "you may not decide everything of tenant %s; a terminal's credential would", wanted)
+}

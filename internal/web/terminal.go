@@ -1,0 +1,276 @@
+package web
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/httpserver"
+	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Terminals signs terminals in as the people who confirm it at this inbox. All
+// methods are safe for concurrent use.
+type Terminals interface {
+	// LetIn lets a terminal in from a session, by the id of that, and returns a
+	// code that works once for whoever has the verifier of the challenge.
+	LetIn(ctx context.Context, session, challenge, client string) (code string, err error)
+	// Redeem makes a terminal of a code and returns its secret. The error is
+	// [ask.ErrForbidden] when the code does not count.
+	Redeem(ctx context.Context, code, verifier string) (secret string, err error)
+	// Credential gives a terminal a credential of the bus, as JSON, for a tenant if
+	// it names one. The error is [ask.ErrNotFound] when its sign-in has ended.
+	Credential(ctx context.Context, secret, tenant string) ([]byte, error)
+	EndTerminal(ctx context.Context, secret string) error
+}
+
+// TerminalPath is where a terminal sends its person, below the base URL; the
+// request follows. Below it are the addresses that the terminal calls itself.
+const TerminalPath = "/terminal"
+
+// TerminalRequest is what a terminal asks its person to confirm. It comes in a
+// link, so anybody may have made it: nothing in it is believed, and the code that
+// the person's confirmation makes is worth something only to whoever knows the
+// verifier.
+type TerminalRequest struct {
+	Challenge string `json:"c"`           // see [auth.Challenge]
+	Client    string `json:"m"`           // what the terminal calls itself, such as mei@laptop
+	Tenant    string `json:"t,omitempty"` // that it wants to answer for; empty: all that the person may
+	Port      int    `json:"p,omitempty"` // of the loopback address where it waits; 0: it waits for a typed code
+	State     string `json:"s,omitempty"` // comes back there
+}
+
+// Bounds of what terminals send.
+const (
+	maxTerminalRequest = 1000    // characters in the path
+	maxTerminalBody    = 4 << 10 // bytes
+	maxClient          = 80
+	guesses            = 60 // refused codes of one address in a minute
+	confirmations      = 10 // of one person in a minute
+)
+
+// Path is the request as it stands in a link.
+func (t *TerminalRequest) Path() (string, error) {
+	body, err := json.Marshal(t)
+	if err != nil {
+		return "", err
+	}
+	return TerminalPath + "/" + base64.RawURLEncoding.EncodeToString(body), nil
+}
+
+var (
+	terminalPath = regexp.MustCompile(`^` + TerminalPath + `/[A-Za-z0-9_-]{1,` + strconv.Itoa(maxTerminalRequest) + `}$`)
+	plainToken   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+)
+
+// readTerminalRequest reads the request of a link.
+func readTerminalRequest(text string) (t TerminalRequest, ok bool) {
+	body, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(text) > maxTerminalRequest || json.Unmarshal(body, &t) != nil {
+		return t, false
+	}
+	t.Client = ask.CleanLine(t.Client)
+	if r := []rune(t.Client); len(r) > maxClient {
+		t.Client = string(r[:maxClient])
+	}
+	return t, len(t.Challenge) == 43 && plainToken.MatchString(t.Challenge) && (t.Tenant == "" || ask.ValidToken(t.Tenant)) &&
+		(t.Port == 0 || t.Port >= 1024 && t.Port <= 65535 && plainToken.MatchString(t.State))
+}
+
+// terminalView is the page on which a person lets a terminal in.
+type terminalView struct {
+	Title   string
+	Client  string
+	Name    string // of the person
+	As      string // their principal
+	Groups  string
+	Every   bool // it sees every tenant
+	Tenant  string
+	Here    bool   // it waits on this machine
+	Code    string // to type there; empty: not let in yet
+	Problem string
+}
+
+// terminalPage shows a person which terminal wants to be signed in, and what it
+// would get.
+func (s *Server) terminalPage(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	if v, _, ok := s.terminalRequest(w, r, me); ok {
+		s.render(w, http.StatusOK, "terminal", v)
+	}
+}
+
+// terminalRequest reads the request of a page; it is not ok when the page has
+// said already why that is not possible.
+func (s *Server) terminalRequest(w http.ResponseWriter, r *http.Request, me responder.Viewer) (v terminalView, t TerminalRequest, ok bool) {
+	refuse := func(status int, title string, lines ...string) (terminalView, TerminalRequest, bool) {
+		s.plain(w, status, plainPage{Me: present.Name(me.By), Title: title, Lines: lines, Back: true})
+		return terminalView{}, TerminalRequest{}, false
+	}
+	t, ok = readTerminalRequest(r.PathValue("request"))
+	switch {
+	case s.opts.Terminals == nil:
+		return refuse(http.StatusNotFound, "Terminals do not sign in here", "This inbox has not been set up for it.")
+	case !ok:
+		return refuse(http.StatusBadRequest, "This link is damaged", "Run askbus login again, and open the link that it prints.")
+	case s.opts.Proxy.vouches(r):
+		return refuse(http.StatusForbidden, "This terminal cannot be signed in", "A proxy in front of this inbox says who you are with each request. A terminal asks later, when the proxy cannot say whether you are still let in.")
+	}
+	tenant, err := auth.TerminalTenant(me.Access, t.Tenant)
+	if err != nil {
+		return refuse(http.StatusForbidden, "This terminal cannot be signed in", sentence(err))
+	}
+	if t.Port != 0 { // a form's redirect is part of where it may lead
+		w.Header().Set("Content-Security-Policy", strings.Replace(csp, "form-action 'self'", "form-action 'self' "+loopback(t.Port), 1))
+	}
+	return terminalView{
+		Title: "Sign in a terminal", Client: t.Client, Name: present.Name(me.By), As: me.By.Principal, Groups: strings.Join(me.By.Groups, ", "),
+		Every: tenant == "", Tenant: tenant, Here: t.Port != 0,
+	}, t, true
+}
+
+func loopback(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
+
+// letIn is the person's confirmation.
+func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	v, t, ok := s.terminalRequest(w, r, me)
+	if !ok {
+		return
+	}
+	id, signedIn := s.sessionID(r)
+	switch {
+	case !signedIn:
+		s.signIn(w, r, "")
+		return
+	case r.PostFormValue("as") != me.By.Principal:
+		v.Problem = "You are signed in as somebody else now than when this page was drawn. Look again at who this terminal would be."
+		s.render(w, http.StatusConflict, "terminal", v)
+		return
+	case !s.letting.Take(me.By.Principal, s.opts.Now()):
+		v.Problem = "You have signed in many terminals in this minute. Wait a minute, then try again."
+		s.render(w, http.StatusTooManyRequests, "terminal", v)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	code, err := s.opts.Terminals.LetIn(ctx, id, t.Challenge, "terminal "+t.Client)
+	switch {
+	case errors.Is(err, ask.ErrNotFound):
+		s.signIn(w, r, "")
+		return
+	case errors.Is(err, ask.ErrQuota):
+		v.Problem = sentence(err)
+		s.render(w, http.StatusTooManyRequests, "terminal", v)
+		return
+	case err != nil:
+		s.cannotSignIn(w, r, err, "Try again in a few seconds.")
+		return
+	}
+	s.opts.Logger.InfoContext(r.Context(), "a terminal is let in", slog.String("principal", me.By.Principal))
+	if t.Port != 0 && r.PostFormValue("how") != "code" {
+		http.Redirect(w, r, loopback(t.Port)+"/?"+url.Values{"code": {code}, "state": {t.State}}.Encode(), http.StatusSeeOther)
+		return
+	}
+	v.Title, v.Code = "Type this code", code
+	s.render(w, http.StatusOK, "terminal", v)
+}
+
+// terminalCall is what terminals send by themselves. They have no cookie, and the
+// secret that they show is no browser's.
+type terminalCall struct {
+	Code     string `json:"code"`
+	Verifier string `json:"verifier"`
+	Tenant   string `json:"tenant"`
+}
+
+// terminal serves a request that a terminal makes by itself.
+func (s *Server) terminal(do func(ctx context.Context, secret string, c terminalCall) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var c terminalCall
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxTerminalBody)).Decode(&c); err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") || len(c.Tenant) > ask.MaxToken {
+			s.tellTerminal(w, r, ask.Refuse(ask.CodeInvalid, "this is not what \"askbus login\" sends"))
+			return
+		}
+		secret, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+		defer cancel()
+		reply, err := do(ctx, secret, c)
+		if errors.Is(err, ask.ErrNotFound) {
+			err = ask.Refuse(ask.CodeUnauthorized, "this terminal is signed out; sign in again with \"askbus login\"")
+		}
+		if err != nil {
+			s.tellTerminal(w, r, err)
+			return
+		}
+		_ = writeJSON(w, http.StatusOK, reply) // the terminal may be gone
+	}
+}
+
+// tellTerminal refuses in a form that programs read.
+func (s *Server) tellTerminal(w http.ResponseWriter, r *http.Request, err error) {
+	e, ok := errors.AsType[*ask.Error](err)
+	if !ok {
+		s.opts.Logger.ErrorContext(r.Context(), "cannot serve a terminal", reason(err))
+		e = ask.Refuse(ask.CodeUnavailable, "the bus does not answer just now; try again")
+	}
+	status := map[string]int{
+		ask.CodeInvalid: http.StatusBadRequest, ask.CodeUnauthorized: http.StatusUnauthorized, ask.CodeForbidden: http.StatusForbidden, ask.CodeQuota: http.StatusTooManyRequests,
+	}[e.Code]
+	if status == 0 {
+		status = http.StatusServiceUnavailable
+	}
+	_ = writeJSON(w, status, map[string]any{"status": status, "code": e.Code, "detail": e.Detail}) // likewise
+}
+
+// redeem gives a terminal its secret for a code. Guesses are counted: each costs
+// the bus a reading, though none of them will be right.
+func (s *Server) redeem(w http.ResponseWriter, r *http.Request) {
+	from := httpserver.Host(r.RemoteAddr)
+	s.terminal(func(ctx context.Context, _ string, c terminalCall) (any, error) {
+		if s.guessed.Full(from, s.opts.Now()) {
+			return nil, ask.Refuse(ask.CodeQuota, "too many codes from this address do not count; wait a minute")
+		}
+		err := error(ask.Refuse(ask.CodeUnauthorized, "this is not a code of this inbox"))
+		var secret string
+		if plainToken.MatchString(c.Code) && plainToken.MatchString(c.Verifier) {
+			secret, err = s.opts.Terminals.Redeem(ctx, c.Code, c.Verifier)
+		}
+		if errors.Is(err, ask.ErrForbidden) {
+			s.guessed.Take(from, s.opts.Now())
+		}
+		return map[string]string{"secret": secret}, err
+	})(w, r)
+}
+
+// known says whether a secret has the form of one, so that what others send is
+// not looked up.
+func known(secret string) error {
+	if rest, ok := strings.CutPrefix(secret, auth.TerminalSecret); !ok || !plainToken.MatchString(rest) {
+		return ask.Refuse(ask.CodeUnauthorized, "this is not the secret of a terminal")
+	}
+	return nil
+}
+
+func (s *Server) terminalCredential(ctx context.Context, secret string, c terminalCall) (any, error) {
+	if err := known(secret); err != nil {
+		return nil, err
+	}
+	body, err := s.opts.Terminals.Credential(ctx, secret, c.Tenant)
+	return json.RawMessage(body), err
+}
+
+func (s *Server) terminalLogout(ctx context.Context, secret string, _ terminalCall) (any, error) {
+	if err := known(secret); err != nil {
+		return nil, err
+	}
+	return struct{}{}, s.opts.Terminals.EndTerminal(ctx, secret)
+}
