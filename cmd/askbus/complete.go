@@ -33,6 +33,7 @@ func (a *app) live(cmd *cobra.Command, session string, state ask.State, each fun
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeLimit)
 	defer cancel()
 	a.LogLevel = "error"
+	a.personalAs(cmd) // what was prepared is the command that completes
 	b, err := a.dial()
 	if err != nil {
 		return

@@ -44,7 +44,7 @@ type personal struct {
 const renewBefore = 10 * time.Minute
 
 // terminalCommands are the commands that a person uses as who is signed in.
-var terminalCommands = []string{"tui", "next", "answer", "status", "list", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd} //nolint:gochecknoglobals // a list
+var terminalCommands = []string{"tui", "next", "answer", "status", "list"} //nolint:gochecknoglobals // a list
 
 // loginFile is where it lies.
 func loginFile() (string, error) {

@@ -32,11 +32,21 @@ func snippet(t *testing.T, language, text string) string {
 // shell runs a script in bash, where askbus is on PATH and at home in pl.
 func (pl place) shell(script string, env ...string) string {
 	pl.t.Helper()
+	return pl.shellOf([]string{"bash", "--norc", "--noprofile"}, script, env...)
+}
+
+// shellOf is shell in another one, which reads no configuration with these
+// arguments. Without that shell the test is skipped.
+func (pl place) shellOf(shell []string, script string, env ...string) string {
+	pl.t.Helper()
+	if _, err := exec.LookPath(shell[0]); err != nil {
+		pl.t.Skipf("no %s here; install it to run the guide's lines for it", shell[0])
+	}
 	bin := pl.t.TempDir()
 	if err := os.Symlink(os.Args[0], filepath.Join(bin, "askbus")); err != nil {
 		pl.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(pl.t.Context(), "bash", "--norc", "--noprofile", "-c", script)
+	cmd := exec.CommandContext(pl.t.Context(), shell[0], append(shell[1:], "-c", script)...) //nolint:gosec // a shell of this test
 	cmd.Env = append(append(os.Environ(), asMain+"=1", "ASKBUS_DIR="+pl.dir, "PATH="+bin+":"+os.Getenv("PATH")), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -47,30 +57,52 @@ func (pl place) shell(script string, env ...string) string {
 
 func TestThePromptOfTheGuide(t *testing.T) {
 	t.Parallel()
-	pl, _ := up(t)
-	dir, err := os.MkdirTemp("", "prompt") //nolint:usetesting // the last job may still write
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	// The prompt reads what the job of the one before wrote.
-	prompt := func(written string) string {
-		return pl.shell(snippet(t, "bash", "__askbus()")+`
-file=$XDG_RUNTIME_DIR/askbus-status-$UID
+	const untilWritten = `
+file=$XDG_RUNTIME_DIR/.askbus-status
 until
 	rm -f "$file"
 	__askbus
 	until [ -e "$file" ]; do sleep 0.1; done
-	[ `+written+` "$file" ]
+	[ WRITTEN "$file" ]
 do :; done
-printf '%s' "${PS1@P}"`, "XDG_RUNTIME_DIR="+dir)
+`
+	shells := map[string]struct {
+		shell       []string
+		loop, shows string
+	}{
+		"bash": {[]string{"bash", "--norc", "--noprofile"}, untilWritten, `printf '%s' "${PS1@P}"`},
+		"zsh":  {[]string{"zsh", "-f"}, untilWritten, `print -Pn -- "${(e)PROMPT}"`},
+		"fish": {[]string{"fish", "--no-config"}, `
+set -l file $XDG_RUNTIME_DIR/.askbus-status
+while true
+	rm -f $file
+	__askbus
+	while not test -e $file; sleep 0.1; end
+	test WRITTEN $file; and break
+end
+`, "fish_prompt"},
 	}
-	if got := prompt("-e"); strings.Contains(got, "waiting") {
-		t.Errorf("nothing waits, and the prompt is %q", got)
-	}
-	pl.must(3, "ask", "--question", "Deploy?", "--text", "--session", "s", "--wait", "0")
-	if got := prompt("-s"); !strings.HasPrefix(got, "◆ 1 waiting, oldest ") {
-		t.Errorf("one waits, and the prompt is %q", got)
+	for name, s := range shells {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pl, _ := up(t)
+			dir, err := os.MkdirTemp("", "prompt") //nolint:usetesting // the last job may still write
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			prompt := func(written string) string {
+				return pl.shellOf(s.shell, snippet(t, name, "__askbus")+strings.ReplaceAll(s.loop, "WRITTEN", written)+s.shows, "XDG_RUNTIME_DIR="+dir)
+			}
+			if got := prompt("-e"); strings.Contains(got, "waiting") {
+				t.Errorf("nothing waits, and the prompt is %q", got)
+			}
+			pl.must(3, "ask", "--question", "Deploy?", "--text", "--session", "s", "--wait", "0")
+			if got := prompt("-s"); !strings.Contains(got, "◆ 1 waiting, oldest ") {
+				t.Errorf("one waits, and the prompt is %q", got)
+			}
+		})
 	}
 }
 
@@ -106,6 +138,50 @@ printf '%s\n' "${COMPREPLY[@]}"`)
 	if !strings.HasPrefix(got, "s/deploy") {
 		t.Errorf("completes %q", got)
 	}
+}
+
+func TestTheCompletionOfTheGuideInOtherShells(t *testing.T) {
+	t.Parallel()
+	pl, _ := up(t)
+	pl.must(3, "ask", "--id", "deploy", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite", "--session", "s", "--wait", "0")
+	t.Run("fish", func(t *testing.T) {
+		t.Parallel()
+		load := snippet(t, "fish", "completion fish")
+		for line, want := range map[string]string{
+			"askbus answer s/d":              "s/deploy\t",
+			"askbus answer deploy --select ": "o1\tPostgreSQL",
+			"askbus list --session ":         "s\t1 waits",
+			"askbus sta":                     "status\t",
+		} {
+			if got := (place{t, pl.dir}).shellOf([]string{"fish", "--no-config"}, load+"\ncomplete -C '"+line+"'"); !strings.Contains(got, want) {
+				t.Errorf("%q completes %q, want %q", line, got, want)
+			}
+		}
+	})
+	t.Run("zsh", func(t *testing.T) {
+		t.Parallel()
+		// A terminal within zsh, in which Tab is pressed. What does not come ends with the script.
+		const press = `
+zmodload zsh/zpty
+( sleep 60; kill $$ ) >/dev/null 2>&1 &!
+zpty inner "env TERM=vt100 zsh -f -i"
+zpty -w inner "source $LOAD; bindkey '^I' complete-word; PS1=; print -r -- READY\$((40+2))"
+until [[ $out = *READY42* ]]; do zpty -r inner got && out+=$got; done
+zpty -w -n inner $'askbus answer s/d\t\C-a: \C-e\n'
+until [[ $out = *s/deploy* ]]; do zpty -r inner got && out+=$got; done
+zpty -d inner
+print completed
+`
+		load := filepath.Join(t.TempDir(), "load.zsh")
+		// Not to be asked about directories that everybody may write to.
+		lines := strings.Replace(snippet(t, "zsh", "completion zsh"), "&& compinit", "&& compinit -u", 1)
+		if err := os.WriteFile(load, []byte(lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := (place{t, pl.dir}).shellOf([]string{"zsh", "-f"}, press, "LOAD="+load, "ZDOTDIR="+t.TempDir()); !strings.Contains(got, "completed") {
+			t.Errorf("zsh completes nothing: %q", got)
+		}
+	})
 }
 
 func TestTheTmuxLinesOfTheGuide(t *testing.T) {
