@@ -102,11 +102,32 @@ func (m *model) drawEnd(s *sheet, f *form, card *present.Card) {
 			s.add(hit{}, m.styles.dim.Render, "  ", "  ", l)
 		}
 	}
-	if f.touched && !e.Mine {
-		s.blank()
-		s.add(hit{}, m.styles.dim.Render, "", "", "What you had begun was not sent.")
+	m.drawUnsent(s, f, e)
+}
+
+// drawUnsent keeps what was begun here when the ask ended elsewhere, also by the
+// same person: it can be read and copied.
+func (m *model) drawUnsent(s *sheet, f *form, e *present.End) {
+	if !f.touched || f.sentHere {
+		return
+	}
+	s.blank()
+	if e.Mine {
+		s.add(hit{}, m.styles.accent.Render, "", "", strings.TrimSpace("You answered it yourself "+e.Where)+", "+e.Ago.Words+".")
+	}
+	begun := f.begun()
+	words := "What you had begun was not sent."
+	if len(begun) > 0 {
+		words = "What you had begun was not sent. It is still here, to read or copy:"
+	}
+	s.add(hit{}, m.styles.dim.Render, "", "", words)
+	for _, text := range begun {
+		s.add(hit{}, asIs, "  ❯ ", "    ", text)
 	}
 }
+
+// asIs is the style of what has none.
+func asIs(s ...string) string { return strings.Join(s, " ") }
 
 // drawReview shows what would be sent.
 func (m *model) drawReview(s *sheet, f *form, card *present.Card) {

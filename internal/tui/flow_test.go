@@ -72,9 +72,22 @@ func TestSomebodyElsewhereIsFirst(t *testing.T) {
 	s.keys("enter o").typed("Oracle")
 	b.end("a1", ask.Outcome{Status: ask.StatusAnswered, At: began.Add(5*time.Minute - 3*time.Second), Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: &ask.By{Principal: "slack:U1", Name: "Ben", Responder: "slack"}})
 	s.send(tui.Changed())
-	s.has("Ben is first: PostgreSQL, on Slack, just now", "What you had begun was not sent.")
+	s.has("Ben is first: PostgreSQL, on Slack, just now", "What you had begun was not sent. It is still here", "❯ Oracle")
 	s.keys("enter 1 enter")
 	if got := b.replies(); len(got) != 0 {
+		t.Errorf("sent %+v", got)
+	}
+}
+
+func TestTheSamePersonElsewhereIsFirst(t *testing.T) {
+	t.Parallel()
+	s, b := start(t, 80, 24, nil, database(), text("Name?"))
+	s.keys("enter o").typed("Oracle, as in billing").keys("esc n").typed("see the ticket")
+	b.end("a1", ask.Outcome{Status: ask.StatusAnswered, At: began.Add(5*time.Minute - 3*time.Second), Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: &ask.By{Principal: mei().Principal, Name: mei().Name, Responder: "web"}})
+	s.send(tui.Changed())
+	s.has("You answered it yourself on the web, just now.", "What you had begun was not sent. It is still here", "❯ Oracle, as in billing", "❯ see the ticket")
+	if s.keys("enter 1 enter"); len(b.replies()) != 0 {
+		got := b.replies()
 		t.Errorf("sent %+v", got)
 	}
 }

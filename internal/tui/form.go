@@ -48,6 +48,7 @@ type form struct {
 	answerID string // of what was sent: again is the same answer
 	end      *ask.Outcome
 	touched  bool
+	sentHere bool // it ended by what was sent from this form
 	message  string
 	scroll   int
 }
@@ -60,6 +61,23 @@ func newForm(rec ask.Record, context bool) *form {
 		f.fields[i].value.many = rec.Ask.Questions[i].Kind == ask.KindText
 	}
 	return f
+}
+
+// begun is what was typed into the form, field by field.
+func (f *form) begun() []string {
+	var texts []string
+	take := func(e *editor) {
+		if !e.empty() {
+			texts = append(texts, trimmed(e))
+		}
+	}
+	for i := range f.fields {
+		take(&f.fields[i].value)
+		take(&f.fields[i].note)
+	}
+	take(&f.reply)
+	take(&f.reason)
+	return texts
 }
 
 // grab gives the keyboard to the answer where it can only be typed. Coming to

@@ -182,7 +182,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 		f.message = "not sent: " + ask.CleanLine(msg.err.Error()) + " · Enter tries again"
 		return nil
 	}
-	f.end, f.typing, f.review = o, typingNothing, false
+	f.end, f.typing, f.review, f.sentHere = o, typingNothing, false, msg.err == nil
 	f.rec.Outcome, f.rec.State = o, ask.StateResolved
 	m.opts.Source.Learn(f.rec)
 	if m.once() {
