@@ -20,8 +20,9 @@ func (a *app) loginCmd() *cobra.Command {
 		Example: "  askbus login deploy-42\n  askbus login --phone\n  askbus login https://ask.example.com", ValidArgsFunction: a.completeAsks(ask.StatePending),
 		Long: "Prints a link to the web inbox, or to one ask in it, that signs you in as os:<user>: good for 10 minutes, once.\n\n" +
 			"With --phone it prints the link as a QR code for a phone's camera. A phone needs an address that it\n" +
-			"can reach: set ASKBUS_HTTP_URL to the inbox's public https:// address, behind your proxy, and its name\n" +
-			"in ASKBUS_WEB_HOSTS. Browsers offer notifications and installing over HTTPS only.\n\n" +
+			"can reach: that of \"askbus up --tls --http-addr 0.0.0.0:8420\" in the same network, or the public https://\n" +
+			"address behind your proxy in ASKBUS_HTTP_URL, and its name in ASKBUS_WEB_HOSTS. Browsers offer\n" +
+			"notifications and installing over HTTPS with a certificate that they trust only.\n\n" +
 			"With the address of a web inbox elsewhere it signs this terminal in: it opens that inbox, where you confirm,\n" +
 			"and keeps a credential of yours in askbus/login.json in your configuration directory. From then on tui, next,\n" +
 			"answer, status and list are about that inbox's bus, in your name. \"askbus logout\" ends it.",

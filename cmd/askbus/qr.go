@@ -18,8 +18,8 @@ func (a *app) reachable(inbox string) error {
 	}
 	ip, _ := netip.ParseAddr(u.Hostname())
 	if u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || ip.IsValid() && (ip.IsLoopback() || ip.IsUnspecified()) {
-		return usage("a phone cannot reach %s. Put an HTTPS proxy before the inbox, such as Caddy or Tailscale Serve, then run "+
-			"\"%s\" and this command with ASKBUS_HTTP_URL=https://NAME and ASKBUS_WEB_HOSTS=NAME", inbox, a.hint("up"))
+		return usage("a phone cannot reach %s. Start \"%s\" for a phone in the same network, or put an HTTPS proxy before the inbox, such as Caddy or Tailscale Serve, then run "+
+			"\"%s\" and this command with ASKBUS_HTTP_URL=https://NAME and ASKBUS_WEB_HOSTS=NAME", inbox, a.hint("up --tls --http-addr 0.0.0.0:8420"), a.hint("up"))
 	}
 	if u.Scheme != "https" {
 		a.say("askbus: warning: %s is not https: what you answer can be read on the way, and the phone offers no notifications and no installing", inbox)
