@@ -110,6 +110,7 @@ func (a *app) bed(ctx context.Context, f benchFlags) (*bench.Bed, error) {
 		return nil, err
 	}
 	admin.URL = cred.URL
+	admin = a.trust(admin)
 	return bench.Attached(a.Tenant, cred, &admin, a.log())
 }
 

@@ -120,7 +120,7 @@ func (a *app) tortureBus(ctx context.Context, t tortureFlags) (torture.Bus, erro
 
 // tortureGiven is a bus that somebody else runs.
 func (a *app) tortureGiven(t tortureFlags) (torture.Bus, error) {
-	bus := &torture.Given{URL: a.NATS.URL}
+	bus := &torture.Given{URL: a.NATS.URL, Trust: a.trust}
 	if a.Creds != "" {
 		return nil, usage("--creds: no credential may be every party of a torture; give the keys of the bus with --dir instead")
 	}

@@ -73,6 +73,7 @@ func TestEachFindingOfTheInbox(t *testing.T) {
 		{doctor.InboxFacts{URL: "https://ask.example.com", Leaf: cert(365 * 24 * time.Hour)}, finding.Good, "good until"},
 		{doctor.InboxFacts{URL: "https://ask.example.com", Leaf: cert(24 * time.Hour)}, finding.Missing, "renew it"},
 		{doctor.InboxFacts{URL: "https://ask.example.com", Err: errors.New("connection refused")}, finding.Missing, "not looked at"},
+		{doctor.InboxFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "ask.example.com"}}}, finding.Missing, "for another name"},
 		{doctor.InboxFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, finding.Broken, "not trusted here"},
 	} {
 		v.facts.Now = now

@@ -7,6 +7,20 @@ import (
 	"testing"
 )
 
+func TestAStrangersCertificateSaysNothingOfTheDisk(t *testing.T) {
+	t.Parallel()
+	l := &logger{log: slog.New(slog.DiscardHandler)}
+	for _, kind := range []string{"", "route "} {
+		l.Errorf("192.0.2.1:4222 - rid:7 - TLS %shandshake error: tls: failed to verify certificate (CN=critical write error SHA-256: 00)", kind)
+	}
+	if why := l.writeFailure(); why != "" {
+		t.Errorf("the store failed: %s", why)
+	}
+	if l.Errorf("JetStream stream '%s' critical write error: %v", "ASKS_00", "no space left on device"); l.writeFailure() == "" {
+		t.Error("a write that failed is not noticed")
+	}
+}
+
 func TestARebuiltStateIsNoWarning(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -13,6 +13,9 @@ type Given struct {
 	URL    string
 	Issuer *natsd.Issuer      // makes a credential for each party: no single one may be all of them
 	Admin  *client.Credential // may read the ledger; nil: nobody may
+
+	// Trust adds to a credential how the bus is recognized over TLS; default: nothing.
+	Trust func(client.Credential) client.Credential
 }
 
 // Credential implements [Bus].
@@ -21,7 +24,14 @@ func (g *Given) Credential(r natsd.Role) (client.Credential, error) {
 		return client.Credential{}, errors.New("torture: no directory with keys is given")
 	}
 	c, err := g.Issuer.Asserting(g.URL, r, identity.Anything())
-	return client.Credential(c), err
+	return g.trusting(client.Credential(c)), err
+}
+
+func (g *Given) trusting(c client.Credential) client.Credential {
+	if g.Trust == nil {
+		return c
+	}
+	return g.Trust(c)
 }
 
 // Ledger implements [Bus].
@@ -31,7 +41,7 @@ func (g *Given) Ledger() (client.Credential, bool) {
 	}
 	c := *g.Admin
 	c.URL = g.URL
-	return c, true
+	return g.trusting(c), true
 }
 
 // Victims implements [Bus]: there are none.
