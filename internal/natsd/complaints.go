@@ -32,7 +32,9 @@ func newComplaints(log *slog.Logger) *complaints {
 	return &complaints{log: log, connections: ratelimit.New(ofConnection), kinds: ratelimit.New(ofKind), leftOut: map[string]int{}}
 }
 
-var connection = regexp.MustCompile(`\b[lwmr]?cid:\d+`)
+// connection is how the server names one: of a client (also over WebSocket or
+// MQTT), a route, a gateway or a leaf.
+var connection = regexp.MustCompile(`\b[cwmrgl]id(?:_ws)?:\d+`)
 
 // take reports whether a line is about a client, and whether to write it.
 func (c *complaints) take(line string, now time.Time) (about, write bool) {
@@ -56,7 +58,7 @@ func (c *complaints) take(line string, now time.Time) (about, write bool) {
 // kindOf is what a line is about. There are few: a client decides what else
 // stands in it.
 func kindOf(line string) string {
-	for _, kind := range []string{"Publish Violation", "Subscription Violation", "authentication error", "maximum"} {
+	for _, kind := range []string{"Publish Violation", "Subscription Violation", "authentication error", "handshake error", "maximum"} {
 		if strings.Contains(line, kind) {
 			return strings.ToLower(kind)
 		}

@@ -39,8 +39,7 @@ func (l *logger) remember(s string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last = s
-	// A failed handshake quotes a stranger's certificate, which says what they like.
-	if l.failed == "" && !strings.Contains(s, "handshake error") && strings.Contains(strings.ToLower(s), "write error") {
+	if l.failed == "" && strings.Contains(strings.ToLower(s), "write error") {
 		l.failed = s
 	}
 }

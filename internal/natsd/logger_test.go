@@ -9,7 +9,7 @@ import (
 
 func TestAStrangersCertificateSaysNothingOfTheDisk(t *testing.T) {
 	t.Parallel()
-	l := &logger{log: slog.New(slog.DiscardHandler)}
+	l := newLogger(slog.New(slog.DiscardHandler))
 	for _, kind := range []string{"", "route "} {
 		l.Errorf("192.0.2.1:4222 - rid:7 - TLS %shandshake error: tls: failed to verify certificate (CN=critical write error SHA-256: 00)", kind)
 	}
