@@ -54,6 +54,7 @@ func (r *running) keep(files certificate.Files, trust string, renew func() error
 	if r.tls, err = certificate.Open(files, certificate.Options{Logger: r.log, Renew: renew}); err != nil {
 		return usage("TLS: %w", err)
 	}
+	r.metrics.Certificate(func() time.Time { return r.tls.Leaf().NotAfter })
 	if r.after.NATSCAFile, err = filepath.Abs(trust); err != nil {
 		return fmt.Errorf("TLS: %w", err)
 	}

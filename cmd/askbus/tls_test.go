@@ -206,6 +206,35 @@ func TestFilesOfACertificateAreReadAgain(t *testing.T) {
 	}
 }
 
+// A terminal that is closed ends what was started in it, although SIGHUP reads
+// files again.
+func TestAClosedTerminalEndsUp(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	p, terminal := onTerminal(t, 120, 40, []string{"ASKBUS_LOG_LEVEL=info", "BROWSER=true"}, "up", "--tls", "--dir", dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open")
+	p.out.wait(t, "askbus is up.")
+	hangUp := func() {
+		t.Helper()
+		if err := os.Remove(filepath.Join(dir, "tls.crt")); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Asked by somebody, it reads its files and goes on.
+	hangUp()
+	p.out.wait(t, "read the TLS certificate again")
+	place{t, dir}.must(0, "list")
+	if err := terminal.Close(); err != nil { // the terminal's window
+		t.Fatal(err)
+	}
+	hangUp() // it says something, so that who reads the terminal here lets go of it
+	if p.wait(); !p.cmd.ProcessState.Exited() {
+		t.Errorf("it did not drain: %v", p.cmd.ProcessState)
+	}
+}
+
 func TestRolesShowCertificatesToAServerThatWantsThem(t *testing.T) {
 	t.Parallel()
 	servers, clients := certtest.New(t), certtest.New(t)

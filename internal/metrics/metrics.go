@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -33,6 +34,11 @@ func New() *Set {
 // Build says which role of which version this process is.
 func (s *Set) Build(role, version string) {
 	s.gauge("askbus_build_info", "1, labelled with the role and version of this process.", prometheus.Labels{"role": role, "version": version}, func() float64 { return 1 })
+}
+
+// Certificate tells when the TLS certificate of the listeners ends.
+func (s *Set) Certificate(ends func() time.Time) {
+	s.gauge("askbus_tls_certificate_expires_timestamp_seconds", "When the TLS certificate that new connections see ends, in Unix time.", nil, func() float64 { return float64(ends().Unix()) })
 }
 
 // gauge adds a number that is read when somebody looks.

@@ -35,7 +35,7 @@ func live(t *testing.T) map[string]bool {
 		cmd.Stderr = os.Stderr
 		return cmd
 	}
-	up := askbus("up", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open")
+	up := askbus("up", "--tls", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open")
 	said, err := up.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
