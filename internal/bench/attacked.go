@@ -89,6 +89,9 @@ func MeasureAttacks(ctx context.Context, program Program, plan Plan, opts Attack
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // of the system's temporary directory
 	p, err := startProcess(ctx, program, dir, "up", "up", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open", "--max-store", "512MiB", "--log-level", "error")
+	if p != nil && p.cmd != nil {
+		plan.Progress("askbus up is at " + p.ops)
+	}
 	if err != nil {
 		return Attacked{}, err
 	}

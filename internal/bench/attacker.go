@@ -25,7 +25,7 @@ import (
 // The attackers, each a process of its own that does one thing as fast as its
 // share of a processor lets it.
 const (
-	AttackWaits    = "waits"     // 30,000 waits of one credential, and a disconnect, again and again
+	AttackWaits    = "waits"     // 30,000 waits of one credential, and a disconnect, again a second later
 	AttackTokens   = "tokens"    // made-up tokens of work, 600 a second
 	AttackFill     = "fill"      // large asks, to fill the store
 	AttackSockets  = "sockets"   // 2,000 WebSockets of one token
@@ -183,6 +183,8 @@ func (a *attack) publish(ctx context.Context) error {
 			}
 			if n > attackWaits {
 				_ = nc.Flush() // it ends in either case
+				nc.Close()
+				pause(ctx, time.Second)
 				return nil
 			}
 		case AttackTokens:
