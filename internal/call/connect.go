@@ -1,6 +1,7 @@
 package call
 
 import (
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"strings"
@@ -47,7 +48,9 @@ func Connect(c Credential, logger *slog.Logger, extra ...nats.Option) (*nats.Con
 		}),
 	}
 	if inboxPrefix != "" {
-		opts = append(opts, nats.CustomInboxPrefix(inboxPrefix))
+		// Of this connection alone: an agent may name replies below the gateway's and
+		// operators' prefixes, so what lies below must not be guessed.
+		opts = append(opts, nats.CustomInboxPrefix(inboxPrefix+"."+rand.Text()))
 	}
 	secure, err := overTLS(c)
 	if err != nil {
