@@ -5,7 +5,7 @@ import "testing"
 // MakeToken is the token that w gives a desk for an ack subject.
 func MakeToken(t testing.TB, w *Work, d Desk, ack string) string {
 	t.Helper()
-	k, err := w.tokens.of(t.Context(), w.l)
+	k, err := w.tokens.of(t.Context(), w.l, true)
 	if err != nil {
 		t.Fatal(err)
 	}

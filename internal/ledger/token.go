@@ -37,7 +37,7 @@ func (k tokenKey) make(d Desk, ack string) string { return k.mac(d, ack) + "." +
 // open is the ack subject in a token that make gave to the same desk.
 func (k tokenKey) open(d Desk, token string) (ack string, ok bool) {
 	mac, ack, _ := strings.Cut(token, ".")
-	if len(mac) != macSize || len(ack) > maxAck {
+	if k == nil || len(mac) != macSize || len(ack) > maxAck {
 		return "", false
 	}
 	return ack, hmac.Equal([]byte(mac), []byte(k.mac(d, ack)))
@@ -56,8 +56,9 @@ type tokenKeys struct {
 // watch it: it is none of [subject.Buckets].
 const tokenBucket = "work-tokens"
 
-// of is the key that all brokers of a ledger share. The first one makes it.
-func (t *tokenKeys) of(ctx context.Context, l *Ledger) (tokenKey, error) {
+// of is the key that all brokers of a ledger share; nil when there is none and it
+// is not to be made. The first one that hands out work makes it.
+func (t *tokenKeys) of(ctx context.Context, l *Ledger, create bool) (tokenKey, error) {
 	if k := t.key.Load(); k != nil {
 		return *k, nil
 	}
@@ -66,15 +67,17 @@ func (t *tokenKeys) of(ctx context.Context, l *Ledger) (tokenKey, error) {
 	if k := t.key.Load(); k != nil {
 		return *k, nil
 	}
-	k, err := readTokenKey(ctx, l)
+	k, err := readTokenKey(ctx, l, create)
 	if err != nil {
 		return nil, fmt.Errorf("ledger: the key of work tokens: %w", err)
 	}
-	t.key.Store(&k)
+	if k != nil {
+		t.key.Store(&k)
+	}
 	return k, nil
 }
 
-func readTokenKey(ctx context.Context, l *Ledger) (tokenKey, error) {
+func readTokenKey(ctx context.Context, l *Ledger, create bool) (tokenKey, error) {
 	at := subject.LedgerState(tokenBucket, subject.StateKey{Name: "key"})
 	for {
 		m, err := l.last(ctx, subject.StateStream, at)
@@ -89,6 +92,9 @@ func readTokenKey(ctx context.Context, l *Ledger) (tokenKey, error) {
 		}
 		if err := l.confirmLeaderOf(ctx, subject.StateStream, &l.stateLed); err != nil {
 			return nil, err
+		}
+		if !create {
+			return nil, nil
 		}
 		made := nats.NewMsg(at)
 		made.Data = make([]byte, sha256.Size)

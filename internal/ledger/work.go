@@ -79,7 +79,7 @@ type WorkItem struct {
 // are made on the way; it gets all pending questions and new outcomes only.
 // A type is served as a whole or tenant by tenant: see [Work.claim].
 func (w *Work) Next(ctx context.Context, d Desk, kind string, most int) ([]WorkItem, error) {
-	own, err := w.tokens.of(ctx, w.l)
+	own, err := w.tokens.of(ctx, w.l, true)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +274,7 @@ const (
 // Settle carries out a verb on a token that Next gave to the same desk, at any
 // broker. Any other token costs no request.
 func (w *Work) Settle(ctx context.Context, d Desk, token string, verb Verb, delay time.Duration) error {
-	own, err := w.tokens.of(ctx, w.l)
+	own, err := w.tokens.of(ctx, w.l, false)
 	if err != nil {
 		return err
 	}
