@@ -63,10 +63,12 @@ func pendingCard(a asked) card {
 	if c.Title != "" {
 		add(slackapi.NewSectionBlock(mrkdwn("*"+escape(c.Title)+"*", maxSection), nil, nil))
 	}
+	cut, previews := false, maxPreviews
 	if c.Context != nil {
-		add(slackapi.NewSectionBlock(plain(c.Context.Body, maxContextText), nil, nil))
+		said, less := body("", c.Context, maxContextText)
+		add(said)
+		cut = less
 	}
-	cut, previews := c.Context != nil && utf8.RuneCountInString(c.Context.Body) > maxContextText, maxPreviews
 	for i := range c.Questions {
 		blocks = append(blocks, questionBlocks(&c.Questions[i], &previews, &cut)...)
 	}
@@ -158,10 +160,10 @@ func questionBlocks(q *present.Question, previews *int, cut *bool) []slackapi.Bl
 			*cut = true
 			break
 		}
-		body := clip(escapeCode(o.Preview.Body), min(maxPreview, *previews))
-		*cut = *cut || body != escapeCode(o.Preview.Body)
-		*previews -= utf8.RuneCountInString(body)
-		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn("*"+strconv.Itoa(i+1)+". "+escape(clip(o.Label, 150))+"*\n```\n"+body+"\n```", maxSection), nil, nil))
+		shown, less := body(strconv.Itoa(i+1)+". "+clip(oneLine(o.Label), 150), o.Preview, min(maxPreview, *previews))
+		*cut = *cut || less
+		*previews -= min(utf8.RuneCountInString(o.Preview.Body), maxPreview)
+		blocks = append(blocks, shown)
 	}
 	if q.Hint != "" {
 		blocks = append(blocks, slackapi.NewContextBlock("", plain(q.Hint, 1000)))

@@ -77,7 +77,7 @@ func lastWords(blocks []slackapi.Block) int {
 			if b.Accessory == nil {
 				return i
 			}
-		case *slackapi.ContextBlock, *slackapi.HeaderBlock, *slackapi.DividerBlock:
+		case *slackapi.ContextBlock, *slackapi.HeaderBlock, *slackapi.DividerBlock, *slackapi.RichTextBlock:
 			return i
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -101,9 +103,14 @@ func TestNothingOfAnAgentIsMarkup(t *testing.T) {
 	o := ask.Option{ID: "o", Label: hostileText, Description: hostileText, Preview: &ask.Preview{Body: hostileText + "\n```\n<!channel>"}}
 	c := drawn(ask.Ask{
 		Title: hostileText, Context: hostileText, Agent: ask.Agent{Name: hostileText, Parent: hostileText}, Audience: []string{"group:<!channel>"},
-		Questions: []ask.Question{{Header: "<!here>", Text: hostileText, Options: []ask.Option{o, {ID: "p", Label: "P"}}}},
+		Questions: []ask.Question{{Header: "<!here>", Text: hostileText, Options: []ask.Option{o, {ID: "p", Label: "P", Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: "- " + hostileText + "\n\n> " + hostileText + "\n\n# " + hostileText}}}}},
 	})
 	m := taken(t, c)
+	if found := pieces(m.Blocks); len(found) < 4 || !slices.ContainsFunc(found, func(p string) bool { return strings.Contains(p, "<!channel>") }) {
+		t.Errorf("the prose is not there: %q", found)
+	} else if i := slices.IndexFunc(found, func(p string) bool { return strings.HasPrefix(p, "not text: ") || strings.Contains(p, ":tada:") }); i >= 0 {
+		t.Errorf("an agent made %s", found[i])
+	}
 	for _, text := range append(marked(m.Blocks), m.Text) {
 		rest := text
 		for _, own := range []string{"<@U1>", "<!subteam^S1>"} {
@@ -128,6 +135,104 @@ func TestNothingOfAnAgentIsMarkup(t *testing.T) {
 			t.Errorf("an agent formats: %q", rest)
 		}
 	}
+}
+
+// pieces are the texts of all rich text, and what is no text in it.
+func pieces(v any) (found []string) {
+	switch v := v.(type) {
+	case []fakeslack.Block:
+		for _, b := range v {
+			if b["type"] == "rich_text" {
+				found = append(found, pieces(b["elements"])...)
+			}
+		}
+	case []any:
+		for _, one := range v {
+			found = append(found, pieces(one)...)
+		}
+	case map[string]any:
+		if kind, _ := v["type"].(string); strings.HasPrefix(kind, "rich_text_") {
+			return pieces(v["elements"])
+		} else if kind != "text" {
+			return []string{"not text: " + kind}
+		}
+		text, _ := v["text"].(string)
+		return []string{text}
+	}
+	return found
+}
+
+func TestMarkdownBecomesRichText(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ markdown, want string }{
+		"paragraphs":  {"One\\*\nline.\n\nTwo  \nlines.", `S"One* line.\n\nTwo\nlines."`},
+		"styles":      {"a **b** *c* ~~d~~ `e` ***f***", `S"a "b"b"" "i"c"" "s"d"" "c"e"" "bi"f"`},
+		"a heading":   {"# Plan\nText", `Sb"Plan""\nText"`},
+		"a list":      {"Do:\n- one\n- two\n  1. deeper\n  2. still\n- three", `S"Do:" bullet0[S"one" S"two"] ordered1[S"deeper" S"still"] bullet0[S"three"]`},
+		"numbers":     {"3. c\n4. d", `ordered0+2[S"c" S"d"]`},
+		"code":        {"Run:\n```sh\nmake <x>\n```", `S"Run:" P"make <x>"`},
+		"a quotation": {"> a\n> b\n>\n> - c", `Q"a b\n\nc"`},
+		"a table":     {"| a | b |\n|---|---|\n| 1 | 2 |", `P"| a | b |\n|---|---|\n| 1 | 2 |"`},
+		"links":       {"[docs](https://x.example/a) and <https://y.example> ![p](z.png)", `S"docs ("c"https://x.example/a"") and "c"https://y.example"" p ("c"z.png"")"`},
+		"HTML":        {"a <b>c</b>\n\n<script>x</script>", `S"a <b>c</b>" P"<script>x</script>"`},
+		"mentions":    {"<!channel> <@U1> :tada:", `S"<!channel> <@U1> :` + zero + `tada:"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			block := richText("", c.markdown)
+			taken(t, card{Text: "x", Blocks: []slackapi.Block{block}})
+			var parts []string
+			for _, e := range block.Elements {
+				parts = append(parts, brief(e))
+			}
+			if got := strings.Join(parts, " "); got != c.want {
+				t.Errorf("%s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// brief writes an element in a short form: styles by their first letters.
+func brief(e slackapi.RichTextElement) string {
+	texts := func(kind string, list []slackapi.RichTextSectionElement) string {
+		for _, one := range list {
+			text := one.(*slackapi.RichTextSectionTextElement)
+			if s := text.Style; s != nil {
+				for letter, on := range map[string]bool{"s": s.Strike, "c": s.Code} {
+					if on {
+						kind += letter
+					}
+				}
+				if s.Bold {
+					kind += "b"
+				}
+				if s.Italic {
+					kind += "i"
+				}
+			}
+			kind += strings.ReplaceAll(strconv.Quote(text.Text), `\u200b`, zero)
+		}
+		return kind
+	}
+	switch e := e.(type) {
+	case *slackapi.RichTextSection:
+		return texts("S", e.Elements)
+	case *slackapi.RichTextQuote:
+		return texts("Q", e.Elements)
+	case *slackapi.RichTextPreformatted:
+		return texts("P", e.Elements)
+	case *slackapi.RichTextList:
+		var entries []string
+		for _, one := range e.Elements {
+			entries = append(entries, brief(one))
+		}
+		offset := ""
+		if e.Offset > 0 {
+			offset = fmt.Sprint("+", e.Offset)
+		}
+		return fmt.Sprintf("%s%d%s[%s]", e.Style, e.Indent, offset, strings.Join(entries, " "))
+	}
+	return fmt.Sprintf("%T", e)
 }
 
 // marked are all texts that Slack reads as markup.
@@ -161,7 +266,7 @@ func marked(v any) (texts []string) {
 // bytes, escaped, whatever was asked and answered.
 func TestEverythingFits(t *testing.T) {
 	t.Parallel()
-	alphabet := []string{"a", "&", "<", ">", "*", "`", "長", "🚀", "\n", " ", ":", "</", "&amp;"}
+	alphabet := []string{"a", "&", "<", ">", "*", "`", "長", "🚀", "\n", " ", ":", "</", "&amp;", "\n- ", "\n  - ", "\n1. ", "\n> ", "\n# ", "\n\n", "\n```\n", "[x](", ")", "|", "\n|-|\n", "~~", "**", "\\"}
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func(most int) string {
 		var b strings.Builder
@@ -186,6 +291,9 @@ func TestEverythingFits(t *testing.T) {
 					}
 					if r.IntN(3) == 0 {
 						o.Preview = &ask.Preview{Body: text(5_000)}
+						if r.IntN(2) == 0 {
+							o.Preview.Format = ask.PreviewMarkdown
+						}
 					}
 					q.Options = append(q.Options, o)
 				}

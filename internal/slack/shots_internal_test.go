@@ -48,6 +48,13 @@ func TestPictures(t *testing.T) {
 		{ID: "d", Kind: ask.KindDate, Text: "When does it go out?"},
 	}}
 	boxes := ask.Ask{Agent: ask.Agent{Name: "planner"}, Questions: several.Questions[:1]}
+	plans := ask.Ask{
+		Agent: ask.Agent{Name: "Claude Code"}, Context: "The nightly job fails since **Tuesday**: `retry` gives up after *one* try.",
+		Questions: []ask.Question{{ID: "fix", Text: "Which fix shall I make?", Options: []ask.Option{
+			{ID: "a", Label: "Retry with back-off", Recommended: true, Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: "Small, and **no new dependency**.\n\n1. Wrap `fetch` in a loop of five tries\n2. Wait 1 s, 2 s, 4 s …\n   - jitter of a half\n3. Log each try\n\n> Mei asked for this in the [review](https://git.example/r/17)."}},
+			{ID: "b", Label: "Queue and worker", Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: "Survives restarts, *but* needs a table:\n\n```sql\nCREATE TABLE jobs (id uuid, due timestamptz);\n```\n\n~~Redis~~ is not available. <!channel> stays text."}},
+		}}},
+	}
 	draw := func(a ask.Ask) (card, *ask.Record, *present.Card) {
 		rec := record(a)
 		rec.Ask.Session = "billing-api"
@@ -60,6 +67,7 @@ func TestPictures(t *testing.T) {
 	ended.State, ended.Outcome = ask.StateResolved, &o
 	folded := outcomeCard(&ended.Ask, &o, present.NewEnd(&ended, present.Viewer{Surface: Type}, when))
 	numbers, _, _ := draw(long)
+	prose, _, _ := draw(plans)
 	checks, _, _ := draw(boxes)
 	_, rec, c := draw(several)
 	form := answerModal(asked{Record: *rec, Life: "l1", Card: c}, modalRef{Target: target{Key: rec.Ask.Key(), Life: "l1"}.String()})
@@ -70,6 +78,7 @@ func TestPictures(t *testing.T) {
 	}{
 		"choice":  {cards: []card{first}},
 		"outcome": {cards: []card{folded}},
+		"prose":   {cards: []card{prose}},
 		"more":    {cards: []card{numbers, checks}},
 		"form":    {modal: form, errors: map[string]string{"q1": "This question needs an answer."}},
 	} {

@@ -60,7 +60,11 @@ func (c *checker) block(b Block, surface string) {
 		}
 	case "header":
 		c.text(b["text"], "text", 150, "plain_text", true)
-	case "divider", "image", "rich_text", "video", "table", "file", "call":
+	case "rich_text":
+		for _, e := range c.list(b, "elements", 1, 1000) {
+			c.rich(e, false)
+		}
+	case "divider", "image", "video", "table", "file", "call":
 	case "context":
 		for _, e := range c.list(b, "elements", 1, 10) {
 			if one, ok := e.(map[string]any); ok && one["type"] != "image" {
@@ -136,6 +140,40 @@ func (c *checker) element(v any, surface string) {
 		"multi_external_select", "multi_users_select", "email_text_input", "url_text_input", "rich_text_input":
 	default:
 		c.wrong("unsupported type: %v", e["type"])
+	}
+}
+
+// rich checks an element of rich text: only sections stand in lists, and a text
+// is never empty.
+func (c *checker) rich(v any, inList bool) {
+	e, ok := v.(map[string]any)
+	if !ok {
+		c.wrong("must be an element")
+		return
+	}
+	kind := e["type"]
+	if inList && kind != "rich_text_section" {
+		c.wrong("unsupported element in a list: %v", kind)
+	}
+	inner := c.list(e, "elements", 1, 1000)
+	switch kind {
+	case "rich_text_list":
+		if s := e["style"]; s != "bullet" && s != "ordered" {
+			c.wrong("invalid style %v", s)
+		}
+		for _, one := range inner {
+			c.rich(one, true)
+		}
+	case "rich_text_section", "rich_text_quote", "rich_text_preformatted":
+		for _, one := range inner {
+			if t, ok := one.(map[string]any); ok && t["type"] == "text" {
+				if s, _ := t["text"].(string); s == "" {
+					c.wrong("must be more than 0 characters [json-pointer:/text]")
+				}
+			}
+		}
+	default:
+		c.wrong("unsupported type: %v", kind)
 	}
 }
 
