@@ -59,6 +59,7 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 	idleCmd.Flags().DurationVar(&idle, "for", idle, "how long to watch it")
 	var inSlack bench.SlackOptions
 	slackCmd := sub("slack", "The Slack surface beside a fake Slack: cards, clicks, edits, and the way back after an outage", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+		inSlack.Rounds = f.rounds // 0: the default
 		return b.Slack(ctx, inSlack)
 	}))
 	slackCmd.Flags().IntVar(&inSlack.Asks, "asks", 300, "asks to present, click and edit")

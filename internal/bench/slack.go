@@ -24,6 +24,7 @@ import (
 // SlackOptions says how much of the Slack surface is measured.
 type SlackOptions struct {
 	Asks   int           // presented, clicked and edited; default 300
+	Rounds int           // of 1, 2 and 4 replicas in turn; default 3
 	Cards  int           // that an outage leaves untrue; default 500
 	Outage time.Duration // by Slack's clock; default an hour
 	Speed  float64       // of Slack's clock in the outage; default 60
@@ -41,7 +42,8 @@ type Slack struct {
 // SlackPresented is how fast asks become cards without Slack's limits.
 type SlackPresented struct {
 	Replicas int     `json:"replicas"`
-	PerSec   float64 `json:"per_s"`
+	PerSec   Figure  `json:"per_s"` // over the rounds
+	Ratio    float64 `json:"ratio"` // to one replica in the same round; the median over the rounds
 }
 
 // SlackRecovery is the way back after an outage, by Slack's clock.
@@ -58,7 +60,7 @@ type SlackRecovery struct {
 func (s Slack) Write(out io.Writer) error {
 	pairs := []any{"machine", s.Machine}
 	for _, p := range s.Presented {
-		pairs = append(pairs, fmt.Sprintf("presented by %d HTTP replicas", p.Replicas), fmt.Sprintf("%.0f asks/s", p.PerSec))
+		pairs = append(pairs, fmt.Sprintf("presented by %d HTTP replicas", p.Replicas), fmt.Sprintf("%.0f asks/s (%.0f to %.0f), %.2f times one replica", p.PerSec.Median, p.PerSec.Least, p.PerSec.Most, p.Ratio))
 	}
 	r := s.Recovery
 	return lines(out, append(pairs, "click to the agent's answer", s.Click, "answer elsewhere to the card", s.Elsewhere,
@@ -71,6 +73,9 @@ func (b *Bed) Slack(ctx context.Context, o SlackOptions) (Slack, error) {
 	if o.Asks <= 0 {
 		o.Asks = 300
 	}
+	if o.Rounds <= 0 {
+		o.Rounds = 3
+	}
 	if o.Cards <= 0 {
 		o.Cards = 500
 	}
@@ -81,12 +86,22 @@ func (b *Bed) Slack(ctx context.Context, o SlackOptions) (Slack, error) {
 		o.Speed = 60
 	}
 	s := Slack{Machine: ThisMachine()}
-	for _, n := range []int{1, 2, 4} {
-		rate, err := b.slackPresented(ctx, n, o.Asks)
-		if err != nil {
-			return s, err
+	// What else a machine does changes from minute to minute: replicas are compared
+	// within a round.
+	counts := []int{1, 2, 4}
+	rates, ratios := make([][]float64, len(counts)), make([][]float64, len(counts))
+	for r := range o.Rounds {
+		for i, n := range counts {
+			rate, err := b.slackPresented(ctx, fmt.Sprint("p", n, "-", r), n, o.Asks)
+			if err != nil {
+				return s, err
+			}
+			rates[i] = append(rates[i], rate)
+			ratios[i] = append(ratios[i], rate/rates[0][r])
 		}
-		s.Presented = append(s.Presented, SlackPresented{n, round(rate)})
+	}
+	for i, n := range counts {
+		s.Presented = append(s.Presented, SlackPresented{n, figure(rates[i]), figure(ratios[i]).Median})
 	}
 	var err error
 	if s.Click, s.Elsewhere, err = b.slackClicks(ctx, o.Asks); err != nil {
@@ -258,8 +273,8 @@ func each(n int, f func(i int) error) error {
 	return first
 }
 
-func (b *Bed) slackPresented(ctx context.Context, replicas, asks int) (float64, error) {
-	s, err := b.slackBed(ctx, fmt.Sprint("p", replicas), replicas, fakeslack.Options{NoLimits: true}, nil)
+func (b *Bed) slackPresented(ctx context.Context, name string, replicas, asks int) (float64, error) {
+	s, err := b.slackBed(ctx, name, replicas, fakeslack.Options{NoLimits: true}, nil)
 	if err != nil {
 		return 0, err
 	}
