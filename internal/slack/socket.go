@@ -25,6 +25,8 @@ const (
 
 // socketState is what is known of this process's connections.
 type socketState struct {
+	opening sync.Mutex // held from the dial of a connection until its hello: the last hello that is read is the last that was said
+
 	mu     sync.Mutex
 	live   int // connections whose last ping was answered
 	known  int // what Slack said in its last hello: all connections of the app
@@ -71,8 +73,11 @@ func (s *App) keepConnected(ctx context.Context, n int) {
 	for ctx.Err() == nil {
 		leaving := make(chan struct{}) // Slack asks this one to go, or it ended
 		began := time.Now()
+		s.sockets.opening.Lock()
+		opened := sync.OnceFunc(s.sockets.opening.Unlock)
 		conn, err := s.dial(ctx)
 		if err != nil {
+			opened()
 			if ctx.Err() == nil {
 				s.log.WarnContext(ctx, "cannot open a Socket Mode connection", slog.Int("connection", n), slog.String("error", err.Error()))
 				_ = s.opts.Clock.Sleep(ctx, wait)
@@ -80,7 +85,12 @@ func (s *App) keepConnected(ctx context.Context, n int) {
 			}
 			continue
 		}
-		running.Go(func() { s.hold(ctx, conn, leaving) })
+		late := time.AfterFunc(helloWithin, opened)
+		running.Go(func() {
+			defer late.Stop()
+			defer opened()
+			s.hold(ctx, conn, leaving, opened)
+		})
 		select {
 		case <-leaving:
 		case <-ctx.Done():
@@ -127,9 +137,9 @@ type frame struct {
 	Connections int             `json:"num_connections"`
 }
 
-// hold serves one connection until it ends. When Slack announces its end, it
-// tells so at once and goes on listening.
-func (s *App) hold(ctx context.Context, conn *websocket.Conn, leaving chan struct{}) {
+// hold serves one connection until it ends, and says when its hello has come.
+// When Slack announces its end, it tells so at once and goes on listening.
+func (s *App) hold(ctx context.Context, conn *websocket.Conn, leaving chan struct{}, opened func()) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	leave := sync.OnceFunc(func() { close(leaving) })
@@ -158,6 +168,7 @@ func (s *App) hold(ctx context.Context, conn *websocket.Conn, leaving chan struc
 		switch f.Type {
 		case "hello":
 			s.hello(ctx, f.Connections)
+			opened()
 		case "disconnect":
 			s.log.InfoContext(ctx, "slack ends a connection", slog.String("reason", f.Reason))
 			dead(f.Reason)

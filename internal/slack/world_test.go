@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/slack"
 	"github.com/askbus/askbus/internal/slack/fakeslack"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -32,7 +33,7 @@ type world struct {
 
 func newWorld(t *testing.T, opts fakeslack.Options) *world {
 	t.Helper()
-	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Lease: 2 * time.Second}})
+	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Lease: waittest.Limit / 24}})
 	c, err := client.New(b.Agent("acme", "s1"), client.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -105,8 +106,10 @@ type scene struct {
 	own     *responder.Responder // reads receipts
 }
 
-// lease is how long work stays with a replica that has died.
-const lease = 1500 * time.Millisecond
+// lease is how long work stays with a replica that has died. A replica that
+// lives extends it at each third: on a busy machine that takes its time, and work
+// whose lease is lost is done twice.
+const lease = waittest.Limit / 24
 
 func newScene(t *testing.T, s Surface) *scene {
 	t.Helper()
