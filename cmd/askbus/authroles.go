@@ -12,6 +12,7 @@ import (
 
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/push"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/spf13/cobra"
 )
@@ -29,6 +30,7 @@ const checkSession = "deployment-test"
 func (a *app) authRolesCmd() *cobra.Command {
 	var to, kube, only string
 	var types []string
+	var issuer bool
 	var expires time.Duration
 	cmd := &cobra.Command{
 		Use: "roles (--to DIR | --kubernetes PREFIX)", Short: "Make the credentials of all roles of a deployment, and the keys if there are none", Args: cobra.NoArgs,
@@ -38,8 +40,9 @@ func (a *app) authRolesCmd() *cobra.Command {
 in --to, so that a process can be given its own and no other, or a Secret PREFIX-ROLE each
 in the namespace of the pod that this runs in. There the keys are Secret PREFIX-keys.
 
-ROLE is broker, gateway, web (with the key of its cookies), test (an agent and a responder of
-session ` + checkSession + `, for a test of the deployment), and each of --responder-types.
+ROLE is broker, gateway, web (with the key of its cookies), with --issuer issuer, test (an agent and a responder of
+session ` + checkSession + `, for a test of the deployment), and each of --responder-types
+(push gets the key of the cookies, too).
 Run it again in time: it replaces the credentials, and keeps the keys.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (to == "") == (kube == "") {
@@ -49,12 +52,12 @@ Run it again in time: it replaces the credentials, and keeps the keys.`,
 				return usage("--responder-types: %w", err)
 			}
 			for _, typ := range types {
-				if typ == "keys" || slices.Contains(rolesOfAll, typ) {
+				if typ == "keys" || typ == natsd.RoleIssuer || slices.Contains(rolesOfAll, typ) {
 					return usage("--responder-types: %s is a role of every deployment; give the type another name", typ)
 				}
 			}
 			if kube != "" {
-				return a.rolesToKubernetes(cmd.Context(), kube, types, expires)
+				return a.rolesToKubernetes(cmd.Context(), kube, withIssuer(types, issuer), expires)
 			}
 			if !natsd.HasKeys(a.Dir) {
 				if _, err := natsd.Init(a.Dir); err != nil {
@@ -64,7 +67,7 @@ Run it again in time: it replaces the credentials, and keeps the keys.`,
 			if only != "" {
 				return a.roleTo(to, only, expires)
 			}
-			files, err := a.roleFiles(types, "", expires)
+			files, err := a.roleFiles(withIssuer(types, issuer), "", expires)
 			if err != nil {
 				return err
 			}
@@ -82,8 +85,16 @@ Run it again in time: it replaces the credentials, and keeps the keys.`,
 	f.StringVar(&only, "only", "", "with --to: this role, into the directory itself")
 	f.StringVar(&kube, "kubernetes", "", "in a pod: what the names of the Secrets begin with")
 	f.StringSliceVar(&types, "responder-types", nil, "responder types besides web")
+	f.BoolVar(&issuer, "issuer", false, "the credential of \"askbus issuer\", too")
 	f.DurationVar(&expires, "expires", 0, "how long the credentials are good (default: as \"askbus auth ROLE\")")
 	return cmd
+}
+
+func withIssuer(types []string, issuer bool) []string {
+	if issuer {
+		return append(slices.Clone(types), natsd.RoleIssuer)
+	}
+	return types
 }
 
 // roleTo makes the credential of one role.
@@ -163,11 +174,13 @@ func (a *app) filesOf(role string, give func(natsd.Role) (client.Credential, err
 		return files, err
 	case "gateway":
 		return files, put(credsFile, natsd.Role{Name: natsd.RoleGateway})
+	case natsd.RoleIssuer:
+		return files, put(credsFile, natsd.Role{Name: natsd.RoleIssuer})
 	case "test":
 		return files, errors.Join(
 			put("agent.json", natsd.Role{Name: natsd.RoleAgent, Tenant: a.Tenant, Session: checkSession}),
 			put("responder.json", natsd.Role{Name: natsd.RoleResponder, Type: "test", Tenant: a.Tenant, Session: checkSession}))
-	case "web":
+	case "web", push.Type:
 		key, err := natsd.LoadKey(a.Dir)
 		if err != nil {
 			return nil, err

@@ -21,11 +21,11 @@ func TestEachRoleOfADeploymentGetsAFolderOfItsOwn(t *testing.T) {
 		_, stderr, code := pl.run(append([]string{"auth", "roles", "--to", to, "--nats-url", url}, args...)...)
 		return stderr, code
 	}
-	if stderr, code := roles("--responder-types", "chat"); code != 0 {
+	if stderr, code := roles("--responder-types", "chat,push", "--issuer"); code != 0 {
 		t.Fatal(stderr)
 	}
 	for file, name := range map[string]string{
-		"web/creds.json": "responder/web", "chat/creds.json": "responder/chat", "gateway/creds.json": "gateway",
+		"web/creds.json": "responder/web", "chat/creds.json": "responder/chat", "gateway/creds.json": "gateway", "issuer/creds.json": "issuer", "push/creds.json": "responder/push",
 		"test/agent.json": "agent/default/deployment-test", "test/responder.json": "responder/test/default/deployment-test",
 	} {
 		var c natsd.Credential
@@ -37,8 +37,15 @@ func TestEachRoleOfADeploymentGetsAFolderOfItsOwn(t *testing.T) {
 			t.Errorf("%s: %v, %v", file, info, err)
 		}
 	}
-	if key, err := os.ReadFile(filepath.Join(to, "web/cookie-key")); err != nil || len(key) < 32 {
+	key, err := os.ReadFile(filepath.Join(to, "web/cookie-key"))
+	if err != nil || len(key) < 32 {
 		t.Errorf("the cookie key has %d characters: %v", len(key), err)
+	}
+	if same, err := os.ReadFile(filepath.Join(to, "push/cookie-key")); err != nil || string(same) != string(key) {
+		t.Errorf("push has another cookie key: %v", err)
+	}
+	if stderr, code := roles("--responder-types", "issuer"); code != 2 {
+		t.Errorf("a type named issuer: exit %d, %s", code, stderr)
 	}
 
 	// The test's two credentials ask and answer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/askbus/askbus/internal/auth"
@@ -23,6 +24,7 @@ import (
 type issuerSettings struct {
 	config.Issuer
 	OpsAddr string `split_words:"true" default:"127.0.0.1:0" desc:"address of /healthz, /readyz, /metrics and pprof"`
+	keyOf   string
 }
 
 func (a *app) issuerCmd() *cobra.Command {
@@ -37,6 +39,11 @@ the list ("askbus auth list"). The terminals of people who signed in with "askbu
 theirs from here, too, and lose it when they are signed out. Only this process needs the keys; no gateway does. Without a rules file
 only API tokens are swapped. The rules file is read again when it changes.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.keyOf != "" {
+				if err := natsd.ShareKey(s.keyOf, a.Dir); err != nil {
+					return fmt.Errorf("--key-of: %w", err)
+				}
+			}
 			r := a.newRunning(cmd.Context())
 			defer r.close()
 			cred, err := a.issuerCred()
@@ -59,6 +66,7 @@ only API tokens are swapped. The rules file is read again when it changes.`,
 	}
 	load(&s, cmd)
 	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
+	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory whose keys this one gets when it starts, on the same machine")
 	issuerFlags(&s.Issuer, cmd)
 	return cmd
 }

@@ -67,6 +67,13 @@ responders:
     image: { repository: registry.example/webhook, tag: "1" }
     scaling: { min: 0, max: 5 }
     egress: [{ to: [{ ipBlock: { cidr: 10.0.0.0/8 } }] }]
+  - { name: push, command: [push], hears: nothing, replicas: 2 }
+issuer:
+  enabled: true
+  rules:
+    issuers: [{ name: cluster, issuer: "https://kubernetes.default.svc.cluster.local", audience: askbus, jwks_file: jwks.json }]
+    rules: [{ issuer: cluster, match: { sub: "system:serviceaccount:agents:*" }, tenant: default, sessions: ["{kubernetes.io/serviceaccount/name}"] }]
+  files: { jwks.json: '{"keys":[]}' }
 ingress: { enabled: true, className: nginx, host: ask.example.com }
 httpRoute: { enabled: true, parentRefs: [{ name: public, namespace: infra }], hostnames: [ask2.example.com] }
 serviceMonitor: { enabled: true, labels: { release: prometheus } }
@@ -80,7 +87,7 @@ networkPolicy:
 const external = `
 shape: cluster
 nats: { url: "tls://nats.infra:4222" }
-credentials: { generate: false, existing: { broker: b, web: w, gateway: g, test: t } }
+credentials: { generate: false, existing: { broker: b, web: w, gateway: g, test: t, issuer: i, keys: k } }
 responders:
   - name: chat
     command: [slack]
@@ -118,6 +125,9 @@ var renderings = map[string]struct{ release, values string }{
 	"as a cluster on another NATS":     {"askbus", external},
 	"as a cluster of one server":       {"askbus", "{shape: cluster, nats: {replicas: 1}, broker: {replicas: 1}}"},
 	"as a cluster with TLS":            {"askbus", secure},
+	"embedded, with an issuer":         {"x", "issuer: {enabled: true, rules: {rules: []}}\nnetworkPolicy: {enabled: true}"},
+	"as a cluster, with an issuer":     {"askbus", "{shape: cluster, issuer: {enabled: true}}"},
+	"with an issuer on another NATS":   {"x", external + "issuer: {enabled: true, replicas: 1}"},
 	"embedded, with TLS":               {"askbus", "tls: {http: {existingSecret: x}}\nresponders: [{name: slack, command: [slack], replicas: 1}]"},
 	"with TLS on another NATS":         {"askbus", external + "tls: {nats: {existingSecret: ca-of-nats, clientSecret: c}}"},
 	"as a cluster with another cookie": {"askbus", "{shape: cluster, web: {cookieKey: {existingSecret: c, key: k}}}"},
@@ -258,7 +268,7 @@ func TestTheClusterHasWhatItsValuesSay(t *testing.T) {
 	if broker.Spec.Replicas != nil || !slices.Contains(broker.Spec.Template.Spec.Containers[0].Args, "--replicas=3") {
 		t.Error("the broker's replicas are set beside the autoscaler, or its ledger has not three copies")
 	}
-	if got := value(broker.Spec.Template.Spec.Containers[0].Env, "ASKBUS_RESPONDER_TYPES"); got != "slack,slack-http,webhook" {
+	if got := value(broker.Spec.Template.Spec.Containers[0].Env, "ASKBUS_RESPONDER_TYPES"); got != "slack,slack-http,webhook,push" {
 		t.Errorf("the broker prepares %q", got)
 	}
 	if hpas := all[*autoscalingv2.HorizontalPodAutoscaler](&m); len(hpas) != 2 {
@@ -279,7 +289,7 @@ func TestTheClusterHasWhatItsValuesSay(t *testing.T) {
 	if r := named[*httpRoute](&m, "askbus"); len(r.Spec.Rules) != 6 || r.Spec.Rules[5].BackendRefs[0].Name != "askbus-web" {
 		t.Errorf("the route is %+v", r.Spec)
 	}
-	if b := all[*policyv1.PodDisruptionBudget](&m); len(b) != 6 {
+	if b := all[*policyv1.PodDisruptionBudget](&m); len(b) != 8 {
 		t.Errorf("%d budgets", len(b))
 	}
 	if len(all[*serviceMonitor](&m)) != 1 {
@@ -436,6 +446,9 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"an environment as a map":            "extraEnv: {A: b}",
 		"two certificates of one process":    "tls: {nats: {existingSecret: a}, http: {existingSecret: b}}",
 		"a certificate in the values":        "tls: {http: {crt: x}}",
+		"push beside askbus up":              "responders: [{name: push, command: [push], hears: nothing}]",
+		"an issuer in the list":              "{shape: cluster, responders: [{name: issuer, command: [issuer]}]}",
+		"rules that are a text":              "issuer: {enabled: true, rules: 'issuers: []'}",
 		"no time to drain":                   "terminationGracePeriodSeconds: 0",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,6 +78,7 @@ func kinds() map[string]metav1.Object {
 		"batch/v1 CronJob":                         new(batchv1.CronJob),
 		"batch/v1 Job":                             new(batchv1.Job),
 		"v1 Pod":                                   new(corev1.Pod),
+		"v1 ConfigMap":                             new(corev1.ConfigMap),
 		"v1 Service":                               new(corev1.Service),
 		"v1 ServiceAccount":                        new(corev1.ServiceAccount),
 		"networking.k8s.io/v1 Ingress":             new(networkingv1.Ingress),

@@ -140,6 +140,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "askbus.types" -}}
 {{- $types := list }}
 {{- range .Values.responders }}{{ $types = append $types .name }}{{ end }}
+{{- if has "issuer" $types }}{{ fail "responders: issuer is a role of its own; set issuer.enabled" }}{{ end }}
 {{- if ne (len $types) (len (uniq $types)) }}{{ fail "responders: two have the same name" }}{{ end }}
 {{- join "," $types }}
 {{- end }}
@@ -158,4 +159,14 @@ app.kubernetes.io/component: {{ .component }}
 {{- if .Values.ingress.enabled }}{{ $hosts = append $hosts .Values.ingress.host }}{{ end }}
 {{- if .Values.httpRoute.enabled }}{{ $hosts = concat $hosts .Values.httpRoute.hostnames }}{{ end }}
 {{- uniq $hosts | join "," }}
+{{- end }}
+
+{{/* A role's values with the issuer's rules mounted: dict "root" and "role". */}}
+{{- define "askbus.withRules" -}}
+{{- $role := deepCopy .role }}
+{{- if .root.Values.issuer.enabled }}
+{{- $_ := set $role "extraVolumes" (append (default list $role.extraVolumes) (dict "name" "rules" "configMap" (dict "name" (printf "%s-issuer" (include "askbus.fullname" .root))))) }}
+{{- $_ := set $role "extraVolumeMounts" (append (default list $role.extraVolumeMounts) (dict "name" "rules" "mountPath" "/rules" "readOnly" true)) }}
+{{- end }}
+{{- toYaml $role }}
 {{- end }}
