@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,33 +48,73 @@ func TestDialectsFitTheRealSchemas(t *testing.T) {
 	}
 }
 
-// TestDialectsFitTheRealTypes compiles requests and answers with the types of
-// a package that has no schemas.
+// TestDialectsFitTheRealTypes compiles requests, what screens are shown, and
+// answers with the types of packages that have no schemas.
 func TestDialectsFitTheRealTypes(t *testing.T) {
 	t.Parallel()
-	const event = `{"id":"evt_1","type":"question.v2.asked","properties":{"id":"que_01","sessionID":"ses_7","questions":[{"question":"Which database?","header":"Database","multiple":true,"options":[{"label":"PostgreSQL","description":"known"},{"label":"SQLite","description":""}]}],"tool":{"messageID":"m","callID":"c"}}}`
-	d, _ := dialect.Lookup("opencode")
-	a, warnings, err := d.Ask([]byte(event))
-	if err != nil || len(warnings) > 0 {
-		t.Fatal(err, warnings)
+	var text strings.Builder
+	n := 0
+	constant := func(typ string, body []byte) {
+		n++
+		fmt.Fprintf(&text, "export const c%d: %s = %s\n", n, typ, body)
 	}
-	o := ask.Outcome{
-		AskID: a.ID, Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &ask.By{Name: "Mei", Responder: "web"}, At: time.Now(), Ask: &a,
-		Answers: []ask.Answer{{QuestionID: a.Questions[0].ID, Selected: []string{"o1", "o2"}, Notes: "as agreed"}},
+	text.WriteString(`import type { EventQuestionV2Asked, QuestionV2Reply, QuestionV2Request } from '@opencode-ai/sdk/v2'
+import type { ElicitationContext, ElicitationResult, SessionConfig } from '@github/copilot-sdk'
+import type { HITLRequest, HITLResponse } from 'langchain'
+type UserInput = NonNullable<SessionConfig['onUserInputRequest']>
+type UserInputRequest = Parameters<UserInput>[0]
+type UserInputResponse = Awaited<ReturnType<UserInput>> & { text?: string } // notes, which it has no place for
+type FormResult = ElicitationResult & { _meta?: object }
+`)
+	for _, c := range []struct {
+		dialect, asked, shown, answer string
+		in                            string
+	}{
+		{
+			"opencode", "EventQuestionV2Asked", "QuestionV2Request", "QuestionV2Reply",
+			`{"id":"evt_1","type":"question.v2.asked","properties":{"id":"que_01","sessionID":"ses_7","questions":[{"question":"Which database?","header":"Database","multiple":true,"options":[{"label":"PostgreSQL","description":"known"},{"label":"SQLite","description":""}]}],"tool":{"messageID":"m","callID":"c"}}}`,
+		},
+		{"copilot", "UserInputRequest", "UserInputRequest", "UserInputResponse", `{"question":"Which database?","choices":["PostgreSQL","SQLite"],"allowFreeform":false}`},
+		{
+			"copilot", "ElicitationContext", "", "FormResult",
+			`{"sessionId":"s-1","message":"Which database?","mode":"form","requestedSchema":{"type":"object","properties":{"db":{"type":"string","title":"Database","oneOf":[{"const":"pg","title":"PostgreSQL"},{"const":"lite","title":"SQLite"}]}},"required":["db"]}}`,
+		},
+		{
+			"langchain", "HITLRequest", "HITLRequest", "HITLResponse",
+			`{"actionRequests":[{"name":"deploy","args":{"to":"production"},"description":"Deploy?"},{"name":"mail","args":{"to":"mei"}}],"reviewConfigs":[{"actionName":"deploy","allowedDecisions":["approve","reject"]},{"actionName":"mail","allowedDecisions":["approve","edit","reject"]}]}`,
+		},
+	} {
+		d, _ := dialect.Lookup(c.dialect)
+		a, warnings, err := d.Ask([]byte(c.in))
+		if err != nil || len(warnings) > 0 {
+			t.Fatal(c.asked, err, warnings)
+		}
+		answered := ask.Outcome{AskID: a.ID, Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &ask.By{Name: "Mei", Responder: "web"}, At: time.Now(), Ask: &a}
+		for i := range a.Questions {
+			if q := &a.Questions[i]; len(q.Options) > 0 {
+				answered.Answers = append(answered.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{q.Options[i%len(q.Options)].ID}, Notes: "as agreed"})
+			} else {
+				answered.Answers = append(answered.Answers, ask.Answer{QuestionID: q.ID, Text: "{}"})
+			}
+		}
+		declined := ask.Outcome{AskID: a.ID, Status: ask.StatusCancelled, Reason: "too risky", By: answered.By, At: time.Now(), Ask: &a}
+		constant(c.asked, []byte(c.in))
+		if c.shown != "" {
+			shown, _ := d.Show(&a)
+			constant(c.shown, shown)
+		}
+		constant(c.answer, d.Answer(&a, &answered).Body)
+		if c.dialect != "opencode" { // whose refusal is another request
+			constant(c.answer, d.Answer(&a, &declined).Body)
+		}
 	}
-	shown, _ := d.Show(&a)
 	dir := frameworks(t)
-	text := fmt.Sprintf(`import type { EventQuestionV2Asked, QuestionV2Reply, QuestionV2Request } from '@opencode-ai/sdk/v2'
-export const asked: EventQuestionV2Asked = %s
-export const shown: QuestionV2Request = %s
-export const reply: QuestionV2Reply = %s
-`, event, shown, d.Answer(&a, &o).Body)
-	if err := os.WriteFile(filepath.Join(dir, "types.ts"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "types.ts"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), "node_modules/.bin/tsc", "--strict", "--noEmit", "--skipLibCheck", "--types", "",
 		"--module", "esnext", "--moduleResolution", "bundler", "--target", "es2022", "--lib", "es2022,dom", filepath.Join(dir, "types.ts")).CombinedOutput()
 	if err != nil {
-		t.Errorf("%v: %s\n%s", err, out, text)
+		t.Errorf("%v: %s\n%s", err, out, text.String())
 	}
 }

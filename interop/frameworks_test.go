@@ -62,12 +62,13 @@ func TestFrameworksPauseForPeople(t *testing.T) {
 		approved, refused string
 		frame             string // on standard input
 	}{
-		"langgraph.mjs":          {1, "deployed to production", "not deployed: not on a Friday", ""},
-		"ai-sdk.mjs":             {1, "deployed to production", "execution-denied: not on a Friday", ""},
-		"openai-agents.mjs":      {1, "deployed to production", "not on a Friday", ""},
-		"claude-agent.mjs":       {2, `[{"Which database?":"SQLite"},{"command":"make deploy"}]`, `[{"Which database?":"SQLite"},"not on a Friday"]`, ""},
-		"langgraph_pause.py":     {1, `{"9c1b2f0e6d5a4b3c8e7f60718293a4b5": {"decisions": [{"type": "approve"}]}}`, `[{"type": "reject", "message": "not on a Friday"}]`, frame("langgraph.json")},
-		"openai_agents_pause.py": {1, "[true, ", `[false, "not on a Friday"]`, frame("openai-agents.json")},
+		"langgraph.mjs":            {1, "deployed to production", "not deployed: not on a Friday", ""},
+		"langchain-middleware.mjs": {1, "ran: staging, production; told: deployed to staging, deployed to production", "ran: ; told: not on a Friday, not on a Friday", ""},
+		"ai-sdk.mjs":               {1, "deployed to production", "execution-denied: not on a Friday", ""},
+		"openai-agents.mjs":        {1, "deployed to production", "not on a Friday", ""},
+		"claude-agent.mjs":         {2, `[{"Which database?":"SQLite"},{"command":"make deploy"}]`, `[{"Which database?":"SQLite"},"not on a Friday"]`, ""},
+		"langgraph_pause.py":       {1, `{"9c1b2f0e6d5a4b3c8e7f60718293a4b5": {"decisions": [{"type": "approve"}]}}`, `[{"type": "reject", "message": "not on a Friday"}]`, frame("langgraph.json")},
+		"openai_agents_pause.py":   {1, "[true, ", `[false, "not on a Friday"]`, frame("openai-agents.json")},
 	} {
 		program := "node"
 		if filepath.Ext(name) == ".py" {
