@@ -1,0 +1,103 @@
+package broker_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/freeaddr"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// The leader of shared state changes again and again, one server of three goes
+// for good: an agent that waits keeps its ask, and one that is gone gives up
+// when there is quiet.
+func TestLeasesOutliveTheLeaderOfTheirStream(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("three servers")
+	}
+	dir := t.TempDir()
+	routes, err := freeaddr.Pick(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := make([]*natsd.Server, 3)
+	for i := range servers {
+		node := fmt.Sprintf("n%d", i+1)
+		opts := natsd.Options{
+			Dir: filepath.Join(dir, node), Addr: "127.0.0.1:0", Admin: true,
+			Cluster: &natsd.Cluster{Node: node, Addr: routes[i], Routes: routes},
+		}
+		if err := natsd.ShareKey(filepath.Join(dir, "n1"), opts.Dir); err != nil {
+			t.Fatal(err)
+		}
+		if servers[i], err = natsd.Start(opts); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(servers[i].Close)
+	}
+	connect := func(r natsd.Role) *client.Client {
+		c, err := client.New(natstest.Connect(t, servers[0], r), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	h := &held{t: t}
+	led, err := ledger.Open(t.Context(), natstest.Connect(t, servers[0], natsd.Role{Name: natsd.RoleLedger}),
+		ledger.Options{Partitions: 1, Replicas: 3, Ahead: func() time.Duration { return time.Duration(h.ahead.Load()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	br := broker.New(natstest.Connect(t, servers[0], natsd.Role{Name: natsd.RoleBroker}), led, broker.Options{Sweep: time.Hour})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- br.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	natstest.Eventually(t, "the broker is ready", br.Ready)
+	h.brokers = []*broker.Broker{br}
+
+	agents := connect(natsd.Role{Name: natsd.RoleGateway})
+	for _, name := range []string{"waits", "gone"} {
+		a := storage()
+		a.ID, a.WhileWaiting = "a", true
+		if _, err := agents.Session("acme", name).Ask(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := func(name string) *ask.Outcome {
+		rec, err := agents.Session("acme", name).Get(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec.Outcome
+	}
+	admin := natstest.Plain(t, servers[0], natsd.Role{Name: natsd.RoleLedgerAdmin})
+	for minute := range 24 {
+		if minute < 8 {
+			_, _ = admin.Request("$JS.API.STREAM.LEADER.STEPDOWN."+subject.StateStream, nil, time.Second)
+		}
+		if minute == 9 {
+			servers[2].Close()
+		}
+		h.pass(time.Minute)
+		short, stop := context.WithTimeout(t.Context(), 2*time.Second)
+		_, _ = agents.Session("acme", "waits").Wait(short, "a") // one sign, at least
+		stop()
+		if o := ended("waits"); o != nil {
+			t.Fatalf("minute %d: %s", minute, o.Ending())
+		}
+	}
+	if o := ended("gone"); o == nil || !o.GaveUp() {
+		t.Errorf("after 24 minutes: %+v", o)
+	}
+}
