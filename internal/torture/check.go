@@ -25,6 +25,7 @@ const (
 	Ends          Rule = "ends"
 	AgentLearns   Rule = "agent-learns"
 	SurfaceLearns Rule = "surface-learns"
+	GivesUp       Rule = "gives-up"
 )
 
 // Limits is what the checker must know of a run.
@@ -121,6 +122,7 @@ func checkKey(k ask.Key, events []Event, lim Limits) []Violation {
 		c.stored(l)
 		c.answers(l)
 		c.outsiders(l)
+		c.gaveUp(l)
 		c.lost(l)
 		c.early(l)
 		c.liveness(l)

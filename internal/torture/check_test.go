@@ -55,6 +55,9 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 			asked, at(2, torture.OpAnswer, torture.OK, yes, mine("m1")), at(2, torture.OpStored, "", yes, seq(7)),
 			at(3, torture.OpWait, torture.OK, yes), at(3, torture.OpAnswer, torture.Lost, yes, mine("m2")),
 		}, nil},
+		{"an ask that is given up at once", []torture.Event{
+			asked, at(2, torture.OpStored, "", &torture.Truth{Life: "q", Status: ask.StatusWithdrawn, Text: "given up", At: 2 * sec, GaveUp: true}, seq(7)),
+		}, []torture.Rule{torture.GivesUp}},
 		{"a late expiry behind an answer is not an outcome", []torture.Event{
 			asked, at(2, torture.OpStored, "", yes, seq(7)), at(6, torture.OpStored, "", expired, seq(8)), at(6, torture.OpWait, torture.OK, yes),
 		}, nil},

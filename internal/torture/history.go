@@ -73,11 +73,12 @@ type Truth struct {
 	AnswerID string
 	Text     string // everything that two tellings of one outcome must agree on
 	At       time.Duration
+	GaveUp   bool // withdrawn because nobody waited
 }
 
 // truthOf is what o says. start is the start of the run.
 func truthOf(o *ask.Outcome, start time.Time) *Truth {
-	t := &Truth{Status: o.Status, AnswerID: o.AnswerID, At: o.At.Sub(start)}
+	t := &Truth{Status: o.Status, AnswerID: o.AnswerID, At: o.At.Sub(start), GaveUp: o.GaveUp()}
 	if o.Ask != nil {
 		t.Life = o.Ask.Title
 	}

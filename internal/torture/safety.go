@@ -97,6 +97,21 @@ func (c *checking) outsiders(l *life) {
 	}
 }
 
+// leastGrace is the least time between the last sign that an agent waits and
+// its giving up: the lease's term, and what brokers allow behind that.
+const leastGrace = 8 * time.Minute
+
+// gaveUp checks that no ask is withdrawn because nobody waits before that can
+// be known, whatever happened to brokers and servers meanwhile.
+func (c *checking) gaveUp(l *life) {
+	for _, e := range slices.Concat(l.stored, l.told) {
+		if e.Truth.GaveUp && e.Truth.At-c.ack(l).Told < leastGrace {
+			c.report(GivesUp, l.name, []*Event{e}, "the ask was given up within %s of its asking", leastGrace)
+			return
+		}
+	}
+}
+
 // lost checks that an acknowledged ask stays known while it must.
 func (c *checking) lost(l *life) {
 	if !l.kept {

@@ -129,6 +129,7 @@ func (sh shape) write(index int) script {
 			s.late = append(s.late, a)
 		}
 	}
+	s.ask.WhileWaiting = chance(20) // last, so that seeds mean what they did
 	return s
 }
 
