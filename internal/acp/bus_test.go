@@ -201,6 +201,9 @@ func (f *fixture) next(kind responder.EventKind) ask.Record {
 // choose answers on the screen.
 func (f *fixture) choose(rec ask.Record, option string) {
 	f.t.Helper()
+	if !rec.Ask.WhileWaiting {
+		f.t.Error("the ask does not live only while the agent waits")
+	}
 	reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}}
 	for _, q := range rec.Ask.Questions {
 		reply.Answers = append(reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{option}})

@@ -45,8 +45,12 @@ func TestAFormInTheClientAnswers(t *testing.T) {
 			if !strings.HasPrefix(r.text, "answered by Ben in the agent's own dialog\n") || !strings.Contains(r.text, "SQLite") {
 				t.Errorf("the result is %+v", r)
 			}
-			if o := f.next(responder.Resolved).Outcome; o == nil || o.By.Proof != ask.ProofHostDialog {
+			ended := f.next(responder.Resolved)
+			if o := ended.Outcome; o == nil || o.By.Proof != ask.ProofHostDialog {
 				t.Errorf("the outcome is %+v", o)
+			}
+			if before := revision < "2026-07-28"; ended.Ask.WhileWaiting != before { // later no process waits behind a form
+				t.Errorf("while_waiting is %v", ended.Ask.WhileWaiting)
 			}
 		})
 	}

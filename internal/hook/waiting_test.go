@@ -1,0 +1,33 @@
+package hook_test
+
+import (
+	"testing"
+
+	"github.com/askbus/askbus/internal/hook"
+	"github.com/askbus/askbus/internal/natstest"
+)
+
+// What a hook asks lives only while its agent waits, unless the host's process
+// ends on purpose, or its person wants otherwise.
+func TestAHooksAskLivesWhileItsAgentWaits(t *testing.T) {
+	t.Parallel()
+	bus := natstest.Start(t, natstest.Options{})
+	open := opener{nc: bus.Agent("acme", "s-1")}
+	asks, err := open.Open(t.Context(), "acme", "s-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, c := range map[string]struct {
+		call  hook.Call
+		while bool
+	}{
+		"race": {hook.Call{Mode: hook.Race}, true}, "wait": {hook.Call{Limit: 1}, true},
+		"outlive": {hook.Call{Mode: hook.Race, Outlive: true}, false}, "defer": {hook.Call{Mode: hook.Defer, Limit: 1}, false},
+	} {
+		c.call.Tenant = "acme"
+		hook.New(open, hook.Options{}).Run(t.Context(), c.call, []byte(`{"hook_event_name":"PreToolUse","session_id":"s-1","tool_use_id":"`+id+`","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which `+id+`?","header":"H","multiSelect":false,"options":[{"label":"A","description":""},{"label":"B","description":""}]}]}}`))
+		if rec, err := asks.Get(t.Context(), id); err != nil || rec.Ask.WhileWaiting != c.while {
+			t.Errorf("%s: %v, while_waiting is %v", id, err, rec.Ask.WhileWaiting)
+		}
+	}
+}
