@@ -8,37 +8,45 @@ import (
 // Plain is the question as text that any surface can show: its options
 // numbered from 1, then a line that says what to type. Further lines of the
 // question's own text are quoted with "> ", so that they cannot pass for options.
-// What is typed is read by [Question.ParseReply].
-func (q *Question) Plain() string {
+// What is typed is read by [Question.ParseReply]. What it says itself is in the
+// question's language, as [LanguageOf] tells it.
+func (q *Question) Plain() string { return q.plain(LanguageOf(q.Text)) }
+
+func (q *Question) plain(lang string) string {
+	w := english
+	if speaksChinese(lang) {
+		w = chinese
+	}
+	said := plainWords()[w]
 	var b strings.Builder
 	if q.Header != "" {
-		b.WriteString(CleanLine(q.Header) + ": ")
+		b.WriteString(CleanLine(q.Header) + said.colon)
 	}
 	b.WriteString(quoteFurther(CleanText(strings.TrimSpace(q.Text))) + "\n")
 	for i := range q.Options {
-		q.Options[i].plain(&b, i+1)
+		q.Options[i].plain(&b, i+1, said)
 	}
 	if q.Kind == KindBoolean {
-		b.WriteString("  1. Yes\n  2. No\n")
+		b.WriteString("  1. " + said.yes + "\n  2. " + said.no + "\n")
 	}
-	b.WriteString(q.HowTo())
+	b.WriteString(q.HowToIn(lang))
 	return b.String()
 }
 
 // quoteFurther quotes the lines of an agent's text behind the first.
 func quoteFurther(text string) string { return strings.ReplaceAll(text, "\n", "\n> ") }
 
-func (o *Option) plain(b *strings.Builder, number int) {
+func (o *Option) plain(b *strings.Builder, number int, said *plainText) {
 	label, recommended := o.Caption()
 	b.WriteString("  " + strconv.Itoa(number) + ". " + CleanLine(label))
 	if recommended {
-		b.WriteString(" (recommended)")
+		b.WriteString(said.recommended)
 	}
 	if o.Description != "" {
 		b.WriteString(" - " + CleanLine(o.Description))
 	}
 	if o.Cancels {
-		b.WriteString(" (ends the whole ask)")
+		b.WriteString(said.ends)
 	}
 	b.WriteByte('\n')
 	if o.Preview == nil {
@@ -127,17 +135,17 @@ func (a *Ask) Plain() string {
 	}
 	for i := range a.Questions {
 		q := &a.Questions[i]
-		text := q.Plain()
+		text := q.plain(a.Language())
 		if len(a.Questions) > 1 {
 			text = "[" + q.ID + "] " + text
 		}
 		if a.AtDeadline == AtDeadlineDefault && q.Default != nil {
-			text += "\nIf nobody answers in time: " + CleanLine(q.Words(*q.Default))
+			text += "\n" + plainWords()[a.Language()].inTime + CleanLine(q.Words(*q.Default))
 		}
 		parts = append(parts, text)
 	}
 	if len(a.Questions) > 1 {
-		parts = append(parts, "Answer with one line a question, such as "+a.Questions[0].ID+"=…")
+		parts = append(parts, plainWords()[a.Language()].lines+a.Questions[0].ID+"=…")
 	}
 	return strings.Join(parts, "\n\n")
 }

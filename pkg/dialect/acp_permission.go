@@ -117,13 +117,13 @@ func permissionShow(a *ask.Ask) ([]byte, []Warning) {
 			if o.Cancels {
 				kind = "reject_once"
 			}
-			s.description(o, false, false)
+			s.description(a, o, false, false)
 			options = append(options, ordered("optionId", foreignOption(a, 0, o.ID), "name", o.Label, "kind", recall(a, kind, 0, j, "kind")))
 		}
 	} else {
 		s.warn("/questions", "are shown as text; a permission is one choice, and this ask is answered elsewhere")
 		description = a.Plain()
-		options = append(options, ordered("optionId", permissionLater, "name", "Answer elsewhere", "kind", "reject_once"))
+		options = append(options, ordered("optionId", permissionLater, "name", say(a, "Answer elsewhere"), "kind", "reject_once"))
 	}
 	body := ordered("sessionId", a.Session, "title", title)
 	if description != "" {

@@ -18,13 +18,13 @@ func byIDShow(a *ask.Ask) ([]byte, []Warning) {
 		q := &a.Questions[i]
 		options := []any{}
 		if q.Kind == ask.KindBoolean {
-			options = append(options, ordered("id", "yes", "label", "Yes"), ordered("id", "no", "label", "No"))
+			options = append(options, ordered("id", "yes", "label", say(a, "Yes")), ordered("id", "no", "label", say(a, "No")))
 		}
 		for j := range q.Options {
 			o := &q.Options[j]
 			id := recall(a, o.ID, i, j, "id")
 			shown := ordered("id", id, "label", o.Label)
-			if d := s.description(o, false, false); d != "" {
+			if d := s.description(a, o, false, false); d != "" {
 				shown.set("description", d)
 			}
 			if o.Cancels {
@@ -109,7 +109,7 @@ func (v value) byIDAnswer(a *ask.Ask, i int) ask.Answer {
 	if text != "" && len(selected.list()) == 0 {
 		read, err := q.ParseReply(text)
 		if wrong, ok := errors.AsType[*ask.ReplyError](err); ok {
-			v.field("text").faultIn(q.ID, "%s", wrong.Sentence)
+			v.field("text").faultIn(q.ID, "%s", wrong.In(a.Language()))
 		}
 		return read
 	} else if text != "" && q.Other() {

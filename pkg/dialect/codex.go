@@ -116,7 +116,7 @@ func codexShow(a *ask.Ask) ([]byte, []Warning) {
 		q := &a.Questions[i]
 		text := s.text(a, i, false)
 		if q.Multiple {
-			text += "\n\n" + q.HowTo()
+			text += "\n\n" + q.HowToIn(a.Language())
 			s.warn("/questions/"+key(i)+"/multiple", "is true, but this screen chooses one; several can be typed")
 		}
 		var options any

@@ -32,7 +32,7 @@ func elicitationShow(a *ask.Ask) ([]byte, []Warning) {
 		}
 		properties.set(name, property)
 		if q.Other() {
-			properties.set(otherName(a, i), ordered("type", "string", "title", orElse(q.Header, q.Text), "description", "Another answer, in your own words", "maxLength", ask.MaxText))
+			properties.set(otherName(a, i), ordered("type", "string", "title", orElse(q.Header, q.Text), "description", say(a, "Another answer, in your own words"), "maxLength", ask.MaxText))
 		} else if !q.Optional {
 			required = append(required, name)
 		}
@@ -71,7 +71,7 @@ func (s *screen) property(a *ask.Ask, i int) *object {
 		p.set("type", "boolean")
 	case ask.KindDate:
 		p.set("format", "date")
-		set("description", q.Text+"\n\n"+q.HowTo(), l.MinDate != "" || l.MaxDate != "")
+		set("description", q.Text+"\n\n"+q.HowToIn(a.Language()), l.MinDate != "" || l.MaxDate != "")
 	case ask.KindText:
 		set("minLength", l.MinLength, l.MinLength > 0)
 		set("maxLength", l.MaxLength, l.MaxLength > 0)
@@ -92,7 +92,7 @@ func (s *screen) choices(a *ask.Ask, i int, p *object) {
 	for j := range q.Options {
 		o := &q.Options[j]
 		title := o.Label
-		if about := s.description(o, true, false); about != "" {
+		if about := s.description(a, o, true, false); about != "" {
 			title += " - " + about
 		}
 		constants = append(constants, ordered("const", foreignOption(a, i, o.ID), "title", title))

@@ -217,7 +217,7 @@ func (v value) typed(q *ask.Question, text, separator string) ask.Answer {
 	ans, err := q.ParseReply(text)
 	if err != nil {
 		if wrong, ok := errors.AsType[*ask.ReplyError](err); ok {
-			v.faultIn(q.ID, "%s", wrong.Sentence)
+			v.faultIn(q.ID, "%s", wrong.In(ask.LanguageOf(q.Text)))
 		}
 		return ask.Answer{QuestionID: q.ID, Skipped: true}
 	}

@@ -119,7 +119,7 @@ func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
 				decision, args, note = decided(a, o, q.ID)
 			}
 			if q.Option(decision) == nil {
-				return problem(a, 409, "Not allowed", "not_allowed", "the person's answer is "+decision+", which the request does not allow: "+note)
+				return problem(a, 409, "Not allowed", "not_allowed", say(a, "the person's answer is %s, which the request does not allow: %s", decision, note))
 			}
 			decisions = append(decisions, langchainDecision(a, n, q.ID, decision, args, note))
 		}

@@ -26,10 +26,8 @@ func (d Dialect) ShowAt(a *ask.Ask, link string) ([]byte, []Warning) {
 }
 
 // The two options of a card that stands for an ask which does not fit.
-const (
-	overflowLater   = "Answer elsewhere"
-	overflowDecline = "Decline"
-)
+func overflowLater(a *ask.Ask) string   { return say(a, "Answer elsewhere") }
+func overflowDecline(a *ask.Ask) string { return say(a, "Decline") }
 
 // familyFits reports whether a listener of the event pair, or of its typed
 // form, is promised what this ask has: 1 to 4 questions, 2 to 4 options.
@@ -68,29 +66,29 @@ func overflowShow(a *ask.Ask, typed bool) *object {
 		for j := range q.Options {
 			o := &q.Options[j]
 			line := "  " + strconv.Itoa(j+1) + ") " + o.Label
-			if d := s.description(o, false, false); d != "" {
+			if d := s.description(a, o, false, false); d != "" {
 				line += ": " + d
 			}
 			lines = append(lines, line)
 		}
 		text = append(text, strings.Join(lines, "\n"))
 	}
-	where := "on another screen"
+	where := say(a, "on another screen")
 	if link := recall(a, "", "link"); link != "" {
-		where = "at " + link
+		where = say(a, "at %s", link)
 	}
-	how := "Type the answer"
+	how := say(a, "Type the answer, or answer %s.", where)
 	if len(a.Questions) > 1 {
-		how = "Type one reply to all of it"
+		how = say(a, "Type one reply to all of it, or answer %s.", where)
 	}
-	text = append(text, how+", or answer "+where+".")
+	text = append(text, how)
 	question := ordered("question", strings.Join(text, "\n\n"), "header", header(a, 0))
 	if typed {
 		question = ordered("id", recall(a, a.Questions[0].ID, 0, "id"), "question", strings.Join(text, "\n\n"), "header", header(a, 0), "type", string(ask.KindChoice), "required", true)
 	}
 	question.set("options", []any{
-		ordered("label", overflowLater, "description", "Leave it open here and answer it "+where+"."),
-		ordered("label", overflowDecline, "description", "Tell the agent that it gets no answer."),
+		ordered("label", overflowLater(a), "description", say(a, "Leave it open here and answer it %s.", where)),
+		ordered("label", overflowDecline(a), "description", say(a, "Tell the agent that it gets no answer.")),
 	})
 	question.set("multiSelect", false)
 	return eventPairShown(a, []any{question})
@@ -105,9 +103,9 @@ func overflowReply(a *ask.Ask, answers value) (given Given, ok bool) {
 	first := answers.field(eventPairKey(0))
 	text, _ := first.raw.(string)
 	switch text = strings.TrimSpace(text); {
-	case text == overflowLater:
+	case text == overflowLater(a):
 		return Given{Decision: Dismissed}, true
-	case text == overflowDecline:
+	case text == overflowDecline(a):
 		return Given{Decision: Declined}, true
 	case text == "":
 		return Given{}, false
@@ -120,7 +118,7 @@ func overflowReply(a *ask.Ask, answers value) (given Given, ok bool) {
 	}
 	ans, err := q.ParseReply(text)
 	if wrong, bad := errors.AsType[*ask.ReplyError](err); bad {
-		first.faultIn(q.ID, "%s", wrong.Sentence)
+		first.faultIn(q.ID, "%s", wrong.In(a.Language()))
 	}
 	return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{ans}}}, true
 }

@@ -29,7 +29,7 @@ func (s *screen) text(a *ask.Ask, i int, typed bool) string {
 	}
 	parts = append(parts, q.Text)
 	if !typed && (q.Kind == ask.KindNumber || q.Kind == ask.KindDate) {
-		parts = append(parts, q.HowTo())
+		parts = append(parts, q.HowToIn(a.Language()))
 		s.warn("/questions/"+strconv.Itoa(i)+"/kind", "is "+string(q.Kind)+", which this screen does not have; it is asked as text")
 	}
 	return strings.Join(parts, "\n\n")
@@ -37,16 +37,16 @@ func (s *screen) text(a *ask.Ask, i int, typed bool) string {
 
 // description is an option's description with all that the screen has no mark
 // for said in words.
-func (s *screen) description(o *ask.Option, preview, recommended bool) string {
+func (s *screen) description(a *ask.Ask, o *ask.Option, preview, recommended bool) string {
 	var parts []string
 	if o.Recommended && !recommended && !saysRecommended(o.Label) {
-		parts = append(parts, "Recommended.")
+		parts = append(parts, say(a, "Recommended."))
 	}
 	if o.Description != "" {
 		parts = append(parts, o.Description)
 	}
 	if o.Cancels {
-		parts = append(parts, "Ends the whole ask.")
+		parts = append(parts, say(a, "Ends the whole ask."))
 	}
 	text := strings.Join(parts, " ")
 	if o.Preview != nil && !preview {
@@ -70,19 +70,19 @@ func (s *screen) bounds(a *ask.Ask, questions, options int) {
 // header is the chip of a question, as it was asked; screens that need one get
 // the question's number.
 func header(a *ask.Ask, i int) string {
-	return recall(a, orElse(a.Questions[i].Header, "Question "+strconv.Itoa(i+1)), i, "header")
+	return recall(a, orElse(a.Questions[i].Header, say(a, "Question %d", i+1)), i, "header")
 }
 
 // familyOptions writes the options of a question for a screen of this family.
 func (s *screen) familyOptions(a *ask.Ask, question int, separator string, preview bool) []any {
 	q, options := &a.Questions[question], []any{}
 	if q.Kind == ask.KindBoolean {
-		return append(options, ordered("label", "Yes", "description", ""), ordered("label", "No", "description", ""))
+		return append(options, ordered("label", say(a, "Yes"), "description", ""), ordered("label", say(a, "No"), "description", ""))
 	}
 	labels := shownLabels(q, separator)
 	for i := range q.Options {
 		o := &q.Options[i]
-		shown := ordered("label", labels[i], "description", s.description(o, preview, false))
+		shown := ordered("label", labels[i], "description", s.description(a, o, preview, false))
 		if preview && o.Preview != nil {
 			shown.set(previewName(a, question, i), o.Preview.Body)
 		}

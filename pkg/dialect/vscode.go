@@ -110,7 +110,7 @@ func vscodeShow(a *ask.Ask) ([]byte, []Warning) {
 		options := s.familyOptions(a, i, "", false)
 		for j := range q.Options {
 			if o, ok := options[j].(*object); ok && q.Options[j].Recommended {
-				o.set("description", s.description(&q.Options[j], false, true))
+				o.set("description", s.description(a, &q.Options[j], false, true))
 				o.set("recommended", true)
 			}
 		}

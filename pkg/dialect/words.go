@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -95,36 +94,40 @@ func answerTo(o *ask.Outcome, q *ask.Question) *ask.Answer {
 func sentence(a *ask.Ask, o *ask.Outcome) string {
 	switch rowOf(o) {
 	case rowAnswered, rowResponse:
-		return "answered by " + who(o)
+		return say(a, "answered by %s", who(a, o))
 	case rowCancelled:
-		return fmt.Sprintf("cancelled by %s: the chosen option %q cancels the whole ask; nothing else was decided", who(o), cancelLabel(a, o))
+		return say(a, "cancelled by %s: the chosen option %q cancels the whole ask; nothing else was decided", who(a, o), cancelLabel(a, o))
 	case rowDeclined:
-		return "declined: " + orElse(o.Reason, "no reason was given") + " (by " + who(o) + "); no decision was made"
+		return say(a, "declined: %s (by %s); no decision was made", orElse(o.Reason, say(a, "no reason was given")), strings.TrimSpace(who(a, o)))
 	case rowWithdrawn:
-		return "withdrawn before anybody answered" + because(o) + "; no decision was made"
+		return say(a, "withdrawn before anybody answered%s; no decision was made", because(a, o))
 	case rowExpired:
-		return "nobody answered by " + due(a, o) + "; no decision was made"
+		return say(a, "nobody answered by %s; no decision was made", due(a, o))
 	case rowDefault:
-		return "nobody answered by " + due(a, o) + "; these are the defaults that the ask declared, not a human's answer"
+		return say(a, "nobody answered by %s; these are the defaults that the ask declared, not a human's answer", due(a, o))
 	case rowAborted:
 	}
-	return "aborted before anybody answered" + because(o) + "; no decision was made"
+	return say(a, "aborted before anybody answered%s; no decision was made", because(a, o))
 }
 
-func because(o *ask.Outcome) string {
+func because(a *ask.Ask, o *ask.Outcome) string {
 	if o.Reason == "" {
 		return ""
 	}
-	return ": " + o.Reason
+	return say(a, ": %s", o.Reason)
 }
 
 // who acted, and where.
-func who(o *ask.Outcome) string {
+func who(a *ask.Ask, o *ask.Outcome) string {
 	if o.Source == ask.SourcePolicy {
-		return "a policy, not a human"
+		return say(a, "a policy, not a human")
 	}
 	if o.By == nil {
-		return "somebody"
+		return say(a, "somebody")
+	}
+	if a.Language() == "zh" && o.By.Responder != "" {
+		by := ask.By{Name: o.By.Name, Principal: o.By.Principal}
+		return say(a, "%s (%s)", by.Words(), ask.SurfaceWordsIn("zh", o.By.Responder))
 	}
 	return o.By.Words()
 }
@@ -147,7 +150,7 @@ func cancelLabel(a *ask.Ask, o *ask.Outcome) string {
 // asides says what a shape with bare answers has no place for: notes, a
 // response beside answers, and labels that its separator would blur.
 func asides(a *ask.Ask, o *ask.Outcome, separator string) string {
-	var say []string
+	var lines []string
 	for i := range a.Questions {
 		q := &a.Questions[i]
 		ans := o.Answer(q.ID)
@@ -155,16 +158,16 @@ func asides(a *ask.Ask, o *ask.Outcome, separator string) string {
 			continue
 		}
 		if separator != "" && blurs(q, *ans, separator) {
-			say = append(say, fmt.Sprintf("The answers to %q, each in quotes: %s.", clip(q.Text), quoted(q.Labels(*ans))))
+			lines = append(lines, say(a, "The answers to %q, each in quotes: %s.", clip(q.Text), quoted(q.Labels(*ans))))
 		}
 		if ans.Notes != "" {
-			say = append(say, fmt.Sprintf("A note on %q: %s", clip(q.Text), ans.Notes))
+			lines = append(lines, say(a, "A note on %q: %s", clip(q.Text), ans.Notes))
 		}
 	}
 	if o.Response != "" && rowOf(o) == rowAnswered {
-		say = append(say, "And to all of it: "+o.Response)
+		lines = append(lines, say(a, "And to all of it: %s", o.Response))
 	}
-	return strings.Join(say, "\n")
+	return strings.Join(lines, "\n")
 }
 
 // remarks are the asides, after how the ask ended where answers alone would
@@ -179,7 +182,7 @@ func remarks(a *ask.Ask, o *ask.Outcome, separator string) string {
 func Report(a *ask.Ask, o *ask.Outcome) string {
 	lines := []string{sentence(a, o)}
 	if o.Response != "" {
-		lines = append(lines, "Their reply to the whole: "+o.Response)
+		lines = append(lines, say(a, "Their reply to the whole: %s", o.Response))
 	}
 	if r := rowOf(o); !r.decided() || r == rowResponse {
 		return strings.Join(lines, "\n")
@@ -220,9 +223,9 @@ func (p Pending) hint(a *ask.Ask) string {
 	if p.Hint != "" {
 		return p.Hint
 	}
-	s := "nobody has answered yet; the ask stays open, so ask for the answer of " + strconv.Quote(a.ID) + " again later"
+	s := say(a, "nobody has answered yet; the ask stays open, so ask for the answer of %q again later", a.ID)
 	if p.Location != "" {
-		s += ", at the Location that came with this" // and not in words: it may hold a token
+		s += say(a, ", at the Location that came with this") // and not in words: it may hold a token
 	}
 	return s
 }

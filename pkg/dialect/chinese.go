@@ -1,0 +1,62 @@
+package dialect
+
+import (
+	"fmt"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// say puts a sentence into the language of the ask. What programs look for stays
+// as it is in every language: names of fields, statuses, and the marks of a
+// report ("user notes: ").
+func say(a *ask.Ask, text string, args ...any) string {
+	if a.Language() == "zh" {
+		if chinese, ok := chineseSentences[text]; ok {
+			text = chinese
+		}
+	}
+	return fmt.Sprintf(text, args...)
+}
+
+// chineseSentences are what this package says to models and to people at foreign
+// screens. A test sees that none is missing.
+//
+//nolint:gochecknoglobals // a table
+var chineseSentences = map[string]string{
+	"answered by %s": "已由%s回答",
+	"cancelled by %s: the chosen option %q cancels the whole ask; nothing else was decided": "已由%s取消：所选的选项 %q 会取消整个提问；其他均未决定",
+	"declined: %s (by %s); no decision was made":                                            "被拒绝：%s（%s）；没有作出决定",
+	"no reason was given": "没有说明理由",
+	"withdrawn before anybody answered%s; no decision was made":                                 "在有人回答之前已撤回%s；没有作出决定",
+	"nobody answered by %s; no decision was made":                                               "到 %s 无人回答；没有作出决定",
+	"nobody answered by %s; these are the defaults that the ask declared, not a human's answer": "到 %s 无人回答；以下是提问时声明的默认值，并非由人作答",
+	"aborted before anybody answered%s; no decision was made":                                   "在有人回答之前已被终止%s；没有作出决定",
+	": %s":                                   "：%s",
+	"a policy, not a human":                  "策略（并非由人）",
+	"somebody":                               "某人",
+	"%s (%s)":                                " %s（%s）",
+	"The answers to %q, each in quotes: %s.": "对 %q 的回答，各加引号：%s。",
+	"A note on %q: %s":                       "关于 %q 的备注：%s",
+	"And to all of it: %s":                   "对整个提问的补充：%s",
+	"Their reply to the whole: %s":           "对整个提问的回复：%s",
+	"nobody has answered yet; the ask stays open, so ask for the answer of %q again later": "还没有人回答；提问仍然开放，请稍后再来取 %q 的回答",
+	", at the Location that came with this":                                                "，地址见随附的 Location",
+
+	"Recommended.":        "推荐。",
+	"Ends the whole ask.": "选择它会结束整个提问。",
+	"Question %d":         "问题 %d",
+	"Yes":                 "是",
+	"No":                  "否",
+
+	"Answer elsewhere":               "在别处回答",
+	"Decline":                        "拒绝",
+	"on another screen":              "在其他屏幕上",
+	"at %s":                          "在 %s ",
+	"Type the answer, or answer %s.": "请输入回答，或%s回答。",
+	"Type one reply to all of it, or answer %s.": "请用一段话回复全部问题，或%s回答。",
+	"Leave it open here and answer it %s.":       "在这里先不回答，改为%s回答。",
+	"Tell the agent that it gets no answer.":     "告诉智能体不会得到回答。",
+
+	"Another answer, in your own words":                               "其他回答，自己填写",
+	"the person's answer is %s, which the request does not allow: %s": "对方的回答是 %s，而请求不允许：%s",
+}

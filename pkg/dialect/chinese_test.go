@@ -1,0 +1,127 @@
+package dialect_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+// TestAChineseAskIsToldInChinese: what an agent reads of its ask is in the
+// language of its questions, in every dialect and every row of the table.
+func TestAChineseAskIsToldInChinese(t *testing.T) {
+	t.Parallel()
+	for _, path := range files(t, "requests/*-basic.txtar") {
+		form := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			d := byFile(t, path)
+			a := basic(t, d, form)
+			for i := range a.Questions {
+				a.Questions[i].Text = fmt.Sprintf("第 %d 个问题：应该用哪一个？", i+1)
+			}
+			a.Title = ""
+			var out [][2]string
+			for _, row := range outcomes(&a) {
+				out = append(out, [2]string{row.name, response(d.Answer(&a, &row.outcome))})
+			}
+			out = append(out, [2]string{"still pending", response(d.Pending(&a, dialect.Pending{Location: "/v1/asks/s1/ask-1"}))})
+			golden(t, "testdata/chinese/"+form+".golden", &archive{}, nil, out)
+		})
+	}
+}
+
+// TestAChineseAskIsShownInChinese: what a foreign screen cannot draw is said in
+// the language of the ask, and what is typed there is read and refused in it.
+func TestAChineseAskIsShownInChinese(t *testing.T) {
+	t.Parallel()
+	a := ask.Ask{ID: "ask-1", Tenant: "acme", Session: "s1", Title: "账本存储", Context: "账本服务需要一个存储。", Questions: []ask.Question{
+		{ID: "db", Text: "用哪个数据库？", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", Recommended: true}, {ID: "stop", Label: "先不做", Cancels: true}}},
+		{ID: "n", Kind: ask.KindNumber, Text: "需要几个副本？", Limits: ask.Limits{Min: new(1.0), Max: new(9.0), Integer: true}},
+		{ID: "pub", Kind: ask.KindBoolean, Text: "对外公开吗？"},
+		{ID: "when", Kind: ask.KindDate, Text: "哪天上线？", Optional: true},
+		{ID: "why", Kind: ask.KindText, Text: "还有别的要求吗？", Optional: true},
+	}}
+	a.Normalize()
+	out := [][2]string{{"as text", a.Plain()}}
+	for _, d := range dialect.All() {
+		if d.Show == nil {
+			continue
+		}
+		body, _ := d.ShowAt(&a, "https://askbus.example/ask/acme/s1/ask-1")
+		out = append(out, [2]string{d.Name, string(body)})
+	}
+	for i, typed := range []string{"7", "很多", "也许", "下周", ""} {
+		_, err := a.Questions[i].ParseReply(typed)
+		if wrong, ok := err.(*ask.ReplyError); ok { //nolint:errorlint // it is returned as it is
+			out = append(out, [2]string{"typed " + typed, wrong.In(a.Language())})
+		}
+	}
+	golden(t, "testdata/chinese/screens.golden", &archive{}, nil, out)
+}
+
+// TestEverySentenceIsTranslated: what the package says is in its table, with the
+// same places, and nothing else is.
+func TestEverySentenceIsTranslated(t *testing.T) {
+	t.Parallel()
+	table, said := map[string]string{}, map[string]bool{}
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range sources {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "say" && len(n.Args) > 1 {
+					text, ok := word(n.Args[1])
+					if said[text] = true; !ok {
+						t.Errorf("%s: say is given no literal", file)
+					}
+				}
+			case *ast.KeyValueExpr:
+				key, one := word(n.Key)
+				if value, two := word(n.Value); one && two && file == "chinese.go" {
+					table[key] = value
+				}
+			}
+			return true
+		})
+	}
+	verbs := regexp.MustCompile(`%[a-z]`)
+	for text := range said {
+		if table[text] == "" {
+			t.Errorf("%q is not translated", text)
+		}
+	}
+	for text, chinese := range table {
+		if !said[text] || !slices.Equal(verbs.FindAllString(text, -1), verbs.FindAllString(chinese, -1)) {
+			t.Errorf("%q, %q: nobody says it, or its places differ", text, chinese)
+		}
+	}
+}
+
+func word(n ast.Expr) (string, bool) {
+	l, ok := n.(*ast.BasicLit)
+	if !ok || l.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(l.Value)
+	return text, err == nil
+}
