@@ -146,7 +146,7 @@ func (a *app) runAnswer(ctx context.Context, b *bus, k ask.Key, f answerFlags) e
 
 // card is an ask as the person at this command line sees it.
 func (a *app) card(rec *ask.Record, by ask.By) *present.Card {
-	return present.New(rec, present.Viewer{By: by, Inbox: a.inboxURL()}, time.Now())
+	return present.New(rec, present.Viewer{By: by, Inbox: a.inboxURL(), Lang: a.language()}, time.Now())
 }
 
 // askAgain shows a person the questions at fault, and only those, with what is

@@ -47,7 +47,7 @@ func (w *waiting) race(ctx context.Context) (ask.Outcome, error) {
 	}()
 	by := localUser(nil)
 	by.Proof, by.Responder = ask.ProofAskerTerminal, ask.ResponderCLI
-	viewer := present.Viewer{By: by, Surface: cliType, Inbox: w.a.inboxURL()}
+	viewer := present.Viewer{By: by, Surface: cliType, Inbox: w.a.inboxURL(), Lang: w.a.language()}
 	width, _ := size(w.a.err)
 	_, err = prompt.Answer(within, w.a.err, width, w.here.lines, &rec, present.New(&rec, viewer, time.Now()), func(ctx context.Context, d prompt.Decision) (ask.Outcome, error) {
 		return w.here.send(context.WithoutCancel(ctx), w.k, d, by)

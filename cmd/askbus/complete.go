@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
 )
@@ -59,7 +60,7 @@ func (a *app) completeAsks(state ask.State) cobra.CompletionFunc {
 		}
 		var names []cobra.Completion
 		a.live(cmd, a.session, state, func(rec *ask.Record) bool {
-			words := span(time.Since(rec.AskedAt)) + " " + line(rec.Ask.Heading(), 50)
+			words := span(lang.English, time.Since(rec.AskedAt)) + " " + line(rec.Ask.Heading(), 50)
 			for _, name := range []string{rec.Ask.Session + "/" + rec.Ask.ID, rec.Ask.ID} {
 				if strings.HasPrefix(name, typed) && (name != rec.Ask.ID || typed != "") {
 					names = append(names, cobra.CompletionWithDesc(name, words))

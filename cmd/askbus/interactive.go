@@ -106,20 +106,21 @@ func (a *app) pickAsk(ctx context.Context, b *bus, lines *prompt.Lines) (ask.Key
 	}
 	switch len(mine) {
 	case 0:
-		a.say("nothing is waiting")
+		a.say("%s", a.tell("nothing is waiting"))
 		return ask.Key{}, nil
 	case 1:
 		return mine[0].Ask.Key(), nil
 	}
 	if len(mine) > pickMost {
-		a.say("the %d most urgent of %d:", pickMost, len(mine))
+		a.say("%s", a.tell("the %d most urgent of %d:", pickMost, len(mine)))
 		mine = mine[:pickMost]
 	}
+	viewer := present.Viewer{Lang: a.language()}
 	rows := make([]present.Row, len(mine))
 	for i := range mine {
-		rows[i] = present.NewRow(&mine[i], present.Viewer{}, time.Now())
+		rows[i] = present.NewRow(&mine[i], viewer, time.Now())
 	}
-	i, err := prompt.Pick(ctx, a.err, lines, rows)
+	i, err := prompt.Pick(ctx, a.err, lines, viewer, rows)
 	if err != nil {
 		return ask.Key{}, left(err)
 	}
@@ -144,7 +145,7 @@ func (a *app) answerInteractively(ctx context.Context, b *bus, k ask.Key, lines 
 	if err != nil {
 		return err
 	}
-	viewer := present.Viewer{By: by, Surface: b.role.Type, Inbox: a.inboxURL()}
+	viewer := present.Viewer{By: by, Surface: b.role.Type, Inbox: a.inboxURL(), Lang: a.language()}
 	within, faster := context.WithCancelCause(ctx)
 	defer faster(nil)
 	watched := make(chan struct{})

@@ -10,7 +10,8 @@ import (
 
 // terminalSettings are the settings of what runs in a terminal.
 type terminalSettings struct {
-	OSC7501 bool `default:"true" desc:"tell the terminal that a person is needed, while a command, a hook or \"askbus mcp\" waits in it (Program Status Protocol)"`
+	Lang    string `desc:"language of questions and of the terminal's inbox, such as en or zh; default: as LC_ALL, LC_MESSAGES and LANG say. Help and errors are English"`
+	OSC7501 bool   `default:"true" desc:"tell the terminal that a person is needed, while a command, a hook or \"askbus mcp\" waits in it (Program Status Protocol)"`
 }
 
 // needed reports to the terminal that a person is needed; nil says nothing.

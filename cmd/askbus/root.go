@@ -102,6 +102,7 @@ Start everything with "askbus up", ask from a second terminal with "askbus ask".
 	f.StringVar(&a.Creds, "creds", "", "file with a credential: NATS .creds, or JSON as \"askbus auth\" prints it (default: ASKBUS_CREDS, else that of context.json)")
 	f.StringVar(&a.LogLevel, "log-level", a.LogLevel, "debug, info, warn or error")
 	f.StringVar(&a.LogFormat, "log-format", a.LogFormat, "text or json")
+	f.StringVar(&a.tty.Lang, "lang", a.tty.Lang, "language of questions, such as en or zh (default: as LC_ALL, LC_MESSAGES and LANG say)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; see \"%s --help\"", err, cmd.CommandPath())
 	})
@@ -109,6 +110,7 @@ Start everything with "askbus up", ask from a second terminal with "askbus ask".
 	fixed(root, "output", "text", "json")
 	fixed(root, "log-level", "debug", "info", "warn", "error")
 	fixed(root, "log-format", "text", "json")
+	fixed(root, "lang", languages()...)
 	a.addCommands(root)
 	asUsage(root)
 	return root, nil

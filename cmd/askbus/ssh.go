@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/daemon"
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/internal/sshserver"
@@ -129,19 +129,23 @@ func (r *running) inboxOn(ctx context.Context, t sshserver.Terminal, board *resp
 	if leave, err := resp.Present("", ""); err == nil {
 		defer leave()
 	}
+	tag := r.a.language()
+	if t.Locale != nil {
+		tag = lang.Of(lang.Environment(func(name string) string { return t.Locale[name] })).Tag
+	}
 	_, err := tui.Run(ctx, tui.Terminal{
 		In: t, Out: t, Env: []string{"TERM=" + t.Term}, Width: t.Width, Height: t.Height, Resized: t.Resized,
 	}, tui.Options{
 		Source: board, Team: board, Decider: resp, By: t.By,
-		Viewer: present.Viewer{By: t.By, Surface: sshType, Zone: time.Local, Inbox: r.a.inboxURL()},
-		Notify: notification,
+		Viewer: present.Viewer{By: t.By, Surface: sshType, Zone: time.Local, Inbox: r.a.inboxURL(), Lang: tag},
+		Notify: func(n int) string { return notification(tag, n) },
 	}, tui.Board(board))
 	return err
 }
 
 // notification is what a terminal is sent when something begins to wait: a
 // bell, and the two sequences that terminals show as a notification.
-func notification(n int) string {
-	words := fmt.Sprintf("%d waiting for you", n)
+func notification(tag string, n int) string {
+	words := lang.Of(tag).Say("%d waiting for you", n)
 	return "\a\x1b]9;askbus: " + words + "\x1b\\\x1b]777;notify;askbus;" + words + "\x1b\\"
 }

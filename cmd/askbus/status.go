@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
@@ -46,7 +47,7 @@ it in tmux's status line and in a shell's prompt.
 			case format == "":
 				format = "plain"
 			}
-			write, ok := map[string]func(*summary) string{"tmux": (*summary).tmux, "plain": (*summary).plain, "json": (*summary).json}[format]
+			write, ok := map[string]func(*summary, string) string{"tmux": (*summary).tmux, "plain": (*summary).plain, "json": (*summary).json}[format]
 			if !ok {
 				return usage("--format is %q; use tmux, plain or json", format)
 			}
@@ -56,10 +57,10 @@ it in tmux's status line and in a shell's prompt.
 			if err != nil {
 				return err
 			}
-			if line := write(&s); line != "" {
+			if line := write(&s, a.language()); line != "" {
 				fmt.Fprintln(a.out, line)
 			} else if isTerminal(a.out) {
-				a.say("nothing is waiting")
+				a.say("%s", a.tell("nothing is waiting"))
 			}
 			return nil
 		},
@@ -120,10 +121,10 @@ func (s *summary) mark() string {
 	return pendingMark
 }
 
-func (s *summary) age() string { return span(time.Duration(s.Age * float64(time.Second))) }
+func (s *summary) age(tag string) string { return span(tag, time.Duration(s.Age*float64(time.Second))) }
 
 // tmux is for a status line.
-func (s *summary) tmux() string {
+func (s *summary) tmux(tag string) string {
 	if s.Waiting == 0 {
 		return ""
 	}
@@ -131,21 +132,22 @@ func (s *summary) tmux() string {
 	if s.Urgent > 0 {
 		style = "#[fg=red,bold]"
 	}
-	return fmt.Sprintf("%s%s %d#[default] %s", style, s.mark(), s.Waiting, s.age())
+	return fmt.Sprintf("%s%s %d#[default] %s", style, s.mark(), s.Waiting, s.age(tag))
 }
 
-func (s *summary) plain() string {
+func (s *summary) plain(tag string) string {
 	if s.Waiting == 0 {
 		return ""
 	}
-	words := []string{fmt.Sprintf("%s %d waiting", s.mark(), s.Waiting)}
+	l := lang.Of(tag)
+	words := []string{s.mark() + " " + l.Say("%d waiting", s.Waiting)}
 	if s.Urgent > 0 {
-		words = append(words, fmt.Sprintf("%d urgent", s.Urgent))
+		words = append(words, l.Say("%d urgent", s.Urgent))
 	}
-	return strings.Join(append(words, "oldest "+s.age()), ", ")
+	return strings.Join(append(words, l.Say("oldest %s", s.age(tag))), l.Say(", |aside"))
 }
 
-func (s *summary) json() string {
+func (s *summary) json(string) string {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return "{}" // numbers and a time: it never fails

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/clipperhouse/displaywidth"
@@ -94,9 +95,9 @@ func table(items []ask.Record, width int, now time.Time) string {
 }
 
 func newTableRow(rec *ask.Record, now time.Time) tableRow {
-	state, age := "pending", span(now.Sub(rec.AskedAt))
+	state, age := "pending", span(lang.English, now.Sub(rec.AskedAt))
 	if rec.Outcome != nil {
-		state, age = string(rec.Outcome.Status), span(rec.Outcome.Waited)
+		state, age = string(rec.Outcome.Status), span(lang.English, rec.Outcome.Waited)
 	}
 	row := present.NewRow(rec, present.Viewer{}, now)
 	heading := row.Heading

@@ -166,10 +166,10 @@ func (a *app) screen(ctx context.Context, b *bus, opts tui.Options) (*ask.Outcom
 		defer leave()
 	}
 	opts.Source, opts.Team, opts.Decider, opts.By = board, board, r, by
-	opts.Viewer = present.Viewer{By: by, Surface: cliType, Zone: time.Local, Inbox: a.inboxURL()}
+	opts.Viewer = present.Viewer{By: by, Surface: cliType, Zone: time.Local, Inbox: a.inboxURL(), Lang: a.language()}
 	opts.Session = a.session
 	opts.Open = func(url string) { openBrowser(context.WithoutCancel(ctx), url) }
-	opts.Notify = notification
+	opts.Notify = func(n int) string { return notification(a.language(), n) }
 	if a.tty.OSC7501 && a.needed() != nil {
 		opts.Status = programStatus
 		defer fmt.Fprint(a.out, programStatus(0, ""))

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"os"
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -51,8 +54,25 @@ func cancelWords(o *ask.Outcome) string {
 	return o.CancelledBy.OptionID
 }
 
+// language is the tag of the language in which a person at this terminal reads.
+func (a *app) language() string {
+	return lang.Of(cmp.Or(a.tty.Lang, lang.Environment(os.Getenv))).Tag
+}
+
+// languages are those of the catalogue, for completion.
+func languages() []string {
+	var all []string
+	for _, l := range lang.All() {
+		all = append(all, l.Tag+"\t"+l.Name)
+	}
+	return all
+}
+
+// tell is a message in this person's language.
+func (a *app) tell(text string, args ...any) string { return lang.Of(a.language()).Say(text, args...) }
+
 // span is a duration in its one unit that matters.
-func span(d time.Duration) string {
+func span(tag string, d time.Duration) string {
 	var began time.Time
-	return present.Viewer{}.When(began, began.Add(d), present.Since).Words
+	return present.Viewer{Lang: tag}.When(began, began.Add(d), present.Since).Words
 }

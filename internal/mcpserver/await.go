@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -39,11 +40,11 @@ func (c *call) withdraw(ctx context.Context) (*mcp.CallToolResult, error) {
 		if err != nil {
 			return failed(err), nil
 		}
-		return ended(&rec.Ask, o, notes{late: "It was too late to withdraw: the question had ended."}), nil
+		return ended(&rec.Ask, o, notes{late: lang.Of(rec.Ask.Language()).Say("It was too late to withdraw: the question had ended.")}), nil
 	}
 	if err != nil {
 		return failed(err), nil
 	}
-	return result([]string{"withdrawn: the question " + in.AskID + " is closed on every screen"}, nil,
+	return result(lang.Of(lang.English), []string{"withdrawn: the question " + in.AskID + " is closed on every screen"}, nil,
 		map[string]any{"ask_id": in.AskID, "status": ask.StatusWithdrawn}, notes{}, false), nil
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -119,9 +121,25 @@ func (c *call) show(ctx context.Context, a *ask.Ask) error {
 			}
 			return err
 		}
-		fault = err.Error()
+		fault = faultWords(a, err)
 	}
 	return nil
+}
+
+// faultWords says what was wrong with a form's answers, in the ask's language.
+func faultWords(a *ask.Ask, err error) string {
+	e, ok := errors.AsType[*ask.Error](err)
+	if !ok || a.Language() == lang.English || len(e.Faults) == 0 {
+		return err.Error()
+	}
+	words := make([]string, len(e.Faults))
+	for i, f := range e.Faults {
+		words[i] = ask.Translate(a.Language(), f.Message)
+		if q := a.Question(f.QuestionID); q != nil {
+			words[i] = q.Text + " " + words[i]
+		}
+	}
+	return strings.Join(words, "；")
 }
 
 // form is the dialect in which a client shows a form.
@@ -139,7 +157,7 @@ func elicitation(a *ask.Ask, fault string) *mcp.ElicitParams {
 		return &mcp.ElicitParams{Mode: "form", Message: a.Heading()}
 	}
 	if fault != "" {
-		p.Message = "That does not fit: " + fault + "\n\n" + p.Message
+		p.Message = lang.Of(a.Language()).Say("That does not fit: %s", fault) + "\n\n" + p.Message
 	}
 	return &p
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -54,5 +55,5 @@ func (c *call) list(ctx context.Context) (*mcp.CallToolResult, error) {
 		lines = append(lines, "There are more.")
 		more["more"] = true
 	}
-	return result(lines, nil, more, notes{}, false), nil
+	return result(lang.Of(lang.English), lines, nil, more, notes{}, false), nil
 }

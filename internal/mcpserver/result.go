@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,16 +25,17 @@ type notes struct {
 
 // ended is the result of a call whose ask has ended.
 func ended(a *ask.Ask, o *ask.Outcome, n notes) *mcp.CallToolResult {
+	l := lang.Of(a.Language())
 	lines := []string{dialect.Report(a, o)}
 	if n.late != "" {
 		lines = append(lines, n.late)
 	}
 	if n.again {
-		lines = append(lines, "This was decided at "+o.At.UTC().Format(time.RFC3339)+", when the same was asked before. To ask it once more, call again with a new ask_id.")
+		lines = append(lines, l.Say("This was decided at %s, when the same was asked before. To ask it once more, call again with a new ask_id.", o.At.UTC().Format(time.RFC3339)))
 	}
 	more := map[string]any{"ask_id": a.ID, "status": o.Status, "at": o.At.UTC().Format(time.RFC3339)}
 	if n.link != "" {
-		lines = append(lines, "The question and its end stand at "+n.link)
+		lines = append(lines, l.Say("The question and its end stand at %s", n.link))
 		more["link"] = n.link
 	}
 	if o.By != nil {
@@ -42,32 +44,31 @@ func ended(a *ask.Ask, o *ask.Outcome, n notes) *mcp.CallToolResult {
 	if o.Source != "" {
 		more["source"] = o.Source
 	}
-	return result(lines, questions().Answer(a, o).Body, more, n, o.Status == ask.StatusWithdrawn || o.Status == ask.StatusAborted)
+	return result(l, lines, questions().Answer(a, o).Body, more, n, o.Status == ask.StatusWithdrawn || o.Status == ask.StatusAborted)
 }
 
 // pending is the result of a call whose time is over while its ask is open.
 func pending(a *ask.Ask, n notes) *mcp.CallToolResult {
-	id := strconv.Quote(a.ID)
-	hint := "nobody has answered yet. The question stays open; call " + ToolAwait + " with ask_id " + id +
-		" to wait on, now or after other work, or ask the same again. Do not take this for an answer"
+	l := lang.Of(a.Language())
+	hint := l.Say("nobody has answered yet. The question stays open; call %s with ask_id %s to wait on, now or after other work, or ask the same again. Do not take this for an answer", ToolAwait, strconv.Quote(a.ID))
 	lines := []string{"pending: " + hint + " (ask_id " + a.ID + ")"}
 	if len(n.present) > 0 {
-		lines = append(lines, "People are at: "+strings.Join(n.present, ", ")+".")
+		lines = append(lines, l.Say("People are at: %s.", strings.Join(n.present, ", ")))
 	}
 	if n.link != "" {
-		lines = append(lines, "A person can answer at "+n.link)
+		lines = append(lines, l.Say("A person can answer at %s", n.link))
 	}
 	more := map[string]any{}
 	if n.link != "" {
 		more["link"] = n.link
 	}
-	return result(lines, questions().Pending(a, dialect.Pending{Hint: hint}).Body, more, n, false)
+	return result(l, lines, questions().Pending(a, dialect.Pending{Hint: hint}).Body, more, n, false)
 }
 
 // result is a tool result as text, and as an object that says the same.
-func result(lines []string, object []byte, more map[string]any, n notes, isError bool) *mcp.CallToolResult {
+func result(l *lang.Language, lines []string, object []byte, more map[string]any, n notes, isError bool) *mcp.CallToolResult {
 	if len(n.warnings) > 0 {
-		lines = append(lines, "Warnings about the question:")
+		lines = append(lines, l.Say("Warnings about the question:"))
 		for _, w := range n.warnings {
 			lines = append(lines, "- "+w)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -66,13 +67,13 @@ func (c *call) submit(ctx context.Context, session client.Session, a *ask.Ask, f
 	o, err := c.decide(limited, a, f.res)
 	switch first := winner(err); {
 	case first != nil:
-		n.late = "The form in the client was answered too late: the question had ended before."
+		n.late = lang.Of(a.Language()).Say("The form in the client was answered too late: the question had ended before.")
 		return ended(a, first, n), nil
 	case errors.Is(err, ask.ErrInvalid):
-		return c.formRound(a, err.Error()), nil
+		return c.formRound(a, faultWords(a, err)), nil
 	case err != nil:
 		c.s.opts.Logger.WarnContext(ctx, "the form's answer was not taken; the ask stays open elsewhere", slog.String("ask_id", a.ID), slog.Any("error", err))
-		n.warnings = append(n.warnings, "what was answered in the form could not be taken ("+err.Error()+"); the question stays open elsewhere")
+		n.warnings = append(n.warnings, lang.Of(a.Language()).Say("what was answered in the form could not be taken (%s); the question stays open elsewhere", err.Error()))
 	case o != nil:
 		return ended(a, o, n), nil
 	}

@@ -94,7 +94,7 @@ type Place struct {
 func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	a, w := &r.Ask, v.words()
 	c := &Card{
-		Key: a.Key(), Seq: r.Seq, Lang: w.lang, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, Since),
+		Key: a.Key(), Seq: r.Seq, Lang: w.Tag, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, Since),
 		Title: line(a.Title), May: may(r, v), Audience: audience(a, w), ask: a, words: w,
 	}
 	if strings.TrimSpace(a.Context) != "" {
@@ -179,15 +179,15 @@ func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
 	for _, ans := range r.Ask.Defaults() {
 		q := r.Ask.Question(ans.QuestionID)
 		if words := said(q, &ans, c.words); words != "" {
-			c.Defaults = append(c.Defaults, Line{Question: short(q), Answer: words})
+			c.Defaults = append(c.Defaults, Line{Question: short(q, c.words), Answer: words})
 		}
 	}
 }
 
 // short is a question in a word, for lists of answers.
-func short(q *ask.Question) string {
+func short(q *ask.Question, w *catalogue) string {
 	if q.Header != "" {
-		return line(q.Header) + ":"
+		return strings.TrimSpace(line(q.Header) + w.colon)
 	}
 	return text(q.Text)
 }

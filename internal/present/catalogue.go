@@ -1,17 +1,18 @@
 package present
 
 import (
-	"strings"
+	"fmt"
+	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// catalogue is the words of one language. A test sees that no field is left
-// out, so a language is either there or not. In patterns, {} is replaced in
-// order, and {1}, {2} by number, for languages with another order.
+// catalogue is what stands on cards in one language, looked up once. In patterns
+// %s is filled in order, and %[1]s, %[2]s by number.
 type catalogue struct {
-	lang string
+	*lang.Language
 
 	// Times, counts and lists.
 	span  func(time.Duration) string
@@ -21,6 +22,8 @@ type catalogue struct {
 	comma string
 	or    string
 	dot   string
+
+	colon, asideMark string // of texts that are put together: ": " and " (note)"
 
 	// Who asks.
 	anAgent, you, group        string
@@ -62,48 +65,27 @@ type catalogue struct {
 
 	// What keys do.
 	keyChoose, keyOther, keySend, keyNote, keyReply, keyDecline, keyContext, keyPreview, keyFind, keyMove string
-
-	page Words // what stands around cards
 }
 
-// catalogues are all languages, the one for everybody first.
-var catalogues = []*catalogue{english()} //nolint:gochecknoglobals // never changed
-
-// catalogueOf finds the words for a language tag: the tag, its language, else
-// English.
-func catalogueOf(tag string) *catalogue {
-	tag = strings.ToLower(strings.ReplaceAll(tag, "_", "-"))
-	for tag != "" {
-		for _, w := range catalogues {
-			if w.lang == tag {
-				return w
-			}
-		}
-		at := max(strings.LastIndexByte(tag, '-'), 0)
-		tag = tag[:at]
+// catalogues are those of all languages.
+//
+//nolint:gochecknoglobals // made once, never changed
+var catalogues = sync.OnceValue(func() map[*lang.Language]*catalogue {
+	all := map[*lang.Language]*catalogue{}
+	for _, l := range lang.All() {
+		all[l] = newCatalogue(l)
 	}
-	return catalogues[0]
-}
+	return all
+})
+
+// catalogueOf finds the words for a language tag.
+func catalogueOf(tag string) *catalogue { return catalogues()[lang.Of(tag)] }
 
 // fill puts values into a pattern.
 func fill(pattern string, values ...string) string {
-	pairs := make([]string, 0, 2*len(values))
-	for i, value := range values {
-		if numbered := "{" + string(rune('1'+i)) + "}"; strings.Contains(pattern, numbered) {
-			pairs = append(pairs, numbered, value)
-		}
+	all := make([]any, len(values))
+	for i, v := range values {
+		all[i] = v
 	}
-	if len(pairs) > 0 {
-		return strings.NewReplacer(pairs...).Replace(pattern)
-	}
-	var b strings.Builder
-	for _, value := range values {
-		before, after, ok := strings.Cut(pattern, "{}")
-		if !ok {
-			break
-		}
-		b.WriteString(before + value)
-		pattern = after
-	}
-	return b.String() + pattern
+	return fmt.Sprintf(pattern, all...)
 }

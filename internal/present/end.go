@@ -26,6 +26,8 @@ type End struct {
 	Answers  bool // there are answers, a person's or the defaults
 	Reply    string
 	Reason   string
+
+	words *catalogue
 }
 
 // NewEnd says how an ask ended, or nil while it is pending.
@@ -40,7 +42,7 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	a, o, w := &r.Ask, r.Outcome, v.words()
 	e := &End{
 		Key: a.Key(), Heading: Heading(a), Status: o.Status, Who: v.who(o.By), Mine: v.is(o.By),
-		At: v.When(o.At, now, Clock), Ago: v.When(o.At, now, Ago), Gist: gist(a, o, w), Reply: text(o.Response), Reason: text(o.Reason),
+		At: v.When(o.At, now, Clock), Ago: v.When(o.At, now, Ago), Gist: gist(a, o, w), Reply: text(o.Response), Reason: text(o.Reason), words: w,
 	}
 	told := *o
 	told.Ask = a // an outcome beside its ask is stored without it
@@ -140,7 +142,7 @@ func gist(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 			continue
 		}
 		if q.Header != "" && len(a.Questions) > 1 {
-			words = short(q) + " " + words
+			words = line(q.Header) + w.colon + words
 		}
 		parts = append(parts, line(words))
 	}

@@ -174,7 +174,9 @@ func TestTextSaysWhatPlainSays(t *testing.T) {
 			continue
 		}
 		r := record(a)
-		whole := present.New(r, mei, now).Text()
+		reader := mei
+		reader.Lang = a.Language()
+		whole := present.New(r, reader, now).Text()
 		for i := range r.Ask.Questions {
 			q := r.Ask.Questions[i]
 			plain := q.Plain()

@@ -36,7 +36,7 @@ func (d *Draft) Read(typed string) []Again {
 	if len(a.Questions) > 1 && len(open) == 1 && len(d.answers) > 0 && !d.names(typed) {
 		ans, err := open[0].ParseReply(typed)
 		if e, ok := errors.AsType[*ask.ReplyError](err); ok {
-			return []Again{d.card.again(e.QuestionID, e.Sentence)}
+			return []Again{d.card.again(e.QuestionID, e.In(d.card.Lang))}
 		}
 		d.Set(ans)
 		return d.open()
@@ -51,7 +51,7 @@ func (d *Draft) Read(typed string) []Again {
 	var again []Again
 	for _, e := range wrong {
 		delete(d.answers, e.QuestionID)
-		again = append(again, d.card.again(e.QuestionID, e.Sentence))
+		again = append(again, d.card.again(e.QuestionID, e.In(d.card.Lang)))
 	}
 	for _, missing := range d.open() {
 		if !slices.ContainsFunc(again, func(one Again) bool { return one.Question == missing.Question }) {
@@ -125,7 +125,7 @@ func (d *Draft) Review() []Line {
 	for i := range d.card.ask.Questions {
 		q := &d.card.ask.Questions[i]
 		ans := d.answers[q.ID]
-		l := Line{Question: short(q), Answer: said(q, &ans, d.card.words), Note: text(ans.Notes)}
+		l := Line{Question: short(q, d.card.words), Answer: said(q, &ans, d.card.words), Note: text(ans.Notes)}
 		if l.Answer == "" {
 			l.Answer = d.card.words.nothing
 		}
@@ -141,6 +141,7 @@ func (c *Card) Faults(faults []ask.Fault) []Again {
 	for _, f := range faults {
 		q := c.ask.Question(f.QuestionID)
 		if q == nil {
+			f.Message = ask.Translate(c.Lang, f.Message)
 			again = append(again, Again{Why: line(f.String())})
 			continue
 		}
@@ -184,16 +185,20 @@ func sentence(q *ask.Question, message string, w *catalogue) string {
 	if message == q.Limits.Message {
 		return message
 	}
+	told := ask.Translate(w.Tag, message)
 	for _, verb := range []string{"is ", "has ", "does "} {
 		if strings.HasPrefix(message, verb) {
-			return fill(w.yourAnswer, message)
+			return fill(w.yourAnswer, told)
 		}
 	}
-	if strings.HasSuffix(message, ".") {
+	if strings.HasSuffix(message, ".") || strings.HasSuffix(message, "。") {
 		return message
 	}
 	if strings.HasSuffix(message, " needs an answer") {
 		return w.needsAnswer
+	}
+	if told != message {
+		return w.Say("%s.", told)
 	}
 	return strings.ToUpper(message[:min(1, len(message))]) + message[min(1, len(message)):] + "."
 }

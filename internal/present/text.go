@@ -24,7 +24,7 @@ func (c *Card) Text() string {
 	if c.End != nil {
 		for i := range c.Questions {
 			if !c.End.listed() {
-				add(c.Questions[i].heading())
+				add(c.Questions[i].heading(c.words))
 			}
 		}
 		add(c.End.Text())
@@ -54,9 +54,9 @@ func (c *Card) Head() string {
 	}
 	parts := []string{fill(pattern, c.Asker.Agent)}
 	if c.Asker.For != "" {
-		parts[0] += " " + fill(w.forAgent, c.Asker.For)
+		parts[0] = w.Say("%s %s|who asks, for whom", parts[0], fill(w.forAgent, c.Asker.For))
 	}
-	if work := c.Asker.Work(w.lang); work != "" {
+	if work := c.Asker.Work(w.Tag); work != "" {
 		parts = append(parts, work)
 	}
 	parts = append(parts, fill(w.session, c.Asker.Session))
@@ -95,7 +95,7 @@ func (c *Card) about() []string {
 		for i, p := range c.Places {
 			places[i] = p.Where
 			if also := strings.TrimSpace(p.Link + " " + p.Words); also != "" {
-				places[i] += " (" + also + ")"
+				places[i] += fill(c.words.asideMark, also)
 			}
 		}
 		lines = append(lines, fill(c.words.shownToo, strings.Join(places, c.words.comma)))
@@ -124,10 +124,10 @@ func (c *Card) QuestionTextIn(i, width int, cells func(string) int) string {
 func quoteFurther(text string) string { return strings.ReplaceAll(text, "\n", "\n> ") }
 
 // heading is the question without what can be chosen.
-func (v *Question) heading() string {
+func (v *Question) heading(w *catalogue) string {
 	s := quoteFurther(v.Text)
 	if v.Chip != "" {
-		s = v.Chip + ": " + s
+		s = v.Chip + w.colon + s
 	}
 	if v.Of > 1 {
 		s = "[" + v.Name() + "] " + s
@@ -139,9 +139,9 @@ func (v *Question) heading() string {
 // are not to stand below their options.
 func (v *Question) text(c *Card, beside []string) string {
 	var b strings.Builder
-	b.WriteString(v.heading())
+	b.WriteString(v.heading(c.words))
 	for _, mark := range v.Marks {
-		b.WriteString(" (" + mark + ")")
+		b.WriteString(fill(c.words.asideMark, mark))
 	}
 	b.WriteByte('\n')
 	for i := range v.Options {
@@ -161,13 +161,13 @@ func (v *Question) text(c *Card, beside []string) string {
 func (o *Option) text(b *strings.Builder, number int, w *catalogue, previews bool) {
 	b.WriteString("  " + strconv.Itoa(number) + ". " + o.Label)
 	for _, mark := range o.Marks {
-		b.WriteString(" (" + mark + ")")
+		b.WriteString(fill(w.asideMark, mark))
 	}
 	if o.Description != "" {
 		b.WriteString(" - " + line(o.Description))
 	}
 	if o.Cancels {
-		b.WriteString(" (" + w.endsAsk + ")")
+		b.WriteString(fill(w.asideMark, w.endsAsk))
 	}
 	b.WriteByte('\n')
 	if o.Preview == nil || !previews {
@@ -183,7 +183,7 @@ func (o *Option) text(b *strings.Builder, number int, w *catalogue, previews boo
 func (e *End) Text() string {
 	s := e.Sentence
 	if e.Status == ask.StatusAnswered && !e.Detailed {
-		return s + ": " + e.Gist
+		return s + e.words.colon + e.Gist
 	}
 	if !e.listed() {
 		return s
@@ -191,11 +191,11 @@ func (e *End) Text() string {
 	for _, l := range e.Lines {
 		question := line(l.Question)
 		if !strings.HasSuffix(question, "?") && !strings.HasSuffix(question, "？") {
-			question = strings.TrimSuffix(question, ":") + ":"
+			question = strings.TrimSuffix(strings.TrimSuffix(question, ":"), "：") + strings.TrimSpace(e.words.colon)
 		}
 		s += "\n  " + question + " " + line(l.Answer)
 		if l.Note != "" {
-			s += " (" + line(l.Note) + ")"
+			s += fill(e.words.asideMark, line(l.Note))
 		}
 	}
 	if e.Reply != "" {
@@ -212,7 +212,11 @@ func (e *End) listed() bool {
 // Fold is an ended ask in one line: "PostgreSQL · Mei on Slack · 10:02".
 func (e *End) Fold() string {
 	parts := []string{e.Gist}
-	if who := strings.TrimSpace(e.Who + " " + e.Where); who != "" {
+	who := e.Who + e.Where
+	if e.Who != "" && e.Where != "" {
+		who = e.words.Say("%s %s|who, where", e.Who, e.Where)
+	}
+	if who != "" {
 		parts = append(parts, who)
 	}
 	return strings.Join(append(parts, e.At.Words), " · ")

@@ -8,7 +8,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-const help = `Type a number, an id, a label or a part of it; several with commas; or your own words where they are allowed.
+// help lists the commands in the card's language.
+func (d *dialog) help() string {
+	return d.card.Say(`Type a number, an id, a label or a part of it; several with commas; or your own words where they are allowed.
   other: TEXT     your own words, also a number
   /note TEXT      a note beside this answer
   /reply TEXT     reply to the whole ask in your own words
@@ -19,7 +21,8 @@ const help = `Type a number, an id, a label or a part of it; several with commas
   /skip           leave this one out, where that is allowed
   /again          this question again
   /quit           leave the ask open
-A line that ends with \ goes on with the next; // begins an answer with a slash.`
+A line that ends with \ goes on with the next; // begins an answer with a slash.`)
+}
 
 // commanded is what a command did: nothing, unless it says so.
 type commanded struct {
@@ -38,17 +41,17 @@ func (d *dialog) command(ctx context.Context, i int, typed string) (commanded, e
 		return commanded{}, ErrLeft
 	case "/decline":
 		if !d.card.May.Decline {
-			d.say(d.card.May.Why)
+			d.print(d.card.May.Why)
 			return commanded{}, nil
 		}
 		if rest == "" {
-			d.say("Why? An empty line declines without a reason; /quit does not decline.")
+			d.tell("Why? An empty line declines without a reason; /quit does not decline.")
 			why, err := d.read(ctx)
 			if err != nil {
 				return commanded{}, err
 			}
 			if why == "/quit" || why == "/back" {
-				d.say("Not declined.")
+				d.tell("Not declined.")
 				return commanded{}, nil
 			}
 			rest = why
@@ -56,7 +59,7 @@ func (d *dialog) command(ctx context.Context, i int, typed string) (commanded, e
 		return commanded{decided: &Decision{Decline: true, Reason: rest}}, nil
 	case "/reply":
 		if rest == "" {
-			d.say("Type your reply behind /reply.")
+			d.tell("Type your reply behind /reply.")
 			return commanded{}, nil
 		}
 		reply := d.draft.Reply()
@@ -64,35 +67,35 @@ func (d *dialog) command(ctx context.Context, i int, typed string) (commanded, e
 	case "/note":
 		d.notes = d.notes || rest != ""
 		d.draft.Note(q.ID, rest)
-		d.say("Noted.")
+		d.tell("Noted.")
 	case "/back":
 		return commanded{step: back}, nil
 	case "/skip":
 		if !q.Optional {
-			d.say("This one needs an answer.")
+			d.tell("This one needs an answer.")
 			return commanded{}, nil
 		}
 		d.set(ask.Answer{QuestionID: q.ID, Skipped: true})
 		return commanded{skipped: true}, nil
 	case "/why":
 		if d.card.Context == nil {
-			d.say("The agent says nothing more.")
+			d.tell("The agent says nothing more.")
 		} else {
-			d.say(strings.TrimSpace(d.card.Context.Body))
+			d.print(strings.TrimSpace(d.card.Context.Body))
 		}
 	case "/read":
 		n, err := strconv.Atoi(rest)
 		if err != nil || n < 1 || n > len(view.Options) || view.Options[n-1].Preview == nil {
-			d.say("There is no such preview; type /read and the number of an option that has one.")
+			d.tell("There is no such preview; type /read and the number of an option that has one.")
 		} else {
-			d.say(strings.TrimRight(view.Options[n-1].Preview.Body, "\n"))
+			d.print(strings.TrimRight(view.Options[n-1].Preview.Body, "\n"))
 		}
 	case "/again":
 		d.show(i)
 	case "/help", "/?":
-		d.say(help)
+		d.print(d.help())
 	default:
-		d.say("There is no " + ask.CleanLine(name) + "; /help lists what there is. To begin an answer with a slash, type two.")
+		d.tell("There is no %s; /help lists what there is. To begin an answer with a slash, type two.", ask.CleanLine(name))
 	}
 	return commanded{}, nil
 }

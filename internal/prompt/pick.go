@@ -13,7 +13,7 @@ import (
 
 // Pick lets a person choose one of several asks by its number; an empty line
 // takes the first. The error is [ErrLeft], or that of ctx or of lines.
-func Pick(ctx context.Context, out io.Writer, lines *Lines, rows []present.Row) (int, error) {
+func Pick(ctx context.Context, out io.Writer, lines *Lines, viewer present.Viewer, rows []present.Row) (int, error) {
 	for i := range rows {
 		r := &rows[i]
 		parts := []string{r.Heading, r.Asker.Agent, r.Waits.Words}
@@ -21,12 +21,12 @@ func Pick(ctx context.Context, out io.Writer, lines *Lines, rows []present.Row) 
 			parts = append(parts, r.Priority.Words)
 		}
 		if r.Ends != nil {
-			parts = append(parts, "ends "+r.Ends.Words)
+			parts = append(parts, viewer.Say("ends %s", r.Ends.Words))
 		}
 		fmt.Fprintf(out, "%3d. %s\n", i+1, strings.Join(parts, " · "))
 	}
 	for {
-		fmt.Fprint(out, "Which one? Type its number; an empty line takes the first, /quit leaves. ")
+		fmt.Fprint(out, viewer.Say("Which one? Type its number; an empty line takes the first, /quit leaves."), " ")
 		typed, err := lines.Next(ctx)
 		if err != nil {
 			return 0, err
@@ -40,6 +40,6 @@ func Pick(ctx context.Context, out io.Writer, lines *Lines, rows []present.Row) 
 		if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(rows) {
 			return n - 1, nil
 		}
-		fmt.Fprintf(out, "%q is not a number from 1 to %d.\n", present.Clip(ask.CleanLine(typed), 40), len(rows))
+		fmt.Fprintln(out, viewer.Say("%s is not a number from 1 to %d.", strconv.Quote(present.Clip(ask.CleanLine(typed), 40)), len(rows)))
 	}
 }

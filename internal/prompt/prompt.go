@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/internal/present"
@@ -53,7 +54,7 @@ func Answer(ctx context.Context, out io.Writer, width int, lines *Lines, rec *as
 			return o, err
 		}
 		again := card.Faults(refused.Faults)
-		d.say(card.NotSent(again))
+		d.print(card.NotSent(again))
 		open = d.wrong(again)
 	}
 }
@@ -69,48 +70,51 @@ type dialog struct {
 	notes bool // somebody wrote one
 }
 
-func (d *dialog) say(s string) { fmt.Fprintln(d.out, s) }
+func (d *dialog) print(s string) { fmt.Fprintln(d.out, s) }
+
+// tell prints a message in the card's language.
+func (d *dialog) tell(text string, args ...any) { d.print(d.card.Say(text, args...)) }
 
 // show says what is asked.
-func (d *dialog) show(i int) { d.say(d.card.QuestionTextIn(i, d.width, displaywidth.String)) }
+func (d *dialog) show(i int) { d.print(d.card.QuestionTextIn(i, d.width, displaywidth.String)) }
 
 // introduce says who asks and why.
 func (d *dialog) introduce() {
-	d.say(d.card.Head())
+	d.print(d.card.Head())
 	for _, s := range []string{d.card.Title, d.card.Several} {
 		if s != "" {
-			d.say(s)
+			d.print(s)
 		}
 	}
 	if d.card.Context != nil {
 		body := strings.TrimSpace(d.card.Context.Body)
 		if n := strings.Count(body, "\n") + 1; n > contextLines {
-			d.say(fmt.Sprintf("Why: %d lines; type /why to read them.", n))
+			d.tell("Why: %d lines; type /why to read them.", n)
 		} else {
-			d.say(body)
+			d.print(body)
 		}
 	}
 	if !d.card.May.Answer {
-		d.say(d.card.May.Why)
+		d.print(d.card.May.Why)
 		for i := range d.card.Questions {
 			d.show(i)
 		}
 		return
 	}
 	if d.card.AtEnd != "" {
-		d.say(d.card.AtEnd)
+		d.print(d.card.AtEnd)
 	}
-	d.say("Type your answer; /help lists what else there is.")
+	d.tell("Type your answer; /help lists what else there is.")
 }
 
 // wrong are the questions to ask again, by their index.
 func (d *dialog) wrong(again []present.Again) (open []int) {
 	for _, a := range again {
 		if a.Question == nil {
-			d.say(a.Why)
+			d.print(a.Why)
 			continue
 		}
-		d.say(a.Question.Name() + ": " + a.Why)
+		d.print(a.Question.Name() + d.card.Say(": ") + a.Why)
 		open = append(open, a.Question.Number-1)
 	}
 	return open
@@ -141,15 +145,15 @@ func (d *dialog) decide(ctx context.Context, open []int) (Decision, error) {
 // review shows what would be sent, and lets it be changed.
 func (d *dialog) review(ctx context.Context) (Decision, error) {
 	for {
-		d.say("This is what will be sent:")
+		d.tell("This is what will be sent:")
 		for i, l := range d.draft.Review() {
 			s := fmt.Sprintf("  %d. %s %s", i+1, strings.ReplaceAll(l.Question, "\n", " "), strings.ReplaceAll(l.Answer, "\n", " "))
 			if l.Note != "" {
-				s += " (note: " + strings.ReplaceAll(l.Note, "\n", " ") + ")"
+				s += d.card.Say(" (note: %s)", strings.ReplaceAll(l.Note, "\n", " "))
 			}
-			d.say(s)
+			d.print(s)
 		}
-		fmt.Fprint(d.out, "Type yes to send, or the number of an answer to change it: ")
+		fmt.Fprint(d.out, d.card.Say("Type yes to send, or the number of an answer to change it: "))
 		typed, err := d.lines.Next(ctx)
 		if err != nil {
 			return Decision{}, err
@@ -168,7 +172,7 @@ func (d *dialog) review(ctx context.Context) (Decision, error) {
 		default:
 			i := d.numbered(typed)
 			if i < 0 {
-				d.say(fmt.Sprintf("%q is neither yes nor a number from 1 to %d.", present.Clip(ask.CleanLine(typed), 40), len(d.card.Questions)))
+				d.tell("%s is neither yes nor a number from 1 to %d.", strconv.Quote(present.Clip(ask.CleanLine(typed), 40)), len(d.card.Questions))
 				continue
 			}
 			if _, done, err := d.question(ctx, i); err != nil {

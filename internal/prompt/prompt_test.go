@@ -243,12 +243,12 @@ func TestPick(t *testing.T) {
 	rows := []present.Row{present.NewRow(several(), present.Viewer{}, time.Now()), present.NewRow(record(ask.Question{Text: "Deploy?"}), present.Viewer{}, time.Now())}
 	for typed, want := range map[string]int{"\n": 0, "2\n": 1, "3\nx\n1\n": 0} {
 		var out bytes.Buffer
-		got, err := prompt.Pick(t.Context(), &out, prompt.Read(strings.NewReader(typed)), rows)
+		got, err := prompt.Pick(t.Context(), &out, prompt.Read(strings.NewReader(typed)), present.Viewer{}, rows)
 		if err != nil || got != want || !strings.Contains(out.String(), "  2. Deploy? · builder") {
 			t.Errorf("%q: %d, %v\n%s", typed, got, err, out.String())
 		}
 	}
-	if _, err := prompt.Pick(t.Context(), io.Discard, prompt.Read(strings.NewReader("/quit\n")), rows); !errors.Is(err, prompt.ErrLeft) {
+	if _, err := prompt.Pick(t.Context(), io.Discard, prompt.Read(strings.NewReader("/quit\n")), present.Viewer{}, rows); !errors.Is(err, prompt.ErrLeft) {
 		t.Errorf("%v", err)
 	}
 }

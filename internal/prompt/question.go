@@ -20,7 +20,7 @@ const (
 // question asks one question until it has an answer.
 func (d *dialog) question(ctx context.Context, i int) (step, *Decision, error) {
 	q := &d.ask.Questions[i]
-	d.say("")
+	d.print("")
 	d.show(i)
 	for {
 		typed, err := d.read(ctx)
@@ -44,7 +44,7 @@ func (d *dialog) question(ctx context.Context, i int) (step, *Decision, error) {
 		typed = strings.TrimPrefix(typed, "/") // two of them begin a text with one
 		ans, err := q.ParseReply(typed)
 		if wrong, ok := errors.AsType[*ask.ReplyError](err); ok {
-			d.say(ask.CleanText(wrong.Sentence))
+			d.print(ask.CleanText(wrong.In(d.card.Lang)))
 			continue
 		}
 		d.set(ans)

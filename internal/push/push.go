@@ -205,7 +205,7 @@ func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Dura
 	if err := to.check(a.opts.Hosts); err != nil {
 		return fmt.Errorf("%w: %w", errGone, err) // kept under other settings
 	}
-	payload, err := json.Marshal(present.New(r, present.Viewer{By: to.by(), Access: to.Access, Surface: Type}, a.opts.Now()).Notice(r.Life))
+	payload, err := json.Marshal(present.New(r, present.Viewer{By: to.by(), Access: to.Access, Surface: Type, Lang: to.Language}, a.opts.Now()).Notice(r.Life))
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (w *world) replica() {
 
 func (w *world) subscribe(by ask.By, name string) {
 	w.t.Helper()
-	if err := w.store.Subscribe(w.t.Context(), by, nil, "session of "+name, w.phone.subscribe(name)); err != nil {
+	if err := w.store.Subscribe(w.t.Context(), by, nil, "", "session of "+name, w.phone.subscribe(name)); err != nil {
 		w.t.Fatal(err)
 	}
 	for _, app := range w.apps { // every replica has heard of it
@@ -261,7 +261,7 @@ func TestWhatIsNoSubscriptionIsRefused(t *testing.T) {
 		`{"endpoint":"https://wns2-par02p.notify.windows.com/w","keys":{"p256dh":"` + point + `","auth":"AAAA"}}`:                     "auth",
 		`{"endpoint":"https://fcm.googleapis.com/` + strings.Repeat("x", 1100) + `","keys":{"p256dh":"` + point + `","auth":"AAAA"}}`: "1024",
 	} {
-		if err := s.Subscribe(t.Context(), mei, nil, "s", []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := s.Subscribe(t.Context(), mei, nil, "", "s", []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.120s: %v", body, err)
 		}
 	}

@@ -41,8 +41,9 @@ type record struct {
 	Name      string     `json:"name,omitempty"`
 	Groups    []string   `json:"groups,omitempty"`
 	Proof     string     `json:"proof,omitempty"`
-	Access    ask.Access `json:"access"`  // null is everything
-	Session   string     `json:"session"` // a hash: signing out ends the subscription
+	Access    ask.Access `json:"access"`             // null is everything
+	Language  string     `json:"language,omitempty"` // of what its notices say, a tag
+	Session   string     `json:"session"`            // a hash: signing out ends the subscription
 	Created   time.Time  `json:"created"`
 }
 
@@ -122,7 +123,7 @@ func hash(s string) string {
 // Subscribe keeps a browser's subscription, for as long as its sign-in may
 // last. Again with the same endpoint renews it. A person has at most 20: the
 // oldest goes.
-func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, session string, body []byte) error {
+func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, language, session string, body []byte) error {
 	var sub Subscription
 	if err := json.Unmarshal(body, &sub); err != nil {
 		return fault("", "is not the JSON of a PushSubscription")
@@ -135,7 +136,7 @@ func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, ses
 		return fmt.Errorf("subscribe: %w", err)
 	}
 	now, name := s.now().UTC(), nameOf(sub.Endpoint)
-	r := record{sub, by.Principal, by.Name, by.Groups, by.Proof, access, hash(session), now}
+	r := record{sub, by.Principal, by.Name, by.Groups, by.Proof, access, language, hash(session), now}
 	var mine []entry
 	for _, e := range read(all, now) {
 		switch {

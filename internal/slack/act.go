@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -174,12 +175,12 @@ func (s *App) lost(ctx context.Context, m message, who actor, rec ask.Record, t 
 	switch {
 	case errors.Is(err, ask.ErrNotFound):
 		s.tell(ctx, m, who.User, "This question is not there any more; it ended long ago.")
-		s.close(ctx, m, "This question ended long ago.")
+		s.close(ctx, m, lang.Of(s.routes(ctx).Default.Language).Say("This question ended long ago."))
 	case err != nil:
 		s.tell(ctx, m, who.User, "Your answer was not stored: askbus cannot be reached. The question stays open; please click again in a moment.")
 	default:
 		s.tell(ctx, m, who.User, "This question was asked again; please answer the newer card. Nothing was stored.")
-		s.close(ctx, m, "This question was asked again; see the newer card.")
+		s.close(ctx, m, s.language(ctx, &rec.Ask).Say("This question was asked again; see the newer card."))
 	}
 	s.log.InfoContext(ctx, "a click at a card that holds no more", slog.String("ask_id", t.Key.ID), slog.String("life", rec.Life))
 }
@@ -197,9 +198,12 @@ func (s *App) close(ctx context.Context, m message, text string) {
 	})
 }
 
-// tell whispers to a person, after the acknowledgement.
+// tell whispers a message to a person in their language, after the
+// acknowledgement.
 func (s *App) tell(ctx context.Context, m message, user, text string) {
 	s.background(ctx, func(ctx context.Context) {
+		s.meet(ctx, user)
+		text := s.speaks(ctx, user, nil).Say(text)
 		to := m
 		if to.Channel == "" { // from the Home tab
 			channel, err := s.channel(ctx, Target{Person: user})
@@ -217,11 +221,13 @@ func (s *App) tell(ctx context.Context, m message, user, text string) {
 // open shows a modal. Its trigger lives for three seconds.
 func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Record, t target, name string) {
 	from := modalRef{Target: t.String(), Channel: m.Channel, TS: m.TS, Thread: m.Thread}
-	a := s.asked(rec, s.linkTo(t.Key))
+	s.meet(ctx, in.User.ID)
+	l := s.speaks(ctx, in.User.ID, &rec.Ask)
+	a := s.askedIn(l, rec, s.linkTo(t.Key))
 	v := answerModal(a, from)
 	switch {
 	case rec.Outcome != nil:
-		v = noteModal("Already ended", s.first(rec, rec.Outcome))
+		v = noteModal(l, l.Say("Already ended"), s.first(l, rec, rec.Outcome))
 		s.heal(ctx, rec, m)
 	case name == actionDecline:
 		v = declineModal(a, from)
@@ -260,7 +266,7 @@ func (s *App) answer(ctx context.Context, rec *ask.Record, m message, who actor,
 	} else {
 		_, err = s.bus.Answer(ctx, rec.Ask.Key(), reply)
 	}
-	return s.explain(rec, err), err
+	return s.explain(s.speaks(ctx, who.User, &rec.Ask), rec, err), err
 }
 
 // decline sends a refusal, as answer sends an answer.
@@ -276,45 +282,45 @@ func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor
 	} else {
 		_, err = s.bus.Cancel(ctx, rec.Ask.Key(), d)
 	}
-	return s.explain(rec, err), err
+	return s.explain(s.speaks(ctx, who.User, &rec.Ask), rec, err), err
 }
 
 // explain is what a person is told of a refusal.
-func (s *App) explain(rec *ask.Record, err error) string {
+func (s *App) explain(l *lang.Language, rec *ask.Record, err error) string {
 	e, _ := errors.AsType[*ask.Error](err)
 	switch {
 	case err == nil:
 		return ""
 	case e != nil && e.Outcome != nil:
-		return s.first(rec, e.Outcome)
+		return s.first(l, rec, e.Outcome)
 	case errors.Is(err, ask.ErrForbidden):
-		c := s.asked(rec, "").Card
+		c := s.askedIn(l, rec, "").Card
 		if c.ForThem != "" {
-			return "You may not answer this one. " + c.ForThem + " The question stays open."
+			return l.Say("You may not answer this one. %s The question stays open.", c.ForThem)
 		}
-		return "You may not answer this one: " + e.Detail + ". The question stays open."
+		return l.Say("You may not answer this one: %s. The question stays open.", e.Detail)
 	case errors.Is(err, ask.ErrInvalid):
-		c := s.asked(rec, "").Card
+		c := s.askedIn(l, rec, "").Card
 		var parts []string
 		for _, again := range c.Faults(e.Faults) {
 			parts = append(parts, again.Why)
 		}
-		return "Not stored: " + strings.Join(parts, " ") + " The question stays open."
+		return l.Say("Not stored: %s The question stays open.", strings.Join(parts, " "))
 	case errors.Is(err, ask.ErrResolved):
-		return "Somebody was faster; this question has ended."
+		return l.Say("Somebody was faster; this question has ended.")
 	}
-	return "Your answer was not stored: askbus cannot be reached. The question stays open; please try again in a moment."
+	return l.Say("Your answer was not stored: askbus cannot be reached. The question stays open; please try again in a moment.")
 }
 
 // first says who was faster.
-func (s *App) first(rec *ask.Record, o *ask.Outcome) string {
+func (s *App) first(l *lang.Language, rec *ask.Record, o *ask.Outcome) string {
 	ended := *rec
 	ended.State, ended.Outcome = ask.StateResolved, o
-	end := present.NewEnd(&ended, present.Viewer{Surface: Type}, s.opts.Clock.Now())
+	end := present.NewEnd(&ended, present.Viewer{Surface: Type, Lang: l.Tag}, s.opts.Clock.Now())
 	if end.First != "" {
-		return end.First + ". Your answer was not needed any more."
+		return l.Say("%s. Your answer was not needed any more.", end.First)
 	}
-	return "This question was " + end.Sentence + "."
+	return l.Say("This question was %s.", end.Sentence)
 }
 
 // submit handles a modal. The acknowledgement closes it, or says at the fields
@@ -324,24 +330,24 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 	if !ok {
 		return nil
 	}
-	m := ref.message()
+	m, l := ref.message(), s.speaks(ctx, who.User, nil)
 	rec, err := s.bus.Get(ctx, t.Key)
 	if err != nil || rec.Life != t.Life {
 		if err != nil && !errors.Is(err, ask.ErrNotFound) {
-			return sayErrors(in, "Not stored: askbus cannot be reached. Please send it again in a moment.")
+			return sayErrors(in, l.Say("Not stored: askbus cannot be reached. Please send it again in a moment."))
 		}
-		return sayView("Ended", "This question is not there any more, or was asked again. Nothing was stored.")
+		return sayView(l, l.Say("Ended"), l.Say("This question is not there any more, or was asked again. Nothing was stored."))
 	}
 	id := answerID(m.Channel, m.TS, in.View.ID+in.View.Hash, who.User)
 	if in.View.CallbackID == callbackDecline {
 		reason := strings.TrimSpace(in.View.State.Values[fieldReason][fieldValue].Value)
 		why, err := s.decline(ctx, &rec, m, who, responder.Decline{AnswerID: id, Reason: reason})
 		if err != nil {
-			return sayView("Not declined", why)
+			return sayView(l, l.Say("Not declined"), why)
 		}
 		return nil
 	}
-	answers, faults := in.View.State.Values.read(&rec.Ask)
+	answers, faults := in.View.State.Values.read(l, &rec.Ask)
 	if len(faults) > 0 {
 		return map[string]any{"response_action": "errors", "errors": faults}
 	}
@@ -350,12 +356,12 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 	case err == nil:
 		return nil
 	case errors.Is(err, ask.ErrInvalid) && e != nil:
-		if errs := fieldFaults(&rec.Ask, s.asked(&rec, "").Card, e.Faults); len(errs) > 0 {
+		if errs := fieldFaults(&rec.Ask, s.askedIn(l, &rec, "").Card, e.Faults); len(errs) > 0 {
 			return map[string]any{"response_action": "errors", "errors": errs}
 		}
 		return sayErrors(in, why)
 	case errors.Is(err, ask.ErrResolved), errors.Is(err, ask.ErrForbidden):
-		return sayView("Not stored", why)
+		return sayView(l, l.Say("Not stored"), why)
 	}
 	return sayErrors(in, why)
 }
@@ -371,6 +377,6 @@ func sayErrors(in *interaction, text string) any {
 }
 
 // sayView says something in place of a modal.
-func sayView(title, text string) any {
-	return map[string]any{"response_action": "update", "view": noteModal(title, text)}
+func sayView(l *lang.Language, title, text string) any {
+	return map[string]any{"response_action": "update", "view": noteModal(l, title, text)}
 }

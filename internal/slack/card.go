@@ -100,9 +100,9 @@ func mentions(ids []string) string {
 // headline says who asks, for whom, since when, until when.
 func headline(a asked) string {
 	c := a.Card
-	parts := []string{"*" + escape(clip(c.Asker.Agent, 80)) + "* asks"}
+	parts := []string{c.Say("%s asks", "*"+escape(clip(c.Asker.Agent, 80))+"*")}
 	if c.Asker.For != "" {
-		parts[0] += " for " + escape(clip(c.Asker.For, 120))
+		parts[0] = c.Say("%s %s|who asks, for whom", parts[0], c.Say("for %s", escape(clip(c.Asker.For, 120))))
 	}
 	add := func(s string) { parts = append(parts, s) }
 	if work := c.Asker.Work(c.Lang); work != "" {
@@ -111,15 +111,15 @@ func headline(a asked) string {
 	if c.Asker.Link != "" && len(c.Asker.Link) <= maxLink {
 		add("<" + escapeLink(c.Asker.Link) + "|" + escape(c.Asker.Host) + ">")
 	}
-	add("session " + escape(clip(c.Asker.Session, 80)))
+	add(c.Say("session %s", escape(clip(c.Asker.Session, 80))))
 	if c.Asker.Tenant != "" {
 		add(escape(clip(c.Asker.Tenant, 80)))
 	}
 	if !a.Record.AskedAt.IsZero() {
-		add("since " + dayAndTime(a.Record.AskedAt))
+		add(c.Say("since %s", dayAndTime(a.Record.AskedAt)))
 	}
 	if at, declared := a.Record.Deadline(); declared {
-		add("until " + dayAndTime(at))
+		add(c.Say("until %s", dayAndTime(at)))
 	}
 	if c.Priority.Words != "" {
 		add("*" + escape(c.Priority.Words) + "*")
@@ -227,9 +227,9 @@ func footer(a asked, cut bool) string {
 		}
 	}
 	if cut {
-		more := "Not everything fits here."
+		more := c.Say("Not everything fits here.")
 		if a.Link != "" {
-			more = "Not everything fits here: open it in the browser to see the rest."
+			more = c.Say("Not everything fits here: open it in the browser to see the rest.")
 		}
 		add(more)
 	}
@@ -242,10 +242,10 @@ func footer(a asked, cut bool) string {
 		add(escape(clip(oneLine(d.Question+" "+d.Answer), 200)))
 	}
 	if a.Replies {
-		add("Or reply in the thread.")
+		add(c.Say("Or reply in the thread."))
 	}
 	if len(parts) == 0 {
-		add("The first answer counts.")
+		add(c.Say("The first answer counts."))
 	}
 	return strings.Join(parts, "  ")
 }

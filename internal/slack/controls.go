@@ -14,14 +14,14 @@ import (
 func controls(a asked) []slackapi.Block {
 	at := target{Key: a.Card.Key, Life: a.Life}
 	var blocks []slackapi.Block
-	more := "Answer…"
+	more := a.Card.Say("Answer…")
 	if len(a.Card.Questions) == 1 {
 		q := &a.Card.Questions[0]
-		if chosen := smallChoices(q, at); chosen != nil {
+		if chosen := smallChoices(a.Card, q, at); chosen != nil {
 			blocks = append(blocks, chosen)
-			more = "Add a note…"
+			more = a.Card.Say("Add a note…")
 			if q.Other != nil {
-				more = "Other…"
+				more = a.Card.Say("Other…")
 			}
 		}
 	}
@@ -29,9 +29,9 @@ func controls(a asked) []slackapi.Block {
 	if canModal(a.Card) {
 		row = append(row, button(actionAnswer, more, at.String()))
 	}
-	row = append(row, button(actionDecline, "Decline…", at.String()))
+	row = append(row, button(actionDecline, a.Card.Say("Decline…"), at.String()))
 	if a.Link != "" {
-		open := button(actionOpen, "Open in browser", "")
+		open := button(actionOpen, a.Card.Say("Open in browser"), "")
 		open.URL = a.Link
 		row = append(row, open)
 	}
@@ -44,9 +44,9 @@ const maxChoices = 7000
 
 // smallChoices are the options, with labels as short as they must be. Nothing
 // means that only the form has room for them.
-func smallChoices(q *present.Question, at target) slackapi.Block {
+func smallChoices(c *present.Card, q *present.Question, at target) slackapi.Block {
 	for _, most := range []int{maxOptionText, 28} {
-		chosen := choices(q, at, most)
+		chosen := choices(c, q, at, most)
 		if chosen == nil || size([]slackapi.Block{chosen}) <= maxChoices {
 			return chosen
 		}
@@ -56,19 +56,19 @@ func smallChoices(q *present.Question, at target) slackapi.Block {
 
 // choices are the options of the only question as elements, or nil when they
 // cannot be.
-func choices(q *present.Question, at target, most int) slackapi.Block {
+func choices(c *present.Card, q *present.Question, at target, most int) slackapi.Block {
 	switch {
 	case q.Unknown || len(q.Options) == 0:
 		return nil
 	case q.Multiple && len(q.Options) <= maxChecks:
-		return slackapi.NewActionBlock(at.block(), slackapi.NewCheckboxGroupsBlockElement(actionCheck, options(q, most, false)...), button(actionSend, "Send", at.String()))
+		return slackapi.NewActionBlock(at.block(), slackapi.NewCheckboxGroupsBlockElement(actionCheck, options(q, most, false)...), button(actionSend, c.Say("Send"), at.String()))
 	case q.Multiple && len(q.Options) <= maxSelect:
-		list := slackapi.NewOptionsMultiSelectBlockElement(slackapi.MultiOptTypeStatic, plain("Choose…", 150), actionCheck, options(q, most, false)...)
-		return slackapi.NewActionBlock(at.block(), list, button(actionSend, "Send", at.String()))
+		list := slackapi.NewOptionsMultiSelectBlockElement(slackapi.MultiOptTypeStatic, plain(c.Say("Choose…"), 150), actionCheck, options(q, most, false)...)
+		return slackapi.NewActionBlock(at.block(), list, button(actionSend, c.Say("Send"), at.String()))
 	case q.Multiple || len(q.Options) > maxSelect:
 		return nil
 	case len(q.Options) > maxButtons:
-		return slackapi.NewActionBlock(at.block(), slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, plain("Choose…", 150), actionSelect, options(q, most, false)...))
+		return slackapi.NewActionBlock(at.block(), slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, plain(c.Say("Choose…"), 150), actionSelect, options(q, most, false)...))
 	}
 	row := make([]slackapi.BlockElement, len(q.Options))
 	numbers := numbered(q)

@@ -168,14 +168,14 @@ func TestFact05LateStoreIsFollowedUp(t *testing.T) {
 	w.start(true, func(o *slack.Options) { o.AckAfter = 50 * time.Millisecond })
 	k := w.ask(ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "n", Kind: ask.KindText, Text: "Name?"}}})
 	at := w.card("a1").Place
-	acked(t, w.fake.Click("U0TOM", at, "Answer…"))
-	natstest.Eventually(t, "the form", func() bool { _, ok := w.fake.Modal("U0TOM"); return ok })
 	w.fake.Intercept(func(method, _ string, done bool) (time.Duration, error) {
 		if method == "users.info" && !done {
 			<-slow
 		}
 		return 0, nil
 	})
+	acked(t, w.fake.Click("U0TOM", at, "Answer…"))
+	natstest.Eventually(t, "the form", func() bool { _, ok := w.fake.Modal("U0TOM"); return ok })
 	d := w.fake.Submit("U0TOM", map[string]fakeslack.Input{"Name?": {Text: "ledger"}})
 	acked(t, d)
 	if v, ok := w.fake.Modal("U0TOM"); !ok || !strings.Contains(v.Shown(), "on its way") || w.outcome(k) != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/askbus/askbus/internal/lang"
 	slackapi "github.com/slack-go/slack"
 )
 
@@ -23,7 +24,7 @@ const (
 func fit(c card) card {
 	c.Text = clipBytes(c.Text, maxText)
 	if c.Text == "" {
-		c.Text = "A question waits."
+		c.Text = lang.Of(lang.English).Say("A question waits.")
 	}
 	c.Blocks = fitBlocks(c.Blocks, maxBlocks, maxBlocksBytes)
 	return c

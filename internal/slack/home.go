@@ -2,10 +2,10 @@ package slack
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -20,19 +20,23 @@ type command struct{ User, Name, Team, Trigger string }
 
 // commanded answers /askbus: what waits for this person, seen by nobody else.
 func (s *App) commanded(ctx context.Context, c command, proof string) any {
-	blocks, err := s.waiting(ctx, actor{User: c.User, Name: c.Name, Team: c.Team, Proof: proof})
+	s.meet(ctx, c.User)
+	l := s.speaks(ctx, c.User, nil)
+	blocks, err := s.waiting(ctx, l, actor{User: c.User, Name: c.Name, Team: c.Team, Proof: proof})
 	if err != nil {
-		return map[string]any{"response_type": "ephemeral", "text": "askbus cannot be reached; please try again in a moment."}
+		return map[string]any{"response_type": "ephemeral", "text": l.Say("askbus cannot be reached; please try again in a moment.")}
 	}
-	return map[string]any{"response_type": "ephemeral", "text": "What waits for you", "blocks": fitBlocks(blocks, maxBlocks, maxBlocksBytes)}
+	return map[string]any{"response_type": "ephemeral", "text": l.Say("What waits for you"), "blocks": fitBlocks(blocks, maxBlocks, maxBlocksBytes)}
 }
 
 // home draws somebody's Home tab.
 func (s *App) home(ctx context.Context, who actor) {
-	blocks, err := s.waiting(ctx, who)
+	s.meet(ctx, who.User)
+	l := s.speaks(ctx, who.User, nil)
+	blocks, err := s.waiting(ctx, l, who)
 	if err != nil {
 		s.log.WarnContext(ctx, "cannot read what waits", slog.String("error", err.Error()))
-		blocks = []slackapi.Block{slackapi.NewSectionBlock(plain("askbus cannot be reached; open this tab again in a moment.", maxSection), nil, nil)}
+		blocks = []slackapi.Block{slackapi.NewSectionBlock(plain(l.Say("askbus cannot be reached; open this tab again in a moment."), maxSection), nil, nil)}
 	}
 	if err := s.api.publish(ctx, who.User, blocks); err != nil {
 		s.log.WarnContext(ctx, "cannot draw a Home tab", slog.String("error", err.Error()))
@@ -40,7 +44,7 @@ func (s *App) home(ctx context.Context, who actor) {
 }
 
 // waiting lists what this person may answer, the urgent first.
-func (s *App) waiting(ctx context.Context, who actor) ([]slackapi.Block, error) {
+func (s *App) waiting(ctx context.Context, l *lang.Language, who actor) ([]slackapi.Block, error) {
 	page, err := s.bus.List(ctx, responder.Query{State: ask.StatePending, PageSize: 200})
 	if err != nil {
 		return nil, err
@@ -54,18 +58,18 @@ func (s *App) waiting(ctx context.Context, who actor) ([]slackapi.Block, error) 
 		}
 	}
 	slices.SortStableFunc(mine, func(a, b ask.Record) int { return urgency(&b) - urgency(&a) })
-	title := "Nothing waits for you."
+	title := l.Say("Nothing waits for you.")
 	switch n := len(mine); {
 	case n == 1:
-		title = "One question waits for you."
+		title = l.Say("One question waits for you.")
 	case n > 1 && page.Next != "":
-		title = fmt.Sprintf("More than %d questions wait for you.", n)
+		title = l.Say("More than %d questions wait for you.", n)
 	case n > 1:
-		title = fmt.Sprintf("%d questions wait for you.", n)
+		title = l.Say("%d questions wait for you.", n)
 	}
 	blocks := []slackapi.Block{slackapi.NewHeaderBlock(plain(title, 150))}
 	for i := range mine[:min(len(mine), maxListed)] {
-		blocks = append(blocks, s.row(&mine[i])...)
+		blocks = append(blocks, s.row(l, &mine[i])...)
 	}
 	return blocks, nil
 }
@@ -84,14 +88,14 @@ func urgency(r *ask.Record) int {
 }
 
 // row is one waiting ask, with the button that opens its card.
-func (s *App) row(rec *ask.Record) []slackapi.Block {
-	a := s.asked(rec, s.linkTo(rec.Ask.Key()))
+func (s *App) row(l *lang.Language, rec *ask.Record) []slackapi.Block {
+	a := s.askedIn(l, rec, s.linkTo(rec.Ask.Key()))
 	t := target{Key: rec.Ask.Key(), Life: rec.Life}
 	section := slackapi.NewSectionBlock(plain(present.Heading(&rec.Ask), 300), nil, nil)
 	if canModal(a.Card) {
-		section.Accessory = slackapi.NewAccessory(button(actionAnswer, "Answer…", t.String()))
+		section.Accessory = slackapi.NewAccessory(button(actionAnswer, l.Say("Answer…"), t.String()))
 	} else if a.Link != "" {
-		open := button(actionOpen, "Open in browser", "")
+		open := button(actionOpen, l.Say("Open in browser"), "")
 		open.URL = a.Link
 		section.Accessory = slackapi.NewAccessory(open)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	slackapi "github.com/slack-go/slack"
@@ -61,19 +62,20 @@ func answerModal(a asked, from modalRef) slackapi.ModalViewRequest {
 		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn("*"+escape(c.Title)+"*", maxSection), nil, nil))
 	}
 	for i := range c.Questions {
-		blocks = append(blocks, questionFields(&c.Questions[i], len(c.Questions) == 1)...)
+		blocks = append(blocks, questionFields(c, &c.Questions[i])...)
 	}
-	return modal(callbackAnswer, "Answer", "Send", fitView(blocks), from)
+	return modal(c, callbackAnswer, c.Say("Answer"), c.Say("Send"), fitView(blocks), from)
 }
 
 // questionFields are a question's inputs: the answer, an Other text, a note.
-func questionFields(q *present.Question, only bool) []slackapi.Block {
+func questionFields(c *present.Card, q *present.Question) []slackapi.Block {
+	only := len(c.Questions) == 1
 	n := strconv.Itoa(q.Number - 1)
 	label := q.Text
 	if q.Step != "" {
 		label = q.Step + " · " + label
 	}
-	element := field(q)
+	element := field(c, q)
 	if element == nil {
 		return nil
 	}
@@ -86,14 +88,14 @@ func questionFields(q *present.Question, only bool) []slackapi.Block {
 	if q.Other != nil {
 		other := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
 		other.MaxLength = 3000
-		b := slackapi.NewInputBlock(fieldOther+n, plain(q.Other.Label, 2000), plain("An answer of your own instead of the options, or beside them where several may be chosen.", 2000), other)
+		b := slackapi.NewInputBlock(fieldOther+n, plain(q.Other.Label, 2000), plain(c.Say("An answer of your own instead of the options, or beside them where several may be chosen."), 2000), other)
 		b.Optional = true
 		blocks = append(blocks, b)
 	}
 	if only || q.Kind == ask.KindChoice {
 		note := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
 		note.MaxLength, note.Multiline = 3000, true
-		b := slackapi.NewInputBlock(fieldNote+n, plain("Note", 2000), nil, note)
+		b := slackapi.NewInputBlock(fieldNote+n, plain(c.Say("Note"), 2000), nil, note)
 		b.Optional = true
 		blocks = append(blocks, b)
 	}
@@ -101,7 +103,7 @@ func questionFields(q *present.Question, only bool) []slackapi.Block {
 }
 
 // field is the element that takes a question's answer.
-func field(q *present.Question) slackapi.BlockElement {
+func field(c *present.Card, q *present.Question) slackapi.BlockElement {
 	switch q.Kind {
 	case ask.KindChoice, ask.KindBoolean:
 		list := options(q, maxOptionText, true)
@@ -111,11 +113,11 @@ func field(q *present.Question) slackapi.BlockElement {
 		case q.Multiple && len(list) <= maxChecks:
 			return slackapi.NewCheckboxGroupsBlockElement(fieldValue, list...)
 		case q.Multiple:
-			return slackapi.NewOptionsMultiSelectBlockElement(slackapi.MultiOptTypeStatic, plain("Choose…", 150), fieldValue, list...)
+			return slackapi.NewOptionsMultiSelectBlockElement(slackapi.MultiOptTypeStatic, plain(c.Say("Choose…"), 150), fieldValue, list...)
 		case len(list) <= maxChecks:
 			return slackapi.NewRadioButtonsBlockElement(fieldValue, list...)
 		}
-		return slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, plain("Choose…", 150), fieldValue, list...)
+		return slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, plain(c.Say("Choose…"), 150), fieldValue, list...)
 	case ask.KindText:
 		return textField(q)
 	case ask.KindNumber:
@@ -146,25 +148,30 @@ func placeholder(q *present.Question) *slackapi.TextBlockObject {
 func declineModal(a asked, from modalRef) slackapi.ModalViewRequest {
 	reason := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
 	reason.Multiline, reason.MaxLength = true, 3000
-	input := slackapi.NewInputBlock(fieldReason, plain("Why? The agent is told.", 2000), nil, reason)
+	input := slackapi.NewInputBlock(fieldReason, plain(a.Card.Say("Why? The agent is told."), 2000), nil, reason)
 	input.Optional = true
 	blocks := []slackapi.Block{
 		slackapi.NewSectionBlock(plain(present.Heading(&a.Record.Ask), maxSection), nil, nil),
 		input,
 	}
-	return modal(callbackDecline, "Decline", "Decline", blocks, from)
+	return modal(a.Card, callbackDecline, a.Card.Say("Decline"), a.Card.Say("Decline"), blocks, from)
 }
 
 // noteModal only says something.
-func noteModal(title, text string) slackapi.ModalViewRequest {
-	v := modal("", title, "", []slackapi.Block{slackapi.NewSectionBlock(plain(text, maxSection), nil, nil)}, modalRef{})
+func noteModal(l *lang.Language, title, text string) slackapi.ModalViewRequest {
+	v := modal(l, "", title, "", []slackapi.Block{slackapi.NewSectionBlock(plain(text, maxSection), nil, nil)}, modalRef{})
 	v.PrivateMetadata = ""
 	return v
 }
 
-func modal(callback, title, submit string, blocks []slackapi.Block, from modalRef) slackapi.ModalViewRequest {
+// speaker says messages in a language: a card does, and so does a language.
+type speaker interface {
+	Say(text string, args ...any) string
+}
+
+func modal(l speaker, callback, title, submit string, blocks []slackapi.Block, from modalRef) slackapi.ModalViewRequest {
 	v := slackapi.ModalViewRequest{
-		Type: slackapi.VTModal, CallbackID: callback, Title: plain(title, 24), Close: plain("Close", 24),
+		Type: slackapi.VTModal, CallbackID: callback, Title: plain(title, 24), Close: plain(l.Say("Close"), 24),
 		PrivateMetadata: from.String(), Blocks: slackapi.Blocks{BlockSet: blocks},
 	}
 	if submit != "" {
@@ -206,7 +213,7 @@ func (v *value) chosen() []int {
 
 // read makes the answers that a modal holds. Faults are what cannot even be
 // read, by block id.
-func (vs values) read(a *ask.Ask) (answers []ask.Answer, faults map[string]string) {
+func (vs values) read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, faults map[string]string) {
 	faults = map[string]string{}
 	for i := range a.Questions {
 		q, n := &a.Questions[i], strconv.Itoa(i)
@@ -225,7 +232,7 @@ func (vs values) read(a *ask.Ask) (answers []ask.Answer, faults map[string]strin
 				ans.Other = typed
 			}
 			if ans.Other != "" && !q.Multiple && len(ans.Selected) > 0 {
-				faults[fieldOther+n] = "Choose an option or write an answer of your own, not both."
+				faults[fieldOther+n] = l.Say("Choose an option or write an answer of your own, not both.")
 			}
 		case ask.KindBoolean:
 			for _, o := range v.chosen() {
@@ -235,7 +242,7 @@ func (vs values) read(a *ask.Ask) (answers []ask.Answer, faults map[string]strin
 			if typed != "" {
 				number, err := strconv.ParseFloat(typed, 64)
 				if err != nil {
-					faults[fieldAnswer+n] = "Type a number such as 3 or 2.5."
+					faults[fieldAnswer+n] = l.Say("Type a number such as 3 or 2.5.")
 					continue
 				}
 				ans.Number = &number
@@ -252,7 +259,7 @@ func (vs values) read(a *ask.Ask) (answers []ask.Answer, faults map[string]strin
 		case ans.Empty() && q.Optional:
 			ans.Skipped = true
 		case ans.Empty() && faults[fieldAnswer+n] == "":
-			faults[fieldAnswer+n] = "This question needs an answer."
+			faults[fieldAnswer+n] = l.Say("This question needs an answer.")
 		}
 		answers = append(answers, ans)
 	}

@@ -39,33 +39,33 @@ func verdict(o *ask.Outcome, e *present.End) string {
 	case ask.StatusAnswered:
 		switch {
 		case o.Source == ask.SourcePolicy:
-			said = ":white_check_mark: A policy answered " + gist
+			said = ":white_check_mark: " + e.Say("A policy answered %s", gist)
 		case who == "":
-			said = ":white_check_mark: Answered: " + gist
+			said = ":white_check_mark: " + e.Say("Answered: %s", gist)
 		case e.Detailed && len(e.Lines) > 1:
-			said = ":white_check_mark: " + who + " answered"
+			said = ":white_check_mark: " + e.Say("%s answered", who)
 		case len(o.Answers) > 0 && len(o.Answers[0].Selected) > 0:
-			said = ":white_check_mark: " + who + " chose " + gist
+			said = ":white_check_mark: " + e.Say("%s chose %s", who, gist)
 		default:
-			said = ":white_check_mark: " + who + " answered " + gist
+			said = ":white_check_mark: " + e.Say("%s answered %s", who, gist)
 		}
 	case ask.StatusCancelled:
-		said = ":no_entry_sign: " + who + " declined"
+		said = ":no_entry_sign: " + e.Say("%s declined", who)
 		if o.CancelledBy != nil {
-			said = ":no_entry_sign: " + who + " ended it: " + gist
+			said = ":no_entry_sign: " + e.Say("%s ended it: %s", who, gist)
 		}
 		if e.Reason != "" {
-			said += ": " + clipBytes(escape(oneLine(e.Reason)), 160)
+			said += e.Say(": ") + clipBytes(escape(oneLine(e.Reason)), 160)
 		}
 	case ask.StatusExpired:
-		said = ":hourglass: Nobody answered in time"
+		said = ":hourglass: " + e.Say("Nobody answered in time")
 		if e.Answers {
-			said += "; the declared default holds, not a person's answer: " + gist
+			said += e.Say("; the declared default holds, not a person's answer: %s", gist)
 		}
 	case ask.StatusWithdrawn, ask.StatusAborted:
 		said = ":heavy_minus_sign: " + clipBytes(escape(e.Lead), 80)
 		if e.Reason != "" {
-			said += ": " + clipBytes(escape(oneLine(e.Reason)), 160)
+			said += e.Say(": ") + clipBytes(escape(oneLine(e.Reason)), 160)
 		}
 	default:
 		said = clipBytes(escape(e.Sentence), 200)

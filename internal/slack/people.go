@@ -25,6 +25,7 @@ type person struct {
 	name       string
 	email      string
 	enterprise string
+	locale     string // such as "zh-CN"
 	at         time.Time
 }
 
@@ -49,6 +50,13 @@ func newPeople(a *api, now func() time.Time) *people {
 	return &people{api: a, now: now, byID: map[string]person{}, groups: map[string]members{}}
 }
 
+// locale is that of a member who is known, however long since.
+func (p *people) locale(id string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byID[id].locale
+}
+
 // person reads who a member is. An error leaves the name that the click
 // brought.
 func (p *people) person(ctx context.Context, id string) (person, error) {
@@ -62,7 +70,7 @@ func (p *people) person(ctx context.Context, id string) (person, error) {
 	if err != nil {
 		return known, err
 	}
-	one := person{name: u.Profile.DisplayName, email: u.Profile.Email, enterprise: u.Enterprise.EnterpriseID, at: p.now()}
+	one := person{name: u.Profile.DisplayName, email: u.Profile.Email, enterprise: u.Enterprise.EnterpriseID, locale: u.Locale, at: p.now()}
 	if one.name == "" {
 		one.name = u.RealName
 	}
@@ -117,7 +125,7 @@ func (s *App) by(ctx context.Context, who actor, a *ask.Ask, routes *Routes) (as
 	inGrid := home.Enterprise != "" && one.enterprise == home.Enterprise
 	if who.Team != home.Team && !inGrid {
 		if !slices.Contains(s.opts.Strangers, who.Team) {
-			return by, "Only members of this workspace may answer here. You are in it through Slack Connect: the administrator of askbus can list your workspace, " + who.Team + "."
+			return by, s.speaks(ctx, who.User, a).Say("Only members of this workspace may answer here. You are in it through Slack Connect: the administrator of askbus can list your workspace, %s.", who.Team)
 		}
 		by.Principal = "slack:" + who.Team + "/" + who.User
 	} else {

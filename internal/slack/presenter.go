@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -87,11 +88,16 @@ func (p presenter) where(m message) string {
 // asked is what a card is drawn from. The card is nobody's own: who may answer
 // is said on it, and decided at the click.
 func (s *App) asked(rec *ask.Record, link string) asked {
+	return s.askedIn(s.language(context.Background(), &rec.Ask), rec, link)
+}
+
+// askedIn is the same in a language, for what one person sees.
+func (s *App) askedIn(l *lang.Language, rec *ask.Record, link string) asked {
 	now := s.opts.Clock.Now()
 	if rec.AskedAt.IsZero() {
 		rec.AskedAt = now
 	}
-	return asked{Record: *rec, Life: rec.Life, Card: present.New(rec, present.Viewer{Surface: Type}, now), Link: link}
+	return asked{Record: *rec, Life: rec.Life, Card: present.New(rec, present.Viewer{Surface: Type, Lang: l.Tag}, now), Link: link}
 }
 
 // replies reports whether a reply in a thread would be heard.
@@ -173,7 +179,7 @@ func places(rec *ask.Record) []message {
 // Update edits every card of an ask to its outcome.
 func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
-	end := present.NewEnd(&rec, present.Viewer{Surface: Type}, p.opts.Clock.Now())
+	end := present.NewEnd(&rec, present.Viewer{Surface: Type, Lang: p.language(ctx, &e.Ask).Tag}, p.opts.Clock.Now())
 	c := outcomeCard(&e.Ask, &e.Outcome, end)
 	var failed error
 	for _, place := range e.Places {

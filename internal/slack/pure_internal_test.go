@@ -464,13 +464,13 @@ people: {"oidc:mei": U0MEI}
 		a    ask.Ask
 		want string
 	}{
-		{ask.Ask{Tenant: "acme", Session: "release-7", Priority: ask.PriorityUrgent}, "{{C0RELEASE  []} route releases}"},
-		{ask.Ask{Tenant: "acme", Session: "release-7"}, "{{C0ASKS  [S0ALL]} the default}"},
-		{ask.Ask{Audience: []string{"group:dba", "oidc:mei"}}, "{{C0DBA  [S0DBA U0MEI]} route number 2}"},
-		{ask.Ask{Agent: ask.Agent{Name: "bot-1"}, Metadata: map[string]any{"source": "remember"}}, "{{ U0MEI []} route number 3}"},
-		{ask.Ask{Audience: []string{"oidc:mei"}}, "{{ U0MEI []} the audience is one person}"},
-		{ask.Ask{Audience: []string{"slack:T0HOME/U0TOM"}}, "{{ U0TOM []} the audience is one person}"},
-		{ask.Ask{Audience: []string{"group:unknown"}}, "{{C0ASKS  [S0ALL]} the default}"},
+		{ask.Ask{Tenant: "acme", Session: "release-7", Priority: ask.PriorityUrgent}, "{{C0RELEASE  [] } route releases}"},
+		{ask.Ask{Tenant: "acme", Session: "release-7"}, "{{C0ASKS  [S0ALL] } the default}"},
+		{ask.Ask{Audience: []string{"group:dba", "oidc:mei"}}, "{{C0DBA  [S0DBA U0MEI] } route number 2}"},
+		{ask.Ask{Agent: ask.Agent{Name: "bot-1"}, Metadata: map[string]any{"source": "remember"}}, "{{ U0MEI [] } route number 3}"},
+		{ask.Ask{Audience: []string{"oidc:mei"}}, "{{ U0MEI [] } the audience is one person}"},
+		{ask.Ask{Audience: []string{"slack:T0HOME/U0TOM"}}, "{{ U0TOM [] } the audience is one person}"},
+		{ask.Ask{Audience: []string{"group:unknown"}}, "{{C0ASKS  [S0ALL] } the default}"},
 	} {
 		if got := fmt.Sprint(r.Decide(&c.a)); got != c.want {
 			t.Errorf("%+v goes to %s, want %s", c.a, got, c.want)

@@ -57,7 +57,7 @@ func (s *App) replied(ctx context.Context, m message, text string, who actor) {
 		return
 	}
 	rec := open[0]
-	d := s.asked(rec, s.linkTo(rec.Ask.Key())).Card.Draft()
+	d := s.askedIn(s.speaks(ctx, who.User, &rec.Ask), rec, s.linkTo(rec.Ask.Key())).Card.Draft()
 	for _, ans := range draft {
 		d.Set(ans)
 	}
@@ -154,7 +154,7 @@ func parseKey(s string) (ask.Key, bool) {
 // askAgain asks in the thread for what was not understood, and only for that.
 // What was right travels in the message, so any replica goes on from it.
 func (s *App) askAgain(ctx context.Context, rec *ask.Record, m message, who actor, d *present.Draft, again []present.Again) {
-	card := s.asked(rec, "").Card
+	card := s.askedIn(s.speaks(ctx, who.User, &rec.Ask), rec, "").Card
 	held, err := json.Marshal(d.Reply().Answers)
 	if err != nil || len(held) > 3000 {
 		held = []byte("[]")

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -50,6 +51,8 @@ type Target struct {
 	Channel string   `json:"channel,omitempty"` // id of a channel
 	Person  string   `json:"person,omitempty"`  // id of a member: a direct message
 	Mention []string `json:"mention,omitempty"` // ids of members and user groups
+	// Language is that of the cards, a tag such as "zh"; empty is the default's.
+	Language string `json:"language,omitempty"`
 }
 
 // Decision is where one ask goes, and why.
@@ -134,6 +137,12 @@ func faults(err error) string {
 
 // Decide says where an ask goes.
 func (r *Routes) Decide(a *ask.Ask) Decision {
+	d := r.decide(a)
+	d.Language = cmp.Or(d.Language, r.Default.Language)
+	return d
+}
+
+func (r *Routes) decide(a *ask.Ask) Decision {
 	for i := range r.Rules {
 		if rule := &r.Rules[i]; rule.Match.matches(a) {
 			name := rule.Name

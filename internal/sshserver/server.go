@@ -21,6 +21,7 @@ type Terminal struct {
 	Width   int
 	Height  int
 	Resized <-chan [2]int
+	Locale  map[string]string // what the client sent of LANG, LC_ALL and LC_MESSAGES; nil: nothing
 }
 
 // Options says who may come, and what they get.

@@ -40,6 +40,8 @@ func (s *Server) session(ctx context.Context, channel ssh.Channel, requests <-ch
 			switch r.Type {
 			case "pty-req":
 				took = done == nil && t.pty(r.Payload)
+			case "env":
+				took = done == nil && t.locale(r.Payload)
 			case "window-change":
 				var size struct{ Width, Height, X, Y uint32 }
 				if took = ssh.Unmarshal(r.Payload, &size) == nil; took {
@@ -93,6 +95,24 @@ func (t *Terminal) pty(payload []byte) bool {
 	}
 	t.Term = pty.Term
 	t.Width, t.Height = bounded(pty.Width, pty.Height)
+	return true
+}
+
+// locale takes the variables that name a language, and no others.
+func (t *Terminal) locale(payload []byte) bool {
+	var env struct{ Name, Value string }
+	if ssh.Unmarshal(payload, &env) != nil || len(env.Value) > maxTerm {
+		return false
+	}
+	switch env.Name {
+	case "LANG", "LC_ALL", "LC_MESSAGES":
+	default:
+		return false
+	}
+	if t.Locale == nil {
+		t.Locale = map[string]string{}
+	}
+	t.Locale[env.Name] = env.Value
 	return true
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // besideFrom is how wide a card must be for a preview beside the options.
@@ -53,7 +54,7 @@ func (m *model) cardSheet(f *form, width int) *sheet {
 		for i, p := range card.Places {
 			places[i] = strings.TrimSpace(p.Where + " " + p.Words)
 		}
-		s.add(hit{}, st.dim.Render, "", "", "Also shown "+strings.Join(places, ", ")+".")
+		s.add(hit{}, st.dim.Render, "", "", m.say("Also shown %s.", strings.Join(places, m.say(", "))))
 	}
 	return s
 }
@@ -64,7 +65,7 @@ func (m *model) drawContext(s *sheet, f *form, card *present.Card) {
 	}
 	if !f.context {
 		n := strings.Count(strings.TrimSpace(card.Context.Body), "\n") + 1
-		s.add(hit{}, m.styles.dim.Render, "", "", fmt.Sprintf("%s: what the agent is doing (%d lines)", m.keys.key(actContext), n))
+		s.add(hit{}, m.styles.dim.Render, "", "", m.say("%s: what the agent is doing (%d lines)", m.keys.key(actContext), n))
 		return
 	}
 	for _, line := range body(strings.TrimSpace(card.Context.Body), s.width-2, card.Context.Kind == present.Prose) {
@@ -93,7 +94,7 @@ func (m *model) drawEnd(s *sheet, f *form, card *present.Card) {
 		for _, l := range e.Lines {
 			s.add(hit{}, m.styles.dim.Render, "  ", "    ", strings.ReplaceAll(l.Question+" "+l.Answer, "\n", " "))
 			if l.Note != "" {
-				s.add(hit{}, m.styles.dim.Render, "    ", "    ", "note: "+l.Note)
+				s.add(hit{}, m.styles.dim.Render, "    ", "    ", m.say("note: ")+l.Note)
 			}
 		}
 	}
@@ -113,12 +114,12 @@ func (m *model) drawUnsent(s *sheet, f *form, e *present.End) {
 	}
 	s.blank()
 	if e.Mine {
-		s.add(hit{}, m.styles.accent.Render, "", "", strings.TrimSpace("You answered it yourself "+e.Where)+", "+e.Ago.Words+".")
+		s.add(hit{}, m.styles.accent.Render, "", "", m.say("You answered it yourself %[1]s, %[2]s.", e.Where, e.Ago.Words))
 	}
 	begun := f.begun()
-	words := "What you had begun was not sent."
+	words := m.say("What you had begun was not sent.")
 	if len(begun) > 0 {
-		words = "What you had begun was not sent. It is still here, to read or copy:"
+		words = m.say("What you had begun was not sent. It is still here, to read or copy:")
 	}
 	s.add(hit{}, m.styles.dim.Render, "", "", words)
 	for _, text := range begun {
@@ -131,21 +132,21 @@ func asIs(s ...string) string { return strings.Join(s, " ") }
 
 // drawReview shows what would be sent.
 func (m *model) drawReview(s *sheet, f *form, card *present.Card) {
-	s.put(hit{}, m.styles.title.Render("This is what will be sent"))
+	s.put(hit{}, m.styles.title.Render(m.say("This is what will be sent")))
 	s.blank()
 	for i, l := range f.draft(card).Review() {
 		lead := fmt.Sprintf("%2d ", i+1)
 		s.add(hit{hitStep, i}, m.styles.dim.Render, lead, "   ", l.Question)
 		s.add(hit{hitStep, i}, m.styles.title.Render, "   ", "   ", l.Answer)
 		if l.Note != "" {
-			s.add(hit{hitStep, i}, m.styles.dim.Render, "   ", "   ", "note: "+l.Note)
+			s.add(hit{hitStep, i}, m.styles.dim.Render, "   ", "   ", m.say("note: ")+l.Note)
 		}
 		if fault := f.fields[i].fault; fault != "" {
-			s.add(hit{hitStep, i}, m.styles.fault.Render, "   ! ", "     ", fault)
+			s.add(hit{hitStep, i}, m.styles.fault.Render, "   ! ", "     ", ask.Translate(m.opts.Viewer.Lang, fault))
 		}
 	}
 	s.blank()
-	s.add(hit{}, m.styles.dim.Render, "", "", fmt.Sprintf("%s sends · a number changes that answer", m.keys.key(actSend)))
+	s.add(hit{}, m.styles.dim.Render, "", "", m.say("%s sends · a number changes that answer", m.keys.key(actSend)))
 }
 
 func (m *model) drawQuestion(s *sheet, f *form, card *present.Card) {
@@ -217,7 +218,7 @@ func (m *model) drawQuestion(s *sheet, f *form, card *present.Card) {
 		s.add(hit{}, st.fault.Render, "", "", card.May.Why)
 	}
 	if fault := f.field().fault; fault != "" {
-		s.add(hit{}, st.fault.Render, "! ", "  ", fault)
+		s.add(hit{}, st.fault.Render, "! ", "  ", ask.Translate(m.opts.Viewer.Lang, fault))
 	}
 }
 
@@ -228,7 +229,7 @@ const previewMost = 24
 func (m *model) previewLines(o *present.Option, width int) []string {
 	lines := m.colored(body(o.Preview.Body, width, o.Preview.Kind == present.Prose))
 	if len(lines) > previewMost {
-		lines = append(lines[:previewMost:previewMost], m.styles.dim.Render(fmt.Sprintf("… %d lines more: %s", len(lines)-previewMost, m.keys.key(actPreview))))
+		lines = append(lines[:previewMost:previewMost], m.styles.dim.Render(m.say("… %d lines more: %s", len(lines)-previewMost, m.keys.key(actPreview))))
 	}
 	return lines
 }
@@ -348,26 +349,26 @@ func (m *model) drawFields(s *sheet, f *form) {
 	st := m.styles
 	if note := &f.field().note; !f.review && (f.typing == typingNote || !note.empty()) {
 		s.blank()
-		s.edit(hit{}, st.dim.Render("note: "), note, f.typing == typingNote)
+		s.edit(hit{}, st.dim.Render(m.say("note: ")), note, f.typing == typingNote)
 	}
 	switch f.typing {
 	case typingReply:
 		s.blank()
-		s.put(hit{}, st.title.Render("Your reply to the whole ask"))
+		s.put(hit{}, st.title.Render(m.say("Your reply to the whole ask")))
 		s.edit(hit{}, st.accent.Render("❯ "), &f.reply, true)
 	case typingReason:
 		s.blank()
-		s.put(hit{}, st.title.Render("Decline the whole ask: why? (may stay empty)"))
+		s.put(hit{}, st.title.Render(m.say("Decline the whole ask: why? (may stay empty)")))
 		s.edit(hit{}, st.accent.Render("❯ "), &f.reason, true)
 	case typingNothing, typingValue, typingNote, typingFind:
 	}
 	if f.sending {
 		s.blank()
-		s.put(hit{}, st.dim.Render("sending …"))
+		s.put(hit{}, st.dim.Render(m.say("sending …")))
 	}
 	if m.held != nil && m.held.key == f.rec.Ask.Key() {
 		s.blank()
-		s.add(hit{}, st.accent.Render, "", "", m.held.words(m.opts.Now())+" · "+m.keys.key(actTakeBack)+" takes it back")
+		s.add(hit{}, st.accent.Render, "", "", m.held.words(m.opts.Viewer, m.opts.Now())+" · "+m.say("%s takes it back", m.keys.key(actTakeBack)))
 	}
 }
 
@@ -376,19 +377,19 @@ func (m *model) commits(f *form) string {
 	several := len(f.fields) > 1
 	switch {
 	case f.typing == typingReason:
-		return "decline"
+		return m.say("decline|key")
 	case f.typing == typingReply:
-		return "send the reply"
+		return m.say("send the reply")
 	case f.typing == typingNote:
-		return "keep the note"
+		return m.say("keep the note")
 	case f.typing == typingFind:
-		return "take it"
+		return m.say("take it")
 	case f.typing == typingNothing && typed(f.question()) && f.value().empty() && !f.review:
-		return "type the answer"
+		return m.say("type the answer")
 	case f.review, !several:
-		return "send"
+		return m.say("send")
 	case f.step == len(f.fields)-1:
-		return "review"
+		return m.say("review")
 	}
-	return "next question"
+	return m.say("next question")
 }

@@ -98,42 +98,53 @@ func scenes() map[string]scene {
 // through a real program.
 func TestScreens(t *testing.T) {
 	t.Parallel()
-	for name, sc := range scenes() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var all strings.Builder
-			for _, size := range [][2]int{{80, 24}, {120, 40}, {60, 20}} {
-				light, dark := sc.draw(t, size, false), sc.draw(t, size, true)
-				if plain(light) != plain(dark) {
-					t.Errorf("light and dark say different things:\n%s\n%s", plain(light), plain(dark))
-				}
-				if light == dark {
-					t.Error("light and dark look the same")
-				}
-				for line := range strings.SplitSeq(plain(light), "\n") {
-					if w := ansi.StringWidth(line); w > size[0] {
-						t.Errorf("%d cells at %d: %q", w, size[0], line)
-					}
-				}
-				if n := strings.Count(light, "\n") + 1; n != size[1] {
-					t.Errorf("%d lines at %d", n, size[1])
-				}
-				fmt.Fprintf(&all, "== %dx%d\n%s\n", size[0], size[1], trimRight(plain(light)))
-			}
-			golden(t, name, all.String())
-		})
+	for _, language := range []string{"en", "zh"} {
+		for name, sc := range scenes() {
+			t.Run(language+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				sc.look(t, name, language)
+			})
+		}
 	}
 }
 
+// look compares a scene in a language with what was looked at before.
+func (sc scene) look(t *testing.T, name, language string) {
+	t.Helper()
+	var all strings.Builder
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {60, 20}} {
+		light, dark := sc.draw(t, language, size, false), sc.draw(t, language, size, true)
+		if plain(light) != plain(dark) {
+			t.Errorf("light and dark say different things:\n%s\n%s", plain(light), plain(dark))
+		}
+		if light == dark {
+			t.Error("light and dark look the same")
+		}
+		for line := range strings.SplitSeq(plain(light), "\n") {
+			if w := ansi.StringWidth(line); w > size[0] {
+				t.Errorf("%d cells at %d: %q", w, size[0], line)
+			}
+		}
+		if n := strings.Count(light, "\n") + 1; n != size[1] {
+			t.Errorf("%d lines at %d", n, size[1])
+		}
+		fmt.Fprintf(&all, "== %dx%d\n%s\n", size[0], size[1], trimRight(plain(light)))
+	}
+	if language != "en" {
+		name = language + "/" + name
+	}
+	golden(t, name, all.String())
+}
+
 // draw plays a scene and gives back its last screen.
-func (sc scene) draw(t *testing.T, size [2]int, dark bool) string {
+func (sc scene) draw(t *testing.T, language string, size [2]int, dark bool) string {
 	t.Helper()
 	b := &bus{}
 	for _, a := range sc.asks {
 		b.asked(a)
 	}
 	opts := options(b)
-	opts.Dark = dark
+	opts.Dark, opts.Viewer.Lang = dark, language
 	m, err := tui.NewModel(opts)
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +191,7 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")
 	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" { // teatest has it
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

@@ -130,7 +130,7 @@ func (m *model) anywhere(act action) tea.Cmd {
 			m.message = "copied " + link
 			return tea.SetClipboard(link)
 		}
-		m.message = "no web inbox is known, so there is no link"
+		m.message = m.say("no web inbox is known, so there is no link")
 	case actBrowser:
 		return m.browse()
 	case actTakeBack:
@@ -345,7 +345,7 @@ func (m *model) browse() tea.Cmd {
 	link := m.link()
 	switch {
 	case link == "":
-		m.message = "no web inbox is known, so there is no link"
+		m.message = m.say("no web inbox is known, so there is no link")
 	case m.opts.Open == nil:
 		m.message = link
 	default:
@@ -411,21 +411,23 @@ func (m *model) hints() string {
 	f := m.form()
 	switch {
 	case m.finding:
-		return "type to filter · enter keeps it · esc shows all"
+		return m.say("type to filter · enter keeps it · esc shows all")
 	case !m.inCard || f == nil:
-		return strings.Join([]string{k(actNext) + " " + k(actPrev) + " move", "enter open", k(actFilter) + " filter", k(actMine) + " mine/all", k(actHelp) + " keys", k(actQuit) + " end"}, " · ")
+		return strings.Join([]string{
+			k(actNext) + " " + k(actPrev) + " " + m.say("move"), "enter " + m.say("open"), k(actFilter) + " " + m.say("filter"), k(actMine) + " " + m.say("mine/all"), k(actHelp) + " " + m.say("keys"), k(actQuit) + " " + m.say("end|key"),
+		}, " · ")
 	case f.end != nil && m.once():
-		return "enter end"
+		return "enter " + m.say("end|key")
 	case f.end != nil:
-		return strings.Join([]string{k(actNext) + " " + k(actPrev) + " next and previous ask", "esc list", k(actHelp) + " keys"}, " · ")
+		return strings.Join([]string{k(actNext) + " " + k(actPrev) + " " + m.say("next and previous ask"), "esc " + m.say("list"), k(actHelp) + " " + m.say("keys")}, " · ")
 	case f.typing != typingNothing:
-		s := "enter " + m.commits(f) + " · esc leave the field"
+		s := "enter " + m.commits(f) + " · esc " + m.say("leave the field")
 		if e := f.editor(); e != nil && e.many {
-			s += " · alt+enter new line"
+			s += " · alt+enter " + m.say("new line")
 		}
 		return s
 	}
-	parts := []string{"enter " + m.commits(f), k(actHelp) + " keys"}
+	parts := []string{"enter " + m.commits(f), k(actHelp) + " " + m.say("keys")}
 	for _, hint := range m.card(f).Keys() {
 		if hint.Key == "Enter" || hint.Key == "Ctrl+Enter" {
 			continue
@@ -438,5 +440,6 @@ func (m *model) hints() string {
 // shortHint is what a key does in a few words: up to the first comma.
 func shortHint(words string) string {
 	words, _, _ = strings.Cut(words, ",")
+	words, _, _ = strings.Cut(words, "，")
 	return words
 }

@@ -49,36 +49,36 @@ type binding struct {
 	words  string
 }
 
-func defaultKeys() []binding {
+func defaultKeys(say func(string, ...any) string) []binding {
 	return []binding{
-		{actNext, []string{"j"}, "next ask"},
-		{actPrev, []string{"k"}, "previous ask"},
-		{actFirst, []string{"g"}, "first ask"},
-		{actLast, []string{"G"}, "last ask"},
-		{actDown, []string{"down"}, "next option"},
-		{actUp, []string{"up"}, "previous option"},
-		{actToggle, []string{"space"}, "choose the option, or not"},
-		{actSend, []string{"enter"}, "send; with several questions the next one"},
-		{actForward, []string{"tab", "right"}, "next question"},
-		{actBack, []string{"shift+tab", "left"}, "question before"},
-		{actOther, []string{"o"}, "Other, in your words; in the list: open the browser"},
-		{actNote, []string{"n"}, "add a note"},
-		{actReply, []string{"r"}, "reply in your own words"},
-		{actDecline, []string{"x"}, "decline, with a reason"},
-		{actContext, []string{"c"}, "what the agent is doing"},
-		{actPreview, []string{"p"}, "read the preview in full"},
-		{actCompare, []string{"v"}, "compare two previews"},
-		{actFilter, []string{"/"}, "filter the list"},
-		{actMine, []string{"m"}, "what you may decide, or all"},
-		{actSnooze, []string{"h"}, "put off for a while, or take that back"},
-		{actSnoozed, []string{"H"}, "what you put off, or what waits"},
-		{actHand, []string{"a"}, "hand over to a person or a group"},
-		{actCopy, []string{"y"}, "copy the link"},
-		{actBrowser, []string{"O"}, "open the browser"},
-		{actTakeBack, []string{"z"}, "take back what is about to be sent"},
-		{actHelp, []string{"?"}, "this help; type to filter it"},
-		{actLeave, []string{"esc"}, "back to the list"},
-		{actQuit, []string{"q", "ctrl+c"}, "end"},
+		{actNext, []string{"j"}, say("next ask")},
+		{actPrev, []string{"k"}, say("previous ask")},
+		{actFirst, []string{"g"}, say("first ask")},
+		{actLast, []string{"G"}, say("last ask")},
+		{actDown, []string{"down"}, say("next option")},
+		{actUp, []string{"up"}, say("previous option")},
+		{actToggle, []string{"space"}, say("choose the option, or not")},
+		{actSend, []string{"enter"}, say("send; with several questions the next one")},
+		{actForward, []string{"tab", "right"}, say("next question")},
+		{actBack, []string{"shift+tab", "left"}, say("question before")},
+		{actOther, []string{"o"}, say("Other, in your words; in the list: open the browser")},
+		{actNote, []string{"n"}, say("add a note")},
+		{actReply, []string{"r"}, say("reply in your own words")},
+		{actDecline, []string{"x"}, say("decline, with a reason")},
+		{actContext, []string{"c"}, say("what the agent is doing")},
+		{actPreview, []string{"p"}, say("read the preview in full")},
+		{actCompare, []string{"v"}, say("compare two previews")},
+		{actFilter, []string{"/"}, say("filter the list")},
+		{actMine, []string{"m"}, say("what you may decide, or all")},
+		{actSnooze, []string{"h"}, say("put off for a while, or take that back")},
+		{actSnoozed, []string{"H"}, say("what you put off, or what waits")},
+		{actHand, []string{"a"}, say("hand over to a person or a group")},
+		{actCopy, []string{"y"}, say("copy the link")},
+		{actBrowser, []string{"O"}, say("open the browser")},
+		{actTakeBack, []string{"z"}, say("take back what is about to be sent")},
+		{actHelp, []string{"?"}, say("this help; type to filter it")},
+		{actLeave, []string{"esc"}, say("back to the list")},
+		{actQuit, []string{"q", "ctrl+c"}, say("end|key")},
 	}
 }
 
@@ -90,8 +90,8 @@ type keymap struct {
 
 // newKeymap is the default keys with those of a file over them: an action's
 // name and its keys, which replace the default ones.
-func newKeymap(own map[string][]string) (keymap, error) {
-	km := keymap{bindings: defaultKeys(), byKey: map[string]action{}}
+func newKeymap(own map[string][]string, say func(string, ...any) string) (keymap, error) {
+	km := keymap{bindings: defaultKeys(say), byKey: map[string]action{}}
 	known := map[string]bool{}
 	for i := range km.bindings {
 		b := &km.bindings[i]

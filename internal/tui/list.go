@@ -79,10 +79,10 @@ func (m *model) listLines(width int) []listLine {
 		lines = append(lines, listLine{"", row}) // drawn when it is in sight
 	}
 	if len(m.rows) > 0 && m.total > len(m.heads) {
-		lines = append(lines, listLine{m.styles.dim.Render("… and more"), -1})
+		lines = append(lines, listLine{m.styles.dim.Render(m.say("… and more")), -1})
 	}
 	if len(m.ended) > 0 && !m.finding {
-		lines = append(lines, listLine{"", -1}, listLine{m.styles.dim.Render("ended a short while ago"), -1})
+		lines = append(lines, listLine{"", -1}, listLine{m.styles.dim.Render(m.say("ended a short while ago")), -1})
 		for i := range m.ended[:min(len(m.ended), 8)] {
 			rec := &m.ended[i]
 			card := present.New(rec, m.opts.Viewer, m.opts.Now())

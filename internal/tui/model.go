@@ -115,7 +115,7 @@ type (
 )
 
 func newModel(opts Options) (*model, error) {
-	keys, err := newKeymap(opts.Keys)
+	keys, err := newKeymap(opts.Keys, opts.Viewer.Say)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +269,7 @@ const maxForms = 200
 func (m *model) loaded(msg recordMsg) tea.Cmd {
 	if msg.err != nil {
 		if m.focus == msg.key {
-			m.message = "cannot read this ask: " + ask.CleanLine(msg.err.Error())
+			m.message = m.say("cannot read this ask: %s", ask.CleanLine(msg.err.Error()))
 		}
 		if m.once() && msg.key == m.focus {
 			m.failed = msg.err

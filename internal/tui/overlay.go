@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -147,8 +146,8 @@ func (m *model) overlayView() []string {
 	if o.kind == overlayReader {
 		op := &q.Options[o.first]
 		lines := m.part(op, m.width, height)
-		head := m.styles.title.Render(op.Key+" "+op.Label) + m.styles.dim.Render(fmt.Sprintf("  from line %d", o.top+1))
-		return m.framed(head, lines, height, "j k scroll · w wrap · h l sideways · ← → other previews · esc back")
+		head := m.styles.title.Render(op.Key+" "+op.Label) + m.styles.dim.Render("  "+m.say("from line %d", o.top+1))
+		return m.framed(head, lines, height, m.say("j k scroll · w wrap · h l sideways · ← → other previews · esc back"))
 	}
 	half := (m.width - 3) / 2
 	one, two := &q.Options[o.first], &q.Options[o.also]
@@ -165,7 +164,7 @@ func (m *model) overlayView() []string {
 		lines[i] = padded(l, half) + m.styles.dim.Render(" │ ") + r
 	}
 	head := padded(m.styles.title.Render(one.Key+" "+one.Label), half) + m.styles.dim.Render(" │ ") + m.styles.title.Render(two.Key+" "+two.Label)
-	return m.framed(head, lines, height, "← → the other one · j k scroll · w wrap · 1–9 choose · esc back")
+	return m.framed(head, lines, height, m.say("← → the other one · j k scroll · w wrap · 1–9 choose · esc back"))
 }
 
 // part are the lines of a preview that are in sight.
@@ -199,14 +198,14 @@ func (m *model) helpView() []string {
 			lines = append(lines, padded("  "+keys, 20)+words)
 		}
 	}
-	add("1–9 0", "choose an option, 0 is the tenth")
+	add("1–9 0", m.say("choose an option, 0 is the tenth"))
 	for _, b := range m.keys.bindings {
 		add(strings.Join(b.keys, " "), b.words)
 	}
-	add("alt+enter ctrl+j", "a new line in a text")
+	add("alt+enter ctrl+j", m.say("a new line in a text"))
 	height := max(1, m.height-3)
 	m.overlay.top = max(0, min(m.overlay.top, len(lines)-height))
 	lines = lines[m.overlay.top:min(len(lines), m.overlay.top+height)]
-	head := m.styles.title.Render("Keys") + m.styles.dim.Render("  type to filter: ") + m.overlay.filter.String()
-	return m.framed(head, lines, height, "↑ ↓ scroll · esc back")
+	head := m.styles.title.Render(m.say("Keys")) + m.styles.dim.Render("  "+m.say("type to filter: ")) + m.overlay.filter.String()
+	return m.framed(head, lines, height, m.say("↑ ↓ scroll · esc back"))
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -20,9 +20,9 @@ type held struct {
 	n     int
 }
 
-func (h *held) words(now time.Time) string {
+func (h *held) words(v present.Viewer, now time.Time) string {
 	left := max(0, h.at.Sub(now))
-	return fmt.Sprintf("sending %s in %d s", h.label, int((left+time.Second-1)/time.Second))
+	return v.Say("sending %s in %d s", h.label, int((left+time.Second-1)/time.Second))
 }
 
 // hold sends the form in a short while, unless it is taken back.
@@ -68,7 +68,7 @@ func (m *model) commit(f *form) tea.Cmd {
 	switch f.typing {
 	case typingReply:
 		if f.reply.empty() {
-			f.message = "Type your reply first."
+			f.message = m.say("Type your reply first.")
 			return nil
 		}
 		return m.answer(f, ask.Reply{Response: trimmed(&f.reply)})
@@ -87,7 +87,7 @@ func (m *model) commit(f *form) tea.Cmd {
 	}
 	q := &card.Questions[f.step]
 	if fl := f.field(); len(fl.chosen) == 0 && !fl.other && !typed(f.question()) && !q.Multiple && !q.Optional && fl.cursor < optionCount(q) && f.typing == typingNothing && !f.review {
-		f.field().fault = "Choose one: a number, or " + m.keys.key(actToggle) + " on the option."
+		f.field().fault = m.say("Choose one: a number, or %s on the option.", m.keys.key(actToggle))
 		return nil
 	}
 	if typed(f.question()) && f.typing == typingNothing && !f.review && f.field().value.empty() {
@@ -100,7 +100,7 @@ func (m *model) commit(f *form) tea.Cmd {
 	if ans, fault := f.answer(f.step); fault != "" || ans.Empty() && !f.question().Optional {
 		f.field().fault = fault
 		if fault == "" {
-			f.field().fault = "This one needs an answer."
+			f.field().fault = m.say("This one needs an answer.")
 		}
 		return nil
 	}
@@ -179,7 +179,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 			return nil
 		}
 	} else if msg.err != nil {
-		f.message = "not sent: " + ask.CleanLine(msg.err.Error()) + " · Enter tries again"
+		f.message = m.say("not sent: %s · Enter tries again", ask.CleanLine(msg.err.Error()))
 		return nil
 	}
 	f.end, f.typing, f.review, f.sentHere = o, typingNothing, false, msg.err == nil

@@ -10,6 +10,7 @@ import (
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // presence is what others were told last.
@@ -87,7 +88,7 @@ type snoozeChoice struct {
 	until func(now time.Time) time.Time
 }
 
-func snoozeChoices() []snoozeChoice {
+func (m *model) snoozeChoices() []snoozeChoice {
 	after := func(d time.Duration) func(time.Time) time.Time {
 		return func(now time.Time) time.Time { return now.Add(d) }
 	}
@@ -97,11 +98,11 @@ func snoozeChoices() []snoozeChoice {
 		}
 	}
 	return []snoozeChoice{
-		{"15 minutes", after(15 * time.Minute)},
-		{"1 hour", after(time.Hour)},
-		{"4 hours", after(4 * time.Hour)},
-		{"tomorrow, 9:00", morning(func(time.Weekday) int { return 1 })},
-		{"Monday, 9:00", morning(func(w time.Weekday) int { return (14-int(w))%7 + 1 })},
+		{m.say("15 minutes"), after(15 * time.Minute)},
+		{m.say("1 hour"), after(time.Hour)},
+		{m.say("4 hours"), after(4 * time.Hour)},
+		{m.say("tomorrow, 9:00"), morning(func(time.Weekday) int { return 1 })},
+		{m.say("Monday, 9:00"), morning(func(w time.Weekday) int { return (14-int(w))%7 + 1 })},
 	}
 }
 
@@ -111,7 +112,7 @@ func (m *model) beginSnooze() tea.Cmd {
 		return nil
 	}
 	if _, is := m.off[m.focus]; is {
-		return m.change("back in the list", func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+		return m.change(m.say("back in the list"), func(ctx context.Context, v responder.Viewer, k ask.Key) error {
 			return m.opts.Team.Snooze(ctx, v, k, time.Time{})
 		})
 	}
@@ -127,7 +128,7 @@ func (m *model) beginHandOver() {
 
 // snoozeKey is a key while the times are offered.
 func (m *model) snoozeKey(name string) tea.Cmd {
-	all := snoozeChoices()
+	all := m.snoozeChoices()
 	if len(name) != 1 || name[0] < '1' || int(name[0]-'1') >= len(all) {
 		if name == "esc" || name == "h" || name == "q" {
 			m.overlay = overlay{}
@@ -137,7 +138,7 @@ func (m *model) snoozeKey(name string) tea.Cmd {
 	choice := all[name[0]-'1']
 	m.overlay = overlay{}
 	until := choice.until(m.opts.Now())
-	return m.change("put off: "+choice.words, func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+	return m.change(m.say("put off: %s", choice.words), func(ctx context.Context, v responder.Viewer, k ask.Key) error {
 		return m.opts.Team.Snooze(ctx, v, k, until)
 	})
 }
@@ -164,7 +165,7 @@ func (m *model) handKey(name, text string) tea.Cmd {
 		}
 		to, word := strings.TrimSpace(o.filter.String()), strings.TrimSpace(o.word.String())
 		m.overlay = overlay{}
-		return m.change("handed to "+to, func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+		return m.change(m.say("handed to %s", to), func(ctx context.Context, v responder.Viewer, k ask.Key) error {
 			return m.opts.Team.HandOver(ctx, v, k, to, word)
 		})
 	default:
@@ -190,7 +191,7 @@ func (m *model) moved(msg movedMsg) tea.Cmd {
 		if e, ok := errors.AsType[*ask.Error](msg.err); ok {
 			words = e.Detail
 			if len(e.Faults) > 0 {
-				words = "not done: this " + e.Faults[0].Message
+				words = m.say("not done: this %s", e.Faults[0].Message)
 			}
 		}
 		m.message = ask.CleanLine(words)
@@ -213,11 +214,11 @@ func (m *model) teamView() []string {
 	height := max(1, m.height-3)
 	if m.overlay.kind == overlaySnooze {
 		var lines []string
-		for i, c := range snoozeChoices() {
+		for i, c := range m.snoozeChoices() {
 			lines = append(lines, "  "+string(rune('1'+i))+"  "+c.words)
 		}
-		lines = append(lines, "", m.styles.dim.Render("  Others still see it. It comes back to you by itself."))
-		return m.framed(m.styles.title.Render("Put off"), lines, height, "1–5 choose · esc back")
+		lines = append(lines, "", m.styles.dim.Render("  "+m.say("Others still see it. It comes back to you by itself.")))
+		return m.framed(m.styles.title.Render(m.say("Put off")), lines, height, m.say("1–5 choose · esc back"))
 	}
 	mark := func(on bool) string {
 		if on {
@@ -226,10 +227,11 @@ func (m *model) teamView() []string {
 		return "  "
 	}
 	o := &m.overlay
+	label := max(4, ansi.StringWidth(m.say("To|person")), ansi.StringWidth(m.say("Word"))) + 2
 	lines := []string{
-		mark(!o.second) + "To    " + o.filter.String(), mark(o.second) + "Word  " + o.word.String(), "",
-		m.styles.dim.Render("  A name of somebody who was seen here, a principal such as os:mei, or group:platform."),
-		m.styles.dim.Render("  It moves to their list. Everybody who may decide it still may."),
+		mark(!o.second) + padded(m.say("To|person"), label) + o.filter.String(), mark(o.second) + padded(m.say("Word"), label) + o.word.String(), "",
+		m.styles.dim.Render("  " + m.say("A name of somebody who was seen here, a principal such as os:mei, or group:platform.")),
+		m.styles.dim.Render("  " + m.say("It moves to their list. Everybody who may decide it still may.")),
 	}
-	return m.framed(m.styles.title.Render("Hand over"), lines, height, "enter next, then hands over · tab changes the field · esc back")
+	return m.framed(m.styles.title.Render(m.say("Hand over")), lines, height, m.say("enter next, then hands over · tab changes the field · esc back"))
 }

@@ -64,6 +64,9 @@ func (m *model) screen() (lines []string, caret *point) {
 	return append(lines, m.styles.bar.Render(ansi.Truncate(m.hints(), m.width, "…"))), caret
 }
 
+// say is a message in the language of who looks.
+func (m *model) say(text string, args ...any) string { return m.opts.Viewer.Say(text, args...) }
+
 // head says how many wait, and how true that is.
 func (m *model) head() string {
 	urgent := 0
@@ -76,15 +79,15 @@ func (m *model) head() string {
 	if urgent > 0 {
 		mark = m.styles.urgent.Render("▲")
 	}
-	parts := []string{fmt.Sprintf("%s %d waiting", mark, m.total)}
+	parts := []string{mark + " " + m.say("%d waiting", m.total)}
 	if urgent > 0 {
-		parts = append(parts, m.styles.urgent.Render(fmt.Sprintf("%d urgent", urgent)))
+		parts = append(parts, m.styles.urgent.Render(m.say("%d urgent", urgent)))
 	}
 	if !m.mine {
-		parts = append(parts, "all, also what only others may decide")
+		parts = append(parts, m.say("all, also what only others may decide"))
 	}
 	if m.snoozed {
-		parts = append(parts, "what you put off")
+		parts = append(parts, m.say("what you put off"))
 	}
 	switch {
 	case m.finding:
@@ -93,9 +96,9 @@ func (m *model) head() string {
 		parts = append(parts, "/"+m.filter.String())
 	}
 	if m.status.Offline {
-		parts = append(parts, m.styles.fault.Render("offline: what you type is kept"))
+		parts = append(parts, m.styles.fault.Render(m.say("offline: what you type is kept")))
 	} else if !m.status.Synced {
-		parts = append(parts, m.styles.dim.Render("reading …"))
+		parts = append(parts, m.styles.dim.Render(m.say("reading …")))
 	}
 	line := " " + strings.Join(parts, " · ")
 	if m.message != "" {
@@ -108,13 +111,13 @@ func (m *model) listPane(width, height int) []string {
 	lines := m.listLines(width)
 	out := make([]string, 0, height)
 	if len(m.rows) == 0 {
-		words := "Nothing waits for you."
+		words := m.say("Nothing waits for you.")
 		if !m.filter.empty() {
-			words = "Nothing fits the filter."
+			words = m.say("Nothing fits the filter.")
 		}
 		out = append(out, "", m.styles.title.Render(" "+words))
 		if m.filter.empty() && m.status.Synced {
-			for _, l := range []string{"", ` Try from another terminal:`, ``, ` askbus ask --question "Which?" \`, `   --option A --option B`, ""} {
+			for _, l := range []string{"", " " + m.say("Try from another terminal:"), ``, ` askbus ask --question "` + m.say("Which?") + `" \`, `   --option A --option B`, ""} {
 				out = append(out, m.styles.dim.Render(l))
 			}
 		}
@@ -134,7 +137,7 @@ func (m *model) cardPane(width, height int) ([]string, *point) {
 	f := m.form()
 	if f == nil {
 		if m.focus != (ask.Key{}) {
-			out[0] = m.styles.dim.Render("reading …")
+			out[0] = m.styles.dim.Render(m.say("reading …"))
 		}
 		return out, nil
 	}
@@ -142,10 +145,10 @@ func (m *model) cardPane(width, height int) ([]string, *point) {
 	top := m.scrolled(f, s, height)
 	copy(out, s.lines[top:min(len(s.lines), top+height)])
 	if top > 0 {
-		out[0] = m.styles.dim.Render("↑ more")
+		out[0] = m.styles.dim.Render("↑ " + m.say("more"))
 	}
 	if top+height < len(s.lines) {
-		out[height-1] = m.styles.dim.Render("↓ more")
+		out[height-1] = m.styles.dim.Render("↓ " + m.say("more"))
 	}
 	if s.caret == nil || s.caret.y < top || s.caret.y >= top+height {
 		return out, nil

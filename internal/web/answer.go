@@ -19,7 +19,7 @@ import (
 // back still holds every word that was typed.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
-		reply, faults := form.reply(&record.Ask, me.By)
+		reply, faults := form.reply(&record.Ask, me)
 		if _, _, err := record.Ask.Check(reply); err != nil {
 			faults = merge(faults, faultsOf(err))
 		}
@@ -75,7 +75,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Vie
 		return
 	}
 	if seq, err := strconv.ParseUint(form.get(fieldSeq), 10, 64); err == nil && seq != 0 && record.Seq != 0 && seq != record.Seq {
-		s.again(r.Context(), w, r, me, &record, http.StatusConflict, "The agent has asked this again since this page was drawn. Look again, then answer.")
+		s.again(r.Context(), w, r, me, &record, http.StatusConflict, say(me, "The agent has asked this again since this page was drawn. Look again, then answer."))
 		return
 	}
 	if !viewer(me).May(&record).Answer {
@@ -102,33 +102,33 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, me responder.Vi
 	e, _ := errors.AsType[*ask.Error](err)
 	switch {
 	case errors.Is(err, ask.ErrInvalid) && e != nil:
-		s.comeBack(w, r, me, record, form, http.StatusUnprocessableEntity, general(e), e.Faults)
+		s.comeBack(w, r, me, record, form, http.StatusUnprocessableEntity, general(me, e), e.Faults)
 	case errors.Is(err, ask.ErrResolved) && e != nil && e.Outcome != nil:
 		s.settle(*record, *e.Outcome)
 		record.State, record.Outcome = ask.StateResolved, e.Outcome
 		s.tooLate(w, r, me, record, form)
 	case errors.Is(err, ask.ErrForbidden):
-		s.comeBack(w, r, me, record, form, http.StatusForbidden, "You may not decide this: "+err.Error()+".", nil)
+		s.comeBack(w, r, me, record, form, http.StatusForbidden, say(me, "You may not decide this: %s.", err.Error()), nil)
 	case errors.Is(err, ask.ErrNotFound):
 		s.notFound(w, me)
 	case errors.Is(err, ask.ErrTooLarge):
-		s.comeBack(w, r, me, record, form, http.StatusRequestEntityTooLarge, "This is too long for one answer. Shorten it and send again.", nil)
+		s.comeBack(w, r, me, record, form, http.StatusRequestEntityTooLarge, say(me, "This is too long for one answer. Shorten it and send again."), nil)
 	default:
 		s.opts.Logger.WarnContext(r.Context(), "an answer was not stored", slog.String("ask_id", record.Ask.ID), slog.Any("error", err))
 		s.comeBack(w, r, me, record, form, http.StatusServiceUnavailable,
-			"Your answer could not be stored just now. Nothing is lost: send it again.", nil)
+			say(me, "Your answer could not be stored just now. Nothing is lost: send it again."), nil)
 	}
 }
 
 // general is the fault that belongs to no question.
-func general(e *ask.Error) string {
+func general(me responder.Viewer, e *ask.Error) string {
 	for _, f := range e.Faults {
 		if f.QuestionID == "" {
-			return "Not sent: " + f.String() + "."
+			return say(me, "Not sent: %s.", f.String())
 		}
 	}
 	if len(e.Faults) == 0 {
-		return "Not sent: " + e.Detail + "."
+		return say(me, "Not sent: %s.", e.Detail)
 	}
 	return ""
 }
@@ -172,11 +172,11 @@ func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me responder.Vi
 }
 
 func (s *Server) badForm(w http.ResponseWriter, me responder.Viewer, err error) {
-	status, line := http.StatusBadRequest, "The form could not be read. Go back and send it again."
+	status, line := http.StatusBadRequest, say(me, "The form could not be read. Go back and send it again.")
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		status, line = http.StatusRequestEntityTooLarge, "What you sent is larger than 1 MiB. Go back and shorten it."
+		status, line = http.StatusRequestEntityTooLarge, say(me, "What you sent is larger than 1 MiB. Go back and shorten it.")
 	}
-	s.plain(w, status, plainPage{Me: present.Name(me.By), Title: "Not sent", Lines: []string{line}, Back: true})
+	s.plain(w, status, plainPage{Me: present.Name(me.By), Title: say(me, "Not sent"), Lines: []string{line}, Back: true})
 }
 
 func parseKey(text string) (ask.Key, bool) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,7 +33,7 @@ func (s *Server) drawBulk(w http.ResponseWriter, r *http.Request, me responder.V
 	f := at.filter(me, s.snoozed(r.Context(), me), now)
 	f.Team, f.Pressing = !f.Mine, time.Time{} // what only others may decide is not offered, nor what does not fit
 	heads, total := s.board.Pending(f, 0, maxListed)
-	p := bulkPage{Title: words().Bulk.Title, Me: present.Name(me.By), Query: at.query(), Back: "/" + at.query(), More: total - len(heads), Result: result}
+	p := bulkPage{Title: say(me, "Decline several"), Me: present.Name(me.By), Query: at.query(), Back: "/" + at.query(), More: total - len(heads), Result: result}
 	for i := range heads {
 		rec := heads[i].Record()
 		p.List = append(p.List, entry{Row: present.NewRow(&rec, viewer(me), now)})
@@ -51,7 +50,7 @@ func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder
 	}
 	chosen := r.PostForm["key"]
 	if len(chosen) == 0 || len(chosen) > maxListed {
-		s.drawBulk(w, r, me, http.StatusUnprocessableEntity, []string{present.Fill(words().Bulk.Choose, strconv.Itoa(maxListed))})
+		s.drawBulk(w, r, me, http.StatusUnprocessableEntity, []string{say(me, "Nothing was declined: choose 1 to %d asks.", maxListed)})
 		return
 	}
 	reason := strings.TrimSpace(normalLines(r.PostForm.Get(fieldReason)))
@@ -84,13 +83,12 @@ func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder
 			failed++
 		}
 	}
-	said := &words().Bulk
-	result := []string{said.Done(declined)}
+	result := []string{say(me, "%d asks are declined.", declined)}
 	if late > 0 {
-		result = append(result, said.Late(late))
+		result = append(result, say(me, "%d had ended already.", late))
 	}
 	if failed > 0 {
-		result = append(result, said.Failed(failed))
+		result = append(result, say(me, "%d could not be declined; try them again.", failed))
 	}
 	s.drawBulk(w, r, me, http.StatusOK, result)
 }

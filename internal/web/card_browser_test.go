@@ -149,7 +149,7 @@ type pushes struct {
 
 func (p *pushes) PublicKey() string { return "a-key" }
 
-func (p *pushes) Subscribe(_ context.Context, by ask.By, _ ask.Access, session string, body []byte) error {
+func (p *pushes) Subscribe(_ context.Context, by ask.By, _ ask.Access, _, session string, body []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if string(body) == "bad" {

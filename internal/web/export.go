@@ -39,7 +39,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, me responder.Vie
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 		write = &csvExport{out: csv.NewWriter(w)}
 	default:
-		s.plain(w, http.StatusBadRequest, plainPage{Me: present.Name(me.By), Title: "No such format", Lines: []string{"An export is json or csv."}, Back: true})
+		s.plain(w, http.StatusBadRequest, plainPage{Me: present.Name(me.By), Title: answeredIn(w).Say("No such format"), Lines: []string{answeredIn(w).Say("An export is json or csv.")}, Back: true})
 		return
 	}
 	q := responder.Query{State: ask.StateResolved, PageSize: pastPage}

@@ -167,7 +167,7 @@ func (f *feed) draw(ctx context.Context) frame {
 	}
 	first := f.seq == 0 // only this goroutine, or one that holds drawing, changes it
 	if !first {
-		d.changes(f.told, now.List, f.s.row)
+		d.changes(f.told, now.List, f.row)
 	}
 	d.Parts = f.redraw(&now)
 	f.told = rowsOf(now.List)
@@ -181,6 +181,9 @@ func (f *feed) draw(ctx context.Context) frame {
 	return now
 }
 
+// row draws an entry in the language of this view.
+func (f *feed) row(e *entry) string { return f.s.row(f.me.Language, e) }
+
 // redraw draws the parts that are not as they were.
 func (f *feed) redraw(now *frame) map[string]string {
 	var out map[string]string
@@ -193,7 +196,7 @@ func (f *feed) redraw(now *frame) map[string]string {
 			if out == nil {
 				out = map[string]string{}
 			}
-			out[p.name] = f.s.part(p.name, now)
+			out[p.name] = f.s.part(f.me.Language, p.name, now)
 		}
 		f.parts[p.name] = v
 	}
@@ -289,11 +292,11 @@ func (f *feed) everything(ctx context.Context) *event {
 	above := ""
 	for i := range now.List {
 		key := now.List[i].Key.String()
-		d.Rows = append(d.Rows, put{Key: key, After: above, HTML: f.s.row(&now.List[i])})
+		d.Rows = append(d.Rows, put{Key: key, After: above, HTML: f.row(&now.List[i])})
 		above = key
 	}
 	for _, p := range parts() {
-		d.Parts[p.name] = f.s.part(p.name, &now)
+		d.Parts[p.name] = f.s.part(f.me.Language, p.name, &now)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

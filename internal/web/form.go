@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 // The names of form fields: the part of an answer, a colon, the question's id.
@@ -41,12 +42,12 @@ func (t typed) has(name, value string) bool {
 
 // reply turns a form into a reply. Only what no reply can hold is a fault here,
 // such as a number that is none; the rest is for [ask.Ask.Check] to say.
-func (t typed) reply(a *ask.Ask, by ask.By) (ask.Reply, []ask.Fault) {
-	r := ask.Reply{AnswerID: t.get(fieldAnswerID), Response: strings.TrimSpace(normalLines(t.get(fieldResponse))), By: by}
+func (t typed) reply(a *ask.Ask, me responder.Viewer) (ask.Reply, []ask.Fault) {
+	r := ask.Reply{AnswerID: t.get(fieldAnswerID), Response: strings.TrimSpace(normalLines(t.get(fieldResponse))), By: me.By}
 	var faults []ask.Fault
 	for i := range a.Questions {
 		q := &a.Questions[i]
-		ans, fault := t.answer(q)
+		ans, fault := t.answer(q, me)
 		if fault != "" {
 			faults = append(faults, ask.Fault{QuestionID: q.ID, Message: fault})
 			continue
@@ -58,12 +59,12 @@ func (t typed) reply(a *ask.Ask, by ask.By) (ask.Reply, []ask.Fault) {
 	return r, faults
 }
 
-func (t typed) answer(q *ask.Question) (ans ask.Answer, fault string) {
+func (t typed) answer(q *ask.Question, me responder.Viewer) (ans ask.Answer, fault string) {
 	ans = ask.Answer{QuestionID: q.ID, Notes: strings.TrimSpace(normalLines(t.get(fieldNote + q.ID)))}
 	switch q.Kind {
 	case ask.KindChoice:
 		if t.choice(q, &ans) && ans.Other == "" {
-			return ans, "Write your own answer beside Other, or choose another option"
+			return ans, say(me, "Write your own answer beside Other, or choose another option.")
 		}
 	case ask.KindText:
 		ans.Text = normalLines(t.get(fieldText + q.ID))
@@ -74,7 +75,7 @@ func (t typed) answer(q *ask.Question) (ans ask.Answer, fault string) {
 		}
 		n, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
 		if err != nil || strings.ContainsAny(text, "xXpP_") {
-			return ans, "is not a number; write one such as 3 or 2.5"
+			return ans, say(me, "Your answer is not a number; write one such as 3 or 2.5.")
 		}
 		ans.Number = &n
 	case ask.KindBoolean:

@@ -1,8 +1,8 @@
 package web
 
 import (
-	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/askbus/askbus/internal/httpserver"
 )
@@ -19,14 +19,16 @@ const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 's
 func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		l := answeredIn(w)
 		s.plain(w, http.StatusForbidden, plainPage{
-			Title: "Not from this page",
-			Lines: []string{"Another web page tried to act in your name. Nothing was done."},
+			Title: l.Say("Not from this page"),
+			Lines: []string{l.Say("Another web page tried to act in your name. Nothing was done.")},
 		})
 	}))
 	next = cross.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
+		l, h := languageOf(r), w.Header()
+		h.Set("Content-Language", l.Tag)
 		h.Set("Content-Security-Policy", csp)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
@@ -37,8 +39,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		if !httpserver.KnownHost(r.Host, s.base.Host, s.opts.Hosts) {
 			s.plain(w, http.StatusMisdirectedRequest, plainPage{
-				Title: "Not a name of this inbox",
-				Lines: []string{fmt.Sprintf("This inbox does not answer for %q. If it should, add that name to %s.", httpserver.Host(r.Host), HostsSetting)},
+				Title: l.Say("Not a name of this inbox"),
+				Lines: []string{l.Say("This inbox does not answer for %s. If it should, add that name to %s.", strconv.Quote(httpserver.Host(r.Host)), HostsSetting)},
 			})
 			return
 		}

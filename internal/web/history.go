@@ -40,19 +40,18 @@ func statuses() []ask.Status {
 	return []ask.Status{ask.StatusAnswered, ask.StatusCancelled, ask.StatusWithdrawn, ask.StatusExpired, ask.StatusAborted}
 }
 
-func statusWords(s ask.Status) string {
-	w := &words().History
+func statusWords(me responder.Viewer, s ask.Status) string {
 	switch s {
 	case ask.StatusAnswered:
-		return w.Answered
+		return say(me, "Answered")
 	case ask.StatusCancelled:
-		return w.Declined
+		return say(me, "Declined")
 	case ask.StatusWithdrawn:
-		return w.Withdrawn
+		return say(me, "Taken back by the agent")
 	case ask.StatusExpired:
-		return w.Expired
+		return say(me, "Expired")
 	case ask.StatusAborted:
-		return w.Aborted
+		return say(me, "Ended by an operator")
 	}
 	return string(s)
 }
@@ -121,26 +120,29 @@ type pastRow struct {
 
 // showHistory lists what ended, the newest first.
 func (s *Server) showHistory(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
-	f, now, said := soughtOf(r), s.opts.Now(), &words().History
+	f, now := soughtOf(r), s.opts.Now()
+	if me.Zone != nil {
+		now = now.In(me.Zone)
+	}
 	rows, whole := s.past.newest(r.Context(), s.board.Ended(responder.Filter{Viewer: me}))
 	rows = slices.DeleteFunc(rows, func(p *past) bool { return !me.Sees(p.key, p.named) || !f.takes(p.status, p.text) })
 	p := historyPage{
-		Title: said.Title, Me: present.Name(me.By), Now: present.Moment{At: now}.Stamp(), Search: f.search,
+		Title: say(me, "History"), Me: present.Name(me.By), Now: present.Moment{At: now}.Stamp(), Search: f.search,
 		JSON: exportPath(f, "json"), CSV: exportPath(f, "csv"),
 	}
 	if !whole {
-		p.Problem = said.Reading
+		p.Problem = say(me, "Older ones are still being read. Load this page again in a moment.")
 	}
-	p.Statuses = append(p.Statuses, pick{"", said.However, f.status == ""})
+	p.Statuses = append(p.Statuses, pick{"", say(me, "However it ended"), f.status == ""})
 	for _, st := range statuses() {
-		p.Statuses = append(p.Statuses, pick{string(st), statusWords(st), f.status == st})
+		p.Statuses = append(p.Statuses, pick{string(st), statusWords(me, st), f.status == st})
 	}
 	total := len(rows)
 	f.from = min(f.from, max(0, total-1)/maxOnPage*maxOnPage)
 	rows = rows[f.from:min(total, f.from+maxOnPage)]
 	for _, row := range rows {
 		at := row.ended.In(now.Location())
-		on := dayWords(at, now)
+		on := dayWords(me, at, now)
 		if n := len(p.Days); n == 0 || p.Days[n-1].Words != on {
 			p.Days = append(p.Days, day{Words: on})
 		}
@@ -159,27 +161,25 @@ func (s *Server) showHistory(w http.ResponseWriter, r *http.Request, me responde
 	s.render(w, http.StatusOK, "history", p)
 }
 
-func dayWords(at, now time.Time) string {
-	w := &words().History
+func dayWords(me responder.Viewer, at, now time.Time) string {
 	switch at.Format(time.DateOnly) {
 	case now.Format(time.DateOnly):
-		return w.Today
+		return say(me, "Today")
 	case now.AddDate(0, 0, -1).Format(time.DateOnly):
-		return w.Yesterday
+		return say(me, "Yesterday")
 	}
-	return w.Day(at)
+	return viewer(me).Day(at)
 }
 
 func (p *past) row(me responder.Viewer, at time.Time) pastRow {
-	w := &words().History
 	r := pastRow{
-		Path: askPath(p.key), Heading: p.heading, Gist: p.gist, Where: p.where, Agent: orElse(p.agent, w.AnAgent), Session: p.key.Session,
+		Path: askPath(p.key), Heading: p.heading, Gist: p.told[languageOrEnglish(me)].gist, Where: p.told[languageOrEnglish(me)].where, Agent: orElse(p.agent, say(me, "an agent")), Session: p.key.Session,
 		SessionPath: "/history/" + p.key.Tenant + "/" + p.key.Session, Status: p.status, Clock: at.Format("15:04"), Stamp: present.Moment{At: at}.Stamp(),
 		After: viewer(me).When(p.asked, p.ended, present.Since).Words,
 	}
 	if p.by != nil {
 		if r.Who = present.Name(*p.by); p.by.Principal == me.By.Principal {
-			r.Who = w.You
+			r.Who = say(me, "you")
 		}
 	}
 	return r
@@ -211,7 +211,7 @@ func (s *Server) conversation(w http.ResponseWriter, r *http.Request, me respond
 		s.cannotRead(w, r, me, err)
 		return
 	}
-	p := historyPage{Title: present.Fill(words().History.Session, k.Session), Me: present.Name(me.By), Now: present.Moment{At: now}.Stamp(), Session: &k, Back: "/history"}
+	p := historyPage{Title: say(me, "Session %s", k.Session), Me: present.Name(me.By), Now: present.Moment{At: now}.Stamp(), Session: &k, Back: "/history"}
 	for i := range page.Items {
 		rec := &page.Items[i]
 		if !me.Sees(rec.Ask.Key(), rec.Ask.Audience) {
@@ -222,7 +222,7 @@ func (s *Server) conversation(w http.ResponseWriter, r *http.Request, me respond
 			continue
 		}
 		p.Turns = append(p.Turns, exchange{
-			Path: askPath(card.Key), Asker: card.Asker, Lead: statusWords(card.End.Status), Choice: card.End.Telling(), When: viewer(me).When(rec.AskedAt, now, present.Clock),
+			Path: askPath(card.Key), Asker: card.Asker, Lead: statusWords(me, card.End.Status), Choice: card.End.Telling(), When: viewer(me).When(rec.AskedAt, now, present.Clock),
 			End: card.End, After: viewer(me).When(rec.AskedAt, rec.Outcome.At, present.Since).Words,
 		})
 	}

@@ -14,7 +14,7 @@ func (a *assets) worker(w http.ResponseWriter, _ *http.Request) {
 }
 
 // manifest says how the inbox looks as an app. It is read without cookies.
-func (a *assets) manifest(w http.ResponseWriter, _ *http.Request) {
+func (a *assets) manifest(w http.ResponseWriter, r *http.Request) {
 	type icon struct {
 		Src     string `json:"src"`
 		Sizes   string `json:"sizes"`
@@ -25,7 +25,7 @@ func (a *assets) manifest(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
 	_ = json.NewEncoder(w).Encode(map[string]any{ // the browser is gone
 		"id": "/", "start_url": "/", "scope": "/", "display": "standalone", "name": "askbus", "short_name": "askbus",
-		"description": "What your agents ask you", "background_color": "#f5f6f8", "theme_color": "#3c4ee0",
+		"description": languageOf(r).Say("What your agents ask you"), "lang": languageOf(r).Tag, "background_color": "#f5f6f8", "theme_color": "#3c4ee0",
 		"icons": []icon{
 			{a.path("icon.svg"), "any", "image/svg+xml", ""},
 			{a.path("icon-192.png"), "192x192", "image/png", ""},

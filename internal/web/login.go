@@ -72,12 +72,12 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	now := s.opts.Now()
 	p, err := unseal(r.URL.Query().Get("t"), s.keys.login, now)
 	if err != nil {
-		s.signIn(w, r, "This login link has expired or is not from this inbox.")
+		s.signIn(w, r, answeredIn(w).Say("This login link has expired or is not from this inbox."))
 		return
 	}
 	by := complete(p.by(), s.opts.Identity)
 	if by.Principal == "" {
-		s.signIn(w, r, "This login link names nobody.")
+		s.signIn(w, r, answeredIn(w).Say("This login link names nobody."))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
@@ -85,14 +85,14 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	first, err := s.opts.Sessions.UseOnce(ctx, p.ID, time.Unix(p.Expires, 0))
 	switch {
 	case err != nil:
-		s.cannotSignIn(w, r, err, "Try the same link again.")
+		s.cannotSignIn(w, r, err, answeredIn(w).Say("Try the same link again."))
 		return
 	case !first:
-		s.signIn(w, r, "This login link was used already. Each one works once.")
+		s.signIn(w, r, answeredIn(w).Say("This login link was used already. Each one works once."))
 		return
 	}
 	if err := s.begin(ctx, w, r, auth.SignIn{Person: auth.Person{By: by}}); err != nil {
-		s.cannotSignIn(w, r, err, "The link is used up: ask for another one.")
+		s.cannotSignIn(w, r, err, answeredIn(w).Say("The link is used up: ask for another one."))
 		return
 	}
 	http.Redirect(w, r, landing(r.URL.Query().Get("to")), http.StatusSeeOther) //nolint:gosec // landing lets paths of our own through only
@@ -114,7 +114,7 @@ func (s *Server) begin(ctx context.Context, w http.ResponseWriter, r *http.Reque
 func (s *Server) cannotSignIn(w http.ResponseWriter, r *http.Request, err error, then string) {
 	s.opts.Logger.ErrorContext(r.Context(), "cannot sign somebody in", slog.Any("error", err))
 	w.Header().Set("Retry-After", "5")
-	s.plain(w, http.StatusServiceUnavailable, plainPage{Title: "Cannot sign you in just now", Lines: []string{then, "The details are in the inbox's log."}})
+	s.plain(w, http.StatusServiceUnavailable, plainPage{Title: answeredIn(w).Say("Cannot sign you in just now"), Lines: []string{then, answeredIn(w).Say("The details are in the inbox's log.")}})
 }
 
 // landing is where a login leads: to an ask of this inbox or to a terminal that
@@ -157,13 +157,13 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 		}
 		if err := s.opts.Sessions.End(ctx, id); err != nil {
 			s.opts.Logger.ErrorContext(r.Context(), "cannot sign somebody out", slog.Any("error", err))
-			s.plain(w, http.StatusServiceUnavailable, plainPage{Title: "You are still signed in", Lines: []string{"The bus does not answer just now. Try again."}, Back: true})
+			s.plain(w, http.StatusServiceUnavailable, plainPage{Title: answeredIn(w).Say("You are still signed in"), Lines: []string{answeredIn(w).Say("The bus does not answer just now. Try again.")}, Back: true})
 			return
 		}
 	}
 	s.setCookie(w, r, "", -1)
 	if s.opts.Proxy.vouches(r) {
-		s.plain(w, http.StatusOK, plainPage{Title: "Sign out where you signed in", Lines: []string{"A proxy in front of this inbox says who you are. Sign out there."}, Back: true})
+		s.plain(w, http.StatusOK, plainPage{Title: answeredIn(w).Say("Sign out where you signed in"), Lines: []string{answeredIn(w).Say("A proxy in front of this inbox says who you are. Sign out there.")}, Back: true})
 		return
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -229,13 +229,13 @@ func (s *Server) person(next func(http.ResponseWriter, *http.Request, responder.
 		case err != nil:
 			s.opts.Logger.ErrorContext(r.Context(), "cannot find out who is signed in", slog.Any("error", err))
 			w.Header().Set("Retry-After", "2")
-			s.plain(w, http.StatusServiceUnavailable, plainPage{Title: "Cannot check who you are just now", Lines: []string{"The bus does not answer. Nothing is lost: load this page again."}})
+			s.plain(w, http.StatusServiceUnavailable, plainPage{Title: answeredIn(w).Say("Cannot check who you are just now"), Lines: []string{answeredIn(w).Say("The bus does not answer. Nothing is lost: load this page again.")}})
 			return
 		}
 		if err := httpserver.Identify(r, "web:"+by.By.Principal); err != nil {
-			s.plain(w, http.StatusTooManyRequests, plainPage{Title: "Too many connections", Lines: []string{"As many pages of this inbox are open in your name as may be. Close some, then try again."}, Back: true})
+			s.plain(w, http.StatusTooManyRequests, plainPage{Title: answeredIn(w).Say("Too many connections"), Lines: []string{answeredIn(w).Say("As many pages of this inbox are open in your name as may be. Close some, then try again.")}, Back: true})
 			return
 		}
-		next(w, r, by)
+		next(w, r, reader(by, r))
 	}
 }

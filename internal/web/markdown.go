@@ -82,6 +82,9 @@ func newPolicy() *bluemonday.Policy {
 	return p
 }
 
+// cutHere is where a text was cut, for [Server.html] to say so.
+const cutHere = `<p class="cut">…</p>`
+
 // html renders text, once for all who look at it, for as long as ctx lasts. It
 // never fails: what cannot be rendered is shown as it is.
 func (m *markdown) html(ctx context.Context, text string) template.HTML {
@@ -94,7 +97,7 @@ func (m *markdown) html(ctx context.Context, text string) template.HTML {
 		for !utf8.ValidString(text[len(text)-1:]) && len(text) > maxMarkdown-utf8.UTFMax {
 			text = text[:len(text)-1]
 		}
-		cut = "<p>… cut here: the rest is too long to show.</p>"
+		cut = cutHere
 	}
 	text = ask.CleanText(text)
 	page, err := m.kept.get(ctx, text, func(ctx context.Context) (template.HTML, error) {

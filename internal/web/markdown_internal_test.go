@@ -22,7 +22,7 @@ func TestMarkdown(t *testing.T) {
 		{"raw HTML is dropped", "a <b>b</b>", "<p>a b</p>"},
 		{"Chinese", "数据库 **好**", "<strong>好</strong>"},
 		{"nothing", " \n", ""},
-		{"too long", strings.Repeat("长", maxMarkdown), "cut here"},
+		{"too long", strings.Repeat("长", maxMarkdown), cutHere},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

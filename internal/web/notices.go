@@ -19,8 +19,9 @@ type Pushes interface {
 	// PublicKey is what a browser subscribes with.
 	PublicKey() string
 	// Subscribe keeps a browser's PushSubscription, as JSON, of a sign-in session.
+	// What it rings with is said in the language, a tag.
 	// The error is [ask.ErrInvalid] when it is none. Again renews it.
-	Subscribe(ctx context.Context, by ask.By, access ask.Access, session string, body []byte) error
+	Subscribe(ctx context.Context, by ask.By, access ask.Access, language, session string, body []byte) error
 	// Unsubscribe forgets one of this person's. That there is none is not an error.
 	Unsubscribe(ctx context.Context, by ask.By, endpoint string) error
 	// SignedOut forgets those of a sign-in session.
@@ -90,7 +91,7 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, me responder.
 	case s.opts.Push == nil || !ok:
 		err = ask.Refuse(ask.CodeNotFound, "this inbox rings nobody")
 	default:
-		err = s.opts.Push.Subscribe(r.Context(), me.By, me.Access, id, body)
+		err = s.opts.Push.Subscribe(r.Context(), me.By, me.Access, me.Language, id, body)
 	}
 	s.say(w, r, err)
 }

@@ -39,7 +39,7 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me responder.View
 		p = s.newPage(ctx, me, nil, at)
 		p.rest(s, me, ok, t.Since)
 		if err != nil && !errors.Is(err, ask.ErrNotFound) && p.Problem == "" {
-			p.Problem = "What waits cannot be read from the bus just now. Try again in a few seconds."
+			p.Problem = say(me, "What waits cannot be read from the bus just now. Try again in a few seconds.")
 		}
 	}
 	s.done(r, &p, me)
@@ -80,15 +80,15 @@ func (s *Server) cannotRead(w http.ResponseWriter, r *http.Request, me responder
 	}
 	s.opts.Logger.WarnContext(r.Context(), "cannot read an ask", slog.Any("error", err))
 	s.plain(w, http.StatusServiceUnavailable, plainPage{
-		Me: present.Name(me.By), Title: "The bus cannot be reached",
-		Lines: []string{"This ask cannot be read at the moment. Try again in a few seconds."}, Back: true,
+		Me: present.Name(me.By), Title: say(me, "The bus cannot be reached"),
+		Lines: []string{say(me, "This ask cannot be read at the moment. Try again in a few seconds.")}, Back: true,
 	})
 }
 
 func (s *Server) notFound(w http.ResponseWriter, me responder.Viewer) {
 	s.plain(w, http.StatusNotFound, plainPage{
-		Me: present.Name(me.By), Title: "There is no such ask",
-		Lines: []string{"The link is wrong, or the ask ended long ago and its record is gone."}, Back: true,
+		Me: present.Name(me.By), Title: say(me, "There is no such ask"),
+		Lines: []string{say(me, "The link is wrong, or the ask ended long ago and its record is gone.")}, Back: true,
 	})
 }
 
@@ -156,7 +156,7 @@ func (s *Server) command(name string) string {
 // never half there.
 func (s *Server) render(w http.ResponseWriter, status int, name string, data any) {
 	var out bytes.Buffer
-	if err := s.pages.ExecuteTemplate(&out, name, data); err != nil {
+	if err := s.pages[answeredIn(w).Tag].ExecuteTemplate(&out, name, data); err != nil {
 		s.opts.Logger.Error("cannot draw a page", slog.Any("error", err))
 		http.Error(w, "this page cannot be drawn; the details are in the inbox's log", http.StatusInternalServerError)
 		return

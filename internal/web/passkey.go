@@ -64,7 +64,7 @@ type joinView struct {
 func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 	p, err := unseal(r.URL.Query().Get("t"), s.keys.invite, s.opts.Now())
 	if err != nil {
-		s.plain(w, http.StatusForbidden, plainPage{Title: "This invitation does not count", Lines: []string{"It is older than seven days, or not from this inbox. Ask for another one."}})
+		s.plain(w, http.StatusForbidden, plainPage{Title: answeredIn(w).Say("This invitation does not count"), Lines: []string{answeredIn(w).Say("It is older than seven days, or not from this inbox. Ask for another one.")}})
 		return
 	}
 	if origin := s.opts.Passkeys.Origin(); httpserver.Host(r.Host) != hostOfURL(origin) {
@@ -226,7 +226,7 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 		_ = writeJSON(w, http.StatusUnprocessableEntity, map[string]string{"problem": sentence(err)})
 	default:
 		s.opts.Logger.ErrorContext(r.Context(), "cannot sign somebody in", reason(err))
-		_ = writeJSON(w, http.StatusServiceUnavailable, map[string]string{"problem": "The bus does not answer just now. Try again in a few seconds."})
+		_ = writeJSON(w, http.StatusServiceUnavailable, map[string]string{"problem": answeredIn(w).Say("The bus does not answer just now. Try again in a few seconds.")})
 	}
 }
 

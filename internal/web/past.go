@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -28,9 +29,8 @@ const (
 type past struct {
 	key     ask.Key
 	heading string
-	gist    string
+	told    map[string]gist // by the tag of a language
 	agent   string
-	where   string
 	status  ask.Status
 	by      *ask.By
 	named   []string // its audience
@@ -38,6 +38,26 @@ type past struct {
 	ended   time.Time
 	text    string // what is searched, in lower case
 }
+
+// gist is how an ask ended, in the words of a language.
+type gist struct{ gist, where string }
+
+// gists says how an ask ended in every language.
+func gists(r *ask.Record, now time.Time) (told map[string]gist, all []string) {
+	told = map[string]gist{}
+	for _, l := range lang.All() {
+		end := present.NewEnd(r, viewer(responder.Viewer{Language: l.Tag}), now)
+		one := gist{strings.Clone(end.Gist), end.Where}
+		if first, ok := told[lang.English]; ok && first.gist == one.gist {
+			one.gist = first.gist
+		}
+		told[l.Tag] = one
+		all = append(all, one.gist, one.where)
+	}
+	return told, all
+}
+
+func languageOrEnglish(me responder.Viewer) string { return lang.Of(me.Language).Tag }
 
 // archive holds what ended, as far as somebody wanted to see it: it reads
 // nothing before the first look at the history.
@@ -171,7 +191,7 @@ func (a *archive) take(r *ask.Record) {
 		return
 	}
 	p := &past{
-		key: k, heading: strings.Clone(end.Heading), gist: strings.Clone(end.Gist), where: end.Where, status: end.Status,
+		key: k, heading: strings.Clone(end.Heading), status: end.Status,
 		agent: present.Clip(ask.CleanLine(orElse(r.Ask.Agent.Name, r.Ask.Agent.ID)), 80), asked: r.AskedAt, ended: r.Outcome.At, named: slices.Clone(r.Ask.Audience),
 	}
 	if by := r.Outcome.By; by != nil {
@@ -181,7 +201,9 @@ func (a *archive) take(r *ask.Record) {
 	if p.by != nil {
 		who = p.by.Principal + " " + p.by.Name
 	}
-	p.text = strings.ToLower(strings.Join([]string{p.heading, p.gist, p.agent, k.String(), who, p.where}, "\n"))
+	told, all := gists(r, a.now())
+	p.told = told
+	p.text = strings.ToLower(strings.Join(append([]string{p.heading, p.agent, k.String(), who}, all...), "\n"))
 	if a.rows[k] = p; len(a.rows) > maxPast+maxPast/5 {
 		a.cut()
 	}

@@ -132,14 +132,14 @@ func (s *Server) comeIn(w http.ResponseWriter, r *http.Request) {
 		s.forbidden(w, r, err)
 	case errors.Is(err, ask.ErrInvalid):
 		s.opts.Logger.WarnContext(r.Context(), "a sign-in at the provider failed", reason(err))
-		s.signIn(w, r, "You are not signed in. "+sentence(err)+" Try again.")
+		s.signIn(w, r, answeredIn(w).Say("You are not signed in. %s Try again.", sentence(err)))
 	default:
 		s.providerAway(w, r, err)
 	}
 }
 
 func (s *Server) providerAway(w http.ResponseWriter, r *http.Request, err error) {
-	s.cannotSignIn(w, r, err, "The sign-in provider or the bus does not answer. Try again in a few seconds.")
+	s.cannotSignIn(w, r, err, answeredIn(w).Say("The sign-in provider or the bus does not answer. Try again in a few seconds."))
 }
 
 // loggedOut is what the provider calls when somebody has signed out there.

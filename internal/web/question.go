@@ -7,6 +7,7 @@ import (
 
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 )
 
 // questionView is one question of the ask in focus, and its part of the form.
@@ -35,7 +36,7 @@ type optionView struct {
 	Text   string        // typed beside Other
 }
 
-func (s *Server) newQuestion(ctx context.Context, q *present.Question, form typed, again []present.Again) questionView {
+func (s *Server) newQuestion(ctx context.Context, me responder.Viewer, q *present.Question, form typed, again []present.Again) questionView {
 	v := questionView{
 		Question: q, Element: "q" + strconv.Itoa(q.Number),
 		NoteField: fieldNote + q.ID, Note: form.get(fieldNote + q.ID),
@@ -47,7 +48,7 @@ func (s *Server) newQuestion(ctx context.Context, q *present.Question, form type
 	}
 	switch q.Kind {
 	case ask.KindChoice:
-		s.choice(ctx, &v, form)
+		s.choice(ctx, me, &v, form)
 	case ask.KindText:
 		v.Field = fieldText + q.ID
 	case ask.KindNumber:
@@ -71,12 +72,12 @@ func (s *Server) newQuestion(ctx context.Context, q *present.Question, form type
 	return v
 }
 
-func (s *Server) choice(ctx context.Context, v *questionView, form typed) {
+func (s *Server) choice(ctx context.Context, me responder.Viewer, v *questionView, form typed) {
 	q := v.Question
 	v.Field, v.OtherField = fieldSelect+q.ID, fieldOther+q.ID
 	for i := range q.Options {
 		o := &q.Options[i]
-		ov := optionView{Option: o, Value: optionMark + o.ID, HTML: s.html(ctx, o.Preview)}
+		ov := optionView{Option: o, Value: optionMark + o.ID, HTML: s.html(ctx, me, o.Preview)}
 		ov.Chosen = form.has(v.Field, ov.Value)
 		v.Options = append(v.Options, ov)
 	}

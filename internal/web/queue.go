@@ -40,9 +40,8 @@ type turn struct {
 }
 
 // snoozesFor are the times a person may choose, from now on.
-func snoozesFor(now time.Time, left time.Duration) []pick {
-	w := &words().Turn
-	all := []pick{{Value: "15m", Label: w.Minutes15}, {Value: "1h", Label: w.Hour1}, {Value: "4h", Label: w.Hours4}, {Value: "tomorrow", Label: w.Tomorrow}, {Value: "monday", Label: w.Monday}}
+func snoozesFor(me responder.Viewer, now time.Time, left time.Duration) []pick {
+	all := []pick{{Value: "15m", Label: say(me, "15 minutes")}, {Value: "1h", Label: say(me, "1 hour")}, {Value: "4h", Label: say(me, "4 hours")}, {Value: "tomorrow", Label: say(me, "tomorrow, 9:00")}, {Value: "monday", Label: say(me, "Monday, 9:00")}}
 	var fit []pick
 	for _, p := range all {
 		if until, ok := snoozeUntil(p.Value, now); ok && until.Sub(now) < left {
@@ -84,7 +83,7 @@ func (s *Server) newTurn(me responder.Viewer, r *ask.Record, at listing, off map
 	if !r.Ask.Deadline.IsZero() {
 		left = r.Ask.Deadline.Sub(now) - 2*time.Minute
 	}
-	t.Snoozes = snoozesFor(now, left)
+	t.Snoozes = snoozesFor(me, now, left)
 	if h := s.head(k); h != nil && h.Handed != nil {
 		t.Taken, t.Handed = true, handedWords(h.Handed, me)
 	}
@@ -94,7 +93,7 @@ func (s *Server) newTurn(me responder.Viewer, r *ask.Record, at listing, off map
 		}
 	}
 	for _, g := range me.By.Groups {
-		t.People = append(t.People, pick{Value: "group:" + g, Label: present.Fill(words().Turn.Group, ask.CleanLine(g))})
+		t.People = append(t.People, pick{Value: "group:" + g, Label: say(me, "group %s", ask.CleanLine(g))})
 	}
 	return t
 }
@@ -111,7 +110,7 @@ func (s *Server) head(k ask.Key) *responder.Head {
 }
 
 func handedWords(h *responder.Handover, me responder.Viewer) string {
-	w, you := &words().Turn, words().History.You
+	you := say(me, "you")
 	to, by := you, you
 	if h.To != me.By.Principal {
 		to = h.Whom()
@@ -120,9 +119,9 @@ func handedWords(h *responder.Handover, me responder.Viewer) string {
 		by = present.Name(h.By)
 	}
 	if h.Word != "" {
-		return present.Fill(w.HandedWith, to, by, h.Word)
+		return say(me, "Handed to %[1]s by %[2]s: “%[3]s”", to, by, h.Word)
 	}
-	return present.Fill(w.HandedTo, to, by)
+	return say(me, "Handed to %[1]s by %[2]s", to, by)
 }
 
 // others says who else is at an ask.
@@ -207,13 +206,13 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewe
 	to, undo := s.onward(r, me, k)
 	if err := do(ctx, k); err != nil {
 		undo()
-		status, problem := http.StatusServiceUnavailable, words().Turn.NotNow
+		status, problem := http.StatusServiceUnavailable, say(me, "This could not be stored just now. Try again.")
 		e, _ := errors.AsType[*ask.Error](err)
 		switch {
 		case errors.Is(err, ask.ErrInvalid) && e != nil && len(e.Faults) > 0:
-			status, problem = http.StatusUnprocessableEntity, faultWords(e.Faults[0])
+			status, problem = http.StatusUnprocessableEntity, faultWords(me, e.Faults[0])
 		case errors.Is(err, ask.ErrForbidden), errors.Is(err, ask.ErrQuota):
-			status, problem = http.StatusForbidden, "Not done: "+e.Detail+"."
+			status, problem = http.StatusForbidden, say(me, "Not done: %s.", e.Detail)
 		case errors.Is(err, ask.ErrNotFound):
 			s.notFound(w, me)
 			return
@@ -228,15 +227,14 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewe
 }
 
 // faultWords is a fault of the forms above as a sentence.
-func faultWords(f ask.Fault) string {
-	w := &words().Turn
+func faultWords(me responder.Viewer, f ask.Fault) string {
 	switch f.Pointer {
 	case "/to":
-		return present.Fill(w.NotHanded, f.Message)
+		return say(me, "Not handed over: “to” %s.", f.Message)
 	case "/word":
-		return present.Fill(w.NotHandedWord, f.Message)
+		return say(me, "Not handed over: the word %s.", f.Message)
 	}
-	return present.Fill(w.NotPutOff, f.Message)
+	return say(me, "Not put off: this %s.", f.Message)
 }
 
 // attend notes that a person is at an ask, as the page tells every 10 s.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -45,7 +46,7 @@ func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, 
 		at.from = (total - 1) / maxListed * maxListed
 		heads, total = s.board.Pending(f, at.from, maxListed)
 	}
-	p := frame{at: at, off: off, Query: at.query(), Total: total, Waiting: total, Problem: s.problem()}
+	p := frame{at: at, off: off, Query: at.query(), Total: total, Waiting: total, Problem: s.problem(me)}
 	if at.show != showMine || at.narrowed() {
 		_, p.Waiting = s.board.Pending(listing{}.filter(me, off, now), 0, 0)
 	}
@@ -65,9 +66,9 @@ func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, 
 			}
 		}
 		if h := heads[i].Handed; h != nil && h.To == me.By.Principal {
-			e.Handed = words().Turn.InListYou
+			e.Handed = say(me, "handed to you")
 		} else if h != nil {
-			e.Handed = present.Fill(words().Turn.InListTo, h.Whom())
+			e.Handed = say(me, "handed to %s", h.Whom())
 		}
 		if until, is := off[row.Key]; is {
 			m := viewer(me).When(until, now, present.Until)
@@ -76,7 +77,7 @@ func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, 
 		e.Version = e.version(heads[i].Life, me.Language)
 		p.List = append(p.List, e)
 	}
-	p.Pages, p.Views = at.pages(len(heads), total), s.views(at, len(off))
+	p.Pages, p.Views = at.pages(len(heads), total), s.views(me, at, len(off))
 	for _, r := range s.board.Ended(responder.Filter{Viewer: me}) {
 		if len(p.Ended) < maxJustEnded && now.Sub(r.Outcome.At) < time.Hour {
 			p.Ended = append(p.Ended, present.NewEnd(&r, viewer(me), now))
@@ -87,14 +88,14 @@ func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, 
 }
 
 // problem is what a person must know about the bus.
-func (s *Server) problem() string {
+func (s *Server) problem(me responder.Viewer) string {
 	switch status := s.board.Status(); {
 	case status.Offline:
-		return "The connection to the bus is gone. What you see may be old; answers cannot be stored until it is back."
+		return say(me, "The connection to the bus is gone. What you see may be old; answers cannot be stored until it is back.")
 	case !status.Synced:
-		return "Connecting to the bus. What waits will appear here."
+		return say(me, "Connecting to the bus. What waits will appear here.")
 	case status.More:
-		return "More asks wait than this inbox follows at once."
+		return say(me, "More asks wait than this inbox follows at once.")
 	}
 	return ""
 }
@@ -292,15 +293,15 @@ func (d *drawn) row(version string, draw func() string) string {
 
 // html draws a template that a page has a part of. An error is a programming
 // error; the part is then empty.
-func (s *Server) part(name string, data any) string {
+func (s *Server) part(language, name string, data any) string {
 	var out bytes.Buffer
-	if err := s.pages.ExecuteTemplate(&out, name, data); err != nil {
+	if err := s.pages[lang.Of(language).Tag].ExecuteTemplate(&out, name, data); err != nil {
 		s.opts.Logger.Error("cannot draw a part of a page", "error", err)
 		return ""
 	}
 	return out.String()
 }
 
-func (s *Server) row(e *entry) string {
-	return s.drawn.row(e.Version, func() string { return s.part("entry", e) })
+func (s *Server) row(language string, e *entry) string {
+	return s.drawn.row(e.Version, func() string { return s.part(language, "entry", e) })
 }

@@ -23,7 +23,11 @@ func TestScreenshots(t *testing.T) {
 		name          string
 		width, height int64
 		scheme        string
-	}{{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone", 390, 844, "light"}}
+		language      string
+	}{
+		{"light", 1280, 900, "light", ""}, {"dark", 1280, 900, "dark", ""}, {"phone", 390, 844, "light", ""},
+		{"zh-light", 1280, 900, "light", "zh-Hans"}, {"zh-dark", 1280, 900, "dark", "zh-Hans"}, {"zh-phone", 390, 844, "light", "zh-Hans"}, {"zh-phone-dark", 390, 844, "dark", "zh-Hans"},
+	}
 	for _, s := range states() {
 		for _, f := range forms {
 			t.Run(s.name+"-"+f.name, func(t *testing.T) {
@@ -31,6 +35,10 @@ func TestScreenshots(t *testing.T) {
 				b := in.open(t, mei, screen(f.width, f.height, f.scheme))
 				if s.name != "empty" && s.name != "folded" { // these two offer notifications
 					b.js(`localStorage.setItem('askbus:notify', 'off') ?? ''`)
+					b.do(chromedp.Reload())
+				}
+				if f.language != "" {
+					b.js(`document.cookie = 'askbus_language=` + f.language + `; path=/'`)
 					b.do(chromedp.Reload())
 				}
 				s.reach(b)

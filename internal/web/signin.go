@@ -18,13 +18,14 @@ type signInView struct {
 	Passkeys bool   // some people have one
 	Elsewise string // the address at which a passkey works, when it is not this one
 	To       string // the page that was asked for
+	Here     string // where another language leads to
 	Command  string // prints a login link
 	Only     bool   // the command is the only way
 }
 
 // signIn shows the ways in, with what went wrong before.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, problem string) {
-	v := signInView{Title: "Sign in", Problem: problem, Command: s.command("login"), To: s.wanted(r)}
+	v := signInView{Title: answeredIn(w).Say("Sign in"), Problem: problem, Command: s.command("login"), To: s.wanted(r)}
 	if p := s.opts.Provider; p != nil {
 		v.Provider, v.Leave = p.Name(), providerPath+"?to="+url.QueryEscape(v.To)
 	}
@@ -33,6 +34,10 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, problem string) 
 		if origin := p.Origin(); httpserver.Host(r.Host) != hostOfURL(origin) {
 			v.Elsewise = origin + "/login?to=" + url.QueryEscape(v.To)
 		}
+	}
+	v.Here = "/"
+	if v.Provider != "" || v.Passkeys {
+		v.Here = v.To
 	}
 	v.Only = v.Provider == "" && !v.Passkeys
 	s.render(w, http.StatusUnauthorized, "signin", v)
@@ -60,8 +65,9 @@ func (s *Server) wanted(r *http.Request) string {
 
 // forbidden is for somebody who is known, and not let in.
 func (s *Server) forbidden(w http.ResponseWriter, r *http.Request, err error) {
+	l := answeredIn(w)
 	s.opts.Logger.WarnContext(r.Context(), "somebody is not let in", reason(err))
-	s.plain(w, http.StatusForbidden, plainPage{Title: "You are not let in here", Lines: []string{sentence(err), "If you should be, the administrator of this inbox can change that."}})
+	s.plain(w, http.StatusForbidden, plainPage{Title: l.Say("You are not let in here"), Lines: []string{sentence(err), l.Say("If you should be, the administrator of this inbox can change that.")}})
 }
 
 // sentence is a refusal as people read it.

@@ -114,7 +114,21 @@ func states() []state {
 		{"four", one(four())},
 		{"thirty", one(question("thirty", thirty()))},
 		{"multiple", one(question("multi", several()))},
-		{"chinese", one(chinese())},
+		{"chinese", func(b tab) {
+			one(chinese())(b)
+			for id, q := range map[string]ask.Question{
+				"deploy": {ID: "go", Kind: ask.KindBoolean, Text: "现在把 2.4 版本部署到生产环境吗？本月的错误预算快用完了。"},
+				"note":   {ID: "msg", Kind: ask.KindText, Text: "发布说明里应该写什么？"},
+			} {
+				a := question(id, q)
+				a.Agent.Name = "发布助手"
+				if id == "deploy" {
+					a.Priority, a.Deadline = ask.PriorityUrgent, time.Now().Add(5*time.Minute)
+				}
+				b.in.bus.ask(a, time.Minute)
+			}
+			b.wait(`document.querySelectorAll('#list li').length === 3`)
+		}},
 		{"rtl", one(rtl())},
 		{"long", one(long())},
 		{"unknown", one(question("unknown", ask.Question{ID: "r", Kind: "rating", Text: "How good is it, from one to five stars?"}))},

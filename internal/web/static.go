@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
 )
 
@@ -78,10 +79,19 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-func parseTemplates(a *assets) (*template.Template, error) {
-	t, err := template.New("").Funcs(template.FuncMap{"asset": a.path, "inline": inline, "plain": present.InlinePlain, "fill": fillHTML, "strong": strong, "bdi": bdi, "words": words}).ParseFS(files, "templates/*.html")
-	if err != nil {
-		return nil, fmt.Errorf("web: parse the templates: %w", err)
+// parseTemplates reads the templates once for each language, by its tag.
+func parseTemplates(a *assets) (map[string]*template.Template, error) {
+	scripts := a.scripts()
+	all := map[string]*template.Template{}
+	for _, l := range lang.All() {
+		t := template.New("").Funcs(template.FuncMap{
+			"asset": a.path, "inline": inline, "plain": present.InlinePlain, "strong": strong, "bdi": bdi, "kbd": kbd, "code": code, "work": branch, "signin": signInLink,
+		}).Funcs(voice{l}.functions(scripts))
+		t, err := t.ParseFS(files, "templates/*.html")
+		if err != nil {
+			return nil, fmt.Errorf("web: parse the templates: %w", err)
+		}
+		all[l.Tag] = t
 	}
-	return t, nil
+	return all, nil
 }

@@ -119,21 +119,21 @@ func (s *Server) terminalRequest(w http.ResponseWriter, r *http.Request, me resp
 	t, ok = readTerminalRequest(r.PathValue("request"))
 	switch {
 	case s.opts.Terminals == nil:
-		return refuse(http.StatusNotFound, "Terminals do not sign in here", "This inbox has not been set up for it.")
+		return refuse(http.StatusNotFound, answeredIn(w).Say("Terminals do not sign in here"), answeredIn(w).Say("This inbox has not been set up for it."))
 	case !ok:
-		return refuse(http.StatusBadRequest, "This link is damaged", "Run askbus login again, and open the link that it prints.")
+		return refuse(http.StatusBadRequest, answeredIn(w).Say("This link is damaged"), answeredIn(w).Say("Run askbus login again, and open the link that it prints."))
 	case s.opts.Proxy.vouches(r):
-		return refuse(http.StatusForbidden, "This terminal cannot be signed in", "A proxy in front of this inbox says who you are with each request. A terminal asks later, when the proxy cannot say whether you are still let in.")
+		return refuse(http.StatusForbidden, answeredIn(w).Say("This terminal cannot be signed in"), answeredIn(w).Say("A proxy in front of this inbox says who you are with each request. A terminal asks later, when the proxy cannot say whether you are still let in."))
 	}
 	tenant, err := auth.TerminalTenant(me.Access, t.Tenant)
 	if err != nil {
-		return refuse(http.StatusForbidden, "This terminal cannot be signed in", sentence(err))
+		return refuse(http.StatusForbidden, answeredIn(w).Say("This terminal cannot be signed in"), sentence(err))
 	}
 	if t.Port != 0 { // a form's redirect is part of where it may lead
 		w.Header().Set("Content-Security-Policy", strings.Replace(csp, "form-action 'self'", "form-action 'self' "+loopback(t.Port), 1))
 	}
 	return terminalView{
-		Title: "Sign in a terminal", Client: t.Client, Name: present.Name(me.By), As: me.By.Principal, Groups: strings.Join(me.By.Groups, ", "),
+		Title: answeredIn(w).Say("Sign in a terminal"), Client: t.Client, Name: present.Name(me.By), As: me.By.Principal, Groups: strings.Join(me.By.Groups, ", "),
 		Every: tenant == "", Tenant: tenant, Here: t.Port != 0,
 	}, t, true
 }
@@ -152,11 +152,11 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me responder.View
 		s.signIn(w, r, "")
 		return
 	case r.PostFormValue("as") != me.By.Principal:
-		v.Problem = "You are signed in as somebody else now than when this page was drawn. Look again at who this terminal would be."
+		v.Problem = answeredIn(w).Say("You are signed in as somebody else now than when this page was drawn. Look again at who this terminal would be.")
 		s.render(w, http.StatusConflict, "terminal", v)
 		return
 	case !s.letting.Take(me.By.Principal, s.opts.Now()):
-		v.Problem = "You have signed in many terminals in this minute. Wait a minute, then try again."
+		v.Problem = answeredIn(w).Say("You have signed in many terminals in this minute. Wait a minute, then try again.")
 		s.render(w, http.StatusTooManyRequests, "terminal", v)
 		return
 	}
@@ -172,7 +172,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me responder.View
 		s.render(w, http.StatusTooManyRequests, "terminal", v)
 		return
 	case err != nil:
-		s.cannotSignIn(w, r, err, "Try again in a few seconds.")
+		s.cannotSignIn(w, r, err, answeredIn(w).Say("Try again in a few seconds."))
 		return
 	}
 	s.opts.Logger.InfoContext(r.Context(), "a terminal is let in", slog.String("principal", me.By.Principal))
@@ -180,7 +180,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me responder.View
 		http.Redirect(w, r, loopback(t.Port)+"/?"+url.Values{"code": {code}, "state": {t.State}}.Encode(), http.StatusSeeOther)
 		return
 	}
-	v.Title, v.Code = "Type this code", code
+	v.Title, v.Code = answeredIn(w).Say("Type this code"), code
 	s.render(w, http.StatusOK, "terminal", v)
 }
 

@@ -42,8 +42,10 @@ type pick struct {
 const maxPicks = 50
 
 // views are the lists there are, and how much is in those that count.
-func (s *Server) views(at listing, off int) (all []view) {
-	for _, v := range []struct{ show, words string }{{showMine, "Mine"}, {showTeam, "Team"}, {showAll, "All"}, {showSnoozed, words().Turn.Snoozed}} {
+func (s *Server) views(me responder.Viewer, at listing, off int) (all []view) {
+	for _, v := range []struct{ show, words string }{
+		{showMine, say(me, "Mine")}, {showTeam, say(me, "Team")}, {showAll, say(me, "All")}, {showSnoozed, say(me, "Snoozed")},
+	} {
 		to := at
 		to.show, to.from = v.show, 0
 		one := view{Words: v.words, Path: "/" + to.query(), Current: at.show == v.show}
@@ -68,20 +70,20 @@ func (s *Server) newToolbar(me responder.Viewer, at listing, views []view) toolb
 		}
 	}
 	if len(tenants) > 1 || at.tenant != "" {
-		t.field("tenant", "Tenant", "every tenant", at.tenant, tenants)
+		t.field("tenant", say(me, "Tenant"), say(me, "every tenant"), at.tenant, tenants)
 	}
-	t.field("session", "Session", "every session", at.session, sessions)
-	t.field("agent", "Agent", "every agent", at.agent, agents)
+	t.field("session", say(me, "Session"), say(me, "every session"), at.session, sessions)
+	t.field("agent", say(me, "Agent"), say(me, "every agent"), at.agent, agents)
 	t.Choices = append(t.Choices,
-		choice{"priority", "Priority", []pick{
-			{"", "every priority", at.priority == ""},
-			{"urgent", "urgent", at.priority == ask.PriorityUrgent},
-			{"high", "high", at.priority == ask.PriorityHigh},
-			{"normal", "normal", at.priority == ask.PriorityNormal},
-			{"low", "low", at.priority == ask.PriorityLow},
+		choice{"priority", say(me, "Priority"), []pick{
+			{"", say(me, "every priority"), at.priority == ""},
+			{"urgent", say(me, "urgent"), at.priority == ask.PriorityUrgent},
+			{"high", say(me, "high"), at.priority == ask.PriorityHigh},
+			{"normal", say(me, "normal"), at.priority == ask.PriorityNormal},
+			{"low", say(me, "low"), at.priority == ask.PriorityLow},
 		}},
-		choice{"group", "Group by", []pick{
-			{"", "no groups", at.group == ""}, {"session", "session", at.group == responder.BySession}, {"agent", "agent", at.group == responder.ByAgent},
+		choice{"group", say(me, "Group by"), []pick{
+			{"", say(me, "no groups"), at.group == ""}, {"session", say(me, "session"), at.group == responder.BySession}, {"agent", say(me, "agent"), at.group == responder.ByAgent},
 		}})
 	return t
 }

@@ -7,8 +7,10 @@ import (
 	"html/template"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
@@ -50,6 +52,7 @@ type askView struct {
 	Path        string
 	Onward      string // the end of its forms' URLs: where to go on from
 	Context     template.HTML
+	ContextText string
 	ContextOpen bool // it is short
 	Questions   []questionView
 	ReadOnly    string // why this person cannot answer
@@ -67,7 +70,12 @@ func askPath(k ask.Key) string { return "/ask/" + k.String() }
 
 // viewer is who looks at this inbox.
 func viewer(me responder.Viewer) present.Viewer {
-	return present.Viewer{By: me.By, Access: me.Access, Surface: "web"}
+	return present.Viewer{By: me.By, Access: me.Access, Surface: "web", Lang: me.Language, Zone: me.Zone}
+}
+
+// say is a message in the language of who looks.
+func say(me responder.Viewer, text string, args ...any) string {
+	return lang.Of(me.Language).Say(text, args...)
 }
 
 // newPage draws the frame around an ask.
@@ -91,8 +99,11 @@ func (s *Server) newPage(ctx context.Context, me responder.Viewer, focus *ask.Ke
 func (s *Server) newAsk(ctx context.Context, r *ask.Record, me responder.Viewer, form typed, faults []ask.Fault) *askView {
 	card := present.New(r, viewer(me), s.opts.Now())
 	v := &askView{
-		Card: card, Path: askPath(card.Key), Context: s.html(ctx, card.Context),
+		Card: card, Path: askPath(card.Key), Context: s.html(ctx, me, card.Context),
 		AnswerID: rand.Text(), Response: form.get(fieldResponse), Reason: form.get(fieldReason), Kept: form.values != nil,
+	}
+	if card.Context != nil {
+		v.ContextText = card.Context.Body
 	}
 	v.ContextOpen = card.Context != nil && card.Context.Short() && card.End == nil
 	if card.End == nil {
@@ -101,7 +112,7 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me responder.Viewer,
 	v.Closed = card.End != nil && v.Kept
 	again, known := card.Faults(faults), 0
 	for i := range card.Questions {
-		q := s.newQuestion(ctx, &card.Questions[i], form, again)
+		q := s.newQuestion(ctx, me, &card.Questions[i], form, again)
 		if !q.Unknown {
 			known++
 		}
@@ -112,14 +123,18 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me responder.Viewer,
 }
 
 // html draws a body: prose as Markdown, layout with each of its spaces.
-func (s *Server) html(ctx context.Context, p *present.Preview) template.HTML {
+func (s *Server) html(ctx context.Context, me responder.Viewer, p *present.Preview) template.HTML {
 	switch {
 	case p == nil:
 		return ""
 	case p.Kind == present.Layout:
 		return asItIs(p.Body)
 	}
-	return s.md.html(ctx, p.Body)
+	drawn := s.md.html(ctx, p.Body)
+	if whole, cut := strings.CutSuffix(string(drawn), cutHere); cut { // drawn once, for readers of every language
+		return template.HTML(whole) + element("<p>… ", say(me, "cut here: the rest is too long to show."), "</p>") //nolint:gosec // as it was drawn
+	}
+	return drawn
 }
 
 // focus puts an ask in focus, and what can be done with it above it.
@@ -151,18 +166,18 @@ func (p *page) rest(s *Server, me responder.Viewer, chosen bool, since time.Time
 	case chosen:
 	case !since.IsZero() && p.Total > 0:
 		p.Here = p.at.with(url.Values{fieldSince: {strconv.FormatInt(since.UnixMilli(), 10)}})
-		p.Rest = &rest{"That was the last one", []string{"What you left is still in the list. Whatever is asked from now on comes up here by itself."}, top, "From the top"}
+		p.Rest = &rest{say(me, "That was the last one"), []string{say(me, "What you left is still in the list. Whatever is asked from now on comes up here by itself.")}, top, say(me, "From the top")}
 	case p.Total > 0:
-		p.Rest = &rest{"Others are at what waits", []string{"The list says who. What nobody looks at comes up here by itself; you may open any of them all the same."}, "", ""}
+		p.Rest = &rest{say(me, "Others are at what waits"), []string{say(me, "The list says who. What nobody looks at comes up here by itself; you may open any of them all the same.")}, "", ""}
 	case p.at.show == showSnoozed:
-		p.Rest = &rest{"Nothing is put off", []string{"Press h on an ask to put it off for a while. It comes back by itself."}, "/", "To what waits"}
+		p.Rest = &rest{say(me, "Nothing is put off"), []string{say(me, "Press h on an ask to put it off for a while. It comes back by itself.")}, "/", say(me, "To what waits")}
 	case p.at.narrowed():
-		p.Rest = &rest{"Nothing fits", []string{"No ask that waits fits this search and these filters."}, p.at.clear(), "Clear them"}
+		p.Rest = &rest{say(me, "Nothing fits"), []string{say(me, "No ask that waits fits this search and these filters.")}, p.at.clear(), say(me, "Clear them")}
 	case others > 0 && p.at.show != showAll:
-		lines := []string{"What waits is for others to decide."}
+		lines := []string{say(me, "What waits is for others to decide.")}
 		if len(p.off) > 0 {
-			lines = []string{"What waits is for others to decide, or you put it off."}
+			lines = []string{say(me, "What waits is for others to decide, or you put it off.")}
 		}
-		p.Rest = &rest{"Nothing waits for you", lines, "/" + all.query(), "See it all the same"}
+		p.Rest = &rest{say(me, "Nothing waits for you"), lines, "/" + all.query(), say(me, "See it all the same")}
 	}
 }

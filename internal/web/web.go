@@ -125,8 +125,8 @@ type Server struct {
 	drawn   drawn
 	posted  *receipts
 	assets  *assets
-	pages   *template.Template
-	logouts chan struct{} // bounds how many messages of the provider are read at once
+	pages   map[string]*template.Template // by the tag of their language
+	logouts chan struct{}                 // bounds how many messages of the provider are read at once
 	md      *markdown
 	memory  *memory
 	past    *archive
@@ -235,6 +235,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /login", s.login)
 	mux.HandleFunc("POST /logout", s.logout)
+	mux.HandleFunc("POST /language", s.chooseLanguage)
 	if s.opts.Provider != nil {
 		mux.HandleFunc("GET "+providerPath, s.leave)
 		mux.HandleFunc("GET "+providerPath+"/callback", s.comeIn)

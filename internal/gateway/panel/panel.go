@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/gateway/access"
-	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -37,7 +37,8 @@ func (p Panel) Page(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	if err := c.CheckAnswer(tenant, c.SessionOf(r, "")); err != nil {
 		return err
 	}
-	page, err := template.ParseFS(static, "static/embed.html")
+	l := Language(r)
+	page, err := template.New("embed.html").Funcs(template.FuncMap{"say": l.Say, "language": func() string { return l.Tag }}).ParseFS(static, "static/embed.html")
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (p Panel) Page(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 		return err
 	}
 	var out bytes.Buffer
-	if err := page.Execute(&out, map[string]any{"Origins": string(origins), "Lang": "en", "Words": present.WordsOf("en")}); err != nil {
+	if err := page.Execute(&out, map[string]any{"Origins": string(origins)}); err != nil {
 		return err
 	}
 	ancestors := "'none'"
@@ -60,6 +61,13 @@ func (p Panel) Page(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	access.Send(w, http.StatusOK, "text/html; charset=utf-8", out.Bytes())
 	return nil
+}
+
+// Language is the language of a panel: what the page around it says with ?lang,
+// else what the browser asks for.
+func Language(r *http.Request) *lang.Language {
+	l, _ := lang.Match(r.URL.Query().Get("lang"), r.Header.Get("Accept-Language"))
+	return l
 }
 
 // Asset serves what the panel loads.

@@ -68,17 +68,16 @@ func spans(text string) []spanJSON {
 }
 
 // cards draws an ask, one card a question.
-func cards(a *ask.Ask, now time.Time) []cardJSON {
-	c := present.New(&ask.Record{State: ask.StatePending, Ask: *a, AskedAt: now}, present.Viewer{Surface: "panel"}, now)
-	words := present.WordsOf(c.Lang)
+func cards(a *ask.Ask, lang string, now time.Time) []cardJSON {
+	c := present.New(&ask.Record{State: ask.StatePending, Ask: *a, AskedAt: now}, present.Viewer{Surface: "panel", Lang: lang}, now)
 	all := make([]cardJSON, 0, len(c.Questions))
 	for i := range c.Questions {
 		q := &c.Questions[i]
 		one := cardJSON{
 			Lang: c.Lang, Asker: c.Asks(), Work: c.Asker.Work(c.Lang), Link: c.Asker.Link, Host: c.Asker.Host,
 			Priority: c.Priority.Words, Urgent: c.Priority.Urgent(), Title: spans(c.Title), Step: q.Step, Marks: q.Marks,
-			Text: spans(q.Text), Brief: spans(q.Brief), Dir: q.Dir, Hint: q.Hint, Own: len(q.Options) == 0 || q.Other != nil, Field: words.YourAnswer,
-			Placeholder: q.Placeholder, ForThem: c.ForThem, Words: wordsJSON{words.Send, words.Whole},
+			Text: spans(q.Text), Brief: spans(q.Brief), Dir: q.Dir, Hint: q.Hint, Own: len(q.Options) == 0 || q.Other != nil, Field: c.Say("Your answer"),
+			Placeholder: q.Placeholder, ForThem: c.ForThem, Words: wordsJSON{c.Say("Send"), c.Say("The whole question")},
 		}
 		if q.Unknown {
 			one.Hint = q.HowTo

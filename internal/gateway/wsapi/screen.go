@@ -218,7 +218,7 @@ func (s *socket) request(ctx context.Context, a *ask.Ask, only map[string]bool) 
 	}
 	var drawn []cardJSON
 	if s.cards {
-		drawn = cards(a, s.server.opts.Now())
+		drawn = cards(a, s.lang, s.server.opts.Now())
 	}
 	for i, body := range interactFrames(a) {
 		if len(only) > 0 && !only[a.Questions[i].ID] {

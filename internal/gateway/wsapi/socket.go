@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/gateway/access"
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/coder/websocket"
@@ -45,6 +46,7 @@ type socket struct {
 	scope  scope
 	name   string // to show for who answers
 	cards  bool   // a question comes with its card
+	lang   string // of the cards, a tag
 
 	mu    sync.Mutex
 	queue []ask.Record
@@ -97,6 +99,9 @@ func (server *Server) newSocket(r *http.Request, c *access.Caller) (*socket, err
 	q := r.URL.Query()
 	s := &socket{server: server, c: c, wake: make(chan struct{}, 1), ended: make(chan waited), name: access.ClipName(q.Get("by"))}
 	s.cards = q.Get("card") == "1"
+	if l, ok := lang.Match(q.Get("lang"), r.Header.Get("Accept-Language")); ok {
+		s.lang = l.Tag
+	}
 	s.scope = scope{tenant: tenant}
 	named := q.Get("session") != "" || q.Get("sessionId") != ""
 	if _, one := c.Session(); named || one || !c.MayAnswer(tenant, "") {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -99,7 +100,7 @@ func (e Event) worded(o *ask.Outcome) *ask.Outcome {
 	}
 	if first := slices.IndexFunc(o.Answers, func(ans ask.Answer) bool { return !ans.Empty() }); first >= 0 {
 		note := &worded.Answers[first].Notes
-		*note = strings.TrimSpace(*note + "\nAnd to all of it: " + o.Response)
+		*note = strings.TrimSpace(*note + "\n" + lang.Of(e.Ask.Language()).Say("And to all of it: %s", o.Response))
 		return &worded
 	}
 	worded.Answers = nil
@@ -118,7 +119,7 @@ func (e Event) Defer() []byte {
 	}
 	var out hookOutput
 	out.Specific.Event, out.Specific.Decision = e.Name, "defer"
-	out.Specific.Reason = "the question waits for an answer elsewhere; resume to pick it up"
+	out.Specific.Reason = lang.Of(e.Ask.Language()).Say("the question waits for an answer elsewhere; resume to pick it up")
 	return encode(out)
 }
 

@@ -6,6 +6,7 @@ import * as live from './live.js';
 import { openReader } from './reader.js';
 import * as onekey from './onekey.js';
 import * as steps from './steps.js';
+import { language, say } from './words.js';
 
 const policy = globalThis.trustedTypes?.createPolicy('askbus', { createHTML: (s) => s }) ?? { createHTML: (s) => s };
 export const parse = (html) => new DOMParser().parseFromString(policy.createHTML(html), 'text/html');
@@ -22,20 +23,21 @@ export const now = () => Date.now() + skew; // by the server's clock
 
 function span(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
-  if (s < 60) return `${s} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min`;
-  if (s < 48 * 3600) return `${Math.floor(s / 3600)} h`;
-  return `${Math.floor(s / 86400)} days`;
+  if (s < 60) return say('%d s', s);
+  if (s < 3600) return say('%d min', Math.floor(s / 60));
+  if (s < 48 * 3600) return say('%d h', Math.floor(s / 3600));
+  return say('%d days', Math.floor(s / 86400));
 }
 
-const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
-const dayClock = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+const clocks = language === 'en' ? 'en-GB' : language;
+const clock = new Intl.DateTimeFormat(clocks, { hour: '2-digit', minute: '2-digit' });
+const dayClock = new Intl.DateTimeFormat(clocks, { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
 
 function words(style, at, now) {
   switch (style) {
     case 'since': return span(now - at);
-    case 'ago': return now - at < 10_000 ? 'just now' : `${span(now - at)} ago`;
-    case 'until': return at <= now ? 'now' : `in ${span(at - now)}`;
+    case 'ago': return now - at < 10_000 ? say('just now') : say('%s ago', span(now - at));
+    case 'until': return at <= now ? say('now') : say('in %s', span(at - now));
     default: return (new Date(at).toDateString() === new Date(now).toDateString() ? clock : dayClock).format(at);
   }
 }
@@ -104,7 +106,7 @@ function leave(article) {
   const box = document.createElement('section');
   box.className = 'leftover';
   const says = document.createElement('p');
-  says.textContent = 'What you had typed. It was not sent.';
+  says.textContent = say('What you had typed. It was not sent.');
   box.append(says, ...typed.map(([, value]) => {
     const quote = document.createElement('blockquote');
     quote.dir = 'auto';
@@ -114,7 +116,7 @@ function leave(article) {
   const drop = document.createElement('button');
   drop.type = 'button';
   drop.className = 'second';
-  drop.textContent = 'Discard';
+  drop.textContent = say('Discard');
   drop.addEventListener('click', () => { forget(article.dataset.key); box.remove(); });
   box.append(drop);
   $('[data-verdict]', article)?.after(box);
@@ -202,7 +204,7 @@ function pairs(details) {
   };
   panes.forEach((pane, i) => {
     const select = document.createElement('select');
-    select.ariaLabel = 'Which preview';
+    select.ariaLabel = say('Which preview');
     panes.forEach((other, j) => select.append(new Option(other.dataset.pane, j, j === i, j === i)));
     select.addEventListener('change', () => {
       const slot = slots.indexOf(i);
@@ -305,7 +307,7 @@ async function send(form, submitter) {
   try {
     const answer = await fetch(form.action, { method: 'POST', headers: live.part(), body: new URLSearchParams(new FormData(form, submitter)) });
     const doc = parse(await answer.text());
-    if (!$('#card', doc)) { complain(article, answer.status === 401 ? 'Not sent: you are signed out. Your words are kept. Sign in again in another tab, and come back.' : 'Not sent: the inbox refused this page. Reload it; your words are kept.'); return; }
+    if (!$('#card', doc)) { complain(article, answer.status === 401 ? say('Not sent: you are signed out. Your words are kept. Sign in again in another tab, and come back.') : say('Not sent: the inbox refused this page. Reload it; your words are kept.')); return; }
     if (answer.redirected) {
       if (!form.hasAttribute('data-keeps')) forget(article.dataset.key);
       document.dispatchEvent(new CustomEvent('askbus:sent'));
@@ -322,7 +324,7 @@ async function send(form, submitter) {
       fault.select?.();
     }
   } catch {
-    complain(article, 'Not sent: the inbox cannot be reached. Your words are kept; send again when it is back.');
+    complain(article, say('Not sent: the inbox cannot be reached. Your words are kept; send again when it is back.'));
   } finally {
     sending = false;
     button.ariaBusy = 'false';
@@ -436,12 +438,12 @@ function act(key) {
       }
       if (!form || form.hasAttribute('data-closed')) return false;
       if (!touched(card())) {
-        complain(card(), 'Nothing is chosen yet.');
+        complain(card(), say('Nothing is chosen yet.'));
         here?.focus({ preventScroll: true });
         return true;
       }
       if (!acted.has(card())) {
-        if (!card().hasAttribute('data-kept')) complain(card(), 'This is your draft from before. Look at it, then press Answer.');
+        if (!card().hasAttribute('data-kept')) complain(card(), say('This is your draft from before. Look at it, then press Answer.'));
         return true;
       }
       if (!steps.next(card())) form.requestSubmit();
@@ -537,7 +539,7 @@ document.addEventListener('click', async (event) => {
   if (el.matches('[data-help]')) { $('#help').showModal(); return; }
   if (el.matches('[data-step]')) { step(Number(el.dataset.step)); return; }
   if (el.matches('[data-copy]')) {
-    try { await navigator.clipboard.writeText($('code', el.parentElement).textContent); el.textContent = 'Copied'; } catch { el.textContent = 'Select it by hand'; }
+    try { await navigator.clipboard.writeText($('code', el.parentElement).textContent); el.textContent = say('Copied'); } catch { el.textContent = say('Select it by hand'); }
     return;
   }
   event.preventDefault();

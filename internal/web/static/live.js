@@ -3,6 +3,7 @@
 // types, reads or has the focus nothing moves.
 
 import { $, $$, adopt, card, complained, now, parse, redraw, remember, replaceCard, takeCard, tick, touched } from './app.js';
+import { say } from './words.js';
 
 const root = document.documentElement;
 const rowOf = (key) => document.getElementById(`wait-${key}`);
@@ -51,7 +52,7 @@ function put({ key, after, drawn }) {
 function announce(fresh) {
   if (fresh.length === 0) return;
   document.dispatchEvent(new CustomEvent('askbus:fresh', { detail: fresh.map((li) => li.dataset.key) }));
-  $('#news').textContent = fresh.length === 1 ? `New ask: ${$('.heading', fresh[0]).textContent}` : `${fresh.length} new asks`;
+  $('#news').textContent = fresh.length === 1 ? say('New ask: %s', $('.heading', fresh[0]).textContent) : say('%d new asks', fresh.length);
 }
 
 const body = (html) => parse(html).body;

@@ -2,6 +2,8 @@
 // while a page is open, push when none is, and a sound. Everything is off until
 // somebody asks for it, but the count.
 
+import { say } from './words.js';
+
 const $ = (selector, root = document) => root.querySelector(selector);
 const root = document.documentElement;
 const get = (name) => { try { return localStorage.getItem(`askbus:${name}`); } catch { return null; } };
@@ -47,7 +49,7 @@ async function tell(keys) {
     const n = await notice(key);
     if (n && !n.ended) worker.postMessage({ show: n });
   }
-  if (keys.length > 3) worker.postMessage({ show: { title: `${keys.length - 3} more asks wait`, body: '', tag: 'more', path: '/ask/', life: String(Date.now()) } });
+  if (keys.length > 3) worker.postMessage({ show: { title: say('%d more asks wait', keys.length - 3), body: '', tag: 'more', path: '/ask/', life: String(Date.now()) } });
 }
 
 // settle takes away the notices of what has ended, wherever it was answered.
@@ -119,8 +121,8 @@ function draw() {
   for (const box of document.querySelectorAll('[data-setting]')) box.checked = box.dataset.setting === 'notify' ? wanted() : get(box.dataset.setting) === 'on';
   const box = $('[data-setting=notify]');
   box.disabled = !able() || Notification.permission === 'denied';
-  if (!able()) words(isSecureContext ? 'This browser has no notifications.' : 'Browsers allow notifications on HTTPS only.');
-  else if (Notification.permission === 'denied') words('This browser was told not to allow notifications here. Its site settings change that.');
+  if (!able()) words(isSecureContext ? say('This browser has no notifications.') : say('Browsers allow notifications on HTTPS only.'));
+  else if (Notification.permission === 'denied') words(say('This browser was told not to allow notifications here. Its site settings change that.'));
 }
 
 // turnOn asks the browser, once somebody has said yes to us.
@@ -129,7 +131,7 @@ async function turnOn() {
   set('notify', 'on');
   draw();
   const rung = await ring();
-  words(rung ? 'A notification, also with this page closed.' : 'A notification, while a page of the inbox is open.');
+  words(rung ? say('A notification, also with this page closed.') : say('A notification, while a page of the inbox is open.'));
   document.dispatchEvent(new CustomEvent('askbus:notify'));
 }
 
@@ -153,9 +155,9 @@ function offer() {
   if (!able() || Notification.permission !== 'default' || get('notify') !== null || $('.offer')) return;
   const box = document.createElement('section');
   box.className = 'offer';
-  box.ariaLabel = 'Notifications';
+  box.ariaLabel = say('Notifications');
   const says = document.createElement('p');
-  says.textContent = 'Shall this browser tell you when an agent asks?';
+  says.textContent = say('Shall this browser tell you when an agent asks?');
   const button = (label, kind, then) => {
     const b = document.createElement('button');
     b.type = 'button';
@@ -164,7 +166,7 @@ function offer() {
     b.addEventListener('click', () => { box.remove(); then(); });
     return b;
   };
-  box.append(says, button('Tell me', 'second', turnOn), button('Not now', 'quietly', () => set('notify', 'off')));
+  box.append(says, button(say('Tell me'), 'second', turnOn), button(say('Not now'), 'quietly', () => set('notify', 'off')));
   $('#done').after(box);
 }
 

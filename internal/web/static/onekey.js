@@ -1,6 +1,8 @@
 // Answers with one key, for those who have switched it on: what a digit chose is
 // sent after three seconds. z takes it back, every other key sends now.
 
+import { say } from './words.js';
+
 const seconds = 3;
 let held; // { form, bar, timer }
 
@@ -18,10 +20,11 @@ export function hold(form) {
   bar.role = 'status';
   const label = questions[0].querySelector('.option:has(> label > :checked) .label')?.textContent ?? '';
   const words = document.createElement('span');
-  words.textContent = `Sending “${label}”. `;
+  words.textContent = say('Sending “%s”. ', label);
   const key = document.createElement('kbd');
   key.textContent = 'z';
-  bar.append(words, key, ' takes it back');
+  const [before, after] = say('%s takes it back', '\n').split('\n');
+  bar.append(words, before, key, after);
   form.querySelector('.act').prepend(bar);
   held = { form, bar, timer: setTimeout(send, seconds * 1000) };
 }

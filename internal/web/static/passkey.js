@@ -1,11 +1,13 @@
 // Passkeys: the two steps of a sign-in and of an invitation.
+import { say } from './words.js';
+
 const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
 const text = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 
 const post = async (path, body) => {
   const answer = await fetch(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
   const said = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(said.problem || 'This inbox does not answer just now. Try again in a few seconds.');
+  if (!answer.ok) throw new Error(said.problem || say('This inbox does not answer just now. Try again in a few seconds.'));
   return said;
 };
 
@@ -44,11 +46,11 @@ for (const button of document.querySelectorAll('[data-passkey]')) {
     problem.hidden = true;
     button.disabled = true;
     try {
-      if (!window.PublicKeyCredential) throw new Error('This browser has no passkeys, or this address is not secure. Use https or localhost.');
+      if (!window.PublicKeyCredential) throw new Error(say('This browser has no passkeys, or this address is not secure. Use https or localhost.'));
       const { to } = await ways[button.dataset.passkey](button);
       location.assign(to);
     } catch (e) {
-      problem.textContent = e.name === 'NotAllowedError' ? 'No passkey was used. Try again, or choose another way.' : e.name === 'InvalidStateError' ? 'This device has a passkey of yours already. Sign in with it.' : e.message;
+      problem.textContent = e.name === 'NotAllowedError' ? say('No passkey was used. Try again, or choose another way.') : e.name === 'InvalidStateError' ? say('This device has a passkey of yours already. Sign in with it.') : e.message;
       problem.hidden = false;
       button.disabled = false;
       button.focus();

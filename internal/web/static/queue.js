@@ -57,7 +57,9 @@ document.addEventListener('askbus:frame', ({ detail: doc }) => {
 // ---- menus and search -------------------------------------------------------
 
 function zone() {
-  for (const field of $$('[data-zone]')) field.value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? '';
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? '';
+  for (const field of $$('[data-zone]')) field.value = name;
+  if (/^[\w+/-]+$/.test(name)) document.cookie = `askbus_zone=${name}; path=/; max-age=31536000; samesite=lax`;
 }
 
 function menu(key) {

@@ -1,6 +1,8 @@
 // The reader shows a preview or a diff over the whole screen, or two beside each
 // other. It copies what the card holds already; nothing is fetched.
 
+import { say } from './words.js';
+
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -25,7 +27,7 @@ function draw() {
     const body = document.createElement('div');
     body.tabIndex = 0;
     body.role = 'group';
-    body.ariaLabel = `Preview of ${previews[i].dataset.preview}`;
+    body.ariaLabel = say('Preview of %s', previews[i].dataset.preview);
     body.append(...[...previews[i].childNodes].map((n) => n.cloneNode(true)));
     pane.append(name, body);
     return pane;

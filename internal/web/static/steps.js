@@ -1,6 +1,8 @@
 // Several questions: which are answered, how keys move between them, and the
 // review before they are sent.
 
+import { say } from './words.js';
+
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -11,7 +13,7 @@ const several = (article) => questions(article).length > 1;
 function said(question) {
   const words = $$('.option:has(> label > :checked)', question).map((o) => (o.matches('.other') ? $('input[type=text]', o).value.trim() : o.matches('.none') ? '' : $('.label', o).textContent));
   for (const el of $$('.typed', question)) words.push(el.value.trim());
-  return words.filter(Boolean).join(', ');
+  return words.filter(Boolean).join(say(', '));
 }
 
 const required = (question) => !question.hasAttribute('data-optional');
@@ -27,7 +29,7 @@ export function mark(article) {
     if (q && q === here) a.setAttribute('aria-current', 'step'); else a.removeAttribute('aria-current');
   }
   const button = $('.send', article);
-  if (button && several(article)) button.textContent = 'review' in article.dataset ? 'Send answers' : 'Review';
+  if (button && several(article)) button.textContent = 'review' in article.dataset ? say('Send answers') : say('Review');
 }
 
 export function go(question) {
@@ -73,7 +75,7 @@ export function review(article) {
   box.className = 'review';
   box.tabIndex = -1;
   const heading = document.createElement('h2');
-  heading.textContent = 'Your answers';
+  heading.textContent = say('Your answers');
   const list = document.createElement('dl');
   for (const q of questions(article)) {
     const row = document.createElement('div');
@@ -83,13 +85,14 @@ export function review(article) {
     const dd = document.createElement('dd');
     dd.dir = 'auto';
     const words = said(q);
-    dd.textContent = words || 'No answer';
+    dd.textContent = words || say('No answer');
     dd.classList.toggle('left', !words);
     const note = $('.note textarea', q)?.value.trim();
     row.append(dt, dd);
     if (note) {
       const noted = document.createElement('dd');
       noted.className = 'noted left';
+      noted.dataset.lead = say('Note: ');
       noted.dir = 'auto';
       noted.textContent = note;
       row.append(noted);
@@ -97,8 +100,8 @@ export function review(article) {
     const change = document.createElement('button');
     change.type = 'button';
     change.className = 'second';
-    change.textContent = 'Change';
-    change.ariaLabel = `Change the answer to: ${dt.textContent}`;
+    change.textContent = say('Change');
+    change.ariaLabel = say('Change the answer to: %s', dt.textContent);
     change.addEventListener('click', () => { leave(article); go(q); });
     row.append(change);
     list.append(row);

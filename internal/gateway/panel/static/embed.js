@@ -20,7 +20,7 @@ function connect() {
   const url = new URL(location.href);
   url.protocol = url.protocol.replace('http', 'ws');
   url.pathname = url.pathname.replace(/embed$/, 'ws');
-  url.search = new URLSearchParams({ sessionId: session, by: params.get('by') ?? '', card: 1 });
+  url.search = new URLSearchParams({ sessionId: session, by: params.get('by') ?? '', card: 1, lang: document.documentElement.lang });
   socket = new WebSocket(url);
   socket.onopen = () => {
     retry = 0;
@@ -135,7 +135,7 @@ const size = () => tell('askbus:size', { height: document.body.scrollHeight });
 
 function count(n) {
   const at = panel.querySelector('.count');
-  if (at) at.textContent = n > 1 ? `1 of ${n}` : '';
+  if (at) at.textContent = n > 1 ? document.body.dataset.count.replace('##', n).replace('#', 1) : '';
 }
 
 // card draws one question as internal/present says it. What goes back are the

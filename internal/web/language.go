@@ -1,0 +1,72 @@
+package web
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/lang"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Cookies of a browser that say how its person reads. They hold nothing secret.
+const (
+	languageCookie = "askbus_language" // a tag of the catalogue; without it the browser's wishes count
+	zoneCookie     = "askbus_zone"     // a name of the time zone database, as scripts set it
+	fieldLanguage  = "language"
+)
+
+// languageOf is the language of a request: what this person chose on this
+// browser, else what the browser asks for.
+func languageOf(r *http.Request) *lang.Language {
+	wishes := []string{r.Header.Get("Accept-Language")}
+	if c, err := r.Cookie(languageCookie); err == nil {
+		wishes = append([]string{c.Value}, wishes...)
+	}
+	l, _ := lang.Match(wishes...)
+	return l
+}
+
+// answeredIn is the language that the guard has announced for a response.
+func answeredIn(w http.ResponseWriter) *lang.Language {
+	return lang.Of(w.Header().Get("Content-Language"))
+}
+
+// zones remembers the time zones that browsers named. There are a few hundred
+// names; what is none is not remembered.
+var zones sync.Map //nolint:gochecknoglobals // a cache of files that do not change
+
+// zoneOf is the time zone of a browser; nil when it is not known.
+func zoneOf(r *http.Request) *time.Location {
+	c, err := r.Cookie(zoneCookie)
+	if err != nil || c.Value == "" || len(c.Value) > 64 {
+		return nil
+	}
+	if zone, ok := zones.Load(c.Value); ok {
+		known, _ := zone.(*time.Location)
+		return known
+	}
+	zone, err := time.LoadLocation(c.Value)
+	if err != nil || zone == time.Local { //nolint:gosmopolitan // "Local" would be the server's
+		return nil
+	}
+	zones.Store(c.Value, zone)
+	return zone
+}
+
+// reader puts language and time zone of a request to who makes it.
+func reader(me responder.Viewer, r *http.Request) responder.Viewer {
+	me.Language, me.Zone = languageOf(r).Tag, zoneOf(r)
+	return me
+}
+
+// chooseLanguage keeps the language that a person chose on this browser. Empty
+// is the browser's own again.
+func (s *Server) chooseLanguage(w http.ResponseWriter, r *http.Request) {
+	c := &http.Cookie{Name: languageCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(r)}
+	if l, ok := lang.Match(r.PostFormValue(fieldLanguage)); ok {
+		c.Value, c.MaxAge = l.Tag, int(365*24*time.Hour/time.Second)
+	}
+	http.SetCookie(w, c)
+	http.Redirect(w, r, landing(r.PostFormValue("to")), http.StatusSeeOther) //nolint:gosec // landing lets paths of our own through only
+}

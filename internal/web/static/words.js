@@ -1,0 +1,17 @@
+// What scripts say, in the language of the page: the page has the words.
+
+const table = JSON.parse(document.getElementById('words')?.textContent || '{}');
+export const language = document.documentElement.lang || 'en';
+const rules = new Intl.PluralRules(language);
+
+// say is a message with what stands in it. The first number chooses its form.
+export function say(text, ...args) {
+  const n = args.find((arg) => typeof arg === 'number');
+  const found = table[text] ?? text.split('|')[0];
+  const pattern = typeof found === 'string' ? found : found[`=${n}`] ?? found[rules.select(n)] ?? found.other;
+  let next = 0;
+  return pattern.replace(/%(?:\[(\d)\])?[sd]/g, (_, at) => {
+    const arg = args[at ? at - 1 : next++];
+    return typeof arg === 'number' ? arg.toLocaleString(language, { useGrouping: false }) : arg;
+  });
+}
