@@ -41,8 +41,12 @@ func (s *Server) drawBulk(w http.ResponseWriter, r *http.Request, me responder.V
 	s.render(w, status, "bulk", p)
 }
 
+// longAway is for how long asks are put away that nobody waits for: what ends
+// earlier comes back before, and declined or answered it goes for good.
+const longAway = 29 * 24 * time.Hour
+
 // declineAll declines what was chosen, one after the other, and says what
-// became of each that was not declined.
+// became of each that was not declined. Or it puts them away for this person.
 func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	if err := r.ParseForm(); err != nil {
 		s.badForm(w, me, err)
@@ -50,17 +54,26 @@ func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder
 	}
 	chosen := r.PostForm["key"]
 	if len(chosen) == 0 || len(chosen) > maxListed {
-		s.drawBulk(w, r, me, http.StatusUnprocessableEntity, []string{say(me, "Nothing was declined: choose 1 to %d asks.", maxListed)})
+		s.drawBulk(w, r, me, http.StatusUnprocessableEntity, []string{say(me, "Nothing was done: choose 1 to %d asks.", maxListed)})
 		return
 	}
 	reason := strings.TrimSpace(normalLines(r.PostForm.Get(fieldReason)))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 6*callTimeout)
 	defer cancel()
-	declined, late, failed := 0, 0, 0
+	away := r.PostForm.Get("do") == "away"
+	declined, late, failed, gone := 0, 0, 0, 0
 	for _, text := range chosen {
 		k, ok := parseKey(text)
 		if !ok {
 			failed++
+			continue
+		}
+		if away {
+			if s.board.Snooze(ctx, me, k, s.opts.Now().Add(longAway)) == nil {
+				gone++
+			} else {
+				late++ // it has ended, or is about to
+			}
 			continue
 		}
 		held, err := s.record(ctx, me, k)
@@ -84,6 +97,9 @@ func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder
 		}
 	}
 	result := []string{say(me, "%d asks are declined.", declined)}
+	if away {
+		result = []string{say(me, "%d are put away for you.", gone)}
+	}
 	if late > 0 {
 		result = append(result, say(me, "%d had ended already.", late))
 	}

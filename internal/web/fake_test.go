@@ -202,7 +202,7 @@ func (b *bus) Pending(f responder.Filter, offset, limit int) (heads []responder.
 func (b *bus) pending(f responder.Filter) (all []responder.Head) {
 	for k, r := range b.held {
 		h := responder.Head{
-			Key: k, Life: r.Life, Heading: r.Ask.Heading(), Agent: r.Ask.Agent.Name, Priority: r.Ask.Priority,
+			Key: k, Life: r.Life, Heading: r.Ask.Heading(), Agent: r.Ask.Agent.Name, Source: r.Ask.Agent.Repository, Priority: r.Ask.Priority,
 			AskedAt: r.AskedAt, Deadline: r.Ask.Deadline, Audience: r.Ask.Audience, Handed: b.handed[k],
 		}
 		if r.Ask.ExcludeAsker {

@@ -150,6 +150,12 @@ func TestSeveralAreDeclinedTogether(t *testing.T) {
 	if o := b.outcome(ask.Key{Tenant: "default", Session: "s1", ID: "a1"}); o != nil {
 		t.Errorf("one that was not chosen: %+v", o)
 	}
+	if away := u.post("/bulk", url.Values{"key": {"default/s1/a1"}, "do": {"away"}}); !contains(away.body, "1 is put away for you") || contains(away.body, `value="default/s1/a1"`) {
+		t.Errorf("put away: %d %s", away.status, away.body)
+	}
+	if !contains(u.get("/?show=snoozed").body, "wait-default/s1/a1") || b.outcome(ask.Key{Tenant: "default", Session: "s1", ID: "a1"}) != nil {
+		t.Error("what was put away is not under Snoozed, or ended")
+	}
 	if none := u.post("/bulk", url.Values{}); none.status != 422 {
 		t.Errorf("nothing chosen: %d", none.status)
 	}

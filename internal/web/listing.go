@@ -36,6 +36,7 @@ type listing struct {
 	tenant   string
 	session  string
 	agent    string
+	source   string
 	priority ask.Priority
 	group    responder.Grouping
 	part     bool // only the ask in focus is wanted: the page has the list
@@ -52,7 +53,7 @@ func listingOf(r *http.Request) listing {
 	if err != nil || from < 0 {
 		from = 0
 	}
-	l := listing{from: from / maxListed * maxListed, search: short(q.Get("q")), agent: short(q.Get("agent")), part: r.Header.Get(partHeader) == "card"}
+	l := listing{from: from / maxListed * maxListed, search: short(q.Get("q")), agent: short(q.Get("agent")), source: short(q.Get("source")), part: r.Header.Get(partHeader) == "card"}
 	if s := q.Get("show"); s == showTeam || s == showAll || s == showSnoozed {
 		l.show = s
 	}
@@ -86,7 +87,7 @@ func short(s string) string {
 func (l listing) values() url.Values {
 	q := url.Values{}
 	for name, v := range map[string]string{
-		"show": l.show, "q": l.search, "tenant": l.tenant, "session": l.session, "agent": l.agent, "priority": string(l.priority), "group": string(l.group),
+		"show": l.show, "q": l.search, "tenant": l.tenant, "session": l.session, "agent": l.agent, "source": l.source, "priority": string(l.priority), "group": string(l.group),
 	} {
 		if v != "" {
 			q.Set(name, v)
@@ -126,7 +127,7 @@ func (l listing) clear() string {
 // filter is what the board is asked for. Off is what this person put off.
 func (l listing) filter(me responder.Viewer, off map[ask.Key]time.Time, now time.Time) responder.Filter {
 	f := responder.Filter{
-		Viewer: me, Tenant: l.tenant, Session: l.session, Agent: l.agent, Priority: l.priority, Search: l.search, Group: l.group, Without: off,
+		Viewer: me, Tenant: l.tenant, Session: l.session, Agent: l.agent, Source: l.source, Priority: l.priority, Search: l.search, Group: l.group, Without: off,
 		Mine: l.show == showMine, Team: l.show == showTeam,
 	}
 	if l.show == showSnoozed {

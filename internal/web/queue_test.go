@@ -19,6 +19,7 @@ func team(b *bus) {
 		a.Title = "Storage of " + id
 		a.Session = "session-" + id[:1]
 		a.Agent.Name = map[string]string{"a": "builder", "b": "reviewer"}[id[:1]]
+		a.Agent.Repository = "acme/" + a.Agent.Name[:2]
 		b.ask(a, time.Duration(10-i)*time.Minute)
 	}
 }
@@ -48,6 +49,7 @@ func TestTheListIsFilteredByItsURL(t *testing.T) {
 	for path, want := range map[string]string{
 		"/": "a0 b1 a2 b3", "/?show=all": "a0 b1 a2 b3 theirs", "/?show=team": "a0 b1 a2 b3", "/?show=snoozed": "", "/?session=session-a": "a0 a2",
 		"/?agent=reviewer": "b1 b3", "/?priority=urgent": "", "/?q=REVIEWER+storage": "b1 b3", "/?group=session": "a0 a2 b1 b3", "/?group=agent": "a0 a2 b1 b3",
+		"/?source=acme%2Fbu": "a0 a2", "/?q=acme%2Fre": "b1 b3", "/?source=none": "",
 		"/?q=nothing": "", "/?tenant=other": "", "/?group=rubbish&priority=rubbish&from=-1": "a0 b1 a2 b3",
 	} {
 		res := u.get(path)

@@ -60,7 +60,7 @@ func (s *Server) views(me responder.Viewer, at listing, off int) (all []view) {
 // newToolbar collects the names that occur.
 func (s *Server) newToolbar(me responder.Viewer, at listing, views []view) toolbar {
 	t := toolbar{Search: at.search, Show: at.show, Open: at.narrowed() || at.group != "", Views: views, Clear: at.clear(), Bulk: "/bulk" + at.query()}
-	tenants, sessions, agents := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	tenants, sessions, agents, sources := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	heads, _ := s.board.Pending(responder.Filter{Viewer: me}, 0, maxNamed)
 	for i := range heads {
 		h := &heads[i]
@@ -68,12 +68,18 @@ func (s *Server) newToolbar(me responder.Viewer, at listing, views []view) toolb
 		if name := ask.CleanLine(h.Agent); name != "" {
 			agents[name] = true
 		}
+		if h.Source != "" {
+			sources[h.Source] = true
+		}
 	}
 	if len(tenants) > 1 || at.tenant != "" {
 		t.field("tenant", say(me, "Tenant"), say(me, "every tenant"), at.tenant, tenants)
 	}
 	t.field("session", say(me, "Session"), say(me, "every session"), at.session, sessions)
 	t.field("agent", say(me, "Agent"), say(me, "every agent"), at.agent, agents)
+	if len(sources) > 0 || at.source != "" {
+		t.field("source", say(me, "Repository"), say(me, "every repository"), at.source, sources)
+	}
 	t.Choices = append(t.Choices,
 		choice{"priority", say(me, "Priority"), []pick{
 			{"", say(me, "every priority"), at.priority == ""},

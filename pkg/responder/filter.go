@@ -17,10 +17,11 @@ type Filter struct {
 	Tenant  string
 	Session string
 	Agent   string // name or id
+	Source  string // the repository that the agent works on
 	// Priority selects one priority.
 	Priority ask.Priority
 	// Search selects asks with all of these words in their heading, agent,
-	// session or id, in any case.
+	// source, session or id, in any case.
 	Search  string
 	Without map[ask.Key]time.Time // what is left out, as [Board.Snoozed] says
 	Only    map[ask.Key]time.Time // nil: all; else only these
@@ -70,13 +71,13 @@ func (f *Filter) Takes(h Head) bool {
 	}
 	switch {
 	case f.Tenant != "" && f.Tenant != h.Key.Tenant, f.Session != "" && f.Session != h.Key.Session,
-		f.Agent != "" && f.Agent != h.Agent && f.Agent != h.AgentID, f.Priority != "" && f.Priority != h.Priority:
+		f.Agent != "" && f.Agent != h.Agent && f.Agent != h.AgentID, f.Source != "" && f.Source != h.Source, f.Priority != "" && f.Priority != h.Priority:
 		return false
 	}
 	if f.Search == "" {
 		return true
 	}
-	text := strings.ToLower(h.Heading + "\n" + h.Agent + "\n" + h.AgentID + "\n" + h.Key.String())
+	text := strings.ToLower(h.Heading + "\n" + h.Agent + "\n" + h.AgentID + "\n" + h.Source + "\n" + h.Key.String())
 	for word := range strings.FieldsSeq(strings.ToLower(f.Search)) {
 		if !strings.Contains(text, word) {
 			return false
@@ -88,7 +89,7 @@ func (f *Filter) Takes(h Head) bool {
 // plain reports whether the filter selects everything that can be seen.
 func (f *Filter) plain() bool {
 	return !f.Mine && !f.Team && f.Without == nil && f.Only == nil && f.Tenant == "" && f.Session == "" &&
-		f.Agent == "" && f.Priority == "" && f.Search == "" && f.Viewer.everything()
+		f.Agent == "" && f.Source == "" && f.Priority == "" && f.Search == "" && f.Viewer.everything()
 }
 
 func (f *Filter) takes(h *head) bool { return f.plain() || f.Takes(h.public()) }

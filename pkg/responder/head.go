@@ -17,6 +17,7 @@ type Head struct {
 	Heading  string // one line, safe to show, at most 120 characters
 	Agent    string // its name, else its id
 	AgentID  string
+	Source   string // the repository that the agent works on, one line; empty: it does not say
 	Priority ask.Priority
 	AskedAt  time.Time
 	Deadline time.Time
@@ -29,7 +30,7 @@ type Head struct {
 // Record is a head as a record whose ask has no questions.
 func (h Head) Record() ask.Record {
 	return ask.Record{State: ask.StatePending, Life: h.Life, AskedAt: h.AskedAt, Ask: ask.Ask{
-		ID: h.Key.ID, Tenant: h.Key.Tenant, Session: h.Key.Session, Title: h.Heading, Agent: ask.Agent{ID: h.AgentID, Name: h.Agent},
+		ID: h.Key.ID, Tenant: h.Key.Tenant, Session: h.Key.Session, Title: h.Heading, Agent: ask.Agent{ID: h.AgentID, Name: h.Agent, Repository: h.Source},
 		Priority: h.Priority, Deadline: h.Deadline, Audience: slices.Clip(h.Audience), MinProof: h.MinProof, ExcludeAsker: h.Excluded != nil, Asker: slices.Clip(h.Excluded),
 	}}
 }
@@ -40,6 +41,7 @@ type head struct {
 	heading  string
 	agent    string
 	agentID  string
+	source   string
 	life     string
 	audience *[]string
 	excluded *[]string
@@ -60,7 +62,7 @@ func (h *head) id() ask.Key {
 
 func (h *head) public() Head {
 	p := Head{
-		Key: h.id(), Life: h.life, Heading: h.heading, Agent: h.agent, AgentID: h.agentID, Priority: priorities[h.rank],
+		Key: h.id(), Life: h.life, Heading: h.heading, Agent: h.agent, AgentID: h.agentID, Source: h.source, Priority: priorities[h.rank],
 		AskedAt: time.Unix(0, h.asked).UTC(), Deadline: time.Unix(0, h.deadline).UTC(), Handed: h.handed,
 	}
 	if h.proof > 0 {
@@ -112,6 +114,7 @@ func (b *Board) headOf(rec *ask.Record) *head {
 		name = a.Agent.ID
 	}
 	h.agent, h.agentID = b.words.share(wire.Heading(name)), b.words.share(a.Agent.ID)
+	h.source = b.words.share(wire.Heading(a.Agent.Repository))
 	h.proof = uint8(slices.Index(ask.MinProofs(), a.MinProof) + 1) //nolint:gosec // one of six, or 0
 	if len(a.Audience) > 0 {
 		h.audience = b.audiences.share(strings.Join(a.Audience, "\x00"), a.Audience)
