@@ -98,6 +98,10 @@ QUICK := ./pkg/ask/... ./pkg/dialect/... ./internal/acp/... ./internal/backoff/.
 	./internal/install/... ./internal/lifecycle/... ./internal/present/... ./internal/prompt/... ./internal/slack/fakeslack/... ./internal/subject/... \
 	./internal/transcript/... ./internal/tui/... ./internal/wire/...
 
+.PHONY: screenshots
+screenshots: ## take docs/images, the pictures of the inbox, in a real Chromium
+	hack/screenshots
+
 .PHONY: quick
 quick: ## before a commit: build, vet and the tests that need no server, under two minutes
 	go build ./...

@@ -1,0 +1,242 @@
+// Command shots takes the pictures of the inbox that the documentation shows: a
+// real askbus, asked through its command line, in Chromium. Only how long asks
+// have waited is set in the page, because nobody waits that long for a picture.
+//
+// It does what hack/screenshots says.
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+//go:embed asks.json
+var asks []byte
+
+// staged is one ask of a picture.
+type staged struct {
+	Session string          `json:"session"`
+	Answer  []string        `json:"answer"` // arguments of askbus answer; none: it waits
+	Ask     json.RawMessage `json:"ask"`
+}
+
+// shot is one picture.
+type shot struct {
+	name, path    string
+	width, height int64
+	scale         float64
+	scheme        string
+	prepare       string // a script, before the picture
+}
+
+func shots(embed string) []shot {
+	return []shot{
+		{"inbox", "/", 1280, 800, 1, "light", ""},
+		{"dark", "/ask/default/payments/refunds", 1280, 800, 1, "dark", `document.querySelector('input[value="=void"]').click()`},
+		{"previews", "/ask/default/checkout/layout", 1280, 720, 1, "light", `document.querySelector('input[value="=one"]').click()`},
+		{"phone", "/ask/default/auth/tokens", 390, 780, 2, "light", `document.querySelector('input[value="=d7"]').click()`},
+		{"history", "/history", 1280, 800, 1, "light", ""},
+		{"embed", embed, 640, 200, 1, "light", ""},
+	}
+}
+
+// aged sets how long each ask has waited, and who else is there.
+const aged = `(() => {
+	const ages = [3, 7, 12, 26, 41, 58, 95, 130, 240, 260];
+	const at = (min) => new Date(Date.now() - min * 60e3).toISOString();
+	let i = 0;
+	for (const t of document.querySelectorAll('#list time[data-tick=since]')) t.dateTime = at(ages[i++ % ages.length]);
+	for (const t of document.querySelectorAll('.asker time[data-tick=since]')) t.dateTime = document.querySelector('#list a[aria-current] time')?.dateTime ?? at(3);
+	i = 2;
+	for (const t of document.querySelectorAll('#ended time[data-tick=ago]')) t.dateTime = at(i *= 2);
+	i = 3;
+	for (const t of document.querySelectorAll('.past time')) {
+		const ended = new Date(Date.now() - (i *= 2) * 60e3);
+		t.textContent = ended.toTimeString().slice(0, 5);
+		t.nextSibling.textContent = ', after ' + ages[i % 7] + ' min ';
+	}
+})()`
+
+func main() {
+	askbus, out := flag.String("askbus", "", "`binary` to show"), flag.String("out", "docs/images", "`folder` to write to")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	if err := take(ctx, *askbus, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "screenshots:", err)
+		os.Exit(1)
+	}
+}
+
+// bus runs commands at the bus of the pictures.
+type bus struct{ askbus, dir string }
+
+func (b bus) command(ctx context.Context, in []byte, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, b.askbus, append(args, "--dir", b.dir)...) //nolint:gosec // the binary that is shown
+	cmd.Stdin = bytes.NewReader(in)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	text, err := cmd.Output()
+	if err != nil {
+		return string(text), fmt.Errorf("askbus %s: %w: %s", strings.Join(args, " "), err, said.String())
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+func take(ctx context.Context, askbus, out string) error {
+	home, err := os.MkdirTemp("", "askbus-shots")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(home) }()
+	b := bus{askbus, filepath.Join(home, "bus")}
+	up := exec.CommandContext(ctx, askbus, "up", "--dir", b.dir, "--no-open", "--http-addr", "127.0.0.1:0", "--nats-addr", "127.0.0.1:0") //nolint:gosec // the binary that is shown
+	up.Cancel = func() error { return up.Process.Signal(os.Interrupt) }
+	if err := up.Start(); err != nil {
+		return err
+	}
+	defer func() { _ = up.Process.Signal(os.Interrupt); _ = up.Wait() }()
+	link, err := b.link(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.seed(ctx); err != nil {
+		return err
+	}
+	token, err := b.command(ctx, nil, "token", "issue", "--role", "screen", "--session", "auth", "--output", "text")
+	if err != nil {
+		return err
+	}
+	site := link[:strings.Index(link, "/login")]
+	return film(ctx, filepath.Join(home, "chromium"), link, site, shots("/t/"+lastWord(token)+"/embed?session=auth&by=Mei"), out)
+}
+
+func lastWord(s string) string {
+	words := strings.Fields(s)
+	for _, w := range words {
+		if strings.HasPrefix(w, "askb_") {
+			return w
+		}
+	}
+	return ""
+}
+
+// link signs in, once the bus is there.
+func (b bus) link(ctx context.Context) (string, error) {
+	for {
+		link, err := b.command(ctx, nil, "login", "--output", "text")
+		if err == nil && strings.HasPrefix(link, "http") {
+			return link, nil
+		}
+		select {
+		case <-ctx.Done():
+			return "", errors.Join(ctx.Err(), err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// seed asks everything, and answers what has ended in the pictures.
+func (b bus) seed(ctx context.Context) error {
+	var all []staged
+	if err := json.Unmarshal(asks, &all); err != nil {
+		return err
+	}
+	for _, one := range all {
+		var head struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal(one.Ask, &head); err != nil {
+			return err
+		}
+		if _, err := b.command(ctx, one.Ask, "ask", "--file", "-", "--session", one.Session, "--wait", "0", "--repository", ""); err != nil && !strings.Contains(err.Error(), "exit status 3") {
+			return err
+		}
+		if len(one.Answer) > 0 {
+			// Exit code 4 is a decline.
+			if _, err := b.command(ctx, nil, append([]string{"answer", one.Session + "/" + head.ID}, one.Answer...)...); err != nil && !strings.Contains(err.Error(), "exit status 4") {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// film opens each page and takes its picture.
+func film(ctx context.Context, dir, link, site string, all []shot, out string) error {
+	chrome := ""
+	for _, name := range []string{os.Getenv("ASKBUS_CHROME"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil && name != "" && chrome == "" {
+			chrome = path
+		}
+	}
+	if chrome == "" {
+		return errors.New("no Chromium here: install it, or name one with ASKBUS_CHROME")
+	}
+	alloc, stop := chromedp.NewExecAllocator(ctx, append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chrome), chromedp.UserDataDir(dir), chromedp.Flag("hide-scrollbars", true))...)
+	defer stop()
+	tab, end := chromedp.NewContext(alloc)
+	defer end()
+	if err := chromedp.Do(tab, chromedp.Navigate(link), chromedp.Evaluate[chromedp.Void](`localStorage.setItem('askbus:notify', 'off')`)); err != nil {
+		return fmt.Errorf("sign in: %w", err)
+	}
+	for _, s := range all {
+		if err := s.take(tab, site, out); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+func (s shot) take(tab context.Context, site, out string) error {
+	if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: s.scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}}); err != nil {
+		return err
+	}
+	if _, err := chromedp.Call(tab, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: s.width, Height: s.height, DeviceScaleFactor: s.scale, Mobile: s.width < 500,
+	}); err != nil {
+		return err
+	}
+	if err := chromedp.Do(tab, chromedp.Navigate(site+s.path)); err != nil {
+		return err
+	}
+	ready := `document.documentElement.dataset.live === 'on' || document.body.classList.contains('reading')`
+	if s.name == "embed" {
+		ready = `document.body.innerText.trim().length > 80`
+	}
+	if _, err := chromedp.Run(tab, chromedp.Poll[bool](ready, chromedp.WithPollingTimeout(30*time.Second))); err != nil {
+		return err
+	}
+	script := aged + `; ` + s.prepare + `; document.activeElement?.blur(); new Promise((end) => setTimeout(() => requestAnimationFrame(() => end(true)), 1200))`
+	if _, err := chromedp.Run(tab, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise)); err != nil {
+		return err
+	}
+	image, err := chromedp.Run(tab, chromedp.CaptureScreenshot())
+	if err == nil {
+		image, err = small(image)
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, s.name+".png"), image, 0o644) //nolint:gosec // a picture for everybody
+}
