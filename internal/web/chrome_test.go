@@ -87,6 +87,19 @@ func screen(width, height int64, scheme string) func(tab) {
 	}
 }
 
+// forced is a screen with the forced colours of a high-contrast theme.
+func forced(width, height int64) func(tab) {
+	return func(b tab) {
+		b.t.Helper()
+		screen(width, height, "dark")(b)
+		if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}, {Name: "prefers-color-scheme", Value: "dark"}},
+		}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
 func noScripts(b tab) {
 	b.t.Helper()
 	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {

@@ -238,25 +238,30 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	}
 }
 
-// TestBrowserEveryState goes through all states of the inbox on a phone and a
-// desk, in light and dark: nothing scrolls sideways, and axe finds no fault.
+// TestBrowserEveryState goes through all states of the inbox, from the smallest
+// phone to a desk, in light, dark and forced colours: nothing scrolls sideways,
+// and axe finds no fault. Smallest phone and tablet take turns.
 func TestBrowserEveryState(t *testing.T) {
 	t.Parallel()
 	axe, err := os.ReadFile("testdata/axe/axe.min.js")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range states() {
+	for i, s := range states() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			b := serve(t, newBus()).open(t, mei, screen(390, 844, "light"))
 			s.reach(b)
-			if wide := b.js(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); wide != "0" {
-				t.Errorf("%s px too wide on a phone", wide)
+			for _, width := range []int64{320, 768, 1280, 390} {
+				screen(width, 844, "light")(b)
+				if wide := b.js(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); wide != "0" {
+					t.Errorf("%s px too wide at %d", wide, width)
+				}
 			}
 			b.do(chromedp.Evaluate[chromedp.Void](string(axe)))
 			screen(1280, 900, "dark")(b)
-			for _, size := range []func(tab){screen(390, 844, "light"), screen(1280, 900, "light"), screen(1280, 900, "dark")} {
+			turn := []func(tab){screen(320, 640, "dark"), forced(768, 1024)}[i%2]
+			for _, size := range []func(tab){screen(390, 844, "light"), screen(1280, 900, "light"), screen(1280, 900, "dark"), turn} {
 				size(b)
 				found, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`axe.run({resultTypes: ['violations', 'passes']}).then((r) =>
 					r.passes.length < 5 ? 'axe has looked at nothing' : r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 200) + ' ' + n.failureSummary).join('\n')).join('\n'))`,

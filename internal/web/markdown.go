@@ -65,6 +65,7 @@ func newPolicy() *bluemonday.Policy {
 	p.AllowAttrs("start").Matching(bluemonday.Integer).OnElements("ol")
 	p.AllowElements("ol")
 	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|right|center)$`)).OnElements("th", "td")
+	p.AllowAttrs("tabindex").Matching(regexp.MustCompile(`^0$`)).OnElements("pre")
 	p.AllowElements("th", "td")
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(chroma|heading|language-[a-zA-Z0-9+#.-]{1,32}|[a-z][a-z0-9]{0,3})$`)).
 		OnElements("code", "pre", "span", "p")

@@ -68,6 +68,10 @@ func FuzzMarkdown(f *testing.F) {
 			for _, a := range attribute.FindAllStringSubmatch(tag[2], -1) {
 				switch a[1] {
 				case "class", "align", "start", "rel", "target":
+				case "tabindex": // of code, which scrolls
+					if tag[1] != "pre" || a[2] != "0" {
+						t.Fatalf("%q gave <%s tabindex=%s>", text, tag[1], a[2])
+					}
 				case "href":
 					if !regexp.MustCompile(`^(https?://|mailto:)`).MatchString(strings.ToLower(a[2])) {
 						t.Fatalf("%q gave href %q", text, a[2])

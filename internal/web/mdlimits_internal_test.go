@@ -70,7 +70,7 @@ func TestWhatCostsTooMuchIsShownAsItIs(t *testing.T) {
 		t.Run("code: "+name, func(t *testing.T) {
 			t.Parallel()
 			got, err := m.render(t.Context(), text)
-			if err != nil || strings.Contains(string(got), `class="chroma"`) || !strings.Contains(string(got), "<pre><code") {
+			if err != nil || strings.Contains(string(got), `class="chroma"`) || !strings.Contains(string(got), `<pre tabindex="0"><code`) {
 				t.Errorf("%v: %q", err, present.Clip(string(got), 200))
 			}
 		})

@@ -1,11 +1,17 @@
 package web_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/serviceworker"
 	"github.com/chromedp/chromedp"
 )
 
@@ -94,4 +100,86 @@ func TestBrowserNoNoticeWhileThePageIsLookedAt(t *testing.T) {
 	b.looks(false)
 	bus.ask(question("unseen", database()), 0)
 	b.shows("default/s1/unseen")
+}
+
+// pushes gives what delivers messages to the page's service worker, as a push
+// service does. Chromium subscribes at one push service alone, over the internet:
+// what it is sent is tested in internal/push, and from here on everything is real.
+func (b tab) pushes() func(message string) {
+	b.t.Helper()
+	b.hears(`navigator.serviceWorker.getRegistration('/').then((r) => !!r?.active)`)
+	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
+	defer stop()
+	told := chromedp.Events(ctx, serviceworker.WorkerRegistrationUpdated)
+	if _, err := chromedp.Call(b.ctx, serviceworker.Enable, cdp.Empty{}); err != nil {
+		b.t.Fatal(err)
+	}
+	for e, err := range told {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, r := range e.Registrations {
+			if strings.HasPrefix(r.ScopeURL, b.in.URL) && !r.IsDeleted {
+				return func(message string) {
+					b.t.Helper()
+					if _, err := chromedp.Call(b.ctx, serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{
+						Origin: b.in.URL, RegistrationID: r.RegistrationID, Data: message,
+					}); err != nil {
+						b.t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+	b.t.Fatal("there is no service worker")
+	return nil
+}
+
+func TestBrowserAPushMessageRings(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	in := serve(t, bus)
+	b := in.notified(t)
+	b.do(chromedp.Navigate(in.URL + "/?q=nothing")) // a page that does not list what comes
+	b.hears(`document.documentElement.dataset.live === 'on'`)
+	k := bus.ask(question("db", database()), 0)
+	u := in.signedIn(t, mei)
+	message := u.get("/ask/" + k.String() + "/notice").body // what internal/push sends
+	push := b.pushes()
+	push(message)
+	b.shows(k.String())
+	b.hears(`navigator.serviceWorker.getRegistration('/').then((r) => r.getNotifications()).then(([n]) => n.title === 'Which database should the ledger use?' && n.data.path === '/ask/` + k.String() + `')`)
+	if _, err := bus.end(k, ask.Outcome{Status: ask.StatusAnswered, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: &tom}); err != nil {
+		t.Fatal(err)
+	}
+	b.shows("") // the page closes it
+	push(u.get("/ask/" + k.String() + "/notice").body)
+	push(message)
+	b.shows(k.String()) // the end of what is not shown rings nobody; a second asking does
+	push("no JSON")
+	b.shows(k.String())
+}
+
+// TestBrowserAnAskIsToldWhileTheTabIsHidden: the tab changes its stream when it
+// is hidden, and what comes meanwhile is told all the same.
+func TestBrowserAnAskIsToldWhileTheTabIsHidden(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	b := serve(t, bus).notified(t)
+	tags := ""
+	for i := range 6 {
+		b.looks(true)
+		b.js(`navigator.serviceWorker.getRegistration('/').then((r) => r?.getNotifications() ?? []).then((all) => all.forEach((n) => n.close())); ''`)
+		done := make(chan struct{})
+		id := fmt.Sprint("n", i)
+		go func() { // at any moment of the change
+			defer close(done)
+			b.hears(`document.hidden`)
+			bus.ask(question(id, database()), 0)
+		}()
+		b.looks(false)
+		<-done
+		tags = "default/s1/" + id
+		b.hears(notices + `.then((tags) => tags.includes('` + tags + `'))`)
+	}
 }

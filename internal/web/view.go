@@ -99,7 +99,7 @@ func (s *Server) newPage(ctx context.Context, me responder.Viewer, focus *ask.Ke
 func (s *Server) newAsk(ctx context.Context, r *ask.Record, me responder.Viewer, form typed, faults []ask.Fault) *askView {
 	card := present.New(r, viewer(me), s.opts.Now())
 	v := &askView{
-		Card: card, Path: askPath(card.Key), Context: s.html(ctx, me, card.Context),
+		Card: card, Path: askPath(card.Key), Context: s.context(ctx, me, card.Context),
 		AnswerID: rand.Text(), Response: form.get(fieldResponse), Reason: form.get(fieldReason), Kept: form.values != nil,
 	}
 	if card.Context != nil {
@@ -135,6 +135,16 @@ func (s *Server) html(ctx context.Context, me responder.Viewer, p *present.Previ
 		return template.HTML(whole) + element("<p>… ", say(me, "cut here: the rest is too long to show."), "</p>") //nolint:gosec // as it was drawn
 	}
 	return drawn
+}
+
+// context draws what the agent is doing. Columns that it drew scroll on a small
+// screen, and keys must reach them.
+func (s *Server) context(ctx context.Context, me responder.Viewer, p *present.Preview) template.HTML {
+	html := s.html(ctx, me, p)
+	if rest, drawn := strings.CutPrefix(string(html), "<pre>"); drawn {
+		return template.HTML(`<pre tabindex="0">` + rest) //nolint:gosec // as it was drawn
+	}
+	return html
 }
 
 // focus puts an ask in focus, and what can be done with it above it.
