@@ -339,7 +339,8 @@ func (c *audience) streams(ctx context.Context, site site, n int) (*InboxStreams
 		if cookies[i], err = cookiejar.New(nil); err != nil {
 			return nil, err
 		}
-		res, err := get(ctx, &http.Client{Jar: cookies[i], Transport: transport}, link)
+		signIn := &http.Client{Jar: cookies[i], Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		res, err := get(ctx, signIn, link)
 		if err != nil {
 			return nil, err
 		}
