@@ -68,7 +68,7 @@ func (m *model) drawContext(s *sheet, f *form, card *present.Card) {
 		s.add(hit{}, m.styles.dim.Render, "", "", m.say("%s: what the agent is doing (%d lines)", m.keys.key(actContext), n))
 		return
 	}
-	for _, line := range body(strings.TrimSpace(card.Context.Body), s.width-2, card.Context.Kind == present.Prose) {
+	for _, line := range m.preview(&present.Preview{Kind: card.Context.Kind, Body: strings.TrimSpace(card.Context.Body)}, s.width-2, card.Context.Kind == present.Prose) {
 		s.put(hit{}, m.styles.dim.Render("┃ ")+line)
 	}
 }
@@ -227,7 +227,7 @@ func (m *model) drawQuestion(s *sheet, f *form, card *present.Card) {
 const previewMost = 24
 
 func (m *model) previewLines(o *present.Option, width int) []string {
-	lines := m.colored(body(o.Preview.Body, width, o.Preview.Kind == present.Prose))
+	lines := m.preview(o.Preview, width, o.Preview.Kind == present.Prose)
 	if len(lines) > previewMost {
 		lines = append(lines[:previewMost:previewMost], m.styles.dim.Render(m.say("… %d lines more: %s", len(lines)-previewMost, m.keys.key(actPreview))))
 	}

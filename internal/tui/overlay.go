@@ -170,7 +170,7 @@ func (m *model) overlayView() []string {
 // part are the lines of a preview that are in sight.
 func (m *model) part(op *present.Option, width, height int) []string {
 	o := &m.overlay
-	lines := m.colored(body(op.Preview.Body, width, o.wrap))
+	lines := m.preview(op.Preview, width, o.wrap)
 	o.top = max(0, min(o.top, len(lines)-height))
 	lines = lines[o.top:min(len(lines), o.top+height)]
 	out := make([]string, len(lines))

@@ -1,0 +1,129 @@
+package tui
+
+import (
+	"regexp"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/askbus/askbus/internal/present"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// The Markdown that a preview in prose is drawn with. What is none of these
+// stands for itself, and so does everything in fences, space by space: present
+// has put what is layout into fences.
+var (
+	mdFence   = regexp.MustCompile("^ {0,3}(```+|~~~+)")
+	mdHeading = regexp.MustCompile(`^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
+	mdItem    = regexp.MustCompile(`^([ \t]*)([-*+]|[0-9]{1,9}[.)])[ \t]+(.*)$`)
+	mdQuote   = regexp.MustCompile(`^ {0,3}>[ ]?(.*)$`)
+	mdRule    = regexp.MustCompile(`^ {0,3}([-*_])([ \t]*([-*_])){2,}[ \t]*$`)
+)
+
+// prose are the lines of a preview in Markdown: headings stand out, lists hang
+// behind their marks, code is as it is.
+func (m *model) prose(text string, width int) []string {
+	var out, code []string
+	fence := ""
+	hang := 0 // of the list item that may go on
+	for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		l = strings.ReplaceAll(l, "\t", "    ")
+		mark := mdFence.FindStringSubmatch(l)
+		switch {
+		case fence != "":
+			if mark != nil && strings.HasPrefix(mark[1], fence) && strings.Trim(l, " `~") == "" {
+				fence = ""
+				out, code = append(out, m.code(code)...), nil
+				continue
+			}
+			code = append(code, l)
+			continue
+		case mark != nil:
+			fence, hang = mark[1], 0
+			continue
+		}
+		switch heading, item, quote := mdHeading.FindStringSubmatch(l), mdItem.FindStringSubmatch(l), mdQuote.FindStringSubmatch(l); {
+		case strings.TrimSpace(l) == "":
+			out = append(out, "")
+		case heading != nil:
+			hang = 0
+			style := m.styles.title
+			if len(heading[1]) == 1 {
+				style = m.styles.accent
+			}
+			out = append(out, wrapped("", "", style.Render(present.InlinePlain(heading[2])), width)...)
+		case mdRule.MatchString(l):
+			hang = 0
+			out = append(out, m.styles.dim.Render(strings.Repeat("─", min(width, 40))))
+		case item != nil:
+			lead := item[1] + "• "
+			if len(item[2]) > 1 {
+				lead = item[1] + item[2] + " "
+			}
+			hang = ansi.StringWidth(lead)
+			out = append(out, wrapped(lead, strings.Repeat(" ", hang), m.inline(item[3]), width)...)
+		case quote != nil:
+			hang = 0
+			bar := m.styles.dim.Render("┃ ")
+			out = append(out, wrapped(bar, bar, m.inline(quote[1]), width)...)
+		default:
+			in := len(l) - len(strings.TrimLeft(l, " "))
+			if in == 0 { // a paragraph; its lines stay as somebody broke them
+				hang = 0
+			}
+			lead := strings.Repeat(" ", max(in, hang))
+			out = append(out, wrapped(lead, lead, m.inline(l[in:]), width)...)
+		}
+	}
+	return append(out, m.code(code)...) // of a fence that was not closed
+}
+
+// code are lines in fences.
+func (m *model) code(lines []string) []string {
+	lines = m.colored(lines)
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = m.styles.dim.Render("│ ") + l
+	}
+	return out
+}
+
+// inline draws code, bold and links of a line.
+func (m *model) inline(text string) string {
+	var b strings.Builder
+	for _, sp := range present.Inline(text) {
+		switch {
+		case sp.Code:
+			b.WriteString(m.styles.chip.Render(sp.Text))
+		case sp.Bold:
+			b.WriteString(m.styles.title.Render(sp.Text))
+		default:
+			b.WriteString(sp.Text)
+		}
+		if sp.Host != "" {
+			b.WriteString(m.styles.dim.Render(" (" + sp.Host + ")"))
+		}
+	}
+	return b.String()
+}
+
+// wrapped wraps a line behind its lead; each of the lines ends its own styles.
+func wrapped(lead, indent, text string, width int) []string {
+	lines := strings.Split(lipgloss.Wrap(text, max(8, width-ansi.StringWidth(lead)), ""), "\n")
+	for i := range lines {
+		if i == 0 {
+			lines[i] = lead + lines[i]
+		} else {
+			lines[i] = indent + lines[i]
+		}
+	}
+	return lines
+}
+
+// preview are the lines of a body: Markdown drawn, a layout as it is.
+func (m *model) preview(p *present.Preview, width int, wrap bool) []string {
+	if p.Kind == present.Prose && wrap {
+		return m.prose(p.Body, width)
+	}
+	return m.colored(body(p.Body, width, wrap))
+}

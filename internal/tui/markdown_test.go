@@ -1,0 +1,82 @@
+package tui_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/charmbracelet/x/ansi"
+)
+
+const plan = `# The plan
+
+Move **the ledger** to ` + "`pg`" + `, as [the runbook](https://runbook.example/pg) says, which is longer than one line of the preview is.
+
+## Steps
+
+1. stop the writers, all of them, and wait until the last one has ended its work
+2. copy
+   - nightly
+10. start
+
+> mind the disk
+
+` + "```sql\nSELECT  a,   b\n  FROM  t;\n```" + `
+
+┌────┬────┐
+│ a  │  b │
+└────┴────┘
+
+---
+done`
+
+func planned(body string) ask.Ask {
+	return ask.Ask{Questions: []ask.Question{{ID: "p", Text: "Which plan?", Options: []ask.Option{
+		{ID: "one", Label: "One", Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: body}},
+		{ID: "two", Label: "Two", Preview: &ask.Preview{Format: ask.PreviewMarkdown, Body: "none"}},
+	}}}}
+}
+
+func TestMarkdownPreviewsAreDrawn(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {60, 20}} {
+		s, _ := start(t, size[0], size[1], nil, planned(plan))
+		s.keys("enter p")
+		s.has("The plan", "Move the ledger to pg, as the runbook", "(runbook.example)", "1. stop the writers")
+		s.hasNot("# The plan", "**", "```")
+		s.keys("G")
+		s.has("   • nightly", "10. start", "┃ mind the disk", "│ SELECT  a,   b", "│   FROM  t;", "│ │ a  │  b │", "────────", "done")
+		for line := range strings.Lines(s.text()) {
+			if got := ansi.StringWidth(strings.TrimSuffix(line, "\n")); got > size[0] {
+				t.Errorf("%d cells of %d: %q", got, size[0], line)
+			}
+		}
+		s.keys("w g")
+		s.has("# The plan", "**the ledger**") // as it came
+	}
+}
+
+func TestListsHangBehindTheirMarks(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t, 60, 20, nil, planned("- one two three four five six seven eight nine ten eleven twelve thirteen\n\n日本語の見出しはここで折り返されることになりますので幅を数える必要があります\n\n## שלום עולם"))
+	s.keys("enter p")
+	s.has("• one two", "\n  twelve thirteen", "## שלום עולם"[3:])
+	for line := range strings.Lines(s.text()) {
+		if got := ansi.StringWidth(strings.TrimSuffix(line, "\n")); got > 60 {
+			t.Errorf("%d cells: %q", got, line)
+		}
+	}
+}
+
+// Each line of a screen ends the styles that it began: panes stand beside each
+// other.
+func TestStylesEndWithTheirLine(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t, 120, 40, nil, planned("**"+strings.Repeat("bold ", 60)+"**\n\n`"+strings.Repeat("code ", 60)+"`"))
+	s.keys("enter")
+	for line := range strings.Lines(s.text()) {
+		if at := strings.LastIndex(line, "\x1b["); at >= 0 && !strings.HasPrefix(line[at:], "\x1b[m") && !strings.HasPrefix(line[at:], "\x1b[0m") {
+			t.Errorf("a style goes on behind %q", line)
+		}
+	}
+}
