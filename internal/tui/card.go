@@ -179,7 +179,7 @@ func (m *model) drawQuestion(s *sheet, f *form, card *present.Card) {
 		if i > 0 {
 			head = ""
 		}
-		s.add(hit{}, st.title.Render, head, "", part)
+		s.add(hit{}, asIs, head, "", m.inlineIn(st.title, part))
 	}
 	if marks != "" {
 		s.lines[len(s.lines)-1] += st.dim.Render(marks)
@@ -295,23 +295,23 @@ func (m *model) drawOptions(s *sheet, f *form, q *present.Question) {
 		o := &q.Options[i]
 		on := slices.Contains(fl.chosen, o.ID)
 		cursor := " "
-		label := st.title.Render
+		label := st.title
 		if i == fl.cursor && (f.typing == typingNothing || f.typing == typingFind) {
 			cursor, s.near = "›", len(s.lines)
-			label = st.accent.Render
+			label = st.accent
 		}
 		key := o.Key
 		if key == "" {
 			key = " "
 		}
 		h := hit{hitOption, i}
-		s.add(h, label, cursor+st.dim.Render(key)+" "+mark(on)+" ", "       ", o.Label)
+		s.add(h, asIs, cursor+st.dim.Render(key)+" "+mark(on)+" ", "       ", m.inlineIn(label, o.Label))
 		if len(o.Marks) > 0 {
 			s.lines[len(s.lines)-1] += st.dim.Render("  " + strings.Join(o.Marks, ", "))
 		}
 		for _, below := range []string{o.Description, o.Note} {
 			if below != "" {
-				s.add(h, st.dim.Render, "       ", "       ", strings.ReplaceAll(below, "\n", " "))
+				s.add(h, asIs, "       ", "       ", m.inlineIn(st.dim, strings.ReplaceAll(below, "\n", " ")))
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package tui
 import (
 	"strings"
 
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -36,14 +37,37 @@ func newSheet(width int) *sheet { return &sheet{width: max(10, width), near: -1}
 
 // add adds a text, each line drawn by style, wrapped at words, behind an indent.
 func (s *sheet) add(h hit, style func(...string) string, first, indent, text string) {
-	room := max(8, s.width-ansi.StringWidth(indent))
-	for i, l := range strings.Split(ansi.Wrap(text, room, ""), "\n") {
+	for i, l := range wrapBehind(first, indent, text, s.width) {
 		lead := indent
 		if i == 0 {
 			lead = first
 		}
 		s.put(h, lead+style(l))
 	}
+}
+
+// wrapBehind wraps a text at words so that its first line fits behind one lead
+// and the others behind another. Lines end the styles that they began.
+func wrapBehind(first, indent, text string, width int) []string {
+	wrap := func(text, lead string) []string {
+		return strings.Split(lipgloss.Wrap(text, max(8, width-ansi.StringWidth(lead)), ""), "\n")
+	}
+	if ansi.StringWidth(first) <= ansi.StringWidth(indent) {
+		return wrap(text, indent)
+	}
+	para, more, several := strings.Cut(text, "\n")
+	lines := wrap(para, first)
+	if len(lines) > 1 { // what comes behind the first line has more room
+		rest := ansi.Cut(para, ansi.StringWidth(lines[0]), ansi.StringWidth(para))
+		for strings.HasPrefix(ansi.Strip(rest), " ") {
+			rest = ansi.Cut(rest, 1, ansi.StringWidth(rest))
+		}
+		lines = append(lines[:1:1], wrap(rest, indent)...)
+	}
+	if several {
+		lines = append(lines, wrap(more, indent)...)
+	}
+	return lines
 }
 
 // put adds one line as it is.

@@ -89,7 +89,7 @@ func (m *model) listLines(width int) []listLine {
 			if card.End == nil {
 				continue
 			}
-			text := "✓ " + present.Heading(&rec.Ask) + "  " + card.End.Fold()
+			text := "✓ " + present.InlinePlain(present.Heading(&rec.Ask)) + "  " + card.End.Fold()
 			lines = append(lines, listLine{m.styles.dim.Render(ansi.Truncate(text, width, "…")), -1})
 		}
 	}
@@ -122,7 +122,7 @@ func (m *model) listRow(row, width int) string {
 		age = ansi.Truncate(present.Name(others[0].By), 10, "…") + does + age
 	}
 	room := max(4, width-4-ansi.StringWidth(age))
-	heading := ansi.Truncate(h.Heading, room, "…")
+	heading := ansi.Truncate(present.InlinePlain(h.Heading), room, "…")
 	pad := strings.Repeat(" ", max(1, width-3-ansi.StringWidth(heading)-ansi.StringWidth(age)))
 	cursor := " "
 	if h.Key == m.focus {

@@ -89,16 +89,19 @@ func (m *model) code(lines []string) []string {
 }
 
 // inline draws code, bold and links of a line.
-func (m *model) inline(text string) string {
+func (m *model) inline(text string) string { return m.inlineIn(lipgloss.NewStyle(), text) }
+
+// inlineIn is inline in a text that has a style.
+func (m *model) inlineIn(style lipgloss.Style, text string) string {
 	var b strings.Builder
 	for _, sp := range present.Inline(text) {
 		switch {
 		case sp.Code:
 			b.WriteString(m.styles.chip.Render(sp.Text))
 		case sp.Bold:
-			b.WriteString(m.styles.title.Render(sp.Text))
+			b.WriteString(style.Bold(true).Render(sp.Text))
 		default:
-			b.WriteString(sp.Text)
+			b.WriteString(style.Render(sp.Text))
 		}
 		if sp.Host != "" {
 			b.WriteString(m.styles.dim.Render(" (" + sp.Host + ")"))
@@ -107,9 +110,9 @@ func (m *model) inline(text string) string {
 	return b.String()
 }
 
-// wrapped wraps a line behind its lead; each of the lines ends its own styles.
+// wrapped wraps a line behind its lead.
 func wrapped(lead, indent, text string, width int) []string {
-	lines := strings.Split(lipgloss.Wrap(text, max(8, width-ansi.StringWidth(lead)), ""), "\n")
+	lines := wrapBehind(lead, indent, text, width)
 	for i := range lines {
 		if i == 0 {
 			lines[i] = lead + lines[i]

@@ -80,3 +80,28 @@ func TestStylesEndWithTheirLine(t *testing.T) {
 		}
 	}
 }
+
+// A chip before a question takes room of its first line, and no word is lost.
+func TestALongQuestionBehindItsChipIsWhole(t *testing.T) {
+	t.Parallel()
+	words := "Which of the **two** databases that the platform team has in use should keep the ledger of `billing`, given that it must be there at night, too?"
+	cjk := "应该使用哪个数据库来保存账本？这是一个很长的问题，用来检查换行是否正确，以及宽度是否按两个单元格计算，直到最后一个字。"
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {60, 20}} {
+		for text, want := range map[string]string{words: strings.NewReplacer("**", "", "`", "").Replace(words), cjk: cjk} {
+			s, _ := start(t, size[0], size[1], nil, ask.Ask{Questions: []ask.Question{{ID: "q", Header: "数据库 Storage", Text: text, Kind: ask.KindText}}})
+			s.keys("enter")
+			shown := plain(s.text())
+			if size[0] >= 100 {
+				lines := strings.Split(shown, "\n")
+				for i, l := range lines {
+					_, lines[i], _ = strings.Cut(l, "│")
+				}
+				shown = strings.Join(lines, "\n")
+			}
+			flat := func(s string) string { return strings.Join(strings.Fields(s), "") }
+			if !strings.Contains(flat(shown), flat(want)) {
+				t.Errorf("%v: the question is not whole:\n%s", size, shown)
+			}
+		}
+	}
+}
