@@ -182,7 +182,7 @@ func (m *model) drawQuestion(s *sheet, f *form, card *present.Card) {
 		s.add(hit{}, asIs, head, "", m.inlineIn(st.title, part))
 	}
 	if marks != "" {
-		s.lines[len(s.lines)-1] += st.dim.Render(marks)
+		s.more(st.dim.Render, "", marks)
 	}
 	s.blank()
 	from := len(s.lines)
@@ -307,7 +307,7 @@ func (m *model) drawOptions(s *sheet, f *form, q *present.Question) {
 		h := hit{hitOption, i}
 		s.add(h, asIs, cursor+st.dim.Render(key)+" "+mark(on)+" ", "       ", m.inlineIn(label, o.Label))
 		if len(o.Marks) > 0 {
-			s.lines[len(s.lines)-1] += st.dim.Render("  " + strings.Join(o.Marks, ", "))
+			s.more(st.dim.Render, "       ", "  "+strings.Join(o.Marks, ", "))
 		}
 		for _, below := range []string{o.Description, o.Note} {
 			if below != "" {

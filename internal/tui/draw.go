@@ -76,6 +76,16 @@ func (s *sheet) put(h hit, line string) {
 	s.hits = append(s.hits, h)
 }
 
+// more goes on in the last line, or in one of its own where it does not fit.
+func (s *sheet) more(style func(...string) string, indent, text string) {
+	last := len(s.lines) - 1
+	if ansi.StringWidth(s.lines[last])+ansi.StringWidth(text) <= s.width {
+		s.lines[last] += style(text)
+		return
+	}
+	s.add(s.hits[last], style, indent, indent, strings.TrimLeft(text, " "))
+}
+
 func (s *sheet) blank() {
 	if n := len(s.lines); n > 0 && s.lines[n-1] != "" {
 		s.put(hit{}, "")

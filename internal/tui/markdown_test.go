@@ -105,3 +105,21 @@ func TestALongQuestionBehindItsChipIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// Marks stand behind a question and an option, or below where there is no room.
+func TestMarksAreNotCutOff(t *testing.T) {
+	t.Parallel()
+	for width := 60; width < 84; width++ {
+		s, _ := start(t, width, 24, nil, ask.Ask{Questions: []ask.Question{
+			{ID: "a", Text: "Which language should the service of billing be written in?", Options: []ask.Option{{ID: "go", Label: "Go, which the team knows and runs in the other services", Recommended: true}, {ID: "rust", Label: "Rust"}}},
+			{ID: "b", Text: "Why?", Kind: ask.KindText, Optional: true},
+		}})
+		s.keys("enter")
+		s.has("recommended")
+		for line := range strings.Lines(s.text()) {
+			if got := ansi.StringWidth(strings.TrimSuffix(line, "\n")); got > width {
+				t.Errorf("%d cells of %d: %q", got, width, line)
+			}
+		}
+	}
+}
