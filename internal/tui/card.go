@@ -85,11 +85,11 @@ func (m *model) drawEnd(s *sheet, f *form, card *present.Card) {
 	}
 	if !e.Detailed {
 		for i := range card.Questions {
-			s.add(hit{}, m.styles.title.Render, "", "", card.Questions[i].Text)
+			s.add(hit{}, asIs, "", "", m.inlineIn(m.styles.title, card.Questions[i].Text))
 		}
 		s.blank()
 	}
-	s.add(hit{}, m.styles.accent.Render, "✓ ", "  ", words)
+	s.add(hit{}, m.styles.accent.Render, "✓ ", "  ", present.InlinePlain(words))
 	if e.Detailed {
 		for _, l := range e.Lines {
 			s.add(hit{}, m.styles.dim.Render, "  ", "    ", strings.ReplaceAll(l.Question+" "+l.Answer, "\n", " "))

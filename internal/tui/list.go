@@ -89,7 +89,7 @@ func (m *model) listLines(width int) []listLine {
 			if card.End == nil {
 				continue
 			}
-			text := "✓ " + present.InlinePlain(present.Heading(&rec.Ask)) + "  " + card.End.Fold()
+			text := "✓ " + present.InlinePlain(present.Heading(&rec.Ask)) + "  " + present.InlinePlain(card.End.Fold())
 			lines = append(lines, listLine{m.styles.dim.Render(ansi.Truncate(text, width, "…")), -1})
 		}
 	}

@@ -22,7 +22,7 @@ type held struct {
 
 func (h *held) words(v present.Viewer, now time.Time) string {
 	left := max(0, h.at.Sub(now))
-	return v.Say("sending %s in %d s", h.label, int((left+time.Second-1)/time.Second))
+	return v.Say("sending %s in %d s", present.InlinePlain(h.label), int((left+time.Second-1)/time.Second))
 }
 
 // hold sends the form in a short while, unless it is taken back.
@@ -190,7 +190,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 		return tea.Quit
 	}
 	if msg.err == nil && msg.key == m.focus { // the next one, and this one folds in the list
-		m.message = "✓ " + m.card(f).End.Fold()
+		m.message = "✓ " + present.InlinePlain(m.card(f).End.Fold())
 		at := m.at()
 		refreshed := m.refresh()
 		said := m.message
