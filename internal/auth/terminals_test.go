@@ -137,8 +137,8 @@ func TestAPersonHasSoManyTerminals(t *testing.T) {
 	}
 }
 
+// Not parallel: goroutines are those of the whole process.
 func TestATerminalThatComesAndGoesLeavesNothing(t *testing.T) {
-	t.Parallel()
 	b := natstest.Start(t, natstest.Options{Memory: true})
 	s := running(t, b, auth.Options{})
 	id := begin(t, s)
