@@ -82,7 +82,7 @@ func TestUpMakesACertificateOfItsOwn(t *testing.T) {
 	// The link signs in over TLS, and its cookie goes nowhere else.
 	link, _, _ := pl.run("login", "--output", "text")
 	web := browser(t, ca)
-	res, err := web.Get(strings.TrimSpace(link)) //nolint:noctx // a test
+	res, err := web.Get(strings.TrimSpace(link))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestUpMakesACertificateOfItsOwn(t *testing.T) {
 	if res.StatusCode != 200 || !strings.Contains(string(body), "askbus") || res.Request.Response == nil || !strings.Contains(res.Request.Response.Header.Get("Set-Cookie"), "; Secure;") {
 		t.Errorf("signed in with %d, cookie %q", res.StatusCode, res.Request.Response.Header.Get("Set-Cookie"))
 	}
-	if res, err := http.Get(ctx.HTTPURL); err == nil { //nolint:noctx // a test
+	if res, err := http.Get(ctx.HTTPURL); err == nil {
 		_ = res.Body.Close()
 		t.Error("the system trusts a certificate that we made")
 	}
@@ -306,7 +306,7 @@ func TestNoListenerIsForOthersWithoutTLS(t *testing.T) {
 	if u, err := url.Parse(strings.Fields(link + " .")[0]); err != nil || net.ParseIP(u.Hostname()).IsLoopback() != (code != 0) || code == 0 && !strings.Contains(link, "█") {
 		t.Errorf("exit %d: %s%s", code, link, stderr)
 	} else if code == 0 {
-		res, err := browser(t, filepath.Join(other.dir, "tls-ca.crt")).Get(strings.Fields(link)[0]) //nolint:noctx // a phone
+		res, err := browser(t, filepath.Join(other.dir, "tls-ca.crt")).Get(strings.Fields(link)[0])
 		if err != nil || res.StatusCode != 200 {
 			t.Errorf("a phone: %v %v", res, err)
 		}

@@ -91,7 +91,7 @@ func TestOverTLSTheLimitsCountAsWithout(t *testing.T) {
 func TestPlainHTTPIsToldThatThisIsHTTPS(t *testing.T) {
 	t.Parallel()
 	_, _, addr := secure(t, http.NotFoundHandler(), httpserver.Limits{})
-	res, err := http.Get("http://" + addr) //nolint:noctx // a test
+	res, err := http.Get("http://" + addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func TestWhoGetsInOverMutualTLS(t *testing.T) {
 // leaves the process.
 func TestInProcessConnectionsNeedNoCertificate(t *testing.T) {
 	t.Parallel()
-	srv, _, _, _, _ := overTLS(t, true) //nolint:dogsled // only the server counts
+	srv, _, _, _, _ := overTLS(t, true)
 	c, err := srv.Credential(natsd.Role{Name: natsd.RoleOperator})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestInProcessConnectionsNeedNoCertificate(t *testing.T) {
 // Nothing is said in the clear but the server's greeting.
 func TestAClientThatSpeaksNoTLSHearsNothing(t *testing.T) {
 	t.Parallel()
-	srv, _, _, _, _ := overTLS(t, false) //nolint:dogsled // only the server counts
+	srv, _, _, _, _ := overTLS(t, false)
 	conn, err := net.Dial("tcp", srv.Addr())
 	if err != nil {
 		t.Fatal(err)
