@@ -150,7 +150,7 @@ func TestHostsAndOrigins(t *testing.T) {
 		t.Errorf("preflight: %d %v", pre.status, pre.header)
 	}
 	pre = d.do("", "OPTIONS", "/mcp", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST")
-	if pre.status != 204 || !strings.Contains(pre.header.Get("Access-Control-Allow-Headers"), "Mcp-Session-Id") {
+	if pre.status != 204 || !strings.Contains(pre.header.Get("Access-Control-Allow-Headers"), "Mcp-Session-Id") || !strings.Contains(pre.header.Get("Access-Control-Allow-Headers"), "A2A-Version") {
 		t.Errorf("preflight of an MCP client: %d %v", pre.status, pre.header)
 	}
 	if pre := d.do("", "OPTIONS", "/v1/asks", "", "Origin", "https://evil.example.com"); pre.header.Get("Access-Control-Allow-Origin") != "" {
