@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natstest"
@@ -75,6 +76,11 @@ func stage(t *testing.T) *scene {
 	if m := s.victim.request(t, victimsAsk, nil, bodyFor(victimsAsk)); m.Header.Get("Nats-Service-Error-Code") != "" {
 		t.Fatalf("%s", m.Data)
 	}
+	reader := s.Connect(roles()["auditor"])
+	natstest.Eventually(t, "the server has copied the ask into the audit", func() bool { // the witness would hear it
+		p, err := audit.Read(t.Context(), reader, "", audit.Query{Ask: "v1"})
+		return err == nil && len(p.Items) == 1
+	})
 	admin, ledger := s.Admin(), s.LedgerAdmin()
 	for _, w := range []struct {
 		nc      *nats.Conn
@@ -151,7 +157,7 @@ func (s *scene) served(t *testing.T, most int, each func(from *sender, subj stri
 	senders := map[string]*sender{}
 	for _, l := range publish() {
 		door, _, _ := strings.Cut(l.subject, ".")
-		if len(l.may) == 0 || !slices.Contains([]string{subject.Agents, subject.Responders, subject.Hosts, subject.Operators, subject.State}, door) {
+		if len(l.may) == 0 || !slices.Contains([]string{subject.Agents, subject.Responders, subject.Hosts, subject.Operators, subject.State, subject.Audit}, door) {
 			continue
 		}
 		for _, name := range l.may[:min(most, len(l.may))] {
@@ -303,6 +309,9 @@ func TestMalformedTokensNameNothing(t *testing.T) {
 	defer s.mu.Unlock()
 	for _, m := range s.writes {
 		if _, _, _, ok := subject.ParseLedger(m.Subject); ok {
+			continue
+		}
+		if _, _, ok := subject.ParseLedgerAudit(m.Subject); ok {
 			continue
 		}
 		if _, _, ok := subject.ParseStateEntry(m.Subject); !ok {

@@ -27,6 +27,8 @@ func roles() map[string]natsd.Role {
 		"host":                  {Name: natsd.RoleHost, Tenant: "acme", Session: "s1"},
 		"gateway":               {Name: natsd.RoleGateway},
 		"operator":              {Name: natsd.RoleOperator},
+		"auditor":               {Name: natsd.RoleAuditor},
+		"auditor-tenant":        {Name: natsd.RoleAuditor, Tenant: "acme"},
 		"broker":                {Name: natsd.RoleBroker},
 		"ledger":                {Name: natsd.RoleLedger},
 		"maintenance":           {Name: natsd.RoleMaintenance},
@@ -132,6 +134,22 @@ func publish() []line {
 	add("operator", "admv1.acme.s1.abort.a1", "admv1.other.s2.abort.a1")
 	add("broker", "herev1.acme.s1", "herev1.other.s1")
 	add(nobody, "outv1.acme.s1.a1.q", "outv1.acme.s1.a1.o", "statev1.tokens.~.k", "statev1.policy.acme.k")
+	// The audit: read by who may, reported to by who sees what no broker sees, and
+	// written by the broker's ledger connection alone.
+	add("auditor auditor-tenant operator", "auditv1.~.acme.read")
+	add("auditor operator", "auditv1.~.read", "auditv1.~.other.read", "auditv1.~.ACME.read")
+	add("gateway", "auditv1.~.report.gateway")
+	add("issuer", "auditv1.~.report.issuer")
+	add("operator", "auditv1.~.report.operator")
+	for typ, may := range map[string]string{"slack": slackWide, "web": web, "push": push} {
+		wide, narrow, _ := strings.Cut(may, " ")
+		add(wide, "auditv1.~.report.responder."+typ)
+		add(narrow, "auditv1.~.report.responder."+typ+".acme")
+		add(nobody, "auditv1.~.report.responder."+typ+".other")
+	}
+	add(nobody, "auditv1."+other+".read", "auditv1."+other+".acme.read", "auditv1."+other+".report.gateway", "auditv1.read", "auditv1.acme.read",
+		"auditv1.~.report", "auditv1.~.report.agent", "auditv1.~.report.broker", "auditv1.~.report.responder", "auditv1.~.report.responder.native", "auditv1.~.acme.purge")
+	add("ledger", "ledgerv1.audit.acme.a", "ledgerv1.audit.~.a")
 	// The exchange of credentials.
 	add("gateway", "issuev1.credential")
 	add(web, "issuev1.~.person")
@@ -188,7 +206,7 @@ func publish() []line {
 	add(nobody, "$JS.API.STREAM.DELETE.ASKS_00", "$JS.API.STREAM.MSG.DELETE.ASKS_00", "$JS.API.CONSUMER.DELETE.ASKS_00.web-q", "$JS.FC.x", "$KV.x.y", "$O.x.y", "$G.x",
 		"$SYS.REQ.SERVER.PING", "$SYS.REQ.SERVER.PING.CONNZ", "$SYS.REQ.CLAIMS.UPDATE", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SYS.REQ.USER.INFO.x", "$SYS.ACCOUNT.x.CONNECT", "$MQTT.x", "anything")
 	// Inboxes: the broker replies, and nobody else.
-	add("broker", "_INBOX.a.acme.s1.x", "_INBOX.at.acme.x", "_INBOX.r.web.x", "_INBOX.rt.web.acme.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.h.acme.s1.x", "_INBOX.op.x", "_INBOX.g.x", "_INBOX.i.x")
+	add("broker", "_INBOX.a.acme.s1.x", "_INBOX.at.acme.x", "_INBOX.r.web.x", "_INBOX.rt.web.acme.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.h.acme.s1.x", "_INBOX.op.x", "_INBOX.g.x", "_INBOX.i.x", "_INBOX.u.x", "_INBOX.ut.acme.x")
 	add(nobody, "_INBOX.x", "_INBOX.b.x", "_INBOX.l.x", "_INBOX.m.x", "_INBOX.c.x", "_inbox.a.acme.s1.x")
 	return all
 }
@@ -216,7 +234,7 @@ func subscribe() []line {
 	add(screens+" responder-session gateway", "herev1.acme.s1")
 	// Requests are the broker's to hear.
 	add("broker", "askv1.>", "askv1.acme.s1.>", "askv1.acme.s1.ask.*", "ansv1.>", "ansv1.slack.>", "ansv1.*.*.*.*.answer.*", "ansv1.*.*.*.*.here.*", "hostv1.>", "hostv1.*.acme.s1.answer.*",
-		"admv1.>", "kvv1.>", "kvv1.agent.acme.s1.leases.put", "$SRV.>", "$SRV.PING")
+		"admv1.>", "auditv1.>", "auditv1.*.read", "kvv1.>", "kvv1.agent.acme.s1.leases.put", "$SRV.>", "$SRV.PING")
 	add(nobody, ">", "*", "*.>", "*.*.*.*.*", "ledgerv1.>", "ledgerv1.00.acme.s1.a1.o", "$JS.>", "$JS.API.>", "$JS.API.STREAM.INFO.ASKS_00", "$JS.EVENT.>", "$SYS.>", "$SYS.ACCOUNT.>", "$KV.>", "statev1.>")
 	add("issuer", "issuev1.credential", "issuev1.*.person")
 	add(nobody, "issuev1.>", "issuev1.*.*", "issuev1."+other+".person.>")
@@ -224,12 +242,12 @@ func subscribe() []line {
 	for inbox, may := range map[string]string{
 		"a.acme.s1": "agent", "at.acme": "agent-tenant", "r.slack": "responder", "rt.slack.acme": "responder-tenant", "rs.slack.acme.s1": "responder-session",
 		"r.web": "responder-web", "rt.web.acme": "responder-tenant-web", "r.push": "responder-push", "rt.push.acme": "responder-tenant-push",
-		"h.acme.s1": "host", "g": "gateway", "op": "operator", "b": "broker", "i": "issuer", "l": "ledger", "m": "maintenance", "c": "cluster",
+		"h.acme.s1": "host", "g": "gateway", "op": "operator", "b": "broker", "i": "issuer", "u": "auditor", "ut.acme": "auditor-tenant", "l": "ledger", "m": "maintenance", "c": "cluster",
 	} {
 		add(may, "_INBOX."+inbox+".>", "_INBOX."+inbox+".x.*")
 	}
 	add(nobody, "_INBOX.>", "_INBOX.*.>", "_INBOX.a.>", "_INBOX.a.acme.>", "_INBOX.a.acme.s2.>", "_INBOX.a.acme.s1x.>", "_INBOX.at.>", "_INBOX.at.other.>",
-		"_INBOX.r.>", "_INBOX.r.webx.>", "_INBOX.rt.>", "_INBOX.rt.slack.other.>", "_INBOX.rs.>", "_INBOX.rs.slack.acme.s2.>", "_INBOX.h.>", "_INBOX.h.acme.s2.>", "_INBOX.gx.>")
+		"_INBOX.r.>", "_INBOX.r.webx.>", "_INBOX.rt.>", "_INBOX.rt.slack.other.>", "_INBOX.rs.>", "_INBOX.rs.slack.acme.s2.>", "_INBOX.h.>", "_INBOX.h.acme.s2.>", "_INBOX.gx.>", "_INBOX.ut.>", "_INBOX.ut.other.>")
 	// Shared state.
 	for bucket, may := range state() {
 		var wide, ofTenant []string

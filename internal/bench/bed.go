@@ -48,6 +48,7 @@ type Options struct {
 	Dir        string // where the servers' directories are made; default: the system's temporary directory
 	Partitions int    // default: the ledger's
 	Nodes      int    // of a cluster in this process, with as many replicas; default: a server alone
+	NoAudit    bool   // to measure what the audit costs
 	Logger     *slog.Logger
 }
 
@@ -62,7 +63,7 @@ func Embedded(ctx context.Context, opts Options) (*Bed, error) {
 		return nil, err
 	}
 	b.dial, b.verifier = srv.dial, srv.keys.Verifier()
-	if err := b.broker(ctx, ledger.Options{Partitions: opts.Partitions, Replicas: nodes}); err != nil {
+	if err := b.broker(ctx, ledger.Options{Partitions: opts.Partitions, Replicas: nodes, NoAudit: opts.NoAudit}); err != nil {
 		b.Close()
 		return nil, err
 	}

@@ -16,8 +16,9 @@ const maxTries = 20
 
 // apply carries out a command on one ask and returns the state that the ledger
 // then holds: read what the decision needs, decide, write with compare-and-set,
-// decide again.
-func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command) (lifecycle.State, error) {
+// decide again. User is the public key of the credential that sent it, where it
+// is known.
+func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user string) (lifecycle.State, error) {
 	s, read, err := b.start(ctx, k, c)
 	if err != nil {
 		return lifecycle.State{}, err
@@ -58,7 +59,7 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command) (lif
 				}
 			case lifecycle.Resolve:
 				var stored lifecycle.State
-				if stored, err = b.led.Resolve(ctx, s, e.Outcome, now); err == nil {
+				if stored, err = b.led.ResolveAs(ctx, s, e.Outcome, user, now); err == nil {
 					s = stored
 					b.quotas.Ended(k)
 				}
@@ -121,5 +122,5 @@ func (b *Broker) admit(ctx context.Context, k ask.Key, s *lifecycle.State) (coun
 
 // look reads one ask; an overdue one is expired on the way.
 func (b *Broker) look(ctx context.Context, k ask.Key) (lifecycle.State, error) {
-	return b.apply(ctx, k, lifecycle.Look{})
+	return b.apply(ctx, k, lifecycle.Look{}, "")
 }

@@ -51,6 +51,10 @@ type Options struct {
 	// ask demands itself; default: none.
 	Policy func(tenant string) (minProof string)
 
+	// AuditWindow is how long refusals of one kind are counted until a record
+	// tells of them; default 1m, less only in tests.
+	AuditWindow time.Duration
+
 	// Quotas says what tenants and sessions may use; default: no limits.
 	Quotas func() *quota.Policy
 
@@ -72,6 +76,9 @@ func (o *Options) fill() {
 	}
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
+	}
+	if o.AuditWindow == 0 {
+		o.AuditWindow = auditWindow
 	}
 	if o.Sweep == 0 {
 		o.Sweep = sweepEvery
@@ -101,6 +108,7 @@ type Broker struct {
 	counting      *nats.Subscription  // to outcomes, to count them
 	republished   map[string]*signals // by kind: something was republished, next may have work
 	backlog       backlog
+	audit         *recorder
 
 	requests, refused, dropped, late atomic.Int64
 	ready                            atomic.Bool
@@ -124,6 +132,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	if opts.Metrics != nil {
 		b.counts = opts.Metrics.Broker(b.reading)
 	}
+	b.audit = newRecorder(led, &b.opts, b.id, b.counts.AuditLost)
 	return b
 }
 
@@ -180,6 +189,10 @@ func (b *Broker) Run(ctx context.Context) error {
 	}
 	b.running.Go(func() { b.countPending(ctx) })
 	b.running.Go(func() { b.leases.run(ctx) })
+	recorded, endRecords := context.WithCancel(context.WithoutCancel(ctx))
+	defer endRecords()
+	var recording sync.WaitGroup
+	recording.Go(func() { b.audit.run(recorded) })
 	b.maintain(ctx)
 
 	b.ready.Store(false)
@@ -191,6 +204,8 @@ func (b *Broker) Run(ctx context.Context) error {
 	b.waits.release() //nolint:contextcheck // what is under way has the broker's own grace
 	b.workers.stop()
 	b.running.Wait()
+	endRecords() // what the last requests did is recorded, too
+	recording.Wait()
 	err = errors.Join(err, b.subscriptions.close())
 	if b.nc.IsConnected() {
 		err = errors.Join(err, b.nc.FlushTimeout(time.Second))
@@ -243,6 +258,9 @@ func (b *Broker) serve() (micro.Service, error) {
 		if name == stateEndpoint {
 			handle = b.receiveState
 		}
+		if name == auditEndpoint {
+			handle = b.receiveAudit
+		}
 		if err := svc.AddEndpoint(name, micro.HandlerFunc(handle), micro.WithEndpointSubject(subj), micro.WithEndpointPendingLimits(-1, 128<<20)); err != nil {
 			return nil, errors.Join(fmt.Errorf("broker: endpoint %s: %w", name, err), svc.Stop())
 		}
@@ -255,7 +273,7 @@ func endpoints() map[string]string {
 		"agent-list": subject.Agents + ".*.*.list", "list": subject.Responders + ".*.*.list",
 		"tenant-list": subject.Responders + ".*.*.*.list", "session-list": subject.Responders + ".*.*.*.*.list",
 		"host-get": subject.Hosts + ".*.*.*.get.*", "host-answer": subject.Hosts + ".*.*.*.answer.*", "host-cancel": subject.Hosts + ".*.*.*.cancel.*",
-		"abort": subject.Operators + ".*.*.abort.*", stateEndpoint: subject.State + ".>",
+		"abort": subject.Operators + ".*.*.abort.*", stateEndpoint: subject.State + ".>", auditEndpoint: subject.Audit + ".>",
 	}
 	for _, v := range []subject.Verb{subject.VerbAsk, subject.VerbGet, subject.VerbWait, subject.VerbWithdraw} {
 		m["agent-"+string(v)] = subject.Agents + ".*.*." + string(v) + ".*"

@@ -26,7 +26,11 @@ const countEvery = 15 * time.Second
 // reading is what is read of a broker when somebody looks at its metrics.
 func (b *Broker) reading() metrics.Reading {
 	used, budget := b.led.Usage()
-	r := metrics.Reading{Ready: b.Ready(), Used: used, Budget: budget, Reserve: b.led.Reserve(), Held: map[string]int{}}
+	audit := b.led.AuditUse()
+	r := metrics.Reading{
+		Ready: b.Ready(), Used: used, Budget: budget, Reserve: b.led.Reserve(), Held: map[string]int{},
+		AuditUsed: audit.Used, AuditMost: audit.Most, AuditLag: audit.Lag,
+	}
 	b.waits.mu.Lock()
 	defer b.waits.mu.Unlock()
 	for k, set := range b.waits.byKey {

@@ -336,7 +336,7 @@ func (l *leases) end(ctx context.Context, q *lapsing) error {
 			if it.Record.AskedAt.After(q.lease.Until) || !whileWaiting(it.RawAsk) {
 				continue
 			}
-			s, err := b.apply(ctx, k, lifecycle.Withdraw{Reason: ask.ReasonGaveUp})
+			s, err := b.apply(ctx, k, lifecycle.Withdraw{Reason: ask.ReasonGaveUp}, "")
 			if errors.Is(err, ask.ErrResolved) || errors.Is(err, ask.ErrNotFound) {
 				continue
 			}

@@ -17,7 +17,7 @@ func newQuotas(led *ledger.Ledger, opts *Options) *quota.Keeper {
 	}
 	return quota.New(quota.Options{
 		Policy:  opts.Quotas,
-		Budget:  func() int64 { _, budget := led.Usage(); return budget },
+		Budget:  led.Share,
 		Measure: led.Use,
 		Failed: func(ctx context.Context, k ask.Key, err error) {
 			opts.Logger.WarnContext(ctx, "cannot measure what a tenant uses; quotas count what passes here", slog.String("tenant", k.Tenant), slog.Any("error", err))

@@ -88,6 +88,7 @@ func (b *Broker) refuse(ctx context.Context, r *request, err error) {
 	e := wire.AsError(unavailable(err))
 	b.refused.Add(1)
 	b.counts.Refused(r.Tenant, e.Code)
+	b.auditRefusal(r, e)
 	status := wire.HTTPStatus(e.Code)
 	if status >= 500 {
 		b.opts.Logger.WarnContext(ctx, "request failed", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.String("code", e.Code), slog.Any("error", err))

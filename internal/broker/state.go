@@ -207,6 +207,9 @@ func (b *Broker) writeState(ctx context.Context, r *stateRequest, w *ledger.Stat
 		}
 		w.Expect = &old.Revision
 		e, err := b.led.WriteState(ctx, w, now)
+		if err == nil {
+			b.auditState(r, w, &old, live)
+		}
 		if !ledger.IsRace(err) {
 			return e, err
 		}

@@ -60,7 +60,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 			return err
 		}
 	}
-	held, err := b.apply(ctx, r.Key(), lifecycle.Ask{State: state})
+	held, err := b.apply(ctx, r.Key(), lifecycle.Ask{State: state}, "")
 	if err != nil {
 		h.cancel()
 		return err
@@ -219,7 +219,7 @@ func (b *Broker) answer(ctx context.Context, r *request) error {
 
 // resolve ends an ask and tells the outcome.
 func (b *Broker) resolve(ctx context.Context, r *request, c lifecycle.Command) error {
-	s, err := b.apply(ctx, r.Key(), c)
+	s, err := b.apply(ctx, r.Key(), c, r.User)
 	if err != nil {
 		return err
 	}
@@ -255,6 +255,7 @@ func (b *Broker) receipt(ctx context.Context, r *request) error {
 	if err := b.led.Receipt(ctx, r.Key(), receipt, s.Deadline, now); err != nil {
 		return err
 	}
+	b.auditShown(r, &receipt)
 	s.Receipts = []ask.Receipt{receipt}
 	return b.tellStatus(r, s)
 }

@@ -54,12 +54,16 @@ type Reach struct {
 
 // Ledger is how the ledger is laid out.
 type Ledger struct {
-	Partitions int           `positive:"true" desc:"partitions, fixed when the ledger is created; default: the ledger's, 4 for a new one"`
-	Replicas   int           `positive:"true" desc:"copies of each stream, 3 in a cluster; default: the ledger's, 1 for a new one"`
-	Retention  time.Duration `positive:"true" desc:"how long an outcome is kept after its ask's deadline; default: the ledger's, 720h for a new one"`
-	Margin     time.Duration `positive:"true" desc:"how much longer an outcome lives than its timer, at least 5s; default: the ledger's, 24h for a new one"`
-	MaxStore   string        `split_words:"true" default:"10GiB" desc:"bytes on disk, at least 64MiB; new asks are refused from 80 % on"`
-	Policy     string        `desc:"policy file (YAML): what each tenant and each of its sessions may use; read again when it changes; default: the limits of docs/operations.md"`
+	Partitions     int           `positive:"true" desc:"partitions, fixed when the ledger is created; default: the ledger's, 4 for a new one"`
+	Replicas       int           `positive:"true" desc:"copies of each stream, 3 in a cluster; default: the ledger's, 1 for a new one"`
+	Retention      time.Duration `positive:"true" desc:"how long an outcome is kept after its ask's deadline; default: the ledger's, 720h for a new one"`
+	Margin         time.Duration `positive:"true" desc:"how much longer an outcome lives than its timer, at least 5s; default: the ledger's, 24h for a new one"`
+	MaxStore       string        `split_words:"true" default:"10GiB" desc:"bytes on disk, at least 64MiB; new asks are refused from 80 % on"`
+	AuditRetention time.Duration `split_words:"true" positive:"true" desc:"how long a new audit keeps its records; default 8760h; one that is there is changed with askbus ledger set"`
+	AuditBytes     string        `split_words:"true" desc:"bytes of --max-store that a new audit may use; default: an eighth of it, at most 1GiB"`
+	AuditFull      string        `split_words:"true" default:"drop" desc:"what a new audit does when it is full: drop the oldest records, or refuse new ones; asks and answers go on in both cases"`
+
+	Policy string `desc:"policy file (YAML): what each tenant and each of its sessions may use; read again when it changes; default: the limits of docs/operations.md"`
 }
 
 // Listen says where a process listens.

@@ -89,7 +89,7 @@ func inspection() *ledger.Inspection {
 			Desks: []ledger.DeskInspection{{Name: "slack-q", Waiting: 1}, {Name: "slack-o"}},
 		}
 	}
-	return &ledger.Inspection{MaxStore: -1, Settings: ledger.Settings{Partitions: 2, Replicas: 3}, Streams: []ledger.StreamInspection{s("ASKS_00"), s("ASKS_01"), s("STATE")}}
+	return &ledger.Inspection{MaxStore: -1, Settings: ledger.Settings{Partitions: 2, Replicas: 3}, Streams: []ledger.StreamInspection{s("ASKS_00"), s("ASKS_01"), s("STATE")}, Audit: ledger.AuditInspection{There: true, Used: 1, Copies: 3, AuditSettings: ledger.AuditSettings{Retention: time.Hour, Bytes: 1 << 30}}}
 }
 
 func TestEachFindingOfTheLedger(t *testing.T) {
@@ -120,6 +120,11 @@ func TestEachFindingOfTheLedger(t *testing.T) {
 				in.Streams[i].Ahead = -time.Minute
 			}
 		}, "clocks", finding.Missing, "-60.0 s from this machine's"},
+		{func(in *ledger.Inspection) { in.Audit.There = false }, "audit", finding.Broken, "its stream is missing"},
+		{func(in *ledger.Inspection) { in.Audit.Wrong = []string{"deny_purge is off"} }, "audit", finding.Broken, "deny_purge is off"},
+		{func(in *ledger.Inspection) { in.Audit.Lag = 20_000 }, "audit", finding.Missing, "20000 questions and outcomes"},
+		{func(in *ledger.Inspection) { in.Audit.Refuse, in.Audit.Used = true, in.Audit.Bytes }, "audit", finding.Missing, "--audit-bytes"},
+		{func(in *ledger.Inspection) { in.Audit.Copies = 1 }, "audit", finding.Missing, "1 copies"},
 		{func(in *ledger.Inspection) { in.Streams[0].Desks[0].Waiting = 500 }, "backlog of slack", finding.Broken, "502 asks to post, and nobody is at work"},
 		{func(in *ledger.Inspection) {
 			in.Streams[0].Desks[1] = ledger.DeskInspection{Name: "slack-o", Waiting: 500, UnderWay: 8}

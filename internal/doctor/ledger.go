@@ -41,7 +41,34 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 	copies(&l, in)
 	clocks(&l, in)
 	desks(&l, in)
+	audited(&l, in)
 	return l
+}
+
+// lagMuch is from how many messages on the audit is behind.
+const lagMuch = 10_000
+
+// audited judges the audit.
+func audited(l *finding.List, in *ledger.Inspection) {
+	a := &in.Audit
+	full := "drops the oldest when it is full"
+	if a.Refuse {
+		full = "refuses new records when it is full"
+	}
+	switch {
+	case !a.There:
+		l.Say("audit", finding.Broken, "its stream is missing: who did what before is lost; a broker makes it again within seconds, empty but for what the ledger holds; or restore a backup")
+	case len(a.Wrong) > 0:
+		l.Say("audit", finding.Broken, "%s; restore a backup, or look at the server's log", strings.Join(a.Wrong, "; "))
+	case a.Lag >= lagMuch:
+		l.Say("audit", finding.Missing, "%d questions and outcomes are not in it yet: the server copies more slowly than asks come", a.Lag)
+	case a.Refuse && a.Used >= a.Bytes/10*9:
+		l.Say("audit", finding.Missing, `%d of %d bytes are used, and then it refuses new records: export it, and raise "askbus ledger set --audit-bytes"`, a.Used, a.Bytes)
+	case a.Copies < in.Settings.Replicas:
+		l.Say("audit", finding.Missing, "it has %d copies and the ledger has %d: it keeps the number that it was made with; a backup that is restored into a new ledger has as many", a.Copies, in.Settings.Replicas)
+	default:
+		l.Say("audit", finding.Good, "%d of %d bytes, %d behind; keeps %s and %s", a.Used, a.Bytes, a.Lag, a.Retention, full)
+	}
 }
 
 // streams judges partitions and settings.

@@ -87,6 +87,10 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 	for p := range l.n {
 		names = append(names, subject.Stream(p))
 	}
+	// The audit is read last: what ends meanwhile is in the streams before, or in it.
+	if _, err := l.js.Stream(ctx, subject.AuditStream); err == nil {
+		names = append(names, subject.AuditStream)
+	}
 	for _, name := range names {
 		// Desks first: what is settled while messages are read is handed out again.
 		if err := l.desks(ctx, name, func(d *backupDesk) { b.line(backupLine{Desk: d}) }); err != nil {
@@ -247,6 +251,9 @@ func partitionOf(stream string, n int) (p int, ok bool) {
 	}
 	return 0, false
 }
+
+// isAudit reports whether a ledger subject is of the audit.
+func isAudit(subj string) bool { return strings.HasPrefix(subj, subject.AuditLedger+".") }
 
 // isState reports whether a ledger subject is of shared state.
 func isState(subj string) bool { return strings.HasPrefix(subj, subject.StateLedger+".") }

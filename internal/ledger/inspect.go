@@ -20,6 +20,7 @@ type Inspection struct {
 	MaxStore int64  // -1: no limit
 	Settings Settings
 	Streams  []StreamInspection // the partitions, then shared state
+	Audit    AuditInspection
 }
 
 // StreamInspection is one stream of a ledger.
@@ -86,6 +87,10 @@ func Inspect(ctx context.Context, nc *nats.Conn) (Inspection, error) {
 	}
 	s, err := l.inspect(ctx, subject.StateStream, &in.Settings)
 	in.Streams = append(in.Streams, s)
+	if err != nil {
+		return in, err
+	}
+	in.Audit, err = l.inspectAudit(ctx)
 	return in, err
 }
 

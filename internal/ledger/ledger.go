@@ -38,6 +38,11 @@ type Options struct {
 	Lease      time.Duration // how long a piece of work stays with who took it; default 1m, less only in tests
 	Logger     *slog.Logger  // default: discard
 
+	// Audit is for a new audit; one that is there keeps its own.
+	Audit AuditSettings
+	// NoAudit makes none: for measurements.
+	NoAudit bool
+
 	// Clock is this machine's clock, of which only the pace matters; tests and
 	// torture give a wrong one. Default: time.Now.
 	Clock func() time.Time
@@ -87,6 +92,8 @@ type Ledger struct {
 	restored            atomic.Bool // the server was away since the last sweep
 	clock               *clock
 	broken              broken
+	audit               auditUse
+	auditMade           bool // by this process
 }
 
 // Open opens the ledger over a connection with the ledger's rights, creating
@@ -94,7 +101,7 @@ type Ledger struct {
 // ledger, and refuses one whose settings are not those that opts names, or that
 // has another protocol number. It needs nats-server 2.14 or newer.
 func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
-	if err := opts.settings().check(); err != nil {
+	if err := errors.Join(opts.settings().check(), opts.Audit.check()); err != nil {
 		return nil, err
 	}
 	if opts.Logger == nil {
@@ -139,6 +146,15 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 	}
 	if err := l.openClock(ctx); err != nil {
 		return nil, err
+	}
+	if !opts.NoAudit {
+		// Asks do not wait for an audit that cannot be made: the broker tries again.
+		if l.auditMade, err = l.openAudit(ctx); err == nil {
+			_, err = l.RefreshAudit(ctx)
+		}
+		if err != nil {
+			l.opts.Logger.ErrorContext(ctx, "there is no audit", slog.Any("error", err))
+		}
 	}
 	return l, nil
 }

@@ -24,6 +24,7 @@ type Summary struct {
 	Ended      int `json:"ended"`    // asks, with their outcomes
 	Receipts   int `json:"receipts"` // of surfaces
 	State      int `json:"state"`    // entries of shared state
+	Audit      int `json:"audit"`    // records and copies
 	Messages   int `json:"messages"`
 }
 
@@ -33,6 +34,7 @@ type picture struct {
 	asks     map[ask.Key]*pictured
 	receipts map[string]uint64 // subject -> the last one's sequence
 	state    map[string]uint64
+	audit    int
 	messages int
 }
 
@@ -52,6 +54,10 @@ func newPicture() *picture {
 // of its last life, else the last question.
 func (p *picture) add(e *backupEntry) error {
 	p.messages++
+	if isAudit(e.Subject) {
+		p.audit++
+		return nil
+	}
 	if isState(e.Subject) {
 		p.state[e.Subject] = e.Seq
 		return nil
@@ -77,6 +83,9 @@ func (p *picture) add(e *backupEntry) error {
 
 // counts reports whether a message is the one that counts.
 func (p *picture) counts(e *backupEntry) bool {
+	if isAudit(e.Subject) {
+		return false // it comes when the asks are there
+	}
 	if isState(e.Subject) {
 		return p.state[e.Subject] == e.Seq
 	}
@@ -94,7 +103,7 @@ func (p *picture) counts(e *backupEntry) bool {
 }
 
 func (p *picture) summary(partitions int) Summary {
-	s := Summary{Partitions: partitions, Receipts: len(p.receipts), State: len(p.state), Messages: p.messages}
+	s := Summary{Partitions: partitions, Receipts: len(p.receipts), State: len(p.state), Audit: p.audit, Messages: p.messages}
 	for _, a := range p.asks {
 		if a.outcome != 0 {
 			s.Ended++

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/audit"
+	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -50,6 +52,9 @@ func Restore(ctx context.Context, nc *nats.Conn, f *BackupFile, opts Options) (R
 		return Restored{}, err
 	}
 	if err := r.finish(ctx); err != nil {
+		return Restored{}, err
+	}
+	if err := r.audit(ctx); err != nil {
 		return Restored{}, err
 	}
 	return r.compare(ctx)
@@ -101,6 +106,7 @@ type restore struct {
 	desks   map[string]bool // stream and consumer: made
 	acks    []jetstream.PubAckFuture
 	expired []string
+	audited int
 }
 
 // put writes one message, if it counts.
@@ -144,6 +150,58 @@ func (r *restore) put(ctx context.Context, e *backupEntry) error {
 		msg.Header.Set(hdrTTL, ttl(max(left, restoredTTL)))
 	}
 	return r.publish(ctx, msg)
+}
+
+// audit writes the records of the audit. The server copies again what is in the
+// ledger now, so only copies of what is not there are written.
+func (r *restore) audit(ctx context.Context) error {
+	gone := r.gone()
+	err := r.f.each(func(e *backupEntry) error {
+		tenant, kind, ok := subject.ParseLedgerAudit(e.Subject)
+		if !ok {
+			return nil
+		}
+		msg := &nats.Msg{Subject: subject.LedgerAudit(tenant, kind), Header: nats.Header{}, Data: e.Data}
+		for name, values := range e.Header {
+			if !strings.HasPrefix(name, "Nats-") {
+				msg.Header[name] = values
+			}
+		}
+		if kind != subject.AuditRecord {
+			src, ok := audit.SourceOf(e.Header)
+			if !ok {
+				return nil
+			}
+			k, _, _, _ := subject.ParseLedger(src.Subject)
+			if r.f.picture.copies(k, kind, e.Header.Get(cloudevent.HeaderLife)) && !gone[k] {
+				return nil
+			}
+			msg.Header[audit.HeaderRestored] = []string{src.String()}
+		}
+		r.audited++
+		return r.publish(ctx, msg)
+	})
+	return errors.Join(err, r.acknowledged(ctx))
+}
+
+// copies reports whether the server will copy this from the restored ledger.
+func (p *picture) copies(k ask.Key, kind, life string) bool {
+	a := p.asks[k]
+	if a == nil || a.life != life {
+		return false
+	}
+	return (kind == subject.Outcome) == (a.outcome != 0)
+}
+
+// gone are the asks whose outcomes' time was over.
+func (r *restore) gone() map[ask.Key]bool {
+	gone := map[ask.Key]bool{}
+	for _, s := range r.expired {
+		if k, kind, _, ok := subject.ParseLedger(s); ok && kind == subject.Outcome {
+			gone[k] = true
+		}
+	}
+	return gone
 }
 
 // publish stores a message; the acknowledgements are read later.
@@ -243,12 +301,7 @@ func (r *restore) compare(ctx context.Context) (Restored, error) {
 			return Restored{}, err
 		}
 	}
-	gone := map[ask.Key]bool{}
-	for _, s := range r.expired {
-		if k, kind, _, ok := subject.ParseLedger(s); ok && kind == subject.Outcome {
-			gone[k] = true
-		}
-	}
+	gone := r.gone()
 	for k, was := range r.f.picture.asks {
 		is := has.asks[k]
 		switch {
@@ -262,5 +315,7 @@ func (r *restore) compare(ctx context.Context) (Restored, error) {
 	if len(has.asks)+len(gone) != len(r.f.picture.asks) {
 		return Restored{}, fmt.Errorf("ledger: %d asks are there after restoring %d", len(has.asks), len(r.f.picture.asks)-len(gone))
 	}
-	return Restored{Summary: has.summary(r.l.n), Expired: len(r.expired)}, nil
+	s := has.summary(r.l.n)
+	s.Audit = r.audited
+	return Restored{Summary: s, Expired: len(r.expired)}, nil
 }

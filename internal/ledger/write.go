@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/internal/subject"
@@ -75,6 +76,12 @@ func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State,
 // it, takes the question out of the pending set and stops its timer. It returns
 // the state that the ledger then holds. See [IsRace].
 func (l *Ledger) Resolve(ctx context.Context, s lifecycle.State, o ask.Outcome, now time.Time) (lifecycle.State, error) {
+	return l.ResolveAs(ctx, s, o, "", now)
+}
+
+// ResolveAs is [Ledger.Resolve] of an outcome that a credential caused, whose
+// public key the audit then names; empty: not known.
+func (l *Ledger) ResolveAs(ctx context.Context, s lifecycle.State, o ask.Outcome, user string, now time.Time) (lifecycle.State, error) {
 	o.Ask = nil
 	raw, err := wire.EncodeOutcome(&o, s.RawAsk)
 	if err != nil {
@@ -101,6 +108,9 @@ func (l *Ledger) Resolve(ctx context.Context, s lifecycle.State, o ask.Outcome, 
 		msg.Header[cloudevent.HeaderDigest] = []string{digest}
 	}
 	msg.Header[cloudevent.HeaderAsked] = []string{cloudevent.AskedBy(s.EventID)}
+	if user != "" {
+		msg.Header[audit.HeaderUser] = []string{user}
+	}
 	if l.breakOutcome(msg) {
 		return next, nil
 	}
@@ -223,11 +233,23 @@ func (l *Ledger) Reserve() int64 { return l.reserve.Load() }
 // Usage is how many bytes the ledger uses, and its budget (0: none known).
 func (l *Ledger) Usage() (used, budget int64) { return l.used.Load(), l.budget.Load() }
 
-// Room refuses a new ask from 80 % of the budget on, and when what is free is
+// Share is the part of the budget that asks may use: what the audit does not.
+func (l *Ledger) Share() int64 {
+	_, budget := l.Usage()
+	if most := l.audit.most.Load(); budget > most {
+		budget -= most
+	}
+	return budget
+}
+
+// Room refuses a new ask from 80 % of its share of the budget on, and when what is free is
 // not more than what the pending ones need to end: answers, withdrawals and
 // expiry keep the rest.
 func (l *Ledger) Room() error {
 	used, budget := l.Usage()
+	if most := l.audit.most.Load(); budget > most { // the audit's share is the audit's
+		used, budget = used-l.audit.used.Load(), budget-most
+	}
 	if budget > 0 && (used >= budget/5*4 || used+l.Reserve() >= budget/20*19) {
 		return full(nil)
 	}

@@ -12,7 +12,7 @@ type Broker struct {
 	tenants, surfaces names
 
 	requests, asks, outcomes, refusals, redeliveries *prometheus.CounterVec
-	races, dropped                                   prometheus.Counter
+	races, dropped, auditLost                        prometheus.Counter
 	presented, answered                              *prometheus.HistogramVec
 	pending, oldest, held                            *prometheus.GaugeVec
 	read                                             func() Reading
@@ -22,6 +22,8 @@ type Broker struct {
 type Reading struct {
 	Ready                 bool
 	Used, Budget, Reserve int64          // bytes
+	AuditUsed, AuditMost  int64          // bytes
+	AuditLag              int64          // messages of the ledger that the audit does not have yet
 	Held                  map[string]int // requests that wait for an outcome, by tenant
 }
 
@@ -50,6 +52,7 @@ func (s *Set) Broker(read func() Reading) *Broker {
 		redeliveries: counter("askbus_redeliveries_total", "Pieces of work handed to a posting surface again.", "surface", "kind"),
 		races:        counter("askbus_lost_races_total", "Writes that lost their compare-and-set and were decided again.").WithLabelValues(),
 		dropped:      counter("askbus_dropped_requests_total", "Requests with a reply subject that is not the sender's.").WithLabelValues(),
+		auditLost:    counter("askbus_audit_lost_total", "Records that this broker could not write to the audit.").WithLabelValues(),
 		presented: times("askbus_first_presentation_seconds", "From the question to the first receipt of a surface.",
 			[]float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}, "tenant", "surface"),
 		answered: times("askbus_outcome_seconds", "From the question to its outcome.",
@@ -67,6 +70,9 @@ func (s *Set) Broker(read func() Reading) *Broker {
 		"askbus_ledger_bytes":         {"Bytes that the ledger uses.", func(r Reading) float64 { return float64(r.Used) }},
 		"askbus_ledger_budget_bytes":  {"Bytes that the ledger may use; 0: no limit is known.", func(r Reading) float64 { return float64(r.Budget) }},
 		"askbus_ledger_reserve_bytes": {"Of these, what is kept so that every pending ask can end.", func(r Reading) float64 { return float64(r.Reserve) }},
+		"askbus_audit_bytes":          {"Bytes that the audit uses.", func(r Reading) float64 { return float64(r.AuditUsed) }},
+		"askbus_audit_budget_bytes":   {"Bytes that the audit may use; 0: there is none.", func(r Reading) float64 { return float64(r.AuditMost) }},
+		"askbus_audit_lag_messages":   {"Questions and outcomes that the audit does not have yet.", func(r Reading) float64 { return float64(r.AuditLag) }},
 	} {
 		s.gauge(name, of.help, nil, func() float64 { return of.read(read()) })
 	}
@@ -155,6 +161,13 @@ func (b *Broker) LostRace() {
 func (b *Broker) Dropped() {
 	if b != nil {
 		b.dropped.Inc()
+	}
+}
+
+// AuditLost counts records that the audit lacks.
+func (b *Broker) AuditLost(n int64) {
+	if b != nil {
+		b.auditLost.Add(float64(n))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 type Role struct {
 	Name    string // one of the Role constants
 	Type    string // responder
-	Tenant  string // agent, host; responder: optional
+	Tenant  string // agent, host; responder, auditor: optional
 	Session string // host; agent: optional; responder: optional, needs Tenant
 }
 
@@ -35,7 +35,8 @@ const (
 	RoleOperator    = "operator"
 	RoleBroker      = "broker"
 	RoleLedger      = "ledger"
-	RoleIssuer      = "issuer" // swaps tokens for credentials
+	RoleIssuer      = "issuer"  // swaps tokens for credentials
+	RoleAuditor     = "auditor" // reads the audit, and nothing else
 	RoleMaintenance = "maintenance"
 	RoleCluster     = "cluster"      // which nodes belong to a cluster, and that one does not any more
 	RoleAdmin       = "admin"        // everything in the account of clients
@@ -76,12 +77,16 @@ func (r Role) Validate() error {
 		if r.Tenant == "" || r.Session == "" || r.Type != "" {
 			return fmt.Errorf("a host has a tenant and a session, and no type")
 		}
+	case RoleAuditor:
+		if r.Type != "" || r.Session != "" {
+			return fmt.Errorf("an auditor has no type and no session; with a tenant it reads that tenant's records")
+		}
 	case RoleGateway, RoleOperator, RoleBroker, RoleLedger, RoleIssuer, RoleMaintenance, RoleCluster, RoleAdmin, RoleLedgerAdmin:
 		if r.Type != "" || r.Tenant != "" || r.Session != "" {
 			return fmt.Errorf("%s has no type, tenant or session", r.Name)
 		}
 	default:
-		return fmt.Errorf("no role %q: use agent, responder, host, gateway, operator, broker, issuer or maintenance", r.Name)
+		return fmt.Errorf("no role %q: use agent, responder, host, gateway, operator, auditor, broker, issuer or maintenance", r.Name)
 	}
 	return nil
 }
@@ -119,6 +124,8 @@ func (r Role) InboxPrefix() string {
 		return subject.InboxAgent(r.Tenant, r.Session)
 	case RoleIssuer:
 		return subject.InboxIssuer
+	case RoleAuditor:
+		return subject.InboxAuditor(r.Tenant)
 	case RoleMaintenance:
 		return subject.InboxMaintenance
 	case RoleCluster:
@@ -162,7 +169,36 @@ func (r Role) Rights() Rights {
 	}
 	publish, subscribe := subject.StateRights(subject.StateRole(r.Name), r.Type, r.Tenant, session)
 	rights.Publish, rights.Subscribe = append(rights.Publish, publish...), append(rights.Subscribe, subscribe...)
+	rights.Publish = append(rights.Publish, r.audits()...)
 	return rights
+}
+
+// audits are the subjects about the audit. A responder of a single session has
+// none: an agent's screen may not write to it.
+func (r Role) audits() []string {
+	at := subject.AuditRequest{User: userKey, Tenant: r.Tenant, Type: r.Type, Verb: subject.VerbReport, Role: subject.StateRole(r.Name)}
+	switch r.Name {
+	case RoleAuditor:
+		at.Verb = subject.VerbRead
+		if own := at.String(); r.Tenant != "" {
+			return []string{own}
+		}
+		all := at
+		at.Tenant = "*"
+		return []string{all.String(), at.String()}
+	case RoleOperator:
+		read := subject.AuditRequest{User: userKey, Verb: subject.VerbRead}
+		all := read
+		read.Tenant = "*"
+		return []string{all.String(), read.String(), at.String()}
+	case RoleResponder:
+		if r.Session == "" {
+			return []string{at.String()}
+		}
+	case RoleGateway, RoleIssuer:
+		return []string{at.String()}
+	}
+	return nil
 }
 
 // rights are those about asks.
@@ -204,6 +240,8 @@ func (r Role) rights() Rights {
 			Publish:   []string{dots(subject.Agents, ">"), dots(subject.Responders, subject.TypeGateway, userKey, ">"), subject.Exchange},
 			Subscribe: []string{dots(subject.Out, ">"), dots(subject.Presence, ">"), subject.AttentionAll("", ""), inbox},
 		}
+	case RoleAuditor:
+		return Rights{Subscribe: []string{inbox}}
 	case RoleIssuer:
 		return Rights{Subscribe: []string{subject.Exchange, subject.PersonAll, inbox}, Replies: true}
 	case RoleOperator:
@@ -213,12 +251,12 @@ func (r Role) rights() Rights {
 		}
 	case RoleBroker:
 		var replies []string
-		for _, p := range []string{"a", "at", "r", "rt", "rs", "h", "op", "g", "i"} {
+		for _, p := range []string{"a", "at", "r", "rt", "rs", "h", "op", "g", "i", "u", "ut"} {
 			replies = append(replies, dots("_INBOX", p, ">"))
 		}
 		return Rights{
 			Publish:   append(replies, dots(subject.Presence, ">")),
-			Subscribe: []string{dots(subject.Agents, ">"), dots(subject.Responders, ">"), dots(subject.Hosts, ">"), dots(subject.Operators, ">"), dots(subject.State, ">"), dots(subject.Out, ">"), "$SRV.>", inbox},
+			Subscribe: []string{dots(subject.Agents, ">"), dots(subject.Responders, ">"), dots(subject.Hosts, ">"), dots(subject.Operators, ">"), dots(subject.State, ">"), dots(subject.Audit, ">"), dots(subject.Out, ">"), "$SRV.>", inbox},
 		}
 	case RoleLedger:
 		return Rights{
@@ -277,7 +315,7 @@ const inProcess = "-in-process"
 func (r Role) scope() string {
 	name := r.Name
 	switch {
-	case r.Name == RoleAgent && r.Session == "":
+	case r.Name == RoleAgent && r.Session == "", r.Name == RoleAuditor && r.Tenant != "":
 		name += "-tenant"
 	case r.Name == RoleResponder && r.Session != "":
 		return name + "-session"
@@ -338,6 +376,8 @@ func scopes(admin bool) []identity.Scope {
 		{Name: RoleGateway},
 		{Name: RoleIssuer},
 		{Name: RoleOperator},
+		{Name: RoleAuditor},
+		{Name: RoleAuditor, Tenant: tenant},
 		{Name: RoleBroker},
 		{Name: RoleLedger},
 		{Name: RoleMaintenance},

@@ -12,6 +12,7 @@ const (
 	InboxMaintenance = "_INBOX.m"
 	InboxCluster     = "_INBOX.c"
 	InboxIssuer      = "_INBOX.i"
+	InboxAuditors    = "_INBOX.u"
 )
 
 // InboxAgent is the inbox prefix of one session's agent, or of an agent for

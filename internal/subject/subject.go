@@ -95,7 +95,7 @@ const Self = "~"
 // As puts the sender's key where a subject has [Self]. It is not ok when the
 // subject has no such place.
 func As(subject, user string) (own string, ok bool) {
-	if !strings.HasPrefix(subject, Responders+".") && !strings.HasPrefix(subject, Hosts+".") && !strings.HasPrefix(subject, Issue+".") {
+	if !strings.HasPrefix(subject, Responders+".") && !strings.HasPrefix(subject, Hosts+".") && !strings.HasPrefix(subject, Issue+".") && !strings.HasPrefix(subject, Audit+".") {
 		return subject, false
 	}
 	before, after, ok := strings.Cut(subject, "."+Self+".")

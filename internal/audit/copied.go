@@ -1,0 +1,178 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/lifecycle"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// Headers of what the server copied.
+const (
+	// HeaderSource is set by the server, and refused by it in what others write.
+	HeaderSource = "Nats-Stream-Source"
+	// HeaderRestored stands in its place on a copy that came back from a backup.
+	HeaderRestored = "Askbus-Audit-Source"
+	// HeaderUser is the public key of the credential that caused an outcome.
+	HeaderUser = "Askbus-User"
+)
+
+// Source is where a copy came from: "ASKS_00 17 ledgerv1.00.acme.s1.a1.o".
+type Source struct {
+	Stream  string
+	Seq     string
+	Subject string
+}
+
+// String is what [HeaderRestored] holds.
+func (s Source) String() string { return s.Stream + " " + s.Seq + " " + s.Subject }
+
+// SourceOf reads where a copy came from.
+func SourceOf(h nats.Header) (Source, bool) {
+	// The server writes stream, sequence, filters, destinations, subject and consumer;
+	// several filters have form feeds between them.
+	if t := strings.Split(h.Get(HeaderSource), " "); len(t) >= 5 {
+		return Source{t[0], t[1], t[4]}, true
+	}
+	if t := strings.Split(h.Get(HeaderRestored), " "); len(t) == 3 {
+		return Source{t[0], t[1], t[2]}, true
+	}
+	return Source{}, false
+}
+
+// Copied is a question or an outcome in the audit.
+type Copied struct {
+	Record
+	Key   ask.Key
+	Life  string
+	Whole json.RawMessage // the question, or the outcome with its question
+	Timed bool            // the server's timer wrote it: it may have come after another outcome
+}
+
+// ReadCopy reads a question or an outcome that the server copied.
+func ReadCopy(msg *nats.Msg) (c Copied, err error) {
+	src, ok := SourceOf(msg.Header)
+	if !ok {
+		return Copied{}, fmt.Errorf("audit: a copy that does not say of what")
+	}
+	k, kind, _, ok := subject.ParseLedger(src.Subject)
+	if !ok {
+		return Copied{}, fmt.Errorf("audit: a copy of %.100q", src.Subject)
+	}
+	c = Copied{Key: k}
+	c.ID = src.Stream + "-" + src.Seq
+	c.Version, c.Tenant, c.Session, c.Ask = Version, k.Tenant, k.Session, k.ID
+	defer func() { c.clip() }()
+	if kind == subject.Question {
+		s, err := cloudevent.ReadQuestion(msg, k)
+		if err != nil {
+			return Copied{}, fmt.Errorf("audit: %w", err)
+		}
+		c.asked(&s)
+		c.Whole = s.RawAsk
+		return c, nil
+	}
+	s, err := cloudevent.ReadOutcome(msg, k)
+	if err != nil {
+		return Copied{}, fmt.Errorf("audit: %w", err)
+	}
+	c.ended(&s, msg.Header.Get(HeaderUser))
+	if c.Whole = s.RawEnd; c.Whole == nil {
+		c.Whole, err = wire.EncodeOutcome(s.End, s.RawAsk)
+	}
+	return c, err
+}
+
+func (c *Copied) asked(s *lifecycle.State) {
+	c.Action, c.Time, c.Life = AskAsked, s.AskedAt.UTC(), s.Life
+	c.Question = question(s)
+	c.Actor = &Actor{Role: "agent", Name: c.Question.AgentName}
+}
+
+func question(s *lifecycle.State) *Question {
+	q := &Question{
+		Title: s.Ask.Title, Deadline: s.Deadline.UTC(), Audience: s.Ask.Audience, MinProof: s.Ask.MinProof, Priority: string(s.Ask.Priority),
+		AskedAt: s.AskedAt.UTC(), Digest: s.Digest(), Life: s.Life, AgentID: s.Ask.Agent.ID, AgentName: s.Ask.Agent.Name,
+	}
+	for i := range s.Ask.Questions {
+		q.Texts = append(q.Texts, s.Ask.Questions[i].Text)
+	}
+	return q
+}
+
+func (c *Copied) ended(s *lifecycle.State, user string) {
+	o := s.End
+	c.Time, c.Life, c.Timed = o.At.UTC(), s.Life, s.Timed
+	c.Question = question(s)
+	d := &Decision{Status: string(o.Status), Source: string(o.Source), Reason: o.Reason, Waited: o.Waited.Milliseconds(), Typed: o.Response != ""}
+	for i := range o.Answers {
+		if i == maxItems {
+			break
+		}
+		d.Answers = append(d.Answers, answer(s.Ask, &o.Answers[i]))
+	}
+	if by := o.CancelledBy; by != nil {
+		d.Answers = append(d.Answers, answer(s.Ask, &ask.Answer{QuestionID: by.QuestionID, Selected: []string{by.OptionID}}))
+	}
+	c.Decision = d
+	switch o.Status {
+	case ask.StatusAnswered:
+		c.Action = AskAnswered
+	case ask.StatusCancelled:
+		c.Action = AskCancelled
+	case ask.StatusWithdrawn:
+		c.Action, c.Actor = AskWithdrawn, &Actor{Role: "agent"}
+	case ask.StatusAborted:
+		c.Action, c.Actor = AskAborted, &Actor{Role: "operator"}
+	case ask.StatusExpired:
+		c.Action = AskExpired
+	default:
+		c.Action = Action("ask." + string(o.Status))
+	}
+	if by := o.By; by != nil {
+		c.Surface = by.Responder
+		c.Actor = &Actor{Role: roleOf(by.Responder), Credential: user, Principal: by.Principal, Proof: by.Proof, Name: by.Name, Groups: by.Groups}
+	}
+}
+
+// roleOf is the role whose credentials answer as a responder type.
+func roleOf(typ string) string {
+	switch typ {
+	case subject.TypeGateway, subject.TypeOperator:
+		return typ
+	case ask.ResponderNative, ask.ResponderElicit:
+		return "host"
+	}
+	return "responder"
+}
+
+func answer(a *ask.Ask, given *ask.Answer) Answer {
+	out := Answer{Question: short(given.QuestionID), Number: given.Number, Boolean: given.Boolean, Date: given.Date, Skipped: given.Skipped, Typed: given.Text != "" || given.Other != "" || given.Notes != ""}
+	for i, id := range given.Selected {
+		if i == maxItems {
+			break
+		}
+		out.Choices = append(out.Choices, Choice{short(id), short(label(a, given.QuestionID, id))})
+	}
+	return out
+}
+
+func label(a *ask.Ask, question, option string) string {
+	for i := range a.Questions {
+		if a.Questions[i].ID != question {
+			continue
+		}
+		for j := range a.Questions[i].Options {
+			if a.Questions[i].Options[j].ID == option {
+				return a.Questions[i].Options[j].Label
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// MaxPage is the most records of one page.
+const MaxPage = 500
+
+// Query is the body of a request to read the audit. The zero value is its
+// first page.
+type Query struct {
+	Since     time.Time `json:"since,omitzero"` // inclusive
+	Until     time.Time `json:"until,omitzero"` // exclusive
+	Actions   []Action  `json:"actions,omitempty"`
+	Principal string    `json:"principal,omitempty"` // of who acted, or of what it is about; exactly
+	Session   string    `json:"session,omitempty"`
+	Ask       string    `json:"ask,omitempty"`
+	Key       string    `json:"credential,omitempty"` // the public key of a credential
+	Cursor    uint64    `json:"cursor,omitempty"`     // of the page before; 0: from Since on
+	Limit     int       `json:"limit,omitempty"`      // default and most: [MaxPage]
+	Whole     bool      `json:"whole,omitempty"`      // with the texts that people typed: see [Record.Copy]
+}
+
+// Page is the reply. A page may be empty and still not the last one.
+type Page struct {
+	Items []Record `json:"items"`
+	Next  uint64   `json:"next"` // the cursor of the next page
+	End   bool     `json:"end"`  // nothing follows just now
+}
+
+// DecodeQuery reads a query, strictly; an empty body is the zero query.
+func DecodeQuery(data []byte) (Query, error) {
+	var q Query
+	if len(data) > 0 {
+		if err := wire.Strict("read", data, &q); err != nil {
+			return Query{}, err
+		}
+	}
+	if q.Limit == 0 {
+		q.Limit = MaxPage
+	}
+	var f []ask.Fault
+	if q.Limit < 1 || q.Limit > MaxPage {
+		f = append(f, ask.Fault{Pointer: "/limit", Message: fmt.Sprintf("use 1 to %d", MaxPage)})
+	}
+	if len(q.Actions) > len(Actions()) {
+		f = append(f, ask.Fault{Pointer: "/actions", Message: fmt.Sprintf("name at most %d", len(Actions()))})
+	}
+	return q, ask.InvalidError("read", f)
+}
+
+// Wants reports whether a record is one that the query asks for.
+func (q *Query) Wants(r *Record) bool {
+	principal := func(p string) bool { return q.Principal == p }
+	return (q.Since.IsZero() || !r.Time.Before(q.Since)) && (q.Until.IsZero() || r.Time.Before(q.Until)) &&
+		(len(q.Actions) == 0 || slices.Contains(q.Actions, r.Action)) &&
+		(q.Session == "" || q.Session == r.Session) && (q.Ask == "" || q.Ask == r.Ask) &&
+		(q.Principal == "" || r.Actor != nil && principal(r.Actor.Principal) || r.Object != nil && principal(r.Object.Principal)) &&
+		(q.Key == "" || r.Actor != nil && r.Actor.Credential == q.Key || r.Object != nil && r.Object.ID == q.Key)
+}
+
+// Report is what a surface, a door or the issuer adds to the audit: what no
+// broker sees. Who it is from is in the subject.
+type Report struct {
+	Action    Action    `json:"action"`
+	ID        string    `json:"id,omitempty"` // sent again within two minutes, it is the same report
+	Time      time.Time `json:"time,omitzero"`
+	Tenant    string    `json:"tenant,omitempty"`
+	Session   string    `json:"session,omitempty"`
+	Address   string    `json:"address,omitempty"`
+	Principal string    `json:"principal,omitempty"` // who acted, as far as the sender knows
+	Refusal   *Refusal  `json:"refusal,omitempty"`
+	Object    *Object   `json:"object,omitempty"`
+}
+
+// MaxReport is the most bytes of a report.
+const MaxReport = 8 << 10
+
+// DecodeReport reads a report, strictly.
+func DecodeReport(data []byte) (Report, error) {
+	var r Report
+	if len(data) > MaxReport {
+		return r, ask.Refuse(ask.CodeTooLarge, "the report has %d bytes; send at most %d", len(data), MaxReport)
+	}
+	if err := wire.Strict("report", data, &r); err != nil {
+		return Report{}, err
+	}
+	var f []ask.Fault
+	for _, v := range []struct{ at, value string }{{"/tenant", r.Tenant}, {"/session", r.Session}, {"/id", r.ID}} {
+		if v.value != "" && !ask.ValidToken(v.value) {
+			f = append(f, ask.Fault{Pointer: v.at, Message: fmt.Sprintf("use 1 to %d of A-Z a-z 0-9 _ -", ask.MaxToken)})
+		}
+	}
+	if r.Refusal != nil && (r.Refusal.Count < 1 || r.Refusal.Code == "") {
+		f = append(f, ask.Fault{Pointer: "/refusal", Message: "give a code, and a count from 1 on"})
+	}
+	if r.Action == Refused && r.Refusal == nil {
+		f = append(f, ask.Fault{Pointer: "/refusal", Message: "is missing"})
+	}
+	return r, ask.InvalidError("report", f)
+}
+
+// EncodeReport is the body of a report.
+func EncodeReport(r *Report) ([]byte, error) { return json.Marshal(r) }

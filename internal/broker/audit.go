@@ -1,0 +1,274 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/audit"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go/micro"
+)
+
+// auditEndpoint is the endpoint of the audit.
+const auditEndpoint = "audit"
+
+// auditRequest is one request about the audit.
+type auditRequest struct {
+	subject.AuditRequest
+	to request // what replies and refusals go to
+}
+
+func (b *Broker) receiveAudit(m micro.Request) {
+	b.requests.Add(1)
+	r, err := subject.ParseAudit(m.Subject())
+	if err != nil || m.Reply() != "" && !subject.AuditReplyAllowed(r, m.Reply()) {
+		b.dropped.Add(1)
+		b.opts.Logger.Warn("dropped a request about the audit: a malformed or foreign subject", slog.String("subject", m.Subject()))
+		return
+	}
+	req := auditRequest{AuditRequest: r, to: request{Request: subject.Request{Verb: r.Verb, ID: auditEndpoint}, reply: m.Reply()}}
+	data := m.Data()
+	line := ask.Key{Tenant: auditEndpoint, Session: r.User}
+	if !b.workers.do(line, len(data), func() { b.handleAudit(data, &req) }) {
+		b.refuse(b.base, &req.to, ask.Refuse(ask.CodeUnavailable, "too many requests about the audit wait already; send this one again later"))
+	}
+}
+
+func (b *Broker) handleAudit(data []byte, r *auditRequest) {
+	ctx, cancel := context.WithTimeout(b.base, b.opts.Limit)
+	defer cancel()
+	var err error
+	if r.Verb == subject.VerbReport {
+		err = b.report(data, r)
+	} else {
+		err = b.readAudit(ctx, data, r)
+	}
+	if err != nil {
+		b.refuse(ctx, &r.to, err)
+	}
+}
+
+// Bounds of one page of the audit.
+const (
+	maxAuditPage  = 512 << 10
+	maxAuditReads = 8 // batches that one request looks through
+)
+
+// readAudit looks through a bounded part of the audit. Whoever reads stands in it, too.
+func (b *Broker) readAudit(ctx context.Context, data []byte, r *auditRequest) error {
+	q, err := audit.DecodeQuery(data)
+	if err != nil {
+		return err
+	}
+	if q.Cursor == 0 {
+		b.audit.add(&audit.Record{
+			Action: audit.AuditRead, Tenant: r.Tenant, Actor: &audit.Actor{Role: "reader", Credential: r.User},
+			Object: &audit.Object{Kind: auditEndpoint, Note: noteOf(&q)},
+		})
+	}
+	page := audit.Page{Items: []audit.Record{}, Next: q.Cursor}
+	size, since := 0, q.Since
+	for range maxAuditReads {
+		part, err := b.led.ReadAudit(ctx, r.Tenant, page.Next, since, q.Whole, q.Wants)
+		if err != nil {
+			return err
+		}
+		for i := range part.Records {
+			one, err := json.Marshal(&part.Records[i])
+			if err != nil {
+				return err
+			}
+			if size += len(one) + 1; len(page.Items) > 0 && (size > maxAuditPage || len(page.Items) == q.Limit) {
+				page.Next = part.Records[i].Seq
+				return b.tellPage(r, &page)
+			}
+			page.Items = append(page.Items, part.Records[i])
+		}
+		page.Next = part.Next
+		if page.End = part.End; page.End || len(page.Items) == q.Limit {
+			break
+		}
+	}
+	return b.tellPage(r, &page)
+}
+
+// noteOf says what somebody looked for. It is not put where a search for the
+// same person would find it.
+func noteOf(q *audit.Query) string {
+	var words []string
+	for _, v := range []struct{ what, value string }{{"principal", q.Principal}, {"session", q.Session}, {"ask", q.Ask}, {"credential", q.Key}} {
+		if v.value != "" {
+			words = append(words, v.what+" "+v.value)
+		}
+	}
+	if q.Whole {
+		words = append(words, "with typed texts")
+	}
+	return strings.Join(words, ", ")
+}
+
+func (b *Broker) tellPage(r *auditRequest, page *audit.Page) error {
+	body, err := wire.Marshal(page)
+	if err != nil {
+		return err
+	}
+	return b.tellJSON(&r.to, body)
+}
+
+// reports are the actions that each role may report: what it alone sees.
+func reports(role subject.StateRole) []audit.Action {
+	switch role {
+	case subject.StateGateway, subject.StateResponder:
+		return []audit.Action{audit.Refused}
+	case subject.StateIssuer:
+		return []audit.Action{audit.Refused, audit.CredentialIssued, audit.CredentialRevoked, audit.LedgerRepaired}
+	case subject.StateOperator:
+		return []audit.Action{audit.InvitationMade}
+	case subject.StateAgent:
+	}
+	return nil
+}
+
+// report takes in what somebody adds to the audit. The subject says who, and
+// the broker when, unless a report is of the past.
+func (b *Broker) report(data []byte, r *auditRequest) error {
+	p, err := audit.DecodeReport(data)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(reports(r.Role), p.Action) {
+		return ask.Refuse(ask.CodeForbidden, "the role %s may not report %.64q", r.Role, p.Action)
+	}
+	if r.Tenant != "" {
+		p.Tenant = r.Tenant
+	}
+	surface := string(r.Role)
+	if r.Type != "" {
+		surface = r.Type
+	}
+	if p.Action == audit.Refused {
+		b.audit.refuse(refusalKind{string(r.Role), r.User, p.Tenant, p.Session, surface, p.Refusal.What, p.Refusal.Code}, p.Refusal.Why, min(p.Refusal.Count, 1_000_000))
+		return b.tellJSON(&r.to, []byte("{}"))
+	}
+	now := b.led.Now().UTC()
+	if p.Time.IsZero() || p.Time.After(now) {
+		p.Time = now
+	}
+	b.audit.add(&audit.Record{
+		ID: p.ID, Time: p.Time.UTC(), Action: p.Action, Tenant: p.Tenant, Session: p.Session, Surface: surface, Address: p.Address, Object: p.Object,
+		Actor: &audit.Actor{Role: string(r.Role), Credential: r.User, Principal: p.Principal},
+	})
+	return b.tellJSON(&r.to, []byte("{}"))
+}
+
+// auditRefusal notes that a request about an ask was refused.
+func (b *Broker) auditRefusal(r *request, e *ask.Error) {
+	if r.Door == "" || wire.HTTPStatus(e.Code) >= 500 || e.Code == ask.CodeNotFound {
+		return
+	}
+	k := refusalKind{user: r.User, tenant: r.Tenant, session: r.Session, surface: r.Type, what: string(r.Verb), code: e.Code}
+	switch r.Door {
+	case subject.Agents:
+		k.role = "agent"
+	case subject.Hosts:
+		k.role = "host"
+	case subject.Operators:
+		k.role = "operator"
+	default:
+		k.role = "responder"
+		if r.Type == subject.TypeGateway || r.Type == subject.TypeOperator {
+			k.role = r.Type
+		}
+	}
+	b.audit.refuse(k, e.Detail, 1)
+}
+
+// auditShown notes that a surface put an ask in front of people, or failed to.
+func (b *Broker) auditShown(r *request, receipt *ask.Receipt) {
+	if receipt.State == ask.ReceiptPosting {
+		return
+	}
+	b.audit.add(&audit.Record{
+		Time: receipt.At, Action: audit.AskShown, Tenant: r.Tenant, Session: r.Session, Ask: r.ID, Surface: r.Type,
+		Actor:  &audit.Actor{Role: "responder", Credential: r.User},
+		Object: &audit.Object{Kind: "receipt", Note: string(receipt.State) + " " + receipt.Words()},
+	})
+}
+
+// auditState notes what a write of shared state means: somebody signed in, a
+// token was issued. Live says whether an entry was there before.
+func (b *Broker) auditState(r *stateRequest, w *ledger.StateWrite, old *ledger.StateEntry, live bool) {
+	removed := w.Value == nil
+	value := w.Value
+	if removed {
+		value = old.Value
+	}
+	action := stateAction(r, removed, live)
+	if action == "" {
+		return
+	}
+	var said struct {
+		ID        string    `json:"id"`
+		Role      string    `json:"role"`
+		Principal string    `json:"principal"`
+		Proof     string    `json:"proof"`
+		Name      string    `json:"name"`
+		Client    string    `json:"client"`
+		Sessions  []string  `json:"sessions"`
+		Expires   time.Time `json:"expires"`
+	}
+	_ = json.Unmarshal(value, &said) // what it says that we know is enough
+	rec := &audit.Record{
+		Action: action, Tenant: r.Key.Tenant, Surface: r.Type,
+		Actor:  &audit.Actor{Role: string(r.Role)},
+		Object: &audit.Object{ID: r.Key.Name, Role: said.Role, Principal: said.Principal, Proof: said.Proof, Name: said.Name, Sessions: said.Sessions, Note: said.Client, Expires: said.Expires},
+	}
+	if rec.Object.Kind, _, _ = strings.Cut(string(action), "."); rec.Object.Kind == string(audit.SignedOut) {
+		rec.Object.Kind = string(audit.SignedIn)
+	}
+	if rec.Object.Expires.IsZero() {
+		rec.Object.Expires = w.Expires
+	}
+	switch action {
+	case audit.SignedIn, audit.SignedOut: // the person does it
+		rec.Actor = &audit.Actor{Role: string(r.Role), Principal: said.Principal, Proof: said.Proof, Name: said.Name}
+	}
+	b.audit.add(rec)
+}
+
+// stateAction is what a write of shared state means; empty: nothing that the
+// audit tells.
+func stateAction(r *stateRequest, removed, live bool) audit.Action {
+	choose := func(made, changed, gone audit.Action) audit.Action {
+		switch {
+		case removed:
+			return gone
+		case live:
+			return changed
+		}
+		return made
+	}
+	switch r.Bucket {
+	case subject.BucketTokens:
+		return choose(audit.TokenIssued, audit.TokenChanged, audit.TokenRevoked)
+	case subject.BucketSessions:
+		if removed && r.Role == subject.StateOperator {
+			return audit.SignInRevoked
+		}
+		return choose(audit.SignedIn, "", audit.SignedOut) // a change is that it is still used
+	case subject.BucketLoginLinks:
+		return choose(audit.LinkUsed, "", "")
+	case subject.BucketPasskeys:
+		return choose(audit.PasskeyAdded, "", audit.PasskeyRemoved)
+	case subject.BucketPolicy:
+		return choose(audit.PolicyChanged, audit.PolicyChanged, audit.PolicyRemoved)
+	}
+	return ""
+}

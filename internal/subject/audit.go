@@ -1,0 +1,157 @@
+package subject
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// The subjects of the audit. Requests carry the key of the credential, as those
+// of responders do. A request for one tenant has one token more than a request
+// for all, so that no tenant's name can stand for all of them.
+const (
+	Audit       = "auditv1"             // requests to the broker
+	AuditLedger = LedgerRoot + ".audit" // the records; only the broker's
+	AuditStream = "AUDIT"               // the name of their stream
+)
+
+// VerbRead reads the audit.
+const VerbRead Verb = "read"
+
+// VerbReport adds to the audit what no broker sees.
+const VerbReport Verb = "report"
+
+// AuditRecord is the kind of a record that a broker wrote. [Question] and
+// [Outcome] are the kinds of what the server copied.
+const AuditRecord = "a"
+
+// AuditRequest is a parsed request about the audit.
+type AuditRequest struct {
+	User   string // the public key of the credential, which NATS checks
+	Tenant string // empty: all
+	Role   StateRole
+	Type   string // of a responder that reports
+	Verb   Verb
+}
+
+// ParseAudit reads a request subject:
+//
+//	auditv1.<key>.read            of every tenant
+//	auditv1.<key>.<tenant>.read   of one
+//	auditv1.<key>.report.gateway | report.issuer | report.operator
+//	auditv1.<key>.report.responder.<type>            a surface of every tenant
+//	auditv1.<key>.report.responder.<type>.<tenant>   a surface of one
+func ParseAudit(subject string) (AuditRequest, error) {
+	wrong := fmt.Errorf("subject %q: not a request about the audit", subject)
+	t := strings.Split(subject, ".")
+	if len(t) < 3 || t[0] != Audit || !ValidUser(t[1]) {
+		return AuditRequest{}, wrong
+	}
+	r := AuditRequest{User: t[1]}
+	switch rest := t[2:]; {
+	case len(rest) == 1 && Verb(rest[0]) == VerbRead:
+		r.Verb = VerbRead
+	case len(rest) == 2 && Verb(rest[1]) == VerbRead && ask.ValidToken(rest[0]):
+		r.Verb, r.Tenant = VerbRead, rest[0]
+	case len(rest) == 2 && Verb(rest[0]) == VerbReport && reporter(StateRole(rest[1])):
+		r.Verb, r.Role = VerbReport, StateRole(rest[1])
+	case (len(rest) == 3 || len(rest) == 4 && ask.ValidToken(rest[3])) && Verb(rest[0]) == VerbReport && StateRole(rest[1]) == StateResponder && ask.ValidToken(rest[2]):
+		if r.Verb, r.Role, r.Type = VerbReport, StateResponder, rest[2]; len(rest) == 4 {
+			r.Tenant = rest[3]
+		}
+	default:
+		return AuditRequest{}, wrong
+	}
+	return r, nil
+}
+
+// reporter reports whether a role other than that of surfaces may report.
+func reporter(role StateRole) bool {
+	return role == StateGateway || role == StateIssuer || role == StateOperator
+}
+
+// String is the subject that [ParseAudit] reads back as r.
+func (r AuditRequest) String() string {
+	parts := []string{Audit, r.User}
+	switch {
+	case r.Verb == VerbReport && r.Role == StateResponder:
+		if parts = append(parts, string(VerbReport), string(r.Role), r.Type); r.Tenant != "" {
+			parts = append(parts, r.Tenant)
+		}
+	case r.Verb == VerbReport:
+		parts = append(parts, string(VerbReport), string(r.Role))
+	case r.Tenant != "":
+		parts = append(parts, r.Tenant, string(r.Verb))
+	default:
+		parts = append(parts, string(r.Verb))
+	}
+	return strings.Join(parts, ".")
+}
+
+// AuditReplyAllowed reports whether the broker may answer the request at reply.
+func AuditReplyAllowed(r AuditRequest, reply string) bool {
+	var prefixes []string
+	switch {
+	case r.Verb == VerbRead:
+		prefixes = []string{InboxOperator, InboxAuditor("")}
+		if r.Tenant != "" {
+			prefixes = append(prefixes, InboxAuditor(r.Tenant))
+		}
+	case r.Role == StateGateway:
+		prefixes = []string{InboxGateway}
+	case r.Role == StateIssuer:
+		prefixes = []string{InboxIssuer}
+	case r.Role == StateOperator:
+		prefixes = []string{InboxOperator}
+	case r.Role == StateResponder:
+		if prefixes = []string{InboxResponder(r.Type, "", "")}; r.Tenant != "" {
+			prefixes = append(prefixes, InboxResponder(r.Type, r.Tenant, ""))
+		}
+	}
+	for _, prefix := range prefixes {
+		if rest, below := strings.CutPrefix(reply, prefix+"."); below {
+			return plain(rest)
+		}
+	}
+	return false
+}
+
+// InboxAuditor is the inbox prefix of an auditor: of every tenant, or of one.
+func InboxAuditor(tenant string) string {
+	if tenant == "" {
+		return InboxAuditors
+	}
+	return "_INBOX.ut." + tenant
+}
+
+// LedgerAudit is the ledger subject of the audit's records of a kind
+// ([Question], [Outcome] or [AuditRecord]) about a tenant; empty: about none. It does
+// not name a session or an ask: the server keeps an index of subjects in memory, which
+// may not grow with the years.
+func LedgerAudit(tenant, kind string) string {
+	return AuditLedger + "." + StateKey{Tenant: tenant}.scope() + "." + kind
+}
+
+// LedgerAuditAll is the wildcard over the records about a tenant; empty: about
+// every one and none.
+func LedgerAuditAll(tenant string) string { return AuditLedger + "." + star(tenant) + ".*" }
+
+// AuditCopy is the rule by which the server copies what a partition stores of
+// a kind into the audit.
+func AuditCopy(p int, kind string) (from, to string) {
+	return LedgerAll(p, Key{}, kind), AuditLedger + ".{{wildcard(1)}}." + kind
+}
+
+// ParseLedgerAudit reads the subject of a record.
+func ParseLedgerAudit(subject string) (tenant, kind string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, AuditLedger+".")
+	t := strings.Split(rest, ".")
+	if !ok || len(t) != 2 || t[0] != NoTenant && !ask.ValidToken(t[0]) || t[1] != Question && t[1] != Outcome && t[1] != AuditRecord {
+		return "", "", false
+	}
+	if t[0] != NoTenant {
+		tenant = t[0]
+	}
+	return tenant, t[1], true
+}
