@@ -90,6 +90,7 @@ func handedOut() []handed {
 		{role: natsd.RoleGateway, short: "The HTTP doors", example: "askbus auth gateway --output text > gateway.creds", asserts: true},
 		{role: natsd.RoleIssuer, short: "Swaps tokens for credentials; the keys that sign stay in its --dir", example: "askbus auth issuer --output text > issuer.creds"},
 		{role: natsd.RoleOperator, short: "Everything but the ledger; answers as itself", example: "askbus auth operator --expires 8h --asserts os=os:mei", asserts: true},
+		{role: natsd.RoleAuditor, short: "Reads the audit, of all tenants or with --tenant of one, and nothing else", example: "askbus auth auditor --output json > auditor.json\n  askbus auth auditor --tenant acme --expires 720h", tenant: true},
 		{role: natsd.RoleBroker, short: "The two connections of a broker (printed as JSON)", example: "askbus auth broker > broker.json"},
 		{role: natsd.RoleMaintenance, short: "Saves, restores, changes and moves the ledger's streams; short-lived", example: "askbus auth maintenance --output text > admin.creds"},
 	}
@@ -136,11 +137,11 @@ func (f *credFlags) add(cmd *cobra.Command, h handed) {
 func (a *app) credsCmd() *cobra.Command {
 	var f credFlags
 	cmd := &cobra.Command{
-		Use:   "creds (agent | responder | host | gateway | broker | issuer | operator | maintenance) [--tenant T] [--session S] [--type TYPE]",
+		Use:   "creds (agent | responder | host | gateway | broker | issuer | operator | auditor | maintenance) [--tenant T] [--session S] [--type TYPE]",
 		Short: "Print a NATS credential; short for \"askbus auth ROLE\"",
 		Example: `  askbus creds agent --session s1 > s1.creds
   askbus creds responder --type slack --output json`,
-		Args: cobra.ExactArgs(1), ValidArgs: []string{natsd.RoleAgent, natsd.RoleResponder, natsd.RoleHost, natsd.RoleGateway, natsd.RoleBroker, natsd.RoleIssuer, natsd.RoleOperator, natsd.RoleMaintenance},
+		Args: cobra.ExactArgs(1), ValidArgs: []string{natsd.RoleAgent, natsd.RoleResponder, natsd.RoleHost, natsd.RoleGateway, natsd.RoleBroker, natsd.RoleIssuer, natsd.RoleOperator, natsd.RoleAuditor, natsd.RoleMaintenance},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.handOut(cmd, args[0], f) },
 	}
 	f.add(cmd, handed{typ: true, allowAll: true, asserts: true})
@@ -158,6 +159,10 @@ func (a *app) handOut(cmd *cobra.Command, name string, f credFlags) error {
 		}
 		if f.all {
 			role.Session = ""
+		}
+	case natsd.RoleAuditor:
+		if cmd.Flags().Changed("tenant") {
+			role.Tenant = a.Tenant
 		}
 	case natsd.RoleResponder:
 		if cmd.Flags().Changed("tenant") || a.session != "" {

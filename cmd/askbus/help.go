@@ -20,7 +20,7 @@ func (a *app) groups() []commandGroup {
 		{"agents", "Connect agents:", []*cobra.Command{a.mcpCmd(), a.hookCmd(), a.acpCmd(), a.transcriptCmd()}},
 		{"run", "Run a bus:", []*cobra.Command{a.upCmd(), a.serverCmd(), a.brokerCmd(), a.webCmd(), a.sshCmd(), a.gatewayCmd(), a.issuerCmd(), a.slackCmd(), a.pushCmd()}},
 		{"operate", "Operate it:", []*cobra.Command{
-			a.authCmd(), a.credsCmd(), a.tokenCmd(), a.inviteCmd(), a.peopleCmd(), a.abortCmd(), a.ledgerCmd(), a.doctorCmd(), a.healthCmd(), a.settingsCmd(), a.benchCmd(), a.tortureCmd(), a.versionCmd(),
+			a.authCmd(), a.credsCmd(), a.tokenCmd(), a.inviteCmd(), a.peopleCmd(), a.abortCmd(), a.auditCmd(), a.ledgerCmd(), a.doctorCmd(), a.healthCmd(), a.settingsCmd(), a.benchCmd(), a.tortureCmd(), a.versionCmd(),
 		}},
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/client"
@@ -19,13 +21,18 @@ import (
 // ledgerSetCmd changes the settings on which all brokers agree.
 func (a *app) ledgerSetCmd() *cobra.Command {
 	var change ledger.Settings
-	var url, creds string
+	var url, creds, auditBytes, auditFull string
+	var auditRetention time.Duration
 	cmd := &cobra.Command{
-		Use: "set [--retention …] [--margin …] [--replicas …]", Short: "Show or change the settings on which all brokers agree", Args: cobra.NoArgs,
+		Use: "set [--retention …] [--margin …] [--replicas …] [--audit-…]", Short: "Show or change the settings on which all brokers agree", Args: cobra.NoArgs,
 		Long: `Changes settings that lie in the ledger, because all brokers must agree on them: a
 broker that is told otherwise does not start. Without a flag it shows them. Brokers read
 them when they start: stop them all before. Only --replicas is changed while they run:
-it returns when every copy is current; start brokers with that number from then on.
+it returns when every copy is current; start brokers with that number from then on. The
+audit keeps the copies that it was made with.
+
+--audit-retention, --audit-bytes and --audit-full are the audit's own and count at once; less
+of them removes the oldest records.
 
 The server of --dir must be stopped. A ledger on a nats-server of your own is reached with
 --admin-url and --admin-creds, which "askbus auth maintenance" makes; give it to no broker.`,
@@ -43,11 +50,23 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 			if err != nil {
 				return err
 			}
-			return a.tellSettings(before, after)
+			audited, err := auditSettings(auditRetention, auditBytes, cmp.Or(auditFull, "drop"))
+			if err != nil {
+				return err
+			}
+			kept, err := ledger.SetAudit(ctx, nc, audited, auditFull != "")
+			if err != nil {
+				return err
+			}
+			return a.tellSettings(before, after, kept)
 		},
 	}
 	ledgerSettingFlags(cmd, &change.Retention, &change.Margin)
 	replicasFlag(cmd, &change.Replicas)
+	cmd.Flags().DurationVar(&auditRetention, "audit-retention", 0, "how long the audit keeps its records")
+	cmd.Flags().StringVar(&auditBytes, "audit-bytes", "", "bytes of the ledger's budget that the audit may use, such as 2GiB")
+	cmd.Flags().StringVar(&auditFull, "audit-full", "", "what a full audit does: drop the oldest records, or refuse new ones")
+	fixed(cmd, "audit-full", "drop\tthe oldest records go", "refuse\tnothing more is recorded")
 	cmd.Flags().StringVar(&url, "admin-url", "", "a nats-server of your own, instead of the store in --dir")
 	cmd.Flags().StringVar(&creds, "admin-creds", "", "its credential that may update streams: a NATS .creds file")
 	return cmd
@@ -87,10 +106,12 @@ func (a *app) ledgerStore(role string) (nc *nats.Conn, end func(), err error) {
 	return nc, func() { nc.Close(); srv.Close() }, nil
 }
 
-func (a *app) tellSettings(before, after ledger.Settings) error {
+func (a *app) tellSettings(before, after ledger.Settings, audited ledger.AuditSettings) error {
+	full := map[bool]string{false: "drop", true: "refuse"}[audited.Refuse]
 	if a.json() {
 		return json.NewEncoder(a.out).Encode(map[string]any{
 			"protocol": ledger.Protocol, "partitions": after.Partitions, "replicas": after.Replicas, "retention": after.Retention.String(), "margin": after.Margin.String(),
+			"audit_retention": audited.Retention.String(), "audit_bytes": audited.Bytes, "audit_full": full,
 		})
 	}
 	for _, row := range []struct{ name, was, is string }{
@@ -105,7 +126,25 @@ func (a *app) tellSettings(before, after ledger.Settings) error {
 		}
 		fmt.Fprintf(a.out, "%-12s%s%s\n", row.name, row.is, was)
 	}
+	if audited.Bytes != 0 {
+		fmt.Fprintf(a.out, "%-12s%s, %d bytes; when full: %s\n", "audit", audited.Retention, audited.Bytes, full)
+	}
 	return nil
+}
+
+// auditSettings reads what flags or settings say of the audit.
+func auditSettings(retention time.Duration, bytes, full string) (s ledger.AuditSettings, err error) {
+	s = ledger.AuditSettings{Retention: retention, Refuse: full == "refuse"}
+	if full != "drop" && full != "refuse" {
+		return s, usage("--audit-full is %q; use drop or refuse", full)
+	}
+	if bytes == "" {
+		return s, nil
+	}
+	if s.Bytes, err = config.Bytes(bytes); err != nil {
+		return s, usage("--audit-bytes: %w", err)
+	}
+	return s, nil
 }
 
 func partitionsFlag(cmd *cobra.Command, into *int) {

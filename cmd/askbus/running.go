@@ -175,6 +175,10 @@ func (r *running) broker(ctx context.Context, service, led client.Credential, l 
 	if err != nil {
 		return nil, usage("--max-store: %w", err)
 	}
+	audited, err := auditSettings(l.AuditRetention, l.AuditBytes, l.AuditFull)
+	if err != nil {
+		return nil, err
+	}
 	quotas, err := r.quotas(l.Policy)
 	if err != nil {
 		return nil, err
@@ -190,7 +194,7 @@ func (r *running) broker(ctx context.Context, service, led client.Credential, l 
 	open, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	ledger, err := ledger.Open(open, ledConn, ledger.Options{
-		Partitions: l.Partitions, Replicas: l.Replicas, Retention: l.Retention, Margin: l.Margin, Budget: budget, Logger: r.log,
+		Partitions: l.Partitions, Replicas: l.Replicas, Retention: l.Retention, Margin: l.Margin, Budget: budget, Logger: r.log, Audit: audited,
 		Clock: func() time.Time { return time.Now().Add(r.clockAhead) },
 	})
 	if err != nil {

@@ -89,6 +89,10 @@ func (s *upSettings) ledgerFlags(cmd *cobra.Command) {
 	partitionsFlag(cmd, &s.Partitions)
 	ledgerSettingFlags(cmd, &s.Retention, &s.Margin)
 	s.storeFlag(cmd)
+	cmd.Flags().DurationVar(&s.AuditRetention, "audit-retention", s.AuditRetention, "how long a new audit keeps its records (default 8760h)")
+	cmd.Flags().StringVar(&s.AuditBytes, "audit-bytes", s.AuditBytes, "bytes of --max-store that a new audit may use (default an eighth of it, at most 1GiB)")
+	cmd.Flags().StringVar(&s.AuditFull, "audit-full", s.AuditFull, "what a new audit does when it is full: drop the oldest records, or refuse new ones")
+	fixed(cmd, "audit-full", "drop\tthe oldest records go", "refuse\tnothing more is recorded")
 	cmd.Flags().StringVar(&s.Policy, "policy", s.Policy, "policy file (YAML): what each tenant and each of its sessions may use; read again when it changes")
 	cmd.Flags().StringSliceVar(&s.ResponderTypes, "responder-types", s.ResponderTypes, "responder types whose work is kept from the start, also while they have no replicas")
 }

@@ -1,0 +1,339 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/audit"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/clipperhouse/displaywidth"
+	"github.com/spf13/cobra"
+)
+
+// auditFlags are the flags of "askbus audit".
+type auditFlags struct {
+	since, until string
+	actions      []string
+	q            audit.Query
+	limit        int
+	follow, all  bool
+}
+
+func (a *app) auditCmd() *cobra.Command {
+	var f auditFlags
+	cmd := &cobra.Command{
+		Use: "audit", Short: "Search who asked, answered, was refused, signed in, issued or revoked what", Args: cobra.NoArgs,
+		Long: `Searches the audit, the oldest record first; of more than --limit records the newest.
+It takes a credential of an operator or an auditor ("askbus auth auditor"); an auditor of one
+tenant sees that tenant's records, and others see all of them unless --tenant is given.
+--since and --until take a time (2026-11-22, 2026-11-22T10:00:00Z) or how long ago (24h, 90d).
+With --output json each line is one record; docs/audit.md describes them. Who searches stands
+in the audit, too.`,
+		Example: `  askbus audit --since 7d --action ask.answered
+  askbus audit --ask deploy-42 --whole --output json
+  askbus audit --principal oidc:mei --since 2026-01-01
+  askbus audit --follow
+  askbus audit --all --output json > audit.jsonl`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.read(time.Now()); err != nil {
+				return err
+			}
+			b, err := a.dial()
+			if err != nil {
+				return err
+			}
+			defer b.close()
+			tenant := b.role.Tenant
+			if tenant == "" && cmd.Flags().Changed("tenant") {
+				tenant = a.Tenant
+			}
+			if b.cred.Name != "" && b.role.Name != natsd.RoleOperator && b.role.Name != natsd.RoleAuditor {
+				return usage("the credential of %s may not read the audit; use an operator's, or one of \"askbus auth auditor\"", b.cred.Name)
+			}
+			f.q.Session = a.session
+			return a.audit(cmd.Context(), b, tenant, &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.since, "since", "24h", "records from this time on, or from so long ago on")
+	flags.StringVar(&f.until, "until", "", "records before this time, or before so long ago")
+	flags.StringSliceVar(&f.actions, "action", nil, "records of these actions, such as ask.answered or refused")
+	flags.StringVar(&f.q.Principal, "principal", "", "records of what this principal did, and of what was done to it")
+	flags.StringVar(&f.q.Ask, "ask", "", "records of the asks with this id")
+	flags.StringVar(&f.q.Key, "credential", "", "records of the credential with this public key")
+	flags.IntVar(&f.limit, "limit", 200, "the most records to print")
+	flags.BoolVar(&f.all, "all", false, "print every record that there is: no --limit, and --since the beginning unless it is given")
+	flags.BoolVar(&f.follow, "follow", false, "go on, and print what comes")
+	flags.BoolVar(&f.q.Whole, "whole", false, "with --output json: whole questions and outcomes, also what was typed")
+	var actions []string
+	for _, action := range audit.Actions() {
+		actions = append(actions, string(action))
+	}
+	fixed(cmd, "action", actions...)
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) {
+		if f.all && !cmd.Flags().Changed("since") {
+			f.since = ""
+		}
+	}
+	return cmd
+}
+
+// read checks the flags.
+func (f *auditFlags) read(now time.Time) (err error) {
+	if f.limit < 1 {
+		return usage("--limit is %d; use 1 or more", f.limit)
+	}
+	if f.q.Since, err = moment(f.since, now); err != nil {
+		return usage("--since: %w", err)
+	}
+	if f.q.Until, err = moment(f.until, now); err != nil {
+		return usage("--until: %w", err)
+	}
+	for _, action := range f.actions {
+		if !slices.Contains(audit.Actions(), audit.Action(action)) {
+			return usage("--action %q is unknown; docs/audit.md lists them", action)
+		}
+		f.q.Actions = append(f.q.Actions, audit.Action(action))
+	}
+	return nil
+}
+
+// moment reads a time, or how long ago it was; the zero time when s is empty.
+func moment(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	var days int
+	if n, err := fmt.Sscanf(s, "%dd", &days); n == 1 && err == nil && s == fmt.Sprintf("%dd", days) && days >= 0 {
+		return now.AddDate(0, 0, -days), nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(form, s, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is neither a time such as 2026-11-22 or 2026-11-22T10:00:00Z, nor how long ago, such as 24h or 90d", s)
+}
+
+// auditPoll is how often --follow looks for more.
+const auditPoll = time.Second
+
+func (a *app) audit(ctx context.Context, b *bus, tenant string, f *auditFlags) error {
+	var kept []audit.Record
+	var next uint64
+	more := false
+	print := a.auditPrinter()
+	for r, err := range audit.All(ctx, b.nc, tenant, f.q, &next) {
+		if err != nil {
+			return err
+		}
+		if f.all {
+			if err := print([]audit.Record{r}); err != nil {
+				return err
+			}
+			continue
+		}
+		if kept = append(kept, r); len(kept) >= 2*f.limit {
+			kept, more = append(kept[:0], kept[len(kept)-f.limit:]...), true
+		}
+	}
+	if len(kept) > f.limit {
+		kept, more = kept[len(kept)-f.limit:], true
+	}
+	// A restored audit is not in the order of time.
+	slices.SortStableFunc(kept, func(x, y audit.Record) int { return x.Time.Compare(y.Time) })
+	if err := print(kept); err != nil {
+		return err
+	}
+	switch {
+	case more:
+		a.say("there are older ones; raise --limit, or narrow with --since and --until")
+	case len(kept) == 0 && !f.all && !f.follow:
+		a.say("no records")
+	}
+	if !f.follow {
+		return nil
+	}
+	tick := time.NewTicker(auditPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		f.q.Cursor = max(next, 1)
+		for r, err := range audit.All(ctx, b.nc, tenant, f.q, &next) {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if errors.Is(err, ask.ErrUnavailable) {
+				break // the broker is away; the next look may find it
+			}
+			if err != nil {
+				return err
+			}
+			if err := print([]audit.Record{r}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// auditPrinter prints records: as JSON a line each, else in columns.
+func (a *app) auditPrinter() func([]audit.Record) error {
+	if a.json() {
+		enc := json.NewEncoder(cleanJSON{a.out})
+		return func(list []audit.Record) error {
+			for i := range list {
+				if err := enc.Encode(&list[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	width, _ := size(a.out)
+	columns, headed := [3]int{len("2006-01-02 15:04:05"), 14, 16}, false
+	return func(list []audit.Record) error {
+		var rows [][4]string
+		if !headed && len(list) > 0 {
+			rows, headed = append(rows, [4]string{"TIME", "ACTION", "WHO", "WHAT"}), true
+		}
+		for i := range list {
+			rows = append(rows, auditRow(&list[i]))
+		}
+		for _, r := range rows {
+			for i := range columns {
+				columns[i] = max(columns[i], min(displaywidth.String(r[i]), 40))
+			}
+		}
+		for _, r := range rows {
+			var line strings.Builder
+			for i, most := range columns {
+				cell := fit(r[i], most)
+				line.WriteString(cell + strings.Repeat(" ", most-displaywidth.String(cell)) + gap)
+			}
+			what := r[3]
+			if width > 0 {
+				what = fit(what, max(leastHeading, width-sum(columns[:])-3*len(gap)))
+			}
+			fmt.Fprintln(a.out, strings.TrimRight(line.String()+what, " "))
+		}
+		return nil
+	}
+}
+
+// auditRow is a record in four cells.
+func auditRow(r *audit.Record) [4]string {
+	return [4]string{
+		r.Time.Local().Format("2006-01-02 15:04:05"), ask.CleanLine(string(r.Action)), ask.CleanLine(auditWho(r)), ask.CleanLine(auditWhat(r)),
+	}
+}
+
+// auditWho names who acted: a person, else the agent, else a role.
+func auditWho(r *audit.Record) string {
+	switch a := r.Actor; {
+	case a == nil:
+		return "the deadline"
+	case a.Principal != "" && a.Proof != "":
+		return a.Principal + " (" + a.Proof + ")"
+	case a.Principal != "":
+		return a.Principal
+	case a.Role == "agent" && a.Name != "":
+		return a.Name
+	case a.Role == "responder" && r.Surface != "":
+		return r.Surface
+	default:
+		return a.Role
+	}
+}
+
+// auditWhat says in words what a record is about.
+func auditWhat(r *audit.Record) string {
+	var words []string
+	add := func(form string, args ...any) { words = append(words, fmt.Sprintf(form, args...)) }
+	if r.Ask != "" {
+		where := r.Session + "/" + r.Ask
+		if r.Tenant != ask.DefaultTenant {
+			where = r.Tenant + "/" + where
+		}
+		add("%s", where)
+	}
+	if d := r.Decision; d != nil { // before the question, which may be long
+		if chosen := auditChosen(d); chosen != "" {
+			add("→ %s", chosen)
+		}
+		if d.Reason != "" {
+			add("because %q", d.Reason)
+		}
+	}
+	if q := r.Question; q != nil {
+		text := q.Title
+		if text == "" && len(q.Texts) > 0 {
+			text = q.Texts[0]
+		}
+		add("%q", text)
+	}
+	if f := r.Refusal; f != nil {
+		add("%s: %s, %d ×", f.What, f.Code, f.Count)
+		if r.Ask == "" && r.Session != "" {
+			add("in %s/%s", r.Tenant, r.Session)
+		}
+		if f.Why != "" {
+			add("(%s)", f.Why)
+		}
+	}
+	if o := r.Object; o != nil {
+		for _, s := range []string{o.Role, o.Principal, o.ID, o.Note} {
+			if s != "" && (r.Actor == nil || s != r.Actor.Principal) {
+				add("%s", s)
+			}
+		}
+	}
+	if r.Lost > 0 {
+		add("%d records are missing", r.Lost)
+	}
+	if r.Address != "" {
+		add("from %s", r.Address)
+	}
+	return strings.Join(words, " ")
+}
+
+// auditChosen is what was decided, in words.
+func auditChosen(d *audit.Decision) string {
+	var words []string
+	for i := range d.Answers {
+		answer := &d.Answers[i]
+		for _, c := range answer.Choices {
+			if c.Label == "" {
+				c.Label = c.ID
+			}
+			words = append(words, c.Label)
+		}
+		switch {
+		case answer.Number != nil:
+			words = append(words, fmt.Sprint(*answer.Number))
+		case answer.Boolean != nil:
+			words = append(words, map[bool]string{true: "yes", false: "no"}[*answer.Boolean])
+		case answer.Date != "":
+			words = append(words, answer.Date)
+		}
+		if answer.Typed {
+			words = append(words, "typed text")
+		}
+	}
+	if d.Typed {
+		words = append(words, "typed text")
+	}
+	return strings.Join(words, ", ")
+}
