@@ -85,8 +85,11 @@ func colour(language, code string, until time.Time) []byte {
 	if err := formatter.New(formatter.WithClasses(true)).Format(&out, styles.Get(highlightStyle), chroma.Literator(tokens...)); err != nil {
 		return nil
 	}
-	return bytes.Replace(out.Bytes(), []byte("<pre "), []byte(`<pre tabindex="0" `), 1)
+	return bytes.Replace(out.Bytes(), []byte("<pre "), []byte("<pre "+focusable+" "), 1)
 }
+
+// focusable is an attribute of what keys must reach.
+const focusable = `tabindex="0"`
 
 // code renders a code block, with colours if it has them.
 func (plainer) code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -100,7 +103,7 @@ func (plainer) code(w util.BufWriter, source []byte, node ast.Node, entering boo
 			return ast.WalkSkipChildren, nil
 		}
 	}
-	_, _ = w.WriteString(`<pre tabindex="0"><code`) // it scrolls on a small screen, and keys must reach it
+	_, _ = w.WriteString("<pre " + focusable + "><code") // it scrolls on a small screen, and keys must reach it
 	if language := string(block.Language(source)); language != "" {
 		_, _ = w.WriteString(` class="language-`)
 		_, _ = w.Write(util.EscapeHTML([]byte(strings.ToValidUTF8(language, ""))))

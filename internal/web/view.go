@@ -142,7 +142,7 @@ func (s *Server) html(ctx context.Context, me responder.Viewer, p *present.Previ
 func (s *Server) context(ctx context.Context, me responder.Viewer, p *present.Preview) template.HTML {
 	html := s.html(ctx, me, p)
 	if rest, drawn := strings.CutPrefix(string(html), "<pre>"); drawn {
-		return template.HTML(`<pre tabindex="0">` + rest) //nolint:gosec // as it was drawn
+		return template.HTML("<pre " + focusable + ">" + rest) //nolint:gosec // as it was drawn
 	}
 	return html
 }
