@@ -55,7 +55,7 @@ func loginFile() (string, error) {
 	return filepath.Join(dir, "askbus", "login.json"), nil
 }
 
-// readLogin reads who is signed in; nobody is no error.
+// readLogin reads who is signed in; nobody is not an error.
 func readLogin() (*signedIn, error) {
 	path, err := loginFile()
 	if err != nil {

@@ -137,7 +137,7 @@ func TestNothingOfAnAgentIsMarkup(t *testing.T) {
 	}
 }
 
-// pieces are the texts of all rich text, and what is no text in it.
+// pieces are the texts of all rich text, and what is not text in it.
 func pieces(v any) (found []string) {
 	switch v := v.(type) {
 	case []fakeslack.Block:

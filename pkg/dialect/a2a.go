@@ -93,7 +93,7 @@ func a2aParts(parts value) (texts []string, data value) {
 func (b *builder) native(v value) {
 	var a ask.Ask
 	if err := json.Unmarshal(encode(v.raw), &a); err != nil {
-		v.fault("is no ask: %s", wrongNative(err))
+		v.fault("is not an ask: %s", wrongNative(err))
 		return
 	}
 	questions := a.Questions
@@ -219,7 +219,7 @@ func a2aReply(a *ask.Ask, body []byte) (Given, error) {
 	case data.given():
 		var reply ask.Reply
 		if err := json.Unmarshal(encode(data.raw), &reply); err != nil {
-			data.fault("is no answer: %s", wrongNative(err))
+			data.fault("is not an answer: %s", wrongNative(err))
 		}
 		given.Reply.Answers, given.Reply.Response = reply.Answers, reply.Response
 	case len(texts) > 0:

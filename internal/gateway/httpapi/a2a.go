@@ -59,7 +59,7 @@ func (api *API) a2a(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	}
 	var call rpcCall
 	if err := json.Unmarshal(body, &call); err != nil {
-		return sendRPC(w, &call, nil, &rpcError{Code: rpcParse, Message: "the body is no JSON-RPC request"})
+		return sendRPC(w, &call, nil, &rpcError{Code: rpcParse, Message: "the body is not a JSON-RPC request"})
 	}
 	if call.Version != "2.0" || call.Method == "" {
 		return sendRPC(w, &call, nil, &rpcError{Code: rpcRequest, Message: `give "jsonrpc": "2.0" and a method`})
