@@ -131,13 +131,13 @@ func (a *app) audit(ctx context.Context, b *bus, tenant string, f *auditFlags) e
 	var kept []audit.Record
 	var next uint64
 	more := false
-	print := a.auditPrinter()
+	show := a.auditPrinter()
 	for r, err := range audit.All(ctx, b.nc, tenant, f.q, &next) {
 		if err != nil {
 			return err
 		}
 		if f.all {
-			if err := print([]audit.Record{r}); err != nil {
+			if err := show([]audit.Record{r}); err != nil {
 				return err
 			}
 			continue
@@ -151,7 +151,7 @@ func (a *app) audit(ctx context.Context, b *bus, tenant string, f *auditFlags) e
 	}
 	// A restored audit is not in the order of time.
 	slices.SortStableFunc(kept, func(x, y audit.Record) int { return x.Time.Compare(y.Time) })
-	if err := print(kept); err != nil {
+	if err := show(kept); err != nil {
 		return err
 	}
 	switch {
@@ -182,7 +182,7 @@ func (a *app) audit(ctx context.Context, b *bus, tenant string, f *auditFlags) e
 			if err != nil {
 				return err
 			}
-			if err := print([]audit.Record{r}); err != nil {
+			if err := show([]audit.Record{r}); err != nil {
 				return err
 			}
 		}

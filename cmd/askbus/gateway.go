@@ -65,7 +65,7 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 	if err := r.secure(&s.Listen); err != nil {
 		return err
 	}
-	ln, err := r.listen(ctx, "gateway", s.HTTPAddr, "--http-addr", "")
+	ln, err := r.listen(ctx, "gateway", s.HTTPAddr, "")
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,11 @@ func awaitCode(ctx context.Context, t *web.TerminalRequest, codes chan<- string)
 	if err != nil {
 		return nil, err
 	}
-	t.Port, t.State = ln.Addr().(*net.TCPAddr).Port, rand.Text()
+	tcp, ok := ln.Addr().(*net.TCPAddr)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("listening on %s, which is not a TCP address", ln.Addr()), ln.Close())
+	}
+	t.Port, t.State = tcp.Port, rand.Text()
 	srv := &http.Server{ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 8 << 10, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")

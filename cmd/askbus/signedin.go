@@ -84,7 +84,7 @@ func (l *signedIn) save() error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(l, "", "  ")
+	data, err := json.MarshalIndent(l, "", "  ") //nolint:gosec // the file is its person's alone
 	if err != nil {
 		return err
 	}
@@ -121,13 +121,15 @@ var errSignedOut = errors.New("you are signed out")
 // personally is the credential of who is signed in at this terminal, when this
 // command is one that they use as themselves and nothing else was said: a
 // directory or a credential that is named goes first.
+//
+//nolint:contextcheck // it may ask the inbox, which has a limit of its own
 func (a *app) personally() (cred client.Credential, ok bool, err error) {
 	if !a.asPerson || a.Creds != "" || a.Exchange.URL != "" {
 		return cred, false, nil
 	}
 	if a.dirNamed {
 		if ctx, err := config.ReadContext(a.Dir); err != nil || ctx.Operator != nil {
-			return cred, false, nil //nolint:nilerr // whoever reads it next says so
+			return cred, false, nil //nolint:nilerr // the next reader says so
 		}
 	}
 	l, err := readLogin()
@@ -159,6 +161,8 @@ func (a *app) personally() (cred client.Credential, ok bool, err error) {
 // credential is the person's credential for a tenant, or for all that they may
 // see. Fresh asks the inbox in any case. One that is still good is used while the
 // inbox cannot be reached.
+//
+//nolint:contextcheck // the inbox has a limit of its own
 func (l *signedIn) credential(tenant string, fresh bool) (personal, error) {
 	held, ok := l.Credentials[tenant]
 	left := time.Until(held.Credential.Expires)

@@ -167,7 +167,7 @@ func (a *app) runSlack(ctx context.Context, s slackSettings, oneTenant bool) err
 		if err := r.secure(&s.Listen); err != nil {
 			return err
 		}
-		ln, err := r.listen(ctx, "slack", s.Slack.Slack.HTTPAddr, "--http-addr", "")
+		ln, err := r.listen(ctx, "slack", s.Slack.Slack.HTTPAddr, "")
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (pl place) shellOf(shell []string, script string, env ...string) string {
 	if err := os.Symlink(os.Args[0], filepath.Join(bin, "askbus")); err != nil {
 		pl.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(pl.t.Context(), shell[0], append(shell[1:], "-c", script)...) //nolint:gosec // a shell of this test
+	cmd := exec.CommandContext(pl.t.Context(), shell[0], append(shell[1:], "-c", script)...)
 	cmd.Env = append(append(os.Environ(), asMain+"=1", "ASKBUS_DIR="+pl.dir, "PATH="+bin+":"+os.Getenv("PATH")), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

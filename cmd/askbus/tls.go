@@ -158,7 +158,8 @@ func (r *running) guard(what, addr, flag string) error {
 
 // listen opens an HTTP listener whose port is sticky, with TLS if there is a
 // certificate.
-func (r *running) listen(ctx context.Context, what, addr, flag, lastURL string) (net.Listener, error) {
+func (r *running) listen(ctx context.Context, what, addr, lastURL string) (net.Listener, error) {
+	const flag = "--http-addr"
 	if err := r.guard(what, addr, flag); err != nil {
 		return nil, err
 	}

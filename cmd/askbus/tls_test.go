@@ -315,7 +315,10 @@ func TestNoListenerIsForOthersWithoutTLS(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"--tls", "--tls-cert-file", "x", "--tls-key-file", "y"}, {"--tls-cert-file", "x"}, {"--tls-key-file", "x"}, {"--tls-client-ca-file", "x"},
+		{"--tls", "--tls-cert-file", "x", "--tls-key-file", "y"},
+		{"--tls-cert-file", "x"},
+		{"--tls-key-file", "x"},
+		{"--tls-client-ca-file", "x"},
 		{"--tls-cert-file", "/does/not/exist", "--tls-key-file", "/does/not/exist"},
 	} {
 		if _, stderr, code := other.run(append([]string{"up", "--no-open", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"}, args...)...); code != exitUsage {

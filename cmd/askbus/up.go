@@ -113,7 +113,7 @@ func (a *app) runUp(ctx context.Context, s upSettings) error {
 		}
 	}
 	// The listeners first: a taken port must not cost a start of the store.
-	ln, err := r.listen(ctx, "web", s.HTTPAddr, "--http-addr", r.before.HTTPURL)
+	ln, err := r.listen(ctx, "web", s.HTTPAddr, r.before.HTTPURL)
 	if err != nil {
 		return err
 	}
@@ -354,7 +354,7 @@ a directory while that runs, such as the one of "askbus up".`,
 			if err := r.secure(&s.Listen); err != nil {
 				return err
 			}
-			ln, err := r.listen(ctx, "web", s.HTTPAddr, "--http-addr", r.before.HTTPURL)
+			ln, err := r.listen(ctx, "web", s.HTTPAddr, r.before.HTTPURL)
 			if err != nil {
 				return err
 			}

@@ -48,8 +48,8 @@ const (
 	TokenIssued       Action = "token.issued"
 	TokenChanged      Action = "token.changed"
 	TokenRevoked      Action = "token.revoked"
-	CredentialIssued  Action = "credential.issued"
-	CredentialRevoked Action = "credential.revoked"
+	CredentialIssued  Action = "credential.issued"  //nolint:gosec // a name
+	CredentialRevoked Action = "credential.revoked" //nolint:gosec // a name
 	PolicyChanged     Action = "policy.changed"
 	PolicyRemoved     Action = "policy.removed"
 	LedgerRepaired    Action = "ledger.repaired"

@@ -130,7 +130,8 @@ func TestAPersonHasSoManyTerminals(t *testing.T) {
 		return err != nil
 	}
 	n := 0
-	for ; n < 200 && !full(); n++ { // this replica learns of its own writes a moment later
+	for n < 200 && !full() { // this replica learns of its own writes a moment later
+		n++
 	}
 	if n == 200 {
 		t.Fatal("200 terminals are let in")

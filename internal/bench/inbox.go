@@ -47,8 +47,12 @@ func (r Inbox) Write(out io.Writer) error {
 	for i := range r.Screens {
 		s := &r.Screens[i]
 		for _, line := range [][2]any{
-			{"first load", fmt.Sprintf("%.1f kB, compressed", float64(s.Load)/1000)}, {"an event", fmt.Sprintf("%.0f B and %s of the main thread", s.EventBytes, ms(&s.EventMain))},
-			{"ask until visible", s.Visible}, {"elsewhere until shown", s.Elsewhere}, {"Enter until the next card", s.Next}, {"typing, 50 asks a second", s.Typing},
+			{"first load", fmt.Sprintf("%.1f kB, compressed", float64(s.Load)/1000)},
+			{"an event", fmt.Sprintf("%.0f B and %s of the main thread", s.EventBytes, ms(&s.EventMain))},
+			{"ask until visible", s.Visible},
+			{"elsewhere until shown", s.Elsewhere},
+			{"Enter until the next card", s.Next},
+			{"typing, 50 asks a second", s.Typing},
 		} {
 			pairs = append(pairs, fmt.Sprintf("%d pending, %s", s.Pending, line[0]), line[1])
 		}

@@ -348,7 +348,7 @@ func (c *audience) streams(ctx context.Context, site site, n int) (*InboxStreams
 	}
 	before := held()
 	for i := range cookies {
-		res, err := get(ctx, &http.Client{Jar: cookies[i], Transport: transport}, site.base+"/events")
+		res, err := get(ctx, &http.Client{Jar: cookies[i], Transport: transport}, site.base+"/events") //nolint:bodyclose // closed with the others at the end
 		if err != nil {
 			return nil, err
 		}

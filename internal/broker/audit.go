@@ -236,8 +236,7 @@ func (b *Broker) auditState(r *stateRequest, w *ledger.StateWrite, old *ledger.S
 	if rec.Object.Expires.IsZero() {
 		rec.Object.Expires = w.Expires
 	}
-	switch action {
-	case audit.SignedIn, audit.SignedOut: // the person does it
+	if action == audit.SignedIn || action == audit.SignedOut { // the person does it
 		rec.Actor = &audit.Actor{Role: string(r.Role), Principal: said.Principal, Proof: said.Proof, Name: said.Name}
 	}
 	b.audit.add(rec)

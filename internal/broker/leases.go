@@ -88,13 +88,13 @@ func (l *leases) renew(ctx context.Context, at ask.Session, hold time.Duration) 
 	return err
 }
 
-// errNoLease marks a refusal of a lease that was not there before.
-type errNoLease struct{ error }
+// noLeaseError marks a refusal of a lease that was not there before.
+type noLeaseError struct{ error }
 
-func (e errNoLease) Unwrap() error { return e.error }
+func (e noLeaseError) Unwrap() error { return e.error }
 
 func noLease(err error) bool {
-	_, ok := errors.AsType[errNoLease](err)
+	_, ok := errors.AsType[noLeaseError](err)
 	return ok
 }
 
@@ -115,7 +115,7 @@ func (l *leases) write(ctx context.Context, at ask.Session, hold time.Duration) 
 			bucket, _ := subject.FindBucket(subject.BucketLeases)
 			if err := l.b.roomInBucket(ctx, &stateRequest{StateRequest: subject.StateRequest{Bucket: bucket.Name, Key: k}, bucket: bucket}); err != nil {
 				if e := wire.AsError(err); e.Code == ask.CodeQuota || e.Code == ask.CodeLedgerFull {
-					return errNoLease{err}
+					return noLeaseError{err}
 				}
 				return err
 			}

@@ -59,7 +59,7 @@ func TestLeasesOutliveTheLeaderOfTheirStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	br := broker.New(natstest.Connect(t, servers[0], natsd.Role{Name: natsd.RoleBroker}), led, broker.Options{Sweep: time.Hour})
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- br.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })

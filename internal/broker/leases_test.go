@@ -81,7 +81,10 @@ func (h *held) sign(session, id string, hold time.Duration) {
 	})
 }
 
-type leaseValue struct{ Until, Lapsed time.Time }
+type leaseValue struct {
+	Until  time.Time `json:"until"`
+	Lapsed time.Time `json:"lapsed"`
+}
 
 // lease reads a session's lease as a responder does.
 func (h *held) lease(session string) (v leaseValue, ok bool) {
@@ -235,7 +238,7 @@ func TestABrokerThatWasCutOffBeginsAgain(t *testing.T) {
 	line := b.Line()
 	led := b.LedgerAhead(func() time.Duration { return time.Duration(h.ahead.Load()) })
 	br := broker.New(line.Connect(natsd.Role{Name: natsd.RoleBroker}), led, broker.Options{Sweep: time.Hour, Verifier: b.Verifier()})
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- br.Run(ctx) }()
 	defer func() { cancel(); <-done }()

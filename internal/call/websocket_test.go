@@ -15,7 +15,7 @@ import (
 func TestAConnectionOverWebSocket(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true, Memory: true})
-	cred, err := b.Server.Credential(natsd.Role{Name: natsd.RoleResponder, Type: "tui"})
+	cred, err := b.Credential(natsd.Role{Name: natsd.RoleResponder, Type: "tui"})
 	if err != nil {
 		t.Fatal(err)
 	}

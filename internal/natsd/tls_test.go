@@ -72,7 +72,7 @@ func TestWhoGetsInOverMutualTLS(t *testing.T) {
 		"who expects another name":                {[]func(*call.Credential){good, func(c *call.Credential) { c.ServerName = "other.example" }}, "ASKBUS_NATS_SERVER_NAME"},
 		"who names a key without its certificate": {[]func(*call.Credential){func(c *call.Credential) { c.KeyFile = servers.File }}, "go together"},
 		"whose CA file is missing":                {[]func(*call.Credential){good, func(c *call.Credential) { c.CAFile = "/does/not/exist" }}, "no such file"},
-		"whose CA is not a certificate":              {[]func(*call.Credential){good, func(c *call.Credential) { c.CAFile, c.CA = "", "nonsense" }}, "no certificate"},
+		"whose CA is not a certificate":           {[]func(*call.Credential){good, func(c *call.Credential) { c.CAFile, c.CA = "", "nonsense" }}, "no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -49,7 +49,7 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target
 	}
 	k, session := post.Ask.Key(), threadKey(channel, &post.Ask)
 	thread := p.thread(ctx, channel, &post.Ask)
-	a := p.asked(&ask.Record{State: ask.StatePending, Ask: post.Ask, AskedAt: post.AskedAt, Life: post.Life}, post.Link)
+	a := p.asked(ctx, &ask.Record{State: ask.StatePending, Ask: post.Ask, AskedAt: post.AskedAt, Life: post.Life}, post.Link)
 	if to.Person == "" {
 		a.Mentions = to.Mention
 	}
@@ -87,8 +87,8 @@ func (p presenter) where(m message) string {
 
 // asked is what a card is drawn from. The card is nobody's own: who may answer
 // is said on it, and decided at the click.
-func (s *App) asked(rec *ask.Record, link string) asked {
-	return s.askedIn(s.language(context.Background(), &rec.Ask), rec, link)
+func (s *App) asked(ctx context.Context, rec *ask.Record, link string) asked {
+	return s.askedIn(s.language(ctx, &rec.Ask), rec, link)
 }
 
 // askedIn is the same in a language, for what one person sees.

@@ -87,7 +87,7 @@ func (r *rich) write(s string, how style) {
 }
 
 // emoji finds the name of an emoji, which some clients draw in any text.
-var emoji = regexp.MustCompile(`(:)([a-z0-9_+'-]+:)`) //nolint:gochecknoglobals // never changed
+var emoji = regexp.MustCompile(`(:)([a-z0-9_+'-]+:)`)
 
 func styleOf(e *slackapi.RichTextSectionTextElement) style {
 	if e.Style == nil {
@@ -152,7 +152,7 @@ func (r *rich) blocks(parent ast.Node, indent int) {
 }
 
 // table finds the line below the heads of a table.
-var table = regexp.MustCompile(`(?m)\A.*\|.*\n *\|?[ :|-]*-[ :|-]*\|[ :|-]*$`) //nolint:gochecknoglobals // never changed
+var table = regexp.MustCompile(`(?m)\A.*\|.*\n *\|?[ :|-]*-[ :|-]*\|[ :|-]*$`)
 
 func lines(n ast.Node, source []byte) string {
 	return strings.TrimRight(string(n.Lines().Value(source)), "\n")
@@ -291,4 +291,4 @@ func unescaped(b []byte) string {
 	return backslash.ReplaceAllString(string(b), "$1")
 }
 
-var backslash = regexp.MustCompile("\\\\([!-/:-@\\[-`{-~])") //nolint:gochecknoglobals // never changed
+var backslash = regexp.MustCompile("\\\\([!-/:-@\\[-`{-~])")

@@ -26,7 +26,7 @@ func (m *model) prose(text string, width int) []string {
 	var out, code []string
 	fence := ""
 	hang := 0 // of the list item that may go on
-	for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		l = strings.ReplaceAll(l, "\t", "    ")
 		mark := mdFence.FindStringSubmatch(l)
 		switch {

@@ -94,7 +94,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Vie
 	}
 	s.settle(record, outcome)
 	s.opts.Logger.InfoContext(r.Context(), "answered", slog.String("ask_id", k.ID), slog.String("status", string(outcome.Status)))
-	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of our own
+	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
 // refused says why a reply does not count.
@@ -161,7 +161,7 @@ func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Reque
 func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed) {
 	o := record.Outcome
 	if id := form.get(fieldAnswerID); id != "" && id == o.AnswerID {
-		http.Redirect(w, r, "/"+listingOf(r).with(url.Values{fieldDone: {record.Ask.Key().String()}}), http.StatusSeeOther) //nolint:gosec // a path of our own
+		http.Redirect(w, r, "/"+listingOf(r).with(url.Values{fieldDone: {record.Ask.Key().String()}}), http.StatusSeeOther)
 		return
 	}
 	status := http.StatusConflict

@@ -91,13 +91,15 @@ func viewKey(me responder.Viewer, at listing) string {
 }
 
 // join returns the feed of a view until leave is called.
+//
+//nolint:contextcheck // it outlives the request of the first
 func (fs *feeds) join(me responder.Viewer, at listing) (f *feed, leave func()) {
 	key := viewKey(me, at)
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f = fs.open[key]
 	if f == nil {
-		ctx, cancel := context.WithCancel(context.Background()) // it outlives the request of the first
+		ctx, cancel := context.WithCancel(context.Background())
 		f = &feed{s: fs.s, me: me, at: at, parts: map[string]string{}, news: make(chan struct{})}
 		var forget func()
 		f.changed, f.touched, forget = fs.s.board.Follow(responder.Filter{Viewer: me})

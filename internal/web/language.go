@@ -63,10 +63,10 @@ func reader(me responder.Viewer, r *http.Request) responder.Viewer {
 // chooseLanguage keeps the language that a person chose on this browser. Empty
 // is the browser's own again.
 func (s *Server) chooseLanguage(w http.ResponseWriter, r *http.Request) {
-	c := &http.Cookie{Name: languageCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(r)}
+	c := &http.Cookie{Name: languageCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(r)} //nolint:gosec // Secure where there is TLS
 	if l, ok := lang.Match(r.PostFormValue(fieldLanguage)); ok {
 		c.Value, c.MaxAge = l.Tag, int(365*24*time.Hour/time.Second)
 	}
 	http.SetCookie(w, c)
-	http.Redirect(w, r, landing(r.PostFormValue("to")), http.StatusSeeOther) //nolint:gosec // landing lets paths of our own through only
+	http.Redirect(w, r, landing(r.PostFormValue("to")), http.StatusSeeOther)
 }

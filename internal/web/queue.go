@@ -198,7 +198,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewe
 		return
 	}
 	if record.State == ask.StateResolved {
-		http.Redirect(w, r, askPath(k)+listingOf(r).query(), http.StatusSeeOther) //nolint:gosec // a path of our own
+		http.Redirect(w, r, askPath(k)+listingOf(r).query(), http.StatusSeeOther)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
@@ -223,7 +223,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewe
 		return
 	}
 	_ = s.board.Leave(me, k)                     // the others forget it by themselves
-	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of our own
+	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
 // faultWords is a fault of the forms above as a sentence.

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -296,7 +297,7 @@ func (d *drawn) row(version string, draw func() string) string {
 func (s *Server) part(language, name string, data any) string {
 	var out bytes.Buffer
 	if err := s.pages[lang.Of(language).Tag].ExecuteTemplate(&out, name, data); err != nil {
-		s.opts.Logger.Error("cannot draw a part of a page", "error", err)
+		s.opts.Logger.Error("cannot draw a part of a page", slog.Any("error", err))
 		return ""
 	}
 	return out.String()

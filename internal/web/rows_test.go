@@ -29,6 +29,13 @@ type told struct {
 	Any        bool
 }
 
+// toHello reads what comes before a stream is complete.
+func toHello(next func() (told, bool)) {
+	for e, _ := next(); e.name != "hello"; {
+		e, _ = next()
+	}
+}
+
 // follow opens a stream and gives its events, one at a time.
 func (u user) follow(path string) (next func() (told, bool), res *http.Response) {
 	u.t.Helper()
@@ -155,8 +162,7 @@ func TestAStreamEndsWhenTheRightsOfItsPersonChange(t *testing.T) {
 	by := auth.Person{By: tom, Access: ask.Access{{Tenants: []string{"acme"}}}}
 	u := in.as(t, by)
 	next, _ := u.follow("/events")
-	for e, _ := next(); e.name != "hello"; e, _ = next() {
-	}
+	toHello(next)
 	b.people.mu.Lock()
 	for id, held := range b.people.held {
 		held.Access = ask.Access{{Tenants: []string{"other"}}}
@@ -179,8 +185,7 @@ func TestAStreamNamesNothingThatIsHidden(t *testing.T) {
 	in := serve(t, b)
 	u := in.as(t, auth.Person{By: tom, Access: ask.Access{{Tenants: []string{"acme"}}}})
 	next, _ := u.follow("/events")
-	for e, _ := next(); e.name != "hello"; e, _ = next() {
-	}
+	toHello(next)
 	for _, tenant := range []string{"other", "acme"} {
 		a := question("a", database())
 		a.Tenant = tenant

@@ -149,7 +149,7 @@ func (s *sender) write(data []byte) bool {
 	// A browser that does not read must not hold the stream for ever. Not
 	// every ResponseWriter of a test has deadlines.
 	_ = s.out.SetWriteDeadline(time.Now().Add(10 * time.Second))
-	if _, err := s.w.Write(data); err != nil {
+	if _, err := s.w.Write(data); err != nil { //nolint:gosec // drawn by html/template
 		return false
 	}
 	return s.out.Flush() == nil
@@ -179,6 +179,8 @@ func (s *sender) end() {
 }
 
 // greeting, hello and heartbeat are the same for everybody.
+//
+//nolint:gochecknoglobals // made once, never changed
 var (
 	greeting  = sync.OnceValue(func() *event { return &event{data: []byte("retry: 1000\n\n")} })
 	hello     = sync.OnceValue(func() *event { return &event{data: []byte("event: hello\ndata: {}\n\n")} })

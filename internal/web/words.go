@@ -86,7 +86,7 @@ func kbd(names ...string) template.HTML {
 
 // verdict is how an ask ended in one line: who, when, and where.
 func (v voice) verdict(e *present.End) template.HTML {
-	who := template.HTML("<strong>" + bdi(e.Who) + "</strong>")
+	who := "<strong>" + bdi(e.Who) + "</strong>"
 	switch {
 	case e.Who == "":
 		return v.tell("%[1]s at %[2]s", e.Lead, e.At)
@@ -98,7 +98,7 @@ func (v voice) verdict(e *present.End) template.HTML {
 
 // told is the same without the time.
 func (v voice) told(lead string, e *present.End) template.HTML {
-	who := template.HTML("<strong>" + bdi(e.Who) + "</strong>")
+	who := "<strong>" + bdi(e.Who) + "</strong>"
 	switch {
 	case e.Who == "":
 		return element("", lead, "")

@@ -131,6 +131,7 @@ type phrase struct {
 	nested  []bool // which parts may be sentences of ours
 }
 
+//nolint:gochecknoglobals // made once, never changed
 var chinesePhrases = sync.OnceValue(func() []phrase {
 	verb := regexp.MustCompile(`%[qsdv]`)
 	var all []phrase

@@ -130,8 +130,7 @@ func take(ctx context.Context, askbus, out string) error {
 }
 
 func lastWord(s string) string {
-	words := strings.Fields(s)
-	for _, w := range words {
+	for w := range strings.FieldsSeq(s) {
 		if strings.HasPrefix(w, "askb_") {
 			return w
 		}
