@@ -122,7 +122,7 @@ var errSignedOut = errors.New("you are signed out")
 // command is one that they use as themselves and nothing else was said: a
 // directory or a credential that is named goes first.
 //
-//nolint:contextcheck // it may ask the inbox, which has a limit of its own
+//nolint:contextcheck,nolintlint // it may ask the inbox, which has a limit of its own
 func (a *app) personally() (cred client.Credential, ok bool, err error) {
 	if !a.asPerson || a.Creds != "" || a.Exchange.URL != "" {
 		return cred, false, nil
@@ -162,7 +162,7 @@ func (a *app) personally() (cred client.Credential, ok bool, err error) {
 // see. Fresh asks the inbox in any case. One that is still good is used while the
 // inbox cannot be reached.
 //
-//nolint:contextcheck // the inbox has a limit of its own
+//nolint:contextcheck,nolintlint // the inbox has a limit of its own
 func (l *signedIn) credential(tenant string, fresh bool) (personal, error) {
 	held, ok := l.Credentials[tenant]
 	left := time.Until(held.Credential.Expires)

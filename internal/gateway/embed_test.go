@@ -115,7 +115,7 @@ func TestEmbedInAFrame(t *testing.T) {
 	d.do(agent, "POST", "/v1/asks", `{"id":"three","questions":[{"text":"How many?","kind":"number"}]}`).want(t, 201)
 	wait(inside + `.querySelector('input[name=own]') && ` + inside + `.querySelector('h1').textContent.includes('How many?')`)
 	js(`(() => { const doc = ` + inside + `; doc.querySelector('input[name=own]').value = 'lots'; doc.querySelector('form').requestSubmit(); return '' })()`)
-	wait(inside + `.querySelector('.wrong')?.textContent.includes('no number')`)
+	wait(inside + `.querySelector('.wrong')?.textContent.includes('not a number')`)
 	d.do(agent, "DELETE", "/v1/asks/s1/three", "").want(t, 200)
 	wait(`told.some((m) => m.type === 'askbus:closed' && m.id === 'three' && m.status === 'withdrawn')`)
 	wait(inside + `.getElementById('panel').hidden`)

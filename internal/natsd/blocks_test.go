@@ -1,11 +1,13 @@
 package natsd_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/subject"
 	question "github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
@@ -441,5 +444,54 @@ func TestNothingIsRepairedThatIsWholeOrInUse(t *testing.T) {
 	}
 	if _, err := natsd.Check(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no store") {
 		t.Errorf("an empty directory: %v", err)
+	}
+}
+
+// The audit is written without syncing. Whatever it lost, asks go on, and what
+// was damaged is kept.
+func TestADamagedAuditStopsNothing(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(t *testing.T, stream string){
+		"its configuration is empty": func(t *testing.T, stream string) { truncate(t, filepath.Join(stream, "meta.inf"), 0) },
+		"its end is missing": func(t *testing.T, stream string) {
+			blocks, err := filepath.Glob(filepath.Join(stream, "msgs", "*.blk"))
+			if err != nil || len(blocks) == 0 {
+				t.Fatalf("block files %v: %v", blocks, err)
+			}
+			truncate(t, blocks[len(blocks)-1], 0)
+		},
+		"all of it is missing": func(t *testing.T, stream string) {
+			if err := os.RemoveAll(stream); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, c := asker(t, natstest.Options{})
+			if _, err := c.Ask(t.Context(), simple("a1")); err != nil {
+				t.Fatal(err)
+			}
+			js, err := jetstream.New(b.LedgerAdmin())
+			if err != nil {
+				t.Fatal(err)
+			}
+			natstest.Eventually(t, "the audit has the ask", func() bool {
+				s, err := js.Stream(t.Context(), subject.AuditStream)
+				return err == nil && s.CachedInfo().State.Msgs > 0
+			})
+			b.Close()
+			damage(t, filepath.Join(streamDir(t, b.Dir), "..", subject.AuditStream))
+			var said bytes.Buffer
+			srv, err := natsd.Start(natsd.Options{Dir: b.Dir, Addr: "127.0.0.1:0", Admin: true, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer srv.Close()
+			if got := messages(t, srv); got == 0 {
+				t.Error("the ask is gone")
+			}
+			wants(t, said.String(), "the audit has lost records", "kept="+filepath.Join(b.Dir, "damaged-"))
+		})
 	}
 }

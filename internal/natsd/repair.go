@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/askbus/askbus/internal/subject"
 )
 
 // Report is what [Check] or [Repair] found, and did.
@@ -129,6 +133,34 @@ func (m mender) mend(fromPeers bool) error {
 		}
 	}
 	return m.remember()
+}
+
+// mendAudit goes on without what the audit lost, and keeps its damaged files: it
+// is written without syncing, so a power cut takes its last records, and nothing
+// about it may keep asks from being answered. Where other streams are damaged,
+// too, everything is left to [Repair].
+func (i *inspection) mendAudit(alone bool, log *slog.Logger) error {
+	var what []string
+	for _, d := range i.damages {
+		if d.Stream != subject.AuditStream {
+			return nil
+		}
+		what = append(what, d.What)
+	}
+	if len(what) == 0 {
+		return nil
+	}
+	m := mender{i, filepath.Join(i.dir, "damaged-"+time.Now().UTC().Format("20060102T150405.000Z"))}
+	if err := os.Mkdir(m.aside, 0o700); err != nil {
+		return fmt.Errorf("mend the audit: %w", err)
+	}
+	s := i.found[subject.AuditStream]
+	if err := m.mend(!alone && s != nil && replicas(s.dir) > 1); err != nil {
+		return fmt.Errorf("mend the audit: %w; what was moved is in %s", err, m.aside)
+	}
+	log.Error("the audit has lost records, and goes on without them", slog.String("damage", strings.Join(what, "; ")), slog.String("kept", m.aside))
+	i.damages = nil
+	return nil
 }
 
 // stream keeps what can be read of a stream.

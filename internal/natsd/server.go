@@ -96,6 +96,9 @@ func (s *Server) start(opts Options, host string, port int) error {
 	s.clustered = !alone
 	found, err := inspect(opts.Dir, alone) // before the server touches anything
 	if err == nil {
+		err = found.mendAudit(alone, opts.Logger)
+	}
+	if err == nil {
 		err = found.err(alone)
 	}
 	if err != nil {

@@ -94,7 +94,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Vie
 	}
 	s.settle(record, outcome)
 	s.opts.Logger.InfoContext(r.Context(), "answered", slog.String("ask_id", k.ID), slog.String("status", string(outcome.Status)))
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of our own
 }
 
 // refused says why a reply does not count.

@@ -92,7 +92,7 @@ func viewKey(me responder.Viewer, at listing) string {
 
 // join returns the feed of a view until leave is called.
 //
-//nolint:contextcheck // it outlives the request of the first
+//nolint:contextcheck,nolintlint // it outlives the request of the first
 func (fs *feeds) join(me responder.Viewer, at listing) (f *feed, leave func()) {
 	key := viewKey(me, at)
 	fs.mu.Lock()

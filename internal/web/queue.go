@@ -223,7 +223,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewe
 		return
 	}
 	_ = s.board.Leave(me, k) // the others forget it by themselves
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of our own
 }
 
 // faultWords is a fault of the forms above as a sentence.

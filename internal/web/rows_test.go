@@ -61,7 +61,7 @@ func (u user) follow(path string) (next func() (told, bool), res *http.Response)
 			case "id":
 				e.mark = value
 			case "data":
-				if err := json.Unmarshal([]byte(value), &e); err != nil {
+				if err := json.Unmarshal([]byte(value), &e); err != nil { //nolint:musttag // names differ in case alone
 					u.t.Errorf("%s: %v", value, err)
 				}
 				return e, true
