@@ -452,8 +452,12 @@ func TestNothingIsRepairedThatIsWholeOrInUse(t *testing.T) {
 func TestADamagedAuditStopsNothing(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, stream string){
-		"its configuration is empty": func(t *testing.T, stream string) { truncate(t, filepath.Join(stream, "meta.inf"), 0) },
+		"its configuration is empty": func(t *testing.T, stream string) {
+			t.Helper()
+			truncate(t, filepath.Join(stream, "meta.inf"), 0)
+		},
 		"its end is missing": func(t *testing.T, stream string) {
+			t.Helper()
 			blocks, err := filepath.Glob(filepath.Join(stream, "msgs", "*.blk"))
 			if err != nil || len(blocks) == 0 {
 				t.Fatalf("block files %v: %v", blocks, err)
@@ -461,6 +465,7 @@ func TestADamagedAuditStopsNothing(t *testing.T) {
 			truncate(t, blocks[len(blocks)-1], 0)
 		},
 		"all of it is missing": func(t *testing.T, stream string) {
+			t.Helper()
 			if err := os.RemoveAll(stream); err != nil {
 				t.Fatal(err)
 			}

@@ -222,7 +222,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewe
 		s.again(r.Context(), w, r, me, &record, status, problem)
 		return
 	}
-	_ = s.board.Leave(me, k) // the others forget it by themselves
+	_ = s.board.Leave(me, k)                     // the others forget it by themselves
 	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of our own
 }
 

@@ -72,11 +72,15 @@ func emptyIsNil() cmp.Option {
 func FuzzDecodeReply(f *testing.F) {
 	f.Add([]byte(`{"ask_id":"a1","answer_id":"w","answers":[{"question_id":"q","selected":["a"],"other":"x","text":"y","number":1.5,"boolean":false,"date":"2026-01-01","notes":"n","skipped":true}],"response":"r","by":{"principal":"p","name":"n","groups":["g"],"responder":"r","proof":"p"}}`))
 	f.Add([]byte(`{"ask_id":"a1","answer_id":"w","by":{"principal":"p"}}`))
+	f.Add([]byte(`{"ask_id":"a1","answer_id":"w","answers":[],"by":{"principal":"p"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := wire.DecodeReply(data, "a1")
 		if err != nil {
 			refusal(t, err)
 			return
+		}
+		if len(r.Answers) == 0 {
+			r.Answers = nil // an empty list is written as none
 		}
 		written, err := wire.EncodeReply("a1", r)
 		if err != nil {

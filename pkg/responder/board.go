@@ -39,19 +39,18 @@ type Board struct {
 	opts   BoardOptions
 	bodies *bodies
 
-	mu        sync.Mutex
-	words     words
-	audiences audiences
-	held      map[string]*head // by key
-	order     []*head          // in the order of before
-	ended     []ask.Record     // the newest last
-	gone      map[string]bool  // lives that ended, beside ended: a late read may have them
-	goneOld   map[string]bool
-	status    BoardStatus
-	attended  map[string][]Attention // by key, of asks that are held
-	company   time.Time              // when somebody was last seen at another board
-	handed    map[string]*Handover   // by key
-	subs      map[*subscriber]struct{}
+	mu       sync.Mutex
+	lists    lists
+	held     map[string]*head // by key
+	order    []*head          // in the order of before
+	ended    []ask.Record     // the newest last
+	gone     map[string]bool  // lives that ended, beside ended: a late read may have them
+	goneOld  map[string]bool
+	status   BoardStatus
+	attended map[string][]Attention // by key, of asks that are held
+	company  time.Time              // when somebody was last seen at another board
+	handed   map[string]*Handover   // by key
+	subs     map[*subscriber]struct{}
 
 	// Only the goroutine that follows uses these.
 	mark  string
@@ -85,7 +84,7 @@ func NewBoard(r *Responder, opts BoardOptions) *Board {
 		opts.Snoozes = &MemorySnoozes{}
 	}
 	return &Board{
-		r: r, id: rand.Text()[:10], opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), words: words{}, audiences: audiences{}, held: map[string]*head{},
+		r: r, id: rand.Text()[:10], opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
 		attended: map[string][]Attention{}, gone: map[string]bool{}, goneOld: map[string]bool{}, subs: map[*subscriber]struct{}{},
 	}
 }

@@ -39,10 +39,8 @@ func (h Head) Record() ask.Record {
 type head struct {
 	key      string // tenant/session/id
 	heading  string
-	agent    string
-	agentID  string
-	source   string
 	life     string
+	asker    *[]string // its agent's name, id and repository
 	audience *[]string
 	excluded *[]string
 	asked    int64 // Unix nanoseconds
@@ -62,7 +60,7 @@ func (h *head) id() ask.Key {
 
 func (h *head) public() Head {
 	p := Head{
-		Key: h.id(), Life: h.life, Heading: h.heading, Agent: h.agent, AgentID: h.agentID, Source: h.source, Priority: priorities[h.rank],
+		Key: h.id(), Life: h.life, Heading: h.heading, Agent: (*h.asker)[0], AgentID: (*h.asker)[1], Source: (*h.asker)[2], Priority: priorities[h.rank],
 		AskedAt: time.Unix(0, h.asked).UTC(), Deadline: time.Unix(0, h.deadline).UTC(), Handed: h.handed,
 	}
 	if h.proof > 0 {
@@ -113,47 +111,35 @@ func (b *Board) headOf(rec *ask.Record) *head {
 	if name == "" {
 		name = a.Agent.ID
 	}
-	h.agent, h.agentID = b.words.share(wire.Heading(name)), b.words.share(a.Agent.ID)
-	h.source = b.words.share(wire.Heading(a.Agent.Repository))
+	h.asker = b.lists.share(wire.Heading(name), a.Agent.ID, wire.Heading(a.Agent.Repository))
 	h.proof = uint8(slices.Index(ask.MinProofs(), a.MinProof) + 1) //nolint:gosec // one of six, or 0
 	if len(a.Audience) > 0 {
-		h.audience = b.audiences.share(strings.Join(a.Audience, "\x00"), a.Audience)
+		h.audience = b.lists.share(a.Audience...)
 	}
 	if a.ExcludeAsker {
-		h.excluded = b.audiences.share(strings.Join(a.Asker, "\x00"), a.Asker)
+		h.excluded = b.lists.share(a.Asker...)
 	}
 	return h
 }
 
-// maxShared bounds the words that heads share.
+// maxShared bounds the lists that heads share.
 const maxShared = 10_000
 
-// words are strings that many heads have.
-type words map[string]string
+// lists are those that many heads have.
+type lists map[string]*[]string
 
-func (w words) share(s string) string {
-	if had, ok := w[s]; ok {
+func (l lists) share(list ...string) *[]string {
+	key := strings.Join(list, "\x00")
+	if had, ok := l[key]; ok {
 		return had
 	}
-	if len(w) >= maxShared {
-		clear(w)
+	if len(l) >= maxShared {
+		clear(l)
 	}
-	s = strings.Clone(s)
-	w[s] = s
-	return s
-}
-
-// audiences are lists that many heads have.
-type audiences map[string]*[]string
-
-func (a audiences) share(key string, list []string) *[]string {
-	if had, ok := a[key]; ok {
-		return had
+	own := make([]string, len(list))
+	for i := range list {
+		own[i] = strings.Clone(list[i])
 	}
-	if len(a) >= maxShared {
-		clear(a)
-	}
-	list = slices.Clone(list)
-	a[strings.Clone(key)] = &list
-	return &list
+	l[key] = &own
+	return &own
 }
