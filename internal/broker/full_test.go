@@ -44,7 +44,8 @@ func TestTheReserveIsEnoughForEveryPendingAskToEnd(t *testing.T) {
 			t.Fatalf("%d asks: %v", ids, err)
 		}
 	}
-	if used := ids * 60_000; used < budget/3 || used > budget/20*10 {
+	const share = budget - 1<<20 // the audit's is the rest; how much of that it uses is known a moment late
+	if used := ids * 60_000; used < share/4 || used > budget/20*10 {
 		t.Errorf("%d bytes of %d are pending", used, budget)
 	}
 	for i := range ids { // each as large as its question
