@@ -133,6 +133,16 @@ func (b *bus) asked(a ask.Ask) {
 	if a.Agent.Name == "" {
 		a.Agent.Name = "claude-code"
 	}
+	a.Questions = slices.Clone(a.Questions) // other scenes ask the same, at the same time
+	for i := range a.Questions {
+		a.Questions[i].Options = slices.Clone(a.Questions[i].Options)
+		for j, o := range a.Questions[i].Options {
+			if o.Preview != nil {
+				own := *o.Preview
+				a.Questions[i].Options[j].Preview = &own
+			}
+		}
+	}
 	a.Normalize()
 	b.records = append(b.records, ask.Record{State: ask.StatePending, Ask: a, AskedAt: began, Life: "life-" + a.ID})
 }
