@@ -60,8 +60,11 @@ func (h *head) id() ask.Key {
 
 func (h *head) public() Head {
 	p := Head{
-		Key: h.id(), Life: h.life, Heading: h.heading, Agent: (*h.asker)[0], AgentID: (*h.asker)[1], Source: (*h.asker)[2], Priority: priorities[h.rank],
+		Key: h.id(), Life: h.life, Heading: h.heading, Priority: priorities[h.rank],
 		AskedAt: time.Unix(0, h.asked).UTC(), Deadline: time.Unix(0, h.deadline).UTC(), Handed: h.handed,
+	}
+	if h.asker != nil { // an ended one says only whose it is
+		p.Agent, p.AgentID, p.Source = (*h.asker)[0], (*h.asker)[1], (*h.asker)[2]
 	}
 	if h.proof > 0 {
 		p.MinProof = ask.MinProofs()[h.proof-1]
