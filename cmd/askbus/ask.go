@@ -75,7 +75,7 @@ error. Ctrl-C leaves the ask pending and says how to pick it up again.
 	fl.StringVar(&f.priority, "priority", "", "low, normal, high or urgent")
 	fl.StringSliceVar(&f.audience, "audience", nil, `who may decide: "group:name" or a principal`)
 	fl.StringVar(&f.minProof, "min-proof", "", "how well it must be known who answers: "+strings.Join(ask.MinProofs(), ", ")+" (the last four are of one strength)")
-	fl.BoolVar(&f.excludeAsker, "exclude-asker", false, "whoever asks may not decide: none of --asker, and nobody whose person is not known")
+	fl.BoolVar(&f.excludeAsker, "exclude-asker", false, "those who ask may not decide: none of --asker, and nobody whose identity is not proven")
 	fl.StringSliceVar(&f.asker, "asker", nil, `who asks, for --exclude-asker: a principal such as "oidc:mei@example.com", again for each way to answer (default: the user who runs this)`)
 	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse when nobody is at any surface")
 	fl.BoolVar(&f.whileWaiting, "while-waiting", false, "withdraw the ask about 8 minutes after nobody waits for it any more")

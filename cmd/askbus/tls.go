@@ -151,7 +151,7 @@ func (r *running) guard(what, addr, flag string) error {
 	if r.tls != nil || r.insecure || httpserver.LoopbackHost(addr) {
 		return nil
 	}
-	return usage("%s address %s can be reached from other machines, and there is no TLS: whoever is on the way could read and change questions and answers. "+
+	return usage("%s address %s can be reached from other machines, and there is no TLS: anybody on the network path could read and change questions and answers. "+
 		"Give --tls-cert-file and --tls-key-file (or --tls to \"askbus up\"), or an address of this machine with %s, such as 127.0.0.1:0. "+
 		"Where a proxy ends TLS, or only this network's machines can come: --insecure, or ASKBUS_INSECURE=true", what, addr, flag)
 }

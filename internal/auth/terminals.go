@@ -41,8 +41,8 @@ func (s *Sessions) terminalKey(purpose, secret string) state.Key {
 }
 
 // LetIn lets a terminal in from a session, as the person of that session: it
-// returns a code that works once, within [CodeLife], for whoever has the verifier
-// of the challenge. Client is what the terminal calls itself. The error is
+// returns a code that works once, within [CodeLife], for the holder of the
+// challenge's verifier. Client is what the terminal calls itself. The error is
 // [ask.ErrNotFound] when the session has ended, and [ask.ErrQuota] when the person
 // has too many terminals.
 func (s *Sessions) LetIn(ctx context.Context, session, challenge, client string) (code string, err error) {

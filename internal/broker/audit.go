@@ -61,7 +61,7 @@ const (
 	maxAuditReads = 8 // batches that one request looks through
 )
 
-// readAudit looks through a bounded part of the audit. Whoever reads stands in it, too.
+// readAudit looks through a bounded part of the audit, and records the read.
 func (b *Broker) readAudit(ctx context.Context, data []byte, r *auditRequest) error {
 	q, err := audit.DecodeQuery(data)
 	if err != nil {

@@ -102,8 +102,8 @@ func (k *Keeper) clientAuth() tls.ClientAuthType {
 	return tls.RequireAndVerifyClientCert
 }
 
-// base is common to all: Go's own choice of cipher suites and curves, 1.3 with
-// whoever can.
+// base is common to all: Go's own choice of cipher suites and curves, TLS 1.3
+// with every peer that supports it.
 func base() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }
 
 // read reads the files. The stamp is of what they hold.

@@ -41,8 +41,8 @@ func OwnFiles(dir string) (f Files, ca string) {
 // Own makes a certificate in dir for names and IP addresses: those it must have,
 // and those that it may have besides. One that is there, has the first, and
 // will be good for another month stays as it is. The key
-// that signed it is thrown away: whoever trusts the CA file trusts this
-// certificate and nothing else, ever.
+// that signed it is discarded: a client that trusts the CA file trusts this
+// certificate and nothing else.
 func Own(dir string, must, may []string, now time.Time) (made bool, err error) {
 	files, ca := OwnFiles(dir)
 	if ownGood(files, ca, must, now) {

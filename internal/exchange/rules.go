@@ -147,7 +147,7 @@ func secure(address string) bool {
 
 func (r *Rule) check(at string, fault func(string, ...any)) {
 	if len(r.Match) == 0 {
-		fault("%s.match: missing; name at least one claim, else whoever gets a token from that issuer is let in", at)
+		fault("%s.match: missing; name at least one claim, else every holder of a token from that issuer is let in", at)
 	}
 	for claim, want := range r.Match {
 		if claim == "" || want == "" || want == "*" || strings.Contains(strings.TrimSuffix(want, "*"), "*") {
