@@ -128,7 +128,7 @@ func TestTheInboxInTmux(t *testing.T) {
 	m.keys("-l", "name it")
 	m.keys("Enter")
 	m.keys("Enter")
-	m.wait("session s", "How shall I name it?")
+	m.wait("session s", "How shall I name it?", "enter send") // the card has the keys, not the list beside it
 	m.keys("-l", "ledger")
 	m.wait("ledger")
 	pl.must(0, "answer", "s/name", "--text", "journal")
