@@ -44,7 +44,7 @@ in the audit, too.`,
 			if err := f.read(time.Now()); err != nil {
 				return err
 			}
-			b, err := a.dial()
+			b, err := a.dialAs(natsd.Role{Name: natsd.RoleAuditor})
 			if err != nil {
 				return err
 			}

@@ -28,6 +28,9 @@ func TestCommandsTakeTheLeastRole(t *testing.T) {
 	if _, stderr, code := pl.run("status"); code != 0 {
 		t.Errorf("status: exit %d, %s", code, stderr)
 	}
+	if out := pl.must(0, "audit", "--action", "ask.answered"); out["ask"] != "a1" {
+		t.Errorf("audit, without the operator's credential: %v", out)
+	}
 	for _, args := range [][]string{{"abort", "s1/a3"}, {"token", "list"}, {"people", "list"}} {
 		if _, stderr, code := pl.run(args...); code == 0 || !strings.Contains(stderr, "credential") {
 			t.Errorf("%s, without the operator's credential: exit %d, %s", args, code, stderr)
