@@ -46,7 +46,7 @@ func TestEveryTokenMayWhatTheTableSays(t *testing.T) {
 		"POST /v1/asks/{session}/{id}/answer": answers, "POST /v1/asks/{session}/{id}/decline": answers,
 		"GET /v1/history": sees, "POST /v1/events": asks, "POST /v1/permission": asks, "POST /api/interact/ask": asks, "POST /a2a": asks,
 		"GET /ws": sockets, "GET /embed": answers, "POST /v1/credentials": forwards,
-		"GET /embed/{name}": open, "GET /openapi.yaml": open, "GET /asyncapi.yaml": open, "GET /schemas/{name}": open, "GET /.well-known/agent-card.json": open,
+		"GET /embed/{name}": open, "GET /openapi.yaml": open, "GET /asyncapi.yaml": open, "GET /schemas/": open, "GET /schemas/{name}": open, "GET /.well-known/agent-card.json": open,
 	}
 	var doors []string
 	for path, item := range description(t).Paths.Map() {

@@ -209,6 +209,7 @@ func (g *Gateway) Handler() http.Handler {
 		"/openapi.yaml":       {"GET": document(openAPI)},
 		httpapi.AgentCardPath: {"GET": g.api.AgentCard},
 		"/asyncapi.yaml":      {"GET": document(asyncAPI)},
+		"/schemas/{$}":        {"GET": schemas},
 		"/schemas/{name}":     {"GET": schema},
 		"/":                   {"*": nowhere},
 	} {

@@ -101,6 +101,7 @@ func TestOpenAPIDescribesEveryDoor(t *testing.T) {
 	d.do("", "GET", "/openapi.yaml", "").want(t, 200, "openapi: 3.1.0")
 	d.do("", "GET", "/asyncapi.yaml", "").want(t, 200, "asyncapi: 3.0.0")
 	d.do("", "GET", "/schemas/ask.json", "").want(t, 200, "2020-12")
+	d.do("", "GET", "/schemas/", "").want(t, 200, `"/schemas/ask.json"`)
 	d.do("", "GET", "/schemas/nothing.json", "").want(t, 404, `"code":"not_found"`)
 	for path, item := range doc.Paths.Map() {
 		allowed := map[string]bool{"HEAD": item.Get != nil, "OPTIONS": true}
