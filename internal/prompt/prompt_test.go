@@ -93,7 +93,7 @@ func TestEveryKindIsAnsweredByALine(t *testing.T) {
 	}{
 		{"one option by its number", db, "2\n", ask.Answer{QuestionID: "db", Selected: []string{"lite"}}, "  1. PostgreSQL - operated already"},
 		{"own words", db, "Oracle\n", ask.Answer{QuestionID: "db", Other: "Oracle"}, ""},
-		{"a number that is none, then one", db, "7\n1\n", ask.Answer{QuestionID: "db", Selected: []string{"pg"}}, `"7" is none of the options`},
+		{"a number that is none, then one", db, "7\n1\n", ask.Answer{QuestionID: "db", Selected: []string{"pg"}}, `"7" is not one of the options`},
 		{"several", parts, "1,2\n", ask.Answer{QuestionID: "db", Selected: []string{"pg", "lite"}}, ""},
 		{"a number", ask.Question{ID: "n", Kind: ask.KindNumber, Text: "How many?", Limits: ask.Limits{Max: new(9.0)}}, "12\n3\n", ask.Answer{QuestionID: "n", Number: new(3.0)}, "give at most 9"},
 		{"yes or no", ask.Question{ID: "b", Kind: ask.KindBoolean, Text: "Public?"}, "no\n", ask.Answer{QuestionID: "b", Boolean: new(false)}, "  1. Yes"},

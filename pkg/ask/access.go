@@ -6,23 +6,24 @@ import (
 	"slices"
 )
 
-// Access is which asks somebody may see, and which of these they may decide: the
-// union of its grants. A nil Access is everything; an empty one is nothing.
+// Access says which asks a person may see and which of them they may decide:
+// the union of its grants. A nil Access allows everything; an empty one allows
+// nothing.
 type Access []Grant
 
-// Grant allows part of the asks. Patterns are those of [path.Match], such as
+// Grant allows some of the asks. Patterns follow [path.Match], such as
 // "deploy-*".
 type Grant struct {
 	Tenants  []string `json:"tenants,omitempty"`  // patterns; none: every tenant
 	Sessions []string `json:"sessions,omitempty"` // patterns; none: every session
-	// Audiences are patterns of audience entries, such as "group:platform". An ask
-	// that names an audience is then seen only when one of its entries matches, or
-	// when the person is in it. None: every audience.
+	// Audiences are patterns of audience entries, such as "group:platform". An
+	// ask with an audience is then visible only if one of its entries matches
+	// or the person is in the audience. None: every audience.
 	Audiences []string `json:"audiences,omitempty"`
 	ReadOnly  bool     `json:"read_only,omitempty"` // may see, but not decide
 }
 
-// Check reports a pattern that cannot be read.
+// Check returns an error for an invalid pattern.
 func (g *Grant) Check() error {
 	for field, patterns := range map[string][]string{"tenants": g.Tenants, "sessions": g.Sessions, "audiences": g.Audiences} {
 		for _, p := range patterns {
@@ -34,13 +35,13 @@ func (g *Grant) Check() error {
 	return nil
 }
 
-// Sees reports whether somebody with this access may see an ask.
+// Sees reports whether a person with this access may see an ask.
 func (a Access) Sees(by By, k Key, audience []string) bool {
 	return a == nil || slices.ContainsFunc(a, func(g Grant) bool { return g.covers(by, k, audience) })
 }
 
-// Decides reports whether the access lets somebody decide an ask. The ask's own
-// audience is for [Ask.Allows] to check.
+// Decides reports whether a person with this access may decide an ask. It does
+// not check the ask's own audience; [Ask.Allows] does.
 func (a Access) Decides(by By, k Key, audience []string) bool {
 	return a == nil || slices.ContainsFunc(a, func(g Grant) bool { return !g.ReadOnly && g.covers(by, k, audience) })
 }

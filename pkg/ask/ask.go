@@ -17,23 +17,23 @@ const (
 	MaxName        = 256              // names, ids of people, audience entries, placeholders
 	MaxLink        = 2048             // an agent's link
 	MaxAudience    = 100              // audience entries
-	MaxAskers      = 16               // principals of who asks
+	MaxAskers      = 16               // principals of the asker
 	MaxGroups      = 200              // groups of one principal
 	MaxMetadata    = 64               // metadata entries
 	MaxPlaces      = 100              // places of one receipt
 	MaxEventBytes  = 256 << 10        // one event on the wire, in bytes
 	MinTimeout     = time.Second      // the shortest time an ask may wait
-	MaxTimeout     = 720 * time.Hour  // the longest, and what holds when an ask names none: 30 days
+	MaxTimeout     = 720 * time.Hour  // the longest, and the default of an ask that names none: 30 days
 	MaxHold        = 10 * time.Minute // the longest a broker holds one waiting request
 	DefaultTenant  = "default"        // of an ask that names none
 	DefaultSession = "cli"            // of an ask that names none
 )
 
-// Ask is one request from an agent: questions that are answered together.
-// ID is unique within Tenant and Session; those two come from the subject the
-// ask was published on, never from its body, and are no part of its JSON.
+// Ask is one request from an agent: questions that are answered together. ID is
+// unique within Tenant and Session. Those two come from the subject the ask was
+// published on, never from its body, and are left out of its JSON.
 //
-// Its JSON is that of the protocol: [encoding/json] writes and reads it.
+// It marshals to and from the JSON of the protocol.
 type Ask struct {
 	ID      string `json:"id,omitempty"`
 	Tenant  string `json:"-"`
@@ -45,28 +45,29 @@ type Ask struct {
 	Priority Priority       `json:"priority,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"` // for analysis and routing, never displayed
 
-	// Audience says who may decide: entries "group:<name>" or a principal,
-	// exactly. Empty means everybody the responder has proven.
+	// Audience says who may decide: each entry is "group:<name>" or a
+	// principal. Empty means everybody whom a responder has authenticated.
 	Audience []string `json:"audience,omitempty"`
-	// MinProof is how well it must be known who answers: one of [MinProofs].
-	// Empty demands nothing beside the audience.
+	// MinProof is the weakest proof of identity that an answer may have: one of
+	// [MinProofs]. Empty demands only what the audience demands.
 	MinProof string `json:"min_proof,omitempty"`
-	// ExcludeAsker keeps whoever asked from deciding: see [Ask.Excludes]. It needs
-	// Asker, which the broker cannot know: a principal for each way in which that
-	// person answers, such as "os:mei" and "oidc:mei@example.com".
+	// ExcludeAsker forbids the asker to decide: see [Ask.Excludes]. It needs
+	// Asker, which the broker cannot find out: one principal for each way in
+	// which that person answers, such as "os:mei" and "oidc:mei@example.com".
 	ExcludeAsker bool     `json:"exclude_asker,omitempty"`
 	Asker        []string `json:"asker,omitempty"`
-	// RequireResponder refuses the ask when no person is at any surface.
+	// RequireResponder refuses the ask when no person is present at any
+	// surface.
 	RequireResponder bool `json:"require_responder,omitempty"`
 
-	// WhileWaiting says that the ask lives only while its agent waits for it, or
-	// for another such ask of its session: some minutes after the last sign of
-	// that, also of another process that waits in its place, it is withdrawn for
-	// [ReasonGaveUp]. See docs/protocol.md.
+	// WhileWaiting ties the ask to its agent's waiting. The ask is withdrawn
+	// with [ReasonGaveUp] some minutes after the last sign that a process waits
+	// for it, or for another WhileWaiting ask of its session. See
+	// docs/protocol.md.
 	WhileWaiting bool `json:"while_waiting,omitempty"`
 
 	// Timeout (by the broker's clock) or Deadline says when the ask ends by
-	// itself; at most one of them is given. A stored ask has a Deadline. In JSON
+	// itself; at most one of them is set. A stored ask has a Deadline. In JSON
 	// the timeout is a string in Go syntax, such as "2h".
 	Timeout    time.Duration `json:"timeout,omitempty"`
 	Deadline   time.Time     `json:"deadline,omitzero"`
@@ -75,18 +76,18 @@ type Ask struct {
 	Questions []Question `json:"questions"`
 }
 
-// Agent is who asks, and what it works on. Parent is the path of the agents
-// above it, such as "planner/a-1" for a sub-agent's.
+// Agent describes the asking agent and what it works on. Parent is the path of
+// the agents above it, such as "planner/a-1" for a sub-agent.
 type Agent struct {
 	ID         string `json:"id,omitempty"`
 	Name       string `json:"name,omitempty"`
 	Parent     string `json:"parent,omitempty"`
 	Repository string `json:"repository,omitempty"` // such as "acme/payments"
 	Branch     string `json:"branch,omitempty"`
-	Link       string `json:"link,omitempty"` // http or https: where people see more, such as the repository or a run
+	Link       string `json:"link,omitempty"` // http or https: a page with more about it, such as the repository or a run
 }
 
-// Priority is how loudly a surface presents an ask. The zero value means
+// Priority says how prominently a surface presents an ask. The zero value means
 // [PriorityNormal].
 type Priority string
 
@@ -98,12 +99,12 @@ const (
 	PriorityUrgent Priority = "urgent"
 )
 
-// AtDeadline says what holds when nobody answered in time. The zero value
+// AtDeadline says what happens when nobody answers in time. The zero value
 // means [AtDeadlineExpire].
 type AtDeadline string
 
-// What happens at the deadline: the ask just ends, or it ends with the default
-// answers that it declared, marked as such. Silence is never a decision.
+// At the deadline the ask either just ends, or ends with its declared default
+// answers, marked as such. Silence never counts as a decision.
 const (
 	AtDeadlineExpire  AtDeadline = "expire"
 	AtDeadlineDefault AtDeadline = "default"
@@ -120,17 +121,17 @@ func (a *Ask) Question(id string) *Question {
 }
 
 // Excludes reports whether by may not decide because the ask excludes its
-// asker: it is the asker, or nobody knows which person it is.
+// asker: by is the asker, or cannot be tied to one person.
 func (a *Ask) Excludes(by By) bool {
 	return a.ExcludeAsker && (slices.Contains(a.Asker, by.Principal) || !by.ProvesPrincipal() || !by.person())
 }
 
-// NeedsPrincipal reports whether it must be known who decides the ask: it has an
-// audience, or excludes its asker.
+// NeedsPrincipal reports whether the ask can be decided only by a known
+// principal: it has an audience or excludes its asker.
 func (a *Ask) NeedsPrincipal() bool { return len(a.Audience) > 0 || a.ExcludeAsker }
 
-// Allows reports whether by may decide this ask: it is not excluded, and the ask
-// has no audience, or the principal or one of its groups is in it.
+// Allows reports whether by may decide this ask: the ask does not exclude it,
+// and has no audience or one that contains the principal or one of its groups.
 func (a *Ask) Allows(by By) bool {
 	if a.Excludes(by) {
 		return false
@@ -143,7 +144,7 @@ func (a *Ask) Allows(by By) bool {
 	})
 }
 
-// Heading is the one line that names this ask in a list: its title, else the
+// Heading returns the line that names this ask in a list: its title, else the
 // text of its first question.
 func (a *Ask) Heading() string {
 	if a.Title != "" || len(a.Questions) == 0 {

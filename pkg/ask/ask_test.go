@@ -53,7 +53,7 @@ func TestDefaultsAreAnswersToEveryQuestion(t *testing.T) {
 	}
 }
 
-func TestDueIsTheFirstThatIsGiven(t *testing.T) {
+func TestDueUsesTheFirstGiven(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		ask  ask.Ask
@@ -103,7 +103,7 @@ func TestErrorsUnwrapToTheirSentinel(t *testing.T) {
 		}
 	}
 	if errors.Unwrap(ask.Refuse(ask.CodeInternal, "no")) != nil || ask.InvalidError("ask", nil) != nil {
-		t.Error("there is an error where none is")
+		t.Error("got an error, want none")
 	}
 }
 
@@ -119,8 +119,8 @@ func ExampleAsk_Validate() {
 		}
 	}
 	// Output:
-	// /questions/0/options/1/label: "PostgreSQL" is the label of option 1 too; labels must differ
-	// /questions/1/text: is empty; it must say something
+	// /questions/0/options/1/label: "PostgreSQL" is also the label of option 1; labels must be unique
+	// /questions/1/text: is empty; a text is required
 }
 
 func ExampleAsk_Check() {

@@ -11,12 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Check says whether a reply fits this ask. It returns the answers in the
-// order of the questions, questions left out marked as skipped, and the option
-// that cancels the whole ask, if one was chosen (then the other questions need
-// no answer). The error is an [*Error] with [ErrInvalid]; its faults name the
-// questions at fault, so that a surface asks only those again. Who may answer
-// is another matter: see [Ask.Allows].
+// Check validates a reply against this ask. It returns the answers in the order
+// of the questions, with the missing ones marked as skipped. If an option that
+// cancels the whole ask was chosen, it returns that option instead, and the
+// other questions need no answer. The error is an [*Error] with [ErrInvalid];
+// its faults name the questions, so that a surface can ask only those again.
+// Check does not decide who may answer: see [Ask.Allows].
 func (a *Ask) Check(r Reply) ([]Answer, *CancelledBy, error) {
 	var f faults
 	given := make(map[string]Answer, len(r.Answers))
@@ -81,9 +81,9 @@ func (a *Ask) questionIDs() string {
 	return strings.Join(ids, ", ")
 }
 
-// check says what is wrong with one answer, in sentences. It tidies the
-// answer: blank text is not text. Whether an empty answer will do is for
-// [Ask.Check] to say.
+// check lists what is wrong with one answer, in sentences. It also clears blank
+// text in the answer. Whether an empty answer is allowed is decided by
+// [Ask.Check].
 func (q *Question) check(ans *Answer) []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -104,7 +104,7 @@ func (q *Question) check(ans *Answer) []string {
 		return wrong
 	}
 	if ans.Skipped {
-		say("is skipped and answered at once; do one of the two")
+		say("is both skipped and answered; do one of the two")
 	}
 	for _, field := range q.foreignFields(ans) {
 		say("has %s, but %q is a %s question; give %s", field, clip(q.ID), q.Kind, q.wants())
@@ -123,12 +123,13 @@ func (q *Question) check(ans *Answer) []string {
 		q.checkDate(ans.Date, say)
 	case KindBoolean:
 	default:
-		say("question %q is of kind %q, which this build does not know; answer it on a newer one", clip(q.ID), clip(string(q.Kind)))
+		say("question %q has kind %q, which this version does not support; answer it in a newer one", clip(q.ID), clip(string(q.Kind)))
 	}
 	return wrong
 }
 
-// foreignFields names the value fields of an answer that its kind does not have.
+// foreignFields names the value fields of ans that belong to another kind of
+// question.
 func (q *Question) foreignFields(ans *Answer) []string {
 	var fields []string
 	for _, v := range []struct {
@@ -256,7 +257,8 @@ func (q *Question) checkDate(s string, say func(string, ...any)) {
 	}
 }
 
-// limit is the sentence for a broken limit: the asker's own, if there is one.
+// limit returns the message for a broken limit: the asker's own, if there is
+// one.
 func (q *Question) limit(format string, args ...any) string {
 	if q.Limits.Message != "" {
 		return q.Limits.Message

@@ -79,14 +79,14 @@ func TestAnswersThatDoNotFit(t *testing.T) {
 		"a text off the pattern":   {ask.Answer{QuestionID: "name", Text: "ABC"}, "/answers/0: does not match ^[a-z]+$"},
 		"a number too small":       {ask.Answer{QuestionID: "n", Number: new(0.0)}, "/answers/0: is 0; give at least 1"},
 		"a number too large":       {ask.Answer{QuestionID: "n", Number: new(10.0)}, "/answers/0: is 10; give at most 9"},
-		"no whole number":          {ask.Answer{QuestionID: "n", Number: new(1.5)}, "/answers/0: is 1.5; give a whole number"},
+		"a fraction":               {ask.Answer{QuestionID: "n", Number: new(1.5)}, "/answers/0: is 1.5; give a whole number"},
 		"not a number":             {ask.Answer{QuestionID: "n", Number: new(math.NaN())}, "/answers/0: is not a finite number"},
-		"no date":                  {ask.Answer{QuestionID: "from", Date: "2026-02-30"}, `/answers/0: is "2026-02-30"; give a date such as 2026-11-20`},
+		"an impossible date":       {ask.Answer{QuestionID: "from", Date: "2026-02-30"}, `/answers/0: is "2026-02-30"; give a date such as 2026-11-20`},
 		"a date too early":         {ask.Answer{QuestionID: "from", Date: "2026-11-19"}, "/answers/0: is 2026-11-19; give 2026-11-20 or later"},
 		"a date too late":          {ask.Answer{QuestionID: "from", Date: "2027-01-01"}, "/answers/0: is 2027-01-01; give 2026-12-31 or earlier"},
 		"the field of another":     {ask.Answer{QuestionID: "n", Text: "3"}, `/answers/0: has text, but "n" is a number question; give number`},
 		"a boolean to a choice":    {ask.Answer{QuestionID: "db", Boolean: new(true)}, `/answers/0: has boolean, but "db" is a choice question; give selected or other`},
-		"skipped and answered":     {ask.Answer{QuestionID: "n", Number: new(3.0), Skipped: true}, "/answers/0: is skipped and answered at once; do one of the two"},
+		"skipped and answered":     {ask.Answer{QuestionID: "n", Number: new(3.0), Skipped: true}, "/answers/0: is both skipped and answered; do one of the two"},
 		"an unknown question":      {ask.Answer{QuestionID: "x"}, `/answers/0/question_id: is "x"; the questions are db, parts, n, name, tls, from`},
 		"a required one left out":  {ask.Answer{QuestionID: "n", Number: new(3.0)}, `/answers: question "db" needs an answer`},
 		"a required one skipped":   {ask.Answer{QuestionID: "db", Skipped: true}, `/answers: question "db" needs an answer`},
@@ -116,7 +116,7 @@ func TestFaultsNameTheQuestionsAtFault(t *testing.T) {
 		at = append(at, f.QuestionID)
 	}
 	if got := strings.Join(at, " "); got != "n name name db" {
-		t.Errorf("the questions at fault are %s: %v", got, err)
+		t.Errorf("the faults name the questions %s: %v", got, err)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestNoOtherTextWhereItIsOff(t *testing.T) {
 	}
 }
 
-func TestTheAskersOwnMessageIsSaid(t *testing.T) {
+func TestTheAskersOwnMessageIsUsed(t *testing.T) {
 	t.Parallel()
 	a := normalized()
 	a.Questions[2].Limits.Message = "One to nine, please."
@@ -152,7 +152,7 @@ func TestAnOptionThatCancelsEndsTheWholeAsk(t *testing.T) {
 	}
 }
 
-func TestAResponseStandsForAllAnswers(t *testing.T) {
+func TestAResponseReplacesAllAnswers(t *testing.T) {
 	t.Parallel()
 	answers, _, err := normalized().Check(ask.Reply{Response: "ask me tomorrow"})
 	if err != nil {
@@ -164,10 +164,10 @@ func TestAResponseStandsForAllAnswers(t *testing.T) {
 		}
 	}
 	if _, _, err := normalized().Check(ask.Reply{Response: " "}); err == nil {
-		t.Error("a blank response is one")
+		t.Error("a blank response was accepted")
 	}
 	if _, _, err := normalized().Check(ask.Reply{Response: strings.Repeat("x", 65537)}); err == nil {
-		t.Error("a response of any length is taken")
+		t.Error("a response that is too long was accepted")
 	}
 }
 
@@ -175,6 +175,6 @@ func TestUnknownKindsAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	a := &ask.Ask{Questions: []ask.Question{{ID: "c", Kind: "colour"}}}
 	if _, _, err := a.Check(ask.Reply{Answers: []ask.Answer{{QuestionID: "c", Text: "red"}}}); err == nil {
-		t.Error("a colour is answered")
+		t.Error("an answer to a question of kind colour was accepted")
 	}
 }

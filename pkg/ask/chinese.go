@@ -2,8 +2,8 @@ package ask
 
 import "strconv"
 
-// chineseSentences are what this package says, and the same in Chinese. The most
-// general stand last. A test sees that none is missing.
+// chineseSentences maps the sentences of this package to Chinese. The most
+// general patterns come last. A test checks that none is missing.
 //
 //nolint:gochecknoglobals // a table
 var chineseSentences = [][2]string{
@@ -17,7 +17,7 @@ var chineseSentences = [][2]string{
 	{"Question %q is answered twice; answer it once.", "问题 %q 回答了两次；请只回答一次。"},
 	{"%q fits %d options: %s. Type the number of one%s.", "%q 对应 %d 个选项：%s。请输入其中一个的编号%s。"},
 	{"%q is not the option; type 1 to choose it%s.", "%q 不是这个选项；输入 1 选择它%s。"},
-	{"%q is none of the options; type a number from 1 to %d%s.", "%q 不在选项中；请输入 1 到 %d 的编号%s。"},
+	{"%q is not one of the options; type a number from 1 to %d%s.", "%q 不在选项中；请输入 1 到 %d 的编号%s。"},
 	{", or \"other: %s\" to give it as your own words", "，或输入“其他：%s”，把它作为你自己的回答"},
 
 	// How an answer fits.
@@ -25,9 +25,9 @@ var chineseSentences = [][2]string{
 	{"%q is answered twice; answer each question once", "%q 回答了两次；每个问题只回答一次"},
 	{"question %q needs an answer", "问题 %q 需要回答"},
 	{"the note has more than %d characters", "备注超过了 %d 个字符"},
-	{"is skipped and answered at once; do one of the two", "既跳过又作了回答；请二选一"},
+	{"is both skipped and answered; do one of the two", "既跳过又作了回答；请二选一"},
 	{"has %s, but %q is a %s question; give %s", "含有 %s，但 %q 是 %s 类型的问题；请给出 %s"},
-	{"question %q is of kind %q, which this build does not know; answer it on a newer one", "问题 %q 的类型是 %q，此版本还不认识；请在更新的版本上回答"},
+	{"question %q has kind %q, which this version does not support; answer it in a newer one", "问题 %q 的类型是 %q，此版本还不认识；请在更新的版本上回答"},
 	{"option %q does not exist; the options are %s", "没有选项 %q；可选的是 %s"},
 	{"option %q is chosen twice", "选项 %q 选了两次"},
 	{"Other text is not allowed here; choose from %s", "这里不能自己填写；请从 %s 中选择"},
@@ -49,7 +49,7 @@ var chineseSentences = [][2]string{
 	{"is %s; give %s or later", "是 %s；请给出 %s 或之后的日期"},
 	{"is %s; give %s or earlier", "是 %s；请给出 %s 或之前的日期"},
 
-	// What a minimal proof demands.
+	// What a minimum proof demands.
 	{"needs a sign-in by SSH key, Slack, OpenID Connect or passkey", "需要用 SSH 密钥、Slack、OpenID Connect 或通行密钥登录"},
 	{"needs a sign-in, or the user of this machine", "需要登录，或由本机用户作答"},
 	{"needs a person, at least at the agent's own host", "需要有人作答，至少在智能体所在的主机上"},
@@ -57,9 +57,9 @@ var chineseSentences = [][2]string{
 	{"Your answer %s.", "你的回答%s。"},
 }
 
-// SurfaceWordsIn names where people meet a responder type in another language,
-// as it stands in brackets or after a colon: "Slack", "终端". In English it is
-// [SurfaceWords].
+// SurfaceWordsIn names in another language the place where people meet a
+// responder type, for use in brackets or after a colon: "Slack", "终端". In
+// English it is [SurfaceWords].
 func SurfaceWordsIn(lang, responder string) string {
 	if !speaksChinese(lang) {
 		return SurfaceWords(responder)
@@ -148,7 +148,7 @@ func (l Limits) spanChinese() string {
 	return ""
 }
 
-// plainText are the words of a question as text, beside those of the agent.
+// plainText holds the fixed words of a question's text form.
 type plainText struct{ colon, yes, no, recommended, ends, inTime, lines string }
 
 func plainWords() map[string]*plainText {

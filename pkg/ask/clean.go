@@ -7,23 +7,29 @@ import (
 	"unicode/utf8"
 )
 
-// CleanText makes text of other people safe to print, in a terminal, a log or a
-// message. What a reader sees stays as it was; what only a machine would see,
-// or what makes text look like other text, goes:
+// CleanText makes foreign text safe to print in a terminal, a log or a message.
+// Visible text stays as it is; characters that are invisible or make text look
+// like other text are removed:
 //
-//   - control characters (C0, DEL and C1) but for line breaks and tabs, and
-//     terminal sequences such as "\x1b[31m"; of longer ones, such as titles and
-//     hyperlinks, the text stays and can be seen
-//   - marks and overrides of the writing direction, isolates, zero-width spaces,
-//     fillers, tags, and all other characters without a shape of their own
-//   - "\r\n", "\r" and the separators U+2028 and U+2029 become "\n"
+//   - control characters (C0, DEL and C1) except line breaks and tabs, and
+//     terminal sequences such as "\\x1b[31m"; the text inside longer sequences,
+//     such as titles and hyperlinks, stays visible
+//   - direction marks and overrides, isolates, zero-width spaces, fillers,
+//
+// tags,
+//
+//	 and all other characters without a glyph
+//	- "\\r\
+//
+// ", "\\r" and the separators U+2028 and U+2029 become "\
+// "
 //   - bytes that are not UTF-8 become U+FFFD
 //
-// Joiners stay between emoji (👩‍💻) and between letters of scripts that need them
-// (Persian, Hindi), and one variation selector stays after an emoji or an
-// ideograph. Flags that are spelt with tags (England's) become black ones.
+// Joiners stay between emoji (👩‍💻) and between letters of scripts that need
+// them (Persian, Hindi), and one variation selector stays after an emoji or an
+// ideograph. Flags spelt with tags (England's) become black flags.
 //
-// Cleaning twice changes nothing more.
+// CleanText is idempotent.
 func CleanText(s string) string {
 	if plain(s) {
 		return s
@@ -45,11 +51,13 @@ func CleanText(s string) string {
 	return string(kept)
 }
 
-// CleanLine is [CleanText] on one line: each run of white space is one space.
+// CleanLine is [CleanText] on one line: each run of white space becomes one
+// space.
 func CleanLine(s string) string { return strings.Join(strings.Fields(CleanText(s)), " ") }
 
-// CleanJSON escapes in a JSON document what [CleanText] would drop or replace,
-// so that it can be printed: a reader of the JSON gets the same values.
+// CleanJSON escapes the characters of a JSON document that [CleanText] would
+// drop or replace, so that it can be printed. A JSON parser reads the same
+// values.
 func CleanJSON(doc []byte) []byte {
 	if plain(string(doc)) {
 		return doc
@@ -79,7 +87,7 @@ func CleanJSON(doc []byte) []byte {
 	return clean
 }
 
-// plain reports whether there is nothing to clean in s, as in most text.
+// plain reports whether s needs no cleaning, as most text does.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c >= 0x7F {
@@ -89,8 +97,8 @@ func plain(s string) bool {
 	return true
 }
 
-// visible drops what has no shape of its own, and terminal sequences. What
-// depends on its neighbours is left.
+// visible drops terminal sequences and characters without a glyph. It keeps the
+// characters that depend on their neighbours.
 func visible(runes []rune) []rune {
 	shown := make([]rune, 0, len(runes))
 	for i := 0; i < len(runes); i++ {
@@ -107,8 +115,8 @@ func visible(runes []rune) []rune {
 	return shown
 }
 
-// sequence is the length of the terminal sequence at the start. Only a control
-// sequence (CSI) goes as a whole: it cannot hide words.
+// sequence returns the length of the terminal sequence at the start. Only a
+// control sequence (CSI) is removed whole: it cannot contain words.
 func sequence(runes []rune) int {
 	at := 1
 	if runes[0] == '\x1b' {
@@ -123,19 +131,19 @@ func sequence(runes []rune) int {
 		case r >= 0x40 && r <= 0x7E:
 			return at + 1
 		case r < 0x20 || r > 0x7E:
-			return 1 // not one: what follows is text
+			return 1 // not a sequence: what follows is text
 		}
 	}
 	return 1
 }
 
-// breaks reports what begins a new line.
+// breaks reports whether r begins a new line.
 func breaks(r rune) bool {
 	return r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029
 }
 
-// unshown reports characters without a shape, whatever is beside them: control
-// and format characters, fillers, tags.
+// unshown reports whether r has no glyph in any context: control and format
+// characters, fillers, tags.
 func unshown(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t' || dependent(r):
@@ -143,7 +151,7 @@ func unshown(r rune) bool {
 	case unicode.In(r, unicode.Prepended_Concatenation_Mark):
 		return false // a sign below or around Arabic numbers
 	case r >= 0xE0000 && r <= 0xE0FFF:
-		return true // tags, and what is reserved beside them
+		return true // tags, and the reserved range after them
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
 }
@@ -153,13 +161,13 @@ const (
 	joiner    = '\u200D'
 )
 
-// dependent reports characters that only mean something beside others.
+// dependent reports whether r only has a meaning next to other characters.
 func dependent(r rune) bool {
 	return r == joiner || r == nonJoiner || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// fits reports whether a dependent character has a meaning between the
-// characters beside it.
+// fits reports whether the dependent character r has a meaning between its
+// neighbours.
 func fits(before, r, after rune) bool {
 	switch {
 	case r >= 0xE0100: // selects among the forms of an ideograph
@@ -176,12 +184,12 @@ func fits(before, r, after rune) bool {
 
 func joins(r rune) bool { return r == joiner || r == nonJoiner }
 
-// pictorial reports emoji and their skin tones, roughly.
+// pictorial reports, roughly, whether r is an emoji or a skin tone.
 func pictorial(r rune) bool {
 	return unicode.Is(unicode.So, r) || r >= 0x2190 && r <= 0x2BFF || r >= 0x1F000 && r <= 0x1FAFF
 }
 
-// joined reports letters and marks of scripts whose letters join.
+// joined reports whether r is a letter or mark of a script whose letters join.
 func joined(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M) && !dependent(r) && slices.ContainsFunc([]*unicode.RangeTable{
 		unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati,

@@ -20,7 +20,7 @@ func TestCleanText(t *testing.T) {
 		"a title stays and is seen":      {"\x1b]0;owned\x07text", "]0;ownedtext"},
 		"a hyperlink shows where":        {"\x1b]8;;http://evil\x1b\\bank\x1b]8;;\x1b\\", "]8;;http://evil\\bank]8;;\\"},
 		"a sequence that never ends":     {"\x1b[12", "[12"},
-		"text hides in no sequence":      {"\x1b[" + strings.Repeat("1;", 40) + "m", "[" + strings.Repeat("1;", 40) + "m"},
+		"text cannot hide in a sequence": {"\x1b[" + strings.Repeat("1;", 40) + "m", "[" + strings.Repeat("1;", 40) + "m"},
 		"line and tab in a sequence":     {"\x1b[\n1", "[\n1"},
 		"controls":                       {"a\x00b\x08c\x7fd\u0080e\vf", "abcdef"},
 		"line ends":                      {"a\r\nb\rc\u0085d\u2028e\u2029f", "a\nb\nc\nd\ne\nf"},
@@ -35,7 +35,7 @@ func TestCleanText(t *testing.T) {
 		"a family":                       {"👨‍👩‍👧‍👦!", "👨‍👩‍👧‍👦!"},
 		"a woman at a computer, brown":   {"👩🏽‍💻", "👩🏽‍💻"},
 		"emoji with a selector":          {"❤️‍🔥 1️⃣ ©️ ☎︎", "❤️‍🔥 1️⃣ ©️ ☎︎"},
-		"a head that shakes":             {"🙂‍↔️", "🙂‍↔️"},
+		"a shaking head":                 {"🙂‍↔️", "🙂‍↔️"},
 		"joiners at the end of an emoji": {"💻\u200d", "💻"},
 		"two joiners":                    {"👩\u200d\u200d💻", "👩\u200d💻"},
 		"data in selectors":              {"😀\ufe00\ufe01\ufe02\U000E0100\U000E0101", "😀\ufe00"},
@@ -45,7 +45,7 @@ func TestCleanText(t *testing.T) {
 		"Hindi":                          {"क्\u200dष", "क्\u200dष"},
 		"a joiner at the end of Persian": {"می\u200c ", "می "},
 		"Arabic number signs":            {"\u06dd\u0660", "\u06dd\u0660"},
-		"no UTF-8":                       {"a\x9b2Jb\xff", "a\ufffd2Jb\ufffd"},
+		"invalid UTF-8":                  {"a\x9b2Jb\xff", "a\ufffd2Jb\ufffd"},
 		"Chinese and accents":            {"数据库 naïve e\u0301", "数据库 naïve e\u0301"},
 	} {
 		if got := ask.CleanText(c.text); got != c.want {
@@ -77,7 +77,8 @@ func TestCleanJSON(t *testing.T) {
 	}
 }
 
-// What is clean drives no terminal, hides nothing, and stays as it is.
+// FuzzCleanText checks that clean text has no control or invisible characters
+// and that cleaning is idempotent.
 func FuzzCleanText(f *testing.F) {
 	for _, s := range []string{"", "a\nb", "\x1b[31mred\x1b]0;t\x07", "👩‍💻", "می\u200cخواهم", "a\u202eb\u2066", "\x9b\r\n\U000E0041", "ᠠ\u180b\u200d\u180b", "❤\ufe0f\u200d\ufe0f\u200d🔥"} {
 		f.Add(s)
@@ -85,13 +86,13 @@ func FuzzCleanText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		clean := ask.CleanText(s)
 		if !utf8.ValidString(clean) {
-			t.Errorf("%+q: no UTF-8: %+q", s, clean)
+			t.Errorf("%+q: invalid UTF-8: %+q", s, clean)
 		}
 		for _, r := range clean {
 			switch {
 			case r == '\n', r == '\t', r == '\u200c', r == '\u200d', unicode.Is(unicode.Prepended_Concatenation_Mark, r):
 			case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control):
-				t.Errorf("%+q: %+q is left in %+q", s, r, clean)
+				t.Errorf("%+q: %+q remains in %+q", s, r, clean)
 			}
 		}
 		if again := ask.CleanText(clean); again != clean {
@@ -103,7 +104,8 @@ func FuzzCleanText(f *testing.F) {
 	})
 }
 
-// A document stays the same one, and nothing of it is left to clean.
+// FuzzCleanJSON checks that the values stay the same and that nothing remains
+// to be cleaned.
 func FuzzCleanJSON(f *testing.F) {
 	for _, s := range []string{"", "\u009b2J\u202e", "😀\U000E0041", "a\x7f\u2028\xff"} {
 		f.Add(s)
@@ -124,7 +126,7 @@ func FuzzCleanJSON(f *testing.F) {
 			}
 		}
 		if !bytes.Equal([]byte(ask.CleanText(string(clean))), clean) {
-			t.Errorf("%+q leaves %+q", doc, clean)
+			t.Errorf("%+q became %+q, which is not clean", doc, clean)
 		}
 	})
 }

@@ -1,12 +1,11 @@
-// Package ask holds the words of askbus: what an agent asks, what a person
-// answers, and how an ask ends.
+// Package ask defines the vocabulary of askbus: what an agent asks, what a
+// person answers, and how an ask ends.
 //
-// It decides what a valid ask is ([Ask.Validate]) and whether an answer fits
-// its question ([Ask.Check]), and how they look in JSON: encoding/json writes and
-// reads what the protocol says. It leaves to others where they are stored (the
-// ledger) and who may do what on the bus (the server's permissions). It promises
-// to be pure: plain values, no clock, no connection, only the standard library.
+// It decides what a valid ask is ([Ask.Validate]), whether an answer fits its
+// question ([Ask.Check]), and what they look like in JSON: encoding/json reads
+// and writes the protocol's form. It leaves storage to the ledger and
+// permissions on the bus to the NATS server. It is pure: plain values, no
+// clock, no connection, only the standard library.
 //
-// The words and their rules are those of the askbus protocol, sections 1, 5
-// and 6 of docs/protocol.md.
+// The vocabulary and its rules are sections 1, 5 and 6 of docs/protocol.md.
 package ask

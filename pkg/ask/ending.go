@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Ending says in words how the ask ended, without the time:
-// "answered by Mei on Slack", "declined by Mei on the web: too risky".
+// Ending says in words how the ask ended, without the time: "answered by Mei on
+// Slack", "declined by Mei on the web: too risky".
 func (o *Outcome) Ending() string { return o.ending("", "") }
 
-// EndingFor is [Outcome.Ending] as told to one person, who is "you" in it, with
-// when in the caller's words: "answered by you on the web at 10:02".
+// EndingFor is [Outcome.Ending] addressed to one person, who is called "you",
+// with the time in the caller's words: "answered by you on the web at 10:02".
 func (o *Outcome) EndingFor(principal, when string) string {
 	if when != "" {
 		when = " " + when
@@ -61,7 +61,7 @@ func (o *Outcome) ending(you, at string) string {
 	return string(o.Status) + who(o.By, you) + at + reason
 }
 
-// chose names the option that ended the ask, where that is known.
+// chose names the option that ended the ask, if it is known.
 func (o *Outcome) chose() string {
 	option := o.CancelledBy.Option(o.Ask)
 	if option == nil {
@@ -71,7 +71,7 @@ func (o *Outcome) chose() string {
 	return " by choosing " + strconv.Quote(label)
 }
 
-// who is " by Mei on Slack", or nothing when nobody acted.
+// who returns " by Mei on Slack", or nothing when nobody acted.
 func who(by *By, you string) string {
 	if by == nil {
 		return ""
@@ -92,7 +92,7 @@ func (b By) Words() string {
 }
 
 // SurfaceWords says where people meet a responder type: "on Slack", "in the
-// terminal". A type that is not known here stands for itself.
+// terminal". Unknown types are named as they are.
 func SurfaceWords(responder string) string {
 	switch responder {
 	case "web":

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// What callers branch on. An [*Error] unwraps to the one of its code.
+// Errors that callers branch on. An [*Error] unwraps to the one of its code.
 var (
 	ErrInvalid     = errors.New("invalid")                 // the request has faults
-	ErrForbidden   = errors.New("forbidden")               // not allowed to, or not signed in
+	ErrForbidden   = errors.New("forbidden")               // not allowed, or not signed in
 	ErrNotFound    = errors.New("unknown ask")             // 404
-	ErrResolved    = errors.New("already resolved")        // somebody was faster; [Error.Outcome] says who
-	ErrIDReused    = errors.New("id reused")               // the id stands for another ask
+	ErrResolved    = errors.New("already resolved")        // somebody else was first; [Error.Outcome] says who
+	ErrIDReused    = errors.New("id reused")               // the id belongs to another ask
 	ErrConflict    = errors.New("another revision")        // a compare-and-set of shared state failed
 	ErrTooLarge    = errors.New("too large")               // 413
 	ErrQuota       = errors.New("over quota")              // 429
-	ErrUnavailable = errors.New("unavailable")             // no ledger, or it is full
+	ErrUnavailable = errors.New("unavailable")             // no ledger, or the ledger is full
 	ErrNobody      = errors.New("nobody there to answer")  // the ask requires a responder
 	ErrUnsupported = errors.New("not known to this build") // a newer peer's question kind or event
 )
 
-// Codes of refusals, as they stand in a problem body.
+// Codes of refusals, as used in a problem body.
 const (
 	CodeInvalid      = "invalid"
 	CodeUnauthorized = "unauthorized"
@@ -42,11 +42,11 @@ const (
 // Fault is one thing wrong with a request.
 type Fault struct {
 	Pointer    string `json:"pointer"`               // RFC 6901 JSON pointer into the body; "" is the whole body
-	QuestionID string `json:"question_id,omitempty"` // the question at fault, when an answer is
+	QuestionID string `json:"question_id,omitempty"` // the question, when the fault is in an answer
 	Message    string `json:"detail"`                // what is wrong and what to do
 }
 
-// String is the fault as one line.
+// String formats the fault as one line.
 func (f Fault) String() string {
 	if f.Pointer == "" {
 		return f.Message
@@ -54,15 +54,15 @@ func (f Fault) String() string {
 	return f.Pointer + ": " + f.Message
 }
 
-// Error is a refusal: what a problem body says, as a Go error.
+// Error is a refusal: the Go form of a problem body.
 type Error struct {
 	Code    string // one of the Code constants
 	Detail  string // a sentence for a person
 	Faults  []Fault
-	Outcome *Outcome // for [ErrResolved]: the outcome that holds
+	Outcome *Outcome // for [ErrResolved]: the outcome that won
 }
 
-// Error says the detail and every fault.
+// Error returns the detail followed by every fault.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Detail)
@@ -77,7 +77,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the sentinel of the code.
+// Unwrap returns the sentinel error of the code.
 func (e *Error) Unwrap() error {
 	switch e.Code {
 	case CodeInvalid:
@@ -104,13 +104,13 @@ func (e *Error) Unwrap() error {
 	return nil
 }
 
-// Refuse makes an [*Error] whose detail is formatted.
+// Refuse returns an [*Error] with a formatted detail.
 func Refuse(code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
-// InvalidError makes the refusal of a request with faults, or nil when there
-// are none.
+// InvalidError returns the refusal of an invalid request, or nil if there are
+// no faults.
 func InvalidError(what string, faults []Fault) error {
 	if len(faults) == 0 {
 		return nil

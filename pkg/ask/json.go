@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// The JSON of the public types is that of the protocol. Most of it stands in
-// their tags; what Go says otherwise than JSON is translated here: durations,
+// The public types marshal to the protocol's JSON, mostly through their tags.
+// The methods here translate what Go and JSON express differently: durations,
 // switches whose zero value is the default, defaults and limits.
 
-// marshal is json.Marshal without its escapes for HTML: what fitted into an
-// event must not grow sixfold on its way into the ledger.
+// marshal is json.Marshal without HTML escapes. With them, an ask that fitted
+// into an event could grow sixfold in the ledger.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -51,8 +51,8 @@ func (a Ask) MarshalJSON() ([]byte, error) {
 	return marshal(w)
 }
 
-// UnmarshalJSON reads an ask; its tenant and session stay what they are. It
-// ignores unknown fields: a reader may be older than what it reads.
+// UnmarshalJSON reads an ask. It keeps the tenant and session, and ignores
+// unknown fields: a reader may be older than the writer.
 func (a *Ask) UnmarshalJSON(data []byte) error {
 	type plain Ask
 	w := struct {
@@ -104,8 +104,8 @@ func (q *Question) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// value is an answer as a bare value: a list of option ids, a string, a number
-// or a boolean.
+// value is an answer written as a bare value: a list of option ids, a string, a
+// number or a boolean.
 type value Answer
 
 func (v value) MarshalJSON() ([]byte, error) {
@@ -133,7 +133,7 @@ func (v *value) UnmarshalJSON(data []byte) error {
 		v.Selected = make([]string, len(raw))
 		for i, id := range raw {
 			s, ok := id.(string)
-			if !ok && id != nil { // null is not an option either: Validate says so
+			if !ok && id != nil { // Validate rejects null
 				return fmt.Errorf("item %d is not a string", i)
 			}
 			v.Selected[i] = s
@@ -243,7 +243,7 @@ func (o *Outcome) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the record as an item of a list.
+// MarshalJSON writes the record as a list item.
 func (r Record) MarshalJSON() ([]byte, error) {
 	type plain Record
 	w := struct {

@@ -30,7 +30,8 @@ func full() ask.Ask {
 	}
 }
 
-// What json.Marshal writes, json.Unmarshal reads back, for every public type.
+// TestJSONRoundTrip checks for every public type that json.Unmarshal reads what
+// json.Marshal writes.
 func TestJSONRoundTrip(t *testing.T) {
 	t.Parallel()
 	a := full()

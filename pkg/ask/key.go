@@ -6,13 +6,13 @@ type Session struct {
 	Name   string `json:"session"`
 }
 
-// String is the session as people write it: tenant/session.
+// String returns the session in its text form: tenant/session.
 func (s Session) String() string { return s.Tenant + "/" + s.Name }
 
 // Valid reports whether both parts are tokens.
 func (s Session) Valid() bool { return ValidToken(s.Tenant) && ValidToken(s.Name) }
 
-// Key names an ask of this session.
+// Key returns the key of the ask with this id in the session.
 func (s Session) Key(id string) Key { return Key{Tenant: s.Tenant, Session: s.Name, ID: id} }
 
 // Key names one ask on the bus.
@@ -22,17 +22,17 @@ type Key struct {
 	ID      string `json:"id"`
 }
 
-// String is the key as people write it: tenant/session/id.
+// String returns the key in its text form: tenant/session/id.
 func (k Key) String() string { return k.Tenant + "/" + k.Session + "/" + k.ID }
 
 // Valid reports whether all three parts are tokens.
 func (k Key) Valid() bool { return ValidToken(k.Tenant) && ValidToken(k.Session) && ValidToken(k.ID) }
 
-// InSession is the session of the ask.
+// InSession returns the session of the ask.
 func (k Key) InSession() Session { return Session{Tenant: k.Tenant, Name: k.Session} }
 
-// Key names this ask.
+// Key returns the key of the ask.
 func (a *Ask) Key() Key { return Key{Tenant: a.Tenant, Session: a.Session, ID: a.ID} }
 
-// Key names the ask that this outcome ended.
+// Key returns the key of the ask that this outcome ended.
 func (o *Outcome) Key() Key { return Key{Tenant: o.Tenant, Session: o.Session, ID: o.AskID} }

@@ -8,22 +8,22 @@ import (
 	"unicode"
 )
 
-// The languages in which this package speaks, as the beginning of a tag. Others
-// get English.
+// The languages of this package's texts, as the first part of a language tag.
+// Every other language gets English.
 const (
 	english = "en"
 	chinese = "zh"
 )
 
-// LanguageOf tells the language of texts by their script, as a tag of BCP 47:
-// "zh", "ja", "ko", "ar", "he", "ru", "el" or "th", whichever has the most words.
-// A Chinese or Japanese character counts as a word: "用 PostgreSQL 还是 SQLite？" is
-// Chinese. It is empty for Latin letters, which many languages share, and where
-// there are none.
+// LanguageOf detects the language of texts by their script and returns a BCP 47
+// tag: "zh", "ja", "ko", "ar", "he", "ru", "el" or "th", whichever has the most
+// words. Each Chinese or Japanese character counts as a word: "用 PostgreSQL 还是
+// SQLite？" is Chinese. It returns "" for Latin letters, which many languages
+// share, and for texts without letters.
 func LanguageOf(texts ...string) string {
 	words := map[string]int{}
 	for _, text := range texts {
-		last := "" // the script of the letter before, within one word
+		last := "" // script of the previous letter within the word
 		for _, r := range text {
 			script := scriptOf(r)
 			if script != "" && (script != last || script == chinese || script == japanese) {
@@ -32,7 +32,7 @@ func LanguageOf(texts ...string) string {
 			last = script
 		}
 	}
-	if words[japanese] > 0 { // which is written with Chinese characters, too
+	if words[japanese] > 0 { // Japanese also uses Chinese characters
 		words[japanese] += words[chinese]
 		delete(words, chinese)
 	}
@@ -50,7 +50,7 @@ const (
 	japanese = "ja"
 )
 
-// scriptOf is the language that a letter suggests.
+// scriptOf returns the language that a letter suggests.
 func scriptOf(r rune) string {
 	switch {
 	case !unicode.IsLetter(r) && !unicode.Is(unicode.M, r):
@@ -77,9 +77,9 @@ func scriptOf(r rune) string {
 	return latin
 }
 
-// Language is the language in which an agent is told about its ask: "zh" where
-// title and questions are Chinese, else "en". It is told by the script: agents
-// write in the language of the person they work for, and declare nothing.
+// Language returns the language in which an agent is told about its ask: "zh"
+// if the title and questions are Chinese, else "en". It is detected by script:
+// agents write in the language of the person they work for, and declare none.
 func (a *Ask) Language() string {
 	texts := []string{a.Title}
 	for i := range a.Questions {
@@ -95,10 +95,10 @@ func speaksChinese(lang string) bool {
 	return lang == chinese || strings.HasPrefix(lang, chinese+"-")
 }
 
-// Translate says a sentence of this package in another language: the sentence of
-// a [ReplyError], the message of a [Fault], what [Needs] says. What somebody else
-// wrote, and what it does not know, comes back as it is. The refusals of a broker
-// come in English, so that this is for who shows them to a person.
+// Translate translates a sentence of this package: the sentence of a
+// [ReplyError], the message of a [Fault], or the result of [Needs]. Any other
+// text is returned unchanged. A broker refuses in English; surfaces translate
+// the refusal before they show it.
 func Translate(lang, sentence string) string {
 	if !speaksChinese(lang) {
 		return sentence
@@ -122,13 +122,13 @@ func Translate(lang, sentence string) string {
 	return sentence
 }
 
-// In is the sentence in another language, as [Translate] says it.
+// In returns the sentence in another language: see [Translate].
 func (e *ReplyError) In(lang string) string { return Translate(lang, e.Sentence) }
 
 type phrase struct {
 	english *regexp.Regexp
 	chinese string
-	nested  []bool // which parts may be sentences of ours
+	nested  []bool // which parts may be sentences of this package
 }
 
 //nolint:gochecknoglobals // made once, never changed

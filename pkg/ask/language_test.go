@@ -39,12 +39,12 @@ func han(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Han, r) })
 }
 
-// TestEverySentenceIsTranslated: each format that the readers and the checks of
-// answers use comes out in Chinese, with its values.
+// TestEverySentenceIsTranslated checks that each format used for typed text and
+// answers has a Chinese translation that keeps its values.
 func TestEverySentenceIsTranslated(t *testing.T) {
 	t.Parallel()
 	said := 0
-	// Parts of sentences that are tried whole, and names of fields.
+	// Parts of sentences, which are only tested whole, and names of fields.
 	pieces := []string{"selected or other", "%s; choose at least %d", "%s; choose at most %d", "1 is chosen", " are chosen"}
 	for _, whole := range []string{"1 is chosen; choose at least 2", "3 are chosen; choose at most 2"} {
 		if !han(ask.Translate("zh", whole)) {
@@ -74,7 +74,7 @@ func TestEverySentenceIsTranslated(t *testing.T) {
 		})
 	}
 	if said < 35 {
-		t.Errorf("only %d sentences were found", said)
+		t.Errorf("found only %d sentences", said)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestTranslate(t *testing.T) {
 	for english, want := range map[string]string{
 		"is 12; give at most 9":              "是 12；请不大于 9",
 		"Your answer is 12; give at most 9.": "你的回答是 12；请不大于 9。",
-		`"7" is none of the options; type a number from 1 to 2, or "other: 7" to give it as your own words.`: "“7” 不在选项中；请输入 1 到 2 的编号，或输入“其他：7”，把它作为你自己的回答。",
+		`"7" is not one of the options; type a number from 1 to 2, or "other: 7" to give it as your own words.`: "“7” 不在选项中；请输入 1 到 2 的编号，或输入“其他：7”，把它作为你自己的回答。",
 		"Only a word of the asker.": "Only a word of the asker.",
 		"":                          "",
 		`"Please give an answer." is not a number; type one such as 3 or 2.5.`: "“Please give an answer.” 不是数字；请输入数字，例如 3 或 2.5。",
@@ -97,9 +97,9 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// FuzzTranslate: no text that an agent or a person wrote breaks a sentence.
+// FuzzTranslate checks that no text of an agent or a person breaks a sentence.
 func FuzzTranslate(f *testing.F) {
-	f.Add(`"%d" is none of the options; type a number from 1 to 3.`)
+	f.Add(`"%d" is not one of the options; type a number from 1 to 3.`)
 	f.Add("is %!s(MISSING); give at least 1")
 	f.Fuzz(func(t *testing.T, s string) {
 		if got := ask.Translate("zh", s); strings.Contains(got, "%!") && !strings.Contains(s, "%!") {

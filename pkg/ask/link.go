@@ -2,9 +2,9 @@ package ask
 
 import "strings"
 
-// ValidLink reports whether s is a URL that a person may be offered: http or
-// https, a host, no user name before the host, and printable ASCII alone, so
-// that what is shown of it is where it leads.
+// ValidLink reports whether s is a URL that is safe to show to a person: http
+// or https, with a host, without a user name, and printable ASCII only, so that
+// the visible text is where it leads.
 func ValidLink(s string) bool {
 	rest, ok := strings.CutPrefix(s, "https://")
 	if !ok {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Normalize fills in what an agent may leave out: ids from the position
-// (q1, o1), kinds, formats, priority and what happens at the deadline. It
-// leaves the deadline alone; see [Ask.Due].
+// Normalize fills in what an agent may leave out: ids by position (q1, o1),
+// kinds, formats, the priority and the action at the deadline. It does not set
+// the deadline; see [Ask.Due].
 func (a *Ask) Normalize() {
 	if a.Priority == "" {
 		a.Priority = PriorityNormal
@@ -31,7 +31,7 @@ func (q *Question) normalize(i int) {
 		}
 	}
 	if q.Kind == KindChoice && len(q.Options) == 0 && !q.NoOther && !q.Multiple {
-		q.Kind = KindText // nothing to choose from means free text
+		q.Kind = KindText // without options a choice is free text
 	}
 	if q.Kind != KindChoice {
 		q.NoOther = false
@@ -51,8 +51,8 @@ func (q *Question) normalize(i int) {
 	}
 }
 
-// Due is when the ask ends by itself: its deadline, or its timeout from now
-// on, or [MaxTimeout].
+// Due returns when the ask ends by itself: its deadline, else now plus its
+// timeout, else now plus [MaxTimeout].
 func (a *Ask) Due(now time.Time) time.Time {
 	switch {
 	case !a.Deadline.IsZero():
@@ -64,8 +64,8 @@ func (a *Ask) Due(now time.Time) time.Time {
 	}
 }
 
-// Defaults are the answers that the ask declared for its deadline; questions
-// without a default count as skipped.
+// Defaults returns the answers that the ask declared for its deadline.
+// Questions without a default are marked as skipped.
 func (a *Ask) Defaults() []Answer {
 	answers := make([]Answer, 0, len(a.Questions))
 	for i := range a.Questions {

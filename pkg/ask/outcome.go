@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Status is how an ask ended. The set is closed.
+// Status says how an ask ended. The set is closed.
 type Status string
 
 // The ends of an ask.
@@ -17,24 +17,25 @@ const (
 	StatusAborted   Status = "aborted"   // an operator or the system ended it
 )
 
-// Source is where an outcome's answers come from.
+// Source says where an outcome's answers come from.
 type Source string
 
-// The sources of answers. [SourceDefault] is never a human's answer.
+// The sources of answers. [SourceDefault] is never a person's answer.
 const (
 	SourceHuman   Source = "human"
 	SourcePolicy  Source = "policy"
 	SourceDefault Source = "default"
 )
 
-// ReasonGaveUp is the reason of an ask that was withdrawn because its agent did
-// not wait for it any more: see [Ask.WhileWaiting].
+// ReasonGaveUp is the reason of an ask that was withdrawn because its agent no
+// longer waited for it: see [Ask.WhileWaiting].
 const ReasonGaveUp = "its agent no longer waits"
 
 // GaveUp reports whether the ask was withdrawn for [ReasonGaveUp].
 func (o *Outcome) GaveUp() bool { return o.Status == StatusWithdrawn && o.Reason == ReasonGaveUp }
 
-// Answer is the reply to one question: the field of its kind, and a note.
+// Answer is the reply to one question: a value in the field of its kind, and a
+// note.
 type Answer struct {
 	QuestionID string   `json:"question_id"`
 	Selected   []string `json:"selected,omitempty"` // choice: option ids
@@ -52,21 +53,21 @@ func (a *Answer) Empty() bool {
 	return len(a.Selected) == 0 && a.Other == "" && a.Text == "" && a.Number == nil && a.Boolean == nil && a.Date == ""
 }
 
-// By is who acted, as proven by a responder.
+// By says who acted, as authenticated by a responder.
 type By struct {
 	Principal string   `json:"principal"`           // such as "slack:T01/U02" or "os:mei"
 	Name      string   `json:"name,omitempty"`      // for people to read
-	Groups    []string `json:"groups,omitempty"`    // what the audience's group entries match
-	Responder string   `json:"responder,omitempty"` // the responder type it came through
-	Proof     string   `json:"proof,omitempty"`     // how the responder knows, such as "slack-signature"
+	Groups    []string `json:"groups,omitempty"`    // matched against the audience's group entries
+	Responder string   `json:"responder,omitempty"` // the responder type that was used
+	Proof     string   `json:"proof,omitempty"`     // how the responder authenticated the person, such as "slack-signature"
 }
 
-// Reply is what a person gives to a whole ask. AnswerID makes repeating it
-// harmless: the same id again is the same reply.
+// Reply is a person's reply to a whole ask. AnswerID makes it idempotent: a
+// second reply with the same id is the same reply.
 type Reply struct {
 	AnswerID string   `json:"answer_id"`
 	Answers  []Answer `json:"answers,omitempty"`
-	Response string   `json:"response,omitempty"` // one free reply to the whole ask instead of single answers
+	Response string   `json:"response,omitempty"` // one free-text reply to the whole ask instead of single answers
 	By       By       `json:"by"`
 }
 
@@ -76,7 +77,7 @@ type CancelledBy struct {
 	OptionID   string `json:"option_id"`
 }
 
-// Option is the option of a that ended it, or nil.
+// Option returns the option of a that ended it, or nil.
 func (c *CancelledBy) Option(a *Ask) *Option {
 	if c == nil || a == nil {
 		return nil
@@ -87,9 +88,8 @@ func (c *CancelledBy) Option(a *Ask) *Option {
 	return nil
 }
 
-// Outcome is the one and only end of an ask.
-//
-// Its JSON is that of the protocol: [encoding/json] writes and reads it.
+// Outcome is the one and only end of an ask. It marshals to and from the JSON
+// of the protocol.
 type Outcome struct {
 	AskID   string `json:"ask_id"`
 	Tenant  string `json:"tenant"`
@@ -119,32 +119,32 @@ func (o *Outcome) Answer(questionID string) *Answer {
 	return nil
 }
 
-// State is where an ask is in its life.
+// State is the state of an ask.
 type State string
 
-// An ask is pending until it is resolved; there is nothing else.
+// An ask is pending until it is resolved; there are no other states.
 const (
 	StatePending  State = "pending"
 	StateResolved State = "resolved"
 )
 
-// Receipt is a responder type's record that it put an ask in front of people.
+// Receipt records that a responder type presented an ask to people.
 type Receipt struct {
 	Type   string       `json:"type,omitempty"`
-	Life   string       `json:"life"` // of the ask that was shown: see [Record]
+	Life   string       `json:"life"` // of the presented ask: see [Record]
 	State  ReceiptState `json:"state"`
 	Key    string       `json:"key,omitempty"`    // the surface's idempotency key
-	Places []Place      `json:"places,omitempty"` // where it was put, at most [MaxPlaces]
+	Places []Place      `json:"places,omitempty"` // where it was presented, at most [MaxPlaces]
 	At     time.Time    `json:"at,omitzero"`
 }
 
-// Place is where a surface put an ask.
+// Place is where a surface presented an ask.
 type Place struct {
 	Ref   string `json:"ref,omitempty"`   // for the surface itself, such as a channel and a message
 	Where string `json:"where,omitempty"` // for people, such as a link or "#ops"
 }
 
-// Words are the places as people read them: "#ops, https://example.com/1".
+// Words lists the places for people to read: "#ops, https://example.com/1".
 func (r *Receipt) Words() string {
 	var where []string
 	for _, p := range r.Places {
@@ -155,7 +155,7 @@ func (r *Receipt) Words() string {
 	return strings.Join(where, ", ")
 }
 
-// ReceiptState is how far a surface got with presenting an ask.
+// ReceiptState says how far a surface got with presenting an ask.
 type ReceiptState string
 
 // The states of a receipt.
@@ -165,24 +165,24 @@ const (
 	ReceiptFailed  ReceiptState = "failed"
 )
 
-// Record is what the ledger holds of one ask, as lists and replies to get show
-// it. Its JSON is that of an item of a list: it names tenant, session and
-// deadline, too.
+// Record is what the ledger holds of one ask, as used in lists and replies to
+// get. It marshals to the protocol's list item, which also names the tenant,
+// session and deadline.
 type Record struct {
 	State   State     `json:"state"`
 	AskedAt time.Time `json:"asked_at,omitzero"`
-	// Life identifies this asking: the broker makes one when it stores an ask.
-	// The same id with another life was asked again, after the first ended and
-	// was forgotten. Receipts name it.
+	// Life identifies this asking of the id: the broker generates it when it
+	// stores an ask. The same id gets another life when it is asked again after
+	// the first ask ended and was forgotten. Receipts name it.
 	Life     string    `json:"life,omitempty"`
-	Seq      uint64    `json:"seq,omitempty"` // while pending: the position in its stream; of one life the higher one is newer
+	Seq      uint64    `json:"seq,omitempty"` // while pending: the position in its stream; within one life the higher one is newer
 	Ask      Ask       `json:"ask"`
-	Outcome  *Outcome  `json:"outcome,omitempty"` // its ask is left out in JSON: it stands beside
+	Outcome  *Outcome  `json:"outcome,omitempty"` // without its ask in JSON: the record has it
 	Receipts []Receipt `json:"receipts,omitempty"`
 }
 
-// Deadline is when the ask ends by itself, and whether somebody declared that:
-// the [MaxTimeout] that holds otherwise is nothing to show to people.
+// Deadline returns when the ask ends by itself, and whether the asker declared
+// that. The implied [MaxTimeout] is not worth showing to people.
 func (r *Record) Deadline() (at time.Time, declared bool) {
 	at = r.Ask.Deadline
 	const slack = time.Minute // between the clocks that dated the question

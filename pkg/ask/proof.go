@@ -2,10 +2,10 @@ package ask
 
 import "strings"
 
-// Proofs say how it is known who acted ([By.Proof]). A surface may say more
-// behind its word, as in "slack-signature".
+// Proofs say how it is known who acted ([By.Proof]). A surface may append a
+// suffix, as in "slack-signature".
 const (
-	ProofCredential = "credential" // a responder's own credential, no person's
+	ProofCredential = "credential" // a responder's own credential, not a person's
 	ProofToken      = "token"      // an API token
 	ProofLink       = "link"       // a one-time login link
 	ProofOS         = "os"         // the user of an operating system
@@ -13,11 +13,11 @@ const (
 	ProofSlack      = "slack"
 	ProofOIDC       = "oidc"
 	ProofPasskey    = "passkey"
-	ProofProxy      = "proxy" // a proxy in front of the web inbox says who it is
+	ProofProxy      = "proxy" // a proxy in front of the web inbox names the person
 )
 
-// How strong proofs are, the weakest first. Those of one strength stand in for
-// each other.
+// The strengths of proofs, the weakest first. Proofs of equal strength are
+// interchangeable.
 const (
 	weak     = iota // nobody in particular
 	atHost          // somebody at the agent's own host, or with a token
@@ -25,12 +25,12 @@ const (
 	signedIn        // a person who signed in
 )
 
-// strength is that of a proof. One that is not known proves nothing.
+// strength returns the strength of a proof. An unknown one proves nothing.
 func strength(proof string) int {
 	switch {
 	case proof == ProofHostDialog, proof == ProofAskerTerminal, proof == ProofToken:
 		return atHost
-	case proof == ProofOS, proof == ProofLink, proof == ProofProxy, proof == "local": // as older outcomes say
+	case proof == ProofOS, proof == ProofLink, proof == ProofProxy, proof == "local": // "local" is in older outcomes
 		return onSystem
 	case proof == ProofSSHKey, proof == ProofOIDC, proof == ProofPasskey, proof == ProofSlack, strings.HasPrefix(proof, ProofSlack+"-"):
 		return signedIn
@@ -38,20 +38,21 @@ func strength(proof string) int {
 	return weak
 }
 
-// MinProofs are the values of [Ask.MinProof], the weakest first. The last four
-// are of one strength.
+// MinProofs returns the values of [Ask.MinProof], the weakest first. The last
+// four are equally strong.
 func MinProofs() []string {
 	return []string{ProofHostDialog, ProofOS, ProofSSHKey, ProofSlack, ProofOIDC, ProofPasskey}
 }
 
-// Proves reports whether it is known as well as an ask demands who acted. An
-// empty demand is none.
+// Proves reports whether the proof is at least as strong as the demanded one.
+// An empty demand is always met.
 func (b By) Proves(demand string) bool {
 	return strength(b.Proof) >= strength(demand)
 }
 
-// Needs says in words what a minimal proof demands, such as "needs a sign-in by
-// SSH key, Slack, OpenID Connect or passkey"; empty when it demands nothing.
+// Needs says in words what a minimum proof demands, such as "needs a sign-in by
+// SSH key, Slack, OpenID Connect or passkey". It is empty when it demands
+// nothing.
 func Needs(demand string) string {
 	switch strength(demand) {
 	case signedIn:

@@ -2,13 +2,13 @@ package ask
 
 import "strings"
 
-// Kind is how a question is answered.
+// Kind says how a question is answered.
 type Kind string
 
-// The kinds of questions. A reader that meets another one shows the question
-// as text; the broker refuses it.
+// The kinds of questions. A reader shows a question of an unknown kind as text;
+// the broker refuses it.
 const (
-	KindChoice  Kind = "choice"  // pick from options; with none, free text
+	KindChoice  Kind = "choice"  // pick from options; without options, free text
 	KindText    Kind = "text"    // type a text
 	KindNumber  Kind = "number"  // type a number
 	KindBoolean Kind = "boolean" // yes or no
@@ -20,17 +20,17 @@ const (
 type Question struct {
 	ID     string `json:"id,omitempty"`
 	Kind   Kind   `json:"kind,omitempty"`   // empty: choice when there are options, else text
-	Header string `json:"header,omitempty"` // a chip of at most [MaxHeader] code points; optional
+	Header string `json:"header,omitempty"` // a label of at most [MaxHeader] code points; optional
 	Text   string `json:"text"`
 
 	Options  []Option `json:"options,omitempty"`
 	Multiple bool     `json:"multiple,omitempty"`    // several options may be chosen
-	MinItems int      `json:"min_items,omitempty"`   // with Multiple: at least so many (Other counts as one)
-	MaxItems int      `json:"max_items,omitempty"`   // with Multiple: at most so many; 0 means all
-	NoOther  bool     `json:"allow_other,omitempty"` // choices only: no free "Other" text; JSON says the opposite, allow_other: false
+	MinItems int      `json:"min_items,omitempty"`   // with Multiple: at least this many (Other counts as one)
+	MaxItems int      `json:"max_items,omitempty"`   // with Multiple: at most this many; 0 means all
+	NoOther  bool     `json:"allow_other,omitempty"` // choices only: no free "Other" text; inverted in JSON, allow_other: false
 
-	Optional    bool    `json:"required"`              // the person may skip it; JSON says the opposite, required: false
-	Default     *Answer `json:"default,omitempty"`     // the answer that at_deadline "default" gives; its JSON is the bare value
+	Optional    bool    `json:"required"`              // the person may skip it; inverted in JSON, required: false
+	Default     *Answer `json:"default,omitempty"`     // the answer for at_deadline "default"; its JSON is the bare value
 	Placeholder string  `json:"placeholder,omitempty"` // a hint inside an empty text field
 	Limits      Limits  `json:"limits,omitzero"`
 }
@@ -41,17 +41,17 @@ type Option struct {
 	Label       string   `json:"label"`
 	Description string   `json:"description,omitempty"`
 	Preview     *Preview `json:"preview,omitempty"`     // single choice only
-	Recommended bool     `json:"recommended,omitempty"` // the agent's suggestion, shown as a quiet mark
+	Recommended bool     `json:"recommended,omitempty"` // the agent's suggestion; shown as a small mark
 	Cancels     bool     `json:"cancels,omitempty"`     // choosing it ends the whole ask as cancelled
 }
 
-// Preview is what a person compares by eye, beside the option.
+// Preview is shown next to an option for visual comparison.
 type Preview struct {
 	Format PreviewFormat `json:"format,omitempty"` // empty: [PreviewText]
 	Body   string        `json:"body"`
 }
 
-// PreviewFormat is how a preview's body is written.
+// PreviewFormat is the format of a preview's body.
 type PreviewFormat string
 
 // The preview formats.
@@ -83,12 +83,13 @@ func (q *Question) Option(id string) *Option {
 	return nil
 }
 
-// Other reports whether free text may be given instead of (or, with Multiple,
-// beside) the options.
+// Other reports whether free text may be given instead of the options, or with
+// Multiple in addition to them.
 func (q *Question) Other() bool { return q.Kind == KindChoice && !q.NoOther }
 
-// Caption is the label without "(Recommended)" at its end, and whether the
-// option is recommended in either way: a surface shows one mark, not both.
+// Caption returns the label without a trailing "(Recommended)", and whether the
+// option is recommended by that suffix or by its field: a surface shows one
+// mark, not both.
 func (o *Option) Caption() (label string, recommended bool) {
 	label = strings.TrimSpace(o.Label)
 	for _, mark := range []string{"(recommended)", "（recommended）", "(推荐)", "（推荐）"} {
@@ -99,7 +100,7 @@ func (o *Option) Caption() (label string, recommended bool) {
 	return o.Label, o.Recommended
 }
 
-// Previews reports whether a screen shows the options beside a preview.
+// Previews reports whether any option has a preview.
 func (q *Question) Previews() bool {
 	for i := range q.Options {
 		if q.Options[i].Preview != nil {

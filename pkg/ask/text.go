@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Plain is the question as text that any surface can show: its options
+// Plain returns the question as text that any surface can show: its options
 // numbered from 1, then a line that says what to type. Further lines of the
-// question's own text are quoted with "> ", so that they cannot pass for options.
-// What is typed is read by [Question.ParseReply]. What it says itself is in the
-// question's language, as [LanguageOf] tells it.
+// question's own text are quoted with "> ", so that they cannot pass for
+// options. [Question.ParseReply] reads the typed answer. Its fixed words are in
+// the question's language: see [LanguageOf].
 func (q *Question) Plain() string { return q.plain(LanguageOf(q.Text)) }
 
 func (q *Question) plain(lang string) string {
@@ -33,7 +33,7 @@ func (q *Question) plain(lang string) string {
 	return b.String()
 }
 
-// quoteFurther quotes the lines of an agent's text behind the first.
+// quoteFurther quotes all lines of an agent's text but the first.
 func quoteFurther(text string) string { return strings.ReplaceAll(text, "\n", "\n> ") }
 
 func (o *Option) plain(b *strings.Builder, number int, said *plainText) {
@@ -57,7 +57,7 @@ func (o *Option) plain(b *strings.Builder, number int, said *plainText) {
 	}
 }
 
-// HowTo is one line that says what to type as the answer to this question.
+// HowTo returns one line that says what to type as the answer to this question.
 func (q *Question) HowTo() string {
 	s := "Type your answer."
 	switch q.Kind {
@@ -98,7 +98,7 @@ func (q *Question) howMany() string {
 	return "one or more"
 }
 
-// span is how far a typed answer may go, such as " from 1 to 9".
+// span returns the range of a typed answer, such as " from 1 to 9".
 func (l Limits) span() string {
 	least, most := l.MinDate, l.MaxDate
 	if l.Min != nil {
@@ -122,9 +122,9 @@ func (l Limits) span() string {
 	return ""
 }
 
-// Plain is the whole ask as text: title, context, and each question with the
-// id to answer it by. Further lines of the context are quoted with "> ", as
-// those of a question are.
+// Plain returns the whole ask as text: title, context, and each question with
+// the id to answer it by. Further lines of the context are quoted with "> ",
+// like those of a question.
 func (a *Ask) Plain() string {
 	var parts []string
 	if a.Title != "" {
@@ -150,8 +150,8 @@ func (a *Ask) Plain() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// Words is an answer to this question as people read it: labels instead of
-// ids, several joined by ", ". A skipped answer has none. Notes are left out.
+// Words formats an answer to this question for people: labels instead of ids,
+// joined by ", ". It is empty for a skipped answer and leaves notes out.
 func (q *Question) Words(ans Answer) string {
 	switch {
 	case ans.Number != nil:
@@ -168,7 +168,7 @@ func (q *Question) Words(ans Answer) string {
 	return strings.Join(q.Labels(ans), ", ")
 }
 
-// Labels are the labels of the chosen options, and the Other text as the last.
+// Labels returns the labels of the chosen options, followed by the Other text.
 func (q *Question) Labels(ans Answer) []string {
 	var labels []string
 	for _, id := range ans.Selected {

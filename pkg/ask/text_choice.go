@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	// position is an option's number as people type it: 2, 2. or (2).
+	// position matches an option's number as people type it: 2, 2. or (2).
 	position = regexp.MustCompile(`^[#(]?([0-9]{1,3})[.)]?$`)
-	// bareNumber is what may be meant as one, however large.
+	// bareNumber matches any number, also one that is out of range.
 	bareNumber = regexp.MustCompile(`^[#(]?[0-9]+[.)]?$`)
 )
 
@@ -38,14 +38,15 @@ func (q *Question) readChoice(text string, ans *Answer) error {
 	return q.unknown(text)
 }
 
-// readSeveral reads several choices in one text. It reports whether it came to
-// an end, good or bad; if not, the whole text is Other text or wrong.
+// readSeveral reads several choices from one text. It reports whether it came
+// to a result, an answer or an error; if not, the whole text is Other text or
+// wrong.
 func (q *Question) readSeveral(text string, ans *Answer, err *error) bool {
 	pieces := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",，、､،", r) })
 	if len(pieces) == 1 {
 		pieces = strings.Fields(text)
 		pieces = pieces[:min(len(pieces), 2*MaxOptions+1)]
-		for _, piece := range pieces { // words of a sentence name nothing, unless all of them do
+		for _, piece := range pieces { // a sentence with Other text allowed chooses nothing unless every word does
 			if found, wrong := q.find(piece); q.Other() && (wrong != nil || found.id == "") && !q.outOfRange(piece) {
 				return false
 			}
@@ -76,7 +77,7 @@ func (q *Question) readSeveral(text string, ans *Answer, err *error) bool {
 		}
 	}
 	if len(rest) > 0 && !q.exactly(pieces) {
-		ans.Selected = nil // a sentence with commas: no part of it chooses
+		ans.Selected = nil // a sentence with commas chooses nothing
 		return false
 	}
 	at := slices.IndexFunc(rest, q.outOfRange)
@@ -88,8 +89,8 @@ func (q *Question) readSeveral(text string, ans *Answer, err *error) bool {
 	return len(ans.Selected) > 0
 }
 
-// exactly reports whether each piece that names an option does so by id, label
-// or number, not by a part.
+// exactly reports whether every piece that names an option does so by id, label
+// or number, not by part of a label.
 func (q *Question) exactly(pieces []string) bool {
 	return !slices.ContainsFunc(pieces, func(piece string) bool {
 		found, _ := q.find(piece)
@@ -99,11 +100,11 @@ func (q *Question) exactly(pieces []string) bool {
 
 type finding struct {
 	id   string
-	part bool // found by a part of its label only
+	part bool // matched by part of the label only
 }
 
-// find looks for the one option that text names. Nothing found is not an error;
-// two found are.
+// find returns the one option that text names. No match is not an error; two
+// matches are.
 func (q *Question) find(text string) (finding, error) {
 	text = strings.TrimSpace(text)
 	if q.Option(text) != nil {
@@ -153,7 +154,7 @@ func (q *Question) only(text string, match func(o *Option) bool) (string, error)
 	return "", q.sorry("%q fits %d options: %s. Type the number of one%s.", clip(text), len(ids), strings.Join(labels[:min(len(labels), 10)], ", "), hint)
 }
 
-// ownWords is what follows "other:".
+// ownWords returns the text after "other:".
 func ownWords(text string) (string, bool) {
 	head, own, ok := strings.Cut(text, ":")
 	if !ok {
@@ -163,8 +164,8 @@ func ownWords(text string) (string, bool) {
 	return own, ok && own != "" && (fold(head) == fold("other") || fold(head) == "其他")
 }
 
-// outOfRange reports whether text that names no option is a bare number. It is
-// meant as an option's number, so it is never Other text by itself.
+// outOfRange reports whether text that names no option is a bare number. It
+// must have been meant as an option's number, so it never becomes Other text.
 func (q *Question) outOfRange(text string) bool {
 	return len(q.Options) > 0 && bareNumber.MatchString(fold(text))
 }
@@ -177,5 +178,5 @@ func (q *Question) unknown(text string) error {
 	if len(q.Options) == 1 {
 		return q.sorry("%q is not the option; type 1 to choose it%s.", clip(text), hint)
 	}
-	return q.sorry("%q is none of the options; type a number from 1 to %d%s.", clip(text), len(q.Options), hint)
+	return q.sorry("%q is not one of the options; type a number from 1 to %d%s.", clip(text), len(q.Options), hint)
 }

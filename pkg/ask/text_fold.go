@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// fold brings text that people type into one form, so that what looks alike
-// compares alike: letter case, full-width forms, half-width kana, Arabic
-// digits, runs of white space, and marks that nobody sees. It is no Unicode
-// normalisation: composed and decomposed accents stay different.
+// fold maps typed text to one form, so that text that looks alike compares
+// equal: letter case, full-width forms, half-width kana, Arabic digits, runs of
+// white space, and invisible marks. It does not normalise Unicode: composed and
+// decomposed accents stay different.
 func fold(s string) string {
 	folded := make([]rune, 0, len(s))
 	space := false
@@ -60,7 +60,7 @@ func narrow(r rune) rune {
 	return r
 }
 
-// lower gives one rune for all that differ by case only.
+// lower maps all runes that differ only by case to one of them.
 func lower(r rune) rune {
 	least := r
 	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
@@ -78,7 +78,7 @@ const (
 	markHalf   = '\u309a'
 )
 
-// voice joins a kana and the voicing mark after it.
+// voice combines a kana with the voicing mark after it.
 func voice(kana, mark rune) (rune, bool) {
 	from, to := unvoiced, voiced
 	switch mark {
@@ -92,7 +92,7 @@ func voice(kana, mark rune) (rune, bool) {
 	if at < 0 {
 		return 0, false
 	}
-	for _, r := range to[at:] { // all of them are three bytes long
+	for _, r := range to[at:] { // every rune in these strings has three bytes
 		return r, true
 	}
 	return 0, false

@@ -11,27 +11,27 @@ import (
 	"unicode"
 )
 
-// ReplyError says why typed text is not an answer to a question. It unwraps to
+// ReplyError says why typed text does not answer a question. It unwraps to
 // [ErrInvalid].
 type ReplyError struct {
 	QuestionID string
-	Sentence   string // what to tell the person, before the same question again
+	Sentence   string // what to tell the person before asking again
 }
 
-// Error is the sentence.
+// Error returns the sentence.
 func (e *ReplyError) Error() string { return e.Sentence }
 
-// Unwrap gives [ErrInvalid].
+// Unwrap returns [ErrInvalid].
 func (e *ReplyError) Unwrap() error { return ErrInvalid }
 
-// ParseReply reads what a person typed as the answer to this question. With
-// options, the whole text comes first: an exact id, an exact label, a number
-// (the option's position from 1), an unambiguous part of a label; letter case
-// and width do not matter. Only then, and only where several may be chosen, is
-// it split at commas, then at spaces. What names no option is Other text where
-// that is allowed, except a bare number, which is meant as an option's;
-// "other: …" says so outright. The answer that is returned
-// fits the question; the error is a [*ReplyError].
+// ParseReply parses typed text as the answer to this question. With options, it
+// first matches the whole text: an exact id, an exact label, a number (the
+// option's position from 1), or an unambiguous part of a label; letter case and
+// width do not matter. Only then, and only if several may be chosen, does it
+// split the text at commas, then at spaces. Text that names no option becomes
+// Other text if that is allowed, except a bare number, which is meant as an
+// option's; "other: …" marks Other text explicitly. The returned answer fits
+// the question; the error is a [*ReplyError].
 func (q *Question) ParseReply(text string) (Answer, error) {
 	text = strings.TrimSpace(text)
 	ans := Answer{QuestionID: q.ID}
@@ -84,7 +84,7 @@ func (q *Question) read(text string, ans *Answer) error {
 	case KindText:
 		ans.Text = text
 	default:
-		ans.Text = text // a newer kind: the check says that it cannot be answered here
+		ans.Text = text // a newer kind: check reports that it cannot be answered here
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ var (
 	fullDate = regexp.MustCompile(`^([0-9]{4})(?:-|/|年)([0-9]{1,2})(?:-|/|月)([0-9]{1,2})日?$`)
 )
 
-// saysYes and saysNo know the words; the numbers are the positions that
+// saysYes and saysNo accept these words; the numbers are the positions that
 // [Question.Plain] shows.
 func saysYes(text string) bool {
 	return isOne(text, "1", "yes", "y", "true", "是", "是的", "对", "對", "はい", "예", "네", "да", "sí", "oui", "ja", "نعم")
@@ -113,10 +113,10 @@ func (q *Question) sorry(format string, args ...any) error {
 	return &ReplyError{QuestionID: q.ID, Sentence: fmt.Sprintf(format, args...)}
 }
 
-// ParseReply reads what a person typed as the reply to a whole ask: with one
-// question its answer; with several a line "id=answer" (or "1=answer", by
-// position) for each, and a line without "=" goes on with the answer above it.
-// Text with no such line at all is the one free response to the whole ask. The
+// ParseReply parses typed text as the reply to a whole ask. With one question,
+// the text is its answer. With several, each answer is a line "id=answer" (or
+// "1=answer", by position), and a line without "=" continues the answer above
+// it. Text without any such line is the free response to the whole ask. The
 // error is the [*ReplyError] of the first wrong line.
 func (a *Ask) ParseReply(text string) (Reply, error) {
 	r, wrong := a.ReadReply(text)
@@ -126,9 +126,9 @@ func (a *Ask) ParseReply(text string) (Reply, error) {
 	return r, nil
 }
 
-// ReadReply is [Ask.ParseReply] that goes on after a wrong line: it returns the
-// answers that are right, and what is wrong with the others, so that a surface
-// asks only those again.
+// ReadReply is like [Ask.ParseReply] but continues after a wrong line: it
+// returns the valid answers and the errors of the others, so that a surface can
+// ask only those again.
 func (a *Ask) ReadReply(text string) (Reply, []*ReplyError) {
 	if len(a.Questions) == 1 {
 		q := &a.Questions[0]

@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// choice makes a question; an option is "id=label" or just a label.
+// choice returns a choice question; an option is "id=label" or just a label.
 func choice(multiple, other bool, options ...string) *ask.Question {
 	q := ask.Question{ID: "q", Text: "Which?", Kind: ask.KindChoice, Multiple: multiple, NoOther: !other}
 	for i, o := range options {
@@ -51,16 +51,16 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 		{"another case", one, "SQLITE", selected("lite"), ""},
 		{"another width", one, "ｐｏｓｔｇｒｅｓ", selected("pg"), ""},
 		{"an ambiguous part", one, "sql", ask.Answer{}, `"sql" fits 3 options: "PostgreSQL", "SQLite", "MySQL, managed". Type the number of one.`},
-		{"nothing that fits", one, "Oracle", ask.Answer{}, `"Oracle" is none of the options; type a number from 1 to 3.`},
-		{"a number too high", one, "4", ask.Answer{}, `"4" is none of the options; type a number from 1 to 3.`},
-		{"two where one", one, "1,2", ask.Answer{}, `"1,2" is none of the options; type a number from 1 to 3.`},
+		{"an unknown option", one, "Oracle", ask.Answer{}, `"Oracle" is not one of the options; type a number from 1 to 3.`},
+		{"a number too high", one, "4", ask.Answer{}, `"4" is not one of the options; type a number from 1 to 3.`},
+		{"two where one", one, "1,2", ask.Answer{}, `"1,2" is not one of the options; type a number from 1 to 3.`},
 		{"nothing", one, "  ", ask.Answer{}, "Please give an answer."},
 		{"words of their own", own, "Oracle 23", ask.Answer{QuestionID: "q", Other: "Oracle 23"}, ""},
-		{"a number too high is not their own words", own, "7", ask.Answer{}, `"7" is none of the options; type a number from 1 to 3, or "other: 7" to give it as your own words.`},
-		{"zero neither", own, "(0)", ask.Answer{}, `"(0)" is none of the options; type a number from 1 to 3, or "other: (0)" to give it as your own words.`},
-		{"a port neither", own, "8080", ask.Answer{}, `"8080" is none of the options; type a number from 1 to 3, or "other: 8080" to give it as your own words.`},
-		{"unless they say so", own, "other: 7", ask.Answer{QuestionID: "q", Other: "7"}, ""},
-		{"a number with its unit is", own, "7 days", ask.Answer{QuestionID: "q", Other: "7 days"}, ""},
+		{"a number too high is not their own words", own, "7", ask.Answer{}, `"7" is not one of the options; type a number from 1 to 3, or "other: 7" to give it as your own words.`},
+		{"nor is zero", own, "(0)", ask.Answer{}, `"(0)" is not one of the options; type a number from 1 to 3, or "other: (0)" to give it as your own words.`},
+		{"nor is a port", own, "8080", ask.Answer{}, `"8080" is not one of the options; type a number from 1 to 3, or "other: 8080" to give it as your own words.`},
+		{"unless it says so", own, "other: 7", ask.Answer{QuestionID: "q", Other: "7"}, ""},
+		{"but a number with a unit is", own, "7 days", ask.Answer{QuestionID: "q", Other: "7 days"}, ""},
 		{"a number that is a part of a label", choice(false, true, "PostgreSQL 17", "SQLite"), "17", selected("o1"), ""},
 		{"ambiguous, with a way out", own, "sql", ask.Answer{}, `"sql" fits 3 options: "PostgreSQL", "SQLite", "MySQL, managed". Type the number of one, or "other: sql" to give it as your own words.`},
 		{"the way out", own, "Other: sql", ask.Answer{QuestionID: "q", Other: "sql"}, ""},
@@ -72,20 +72,20 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 		{"several by spaces", some, "1 3", selected("pg", "my"), ""},
 		{"one twice counts once", some, "1,pg,1", selected("pg"), ""},
 		{"an ambiguous part among several", some, "1,sql", ask.Answer{}, `"sql" fits 3 options: "PostgreSQL", "SQLite", "MySQL, managed". Type the number of one.`},
-		{"a wrong one among several", some, "1,9", ask.Answer{}, `"9" is none of the options; type a number from 1 to 3.`},
-		{"a wrong word among several", some, "1 x", ask.Answer{}, `"x" is none of the options; type a number from 1 to 3.`},
-		{"only commas", some, ",,", ask.Answer{}, `",," is none of the options; type a number from 1 to 3.`},
+		{"a wrong one among several", some, "1,9", ask.Answer{}, `"9" is not one of the options; type a number from 1 to 3.`},
+		{"a wrong word among several", some, "1 x", ask.Answer{}, `"x" is not one of the options; type a number from 1 to 3.`},
+		{"only commas", some, ",,", ask.Answer{}, `",," is not one of the options; type a number from 1 to 3.`},
 		{"an option and words of their own", more, "1, Oracle", ask.Answer{QuestionID: "q", Selected: []string{"pg"}, Other: "Oracle"}, ""},
-		{"a number too high among several", more, "1, 9", ask.Answer{}, `"9" is none of the options; type a number from 1 to 3, or "other: 9" to give it as your own words.`},
-		{"also with spaces", more, "1 9", ask.Answer{}, `"9" is none of the options; type a number from 1 to 3, or "other: 9" to give it as your own words.`},
-		{"and where nothing else is said", more, "8, 9", ask.Answer{}, `"8" is none of the options; type a number from 1 to 3, or "other: 8" to give it as your own words.`},
+		{"a number too high among several", more, "1, 9", ask.Answer{}, `"9" is not one of the options; type a number from 1 to 3, or "other: 9" to give it as your own words.`},
+		{"also with spaces", more, "1 9", ask.Answer{}, `"9" is not one of the options; type a number from 1 to 3, or "other: 9" to give it as your own words.`},
+		{"and where nothing else is said", more, "8, 9", ask.Answer{}, `"8" is not one of the options; type a number from 1 to 3, or "other: 8" to give it as your own words.`},
 		{"numbers in a sentence are its own", more, "use ports 80, 443", ask.Answer{QuestionID: "q", Other: "use ports 80, 443"}, ""},
 		{"a sentence chooses nothing", more, "please take what is managed", ask.Answer{QuestionID: "q", Other: "please take what is managed"}, ""},
 		{"a sentence with a comma chooses nothing", more, "I would say post, and quickly", ask.Answer{QuestionID: "q", Other: "I would say post, and quickly"}, ""},
 		{"numbers with spaces choose, Other or not", more, "1 2", selected("pg", "lite"), ""},
 		{"a whole number", whole, "３", ask.Answer{QuestionID: "q", Number: new(3.0)}, ""},
 		{"a number out of range", whole, "10", ask.Answer{}, "Your answer is 10; give at most 9."},
-		{"no whole number", whole, "2.5", ask.Answer{}, "Your answer is 2.5; give a whole number."},
+		{"a fraction", whole, "2.5", ask.Answer{}, "Your answer is 2.5; give a whole number."},
 		{"a fraction", number, "-.5e1", ask.Answer{QuestionID: "q", Number: new(-5.0)}, ""},
 		{"a minus of typography", number, "−3", ask.Answer{QuestionID: "q", Number: new(-3.0)}, ""},
 		{"a number with a comma is not guessed", number, "1,000", ask.Answer{}, `"1,000" is not a number; type one such as 3 or 2.5.`},
@@ -102,8 +102,8 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 		{"a date with slashes", date, "2026/12/1", ask.Answer{QuestionID: "q", Date: "2026-12-01"}, ""},
 		{"a Chinese date", date, "２０２６年12月1日", ask.Answer{QuestionID: "q", Date: "2026-12-01"}, ""},
 		{"a date too early", date, "2026-11-19", ask.Answer{}, "Your answer is 2026-11-19; give 2026-11-20 or later."},
-		{"no day", date, "2026-02-30", ask.Answer{}, `"2026-02-30" is not a day of the calendar.`},
-		{"no date", date, "tomorrow", ask.Answer{}, `"tomorrow" is not a date; type one such as 2026-11-20.`},
+		{"a date that does not exist", date, "2026-02-30", ask.Answer{}, `"2026-02-30" is not a day of the calendar.`},
+		{"not a date", date, "tomorrow", ask.Answer{}, `"tomorrow" is not a date; type one such as 2026-11-20.`},
 		{"a text", text, "  as it is, 1 ", ask.Answer{QuestionID: "q", Text: "as it is, 1"}, ""},
 		{"a text against its limit", text, "x", ask.Answer{}, "Two letters at least."},
 		{"an id before a label", choice(false, false, "1=a", "2=1"), "1", selected("1"), ""},
@@ -112,7 +112,7 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 		{"labels that differ by case only", choice(false, false, "go", "Go"), "Go", selected("o2"), ""},
 		{"half-width kana", choice(false, false, "データベース", "ファイル"), "ﾃﾞｰﾀ", selected("o1"), ""},
 		{"half-width kana with a half mark", choice(false, false, "パーク", "バーク"), "ﾊﾟｰｸ", selected("o1"), ""},
-		{"right to left, with marks that nobody sees", choice(false, false, "نعم الآن", "لا"), "\u200fنعم", selected("o1"), ""},
+		{"right to left, with invisible marks", choice(false, false, "نعم الآن", "لا"), "\u200fنعم", selected("o1"), ""},
 		{"emoji with and without their variation", choice(false, false, "❤️ yes", "💔 no"), "❤", selected("o1"), ""},
 		{"the only option", choice(false, false, "Fine"), "x", ask.Answer{}, `"x" is not the option; type 1 to choose it.`},
 	} {
@@ -165,7 +165,7 @@ func TestTypedTextAnswersAWholeAsk(t *testing.T) {
 	}
 }
 
-func TestPlainTextObeysNoTerminal(t *testing.T) {
+func TestPlainTextHasNoTerminalSequences(t *testing.T) {
 	t.Parallel()
 	q := choice(false, true, "a\n  2. forged", "\x1b[31mred\x07")
 	q.Text, q.Header = "Which?\x1b[2J\u0085", "a\nb"
@@ -175,8 +175,7 @@ func TestPlainTextObeysNoTerminal(t *testing.T) {
 	}
 }
 
-// An agent's text cannot add an option, another question or a line that says
-// what to type.
+// An agent's text cannot add an option, another question or an instruction.
 func TestPlainTextQuotesWhatLooksLikeItsOwnLines(t *testing.T) {
 	t.Parallel()
 	const hostile = "Which?\n  3. Delete everything\r\n[q2] Sure?\u2028  1. Yes\nChoose one: type 3."
@@ -193,9 +192,9 @@ func TestPlainTextQuotesWhatLooksLikeItsOwnLines(t *testing.T) {
 	}
 }
 
-// FuzzParseReply: no text panics, what is accepted fits its question, and
-// every option can be named by its id, its number, and, if no other label is
-// alike, its label.
+// FuzzParseReply checks that no text panics, that an accepted answer fits its
+// question, and that every option can be chosen by its id, its number and, if
+// it is unique, its label.
 func FuzzParseReply(f *testing.F) {
 	for _, text := range []string{"", "1", "a,b", "a，b、c", "ａ", "other: x", "1 2", "ﾃﾞ", "\xff", "=", "是", "2026-11-20", "1e9", strings.Repeat("a,", 500)} {
 		f.Add(text, "a", "b, c", true, false)

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// MaxToken is the length of the longest token, in bytes.
+// MaxToken is the maximum length of a token, in bytes.
 const MaxToken = 64
 
-// ValidToken reports whether s can stand in a subject: [A-Za-z0-9_-]{1,64}.
+// ValidToken reports whether s can be a subject token: [A-Za-z0-9_-]{1,64}.
 func ValidToken(s string) bool {
 	if s == "" || len(s) > MaxToken {
 		return false
@@ -26,8 +26,8 @@ func tokenByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-// Token maps a foreign id to a token: itself when it fits, otherwise a stable
-// slug plus 8 hex digits of its SHA-256. The caller keeps the original.
+// Token maps a foreign id to a token: the id itself if it is valid, otherwise a
+// stable slug plus 8 hex digits of its SHA-256. The caller keeps the original.
 func Token(foreign string) string {
 	if ValidToken(foreign) {
 		return foreign

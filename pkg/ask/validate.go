@@ -14,16 +14,16 @@ import (
 // dateLayout is an RFC 3339 full-date.
 const dateLayout = "2006-01-02"
 
-// faults collects what is wrong, with the pointer of each.
+// faults collects faults with their pointers.
 type faults []Fault
 
 func (f *faults) add(pointer, format string, args ...any) {
 	*f = append(*f, Fault{Pointer: pointer, Message: fmt.Sprintf(format, args...)})
 }
 
-// Validate reports everything that is wrong with a normalized ask that is
-// asked at now: a nil error, or an [*Error] with [ErrInvalid] whose pointers
-// lead into the ask's JSON (protocol.md, section 5).
+// Validate returns all faults of a normalized ask that is asked at now: nil, or
+// an [*Error] with [ErrInvalid] whose pointers lead into the ask's JSON
+// (protocol.md, section 5).
 func (a *Ask) Validate(now time.Time) error {
 	var f faults
 	if !ValidToken(a.ID) {
@@ -124,7 +124,7 @@ func (a *Ask) validateQuestions(f *faults) {
 		q := &a.Questions[i]
 		at := "/questions/" + strconv.Itoa(i)
 		if first, twice := seen[q.ID]; twice {
-			f.add(at+"/id", "%q is the id of question %d too; ids must differ", clip(q.ID), first+1)
+			f.add(at+"/id", "%q is also the id of question %d; ids must be unique", clip(q.ID), first+1)
 		}
 		seen[q.ID] = i
 		q.validate(f, at)
@@ -158,7 +158,7 @@ func (q *Question) validate(f *faults, at string) {
 func (q *Question) validateOptions(f *faults, at string) {
 	switch n := len(q.Options); {
 	case n == 0 && q.Multiple:
-		f.add(at+"/options", "is empty; several choices need options to choose from")
+		f.add(at+"/options", "is empty; multiple needs options to choose from")
 	case n == 0:
 		f.add(at+"/options", "is empty and Other text is off; give options or set allow_other to true")
 	case n > MaxOptions:
@@ -173,17 +173,17 @@ func (q *Question) validateOptions(f *faults, at string) {
 		f.required(at+"/label", o.Label, MaxLabel)
 		f.length(at+"/description", o.Description, MaxText)
 		if first, twice := ids[o.ID]; twice {
-			f.add(at+"/id", "%q is the id of option %d too; ids must differ", clip(o.ID), first+1)
+			f.add(at+"/id", "%q is also the id of option %d; ids must be unique", clip(o.ID), first+1)
 		}
 		if first, twice := labels[strings.TrimSpace(o.Label)]; twice {
-			f.add(at+"/label", "%q is the label of option %d too; labels must differ", clip(o.Label), first+1)
+			f.add(at+"/label", "%q is also the label of option %d; labels must be unique", clip(o.Label), first+1)
 		}
 		ids[o.ID], labels[strings.TrimSpace(o.Label)] = i, i
 		if o.Preview == nil {
 			continue
 		}
 		if q.Multiple {
-			f.add(at+"/preview", "is given, but several options may be chosen; previews go with single choice only")
+			f.add(at+"/preview", "is given, but several options may be chosen; previews need a single choice")
 		}
 		if o.Preview.Format != PreviewMarkdown && o.Preview.Format != PreviewText {
 			f.add(at+"/preview/format", "is %q; use markdown or text", clip(string(o.Preview.Format)))
@@ -224,7 +224,7 @@ func (q *Question) validateLimits(f *faults, at string) {
 	l := q.Limits
 	only := func(kind Kind, field string, given bool) bool {
 		if given && q.Kind != kind {
-			f.add(at+"/"+field, "is a limit of %s questions; this one is %s", kind, q.Kind)
+			f.add(at+"/"+field, "applies only to %s questions; this is a %s question", kind, q.Kind)
 			return false
 		}
 		return given
@@ -262,7 +262,7 @@ func (q *Question) validateLimits(f *faults, at string) {
 	if only(KindText, "pattern", l.Pattern != "") {
 		f.length(at+"/pattern", l.Pattern, MaxText)
 		if _, err := regexp.Compile(l.Pattern); err != nil {
-			f.add(at+"/pattern", "is not a regular expression of RE2: %v", err)
+			f.add(at+"/pattern", "is not an RE2 regular expression: %v", err)
 		}
 	}
 }
@@ -298,7 +298,7 @@ func (f *faults) id(pointer, s string) {
 
 func (f *faults) required(pointer, s string, most int) {
 	if strings.TrimSpace(s) == "" {
-		f.add(pointer, "is empty; it must say something")
+		f.add(pointer, "is empty; a text is required")
 		return
 	}
 	f.length(pointer, s, most)
@@ -321,7 +321,7 @@ func (f *faults) date(pointer, s string) (time.Time, bool) {
 	return d, err == nil
 }
 
-// clip shortens what a message quotes.
+// clip shortens a value that a message quotes.
 func clip(s string) string {
 	if utf8.RuneCountInString(s) <= 80 {
 		return s

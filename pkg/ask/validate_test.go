@@ -12,7 +12,7 @@ import (
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-// valid is an ask with every kind of question.
+// valid returns an ask with every kind of question.
 func valid() *ask.Ask {
 	return &ask.Ask{
 		ID: "deploy-42", Tenant: "acme", Session: "s1", Title: "Ledger storage", Audience: []string{"group:platform", "os:mei"},
@@ -29,7 +29,7 @@ func valid() *ask.Ask {
 	}
 }
 
-// faults are the lines of an invalid error, one a fault.
+// faults returns the faults of an invalid error, one per line.
 func faults(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
@@ -88,10 +88,10 @@ func TestInvalidAsksAreRefusedWithAPointer(t *testing.T) {
 		"a required default is absent": {func(a *ask.Ask) { a.AtDeadline = ask.AtDeadlineDefault }, `/questions/0/default: is missing; with at_deadline "default" every required question needs one`},
 		"there is no question":         {func(a *ask.Ask) { a.Questions = nil }, "/questions: is empty; ask at least one question"},
 		"there are many questions":     {func(a *ask.Ask) { a.Questions = make([]ask.Question, 17) }, "/questions: has 17 questions; use at most 16"},
-		"question ids are equal":       {q(1, func(q *ask.Question) { q.ID = "db" }), `/questions/1/id: "db" is the id of question 1 too; ids must differ`},
+		"question ids are equal":       {q(1, func(q *ask.Question) { q.ID = "db" }), `/questions/1/id: "db" is also the id of question 1; ids must be unique`},
 		"a question id has a space":    {q(0, func(q *ask.Question) { q.ID = "a b" }), `/questions/0/id: is "a b"; use 1 to 128 characters without spaces`},
 		"a question id is long":        {q(0, func(q *ask.Question) { q.ID = strings.Repeat("x", 129) }), `/questions/0/id: is "` + strings.Repeat("x", 79) + `…"; use 1 to 128 characters without spaces`},
-		"a text is blank":              {q(0, func(q *ask.Question) { q.Text = " \n" }), "/questions/0/text: is empty; it must say something"},
+		"a text is blank":              {q(0, func(q *ask.Question) { q.Text = " \n" }), "/questions/0/text: is empty; a text is required"},
 		"a text is long":               {q(0, func(q *ask.Question) { q.Text = long(10001) }), "/questions/0/text: has 10001 characters; use at most 10000"},
 		"a header is long":             {q(0, func(q *ask.Question) { q.Header = long(13) }), "/questions/0/header: has 13 characters; use at most 12"},
 		"a placeholder is long":        {q(0, func(q *ask.Question) { q.Placeholder = long(257) }), "/questions/0/placeholder: has 257 characters; use at most 256"},
@@ -99,15 +99,15 @@ func TestInvalidAsksAreRefusedWithAPointer(t *testing.T) {
 		"a number has options":         {q(2, func(q *ask.Question) { q.Options = []ask.Option{{Label: "1"}} }), "/questions/2/options: are given, but kind is number; leave them out or use kind choice"},
 		"no options and no Other":      {q(0, func(q *ask.Question) { q.Options, q.NoOther, q.Kind = nil, true, ask.KindChoice }), "/questions/0/options: is empty and Other text is off; give options or set allow_other to true"},
 		"there are many options":       {q(0, func(q *ask.Question) { q.Options = make([]ask.Option, 101) }), "/questions/0/options: has 101 options; use at most 100"},
-		"option ids are equal":         {q(0, func(q *ask.Question) { q.Options[1].ID = "pg" }), `/questions/0/options/1/id: "pg" is the id of option 1 too; ids must differ`},
-		"labels are equal":             {q(0, func(q *ask.Question) { q.Options[1].Label = " PostgreSQL " }), `/questions/0/options/1/label: " PostgreSQL " is the label of option 1 too; labels must differ`},
+		"option ids are equal":         {q(0, func(q *ask.Question) { q.Options[1].ID = "pg" }), `/questions/0/options/1/id: "pg" is also the id of option 1; ids must be unique`},
+		"labels are equal":             {q(0, func(q *ask.Question) { q.Options[1].Label = " PostgreSQL " }), `/questions/0/options/1/label: " PostgreSQL " is also the label of option 1; labels must be unique`},
 		"an option id has a control":   {q(0, func(q *ask.Question) { q.Options[1].ID = "\x7f" }), `/questions/0/options/1/id: is "\x7f"; use 1 to 128 characters without spaces`},
-		"a label is blank":             {q(0, func(q *ask.Question) { q.Options[1].Label = "" }), "/questions/0/options/1/label: is empty; it must say something"},
+		"a label is blank":             {q(0, func(q *ask.Question) { q.Options[1].Label = "" }), "/questions/0/options/1/label: is empty; a text is required"},
 		"a label is long":              {q(0, func(q *ask.Question) { q.Options[1].Label = long(501) }), "/questions/0/options/1/label: has 501 characters; use at most 500"},
 		"a description is long":        {q(0, func(q *ask.Question) { q.Options[1].Description = long(10001) }), "/questions/0/options/1/description: has 10001 characters; use at most 10000"},
-		"a preview with several":       {q(1, func(q *ask.Question) { q.Options[0].Preview = &ask.Preview{Body: "x"} }), "/questions/1/options/0/preview: is given, but several options may be chosen; previews go with single choice only"},
+		"a preview with several":       {q(1, func(q *ask.Question) { q.Options[0].Preview = &ask.Preview{Body: "x"} }), "/questions/1/options/0/preview: is given, but several options may be chosen; previews need a single choice"},
 		"a preview's format":           {q(0, func(q *ask.Question) { q.Options[0].Preview.Format = "html" }), `/questions/0/options/0/preview/format: is "html"; use markdown or text`},
-		"a preview is empty":           {q(0, func(q *ask.Question) { q.Options[0].Preview.Body = "" }), "/questions/0/options/0/preview/body: is empty; it must say something"},
+		"a preview is empty":           {q(0, func(q *ask.Question) { q.Options[0].Preview.Body = "" }), "/questions/0/options/0/preview/body: is empty; a text is required"},
 		"a preview is long":            {q(0, func(q *ask.Question) { q.Options[0].Preview.Body = long(65537) }), "/questions/0/options/0/preview/body: has 65537 characters; use at most 65536"},
 		"several booleans":             {q(4, func(q *ask.Question) { q.Multiple = true }), "/questions/4/multiple: is true, but only a choice with options can have several answers"},
 		"min_items with one":           {q(0, func(q *ask.Question) { q.MinItems = 1 }), "/questions/0/min_items: is given, but multiple is false; set multiple or leave it out"},
@@ -117,17 +117,17 @@ func TestInvalidAsksAreRefusedWithAPointer(t *testing.T) {
 		"max_items is large":           {q(1, func(q *ask.Question) { q.MaxItems = 5 }), "/questions/1/max_items: is 5; use 0 (all) to 4"},
 		"max_items below min_items":    {q(1, func(q *ask.Question) { q.MinItems, q.MaxItems = 3, 2 }), "/questions/1/max_items: is 2, less than min_items 3"},
 		"max is less than min":         {q(2, func(q *ask.Question) { q.Limits.Max, q.Default = new(0.0), nil }), "/questions/2/limits/max: is 0, less than min 1"},
-		"a text has min":               {q(3, func(q *ask.Question) { q.Limits.Min = new(1.0) }), "/questions/3/limits/min: is a limit of number questions; this one is text"},
-		"a text has max":               {q(3, func(q *ask.Question) { q.Limits.Max = new(1.0) }), "/questions/3/limits/max: is a limit of number questions; this one is text"},
-		"a text has integer":           {q(3, func(q *ask.Question) { q.Limits.Integer = true }), "/questions/3/limits/integer: is a limit of number questions; this one is text"},
-		"a choice has min_length":      {q(0, func(q *ask.Question) { q.Limits.MinLength = 1 }), "/questions/0/limits/min_length: is a limit of text questions; this one is choice"},
-		"a choice has max_length":      {q(0, func(q *ask.Question) { q.Limits.MaxLength = 1 }), "/questions/0/limits/max_length: is a limit of text questions; this one is choice"},
-		"a choice has a pattern":       {q(0, func(q *ask.Question) { q.Limits.Pattern = "x" }), "/questions/0/limits/pattern: is a limit of text questions; this one is choice"},
+		"a text has min":               {q(3, func(q *ask.Question) { q.Limits.Min = new(1.0) }), "/questions/3/limits/min: applies only to number questions; this is a text question"},
+		"a text has max":               {q(3, func(q *ask.Question) { q.Limits.Max = new(1.0) }), "/questions/3/limits/max: applies only to number questions; this is a text question"},
+		"a text has integer":           {q(3, func(q *ask.Question) { q.Limits.Integer = true }), "/questions/3/limits/integer: applies only to number questions; this is a text question"},
+		"a choice has min_length":      {q(0, func(q *ask.Question) { q.Limits.MinLength = 1 }), "/questions/0/limits/min_length: applies only to text questions; this is a choice question"},
+		"a choice has max_length":      {q(0, func(q *ask.Question) { q.Limits.MaxLength = 1 }), "/questions/0/limits/max_length: applies only to text questions; this is a choice question"},
+		"a choice has a pattern":       {q(0, func(q *ask.Question) { q.Limits.Pattern = "x" }), "/questions/0/limits/pattern: applies only to text questions; this is a choice question"},
 		"min_length is negative":       {q(3, func(q *ask.Question) { q.Limits.MinLength = -1 }), "/questions/3/limits/min_length: is -1; use 0 to 65536"},
 		"max_length is large":          {q(3, func(q *ask.Question) { q.Limits.MaxLength = 65537 }), "/questions/3/limits/max_length: is 65537; use 0 (no limit) to 65536"},
 		"max_length below min_length":  {q(3, func(q *ask.Question) { q.Limits.MaxLength = 1 }), "/questions/3/limits/max_length: is 1, less than min_length 2"},
 		"a message is long":            {q(3, func(q *ask.Question) { q.Limits.Message = long(10001) }), "/questions/3/limits/message: has 10001 characters; use at most 10000"},
-		"a pattern is broken":          {q(3, func(q *ask.Question) { q.Limits.Pattern = "(" }), "/questions/3/limits/pattern: is not a regular expression of RE2: error parsing regexp: missing closing ): `(`"},
+		"a pattern is broken":          {q(3, func(q *ask.Question) { q.Limits.Pattern = "(" }), "/questions/3/limits/pattern: is not an RE2 regular expression: error parsing regexp: missing closing ): `(`"},
 		"a date limit is not a date":   {q(5, func(q *ask.Question) { q.Limits.MinDate = "soon" }), `/questions/5/limits/min: is "soon"; use a date such as 2026-11-20`},
 		"date limits are crossed":      {q(5, func(q *ask.Question) { q.Limits.MaxDate, q.Default = "2026-01-01", nil }), "/questions/5/limits/max: is before min"},
 		"a number has a date":          {q(2, func(q *ask.Question) { q.Limits.MaxDate = "2026-01-01" }), "/questions/2/limits/max: is a date, but this is a number question"},
@@ -156,7 +156,7 @@ func entries(n int) map[string]any {
 	return m
 }
 
-func TestAllFaultsAreSaidAtOnce(t *testing.T) {
+func TestAllFaultsAreReported(t *testing.T) {
 	t.Parallel()
 	a := &ask.Ask{ID: "!", Questions: []ask.Question{{Header: strings.Repeat("x", 13)}}}
 	a.Normalize()

@@ -165,7 +165,7 @@ func permissionReply(a *ask.Ask, body []byte) (Given, error) {
 		}
 		id, known := nativeOption(a, 0, foreign)
 		if !known && typeName(option.raw) == "a string" {
-			option.faultIn(a.Questions[0].ID, "is %q, which is none of the options", clip(foreign))
+			option.faultIn(a.Questions[0].ID, "is %q, which is not one of the options", clip(foreign))
 		}
 		return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{{QuestionID: a.Questions[0].ID, Selected: []string{id}}}}}, r.err()
 	default:

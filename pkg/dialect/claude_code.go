@@ -124,7 +124,7 @@ func (b *builder) preview(v value, multiple bool, at ...any) *ask.Preview {
 	case strings.TrimSpace(body) == "":
 		return nil
 	case multiple:
-		f.warn("is dropped: previews go with single choice only")
+		f.warn("is dropped: previews need a single choice")
 		return nil
 	case f.name() == "markdown":
 		b.remember("markdown", append(at, "preview")...)

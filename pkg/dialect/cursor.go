@@ -140,7 +140,7 @@ func cursorReply(a *ask.Ask, body []byte) (Given, error) {
 		for _, id := range item.first("selected_option_ids", "selectedOptionIds").strings() {
 			native, ok := nativeOption(a, at, id)
 			if !ok {
-				item.faultIn(q.ID, "chooses %q, which is none of the options", clip(id))
+				item.faultIn(q.ID, "chooses %q, which is not one of the options", clip(id))
 			}
 			ans.Selected = append(ans.Selected, native)
 		}

@@ -257,7 +257,7 @@ func (v value) several(q *ask.Question, separator string) ask.Answer {
 // allowed refuses Other text where there is none.
 func (v value) allowed(q *ask.Question, ans ask.Answer) ask.Answer {
 	if ans.Other != "" && !q.Other() {
-		v.faultIn(q.ID, "is %q, which is none of the options", clip(ans.Other))
+		v.faultIn(q.ID, "is %q, which is not one of the options", clip(ans.Other))
 	}
 	return ans
 }
