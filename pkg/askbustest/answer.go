@@ -10,17 +10,17 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ResponderType is the responder type through which [Bus.Answer] and
-// [Bus.Script] answer.
+// ResponderType is the responder type that [Bus.Answer] and [Bus.Script] use.
 const ResponderType = "test"
 
-// Person is who answers when a reply does not say who.
+// Person returns the person who answers when a reply names nobody.
 func Person() ask.By { return ask.By{Principal: "test:mei", Name: "Mei", Proof: "test"} }
 
-// Answer has f answer every ask that is pending, and every one that comes, until
-// the bus ends. It is called once for an ask, for one at a time; with ok false
-// the ask stays pending. A reply without By is from [Person]. An ask that has
-// ended meanwhile is not a fault; a reply that the broker refuses fails the test.
+// Answer calls f for every pending and every new ask until the bus ends, and
+// sends the replies. It calls f once for an ask and never concurrently; if ok
+// is false, the ask stays pending. A reply without By is from [Person]. An ask
+// that has ended meanwhile is ignored; a reply that the broker refuses fails
+// the test.
 func (b *Bus) Answer(f func(a ask.Ask) (r ask.Reply, ok bool)) {
 	b.people(func(r *responder.Responder, a ask.Ask) error {
 		reply, ok := f(a)
@@ -35,20 +35,20 @@ func (b *Bus) Answer(f func(a ask.Ask) (r ask.Reply, ok bool)) {
 	})
 }
 
-// Rule is what a person does with a question.
+// Rule says how a person answers a question.
 type Rule struct {
 	Question string // the question's id or exact text; empty: any question
 	// Say is the answer as a person types it: an option's label, id or number
-	// (several with commas between them), yes or no, a number, a date, or a text.
+	// (several separated by commas), yes or no, a number, a date, or a text.
 	Say     string
-	Notes   string // what the person adds to the answer
-	Decline bool   // declines the whole ask; Say is the reason
+	Notes   string // a note on the answer
+	Decline bool   // decline the whole ask, with Say as the reason
 }
 
 // Script answers every ask whose questions all have a rule, as [Bus.Answer]
-// does. The first rule that fits a question counts. An ask with a question that
-// no rule fits stays pending; what a rule says and its
-// question does not allow fails the test.
+// does. The first matching rule of a question counts. An ask with a question
+// that no rule matches stays pending; an answer that its question does not
+// allow fails the test.
 func (b *Bus) Script(rules ...Rule) {
 	b.people(func(r *responder.Responder, a ask.Ask) error {
 		reply := ask.Reply{By: Person()}
@@ -85,7 +85,7 @@ func find(rules []Rule, q *ask.Question) *Rule {
 	return nil
 }
 
-// people calls act for every pending ask, until the bus ends.
+// people calls act for every pending and new ask until the bus ends.
 func (b *Bus) people(act func(*responder.Responder, ask.Ask) error) {
 	r := b.Responder(ResponderType)
 	fault := func(a *ask.Ask, err error) {

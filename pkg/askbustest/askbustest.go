@@ -1,6 +1,6 @@
-// Package askbustest gives a test a bus of its own: a real server and a real
-// broker in this process, on a free port of the loopback, with a directory that
-// is removed afterwards.
+// Package askbustest gives a test its own bus: a real server and a real broker
+// in this process, on a free port of the loopback interface, with a directory
+// that is removed afterwards.
 //
 //	b := askbustest.Start(t)
 //	b.Script(askbustest.Rule{Question: "db", Say: "PostgreSQL"})
@@ -8,8 +8,8 @@
 //
 // [Bus.Session] asks as an agent does, [Bus.Agent] is the credential for an
 // agent that connects by itself, also in another process, and [Bus.Script] or
-// [Bus.Answer] play the people. It leaves nothing out that a bus does: what is
-// refused there is refused here, with the same errors.
+// [Bus.Answer] play the people. It is a complete bus: it refuses what any bus
+// refuses, with the same errors.
 package askbustest
 
 import (
@@ -34,9 +34,9 @@ import (
 // startLimit is how long a bus may take to start.
 const startLimit = 20 * time.Second
 
-// Bus is a bus for a test. It is safe for concurrent use. What its methods
-// cannot do fails the test that the bus was started for, or panics when it was
-// made by [New].
+// Bus is a bus for a test. It is safe for concurrent use. A method that fails
+// ends the test that the bus was started for, or panics if the bus was made by
+// [New].
 type Bus struct {
 	server *natsd.Server
 	dir    string
@@ -46,13 +46,13 @@ type Bus struct {
 	mu      sync.Mutex
 	conns   []*nats.Conn
 	closed  bool
-	ctx     context.Context //nolint:containedctx // of the broker and of who answers; Close ends it
+	ctx     context.Context //nolint:containedctx // of the broker and the answering goroutines; Close ends it
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-// Start starts a bus that ends with the test. It fails the test when the bus
-// does not start.
+// Start starts a bus that ends with the test. It fails the test if the bus does
+// not start.
 func Start(t testing.TB) *Bus {
 	t.Helper()
 	b, err := New()
@@ -64,7 +64,7 @@ func Start(t testing.TB) *Bus {
 	return b
 }
 
-// New starts a bus without a test, such as for TestMain or for an Example; the
+// New starts a bus without a test, such as for TestMain or an Example; the
 // caller closes it. The error says what did not start.
 func New() (*Bus, error) {
 	dir, err := os.MkdirTemp("", "askbustest-")
@@ -114,8 +114,8 @@ func (b *Bus) start() (err error) {
 	return nil
 }
 
-// Close ends the bus: its people, its broker, its connections and its server,
-// and removes its directory. Closing it again does nothing.
+// Close stops the answering goroutines, the broker, the connections and the
+// server, and removes the directory. Closing it again does nothing.
 func (b *Bus) Close() {
 	b.mu.Lock()
 	done := b.closed
@@ -137,28 +137,28 @@ func (b *Bus) Close() {
 	_ = os.RemoveAll(b.dir) // the system's temporary directory
 }
 
-// URL is where the bus's server listens.
+// URL returns the address of the bus's server.
 func (b *Bus) URL() string { return b.server.URL() }
 
-// Agent is the credential of a session's agent, for [client.Connect] or another
-// process: it may ask for this session and nothing else.
+// Agent returns the credential of a session's agent, for [client.Connect] or
+// another process: it may ask for this session and nothing else.
 func (b *Bus) Agent(tenant, session string) client.Credential {
 	return b.credential(natsd.Role{Name: natsd.RoleAgent, Tenant: tenant, Session: session})
 }
 
-// Operator is a credential that may ask, answer and abort everywhere.
+// Operator returns a credential that may ask, answer and abort everywhere.
 func (b *Bus) Operator() client.Credential {
 	return b.credential(natsd.Role{Name: natsd.RoleOperator})
 }
 
-// Surface is the credential of a responder of a type, such as "web": it may see
-// and answer the asks of every tenant.
+// Surface returns the credential of a responder of a type, such as "web": it
+// may see and answer the asks of every tenant.
 func (b *Bus) Surface(typ string) client.Credential {
 	return b.credential(natsd.Role{Name: natsd.RoleResponder, Type: typ})
 }
 
-// Session is a session as its agent sees it, over a connection of its own that
-// the bus closes.
+// Session returns a session as its agent uses it, over its own connection,
+// which the bus closes.
 func (b *Bus) Session(tenant, session string) client.Session {
 	nc, err := b.connect(natsd.Role{Name: natsd.RoleAgent, Tenant: tenant, Session: session})
 	if err != nil {
@@ -171,8 +171,8 @@ func (b *Bus) Session(tenant, session string) client.Session {
 	return c.Session(tenant, session)
 }
 
-// Responder is a responder of a type, such as "web", for every tenant, over a
-// connection of its own that the bus closes.
+// Responder returns a responder of a type, such as "web", for every tenant,
+// over its own connection, which the bus closes.
 func (b *Bus) Responder(typ string) *responder.Responder {
 	nc, err := b.connect(natsd.Role{Name: natsd.RoleResponder, Type: typ})
 	if err != nil {

@@ -19,7 +19,7 @@ func database(id string) ask.Ask {
 	}}
 }
 
-// Eight buses at once, each with its own people.
+// Eight concurrent buses, each with its own script.
 func TestEveryTestHasItsOwnBus(t *testing.T) {
 	t.Parallel()
 	for i := range 8 {
@@ -61,7 +61,7 @@ func TestAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rec, err := s.Get(t.Context(), "left"); err != nil || rec.State != ask.StatePending {
-		t.Errorf("what nobody answers: %s %v", rec.State, err)
+		t.Errorf("the unanswered ask: %s %v", rec.State, err)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestCloseIsHarmlessTwice(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a responder of a closed bus")
+			t.Error("a closed bus returned a responder")
 		}
 	}()
 	b.Responder("web")

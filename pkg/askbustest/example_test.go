@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// deploy is an agent under test: it asks before it does what cannot be undone.
+// deploy is an agent under test: it asks before it does something irreversible.
 func deploy(ctx context.Context, asks client.Session) string {
 	o, err := asks.AskAndWait(ctx, ask.Ask{ID: "deploy-42", Questions: []ask.Question{{
 		ID: "go", Kind: ask.KindBoolean, Text: "Deploy to production?",

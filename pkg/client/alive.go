@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// aliveEvery is how often a client with waits asks the brokers that it heard
-	// of whether they run.
+	// aliveEvery is how often a client with waits asks the known brokers
+	// whether they are running.
 	aliveEvery = 3 * time.Second
-	// maxHolders bounds the brokers that are asked.
+	// maxHolders bounds the number of brokers to ask.
 	maxHolders = 16
 )
 
-// heardOf notes the broker that said that an ask is pending.
+// heardOf remembers a broker that reported an ask as pending.
 func (c *Client) heardOf(holder string) {
 	if !ask.ValidToken(holder) {
 		return
@@ -31,8 +31,8 @@ func (c *Client) heardOf(holder string) {
 	}
 }
 
-// watchHolders makes every wait ask again when a broker is gone: what it would
-// have done for them, another one must. It runs while something waits.
+// watchHolders makes every wait ask again when a broker has gone, because
+// another broker must take over its asks. It runs while any wait is open.
 func (c *Client) watchHolders(quiet <-chan struct{}) {
 	tick := time.NewTicker(c.pace.alive)
 	defer tick.Stop()
@@ -48,7 +48,8 @@ func (c *Client) watchHolders(quiet <-chan struct{}) {
 	}
 }
 
-// askHolders asks each broker, in a session in which something waits.
+// askHolders asks each known broker whether it runs, over a session with open
+// waits.
 func (c *Client) askHolders() {
 	c.mu.Lock()
 	var at ask.Session
@@ -64,13 +65,13 @@ func (c *Client) askHolders() {
 	for holder := range holders {
 		_, err := c.nc.Request(subject.Alive(at.Tenant, at.Name, holder), nil, c.pace.alive)
 		if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, nats.ErrTimeout) {
-			continue // it runs, or nothing is known because the connection is gone
+			continue // it runs, or the connection is gone and nothing is known
 		}
 		gone = true
 		c.mu.Lock()
 		delete(c.holders, holder)
 		c.mu.Unlock()
-		c.opts.Logger.Info("a broker is gone; asking another one", slog.String("broker", holder))
+		c.opts.Logger.Info("a broker has gone; asking another one", slog.String("broker", holder))
 	}
 	if gone {
 		c.checkAgain(ask.Key{})

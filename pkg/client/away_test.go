@@ -15,16 +15,16 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// counted is a log that says when a wait has found nobody.
-type counted struct {
+// checkLog is a log handler that signals each failed check of a wait.
+type checkLog struct {
 	slog.Handler
 	away chan struct{}
 }
 
-func (c counted) Enabled(context.Context, slog.Level) bool { return true }
+func (c checkLog) Enabled(context.Context, slog.Level) bool { return true }
 
-func (c counted) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "the broker is away; still waiting" {
+func (c checkLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "no broker answered; still waiting" {
 		select {
 		case c.away <- struct{}{}:
 		default:
@@ -33,12 +33,12 @@ func (c counted) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// A check goes on for 30 s, then the wait rests for a second. Here both are
-// short, so that many of them fit: as if the broker were gone for minutes.
+// A check takes up to 30 s, then the wait pauses for a second. Both are
+// shortened here, so that many fit: as if the broker were gone for minutes.
 func TestABrokerThatIsGoneForMinutesIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	const waits, failed = 100, 2 * client.MaxChecks
-	silence := func(t *testing.T, f *fire) (end func()) { // it is there and does not answer
+	silence := func(t *testing.T, f *fixture) (end func()) { // a broker that receives but does not answer
 		t.Helper()
 		sub, err := f.Admin().QueueSubscribe("askv1.>", "q", func(*nats.Msg) {})
 		if err != nil {
@@ -46,19 +46,19 @@ func TestABrokerThatIsGoneForMinutesIsWaitedFor(t *testing.T) {
 		}
 		return func() { _ = sub.Unsubscribe() }
 	}
-	for name, gone := range map[string]func(t *testing.T, f *fire, stop func()) (back func()){
-		"the broker is gone": func(t *testing.T, f *fire, stop func()) func() {
+	for name, gone := range map[string]func(t *testing.T, f *fixture, stop func()) (back func()){
+		"the broker is gone": func(t *testing.T, f *fixture, stop func()) func() {
 			t.Helper()
 			stop()
 			return func() { f.Broker(broker.Options{}) }
 		},
-		"the broker hangs": func(t *testing.T, f *fire, stop func()) func() {
+		"the broker hangs": func(t *testing.T, f *fixture, stop func()) func() {
 			t.Helper()
 			stop()
 			end := silence(t, f)
 			return func() { f.Broker(broker.Options{}); end() }
 		},
-		"the server is gone": func(t *testing.T, f *fire, stop func()) func() {
+		"the server is gone": func(t *testing.T, f *fixture, stop func()) func() {
 			t.Helper()
 			stop()
 			addr := f.Addr()
@@ -68,14 +68,14 @@ func TestABrokerThatIsGoneForMinutesIsWaitedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := underFire(t, natstest.Options{NoBroker: true})
+			f := newFixture(t, natstest.Options{NoBroker: true})
 			stop := f.Broker(broker.Options{})
-			log := counted{slog.DiscardHandler, make(chan struct{}, failed)}
+			log := checkLog{slog.DiscardHandler, make(chan struct{}, failed)}
 			shared := clientOn(t, f.Agent("acme", "s1"), client.Options{Logger: slog.New(log)})
 			shared.CheckEvery(time.Hour)
-			shared.Hurry(time.Second, time.Millisecond)
+			shared.ShortenChecks(time.Second, time.Millisecond)
 			c := shared.Session("acme", "s1")
-			f.ask(t, "a1", time.Hour) // by another: the waits have to check
+			f.ask(t, "a1", time.Hour) // asked by another client: the waits have to check
 			back := gone(t, f, stop)
 			var all []<-chan waited
 			for range waits {
@@ -86,24 +86,24 @@ func TestABrokerThatIsGoneForMinutesIsWaitedFor(t *testing.T) {
 			}
 			back()
 			f.answer(t, "a1")
-			told(t, all...)
+			expectOutcomes(t, all...)
 		})
 	}
 }
 
-// outside says whether a time of the ledger's clock lies outside of what this
-// test saw. A broker knows that clock to within a second (docs/guarantees.md).
+// outside reports whether a time of the ledger's clock is outside of the test's
+// interval. A broker knows that clock to within a second (docs/guarantees.md).
 func outside(at, from, to time.Time) bool {
 	return at.Before(from.Add(-time.Second)) || at.After(to.Add(time.Second))
 }
 
-// The broker's clock holds, whatever the agent's says.
+// The broker's clock counts, not the agent's.
 func TestAClockThatIsWrongByAnHour(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]time.Duration{"late": -time.Hour, "early": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := underFire(t, natstest.Options{})
+			f := newFixture(t, natstest.Options{})
 			f.Mute()
 			f.client.Clock(func() time.Time { return time.Now().Add(wrong) })
 			before := time.Now()
@@ -115,12 +115,12 @@ func TestAClockThatIsWrongByAnHour(t *testing.T) {
 			if rec, err := f.agent.Get(t.Context(), "by-mei"); err != nil || outside(rec.AskedAt, before, time.Now()) {
 				t.Errorf("asked at %s, at %s: %v", rec.AskedAt, before, err)
 			}
-			// No outcome comes on the wire, and the deadline is of no use with such
-			// a clock: the regular check finds them.
+			// No outcome is republished, and the deadline does not help with a
+			// wrong clock: the regular check finds them.
 			f.client.CheckEvery(200 * time.Millisecond)
 			one, two := wait(t.Context(), f.agent, "by-itself"), wait(t.Context(), f.agent, "by-mei")
 			f.answer(t, "by-mei")
-			told(t, two)
+			expectOutcomes(t, two)
 			if w := <-one; w.err != nil || w.o.Status != ask.StatusExpired || w.o.At.Before(s.Deadline) {
 				t.Errorf("%s at %s: %v", w.o.Status, w.o.At, w.err)
 			}
@@ -128,10 +128,10 @@ func TestAClockThatIsWrongByAnHour(t *testing.T) {
 	}
 }
 
-// A connection that is closed for good ends its waits.
+// Closing the connection for good ends the waits.
 func TestAClosedConnectionEndsWaits(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{})
+	f := newFixture(t, natstest.Options{})
 	nc := f.Agent("acme", "s1")
 	shared := clientOn(t, nc, client.Options{})
 	shared.CheckEvery(time.Hour)
@@ -146,18 +146,18 @@ func TestAClosedConnectionEndsWaits(t *testing.T) {
 	nc.Close()
 	for _, got := range all {
 		if w := <-got; w.err == nil {
-			t.Error("it ended without an error")
+			t.Error("the wait ended without an error")
 		}
 	}
 	shared.Close()
 }
 
-// Thousands of calls at once take turns, and none waits for ever for a broker
-// that answers nobody.
+// Thousands of concurrent calls take turns, and none waits for ever for a
+// broker that does not answer.
 func TestCallsTakeTurns(t *testing.T) {
 	t.Parallel()
 	const n = 3 * client.MaxCalls
-	f := underFire(t, natstest.Options{NoBroker: true})
+	f := newFixture(t, natstest.Options{NoBroker: true})
 	heard := make(chan *nats.Msg, 100*n)
 	admin := f.Admin()
 	if _, err := admin.ChanSubscribe("askv1.>", heard); err != nil {
@@ -166,7 +166,7 @@ func TestCallsTakeTurns(t *testing.T) {
 	if err := admin.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	f.client.Hurry(200*time.Millisecond, time.Millisecond)
+	f.client.ShortenChecks(200*time.Millisecond, time.Millisecond)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, n)
 	for range n {
@@ -186,7 +186,7 @@ func TestCallsTakeTurns(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// With a broker everybody gets a turn.
+	// With a broker every call gets a turn.
 	f.Broker(broker.Options{})
 	for range n {
 		go func() {

@@ -1,17 +1,17 @@
-// Package client is for agents: it asks, waits, and survives on the way.
+// Package client lets agents ask, wait, and pick up their asks after a failure.
 //
-// One [Client] serves a whole connection, and a [Session] of it is a cheap
-// handle: make one where it is needed, and drop it. Every Wait of a session
-// shares one subscription, which is given back when the last of them ends.
+// One [Client] serves a whole connection. A [Session] is a cheap handle on it:
+// make one where it is needed and drop it. All waits of a session share one
+// subscription, which ends with the last of them.
 //
 // The package leaves every decision to the broker. It promises that asking
 // again with the same id is harmless, that Wait returns an ask's outcome
 // exactly once to its caller and finds it after reconnects, broker restarts and
-// missed messages, and that a context that ends withdraws nothing: the ask
-// stays pending, and can be picked up again by its id, also by another process.
+// missed messages, and that a cancelled context withdraws nothing: the ask
+// stays pending, and any process can pick it up again by its id.
 //
 // Errors wrap the sentinels of package ask, such as [ask.ErrInvalid]; a refusal
-// of the broker is an [*ask.Error] with its code and faults.
+// by the broker is an [*ask.Error] with its code and faults.
 package client
 
 import (
@@ -36,24 +36,24 @@ import (
 type Options struct {
 	Logger *slog.Logger // default: discard
 
-	// Trace reads the W3C traceparent of a call from its context; it stands in
-	// the event that the call sends, and an empty one is left out. The default
-	// reads what [WithTrace] put there. A tracing library's propagator fits in
-	// here, too.
+	// Trace returns the W3C traceparent of a call from its context. It goes
+	// into the event that the call sends; an empty one is left out. The default
+	// reads what [WithTrace] stored. A tracing library's propagator can be used
+	// here.
 	Trace func(context.Context) string
 
-	// TracerProvider makes a span of every call, whose traceparent then stands in
-	// its event. Propagator says how a context carries one; default: W3C's. With
-	// neither of them, nothing is traced and nothing is paid for it.
+	// TracerProvider creates a span for every call, whose traceparent goes into
+	// the call's event. Propagator says how a context carries one; default:
+	// W3C's. If neither is set, nothing is traced, at no cost.
 	TracerProvider trace.TracerProvider
 	Propagator     propagation.TextMapPropagator
 
-	// Now is the agent's clock. It stands in the events that are sent and decides
+	// Now is the agent's clock. It dates the events that are sent and decides
 	// nothing. Default: time.Now.
 	Now func() time.Time
 
-	// MaxSessions bounds the sessions in which something waits at a time, each of
-	// which takes a subscription. Default: 65536.
+	// MaxSessions bounds the sessions with open waits at a time, each of which
+	// takes a subscription. Default: 65536.
 	MaxSessions int
 }
 
@@ -70,28 +70,29 @@ type Client struct {
 	opts     Options
 	tracer   *tracing.Tracer
 	pace     pace
-	checks   chan struct{} // a place for each check under way
-	calls    chan struct{} // and for each other call
-	answered atomic.Int64  // calls
+	checks   chan struct{} // a slot for each running check
+	calls    chan struct{} // a slot for each other running call
+	answered atomic.Int64  // number of answered calls
 
 	mu       sync.Mutex
-	watchers map[ask.Session]*watcher // sessions in which something waits
-	quiet    chan struct{}            // closed when nothing waits any more; nil then
-	holders  map[string]struct{}      // brokers that said that an ask is pending
+	watchers map[ask.Session]*watcher // sessions with open waits
+	quiet    chan struct{}            // closed when the last wait ends; nil while there is none
+	holders  map[string]struct{}      // brokers that reported an ask as pending
 	closed   bool
 	stop     chan struct{}
 	running  sync.WaitGroup
 }
 
-// New makes a client over a connection. Its credential is an agent's, for one
-// session, or one that may ask for many, as an operator's and the gateway's;
-// see [Connect]. New starts nothing and sends nothing.
+// New makes a client over a connection. The connection's credential is an
+// agent's, for one session, or one that may ask in many sessions, such as an
+// operator's or the gateway's; see [Connect]. New starts nothing and sends
+// nothing.
 //
-// The error says which option is wrong: nc is nil, or MaxSessions is negative.
+// It returns an error if nc is nil or MaxSessions is negative.
 func New(nc *nats.Conn, opts Options) (*Client, error) {
 	switch {
 	case nc == nil:
-		return nil, errors.New("client: no connection; give one, as Connect returns it")
+		return nil, errors.New("client: no connection; use Connect to make one")
 	case opts.MaxSessions < 0:
 		return nil, fmt.Errorf("client: MaxSessions is %d; give 1 or more, or 0 for %d", opts.MaxSessions, DefaultMaxSessions)
 	}
@@ -120,16 +121,16 @@ func New(nc *nats.Conn, opts Options) (*Client, error) {
 }
 
 // Session returns a handle for the asks of one session. It costs nothing and
-// need not be closed. Both names are checked when the session is used: every
-// method fails with [ask.ErrInvalid] unless [ask.ValidToken] accepts them.
+// need not be closed. Each method validates both names: it fails with
+// [ask.ErrInvalid] unless [ask.ValidToken] accepts them.
 func (c *Client) Session(tenant, session string) Session {
 	return Session{c: c, at: ask.Session{Tenant: tenant, Name: session}}
 }
 
-// Close ends every Wait of the client with [ErrClosed], now and from now on,
-// and returns when its goroutines have ended. Other calls go on. The connection
-// stays open, and the asks stay pending. A client whose calls have returned
-// holds nothing, so it need not be closed.
+// Close ends every present and future Wait of the client with [ErrClosed], and
+// returns when the client's goroutines have ended. Other calls continue to
+// work. The connection stays open, and the asks stay pending. A client without
+// running calls holds no resources, so it need not be closed.
 func (c *Client) Close() {
 	c.mu.Lock()
 	var subs []*nats.Subscription

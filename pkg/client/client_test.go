@@ -69,7 +69,7 @@ func TestAnOutcomeThatCameWhileTheLineWasCutIsFound(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	line := b.Line()
-	f := fireOn(t, b, line.Agent("acme", "s1"))
+	f := fixtureOn(t, b, line.Agent("acme", "s1"))
 	c, r := f.agent, f.web
 	const n = 20
 	var all []<-chan waited
@@ -105,7 +105,7 @@ func TestWaitGoesOnWhenTheServerComesBack(t *testing.T) {
 	}
 	one := wait(t.Context(), c, "a1")
 	b.Close()
-	two := wait(t.Context(), c, "a2") // begun while nobody is there
+	two := wait(t.Context(), c, "a2") // begun while the server is down
 	asked := make(chan error, 1)
 	go func() {
 		_, err := c.Ask(t.Context(), question("a3"))
@@ -113,7 +113,7 @@ func TestWaitGoesOnWhenTheServerComesBack(t *testing.T) {
 	}()
 	b.Server = natstest.Serve(t, b.Dir, addr, 0)
 	if err := <-asked; err != nil {
-		t.Errorf("an ask while the server was away: %v", err)
+		t.Errorf("an ask while the server was down: %v", err)
 	}
 	for _, id := range []string{"a1", "a2"} {
 		if _, err := r.Answer(t.Context(), key(id), pick()); err != nil {
@@ -209,7 +209,7 @@ func TestCloseEndsEveryWait(t *testing.T) {
 	}
 	one := wait(t.Context(), c, "a1")
 	stop()
-	two := wait(t.Context(), c, "a1") // in the middle of asking nobody
+	two := wait(t.Context(), c, "a1") // in the middle of an unanswered check
 	shared.Close()
 	for _, got := range []<-chan waited{one, two} {
 		if w := <-got; !errors.Is(w.err, client.ErrClosed) {
@@ -264,10 +264,10 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	shared.Close()
 	for _, got := range all {
 		if w := <-got; w.err == nil {
-			t.Error("a wait ended without an end")
+			t.Error("a wait returned no result")
 		}
 	}
-	// The server's and the broker's own come and go.
+	// The server's and the broker's goroutines come and go.
 	for _, f := range []string{
 		"github.com/nats-io/nats-server/v2/server.(*Server).startGoRoutine.func1",
 		"github.com/nats-io/nats-server/v2/server.(*consumer).loopAndGatherMsgs",
@@ -305,13 +305,13 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	if _, err := client.New(nil, client.Options{}); err == nil {
-		t.Error("no connection is accepted")
+		t.Error("a nil connection was accepted")
 	}
 	if _, err := client.New(nc, client.Options{MaxSessions: -1}); err == nil {
-		t.Error("a negative bound is accepted")
+		t.Error("a negative MaxSessions was accepted")
 	}
 	if _, err := (client.Session{}).Get(t.Context(), "a1"); !errors.Is(err, ask.ErrInvalid) {
-		t.Errorf("a session of no client: %v", err)
+		t.Errorf("a session without a client: %v", err)
 	}
 	for _, id := range []string{"a b", "*", ">", "a.b", strings.Repeat("x", 65)} {
 		if _, err := c.Ask(t.Context(), question(id)); !errors.Is(err, ask.ErrInvalid) {
@@ -328,16 +328,16 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	if _, err := c.Wait(t.Context(), "nobody"); !errors.Is(err, ask.ErrNotFound) {
-		t.Errorf("wait for nothing: %v", err)
+		t.Errorf("wait for an unknown ask: %v", err)
 	}
 	if _, err := c.Withdraw(t.Context(), "nobody", ""); !errors.Is(err, ask.ErrNotFound) {
-		t.Errorf("withdraw nothing: %v", err)
+		t.Errorf("withdraw an unknown ask: %v", err)
 	}
 	bad := question("bad")
 	bad.Questions[0].Text = " "
 	_, err := c.Ask(t.Context(), bad)
 	if e, ok := errors.AsType[*ask.Error](err); !ok || !errors.Is(err, ask.ErrInvalid) || e.Faults[0].Pointer != "/questions/0/text" {
-		t.Errorf("a bad ask: %v", err)
+		t.Errorf("an invalid ask: %v", err)
 	}
 	big := question("big")
 	big.Context = strings.Repeat("x", ask.MaxLong)
@@ -347,7 +347,7 @@ func TestErrors(t *testing.T) {
 	if _, err := c.Ask(t.Context(), big); !errors.Is(err, ask.ErrTooLarge) {
 		t.Errorf("a large ask: %v", err)
 	}
-	// A credential of another session: said, not waited for.
+	// A credential for another session fails at once.
 	other := clientOn(t, nc, client.Options{}).Session("acme", "s2")
 	if _, err := other.Get(t.Context(), "a1"); !errors.Is(err, ask.ErrForbidden) {
 		t.Errorf("another session: %v", err)

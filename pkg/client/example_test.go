@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// bus is a bus for an example.
+// bus returns a bus for an example.
 func bus() *askbustest.Bus {
 	b, err := askbustest.New()
 	if err != nil {
@@ -18,8 +18,8 @@ func bus() *askbustest.Bus {
 	return b
 }
 
-// An agent asks and waits. The credential is what "askbus auth agent" prints;
-// here it is that of a bus for tests, on which somebody answers.
+// An agent asks and waits. "askbus auth agent" prints its credential; here it
+// comes from a test bus on which a script answers.
 func Example() {
 	b := bus()
 	defer b.Close()
@@ -48,7 +48,7 @@ func Example() {
 	// Output: answered [pg] keep 14 days of backups by Mei
 }
 
-// Asking again under the same id is harmless, also after the end.
+// Asking again with the same id is harmless, even after the ask has ended.
 func ExampleSession_Ask_again() {
 	b := bus()
 	defer b.Close()
@@ -69,7 +69,7 @@ func ExampleSession_Ask_again() {
 	// resolved withdrawn <nil>
 }
 
-// All walks what a session has asked; a page at a time is read.
+// All iterates over the asks of a session, fetching one page at a time.
 func ExampleSession_All() {
 	b := bus()
 	defer b.Close()

@@ -15,7 +15,7 @@ import (
 )
 
 // The regular check comes after 30 s. A wait asks another broker as soon as the
-// one that it heard of is gone.
+// one that holds its ask is gone.
 func TestABrokerThatIsGoneIsNoticedWithinSeconds(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})

@@ -10,8 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// TestTwoThousandAsksLeaveNothing is not parallel: it counts what the process
-// holds. Nothing is closed.
+// TestTwoThousandAsksLeaveNothing is not parallel: it counts goroutines and
+// subscriptions of the process. It closes nothing.
 func TestTwoThousandAsksLeaveNothing(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{Memory: true})
 	b.AnswerAll("web")

@@ -16,11 +16,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestNothingIsLeftOfAnyPhase is not parallel: it counts goroutines. A context
-// ends in every phase; what ran for it ends, too, and the client holds nothing.
+// TestNothingIsLeftOfAnyPhase is not parallel: it counts goroutines. When a
+// context ends in any phase of a call, its goroutines end as well and the
+// client keeps nothing.
 func TestNothingIsLeftOfAnyPhase(t *testing.T) {
-	f, line := underStorm(t, natstest.Options{NoBroker: true})
-	conn := f.Agent("acme", "s2") // its broker answers; that of s1 hangs
+	f, line := newCuttableFixture(t, natstest.Options{NoBroker: true})
+	conn := f.Agent("acme", "s2") // its broker answers; the one of s1 hangs
 	alive := clientOn(t, conn, client.Options{})
 	live := alive.Session("acme", "s2")
 	asked := make(chan struct{}, 1024)
@@ -62,7 +63,7 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 			}
 		}
 	}
-	// Once for what a connection keeps.
+	// A first call, because a connection keeps some goroutines.
 	end(t, "warm", 1, calls["wait"], arrived)
 	before, subs := len(ours()), f.agentConn.NumSubscriptions()
 	settled := func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 		settles(t, before)
 		for _, c := range []*client.Client{f.client, alive} {
 			if waits, sessions, calls := c.Held(); waits+sessions+calls != 0 {
-				t.Errorf("%d waits, %d sessions and %d calls are still held", waits, sessions, calls)
+				t.Errorf("%d waits, %d sessions and %d calls remain", waits, sessions, calls)
 			}
 		}
 		if n := f.agentConn.NumSubscriptions(); n != subs {
@@ -81,7 +82,7 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 		}
 	}
 	for name, call := range calls {
-		t.Run(name+" with a context that is over", func(t *testing.T) { end(t, name, 10, call, nil); settled(t) })
+		t.Run(name+" with a context that has ended", func(t *testing.T) { end(t, name, 10, call, nil); settled(t) })
 		t.Run(name+" while the broker is silent", func(t *testing.T) { end(t, name, 1, call, arrived); settled(t) })
 		t.Run(name+" while the connection is away", func(t *testing.T) {
 			mend := line.Block()
@@ -92,17 +93,17 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 			natstest.Eventually(t, "the connection is back", f.agentConn.IsConnected)
 			settled(t)
 		})
-		t.Run(name+" when the connection was lost on the way", func(t *testing.T) {
+		t.Run(name+" when the connection is lost during the call", func(t *testing.T) {
 			end(t, name, 1, call, func() {
 				arrived()
 				line.Cut()
 				<-line.Back()
-				arrived() // it is asked again, at once
+				arrived() // it asks again at once
 			})
 			settled(t)
 		})
 	}
-	t.Run("more waits than may ask at a time", func(t *testing.T) {
+	t.Run("more waits than concurrent checks", func(t *testing.T) {
 		const n = 10 * client.MaxChecks
 		sent := 0
 		end(t, "wait", n, calls["wait"], func() {
@@ -115,7 +116,7 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 			}
 			sent = client.MaxChecks + len(asked)
 		})
-		if sent > 2*client.MaxChecks { // a machine that stands still for 2 s repeats them
+		if sent > 2*client.MaxChecks { // a machine that stalls for 2 s repeats them
 			t.Errorf("%d checks at a time", sent)
 		}
 		settled(t)
@@ -125,7 +126,7 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 		if _, err := live.Ask(t.Context(), textual("a1", time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		before = len(ours()) // the broker listens from now on
+		before = len(ours()) // the broker is subscribed from now on
 		end(t, "wait", 100, func(ctx context.Context) error { _, err := live.Wait(ctx, "a1"); return err }, func() {
 			natstest.Eventually(t, "all wait", func() bool { waits, _, calls := alive.Held(); return waits == 100 && calls == 0 })
 		})
@@ -143,13 +144,13 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 	})
 }
 
-// heapTolerance is for what the server of the same process keeps.
+// heapTolerance allows for what the server in the same process keeps.
 const heapTolerance = 3 << 20
 
-// TestMemoryReturns is not parallel: it looks at the heap. Ten thousand waits
-// in a reconnect storm leave as much as a hundred do.
+// TestMemoryReturns is not parallel: it measures the heap. Ten thousand waits
+// in a reconnect storm leave as much as a hundred.
 func TestMemoryReturns(t *testing.T) {
-	f, line := underStorm(t, natstest.Options{})
+	f, line := newCuttableFixture(t, natstest.Options{})
 	const asks = 50
 	life := 0
 	round := func(waits int) {
@@ -186,16 +187,16 @@ func TestMemoryReturns(t *testing.T) {
 	if raced {
 		many = 1000
 	}
-	round(many) // what pools, the server and its caches keep, and Go of each goroutine that ended
+	round(many) // fills pools and caches of the server and of Go
 	before := heap()
 	round(many)
-	// Ten thousand waits that stay would be more than twice this.
+	// Ten thousand leaked waits would take more than twice this.
 	if after := heap(); after > before+heapTolerance {
 		t.Errorf("heap %d KiB, before %d KiB", after>>10, before>>10)
 	} else {
 		t.Logf("heap %d KiB, before %d KiB", after>>10, before>>10)
 	}
 	if waits, sessions, calls := f.client.Held(); waits+sessions+calls != 0 {
-		t.Errorf("%d waits, %d sessions and %d calls are still held", waits, sessions, calls)
+		t.Errorf("%d waits, %d sessions and %d calls remain", waits, sessions, calls)
 	}
 }

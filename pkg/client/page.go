@@ -15,20 +15,21 @@ import (
 type Query struct {
 	State    ask.State // empty: both
 	Question string    // only asks with a question of this id or exact text
-	PageSize int       // of one page: 1 to 500; default 100
-	Cursor   string    // where to begin: [Page.Next] of the page before; empty: at the beginning
+	PageSize int       // 1 to 500; default 100
+	Cursor   string    // where to start: [Page.Next] of the previous page; empty: at the beginning
 }
 
-// Page is one page of asks. Next is the cursor of the page after it, and empty
-// on the last one; a page may hold fewer than the page size and not be the last.
+// Page is one page of asks. Next is the cursor of the next page, empty on the
+// last. A page that is not the last may still hold fewer asks than the page
+// size.
 type Page struct {
 	Items []ask.Record
 	Next  string
 }
 
-// Page reads one page of the session's asks. Beside the errors of any method
-// (see [Session]) it returns [ask.ErrInvalid] for a page size out of range, an
-// unknown state, or a cursor that is not from a page of the same query.
+// Page reads one page of the session's asks. In addition to the errors of any
+// method (see [Session]) it returns [ask.ErrInvalid] for a page size out of
+// range, an unknown state, or a cursor from a different query.
 func (s Session) Page(ctx context.Context, q Query) (Page, error) {
 	data, err := s.page(ctx, q)
 	if err != nil {
@@ -41,9 +42,9 @@ func (s Session) Page(ctx context.Context, q Query) (Page, error) {
 	return Page{items, next}, nil
 }
 
-// All walks the asks that a query selects, page by page, from its cursor on.
-// While one page is being read, the next is on its way. The first error ends
-// the walk; the errors are those of Page.
+// All iterates over the asks that a query selects, page by page, from its
+// cursor on. It fetches the next page while the current one is read. The first
+// error ends the iteration; the errors are those of Page.
 func (s Session) All(ctx context.Context, q Query) iter.Seq2[ask.Record, error] {
 	return call.Pages(ctx, q.Cursor, func(ctx context.Context, cursor string) ([]byte, error) {
 		at := q
@@ -52,7 +53,7 @@ func (s Session) All(ctx context.Context, q Query) iter.Seq2[ask.Record, error] 
 	})
 }
 
-// page reads one page as the broker wrote it.
+// page returns one page as the broker encoded it.
 func (s Session) page(ctx context.Context, q Query) ([]byte, error) {
 	if err := s.valid(); err != nil {
 		return nil, err

@@ -2,5 +2,5 @@
 
 package client_test
 
-// raced says that the race detector runs.
+// raced reports whether the race detector runs.
 const raced = false

@@ -2,5 +2,5 @@
 
 package client_test
 
-// raced says that the race detector runs: it needs ten times the memory.
+// raced reports whether the race detector runs: it needs ten times the memory.
 const raced = true

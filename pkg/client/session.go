@@ -14,50 +14,50 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Session is the way to the asks of one session; [Client.Session] makes it. It
-// is a small value, safe for concurrent use, and is not closed.
+// Session gives access to the asks of one session; [Client.Session] makes it.
+// It is a small value, safe for concurrent use, and is not closed.
 //
-// Every method but Wait tries for 30 seconds at most while the broker, its
-// ledger or the connection is away, or until its context ends. The errors that
-// any of them may return are:
-//   - [ask.ErrInvalid]: the tenant, the session or the id has other characters
+// Every method but Wait retries for at most 30 seconds while the broker, its
+// ledger or the connection is unavailable, or until its context ends. Any of
+// them may return these errors:
+//   - [ask.ErrInvalid]: the tenant, the session or the id has characters other
 //     than A-Z a-z 0-9 _ -, or too many;
 //   - [ask.ErrForbidden]: the credential is not for this session;
-//   - [ask.ErrUnavailable]: the broker did not answer in time; what was asked of
-//     it may have been done, and repeating it is harmless;
-//   - [context.Canceled]: the context was cancelled; one that reached its
-//     deadline gives ErrUnavailable, as the broker did not answer until then.
+//   - [ask.ErrUnavailable]: the broker did not answer in time; the request may
+//     have been carried out, and repeating it is harmless;
+//   - [context.Canceled]: the context was cancelled. A context that reached its
+//     deadline gives ErrUnavailable, because the broker did not answer in time.
 type Session struct {
 	c  *Client
 	at ask.Session
 }
 
-// Asked is what the broker says of an ask when it has it.
+// Asked is the broker's reply to an ask.
 type Asked struct {
 	ID       string
-	State    ask.State // resolved when the same ask had ended before
-	Created  bool      // this call stored it; false when it was there before
+	State    ask.State // resolved if the same ask had ended before
+	Created  bool      // this call stored it; false if it was already there
 	Deadline time.Time // when the ask ends by itself
-	Present  []string  // responder types at which a person is, as far as is known at once
-	Warnings []string  // what was accepted but will not be as it stood
+	Present  []string  // responder types at which a person is present, as far as known
+	Warnings []string  // parts of the ask that were accepted but changed
 	Outcome  *ask.Outcome
 }
 
-// String is the session as people write it: tenant/session.
+// String returns the session in its text form: tenant/session.
 func (s Session) String() string { return s.at.String() }
 
-// Ask asks. When it returns without an error the ask is stored, and stays so
-// whatever becomes of this process. Tenant and Session of a are ignored. An
-// empty ID is filled in; the same ID with the same questions again is the same
-// ask, and [Asked.Outcome] holds its outcome when it has ended.
+// Ask publishes an ask. When it returns without an error, the ask is stored and
+// survives this process. The Tenant and Session of a are ignored. An empty ID
+// is filled in; the same ID with the same questions is the same ask, and
+// [Asked.Outcome] is set if it has ended.
 //
-// Beside the errors of any method (see [Session]) these are possible:
+// In addition to the errors of any method (see [Session]):
 //   - [ask.ErrInvalid]: the [*ask.Error] lists every fault of the ask;
-//   - [ask.ErrIDReused]: the ID is that of another ask;
-//   - [ask.ErrNobody]: the ask has RequireResponder, and no person is there;
+//   - [ask.ErrIDReused]: another ask has the ID;
+//   - [ask.ErrNobody]: the ask has RequireResponder, and no person is present;
 //   - [ask.ErrTooLarge]: the ask has more than [ask.MaxEventBytes].
 //
-// [ask.ErrUnavailable] also says that the ledger is full.
+// [ask.ErrUnavailable] may also mean that the ledger is full.
 func (s Session) Ask(ctx context.Context, a ask.Ask) (Asked, error) {
 	if a.ID == "" {
 		a.ID = cloudevent.NewID()
@@ -69,13 +69,13 @@ func (s Session) Ask(ctx context.Context, a ask.Ask) (Asked, error) {
 	return s.ask(ctx, k, &a)
 }
 
-// AskAndWait asks, and waits until the ask ends. It listens for the outcome
-// before it asks, and so saves the request with which Wait begins.
+// AskAndWait asks and waits until the ask ends. It subscribes to the outcome
+// before it asks, which saves Wait's initial request.
 //
-// The errors are those of Ask and Wait. The outcome that is returned with an
-// error names the ask all the same (its Tenant, Session and AskID): when ctx
-// ends, the ask stays pending, and Wait or the same AskAndWait with that ID
-// picks it up again.
+// The errors are those of Ask and Wait. The outcome returned with an error
+// still names the ask (its Tenant, Session and AskID): when ctx ends, the ask
+// stays pending, and Wait or the same AskAndWait with that ID picks it up
+// again.
 func (s Session) AskAndWait(ctx context.Context, a ask.Ask) (ask.Outcome, error) {
 	if a.ID == "" {
 		a.ID = cloudevent.NewID()
@@ -127,9 +127,9 @@ func (s Session) ask(ctx context.Context, k ask.Key, a *ask.Ask) (Asked, error) 
 	return Asked{ID: k.ID, State: got.State, Created: got.Created != nil && *got.Created, Deadline: got.Deadline, Present: got.Present, Warnings: got.Warnings, Outcome: got.Outcome}, nil
 }
 
-// Get reads an ask: its question, its receipts, and its outcome when it has
-// ended. Beside the errors of any method (see [Session]) it returns
-// [ask.ErrNotFound] when the session has no such ask, or has forgotten it.
+// Get returns an ask: its question, its receipts, and its outcome if it has
+// ended. In addition to the errors of any method (see [Session]) it returns
+// [ask.ErrNotFound] if the session has no such ask, or has forgotten it.
 func (s Session) Get(ctx context.Context, id string) (ask.Record, error) {
 	k, err := s.key(id)
 	if err != nil {
@@ -150,12 +150,12 @@ func (s Session) Get(ctx context.Context, id string) (ask.Record, error) {
 	return status.Record(), nil
 }
 
-// Withdraw takes an ask back, for a reason that people are shown (it may be
-// empty), and returns the outcome. Repeating it returns the same.
+// Withdraw takes an ask back and returns the outcome. People are shown the
+// reason, which may be empty. Repeating it returns the same outcome.
 //
-// Beside the errors of any method (see [Session]) these are possible:
+// In addition to the errors of any method (see [Session]):
 //   - [ask.ErrNotFound]: the session has no such ask;
-//   - [ask.ErrResolved]: it had ended otherwise; the [*ask.Error] holds how.
+//   - [ask.ErrResolved]: it ended in another way; the [*ask.Error] holds how.
 func (s Session) Withdraw(ctx context.Context, id, reason string) (ask.Outcome, error) {
 	k, err := s.key(id)
 	if err != nil {
@@ -164,9 +164,9 @@ func (s Session) Withdraw(ctx context.Context, id, reason string) (ask.Outcome, 
 	return s.end(ctx, "withdraw", k, subject.Agent(k, subject.VerbWithdraw), cloudevent.TypeWithdrawn, reason)
 }
 
-// Abort ends an ask in an operator's name, for a reason that people are shown,
-// and returns the outcome. It needs an operator's credential; with another one
-// it fails with [ask.ErrForbidden]. Its other errors are those of Withdraw.
+// Abort ends an ask on behalf of an operator and returns the outcome. People
+// are shown the reason. It needs an operator's credential and otherwise fails
+// with [ask.ErrForbidden]. Its other errors are those of Withdraw.
 func (s Session) Abort(ctx context.Context, id, reason string) (ask.Outcome, error) {
 	k, err := s.key(id)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s Session) Abort(ctx context.Context, id, reason string) (ask.Outcome, err
 	return s.end(ctx, "abort", k, subject.Abort(k), cloudevent.TypeAborted, reason)
 }
 
-// end ends an ask.
+// end sends the event that ends an ask and returns the outcome.
 func (s Session) end(ctx context.Context, verb string, k ask.Key, to, typ, reason string) (ask.Outcome, error) {
 	data, err := wire.EncodeEnd(k.ID, reason)
 	if err != nil {
@@ -192,8 +192,8 @@ func (s Session) end(ctx context.Context, verb string, k ask.Key, to, typ, reaso
 	return o, nil
 }
 
-// send sends an event about an ask when its turn has come, and returns the data
-// of the reply.
+// send sends an event about an ask once it has a slot, and returns the data of
+// the reply.
 func (s Session) send(ctx context.Context, what string, k ask.Key, to, typ string, data []byte) (reply []byte, err error) {
 	ctx, end := s.c.tracer.Start(ctx, what, tracing.Sends, traceOf(ctx), tracing.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID})
 	defer func() { end(err) }()
@@ -214,10 +214,10 @@ func (s Session) send(ctx context.Context, what string, k ask.Key, to, typ strin
 	return reply, nil
 }
 
-// operatorSource is the CloudEvents source of what an operator does.
+// operatorSource is the CloudEvents source of an operator's events.
 const operatorSource = "/askbus/operator"
 
-// key names an ask of the session, or says what is wrong.
+// key returns the key of an ask in the session, or an error for invalid names.
 func (s Session) key(id string) (ask.Key, error) {
 	if err := s.valid(); err != nil {
 		return ask.Key{}, err

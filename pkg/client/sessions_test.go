@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// One client of an operator's connection serves many sessions, with one
-// subscription for each in which something waits, and none afterwards.
+// One client on an operator's connection serves many sessions, with one
+// subscription for each session with open waits, and none afterwards.
 func TestManySessionsShareOneConnection(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -60,17 +60,17 @@ func TestManySessionsShareOneConnection(t *testing.T) {
 		}
 	}
 	if waiting, watched, calls := c.Held(); waiting+watched+calls != 0 {
-		t.Errorf("%d waits, %d sessions and %d calls are still held", waiting, watched, calls)
+		t.Errorf("%d waits, %d sessions and %d calls remain", waiting, watched, calls)
 	}
 	if n := nc.NumSubscriptions(); n != before {
 		t.Errorf("%d subscriptions, before %d", n, before)
 	}
 }
 
-// An ask without a wait takes no subscription.
+// An ask without a wait needs no subscription.
 func TestAnAskThatNobodyWaitsForHoldsNothing(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{})
+	f := newFixture(t, natstest.Options{})
 	f.ask(t, "a0", time.Hour)
 	before := f.agentConn.NumSubscriptions()
 	for i := range 50 {
@@ -83,15 +83,15 @@ func TestAnAskThatNobodyWaitsForHoldsNothing(t *testing.T) {
 
 func TestAskAndWait(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{})
+	f := newFixture(t, natstest.Options{})
 	got := make(chan waited, 1)
 	go func() {
 		o, err := f.agent.AskAndWait(t.Context(), textual("a1", time.Hour))
 		got <- waited{o, err}
 	}()
-	natstest.Eventually(t, "it is asked", func() bool { _, err := f.agent.Get(t.Context(), "a1"); return err == nil })
+	natstest.Eventually(t, "the ask is stored", func() bool { _, err := f.agent.Get(t.Context(), "a1"); return err == nil })
 	f.answer(t, "a1")
-	told(t, got)
+	expectOutcomes(t, got)
 	if o, err := f.agent.AskAndWait(t.Context(), textual("a1", time.Hour)); err != nil || o.Status != ask.StatusAnswered {
 		t.Errorf("again: %s %v", o.Status, err)
 	}
@@ -102,7 +102,7 @@ func TestAskAndWait(t *testing.T) {
 		t.Fatalf("given up: %s %v", o.Key(), err)
 	}
 	if rec, err := f.agent.Get(t.Context(), o.AskID); err != nil || rec.State != ask.StatePending {
-		t.Errorf("what was given up: %s %v", rec.State, err)
+		t.Errorf("the abandoned ask: %s %v", rec.State, err)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestTheBoundOfSessions(t *testing.T) {
 
 func TestAbort(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{})
+	f := newFixture(t, natstest.Options{})
 	f.ask(t, "a1", time.Hour)
 	if _, err := f.agent.Abort(t.Context(), "a1", "enough"); !errors.Is(err, ask.ErrForbidden) {
 		t.Errorf("an agent: %v", err)
@@ -144,14 +144,14 @@ func TestAbort(t *testing.T) {
 		t.Errorf("an operator: %s %q %v", o.Status, o.Reason, err)
 	}
 	if _, err := operator.Abort(t.Context(), "none", ""); !errors.Is(err, ask.ErrNotFound) {
-		t.Errorf("no such ask: %v", err)
+		t.Errorf("an unknown ask: %v", err)
 	}
 	if _, err := f.agent.Withdraw(t.Context(), "a1", ""); !errors.Is(err, ask.ErrResolved) {
 		t.Errorf("withdrawn afterwards: %v", err)
 	}
 }
 
-// The trace comes from the context, or from where Options.Trace finds it.
+// The trace comes from the context, or from Options.Trace.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

@@ -15,9 +15,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// flood sends outcomes of nobody's ask to the session: a megabyte each, and then
-// small ones, so that nothing fits in behind them.
-func (f *fire) flood(t *testing.T, megabytes int) {
+// flood publishes outcomes of an unknown ask to the session, a megabyte each,
+// and then small ones to fill the rest of the queue.
+func (f *fixture) flood(t *testing.T, megabytes int) {
 	t.Helper()
 	admin := f.Admin()
 	data := make([]byte, 1<<20-1024)
@@ -34,9 +34,9 @@ func (f *fire) flood(t *testing.T, megabytes int) {
 	}
 }
 
-// told waits for a wait's outcome, which must not come by the regular check:
-// that is an hour away.
-func told(t *testing.T, all ...<-chan waited) {
+// expectOutcomes waits for the waits' outcomes, which must not come from the regular
+// check: that is an hour away.
+func expectOutcomes(t *testing.T, all ...<-chan waited) {
 	t.Helper()
 	for i, got := range all {
 		select {
@@ -45,21 +45,21 @@ func told(t *testing.T, all ...<-chan waited) {
 				t.Errorf("wait %d: %s %v", i, w.o.Status, w.err)
 			}
 		case <-time.After(waittest.Limit):
-			t.Fatalf("wait %d was told nothing", i)
+			t.Fatalf("wait %d got no outcome", i)
 		}
 	}
 }
 
-// stuck is a log that nobody reads: writing to it blocks.
-type stuck struct {
+// blockedLog is a log handler that blocks.
+type blockedLog struct {
 	slog.Handler
 	blocked, read chan struct{}
 	once          *sync.Once
 }
 
-func (s stuck) Enabled(context.Context, slog.Level) bool { return true }
+func (s blockedLog) Enabled(context.Context, slog.Level) bool { return true }
 
-func (s stuck) Handle(_ context.Context, r slog.Record) error {
+func (s blockedLog) Handle(_ context.Context, r slog.Record) error {
 	if r.Message == "cannot read a republished outcome; asking for it instead" {
 		s.once.Do(func() { close(s.blocked) })
 		<-s.read
@@ -67,12 +67,12 @@ func (s stuck) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// An agent that does not get round to taking what comes, because its log is
-// stuck, is told of what did not fit: NATS drops it, the client asks.
+// An agent that reads no messages because its log blocks still learns the
+// outcomes that did not fit: NATS drops them, and the client asks for them.
 func TestOutcomesThatDidNotFitAreAskedFor(t *testing.T) {
 	t.Parallel()
-	log := stuck{slog.DiscardHandler, make(chan struct{}), make(chan struct{}), &sync.Once{}}
-	f := underFire(t, natstest.Options{})
+	log := blockedLog{slog.DiscardHandler, make(chan struct{}), make(chan struct{}), &sync.Once{}}
+	f := newFixture(t, natstest.Options{})
 	nc := f.Agent("acme", "s1")
 	shared := clientOn(t, nc, client.Options{Logger: slog.New(log)})
 	shared.CheckEvery(time.Hour)
@@ -96,13 +96,13 @@ func TestOutcomesThatDidNotFitAreAskedFor(t *testing.T) {
 	for i := range n {
 		f.answer(t, fmt.Sprint("a", i))
 	}
-	told(t, all...)
+	expectOutcomes(t, all...)
 }
 
-// A server cuts off who does not read. What came meanwhile is asked for.
+// A server disconnects slow readers. The client asks for what it missed.
 func TestAClientThatTheServerCutsOffForBeingSlowIsTold(t *testing.T) {
 	t.Parallel()
-	f, line := underStorm(t, natstest.Options{})
+	f, line := newCuttableFixture(t, natstest.Options{})
 	f.client.CheckEvery(time.Hour)
 	const n = 20
 	var all []<-chan waited
@@ -117,5 +117,5 @@ func TestAClientThatTheServerCutsOffForBeingSlowIsTold(t *testing.T) {
 	}
 	resume()
 	<-line.Back()
-	told(t, all...)
+	expectOutcomes(t, all...)
 }

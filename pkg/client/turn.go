@@ -9,13 +9,13 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// maxCalls is how many calls of a client are under way at a time. Of ten
-// thousand at once on a busy machine nearly all ran out of time, and were
-// repeated meanwhile; one after the other all were answered.
+// maxCalls bounds the concurrent calls of a client. Of ten thousand at once on
+// a busy machine nearly all timed out and were repeated; with this bound all
+// were answered.
 const maxCalls = 128
 
-// turn waits until there is a place for a call, for as long as others get
-// replies. The caller that got it calls done.
+// turn waits for a slot, for as long as other calls get replies. On success the
+// caller must call done.
 func (c *Client) turn(ctx context.Context) error {
 	select {
 	case c.calls <- struct{}{}:
@@ -37,13 +37,13 @@ func (c *Client) turn(ctx context.Context) error {
 			return fmt.Errorf("%d calls are under way: %w: %w", maxCalls, ask.ErrUnavailable, ctx.Err())
 		case <-t.C:
 			if c.answered.Load() == answered {
-				return fmt.Errorf("none of %d calls is answered: %w", maxCalls, ask.ErrUnavailable)
+				return fmt.Errorf("none of %d calls was answered: %w", maxCalls, ask.ErrUnavailable)
 			}
 		}
 	}
 }
 
-// done gives a place back.
+// done releases the slot.
 func (c *Client) done(err error) {
 	if _, refused := errors.AsType[*ask.Error](err); err == nil || refused && !errors.Is(err, ask.ErrUnavailable) {
 		c.answered.Add(1)

@@ -16,44 +16,45 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// checkEvery is how often a waiting client asks the broker, with jitter: the
-// streams republish outcomes once, and one was really missed.
+// checkEvery is how often a waiting client asks the broker, with jitter, in
+// case it missed an outcome: the streams republish each one only once.
 const checkEvery = 30 * time.Second
 
-// retryAfter is when a waiting client asks again after nobody answered.
+// retryAfter is the delay before a waiting client asks again after no broker
+// answered.
 const retryAfter = time.Second
 
-// maxChecks is how many waits of a client ask the broker at a time. Thousands
-// that do so at once, after a reconnect, would delay each other and everybody.
+// maxChecks bounds the concurrent checks of a client. Thousands at once after a
+// reconnect would delay each other and other clients.
 const maxChecks = 64
 
-// pace is how a waiting client asks. Only tests change it.
+// pace holds the intervals of a waiting client. Only tests change it.
 type pace struct {
 	every, retry time.Duration
 	limit        time.Duration // of one check
-	alive        time.Duration // between questions whether brokers run
+	alive        time.Duration // between checks whether brokers run
 	now          func() time.Time
 }
 
-// known is what a wait knows of its ask when it begins.
+// known is the state of an ask when its wait begins.
 type known struct {
-	pending  bool // when the wait had begun to listen
+	pending  bool // still pending after the wait had subscribed
 	deadline time.Time
 }
 
 // Wait waits until an ask ends and returns its outcome, with the question in
-// its Ask. It goes on through reconnects and broker restarts, for as long as
-// its context does. It may be called any number of times for an ask, at once
-// and after its end.
+// its Ask. It survives reconnects and broker restarts, until its context ends.
+// It may be called any number of times for an ask, concurrently and after its
+// end.
 //
 // The errors are:
-//   - the context's own error when it ends; the ask is still pending then;
+//   - the context's own error when it ends; the ask is then still pending;
 //   - [ErrClosed] when the client is closed;
 //   - [nats.ErrConnectionClosed] when the connection is closed for good;
 //   - [ask.ErrInvalid] when the tenant, the session or the id is not valid;
 //   - [ask.ErrNotFound] when the session has no such ask, or has forgotten it;
 //   - [ask.ErrForbidden] when the credential is not for this session;
-//   - [ask.ErrQuota] when something waits in [Options.MaxSessions] sessions.
+//   - [ask.ErrQuota] when [Options.MaxSessions] sessions have open waits.
 func (s Session) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 	k, err := s.key(id)
 	if err != nil {
@@ -67,8 +68,8 @@ func (s Session) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 	return s.c.wait(ctx, k, w, known{})
 }
 
-// wait waits for the outcome of an ask. Unless the ask is known to be pending,
-// it begins by asking the broker.
+// wait waits for the outcome of an ask. It first asks the broker, unless the
+// ask is known to be pending.
 func (c *Client) wait(ctx context.Context, k ask.Key, w *wait, first known) (ask.Outcome, error) {
 	deadline := first.deadline
 	for skip := first.pending; ; skip = false {
@@ -87,7 +88,7 @@ func (c *Client) wait(ctx context.Context, k ask.Key, w *wait, first known) (ask
 		case err != nil && !errors.Is(err, ask.ErrUnavailable):
 			return ask.Outcome{}, fmt.Errorf("wait for ask %s: %w", k.ID, err)
 		case err != nil:
-			c.opts.Logger.WarnContext(ctx, "the broker is away; still waiting", slog.String("ask_id", k.ID), slog.Any("error", err))
+			c.opts.Logger.WarnContext(ctx, "no broker answered; still waiting", slog.String("ask_id", k.ID), slog.Any("error", err))
 		}
 		next := c.pace.next(deadline)
 		if err != nil {
@@ -111,8 +112,9 @@ func (c *Client) wait(ctx context.Context, k ask.Key, w *wait, first known) (ask
 	}
 }
 
-// checkOrHear asks the broker, and meanwhile listens: the outcome may come on
-// the wire while no broker answers, because the server itself keeps deadlines.
+// checkOrHear asks the broker and listens at the same time: the outcome may
+// arrive while no broker answers, because the NATS server itself keeps
+// deadlines.
 func (c *Client) checkOrHear(ctx context.Context, k ask.Key, w *wait, deadline *time.Time) (*ask.Outcome, error) {
 	type said struct {
 		outcome  *ask.Outcome
@@ -130,7 +132,7 @@ func (c *Client) checkOrHear(ctx context.Context, k ask.Key, w *wait, deadline *
 		return nil, ctx.Err()
 	}
 	select {
-	case <-w.nudge: // which is what happens now
+	case <-w.nudge: // this check covers it
 	default:
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.pace.limit)
@@ -153,8 +155,8 @@ func (c *Client) checkOrHear(ctx context.Context, k ask.Key, w *wait, deadline *
 	}
 }
 
-// next is how long to wait before asking again, but not long past the deadline.
-// A wrong clock makes it neither spin nor sleep longer.
+// next returns how long to wait before asking again, at most until shortly
+// after the deadline. It neither spins nor sleeps longer with a wrong clock.
 func (p pace) next(deadline time.Time) time.Duration {
 	d := p.every + rand.N(p.every/4) //nolint:gosec // jitter
 	if due := deadline.Add(time.Second).Sub(p.now()); due > 0 && due < d {

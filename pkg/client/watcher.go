@@ -12,24 +12,24 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// maxQueued bounds the outcomes of one session that wait to be read, in bytes.
+// maxQueued bounds the unread outcomes of one session, in bytes.
 const maxQueued = 64 << 20
 
-// watcher hears the outcomes of one session, for everything that waits in it.
-// The client's mu guards it.
+// watcher receives the outcomes of one session for all its waits. The client's
+// mu guards it.
 type watcher struct {
 	sub   *nats.Subscription
-	stop  chan struct{} // closed when nothing waits any more
+	stop  chan struct{} // closed when the last wait ends
 	waits map[string]map[*wait]struct{}
 }
 
 // wait is one call of Wait.
 type wait struct {
-	outcome chan ask.Outcome // buffered: the first one counts
-	nudge   chan struct{}    // buffered: ask now, something may have been missed
+	outcome chan ask.Outcome // buffered: the first outcome counts
+	nudge   chan struct{}    // buffered: ask now, an outcome may have been missed
 }
 
-// enter registers a wait, which listens from then on.
+// enter registers a wait and subscribes to its outcome.
 func (c *Client) enter(k ask.Key) (*wait, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,10 +52,10 @@ func (c *Client) enter(k ask.Key) (*wait, error) {
 	return w, nil
 }
 
-// watch listens for the outcomes of a session. The caller holds mu.
+// watch subscribes to the outcomes of a session. The caller holds mu.
 func (c *Client) watch(at ask.Session) (*watcher, error) {
 	if len(c.watchers) >= c.opts.MaxSessions {
-		return nil, ask.Refuse(ask.CodeQuota, "something waits in %d sessions, which is as many as Options.MaxSessions allows", len(c.watchers))
+		return nil, ask.Refuse(ask.CodeQuota, "%d sessions have open waits, the maximum that Options.MaxSessions allows", len(c.watchers))
 	}
 	c.watchConnection() // first, so that no reconnect is missed
 	sub, err := c.nc.Subscribe(subject.OutAll(at.Tenant, at.Name, subject.Outcome), func(m *nats.Msg) { c.receive(at, m) })
@@ -72,7 +72,7 @@ func (c *Client) watch(at ask.Session) (*watcher, error) {
 	return w, nil
 }
 
-// leave ends a wait, and with the last one of its session the subscription.
+// leave ends a wait, and unsubscribes with the last one of its session.
 func (c *Client) leave(k ask.Key, w *wait) {
 	at := k.InSession()
 	c.mu.Lock()
@@ -95,8 +95,8 @@ func (c *Client) leave(k ask.Key, w *wait) {
 	}
 }
 
-// drop forgets a watcher; its subscription is given back without the lock. The
-// caller holds mu.
+// drop forgets a watcher. The caller holds mu and unsubscribes after releasing
+// it.
 func (c *Client) drop(at ask.Session, w *watcher) {
 	delete(c.watchers, at)
 	close(w.stop)
@@ -105,11 +105,11 @@ func (c *Client) drop(at ask.Session, w *watcher) {
 
 func (c *Client) unsubscribe(sub *nats.Subscription) {
 	if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
-		c.opts.Logger.Warn("cannot give a subscription back", slog.String("subject", sub.Subject), slog.Any("error", err))
+		c.opts.Logger.Warn("cannot unsubscribe", slog.String("subject", sub.Subject), slog.Any("error", err))
 	}
 }
 
-// receive takes a republished outcome.
+// receive handles a republished outcome.
 func (c *Client) receive(at ask.Session, m *nats.Msg) {
 	k, ok := cloudevent.FirstOutcome(m)
 	if !ok || k.InSession() != at || !c.awaited(k) {
@@ -133,7 +133,7 @@ func (c *Client) receive(at ask.Session, m *nats.Msg) {
 	}
 }
 
-// awaited reports whether something waits for an ask.
+// awaited reports whether any wait is open for an ask.
 func (c *Client) awaited(k ask.Key) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,8 +141,8 @@ func (c *Client) awaited(k ask.Key) bool {
 	return watch != nil && len(watch.waits[k.ID]) > 0
 }
 
-// checkAgain makes every wait that k covers ask the broker: those of an ask, of
-// a session when k has no id, or all of them when k is zero.
+// checkAgain makes every wait that k covers ask the broker: those of one ask,
+// those of a session when k has no id, or all of them when k is zero.
 func (c *Client) checkAgain(k ask.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,9 +164,9 @@ func (c *Client) checkAgain(k ask.Key) {
 	}
 }
 
-// watchConnection makes every wait ask the broker when the connection has come
-// back, and once more when it is closed for good, which ends the waits. It runs
-// while something waits. The caller holds mu.
+// watchConnection makes every wait ask the broker after a reconnect, and once
+// more when the connection is closed for good, which ends the waits. It runs
+// while any wait is open. The caller holds mu.
 func (c *Client) watchConnection() {
 	if c.quiet != nil {
 		return
@@ -191,7 +191,8 @@ func (c *Client) watchConnection() {
 	})
 }
 
-// quieten ends watching the connection when nothing waits. The caller holds mu.
+// quieten stops watching the connection when no wait is open. The caller holds
+// mu.
 func (c *Client) quieten() {
 	if len(c.watchers) == 0 && c.quiet != nil {
 		close(c.quiet)
@@ -199,19 +200,19 @@ func (c *Client) quieten() {
 	}
 }
 
-// watchDropped makes the waits of a session ask the broker when outcomes came
-// faster than they were read, and NATS dropped some.
+// watchDropped makes the waits of a session ask the broker after NATS dropped
+// outcomes that arrived faster than they were read.
 func (c *Client) watchDropped(at ask.Session, w *watcher) {
 	slow := w.sub.StatusChanged(nats.SubscriptionSlowConsumer)
 	var dropped int
-	var look <-chan time.Time // while messages may be dropped: NATS tells of the first only
+	var look <-chan time.Time // set while messages may be dropped: NATS reports only the first
 	for {
 		select {
 		case <-w.stop:
 			return
 		case _, ok := <-slow:
 			if !ok {
-				slow = nil // with its connection
+				slow = nil // the connection closed it
 			}
 			if !ok || look != nil {
 				continue
@@ -229,7 +230,7 @@ func (c *Client) watchDropped(at ask.Session, w *watcher) {
 		if n != dropped {
 			dropped = n
 			c.checkAgain(at.Key(""))
-			c.opts.Logger.Warn("outcomes came faster than they were taken; asking for them", slog.String("session", at.String()), slog.Int("dropped", n))
+			c.opts.Logger.Warn("outcomes were dropped because they came too fast; asking for them", slog.String("session", at.String()), slog.Int("dropped", n))
 		}
 	}
 }

@@ -22,8 +22,8 @@ func textual(id string, timeout time.Duration) ask.Ask {
 	return ask.Ask{ID: id, Timeout: timeout, Questions: []ask.Question{{ID: "q", Kind: ask.KindText, Text: "What now?"}}}
 }
 
-// fire is a bus, an agent of it and somebody who answers.
-type fire struct {
+// fixture is a bus with an agent and a responder.
+type fixture struct {
 	*natstest.Bus
 	client    *client.Client
 	agent     client.Session
@@ -31,34 +31,34 @@ type fire struct {
 	web       *responder.Responder
 }
 
-func underFire(t *testing.T, opts natstest.Options) *fire {
+func newFixture(t *testing.T, opts natstest.Options) *fixture {
 	t.Helper()
 	b := natstest.Start(t, opts)
-	return fireOn(t, b, b.Agent("acme", "s1"))
+	return fixtureOn(t, b, b.Agent("acme", "s1"))
 }
 
-// underStorm has its agent at the end of a line.
-func underStorm(t *testing.T, opts natstest.Options) (*fire, *natstest.Line) {
+// newCuttableFixture connects the agent through a line that can be cut.
+func newCuttableFixture(t *testing.T, opts natstest.Options) (*fixture, *natstest.Line) {
 	t.Helper()
 	b := natstest.Start(t, opts)
 	line := b.Line()
-	return fireOn(t, b, line.Agent("acme", "s1")), line
+	return fixtureOn(t, b, line.Agent("acme", "s1")), line
 }
 
-func fireOn(t *testing.T, b *natstest.Bus, conn *nats.Conn) *fire {
+func fixtureOn(t *testing.T, b *natstest.Bus, conn *nats.Conn) *fixture {
 	t.Helper()
 	c := clientOn(t, conn, client.Options{Logger: natstest.Logger()})
-	return &fire{b, c, c.Session("acme", "s1"), conn, newResponder(t, b)}
+	return &fixture{b, c, c.Session("acme", "s1"), conn, newResponder(t, b)}
 }
 
-func (f *fire) ask(t *testing.T, id string, timeout time.Duration) {
+func (f *fixture) ask(t *testing.T, id string, timeout time.Duration) {
 	t.Helper()
 	if _, err := f.agent.Ask(t.Context(), textual(id, timeout)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (f *fire) answer(t *testing.T, id string) {
+func (f *fixture) answer(t *testing.T, id string) {
 	t.Helper()
 	_, err := f.web.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: id}, ask.Reply{
 		By: ask.By{Principal: "os:mei"}, Answers: []ask.Answer{{QuestionID: "q", Text: "this"}},
@@ -68,8 +68,8 @@ func (f *fire) answer(t *testing.T, id string) {
 	}
 }
 
-// ours are the stacks of the goroutines that run the client, a call, or a NATS
-// connection.
+// ours returns the stacks of the goroutines that run the client, a call, or a
+// NATS connection.
 func ours() (stacks []string) {
 	buf := make([]byte, 64<<20)
 	for one := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
@@ -83,7 +83,7 @@ func ours() (stacks []string) {
 	return stacks
 }
 
-// settles waits until there are no more goroutines of ours than before.
+// settles waits until at most as many of these goroutines are left as before.
 func settles(t *testing.T, before int) {
 	t.Helper()
 	var now []string
@@ -104,7 +104,7 @@ func TestTenThousandWaitsInAReconnectStorm(t *testing.T) {
 	if raced {
 		waits = 10
 	}
-	f, line := underStorm(t, natstest.Options{})
+	f, line := newCuttableFixture(t, natstest.Options{})
 	for i := range asks {
 		f.ask(t, fmt.Sprintf("a%d", i), time.Hour)
 	}
@@ -118,7 +118,7 @@ func TestTenThousandWaitsInAReconnectStorm(t *testing.T) {
 			}
 		})
 	}
-	for range 10 { // as soon as it is back, it is cut again
+	for range 10 { // it is cut again as soon as it is back
 		line.Cut()
 		<-line.Back()
 	}
@@ -132,18 +132,18 @@ func TestTenThousandWaitsInAReconnectStorm(t *testing.T) {
 	all.Wait()
 	settles(t, before)
 	if waits, sessions, calls := f.client.Held(); waits+sessions+calls != 0 {
-		t.Errorf("%d waits, %d sessions and %d calls are still held", waits, sessions, calls)
+		t.Errorf("%d waits, %d sessions and %d calls remain", waits, sessions, calls)
 	}
 }
 
 func TestABrokerThatIsGoneIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{NoBroker: true})
+	f := newFixture(t, natstest.Options{NoBroker: true})
 	stop := f.Broker(broker.Options{})
 	f.ask(t, "by-the-server", time.Second)
 	f.ask(t, "later", time.Hour)
 	stop()
-	// Nobody is there at the deadline but the server.
+	// Only the server is running at the deadline.
 	if o, err := f.agent.Wait(t.Context(), "by-the-server"); err != nil || o.Status != ask.StatusExpired {
 		t.Fatalf("%v %v", o.Status, err)
 	}
@@ -161,8 +161,8 @@ func TestABrokerThatIsGoneIsWaitedFor(t *testing.T) {
 
 func TestAContextEndsEveryPhase(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{})
-	gone := underFire(t, natstest.Options{NoBroker: true})
+	f := newFixture(t, natstest.Options{})
+	gone := newFixture(t, natstest.Options{NoBroker: true})
 	f.ask(t, "a1", time.Hour)
 	phases := map[string]func(ctx context.Context) error{
 		"asking, no broker":      func(ctx context.Context) error { _, err := gone.agent.Ask(ctx, textual("x", time.Hour)); return err },
@@ -189,7 +189,7 @@ func TestAContextEndsEveryPhase(t *testing.T) {
 			}
 		})
 	}
-	// What was given up is still pending, and can be picked up.
+	// An abandoned ask is still pending and can be picked up.
 	t.Cleanup(func() {
 		if rec, err := f.agent.Get(context.WithoutCancel(t.Context()), "a1"); err != nil || rec.State != ask.StatePending {
 			t.Errorf("%s %v", rec.State, err)
@@ -199,7 +199,7 @@ func TestAContextEndsEveryPhase(t *testing.T) {
 
 func TestCloseEndsWaits(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{})
+	f := newFixture(t, natstest.Options{})
 	f.ask(t, "a1", time.Hour)
 	done := make(chan error, 1)
 	go func() {
@@ -212,11 +212,11 @@ func TestCloseEndsWaits(t *testing.T) {
 	}
 }
 
-// An outcome whose republished message never comes is found by asking, soon
-// after the deadline at the latest.
+// An outcome whose republished message is lost is found by a check, soon after
+// the deadline at the latest.
 func TestAnOutcomeMissedOnTheWireIsFound(t *testing.T) {
 	t.Parallel()
-	f := underFire(t, natstest.Options{})
+	f := newFixture(t, natstest.Options{})
 	f.Mute()
 	f.ask(t, "a1", 2*time.Second)
 	done := make(chan error, 1)
