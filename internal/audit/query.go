@@ -66,8 +66,8 @@ func (q *Query) Wants(r *Record) bool {
 		(q.Key == "" || r.Actor != nil && r.Actor.Credential == q.Key || r.Object != nil && r.Object.ID == q.Key)
 }
 
-// Report is what a surface, a door or the issuer adds to the audit: what no
-// broker sees. Who it is from is in the subject.
+// Report is what a surface, a gateway, the issuer or an operator adds to the
+// audit: what no broker sees. Who it is from is in the subject.
 type Report struct {
 	Action    Action    `json:"action"`
 	ID        string    `json:"id,omitempty"` // sent again within two minutes, it is the same report
@@ -76,8 +76,11 @@ type Report struct {
 	Session   string    `json:"session,omitempty"`
 	Address   string    `json:"address,omitempty"`
 	Principal string    `json:"principal,omitempty"` // who acted, as far as the sender knows
+	Proof     string    `json:"proof,omitempty"`
+	Name      string    `json:"name,omitempty"`
 	Refusal   *Refusal  `json:"refusal,omitempty"`
 	Object    *Object   `json:"object,omitempty"`
+	Lost      int64     `json:"lost,omitempty"` // of [AuditLost]: how many reports are missing
 }
 
 // MaxReport is the most bytes of a report.
@@ -98,14 +101,20 @@ func DecodeReport(data []byte) (Report, error) {
 			f = append(f, ask.Fault{Pointer: v.at, Message: fmt.Sprintf("use 1 to %d of A-Z a-z 0-9 _ -", ask.MaxToken)})
 		}
 	}
-	if r.Refusal != nil && (r.Refusal.Count < 1 || r.Refusal.Code == "") {
-		f = append(f, ask.Fault{Pointer: "/refusal", Message: "give a code, and a count from 1 on"})
+	if r.Refusal != nil && (r.Refusal.Count < 1 || r.Refusal.Count > MaxCount || r.Refusal.Code == "" || r.Refusal.What == "") {
+		f = append(f, ask.Fault{Pointer: "/refusal", Message: fmt.Sprintf("give what was refused, a code, and a count from 1 to %d", MaxCount)})
 	}
-	if r.Action == Refused && r.Refusal == nil {
-		f = append(f, ask.Fault{Pointer: "/refusal", Message: "is missing"})
+	if (r.Action == Refused) != (r.Refusal != nil) {
+		f = append(f, ask.Fault{Pointer: "/refusal", Message: "belongs to the action refused, and to no other"})
+	}
+	if (r.Action == AuditLost) != (r.Lost != 0) || r.Lost < 0 || r.Lost > MaxCount {
+		f = append(f, ask.Fault{Pointer: "/lost", Message: fmt.Sprintf("belongs to the action audit.lost, and is 1 to %d", MaxCount)})
 	}
 	return r, ask.InvalidError("report", f)
 }
+
+// MaxCount is the largest number of refusals, or of losses, in one report.
+const MaxCount = 1_000_000
 
 // EncodeReport is the body of a report.
 func EncodeReport(r *Report) ([]byte, error) { return json.Marshal(r) }

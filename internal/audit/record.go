@@ -43,6 +43,8 @@ const (
 	SignInRevoked     Action = "sign-in.revoked"
 	LinkUsed          Action = "link.used"
 	InvitationMade    Action = "invitation.made"
+	AsksDeclined      Action = "asks.declined" // several at once, each with a record of its own beside
+	AsksPutAway       Action = "asks.put-away" // several at once, for one person
 	PasskeyAdded      Action = "passkey.added"
 	PasskeyRemoved    Action = "passkey.removed"
 	TokenIssued       Action = "token.issued"
@@ -53,6 +55,7 @@ const (
 	PolicyChanged     Action = "policy.changed"
 	PolicyRemoved     Action = "policy.removed"
 	LedgerRepaired    Action = "ledger.repaired"
+	LedgerChanged     Action = "ledger.changed" // its settings, its keys, or what it holds: restored
 	AuditBegan        Action = "audit.began"
 	AuditRead         Action = "audit.read"
 	AuditLost         Action = "audit.lost"
@@ -64,7 +67,7 @@ func Actions() []Action {
 	return []Action{
 		AskAsked, AskShown, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
-		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, LedgerRepaired, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
+		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksPutAway, LedgerRepaired, LedgerChanged, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}
 }
 
@@ -104,6 +107,9 @@ type Actor struct {
 	Proof      string   `json:"proof,omitempty"`
 	Name       string   `json:"name,omitempty"` // for people
 	Groups     []string `json:"groups,omitempty"`
+	// ReportedBy is the surface on whose word alone Principal, Proof and Name stand
+	// here: no broker has checked them.
+	ReportedBy string `json:"reported_by,omitempty"`
 }
 
 // Question is what was asked, shortened.
@@ -236,10 +242,10 @@ func (r *Record) clip() {
 		clip(&d.Reason)
 	}
 	if f := r.Refusal; f != nil {
-		clip(&f.What, &f.Why)
+		clip(&f.What, &f.Code, &f.Why)
 	}
 	if o := r.Object; o != nil {
-		clip(&o.ID, &o.Principal, &o.Proof, &o.Name, &o.Note)
+		clip(&o.Kind, &o.ID, &o.Role, &o.Principal, &o.Proof, &o.Name, &o.Note)
 		clipAll(&o.Sessions)
 	}
 }
