@@ -122,50 +122,83 @@ func (b *Broker) tellPage(r *auditRequest, page *audit.Page) error {
 	return b.tellJSON(&r.to, body)
 }
 
-// reports are the actions that each role may report: what it alone sees.
-func reports(role subject.StateRole) []audit.Action {
+// reports are the actions that a sender may report: what it alone sees.
+func reports(role subject.StateRole, typ string) []audit.Action {
+	own := []audit.Action{audit.Refused, audit.AuditLost}
 	switch role {
-	case subject.StateGateway, subject.StateResponder:
-		return []audit.Action{audit.Refused}
+	case subject.StateGateway:
+		return own
+	case subject.StateResponder:
+		if typ == subject.TypeWeb { // it signs people in
+			return append(own, audit.SignedIn, audit.AsksDeclined, audit.AsksPutAway)
+		}
+		return own
 	case subject.StateIssuer:
-		return []audit.Action{audit.Refused, audit.CredentialIssued, audit.CredentialRevoked, audit.LedgerRepaired}
+		return append(own, audit.CredentialIssued, audit.CredentialRevoked, audit.LedgerRepaired, audit.LedgerChanged)
 	case subject.StateOperator:
-		return []audit.Action{audit.InvitationMade}
+		return []audit.Action{audit.InvitationMade, audit.LedgerRepaired, audit.LedgerChanged}
 	case subject.StateAgent:
 	}
 	return nil
 }
 
-// report takes in what somebody adds to the audit. The subject says who, and
-// the broker when, unless a report is of the past.
+// Bounds of reports.
+const (
+	reportsPerMinute = 600  // of one credential
+	issuerPerMinute  = 6000 // it tells of what happened while it was down
+)
+
+// report takes in what somebody adds to the audit. The subject says who. What
+// the report says of others is the sender's word, and marked so.
 func (b *Broker) report(data []byte, r *auditRequest) error {
 	p, err := audit.DecodeReport(data)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(reports(r.Role), p.Action) {
+	if !slices.Contains(reports(r.Role, r.Type), p.Action) {
 		return ask.Refuse(ask.CodeForbidden, "the role %s may not report %.64q", r.Role, p.Action)
+	}
+	rate, most := b.reported, reportsPerMinute
+	if r.Role == subject.StateIssuer {
+		rate, most = b.issued, issuerPerMinute
+	}
+	now := b.led.Now().UTC()
+	if !rate.Take(r.User, now) {
+		return ask.Refuse(ask.CodeQuota, "%d reports to the audit in this minute are as many as one credential may send; send this one again later", most)
 	}
 	if r.Tenant != "" {
 		p.Tenant = r.Tenant
+	}
+	if p.Time.IsZero() || p.Time.After(now) || r.Role != subject.StateIssuer && r.Role != subject.StateOperator { // others do not tell of the past
+		p.Time = now
 	}
 	surface := string(r.Role)
 	if r.Type != "" {
 		surface = r.Type
 	}
-	if p.Action == audit.Refused {
-		b.audit.refuse(refusalKind{string(r.Role), r.User, p.Tenant, p.Session, surface, p.Refusal.What, p.Refusal.Code}, p.Refusal.Why, min(p.Refusal.Count, 1_000_000))
-		return b.tellJSON(&r.to, []byte("{}"))
+	rec := &audit.Record{
+		ID: p.ID, Time: p.Time.UTC(), Action: p.Action, Tenant: p.Tenant, Session: p.Session, Surface: surface, Address: p.Address, Refusal: p.Refusal, Object: p.Object, Lost: p.Lost,
+		Actor: &audit.Actor{Role: string(r.Role), Credential: r.User, Principal: p.Principal, Proof: p.Proof, Name: p.Name},
 	}
-	now := b.led.Now().UTC()
-	if p.Time.IsZero() || p.Time.After(now) {
-		p.Time = now
+	if p.Principal != "" {
+		rec.Actor.ReportedBy = surface
 	}
-	b.audit.add(&audit.Record{
-		ID: p.ID, Time: p.Time.UTC(), Action: p.Action, Tenant: p.Tenant, Session: p.Session, Surface: surface, Address: p.Address, Object: p.Object,
-		Actor: &audit.Actor{Role: string(r.Role), Credential: r.User, Principal: p.Principal},
-	})
+	if f := rec.Refusal; f != nil {
+		f.First, f.Last = within(f.First, now), within(f.Last, now)
+	}
+	if p.ID != "" && r.Role != subject.StateIssuer {
+		rec.ID = r.User + "-" + p.ID // nobody takes the id of somebody else's record
+	}
+	b.audit.add(rec)
 	return b.tellJSON(&r.to, []byte("{}"))
+}
+
+// within is a time that somebody else reports; now when it cannot be.
+func within(at, now time.Time) time.Time {
+	if at.After(now) || now.Sub(at) > time.Hour {
+		return now
+	}
+	return at.UTC()
 }
 
 // auditRefusal notes that a request about an ask was refused.
@@ -211,11 +244,15 @@ func (b *Broker) auditState(r *stateRequest, w *ledger.StateWrite, old *ledger.S
 		value = old.Value
 	}
 	action := stateAction(r, removed, live)
+	if r.Bucket == subject.BucketPasskeys && !removed && live && passkeys(value) > passkeys(old.Value) {
+		action = audit.PasskeyAdded // a further one; else it was used
+	}
 	if action == "" {
 		return
 	}
 	var said struct {
 		ID        string    `json:"id"`
+		Tenant    string    `json:"tenant"`
 		Role      string    `json:"role"`
 		Principal string    `json:"principal"`
 		Proof     string    `json:"proof"`
@@ -236,10 +273,22 @@ func (b *Broker) auditState(r *stateRequest, w *ledger.StateWrite, old *ledger.S
 	if rec.Object.Expires.IsZero() {
 		rec.Object.Expires = w.Expires
 	}
+	if r.Bucket == subject.BucketTokens && rec.Tenant == "" && ask.ValidToken(said.Tenant) {
+		rec.Tenant = said.Tenant // its auditors see which tokens it has
+	}
 	if action == audit.SignedIn || action == audit.SignedOut { // the person does it
-		rec.Actor = &audit.Actor{Role: string(r.Role), Principal: said.Principal, Proof: said.Proof, Name: said.Name}
+		rec.Actor = &audit.Actor{Role: string(r.Role), Principal: said.Principal, Proof: said.Proof, Name: said.Name, ReportedBy: r.Type}
 	}
 	b.audit.add(rec)
+}
+
+// passkeys is how many a person has.
+func passkeys(value []byte) int {
+	var said struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	_ = json.Unmarshal(value, &said) // none
+	return len(said.Keys)
 }
 
 // stateAction is what a write of shared state means; empty: nothing that the

@@ -167,14 +167,14 @@ func TestSharedStateLeavesRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	person, token := `{"principal":"oidc:mei","name":"Mei","proof":"oidc","client":"Firefox","token":"sealed-secret"}`, `{"id":"t1","hash":"sha256:beef","role":"responder","principal":"oidc:mei"}`
+	person, token := `{"principal":"oidc:mei","name":"Mei","proof":"oidc","client":"Firefox","token":"sealed-secret"}`, `{"id":"t1","hash":"sha256:beef","role":"responder","tenant":"acme","principal":"oidc:mei"}`
 	write(sessions, state.Key{Name: "h1"}, person, time.Hour)
 	write(sessions, state.Key{Name: "h1"}, person, time.Hour) // it is still used
 	remove(sessions, state.Key{Name: "h1"})
 	write(sessions, state.Key{Name: "h2"}, person, time.Hour)
 	remove(state.Open(op, state.Operator(), state.Sessions), state.Key{Name: "h2"})
-	write(tokens, state.Key{Tenant: "acme", Name: "t1"}, token, 0)
-	remove(tokens, state.Key{Tenant: "acme", Name: "t1"})
+	write(tokens, state.Key{Name: "t1"}, token, 0)
+	remove(tokens, state.Key{Name: "t1"})
 	want := []audit.Action{audit.SignedIn, audit.SignedOut, audit.SignedIn, audit.SignInRevoked, audit.TokenIssued, audit.TokenRevoked}
 	var all []audit.Record
 	natstest.Eventually(t, "six records", func() bool {
@@ -191,7 +191,7 @@ func TestSharedStateLeavesRecords(t *testing.T) {
 	if !slices.Equal(actions, want) {
 		t.Errorf("recorded %q", actions)
 	}
-	if r := all[0]; r.Actor.Principal != "oidc:mei" || r.Actor.Proof != "oidc" || r.Surface != "web" || r.Chain.N == 0 || r.Chain.Writer == "" || r.Version != audit.Version || r.ID == "" {
+	if r := all[0]; r.Actor.Principal != "oidc:mei" || r.Actor.ReportedBy != "web" || r.Actor.Proof != "oidc" || r.Surface != "web" || r.Chain.N == 0 || r.Chain.Writer == "" || r.Version != audit.Version || r.ID == "" {
 		t.Errorf("signed in: %+v", r)
 	}
 	if r := all[4]; r.Tenant != "acme" || r.Actor.Role != "operator" || r.Object.Role != "responder" {
@@ -400,6 +400,81 @@ func TestWhoMayReportWhat(t *testing.T) {
 	recorded(t, nc, "seven refusals", audit.Query{Actions: []audit.Action{audit.Refused}}, func(r *audit.Record) bool { return r.Refusal.Count == 7 && r.Surface == "web" })
 	if got := records(t, nc, "", audit.Query{Key: "UKEY"}); len(got) != 1 {
 		t.Errorf("sent again, it is there %d times", len(got))
+	}
+	for name, r := range map[string]audit.Report{
+		"a sign-in of a surface that signs nobody in": {Action: audit.SignedIn, Principal: "oidc:mei"},
+		"an answer":         {Action: audit.AskAnswered, Principal: "oidc:mei"},
+		"an invitation":     {Action: audit.InvitationMade},
+		"that it began":     {Action: audit.AuditBegan},
+		"a revoked sign-in": {Action: audit.SignInRevoked},
+	} {
+		if err := audit.Send(t.Context(), b.Responder("slack"), audit.Surface("slack", ""), r); !errors.Is(err, ask.ErrForbidden) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, r := range map[string]audit.Report{
+		"a refusal without one":   {Action: audit.Refused},
+		"a refusal of nothing":    {Action: audit.Refused, Refusal: &audit.Refusal{Code: "unauthorized", Count: 1}},
+		"a huge count":            {Action: audit.Refused, Refusal: &audit.Refusal{What: "sign-in", Code: "unauthorized", Count: 1 << 40}},
+		"a sign-in with a loss":   {Action: audit.SignedIn, Lost: 7},
+		"a tenant that is a path": {Action: audit.SignedIn, Tenant: "acme.>"},
+		"a record's place":        {Action: audit.SignedIn, ID: "a b"},
+	} {
+		if err := audit.Send(t.Context(), web, from, r); !errors.Is(err, ask.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	large := audit.Report{Action: audit.SignedIn, Name: strings.Repeat("x", audit.MaxReport)}
+	if err := audit.Send(t.Context(), web, from, large); !errors.Is(err, ask.ErrTooLarge) {
+		t.Errorf("a large one: %v", err)
+	}
+}
+
+// What a surface says of a person stands in the audit as that surface's word: it
+// is not back-dated, and takes the place of nobody else's record.
+func TestAReportOfASurfaceIsMarked(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	nc, web := b.Connect(auditor("")), b.Responder("web")
+	begun := time.Now().Add(-time.Minute)
+	lie := audit.Report{
+		Action: audit.SignedIn, ID: "r-UKEY", Time: begun.AddDate(-1, 0, 0), Principal: "oidc:mei", Proof: "oidc", Name: "Mei",
+		Object: &audit.Object{Kind: strings.Repeat("k", 1000), Note: "from\nthe web"},
+	}
+	if err := audit.Send(t.Context(), web, audit.Surface("web", ""), lie); err != nil {
+		t.Fatal(err)
+	}
+	got := recorded(t, nc, "the sign-in", audit.Query{Principal: "oidc:mei"}, anyRecord)
+	if a := got.Actor; a.ReportedBy != "web" || a.Role != "responder" || !strings.HasPrefix(a.Credential, "U") || a.Proof != "oidc" {
+		t.Errorf("who: %+v", a)
+	}
+	if got.Time.Before(begun) || len(got.Object.Kind) > audit.MaxText || strings.Contains(got.Object.Note, "\n") {
+		t.Errorf("%s %+v", got.Time, got.Object)
+	}
+	told := audit.Report{Action: audit.CredentialRevoked, ID: "r-UKEY", Object: &audit.Object{Kind: "credential", ID: "UKEY"}}
+	if err := audit.Send(t.Context(), b.Connect(natsd.Role{Name: natsd.RoleIssuer}), audit.Issuer(), told); err != nil {
+		t.Fatal(err)
+	}
+	recorded(t, nc, "the revocation with the same id", audit.Query{Key: "UKEY"}, anyRecord)
+}
+
+func TestReportsOfOneCredentialAreBounded(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Memory: true})
+	web, slack := b.Responder("web"), b.Responder("slack")
+	one := func(nc *nats.Conn, typ string) error {
+		return audit.Send(t.Context(), nc, audit.Surface(typ, ""), audit.Report{Action: audit.Refused, Refusal: &audit.Refusal{What: "POST /", Code: "forbidden", Count: 1}})
+	}
+	var err error
+	n := 0
+	for ; n < 2000 && err == nil; n++ { // two minutes' worth, if a minute ends meanwhile
+		err = one(web, "web")
+	}
+	if !errors.Is(err, ask.ErrQuota) {
+		t.Errorf("%d reports, then %v", n, err)
+	}
+	if err := one(slack, "slack"); err != nil {
+		t.Errorf("another credential: %v", err)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/metrics"
 	"github.com/askbus/askbus/internal/quota"
+	"github.com/askbus/askbus/internal/ratelimit"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/internal/tracing"
 	"github.com/nats-io/nats.go"
@@ -109,6 +110,8 @@ type Broker struct {
 	republished   map[string]*signals // by kind: something was republished, next may have work
 	backlog       backlog
 	audit         *recorder
+	reported      *ratelimit.PerMinute // reports to the audit, by credential
+	issued        *ratelimit.PerMinute // likewise, of issuers
 
 	requests, refused, dropped, late atomic.Int64
 	ready                            atomic.Bool
@@ -133,6 +136,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 		b.counts = opts.Metrics.Broker(b.reading)
 	}
 	b.audit = newRecorder(led, &b.opts, b.id, b.counts.AuditLost)
+	b.reported, b.issued = ratelimit.New(reportsPerMinute), ratelimit.New(issuerPerMinute)
 	return b
 }
 
