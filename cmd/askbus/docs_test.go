@@ -30,8 +30,9 @@ type shellBlock struct {
 }
 
 var (
-	fence = regexp.MustCompile("(?m)^([ \t]*)```([a-z]*)[^\n]*\n((?s).*?)\n[ \t]*```")
-	note  = regexp.MustCompile(`<!-- (background, until|answered with|exits|not run): (.+?) -->\s*$`)
+	fence   = regexp.MustCompile("(?m)^([ \t]*)```([a-z]*)[^\n]*\n((?s).*?)\n[ \t]*```")
+	command = regexp.MustCompile(`(?m)^[ \t]*(askbus|curl|docker|export|go|helm|kubectl|make|nats|node|npm) `)
+	note    = regexp.MustCompile(`<!-- (background, until|answered with|exits|not run): (.+?) -->\s*$`)
 )
 
 func shellBlocks(t *testing.T, page string) []shellBlock {
@@ -43,10 +44,14 @@ func shellBlocks(t *testing.T, page string) []shellBlock {
 	text := string(raw)
 	var all []shellBlock
 	for _, m := range fence.FindAllStringSubmatchIndex(text, -1) {
-		if text[m[4]:m[5]] != "sh" {
+		line := 1 + strings.Count(text[:m[0]], "\n")
+		if language := text[m[4]:m[5]]; language != "sh" {
+			if language == "" && command.MatchString(text[m[6]:m[7]]) {
+				t.Errorf("%s:%d: a block of commands without a language is not run: mark it sh", page, line)
+			}
 			continue
 		}
-		b := shellBlock{line: 1 + strings.Count(text[:m[0]], "\n"), text: strings.ReplaceAll(text[m[6]:m[7]], "\n"+text[m[2]:m[3]], "\n")}
+		b := shellBlock{line: line, text: strings.ReplaceAll(text[m[6]:m[7]], "\n"+text[m[2]:m[3]], "\n")}
 		if says := note.FindStringSubmatch(text[:m[0]]); says != nil {
 			switch says[1] {
 			case "background, until":
