@@ -97,11 +97,12 @@ func (a answering) Decline(ctx context.Context, k ask.Key, r ask.Reply, reason s
 
 // mcpCaller is who calls /mcp. The session is the header Askbus-Session, the
 // query's, or what the token is for.
-func mcpCaller(g *gateway.Gateway, req *http.Request) (mcpserver.Caller, error) {
+func mcpCaller(g *gateway.Gateway, req *http.Request) (_ mcpserver.Caller, err error) {
 	t, err := g.Caller(req)
 	if err != nil {
 		return mcpserver.Caller{}, err
 	}
+	defer func() { g.Refused(req, &t, err) }()
 	session := named(req)
 	if session == "" {
 		session = ownSession(&t)
@@ -130,7 +131,8 @@ func hookCaller(g *gateway.Gateway, req *http.Request) (func(session string) (ho
 	return func(session string) (hook.Call, error) { return hookCall(g, req, &t, session) }, nil
 }
 
-func hookCall(g *gateway.Gateway, req *http.Request, t *token.Token, session string) (hook.Call, error) {
+func hookCall(g *gateway.Gateway, req *http.Request, t *token.Token, session string) (_ hook.Call, err error) {
+	defer func() { g.Refused(req, t, err) }()
 	if name := named(req); name != "" {
 		session = name
 	}

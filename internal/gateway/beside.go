@@ -20,6 +20,7 @@ func (g *Gateway) Beside(doors map[string]http.Handler) http.Handler {
 			path = "/" + after
 		}
 		if h := guarded[path]; h != nil {
+			r.Pattern = path
 			h.ServeHTTP(w, r)
 			return
 		}

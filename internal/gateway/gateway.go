@@ -57,6 +57,10 @@ type Options struct {
 	// error is an [*ask.Error]. Default: nothing is swapped here.
 	Swap func(ctx context.Context, token, session string) ([]byte, error)
 
+	// Refused is told of requests that are refused with 401, 403 or 429. It may
+	// not wait. Default: nobody is told.
+	Refused func(access.Refusal)
+
 	Now    func() time.Time // default: time.Now
 	Logger *slog.Logger     // default: discard
 
@@ -122,7 +126,7 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	}
 	control, err := access.New(tokens, access.Options{
 		BaseURL: opts.BaseURL, Hosts: opts.Hosts, CORSOrigins: opts.CORSOrigins,
-		BodyTimeout: opts.BodyTimeout, MaxRequests: opts.MaxRequests, Now: opts.Now, Logger: opts.Logger,
+		BodyTimeout: opts.BodyTimeout, MaxRequests: opts.MaxRequests, Now: opts.Now, Logger: opts.Logger, Refused: opts.Refused,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
@@ -221,6 +225,10 @@ func (g *Gateway) Handler() http.Handler {
 // Caller finds out who calls one of the handlers of [Gateway.Beside]. The error
 // is an [*ask.Error].
 func (g *Gateway) Caller(r *http.Request) (token.Token, error) { return g.access.Caller(r) }
+
+// Refused notes that a handler of [Gateway.Beside] refuses a caller whose token
+// [Gateway.Caller] found.
+func (g *Gateway) Refused(r *http.Request, t *token.Token, err error) { g.access.Refused(r, t, err) }
 
 // Host is the token of the host that sends a request about a session; see
 // [access.Control.Host].

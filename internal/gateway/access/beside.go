@@ -11,6 +11,7 @@ import (
 func (a *Control) Caller(r *http.Request) (token.Token, error) {
 	var c Caller
 	if err := a.identify(r, &c); err != nil {
+		a.Refused(r, &c.Token, err)
 		return token.Token{}, Problem(err)
 	}
 	return c.Token, nil

@@ -28,6 +28,7 @@ type Options struct {
 	MaxRequests int           // under way at once
 	Now         func() time.Time
 	Logger      *slog.Logger
+	Refused     func(Refusal) // is told whom the gateway refuses, and may not wait; default: nobody
 }
 
 // Control guards the gateway. It is safe for concurrent use.

@@ -62,11 +62,12 @@ func (a *Control) Open(m Methods) http.Handler {
 		}
 		if h == nil {
 			w.Header().Set("Allow", m.allow())
-			a.refuse(w, r, ask.Refuse(wire.CodeMethod, "%.20s is not served here; use %s", r.Method, m.allow()))
+			a.refuse(w, r, nil, ask.Refuse(wire.CodeMethod, "%.20s is not served here; use %s", r.Method, m.allow()))
 			return
 		}
-		if err := h(w, r, &Caller{}); err != nil {
-			a.refuse(w, r, err)
+		var c Caller
+		if err := h(w, r, &c); err != nil {
+			a.refuse(w, r, &c.Token, err)
 		}
 	})
 }
@@ -113,17 +114,14 @@ func (a *Control) identify(r *http.Request, c *Caller) error {
 	if err != nil {
 		return err
 	}
+	c.Token = t // also of a request that is refused
 	if t.Role == token.Host {
 		return ask.Refuse(ask.CodeForbidden, "this token %s; send it in %s, and the agent's token in Authorization", t.Scope(), HostHeader)
 	}
 	if err := httpserver.Identify(r, "token:"+t.ID); err != nil {
 		return ask.Refuse(ask.CodeQuota, "%s", err)
 	}
-	if err := a.share(r, &t); err != nil {
-		return err
-	}
-	c.Token = t
-	return nil
+	return a.share(r, &t)
 }
 
 // Bearer is the token in a request's header, if there is one.
@@ -150,8 +148,8 @@ func (a *Control) check(r *http.Request, secret string) (token.Token, error) {
 	return t, nil
 }
 
-// refuse writes a problem body.
-func (a *Control) refuse(w http.ResponseWriter, r *http.Request, err error) {
+// refuse writes a problem body. T is the caller's token, or nil.
+func (a *Control) refuse(w http.ResponseWriter, r *http.Request, t *token.Token, err error) {
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		if !Ended(r.Context()) {
 			return // nobody is there to be told
@@ -171,6 +169,7 @@ func (a *Control) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case http.StatusRequestTimeout:
 		w.Header().Set("Connection", "close")
 	}
+	a.Refused(r, t, e)
 	body := wire.EncodeProblem(e)
 	Send(w, status, wire.TypeProblem, body)
 }

@@ -35,7 +35,7 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 		}
 	}
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.refuse(w, r, ask.Refuse(ask.CodeForbidden, "pages of %.100q may not call this; add the origin to ASKBUS_CORS_ORIGINS if they should", r.Header.Get("Origin")))
+		a.refuse(w, r, nil, ask.Refuse(ask.CodeForbidden, "pages of %.100q may not call this; add the origin to ASKBUS_CORS_ORIGINS if they should", r.Header.Get("Origin")))
 	}))
 	next = cross.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		r = inPath(r)
 		if !httpserver.KnownHost(r.Host, a.base.Host, a.opts.Hosts) {
-			a.refuse(w, r, ask.Refuse(wire.CodeMisdirected, "this gateway does not answer for %.100q; if it should, add that name to ASKBUS_WEB_HOSTS", httpserver.Host(r.Host)))
+			a.refuse(w, r, nil, ask.Refuse(wire.CodeMisdirected, "this gateway does not answer for %.100q; if it should, add that name to ASKBUS_WEB_HOSTS", httpserver.Host(r.Host)))
 			return
 		}
 		if a.cors(w, r) {
@@ -57,7 +57,7 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 		case a.slots <- struct{}{}:
 			defer func() { <-a.slots }()
 		default:
-			a.refuse(w, r, ask.Refuse(ask.CodeUnavailable, "%d requests are under way, which is as many as this gateway takes", cap(a.slots)))
+			a.refuse(w, r, nil, ask.Refuse(ask.CodeUnavailable, "%d requests are under way, which is as many as this gateway takes", cap(a.slots)))
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)

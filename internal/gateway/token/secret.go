@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"math/big"
 	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 const (
@@ -48,6 +50,16 @@ func split(s string) (id, secret string, ok bool) {
 	}
 	id, secret, ok = strings.Cut(rest, "_")
 	return id, secret, ok && id != "" && secret != ""
+}
+
+// Claimed is the id that a token names, which is no proof that it has that id;
+// empty when s has not the form of a token.
+func Claimed(s string) string {
+	id, _, ok := split(s)
+	if !ok || len(id) > 2*idBytes || !ask.ValidToken(id) {
+		return ""
+	}
+	return id
 }
 
 // proves reports whether secret is the token's, in a time that says nothing.
