@@ -18,10 +18,22 @@ const (
 	ofKind       = 200 // and about all
 )
 
+// The server calls its log on the goroutine that reads what the client sends. So
+// a pause there holds up that client alone, and TCP makes it wait: denied
+// messages cost the server little more than those that it has read already.
+const (
+	freeDenials  = 100 // of one connection in a minute, without a pause
+	manyDenials  = 1000
+	denialPause  = 10 * time.Millisecond
+	denialsPause = 100 * time.Millisecond // beyond manyDenials
+)
+
 // complaints bounds the lines about clients, and counts what it leaves out.
 type complaints struct {
 	log                *slog.Logger
 	connections, kinds *ratelimit.PerMinute
+	denials            *ratelimit.PerMinute
+	pause              func(time.Duration)
 
 	mu      sync.Mutex
 	leftOut map[string]int // by kind
@@ -29,7 +41,25 @@ type complaints struct {
 }
 
 func newComplaints(log *slog.Logger) *complaints {
-	return &complaints{log: log, connections: ratelimit.New(ofConnection), kinds: ratelimit.New(ofKind), leftOut: map[string]int{}}
+	return &complaints{log: log, connections: ratelimit.New(ofConnection), kinds: ratelimit.New(ofKind), denials: ratelimit.New(manyDenials), pause: time.Sleep, leftOut: map[string]int{}}
+}
+
+// slow holds up the client that a line is about when the server has denied it
+// much already.
+func (c *complaints) slow(line string, now time.Time) {
+	if !strings.Contains(line, "Publish Violation") && !strings.Contains(line, "Subscription Violation") {
+		return
+	}
+	at := connection.FindString(line)
+	if at == "" {
+		return
+	}
+	switch n := c.denials.Count(at, now); {
+	case n > manyDenials:
+		c.pause(denialsPause)
+	case n > freeDenials:
+		c.pause(denialPause)
+	}
 }
 
 // connection is how the server names one: of a client (also over WebSocket or

@@ -67,8 +67,11 @@ func rebuildsState(s string) bool {
 }
 
 func (l *logger) Errorf(format string, v ...any) {
-	s := fmt.Sprintf(format, v...)
-	about, write := l.clients.take(s, time.Now())
+	s, now := fmt.Sprintf(format, v...), time.Now()
+	about, write := l.clients.take(s, now)
+	if about {
+		defer l.clients.slow(s, now)
+	}
 	if !about { // what a client sent says nothing of the disk
 		l.remember(s)
 	}

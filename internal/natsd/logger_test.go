@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestAStrangersCertificateSaysNothingOfTheDisk(t *testing.T) {
@@ -37,11 +38,17 @@ func TestAFloodOfDeniedMessagesIsAFewLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	l := newLogger(slog.New(slog.NewTextHandler(&out, nil)))
+	var held time.Duration
+	l.clients.pause = func(d time.Duration) { held += d }
 	for range 5000 { // one connection that goes on, and one attempt each of many
 		l.Errorf("127.0.0.1:5000 - cid:7 - \"agent/acme/s1\" - Publish Violation - Subject %q", "herev1.write error")
 	}
 	for cid := range 5000 {
 		l.Errorf("127.0.0.1:5000 - cid:%d - authentication error", cid+8)
+	}
+	// A minute may have turned once.
+	if least := (manyDenials-freeDenials)*denialPause + (5000-3*manyDenials)*denialsPause; held < least {
+		t.Errorf("the one that goes on was held up for %s, want at least %s", held, least)
 	}
 	l.clients.tell()
 	text := out.String()
@@ -56,6 +63,14 @@ func TestAFloodOfDeniedMessagesIsAFewLines(t *testing.T) {
 	}
 	if l.writeFailure() != "" {
 		t.Error("a client's text counts as a disk that failed")
+	}
+	before := held
+	for range freeDenials {
+		l.Errorf("127.0.0.1:5000 - cid:6 - \"agent/acme/s1\" - Publish Violation - Subject %q", "herev1.x")
+		l.Errorf("127.0.0.1:5000 - rid:6 - authentication error")
+	}
+	if held != before {
+		t.Errorf("a client that errs now and then was held up for %s", held-before)
 	}
 	l.Errorf("JetStream failed: %s", "write error: no space left")
 	if l.writeFailure() == "" {
