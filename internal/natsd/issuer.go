@@ -86,7 +86,7 @@ func (i *Issuer) sign(r Role, may identity.Assertions, life time.Duration) (iden
 		return identity.Credential{}, err
 	}
 	scope := r.scope()
-	if i.own && (r.Name == RoleBroker || r.Name == RoleLedger) {
+	if i.own && (r.Name == RoleBroker || r.Name == RoleLedger) || r.Name == RoleGuard {
 		scope += inProcess
 	}
 	return keys.Issue(identity.User{Name: r.User(), Scope: scope, Tags: r.tags(), May: may, Inbox: r.InboxPrefix(), Life: life}, time.Now())

@@ -39,6 +39,7 @@ const (
 	RoleAuditor     = "auditor" // reads the audit, and nothing else
 	RoleMaintenance = "maintenance"
 	RoleCluster     = "cluster"      // which nodes belong to a cluster, and that one does not any more
+	RoleGuard       = "guard"        // hears which connections come and go; of the server's own process
 	RoleAdmin       = "admin"        // everything in the account of clients
 	RoleLedgerAdmin = "ledger-admin" // everything in the account of the ledger
 )
@@ -81,7 +82,7 @@ func (r Role) Validate() error {
 		if r.Type != "" || r.Session != "" {
 			return fmt.Errorf("an auditor has no type and no session; with a tenant it reads that tenant's records")
 		}
-	case RoleGateway, RoleOperator, RoleBroker, RoleLedger, RoleIssuer, RoleMaintenance, RoleCluster, RoleAdmin, RoleLedgerAdmin:
+	case RoleGateway, RoleOperator, RoleBroker, RoleLedger, RoleIssuer, RoleMaintenance, RoleCluster, RoleGuard, RoleAdmin, RoleLedgerAdmin:
 		if r.Type != "" || r.Tenant != "" || r.Session != "" {
 			return fmt.Errorf("%s has no type, tenant or session", r.Name)
 		}
@@ -128,7 +129,7 @@ func (r Role) InboxPrefix() string {
 		return subject.InboxAuditor(r.Tenant)
 	case RoleMaintenance:
 		return subject.InboxMaintenance
-	case RoleCluster:
+	case RoleCluster, RoleGuard:
 		return subject.InboxCluster
 	case RoleAdmin, RoleLedgerAdmin:
 		return "_INBOX.admin"
@@ -279,6 +280,8 @@ func (r Role) rights() Rights {
 		}
 	case RoleCluster:
 		return Rights{Publish: []string{subjectMembers, subjectRemove}, Subscribe: []string{inbox}}
+	case RoleGuard:
+		return Rights{DenyPublish: []string{">"}, Subscribe: []string{fmt.Sprintf(subjectConnections, "*")}}
 	case RoleAdmin, RoleLedgerAdmin:
 		return Rights{Publish: []string{">"}, Subscribe: []string{">"}}
 	}
@@ -346,7 +349,7 @@ func (r Role) account() string {
 	switch r.Name {
 	case RoleLedger, RoleMaintenance, RoleLedgerAdmin:
 		return identity.Ledger
-	case RoleCluster:
+	case RoleCluster, RoleGuard:
 		return identity.System
 	}
 	return identity.Bus
@@ -389,7 +392,8 @@ func scopes(admin bool) []identity.Scope {
 	if admin {
 		roles = append(roles, Role{Name: RoleAdmin}, Role{Name: RoleLedgerAdmin})
 	}
-	var all []identity.Scope
+	guard := Role{Name: RoleGuard}
+	all := []identity.Scope{{Name: guard.scope() + inProcess, Account: guard.account(), Permissions: guard.Rights().permissions(), InProcess: true}}
 	for _, r := range roles {
 		all = append(all, identity.Scope{Name: r.scope(), Account: r.account(), Permissions: r.Rights().permissions()})
 		if r.Name == RoleBroker || r.Name == RoleLedger {

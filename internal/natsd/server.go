@@ -34,6 +34,7 @@ type Options struct {
 	Logger   *slog.Logger // default: discard
 	Cluster  *Cluster     // one of several nodes; default: a server alone
 	TLS      *tls.Config  // of connections from outside; default: none
+	Bounds   Bounds       // of tenants, sessions and their credentials
 }
 
 // tlsTimeout is how long a handshake may take, in seconds.
@@ -52,6 +53,7 @@ type Server struct {
 	tls  bool
 
 	accounts *accounts
+	guard    *guard
 
 	dir    string
 	budget int64
@@ -71,6 +73,7 @@ func Start(opts Options) (*Server, error) {
 	if opts.MaxStore == 0 {
 		opts.MaxStore = DefaultMaxStore
 	}
+	opts.Bounds.fill()
 	host, port, err := freePort(opts.Addr)
 	if err != nil {
 		return nil, err
@@ -119,6 +122,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 		ServerName: "askbus", Host: host, Port: port, NoSigs: true, DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: filepath.Join(opts.Dir, storeDir), SyncAlways: true,
 		JetStreamMaxStore: opts.MaxStore, JetStreamMaxMemory: 256 << 20,
+		MaxConn:    opts.Bounds.All,
 		DontListen: alone, // until the store is found whole; routes wait for the listener
 	}
 	if opts.TLS != nil {
@@ -159,6 +163,9 @@ func (s *Server) start(opts Options, host string, port int) error {
 		return err
 	}
 	s.followAccounts(known, accounts, opts.Logger)
+	if err := s.startGuard(opts.Bounds, accounts, opts.Logger); err != nil {
+		return err
+	}
 	if alone {
 		return s.listen()
 	}
@@ -243,6 +250,8 @@ func (s *Server) Healthy() error {
 
 // Close stops the server and gives the store free. It may be called twice.
 func (s *Server) Close() {
+	s.guard.close()
+	s.guard = nil
 	s.accounts.close()
 	s.accounts = nil
 	s.mark.close()

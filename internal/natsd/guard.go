@@ -1,0 +1,391 @@
+package natsd
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/askbus/askbus/internal/identity"
+	"github.com/askbus/askbus/internal/ratelimit"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Bounds are what one tenant, one session and one credential of theirs may take
+// of the server. nats-server has such limits for an account only, and everybody
+// is in one. Credentials without a tenant have none: gateways, operators and
+// surfaces of all tenants, which the operator runs.
+type Bounds struct {
+	// Connections says how many a tenant may have open, and each of its sessions; 0
+	// is no limit for a session, and three quarters of all for a tenant, as without it.
+	Connections func(tenant string) (ofTenant, ofSession int)
+	Messages    int           // a second of one credential, after a burst of as many; default 10,000; negative: no limit
+	All         int           // connections of everybody; default: 3/8 of the descriptors that the process may open, at most 65,536
+	Pause       time.Duration // for how long a credential that sent more is kept out at first; default 10s
+	Excess      time.Duration // after how long a connection ends that is more than allowed; default 10s
+}
+
+func (b *Bounds) fill() {
+	if b.Connections == nil {
+		b.Connections = func(string) (int, int) { return 0, 0 }
+	}
+	if b.Messages == 0 {
+		b.Messages = 10_000
+	}
+	if b.All == 0 {
+		b.All = min(server.DEFAULT_MAX_CONNECTIONS, max(64, descriptors()*3/8))
+	}
+	if b.Pause == 0 {
+		b.Pause = 10 * time.Second
+	}
+	if b.Excess == 0 {
+		b.Excess = 10 * time.Second
+	}
+}
+
+// descriptors is how many files and sockets the process may have open.
+func descriptors() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 1 << 20
+	}
+	return int(min(limit.Cur, 1<<20)) //nolint:gosec // bounded
+}
+
+const (
+	// guardEvery is how often the server looks how much its clients send.
+	guardEvery = 200 * time.Millisecond
+
+	// longestPause is how long a credential is kept out that sends too much again
+	// and again. Each time is twice as long as the one before.
+	longestPause = 5 * time.Minute
+
+	// ofCredential bounds the lines about one credential in a minute.
+	ofCredential = 2
+)
+
+// guard keeps the bounds of credentials. The server tells it of connections that
+// come and go, in the account of the servers; what they send it reads from the
+// server's counters, and only while the account's is high.
+type guard struct {
+	srv     *server.Server
+	account string // of clients
+	bounds  Bounds
+	log     *slog.Logger
+	nc      *nats.Conn
+	said    *ratelimit.PerMinute
+
+	mu      sync.Mutex
+	conns   map[uint64]*guarded // open ones of credentials with bounds
+	open    map[string]int      // by tenant, and by tenant/session: those that are not excess
+	senders map[string]*sender  // by public key
+	looked  int64               // messages of the account, when they were last looked at
+
+	stop chan struct{}
+	done chan struct{}
+}
+
+// guarded is one connection.
+type guarded struct {
+	user   string
+	counts []string    // in open, of which it is one
+	excess *time.Timer // ends it; nil: it is not excess
+	sent   int64       // messages, when they were last looked at
+}
+
+// sender is a credential that is being looked at.
+type sender struct {
+	tokens float64   // messages that it may send at once
+	at     time.Time // when they were that many
+	until  time.Time // it is kept out
+	pause  time.Duration
+}
+
+// startGuard begins to keep the bounds. Call it before the server listens, where
+// that is possible.
+func (s *Server) startGuard(bounds Bounds, accounts *identity.Accounts, log *slog.Logger) error {
+	g := &guard{
+		srv: s.srv, account: accounts.Keys[identity.Bus], bounds: bounds, log: log, said: ratelimit.New(ofCredential),
+		conns: map[uint64]*guarded{}, open: map[string]int{}, senders: map[string]*sender{},
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	c, err := s.Issuer().Credential("", Role{Name: RoleGuard})
+	if err != nil {
+		return fmt.Errorf("guard of credentials: %w", err)
+	}
+	g.nc, err = nats.Connect("", nats.UserCredentialBytes([]byte(c.Creds)), nats.InProcessServer(s.srv), nats.NoReconnect(), nats.Name("askbus guard"))
+	if err != nil {
+		return fmt.Errorf("guard of credentials: %w", err)
+	}
+	sub, err := g.nc.Subscribe(fmt.Sprintf(subjectConnections, g.account), g.hear)
+	if err == nil {
+		err = sub.SetPendingLimits(-1, -1)
+	}
+	if err == nil {
+		err = g.nc.Flush()
+	}
+	if err != nil {
+		g.nc.Close()
+		return fmt.Errorf("guard of credentials: %w", err)
+	}
+	g.found()
+	s.guard = g
+	go g.run()
+	return nil
+}
+
+func (g *guard) close() {
+	if g == nil {
+		return
+	}
+	close(g.stop)
+	<-g.done
+	g.nc.Close()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range g.conns {
+		if c.excess != nil {
+			c.excess.Stop()
+		}
+	}
+}
+
+// subjectConnections is where the server tells of an account's connections.
+const subjectConnections = "$SYS.ACCOUNT.%s.*"
+
+// hear takes what the server tells of a connection.
+func (g *guard) hear(m *nats.Msg) {
+	var said struct {
+		Server struct {
+			ID string `json:"id"`
+		} `json:"server"`
+		Client struct {
+			ID    uint64 `json:"id"`
+			Token string `json:"jwt"`
+		} `json:"client"`
+	}
+	if json.Unmarshal(m.Data, &said) != nil || said.Server.ID != g.srv.ID() {
+		return // of another node
+	}
+	switch m.Subject[strings.LastIndexByte(m.Subject, '.')+1:] {
+	case "CONNECT":
+		g.connected(said.Client.ID, said.Client.Token)
+	case "DISCONNECT":
+		g.disconnected(said.Client.ID)
+	}
+}
+
+// found takes the connections that were there before the guard.
+func (g *guard) found() {
+	all, err := g.srv.Connz(&server.ConnzOptions{Account: g.account, Username: true, Limit: 1 << 16})
+	if err != nil {
+		return // there are none
+	}
+	for _, c := range all.Conns {
+		g.connected(c.Cid, c.JWT)
+	}
+}
+
+func (g *guard) connected(cid uint64, token string) {
+	user, role := bearer(token)
+	if role.Tenant == "" {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.conns[cid] != nil {
+		return
+	}
+	c := &guarded{user: user}
+	g.conns[cid] = c
+	now := time.Now()
+	if s := g.senders[user]; s != nil && now.Before(s.until) {
+		g.kick(cid)
+		return
+	}
+	ofTenant, ofSession := g.bounds.Connections(role.Tenant)
+	if ofTenant <= 0 {
+		ofTenant = g.bounds.All * 3 / 4
+	}
+	tenant, session := role.Tenant, role.Tenant+"/"+role.Session
+	switch {
+	case role.Session != "" && ofSession > 0 && g.open[session] >= ofSession:
+		g.exceed(cid, c, role, ofSession, "session "+role.Session+" of tenant "+tenant, now)
+		return
+	case g.open[tenant] >= ofTenant:
+		g.exceed(cid, c, role, ofTenant, "tenant "+tenant, now)
+		return
+	}
+	if c.counts = []string{tenant}; role.Session != "" {
+		c.counts = append(c.counts, session)
+	}
+	for _, of := range c.counts {
+		g.open[of]++
+	}
+}
+
+// exceed ends a connection that is more than allowed. A client that is cut off
+// comes back at once, and connecting costs the server more than a connection
+// does; so it has to wait for its end, while there is room.
+func (g *guard) exceed(cid uint64, c *guarded, role Role, limit int, of string, now time.Time) {
+	if g.said.Take(c.user, now) {
+		g.log.Warn("too many NATS connections; those above the quota connections are ended: let its processes share one, or raise the quota in the policy file",
+			slog.String("of", of), slog.Int("connections", limit), slog.String("credential", role.User()), slog.String("key", c.user))
+	}
+	wait := g.bounds.Excess
+	if g.srv.NumClients() > g.bounds.All/2 {
+		wait = 0
+	}
+	c.excess = time.AfterFunc(wait, func() { g.kick(cid) })
+}
+
+func (g *guard) disconnected(cid uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.conns[cid]
+	if c == nil {
+		return
+	}
+	delete(g.conns, cid)
+	if c.excess != nil {
+		c.excess.Stop()
+	}
+	for _, of := range c.counts {
+		if g.open[of]--; g.open[of] == 0 {
+			delete(g.open, of)
+		}
+	}
+}
+
+// kick ends a connection. What reads it may be held up, so nobody waits for it.
+func (g *guard) kick(cid uint64) {
+	go func() { _ = g.srv.DisconnectClientByID(cid) }() // it may be gone
+}
+
+func (g *guard) run() {
+	defer close(g.done)
+	tick := time.NewTicker(guardEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-g.stop:
+			return
+		case now := <-tick.C:
+			if g.bounds.Messages > 0 {
+				g.look(now)
+			}
+		}
+	}
+}
+
+// look finds the credentials that send more than they may.
+func (g *guard) look(now time.Time) {
+	total := g.received()
+	g.mu.Lock()
+	grown := total - g.looked
+	g.looked = total
+	g.forget(now)
+	g.mu.Unlock()
+	if float64(grown) < float64(g.bounds.Messages)*guardEvery.Seconds()/2 {
+		return // nobody does
+	}
+	all, err := g.srv.Connz(&server.ConnzOptions{Account: g.account, Limit: 1 << 16})
+	if err != nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	sent := map[string]int64{}
+	for _, c := range all.Conns {
+		if known := g.conns[c.Cid]; known != nil {
+			sent[known.user] += c.InMsgs - known.sent
+			known.sent = c.InMsgs
+		}
+	}
+	for user, n := range sent {
+		if !g.take(user, n, now) {
+			g.keepOut(user, now)
+		}
+	}
+}
+
+// received is how many messages clients have sent in the account.
+func (g *guard) received() int64 {
+	stat, err := g.srv.AccountStatz(&server.AccountStatzOptions{Accounts: []string{g.account}, IncludeUnused: true})
+	if err != nil || len(stat.Accounts) == 0 {
+		return 0
+	}
+	return stat.Accounts[0].Received.Msgs
+}
+
+// take takes messages of a credential's rate. What it sent since it was last
+// looked at is compared with what it might have sent since then.
+func (g *guard) take(user string, n int64, now time.Time) bool {
+	rate := float64(g.bounds.Messages)
+	s := g.senders[user]
+	if s == nil {
+		if float64(n) < rate/2 {
+			return true // it is not worth an entry
+		}
+		s = &sender{tokens: rate, at: now.Add(-guardEvery)}
+		g.senders[user] = s
+	}
+	s.tokens = min(rate, s.tokens+rate*now.Sub(s.at).Seconds()-float64(n))
+	s.at = now
+	return s.tokens >= 0
+}
+
+// keepOut ends a credential's connections, and those that it makes for a while.
+func (g *guard) keepOut(user string, now time.Time) {
+	s := g.senders[user]
+	s.pause = min(max(g.bounds.Pause, 2*s.pause), longestPause)
+	s.until, s.tokens = now.Add(s.pause), float64(g.bounds.Messages)
+	if g.said.Take(user, now) {
+		g.log.Warn("a credential sends more messages than it may; its connections are ended, and it is kept out: send fewer, or raise --nats-messages",
+			slog.String("key", user), slog.Int("messages_per_second", g.bounds.Messages), slog.Duration("kept_out", s.pause))
+	}
+	for cid, c := range g.conns {
+		if c.user == user {
+			g.kick(cid)
+		}
+	}
+}
+
+// forget drops senders that have behaved for longer than they were kept out.
+func (g *guard) forget(now time.Time) {
+	for user, s := range g.senders {
+		if now.Sub(s.at) > 2*time.Second && now.After(s.until.Add(4*s.pause)) {
+			delete(g.senders, user)
+		}
+	}
+}
+
+// bearer is whose JWT the server has accepted: the public key, and the role as
+// its issuer signed it. The zero role has no bounds.
+func bearer(token string) (user string, role Role) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", Role{}
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return "", Role{}
+	}
+	var claims struct {
+		Name    string `json:"name"`
+		Subject string `json:"sub"`
+	}
+	if json.Unmarshal(data, &claims) != nil {
+		return "", Role{}
+	}
+	role, err = ParseUser(claims.Name)
+	if err != nil {
+		return "", Role{}
+	}
+	return claims.Subject, role
+}
