@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/freeaddr"
 )
 
 func TestBenchMeasuresABusThatRunsAlready(t *testing.T) {
@@ -57,4 +59,24 @@ func TestBenchSoakRuns(t *testing.T) {
 		t.Logf("%s a second: %v", pace[1], got)
 	}
 	t.Errorf("no pace is slow enough: %v", got)
+}
+
+func TestBenchDrillAnswersInTheInboxAndInAFakeSlack(t *testing.T) {
+	t.Parallel()
+	bus, _ := up(t)
+	addrs, err := freeaddr.Pick(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := addrs[0]
+	c := bus.context()
+	startWith(t, []string{"ASKBUS_SLACK_URL=http://" + at + "/api/", "ASKBUS_SLACK_BOT_TOKEN=xoxb-fake", "ASKBUS_SLACK_APP_TOKEN=xapp-fake", "ASKBUS_SLACK_CHANNEL=C0ASKS"}, "",
+		"slack", "--dir", bus.dir, "--tenant", "chat", "--ops-addr", "127.0.0.1:0")
+	got := bus.must(0, "bench", "drill", "--nats-url", c.NATSURL, "--inbox-url", c.HTTPURL, "--slack-addr", at, "--rate", "10", "--for", "3s", "--slack-every", "1s", "--output", "json")
+	if got["lost"] != 0.0 || got["doubled"] != 0.0 || got["open_cards"] != 0.0 || got["cards"] == 0.0 || got["answered_in_slack"] == 0.0 || got["answered_in_inbox"] == 0.0 {
+		t.Errorf("%v", got)
+	}
+	for _, args := range [][]string{{}, {"--nats-url", c.NATSURL, "--inbox-url", c.HTTPURL, "--rate", "0"}, {"--nats-url", c.NATSURL, "--inbox-url", c.HTTPURL, "--inbox-ca-file", "none"}} {
+		bus.must(2, append([]string{"bench", "drill", "--output", "json"}, args...)...)
+	}
 }

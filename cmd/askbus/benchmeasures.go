@@ -87,7 +87,7 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 		sub("r3", "The cycle on a cluster of three, three replicas of everything", func(ctx context.Context) (report, error) {
 			return bench.R3(ctx, opts(), a.plan(*f))
 		}),
-		a.benchNoisyCmd(f), a.benchAttackerCmd(),
+		a.benchNoisyCmd(f), a.benchAttackerCmd(), a.benchDrillCmd(),
 	}
 }
 

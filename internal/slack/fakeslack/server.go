@@ -1,6 +1,7 @@
 package fakeslack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,13 +29,16 @@ type Options struct {
 	NoLimits  bool          // every method may be called as often as one likes
 	// Latency is how long a call takes before it is answered; default: none.
 	Latency func(method string) time.Duration
+
+	Addr string // where it listens; default: a free port of the loopback interface
+	Host string // host and port by which the app reaches it; default: the address
 }
 
 // Server is one workspace with one app in it. It is safe for concurrent use.
 type Server struct {
 	opts Options
 	http *http.Server
-	addr string
+	addr string // by which the app reaches it
 
 	mu        sync.Mutex
 	seq       int64
@@ -70,16 +74,16 @@ type Server struct {
 // between posting and clicking in a grid.
 type Place struct{ Channel, TS string }
 
-// Start opens a workspace on a port of the loopback interface.
+// Start opens a workspace.
 func Start(opts Options) (*Server, error) {
 	opts.fill()
 	var lc net.ListenConfig
-	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	l, err := lc.Listen(context.Background(), "tcp", opts.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("fake slack: %w", err)
 	}
 	s := &Server{
-		opts: opts, addr: l.Addr().String(),
+		opts: opts, addr: cmp.Or(opts.Host, l.Addr().String()),
 		users: map[string]*User{}, groups: map[string]*Group{}, channels: map[string]*Channel{}, messages: map[Place]*Message{},
 		views: map[string]*View{}, homes: map[string]*View{}, triggers: map[string]*trigger{}, responses: map[string]Place{},
 		throttled: map[string]time.Time{}, buckets: map[string]*bucket{}, counts: map[string]int{}, closed: make(chan struct{}), changed: make(chan struct{}),
@@ -108,6 +112,7 @@ func (o *Options) fill() {
 	set(&o.BotToken, "xoxb-fake")
 	set(&o.AppToken, "xapp-fake")
 	set(&o.SigningSecret, "fake-secret")
+	set(&o.Addr, "127.0.0.1:0")
 	if o.Scopes == nil {
 		o.Scopes = []string{
 			"chat:write", "chat:write.public", "im:write", "users:read", "users:read.email", "usergroups:read",

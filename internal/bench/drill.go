@@ -1,0 +1,510 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/backoff"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/slack/fakeslack"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+)
+
+// DrillOptions says what is asked of a deployment, and who answers there.
+type DrillOptions struct {
+	Rate     float64       // asks a second; default 50
+	For      time.Duration // default a minute
+	Sessions int           // agents, a connection each; default 20
+	Open     int           // asks open at a time; beyond, none is asked; default 2000
+	Tenant   string        // whose asks people answer in the inbox
+	Settle   time.Duration // for how long what is open at the end is waited for; default two minutes
+
+	Dial   func(natsd.Role) (*nats.Conn, error)
+	Link   func(person int) (string, error) // signs somebody in at the inbox
+	Inbox  http.RoundTripper                // how the inbox is reached
+	People int                              // at the inbox; default 8
+
+	SlackAddr   string        // where the fake Slack listens; empty: there is none
+	SlackHost   string        // host and port by which the Slack surface reaches it; default: SlackAddr
+	SlackTenant string        // whose asks are answered there
+	SlackEvery  time.Duration // an ask each; default 2 s: Slack takes one post a second in a channel and 50 edits a minute
+
+	Progress func(string)
+	Logger   *slog.Logger
+}
+
+func (o *DrillOptions) fill() {
+	o.Rate = cmp.Or(o.Rate, 50)
+	o.For = cmp.Or(o.For, time.Minute)
+	o.Sessions = cmp.Or(o.Sessions, 20)
+	o.Open = cmp.Or(o.Open, 2000)
+	o.Settle = cmp.Or(o.Settle, 2*time.Minute)
+	o.People = cmp.Or(o.People, 8)
+	o.SlackEvery = cmp.Or(o.SlackEvery, 2*time.Second)
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+}
+
+// Drill is what agents and people noticed of a deployment. An ask is lost when
+// it was acknowledged and its agent learnt no outcome, or the ledger knows
+// another one at the end, or none, or somebody's answer was accepted and did not count.
+// It is doubled when two answers were accepted, or two cards were posted for it.
+type Drill struct {
+	Machine Machine `json:"machine"`
+	Offered float64 `json:"offered_per_s"`
+	Seconds float64 `json:"seconds"`
+	PerSec  float64 `json:"per_s"` // asks that ended, while it ran
+	Asks    int     `json:"asks"`  // acknowledged
+	Skipped int     `json:"skipped"`
+	Refused int     `json:"refused"` // not acknowledged, however often they were repeated
+	Web     int     `json:"answered_in_inbox"`
+	Slack   int     `json:"answered_in_slack"`
+	Raced   int     `json:"raced"` // two people answered at once
+	Lost    int     `json:"lost"`
+	Doubled int     `json:"doubled"`
+	Cards   int     `json:"cards"`
+	Open    int     `json:"open_cards"` // at the end: of asks that have ended
+	NoAsk   float64 `json:"longest_without_ask_s"`
+	NoEnd   float64 `json:"longest_without_outcome_s"`
+	Ask     Times   `json:"ask"`    // until it is acknowledged, repeats included
+	Answer  Times   `json:"answer"` // until the inbox says that it is stored, repeats included
+	Whole   Times   `json:"whole"`  // from the ask to the outcome, with the people's second or less
+
+	Faults []string `json:"faults,omitempty"` // the first of what is wrong
+}
+
+// Write prints the report for a person.
+func (d Drill) Write(out io.Writer) error {
+	verdict := "ok"
+	if d.Failed() {
+		verdict = "FAILED: " + strings.Join(d.Faults, "; ")
+	}
+	return lines(out, "machine", d.Machine, "asks", fmt.Sprintf("%d in %.0f s, %.1f of %.1f a second (%d not asked, %d refused)", d.Asks, d.Seconds, d.PerSec, d.Offered, d.Skipped, d.Refused),
+		"answered", fmt.Sprintf("%d in the inbox, %d in Slack, %d by two at once", d.Web, d.Slack, d.Raced),
+		"lost", d.Lost, "doubled", d.Doubled, "cards", fmt.Sprintf("%d, %d of them open", d.Cards, d.Open),
+		"longest time without", fmt.Sprintf("an ask %.1f s, an outcome %.1f s", d.NoAsk, d.NoEnd),
+		"ask", d.Ask, "answer", d.Answer, "from ask to outcome", d.Whole, "drill", verdict)
+}
+
+// Failed reports whether something was lost or doubled, or nothing was asked.
+func (d *Drill) Failed() bool {
+	return d.Lost > 0 || d.Doubled > 0 || d.Open > 0 || d.Refused > 0 || d.Asks == 0
+}
+
+// drill is one that runs.
+type drill struct {
+	o      DrillOptions
+	run    string
+	fake   *fakeslack.Server
+	people []*http.Client
+	home   *url.URL
+	closes []func()
+
+	mu                   sync.Mutex
+	d                    Drill
+	open                 int
+	lastAsk, lastEnd     time.Time
+	noAsk, noEnd         time.Duration
+	asks, answers, whole []time.Duration
+	ended                []endedAsk
+	clicked              map[fakeslack.Place]time.Time
+}
+
+// endedAsk is what an agent was told.
+type endedAsk struct {
+	at       client.Session
+	id       string
+	answerID string
+	status   ask.Status
+}
+
+// MeasureDrill asks at a steady pace until the time is over, has people answer
+// in the inbox and in a fake Slack, and accounts for every ask. It begins when
+// the deployment can be reached.
+func MeasureDrill(ctx context.Context, o DrillOptions) (Drill, error) {
+	o.fill()
+	r := &drill{o: o, run: runID(), clicked: map[fakeslack.Place]time.Time{}, d: Drill{Machine: ThisMachine(), Offered: o.Rate}}
+	defer func() {
+		for _, end := range slices.Backward(r.closes) {
+			end()
+		}
+	}()
+	if err := r.openSlack(); err != nil {
+		return r.d, err
+	}
+	agents, slack, err := r.agents(ctx)
+	if err != nil {
+		return r.d, err
+	}
+	if err := r.signIn(ctx); err != nil {
+		return r.d, err
+	}
+	if r.fake != nil {
+		o.Progress("waiting for the Slack surface")
+		if err := poll(ctx, 10*time.Minute, "the Slack surface did not connect", func() bool { _, live := r.fake.Connections(); return live > 0 }); err != nil {
+			return r.d, err
+		}
+	}
+	o.Progress("asking")
+	r.load(ctx, agents, slack)
+	o.Progress("reading every outcome again")
+	r.again(ctx)
+	return r.report(), ctx.Err()
+}
+
+// openSlack starts the workspace, with a person and a channel.
+func (r *drill) openSlack() error {
+	if r.o.SlackAddr == "" {
+		return nil
+	}
+	fake, err := fakeslack.Start(fakeslack.Options{Addr: r.o.SlackAddr, Host: r.o.SlackHost})
+	if err != nil {
+		return err
+	}
+	fake.AddUser(fakeslack.User{ID: drillMember, Name: "Mei"})
+	fake.AddChannel(fakeslack.Channel{ID: drillChannel, Name: "asks", Members: []string{drillMember, fakeslack.BotUser}})
+	r.fake, r.closes = fake, append(r.closes, fake.Close)
+	return nil
+}
+
+const (
+	drillMember  = "U0MEI"
+	drillChannel = "C0ASKS"
+	drillYes     = "Yes"
+)
+
+// agents connects the agents, as soon as the deployment lets them in.
+func (r *drill) agents(ctx context.Context) (all []client.Session, slack client.Session, err error) {
+	r.o.Progress("waiting for NATS")
+	connect := func(tenant, session string) (client.Session, error) {
+		for attempt := 0; ; attempt++ {
+			nc, err := r.o.Dial(natsd.Role{Name: natsd.RoleAgent, Tenant: tenant, Session: session})
+			if err == nil {
+				c, err := client.New(nc, client.Options{Logger: r.o.Logger})
+				if err != nil {
+					return client.Session{}, err
+				}
+				r.closes = append(r.closes, nc.Close, c.Close)
+				return c.Session(tenant, session), nil
+			}
+			if backoff.Wait(ctx, time.Second, min(attempt, 2)) != nil {
+				return client.Session{}, errors.Join(ctx.Err(), err)
+			}
+		}
+	}
+	for i := range r.o.Sessions {
+		s, err := connect(r.o.Tenant, r.run+"-"+strconv.Itoa(i))
+		if err != nil {
+			return nil, slack, err
+		}
+		all = append(all, s)
+	}
+	if r.fake != nil {
+		slack, err = connect(r.o.SlackTenant, r.run+"-slack")
+	}
+	return all, slack, err
+}
+
+// signIn signs the people in at the inbox, each in a browser of their own.
+func (r *drill) signIn(ctx context.Context) error {
+	r.o.Progress("waiting for the inbox")
+	for i := range r.o.People {
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			return fmt.Errorf("bench: %w", err)
+		}
+		person := &http.Client{Jar: jar, Transport: r.o.Inbox, Timeout: 15 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		for attempt := 0; ; attempt++ {
+			link, err := r.o.Link(i)
+			if err != nil {
+				return err
+			}
+			if r.home, err = url.Parse(link); err != nil {
+				return fmt.Errorf("bench: %w", err)
+			}
+			status, err := r.visit(ctx, person, http.MethodGet, link, nil)
+			if status == http.StatusSeeOther {
+				break
+			}
+			if status/100 == 4 {
+				return fmt.Errorf("bench: the inbox lets nobody in: %d", status)
+			}
+			if backoff.Wait(ctx, time.Second, min(attempt, 2)) != nil {
+				return errors.Join(ctx.Err(), err)
+			}
+		}
+		r.people = append(r.people, person)
+	}
+	return nil
+}
+
+func (r *drill) visit(ctx context.Context, person *http.Client, method, at string, form url.Values) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(form.Encode()))
+	if err != nil {
+		return 0, fmt.Errorf("bench: %w", err)
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	resp, err := person.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("bench: %w", err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode, err
+}
+
+// load asks until the time is over, and returns when everything has ended or
+// was waited for long enough.
+func (r *drill) load(ctx context.Context, agents []client.Session, slack client.Session) {
+	began := time.Now()
+	r.lastAsk, r.lastEnd = began, began
+	work, cancel := context.WithTimeout(ctx, r.o.For+r.o.Settle)
+	defer cancel()
+	var all sync.WaitGroup
+	clicking, stop := context.WithCancel(work)
+	var clicks sync.WaitGroup
+	if r.fake != nil {
+		clicks.Go(func() { r.click(clicking) })
+	}
+	nextSlack := began
+	for n := 0; time.Since(began) < r.o.For && ctx.Err() == nil; n++ {
+		if r.begin() {
+			at, inSlack := agents[n%len(agents)], false
+			if r.fake != nil && time.Now().After(nextSlack) {
+				at, inSlack, nextSlack = slack, true, time.Now().Add(r.o.SlackEvery)
+			}
+			all.Go(func() { r.one(work, at, n, inSlack) })
+		}
+		_ = sleep(ctx, time.Until(began.Add(time.Duration(float64(n+1)/r.o.Rate*float64(time.Second)))))
+	}
+	r.mu.Lock()
+	r.d.Seconds = time.Since(began).Seconds()
+	r.d.PerSec = float64(len(r.ended)) / r.d.Seconds
+	r.gap(&r.lastAsk, &r.noAsk, time.Now())
+	r.gap(&r.lastEnd, &r.noEnd, time.Now())
+	r.mu.Unlock()
+	r.o.Progress("waiting for what is open")
+	all.Wait()
+	if r.fake != nil { // its cards close
+		settled, done := context.WithTimeout(work, r.o.Settle)
+		r.fake.Await(settled, func() bool { _, live := r.fake.Cards(); return live == 0 })
+		done()
+	}
+	stop()
+	clicks.Wait()
+}
+
+// begin takes a place among those that are open.
+func (r *drill) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open >= r.o.Open {
+		r.d.Skipped++
+		return false
+	}
+	r.open++
+	return true
+}
+
+// gap notes how long something did not happen; the caller holds the lock.
+func (r *drill) gap(last *time.Time, most *time.Duration, now time.Time) {
+	*most = max(*most, now.Sub(*last))
+	*last = now
+}
+
+func (r *drill) fault(count *int, format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*count++
+	if len(r.d.Faults) < 10 {
+		r.d.Faults = append(r.d.Faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// one asks, has it answered, and waits for the outcome.
+func (r *drill) one(ctx context.Context, at client.Session, n int, inSlack bool) {
+	defer func() { r.mu.Lock(); r.open--; r.mu.Unlock() }()
+	id := "d" + strconv.Itoa(n)
+	began := time.Now()
+	a := ask.Ask{ID: id, Agent: ask.Agent{Name: "drill"}, Timeout: time.Hour, Questions: []ask.Question{{ID: "go", Text: "Deploy number " + strconv.Itoa(n) + "?", Options: []ask.Option{{ID: "yes", Label: drillYes}, {ID: "no", Label: "No"}}}}}
+	for attempt := 0; ; attempt++ {
+		_, err := at.Ask(ctx, a)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, ask.ErrForbidden) || errors.Is(err, ask.ErrInvalid) || backoff.Wait(ctx, 50*time.Millisecond, min(attempt, 5)) != nil {
+			r.fault(&r.d.Refused, "%s/%s was not acknowledged: %v", at, id, err)
+			return
+		}
+	}
+	r.mu.Lock()
+	now := time.Now()
+	r.d.Asks++
+	r.asks = append(r.asks, now.Sub(began))
+	r.gap(&r.lastAsk, &r.noAsk, now)
+	r.mu.Unlock()
+
+	answering := make(chan []string, 1)
+	go func() { answering <- r.answer(ctx, at, id, n, inSlack) }()
+	var o ask.Outcome
+	var err error
+	for attempt := 0; ; attempt++ {
+		if o, err = at.Wait(ctx, id); err == nil || errors.Is(err, ask.ErrNotFound) || backoff.Wait(ctx, 50*time.Millisecond, min(attempt, 5)) != nil {
+			break
+		}
+	}
+	now = time.Now()
+	accepted := <-answering
+	if err != nil {
+		r.fault(&r.d.Lost, "%s/%s has no outcome: %v", at, id, err)
+		return
+	}
+	switch {
+	case len(accepted) > 1:
+		r.fault(&r.d.Doubled, "%s/%s: two answers were accepted", at, id)
+	case len(accepted) == 1 && accepted[0] != o.AnswerID:
+		r.fault(&r.d.Lost, "%s/%s: the answer %s was accepted, and the outcome is %s %s", at, id, accepted[0], o.Status, o.AnswerID)
+	case o.Status != ask.StatusAnswered:
+		r.fault(&r.d.Lost, "%s/%s ended as %s", at, id, o.Status)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gap(&r.lastEnd, &r.noEnd, now)
+	r.whole = append(r.whole, now.Sub(began))
+	r.ended = append(r.ended, endedAsk{at, id, o.AnswerID, o.Status})
+	if inSlack {
+		r.d.Slack++
+	} else {
+		r.d.Web++
+	}
+}
+
+// raceEvery is of how many asks one is answered by two people at once.
+const raceEvery = 10
+
+// answer has an ask answered in the inbox by one person or two, unless that
+// happens in Slack, and says which answers were accepted.
+func (r *drill) answer(ctx context.Context, at client.Session, id string, n int, inSlack bool) (accepted []string) {
+	if inSlack || sleep(ctx, time.Duration(200+n*37%600)*time.Millisecond) != nil { // people read
+		return nil
+	}
+	who := []int{n}
+	if n%raceEvery == 0 {
+		who = append(who, n+1)
+		r.mu.Lock()
+		r.d.Raced++
+		r.mu.Unlock()
+	}
+	said := make(chan string, len(who))
+	for _, i := range who {
+		go func() { said <- r.decide(ctx, at, id, i) }()
+	}
+	for range who {
+		if answerID := <-said; answerID != "" {
+			accepted = append(accepted, answerID)
+		}
+	}
+	return accepted
+}
+
+// decide sends one person's answer until the inbox says that it is stored, or
+// that somebody else was first.
+func (r *drill) decide(ctx context.Context, at client.Session, id string, i int) (answerID string) {
+	answerID = id + "-" + strconv.Itoa(i)
+	form := url.Values{"answer_id": {answerID}, "select:go": {"=yes"}, "note:go": {answerID}}
+	to := r.home.Scheme + "://" + r.home.Host + "/ask/" + at.String() + "/" + id + "/answer"
+	began := time.Now()
+	for attempt := 0; ; attempt++ {
+		status, err := r.visit(ctx, r.people[i%len(r.people)], http.MethodPost, to, form)
+		switch {
+		case err == nil && status == http.StatusSeeOther:
+			r.mu.Lock()
+			r.answers = append(r.answers, time.Since(began))
+			r.mu.Unlock()
+			return answerID
+		case err == nil && (status == http.StatusConflict || status == http.StatusGone):
+			return ""
+		case err == nil && status != http.StatusNotFound && status/100 == 4:
+			r.fault(&r.d.Lost, "%s/%s: the inbox said %d to an answer", at, id, status)
+			return ""
+		}
+		if backoff.Wait(ctx, 50*time.Millisecond, min(attempt, 5)) != nil {
+			return ""
+		}
+	}
+}
+
+// click has the member press "Yes" on every card, and again when nothing
+// happens for a while, as people do.
+func (r *drill) click(ctx context.Context) {
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		cards := r.fake.Messages(drillChannel)
+		for i := range cards {
+			m := &cards[i]
+			if m.User != fakeslack.BotUser || !m.Live() || time.Since(r.clicked[m.Place]) < 8*time.Second {
+				continue
+			}
+			r.clicked[m.Place] = time.Now()
+			r.fake.Click(drillMember, m.Place, drillYes) //nolint:contextcheck // a person's click knows no context
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// again reads every outcome, and compares it with what the agent was told.
+func (r *drill) again(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	_ = each(len(r.ended), func(i int) error {
+		e := &r.ended[i]
+		for attempt := 0; ; attempt++ {
+			record, err := e.at.Get(ctx, e.id)
+			switch {
+			case err == nil && record.Outcome == nil:
+				r.fault(&r.d.Lost, "%s/%s has ended, and is %s again", e.at, e.id, record.State)
+			case err == nil && (record.Outcome.AnswerID != e.answerID || record.Outcome.Status != e.status):
+				r.fault(&r.d.Doubled, "%s/%s: the agent was told %s %s, and the ledger says %s %s", e.at, e.id, e.status, e.answerID, record.Outcome.Status, record.Outcome.AnswerID)
+			case err != nil && !errors.Is(err, ask.ErrNotFound) && backoff.Wait(ctx, 50*time.Millisecond, min(attempt, 5)) == nil:
+				continue
+			case err != nil:
+				r.fault(&r.d.Lost, "%s/%s cannot be read: %v", e.at, e.id, err)
+			}
+			return nil
+		}
+	})
+}
+
+func (r *drill) report() Drill {
+	if r.fake != nil {
+		r.d.Cards, r.d.Open = r.fake.Cards()
+		if r.d.Cards > r.d.Slack {
+			r.d.Doubled += r.d.Cards - r.d.Slack
+			r.d.Faults = append(r.d.Faults, fmt.Sprintf("%d cards for %d asks", r.d.Cards, r.d.Slack))
+		}
+	}
+	r.d.NoAsk, r.d.NoEnd = hundredths(r.noAsk.Seconds()), hundredths(r.noEnd.Seconds())
+	r.d.Ask, r.d.Answer, r.d.Whole = timesOf(r.asks), timesOf(r.answers), timesOf(r.whole)
+	return r.d
+}
