@@ -32,7 +32,7 @@ func TestACallIsUnderstoodInOtherSpellings(t *testing.T) {
 		}},
 		"timeout_ms": 90_000, "ask_id": "x-1", "wait_seconds": 0,
 	})
-	if r.isError || !strings.Contains(r.text, "/questions/0/icon: is not known here; it is dropped") {
+	if r.isError || !strings.Contains(r.text, "/questions/0/icon: is unknown; it is dropped") {
 		t.Errorf("the result is %+v", r)
 	}
 	rec, err := f.screen.Get(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "x-1"})

@@ -59,7 +59,7 @@ func (c *checker) document(s *shape) error {
 		}
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends too early")
+		return errors.New("unexpected end")
 	}
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return fmt.Errorf("%w at byte %d", syntax.Err, syntax.ByteOffset)

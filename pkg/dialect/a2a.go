@@ -13,7 +13,7 @@ import (
 
 const a2aName = "a2a"
 
-// The states of an A2A task that are used here.
+// The A2A task states that are used here.
 const (
 	a2aInput     = "TASK_STATE_INPUT_REQUIRED"
 	a2aCompleted = "TASK_STATE_COMPLETED"
@@ -22,10 +22,10 @@ const (
 	a2aFailed    = "TASK_STATE_FAILED"
 )
 
-// a2aAsk reads the parameters of SendMessage, or its message, or another agent's
+// a2aAsk reads the parameters of SendMessage, its message, or another agent's
 // task that waits for input: a data part with questions as in native JSON, or
-// text, which is one question. Text beside the data of a message says what it is
-// about; that of a task says the same as the data.
+// text, which is one question. Text next to the data of a message describes it;
+// text next to the data of a task repeats it.
 func a2aAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder(a2aName)
 	v, err := b.parse(body)
@@ -58,13 +58,13 @@ func a2aAsk(body []byte) (ask.Ask, []Warning, error) {
 	case len(texts) > 0:
 		b.add(ask.Question{ID: "q1", Kind: ask.KindText, Text: strings.Join(texts, "\n\n")}, place{at: parts.at, fields: map[string]string{"text": ""}})
 	default:
-		parts.fault("says nothing; give a text part, or a data part with questions")
+		parts.fault("is empty; give a text part, or a data part with questions")
 	}
 	return b.finish()
 }
 
-// a2aParts are the texts of a message, and the first part with questions, answers
-// or a reason to decline.
+// a2aParts returns the texts of a message, and its first part with questions,
+// answers or a reason to decline.
 func a2aParts(parts value) (texts []string, data value) {
 	for _, part := range parts.list() {
 		part.object()
@@ -80,7 +80,7 @@ func a2aParts(parts value) (texts []string, data value) {
 			continue
 		}
 		if data.given() || o.values["questions"] == nil && o.values["answers"] == nil && o.values["decline"] == nil {
-			d.warn("has no questions that are known here; it is dropped")
+			d.warn("has no known questions; it is dropped")
 		} else {
 			data = d
 		}
@@ -89,7 +89,7 @@ func a2aParts(parts value) (texts []string, data value) {
 	return texts, data
 }
 
-// native reads an ask in native JSON below v.
+// native reads the ask in native JSON at v.
 func (b *builder) native(v value) {
 	var a ask.Ask
 	if err := json.Unmarshal(encode(v.raw), &a); err != nil {
@@ -110,7 +110,7 @@ func (b *builder) native(v value) {
 	}
 }
 
-// wrongNative says what is wrong with native JSON, without the names of Go.
+// wrongNative says what is wrong with native JSON, without Go's type names.
 func wrongNative(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Sprintf("%q has a value of the wrong type (%s)", wrong.Field, wrong.Value)
@@ -118,12 +118,12 @@ func wrongNative(err error) string {
 	return err.Error()
 }
 
-// a2aAnswer writes the task as it ended.
+// a2aAnswer writes the ended task.
 func a2aAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	task := a2aTask(a, a2aState(o), o.At, ordered("text", Report(a, o)))
 	if rowOf(o).decided() {
 		given := *o
-		given.Ask = nil // it was asked by who reads this
+		given.Ask = nil // the reader asked it
 		data, err := json.Marshal(given)
 		if err != nil {
 			data = []byte("{}")
@@ -148,7 +148,7 @@ func a2aState(o *ask.Outcome) string {
 	return a2aFailed
 }
 
-// a2aTask is the task that an ask is; parts are of its status message.
+// a2aTask is the task for an ask; parts are those of its status message.
 func a2aTask(a *ask.Ask, state string, at time.Time, parts ...any) *object {
 	context := recall(a, a.Session, "session")
 	status := ordered("state", state)
@@ -159,7 +159,7 @@ func a2aTask(a *ask.Ask, state string, at time.Time, parts ...any) *object {
 	return ordered("id", a2aID(a), "contextId", context, "status", status)
 }
 
-// a2aID names an ask outside of its session.
+// a2aID returns an ask's id that is unique outside of its session.
 func a2aID(a *ask.Ask) string {
 	if a.Session == "" {
 		return a.ID
@@ -167,7 +167,7 @@ func a2aID(a *ask.Ask) string {
 	return a.Session + "/" + a.ID
 }
 
-// a2aInputRequired is a pending task: the question as text and as data.
+// a2aInputRequired returns a pending task: the question as text and as data.
 func a2aInputRequired(a *ask.Ask) *object {
 	shown := *a
 	if shown.Metadata = nil; !shown.Deadline.IsZero() {
@@ -185,7 +185,7 @@ func a2aPending(a *ask.Ask, p Pending) Response { return pending(a2aInputRequire
 // a2aShow writes any ask as a task that waits for input.
 func a2aShow(a *ask.Ask) ([]byte, []Warning) { return encode(a2aInputRequired(a)), nil }
 
-// a2aReply reads a message to a task, or a task that somebody else ended: a data
+// a2aReply reads a message to a task, or a task that ended elsewhere: a data
 // part with answers as in native JSON, or text as people type it.
 func a2aReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: a2aName + " message"}
@@ -229,7 +229,7 @@ func a2aReply(a *ask.Ask, body []byte) (Given, error) {
 		}
 		given.Reply = reply
 	default:
-		parts.fault("says nothing; give a text part, or a data part with answers")
+		parts.fault("is empty; give a text part, or a data part with answers")
 	}
 	return given, r.err()
 }

@@ -5,11 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxShown bounds one part of what a permission is about, in code points.
+// maxShown bounds one part of a permission's description, in code points.
 const maxShown = 8000
 
-// permissionContext is what a person must see before allowing it, as Markdown:
-// the explanation, the command, and the tool's own input and content.
+// permissionContext returns, as Markdown, what a person must see before
+// allowing something: the explanation, the command, and the tool's input and
+// content.
 func permissionContext(description string, subject, call value) string {
 	var parts []string
 	add := func(part string) {
@@ -57,7 +58,7 @@ func permissionContext(description string, subject, call value) string {
 	return shorten(strings.Join(parts, "\n\n"), 4*maxShown)
 }
 
-// toolContent is one item of what a tool call shows.
+// toolContent formats one content item of a tool call.
 func toolContent(v value) string {
 	switch v.field("type").text() {
 	case "content":
@@ -79,8 +80,8 @@ func toolContent(v value) string {
 	return ""
 }
 
-// text is a string, or nothing where something else stands: in what is only
-// shown, the wrong type is not a fault.
+// text returns a string, or nothing for another type: in text that is only
+// shown, a wrong type is not a fault.
 func (v value) text() string {
 	s, ok := v.raw.(string)
 	if !ok {
@@ -100,7 +101,7 @@ func shorten(s string, most int) string {
 	return string([]rune(s)[:most]) + "\n… (cut)"
 }
 
-// code and fenced quote text for Markdown with more backticks than it has.
+// code and fenced quote text for Markdown with more backticks than it contains.
 func code(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	fence := strings.Repeat("`", longest(s)+1)
@@ -119,7 +120,7 @@ func fenced(language, s string) string {
 	return fence + language + "\n" + s + "\n" + fence
 }
 
-// longest is the length of the longest run of backticks.
+// longest returns the length of the longest run of backticks.
 func longest(s string) int {
 	most, run := 0, 0
 	for _, r := range s {

@@ -9,12 +9,13 @@ import (
 // permissionName is the dialect of a permission request.
 const permissionName = "acp-permission"
 
-// permissionLater is the option of a foreign screen that cannot show an ask.
+// permissionLater is the option to answer elsewhere, for a screen that cannot
+// show the ask.
 const permissionLater = "askbus-later"
 
-// permissionAsk reads the parameters of session/request_permission, of version
-// 1 (a tool call) or 2 (a title, and a subject). Every option stays an option
-// of its own: two that allow for good differ in what they allow.
+// permissionAsk reads the parameters of session/request_permission, version 1
+// (a tool call) or 2 (a title and a subject). Every option stays separate: two
+// that allow permanently may differ in what they allow.
 func permissionAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder(permissionName)
 	v, err := b.parse(body)
@@ -61,7 +62,7 @@ func permissionAsk(body []byte) (ask.Ask, []Warning, error) {
 		b.remember(kind, 0, j, "kind")
 		o := ask.Option{ID: b.id(item.field("optionId"), 0, j), Label: distinct(item.field("name").need(), j, labels)}
 		if strings.HasSuffix(kind, "_always") {
-			o.Description = "From now on, too."
+			o.Description = "Also from now on."
 		}
 		labels = append(labels, o.Label)
 		q.Options = append(q.Options, o)
@@ -70,8 +71,8 @@ func permissionAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// permissionAnswer writes the result of session/request_permission. Whatever is
-// not the choice of one option is not a permission.
+// permissionAnswer writes the result of session/request_permission. Any outcome
+// but the choice of one option grants nothing.
 func permissionAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	result := ordered("outcome", "cancelled")
 	text := sentence(a, o)
@@ -98,9 +99,6 @@ func permissionAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	}
 	return respond(200, body)
 }
-
-// permissionPending says that the ask waits, to an agent that asked over HTTP.
-func permissionPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
 
 // permissionShow writes an ask as the parameters of session/request_permission,
 // version 2. An ask that is more than one choice is shown as text.
@@ -133,15 +131,15 @@ func permissionShow(a *ask.Ask) ([]byte, []Warning) {
 	return encode(body), s.warnings
 }
 
-// permits reports whether an ask is the choice of one option, as a permission
-// is.
+// permits reports whether an ask is the choice of one option, like a
+// permission.
 func permits(a *ask.Ask) bool {
 	q := &a.Questions[0]
 	return len(a.Questions) == 1 && q.Kind == ask.KindChoice && !q.Multiple && len(q.Options) > 0
 }
 
-// permissionReply reads the result of session/request_permission. A dialog that
-// was cancelled decides nothing.
+// permissionReply reads the result of session/request_permission. A cancelled
+// dialog decides nothing.
 func permissionReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: permissionName + " result"}
 	v, err := r.parse(body)

@@ -8,10 +8,10 @@ import (
 
 const agUIName = "ag-ui"
 
-// agUIAsk reads the interrupts with which an AG-UI run finishes: the event
-// RUN_FINISHED, its outcome, or the array of interrupts. A response schema becomes
-// its questions; without one a tool call or a confirmation is approved or
-// rejected, and anything else is answered with text.
+// agUIAsk reads the interrupts that end an AG-UI run: the event RUN_FINISHED,
+// its outcome, or the array of interrupts. A response schema becomes questions.
+// Without one, a tool call or a confirmation is approved or rejected, and
+// anything else is answered with text.
 func agUIAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder(agUIName)
 	v, err := b.parse(body)
@@ -49,7 +49,7 @@ func agUIAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// interrupt asks what one interrupt needs.
+// interrupt adds the questions of one interrupt.
 func (b *builder) interrupt(n int, v value) {
 	reason, message, schema := v.field("reason").string(), v.field("message").string(), v.field("responseSchema")
 	schema.object()
@@ -62,7 +62,7 @@ func (b *builder) interrupt(n int, v value) {
 		required := schema.field("required").strings()
 		for _, name := range properties.object().keys {
 			if len(b.ask.Questions) >= ask.MaxQuestions {
-				properties.fault("has too many properties; at most %d are asked together", ask.MaxQuestions)
+				properties.fault("has too many properties; the form has at most %d questions", ask.MaxQuestions)
 				break
 			}
 			b.property(len(b.ask.Questions), name, properties.field(name), slices.Contains(required, name))
@@ -92,13 +92,14 @@ func (b *builder) interrupt(n int, v value) {
 	}
 }
 
-// agUIAnswer writes what the next run resumes with: an entry for each interrupt.
+// agUIAnswer writes the input that resumes the run: an entry for each
+// interrupt.
 func agUIAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	entries, r := []any{}, rowOf(o)
 	for n := 0; recall(a, "", n, "interrupt") != "" && cameAs(a, agUIName); n++ {
 		entries = append(entries, agUIEntry(a, o, n))
 	}
-	if len(entries) == 0 { // it came otherwise
+	if len(entries) == 0 { // the ask came in another dialect
 		entry := ordered("interruptId", a.ID, "status", "cancelled")
 		if r.decided() {
 			entry.set("status", "resolved")
@@ -110,7 +111,7 @@ func agUIAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return respond(200, ordered("resume", entries))
 }
 
-// agUIForm is the payload for the form that [agUIShow] makes.
+// agUIForm returns the payload for the form of [agUIShow].
 func agUIForm(a *ask.Ask, o *ask.Outcome) *object {
 	shown, fields := *a, ordered()
 	shown.Metadata = nil
@@ -166,9 +167,6 @@ func agUIEntry(a *ask.Ask, o *ask.Outcome, n int) *object {
 	return entry
 }
 
-// agUIPending says that the ask waits.
-func agUIPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
-
 // agUIShow writes any ask as one interrupt whose response schema is a form.
 func agUIShow(a *ask.Ask) ([]byte, []Warning) {
 	shown := *a
@@ -182,7 +180,7 @@ func agUIShow(a *ask.Ask) ([]byte, []Warning) {
 	return encode(ordered("type", "interrupt", "interrupts", []any{interrupt})), warnings
 }
 
-// agUIReply reads the entries that a run resumes with.
+// agUIReply reads the entries that resume a run.
 func agUIReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: agUIName + " resume"}
 	v, err := r.parse(body)
@@ -231,20 +229,21 @@ func agUIReply(a *ask.Ask, body []byte) (Given, error) {
 			known = true
 		}
 		if !known {
-			item.field("interruptId").fault("is %q, which is none of the interrupts", clip(foreign))
+			item.field("interruptId").fault("is %q, which is not one of the interrupts", clip(foreign))
 		}
 	}
 	return given, r.err()
 }
 
-// interruptOf is the foreign id of interrupt n, as [originKey] writes numbers.
+// interruptOf returns the foreign id of interrupt n, a number formatted by
+// [originKey].
 func interruptOf(a *ask.Ask, n string) string {
 	origin, _ := a.Metadata[metadataKey].(map[string]any)
 	id, _ := origin[n+".interrupt"].(string)
 	return id
 }
 
-// formField reads one question of the form that [agUIShow] makes.
+// formField reads one question of the form of [agUIShow].
 func (v value) formField(a *ask.Ask, i int) ask.Answer {
 	shown := *a
 	shown.Metadata = nil

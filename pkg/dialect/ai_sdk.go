@@ -5,7 +5,8 @@ import "github.com/askbus/askbus/pkg/ask"
 const aiSDKName = "ai-sdk"
 
 // aiSDKAsk reads the approval requests of AI SDK: a part of type
-// tool-approval-request, or an array of parts, of which the others are left out.
+// tool-approval-request, or an array of parts, of which other types are
+// skipped.
 func aiSDKAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder(aiSDKName)
 	v, err := b.parse(body)
@@ -28,12 +29,12 @@ func aiSDKAsk(body []byte) (ask.Ask, []Warning, error) {
 			typ.fault("is %q; give tool-approval-request", clip(typ.string()))
 		}
 		if i >= ask.MaxQuestions {
-			part.fault("is one too many; at most %d are asked together", ask.MaxQuestions)
+			part.fault("is one too many; use at most %d", ask.MaxQuestions)
 			break
 		}
 		part.ignore("toolCallId", "isAutomatic", "providerMetadata", "providerExecuted", "reason")
 		call := part.field("toolCall")
-		if !call.given() { // in a message the call is a part of its own
+		if !call.given() { // in a message the call is a separate part
 			call = callOf(parts, part.field("toolCallId").text())
 		}
 		call.object()
@@ -58,7 +59,7 @@ func aiSDKAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// callOf finds the tool call of this id among the parts of a message.
+// callOf returns the tool call with this id among the parts of a message.
 func callOf(parts []value, id string) value {
 	for _, part := range parts {
 		if part.field("type").text() == "tool-call" && part.field("toolCallId").text() == id {
@@ -68,8 +69,8 @@ func callOf(parts []value, id string) value {
 	return value{r: parts[0].r, at: parts[0].at}
 }
 
-// aiSDKAnswer writes the parts of the tool message, one for each request and in
-// their order. A signature comes back as it came. Without a decision it is a
+// aiSDKAnswer writes the parts of the tool message, one for each request in the
+// same order, with its signature unchanged. Without a decision it returns a
 // problem, and the calls stay unapproved.
 func aiSDKAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	words, refused, none := refuses(a, o)
@@ -97,11 +98,8 @@ func aiSDKAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return respond(200, parts)
 }
 
-// aiSDKPending says that the ask waits.
-func aiSDKPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
-
-// aiSDKShow writes an ask as approval requests; one that is not an approval is shown
-// as the input of a tool, and answered elsewhere.
+// aiSDKShow writes an ask as approval requests. Any other ask is shown as the
+// input of a tool and answered elsewhere.
 func aiSDKShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	parts := []any{}
@@ -129,7 +127,7 @@ func aiSDKShow(a *ask.Ask) ([]byte, []Warning) {
 	return encode(parts), s.warnings
 }
 
-// aiSDKReply reads approval responses, one part or an array of them.
+// aiSDKReply reads approval responses: one part or an array of them.
 func aiSDKReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: aiSDKName + " response"}
 	v, err := r.parse(body)
@@ -169,7 +167,7 @@ func aiSDKReply(a *ask.Ask, body []byte) (Given, error) {
 			given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: approvalID(0, i), Selected: []string{decision}, Notes: reason})
 		}
 		if !known {
-			part.field("approvalId").fault("is %q, which is none of the requests", clip(foreign))
+			part.field("approvalId").fault("is %q, which is not one of the requests", clip(foreign))
 		}
 	}
 	return given, r.err()

@@ -6,14 +6,14 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// The options of a tool call that waits to be approved.
+// The options of a tool call that waits for approval.
 const (
 	approvalApprove = "approve"
 	approvalEdit    = "edit"
 	approvalReject  = "reject"
 )
 
-// approval is one tool call that waits to be approved.
+// approval is one tool call that waits for approval.
 type approval struct {
 	name, description string
 	args              any // JSON
@@ -23,8 +23,8 @@ type approval struct {
 	approvable        bool
 }
 
-// approvals asks for each call, in order, and with editing for other arguments
-// below it.
+// approval adds the question about call i of interrupt n, followed, if it can
+// be edited, by a question for new arguments.
 func (b *builder) approval(n, i int, one approval) {
 	id := approvalID(n, i)
 	q := ask.Question{ID: id, Kind: ask.KindChoice, NoOther: true, Text: strings.TrimSpace(one.description)}
@@ -60,13 +60,13 @@ func (b *builder) approval(n, i int, one approval) {
 	}
 }
 
-// approvalID is the id of the question about call i of interrupt n.
+// approvalID returns the id of the question about call i of interrupt n.
 func approvalID(n, i int) string { return "call-" + key(n) + "-" + key(i) }
 
-// decided is what a person decided about one call: an option's id, the edited
-// arguments, and words. Arguments that were typed are meant, also beside an
-// approval; an edit without any, or with some that are no object, is not an edit: it
-// rejects, and says so.
+// decided returns a person's decision about one call: an option's id, the
+// edited arguments, and words. Typed arguments count even with an approval. An
+// edit without arguments, or with arguments that are not an object, counts as a
+// rejection that says so.
 func decided(a *ask.Ask, o *ask.Outcome, id string) (decision string, args any, words string) {
 	ans := answerTo(o, a.Question(id))
 	if ans == nil || len(ans.Selected) != 1 {
@@ -92,8 +92,8 @@ func decided(a *ask.Ask, o *ask.Outcome, id string) (decision string, args any, 
 	}
 }
 
-// refuses is why nothing is approved, for outcomes without decisions of their
-// own; problem says that there is none, and the call stays open.
+// refuses says why nothing is approved, for outcomes without decisions per
+// call. A non-nil problem means that the call stays open.
 func refuses(a *ask.Ask, o *ask.Outcome) (words string, refused bool, problem *Response) {
 	switch rowOf(o) {
 	case rowDeclined:

@@ -11,18 +11,18 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// metadataKey is the metadata entry under which an ask carries what its
-// dialect needs to answer it: the dialect's name, and strings that did not fit
-// into the ask, by question and option position ("0.header", "0.id", "0.2.id").
+// metadataKey is the metadata entry in which an ask carries what its dialect
+// needs to answer it: the dialect's name, and strings that did not fit into the
+// ask, keyed by question and option position ("0.header", "0.id", "0.2.id").
 const metadataKey = "dialect"
 
-// builder makes an ask of a foreign request.
+// builder builds an ask from a foreign request.
 type builder struct {
 	*reader
 	ask    ask.Ask
 	origin map[string]any
-	places []place           // where each question stands in the foreign body
-	tops   map[string]string // where other fields of the ask stand there
+	places []place           // the place of each question in the foreign body
+	tops   map[string]string // the places of other fields of the ask
 }
 
 // place maps pointers into a native question to the foreign body: at is the
@@ -36,16 +36,16 @@ func newBuilder(name string) *builder {
 	return &builder{reader: &reader{what: name + " request"}, origin: map[string]any{"name": name}, tops: make(map[string]string)}
 }
 
-// add takes over one question and remembers where it came from.
+// add adds a question and remembers its place.
 func (b *builder) add(q ask.Question, p place) {
 	b.ask.Questions = append(b.ask.Questions, q)
 	b.places = append(b.places, p)
 }
 
-// remember keeps what a foreign request said at a place of the ask.
+// remember stores a foreign string for a place of the ask.
 func (b *builder) remember(s string, at ...any) { b.origin[originKey(at...)] = s }
 
-// recall gives back what [builder.remember] kept, or the second value.
+// recall returns what [builder.remember] stored, or the default.
 func recall(a *ask.Ask, or string, at ...any) string {
 	origin, _ := a.Metadata[metadataKey].(map[string]any)
 	if s, ok := origin[originKey(at...)].(string); ok {
@@ -54,7 +54,7 @@ func recall(a *ask.Ask, or string, at ...any) string {
 	return or
 }
 
-// cameAs reports whether the ask came in by the dialect of this name.
+// cameAs reports whether the ask came in the dialect of this name.
 func cameAs(a *ask.Ask, name string) bool { return recall(a, "", "name") == name }
 
 func originKey(at ...any) string {
@@ -70,7 +70,7 @@ func originKey(at ...any) string {
 	return strings.Join(parts, ".")
 }
 
-// meta is a metadata entry for routing; empty ones are left out.
+// meta sets a metadata entry for routing, unless it is empty.
 func (b *builder) meta(key, s string) {
 	if s == "" {
 		return
@@ -81,7 +81,7 @@ func (b *builder) meta(key, s string) {
 	b.ask.Metadata[key] = s
 }
 
-// session makes a foreign session id the ask's, as a token.
+// session sets the ask's session from a foreign session id, as a token.
 func (b *builder) session(foreign string) {
 	if foreign == "" {
 		return
@@ -92,7 +92,7 @@ func (b *builder) session(foreign string) {
 	}
 }
 
-// askID makes a foreign call id the ask's, as a token.
+// askID sets the ask's id from a foreign call id, as a token.
 func (b *builder) askID(foreign string) {
 	if foreign == "" {
 		return
@@ -103,13 +103,13 @@ func (b *builder) askID(foreign string) {
 	}
 }
 
-// header clips a header that is too long for a chip.
+// header reads a header and clips one that is too long.
 func (b *builder) header(v value, question int) string {
 	return b.longHeader(v, question, ask.MaxHeader)
 }
 
-// longHeader is a header of a shape that allows more than a chip shows: what it
-// allows is clipped without a warning.
+// longHeader is header for a shape that allows longer headers: up to its limit
+// it clips without a warning.
 func (b *builder) longHeader(v value, question, allowed int) string {
 	s := v.string()
 	if utf8.RuneCountInString(s) <= ask.MaxHeader {
@@ -124,8 +124,8 @@ func (b *builder) longHeader(v value, question, allowed int) string {
 	return short
 }
 
-// clipHeader cuts between characters as people see them, as far as that can be
-// told without tables: never before a mark, a joiner or a skin tone.
+// clipHeader cuts between visible characters, as far as possible without
+// tables: never before a mark, a joiner or a skin tone.
 func clipHeader(s string) string {
 	runes := []rune(s)
 	if len(runes) <= ask.MaxHeader {
@@ -142,7 +142,7 @@ func extends(r rune) bool {
 	return unicode.Is(unicode.M, r) || r == '\u200d' || r >= 0x1F3FB && r <= 0x1F3FF
 }
 
-// id keeps a foreign id when it can be one of ours, and maps it otherwise.
+// id keeps a foreign id that is valid here, and maps any other.
 func (b *builder) id(v value, at ...any) string {
 	s := v.need()
 	switch {
@@ -155,18 +155,18 @@ func (b *builder) id(v value, at ...any) string {
 	return s
 }
 
-// finish completes the ask and says all that is wrong with it, in pointers
-// into the foreign body.
+// finish completes the ask and reports all faults, with pointers into the
+// foreign body.
 func (b *builder) finish() (ask.Ask, []Warning, error) {
 	b.ask.Normalize()
 	complete := b.ask
-	complete.ID, complete.Timeout, complete.Deadline = "x", 0, time.Time{} // filled in, or clipped, later
+	complete.ID, complete.Timeout, complete.Deadline = "x", 0, time.Time{} // set or clipped later
 	if complete.ExcludeAsker && len(complete.Asker) == 0 {
-		complete.Asker = []string{"x"} // likewise, by a door that knows it
+		complete.Asker = []string{"x"} // set later by the caller
 	}
 	var invalid *ask.Error
 	if err := complete.Validate(time.Time{}); err != nil {
-		invalid, _ = err.(*ask.Error) //nolint:errorlint // Validate promises this type, unwrapped
+		invalid, _ = err.(*ask.Error) //nolint:errorlint // Validate returns this type, unwrapped
 	}
 	if invalid != nil {
 		read := len(b.faults)
@@ -188,9 +188,9 @@ func (b *builder) finish() (ask.Ask, []Warning, error) {
 	return b.ask, b.warnings, nil
 }
 
-// within reports whether a fault at the pointer, or of what it is in, is known
-// already: what could not be read looks empty, too. The items of a list that
-// is just too long could be read.
+// within reports whether a fault at the pointer or at its parent is already
+// known: a value that could not be read also looks empty. Items of a list that
+// is merely too long were read.
 func (r *reader) within(pointer string, known []ask.Fault) bool {
 	for _, f := range known {
 		if f.Pointer == pointer || strings.HasPrefix(pointer, f.Pointer+"/") && !slices.Contains(r.counted, f.Pointer) {
@@ -200,7 +200,7 @@ func (r *reader) within(pointer string, known []ask.Fault) bool {
 	return false
 }
 
-// translate maps a pointer into an ask to the foreign body.
+// translate maps a pointer into an ask to one into the foreign body.
 func (b *builder) translate(native string) string {
 	rest, ok := strings.CutPrefix(native, "/questions/")
 	if !ok {

@@ -13,7 +13,7 @@ func byIDFields() map[string]string {
 	return map[string]string{"id": "question_id", "text": "question", "multiple": "allow_multiple"}
 }
 
-// byIDAsk reads a request whose ids decide and whose labels are only shown.
+// byIDAsk reads a request in which ids decide and labels are only shown.
 func byIDAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("by-id")
 	v, err := b.parse(body)
@@ -37,7 +37,7 @@ func byIDAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// cancelIDs reads the set of option ids that cancel.
+// cancelIDs returns the set of option ids that cancel.
 func (v value) cancelIDs(usual []string) []string {
 	if !v.given() {
 		return usual
@@ -81,8 +81,8 @@ func (b *builder) byIDQuestion(i int, v value, cancels []string) ask.Question {
 	return q
 }
 
-// byIDLabel makes a label that can be shown: not empty, not too long and not
-// like another one. Ids decide, so nothing is lost.
+// byIDLabel returns a label that can be shown: not empty, not too long and
+// unique. Ids decide, so nothing is lost.
 func (b *builder) byIDLabel(v value, id string, before []string) string {
 	label := strings.TrimSpace(v.string())
 	if label == "" {
@@ -97,7 +97,7 @@ func (b *builder) byIDLabel(v value, id string, before []string) string {
 	}
 	runes := []rune(label)
 	label = string(runes[:min(len(runes), ask.MaxLabel-131)]) + " (" + id + ")"
-	v.warn("is the label of another option, too; it is shown as %q", clip(label))
+	v.warn("is also the label of another option; it is shown as %q", clip(label))
 	return label
 }
 
@@ -133,7 +133,7 @@ func byIDAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return respond(200, body)
 }
 
-// byIDAnswers writes each answer; one that is not a choice stands as text.
+// byIDAnswers writes each answer; one that is not a choice becomes text.
 func byIDAnswers(a *ask.Ask, o *ask.Outcome) []any {
 	answers := []any{}
 	for i := range a.Questions {
@@ -160,7 +160,7 @@ func byIDAnswers(a *ask.Ask, o *ask.Outcome) []any {
 	return answers
 }
 
-// foreignOption is the id that the asking side gave an option.
+// foreignOption returns the asker's id of an option.
 func foreignOption(a *ask.Ask, question int, id string) string {
 	for j := range a.Questions[question].Options {
 		if a.Questions[question].Options[j].ID == id {

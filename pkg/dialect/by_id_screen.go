@@ -8,8 +8,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// byIDShow writes any ask with ids. A question without options stands there
-// with none; its answer comes back as text.
+// byIDShow writes any ask with ids. A question without options has an empty
+// list of them; its answer comes back as text.
 func byIDShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	questions := []any{}
@@ -39,8 +39,8 @@ func byIDShow(a *ask.Ask) ([]byte, []Warning) {
 }
 
 // byIDReply reads the answer of a foreign screen. The faults of its error name
-// the questions to ask again. An answer may carry text instead of ids, where
-// the screen could not show options.
+// the questions to ask again. An answer may carry text instead of ids if the
+// screen could not show options.
 func byIDReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "by-id answer"}
 	v, err := r.parse(body)
@@ -84,7 +84,7 @@ func (v value) byIDAnswers(a *ask.Ask) []ask.Answer {
 	return answers
 }
 
-// byIDQuestion finds the question that a foreign id means.
+// byIDQuestion returns the index of the question with a foreign id.
 func (v value) byIDQuestion(a *ask.Ask) (int, bool) {
 	id := v.need()
 	for i := range a.Questions {

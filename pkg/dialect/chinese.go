@@ -6,9 +6,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// say puts a sentence into the language of the ask. What programs look for stays
-// as it is in every language: names of fields, statuses, and the marks of a
-// report ("user notes: ").
+// say translates a sentence into the language of the ask. Field names, statuses
+// and the markers of a report ("user notes: "), which programs search for, stay
+// the same in every language.
 func say(a *ask.Ask, text string, args ...any) string {
 	if a.Language() == "zh" {
 		if chinese, ok := chineseSentences[text]; ok {
@@ -18,8 +18,8 @@ func say(a *ask.Ask, text string, args ...any) string {
 	return fmt.Sprintf(text, args...)
 }
 
-// chineseSentences are what this package says to models and to people at foreign
-// screens. A test sees that none is missing.
+// chineseSentences translates the sentences of this package, which models and
+// people at foreign screens read. A test checks that none is missing.
 //
 //nolint:gochecknoglobals // a table
 var chineseSentences = map[string]string{
@@ -37,8 +37,8 @@ var chineseSentences = map[string]string{
 	"%s (%s)":                                " %s（%s）",
 	"The answers to %q, each in quotes: %s.": "对 %q 的回答，各加引号：%s。",
 	"A note on %q: %s":                       "关于 %q 的备注：%s",
-	"And to all of it: %s":                   "对整个提问的补充：%s",
-	"Their reply to the whole: %s":           "对整个提问的回复：%s",
+	"And for the whole ask: %s":              "对整个提问的补充：%s",
+	"Their reply to the whole ask: %s":       "对整个提问的回复：%s",
 	"nobody has answered yet; the ask stays open, so ask for the answer of %q again later": "还没有人回答；提问仍然开放，请稍后再来取 %q 的回答",
 	", at the Location that came with this":                                                "，地址见随附的 Location",
 

@@ -16,8 +16,9 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// TestAChineseAskIsToldInChinese: what an agent reads of its ask is in the
-// language of its questions, in every dialect and every row of the table.
+// TestAChineseAskIsToldInChinese checks, for every dialect and every row of the
+// outcome table, that an agent reads about its ask in the language of its
+// questions.
 func TestAChineseAskIsToldInChinese(t *testing.T) {
 	t.Parallel()
 	for _, path := range files(t, "requests/*-basic.txtar") {
@@ -40,8 +41,9 @@ func TestAChineseAskIsToldInChinese(t *testing.T) {
 	}
 }
 
-// TestAChineseAskIsShownInChinese: what a foreign screen cannot draw is said in
-// the language of the ask, and what is typed there is read and refused in it.
+// TestAChineseAskIsShownInChinese checks that askbus's own words on a foreign
+// screen are in the language of the ask, and that typed text is read and
+// refused in it.
 func TestAChineseAskIsShownInChinese(t *testing.T) {
 	t.Parallel()
 	a := ask.Ask{ID: "ask-1", Tenant: "acme", Session: "s1", Title: "账本存储", Context: "账本服务需要一个存储。", Questions: []ask.Question{
@@ -62,15 +64,15 @@ func TestAChineseAskIsShownInChinese(t *testing.T) {
 	}
 	for i, typed := range []string{"7", "很多", "也许", "下周", ""} {
 		_, err := a.Questions[i].ParseReply(typed)
-		if wrong, ok := err.(*ask.ReplyError); ok { //nolint:errorlint // it is returned as it is
+		if wrong, ok := err.(*ask.ReplyError); ok { //nolint:errorlint // returned unwrapped
 			out = append(out, [2]string{"typed " + typed, wrong.In(a.Language())})
 		}
 	}
 	golden(t, "testdata/chinese/screens.golden", &archive{}, nil, out)
 }
 
-// TestEverySentenceIsTranslated: what the package says is in its table, with the
-// same places, and nothing else is.
+// TestEverySentenceIsTranslated checks that the table has exactly the sentences
+// of the package, with the same verbs.
 func TestEverySentenceIsTranslated(t *testing.T) {
 	t.Parallel()
 	table, said := map[string]string{}, map[string]bool{}
@@ -92,7 +94,7 @@ func TestEverySentenceIsTranslated(t *testing.T) {
 				if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "say" && len(n.Args) > 1 {
 					text, ok := word(n.Args[1])
 					if said[text] = true; !ok {
-						t.Errorf("%s: say is given no literal", file)
+						t.Errorf("%s: say is called without a literal", file)
 					}
 				}
 			case *ast.KeyValueExpr:
@@ -112,7 +114,7 @@ func TestEverySentenceIsTranslated(t *testing.T) {
 	}
 	for text, chinese := range table {
 		if !said[text] || !slices.Equal(verbs.FindAllString(text, -1), verbs.FindAllString(chinese, -1)) {
-			t.Errorf("%q, %q: nobody says it, or its places differ", text, chinese)
+			t.Errorf("%q, %q: it is unused, or its verbs differ", text, chinese)
 		}
 	}
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// ToolName is the name of the tool that the dialect claude-code speaks for.
+// ToolName is the name of the tool whose calls the dialect claude-code reads.
 const ToolName = "AskUserQuestion"
 
 const claudeCodeSeparator = ", "
 
-// claudeCodeSingle is the name under which an ask came that is one question in
-// the body itself.
+// claudeCodeSingle is the dialect name of an ask whose body was itself the one
+// question.
 const claudeCodeSingle = "claude-code-single"
 
-// claudeCodeAsk reads the tool's input: questions, or one question that stands
-// in the body itself. The input may stand in the call around it, as a hook, a
-// permission callback or a transcript has it; that gives the ask its id and
-// its session. Answers and annotations in it are never taken for a human's.
+// claudeCodeAsk reads the tool's input: questions, or a body that is itself one
+// question. The input may be wrapped in a call, as in a hook, a permission
+// callback or a transcript; the ask then gets its id and session from there.
+// Answers and annotations in the input are never taken for a person's.
 func claudeCodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("claude-code")
 	v, err := b.parse(body)
@@ -29,7 +29,7 @@ func claudeCodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	v.body()
 	input := b.claudeCodeCall(v)
 	b.root = input
-	input.ignore("answers", "annotations", "response", "wait_seconds") // the last is the MCP tool's
+	input.ignore("answers", "annotations", "response", "wait_seconds") // wait_seconds is the MCP tool's
 	if input.field("question").given() && !input.field("questions").given() {
 		b.origin["name"] = claudeCodeSingle
 		b.claudeCodeSingle(input)
@@ -46,7 +46,7 @@ func claudeCodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// claudeCodeCall is the tool's input in a call, or v when it is the input
+// claudeCodeCall returns the tool's input in a call, or v if it is the input
 // itself.
 func (b *builder) claudeCodeCall(v value) value {
 	if v.field("questions").given() || v.field("question").given() {
@@ -63,7 +63,7 @@ func (b *builder) claudeCodeCall(v value) value {
 	b.session(v.first("session_id", "sessionId").string())
 	b.askID(id.string())
 	if name.given() && name.string() != ToolName {
-		name.fault("is %q; only %s is asked here", clip(name.string()), ToolName)
+		name.fault("is %q; only %s is supported", clip(name.string()), ToolName)
 	}
 	if !input.given() {
 		input.fault("is missing; give the tool's input")
@@ -88,7 +88,7 @@ func (b *builder) claudeCodeInput(v value) {
 		}
 		b.claudeCodeMore(i, v, &q)
 		if text := strings.TrimSpace(q.Text); text != "" && slices.Contains(texts, text) {
-			v.field("question").fault("is the text of another question, too; answers are keyed by it, so texts must differ")
+			v.field("question").fault("is also the text of another question; answers are keyed by it, so texts must be unique")
 		}
 		texts = append(texts, strings.TrimSpace(q.Text))
 		blurred(v.field("options"), &q)
@@ -99,7 +99,7 @@ func (b *builder) claudeCodeInput(v value) {
 	}
 }
 
-// claudeCodeSingle reads one question that stands in the body itself.
+// claudeCodeSingle reads a body that is itself one question.
 func (b *builder) claudeCodeSingle(v value) {
 	q := ask.Question{Text: v.field("question").need(), Header: b.header(v.field("header"), 0), Multiple: v.multiple()}
 	fields := claudeCodeFields()
@@ -116,7 +116,7 @@ func (b *builder) claudeCodeSingle(v value) {
 	b.add(q, place{at: v.at, fields: fields})
 }
 
-// preview reads a preview by its newer or its older name, which it keeps.
+// preview reads a preview under its newer or older name, and remembers which.
 func (b *builder) preview(v value, multiple bool, at ...any) *ask.Preview {
 	f := v.first("preview", "markdown")
 	body := f.string()
@@ -132,12 +132,13 @@ func (b *builder) preview(v value, multiple bool, at ...any) *ask.Preview {
 	return &ask.Preview{Format: ask.PreviewMarkdown, Body: body}
 }
 
-// previewName is the name under which an option's preview came.
+// previewName returns the name of an option's preview field in the request.
 func previewName(a *ask.Ask, question, option int) string {
 	return recall(a, "preview", question, option, "preview")
 }
 
-// blurred refuses labels of which different choices would join to one text.
+// blurred refuses labels of which different choices would join to the same
+// text.
 func blurred(options value, q *ask.Question) {
 	if !q.Multiple {
 		return

@@ -7,8 +7,8 @@ import (
 )
 
 // claudeCodeAnswer writes the tool's output: questions, answers, annotations,
-// and in text what they do not say. One question that stood in the body itself
-// gets { result }.
+// and as text what they do not express. If the body itself was the one
+// question, it writes { result }.
 func claudeCodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	if claudeCodeAlone(a) {
 		body := ordered()
@@ -29,13 +29,13 @@ func claudeCodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return respond(200, body)
 }
 
-// claudeCodeAlone reports whether the ask came as one question in the body
-// itself; the second name is that of asks from before the dialect had its own.
+// claudeCodeAlone reports whether the body itself was the one question. The
+// second name is from before the dialect had a name of its own.
 func claudeCodeAlone(a *ask.Ask) bool {
 	return (cameAs(a, claudeCodeSingle) || cameAs(a, "d3-single")) && len(a.Questions) == 1
 }
 
-// claudeCodeKeys are the texts by which questions are answered.
+// claudeCodeKeys returns the texts that key the answers.
 func claudeCodeKeys(a *ask.Ask) []string {
 	keys := make([]string, 0, len(a.Questions))
 	for i := range a.Questions {
@@ -62,8 +62,9 @@ func claudeCodeValue(q *ask.Question, ans ask.Answer) string {
 	return q.Words(ans)
 }
 
-// claudeCodeAnnotations are what the person added and compared. A model reads
-// them as the person's own words, so nothing of ours stands there.
+// claudeCodeAnnotations returns the person's notes and the previews they
+// compared. A model reads them as the person's own words, so askbus adds
+// nothing here.
 func claudeCodeAnnotations(a *ask.Ask, o *ask.Outcome) *object {
 	annotations, keys := ordered(), claudeCodeKeys(a)
 	if !rowOf(o).decided() {
@@ -86,7 +87,7 @@ func claudeCodeAnnotations(a *ask.Ask, o *ask.Outcome) *object {
 	return annotations
 }
 
-// claudeCodeQuestions echoes the questions as they were asked.
+// claudeCodeQuestions returns the questions as they were asked.
 func claudeCodeQuestions(a *ask.Ask) []any {
 	questions, keys := []any{}, claudeCodeKeys(a)
 	for i := range a.Questions {
@@ -104,6 +105,3 @@ func claudeCodeQuestions(a *ask.Ask) []any {
 	}
 	return questions
 }
-
-// claudeCodePending is the result of a tool call whose wait is over.
-func claudeCodePending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }

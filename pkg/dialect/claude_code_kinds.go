@@ -9,11 +9,11 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// What askbus's MCP tool offers beyond the coding agent's own: other kinds of
-// questions, ids, defaults and limits. Models write them as they know them from
-// JSON Schema, forms and other tools, so each usual word is understood.
+// askbus's MCP tool offers more than the coding agent's own: other kinds of
+// questions, ids, defaults and limits. Models write them as in JSON Schema,
+// forms and other tools, so every common word is accepted.
 
-// kindOf is the kind that a word names.
+// kindOf returns the kind that a word names.
 func kindOf(word string) (kind ask.Kind, several, integer, known bool) {
 	switch spelling(word) {
 	case "choice", "singlechoice", "select", "singleselect", "radio", "enum", "options":
@@ -34,7 +34,7 @@ func kindOf(word string) (kind ask.Kind, several, integer, known bool) {
 	return "", false, false, false
 }
 
-// claudeCodeKind reads a question's type. Without one it is a choice.
+// claudeCodeKind reads a question's type. The default is a choice.
 func (b *builder) claudeCodeKind(v value, q *ask.Question) {
 	q.Kind = ask.KindChoice
 	f := v.first("type", "kind")
@@ -53,7 +53,7 @@ func (b *builder) claudeCodeKind(v value, q *ask.Question) {
 }
 
 // claudeCodeMore reads ids, defaults and limits, and the options of a question
-// of another kind than choice, which validation refuses.
+// that is not a choice, which validation refuses.
 func (b *builder) claudeCodeMore(i int, v value, q *ask.Question) {
 	if q.Kind != ask.KindChoice {
 		q.Options = b.options(v.field("options"))
@@ -101,7 +101,7 @@ func claudeCodeFields() map[string]string {
 	return fields
 }
 
-// claudeCodeAround reads what stands around the questions.
+// claudeCodeAround reads the fields next to the questions.
 func (b *builder) claudeCodeAround(v value) {
 	exclude := v.field("exclude_asker")
 	b.tops["/exclude_asker"], b.ask.ExcludeAsker = exclude.at, exclude.bool(false)
@@ -119,7 +119,7 @@ func (b *builder) claudeCodeAround(v value) {
 	}
 }
 
-// unpacked is a list that a client sent as the text of its JSON, as some do.
+// unpacked parses a list that a client sent as JSON text, as some do.
 func (v value) unpacked() value {
 	text, ok := v.raw.(string)
 	if !ok {
@@ -135,7 +135,7 @@ func (v value) unpacked() value {
 	return v
 }
 
-// named are the options that a default names by their ids.
+// named returns the options that a default names by id.
 func named(q *ask.Question, raw any) (ids []string, ok bool) {
 	list, isList := raw.([]any)
 	if !isList {

@@ -6,11 +6,11 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// claudeCodeReply reads the tool's output, from a screen that showed the ask
-// or as the host reports it: an object, its JSON as text, the sentence that
-// hosts make of it, or content blocks with one of these. Words that cannot be
-// read by question are one free response, so that no answer is lost; an output
-// that says nothing, or that nobody answered, dismisses.
+// claudeCodeReply reads the tool's output, from a screen that showed the ask or
+// as the host reports it: an object, its JSON as text, the sentence that hosts
+// make of it, or content blocks with one of these. Text that cannot be split by
+// question becomes one free response, so that no answer is lost. An output
+// without content or without an answer dismisses.
 func claudeCodeReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "claude-code answer"}
 	v, err := r.parse(body)
@@ -32,8 +32,8 @@ func claudeCodeReply(a *ask.Ask, body []byte) (Given, error) {
 	return given, r.err()
 }
 
-// claudeCodeGiven reads { answers, annotations?, response? }. The older name of the
-// behavior that a permission callback gives, deny, declines.
+// claudeCodeGiven reads { answers, annotations?, response? }. A permission
+// callback's behavior "deny", an older name, declines.
 func (v value) claudeCodeGiven(a *ask.Ask) Given {
 	if v.field("behavior").string() == "deny" {
 		return Given{Decision: Declined, Reason: v.field("message").string()}
@@ -69,8 +69,8 @@ func (v value) claudeCodeGiven(a *ask.Ask) Given {
 	return given
 }
 
-// nativeReply reads a tool's output: an object, its JSON as text, the
-// sentence that hosts make of it, or content blocks with one of these.
+// nativeReply reads a tool's output: an object, its JSON as text, the sentence
+// that hosts make of it, or content blocks with one of these.
 func nativeReply(a *ask.Ask, raw any) (ask.Reply, bool) {
 	switch raw := raw.(type) {
 	case *object:
@@ -139,8 +139,7 @@ func spoken(a *ask.Ask, text string) (ask.Reply, bool) {
 	return reply, true
 }
 
-// spokenNotes are what the person added to an answer, in the words that follow
-// it.
+// spokenNotes returns a person's notes from the words after an answer.
 func spokenNotes(a *ask.Ask, keys []string, question int, rest string) string {
 	end := len(rest)
 	stops := []string{". You can now continue", "\n- not answered: "}
@@ -158,8 +157,8 @@ func spokenNotes(a *ask.Ask, keys []string, question int, rest string) string {
 	return strings.TrimSpace(notes)
 }
 
-// undecided reports whether a result is one of ours that says that there is no
-// answer from a human.
+// undecided reports whether a result is one of askbus's sentences for an ask
+// without a person's answer.
 func undecided(text string) bool {
 	for _, start := range []string{"declined: ", "withdrawn before ", "aborted before ", "nobody answered by ", "pending: "} {
 		if strings.HasPrefix(text, start) {

@@ -6,14 +6,15 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// codexNote starts the element of an answer that is a note, as Codex writes it.
+// codexNote is Codex's prefix for an answer element that is a note.
 const codexNote = "user_note: "
 
-// aside is remembered of an ask whose agent goes on meanwhile.
+// aside marks an ask whose agent continues while it is open.
 const aside = "none"
 
-// GoesOn reports whether the agent said that it works on while people are asked
-// (isBlocking false in Codex), so that a door answers at once that the ask waits.
+// GoesOn reports whether the agent continues to work while people are asked
+// (isBlocking false in Codex), so that it must be told at once that the ask is
+// pending.
 func GoesOn(a *ask.Ask) bool { return recall(a, "", "wait") == aside }
 
 // codexAsk reads the arguments of request_user_input.
@@ -47,7 +48,7 @@ func codexAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// questions reads 1 to 16 questions of a dialect without bounds of its own.
+// questions reads 1 to 16 questions, for a dialect without its own bounds.
 func (b *builder) questions(v value, read func(i int, v value)) {
 	list := v.list()
 	switch n := len(list); {
@@ -79,7 +80,7 @@ func (b *builder) options(v value) []ask.Option {
 }
 
 // codexAnswer writes the answers by question id, each a list of strings. Codex
-// keeps nothing else, so the words for its model are notes in these lists.
+// keeps nothing else, so words for its model are notes in these lists.
 func codexAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	answers := ordered()
 	for i := range a.Questions {
@@ -104,11 +105,8 @@ func codexAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return respond(200, ordered("answers", answers).ending(a, o, ""))
 }
 
-// codexPending says that the ask waits.
-func codexPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
-
-// codexShow writes any ask as request_user_input. Codex chooses one option;
-// several are typed with commas between them.
+// codexShow writes any ask as request_user_input. Codex lets people choose one
+// option; several are typed, separated by commas.
 func codexShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	questions := []any{}
@@ -166,7 +164,7 @@ func codexReply(a *ask.Ask, body []byte) (Given, error) {
 }
 
 // codexAnswer reads a list of labels. Several choices are typed as one text,
-// since the screen has none of its own for them.
+// because the screen cannot choose several.
 func (v value) codexAnswer(q *ask.Question) ask.Answer {
 	if all, _ := v.raw.([]any); len(all) == 1 && q.Multiple {
 		if text, _ := all[0].(string); choose(q, text, claudeCodeSeparator).Other != "" {
@@ -178,7 +176,7 @@ func (v value) codexAnswer(q *ask.Question) ask.Answer {
 	return v.answerOf(q, claudeCodeSeparator)
 }
 
-// answerOf reads an array of labels; one alone may be several that are joined.
+// answerOf reads an array of labels; a single label may be several joined ones.
 func (v value) answerOf(q *ask.Question, separator string) ask.Answer {
 	if all, ok := v.raw.([]any); ok && len(all) == 1 {
 		v.raw = all[0]

@@ -9,7 +9,7 @@ import (
 const copilotName = "copilot"
 
 // copilotAsk reads both variants of ask_user: a question with choices, or an
-// elicitation, which is told by its schema.
+// elicitation, recognized by its schema.
 func copilotAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder(copilotName)
 	v, err := b.parse(body)
@@ -45,8 +45,8 @@ func copilotAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// copilotAnswer writes the answer and whether it was typed. Words that are no
-// answer are a freeform one, as the shape has nothing else.
+// copilotAnswer writes the answer and whether it was typed. Words other than an
+// answer become a freeform answer, since the shape has no other place.
 func copilotAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	if cameAs(a, "elicitation") {
 		return elicitationAnswer(a, o)
@@ -70,9 +70,6 @@ func copilotAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	}
 	return respond(200, body)
 }
-
-// copilotPending says that the ask waits.
-func copilotPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
 
 // copilotShow writes any ask as one question.
 func copilotShow(a *ask.Ask) ([]byte, []Warning) {

@@ -4,8 +4,8 @@ import "github.com/askbus/askbus/pkg/ask"
 
 const cursorName = "cursor"
 
-// cursorAsk reads AskQuestion: questions and options by id, and free text
-// beside them.
+// cursorAsk reads AskQuestion: questions and options by id, and free text with
+// them.
 func cursorAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder(cursorName)
 	v, err := b.parse(body)
@@ -39,7 +39,7 @@ func cursorAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// cursorAnswer writes the result, which is one of success, rejected and error.
+// cursorAnswer writes the result, one of success, rejected and error.
 func cursorAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	switch rowOf(o) {
 	case rowAnswered, rowDefault:
@@ -71,7 +71,7 @@ func cursorAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return respond(200, ordered("success", success))
 }
 
-// cursorPending is the result for a question that runs on in the background.
+// cursorPending is the result for a question that continues in the background.
 func cursorPending(a *ask.Ask, p Pending) Response {
 	return pending(waiting(a, p).with("async", ordered()), p)
 }
@@ -127,7 +127,7 @@ func cursorReply(a *ask.Ask, body []byte) (Given, error) {
 			}
 		}
 		if at < 0 {
-			item.fault("answers %q, which is none of the questions", clip(foreign))
+			item.fault("answers %q, which is not one of the questions", clip(foreign))
 			continue
 		}
 		q := &a.Questions[at]
@@ -145,7 +145,7 @@ func cursorReply(a *ask.Ask, body []byte) (Given, error) {
 			ans.Selected = append(ans.Selected, native)
 		}
 		if len(ans.Selected) > 0 && !q.Multiple && ans.Other != "" {
-			ans.Notes, ans.Other = ans.Other, "" // one choice was made; the text says more about it
+			ans.Notes, ans.Other = ans.Other, "" // one choice was made; the text comments on it
 		}
 		ans.Skipped = ans.Empty()
 		given.Reply.Answers = append(given.Reply.Answers, ans)

@@ -9,15 +9,14 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Dialect is one foreign shape: the directions that it has, nil where it has
-// none.
+// Dialect is one foreign shape. A direction that it does not have is nil.
 type Dialect struct {
 	Name    string   // its origin, such as "claude-code"
 	Aliases []string // other names under which [Lookup] finds it
 	About   string   // in a few words
 
 	// Ask reads a foreign request. The ask that it returns is normalized and
-	// valid, but for its id and session, which many shapes do not have.
+	// valid, except for its id and session, which many shapes do not have.
 	Ask func(body []byte) (ask.Ask, []Warning, error)
 	// Answer writes the outcome of an ask for the agent that asked.
 	Answer func(a *ask.Ask, o *ask.Outcome) Response
@@ -25,41 +24,41 @@ type Dialect struct {
 	Pending func(a *ask.Ask, p Pending) Response
 	// Show writes any ask as a request to a foreign screen.
 	Show func(a *ask.Ask) ([]byte, []Warning)
-	// Reply reads what the person at that screen answered to a.
+	// Reply reads the answer of the person at that screen.
 	Reply func(a *ask.Ask, body []byte) (Given, error)
 }
 
-// Warning is a thing in a request that was accepted but not as it stands.
+// Warning describes a part of a request that was accepted but changed.
 type Warning struct {
 	Pointer string `json:"pointer"` // RFC 6901 JSON pointer into the foreign body
 	Message string `json:"message"`
 }
 
-// String is the warning as one line.
+// String formats the warning as one line.
 func (w Warning) String() string { return w.Pointer + ": " + w.Message }
 
-// Response is what an HTTP door sends to a foreign agent. Doors without HTTP
-// send the body.
+// Response is the HTTP response to a foreign agent. Other transports send only
+// the body.
 type Response struct {
 	Status int
 	Header map[string]string // Content-Type, and what the dialect asks for
 	Body   []byte
 }
 
-// Pending says where an ask stands that nobody has answered yet.
+// Pending says where to find an ask that nobody has answered yet.
 type Pending struct {
-	Location string // where to pick the answer up
+	Location string // where to fetch the answer
 	Hint     string // what to do; default: a sentence that names the ask id
 }
 
-// Given is what came back from a foreign screen.
+// Given is what a foreign screen returned.
 type Given struct {
 	Decision Decision
-	Reply    ask.Reply // with [Replied]; who answered is for the caller to fill in
+	Reply    ask.Reply // with [Replied]; the caller sets who answered
 	Reason   string    // with [Declined]
 }
 
-// Decision is what a person at a foreign screen did.
+// Decision says what a person at a foreign screen did.
 type Decision string
 
 // The decisions. A dismissed question stays open: closing a window decides
@@ -74,28 +73,28 @@ const (
 func All() []Dialect {
 	return []Dialect{
 		{"event-pair", []string{"d1"}, "event pair ask:question:request and ask:question:response", eventPairAsk, eventPairAnswer, eventPairPending, eventPairShow, eventPairReply},
-		{"typed", []string{"d2"}, "event pair with typed questions", typedAsk, typedAnswer, typedPending, typedShow, typedReply},
-		{"claude-code", []string{"d3"}, "Claude Code's tool AskUserQuestion", claudeCodeAsk, claudeCodeAnswer, claudeCodePending, claudeCodeShow, claudeCodeReply},
+		{"typed", []string{"d2"}, "event pair with typed questions", typedAsk, typedAnswer, eventPairPending, typedShow, typedReply},
+		{"claude-code", []string{"d3"}, "Claude Code's tool AskUserQuestion", claudeCodeAsk, claudeCodeAnswer, waitingResponse, claudeCodeShow, claudeCodeReply},
 		{"interact", []string{"d4"}, "one question over HTTP and WebSocket", interactAsk, interactAnswer, interactPending, interactShow, interactReply},
 		{"by-id", []string{"d5"}, "questions and options by id", byIDAsk, byIDAnswer, byIDPending, byIDShow, byIDReply},
-		{"codex", nil, "Codex request_user_input", codexAsk, codexAnswer, codexPending, codexShow, codexReply},
-		{"vscode", nil, "VS Code askQuestions", vscodeAsk, vscodeAnswer, vscodePending, vscodeShow, vscodeReply},
-		{"opencode", nil, "opencode question", opencodeAsk, opencodeAnswer, opencodePending, opencodeShow, opencodeReply},
+		{"codex", nil, "Codex request_user_input", codexAsk, codexAnswer, waitingResponse, codexShow, codexReply},
+		{"vscode", nil, "VS Code askQuestions", vscodeAsk, vscodeAnswer, waitingResponse, vscodeShow, vscodeReply},
+		{"opencode", nil, "opencode question", opencodeAsk, opencodeAnswer, waitingResponse, opencodeShow, opencodeReply},
 		{"gemini", nil, "Gemini CLI ask_user", geminiAsk, geminiAnswer, geminiPending, geminiShow, geminiReply},
-		{"gemini-tool", nil, "Gemini CLI ask_user, in place of the tool: answers as JSON", geminiAsk, geminiToolAnswer, geminiToolPending, geminiShow, geminiReply},
-		{"langgraph", nil, "LangGraph agent inbox", langgraphAsk, langgraphAnswer, langgraphPending, langgraphShow, langgraphReply},
-		{"elicitation", nil, "MCP and ACP elicitation, form mode", elicitationAsk, elicitationAnswer, elicitationPending, elicitationShow, elicitationReply},
-		{langchainName, nil, "LangChain's human-in-the-loop middleware", langchainAsk, langchainAnswer, langchainPending, langchainShow, langchainReply},
-		{aiSDKName, nil, "AI SDK tool approval parts", aiSDKAsk, aiSDKAnswer, aiSDKPending, aiSDKShow, aiSDKReply},
-		{agUIName, nil, "AG-UI interrupts and resume", agUIAsk, agUIAnswer, agUIPending, agUIShow, agUIReply},
-		{copilotName, nil, "Copilot SDK ask_user, both variants", copilotAsk, copilotAnswer, copilotPending, copilotShow, copilotReply},
+		{"gemini-tool", nil, "Gemini CLI ask_user, in place of the tool: answers as JSON", geminiAsk, geminiToolAnswer, waitingResponse, geminiShow, geminiReply},
+		{"langgraph", nil, "LangGraph agent inbox", langgraphAsk, langgraphAnswer, waitingResponse, langgraphShow, langgraphReply},
+		{"elicitation", nil, "MCP and ACP elicitation, form mode", elicitationAsk, elicitationAnswer, waitingResponse, elicitationShow, elicitationReply},
+		{langchainName, nil, "LangChain's human-in-the-loop middleware", langchainAsk, langchainAnswer, waitingResponse, langchainShow, langchainReply},
+		{aiSDKName, nil, "AI SDK tool approval parts", aiSDKAsk, aiSDKAnswer, waitingResponse, aiSDKShow, aiSDKReply},
+		{agUIName, nil, "AG-UI interrupts and resume", agUIAsk, agUIAnswer, waitingResponse, agUIShow, agUIReply},
+		{copilotName, nil, "Copilot SDK ask_user, both variants", copilotAsk, copilotAnswer, waitingResponse, copilotShow, copilotReply},
 		{cursorName, nil, "Cursor's AskQuestion", cursorAsk, cursorAnswer, cursorPending, cursorShow, cursorReply},
 		{a2aName, nil, "A2A: a task whose input is required", a2aAsk, a2aAnswer, a2aPending, a2aShow, a2aReply},
-		{permissionName, []string{"acp"}, "ACP session/request_permission, versions 1 and 2", permissionAsk, permissionAnswer, permissionPending, permissionShow, permissionReply},
+		{permissionName, []string{"acp"}, "ACP session/request_permission, versions 1 and 2", permissionAsk, permissionAnswer, waitingResponse, permissionShow, permissionReply},
 	}
 }
 
-// Lookup finds a dialect by its name or an alias; letter case does not matter.
+// Lookup finds a dialect by its name or an alias, ignoring letter case.
 func Lookup(name string) (Dialect, bool) {
 	same := func(other string) bool { return strings.EqualFold(other, name) }
 	for _, d := range All() {
@@ -106,7 +105,7 @@ func Lookup(name string) (Dialect, bool) {
 	return Dialect{}, false
 }
 
-// Names lists the dialects, without their aliases.
+// Names returns the names of the dialects, without aliases.
 func Names() []string {
 	var names []string
 	for _, d := range All() {
@@ -115,8 +114,8 @@ func Names() []string {
 	return names
 }
 
-// ClipTimes brings a timeout or a deadline into the bounds of the protocol, as
-// dialects do instead of refusing it, and says so.
+// ClipTimes brings a timeout or a deadline into the bounds of the protocol,
+// with a warning, since dialects do not refuse one that is out of bounds.
 func ClipTimes(a *ask.Ask, now time.Time) []Warning {
 	var warnings []Warning
 	if t := a.Timeout; t != 0 && (t < ask.MinTimeout || t > ask.MaxTimeout) {
@@ -136,13 +135,13 @@ func ClipTimes(a *ask.Ask, now time.Time) []Warning {
 	return warnings
 }
 
-// respond makes a response with a JSON body.
+// respond returns a response with a JSON body.
 func respond(status int, body any) Response {
 	return Response{Status: status, Header: map[string]string{"Content-Type": "application/json"}, Body: encode(body)}
 }
 
-// encode writes JSON without escaping what is only special in HTML. Every
-// value in this package can be encoded.
+// encode writes JSON without HTML escapes. Every value in this package can be
+// encoded.
 func encode(v any) []byte {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

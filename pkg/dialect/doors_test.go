@@ -40,8 +40,8 @@ func TestTimesAreClippedWithAWarning(t *testing.T) {
 	}
 }
 
-// Whatever the labels, a screen that gives back what it showed gives back what
-// was chosen.
+// Whatever the labels, a screen that returns what it showed returns the
+// choices.
 func TestScreensGiveBackWhatWasChosen(t *testing.T) {
 	t.Parallel()
 	pool := []string{"a", "b", "a,b", "a, b", "b, a", "a，b", "c", "c, a", "甲", "甲、乙", "نعم", "نعم, لا", "👩‍👩‍👧", "x\ny", "1", "o1", "Yes", "(Recommended)", strings.Repeat("long ", 90)}
@@ -66,7 +66,7 @@ func TestScreensGiveBackWhatWasChosen(t *testing.T) {
 		for _, i := range chosen {
 			want = append(want, a.Questions[0].Options[i].ID)
 		}
-		pair := "{}" // more options than its listeners are promised
+		pair := "{}" // more options than its listeners accept
 		if len(q.Options) <= 4 {
 			pair = `{"answers":{"question-0":` + quote(strings.Join(shown(t, "event-pair", a, chosen), ",")) + `}}`
 		}
@@ -89,7 +89,7 @@ func TestScreensGiveBackWhatWasChosen(t *testing.T) {
 	}
 }
 
-// shown are the labels of the chosen options as a screen shows them.
+// shown returns the labels of the chosen options as a screen shows them.
 func shown(t *testing.T, name string, a *ask.Ask, chosen []int) []string {
 	t.Helper()
 	d, _ := dialect.Lookup(name)
@@ -130,12 +130,12 @@ func TestAnInboxIsAnsweredInItsOwnTypes(t *testing.T) {
 		answers []ask.Answer
 		want    string
 	}{
-		"accept":              {[]ask.Answer{{QuestionID: "action", Selected: []string{"accept"}}}, `[{"type":"accept","args":null}]`},
-		"ignore":              {[]ask.Answer{{QuestionID: "action", Selected: []string{"ignore"}}, {QuestionID: "arguments", Text: "{}"}}, `[{"type":"ignore","args":null}]`},
-		"edit":                {[]ask.Answer{{QuestionID: "action", Selected: []string{"edit"}}, {QuestionID: "arguments", Text: `{"to":"li"}`}}, `[{"type":"edit","args":{"action":"send_email","args":{"to":"li"}}}]`},
-		"edit without words":  {[]ask.Answer{{QuestionID: "action", Selected: []string{"edit"}}}, `[{"type":"response","args":"edit the arguments, but no new ones were given"}]`},
-		"edit that is broken": {[]ask.Answer{{QuestionID: "action", Selected: []string{"edit"}}, {QuestionID: "arguments", Text: `{to}`}}, `[{"type":"response","args":"edit the arguments: {to}"}]`},
-		"their own words":     {[]ask.Answer{{QuestionID: "action", Other: "shorter", Notes: "please"}}, `[{"type":"response","args":"shorter\nA note on \"Action: send_email\\n\\n{\\n  \\\"to\\\": \\\"mei@example.com\\\",\\n  \\\"subject\\\": \\\"Hi\\\"\\n}\": please"}]`},
+		"accept":             {[]ask.Answer{{QuestionID: "action", Selected: []string{"accept"}}}, `[{"type":"accept","args":null}]`},
+		"ignore":             {[]ask.Answer{{QuestionID: "action", Selected: []string{"ignore"}}, {QuestionID: "arguments", Text: "{}"}}, `[{"type":"ignore","args":null}]`},
+		"edit":               {[]ask.Answer{{QuestionID: "action", Selected: []string{"edit"}}, {QuestionID: "arguments", Text: `{"to":"li"}`}}, `[{"type":"edit","args":{"action":"send_email","args":{"to":"li"}}}]`},
+		"edit without words": {[]ask.Answer{{QuestionID: "action", Selected: []string{"edit"}}}, `[{"type":"response","args":"edit the arguments, but no new ones were given"}]`},
+		"an invalid edit":    {[]ask.Answer{{QuestionID: "action", Selected: []string{"edit"}}, {QuestionID: "arguments", Text: `{to}`}}, `[{"type":"response","args":"edit the arguments: {to}"}]`},
+		"their own words":    {[]ask.Answer{{QuestionID: "action", Other: "shorter", Notes: "please"}}, `[{"type":"response","args":"shorter\nA note on \"Action: send_email\\n\\n{\\n  \\\"to\\\": \\\"mei@example.com\\\",\\n  \\\"subject\\\": \\\"Hi\\\"\\n}\": please"}]`},
 	} {
 		o := &ask.Outcome{Status: ask.StatusAnswered, Answers: c.answers}
 		if got := string(d.Answer(&a, o).Body); got != c.want {
@@ -189,7 +189,7 @@ func TestDialectsAreFoundByName(t *testing.T) {
 		}
 	}
 	if _, ok := dialect.Lookup("d7"); ok || !slices.Contains(dialect.Names(), "by-id") {
-		t.Error("there is no d7, and there is a by-id")
+		t.Error("want no d7, and a by-id")
 	}
 	_, _, err := in(t, "by-id").Ask([]byte(`{`))
 	if !errors.Is(err, ask.ErrInvalid) {

@@ -11,8 +11,8 @@ import (
 )
 
 // elicitationAsk reads the parameters of elicitation/create in form mode: each
-// property of the requested schema is a question, in the order in which they
-// stand. A form without properties asks to accept or decline.
+// property of the requested schema is a question, in the given order. A form
+// without properties asks to accept or decline.
 func elicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("elicitation")
 	v, err := b.parse(body)
@@ -23,7 +23,7 @@ func elicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 	v.ignore("_meta", "elicitationId", "elicitationSource", "requestId", "sessionId", "task", "toolCallId")
 	b.times(v)
 	if mode := v.field("mode").string(); mode != "" && mode != "form" {
-		v.field("mode").fault("is %q; only form is asked here", clip(mode))
+		v.field("mode").fault("is %q; only form is supported", clip(mode))
 	}
 	message := v.field("message").need()
 	b.tops["/context"] = "/message"
@@ -55,8 +55,8 @@ func elicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// elicitationAnswer writes the result of elicitation/create. Words that it has
-// no place for stand in _meta.
+// elicitationAnswer writes the result of elicitation/create. Words that do not
+// fit into it go to _meta.
 func elicitationAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	content, fits := ordered(), true
 	action := "decline"
@@ -75,7 +75,7 @@ func elicitationAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	case rowCancelled, rowWithdrawn, rowAborted, rowExpired:
 		action = "cancel"
 		if o.CancelledBy != nil && confirms(a) {
-			action = "decline" // which is what that option says
+			action = "decline" // the meaning of that option
 		}
 	case rowDeclined:
 	}
@@ -116,8 +116,8 @@ func elicitedValue(a *ask.Ask, i int, ans ask.Answer) any {
 	return strings.Join(values, ", ")
 }
 
-// elicitedResponse puts one free response into the first text that takes it,
-// if the form needs nothing else.
+// elicitedResponse puts one free response into the first text property that can
+// hold it, if the form needs nothing else.
 func elicitedResponse(a *ask.Ask, response string) (*object, bool) {
 	for i := range a.Questions {
 		q := &a.Questions[i]
@@ -132,10 +132,6 @@ func elicitedResponse(a *ask.Ask, response string) (*object, bool) {
 	return ordered(), false
 }
 
-// elicitationPending says that the ask waits, to an agent that asked over
-// HTTP; MCP itself has no word for it.
-func elicitationPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
-
 func number(n float64, integer bool) any {
 	if integer && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
 		return int64(n)
@@ -145,7 +141,7 @@ func number(n float64, integer bool) any {
 
 func propertyName(a *ask.Ask, i int) string { return recall(a, a.Questions[i].ID, i, "id") }
 
-// otherName is the property that takes a question's Other text.
+// otherName returns the property for a question's Other text.
 func otherName(a *ask.Ask, i int) string {
 	names := make([]string, len(a.Questions))
 	for j := range a.Questions {

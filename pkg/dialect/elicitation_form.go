@@ -8,7 +8,7 @@ import (
 )
 
 // elicitationShow writes any ask as the parameters of elicitation/create. Other
-// text gets a property of its own beside its question.
+// text gets a separate property.
 func elicitationShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	properties, required := ordered(), []string{}
@@ -27,7 +27,7 @@ func elicitationShow(a *ask.Ask) ([]byte, []Warning) {
 		for j := range q.Options {
 			if o := &q.Options[j]; o.Preview != nil {
 				message = append(message, o.Label+":\n"+o.Preview.Body)
-				s.warn("/questions/"+key(i)+"/options/"+key(j)+"/preview", "has no place in a form; it stands in the message")
+				s.warn("/questions/"+key(i)+"/options/"+key(j)+"/preview", "does not fit into a form; it is in the message")
 			}
 		}
 		properties.set(name, property)
@@ -44,7 +44,7 @@ func elicitationShow(a *ask.Ask) ([]byte, []Warning) {
 	return encode(ordered("mode", "form", "message", orElse(strings.Join(message, "\n\n"), a.Heading()), "requestedSchema", schema)), s.warnings
 }
 
-// property is the schema of one question.
+// property returns the schema of one question.
 func (s *screen) property(a *ask.Ask, i int) *object {
 	q := &a.Questions[i]
 	p := ordered("type", "string", "title", orElse(recall(a, q.Header, i, "header"), q.Text))
@@ -115,8 +115,8 @@ func (s *screen) choices(a *ask.Ask, i int, p *object) {
 	}
 }
 
-// elicitationReply reads a form's result. Declining declines; cancelling only
-// closes the form.
+// elicitationReply reads a form's result. The action decline declines; cancel
+// only closes the form.
 func elicitationReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "elicitation result"}
 	v, err := r.parse(body)
@@ -152,7 +152,7 @@ func elicitationReply(a *ask.Ask, body []byte) (Given, error) {
 			case ans.Empty() || q.Multiple:
 				ans.Other, ans.Skipped = other, false
 			default:
-				ans.Notes = other // one choice was made; the text says more about it
+				ans.Notes = other // one choice was made; the text comments on it
 			}
 		}
 		given.Reply.Answers = append(given.Reply.Answers, ans)
@@ -176,7 +176,7 @@ func (v value) elicited(a *ask.Ask, i int) ask.Answer {
 		switch {
 		case foreign == "":
 		case !ok:
-			v.faultIn(q.ID, "is %q, which is none of the choices", clip(foreign))
+			v.faultIn(q.ID, "is %q, which is not one of the choices", clip(foreign))
 		case !slices.Contains(ans.Selected, id):
 			ans.Selected = append(ans.Selected, id)
 		}

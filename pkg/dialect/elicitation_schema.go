@@ -8,7 +8,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// property makes a question of one property of a form's schema.
+// property adds a question for one property of a form's schema.
 func (b *builder) property(i int, name string, v value, required bool) {
 	if v.raw == nil {
 		v.fault("is null; give a schema")
@@ -62,7 +62,7 @@ func (b *builder) property(i int, name string, v value, required bool) {
 	b.add(q, at)
 }
 
-// stringFormat is a format of strings and the limit that it means.
+// stringFormat is a format of strings and the limit that it implies.
 type stringFormat struct{ name, pattern, message string }
 
 func formats() []stringFormat {
@@ -164,6 +164,6 @@ func (b *builder) constant(i int, v value, q *ask.Question, foreign string) stri
 			return id
 		}
 	}
-	v.fault("is %q, which is none of the choices", clip(foreign))
+	v.fault("is %q, which is not one of the choices", clip(foreign))
 	return foreign
 }

@@ -28,10 +28,11 @@ func eventPairAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// eventPairEnvelope reads what stands around the questions of event-pair and typed.
+// eventPairEnvelope reads the fields that event-pair and typed have besides
+// their questions.
 func (b *builder) eventPairEnvelope(v value) {
 	v.body()
-	v.ignore("id") // which the door honours
+	v.ignore("id") // the caller uses it
 	b.times(v)
 	b.ask.Agent.ID = v.field("agentId").string()
 	b.tops["/agent/id"] = "/agentId"
@@ -42,7 +43,7 @@ func (b *builder) eventPairEnvelope(v value) {
 	}
 }
 
-// commas refuses labels that could not be told apart once they are joined.
+// commas refuses labels that would be ambiguous once they are joined.
 func commas(options value, q *ask.Question) {
 	for i := range q.Options {
 		if q.Multiple && strings.Contains(q.Options[i].Label, eventPairSeparator) {
@@ -64,7 +65,8 @@ func eventPairValue(q *ask.Question, ans ask.Answer) string {
 	return q.Words(ans)
 }
 
-// eventPairBody is the answer of event-pair and typed, which differ in their values.
+// eventPairBody returns the answer of event-pair and typed, which differ only
+// in their values.
 func eventPairBody(a *ask.Ask, o *ask.Outcome, separator string, write func(*ask.Question, ask.Answer) any) *object {
 	answers := ordered()
 	for i := range a.Questions {
@@ -80,13 +82,13 @@ func eventPairBody(a *ask.Ask, o *ask.Outcome, separator string, write func(*ask
 	return ordered("agentId", agentOf(a), "id", a.ID, "answers", answers).ending(a, o, separator)
 }
 
-// agentOf is the agent of an ask; one without an id is its session's.
+// agentOf returns the id of the ask's agent, or its session if it has none.
 func agentOf(a *ask.Ask) string { return orElse(a.Agent.ID, a.Session) }
 
 func eventPairKey(i int) string { return "question-" + strconv.Itoa(i) }
 
-// eventPairPending says that the ask waits, to an agent that asked over HTTP; the
-// event pair has no event for it.
+// eventPairPending writes that the ask is pending, for an agent that asked over
+// HTTP; the event pair has no event for it.
 func eventPairPending(a *ask.Ask, p Pending) Response {
 	body := ordered("agentId", agentOf(a), "id", a.ID, "answers", ordered())
 	for _, key := range waiting(a, p).keys {
@@ -95,7 +97,7 @@ func eventPairPending(a *ask.Ask, p Pending) Response {
 	return pending(body, p)
 }
 
-// eventPairShow writes the data of a request event for a host that listens.
+// eventPairShow writes the data of a request event for a listening host.
 func eventPairShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	s.bounds(a, familyQuestions, familyOptions)
@@ -154,8 +156,8 @@ func readEventPair(name string, a *ask.Ask, body []byte, separator string) (Give
 	return given, r.err()
 }
 
-// unanswered is what a screen says that gives no answers: a refusal, or just
-// that it closed.
+// unanswered reads a reply without answers: the screen declined, or was just
+// closed.
 func unanswered(r *reader, status, reason string) (Given, error) {
 	if err := r.err(); err != nil {
 		return Given{}, err
@@ -166,12 +168,12 @@ func unanswered(r *reader, status, reason string) (Given, error) {
 	return Given{Decision: Dismissed}, nil
 }
 
-// strangers refuses answers to questions that were not asked: dropping one
-// would lose it.
+// strangers refuses answers to unknown questions, since dropping one would lose
+// it.
 func strangers(answers value, keys []string) {
 	for _, key := range answers.object().keys {
 		if !slices.Contains(keys, key) {
-			answers.field(key).fault("answers no question; the keys are %s", quoted(clipAll(keys)))
+			answers.field(key).fault("is not a question; the keys are %s", quoted(clipAll(keys)))
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// One ask, every dialect: what is asked in each is shown in every other one,
-// answered there, and told to the agent that asked. The table says of each pair
-// whether the choice arrives as a choice, in words, or not at all.
+// Asks one ask in each dialect, shows and answers it in every other one, and
+// reports the answer to the agent. The table says for each pair whether the
+// choice arrives as a choice, as words, or not at all.
 func TestOneAskEveryDialect(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -59,7 +59,7 @@ func TestOneAskEveryDialect(t *testing.T) {
 	}
 }
 
-// travels has a screen answer what an agent asked, and says how that arrives.
+// travels lets a screen answer an agent's ask, and says how the answer arrives.
 func travels(t *testing.T, agent, screen dialect.Dialect, a ask.Ask) string {
 	t.Helper()
 	body, _ := screen.Show(&a)
@@ -68,7 +68,7 @@ func travels(t *testing.T, agent, screen dialect.Dialect, a ask.Ask) string {
 	}
 	reply := ask.Reply{Answers: answersTo(&a), By: *mei}
 	for i := range reply.Answers {
-		reply.Answers[i].Other = "" // the golden files show what becomes of it
+		reply.Answers[i].Other = "" // the golden files cover it
 	}
 	if checked, _, err := a.Check(reply); err == nil {
 		reply.Answers = checked
@@ -80,7 +80,7 @@ func travels(t *testing.T, agent, screen dialect.Dialect, a ask.Ask) string {
 	return came(screen, &a, &o)
 }
 
-// feature is one thing that an ask has, or that a person says.
+// feature is one property of an ask or of an answer.
 type feature struct {
 	name      string
 	questions []ask.Question
@@ -111,8 +111,7 @@ func features() []feature {
 	}
 }
 
-// arrives says how an answer to an ask comes back from a screen; a note that
-// does not come back is lost there.
+// arrives says how an answer comes back from a screen, and reports a lost note.
 func arrives(screen dialect.Dialect, a *ask.Ask, answers []ask.Answer) string {
 	o := ask.Outcome{AskID: a.ID, Status: ask.StatusAnswered, Source: ask.SourceHuman, By: mei, At: asked.Add(time.Minute), Ask: a, Answers: answers}
 	how := came(screen, a, &o)
@@ -123,7 +122,7 @@ func arrives(screen dialect.Dialect, a *ask.Ask, answers []ask.Answer) string {
 	return how
 }
 
-// came is how an answer comes back from a screen.
+// came says how an answer comes back from a screen.
 func came(screen dialect.Dialect, a *ask.Ask, o *ask.Outcome) string {
 	given, err := screen.Reply(a, screen.Answer(a, o).Body)
 	switch {
@@ -147,7 +146,8 @@ func came(screen dialect.Dialect, a *ask.Ask, o *ask.Outcome) string {
 	return "yes"
 }
 
-// The interrupts of a run are answered together, so the earliest end counts.
+// The interrupts of a run are answered together, so the earliest deadline
+// counts.
 func TestTheEarliestInterruptEndsTheAsk(t *testing.T) {
 	t.Parallel()
 	a, _, err := in(t, "ag-ui").Ask([]byte(`[{"id":"a","message":"x","expiresAt":"2026-11-20T12:00:00Z"},{"id":"b","message":"y","expiresAt":"2026-11-20T11:00:00Z"}]`))

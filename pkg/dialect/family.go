@@ -6,7 +6,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// The bounds that event-pair, typed and claude-code have in common.
+// The bounds that event-pair, typed and claude-code share.
 const (
 	familyQuestions  = 4
 	familyOptions    = 4
@@ -37,11 +37,11 @@ func (b *builder) familyList(v value, read func(i int, v value) ask.Question) {
 	}
 }
 
-// atMost bounds how many items are read of a list that is too long anyway.
+// atMost limits how many items are read of a list that is too long.
 func atMost(list []value, n int) []value { return list[:min(len(list), n)] }
 
-// familyQuestion reads what event-pair, typed and claude-code share of a
-// question.
+// familyQuestion reads the fields of a question that event-pair, typed and
+// claude-code share.
 func (b *builder) familyQuestion(i int, v value) ask.Question {
 	return ask.Question{
 		Text:     v.field("question").need(),
@@ -74,7 +74,7 @@ func (b *builder) familyOptions(v value, preview func(j int, option value) *ask.
 
 // option reads a label and its description.
 func option(v value) ask.Option {
-	if label, ok := v.raw.(string); ok { // as many models write it
+	if label, ok := v.raw.(string); ok { // many models write it this way
 		return ask.Option{Label: label, Recommended: saysRecommended(label)}
 	}
 	if v.raw == nil {
@@ -91,13 +91,13 @@ func option(v value) ask.Option {
 
 const recommendedMark = "(Recommended)"
 
-// saysRecommended reports whether a label says so itself.
+// saysRecommended reports whether a label itself contains the mark.
 func saysRecommended(label string) bool {
 	label = strings.NewReplacer("（", "(", "）", ")").Replace(strings.TrimSpace(label))
 	return len(label) >= len(recommendedMark) && strings.EqualFold(label[len(label)-len(recommendedMark):], recommendedMark)
 }
 
-// list makes an array that is never null.
+// list returns an array that is never null.
 func list[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -105,7 +105,7 @@ func list[T any](items []T) []T {
 	return items
 }
 
-// ordered makes an object of keys and values that stay in this order.
+// ordered returns an object with keys and values in this order.
 func ordered(pairs ...any) *object {
 	o := &object{values: make(map[string]any, len(pairs)/2)}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -116,8 +116,8 @@ func ordered(pairs ...any) *object {
 	return o
 }
 
-// ending adds to an answer how the ask ended, where answers alone would not
-// say it: status, source, reason, and the rest in words.
+// ending adds to an answer how the ask ended, if the answers alone do not say
+// so: status, source, reason, and the rest in words.
 func (o *object) ending(a *ask.Ask, out *ask.Outcome, separator string) *object {
 	r := rowOf(out)
 	if r != rowAnswered && r != rowResponse {
@@ -138,7 +138,7 @@ func (o *object) ending(a *ask.Ask, out *ask.Outcome, separator string) *object 
 	return o
 }
 
-// skipped lists the questions that an answered ask left out.
+// skipped lists the questions that were skipped in an answered ask.
 func (o *object) skipped(a *ask.Ask, out *ask.Outcome) {
 	var left []string
 	for i := range a.Questions {
@@ -151,12 +151,16 @@ func (o *object) skipped(a *ask.Ask, out *ask.Outcome) {
 	}
 }
 
-// waiting is the body that says that an ask is pending.
+// waiting returns the body for a pending ask.
 func waiting(a *ask.Ask, p Pending) *object {
 	return ordered("status", string(ask.StatePending), "ask_id", a.ID, "hint", p.hint(a))
 }
 
-// pending is the response to an agent whose shape has no word for waiting.
+// waitingResponse is [pending] with the common body.
+func waitingResponse(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
+
+// pending returns the response for a pending ask, for a shape that has none of
+// its own.
 func pending(body any, p Pending) Response {
 	r := respond(202, body)
 	if p.Location != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// seeds adds every file of the golden tests, and texts that are hard on words.
+// seeds adds every golden file, and texts that are hard to parse.
 func seeds(f *testing.F, folder, section string) {
 	f.Helper()
 	entries, err := os.ReadDir("testdata/" + folder)
@@ -38,8 +38,8 @@ func seeds(f *testing.F, folder, section string) {
 	}
 }
 
-// FuzzRequest: no request panics; what is accepted is a valid ask, can be
-// shown, and its answer comes back whole.
+// FuzzRequest checks that no request panics, and that an accepted one is a
+// valid ask that can be shown and whose answer comes back whole.
 func FuzzRequest(f *testing.F) {
 	seeds(f, "requests", "request")
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -64,8 +64,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// everywhere shows an ask to every screen and gives its own dialect every
-// outcome.
+// everywhere shows an ask on every screen and writes every outcome in its own
+// dialect.
 func everywhere(t *testing.T, d dialect.Dialect, a *ask.Ask) {
 	t.Helper()
 	for _, screen := range dialect.All() {
@@ -87,30 +87,30 @@ func everywhere(t *testing.T, d dialect.Dialect, a *ask.Ask) {
 	d.Pending(a, dialect.Pending{})
 }
 
-// thereAndBack reads what a dialect's agent is told as if a screen had said
-// it: each answer must come back.
+// thereAndBack reads a dialect's answer as if a screen had sent it: each answer
+// must come back.
 func thereAndBack(t *testing.T, d dialect.Dialect, a *ask.Ask, o *ask.Outcome) {
 	t.Helper()
 	body := d.Answer(a, o).Body
 	given, err := d.Reply(a, body)
 	if err != nil {
-		// The answers of the test do not keep to limits.
+		// The answers of the test ignore limits.
 		if _, _, wrong := a.Check(ask.Reply{Answers: o.Answers}); wrong == nil {
 			t.Fatalf("%s cannot read its own answer: %v\n%s", d.Name, err, body)
 		}
 		return
 	}
 	if given.Reply.Response != "" {
-		return // in words
+		return // as words
 	}
 	for i := range a.Questions {
 		q := &a.Questions[i]
 		j := slices.IndexFunc(given.Reply.Answers, func(ans ask.Answer) bool { return ans.QuestionID == q.ID })
 		if d.Name == "langgraph" && i > 0 {
-			continue // an inbox sends one of the two
+			continue // an inbox sends only one of the two
 		}
 		if d.Name == "langchain" && strings.HasSuffix(q.ID, "-args") {
-			continue // arguments that are no JSON reject, and stand in the message
+			continue // arguments that are not JSON reject and are in the message
 		}
 		if j < 0 {
 			t.Fatalf("%s loses the answer to %q:\n%s", d.Name, q.ID, body)
@@ -121,7 +121,7 @@ func thereAndBack(t *testing.T, d dialect.Dialect, a *ask.Ask, o *ask.Outcome) {
 	}
 }
 
-// said is what an answer says, whatever the order and the commas.
+// said formats an answer without regard to order and commas.
 func said(q *ask.Question, ans ask.Answer) string {
 	pieces := strings.Split(q.Words(ans), ",")
 	for i := range pieces {
@@ -131,8 +131,8 @@ func said(q *ask.Question, ans ask.Answer) string {
 	return strings.Join(pieces, ",")
 }
 
-// FuzzReply: no answer of a foreign screen panics, and what is refused is
-// refused with a fault.
+// FuzzReply checks that no answer of a foreign screen panics, and that a
+// refusal has a fault.
 func FuzzReply(f *testing.F) {
 	seeds(f, "replies", "answer")
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -8,7 +8,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// geminiHeader is how long a header may be there.
+// geminiHeader is the maximum length of a header there.
 const geminiHeader = 16
 
 // geminiAsk reads the arguments of ask_user.
@@ -19,7 +19,7 @@ func geminiAsk(body []byte) (ask.Ask, []Warning, error) {
 		return ask.Ask{}, nil, err
 	}
 	v.body()
-	v.ignore("unconstrainedHeight") // how the CLI draws its dialog
+	v.ignore("unconstrainedHeight") // the height of the CLI's dialog
 	b.times(v)
 	b.questions(v.field("questions"), func(i int, v value) {
 		q := ask.Question{
@@ -47,8 +47,8 @@ func geminiAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// geminiAnswer writes text: the bare answer to one question, a numbered line
-// for each of several. Labels with commas stand as a JSON array.
+// geminiAnswer writes text: the bare answer to one question, or a numbered line
+// for each of several. Labels with commas are written as a JSON array.
 func geminiAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	var lines []string
 	r := rowOf(o)
@@ -70,8 +70,8 @@ func geminiAnswer(a *ask.Ask, o *ask.Outcome) Response {
 }
 
 // geminiToolAnswer writes what the tool itself returns to the model: a JSON
-// string in llmContent's place. An ask without answers was dismissed, in the
-// words of the tool.
+// string in place of llmContent. An ask without answers was dismissed, in the
+// tool's own words.
 func geminiToolAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	if !rowOf(o).decided() {
 		return respond(200, ordered("answers", ordered(), "cancelled", true, "text", "User dismissed ask_user dialog without answering. "+sentence(a, o)))
@@ -97,9 +97,6 @@ func geminiToolAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	}
 	return respond(200, body)
 }
-
-// geminiToolPending says that the ask waits.
-func geminiToolPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
 
 func geminiLine(a *ask.Ask, o *ask.Outcome, i int) string {
 	said := "(not answered)"
@@ -150,8 +147,8 @@ func geminiShow(a *ask.Ask) ([]byte, []Warning) {
 	return encode(ordered("questions", questions)), s.warnings
 }
 
-// geminiReply reads text as geminiAnswer writes it, or the JSON that the CLI's
-// own screen makes: { answers: { "0": "…" } }.
+// geminiReply reads text in the form of geminiAnswer, or the JSON of the CLI's
+// own screen: { answers: { "0": "…" } }.
 func geminiReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "gemini answer"}
 	given := Given{Decision: Replied}
@@ -185,7 +182,7 @@ func geminiReply(a *ask.Ask, body []byte) (Given, error) {
 	return given, r.err()
 }
 
-// geminiAnswer reads labels that are joined, or a JSON array of them.
+// geminiAnswer reads joined labels, or a JSON array of them.
 func (v value) geminiAnswer(q *ask.Question) ask.Answer {
 	if text, ok := v.raw.(string); ok && q.Multiple && strings.HasPrefix(text, "[") {
 		if all, err := (&reader{}).parse([]byte(text)); err == nil {
@@ -197,7 +194,7 @@ func (v value) geminiAnswer(q *ask.Question) ask.Answer {
 
 var errNotNumbered = errors.New("not numbered")
 
-// geminiTexts takes numbered lines apart; lines that go on are indented.
+// geminiTexts splits numbered lines; continuation lines are indented.
 func geminiTexts(a *ask.Ask, text string) ([]string, error) {
 	texts := make([]string, len(a.Questions))
 	next := 0

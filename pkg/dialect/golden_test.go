@@ -49,7 +49,7 @@ func readArchive(t *testing.T, path string) *archive {
 	return a
 }
 
-// golden compares sections with what an archive holds, or rewrites them.
+// golden compares sections with those of an archive, or rewrites them.
 func golden(t *testing.T, path string, in *archive, keep []string, out [][2]string) {
 	t.Helper()
 	var b strings.Builder
@@ -89,7 +89,7 @@ func firstDifference(got, want string) string {
 	return "the file is longer"
 }
 
-// dump writes a value without its zero fields.
+// dump formats a value without its zero fields.
 func dump(v any) string {
 	text, err := json.MarshalIndent(plain(reflect.ValueOf(v)), "", "  ")
 	if err != nil {
@@ -138,7 +138,7 @@ func lines[T fmt.Stringer](items []T) string {
 	return b.String()
 }
 
-// problems lists the faults of a refusal, which must be of our type.
+// problems lists the faults of a refusal, which must be an *ask.Error.
 func problems(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
@@ -194,14 +194,14 @@ func files(t *testing.T, pattern string) []string {
 	return paths
 }
 
-// byFile finds the dialect that a file such as by-id-basic.txtar is about.
+// byFile returns the dialect of a file such as by-id-basic.txtar.
 func byFile(t *testing.T, path string) dialect.Dialect {
 	t.Helper()
 	name := filepath.Base(path)
 	return in(t, name[:strings.LastIndexByte(name, '-')])
 }
 
-// in is the dialect of this name.
+// in returns the dialect with this name.
 func in(t *testing.T, name string) dialect.Dialect {
 	t.Helper()
 	d, ok := dialect.Lookup(name)

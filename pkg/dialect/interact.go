@@ -26,7 +26,7 @@ func interactAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// single reads one question that stands in the body itself.
+// single reads a body that is itself one question.
 func (b *builder) single(v value) {
 	q := ask.Question{Text: v.field("question").need(), Multiple: v.multiple()}
 	q.Options = b.options(v.field("options"))
@@ -54,8 +54,8 @@ func interactAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return r
 }
 
-// interactResult is the one answer. Several questions, which this shape cannot ask, come
-// back as text.
+// interactResult returns the one answer. Several questions, which this shape
+// cannot ask, are answered as text.
 func interactResult(a *ask.Ask, o *ask.Outcome) *object {
 	q := &a.Questions[0]
 	labels := []string{}
@@ -83,14 +83,14 @@ func interactResult(a *ask.Ask, o *ask.Outcome) *object {
 	return body
 }
 
-// problem is an RFC 9457 body.
+// problem returns an RFC 9457 body.
 func problem(a *ask.Ask, status int, title, code, detail string) Response {
 	r := respond(status, ordered("type", "about:blank", "title", title, "status", status, "code", code, "detail", detail, "ask_id", a.ID))
 	r.Header["Content-Type"] = "application/problem+json"
 	return r
 }
 
-// interactPending says, as 504 with a Location, that the ask is still open.
+// interactPending writes, as 504 with a Location, that the ask is still open.
 func interactPending(a *ask.Ask, p Pending) Response {
 	r := problem(a, 504, "Still pending", string(ask.StatePending), p.hint(a))
 	if p.Location != "" {
@@ -99,9 +99,9 @@ func interactPending(a *ask.Ask, p Pending) Response {
 	return r
 }
 
-// interactFrames writes the data of one interaction_request for each question. Its
-// id is the ask's; with several questions the number of the question follows
-// after a dot.
+// interactFrames writes the data of one interaction_request for each question.
+// Its id is the ask's; with several questions, a dot and the question's number
+// follow.
 func interactFrames(a *ask.Ask) ([][]byte, []Warning) {
 	var s screen
 	frames := make([][]byte, 0, len(a.Questions))
@@ -124,7 +124,7 @@ func frameID(a *ask.Ask, i int) string {
 	return a.ID + "." + strconv.Itoa(i+1)
 }
 
-// splitFrameID takes the id of a frame apart: the ask, and the index of the
+// splitFrameID splits the id of a frame into the ask's id and the index of the
 // question.
 func splitFrameID(id string) (askID string, question int) {
 	askID, number, _ := strings.Cut(id, ".")
@@ -132,7 +132,7 @@ func splitFrameID(id string) (askID string, question int) {
 	return askID, max(n-1, 0)
 }
 
-// interactShow writes the frames of an ask as one: an object for one question, an
+// interactShow writes the frames of an ask: an object for one question, an
 // array of objects for several.
 func interactShow(a *ask.Ask) ([]byte, []Warning) {
 	frames, warnings := interactFrames(a)
@@ -146,9 +146,9 @@ func interactShow(a *ask.Ask) ([]byte, []Warning) {
 	return []byte("[" + strings.Join(all, ",") + "]"), warnings
 }
 
-// interactReply reads the data of an interaction_response, or an array of them, one
-// for each question. Questions without one stay unanswered: with several, a
-// door collects the responses until it has all.
+// interactReply reads the data of an interaction_response, or an array of them,
+// one for each question. Questions without one stay unanswered: with several
+// questions, the caller collects the responses until it has all.
 func interactReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "interact response"}
 	v, err := r.parse(body)

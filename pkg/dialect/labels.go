@@ -10,9 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// shownLabels are the labels of a question for a screen that joins several
-// choices into one string: distinct, and such that the string can be taken
-// apart again.
+// shownLabels returns the labels of a question for a screen that joins several
+// choices into one string: unique, and such that the string can be split again.
 func shownLabels(q *ask.Question, separator string) []string {
 	rewrite := q.Multiple && separator != "" && blurry(q.Options, separator) != ""
 	labels := make([]string, 0, len(q.Options))
@@ -26,9 +25,9 @@ func shownLabels(q *ask.Question, separator string) []string {
 	return labels
 }
 
-// blurry is a text that different choices of options join to, or a label that
-// may be part of one; "" when there is none. Up to 4 options every choice is
-// looked at, in every order: 64 of them.
+// blurry returns a text to which different choices of options join, or a label
+// that may be part of one, or "". For up to 4 options it tries all 64 choices,
+// in every order.
 func blurry(options []ask.Option, separator string) string {
 	i := slices.IndexFunc(options, func(o ask.Option) bool { return strings.Contains(o.Label, separator) })
 	if i < 0 || len(options) > 4 || separator == eventPairSeparator {
@@ -54,7 +53,7 @@ func blurry(options []ask.Option, separator string) string {
 	return strings.TrimPrefix(found, separator)
 }
 
-// distinct makes a string differ from those before it.
+// distinct makes a string different from those before it.
 func distinct(s string, i int, before []string) string {
 	for slices.Contains(before, s) {
 		s += " (" + strconv.Itoa(i+1) + ")"
@@ -62,7 +61,7 @@ func distinct(s string, i int, before []string) string {
 	return s
 }
 
-// labelled finds the option with one of these labels, which are in the order
+// labelled returns the option with one of these labels, which are in the order
 // of the options.
 func labelled(q *ask.Question, labels []string, text string) (string, bool) {
 	text = strings.TrimSpace(text)
@@ -73,7 +72,7 @@ func labelled(q *ask.Question, labels []string, text string) (string, bool) {
 	return q.Options[i].ID, true
 }
 
-// askedLabels are the labels as they were asked.
+// askedLabels returns the labels as they were asked.
 func askedLabels(q *ask.Question) []string {
 	labels := make([]string, len(q.Options))
 	for i := range q.Options {
@@ -82,9 +81,9 @@ func askedLabels(q *ask.Question) []string {
 	return labels
 }
 
-// choose reads a choice from labels that were joined. The whole text comes
-// first, then the longest labels, as they were shown and only then as they
-// were asked; what is left is Other text.
+// choose reads a choice from joined labels. It first matches the whole text,
+// then the longest labels, first as they were shown and then as they were
+// asked; the rest is Other text.
 func choose(q *ask.Question, text, separator string) ask.Answer {
 	asked, shown := askedLabels(q), shownLabels(q, separator)
 	if id, ok := labelled(q, shown, text); ok {
@@ -112,9 +111,8 @@ func choose(q *ask.Question, text, separator string) ask.Answer {
 	return best
 }
 
-// split takes the longest of the labels from the front of a text, again and
-// again; pieces that are none are Other text. With [separators] any of them
-// separates.
+// split repeatedly takes the longest label from the front of a text; other
+// pieces are Other text. With [separators] any of them separates.
 func split(q *ask.Question, labels []string, text, separator string) ask.Answer {
 	ans := ask.Answer{QuestionID: q.ID}
 	var rest []string
@@ -155,8 +153,8 @@ func split(q *ask.Question, labels []string, text, separator string) ask.Answer 
 	return ans
 }
 
-// cutSeparator takes a separator from the front of a text, without the spaces
-// around it.
+// cutSeparator removes a separator and the spaces around it from the front of a
+// text.
 func cutSeparator(text, separator string) (after string, found bool) {
 	if separator != separators {
 		return strings.CutPrefix(text, strings.TrimSpace(separator))
@@ -169,7 +167,7 @@ func cutSeparator(text, separator string) (after string, found bool) {
 }
 
 // answer reads one answer from a foreign screen: a string, a number, a boolean
-// or an array of labels, as the question wants it. A missing or empty one
+// or an array of labels, depending on the question. A missing or empty one
 // counts as skipped.
 func (v value) answer(q *ask.Question, separator string) ask.Answer {
 	none := ask.Answer{QuestionID: q.ID, Skipped: true}
@@ -191,7 +189,7 @@ func (v value) answer(q *ask.Question, separator string) ask.Answer {
 	if n, ok := v.raw.(interface{ String() string }); ok && q.Kind == ask.KindNumber {
 		return v.typed(q, n.String(), separator)
 	}
-	v.faultIn(q.ID, "is %s; the question wants %s", typeName(v.raw), wants(q))
+	v.faultIn(q.ID, "is %s; the question needs %s", typeName(v.raw), wants(q))
 	return none
 }
 
@@ -254,7 +252,7 @@ func (v value) several(q *ask.Question, separator string) ask.Answer {
 	return v.allowed(q, ans)
 }
 
-// allowed refuses Other text where there is none.
+// allowed refuses Other text if the question does not allow it.
 func (v value) allowed(q *ask.Question, ans ask.Answer) ask.Answer {
 	if ans.Other != "" && !q.Other() {
 		v.faultIn(q.ID, "is %q, which is not one of the options", clip(ans.Other))

@@ -8,10 +8,10 @@ import (
 
 const langchainName = "langchain"
 
-// langchainAsk reads what LangChain's human-in-the-loop middleware interrupts
-// with: action requests, each with a review config of its name. It stands alone,
-// or as the value of one or several interrupts with ids. Python writes the
-// same in snake_case.
+// langchainAsk reads the interrupt of LangChain's human-in-the-loop middleware:
+// action requests, each with a review config of the same name. It is either the
+// whole body or the value of one or several interrupts with ids. Python writes
+// it in snake_case.
 func langchainAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder(langchainName)
 	v, err := b.parse(body)
@@ -83,7 +83,7 @@ func (b *builder) langchainRequest(n int, v value) {
 				case approvalReject:
 					one.rejectable = true
 				default:
-					decision.warn("is dropped: it is none of approve, edit and reject")
+					decision.warn("is dropped: it is not approve, edit or reject")
 				}
 			}
 			if !one.approvable && !one.editable && !one.rejectable {
@@ -95,9 +95,9 @@ func (b *builder) langchainRequest(n int, v value) {
 	}
 }
 
-// langchainAnswer writes the decisions to resume with, as many as there were
-// action requests and in their order; for interrupts with ids, by id. Without a
-// decision it is a problem, and the graph stays interrupted.
+// langchainAnswer writes the decisions that resume the graph, one for each
+// action request in the same order, and by id for interrupts with ids. Without
+// a decision it returns a problem, and the graph stays interrupted.
 func langchainAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	words, refused, none := refuses(a, o)
 	if none != nil {
@@ -149,11 +149,8 @@ func langchainDecision(a *ask.Ask, n int, id, decision string, args any, note st
 	return d
 }
 
-// langchainPending says that the ask waits.
-func langchainPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
-
-// langchainShow writes an ask as a request to review actions; one that came
-// otherwise is an action whose argument is the answer, typed.
+// langchainShow writes an ask as a request to review actions. An ask from
+// another dialect becomes an action whose argument is the typed answer.
 func langchainShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	requests, configs := []any{}, []any{}
@@ -185,7 +182,7 @@ func langchainShow(a *ask.Ask) ([]byte, []Warning) {
 	return encode(ordered("actionRequests", requests, "reviewConfigs", configs)), s.warnings
 }
 
-// langchainReply reads the decisions of such a screen.
+// langchainReply reads the decisions of a review screen.
 func langchainReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: langchainName + " response"}
 	v, err := r.parse(body)

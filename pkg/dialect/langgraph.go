@@ -8,7 +8,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// The options of a LangGraph interrupt; each has the id of its response type.
+// The options of a LangGraph interrupt; each id is its response type.
 const (
 	inboxAccept = "accept"
 	inboxIgnore = "ignore"
@@ -17,9 +17,9 @@ const (
 	inboxArgs   = "arguments" // the question that edits
 )
 
-// langgraphAsk reads a human interrupt, or an array with one of them. It
-// becomes a choice of what is allowed, and where editing is, a second and
-// optional question for new arguments.
+// langgraphAsk reads a human interrupt, or an array with one. It becomes a
+// choice of the allowed actions and, if editing is allowed, an optional second
+// question for new arguments.
 func langgraphAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("langgraph")
 	v, err := b.parse(body)
@@ -83,8 +83,8 @@ func indented(args []byte) string {
 	return b.String()
 }
 
-// langgraphAnswer writes the response to resume the graph with. Where there is
-// no decision, it is a problem, and the graph stays interrupted.
+// langgraphAnswer writes the response that resumes the graph. Without a
+// decision it returns a problem, and the graph stays interrupted.
 func langgraphAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	switch rowOf(o) {
 	case rowDeclined:
@@ -129,7 +129,8 @@ func langgraphDecided(a *ask.Ask, o *ask.Outcome) Response {
 	return inbox(ans.Selected[0], nil, remark)
 }
 
-// inbox is one response; words that it has no place for stand beside it.
+// inbox returns one response; words that do not fit into it are added next to
+// it.
 func inbox(typ string, args any, words string) Response {
 	response := ordered("type", typ, "args", args)
 	if words != "" {
@@ -138,11 +139,8 @@ func inbox(typ string, args any, words string) Response {
 	return respond(200, []any{response})
 }
 
-// langgraphPending says that the ask waits.
-func langgraphPending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
-
 // langgraphShow writes any ask as an interrupt for an inbox, which answers in
-// text. An ask that came as an interrupt is shown as it came.
+// text. An ask that came as an interrupt is shown unchanged.
 func langgraphShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	s.warn("/questions", "are shown as text; the answer is typed")
@@ -194,7 +192,7 @@ func langgraphReply(a *ask.Ask, body []byte) (Given, error) {
 	return Given{}, r.err()
 }
 
-// inboxText reads what was typed into an inbox.
+// inboxText reads text that was typed into an inbox.
 func (v value) inboxText(a *ask.Ask) Given {
 	given := Given{Decision: Replied}
 	text, isText := v.raw.(string)

@@ -7,14 +7,14 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// several are the spellings of "several options may be chosen", as [spelling]
-// makes them: multiSelect, multi_select, multiselect, allow_multiple,
-// allowMultiple, multiple. Agents mix them up, and one that is not understood
-// would turn several choices into one, so every dialect takes each.
+// several lists the spellings of "several options may be chosen", as normalized
+// by [spelling]: multiSelect, multi_select, multiselect, allow_multiple,
+// allowMultiple, multiple. Agents mix them up, and an unrecognized one would
+// turn several choices into one, so every dialect accepts all of them.
 func several() []string { return []string{"multiselect", "allowmultiple", "multiple"} }
 
-// multiples are the fields of a question that say whether several options may
-// be chosen.
+// multiples returns the fields of a question that say whether several options
+// may be chosen.
 func (v value) multiples() []value {
 	var found []value
 	for _, key := range v.keys() {
@@ -43,8 +43,8 @@ func (v value) multiple() bool {
 	return first
 }
 
-// single makes a question take one answer that has nothing to choose several
-// from, and says so.
+// single makes a question take one answer, with a warning, because it has no
+// options to choose several from.
 func (v value) single(q *ask.Question) {
 	if q.Multiple {
 		v.multiples()[0].warn("is dropped: there are no options to choose several from")
@@ -52,9 +52,10 @@ func (v value) single(q *ask.Question) {
 	q.Multiple = false
 }
 
-// separators are the commas of the scripts in which people write lists.
+// separators are the commas with which people separate lists in different
+// scripts.
 const separators = ",，、"
 
-// commaSeparated reports whether a dialect's separator is a comma, and so may
-// be written as another one.
+// commaSeparated reports whether a dialect's separator is a comma, so that
+// people may type another comma.
 func commaSeparated(separator string) bool { return strings.TrimSpace(separator) == "," }

@@ -6,11 +6,11 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// opencodeHeader is how long opencode's headers may be.
+// opencodeHeader is the maximum length of opencode's headers.
 const opencodeHeader = 30
 
-// opencodeAsk reads the input of the tool question, a request of its server (which
-// has an id and a session), or the event question.v2.asked around it, also under
+// opencodeAsk reads the input of the tool question, a request of its server
+// (with an id and a session), or the event question.v2.asked around it, also by
 // its old name question.asked.
 func opencodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("opencode")
@@ -53,7 +53,7 @@ func opencodeAsk(body []byte) (ask.Ask, []Warning, error) {
 }
 
 // opencodeAnswer writes the answers in the order of the questions, each a list
-// of strings. Words that are no answer stand in parentheses.
+// of strings. Words other than an answer are in parentheses.
 func opencodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	answers := [][]string{}
 	for i := range a.Questions {
@@ -77,16 +77,13 @@ func opencodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 		answers = append(answers, said)
 	}
 	if rowOf(o).decided() && recall(a, "", "shape") != "" {
-		return respond(200, ordered("answers", answers)) // its server takes nothing else, and all is said in them
+		return respond(200, ordered("answers", answers)) // its server accepts nothing else
 	}
 	return respond(200, ordered("answers", answers).ending(a, o, ""))
 }
 
-// opencodePending says that the ask waits.
-func opencodePending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
-
-// opencodeShow writes any ask as a request of opencode's server; what the tool
-// takes is the questions in it.
+// opencodeShow writes any ask as a request of opencode's server; the tool takes
+// the questions in it.
 func opencodeShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	questions := []any{}
@@ -125,7 +122,7 @@ func opencodeReply(a *ask.Ask, body []byte) (Given, error) {
 	given := Given{Decision: Replied}
 	for i, item := range answers.list() {
 		if i >= len(a.Questions) {
-			item.fault("answers no question; there are %d", len(a.Questions))
+			item.fault("is not a question; there are %d", len(a.Questions))
 			break
 		}
 		given.Reply.Answers = append(given.Reply.Answers, item.answerOf(&a.Questions[i], ""))
@@ -133,5 +130,5 @@ func opencodeReply(a *ask.Ask, body []byte) (Given, error) {
 	return given, r.err()
 }
 
-// key is an index in a JSON pointer.
+// key formats an index for a JSON pointer.
 func key(i int) string { return strconv.Itoa(i) }

@@ -16,8 +16,8 @@ var (
 	deadline = asked.Add(time.Hour)
 )
 
-// outcomes makes one outcome for each row of the table of dialects.md, and
-// some that lie between rows.
+// outcomes returns one outcome for each row of the table of dialects.md, and
+// some combinations.
 func outcomes(a *ask.Ask) []named {
 	human := ask.Outcome{AskID: a.ID, Status: ask.StatusAnswered, Source: ask.SourceHuman, By: mei, At: asked.Add(time.Minute), Ask: a}
 	end := func(status ask.Status, change func(o *ask.Outcome)) ask.Outcome {
@@ -72,7 +72,7 @@ type named struct {
 	outcome ask.Outcome
 }
 
-// answersTo answers every question in every way that its kind has.
+// answersTo answers every question in every way that its kind allows.
 func answersTo(a *ask.Ask) []ask.Answer {
 	var answers []ask.Answer
 	for i := range a.Questions {
@@ -103,7 +103,7 @@ func answersTo(a *ask.Ask) []ask.Answer {
 	return answers
 }
 
-// basic is the ask of a dialect's basic request.
+// basic returns the ask of a dialect's basic request.
 func basic(t *testing.T, d dialect.Dialect, form string) ask.Ask {
 	t.Helper()
 	a, _, err := d.Ask([]byte(readArchive(t, filepath.Join("testdata", "requests", form+".txtar")).sections["request"]))

@@ -9,8 +9,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// ShowAt is Show with a link to where people can answer the ask. A screen that
-// cannot hold it shows the link.
+// ShowAt is Show with a link to a page where people can answer the ask. A
+// screen that cannot hold the ask shows the link.
 func (d Dialect) ShowAt(a *ask.Ask, link string) ([]byte, []Warning) {
 	linked := *a
 	linked.Metadata = maps.Clone(a.Metadata)
@@ -25,12 +25,13 @@ func (d Dialect) ShowAt(a *ask.Ask, link string) ([]byte, []Warning) {
 	return d.Show(&linked)
 }
 
-// The two options of a card that stands for an ask which does not fit.
+// The two options of a card that replaces an ask that does not fit.
 func overflowLater(a *ask.Ask) string   { return say(a, "Answer elsewhere") }
 func overflowDecline(a *ask.Ask) string { return say(a, "Decline") }
 
-// familyFits reports whether a listener of the event pair, or of its typed
-// form, is promised what this ask has: 1 to 4 questions, 2 to 4 options.
+// familyFits reports whether the ask is within the bounds that a listener of
+// the event pair, or of its typed form, expects: 1 to 4 questions, 2 to 4
+// options.
 func familyFits(a *ask.Ask, typed bool) bool {
 	if len(a.Questions) > familyQuestions {
 		return false
@@ -45,8 +46,8 @@ func familyFits(a *ask.Ask, typed bool) bool {
 	return true
 }
 
-// overflowShow is one question that holds the whole ask as text. What is typed
-// as Other answers it.
+// overflowShow returns one question that holds the whole ask as text. Text
+// typed as Other answers it.
 func overflowShow(a *ask.Ask, typed bool) *object {
 	var s screen
 	var text []string
@@ -94,8 +95,8 @@ func overflowShow(a *ask.Ask, typed bool) *object {
 	return eventPairShown(a, []any{question})
 }
 
-// overflowReply reads what was answered to the card of [overflowShow]; ok is
-// false when the screen knew the questions and answered each.
+// overflowReply reads the answer to the card of [overflowShow]; ok is false if
+// the screen knew the questions and answered each.
 func overflowReply(a *ask.Ask, answers value) (given Given, ok bool) {
 	if len(answers.object().keys) > 1 {
 		return Given{}, false

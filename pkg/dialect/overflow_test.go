@@ -27,8 +27,8 @@ func pick(labels string) ask.Question {
 	return q
 }
 
-// A listener of the event pair never gets more questions or options than its
-// dialect promises, nor fewer.
+// A listener of the event pair never gets more or fewer questions or options
+// than its dialect allows.
 func TestAListenerGetsWhatItsDialectPromises(t *testing.T) {
 	t.Parallel()
 	five := make([]ask.Question, 5)
@@ -67,7 +67,7 @@ func TestAListenerGetsWhatItsDialectPromises(t *testing.T) {
 	}
 }
 
-func TestWhatIsAnsweredToACardThatStandsForMore(t *testing.T) {
+func TestAnswersToAnOverflowCard(t *testing.T) {
 	t.Parallel()
 	ten := pick("a b c d e f g h i j")
 	several := pick("a b c d e f")
@@ -93,7 +93,7 @@ func TestWhatIsAnsweredToACardThatStandsForMore(t *testing.T) {
 		}
 		for _, d := range []string{"event-pair", "typed"} {
 			if d == "typed" && name == "a text" {
-				continue // it has texts
+				continue // it has text questions
 			}
 			given, err := in(t, d).Reply(a, answer)
 			if got := gist(given); err != nil || got != c.want {

@@ -10,23 +10,23 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// maxDepth bounds how deep a foreign body nests; no dialect needs ten.
+// maxDepth bounds the nesting of a foreign body; no dialect needs ten levels.
 const maxDepth = 64
 
-// maxFaults and maxWarnings bound what is said about a body that is wrong, or
-// odd, all over.
+// maxFaults and maxWarnings bound the messages about a body that is wrong
+// everywhere.
 const (
 	maxFaults   = 100
 	maxWarnings = 50
 )
 
-// object is a JSON object that remembers the order of its keys: some dialects
-// show what they are given in that order.
+// object is a JSON object that keeps the order of its keys, because some
+// dialects show values in the given order.
 type object struct {
 	keys   []string
 	values map[string]any
-	read   map[string]bool // the keys that somebody has looked at
-	opaque bool            // whatever is in it counts as read
+	read   map[string]bool // the keys that were read
+	opaque bool            // everything in it counts as read
 }
 
 func (o *object) markRead(key string) {
@@ -52,7 +52,7 @@ func (o *object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// set puts a field at its place, or at the end.
+// set replaces a field in place, or appends it.
 func (o *object) set(key string, v any) {
 	if _, there := o.values[key]; !there {
 		o.keys = append(o.keys, key)
@@ -60,29 +60,29 @@ func (o *object) set(key string, v any) {
 	o.values[key] = v
 }
 
-// reader walks a foreign body and collects all that is wrong with it.
+// reader walks a foreign body and collects its faults.
 type reader struct {
 	what     string // for errors, such as "by-id request"
 	faults   []ask.Fault
-	counted  []string // pointers of lists that are too short or too long, but read
+	counted  []string // pointers of lists that are too short or too long, but were read
 	warnings []Warning
-	spelled  map[string]string // by the pointer of a question: that of its [value.multiple]
-	root     value             // where the dialect's own fields begin
+	spelled  map[string]string // by a question's pointer: the pointer of its [value.multiple]
+	root     value             // the object with the dialect's own fields
 }
 
-// parse reads a whole body. Its error is ready to return.
+// parse reads a whole body. Its error can be returned as it is.
 func (r *reader) parse(body []byte) (value, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	raw, err := decode(d, 0)
 	if err == nil {
 		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is more after its end")
+			err = errors.New("unexpected data after its end")
 		}
 	}
 	v := value{r: r, raw: raw}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("it ends too early")
+		err = errors.New("unexpected end")
 	}
 	if err != nil {
 		v.fault("is not JSON: %v", err)
@@ -92,8 +92,8 @@ func (r *reader) parse(body []byte) (value, error) {
 	return v, nil
 }
 
-// unread warns of every field below v that nobody looked at: what is dropped
-// is named, so that it never changes the meaning unseen.
+// unread warns about every unread field below v, so that no field is dropped
+// silently.
 func (r *reader) unread(v value) {
 	switch raw := v.raw.(type) {
 	case *object:
@@ -106,7 +106,7 @@ func (r *reader) unread(v value) {
 			case raw.read[key]:
 				r.unread(below)
 			case below.given():
-				below.warn("is not known here; it is dropped")
+				below.warn("is unknown; it is dropped")
 			}
 		}
 	case []any:
@@ -118,7 +118,7 @@ func (r *reader) unread(v value) {
 
 func decode(d *json.Decoder, depth int) (any, error) {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("it nests deeper than %d", maxDepth)
+		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
 	}
 	token, err := d.Token()
 	if err != nil {
@@ -156,5 +156,5 @@ func decode(d *json.Decoder, depth int) (any, error) {
 	return token, nil
 }
 
-// err is the refusal with everything that is wrong, or nil.
+// err returns a refusal with all faults, or nil.
 func (r *reader) err() error { return ask.InvalidError(r.what, r.faults) }

@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// mixed is an ask with all that questions can have.
+// mixed returns an ask with everything that questions can have.
 func mixed() *ask.Ask {
 	a := &ask.Ask{
 		ID: "deploy-42", Tenant: "acme", Session: "s1", Title: "Ledger storage", Context: "I set up the **ledger**.",
@@ -48,7 +48,7 @@ func TestForeignScreensShowAnyAsk(t *testing.T) {
 	}
 }
 
-// What a screen shows of a dialect's own request is that request again.
+// A screen shows a dialect's own request unchanged.
 func TestScreensShowTheirOwnRequests(t *testing.T) {
 	t.Parallel()
 	for _, path := range files(t, "requests/*-basic.txtar") {
@@ -72,7 +72,7 @@ func TestScreensShowTheirOwnRequests(t *testing.T) {
 	}
 }
 
-// choices is what a person can choose in an ask.
+// choices lists what a person can choose in an ask.
 func choices(a *ask.Ask) string {
 	var b strings.Builder
 	for i := range a.Questions {

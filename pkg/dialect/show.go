@@ -7,17 +7,17 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// screen collects what a foreign screen cannot show of an ask. The pointers of
-// its warnings lead into the ask's own JSON.
+// screen collects warnings about parts of an ask that a foreign screen cannot
+// show. Their pointers lead into the ask's own JSON.
 type screen struct{ warnings []Warning }
 
 func (s *screen) warn(pointer, message string) {
 	s.warnings = append(s.warnings, Warning{Pointer: pointer, Message: message})
 }
 
-// text is a question's text for a screen without a place for an ask's title
-// and context, which then stand above the first question, and for how a typed
-// answer must look.
+// text returns a question's text for a screen that has no place for an ask's
+// title and context, which are put before the first question, or for the format
+// of a typed answer.
 func (s *screen) text(a *ask.Ask, i int, typed bool) string {
 	q := &a.Questions[i]
 	var parts []string
@@ -35,8 +35,8 @@ func (s *screen) text(a *ask.Ask, i int, typed bool) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// description is an option's description with all that the screen has no mark
-// for said in words.
+// description returns an option's description, and says in words what the
+// screen cannot mark.
 func (s *screen) description(a *ask.Ask, o *ask.Option, preview, recommended bool) string {
 	var parts []string
 	if o.Recommended && !recommended && !saysRecommended(o.Label) {
@@ -55,7 +55,7 @@ func (s *screen) description(a *ask.Ask, o *ask.Option, preview, recommended boo
 	return text
 }
 
-// bounds warns of an ask that is larger than the dialect's own requests.
+// bounds warns about an ask that is larger than the dialect's own requests.
 func (s *screen) bounds(a *ask.Ask, questions, options int) {
 	if len(a.Questions) > questions {
 		s.warn("/questions", "has "+strconv.Itoa(len(a.Questions))+" questions; the screen may expect at most "+strconv.Itoa(questions))
@@ -67,8 +67,8 @@ func (s *screen) bounds(a *ask.Ask, questions, options int) {
 	}
 }
 
-// header is the chip of a question, as it was asked; screens that need one get
-// the question's number.
+// header returns the header of a question as it was asked, or "Question N" for
+// screens that need one.
 func header(a *ask.Ask, i int) string {
 	return recall(a, orElse(a.Questions[i].Header, say(a, "Question %d", i+1)), i, "header")
 }

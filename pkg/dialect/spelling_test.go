@@ -11,8 +11,9 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// requests are one question with two options in every dialect that asks
-// questions; the first %s stands in the body, the second in the question.
+// requests returns one question with two options in every dialect that asks
+// questions; the first %s is for fields of the body, the second for fields of
+// the question.
 func requests() map[string]string {
 	const options = `"options":[{"label":"A","id":"a"},{"label":"B","id":"b"}]`
 	family := `{"agentId":"x","questions":[{"question":"Which?","header":"H",` + options + `%[2]s}]%[1]s}`
@@ -39,7 +40,7 @@ func TestSeveralChoicesAreUnderstoodInEverySpelling(t *testing.T) {
 		for _, key := range []string{"multiSelect", "multi_select", "multiselect", "allow_multiple", "allowMultiple", "multiple"} {
 			a, warnings, err := in(t, name).Ask(request(name, "", `,"`+key+`":true`))
 			if err != nil || !a.Questions[0].Multiple || strings.Contains(lines(warnings), key) {
-				t.Errorf("%s: %s is not understood: %v, %v", name, key, err, warnings)
+				t.Errorf("%s: %s was not accepted: %v, %v", name, key, err, warnings)
 			}
 			if a, _, err := in(t, name).Ask(request(name, "", `,"`+key+`":false`)); err != nil || a.Questions[0].Multiple {
 				t.Errorf("%s: %s false: %v", name, key, err)
@@ -56,7 +57,7 @@ func TestSeveralChoicesAreUnderstoodInEverySpelling(t *testing.T) {
 	}
 }
 
-func TestSeveralChoicesOfNothingAreDroppedWithAWarning(t *testing.T) {
+func TestMultipleWithoutOptionsIsDroppedWithAWarning(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
 		"typed":       `{"questions":[{"question":"How many?","header":"H","type":"number","allow_multiple":true}]}`,
@@ -79,7 +80,7 @@ func TestAFieldThatIsDroppedIsNamed(t *testing.T) {
 	for name := range requests() {
 		_, warnings, err := in(t, name).Ask(request(name, `,"colour":"red","nothing":null`, `,"shuffle":{"seed":1}`))
 		got := lines(warnings)
-		for _, want := range []string{"/colour: is not known here; it is dropped", "/shuffle: is not known here; it is dropped"} {
+		for _, want := range []string{"/colour: is unknown; it is dropped", "/shuffle: is unknown; it is dropped"} {
 			if err != nil || strings.Count(got, want) != 1 || strings.Contains(got, "nothing") || strings.Contains(got, "seed") {
 				t.Errorf("%s: %v\n%s", name, err, got)
 			}
@@ -136,11 +137,11 @@ func TestATimeLimitIsReadInEverySpelling(t *testing.T) {
 	}
 	_, warnings, _ := in(t, "codex").Ask(request("codex", `,"timeout":300`, ""))
 	if got := lines(warnings); !strings.Contains(got, "/timeout: is a number without a unit; it is read as 5m0s") {
-		t.Errorf("the unit was guessed in silence: %s", got)
+		t.Errorf("the unit was guessed without a warning: %s", got)
 	}
 }
 
-func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
+func TestAllFaultsAreReported(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		body string
@@ -165,7 +166,7 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 	}
 }
 
-func TestNoWarningIsNoise(t *testing.T) {
+func TestOrdinaryRequestsHaveNoWarnings(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"请选择数据库", "Pick a database.", "Which?"} {
 		body := strings.Replace(string(request("claude-code", "", "")), "Which?", text, 1)
@@ -228,7 +229,7 @@ func TestNotesAreThePersonsOwn(t *testing.T) {
 	}
 }
 
-func TestAPendingAnswerTellsNoAddress(t *testing.T) {
+func TestAPendingAnswerHasNoAddress(t *testing.T) {
 	t.Parallel()
 	for _, d := range dialect.All() {
 		r := d.Pending(mixed(), dialect.Pending{Location: "/t/secret/v1/asks/s1/x"})

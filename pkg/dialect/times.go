@@ -9,14 +9,14 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// spelling makes the ways to write one key alike: timeout_ms, timeoutMs and
-// timeout-ms are timeoutms.
+// spelling normalizes the spelling of a key: timeout_ms, timeoutMs and
+// timeout-ms all become timeoutms.
 func spelling(key string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key))
 }
 
-// limitUnit is the unit in which a number under a key says how long an ask
-// stays open; a key without one takes durations such as 30m, too.
+// limitUnit returns the unit of a number under a key that limits how long an
+// ask stays open. A key without a unit also takes durations such as 30m.
 func limitUnit(key string) (unit time.Duration, named, known bool) {
 	switch spelling(key) {
 	case "timeout", "timelimit", "ttl":
@@ -31,8 +31,8 @@ func limitUnit(key string) (unit time.Duration, named, known bool) {
 	return 0, false, false
 }
 
-// times reads when an ask ends by itself, in whatever spelling: hardly any
-// foreign shape says it, so agents write it in many.
+// times reads when an ask ends by itself, in any spelling: hardly any foreign
+// shape defines it, so agents spell it in many ways.
 func (b *builder) times(v value) {
 	var before value
 	for _, key := range v.keys() {
@@ -48,7 +48,7 @@ func (b *builder) times(v value) {
 		if before.given() {
 			wrong, other := f, before
 			if at {
-				wrong, other = before, f // the fault stands at the duration
+				wrong, other = before, f // report the fault at the duration
 			}
 			wrong.fault("is given together with %s; give one of them", other.name())
 			continue
@@ -82,7 +82,7 @@ func (v value) moment() time.Time {
 	return t
 }
 
-// duration reads how long an ask stays open, clipped to what an ask may have.
+// duration reads how long an ask stays open, clipped to the bounds of an ask.
 func (v value) duration(unit time.Duration, named bool) time.Duration {
 	var d time.Duration
 	switch raw := v.raw.(type) {
@@ -121,8 +121,8 @@ func (v value) duration(unit time.Duration, named bool) time.Duration {
 	return d
 }
 
-// units is a number of units, no further out of the bounds of an ask than is
-// needed to see it.
+// units returns n units as a duration, limited to just outside the bounds of an
+// ask.
 func (v value) units(n float64, unit time.Duration, named bool) time.Duration {
 	most := float64(ask.MaxTimeout/unit) + 1
 	d := time.Duration(min(max(n, -1), most) * float64(unit))

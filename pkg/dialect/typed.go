@@ -17,7 +17,7 @@ func typedFields() map[string]string {
 	}
 }
 
-// typedAsk reads a request with typed questions. A pattern must be one of RE2.
+// typedAsk reads a request with typed questions. A pattern must be RE2 syntax.
 func typedAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("typed")
 	v, err := b.parse(body)
@@ -64,7 +64,7 @@ func (b *builder) typedValidation(v value, q *ask.Question) {
 	q.MinItems, q.MaxItems = v.field("minItems").int(), v.field("maxItems").int()
 }
 
-// preset reads a default in the shape of an answer; an option may be named by
+// preset reads a default in the form of an answer; an option may be named by
 // its label.
 func (v value) preset(q *ask.Question, separator string) *ask.Answer {
 	if !v.given() || !slices.Contains([]ask.Kind{ask.KindChoice, ask.KindText, ask.KindNumber, ask.KindBoolean, ask.KindDate}, q.Kind) {
@@ -72,7 +72,7 @@ func (v value) preset(q *ask.Question, separator string) *ask.Answer {
 	}
 	for i := range q.Options {
 		if q.Options[i].ID == "" {
-			q.Options[i].ID = "o" + strconv.Itoa(i+1) // as normalizing does, but needed now
+			q.Options[i].ID = "o" + strconv.Itoa(i+1) // as in Normalize, but needed now
 		}
 	}
 	ans := v.answerOrIDs(q, separator)
@@ -95,8 +95,8 @@ func typedAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	return respond(200, eventPairBody(a, o, "", func(q *ask.Question, ans ask.Answer) any { return typedValue(q, ans) }))
 }
 
-// typedValue is an answer as JSON has it: a label or an array of labels, a
-// text, a number, a boolean, a date as a string.
+// typedValue returns an answer for JSON: a label or an array of labels, a text,
+// a number, a boolean, or a date as a string.
 func typedValue(q *ask.Question, ans ask.Answer) any {
 	switch {
 	case q.Multiple:
@@ -108,9 +108,6 @@ func typedValue(q *ask.Question, ans ask.Answer) any {
 	}
 	return q.Words(ans)
 }
-
-// typedPending says that the ask waits.
-func typedPending(a *ask.Ask, p Pending) Response { return eventPairPending(a, p) }
 
 // typedShow writes a request with typed questions.
 func typedShow(a *ask.Ask) ([]byte, []Warning) {

@@ -11,27 +11,27 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// value is one place in a foreign body. A missing value and a null are the
-// same; reading one gives the zero value.
+// value is one place in a foreign body. A missing value and null are the same;
+// reading one gives the zero value.
 type value struct {
 	r    *reader
 	at   string // JSON pointer
 	raw  any
-	lost bool // a field of what is not an object, of which that was said already
+	lost bool // a field of a value that is not an object, which was already reported
 }
 
 func (v value) fault(format string, args ...any) { v.faultIn("", format, args...) }
 
-// faultIn is a fault of an answer to the question with this id.
+// faultIn adds a fault of an answer to the question with this id.
 func (v value) faultIn(questionID, format string, args ...any) {
 	f := ask.Fault{Pointer: v.at, QuestionID: questionID, Message: fmt.Sprintf(format, args...)}
-	if len(v.r.faults) < maxFaults && !slices.Contains(v.r.faults, f) { // a value that is read twice is wrong once
+	if len(v.r.faults) < maxFaults && !slices.Contains(v.r.faults, f) { // a value that is read twice has one fault
 		v.r.faults = append(v.r.faults, f)
 	}
 }
 
-// faultCount is a fault of a list with too few or too many items, which are
-// read all the same, so that everything that is wrong with them is said, too.
+// faultCount adds a fault of a list with too few or too many items. The items
+// are still read, so that their faults are reported as well.
 func (v value) faultCount(format string, args ...any) {
 	v.fault(format, args...)
 	v.r.counted = append(v.r.counted, v.at)
@@ -46,7 +46,7 @@ func (v value) warn(format string, args ...any) {
 
 func (v value) given() bool { return v.raw != nil }
 
-// missing reports whether to complain that v is not there.
+// missing reports whether to report v as missing.
 func (v value) missing() bool { return v.raw == nil && !v.lost }
 
 func (v value) wrongType(want string) { v.fault("is %s; give %s", typeName(v.raw), want) }
@@ -67,7 +67,7 @@ func typeName(raw any) string {
 	return "missing"
 }
 
-// object reads an object; anything else but a missing value is a fault.
+// object reads an object; anything but a missing value is a fault.
 func (v value) object() *object {
 	o, ok := v.raw.(*object)
 	if !ok {
@@ -79,7 +79,7 @@ func (v value) object() *object {
 	return o
 }
 
-// body sees that a whole body is an object.
+// body checks that a whole body is an object.
 func (v value) body() {
 	if !v.given() {
 		v.fault("is null; give an object")
@@ -87,8 +87,8 @@ func (v value) body() {
 	v.object()
 }
 
-// field is the field of an object. It reports no fault when v is not an object:
-// [value.object] does.
+// field returns a field of an object. It reports no fault if v is not an
+// object: [value.object] does.
 func (v value) field(key string) value {
 	o, ok := v.raw.(*object)
 	f := value{r: v.r, at: v.at + "/" + escape(key), lost: !ok}
@@ -99,8 +99,8 @@ func (v value) field(key string) value {
 	return f
 }
 
-// ignore takes fields as read that the dialect knows and has no use for, such
-// as the answers in a request; with none it takes all below v.
+// ignore marks known fields as read that the dialect does not use, such as the
+// answers in a request; without keys it marks everything below v.
 func (v value) ignore(keys ...string) {
 	o, ok := v.raw.(*object)
 	switch {
@@ -113,7 +113,7 @@ func (v value) ignore(keys ...string) {
 	}
 }
 
-// first is the first field of these that is given, else the first one.
+// first returns the first of these fields that is given, else the first one.
 func (v value) first(keys ...string) value {
 	o, _ := v.raw.(*object)
 	for _, key := range keys {
@@ -144,7 +144,7 @@ func (v value) string() string {
 	return s
 }
 
-// need is a string that must say something.
+// need reads a string that must not be empty.
 func (v value) need() string {
 	s := v.string()
 	if v.missing() {
@@ -153,7 +153,7 @@ func (v value) need() string {
 	return s
 }
 
-// strings reads an array of strings, or one string where the shape has both.
+// strings reads an array of strings, or one string if the shape allows both.
 func (v value) strings() []string {
 	if s, ok := v.raw.(string); ok {
 		return []string{s}
@@ -208,12 +208,12 @@ func (v value) int() int {
 	return int(*n)
 }
 
-// escape writes a key as a part of a JSON pointer.
+// escape writes a key as part of a JSON pointer.
 func escape(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-// clip shortens what a message quotes.
+// clip shortens a value that a message quotes.
 func clip(s string) string {
 	if utf8.RuneCountInString(s) <= 80 {
 		return s

@@ -8,7 +8,7 @@ import (
 )
 
 // vscodeAsk reads the input of askQuestions. Its answers are keyed by header,
-// so headers must be there and differ. Its person may skip any question.
+// so headers are required and must be unique. The person may skip any question.
 func vscodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	b := newBuilder("vscode")
 	v, err := b.parse(body)
@@ -24,7 +24,7 @@ func vscodeAsk(body []byte) (ask.Ask, []Warning, error) {
 		case head.given() && strings.TrimSpace(s) == "":
 			head.fault("is empty; answers are keyed by it")
 		case s != "" && slices.Contains(headers, s):
-			head.fault("is the header of another question, too; answers are keyed by it, so headers must differ")
+			head.fault("is also the header of another question; answers are keyed by it, so headers must be unique")
 		default:
 			headers = append(headers, s)
 		}
@@ -50,7 +50,7 @@ func vscodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	return b.finish()
 }
 
-// vscodeKeys are the headers by which an ask's questions are answered.
+// vscodeKeys returns the headers that key an ask's answers.
 func vscodeKeys(a *ask.Ask) []string {
 	var keys []string
 	for i := range a.Questions {
@@ -59,8 +59,8 @@ func vscodeKeys(a *ask.Ask) []string {
 	return keys
 }
 
-// vscodeAnswer writes { selected, freeText, skipped } by header. Free text
-// also takes what the model must read beside an answer.
+// vscodeAnswer writes { selected, freeText, skipped } by header. Free text also
+// holds what the model must read in addition to an answer.
 func vscodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	answers := ordered()
 	keys := vscodeKeys(a)
@@ -95,9 +95,6 @@ func vscodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	}
 	return respond(200, ordered("answers", answers).ending(a, o, ""))
 }
-
-// vscodePending says that the ask waits.
-func vscodePending(a *ask.Ask, p Pending) Response { return pending(waiting(a, p), p) }
 
 // vscodeShow writes any ask as askQuestions.
 func vscodeShow(a *ask.Ask) ([]byte, []Warning) {
@@ -150,7 +147,7 @@ func vscodeReply(a *ask.Ask, body []byte) (Given, error) {
 		case q.Multiple && q.Other():
 			ans.Other = strings.TrimPrefix(ans.Other+", "+free, ", ")
 		default:
-			ans.Notes = free // one choice was made; the text says more about it
+			ans.Notes = free // one choice was made; the text comments on it
 		}
 		given.Reply.Answers = append(given.Reply.Answers, ans)
 	}

@@ -51,8 +51,8 @@ func (r row) decided() bool {
 	return r == rowAnswered || r == rowResponse || r == rowCancelled || r == rowDefault
 }
 
-// beside is what a model must read beside the answers of this outcome: that
-// they cancel, or that they are not a human's. Without answers it is why.
+// beside says what a model must read in addition to the answers: that they
+// cancel the ask, or are not a person's. Without answers it says why.
 func beside(a *ask.Ask, o *ask.Outcome) string {
 	if r := rowOf(o); o.Source != ask.SourcePolicy && (r == rowAnswered || r == rowResponse) {
 		return ""
@@ -60,7 +60,7 @@ func beside(a *ask.Ask, o *ask.Outcome) string {
 	return sentence(a, o)
 }
 
-// valued are the answers that say something.
+// valued returns the answers that have a value.
 func valued(answers []ask.Answer) []ask.Answer {
 	var some []ask.Answer
 	for _, ans := range answers {
@@ -71,7 +71,7 @@ func valued(answers []ask.Answer) []ask.Answer {
 	return some
 }
 
-// chosen are the answers of an outcome, with a cancelling option as one.
+// chosen returns the answers of an outcome, including a cancelling option.
 func chosen(o *ask.Outcome) []ask.Answer {
 	if c := o.CancelledBy; c != nil {
 		return []ask.Answer{{QuestionID: c.QuestionID, Selected: []string{c.OptionID}}}
@@ -79,7 +79,7 @@ func chosen(o *ask.Outcome) []ask.Answer {
 	return o.Answers
 }
 
-// answerTo is the answer that says something about this question, or nil.
+// answerTo returns the answer with a value to this question, or nil.
 func answerTo(o *ask.Outcome, q *ask.Question) *ask.Answer {
 	for _, ans := range chosen(o) {
 		if ans.QuestionID == q.ID && !ans.Empty() {
@@ -89,7 +89,7 @@ func answerTo(o *ask.Outcome, q *ask.Question) *ask.Answer {
 	return nil
 }
 
-// sentence says how the ask ended, for a model to read: other than
+// sentence says how the ask ended, for a model to read. Unlike
 // [ask.Outcome.Ending], which people read, it says what was not decided.
 func sentence(a *ask.Ask, o *ask.Outcome) string {
 	switch rowOf(o) {
@@ -117,7 +117,7 @@ func because(a *ask.Ask, o *ask.Outcome) string {
 	return say(a, ": %s", o.Reason)
 }
 
-// who acted, and where.
+// who names the person who acted, and where.
 func who(a *ask.Ask, o *ask.Outcome) string {
 	if o.Source == ask.SourcePolicy {
 		return say(a, "a policy, not a human")
@@ -147,8 +147,8 @@ func cancelLabel(a *ask.Ask, o *ask.Outcome) string {
 	return o.CancelledBy.OptionID
 }
 
-// asides says what a shape with bare answers has no place for: notes, a
-// response beside answers, and labels that its separator would blur.
+// asides says what a shape with bare answers cannot hold: notes, a response in
+// addition to answers, and labels that its separator would make ambiguous.
 func asides(a *ask.Ask, o *ask.Outcome, separator string) string {
 	var lines []string
 	for i := range a.Questions {
@@ -165,24 +165,24 @@ func asides(a *ask.Ask, o *ask.Outcome, separator string) string {
 		}
 	}
 	if o.Response != "" && rowOf(o) == rowAnswered {
-		lines = append(lines, say(a, "And to all of it: %s", o.Response))
+		lines = append(lines, say(a, "And for the whole ask: %s", o.Response))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// remarks are the asides, after how the ask ended where answers alone would
-// mislead.
+// remarks returns the asides, preceded by how the ask ended if the answers
+// alone would mislead.
 func remarks(a *ask.Ask, o *ask.Outcome, separator string) string {
 	aside := asides(a, o, separator)
 	return strings.TrimSpace(beside(a, o) + "\n" + aside)
 }
 
 // Report says in words how an ask ended and what was answered, for a model to
-// read: a line for how it ended, and one for each question.
+// read: one line for the end, and one for each question.
 func Report(a *ask.Ask, o *ask.Outcome) string {
 	lines := []string{sentence(a, o)}
 	if o.Response != "" {
-		lines = append(lines, say(a, "Their reply to the whole: %s", o.Response))
+		lines = append(lines, say(a, "Their reply to the whole ask: %s", o.Response))
 	}
 	if r := rowOf(o); !r.decided() || r == rowResponse {
 		return strings.Join(lines, "\n")
@@ -205,7 +205,7 @@ func Report(a *ask.Ask, o *ask.Outcome) string {
 	return strings.Join(lines, "\n")
 }
 
-// blurs reports whether joined labels could be taken for others.
+// blurs reports whether the joined labels could be taken for others.
 func blurs(q *ask.Question, ans ask.Answer, separator string) bool {
 	return q.Multiple && strings.Contains(strings.Join(q.Labels(ans), ""), strings.TrimSpace(separator))
 }
@@ -218,14 +218,14 @@ func quoted(labels []string) string {
 	return strings.Join(quotes, ", ")
 }
 
-// hint tells an agent that waits what to do.
+// hint tells a waiting agent what to do.
 func (p Pending) hint(a *ask.Ask) string {
 	if p.Hint != "" {
 		return p.Hint
 	}
 	s := say(a, "nobody has answered yet; the ask stays open, so ask for the answer of %q again later", a.ID)
 	if p.Location != "" {
-		s += say(a, ", at the Location that came with this") // and not in words: it may hold a token
+		s += say(a, ", at the Location that came with this") // without the address, which may hold a token
 	}
 	return s
 }

@@ -100,7 +100,7 @@ func (e Event) worded(o *ask.Outcome) *ask.Outcome {
 	}
 	if first := slices.IndexFunc(o.Answers, func(ans ask.Answer) bool { return !ans.Empty() }); first >= 0 {
 		note := &worded.Answers[first].Notes
-		*note = strings.TrimSpace(*note + "\n" + lang.Of(e.Ask.Language()).Say("And to all of it: %s", o.Response))
+		*note = strings.TrimSpace(*note + "\n" + lang.Of(e.Ask.Language()).Say("And for the whole ask: %s", o.Response))
 		return &worded
 	}
 	worded.Answers = nil
