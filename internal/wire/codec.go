@@ -64,7 +64,7 @@ func EncodeOutcome(o *ask.Outcome, rawAsk json.RawMessage) ([]byte, error) {
 // DecodeOutcome reads an outcome's JSON, leniently.
 func DecodeOutcome(data []byte) (ask.Outcome, error) {
 	var o ask.Outcome
-	if err := json.Unmarshal(data, &o); err != nil {
+	if err := o.UnmarshalJSON(data); err != nil { // through json.Unmarshal it would be scanned twice more
 		return ask.Outcome{}, fmt.Errorf("read outcome: %w", err)
 	}
 	return o, nil

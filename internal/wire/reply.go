@@ -86,7 +86,7 @@ func DecodeStatus(data []byte) (StatusReply, error) {
 	}
 	if len(w.Ask) > 0 {
 		s.Ask = &ask.Ask{Tenant: w.Tenant, Session: w.Session}
-		if err := json.Unmarshal(w.Ask, s.Ask); err != nil {
+		if err := s.Ask.UnmarshalJSON(w.Ask); err != nil {
 			return StatusReply{}, fmt.Errorf("read status: %w", err)
 		}
 	}

@@ -89,7 +89,7 @@ func OpenStored(data []byte) (Stored, error) {
 // DecodeStoredAsk reads an ask that the ledger holds, leniently.
 func DecodeStoredAsk(raw []byte, s ask.Session) (*ask.Ask, error) {
 	a := &ask.Ask{Tenant: s.Tenant, Session: s.Name}
-	if err := json.Unmarshal(raw, a); err != nil {
+	if err := a.UnmarshalJSON(raw); err != nil {
 		return nil, fmt.Errorf("read question: %w", err)
 	}
 	return a, nil

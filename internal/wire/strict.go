@@ -32,7 +32,11 @@ func Strict(what string, data []byte, v any) error {
 	if len(c.faults) > 0 {
 		return ask.InvalidError(what, c.faults)
 	}
-	if err := json.Unmarshal(data, v); err != nil {
+	decode := json.Unmarshal
+	if self, ok := v.(json.Unmarshaler); ok { // data is one valid document: it need not be checked again
+		decode = func(data []byte, _ any) error { return self.UnmarshalJSON(data) }
+	}
+	if err := decode(data, v); err != nil {
 		return ask.InvalidError(what, []ask.Fault{{Message: err.Error()}})
 	}
 	return nil

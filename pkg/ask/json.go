@@ -35,72 +35,100 @@ func (d *duration) UnmarshalText(b []byte) error {
 	return err
 }
 
-// MarshalJSON writes the ask without tenant and session.
-func (a Ask) MarshalJSON() ([]byte, error) {
-	type plain Ask
-	w := struct {
-		plain
-		Timeout duration `json:"timeout,omitempty"`
-	}{plain(a), duration(a.Timeout)}
+// The wire types have no methods of their own: encoding/json reads or writes a
+// whole document in one pass. A method on each level would make it scan what is
+// below several times: an outcome holds an ask, which holds questions.
+type (
+	plainAsk      Ask
+	plainOutcome  Outcome
+	plainRecord   Record
+	plainQuestion Question
+
+	wireAsk struct {
+		plainAsk
+		Questions []wireQuestion `json:"questions"`
+		Timeout   duration       `json:"timeout,omitempty"`
+	}
+	wireQuestion struct {
+		plainQuestion
+		AllowOther *bool  `json:"allow_other,omitempty"`
+		Required   *bool  `json:"required,omitempty"`
+		Default    *value `json:"default,omitempty"`
+	}
+	wireOutcome struct {
+		plainOutcome
+		Waited int64    `json:"waited_ms"`
+		Ask    *wireAsk `json:"ask,omitempty"` // last, as people read it
+	}
+)
+
+func newWireAsk(a *Ask) wireAsk {
+	w := wireAsk{plainAsk(*a), make([]wireQuestion, len(a.Questions)), duration(a.Timeout)}
 	if !a.Deadline.IsZero() {
 		w.Deadline = a.Deadline.UTC()
 	}
-	if a.Questions == nil {
-		w.Questions = []Question{}
+	for i := range a.Questions {
+		w.Questions[i] = newWireQuestion(&a.Questions[i])
 	}
-	return marshal(w)
+	return w
 }
+
+// ask returns what was read as an ask of the session.
+func (w *wireAsk) ask(tenant, session string) Ask {
+	a := Ask(w.plainAsk)
+	a.Tenant, a.Session, a.Timeout = tenant, session, time.Duration(w.Timeout)
+	if !a.Deadline.IsZero() {
+		a.Deadline = a.Deadline.UTC()
+	}
+	if w.Questions != nil {
+		a.Questions = make([]Question, len(w.Questions))
+	}
+	for i := range w.Questions {
+		a.Questions[i] = w.Questions[i].question()
+	}
+	return a
+}
+
+// MarshalJSON writes the ask without tenant and session.
+func (a Ask) MarshalJSON() ([]byte, error) { return marshal(newWireAsk(&a)) }
 
 // UnmarshalJSON reads an ask. It keeps the tenant and session, and ignores
 // unknown fields: a reader may be older than the writer.
 func (a *Ask) UnmarshalJSON(data []byte) error {
-	type plain Ask
-	w := struct {
-		*plain
-		Timeout duration `json:"timeout"`
-	}{plain: &plain{Tenant: a.Tenant, Session: a.Session}}
+	var w wireAsk
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*a = Ask(*w.plain)
-	a.Timeout = time.Duration(w.Timeout)
-	if !a.Deadline.IsZero() {
-		a.Deadline = a.Deadline.UTC()
-	}
+	*a = w.ask(a.Tenant, a.Session)
 	return nil
 }
 
-// MarshalJSON writes the question.
-func (q Question) MarshalJSON() ([]byte, error) {
-	type plain Question
-	w := struct {
-		plain
-		AllowOther *bool  `json:"allow_other,omitempty"`
-		Required   bool   `json:"required"`
-		Default    *value `json:"default,omitempty"`
-	}{plain: plain(q), Required: !q.Optional, Default: (*value)(q.Default)}
+func newWireQuestion(q *Question) wireQuestion {
+	w := wireQuestion{plainQuestion: plainQuestion(*q), Required: new(!q.Optional), Default: (*value)(q.Default)}
 	if q.Kind == KindChoice || q.NoOther || q.Kind == "" && len(q.Options) > 0 {
 		w.AllowOther = new(!q.NoOther)
 	}
-	return marshal(w)
+	return w
 }
 
-// UnmarshalJSON reads a question. It ignores unknown fields.
-func (q *Question) UnmarshalJSON(data []byte) error {
-	type plain Question
-	w := struct {
-		*plain
-		AllowOther *bool  `json:"allow_other"`
-		Required   *bool  `json:"required"`
-		Default    *value `json:"default"`
-	}{plain: &plain{}}
-	if err := json.Unmarshal(data, &w); err != nil {
-		return err
-	}
-	*q = Question(*w.plain)
+func (w *wireQuestion) question() Question {
+	q := Question(w.plainQuestion)
 	q.NoOther = w.AllowOther != nil && !*w.AllowOther
 	q.Optional = w.Required != nil && !*w.Required
 	q.Default = (*Answer)(w.Default)
+	return q
+}
+
+// MarshalJSON writes the question.
+func (q Question) MarshalJSON() ([]byte, error) { return marshal(newWireQuestion(&q)) }
+
+// UnmarshalJSON reads a question. It ignores unknown fields.
+func (q *Question) UnmarshalJSON(data []byte) error {
+	var w wireQuestion
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	*q = w.question()
 	return nil
 }
 
@@ -209,48 +237,46 @@ func (b *bound) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the outcome, with its ask if it has one.
 func (o Outcome) MarshalJSON() ([]byte, error) {
-	type plain Outcome
-	w := struct {
-		plain
-		Waited int64 `json:"waited_ms"`
-		Ask    *Ask  `json:"ask,omitempty"` // last, as people read it
-	}{plain(o), o.Waited.Milliseconds(), o.Ask}
+	w := wireOutcome{plainOutcome: plainOutcome(o), Waited: o.Waited.Milliseconds()}
 	w.At = o.At.UTC()
 	if o.Answers == nil {
 		w.Answers = []Answer{}
+	}
+	if o.Ask != nil {
+		w.Ask = new(newWireAsk(o.Ask))
 	}
 	return marshal(w)
 }
 
 // UnmarshalJSON reads an outcome. It ignores unknown fields.
 func (o *Outcome) UnmarshalJSON(data []byte) error {
-	type plain Outcome
-	w := struct {
-		*plain
-		Waited int64 `json:"waited_ms"`
-	}{plain: &plain{}}
+	var w wireOutcome
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*o = Outcome(*w.plain)
+	*o = w.outcome()
+	return nil
+}
+
+func (w *wireOutcome) outcome() Outcome {
+	o := Outcome(w.plainOutcome)
 	o.Waited = time.Duration(w.Waited) * time.Millisecond
 	if len(o.Answers) == 0 {
 		o.Answers = nil
 	}
-	if o.Ask != nil {
-		o.Ask.Tenant, o.Ask.Session = o.Tenant, o.Session
+	if w.Ask != nil {
+		o.Ask = new(w.Ask.ask(o.Tenant, o.Session))
 	}
-	return nil
+	return o
 }
 
 // MarshalJSON writes the record as a list item.
 func (r Record) MarshalJSON() ([]byte, error) {
-	type plain Record
 	w := struct {
 		Session
-		plain
+		plainRecord
 		Deadline time.Time `json:"deadline,omitzero"`
-	}{r.Ask.Key().InSession(), plain(r), r.Ask.Deadline}
+	}{r.Ask.Key().InSession(), plainRecord(r), r.Ask.Deadline}
 	if r.Outcome != nil {
 		o := *r.Outcome
 		o.Ask = nil
@@ -261,18 +287,22 @@ func (r Record) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a record. It ignores unknown fields.
 func (r *Record) UnmarshalJSON(data []byte) error {
-	type plain Record
-	w := struct {
+	var w struct {
 		Session
-		*plain
-	}{plain: &plain{}}
+		plainRecord
+		Ask     wireAsk      `json:"ask"`
+		Outcome *wireOutcome `json:"outcome"`
+	}
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*r = Record(*w.plain)
-	r.Ask.Tenant, r.Ask.Session = w.Tenant, w.Name
-	if r.Outcome != nil && r.Outcome.Ask == nil {
-		r.Outcome.Ask = &r.Ask
+	*r = Record(w.plainRecord)
+	r.Ask = w.Ask.ask(w.Tenant, w.Name)
+	if w.Outcome != nil {
+		r.Outcome = new(w.Outcome.outcome())
+		if r.Outcome.Ask == nil {
+			r.Outcome.Ask = &r.Ask
+		}
 	}
 	return nil
 }
