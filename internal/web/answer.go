@@ -79,6 +79,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Vie
 		return
 	}
 	if !viewer(me).May(&record).Answer {
+		s.notePerson(r, "answer", ask.CodeForbidden, "they may not decide this ask", me, k)
 		s.comeBack(w, r, me, &record, form, http.StatusForbidden, "", nil)
 		return
 	}
@@ -108,6 +109,7 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, me responder.Vi
 		record.State, record.Outcome = ask.StateResolved, e.Outcome
 		s.tooLate(w, r, me, record, form)
 	case errors.Is(err, ask.ErrForbidden):
+		s.notePerson(r, "answer", ask.CodeForbidden, detail(err), me, record.Ask.Key())
 		s.comeBack(w, r, me, record, form, http.StatusForbidden, say(me, "You may not decide this: %s.", err.Error()), nil)
 	case errors.Is(err, ask.ErrNotFound):
 		s.notFound(w, me)

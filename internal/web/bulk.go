@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -95,6 +96,11 @@ func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder
 		default:
 			failed++
 		}
+	}
+	if away {
+		s.note(r, Event{Kind: EventPutAway, By: me.By, Known: true, Why: fmt.Sprintf("%d asks chosen, %d put away", len(chosen), gone)})
+	} else {
+		s.note(r, Event{Kind: EventDeclined, By: me.By, Known: true, Why: fmt.Sprintf("%d asks chosen, %d declined, %d had ended, %d failed", len(chosen), declined, late, failed)})
 	}
 	result := []string{say(me, "%d asks are declined.", declined)}
 	if away {

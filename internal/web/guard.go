@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/askbus/askbus/internal/httpserver"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // HostsSetting is the setting that a refused host is told about.
@@ -18,7 +19,8 @@ const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 's
 // everything we do not need, no writes from other sites, and a bounded body.
 func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
-	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.noteRefused(r, "request of another page", ask.By{}, ask.Refuse(ask.CodeForbidden, "a page of another site tried to act in somebody's name"))
 		l := answeredIn(w)
 		s.plain(w, http.StatusForbidden, plainPage{
 			Title: l.Say("Not from this page"),

@@ -38,6 +38,16 @@ type Sessions interface {
 	Run(ctx context.Context) error
 }
 
+// Ways to sign in, as the audit names them.
+const (
+	byLink     = "sign-in by link"
+	byProvider = "sign-in by oidc"
+	byPasskey  = "sign-in by passkey"
+	byProxy    = "sign-in by proxy"
+	byTerminal = "sign-in of a terminal"
+	byInvite   = "invitation"
+)
+
 const (
 	linkLife   = 10 * time.Minute
 	cookieLife = 30 * 24 * time.Hour // the session may end earlier
@@ -72,6 +82,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	now := s.opts.Now()
 	p, err := unseal(r.URL.Query().Get("t"), s.keys.login, now)
 	if err != nil {
+		s.noteRefused(r, byLink, ask.By{}, ask.Refuse(ask.CodeUnauthorized, "the login link has expired or is not from this inbox"))
 		s.signIn(w, r, answeredIn(w).Say("This login link has expired or is not from this inbox."))
 		return
 	}
@@ -88,6 +99,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		s.cannotSignIn(w, r, err, answeredIn(w).Say("Try the same link again."))
 		return
 	case !first:
+		s.noteRefused(r, byLink, by, ask.Refuse(ask.CodeUnauthorized, "the login link was used already"))
 		s.signIn(w, r, answeredIn(w).Say("This login link was used already. Each one works once."))
 		return
 	}
@@ -200,6 +212,9 @@ var errSignedOut = errors.New("signed out")
 func (s *Server) whoIs(r *http.Request, active bool) (responder.Viewer, error) {
 	if s.opts.Proxy.vouches(r) {
 		p, err := s.opts.Proxy.person(r)
+		if err == nil && s.proxied.first(p.By.Principal, s.opts.Now()) {
+			s.note(r, Event{Kind: EventSignedIn, By: p.By, Known: true})
+		}
 		return responder.Viewer{By: p.By, Access: p.Access}, err
 	}
 	id, ok := s.sessionID(r)
@@ -224,6 +239,7 @@ func (s *Server) person(next func(http.ResponseWriter, *http.Request, responder.
 			s.signIn(w, r, "")
 			return
 		case errors.Is(err, ask.ErrForbidden):
+			s.noteRefused(r, byProxy, by.By, err)
 			s.forbidden(w, r, err)
 			return
 		case err != nil:
@@ -233,6 +249,7 @@ func (s *Server) person(next func(http.ResponseWriter, *http.Request, responder.
 			return
 		}
 		if err := httpserver.Identify(r, "web:"+by.By.Principal); err != nil {
+			s.notePerson(r, "connection", ask.CodeQuota, err.Error(), by, ask.Key{})
 			s.plain(w, http.StatusTooManyRequests, plainPage{Title: answeredIn(w).Say("Too many connections"), Lines: []string{answeredIn(w).Say("As many pages of this inbox are open in your name as may be. Close some, then try again.")}, Back: true})
 			return
 		}

@@ -64,6 +64,7 @@ type joinView struct {
 func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 	p, err := unseal(r.URL.Query().Get("t"), s.keys.invite, s.opts.Now())
 	if err != nil {
+		s.noteRefused(r, byInvite, ask.By{}, ask.Refuse(ask.CodeUnauthorized, "the invitation is older than seven days or not from this inbox"))
 		s.plain(w, http.StatusForbidden, plainPage{Title: answeredIn(w).Say("This invitation does not count"), Lines: []string{answeredIn(w).Say("It is older than seven days, or not from this inbox. Ask for another one.")}})
 		return
 	}
@@ -222,6 +223,11 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, ask.ErrInvalid):
+		what := byPasskey
+		if strings.HasPrefix(r.URL.Path, "/join") {
+			what = byInvite
+		}
+		s.noteRefused(r, what, ask.By{}, err)
 		s.opts.Logger.WarnContext(r.Context(), "a passkey does not count", reason(err))
 		_ = writeJSON(w, http.StatusUnprocessableEntity, map[string]string{"problem": sentence(err)})
 	default:

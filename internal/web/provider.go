@@ -129,8 +129,10 @@ func (s *Server) comeIn(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		http.Redirect(w, r, landing(f.to), http.StatusSeeOther)
 	case errors.Is(err, ask.ErrForbidden):
+		s.noteRefused(r, byProvider, in.By, err)
 		s.forbidden(w, r, err)
 	case errors.Is(err, ask.ErrInvalid):
+		s.noteRefused(r, byProvider, in.By, err)
 		s.opts.Logger.WarnContext(r.Context(), "a sign-in at the provider failed", reason(err))
 		s.signIn(w, r, answeredIn(w).Say("You are not signed in. %s Try again.", sentence(err)))
 	default:
@@ -164,6 +166,7 @@ func (s *Server) loggedOut(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		s.opts.Logger.InfoContext(r.Context(), "the provider signed somebody out", slog.Int("sessions", n))
 	case errors.Is(err, ask.ErrInvalid):
+		s.noteRefused(r, "sign-out by the provider", ask.By{}, err)
 		s.opts.Logger.WarnContext(r.Context(), "a logout message is not believed", reason(err))
 		http.Error(w, `{"error":"invalid_request"}`, http.StatusBadRequest)
 	default:

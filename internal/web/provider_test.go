@@ -15,9 +15,9 @@ import (
 )
 
 // withProvider is an inbox at which people sign in at a provider.
-func withProvider(t *testing.T, b *bus, at *openidtest.Provider, rules *auth.Rules) inbox {
+func withProvider(t *testing.T, b *bus, at *openidtest.Provider, rules *auth.Rules, change ...func(*web.Options)) inbox {
 	t.Helper()
-	return serve(t, b, func(o *web.Options) {
+	return serve(t, b, append(change, func(o *web.Options) {
 		p, err := openid.New(openid.Options{
 			Name: "Acme", Issuer: at.URL, ClientID: openidtest.ClientID, ClientSecret: openidtest.ClientSecret, Redirect: o.BaseURL + web.ProviderPath, Rules: rules,
 		})
@@ -25,7 +25,7 @@ func withProvider(t *testing.T, b *bus, at *openidtest.Provider, rules *auth.Rul
 			t.Fatal(err)
 		}
 		o.Provider = p
-	})
+	})...)
 }
 
 func TestSignInAtAProvider(t *testing.T) {

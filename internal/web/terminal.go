@@ -156,6 +156,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me responder.View
 		s.render(w, http.StatusConflict, "terminal", v)
 		return
 	case !s.letting.Take(me.By.Principal, s.opts.Now()):
+		s.notePerson(r, byTerminal, ask.CodeQuota, "too many terminals in this minute", me, ask.Key{})
 		v.Problem = answeredIn(w).Say("You have signed in many terminals in this minute. Wait a minute, then try again.")
 		s.render(w, http.StatusTooManyRequests, "terminal", v)
 		return
@@ -168,6 +169,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me responder.View
 		s.signIn(w, r, "")
 		return
 	case errors.Is(err, ask.ErrQuota):
+		s.notePerson(r, byTerminal, ask.CodeQuota, detail(err), me, ask.Key{})
 		v.Problem = sentence(err)
 		s.render(w, http.StatusTooManyRequests, "terminal", v)
 		return
@@ -221,6 +223,9 @@ func (s *Server) tellTerminal(w http.ResponseWriter, r *http.Request, err error)
 	if !ok {
 		s.opts.Logger.ErrorContext(r.Context(), "cannot serve a terminal", reason(err))
 		e = ask.Refuse(ask.CodeUnavailable, "the bus does not answer just now; try again")
+	}
+	if e.Code != ask.CodeInvalid {
+		s.noteRefused(r, byTerminal, ask.By{}, e)
 	}
 	status := map[string]int{
 		ask.CodeInvalid: http.StatusBadRequest, ask.CodeUnauthorized: http.StatusUnauthorized, ask.CodeForbidden: http.StatusForbidden, ask.CodeQuota: http.StatusTooManyRequests,

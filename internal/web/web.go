@@ -94,6 +94,9 @@ type Options struct {
 	// Push keeps the subscriptions of browsers that want to be rung with the page
 	// closed; default: none can.
 	Push Pushes
+	// Note is told what the inbox lets in and refuses, for the audit. It may not
+	// wait. Default: nobody is told.
+	Note func(Event)
 	// TrustProxy believes X-Forwarded-Proto when it says https.
 	TrustProxy bool
 	// MaxStreams is the most live browser streams at once; default 2000.
@@ -132,6 +135,7 @@ type Server struct {
 	past    *archive
 	letting *ratelimit.PerMinute // terminals, by the person who lets them in
 	guessed *ratelimit.PerMinute // codes that do not count, by address
+	proxied proxied
 }
 
 // New makes an inbox that shows a board and answers asks. It starts nothing; see

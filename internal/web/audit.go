@@ -1,0 +1,95 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/httpserver"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// What an [Event] is.
+const (
+	EventRefused  = "refused"
+	EventSignedIn = "signed in" // by a proxy: of other sign-ins a session is kept, which says so
+	EventDeclined = "declined several"
+	EventPutAway  = "put several away"
+)
+
+// Event is what the audit cannot learn from what the inbox keeps on the bus.
+type Event struct {
+	Kind    string
+	What    string // [EventRefused]: what was tried, such as "sign-in by link"
+	Code    string // [EventRefused]: as in a problem body
+	Why     string // in English
+	By      ask.By // who it was
+	Known   bool   // they had proven to be By before
+	Tenant  string // of the ask, if it is about one
+	Session string
+	Address string // of the browser
+}
+
+func (s *Server) note(r *http.Request, e Event) {
+	if s.opts.Note != nil {
+		e.Address = httpserver.Host(r.RemoteAddr)
+		s.opts.Note(e)
+	}
+}
+
+// noteRefused notes that somebody was not let in, if err is about who they are or
+// what they may do: what is wrong with a sign-in is invalid.
+func (s *Server) noteRefused(r *http.Request, what string, by ask.By, err error) {
+	if errors.Is(err, ask.ErrInvalid) {
+		err = ask.Refuse(ask.CodeUnauthorized, "%s", detail(err))
+	}
+	if errors.Is(err, ask.ErrForbidden) || errors.Is(err, ask.ErrQuota) {
+		e, _ := errors.AsType[*ask.Error](err)
+		code := ask.CodeForbidden
+		if e != nil {
+			code = e.Code
+		}
+		s.note(r, Event{Kind: EventRefused, What: what, Code: code, Why: detail(err), By: by})
+	}
+}
+
+// notePerson notes that somebody who is signed in may not do something.
+func (s *Server) notePerson(r *http.Request, what, code, why string, me responder.Viewer, k ask.Key) {
+	s.note(r, Event{Kind: EventRefused, What: what, Code: code, Why: why, By: me.By, Known: true, Tenant: k.Tenant, Session: k.Session})
+}
+
+func detail(err error) string {
+	if e, ok := errors.AsType[*ask.Error](err); ok && e.Detail != "" {
+		return e.Detail
+	}
+	return err.Error()
+}
+
+// A proxy says with each request who somebody is; the first one of an hour is
+// noted.
+const (
+	proxyEvery = time.Hour
+	maxProxied = 4096 // people that are remembered
+)
+
+// proxied remembers whom the proxy has let in.
+type proxied struct {
+	mu   sync.Mutex
+	seen map[string]time.Time
+}
+
+// first reports whether somebody comes for the first time in this hour.
+func (p *proxied) first(principal string, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at, ok := p.seen[principal]; ok && now.Sub(at) < proxyEvery {
+		return false
+	}
+	if p.seen == nil || len(p.seen) >= maxProxied {
+		p.seen = map[string]time.Time{}
+	}
+	p.seen[principal] = now
+	return true
+}
