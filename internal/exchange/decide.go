@@ -8,8 +8,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// tokenProvider is the provider's name of API tokens.
-const tokenProvider = "api-token"
+// TokenProvider is the provider's name of API tokens.
+const TokenProvider = "api-token"
 
 // Proof is what a verified token says.
 type Proof struct {
@@ -24,7 +24,7 @@ type Proof struct {
 
 // Token is the proof of an API token that may ask.
 func Token(id, tenant string, sessions []string, expires time.Time) Proof {
-	return Proof{Provider: tokenProvider, Subject: id, Expires: expires, Tenant: tenant, Sessions: sessions}
+	return Proof{Provider: TokenProvider, Subject: id, Expires: expires, Tenant: tenant, Sessions: sessions}
 }
 
 // Grant is what a credential is issued for.
@@ -40,7 +40,7 @@ type Grant struct {
 func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
 	g := Grant{Note: "for " + p.Provider + " " + p.Subject}
 	patterns, life := p.Sessions, defaultLife
-	if p.Provider == tokenProvider {
+	if p.Provider == TokenProvider {
 		g.Role, g.Tenant = RoleAgent, p.Tenant
 	} else {
 		rule := r.find(p)

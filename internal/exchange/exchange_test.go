@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -425,6 +427,34 @@ func TestOneSubjectGetsABoundedNumber(t *testing.T) {
 	}
 	if _, err := pl.swap(t, pl.key.sign(pod("team-b", "p")), ""); err != nil {
 		t.Errorf("another subject: %v", err)
+	}
+}
+
+// Who was refused is told as far as it was verified, and no token with it.
+func TestRefusedExchangesAreTold(t *testing.T) {
+	t.Parallel()
+	told := make(chan string, 100)
+	pl := open(t, exchange.Options{PerSubject: 1, Refused: func(what string, p exchange.Proof, e *ask.Error) {
+		told <- fmt.Sprintf("%s of %s %s: %s", what, p.Provider, p.Subject, e.Code)
+	}})
+	for len(told) > 0 {
+		<-told // of finding out that it runs
+	}
+	sub := "system:serviceaccount:sales:agent"
+	for range 2 {
+		_, _ = pl.swap(t, pl.key.sign(map[string]any{"iss": cluster, "aud": "askbus", "sub": sub, "exp": time.Now().Add(time.Hour).Unix()}), "s")
+	}
+	_, _ = pl.swap(t, "askb_bad_token", "s1")
+	_, _ = pl.swap(t, "askb_good_token", "s1")
+	_, _ = pl.swap(t, "askb_good_token", "s1")
+	close(told)
+	var got []string
+	for line := range told {
+		got = append(got, line)
+	}
+	no := "exchange of cluster " + sub + ": forbidden"
+	if want := []string{no, no, "exchange of  : unauthorized", "exchange of api-token good: quota"}; !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
 	}
 }
 

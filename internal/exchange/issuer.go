@@ -43,6 +43,10 @@ type Options struct {
 	// Verifier checks the credentials of web inboxes; required with Person.
 	Verifier Verifier
 
+	// Refused is told of exchanges that are refused: what was asked for, whose token
+	// it was as far as that was verified, and why. It may not wait. Default: nobody.
+	Refused func(what string, proof Proof, e *ask.Error)
+
 	PerSubject int              // credentials for one subject of one issuer in a minute; default 300
 	AtOnce     int              // exchanges under way; default 32
 	Now        func() time.Time // default: time.Now
@@ -126,9 +130,11 @@ func (i *Issuer) answer(ctx context.Context, m *nats.Msg) {
 	var proof Proof
 	var credential []byte
 	var err error
+	what := "exchange"
 	if m.Subject == subject.Exchange {
 		proof, credential, err = i.swap(ctx, m.Data)
 	} else {
+		what = "credential of a terminal"
 		credential, err = i.person(ctx, m)
 	}
 	if err == nil {
@@ -141,6 +147,9 @@ func (i *Issuer) answer(ctx context.Context, m *nats.Msg) {
 		e = ask.Refuse(ask.CodeUnavailable, "nothing can be checked just now; the issuer's log says why")
 	} else {
 		i.opts.Logger.Warn("an exchange is refused", slog.String("code", e.Code), slog.String("detail", e.Detail), slog.String("issuer", proof.Provider), slog.String("token_subject", ask.CleanText(proof.Subject)))
+		if i.opts.Refused != nil {
+			i.opts.Refused(what, proof, e)
+		}
 	}
 	i.refuse(m, e)
 }

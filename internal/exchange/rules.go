@@ -93,7 +93,7 @@ func ParseRules(data []byte, dir string) (*Rules, error) {
 	for i := range r.Providers {
 		p := &r.Providers[i]
 		at := fmt.Sprintf("issuers[%d]", i)
-		if p.Name == "" || p.Name == tokenProvider || names[p.Name] {
+		if p.Name == "" || p.Name == TokenProvider || names[p.Name] {
 			fault("%s.name: %q is empty, taken or reserved; give each issuer a name of its own", at, p.Name)
 		}
 		if p.Issuer == "" || issuers[p.Issuer] {
