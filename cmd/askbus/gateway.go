@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/daemon"
 	"github.com/askbus/askbus/internal/exchange"
@@ -109,6 +110,7 @@ func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w 
 		return nil, nil, err
 	}
 	g, err := gateway.New(nc, token.NewStore(nc, state.CacheOptions{Logger: r.log}), gateway.Options{
+		Refused: gatewayRefusals(r.reports(nc, "gateway", audit.Gateway())),
 		BaseURL: r.base(ln), Hosts: w.Web.Hosts, CORSOrigins: d.CORSOrigins, EmbedOrigins: d.EmbedOrigins, Logger: r.log, Tracing: r.tracing,
 		Swap: func(ctx context.Context, token, session string) ([]byte, error) {
 			return exchange.Swap(ctx, nc, token, session)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/auth"
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/config"
@@ -99,7 +100,7 @@ func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Is
 	tokens := token.NewChecker(nc, r.log)
 	terminals := auth.NewTerminals(nc, time.Now, r.log)
 	i := exchange.New(nc, exchange.Options{
-		Source: source, Logger: r.log, Verifier: keys.Verifier(),
+		Source: source, Logger: r.log, Verifier: keys.Verifier(), Refused: exchangeRefusals(r.reports(nc, "issuer", audit.Issuer())),
 		Person: func(ctx context.Context, of, terminal, tenant string) (exchange.Person, error) {
 			p, err := terminals.Person(ctx, of, terminal)
 			if err != nil {

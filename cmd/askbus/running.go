@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/auth"
 	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/broker"
@@ -306,6 +307,7 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 	options := web.Options{
 		CookieKey: cookieKey, Sessions: sessions, Push: push.NewStore(nc, pushKeys, role.Tenant, p.Push.Hosts, nil), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.hint(""), "askbus")), Identity: localUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Logger: r.log,
 	}
+	options.Note = inboxEvents(r.reports(nc, "inbox", audit.Surface("web", role.Tenant)))
 	options.Terminals = terminalSignIns{sessions, nc, role.Tenant}
 	ways.into(&options)
 	srv, err := web.New(newBoard(resp, role), resp, options)

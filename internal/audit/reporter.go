@@ -33,6 +33,7 @@ type Attempt struct {
 	Code    string // as in a problem body
 	Why     string // for people
 	Tenant  string
+	Session string
 	Address string // of who tried
 	By      ask.By // who tried
 	Token   string // the id of the API token that was shown
@@ -43,11 +44,11 @@ type Attempt struct {
 
 // kind is what makes refusals one report.
 type kind struct {
-	what, code, tenant, address, principal, token string
+	what, code, tenant, session, address, principal, token string
 }
 
 func (a *Attempt) kind() kind {
-	k := kind{what: a.What, code: a.Code, tenant: a.Tenant, principal: a.By.Principal, token: a.Token}
+	k := kind{what: a.What, code: a.Code, tenant: a.Tenant, session: a.Session, principal: a.By.Principal, token: a.Token}
 	if !a.Known {
 		k.address = a.Address
 	}
@@ -174,7 +175,7 @@ func (r *Reporter) tellApart(a *Attempt, now time.Time) bool {
 
 func (a *Attempt) report(now time.Time) Report {
 	p := Report{
-		Action: Refused, Tenant: a.Tenant, Address: a.Address, Principal: a.By.Principal, Proof: a.By.Proof, Name: a.By.Name,
+		Action: Refused, Tenant: a.Tenant, Session: a.Session, Address: a.Address, Principal: a.By.Principal, Proof: a.By.Proof, Name: a.By.Name,
 		Refusal: &Refusal{What: a.What, Code: a.Code, Why: a.Why, First: now.UTC()},
 	}
 	if a.Token != "" {

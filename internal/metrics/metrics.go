@@ -41,6 +41,13 @@ func (s *Set) Certificate(ends func() time.Time) {
 	s.gauge("askbus_tls_certificate_expires_timestamp_seconds", "When the TLS certificate that new connections see ends, in Unix time.", nil, func() float64 { return float64(ends().Unix()) })
 }
 
+// AuditReports counts what a part of this process could not report to the audit.
+func (s *Set) AuditReports(part string, lost func() int64) {
+	s.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "askbus_audit_reports_lost_total", Help: "Reports to the audit that this process could not send.", ConstLabels: prometheus.Labels{"part": part},
+	}, func() float64 { return float64(lost()) }))
+}
+
 // gauge adds a number that is read when somebody looks.
 func (s *Set) gauge(name, help string, labels prometheus.Labels, read func() float64) {
 	s.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))

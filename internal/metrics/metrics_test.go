@@ -18,6 +18,7 @@ import (
 func everything() (*metrics.Set, *metrics.Broker) {
 	s := metrics.New()
 	s.Build("broker", "v1")
+	s.AuditReports("gateway", func() int64 { return 0 })
 	s.Certificate(func() time.Time { return time.Unix(1_800_000_000, 0) })
 	b := s.Broker(func() metrics.Reading {
 		return metrics.Reading{Ready: true, Used: 5, Budget: 10, Reserve: 2, Held: map[string]int{"acme": 3}}
