@@ -20,6 +20,7 @@ import (
 type auditFlags struct {
 	since, until string
 	actions      []string
+	kinds        []string
 	q            audit.Query
 	limit        int
 	follow, all  bool
@@ -38,6 +39,7 @@ in the audit, too.`,
 		Example: `  askbus audit --since 7d --action ask.answered
   askbus audit --ask deploy-42 --whole --output json
   askbus audit --principal oidc:mei --since 2026-01-01
+  askbus audit --kind token,refused --credential 4fGkTq0aBcD
   askbus audit --follow
   askbus audit --all --output json > audit.jsonl`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,9 +66,11 @@ in the audit, too.`,
 	flags.StringVar(&f.since, "since", "24h", "records from this time on, or from so long ago on")
 	flags.StringVar(&f.until, "until", "", "records before this time, or before so long ago")
 	flags.StringSliceVar(&f.actions, "action", nil, "records of these actions, such as ask.answered or refused")
+	flags.StringSliceVar(&f.kinds, "kind", nil, "records of these kinds of actions, such as token or sign-in")
+	flags.StringVar(&f.q.Surface, "surface", "", "records of this responder type, of the gateway or of the issuer")
 	flags.StringVar(&f.q.Principal, "principal", "", "records of what this principal did, and of what was done to it")
 	flags.StringVar(&f.q.Ask, "ask", "", "records of the asks with this id")
-	flags.StringVar(&f.q.Key, "credential", "", "records of the credential with this public key")
+	flags.StringVar(&f.q.Key, "credential", "", "records of the NATS credential with this public key, or of the API token with this id")
 	flags.IntVar(&f.limit, "limit", 200, "the most records to print")
 	flags.BoolVar(&f.all, "all", false, "print every record that there is: no --limit, and --since the beginning unless it is given")
 	flags.BoolVar(&f.follow, "follow", false, "go on, and print what comes")
@@ -76,6 +80,7 @@ in the audit, too.`,
 		actions = append(actions, string(action))
 	}
 	fixed(cmd, "action", actions...)
+	fixed(cmd, "kind", audit.Kinds()...)
 	cmd.PreRun = func(cmd *cobra.Command, _ []string) {
 		if f.all && !cmd.Flags().Changed("since") {
 			f.since = ""
@@ -100,6 +105,12 @@ func (f *auditFlags) read(now time.Time) (err error) {
 			return usage("--action %q is unknown; docs/audit.md lists them", action)
 		}
 		f.q.Actions = append(f.q.Actions, audit.Action(action))
+	}
+	for _, kind := range f.kinds {
+		if !slices.Contains(audit.Kinds(), kind) {
+			return usage("--kind %q is unknown; use %s", kind, strings.Join(audit.Kinds(), ", "))
+		}
+		f.q.Kinds = append(f.q.Kinds, kind)
 	}
 	return nil
 }
@@ -245,10 +256,20 @@ func auditWho(r *audit.Record) string {
 	switch a := r.Actor; {
 	case a == nil:
 		return "the deadline"
-	case a.Principal != "" && a.Proof != "":
-		return a.Principal + " (" + a.Proof + ")"
 	case a.Principal != "":
-		return a.Principal
+		var by []string
+		if a.Proof != "" {
+			by = append(by, a.Proof)
+		}
+		if a.ReportedBy != "" {
+			by = append(by, "says "+a.ReportedBy)
+		}
+		if len(by) == 0 {
+			return a.Principal
+		}
+		return a.Principal + " (" + strings.Join(by, ", ") + ")"
+	case r.Refusal != nil && r.Object != nil && r.Object.Note == "": // it was checked
+		return r.Object.Kind + " " + r.Object.ID
 	case a.Role == "agent" && a.Name != "":
 		return a.Name
 	case a.Role == "responder" && r.Surface != "":

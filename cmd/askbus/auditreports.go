@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"strings"
+	"time"
 
 	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/daemon"
@@ -64,5 +66,26 @@ func exchangeRefusals(to *audit.Reporter) func(string, exchange.Proof, *ask.Erro
 			a.Token = strings.TrimPrefix(p.Provider+" "+p.Subject, exchange.TokenProvider+" ")
 		}
 		to.Refused(a)
+	}
+}
+
+// commandReports is how long a command tries to tell the audit what it did.
+const commandReports = 3 * time.Second
+
+// reportToAudit tells the audit what a command did, which is done either way.
+// When that is not possible it says so.
+func (a *app) reportToAudit(ctx context.Context, p audit.Report) {
+	err := func() error {
+		b, err := a.operator()
+		if err != nil {
+			return err
+		}
+		defer b.close()
+		ctx, cancel := context.WithTimeout(ctx, commandReports)
+		defer cancel()
+		return audit.Send(ctx, b.nc, audit.Operator(), p)
+	}()
+	if err != nil {
+		a.say("askbus: warning: this does not stand in the audit: %v", err)
 	}
 }

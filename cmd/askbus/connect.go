@@ -139,7 +139,12 @@ func (a *app) credential() (client.Credential, error) {
 // of a server with its keys it is that of this command line as a surface, and
 // [bus.session] asks as an agent: what a command does not need it cannot do.
 func (a *app) dial() (*bus, error) {
-	return a.dialAs(natsd.Role{Name: natsd.RoleResponder, Type: cliType})
+	b, err := a.dialAs(natsd.Role{Name: natsd.RoleResponder, Type: cliType})
+	if err == nil && b.role.Name == natsd.RoleAuditor {
+		b.close()
+		return nil, usage("the credential of %s is an auditor's: it may not list, read or answer asks, only search the audit; use \"askbus audit --kind ask\", or a credential of \"askbus auth responder\" or an operator's", b.cred.Name)
+	}
+	return b, err
 }
 
 // dialAs connects with the credential that the settings name, or from the

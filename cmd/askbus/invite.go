@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/auth"
 	"github.com/askbus/askbus/internal/auth/passkey"
 	"github.com/askbus/askbus/internal/config"
@@ -26,7 +28,7 @@ func (a *app) inviteCmd() *cobra.Command {
 		Long: `Prints a link to the web inbox at which PERSON makes a passkey, and signs in with it from then
 on as passkey:PERSON. The link is good for seven days and for one passkey. Invite the same person
 again for another device, or to change what they may see.`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if !ask.ValidToken(args[0]) {
 				return usage("invalid person %q: use A-Z a-z 0-9 _ -", args[0])
 			}
@@ -56,6 +58,10 @@ again for another device, or to change what they may see.`,
 			if err != nil {
 				return err
 			}
+			a.reportToAudit(cmd.Context(), audit.Report{
+				Action: audit.InvitationMade,
+				Object: &audit.Object{Kind: "invitation", Principal: p.By.Principal, Name: name, Note: invited(&grant, groups), Expires: time.Now().Add(web.InviteLife).UTC()},
+			})
 			if a.json() {
 				return json.NewEncoder(cleanJSON{a.out}).Encode(map[string]string{"principal": p.By.Principal, "url": link})
 			}
@@ -72,6 +78,23 @@ again for another device, or to change what they may see.`,
 	f.BoolVar(&grant.ReadOnly, "reader", false, "they may see, and not decide")
 	load(&w, cmd)
 	return cmd
+}
+
+// invited says what an invitation lets somebody see and do.
+func invited(g *ask.Grant, groups []string) string {
+	var words []string
+	for _, v := range []struct {
+		what   string
+		values []string
+	}{{"groups", groups}, {"tenants", g.Tenants}, {"sessions", g.Sessions}, {"audiences", g.Audiences}} {
+		if len(v.values) > 0 {
+			words = append(words, v.what+" "+strings.Join(v.values, " "))
+		}
+	}
+	if g.ReadOnly {
+		words = append(words, "may not decide")
+	}
+	return strings.Join(words, "; ")
 }
 
 func (a *app) peopleKeysCmd() *cobra.Command {

@@ -19,6 +19,8 @@ type Query struct {
 	Since     time.Time `json:"since,omitzero"` // inclusive
 	Until     time.Time `json:"until,omitzero"` // exclusive
 	Actions   []Action  `json:"actions,omitempty"`
+	Kinds     []string  `json:"kinds,omitempty"`     // of actions, see [Action.Kind]
+	Surface   string    `json:"surface,omitempty"`   // the responder type, "gateway" or "issuer"
 	Principal string    `json:"principal,omitempty"` // of who acted, or of what it is about; exactly
 	Session   string    `json:"session,omitempty"`
 	Ask       string    `json:"ask,omitempty"`
@@ -53,6 +55,9 @@ func DecodeQuery(data []byte) (Query, error) {
 	if len(q.Actions) > len(Actions()) {
 		f = append(f, ask.Fault{Pointer: "/actions", Message: fmt.Sprintf("name at most %d", len(Actions()))})
 	}
+	if len(q.Kinds) > len(Kinds()) {
+		f = append(f, ask.Fault{Pointer: "/kinds", Message: fmt.Sprintf("name at most %d", len(Kinds()))})
+	}
 	return q, ask.InvalidError("read", f)
 }
 
@@ -61,6 +66,7 @@ func (q *Query) Wants(r *Record) bool {
 	principal := func(p string) bool { return q.Principal == p }
 	return (q.Since.IsZero() || !r.Time.Before(q.Since)) && (q.Until.IsZero() || r.Time.Before(q.Until)) &&
 		(len(q.Actions) == 0 || slices.Contains(q.Actions, r.Action)) &&
+		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, r.Action.Kind())) && (q.Surface == "" || q.Surface == r.Surface) &&
 		(q.Session == "" || q.Session == r.Session) && (q.Ask == "" || q.Ask == r.Ask) &&
 		(q.Principal == "" || r.Actor != nil && principal(r.Actor.Principal) || r.Object != nil && principal(r.Object.Principal)) &&
 		(q.Key == "" || r.Actor != nil && r.Actor.Credential == q.Key || r.Object != nil && r.Object.ID == q.Key)

@@ -3,6 +3,8 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -69,6 +71,25 @@ func Actions() []Action {
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
 		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksPutAway, LedgerRepaired, LedgerChanged, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}
+}
+
+// Kind is what an action is about: the part of its name before the dot.
+func (a Action) Kind() string {
+	if a == SignedOut {
+		a = SignedIn
+	}
+	kind, _, _ := strings.Cut(string(a), ".")
+	return kind
+}
+
+// Kinds are those of [Actions].
+func Kinds() (kinds []string) {
+	for _, a := range Actions() {
+		if k := a.Kind(); !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
 }
 
 // Record is one record of the audit.
