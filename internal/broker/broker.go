@@ -104,6 +104,7 @@ type Broker struct {
 	presence      *presence
 	leases        *leases
 	quotas        *quota.Keeper // nil: no limits
+	told          *ratelimit.PerMinute
 	counts        *metrics.Broker
 	tracer        *tracing.Tracer
 	counting      *nats.Subscription  // to outcomes, to count them
@@ -125,7 +126,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	opts.fill()
 	b := &Broker{
 		id: cloudevent.NewID(), nc: nc, led: led, work: ledger.NewWork(led), opts: opts,
-		workers: newWorkerPool(opts.Workers), presence: newPresence(nc), quotas: newQuotas(led, &opts),
+		workers: newWorkerPool(opts.Workers), presence: newPresence(nc), quotas: newQuotas(led, &opts), told: ratelimit.New(toldRefusals),
 		republished: map[string]*signals{subject.Question: newSignals(), subject.Outcome: newSignals()},
 	}
 	b.subscriptions = &subscriptions{b: b, subs: map[string]*nats.Subscription{}}

@@ -51,12 +51,33 @@ func (b *Broker) receive(m micro.Request) {
 		return
 	}
 	b.counts.Request(string(r.Verb))
+	if r.Door == subject.Agents {
+		if err := b.quotas.Request(r.Key()); err != nil {
+			b.shed(&request{Request: r, reply: m.Reply()}, err)
+			return
+		}
+	}
 	msg := &nats.Msg{Subject: m.Subject(), Reply: m.Reply(), Header: nats.Header(m.Headers()), Data: m.Data()}
 	req := request{Request: r, reply: m.Reply(), attempt: attemptOf(msg.Header)}
 	if !b.workers.do(req.line(), len(msg.Data), func() { b.handle(msg, req) }) {
 		b.refuse(b.base, &req, ask.Refuse(ask.CodeUnavailable, "too many requests of %s wait already; send fewer at a time, and this one again", req.sender()))
 	}
 }
+
+// shed refuses a request of a session that sends too many. A refusal costs as
+// much as many a request, so a session is told of some; what it is not told of
+// it may send again, as what was lost.
+func (b *Broker) shed(r *request, err error) {
+	if b.told.Take(r.Tenant+"/"+r.Session, time.Now()) {
+		b.refuse(b.base, r, err)
+		return
+	}
+	b.refused.Add(1)
+	b.counts.Refused(r.Tenant, ask.CodeUnavailable)
+}
+
+// toldRefusals is how many refusals of shed a session is told of in a minute.
+const toldRefusals = 6000
 
 func (b *Broker) handle(msg *nats.Msg, r request) {
 	if r.over() {

@@ -12,7 +12,8 @@ import (
 //
 // A session, or the credential of a surface, has a few jobs under way at a time; its others wait in line. So one
 // that asks as fast as it can does not fill the queue of its partition, in
-// which quiet sessions would wait behind it.
+// which quiet sessions would wait behind it. A tenant has half of the workers;
+// beyond, its sessions take turns.
 type workerPool struct {
 	jobs    chan func()
 	slots   chan struct{} // one a worker
@@ -20,16 +21,27 @@ type workerPool struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	lines   map[ask.Key]*line // by session: those with a job under way
-	waiting int               // bytes, of all lines
-	shorter sync.Cond         // waiting is less
+	lines   map[ask.Key]*line      // by session: those with a job under way, or waiting
+	tenants map[string]*tenantJobs // of those
+	waiting int                    // bytes, of all lines
+	shorter sync.Cond              // waiting is less
 }
 
 // line is one session's jobs.
 type line struct {
+	session ask.Key
 	running int
 	waiting []waitingJob
-	size    int // bytes, of those
+	size    int  // bytes, of those
+	ready   bool // it stands in its tenant's ready
+}
+
+// tenantJobs are the jobs of one tenant.
+type tenantJobs struct {
+	lines   int
+	running int
+	size    int     // bytes that wait
+	ready   []*line // they may begin a job when the tenant may
 }
 
 type waitingJob struct {
@@ -41,13 +53,14 @@ const (
 	idle       = 10 * time.Second // how long a worker waits for its next job
 	share      = 16               // jobs of one session at a time
 	userShare  = 128              // and of one credential that serves many sessions
-	maxLine    = 32 << 20         // bytes in the line of one session; then it is told to come again
+	maxLine    = 8 << 20          // bytes in the line of one session; then it is told to come again
+	maxLines   = 24 << 20         // and in all lines of a tenant
 	maxWaiting = 64 << 20         // bytes in all lines; then nobody hands over more
 	jobBytes   = 1 << 10          // of a job beside its message
 )
 
 func newWorkerPool(most int) *workerPool {
-	p := &workerPool{jobs: make(chan func()), slots: make(chan struct{}, most), done: make(chan struct{}), lines: map[ask.Key]*line{}}
+	p := &workerPool{jobs: make(chan func()), slots: make(chan struct{}, most), done: make(chan struct{}), lines: map[ask.Key]*line{}, tenants: map[string]*tenantJobs{}}
 	p.shorter.L = &p.mu
 	return p
 }
@@ -92,36 +105,66 @@ func shareOf(line ask.Key) int {
 	return share
 }
 
+// shareOfTenant is how many jobs of a tenant may be under way. Credentials that
+// serve all tenants have no such bound.
+func (p *workerPool) shareOfTenant(session ask.Key) int {
+	if session.Tenant == "" {
+		return cap(p.slots)
+	}
+	return max(1, cap(p.slots)/2)
+}
+
 // enter reports whether the job may begin; otherwise it waits in line, if there
 // is room.
 func (p *workerPool) enter(session ask.Key, size int, job func()) (begins, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.lines[session]
+	l, t := p.lines[session], p.tenants[session.Tenant]
+	if t == nil {
+		t = &tenantJobs{}
+	}
 	if l == nil {
-		l = &line{}
-		p.lines[session] = l
+		l = &line{session: session}
 	}
-	if l.running < shareOf(session) {
-		l.running++
-		return true, true
-	}
-	if l.size+size > maxLine {
+	mayRun := l.running < shareOf(session)
+	begins = mayRun && t.running < p.shareOfTenant(session)
+	if !begins && (l.size+size > maxLine || session.Tenant != "" && t.size+size > maxLines) {
 		return false, false
+	}
+	if p.lines[session] == nil {
+		p.lines[session], p.tenants[session.Tenant] = l, t
+		t.lines++
+	}
+	if begins {
+		l.running++
+		t.running++
+		return true, true
 	}
 	l.waiting = append(l.waiting, waitingJob{job, size})
 	l.size += size
+	t.size += size
+	if mayRun {
+		t.makeReady(l)
+	}
 	for p.waiting += size; p.waiting > maxWaiting; {
 		p.shorter.Wait()
 	}
 	return false, true
 }
 
-// serve carries out a job, and those of its session that wait by then.
+func (t *tenantJobs) makeReady(l *line) {
+	if !l.ready {
+		l.ready = true
+		t.ready = append(t.ready, l)
+	}
+}
+
+// serve carries out a job, and those that wait for its place by then.
 func (p *workerPool) serve(session ask.Key, job func()) {
 	for job != nil {
 		job()
-		next := p.leave(session)
+		var next func()
+		session, next = p.leave(session)
 		if next != nil {
 			p.running.Done()
 		}
@@ -129,23 +172,39 @@ func (p *workerPool) serve(session ask.Key, job func()) {
 	}
 }
 
-// leave gives the next job of a session, or nil.
-func (p *workerPool) leave(session ask.Key) func() {
+// leave gives the next job of a session, or of another one of its tenant whose
+// turn it is, or nil.
+func (p *workerPool) leave(session ask.Key) (ask.Key, func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.lines[session]
-	if len(l.waiting) == 0 {
-		if l.running--; l.running == 0 {
-			delete(p.lines, session)
+	l, t := p.lines[session], p.tenants[session.Tenant]
+	l.running--
+	t.running--
+	if len(l.waiting) > 0 {
+		t.makeReady(l)
+	} else if l.running == 0 {
+		delete(p.lines, session)
+		if t.lines--; t.lines == 0 {
+			delete(p.tenants, session.Tenant)
 		}
-		return nil
 	}
+	if len(t.ready) == 0 {
+		return session, nil
+	}
+	l, t.ready = t.ready[0], t.ready[1:]
+	l.ready = false
+	l.running++
+	t.running++
 	next := l.waiting[0]
 	l.waiting = l.waiting[1:]
+	if len(l.waiting) > 0 && l.running < shareOf(l.session) {
+		t.makeReady(l)
+	}
 	l.size -= next.size
+	t.size -= next.size
 	p.waiting -= next.size
 	p.shorter.Broadcast()
-	return next.job
+	return l.session, next.job
 }
 
 func (p *workerPool) work(job func()) {

@@ -78,11 +78,42 @@ func (q *Keeper) Ask(k ask.Key) error {
 	now := time.Now()
 	for _, l := range q.of(k, now) {
 		rate := l.AsksPerSecond.value(0)
-		if !l.take(rate, now) {
+		if !l.asks.take(rate, now) {
 			return ask.Refuse(ask.CodeQuota, "%s sends more than %.4g asks a second, its quota asks_per_second: wait a second, then send this one again with the same id", who(l.key), rate)
 		}
 	}
 	return nil
+}
+
+// Request takes one request of any kind, of the session's rate and its tenant's.
+// What is refused here should cost no more: it may be one of very many.
+func (q *Keeper) Request(k ask.Key) error {
+	if q == nil {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	for _, l := range q.of(k, now) {
+		rate := l.Requests.value(0)
+		if !l.requests.take(rate, now) {
+			return &overRate{l.key, rate}
+		}
+	}
+	return nil
+}
+
+// overRate is made into words only when somebody is told.
+type overRate struct {
+	of   ask.Key
+	rate float64
+}
+
+func (e *overRate) Error() string { return e.Unwrap().Error() }
+
+// Unwrap is the refusal. Trying again a little later helps, so it says so.
+func (e *overRate) Unwrap() error {
+	return ask.Refuse(ask.CodeUnavailable, "%s sends more than %.4g requests a second, its quota requests_per_second: send this one again a little later, or raise the quota in the broker's policy file", who(e.of), e.rate)
 }
 
 // Store counts a new ask of size bytes, or refuses it. The caller then says

@@ -15,10 +15,9 @@ type Use struct {
 
 // meter is the count of one tenant or session.
 type meter struct {
-	tokens   float64 // of asks; see take
-	refilled time.Time
-	waits    int
-	used     time.Time // last
+	asks, requests bucket
+	waits          int
+	used           time.Time // last
 
 	pending, messages int     // as measured, and what passed here since
 	bytes             float64 // estimated: exact for what passed here, less as messages go
@@ -32,23 +31,29 @@ type meter struct {
 // endOverhead is what an outcome has beside its question.
 const endOverhead = 1 << 10
 
-// take takes one ask of the rate; a meter that rested has a burst of two
-// seconds' worth, and at least ten.
-func (m *meter) take(rate float64, now time.Time) bool {
+// bucket is what is left of a rate.
+type bucket struct {
+	tokens   float64
+	refilled time.Time
+}
+
+// take takes one of the rate; a bucket that rested has a burst of two seconds'
+// worth, and at least ten.
+func (b *bucket) take(rate float64, now time.Time) bool {
 	if rate == 0 {
 		return true
 	}
 	burst := max(10, 2*rate)
-	if m.refilled.IsZero() {
-		m.tokens = burst
+	if b.refilled.IsZero() {
+		b.tokens = burst
 	} else {
-		m.tokens = min(burst, m.tokens+rate*max(0, now.Sub(m.refilled).Seconds()))
+		b.tokens = min(burst, b.tokens+rate*max(0, now.Sub(b.refilled).Seconds()))
 	}
-	m.refilled = now
-	if m.tokens < 1 {
+	b.refilled = now
+	if b.tokens < 1 {
 		return false
 	}
-	m.tokens--
+	b.tokens--
 	return true
 }
 

@@ -72,10 +72,12 @@ func (a *Amount) value(budget int64) float64 {
 // Limits are what one tenant, or one session, may use. What is not said is that
 // of the default.
 type Limits struct {
-	Pending       *Amount `json:"pending"`         // asks that nobody has answered
-	AsksPerSecond *Amount `json:"asks_per_second"` // for longer than a burst of twice as many
-	StoredBytes   *Amount `json:"stored_bytes"`    // of the ledger, with what the pending asks need to end
-	Waits         *Amount `json:"waits"`           // requests that a broker holds
+	Pending       *Amount `json:"pending"`             // asks that nobody has answered
+	AsksPerSecond *Amount `json:"asks_per_second"`     // for longer than a burst of twice as many
+	StoredBytes   *Amount `json:"stored_bytes"`        // of the ledger, with what the pending asks need to end
+	Waits         *Amount `json:"waits"`               // requests that a broker holds
+	Requests      *Amount `json:"requests_per_second"` // of every kind, at one broker, for longer than a burst of twice as many
+	Connections   *Amount `json:"connections"`         // to one NATS server at once
 }
 
 func (l *Limits) over(base *Limits) Limits {
@@ -88,11 +90,12 @@ func (l *Limits) over(base *Limits) Limits {
 	return Limits{
 		pick(l.Pending, base.Pending), pick(l.AsksPerSecond, base.AsksPerSecond),
 		pick(l.StoredBytes, base.StoredBytes), pick(l.Waits, base.Waits),
+		pick(l.Requests, base.Requests), pick(l.Connections, base.Connections),
 	}
 }
 
 func (l *Limits) check(at string) error {
-	for name, a := range map[string]*Amount{"pending": l.Pending, "asks_per_second": l.AsksPerSecond, "waits": l.Waits} {
+	for name, a := range map[string]*Amount{"pending": l.Pending, "asks_per_second": l.AsksPerSecond, "waits": l.Waits, "requests_per_second": l.Requests, "connections": l.Connections} {
 		if a != nil && a.percent {
 			return fmt.Errorf("%s/%s: only stored_bytes can be a part of the store", at, name)
 		}
@@ -119,8 +122,8 @@ type Policy struct {
 // leaves room for two others, and one session for another of its tenant.
 func Default() *Policy {
 	return &Policy{Default: Tenant{
-		Limits:  Limits{Pending: Of(200_000), AsksPerSecond: Of(4000), StoredBytes: Percent(40), Waits: Of(20_000)},
-		Session: Limits{Pending: Of(50_000), AsksPerSecond: Of(1000), StoredBytes: Percent(20), Waits: Of(5000)},
+		Limits:  Limits{Pending: Of(200_000), AsksPerSecond: Of(4000), StoredBytes: Percent(40), Waits: Of(20_000), Requests: Of(8000)},
+		Session: Limits{Pending: Of(50_000), AsksPerSecond: Of(1000), StoredBytes: Percent(20), Waits: Of(5000), Requests: Of(2000), Connections: Of(500)},
 	}}
 }
 
@@ -164,6 +167,13 @@ func (t *Tenant) check(at string) error {
 		return fmt.Errorf("%s/min_proof: unknown proof %.40q: use one of %s", at, t.MinProof, strings.Join(ask.MinProofs(), ", "))
 	}
 	return errors.Join(t.Limits.check(at), t.Session.check(at+"/session"))
+}
+
+// Connections are how many a tenant may have to one NATS server, and each of its
+// sessions; 0: no limit.
+func (p *Policy) Connections(tenant string) (ofTenant, ofSession int) {
+	t := p.of(tenant)
+	return int(t.Connections.value(0)), int(t.Session.Connections.value(0))
 }
 
 // MinProof is how well it must be known who answers a tenant's asks; empty: as
