@@ -42,16 +42,19 @@ type AttackOutcome struct {
 	Unwell   int          `json:"refused_on_alone"` // those that failed beside the dead port
 	Ratio    float64      `json:"p99_ratio"`
 	Attacker AttackCounts `json:"attacker"` // the last round's
+
+	AloneCPU  float64 `json:"alone_cpu"` // cores that askbus used
+	BesideCPU float64 `json:"beside_cpu"`
 }
 
 // Write prints the report for a person.
 func (a Attacked) Write(out io.Writer) error {
 	fmt.Fprintf(out, "machine\t%s\nattackers\t%.2f of a core each\n\n", a.Machine, a.CPU)
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "attack\talone p50\tp99\tbeside p50\tp99\tp99 ratio\tvictims refused\tattacker sent\tof it refused")
+	fmt.Fprintln(w, "attack\talone p50\tp99\tbeside p50\tp99\tp99 ratio\tcores\tvictims refused\tattacker sent\tof it refused")
 	for i := range a.Attacks {
 		o := &a.Attacks[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.2f\t%d of %d\t%d\t%d\n", o.Kind, ms(&o.Alone.P50), ms(&o.Alone.P99), ms(&o.Beside.P50), ms(&o.Beside.P99), o.Ratio, o.Refused, o.Beside.N+o.Refused, o.Attacker.Sent, o.Attacker.Refused)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f, %.2f\t%d of %d\t%d\t%d\n", o.Kind, ms(&o.Alone.P50), ms(&o.Alone.P99), ms(&o.Beside.P50), ms(&o.Beside.P99), o.Ratio, o.AloneCPU, o.BesideCPU, o.Refused, o.Beside.N+o.Refused, o.Attacker.Sent, o.Attacker.Refused)
 		if o.Why != "" {
 			fmt.Fprintf(w, "\t%s\n", o.Why)
 		}
@@ -138,16 +141,18 @@ func (p *process) attacked(ctx context.Context, program Program, plan Plan, cpu 
 				return o, err
 			}
 			pause(ctx, settleAfter)
+			used, began := p.cpu(), time.Now()
 			took, failed, why := v.cycles(ctx, plan.Round)
+			cores := (p.cpu() - used).Seconds() / time.Since(began).Seconds() / float64(plan.Rounds)
 			counts := stop()
 			if ctx.Err() != nil {
 				return o, ctx.Err()
 			}
 			if dead {
-				alone, o.Unwell = append(alone, took...), o.Unwell+failed
+				alone, o.Unwell, o.AloneCPU = append(alone, took...), o.Unwell+failed, o.AloneCPU+cores
 				continue
 			}
-			beside, o.Refused, o.Attacker = append(beside, took...), o.Refused+failed, counts
+			beside, o.Refused, o.Attacker, o.BesideCPU = append(beside, took...), o.Refused+failed, counts, o.BesideCPU+cores
 			if o.Why == "" {
 				o.Why = why
 			}

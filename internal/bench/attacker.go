@@ -119,8 +119,10 @@ func (a *attack) run(ctx context.Context) error {
 		return a.connections(ctx, attackBodies, a.slowBody)
 	}
 	for ctx.Err() == nil {
-		if err := a.publish(ctx); err != nil {
-			return err
+		if err := a.publish(ctx); err != nil { // it was cut off, or kept out
+			a.refused.Add(1)
+			a.pay(ctx)
+			pause(ctx, 10*time.Millisecond)
 		}
 	}
 	return ctx.Err()
@@ -150,7 +152,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // publish attacks over one connection.
 func (a *attack) publish(ctx context.Context) error {
-	nc, err := call.Connect(call.Credential{URL: a.NATSURL, Creds: a.Creds}, logger(nil))
+	nc, err := call.Connect(call.Credential{URL: a.NATSURL, Creds: a.Creds}, logger(nil), nats.NoReconnect())
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
