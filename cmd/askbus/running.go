@@ -111,19 +111,29 @@ func (r *running) close() {
 }
 
 // server starts the embedded server.
-func (r *running) server(addr, maxStore string, cluster *natsd.Cluster) (*natsd.Server, error) {
-	bytes, err := config.Bytes(maxStore)
+func (r *running) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, error) {
+	bytes, err := config.Bytes(s.MaxStore)
 	if err == nil {
 		err = natsd.CheckBudget(bytes)
 	}
 	if err != nil {
 		return nil, usage("--max-store: %w", err)
 	}
-	if err := r.guard("NATS", addr, "--nats-addr"); err != nil {
+	if s.NATSMessages == 0 || s.NATSMessages < -1 {
+		return nil, usage("--nats-messages: invalid limit %d: use a number above 0, or -1 for none", s.NATSMessages)
+	}
+	quotas, err := r.quotas(s.Policy)
+	if err != nil {
 		return nil, err
 	}
-	use, moved := sticky(addr, r.before.NATSURL)
-	opts := natsd.Options{Dir: r.a.Dir, Addr: use, MaxStore: bytes, Cluster: cluster, Logger: r.log}
+	if err := r.guard("NATS", s.NATSAddr, "--nats-addr"); err != nil {
+		return nil, err
+	}
+	use, moved := sticky(s.NATSAddr, r.before.NATSURL)
+	opts := natsd.Options{
+		Dir: r.a.Dir, Addr: use, MaxStore: bytes, Cluster: cluster, Logger: r.log,
+		Bounds: natsd.Bounds{Messages: s.NATSMessages, Connections: func(tenant string) (int, int) { return quotas().Connections(tenant) }},
+	}
 	if r.tls != nil {
 		opts.TLS = r.tls.NATS()
 	}

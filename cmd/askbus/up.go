@@ -75,6 +75,7 @@ func load(into any, cmd *cobra.Command) {
 
 func (s *upSettings) natsFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.NATSAddr, "nats-addr", s.NATSAddr, "NATS address; port 0 picks a free one and keeps it")
+	cmd.Flags().IntVar(&s.NATSMessages, "nats-messages", s.NATSMessages, "messages a second that one credential of a tenant may send to NATS; one that sends more is cut off, and kept out for 10s or longer; -1: no limit")
 }
 
 func (s *upSettings) httpFlag(cmd *cobra.Command) {
@@ -93,8 +94,12 @@ func (s *upSettings) ledgerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.AuditBytes, "audit-bytes", s.AuditBytes, "bytes of --max-store that a new audit may use (default an eighth of it, at most 1GiB)")
 	cmd.Flags().StringVar(&s.AuditFull, "audit-full", s.AuditFull, "what a new audit does when it is full: drop the oldest records, or refuse new ones")
 	fixed(cmd, "audit-full", "drop\tthe oldest records go", "refuse\tnothing more is recorded")
-	cmd.Flags().StringVar(&s.Policy, "policy", s.Policy, "policy file (YAML): what each tenant and each of its sessions may use; read again when it changes")
+	s.policyFlag(cmd)
 	cmd.Flags().StringSliceVar(&s.ResponderTypes, "responder-types", s.ResponderTypes, "responder types whose work is kept from the start, also while they have no replicas")
+}
+
+func (s *upSettings) policyFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.Policy, "policy", s.Policy, "policy file (YAML): what each tenant and each of its sessions may use; read again when it changes")
 }
 
 func (s *upSettings) storeFlag(cmd *cobra.Command) {
@@ -117,7 +122,7 @@ func (a *app) runUp(ctx context.Context, s upSettings) error {
 	if err != nil {
 		return err
 	}
-	srv, err := r.server(s.NATSAddr, s.MaxStore, nil)
+	srv, err := r.server(&s, nil)
 	if err != nil {
 		_ = ln.Close()
 		return err
@@ -269,7 +274,7 @@ One that will not come back is forgotten with "askbus server remove-node".`,
 					return err
 				}
 			}
-			srv, err := r.server(s.NATSAddr, s.MaxStore, cluster)
+			srv, err := r.server(&s, cluster)
 			if err != nil {
 				return err
 			}
@@ -283,6 +288,7 @@ One that will not come back is forgotten with "askbus server remove-node".`,
 	s.natsFlag(cmd)
 	s.opsFlag(cmd)
 	s.storeFlag(cmd)
+	s.policyFlag(cmd)
 	tlsFlags(&s.Listen, cmd)
 	clientCAFlag(&s.Listen, cmd)
 	cmd.Flags().StringSliceVar(&nodes, "cluster", nil, "all nodes of a cluster, as name=host:port of their cluster addresses")
