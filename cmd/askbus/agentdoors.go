@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/daemon"
+	"github.com/askbus/askbus/internal/exchange"
 	"github.com/askbus/askbus/internal/gateway"
 	"github.com/askbus/askbus/internal/gateway/access"
 	"github.com/askbus/askbus/internal/gateway/token"
@@ -23,7 +24,7 @@ import (
 
 // agentDoors are the doors for agents' hosts that stand beside the gateway's:
 // MCP and the hook. The returned part ends their waits.
-func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string) (map[string]http.Handler, daemon.Part, error) {
+func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string, issuers *exchange.Source) (map[string]http.Handler, daemon.Part, error) {
 	asks, err := client.New(nc, client.Options{Logger: r.log, TracerProvider: r.tracing})
 	if err != nil {
 		return nil, daemon.Part{}, err
@@ -44,7 +45,10 @@ func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string) (ma
 		opts.Decider, hookOpts.Answerer = elicit, native
 	}
 	life, end := context.WithCancel(context.Background())
-	door := mcpserver.HTTP{BaseURL: base, Caller: func(req *http.Request) (mcpserver.Caller, error) { return mcpCaller(g, req) }}
+	door := mcpserver.HTTP{BaseURL: base, Ended: access.Ended, Caller: func(req *http.Request) (mcpserver.Caller, error) { return mcpCaller(g, req) }}
+	if issuers != nil {
+		door.Issuers, door.Scopes = issuers.Issuers, issuers.Scopes
+	}
 	doors := map[string]http.Handler{
 		mcpserver.Path:                          mcpserver.New(open, opts).Handler(life, door),
 		mcpserver.MetadataPath:                  door.Metadata(),

@@ -53,6 +53,7 @@ func doorFlags(d *config.Doors, cmd *cobra.Command) {
 	f.StringSliceVar(&d.CORSOrigins, "cors-origin", d.CORSOrigins, "web origins whose pages may call the HTTP doors")
 	f.StringSliceVar(&d.EmbedOrigins, "embed-origin", d.EmbedOrigins, "web origins that may frame /embed")
 	f.StringVar(&d.InteractAddr, "interact-addr", d.InteractAddr, "loopback address at which programs of this machine ask in the dialect interact without a token (default none)")
+	f.StringVar(&d.MCP.Rules, "mcp-rules", d.MCP.Rules, "rules file (YAML): which OAuth issuers' access tokens count at /mcp, and for which sessions")
 	f.StringVar(&d.InteractSession, "interact-session", d.InteractSession, "the one session for which they ask there")
 }
 
@@ -70,7 +71,12 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 	if err != nil {
 		return err
 	}
-	nc, doors, err := r.doors(cred, ln, s.Doors, s.Web)
+	issuers, err := r.mcpIssuers(s.Doors.MCP.Rules, r.base(ln)+mcpserver.Path)
+	if err != nil {
+		_ = ln.Close()
+		return err
+	}
+	nc, doors, err := r.doors(cred, ln, s.Doors, s.Web, issuers)
 	if err != nil {
 		_ = ln.Close()
 		return err
@@ -79,7 +85,7 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 		_ = ln.Close()
 		return err
 	}
-	beside, part, err := r.agentDoors(nc, doors, r.base(ln)) //nolint:contextcheck // they end with the part that they come with
+	beside, part, err := r.agentDoors(nc, doors, r.base(ln), issuers) //nolint:contextcheck // they end with the part that they come with
 	if err != nil {
 		_ = ln.Close()
 		return err
@@ -104,7 +110,7 @@ func (a *app) gatewayCred() (client.Credential, error) {
 
 // doors makes the HTTP doors, on a connection of their own. The caller serves
 // and runs them.
-func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w config.Web) (*nats.Conn, *gateway.Gateway, error) {
+func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w config.Web, issuers *exchange.Source) (*nats.Conn, *gateway.Gateway, error) {
 	nc, err := r.connect(c)
 	if err != nil {
 		return nil, nil, err
@@ -112,6 +118,7 @@ func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w 
 	g, err := gateway.New(nc, token.NewStore(nc, state.CacheOptions{Logger: r.log}), gateway.Options{
 		Refused: gatewayRefusals(r.reports(nc, "gateway", audit.Gateway())),
 		BaseURL: r.base(ln), Hosts: w.Web.Hosts, CORSOrigins: d.CORSOrigins, EmbedOrigins: d.EmbedOrigins, Logger: r.log, Tracing: r.tracing,
+		Foreign: foreignToken(issuers),
 		Swap: func(ctx context.Context, token, session string) ([]byte, error) {
 			return exchange.Swap(ctx, nc, token, session)
 		},
@@ -132,14 +139,18 @@ func (r *running) base(ln net.Listener) string {
 
 // mountDoors serves the HTTP doors beside the inbox, at its address.
 func (r *running) mountDoors(ctx context.Context, c client.Credential, ln net.Listener, d config.Doors, w config.Web) error {
-	nc, doors, err := r.doors(c, ln, d, w)
+	issuers, err := r.mcpIssuers(d.MCP.Rules, r.base(ln)+mcpserver.Path)
+	if err != nil {
+		return err
+	}
+	nc, doors, err := r.doors(c, ln, d, w, issuers)
 	if err != nil {
 		return err
 	}
 	if err := r.unlocked(ctx, doors, d); err != nil {
 		return err
 	}
-	beside, part, err := r.agentDoors(nc, doors, r.base(ln)) //nolint:contextcheck // they end with the part that they come with
+	beside, part, err := r.agentDoors(nc, doors, r.base(ln), issuers) //nolint:contextcheck // they end with the part that they come with
 	if err != nil {
 		return err
 	}

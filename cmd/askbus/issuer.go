@@ -89,7 +89,7 @@ func (a *app) issuerCred() (client.Credential, error) {
 
 // issuer adds the part that swaps tokens for credentials.
 func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Issuer) (*nats.Conn, error) {
-	source, err := exchange.Open(s.Issuer.Rules, time.Now, r.log)
+	source, err := exchange.Open(s.Issuer.Rules, exchange.SourceOptions{Logger: r.log})
 	if err != nil {
 		return nil, usage("--rules: %w", err)
 	}

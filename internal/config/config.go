@@ -140,6 +140,10 @@ type Doors struct {
 
 	InteractAddr    string `split_words:"true" desc:"loopback address at which programs of this machine ask in the dialect interact without a token; default: none"`
 	InteractSession string `split_words:"true" desc:"the one session for which they ask there"`
+
+	MCP struct {
+		Rules string `desc:"rules file (YAML): which OAuth issuers' access tokens count at /mcp, and for which tenant and sessions; read again when it changes; default: API tokens only"`
+	}
 }
 
 // Issuer is who swaps tokens for NATS credentials.

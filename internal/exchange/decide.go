@@ -43,21 +43,12 @@ func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
 	if p.Provider == TokenProvider {
 		g.Role, g.Tenant = RoleAgent, p.Tenant
 	} else {
-		rule := r.find(p)
-		if rule == nil {
-			return Grant{}, ask.Refuse(ask.CodeForbidden, "no rule of this bus matches the token of %.200q from %s", p.Subject, p.Provider)
+		rule, err := r.find(p)
+		if err != nil {
+			return Grant{}, err
 		}
-		var err error
-		if g.Tenant, err = fill(rule.Tenant, p.Claims); err != nil {
-			return Grant{}, ask.Refuse(ask.CodeForbidden, "%s", err)
-		}
-		patterns = nil
-		for _, s := range rule.Sessions {
-			filled, err := fill(s, p.Claims)
-			if err != nil {
-				return Grant{}, ask.Refuse(ask.CodeForbidden, "%s", err)
-			}
-			patterns = append(patterns, filled)
+		if g.Tenant, patterns, err = rule.covers(p); err != nil {
+			return Grant{}, err
 		}
 		g.Role, g.Type, life = rule.Role, rule.Type, time.Duration(rule.Life)
 	}
@@ -74,8 +65,8 @@ func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
 	return g, nil
 }
 
-// find is the first rule that matches.
-func (r *Rules) find(p Proof) *Rule {
+// find is the first rule that matches. The error is an [*ask.Error].
+func (r *Rules) find(p Proof) (*Rule, error) {
 next:
 	for i := range r.Rules {
 		rule := &r.Rules[i]
@@ -87,9 +78,25 @@ next:
 				continue next
 			}
 		}
-		return rule
+		return rule, nil
 	}
-	return nil
+	return nil, ask.Refuse(ask.CodeForbidden, "no rule of this bus matches the token of %.200q from %s", p.Subject, p.Provider)
+}
+
+// covers is the tenant and the session patterns of a proof that a rule matches.
+// The error is an [*ask.Error].
+func (r *Rule) covers(p Proof) (tenant string, sessions []string, err error) {
+	if tenant, err = fill(r.Tenant, p.Claims); err != nil {
+		return "", nil, ask.Refuse(ask.CodeForbidden, "%s", err)
+	}
+	for _, s := range r.Sessions {
+		filled, err := fill(s, p.Claims)
+		if err != nil {
+			return "", nil, ask.Refuse(ask.CodeForbidden, "%s", err)
+		}
+		sessions = append(sessions, filled)
+	}
+	return tenant, sessions, nil
 }
 
 // choose is the one session that a credential is for.

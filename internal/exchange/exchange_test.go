@@ -141,7 +141,7 @@ rules:
     type: teams
     tenant: acme
 `
-	source, err := exchange.Open(pl.write(t, "rules.yaml", rules), time.Now, natstest.Logger())
+	source, err := exchange.Open(pl.write(t, "rules.yaml", rules), exchange.SourceOptions{Logger: natstest.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -478,7 +478,7 @@ func TestManyExchangesLeaveNothingBehind(t *testing.T) {
 func TestARulesFileSaysWhatIsWrongWithIt(t *testing.T) {
 	t.Parallel()
 	good := "issuers: [{name: k, issuer: 'https://x', audience: a}]\nrules: [{issuer: k, match: {sub: s}, tenant: t, sessions: [s]}]\n"
-	if _, err := exchange.ParseRules([]byte(good), "."); err != nil {
+	if _, err := exchange.ParseRules([]byte(good), ".", ""); err != nil {
 		t.Fatal(err)
 	}
 	for wrong, says := range map[string]string{
@@ -493,7 +493,7 @@ func TestARulesFileSaysWhatIsWrongWithIt(t *testing.T) {
 		strings.Replace(good, "tenant: t", "tenant: t, role: operator", 1): "rules[0].role",
 		strings.Replace(good, "tenant: t", "tenant: t, life: 48h", 1):      "rules[0].life",
 	} {
-		if _, err := exchange.ParseRules([]byte(wrong), "."); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := exchange.ParseRules([]byte(wrong), ".", ""); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v; want %s", wrong, err, says)
 		}
 	}

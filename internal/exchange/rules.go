@@ -26,11 +26,12 @@ type Rules struct {
 // Provider is somebody whose tokens are believed. Its keys come from a file, from
 // an address, or from where its discovery document says.
 type Provider struct {
-	Name     string `json:"name"`
-	Issuer   string `json:"issuer"`   // the claim iss, exactly
-	Audience string `json:"audience"` // one of the claim aud
-	JWKSFile string `json:"jwks_file,omitempty"`
-	JWKSURL  string `json:"jwks_url,omitempty"`
+	Name     string   `json:"name"`
+	Issuer   string   `json:"issuer"`           // the claim iss, exactly
+	Audience string   `json:"audience"`         // one of the claim aud
+	Scopes   []string `json:"scopes,omitempty"` // all of them must be in the claim scope (or scp)
+	JWKSFile string   `json:"jwks_file,omitempty"`
+	JWKSURL  string   `json:"jwks_url,omitempty"`
 }
 
 // Rule says what a token is worth whose claims match. The first that matches
@@ -69,8 +70,9 @@ func (d *Duration) UnmarshalText(text []byte) error {
 }
 
 // ParseRules reads rules from YAML (or JSON, which is YAML). Relative files are
-// below dir. The error names every fault with its place.
-func ParseRules(data []byte, dir string) (*Rules, error) {
+// below dir, and an issuer without an audience has the given one, if there is one.
+// The error names every fault with its place.
+func ParseRules(data []byte, dir, audience string) (*Rules, error) {
 	if len(data) > maxRules {
 		return nil, fmt.Errorf("%d bytes; at most %d", len(data), maxRules)
 	}
@@ -101,7 +103,15 @@ func ParseRules(data []byte, dir string) (*Rules, error) {
 		}
 		names[p.Name], issuers[p.Issuer] = true, true
 		if p.Audience == "" {
+			p.Audience = audience
+		}
+		if p.Audience == "" {
 			fault("%s.audience: missing; name the audience that tokens for askbus have, such as askbus", at)
+		}
+		for j, scope := range p.Scopes {
+			if scope == "" || strings.ContainsAny(scope, " \"\\") {
+				fault("%s.scopes[%d]: invalid %q: use a scope of the issuer, without spaces", at, j, scope)
+			}
 		}
 		p.check(at, dir, fault)
 	}

@@ -18,8 +18,7 @@ import (
 // is safe for concurrent use.
 type Source struct {
 	path string
-	now  func() time.Time
-	log  *slog.Logger
+	opts SourceOptions
 
 	mu        sync.Mutex
 	read      time.Time // when the file was last written
@@ -27,9 +26,22 @@ type Source struct {
 	verifiers map[string]*verifier // by the claim iss
 }
 
+// SourceOptions tunes a [Source]. The zero value is ready to use.
+type SourceOptions struct {
+	Audience string           // of the tokens of an issuer for which the rules name none; default: they must
+	Now      func() time.Time // default: time.Now
+	Logger   *slog.Logger     // default: discard
+}
+
 // Open reads a rules file; without a path only API tokens are swapped.
-func Open(path string, now func() time.Time, log *slog.Logger) (*Source, error) {
-	s := &Source{path: path, now: now, log: log, rules: &Rules{}}
+func Open(path string, opts SourceOptions) (*Source, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Source{path: path, opts: opts, rules: &Rules{}}
 	if path == "" {
 		return s, nil
 	}
@@ -48,7 +60,7 @@ func (s *Source) current() (*Rules, map[string]*verifier) {
 	}
 	if at, err := os.Stat(s.path); err != nil || !at.ModTime().Equal(s.read) {
 		if err := s.load(); err != nil {
-			s.log.Error("the rules file cannot be read again; the rules before count", slog.Any("error", err))
+			s.opts.Logger.Error("the rules file cannot be read again; the rules before count", slog.Any("error", err))
 		}
 	}
 	return s.rules, s.verifiers
@@ -64,13 +76,13 @@ func (s *Source) load() error {
 	if err != nil {
 		return err
 	}
-	rules, err := ParseRules(data, filepath.Dir(s.path))
+	rules, err := ParseRules(data, filepath.Dir(s.path), s.opts.Audience)
 	if err != nil {
 		return err
 	}
 	s.rules, s.verifiers = rules, map[string]*verifier{}
 	for _, p := range rules.Providers {
-		s.verifiers[p.Issuer] = newVerifier(p, s.now)
+		s.verifiers[p.Issuer] = newVerifier(p, s.opts.Now)
 	}
 	return nil
 }

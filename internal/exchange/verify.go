@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/askbus/askbus/internal/ratelimit"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
@@ -71,7 +73,30 @@ func (v *verifier) verify(ctx context.Context, raw string) (Proof, error) {
 	if err := d.Decode(&p.Claims); err != nil {
 		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "the claims of the token cannot be read")
 	}
-	return p, nil
+	return p, v.scoped(p.Claims)
+}
+
+// scoped refuses a token that lacks one of the provider's scopes.
+func (v *verifier) scoped(claims map[string]any) error {
+	var has []string
+	for _, name := range []string{"scope", "scp"} {
+		switch s := claims[name].(type) {
+		case string:
+			has = append(has, strings.Fields(s)...)
+		case []any:
+			for _, s := range s {
+				if s, ok := text(s); ok {
+					has = append(has, s)
+				}
+			}
+		}
+	}
+	for _, want := range v.Scopes {
+		if !slices.Contains(has, want) {
+			return ask.Refuse(wire.CodeScope, "the token lacks the scope %q", want)
+		}
+	}
+	return nil
 }
 
 // refusal says why a token does not count, without repeating any of it.

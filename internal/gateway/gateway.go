@@ -61,6 +61,11 @@ type Options struct {
 	// not wait. Default: nobody is told.
 	Refused func(access.Refusal)
 
+	// Foreign makes an agent's token of the token of another issuer, which counts for
+	// MCP; the error is an [*ask.Error], or says that it cannot be checked. Default:
+	// only tokens of ours count.
+	Foreign func(ctx context.Context, token string) (token.Token, error)
+
 	Now    func() time.Time // default: time.Now
 	Logger *slog.Logger     // default: discard
 
@@ -126,7 +131,7 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	}
 	control, err := access.New(tokens, access.Options{
 		BaseURL: opts.BaseURL, Hosts: opts.Hosts, CORSOrigins: opts.CORSOrigins,
-		BodyTimeout: opts.BodyTimeout, MaxRequests: opts.MaxRequests, Now: opts.Now, Logger: opts.Logger, Refused: opts.Refused,
+		BodyTimeout: opts.BodyTimeout, MaxRequests: opts.MaxRequests, Now: opts.Now, Logger: opts.Logger, Refused: opts.Refused, Foreign: opts.Foreign,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)

@@ -173,6 +173,7 @@ func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, lim
 	within, cancel := context.WithDeadline(ctx, c.began.Add(limit))
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // the server may end before the call does
+	defer context.AfterFunc(c.over, cancel)() //nolint:contextcheck // and so may the caller's right to call
 	if c.s.opts.Waiting != nil {
 		defer c.s.opts.Waiting(a)()
 	}
@@ -184,7 +185,7 @@ func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, lim
 		return ended(a, &o, n), nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, context.DeadlineExceeded), c.life.Err() != nil:
+	case errors.Is(err, context.DeadlineExceeded), c.life.Err() != nil, c.over.Err() != nil:
 		return pending(a, n), nil
 	}
 	return failed(err), nil

@@ -24,6 +24,12 @@ type HTTP struct {
 	// Caller finds out who calls. The error is an [*ask.Error] whose status is
 	// the response's.
 	Caller func(*http.Request) (Caller, error)
+	// Issuers are the authorization servers whose tokens count, and Scopes what those
+	// need. Nil: only tokens of ours count.
+	Issuers, Scopes func() []string
+	// Ended reports whether a request's context ended because its caller may not call
+	// any more, not because the client went. Nil: it never does.
+	Ended func(context.Context) bool
 }
 
 // Paths of the door, below its base URL.
@@ -37,15 +43,21 @@ const maxBody = 1 << 20
 
 type callerKey struct{}
 
+// called is what a request's handler knows of its caller.
+type called struct {
+	Caller
+	over context.Context //nolint:containedctx // ends when the caller may not call any more
+}
+
 // Handler serves MCP without sessions: any replica may take any request. A call
 // that still waits when life ends is told that its ask is pending.
 func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 	streams := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
-		who, ok := r.Context().Value(callerKey{}).(Caller)
+		who, ok := r.Context().Value(callerKey{}).(called)
 		if !ok {
 			return nil
 		}
-		return s.server(life, who)
+		return s.server(life, who.over, who.Caller)
 	}, &mcp.StreamableHTTPOptions{
 		Stateless: true, // 2026-07-28 is negotiated only so
 		Logger:    s.opts.Logger, MaxRequestBodyBytes: maxBody,
@@ -55,40 +67,78 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := h.Caller(r)
 		if err != nil {
-			h.refuse(w, err)
+			h.refuse(w, r, err)
 			return
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			h.refuse(w, ask.Refuse(wire.CodeSlowBody, "the body did not come in time; send it at once"))
+			h.refuse(w, r, ask.Refuse(wire.CodeSlowBody, "the body did not come in time; send it at once"))
 			return
 		}
 		if err != nil {
-			h.refuse(w, ask.Refuse(ask.CodeTooLarge, "the body cannot be read, or has more than %d bytes", maxBody))
+			h.refuse(w, r, ask.Refuse(ask.CodeTooLarge, "the body cannot be read, or has more than %d bytes", maxBody))
 			return
 		}
 		// A request of its own, as the SDK puts its own body into it.
-		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, who))
+		over, end := context.WithCancel(context.Background())
+		defer context.AfterFunc(r.Context(), func() {
+			if h.Ended != nil && h.Ended(r.Context()) {
+				end()
+			}
+		})()
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, called{who, over}))
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		beating(w, r, streams)
 	})
 }
 
-// refuse writes a problem body; without a token it says where to learn how to
-// get one.
-func (h HTTP) refuse(w http.ResponseWriter, err error) {
+// refuse writes a problem body. Who has no token that counts is told where to
+// learn how to get one (RFC 6750, RFC 9728).
+func (h HTTP) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e := wire.AsError(err)
 	status := wire.HTTPStatus(e.Code)
-	if status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=\"askbus\", resource_metadata=%q", h.BaseURL+MetadataPath+Path))
+	if status == http.StatusUnauthorized || e.Code == wire.CodeScope {
+		w.Header().Set("WWW-Authenticate", h.challenge(e.Code, r.Header.Get("Authorization") != ""))
 	}
 	w.Header().Set("Content-Type", wire.TypeProblem)
 	w.WriteHeader(status)
 	_, _ = w.Write(wire.EncodeProblem(e)) // nobody is left to be told
 }
 
-// Metadata serves the document about the door that OAuth clients look for. The
-// tokens are ours, so it names no authorization server.
+// challenge says why a token does not count, and where the metadata is.
+func (h HTTP) challenge(code string, hadToken bool) string {
+	c := `Bearer realm="askbus"`
+	switch {
+	case code == wire.CodeScope:
+		c += `, error="insufficient_scope"`
+	case hadToken:
+		c += `, error="invalid_token"`
+	}
+	if scopes := names(h.Scopes); len(scopes) > 0 {
+		c += fmt.Sprintf(", scope=%q", strings.Join(scopes, " "))
+	}
+	return c + fmt.Sprintf(", resource_metadata=%q", h.BaseURL+MetadataPath+Path)
+}
+
+// names calls f, which may be nil.
+func names(f func() []string) []string {
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+// metadata describes a protected resource (RFC 9728).
+type metadata struct {
+	Resource             string   `json:"resource"`
+	Name                 string   `json:"resource_name"`
+	Methods              []string `json:"bearer_methods_supported"`
+	AuthorizationServers []string `json:"authorization_servers,omitempty"`
+	Scopes               []string `json:"scopes_supported,omitempty"`
+}
+
+// Metadata serves the document about the door that OAuth clients look for. It names
+// the authorization servers whose tokens count beside ours.
 func (h HTTP) Metadata() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -100,11 +150,7 @@ func (h HTTP) Metadata() http.Handler {
 		w.Header().Set("Access-Control-Allow-Origin", "*") // public, and meant for any client
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
-		_ = e.Encode(map[string]any{ // nobody is left to be told
-			"resource":                 h.BaseURL + Path,
-			"resource_name":            "askbus",
-			"bearer_methods_supported": []string{"header"},
-		})
+		_ = e.Encode(metadata{h.BaseURL + Path, "askbus", []string{"header"}, names(h.Issuers), names(h.Scopes)}) // nobody is left to be told
 	})
 }
 

@@ -101,15 +101,16 @@ func (s *Server) Run(ctx context.Context, who Caller, in io.Reader, out io.Write
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	both := newPipe(ctx, in, out)
-	err := s.server(ctx, who).Run(ctx, &mcp.IOTransport{Reader: both, Writer: both})
+	err := s.server(ctx, context.WithoutCancel(ctx), who).Run(ctx, &mcp.IOTransport{Reader: both, Writer: both})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil // told to stop
 	}
 	return err
 }
 
-// server makes the MCP server for one caller. Forms end with life.
-func (s *Server) server(life context.Context, who Caller) *mcp.Server {
+// server makes the MCP server for one caller. Forms end with life; calls that wait
+// end with life, and with over.
+func (s *Server) server(life, over context.Context, who Caller) *mcp.Server {
 	m := mcp.NewServer(&mcp.Implementation{Name: "askbus", Title: "askbus: ask a human", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       slog.New(slog.DiscardHandler), // to it, being told to stop is an error
@@ -117,7 +118,7 @@ func (s *Server) server(life context.Context, who Caller) *mcp.Server {
 	})
 	for _, t := range tools() {
 		m.AddTool(t.Tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			c := &call{s: s, life: life, who: who, req: req, began: time.Now()}
+			c := &call{s: s, life: life, over: over, who: who, req: req, began: time.Now()}
 			return t.serve(c, ctx)
 		})
 	}
@@ -128,6 +129,7 @@ func (s *Server) server(life context.Context, who Caller) *mcp.Server {
 type call struct {
 	s     *Server
 	life  context.Context //nolint:containedctx // of the server that the call came to, for forms that outlive it
+	over  context.Context //nolint:containedctx // of its caller, who may lose the right to call
 	who   Caller
 	req   *mcp.CallToolRequest
 	began time.Time

@@ -14,6 +14,7 @@ const (
 	CodeSlowBody    = "body_timeout"
 	CodeMisdirected = "misdirected"
 	CodePending     = "pending"
+	CodeScope       = "insufficient_scope" // of an OAuth token; RFC 6750 has the name
 )
 
 // HTTPStatus is the HTTP status of a code. NATS service errors carry the same
@@ -25,7 +26,7 @@ func HTTPStatus(code string) int {
 		return http.StatusBadRequest
 	case ask.CodeUnauthorized:
 		return http.StatusUnauthorized
-	case ask.CodeForbidden:
+	case ask.CodeForbidden, CodeScope:
 		return http.StatusForbidden
 	case ask.CodeNotFound:
 		return http.StatusNotFound

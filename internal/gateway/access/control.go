@@ -8,6 +8,7 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,11 @@ type Options struct {
 	Now         func() time.Time
 	Logger      *slog.Logger
 	Refused     func(Refusal) // is told whom the gateway refuses, and may not wait; default: nobody
+
+	// Foreign makes an agent's token of the token of another issuer, which counts for
+	// MCP. The error is an [*ask.Error], or says that it cannot be checked. Nil: only
+	// tokens of ours count.
+	Foreign func(ctx context.Context, secret string) (token.Token, error)
 }
 
 // Control guards the gateway. It is safe for concurrent use.

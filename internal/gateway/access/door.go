@@ -110,7 +110,11 @@ func (a *Control) identify(r *http.Request, c *Caller) error {
 		return ask.Refuse(ask.CodeUnauthorized,
 			`there is no token; send "Authorization: Bearer askb_…", or put /t/<token> before the path ("askbus token issue" makes one)`)
 	}
-	t, err := a.check(r, secret)
+	check := a.check
+	if a.isForeign(r, secret) {
+		check = a.foreign
+	}
+	t, err := check(r, secret)
 	if err != nil {
 		return err
 	}

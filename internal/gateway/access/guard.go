@@ -20,7 +20,7 @@ const (
 
 	allowMethods  = "GET, HEAD, POST, DELETE, OPTIONS"
 	allowHeaders  = "Authorization, Content-Type, Idempotency-Key, Askbus-Wait, Askbus-Session, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, A2A-Version, A2A-Extensions, Last-Event-ID, traceparent, ce-specversion, ce-type, ce-source, ce-id, ce-subject, ce-time, ce-partitionkey, ce-traceparent"
-	exposeHeaders = "Location, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Askbus-State, Askbus-Source, Askbus-Warnings, ce-specversion, ce-type, ce-source, ce-id, ce-subject, ce-time, ce-partitionkey"
+	exposeHeaders = "Location, Retry-After, WWW-Authenticate, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Askbus-State, Askbus-Source, Askbus-Warnings, ce-specversion, ce-type, ce-source, ce-id, ce-subject, ce-time, ce-partitionkey"
 	denyAll       = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 

@@ -11,8 +11,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
+// Prefix is how tokens of ours begin.
+const Prefix = "askb_"
+
 const (
-	prefix      = "askb_"
 	idBytes     = 8
 	secretBytes = 32
 )
@@ -25,7 +27,7 @@ func New(t Token) (made Token, secret string, err error) {
 	t.ID = random(idBytes)
 	secret = random(secretBytes)
 	t.Hash = digest(secret)
-	return t, prefix + t.ID + "_" + secret, nil
+	return t, Prefix + t.ID + "_" + secret, nil
 }
 
 // random is n random bytes in base 62, always of the same length.
@@ -44,7 +46,7 @@ func digest(secret string) string {
 
 // split takes a token apart.
 func split(s string) (id, secret string, ok bool) {
-	rest, ok := strings.CutPrefix(s, prefix)
+	rest, ok := strings.CutPrefix(s, Prefix)
 	if !ok || len(rest) > 256 {
 		return "", "", false
 	}

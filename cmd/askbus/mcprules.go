@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+
+	"github.com/askbus/askbus/internal/exchange"
+	"github.com/askbus/askbus/internal/gateway/token"
+)
+
+// mcpIssuers are the OAuth issuers whose access tokens count for MCP at an address;
+// nil when there are no rules.
+func (r *running) mcpIssuers(rules, resource string) (*exchange.Source, error) {
+	if rules == "" {
+		return nil, nil //nolint:nilnil // only tokens of ours count
+	}
+	s, err := exchange.Open(rules, exchange.SourceOptions{Audience: resource, Logger: r.log})
+	if err != nil {
+		return nil, usage("--mcp-rules: %w", err)
+	}
+	return s, nil
+}
+
+// foreignToken is what an issuer's access token is worth as a token of ours: an
+// agent's, for the sessions that a rule says.
+func foreignToken(issuers *exchange.Source) func(context.Context, string) (token.Token, error) {
+	if issuers == nil {
+		return nil
+	}
+	return func(ctx context.Context, raw string) (token.Token, error) {
+		h, err := issuers.Holder(ctx, raw)
+		return token.Token{ID: h.ID, Role: token.Agent, Tenant: h.Tenant, Sessions: h.Sessions, Expires: h.Expires, Doors: []token.Door{token.MCP}}, err
+	}
+}

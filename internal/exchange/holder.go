@@ -1,0 +1,72 @@
+package exchange
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Holder is what the token of an issuer lets its holder ask for, without being
+// swapped.
+type Holder struct {
+	ID       string // the same for each token of one subject of one issuer
+	Subject  string
+	Tenant   string
+	Sessions []string // as rules have them
+	Expires  time.Time
+}
+
+// Holder verifies the token of an issuer and says what it lets its holder ask
+// for. The error is an [*ask.Error], or says that the token cannot be checked.
+func (s *Source) Holder(ctx context.Context, raw string) (Holder, error) {
+	if err := tooLong(raw); err != nil {
+		return Holder{}, err
+	}
+	p, err := s.verify(ctx, raw)
+	if err != nil {
+		return Holder{}, err
+	}
+	rules, _ := s.current()
+	rule, err := rules.find(p)
+	if err != nil {
+		return Holder{}, err
+	}
+	if rule.Role != RoleAgent {
+		return Holder{}, ask.Refuse(ask.CodeForbidden, "the rule for this token gives the role %s; only an agent asks here", rule.Role)
+	}
+	h := Holder{Subject: p.Subject, Expires: p.Expires}
+	if h.Tenant, h.Sessions, err = rule.covers(p); err != nil {
+		return Holder{}, err
+	}
+	sum := sha256.Sum256([]byte(p.Provider + "\x00" + p.Subject))
+	h.ID = "o" + hex.EncodeToString(sum[:8])
+	return h, nil
+}
+
+// Issuers are the issuers whose tokens are believed, in the order of the rules.
+func (s *Source) Issuers() []string {
+	rules, _ := s.current()
+	var all []string
+	for _, p := range rules.Providers {
+		all = append(all, p.Issuer)
+	}
+	return all
+}
+
+// Scopes are the scopes that tokens need, of all issuers.
+func (s *Source) Scopes() []string {
+	rules, _ := s.current()
+	var all []string
+	for _, p := range rules.Providers {
+		for _, scope := range p.Scopes {
+			if !slices.Contains(all, scope) {
+				all = append(all, scope)
+			}
+		}
+	}
+	return all
+}
