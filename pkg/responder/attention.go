@@ -13,22 +13,22 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Attention is a person at an ask. It is told over core NATS and may be lost:
-// it is for other people to see, and never a lock.
+// Attention says that a person is at an ask. It is sent over core NATS and may
+// be lost: it informs other people and is never a lock.
 type Attention struct {
 	Principal string    `json:"principal"`
 	Name      string    `json:"name,omitempty"`
 	Answering bool      `json:"answering,omitempty"` // has begun to answer
-	Gone      bool      `json:"gone,omitempty"`      // has left: the others forget it
-	From      string    `json:"from,omitempty"`      // the board that tells it
-	Responder string    `json:"-"`                   // the responder type, as the credential proves
+	Gone      bool      `json:"gone,omitempty"`      // has left; others forget it
+	From      string    `json:"from,omitempty"`      // the board that sent it
+	Responder string    `json:"-"`                   // the responder type, as proven by the credential
 	Seen      time.Time `json:"-"`
 }
 
 // Intervals and bounds of attention.
 const (
 	attentionEvery = 10 * time.Second
-	attentionLasts = 25 * time.Second // one may be lost
+	attentionLasts = 25 * time.Second // longer than two intervals: one message may be lost
 	maxAttentive   = 16               // people at one ask
 	maxAttended    = 10_000           // asks with people
 	maxAttention   = 2048             // bytes of a message
@@ -43,8 +43,8 @@ func (r *Responder) tell(k ask.Key, data []byte) error {
 	return r.nc.Publish(subject.Attention(r.typ, user, k), data)
 }
 
-// Attend tells other surfaces that the viewer looks at an ask, or has begun to
-// answer it, every 10 s until ctx ends, and then that the viewer has left.
+// Attend tells other surfaces every 10 s that the viewer looks at an ask, or
+// has begun to answer it, until ctx ends, and then that the viewer has left.
 func (b *Board) Attend(ctx context.Context, v Viewer, k ask.Key, answering bool) error {
 	tick := time.NewTicker(attentionEvery)
 	defer tick.Stop()
@@ -60,18 +60,18 @@ func (b *Board) Attend(ctx context.Context, v Viewer, k ask.Key, answering bool)
 	}
 }
 
-// Look tells once what [Board.Attend] tells until it ends: a screen that is told
-// of its viewer from outside, such as a web page, calls it every 10 s.
+// Look tells once what [Board.Attend] tells repeatedly. A screen that learns
+// about its viewer from outside, such as a web page, calls it every 10 s.
 func (b *Board) Look(v Viewer, k ask.Key, answering bool) error {
 	return b.attention(k, Attention{Principal: v.By.Principal, Name: clip(v.By.Name), Answering: answering})
 }
 
-// Leave tells that the viewer is not at an ask any more.
+// Leave tells other surfaces that the viewer has left an ask.
 func (b *Board) Leave(v Viewer, k ask.Key) error {
 	return b.attention(k, Attention{Principal: v.By.Principal, Gone: true})
 }
 
-// attention takes in and tells where a viewer is.
+// attention records and publishes where a viewer is.
 func (b *Board) attention(k ask.Key, a Attention) error {
 	if err := checkKey(k); err != nil {
 		return err
@@ -96,7 +96,7 @@ func clip(s string) string {
 	return ask.CleanLine(s)
 }
 
-// Attending returns who is at an ask, those who answer first.
+// Attending returns the people at an ask, those who are answering first.
 func (b *Board) Attending(k ask.Key) []Attention {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +116,7 @@ func (b *Board) Attending(k ask.Key) []Attention {
 	return all
 }
 
-// hearAttention takes what other surfaces tell, until stop is called.
+// hearAttention records the attention of other surfaces until stop is called.
 func (b *Board) hearAttention() (stop func(), err error) {
 	sub, err := b.r.nc.Subscribe(subject.AttentionAll(b.r.opts.Tenant, b.r.opts.Session), func(m *nats.Msg) {
 		typ, k, ok := subject.ParseAttention(m.Subject)
@@ -125,13 +125,13 @@ func (b *Board) hearAttention() (stop func(), err error) {
 			return
 		}
 		if a.From == b.id {
-			return // taken in already
+			return // already recorded
 		}
 		a.Name, a.Responder, a.Seen = clip(a.Name), typ, time.Now()
 		b.attend(k, a)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("board: hear who looks: %w", err)
+		return nil, fmt.Errorf("board: subscribe to attention: %w", err)
 	}
 	return func() { _ = sub.Unsubscribe() }, sub.SetPendingLimits(maxAttended, maxAttended*maxAttention)
 }
@@ -168,10 +168,10 @@ func (b *Board) attendLocked(k ask.Key, a Attention) {
 	}
 }
 
-// fadeEvery is how often a board looks for people who left without a word.
+// fadeEvery is how often a board checks for people who disappeared.
 const fadeEvery = 5 * time.Second
 
-// fade tells of people who left without a word, until ctx ends.
+// fade removes people who disappeared without a message, until ctx ends.
 func (b *Board) fade(ctx context.Context) {
 	tick := time.NewTicker(fadeEvery)
 	defer tick.Stop()

@@ -20,56 +20,60 @@ import (
 
 // BoardOptions tunes a [Board]. The zero value is ready to use.
 type BoardOptions struct {
-	Limit  int // the most pending asks that are held; default 100,000
-	Bodies int // bytes of asks that are kept in full; default 64 MiB
+	Limit  int // maximum number of pending asks; default 100,000
+	Bodies int // bytes of complete asks that are kept; default 64 MiB
 	Ended  int // how many ended asks are kept; default 200
-	// Snoozes keeps what people put off; default: in this process alone.
+	// Snoozes stores the asks that people put off; default: in this process
+	// only.
 	Snoozes SnoozeStore
-	// Handovers keeps who an ask was handed to; default: in this process alone.
+	// Handovers stores to whom asks were handed over; default: in this process
+	// only.
 	Handovers *SharedHandovers
 }
 
-// Board is a replica of what is pending on the bus, for live screens: the head
-// of every ask, the bodies that were read last, and what ended a short while
-// ago. It is kept true through reconnects and missed messages. One board serves
-// any number of viewers. It is safe for concurrent use.
+// Board is a replica of the pending asks on the bus, for live screens: the
+// heads of all asks, the bodies that were read last, and the asks that ended
+// recently. It stays correct through reconnects and missed messages. One board
+// serves any number of viewers. It is safe for concurrent use.
 type Board struct {
 	r      *Responder
-	id     string // of this board, in what it tells others
+	id     string // identifies this board in its messages
 	opts   BoardOptions
 	bodies *bodies
 
 	mu       sync.Mutex
 	lists    lists
 	held     map[string]*head // by key
-	order    []*head          // in the order of before
-	ended    []ask.Record     // the newest last
-	gone     map[string]bool  // lives that ended, beside ended: a late read may have them
+	order    []*head          // sorted by before
+	ended    []ask.Record     // newest last
+	gone     map[string]bool  // lives that ended, in addition to ended: a late read may still have them
 	goneOld  map[string]bool
 	status   BoardStatus
-	attended map[string][]Attention // by key, of asks that are held
+	attended map[string][]Attention // by key, of pending asks
 	company  time.Time              // when somebody was last seen at another board
 	handed   map[string]*Handover   // by key
 	subs     map[*subscriber]struct{}
 
-	// Only the goroutine that follows uses these.
+	// The following fields belong to the goroutine that follows the bus.
 	mark  string
 	round uint32
-	full  time.Time // of the last full read
+	full  time.Time // time of the last full read
 }
 
-// BoardStatus is how true a board is.
+// BoardStatus says how complete and current a board is.
 type BoardStatus struct {
-	Synced  bool // it had everything at least once
-	Offline bool // the bus is away: it shows what it had
-	More    bool // Limit cut it
+	Synced  bool // it has been complete at least once
+	Offline bool // the bus is unreachable: the board shows its last state
+	More    bool // more asks are pending than Limit
 	Pending int
 }
 
-// fullEvery is how often a board reads everything again, whatever the marks say.
+// fullEvery is how often a board reads everything again, regardless of its
+// marks.
 const fullEvery = 15 * time.Minute
 
-// NewBoard makes a board of what r may see. It starts nothing; see [Board.Run].
+// NewBoard makes a board of the asks that r may see. It starts nothing; see
+// [Board.Run].
 func NewBoard(r *Responder, opts BoardOptions) *Board {
 	if opts.Limit <= 0 {
 		opts.Limit = 100_000
@@ -89,8 +93,8 @@ func NewBoard(r *Responder, opts BoardOptions) *Board {
 	}
 }
 
-// Run keeps the board true until ctx ends, and then returns nil. It returns an
-// error only when the connection was closed.
+// Run keeps the board up to date until ctx ends, and then returns nil. It
+// returns an error only if the connection was closed.
 func (b *Board) Run(ctx context.Context) error {
 	stop, err := b.hearAttention()
 	if err != nil {
@@ -103,21 +107,21 @@ func (b *Board) Run(ctx context.Context) error {
 	defer cancel()
 	beside.Go(func() {
 		if err := b.opts.Snoozes.Run(ctx, b.changed); err != nil {
-			b.r.opts.Logger.WarnContext(ctx, "board: what people put off is not followed any more", slog.Any("error", err))
+			b.r.opts.Logger.WarnContext(ctx, "board: no longer following snoozes", slog.Any("error", err))
 		}
 	})
 	beside.Go(func() { b.fade(ctx) })
 	if b.opts.Handovers != nil {
 		beside.Go(func() {
 			if err := b.opts.Handovers.run(ctx, b.hand); err != nil {
-				b.r.opts.Logger.WarnContext(ctx, "board: what is handed over is not followed any more", slog.Any("error", err))
+				b.r.opts.Logger.WarnContext(ctx, "board: no longer following handovers", slog.Any("error", err))
 			}
 		})
 	}
 	return b.r.follow(ctx, (*boardFollower)(b))
 }
 
-// Status says how true the board is.
+// Status says how complete and current the board is.
 func (b *Board) Status() BoardStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -126,9 +130,9 @@ func (b *Board) Status() BoardStatus {
 	return s
 }
 
-// Pending returns the heads that f selects, from offset on and at most limit,
-// and how many it selects in all. They are in the order of a queue ([Compare]),
-// or in groups.
+// Pending returns at most limit heads that f selects, starting at offset, and
+// how many it selects in all. They are in queue order ([Compare]), or in
+// groups.
 func (b *Board) Pending(f Filter, offset, limit int) (heads []Head, total int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,7 +158,7 @@ func (b *Board) Pending(f Filter, offset, limit int) (heads []Head, total int) {
 	return heads, total
 }
 
-// Ended returns what ended a short while ago and f selects, the newest first.
+// Ended returns the recently ended asks that f selects, newest first.
 func (b *Board) Ended(f Filter) []ask.Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -167,15 +171,15 @@ func (b *Board) Ended(f Filter) []ask.Record {
 	return all
 }
 
-// Get returns an ask in full: from memory while it is pending and was read
-// before, or when it ended a short while ago, else from the bus. Receipts are as
-// they were when it was read. The errors are those of [Responder.Get].
+// Get returns a complete ask: from memory if it is pending and was read before,
+// or ended recently, else from the bus. Its receipts are as of that read. The
+// errors are those of [Responder.Get].
 func (b *Board) Get(ctx context.Context, k ask.Key) (ask.Record, error) {
 	return b.Recent(ctx, k, math.MaxInt64)
 }
 
-// Recent is [Board.Get] with receipts that are no older than age. While the bus
-// cannot be read it returns what was read before, if there is that.
+// Recent is [Board.Get] with receipts no older than age. If the bus cannot be
+// read, it returns what was read before, if anything.
 func (b *Board) Recent(ctx context.Context, k ask.Key, age time.Duration) (ask.Record, error) {
 	b.mu.Lock()
 	h, offline := b.held[k.String()], b.status.Offline
@@ -202,7 +206,7 @@ func (b *Board) Recent(ctx context.Context, k ask.Key, age time.Duration) (ask.R
 	return rec, err
 }
 
-// Fresh is [Board.Get] from the bus, with the receipts of now.
+// Fresh is [Board.Get] that always reads from the bus, with current receipts.
 func (b *Board) Fresh(ctx context.Context, k ask.Key) (ask.Record, error) {
 	rec, err := b.r.Get(ctx, k)
 	switch {
@@ -216,15 +220,15 @@ func (b *Board) Fresh(ctx context.Context, k ask.Key) (ask.Record, error) {
 	return rec, nil
 }
 
-// Learn tells the board of an ask that ended, as from [Responder.Answer], so
-// that it shows it before the bus says so.
+// Learn tells the board about an ended ask, such as the result of
+// [Responder.Answer], so that it shows the end before the bus reports it.
 func (b *Board) Learn(rec ask.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.resolved(rec)
 }
 
-// add takes a pending ask in.
+// add adds a pending ask.
 func (b *Board) add(h *head) {
 	was := b.held[h.key]
 	switch {
@@ -244,7 +248,7 @@ func (b *Board) add(h *head) {
 	if to := b.handed[h.key]; to != nil && to.Life == h.life {
 		h.handed = to
 	}
-	b.ended = slices.DeleteFunc(b.ended, func(r ask.Record) bool { return r.Ask.Key().String() == h.key }) // it was asked again
+	b.ended = slices.DeleteFunc(b.ended, func(r ask.Record) bool { return r.Ask.Key().String() == h.key }) // the id was asked again
 	at, _ := slices.BinarySearchFunc(b.order, h, before)
 	b.order = slices.Insert(b.order, at, h)
 	b.tell(Event{Kind: Pending, Record: ask.Record{State: ask.StatePending}}, h)
@@ -260,7 +264,7 @@ func (b *Board) remove(h *head) {
 	b.bodies.drop(h.id())
 }
 
-// resolved takes an end in.
+// resolved records an outcome.
 func (b *Board) resolved(rec ask.Record) {
 	k := rec.Ask.Key()
 	h := b.held[k.String()]
@@ -295,7 +299,7 @@ func (b *Board) resolved(rec ask.Record) {
 	b.tell(Event{Kind: Resolved, Record: rec}, h)
 }
 
-// boardFollower is a board as [Responder.follow] keeps it true.
+// boardFollower is a board as a [follower].
 type boardFollower Board
 
 func (f *boardFollower) board() *Board { return (*Board)(f) }
@@ -319,19 +323,19 @@ func (f *boardFollower) live(m *nats.Msg) {
 	if kind == subject.Question {
 		q, err := cloudevent.ReadQuestion(m, k)
 		if err != nil {
-			return // of a newer build; a page of heads may have it
+			return // from a newer version; a page of heads may have it
 		}
 		rec := ask.Record{State: ask.StatePending, Ask: *q.Ask, AskedAt: q.AskedAt, Life: q.Life, Seq: seq}
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		h := b.headOf(&rec)
-		h.round = b.round + 1          // a read under way need not have it
-		b.bodies.put(rec, time.Time{}) // it says nothing of receipts
+		h.round = b.round + 1          // a read that has begun may not have it
+		b.bodies.put(rec, time.Time{}) // it does not tell about receipts
 		b.add(h)
 		return
 	}
 	if _, first := cloudevent.FirstOutcome(m); !first {
-		return // not the truth
+		return // not the first outcome
 	}
 	end, err := cloudevent.ReadOutcome(m, k)
 	if err != nil {
@@ -369,11 +373,11 @@ func (f *boardFollower) read() func(context.Context) (func(), error) {
 	}
 }
 
-// missedMost is how many asks that ended unseen are asked for one by one. Of
-// more than that, only that they ended is told.
+// missedMost is how many asks that ended unseen are read one by one. If there
+// are more, they are only reported as ended.
 const missedMost = 1000
 
-// missed reads how asks ended that are held and are not pending any more.
+// missed reads how held asks ended that are no longer pending.
 func (f *boardFollower) missed(ctx context.Context, recs []ask.Record) ([]ask.Record, error) {
 	b := f.board()
 	pending := make(map[string]bool, len(recs))
@@ -422,7 +426,7 @@ func (f *boardFollower) take(mark wire.Mark, recs, ended []ask.Record, round uin
 	}
 	if mark.Full && !b.status.More {
 		for _, h := range slices.Clone(b.order) {
-			if h.round < round { // ended, and nobody knows how any more
+			if h.round < round { // it ended, and how is unknown
 				k := h.id()
 				b.resolved(ask.Record{State: ask.StateResolved, Life: h.life, Ask: ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session}})
 			}

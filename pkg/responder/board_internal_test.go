@@ -57,7 +57,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-func TestABoardSettlesWhatItIsToldTwice(t *testing.T) {
+func TestABoardIgnoresDuplicates(t *testing.T) {
 	t.Parallel()
 	b := NewBoard(&Responder{}, BoardOptions{Ended: 3})
 	changed, stop := b.Changes(Filter{})

@@ -84,7 +84,7 @@ func TestABoardIsInTheOrderOfAQueue(t *testing.T) {
 	}
 }
 
-// A board that was away reads what changed since, and is right again.
+// A board that was disconnected reads what changed since, and is correct again.
 func TestABoardComesBack(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -112,7 +112,7 @@ func TestABoardComesBack(t *testing.T) {
 	defer sub.Wait()
 	defer cancel()
 	mend := line.Block()
-	natstest.Eventually(t, "it knows that it is away", func() bool { return br.Status().Offline })
+	natstest.Eventually(t, "the board is offline", func() bool { return br.Status().Offline })
 	for i := range 10 {
 		if _, err := answers.Answer(t.Context(), key(fmt.Sprint("a", i)), pick()); err != nil {
 			t.Fatal(err)
@@ -120,14 +120,14 @@ func TestABoardComesBack(t *testing.T) {
 	}
 	ask1(t, c, "new")
 	mend()
-	natstest.Eventually(t, "it is right again", func() bool { s := br.Status(); return !s.Offline && s.Pending == 11 })
+	natstest.Eventually(t, "the board is correct again", func() bool { s := br.Status(); return !s.Offline && s.Pending == 11 })
 	if got := headings(br, responder.Filter{}); !strings.HasSuffix(got, "new") || strings.Contains(got, "a0 ") {
 		t.Errorf("it has %s", got)
 	}
 	if n := len(br.Ended(responder.Filter{})); n != 10 {
 		t.Errorf("%d ended", n)
 	}
-	natstest.Eventually(t, "the subscriber heard of all", func() bool {
+	natstest.Eventually(t, "the subscriber was told all", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		n := heard[fmt.Sprint(responder.Pending, "new")]
@@ -138,7 +138,7 @@ func TestABoardComesBack(t *testing.T) {
 	})
 }
 
-// A slow subscriber holds nobody up, and is told everything again.
+// A slow subscriber blocks nobody, and is told everything again.
 func TestASlowSubscriberIsToldAgain(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -164,7 +164,7 @@ func TestASlowSubscriberIsToldAgain(t *testing.T) {
 	defer cancel()
 	<-resets
 	ask1(t, agent(t, b, "acme", "s1"), "a1")
-	natstest.Eventually(t, "the board goes on", func() bool { return br.Status().Pending == 1 })
+	natstest.Eventually(t, "the board continues", func() bool { return br.Status().Pending == 1 })
 	for i := range 2000 { // more than is kept
 		br.Learn(ask.Record{State: ask.StateResolved, Life: fmt.Sprint("l", i), Ask: ask.Ask{ID: fmt.Sprint("x", i), Tenant: "acme", Session: "s1"}})
 	}
@@ -197,13 +197,13 @@ func TestAFilterKeepsToTheAccess(t *testing.T) {
 		head        responder.Head
 		sees, mayDo bool
 	}{
-		"his tenant":                       {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}}, true, true},
+		"his own tenant":                   {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}}, true, true},
 		"another tenant":                   {responder.Head{Key: ask.Key{Tenant: "x", Session: "s", ID: "a"}}, false, false},
 		"a tenant that he reads":           {responder.Head{Key: ask.Key{Tenant: "read", Session: "s", ID: "a"}}, true, false},
 		"an audience that he sees":         {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Audience: []string{"group:sre"}}, true, false},
-		"an audience of which he is one":   {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Audience: []string{"oidc:tom"}}, true, true},
-		"one that he asked himself":        {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Excluded: []string{"os:tom", "oidc:tom"}}, true, false},
-		"one that somebody else asked":     {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Excluded: []string{"oidc:mei"}}, true, true},
+		"an audience with him in it":       {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Audience: []string{"oidc:tom"}}, true, true},
+		"an ask of his own":                {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Excluded: []string{"os:tom", "oidc:tom"}}, true, false},
+		"an ask of somebody else":          {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Excluded: []string{"oidc:mei"}}, true, true},
 		"an audience that he does not see": {responder.Head{Key: ask.Key{Tenant: "acme", Session: "s", ID: "a"}, Audience: []string{"group:hr"}}, false, false},
 	} {
 		if sees, may := tom.Sees(c.head.Key, c.head.Audience), tom.MayAnswer(c.head); sees != c.sees || may != c.mayDo {

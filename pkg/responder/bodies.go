@@ -8,20 +8,20 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// bodies are the asks that were read last, as many as fit into a number of
-// bytes. It is safe for concurrent use.
+// bodies caches the asks that were read last, up to a number of bytes. It is
+// safe for concurrent use.
 type bodies struct {
 	most int
 
 	mu    sync.Mutex
 	size  int
-	order list.List // the last used first
+	order list.List // most recently used first
 	byKey map[ask.Key]*list.Element
 }
 
 type body struct {
 	rec  ask.Record
-	read time.Time // zero: it was republished, which says nothing of receipts
+	read time.Time // zero: republished, without receipts
 	size int
 }
 
@@ -71,7 +71,7 @@ func (b *bodies) remove(k ask.Key) {
 	}
 }
 
-// sizeOf is about what a record takes in memory.
+// sizeOf estimates the memory of a record.
 func sizeOf(rec *ask.Record) int {
 	a := &rec.Ask
 	n := 1024 + len(a.Title) + len(a.Context) + 64*len(a.Audience) + 256*len(a.Metadata) + 256*len(rec.Receipts)

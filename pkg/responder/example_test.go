@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// A live screen draws what it is told and sends back what a person decides.
+// A live screen draws its events and sends back a person's decision.
 func Example() {
 	b, err := askbustest.New()
 	if err != nil {
@@ -22,7 +22,7 @@ func Example() {
 		panic(err)
 	}
 
-	r := b.Responder("tui") // elsewhere: responder.New(nc, "tui", responder.Options{})
+	r := b.Responder("tui") // in a real surface: responder.New(nc, "tui", responder.Options{})
 	err = r.Watch(ctx, func(ev responder.Event) {
 		switch ev.Kind {
 		case responder.Pending:

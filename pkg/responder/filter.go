@@ -12,28 +12,28 @@ import (
 // Filter selects heads of a board. The zero value selects all.
 type Filter struct {
 	Viewer  Viewer
-	Mine    bool // only what the viewer may answer and was not handed to others
-	Team    bool // only what the viewer may answer
+	Mine    bool // only asks that the viewer may answer and that were not handed to others
+	Team    bool // only asks that the viewer may answer
 	Tenant  string
 	Session string
 	Agent   string // name or id
 	Source  string // the repository that the agent works on
 	// Priority selects one priority.
 	Priority ask.Priority
-	// Search selects asks with all of these words in their heading, agent,
-	// source, session or id, in any case.
+	// Search selects asks that contain all of these words in their heading,
+	// agent, source, session or id, ignoring case.
 	Search  string
-	Without map[ask.Key]time.Time // what is left out, as [Board.Snoozed] says
+	Without map[ask.Key]time.Time // asks to leave out, from [Board.Snoozed]
 	Only    map[ask.Key]time.Time // nil: all; else only these
-	// Pressing selects urgent asks that end before this time, whatever the other
-	// fields select: Mine, Team and the viewer's tenants still hold.
+	// Pressing also selects urgent asks that end before this time, regardless
+	// of the other fields except Mine, Team and the viewer's tenants.
 	Pressing time.Time
-	// Group puts asks of one session, or one agent, beside each other. Groups
-	// are in the order of their first asks.
+	// Group puts the asks of one session, or one agent, together. Groups are in
+	// the order of their first asks.
 	Group Grouping
 }
 
-// Grouping says what a queue puts beside each other.
+// Grouping says by what a queue is grouped.
 type Grouping string
 
 // The groupings.
@@ -43,7 +43,7 @@ const (
 	ByAgent   Grouping = "agent"
 )
 
-// Of is the group of an ask.
+// Of returns the group of an ask.
 func (g Grouping) Of(h Head) string {
 	switch g {
 	case BySession:
@@ -86,7 +86,7 @@ func (f *Filter) Takes(h Head) bool {
 	return true
 }
 
-// plain reports whether the filter selects everything that can be seen.
+// plain reports whether the filter selects everything.
 func (f *Filter) plain() bool {
 	return !f.Mine && !f.Team && f.Without == nil && f.Only == nil && f.Tenant == "" && f.Session == "" &&
 		f.Agent == "" && f.Source == "" && f.Priority == "" && f.Search == "" && f.Viewer.everything()
@@ -94,15 +94,15 @@ func (f *Filter) plain() bool {
 
 func (f *Filter) takes(h *head) bool { return f.plain() || f.Takes(h.public()) }
 
-// Compare is the order of a queue: urgent ones, then the earlier deadline, then
-// the older.
+// Compare orders a queue: urgent asks first, then by earlier deadline, then by
+// age.
 func Compare(a, b Head) int {
 	return cmp.Or(
 		cmp.Compare(slices.Index(priorities[:], a.Priority), slices.Index(priorities[:], b.Priority)),
 		a.Deadline.Compare(b.Deadline), a.AskedAt.Compare(b.AskedAt), strings.Compare(a.Key.String(), b.Key.String()))
 }
 
-// Arrange puts heads that are in the order of a queue into groups.
+// Arrange groups heads that are in queue order.
 func (g Grouping) Arrange(heads []Head) {
 	if g == Ungrouped {
 		return

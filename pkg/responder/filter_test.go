@@ -12,8 +12,8 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// queued is a head that was asked so many minutes after noon and ends so many
-// minutes after that.
+// queued returns a head that was asked this many minutes after noon, with a
+// deadline this many minutes after that.
 func queued(id, session string, p ask.Priority, asked, ends int) responder.Head {
 	at := noon.Add(time.Duration(asked) * time.Minute)
 	return responder.Head{
@@ -91,7 +91,7 @@ func TestWhatAFilterTakes(t *testing.T) {
 		{"its priority", responder.Filter{Priority: ask.PriorityNormal}, h, true},
 		{"another priority", responder.Filter{Priority: ask.PriorityHigh}, h, false},
 		{"words in any case and order", responder.Filter{Search: "BUILDER about"}, h, true},
-		{"words of which one is missing", responder.Filter{Search: "about nothing"}, h, false},
+		{"words with one missing", responder.Filter{Search: "about nothing"}, h, false},
 		{"an urgent one that ends soon passes a search", responder.Filter{Search: "nothing", Pressing: noon.Add(90 * time.Second)}, burning, true},
 		{"one that ends later does not", responder.Filter{Search: "nothing", Pressing: noon.Add(30 * time.Second)}, burning, false},
 		{"nor one that is not urgent", responder.Filter{Search: "nothing", Pressing: noon.Add(90 * time.Minute)}, h, false},

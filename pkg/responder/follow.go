@@ -12,26 +12,27 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// follower is kept true by [Responder.follow]. Its methods are called one at a
-// time, but for what read returns.
+// follower is kept up to date by [Responder.follow]. Its methods are called one
+// at a time, except the function that read returns.
 type follower interface {
 	live(m *nats.Msg) // a question or an outcome was republished
-	offline()         // the bus is away; a read follows when it is back
-	// read returns what reads everything beside the live events, and that
-	// returns what takes the result in.
+	offline()         // the bus is unreachable; a read follows when it is back
+	// read returns a function that reads everything concurrently with live
+	// events. Its result, take, applies what was read.
 	read() func(context.Context) (take func(), err error)
 }
 
-// inboxSize is how many messages wait for a slow screen.
+// inboxSize bounds the messages that wait for a slow screen.
 const inboxSize = 16384
 
-// follow keeps f true until ctx ends: it subscribes to what the streams
-// republish first and reads then, reads again after each reconnect, when more
-// came than was kept, and every minute.
+// follow keeps f up to date until ctx ends: it subscribes to the republished
+// messages, then reads everything. It reads again after each reconnect, after
+// dropped messages, and every minute.
 func (r *Responder) follow(ctx context.Context, f follower) error {
 	inbox := make(chan *nats.Msg, inboxSize)
 	for _, kind := range []string{subject.Question, subject.Outcome} {
-		// One channel for both, so that an outcome never overtakes its question.
+		// One channel for both kinds, so that an outcome never overtakes its
+		// question.
 		sub, err := r.nc.ChanSubscribe(subject.OutAll(r.opts.Tenant, r.opts.Session, kind), inbox)
 		if err != nil {
 			return fmt.Errorf("watch: %w", err)
@@ -41,7 +42,7 @@ func (r *Responder) follow(ctx context.Context, f follower) error {
 	status := r.nc.StatusChanged(nats.CONNECTED, nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
 	defer r.nc.RemoveStatusListener(status)
 	if err := r.nc.FlushTimeout(call.Attempt); err != nil { // the first read must not overtake the subscriptions
-		r.opts.Logger.WarnContext(ctx, "watch: the server does not answer yet", slog.Any("error", err))
+		r.opts.Logger.WarnContext(ctx, "watch: no answer from the server yet", slog.Any("error", err))
 	}
 	type result struct {
 		take func()
@@ -49,9 +50,9 @@ func (r *Responder) follow(ctx context.Context, f follower) error {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var reading chan result // set while something is being read
-	again := false          // it began too early to have all
-	behind := false         // messages were dropped, and those before them are not all told
+	var reading chan result // set during a read
+	again := false          // the read began too early to be complete
+	behind := false         // messages were dropped, and earlier ones are still queued
 	readSoon := func() {
 		again = true
 		if reading == nil {
@@ -75,13 +76,13 @@ func (r *Responder) follow(ctx context.Context, f follower) error {
 				f.offline()
 			}
 		case m := <-inbox:
-			if len(inbox) >= inboxSize-1 && !behind { // a full one drops: read what is known now
+			if len(inbox) >= inboxSize-1 && !behind { // a full channel drops messages: read the current state
 				behind = true
-				r.opts.Logger.WarnContext(ctx, "watch: events come faster than they are shown; reading everything again")
+				r.opts.Logger.WarnContext(ctx, "watch: events arrive faster than they are handled; reading everything again")
 				readSoon()
 			}
 			f.live(m)
-			if behind && len(inbox) == 0 { // and what ended of the asks that were told since
+			if behind && len(inbox) == 0 { // to find the ends of asks told since
 				behind = false
 				readSoon()
 			}
@@ -95,7 +96,7 @@ func (r *Responder) follow(ctx context.Context, f follower) error {
 		case got := <-reading:
 			reading = nil
 			if got.err != nil {
-				r.opts.Logger.WarnContext(ctx, "watch: cannot read what is pending", slog.Any("error", got.err))
+				r.opts.Logger.WarnContext(ctx, "watch: cannot read the pending asks", slog.Any("error", got.err))
 				f.offline()
 				timer.Reset(time.Second)
 				continue

@@ -11,19 +11,19 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Handover says whose an ask is by now. It is not a right: the audience says who
-// may answer, and everybody there still may.
+// Handover says who should answer an ask. It is not a permission: everybody in
+// the audience may still answer.
 type Handover struct {
 	Key  ask.Key   `json:"key"`
 	Life string    `json:"life"`
 	To   string    `json:"to"`             // a principal, or "group:<name>"
-	Name string    `json:"name,omitempty"` // as people call a principal
+	Name string    `json:"name,omitempty"` // display name of a principal
 	Word string    `json:"word,omitempty"` // why
-	By   ask.By    `json:"by"`             // who handed it over: principal and name
+	By   ask.By    `json:"by"`             // principal and name of the person who handed it over
 	At   time.Time `json:"at"`
 }
 
-// Whom names whom an ask was handed to, in words.
+// Whom names the person or group to whom an ask was handed over.
 func (h *Handover) Whom() string {
 	if group, ok := strings.CutPrefix(h.To, "group:"); ok {
 		return ask.CleanLine(group)
@@ -41,9 +41,9 @@ const (
 )
 
 // HandOver gives an ask to a person or a group, with a word; an empty To takes
-// it back for everybody. By and At are filled in, as is To from the name of a
-// person whom the board has seen. The error is [ask.ErrNotFound] when the ask is
-// not pending here, [ask.ErrForbidden] when the viewer may not decide it,
+// it back for everybody. By and At are filled in, and so is To from the name of
+// a person whom the board has seen. The error is [ask.ErrNotFound] if the ask
+// is not pending here, [ask.ErrForbidden] if the viewer may not decide it, or
 // [ask.ErrInvalid] with faults of "to" and "word".
 func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word string) error {
 	to, word = ask.CleanLine(to), ask.CleanLine(word)
@@ -58,7 +58,7 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 	case h == nil || !v.Sees(k, head.Audience):
 		return ask.Refuse(ask.CodeNotFound, "ask %s is not pending", k)
 	case !v.MayAnswer(head):
-		return ask.Refuse(ask.CodeForbidden, "only who may decide ask %s may hand it over", k)
+		return ask.Refuse(ask.CodeForbidden, "you may not decide ask %s, so you cannot hand it over", k)
 	}
 	o := &Handover{Key: k, Life: head.Life, Word: word, By: ask.By{Principal: v.By.Principal, Name: clip(v.By.Name)}, At: time.Now().UTC()}
 	var faults []ask.Fault
@@ -87,18 +87,18 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 	return nil
 }
 
-// person finds whom somebody means: a principal, a group, or the name of
-// somebody whom the board has seen.
+// person resolves a principal, a group, or the name of a person whom the board
+// has seen.
 func (b *Board) person(to string, h Head) (principal, name, fault string) {
 	if len([]rune(to)) > maxTo {
 		return "", "", "is longer than 256 characters"
 	}
 	if group, ok := strings.CutPrefix(to, "group:"); ok {
 		if len(h.Audience) > 0 && !slices.Contains(h.Audience, to) {
-			return "", "", "is not one of those who may decide this: " + strings.Join(h.Audience, ", ")
+			return "", "", "may not decide this; these may: " + strings.Join(h.Audience, ", ")
 		}
 		if group == "" {
-			return "", "", "names no group; write group: and its name"
+			return "", "", "is empty; write group: and the group's name"
 		}
 		return to, "", ""
 	}
@@ -119,11 +119,11 @@ func (b *Board) person(to string, h Head) (principal, name, fault string) {
 	case strings.Contains(to, ":"):
 		return to, "", ""
 	}
-	return "", "", "is nobody who was seen here; use a principal such as os:mei, or a group such as group:platform"
+	return "", "", "is not the name of anybody seen here; use a principal such as os:mei, or a group such as group:platform"
 }
 
-// People returns whom the board has seen a short while ago: who looks, who
-// answered, and whom asks were handed to. Groups are not among them.
+// People returns the people whom the board has seen recently: those who look,
+// who answered, and to whom asks were handed over. It returns no groups.
 func (b *Board) People() []ask.By {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -152,10 +152,10 @@ func (b *Board) People() []ask.By {
 	return all
 }
 
-// maxHanded bounds what is held for asks that are not here (yet).
+// maxHanded bounds the handovers of asks that are not here (yet).
 const maxHanded = 10_000
 
-// hand takes in whom an ask was handed to; nil: nobody.
+// hand records to whom an ask was handed over; nil: nobody.
 func (b *Board) hand(k ask.Key, o *Handover) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,12 +172,12 @@ func (b *Board) hand(k ask.Key, o *Handover) {
 	if h.handed = b.handed[name]; h.handed != nil && h.handed.Life != h.life {
 		h.handed = nil // the id was asked again
 	}
-	// Whose list it leaves and whose it joins must both hear of it.
+	// Both the old and the new list of the ask must hear about it.
 	b.tell(Event{Kind: Changed, Record: h.record()}, nil)
 }
 
-// SharedHandovers keeps in the bus's shared state whom asks were handed to. It
-// needs the credential of a responder of all tenants or of one.
+// SharedHandovers stores handovers in the bus's shared state. It needs the
+// credential of a responder of one tenant or of all.
 type SharedHandovers struct {
 	bucket *state.Bucket
 	cache  *state.Cache
@@ -205,7 +205,7 @@ func (s *SharedHandovers) put(ctx context.Context, o *Handover, deadline time.Ti
 	return err
 }
 
-// follow takes over what any replica wrote.
+// follow applies what any replica wrote.
 func (s *SharedHandovers) follow(old, now *state.Entry) {
 	e := now
 	if e == nil {

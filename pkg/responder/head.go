@@ -17,17 +17,17 @@ type Head struct {
 	Heading  string // one line, safe to show, at most 120 characters
 	Agent    string // its name, else its id
 	AgentID  string
-	Source   string // the repository that the agent works on, one line; empty: it does not say
+	Source   string // the repository that the agent works on, one line; may be empty
 	Priority ask.Priority
 	AskedAt  time.Time
 	Deadline time.Time
-	Audience []string  // shared: do not change it
+	Audience []string  // shared: do not modify
 	MinProof string    // see [ask.Ask]
 	Excluded []string  // principals of the asker, who may not decide; shared; nil: nobody is excluded
-	Handed   *Handover // to whom it was handed over; nil: to nobody
+	Handed   *Handover // to whom it was handed over; nil: nobody
 }
 
-// Record is a head as a record whose ask has no questions.
+// Record returns a head as a record whose ask has no questions.
 func (h Head) Record() ask.Record {
 	return ask.Record{State: ask.StatePending, Life: h.Life, AskedAt: h.AskedAt, Ask: ask.Ask{
 		ID: h.Key.ID, Tenant: h.Key.Tenant, Session: h.Key.Session, Title: h.Heading, Agent: ask.Agent{ID: h.AgentID, Name: h.Agent, Repository: h.Source},
@@ -35,7 +35,7 @@ func (h Head) Record() ask.Record {
 	}}
 }
 
-// head is a [Head] as the board holds it, in about 300 bytes with everything.
+// head is a [Head] as the board stores it, about 300 bytes in all.
 type head struct {
 	key      string // tenant/session/id
 	heading  string
@@ -46,9 +46,9 @@ type head struct {
 	asked    int64 // Unix nanoseconds
 	deadline int64
 	seq      uint64
-	round    uint32 // the last full read that had it
+	round    uint32 // the last full read that contained it
 	rank     uint8  // of its priority: 0 is urgent
-	proof    uint8  // which of the proofs it demands, from 1; 0: none
+	proof    uint8  // index of the demanded proof, from 1; 0: none
 	handed   *Handover
 }
 
@@ -63,7 +63,7 @@ func (h *head) public() Head {
 		Key: h.id(), Life: h.life, Heading: h.heading, Priority: priorities[h.rank],
 		AskedAt: time.Unix(0, h.asked).UTC(), Deadline: time.Unix(0, h.deadline).UTC(), Handed: h.handed,
 	}
-	if h.asker != nil { // an ended one says only whose it is
+	if h.asker != nil { // nil for an ended ask
 		p.Agent, p.AgentID, p.Source = (*h.asker)[0], (*h.asker)[1], (*h.asker)[2]
 	}
 	if h.proof > 0 {
@@ -78,7 +78,7 @@ func (h *head) public() Head {
 	return p
 }
 
-// named is the audience; nobody may change it.
+// named returns the audience, which must not be modified.
 func (h *head) named() []string {
 	if h.audience == nil {
 		return nil
@@ -95,12 +95,12 @@ func (h *head) record() ask.Record {
 //nolint:gochecknoglobals // a constant
 var priorities = [...]ask.Priority{ask.PriorityUrgent, ask.PriorityHigh, ask.PriorityNormal, ask.PriorityLow}
 
-// before is the order of a queue: priority, then deadline, then age.
+// before orders a queue: by priority, then deadline, then age.
 func before(a, b *head) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.deadline, b.deadline), cmp.Compare(a.asked, b.asked), strings.Compare(a.key, b.key))
 }
 
-// headOf is the head of a record, whole or cut already.
+// headOf returns the head of a record, complete or not.
 func (b *Board) headOf(rec *ask.Record) *head {
 	a := &rec.Ask
 	h := &head{
@@ -128,7 +128,7 @@ func (b *Board) headOf(rec *ask.Record) *head {
 // maxShared bounds the lists that heads share.
 const maxShared = 10_000
 
-// lists are those that many heads have.
+// lists interns the lists that many heads have in common.
 type lists map[string]*[]string
 
 func (l lists) share(list ...string) *[]string {

@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// nowhere is a presenter whose foreign service takes everything and shows
+// nowhere is a presenter whose foreign service accepts everything and shows
 // nothing.
 type nowhere struct{}
 
@@ -21,8 +21,8 @@ func (nowhere) Present(context.Context, responder.Post) ([]ask.Place, error) {
 func (nowhere) Update(context.Context, responder.Ended) error             { return nil }
 func (nowhere) Find(context.Context, responder.Post) ([]ask.Place, error) { return nil, nil }
 
-// TestTwoThousandUsesLeaveNothing is not parallel, and neither are its parts:
-// they count what the process holds.
+// TestTwoThousandUsesLeaveNothing is not parallel, and neither are its
+// subtests: they count goroutines and subscriptions of the process.
 func TestTwoThousandUsesLeaveNothing(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{Memory: true})
 	c := agent(t, b, "acme", "s1")
@@ -39,7 +39,7 @@ func TestTwoThousandUsesLeaveNothing(t *testing.T) {
 	}{
 		{"Attend", func(i int) error {
 			ctx, cancel := context.WithCancel(t.Context())
-			cancel() // it tells that somebody is there, and that they have left
+			cancel() // it declares presence, and that the person has left
 			return br.Attend(ctx, responder.Viewer{By: ask.By{Principal: fmt.Sprint("os:p", i)}}, key("attended"), i%2 == 0)
 		}},
 		{"Changes", func(int) error {
@@ -60,7 +60,7 @@ func TestTwoThousandUsesLeaveNothing(t *testing.T) {
 	} {
 		t.Run(v.name, func(t *testing.T) { b.LeavesNothing(t, v.use) })
 	}
-	// Stopping takes as long as what is on its way, so here a use is an item.
+	// Stopping waits for a reply in flight, so here one use is one item.
 	opts := responder.WorkOptions{Concurrency: 32, Grace: time.Second}
 	for name, run := range map[string]func(context.Context) error{
 		"Work": func(ctx context.Context) error {

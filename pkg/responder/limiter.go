@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Clock is the time of a [Server]. Tests replace it.
+// Clock is the clock of a [Server]. Tests replace it.
 type Clock interface {
 	Now() time.Time
-	// Sleep returns after d, or with the error of ctx when it ends first.
+	// Sleep returns after d, or with the error of ctx if it ends first.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
@@ -30,8 +30,8 @@ func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// limiter spaces calls out, for each place by itself. Of those who wait for one
-// place the most urgent goes first, and of equals the newest.
+// limiter spaces out calls, separately for each place. Of the callers that wait
+// for one place, urgent ones go first, and then the newest.
 type limiter struct {
 	clock Clock
 	every time.Duration
@@ -43,28 +43,28 @@ type limiter struct {
 	turn   uint64
 }
 
-// bucket is one place.
+// bucket limits the calls to one place.
 type bucket struct {
-	free    time.Time // when the next call may go, less the burst
+	free    time.Time // when the next call may start, minus the burst
 	waiting waiters
 }
 
-// waiter waits for its turn at one place.
+// waiter is a caller that waits for its turn at one place.
 type waiter struct {
 	urgent bool
 	turn   uint64
-	at     int           // in the heap
-	wake   chan struct{} // holds a signal when it may be the first
+	at     int           // index in the heap
+	wake   chan struct{} // holds a signal when it may be first
 }
 
-// maxBuckets is how many places are remembered before idle ones are forgotten.
+// maxBuckets bounds the remembered places; beyond it idle ones are forgotten.
 const maxBuckets = 1000
 
 func newLimiter(clock Clock, every time.Duration, burst int) *limiter {
 	return &limiter{clock: clock, every: every, burst: max(burst, 1), places: map[string]*bucket{}}
 }
 
-// wait returns when a call to place may go.
+// wait returns when a call to place may start.
 func (l *limiter) wait(ctx context.Context, place string, urgent bool) error {
 	l.mu.Lock()
 	b := l.places[place]
@@ -114,13 +114,13 @@ func (l *limiter) wait(ctx context.Context, place string, urgent bool) error {
 		if err != nil {
 			return err
 		}
-		if b.waiting[0] != w { // a more urgent one came meanwhile
+		if b.waiting[0] != w { // a more urgent one came in between
 			b.waiting[0].signal()
 		}
 	}
 }
 
-// pause lets no call go to a place, or to any when it is empty, for d.
+// pause stops calls to a place, or to all if it is empty, for d.
 func (l *limiter) pause(place string, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +142,7 @@ func (l *limiter) pause(place string, d time.Duration) {
 	}
 }
 
-// tidy forgets places that nobody waits for.
+// tidy forgets idle places.
 func (l *limiter) tidy() {
 	if len(l.places) < maxBuckets {
 		return
@@ -162,8 +162,8 @@ func (w *waiter) signal() {
 	}
 }
 
-// waiters is a heap of those who wait for one place.
-type waiters []*waiter //nolint:recvcheck // as container/heap has it
+// waiters is the heap of callers that wait for one place.
+type waiters []*waiter //nolint:recvcheck // required by container/heap
 
 func (h waiters) Len() int { return len(h) }
 
@@ -179,7 +179,7 @@ func (h waiters) Swap(i, j int) {
 	h[i].at, h[j].at = i, j
 }
 
-// Push and Pop are for [container/heap].
+// Push and Pop implement [container/heap.Interface].
 func (h *waiters) Push(x any) {
 	w := x.(*waiter) //nolint:errcheck // it holds nothing else
 	w.at = len(*h)

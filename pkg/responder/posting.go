@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// present posts an ask, unless that was done or is of no use any more.
+// present posts an ask, unless it was already posted or has ended.
 func (s *Server) present(ctx context.Context, it Item) error {
 	p := s.post(it)
 	if it.Receipt != nil && it.Receipt.State != ask.ReceiptPosting {
@@ -29,7 +29,7 @@ func (s *Server) present(ctx context.Context, it Item) error {
 		var err error
 		if places, err = s.post1(ctx, it, p); err != nil {
 			if permanent, ok := errors.AsType[*PermanentError](err); ok {
-				_, _ = s.receipt(ctx, it, ask.ReceiptFailed, p.Key, nil) // what counts is logged
+				_, _ = s.receipt(ctx, it, ask.ReceiptFailed, p.Key, nil) // the error that matters is logged
 				return permanent
 			}
 			if errors.Is(err, errEnded) {
@@ -41,22 +41,22 @@ func (s *Server) present(ctx context.Context, it Item) error {
 	}
 	ended, err := s.receipt(ctx, it, ask.ReceiptPosted, p.Key, places)
 	switch {
-	case errors.Is(err, errEnded): // nobody knows it any more; nothing to say of how it ended
+	case errors.Is(err, errEnded): // unknown by now, so there is no outcome to show
 		s.forget(p.Key)
 		return nil
 	case err != nil:
 		return &LaterError{After: retryWork, Err: err}
 	case ended:
-		// Its outcome's work may have come before the receipt: the post must not
-		// stay open.
+		// The work for its outcome may have come before the receipt: the post
+		// must not stay open.
 		return s.endedMeanwhile(ctx, it, p, places)
 	}
 	s.forget(p.Key)
 	return nil
 }
 
-// post1 posts once. Before each try it records that it is about to, and learns
-// whether the ask is still open.
+// post1 posts once. Before each try it records the intent, and learns whether
+// the ask is still open.
 func (s *Server) post1(ctx context.Context, it Item, p Post) (places []ask.Place, err error) {
 	err = s.try(ctx, s.route(p), false, func(ctx context.Context) error {
 		ended, err := s.receipt(ctx, it, ask.ReceiptPosting, p.Key, nil)
@@ -79,7 +79,7 @@ func (s *Server) post1(ctx context.Context, it Item, p Post) (places []ask.Place
 	return places, err
 }
 
-// endedMeanwhile updates a post whose ask ended while it was being posted.
+// endedMeanwhile updates a post whose ask ended during posting.
 func (s *Server) endedMeanwhile(ctx context.Context, it Item, p Post, places []ask.Place) error {
 	rec, err := s.r.Get(ctx, it.Key)
 	if err != nil && !errors.Is(err, ask.ErrNotFound) {
@@ -95,10 +95,10 @@ func (s *Server) endedMeanwhile(ctx context.Context, it Item, p Post, places []a
 	return nil
 }
 
-// retract updates the posts of an ask that ended.
+// retract updates the posts of an ended ask.
 func (s *Server) retract(ctx context.Context, it Item) error {
 	if it.Receipt == nil || it.Receipt.State == ask.ReceiptFailed {
-		return nil // never posted: who is about to learns it from its receipt
+		return nil // never posted; a replica that is about to post learns of the end from its receipt
 	}
 	p := s.post(it)
 	places := it.Receipt.Places
@@ -125,8 +125,8 @@ func (s *Server) retract(ctx context.Context, it Item) error {
 	return s.update(ctx, s.ended(it, places), false)
 }
 
-// posting is how long a post may be under way at most before its replica counts
-// as dead. One that lives notices by itself that its ask has ended.
+// posting is how long a post may take before its replica counts as dead. A live
+// replica notices by itself that the ask has ended.
 const posting = 2 * time.Minute
 
 // find searches for posts by key.
@@ -163,24 +163,24 @@ func (s *Server) route(p Post) []string {
 	return []string{""}
 }
 
-// Bounds of trying again.
+// Bounds of retries.
 const (
 	firstPause = time.Second
 	maxPause   = time.Minute
-	inHand     = 30 * time.Second // a place that refuses for longer lets others go first
+	inHand     = 30 * time.Second // an item whose place refuses for longer is put back
 )
 
-// try calls the foreign service when its places' turns have come, and again
-// while it is away: the item stays in hand, so that a service that is down gets
-// as many calls as there are items in hand and no more. An item that fails
-// while others succeed is put off.
+// try calls the foreign service when it is the item's turn at its places, and
+// again while the service is down. The item stays in hand, so a service that is
+// down gets at most as many calls as there are items in hand. An item that
+// fails while others succeed is put off.
 func (s *Server) try(ctx context.Context, places []string, urgent bool, call func(context.Context) error) error {
 	wait, cancel := s.whileServing(ctx)
 	defer cancel()
 	began := s.opts.Clock.Now()
 	for n := 0; ; n++ {
 		if err := s.turns(wait, places, urgent); err != nil {
-			return &LaterError{Err: err} // we stop; another replica goes on
+			return &LaterError{Err: err} // this replica is stopping; another continues
 		}
 		one, done := context.WithTimeout(ctx, s.opts.CallLimit)
 		err := call(one)
@@ -193,7 +193,7 @@ func (s *Server) try(ctx context.Context, places []string, urgent bool, call fun
 			return later
 		}
 		if permanent, ok := errors.AsType[*PermanentError](err); ok {
-			s.went(nil) // the service is there
+			s.went(nil) // the service is up
 			return permanent
 		}
 		s.went(err)
@@ -215,8 +215,8 @@ func (s *Server) try(ctx context.Context, places []string, urgent bool, call fun
 	}
 }
 
-// whileServing is ctx until Run is told to stop: nobody waits for a foreign
-// service any longer then.
+// whileServing returns a context that ends when Run is told to stop, because
+// waiting for a foreign service ends then.
 func (s *Server) whileServing(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
@@ -239,7 +239,7 @@ func (s *Server) turns(ctx context.Context, places []string, urgent bool) error 
 	return nil
 }
 
-// went takes the result of a call of the foreign service.
+// went records the result of a call of the foreign service.
 func (s *Server) went(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +255,7 @@ func (s *Server) went(err error) {
 	s.failing.Err = err
 }
 
-// othersWork reports whether a call succeeded since then.
+// othersWork reports whether a call has succeeded since then.
 func (s *Server) othersWork(since time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,17 +1,17 @@
-// Package responder is for surfaces: programs that put asks in front of people
-// and send back what they decide.
+// Package responder is for surfaces: programs that show asks to people and send
+// back their decisions.
 //
-// A live screen (a web page, a terminal) keeps a [Board], a replica of what is
-// pending, or runs [Responder.Watch]; it draws what it is told, declares with
-// [Responder.Present] that somebody looks, and calls [Responder.Answer] or
+// A live screen (a web page, a terminal) keeps a [Board], a replica of the
+// pending asks, or runs [Responder.Watch]; it draws the events, declares with
+// [Responder.Present] that a person is looking, and calls [Responder.Answer] or
 // [Responder.Cancel]. A surface that posts (a chat, mail, a phone) implements
-// [Presenter] and runs a [Server]; [Responder.Work] is what that stands on. Both
-// must pass what package respondertest tries, as far as it is for them.
+// [Presenter] and runs a [Server], which is built on [Responder.Work]. Both
+// must pass the suites of package respondertest that apply to them.
 //
 // The package decides nothing: the broker says which answer counts. It promises
-// that a Board and Watch lose no ask and no outcome through reconnects, restarts
-// and missed messages, that an ask is posted by one replica, and that repeating
-// an Answer with the same AnswerID is harmless.
+// that a Board and Watch lose no ask and no outcome through reconnects,
+// restarts and missed messages, that an ask is posted by one replica, and that
+// repeating an Answer with the same AnswerID is harmless.
 package responder
 
 import (
@@ -35,35 +35,37 @@ import (
 
 // Options tunes a [Responder]. The zero value is ready to use.
 type Options struct {
-	Tenant  string // only this tenant; default: every tenant the credential may see
-	Session string // only this session (needs Tenant); default: every one
-	// Host says that the credential is that of the host of one session's agent,
-	// which answers and reads single asks, and nothing else. The type says at
-	// which dialog: [ask.ResponderNative] or [ask.ResponderElicit].
+	Tenant  string // only this tenant; default: every tenant that the credential may see
+	Session string // only this session (needs Tenant); default: every session
+	// Host marks the credential as that of the host of one session's agent,
+	// which may only read and answer single asks. The type says in which
+	// dialog: [ask.ResponderNative] or [ask.ResponderElicit].
 	Host bool
-	// Limit is the most pending asks that Watch tracks at once, the oldest
-	// first; default 2000.
+	// Limit is the maximum number of pending asks that Watch tracks at once,
+	// the oldest first; default 2000.
 	Limit  int
 	Logger *slog.Logger // default: discard
-	// Now is this surface's clock. It stands in the events that are sent and
+	// Now is this surface's clock. It dates the events that are sent and
 	// decides nothing. Default: time.Now.
 	Now func() time.Time
-	// TracerProvider makes a span of every presentation, receipt and answer.
-	// Propagator says how a context carries a trace; default: W3C's. With neither
-	// of them nothing is traced and nothing is paid for it.
+	// TracerProvider creates a span for every presentation, receipt and answer.
+	// Propagator says how a context carries a trace; default: W3C's. If neither
+	// is set, nothing is traced, at no cost.
 	TracerProvider trace.TracerProvider
 	Propagator     propagation.TextMapPropagator
 }
 
-// Responder speaks for one responder type. It is safe for concurrent use.
+// Responder acts for one responder type. It is safe for concurrent use.
 //
-// Its calls try for 30 seconds at most while the broker, its ledger or the
-// connection is away, or until their context ends. The errors that any of them
-// may return are:
-//   - [ask.ErrInvalid]: a tenant, session, id or field has a value that it cannot have;
-//   - [ask.ErrForbidden]: the credential is not for this type, tenant or session;
-//   - [ask.ErrUnavailable]: the broker did not answer in time; what was asked of it
-//     may have been done, and repeating it is harmless;
+// Its calls retry for at most 30 seconds while the broker, its ledger or the
+// connection is unavailable, or until their context ends. Any of them may
+// return these errors:
+//   - [ask.ErrInvalid]: a tenant, session, id or field has an invalid value;
+//   - [ask.ErrForbidden]: the credential is not for this type, tenant or
+//
+// session;
+//   - [ask.ErrUnavailable]: the broker did not answer in time; the request may
+//     have been carried out, and repeating it is harmless;
 //   - [context.Canceled]: the context was cancelled.
 type Responder struct {
 	nc   *nats.Conn
@@ -77,7 +79,7 @@ type Responder struct {
 }
 
 // New makes a responder of the given type, such as "web", over a connection
-// whose credential belongs to that type. It starts nothing.
+// with a credential for that type. It starts nothing.
 func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 	switch {
 	case nc == nil:
@@ -87,9 +89,9 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 	case opts.Tenant != "" && !ask.ValidToken(opts.Tenant):
 		return nil, fmt.Errorf("responder: invalid tenant %q; use A-Z a-z 0-9 _ -", opts.Tenant)
 	case opts.Host && opts.Session == "":
-		return nil, errors.New("responder: a host is that of one session; set Tenant and Session")
+		return nil, errors.New("responder: a host serves one session; set Tenant and Session")
 	case opts.Session != "" && (opts.Tenant == "" || !ask.ValidToken(opts.Session)):
-		return nil, fmt.Errorf("responder: session %q needs a tenant and must be a token", opts.Session)
+		return nil, fmt.Errorf("responder: invalid session %q; set Tenant, and use A-Z a-z 0-9 _ -", opts.Session)
 	}
 	if opts.Limit <= 0 {
 		opts.Limit = 2000
@@ -107,11 +109,11 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 type Query struct {
 	Tenant   string
 	Session  string
-	ID       string    // of the ask: finds it in every session
+	ID       string    // of the ask, in any session
 	State    ask.State // empty: both
 	Question string    // history: only asks with a question of this id or exact text
-	PageSize int       // of one page: 1 to 500; default 100
-	Cursor   string    // from the page before
+	PageSize int       // 1 to 500; default 100
+	Cursor   string    // from the previous page
 }
 
 // Page is one page of a list. Next is empty on the last one.
@@ -120,9 +122,9 @@ type Page struct {
 	Next  string
 }
 
-// List returns one page of asks. Beside the errors of any call (see [Responder])
-// it returns [ask.ErrInvalid] for a limit out of range, an unknown state, or a
-// cursor that is not from a page of the same query.
+// List returns one page of asks. In addition to the errors of any call (see
+// [Responder]) it returns [ask.ErrInvalid] for a limit out of range, an unknown
+// state, or a cursor from a different query.
 func (r *Responder) List(ctx context.Context, q Query) (Page, error) {
 	data, err := r.page(ctx, q)
 	if err != nil {
@@ -142,7 +144,7 @@ func (r *Responder) query(ctx context.Context, q wire.Query) ([]byte, error) {
 	return call.Page(ctx, r.on, r.at(r.scope(), subject.VerbList), q)
 }
 
-// at is the subject of a verb: a host's, when the credential is one. Its
+// at returns the subject of a verb, a host's if the credential is one. The
 // sender is filled in when it is sent.
 func (r *Responder) at(k ask.Key, verb subject.Verb) string {
 	if r.opts.Host {
@@ -151,11 +153,12 @@ func (r *Responder) at(k ask.Key, verb subject.Verb) string {
 	return subject.Responder(r.typ, subject.Self, k, verb)
 }
 
-// scope is what the credential is narrowed to.
+// scope is the tenant and session to which the responder is restricted.
 func (r *Responder) scope() ask.Key { return ask.Key{Tenant: r.opts.Tenant, Session: r.opts.Session} }
 
-// All walks all pages. While one is being read, the next is on its way. The
-// first error ends the walk; the errors are those of [Responder.List].
+// All iterates over all pages. It fetches the next page while the current one
+// is read. The first error ends the iteration; the errors are those of
+// [Responder.List].
 func (r *Responder) All(ctx context.Context, q Query) iter.Seq2[ask.Record, error] {
 	return call.Pages(ctx, q.Cursor, func(ctx context.Context, cursor string) ([]byte, error) {
 		at := q
@@ -164,7 +167,7 @@ func (r *Responder) All(ctx context.Context, q Query) iter.Seq2[ask.Record, erro
 	})
 }
 
-// Get reads one ask; the error is [ask.ErrNotFound] when there is none.
+// Get returns one ask; the error is [ask.ErrNotFound] if there is none.
 func (r *Responder) Get(ctx context.Context, k ask.Key) (ask.Record, error) {
 	if err := checkKey(k); err != nil {
 		return ask.Record{}, err
@@ -184,15 +187,15 @@ func checkKey(k ask.Key) error {
 	if k.Valid() {
 		return nil
 	}
-	return ask.InvalidError("ask", []ask.Fault{{Message: fmt.Sprintf("%.200q names no ask; tenant, session and id are tokens: A-Z a-z 0-9 _ -", k.String())}})
+	return ask.InvalidError("ask", []ask.Fault{{Message: fmt.Sprintf("invalid ask %.200q: use A-Z a-z 0-9 _ - for tenant, session and id", k.String())}})
 }
 
-// Answer sends a person's reply. It returns the outcome that holds when the
-// reply won. Otherwise the error is an [*ask.Error]: with [ask.ErrInvalid] its
-// faults name the questions at fault and the ask stays open; with
-// [ask.ErrResolved] its Outcome says who was faster (Code is
-// [ask.CodeExpired] when it was the deadline); with [ask.ErrForbidden] the
-// person is not in the audience. An empty AnswerID is filled in.
+// Answer sends a person's reply. It returns the outcome if the reply won.
+// Otherwise the error is an [*ask.Error]: with [ask.ErrInvalid] its faults name
+// the questions, and the ask stays open; with [ask.ErrResolved] its Outcome
+// says who was first (Code is [ask.CodeExpired] if the deadline was); with
+// [ask.ErrForbidden] the person is not in the audience. An empty AnswerID is
+// filled in.
 func (r *Responder) Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outcome, error) {
 	if reply.AnswerID == "" {
 		reply.AnswerID = cloudevent.NewID()
@@ -204,8 +207,8 @@ func (r *Responder) Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask
 	return r.resolve(ctx, k, subject.VerbAnswer, cloudevent.TypeAnswered, reply.By, data)
 }
 
-// resolve sends what ends an ask. Trying again is safe: the answer id says that
-// it is the same reply.
+// resolve sends the event that ends an ask. Retrying is safe: the answer id
+// identifies the reply.
 func (r *Responder) resolve(ctx context.Context, k ask.Key, verb subject.Verb, typ string, by ask.By, data []byte) (o ask.Outcome, err error) {
 	if err := checkKey(k); err != nil {
 		return ask.Outcome{}, err
@@ -239,7 +242,7 @@ type Decline struct {
 	By       ask.By
 }
 
-// Cancel declines a whole ask. Errors are those of Answer.
+// Cancel declines a whole ask. Its errors are those of Answer.
 func (r *Responder) Cancel(ctx context.Context, k ask.Key, d Decline) (ask.Outcome, error) {
 	if d.AnswerID == "" {
 		d.AnswerID = cloudevent.NewID()
@@ -251,21 +254,21 @@ func (r *Responder) Cancel(ctx context.Context, k ask.Key, d Decline) (ask.Outco
 	return r.resolve(ctx, k, subject.VerbCancel, cloudevent.TypeDeclined, d.By, data)
 }
 
-// Receipt records that this responder type put an ask in front of people. Life
-// is that of the [ask.Record] that was shown. The error is [ask.ErrNotFound]
-// when the ask is past its retention, and [ask.ErrInvalid] when the id stands
-// for another life by now.
+// Receipt records that this responder type presented an ask to people. Life is
+// that of the presented [ask.Record]. The error is [ask.ErrNotFound] if the ask
+// is past its retention, and [ask.ErrInvalid] if the id has another life by
+// now.
 func (r *Responder) Receipt(ctx context.Context, k ask.Key, receipt ask.Receipt) error {
 	_, err := r.receipt(ctx, k, receipt)
 	return err
 }
 
-// receipt records a receipt and says what became of the ask.
+// receipt records a receipt and returns the state of the ask.
 func (r *Responder) receipt(ctx context.Context, k ask.Key, receipt ask.Receipt) (ask.State, error) {
 	if err := checkKey(k); err != nil {
 		return "", err
 	}
-	receipt.Type, receipt.At = "", time.Time{} // the broker says which type, and when
+	receipt.Type, receipt.At = "", time.Time{} // the broker sets both
 	data, err := wire.EncodeReceipt(k.ID, receipt)
 	if err != nil {
 		return "", fmt.Errorf("responder: %w", err)

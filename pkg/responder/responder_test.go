@@ -56,7 +56,7 @@ func ask1(t testing.TB, c client.Session, id string) {
 	}
 }
 
-// screen collects what a watch tells.
+// screen collects the events of a watch.
 type screen struct {
 	t      *testing.T
 	events chan responder.Event
@@ -78,7 +78,7 @@ func watch(t *testing.T, r *responder.Responder) *screen {
 	return s
 }
 
-// until reads events up to one that is like that: "pending a1", "resolved a1",
+// until reads events up to one with this name: "pending a1", "resolved a1",
 // "synced", "offline".
 func (s *screen) until(want string) responder.Event {
 	s.t.Helper()
@@ -201,7 +201,7 @@ func TestAWatchSaysWhenThereIsMore(t *testing.T) {
 	}
 }
 
-func TestAnIdAskedAnewIsANewAskToAWatch(t *testing.T) {
+func TestAnIDAskedAgainIsANewAskToAWatch(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	c, r := agent(t, b, "acme", "s1"), surface(t, b, responder.Options{})
@@ -292,16 +292,16 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		typ  string
 		opts responder.Options
 	}{
-		"no type": {"", responder.Options{}}, "a type of two": {"a.b", responder.Options{}}, "a wildcard": {"*", responder.Options{}},
-		"a tenant of two": {"web", responder.Options{Tenant: "a.b"}}, "a session alone": {"web", responder.Options{Session: "s1"}},
+		"no type": {"", responder.Options{}}, "a type with a dot": {"a.b", responder.Options{}}, "a wildcard": {"*", responder.Options{}},
+		"a tenant with a dot": {"web", responder.Options{Tenant: "a.b"}}, "a session alone": {"web", responder.Options{Session: "s1"}},
 		"a session too long": {"web", responder.Options{Tenant: "acme", Session: strings.Repeat("x", 65)}},
 	} {
 		if _, err := responder.New(nc, v.typ, v.opts); err == nil {
-			t.Errorf("%s is accepted", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
 	if _, err := responder.New(nil, "web", responder.Options{}); err == nil {
-		t.Error("no connection is accepted")
+		t.Error("a nil connection was accepted")
 	}
 }
 
@@ -324,7 +324,7 @@ func TestAWatchOverAClosedConnectionEndsWithAnError(t *testing.T) {
 	<-synced
 	nc.Close()
 	if err := <-done; err == nil {
-		t.Error("it ended without an error")
+		t.Error("the watch ended without an error")
 	}
 }
 
@@ -365,7 +365,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	for i := range 20 {
 		once(fmt.Sprint("a", i))
 	}
-	// The server's and the broker's own come and go.
+	// The server's and the broker's goroutines come and go.
 	for _, f := range []string{
 		"github.com/nats-io/nats-server/v2/server.(*Server).startGoRoutine.func1",
 		"github.com/nats-io/nats-server/v2/server.(*consumer).loopAndGatherMsgs",

@@ -15,36 +15,36 @@ import (
 // ServeOptions tunes a [Server]. The zero value is ready to use.
 type ServeOptions struct {
 	WorkOptions
-	// Every is the least time between two calls to one place, and Burst how many
-	// may go at once before that holds; default 1 s and 3. A surface that runs
-	// as several replicas gives each its share.
+	// Every is the minimum time between two calls to one place, and Burst how
+	// many calls are exempt at first; default 1 s and 3. A surface with several
+	// replicas gives each its share.
 	Every time.Duration
 	Burst int
 	// CallLimit is the limit of one call of the [Presenter]; default 30 s.
 	CallLimit time.Duration
-	// Link says where people can answer an ask whatever its kind, such as its
-	// page in the web inbox; default: nowhere.
+	// Link returns where people can answer any kind of ask, such as its page in
+	// the web inbox; default: nowhere.
 	Link  func(k ask.Key) string
 	Hooks Hooks
 	Clock Clock // default: the real time
 }
 
-// Hooks are called when something happened, for metrics. Each may be nil; they
-// are called concurrently and must return at once.
+// Hooks are called for metrics. Each may be nil; they are called concurrently
+// and must return at once.
 type Hooks struct {
 	Presented func(took time.Duration, err error) // a call of Present ended
 	Updated   func(took time.Duration, err error) // a call of Update ended
 	Searched  func(found bool, err error)         // a call of Find ended
 	Waited    func(place string, d time.Duration) // a call waited for its turn at a place
-	Again     func(err error)                     // an item was put off, because of err
+	Again     func(err error)                     // an item was put off because of err
 }
 
-// Health is how a [Server] does.
+// Health describes the state of a [Server].
 type Health struct {
 	Connected bool      // to the bus
 	Serving   bool      // Run takes work
 	UnderWay  int       // items
-	Failing   int       // calls of the foreign service that failed in a row
+	Failing   int       // consecutive failed calls of the foreign service
 	Since     time.Time // the first of those
 	Err       error     // the last of those
 }
@@ -53,12 +53,11 @@ type Health struct {
 // responder type; each ask is posted by one of them. It is safe for concurrent
 // use.
 //
-// It promises: a receipt with the idempotency key is written before each post
-// and one with the places after it, so a replica that takes over searches
-// before it posts; what ended while it was being posted, or elsewhere, is
-// updated; an ask that ended before it was posted is not posted. A crash
-// between a post and its receipt leads to a second post only when Find does not
-// find the first.
+// It writes a receipt with the idempotency key before each post and one with
+// the places after it, so that a replica that takes over searches before it
+// posts. It updates a post whose ask ended during posting or elsewhere, and
+// does not post an ask that has already ended. A crash between a post and its
+// receipt leads to a second post only if Find does not find the first.
 type Server struct {
 	r       *Responder
 	p       Presenter
@@ -68,7 +67,7 @@ type Server struct {
 	running sync.WaitGroup
 
 	mu       sync.Mutex
-	stopping context.Context //nolint:containedctx // that of Run: ends what only waits
+	stopping context.Context //nolint:containedctx // of Run: ends the waits
 	closed   bool
 	posted   map[string][]ask.Place // by key: posts whose receipt may be missing
 	underWay int
@@ -78,8 +77,8 @@ type Server struct {
 
 // Bounds of a server.
 const (
-	maxHealing = 64   // clicked posts that are updated at once; others wait for the outcome's own work
-	maxPosted  = 1000 // posts remembered beside their receipts
+	maxHealing = 64   // clicked posts updated at once; others wait for the work for their outcome
+	maxPosted  = 1000 // posts remembered until their receipts are written
 )
 
 // NewServer makes a server. It starts nothing; see [Server.Run]. The error says
@@ -115,15 +114,15 @@ func (r *Responder) Serve(ctx context.Context, p Presenter, opts ServeOptions) e
 	return s.Run(ctx)
 }
 
-// Run posts until ctx ends. Then it takes no more work, lets posts under way
-// finish within [WorkOptions.Grace], hands the rest to other replicas, and
+// Run posts until ctx ends. Then it takes no more work, lets running posts
+// finish within [WorkOptions.Grace], leaves the rest to other replicas, and
 // returns nil. It returns early with the errors of [Responder.Work]. A server
 // runs once.
 func (s *Server) Run(ctx context.Context) error {
 	s.mu.Lock()
 	if s.stopping != nil {
 		s.mu.Unlock()
-		return errors.New("responder: this server has run already; make another one")
+		return errors.New("responder: this server has already run; make another one")
 	}
 	s.stopping = ctx
 	s.mu.Unlock()
@@ -135,7 +134,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// Health says how the server does.
+// Health returns the state of the server.
 func (s *Server) Health() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,26 +145,26 @@ func (s *Server) Health() Health {
 	return h
 }
 
-// Answer sends what a person chose at a post. Its outcome and errors are those
-// of [Responder.Answer]; an AnswerID that is derived from the click makes a
-// double click one answer. Even if another answer was first, the post that was clicked
-// then shows it: Update is called for it before anything else, also when the
+// Answer sends a person's choice at a post. Its outcome and errors are those of
+// [Responder.Answer]; an AnswerID that is derived from the click makes a double
+// click one answer. The clicked post then shows the outcome, even if another
+// answer was first: Update is called for it before anything else, even if the
 // click came late or the post's receipt was lost. With [ask.ErrForbidden] and
 // [ask.ErrInvalid] the ask stays open: tell the person why.
 func (s *Server) Answer(ctx context.Context, k ask.Key, at ask.Place, reply ask.Reply) (ask.Outcome, error) {
 	o, err := s.r.Answer(ctx, k, reply)
-	s.clicked(k, at, o, err) //nolint:contextcheck // it outlives the click, and ends with Run
+	s.clicked(k, at, o, err) //nolint:contextcheck // outlives the click, ends with Run
 	return o, err
 }
 
 // Cancel declines an ask at a post, as Answer answers it.
 func (s *Server) Cancel(ctx context.Context, k ask.Key, at ask.Place, d Decline) (ask.Outcome, error) {
 	o, err := s.r.Cancel(ctx, k, d)
-	s.clicked(k, at, o, err) //nolint:contextcheck // it outlives the click, and ends with Run
+	s.clicked(k, at, o, err) //nolint:contextcheck // outlives the click, ends with Run
 	return o, err
 }
 
-// clicked makes a post true that was clicked.
+// clicked updates a post that was clicked.
 func (s *Server) clicked(k ask.Key, at ask.Place, o ask.Outcome, err error) {
 	if err != nil {
 		ended := endedBy(err)
@@ -184,7 +183,7 @@ func (s *Server) clicked(k ask.Key, at ask.Place, o ask.Outcome, err error) {
 	case s.healing <- struct{}{}:
 	default:
 		s.mu.Unlock()
-		return // its outcome's own work updates it
+		return // the work for its outcome updates it
 	}
 	s.running.Add(1)
 	s.mu.Unlock()
@@ -198,7 +197,7 @@ func (s *Server) clicked(k ask.Key, at ask.Place, o ask.Outcome, err error) {
 			e.Ask = *o.Ask
 		}
 		if err := s.update(ctx, e, true); err != nil {
-			s.r.opts.Logger.WarnContext(ctx, "could not update a post that was clicked", slog.String("ask_id", k.ID), slog.Any("error", err))
+			s.r.opts.Logger.WarnContext(ctx, "cannot update a clicked post", slog.String("ask_id", k.ID), slog.Any("error", err))
 		}
 	}()
 }
@@ -249,12 +248,12 @@ func (s *Server) ended(it Item, places []ask.Place) Ended {
 	return Ended{Post: s.post(it), Places: places, Outcome: *it.Outcome}
 }
 
-// remember keeps where something was posted until its receipt is written.
+// remember stores the places of a post until its receipt is written.
 func (s *Server) remember(key string, places []ask.Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.posted) >= maxPosted {
-		for old := range s.posted { // any: Find still finds it
+		for old := range s.posted { // any one: Find still finds it
 			delete(s.posted, old)
 			break
 		}

@@ -12,15 +12,15 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// SharedSnoozes keeps snoozes in the bus's shared state, so that every surface
+// SharedSnoozes stores snoozes in the bus's shared state, so that every surface
 // and every replica leaves out the same asks. It needs the credential of a
-// responder of all tenants or of one, not of a single session. A snooze is no
-// right: while the broker is away, what was known last holds.
+// responder of one tenant or of all, not of a single session. While the broker
+// is down, the last known snoozes apply.
 type SharedSnoozes struct {
 	bucket *state.Bucket
 	cache  *state.Cache
 	book   snoozeBook
-	tell   func(ask.Key) // while it runs
+	tell   func(ask.Key) // set while it runs
 }
 
 // SharedSnoozes makes the store. It sends nothing.
@@ -31,8 +31,8 @@ func (r *Responder) SharedSnoozes() *SharedSnoozes {
 	return s
 }
 
-// Put is that of [SnoozeStore]. Beside [ask.ErrQuota] the error is
-// [ask.ErrUnavailable] when the broker cannot be reached.
+// Put implements [SnoozeStore]. The error is [ask.ErrQuota], or
+// [ask.ErrUnavailable] if the broker cannot be reached.
 func (s *SharedSnoozes) Put(ctx context.Context, principal string, z Snooze) error {
 	who := sleeper(principal)
 	k := state.Key{Tenant: z.Key.Tenant, Name: who + "." + z.Key.Session + "." + z.Key.ID}
@@ -53,12 +53,12 @@ func (s *SharedSnoozes) Put(ctx context.Context, principal string, z Snooze) err
 	return nil
 }
 
-// Of is that of [SnoozeStore].
+// Of implements [SnoozeStore].
 func (s *SharedSnoozes) Of(_ context.Context, principal string) ([]Snooze, error) {
 	return s.book.of(sleeper(principal)), nil
 }
 
-// Run is that of [SnoozeStore]. A store runs once.
+// Run implements [SnoozeStore]. A store runs once.
 func (s *SharedSnoozes) Run(ctx context.Context, changed func(ask.Key)) error {
 	s.tell = changed
 	ctx, cancel := context.WithCancel(ctx)
@@ -73,7 +73,7 @@ func (s *SharedSnoozes) Run(ctx context.Context, changed func(ask.Key)) error {
 	return err
 }
 
-// follow takes over what any replica wrote.
+// follow applies what any replica wrote.
 func (s *SharedSnoozes) follow(old, now *state.Entry) {
 	e := now
 	if e == nil {
@@ -96,7 +96,7 @@ func (s *SharedSnoozes) follow(old, now *state.Entry) {
 	s.tell(k)
 }
 
-// sleeper names a person in a key: principals are no tokens.
+// sleeper returns a token for a person's key, since principals are not tokens.
 func sleeper(principal string) string {
 	sum := sha256.Sum256([]byte("askbus snooze\x00" + principal))
 	return base64.RawURLEncoding.EncodeToString(sum[:18])

@@ -9,12 +9,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// snapshot is what was pending when it was read, and what became of asks that
-// were known and are not pending any more.
+// snapshot is the set of pending asks at one read, and what became of known
+// asks that are no longer pending.
 type snapshot struct {
 	pending  []ask.Record
 	resolved []ask.Record
-	known    map[ask.Key]uint64 // what was known when it began
+	known    map[ask.Key]uint64 // known when it began
 	more     bool
 }
 
@@ -31,14 +31,14 @@ func (s *snapshot) read(ctx context.Context, r *Responder) error {
 		s.pending = append(s.pending, rec)
 		if len(s.pending) > r.opts.Limit {
 			s.more = true
-			return nil // what is beyond may be pending still
+			return nil // those beyond the limit may still be pending
 		}
 	}
 	for k := range s.known {
 		if seen[k] {
 			continue
 		}
-		// Not pending any more: read how it ended.
+		// No longer pending: read how it ended.
 		rec, err := r.Get(ctx, k)
 		switch {
 		case errors.Is(err, ask.ErrNotFound):
@@ -46,7 +46,7 @@ func (s *snapshot) read(ctx context.Context, r *Responder) error {
 		case err != nil:
 			return err
 		case rec.State != ask.StateResolved:
-			continue // asked again meanwhile
+			continue // asked again since
 		}
 		s.resolved = append(s.resolved, rec)
 	}

@@ -14,15 +14,15 @@ type Snooze struct {
 	Until time.Time `json:"until"`
 }
 
-// SnoozeStore keeps what each person put off, for all surfaces. Implementations
-// are safe for concurrent use.
+// SnoozeStore stores what each person put off, for all surfaces.
+// Implementations are safe for concurrent use.
 type SnoozeStore interface {
-	// Put keeps a snooze of a principal, or takes it back when Until is zero.
+	// Put stores a snooze of a principal, or removes it if Until is zero.
 	Put(ctx context.Context, principal string, s Snooze) error
-	// Of returns the snoozes of a principal whose time has not come.
+	// Of returns the current snoozes of a principal.
 	Of(ctx context.Context, principal string) ([]Snooze, error)
-	// Run calls changed with each ask that a person put off elsewhere, took back
-	// or has to see again, until ctx ends. The board runs it.
+	// Run calls changed with each ask whose snooze was added or removed
+	// elsewhere, or has ended, until ctx ends. The board runs it.
 	Run(ctx context.Context, changed func(ask.Key)) error
 }
 
@@ -31,15 +31,16 @@ const (
 	maxSnoozers = 10_000
 	maxSnoozes  = 1000                // of one person
 	longestOff  = 29 * 24 * time.Hour // shared state keeps them for 30 days
-	// lastCall is how long before its deadline an ask comes back at the latest.
+	// lastCall is how long before its deadline a snoozed ask comes back at the
+	// latest.
 	lastCall = 2 * time.Minute
 )
 
-// MemorySnoozes keeps snoozes in this process. The zero value is ready to use.
+// MemorySnoozes stores snoozes in this process. The zero value is ready to use.
 type MemorySnoozes struct{ book snoozeBook }
 
-// Put is that of [SnoozeStore]. The error is [ask.ErrQuota] when a person put
-// off more than 1,000 asks, or more than 10,000 people did.
+// Put implements [SnoozeStore]. The error is [ask.ErrQuota] if a person put off
+// more than 1,000 asks, or more than 10,000 people put off any.
 func (m *MemorySnoozes) Put(_ context.Context, principal string, s Snooze) error {
 	if s.Until.IsZero() {
 		m.book.remove(principal, s.Key)
@@ -52,21 +53,21 @@ func (m *MemorySnoozes) Put(_ context.Context, principal string, s Snooze) error
 	return nil
 }
 
-// Of is that of [SnoozeStore].
+// Of implements [SnoozeStore].
 func (m *MemorySnoozes) Of(_ context.Context, principal string) ([]Snooze, error) {
 	return m.book.of(principal), nil
 }
 
-// Run is that of [SnoozeStore]. It returns nil.
+// Run implements [SnoozeStore]. It returns nil.
 func (m *MemorySnoozes) Run(ctx context.Context, changed func(ask.Key)) error {
 	m.book.run(ctx, changed)
 	return nil
 }
 
 // Snooze puts an ask off for a viewer until a time; the zero time takes it
-// back. The ask stays with everybody else. It comes back two minutes before its
-// deadline and after 29 days at the latest. The error is [ask.ErrNotFound] when
-// the ask is not pending here, [ask.ErrInvalid] when it ends too soon to be put
+// back. Other viewers still see the ask. It comes back two minutes before its
+// deadline, and after 29 days at the latest. The error is [ask.ErrNotFound] if
+// the ask is not pending here, [ask.ErrInvalid] if it ends too soon to be put
 // off, or that of the [SnoozeStore].
 func (b *Board) Snooze(ctx context.Context, v Viewer, k ask.Key, until time.Time) error {
 	b.mu.Lock()
@@ -93,8 +94,8 @@ func (b *Board) Snooze(ctx context.Context, v Viewer, k ask.Key, until time.Time
 	return nil
 }
 
-// Snoozed returns what a viewer put off and is still pending, by key. Give it to
-// [Filter.Without] to see the rest, and to [Filter.Only] to see these.
+// Snoozed returns the pending asks that a viewer put off, by key. Use it as
+// [Filter.Without] to see the rest, or as [Filter.Only] to see these.
 func (b *Board) Snoozed(ctx context.Context, v Viewer) (map[ask.Key]time.Time, error) {
 	all, err := b.opts.Snoozes.Of(ctx, v.By.Principal)
 	if err != nil {
@@ -111,7 +112,7 @@ func (b *Board) Snoozed(ctx context.Context, v Viewer) (map[ask.Key]time.Time, e
 	return off, nil
 }
 
-// changed tells that something about a pending ask is not what it was.
+// changed tells subscribers that a pending ask changed.
 func (b *Board) changed(k ask.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-func TestWhatOnePersonPutsOffStaysWithOthers(t *testing.T) {
+func TestASnoozeHidesAnAskFromOnePersonOnly(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	c := agent(t, b, "acme", "s1")
@@ -48,7 +48,7 @@ func TestSnoozesAreBounded(t *testing.T) {
 	put := func(i int, until time.Time) error {
 		return m.Put(t.Context(), "os:mei", responder.Snooze{Key: key(fmt.Sprint("a", i)), Until: until})
 	}
-	for i := range 2000 { // over at once
+	for i := range 2000 { // they end at once
 		if err := put(i, time.Now().Add(-time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestASnoozeHoldsOnEverySurface(t *testing.T) {
 	if w, u := shown(web), shown(tui); w != "a2" || u != "a2" {
 		t.Errorf("the web shows %q, the terminal %q", w, u)
 	}
-	// A board that starts later knows it, too.
+	// A board that starts later leaves it out as well.
 	late := on(natsd.Role{Name: natsd.RoleResponder, Type: "web"})
 	natstest.Eventually(t, "a new replica leaves it out", func() bool { return shown(late) == "a2" })
 	if err := tui.Snooze(t.Context(), mei, key("a1"), time.Time{}); err != nil {
@@ -112,7 +112,7 @@ func TestASnoozeHoldsOnEverySurface(t *testing.T) {
 	}
 	natstest.Eventually(t, "it is put off", func() bool { return shown(tui) == "a1" })
 	drain(changed)
-	<-changed // it comes back by itself, and the terminal is told
+	<-changed // it comes back by itself, and the terminal is signalled
 	natstest.Eventually(t, "it is back", func() bool { return shown(tui) == "a1 a2" })
 }
 

@@ -9,15 +9,15 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// snoozeBook holds snoozes by person and knows when the next one is over. The
-// zero value is ready to use.
+// snoozeBook holds snoozes by person and knows when the next one ends. The zero
+// value is ready to use.
 type snoozeBook struct {
 	mu      sync.Mutex
 	byWho   map[string]map[ask.Key]Snooze
 	stirred chan struct{} // holds a signal when a snooze was added
 }
 
-// signal returns the channel that tells of new snoozes. The caller holds mu.
+// signal returns the channel that signals new snoozes. The caller holds mu.
 func (b *snoozeBook) signal() chan struct{} {
 	if b.stirred == nil {
 		b.stirred = make(chan struct{}, 1)
@@ -25,7 +25,7 @@ func (b *snoozeBook) signal() chan struct{} {
 	return b.stirred
 }
 
-// room refuses a snooze that is one too many.
+// room refuses a snooze beyond the bounds.
 func (b *snoozeBook) room(who string, k ask.Key) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -33,13 +33,13 @@ func (b *snoozeBook) room(who string, k ask.Key) error {
 	if _, has := of[k]; !has && len(of) >= maxSnoozes {
 		drop(of)
 		if len(of) >= maxSnoozes {
-			return ask.Refuse(ask.CodeQuota, "%d asks are put off already; answer some, or take some back", len(of))
+			return ask.Refuse(ask.CodeQuota, "%d asks are already put off; answer some, or take some back", len(of))
 		}
 	}
 	if of == nil && len(b.byWho) >= maxSnoozers {
 		b.tidy()
 		if len(b.byWho) >= maxSnoozers {
-			return ask.Refuse(ask.CodeQuota, "more than %d people put asks off", maxSnoozers)
+			return ask.Refuse(ask.CodeQuota, "more than %d people have put off asks", maxSnoozers)
 		}
 	}
 	return nil
@@ -69,7 +69,7 @@ func (b *snoozeBook) remove(who string, k ask.Key) {
 	}
 }
 
-// of returns the snoozes of a person whose time has not come.
+// of returns the current snoozes of a person.
 func (b *snoozeBook) of(who string) []Snooze {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +83,7 @@ func (b *snoozeBook) of(who string) []Snooze {
 	return all
 }
 
-// run calls over with each ask whose snooze is over, until ctx ends.
+// run calls over with each ask whose snooze has ended, until ctx ends.
 func (b *snoozeBook) run(ctx context.Context, over func(ask.Key)) {
 	b.mu.Lock()
 	stirred := b.signal()
@@ -105,7 +105,7 @@ func (b *snoozeBook) run(ctx context.Context, over func(ask.Key)) {
 	}
 }
 
-// due takes the snoozes that are over and says when to look again.
+// due removes the snoozes that have ended, and returns when to look again.
 func (b *snoozeBook) due(now time.Time) (due []ask.Key, next time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,7 +127,7 @@ func (b *snoozeBook) due(now time.Time) (due []ask.Key, next time.Duration) {
 	return due, next
 }
 
-// drop forgets snoozes whose time has come.
+// drop removes snoozes that have ended.
 func drop(of map[ask.Key]Snooze) {
 	now := time.Now()
 	maps.DeleteFunc(of, func(_ ask.Key, s Snooze) bool { return !now.Before(s.Until) })

@@ -11,37 +11,37 @@ import (
 // Bounds of what waits for a slow subscriber of a board.
 const (
 	maxBehind  = 1024 // events
-	maxTouched = 256  // keys; of more only that there were more is told
+	maxTouched = 256  // keys; beyond that, only Any is set
 )
 
-// subscriber hears what happens on a board.
+// subscriber receives the events of a board.
 type subscriber struct {
 	filter Filter
-	bare   bool // only that something happened
+	bare   bool // only signals, no events
 
 	mu      sync.Mutex
 	queue   []Event
-	lost    bool // more came than is kept: everything is told again
+	lost    bool // more events came than are kept: everything is told again
 	stirred chan struct{}
-	touched *Touched // nil: nobody wants to know what changed
+	touched *Touched // nil: changes are not recorded
 }
 
-// Touched says what changed on a board since it was last asked for.
+// Touched says what changed on a board since the last call.
 type Touched struct {
 	Keys []ask.Key // of asks that came, changed or ended; at most 256
-	// Any says that more than Keys may have changed: the board's status, or more
-	// asks than are named.
+	// Any says that more than Keys may have changed: the board's status, or
+	// more asks than Keys holds.
 	Any bool
 }
 
-// has reports whether a key is named. There are few: they are looked through.
+// has searches linearly, because there are few keys.
 func (t *Touched) has(k ask.Key) bool { return slices.Contains(t.Keys, k) }
 
-// Subscribe tells handle what f selects, one event at a time: [Reset], every
-// pending ask as a head (its Ask has no questions; [Board.Get] has them) and
-// [Synced] when the board is, then what happens. A subscriber that is slow does
-// not hold up others: when it missed something it is told Reset, everything
-// pending and Synced again. It ends, and returns, with ctx.
+// Subscribe calls handle with one event at a time: [Reset], every pending ask
+// that f selects as a head (its Ask has no questions; [Board.Get] has them),
+// [Synced] once the board is complete, and then every change. A slow subscriber
+// does not block others: after it missed events it gets Reset, every pending
+// ask and Synced again. It blocks until ctx ends.
 func (b *Board) Subscribe(ctx context.Context, f Filter, handle func(Event)) {
 	s := &subscriber{filter: f, lost: true, stirred: make(chan struct{}, 1)}
 	s.stir()
@@ -68,9 +68,9 @@ func (b *Board) Subscribe(ctx context.Context, f Filter, handle func(Event)) {
 	}
 }
 
-// Changes returns a channel that holds a signal when something that f selects
-// changed, or the board's status did, since it was last received from. It is for
-// screens that draw themselves again, and costs less than [Board.Subscribe].
+// Changes returns a channel that holds a signal if an ask that f selects, or
+// the board's status, changed since the last receive. It is for screens that
+// redraw everything, and costs less than [Board.Subscribe].
 func (b *Board) Changes(f Filter) (changed <-chan struct{}, stop func()) {
 	s := &subscriber{filter: f, bare: true, stirred: make(chan struct{}, 1)}
 	b.mu.Lock()
@@ -83,8 +83,8 @@ func (b *Board) Changes(f Filter) (changed <-chan struct{}, stop func()) {
 	}
 }
 
-// Follow is [Board.Changes] for screens that draw only what changed: touched
-// returns what that is, and forgets it.
+// Follow is [Board.Changes] for screens that redraw only what changed: touched
+// returns the changes since its last call.
 func (b *Board) Follow(f Filter) (changed <-chan struct{}, touched func() Touched, stop func()) {
 	s := &subscriber{filter: f, bare: true, stirred: make(chan struct{}, 1), touched: &Touched{}}
 	b.mu.Lock()
@@ -105,7 +105,7 @@ func (s *subscriber) take() Touched {
 	return t
 }
 
-// touch notes which ask changed; none: anything may have.
+// touch records the ask that changed; nil: any ask may have changed.
 func (s *subscriber) touch(h *head) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,9 +117,9 @@ func (s *subscriber) touch(h *head) {
 	}
 }
 
-// due takes what a subscriber is to be told.
+// due takes the events to deliver to a subscriber.
 func (b *Board) due(s *subscriber) []Event {
-	b.mu.Lock() // before the subscriber's, as in tell
+	b.mu.Lock() // before the subscriber's lock, as in tell
 	defer b.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,8 +144,8 @@ func (b *Board) due(s *subscriber) []Event {
 	return events
 }
 
-// tell hands an event to those whose filter takes h; without h to all. The
-// caller holds the board's lock.
+// tell queues an event for the subscribers whose filter takes h, or for all if
+// h is nil. The caller holds the board's lock.
 func (b *Board) tell(e Event, h *head) {
 	if e.Kind == Pending && len(b.subs) > 0 {
 		e.Record = h.record()

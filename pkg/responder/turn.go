@@ -9,18 +9,18 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Turn says where a viewer is in a queue.
+// Turn is a viewer's position in a queue.
 type Turn struct {
-	// After is the ask that was in focus: the next one down is wanted, and at the
-	// end none. Zero: from the top.
+	// After is the ask that was in focus: the next one below it is wanted, and
+	// none at the end. Zero: from the top.
 	After ask.Key
 	// Since is when that ask was put in focus: urgent asks that came since then
-	// go first. From the top, only what was asked since then is wanted.
+	// go first. From the top, only asks since then are wanted.
 	Since time.Time
 }
 
-// Next chooses from heads in a queue's order what is to be read next, of what
-// busy does not report.
+// Next chooses the next ask to read from heads in queue order, skipping those
+// that busy reports.
 func (t Turn) Next(heads []Head, busy func(Head) bool) (Head, bool) {
 	free := func(h Head) bool { return h.Key != t.After && !busy(h) }
 	if t.After == (ask.Key{}) {
@@ -49,22 +49,22 @@ func pick(heads []Head, at int) (Head, bool) {
 	return heads[at], true
 }
 
-// hurry is how soon an urgent ask ends that is offered to everybody, whoever
-// looks at it.
+// hurry is how close to its deadline an urgent ask is offered to everybody,
+// even if somebody looks at it.
 const hurry = 90 * time.Second
 
-// maxAhead is how far down a queue what is next is looked for.
+// maxAhead bounds how far down the queue the next ask is searched.
 const maxAhead = 10_000
 
-// settle is how long a viewer who chose waits for what other replicas say, when
-// people are at others.
+// settle is how long a viewer who took an ask waits for claims of other
+// replicas, if people are at them.
 const settle = 30 * time.Millisecond
 
-// Take chooses what a viewer reads next and tells everybody that the viewer
-// looks at it, so that others are offered something else: what others look at
-// is passed over, but for an urgent ask that ends within 90 s. It is a courtesy
-// and no lock: in one process two viewers never take the same ask, on several
-// replicas hardly ever. It reports false when nothing is left for this viewer.
+// Take chooses what a viewer reads next, and tells other viewers so that they
+// are offered something else. It skips asks at which others look, except an
+// urgent ask that ends within 90 s. It is not a lock: two viewers of one
+// process never take the same ask, but viewers of several replicas rarely do.
+// It returns false if nothing is left for this viewer.
 func (b *Board) Take(ctx context.Context, v Viewer, f Filter, t Turn) (Head, bool) {
 	for range 5 {
 		h, company, ok := b.claim(v, f, t)
@@ -84,13 +84,13 @@ func (b *Board) Take(ctx context.Context, v Viewer, f Filter, t Turn) (Head, boo
 		if b.keeps(v, h) {
 			return h, true
 		}
-		_ = b.Leave(v, h.Key) // the others forget it by themselves
+		_ = b.Leave(v, h.Key) // others forget it by themselves
 	}
 	return Head{}, false
 }
 
-// claim chooses and marks in one step. Company says that people are at other
-// replicas, who may choose at the same moment.
+// claim chooses and marks an ask in one step. company means that people are at
+// other replicas, who may choose at the same moment.
 func (b *Board) claim(v Viewer, f Filter, t Turn) (h Head, company, ok bool) {
 	heads, _ := b.Pending(f, 0, maxAhead)
 	b.mu.Lock()
@@ -119,8 +119,8 @@ func (b *Board) lookedAt(k ask.Key, besides string, now time.Time) bool {
 	})
 }
 
-// keeps reports whether a viewer stays at an ask that others chose at the same
-// moment: all replicas let the same one stay.
+// keeps reports whether a viewer keeps an ask that others chose at the same
+// moment. All replicas choose the same viewer.
 func (b *Board) keeps(v Viewer, h Head) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,7 +134,7 @@ func (b *Board) keeps(v Viewer, h Head) bool {
 	})
 }
 
-// lot draws who stays; it differs from ask to ask.
+// lot ranks the contenders for an ask; it differs from ask to ask.
 func lot(life, principal string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(life + "\x00" + principal))

@@ -25,7 +25,7 @@ func TestThreePeopleTakeThreeAsks(t *testing.T) {
 	}
 	one := board(t, surface(t, b, responder.Options{}), responder.BoardOptions{})
 	other := board(t, surface(t, b, responder.Options{}), responder.BoardOptions{})
-	// Somebody at another board: from now on they wait for each other.
+	// With somebody at another board, both boards wait for each other's claims.
 	natstest.Eventually(t, "both know of each other", func() bool {
 		if one.Look(person("ana"), key("a3"), true) != nil || other.Look(person("tom"), key("a3"), false) != nil {
 			t.Error("cannot look")
@@ -116,10 +116,10 @@ func TestAnAskIsHandedOver(t *testing.T) {
 		to   string
 		want error
 	}{
-		"nobody was seen by this name": {mei, key("a1"), "Zoe", ask.ErrInvalid},
-		"a group outside the audience": {mei, key("a2"), "group:security", ask.ErrInvalid},
-		"by somebody who may not":      {tom, key("a2"), "os:mei", ask.ErrForbidden},
-		"an ask that is not there":     {mei, key("a9"), "os:tom", ask.ErrNotFound},
+		"an unknown name":                  {mei, key("a1"), "Zoe", ask.ErrInvalid},
+		"a group outside the audience":     {mei, key("a2"), "group:security", ask.ErrInvalid},
+		"by somebody outside the audience": {tom, key("a2"), "os:mei", ask.ErrForbidden},
+		"an unknown ask":                   {mei, key("a9"), "os:tom", ask.ErrNotFound},
 	} {
 		if err := one.HandOver(t.Context(), c.v, c.k, c.to, ""); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)

@@ -7,16 +7,16 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Viewer is who looks at a board.
+// Viewer is a person who looks at a board.
 type Viewer struct {
-	By       ask.By         // who it is, as an answer would say
-	Tenants  []string       // whose asks may be seen; nil: of every tenant
-	Access   ask.Access     // what of these may be seen and decided; nil: everything
-	Language string         // as in BCP 47, such as "en" or "zh-CN"
+	By       ask.By         // the person, as in an answer
+	Tenants  []string       // whose asks may be seen; nil: every tenant
+	Access   ask.Access     // which of these may be seen and decided; nil: all
+	Language string         // a BCP 47 tag, such as "en" or "zh-CN"
 	Zone     *time.Location // for times; nil: UTC
 }
 
-// Sees reports whether the viewer may see an ask that names this audience.
+// Sees reports whether the viewer may see an ask with this audience.
 func (v Viewer) Sees(k ask.Key, audience []string) bool {
 	return (v.Tenants == nil || slices.Contains(v.Tenants, k.Tenant)) && v.Access.Sees(v.By, k, audience)
 }
@@ -25,13 +25,13 @@ func (v Viewer) Sees(k ask.Key, audience []string) bool {
 func (v Viewer) everything() bool { return v.Tenants == nil && v.Access == nil }
 
 // MayAnswer reports whether the viewer may see and decide an ask. The broker
-// decides it again at the answer.
+// checks it again when it gets the answer.
 func (v Viewer) MayAnswer(h Head) bool {
 	a := ask.Ask{Audience: h.Audience, ExcludeAsker: h.Excluded != nil, Asker: h.Excluded}
 	return v.Sees(h.Key, h.Audience) && v.Access.Decides(v.By, h.Key, h.Audience) && v.By.Proves(h.MinProof) && a.Allows(v.By) && (len(h.Audience) == 0 || v.By.ProvesPrincipal())
 }
 
-// Mine reports whether an ask is the viewer's to decide: the viewer may answer
+// Mine reports whether the viewer should decide an ask: the viewer may answer
 // it, and it was not handed to somebody else.
 func (v Viewer) Mine(h Head) bool {
 	if h.Handed != nil {

@@ -12,42 +12,42 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// EventKind is what a live screen is told.
+// EventKind is the kind of an event for a live screen.
 type EventKind int
 
 // The kinds of events.
 const (
-	Pending  EventKind = iota + 1 // an ask waits; Record has it, with its receipts as far as known
+	Pending  EventKind = iota + 1 // an ask is pending; Record has it, with the known receipts
 	Resolved                      // an ask ended; Record.Outcome says how
-	Synced                        // everything pending has been told; More says whether Limit cut it
-	Offline                       // the connection is gone; Synced follows when it is back
+	Synced                        // every pending ask has been told; More says whether Limit cut the list
+	Offline                       // the connection is lost; Synced follows when it is back
 	Reset                         // of a Board only: forget what was told; it is told again
 	Changed                       // of a Board only: who looks at the ask, or who put it off, changed
 )
 
-// Event is one thing a live screen is told.
+// Event is one event for a live screen.
 type Event struct {
 	Kind   EventKind
 	Record ask.Record
 	More   bool
 }
 
-// snapshotEvery is how often a watch reads everything again, with jitter: the
-// streams republish once, and one message was really missed.
+// snapshotEvery is how often a watch reads everything again, with jitter, in
+// case it missed a message: the streams republish each one only once.
 const snapshotEvery = time.Minute
 
-// Watch tells handle, one call at a time, what waits and what ended: every
-// pending ask once per life (a snapshot first, then live), every outcome once,
-// and Synced after each snapshot. It asks again after each reconnect, when
-// handle was too slow for what came, and every minute, so a missed message is
-// told late but not lost. It returns nil when ctx ends, and an error only when
-// the connection is closed for good. It keeps no asks and tracks
-// [Options.Limit] of them at a time: a screen that shows many keeps a [Board].
+// Watch calls handle with one event at a time: every pending ask once per life
+// (first from a snapshot, then live), every outcome once, and Synced after each
+// snapshot. It takes a snapshot after each reconnect, when handle is too slow,
+// and every minute, so that a missed message is late but not lost. It returns
+// nil when ctx ends, and an error only if the connection is closed for good. It
+// keeps no asks and tracks at most [Options.Limit] of them: a screen that shows
+// many keeps a [Board].
 func (r *Responder) Watch(ctx context.Context, handle func(Event)) error {
 	return r.follow(ctx, &watch{r: r, handle: handle, known: map[ask.Key]uint64{}, ended: map[ask.Key]ending{}, turned: time.Now()})
 }
 
-// read reads what is pending beside the live events.
+// read reads the pending asks concurrently with live events.
 func (w *watch) read() func(context.Context) (func(), error) {
 	known := maps.Clone(w.known)
 	return func(ctx context.Context) (func(), error) {
@@ -57,20 +57,20 @@ func (w *watch) read() func(context.Context) (func(), error) {
 	}
 }
 
-// watch is the state of one Watch. Only its goroutine touches it.
+// watch is the state of one Watch. Only its goroutine uses it.
 type watch struct {
 	r      *Responder
 	handle func(Event)
 	known  map[ask.Key]uint64 // pending asks that were told, with the sequence of their question
-	ended  map[ask.Key]ending // outcomes told a moment ago
-	before map[ask.Key]ending // and before that: see forget
+	ended  map[ask.Key]ending // outcomes told recently
+	before map[ask.Key]ending // outcomes told before those: see forget
 	turned time.Time
 	off    bool
 	more   bool
 }
 
-// ending is an outcome that was told: a crash may republish it, and a snapshot
-// that was read before may still have its question.
+// ending is an outcome that was told. A crash may republish it, and an older
+// snapshot may still have its question.
 type ending struct {
 	at  time.Time
 	seq uint64
@@ -83,7 +83,7 @@ func (w *watch) offline() {
 	}
 }
 
-// live takes a republished message.
+// live handles a republished message.
 func (w *watch) live(m *nats.Msg) {
 	k, kind, seq, ok := cloudevent.Republished(m)
 	if !ok {
@@ -99,7 +99,7 @@ func (w *watch) live(m *nats.Msg) {
 		return
 	}
 	if _, first := cloudevent.FirstOutcome(m); !first {
-		return // not the truth
+		return // not the first outcome
 	}
 	s, err := cloudevent.ReadOutcome(m, k)
 	if err != nil {
@@ -141,7 +141,7 @@ func (w *watch) resolved(rec ask.Record) {
 	w.handle(Event{Kind: Resolved, Record: rec})
 }
 
-// justEnded is an ending that was told a short while ago.
+// justEnded returns an ending that was told recently.
 func (w *watch) justEnded(k ask.Key) (ending, bool) {
 	e, ok := w.ended[k]
 	if !ok {
@@ -150,7 +150,7 @@ func (w *watch) justEnded(k ask.Key) (ending, bool) {
 	return e, ok
 }
 
-// forget drops the endings that were old when it was called last.
+// forget drops the endings that were already old at the previous call.
 func (w *watch) forget() {
 	w.before, w.ended, w.turned = w.ended, map[ask.Key]ending{}, time.Now()
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// An outcome that comes again, as after a crash, is told once, for as long as
-// the watch remembers it; what is older does not pile up.
+// An outcome that is republished, as after a crash, is told once for as long as
+// the watch remembers it; older ones do not pile up.
 func TestAWatchRemembersEndingsForAWhile(t *testing.T) {
 	t.Parallel()
 	told := 0

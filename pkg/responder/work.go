@@ -19,35 +19,36 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Item is one piece of work of a posting surface: an ask to present, or the
-// outcome of one to show.
+// Item is one piece of work of a posting surface: an ask to present, or an
+// outcome to show.
 type Item struct {
 	Key     ask.Key
 	Life    string       // of the ask; receipts name it
 	Ask     ask.Ask      // as it was asked
 	AskedAt time.Time    // when, for an ask to present
 	Outcome *ask.Outcome // nil for an ask to present
-	Receipt *ask.Receipt // what this responder type has recorded of this life, or nil
+	Receipt *ask.Receipt // what this responder type recorded for this life, or nil
 	Trace   string       // the W3C traceparent of the ask, if it has one
 }
 
 // WorkOptions tunes [Responder.Work]. The zero value is ready to use.
 type WorkOptions struct {
-	// Concurrency is the most asks, and the most outcomes beside them, that are
-	// under way at a time; default 8.
+	// Concurrency is the maximum number of asks, and separately of outcomes, in
+	// progress at a time; default 8.
 	Concurrency int
-	// Grace is how long items under way may go on when ctx has ended; default 20 s.
+	// Grace is how long running items may continue after ctx has ended; default
+	// 20 s.
 	Grace time.Duration
-	// Ready is called once, when the bus has begun to keep work for this type:
+	// Ready is called once, when the bus has begun to store work for this type:
 	// from then on nothing is missed. Default: not called.
 	Ready func()
 }
 
-// ErrLeave makes [Responder.Work] leave an item as it is: it comes again, to
-// any replica, when its lease is over, as it does when a replica dies.
+// ErrLeave makes [Responder.Work] leave an item as it is: it is redelivered to
+// any replica when its lease ends, as if this replica had died.
 var ErrLeave = errors.New("left for another replica")
 
-// LaterError makes an item come again, to any replica, after a while.
+// LaterError makes an item be redelivered, to any replica, after a while.
 type LaterError struct {
 	After time.Duration // at most an hour
 	Err   error         // why; may be nil
@@ -61,32 +62,32 @@ func (e *LaterError) Error() string {
 	return fmt.Sprintf("again in %s: %v", e.After, e.Err)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *LaterError) Unwrap() error { return e.Err }
 
 // maxLater is the longest delay that a broker accepts.
 const maxLater = time.Hour
 
-// Work takes work of this responder type and hands it to handle, until ctx
-// ends. Replicas that work for one type share it: an item is with one replica
-// at a time, and with another one when this one dies, so handle must expect an
-// item that was handled before.
+// Work takes work of this responder type and passes it to handle, until ctx
+// ends. Replicas of one type share the work: an item is with one replica at a
+// time, and moves to another if that one dies, so handle must expect an item
+// that was already handled.
 //
 // When handle returns nil, the item is done. A [*LaterError] puts it off,
 // [ErrLeave] leaves it, and any other error puts it off for a few seconds.
-// While handle runs, its lease is extended. Its context outlives ctx by
+// While handle runs, the lease is extended. Its context outlives ctx by
 // [WorkOptions.Grace].
 //
-// With [Options.Tenant] only that tenant's work is taken, by consumers of its
-// own. Work returns nil when ctx ended and everything under way is finished; it
-// takes nothing new then, and waits 4 s at most for a broker that does not reply. It
-// returns early with an [*ask.Error] when the broker refuses for good: with
-// [ask.ErrForbidden] when the type is served the other way (as a whole, or
-// tenant by tenant) or the credential has no right to, and with [ask.ErrQuota]
-// when too many tenants are served by themselves.
+// With [Options.Tenant] it takes only that tenant's work, from separate
+// consumers. Work returns nil after ctx has ended and everything in progress is
+// finished; it then takes nothing new, and waits at most 4 s for a broker that
+// does not reply. It returns early with an [*ask.Error] if the broker refuses
+// for good: [ask.ErrForbidden] if the type is already served in the other mode
+// (as a whole, or by tenant) or the credential is not allowed to, and
+// [ask.ErrQuota] if too many tenants are served separately.
 func (r *Responder) Work(ctx context.Context, handle func(context.Context, Item) error, opts WorkOptions) error {
 	if r.opts.Session != "" {
-		return ask.Refuse(ask.CodeForbidden, "a credential of one session takes no work; use one of the tenant %s or of the whole type %s", r.opts.Tenant, r.typ)
+		return ask.Refuse(ask.CodeForbidden, "a credential of one session cannot take work; use one of the tenant %s or of the whole type %s", r.opts.Tenant, r.typ)
 	}
 	if opts.Concurrency <= 0 {
 		opts.Concurrency = 8
@@ -98,7 +99,7 @@ func (r *Responder) Work(ctx context.Context, handle func(context.Context, Item)
 	defer release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	asking, stop := withGrace(ctx, min(opts.Grace, holdNext+call.Attempt)) // what is on its way arrives, if a broker is there
+	asking, stop := withGrace(ctx, min(opts.Grace, holdNext+call.Attempt)) // lets a reply in flight arrive, if a broker is there
 	defer stop()
 	var loops sync.WaitGroup
 	var begun atomic.Int32
@@ -122,7 +123,7 @@ func (r *Responder) Work(ctx context.Context, handle func(context.Context, Item)
 	return nil
 }
 
-// withGrace is a context that outlives ctx.
+// withGrace returns a context that outlives ctx.
 func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
@@ -134,7 +135,7 @@ type workLoop struct {
 	r       *Responder
 	of      string
 	handle  func(context.Context, Item) error
-	slots   chan struct{} // holds one for each item under way
+	slots   chan struct{} // holds one for each item in progress
 	begun   func()        // called once; then nil
 	running sync.WaitGroup
 }
@@ -142,8 +143,8 @@ type workLoop struct {
 // Bounds of a request for work.
 const (
 	maxBatch  = 10
-	holdNext  = 2 * time.Second // a drain waits so long for what is on its way
-	retryWork = 3 * time.Second // after an error that says nothing better
+	holdNext  = 2 * time.Second // a drain waits this long for a reply in flight
+	retryWork = 3 * time.Second // after an error without a hint
 )
 
 func (l *workLoop) run(ctx, asking, work context.Context) error {
@@ -188,7 +189,7 @@ func (l *workLoop) run(ctx, asking, work context.Context) error {
 		for _, it := range items {
 			l.running.Go(func() {
 				defer func() { <-l.slots }()
-				if ctx.Err() != nil { // it came while we were stopping
+				if ctx.Err() != nil { // it arrived while stopping
 					l.settle(work, it.Token, subject.VerbLater, 0)
 					return
 				}
@@ -198,7 +199,7 @@ func (l *workLoop) run(ctx, asking, work context.Context) error {
 	}
 }
 
-// next asks for up to n items.
+// next requests up to n items.
 func (l *workLoop) next(ctx context.Context, n int, hold time.Duration) ([]wire.NextItem, time.Duration, error) {
 	body, err := wire.EncodeNextQuery(wire.Next{Of: l.of, Max: n, Wait: hold})
 	if err != nil {
@@ -219,11 +220,11 @@ func (l *workLoop) subject(v subject.Verb) string {
 	return l.r.at(ask.Key{Tenant: l.r.opts.Tenant}, v)
 }
 
-// do handles one item, extends its lease meanwhile, and says what became of it.
+// do handles one item, extends its lease, and settles it.
 func (l *workLoop) do(ctx context.Context, it wire.NextItem, lease time.Duration) {
 	item, err := readItem(&it)
 	if err != nil {
-		l.r.opts.Logger.ErrorContext(ctx, "cannot read a piece of work; a newer version of askbus may", slog.Any("error", err))
+		l.r.opts.Logger.ErrorContext(ctx, "cannot read a work item; a newer version of askbus may", slog.Any("error", err))
 		l.settle(ctx, it.Token, subject.VerbLater, 10*time.Minute)
 		return
 	}
@@ -238,13 +239,14 @@ func (l *workLoop) do(ctx context.Context, it wire.NextItem, lease time.Duration
 	case put:
 		l.settle(ctx, it.Token, subject.VerbLater, later.After)
 	default:
-		l.r.opts.Logger.WarnContext(ctx, "work failed; it comes again", slog.String("ask_id", item.Key.ID), slog.Any("error", err))
+		l.r.opts.Logger.WarnContext(ctx, "work failed; it is redelivered", slog.String("ask_id", item.Key.ID), slog.Any("error", err))
 		l.settle(ctx, it.Token, subject.VerbLater, retryWork)
 	}
 }
 
-// traced carries out an item in a span: to present an ask belongs to its trace;
-// that it ended, mostly much later, begins another one that links to it.
+// traced carries out an item in a span. Presenting an ask belongs to the ask's
+// trace; showing its end, mostly much later, begins a new trace that links to
+// it.
 func (r *Responder) traced(ctx context.Context, it *Item, handle func(context.Context, Item) error) (err error) {
 	name, parent := "present", it.Trace
 	if it.Outcome != nil {
@@ -256,7 +258,7 @@ func (r *Responder) traced(ctx context.Context, it *Item, handle func(context.Co
 	return handle(ctx, *it)
 }
 
-// extend keeps the lease of an item until stop is called.
+// extend extends the lease of an item until stop is called.
 func (l *workLoop) extend(ctx context.Context, token string, every time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -269,7 +271,7 @@ func (l *workLoop) extend(ctx context.Context, token string, every time.Duration
 				return
 			case <-tick.C:
 				one, done := context.WithTimeout(ctx, every)
-				_ = l.request(one, token, subject.VerbExtend, 0) // the next one may get through
+				_ = l.request(one, token, subject.VerbExtend, 0) // the next one may succeed
 				done()
 			}
 		}
@@ -280,16 +282,17 @@ func (l *workLoop) extend(ctx context.Context, token string, every time.Duration
 	}
 }
 
-// settle says what became of an item. One that is not settled comes again.
+// settle reports the result of an item. An item that is not settled is
+// redelivered.
 func (l *workLoop) settle(ctx context.Context, token string, verb subject.Verb, delay time.Duration) {
-	if ctx.Err() != nil { // out of grace: a last word, or it comes again only after its lease
+	if ctx.Err() != nil { // out of grace: one last try, or it is redelivered only after its lease
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), call.Attempt)
 		defer cancel()
 	}
 	err := l.request(ctx, token, verb, min(max(delay, 0), maxLater))
 	if err != nil && !errors.Is(err, ask.ErrNotFound) && !errors.Is(err, nats.ErrConnectionClosed) {
-		l.r.opts.Logger.WarnContext(ctx, "cannot say what became of a piece of work; it comes again", slog.String("verb", string(verb)), slog.Any("error", err))
+		l.r.opts.Logger.WarnContext(ctx, "cannot settle a work item; it is redelivered", slog.String("verb", string(verb)), slog.Any("error", err))
 	}
 }
 
@@ -318,7 +321,7 @@ func readItem(it *wire.NextItem) (Item, error) {
 	}
 	tenant, session, ok := cloudevent.AgentOf(it.Event.Source())
 	if !ok {
-		return Item{}, fmt.Errorf("read work: source %.200q names no session", it.Event.Source())
+		return Item{}, fmt.Errorf("read work: invalid source %.200q", it.Event.Source())
 	}
 	s, err := wire.OpenStored(it.Event.Data())
 	if err != nil {

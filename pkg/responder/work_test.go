@@ -10,8 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// A replica is told to stop while no broker is there: it has nothing under way,
-// and does not use up its grace.
+// A replica that is stopped without a broker has nothing in progress, and does
+// not use up its grace.
 func TestWorkStopsSoonWithoutABroker(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})

@@ -21,20 +21,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Screen is a live screen, as people see it. All methods are called
+// Screen is a live screen as people see it. All methods are called
 // concurrently.
 type Screen interface {
-	// Type is its responder type.
+	// Type returns its responder type.
 	Type() string
-	// Run shows what is on the bus until ctx ends. It is called once, and nothing
-	// else before it.
+	// Run shows the bus until ctx ends. It is called once, before the other
+	// methods.
 	Run(ctx context.Context, r *responder.Responder) error
-	// Waiting lists the asks that a person sees waiting, in their order.
+	// Waiting lists the pending asks that a person sees, in their order.
 	Waiting(by ask.By) []ask.Key
 	// Read returns what a person reads of an ask.
 	Read(by ask.By, k ask.Key) Reading
-	// Choose lets a person answer the only question of what was read, maybe a
-	// while ago, with an option. It returns what that person reads then.
+	// Choose lets a person answer the only question of an earlier reading with
+	// an option. It returns what the screen then tells that person.
 	Choose(by ask.By, from Reading, option string) string
 }
 
@@ -46,21 +46,21 @@ type Reading struct {
 	Ref  any    // what the screen needs to answer from it
 }
 
-// RunLive runs the suite on a live screen. newScreen gives a fresh one for each
-// case.
+// RunLive runs the suite on a live screen. newScreen returns a fresh one for
+// each case.
 func RunLive(t *testing.T, newScreen func(t *testing.T) Screen) {
 	t.Helper()
 	for name, run := range map[string]func(*viewing){
-		"shows what waits, from before and from now on": (*viewing).shows,
-		"takes back what ended, however it ended":       (*viewing).takesBack,
+		"shows pending asks, old and new":               (*viewing).shows,
+		"removes ended asks, however they ended":        (*viewing).takesBack,
 		"a late answer is told who was first":           (*viewing).late,
-		"an answer given twice is one":                  (*viewing).twice,
+		"an answer given twice counts once":             (*viewing).twice,
 		"an ask that ended while it was read is closed": (*viewing).endedWhileRead,
 		"a person outside the audience":                 (*viewing).outsider,
 		"every kind is drawn, and an unknown one read":  (*viewing).kinds,
 		"very long and hostile text":                    (*viewing).hostile,
-		"is right again after the line was cut":         (*viewing).reconnects,
-		"is right again after the brokers were away":    (*viewing).brokerAway,
+		"recovers after the connection was cut":         (*viewing).reconnects,
+		"recovers after the brokers were down":          (*viewing).brokerAway,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +115,7 @@ func (v *viewing) run() {
 	})
 }
 
-// waiting waits until Ann sees exactly these asks waiting.
+// waiting waits until Ann sees exactly these asks.
 func (v *viewing) waiting(ids ...string) {
 	v.t.Helper()
 	natstest.Eventually(v.t, fmt.Sprintf("%v wait", ids), func() bool {
@@ -128,7 +128,8 @@ func (v *viewing) waiting(ids ...string) {
 	})
 }
 
-// read waits until an ask is open, or closed, to a person, and its text is so.
+// read waits until an ask is open, or closed, to a person, and its text has
+// these parts.
 func (v *viewing) read(by ask.By, id string, open bool, parts ...string) (last Reading) {
 	v.t.Helper()
 	natstest.Eventually(v.t, fmt.Sprintf("%s reads %s with %q, open %v", by.Name, id, parts, open), func() bool {
@@ -241,7 +242,7 @@ func (v *viewing) outsider() {
 	v.read(bob, "a1", false, "Which database for a1?")
 	forged := mine
 	if told := v.screen.Choose(bob, forged, "pg"); told == "" {
-		v.t.Error("the person is told nothing")
+		v.t.Error("the person got no message")
 	}
 	v.waiting("a1")
 	v.screen.Choose(ann, mine, "pg")
@@ -266,7 +267,7 @@ func (v *viewing) kinds() {
 	v.read(ann, "k9", true, "Something of a newer build?", "does not know")
 }
 
-// newer makes the stored question of an ask one of a kind that nobody knows.
+// newer changes the stored question of an ask to an unknown kind.
 func (v *viewing) newer(id string) {
 	v.t.Helper()
 	js, err := jetstream.New(v.bus.LedgerAdmin())
@@ -297,7 +298,7 @@ func (v *viewing) newer(id string) {
 		}
 		return
 	}
-	v.t.Fatalf("there is no question of %s", id)
+	v.t.Fatalf("ask %s has no stored question", id)
 }
 
 func (v *viewing) hostile() {
@@ -327,7 +328,7 @@ func (v *viewing) reconnects() {
 	}
 	v.ask(ask.Ask{ID: "b1"})
 	if told := v.screen.Choose(ann, from, "pg"); told == "" {
-		v.t.Error("a person who answers while the bus is away is told nothing")
+		v.t.Error("a person who answers while the bus is down got no message")
 	}
 	mend()
 	v.waiting("b1")

@@ -15,15 +15,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// contains reports whether s has part, whatever its case.
+// contains reports whether s contains part, ignoring case.
 func contains(s, part string) bool {
 	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
 }
 
 var tom = ask.By{Principal: "chat:tom", Name: "Tom"}
 
-// Run runs the suite on a surface that posts. newSurface gives a fresh one for
-// each case.
+// Run runs the suite on a surface that posts. newSurface returns a fresh one
+// for each case.
 func Run(t *testing.T, newSurface func(t *testing.T) Surface) {
 	t.Helper()
 	for name, run := range map[string]func(*scene){
@@ -102,7 +102,7 @@ func lostClick(s *scene) {
 	s.replica()
 	s.ask(ask.Ask{ID: "a1"})
 	s.ask(ask.Ask{ID: "a2"})
-	s.open("a1") // clicked, and the click is lost: nothing may have changed
+	s.open("a1") // clicked, but the click is lost: nothing changes
 	p := s.open("a2")
 	s.posted("a1")
 	s.surface.Click(s.t.Context(), p, Click{ID: "click2", Option: "pg", By: tom})
@@ -119,7 +119,7 @@ func duplicate(s *scene) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for p := range 4 { // made again, they deliver everything again
+	for p := range 4 { // the next replica delivers everything again
 		if err := js.DeleteConsumer(s.t.Context(), fmt.Sprintf("ASKS_%02d", p), s.surface.Type()+"-q"); err != nil {
 			s.t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func crash(s *scene) {
 	s.surface.Intercept(func(c Call) error {
 		if c.Op == OpPost && c.Done && died.CompareAndSwap(false, true) {
 			kill()
-			return errors.New("nobody hears this")
+			return errors.New("the process has died")
 		}
 		return nil
 	})
@@ -164,7 +164,7 @@ func endedWhilePosting(s *scene) {
 	s.ask(ask.Ask{ID: "a1"})
 	<-reached
 	s.elsewhere("a1")
-	s.ask(ask.Ask{ID: "a2"}) // the other slots go on
+	s.ask(ask.Ask{ID: "a2"}) // the other slots continue
 	s.open("a2")
 	close(goOn)
 	s.closed("a1", "Mei")
@@ -231,7 +231,7 @@ func refusing(s *scene) {
 	s.posted("a1")
 	s.open("a1")
 	if n := early.Load(); n > 0 {
-		s.t.Errorf("%d calls before the time was over", n)
+		s.t.Errorf("%d calls before Retry-After", n)
 	}
 }
 
@@ -240,7 +240,7 @@ func outsider(s *scene) {
 	s.ask(ask.Ask{ID: "a1", Audience: []string{"group:platform"}})
 	p := s.open("a1")
 	if told := s.surface.Click(s.t.Context(), p, Click{ID: "c1", Option: "pg", By: tom}); told == "" {
-		s.t.Error("the person is told nothing")
+		s.t.Error("the person got no message")
 	}
 	s.open("a1")
 	s.surface.Click(s.t.Context(), p, Click{ID: "c2", Option: "pg", By: ask.By{Principal: "chat:ann", Name: "Ann", Groups: []string{"platform"}}})
@@ -280,11 +280,11 @@ func hostile(s *scene) {
 	s.closed("h1", "Mei")
 }
 
-// longText is long, and its letters take several bytes.
+// longText is long and has multi-byte letters.
 var longText = strings.Repeat("длинный 长 ", 1200)
 
-// control is the part of a text around a character that hides or turns text, if
-// it has one.
+// control returns the part of a text around a character that hides or reverses
+// text, if there is one.
 func control(text string) string {
 	i := strings.IndexFunc(text, func(r rune) bool {
 		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
@@ -320,7 +320,7 @@ func replicas(s *scene) {
 	}
 }
 
-// handover stops a replica as a signal does; the next one goes on.
+// handover stops a replica as a signal does; the next one continues.
 func handover(s *scene) {
 	_, stop := s.replica()
 	s.ask(ask.Ask{ID: "a1"})

@@ -16,33 +16,34 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Surface is a surface that posts, and a stand-in for its foreign service. All
+// Surface is a surface that posts, with a fake of its foreign service. All
 // methods are called concurrently.
 type Surface interface {
-	// Type is its responder type.
+	// Type returns its responder type.
 	Type() string
-	// Serve runs one replica until ctx ends, as [responder.Responder.Serve] does,
-	// with these options. Several run at once, on one foreign service.
+	// Serve runs one replica until ctx ends, as [responder.Responder.Serve]
+	// does, with these options. Several run at once on one foreign service.
 	Serve(ctx context.Context, r *responder.Responder, opts responder.ServeOptions) error
 	// Posts lists what people see in the foreign service.
 	Posts() []Post
-	// Click lets a person choose the option at the post's only question, through
-	// any replica that runs. It returns what that person is told, if anything.
+	// Click lets a person choose the option of the post's only question,
+	// through any running replica. It returns what that person is told, if
+	// anything.
 	Click(ctx context.Context, p Post, c Click) string
-	// Intercept makes the foreign service call f around every call: before it,
-	// and after it took effect. An error fails the call. With nil it stops.
+	// Intercept makes the foreign service call f before every call and again
+	// after it took effect. An error fails the call. A nil f stops it.
 	Intercept(f func(Call) error)
 }
 
-// Post is what people see.
+// Post is a post as people see it.
 type Post struct {
-	Ref  string // what names it
+	Ref  string // identifies it
 	Key  string // the idempotency key
 	Text string
 	Open bool // people can still answer here
 }
 
-// Click is what a person does.
+// Click is a person's click.
 type Click struct {
 	ID     string // of the click: the same one may arrive twice
 	Option string // the option's id
@@ -56,7 +57,7 @@ type Call struct {
 	Done bool // it took effect; false: it is about to
 }
 
-// Op is what a call does.
+// Op is the operation of a call.
 type Op string
 
 // The operations of a foreign service.
@@ -66,7 +67,7 @@ const (
 	OpFind   Op = "find"
 )
 
-// Link is what [responder.ServeOptions.Link] says in the suite.
+// Link is [responder.ServeOptions.Link] in the suite.
 func Link(k ask.Key) string { return "https://inbox.example/ask/" + k.String() }
 
 // Clock is virtual time: a sleep advances it.
@@ -75,14 +76,14 @@ type Clock struct {
 	now time.Time
 }
 
-// Now is the virtual time.
+// Now returns the virtual time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Sleep moves the virtual time on by d, and lets others run.
+// Sleep advances the virtual time by d, and lets other goroutines run.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -106,8 +107,8 @@ type scene struct {
 	own     *responder.Responder // reads receipts
 }
 
-// lease is how long work stays with a replica that has died. A replica that
-// lives extends it at each third: on a busy machine that takes its time, and work
+// lease is how long work stays with a replica that has died. A live replica
+// extends it after each third: on a busy machine that may be late, and work
 // whose lease is lost is done twice.
 const lease = waittest.Limit / 24
 
@@ -158,7 +159,7 @@ func (s *scene) replica() (kill, stop func()) {
 
 func (s *scene) key(id string) ask.Key { return ask.Key{Tenant: "acme", Session: "s1", ID: id} }
 
-// ask asks; without questions it is which database to take.
+// ask asks, by default which database to use.
 func (s *scene) ask(a ask.Ask) {
 	s.t.Helper()
 	if a.Questions == nil {
@@ -180,7 +181,7 @@ func (s *scene) elsewhere(id string) {
 	}
 }
 
-// posts are the posts of an ask.
+// posts returns the posts of an ask.
 func (s *scene) posts(id string) (posts []Post) {
 	rec, err := s.own.Get(s.t.Context(), s.key(id))
 	if err != nil {
@@ -205,8 +206,8 @@ func (s *scene) open(id string) Post {
 	return posts[0]
 }
 
-// closed waits until an ask has one post, which nobody can answer at, and says
-// who answered.
+// closed waits until an ask has one post, which cannot be answered, and names
+// the person who answered.
 func (s *scene) closed(id, who string) {
 	s.t.Helper()
 	natstest.Eventually(s.t, id+" is updated", func() bool {

@@ -14,8 +14,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// slowScreen is a screen that stands still while it is held, and reads
-// everything again only when it has a reason: by itself, in an hour.
+// slowScreen is a screen that blocks while it is held. It reads everything
+// again only when it has a reason, because its own interval is an hour.
 type slowScreen struct {
 	*screen
 	r    *responder.Responder
@@ -45,7 +45,7 @@ func newSlowScreen(t *testing.T, r *responder.Responder) *slowScreen {
 	return s
 }
 
-// flood publishes outcomes of nobody's ask.
+// flood publishes outcomes of an unknown ask.
 func flood(t *testing.T, b *natstest.Bus, n, size int) {
 	t.Helper()
 	admin := b.Admin()
@@ -60,9 +60,9 @@ func flood(t *testing.T, b *natstest.Bus, n, size int) {
 	}
 }
 
-// While a screen stands still, more comes than is kept for it. What was dropped
-// is told by a snapshot: outcomes of asks that it shows, outcomes of asks whose
-// question it had not been told yet, and new asks; everything once.
+// While a screen is blocked, more messages arrive than are kept for it. A
+// snapshot tells what was dropped: outcomes of asks that it shows, outcomes of
+// asks whose question it had not been told yet, and new asks; everything once.
 func TestAScreenThatIsSlowMissesNothing(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -87,7 +87,7 @@ func TestAScreenThatIsSlowMissesNothing(t *testing.T) {
 		}
 	}
 	ask1(t, c, "dropped")
-	if err := nc.Flush(); err != nil { // all of that has come
+	if err := nc.Flush(); err != nil { // all of it has arrived
 		t.Fatal(err)
 	}
 	s.hold.Unlock()
@@ -100,13 +100,13 @@ func TestAScreenThatIsSlowMissesNothing(t *testing.T) {
 	}
 	waiting["pending dropped"] = 1
 	s.all(waiting)
-	// And it goes on live.
+	// It continues live.
 	ask1(t, c, "later")
 	s.until("pending later")
 	s.once(waiting)
 }
 
-// all reads events until each of those has come.
+// all reads events until all of these have come.
 func (s *screen) all(want map[string]int) {
 	s.t.Helper()
 	for end := time.Now().Add(waittest.Limit); ; {
@@ -136,8 +136,8 @@ func (s *screen) once(want map[string]int) {
 	}
 }
 
-// A server cuts off a screen that does not read. When it is back it is told
-// what it missed.
+// A server disconnects a screen that does not read. After the reconnect it is
+// told what it missed.
 func TestAScreenThatTheServerCutsOffForBeingSlowIsTold(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
