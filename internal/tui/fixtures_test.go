@@ -163,6 +163,9 @@ type screen struct {
 	m   tea.Model
 	raw []string // what was written beside the screen
 	end bool
+
+	slow bool      // records arrive when arrive is called
+	late []tea.Msg // those that have not
 }
 
 func newScreen(t *testing.T, opts tui.Options, width, height int) *screen {
@@ -211,9 +214,22 @@ func (s *screen) run(cmd tea.Cmd) {
 			s.raw = append(s.raw, fmt.Sprint(msg.Msg))
 		case nil:
 		default:
+			if s.slow && tui.IsRecord(msg) {
+				s.late = append(s.late, msg)
+				return
+			}
 			s.update(msg)
 		}
 	case <-time.After(20 * time.Millisecond): // a timer
+	}
+}
+
+// arrive delivers the records that were read slowly.
+func (s *screen) arrive() {
+	late := s.late
+	s.slow, s.late = false, nil
+	for _, msg := range late {
+		s.send(msg)
 	}
 }
 

@@ -66,6 +66,21 @@ func TestAHalfTypedAnswerAndItsCaretSurviveUpdatesAndReconnects(t *testing.T) {
 	}
 }
 
+func TestTypingStartsWhenASlowAskIsRead(t *testing.T) {
+	t.Parallel()
+	s, b := start(t, 80, 24, nil, database())
+	s.slow = true
+	b.asked(text("Name?"))
+	s.send(tui.Changed())
+	s.keys("j enter")
+	s.arrive()
+	s.has("Name?", "enter send")
+	s.typed("dune").keys("enter")
+	if got := b.replies(); len(got) != 1 || got[0].Answers[0].Text != "dune" {
+		t.Errorf("sent %+v", got)
+	}
+}
+
 func TestSomebodyElsewhereIsFirst(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 80, 24, nil, database())

@@ -76,6 +76,8 @@ func (m *model) listKey(name string) tea.Cmd {
 		}
 		if f := m.form(); f != nil {
 			f.grab()
+		} else {
+			m.opening = m.inCard
 		}
 	case actOther, actBrowser:
 		return m.browse()

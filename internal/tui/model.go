@@ -77,6 +77,7 @@ type model struct {
 	focus   ask.Key
 	top     int // first row of the list that is shown
 	inCard  bool
+	opening bool // Enter opened the ask in focus before it was read
 	mine    bool
 	snoozed bool                  // what was put off is listed
 	off     map[ask.Key]time.Time // what this person put off
@@ -247,7 +248,7 @@ func (m *model) tell() tea.Cmd {
 
 // focusOn shows an ask.
 func (m *model) focusOn(k ask.Key) tea.Cmd {
-	m.focus, m.message = k, ""
+	m.focus, m.message, m.opening = k, "", false
 	if m.forms[k] != nil {
 		return nil
 	}
@@ -288,8 +289,9 @@ func (m *model) loaded(msg recordMsg) tea.Cmd {
 		}
 	}
 	f := newForm(msg.rec, (&present.Preview{Body: msg.rec.Ask.Context}).Short())
-	if m.once() {
+	if m.once() || m.opening && msg.key == m.focus {
 		f.grab()
+		m.opening = false
 	}
 	m.forms[msg.key] = f
 	return nil
