@@ -16,8 +16,8 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// interaction is what Slack sends when somebody clicks or submits. Only what is
-// needed is decoded: one odd block in the message must not lose the click.
+// interaction is a click or a submission from Slack. It decodes only what is needed: one odd block
+// in the message must not lose the click.
 type interaction struct {
 	Type      string `json:"type"`
 	TriggerID string `json:"trigger_id"`
@@ -91,12 +91,12 @@ func (in *interaction) message() message {
 	return m
 }
 
-// interact handles a click or a submission. What it returns is the body of the
-// acknowledgement; nothing is an empty one.
+// interact handles a click or a submission. It returns the body of the acknowledgement; nil is an
+// empty one.
 func (s *App) interact(ctx context.Context, payload []byte, proof string) any {
 	var in interaction
 	if err := json.Unmarshal(payload, &in); err != nil {
-		s.log.WarnContext(ctx, "slack sent an interaction that cannot be read", slog.String("error", err.Error()))
+		s.log.WarnContext(ctx, "slack sent a malformed interaction", slog.String("error", err.Error()))
 		return nil
 	}
 	switch in.Type {
@@ -110,7 +110,7 @@ func (s *App) interact(ctx context.Context, payload []byte, proof string) any {
 	return nil
 }
 
-// click handles one element that somebody used.
+// click handles an action on an element.
 func (s *App) click(ctx context.Context, in *interaction, act *action, who actor) {
 	name, _, _ := strings.Cut(act.ActionID, ":")
 	at := act.Value
@@ -119,7 +119,7 @@ func (s *App) click(ctx context.Context, in *interaction, act *action, who actor
 	}
 	t, ok := parseTarget(at)
 	if !ok {
-		return // a link, or a box that is sent with its button
+		return // a link, or an input that its button submits
 	}
 	m := in.message()
 	rec, err := s.bus.Get(ctx, t.Key)
@@ -170,11 +170,11 @@ func selected(q *ask.Question, numbers []int) []string {
 	return ids
 }
 
-// lost tells of a card whose ask is not the one that it shows, and closes it.
+// lost reports that a card's ask is not the current one, and closes the card.
 func (s *App) lost(ctx context.Context, m message, who actor, rec ask.Record, t target, err error) {
 	switch {
 	case errors.Is(err, ask.ErrNotFound):
-		s.tell(ctx, m, who.User, "This question is not there any more; it ended long ago.")
+		s.tell(ctx, m, who.User, "This question no longer exists; it ended long ago.")
 		s.close(ctx, m, lang.Of(s.routes(ctx).Default.Language).Say("This question ended long ago."))
 	case err != nil:
 		s.tell(ctx, m, who.User, "Your answer was not stored: askbus cannot be reached. The question stays open; please click again in a moment.")
@@ -182,10 +182,10 @@ func (s *App) lost(ctx context.Context, m message, who actor, rec ask.Record, t 
 		s.tell(ctx, m, who.User, "This question was asked again; please answer the newer card. Nothing was stored.")
 		s.close(ctx, m, s.language(ctx, &rec.Ask).Say("This question was asked again; see the newer card."))
 	}
-	s.log.InfoContext(ctx, "a click at a card that holds no more", slog.String("ask_id", t.Key.ID), slog.String("life", rec.Life))
+	s.log.InfoContext(ctx, "a click on an outdated card", slog.String("ask_id", t.Key.ID), slog.String("life", rec.Life))
 }
 
-// close takes the buttons away from a card that no outcome will.
+// close removes the buttons from a card that no outcome will update.
 func (s *App) close(ctx context.Context, m message, text string) {
 	if m.TS == "" {
 		return
@@ -198,8 +198,7 @@ func (s *App) close(ctx context.Context, m message, text string) {
 	})
 }
 
-// tell whispers a message to a person in their language, after the
-// acknowledgement.
+// tell sends a person an ephemeral message in their language, after the acknowledgement.
 func (s *App) tell(ctx context.Context, m message, user, text string) {
 	s.background(ctx, func(ctx context.Context) {
 		s.meet(ctx, user)
@@ -213,12 +212,12 @@ func (s *App) tell(ctx context.Context, m message, user, text string) {
 			to = message{Channel: channel}
 		}
 		if err := s.api.whisper(ctx, to, user, text); err != nil {
-			s.log.InfoContext(ctx, "somebody could not be told", slog.String("error", err.Error()))
+			s.log.InfoContext(ctx, "cannot send a message to a user", slog.String("error", err.Error()))
 		}
 	})
 }
 
-// open shows a modal. Its trigger lives for three seconds.
+// open opens a modal. Its trigger expires after three seconds.
 func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Record, t target, name string) {
 	from := modalRef{Target: t.String(), Channel: m.Channel, TS: m.TS, Thread: m.Thread}
 	s.meet(ctx, in.User.ID)
@@ -238,7 +237,7 @@ func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Rec
 	}
 }
 
-// heal makes a card true that was clicked although its ask had ended.
+// heal updates a clicked card whose ask had ended.
 func (s *App) heal(ctx context.Context, rec *ask.Record, m message) {
 	if m.TS == "" {
 		return
@@ -252,8 +251,7 @@ func (s *App) heal(ctx context.Context, rec *ask.Record, m message) {
 	})
 }
 
-// answer sends what a person gave. The error is the broker's; why is what to
-// tell the person, if anything.
+// answer sends a person's answer. err is the broker's; why is what to tell the person, if anything.
 func (s *App) answer(ctx context.Context, rec *ask.Record, m message, who actor, reply ask.Reply) (why string, err error) {
 	by, refused := s.by(ctx, who, &rec.Ask, s.routes(ctx))
 	if refused != "" {
@@ -269,7 +267,7 @@ func (s *App) answer(ctx context.Context, rec *ask.Record, m message, who actor,
 	return s.explain(s.speaks(ctx, who.User, &rec.Ask), rec, err), err
 }
 
-// decline sends a refusal, as answer sends an answer.
+// decline declines, with the same results as answer.
 func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor, d responder.Decline) (why string, err error) {
 	by, refused := s.by(ctx, who, &rec.Ask, s.routes(ctx))
 	if refused != "" {
@@ -285,7 +283,7 @@ func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor
 	return s.explain(s.speaks(ctx, who.User, &rec.Ask), rec, err), err
 }
 
-// explain is what a person is told of a refusal.
+// explain returns what to tell a person about an error.
 func (s *App) explain(l *lang.Language, rec *ask.Record, err error) string {
 	e, _ := errors.AsType[*ask.Error](err)
 	switch {
@@ -307,24 +305,24 @@ func (s *App) explain(l *lang.Language, rec *ask.Record, err error) string {
 		}
 		return l.Say("Not stored: %s The question stays open.", strings.Join(parts, " "))
 	case errors.Is(err, ask.ErrResolved):
-		return l.Say("Somebody was faster; this question has ended.")
+		return l.Say("Somebody else answered first; this question has ended.")
 	}
 	return l.Say("Your answer was not stored: askbus cannot be reached. The question stays open; please try again in a moment.")
 }
 
-// first says who was faster.
+// first reports who answered first.
 func (s *App) first(l *lang.Language, rec *ask.Record, o *ask.Outcome) string {
 	ended := *rec
 	ended.State, ended.Outcome = ask.StateResolved, o
 	end := present.NewEnd(&ended, present.Viewer{Surface: Type, Lang: l.Tag}, s.opts.Clock.Now())
 	if end.First != "" {
-		return l.Say("%s. Your answer was not needed any more.", end.First)
+		return l.Say("%s. Your answer was no longer needed.", end.First)
 	}
 	return l.Say("This question was %s.", end.Sentence)
 }
 
-// submit handles a modal. The acknowledgement closes it, or says at the fields
-// what is wrong.
+// submit handles a modal's submission. The acknowledgement closes the modal, or marks the invalid
+// fields.
 func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 	ref, t, ok := parseModalRef(in.View.Metadata)
 	if !ok {
@@ -336,7 +334,7 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 		if err != nil && !errors.Is(err, ask.ErrNotFound) {
 			return sayErrors(in, l.Say("Not stored: askbus cannot be reached. Please send it again in a moment."))
 		}
-		return sayView(l, l.Say("Ended"), l.Say("This question is not there any more, or was asked again. Nothing was stored."))
+		return sayView(l, l.Say("Ended"), l.Say("This question no longer exists, or was asked again. Nothing was stored."))
 	}
 	id := answerID(m.Channel, m.TS, in.View.ID+in.View.Hash, who.User)
 	if in.View.CallbackID == callbackDecline {
@@ -366,8 +364,7 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 	return sayErrors(in, why)
 }
 
-// sayErrors says something at the first field of a modal, which stays open with
-// everything that was typed.
+// sayErrors shows an error at a modal's first field; the modal stays open with its input.
 func sayErrors(in *interaction, text string) any {
 	field := fieldReason
 	if in.View.CallbackID == callbackAnswer {
@@ -376,7 +373,7 @@ func sayErrors(in *interaction, text string) any {
 	return map[string]any{"response_action": "errors", "errors": map[string]string{field: clip(text, 2000)}}
 }
 
-// sayView says something in place of a modal.
+// sayView replaces a modal by a message.
 func sayView(l *lang.Language, title, text string) any {
 	return map[string]any{"response_action": "update", "view": noteModal(l, title, text)}
 }

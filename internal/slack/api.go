@@ -16,8 +16,8 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// api is the Web API as this surface uses it: each call waits for its turn,
-// what is posted fits, and an error says what to do about it.
+// api wraps the Web API: each call waits for its turn, posts fit Slack's limits, and errors say
+// what to do.
 type api struct {
 	client  *slackapi.Client
 	http    *http.Client
@@ -27,8 +27,8 @@ type api struct {
 	free    bool // no limits
 }
 
-// metadataType marks our messages. Its payload names the ask, so that a card
-// can be found when its receipt was lost.
+// metadataType marks our messages. The payload names the ask, so that a card can be found if its
+// receipt was lost.
 const metadataType = "askbus_ask"
 
 func newAPI(o *Options) *api {
@@ -41,12 +41,12 @@ func newAPI(o *Options) *api {
 	return &api{client: slackapi.New(o.BotToken, opts...), http: client, base: base, token: o.BotToken, limiter: newLimiter(o.Clock, o.Replicas), free: o.NoLimits}
 }
 
-// call makes one call when its turn has come. A refusal for now becomes a
-// [responder.RetryError] and stops its queue.
+// call makes one call at its turn. A rate limit becomes a [responder.RetryError] and pauses its
+// queue.
 func (a *api) call(ctx context.Context, method, channel string, r rank, f func(context.Context) error) error {
 	if !a.free {
 		if err := a.limiter.wait(ctx, method, channel, r); err != nil {
-			return fmt.Errorf("%s: no turn: %w", method, err)
+			return fmt.Errorf("%s: waiting for the rate limit: %w", method, err)
 		}
 	}
 	err := f(ctx)
@@ -61,7 +61,7 @@ func (a *api) call(ctx context.Context, method, channel string, r rank, f func(c
 	return err
 }
 
-// code is Slack's word for what was wrong, or nothing.
+// code returns Slack's error code, or "".
 func code(err error) string {
 	if e, ok := errors.AsType[slackapi.SlackErrorResponse](err); ok {
 		return e.Err
@@ -69,7 +69,7 @@ func code(err error) string {
 	return ""
 }
 
-// gone reports errors after which nobody can click a message any more.
+// gone reports errors for messages that no longer exist.
 func gone(err error) bool {
 	switch code(err) {
 	case "message_not_found", "channel_not_found", "is_archived", "cant_update_message", "user_disabled":
@@ -78,7 +78,7 @@ func gone(err error) bool {
 	return false
 }
 
-// hopeless reports errors of a post that trying again does not mend.
+// hopeless reports errors of a post for which a retry is useless.
 func hopeless(err error) bool {
 	switch code(err) {
 	case "channel_not_found", "is_archived", "not_in_channel", "restricted_action", "user_disabled", "user_not_found", "cannot_dm_bot",
@@ -110,7 +110,7 @@ func (a *api) post(ctx context.Context, r rank, channel, thread string, broadcas
 	return ts, err
 }
 
-// update makes a message show something else. No blocks take the buttons away.
+// update replaces a message's content. Without blocks it removes the buttons.
 func (a *api) update(ctx context.Context, r rank, m message, c card) error {
 	c = fit(c)
 	return a.call(ctx, "chat.update", m.Channel, r, func(ctx context.Context) error {
@@ -119,8 +119,8 @@ func (a *api) update(ctx context.Context, r rank, m message, c card) error {
 	})
 }
 
-// whisper tells one person something in a channel. It may not arrive, and does
-// not survive a reload.
+// whisper sends an ephemeral message to one person in a channel. It may get lost, and disappears on
+// reload.
 func (a *api) whisper(ctx context.Context, m message, user, text string) error {
 	text = clipBytes(escape(text), 1000)
 	return a.call(ctx, "chat.postEphemeral", m.Channel, rank{Urgent: true, At: time.Now()}, func(ctx context.Context) error {
@@ -156,7 +156,7 @@ func (a *api) publish(ctx context.Context, user string, blocks []slackapi.Block)
 	})
 }
 
-// dm is the direct message with a person.
+// dm returns the direct message channel of a user.
 func (a *api) dm(ctx context.Context, user string) (channel string, err error) {
 	err = a.call(ctx, "conversations.open", "", rank{At: time.Now()}, func(ctx context.Context) error {
 		c, _, _, err := a.client.OpenConversationContext(ctx, &slackapi.OpenConversationParameters{Users: []string{user}})
@@ -192,8 +192,8 @@ func (a *api) groupList(ctx context.Context) (groups []slackapi.UserGroup, err e
 	return groups, err
 }
 
-// found is a message as history shows it. It is read leniently and by hand:
-// one odd block of a stranger must not hide our card.
+// found is a message of a history. It is decoded leniently and by hand: one odd block of another
+// app must not hide our card.
 type found struct {
 	TS       string `json:"ts"`
 	Thread   string `json:"thread_ts"`
@@ -214,8 +214,7 @@ func (f *found) payload(key string) string {
 	return s
 }
 
-// history reads messages of a channel or, with a thread, of that: at most so
-// many pages of 200.
+// history reads messages of a channel or of a thread: at most the given number of pages of 200.
 func (a *api) history(ctx context.Context, channel, thread string, oldest time.Time, pages int) ([]found, error) {
 	method, form := "conversations.history", url.Values{"channel": {channel}, "limit": {"200"}, "include_all_metadata": {"true"}}
 	if thread != "" {
@@ -246,7 +245,7 @@ func (a *api) history(ctx context.Context, channel, thread string, oldest time.T
 	return all, nil
 }
 
-// raw calls a method and decodes only what into asks for.
+// raw calls a method and decodes only the fields of into.
 func (a *api) raw(ctx context.Context, method string, form url.Values, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.base+method, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -258,7 +257,7 @@ func (a *api) raw(ctx context.Context, method string, form url.Values, into any)
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // read to its end
+	defer res.Body.Close() //nolint:errcheck // fully read
 	if res.StatusCode == http.StatusTooManyRequests {
 		seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
 		if err != nil {
@@ -267,7 +266,7 @@ func (a *api) raw(ctx context.Context, method string, form url.Values, into any)
 		return &slackapi.RateLimitedError{RetryAfter: time.Duration(seconds) * time.Second}
 	}
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("slack answers %s", res.Status)
+		return fmt.Errorf("slack replied %s", res.Status)
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
 	if err != nil {

@@ -23,34 +23,33 @@ const Type = "slack"
 type Options struct {
 	BotToken      string // xoxb-…
 	AppToken      string // xapp-…: Socket Mode
-	SigningSecret string // HTTP: requests are checked with it
+	SigningSecret string // HTTP: verifies requests
 
-	RouteFile string // who is asked, where; read again when it changes
-	Routes    Routes // without a file
+	RouteFile string // routing file; read again when it changes
+	Routes    Routes // used without a RouteFile
 
 	// Replicas is how many processes share this token's limits; default 1.
 	Replicas int
-	// Connections is how many Socket Mode connections this process holds, so that
-	// one that Slack ends leaves no hole; default 2.
+	// Connections is how many Socket Mode connections this process holds, so that one that Slack
+	// closes leaves no gap; default 2.
 	Connections int
-	// EmailPrefix lets a member answer as the principal made of it and their
-	// e-mail address, such as "oidc:"; empty: never.
+	// EmailPrefix plus a member's e-mail address is a principal that the member may answer as, such
+	// as "oidc:"; empty: none.
 	EmailPrefix string
-	// Strangers are ids of other workspaces whose members may answer in shared
-	// channels; default: none.
+	// Strangers are ids of other workspaces whose members may answer in shared channels; default:
+	// none.
 	Strangers []string
-	// Link says where an ask can be answered in a browser; nil: nowhere.
+	// Link returns the URL at which an ask can be answered in a browser; nil: none.
 	Link func(ask.Key) string
-	// AckAfter is when a request is acknowledged although its answer is not
-	// stored yet; default 2.5 s.
+	// AckAfter is when a request is acknowledged even if its answer is not stored yet; default 2.5
+	// s.
 	AckAfter time.Duration
 
-	// NoLimits lets every call go at once, for measurements beside a fake Slack
-	// that has no limits either.
+	// NoLimits disables rate limits, for measurements with a fake Slack that has none.
 	NoLimits bool
 
 	APIURL string          // default: Slack's
-	Clock  responder.Clock // default: the real time
+	Clock  responder.Clock // default: the system's
 	Logger *slog.Logger    // default: discard
 }
 
@@ -60,8 +59,8 @@ const (
 	ackAfter   = 2500 * time.Millisecond
 )
 
-// App is the surface: it posts by [App.Serve] and hears people by
-// [App.Handler] or [App.Listen]. It is safe for concurrent use.
+// App is the surface: it posts with [App.Serve] and receives with [App.Handler] or [App.Listen]. It
+// is safe for concurrent use.
 type App struct {
 	opts   Options
 	log    *slog.Logger
@@ -72,36 +71,36 @@ type App struct {
 
 	server  atomic.Pointer[responder.Server]
 	who     atomic.Pointer[Identity]
-	threads *lru[string, string]   // where the thread of a session begins, by channel and session
-	places  *lru[string, message]  // where a direct message is, by person
-	clicked *lru[string, struct{}] // posts that somebody has just clicked: they are edited first
-	seen    *lru[string, struct{}] // events that were handled
+	threads *lru[string, string]   // first messages of threads, by channel and session
+	places  *lru[string, message]  // direct messages, by user
+	clicked *lru[string, struct{}] // just clicked posts, which are edited first
+	seen    *lru[string, struct{}] // handled events
 	sockets socketState
-	busy    chan struct{} // holds one for each request under way
+	busy    chan struct{} // one entry per request in progress
 	after   sync.WaitGroup
 }
 
-// maxBusy is how many clicks, replies and commands are under way at once.
+// maxBusy bounds how many clicks, replies and commands are handled at once.
 const maxBusy = 256
 
-// Check says which setting is missing or wrong.
+// Check returns an error for a missing or invalid setting.
 func (o *Options) Check() error {
 	switch {
 	case o.BotToken == "":
-		return errors.New("slack: no bot token: set ASKBUS_SLACK_BOT_TOKEN or ASKBUS_SLACK_BOT_TOKEN_FILE")
+		return errors.New("slack: missing bot token: set ASKBUS_SLACK_BOT_TOKEN or ASKBUS_SLACK_BOT_TOKEN_FILE")
 	case !strings.HasPrefix(o.BotToken, "xoxb-"):
 		return errors.New("slack: the bot token must begin with xoxb-")
 	case o.AppToken == "" && o.SigningSecret == "":
-		return errors.New("slack: no way to hear clicks: set ASKBUS_SLACK_APP_TOKEN (Socket Mode) or ASKBUS_SLACK_SIGNING_SECRET (HTTP)")
+		return errors.New("slack: no transport for clicks: set ASKBUS_SLACK_APP_TOKEN (Socket Mode) or ASKBUS_SLACK_SIGNING_SECRET (HTTP)")
 	case o.AppToken != "" && !strings.HasPrefix(o.AppToken, "xapp-"):
 		return errors.New("slack: the app-level token must begin with xapp-")
 	case o.RouteFile == "" && o.Routes.Default.Channel == "" && o.Routes.Default.Person == "":
-		return errors.New("slack: no place to post: set ASKBUS_SLACK_ROUTES or ASKBUS_SLACK_CHANNEL")
+		return errors.New("slack: no channel to post to: set ASKBUS_SLACK_ROUTES or ASKBUS_SLACK_CHANNEL")
 	}
 	return nil
 }
 
-// New makes the surface. It starts nothing and calls nobody.
+// New makes the surface. It makes no calls.
 func New(bus *responder.Responder, opts Options) (*App, error) {
 	if err := opts.Check(); err != nil {
 		return nil, err
@@ -136,8 +135,8 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 // Serve posts asks and edits them to their outcomes until ctx ends.
 func (s *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
 	opts.Link, opts.Clock = s.link(opts.Link), s.opts.Clock
-	// The limits of Slack are kept here, by method: the kit's own would count
-	// posts and edits as the same.
+	// This package enforces Slack's limits per method; the kit's would count posts and edits
+	// together.
 	opts.Every, opts.Burst = time.Millisecond, 1000
 	opts.CallLimit = 10 * time.Minute
 	srv, err := responder.NewServer(s.bus, presenter{s}, opts)
@@ -148,8 +147,7 @@ func (s *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
 	return srv.Run(ctx)
 }
 
-// Drain waits for what goes on after its request was acknowledged. Nothing may
-// be delivered to the app any more.
+// Drain waits for work that continues after its acknowledgement. No more deliveries may arrive.
 func (s *App) Drain() { s.after.Wait() }
 
 func (s *App) link(other func(ask.Key) string) func(ask.Key) string {
@@ -166,8 +164,7 @@ func (s *App) linkTo(k ask.Key) string {
 	return s.opts.Link(k)
 }
 
-// Connect learns which workspace the token belongs to. Without it nobody is a
-// member, and everybody is refused.
+// Connect looks up the token's workspace. Without it every user is refused as a non-member.
 func (s *App) Connect(ctx context.Context) (Identity, error) {
 	var id Identity
 	err := s.api.call(ctx, "auth.test", "", rank{Urgent: true, At: s.opts.Clock.Now()}, func(ctx context.Context) error {
@@ -185,15 +182,15 @@ func (s *App) Connect(ctx context.Context) (Identity, error) {
 	return id, nil
 }
 
-// Keep connects, and tries again until that has worked.
+// Keep calls Connect until it succeeds.
 func (s *App) Keep(ctx context.Context) error {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
 		_, err := s.Connect(ctx)
 		if err == nil || ctx.Err() != nil {
 			return nil //nolint:nilerr // being told to stop is not an error
 		}
-		s.log.WarnContext(ctx, "slack does not know this token, or cannot be reached", slog.String("error", err.Error()))
-		_ = s.opts.Clock.Sleep(ctx, wait) // it ends with ctx, and then the loop does
+		s.log.WarnContext(ctx, "cannot connect to slack with this token", slog.String("error", err.Error()))
+		_ = s.opts.Clock.Sleep(ctx, wait) // fails only when ctx ends, which ends the loop
 	}
 }
 
@@ -207,7 +204,7 @@ func scopes(h http.Header) []string {
 	return list
 }
 
-// Identity is which workspace this is; the zero value before [App.Connect].
+// Identity returns the workspace; the zero value before [App.Connect].
 func (s *App) Identity() Identity {
 	if id := s.who.Load(); id != nil {
 		return *id
@@ -215,7 +212,7 @@ func (s *App) Identity() Identity {
 	return Identity{}
 }
 
-// Ready says why this process would not hear a click, or nothing.
+// Ready returns why this process would not receive a click, or nil.
 func (s *App) Ready() error {
 	switch {
 	case s.who.Load() == nil:
@@ -229,12 +226,12 @@ func (s *App) Ready() error {
 func (s *App) routes(ctx context.Context) *Routes {
 	r, err := s.router.current(time.Now())
 	if err != nil {
-		s.log.ErrorContext(ctx, "the routing file is wrong; the routes before it hold on", slog.String("error", err.Error()))
+		s.log.ErrorContext(ctx, "invalid routing file; keeping the previous routes", slog.String("error", err.Error()))
 	}
 	return r
 }
 
-// background goes on with something after its request was acknowledged.
+// background continues work after its request was acknowledged.
 func (s *App) background(ctx context.Context, f func(context.Context)) {
 	s.after.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)

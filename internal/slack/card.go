@@ -10,21 +10,21 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// Limits of Block Kit that a card meets.
+// Limits of Block Kit that apply to cards.
 const (
 	maxButton      = 75
-	maxButtons     = 10 // more options are a select
+	maxButtons     = 10 // more options become a select
 	maxChecks      = 10
 	maxSelect      = 100
 	maxSection     = 3000
 	maxOptionText  = 75
-	maxContextText = 900  // of what the agent says about its work
-	maxPreview     = 1400 // of one preview
-	maxPreviews    = 4000 // of all previews of a card
+	maxContextText = 900  // of the agent's context
+	maxPreview     = 1400 // per preview
+	maxPreviews    = 4000 // per card
 )
 
-// Ids of actions. Those of options carry their number behind it: Slack wants
-// each id once in a message.
+// Ids of actions. Slack requires unique ids within a message, so those of options end with their
+// number.
 const (
 	actionChoose  = "choose"
 	actionSelect  = "select"
@@ -35,23 +35,23 @@ const (
 	actionOpen    = "open" // a link
 )
 
-// card is one message of Slack: its blocks, and the text of notifications.
+// card is a Slack message: its blocks, and the text of notifications.
 type card struct {
 	Text   string
 	Blocks []slackapi.Block
 }
 
-// asked is what the card of a pending ask is made of.
+// asked is the data of a pending ask's card.
 type asked struct {
 	Record   ask.Record
 	Life     string
 	Card     *present.Card
 	Mentions []string // user and user group ids to notify
 	Link     string   // the ask in the web inbox
-	Replies  bool     // a reply in the thread is heard
+	Replies  bool     // replies in the thread are received
 }
 
-// pendingCard draws a pending ask.
+// pendingCard renders a pending ask.
 func pendingCard(a asked) card {
 	c := a.Card
 	var blocks []slackapi.Block
@@ -77,7 +77,7 @@ func pendingCard(a asked) card {
 	return card{Text: notification(a), Blocks: blocks}
 }
 
-// notification is what a phone shows, and a screen reader reads.
+// notification returns the text that a phone shows and a screen reader reads.
 func notification(a asked) string {
 	text := a.Card.Asker.Agent + ": " + present.Heading(&a.Record.Ask)
 	if a.Card.Priority.Words != "" {
@@ -97,7 +97,7 @@ func mentions(ids []string) string {
 	return strings.Join(words, " ")
 }
 
-// headline says who asks, for whom, since when, until when.
+// headline returns who asks, for whom, since when and until when.
 func headline(a asked) string {
 	c := a.Card
 	parts := []string{c.Say("%s asks", "*"+escape(clip(c.Asker.Agent, 80))+"*")}
@@ -127,7 +127,7 @@ func headline(a asked) string {
 	return strings.Join(parts, " · ")
 }
 
-// questionBlocks is one question with what can be chosen, in words.
+// questionBlocks renders a question with its options as text.
 func questionBlocks(q *present.Question, previews *int, cut *bool) []slackapi.Block {
 	head := ""
 	if q.Step != "" {
@@ -171,7 +171,7 @@ func questionBlocks(q *present.Question, previews *int, cut *bool) []slackapi.Bl
 	return blocks
 }
 
-// optionList is the options in words: always where a button cannot say all.
+// optionList renders the options as text, unless the buttons show everything.
 func optionList(q *present.Question) string {
 	if q.Kind != ask.KindChoice || !wordy(q) {
 		return ""
@@ -194,7 +194,7 @@ func optionList(q *present.Question) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// wordy reports whether a button cannot say everything about an option.
+// wordy reports whether a button cannot show everything about an option.
 func wordy(q *present.Question) bool {
 	for i := range q.Options {
 		o := &q.Options[i]
@@ -207,7 +207,7 @@ func wordy(q *present.Question) bool {
 
 func long(label string) bool { return utf8.RuneCountInString(label) > maxButton }
 
-// numbered reports whether buttons carry numbers instead of labels.
+// numbered reports whether buttons have numbers instead of labels.
 func numbered(q *present.Question) bool {
 	for i := range q.Options {
 		if long(q.Options[i].Label) {
@@ -217,7 +217,7 @@ func numbered(q *present.Question) bool {
 	return false
 }
 
-// footer says what holds beside the question.
+// footer renders the hints below the questions.
 func footer(a asked, cut bool) string {
 	c := a.Card
 	var parts []string

@@ -9,8 +9,8 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// controls are what people click: for one choice its options, for everything
-// else a button that opens the modal.
+// controls returns the interactive elements of a card: the options of a single choice, otherwise a
+// button that opens the modal.
 func controls(a asked) []slackapi.Block {
 	at := target{Key: a.Card.Key, Life: a.Life}
 	var blocks []slackapi.Block
@@ -38,12 +38,11 @@ func controls(a asked) []slackapi.Block {
 	return append(blocks, slackapi.NewActionBlock(at.block()+"/more", row...))
 }
 
-// maxChoices is how many bytes the elements of the options may have: the words
-// of the question need the rest.
+// maxChoices bounds the bytes of the options' elements: the question's text needs the rest.
 const maxChoices = 7000
 
-// smallChoices are the options, with labels as short as they must be. Nothing
-// means that only the form has room for them.
+// smallChoices returns the options with labels as short as necessary, or nil if only the modal has
+// room for them.
 func smallChoices(c *present.Card, q *present.Question, at target) slackapi.Block {
 	for _, most := range []int{maxOptionText, 28} {
 		chosen := choices(c, q, at, most)
@@ -54,8 +53,7 @@ func smallChoices(c *present.Card, q *present.Question, at target) slackapi.Bloc
 	return nil
 }
 
-// choices are the options of the only question as elements, or nil when they
-// cannot be.
+// choices returns the options of the only question as elements, or nil if they do not fit.
 func choices(c *present.Card, q *present.Question, at target, most int) slackapi.Block {
 	switch {
 	case q.Unknown || len(q.Options) == 0:
@@ -91,9 +89,9 @@ func button(action, label, value string) *slackapi.ButtonBlockElement {
 	return slackapi.NewButtonBlockElement(action, value, plain(label, maxButton))
 }
 
-// options are a question's options for a select, radio buttons or checkboxes.
-// Their value is their number: an id may be too long. What they mean stands on
-// a card already; a form says it beside them.
+// options returns a question's options for a select, radio buttons or checkboxes. An option's value
+// is its number, because an id may be too long. A card already shows the descriptions; a modal
+// shows them with the options.
 func options(q *present.Question, most int, described bool) []*slackapi.OptionBlockObject {
 	list := make([]*slackapi.OptionBlockObject, len(q.Options))
 	numbers := numbered(q)
@@ -115,7 +113,7 @@ func options(q *present.Question, most int, described bool) []*slackapi.OptionBl
 	return list
 }
 
-// canModal reports whether the modal can hold this ask.
+// canModal reports whether the ask fits into the modal.
 func canModal(c *present.Card) bool {
 	for i := range c.Questions {
 		q := &c.Questions[i]

@@ -25,8 +25,8 @@ func (d *doctor) say(what string, state finding.State, format string, args ...an
 	d.checks.Say(what, state, format, args...)
 }
 
-// Doctor looks at everything that a working surface needs, and says in words
-// what is wrong and what to do. The manifest's file is optional.
+// Doctor checks everything that a working surface needs, and returns findings with fixes. The
+// manifest's file is optional.
 func (s *App) Doctor(ctx context.Context, manifest string) finding.List {
 	d := &doctor{app: s}
 	routes, err := s.router.current(time.Now())
@@ -41,7 +41,7 @@ func (s *App) Doctor(ctx context.Context, manifest string) finding.List {
 	if s.opts.AppToken != "" {
 		d.connections(ctx)
 	} else {
-		d.say("transport", finding.Good, "HTTP: Slack sends to %s, %s and %s; check with a click that it reaches this process", PathInteractions, PathEvents, PathCommands)
+		d.say("transport", finding.Good, "HTTP: Slack sends to %s, %s and %s; click a button to check that it reaches this process", PathInteractions, PathEvents, PathCommands)
 	}
 	if manifest != "" {
 		d.manifest(manifest)
@@ -66,14 +66,14 @@ func (d *doctor) token(ctx context.Context) bool {
 	if id.Enterprise != "" {
 		where += " of the grid " + id.Enterprise
 	}
-	d.say("token", finding.Good, "good for %s as %s", where, id.BotUser)
+	d.say("token", finding.Good, "valid for %s as %s", where, id.BotUser)
 	return true
 }
 
 func (d *doctor) scopes(routes *Routes) {
 	id := d.app.Identity()
 	if len(id.Scopes) == 0 {
-		d.say("scopes", finding.Missing, "Slack did not say which scopes the token has")
+		d.say("scopes", finding.Missing, "Slack did not return the token's scopes")
 		return
 	}
 	person := routes.Default.Person != "" || len(routes.People) > 0
@@ -89,10 +89,10 @@ func (d *doctor) scopes(routes *Routes) {
 		{"chat:write", true, true, "nothing can be posted"},
 		{"chat:write.public", false, true, "the bot must be invited to each public channel"},
 		{"im:write", person, true, "direct messages cannot be opened"},
-		{"users:read", false, true, "people are named as the click names them, and members of a grid's other workspaces are refused"},
+		{"users:read", false, true, "people have the name from the click, and members of a grid's other workspaces are refused"},
 		{"users:read.email", d.app.opts.EmailPrefix != "", d.app.opts.EmailPrefix != "", "nobody can answer as their e-mail address"},
 		{"usergroups:read", len(routes.Groups) > 0, len(routes.Groups) > 0, "nobody counts as a member of a group, so asks for a group cannot be answered here"},
-		{"channels:history", false, true, "replies in threads of public channels are not heard, and a card whose receipt was lost is posted twice and heals at its first click"},
+		{"channels:history", false, true, "replies in threads of public channels are ignored, and a card whose receipt was lost is posted twice; the first one is updated when clicked"},
 		{"groups:history", false, true, "the same for private channels"},
 		{"im:history", false, true, "the same for direct messages"},
 		{"commands", false, true, "/askbus does nothing"},
@@ -109,7 +109,7 @@ func (d *doctor) scopes(routes *Routes) {
 	}
 }
 
-// places looks at every channel of the routes.
+// places checks every channel of the routes.
 func (d *doctor) places(ctx context.Context, routes *Routes) {
 	seen := map[string]bool{}
 	targets := []Target{routes.Default}
@@ -140,9 +140,9 @@ func (d *doctor) place(ctx context.Context, channel string) {
 	what, c := "channel "+channel, info.Channel
 	switch {
 	case code(err) == "missing_scope":
-		d.say(what, finding.Missing, "cannot be looked at without the scope channels:read (groups:read for private ones)")
+		d.say(what, finding.Missing, "cannot be checked without the scope channels:read (groups:read for private ones)")
 	case code(err) == "channel_not_found":
-		d.say(what, finding.Broken, "there is none with this id, or it is private and the bot is not in it: invite the bot with /invite")
+		d.say(what, finding.Broken, "no channel has this id, or it is private and the bot is not in it: invite the bot with /invite")
 	case err != nil:
 		d.say(what, finding.Broken, "%v", err)
 	case c.Archived:
@@ -150,7 +150,7 @@ func (d *doctor) place(ctx context.Context, channel string) {
 	case !c.Member && !d.app.Identity().can("chat:write.public"):
 		d.say(what, finding.Broken, "the bot is not in #%s: invite it with /invite", c.Name)
 	case !c.Member:
-		d.say(what, finding.Missing, "the bot is not in #%s: cards are posted, but replies in threads are not heard; invite it with /invite", c.Name)
+		d.say(what, finding.Missing, "the bot is not in #%s: cards are posted, but replies in threads are ignored; invite it with /invite", c.Name)
 	default:
 		d.say(what, finding.Good, "#%s", c.Name)
 	}
@@ -162,7 +162,7 @@ func (d *doctor) groups(ctx context.Context, routes *Routes) {
 		users, err := d.app.api.groupMembers(ctx, id)
 		switch {
 		case err != nil:
-			d.say("group "+name, finding.Broken, "user group %s cannot be read, so nobody counts as a member: %v", id, err)
+			d.say("group "+name, finding.Broken, "user group %s cannot be read, so it has no members here: %v", id, err)
 		case len(users) == 0:
 			d.say("group "+name, finding.Missing, "user group %s has no members: nobody can answer its asks here", id)
 		default:
@@ -173,7 +173,7 @@ func (d *doctor) groups(ctx context.Context, routes *Routes) {
 		return
 	}
 	if all, err := d.app.api.groupList(ctx); err == nil && len(all) > 0 {
-		d.say("groups", finding.Missing, "no group of an audience is mapped to a user group; the workspace has %d", len(all))
+		d.say("groups", finding.Missing, "no audience group is mapped to a user group; the workspace has %d", len(all))
 	}
 }
 
@@ -191,29 +191,29 @@ func (d *doctor) connections(ctx context.Context) {
 		d.say("connections", finding.Broken, "%s", words)
 		return
 	}
-	defer conn.Close(websocket.StatusNormalClosure, "only looking") //nolint:errcheck // it is over either way
+	defer conn.Close(websocket.StatusNormalClosure, "doctor") //nolint:errcheck // the connection is done
 	ctx, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
 	_, data, err := conn.Read(ctx)
 	var f frame
 	if err != nil || json.Unmarshal(data, &f) != nil {
-		d.say("connections", finding.Broken, "Slack accepts a connection and says nothing: %v", err)
+		d.say("connections", finding.Broken, "Slack accepts a connection and sends nothing: %v", err)
 		return
 	}
 	expected := d.app.opts.Connections * max(d.app.opts.Replicas, 1)
 	switch n := f.Connections - 1; {
 	case f.Type == "disconnect":
-		d.say("connections", finding.Broken, "Slack takes no more connections (%s): dead ones of processes that were killed are still counted, and most clicks go to them. Stop every replica, wait until Slack has forgotten them (hours), or switch to HTTP", f.Reason)
+		d.say("connections", finding.Broken, "Slack accepts no more connections (%s): it still counts those of killed processes and sends most clicks to them. Stop every replica, wait until Slack drops them (hours), or switch to HTTP", f.Reason)
 	case n > expected:
-		d.say("connections", finding.Broken, "Slack counts %d connections beside this one, and %d are expected: the others are of further processes, or dead. Clicks that go to dead ones are lost", n, expected)
+		d.say("connections", finding.Broken, "Slack counts %d connections besides this one, and %d are expected: the others belong to other processes, or are dead. Clicks sent to dead ones are lost", n, expected)
 	case n == 0:
-		d.say("connections", finding.Missing, "Socket Mode works; no process is connected now, so clicks are not heard")
+		d.say("connections", finding.Missing, "Socket Mode works, but no process is connected, so clicks are lost")
 	default:
 		d.say("connections", finding.Good, "Slack counts %d, and %d are expected", n, expected)
 	}
 }
 
-// manifest compares an app's manifest with what is needed.
+// manifest compares an app's manifest with the requirements.
 func (d *doctor) manifest(file string) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -249,18 +249,18 @@ func (d *doctor) manifest(file string) {
 	socket := d.app.opts.AppToken != ""
 	switch {
 	case !m.Settings.Interactivity.Enabled:
-		d.say("manifest", finding.Broken, "interactivity is off: no click is ever sent; switch it on under \"Interactivity & Shortcuts\"")
+		d.say("manifest", finding.Broken, "interactivity is off: Slack sends no clicks; turn it on under \"Interactivity & Shortcuts\"")
 	case socket && !m.Settings.Socket:
-		d.say("manifest", finding.Broken, "Socket Mode is off, and this process listens on nothing else")
+		d.say("manifest", finding.Broken, "Socket Mode is off, and this process uses nothing else")
 	case !socket && m.Settings.Socket:
-		d.say("manifest", finding.Broken, "Socket Mode is on, so Slack sends nothing over HTTP, where this process listens")
+		d.say("manifest", finding.Broken, "Socket Mode is on, so Slack sends nothing over HTTP, which this process uses")
 	case !socket && !strings.HasSuffix(m.Settings.Interactivity.URL, PathInteractions):
 		d.say("manifest", finding.Broken, "the request URL of interactivity is %q; it must end with %s", m.Settings.Interactivity.URL, PathInteractions)
 	default:
-		d.say("manifest", finding.Good, "interactivity and the transport fit")
+		d.say("manifest", finding.Good, "interactivity and the transport match")
 	}
 	if !m.Features.Home.Tab {
-		d.say("manifest", finding.Missing, "the Home tab is off: people cannot list there what waits for them")
+		d.say("manifest", finding.Missing, "the Home tab is off: people cannot list their pending asks there")
 	}
 	for _, event := range []string{"app_home_opened", "message.channels", "message.groups", "message.im"} {
 		if !slices.Contains(m.Settings.Events.Bots, event) {

@@ -17,11 +17,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// The tests here are the facts of Slack that decide the design, one by one.
-// 7, 8 and 9 (limits of posts, updates and forms) are in TestEverythingFits.
+// These tests cover the facts about Slack that decide the design, one by one. Facts 7, 8 and 9
+// (limits of posts, updates and forms) are in TestEverythingFits.
 
-// Fact 1: each payload goes to any one of the connections, whichever replica
-// holds it.
+// Fact 1: a payload goes to any one of the connections, whichever replica holds it.
 func TestFact01AnyReplicaHandlesAnyClick(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
@@ -41,8 +40,8 @@ func TestFact01AnyReplicaHandlesAnyClick(t *testing.T) {
 	}
 }
 
-// Fact 2: ghosts are counted by Slack and swallow clicks. They are seen in a
-// metric and a warning, doctor names them, and we leave none.
+// Fact 2: Slack counts ghosts, which swallow clicks. A metric, a warning and the doctor report
+// them, and we leave none.
 func TestFact02Ghosts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true, AckWithin: 200 * time.Millisecond})
@@ -58,7 +57,7 @@ func TestFact02Ghosts(t *testing.T) {
 	}
 	found := false
 	for _, c := range r.Doctor(t.Context(), "") {
-		found = found || c.What == "connections" && c.State == finding.Broken && strings.Contains(c.Words, "Clicks that go to dead ones are lost")
+		found = found || c.What == "connections" && c.State == finding.Broken && strings.Contains(c.Words, "Clicks sent to dead ones are lost")
 	}
 	if !found {
 		t.Error("doctor does not name the ghosts")
@@ -87,8 +86,7 @@ func TestFact02Ghosts(t *testing.T) {
 	}
 }
 
-// Fact 3: a click may be lost and never comes again; an event comes up to four
-// times and counts once.
+// Fact 3: a click may be lost and is not repeated; an event may arrive four times and counts once.
 func TestFact03LostClicksAndRepeatedEvents(t *testing.T) {
 	t.Parallel()
 	clock := fakeslack.NewHand(time.Now())
@@ -105,8 +103,7 @@ func TestFact03LostClicksAndRepeatedEvents(t *testing.T) {
 	if m := w.card("a1"); !m.Live() || w.outcome(k) != nil {
 		t.Fatal("a lost click changed something")
 	}
-	// The question is asked again for what is not understood, once for all four
-	// deliveries.
+	// An answer that is not understood causes one new prompt for all four deliveries.
 	w.fake.RepeatEvents(3)
 	w.fake.Write("U0TOM", "C0ASKS", at.TS, "7")
 	for n := 1; n <= 4; n++ {
@@ -136,8 +133,7 @@ func TestFact03LostClicksAndRepeatedEvents(t *testing.T) {
 	}
 }
 
-// Fact 4: Slack ends connections several times a day. Two overlap, so there is
-// always one that hears.
+// Fact 4: Slack closes connections several times a day. Two overlap, so that one is always open.
 func TestFact04RoutineDisconnects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
@@ -159,8 +155,8 @@ func TestFact04RoutineDisconnects(t *testing.T) {
 	}
 }
 
-// Fact 5: an acknowledgement has three seconds. We store first; when that takes
-// long we acknowledge, and tell in the form what came of it.
+// Fact 5: an acknowledgement must come within three seconds. We store first; if that takes long we
+// acknowledge and report the result in the form.
 func TestFact05LateStoreIsFollowedUp(t *testing.T) {
 	t.Parallel()
 	slow := make(chan struct{})
@@ -191,7 +187,7 @@ func TestFact05LateStoreIsFollowedUp(t *testing.T) {
 	}
 }
 
-// fast is a clock that runs so many times faster, for limits.
+// fast is a clock that runs faster, for limits.
 type fast struct{ fakeslack.Wall }
 
 func (f fast) Sleep(ctx context.Context, d time.Duration) error {
@@ -205,8 +201,8 @@ func (f fast) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Fact 6: methods have tiers, channels a message a second. Nothing is refused
-// for long, everything becomes true, and the card that was clicked goes first.
+// Fact 6: methods have tiers, and channels allow one message per second. No call is refused for
+// long, every card becomes current, and the clicked card goes first.
 func TestFact06Tiers(t *testing.T) {
 	t.Parallel()
 	wall := fakeslack.Wall{Speed: 60}
@@ -235,8 +231,8 @@ func TestFact06Tiers(t *testing.T) {
 	}
 }
 
-// Fact 10: an ephemeral is for who came too late, never for a question.
-func TestFact10EphemeralsAreOnlyForTheLate(t *testing.T) {
+// Fact 10: an ephemeral message is for a late answer, never for a question.
+func TestFact10EphemeralsAreOnlyForLateAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
 	w.start(true, nil)
@@ -260,9 +256,9 @@ func TestFact10EphemeralsAreOnlyForTheLate(t *testing.T) {
 	w.dead("a1")
 }
 
-// Fact 11: a card in a thread notifies nobody by itself: who may answer is
-// mentioned. A session's asks share a thread, urgent ones show in the channel,
-// and what is for one person is a direct message.
+// Fact 11: a card in a thread notifies nobody by itself: it mentions the audience. A session's asks
+// share a thread, urgent ones also appear in the channel, and an ask for one person is a direct
+// message.
 func TestFact11ThreadsAndMentions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
@@ -298,8 +294,8 @@ func TestFact11ThreadsAndMentions(t *testing.T) {
 	})
 }
 
-// Fact 12: who is in the channel may click; who is in the audience may answer.
-// A group that cannot be read has no members.
+// Fact 12: members of the channel may click; the audience may answer. A group that cannot be read
+// has no members.
 func TestFact12AudienceNotMembership(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
@@ -344,8 +340,8 @@ func TestTheAskerIsExcluded(t *testing.T) {
 	}
 }
 
-// Fact 13: in a grid the team at the click differs from the one at posting; and
-// strangers of a shared channel are refused unless they are listed.
+// Fact 13: in a grid the click's team differs from the post's; external users of a shared channel
+// are refused unless they are listed.
 func TestFact13GridAndStrangers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true, Enterprise: "E0GRID"})
@@ -376,9 +372,9 @@ func TestFact13GridAndStrangers(t *testing.T) {
 	}
 }
 
-// Fact 14: the surface for agents is optional. A whole life of a card needs
-// none of its methods, and no history.
-func TestFact14NoAgentSurfaceIsNeeded(t *testing.T) {
+// Fact 14: Slack's methods for agents are optional. A card's life needs none of them, and no
+// history.
+func TestFact14NoAgentMethodsAreNeeded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true, Scopes: []string{"chat:write", "chat:write.public"}})
 	w.start(true, nil)
@@ -394,7 +390,8 @@ func TestFact14NoAgentSurfaceIsNeeded(t *testing.T) {
 	}
 }
 
-// Fact 15: the raw body is signed, for five minutes; a query is not.
+// Fact 15: the signature covers the raw body and is valid for five minutes; it does not cover the
+// query.
 func TestFact15Signature(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})

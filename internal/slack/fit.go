@@ -9,18 +9,17 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// Limits of a whole message. The one of all blocks together is not documented;
-// it was met at about 13,200 bytes.
+// Limits of a whole message. Slack does not document the one for all blocks together; we measured
+// about 13,200 bytes.
 const (
 	maxBlocks      = 50
 	maxViewBlocks  = 100
 	maxBlocksBytes = 12_000
-	maxText        = 3_000 // the same for a post and for the stricter update
+	maxText        = 3_000 // of a post and of the stricter update
 )
 
-// fit makes a card one that Slack takes, whatever went into it. It stands in
-// front of every call. What can be clicked is kept; words give way, the longest
-// first.
+// fit trims a card to Slack's limits. Every call goes through it. It keeps the interactive elements
+// and shortens texts, the longest first.
 func fit(c card) card {
 	c.Text = clipBytes(c.Text, maxText)
 	if c.Text == "" {
@@ -70,7 +69,7 @@ func size(blocks []slackapi.Block) int {
 	return b.Len()
 }
 
-// lastWords finds the last block that holds nothing but words.
+// lastWords returns the index of the last block that contains only text.
 func lastWords(blocks []slackapi.Block) int {
 	for i, b := range slices.Backward(blocks) {
 		switch b := b.(type) {
@@ -85,8 +84,8 @@ func lastWords(blocks []slackapi.Block) int {
 	return -1
 }
 
-// longestWords is the longest text of all sections. A fence that is cut is
-// closed by Slack at the end of its text.
+// longestWords returns the longest text of all sections. Slack closes a truncated code fence at the
+// end of its text.
 func longestWords(blocks []slackapi.Block) *slackapi.TextBlockObject {
 	var longest *slackapi.TextBlockObject
 	for _, b := range blocks {

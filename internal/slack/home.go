@@ -12,13 +12,13 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// maxListed is how many waiting asks a Home tab shows.
+// maxListed is how many pending asks a Home tab shows.
 const maxListed = 20
 
-// command is a slash command that somebody typed.
+// command is a slash command.
 type command struct{ User, Name, Team, Trigger string }
 
-// commanded answers /askbus: what waits for this person, seen by nobody else.
+// commanded answers /askbus with an ephemeral list of the asks that wait for this person.
 func (s *App) commanded(ctx context.Context, c command, proof string) any {
 	s.meet(ctx, c.User)
 	l := s.speaks(ctx, c.User, nil)
@@ -29,21 +29,21 @@ func (s *App) commanded(ctx context.Context, c command, proof string) any {
 	return map[string]any{"response_type": "ephemeral", "text": l.Say("What waits for you"), "blocks": fitBlocks(blocks, maxBlocks, maxBlocksBytes)}
 }
 
-// home draws somebody's Home tab.
+// home renders a user's Home tab.
 func (s *App) home(ctx context.Context, who actor) {
 	s.meet(ctx, who.User)
 	l := s.speaks(ctx, who.User, nil)
 	blocks, err := s.waiting(ctx, l, who)
 	if err != nil {
-		s.log.WarnContext(ctx, "cannot read what waits", slog.String("error", err.Error()))
+		s.log.WarnContext(ctx, "cannot read the pending asks", slog.String("error", err.Error()))
 		blocks = []slackapi.Block{slackapi.NewSectionBlock(plain(l.Say("askbus cannot be reached; open this tab again in a moment."), maxSection), nil, nil)}
 	}
 	if err := s.api.publish(ctx, who.User, blocks); err != nil {
-		s.log.WarnContext(ctx, "cannot draw a Home tab", slog.String("error", err.Error()))
+		s.log.WarnContext(ctx, "cannot publish a Home tab", slog.String("error", err.Error()))
 	}
 }
 
-// waiting lists what this person may answer, the urgent first.
+// waiting lists the asks that this person may answer, the most urgent first.
 func (s *App) waiting(ctx context.Context, l *lang.Language, who actor) ([]slackapi.Block, error) {
 	page, err := s.bus.List(ctx, responder.Query{State: ask.StatePending, PageSize: 200})
 	if err != nil {
@@ -87,7 +87,7 @@ func urgency(r *ask.Record) int {
 	return 0
 }
 
-// row is one waiting ask, with the button that opens its card.
+// row renders a pending ask, with the button that opens its card.
 func (s *App) row(l *lang.Language, rec *ask.Record) []slackapi.Block {
 	a := s.askedIn(l, rec, s.linkTo(rec.Ask.Key()))
 	t := target{Key: rec.Ask.Key(), Life: rec.Life}

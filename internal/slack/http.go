@@ -14,20 +14,19 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// Paths where Slack delivers over HTTP.
+// Paths for Slack's HTTP deliveries.
 const (
 	PathInteractions = "/slack/interactions"
 	PathEvents       = "/slack/events"
 	PathCommands     = "/slack/commands"
 )
 
-// maxBody is the largest request of Slack that is read.
+// maxBody is the maximum size of a request from Slack.
 const maxBody = 1 << 20
 
-// Handler takes what Slack sends over HTTP. It keeps nothing between requests:
-// any replica takes any of them. A request is refused unless its raw body is
-// signed, and not older or newer than five minutes; nothing is ever read from
-// the query, which no signature covers.
+// Handler serves Slack's HTTP deliveries. It keeps no state between requests: any replica serves
+// any of them. It refuses a request whose raw body is not signed or whose timestamp is off by more
+// than five minutes; it ignores the query, which the signature does not cover.
 func (s *App) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+PathInteractions, s.signed(s.serveInteraction))
@@ -39,18 +38,18 @@ func (s *App) Handler() http.Handler {
 func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		verifier, err := slackapi.NewSecretsVerifier(r.Header, s.opts.SigningSecret)
-		if err != nil { // before the body: a stranger's is not read
+		if err != nil { // before reading the body
 			s.log.InfoContext(r.Context(), "refused an unsigned request", slog.String("error", err.Error()))
 			http.Error(w, "unsigned or too old", http.StatusUnauthorized)
 			return
 		}
 		if r.URL.RawQuery != "" {
-			http.Error(w, "a query is not signed; none is taken", http.StatusBadRequest)
+			http.Error(w, "queries are not signed and not accepted", http.StatusBadRequest)
 			return
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {
-			http.Error(w, "the body cannot be read, or is over 1 MiB", http.StatusRequestEntityTooLarge)
+			http.Error(w, "the body is unreadable or larger than 1 MiB", http.StatusRequestEntityTooLarge)
 			return
 		}
 		_, _ = verifier.Write(body)
@@ -70,7 +69,7 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 	}
 }
 
-// proofHTTP and proofSocket say how we know who acted.
+// proofHTTP and proofSocket are the proofs of a user's identity.
 const (
 	proofHTTP   = "slack-signature"
 	proofSocket = "slack-socket"
@@ -94,8 +93,8 @@ func formOf(r *http.Request, body []byte) (url.Values, error) {
 	return url.ParseQuery(string(body))
 }
 
-// inTime stores first and acknowledges then. After 2.5 s it acknowledges
-// anyway; what comes of it is told afterwards.
+// inTime stores first and then acknowledges. After AckAfter it acknowledges anyway, and reports the
+// result later.
 func (s *App) inTime(ctx context.Context, payload []byte, handle func(context.Context) any) any {
 	done := make(chan any, 1)
 	s.background(ctx, func(ctx context.Context) { done <- handle(ctx) })
@@ -115,8 +114,8 @@ func (s *App) inTime(ctx context.Context, payload []byte, handle func(context.Co
 	return nil
 }
 
-// followUp tells in a modal what came of a submission that was acknowledged
-// before it was stored.
+// followUp reports in a modal the result of a submission that was acknowledged before it was
+// stored.
 func (s *App) followUp(ctx context.Context, payload []byte, answer any) {
 	var in interaction
 	if json.Unmarshal(payload, &in) != nil || in.Type != "view_submission" {
@@ -131,7 +130,7 @@ func (s *App) followUp(ctx context.Context, payload []byte, answer any) {
 		}
 	}
 	if err := s.api.updateView(ctx, in.View.ID, v); err != nil {
-		s.log.InfoContext(ctx, "cannot say in a modal what came of it", slog.String("error", err.Error()))
+		s.log.InfoContext(ctx, "cannot report a result in a modal", slog.String("error", err.Error()))
 	}
 }
 
@@ -149,7 +148,7 @@ func (s *App) acknowledge(w http.ResponseWriter, answer any) {
 	_, _ = w.Write(data)
 }
 
-// event is what the Events API sends.
+// event is an event of the Events API.
 type event struct {
 	Type      string `json:"type"`
 	Challenge string `json:"challenge"`

@@ -8,20 +8,19 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// localeWait is how long a click waits for the locale of who clicked: a trigger
-// lives for three seconds.
+// localeWait bounds how long a click waits for its user's locale: a trigger expires after three
+// seconds.
 const localeWait = 700 * time.Millisecond
 
-// language is that of an ask's card, which everybody in a channel sees: what the
-// route to it says, else English.
+// language returns the language of an ask's card, which everybody in a channel sees: that of its
+// route, else English.
 func (s *App) language(ctx context.Context, a *ask.Ask) *lang.Language {
 	return lang.Of(s.routes(ctx).Decide(a).Language)
 }
 
-// speaks is the language in which a person is told something that nobody else
-// sees: that of their Slack, else that of the ask's card. The ask may be nil. It
-// waits for nothing: somebody whose locale is not read yet is told in the language
-// of the place.
+// speaks returns the language of a message that only one person sees: that of their Slack, else
+// that of the ask's card. The ask may be nil. It does not wait: without a known locale it uses the
+// card's language.
 func (s *App) speaks(ctx context.Context, user string, a *ask.Ask) *lang.Language {
 	if locale := s.people.locale(user); locale != "" {
 		return lang.Of(locale)
@@ -32,9 +31,9 @@ func (s *App) speaks(ctx context.Context, user string, a *ask.Ask) *lang.Languag
 	return s.language(ctx, a)
 }
 
-// meet reads who a person is, for a short while, so that speaks knows.
+// meet looks up a user within localeWait, so that speaks has the locale.
 func (s *App) meet(ctx context.Context, user string) {
 	within, cancel := context.WithTimeout(ctx, localeWait)
 	defer cancel()
-	_, _ = s.people.person(within, user) // without it the language of the place holds
+	_, _ = s.people.person(within, user) // on error speaks uses the card's language
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Every kind of question is answered from the form; what is wrong is said at
-// its field, and the form stays open with what was typed.
+// The form answers every kind of question; errors appear at their fields, and the form stays open
+// with its input.
 func TestFormOfEveryKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
@@ -108,8 +108,7 @@ func TestDeclineWithAReason(t *testing.T) {
 	}
 }
 
-// Replies in a thread: what is right is kept, what is not is asked again, by
-// whichever replica hears.
+// Replies in a thread: valid answers are kept, others are prompted for again, on any replica.
 func TestThreadReplies(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
@@ -131,7 +130,7 @@ func TestThreadReplies(t *testing.T) {
 	}
 	w.fake.Write("U0ANN", "C0ASKS", at.TS, "too late?")
 	w.told("U0ANN", "No question is open")
-	// With two open in a thread nobody guesses.
+	// With two open asks in a thread a reply is ambiguous.
 	w.ask(ask.Ask{ID: "a2"})
 	w.ask(ask.Ask{ID: "a3"})
 	w.card("a2")
@@ -163,9 +162,9 @@ func TestHomeAndCommand(t *testing.T) {
 	}
 }
 
-// What administrators and people do to channels, messages and accounts loses
-// no ask and leaves nothing that can be clicked in vain.
-func TestWhatHappensToPlaces(t *testing.T) {
+// Archived channels, deleted messages, deactivated people and revoked tokens lose no ask, and leave
+// no useless buttons.
+func TestArchivedChannelsDeletedMessagesAndRevokedTokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
 	w.fake.AddChannel(fakeslack.Channel{ID: "C0OLD", Name: "old", Archived: true})
@@ -178,7 +177,7 @@ func TestWhatHappensToPlaces(t *testing.T) {
 	if a, b := w.card("a1"), w.card("a2"); a.Channel != "C0ASKS" || b.Channel != "C0ASKS" {
 		t.Errorf("the default did not take them: %s %s", a.Channel, b.Channel)
 	}
-	// A deleted message and an archived channel end quietly.
+	// A deleted message and an archived channel end without an error.
 	k := w.ask(ask.Ask{ID: "a3"})
 	w.fake.Remove(w.card("a3").Place)
 	w.answer(k)
@@ -186,7 +185,7 @@ func TestWhatHappensToPlaces(t *testing.T) {
 	at := w.card("a4").Place
 	w.answer(k)
 	w.dead("a4")
-	// A revoked token: nothing is lost, and the cards are true when it is good again.
+	// A revoked token loses nothing, and the cards are current again once it is valid.
 	k = w.ask(ask.Ask{ID: "a5"})
 	w.card("a5")
 	w.fake.Revoke("token_revoked")
@@ -206,9 +205,9 @@ func (w *world) answer(k ask.Key) {
 	}
 }
 
-// A click on a card whose ask has ended long ago, or was asked again, stores
-// nothing, says so, and takes the buttons away.
-func TestCardsOfAnotherLife(t *testing.T) {
+// A click on a card whose ask ended long ago or was asked again stores nothing, says so, and
+// removes the buttons.
+func TestOutdatedCards(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
 	w.start(true, nil)
@@ -225,7 +224,7 @@ func TestCardsOfAnotherLife(t *testing.T) {
 	natstest.Eventually(t, "both are closed", func() bool { a, _ := w.fake.Message(at); b, _ := w.fake.Message(other); return !a.Live() && !b.Live() })
 }
 
-func TestDoctorInWords(t *testing.T) {
+func TestDoctor(t *testing.T) {
 	t.Parallel()
 	f := home(t, fakeslack.Options{Scopes: []string{"chat:write", "channels:read"}, NoLimits: true})
 	f.AddChannel(fakeslack.Channel{ID: "C0OLD", Name: "old", Archived: true})
@@ -241,8 +240,8 @@ func TestDoctorInWords(t *testing.T) {
 		fmt.Fprintf(&said, "%s %s: %s\n", c.State, c.What, c.Words)
 	}
 	for _, want := range []string{
-		"ok token: good for workspace T0HOME", "broken channel C0OLD: #old is archived", "broken channel C0NONE: there is none", "ok channel C0ASKS: #asks",
-		"broken scope usergroups:read", "missing scope channels:history: replies in threads", "missing connections: Socket Mode works; no process", "ok manifest: ",
+		"ok token: valid for workspace T0HOME", "broken channel C0OLD: #old is archived", "broken channel C0NONE: no channel has this id", "ok channel C0ASKS: #asks",
+		"broken scope usergroups:read", "missing scope channels:history: replies in threads", "missing connections: Socket Mode works, but no process", "ok manifest: ",
 	} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("doctor does not say %q:\n%s", want, said.String())
@@ -254,8 +253,8 @@ func TestDoctorInWords(t *testing.T) {
 	}
 }
 
-// Two thousand deliveries leave nothing behind.
-func TestDeliveriesLeaveNothing(t *testing.T) {
+// Two thousand deliveries leak neither goroutines nor memory.
+func TestDeliveriesDoNotLeak(t *testing.T) {
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
 	w.start(true, nil)
 	w.ask(ask.Ask{ID: "a1"})

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clock is the time that limits are counted by.
+// clock is the time source of the limits.
 type clock interface {
 	Now() time.Time
 	Sleep(ctx context.Context, d time.Duration) error
@@ -28,33 +28,33 @@ func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// limiter lets calls through as Slack allows them: one queue for each method,
-// and for posts one for each channel. The urgent go first (a card that somebody
-// has just clicked), then the newest. A Retry-After stops its queue for so long.
+// limiter delays calls to stay within Slack's limits: it has one queue per method, and for posts
+// one per channel. Urgent calls (a card that was just clicked) go first, then the newest. A
+// Retry-After pauses its queue.
 type limiter struct {
 	clock clock
-	share float64 // of what Slack allows: replicas divide it
+	share float64 // of Slack's limit, which replicas divide
 
 	mu     sync.Mutex
 	queues map[string]*queue
 }
 
-// rank is who goes first.
+// rank orders the waiting calls.
 type rank struct {
 	Urgent bool
-	At     time.Time // of what the call is about: the newest goes first
+	At     time.Time // of the ask: the newest goes first
 }
 
-// queue is those who wait for one method, or one channel.
+// queue holds the waiting calls of one method or one channel.
 type queue struct {
 	name    string
 	waiting turns
-	serving bool // a goroutine hands out turns
+	serving bool // a goroutine runs serve
 	left    float64
 	burst   float64
-	rate    float64 // a second
+	rate    float64 // per second
 	at      time.Time
-	until   time.Time // refused until then
+	until   time.Time // paused until then
 }
 
 type turn struct {
@@ -91,10 +91,10 @@ func newLimiter(c clock, replicas int) *limiter {
 	return &limiter{clock: c, share: 1 / float64(max(replicas, 1)), queues: map[string]*queue{}}
 }
 
-// maxQueues bounds the queues; those where nobody waits are forgotten.
+// maxQueues bounds the number of queues; idle ones are dropped.
 const maxQueues = 2000
 
-// wait returns when it is this call's turn. The caller holds nothing.
+// wait returns when the call may be made. The caller holds no lock.
 func (l *limiter) wait(ctx context.Context, method, channel string, r rank) error {
 	for _, name := range queueNames(method, channel) {
 		if err := l.turn(ctx, name, r); err != nil {
@@ -104,8 +104,7 @@ func (l *limiter) wait(ctx context.Context, method, channel string, r rank) erro
 	return nil
 }
 
-// queueNames are the queues that a call passes: posting has one for each
-// channel, and one for the workspace.
+// queueNames returns the queues of a call: posting has one per channel and one for the workspace.
 func queueNames(method, channel string) []string {
 	if method == "chat.postMessage" {
 		return []string{method + " " + channel, method}
@@ -134,7 +133,7 @@ func (l *limiter) turn(ctx context.Context, name string, r rank) error {
 	}
 }
 
-// serve hands out turns until nobody waits.
+// serve hands out turns until the queue is empty.
 func (l *limiter) serve(ctx context.Context, q *queue) {
 	for {
 		l.mu.Lock()
@@ -161,8 +160,8 @@ func (l *limiter) serve(ctx context.Context, q *queue) {
 			wait = time.Duration((1 - q.left) / q.rate * float64(time.Second))
 		}
 		l.mu.Unlock()
-		// Short steps: who comes meanwhile and is urgent goes first all the same,
-		// and who gave up is forgotten soon.
+		// Sleep in short steps, so that an urgent newcomer still goes first and a cancelled call
+		// leaves soon.
 		if l.clock.Sleep(ctx, min(max(wait, time.Millisecond), time.Second)) != nil {
 			return
 		}
@@ -187,8 +186,8 @@ func (l *limiter) queue(name string) *queue {
 	return q
 }
 
-// allowance is what Slack allows a minute, and how much at once. We stay a
-// little below: the same tokens serve doctor and retries.
+// allowance returns Slack's limit per minute and its burst. It stays a little below them, because
+// the doctor and retries share the token.
 func allowance(name string) (perMinute, burst float64) {
 	switch name {
 	case "chat.postMessage":
@@ -204,10 +203,10 @@ func allowance(name string) (perMinute, burst float64) {
 	case "apps.connections.open":
 		return 10, 5
 	}
-	return 58, 3 // a channel: a message a second
+	return 58, 3 // a channel: one message per second
 }
 
-// refuse stops the queue that a Retry-After is about.
+// refuse pauses the queue of a call that got a Retry-After.
 func (l *limiter) refuse(method, channel string, after time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,7 +216,7 @@ func (l *limiter) refuse(method, channel string, after time.Duration) {
 	}
 }
 
-// backlog is how many calls wait.
+// backlog returns the number of waiting calls.
 func (l *limiter) backlog() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// lru remembers so many values, the most recently used ones.
+// lru is a cache of the most recently used values.
 type lru[K comparable, V any] struct {
 	most int
 
@@ -28,13 +28,13 @@ func (l *lru[K, V]) get(key K) (V, bool) {
 	defer l.mu.Unlock()
 	if e, ok := l.at[key]; ok {
 		l.order.MoveToFront(e)
-		return e.Value.(*lruEntry[K, V]).value, true //nolint:forcetypeassert,errcheck // only entries are in there
+		return e.Value.(*lruEntry[K, V]).value, true //nolint:forcetypeassert,errcheck // it has only entries
 	}
 	var zero V
 	return zero, false
 }
 
-// put keeps a value, and reports whether the key is new.
+// put stores a value, and reports whether the key is new.
 func (l *lru[K, V]) put(key K, value V) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

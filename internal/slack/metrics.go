@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// WriteMetrics writes what there is to watch, in Prometheus's text format.
+// WriteMetrics writes the surface's metrics in Prometheus's text format.
 func (s *App) WriteMetrics(w io.Writer) {
 	metric := func(name, kind, help string, value int) {
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", name, help, name, kind, name, value)

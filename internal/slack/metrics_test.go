@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/internal/slack"
 )
 
-func TestMetricsStandInTheTable(t *testing.T) {
+func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {

@@ -26,8 +26,7 @@ const (
 	fieldValue  = "value" // action id of every field
 )
 
-// modalRef is what a modal remembers: the ask, and the card that it was opened
-// from.
+// modalRef is the private metadata of a modal: the ask, and the card from which it was opened.
 type modalRef struct {
 	Target  string `json:"t"`
 	Channel string `json:"c,omitempty"`
@@ -54,7 +53,7 @@ func parseModalRef(s string) (modalRef, target, bool) {
 
 func (m modalRef) message() message { return message{Channel: m.Channel, TS: m.TS, Thread: m.Thread} }
 
-// answerModal asks every question of an ask.
+// answerModal returns the form with every question of an ask.
 func answerModal(a asked, from modalRef) slackapi.ModalViewRequest {
 	var blocks []slackapi.Block
 	c := a.Card
@@ -67,7 +66,7 @@ func answerModal(a asked, from modalRef) slackapi.ModalViewRequest {
 	return modal(c, callbackAnswer, c.Say("Answer"), c.Say("Send"), fitView(blocks), from)
 }
 
-// questionFields are a question's inputs: the answer, an Other text, a note.
+// questionFields returns a question's inputs: the answer, an Other text, a note.
 func questionFields(c *present.Card, q *present.Question) []slackapi.Block {
 	only := len(c.Questions) == 1
 	n := strconv.Itoa(q.Number - 1)
@@ -102,7 +101,7 @@ func questionFields(c *present.Card, q *present.Question) []slackapi.Block {
 	return blocks
 }
 
-// field is the element that takes a question's answer.
+// field returns the input element of a question's answer.
 func field(c *present.Card, q *present.Question) slackapi.BlockElement {
 	switch q.Kind {
 	case ask.KindChoice, ask.KindBoolean:
@@ -129,8 +128,7 @@ func field(c *present.Card, q *present.Question) slackapi.BlockElement {
 	return nil
 }
 
-// textField is bounded by Slack's own limit only: what the question demands is
-// said at the field, in its own words.
+// textField has only Slack's own limit: we report violations of the question's limits in our words.
 func textField(q *present.Question) slackapi.BlockElement {
 	text := slackapi.NewPlainTextInputBlockElement(placeholder(q), fieldValue)
 	text.Multiline, text.MaxLength = q.Long, 3000
@@ -144,7 +142,7 @@ func placeholder(q *present.Question) *slackapi.TextBlockObject {
 	return plain(q.Placeholder, 150)
 }
 
-// declineModal asks why.
+// declineModal asks for the reason.
 func declineModal(a asked, from modalRef) slackapi.ModalViewRequest {
 	reason := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
 	reason.Multiline, reason.MaxLength = true, 3000
@@ -157,14 +155,14 @@ func declineModal(a asked, from modalRef) slackapi.ModalViewRequest {
 	return modal(a.Card, callbackDecline, a.Card.Say("Decline"), a.Card.Say("Decline"), blocks, from)
 }
 
-// noteModal only says something.
+// noteModal shows a message.
 func noteModal(l *lang.Language, title, text string) slackapi.ModalViewRequest {
 	v := modal(l, "", title, "", []slackapi.Block{slackapi.NewSectionBlock(plain(text, maxSection), nil, nil)}, modalRef{})
 	v.PrivateMetadata = ""
 	return v
 }
 
-// speaker says messages in a language: a card does, and so does a language.
+// speaker formats messages in a language: a card does, and so does a language.
 type speaker interface {
 	Say(text string, args ...any) string
 }
@@ -183,7 +181,7 @@ func modal(l speaker, callback, title, submit string, blocks []slackapi.Block, f
 // values are the fields of a modal or a message, by block and action.
 type values map[string]map[string]value
 
-// value is what stands in one element.
+// value is the value of an element.
 type value struct {
 	Type            string   `json:"type"`
 	Value           string   `json:"value"`
@@ -196,7 +194,7 @@ type option struct {
 	Value string `json:"value"`
 }
 
-// chosen are the numbers of the options that are selected.
+// chosen returns the numbers of the selected options.
 func (v *value) chosen() []int {
 	list := v.SelectedOptions
 	if v.SelectedOption != nil {
@@ -211,8 +209,7 @@ func (v *value) chosen() []int {
 	return numbers
 }
 
-// read makes the answers that a modal holds. Faults are what cannot even be
-// read, by block id.
+// read returns the answers of a modal. Faults are the fields that cannot be parsed, by block id.
 func (vs values) read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, faults map[string]string) {
 	faults = map[string]string{}
 	for i := range a.Questions {
@@ -266,7 +263,7 @@ func (vs values) read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, fault
 	return answers, faults
 }
 
-// fieldFaults puts what the broker found wrong beside the fields.
+// fieldFaults maps the broker's faults to the fields.
 func fieldFaults(a *ask.Ask, c *present.Card, faults []ask.Fault) map[string]string {
 	errs := map[string]string{}
 	for _, again := range c.Faults(faults) {

@@ -8,14 +8,13 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// maxOutcome is how many bytes all texts of an outcome card have together,
-// escaped. An update takes far less than a post, and an edit that is refused
-// leaves the buttons alive; so the card is made fresh, never from what was
-// posted.
+// maxOutcome bounds the bytes of all texts of an outcome card, escaped. An update allows far less
+// than a post, and a refused edit leaves the buttons active; so the card is built from scratch,
+// never from the post.
 const maxOutcome = 1000
 
-// outcomeCard draws how an ask ended: its question in a line, who said what,
-// when and where. Nothing on it can be clicked.
+// outcomeCard renders an outcome: the question in one line, who answered what, when and where. It
+// has no interactive elements.
 func outcomeCard(a *ask.Ask, o *ask.Outcome, e *present.End) card {
 	heading := clipBytes(escape(present.Heading(a)), 240)
 	verdict := verdict(o, e)
@@ -31,7 +30,7 @@ func outcomeCard(a *ask.Ask, o *ask.Outcome, e *present.End) card {
 	}}
 }
 
-// verdict is one line: "Mei chose PostgreSQL · 10:02 · on the web".
+// verdict returns one line: "Mei chose PostgreSQL · 10:02 · on the web".
 func verdict(o *ask.Outcome, e *present.End) string {
 	who, gist := clipBytes(escape(e.Who), 80), clipBytes(escape(oneLine(e.Gist)), 160)
 	var said string
@@ -80,7 +79,7 @@ func verdict(o *ask.Outcome, e *present.End) string {
 	return strings.Join(parts, " · ")
 }
 
-// details are the answers of several questions, and notes.
+// details renders the answers of several questions, and notes.
 func details(e *present.End) string {
 	if !e.Detailed && e.Reply == "" {
 		return ""

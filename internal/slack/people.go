@@ -12,7 +12,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Bounds of what is remembered about people.
+// Limits of the caches about people.
 const (
 	maxPeople  = 10_000
 	maxMembers = 1_000
@@ -20,7 +20,7 @@ const (
 	groupLife  = 5 * time.Minute
 )
 
-// person is what Slack says about who acted.
+// person is Slack's data about a user.
 type person struct {
 	name       string
 	email      string
@@ -35,8 +35,7 @@ type members struct {
 	at    time.Time
 }
 
-// people resolves names and user groups, and remembers them for a while. What
-// cannot be resolved grants nothing.
+// people resolves and caches users and user groups. What cannot be resolved grants nothing.
 type people struct {
 	api *api
 	now func() time.Time
@@ -50,15 +49,14 @@ func newPeople(a *api, now func() time.Time) *people {
 	return &people{api: a, now: now, byID: map[string]person{}, groups: map[string]members{}}
 }
 
-// locale is that of a member who is known, however long since.
+// locale returns the cached locale of a user, however old.
 func (p *people) locale(id string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.byID[id].locale
 }
 
-// person reads who a member is. An error leaves the name that the click
-// brought.
+// person looks up a user. On an error the caller uses the name from the click.
 func (p *people) person(ctx context.Context, id string) (person, error) {
 	p.mu.Lock()
 	known, ok := p.byID[id]
@@ -83,7 +81,7 @@ func (p *people) person(ctx context.Context, id string) (person, error) {
 	return one, nil
 }
 
-// in reports whether a member is in a user group. On an error nobody is.
+// in reports whether a user is in a user group; false on an error.
 func (p *people) in(ctx context.Context, group, user string) (bool, error) {
 	p.mu.Lock()
 	known, ok := p.groups[group]
@@ -104,21 +102,20 @@ func (p *people) in(ctx context.Context, group, user string) (bool, error) {
 	return slices.Contains(users, user), nil
 }
 
-// actor is who clicked or typed, as Slack proved it.
+// actor is the user who clicked or typed, as Slack proved it.
 type actor struct {
 	User  string
 	Name  string
-	Team  string // of the person; it may be another one than that of the channel
+	Team  string // the user's, which may differ from the channel's
 	Proof string
 }
 
-// by is the person for the broker, or why this person may not act at all.
-// Groups are those of the ask's audience that the person is in; the broker
-// decides with them.
+// by returns the person for the broker, or why this person may not act at all. Groups are the ask's
+// audience groups of which the person is a member; the broker decides with them.
 func (s *App) by(ctx context.Context, who actor, a *ask.Ask, routes *Routes) (ask.By, string) {
 	one, err := s.people.person(ctx, who.User)
 	if err != nil {
-		s.log.WarnContext(ctx, "cannot read who acted", slog.String("error", err.Error()))
+		s.log.WarnContext(ctx, "cannot look up a user", slog.String("error", err.Error()))
 	}
 	home := s.Identity()
 	by := ask.By{Principal: home.principal(who.User), Name: cmp.Or(one.name, who.Name, who.User), Proof: who.Proof}
@@ -139,7 +136,7 @@ func (s *App) by(ctx context.Context, who actor, a *ask.Ask, routes *Routes) (as
 		}
 		in, err := s.people.in(ctx, id, who.User)
 		if err != nil {
-			s.log.WarnContext(ctx, "cannot read a user group: nobody counts as a member until then", slog.String("group", id), slog.String("error", err.Error()))
+			s.log.WarnContext(ctx, "cannot read a user group: it has no members until it can be read", slog.String("group", id), slog.String("error", err.Error()))
 		}
 		if in {
 			by.Groups = append(by.Groups, group)
@@ -148,9 +145,8 @@ func (s *App) by(ctx context.Context, who actor, a *ask.Ask, routes *Routes) (as
 	return by, ""
 }
 
-// mapped gives a member the principal that the administrator has mapped to
-// them, so that they are the same person on every surface; unless the ask is
-// addressed to them by their name in Slack.
+// mapped sets the principal that the administrator mapped the user to, so that they are the same
+// person on every surface, unless the ask's audience names their Slack principal.
 func (s *App) mapped(by *ask.By, one person, user string, a *ask.Ask, routes *Routes) {
 	if slices.Contains(a.Audience, by.Principal) {
 		return
@@ -165,7 +161,7 @@ func (s *App) mapped(by *ask.By, one person, user string, a *ask.Ask, routes *Ro
 	}
 }
 
-// Identity is which app in which workspace a token belongs to.
+// Identity is the app and the workspace of a token.
 type Identity struct {
 	Team, Enterprise string
 	BotUser, BotID   string
@@ -173,14 +169,13 @@ type Identity struct {
 	Scopes           []string
 }
 
-// principal names a member: by the grid, where there is one, so that it is the
-// same in all of its workspaces.
+// principal returns the principal of a user: by the enterprise grid if there is one, so that it is
+// the same in all of its workspaces.
 func (i Identity) principal(user string) string {
 	return "slack:" + cmp.Or(i.Enterprise, i.Team) + "/" + user
 }
 
-// can reports whether the token has a scope. One whose scopes are not known has
-// all.
+// can reports whether the token has a scope. A token with unknown scopes has all.
 func (i Identity) can(scope string) bool {
 	return len(i.Scopes) == 0 || slices.Contains(i.Scopes, scope)
 }

@@ -14,23 +14,23 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// presenter is what the kit calls.
+// presenter implements the kit's interface.
 type presenter struct{ *App }
 
-// Route names the channel or person that an ask goes to.
+// Route returns the channel or person that an ask is posted to.
 func (p presenter) Route(post responder.Post) []string {
 	to := p.routes(context.Background()).Decide(&post.Ask)
 	return []string{to.Channel + to.Person}
 }
 
-// Present posts an ask's card. Where the route leads nowhere any more (a
-// channel that was archived, a person who has left) the default takes it.
+// Present posts an ask's card. If the route's target no longer exists (an archived channel, a
+// deactivated person) it posts to the default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
 	routes := p.routes(ctx)
 	to := routes.Decide(&post.Ask)
 	place, err := p.presentAt(ctx, post, to.Target)
 	if err != nil && hopeless(err) && (to.Channel != routes.Default.Channel || to.Person != routes.Default.Person) {
-		p.log.WarnContext(ctx, "a route leads nowhere; the default takes it", slog.String("ask_id", post.Ask.ID), slog.String("route", to.Why), slog.String("error", err.Error()))
+		p.log.WarnContext(ctx, "a route's target does not exist; posting to the default", slog.String("ask_id", post.Ask.ID), slog.String("route", to.Why), slog.String("error", err.Error()))
 		place, err = p.presentAt(ctx, post, routes.notify(routes.Default, &post.Ask))
 	}
 	if err != nil {
@@ -57,7 +57,7 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target
 	payload := map[string]any{"key": post.Key, "ask": k.String(), "life": post.Life}
 	urgent := post.Ask.Priority == ask.PriorityUrgent
 	ts, err := p.api.post(ctx, rank{Urgent: urgent, At: post.AskedAt}, channel, thread, urgent, pendingCard(a), payload)
-	if thread != "" && code(err) == "thread_not_found" { // somebody deleted where it began
+	if thread != "" && code(err) == "thread_not_found" { // the thread's first message was deleted
 		p.threads.drop(session)
 		thread = ""
 		ts, err = p.api.post(ctx, rank{Urgent: urgent, At: post.AskedAt}, channel, "", false, pendingCard(a), payload)
@@ -72,7 +72,7 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target
 	return ask.Place{Ref: m.ref(), Where: p.where(m)}, nil
 }
 
-// where is a link to a message that needs no call.
+// where returns a link to a message, built without a call.
 func (p presenter) where(m message) string {
 	base := p.Identity().URL
 	if base == "" {
@@ -85,13 +85,13 @@ func (p presenter) where(m message) string {
 	return link
 }
 
-// asked is what a card is drawn from. The card is nobody's own: who may answer
-// is said on it, and decided at the click.
+// asked returns the data of a card. A card is shared: it says who may answer, and the click is
+// checked.
 func (s *App) asked(ctx context.Context, rec *ask.Record, link string) asked {
 	return s.askedIn(s.language(ctx, &rec.Ask), rec, link)
 }
 
-// askedIn is the same in a language, for what one person sees.
+// askedIn is asked in a language, for a message to one person.
 func (s *App) askedIn(l *lang.Language, rec *ask.Record, link string) asked {
 	now := s.opts.Clock.Now()
 	if rec.AskedAt.IsZero() {
@@ -100,7 +100,7 @@ func (s *App) askedIn(l *lang.Language, rec *ask.Record, link string) asked {
 	return asked{Record: *rec, Life: rec.Life, Card: present.New(rec, present.Viewer{Surface: Type, Lang: l.Tag}, now), Link: link}
 }
 
-// replies reports whether a reply in a thread would be heard.
+// replies reports whether the app receives replies in a thread of the channel.
 func (s *App) replies(channel string) bool {
 	id := s.Identity()
 	if len(channel) > 0 && channel[0] == 'D' {
@@ -109,7 +109,7 @@ func (s *App) replies(channel string) bool {
 	return id.can("channels:history") || id.can("groups:history")
 }
 
-// channel is where a target is posted; a person's direct message is opened.
+// channel returns the channel of a target. It opens a person's direct message.
 func (s *App) channel(ctx context.Context, to Target) (string, error) {
 	if to.Person == "" {
 		return to.Channel, nil
@@ -129,9 +129,8 @@ func threadKey(channel string, a *ask.Ask) string {
 	return channel + "/" + a.Tenant + "/" + a.Session
 }
 
-// thread is where the session's thread in a channel begins, or nothing when
-// this is its first ask there. A replica that does not remember looks at the
-// receipts of the session's latest asks.
+// thread returns the first message of the session's thread in a channel, or "" for its first ask
+// there. A replica that does not have it cached reads the receipts of the session's latest asks.
 func (s *App) thread(ctx context.Context, channel string, a *ask.Ask) string {
 	key := threadKey(channel, a)
 	if ts, ok := s.threads.get(key); ok {
@@ -139,7 +138,7 @@ func (s *App) thread(ctx context.Context, channel string, a *ask.Ask) string {
 	}
 	page, err := s.bus.List(ctx, responder.Query{Tenant: a.Tenant, Session: a.Session, PageSize: 100})
 	if err != nil {
-		s.log.WarnContext(ctx, "cannot read where a session's thread begins; this ask begins another one", slog.String("error", err.Error()))
+		s.log.WarnContext(ctx, "cannot find a session's thread; this ask starts a new one", slog.String("error", err.Error()))
 		return ""
 	}
 	first := ""
@@ -160,7 +159,7 @@ func (s *App) thread(ctx context.Context, channel string, a *ask.Ask) string {
 	return first
 }
 
-// places are where this surface has posted an ask, in the life that it has.
+// places returns where this surface has posted the ask in its current life.
 func places(rec *ask.Record) []message {
 	var list []message
 	for _, r := range rec.Receipts {
@@ -185,7 +184,7 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	for _, place := range e.Places {
 		m, ok := parseMessage(place.Ref)
 		if !ok {
-			p.log.ErrorContext(ctx, "a receipt names no message", slog.String("ask_id", e.Ask.ID), slog.String("ref", place.Ref))
+			p.log.ErrorContext(ctx, "a receipt has no valid message", slog.String("ask_id", e.Ask.ID), slog.String("ref", place.Ref))
 			continue
 		}
 		_, urgent := p.clicked.get(m.Channel + "/" + m.TS)
@@ -194,7 +193,7 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 		case err == nil:
 			p.clicked.drop(m.Channel + "/" + m.TS)
 		case gone(err):
-			p.log.InfoContext(ctx, "a card is gone; nobody can click it", slog.String("ask_id", e.Ask.ID), slog.String("error", err.Error()))
+			p.log.InfoContext(ctx, "a card was deleted", slog.String("ask_id", e.Ask.ID), slog.String("error", err.Error()))
 		default:
 			failed = errors.Join(failed, err)
 		}
@@ -205,10 +204,9 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	return failed
 }
 
-// Find searches the channel, and the session's thread, for a card that was
-// posted before its receipt was written. Without the right to read there it
-// finds nothing: then the card is posted again, and the first heals when it is
-// clicked.
+// Find searches the channel and the session's thread for a card that was posted before its receipt
+// was written. Without the scope to read them it finds nothing: then the card is posted again, and
+// the first one is updated when it is clicked.
 func (p presenter) Find(ctx context.Context, post responder.Post) ([]ask.Place, error) {
 	to := p.routes(ctx).Decide(&post.Ask)
 	channel, err := p.channel(ctx, to.Target)

@@ -35,7 +35,7 @@ func drawn(a ask.Ask) card {
 	return pendingCard(asked{Record: *rec, Life: rec.Life, Card: present.New(rec, present.Viewer{Surface: Type}, when), Link: "https://inbox.example/ask/a1", Replies: true, Mentions: []string{"U1", "S1"}})
 }
 
-// taken posts a card to the fake and back as an update: both must take it.
+// taken sends a card to the fake as a post and as an update: it must accept both.
 func taken(t *testing.T, c card) *fakeslack.Message {
 	t.Helper()
 	c = fit(c)
@@ -58,7 +58,7 @@ func options10(n int, label string) []ask.Option {
 	return list
 }
 
-func TestWhatIsClicked(t *testing.T) {
+func TestControls(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -96,9 +96,8 @@ func TestWhatIsClicked(t *testing.T) {
 
 const hostileText = "<!channel> <@U1> <https://evil.example|click> *bold* _it_ ~no~ `code` ```fence``` @here #general &lt;!here&gt; :tada: \u202ertl"
 
-// Whatever an agent writes, it mentions nobody, links nowhere and formats
-// nothing; what marks up the card is ours.
-func TestNothingOfAnAgentIsMarkup(t *testing.T) {
+// No text of an agent mentions, links or formats anything; all markup is ours.
+func TestAgentTextIsNeverMarkup(t *testing.T) {
 	t.Parallel()
 	o := ask.Option{ID: "o", Label: hostileText, Description: hostileText, Preview: &ask.Preview{Body: hostileText + "\n```\n<!channel>"}}
 	c := drawn(ask.Ask{
@@ -137,7 +136,7 @@ func TestNothingOfAnAgentIsMarkup(t *testing.T) {
 	}
 }
 
-// pieces are the texts of all rich text, and what is not text in it.
+// pieces returns the texts of all rich text, and its non-text elements.
 func pieces(v any) (found []string) {
 	switch v := v.(type) {
 	case []fakeslack.Block:
@@ -192,7 +191,7 @@ func TestMarkdownBecomesRichText(t *testing.T) {
 	}
 }
 
-// brief writes an element in a short form: styles by their first letters.
+// brief formats an element: styles by their first letters.
 func brief(e slackapi.RichTextElement) string {
 	texts := func(kind string, list []slackapi.RichTextSectionElement) string {
 		for _, one := range list {
@@ -235,7 +234,7 @@ func brief(e slackapi.RichTextElement) string {
 	return fmt.Sprintf("%T", e)
 }
 
-// marked are all texts that Slack reads as markup.
+// marked returns all texts that Slack reads as markup.
 func marked(v any) (texts []string) {
 	switch v := v.(type) {
 	case []fakeslack.Block:
@@ -261,9 +260,8 @@ func marked(v any) (texts []string) {
 	return texts
 }
 
-// Facts 7, 8 and 9: every card that can be asked for is taken by Slack, by a
-// post and by an update; every form, too; and an outcome has at most 1,000
-// bytes, escaped, whatever was asked and answered.
+// Facts 7, 8 and 9: Slack accepts every possible card, as a post and as an update, and every form;
+// an outcome has at most 1,000 bytes, escaped, whatever was asked and answered.
 func TestEverythingFits(t *testing.T) {
 	t.Parallel()
 	alphabet := []string{"a", "&", "<", ">", "*", "`", "長", "🚀", "\n", " ", ":", "</", "&amp;", "\n- ", "\n  - ", "\n1. ", "\n> ", "\n# ", "\n\n", "\n```\n", "[x](", ")", "|", "\n|-|\n", "~~", "**", "\\"}
@@ -364,7 +362,7 @@ func outcomeOf(r *rand.Rand, a *ask.Ask, text func(int) string) ask.Outcome {
 	return o
 }
 
-func TestOutcomeInWords(t *testing.T) {
+func TestVerdict(t *testing.T) {
 	t.Parallel()
 	rec := record(ask.Ask{Questions: []ask.Question{{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}}}})
 	mei := &ask.By{Principal: "os:mei", Name: "Mei", Responder: "web"}
@@ -417,7 +415,7 @@ func FuzzClip(f *testing.F) {
 	})
 }
 
-func TestTargetsSurvive(t *testing.T) {
+func TestTargetsRoundTrip(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 64)
 	for _, want := range []target{
@@ -515,8 +513,8 @@ func TestRoutesAreReadAgain(t *testing.T) {
 	}
 }
 
-// The clicked goes first, then the newest; Retry-After stops the queue; who
-// gave up takes no turn.
+// A clicked card goes first, then the newest; Retry-After pauses the queue; a cancelled call takes
+// no turn.
 func TestLimiterOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -573,7 +571,7 @@ func TestLimiterOrder(t *testing.T) {
 	})
 }
 
-func TestWhatIsWritten(t *testing.T) {
+func TestWrittenRemovesSlackMarkup(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"a &lt; b &amp; c":                        "a < b & c",

@@ -18,7 +18,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// screen is a live surface: it shows what is pending and how asks ended.
+// screen is a live surface: it collects pending asks and outcomes.
 type screen struct {
 	r      *responder.Responder
 	kill   func()
@@ -60,9 +60,9 @@ func (w *world) screen(typ string) *screen {
 	return s
 }
 
-// Web, terminal and Slack race for each ask, with two replicas of each, of which
-// one is killed meanwhile: one outcome each, every surface shows it, and no live
-// button is left. ASKBUS_SLOW=1 races for 500.
+// Web, terminal and Slack race for each ask, with two replicas of each, one of which is killed
+// meanwhile: each ask has one outcome, every surface shows it, and no active button remains.
+// ASKBUS_SLOW=1 races for 500.
 func TestRaceOfSurfaces(t *testing.T) {
 	t.Parallel()
 	n := 80

@@ -11,16 +11,15 @@ import (
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// message is where a card stands: channel and timestamp name it, and nothing
-// else does. The team's id is no part of it: in a grid the one at the click
-// differs from the one at posting.
+// message identifies a message by channel and timestamp. The team's id is not part of it: in a grid
+// the click's differs from the post's.
 type message struct {
 	Channel string
 	TS      string
-	Thread  string // the first message of the thread, if it stands in one
+	Thread  string // first message of its thread, if any
 }
 
-// ref is a message as a receipt keeps it.
+// ref encodes a message for a receipt.
 func (m message) ref() string {
 	s := m.Channel + "/" + m.TS
 	if m.Thread != "" {
@@ -41,24 +40,24 @@ func parseMessage(ref string) (message, bool) {
 	return m, true
 }
 
-// target is what a button stands for: an ask in one of its lives, a question of
-// it and an option. It travels in the button, so any replica knows it.
+// target is what a button refers to: an ask in one of its lives, a question and an option. The
+// button carries it, so that any replica can handle it.
 type target struct {
 	Key    ask.Key
 	Life   string
 	Q      int
-	Option string // id; nothing for buttons that are about the whole question
+	Option string // id; empty for a whole question
 }
 
-// String is the target as a button's value: at most 2,000 characters.
+// String encodes the target as a button's value of at most 2,000 characters.
 func (t target) String() string { return t.block() + "/" + t.Option }
 
-// block is the target without its option, as a block's id: at most 255.
+// block encodes the target without its option as a block's id of at most 255 characters.
 func (t target) block() string {
 	return strings.Join([]string{t.Key.Tenant, t.Key.Session, t.Key.ID, t.Life, strconv.Itoa(t.Q)}, "/")
 }
 
-// parseTarget reads a button's value or a block's id.
+// parseTarget parses a button's value or a block's id.
 func parseTarget(s string) (target, bool) {
 	parts := strings.SplitN(s, "/", 6)
 	if len(parts) < 5 {
@@ -72,8 +71,8 @@ func parseTarget(s string) (target, bool) {
 	return t, err == nil && q >= 0 && t.Key.Valid()
 }
 
-// answerID names what a person did. It is derived from where and when they did
-// it, so that a repeated delivery is the same answer on every replica.
+// answerID derives the id of an answer from where and when it was given, so that a repeated
+// delivery is the same answer on every replica.
 func answerID(channel, ts, eventTS, user string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{"slack", channel, ts, eventTS, user}, "\x00")))
 	return "slack-" + hex.EncodeToString(sum[:16])

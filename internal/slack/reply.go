@@ -16,9 +16,8 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// happened handles an event. Slack repeats one that was not acknowledged: what
-// it leads to is derived from where and when it was written, so a repetition
-// changes nothing.
+// happened handles an event. Slack repeats unacknowledged events; their effects are keyed by the
+// message's place and time, so that a repetition changes nothing.
 func (s *App) happened(ctx context.Context, e *event, proof string) {
 	ev := &e.Event
 	switch {
@@ -33,22 +32,21 @@ func (s *App) happened(ctx context.Context, e *event, proof string) {
 	}
 }
 
-// replied reads a reply in a thread as the answer to the ask that is open
-// there.
+// replied handles a reply in a thread as the answer to the thread's open ask.
 func (s *App) replied(ctx context.Context, m message, text string, who actor) {
 	if !s.seen.put(m.Channel+"/"+m.TS, struct{}{}) {
-		return // repeated to this replica; another one would do the same again
+		return // a repetition; other replicas repeat the same effect
 	}
 	messages, err := s.api.history(ctx, m.Channel, m.Thread, s.opts.Clock.Now(), 5)
 	if err != nil {
 		s.seen.drop(m.Channel + "/" + m.TS)
-		s.log.WarnContext(ctx, "cannot read a thread; a reply in it is not heard", slog.String("error", err.Error()))
+		s.log.WarnContext(ctx, "cannot read a thread; ignoring a reply in it", slog.String("error", err.Error()))
 		return
 	}
 	open, at, draft, answered := s.openIn(ctx, messages, m, who.User)
 	switch {
 	case answered || len(open) == 0 && at.TS == "":
-		return // said already, or a thread that is none of ours
+		return // handled already, or not a thread of ours
 	case len(open) == 0:
 		s.tell(ctx, m, who.User, "No question is open in this thread. Your reply was not taken as an answer.")
 		return
@@ -83,7 +81,7 @@ func (s *App) react(ctx context.Context, m message, who actor, why string) {
 	}
 }
 
-// declines reports whether a reply refuses to answer, and why.
+// declines reports whether a reply declines, and the reason.
 func declines(text string) (reason string, ok bool) {
 	rest, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(text)), "decline")
 	if !ok || rest != "" && !strings.ContainsAny(rest[:1], " :.,") {
@@ -92,9 +90,8 @@ func declines(text string) (reason string, ok bool) {
 	return strings.Trim(written(strings.TrimSpace(text)[len("decline"):]), " :.,"), true
 }
 
-// openIn finds the asks of a thread that are open, where the card of the only
-// one stands, what this person has answered of it before, and whether this very
-// reply was handled by another replica.
+// openIn returns the open asks of a thread, the card of the only one, this person's earlier answers
+// to it, and whether another replica has handled this reply.
 func (s *App) openIn(ctx context.Context, messages []found, m message, user string) (open []*ask.Record, at message, draft []ask.Answer, handled bool) {
 	drafts := map[string][]ask.Answer{}
 	for i := range slices.Backward(messages) {
@@ -151,8 +148,8 @@ func parseKey(s string) (ask.Key, bool) {
 	return k, k.Valid()
 }
 
-// askAgain asks in the thread for what was not understood, and only for that.
-// What was right travels in the message, so any replica goes on from it.
+// askAgain prompts in the thread for the questions that were not understood. The message carries
+// the valid answers, so that any replica can continue.
 func (s *App) askAgain(ctx context.Context, rec *ask.Record, m message, who actor, d *present.Draft, again []present.Again) {
 	card := s.askedIn(s.speaks(ctx, who.User, &rec.Ask), rec, "").Card
 	held, err := json.Marshal(d.Reply().Answers)
@@ -167,15 +164,15 @@ func (s *App) askAgain(ctx context.Context, rec *ask.Record, m message, who acto
 	})
 }
 
-// textCard is a message of words alone.
+// textCard returns a message of plain text.
 func textCard(text string) card {
 	return card{Text: clipBytes(escape(text), 600), Blocks: []slackapi.Block{slackapi.NewSectionBlock(plain(text, maxSection), nil, nil)}}
 }
 
 var slackMark = regexp.MustCompile(`<(?:(https?://[^|>]+|mailto:[^|>]+)(?:\|([^>]*))?|[@#!]([^|>]+)(?:\|([^>]*))?)>`)
 
-// written is what a person typed, without Slack's own markup: a link stands for
-// its address, "&lt;" for "<".
+// written returns what a person typed, without Slack's markup: a link becomes its URL, "&lt;"
+// becomes "<".
 func written(text string) string {
 	text = slackMark.ReplaceAllStringFunc(text, func(mark string) string {
 		parts := slackMark.FindStringSubmatch(mark)

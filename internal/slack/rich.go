@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	maxPieces = 60 // differently styled pieces of one body; what follows is plain
-	maxIndent = 4  // of a list in lists
+	maxPieces = 60 // differently styled pieces of one body; the rest is plain
+	maxIndent = 4  // of nested lists
 )
 
-// body draws what somebody wrote to be read, under a heading of ours, in at most
-// so many characters. Prose in Markdown is rich text, whose text elements Slack
-// shows as they are: no mention, link or emoji can be written in one. Anything
-// else is a block of code. It reports whether something was left out.
+// body renders agent-written prose under our heading, in at most the given number of characters.
+// Markdown becomes rich text, whose text elements Slack shows literally: they cannot contain a
+// mention, a link or an emoji. Anything else becomes a code block. It reports whether it left
+// something out.
 func body(heading string, p *present.Preview, most int) (block slackapi.Block, cut bool) {
 	said := p.Body
 	if p.Kind == present.Prose {
@@ -38,7 +38,7 @@ func body(heading string, p *present.Preview, most int) (block slackapi.Block, c
 	return slackapi.NewSectionBlock(mrkdwn(heading+"```\n"+code+"\n```", maxSection), nil, nil), code != whole
 }
 
-// richText is Markdown as Slack's elements.
+// richText renders Markdown as Slack's rich text elements.
 func richText(heading, markdown string) *slackapi.RichTextBlock {
 	r := &rich{source: []byte(markdown)}
 	if heading != "" {
@@ -53,17 +53,17 @@ func richText(heading, markdown string) *slackapi.RichTextBlock {
 
 type style = slackapi.RichTextSectionTextStyle
 
-// rich collects the elements of a block. Paragraphs that follow each other are
-// one section, with an empty line between.
+// rich collects the elements of a block. Consecutive paragraphs share one section, with an empty
+// line between them.
 type rich struct {
 	source   []byte
 	elements []slackapi.RichTextElement
 	section  []slackapi.RichTextSectionElement
 	pieces   int
-	headed   bool // the open section ends with a heading
+	headed   bool // the current section ends with a heading
 }
 
-// write adds text to the open section.
+// write adds text to the current section.
 func (r *rich) write(s string, how style) {
 	if s == "" {
 		return
@@ -86,7 +86,7 @@ func (r *rich) write(s string, how style) {
 	r.section = append(r.section, slackapi.NewRichTextSectionTextElement(s, given))
 }
 
-// emoji finds the name of an emoji, which some clients draw in any text.
+// emoji matches the name of an emoji, which some clients draw in any text.
 var emoji = regexp.MustCompile(`(:)([a-z0-9_+'-]+:)`)
 
 func styleOf(e *slackapi.RichTextSectionTextElement) style {
@@ -96,7 +96,7 @@ func styleOf(e *slackapi.RichTextSectionTextElement) style {
 	return *e.Style
 }
 
-// take gives what the open section holds, and begins the next.
+// take returns the elements of the current section and starts a new one.
 func (r *rich) take() []slackapi.RichTextSectionElement {
 	section := r.section
 	r.section, r.headed = nil, false
@@ -151,7 +151,7 @@ func (r *rich) blocks(parent ast.Node, indent int) {
 	}
 }
 
-// table finds the line below the heads of a table.
+// table matches the line below a table's header.
 var table = regexp.MustCompile(`(?m)\A.*\|.*\n *\|?[ :|-]*-[ :|-]*\|[ :|-]*$`)
 
 func lines(n ast.Node, source []byte) string {
@@ -167,8 +167,7 @@ func (r *rich) pre(code string) {
 	r.elements = append(r.elements, &slackapi.RichTextPreformatted{Type: slackapi.RTEPreformatted, Elements: []slackapi.RichTextSectionElement{slackapi.NewRichTextSectionTextElement(code, nil)}})
 }
 
-// quoted writes everything in a quotation as its text: Slack's quotes hold no
-// other elements.
+// quoted writes a quotation as plain text: Slack's quotes contain no other elements.
 func (r *rich) quoted(n ast.Node) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		switch {
@@ -184,8 +183,8 @@ func (r *rich) quoted(n ast.Node) {
 	}
 }
 
-// list writes a list, and the lists in it behind the entries that hold them: for
-// Slack a list in a list is one of its own, further in.
+// list writes a list, and nested lists after the entries that contain them: in Slack a nested list
+// is a separate list with a larger indent.
 func (r *rich) list(l *ast.List, indent int) {
 	r.endSection()
 	kind, entries, number := slackapi.RTEListBullet, []slackapi.RichTextElement(nil), l.Start
@@ -228,8 +227,8 @@ func (r *rich) list(l *ast.List, indent int) {
 	flush()
 }
 
-// inlines writes the text of a paragraph with its styles. Where a link leads is
-// said beside its words, and is no link.
+// inlines writes the text of a paragraph with its styles. It writes a link's target after its text,
+// not as a link.
 func (r *rich) inlines(parent ast.Node, how style) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		inner := how
@@ -277,7 +276,7 @@ func (r *rich) inlines(parent ast.Node, how style) {
 	}
 }
 
-// leads says where a link leads, as code: Slack makes no link of that.
+// leads writes a link's target as code, which Slack does not turn into a link.
 func (r *rich) leads(to []byte) {
 	if len(to) > 0 {
 		r.write(" (", style{})
@@ -286,7 +285,7 @@ func (r *rich) leads(to []byte) {
 	}
 }
 
-// unescaped drops the backslashes that keep Markdown from being read as such.
+// unescaped removes Markdown's escaping backslashes.
 func unescaped(b []byte) string {
 	return backslash.ReplaceAllString(string(b), "$1")
 }

@@ -19,28 +19,27 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Routes says who is asked, and where: the first rule that matches, else the
-// default.
+// Routes decides where an ask is posted: by the first rule that matches, else the default.
 type Routes struct {
 	Default Target            `json:"default"`
 	Rules   []Rule            `json:"routes,omitempty"`
-	Groups  map[string]string `json:"groups,omitempty"` // a group of an audience -> id of a user group
-	People  map[string]string `json:"people,omitempty"` // a principal of an audience -> id of a member
+	Groups  map[string]string `json:"groups,omitempty"` // audience group -> id of a user group
+	People  map[string]string `json:"people,omitempty"` // audience principal -> id of a user
 }
 
-// Rule sends what it matches to a target.
+// Rule maps matching asks to a target.
 type Rule struct {
 	Name  string `json:"name,omitempty"`
 	Match Match  `json:"match"`
 	To    Target `json:"to"`
 }
 
-// Match is what an ask must have: all of what is given. Patterns are those of
-// [path.Match]; of lists one entry must match.
+// Match is the condition of a rule: all given fields must match. Patterns are those of
+// [path.Match]; of a list one entry must match.
 type Match struct {
 	Tenant   string   `json:"tenant,omitempty"`
 	Session  string   `json:"session,omitempty"`
-	Agent    string   `json:"agent,omitempty"`  // its id or its name
+	Agent    string   `json:"agent,omitempty"`  // id or name
 	Source   string   `json:"source,omitempty"` // the ask's metadata entry "source"
 	Priority []string `json:"priority,omitempty"`
 	Audience []string `json:"audience,omitempty"`
@@ -49,13 +48,13 @@ type Match struct {
 // Target is where an ask is posted, and who is notified.
 type Target struct {
 	Channel string   `json:"channel,omitempty"` // id of a channel
-	Person  string   `json:"person,omitempty"`  // id of a member: a direct message
-	Mention []string `json:"mention,omitempty"` // ids of members and user groups
-	// Language is that of the cards, a tag such as "zh"; empty is the default's.
+	Person  string   `json:"person,omitempty"`  // id of a user: a direct message
+	Mention []string `json:"mention,omitempty"` // ids of users and user groups
+	// Language is the tag of the cards' language, such as "zh"; empty: the default target's.
 	Language string `json:"language,omitempty"`
 }
 
-// Decision is where one ask goes, and why.
+// Decision is the target of an ask, and the reason.
 type Decision struct {
 	Target
 	Why string `json:"why"`
@@ -64,7 +63,7 @@ type Decision struct {
 //go:embed route.schema.json
 var routeSchema []byte
 
-// ReadRoutes reads a routing file. Its error names every fault with its place.
+// ReadRoutes reads a routing file. Its error lists every fault with its position.
 func ReadRoutes(file string) (*Routes, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -77,7 +76,7 @@ func ReadRoutes(file string) (*Routes, error) {
 	return r, nil
 }
 
-// ParseRoutes reads routes from YAML (or JSON, which is YAML).
+// ParseRoutes parses routes from YAML or JSON.
 func ParseRoutes(data []byte) (*Routes, error) {
 	body, err := yaml.YAMLToJSON(data)
 	if err != nil {
@@ -117,7 +116,7 @@ func ParseRoutes(data []byte) (*Routes, error) {
 	return &r, nil
 }
 
-// faults is what a schema found wrong, a line each.
+// faults formats a schema's errors, one per line.
 func faults(err error) string {
 	v, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
@@ -135,7 +134,7 @@ func faults(err error) string {
 	return strings.Join(lines, "; ")
 }
 
-// Decide says where an ask goes.
+// Decide returns the target of an ask.
 func (r *Routes) Decide(a *ask.Ask) Decision {
 	d := r.decide(a)
 	d.Language = cmp.Or(d.Language, r.Default.Language)
@@ -160,8 +159,7 @@ func (r *Routes) decide(a *ask.Ask) Decision {
 	return Decision{r.notify(r.Default, a), "the default"}
 }
 
-// notify adds who may answer to those who are mentioned: a card in a thread
-// notifies nobody by itself.
+// notify adds the audience to the mentions: a card in a thread notifies nobody by itself.
 func (r *Routes) notify(to Target, a *ask.Ask) Target {
 	if to.Person != "" {
 		return to
@@ -180,7 +178,7 @@ func (r *Routes) notify(to Target, a *ask.Ask) Target {
 	return to
 }
 
-// person is the member that an audience's principal stands for.
+// person returns the user of an audience's principal.
 func (r *Routes) person(principal string) (string, bool) {
 	if id, ok := r.People[principal]; ok {
 		return id, true
@@ -211,13 +209,13 @@ func like(pattern, s string) bool {
 	if pattern == "" {
 		return true
 	}
-	// A slash in a principal is no separator here.
+	// A slash in a principal is not a separator here.
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(s, "/", "\x00"))
 	return ok && err == nil
 }
 
-// router holds the routes, and reads their file again when it has changed. A
-// file that became wrong is reported, and what was read before holds on.
+// router holds the routes and reads their file again when it changes. An invalid file is reported,
+// and the previous routes stay.
 type router struct {
 	file string
 
@@ -246,8 +244,8 @@ func stamp(file string) string {
 	return info.ModTime().String() + fmt.Sprint(info.Size())
 }
 
-// current are the routes that hold. The file is looked at once a second at
-// most; the error is what is wrong with a change of it.
+// current returns the current routes. It checks the file at most once a second; the error is about
+// a changed file.
 func (r *router) current(now time.Time) (*Routes, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

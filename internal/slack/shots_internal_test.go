@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 
-// TestPictures draws the cards of docs/slack.md with a page of our own that
-// follows the look of Block Kit:
+// TestPictures draws the cards of docs/slack.md with our own page in the style of
+// Block Kit:
 //
 //	ASKBUS_SHOTS=../../docs/slack go test -tags shots -run TestPictures ./internal/slack
 func TestPictures(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
 
-// home is a workspace with two people, a user group and a channel.
+// home starts a workspace with two people, a user group and a channel.
 func home(t *testing.T, opts fakeslack.Options) *fakeslack.Server {
 	t.Helper()
 	f, err := fakeslack.Start(opts)
@@ -39,7 +39,7 @@ func routes() slack.Routes {
 	}
 }
 
-// surface is Slack for the suite: HTTP deliveries to any replica that runs.
+// surface is Slack for the conformance suite: HTTP deliveries to any running replica.
 type surface struct {
 	t    *testing.T
 	fake *fakeslack.Server
@@ -81,7 +81,7 @@ func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts respon
 	return app.Serve(ctx, opts)
 }
 
-// deliver sends to the replica that came last.
+// deliver sends deliveries to the newest replica.
 func (s *surface) deliver() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

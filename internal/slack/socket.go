@@ -12,24 +12,24 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Bounds of Socket Mode.
+// Limits of Socket Mode.
 const (
 	pingEvery   = 10 * time.Second
 	pingWithin  = 10 * time.Second
 	helloWithin = 30 * time.Second
-	lingerFor   = 20 * time.Second // a connection that was told to go
-	// MaxReplicas is how many processes may share one app over Socket Mode:
-	// Slack allows ten connections, and counts those that died for hours.
+	lingerFor   = 20 * time.Second // after a disconnect message
+	// MaxReplicas is how many processes may share one app over Socket Mode: Slack allows ten
+	// connections, and counts dead ones for hours.
 	MaxReplicas = 3
 )
 
-// socketState is what is known of this process's connections.
+// socketState tracks this process's connections.
 type socketState struct {
-	opening sync.Mutex // held from the dial of a connection until its hello: the last hello that is read is the last that was said
+	opening sync.Mutex // held from a dial until its hello, so that hellos are read in the order in which they were sent
 
 	mu     sync.Mutex
-	live   int // connections whose last ping was answered
-	known  int // what Slack said in its last hello: all connections of the app
+	live   int // connections with a reply to the last ping
+	known  int // all connections of the app, by the last hello
 	opened int
 	ended  map[string]int // by reason
 }
@@ -53,9 +53,9 @@ func (st *socketState) note(live, opened int, reason string) {
 	}
 }
 
-// Listen holds the Socket Mode connections until ctx ends. They overlap: a
-// connection that Slack is about to end goes on listening until its successor
-// is there. At the end each sends a close frame, so that Slack keeps no ghost.
+// Listen keeps the Socket Mode connections open until ctx ends. They overlap: a connection that
+// Slack is about to close stays in use until its successor is open. At the end each sends a close
+// frame, so that Slack keeps no ghost.
 func (s *App) Listen(ctx context.Context) error {
 	var all sync.WaitGroup
 	for i := range s.opts.Connections {
@@ -65,13 +65,13 @@ func (s *App) Listen(ctx context.Context) error {
 	return nil
 }
 
-// keepConnected holds one connection after the other.
+// keepConnected keeps one connection open, replacing it when it ends.
 func (s *App) keepConnected(ctx context.Context, n int) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	wait := time.Second
 	for ctx.Err() == nil {
-		leaving := make(chan struct{}) // Slack asks this one to go, or it ended
+		leaving := make(chan struct{}) // closed when this connection ends or is about to
 		began := time.Now()
 		s.sockets.opening.Lock()
 		opened := sync.OnceFunc(s.sockets.opening.Unlock)
@@ -116,7 +116,7 @@ func (s *App) dial(ctx context.Context) (*websocket.Conn, error) {
 		return nil, err
 	}
 	if u, err := url.Parse(address); err != nil || u.Scheme != "wss" && u.Scheme != "ws" {
-		return nil, fmt.Errorf("slack names an address that is none of Socket Mode")
+		return nil, fmt.Errorf("slack returned an address that is not of Socket Mode")
 	}
 	ctx, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
@@ -128,7 +128,7 @@ func (s *App) dial(ctx context.Context) (*websocket.Conn, error) {
 	return conn, nil
 }
 
-// frame is one message of Socket Mode.
+// frame is a message of Socket Mode.
 type frame struct {
 	Type        string          `json:"type"`
 	EnvelopeID  string          `json:"envelope_id"`
@@ -137,14 +137,14 @@ type frame struct {
 	Connections int             `json:"num_connections"`
 }
 
-// hold serves one connection until it ends, and says when its hello has come.
-// When Slack announces its end, it tells so at once and goes on listening.
+// hold serves one connection until it ends, and calls opened after its hello. When Slack announces
+// its end, it closes leaving and keeps reading.
 func (s *App) hold(ctx context.Context, conn *websocket.Conn, leaving chan struct{}, opened func()) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	leave := sync.OnceFunc(func() { close(leaving) })
 	defer leave()
-	defer conn.CloseNow() //nolint:errcheck // it is over either way
+	defer conn.CloseNow() //nolint:errcheck // the connection is done
 	stop := context.AfterFunc(ctx, func() {
 		_ = conn.Close(websocket.StatusNormalClosure, "shutting down")
 	})
@@ -170,13 +170,13 @@ func (s *App) hold(ctx context.Context, conn *websocket.Conn, leaving chan struc
 			s.hello(ctx, f.Connections)
 			opened()
 		case "disconnect":
-			s.log.InfoContext(ctx, "slack ends a connection", slog.String("reason", f.Reason))
+			s.log.InfoContext(ctx, "slack is closing a connection", slog.String("reason", f.Reason))
 			dead(f.Reason)
 			leave()
-			// It goes on until Slack ends it, or until what was sent before must have come.
+			// Keep reading until Slack closes it, or until everything sent before has arrived.
 			time.AfterFunc(lingerFor, func() { _ = conn.Close(websocket.StatusNormalClosure, "asked to go") })
 			if f.Reason == "too_many_websockets" || f.Reason == "link_disabled" {
-				s.log.ErrorContext(ctx, "slack takes no more connections of this app: most clicks may be lost", slog.String("reason", f.Reason))
+				s.log.ErrorContext(ctx, "slack accepts no more connections of this app: most clicks may be lost", slog.String("reason", f.Reason))
 			}
 		default:
 			s.busy <- struct{}{}
@@ -188,20 +188,19 @@ func (s *App) hold(ctx context.Context, conn *websocket.Conn, leaving chan struc
 	}
 }
 
-// hello learns how many connections Slack counts for the app. More than ours
-// are those of other replicas, or ghosts that swallow clicks.
+// hello records how many connections Slack counts for the app. Those beyond ours belong to other
+// replicas, or are ghosts that swallow clicks.
 func (s *App) hello(ctx context.Context, connections int) {
 	s.sockets.mu.Lock()
 	s.sockets.known = connections
 	s.sockets.mu.Unlock()
 	if most := s.opts.Connections * (max(s.opts.Replicas, 1) + 1); connections > most {
-		s.log.WarnContext(ctx, "slack counts more connections than there should be: dead ones swallow clicks until slack forgets them; see \"askbus slack doctor\"",
+		s.log.WarnContext(ctx, "slack counts more connections than expected: dead ones swallow clicks until slack drops them; see \"askbus slack doctor\"",
 			slog.Int("connections", connections), slog.Int("expected", s.opts.Connections*max(s.opts.Replicas, 1)))
 	}
 }
 
-// ping sees whether the other side is there: a half-open connection looks
-// healthy to everything else.
+// ping detects a half-open connection, which looks healthy otherwise.
 func (s *App) ping(ctx context.Context, conn *websocket.Conn, dead func(string)) {
 	for {
 		timer := time.NewTimer(pingEvery)
@@ -222,7 +221,7 @@ func (s *App) ping(ctx context.Context, conn *websocket.Conn, dead func(string))
 	}
 }
 
-// envelope handles one envelope and acknowledges it.
+// envelope handles and acknowledges one envelope.
 func (s *App) envelope(ctx context.Context, conn *websocket.Conn, f *frame) {
 	var answer any
 	switch f.Type {

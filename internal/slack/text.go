@@ -8,29 +8,28 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// escape makes text stand for itself in mrkdwn: no mention, no link, no markup.
-// The zero-width space keeps a pair of markers from enclosing anything; in a
-// name such as my_table_name it is invisible.
+// escape makes text literal in mrkdwn: no mention, no link, no markup. Zero-width spaces keep pairs
+// of markers from taking effect; in a name such as my_table_name they are invisible.
 func escape(s string) string { return marks.Replace(s) }
 
 const zero = "\u200b"
 
 var marks = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "*", zero+"*"+zero, "_", zero+"_"+zero, "~", zero+"~"+zero, "`", zero+"`"+zero, ":", ":"+zero, "@", "@"+zero, "#", "#"+zero) //nolint:gochecknoglobals // never changed
 
-// maxLink is how long a link in a line of text may be: a longer one is left out.
+// maxLink is the maximum length of a link in a line of text; longer links are omitted.
 const maxLink = 300
 
-// escapeLink makes a URL stand for itself before the "|" of a link.
+// escapeLink escapes a URL before the "|" of a link.
 func escapeLink(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C").Replace(s)
 }
 
-// escapeCode makes text stand for itself between ``` marks.
+// escapeCode escapes text between ``` marks.
 func escapeCode(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "```", "`\u200b`\u200b`").Replace(s)
 }
 
-// clip cuts text to so many characters, and never within an escape.
+// clip cuts text to at most the given number of characters, never within an escape.
 func clip(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {
 		return s
@@ -38,8 +37,7 @@ func clip(s string, most int) string {
 	return whole(string([]rune(s)[:max(most-1, 0)])) + "…"
 }
 
-// clipBytes cuts text to so many bytes, and never within an escape or a
-// character.
+// clipBytes cuts text to at most the given number of bytes, never within an escape or a character.
 func clipBytes(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -51,7 +49,7 @@ func clipBytes(s string, most int) string {
 	return whole(s) + "…"
 }
 
-// whole drops an escape that was cut in two at the end.
+// whole drops a truncated escape at the end.
 func whole(s string) string {
 	if at := strings.LastIndexByte(s, '&'); at >= 0 && at >= len(s)-4 && !strings.Contains(s[at:], ";") {
 		return s[:at]
@@ -59,18 +57,18 @@ func whole(s string) string {
 	return s
 }
 
-// plain is text that Slack shows as it is: nothing in it is markup.
+// plain returns literal text: Slack interprets no markup in it.
 func plain(s string, most int) *slackapi.TextBlockObject {
 	return slackapi.NewTextBlockObject(slackapi.PlainTextType, clip(orDash(s), most), false, false)
 }
 
-// mrkdwn is markup of our own; what others wrote in it is escaped. It is
-// verbatim: Slack makes no links of what looks like one.
+// mrkdwn returns our own markup, in which other people's text is escaped. It is verbatim, so that
+// Slack links nothing automatically.
 func mrkdwn(s string, most int) *slackapi.TextBlockObject {
 	return slackapi.NewTextBlockObject(slackapi.MarkdownType, clip(orDash(s), most), false, true)
 }
 
-// orDash gives an empty text something to show: Slack refuses empty ones.
+// orDash replaces an empty text, which Slack rejects.
 func orDash(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "–"
@@ -78,10 +76,10 @@ func orDash(s string) string {
 	return s
 }
 
-// moment is a time that each reader sees on their own clock.
+// moment returns a time that each reader sees in their time zone.
 func moment(at time.Time) string { return date(at, "{time}") }
 
-// date is a day and a time, such as "Nov 21st at 10:02".
+// dayAndTime returns a day and a time, such as "Nov 21st at 10:02".
 func dayAndTime(at time.Time) string { return date(at, "{date_short_pretty} at {time}") }
 
 func date(at time.Time, format string) string {

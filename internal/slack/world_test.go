@@ -60,7 +60,7 @@ type replica struct {
 	stop func()
 }
 
-// logs keeps what was logged.
+// logs collects log output.
 type logs struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -84,8 +84,7 @@ func (l *logs) has(s string) bool {
 	return strings.Contains(l.b.String(), s)
 }
 
-// start runs a replica: over Socket Mode, or over HTTP as the one that Slack
-// delivers to.
+// start runs a replica: over Socket Mode, or over HTTP as the target of Slack's deliveries.
 func (w *world) start(http bool, change func(*slack.Options)) *replica {
 	w.t.Helper()
 	o := w.fake.Settings()
@@ -128,7 +127,7 @@ func (w *world) start(http bool, change func(*slack.Options)) *replica {
 	return r
 }
 
-// database is the question of most tests.
+// database returns the question of most tests.
 func database() []ask.Question {
 	return []ask.Question{{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}}}
 }
@@ -160,7 +159,7 @@ func (w *world) card(id string) fakeslack.Message {
 	return card
 }
 
-// dead waits until a card can be clicked no more, and returns what it says.
+// dead waits until a card has no active elements, and returns its text.
 func (w *world) dead(id string) string {
 	w.t.Helper()
 	natstest.Eventually(w.t, id+" is edited", func() bool { m := w.card(id); return !m.Live() })
@@ -177,7 +176,7 @@ func (w *world) outcome(k ask.Key) *ask.Outcome {
 	return rec.Outcome
 }
 
-// told waits for an ephemeral to a person that says something.
+// told waits for an ephemeral message to a user that contains says.
 func (w *world) told(user, says string) {
 	w.t.Helper()
 	natstest.Eventually(w.t, fmt.Sprintf("%s is told %q (%v)", user, says, w.fake.Ephemerals()), func() bool {

@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// Input is what a person puts into one element.
+// Input is what a person enters into one element.
 type Input struct {
-	Options []string // the texts or values of options
-	Text    string   // typed; a number, too
+	Options []string // texts or values of options
+	Text    string   // typed text or number
 	Date    string
 }
 
@@ -48,7 +48,7 @@ func (s *Server) act(user string, at Place, name string, in Input) Delivery {
 	return s.deliver(interactive, payload, 0, "")
 }
 
-// clicked is the payload of a click on a message; the caller holds the lock.
+// clicked returns the payload of a click on a message; the caller holds the lock.
 func (s *Server) clicked(user string, m *Message, e Block, in Input) map[string]any {
 	at := m.Place
 	payload := s.interaction("block_actions", user)
@@ -63,7 +63,7 @@ func (s *Server) clicked(user string, m *Message, e Block, in Input) map[string]
 	return payload
 }
 
-// ClickView presses a button in a person's modal or, with home, on the Home tab.
+// ClickView presses a button in a user's modal or, with home, on the Home tab.
 func (s *Server) ClickView(user, button string, home bool) Delivery {
 	return s.actView(user, button, home, Input{})
 }
@@ -92,9 +92,8 @@ func (s *Server) actView(user, name string, home bool, in Input) Delivery {
 	return s.deliver(interactive, payload, 0, "")
 }
 
-// Submit fills in the modal that a person has open, by the labels (or action
-// ids) of its inputs, and sends it. What Slack itself refuses in the browser
-// never reaches the app.
+// Submit fills in a user's open modal, by the labels or action ids of its inputs, and submits it.
+// The app never receives what Slack rejects in the browser.
 func (s *Server) Submit(user string, inputs map[string]Input) Delivery {
 	v, ok := s.Modal(user)
 	if !ok {
@@ -141,7 +140,7 @@ func (s *Server) Submit(user string, inputs map[string]Input) Delivery {
 	return d
 }
 
-// respondToView does what the app's acknowledgement of a submission says.
+// respondToView applies the app's acknowledgement of a submission.
 func (s *Server) respondToView(id string, body json.RawMessage) {
 	var response struct {
 		Action string            `json:"response_action"`
@@ -169,7 +168,7 @@ func (s *Server) respondToView(id string, body json.RawMessage) {
 	}
 }
 
-// Dismiss closes a person's modal.
+// Dismiss closes a user's modal.
 func (s *Server) Dismiss(user string) {
 	if v, ok := s.Modal(user); ok {
 		s.mu.Lock()
@@ -178,7 +177,7 @@ func (s *Server) Dismiss(user string) {
 	}
 }
 
-// Write lets a person type a message; with a thread, a reply in it.
+// Write posts a user's message; with a thread, a reply in it.
 func (s *Server) Write(user, channel, thread, text string) Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +187,7 @@ func (s *Server) Write(user, channel, thread, text string) Place {
 	return m.Place
 }
 
-// OpenHome shows a person the app's Home tab.
+// OpenHome opens the app's Home tab for a user.
 func (s *Server) OpenHome(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +198,7 @@ func (s *Server) OpenHome(user string) {
 	s.emit(event)
 }
 
-// Command types a slash command.
+// Command sends a slash command.
 func (s *Server) Command(user, channel, command, text string) Delivery {
 	s.mu.Lock()
 	payload := map[string]any{
@@ -210,7 +209,7 @@ func (s *Server) Command(user, channel, command, text string) Delivery {
 	return s.deliver(slash, payload, 0, "")
 }
 
-// interaction is what all interactions have; the caller holds the lock.
+// interaction returns the common part of all interactions; the caller holds the lock.
 func (s *Server) interaction(kind, user string) map[string]any {
 	u := s.users[user]
 	team := s.opts.Team
@@ -234,7 +233,7 @@ func (s *Server) channelName(id string) string {
 	return "directmessage"
 }
 
-// action is one action as the app gets it.
+// action returns one action as the app receives it.
 func (s *Server) action(e Block, in Input) map[string]any {
 	a := map[string]any{"type": e["type"], "action_id": e["action_id"], "block_id": e["block_id"], "action_ts": s.ts()}
 	for _, key := range []string{"text", "value", "style"} {
@@ -246,7 +245,7 @@ func (s *Server) action(e Block, in Input) map[string]any {
 	return a
 }
 
-// find is the element with this text, action id or placeholder.
+// find returns the element with this text, action id or placeholder.
 func find(list []Block, name string) Block {
 	for _, e := range list {
 		text, _ := e["text"].(map[string]any)
@@ -258,7 +257,7 @@ func find(list []Block, name string) Block {
 	return nil
 }
 
-// valueOf is an element's value as Slack writes it.
+// valueOf returns an element's value in Slack's format.
 func valueOf(e Block, in Input) map[string]any {
 	kind, _ := e["type"].(string)
 	var chosen []any
@@ -300,7 +299,7 @@ func valueOf(e Block, in Input) map[string]any {
 
 func empty(in Input) bool { return len(in.Options) == 0 && in.Text == "" && in.Date == "" }
 
-// initial is what an element holds before anybody touches it.
+// initial returns the initial value of an element.
 func initial(e Block) Input {
 	var in Input
 	in.Text, _ = e["initial_value"].(string)
@@ -322,7 +321,7 @@ func initial(e Block) Input {
 	return in
 }
 
-// refused is what the browser says about a typed value before it is sent.
+// refused returns the browser's error for a typed value.
 func refused(e Block, in Input) string {
 	if in.Text == "" {
 		return ""
@@ -355,8 +354,7 @@ func refused(e Block, in Input) string {
 	return ""
 }
 
-// setState remembers what a person has put into an element; the caller holds
-// the lock.
+// setState stores the value of an element; the caller holds the lock.
 func (s *Server) setState(key string, e Block, in Input) {
 	value := valueOf(e, in)
 	if value == nil {
@@ -381,7 +379,7 @@ func (s *Server) stateOf(key string) map[string]map[string]any {
 	return maps.Clone(s.states[key])
 }
 
-// serveResponse takes a message for a response_url.
+// serveResponse handles a message to a response_url.
 func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
 	var body args
 	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&body); err != nil {
@@ -407,7 +405,7 @@ func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ok")
 }
 
-// Buttons are the texts of what can be pressed, in order.
+// Buttons returns the texts of all buttons, in order.
 func Buttons(list []Block) []string {
 	var texts []string
 	for _, e := range list {
@@ -419,7 +417,7 @@ func Buttons(list []Block) []string {
 	return slices.Clip(texts)
 }
 
-// ClickPayload is what the app would get for a click, without sending it.
+// ClickPayload returns the payload of a click without sending it.
 func (s *Server) ClickPayload(user string, at Place, button string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Call is one call of the Web API that the workspace has seen.
+// Call is one received call of the Web API.
 type Call struct {
 	Method  string
 	Channel string
-	Error   string // empty: it succeeded
+	Error   string // empty: success
 	At      time.Time
 }
 
-// maxCalls is how many calls are kept to be looked at; all are counted.
+// maxCalls is how many calls are kept; all are counted.
 const maxCalls = 100_000
 
 type (
@@ -33,7 +33,7 @@ func (a args) text(name string) string {
 		return v
 	case json.Number:
 		return v.String()
-	case []any: // conversations.open takes a list, too
+	case []any: // conversations.open accepts a list
 		if len(v) == 1 {
 			s, _ := v[0].(string)
 			return s
@@ -52,8 +52,7 @@ func (a args) flag(name string) bool {
 	return false
 }
 
-// object reads an argument that holds JSON: as it is in a JSON body, as a
-// string in a form.
+// object decodes an argument that is a JSON object: as is in a JSON body, as a string in a form.
 func (a args) object(name string, into any) bool {
 	var data []byte
 	switch v := a[name].(type) {
@@ -73,7 +72,7 @@ func (a args) object(name string, into any) bool {
 	return json.Unmarshal(data, into) == nil
 }
 
-// apiError is what a call is refused with.
+// apiError is an error response.
 type apiError struct {
 	code  string
 	extra reply
@@ -89,15 +88,15 @@ func fail(code string, messages ...string) error {
 	return e
 }
 
-// method is what the workspace knows about a method.
+// method describes a method's limits and requirements.
 type method struct {
 	call  func(*Server, args) (reply, error)
-	perM  int    // calls a minute; 0: no limit of its own
-	scope string // that a bot token needs
-	app   bool   // takes the app-level token
+	perM  int    // calls per minute; 0: no limit of its own
+	scope string // required of a bot token
+	app   bool   // needs the app-level token
 }
 
-// Tiers of the Web API, in calls a minute.
+// Tiers of the Web API, in calls per minute.
 const (
 	tier1, tier2, tier3, tier4 = 10, 20, 50, 100
 )
@@ -167,7 +166,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// held is an answer that is not sent yet.
+// held is a response that is not sent yet.
 type held struct {
 	http.ResponseWriter
 	status int
@@ -188,9 +187,8 @@ func (h *held) release() {
 	_, _ = h.ResponseWriter.Write(h.body)
 }
 
-// Intercept calls f around every call: before it, and when it took effect. With
-// a time the call is refused with 429, with another error it fails as if Slack
-// had broken down. With nil it stops.
+// Intercept calls f before every call and after it took effect. With a retryAfter the call is
+// refused with 429; with any other error it fails like an outage. A nil f stops it.
 func (s *Server) Intercept(f func(method, key string, done bool) (retryAfter time.Duration, err error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +214,7 @@ func (s *Server) intercepted(w http.ResponseWriter, name, key string, done bool)
 	return true
 }
 
-// keyOf is the idempotency key in the metadata of what a call is about.
+// keyOf returns the idempotency key from the metadata of a call's message.
 func (s *Server) keyOf(a args) string {
 	var m Message
 	a.object("metadata", &m.Metadata)
@@ -228,7 +226,7 @@ func (s *Server) keyOf(a args) string {
 	return m.Key()
 }
 
-// Key is the "key" in a message's metadata.
+// Key returns the "key" of a message's metadata.
 func (m *Message) Key() string {
 	payload, _ := m.Metadata["event_payload"].(map[string]any)
 	key, _ := payload["key"].(string)
@@ -242,7 +240,7 @@ func (s *Server) refuse(w http.ResponseWriter, wait time.Duration) {
 	_, _ = io.WriteString(w, `{"ok":false,"error":"ratelimited"}`)
 }
 
-// call carries out one call.
+// call executes one call.
 func (s *Server) call(w http.ResponseWriter, name string, a args, token string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +271,7 @@ func (s *Server) call(w http.ResponseWriter, name string, a args, token string, 
 	s.answer(w, name, a, out, err)
 }
 
-// readArgs takes a form or JSON, and the token from the header or the form.
+// readArgs reads a form or JSON, and the token from the header or the form.
 func readArgs(w http.ResponseWriter, r *http.Request) (args, string, error) {
 	a := args{}
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<20)
@@ -346,23 +344,23 @@ func (s *Server) note(name string, a args, code string) {
 	}
 }
 
-// Calls are the calls so far, the oldest first.
+// Calls returns the calls so far, the oldest first.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
 }
 
-// Count is how often a method was called; "chat.update ratelimited" counts the
-// calls that ended so.
+// Count returns how often a method was called; "chat.update ratelimited" counts only calls with
+// that error.
 func (s *Server) Count(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[name]
 }
 
-// Revoke makes every call fail with a code such as "token_revoked" or
-// "account_inactive"; the empty one makes the tokens good again.
+// Revoke makes every call fail with a code such as "token_revoked" or "account_inactive"; ""
+// restores the tokens.
 func (s *Server) Revoke(code string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

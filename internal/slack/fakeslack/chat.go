@@ -15,22 +15,22 @@ import (
 // Message is one message in a channel.
 type Message struct {
 	Place
-	Thread    string // the message that began the thread; empty: it stands alone or began one
-	User      string // who wrote it; the bot's user for the app's
+	Thread    string // first message of the thread; empty: not a reply
+	User      string // author; the bot's user for the app's messages
 	Text      string
 	Blocks    []Block
 	Metadata  map[string]any
-	Broadcast bool // an answer in a thread that the channel sees, too
+	Broadcast bool // a reply that is also shown in the channel
 	Unfurl    bool
 	Deleted   bool
 	Edits     int
-	For       string // an ephemeral: the only one who sees it
+	For       string // ephemeral: only this user sees it
 }
 
-// Block is one block of Block Kit as it came over the wire.
+// Block is a block of Block Kit as received.
 type Block = map[string]any
 
-// Limits of a message's text, in characters. An update takes less than a post.
+// Limits of a message's text, in characters. An update allows less than a post.
 const (
 	maxPostText   = 40_000
 	maxUpdateText = 4_000
@@ -47,7 +47,7 @@ func (s *Server) chatPost(a args) (reply, error) {
 	}
 	m.Unfurl = a["unfurl_links"] == nil && a["unfurl_media"] == nil || a.flag("unfurl_links") || a.flag("unfurl_media")
 	if m.Thread != "" && s.messages[Place{c.ID, m.Thread}] == nil {
-		m.Thread, m.Broadcast = "", false // Slack posts it at the top then
+		m.Thread, m.Broadcast = "", false // Slack then posts to the channel
 	}
 	a.object("metadata", &m.Metadata)
 	m.TS = s.ts()
@@ -56,15 +56,15 @@ func (s *Server) chatPost(a args) (reply, error) {
 	return reply{"channel": c.ID, "ts": m.TS, "message": s.messageObject(m)}, nil
 }
 
-// put keeps a new message; the caller holds the lock.
+// put stores a new message; the caller holds the lock.
 func (s *Server) put(m *Message) {
 	s.messages[m.Place] = m
 	s.order = append(s.order, m.Place)
 }
 
-// writable finds a channel that the app may post to.
+// writable returns a channel that the app may post to.
 func (s *Server) writable(id string) (*Channel, error) {
-	if u, ok := s.users[id]; ok { // a person's id stands for the direct message
+	if u, ok := s.users[id]; ok { // a user's id means the direct message
 		out, err := s.conversationsOpen(args{"users": u.ID})
 		if err != nil {
 			return nil, fail("channel_not_found")
@@ -93,7 +93,7 @@ func (s *Server) writable(id string) (*Channel, error) {
 	return c, nil
 }
 
-// read takes text and blocks, and refuses what Slack refuses.
+// read sets text and blocks, and rejects what Slack rejects.
 func (m *Message) read(a args, maxText int, update bool) error {
 	if !a.object("blocks", &m.Blocks) {
 		return fail("invalid_blocks_format")
@@ -105,7 +105,7 @@ func (m *Message) read(a args, maxText int, update bool) error {
 	case utf8.RuneCountInString(m.Text) > maxText && update:
 		return fail("msg_too_long")
 	case utf8.RuneCountInString(m.Text) > maxText:
-		m.Text = string([]rune(m.Text)[:maxText]) // a post is cut without a word
+		m.Text = string([]rune(m.Text)[:maxText]) // Slack truncates posts silently
 	}
 	if faults := checkMessage(m.Blocks); len(faults) > 0 {
 		return fail("invalid_blocks", faults...)
@@ -140,7 +140,7 @@ func (s *Server) chatUpdate(a args) (reply, error) {
 		return nil, err
 	}
 	m.Text = changed.Text
-	if a["blocks"] != nil || changed.Text != "" { // text alone takes the blocks away
+	if a["blocks"] != nil || changed.Text != "" { // text alone removes the blocks
 		m.Blocks = changed.Blocks
 	}
 	a.object("metadata", &m.Metadata)
@@ -161,8 +161,8 @@ func (s *Server) chatDelete(a args) (reply, error) {
 	return reply{"channel": p.Channel, "ts": p.TS}, nil
 }
 
-// chatEphemeral shows a message to one active member of the channel. It has a
-// timestamp that names nothing: no other method finds it.
+// chatEphemeral shows a message to one active member of the channel. No other method finds its
+// timestamp.
 func (s *Server) chatEphemeral(a args) (reply, error) {
 	c, err := s.writable(a.text("channel"))
 	if err != nil {
@@ -230,7 +230,7 @@ func (s *Server) readable(id string) (*Channel, error) {
 	return c, nil
 }
 
-// history gives messages between oldest and latest, a page at a time.
+// history returns the messages between oldest and latest, one page at a time.
 func (s *Server) history(a args, newestFirst bool, in func(*Message) bool) reply {
 	limit := 100
 	if n, err := strconv.Atoi(a.text("limit")); err == nil && n > 0 {
@@ -283,8 +283,7 @@ func (s *Server) messageObject(m *Message) map[string]any {
 	return object
 }
 
-// Messages are the messages of the app that are there, as people see them, the
-// oldest first; of one channel, or of all.
+// Messages returns the app's existing messages in a channel, or in all, the oldest first.
 func (s *Server) Messages(channel string) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,7 +296,7 @@ func (s *Server) Messages(channel string) []Message {
 	return list
 }
 
-// Message finds one message.
+// Message returns one message.
 func (s *Server) Message(p Place) (Message, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -308,14 +307,14 @@ func (s *Server) Message(p Place) (Message, bool) {
 	return *m, true
 }
 
-// Ephemerals are the ephemeral messages so far, the oldest first.
+// Ephemerals returns the ephemeral messages so far, the oldest first.
 func (s *Server) Ephemerals() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.ephemeral)
 }
 
-// Remove deletes a message as an administrator does: the app hears nothing.
+// Remove deletes a message as an administrator does, without an event.
 func (s *Server) Remove(p Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -324,12 +323,12 @@ func (s *Server) Remove(p Place) {
 	}
 }
 
-// Live reports whether a message has something to click that goes to the app.
+// Live reports whether a message has an interactive element that calls the app.
 func (m *Message) Live() bool {
 	return slices.ContainsFunc(m.Elements(), func(e Block) bool { return e["url"] == nil })
 }
 
-// Elements are all interactive elements of a message.
+// Elements returns all interactive elements of a message.
 func (m *Message) Elements() []Block { return elements(m.Blocks) }
 
 func elements(blocks []Block) []Block {
@@ -357,7 +356,7 @@ func elements(blocks []Block) []Block {
 	return found
 }
 
-// At is the time that a timestamp names.
+// At returns the time of the timestamp.
 func (p Place) At() time.Time {
 	seconds, _, _ := strings.Cut(p.TS, ".")
 	n, err := strconv.ParseInt(seconds, 10, 64)
@@ -367,7 +366,7 @@ func (p Place) At() time.Time {
 	return time.Unix(n, 0)
 }
 
-// Shown is everything that people read on a message, and where its links lead.
+// Shown returns all visible text of a message, and the targets of its links.
 func (m *Message) Shown() string {
 	var b strings.Builder
 	b.WriteString(m.Text)
@@ -375,7 +374,7 @@ func (m *Message) Shown() string {
 	return b.String()
 }
 
-// Shown is everything that people read in a view.
+// Shown returns all visible text of a view.
 func (v *View) Shown() string {
 	var b strings.Builder
 	b.WriteString(v.Title)
@@ -405,8 +404,7 @@ func shown(b *strings.Builder, v any) {
 	}
 }
 
-// Take reports what a post and an update would say to a message without a
-// server: the stricter of both.
+// Take validates a message against the stricter limits of a post and an update, without a server.
 func Take(text, blocks string) (*Message, error) {
 	m := &Message{Place: Place{"C1", "1.000001"}, User: BotUser}
 	return m, m.read(args{"text": text, "blocks": blocks}, maxUpdateText, true)
@@ -421,7 +419,7 @@ func TakeView(view string) error {
 	return err
 }
 
-// Cards counts the messages of the app, and those with something to click.
+// Cards counts the app's messages, and those with interactive elements.
 func (s *Server) Cards() (all, live int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

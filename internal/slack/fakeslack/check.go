@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of Block Kit. The whole message's is not documented; it was met at
-// about 13,200 bytes.
+// Limits of Block Kit. The limit of a whole message is not documented; we measured about 13,200
+// bytes.
 const (
 	maxBlocks      = 50
 	maxViewBlocks  = 100
 	maxBlocksBytes = 13_200
 )
 
-// checker collects what is wrong with blocks.
+// checker collects the faults of blocks.
 type checker struct {
 	faults []string
 	where  string
@@ -143,8 +143,7 @@ func (c *checker) element(v any, surface string) {
 	}
 }
 
-// rich checks an element of rich text: only sections stand in lists, and a text
-// is never empty.
+// rich checks a rich text element: lists contain only sections, and a text is never empty.
 func (c *checker) rich(v any, inList bool) {
 	e, ok := v.(map[string]any)
 	if !ok {
@@ -204,8 +203,7 @@ func (c *checker) options(e Block, most int) {
 	}
 }
 
-// text checks a text object. An emoji name such as :tada: counts as it is
-// written.
+// text checks a text object. An emoji name such as :tada: counts by its characters.
 func (c *checker) text(v any, name string, most int, kind string, required bool) {
 	if v == nil {
 		if required {
@@ -250,12 +248,11 @@ func (c *checker) list(o map[string]any, name string, least, most int) []any {
 	return list
 }
 
-// name gives ids to the blocks and elements that have none, as Slack does: the
-// app finds them in what it gets back.
+// name sets missing ids of blocks and elements, as Slack does: the app receives them.
 func name(blocks []Block) {
 	set := func(o map[string]any, key string) {
 		if id, ok := o[key].(string); !ok || id == "" {
-			o[key] = strconv.FormatUint(rand.Uint64()>>32, 36) //nolint:gosec // an id, no secret
+			o[key] = strconv.FormatUint(rand.Uint64()>>32, 36) //nolint:gosec // an id, not a secret
 		}
 	}
 	for _, b := range blocks {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Clock is the time of a workspace. [Wall] is the real one.
+// Clock is the time source of a workspace. [Wall] is the real one.
 type Clock interface {
 	Now() time.Time
-	// AfterFunc calls f in a goroutine of its own when d has passed.
+	// AfterFunc calls f in its own goroutine after d.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// Wall is the machine's clock. A Speed of 60 lets a minute of Slack pass in a
-// second; zero means 1.
+// Wall is the machine's clock. With a Speed of 60 a minute of Slack passes in a second; zero means
+// 1.
 type Wall struct{ Speed float64 }
 
 func (w Wall) speed() float64 {
@@ -24,7 +24,7 @@ func (w Wall) speed() float64 {
 	return w.Speed
 }
 
-// Now is the time since 1970, at the clock's speed.
+// Now returns the time since 1970 at the clock's speed.
 func (w Wall) Now() time.Time {
 	now := time.Now()
 	if w.speed() == 1 {
@@ -40,7 +40,7 @@ func (w Wall) AfterFunc(d time.Duration, f func()) func() bool {
 
 var wallStart = time.Now() //nolint:gochecknoglobals // the moment from which a faster clock counts
 
-// Hand is a clock that stands still until somebody moves it.
+// Hand is a clock that moves only by [Hand.Advance].
 type Hand struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -52,17 +52,17 @@ type handTimer struct {
 	f  func()
 }
 
-// NewHand makes a clock that shows a time.
+// NewHand returns a clock that shows at.
 func NewHand(at time.Time) *Hand { return &Hand{now: at} }
 
-// Now is where the hand stands.
+// Now returns the clock's time.
 func (h *Hand) Now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now
 }
 
-// AfterFunc waits for [Hand.Advance].
+// AfterFunc calls f during [Hand.Advance].
 func (h *Hand) AfterFunc(d time.Duration, f func()) func() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,8 +77,8 @@ func (h *Hand) AfterFunc(d time.Duration, f func()) func() bool {
 	}
 }
 
-// Advance moves the hand and calls what became due, the earliest first. It
-// returns when all of it has returned.
+// Advance moves the clock and calls the functions that are due, the earliest first. It returns when
+// all have returned.
 func (h *Hand) Advance(d time.Duration) {
 	h.mu.Lock()
 	until := h.now.Add(d)

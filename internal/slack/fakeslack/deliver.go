@@ -17,49 +17,46 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// Delivery is what became of something that was sent to the app.
+// Delivery is the result of a delivery to the app.
 type Delivery struct {
 	Acked  bool
-	Lost   string // why it was not acknowledged
+	Lost   string // why it was not acknowledged; empty: it was
 	Status int    // over HTTP
 	Body   json.RawMessage
 	Took   time.Duration
 }
 
-// hooks are the request URLs of the app; without them everything goes over
-// Socket Mode.
+// hooks are the app's request URLs; without them deliveries use Socket Mode.
 type hooks struct {
 	events, interactions, commands string
 
-	lose      int // so many interactions are lost on their way
-	repeats   int // how often an event comes again although it was acknowledged
+	lose      int // how many interactions to lose
+	repeats   int // how often to repeat an acknowledged event
 	clickTeam string
 }
 
-// DeliverTo sends over HTTP from now on: events, interactions and commands to
-// their URLs.
+// DeliverTo switches to HTTP: events, interactions and commands go to their URLs.
 func (s *Server) DeliverTo(events, interactions, commands string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks.events, s.hooks.interactions, s.hooks.commands = events, interactions, commands
 }
 
-// LoseClicks loses the next n interactions. Slack never sends one again.
+// LoseClicks loses the next n interactions. Slack never repeats one.
 func (s *Server) LoseClicks(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks.lose = n
 }
 
-// RepeatEvents lets every event come n times more, acknowledged or not.
+// RepeatEvents delivers every event n more times, acknowledged or not.
 func (s *Server) RepeatEvents(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks.repeats = n
 }
 
-// ClickFrom makes interactions name another team than the one that the app
-// posted to, as in a grid.
+// ClickFrom makes interactions name another team than the one of the post, as in a grid.
 func (s *Server) ClickFrom(team string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,11 +69,11 @@ const (
 	slash       = "slash_commands"
 )
 
-// Delivered is how many of a kind ("interactive", "events_api",
-// "slash_commands") were acknowledged.
+// Delivered returns how many deliveries of a kind ("interactive", "events_api", "slash_commands")
+// were acknowledged.
 func (s *Server) Delivered(kind string) int { return s.Count(kind) }
 
-// deliver sends something once, and counts it. The caller holds no lock.
+// deliver makes and counts one delivery. The caller holds no lock.
 func (s *Server) deliver(kind string, payload map[string]any, retry int, reason string) Delivery {
 	d := s.send(kind, payload, retry, reason)
 	if d.Acked {
@@ -94,7 +91,7 @@ func (s *Server) send(kind string, payload map[string]any, retry int, reason str
 	if kind == interactive && s.hooks.lose > 0 {
 		s.hooks.lose--
 		s.mu.Unlock()
-		return Delivery{Lost: "lost on its way"}
+		return Delivery{Lost: "lost in transit"}
 	}
 	s.mu.Unlock()
 	switch {
@@ -134,7 +131,7 @@ func (s *Server) overHTTP(to, contentType string, body []byte, retry int, reason
 	if err != nil {
 		return Delivery{Lost: "not acknowledged in time", Took: time.Since(began)}
 	}
-	defer res.Body.Close() //nolint:errcheck // read to its end
+	defer res.Body.Close() //nolint:errcheck // fully read
 	data, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	d := Delivery{Acked: err == nil && res.StatusCode == http.StatusOK, Status: res.StatusCode, Took: time.Since(began)}
 	if !d.Acked {
@@ -165,8 +162,8 @@ func (s *Server) spawn(f func()) {
 	}
 }
 
-// emit sends an event, and again while it is not acknowledged: at once, after a
-// minute and after five. The caller holds the lock.
+// emit delivers an event, and repeats it while it is not acknowledged: at once, after one minute
+// and after five. The caller holds the lock.
 func (s *Server) emit(event map[string]any) {
 	payload := map[string]any{
 		"type": "event_callback", "team_id": s.opts.Team, "api_app_id": AppID, "event_id": s.id("Ev"), "event_time": s.opts.Clock.Now().Unix(), "event": event,
@@ -179,8 +176,8 @@ func (s *Server) emit(event map[string]any) {
 	s.spawn(func() { s.attempt(payload, 0, repeats) })
 }
 
-// attempt is one delivery of an event; repeats says how many more come even
-// though it was acknowledged.
+// attempt makes one delivery of an event; repeats is how many more follow even if it is
+// acknowledged.
 func (s *Server) attempt(payload map[string]any, retry, repeats int) {
 	reason := ""
 	if retry > 0 {
@@ -208,8 +205,8 @@ func (s *Server) attempt(payload map[string]any, retry, repeats int) {
 	})
 }
 
-// emitMessage tells the app of a message, its own ones too, where it may read
-// them; the caller holds the lock.
+// emitMessage sends a message event to the app if the app may read there, for its own messages as
+// well. The caller holds the lock.
 func (s *Server) emitMessage(m *Message) {
 	c := s.channels[m.Channel]
 	kind, scope := "channel", "channels:history"

@@ -54,7 +54,7 @@ func call(t *testing.T, s *fakeslack.Server, method string, body map[string]any)
 	return out.Error, res
 }
 
-func TestTiersFlowWithTheClock(t *testing.T) {
+func TestTiersRefillWithTheClock(t *testing.T) {
 	t.Parallel()
 	clock := fakeslack.NewHand(time.Unix(1_800_000_000, 0))
 	s := start(t, fakeslack.Options{Clock: clock})
@@ -76,7 +76,7 @@ func TestTiersFlowWithTheClock(t *testing.T) {
 	if code, _ := update(); code != "" {
 		t.Errorf("after Retry-After: %s", code)
 	}
-	// A channel takes a message a second, beside the workspace's own limit.
+	// A channel allows one message per second, in addition to the workspace's limit.
 	for range 5 {
 		if code, _ := call(t, s, "chat.postMessage", map[string]any{"channel": "C1", "text": "x"}); code != "" {
 			t.Fatal(code)
@@ -87,9 +87,9 @@ func TestTiersFlowWithTheClock(t *testing.T) {
 	}
 }
 
-// An event that is not acknowledged comes at once, after a minute and after
-// five; a click never comes again.
-func TestWhatComesAgain(t *testing.T) {
+// An unacknowledged event is delivered at once, after one minute and after five; a click is never
+// repeated.
+func TestEventsAreRepeatedAndClicksAreNot(t *testing.T) {
 	t.Parallel()
 	clock := fakeslack.NewHand(time.Unix(1_800_000_000, 0))
 	s := start(t, fakeslack.Options{Clock: clock})
@@ -125,7 +125,7 @@ func TestWhatComesAgain(t *testing.T) {
 	}
 }
 
-// A message that an update echoes may be too long for it: the buttons live on.
+// An update that echoes a post's text may exceed its limit: then the buttons stay active.
 func TestAnUpdateIsStricterThanAPost(t *testing.T) {
 	t.Parallel()
 	s := start(t, fakeslack.Options{NoLimits: true})

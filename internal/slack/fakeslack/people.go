@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// User is somebody in the workspace, or a stranger in a shared channel.
+// User is a member of the workspace, or an external user in a shared channel.
 type User struct {
 	ID, Name, Real, Email string
 
-	Team    string // default: the workspace; another one: a stranger from Slack Connect
+	Team    string // default: the workspace's; another: external, by Slack Connect
 	Bot     bool
 	Guest   bool
 	Deleted bool
@@ -24,17 +24,17 @@ type Group struct {
 	Disabled         bool
 }
 
-// Channel is a place to post: a channel, or a direct message.
+// Channel is a channel or a direct message.
 type Channel struct {
 	ID, Name string
 	Private  bool
 	Archived bool
-	With     string   // a direct message: the person
-	Members  []string // people, and the bot if it was invited
-	NoPosts  bool     // an administrator allows no posts of apps here
+	With     string   // direct message: the user
+	Members  []string // users, and the bot if invited
+	NoPosts  bool     // apps may not post here
 }
 
-// AddUser puts somebody into the workspace.
+// AddUser adds a user to the workspace.
 func (s *Server) AddUser(u User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Server) AddUser(u User) {
 	s.users[u.ID] = &u
 }
 
-// AddGroup makes a user group, or changes it.
+// AddGroup adds or changes a user group.
 func (s *Server) AddGroup(g Group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,28 +60,28 @@ func (s *Server) AddGroup(g Group) {
 	s.groups[g.ID] = &g
 }
 
-// AddChannel makes a channel, or changes it.
+// AddChannel adds or changes a channel.
 func (s *Server) AddChannel(c Channel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.channels[c.ID] = &c
 }
 
-// Deactivate makes somebody a former member.
+// Deactivate makes a user a former member.
 func (s *Server) Deactivate(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users[user].Deleted = true
 }
 
-// Archive closes a channel.
+// Archive archives a channel.
 func (s *Server) Archive(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.channels[channel].Archived = true
 }
 
-// DeleteChannel removes a channel with everything in it.
+// DeleteChannel deletes a channel and its messages.
 func (s *Server) DeleteChannel(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,26 +15,26 @@ import (
 // Options tunes a [Server]. The zero value is ready to use.
 type Options struct {
 	Team       string // id of the workspace; default "T0HOME"
-	Enterprise string // id of the grid that it belongs to; default: none
+	Enterprise string // id of the enterprise grid; default: none
 
 	BotToken      string // default "xoxb-fake"
 	AppToken      string // default "xapp-fake"
 	SigningSecret string // default "fake-secret"
-	// Scopes are what the bot token has; default: all that askbus asks for.
+	// Scopes are the bot token's scopes; default: all that askbus requests.
 	Scopes []string
 
 	Clock     Clock         // default: the machine's
-	AckWithin time.Duration // how long a delivery waits for its acknowledgement, by the machine's clock; default 3 s
-	PingEvery time.Duration // between two pings on a Socket Mode connection; default 5 s
-	NoLimits  bool          // every method may be called as often as one likes
-	// Latency is how long a call takes before it is answered; default: none.
+	AckWithin time.Duration // timeout of an acknowledgement, by the machine's clock; default 3 s
+	PingEvery time.Duration // interval of pings on a Socket Mode connection; default 5 s
+	NoLimits  bool          // no rate limits
+	// Latency is the response time of a method; default: none.
 	Latency func(method string) time.Duration
 
-	Addr string // where it listens; default: a free port of the loopback interface
-	Host string // host and port by which the app reaches it; default: the address
+	Addr string // address to listen on; default: a free loopback port
+	Host string // host and port at which the app reaches it; default: Addr
 }
 
-// Server is one workspace with one app in it. It is safe for concurrent use.
+// Server is a workspace with one app. It is safe for concurrent use.
 type Server struct {
 	opts Options
 	http *http.Server
@@ -51,15 +51,15 @@ type Server struct {
 	views     map[string]*View
 	homes     map[string]*View
 	triggers  map[string]*trigger
-	responses map[string]Place // response_url ids, and the message they belong to
-	revoked   string           // why the bot token is refused
-	outage    int              // the HTTP status that every call gets; 0: none
+	responses map[string]Place // messages by response_url id
+	revoked   string           // error code of the revoked tokens
+	outage    int              // HTTP status of every call; 0: none
 	throttled map[string]time.Time
 	buckets   map[string]*bucket
 	calls     []Call
 	counts    map[string]int
 
-	states map[string]map[string]map[string]any // what people have put into elements, by place and person
+	states map[string]map[string]map[string]any // element values, by place and user
 
 	intercept func(method, key string, done bool) (time.Duration, error)
 
@@ -70,11 +70,11 @@ type Server struct {
 	changed chan struct{} // closed by the next call
 }
 
-// Place is where a message stands. Nothing else names it: team ids differ
-// between posting and clicking in a grid.
+// Place identifies a message. Nothing else does: in a grid, team ids differ between the post and
+// the click.
 type Place struct{ Channel, TS string }
 
-// Start opens a workspace.
+// Start starts a workspace.
 func Start(opts Options) (*Server, error) {
 	opts.fill()
 	var lc net.ListenConfig
@@ -130,9 +130,9 @@ func (o *Options) fill() {
 	}
 }
 
-// Close ends every connection and waits for what is under way.
+// Close closes every connection and waits for running calls.
 func (s *Server) Close() {
-	s.mu.Lock() // nothing is spawned from here on
+	s.mu.Lock() // no new goroutines from here on
 	close(s.closed)
 	s.mu.Unlock()
 	s.sockets.closeAll()
@@ -140,36 +140,35 @@ func (s *Server) Close() {
 	s.work.Wait()
 }
 
-// URL is the base of the Web API, with the slash at its end that clients need.
+// URL returns the base URL of the Web API, with the trailing slash that clients need.
 func (s *Server) URL() string { return "http://" + s.addr + "/api/" }
 
-// Settings a client is started with.
+// Settings returns the server's options with their defaults.
 func (s *Server) Settings() Options { return s.opts }
 
-// App and bot of the workspace.
+// Ids of the workspace's app and bot.
 const (
 	AppID   = "A0ASKBUS"
 	BotUser = "U0BOT"
 	BotID   = "B0BOT"
 )
 
-// Now is the workspace's time.
+// Now returns the workspace's time.
 func (s *Server) Now() time.Time { return s.opts.Clock.Now() }
 
-// ts makes the next timestamp; the caller holds the lock.
+// ts returns a new timestamp; the caller holds the lock.
 func (s *Server) ts() string {
 	s.seq++
 	return strconv.FormatInt(s.opts.Clock.Now().Unix(), 10) + "." + fmt.Sprintf("%06d", s.seq)
 }
 
-// id makes the next id with a prefix; the caller holds the lock.
+// id returns a new id with a prefix; the caller holds the lock.
 func (s *Server) id(prefix string) string {
 	s.seq++
 	return prefix + fmt.Sprintf("%06d", s.seq)
 }
 
-// PostAsApp puts a message of the app into a channel without a call; blocks are
-// JSON.
+// PostAsApp posts a message of the app without a call; blocks are JSON.
 func (s *Server) PostAsApp(channel, blocks string) Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,8 +180,7 @@ func (s *Server) PostAsApp(channel, blocks string) Place {
 	return m.Place
 }
 
-// Await returns when what it is given holds, or when ctx ends. It looks again
-// after every call.
+// Await waits until holds returns true or ctx ends. It checks after every call.
 func (s *Server) Await(ctx context.Context, holds func() bool) bool {
 	for {
 		s.mu.Lock()
@@ -199,7 +197,7 @@ func (s *Server) Await(ctx context.Context, holds func() bool) bool {
 	}
 }
 
-// wake tells those who wait in Await; the caller holds the lock.
+// wake wakes the callers of Await; the caller holds the lock.
 func (s *Server) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})

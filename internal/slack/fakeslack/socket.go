@@ -12,7 +12,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// maxSockets is how many connections one app may have; ghosts count.
+// maxSockets is the maximum number of connections of an app; ghosts count.
 const maxSockets = 10
 
 // sockets are the Socket Mode connections of the app.
@@ -23,20 +23,20 @@ type sockets struct {
 	waiting map[string]chan answer // by envelope id
 	nextID  int
 	opened  int
-	closes  []int // close codes that the app sent
+	closes  []int // close codes from the app
 }
 
-// socket is one connection. One without a conn is a ghost: it is registered,
-// gets its share, and nobody hears it.
+// socket is one connection. Without a conn it is a ghost: registered, given its share of envelopes,
+// and never read.
 type socket struct {
 	conn   *websocket.Conn
-	going  bool // told to go
-	frozen bool // half-open: nothing is sent and nothing read any more
+	going  bool // a disconnect was sent
+	frozen bool // half-open: no more reads and writes
 }
 
 func (c *socket) ghost() bool { return c.conn == nil || c.frozen }
 
-// answer is what the app acknowledged an envelope with.
+// answer is the app's acknowledgement of an envelope.
 type answer struct {
 	EnvelopeID string          `json:"envelope_id"`
 	Payload    json.RawMessage `json:"payload,omitempty"`
@@ -64,11 +64,11 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unknown ticket", http.StatusForbidden)
 		return
 	}
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the clients name Slack's own origin
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // clients send Slack's origin
 	if err != nil {
 		return
 	}
-	defer conn.CloseNow() //nolint:errcheck // it is over either way
+	defer conn.CloseNow() //nolint:errcheck // the connection is done
 	conn.SetReadLimit(1 << 20)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
@@ -107,7 +107,7 @@ func ping(ctx context.Context, c *socket, ss *sockets, every time.Duration) {
 	}
 }
 
-// read takes acknowledgements until the connection ends.
+// read handles acknowledgements until the connection ends.
 func (ss *sockets) read(ctx context.Context, c *socket) {
 	for {
 		_, data, err := c.conn.Read(ctx)
@@ -157,8 +157,7 @@ func (ss *sockets) add(c *socket) (int, bool) {
 	return len(ss.conns), true
 }
 
-// remove forgets a connection that has ended; one that was frozen stays, as a
-// ghost.
+// remove drops a connection that has ended; a frozen one stays as a ghost.
 func (ss *sockets) remove(c *socket) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -169,7 +168,7 @@ func (ss *sockets) remove(c *socket) {
 	ss.conns = slices.DeleteFunc(ss.conns, func(other *socket) bool { return other == c })
 }
 
-// deliver gives an envelope to ANY one connection.
+// overSocket sends an envelope to any one connection.
 func (s *Server) overSocket(kind string, payload any, retry int, reason string, acceptsPayload bool) Delivery {
 	ss := &s.sockets
 	began := time.Now()
@@ -178,7 +177,7 @@ func (s *Server) overSocket(kind string, payload any, retry int, reason string, 
 		ss.mu.Unlock()
 		return Delivery{Lost: "no connection"}
 	}
-	c := ss.conns[rand.IntN(len(ss.conns))] //nolint:gosec // which one gets it is chance
+	c := ss.conns[rand.IntN(len(ss.conns))] //nolint:gosec // a random connection
 	if c.ghost() {
 		ss.mu.Unlock()
 		return Delivery{Lost: "ghost"}
@@ -209,8 +208,7 @@ func (s *Server) overSocket(kind string, payload any, retry int, reason string, 
 	return Delivery{Lost: "not acknowledged in time", Took: time.Since(began)}
 }
 
-// Connections is how many connections Slack counts for the app; Live leaves
-// out the ghosts.
+// Connections returns how many connections Slack counts for the app; live excludes ghosts.
 func (s *Server) Connections() (all, live int) {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
@@ -222,21 +220,21 @@ func (s *Server) Connections() (all, live int) {
 	return len(s.sockets.conns), live
 }
 
-// Opened is how many connections there have been.
+// Opened returns how many connections were opened.
 func (s *Server) Opened() int {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	return s.sockets.opened
 }
 
-// Closes are the codes of the close frames that the app has sent.
+// Closes returns the codes of the close frames from the app.
 func (s *Server) Closes() []int {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	return slices.Clone(s.sockets.closes)
 }
 
-// AddGhosts registers connections that nobody hears.
+// AddGhosts registers connections that nobody reads.
 func (s *Server) AddGhosts(n int) {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
@@ -245,7 +243,7 @@ func (s *Server) AddGhosts(n int) {
 	}
 }
 
-// DropGhosts forgets them, as Slack does after hours.
+// DropGhosts removes the ghosts, as Slack does after hours.
 func (s *Server) DropGhosts() {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
@@ -262,9 +260,9 @@ func (s *Server) Freeze() {
 	}
 }
 
-// Disconnect tells n connections to go, the oldest first, with a reason such as
-// "warning" or "refresh_requested". After a warning Slack waits with the close;
-// otherwise it closes at once.
+// Disconnect sends n connections a disconnect message, the oldest first, with a reason such as
+// "warning" or "refresh_requested". After a warning Slack delays the close; otherwise it closes at
+// once.
 func (s *Server) Disconnect(n int, reason string) {
 	s.sockets.mu.Lock()
 	conns := slices.Clone(s.sockets.conns)

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// bucket lets so many calls through at once, and then as many as flow in.
+// bucket is a token bucket.
 type bucket struct {
 	left  float64
 	burst float64
-	rate  float64 // a second
+	rate  float64 // per second
 	at    time.Time
 }
 
-// take uses one call, or says how long to wait for the next.
+// take uses one token, or returns how long to wait for the next.
 func (b *bucket) take(now time.Time) time.Duration {
 	b.left = min(b.burst, b.left+now.Sub(b.at).Seconds()*b.rate)
 	b.at = now
@@ -24,9 +24,9 @@ func (b *bucket) take(now time.Time) time.Duration {
 	return time.Duration(math.Ceil((1 - b.left) / b.rate * float64(time.Second)))
 }
 
-// overLimit says how long a call must wait: a message a second for each
-// channel with a small burst and some hundreds a minute for the workspace,
-// and for each other method its tier. The caller holds the lock.
+// overLimit returns how long a call must wait: one message per second per channel with a small
+// burst and some hundreds per minute for the workspace, and for every other method its tier. The
+// caller holds the lock.
 func (s *Server) overLimit(name string, m method, a args) time.Duration {
 	now := s.opts.Clock.Now()
 	if until := s.throttled[name]; now.Before(until) {
@@ -52,7 +52,7 @@ func (s *Server) take(key string, burst, rate float64, now time.Time) time.Durat
 	return b.take(now)
 }
 
-// Throttle refuses a method with 429 for a time, whatever its tier.
+// Throttle refuses a method with 429 for d, whatever its tier.
 func (s *Server) Throttle(method string, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

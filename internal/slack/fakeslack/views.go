@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// View is a modal that somebody sees, or somebody's Home tab.
+// View is a user's open modal or Home tab.
 type View struct {
 	ID, Hash   string
 	Type       string // "modal" or "home"
@@ -21,7 +21,7 @@ type View struct {
 
 	NotifyOnClose bool
 	Closed        bool
-	Errors        map[string]string // what the app said at the fields, by block id
+	Errors        map[string]string // the app's errors, by block id
 }
 
 // trigger opens one view within three seconds of a click.
@@ -31,14 +31,14 @@ type trigger struct {
 	used bool
 }
 
-// triggerLife is for how long a trigger may be used.
+// triggerLife is how long a trigger is valid.
 const triggerLife = 3 * time.Second
 
 // newTrigger makes a trigger; the caller holds the lock.
 func (s *Server) newTrigger(user string) string {
 	id := s.id("trigger.")
 	now := s.opts.Clock.Now()
-	for old, t := range s.triggers { // they die young
+	for old, t := range s.triggers { // drop expired ones
 		if now.Sub(t.at) > time.Minute {
 			delete(s.triggers, old)
 		}
@@ -113,7 +113,7 @@ func (s *Server) viewsPublish(a args) (reply, error) {
 	return reply{"view": s.viewObject(v)}, nil
 }
 
-// viewWire is a view as it comes over the wire.
+// viewWire is a view as received.
 type viewWire struct {
 	Type       string  `json:"type"`
 	CallbackID string  `json:"callback_id"`
@@ -175,7 +175,7 @@ func (s *Server) viewObject(v *View) map[string]any {
 	return object
 }
 
-// Modal is what a person has open on top, if anything.
+// Modal returns the user's topmost open modal.
 func (s *Server) Modal(user string) (View, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +191,7 @@ func (s *Server) Modal(user string) (View, bool) {
 	return *top, true
 }
 
-// Home is a person's Home tab.
+// Home returns a user's Home tab.
 func (s *Server) Home(user string) (View, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,5 +202,5 @@ func (s *Server) Home(user string) (View, bool) {
 	return *v, true
 }
 
-// Elements are all interactive elements of a view.
+// Elements returns all interactive elements of a view.
 func (v *View) Elements() []Block { return elements(v.Blocks) }
