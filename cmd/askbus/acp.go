@@ -19,8 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// agentGrace is how long an agent may go on after its editor has gone, and
-// again after it was told to end.
+// agentGrace is how long an agent may run after its editor has exited, and again after SIGTERM.
 const agentGrace = 5 * time.Second
 
 func (a *app) acpCmd() *cobra.Command {
@@ -28,24 +27,24 @@ func (a *app) acpCmd() *cobra.Command {
 	var outlive bool
 	cmd := &cobra.Command{
 		Use:   "acp -- COMMAND [ARGUMENT...]",
-		Short: "Stand between an editor and an agent that speaks ACP: its questions are answered from any screen",
+		Short: "Proxy ACP between an editor and an agent, so that its questions can be answered from any screen",
 		Long: `Starts an agent that speaks the Agent Client Protocol on standard input and output
-and passes everything on between it and the editor that started askbus. What the
-agent asks (elicitation/create, session/request_permission) stands on every screen,
-too: in the editor, where it can show it, and in every inbox. The first answer counts,
-and the other side is told to close.
+and forwards everything between it and the editor that started askbus. What the
+agent asks (elicitation/create, session/request_permission) appears on every screen:
+in the editor, if it can show it, and in every inbox. The first answer counts,
+and the other dialogs close.
 
 Put it in front of the agent's command in the editor's settings, such as
-"askbus acp -- claude-agent-acp"; "askbus acp install" tells or writes them.
+"askbus acp -- claude-agent-acp"; "askbus acp install" prints or writes them.
 
-When the bus is away the editor's own dialogs work as always. The exit code is the
+When the bus is unreachable, the editor's own dialogs still work. The exit code is the
 agent's.`,
 		Example: `  askbus acp -- claude-agent-acp
   askbus acp install zed --write -- claude-agent-acp`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if timeout != 0 && (timeout < ask.MinTimeout || timeout > ask.MaxTimeout) {
-				return usage("--timeout is %s; use %s to %s", timeout, ask.MinTimeout, ask.MaxTimeout)
+				return usage("invalid --timeout %s: use %s to %s", timeout, ask.MinTimeout, ask.MaxTimeout)
 			}
 			tenant, session, err := a.hostHome(func() string { return "" })
 			if err != nil {
@@ -59,17 +58,17 @@ agent's.`,
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when each ask ends by itself: 1s to 720h (default 720h)")
-	cmd.Flags().StringVar(&a.host.Agent, "agent", a.host.Agent, "who asks, below the agents that started it, such as planner/a-1/builder (default: what the agent calls itself)")
+	cmd.Flags().StringVar(&a.host.Agent, "agent", a.host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder (default: what the agent calls itself)")
 	outliveFlag(cmd, &outlive)
 	cmd.Flags().SetInterspersed(false)
 	cmd.AddCommand(a.acpInstallCmd())
 	return cmd
 }
 
-// runACP starts the agent, and stays until it has ended.
+// runACP starts the agent and waits until it has exited.
 func (a *app) runACP(ctx context.Context, who acp.Caller, args []string) error {
-	// An editor that is gone must not end this process before the asks are
-	// withdrawn. (Ignoring the signal would have the agent inherit that.)
+	// If the editor exits, SIGPIPE must not end this process before the asks are withdrawn. (The
+	// agent would inherit an ignored signal.)
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
@@ -90,7 +89,7 @@ func (a *app) runACP(ctx context.Context, who acp.Caller, args []string) error {
 	return child.wait(ctx, done)
 }
 
-// agentProcess is the agent behind us.
+// agentProcess is the agent that we started.
 type agentProcess struct {
 	cmd   *exec.Cmd
 	in    *agentInput
@@ -98,7 +97,7 @@ type agentProcess struct {
 	ended chan error
 }
 
-// agentInput is the agent's standard input; closed says that nothing more comes.
+// agentInput is the agent's standard input; closed is closed when no more input follows.
 type agentInput struct {
 	*os.File
 	closed chan struct{}
@@ -135,21 +134,21 @@ func startAgent(args []string, stderr any) (*agentProcess, error) {
 	return p, nil
 }
 
-// wait waits until the agent has ended and everything it said is passed on. An
-// agent that stays after its editor has gone is told to end, and then made to.
+// wait waits until the agent has exited and its output has been forwarded. An agent that outlives
+// its editor gets SIGTERM, then SIGKILL.
 func (p *agentProcess) wait(ctx context.Context, done <-chan struct{}) error {
-	defer func() { _ = p.out.Close() }() // nobody reads it any more
+	defer func() { _ = p.out.Close() }() // unblocks the agent's writes
 	var err error
 	select {
 	case err = <-p.ended:
-	case <-p.in.closed: // the editor has gone, or we are told to stop
+	case <-p.in.closed: // the editor exited, or we were told to stop
 		grace := agentGrace
 		if ctx.Err() != nil {
 			grace = 0
 		}
 		err = p.end(grace)
 	}
-	// What its own children still hold open is not waited for.
+	// Do not wait for children of the agent that still hold the pipe.
 	_ = p.out.SetReadDeadline(time.Now().Add(time.Second))
 	<-done
 	if exited, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -171,8 +170,8 @@ func (p *agentProcess) end(grace time.Duration) error {
 	return <-p.ended
 }
 
-// agentEnviron is our environment without what answers in the editor's name:
-// the agent asks, it does not answer.
+// agentEnviron returns our environment without the credential that answers for the editor: the
+// agent asks, it does not answer.
 func agentEnviron() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, config.Prefix+"_HOST_CREDS=")

@@ -15,10 +15,10 @@ func (a *app) acpInstallCmd() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "install [" + strings.Join(install.EditorNames(), " | ") + "] [-- COMMAND [ARGUMENT...]]",
-		Short: "Tell or write an editor's settings that put askbus in front of an agent",
+		Short: "Print or write an editor's settings that put askbus in front of an agent",
 		Long: `Prints what to put into the settings of an editor that runs agents by ACP, and where.
---write does it, keeping everything else in the file, comments too; doing it twice
-changes nothing. Without an editor it lists those that are known.
+--write changes the file and keeps everything else in it, comments included; a second run
+changes nothing. Without an editor it lists the known ones.
 
   askbus acp install zed --write -- claude-agent-acp`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,16 +31,16 @@ changes nothing. Without an editor it lists those that are known.
 			}
 			e, ok := install.LookupEditor(args[0])
 			if !ok {
-				return usage("no editor is called %q; use one of: %s", args[0], strings.Join(install.EditorNames(), ", "))
+				return usage("unknown editor %q; use one of: %s", args[0], strings.Join(install.EditorNames(), ", "))
 			}
 			agent := args[1:]
 			switch {
 			case len(agent) == 0 && (name == "" || !f.remove):
-				return usage("say which agent, after --, such as: askbus acp install %s -- claude-agent-acp", e.Name)
+				return usage("give the agent's command after --, such as: askbus acp install %s -- claude-agent-acp", e.Name)
 			case f.write && e.Printed():
-				return usage("the settings of %s are a program, which is not changed; leave --write out and put what is printed into it", e.Title)
+				return usage("the settings of %s are a program, which askbus does not change; run this without --write and add what it prints", e.Title)
 			case f.remove && e.Printed():
-				return usage("the settings of %s are a program, which is not changed; take the entry out by hand", e.Title)
+				return usage("the settings of %s are a program, which askbus does not change; remove the entry by hand", e.Title)
 			}
 			if name == "" {
 				name = strings.TrimSuffix(filepath.Base(agent[0]), ".exe") + " with askbus"
@@ -63,13 +63,13 @@ changes nothing. Without an editor it lists those that are known.
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&name, "name", "", `what the editor calls it (default: the command, and "with askbus")`)
+	cmd.Flags().StringVar(&name, "name", "", `name in the editor (default: the command, and "with askbus")`)
 	return cmd
 }
 
 func (a *app) listEditors(f installFlags, place install.Place) error {
 	if f.write || f.remove {
-		return usage("say which editor: %s", strings.Join(install.EditorNames(), ", "))
+		return usage("name an editor: %s", strings.Join(install.EditorNames(), ", "))
 	}
 	type row struct {
 		Editor string `json:"editor"`

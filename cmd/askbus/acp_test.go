@@ -19,7 +19,7 @@ func TestACPInstallPrintsAndWrites(t *testing.T) {
 		if code != 0 || !strings.Contains(said, file) || !strings.Contains(printed, `"claude-agent-acp with askbus"`) || !strings.Contains(printed, `"--verbose"`) {
 			t.Errorf("%s: exit %d, said %q, printed %s", editor, code, said, printed)
 		}
-		for _, want := range []string{"Written to", "says so already"} {
+		for _, want := range []string{"Written to", "already up to date"} {
 			if _, said, code := install("--write", "--", "claude-agent-acp", "--verbose"); code != 0 || !strings.Contains(said, want) {
 				t.Errorf("%s: exit %d, said %q", editor, code, said)
 			}
@@ -30,7 +30,7 @@ func TestACPInstallPrintsAndWrites(t *testing.T) {
 		if left, said, code := install("--remove", "--name", "claude-agent-acp with askbus"); code != 0 || strings.Contains(left, "claude") || !strings.Contains(said, "add --write") {
 			t.Errorf("%s: exit %d, said %q, left %s", editor, code, said, left)
 		}
-		if _, said, code := install("--remove", "--write", "--", "claude-agent-acp"); code != 0 || !strings.Contains(said, "Taken out") {
+		if _, said, code := install("--remove", "--write", "--", "claude-agent-acp"); code != 0 || !strings.Contains(said, "Removed") {
 			t.Errorf("%s: exit %d, said %q", editor, code, said)
 		}
 	}
@@ -49,7 +49,7 @@ func TestACPInstallPrintsAndWrites(t *testing.T) {
 	}
 }
 
-// The agent's exit code is ours, and everything passes without a bus.
+// The agent's exit code becomes ours, and all lines pass without a bus.
 func TestACPRunsTheAgent(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}
@@ -59,7 +59,7 @@ func TestACPRunsTheAgent(t *testing.T) {
 	}
 }
 
-func TestATemporaryProgramIsNotWrittenDown(t *testing.T) {
+func TestInstallRejectsGoRunPrograms(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]bool{
 		"/tmp/go-build123/b001/exe/askbus": true, "/home/mei/go/bin/askbus": false, "/opt/exe/askbus": false, "/tmp/go-build1/b001/askbus.test": false,

@@ -22,8 +22,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// agentDoors are the doors for agents' hosts that stand beside the gateway's:
-// MCP and the hook. The returned part ends their waits.
+// agentDoors returns the HTTP handlers for agents' hosts: MCP and the hook. The returned part ends
+// their waits.
 func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string, issuers *exchange.Source) (map[string]http.Handler, daemon.Part, error) {
 	asks, err := client.New(nc, client.Options{Logger: r.log, TracerProvider: r.tracing})
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string, iss
 	open := sharedBus{asks}
 	opts := mcpserver.Options{Logger: r.log, Version: buildVersion(), Link: func(k ask.Key) string { return base + "/ask/" + k.String() }}
 	hookOpts := hook.Options{Logger: r.log}
-	// A key at hand gives the credentials with which hosts' dialogs answer.
+	// The keys of --dir make the credentials with which hosts' dialogs answer.
 	if natsd.HasKeys(r.a.Dir) && r.a.Creds == "" {
 		elicit, err := r.hostDialog(ask.ResponderElicit)
 		if err != nil {
@@ -62,14 +62,14 @@ func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string, iss
 	}}, nil
 }
 
-// sharedBus opens every session over one connection with the gateway's rights.
+// sharedBus opens every session over one connection, with the gateway's rights.
 type sharedBus struct{ *client.Client }
 
 func (b sharedBus) Open(_ context.Context, tenant, session string) (client.Session, error) {
 	return b.Session(tenant, session), nil
 }
 
-// answering is a responder for the dialogs of agents' hosts.
+// answering lets the dialogs of agents' hosts answer through a responder.
 type answering struct{ *responder.Responder }
 
 func (r *running) hostDialog(typ string) (answering, error) {
@@ -85,7 +85,7 @@ func (r *running) hostDialog(typ string) (answering, error) {
 	return answering{resp}, err
 }
 
-// local is a credential of the server that this process runs or knows.
+// local returns a credential for the server that this process runs or whose address it has.
 func (r *running) local(role natsd.Role) (client.Credential, error) {
 	if r.keys == nil {
 		return r.a.local(role)
@@ -94,13 +94,13 @@ func (r *running) local(role natsd.Role) (client.Credential, error) {
 	return client.Credential(c), err
 }
 
-// Decline sends that somebody declined.
+// Decline declines the ask in a person's name.
 func (a answering) Decline(ctx context.Context, k ask.Key, r ask.Reply, reason string) (ask.Outcome, error) {
 	return a.Cancel(ctx, k, responder.Decline{AnswerID: r.AnswerID, Reason: reason, By: r.By})
 }
 
-// mcpCaller is who calls /mcp. The session is the header Askbus-Session, the
-// query's, or what the token is for.
+// mcpCaller returns the caller of /mcp. The session comes from the header Askbus-Session, the
+// query, or the token.
 func mcpCaller(g *gateway.Gateway, req *http.Request) (_ mcpserver.Caller, err error) {
 	t, err := g.Caller(req)
 	if err != nil {
@@ -118,15 +118,15 @@ func mcpCaller(g *gateway.Gateway, req *http.Request) (_ mcpserver.Caller, err e
 	who := mcpserver.Caller{Tenant: tenant, Session: session, Agent: mcpserver.AgentPath(req.Header.Get("Askbus-Agent")), Unproven: access.NoHost}
 	host, shows, err := g.Host(req, tenant, session)
 	if err != nil || !shows {
-		return who, err // without the host's token nothing is answered here
+		return who, err // answering here needs the host's token
 	}
 	who.Human, who.Mark = host.HostBy(), host.Mark
 	who.Forms, _ = strconv.ParseBool(req.URL.Query().Get("elicit"))
 	return who, nil
 }
 
-// hookCaller is who calls /v1/hook, and then for whom it asks about a session
-// of its host.
+// hookCaller authenticates a call of /v1/hook. The returned function gives the call for a session
+// of the host.
 func hookCaller(g *gateway.Gateway, req *http.Request) (func(session string) (hook.Call, error), error) {
 	t, err := g.Caller(req)
 	if err != nil {
@@ -141,7 +141,7 @@ func hookCall(g *gateway.Gateway, req *http.Request, t *token.Token, session str
 		session = name
 	}
 	if own, one := t.Session(); one {
-		session = own // whatever the host calls it
+		session = own // not the host's name for it
 	}
 	if session == "" {
 		session = ownSession(t)
@@ -158,7 +158,7 @@ func hookCall(g *gateway.Gateway, req *http.Request, t *token.Token, session str
 	return call, err
 }
 
-// named is the session that a request names, as a token.
+// named returns the session that a request names, as a token.
 func named(req *http.Request) string {
 	session := req.Header.Get("Askbus-Session")
 	if session == "" {
@@ -170,8 +170,8 @@ func named(req *http.Request) string {
 	return ask.Token(session)
 }
 
-// ownSession is the session of somebody who names none: the one of the token,
-// or one that is the token's own.
+// ownSession returns the default session of a token: the one it is for, or one derived from the
+// token's id.
 func ownSession(t *token.Token) string {
 	if session, one := t.Session(); one {
 		return session

@@ -10,7 +10,7 @@ import (
 
 const hookEvent = `{"session_id":"s-1","cwd":"/work","hook_event_name":"PreToolUse","tool_name":"AskUserQuestion","tool_use_id":"toolu_1","tool_input":{"questions":[{"question":"Which database?","header":"Storage","options":[{"label":"PostgreSQL","description":""},{"label":"SQLite","description":""}],"multiSelect":false}]}}`
 
-func TestTheHookOfACodingAgentPrintsTheAnswer(t *testing.T) {
+func TestHookPrintsTheAnswer(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	hook := start(t, hookEvent, "hook", "--dir", pl.dir)
@@ -35,7 +35,7 @@ func TestTheHookOfACodingAgentPrintsTheAnswer(t *testing.T) {
 	}
 }
 
-func TestTheHookFailsOpen(t *testing.T) {
+func TestHookFailsOpen(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}
 	for name, c := range map[string]struct {
@@ -60,7 +60,7 @@ func TestTheHookFailsOpen(t *testing.T) {
 	}
 }
 
-func TestTheHookShowsWhatItWouldPrint(t *testing.T) {
+func TestHookPlaysAConversation(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}
 	out, said, code := pl.runWith("", "hook", "test")
@@ -72,8 +72,8 @@ func TestTheHookShowsWhatItWouldPrint(t *testing.T) {
 	}
 }
 
-// A client's server must not die because the bus is not there yet.
-func TestMCPServesWhileTheBusIsAway(t *testing.T) {
+// A client's server must survive while the bus is not up yet.
+func TestMCPServesWhileTheBusIsDown(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}
 	lines := []string{
@@ -114,7 +114,7 @@ func TestInstallPrintsAndWrites(t *testing.T) {
 		if _, err := os.Stat(file); code != 0 || err == nil || !strings.Contains(said, file) {
 			t.Errorf("%s %s: exit %d, said %q", c.kind, c.name, code, said)
 		}
-		for _, want := range []string{"Written to", "says so already"} {
+		for _, want := range []string{"Written to", "already up to date"} {
 			if _, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file, "--write"); code != 0 || !strings.Contains(said, want) {
 				t.Errorf("%s %s: exit %d, said %q", c.kind, c.name, code, said)
 			}
@@ -125,7 +125,7 @@ func TestInstallPrintsAndWrites(t *testing.T) {
 		if left, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file, "--remove"); code != 0 || strings.Contains(left, "askbus") || !strings.Contains(said, "add --write") {
 			t.Errorf("%s %s: exit %d, printed %q, said %q", c.kind, c.name, code, left, said)
 		}
-		if _, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file, "--remove", "--write"); code != 0 || !strings.Contains(said, "Taken out") {
+		if _, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file, "--remove", "--write"); code != 0 || !strings.Contains(said, "Removed") {
 			t.Errorf("%s %s: exit %d, said %q", c.kind, c.name, code, said)
 		}
 		if left, err := os.ReadFile(file); err != nil || strings.Contains(string(left), "askbus") {
@@ -134,7 +134,7 @@ func TestInstallPrintsAndWrites(t *testing.T) {
 	}
 	shared, _, code := pl.runWith("", "mcp", "install", "claude-code", "--scope", "project")
 	if code != 0 || strings.Contains(shared, "/") || !strings.Contains(shared, `"command": "askbus"`) {
-		t.Errorf("to be shared: exit %d, %s", code, shared)
+		t.Errorf("shared scope: exit %d, %s", code, shared)
 	}
 	for _, wrong := range [][]string{{"cursor", "--scope", "project"}, {"claude-code", "--scope", "world"}} {
 		if _, said, code := pl.runWith("", append([]string{"mcp", "install"}, wrong...)...); code != exitUsage || !strings.Contains(said, "--scope") {
@@ -142,7 +142,7 @@ func TestInstallPrintsAndWrites(t *testing.T) {
 		}
 	}
 	if printed, _, _ := pl.runWith("", "mcp", "install", "cursor"); !strings.Contains(printed, `"--session", "cursor"`) && !strings.Contains(printed, "\"cursor\"") {
-		t.Errorf("no session that survives: %s", printed)
+		t.Errorf("no persistent session: %s", printed)
 	}
 	if _, said, code := pl.runWith("", "mcp", "install", "emacs"); code != exitUsage || !strings.Contains(said, "claude-code") {
 		t.Errorf("exit %d, said %q", code, said)

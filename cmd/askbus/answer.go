@@ -21,15 +21,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// answerFlags are the flags of "askbus answer". Each value is QUESTION=VALUE;
-// with one question the QUESTION= may be left out.
+// answerFlags are the flags of "askbus answer". Each value is QUESTION=VALUE; an ask with one
+// question needs no QUESTION=.
 type answerFlags struct {
 	selects, others, texts, numbers, booleans, dates, notes, replies []string
 	response, decline, answerID                                      string
 	declined                                                         bool
 }
 
-// declineAlone is what --decline without a reason sets; the help shows it.
+// declineAlone is the value of --decline without a reason; the help shows it.
 const declineAlone = "(no reason)"
 
 func (a *app) answerCmd() *cobra.Command {
@@ -37,10 +37,10 @@ func (a *app) answerCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "answer [ID | SESSION/ID] [--select db=pg] [--reply 'db=2'] [--decline [REASON]] …",
 		Short: "Answer an ask, or decline it",
-		Long: `Answers an ask in your name (os:<user>). Give each question its answer by id, as
-QUESTION=VALUE; when there is one question only, "QUESTION=" may be left out.
-Without any answer it asks you at the terminal, a line at a time, and without an ID
-lets you choose from what waits; where there is no terminal it shows the question.
+		Long: `Answers an ask in your name (os:<user>). Answer each question by its id, as
+QUESTION=VALUE; with only one question, "QUESTION=" may be left out.
+Without an answer it prompts at the terminal, a line at a time; without an ID it
+lets you choose from what is waiting. Without a terminal it shows the question.
 An ID may be shortened to a beginning or an end that only one ask has.
 
 ` + exitCodes,
@@ -72,23 +72,23 @@ An ID may be shortened to a beginning or an end that only one ask has.
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.selects, "select", nil, "db=pg,lite: option ids (or exact labels)")
-	fl.StringArrayVar(&f.others, "other", nil, "db=TEXT: own words instead of an option, also a number")
+	fl.StringArrayVar(&f.others, "other", nil, "db=TEXT: free text instead of an option; may be a number")
 	fl.StringArrayVar(&f.texts, "text", nil, "q=TEXT")
 	fl.StringArrayVar(&f.numbers, "number", nil, "n=3")
 	fl.StringArrayVar(&f.booleans, "boolean", nil, "q=true")
 	fl.StringArrayVar(&f.dates, "date", nil, "q=2026-11-20")
-	fl.StringArrayVar(&f.notes, "note", nil, "db=TEXT: a note beside the answer")
-	fl.StringArrayVar(&f.replies, "reply", nil, "db=2: as a person would type it: number, id, label or a part of it; a number that is none is refused, --other gives it as own words")
-	fl.StringVar(&f.response, "response", "", "one free reply to the whole ask instead of single answers")
-	fl.StringVar(&f.decline, "decline", "", "decline the whole ask, with a reason or without")
-	fl.StringVar(&f.answerID, "answer-id", "", "the same id again is the same answer (default: a fresh one)")
+	fl.StringArrayVar(&f.notes, "note", nil, "db=TEXT: a note with the answer")
+	fl.StringArrayVar(&f.replies, "reply", nil, "db=2: as a person would type it: number, id, label or a part of it; an unknown number is refused (--other sends it as free text)")
+	fl.StringVar(&f.response, "response", "", "one free-text reply to the whole ask instead of answers")
+	fl.StringVar(&f.decline, "decline", "", "decline the whole ask, optionally with a reason")
+	fl.StringVar(&f.answerID, "answer-id", "", "repeating an id repeats the same answer (default: a new id)")
 	fl.Lookup("decline").NoOptDefVal = declineAlone
 	a.answerCompletions(cmd)
 	return cmd
 }
 
-// declineReason tells the ask's reference from a reason that stands behind
-// --decline as a word of its own.
+// declineReason separates the ask's reference from a reason that follows --decline as an argument
+// of its own.
 func (f *answerFlags) declineReason(args []string) (ref string, err error) {
 	switch len(args) {
 	case 0:
@@ -97,7 +97,7 @@ func (f *answerFlags) declineReason(args []string) (ref string, err error) {
 		return args[0], nil
 	}
 	if !f.declined || f.decline != declineAlone {
-		return "", usage("one ask at a time; %q is too much", args[1])
+		return "", usage("one ask at a time; unexpected argument %q", args[1])
 	}
 	at := slices.Index(os.Args, "--decline")
 	if at >= 0 && at+1 < len(os.Args) && os.Args[at+1] == args[0] {
@@ -144,13 +144,13 @@ func (a *app) runAnswer(ctx context.Context, b *bus, k ask.Key, f answerFlags) e
 	return a.decided(&o, err)
 }
 
-// card is an ask as the person at this command line sees it.
+// card returns the ask as shown to the person at this command line.
 func (a *app) card(rec *ask.Record, by ask.By) *present.Card {
 	return present.New(rec, present.Viewer{By: by, Inbox: a.inboxURL(), Lang: a.language()}, time.Now())
 }
 
-// askAgain shows a person the questions at fault, and only those, with what is
-// wrong. Programs get the error as it is.
+// askAgain shows a person only the questions with faults, with their messages. Programs get err
+// itself.
 func (a *app) askAgain(card *present.Card, err error) error {
 	e, ok := errors.AsType[*ask.Error](err)
 	if !ok || len(e.Faults) == 0 || a.json() {
@@ -161,7 +161,7 @@ func (a *app) askAgain(card *present.Card, err error) error {
 	return &exitError{exitCode(err), errors.New(card.NotSent(again))}
 }
 
-// decided tells the outcome of an answer, or who was faster.
+// decided prints the outcome of an answer, or returns the answer that came first.
 func (a *app) decided(o *ask.Outcome, err error) error {
 	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
 		return fmt.Errorf("too late, %s: %s: %w", e.Outcome.EndingAt(time.Local), line(answerWords(e.Outcome), 200), ask.ErrResolved)
@@ -172,8 +172,8 @@ func (a *app) decided(o *ask.Outcome, err error) error {
 	return a.accepted(o)
 }
 
-// me is who answers at this command line: who is signed in here, the user of this machine, when the
-// credential may say so, else the credential itself.
+// me returns the person who answers at this command line: the signed-in one, else the user of this
+// machine if the credential may assert that, else the credential itself.
 func (a *app) me(b *bus) (ask.By, error) {
 	if a.login != nil {
 		return *a.login, nil
@@ -195,7 +195,7 @@ func (f *answerFlags) empty() bool {
 	return f.response == "" && len(f.selects)+len(f.others)+len(f.texts)+len(f.numbers)+len(f.booleans)+len(f.dates)+len(f.notes)+len(f.replies) == 0
 }
 
-// reply puts the flags together for the questions of an ask.
+// reply builds the reply to q from the flags.
 func (f *answerFlags) reply(q *ask.Ask) (ask.Reply, error) {
 	b := replyBuilder{ask: q, answers: map[string]*ask.Answer{}}
 	b.each("reply", f.replies, func(q *ask.Question, ans *ask.Answer, value string) error {
@@ -243,8 +243,8 @@ func (f *answerFlags) reply(q *ask.Ask) (ask.Reply, error) {
 	return reply, nil
 }
 
-// optionIDs reads a list of options: each an id, or an exact label. The whole
-// text is tried first, because both may contain commas.
+// optionIDs parses a list of options, each an id or an exact label. It tries the whole text first,
+// because ids and labels may contain commas.
 func optionIDs(q *ask.Question, value string) []string {
 	one := func(s string) (string, bool) {
 		if q.Option(s) != nil {
@@ -262,7 +262,7 @@ func optionIDs(q *ask.Question, value string) []string {
 	}
 	var ids []string
 	for part := range strings.SplitSeq(value, ",") {
-		id, _ := one(strings.TrimSpace(part)) // the broker names what does not exist
+		id, _ := one(strings.TrimSpace(part)) // the broker reports unknown options
 		ids = append(ids, id)
 	}
 	return ids
@@ -274,7 +274,7 @@ type replyBuilder struct {
 	faults  []ask.Fault
 }
 
-// each applies a flag's values to the answers of the questions that they name.
+// each applies the values of one flag to the answers of the questions that they name.
 func (b *replyBuilder) each(flag string, values []string, apply func(*ask.Question, *ask.Answer, string) error) {
 	for _, v := range values {
 		id, value, named := strings.Cut(v, "=")

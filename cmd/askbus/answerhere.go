@@ -12,19 +12,19 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// answersHere lets the person where the ask was made answer it there, beside
-// all other surfaces.
+// answersHere lets the person at the asking terminal answer there, in addition to all other
+// surfaces.
 type answersHere struct {
 	dialog *hostDialog
 	lines  *prompt.Lines
 }
 
-// answerHere makes it for a bus that asks. It takes the standard input.
+// answerHere returns an answersHere that reads stdin.
 func (a *app) answerHere(b *bus, stdin io.Reader) *answersHere {
 	return &answersHere{&hostDialog{lazy: &lazyBus{a: a, b: b}, typ: cliType}, prompt.Read(stdin)}
 }
 
-// race waits for the outcome and asks here meanwhile; the first answer counts.
+// race waits for the outcome and prompts here meanwhile; the first answer counts.
 func (w *waiting) race(ctx context.Context) (ask.Outcome, error) {
 	rec, err := w.asks.Get(ctx, w.k.ID)
 	if err != nil {
@@ -53,11 +53,11 @@ func (w *waiting) race(ctx context.Context) (ask.Outcome, error) {
 		return w.here.send(context.WithoutCancel(ctx), w.k, d, by)
 	})
 	switch {
-	case err == nil, errors.Is(err, ask.ErrResolved): // the wait has it, too
+	case err == nil, errors.Is(err, ask.ErrResolved): // the wait reports it
 	case errors.Is(err, prompt.ErrLeft), errors.Is(err, io.EOF):
 		w.a.say("waiting for others to answer")
 	case within.Err() == nil:
-		w.a.say("askbus: it cannot be answered here: %v", err)
+		w.a.say("askbus: cannot answer here: %v", err)
 	}
 	e := <-elsewhere
 	if e.err == nil && e.outcome.By != nil && e.outcome.By.Proof != ask.ProofAskerTerminal {
@@ -66,7 +66,7 @@ func (w *waiting) race(ctx context.Context) (ask.Outcome, error) {
 		if first := present.New(&ended, viewer, time.Now()).End.First; first != "" {
 			w.a.say("\n%s", first)
 		} else {
-			fmt.Fprintln(w.a.err) // behind the prompt
+			fmt.Fprintln(w.a.err) // ends the prompt's line
 		}
 	}
 	return e.outcome, e.err

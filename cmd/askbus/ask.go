@@ -42,9 +42,9 @@ func (a *app) askCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask (--file ask.json | --question TEXT [--option 'LABEL|DESCRIPTION']…)",
 		Short: "Ask people, and wait for the answer",
-		Long: `Asks a question and waits until the ask ends. Standard output gets the outcome as
+		Long: `Asks a question and waits until the ask ends. The outcome goes to standard output as
 JSON (with --output text: the answer in words); everything else goes to standard
-error. Ctrl-C leaves the ask pending and says how to pick it up again.
+error. Ctrl-C leaves the ask pending and prints how to resume it.
 
 ` + exitCodes,
 		Example: `  askbus ask --question "Which database?" --option "PostgreSQL|operated already" --option "SQLite|one file"
@@ -57,36 +57,36 @@ error. Ctrl-C leaves the ask pending and says how to pick it up again.
 	fl.StringVar(&f.file, "file", "", "the ask as JSON; - reads standard input")
 	fl.StringVar(&f.dialect, "dialect", "", "the shape of --file, and of the outcome as JSON: "+strings.Join(dialect.Names(), ", ")+" (default native)")
 	fixed(cmd, "dialect", dialect.Names()...)
-	fl.StringVar(&f.question, "question", "", "the question, when there is one only")
+	fl.StringVar(&f.question, "question", "", "the question, if there is only one")
 	fl.StringVar(&f.header, "header", "", "a chip of at most 12 characters")
-	fl.StringArrayVar(&f.options, "option", nil, "an option, as 'label' or 'label|description'; again for each")
+	fl.StringArrayVar(&f.options, "option", nil, "an option, as 'label' or 'label|description'; repeatable")
 	fl.BoolVar(&f.multiple, "multiple", false, "several options may be chosen")
-	fl.BoolVar(&f.noOther, "no-other", false, "no free text beside the options")
-	fl.BoolVar(&f.text, "text", false, "the answer is a text")
+	fl.BoolVar(&f.noOther, "no-other", false, "accept no free text")
+	fl.BoolVar(&f.text, "text", false, "ask for free text")
 	fl.StringVar(&f.kind, "kind", "", "choice, text, number, boolean or date (default: choice with options, else text)")
-	fl.StringVar(&f.defaultValue, "default", "", "what holds with --at-deadline default: an option's label, or a value")
+	fl.StringVar(&f.defaultValue, "default", "", "the answer that --at-deadline default uses: an option's label, or a value")
 	fl.BoolVar(&f.optional, "optional", false, "the question may be skipped")
 	fl.StringVar(&f.title, "title", "", "one line above the questions")
 	fl.StringVar(&f.context, "context", "", "what you are doing and why you ask, in Markdown")
-	fl.StringVar(&f.agent, "agent", "", "the name of who asks")
-	fl.StringVar(&f.repository, "repository", "", `what you work on, such as acme/payments (default: from Git, with its branch and link; "" says nothing)`)
-	fl.StringVar(&f.branch, "branch", "", "the branch that you work on")
-	fl.StringVar(&f.link, "link", "", "a URL where people see more")
+	fl.StringVar(&f.agent, "agent", "", "the asking agent's name")
+	fl.StringVar(&f.repository, "repository", "", `repository you work on, such as acme/payments (default: from Git, with its branch and link; "" says nothing)`)
+	fl.StringVar(&f.branch, "branch", "", "branch you work on")
+	fl.StringVar(&f.link, "link", "", "a URL with details")
 	fl.StringVar(&f.priority, "priority", "", "low, normal, high or urgent")
-	fl.StringSliceVar(&f.audience, "audience", nil, `who may decide: "group:name" or a principal`)
-	fl.StringVar(&f.minProof, "min-proof", "", "how well it must be known who answers: "+strings.Join(ask.MinProofs(), ", ")+" (the last four are of one strength)")
-	fl.BoolVar(&f.excludeAsker, "exclude-asker", false, "those who ask may not decide: none of --asker, and nobody whose identity is not proven")
-	fl.StringSliceVar(&f.asker, "asker", nil, `who asks, for --exclude-asker: a principal such as "oidc:mei@example.com", again for each way to answer (default: the user who runs this)`)
-	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse when nobody is at any surface")
-	fl.BoolVar(&f.whileWaiting, "while-waiting", false, "withdraw the ask about 8 minutes after nobody waits for it any more")
-	fl.StringVar(&f.id, "id", "", "id of the ask; the same id again is the same ask (default: a fresh one)")
-	fl.DurationVar(&f.timeout, "timeout", 0, "when the ask ends by itself: 1s to 720h (default 720h)")
-	fl.StringVar(&f.atDeadline, "at-deadline", "", "expire, or default: the declared default answers hold then")
+	fl.StringSliceVar(&f.audience, "audience", nil, `who may answer: "group:name" or a principal`)
+	fl.StringVar(&f.minProof, "min-proof", "", "how strongly the answering person's identity must be proven: "+strings.Join(ask.MinProofs(), ", ")+" (the last four are of one strength)")
+	fl.BoolVar(&f.excludeAsker, "exclude-asker", false, "the asker may not answer: neither the principals of --asker nor people without a proven identity")
+	fl.StringSliceVar(&f.asker, "asker", nil, `the asker, for --exclude-asker: a principal such as "oidc:mei@example.com"; repeatable (default: the user who runs this)`)
+	fl.BoolVar(&f.requireResponder, "require-responder", false, "refuse if nobody has a surface open")
+	fl.BoolVar(&f.whileWaiting, "while-waiting", false, "withdraw the ask about 8 minutes after the last wait for it has ended")
+	fl.StringVar(&f.id, "id", "", "id of the ask; repeating an id repeats the same ask (default: a new id)")
+	fl.DurationVar(&f.timeout, "timeout", 0, "how long the ask stays open: 1s to 720h (default 720h)")
+	fl.StringVar(&f.atDeadline, "at-deadline", "", "expire, or default (the declared default answers become the outcome)")
 	fl.StringVar(&f.wait, "wait", "", "how long to wait for the outcome; 0 returns at once (default: until it ends)")
 	fixed(cmd, "kind", "choice", "text", "number", "boolean", "date")
 	fixed(cmd, "priority", "low", "normal", "high", "urgent")
 	fixed(cmd, "at-deadline", "expire\tnobody answered", "default\tthe declared answers hold")
-	fl.BoolVar(&f.answerHere, "answer-here", false, "let the person at this terminal answer, too; does not count for an ask with an audience")
+	fl.BoolVar(&f.answerHere, "answer-here", false, "also let the person at this terminal answer; has no effect on an ask with an audience")
 	fl.BoolVar(&f.withdraw, "withdraw-on-interrupt", false, "Ctrl-C withdraws the ask instead of leaving it pending")
 	return cmd
 }
@@ -97,7 +97,7 @@ func (a *app) runAsk(ctx context.Context, cmd *cobra.Command, f askFlags) error 
 		return err
 	}
 	if f.answerHere && !a.interactive() {
-		return usage("--answer-here needs a terminal to ask at")
+		return usage("--answer-here needs a terminal")
 	}
 	q, err := f.build(cmd)
 	if err != nil {
@@ -148,7 +148,7 @@ func (a *app) withdrawInterrupted(ctx context.Context, asks client.Session, k as
 	defer cancel()
 	o, err := asks.Withdraw(ctx, k.ID, "interrupted")
 	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
-		o, err = *e.Outcome, nil // somebody was faster
+		o, err = *e.Outcome, nil // an answer came first
 	}
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (a *app) withdrawInterrupted(ctx context.Context, asks client.Session, k as
 	return a.tellOutcome(&o)
 }
 
-// parseWait reads --wait: negative means until it ends.
+// parseWait parses --wait. A negative duration means until the ask ends.
 func parseWait(s string) (time.Duration, error) {
 	switch s {
 	case "":
@@ -171,8 +171,7 @@ func parseWait(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// build makes the ask from a file or from flags; flags of the whole ask beat
-// what the file says.
+// build makes the ask from a file or from flags. Flags of the whole ask override the file.
 func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 	var q ask.Ask
 	single := []string{"question", "header", "option", "multiple", "no-other", "text", "kind", "default", "optional"}
@@ -274,7 +273,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 		if err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
-		defer f.Close() //nolint:errcheck // only read
+		defer f.Close() //nolint:errcheck // read-only
 		stdin = f
 	}
 	data, err := io.ReadAll(io.LimitReader(stdin, ask.MaxEventBytes+1))

@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// read reads the ask of --file, in native JSON or in a dialect.
+// read decodes the ask of --file, from native JSON or from a dialect.
 func (f *askFlags) read(data []byte) (ask.Ask, error) {
 	if f.dialect == "" || f.dialect == "native" {
 		q, err := wire.DecodeAsk(data)
@@ -21,18 +21,18 @@ func (f *askFlags) read(data []byte) (ask.Ask, error) {
 	}
 	d, known := dialect.Lookup(f.dialect)
 	if !known {
-		return ask.Ask{}, usage("--dialect is %q; use one of %s", f.dialect, strings.Join(dialect.Names(), ", "))
+		return ask.Ask{}, usage("unknown --dialect %q; use one of %s", f.dialect, strings.Join(dialect.Names(), ", "))
 	}
 	q, warnings, err := d.Ask(data)
 	if err != nil {
 		return ask.Ask{}, fmt.Errorf("%s: %w", f.file, err)
 	}
 	f.foreign, f.warnings = &d, append(warnings, dialect.ClipTimes(&q, time.Now())...)
-	q.Tenant, q.Session = "", "" // which --tenant and --session say
+	q.Tenant, q.Session = "", "" // --tenant and --session set them
 	return q, nil
 }
 
-// tellIn prints an outcome in the shape in which it was asked, for programs.
+// tellIn prints an outcome for programs in the dialect of the ask.
 func (a *app) tellIn(d *dialect.Dialect, o *ask.Outcome) {
 	resp := d.Answer(o.Ask, o)
 	if strings.Contains(resp.Header["Content-Type"], "json") {

@@ -29,13 +29,13 @@ type auditFlags struct {
 func (a *app) auditCmd() *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
-		Use: "audit", Short: "Search who asked, answered, was refused, signed in, issued or revoked what", Args: cobra.NoArgs,
-		Long: `Searches the audit, the oldest record first; of more than --limit records the newest.
+		Use: "audit", Short: "Search who asked, answered, signed in, issued or revoked, and what was refused", Args: cobra.NoArgs,
+		Long: `Searches the audit and prints the newest --limit records, oldest first.
 It takes a credential of an operator or an auditor ("askbus auth auditor"); an auditor of one
 tenant sees that tenant's records, and others see all of them unless --tenant is given.
 --since and --until take a time (2026-11-22, 2026-11-22T10:00:00Z) or how long ago (24h, 90d).
-With --output json each line is one record; docs/audit.md describes them. Who searches stands
-in the audit, too.`,
+With --output json each line is one record; docs/audit.md describes them. Searches are recorded in
+the audit as well.`,
 		Example: `  askbus audit --since 7d --action ask.answered
   askbus audit --ask deploy-42 --whole --output json
   askbus audit --principal oidc:mei --since 2026-01-01
@@ -56,25 +56,25 @@ in the audit, too.`,
 				tenant = a.Tenant
 			}
 			if b.cred.Name != "" && b.role.Name != natsd.RoleOperator && b.role.Name != natsd.RoleAuditor {
-				return usage("the credential of %s may not read the audit; use an operator's, or one of \"askbus auth auditor\"", b.cred.Name)
+				return usage("credential %s may not read the audit; use an operator's, or one from \"askbus auth auditor\"", b.cred.Name)
 			}
 			f.q.Session = a.session
 			return a.audit(cmd.Context(), b, tenant, &f)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.since, "since", "24h", "records from this time on, or from so long ago on")
-	flags.StringVar(&f.until, "until", "", "records before this time, or before so long ago")
-	flags.StringSliceVar(&f.actions, "action", nil, "records of these actions, such as ask.answered or refused")
-	flags.StringSliceVar(&f.kinds, "kind", nil, "records of these kinds of actions, such as token or sign-in")
-	flags.StringVar(&f.q.Surface, "surface", "", "records of this responder type, of the gateway or of the issuer")
-	flags.StringVar(&f.q.Principal, "principal", "", "records of what this principal did, and of what was done to it")
-	flags.StringVar(&f.q.Ask, "ask", "", "records of the asks with this id")
-	flags.StringVar(&f.q.Key, "credential", "", "records of the NATS credential with this public key, or of the API token with this id")
-	flags.IntVar(&f.limit, "limit", 200, "the most records to print")
-	flags.BoolVar(&f.all, "all", false, "print every record that there is: no --limit, and --since the beginning unless it is given")
-	flags.BoolVar(&f.follow, "follow", false, "go on, and print what comes")
-	flags.BoolVar(&f.q.Whole, "whole", false, "with --output json: whole questions and outcomes, also what was typed")
+	flags.StringVar(&f.since, "since", "24h", "records since this time, or since this long ago")
+	flags.StringVar(&f.until, "until", "", "records before this time, or before this long ago")
+	flags.StringSliceVar(&f.actions, "action", nil, "only these actions, such as ask.answered or refused")
+	flags.StringSliceVar(&f.kinds, "kind", nil, "only these kinds of actions, such as token or sign-in")
+	flags.StringVar(&f.q.Surface, "surface", "", "only records of this responder type, of the gateway or of the issuer")
+	flags.StringVar(&f.q.Principal, "principal", "", "only records in which this principal acted or was acted on")
+	flags.StringVar(&f.q.Ask, "ask", "", "only asks with this id")
+	flags.StringVar(&f.q.Key, "credential", "", "only the NATS credential with this public key, or the API token with this id")
+	flags.IntVar(&f.limit, "limit", 200, "maximum number of records")
+	flags.BoolVar(&f.all, "all", false, "print every record: no --limit, and no --since unless given")
+	flags.BoolVar(&f.follow, "follow", false, "keep printing new records")
+	flags.BoolVar(&f.q.Whole, "whole", false, "with --output json: whole questions and outcomes, including typed text")
 	var actions []string
 	for _, action := range audit.Actions() {
 		actions = append(actions, string(action))
@@ -89,10 +89,10 @@ in the audit, too.`,
 	return cmd
 }
 
-// read checks the flags.
+// read validates the flags.
 func (f *auditFlags) read(now time.Time) (err error) {
 	if f.limit < 1 {
-		return usage("--limit is %d; use 1 or more", f.limit)
+		return usage("invalid --limit %d: use 1 or more", f.limit)
 	}
 	if f.q.Since, err = moment(f.since, now); err != nil {
 		return usage("--since: %w", err)
@@ -102,7 +102,7 @@ func (f *auditFlags) read(now time.Time) (err error) {
 	}
 	for _, action := range f.actions {
 		if !slices.Contains(audit.Actions(), audit.Action(action)) {
-			return usage("--action %q is unknown; docs/audit.md lists them", action)
+			return usage("unknown --action %q; docs/audit.md lists the actions", action)
 		}
 		f.q.Actions = append(f.q.Actions, audit.Action(action))
 	}
@@ -115,7 +115,7 @@ func (f *auditFlags) read(now time.Time) (err error) {
 	return nil
 }
 
-// moment reads a time, or how long ago it was; the zero time when s is empty.
+// moment parses a time, or a duration before now. It returns the zero time for an empty s.
 func moment(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -132,10 +132,10 @@ func moment(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is neither a time such as 2026-11-22 or 2026-11-22T10:00:00Z, nor how long ago, such as 24h or 90d", s)
+	return time.Time{}, fmt.Errorf("invalid time %q: use a time such as 2026-11-22 or 2026-11-22T10:00:00Z, or a duration before now such as 24h or 90d", s)
 }
 
-// auditPoll is how often --follow looks for more.
+// auditPoll is the interval of --follow.
 const auditPoll = time.Second
 
 func (a *app) audit(ctx context.Context, b *bus, tenant string, f *auditFlags) error {
@@ -160,14 +160,14 @@ func (a *app) audit(ctx context.Context, b *bus, tenant string, f *auditFlags) e
 	if len(kept) > f.limit {
 		kept, more = kept[len(kept)-f.limit:], true
 	}
-	// A restored audit is not in the order of time.
+	// A restored audit is not in chronological order.
 	slices.SortStableFunc(kept, func(x, y audit.Record) int { return x.Time.Compare(y.Time) })
 	if err := show(kept); err != nil {
 		return err
 	}
 	switch {
 	case more:
-		a.say("there are older ones; raise --limit, or narrow with --since and --until")
+		a.say("there are older records; raise --limit, or narrow with --since and --until")
 	case len(kept) == 0 && !f.all && !f.follow:
 		a.say("no records")
 	}
@@ -188,7 +188,7 @@ func (a *app) audit(ctx context.Context, b *bus, tenant string, f *auditFlags) e
 				return nil
 			}
 			if errors.Is(err, ask.ErrUnavailable) {
-				break // the broker is away; the next look may find it
+				break // the broker is unreachable; the next poll may reach it
 			}
 			if err != nil {
 				return err
@@ -200,7 +200,7 @@ func (a *app) audit(ctx context.Context, b *bus, tenant string, f *auditFlags) e
 	}
 }
 
-// auditPrinter prints records: as JSON a line each, else in columns.
+// auditPrinter returns a function that prints records, as JSON lines or in columns.
 func (a *app) auditPrinter() func([]audit.Record) error {
 	if a.json() {
 		enc := json.NewEncoder(cleanJSON{a.out})
@@ -244,14 +244,14 @@ func (a *app) auditPrinter() func([]audit.Record) error {
 	}
 }
 
-// auditRow is a record in four cells.
+// auditRow formats a record as four cells.
 func auditRow(r *audit.Record) [4]string {
 	return [4]string{
 		r.Time.Local().Format("2006-01-02 15:04:05"), ask.CleanLine(string(r.Action)), ask.CleanLine(auditWho(r)), ask.CleanLine(auditWhat(r)),
 	}
 }
 
-// auditWho names who acted: a person, else the agent, else a role.
+// auditWho returns who acted: a person, else the agent, else a role.
 func auditWho(r *audit.Record) string {
 	switch a := r.Actor; {
 	case a == nil:
@@ -279,7 +279,7 @@ func auditWho(r *audit.Record) string {
 	}
 }
 
-// auditWhat says in words what a record is about.
+// auditWhat describes what a record is about.
 func auditWhat(r *audit.Record) string {
 	var words []string
 	add := func(form string, args ...any) { words = append(words, fmt.Sprintf(form, args...)) }
@@ -290,7 +290,7 @@ func auditWhat(r *audit.Record) string {
 		}
 		add("%s", where)
 	}
-	if d := r.Decision; d != nil { // before the question, which may be long
+	if d := r.Decision; d != nil { // first, because the question may be long
 		if chosen := auditChosen(d); chosen != "" {
 			add("→ %s", chosen)
 		}
@@ -330,7 +330,7 @@ func auditWhat(r *audit.Record) string {
 	return strings.Join(words, " ")
 }
 
-// auditChosen is what was decided, in words.
+// auditChosen describes a decision in words.
 func auditChosen(d *audit.Decision) string {
 	var words []string
 	for i := range d.Answers {

@@ -18,24 +18,23 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// credentialAudit tells the audit which credentials were handed out and revoked
-// with the keys of a directory, by whatever process. It notes how far it came, so
-// that what happened while it was down is told when it runs again. What is told
-// twice is the same record.
+// credentialAudit reports to the audit which credentials any process issued or revoked with the
+// keys of a directory. It stores its progress, so that it catches up after a restart. Repeating a
+// report yields the same record.
 type credentialAudit struct {
 	dir  string
 	send func(context.Context, audit.Report) error
 	log  *slog.Logger
 
-	seen os.FileInfo // the list, when it was last read
+	seen os.FileInfo // the list's file when it was last read
 	told told
 }
 
-// told is how far the audit was told. Revocations are dated in whole seconds, so
-// what was told of the last second is named.
+// told is the progress of the reports. Revocations have times in whole seconds, so told lists the
+// reports of the last second.
 type told struct {
-	Until time.Time `json:"until"` // everything before this second is told
-	IDs   []string  `json:"ids"`   // and these, of this second and later
+	Until time.Time `json:"until"` // everything before this second is reported
+	IDs   []string  `json:"ids"`   // reported, of this second and later
 }
 
 func (t *told) has(r *audit.Report) bool {
@@ -60,16 +59,16 @@ func newCredentialAudit(dir string, nc *nats.Conn, log *slog.Logger) *credential
 	}}
 }
 
-// Run follows the list until ctx ends.
+// Run reports new entries of the list until ctx ends.
 func (c *credentialAudit) Run(ctx context.Context) error {
 	if data, err := os.ReadFile(c.path(toldFile)); err == nil {
-		_ = json.Unmarshal(data, &c.told) // damaged: everything is told again
+		_ = json.Unmarshal(data, &c.told) // damaged: report everything again
 	}
 	tick := time.NewTicker(credentialsEvery)
 	defer tick.Stop()
 	for {
 		if err := c.look(ctx); err != nil && ctx.Err() == nil {
-			c.log.WarnContext(ctx, "cannot tell the audit of credentials yet", slog.Any("error", err))
+			c.log.WarnContext(ctx, "cannot report credentials to the audit yet", slog.Any("error", err))
 		}
 		select {
 		case <-ctx.Done():
@@ -81,7 +80,7 @@ func (c *credentialAudit) Run(ctx context.Context) error {
 
 func (c *credentialAudit) path(name string) string { return filepath.Join(c.dir, "auth", name) }
 
-// look tells what the list has that was not told.
+// look reports the entries of the list that are not reported yet.
 func (c *credentialAudit) look(ctx context.Context) error {
 	info, err := os.Stat(c.path("issued.jsonl"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -114,10 +113,10 @@ func (c *credentialAudit) look(ctx context.Context) error {
 	return errors.Join(err, encode, os.WriteFile(c.path(toldFile), append(data, '\n'), 0o600))
 }
 
-// untold are the reports about what was not told, in the order of time.
+// untold returns the reports that were not sent yet, in chronological order.
 func untold(list []identity.Issued, told *told) (reports []audit.Report) {
 	for _, i := range list {
-		role, _ := natsd.ParseUser(i.Name) // it may be no role of ours
+		role, _ := natsd.ParseUser(i.Name) // unknown roles stay empty
 		add := func(action audit.Action, prefix string, at time.Time) {
 			r := audit.Report{
 				Action: action, ID: prefix + i.Key, Time: at.UTC(), Tenant: role.Tenant, Session: role.Session,

@@ -13,7 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 )
 
-func TestTheAuditIsToldOfEachCredentialOnce(t *testing.T) {
+func TestEachCredentialIsAuditedOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := natsd.Init(dir); err != nil {
@@ -64,7 +64,7 @@ func TestTheAuditIsToldOfEachCredentialOnce(t *testing.T) {
 	if _, err := natsd.Revoke(dir, list[0].Key); err != nil {
 		t.Fatal(err)
 	}
-	run(fresh()) // it was down meanwhile
+	run(fresh()) // restarted
 	run(fresh())
 	if want := []audit.Action{audit.CredentialIssued, audit.CredentialRevoked}; !slices.Equal(told, want) {
 		t.Errorf("told %q", told)

@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// brokerCreds are the two credentials of a broker.
+// brokerCreds are a broker's two credentials.
 type brokerCreds struct {
 	Service client.Credential `json:"service"`
 	Ledger  client.Credential `json:"ledger"`
-	Account string            `json:"account"` // the JWT with the keys that sign credentials
+	Account string            `json:"account"` // the account's JWT, with the keys that sign credentials
 }
 
 func (a *app) brokerCreds() (service, led client.Credential, err error) {
@@ -58,13 +58,13 @@ func readBrokerCreds(path string) (c brokerCreds, err error) {
 	return c, nil
 }
 
-// authCmd makes, lists and revokes NATS credentials.
+// authCmd groups the commands that make, list and revoke NATS credentials.
 func (a *app) authCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "auth", Short: "Make, list and revoke NATS credentials", Args: cobra.NoArgs,
 		Example: "  askbus auth agent --session s1 --output text > s1.creds\n  askbus auth list\n  askbus auth revoke agent/default/s1",
 		Long: `Every NATS credential is a user's signed JWT and key, with the rights of one role; it
-expires, and it can be revoked. The keys that sign lie in the directory "auth" inside
+expires and can be revoked. The signing keys are in the directory "auth" inside
 --dir: a process that can read them can act as anybody. Processes that use the same --dir make
 their own credentials and need none of these.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -76,7 +76,7 @@ their own credentials and need none of these.`,
 	return cmd
 }
 
-// handed is a role whose credentials are handed out.
+// handed is a role for which credentials are issued.
 type handed struct {
 	role, short, example           string
 	typ, tenant, allowAll, asserts bool
@@ -84,19 +84,19 @@ type handed struct {
 
 func handedOut() []handed {
 	return []handed{
-		{role: natsd.RoleAgent, short: "Asks, for one --session, or with --all-sessions for those of a tenant; never answers", example: "askbus auth agent --session s1 --expires 24h", tenant: true, allowAll: true},
-		{role: natsd.RoleResponder, short: "Answers, as one --type; with --tenant and --session for those only", example: "askbus auth responder --type slack --output json\n  askbus auth responder --type teams --asserts 'oidc=oidc:*' --group platform", typ: true, tenant: true, asserts: true},
+		{role: natsd.RoleAgent, short: "Asks in one --session, or with --all-sessions in every session of a tenant; never answers", example: "askbus auth agent --session s1 --expires 24h", tenant: true, allowAll: true},
+		{role: natsd.RoleResponder, short: "Answers as one --type; limited to --tenant and --session if given", example: "askbus auth responder --type slack --output json\n  askbus auth responder --type teams --asserts 'oidc=oidc:*' --group platform", typ: true, tenant: true, asserts: true},
 		{role: natsd.RoleHost, short: "Answers at the dialog of an agent's own host, for one --session", example: "askbus auth host --session s1 --asserts host-dialog=os:mei", tenant: true, asserts: true},
-		{role: natsd.RoleGateway, short: "The HTTP doors", example: "askbus auth gateway --output text > gateway.creds", asserts: true},
-		{role: natsd.RoleIssuer, short: "Swaps tokens for credentials; the keys that sign stay in its --dir", example: "askbus auth issuer --output text > issuer.creds"},
+		{role: natsd.RoleGateway, short: "Serves the HTTP API", example: "askbus auth gateway --output text > gateway.creds", asserts: true},
+		{role: natsd.RoleIssuer, short: "Swaps tokens for credentials; the signing keys stay in its --dir", example: "askbus auth issuer --output text > issuer.creds"},
 		{role: natsd.RoleOperator, short: "Everything but the ledger; answers as itself", example: "askbus auth operator --expires 8h --asserts os=os:mei", asserts: true},
-		{role: natsd.RoleAuditor, short: "Reads the audit, of all tenants or with --tenant of one, and nothing else", example: "askbus auth auditor --output json > auditor.json\n  askbus auth auditor --tenant acme --expires 720h", tenant: true},
+		{role: natsd.RoleAuditor, short: "Only reads the audit, of all tenants or of one --tenant", example: "askbus auth auditor --output json > auditor.json\n  askbus auth auditor --tenant acme --expires 720h", tenant: true},
 		{role: natsd.RoleBroker, short: "The two connections of a broker (printed as JSON)", example: "askbus auth broker > broker.json"},
 		{role: natsd.RoleMaintenance, short: "Saves, restores, changes and moves the ledger's streams; short-lived", example: "askbus auth maintenance --output text > admin.creds"},
 	}
 }
 
-// credFlags are the flags of commands that hand out a credential.
+// credFlags are the flags of commands that issue a credential.
 type credFlags struct {
 	typ, note       string
 	asserts, groups []string
@@ -108,10 +108,10 @@ func (a *app) authRoleCmd(h handed) *cobra.Command {
 	var f credFlags
 	cmd := &cobra.Command{
 		Use: h.role, Short: "Print a credential: " + h.short, Args: cobra.NoArgs, Example: "  " + h.example,
-		Long: `Prints a credential for somebody else, and notes it in the list ("askbus auth list").
-On a terminal, and with --output text, it is a NATS .creds file, and the rest is said
-on standard error. A NATS client must set the inbox prefix, else its requests are not
-answered; our own clients read it from the credential.`,
+		Long: `Prints a credential and records it in the list ("askbus auth list").
+On a terminal, and with --output text, it is a NATS .creds file, and the rest goes
+to standard error. A NATS client must set the inbox prefix, or its requests get no
+replies; askbus clients read it from the credential.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.handOut(cmd, h.role, f) },
 	}
 	f.add(cmd, h)
@@ -124,14 +124,14 @@ func (f *credFlags) add(cmd *cobra.Command, h handed) {
 		flags.StringVar(&f.typ, "type", "", "responder type, such as web or slack")
 	}
 	if h.allowAll {
-		flags.BoolVar(&f.all, "all-sessions", false, "for every session of --tenant")
+		flags.BoolVar(&f.all, "all-sessions", false, "valid for every session of --tenant")
 	}
 	if h.asserts {
-		flags.StringArrayVar(&f.asserts, "asserts", nil, `PROOF=PRINCIPAL: whom it may speak for, and how that is proven, such as oidc=oidc:*; "none": nobody but itself (default: what surfaces of the type prove; nothing for a --session or an unknown type)`)
-		flags.StringArrayVar(&f.groups, "group", nil, "a group that it may say people are in; may end in * (with --asserts)")
+		flags.StringArrayVar(&f.asserts, "asserts", nil, `PROOF=PRINCIPAL: for whom it may answer, and how that is proven, such as oidc=oidc:*; "none": only as itself (default: what surfaces of the type prove; nothing for a --session or an unknown type)`)
+		flags.StringArrayVar(&f.groups, "group", nil, "a group that it may assert for people; may end in * (with --asserts)")
 	}
-	flags.DurationVar(&f.expires, "expires", 0, "how long it is good (default 720h for an agent, 1h for maintenance, else 2160h)")
-	flags.StringVar(&f.note, "note", "", "who it is for, for the list")
+	flags.DurationVar(&f.expires, "expires", 0, "how long it is valid (default 720h for an agent, 1h for maintenance, else 2160h)")
+	flags.StringVar(&f.note, "note", "", "note for the list, such as who it is for")
 }
 
 func (a *app) credsCmd() *cobra.Command {
@@ -187,7 +187,7 @@ func (a *app) handOut(cmd *cobra.Command, name string, f credFlags) error {
 		life = role.Life()
 	}
 	if most := role.MostLife(); life < time.Second || life > most {
-		return usage("--expires is %s; use 1s to %s", life, most)
+		return usage("invalid --expires %s: use 1s to %s", life, most)
 	}
 	keys, url, err := a.keys()
 	if err != nil {
@@ -215,8 +215,8 @@ func (a *app) handOut(cmd *cobra.Command, name string, f credFlags) error {
 	return json.NewEncoder(a.out).Encode(brokerCreds{c, led, account})
 }
 
-// assertions returns what a credential may say of who acts: what the flags say, else
-// what is usual for its role.
+// assertions returns the identities that a credential may assert: those of the flags, else the
+// default of its role.
 func (f *credFlags) assertions(cmd *cobra.Command, role natsd.Role) (identity.Assertions, error) {
 	if !cmd.Flags().Changed("asserts") && !cmd.Flags().Changed("group") {
 		return role.Assertions(), nil
@@ -240,7 +240,7 @@ func (a *app) tellCred(c client.Credential) error {
 	return nil
 }
 
-// keys are the directory's, and where its server is, if that is known.
+// keys returns the directory's keys and, if known, its server's URL.
 func (a *app) keys() (*natsd.Issuer, string, error) {
 	ctx, err := config.ReadContext(a.Dir)
 	if err != nil {
@@ -259,13 +259,13 @@ func (a *app) keys() (*natsd.Issuer, string, error) {
 
 func (a *app) authInitCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "init", Short: "Make the keys of --dir, and give an older store to them", Args: cobra.NoArgs,
+		Use: "init", Short: "Make the keys of --dir, and migrate an older store to them", Args: cobra.NoArgs,
 		Example: "  askbus auth init --dir /var/lib/askbus",
 		Long: `Makes the operator's key, the accounts and the signing keys in --dir; "askbus up" and
-"askbus server" do the same when they start with an empty directory. A store of an
-askbus whose credentials were passwords is given to the new accounts: every ask stays,
-the passwords are void, sign-ins at the web inbox stay. When this askbus has other
-rights than the one before, it signs them. The server must be stopped.`,
+"askbus server" do the same when they start with an empty directory. The store of an
+askbus that used passwords moves to the new accounts: every ask stays,
+the passwords become invalid, sign-ins at the web inbox stay. If the rights of this askbus
+differ from its predecessor's, it signs the new ones. The server must be stopped.`,
 		RunE: func(*cobra.Command, []string) error {
 			did, err := natsd.Init(a.Dir)
 			if err != nil {
@@ -273,11 +273,11 @@ rights than the one before, it signs them. The server must be stopped.`,
 			}
 			switch did {
 			case "adopted":
-				a.say("askbus: the keys are in %s/auth, and the store belongs to them; hand out new credentials with \"askbus auth\"", a.Dir)
+				a.say("askbus: the keys are in %s/auth, and the store belongs to them; issue new credentials with \"askbus auth\"", a.Dir)
 			case "made":
 				a.say("askbus: the keys are in %s/auth; keep a copy of that directory with the store's backup", a.Dir)
 			default:
-				a.say("askbus: the keys in %s/auth are there and current", a.Dir)
+				a.say("askbus: the keys in %s/auth are current", a.Dir)
 			}
 			return nil
 		},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestCredentialsAreHandedOutListedAndRevoked(t *testing.T) {
+func TestCredentialsAreIssuedListedAndRevoked(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	file := filepath.Join(t.TempDir(), "s1.creds")
@@ -18,7 +18,7 @@ func TestCredentialsAreHandedOutListedAndRevoked(t *testing.T) {
 	if err := os.WriteFile(file, []byte(creds), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A plain .creds file is enough: session and inbox prefix stand in it.
+	// A plain .creds file is enough: it has the session and the inbox prefix.
 	pl.must(exitPending, "ask", "--question", "Mine?", "--id", "a1", "--creds", file, "--wait", "0")
 	pl.must(exitPending, "get", "S1/a1")
 	every := filepath.Join(t.TempDir(), "all.creds")
@@ -33,7 +33,7 @@ func TestCredentialsAreHandedOutListedAndRevoked(t *testing.T) {
 	}
 	pl.must(0, "auth", "revoke", "agent/default/S1")
 	if _, stderr, code := pl.run("get", "a1", "--creds", file); code == 0 {
-		// The server looks ten times a second; the revocation holds within one.
+		// The server checks ten times a second; the revocation takes effect within a second.
 		for range 50 {
 			if _, stderr, code = pl.run("get", "a1", "--creds", file); code != 0 {
 				break
@@ -49,16 +49,16 @@ func TestCredentialsAreHandedOutListedAndRevoked(t *testing.T) {
 	if items := pl.must(0, "auth", "list", "--all")["items"].([]any); len(items) != 2 {
 		t.Errorf("listed %v", items)
 	}
-	pl.must(exitPending, "get", "S1/a1") // the operator's own is good
+	pl.must(exitPending, "get", "S1/a1") // the operator's own credential is still valid
 	for name, args := range map[string][]string{
-		"a wildcard as session":       {"auth", "agent", "--session", ">"},
-		"a wildcard as tenant":        {"auth", "agent", "--tenant", "*", "--session", "s"},
-		"a dot":                       {"auth", "responder", "--type", "web.x"},
-		"maintenance for a week":      {"auth", "maintenance", "--expires", "168h"},
-		"for ever":                    {"auth", "gateway", "--expires", "87600h"},
-		"the ledger":                  {"creds", "ledger"},
-		"an administrator":            {"creds", "admin"},
-		"somebody who was not listed": {"auth", "revoke", "agent/default/nobody"},
+		"a wildcard as session":  {"auth", "agent", "--session", ">"},
+		"a wildcard as tenant":   {"auth", "agent", "--tenant", "*", "--session", "s"},
+		"a dot":                  {"auth", "responder", "--type", "web.x"},
+		"maintenance for a week": {"auth", "maintenance", "--expires", "168h"},
+		"for ever":               {"auth", "gateway", "--expires", "87600h"},
+		"the ledger":             {"creds", "ledger"},
+		"an administrator":       {"creds", "admin"},
+		"an unlisted role":       {"auth", "revoke", "agent/default/nobody"},
 	} {
 		if _, stderr, code := pl.run(args...); code != exitUsage {
 			t.Errorf("%s: exit %d: %s", name, code, stderr)

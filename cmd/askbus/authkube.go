@@ -11,11 +11,11 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 )
 
-// keysSecret ends the name of the Secret that holds the keys of a deployment.
+// keysSecret is the suffix of the name of the Secret with a deployment's keys.
 const keysSecret = "-keys"
 
-// rolesToKubernetes keeps the keys of a deployment in a Secret, and writes each
-// role's credential to one. Two that run at once end with the same keys.
+// rolesToKubernetes stores the keys of a deployment in a Secret, and each role's credential in
+// another. Two concurrent runs end with the same keys.
 func (a *app) rolesToKubernetes(ctx context.Context, prefix string, types []string, expires time.Duration) error {
 	c, err := kubesecret.New(kubesecret.Dir, os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
 	if err != nil {
@@ -51,12 +51,12 @@ func (a *app) rolesToKubernetes(ctx context.Context, prefix string, types []stri
 		if err := c.Write(ctx, prefix+"-"+role, labels, data); err != nil {
 			return err
 		}
-		a.say("askbus: Secret %s-%s is written", prefix, role)
+		a.say("askbus: wrote Secret %s-%s", prefix, role)
 	}
 	return nil
 }
 
-// authFolder is where the keys lie in --dir.
+// authFolder is the directory of the keys inside --dir.
 const authFolder = "auth"
 
 // newKeys makes keys in --dir and returns their files.

@@ -16,10 +16,10 @@ import (
 func (a *app) authListCmd() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the credentials that were handed out", Args: cobra.NoArgs, Example: "  askbus auth list --all",
-		Long: `Lists what was handed out with "askbus auth ROLE": whose it is, its key, and until when
-it is good. What the processes of --dir make for themselves is good for a day and in no
-list: who has it can read the keys.`,
+		Use: "list", Short: "List the issued credentials", Args: cobra.NoArgs, Example: "  askbus auth list --all",
+		Long: `Lists the credentials issued with "askbus auth ROLE": role, key and expiry. Credentials that
+processes make for themselves with the keys of --dir are valid for a day and not
+listed.`,
 		RunE: func(*cobra.Command, []string) error {
 			list, err := natsd.Issued(a.Dir)
 			if err != nil {
@@ -49,7 +49,7 @@ list: who has it can read the keys.`,
 			return w.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also those that are revoked or expired")
+	cmd.Flags().BoolVar(&all, "all", false, "include revoked and expired ones")
 	return cmd
 }
 
@@ -57,8 +57,8 @@ func (a *app) authRevokeCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke KEY | ROLE …", Short: "Revoke credentials: by key, or all of a role such as agent/acme/s1", Args: cobra.MinimumNArgs(1),
 		Long: `Revokes credentials by their keys, as "askbus auth list" prints them, or all that were
-handed out for a role as it prints it, such as agent/acme/s1 (with its broker: broker and
-ledger). A server on --dir refuses them at once and cuts their connections within a
+issued for a role as it prints it, such as agent/acme/s1 (with its broker: broker and
+ledger). A server on --dir refuses them at once and closes their connections within a
 second. For a NATS of your own print the new account with "askbus auth config".`,
 		Example: "  askbus auth revoke agent/default/s1",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -79,7 +79,7 @@ second. For a NATS of your own print the new account with "askbus auth config".`
 					}
 				}
 				if len(keys) == before {
-					return usage("no credential of %q is good; see \"askbus auth list\"", arg)
+					return usage("no valid credential of %q; see \"askbus auth list\"", arg)
 				}
 			}
 			revoked, err := natsd.Revoke(a.Dir, keys...)
@@ -100,11 +100,11 @@ second. For a NATS of your own print the new account with "askbus auth config".`
 func (a *app) authRotateCmd() *cobra.Command {
 	var drop bool
 	cmd := &cobra.Command{
-		Use: "rotate ROLE", Short: "Make a new signing key for a role; with --drop-old void what the old ones signed", Args: cobra.ExactArgs(1),
-		Long: `Makes a new signing key for a role, in all its widths. What the old keys signed stays
-good, so hand out new credentials first and then call it again with --drop-old: then every
-credential of that role that the old keys signed is void, handed out or stolen, and its
-connections are cut. Processes of --dir come back by themselves.`,
+		Use: "rotate ROLE", Short: "Make a new signing key for a role; with --drop-old invalidate what the old ones signed", Args: cobra.ExactArgs(1),
+		Long: `Makes a new signing key for a role, in each of its scopes. What the old keys signed stays
+valid, so issue new credentials first and then run it again with --drop-old: then every
+credential of that role that the old keys signed, issued or stolen, becomes invalid and its
+connections are closed. Processes of --dir reconnect by themselves.`,
 		Example: `  askbus auth rotate agent
   askbus auth rotate agent --drop-old`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -112,20 +112,20 @@ connections are cut. Processes of --dir come back by themselves.`,
 				return err
 			}
 			if drop {
-				a.say("askbus: only the newest signing key of %s is good", args[0])
+				a.say("askbus: only the newest signing key of %s is valid", args[0])
 			} else {
-				a.say("askbus: %s has a new signing key, and the old ones are good until \"askbus auth rotate %s --drop-old\"", args[0], args[0])
+				a.say("askbus: %s has a new signing key, and the old ones stay valid until \"askbus auth rotate %s --drop-old\"", args[0], args[0])
 			}
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&drop, "drop-old", false, "void everything that older keys of the role signed")
+	cmd.Flags().BoolVar(&drop, "drop-old", false, "invalidate everything that older keys of the role signed")
 	return cmd
 }
 
 func (a *app) authConfigCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "config", Short: "Print the part of a nats-server's configuration that lets these credentials in", Args: cobra.NoArgs, Example: "  askbus auth config > askbus-auth.conf",
+		Use: "config", Short: "Print the part of a nats-server's configuration that accepts these credentials", Args: cobra.NoArgs, Example: "  askbus auth config > askbus-auth.conf",
 		Long: `Prints the operator, the system account and the account JWTs for the configuration of
 a nats-server of your own; nothing in it is secret. It needs JetStream as well, with
 sync_interval: always. After a revocation print it again and reload the servers

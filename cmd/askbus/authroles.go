@@ -17,16 +17,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// roleFiles are the files of each role of a deployment, by folder and name.
+// roleFiles maps each role's folder to its files by name.
 type roleFiles map[string]map[string][]byte
 
-// rolesOfAll are the roles of every deployment; the others are responder types.
+// rolesOfAll are the roles of every deployment; all others are responder types.
 var rolesOfAll = []string{"broker", "gateway", "web", "test"} //nolint:gochecknoglobals // a constant list
 
-// checkSession is where the deployment's own test asks.
+// checkSession is the session of the deployment's self-test.
 const checkSession = "deployment-test"
 
-// authRolesCmd makes what all roles of a deployment need at once.
+// authRolesCmd issues the credentials of all roles at once.
 func (a *app) authRolesCmd() *cobra.Command {
 	var to, kube, only string
 	var types []string
@@ -36,14 +36,14 @@ func (a *app) authRolesCmd() *cobra.Command {
 		Use: "roles (--to DIR | --kubernetes PREFIX)", Short: "Make the credentials of all roles of a deployment, and the keys if there are none", Args: cobra.NoArgs,
 		Example: `  askbus auth roles --dir ./keys --nats-url nats://nats:4222 --to ./creds --responder-types slack
   askbus auth roles --kubernetes askbus --nats-url nats://askbus-nats:4280`,
-		Long: `Makes the keys in --dir if there are none, and a credential for each role: a folder each
-in --to, so that a process can be given its own and no other, or a Secret PREFIX-ROLE each
-in the namespace of the pod that this runs in. There the keys are Secret PREFIX-keys.
+		Long: `Makes the keys in --dir if there are none, and a credential for each role: in a folder of
+its own in --to, so that each process gets only its own, or in a Secret PREFIX-ROLE of
+the pod's namespace. There the keys are in the Secret PREFIX-keys.
 
 ROLE is broker, gateway, web (with the key of its cookies), with --issuer issuer, test (an agent and a responder of
 session ` + checkSession + `, for a test of the deployment), and each of --responder-types
-(push gets the key of the cookies, too).
-Run it again in time: it replaces the credentials, and keeps the keys.`,
+(push also gets the cookie key).
+Run it again before they expire: it replaces the credentials and keeps the keys.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (to == "") == (kube == "") {
 				return usage("give either --to or --kubernetes")
@@ -75,18 +75,18 @@ Run it again in time: it replaces the credentials, and keeps the keys.`,
 				if err := writeFiles(filepath.Join(to, role), files[role]); err != nil {
 					return err
 				}
-				a.say("askbus: %s holds the credential of %s", filepath.Join(to, role), role)
+				a.say("askbus: %s has the credential of %s", filepath.Join(to, role), role)
 			}
 			return nil
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&to, "to", "", "directory that gets a folder for each role")
-	f.StringVar(&only, "only", "", "with --to: this role, into the directory itself")
-	f.StringVar(&kube, "kubernetes", "", "in a pod: what the names of the Secrets begin with")
+	f.StringVar(&only, "only", "", "with --to: only this role, written to the directory itself")
+	f.StringVar(&kube, "kubernetes", "", "in a pod: prefix of the Secrets' names")
 	f.StringSliceVar(&types, "responder-types", nil, "responder types besides web")
-	f.BoolVar(&issuer, "issuer", false, "the credential of \"askbus issuer\", too")
-	f.DurationVar(&expires, "expires", 0, "how long the credentials are good (default: as \"askbus auth ROLE\")")
+	f.BoolVar(&issuer, "issuer", false, "also make the credential of \"askbus issuer\"")
+	f.DurationVar(&expires, "expires", 0, "how long the credentials are valid (default: as \"askbus auth ROLE\")")
 	return cmd
 }
 
@@ -113,11 +113,11 @@ func (a *app) roleTo(dir, role string, expires time.Duration) error {
 	if err := writeFiles(dir, files[role]); err != nil {
 		return err
 	}
-	a.say("askbus: %s holds the credential of %s", dir, role)
+	a.say("askbus: %s has the credential of %s", dir, role)
 	return nil
 }
 
-// roleFiles makes the credentials of all roles, or of the one that is named.
+// roleFiles makes the credentials of all roles, or only of the named one.
 func (a *app) roleFiles(types []string, only string, expires time.Duration) (roleFiles, error) {
 	keys, url, err := a.keys()
 	if err != nil {
@@ -192,7 +192,7 @@ func (a *app) filesOf(role string, give func(natsd.Role) (client.Credential, err
 
 const credsFile = "creds.json"
 
-// writeFiles replaces files in a folder, each in one step.
+// writeFiles writes the files of a folder, each atomically.
 func writeFiles(folder string, files map[string][]byte) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 )
 
-func TestEachRoleOfADeploymentGetsAFolderOfItsOwn(t *testing.T) {
+func TestEachRoleOfADeploymentGetsItsFolder(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	ctx := pl.must(0, "auth", "agent", "--session", "s1")
@@ -31,7 +31,7 @@ func TestEachRoleOfADeploymentGetsAFolderOfItsOwn(t *testing.T) {
 		var c natsd.Credential
 		data, err := os.ReadFile(filepath.Join(to, file))
 		if err != nil || json.Unmarshal(data, &c) != nil || c.Name != name || c.URL != url {
-			t.Errorf("%s holds the credential of %q at %q: %v", file, c.Name, c.URL, err)
+			t.Errorf("%s has the credential of %q at %q: %v", file, c.Name, c.URL, err)
 		}
 		if info, err := os.Stat(filepath.Join(to, file)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", file, info, err)
@@ -48,7 +48,7 @@ func TestEachRoleOfADeploymentGetsAFolderOfItsOwn(t *testing.T) {
 		t.Errorf("a type named issuer: exit %d, %s", code, stderr)
 	}
 
-	// The test's two credentials ask and answer.
+	// The two credentials of the self-test ask and answer.
 	creds := func(file string) []string {
 		return []string{"--creds", filepath.Join(to, "test", file), "--nats-url", url}
 	}
@@ -64,7 +64,7 @@ func TestEachRoleOfADeploymentGetsAFolderOfItsOwn(t *testing.T) {
 	}
 	entries, err := os.ReadDir(alone)
 	if err != nil || len(entries) != 1 || entries[0].Name() != "creds.json" {
-		t.Errorf("one role's folder holds %v, %v", entries, err)
+		t.Errorf("one role's folder has %v, %v", entries, err)
 	}
 	for _, args := range [][]string{{"--responder-types", "web"}, {"--responder-types", "a.b"}, {"--kubernetes", "x"}} {
 		if stderr, code := roles(args...); code != exitUsage || !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(stderr, strings.TrimLeft(a, "-")) }) {

@@ -9,16 +9,15 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// backlogFigures is what a scaler reads: one figure, and what it is made of.
+// backlogFigures is the body that a scaler reads: one number and its parts.
 type backlogFigures struct {
 	broker.Backlog
 	Sum int64 `json:"backlog"`
 }
 
-// withBacklog is the ops address of a broker: probes, and at /backlog/TYPE how
-// much waits for the replicas of a responder type. A type that nobody serves yet
-// has a backlog of 0, and a broker that cannot tell says 503: neither makes a
-// scaler start the most replicas it may.
+// withBacklog serves a broker's probes and, at /backlog/TYPE, how much work waits for the replicas
+// of a responder type. The backlog of an unknown type is 0, and a broker that cannot count replies
+// 503: a scaler must not start all its replicas for either.
 func withBacklog(b *broker.Broker, ready func() error, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", daemon.Ops(ready, metrics))
@@ -54,5 +53,5 @@ func backlog(w http.ResponseWriter, r *http.Request, b *broker.Broker) (map[stri
 
 func tellFigures(w http.ResponseWriter, figures any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(figures) // a reader that has gone
+	_ = json.NewEncoder(w).Encode(figures) // the client is gone
 }

@@ -36,7 +36,7 @@ func TestAScalerReadsTheBacklogOfAType(t *testing.T) {
 		return resp.StatusCode, figures
 	}
 	pl.must(3, "ask", "--question", "Ship it?", "--option", "Yes", "--option", "No", "--id", "a1", "--session", "s", "--wait", "0")
-	// The consumers are made in the background, and figures may be a second old.
+	// The consumers are created in the background, and the figures may be a second old.
 	natstest.Eventually(t, "a backlog of 1", func() bool {
 		_, figures := get("/backlog/chat")
 		return figures["backlog"] == 1.0
@@ -45,12 +45,12 @@ func TestAScalerReadsTheBacklogOfAType(t *testing.T) {
 		t.Errorf("chat: %d %v", code, figures)
 	}
 	if code, figures := get("/backlog/nobody"); code != http.StatusOK || figures["backlog"] != 0.0 {
-		t.Errorf("a type that nobody serves: %d %v", code, figures)
+		t.Errorf("an unserved type: %d %v", code, figures)
 	}
 	if code, figures := get("/backlog"); code != http.StatusOK || len(figures["types"].(map[string]any)) != 1 {
 		t.Errorf("all types: %d %v", code, figures)
 	}
 	if code, _ := get("/backlog/a.b"); code != http.StatusBadRequest {
-		t.Errorf("a type that is none: %d", code)
+		t.Errorf("an invalid type: %d", code)
 	}
 }

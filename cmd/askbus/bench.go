@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// benchFlags are the flags that all measurements share.
+// benchFlags are the flags of all measurements.
 type benchFlags struct {
 	quick      bool
 	inFlight   []int
@@ -28,17 +28,17 @@ func (a *app) benchCmd() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure the ask cycle, beside raw NATS doing the same writes",
+		Short: "Measure the ask cycle, compared with raw NATS doing the same writes",
 		Long: `Measures the ask cycle: an agent asks, a responder sees it and answers, the agent
-has the outcome. Beside it, in the same run and alternating, the floor: raw NATS
+gets the outcome. The same run alternates with the floor: raw NATS
 doing the same two durable writes and the same deliveries. The ratio is the figure
 that counts. Figures are medians of rounds, with their spread.
 
-Without --nats-url and --creds it starts everything itself, in a temporary directory
-that goes afterwards. With them it measures that bus, with an operator's credential;
+Without --nats-url and --creds it starts everything itself, in a temporary directory that
+it removes afterwards. With them it measures that bus, with an operator's credential;
 the floor then needs --admin-creds, a credential with full rights. "askbus up" and
-"askbus server" know none; a nats-server of your own may. Everybody there
-sees the asks come and go; none is left waiting, and the floor's streams are removed.`,
+"askbus server" issue none; a nats-server of your own may have one. Everybody on that bus
+sees the asks come and go; none stays open, and the floor's streams are removed.`,
 		Example: `  askbus bench --quick
   askbus auth operator --asserts os=os:bench --output json > operator.json
   askbus bench --nats-url nats://bus:4222 --creds operator.json`,
@@ -64,8 +64,8 @@ sees the asks come and go; none is left waiting, and the floor's streams are rem
 		},
 	}
 	flags := cmd.PersistentFlags()
-	flags.BoolVar(&f.quick, "quick", false, "end within 40 s")
-	flags.IntVar(&f.partitions, "partitions", 0, "partitions of the ledger that is started (default 4)")
+	flags.BoolVar(&f.quick, "quick", false, "finish within 40 s")
+	flags.IntVar(&f.partitions, "partitions", 0, "partitions of the started ledger (default 4)")
 	flags.StringVar(&f.adminCreds, "admin-creds", "", "file with a credential of full rights in the ledger's account of --nats-url, for the floor")
 	flags.IntSliceVar(&f.inFlight, "in-flight", nil, "cycles under way at once (default 1,16,64,256)")
 	flags.IntVar(&f.rounds, "rounds", 0, "rounds of each (default 5)")
@@ -75,7 +75,7 @@ sees the asks come and go; none is left waiting, and the floor's streams are rem
 	return cmd
 }
 
-// profile writes a CPU profile to path, if there is one, until stop is called.
+// profile writes a CPU profile to path until stop is called. An empty path writes none.
 func profile(path string) (stop func(), err error) {
 	if path == "" {
 		return func() {}, nil
@@ -93,7 +93,7 @@ func profile(path string) (stop func(), err error) {
 	}, nil
 }
 
-// bed is what is measured: what the flags point to, or one of our own.
+// bed returns the bus under test: the one that the flags name, or a new one.
 func (a *app) bed(ctx context.Context, f benchFlags) (*bench.Bed, error) {
 	if a.NATS.URL == "" && a.Creds == "" {
 		return bench.Embedded(ctx, bench.Options{Partitions: f.partitions, Logger: a.log()})
@@ -132,10 +132,10 @@ func (a *app) plan(f benchFlags) bench.Plan {
 	return p
 }
 
-// report is what a measurement gives.
+// report is the result of a measurement.
 type report interface{ Write(out io.Writer) error }
 
-// report prints what was measured.
+// report prints a result.
 func (a *app) report(r report) error {
 	if a.json() {
 		enc := json.NewEncoder(cleanJSON{a.out})

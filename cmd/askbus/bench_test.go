@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/internal/freeaddr"
 )
 
-func TestBenchMeasuresABusThatRunsAlready(t *testing.T) {
+func TestBenchMeasuresARunningBus(t *testing.T) {
 	t.Parallel()
 	bus, _ := up(t)
 	creds, _, _ := bus.run("auth", "operator", "--asserts", "os=os:bench", "--output", "json")
@@ -37,9 +37,8 @@ func TestBenchMeasuresABusThatRunsAlready(t *testing.T) {
 func TestBenchSoakRuns(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}
-	// What a pace tells depends on the machine: one that cannot carry it takes too
-	// few samples, does not come to every kind of cycle, or refuses some. It gets
-	// a slower one, for longer.
+	// The result depends on the machine: a slow one takes too few samples, misses some kinds of
+	// cycle, or refuses some. Then retry at a lower rate, for longer.
 	var got map[string]any
 	for _, pace := range [][3]string{{"4s", "15", "200ms"}, {"30s", "4", "1s"}, {"75s", "1", "2s"}} {
 		got = pl.must(0, "bench", "soak", "--for", pace[0], "--rate", pace[1], "--every", pace[2], "--output", "json")

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// benchMore are the further measurements.
+// benchMore returns the further measurements.
 func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 	asks, agents, visible, idle := 100_000, 100_000, 200, 20*time.Second
 	sub := func(use, short string, run func(ctx context.Context) (report, error)) *cobra.Command {
@@ -41,68 +41,68 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 		}
 	}
 	opts := func() bench.Options { return bench.Options{Partitions: f.partitions, Logger: a.log()} }
-	visibleCmd := sub("visible", "Time from an ask to a live screen, and to a browser if there is one", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+	visibleCmd := sub("visible", "Time from an ask to a live screen, and to a browser if one is installed", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
 		return b.Visible(ctx, visible, chrome())
 	}))
 	visibleCmd.Flags().IntVar(&visible, "asks", visible, "asks to show, one by one")
 	pendingCmd := sub("pending", "Memory, disk, lists, cycles and restart with very many asks pending", func(ctx context.Context) (report, error) {
 		return bench.MeasurePending(ctx, self, "", asks, a.plan(*f))
 	})
-	pendingCmd.Flags().IntVar(&asks, "asks", asks, "asks that are pending: 100000 or 1000000")
+	pendingCmd.Flags().IntVar(&asks, "asks", asks, "pending asks: 100000 or 1000000")
 	waitersCmd := sub("waiters", "Memory and delivery with very many agents waiting", func(ctx context.Context) (report, error) {
 		return bench.MeasureWaiters(ctx, self, "", agents, a.plan(*f))
 	})
-	waitersCmd.Flags().IntVar(&agents, "n", agents, "agents that wait")
+	waitersCmd.Flags().IntVar(&agents, "n", agents, "waiting agents")
 	idleCmd := sub("idle", `What "askbus up" costs when nothing happens`, func(ctx context.Context) (report, error) {
 		return bench.MeasureIdle(ctx, self, "", idle)
 	})
-	idleCmd.Flags().DurationVar(&idle, "for", idle, "how long to watch it")
+	idleCmd.Flags().DurationVar(&idle, "for", idle, "how long to observe it")
 	var inSlack bench.SlackOptions
-	slackCmd := sub("slack", "The Slack surface beside a fake Slack: cards, clicks, edits, and the way back after an outage", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+	slackCmd := sub("slack", "The Slack surface with a fake Slack: cards, clicks, edits, and recovery after an outage", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
 		inSlack.Rounds = f.rounds // 0: the default
 		return b.Slack(ctx, inSlack)
 	}))
 	slackCmd.Flags().IntVar(&inSlack.Asks, "asks", 300, "asks to present, click and edit")
-	slackCmd.Flags().IntVar(&inSlack.Cards, "cards", 500, "cards that the outage leaves untrue")
-	slackCmd.Flags().DurationVar(&inSlack.Outage, "outage", time.Hour, "how long Slack is away, by its own clock")
+	slackCmd.Flags().IntVar(&inSlack.Cards, "cards", 500, "cards that the outage leaves outdated")
+	slackCmd.Flags().DurationVar(&inSlack.Outage, "outage", time.Hour, "how long Slack is unreachable, by its own clock")
 	slackCmd.Flags().Float64Var(&inSlack.Speed, "speed", 60, "speed of Slack's clock in the outage")
 	var readers bench.InboxOptions
-	inboxCmd := sub("inbox", "A team that shares a queue, and its page: asks read in vain, and in a browser times, bytes and main-thread time", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
+	inboxCmd := sub("inbox", "A team that shares a queue, and its page: asks read in vain; in a browser: latency, bytes and main-thread time", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
 		readers.Quick, readers.Chrome = f.quick, chrome()
 		return b.Inbox(ctx, readers)
 	}))
 	inboxCmd.Flags().IntVar(&readers.People, "people", 3, "people who read")
-	inboxCmd.Flags().Float64Var(&readers.Speed, "speed", 5, "speed of the people's clock; the bus is as fast as always, so a higher one shows more in vain")
+	inboxCmd.Flags().Float64Var(&readers.Speed, "speed", 5, "speed of the people's clock; the bus runs at normal speed, so a higher value shows more in vain")
 	inboxCmd.Flags().BoolVar(&readers.Screen, "screen", false, "only what is measured in a browser")
-	inboxCmd.Flags().IntSliceVar(&readers.Sizes, "pending", []int{500, 1000}, "asks that wait in the browser")
+	inboxCmd.Flags().IntSliceVar(&readers.Sizes, "pending", []int{500, 1000}, "pending asks in the browser")
 	inboxCmd.Flags().IntVar(&readers.Streams, "streams", 1000, "inboxes of different people that are open at once")
 	return []*cobra.Command{
 		slackCmd, inboxCmd, visibleCmd, pendingCmd, waitersCmd, idleCmd, a.benchSoakCmd(f), a.benchServerCmd(),
 		sub("partitions", "The cycle at 64 in flight with 1, 4 and 8 partitions", func(ctx context.Context) (report, error) {
 			return bench.Partitions(ctx, opts(), a.plan(*f))
 		}),
-		sub("consumers", "The cycle beside 0, 50 and 200 consumers of single tenants on each stream", func(ctx context.Context) (report, error) {
+		sub("consumers", "The cycle with 0, 50 and 200 single-tenant consumers on each stream", func(ctx context.Context) (report, error) {
 			return bench.Consumers(ctx, opts(), a.plan(*f))
 		}),
-		sub("r3", "The cycle on a cluster of three, three replicas of everything", func(ctx context.Context) (report, error) {
+		sub("r3", "The cycle on a cluster of three, with three replicas of everything", func(ctx context.Context) (report, error) {
 			return bench.R3(ctx, opts(), a.plan(*f))
 		}),
 		a.benchNoisyCmd(f), a.benchAttackerCmd(), a.benchDrillCmd(),
 	}
 }
 
-// benchNoisyCmd measures what quiet sessions notice of noisy ones.
+// benchNoisyCmd measures the effect of noisy sessions on quiet ones.
 func (a *app) benchNoisyCmd(f *benchFlags) *cobra.Command {
 	var attacks bench.AttackOptions
 	cmd := &cobra.Command{
-		Use: "noisy", Short: "What quiet sessions notice of a noisy one, or of attackers", Args: cobra.NoArgs,
-		Long: `Measures sessions that ask now and then, alone and beside one with 256 asks in flight.
+		Use: "noisy", Short: "The effect of a noisy session, or of attackers, on quiet sessions", Args: cobra.NoArgs,
+		Long: `Measures sessions that ask now and then, alone and together with one with 256 asks in flight.
 
 With --attack it starts "askbus up" in a process of its own and attacks it from another one, whose
 processor time is capped: waits (30,000 of one credential, and a disconnect), tokens (600 made-up
 tokens of work a second), fill (large asks, to fill the store), sockets (2,000 WebSockets of one
 token), slow-body (500 bodies without a token that never end), denied (messages that the credential
-may not send), or all. The baseline is the same load on a port behind which nothing is done.`,
+may not send), or all. The baseline is the same load on a port that discards it.`,
 		Example: "  askbus bench noisy --quick\n  askbus bench noisy --attack all --rounds 3",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(attacks.Kinds) > 0 {
@@ -128,33 +128,33 @@ may not send), or all. The baseline is the same load on a port behind which noth
 		},
 	}
 	cmd.Flags().StringSliceVar(&attacks.Kinds, "attack", nil, "attackers: "+strings.Join(bench.Attacks(), ", ")+", or all")
-	cmd.Flags().Float64Var(&attacks.CPU, "attacker-cpu", 0.25, "processor time of an attacker, of one core")
+	cmd.Flags().Float64Var(&attacks.CPU, "attacker-cpu", 0.25, "processor time of an attacker, as a share of one core")
 	fixed(cmd, "attack", append(bench.Attacks(), "all")...)
 	return cmd
 }
 
-// benchAttackerCmd is an attacker, in a process of its own.
+// benchAttackerCmd runs an attacker in its own process.
 func (a *app) benchAttackerCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "attacker", Short: "An attacker of a measurement", Args: cobra.NoArgs, Hidden: true,
+		Use: "attacker", Short: "Run an attacker of a measurement", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var how bench.Attacker
 			if err := json.NewDecoder(cmd.InOrStdin()).Decode(&how); err != nil {
-				return usage("an attacker is told what to do on its standard input: %w", err)
+				return usage("read the attack from standard input: %w", err)
 			}
 			return bench.Attack(cmd.Context(), how, a.out)
 		},
 	}
 }
 
-// benchSoakCmd prints what was measured also when it ends early.
+// benchSoakCmd prints its report even when it ends early.
 func (a *app) benchSoakCmd(f *benchFlags) *cobra.Command {
 	opts := bench.SoakOptions{For: time.Hour, Rate: 100, Every: 10 * time.Second}
 	cmd := &cobra.Command{
 		Use: "soak", Short: `Memory of "askbus up" over an hour of load`, Args: cobra.NoArgs,
 		Long: `Starts "askbus up" with a retention of a minute, so that outcomes come and go, and drives
 cycles at a steady pace: most are answered, one in ten is withdrawn, one in ten expires,
-and one in a hundred is a list. Ctrl-C ends it with the report of what was measured.`,
+and one in a hundred is a list. Ctrl-C ends it and prints the report.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.For <= 0 || opts.Rate <= 0 || opts.Every <= 0 {
 				return usage("--for, --rate and --every must be more than 0")
@@ -173,14 +173,14 @@ and one in a hundred is a list. Ctrl-C ends it with the report of what was measu
 	}
 	cmd.Flags().DurationVar(&opts.For, "for", opts.For, "how long it runs")
 	cmd.Flags().Float64Var(&opts.Rate, "rate", opts.Rate, "cycles per second")
-	cmd.Flags().DurationVar(&opts.Every, "every", opts.Every, "time between two samples of memory and disk")
+	cmd.Flags().DurationVar(&opts.Every, "every", opts.Every, "interval between samples of memory and disk")
 	return cmd
 }
 
-// benchServerCmd is the server of a measurement, in a process of its own.
+// benchServerCmd runs the server of a measurement in its own process.
 func (a *app) benchServerCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "server", Short: "The server of a measurement, with administrators", Args: cobra.NoArgs, Hidden: true,
+		Use: "server", Short: "Run the server of a measurement", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := a.newRunning(cmd.Context())
 			defer r.close()
@@ -198,7 +198,7 @@ func (a *app) benchServerCmd() *cobra.Command {
 	}
 }
 
-// self starts this program again.
+// self returns a command that runs this program.
 func self(ctx context.Context, args ...string) *exec.Cmd {
 	path, err := os.Executable()
 	if err != nil {
@@ -207,7 +207,7 @@ func self(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, path, args...) //nolint:gosec // ourselves
 }
 
-// chrome is the browser's program, or empty.
+// chrome returns the path of a browser, or "".
 func chrome() string {
 	for _, name := range []string{os.Getenv("ASKBUS_CHROME"), "chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil && name != "" {

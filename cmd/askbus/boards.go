@@ -7,9 +7,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// newBoard is a board that shares with all surfaces what people put off and
-// handed over. Credentials of a single session, and those of no responder, do
-// not reach that part of shared state: their boards keep it to themselves.
+// newBoard returns a board that shares snoozes and hand-overs with all surfaces. Credentials of a
+// single session, and those of non-responders, have no access to that shared state: their boards
+// keep it in memory.
 func newBoard(r *responder.Responder, role natsd.Role) *responder.Board {
 	if role.Name != natsd.RoleResponder || role.Session != "" {
 		return responder.NewBoard(r, responder.BoardOptions{})
@@ -17,9 +17,9 @@ func newBoard(r *responder.Responder, role natsd.Role) *responder.Board {
 	return responder.NewBoard(r, responder.BoardOptions{Snoozes: r.SharedSnoozes(), Handovers: r.SharedHandovers()})
 }
 
-// asResponder connects as a responder where the keys of the directory are at
-// hand: an operator's credential may decide asks, but is nobody whom other
-// screens see, and keeps nothing for a person. Elsewhere it returns b.
+// asResponder connects as a responder if the keys of the directory are available: an operator may
+// decide asks, but has no presence on other screens and stores nothing for a person. Otherwise it
+// returns b.
 func (a *app) asResponder(b *bus) (*bus, func()) {
 	if b.role.Name == natsd.RoleResponder || a.Creds != "" || a.Exchange.URL != "" || a.NATS.URL != "" {
 		return b, func() {}

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// plain connects as a client that knows nothing of askbus but a credential.
+// plain connects as a client that has a credential and no askbus code.
 func (pl place) plain(args ...string) (*nats.Conn, natsd.Credential) {
 	pl.t.Helper()
 	out, stderr, code := pl.run(append([]string{"creds", "--output", "json"}, args...)...)
@@ -34,7 +34,7 @@ func (pl place) plain(args ...string) (*nats.Conn, natsd.Credential) {
 	return nc, c
 }
 
-// pending waits until something waits in a session.
+// pending waits for a pending ask in a session.
 func (pl place) pending(session string) {
 	pl.t.Helper()
 	for range 1000 {
@@ -94,7 +94,7 @@ func TestAPlainClientAsksWithOneRequestInBothModes(t *testing.T) {
 			t.Errorf("outcome %s", body)
 		}
 	}
-	// With the library's own inbox prefix nothing is answered, and nothing is stored.
+	// A request with the library's default inbox prefix gets no reply and stores nothing.
 	c := pl.context()
 	var cred natsd.Credential
 	out, _, _ := pl.run("creds", "agent", "--session", "s1", "--output", "json")
@@ -148,7 +148,7 @@ func TestTheBrokerIsKilledBetweenWriteAndReply(t *testing.T) {
 		broker.err.wait(t, "ops at")
 		asker := start(t, "", "ask", "--question", "Once?", "--id", fmt.Sprintf("k%d", i), "--session", "s", "--wait", "0", "--dir", pl.dir)
 		<-stored
-		broker.kill() // the ask is stored; its reply may be under way, or not
+		broker.kill() // the ask is stored; its reply may have been sent or not
 		again := start(t, "", "broker", "--dir", pl.dir)
 		again.err.wait(t, "ops at")
 		if code := asker.wait(); code != exitPending {

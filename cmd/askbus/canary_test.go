@@ -22,29 +22,29 @@ import (
 	"github.com/coder/websocket"
 )
 
-// canaries are words that only those may see whom they are meant for.
+// canaries are secret words, each of which only its audience may see.
 type canaries struct {
 	mu    sync.Mutex
-	words map[string]string // by what they stand in
+	words map[string]string // by the field that contains them
 }
 
-// text makes a word for a text field. It is one that nothing else contains.
+// text returns a unique word for a text field.
 func (c *canaries) text(field string) string {
 	return c.add(field, "Cnry"+hex.EncodeToString([]byte(field))+"z")
 }
 
-// add notes a secret.
+// add records a secret.
 func (c *canaries) add(what, secret string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(secret) < 12 {
-		panic("too short to be told from others: " + what)
+		panic("too short to be unique: " + what)
 	}
 	c.words[what] = secret
 	return secret
 }
 
-// sing names the canaries that stand in a text, as they are or encoded.
+// sing returns the canaries that a text contains, plain or encoded.
 func (c *canaries) sing(text string) (found []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,10 +60,10 @@ func (c *canaries) sing(text string) (found []string) {
 	return found
 }
 
-// nkeySeeds are the private keys of NATS in a text.
+// nkeySeeds matches the private keys of NATS.
 var nkeySeeds = regexp.MustCompile(`\bS[A-Z2-7]{57}\b`)
 
-// secretsOf notes every private key in a directory, and every secret of its context.
+// secretsOf records every private key of a directory and every secret of its context.json.
 func (c *canaries) secretsOf(t *testing.T, dir string) {
 	t.Helper()
 	keys := 0
@@ -94,11 +94,10 @@ func (c *canaries) secretsOf(t *testing.T, dir string) {
 	}
 }
 
-// TestNoSecretAndNoTextIsToldToBystanders runs everything with a canary in every
-// text field and every token, and looks for them wherever somebody may look who
-// was not asked: logs of every process at their most talkative, metrics,
-// arguments, and what a process leaves when it crashes.
-func TestNoSecretAndNoTextIsToldToBystanders(t *testing.T) {
+// TestNoSecretAndNoTextLeaks puts a canary into every text field and every token, and looks for
+// them in what bystanders can see: the debug logs of every process, metrics, arguments, and the
+// output of a crash.
+func TestNoSecretAndNoTextLeaks(t *testing.T) {
 	t.Parallel()
 	c := &canaries{words: map[string]string{}}
 	talkative := []string{
@@ -115,7 +114,7 @@ func TestNoSecretAndNoTextIsToldToBystanders(t *testing.T) {
 	c.secretsOf(t, pl.dir)
 	bystanders := []*process{bus}
 
-	// A surface that posts.
+	// A posting surface.
 	slackServer, err := fakeslack.Start(fakeslack.Options{BotToken: c.add("bot token", "xoxb-cnry-bot-token"), AppToken: c.add("app token", "xapp-cnry-app-token")})
 	if err != nil {
 		t.Fatal(err)
@@ -125,10 +124,10 @@ func TestNoSecretAndNoTextIsToldToBystanders(t *testing.T) {
 	slackServer.AddChannel(fakeslack.Channel{ID: "C0ASKS", Name: "asks", Members: []string{"U0MEI", fakeslack.BotUser}})
 	surface := run([]string{"ASKBUS_SLACK_URL=" + slackServer.URL(), "ASKBUS_SLACK_BOT_TOKEN_FILE=" + write(t, "bot", "xoxb-cnry-bot-token"), "ASKBUS_SLACK_APP_TOKEN_FILE=" + write(t, "app", "xapp-cnry-app-token")},
 		"", "slack", "--channel", "C0ASKS", "--ops-addr", "127.0.0.1:0")
-	surface.err.wait(t, "askbus: in Slack")
+	surface.err.wait(t, "askbus: connected to Slack")
 	bystanders = append(bystanders, surface)
 
-	// Tokens, good and bad.
+	// Valid and invalid tokens.
 	at, web := pl.context().HTTPURL, browser(t, filepath.Join(pl.dir, "tls-ca.crt"))
 	agent, host, operator := c.add("agent's token", pl.token("--role", "agent", "--session", "s1")), c.add("host's token", pl.token("--role", "host", "--session", "s1")), c.add("operator's token", pl.token("--role", "operator"))
 	wrong := c.text("wrong token")
@@ -148,7 +147,7 @@ func TestNoSecretAndNoTextIsToldToBystanders(t *testing.T) {
 		return res.StatusCode, string(text)
 	}
 
-	// A question with a canary in every field, through each door.
+	// A question with a canary in every field, through each API.
 	full := c.ask()
 	for id, credentials := range map[string][]string{"http": {agent}, "nobody": {wrong}} {
 		if status, text := send(http.MethodPost, "/v1/asks?session=s1", strings.Replace(full, "ID", id, 1), credentialHeaders(credentials...)); (status < 300) != (id == "http") {
@@ -187,7 +186,7 @@ func TestNoSecretAndNoTextIsToldToBystanders(t *testing.T) {
 		}
 	}
 
-	// What coding agents start.
+	// The commands that coding agents start.
 	mcp := run(nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"`+c.text("MCP client")+`","version":"1"}}}`+"\n"+
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+mcpCall(c.text("question to askbus mcp"))+"\n"+c.text("no MCP")+"\n", "mcp", "--session", "s1")
 	hook := run(nil, strings.Replace(event, "toolu_1", "toolu_2", 1), "hook", "--limit", "1s")
@@ -198,7 +197,7 @@ func TestNoSecretAndNoTextIsToldToBystanders(t *testing.T) {
 		bystanders = append(bystanders, p)
 	}
 
-	// Somebody signs in, looks, and answers with a canary in each field.
+	// A person signs in, looks, and answers with a canary in each field.
 	login := run(nil, "", "login", "--output", "text")
 	login.wait()
 	u, err := url.Parse(strings.TrimSpace(login.out.String()))
@@ -215,7 +214,7 @@ func TestNoSecretAndNoTextIsToldToBystanders(t *testing.T) {
 	}
 	natstest.Eventually(t, "the page shows the ask", func() bool {
 		status, text := send(http.MethodGet, "/ask/default/s1/http", "", http.Header{})
-		return status == http.StatusOK && strings.Contains(text, c.words["title"]) // the canaries reach whom they are meant for
+		return status == http.StatusOK && strings.Contains(text, c.words["title"]) // its audience does see them
 	})
 	send(http.MethodGet, "/history?q="+c.text("search"), "", http.Header{})
 	form := url.Values{"select:q1": {"=o1"}, "note:q1": {c.text("note")}, "text:q2": {c.text("typed answer")}, "answer_id": {"x1"}}
@@ -231,7 +230,7 @@ func TestNoSecretAndNoTextIsToldToBystanders(t *testing.T) {
 	}
 	natstest.Eventually(t, "the card in Slack", func() bool { return len(slackServer.Messages("C0ASKS")) > 0 })
 
-	// Metrics, and what the ops address says of its process.
+	// Metrics, and what the ops address reveals about its process.
 	seen := map[string]string{}
 	for role, ops := range pl.context().Ops {
 		for _, path := range []string{"/metrics", "/readyz", "/debug/pprof/cmdline"} {
@@ -258,7 +257,7 @@ func TestNoSecretAndNoTextIsToldToBystanders(t *testing.T) {
 		}
 		p.wait()
 		if !strings.Contains(p.err.String(), "goroutine ") {
-			t.Errorf("no crash of %s was seen", p.cmd.Args[1])
+			t.Errorf("%s printed no crash", p.cmd.Args[1])
 		}
 	}
 	for _, p := range bystanders {
@@ -269,23 +268,23 @@ func TestNoSecretAndNoTextIsToldToBystanders(t *testing.T) {
 		}
 	}
 	if lines := strings.Count(seen["log of up"], "\n"); lines < 20 {
-		t.Errorf("the log of up has %d lines: it is not talkative", lines)
+		t.Errorf("the log of up has %d lines: it is not at debug level", lines)
 	}
 	if len(c.words) < 50 {
-		t.Errorf("%d canaries only", len(c.words))
+		t.Errorf("only %d canaries", len(c.words))
 	}
 	for where, text := range seen {
 		if found := c.sing(text); len(found) > 0 {
-			t.Errorf("%s tells of %q", where, found)
+			t.Errorf("%s contains %q", where, found)
 		}
 	}
-	// The test itself: it finds what is there.
+	// Check the test itself: it finds known canaries.
 	if len(c.sing("x "+url.QueryEscape(agent)+" y")) != 1 || len(c.sing(base64.StdEncoding.EncodeToString([]byte(c.words["note"])))) != 1 {
 		t.Error("the search finds nothing")
 	}
 }
 
-// ask is an ask with a canary in every field that holds somebody's words.
+// ask returns an ask with a canary in every text field.
 func (c *canaries) ask() string {
 	doc, err := json.Marshal(map[string]any{
 		"id": "ID", "title": c.text("title"), "context": c.text("context") + " `" + c.text("code") + "` [x](https://example.com/" + c.text("link in Markdown") + ")",

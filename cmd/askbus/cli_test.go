@@ -123,7 +123,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		"a role that is none":      {[]string{"creds", "king"}, "king"},
 		"a responder without type": {[]string{"creds", "responder"}, "type"},
 		"a size that is none":      {[]string{"server", "--max-store", "much"}, "--max-store"},
-		"a size that is too small": {[]string{"up", "--max-store", "1MiB"}, "use at least 64 MiB"},
+		"a size that is too small": {[]string{"up", "--http-addr", "127.0.0.1:0", "--max-store", "1MiB"}, "use at least 64 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +179,7 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAPortThatWasTakenMovesAndSaysSo(t *testing.T) {
+func TestATakenPortMoves(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t)
 	old := pl.context()
@@ -191,7 +191,7 @@ func TestAPortThatWasTakenMovesAndSaysSo(t *testing.T) {
 	defer ln.Close()
 	p = pl.up()
 	now := pl.context()
-	if now.HTTPURL == old.HTTPURL || now.NATSURL != old.NATSURL || !strings.Contains(p.err.String(), "port of last time is taken") {
+	if now.HTTPURL == old.HTTPURL || now.NATSURL != old.NATSURL || !strings.Contains(p.err.String(), "previous web port is taken") {
 		t.Fatalf("%v, then %v; it said %s", old, now, p.err)
 	}
 }
@@ -297,7 +297,7 @@ func TestAnAgentsCredentialSeesItsSessionOnly(t *testing.T) {
 	if items := pl.must(0, "list", "--creds", mine)["items"].([]any); len(items) != 1 {
 		t.Errorf("the agent sees %v", items)
 	}
-	if _, stderr, code := pl.run("answer", "y", "--text", "no", "--creds", mine); code != exitRefused || !strings.Contains(stderr, "answers nothing here") {
+	if _, stderr, code := pl.run("answer", "y", "--text", "no", "--creds", mine); code != exitRefused || !strings.Contains(stderr, "may not answer") {
 		t.Errorf("an agent that answers: exit %d %s", code, stderr)
 	}
 	if _, stderr, code := pl.run("get", "theirs/x", "--creds", mine); code != exitRefused || !strings.Contains(stderr, "Permissions Violation") {
@@ -306,7 +306,7 @@ func TestAnAgentsCredentialSeesItsSessionOnly(t *testing.T) {
 }
 
 // What an agent writes drives no terminal and hides nothing, as text or JSON.
-func TestTerminalsGetCleanText(t *testing.T) {
+func TestTerminalOutputHasNoControlCharacters(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	const evil = "pay\u202e lap\u2066\u200b\u009b2J\x1b[2J\U000E0041"

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// baseline is the binary of the release before: the one that ASKBUS_TEST_BASELINE
-// names, else this source under another version.
+// baseline is the binary of the previous release: the one that ASKBUS_TEST_BASELINE names, else
+// this source with another version.
 var baseline = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("ASKBUS_TEST_BASELINE"); path != "" {
 		return path, nil
@@ -22,9 +22,9 @@ var baseline = sync.OnceValues(func() (string, error) {
 	return path, exec.Command("go", "build", "-ldflags", "-X main.version=v0.0.0-baseline", "-o", path, ".").Run()
 })
 
-// TestOldAndNewWorkTogether runs the bus of one version with the commands and a
-// further broker of the other, both ways, and then the same directory with the
-// other version: upgrade and rollback.
+// TestOldAndNewWorkTogether runs the bus of one version with the commands and a second broker of
+// the other, in both directions, and then the same directory with the other version: upgrade and
+// rollback.
 func TestOldAndNewWorkTogether(t *testing.T) {
 	t.Parallel()
 	old, err := baseline()

@@ -12,29 +12,27 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Completion asks the bus what there is. It must never be felt: without an
-// answer in time there is nothing to complete.
+// Completion queries the bus. It must never delay the shell: without a reply in time it completes
+// nothing.
 const (
 	completeLimit = time.Second
 	completeMost  = 200
 )
 
-// fixed completes a flag whose values are known; a tab separates a value from
-// what it means.
+// fixed completes a flag with fixed values; a tab separates a value from its description.
 func fixed(cmd *cobra.Command, flag string, values ...string) {
-	// An error says that there is no such flag, or that it is completed twice:
-	// a test runs every completion.
+	// Registration fails only for an unknown or a repeated flag; a test covers every completion.
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return values, cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-// live calls each with the asks that the bus has, until it has heard enough.
+// live calls each for every ask on the bus until each returns false.
 func (a *app) live(cmd *cobra.Command, session string, state ask.State, each func(*ask.Record) (more bool)) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeLimit)
 	defer cancel()
 	a.LogLevel = "error"
-	a.personalAs(cmd) // what was prepared is the command that completes
+	a.personalAs(cmd) // prepare ran for cobra's own completion command
 	b, err := a.dial()
 	if err != nil {
 		return
@@ -51,8 +49,8 @@ func (a *app) live(cmd *cobra.Command, session string, state ask.State, each fun
 	}
 }
 
-// completeAsks completes the name of an ask: SESSION/ID, or the ID alone once
-// somebody has begun to type one.
+// completeAsks completes a reference to an ask: SESSION/ID, or only the ID if the typed text begins
+// one.
 func (a *app) completeAsks(state ask.State) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -72,7 +70,7 @@ func (a *app) completeAsks(state ask.State) cobra.CompletionFunc {
 	}
 }
 
-// completeSessions completes --session with those in which something waits.
+// completeSessions completes --session with the sessions that have waiting asks.
 func (a *app) completeSessions(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	count := map[string]int{}
 	a.live(cmd, "", ask.StatePending, func(rec *ask.Record) bool {
@@ -91,8 +89,8 @@ func (a *app) completeSessions(cmd *cobra.Command, _ []string, _ string) ([]cobr
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeAnswer completes an answer flag from the ask that is named before it:
-// the question, where there are several, and its options.
+// completeAnswer completes an answer flag from the ask named in the arguments: its questions, if it
+// has several, and their options.
 func (a *app) completeAnswer(kinds []ask.Kind, values func(*ask.Question) []cobra.Completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -137,7 +135,7 @@ func completeQuestions(of *ask.Ask, kinds []ask.Kind, values func(*ask.Question)
 			continue
 		}
 		before, _ := strings.CutPrefix(typed, name)
-		before = before[:strings.LastIndexByte(before, ',')+1] // several options: the last one is completed
+		before = before[:strings.LastIndexByte(before, ',')+1] // complete the last of several options
 		if !q.Multiple {
 			before = ""
 		}
@@ -148,7 +146,7 @@ func completeQuestions(of *ask.Ask, kinds []ask.Kind, values func(*ask.Question)
 	return out, directive
 }
 
-// optionValues are the options of a choice.
+// optionValues returns the options of a choice.
 func optionValues(q *ask.Question) []cobra.Completion {
 	out := make([]cobra.Completion, 0, len(q.Options))
 	for i := range q.Options {
@@ -161,7 +159,7 @@ func noValues(*ask.Question) []cobra.Completion { return nil }
 
 func booleanValues(*ask.Question) []cobra.Completion { return []cobra.Completion{"true", "false"} }
 
-// answerCompletions completes the flags of "askbus answer".
+// answerCompletions registers the completions of the flags of "askbus answer".
 func (a *app) answerCompletions(cmd *cobra.Command) {
 	every := []ask.Kind{ask.KindChoice, ask.KindText, ask.KindNumber, ask.KindBoolean, ask.KindDate}
 	for flag, f := range map[string]cobra.CompletionFunc{

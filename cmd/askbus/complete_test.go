@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// complete is what a shell offers for a command line whose last word is typed so far.
+// complete returns what a shell offers for an unfinished command line.
 func (pl place) complete(args ...string) []string {
 	pl.t.Helper()
 	last := len(args) - 1
@@ -24,7 +24,7 @@ func (pl place) complete(args ...string) []string {
 	return words
 }
 
-func TestCompletionKnowsWhatWaits(t *testing.T) {
+func TestCompletionOffersWaitingAsks(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	pl.must(3, "ask", "--file", example("four-questions.json"), "--id", "four", "--session", "build", "--wait", "0")
@@ -33,7 +33,7 @@ func TestCompletionKnowsWhatWaits(t *testing.T) {
 	pl.must(0, "withdraw", "other/old")
 	for _, c := range []struct {
 		args  []string
-		has   []string // the beginnings of what is offered
+		has   []string // prefixes of the offers
 		hasNo []string
 	}{
 		{[]string{"answer", ""}, []string{"build/four\t", "build/db\t"}, []string{"other/", "db"}},

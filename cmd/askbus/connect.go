@@ -20,17 +20,17 @@ import (
 	"golang.org/x/term"
 )
 
-// bus is a connection of a local subcommand.
+// bus is the connection of a local subcommand.
 type bus struct {
 	nc   *nats.Conn
 	asks *client.Client
 	cred client.Credential
 	role natsd.Role
 
-	surface *nats.Conn // that of this command line as a surface, when it has one
+	surface *nats.Conn // of this command line as a surface; nil: none
 
-	own    *app                       // whose directory has the keys: each command takes the least role
-	agents map[ask.Session]*agentConn // connections of single sessions, with own
+	own    *app                       // set if its directory has the keys: then each command uses the least role
+	agents map[ask.Session]*agentConn // per session, if own is set
 }
 
 type agentConn struct {
@@ -49,8 +49,8 @@ func (b *bus) close() {
 	b.nc.Close()
 }
 
-// session gives the asks of a session: over a connection of an agent's for just
-// that session where the keys are at hand, else over the credential's own.
+// session returns the asks of a session: over an agent's connection for just that session if the
+// keys are available, else over the credential's own.
 func (b *bus) session(tenant, session string) (client.Session, error) {
 	if b.own == nil {
 		return b.asks.Session(tenant, session), nil
@@ -84,9 +84,9 @@ func (a *app) connectAgent(cred client.Credential) (*agentConn, error) {
 	return &agentConn{nc, asks}, nil
 }
 
-// credential is who we are and where the bus is, as the settings say: flags
-// beat environment beats context.json, whose credential is the operator's. Where
-// the keys are at hand, commands take a lesser one: see [app.dial].
+// credential returns the credential and the server of the settings: flags override the environment,
+// which overrides context.json, whose credential is the operator's. If the keys are available,
+// commands use a lesser one: see [app.dial].
 func (a *app) credential() (client.Credential, error) {
 	if cred, ok, err := a.personally(); ok || err != nil {
 		if a.NATS.URL != "" {
@@ -110,7 +110,7 @@ func (a *app) credential() (client.Credential, error) {
 		}
 	case ctx.Operator != nil:
 		cred = *ctx.Operator
-		cred.Renew = func() (string, error) { // the server writes a fresh one every day
+		cred.Renew = func() (string, error) { // the server writes a new one every day
 			ctx, err := config.ReadContext(a.Dir)
 			if err == nil && ctx.Operator == nil {
 				err = fmt.Errorf("no operator's credential in %s", a.Dir)
@@ -135,9 +135,9 @@ func (a *app) credential() (client.Credential, error) {
 	return a.trust(cred), nil
 }
 
-// dial connects with the credential that the settings name. From the directory
-// of a server with its keys it is that of this command line as a surface, and
-// [bus.session] asks as an agent: what a command does not need it cannot do.
+// dial connects with the credential of the settings. If the directory has the server's keys, it
+// connects as this command line's surface, and [bus.session] as an agent: each command gets the
+// least rights.
 func (a *app) dial() (*bus, error) {
 	b, err := a.dialAs(natsd.Role{Name: natsd.RoleResponder, Type: cliType})
 	if err == nil && b.role.Name == natsd.RoleAuditor {
@@ -147,8 +147,8 @@ func (a *app) dial() (*bus, error) {
 	return b, err
 }
 
-// dialAs connects with the credential that the settings name, or from the
-// directory of a server with its keys as a role.
+// dialAs connects with the credential of the settings, or as a role if the directory has the
+// server's keys.
 func (a *app) dialAs(role natsd.Role) (*bus, error) {
 	cred, err := a.credential()
 	if err != nil {
@@ -169,8 +169,8 @@ func (a *app) dialAs(role natsd.Role) (*bus, error) {
 	return b, err
 }
 
-// dialOperator connects as the operator: it ends what others asked, and makes
-// tokens and sign-ins.
+// dialOperator connects as the operator, who may end other people's asks and make tokens and
+// sign-ins.
 func (a *app) dialOperator() (*bus, error) {
 	cred, err := a.credential()
 	if err != nil {
@@ -184,7 +184,7 @@ func (a *app) dialWith(cred client.Credential) (*bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	role, _ := natsd.ParseUser(cred.Name) // it may be no role of ours
+	role, _ := natsd.ParseUser(cred.Name) // unknown roles stay empty
 	return &bus{nc: agent.nc, asks: agent.asks, cred: cred, role: role}, nil
 }
 
@@ -196,12 +196,12 @@ func (a *app) connect(cred client.Credential) (*nats.Conn, error) {
 	return nc, err
 }
 
-// readCreds reads a credential from a file: NATS .creds, or the JSON around it.
+// readCreds reads a credential file: NATS .creds, or the JSON around it.
 func readCreds(path string) (client.Credential, error) {
 	read := func() (client.Credential, error) {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return client.Credential{}, fmt.Errorf("credential %q cannot be read as a file; make one with \"askbus auth\"", path)
+			return client.Credential{}, fmt.Errorf("cannot read credential file %q; make one with \"askbus auth\"", path)
 		}
 		c := client.Credential{Creds: string(data)}
 		if strings.HasPrefix(strings.TrimSpace(string(data)), "{") {
@@ -227,14 +227,14 @@ func readCreds(path string) (client.Credential, error) {
 		return c, nil
 	}
 	c, err := read()
-	c.Renew = func() (string, error) { // somebody may have replaced it
+	c.Renew = func() (string, error) { // it may have been replaced
 		c, err := read()
 		return c.Creds, err
 	}
 	return c, err
 }
 
-// home is the tenant and session that commands use when nothing else is said.
+// home returns the default tenant and session of commands.
 func (a *app) home(b *bus) (tenant, session string) {
 	tenant, session = a.Tenant, a.session
 	if b.role.Tenant != "" {
@@ -249,8 +249,8 @@ func (a *app) home(b *bus) (tenant, session string) {
 	return tenant, session
 }
 
-// terminalSession is stable per terminal: its name and the id of its login
-// session; without a terminal it is "cli".
+// terminalSession returns a session name that is stable per terminal: the terminal's name and login
+// session id, or "cli" without a terminal.
 func terminalSession() string {
 	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
 		if !term.IsTerminal(int(f.Fd())) {
@@ -269,7 +269,7 @@ func terminalSession() string {
 	return ask.DefaultSession
 }
 
-// localUser is who sits at this machine, for logins and answers.
+// localUser returns the user of this machine, for logins and answers.
 func localUser(groups []string) ask.By {
 	by := ask.By{Principal: "os:" + strconv.Itoa(os.Getuid()), Groups: groups, Proof: ask.ProofOS}
 	if u, err := user.Current(); err == nil {
@@ -277,12 +277,12 @@ func localUser(groups []string) ask.By {
 		if by.Name == "" {
 			by.Name = u.Username
 		}
-		by.Name, _, _ = strings.Cut(by.Name, ",") // the GECOS field says more than the name
+		by.Name, _, _ = strings.Cut(by.Name, ",") // the GECOS field has more than the name
 	}
 	return by
 }
 
-// inboxURL is where the web inbox is, if it is known.
+// inboxURL returns the URL of the web inbox, or "" if unknown.
 func (a *app) inboxURL() string {
 	if a.HTTP.URL != "" {
 		return a.HTTP.URL
@@ -294,7 +294,7 @@ func (a *app) inboxURL() string {
 	return ctx.HTTPURL
 }
 
-// command is how a person calls us again for an ask, in full.
+// command returns the full command line with which a person runs verb for an ask.
 func (a *app) command(verb string, k ask.Key) string {
 	s := verb + " " + k.Session + "/" + k.ID
 	if k.Tenant != ask.DefaultTenant {
@@ -303,8 +303,7 @@ func (a *app) command(verb string, k ask.Key) string {
 	return a.hint(s)
 }
 
-// hint is a command that a person can call as it is: with --dir where it is
-// needed.
+// hint returns a command that a person can run as it is, with --dir where needed.
 func (a *app) hint(args string) string {
 	s := "askbus " + args
 	if a.Dir != config.DefaultDir() {
@@ -315,7 +314,7 @@ func (a *app) hint(args string) string {
 	return s
 }
 
-// quote quotes s for a shell when it needs it.
+// quote quotes s for a shell if needed.
 func quote(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,", r)

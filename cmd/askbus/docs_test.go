@@ -16,11 +16,11 @@ import (
 	"github.com/askbus/askbus/internal/waittest"
 )
 
-// A shell block of a page, and what the comment before it says of it:
+// shellBlock is a shell block of a page, with the options of the comment before it:
 //
-//	<!-- background, until: COMMAND -->   runs on, until the test ends; COMMAND succeeds when it is ready
-//	<!-- answered with: REPLY -->         waits for a person, who replies this
-//	<!-- exits: CODE -->                  ends with this code; 0 without it
+//	<!-- background, until: COMMAND -->   runs until the test ends; COMMAND succeeds when it is ready
+//	<!-- answered with: REPLY -->         waits for a person, who sends this reply
+//	<!-- exits: CODE -->                  exits with this code; default 0
 //	<!-- not run: WHY -->                 is not run here
 type shellBlock struct {
 	line                 int
@@ -71,8 +71,8 @@ func shellBlocks(t *testing.T, page string) []shellBlock {
 	return all
 }
 
-// script is what runs the blocks of a page one after the other in one shell,
-// as a reader pastes them.
+// script returns a script that runs the blocks of a page one after the other in one shell, as a
+// reader pastes them.
 func script(page string, blocks []shellBlock) string {
 	var s strings.Builder
 	s.WriteString(`set -uo pipefail
@@ -105,8 +105,8 @@ trap 'failed=$BASH_COMMAND' ERR
 	return s.String()
 }
 
-// Every command of these pages, as pasted, in order. A page that does not start
-// a bus itself is read beside a running one.
+// Runs every command of these pages as pasted, in order. A page that does not start a bus runs with
+// one already up.
 func TestTheCommandsOfThePagesRun(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -130,8 +130,8 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 	}
 }
 
-// Every link of a page to another page, or to a heading, leads somewhere.
-func TestTheLinksOfThePagesLeadSomewhere(t *testing.T) {
+// Every link of a page to another page or to a heading has a target.
+func TestTheLinksOfThePagesWork(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	var pages []string
@@ -152,14 +152,14 @@ func TestTheLinksOfThePagesLeadSomewhere(t *testing.T) {
 			}
 			links++
 			if _, err := os.Stat(to); err != nil {
-				t.Errorf("%s: %s leads nowhere", page, link)
+				t.Errorf("%s: %s does not exist", page, link)
 			} else if anchor != "" && strings.HasSuffix(to, ".md") && !slices.Contains(anchors(t, to), anchor) {
 				t.Errorf("%s: %s has no such heading", page, link)
 			}
 		}
 	}
 	if links < 50 {
-		t.Errorf("found %d links only", links)
+		t.Errorf("found only %d links", links)
 	}
 }
 
@@ -180,7 +180,7 @@ func linksOf(t *testing.T, page string) []string {
 	return all
 }
 
-// anchors are the names that a page's headings have in links.
+// anchors returns the link names of a page's headings.
 func anchors(t *testing.T, page string) []string {
 	t.Helper()
 	var all []string
@@ -190,7 +190,7 @@ func anchors(t *testing.T, page string) []string {
 	return all
 }
 
-// prose is a page without its blocks of code.
+// prose returns a page without its code blocks.
 func prose(t *testing.T, page string) string {
 	t.Helper()
 	raw, err := os.ReadFile(page)
@@ -233,13 +233,13 @@ func runAsPasted(t *testing.T, script string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", file)
 	cmd.Dir = filepath.Join(home, "clone")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with all that it started
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals reach its children
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Env = []string{
 		"PATH=" + filepath.Join(home, "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "USER=mei", "LANG=C.UTF-8",
 		"ASKBUS_NATS_ADDR=127.0.0.1:0", "ASKBUS_HTTP_ADDR=127.0.0.1:0",
 	}
-	out, err := os.Create(filepath.Join(home, "out")) // a file: what the page leaves running would hold a pipe open
+	out, err := os.Create(filepath.Join(home, "out")) // a file, because processes that outlive the page would hold a pipe open
 	if err != nil {
 		t.Fatal(err)
 	}

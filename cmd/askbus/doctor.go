@@ -22,15 +22,15 @@ func (a *app) doctorCmd() *cobra.Command {
 	var admin string
 	var noAsk bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check a deployment end to end and say what is wrong and what to do", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check a deployment end to end and suggest fixes", Args: cobra.NoArgs,
 		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox; JetStream's limits, partitions, stream
 settings, copies, leaders and clocks; the work of posting surfaces; versions of the brokers and
 the budget; what each role may do, by trying; Slack, if its token is set; and then asks a
-question and answers it itself. It changes nothing else.
+question and answers it. It changes nothing else.
 
-With the keys of --dir it looks at everything. Elsewhere it takes an operator's credential
-(ASKBUS_CREDS), and for the ledger --admin-creds, which "askbus auth maintenance" makes; what
-it cannot look at it says. The test ask has an audience of its own; a posting surface of all
+With the keys of --dir it checks everything. Otherwise it takes an operator's credential
+(ASKBUS_CREDS), and for the ledger --admin-creds, which "askbus auth maintenance" makes, and
+lists what it could not check. The test ask has an audience of its own; a posting surface of all
 tenants may show it for a moment: --no-ask leaves it out.
 
 Each line begins with ok, missing (optional, or soon a problem) or broken. Exit code 1: something
@@ -49,12 +49,12 @@ is broken.`,
 		},
 	}
 	load(&s, cmd)
-	cmd.Flags().StringVar(&admin, "admin-creds", "", "credential for maintenance, to look at the ledger: a NATS .creds file")
+	cmd.Flags().StringVar(&admin, "admin-creds", "", "credential for maintenance, to check the ledger: a NATS .creds file")
 	cmd.Flags().BoolVar(&noAsk, "no-ask", false, "ask no test question")
 	return cmd
 }
 
-// doctor looks at the bus.
+// doctor checks the bus.
 func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.List, error) {
 	cred, err := a.credential()
 	if err != nil {
@@ -62,10 +62,10 @@ func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.Lis
 	}
 	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires, Inbox: a.inboxURL(), Trust: a.inboxCAs(), ClientCert: cred.CertFile, ClientKey: cred.KeyFile}
 	quiet := *a
-	quiet.quiet = true // what is denied on purpose is not news
+	quiet.quiet = true // some checks are denied on purpose
 	nc, err := call.Connect(call.Credential(a.trust(cred)), quiet.log(), nats.RetryOnFailedConnect(false))
 	if err != nil {
-		return finding.List{{What: "server", State: finding.Broken, Words: fmt.Sprintf("nothing to talk to at %s: %v; start it, or give the right --nats-url and credential", cred.URL, err)}}, nil
+		return finding.List{{What: "server", State: finding.Broken, Words: fmt.Sprintf("cannot connect to %s: %v; start the server, or give the right --nats-url and credential", cred.URL, err)}}, nil
 	}
 	defer nc.Close()
 	opts.Operator = nc
@@ -89,7 +89,7 @@ func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.Lis
 		opts.Reader, err = as(natsd.Role{Name: natsd.RoleMaintenance})
 	}
 	if err != nil {
-		return finding.List{{What: "ledger", State: finding.Broken, Words: fmt.Sprintf("cannot connect to look at it: %v", err)}}, nil
+		return finding.List{{What: "ledger", State: finding.Broken, Words: fmt.Sprintf("cannot connect: %v", err)}}, nil
 	}
 	if opts.Reader != nil {
 		defer opts.Reader.Close()
@@ -97,7 +97,7 @@ func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.Lis
 	return doctor.Run(ctx, opts), nil
 }
 
-// slackFindings are those of "askbus slack doctor", if a token is set.
+// slackFindings returns the findings of "askbus slack doctor", if a token is set.
 func (a *app) slackFindings(ctx context.Context, s *slackSettings) finding.List {
 	if s.Slack.Slack.BotToken == "" && s.Slack.Slack.BotTokenFile == "" {
 		return nil
@@ -117,7 +117,7 @@ func (a *app) slackFindings(ctx context.Context, s *slackSettings) finding.List 
 	return found
 }
 
-// tellFindings prints what was found; it is an error when something is broken.
+// tellFindings prints the findings, and returns an error if any is broken.
 func (a *app) tellFindings(found finding.List) error {
 	if a.json() {
 		data, err := json.Marshal(found)
@@ -131,7 +131,7 @@ func (a *app) tellFindings(found finding.List) error {
 		}
 	}
 	if n := found.Broken(); n > 0 {
-		return fmt.Errorf("%d of %d checks say that something is broken", n, len(found))
+		return fmt.Errorf("%d of %d checks failed", n, len(found))
 	}
 	return nil
 }

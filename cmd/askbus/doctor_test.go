@@ -8,7 +8,7 @@ import (
 	"github.com/askbus/askbus/internal/finding"
 )
 
-func TestDoctorSaysWhatIsWrongAndEndsAccordingly(t *testing.T) {
+func TestDoctorReportsProblemsAndSetsTheExitCode(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t)
 	stdout, stderr, code := pl.run("doctor", "--output", "json")
@@ -19,12 +19,12 @@ func TestDoctorSaysWhatIsWrongAndEndsAccordingly(t *testing.T) {
 	if out, _, code := pl.run("doctor", "--no-ask", "--output", "text"); code != 0 || !strings.Contains(out, "ok      brokers: 1 of ") || !strings.Contains(out, "missing test ask: not asked") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	// The answer of its own ask is all that it left.
+	// It leaves nothing but the answer of its own ask.
 	if list := pl.must(0, "status", "--all", "--format", "json"); list["waiting"] != 0.0 {
 		t.Errorf("left behind: %v", list)
 	}
 	p.stop()
-	if out, stderr, code := pl.run("doctor", "--output", "text"); code != exitFailure || !strings.HasPrefix(out, "broken  server: nothing to talk to at nats://") {
+	if out, stderr, code := pl.run("doctor", "--output", "text"); code != exitFailure || !strings.HasPrefix(out, "broken  server: cannot connect to nats://") {
 		t.Errorf("stopped: exit %d: %s%s", code, out, stderr)
 	}
 	if _, stderr, code := pl.runWith("", "doctor", "--admin-creds", "/does/not/exist"); code != exitFailure {
@@ -32,7 +32,7 @@ func TestDoctorSaysWhatIsWrongAndEndsAccordingly(t *testing.T) {
 	}
 }
 
-func TestDoctorLooksAtSlackWhenItsTokenIsSet(t *testing.T) {
+func TestDoctorChecksSlackIfItsTokenIsSet(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	d := startWith(t, []string{"ASKBUS_SLACK_BOT_TOKEN=xoxb-1", "ASKBUS_SLACK_APP_TOKEN=xapp-1", "ASKBUS_SLACK_CHANNEL=C1", "ASKBUS_SLACK_URL=http://127.0.0.1:1/api/"}, "", "doctor", "--no-ask", "--dir", pl.dir, "--output", "text")

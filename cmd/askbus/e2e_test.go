@@ -15,7 +15,7 @@ import (
 
 func example(name string) string { return filepath.Join("..", "..", "examples", name) }
 
-// shot keeps a picture where ASKBUS_SHOTS says, for people to look at.
+// shot saves a screenshot to ASKBUS_SHOTS, if set.
 func shot(b *browsertest.Tab, name string) {
 	if dir := os.Getenv("ASKBUS_SHOTS"); dir != "" {
 		b.Shot(filepath.Join(dir, name+".png"))
@@ -28,8 +28,7 @@ func (pl place) login() *browsertest.Tab {
 	return pl.loginAt("")
 }
 
-// loginAt is login at another inbox of the directory than the one that
-// context.json names.
+// loginAt is login at another inbox of the directory than the one in context.json.
 func (pl place) loginAt(base string) *browsertest.Tab {
 	pl.t.Helper()
 	link := pl.must(0, "login", "--output", "json")["url"].(string)
@@ -88,7 +87,7 @@ func TestAskIsAnsweredInTheBrowserWithKeys(t *testing.T) {
 	}
 }
 
-func TestTheSecondBrowserIsToldWhoWasFirst(t *testing.T) {
+func TestTheSecondBrowserSeesTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	first, second := pl.login(), pl.login()
@@ -136,13 +135,13 @@ func TestNothingIsLostWhenUpIsKilled(t *testing.T) {
 	}
 }
 
-func TestADeadlineThatPassesWhileEverythingIsDown(t *testing.T) {
+func TestADeadlinePassesWhileEverythingIsDown(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t)
 	pl.must(3, "ask", "--file", example("replicas.json"), "--id", "d1", "--timeout", "1s", "--wait", "0", "--session", "s")
 	pl.must(3, "ask", "--question", "And this?", "--text", "--id", "d2", "--timeout", "1s", "--wait", "0", "--session", "s")
 	p.kill()
-	deadline := start(t, "", "version") // any moment later than the deadline will do: starting takes its time
+	deadline := start(t, "", "version") // any moment after the deadline will do
 	deadline.wait()
 	pl.up()
 	o := pl.must(5, "wait", "s/d1")

@@ -16,14 +16,14 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// Bounds of an exchange, for who asks for it.
+// Limits of a token exchange.
 const (
 	exchangeLimit = 20 * time.Second
 	maxCredential = 64 << 10 // bytes
 )
 
-// exchanged is a credential that a gateway gives for a token. It is swapped
-// again, with what the file holds then, whenever a fresh one is needed.
+// exchanged returns a credential that a gateway issues for a token. Each renewal reads the token
+// file again.
 func (a *app) exchanged() (client.Credential, error) {
 	if a.Creds != "" {
 		return client.Credential{}, usage("ASKBUS_EXCHANGE_URL and ASKBUS_CREDS are both set; use one of them")
@@ -46,8 +46,8 @@ func (a *app) exchanged() (client.Credential, error) {
 	return c, err
 }
 
-// swapToken sends the token in a file to a gateway, for the credential of a
-// session; none is the only one that the token covers.
+// swapToken sends the token of a file to a gateway and returns the credential for a session, or
+// without a session for the only one that the token covers.
 func swapToken(ctx context.Context, web *http.Client, gateway, file, session string) (c client.Credential, err error) {
 	if file == "" {
 		return c, usage("ASKBUS_EXCHANGE_TOKEN_FILE is missing; name the file of the token that ASKBUS_EXCHANGE_URL swaps")
@@ -69,7 +69,7 @@ func swapToken(ctx context.Context, web *http.Client, gateway, file, session str
 	if err != nil {
 		return c, fmt.Errorf("get a credential from %s: %w", gateway, err)
 	}
-	defer res.Body.Close() //nolint:errcheck // it was only read
+	defer res.Body.Close() //nolint:errcheck // read-only
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxCredential))
 	if err != nil {
 		return c, fmt.Errorf("get a credential from %s: %w", gateway, err)
@@ -81,7 +81,7 @@ func swapToken(ctx context.Context, web *http.Client, gateway, file, session str
 		return c, fmt.Errorf("get a credential from %s: it answers %s", gateway, res.Status)
 	}
 	if err := json.Unmarshal(body, &c); err != nil || c.Creds == "" {
-		return c, fmt.Errorf("%s does not answer with a credential; is it an askbus gateway?", gateway)
+		return c, fmt.Errorf("%s did not return a credential; is it an askbus gateway?", gateway)
 	}
 	return c, nil
 }

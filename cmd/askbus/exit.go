@@ -9,20 +9,20 @@ import (
 
 // Exit codes, as the help says them.
 const (
-	exitAnswered  = 0 // answered, or the command did what it was told
+	exitAnswered  = 0 // answered, or the command succeeded
 	exitFailure   = 1
 	exitUsage     = 2
 	exitPending   = 3
 	exitCancelled = 4 // cancelled, withdrawn or aborted
-	exitExpired   = 5 // also with defaults
+	exitExpired   = 5 // expired, with or without default answers
 	exitRefused   = 6 // invalid, id reused, forbidden, answered already
 )
 
 const exitCodes = `Exit codes: 0 answered (or accepted) · 1 failure · 2 usage · 3 still pending ·
-4 cancelled, withdrawn or aborted · 5 expired, also with defaults ·
+4 cancelled, withdrawn or aborted · 5 expired, even with default answers ·
 6 refused: invalid, id reused, forbidden, answered already`
 
-// exitError ends the process with a code; a nil err says nothing more.
+// exitError ends the process with a code. A nil err prints nothing.
 type exitError struct {
 	code int
 	err  error
@@ -48,7 +48,7 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// exitCode is the code for an error.
+// exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	if err == nil {
 		return exitAnswered
@@ -64,7 +64,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// outcomeCode is the code for how an ask ended.
+// outcomeCode returns the exit code for an outcome.
 func outcomeCode(o *ask.Outcome) int {
 	switch o.Status {
 	case ask.StatusAnswered:

@@ -18,8 +18,8 @@ import (
 // cliType is the responder type of this command line.
 const cliType = "cli"
 
-// records lists what the credential may see: an agent its session, a responder
-// and an operator the tenant or the session that is named.
+// records lists the asks that the credential may see: an agent's in its session, a responder's and
+// an operator's in the named tenant or session.
 func (a *app) records(ctx context.Context, b *bus, session, id string, state ask.State) (iter.Seq2[ask.Record, error], error) {
 	tenant, home := a.home(b)
 	if b.role.Name == natsd.RoleAgent {
@@ -35,14 +35,14 @@ func (a *app) records(ctx context.Context, b *bus, session, id string, state ask
 	return r.All(ctx, responder.Query{Tenant: tenant, Session: session, ID: id, State: state, PageSize: 500}), nil
 }
 
-// responder speaks as the credential's responder type. An operator is no
-// surface: with the directory's keys this command line is one of its own, and
-// without them the operator acts as itself.
+// responder returns a responder of the credential's type. An operator is not a surface: with the
+// directory's keys this command line connects as a surface of its own, without them the operator
+// answers as itself.
 func (a *app) responder(b *bus) (*responder.Responder, error) {
 	nc, typ := b.nc, b.role.Type
 	switch b.role.Name {
 	case natsd.RoleAgent, natsd.RoleHost:
-		return nil, ask.Refuse(ask.CodeForbidden, "a credential of %s answers nothing here; use a responder's or the operator's", b.role.Name)
+		return nil, ask.Refuse(ask.CodeForbidden, "credential %s may not answer; use a responder's or the operator's", b.role.Name)
 	case natsd.RoleGateway:
 		typ = subject.TypeGateway
 	case natsd.RoleOperator:
@@ -62,7 +62,7 @@ func (a *app) ownSurface(b *bus) bool {
 	return b.role.Name == natsd.RoleOperator && a.Creds == "" && natsd.HasKeys(a.Dir)
 }
 
-// surface connects as this command line's own surface, once.
+// surface connects as this command line's own surface, at most once.
 func (a *app) surface(b *bus) (*nats.Conn, error) {
 	if b.surface != nil {
 		return b.surface, nil
@@ -76,9 +76,9 @@ func (a *app) surface(b *bus) (*nats.Conn, error) {
 	return b.surface, err
 }
 
-// find turns ID or SESSION/ID into the key of one ask. A bare id spans the
-// sessions that the credential may see, unless one is given. An id may be
-// shortened to a beginning or an end that only one ask has.
+// find resolves ID or SESSION/ID to the key of one ask. A bare id may be in any session that the
+// credential may see, unless --session names one. An id may be shortened to a prefix or a suffix
+// that is unique.
 func (a *app) find(ctx context.Context, b *bus, ref string) (ask.Key, error) {
 	tenant, session := a.home(b)
 	k := ask.Key{Tenant: tenant, Session: session, ID: ref}
@@ -86,7 +86,7 @@ func (a *app) find(ctx context.Context, b *bus, ref string) (ask.Key, error) {
 		k.Session, k.ID = s, id
 	}
 	if !k.Valid() {
-		return k, usage("%q names no ask; give ID or SESSION/ID, of A-Z a-z 0-9 _ -", ref)
+		return k, usage("invalid ask %q: use ID or SESSION/ID, with A-Z a-z 0-9 _ -", ref)
 	}
 	if strings.Contains(ref, "/") || a.session != "" || b.role.Session != "" {
 		if _, err := a.read(ctx, b, k); errors.Is(err, ask.ErrNotFound) {

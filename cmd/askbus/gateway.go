@@ -31,9 +31,9 @@ type gatewaySettings struct {
 func (a *app) gatewayCmd() *cobra.Command {
 	var s gatewaySettings
 	cmd := &cobra.Command{
-		Use: "gateway", Short: "Start the HTTP and WebSocket doors against a running server; any number of replicas", Args: cobra.NoArgs,
+		Use: "gateway", Short: "Start the HTTP and WebSocket gateway against a running server; any number of replicas", Args: cobra.NoArgs,
 		Example: "  askbus gateway --http-addr 127.0.0.1:8422",
-		Long: `Starts the HTTP and WebSocket doors (inside "askbus up" they are at the address of the
+		Long: `Starts the HTTP and WebSocket gateway ("askbus up" serves it at the address of the
 inbox). With --dir of an "askbus server" it makes its credential with the keys
 there; elsewhere ASKBUS_CREDS is what "askbus auth gateway" prints. "askbus token issue" makes
 the bearer tokens.`,
@@ -41,7 +41,7 @@ the bearer tokens.`,
 	}
 	load(&s, cmd)
 	f := cmd.Flags()
-	f.StringVar(&s.HTTPAddr, "http-addr", s.HTTPAddr, "address of the doors")
+	f.StringVar(&s.HTTPAddr, "http-addr", s.HTTPAddr, "address to listen on")
 	f.StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
 	doorFlags(&s.Doors, cmd)
 	tlsFlags(&s.Listen, cmd)
@@ -50,11 +50,11 @@ the bearer tokens.`,
 
 func doorFlags(d *config.Doors, cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&d.CORSOrigins, "cors-origin", d.CORSOrigins, "web origins whose pages may call the HTTP doors")
+	f.StringSliceVar(&d.CORSOrigins, "cors-origin", d.CORSOrigins, "web origins whose pages may call the HTTP API")
 	f.StringSliceVar(&d.EmbedOrigins, "embed-origin", d.EmbedOrigins, "web origins that may frame /embed")
 	f.StringVar(&d.InteractAddr, "interact-addr", d.InteractAddr, "loopback address at which programs of this machine ask in the dialect interact without a token (default none)")
 	f.StringVar(&d.MCP.Rules, "mcp-rules", d.MCP.Rules, "rules file (YAML): which OAuth issuers' access tokens count at /mcp, and for which sessions")
-	f.StringVar(&d.InteractSession, "interact-session", d.InteractSession, "the one session for which they ask there")
+	f.StringVar(&d.InteractSession, "interact-session", d.InteractSession, "the session of those asks")
 }
 
 func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
@@ -94,7 +94,7 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 	if err := r.ops(ctx, "gateway", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
 		return err
 	}
-	return r.run(ctx, func() { a.say("askbus: doors at %s, ops at %s", httpURL(ln), r.after.Ops["gateway"]) })
+	return r.run(ctx, func() { a.say("askbus: gateway at %s, ops at %s", httpURL(ln), r.after.Ops["gateway"]) })
 }
 
 func (a *app) gatewayCred() (client.Credential, error) {
@@ -108,8 +108,7 @@ func (a *app) gatewayCred() (client.Credential, error) {
 	return c, err
 }
 
-// doors makes the HTTP doors, on a connection of their own. The caller serves
-// and runs them.
+// doors makes the gateway on its own connection. The caller serves and runs it.
 func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w config.Web, issuers *exchange.Source) (*nats.Conn, *gateway.Gateway, error) {
 	nc, err := r.connect(c)
 	if err != nil {
@@ -129,7 +128,7 @@ func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w 
 	return nc, g, nil
 }
 
-// base is where callers reach a listener.
+// base returns the URL at which callers reach a listener.
 func (r *running) base(ln net.Listener) string {
 	if r.a.HTTP.URL != "" {
 		return strings.TrimRight(r.a.HTTP.URL, "/")
@@ -137,7 +136,7 @@ func (r *running) base(ln net.Listener) string {
 	return r.httpURL(ln)
 }
 
-// mountDoors serves the HTTP doors beside the inbox, at its address.
+// mountDoors serves the gateway at the inbox's address.
 func (r *running) mountDoors(ctx context.Context, c client.Credential, ln net.Listener, d config.Doors, w config.Web) error {
 	issuers, err := r.mcpIssuers(d.MCP.Rules, r.base(ln)+mcpserver.Path)
 	if err != nil {
@@ -158,12 +157,12 @@ func (r *running) mountDoors(ctx context.Context, c client.Credential, ln net.Li
 	for _, pattern := range append(gateway.Paths(), mcpserver.Path, mcpserver.MetadataPath, mcpserver.MetadataPath+mcpserver.Path) {
 		r.mount(pattern, h)
 	}
-	// They stop first: their waits would hold the HTTP server.
+	// The gateway stops first: its waits would block the HTTP server's shutdown.
 	r.last = append(r.last, daemon.Part{Name: "gateway", Run: doors.Run}, part)
 	return nil
 }
 
-// mount serves h beside the inbox, at its address.
+// mount serves h at the inbox's address.
 func (r *running) mount(pattern string, h http.Handler) {
 	if r.mounts == nil {
 		r.mounts = http.NewServeMux()
@@ -171,7 +170,7 @@ func (r *running) mount(pattern string, h http.Handler) {
 	r.mounts.Handle(pattern, h)
 }
 
-// beside is the inbox with all that is mounted at its address.
+// beside returns the inbox with everything that is mounted at its address.
 func (r *running) beside(inbox http.Handler) http.Handler {
 	if r.mounts == nil {
 		return inbox

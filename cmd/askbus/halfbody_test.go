@@ -12,9 +12,9 @@ import (
 	"github.com/askbus/askbus/internal/waittest"
 )
 
-// TestNobodyIsReadBeforeHeIsKnown sends half a body to every door that takes
-// one: without a token it is refused long before the body's deadline.
-func TestNobodyIsReadBeforeHeIsKnown(t *testing.T) {
+// TestBodiesAreReadOnlyAfterAuthentication sends half a body to every handler that takes one:
+// without a token it is refused long before the body's deadline.
+func TestBodiesAreReadOnlyAfterAuthentication(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	addr := strings.TrimPrefix(pl.context().HTTPURL, "http://")

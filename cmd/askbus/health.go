@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// healthCmd is for containers without a shell.
+// healthCmd checks readiness, for containers without a shell.
 func (a *app) healthCmd() *cobra.Command {
 	var addr string
 	cmd := &cobra.Command{
-		Use: "health", Short: "Say whether a role is ready: exit code 0 or 1", Args: cobra.NoArgs,
+		Use: "health", Short: "Check whether a role is ready: exit code 0 or 1", Args: cobra.NoArgs,
 		Example: "  askbus health --addr http://127.0.0.1:9090",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if addr == "" {
@@ -35,7 +35,7 @@ func (a *app) healthCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer resp.Body.Close() //nolint:errcheck // only read
+			defer resp.Body.Close() //nolint:errcheck // read-only
 			body, _ := io.ReadAll(io.LimitReader(resp.Body, 1024))
 			if resp.StatusCode != http.StatusOK {
 				return fmt.Errorf("not ready: %s", strings.TrimSpace(string(body)))
@@ -43,6 +43,6 @@ func (a *app) healthCmd() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&addr, "addr", "", "ops URL (default: that of \"askbus up\" in context.json)")
+	cmd.Flags().StringVar(&addr, "addr", "", "ops URL (default: the one of \"askbus up\" in context.json)")
 	return cmd
 }

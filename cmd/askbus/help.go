@@ -6,13 +6,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commandGroup is a part of the help.
+// commandGroup is a section of the help.
 type commandGroup struct {
 	id, title string
 	commands  []*cobra.Command
 }
 
-// groups are all commands, in the order of the help.
+// groups returns all commands in the order of the help.
 func (a *app) groups() []commandGroup {
 	return []commandGroup{
 		{"ask", "Ask:", []*cobra.Command{a.askCmd(), a.waitCmd(), a.getCmd(), a.withdrawCmd()}},
@@ -37,7 +37,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	root.SetCompletionCommandGroupID("operate")
 	root.SetHelpCommand(helpCmd(root))
 	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd() // here, so that its arguments are checked like all others
+	root.InitDefaultCompletionCmd() // now, so that its arguments are checked like all others
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
 			cmd.Args, cmd.RunE = noCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -49,7 +49,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	}
 }
 
-// helpCmd is cobra's, but a topic that is none is wrong usage.
+// helpCmd is cobra's help command, except that an unknown topic is a usage error.
 func helpCmd(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Show the help of a command", GroupID: "operate",
@@ -78,7 +78,7 @@ func helpCmd(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// noCommand refuses unknown commands and suggests the ones that may be meant.
+// noCommand rejects unknown commands and suggests similar ones.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -88,13 +88,13 @@ func noCommand(cmd *cobra.Command, args []string) error {
 
 func unknownCommand(cmd *cobra.Command, name string) error {
 	meant := ""
-	for _, distance := range []int{1, 2} { // one letter wrong; if nothing is that near, two
+	for _, distance := range []int{1, 2} { // one wrong letter, else two
 		cmd.SuggestionsMinimumDistance = distance
 		near := cmd.SuggestionsFor(name)
 		if len(near) == 0 {
 			continue
 		}
-		meant = "; you may mean " + strings.Join(near, " or ")
+		meant = " (did you mean " + strings.Join(near, " or ") + "?)"
 		break
 	}
 	return usage("unknown command %q for %q%s; see \"%s --help\"", name, cmd.CommandPath(), meant, cmd.CommandPath())

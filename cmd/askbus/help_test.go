@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func TestEveryCommandHasItsPlaceInTheHelpAndAnExample(t *testing.T) {
+func TestEveryCommandHasAGroupAndAnExample(t *testing.T) {
 	t.Parallel()
 	a := &app{out: io.Discard, err: io.Discard}
 	root, err := a.root()
@@ -37,7 +37,7 @@ func TestEveryCommandHasItsPlaceInTheHelpAndAnExample(t *testing.T) {
 	}
 }
 
-// Every flag that a completion names exists: cobra says so only in an error.
+// Every flag with a completion exists: cobra reports an unknown one only in an error.
 func TestCompletionsBelongToFlags(t *testing.T) {
 	t.Parallel()
 	a := &app{out: io.Discard, err: io.Discard}
@@ -64,7 +64,7 @@ func TestCompletionsBelongToFlags(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCommandIsWrongUsage(t *testing.T) {
+func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		args []string
@@ -72,7 +72,7 @@ func TestWhatIsNoCommandIsWrongUsage(t *testing.T) {
 	}{
 		{[]string{"help", "nonsense"}, `askbus: unknown command "nonsense" for "askbus"; see "askbus --help"`},
 		{[]string{"nonsense"}, `askbus: unknown command "nonsense" for "askbus"; see "askbus --help"`},
-		{[]string{"lst"}, `askbus: unknown command "lst" for "askbus"; you may mean list; see "askbus --help"`},
+		{[]string{"lst"}, `askbus: unknown command "lst" for "askbus" (did you mean list?); see "askbus --help"`},
 		{[]string{"help", "token", "nonsense"}, `askbus: unknown command "token nonsense"`},
 		{[]string{"token", "nonsense"}, `askbus: unknown command "nonsense" for "askbus token"`},
 		{[]string{"completion", "tcsh"}, `askbus: unknown command "tcsh" for "askbus completion"`},

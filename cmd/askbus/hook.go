@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// hostLimit is after how long a coding agent cuts its hook off by default.
+// hostLimit is a coding agent's default timeout for its hook.
 const hostLimit = 600 * time.Second
 
-// hookBytes bounds what a host sends.
+// hookBytes bounds the input from a host.
 const hookBytes = 4 << 20
 
 func (a *app) hookCmd() *cobra.Command {
@@ -25,18 +25,18 @@ func (a *app) hookCmd() *cobra.Command {
 	var outlive bool
 	cmd := &cobra.Command{
 		Use:   "hook",
-		Short: "Be the hook of a coding agent's CLI: its questions are answered from any screen",
+		Short: "Serve the hook of a coding agent's CLI, so that its questions can be answered from any screen",
 		Long: `Reads one hook event (PreToolUse, PermissionRequest or PostToolUse of the tool
 AskUserQuestion) as JSON on standard input, asks on every screen, and prints what the
-CLI is to do. Stop, SubagentStop, SessionEnd and UserPromptSubmit withdraw what is no
-longer waited for, and so does stopping a hook that waits. "askbus hook install" tells or writes the CLI's settings.
+CLI expects. Stop, SubagentStop, SessionEnd and UserPromptSubmit withdraw asks that are no
+longer awaited, and so does stopping a waiting hook. "askbus hook install" prints or writes the CLI's settings.
 
   --mode wait   PreToolUse waits for an answer; the CLI's own dialog opens after --limit
-  --mode race   the CLI's own dialog opens at once, beside the other screens
-  --mode defer  the CLI's process ends, and finds the answer when it is resumed
+  --mode race   the CLI's own dialog opens at once, along with the other screens
+  --mode defer  the CLI's process ends, and gets the answer when it is resumed
 
-It fails open: whatever goes wrong ends with one line on standard error and exit code
-0, and the CLI goes on by itself. No answer is ever made up.`,
+It fails open: any failure ends with one line on standard error and exit code
+0, and the CLI continues on its own. It never invents an answer.`,
 		Example: `  askbus hook install --write
   askbus hook --mode race < event.json`,
 		Args: cobra.NoArgs,
@@ -56,22 +56,22 @@ It fails open: whatever goes wrong ends with one line on standard error and exit
 	}
 	cmd.Flags().StringVar(&mode, "mode", string(hook.Wait), "wait, race or defer")
 	cmd.Flags().DurationVar(&limit, "limit", hostLimit-10*time.Second, "how long to wait, below the CLI's own limit (default with --mode defer: not at all)")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "when the ask ends by itself: 1s to 720h (default 720h)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long the ask stays open: 1s to 720h (default 720h)")
 	outliveFlag(cmd, &outlive)
 	fixed(cmd, "mode", "wait", "race", "defer")
 	cmd.AddCommand(a.hookTestCmd(), a.hookInstallCmd())
 	return cmd
 }
 
-// outliveFlag is the flag of commands that wait in place of an agent.
+// outliveFlag is the flag of commands that wait on behalf of an agent.
 func outliveFlag(cmd *cobra.Command, outlive *bool) {
-	cmd.Flags().BoolVar(outlive, "outlive", false, "keep questions open when the agent is gone (default: they are withdrawn about 8 minutes after its last sign)")
+	cmd.Flags().BoolVar(outlive, "outlive", false, "keep questions open when the agent exits (default: they are withdrawn about 8 minutes after its last sign of life)")
 }
 
-// runHook serves one event, whatever happens.
+// runHook serves one event and never fails.
 func (a *app) runHook(ctx context.Context, stdin io.Reader, call hook.Call) (out []byte, say string) {
 	if !slices.Contains([]hook.Mode{hook.Wait, hook.Race, hook.Defer}, call.Mode) {
-		return nil, fmt.Sprintf("no decision: --mode is %q; use wait, race or defer", call.Mode)
+		return nil, fmt.Sprintf("no decision: invalid --mode %q: use wait, race or defer", call.Mode)
 	}
 	body, err := io.ReadAll(io.LimitReader(stdin, hookBytes+1))
 	if err == nil && len(body) > hookBytes {
@@ -96,13 +96,13 @@ func (a *app) hookTestCmd() *cobra.Command {
 	var mode string
 	cmd := &cobra.Command{
 		Use:   "test [FILE]",
-		Short: "Play a recorded conversation and show what the hook would print; needs no bus",
+		Short: "Play a recorded conversation and show what the hook would print, without a bus",
 		Long: `Plays a conversation, one JSON object after the other: what the CLI sends to a hook,
-each followed, if you like, by what somebody does at another screen:
+each optionally followed by an action at another screen:
 
   {"answer": {"Which database?": "SQLite"}}   or   {"decline": "not now"}   or   {"nothing": true}
 
-Where nothing follows, the first option is chosen. Without FILE a sample is played.`,
+Without an action the first option is chosen. Without FILE it plays a sample.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			conversation := hook.Sample()
@@ -119,8 +119,8 @@ Where nothing follows, the first option is chosen. Without FILE a sample is play
 	return cmd
 }
 
-// hostSafe is the exit code for a host: one that runs a hook takes the code of
-// wrong usage for a refusal of its tool.
+// hostSafe returns the exit code for a host, which would take the usage error's code for a refusal
+// of its tool.
 func hostSafe(args []string, code int) int {
 	if code == exitUsage && slices.Contains(args, "hook") && !slices.Contains(args, "test") && !slices.Contains(args, "install") {
 		return exitFailure

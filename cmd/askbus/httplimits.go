@@ -4,7 +4,7 @@ import (
 	"github.com/askbus/askbus/internal/httpserver"
 )
 
-// limits are those of the HTTP listener, as far as settings name them.
+// limits returns the HTTP listener's limits from the settings.
 func (s *upSettings) limits() httpserver.Limits {
 	return limits(s.HTTPConnections, s.HTTPConnectionsPerAddress)
 }

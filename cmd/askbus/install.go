@@ -17,16 +17,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// installFlags are what both installers know.
+// installFlags are the flags of all installers.
 type installFlags struct {
 	write, remove bool
 	file          string
 }
 
 func (f *installFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.write, "write", false, "change the file; what it said before is kept beside it")
-	cmd.Flags().BoolVar(&f.remove, "remove", false, "take it out of the file again, with --write; without, print what would be left")
-	cmd.Flags().StringVar(&f.file, "file", "", "the file, when it is not at its usual place")
+	cmd.Flags().BoolVar(&f.write, "write", false, "change the file and keep a backup next to it")
+	cmd.Flags().BoolVar(&f.remove, "remove", false, "with --write remove the entry again; without, print what would be left")
+	cmd.Flags().StringVar(&f.file, "file", "", "the file, if not at its default path")
 }
 
 func (a *app) mcpInstallCmd() *cobra.Command {
@@ -35,10 +35,10 @@ func (a *app) mcpInstallCmd() *cobra.Command {
 	var scope string
 	cmd := &cobra.Command{
 		Use:   "install [" + strings.Join(install.Names(), " | ") + "]",
-		Short: "Tell or write the configuration of an MCP client",
-		Long: `Prints what to put into the configuration of an MCP client, and where. --write does
-it, keeping everything else in the file, comments too; doing it twice changes nothing.
-Without a client it lists those that are known.`,
+		Short: "Print or write the configuration of an MCP client",
+		Long: `Prints what to put into the configuration of an MCP client, and where. --write changes
+the file and keeps everything else in it, comments included; a second run changes nothing.
+Without a client it lists the known ones.`,
 		Args: cobra.MaximumNArgs(1), ValidArgs: install.Names(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			place, err := herePlace()
@@ -50,7 +50,7 @@ Without a client it lists those that are known.`,
 			}
 			c, ok := install.Lookup(args[0])
 			if !ok {
-				return usage("no client is called %q; use one of: %s", args[0], strings.Join(install.Names(), ", "))
+				return usage("unknown client %q; use one of: %s", args[0], strings.Join(install.Names(), ", "))
 			}
 			path := f.file
 			if path == "" {
@@ -67,8 +67,8 @@ Without a client it lists those that are known.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&elicit, "elicit", false, "show each ask as a form in the client, too")
-	cmd.Flags().StringVar(&scope, "scope", scopeUser, "user: for this machine; project: without any path of it, to be shared with others (claude-code, vscode)")
+	cmd.Flags().BoolVar(&elicit, "elicit", false, "also show each ask as a form in the client")
+	cmd.Flags().StringVar(&scope, "scope", scopeUser, "user: for this machine; project: without local paths, to be shared with others (claude-code, vscode)")
 	return cmd
 }
 
@@ -78,14 +78,14 @@ const (
 	scopeProject = "project"
 )
 
-// mcpSelf is how an MCP client starts us. For this machine it names a session,
-// so that a client which is started again finds its questions again.
+// mcpSelf returns the command with which an MCP client starts askbus. For this machine it names a
+// session, so that a restarted client finds its questions again.
 func (a *app) mcpSelf(c install.Client, scope string, place install.Place) (install.Command, error) {
 	inProject := strings.HasPrefix(c.File(place), place.Dir+string(filepath.Separator)) && (c.Name == "claude-code" || c.Name == "vscode")
 	switch scope {
 	case scopeProject:
 		if !inProject {
-			return install.Command{}, usage("the configuration of %s is the user's, not a project's; use --scope user, or claude-code or vscode", c.Title)
+			return install.Command{}, usage("%s has no project configuration; use --scope user, or claude-code or vscode", c.Title)
 		}
 		cmd := install.Command{Path: "askbus", Args: []string{"mcp"}}
 		if a.session != "" {
@@ -94,7 +94,7 @@ func (a *app) mcpSelf(c install.Client, scope string, place install.Place) (inst
 		return cmd, nil
 	case scopeUser:
 	default:
-		return install.Command{}, usage("--scope is %q; use user or project", scope)
+		return install.Command{}, usage("invalid --scope %q: use user or project", scope)
 	}
 	self, err := a.self("mcp")
 	if err == nil && a.session == "" {
@@ -109,7 +109,7 @@ func (a *app) mcpSelf(c install.Client, scope string, place install.Place) (inst
 
 func (a *app) listClients(f installFlags, place install.Place) error {
 	if f.write || f.remove {
-		return usage("say which client: %s", strings.Join(install.Names(), ", "))
+		return usage("name a client: %s", strings.Join(install.Names(), ", "))
 	}
 	type row struct {
 		Client string `json:"client"`
@@ -135,9 +135,9 @@ func (a *app) hookInstallCmd() *cobra.Command {
 	var project bool
 	cmd := &cobra.Command{
 		Use:   "install [claude-code]",
-		Short: "Tell or write the settings that make a coding agent's CLI call the hook",
-		Long: `Prints what to put into the settings of Claude Code, and where. --write does it,
-keeping everything else in the file; doing it twice changes nothing.
+		Short: "Print or write the settings that make a coding agent's CLI call the hook",
+		Long: `Prints what to put into the settings of Claude Code, and where. --write changes the
+file and keeps everything else in it; a second run changes nothing.
 
 With --mode race, the default here, the terminal's dialog opens as always and the
 first answer wins. Use wait for runs without a terminal, and defer for jobs that must
@@ -145,10 +145,10 @@ not wait.`,
 		Args: cobra.MaximumNArgs(1), ValidArgs: []string{"claude-code"},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] != "claude-code" {
-				return usage("no coding agent is called %q; use claude-code", args[0])
+				return usage("unknown coding agent %q; use claude-code", args[0])
 			}
 			if m := hook.Mode(mode); m != hook.Wait && m != hook.Race && m != hook.Defer {
-				return usage("--mode is %q; use wait, race or defer", mode)
+				return usage("invalid --mode %q: use wait, race or defer", mode)
 			}
 			place, err := herePlace()
 			if err != nil {
@@ -180,7 +180,7 @@ not wait.`,
 	return cmd
 }
 
-// install prints what would stand in an empty file, or changes the file.
+// install prints the entry for an empty file, or changes the file.
 func (a *app) install(f installFlags, path, note string, set, remove func(string) (string, error)) error {
 	change := set
 	if f.remove {
@@ -203,18 +203,18 @@ func (a *app) install(f installFlags, path, note string, set, remove func(string
 	case err != nil:
 		return err
 	case !changed && f.remove:
-		a.say("%s has nothing of askbus.", path)
+		a.say("%s has no askbus entry.", path)
 	case !changed:
-		a.say("%s says so already.", path)
+		a.say("%s is already up to date.", path)
 	case f.remove:
-		a.say("Taken out of %s.", path)
+		a.say("Removed from %s.", path)
 	default:
 		a.say("Written to %s. %s", path, note)
 	}
 	return nil
 }
 
-// printRemoved prints what the file would say without us.
+// printRemoved prints the file without the askbus entry.
 func (a *app) printRemoved(path string, remove func(string) (string, error)) error {
 	before, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -225,22 +225,22 @@ func (a *app) printRemoved(path string, remove func(string) (string, error)) err
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
 	case after == string(before):
-		a.say("%s has nothing of askbus.", path)
+		a.say("%s has no askbus entry.", path)
 	default:
 		fmt.Fprint(a.out, after)
-		a.say("This would be left of %s; add --write to change it.", path)
+		a.say("This is what would be left of %s; add --write to change it.", path)
 	}
 	return nil
 }
 
-// errGoRun refuses to write down where a program lies that is gone tomorrow.
+// errGoRun rejects a program path that "go run" deletes on exit.
 var errGoRun = errors.New(`this is the temporary program of "go run"; install it with "go install ./cmd/askbus" and run that one`)
 
-// self is how another program starts us for the same bus.
+// self returns the command with which another program starts askbus on the same bus.
 func (a *app) self(args ...string) (install.Command, error) {
 	path, err := os.Executable()
 	if err != nil {
-		return install.Command{}, fmt.Errorf("where this program lies is not known: %w", err)
+		return install.Command{}, fmt.Errorf("find the path of this program: %w", err)
 	}
 	if temporary(path) {
 		return install.Command{}, &exitError{exitUsage, errGoRun}
@@ -258,8 +258,7 @@ func (a *app) self(args ...string) (install.Command, error) {
 	return install.Command{Path: path, Args: args}, nil
 }
 
-// temporary reports whether the go command removes this program when it has
-// ended.
+// temporary reports whether the go command deletes this program when it exits.
 func temporary(path string) bool {
 	dir := filepath.Dir(path)
 	return filepath.Base(dir) == "exe" && strings.HasPrefix(filepath.Base(filepath.Dir(filepath.Dir(dir))), "go-build")
@@ -269,7 +268,7 @@ func herePlace() (install.Place, error) {
 	home, err1 := os.UserHomeDir()
 	dir, err2 := os.Getwd()
 	conf, err3 := os.UserConfigDir()
-	if runtime.GOOS == "darwin" { // where command line tools look there, too
+	if runtime.GOOS == "darwin" { // where command line tools use this directory as well
 		conf = filepath.Join(home, ".config")
 	}
 	return install.Place{Home: home, Dir: dir, Config: conf, OS: runtime.GOOS}, errors.Join(err1, err2, err3)

@@ -17,16 +17,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pickMost is how many asks are offered to choose from.
+// pickMost limits how many asks are offered for selection.
 const pickMost = 50
 
 func (a *app) nextCmd() *cobra.Command {
 	f := tuiFlags{once: true}
 	cmd := &cobra.Command{
-		Use: "next", Short: "Answer what is most urgent, and end", Args: cobra.NoArgs,
-		Long: `Asks you what is most urgent of what waits for you (urgent ones first, then the
-earlier deadline, then the older), and ends: on a screen, or a line at a time with
---accessible and where there is no terminal. With nothing waiting it ends at once.
+		Use: "next", Short: "Answer the most urgent ask, and exit", Args: cobra.NoArgs,
+		Long: `Prompts for the most urgent ask that waits for you (urgent ones first, then the
+earlier deadline, then the older) and exits: on a screen, or a line at a time with
+--accessible or without a terminal. If nothing is waiting it exits at once.
 
 ` + exitCodes,
 		Example: `  askbus next
@@ -37,7 +37,7 @@ earlier deadline, then the older), and ends: on a screen, or a line at a time wi
 	return cmd
 }
 
-// mine is what waits for the person, the most urgent first.
+// mine returns the asks that wait for this person, the most urgent first.
 func (a *app) mine(ctx context.Context, b *bus) ([]ask.Record, error) {
 	by, err := a.me(b)
 	if err != nil {
@@ -60,8 +60,8 @@ func (a *app) mine(ctx context.Context, b *bus) ([]ask.Record, error) {
 	return mine, nil
 }
 
-// moreUrgent is the order of a queue: urgent ones, then the earlier deadline
-// that somebody declared, then the older.
+// moreUrgent orders a queue: urgent asks first, then the earlier declared deadline, then the older
+// ask.
 func moreUrgent(x, y ask.Record) int {
 	rank := func(r *ask.Record) (urgent bool, deadline time.Time) {
 		at, declared := r.Deadline()
@@ -98,7 +98,7 @@ func (a *app) answerOne(ctx context.Context, lines *prompt.Lines) error {
 	return a.answerInteractively(ctx, b, k, lines)
 }
 
-// pickAsk lets a person choose one of what waits; nothing waiting is no key.
+// pickAsk lets a person choose a waiting ask. It returns the zero key if none is waiting.
 func (a *app) pickAsk(ctx context.Context, b *bus, lines *prompt.Lines) (ask.Key, error) {
 	mine, err := a.mine(ctx, b)
 	if err != nil {
@@ -127,8 +127,7 @@ func (a *app) pickAsk(ctx context.Context, b *bus, lines *prompt.Lines) (ask.Key
 	return mine[i].Ask.Key(), nil
 }
 
-// answerInteractively asks the person at the terminal for the answer to an ask,
-// unless somebody is faster elsewhere.
+// answerInteractively prompts for the answer to an ask until it ends elsewhere.
 func (a *app) answerInteractively(ctx context.Context, b *bus, k ask.Key, lines *prompt.Lines) error {
 	rec, err := a.record(ctx, b, k)
 	if err != nil {
@@ -151,7 +150,7 @@ func (a *app) answerInteractively(ctx context.Context, b *bus, k ask.Key, lines 
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		_ = r.Watch(within, func(e responder.Event) { // without it the answer itself says who was faster
+		_ = r.Watch(within, func(e responder.Event) { // if it fails, the answer reports an earlier one
 			if e.Kind == responder.Resolved && e.Record.Ask.Key() == k && e.Record.Outcome != nil {
 				faster(&elsewhereError{e.Record.Outcome})
 			}
@@ -176,18 +175,18 @@ func (a *app) answerInteractively(ctx context.Context, b *bus, k ask.Key, lines 
 	return a.decided(&o, nil)
 }
 
-// elsewhereError is why a dialog ends that nobody needs any more.
+// elsewhereError ends a dialog because its ask has ended elsewhere.
 type elsewhereError struct{ outcome *ask.Outcome }
 
 func (e *elsewhereError) Error() string { return "it ended elsewhere" }
 
-// answerer sends what somebody decided: a responder, or the dialog of a host.
+// answerer sends a decision: through a responder, or through a host's dialog.
 type answerer interface {
 	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
 	Cancel(ctx context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error)
 }
 
-// decideAs sends a decision of a person.
+// decideAs sends a person's decision.
 func decideAs(ctx context.Context, r answerer, k ask.Key, d prompt.Decision, by ask.By) (ask.Outcome, error) {
 	if d.Decline {
 		return r.Cancel(ctx, k, responder.Decline{Reason: d.Reason, By: by})
@@ -196,7 +195,7 @@ func decideAs(ctx context.Context, r answerer, k ask.Key, d prompt.Decision, by 
 	return r.Answer(ctx, k, d.Reply)
 }
 
-// tellFaster says at once who was faster, and with what.
+// tellFaster prints the answer that came first.
 func (a *app) tellFaster(rec *ask.Record, o *ask.Outcome, v present.Viewer) error {
 	a.say("")
 	ended := *rec
@@ -209,7 +208,7 @@ func (a *app) tellFaster(rec *ask.Record, o *ask.Outcome, v present.Viewer) erro
 	return fmt.Errorf("%s: %w", words, ask.ErrResolved)
 }
 
-// left is how a dialog ends that the person left.
+// left maps the error of a dialog that the person left.
 func left(err error) error {
 	if errors.Is(err, prompt.ErrLeft) || errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return &exitError{exitPending, nil}
@@ -217,11 +216,11 @@ func left(err error) error {
 	return err
 }
 
-// interactive reports whether a person can be asked here.
+// interactive reports whether this process can prompt a person.
 func (a *app) interactive() bool { return isTerminal(os.Stdin) && isTerminal(a.err) }
 
-// shortened finds the one ask whose name begins or ends with ref, as people
-// shorten it; what waits goes before what ended.
+// shortened finds the one ask whose name begins or ends with ref. Waiting asks take precedence over
+// ended ones.
 func (a *app) shortened(ctx context.Context, b *bus, ref string) (ask.Key, bool, error) {
 	for _, state := range []ask.State{ask.StatePending, ask.StateResolved} {
 		records, err := a.records(ctx, b, a.session, "", state)
@@ -251,13 +250,13 @@ func (a *app) shortened(ctx context.Context, b *bus, ref string) (ask.Key, bool,
 			}
 			slices.Sort(names)
 			most := names[:min(len(names), 10)]
-			return ask.Key{}, false, usage("%q is the beginning or the end of %d asks; name one of %s", ref, len(names), strings.Join(most, ", "))
+			return ask.Key{}, false, usage("%q matches %d asks; name one of %s", ref, len(names), strings.Join(most, ", "))
 		}
 	}
 	return ask.Key{}, false, nil
 }
 
-// meant reports whether a person may mean k by ref.
+// meant reports whether ref may abbreviate k.
 func meant(k ask.Key, ref string) bool {
 	if session, id, both := strings.Cut(ref, "/"); both {
 		return k.Session == session && (strings.HasPrefix(k.ID, id) || strings.HasSuffix(k.ID, id))

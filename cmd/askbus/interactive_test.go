@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// typed types at a terminal.
+// typed types text at a terminal.
 func typed(t *testing.T, keys *os.File, s string) {
 	t.Helper()
 	if _, err := keys.WriteString(s); err != nil {
@@ -18,7 +18,7 @@ func typed(t *testing.T, keys *os.File, s string) {
 	}
 }
 
-func TestNextAnswersWhatIsMostUrgent(t *testing.T) {
+func TestNextAnswersTheMostUrgentAsk(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	if _, stderr, code := pl.run("next"); code != 0 || !strings.Contains(stderr, "nothing is waiting") {
@@ -47,7 +47,7 @@ func TestNextAnswersWhatIsMostUrgent(t *testing.T) {
 	}
 }
 
-func TestAnswerAsksAtATerminal(t *testing.T) {
+func TestAnswerPromptsAtATerminal(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	pl.must(3, "ask", "--question", "First?", "--text", "--id", "first", "--session", "s", "--wait", "0")
@@ -119,7 +119,7 @@ func TestTheAskersTerminalRacesTheOtherSurfaces(t *testing.T) {
 
 	p, keys = here("two")
 	p.out.wait(t, "Choose one")
-	typed(t, keys, "Postg") // half a word is not an answer
+	typed(t, keys, "Postg") // a partial word is not an answer
 	pl.must(0, "answer", "s/two", "--reply", "2")
 	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), "SQLite\r\nanswered by") {
 		t.Errorf("exit %d: %q", code, p.out)

@@ -23,10 +23,10 @@ func (a *app) inviteCmd() *cobra.Command {
 	var groups []string
 	var grant ask.Grant
 	cmd := &cobra.Command{
-		Use: "invite PERSON", Short: "Print a link at which somebody makes a passkey for the web inbox", Args: cobra.ExactArgs(1),
+		Use: "invite PERSON", Short: "Print a link with which a person makes a passkey for the web inbox", Args: cobra.ExactArgs(1),
 		Example: "  askbus invite mei --name Mei --group platform\n  askbus invite tom --only-tenant acme --reader",
-		Long: `Prints a link to the web inbox at which PERSON makes a passkey, and signs in with it from then
-on as passkey:PERSON. The link is good for seven days and for one passkey. Invite the same person
+		Long: `Prints a link to the web inbox with which PERSON makes a passkey, and signs in with it from then
+on as passkey:PERSON. The link is valid for seven days and for one passkey. Invite the same person
 again for another device, or to change what they may see.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !ask.ValidToken(args[0]) {
@@ -70,12 +70,12 @@ again for another device, or to change what they may see.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&name, "name", "", "how people call them (default: PERSON)")
-	f.StringSliceVar(&groups, "group", nil, "groups of theirs, for audiences")
-	f.StringSliceVar(&grant.Tenants, "only-tenant", nil, "patterns of tenants that they see (default: every one)")
-	f.StringSliceVar(&grant.Sessions, "only-session", nil, "patterns of sessions that they see (default: every one)")
-	f.StringSliceVar(&grant.Audiences, "only-audience", nil, "patterns of audiences that they see, such as group:platform (default: every one)")
-	f.BoolVar(&grant.ReadOnly, "reader", false, "they may see, and not decide")
+	f.StringVar(&name, "name", "", "display name (default: PERSON)")
+	f.StringSliceVar(&groups, "group", nil, "the person's groups, for audiences")
+	f.StringSliceVar(&grant.Tenants, "only-tenant", nil, "patterns of the tenants that they see (default: all)")
+	f.StringSliceVar(&grant.Sessions, "only-session", nil, "patterns of the sessions that they see (default: all)")
+	f.StringSliceVar(&grant.Audiences, "only-audience", nil, "patterns of the audiences that they see, such as group:platform (default: all)")
+	f.BoolVar(&grant.ReadOnly, "reader", false, "they may see asks but not decide")
 	load(&w, cmd)
 	return cmd
 }
@@ -99,7 +99,7 @@ func invited(g *ask.Grant, groups []string) string {
 
 func (a *app) peopleKeysCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "passkeys", Short: "List who has passkeys", Args: cobra.NoArgs,
+		Use: "passkeys", Short: "List the people with passkeys", Args: cobra.NoArgs,
 		Example: "  askbus people passkeys",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := a.operator()
@@ -126,7 +126,7 @@ func (a *app) peopleKeysCmd() *cobra.Command {
 
 func (a *app) peopleRemoveCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove PRINCIPAL", Short: "Forget a person's passkeys and end their sessions", Args: cobra.ExactArgs(1),
+		Use: "remove PRINCIPAL", Short: "Delete a person's passkeys and end their sessions", Args: cobra.ExactArgs(1),
 		Example: "  askbus people remove passkey:mei",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := a.operator()
@@ -145,7 +145,7 @@ func (a *app) peopleRemoveCmd() *cobra.Command {
 			if err != nil && !errors.Is(err, auth.ErrNobody) {
 				return err
 			}
-			a.say("%s has no passkeys any more; %d sessions are ended", args[0], len(gone))
+			a.say("%s no longer has passkeys; ended %d sessions", args[0], len(gone))
 			return nil
 		},
 	}

@@ -35,9 +35,9 @@ func (a *app) issuerCmd() *cobra.Command {
 		Example: "  askbus issuer --rules issuer.yaml",
 		Long: `Swaps tokens for NATS credentials, for the gateways of a bus ("askbus up" does it itself):
 POST /v1/credentials at a gateway sends a token here, and this process verifies it, decides by
-the rules file whose credential it is worth, signs that with the keys in --dir, and notes it in
-the list ("askbus auth list"). The terminals of people who signed in with "askbus login URL" get
-theirs from here, too, and lose it when they are signed out. Only this process needs the keys; no gateway does. Without a rules file
+the rules file which credential it is worth, signs that with the keys in --dir, and records it in
+the list ("askbus auth list"). Terminals that signed in with "askbus login URL" also get
+theirs from here, and lose it when they sign out. Only this process needs the keys; gateways do not. Without a rules file
 only API tokens are swapped. The rules file is read again when it changes.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.keyOf != "" {
@@ -67,13 +67,13 @@ only API tokens are swapped. The rules file is read again when it changes.`,
 	}
 	load(&s, cmd)
 	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
-	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory whose keys this one gets when it starts, on the same machine")
+	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory from which to copy the keys at start, on the same machine")
 	issuerFlags(&s.Issuer, cmd)
 	return cmd
 }
 
 func issuerFlags(i *config.Issuer, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&i.Issuer.Rules, "rules", i.Issuer.Rules, "rules file (YAML): whose tokens are swapped for credentials, and for which")
+	cmd.Flags().StringVar(&i.Issuer.Rules, "rules", i.Issuer.Rules, "rules file (YAML): which tokens are swapped for which credentials")
 }
 
 func (a *app) issuerCred() (client.Credential, error) {
@@ -133,7 +133,7 @@ func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Is
 	return nc, nil
 }
 
-// apiToken is what an API token proves to the issuer.
+// apiToken returns what an API token proves to the issuer.
 func apiToken(ctx context.Context, tokens *token.Checker, secret string) (exchange.Proof, error) {
 	now := time.Now()
 	t, err := tokens.Check(ctx, secret, token.NATS, now)

@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// podToken writes an issuer's keys, rules about it, and the token of a pod.
+// podToken writes an issuer's keys, a rules file for it, and a pod's token.
 func podToken(t *testing.T, dir string) (rules, token string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -63,7 +63,7 @@ rules:
 	return rules, write("token", []byte(raw+"\n"))
 }
 
-func TestAnAgentElsewhereGetsItsCredentialByExchange(t *testing.T) {
+func TestARemoteAgentGetsItsCredentialByExchange(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
 	rules, token := podToken(t, elsewhere)
@@ -83,7 +83,7 @@ func TestAnAgentElsewhereGetsItsCredentialByExchange(t *testing.T) {
 		t.Errorf("another session: exit %d: %s", code, other.err)
 	}
 
-	// A revoked one stops at once, though nothing else does.
+	// A revoked credential stops at once, and nothing else does.
 	cred, err := swapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, token, "")
 	if err != nil {
 		t.Fatal(err)
@@ -103,11 +103,11 @@ func TestAnAgentElsewhereGetsItsCredentialByExchange(t *testing.T) {
 	select {
 	case <-gone:
 	case <-time.After(waittest.Limit):
-		t.Fatal("the connection of a revoked credential stands")
+		t.Fatal("the connection of a revoked credential is still open")
 	}
 	if again, err := nats.Connect(cred.URL, nats.UserCredentialBytes([]byte(cred.Creds)), nats.NoReconnect()); err == nil {
 		again.Close()
-		t.Error("a revoked credential is let in")
+		t.Error("a revoked credential connects")
 	}
 	secret, err := os.ReadFile(token)
 	if err != nil {
@@ -119,12 +119,12 @@ func TestAnAgentElsewhereGetsItsCredentialByExchange(t *testing.T) {
 	}
 	for _, s := range []string{strings.TrimSpace(string(secret)), "SUA"} {
 		if strings.Contains(said, s) {
-			t.Errorf("the log holds a secret: %.20s", s)
+			t.Errorf("the log has a secret: %.20s", s)
 		}
 	}
 }
 
-func TestAnAPITokenIsSwappedWhereItsDoorsAllow(t *testing.T) {
+func TestAnAPITokenIsSwappedIfItsScopeAllows(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	issue := func(doors string) string {
@@ -143,7 +143,7 @@ func TestAnAPITokenIsSwappedWhereItsDoorsAllow(t *testing.T) {
 		t.Errorf("%s until %s, %v", c.Name, c.Expires, err)
 	}
 	if _, err := swapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("mcp"), ""); err == nil || !strings.Contains(err.Error(), "counts at the doors mcp, and this is nats") {
-		t.Errorf("at another door: %v", err)
+		t.Errorf("with another scope: %v", err)
 	}
 	for _, wrong := range [][]string{{"--expires", "0"}, {"--expires", "9000h"}, {"--doors", "window"}} {
 		if _, _, code := pl.run(append([]string{"token", "issue"}, wrong...)...); code != 2 {
@@ -152,7 +152,7 @@ func TestAnAPITokenIsSwappedWhereItsDoorsAllow(t *testing.T) {
 	}
 }
 
-func TestTheIssuerIsAProcessOfItsOwn(t *testing.T) {
+func TestTheIssuerRunsAsItsOwnProcess(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
 	rules, token := podToken(t, elsewhere)
@@ -161,14 +161,14 @@ func TestTheIssuerIsAProcessOfItsOwn(t *testing.T) {
 	start(t, "", args("server", "--nats-addr", "127.0.0.1:0")...).err.wait(t, "NATS at")
 	start(t, "", args("broker")...).err.wait(t, "broker on")
 	gate := start(t, "", args("gateway", "--http-addr", "127.0.0.1:0")...)
-	said := gate.err.wait(t, "doors at ")
-	_, at, _ := strings.Cut(said, "doors at ")
+	said := gate.err.wait(t, "gateway at ")
+	_, at, _ := strings.Cut(said, "gateway at ")
 	at, _, _ = strings.Cut(at, ",")
 	if _, err := swapToken(t.Context(), http.DefaultClient, at, token, ""); err == nil || !strings.Contains(err.Error(), "no issuer answers") {
 		t.Errorf("without an issuer: %v", err)
 	}
 	start(t, "", args("issuer", "--rules", rules)...).err.wait(t, "issuer on")
-	for end := time.Now().Add(waittest.Limit); ; { // it subscribes after it has said so
+	for end := time.Now().Add(waittest.Limit); ; { // it subscribes after printing this
 		c, err := swapToken(t.Context(), http.DefaultClient, at, token, "migrate-db")
 		if err == nil {
 			if c.Name != "agent/default/migrate-db" {

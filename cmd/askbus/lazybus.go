@@ -14,16 +14,16 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// lazyBus is the connection of a process that an agent's host starts: it is
-// made when it is first needed, so that a bus which is not up yet ends nothing,
-// and made again when the bus has moved.
+// lazyBus is the connection of a process that an agent's host starts. It connects on first use, so
+// that the process survives a bus that is not up yet, and reconnects when the directory names
+// another server.
 type lazyBus struct {
 	a  *app
 	mu sync.Mutex
 	b  *bus
 }
 
-// get connects, or says why not.
+// get returns the connection, or the error of connecting.
 func (l *lazyBus) get() (*bus, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *lazyBus) moved() bool {
 	return err == nil && cred.URL != l.b.cred.URL
 }
 
-// Open gives the asks of one session, for one call.
+// Open returns the asks of one session, for one call.
 func (l *lazyBus) Open(_ context.Context, tenant, session string) (client.Session, error) {
 	b, err := l.get()
 	if err != nil {
@@ -64,21 +64,21 @@ func (l *lazyBus) close() {
 	}
 }
 
-// hostDialog answers in the name of who sits at an agent's own host: at its
-// terminal ([ask.ResponderNative]) or at a form ([ask.ResponderElicit]).
+// hostDialog answers for the person at an agent's own host: at its terminal ([ask.ResponderNative])
+// or at a form ([ask.ResponderElicit]).
 type hostDialog struct {
 	lazy *lazyBus
 	typ  string
 
 	mu              sync.Mutex
-	nc              *nats.Conn // of its own: what asks does not answer
-	host            bool       // it is a host's
-	own             bool       // it is for this session alone
+	nc              *nats.Conn // separate from the asking one, which may not answer
+	host            bool       // the credential is a host's
+	own             bool       // the credential is for this session only
 	tenant, session string
 }
 
-// errNoHostCreds says what would let a host's dialog answer.
-var errNoHostCreds = errors.New(`this credential asks, but does not answer; set ASKBUS_HOST_CREDS to one of "askbus auth host" for this session`)
+// errNoHostCreds reports a missing credential for a host's dialog.
+var errNoHostCreds = errors.New(`this credential may ask but not answer; set ASKBUS_HOST_CREDS to one of "askbus auth host" for this session`)
 
 func (h *hostDialog) responder(tenant, session string) (*responder.Responder, error) {
 	opts := responder.Options{Tenant: tenant, Session: session, Logger: h.lazy.a.log()}
@@ -97,15 +97,15 @@ func (h *hostDialog) responder(tenant, session string) (*responder.Responder, er
 			h.nc.Close()
 		}
 		h.nc, h.own, h.tenant, h.session = nc, own, tenant, session
-		role, _ := natsd.ParseUser(cred.Name) // it may be no role of ours
+		role, _ := natsd.ParseUser(cred.Name) // unknown roles stay empty
 		h.host = role.Name == natsd.RoleHost
 	}
 	opts.Host = h.host
 	return responder.New(h.nc, h.typ, opts)
 }
 
-// credential is what the dialog answers with: the setting, or a host's for just
-// this session, made with the directory's keys (own).
+// credential returns the credential of the dialog: the configured one, or one for just this session
+// made with the directory's keys (own).
 func (h *hostDialog) credential(tenant, session string) (cred client.Credential, own bool, err error) {
 	a := h.lazy.a
 	if a.host.HostCreds != "" {
@@ -130,7 +130,7 @@ func (h *hostDialog) credential(tenant, session string) (cred client.Credential,
 	return cred, true, err
 }
 
-// Answer sends what somebody answered.
+// Answer sends a person's answer.
 func (h *hostDialog) Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error) {
 	resp, err := h.responder(k.Tenant, k.Session)
 	if err != nil {
@@ -139,7 +139,7 @@ func (h *hostDialog) Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Ou
 	return resp.Answer(ctx, k, r)
 }
 
-// Decline sends that somebody declined.
+// Decline declines the ask in a person's name.
 func (h *hostDialog) Decline(ctx context.Context, k ask.Key, r ask.Reply, reason string) (ask.Outcome, error) {
 	resp, err := h.responder(k.Tenant, k.Session)
 	if err != nil {
@@ -156,8 +156,8 @@ func (h *hostDialog) close() {
 	}
 }
 
-// hostHome is the tenant and session of an agent whose host started us: those
-// of the credential, the settings, or else what fallback says.
+// hostHome returns the tenant and session of an agent whose host started us: those of the
+// credential, the settings, or else the fallback.
 func (a *app) hostHome(fallback func() string) (tenant, session string, err error) {
 	tenant, session = a.Tenant, a.session
 	if session == "" {
@@ -179,7 +179,7 @@ func (a *app) hostHome(fallback func() string) (tenant, session string, err erro
 		}
 	}
 	if !ask.ValidToken(tenant) {
-		return "", "", usage("invalid tenant %q; use A-Z a-z 0-9 _ -", tenant)
+		return "", "", usage("invalid tenant %q: use A-Z a-z 0-9 _ -", tenant)
 	}
 	if session != "" {
 		session = ask.Token(session)
@@ -187,14 +187,14 @@ func (a *app) hostHome(fallback func() string) (tenant, session string, err erro
 	return tenant, session, nil
 }
 
-// sitting is who sits at the host, as far as this process can know.
+// sitting returns the person at the host, as far as this process can tell.
 func sitting() ask.By {
 	by := localUser(nil)
 	by.Proof = ask.ProofHostDialog
 	return by
 }
 
-// askLink is where a person answers an ask.
+// askLink returns the URL at which a person answers an ask.
 func (a *app) askLink(k ask.Key) string {
 	url := a.inboxURL()
 	if url == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/askbus/askbus/internal/config"
 )
 
-// TestCommandsTakeTheLeastRole spoils the operator's credential in the directory:
-// what is not an operator's must go on without it.
+// TestCommandsTakeTheLeastRole damages the operator's credential in the directory: commands that
+// need no operator must still work.
 func TestCommandsTakeTheLeastRole(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
@@ -40,6 +40,6 @@ func TestCommandsTakeTheLeastRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, stderr, code := pl.run("list"); code == 0 {
-		t.Errorf("a directory where nothing runs is taken for one: %s", stderr)
+		t.Errorf("a directory without a server is used: %s", stderr)
 	}
 }

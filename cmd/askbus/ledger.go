@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ledgerCmd looks after what the server keeps.
+// ledgerCmd groups the commands that maintain the ledger.
 func (a *app) ledgerCmd() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ledger", Short: "Save, restore, check and repair the ledger, and its settings", Args: noCommand,
+		Use: "ledger", Short: "Save, restore, check and repair the ledger, and change its settings", Args: noCommand,
 		Example: "  askbus ledger check --dir ./state",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -23,9 +23,9 @@ func (a *app) ledgerCmd() *cobra.Command {
 
 func (a *app) ledgerCheckCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "check", Short: "Say what is damaged in the store, and which asks would be lost", Args: cobra.NoArgs,
-		Long: `Reads the whole store in --dir, changes nothing, and says what is damaged or missing:
-files, sequences, and asks as tenant/session/id, as far as the rest of the store tells.
+		Use: "check", Short: "Report damage in the store, and which asks would be lost", Args: cobra.NoArgs,
+		Long: `Reads the whole store in --dir, changes nothing, and reports what is damaged or missing:
+files, sequences, and asks as tenant/session/id, as far as the rest of the store shows.
 The server must be stopped. Exit code 1: something is damaged.`,
 		RunE: func(*cobra.Command, []string) error {
 			r, err := natsd.Check(a.Dir)
@@ -40,7 +40,7 @@ The server must be stopped. Exit code 1: something is damaged.`,
 				if r.Cluster {
 					how = "--from-peers"
 				}
-				fmt.Fprintf(a.out, "\nRestore the directory from a backup, or go on without this: askbus ledger repair %s --dir %s\n", how, quote(a.Dir))
+				fmt.Fprintf(a.out, "\nRestore the directory from a backup, or continue without it: askbus ledger repair %s --dir %s\n", how, quote(a.Dir))
 			}
 			return exit(exitFailure)
 		},
@@ -50,17 +50,17 @@ The server must be stopped. Exit code 1: something is damaged.`,
 func (a *app) ledgerRepairCmd() *cobra.Command {
 	var accept, peers bool
 	cmd := &cobra.Command{
-		Use: "repair (--accept-loss | --from-peers)", Short: "Make a damaged store start again; keeps the damaged files", Args: cobra.NoArgs,
-		Long: `Makes the store in --dir start again, and says what is lost, as "check" does. Damaged
+		Use: "repair (--accept-loss | --from-peers)", Short: "Make a damaged store start again, and keep the damaged files", Args: cobra.NoArgs,
+		Long: `Makes the store in --dir start again, and reports what is lost, as "check" does. Damaged
 files are kept in a dated directory inside --dir. The server must be stopped.
 
-  --accept-loss  go on with every message that can still be read
+  --accept-loss  keep every message that can still be read
   --from-peers   on one node of a cluster: move the damaged streams aside; when the node
-                 starts again, the other nodes give them back and nothing is lost. One
+                 starts again, the other nodes send them back and nothing is lost. One
                  node at a time: wait until it has caught up before the next is stopped.`,
 		RunE: func(*cobra.Command, []string) error {
 			if accept == peers {
-				return usage(`give --accept-loss to go on without what is lost, or --from-peers on a node of a cluster; "askbus ledger check" says what that is`)
+				return usage(`give --accept-loss to continue without what is lost, or --from-peers on a node of a cluster; "askbus ledger check" lists what is lost`)
 			}
 			r, err := natsd.Repair(a.Dir, peers)
 			if err != nil {
@@ -70,34 +70,34 @@ files are kept in a dated directory inside --dir. The server must be stopped.
 				return err
 			}
 			if r.Aside != "" && !a.json() {
-				fmt.Fprintf(a.out, "\nRepaired. The damaged files are in %s; remove it when nobody needs them.\n", r.Aside)
+				fmt.Fprintf(a.out, "\nRepaired. The damaged files are in %s; remove it when it is no longer needed.\n", r.Aside)
 			}
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&accept, "accept-loss", false, "go on with what can be read; the rest is lost")
+	cmd.Flags().BoolVar(&accept, "accept-loss", false, "keep what can be read; the rest is lost")
 	cmd.Flags().BoolVar(&peers, "from-peers", false, "in a cluster: let the other nodes replace the damaged streams")
 	return cmd
 }
 
 func (a *app) ledgerNewKeyCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "new-key", Short: "Make new keys for a store that lost its own; voids every credential", Args: cobra.NoArgs,
-		Long: `Makes new keys in --dir, where a store lies without them. Every NATS credential and every
-sign-in at the web inbox came from the old ones and is void; hand out new ones with
+		Use: "new-key", Short: "Make new keys for a store that lost its own; invalidates every credential", Args: cobra.NoArgs,
+		Long: `Makes new keys for the store in --dir, which has none. Every NATS credential and every
+sign-in at the web inbox came from the old ones and becomes invalid; issue new ones with
 "askbus auth". Asks, answers and bearer tokens stay. The server must be stopped. In a
 cluster copy the directory "auth" of another node instead: all nodes share it.`,
 		RunE: func(*cobra.Command, []string) error {
 			if err := natsd.NewKey(a.Dir); err != nil {
 				return err
 			}
-			a.say("askbus: new keys are in %s/auth; hand out new credentials with \"askbus auth\"", a.Dir)
+			a.say("askbus: new keys are in %s/auth; issue new credentials with \"askbus auth\"", a.Dir)
 			return nil
 		},
 	}
 }
 
-// tellReport prints what was found.
+// tellReport prints the damage.
 func (a *app) tellReport(r natsd.Report) error {
 	if a.json() {
 		if r.Damages == nil {
@@ -114,7 +114,7 @@ func (a *app) tellReport(r natsd.Report) error {
 		tellAsks(a, "lost", d.Asks)
 		tellAsks(a, "lost, unless they ended and expired shortly before the crash", d.Uncertain)
 		if len(d.Asks)+len(d.Uncertain) == 0 {
-			fmt.Fprintln(a.out, "  which asks that were is not known: the server's index does not tell, or none are affected")
+			fmt.Fprintln(a.out, "  the affected asks are unknown: the server's index does not list them, or there are none")
 		}
 	}
 	return nil

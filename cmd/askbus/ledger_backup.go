@@ -23,15 +23,15 @@ func (a *app) ledgerBackupCmd() *cobra.Command {
 	var url, creds string
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Save the ledger to a file while everything runs", Args: cobra.ExactArgs(1),
-		Long: `Saves every ask, outcome and receipt, how far each posting surface has come, and shared state
-(tokens, sign-ins, leases) to FILE, which must not be there yet. Brokers, agents and surfaces
-go on: an ask that was acknowledged before the backup began is in it, as pending or with its
+		Long: `Saves every ask, outcome and receipt, the progress of each posting surface, and shared state
+(tokens, sign-ins, leases) to FILE, which must not exist yet. Brokers, agents and surfaces
+keep running: an ask that was acknowledged before the backup began is in it, as pending or with its
 outcome. The file is read again and checked before the command succeeds.
 
-It holds what people asked and answered, and is readable by its owner only. Keys are not in it:
+It contains questions and answers, and only its owner can read it. It does not contain keys:
 copy the directory "auth" of --dir (and the file "key") to a safe place of its own.
 
-Of the store in --dir, whether its server runs or not; elsewhere give --admin-url and
+It saves the store in --dir, whether its server runs or not; for another server give --admin-url and
 --admin-creds, which "askbus auth maintenance" makes.`,
 		Example: `  askbus ledger backup /backup/askbus-$(date +%F)
   askbus ledger backup bus.backup --admin-url nats://bus:4222 --admin-creds admin.creds`,
@@ -53,8 +53,7 @@ Of the store in --dir, whether its server runs or not; elsewhere give --admin-ur
 	return cmd
 }
 
-// ledgerReader is ledgerAdmin, or a connection to the server of the directory
-// if that runs.
+// ledgerReader is ledgerAdmin, or a connection to the server of the directory if it runs.
 func (a *app) ledgerReader(url, creds string) (nc *nats.Conn, end func(), err error) {
 	if url != "" || creds != "" {
 		return a.ledgerAdmin(url, creds)
@@ -72,12 +71,12 @@ func (a *app) ledgerReader(url, creds string) (nc *nats.Conn, end func(), err er
 	return a.ledgerAdmin("", "")
 }
 
-// ledgerWriter connects with the rights of a broker's ledger connection: with a
-// credential, else to the store of this directory, which it starts for that.
+// ledgerWriter connects with the rights of a broker's ledger connection: with a credential, else to
+// the store of this directory, which it then starts.
 func (a *app) ledgerWriter() (nc *nats.Conn, end func(), err error) {
 	if a.Creds == "" {
 		if a.NATS.URL != "" {
-			return nil, nil, usage("give --creds, too: a file with what \"askbus auth broker\" prints")
+			return nil, nil, usage("give --creds as well: a file with the output of \"askbus auth broker\"")
 		}
 		return a.ledgerStore(natsd.RoleLedger)
 	}
@@ -91,16 +90,16 @@ func (a *app) ledgerWriter() (nc *nats.Conn, end func(), err error) {
 	return nc, nc.Close, nil
 }
 
-// saveLedger writes a backup beside its place, checks it, and moves it there.
+// saveLedger writes a backup to a temporary file next to its path, verifies it, and renames it.
 func (a *app) saveLedger(ctx context.Context, nc *nats.Conn, path string) (s ledger.Summary, err error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return s, errors.Join(usage("%s is there already; give a name that is free", path), err)
+		return s, errors.Join(usage("%s already exists; give another name", path), err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // for its owner only
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
 		return s, fmt.Errorf("write the backup: %w", err)
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it has moved, or is of no use
+	defer os.Remove(f.Name()) //nolint:errcheck // renamed, or useless
 	defer f.Close()           //nolint:errcheck // synced before
 	if _, err := ledger.Backup(ctx, nc, f, a.log()); err != nil {
 		return s, err
@@ -120,12 +119,12 @@ func (a *app) ledgerRestoreCmd() *cobra.Command {
 	var check bool
 	var opts ledger.Options
 	cmd := &cobra.Command{
-		Use: "restore FILE", Short: "Fill an empty ledger from a backup, also with other partitions or replicas", Args: cobra.ExactArgs(1),
-		Long: `Writes a backup into an empty ledger and then compares what is there with the file: every
-ask is there, pending or with the same outcome. What fell due meanwhile expires at once.
-Posting surfaces go on where they were when the backup was made, and do not post twice.
+		Use: "restore FILE", Short: "Fill an empty ledger from a backup, even with other partitions or replicas", Args: cobra.ExactArgs(1),
+		Long: `Writes a backup into an empty ledger and then compares it with the file: every
+ask exists, pending or with the same outcome. Asks that fell due meanwhile expire at once.
+Posting surfaces continue where they were when the backup was made, and do not post twice.
 
-Into the store in --dir, whose server must be stopped; elsewhere with --nats-url and a
+It fills the store in --dir, whose server must be stopped; for another server give --nats-url and a
 broker's credential in --creds or ASKBUS_CREDS. No broker may run. --partitions and --replicas may differ from the backup's,
 so this also moves a ledger from the embedded server to a cluster (--replicas 3), or to more
 partitions. --check only reads the file.`,
@@ -137,7 +136,7 @@ partitions. --check only reads the file.`,
 			if err != nil {
 				return usage("%w", err)
 			}
-			defer f.Close() //nolint:errcheck // only read
+			defer f.Close() //nolint:errcheck // read-only
 			back, err := ledger.ReadBackup(f)
 			if err != nil {
 				return err
@@ -156,14 +155,14 @@ partitions. --check only reads the file.`,
 				return err
 			}
 			if done.Expired > 0 {
-				a.say("askbus: %d outcomes and entries were past their retention and are left out", done.Expired)
+				a.say("askbus: %d outcomes and entries were past their retention and are omitted", done.Expired)
 			}
 			return a.tellBackup(done.Summary, "restored and compared")
 		},
 	}
 	partitionsFlag(cmd, &opts.Partitions)
 	replicasFlag(cmd, &opts.Replicas)
-	cmd.Flags().BoolVar(&check, "check", false, "only read the file and say what it holds")
+	cmd.Flags().BoolVar(&check, "check", false, "only read the file and summarize it")
 	return cmd
 }
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A backup is made while the bus runs, checked, and restored in another place
-// with other partitions, where what waits can be answered.
-func TestALedgerIsSavedWhileItRunsAndRestoredElsewhere(t *testing.T) {
+// A backup is made while the bus runs, checked, and restored elsewhere with other partitions, where
+// pending asks can be answered.
+func TestALedgerIsSavedWhileRunningAndRestoredElsewhere(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t)
 	pl.must(exitPending, "ask", "--question", "Go?", "--option", "yes", "--id", "open", "--session", "s1", "--wait", "0")
@@ -25,7 +25,7 @@ func TestALedgerIsSavedWhileItRunsAndRestoredElsewhere(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if _, stderr, code := pl.run("ledger", "backup", file); code != exitUsage || !strings.Contains(stderr, "is there already") {
+	if _, stderr, code := pl.run("ledger", "backup", file); code != exitUsage || !strings.Contains(stderr, "already exists") {
 		t.Errorf("over another one: exit %d: %s", code, stderr)
 	}
 	if _, stderr, code := pl.run("ledger", "restore", file); code != exitFailure || !strings.Contains(stderr, "in use") {
@@ -35,7 +35,7 @@ func TestALedgerIsSavedWhileItRunsAndRestoredElsewhere(t *testing.T) {
 		t.Fatalf("exit %d", code)
 	}
 	if _, stderr, code := pl.run("ledger", "restore", file); code != exitFailure || !strings.Contains(stderr, "not empty") {
-		t.Errorf("into what is there: exit %d: %s", code, stderr)
+		t.Errorf("into a non-empty ledger: exit %d: %s", code, stderr)
 	}
 	if s := pl.must(0, "ledger", "restore", "--check", file, "--output", "json"); s["pending"] != 1.0 {
 		t.Errorf("check: %v", s)

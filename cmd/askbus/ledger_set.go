@@ -25,14 +25,14 @@ func (a *app) ledgerSetCmd() *cobra.Command {
 	var auditRetention time.Duration
 	cmd := &cobra.Command{
 		Use: "set [--retention …] [--margin …] [--replicas …] [--audit-…]", Short: "Show or change the settings on which all brokers agree", Args: cobra.NoArgs,
-		Long: `Changes settings that lie in the ledger, because all brokers must agree on them: a
-broker that is told otherwise does not start. Without a flag it shows them. Brokers read
-them when they start: stop them all before. Only --replicas is changed while they run:
-it returns when every copy is current; start brokers with that number from then on. The
-audit keeps the copies that it was made with.
+		Long: `Changes settings that are stored in the ledger, because all brokers must agree on them: a
+broker with other values does not start. Without a flag it shows them. Brokers read
+them at start: stop them all before. Only --replicas can change while they run:
+it returns when every copy is current; start brokers with the new number from then on. The
+audit keeps its number of copies.
 
---audit-retention, --audit-bytes and --audit-full are the audit's own and count at once; less
-of them removes the oldest records.
+--audit-retention, --audit-bytes and --audit-full apply to the audit and take effect at once; lower values
+remove the oldest records.
 
 The server of --dir must be stopped. A ledger on a nats-server of your own is reached with
 --admin-url and --admin-creds, which "askbus auth maintenance" makes; give it to no broker.`,
@@ -66,17 +66,17 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 	cmd.Flags().DurationVar(&auditRetention, "audit-retention", 0, "how long the audit keeps its records")
 	cmd.Flags().StringVar(&auditBytes, "audit-bytes", "", "bytes of the ledger's budget that the audit may use, such as 2GiB")
 	cmd.Flags().StringVar(&auditFull, "audit-full", "", "what a full audit does: drop the oldest records, or refuse new ones")
-	fixed(cmd, "audit-full", "drop\tthe oldest records go", "refuse\tnothing more is recorded")
+	fixed(cmd, "audit-full", "drop\tthe oldest records are dropped", "refuse\tnothing more is recorded")
 	cmd.Flags().StringVar(&url, "admin-url", "", "a nats-server of your own, instead of the store in --dir")
 	cmd.Flags().StringVar(&creds, "admin-creds", "", "its credential that may update streams: a NATS .creds file")
 	return cmd
 }
 
-// ledgerAdmin connects with the right to update streams: to a server of
-// somebody's own, or to the store of this directory, which it starts for that.
+// ledgerAdmin connects with the right to update streams: to an external server, or to the store of
+// this directory, which it then starts.
 func (a *app) ledgerAdmin(url, creds string) (nc *nats.Conn, end func(), err error) {
 	if (url == "") != (creds == "") {
-		return nil, nil, usage("give --admin-url and --admin-creds together, or none of them for the store in --dir")
+		return nil, nil, usage("give --admin-url and --admin-creds together, or neither for the store in --dir")
 	}
 	if url != "" {
 		nc, err := call.Connect(call.Credential(a.trust(client.Credential{URL: url, CredsFile: creds})), a.log())
@@ -88,8 +88,8 @@ func (a *app) ledgerAdmin(url, creds string) (nc *nats.Conn, end func(), err err
 	return a.ledgerStore(natsd.RoleMaintenance)
 }
 
-// ledgerStore starts the store of this directory and connects to it as a role
-// of the ledger's account.
+// ledgerStore starts the store of this directory and connects to it with a role of the ledger's
+// account.
 func (a *app) ledgerStore(role string) (nc *nats.Conn, end func(), err error) {
 	srv, err := natsd.Start(natsd.Options{Dir: a.Dir, Addr: "127.0.0.1:0", Logger: a.log()})
 	if err != nil {
@@ -132,11 +132,11 @@ func (a *app) tellSettings(before, after ledger.Settings, audited ledger.AuditSe
 	return nil
 }
 
-// auditSettings reads what flags or settings say of the audit.
+// auditSettings parses the audit's flags or settings.
 func auditSettings(retention time.Duration, bytes, full string) (s ledger.AuditSettings, err error) {
 	s = ledger.AuditSettings{Retention: retention, Refuse: full == "refuse"}
 	if full != "drop" && full != "refuse" {
-		return s, usage("--audit-full is %q; use drop or refuse", full)
+		return s, usage("invalid --audit-full %q: use drop or refuse", full)
 	}
 	if bytes == "" {
 		return s, nil
@@ -155,12 +155,12 @@ func replicasFlag(cmd *cobra.Command, into *int) {
 	countFlag(cmd, into, "replicas", 5, "copies of each stream, 3 in a cluster; default: the ledger's, 1 for a new one")
 }
 
-// countFlag is a number from 1 on: 0 is no way to say "as it is".
+// countFlag is a flag for a number from 1 on: an explicit 0 is an error, not the default.
 func countFlag(cmd *cobra.Command, into *int, name string, most int, usage string) {
 	cmd.Flags().Func(name, usage, func(s string) error {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > most {
-			return fmt.Errorf("use 1 to %d, or leave it out for the ledger's own", most)
+			return fmt.Errorf("use 1 to %d, or omit it for the ledger's own", most)
 		}
 		*into = n
 		return nil
@@ -178,7 +178,7 @@ func ledgerSettingFlags(cmd *cobra.Command, retention, margin *time.Duration) {
 		cmd.Flags().Func(f.name, f.usage, func(s string) error {
 			d, err := time.ParseDuration(s)
 			if err != nil || d <= 0 {
-				return errors.New(`use a duration such as "720h", or leave it out for the ledger's own`)
+				return errors.New(`use a duration such as "720h", or omit it for the ledger's own`)
 			}
 			*f.into = d
 			return nil

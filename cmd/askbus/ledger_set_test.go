@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// The settings on which brokers agree lie in the ledger. One that is told
-// otherwise does not start, and says how they are changed.
-func TestABrokerToldOtherwiseDoesNotStart(t *testing.T) {
+// The ledger stores the settings on which brokers agree. A broker with other settings does not
+// start, and says how to change them.
+func TestABrokerWithOtherSettingsDoesNotStart(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t, "--partitions", "2", "--retention", "48h")
 	pl.must(exitPending, "ask", "--question", "Shall we?", "--id", "a1", "--session", "s1", "--wait", "0")

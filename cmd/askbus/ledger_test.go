@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A damaged store is told at start with the command that repairs it, which says
-// what is lost, keeps the damaged file and lets the rest go on.
+// The start with a damaged store names the command that repairs it. The repair reports what is
+// lost, keeps the damaged file and restores the rest.
 func TestADamagedStoreIsCheckedAndRepaired(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t, "--partitions", "1")
@@ -66,8 +66,8 @@ func TestADamagedStoreIsCheckedAndRepaired(t *testing.T) {
 	}
 }
 
-// A store without its key does not start with another.
-func TestALostKeyIsReplacedOnPurposeOnly(t *testing.T) {
+// A store without its key does not start with a new one.
+func TestALostKeyIsReplacedOnlyOnPurpose(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t, "--partitions", "1")
 	pl.must(exitPending, "ask", "--question", "Shall we?", "--id", "a1", "--session", "s1", "--wait", "0")

@@ -20,19 +20,19 @@ type listFlags struct {
 func (a *app) listCmd() *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
-		Use: "list", Short: "List who waits for what since when", Args: cobra.NoArgs,
+		Use: "list", Short: "List asks: who waits for what, and since when", Args: cobra.NoArgs,
 		Long: `Lists asks of all sessions that the credential may see, unless --session is given:
-those that wait, the oldest first; then, with --state resolved or all, those that
+the pending ones, the oldest first; then, with --state resolved or all, those that
 ended, the newest first.`,
 		Example: `  askbus list
   askbus list --state resolved --limit 20
   askbus list --session build-42 --watch`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains([]string{"pending", "resolved", "all"}, f.state) {
-				return usage("--state is %q; use pending, resolved or all", f.state)
+				return usage("invalid --state %q: use pending, resolved or all", f.state)
 			}
 			if f.limit < 1 {
-				return usage("--limit is %d; use 1 or more", f.limit)
+				return usage("invalid --limit %d: use 1 or more", f.limit)
 			}
 			b, err := a.dial()
 			if err != nil {
@@ -50,15 +50,14 @@ ended, the newest first.`,
 		},
 	}
 	cmd.Flags().StringVar(&f.state, "state", "pending", "pending, resolved or all")
-	cmd.Flags().IntVar(&f.limit, "limit", 200, "the most asks to list")
-	cmd.Flags().BoolVar(&f.watch, "watch", false, "keep the list on the screen, and follow what happens")
+	cmd.Flags().IntVar(&f.limit, "limit", 200, "maximum number of asks")
+	cmd.Flags().BoolVar(&f.watch, "watch", false, "keep the list on the screen and update it")
 	fixed(cmd, "state", "pending\twhat waits", "resolved\twhat ended", "all\tboth")
 	return cmd
 }
 
-// listed reads what a list shows: of what waits the oldest, of what ended the
-// newest. The bus lists in the order of asking, so what ended is read to the
-// end, and never more than twice the limit is held.
+// listed reads the asks of a list: the oldest pending ones, then the newest ended ones. The bus
+// lists asks in the order of asking, so it reads all ended asks but holds at most twice the limit.
 func (a *app) listed(ctx context.Context, b *bus, f listFlags) (items []ask.Record, more bool, err error) {
 	var state ask.State
 	if f.state != "all" {
@@ -93,7 +92,7 @@ func (a *app) listed(ctx context.Context, b *bus, f listFlags) (items []ask.Reco
 	return append(pending, ended...), more, nil
 }
 
-// newest keeps the asks that ended last, the newest first.
+// newest returns the most recently ended asks, the newest first.
 func newest(ended []ask.Record, most int) []ask.Record {
 	slices.SortStableFunc(ended, func(x, y ask.Record) int {
 		return cmp.Or(y.Outcome.At.Compare(x.Outcome.At), y.AskedAt.Compare(x.AskedAt))

@@ -11,7 +11,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-func TestListShowsTheOldestThatWaitAndTheNewestThatEnded(t *testing.T) {
+func TestListShowsTheOldestPendingAndTheNewestEndedAsks(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	for i := range 6 {
@@ -74,8 +74,8 @@ func TestAListFitsItsTerminal(t *testing.T) {
 	}
 }
 
-// The price of "askbus list" with 500 asks, after connecting. The figure is for
-// people: no test fails because a machine is busy.
+// Logs the time of "askbus list" with 500 asks, after connecting. It fails on no figure, because
+// machines may be busy.
 func TestListOf500(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
@@ -129,7 +129,7 @@ func TestTheInboxBesideUpLeavesItsAddressAlone(t *testing.T) {
 	}
 }
 
-func TestANumberThatIsNoOptionIsRefused(t *testing.T) {
+func TestAnUnknownOptionNumberIsRefused(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	pl.must(3, "ask", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite", "--id", "db", "--session", "s", "--wait", "0")
@@ -142,7 +142,7 @@ func TestANumberThatIsNoOptionIsRefused(t *testing.T) {
 	}
 }
 
-func TestHintsCanBeCalledAsTheyAre(t *testing.T) {
+func TestHintsCanBeRunAsPrinted(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	_, stderr, code := pl.run("get", "nothing")

@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// sticky is the address to listen on: for port 0 the port of last time while it
-// is free, otherwise any free one; moved says that it had to change.
+// sticky returns the address to listen on: for port 0 the previous port while it is free, otherwise
+// any free one; moved says that the port had to change.
 func sticky(addr, lastURL string) (use string, moved bool) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port != "0" || lastURL == "" {
@@ -42,12 +42,12 @@ func (a *app) listen(ctx context.Context, what, addr, flag, lastURL string) (net
 		return nil, natsd.ListenError(what, use, flag, err)
 	}
 	if moved {
-		a.say("askbus: the %s port of last time is taken; now at %s", what, ln.Addr())
+		a.say("askbus: the previous %s port is taken; now at %s", what, ln.Addr())
 	}
 	return ln, nil
 }
 
-// httpURL is how this machine reaches a listener.
+// httpURL returns the URL at which this machine reaches a listener.
 func httpURL(ln net.Listener) string {
 	if httpserver.IsSecure(ln) {
 		return "https://" + natsd.Reachable(ln.Addr().String())
@@ -55,7 +55,7 @@ func httpURL(ln net.Listener) string {
 	return "http://" + natsd.Reachable(ln.Addr().String())
 }
 
-// served reports whether somebody listens at the address of a URL.
+// served reports whether a server listens at the address of a URL.
 func served(ctx context.Context, at string) bool {
 	u, err := url.Parse(at)
 	if err != nil || u.Host == "" {
@@ -74,12 +74,12 @@ func served(ctx context.Context, at string) bool {
 	return conn.Close() == nil
 }
 
-// ops opens the ops address of a role and notes it.
+// ops opens the ops address of a role and records it.
 func (r *running) ops(ctx context.Context, role, addr string, ready func() error) error {
 	return r.opsWith(ctx, role, addr, daemon.Ops(ready, r.metrics.Handler()))
 }
 
-// opsWith is ops with a handler of the caller's own.
+// opsWith is ops with the caller's handler.
 func (r *running) opsWith(ctx context.Context, role, addr string, h http.Handler) error {
 	ln, err := r.a.listen(ctx, "ops", addr, "--ops-addr", r.before.Ops[role])
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *running) opsWith(ctx context.Context, role, addr string, h http.Handler
 	return nil
 }
 
-// opsConnections is enough for probes, and nothing that others would miss.
+// opsConnections is enough for probes, and too few to starve other listeners.
 const opsConnections = 64
 
 func natsReady(nc *nats.Conn) error {

@@ -23,18 +23,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// signInLimit is how long a terminal waits for its person.
+// signInLimit limits how long a terminal waits for the person to confirm.
 const signInLimit = 10 * time.Minute
 
-// signIn signs this terminal in at a web inbox, where its person confirms it in a
-// browser. The code that comes back, to a loopback address or typed, is worth
-// something only with the verifier, which never leaves this process until then.
+// signIn signs this terminal in at a web inbox, where its person confirms in a browser. The
+// returned code, sent to a loopback address or typed, is useless without the verifier, which this
+// process keeps until it redeems the code.
 func (a *app) signIn(cmd *cobra.Command, address string, noBrowser bool) error {
 	inbox, err := inboxAddress(address)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(cmd.Context(), signInLimit, errors.New("nobody confirmed within 10 minutes; begin again"))
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), signInLimit, errors.New("not confirmed within 10 minutes; start again"))
 	defer cancel()
 	verifier := rand.Text() + rand.Text()
 	t := web.TerminalRequest{Challenge: auth.Challenge(verifier), Client: thisTerminal(), Tenant: a.wanted}
@@ -56,7 +56,7 @@ func (a *app) signIn(cmd *cobra.Command, address string, noBrowser bool) error {
 		openBrowser(ctx, inbox+path)
 	}
 	if t.Port != 0 {
-		a.say("When the browser is on another machine, choose the code there and type it here.")
+		a.say("If the browser is on another machine, choose the code there and type it here.")
 	}
 	fmt.Fprint(a.err, "Code: ")
 	go typedCode(ctx, cmd.InOrStdin(), codes)
@@ -68,7 +68,7 @@ func (a *app) signIn(cmd *cobra.Command, address string, noBrowser bool) error {
 	case code := <-codes:
 		fmt.Fprintln(a.err)
 		if code == "" {
-			return errors.New("no code was typed, and the browser did not come back")
+			return errors.New("no code was typed, and the browser did not call back")
 		}
 		var got struct {
 			Secret string `json:"secret"`
@@ -80,11 +80,11 @@ func (a *app) signIn(cmd *cobra.Command, address string, noBrowser bool) error {
 	}
 	p, err := l.renew(ctx, a.wanted)
 	if err != nil {
-		_ = callInbox(ctx, inbox, "/logout", l.Secret, struct{}{}, new(struct{})) // it is of no use
+		_ = callInbox(ctx, inbox, "/logout", l.Secret, struct{}{}, new(struct{})) // unusable without the file
 		return err
 	}
-	if before, err := readLogin(); err == nil && before != nil { // it would be nobody's
-		_ = callInbox(ctx, before.Inbox, "/logout", before.Secret, struct{}{}, new(struct{})) // it ends by itself
+	if before, err := readLogin(); err == nil && before != nil { // the file no longer names it
+		_ = callInbox(ctx, before.Inbox, "/logout", before.Secret, struct{}{}, new(struct{})) // it expires by itself
 	}
 	if err := l.save(); err != nil {
 		return err
@@ -92,22 +92,22 @@ func (a *app) signIn(cmd *cobra.Command, address string, noBrowser bool) error {
 	return a.tellSignedIn(l, &p)
 }
 
-// inboxAddress is the address of a web inbox, to which secrets may be sent: over
-// TLS, or on this machine.
+// inboxAddress returns the base URL of a web inbox to which secrets may be sent: over TLS, or on
+// this machine.
 func inboxAddress(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
-		return "", usage("%q is not the address of a web inbox, such as https://ask.example.com", text)
+		return "", usage("invalid web inbox address %q: use one such as https://ask.example.com", text)
 	case u.Scheme == "http" && !httpserver.LoopbackHost(u.Host):
-		return "", usage("%s is not safe: who listens on the way could answer as you; use https://", text)
+		return "", usage("%s is not safe: anybody on the network path could answer as you; use https://", text)
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
-		return "", usage("give the address of the web inbox alone: %s://%s", u.Scheme, u.Host)
+		return "", usage("give only the address of the web inbox: %s://%s", u.Scheme, u.Host)
 	}
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// thisTerminal is what the person is shown of it.
+// thisTerminal describes this terminal for the confirmation page.
 func thisTerminal() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -134,25 +134,25 @@ func awaitCode(ctx context.Context, t *web.TerminalRequest, codes chan<- string)
 		q := r.URL.Query()
 		if r.URL.Path != "/" || r.Method != http.MethodGet || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(t.State)) != 1 || q.Get("code") == "" {
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, "<!doctype html><title>askbus</title><p>This is not the sign-in that the terminal waits for.") // it may be gone
+			_, _ = io.WriteString(w, "<!doctype html><title>askbus</title><p>This is not the sign-in that the terminal is waiting for.") // the browser may be gone
 			return
 		}
 		select {
 		case codes <- q.Get("code"):
-		default: // there is one already
+		default: // a code is already there
 		}
-		_, _ = io.WriteString(w, "<!doctype html><title>askbus</title><p>Your terminal has the code. Go on there; you can close this page.") // likewise
+		_, _ = io.WriteString(w, "<!doctype html><title>askbus</title><p>Your terminal has the code. Continue there; you can close this page.") // likewise
 	})}
-	go srv.Serve(ln) //nolint:errcheck // it ends when it is closed
+	go srv.Serve(ln) //nolint:errcheck // it returns when closed
 	return func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = srv.Shutdown(grace) // the page is written before
+		_ = srv.Shutdown(grace) // after the page is written
 	}, nil
 }
 
-// typedCode reads a code that the person types. Nothing typed is no code, and
-// the browser may still come.
+// typedCode reads a code that the person types. An empty line is not a code, and the browser may
+// still call back.
 func typedCode(ctx context.Context, in io.Reader, codes chan<- string) {
 	lines := prompt.Read(in)
 	for {
@@ -177,7 +177,7 @@ func withoutSpace(r rune) rune {
 	return r
 }
 
-// tellSignedIn says who is signed in now.
+// tellSignedIn prints who is signed in.
 func (a *app) tellSignedIn(l *signedIn, p *personal) error {
 	path, err := loginFile()
 	if err != nil {
@@ -190,7 +190,7 @@ func (a *app) tellSignedIn(l *signedIn, p *personal) error {
 	if len(p.By.Groups) > 0 {
 		a.say("Groups: %s", strings.Join(p.By.Groups, ", "))
 	}
-	a.say("Try \"askbus tui\". The sign-in lies in %s; \"askbus logout\" ends it.", path)
+	a.say("Try \"askbus tui\". The sign-in is stored in %s; \"askbus logout\" ends it.", path)
 	return nil
 }
 
@@ -216,7 +216,7 @@ askbus/login.json in the configuration directory is removed.`,
 				return err
 			}
 			if told != nil {
-				return fmt.Errorf("the sign-in is removed here, but %s does not know: %w; sign out in the browser there, too", l.Inbox, told)
+				return fmt.Errorf("the sign-in is removed here, but not at %s: %w; sign out in the browser there as well", l.Inbox, told)
 			}
 			a.say("signed out of %s", l.Inbox)
 			return nil

@@ -10,7 +10,7 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // the image holds no certificates; those of a system come first
 )
 
-// version is set by the linker (make build); without, see [buildVersion].
+// version is set by the linker (make build); see [buildVersion].
 var version string
 
 func main() { os.Exit(Main()) }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// hostSettings are the settings of what an agent's host starts.
+// hostSettings are the settings of commands that an agent's host starts.
 type hostSettings struct {
 	Agent     string `desc:"who asks, below the agents that started it: planner/a-1/builder"`
 	HostCreds string `split_words:"true" desc:"credential with which the host's own dialog answers; default: one made with the directory's keys"`
@@ -27,11 +27,11 @@ func (a *app) mcpCmd() *cobra.Command {
 		Short: "Serve MCP on standard input and output: a tool with which an agent asks people",
 		Long: `Serves the tools AskUserQuestion, AwaitAnswer, WithdrawQuestion and
 ListPendingQuestions to one MCP client on standard input and output. "askbus mcp
-install" tells or writes the configuration of the common clients.
+install" prints or writes the configuration of common clients.
 
-The session is --session or ASKBUS_SESSION, else one of this process. Asks outlive
-the process: with the same session a new one finds them again. What is shown as a
-form (--elicit) is withdrawn when this process is gone for about 8 minutes, unless
+The session is --session or ASKBUS_SESSION, else a new one for this process. Asks outlive
+the process: with the same session a new process finds them again. Asks shown as a
+form (--elicit) are withdrawn about 8 minutes after this process exits, unless
 --outlive is given.`,
 		Example: `  askbus mcp install claude-code --write
   askbus mcp --session build-42 --elicit`,
@@ -42,14 +42,14 @@ form (--elicit) is withdrawn when this process is gone for about 8 minutes, unle
 				return err
 			}
 			if wait < time.Second || wait > ask.MaxHold {
-				return usage("--wait is %s; use 1s to %s", wait, ask.MaxHold)
+				return usage("invalid --wait %s: use 1s to %s", wait, ask.MaxHold)
 			}
 			lazy := &lazyBus{a: a}
 			defer lazy.close()
 			who := mcpserver.Caller{
 				Tenant: tenant, Session: session, Agent: mcpserver.AgentPath(a.host.Agent), Human: sitting(), Forms: elicit, Outlive: outlive,
 			}
-			work := checkout.Of(".") // where the host started us
+			work := checkout.Of(".") // the host's directory
 			work.Branch = ""         // it changes while we run
 			work.Fill(&who.Agent)
 			if task := os.Getenv("__VF_PROJECT_AI_TASK_ID__"); task != "" {
@@ -64,16 +64,16 @@ form (--elicit) is withdrawn when this process is gone for about 8 minutes, unle
 			return mcpserver.New(lazy, opts).Run(cmd.Context(), who, cmd.InOrStdin(), a.out)
 		},
 	}
-	cmd.Flags().BoolVar(&elicit, "elicit", false, "show each ask as a form in the client, too; the first answer counts")
+	cmd.Flags().BoolVar(&elicit, "elicit", false, "also show each ask as a form in the client; the first answer counts")
 	outliveFlag(cmd, &outlive)
-	cmd.Flags().DurationVar(&wait, "wait", mcpserver.DefaultWait, "how long a call waits that does not say")
-	cmd.Flags().StringVar(&a.host.Agent, "agent", a.host.Agent, "who asks, below the agents that started it, such as planner/a-1/builder")
+	cmd.Flags().DurationVar(&wait, "wait", mcpserver.DefaultWait, "how long a call waits by default")
+	cmd.Flags().StringVar(&a.host.Agent, "agent", a.host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder")
 	cmd.AddCommand(a.mcpInstallCmd())
 	return cmd
 }
 
-// processSession is a session of this process alone; its name tells people
-// by which command and where the agent works.
+// processSession returns a session for this process alone. Its name shows people the command and
+// the agent's directory.
 func processSession(name string) string {
 	if dir, err := os.Getwd(); err == nil && len(filepath.Base(dir)) > 1 {
 		name += "-" + filepath.Base(dir)

@@ -30,7 +30,7 @@ func (pl place) opsPage(role, path string) string {
 	return string(body)
 }
 
-func TestMetricsOfARunningBusStandInTheTable(t *testing.T) {
+func TestMetricsOfARunningBusAreDocumented(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	pl.must(3, "ask", "--question", "Go?", "--option", "yes", "--wait", "0", "--id", "m1")

@@ -8,13 +8,14 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// terminalSettings are the settings of what runs in a terminal.
+// terminalSettings are the settings of programs in a terminal.
 type terminalSettings struct {
 	Lang    string `desc:"language of questions and of the terminal's inbox, such as en or zh; default: as LC_ALL, LC_MESSAGES and LANG say. Help and errors are English"`
 	OSC7501 bool   `default:"true" desc:"tell the terminal that a person is needed, while a command, a hook or \"askbus mcp\" waits in it (Program Status Protocol)"`
 }
 
-// needed reports to the terminal that a person is needed; nil says nothing.
+// needed returns a reporter that tells the terminal that a person is needed. A nil reporter does
+// nothing.
 func (a *app) needed() *programstatus.Reporter {
 	if !a.tty.OSC7501 {
 		return nil
@@ -24,7 +25,7 @@ func (a *app) needed() *programstatus.Reporter {
 	})
 }
 
-// neededFor is [app.needed] for those who know what is asked.
+// neededFor is [app.needed] for callers that have the ask.
 func (a *app) neededFor() func(*ask.Ask) (done func()) {
 	r := a.needed()
 	return func(q *ask.Ask) func() { return r.Waiting(present.Heading(q)) }

@@ -15,7 +15,7 @@ const (
 
 // While a command or a hook waits, its terminal is told, and told when it ends:
 // also where standard output goes elsewhere.
-func TestTheTerminalIsToldThatAPersonIsNeeded(t *testing.T) {
+func TestTheTerminalLearnsThatAPersonIsNeeded(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	ask := func(id string, env ...string) (*process, *os.File) {
@@ -43,7 +43,7 @@ func TestTheTerminalIsToldThatAPersonIsNeeded(t *testing.T) {
 	}
 }
 
-func TestAHookTellsItsTerminal(t *testing.T) {
+func TestAHookReportsToItsTerminal(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	event := `{"hook_event_name":"PreToolUse","session_id":"h","tool_name":"AskUserQuestion","tool_use_id":"t1","tool_input":{"questions":[{"question":"Which database?","header":"DB","multiSelect":false,"options":[{"label":"PostgreSQL","description":""},{"label":"SQLite","description":""}]}]}}`

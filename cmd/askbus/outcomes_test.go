@@ -15,9 +15,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestWhoCanCauseAnOutcome is the table of docs/guarantees.md: each way to an
-// outcome, tried with each credential. A cell is the state of the ask
-// afterwards. A way without a cell for every credential fails.
+// TestWhoCanCauseAnOutcome is the table of docs/guarantees.md: each way to an outcome, tried with
+// each credential. A cell is the resulting state of the ask. A way without a cell for every
+// credential fails.
 func TestWhoCanCauseAnOutcome(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
@@ -78,7 +78,7 @@ func TestWhoCanCauseAnOutcome(t *testing.T) {
 	}
 }
 
-// hosted asks as the agent with its host, so that only who answers matters.
+// hosted asks as the agent with its host, so that only the answering credential matters.
 func (pl place) hosted(id string, credentials ...string) {
 	pl.t.Helper()
 	if status, _, body := pl.post("/v1/hook?limit=1ms", strings.ReplaceAll(hookFor("PreToolUse", id), "s-1", "s1"), credentials...); status != http.StatusNoContent {
@@ -86,7 +86,7 @@ func (pl place) hosted(id string, credentials ...string) {
 	}
 }
 
-// read is the state of an ask of session s1, as an operator reads it.
+// read returns the state of an ask of session s1, read as an operator.
 func (pl place) read(id, operator string) string {
 	pl.t.Helper()
 	req, err := http.NewRequestWithContext(pl.t.Context(), http.MethodGet, pl.context().HTTPURL+"/v1/asks/s1/"+id, nil)
@@ -106,7 +106,7 @@ func (pl place) read(id, operator string) string {
 	return stateIn(st)
 }
 
-// act goes one way to an outcome.
+// act tries one way to an outcome.
 func (pl place) act(way, id string, credentials []string) {
 	pl.t.Helper()
 	const answer = `{"answers":[{"question_id":"q1","selected":["o2"]}],"by":{"principal":"oidc:ceo","name":"Me"}}`
@@ -148,7 +148,7 @@ func (pl place) act(way, id string, credentials []string) {
 	}
 }
 
-// form sends a filled-in form back.
+// form submits a filled-in form.
 func (pl place) form(id string, credentials []string) {
 	pl.t.Helper()
 	params := which(id)
@@ -180,7 +180,7 @@ func (pl place) form(id string, credentials []string) {
 	_, _ = io.Copy(io.Discard, res.Body) // a call that is still pending waits for a second
 }
 
-// socket answers over a WebSocket, as far as one opens.
+// socket answers over a WebSocket, if it opens.
 func (pl place) socket(id string, credentials []string) {
 	pl.t.Helper()
 	ctx := pl.t.Context()
@@ -206,8 +206,8 @@ func (pl place) socket(id string, credentials []string) {
 	}
 }
 
-// TestWhoCanCauseAnOutcomeOnTheBus is the part of the same table that NATS
-// credentials and the command line have.
+// TestWhoCanCauseAnOutcomeOnTheBus covers the rows of the same table for NATS credentials and the
+// command line.
 func TestWhoCanCauseAnOutcomeOnTheBus(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)

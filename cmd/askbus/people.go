@@ -21,7 +21,7 @@ func (a *app) peopleCmd() *cobra.Command {
 	return cmd
 }
 
-// people connects with an operator's credential.
+// people connects as an operator.
 func (a *app) people() (_ *auth.People, end func(), err error) {
 	b, err := a.operator()
 	if err != nil {
@@ -30,7 +30,7 @@ func (a *app) people() (_ *auth.People, end func(), err error) {
 	return auth.NewPeople(b.nc), b.close, nil
 }
 
-// operator connects with an operator's credential.
+// operator connects as an operator.
 func (a *app) operator() (*bus, error) {
 	b, err := a.dialOperator()
 	if err != nil {
@@ -72,7 +72,7 @@ func (a *app) peopleListCmd() *cobra.Command {
 
 func (a *app) peopleSignOutCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "sign-out PRINCIPAL | ID", Short: "End a person's sessions, or one; open pages end within a second", Args: cobra.ExactArgs(1),
+		Use: "sign-out PRINCIPAL | ID", Short: "End one or all of a person's sessions; open pages close within a second", Args: cobra.ExactArgs(1),
 		Example: "  askbus people sign-out oidc:mei",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			people, end, err := a.people()

@@ -15,8 +15,8 @@ import (
 	"github.com/askbus/askbus/internal/waittest"
 )
 
-// A person signs in, is listed and signed out; the login link stays used after
-// a kill, and the sign-in of another browser stays good.
+// A person signs in, is listed and is signed out. After a kill the login link stays used, and
+// another browser stays signed in.
 func TestPeopleAreListedAndSignedOut(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t)
@@ -69,7 +69,7 @@ func TestPeopleAreListedAndSignedOut(t *testing.T) {
 	}
 }
 
-// The tokens of an earlier version go on working.
+// The tokens of an earlier version keep working.
 func TestUpTakesOverTheTokensOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}

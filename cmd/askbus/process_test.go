@@ -38,7 +38,7 @@ type process struct {
 	done chan struct{}
 }
 
-// output collects what a process writes, and wakes whoever waits for a text.
+// output collects a process's output and wakes the tests that wait for a text.
 type output struct {
 	mu   sync.Mutex
 	buf  bytes.Buffer
@@ -69,7 +69,7 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// wait waits until the output has a text.
+// wait waits for a text in the output.
 func (o *output) wait(t *testing.T, text string) string {
 	t.Helper()
 	limit := time.After(waittest.Limit)
@@ -81,29 +81,29 @@ func (o *output) wait(t *testing.T, text string) string {
 			return got
 		}
 		if end {
-			t.Fatalf("the process ended without saying %q; it said:\n%s", text, got)
+			t.Fatalf("the process ended without printing %q; it printed:\n%s", text, got)
 		}
 		select {
 		case <-more:
 		case <-limit:
-			t.Fatalf("no %q after %s; it said:\n%s", text, waittest.Limit, got)
+			t.Fatalf("no %q after %s; it printed:\n%s", text, waittest.Limit, got)
 		}
 	}
 }
 
-// start starts askbus with arguments.
+// start starts askbus.
 func start(t *testing.T, stdin string, args ...string) *process {
 	t.Helper()
 	return startWith(t, nil, stdin, args...)
 }
 
-// startWith starts askbus with more in its environment.
+// startWith starts askbus with additional environment variables.
 func startWith(t *testing.T, env []string, stdin string, args ...string) *process {
 	t.Helper()
 	return startAs(t, os.Args[0], env, stdin, args...)
 }
 
-// startBinary starts an askbus of some version.
+// startBinary starts an askbus of another version.
 func startBinary(t *testing.T, bin string, args ...string) *process {
 	t.Helper()
 	return startAs(t, bin, nil, "", args...)
@@ -114,7 +114,7 @@ func startAs(t *testing.T, bin string, env []string, stdin string, args ...strin
 	return startReading(t, bin, env, strings.NewReader(stdin), args...)
 }
 
-// startFrom starts askbus with an input that comes later.
+// startFrom starts askbus with the given standard input.
 func startFrom(t *testing.T, stdin io.Reader, env []string, args ...string) *process {
 	t.Helper()
 	return startReading(t, os.Args[0], env, stdin, args...)
@@ -182,7 +182,7 @@ func (p *process) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// place is a directory with a bus in it.
+// place is a directory with a bus.
 type place struct {
 	t   *testing.T
 	dir string
@@ -202,7 +202,7 @@ func (pl place) up(extra ...string) *process {
 	return p
 }
 
-// run runs a command to its end: its output, what it said, its exit code.
+// run runs a command and returns its standard output, standard error and exit code.
 func (pl place) run(args ...string) (stdout, stderr string, code int) {
 	pl.t.Helper()
 	return pl.runWith("", args...)
@@ -215,7 +215,7 @@ func (pl place) runWith(stdin string, args ...string) (stdout, stderr string, co
 	return p.out.String(), p.err.String(), code
 }
 
-// must runs a command that has to end with a code, and reads its JSON.
+// must runs a command, checks its exit code and decodes its JSON.
 func (pl place) must(code int, args ...string) map[string]any {
 	pl.t.Helper()
 	stdout, stderr, got := pl.run(args...)

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onTerminal starts askbus on a terminal of its own; what is written to the
-// returned file is typed there.
+// onTerminal starts askbus on its own terminal; writes to the returned file are typed there.
 func onTerminal(t *testing.T, width, height int, env []string, args ...string) (*process, *os.File) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -21,7 +20,7 @@ func onTerminal(t *testing.T, width, height int, env []string, args ...string) (
 	return onTerminalOf(t, width, height, cmd)
 }
 
-// onTerminalOf starts any command on a terminal of its own.
+// onTerminalOf starts any command on its own terminal.
 func onTerminalOf(t *testing.T, width, height int, cmd *exec.Cmd) (*process, *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

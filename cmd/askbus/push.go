@@ -20,15 +20,15 @@ type pushSettings struct {
 func (a *app) pushCmd() *cobra.Command {
 	var s pushSettings
 	cmd := &cobra.Command{
-		Use: "push", Short: "Ring phones and browsers whose page is closed, by web push; any number of replicas", Args: cobra.NoArgs,
+		Use: "push", Short: "Notify phones and browsers whose page is closed, by web push; any number of replicas", Args: cobra.NoArgs,
 		Example: "  askbus push",
-		Long: `Rings the browsers whose people switched notifications on in the web inbox. "askbus up"
+		Long: `Sends notifications to browsers where people enabled them in the web inbox. "askbus up"
 does the same. It needs the inboxes' cookie key: with --dir of an "askbus server" it is
 derived there; elsewhere set ASKBUS_CREDS (a responder's of type push) and
 ASKBUS_WEB_COOKIE_KEY.
 
 It calls the push services of Chrome, Edge, Firefox and Safari over HTTPS, and no other
-host but those in ASKBUS_PUSH_HOSTS.`,
+hosts except those in ASKBUS_PUSH_HOSTS.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := a.newRunning(cmd.Context())
 			defer r.close()
@@ -47,7 +47,7 @@ host but those in ASKBUS_PUSH_HOSTS.`,
 			if err := r.ops(cmd.Context(), "push", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
 				return err
 			}
-			return r.run(cmd.Context(), func() { a.say("askbus: rings by web push, ops at %s", r.after.Ops["push"]) })
+			return r.run(cmd.Context(), func() { a.say("askbus: notifying by web push, ops at %s", r.after.Ops["push"]) })
 		},
 	}
 	load(&s, cmd)
@@ -66,7 +66,7 @@ func (a *app) pushCred() (client.Credential, error) {
 	return c, err
 }
 
-// push makes the surface that rings, on a connection of its own.
+// push makes the push surface on its own connection.
 func (r *running) push(c client.Credential, p config.Push, cookieKey []byte) (*nats.Conn, error) {
 	keys, err := push.DeriveKeys(cookieKey)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *running) push(c client.Credential, p config.Push, cookieKey []byte) (*n
 	if err != nil {
 		return nil, err
 	}
-	role, _ := natsd.ParseUser(c.Name) // it may be no role of ours
+	role, _ := natsd.ParseUser(c.Name) // unknown roles stay empty
 	app, err := push.New(nc, keys, push.Options{Hosts: p.Push.Hosts, Contact: p.Push.Contact, Tenant: role.Tenant, Logger: r.log})
 	if err != nil {
 		return nil, &exitError{exitUsage, err}

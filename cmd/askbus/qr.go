@@ -9,8 +9,7 @@ import (
 	"rsc.io/qr"
 )
 
-// reachable says whether a phone can open an inbox at this address, and warns
-// when it can do less there than it could.
+// reachable checks whether a phone can open an inbox at this address, and warns if it is not https.
 func (a *app) reachable(inbox string) error {
 	u, err := url.Parse(inbox)
 	if err != nil {
@@ -18,23 +17,23 @@ func (a *app) reachable(inbox string) error {
 	}
 	ip, _ := netip.ParseAddr(u.Hostname())
 	if u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || ip.IsValid() && (ip.IsLoopback() || ip.IsUnspecified()) {
-		return usage("a phone cannot reach %s. Start \"%s\" for a phone in the same network, or put an HTTPS proxy before the inbox, such as Caddy or Tailscale Serve, then run "+
+		return usage("a phone cannot reach %s. Start \"%s\" for a phone in the same network, or put an HTTPS proxy in front of the inbox, such as Caddy or Tailscale Serve, then run "+
 			"\"%s\" and this command with ASKBUS_HTTP_URL=https://NAME and ASKBUS_WEB_HOSTS=NAME", inbox, a.hint("up --tls --http-addr 0.0.0.0:8420"), a.hint("up"))
 	}
 	if u.Scheme != "https" {
-		a.say("askbus: warning: %s is not https: what you answer can be read on the way, and the phone offers no notifications and no installing", inbox)
+		a.say("askbus: warning: %s is not https: your answers can be read on the network path, and the phone offers neither notifications nor installation", inbox)
 	}
 	return nil
 }
 
-// qrCode draws a text for a camera: two rows of modules in one of characters,
-// dark on light whatever the terminal's colours are.
+// qrCode draws a text as a QR code: two rows of modules per character, dark on light in every
+// terminal theme.
 func qrCode(text string) (string, error) {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {
 		return "", fmt.Errorf("this link is too long for a QR code: %w", err)
 	}
-	const quiet = 2 // modules around it
+	const quiet = 2 // modules of margin
 	var b strings.Builder
 	for y := -quiet; y < code.Size+quiet; y += 2 {
 		b.WriteString("\x1b[30;107m")

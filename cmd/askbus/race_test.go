@@ -51,7 +51,7 @@ func (v visitor) read(res *http.Response, err error) string {
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`)
 
-// form is what an ask's page would send.
+// form returns what an ask's page would submit.
 func (v visitor) form(path string) url.Values {
 	form := url.Values{}
 	for _, m := range hiddenField.FindAllStringSubmatch(v.read(v.client.Get(v.base+path)), -1) {
@@ -60,10 +60,9 @@ func (v visitor) form(path string) url.Values {
 	return form
 }
 
-// TestWebTerminalAndCommandLineRace lets a person in the browser, one at
-// "askbus tui" in tmux and one at "askbus answer" answer each ask at the same
-// moment: one outcome, and each of the three says so. ASKBUS_SLOW=1 races for
-// 300 asks.
+// TestWebTerminalAndCommandLineRace lets a person in the browser, one at "askbus tui" in tmux and
+// one at "askbus answer" answer each ask at the same moment: there is one outcome, and all three
+// report it. ASKBUS_SLOW=1 races for 300 asks.
 func TestWebTerminalAndCommandLineRace(t *testing.T) {
 	t.Parallel()
 	n := 12

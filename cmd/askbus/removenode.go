@@ -13,22 +13,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// removeNodeCmd makes a cluster forget a node.
+// removeNodeCmd removes a node from a cluster.
 func (a *app) removeNodeCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove-node NAME", Short: "Make a cluster forget a node that will not come back", Args: cobra.ExactArgs(1),
+		Use: "remove-node NAME", Short: "Remove a node from a cluster for good", Args: cobra.ExactArgs(1),
 		Example: "  askbus server remove-node n3 --dir ./n1",
-		Long: `Makes the cluster forget a node for good. A node whose disk is lost need not be removed:
+		Long: `Removes a node from the cluster for good. A node whose disk is lost need not be removed:
 start it again under its name. To move a node to another machine, or to another name:
 
   1. stop the node
-  2. start the new one under a name of its own, with all nodes in its list
-  3. remove the old one here, with the directory of a node that runs
-  4. wait until the new one is ready (/readyz): it has every copy of the old one
-  5. put the new list into the other nodes' settings; a restart one by one makes it hold
+  2. start the new one under a new name, with all nodes in its list
+  3. remove the old one with this command, with the directory of a running node
+  4. wait until the new one is ready (/readyz): it then has every copy of the old one
+  5. put the new list into the other nodes' settings and restart them one by one
 
-The name of a removed node is refused for five minutes. More than half of the nodes must
-run. Without a new one, asks are stored as long as two run, and have a copy less.`,
+The name of a removed node is rejected for five minutes. More than half of the nodes must
+run. Without a new node, asks are stored while two nodes run, with one copy less.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 20*time.Second)
 			defer cancel()
@@ -63,7 +63,7 @@ func (a *app) tellNodes(removed string, left []natsd.Member) error {
 	}
 	fmt.Fprintf(a.out, "removed %s; the cluster is %s", removed, ask.CleanLine(strings.Join(names, ", ")))
 	if away > 0 {
-		fmt.Fprintf(a.out, ", of which %d are away", away)
+		fmt.Fprintf(a.out, "; %d of them are unreachable", away)
 	}
 	fmt.Fprintln(a.out)
 	return nil

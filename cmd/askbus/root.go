@@ -17,8 +17,8 @@ import (
 	"golang.org/x/term"
 )
 
-// app is what all commands share: settings from the environment, over which
-// flags win, and where to write.
+// app is shared by all commands: settings from the environment, which flags override, and the
+// output streams.
 type app struct {
 	config.Common
 	config.Reach
@@ -26,20 +26,20 @@ type app struct {
 	config.Telemetry
 	host    hostSettings
 	tty     terminalSettings
-	quiet   bool   // nothing is logged: a screen is drawn
+	quiet   bool   // log nothing, because a screen is drawn
 	session string // --session or ASKBUS_SESSION; empty: neither
 	out     io.Writer
 	err     io.Writer
 
-	asPerson bool    // this command is used as who is signed in at this terminal
-	dirNamed bool    // a flag or the environment names the directory
-	wanted   string  // the tenant that they name; empty: none
-	login    *ask.By // who is signed in here, once that counts
+	asPerson bool    // this command runs as the person signed in at this terminal
+	dirNamed bool    // the directory comes from a flag or the environment
+	wanted   string  // the tenant from a flag or the environment; empty: none
+	login    *ask.By // the signed-in person, if the command runs as them
 
-	answerIn *dialect.Dialect // the shape in which programs are told an outcome; nil: ours
+	answerIn *dialect.Dialect // dialect of printed outcomes; nil: native JSON
 }
 
-// sessionSetting is the session that the environment names.
+// sessionSetting is the session from the environment.
 type sessionSetting struct {
 	Session string `desc:"session; default: one per terminal, else cli"`
 }
@@ -47,7 +47,7 @@ type sessionSetting struct {
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string) int {
 	a := &app{out: os.Stdout, err: os.Stderr}
-	root, err := a.root() //nolint:contextcheck // a command runs with the context of its own
+	root, err := a.root() //nolint:contextcheck // a command has its own context
 	if err == nil {
 		root.SetArgs(args)
 		root.SetOut(a.out)
@@ -60,7 +60,7 @@ func execute(ctx context.Context, args []string) int {
 	return hostSafe(args, exitCode(err))
 }
 
-// complain says what went wrong, to a person.
+// complain prints an error for a person.
 func (a *app) complain(err error) {
 	if e, ok := errors.AsType[*exitError](err); ok && e.err == nil {
 		return
@@ -98,11 +98,11 @@ Start everything with "askbus up", ask from a second terminal with "askbus ask".
 	f.StringVar(&a.Tenant, "tenant", a.Tenant, "tenant")
 	f.StringVar(&a.session, "session", a.session, "session (default: one per terminal, else cli)")
 	f.StringVar(&a.Output, "output", a.Output, "text or json (default: text on a terminal, else json)")
-	f.StringVar(&a.NATS.URL, "nats-url", a.NATS.URL, "NATS server (default: that of context.json)")
-	f.StringVar(&a.Creds, "creds", "", "file with a credential: NATS .creds, or JSON as \"askbus auth\" prints it (default: ASKBUS_CREDS, else that of context.json)")
+	f.StringVar(&a.NATS.URL, "nats-url", a.NATS.URL, "NATS server (default: the one in context.json)")
+	f.StringVar(&a.Creds, "creds", "", "file with a credential: NATS .creds, or JSON as \"askbus auth\" prints it (default: ASKBUS_CREDS, else the one in context.json)")
 	f.StringVar(&a.LogLevel, "log-level", a.LogLevel, "debug, info, warn or error")
 	f.StringVar(&a.LogFormat, "log-format", a.LogFormat, "text or json")
-	f.StringVar(&a.tty.Lang, "lang", a.tty.Lang, "language of questions, such as en or zh (default: as LC_ALL, LC_MESSAGES and LANG say)")
+	f.StringVar(&a.tty.Lang, "lang", a.tty.Lang, "language of questions, such as en or zh (default: from LC_ALL, LC_MESSAGES and LANG)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; see \"%s --help\"", err, cmd.CommandPath())
 	})
@@ -116,7 +116,7 @@ Start everything with "askbus up", ask from a second terminal with "askbus ask".
 	return root, nil
 }
 
-// asUsage gives wrong arguments the exit code of wrong usage.
+// asUsage turns argument errors into usage errors, for their exit code.
 func asUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
@@ -134,7 +134,7 @@ func asUsage(cmd *cobra.Command) {
 	}
 }
 
-// prepare checks what all commands share.
+// prepare validates the shared settings.
 func (a *app) prepare(cmd *cobra.Command) error {
 	a.personalAs(cmd)
 	if a.Output == "" {
@@ -144,7 +144,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 		}
 	}
 	if a.Output != "text" && a.Output != "json" {
-		return usage("--output is %q; use text or json", a.Output)
+		return usage("invalid --output %q: use text or json", a.Output)
 	}
 	if _, err := a.logger(); err != nil {
 		return &exitError{exitUsage, err}
@@ -153,12 +153,12 @@ func (a *app) prepare(cmd *cobra.Command) error {
 		a.Creds = os.Getenv(config.Prefix + "_CREDS")
 	}
 	if unknown := config.Unknown(settings()...); len(unknown) > 0 {
-		fmt.Fprintf(a.err, "askbus: warning: no setting is called %s; see \"%s\"\n", ask.CleanText(strings.Join(unknown, ", ")), a.hint("settings"))
+		fmt.Fprintf(a.err, "askbus: warning: unknown setting %s; see \"%s\"\n", ask.CleanText(strings.Join(unknown, ", ")), a.hint("settings"))
 	}
 	return nil
 }
 
-// settings are the settings of all commands.
+// settings returns the settings of all commands.
 func settings() []any {
 	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Telemetry{}, config.Listen{}, config.Ledger{}, config.Types{}, config.Issuer{}, config.Web{}, config.Doors{}, config.Slack{}, config.Push{}, sessionSetting{}, hostSettings{}, terminalSettings{}, config.SSH{}}
 }
@@ -166,7 +166,7 @@ func settings() []any {
 func (a *app) logger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.LogLevel)); err != nil {
-		return nil, fmt.Errorf("--log-level is %q; use debug, info, warn or error", a.LogLevel)
+		return nil, fmt.Errorf("invalid --log-level %q: use debug, info, warn or error", a.LogLevel)
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	switch a.LogFormat {
@@ -175,10 +175,10 @@ func (a *app) logger() (*slog.Logger, error) {
 	case "json":
 		return slog.New(telemetry.Handler(slog.NewJSONHandler(cleanJSON{a.err}, opts))), nil
 	}
-	return nil, fmt.Errorf("--log-format is %q; use text or json", a.LogFormat)
+	return nil, fmt.Errorf("invalid --log-format %q: use text or json", a.LogFormat)
 }
 
-// log is the logger; prepare has seen that it can be made.
+// log returns the logger; prepare has validated its settings.
 func (a *app) log() *slog.Logger {
 	l, err := a.logger()
 	if err != nil || a.quiet {
@@ -189,18 +189,19 @@ func (a *app) log() *slog.Logger {
 
 func (a *app) json() bool { return a.Output == "json" }
 
-// say writes a line for a person to standard error. Text in it may be anybody's.
+// say writes a line for a person to standard error. It strips control characters, because the text
+// may be anybody's.
 func (a *app) say(format string, args ...any) {
 	fmt.Fprintln(a.err, ask.CleanText(fmt.Sprintf(format, args...)))
 }
 
-// printJSON writes a document to standard output. It may come onto a terminal,
-// and says nothing to one.
+// printJSON writes a document to standard output, without control characters that a terminal would
+// interpret.
 func (a *app) printJSON(doc []byte) {
 	fmt.Fprintln(a.out, string(ask.CleanJSON(doc)))
 }
 
-// cleanJSON is a writer of whole JSON documents, such as lines of a log.
+// cleanJSON writes whole JSON documents, such as log lines, without control characters.
 type cleanJSON struct{ io.Writer }
 
 func (w cleanJSON) Write(doc []byte) (int, error) {

@@ -35,26 +35,26 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// running is a long-running process while it is put together: its parts in the
-// order in which they depend on each other, and what goes into context.json.
+// running is a long-running process under construction: its parts in the order of their
+// dependencies, and the contents of context.json.
 type running struct {
 	a          *app
 	log        *slog.Logger
 	metrics    *metrics.Set
 	tracing    trace.TracerProvider // nil: nothing is traced
-	before     config.Context       // what context.json said when we came
-	after      config.Context       // what we add to it
+	before     config.Context       // context.json at start
+	after      config.Context       // what this process writes into it
 	parts      []daemon.Part
-	last       []daemon.Part  // start last, stop first
-	mounts     *http.ServeMux // what is served beside the inbox
-	bus        []nats.Option  // how to connect to a server in this process
-	keys       *natsd.Issuer  // of a server in this process
+	last       []daemon.Part  // started last, stopped first
+	mounts     *http.ServeMux // served at the inbox's address
+	bus        []nats.Option  // connect to the server in this process
+	keys       *natsd.Issuer  // of the server in this process
 	closes     []func()
-	clockAhead time.Duration       // torture: how wrong this machine's clock is
-	tls        *certificate.Keeper // of the listeners; nil: they speak no TLS
-	insecure   bool                // and may be reached from elsewhere nevertheless
-	linkHost   string              // in links, when we listen everywhere; empty: 127.0.0.1
-	second     bool                // an inbox beside another one, whose address stays that of the directory
+	clockAhead time.Duration       // torture: offset of the clock
+	tls        *certificate.Keeper // of the listeners; nil: no TLS
+	insecure   bool                // allow other machines to reach them without TLS
+	linkHost   string              // in links, if we listen on all addresses; empty: 127.0.0.1
+	second     bool                // another inbox of this directory runs and keeps its address in context.json
 }
 
 func (a *app) newRunning(ctx context.Context) *running {
@@ -77,7 +77,7 @@ func (a *app) newRunning(ctx context.Context) *running {
 	return r
 }
 
-// run notes where everything is, and runs the parts until a signal.
+// run writes context.json and runs the parts until a signal.
 func (r *running) run(ctx context.Context, ready func()) error {
 	err := config.UpdateContext(r.a.Dir, func(c *config.Context) {
 		if r.after.NATSURL != "" {
@@ -144,7 +144,7 @@ func (r *running) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, 
 	r.closes = append(r.closes, srv.Close)
 	r.bus = append(r.bus, nats.InProcessServer(srv))
 	if moved {
-		r.a.say("askbus: the NATS port of last time is taken; now at %s", srv.Addr())
+		r.a.say("askbus: the previous NATS port is taken; now at %s", srv.Addr())
 	}
 	r.keys, r.after.NATSURL = srv.Issuer(), srv.URL()
 	r.noteTrust(srv.URL())
@@ -157,7 +157,7 @@ func (r *running) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, 
 	return srv, nil
 }
 
-// renewOperator keeps the credential in context.json fresh: it is good for a day.
+// renewOperator renews the credential in context.json, which is valid for a day.
 func (r *running) renewOperator(ctx context.Context) error {
 	tick := time.NewTicker(8 * time.Hour)
 	defer tick.Stop()
@@ -177,7 +177,7 @@ func (r *running) renewOperator(ctx context.Context) error {
 	}
 }
 
-// broker connects twice and makes a broker ready to run.
+// broker makes a broker on two connections.
 func (r *running) broker(ctx context.Context, service, led client.Credential, l config.Ledger, types []string) (*broker.Broker, error) {
 	if err := broker.CheckTypes(types); err != nil {
 		return nil, usage("--responder-types: %w", err)
@@ -223,8 +223,8 @@ func (r *running) broker(ctx context.Context, service, led client.Credential, l 
 	return b, nil
 }
 
-// verifier checks the credentials of who answers: with the account in the
-// directory, or the one that came with the broker's own credential.
+// verifier checks the credentials of responders: with the account in the directory, or the one from
+// the broker's own credential.
 func (r *running) verifier() (broker.Verifier, error) {
 	if r.a.Creds == "" {
 		return identity.NewVerifier(identity.BusAccount(r.a.Dir)), nil
@@ -234,18 +234,18 @@ func (r *running) verifier() (broker.Verifier, error) {
 		return nil, err
 	}
 	if c.Account == "" {
-		r.log.Warn("the broker's credential does not hold the account's JWT, so nobody can answer in a person's name; print it again with \"askbus auth broker\"")
+		r.log.Warn("the broker's credential lacks the account's JWT, so nobody can answer in a person's name; print it again with \"askbus auth broker\"")
 	}
 	return identity.NewVerifier(func() (string, error) {
 		c, err := readBrokerCreds(r.a.Creds)
 		if err == nil && c.Account == "" {
-			err = errors.New("it was given no account; print its credential again with \"askbus auth broker\"")
+			err = errors.New("it lacks the account; print the credential again with \"askbus auth broker\"")
 		}
 		return c.Account, err
 	}), nil
 }
 
-// quotas are what tenants may use: those of the policy file, else the defaults.
+// quotas returns the limits of tenants: those of the policy file, else the defaults.
 func (r *running) quotas(file string) (func() *quota.Policy, error) {
 	if file == "" {
 		p := quota.Default()
@@ -258,10 +258,10 @@ func (r *running) quotas(file string) (func() *quota.Policy, error) {
 	return f.Policy, nil
 }
 
-// connect connects as somebody; the connection ends after the parts.
+// connect connects with a credential; the connection closes after the parts have stopped.
 func (r *running) connect(c client.Credential) (*nats.Conn, error) {
 	if r.bus != nil {
-		c.URL = strings.Replace(c.URL, "tls://", "nats://", 1) // it does not leave the process
+		c.URL = strings.Replace(c.URL, "tls://", "nats://", 1) // in-process
 	} else {
 		c = r.a.trust(c)
 	}
@@ -280,13 +280,13 @@ func (r *running) connect(c client.Credential) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// inbox makes the web inbox, on a connection of its own.
+// inbox makes the web inbox on its own connection.
 func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, p config.Push, limits httpserver.Limits, cookieKey []byte) (*nats.Conn, error) {
 	nc, err := r.connect(c)
 	if err != nil {
 		return nil, err
 	}
-	role, _ := natsd.ParseUser(c.Name) // it may be no role of ours
+	role, _ := natsd.ParseUser(c.Name) // unknown roles stay empty
 	resp, err := responder.New(nc, "web", responder.Options{Tenant: role.Tenant, Session: role.Session, Logger: r.log, TracerProvider: r.tracing})
 	if err != nil {
 		return nil, err
@@ -296,7 +296,7 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 		base = r.a.HTTP.URL
 	}
 	if role.Session != "" {
-		return nil, usage("the credential of %s is for one session; an inbox keeps who is signed in, and needs one of a tenant or of all", c.Name)
+		return nil, usage("the credential of %s is for one session; an inbox stores sign-ins and needs a credential for a tenant or for all", c.Name)
 	}
 	ways, err := r.signIns(nc, role.Tenant, base, w)
 	if err != nil {
@@ -325,12 +325,13 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 		return nil, &exitError{exitUsage, err}
 	}
 	r.after.HTTPURL = base
-	// The inbox stops first: it ends the live streams, which would hold the HTTP server.
+	// The inbox stops first: it ends the live streams, which would block the HTTP server's
+	// shutdown.
 	r.parts = append(r.parts, daemon.HTTP("http", ln, r.beside(srv.Handler()), limits, 5*time.Second), daemon.Part{Name: "web", Run: srv.Run})
 	return nc, nil
 }
 
-// cookieKey is the key of login cookies: the setting, or derived from the
+// cookieKey returns the key of login cookies: the configured one, or one derived from the
 // directory's key.
 func (a *app) cookieKey(w config.Web) ([]byte, error) {
 	k := w.Web.CookieKey
@@ -346,7 +347,7 @@ func (a *app) cookieKey(w config.Web) ([]byte, error) {
 	}
 	if k != "" || w.Web.CookieKeyFile != "" {
 		if len(k) < 32 {
-			return nil, usage("the key of login cookies is shorter than 32 characters; make one with \"openssl rand -hex 32\"")
+			return nil, usage("the key of login cookies has fewer than 32 characters; make one with \"openssl rand -hex 32\"")
 		}
 		return []byte(k), nil
 	}
@@ -357,13 +358,12 @@ func (a *app) cookieKey(w config.Web) ([]byte, error) {
 	return key.Derive("web-cookie"), nil
 }
 
-// local is a credential that this process makes for itself with the directory's
-// keys.
+// local makes a credential for this process with the directory's keys.
 func (a *app) local(role natsd.Role) (client.Credential, error) {
 	return a.localAsserting(role, role.Assertions())
 }
 
-// localAsserting is such a credential, which may assert just this.
+// localAsserting is local with other assertions than the role's default.
 func (a *app) localAsserting(role natsd.Role, may identity.Assertions) (client.Credential, error) {
 	keys, url, err := a.keys()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 //go:generate sh -c "go run . settings --markdown > ../../docs/settings.md"
 
-// settingsCmd prints the table that stands in docs/settings.md.
+// settingsCmd prints the table of docs/settings.md.
 func (a *app) settingsCmd() *cobra.Command {
 	var markdown bool
 	cmd := &cobra.Command{
@@ -45,8 +45,8 @@ const settingsHead = `# Settings
 
 <!-- Written by "go generate ./cmd/askbus" from the desc tags. Do not edit. -->
 
-Every setting is a variable of the environment; most are flags too. Flags beat the environment, which beats
-` + "`context.json`" + ` in ` + "`--dir`" + `. A variable that starts with ` + "`ASKBUS_`" + ` and stands not here is warned of. Durations are
+Every setting is an environment variable; most are also flags. Flags override the environment, which overrides
+` + "`context.json`" + ` in ` + "`--dir`" + `. An unknown variable that starts with ` + "`ASKBUS_`" + ` causes a warning. Durations are
 in Go syntax, such as ` + "`90s` or `720h`" + `; lists are separated by commas.
 
 | variable | default | what it sets |

@@ -72,7 +72,7 @@ func (a *app) tellRecord(b *bus, k ask.Key, rec *ask.Record) error {
 func (a *app) waitCmd() *cobra.Command {
 	var wait string
 	cmd := &cobra.Command{
-		Use: "wait (ID | SESSION/ID)", Short: "Wait for an ask that was asked before", Long: "Waits for the outcome of an ask, and prints it like \"askbus ask\".\n\n" + exitCodes, Args: cobra.ExactArgs(1),
+		Use: "wait (ID | SESSION/ID)", Short: "Wait for an earlier ask", Long: "Waits for the outcome of an ask, and prints it like \"askbus ask\".\n\n" + exitCodes, Args: cobra.ExactArgs(1),
 		Example: "  askbus wait build-42/deploy --wait 10m", ValidArgsFunction: a.completeAsks(ask.StatePending),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			limit, err := parseWait(wait)
@@ -106,7 +106,7 @@ func (a *app) waitCmd() *cobra.Command {
 	return cmd
 }
 
-// line is s on one line, not longer than most.
+// line returns s on one line of at most so many characters.
 func line(s string, most int) string {
 	r := []rune(ask.CleanLine(s))
 	if len(r) > most {
@@ -119,14 +119,14 @@ func (a *app) withdrawCmd() *cobra.Command {
 	var reason string
 	var all bool
 	cmd := &cobra.Command{
-		Use: "withdraw (ID | SESSION/ID | --all --session S)", Short: "Take an ask back", Args: cobra.MaximumNArgs(1),
+		Use: "withdraw (ID | SESSION/ID | --all --session S)", Short: "Withdraw an ask", Args: cobra.MaximumNArgs(1),
 		Example: `  askbus withdraw deploy-42 --reason "the build failed"
   askbus withdraw --all --session build-42`,
 		ValidArgsFunction: a.completeAsks(ask.StatePending),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case all && (a.session == "" || len(args) > 0):
-				return usage("--all goes with --session, and without an ID")
+				return usage("--all needs --session and takes no ID")
 			case !all && len(args) == 0:
 				return usage("name an ask, or give --all --session S")
 			case all:
@@ -171,7 +171,7 @@ func (a *app) withdrawAll(ctx context.Context, reason string) error {
 		}
 		o, err := asks.Withdraw(ctx, rec.Ask.ID, reason)
 		if errors.Is(err, ask.ErrResolved) {
-			continue // ended meanwhile
+			continue // already ended
 		}
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func (a *app) withdrawAll(ctx context.Context, reason string) error {
 	return nil
 }
 
-// accepted prints the outcome that a command brought about: the exit code is 0.
+// accepted prints the outcome that a command caused: the exit code is 0.
 func (a *app) accepted(o *ask.Outcome) error {
 	if err := a.tellOutcome(o); exitCode(err) == exitFailure {
 		return err
@@ -204,7 +204,7 @@ func (a *app) accepted(o *ask.Outcome) error {
 func (a *app) abortCmd() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "abort (ID | SESSION/ID)", Short: "End an ask in the operator's name", Args: cobra.ExactArgs(1),
+		Use: "abort (ID | SESSION/ID)", Short: "End an ask as the operator", Args: cobra.ExactArgs(1),
 		Example: `  askbus abort build-42/deploy --reason "the cluster is closed tonight"`, ValidArgsFunction: a.completeAsks(ask.StatePending),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withAsk(cmd.Context(), args[0], func(_ *bus, k ask.Key) error {

@@ -25,12 +25,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// signedIn is who is signed in at this terminal by "askbus login URL": what lies
-// in login.json.
+// signedIn is the content of login.json: who is signed in at this terminal by "askbus login URL".
 type signedIn struct {
 	Inbox  string `json:"inbox"`
 	Secret string `json:"secret"`
-	// Credentials by the tenant that was asked for; empty: none was.
+	// Credentials by requested tenant; "" is the key without one.
 	Credentials map[string]personal `json:"credentials"`
 }
 
@@ -40,30 +39,30 @@ type personal struct {
 	By         ask.By            `json:"by"`
 }
 
-// renewBefore is how long before its end a credential is replaced.
+// renewBefore is how long before its expiry a credential is replaced.
 const renewBefore = 10 * time.Minute
 
-// terminalCommands are the commands that a person uses as who is signed in.
+// terminalCommands are the commands that run as the person signed in at this terminal.
 var terminalCommands = []string{"tui", "next", "answer", "status", "list"} //nolint:gochecknoglobals // a list
 
-// loginFile is where it lies.
+// loginFile returns the path of login.json.
 func loginFile() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("no place for the sign-in: %w", err)
+		return "", fmt.Errorf("find the directory for the sign-in: %w", err)
 	}
 	return filepath.Join(dir, "askbus", "login.json"), nil
 }
 
-// readLogin reads who is signed in; nobody is not an error.
+// readLogin reads login.json. It returns nil if nobody is signed in.
 func readLogin() (*signedIn, error) {
 	path, err := loginFile()
 	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // no place, so nobody is
+		return nil, nil //nolint:nilerr,nilnil // no directory: nobody is signed in
 	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // nobody is
+		return nil, nil //nolint:nilnil // nobody is signed in
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func readLogin() (*signedIn, error) {
 	return &l, nil
 }
 
-// save writes it where only its owner reads it.
+// save writes login.json, readable by its owner only.
 func (l *signedIn) save() error {
 	path, err := loginFile()
 	if err != nil {
@@ -84,7 +83,7 @@ func (l *signedIn) save() error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(l, "", "  ") //nolint:gosec // the file is its person's alone
+	data, err := json.MarshalIndent(l, "", "  ") //nolint:gosec // only its owner reads the file
 	if err != nil {
 		return err
 	}
@@ -97,13 +96,13 @@ func (l *signedIn) save() error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // of no use
-		return fmt.Errorf("keep the sign-in: %w", err)
+		_ = os.Remove(f.Name()) // an incomplete file
+		return fmt.Errorf("save the sign-in: %w", err)
 	}
 	return nil
 }
 
-// forgetLogin removes the file.
+// forgetLogin removes login.json.
 func forgetLogin() error {
 	path, err := loginFile()
 	if err != nil {
@@ -115,21 +114,20 @@ func forgetLogin() error {
 	return nil
 }
 
-// errSignedOut is told to somebody whose sign-in has ended.
+// errSignedOut reports that the sign-in has ended.
 var errSignedOut = errors.New("you are signed out")
 
-// personally is the credential of who is signed in at this terminal, when this
-// command is one that they use as themselves and nothing else was said: a
-// directory or a credential that is named goes first.
+// personally returns the credential of the person signed in at this terminal, if this command runs
+// as that person. A directory or a credential from flags or the environment takes precedence.
 //
-//nolint:contextcheck,nolintlint // it may ask the inbox, which has a limit of its own
+//nolint:contextcheck,nolintlint // a request to the inbox has its own timeout
 func (a *app) personally() (cred client.Credential, ok bool, err error) {
 	if !a.asPerson || a.Creds != "" || a.Exchange.URL != "" {
 		return cred, false, nil
 	}
 	if a.dirNamed {
 		if ctx, err := config.ReadContext(a.Dir); err != nil || ctx.Operator != nil {
-			return cred, false, nil //nolint:nilerr // the next reader says so
+			return cred, false, nil //nolint:nilerr // the next reader reports it
 		}
 	}
 	l, err := readLogin()
@@ -144,7 +142,7 @@ func (a *app) personally() (cred client.Credential, ok bool, err error) {
 	if a.HTTP.URL == "" {
 		a.HTTP.URL = l.Inbox
 	}
-	cred.Renew = func() (string, error) { // at each reconnect: the one before may have been revoked
+	cred.Renew = func() (string, error) { // at each reconnect: the previous one may have been revoked
 		l, err := readLogin()
 		if err == nil && l == nil {
 			err = errSignedOut
@@ -158,11 +156,10 @@ func (a *app) personally() (cred client.Credential, ok bool, err error) {
 	return cred, true, nil
 }
 
-// credential is the person's credential for a tenant, or for all that they may
-// see. Fresh asks the inbox in any case. One that is still good is used while the
-// inbox cannot be reached.
+// credential returns the person's credential for a tenant, or for all that they may see. With fresh
+// it always asks the inbox. While the inbox is unreachable it returns one that is still valid.
 //
-//nolint:contextcheck,nolintlint // the inbox has a limit of its own
+//nolint:contextcheck,nolintlint // a request to the inbox has its own timeout
 func (l *signedIn) credential(tenant string, fresh bool) (personal, error) {
 	held, ok := l.Credentials[tenant]
 	left := time.Until(held.Credential.Expires)
@@ -181,7 +178,7 @@ func (l *signedIn) credential(tenant string, fresh bool) (personal, error) {
 	return personal{}, err
 }
 
-// renew gets a credential from the inbox.
+// renew requests a credential from the inbox.
 func (l *signedIn) renew(ctx context.Context, tenant string) (personal, error) {
 	var t exchange.Terminal
 	if err := callInbox(ctx, l.Inbox, "/credential", l.Secret, map[string]string{"tenant": tenant}, &t); err != nil {
@@ -192,12 +189,12 @@ func (l *signedIn) renew(ctx context.Context, tenant string) (personal, error) {
 	}
 	p := personal{By: t.By}
 	if err := json.Unmarshal(t.Credential, &p.Credential); err != nil || p.Credential.Creds == "" {
-		return personal{}, fmt.Errorf("%s does not answer with a credential; is it the web inbox of askbus?", l.Inbox)
+		return personal{}, fmt.Errorf("%s did not return a credential; is it the web inbox of askbus?", l.Inbox)
 	}
 	if l.Credentials == nil {
 		l.Credentials = map[string]personal{}
 	}
-	for other, held := range l.Credentials { // those of tenants that were used once
+	for other, held := range l.Credentials { // drop expired ones of other tenants
 		if time.Until(held.Credential.Expires) <= 0 {
 			delete(l.Credentials, other)
 		}
@@ -206,8 +203,8 @@ func (l *signedIn) renew(ctx context.Context, tenant string) (personal, error) {
 	return p, nil
 }
 
-// callInbox asks a web inbox something as a terminal. The error is an
-// [*ask.Error] when the inbox refuses.
+// callInbox sends a terminal's request to a web inbox. The error is an [*ask.Error] if the inbox
+// refuses.
 func callInbox(ctx context.Context, inbox, path, secret string, body, into any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -221,12 +218,12 @@ func callInbox(ctx context.Context, inbox, path, secret string, body, into any) 
 	if secret != "" {
 		req.Header.Set("Authorization", "Bearer "+secret)
 	}
-	asker := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a secret goes nowhere else
+	asker := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // do not send the secret elsewhere
 	res, err := asker.Do(req)
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // it was only read
+	defer res.Body.Close() //nolint:errcheck // read-only
 	data, err = io.ReadAll(io.LimitReader(res.Body, maxCredential))
 	if err != nil {
 		return err
@@ -235,12 +232,12 @@ func callInbox(ctx context.Context, inbox, path, secret string, body, into any) 
 		if e := wire.DecodeProblem(data); e != nil {
 			return e
 		}
-		return fmt.Errorf("%s answers %s; is it the web inbox of askbus?", inbox, res.Status)
+		return fmt.Errorf("%s replied %s; is it the web inbox of askbus?", inbox, res.Status)
 	}
 	return json.Unmarshal(data, into)
 }
 
-// personalAs notes what decides whether this command is used as who is signed in.
+// personalAs records what decides whether this command runs as the signed-in person.
 func (a *app) personalAs(cmd *cobra.Command) {
 	a.asPerson = slices.Contains(terminalCommands, cmd.Name())
 	a.dirNamed = cmd.Flags().Changed("dir") || os.Getenv(config.Prefix+"_DIR") != ""

@@ -21,7 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// laptop is another machine of a person: nothing of the bus lies there.
+// laptop is a person's other machine, without any files of the bus.
 type laptop struct {
 	t   *testing.T
 	dir string
@@ -34,7 +34,7 @@ func (l laptop) start(stdin string, args ...string) *process {
 	return startWith(l.t, []string{"XDG_CONFIG_HOME=" + filepath.Join(l.dir, "config"), "XDG_STATE_HOME=" + filepath.Join(l.dir, "state"), "SSH_CONNECTION=", "ASKBUS_DIR="}, stdin, args...)
 }
 
-// run runs a command to its end.
+// run runs a command and returns its output and exit code.
 func (l laptop) run(args ...string) (stdout, said string, code int) {
 	l.t.Helper()
 	p := l.start("", args...)
@@ -44,7 +44,7 @@ func (l laptop) run(args ...string) (stdout, said string, code int) {
 
 func (l laptop) file() string { return filepath.Join(l.dir, "config", "askbus", "login.json") }
 
-// signedIn is what lies in the file.
+// signedIn returns the content of login.json.
 func (l laptop) signedIn() (s signedIn) {
 	l.t.Helper()
 	data, err := os.ReadFile(l.file())
@@ -62,8 +62,8 @@ var terminalLink = regexp.MustCompile(`https?://\S*/terminal/\S+`)
 // terminalLinkOf waits for the link that "askbus login URL" prints.
 func terminalLinkOf(p *process) string { return terminalLink.FindString(p.err.wait(p.t, "Code: ")) }
 
-// A person signs a terminal in with a browser, answers there, and is signed out:
-// then nothing of it is let in any more.
+// A person signs a terminal in with a browser, answers there, and signs out: then its credentials
+// stop working.
 func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
@@ -97,7 +97,7 @@ func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 		t.Errorf("a person's sign-in asks: exit %d: %s", code, said)
 	}
 
-	// Signed out as a person, everywhere.
+	// The person is signed out everywhere.
 	held := l.signedIn().Credentials[""].Credential
 	gone := make(chan struct{})
 	nc, err := nats.Connect(held.URL, nats.UserCredentialBytes([]byte(held.Creds)), nats.CustomInboxPrefix(held.InboxPrefix), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(gone) }))
@@ -129,8 +129,8 @@ func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 	}
 }
 
-// oidcPlace is a bus of single processes whose people sign in at a provider, and
-// the address of its web inbox.
+// oidcPlace returns a bus of separate processes whose people sign in at a provider, and the URL of
+// its web inbox.
 func oidcPlace(t *testing.T, issuer bool) (pl place, base string) {
 	t.Helper()
 	at := openidtest.Start(t)
@@ -160,7 +160,7 @@ func oidcPlace(t *testing.T, issuer bool) (pl place, base string) {
 	return pl, pl.context().HTTPURL
 }
 
-// oidcVisitor is a browser without scripts, signed in at the provider.
+// oidcVisitor returns a browser without scripts, signed in at the provider.
 func oidcVisitor(t *testing.T, base string) visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -176,7 +176,7 @@ func oidcVisitor(t *testing.T, base string) visitor {
 
 var shownCode = regexp.MustCompile(`<code id="code">([A-Z0-9]+)</code>`)
 
-// confirm lets a terminal in and returns what the page says and its code.
+// confirm confirms a terminal's sign-in and returns the page and its code.
 func (v visitor) confirm(link string, form url.Values) (page, code string) {
 	v.t.Helper()
 	page = v.read(v.client.PostForm(link, form))
@@ -186,8 +186,8 @@ func (v visitor) confirm(link string, form url.Values) (page, code string) {
 	return page, code
 }
 
-// A laptop signs in at a cluster of single processes with a typed code, as
-// somebody of one tenant.
+// A laptop signs in at a cluster of separate processes with a typed code, as a person of one
+// tenant.
 func TestALaptopAnswersAgainstACluster(t *testing.T) {
 	t.Parallel()
 	pl, base := oidcPlace(t, true)
@@ -218,7 +218,7 @@ func TestALaptopAnswersAgainstACluster(t *testing.T) {
 	if by := pl.must(0, "wait", "s1/a1", "--tenant", "acme")["by"].(map[string]any); by["principal"] != "oidc:mei" || by["responder"] != "tui" || by["proof"] != "oidc" {
 		t.Errorf("answered by %v", by)
 	}
-	// What she may only read, a terminal's credential does not reach.
+	// A terminal's credential does not cover what the person may only read.
 	if _, said, code := l.run("list", "--tenant", "beta"); code == 0 || !strings.Contains(said, "may not decide everything of tenant beta") {
 		t.Errorf("another tenant: exit %d: %s", code, said)
 	}
@@ -230,13 +230,13 @@ func TestALaptopAnswersAgainstACluster(t *testing.T) {
 	}
 }
 
-// startReading is start with an input that comes later.
+// startReading is start with the given standard input.
 func (l laptop) startReading(in io.Reader, args ...string) *process {
 	l.t.Helper()
 	return startFrom(l.t, in, []string{"XDG_CONFIG_HOME=" + filepath.Join(l.dir, "config"), "XDG_STATE_HOME=" + filepath.Join(l.dir, "state"), "SSH_CONNECTION=", "ASKBUS_DIR="}, args...)
 }
 
-// callTerminal sends what a terminal would, and returns the status.
+// callTerminal sends a terminal's request and returns the status and the body.
 func callTerminal(t *testing.T, base, path, secret string, body any) (int, string) {
 	t.Helper()
 	data, err := json.Marshal(body)
@@ -264,7 +264,7 @@ func callTerminal(t *testing.T, base, path, secret string, body any) (int, strin
 }
 
 //nolint:tparallel // the last uses up what an address may guess
-func TestNobodyElseSignsATerminalIn(t *testing.T) {
+func TestOnlyTheConfirmingPersonSignsATerminalIn(t *testing.T) {
 	t.Parallel()
 	_, base := oidcPlace(t, false)
 	v := oidcVisitor(t, base)

@@ -18,14 +18,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// signIns are the ways into a web inbox besides its login links.
+// signIns are the sign-in methods of a web inbox, besides its login links.
 type signIns struct {
 	provider *openid.Provider
 	passkeys *passkey.Keys
 	proxy    *web.Proxy
 }
 
-// signIns makes them as the settings say.
+// signIns makes the configured sign-in methods.
 func (r *running) signIns(nc *nats.Conn, tenant, base string, w config.Web) (ways signIns, err error) {
 	var rules *auth.Rules
 	if w.Web.Rules != "" {
@@ -49,9 +49,9 @@ func (r *running) signIns(nc *nats.Conn, tenant, base string, w config.Web) (way
 		}
 	}
 	if rules != nil && ways.provider == nil && ways.proxy == nil {
-		return ways, errors.New("ASKBUS_WEB_RULES is for people of a provider or proxy, and neither is set")
+		return ways, errors.New("ASKBUS_WEB_RULES needs a provider or a proxy, and neither is set")
 	}
-	if origin, err := passkey.Origin(base); err == nil { // elsewhere nobody can have one
+	if origin, err := passkey.Origin(base); err == nil { // other origins have no passkeys
 		if ways.passkeys, err = passkey.New(state.Open(nc, state.Responder("web", tenant), state.Passkeys), origin, r.log); err != nil {
 			return ways, err
 		}
@@ -76,7 +76,7 @@ func (r *running) provider(base string, w config.Web, rules *auth.Rules) (*openi
 	case rules != nil && len(o.AllowedGroups) > 0:
 		return nil, errors.New("ALLOWED_GROUPS and ASKBUS_WEB_RULES are both set; use one of them")
 	case rules == nil && len(o.AllowedGroups) == 0:
-		return nil, errors.New("say who is let in: ASKBUS_WEB_RULES names a rules file, or ALLOWED_GROUPS names groups (* is everybody whom the provider knows)")
+		return nil, errors.New("set who may sign in: ASKBUS_WEB_RULES names a rules file, or ALLOWED_GROUPS names groups (* is everybody at the provider)")
 	case rules == nil:
 		rules = auth.GroupRules(o.GroupsClaim, o.AllowedGroups)
 	}
@@ -86,8 +86,7 @@ func (r *running) provider(base string, w config.Web, rules *auth.Rules) (*openi
 	})
 }
 
-// into puts them into an inbox. A nil pointer must not become an interface that
-// is not nil.
+// into sets the sign-in methods of an inbox. A nil pointer must not become a non-nil interface.
 func (s signIns) into(o *web.Options) {
 	if s.provider != nil {
 		o.Provider = s.provider
@@ -98,7 +97,7 @@ func (s signIns) into(o *web.Options) {
 	o.Proxy = s.proxy
 }
 
-// tokenKey seals the provider's tokens in shared state.
+// tokenKey derives the key that seals the provider's tokens in shared state.
 func tokenKey(cookieKey []byte) []byte {
 	mac := hmac.New(sha256.New, cookieKey)
 	mac.Write([]byte("askbus provider tokens v1"))

@@ -13,8 +13,8 @@ import (
 	"github.com/askbus/askbus/internal/auth/openid/openidtest"
 )
 
-// A team signs in at its provider: who may see what, who answered and how it is
-// proven, and that signing out there ends it here.
+// A team signs in at its provider: who sees what, who answered and how it is proven; signing out at
+// the provider ends the session.
 func TestPeopleSignInAtTheirProvider(t *testing.T) {
 	t.Parallel()
 	at := openidtest.Start(t)
@@ -90,10 +90,10 @@ func TestPeopleSignInAtTheirProvider(t *testing.T) {
 	}
 }
 
-func TestSettingsOfSignInsThatDoNotHold(t *testing.T) {
+func TestInvalidSignInSettingsAreRejected(t *testing.T) {
 	t.Parallel()
 	for says, env := range map[string][]string{
-		"say who is let in":          {"ASKBUS_WEB_OIDC_ISSUER=https://id.example", "ASKBUS_WEB_OIDC_CLIENT_ID=x"},
+		"set who may sign in":        {"ASKBUS_WEB_OIDC_ISSUER=https://id.example", "ASKBUS_WEB_OIDC_CLIENT_ID=x"},
 		"invalid issuer":             {"ASKBUS_WEB_OIDC_ISSUER=http://id.example", "ASKBUS_WEB_OIDC_CLIENT_ID=x", "ASKBUS_WEB_OIDC_ALLOWED_GROUPS=*"},
 		"ASKBUS_WEB_PROXY_NETWORKS,": {"ASKBUS_WEB_PROXY_HEADER=X-Forwarded-User"},
 		"everybody is in it":         {"ASKBUS_WEB_PROXY_HEADER=X-Forwarded-User", "ASKBUS_WEB_PROXY_NETWORKS=0.0.0.0/0"},

@@ -12,12 +12,11 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// signOutEvery is how often sign-ins are compared with the credentials that were
-// handed out, beside whenever one ends.
+// signOutEvery is how often sign-ins are compared with the issued credentials, in addition to
+// whenever one ends.
 const signOutEvery = 30 * time.Second
 
-// signOuts revokes the credentials of terminals whose sign-in has ended, until
-// ctx ends.
+// signOuts revokes the credentials of terminals whose sign-in has ended, until ctx ends.
 func (r *running) signOuts(ctx context.Context, dir string, terminals *auth.Terminals) error {
 	tick := time.NewTicker(signOutEvery)
 	defer tick.Stop()
@@ -32,17 +31,17 @@ func (r *running) signOuts(ctx context.Context, dir string, terminals *auth.Term
 		n, err := revokeSignedOut(ctx, dir, terminals)
 		switch {
 		case n > 0:
-			r.log.Info("credentials of terminals that are signed out are revoked", slog.Int("credentials", n))
+			r.log.Info("revoked the credentials of signed-out terminals", slog.Int("credentials", n))
 			failed = false
 		case err != nil && !failed && ctx.Err() == nil:
-			r.log.Error("credentials of terminals that are signed out cannot be revoked; each ends by itself", slog.Any("error", err), slog.Duration("within", exchange.PersonLife))
+			r.log.Error("cannot revoke the credentials of signed-out terminals; they expire", slog.Any("error", err), slog.Duration("within", exchange.PersonLife))
 			failed = true
 		}
 	}
 }
 
-// revokeSignedOut revokes them once, and says how many. What cannot be checked
-// stays.
+// revokeSignedOut revokes them once and returns how many. Credentials that cannot be checked stay
+// valid.
 func revokeSignedOut(ctx context.Context, dir string, terminals *auth.Terminals) (int, error) {
 	list, err := natsd.Issued(dir)
 	if err != nil {

@@ -32,17 +32,17 @@ type slackSettings struct {
 func (a *app) slackCmd() *cobra.Command {
 	var s slackSettings
 	cmd := &cobra.Command{
-		Use: "slack", Short: "Put asks into Slack, where people answer them with a click", Args: cobra.NoArgs,
+		Use: "slack", Short: "Post asks to Slack, where people answer them with a click", Args: cobra.NoArgs,
 		Example: "  ASKBUS_SLACK_BOT_TOKEN_FILE=bot ASKBUS_SLACK_APP_TOKEN_FILE=app askbus slack --channel C0123456789",
 		Long: `Posts a card for each ask to a channel or a person, edits it to the outcome wherever
-the ask was answered, and takes clicks, forms and replies in threads.
+the ask was answered, and accepts clicks, forms and replies in threads.
 
-With an app-level token it hears clicks over Socket Mode: no public address, at most
-three replicas. With a signing secret it listens on --http-addr for what Slack sends to
+With an app-level token it receives clicks over Socket Mode: no public address, at most
+three replicas. With a signing secret it listens on --http-addr for Slack's requests to
 /slack/interactions, /slack/events and /slack/commands: any number of replicas.
 
 With --tenant it serves that tenant only. Tokens come from the environment or from files
-that it names, never from arguments; see "askbus settings" and docs/slack.md.`,
+that it names, never from flags; see "askbus settings" and docs/slack.md.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runSlack(cmd.Context(), s, cmd.Flags().Changed("tenant"))
 		},
@@ -51,15 +51,15 @@ that it names, never from arguments; see "askbus settings" and docs/slack.md.`,
 	f := cmd.PersistentFlags()
 	f.StringVar(&s.Slack.Slack.Routes, "routes", s.Slack.Slack.Routes, "routing file")
 	f.StringVar(&s.Slack.Slack.Channel, "channel", s.Slack.Slack.Channel, "id of the channel for all asks, without a routing file")
-	cmd.Flags().StringVar(&s.Slack.Slack.HTTPAddr, "http-addr", s.Slack.Slack.HTTPAddr, "address for what Slack sends, with a signing secret")
+	cmd.Flags().StringVar(&s.Slack.Slack.HTTPAddr, "http-addr", s.Slack.Slack.HTTPAddr, "address for Slack's requests, with a signing secret")
 	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz, /metrics and pprof")
-	cmd.Flags().IntVar(&s.Slack.Slack.Replicas, "replicas", s.Slack.Slack.Replicas, "processes that share the bot token")
+	cmd.Flags().IntVar(&s.Slack.Slack.Replicas, "replicas", s.Slack.Slack.Replicas, "number of processes that share the bot token")
 	tlsFlags(&s.Listen, cmd)
 	cmd.AddCommand(a.slackRouteCmd(), a.slackDoctorCmd(&s))
 	return cmd
 }
 
-// slackOptions reads the secrets and puts the settings together.
+// slackOptions reads the secrets and builds the surface's options.
 func (a *app) slackOptions(s *config.Slack) (slack.Options, error) {
 	c := &s.Slack
 	o := slack.Options{
@@ -89,7 +89,7 @@ func (a *app) slackOptions(s *config.Slack) (slack.Options, error) {
 		}
 	}
 	if o.AppToken != "" && c.Replicas > slack.MaxReplicas {
-		return o, usage("ASKBUS_SLACK_REPLICAS is %d; with Socket Mode at most %d share an app. Use HTTP (a signing secret instead of the app-level token) for more", c.Replicas, slack.MaxReplicas)
+		return o, usage("invalid ASKBUS_SLACK_REPLICAS %d: Socket Mode allows at most %d; use HTTP (a signing secret instead of the app-level token) for more", c.Replicas, slack.MaxReplicas)
 	}
 	if err := o.Check(); err != nil {
 		return o, &exitError{exitUsage, err}
@@ -97,8 +97,8 @@ func (a *app) slackOptions(s *config.Slack) (slack.Options, error) {
 	return o, nil
 }
 
-// slackLink is where an ask can be answered in a browser. A loopback address
-// is of no use to others, so only one that was set on purpose counts.
+// slackLink returns a function for the URL at which an ask can be answered in a browser. Other
+// machines cannot reach a loopback address, so it uses one only if it was configured.
 func (a *app) slackLink(inbox string) func(ask.Key) string {
 	if inbox == "" {
 		inbox = a.HTTP.URL
@@ -123,7 +123,7 @@ func (a *app) slackCred(opts *slack.Options, tenant string) (client.Credential, 
 		if opts.EmailPrefix != "" {
 			may.Proven = append(may.Proven, ask.ProofSlack+"-*="+opts.EmailPrefix+"*")
 		}
-		if opts.RouteFile != "" { // it maps members to any principals, and may change
+		if opts.RouteFile != "" { // it may map members to any principal, and may change
 			may.Proven = append(may.Proven, ask.ProofSlack+"-*=*")
 		}
 		return a.localAsserting(role, may)
@@ -150,7 +150,7 @@ func (a *app) runSlack(ctx context.Context, s slackSettings, oneTenant bool) err
 	if err != nil {
 		return err
 	}
-	// What posts and what hears stop together; what is under way is finished then.
+	// Posting and receiving stop together; then Drain finishes the work in progress.
 	defer app.Drain()
 	r.parts = append(r.parts, daemon.Part{Name: "slack", Run: func(ctx context.Context) error {
 		return app.Serve(ctx, responder.ServeOptions{WorkOptions: responder.WorkOptions{Concurrency: 64, Grace: 10 * time.Second}})
@@ -178,10 +178,10 @@ func (a *app) runSlack(ctx context.Context, s slackSettings, oneTenant bool) err
 	if err := r.ops(ctx, "slack", s.OpsAddr, func() error { return errors.Join(natsReady(nc), app.Ready()) }); err != nil {
 		return err
 	}
-	return r.run(ctx, func() { a.say("askbus: in Slack, clicks %s, ops at %s", where, r.after.Ops["slack"]) })
+	return r.run(ctx, func() { a.say("askbus: connected to Slack, clicks %s, ops at %s", where, r.after.Ops["slack"]) })
 }
 
-// slack makes the surface on a connection of its own.
+// slack makes the surface on its own connection.
 func (r *running) slack(opts slack.Options, tenant string) (*slack.App, *nats.Conn, error) {
 	cred, err := r.a.slackCred(&opts, tenant)
 	if err != nil {
@@ -217,7 +217,7 @@ func (a *app) slackRouteCmd() *cobra.Command {
 				return &exitError{exitUsage, err}
 			}
 			if explain == "" {
-				a.say("askbus: %s is in order: %d routes and the default", args[0], len(routes.Rules))
+				a.say("askbus: %s is valid: %d routes and the default", args[0], len(routes.Rules))
 				return nil
 			}
 			asked, err := a.readAsk(explain)
@@ -248,8 +248,8 @@ func (a *app) slackRouteCmd() *cobra.Command {
 	return cmd
 }
 
-// readAsk reads an ask to explain. Tenant and session stand in no ask; here they
-// may, beside the settings.
+// readAsk reads the ask for --explain. An ask has no tenant and session in its JSON; this file may
+// name them, in addition to the settings.
 func (a *app) readAsk(file string) (ask.Ask, error) {
 	var in io.Reader = os.Stdin
 	if file != "-" {
@@ -257,7 +257,7 @@ func (a *app) readAsk(file string) (ask.Ask, error) {
 		if err != nil {
 			return ask.Ask{}, usage("--explain: %w", err)
 		}
-		defer f.Close() //nolint:errcheck // read only
+		defer f.Close() //nolint:errcheck // read-only
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, ask.MaxEventBytes))
@@ -270,7 +270,7 @@ func (a *app) readAsk(file string) (ask.Ask, error) {
 		Session string `json:"session"`
 	}{a.Tenant, a.session}
 	if err := errors.Join(json.Unmarshal(data, &asked), json.Unmarshal(data, &where)); err != nil {
-		return ask.Ask{}, usage("--explain: %s holds no ask: %w", file, err)
+		return ask.Ask{}, usage("--explain: %s is not an ask: %w", file, err)
 	}
 	asked.Tenant, asked.Session = where.Tenant, where.Session
 	return asked, nil
@@ -279,7 +279,7 @@ func (a *app) readAsk(file string) (ask.Ask, error) {
 func (a *app) slackDoctorCmd(s *slackSettings) *cobra.Command {
 	var manifest string
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check token, scopes, channels, groups, manifest and connections, in plain words", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check token, scopes, channels, groups, manifest and connections", Args: cobra.NoArgs,
 		Example: "  askbus slack doctor --routes routes.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts, err := a.slackOptions(&s.Slack)

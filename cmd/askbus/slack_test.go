@@ -19,8 +19,8 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// The whole way: a process for Slack beside "askbus up", a click, and the agent
-// has its answer. Secrets come from files, and stand in no argument and no log.
+// End to end: a Slack process next to "askbus up", a click, and the agent gets its answer. Secrets
+// come from files and appear in no argument and no log.
 func TestSlackEndToEnd(t *testing.T) {
 	t.Parallel()
 	f, err := fakeslack.Start(fakeslack.Options{BotToken: "xoxb-canary-1", AppToken: "xapp-canary-2"})
@@ -35,7 +35,7 @@ func TestSlackEndToEnd(t *testing.T) {
 		"ASKBUS_SLACK_URL=" + f.URL(), "ASKBUS_SLACK_BOT_TOKEN_FILE=" + write(t, "bot", "xoxb-canary-1\n"), "ASKBUS_SLACK_APP_TOKEN_FILE=" + write(t, "app", "xapp-canary-2\n"),
 	}
 	surface := startWith(t, env, "", "slack", "--dir", pl.dir, "--channel", "C0ASKS", "--ops-addr", "127.0.0.1:0")
-	surface.err.wait(t, "askbus: in Slack")
+	surface.err.wait(t, "askbus: connected to Slack")
 	natstest.Eventually(t, "two connections", func() bool { _, live := f.Connections(); return live == 2 })
 	asker := start(t, "", "ask", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite", "--dir", pl.dir)
 	natstest.Eventually(t, "the card", func() bool { return len(f.Messages("C0ASKS")) == 1 })
@@ -64,12 +64,12 @@ func TestSlackEndToEnd(t *testing.T) {
 	natstest.Eventually(t, "close frames", func() bool { all, _ := f.Connections(); return all == 0 })
 	for _, p := range []*process{surface, doctor} {
 		if said := p.out.String() + p.err.String() + strings.Join(p.cmd.Args, " "); strings.Contains(said, "canary") {
-			t.Errorf("a secret is shown: %s", said)
+			t.Errorf("a secret leaked: %s", said)
 		}
 	}
 }
 
-func TestSlackRouteExplains(t *testing.T) {
+func TestSlackRouteExplainsDestinations(t *testing.T) {
 	t.Parallel()
 	routes := write(t, "routes.yaml", "default: {channel: C0ASKS}\nroutes: [{name: dba, match: {tenant: acme, audience: [\"group:dba\"]}, to: {channel: C0DBA}}]\ngroups: {dba: S0DBA}\n")
 	asked := write(t, "ask.json", `{"tenant":"acme","session":"s1","audience":["group:dba"],"questions":[{"text":"Which?"}]}`)

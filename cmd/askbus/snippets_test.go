@@ -13,7 +13,7 @@ import (
 
 var snippetFence = regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```")
 
-// snippet is the block of docs/terminal.md in a language that has a text.
+// snippet returns the block of docs/terminal.md in a language that contains text.
 func snippet(t *testing.T, language, text string) string {
 	t.Helper()
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "terminal.md"))
@@ -29,14 +29,14 @@ func snippet(t *testing.T, language, text string) string {
 	return ""
 }
 
-// shell runs a script in bash, where askbus is on PATH and at home in pl.
+// shell runs a script in bash, with askbus on PATH and the home in pl.
 func (pl place) shell(script string, env ...string) string {
 	pl.t.Helper()
 	return pl.shellOf([]string{"bash", "--norc", "--noprofile"}, script, env...)
 }
 
-// shellOf is shell in another one, which reads no configuration with these
-// arguments. Without that shell the test is skipped.
+// shellOf is shell in another shell, with arguments that skip its configuration. Without that shell
+// it skips the test.
 func (pl place) shellOf(shell []string, script string, env ...string) string {
 	pl.t.Helper()
 	if _, err := exec.LookPath(shell[0]); err != nil {
@@ -57,7 +57,7 @@ func (pl place) shellOf(shell []string, script string, env ...string) string {
 
 func TestThePromptOfTheGuide(t *testing.T) {
 	t.Parallel()
-	// The prompt reads what the job of the one before wrote.
+	// The prompt shows what the previous prompt's job wrote.
 	const untilWritten = `
 file=$XDG_RUNTIME_DIR/.askbus-status
 until
@@ -96,11 +96,11 @@ end
 				return pl.shellOf(s.shell, snippet(t, name, "__askbus")+strings.ReplaceAll(s.loop, "WRITTEN", written)+s.shows, "XDG_RUNTIME_DIR="+dir)
 			}
 			if got := prompt("-e"); strings.Contains(got, "waiting") {
-				t.Errorf("nothing waits, and the prompt is %q", got)
+				t.Errorf("with nothing waiting the prompt is %q", got)
 			}
 			pl.must(3, "ask", "--question", "Deploy?", "--text", "--session", "s", "--wait", "0")
 			if got := prompt("-s"); !strings.Contains(got, "◆ 1 waiting, oldest ") {
-				t.Errorf("one waits, and the prompt is %q", got)
+				t.Errorf("with one ask waiting the prompt is %q", got)
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func TestTheNotificationOfTheGuide(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	pl.must(3, "ask", "--question", "Deploy?", "--text", "--session", "s", "--wait", "0")
-	// Three rounds, of which the first finds that one waits.
+	// Three rounds, the first of which finds a waiting ask.
 	stubs := `n=0
 sleep() { ((n++ < 3)); }
 notify-send() { printf 'notified: %s\n' "$*"; }
@@ -126,7 +126,8 @@ func TestTheCompletionOfTheGuide(t *testing.T) {
 	pl, _ := up(t)
 	pl.must(3, "ask", "--id", "deploy", "--question", "Deploy?", "--text", "--session", "s", "--wait", "0")
 	load, _, _ := strings.Cut(snippet(t, "bash", "completion bash"), "\n")
-	// What bash-completion gives, which the guide asks for, and what only is while a person presses Tab.
+	// These are provided by bash-completion, which the guide requires, and by bash while Tab is
+	// pressed.
 	words := `
 compopt() { :; }
 _get_comp_words_by_ref() { cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=("${COMP_WORDS[@]}") cword=$COMP_CWORD; }
@@ -160,7 +161,7 @@ func TestTheCompletionOfTheGuideInOtherShells(t *testing.T) {
 	})
 	t.Run("zsh", func(t *testing.T) {
 		t.Parallel()
-		// A terminal within zsh, in which Tab is pressed. What does not come ends with the script.
+		// Presses Tab in a terminal within zsh. Missing output ends with the script's timeout.
 		const press = `
 zmodload zsh/zpty
 ( sleep 60; kill $$ ) >/dev/null 2>&1 &!
@@ -173,7 +174,7 @@ zpty -d inner
 print completed
 `
 		load := filepath.Join(t.TempDir(), "load.zsh")
-		// Not to be asked about directories that everybody may write to.
+		// -u avoids zsh's prompt about world-writable directories.
 		lines := strings.Replace(snippet(t, "zsh", "completion zsh"), "&& compinit", "&& compinit -u", 1)
 		if err := os.WriteFile(load, []byte(lines), 0o600); err != nil {
 			t.Fatal(err)

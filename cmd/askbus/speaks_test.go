@@ -19,8 +19,7 @@ func (pl place) token(args ...string) string {
 	return secret
 }
 
-// post sends a body to an HTTP path. Credentials are the agent's, then the
-// host's, if there is one.
+// post sends a body to an HTTP path. Credentials are the agent's and optionally the host's.
 func (pl place) post(path, body string, credentials ...string) (status int, header http.Header, text string) {
 	pl.t.Helper()
 	req, err := http.NewRequestWithContext(pl.t.Context(), http.MethodPost, pl.context().HTTPURL+path, strings.NewReader(body))
@@ -50,8 +49,7 @@ func credentialHeaders(credentials ...string) http.Header {
 	return h
 }
 
-// state is "pending", or the status, the person's principal and the proof of
-// an ask's outcome.
+// state returns "pending", or an outcome's status, principal and proof.
 func (pl place) state(key string) string {
 	pl.t.Helper()
 	got, said, code := pl.run("get", key)
@@ -76,7 +74,7 @@ func stateIn(st map[string]any) string {
 	return strings.Join(words, " ")
 }
 
-// hookFor is an event of a hook about one tool use.
+// hookFor returns a hook's event about one tool use.
 func hookFor(event, tool string, more ...string) string {
 	s := strings.NewReplacer("PreToolUse", event, "toolu_1", tool).Replace(hookEvent)
 	return strings.TrimSuffix(s, "}") + strings.Join(more, "") + "}"
@@ -84,8 +82,8 @@ func hookFor(event, tool string, more ...string) string {
 
 const toolResponse = `,"tool_response":{"answers":{"Which database?":"SQLite"}}`
 
-// TestAnAgentsTokenNeverAnswersOverTheHook is the attack: whoever holds the
-// agent's token plays the host and says what its dialog answered.
+// TestAnAgentsTokenNeverAnswersOverTheHook is the attack: a client with only the agent's token
+// plays the host and reports an answer of its dialog.
 func TestAnAgentsTokenNeverAnswersOverTheHook(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
@@ -108,16 +106,16 @@ func TestAnAgentsTokenNeverAnswersOverTheHook(t *testing.T) {
 			t.Errorf("%s: the ask is %s", name, got)
 		}
 	}
-	// An ask that came by another door, named by its id.
+	// An ask of another API, named by its id.
 	pl.must(exitPending, "ask", "--question", "Which database?", "--session", "s-1", "--id", "a4", "--wait", "0")
 	pl.post("/v1/hook", hookFor("PostToolUse", "a4", toolResponse), agent)
 	pl.post("/v1/hook?limit=1ms", hookFor("PermissionRequest", "a4", toolResponse), agent)
 	if got := pl.state("s-1/a4"); got != "pending" {
-		t.Errorf("another door's ask is %s", got)
+		t.Errorf("another API's ask is %s", got)
 	}
 }
 
-// client calls the MCP tools over HTTP, and answers every form with SQLite.
+// mcp connects to the MCP tools over HTTP and answers every form with SQLite.
 func (pl place) mcp(credentials ...string) (*mcp.ClientSession, *int) {
 	pl.t.Helper()
 	shown := new(int)
@@ -186,8 +184,8 @@ func TestAnAgentsTokenNeverAnswersAForm(t *testing.T) {
 	}
 }
 
-// TestAHostAnswersWhatItAsked is what the wall lets through: the host's own
-// token, for its own asks, as the user who runs it.
+// TestAHostAnswersWhatItAsked is the allowed case: the host's own token, for its own asks, as the
+// user who runs it.
 func TestAHostAnswersWhatItAsked(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t)
@@ -204,7 +202,7 @@ func TestAHostAnswersWhatItAsked(t *testing.T) {
 	}
 	const mine, pending = "answered human os:ben host-dialog", "pending"
 	ask("kept", agent, host)
-	p.stop() // the mark outlives the gateway
+	p.stop() // the mark survives the gateway
 	pl.up()
 	ask("unmarked", agent)
 	ask("unmarked", agent, host) // attaches to what another asked
@@ -226,10 +224,10 @@ func TestAHostAnswersWhatItAsked(t *testing.T) {
 		{"another host of the session", "kept", []string{agent, other}, 204, "asked itself", pending},
 		{"an ask of another host", "others", []string{agent, host}, 204, "asked itself", pending},
 		{"an ask of the agent alone", "unmarked", []string{agent, host}, 204, "asked itself", pending},
-		{"an ask of another door", "plain", []string{agent, host}, 204, "asked itself", pending},
+		{"an ask of another API", "plain", []string{agent, host}, 204, "asked itself", pending},
 		{"a mark that is made up", "forged", []string{agent, host}, 204, "asked itself", pending},
 		{"the host that asked", "kept", []string{agent, host}, 204, "", mine},
-		{"and again, when it is closed", "kept", []string{agent, host}, 204, "", mine},
+		{"and again after it ended", "kept", []string{agent, host}, 204, "", mine},
 	} {
 		status, header, body := pl.post("/v1/hook", hookFor("PostToolUse", c.tool, toolResponse), c.credentials...)
 		if status != c.status || !strings.Contains(header.Get("Askbus-Reason")+body, c.says) {
@@ -272,8 +270,8 @@ func TestAHostAnswersTheFormsThatItShows(t *testing.T) {
 	}
 }
 
-// TestAudiencesAreBeyondAHost: nobody knows who sits at a dialog.
-func TestAudiencesAreBeyondAHost(t *testing.T) {
+// A host's dialog proves no identity, so it cannot answer for an audience.
+func TestAHostCannotAnswerForAnAudience(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	nc, _ := pl.plain("host", "--session", "s1")
@@ -295,15 +293,15 @@ func TestOnlyAPersonsTokenHasAPersonsPrincipal(t *testing.T) {
 		args []string
 		says string
 	}{
-		"an agent with a principal": {[]string{"--role", "agent", "--principal", "oidc:mei"}, "never answers"},
-		"an agent with groups":      {[]string{"--role", "agent", "--groups", "platform"}, "no groups"},
-		"a host as a person":        {[]string{"--role", "host", "--session", "s", "--principal", "oidc:mei"}, "os:"},
-		"a host with groups":        {[]string{"--role", "host", "--session", "s", "--groups", "platform"}, "no groups"},
-		"a host without a session":  {[]string{"--role", "host"}, "exactly one session"},
-		"a host of two sessions":    {[]string{"--role", "host", "--session", "a,b"}, "exactly one session"},
-		"a host of every session":   {[]string{"--role", "host", "--session", "*"}, "exactly one session"},
-		"an agent of a wildcard":    {[]string{"--role", "agent", "--session", ">"}, `invalid session ">"`},
-		"a screen of one within":    {[]string{"--role", "screen", "--session", "a*b"}, `invalid session "a*b"`},
+		"an agent with a principal":     {[]string{"--role", "agent", "--principal", "oidc:mei"}, "never answers"},
+		"an agent with groups":          {[]string{"--role", "agent", "--groups", "platform"}, "no groups"},
+		"a host as a person":            {[]string{"--role", "host", "--session", "s", "--principal", "oidc:mei"}, "os:"},
+		"a host with groups":            {[]string{"--role", "host", "--session", "s", "--groups", "platform"}, "no groups"},
+		"a host without a session":      {[]string{"--role", "host"}, "exactly one session"},
+		"a host of two sessions":        {[]string{"--role", "host", "--session", "a,b"}, "exactly one session"},
+		"a host of every session":       {[]string{"--role", "host", "--session", "*"}, "exactly one session"},
+		"an agent of a wildcard":        {[]string{"--role", "agent", "--session", ">"}, `invalid session ">"`},
+		"a screen of an inner wildcard": {[]string{"--role", "screen", "--session", "a*b"}, `invalid session "a*b"`},
 	} {
 		if out, said, code := pl.run(append([]string{"token", "issue"}, c.args...)...); code != exitUsage || out != "" || !strings.Contains(said, c.says) {
 			t.Errorf("%s: exit %d, %q", name, code, said)

@@ -21,7 +21,7 @@ import (
 // sshType is the responder type of the inbox over SSH.
 const sshType = "ssh"
 
-// sshAddr is where "askbus ssh" listens.
+// sshAddr is the default address of "askbus ssh".
 const sshAddr = "127.0.0.1:8022"
 
 func (a *app) sshCmd() *cobra.Command {
@@ -30,9 +30,9 @@ func (a *app) sshCmd() *cobra.Command {
 		config.Listen
 	}
 	cmd := &cobra.Command{
-		Use: "ssh", Short: "Serve the inbox over SSH, to people with a key in a file", Args: cobra.NoArgs,
-		Long: `Serves the inbox of "askbus tui" over SSH to people with a key in a file of the format
-of authorized_keys, and nothing else: no shell, no command, no forwarding. A key's
+		Use: "ssh", Short: "Serve the inbox over SSH to people with an authorized key", Args: cobra.NoArgs,
+		Long: `Serves the inbox of "askbus tui" over SSH to people with a key in a file in the format
+of authorized_keys, and nothing else: no shell, no commands, no forwarding. A key's
 comment names the person, unless options before it do:
 
   ssh-ed25519 AAAA… mei
@@ -85,8 +85,8 @@ func (a *app) sshCred() (client.Credential, error) {
 	return c, err
 }
 
-// ssh serves the inbox over SSH, on a connection of its own and from one board
-// for all who come. It returns where.
+// ssh serves the inbox over SSH on its own connection, with one board for all terminals. It returns
+// the address.
 func (r *running) ssh(ctx context.Context, c client.Credential, s config.SSH) (string, error) {
 	keys := s.SSHKeys
 	if keys == "" {
@@ -103,7 +103,7 @@ func (r *running) ssh(ctx context.Context, c client.Credential, s config.SSH) (s
 	if err != nil {
 		return "", err
 	}
-	role, _ := natsd.ParseUser(c.Name) // it may be no role of ours
+	role, _ := natsd.ParseUser(c.Name) // unknown roles stay empty
 	resp, err := responder.New(nc, sshType, responder.Options{Tenant: role.Tenant, Session: role.Session, Logger: r.log, TracerProvider: r.tracing})
 	if err != nil {
 		return "", err
@@ -124,7 +124,7 @@ func (r *running) ssh(ctx context.Context, c client.Credential, s config.SSH) (s
 	return ln.Addr().String(), nil
 }
 
-// inboxOn draws the inbox on the terminal of who signed in.
+// inboxOn runs the inbox on the terminal of a signed-in person.
 func (r *running) inboxOn(ctx context.Context, t sshserver.Terminal, board *responder.Board, resp *responder.Responder) error {
 	if leave, err := resp.Present("", ""); err == nil {
 		defer leave()
@@ -143,8 +143,8 @@ func (r *running) inboxOn(ctx context.Context, t sshserver.Terminal, board *resp
 	return err
 }
 
-// notification is what a terminal is sent when something begins to wait: a
-// bell, and the two sequences that terminals show as a notification.
+// notification returns what a terminal is sent when an ask arrives: a bell, and the two escape
+// sequences that terminals show as a notification.
 func notification(tag string, n int) string {
 	words := lang.Of(tag).Say("%d waiting for you", n)
 	return "\a\x1b]9;askbus: " + words + "\x1b\\\x1b]777;notify;askbus;" + words + "\x1b\\"

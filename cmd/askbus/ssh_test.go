@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The inbox over SSH, with the OpenSSH client: a key answers, a stranger and a
+// Runs the inbox over SSH with the OpenSSH client: a known key answers; an unknown key and a
 // command are refused.
 func TestTheInboxOverSSH(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestTheInboxOverSSH(t *testing.T) {
 	if by, ok := o["by"].(map[string]any); !ok || by["principal"] != "ssh:mei" || by["proof"] != "ssh-key" || by["responder"] != "ssh" {
 		t.Errorf("answered by %v", o["by"])
 	}
-	for name, cmd := range map[string]*exec.Cmd{"a stranger": ssh("stranger"), "a command": ssh("mei", "id"), "a subsystem": ssh("mei", "-s", "sftp")} {
+	for name, cmd := range map[string]*exec.Cmd{"an unknown key": ssh("stranger"), "a command": ssh("mei", "id"), "a subsystem": ssh("mei", "-s", "sftp")} {
 		if out, err := cmd.CombinedOutput(); err == nil || strings.Contains(string(out), "uid=") {
 			t.Errorf("%s: %v, %s", name, err, out)
 		}

@@ -13,11 +13,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// statusLimit is how long "askbus status" takes at most: status lines wait for
-// it.
+// statusLimit bounds "askbus status", because status lines wait for it.
 const statusLimit = 3 * time.Second
 
-// summary is what "askbus status" tells.
+// summary is the output of "askbus status".
 type summary struct {
 	Waiting int        `json:"waiting"`                   // that the person may decide
 	Urgent  int        `json:"urgent"`                    // of these
@@ -30,12 +29,12 @@ func (a *app) statusCmd() *cobra.Command {
 	var format string
 	var all bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Say how many asks wait for you, and since when: for status lines", Args: cobra.NoArgs,
-		Long: `Prints one line: how many asks wait for you, how many of them are urgent and how old
-the oldest is; nothing when none waits. It takes 3 s at most. docs/terminal.md shows
+		Use: "status", Short: "Print how many asks wait for you, and since when, for status lines", Args: cobra.NoArgs,
+		Long: `Prints one line: how many asks wait for you, how many are urgent and how old
+the oldest is; nothing if none waits. It takes at most 3 s. docs/terminal.md shows
 it in tmux's status line and in a shell's prompt.
 
-  --format tmux   with tmux's colours: ◆ 3 12m, or ▲ 3 12m when one is urgent
+  --format tmux   with tmux's colours: ◆ 3 12m, or ▲ 3 12m if one is urgent
   --format plain  ◆ 3 waiting, 1 urgent, oldest 12m
   --format json   waiting, urgent, oldest_asked_at, oldest_age_seconds, for_others`,
 		Example: `  askbus status
@@ -49,7 +48,7 @@ it in tmux's status line and in a shell's prompt.
 			}
 			write, ok := map[string]func(*summary, string) string{"tmux": (*summary).tmux, "plain": (*summary).plain, "json": (*summary).json}[format]
 			if !ok {
-				return usage("--format is %q; use tmux, plain or json", format)
+				return usage("invalid --format %q: use tmux, plain or json", format)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), statusLimit)
 			defer cancel()
@@ -66,12 +65,12 @@ it in tmux's status line and in a shell's prompt.
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "", "tmux, plain or json (default: as --output says)")
-	cmd.Flags().BoolVar(&all, "all", false, "count also what only others may decide")
+	cmd.Flags().BoolVar(&all, "all", false, "also count asks that only others may decide")
 	fixed(cmd, "format", "tmux\tfor status-right", "plain\tfor a prompt", "json\tfor a program")
 	return cmd
 }
 
-// summary counts what waits. Up to 500 asks that is one request.
+// summary counts the waiting asks. Up to 500 asks take one request.
 func (a *app) summary(ctx context.Context, all bool) (summary, error) {
 	b, err := a.dial()
 	if err != nil {
@@ -123,7 +122,7 @@ func (s *summary) mark() string {
 
 func (s *summary) age(tag string) string { return span(tag, time.Duration(s.Age*float64(time.Second))) }
 
-// tmux is for a status line.
+// tmux formats the summary for tmux's status line.
 func (s *summary) tmux(tag string) string {
 	if s.Waiting == 0 {
 		return ""
@@ -150,7 +149,7 @@ func (s *summary) plain(tag string) string {
 func (s *summary) json(string) string {
 	data, err := json.Marshal(s)
 	if err != nil {
-		return "{}" // numbers and a time: it never fails
+		return "{}" // numbers and a time: Marshal cannot fail
 	}
 	return string(data)
 }

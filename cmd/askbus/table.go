@@ -14,17 +14,17 @@ import (
 	"golang.org/x/term"
 )
 
-// Widths of the columns of a list, in cells.
+// Column widths of a list, in cells.
 const (
 	whoWidth     = 24 // at most
-	headingWidth = 60 // where no terminal says how much there is
-	leastHeading = 24 // less is not a heading: the row takes two lines
+	headingWidth = 60 // without a terminal
+	leastHeading = 24 // with less, the row takes two lines
 	gap          = "  "
-	urgentMark   = "▲" // not colour alone
+	urgentMark   = "▲" // colour alone is not enough
 	pendingMark  = "◆"
 )
 
-// size is how large the terminal is behind a writer; 0, 0 when it is none.
+// size returns the size of the terminal of a writer, or 0, 0 if it is none.
 func size(w any) (width, height int) {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -46,15 +46,15 @@ func (a *app) tellTable(items []ask.Record) {
 	_, _ = io.WriteString(a.out, table(items, width, time.Now()))
 }
 
-// tableRow is one ask in a list: its cells and its heading.
+// tableRow is an ask in a list: its cells and its heading.
 type tableRow struct {
 	cells   [4]string // ask, waiting, state, who asks
 	heading string
 }
 
-// table lists asks in columns that fit a terminal of so many cells; with 0 it
-// is for no terminal. The ask's name is never cut, so that it can be copied:
-// where it leaves no room, the heading goes onto a line of its own.
+// table lists asks in columns that fit a terminal of the given width; 0 is no terminal. It never
+// cuts the ask's name, so that it can be copied: if there is no room for the heading, the heading
+// gets its own line.
 func table(items []ask.Record, width int, now time.Time) string {
 	rows := []tableRow{{[4]string{"ASK", "WAITING", "STATE", "WHO ASKS"}, "QUESTION"}}
 	for i := range items {
@@ -69,7 +69,7 @@ func table(items []ask.Record, width int, now time.Time) string {
 	heading := headingWidth
 	if width > 0 {
 		heading = width - sum(columns[:]) - 4*len(gap)
-		if heading < leastHeading { // who asks goes first
+		if heading < leastHeading { // drop the asker first
 			heading += columns[3] + len(gap)
 			columns[3] = 0
 		}
@@ -107,7 +107,7 @@ func newTableRow(rec *ask.Record, now time.Time) tableRow {
 	return tableRow{[4]string{row.Key.Session + "/" + row.Key.ID, age, state, fit(row.Asker.Agent, whoWidth)}, heading}
 }
 
-// fit is s in at most so many cells.
+// fit truncates s to the given number of cells.
 func fit(s string, most int) string { return displaywidth.TruncateString(s, most, "…") }
 
 func sum(n []int) (total int) {
@@ -117,8 +117,8 @@ func sum(n []int) (total int) {
 	return total
 }
 
-// draw puts a text onto the screen over the one before, line by line, so that
-// nothing flickers, and not higher than the screen.
+// draw overwrites the previous text on the screen line by line, to avoid flicker, and truncates the
+// text to the screen's height.
 func draw(w io.Writer, text string, height int) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if height > 1 && len(lines) > height-1 {

@@ -8,15 +8,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// terminalSignIns are the terminals that a web inbox signs in: the sign-ins are
-// its own, the credentials an issuer's.
+// terminalSignIns signs terminals in at a web inbox, which keeps the sign-ins; an issuer makes the
+// credentials.
 type terminalSignIns struct {
 	*auth.Sessions
 	nc     *nats.Conn
-	tenant string // to which the inbox is narrowed
+	tenant string // the inbox serves only this tenant
 }
 
-// Credential has the issuer make a credential for a terminal that is signed in.
+// Credential requests a credential for a signed-in terminal from the issuer.
 func (t terminalSignIns) Credential(ctx context.Context, secret, tenant string) ([]byte, error) {
 	name, _, err := t.Terminal(ctx, secret)
 	if err != nil {

@@ -26,14 +26,14 @@ func tlsFlags(s *config.Listen, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.TLS.CertFile, "tls-cert-file", s.TLS.CertFile, "file (PEM) of the listeners' certificate; read again when it changes, and on SIGHUP")
 	f.StringVar(&s.TLS.KeyFile, "tls-key-file", s.TLS.KeyFile, "file (PEM) of its key")
-	f.BoolVar(&s.Insecure, "insecure", s.Insecure, "listen for other machines without TLS, as behind a proxy that ends it")
+	f.BoolVar(&s.Insecure, "insecure", s.Insecure, "listen for other machines without TLS, such as behind a proxy that terminates it")
 }
 
 func clientCAFlag(s *config.Listen, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.TLS.ClientCAFile, "tls-client-ca-file", s.TLS.ClientCAFile, "file (PEM) of the CAs of NATS clients, which must then show a certificate")
 }
 
-// secure reads the certificate of the listeners, if there is one.
+// secure reads the certificate of the listeners, if one is configured.
 func (r *running) secure(s *config.Listen) error {
 	r.insecure = s.Insecure
 	if (s.TLS.CertFile == "") != (s.TLS.KeyFile == "") {
@@ -41,15 +41,14 @@ func (r *running) secure(s *config.Listen) error {
 	}
 	if s.TLS.CertFile == "" {
 		if s.TLS.ClientCAFile != "" {
-			return usage("--tls-client-ca-file needs --tls-cert-file and --tls-key-file: clients show a certificate over TLS only")
+			return usage("--tls-client-ca-file needs --tls-cert-file and --tls-key-file")
 		}
 		return nil
 	}
 	return r.keep(certificate.Files{Cert: s.TLS.CertFile, Key: s.TLS.KeyFile, ClientCA: s.TLS.ClientCAFile}, s.TLS.CertFile, nil)
 }
 
-// keep serves the certificate of files, and tells the commands of the directory
-// to trust what is in trust.
+// keep serves the certificate of files, and makes the directory's commands trust the CAs in trust.
 func (r *running) keep(files certificate.Files, trust string, renew func() error) (err error) {
 	if r.tls, err = certificate.Open(files, certificate.Options{Logger: r.log, Renew: renew}); err != nil {
 		return usage("TLS: %w", err)
@@ -88,8 +87,8 @@ func (r *running) secureOwn(ctx context.Context, s *upSettings) error {
 	return r.keep(files, ca, renew)
 }
 
-// names are the names and addresses under which this process is reached: those
-// it is told about, and the others that this machine has.
+// names returns the names and addresses of this process: must has the configured ones, may those of
+// this machine.
 func (r *running) names(s *upSettings, primary string) (must, may []string) {
 	must = []string{"localhost", "127.0.0.1", "::1"}
 	everywhere := false
@@ -105,13 +104,13 @@ func (r *running) names(s *upSettings, primary string) (must, may []string) {
 		must = append(must, strings.ToLower(u.Hostname()))
 	}
 	if host, err := os.Hostname(); err == nil && host == strings.Trim(host, "-_. ") && !strings.ContainsAny(host, "_ ") {
-		may = append(may, strings.ToLower(host)) // that of a container is another one each time
+		may = append(may, strings.ToLower(host)) // a container has a new one each time
 	}
 	if everywhere {
 		if primary != "" {
 			must = append(must, primary)
 		}
-		addrs, _ := net.InterfaceAddrs() // without, the rest is enough
+		addrs, _ := net.InterfaceAddrs() // optional
 		for _, a := range addrs {
 			if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
 				may = append(may, n.IP.String())
@@ -121,8 +120,7 @@ func (r *running) names(s *upSettings, primary string) (must, may []string) {
 	return must, may
 }
 
-// outward is this machine's address on its way to others, or nothing. No packet
-// is sent.
+// outward returns this machine's address for outgoing traffic, or "". It sends no packet.
 func outward(ctx context.Context) string {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "udp4", "192.0.2.1:9")
 	if err != nil {
@@ -132,7 +130,7 @@ func outward(ctx context.Context) string {
 	return httpserver.Host(conn.LocalAddr().String())
 }
 
-// certificateLines say what a person compares with what a browser shows.
+// certificateLines returns the fingerprint that a person compares with the browser's.
 func (a *app) certificateLines(r *running, s upSettings) string {
 	if r.tls == nil {
 		return ""
@@ -146,18 +144,17 @@ func (a *app) certificateLines(r *running, s upSettings) string {
 	return lines
 }
 
-// guard refuses to listen for other machines in the clear, unless that is meant.
+// guard refuses to listen for other machines without TLS, unless --insecure is set.
 func (r *running) guard(what, addr, flag string) error {
 	if r.tls != nil || r.insecure || httpserver.LoopbackHost(addr) {
 		return nil
 	}
-	return usage("%s address %s can be reached from other machines, and there is no TLS: anybody on the network path could read and change questions and answers. "+
+	return usage("%s address %s can be reached from other machines without TLS: anybody on the network path could read and change questions and answers. "+
 		"Give --tls-cert-file and --tls-key-file (or --tls to \"askbus up\"), or an address of this machine with %s, such as 127.0.0.1:0. "+
-		"Where a proxy ends TLS, or only this network's machines can come: --insecure, or ASKBUS_INSECURE=true", what, addr, flag)
+		"If a proxy terminates TLS, or the network is trusted, use --insecure or ASKBUS_INSECURE=true", what, addr, flag)
 }
 
-// listen opens an HTTP listener whose port is sticky, with TLS if there is a
-// certificate.
+// listen opens an HTTP listener with a sticky port, with TLS if there is a certificate.
 func (r *running) listen(ctx context.Context, what, addr, lastURL string) (net.Listener, error) {
 	const flag = "--http-addr"
 	if err := r.guard(what, addr, flag); err != nil {
@@ -170,7 +167,7 @@ func (r *running) listen(ctx context.Context, what, addr, lastURL string) (net.L
 	return httpserver.Secure(ln, r.tls.HTTP()), nil
 }
 
-// httpURL is how people reach a listener.
+// httpURL returns the URL at which people reach a listener.
 func (r *running) httpURL(ln net.Listener) string {
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() && r.linkHost != "" {
 		_, port, _ := net.SplitHostPort(tcp.String())
@@ -179,8 +176,8 @@ func (r *running) httpURL(ln net.Listener) string {
 	return httpURL(ln)
 }
 
-// noteTrust notes for the commands of the directory how they recognize the
-// server: by its certificate's name, if they reach it under another one.
+// noteTrust records in context.json how the directory's commands verify the server: by the name in
+// its certificate, if they reach it by another name.
 func (r *running) noteTrust(at string) {
 	if r.tls == nil {
 		return
@@ -197,8 +194,8 @@ func (r *running) noteTrust(at string) {
 	}
 }
 
-// trust says how the server of a credential is recognized, and what we show it:
-// settings beat the credential, which beats the context.json of the same server.
+// trust sets how the server of a credential is verified and which client certificate we present.
+// Settings override the credential, which overrides the context.json of the same server.
 func (a *app) trust(c client.Credential) client.Credential {
 	switch {
 	case a.NATS.CAFile != "":
@@ -221,8 +218,8 @@ func (a *app) trust(c client.Credential) client.Credential {
 	return c
 }
 
-// carryTrust puts what a credential needs to trust a certificate that "askbus up"
-// made itself into it, so that it works elsewhere without a further file.
+// carryTrust adds the CA of a certificate that "askbus up" made to a credential, so that it works
+// on other machines without another file.
 func (a *app) carryTrust(c natsd.Credential) natsd.Credential {
 	ctx, err := config.ReadContext(a.Dir)
 	_, ca := certificate.OwnFiles(a.Dir)
@@ -235,8 +232,7 @@ func (a *app) carryTrust(c natsd.Credential) natsd.Credential {
 	return c
 }
 
-// inboxCAs are the system's CAs, and those that the directory's processes tell to
-// trust.
+// inboxCAs returns the system's CAs and those of the directory's processes.
 func (a *app) inboxCAs() *x509.CertPool {
 	ctx, err := config.ReadContext(a.Dir)
 	if err != nil || ctx.NATSCAFile == "" {
@@ -252,7 +248,7 @@ func (a *app) inboxCAs() *x509.CertPool {
 	return roots
 }
 
-// trusting is an HTTP client that trusts the CAs of a file, or the system's.
+// trusting returns an HTTP client that trusts the CAs of a file, or the system's.
 func trusting(file string) (*http.Client, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 	if file != "" {

@@ -25,7 +25,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// browser is an HTTP client that trusts a CA file.
+// browser returns an HTTP client that trusts a CA file.
 func browser(t *testing.T, ca string) *http.Client {
 	t.Helper()
 	web, err := trusting(ca)
@@ -41,7 +41,7 @@ func browser(t *testing.T, ca string) *http.Client {
 	return web
 }
 
-// leafAt is the certificate that a new connection to a URL's host sees.
+// leafAt returns the certificate that a new connection to a URL's host gets.
 func leafAt(t *testing.T, at string) *x509.Certificate {
 	t.Helper()
 	u, err := url.Parse(at)
@@ -56,7 +56,7 @@ func leafAt(t *testing.T, at string) *x509.Certificate {
 	return conn.ConnectionState().PeerCertificates[0]
 }
 
-func TestUpMakesACertificateOfItsOwn(t *testing.T) {
+func TestUpMakesItsOwnCertificate(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t, "--tls")
 	said := p.out.String()
@@ -66,7 +66,7 @@ func TestUpMakesACertificateOfItsOwn(t *testing.T) {
 	if fingerprint == "" || ctx.NATSCAFile != ca || !strings.HasPrefix(ctx.NATSURL, "tls://127.0.0.1:") || !strings.HasPrefix(ctx.HTTPURL, "https://127.0.0.1:") {
 		t.Fatalf("%+v\n%s", ctx, said)
 	}
-	// Commands of the directory trust it without a flag, and so do the processes beside.
+	// The directory's commands and other processes trust it without a flag.
 	beside := start(t, "", "broker", "--dir", pl.dir)
 	beside.err.wait(t, "broker on ")
 	asker := start(t, "", "ask", "--question", "Go?", "--option", "Yes", "--id", "a1", "--session", "s1", "--dir", pl.dir)
@@ -79,7 +79,7 @@ func TestUpMakesACertificateOfItsOwn(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "ok      TLS: the server's certificate is good until") || !strings.Contains(out, "ok      inbox: its certificate is good until") {
 		t.Errorf("doctor: %d %s", code, out)
 	}
-	// The link signs in over TLS, and its cookie goes nowhere else.
+	// The link signs in over TLS, and its cookie is Secure.
 	link, _, _ := pl.run("login", "--output", "text")
 	web := browser(t, ca)
 	res, err := web.Get(strings.TrimSpace(link))
@@ -95,7 +95,7 @@ func TestUpMakesACertificateOfItsOwn(t *testing.T) {
 		_ = res.Body.Close()
 		t.Error("the system trusts a certificate that we made")
 	}
-	// A credential carries what it takes to trust the server elsewhere.
+	// A credential carries the CA that other machines need.
 	text, _, _ := pl.run("auth", "agent", "--session", "s2", "--output", "json")
 	var cred client.Credential
 	if err := json.Unmarshal([]byte(text), &cred); err != nil || cred.CA == "" || strings.Contains(cred.CA, "KEY") {
@@ -111,7 +111,7 @@ func TestUpMakesACertificateOfItsOwn(t *testing.T) {
 		nc.Close()
 		t.Errorf("without it: %v", err)
 	}
-	// It stays over a restart, and only its owner reads the key.
+	// It survives a restart, and only its owner can read the key.
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -123,7 +123,7 @@ func TestUpMakesACertificateOfItsOwn(t *testing.T) {
 		t.Errorf("another fingerprint than %s: %s", fingerprint, again.out)
 	}
 	again.stop()
-	// And without --tls all is as before.
+	// Without --tls everything works as before.
 	pl.up()
 	if ctx := pl.context(); ctx.NATSCAFile != "" || !strings.HasPrefix(ctx.NATSURL, "nats://") || !strings.HasPrefix(ctx.HTTPURL, "http://") {
 		t.Errorf("%+v", ctx)
@@ -131,7 +131,7 @@ func TestUpMakesACertificateOfItsOwn(t *testing.T) {
 	pl.must(0, "list")
 }
 
-// As openssl and curl see it, which are no Go.
+// openssl and curl accept it, which do not use Go's TLS.
 func TestOtherPeoplesToolsAcceptTheCertificate(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t, "--tls")
@@ -160,7 +160,7 @@ func TestFilesOfACertificateAreReadAgain(t *testing.T) {
 	t.Parallel()
 	ca := certtest.New(t)
 	pair := certtest.At(t.TempDir())
-	ca.Issue(pair, time.Hour, "ask.example") // not the address by which commands come
+	ca.Issue(pair, time.Hour, "ask.example") // not the address that commands use
 	pl, p := up(t, "--tls-cert-file", pair.Cert, "--tls-key-file", pair.Key)
 	pl.must(0, "list")
 	at := pl.context().HTTPURL
@@ -196,7 +196,7 @@ func TestFilesOfACertificateAreReadAgain(t *testing.T) {
 	hangUp()
 	p.err.wait(t, "the one from before stays")
 	if !leafAt(t, at).Equal(next) {
-		t.Error("a broken file took the certificate away")
+		t.Error("a broken file replaced the certificate")
 	}
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit %d", code)
@@ -206,8 +206,7 @@ func TestFilesOfACertificateAreReadAgain(t *testing.T) {
 	}
 }
 
-// A terminal that is closed ends what was started in it, although SIGHUP reads
-// files again.
+// Closing a terminal ends the processes started in it, although SIGHUP makes them read files again.
 func TestAClosedTerminalEndsUp(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
@@ -222,14 +221,14 @@ func TestAClosedTerminalEndsUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Asked by somebody, it reads its files and goes on.
+	// A requested SIGHUP reads the files again and goes on.
 	hangUp()
 	p.out.wait(t, "read the TLS certificate again")
 	place{t, dir}.must(0, "list")
 	if err := terminal.Close(); err != nil { // the terminal's window
 		t.Fatal(err)
 	}
-	hangUp() // it says something, so that who reads the terminal here lets go of it
+	hangUp() // its output makes the reader of the terminal return
 	if p.wait(); !p.cmd.ProcessState.Exited() {
 		t.Errorf("it did not drain: %v", p.cmd.ProcessState)
 	}
@@ -247,7 +246,7 @@ func TestRolesShowCertificatesToAServerThatWantsThem(t *testing.T) {
 	env := []string{"ASKBUS_NATS_CERT_FILE=" + mine.Cert, "ASKBUS_NATS_KEY_FILE=" + mine.Key}
 	startWith(t, env, "", "broker", "--dir", pl.dir).err.wait(t, "broker on ")
 	startWith(t, env, "", "web", "--dir", pl.dir, "--http-addr", "127.0.0.1:0", "--tls-cert-file", pair.Cert, "--tls-key-file", pair.Key).err.wait(t, "inbox at https://")
-	startWith(t, env, "", "gateway", "--dir", pl.dir, "--http-addr", "127.0.0.1:0", "--tls-cert-file", pair.Cert, "--tls-key-file", pair.Key).err.wait(t, "doors at https://")
+	startWith(t, env, "", "gateway", "--dir", pl.dir, "--http-addr", "127.0.0.1:0", "--tls-cert-file", pair.Cert, "--tls-key-file", pair.Key).err.wait(t, "gateway at https://")
 	if p := startWith(t, env, "", "ask", "--question", "Go?", "--wait", "0", "--dir", pl.dir); p.wait() != exitPending {
 		t.Errorf("%s%s", p.out, p.err)
 	}
@@ -259,7 +258,7 @@ func TestRolesShowCertificatesToAServerThatWantsThem(t *testing.T) {
 }
 
 // Every kind of listener, beyond loopback.
-func TestNoListenerIsForOthersWithoutTLS(t *testing.T) {
+func TestOtherMachinesNeedTLS(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	slack := []string{"ASKBUS_SLACK_BOT_TOKEN=xoxb-1", "ASKBUS_SLACK_SIGNING_SECRET=s", "ASKBUS_SLACK_CHANNEL=C1", "ASKBUS_SLACK_URL=http://127.0.0.1:1/api/"}
@@ -298,7 +297,7 @@ func TestNoListenerIsForOthersWithoutTLS(t *testing.T) {
 	}
 	// Said to be meant, it starts. So it does with TLS; ops may be scraped in the clear.
 	start(t, "", "web", "--http-addr", "0.0.0.0:0", "--insecure", "--dir", pl.dir).err.wait(t, "inbox at http://")
-	startWith(t, []string{"ASKBUS_INSECURE=true"}, "", "gateway", "--http-addr", "0.0.0.0:0", "--ops-addr", "0.0.0.0:0", "--dir", pl.dir).err.wait(t, "doors at http://")
+	startWith(t, []string{"ASKBUS_INSECURE=true"}, "", "gateway", "--http-addr", "0.0.0.0:0", "--ops-addr", "0.0.0.0:0", "--dir", pl.dir).err.wait(t, "gateway at http://")
 	other := place{t, filepath.Join(t.TempDir(), "state")}
 	p := other.up("--tls", "--http-addr", "0.0.0.0:0", "--nats-addr", "0.0.0.0:0", "--ops-addr", "0.0.0.0:0")
 	other.must(0, "list")

@@ -13,13 +13,13 @@ import (
 	"github.com/askbus/askbus/internal/natstest"
 )
 
-// tmux is a real tmux with a server of its own, whose one window runs askbus.
+// tmux is a real tmux server whose one window runs askbus.
 type tmux struct {
 	t      *testing.T
 	socket string
 }
 
-// inTmux starts askbus in a window of a size.
+// inTmux starts askbus in a window of the given size.
 func inTmux(t *testing.T, width, height int, args ...string) tmux {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -28,7 +28,7 @@ func inTmux(t *testing.T, width, height int, args ...string) tmux {
 		}
 		t.Skip("no tmux")
 	}
-	// The path of a socket is short.
+	// Keep the path short: the length of a socket's path is limited.
 	dir, err := os.MkdirTemp("", "tmux") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func (m tmux) shown() string {
 	return m.do("capture-pane", "-p")
 }
 
-// wait waits until the window shows all these texts, and returns what it shows.
+// wait waits until the window shows all texts, and returns its content.
 func (m tmux) wait(texts ...string) (shown string) {
 	m.t.Helper()
 	defer func() {
@@ -89,9 +89,8 @@ func (m tmux) wait(texts ...string) (shown string) {
 	return shown
 }
 
-// TestTheInboxInTmux goes through the main flows in a real terminal: the list,
-// a filter, a choice that survives two changes of size, a draft that somebody
-// else's answer ends, and a decline with a reason.
+// TestTheInboxInTmux runs the main flows in a real terminal: the list, a filter, a choice that
+// survives two resizes, a draft that another person's answer ends, and a decline with a reason.
 func TestTheInboxInTmux(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)

@@ -16,8 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// issuer connects with the operator's credential of the directory, or that of
-// the settings.
+// issuer connects as an operator, with the credential of the directory or of the settings.
 func (a *app) issuer() (_ *token.Issuer, end func(), err error) {
 	b, err := a.dialOperator()
 	if err != nil {
@@ -32,11 +31,11 @@ func (a *app) issuer() (_ *token.Issuer, end func(), err error) {
 
 func (a *app) tokenCmd() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "token", Short: "Issue, list and revoke bearer tokens for the HTTP doors", Args: noCommand,
+		Use: "token", Short: "Issue, list and revoke bearer tokens for the HTTP API", Args: noCommand,
 		Example: "  askbus token issue --session build-42",
-		Long: `Bearer tokens for the HTTP and WebSocket doors lie on the bus, which holds only their
-hashes. Every gateway sees a change within a second, and ends what a revoked token opened.
-The bus must be running, and the credential be an operator's: that of --dir is.`,
+		Long: `The bus stores the bearer tokens of the HTTP and WebSocket APIs, and of each only its
+hash. Gateways apply a change within a second and close what a revoked token opened.
+The bus must be running. The credential must be an operator's, such as the one of --dir.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.tokenIssueCmd(), a.tokenListCmd(), a.tokenRevokeCmd(), a.tokenImportCmd())
@@ -49,19 +48,19 @@ func (a *app) tokenIssueCmd() *cobra.Command {
 	var expires time.Duration
 	var t token.Token
 	cmd := &cobra.Command{
-		Use: "issue", Short: "Make a token, and show it this once", Args: cobra.NoArgs,
+		Use: "issue", Short: "Make a token and show it once", Args: cobra.NoArgs,
 		Long: `Makes a token and prints it. It is not shown again.
 
   agent       asks, and reads its own asks; never answers
-  host        beside an agent's token: what the dialog of the agent's host answered
-              in the one --session; for the process that shows the dialog only
+  host        in addition to an agent's token: sends the answers of the dialog of the agent's host
+              in the one --session; only for the process that shows the dialog
   screen      answers for the sessions that --session names
   responder   answers for every session of --tenant
   operator    asks and answers in every tenant
 
 Agents and screens have --session: a name, "name*", or "*" for every session of the
-tenant (what an agent has when none is given). People answer with screens, responders
-and operators: only these have a --principal of a person. A host's is the user who runs
+tenant (an agent's default). People answer with screens, responders
+and operators: only these may have a person's --principal. A host's is the user who runs
 it, os:<user>.`,
 		Example: `  askbus token issue --role agent --session build-42 --expires 24h
   askbus token issue --role screen --session build-42 --principal oidc:mei --name Mei --groups platform`,
@@ -71,7 +70,7 @@ it, os:<user>.`,
 				sessions = []string{a.session}
 			}
 			for _, s := range sessions {
-				if strings.ContainsAny(strings.TrimSuffix(s, token.Every), "*>") { // somebody means a pattern; none is what its name would be mapped to
+				if strings.ContainsAny(strings.TrimSuffix(s, token.Every), "*>") { // meant as a pattern; TokenOf would map it to a name
 					return usage("invalid session %q: use A-Z a-z 0-9 _ -, and * at the end only", s)
 				}
 				if !strings.HasSuffix(s, token.Every) {
@@ -87,7 +86,7 @@ it, os:<user>.`,
 			}
 			t.Created = time.Now().UTC().Truncate(time.Second)
 			if expires < time.Second || expires > token.MostLife {
-				return usage("--expires is %s; use 1s to %s", expires, token.MostLife)
+				return usage("invalid --expires %s: use 1s to %s", expires, token.MostLife)
 			}
 			t.Expires = t.Created.Add(expires)
 			for _, d := range doors {
@@ -110,12 +109,12 @@ it, os:<user>.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&role, "role", string(token.Agent), "agent, host, screen, responder or operator")
-	f.StringSliceVar(&sessions, "session", nil, `sessions of an agent or a screen; "*" is every one; the one of a host`)
-	f.DurationVar(&expires, "expires", token.DefaultLife, "how long it is good")
-	f.StringSliceVar(&doors, "doors", nil, "where it counts: http, ws, mcp, hook, nats, a2a (default: everywhere)")
-	f.StringVar(&t.Principal, "principal", "", "in whose name it answers (default: token:<id>; of a host: os:<user>)")
-	f.StringVar(&t.Name, "name", "", "name to show beside what it answers")
-	f.StringSliceVar(&t.Groups, "groups", nil, "groups of who answers with it, for audiences")
+	f.StringSliceVar(&sessions, "session", nil, `sessions of an agent or a screen, "*" for all; the one session of a host`)
+	f.DurationVar(&expires, "expires", token.DefaultLife, "how long it is valid")
+	f.StringSliceVar(&doors, "doors", nil, "where it is accepted: http, ws, mcp, hook, nats, a2a (default: everywhere)")
+	f.StringVar(&t.Principal, "principal", "", "principal that it answers as (default: token:<id>; of a host: os:<user>)")
+	f.StringVar(&t.Name, "name", "", "name to show with its answers")
+	f.StringSliceVar(&t.Groups, "groups", nil, "groups of that principal, for audiences")
 	return cmd
 }
 
@@ -131,7 +130,7 @@ func (a *app) tellToken(t *token.Token, secret string) error {
 	return nil
 }
 
-// tokenRow is a token as lists show it: nothing that opens a door.
+// tokenRow is a token in a list, without its secret.
 type tokenRow struct {
 	ID        string       `json:"id"`
 	Role      token.Role   `json:"role"`
@@ -143,7 +142,7 @@ type tokenRow struct {
 	Doors     []token.Door `json:"doors,omitempty"`
 	Created   time.Time    `json:"created"`
 	Expires   *time.Time   `json:"expires,omitempty"`
-	Used      *time.Time   `json:"used,omitempty"` // last, to a minute
+	Used      *time.Time   `json:"used,omitempty"` // last use, to the minute
 }
 
 func rowOf(t *token.Token) tokenRow {
@@ -220,7 +219,7 @@ func (a *app) tokenListCmd() *cobra.Command {
 
 func (a *app) tokenRevokeCmd() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "revoke ID", Short: "Take a token away; what it opened ends within a second", Args: cobra.ExactArgs(1),
+		Use: "revoke ID", Short: "Revoke a token; what it opened closes within a second", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			issuer, end, err := a.issuer()
 			if err != nil {
@@ -231,7 +230,7 @@ func (a *app) tokenRevokeCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.say("token %s is revoked: it %s", t.ID, t.Scope())
+			a.say("revoked token %s: it %s", t.ID, t.Scope())
 			return nil
 		},
 	}
@@ -240,7 +239,7 @@ func (a *app) tokenRevokeCmd() *cobra.Command {
 
 func (a *app) tokenImportCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "import FILE", Short: "Take over the tokens of a file, as earlier versions kept them", Args: cobra.ExactArgs(1),
+		Use: "import FILE", Short: "Import the token file of earlier versions", Args: cobra.ExactArgs(1),
 		Example: "  askbus token import tokens.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			issuer, end, err := a.issuer()
@@ -250,7 +249,7 @@ func (a *app) tokenImportCmd() *cobra.Command {
 			defer end()
 			n, err := importTokens(cmd.Context(), issuer, args[0])
 			if err == nil {
-				a.say("%d tokens are imported from %s", n, args[0])
+				a.say("imported %d tokens from %s", n, args[0])
 			}
 			return err
 		},
@@ -265,8 +264,7 @@ func importTokens(ctx context.Context, issuer *token.Issuer, path string) (int, 
 	return issuer.Import(ctx, tokens)
 }
 
-// takeOverTokens imports the file of tokens that an earlier version left in the
-// directory, once.
+// takeOverTokens imports the token file of an earlier version in the directory, once.
 func (a *app) takeOverTokens(ctx context.Context) {
 	path := filepath.Join(a.Dir, "tokens.json")
 	if _, err := os.Stat(path); err != nil {
@@ -281,6 +279,6 @@ func (a *app) takeOverTokens(ctx context.Context) {
 		err = os.Rename(path, path+".imported")
 	}
 	if err != nil && ctx.Err() == nil {
-		a.say("askbus: the tokens in %s are not imported: %v; \"askbus token import\" does it", path, err)
+		a.say("askbus: the tokens in %s could not be imported: %v; run \"askbus token import\"", path, err)
 	}
 }

@@ -29,38 +29,38 @@ func (a *app) tortureCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "torture", Short: "Drive a bus from a seed, break things, and check every promise", Args: cobra.NoArgs, Hidden: true,
 		Long: `Drives agents, people, operators, screens and a posting surface from a seed, records
-what every party was told, and checks the history against the promises of
+what each of them was told, and checks the history against the promises of
 docs/guarantees.md. It ends at --asks or --for, whichever comes first, prints one
 closing line, and exits non-zero on any violation.
 
-Without --nats-url it starts a bus of its own: in this process, or with --processes
-as processes of this binary that it kills and stops. With --nats-url it uses a bus
-that is there, with the keys in --dir, which make a credential for each party;
---admin-creds reads the ledger, and without it that check is left out.`,
+Without --nats-url it starts its own bus: in this process, or with --processes
+as processes of this binary that it kills and stops. With --nats-url it uses a running
+bus, with the keys in --dir, which make a credential for each party;
+--admin-creds reads the ledger; without it that check is skipped.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.torture(cmd.Context(), t) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&t.Asks, "asks", 5000, "end after so many asks")
-	f.DurationVar(&t.For, "for", 30*time.Second, "end after so long")
-	f.Uint64Var(&t.Seed, "seed", 0, "what is asked and who does what; default: a random one")
-	f.IntVar(&t.Open, "open", 256, "asks open at a time")
-	f.IntVar(&t.Burst, "burst", 0, "so many asks share each deadline")
+	f.IntVar(&t.Asks, "asks", 5000, "end after this many asks")
+	f.DurationVar(&t.For, "for", 30*time.Second, "end after this long")
+	f.Uint64Var(&t.Seed, "seed", 0, "seed of all choices (default: random)")
+	f.IntVar(&t.Open, "open", 256, "asks open at once")
+	f.IntVar(&t.Burst, "burst", 0, "number of asks that share a deadline")
 	f.DurationVar(&t.KillEvery, "kill-every", 0, "time between kills")
 	f.DurationVar(&t.StopEvery, "stop-every", 0, "time between stops (SIGSTOP, SIGCONT)")
-	f.IntVar(&t.Kills, "kills", 0, "kills at most")
-	f.StringVar(&t.Victims, "victims", "", "kill and stop only those whose names begin so: server, broker, party, disk")
-	f.BoolVar(&t.Disturbed, "disturbed", false, "faults come from elsewhere: allow what they excuse")
-	f.DurationVar(&t.Ends, "ends-within", 0, "how late an ask may end after its deadline (default 10s; with faults 45s)")
-	f.DurationVar(&t.Learns, "learns-within", 0, "how late a party may learn of an end (default 10s; with faults 45s)")
-	f.DurationVar(&t.Posts, "posts-within", 0, "how late a posting surface may be handed an end (default 90s)")
-	f.DurationVar(&t.Retention, "retention", torture.DefaultRetention, "of the bus")
-	f.DurationVar(&t.Margin, "margin", torture.DefaultMargin, "of the bus")
-	f.DurationVar(&t.Skew, "clock-skew", 0, "wrong clocks: of brokers either way, of agents ahead, of surfaces behind")
-	f.IntVar(&t.bus.Nodes, "nodes", 1, "servers of the bus: 1, or 3 with three copies of everything")
-	f.IntVar(&t.bus.Brokers, "brokers", 2, "brokers of the bus")
-	f.StringVar(&t.maxStore, "max-store", "10GiB", "bytes on disk of the bus")
+	f.IntVar(&t.Kills, "kills", 0, "maximum number of kills")
+	f.StringVar(&t.Victims, "victims", "", "kill and stop only processes whose name has this prefix: server, broker, party, disk")
+	f.BoolVar(&t.Disturbed, "disturbed", false, "faults are injected from outside: allow what they excuse")
+	f.DurationVar(&t.Ends, "ends-within", 0, "limit for an ask to end after its deadline (default 10s; with faults 45s)")
+	f.DurationVar(&t.Learns, "learns-within", 0, "limit for a party to learn of an end (default 10s; with faults 45s)")
+	f.DurationVar(&t.Posts, "posts-within", 0, "limit for a posting surface to be given an end (default 90s)")
+	f.DurationVar(&t.Retention, "retention", torture.DefaultRetention, "retention of the bus")
+	f.DurationVar(&t.Margin, "margin", torture.DefaultMargin, "margin of the bus")
+	f.DurationVar(&t.Skew, "clock-skew", 0, "clock skew: of brokers in either direction, of agents ahead, of surfaces behind")
+	f.IntVar(&t.bus.Nodes, "nodes", 1, "servers of the bus: 1, or 3 with three replicas of everything")
+	f.IntVar(&t.bus.Brokers, "brokers", 2, "number of brokers")
+	f.StringVar(&t.maxStore, "max-store", "10GiB", "disk space of the bus")
 	f.BoolVar(&t.processes, "processes", false, "start the bus as processes of this binary")
-	f.StringVar(&t.bus.SmallDisk, "small-disk", "", "with --processes: a directory on a small file system of its own; one server's store lies there, and it is filled as often as others are killed")
+	f.StringVar(&t.bus.SmallDisk, "small-disk", "", "with --processes: a directory on a small file system of its own; one server's store is there, and it is filled as often as others are killed")
 	f.StringVar(&t.adminCreds, "admin-creds", "", "with --nats-url: a credential that may read the ledger")
 	t.breakFlag(f)
 	cmd.AddCommand(a.torturePartyCmd())
@@ -89,7 +89,7 @@ func (a *app) torture(ctx context.Context, t tortureFlags) error {
 	return errors.Join(err, bus.Close())
 }
 
-// tortureLog is quiet unless told otherwise: a bus under fire warns all the time.
+// tortureLog is quiet by default: a bus with injected faults warns all the time.
 func (a *app) tortureLog() *slog.Logger {
 	if a.LogLevel == "warn" {
 		return slog.New(slog.DiscardHandler)
@@ -111,18 +111,18 @@ func (a *app) tortureBus(ctx context.Context, t tortureFlags) (torture.Bus, erro
 	case t.processes:
 		self, err := os.Executable()
 		if err != nil {
-			return nil, fmt.Errorf("find our own program: %w", err)
+			return nil, fmt.Errorf("find the path of this program: %w", err)
 		}
 		return torture.StartProcesses(ctx, self, opts)
 	}
 	return torture.StartEmbedded(ctx, opts)
 }
 
-// tortureGiven is a bus that somebody else runs.
+// tortureGiven returns a bus that is already running.
 func (a *app) tortureGiven(t tortureFlags) (torture.Bus, error) {
 	bus := &torture.Given{URL: a.NATS.URL, Trust: a.trust}
 	if a.Creds != "" {
-		return nil, usage("--creds: no credential may be every party of a torture; give the keys of the bus with --dir instead")
+		return nil, usage("--creds: no single credential can be every party; give the keys of the bus with --dir instead")
 	}
 	keys, err := existingKeys(a.Dir)
 	if err != nil {
@@ -139,9 +139,8 @@ func (a *app) tortureGiven(t tortureFlags) (torture.Bus, error) {
 	return bus, nil
 }
 
-// ledgerCreds reads a credential that may read the ledger: a file as "askbus
-// auth broker" prints it, or any other credential, also of a user that is none of
-// our roles.
+// ledgerCreds reads a credential that may read the ledger: a file as "askbus auth broker" prints
+// it, or any other credential, even of an unknown role.
 func ledgerCreds(s string) (client.Credential, error) {
 	if b, err := readBrokerCreds(s); err == nil {
 		return b.Ledger, nil

@@ -10,8 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// breakFlag is the flag that breaks a promise on purpose. It is in no build
-// without the tag sabotage.
+// breakFlag adds the flag that breaks a promise on purpose, only in builds with the tag sabotage.
 func (t *tortureFlags) breakFlag(f *pflag.FlagSet) {
 	f.StringVar((*string)(&t.bus.Sabotage), "sabotage", "", "break a promise on purpose, in the embedded bus: "+fmt.Sprint(sabotage.Kinds()))
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// torturePartyCmd plays scripts in a process of their own, to be killed.
+// torturePartyCmd plays scripts in its own process, which torture kills.
 func (a *app) torturePartyCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "party", Short: "Play scripts; what to do comes on standard input", Args: cobra.NoArgs, Hidden: true,
+		Use: "party", Short: "Play scripts that standard input names", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return torture.Party(cmd.Context(), os.Stdin, os.Stdout, a.tortureLog())
 		},
 	}
 }
 
-// existingKeys reads the keys of a directory that has some.
+// existingKeys reads the keys of a directory; it makes none.
 func existingKeys(dir string) (*natsd.Issuer, error) {
 	if !natsd.HasKeys(dir) {
-		return nil, usage("there are no keys in %s; set --dir to that of the server, or give --creds", dir)
+		return nil, usage("there are no keys in %s; set --dir to the server's, or give --creds", dir)
 	}
 	return natsd.LoadIssuer(dir)
 }

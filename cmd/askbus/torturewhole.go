@@ -4,7 +4,7 @@ package main
 
 import "github.com/spf13/pflag"
 
-// With the build tag sabotage torturebroken.go takes the place of this.
+// torturebroken.go replaces this file in builds with the tag sabotage.
 
 func (*tortureFlags) breakFlag(*pflag.FlagSet) {}
 

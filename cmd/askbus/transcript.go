@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// bigFile bounds a recorded conversation.
+// bigFile bounds the size of a recorded conversation.
 const bigFile = 256 << 20
 
 func (a *app) transcriptCmd() *cobra.Command {
@@ -51,7 +51,7 @@ func readBig(name string, stdin io.Reader) ([]byte, error) {
 		if err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
-		defer f.Close() //nolint:errcheck // only read
+		defer f.Close() //nolint:errcheck // read-only
 		stdin = f
 	}
 	data, err := io.ReadAll(io.LimitReader(stdin, bigFile+1))

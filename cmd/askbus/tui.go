@@ -29,12 +29,12 @@ func (a *app) tuiCmd() *cobra.Command {
 	var f tuiFlags
 	cmd := &cobra.Command{
 		Use: "tui [--once [ID | SESSION/ID]]", Short: "Open the inbox in this terminal", Args: cobra.MaximumNArgs(1),
-		Long: `Opens the inbox in this terminal: what waits, and the ask in focus, with the keys of the
+		Long: `Opens the inbox in this terminal: the waiting asks and the focused one, with the keys of the
 web inbox; ? lists them. With --once it answers one ask, the most urgent when none is
 named, and ends.
 
-Keys may be set in a file, askbus/keys.yaml in the user's configuration directory or
---keys: an action of the list below, and its keys.
+Keys can be set in a file, askbus/keys.yaml in the user's configuration directory or
+--keys: an action from the list below, and its keys.
 
   ` + "send: [enter]\n  previous: [k, p]" + `
 
@@ -49,15 +49,15 @@ Keys may be set in a file, askbus/keys.yaml in the user's configuration director
 				ref = args[0]
 			}
 			if ref != "" && !f.once {
-				return usage("an ID goes with --once")
+				return usage("an ID needs --once")
 			}
 			return a.runTUI(cmd, ref, f)
 		},
 	}
 	f.flags(cmd)
-	cmd.Flags().BoolVar(&f.once, "once", false, "answer one ask, and end")
-	cmd.Flags().BoolVar(&f.oneKey, "one-key", false, "a digit sends a single choice, after 3 s in which z takes it back")
-	cmd.Flags().StringVar(&f.keys, "keys", "", "file of keys, as YAML (default: askbus/keys.yaml in the configuration directory)")
+	cmd.Flags().BoolVar(&f.once, "once", false, "answer one ask and exit")
+	cmd.Flags().BoolVar(&f.oneKey, "one-key", false, "a digit sends a single choice after 3 s; z cancels it until then")
+	cmd.Flags().StringVar(&f.keys, "keys", "", "key bindings, as YAML (default: askbus/keys.yaml in the configuration directory)")
 	return cmd
 }
 
@@ -65,8 +65,7 @@ func (f *tuiFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.accessible, "accessible", os.Getenv("TERM") == "dumb", "plain lines instead of a screen: for screen readers")
 }
 
-// runTUI opens the inbox, or asks a line at a time where no screen can be
-// drawn.
+// runTUI opens the inbox, or prompts a line at a time if no screen can be drawn.
 func (a *app) runTUI(cmd *cobra.Command, ref string, f tuiFlags) error {
 	ctx := cmd.Context()
 	screen := !f.accessible && isTerminal(os.Stdin) && isTerminal(a.out)
@@ -77,7 +76,7 @@ func (a *app) runTUI(cmd *cobra.Command, ref string, f tuiFlags) error {
 	if err != nil {
 		return err
 	}
-	a.quiet = screen // nothing may write over the screen
+	a.quiet = screen // nothing may overwrite the screen
 	b, err := a.dial()
 	if err != nil {
 		return err
@@ -129,12 +128,12 @@ func (a *app) prompts(ctx context.Context, b *bus, k ask.Key, once bool, lines *
 			if exitCode(err) == exitFailure {
 				return err
 			}
-			a.complain(err) // somebody was faster, or it was left open: the next one
+			a.complain(err) // answered elsewhere or left open: go on with the next
 		}
 	}
 }
 
-// quietly ends without a word when the person left.
+// quietly drops the error if the person left.
 func quietly(err error) error {
 	if exitCode(err) == exitPending {
 		return nil
@@ -142,7 +141,7 @@ func quietly(err error) error {
 	return err
 }
 
-// screen draws the inbox until the person ends it.
+// screen runs the inbox until the person quits.
 func (a *app) screen(ctx context.Context, b *bus, opts tui.Options) (*ask.Outcome, error) {
 	b, hangUp := a.asResponder(b)
 	defer hangUp()
@@ -158,7 +157,7 @@ func (a *app) screen(ctx context.Context, b *bus, opts tui.Options) (*ask.Outcom
 	within, cancel := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	following.Go(func() {
-		_ = board.Run(within) // an error is that of a closed connection: the screen is over, too
+		_ = board.Run(within) // fails only when the connection is closed, which ends the screen
 	})
 	defer following.Wait()
 	defer cancel()
@@ -177,7 +176,7 @@ func (a *app) screen(ctx context.Context, b *bus, opts tui.Options) (*ask.Outcom
 	return tui.Run(ctx, tui.Terminal{}, opts, tui.Board(board))
 }
 
-// programStatus is the report that so many wait.
+// programStatus returns the escape sequence that reports n waiting asks.
 func programStatus(n int, first string) string {
 	s := programstatus.Clear()
 	if n > 0 {
@@ -189,26 +188,26 @@ func programStatus(n int, first string) string {
 	return s
 }
 
-// readKeys reads a file of keys. The default one need not be there.
+// readKeys reads a key file. The default file may be missing.
 func readKeys(path string) (map[string][]string, error) {
 	optional := path == ""
 	if optional {
 		dir, err := os.UserConfigDir()
 		if err != nil {
-			return nil, nil //nolint:nilerr,nilnil // no place for a file: the default keys
+			return nil, nil //nolint:nilerr,nilnil // no configuration directory: default keys
 		}
 		path = filepath.Join(dir, "askbus", "keys.yaml")
 	}
 	data, err := os.ReadFile(path)
 	if optional && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // the default keys
+		return nil, nil //nolint:nilnil // default keys
 	}
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
 	var keys map[string][]string
 	if _, err := yaml.Unmarshal(data, &keys, yaml.DecodeOpts{}); err != nil {
-		return nil, usage("%s: an action and its keys on each line, such as \"send: [enter]\": %w", path, err)
+		return nil, usage("invalid keys in %s: want an action and its keys on each line, such as \"send: [enter]\": %w", path, err)
 	}
 	return keys, nil
 }

@@ -14,8 +14,8 @@ import (
 // unlockedConnections is enough for the programs of one session.
 const unlockedConnections = 64
 
-// unlocked opens the address without tokens, if it was switched on: for one
-// session, and for programs of this machine.
+// unlocked serves the address without tokens, if configured: for one session, and for programs on
+// this machine.
 func (r *running) unlocked(ctx context.Context, g *gateway.Gateway, d config.Doors) error {
 	switch {
 	case d.InteractAddr == "" && d.InteractSession == "":

@@ -34,15 +34,15 @@ func (a *app) upCmd() *cobra.Command {
 	var s upSettings
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Start everything in one process: NATS, broker, web inbox and HTTP doors",
+		Short: "Start everything in one process: NATS, broker, web inbox and HTTP API",
 		Long: `Starts an embedded NATS server with JetStream, the broker, the web inbox and the HTTP
-doors in one process. Everything is kept in --dir and survives a kill at any moment. It prints a
+API in one process. All data is in --dir and survives a kill at any moment. It prints a
 link to the inbox and a command to try; SIGTERM or Ctrl-C drains and stops.
 
-With --tls it makes a certificate in --dir and says its SHA-256 fingerprint, which a browser
+With --tls it makes a certificate in --dir and prints its SHA-256 fingerprint, which a browser
 shows in its warning: compare them, or let a device trust tls-ca.crt of that directory. Commands
-with the same --dir trust it. With a certificate of yours use --tls-cert-file and --tls-key-file.
-Addresses that other machines can reach are refused without TLS, unless with --insecure.`,
+with the same --dir trust it. With your own certificate use --tls-cert-file and --tls-key-file.
+It refuses addresses that other machines can reach without TLS, except with --insecure.`,
 		Example: `  askbus up
   askbus up --dir ./state --http-addr 127.0.0.1:0 --no-open
   askbus up --tls --http-addr 0.0.0.0:8420`,
@@ -59,14 +59,14 @@ Addresses that other machines can reach are refused without TLS, unless with --i
 	issuerFlags(&s.Issuer, cmd)
 	tlsFlags(&s.Listen, cmd)
 	clientCAFlag(&s.Listen, cmd)
-	cmd.Flags().BoolVar(&s.TLS.Own, "tls", s.TLS.Own, "speak TLS with a certificate that is made in --dir")
-	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory whose key this one gets, on the same machine")
+	cmd.Flags().BoolVar(&s.TLS.Own, "tls", s.TLS.Own, "use TLS with a certificate made in --dir")
+	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory from which to copy the key, on the same machine")
 	cmd.Flags().BoolVar(&s.noOpen, "no-open", false, "do not open the browser")
 	return cmd
 }
 
-// load fills settings from the environment; a bad variable is reported when the
-// command runs, so that help always works.
+// load reads settings from the environment. An invalid variable is reported when the command runs,
+// so that help always works.
 func load(into any, cmd *cobra.Command) {
 	if err := config.Load(into); err != nil {
 		cmd.PreRunE = func(*cobra.Command, []string) error { return &exitError{exitUsage, err} }
@@ -90,12 +90,12 @@ func (s *upSettings) ledgerFlags(cmd *cobra.Command) {
 	partitionsFlag(cmd, &s.Partitions)
 	ledgerSettingFlags(cmd, &s.Retention, &s.Margin)
 	s.storeFlag(cmd)
-	cmd.Flags().DurationVar(&s.AuditRetention, "audit-retention", s.AuditRetention, "how long a new audit keeps its records (default 8760h)")
-	cmd.Flags().StringVar(&s.AuditBytes, "audit-bytes", s.AuditBytes, "bytes of --max-store that a new audit may use (default an eighth of it, at most 1GiB)")
+	cmd.Flags().DurationVar(&s.AuditRetention, "audit-retention", s.AuditRetention, "how long a new audit keeps records (default 8760h)")
+	cmd.Flags().StringVar(&s.AuditBytes, "audit-bytes", s.AuditBytes, "bytes of --max-store for a new audit (default an eighth of it, at most 1GiB)")
 	cmd.Flags().StringVar(&s.AuditFull, "audit-full", s.AuditFull, "what a new audit does when it is full: drop the oldest records, or refuse new ones")
-	fixed(cmd, "audit-full", "drop\tthe oldest records go", "refuse\tnothing more is recorded")
+	fixed(cmd, "audit-full", "drop\tthe oldest records are dropped", "refuse\tnothing more is recorded")
 	s.policyFlag(cmd)
-	cmd.Flags().StringSliceVar(&s.ResponderTypes, "responder-types", s.ResponderTypes, "responder types whose work is kept from the start, also while they have no replicas")
+	cmd.Flags().StringSliceVar(&s.ResponderTypes, "responder-types", s.ResponderTypes, "responder types whose work is queued from the start, even while they have no replicas")
 }
 
 func (s *upSettings) policyFlag(cmd *cobra.Command) {
@@ -103,7 +103,7 @@ func (s *upSettings) policyFlag(cmd *cobra.Command) {
 }
 
 func (s *upSettings) storeFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.MaxStore, "max-store", s.MaxStore, "bytes on disk, at least 64MiB; new asks are refused from 80 % on")
+	cmd.Flags().StringVar(&s.MaxStore, "max-store", s.MaxStore, "bytes on disk, at least 64MiB; new asks are refused at 80 %")
 }
 
 func (a *app) runUp(ctx context.Context, s upSettings) error {
@@ -117,7 +117,7 @@ func (a *app) runUp(ctx context.Context, s upSettings) error {
 			return err
 		}
 	}
-	// The listeners first: a taken port must not cost a start of the store.
+	// Open the listeners first: a taken port must fail before the store starts.
 	ln, err := r.listen(ctx, "web", s.HTTPAddr, r.before.HTTPURL)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (a *app) runUp(ctx context.Context, s upSettings) error {
 	return r.run(ctx, func() { a.greet(ctx, r, s, link, b.Ready) })
 }
 
-// greet says where everything is and what to try.
+// greet prints where everything is and what to try.
 func (a *app) greet(ctx context.Context, r *running, s upSettings, link string, ready func() bool) {
 	go func() {
 		for !ready() {
@@ -233,7 +233,7 @@ func openBrowser(ctx context.Context, link string) {
 		name = "open"
 	}
 	if path, err := exec.LookPath(name); err == nil {
-		_ = exec.CommandContext(ctx, path, link).Start() //nolint:gosec // our own link; nobody waits for a browser
+		_ = exec.CommandContext(ctx, path, link).Start() //nolint:gosec // our own link; we do not wait for the browser
 	}
 }
 
@@ -248,12 +248,12 @@ func (a *app) serverCmd() *cobra.Command {
 		Long: `Starts a NATS server that syncs every write. With --cluster it is one node of several,
 which keep copies of each other's streams: start each with the same list, its own --node and
 directory, and the same file "key" (copy it, or use --key-of), and the brokers with
---replicas 3. All of them are three: two must run for anything to be stored.
+--replicas 3. Use three nodes: two must run for anything to be stored.
 
-A node is ready (/readyz) when it has caught up with the others. For a rolling restart stop one,
+A node is ready (/readyz) when it has caught up with the others. For a rolling restart, stop one,
 start it, and wait until it is ready before the next. To replace one whose disk is lost, start it
-under the same name with an empty directory but for the key. While one is away, the other two go on.
-One that will not come back is forgotten with "askbus server remove-node".`,
+under the same name with a directory that has only the key. While one is down, the other two keep working.
+Remove a node for good with "askbus server remove-node".`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := a.newRunning(cmd.Context())
 			defer r.close()
@@ -293,8 +293,8 @@ One that will not come back is forgotten with "askbus server remove-node".`,
 	clientCAFlag(&s.Listen, cmd)
 	cmd.Flags().StringSliceVar(&nodes, "cluster", nil, "all nodes of a cluster, as name=host:port of their cluster addresses")
 	cmd.Flags().StringVar(&node, "node", "", "which of them this is")
-	cmd.Flags().StringVar(&listen, "cluster-addr", "", "address to listen on for the other nodes (default: that in --cluster)")
-	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory whose key this one gets, on the same machine")
+	cmd.Flags().StringVar(&listen, "cluster-addr", "", "address to listen on for the other nodes (default: the one in --cluster)")
+	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory from which to copy the key, on the same machine")
 	cmd.AddCommand(a.removeNodeCmd())
 	return cmd
 }
@@ -330,8 +330,8 @@ prints.`,
 	s.opsFlag(cmd)
 	s.ledgerFlags(cmd)
 	replicasFlag(cmd, &s.Replicas)
-	cmd.Flags().DurationVar(&clockAhead, "clock-ahead", 0, "how wrong this machine's clock is, for torture")
-	_ = cmd.Flags().MarkHidden("clock-ahead") // it is there
+	cmd.Flags().DurationVar(&clockAhead, "clock-ahead", 0, "clock offset, for torture")
+	_ = cmd.Flags().MarkHidden("clock-ahead") // cannot fail: the flag exists
 	return cmd
 }
 
@@ -342,8 +342,8 @@ func (a *app) webCmd() *cobra.Command {
 		Example: "  askbus web --http-addr 127.0.0.1:8421",
 		Long: `Starts a web inbox. With --dir of an "askbus server" it makes its credential and
 the cookie key with the keys there; elsewhere set ASKBUS_CREDS (a responder's of type
-web) and ASKBUS_WEB_COOKIE_KEY. The links that askbus prints lead to the first inbox of
-a directory while that runs, such as the one of "askbus up".`,
+web) and ASKBUS_WEB_COOKIE_KEY. Printed links lead to the first inbox of
+a directory while it runs, such as the one of "askbus up".`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			r := a.newRunning(ctx)

@@ -10,18 +10,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// unknownVersion is the version of a build that knows nothing of itself.
+// unknownVersion is the version of a build without version information.
 const unknownVersion = "devel"
 
-// buildVersion is the version of this program as people know it. Any string
-// will do: nothing may depend on its form.
+// buildVersion returns the version of this program. Nothing may depend on its format.
 func buildVersion() string {
 	info, _ := debug.ReadBuildInfo()
 	return versionOf(version, info)
 }
 
-// versionOf is what the linker was told, or else the module's version
-// ("go install …@v1.2.3"), or else the commit ("go build" in a clone).
+// versionOf returns the version from the linker, else the module's version ("go install …@v1.2.3"),
+// else the commit ("go build" in a clone).
 func versionOf(stamped string, info *debug.BuildInfo) string {
 	if stamped = strings.TrimSpace(stamped); stamped != "" {
 		return stamped

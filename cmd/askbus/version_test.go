@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestVersionIsWhatTheBuildKnows(t *testing.T) {
+func TestVersionOfABuild(t *testing.T) {
 	t.Parallel()
 	module := func(v string, settings ...debug.BuildSetting) *debug.BuildInfo {
 		return &debug.BuildInfo{Main: debug.Module{Version: v}, Settings: settings}

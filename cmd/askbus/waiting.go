@@ -18,19 +18,19 @@ type waiting struct {
 	asks     client.Session
 	k        ask.Key
 	deadline time.Time
-	ends     time.Time // the deadline, where somebody declared one
+	ends     time.Time // the declared deadline, if any
 	present  []string
-	heading  string // what is asked, in a line
+	heading  string // the question in one line
 	fresh    bool   // asked just now
 
-	here *answersHere // nil: not here
+	here *answersHere // nil: no answering at this terminal
 
-	// interrupted replaces telling the status after Ctrl-C.
+	// interrupted, if set, handles Ctrl-C instead of printing the status.
 	interrupted func(ctx context.Context) error
 }
 
-// run waits for so long (negative: until it ends) and tells the outcome, or
-// the status and how to pick it up again.
+// run waits for the given time (negative: until the ask ends) and prints the outcome, or the status
+// and how to resume.
 func (w *waiting) run(ctx context.Context, wait time.Duration) error {
 	if wait != 0 {
 		waitCtx, cancel := ctx, context.CancelFunc(func() {})
@@ -52,7 +52,7 @@ func (w *waiting) run(ctx context.Context, wait time.Duration) error {
 	return w.pending(context.WithoutCancel(ctx))
 }
 
-// wait waits, and lets the terminal know.
+// wait waits for the outcome and reports to the terminal that a person is needed.
 func (w *waiting) wait(ctx context.Context) (ask.Outcome, error) {
 	defer w.a.needed().Waiting(w.heading)()
 	if w.here != nil {
@@ -62,14 +62,14 @@ func (w *waiting) wait(ctx context.Context) (ask.Outcome, error) {
 	return w.asks.Wait(ctx, w.k.ID)
 }
 
-// pending tells the status of an ask that still waits.
+// pending prints the status of a pending ask.
 func (w *waiting) pending(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	s := wire.StatusReply{State: ask.StatePending, Key: w.k, Deadline: w.deadline, Present: w.present}
 	if rec, err := w.asks.Get(ctx, w.k.ID); err == nil {
 		if rec.Outcome != nil {
-			return w.a.tellOutcome(rec.Outcome) // just now
+			return w.a.tellOutcome(rec.Outcome) // ended just now
 		}
 		s.AskedAt, s.Life, s.Seq, s.Deadline, s.Receipts = rec.AskedAt, rec.Life, rec.Seq, rec.Ask.Deadline, rec.Receipts
 	}
@@ -80,11 +80,11 @@ func (w *waiting) pending(ctx context.Context) error {
 		}
 		w.a.printJSON(data)
 	}
-	w.a.say("still pending; pick it up again with: %s", w.a.command("wait", w.k))
+	w.a.say("still pending; resume with: %s", w.a.command("wait", w.k))
 	return exit(exitPending)
 }
 
-// show tells a person at a terminal what is being waited for.
+// show tells a person at a terminal what the command waits for.
 func (w *waiting) show(ctx context.Context) (stop func()) {
 	a := w.a
 	if !isTerminal(a.err) {
@@ -113,7 +113,7 @@ func (w *waiting) until() string {
 	return ", until " + w.ends.Local().Format("2 Jan 15:04:05")
 }
 
-// spin draws a spinner and how long it has been.
+// spin draws a spinner and the elapsed time.
 func (w *waiting) spin(ctx context.Context) {
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	began := time.Now()
@@ -134,7 +134,7 @@ func (w *waiting) spin(ctx context.Context) {
 	}
 }
 
-// tellOutcome prints an outcome and gives its exit code.
+// tellOutcome prints an outcome and returns its exit code as an error.
 func (a *app) tellOutcome(o *ask.Outcome) error {
 	if a.answerIn != nil && o.Ask != nil && a.json() {
 		a.tellIn(a.answerIn, o)

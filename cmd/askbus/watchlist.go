@@ -12,16 +12,16 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// How a list is followed: what happens close together is read once, an agent's
-// credential hears of nothing and looks again, and ages go on.
+// Events close together cause one read; an agent's credential gets no events and polls; ages keep
+// counting.
 const (
 	watchCalm = 100 * time.Millisecond
 	watchPoll = 2 * time.Second
 	watchTick = time.Second
 )
 
-// watchList keeps a list on the screen until Ctrl-C; as JSON it prints the whole
-// list, on one line, whenever it is another one.
+// watchList keeps a list on the screen until Ctrl-C. As JSON it prints the whole list on one line
+// whenever it changes.
 func (a *app) watchList(ctx context.Context, b *bus, f listFlags) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -46,7 +46,7 @@ func (a *app) watchList(ctx context.Context, b *bus, f listFlags) error {
 		go func() { failed <- r.Watch(ctx, func(responder.Event) { signal() }); close(failed) }()
 		defer func() {
 			cancel()
-			for range failed { // until the watch has ended
+			for range failed { // until the watch ends
 			}
 		}()
 	}
@@ -82,14 +82,14 @@ func (a *app) watchList(ctx context.Context, b *bus, f listFlags) error {
 	}
 }
 
-// listScreen is where a followed list is shown.
+// listScreen shows a followed list.
 type listScreen struct {
 	a       *app
 	items   []ask.Record
 	more    bool
 	offline error
 	last    []byte // as JSON
-	full    bool   // on a terminal's other screen
+	full    bool   // on the terminal's alternate screen
 }
 
 func (a *app) newListScreen() *listScreen {
@@ -118,7 +118,7 @@ func (s *listScreen) show(changed bool) {
 	text := fmt.Sprintf("%s %d  ·  %s  ·  Ctrl-C ends\n\n", pendingMark, len(s.items), time.Now().Format("15:04:05"))
 	switch {
 	case s.offline != nil:
-		text = fit("the bus does not answer; these are of before: "+ask.CleanLine(s.offline.Error()), width) + "\n\n"
+		text = fit("the bus is unreachable; this is the last list: "+ask.CleanLine(s.offline.Error()), width) + "\n\n"
 	case len(s.items) == 0:
 		text += "nothing is waiting\n"
 	}
@@ -131,7 +131,7 @@ func (s *listScreen) show(changed bool) {
 	draw(s.a.out, text, height)
 }
 
-// print prints a list that is another one than the last.
+// print prints the list if it changed.
 func (s *listScreen) print() {
 	list := make([]wire.ListItem, len(s.items))
 	for i := range s.items {

@@ -11,8 +11,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// answerWords is what was decided, one line a question, for scripts: labels
-// are exactly those that were asked.
+// answerWords formats an answer, one line per question, for scripts: labels are exactly those of
+// the ask.
 func answerWords(o *ask.Outcome) string {
 	var lines []string
 	if o.Ask != nil {
@@ -54,12 +54,12 @@ func cancelWords(o *ask.Outcome) string {
 	return o.CancelledBy.OptionID
 }
 
-// language is the tag of the language in which a person at this terminal reads.
+// language returns the language tag of this terminal's person.
 func (a *app) language() string {
 	return lang.Of(cmp.Or(a.tty.Lang, lang.Environment(os.Getenv))).Tag
 }
 
-// languages are those of the catalogue, for completion.
+// languages returns the tags of the catalogue, for completion.
 func languages() []string {
 	var all []string
 	for _, l := range lang.All() {
@@ -68,10 +68,10 @@ func languages() []string {
 	return all
 }
 
-// tell is a message in this person's language.
+// tell returns a message in this person's language.
 func (a *app) tell(text string, args ...any) string { return lang.Of(a.language()).Say(text, args...) }
 
-// span is a duration in its one unit that matters.
+// span formats a duration in its largest unit.
 func span(tag string, d time.Duration) string {
 	var began time.Time
 	return present.Viewer{Lang: tag}.When(began, began.Add(d), present.Since).Words
