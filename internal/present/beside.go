@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// between stands between two previews.
+// between separates two previews.
 const between = "   "
 
-// sideBySide draws the previews of options as columns, each under its option's
-// number and label, with every space as it is. It is nil where there are fewer
-// than two, or where they do not fit into so many cells: then nothing is cut.
+// sideBySide renders the previews of options as columns under their numbers and labels. It returns
+// nil if there are fewer than two, or if they do not fit into the width without truncation.
 func sideBySide(options []Option, width int, cells func(string) int) []string {
 	var columns [][]string
 	height := 0

@@ -9,20 +9,19 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Card is one ask as one person sees it at one time. Its fields stand in the
-// order in which a surface shows them.
+// Card is an ask as one person sees it at one time. Its fields are in the order of display.
 type Card struct {
 	Key  ask.Key
 	Seq  uint64
-	Lang string // of the card's own words, not of what the agent wrote
+	Lang string // of the card's own texts, not of the agent's
 
 	Asker    Asker
 	Priority Priority
 	Waits    Moment
-	Ends     *Moment // nil: it has ended, or nobody declared a deadline
-	NoEnd    string  // "no deadline", while it is pending and has none
-	Held     string  // "the agent waits", while it is pending and lives only as long
-	Title    string  // empty when it only repeats the question
+	Ends     *Moment // nil: ended, or no declared deadline
+	NoEnd    string  // "no deadline", if pending without one
+	Held     string  // "the agent waits", if pending only while it waits
+	Title    string  // empty if it only repeats the question
 	Several  string  // "4 questions, answered together"
 	Context  *Preview
 	End      *End // nil while it is pending
@@ -32,10 +31,10 @@ type Card struct {
 	Questions []Question
 	HowTo     string // how to reply to several questions at once
 
-	AtEnd    string // what happens at the deadline
+	AtEnd    string // what the deadline does
 	Defaults []Line
-	Audience string // who may decide, when not everybody
-	ForThem  string // the same as a sentence, and how well it must be known who decides
+	Audience string // who may decide, if restricted
+	ForThem  string // the same as a sentence, with the required proof
 	Places   []Place
 	Link     string
 
@@ -43,19 +42,19 @@ type Card struct {
 	words *catalogue
 }
 
-// Asker is who asks, for whom, and what it works on.
+// Asker is who asks, for whom, and on what.
 type Asker struct {
 	Agent      string
 	For        string // the agents above it
 	Repository string
 	Branch     string
-	Link       string // where people see more; an http or https URL
+	Link       string // URL with details; http or https
 	Host       string // of the link
-	Session    string // as people read it
-	Tenant     string // when it is worth saying
+	Session    string // display name
+	Tenant     string // if not the default
 }
 
-// Work is what the agent works on in a few words: "acme/payments, branch main".
+// Work describes the agent's work in a few words: "acme/payments, branch main".
 func (a *Asker) Work(lang string) string {
 	w := catalogueOf(lang)
 	switch {
@@ -67,30 +66,30 @@ func (a *Asker) Work(lang string) string {
 	return a.Repository + w.comma + fill(w.branch, a.Branch)
 }
 
-// Priority is how loud an ask is. Only one word stands on the card.
+// Priority is an ask's priority.
 type Priority struct {
 	Level ask.Priority
 	Words string // empty: normal
 }
 
-// Urgent reports the one priority that goes before all others.
+// Urgent reports whether the priority is urgent.
 func (p Priority) Urgent() bool { return p.Level == ask.PriorityUrgent }
 
-// Line is one question in short, and what was said to it.
+// Line is a question in short, with its answer.
 type Line struct {
 	Question string
 	Answer   string
 	Note     string
 }
 
-// Place is where an ask was shown, too.
+// Place is another surface that shows the ask.
 type Place struct {
 	Where string // "on Slack"
 	Link  string
-	Words string // such as that it could not be shown there
+	Words string // such as a failure to show it there
 }
 
-// New makes the card of an ask for a person. Who else looks at it is optional.
+// New makes the card of an ask for a person. Others are the other people who look at it.
 func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	a, w := &r.Ask, v.words()
 	c := &Card{
@@ -184,7 +183,7 @@ func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
 	}
 }
 
-// short is a question in a word, for lists of answers.
+// short returns a question in a word, for lists of answers.
 func short(q *ask.Question, w *catalogue) string {
 	if q.Header != "" {
 		return strings.TrimSpace(line(q.Header) + w.colon)
@@ -205,7 +204,7 @@ func (c *Card) places(r *ask.Record, v Viewer) {
 		case ask.ReceiptFailed:
 			p.Words = c.words.failed
 		}
-		for _, at := range receipt.Places { // the first that leads somewhere
+		for _, at := range receipt.Places { // the first one with a link
 			if where := line(at.Where); p.Link == "" && (strings.HasPrefix(where, "https://") || strings.HasPrefix(where, "http://")) {
 				p.Link = where
 			}
@@ -218,7 +217,7 @@ func (c *Card) places(r *ask.Record, v Viewer) {
 	slices.SortFunc(c.Places, func(x, y Place) int { return cmp.Compare(x.Where, y.Where) })
 }
 
-// Row is one line of the list of what waits.
+// Row is a line of the list of waiting asks.
 type Row struct {
 	Key      ask.Key
 	Heading  string
@@ -226,7 +225,7 @@ type Row struct {
 	Asker    Asker
 	Priority Priority
 	Waits    Moment
-	Ends     *Moment // when it is near
+	Ends     *Moment // if it is near
 	Foreign  bool    // this person may not decide it
 }
 
@@ -245,5 +244,5 @@ func NewRow(r *ask.Record, v Viewer, now time.Time) Row {
 	return row
 }
 
-// Heading is the one line that names an ask.
+// Heading returns the one-line name of an ask.
 func Heading(a *ask.Ask) string { return Clip(InlinePlain(line(a.Heading())), 160) }

@@ -9,8 +9,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// catalogue is what stands on cards in one language, looked up once. In patterns
-// %s is filled in order, and %[1]s, %[2]s by number.
+// catalogue has the texts of cards in one language. In patterns, %s is filled in order, and %[1]s,
+// %[2]s by number.
 type catalogue struct {
 	*lang.Language
 
@@ -23,7 +23,7 @@ type catalogue struct {
 	or    string
 	dot   string
 
-	colon, asideMark string // of texts that are put together: ": " and " (note)"
+	colon, asideMark string // separators: ": " and " (note)"
 
 	// Who asks.
 	anAgent, you, group        string
@@ -40,7 +40,7 @@ type catalogue struct {
 	tooWeak, demands           string
 	excluded, noPerson         string
 	notAsker                   string
-	needs                      func(minProof string) string // what it demands
+	needs                      func(minProof string) string // the required proof
 	readOnly                   string
 	forThem, expires, defaults string
 	place                      func(responder string) string
@@ -56,7 +56,7 @@ type catalogue struct {
 
 	// Ends.
 	ending                                               func(o *ask.Outcome, principal, clock string) string
-	answered, declined, withdrawn, gaveUp                string // as leads
+	answered, declined, withdrawn, gaveUp                string // leads
 	expired, aborted                                     string
 	gistDeclined, gistWithdrawn, gistAborted, gistNobody string
 	gistGaveUp                                           string
@@ -67,7 +67,7 @@ type catalogue struct {
 	keyChoose, keyOther, keySend, keyNote, keyReply, keyDecline, keyContext, keyPreview, keyFind, keyMove string
 }
 
-// catalogues are those of all languages.
+// catalogues are the catalogues of all languages.
 //
 //nolint:gochecknoglobals // made once, never changed
 var catalogues = sync.OnceValue(func() map[*lang.Language]*catalogue {
@@ -78,10 +78,10 @@ var catalogues = sync.OnceValue(func() map[*lang.Language]*catalogue {
 	return all
 })
 
-// catalogueOf finds the words for a language tag.
+// catalogueOf returns the catalogue of a language tag.
 func catalogueOf(tag string) *catalogue { return catalogues()[lang.Of(tag)] }
 
-// fill puts values into a pattern.
+// fill fills a pattern.
 func fill(pattern string, values ...string) string {
 	all := make([]any, len(values))
 	for i, v := range values {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestEveryLanguageIsWhole: a word that is forgotten would be an empty place.
-func TestEveryLanguageIsWhole(t *testing.T) {
+// A missing text would leave an empty place on the card.
+func TestEveryLanguageIsComplete(t *testing.T) {
 	t.Parallel()
 	for _, w := range catalogues() {
 		whole(t, w.Tag, reflect.ValueOf(*w))

@@ -6,11 +6,11 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// text and line are what [ask.CleanText] leaves of what somebody wrote.
+// text and line clean text with [ask.CleanText].
 func text(s string) string { return ask.CleanText(s) }
 func line(s string) string { return ask.CleanLine(s) }
 
-// Clip is s with at most so many characters.
+// Clip truncates s to the given number of characters.
 func Clip(s string, most int) string {
 	runes := []rune(s)
 	if len(runes) <= most {
@@ -19,7 +19,7 @@ func Clip(s string, most int) string {
 	return string(runes[:most-1]) + "…"
 }
 
-// Direction is the way a text runs, "rtl" or "ltr", by its first letter.
+// Direction returns the writing direction of a text, "rtl" or "ltr", by its first letter.
 func Direction(s string) string {
 	for _, r := range s {
 		if unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam) {

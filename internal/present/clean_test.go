@@ -11,15 +11,15 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// hidden reports what may not stand on a card: control characters, and what
-// turns the direction of the text beside it.
+// hidden reports characters that a card must not contain: control characters, and those that change
+// the direction of the text around them.
 func hidden(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 ||
 		r == 0x200E || r == 0x200F || r == 0x061C || r == 0x2028 || r == 0x2029
 }
 
-// FuzzNothingHiddenReachesACard: no control or bidi character of an agent or a
-// person is shown, in whatever field it came.
+// FuzzNothingHiddenReachesACard checks that no field passes a control or bidi character of an agent
+// or a person to the card.
 func FuzzNothingHiddenReachesACard(f *testing.F) {
 	for _, s := range []string{"", "plain", "\x1b]8;;http://x\x07link", "a\u202eb\u2066c", "\r\n\u0085\u2028", "\xff\x80", "```\n\x9b31m", "- a\n\n\x00   b", "(Recommended)", "👩\u200d💻 می\u200cخواهم"} {
 		f.Add(s, "choice", true)

@@ -1,14 +1,12 @@
-// Package present is the view model that every surface draws: one ask, seen by
-// one person at one time, becomes a [Card]. Web, terminal, chat and the text
-// form show the same things in the same order and words.
+// Package present is the view model of every surface: one ask, seen by one person at one time,
+// becomes a [Card]. Web, terminal, chat and the text form show the same things in the same order
+// and words.
 //
-// It decides what is said, in which language, what is marked and how, what this
-// person may do and why not, which keys work, and what is asked again after a
-// reply. How that looks (HTML, cells, blocks) is for the surface. What a surface
-// cannot draw it shows as [Card.Text].
+// It decides the texts and their language, what is marked and how, what this person may do and why
+// not, which keys work, and what is asked again after a reply. It leaves the look (HTML, cells,
+// blocks) to the surface. What a surface cannot render it shows as [Card.Text].
 //
-// It is pure: the time and the viewer are arguments. All text on a card is
-// clean: nothing that an agent or a person wrote can steer a terminal or turn
-// the direction of what stands beside it. Fields called ID, Value or Key hold
-// identities as they are; they go back to the bus and are never shown.
+// It is pure: the time and the viewer are arguments. All text on a card is clean: nothing written
+// by an agent or a person can control a terminal or change the direction of the text around it.
+// Fields called ID, Value or Key are raw identifiers that go back to the bus; they are never shown.
 package present

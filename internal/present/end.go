@@ -7,30 +7,30 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// End is how an ask ended.
+// End describes how an ask ended.
 type End struct {
 	Key      ask.Key
 	Heading  string
 	Status   ask.Status
 	Lead     string // "Already answered", "Declined"
-	Who      string // "you", or a name; nobody acted: empty
+	Who      string // "you", or a name; empty: nobody acted
 	Mine     bool
 	Where    string // "on Slack"
 	At       Moment
 	Ago      Moment
 	Gist     string // the outcome in a few words
 	Sentence string // "answered by Mei on Slack at 10:02"
-	First    string // for somebody who was about to answer: "Mei is first: PostgreSQL, on Slack, 3 s ago"
+	First    string // for a late answer: "Mei is first: PostgreSQL, on Slack, 3 s ago"
 	Lines    []Line
-	Detailed bool // the lines say more than the gist
-	Answers  bool // there are answers, a person's or the defaults
+	Detailed bool // the lines have more than the gist
+	Answers  bool // there are answers, by a person or by default
 	Reply    string
 	Reason   string
 
 	words *catalogue
 }
 
-// NewEnd says how an ask ended, or nil while it is pending.
+// NewEnd returns how an ask ended, or nil while it is pending.
 func NewEnd(r *ask.Record, v Viewer, now time.Time) *End {
 	if r.Outcome == nil {
 		return nil
@@ -45,7 +45,7 @@ func newEnd(r *ask.Record, v Viewer, now time.Time) *End {
 		At: v.When(o.At, now, Clock), Ago: v.When(o.At, now, Ago), Gist: gist(a, o, w), Reply: text(o.Response), Reason: text(o.Reason), words: w,
 	}
 	told := *o
-	told.Ask = a // an outcome beside its ask is stored without it
+	told.Ask = a // the stored outcome has no copy of its ask
 	e.Sentence = line(w.ending(&told, v.By.Principal, e.At.Words))
 	e.Answers = len(o.Answers) > 0
 	if o.By != nil && o.By.Responder != "" {
@@ -90,8 +90,7 @@ func (e *End) lines(a *ask.Ask, o *ask.Outcome, w *catalogue) {
 	}
 }
 
-// Telling is what to say after the lead: the gist, unless the lead or the lines
-// say it already.
+// Telling returns the text after the lead: the gist, unless the lead or the lines contain it.
 func (e *End) Telling() string {
 	switch {
 	case e.Detailed:
@@ -103,7 +102,7 @@ func (e *End) Telling() string {
 	return ""
 }
 
-// cancelLabel is the option that ended the ask, or nothing.
+// cancelLabel returns the option that ended the ask, or "".
 func cancelLabel(a *ask.Ask, o *ask.Outcome) string {
 	option := o.CancelledBy.Option(a)
 	if option == nil {
@@ -113,7 +112,7 @@ func cancelLabel(a *ask.Ask, o *ask.Outcome) string {
 	return line(label)
 }
 
-// gist is a whole outcome in a few words.
+// gist summarizes an outcome.
 func gist(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 	switch o.Status {
 	case ask.StatusCancelled:
@@ -159,15 +158,14 @@ func gist(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 	return Clip(all, 200)
 }
 
-// Earlier is what a person answered before to a question of this text. Defaults
-// are nobody's answer.
+// Earlier is a person's earlier answer to the same question text. Defaults do not count.
 type Earlier struct {
 	Words string
 	Who   string
 	At    Moment
 }
 
-// NewEarlier looks in an ended ask for an answer of a person to the question.
+// NewEarlier returns a person's answer to the question in an ended ask, if any.
 func NewEarlier(r *ask.Record, question string, v Viewer, now time.Time) (Earlier, bool) {
 	if r.Outcome == nil || r.Outcome.Status != ask.StatusAnswered {
 		return Earlier{}, false

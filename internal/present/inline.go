@@ -6,19 +6,17 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Span is a part of a line of text that is drawn in one way.
+// Span is a part of a line with one style.
 type Span struct {
 	Text string
 	Code bool
 	Bold bool
 	Link string // an http or https URL; empty: none
-	Host string // of the link, where the text does not say it already
+	Host string // of the link, unless the text contains it
 }
 
-// Inline reads the little Markdown that people write into a question, a label
-// or a description: `code`, **bold** and links. Everything else, and whatever
-// is not closed, stands for itself, so no character of a question is lost but
-// the marks of these three.
+// Inline parses the Markdown that is common in questions, labels and descriptions: `code`, **bold**
+// and links. Everything else and unclosed marks are literal, so that no other character is lost.
 func Inline(s string) []Span {
 	var spans []Span
 	inline(s, false, func(sp Span) {
@@ -31,8 +29,7 @@ func Inline(s string) []Span {
 	return spans
 }
 
-// InlinePlain is a text without the marks of [Inline]. A link keeps its words
-// and says its host.
+// InlinePlain removes the marks of [Inline]. A link keeps its text and its host.
 func InlinePlain(s string) string {
 	var b strings.Builder
 	for _, sp := range Inline(s) {
@@ -44,13 +41,13 @@ func InlinePlain(s string) string {
 	return b.String()
 }
 
-// Plain is the question's text without marks of Markdown.
+// Plain returns the question's text without Markdown marks.
 func (v *Question) Plain() string { return InlinePlain(v.Text) }
 
 func (s *Span) plain() bool { return !s.Code && s.Link == "" }
 
-// inline hands the parts of a text to add. Each step either takes a closed mark
-// or one run of plain text, so it ends; marks are looked for on one line only.
+// inline passes the parts of a text to add. Each step consumes a closed mark or a run of plain
+// text, so it terminates; marks do not span lines.
 func inline(s string, bold bool, add func(Span)) {
 	for s != "" {
 		at := strings.IndexAny(s, "`*[h")
@@ -88,7 +85,7 @@ func letter(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b >= 0x80
 }
 
-// run is how many of its first byte a text begins with.
+// run returns how often the first byte repeats at the start of a text.
 func run(s string) int {
 	n := 1
 	for n < len(s) && s[n] == s[0] {
@@ -97,7 +94,7 @@ func run(s string) int {
 	return n
 }
 
-// lineOf is the text up to the end of its line.
+// lineOf returns the text up to the end of its line.
 func lineOf(s string) string {
 	first, _, _ := strings.Cut(s, "\n")
 	return first

@@ -2,11 +2,10 @@ package present
 
 import "github.com/askbus/askbus/pkg/ask"
 
-// KeyHint is a key and what it does. The keys are the same on every surface
-// that has a keyboard.
+// KeyHint is a key and its description. Keys are the same on every surface with a keyboard.
 type KeyHint struct{ Key, Words string }
 
-// Keys are the keys that do something on this card, in the order of use.
+// Keys returns the keys that work on this card, in the order of use.
 func (c *Card) Keys() []KeyHint {
 	w := c.words
 	var options, other, filter, previews, typed bool

@@ -2,15 +2,14 @@ package present
 
 import "time"
 
-// Moment is a time in words that go on: a live surface says them again as time
-// passes, by its style.
+// Moment is a time in words that a live surface updates as time passes, by its style.
 type Moment struct {
 	At    time.Time
 	Words string
 	Style Style
 }
 
-// Style is how a moment is said.
+// Style is how a moment is formatted.
 type Style string
 
 // The styles of moments.
@@ -21,10 +20,10 @@ const (
 	Clock Style = "clock" // "10:02", "3 Nov 10:02" on another day
 )
 
-// Stamp is the time as machines read it.
+// Stamp returns the time in RFC 3339.
 func (m Moment) Stamp() string { return m.At.UTC().Format(time.RFC3339) }
 
-// When says a time for this viewer.
+// When formats a time for this viewer.
 func (v Viewer) When(at, now time.Time, style Style) Moment {
 	w, m := v.words(), Moment{At: at, Style: style}
 	switch style {

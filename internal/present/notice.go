@@ -6,35 +6,33 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Bounds of a notice: what a lock screen shows, and what fits into one message
-// of a push service.
+// Limits of a notice: a lock screen's size, and a push message's size.
 const (
 	noticeTitle  = 120
 	noticeBody   = 280
 	noticeChoice = 40
-	noticeMost   = 3 // choices; more are no simple choice
+	noticeMost   = 3 // choices; more are not simple
 )
 
-// Notice is an ask on a lock screen: who asks what, and the choices when there
-// are few.
+// Notice is an ask on a lock screen: who asks what, and a few choices.
 type Notice struct {
 	Title   string   `json:"title"`
 	Body    string   `json:"body"`
-	Tag     string   `json:"tag"`  // the same for one ask: a later notice replaces an earlier one
+	Tag     string   `json:"tag"`  // per ask: a later notice replaces an earlier one
 	Path    string   `json:"path"` // of the ask in the inbox
 	Life    string   `json:"life,omitempty"`
 	Choices []Choice `json:"choices,omitempty"`
 	Urgent  bool     `json:"urgent,omitempty"`
-	Ended   bool     `json:"ended,omitempty"` // it only says how the ask ended
+	Ended   bool     `json:"ended,omitempty"` // it only reports the end
 }
 
-// Choice is one answer that a notice offers.
+// Choice is an answer that a notice offers.
 type Choice struct {
 	ID    string `json:"id"` // of the option
 	Label string `json:"label"`
 }
 
-// Notice puts the card on a lock screen.
+// Notice formats the card for a lock screen.
 func (c *Card) Notice(life string) Notice {
 	n := Notice{
 		Title: Clip(c.heading(), noticeTitle), Tag: c.Key.String(), Path: "/ask/" + c.Key.String(), Life: life, Urgent: c.Priority.Urgent(),
@@ -70,7 +68,7 @@ func (c *Card) Notice(life string) Notice {
 	return n
 }
 
-// heading is the one line that names the ask, without marks of Markdown.
+// heading returns the ask's one-line name without Markdown marks.
 func (c *Card) heading() string {
 	if c.Title != "" || len(c.Questions) == 0 {
 		return InlinePlain(c.Title)
@@ -78,8 +76,8 @@ func (c *Card) heading() string {
 	return line(c.Questions[0].Plain())
 }
 
-// simple is what can be chosen with one touch: a few options of the only
-// question, none of which ends the ask without an answer.
+// simple returns the options that can be chosen with one touch: a few of the only question, none of
+// which ends the ask without an answer.
 func (c *Card) simple() []Choice {
 	if !c.May.Answer || len(c.Questions) != 1 {
 		return nil

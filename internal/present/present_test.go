@@ -95,7 +95,7 @@ func kinds() map[string]ask.Ask {
 	}
 }
 
-// reply gives each kind an answer as somebody types it.
+// replies has a typed answer for each kind.
 var replies = map[string]string{
 	"choice": "postgre", "several": "1, lint", "text": "Faster ledger.", "number": "3", "boolean": "no", "date": "2026/12/1",
 	"four": "db=other: DuckDB\nn=2\npub=yes", "hostile": "other: \u202eevil\x1b[2J", "rtl": "2", "chinese": "PostgreSQL 数据库",
@@ -165,9 +165,9 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestTextSaysWhatPlainSays: the questions of the text form are those that
-// agents and chats get from pkg/ask.
-func TestTextSaysWhatPlainSays(t *testing.T) {
+// TestTextHasTheQuestionsOfPlain checks that the text form has the same questions as pkg/ask's,
+// which agents and chats get.
+func TestTextHasTheQuestionsOfPlain(t *testing.T) {
 	t.Parallel()
 	for name, a := range kinds() {
 		if name == "unknown" || name == "hostile" {
@@ -188,9 +188,8 @@ func TestTextSaysWhatPlainSays(t *testing.T) {
 	}
 }
 
-// An agent's text cannot add an option, another question or a line that says
-// what to type.
-func TestTextQuotesWhatLooksLikeItsOwnLines(t *testing.T) {
+// An agent's text cannot forge an option, a question or an instruction.
+func TestTextQuotesAgentLines(t *testing.T) {
 	t.Parallel()
 	const hostile = "Which?\n  3. Delete everything\r\n[q2] Sure?\u2028  1. Forged\nChoose one: type 3."
 	a := kinds()["choice"]
@@ -210,7 +209,7 @@ func TestTextQuotesWhatLooksLikeItsOwnLines(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsWrongIsAskedAgain(t *testing.T) {
+func TestOnlyInvalidAnswersAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	card := present.New(record(kinds()["four"]), mei, now)
 	draft := card.Draft()
@@ -246,7 +245,7 @@ func TestOnlyWhatIsWrongIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestFaultsStandBesideTheirQuestion(t *testing.T) {
+func TestFaultsBelongToTheirQuestion(t *testing.T) {
 	t.Parallel()
 	card := present.New(record(kinds()["four"]), mei, now)
 	again := card.Faults([]ask.Fault{
@@ -267,7 +266,7 @@ func TestFaultsStandBesideTheirQuestion(t *testing.T) {
 	}
 }
 
-func TestWhatAPersonMayDo(t *testing.T) {
+func TestMay(t *testing.T) {
 	t.Parallel()
 	r := record(kinds()["choice"])
 	host := present.Viewer{By: ask.By{Principal: "os:mei", Groups: []string{"platform"}, Responder: ask.ResponderNative}}
@@ -291,14 +290,14 @@ func TestWhatAPersonMayDo(t *testing.T) {
 	}
 }
 
-// excluding is a record without an audience that its asker may not decide.
+// excluding returns a record without an audience that its asker may not decide.
 func excluding(asker string) *ask.Record {
 	r := record(kinds()["choice"])
 	r.Ask.Audience, r.Ask.ExcludeAsker, r.Ask.Asker = nil, true, []string{asker}
 	return r
 }
 
-func TestDeadlinesNobodyDeclaredAreNotShown(t *testing.T) {
+func TestUndeclaredDeadlinesAreNotShown(t *testing.T) {
 	t.Parallel()
 	r := record(kinds()["text"])
 	if c := present.New(r, mei, now); c.Ends != nil || c.AtEnd != "" {

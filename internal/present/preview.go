@@ -8,27 +8,25 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Preview is a body to read or compare by eye.
+// Preview is a body to read or compare.
 type Preview struct {
 	Kind PreviewKind
 	Body string
 }
 
-// Short reports whether a body is so short that it is shown without being asked
-// for.
+// Short reports whether a body is short enough to show without a request.
 func (p *Preview) Short() bool {
 	return len(p.Body) <= 400 && strings.Count(strings.TrimSpace(p.Body), "\n") < 5
 }
 
-// A question longer than briefFrom begins with about briefTo characters of it;
-// the rest unfolds.
+// A question longer than briefFrom starts with about briefTo characters; the rest unfolds.
 const (
 	briefFrom  = 420
 	briefTo    = 280
 	briefLines = 8
 )
 
-// brief is the beginning of a long text, up to the end of a word.
+// brief returns the beginning of a long text, up to the end of a word.
 func brief(s string) string {
 	runes := []rune(s)
 	if len(runes) <= briefFrom && strings.Count(s, "\n") < briefLines {
@@ -43,14 +41,14 @@ func brief(s string) string {
 	return strings.TrimRight(cut, " \n.,;:") + " …"
 }
 
-// PreviewKind is how a body is drawn.
+// PreviewKind is how a body is rendered.
 type PreviewKind string
 
-// The kinds of previews. Whatever is not clearly prose in Markdown is a
-// [Layout]: drawn in monospace, with every space and line as it is.
+// The kinds of previews. A body that is not clearly Markdown prose is a [Layout]: monospaced, with
+// all spaces and line breaks.
 const (
 	Layout PreviewKind = "layout"
-	Prose  PreviewKind = "prose" // Markdown; what is layout in it stands in fences
+	Prose  PreviewKind = "prose" // Markdown, with layouts in fences
 )
 
 func preview(p *ask.Preview) *Preview {
@@ -63,9 +61,8 @@ func preview(p *ask.Preview) *Preview {
 	return &Preview{Layout, text(p.Body)}
 }
 
-// Markdown tells prose from layout in a text that came as Markdown. Blocks that
-// are layout (drawn boxes, columns, indented lines) are put in fences; a body
-// that is nothing else is a layout as a whole.
+// Markdown separates prose from layout in a Markdown text. It puts layout blocks (drawn boxes,
+// columns, indented lines) into fences; a body with nothing else is a layout.
 func Markdown(body string) *Preview {
 	body = text(body)
 	blocks := split(body)
@@ -93,7 +90,7 @@ func Markdown(body string) *Preview {
 	return &Preview{Prose, strings.Join(parts, "\n\n")}
 }
 
-// fenceFor is longer than every run of backticks inside.
+// fenceFor returns a fence longer than every run of backticks in the body.
 func fenceFor(body string) string {
 	longest, run := 2, 0
 	for _, r := range body {
@@ -107,8 +104,7 @@ func fenceFor(body string) string {
 	return strings.Repeat("`", longest+1)
 }
 
-// block is lines between empty ones; neighbours of a layout that are layout,
-// too, are one.
+// block is a group of lines between empty ones; adjacent layout blocks are merged.
 type block struct {
 	lines  []string
 	layout bool
@@ -125,7 +121,7 @@ var (
 func split(body string) []block {
 	var blocks []block
 	var open block
-	var gap int // empty lines before what comes
+	var gap int // empty lines before the next block
 	inList, fence := false, ""
 	end := func() {
 		if len(open.lines) == 0 {
@@ -169,8 +165,8 @@ func split(body string) []block {
 	return blocks
 }
 
-// isLayout decides for one block: box-drawing characters, runs of spaces, rows
-// of drawing, and lines that are indented although no list goes on there.
+// isLayout reports whether a block is a layout: box-drawing characters, runs of spaces, rows of
+// drawing, or indented lines outside a list.
 func isLayout(lines []string, inList bool) bool {
 	table := len(lines) > 1 && strings.Contains(lines[0], "|") && strings.Contains(lines[1], "-") && tableRow.MatchString(lines[1])
 	for i, l := range lines {
@@ -192,13 +188,13 @@ func isLayout(lines []string, inList bool) bool {
 	return false
 }
 
-// drawing reports box-drawing characters, blocks and braille.
+// drawing reports whether r is a box-drawing, block or braille character.
 func drawing(r rune) bool {
 	return r >= 0x2500 && r <= 0x259F || r >= 0x2800 && r <= 0x28FF || r >= 0x1FB00 && r <= 0x1FBFF
 }
 
-// columns reports runs of spaces, or a tab, that somebody aligned with. Two
-// spaces after a sentence are a habit.
+// columns reports whether a line contains a tab or a run of spaces used for alignment. Two spaces
+// after a sentence do not count.
 func columns(l string) bool {
 	run, before := 0, ' '
 	for _, r := range l {
@@ -216,8 +212,8 @@ func columns(l string) bool {
 	return false
 }
 
-// rowOfDrawing reports rows such as +-----+ or /\/\; rules and underlines of
-// Markdown, which repeat one mark, are none.
+// rowOfDrawing matches rows such as +-----+ or /\/\; Markdown rules and underlines, which repeat
+// one mark, do not count.
 func rowOfDrawing(l string) bool {
 	marks := map[rune]bool{}
 	for _, r := range l {

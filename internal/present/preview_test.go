@@ -59,7 +59,7 @@ func TestLayoutBetweenProseIsFenced(t *testing.T) {
 	}
 }
 
-// FuzzMarkdown: whatever is written, no word is lost.
+// FuzzMarkdown checks that no word is lost.
 func FuzzMarkdown(f *testing.F) {
 	for _, s := range []string{"a\n\n  b   c\n\n```\nd", "~~~\n```\n~~~", "- a\n\n    b", "|a|\n|-|"} {
 		f.Add(s)

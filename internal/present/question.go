@@ -8,49 +8,49 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// FilterFrom is how many options are few enough to find one by eye.
+// FilterFrom is the number of options from which a filter helps.
 const FilterFrom = 12
 
 // Question is one question of a card.
 type Question struct {
-	ID       string // goes back to the bus; see [Question.Name]
+	ID       string // raw id; see [Question.Name]
 	Number   int    // from 1
-	Of       int    // how many there are
-	Step     string // "1 of 4", or nothing for the only one
+	Of       int    // number of questions
+	Step     string // "1 of 4"; empty for the only one
 	Kind     ask.Kind
-	Unknown  bool // a kind that is newer than this program
+	Unknown  bool // of an unknown, newer kind
 	Chip     string
 	Text     string
-	Brief    string   // the beginning of a text that is long, else empty
+	Brief    string   // beginning of a long text, else empty
 	Dir      string   // the writing direction of the text
-	Marks    []string // what stands beside the question: optional, or required beside optional ones
-	Hint     string   // how an answer must look
+	Marks    []string // such as optional, or required if others are optional
+	Hint     string   // the limits of an answer
 	HowTo    string   // what to type as a reply
 	Optional bool
 	Multiple bool
-	Filter   bool // so many options that a filter helps
+	Filter   bool // there are enough options for a filter
 	Previews bool
 	Options  []Option // for a yes-or-no question, these two
 	Other    *Option
-	None     *Option // "no answer", where one choice may be left out
+	None     *Option // "no answer", if a single choice is optional
 
 	Placeholder string
-	Long        bool // a text of several lines
+	Long        bool // multi-line text
 	Limits      ask.Limits
 }
 
 // Option is one choice.
 type Option struct {
-	ID          string // goes back to the bus
-	Key         string // what to press
+	ID          string // raw id
+	Key         string // key to press
 	Label       string
 	Description string
-	Marks       []string // beside the label: recommended
-	Note        string   // below it: what choosing it does beside
+	Marks       []string // such as recommended
+	Note        string   // other effects of choosing it
 	Recommended bool
 	Cancels     bool
 	Preview     *Preview
-	Shown       bool // its preview shows while nothing is chosen
+	Shown       bool // its preview is shown while nothing is chosen
 }
 
 // Ids of the options of a yes-or-no question.
@@ -127,7 +127,7 @@ func (v *Question) choice(q *ask.Question, w *catalogue) {
 	}
 }
 
-// digit is the key of the i-th option, as on a number row.
+// digit returns the key of the i-th option, as on a number row.
 func digit(i int) string {
 	if i > 9 {
 		return ""
@@ -135,11 +135,11 @@ func digit(i int) string {
 	return strconv.Itoa((i + 1) % 10)
 }
 
-// Name is the question's id as people read and type it.
+// Name returns the question's id for people.
 func (v *Question) Name() string { return line(v.ID) }
 
-// said is one answer in a few words, or nothing when it was left out. The
-// recommended mark of a label is not part of what somebody said.
+// said summarizes an answer, or returns "" if there is none. It drops the recommended mark of
+// labels.
 func said(q *ask.Question, ans *ask.Answer, w *catalogue) string {
 	if ans == nil {
 		return ""

@@ -8,28 +8,26 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Again is one question to ask again, and why. Without a question it is about
-// the whole reply.
+// Again is a question to ask again, and why. A nil question means the whole reply.
 type Again struct {
 	Question *Question
 	Why      string
 }
 
-// Draft is what a person has replied so far. What was right stays; only what
-// was wrong, or is missing, is asked again. It is not safe for concurrent use.
+// Draft is a person's unfinished reply. Valid answers stay; only invalid or missing ones are asked
+// again. It is not safe for concurrent use.
 type Draft struct {
 	card     *Card
 	answers  map[string]ask.Answer
 	response string
 }
 
-// Draft begins a reply to this card.
+// Draft starts a reply to this card.
 func (c *Card) Draft() *Draft { return &Draft{card: c, answers: make(map[string]ask.Answer)} }
 
-// Read takes what a person typed, by the rules of [ask.Ask.ParseReply]: numbers,
-// ids, parts of labels, several, own words. While one question only is open, the
-// whole text may be its answer. It returns what to ask again; nothing means that
-// [Draft.Reply] is complete.
+// Read parses typed text by the rules of [ask.Ask.ParseReply]: numbers, ids, parts of labels,
+// several answers, free text. While only one question is open, the whole text may be its answer. It
+// returns what to ask again; if that is empty, [Draft.Reply] is complete.
 func (d *Draft) Read(typed string) []Again {
 	a := d.card.ask
 	open := d.missing()
@@ -61,26 +59,26 @@ func (d *Draft) Read(typed string) []Again {
 	return again
 }
 
-// names reports whether a text says itself which question it answers.
+// names reports whether a text names the question that it answers.
 func (d *Draft) names(typed string) bool {
 	id, _, ok := strings.Cut(typed, "=")
 	return ok && d.card.ask.Question(strings.TrimSpace(id)) != nil
 }
 
-// Set takes one answer that a surface has read by itself.
+// Set stores an answer that the surface has parsed.
 func (d *Draft) Set(ans ask.Answer) { d.answers[ans.QuestionID] = ans }
 
-// Note puts a note beside an answer.
+// Note adds a note to an answer.
 func (d *Draft) Note(questionID, note string) {
 	ans := d.answers[questionID]
 	ans.QuestionID, ans.Notes = questionID, note
 	d.answers[questionID] = ans
 }
 
-// Respond is a reply to the whole ask in one's own words.
+// Respond sets the free-text reply to the whole ask.
 func (d *Draft) Respond(words string) { d.response = words }
 
-// missing are the questions that need an answer and have none.
+// missing returns the required questions without an answer.
 func (d *Draft) missing() []*ask.Question {
 	if strings.TrimSpace(d.response) != "" {
 		return nil
@@ -95,8 +93,8 @@ func (d *Draft) missing() []*ask.Question {
 	return missing
 }
 
-// open are the missing ones, to be asked again. An answer with an option that
-// ends the whole ask leaves nothing open.
+// open returns the missing questions as [Again]. An answer with an option that ends the whole ask
+// leaves none open.
 func (d *Draft) open() []Again {
 	if _, by, err := d.card.ask.Check(d.Reply()); err == nil && by != nil {
 		return nil
@@ -108,7 +106,7 @@ func (d *Draft) open() []Again {
 	return open
 }
 
-// Reply is what is there so far, in the order of the questions.
+// Reply returns the answers so far, in the order of the questions.
 func (d *Draft) Reply() ask.Reply {
 	r := ask.Reply{Response: d.response}
 	for i := range d.card.ask.Questions {
@@ -119,7 +117,7 @@ func (d *Draft) Reply() ask.Reply {
 	return r
 }
 
-// Review is what would be sent, question by question, to be looked at before.
+// Review returns what would be sent, question by question.
 func (d *Draft) Review() []Line {
 	lines := make([]Line, 0, len(d.card.Questions))
 	for i := range d.card.ask.Questions {
@@ -134,8 +132,8 @@ func (d *Draft) Review() []Line {
 	return lines
 }
 
-// Faults are the questions that a refused reply has to be asked again for, each
-// once, with a reason that stands alone beside it.
+// Faults returns the questions to ask again after a refused reply, each once, with a reason that
+// needs no context.
 func (c *Card) Faults(faults []ask.Fault) []Again {
 	var again []Again
 	for _, f := range faults {
@@ -166,8 +164,7 @@ func (c *Card) again(questionID, why string) Again {
 // NotSent says how many questions need another look.
 func (c *Card) NotSent(again []Again) string { return c.words.again(len(again)) }
 
-// AskAgain is the text form of what to ask again: each reason, and its question
-// as it was asked.
+// AskAgain formats what to ask again as text: each reason with its question.
 func (c *Card) AskAgain(again []Again) string {
 	var parts []string
 	for _, one := range again {
@@ -180,7 +177,7 @@ func (c *Card) AskAgain(again []Again) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// sentence makes a fault's message one that stands alone beside its question.
+// sentence turns a fault's message into one that needs no context.
 func sentence(q *ask.Question, message string, w *catalogue) string {
 	if message == q.Limits.Message {
 		return message

@@ -7,13 +7,13 @@ import (
 	"github.com/askbus/askbus/internal/lang"
 )
 
-// Say is a message of the catalogue in this viewer's language.
+// Say returns a message in this viewer's language.
 func (v Viewer) Say(text string, args ...any) string { return lang.Of(v.Lang).Say(text, args...) }
 
-// Say is a message of the catalogue in this card's language.
+// Say returns a message in this card's language.
 func (c *Card) Say(text string, args ...any) string { return c.words.Say(text, args...) }
 
-// Say is a message of the catalogue in the language of this end.
+// Say returns a message in this end's language.
 func (e *End) Say(text string, args ...any) string {
 	if e.words == nil {
 		return lang.Of(lang.English).Say(text, args...)
@@ -21,10 +21,10 @@ func (e *End) Say(text string, args ...any) string {
 	return e.words.Say(text, args...)
 }
 
-// Asks says who asks: "builder asks".
+// Asks returns who asks: "builder asks".
 func (c *Card) Asks() string { return fill(c.words.asks, c.Asker.Agent) }
 
-// Others says who else is at an ask, each in a sentence. The viewer is left out.
+// Others describes who else looks at an ask, one sentence per person. It omits the viewer.
 func (v Viewer) Others(all ...Attention) []string {
 	w := v.words()
 	var words []string
@@ -41,7 +41,7 @@ func (v Viewer) Others(all ...Attention) []string {
 	return words
 }
 
-// Day is a day with its weekday: "Monday, 2 January 2006".
+// Day formats a day with its weekday: "Monday, 2 January 2006".
 func (v Viewer) Day(at time.Time) string {
 	w, on := v.words(), v.zoned(at, at)
 	return strings.Replace(on.Format(w.Say("Monday, 2 January 2006")), on.Weekday().String(), w.weekday(on.Weekday()), 1)

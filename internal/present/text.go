@@ -7,9 +7,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Text is the whole card as plain text: for surfaces that can draw nothing
-// else, and for what one of them cannot draw. What is typed in reply is read by
-// [Draft].
+// Text returns the whole card as plain text, for surfaces that can render nothing else and for
+// cards that a surface cannot render. [Draft] parses replies to it.
 func (c *Card) Text() string {
 	parts := []string{c.Head()}
 	add := func(s string) {
@@ -45,7 +44,7 @@ func (c *Card) Text() string {
 	return strings.Join(append(parts, c.about()...), "\n\n")
 }
 
-// Head is one line: who asks, for whom, since when, until when.
+// Head returns one line: who asks, for whom, since when, until when.
 func (c *Card) Head() string {
 	w := c.words
 	pattern := w.asks
@@ -78,7 +77,8 @@ func (c *Card) Head() string {
 	return strings.Join(append(parts, c.Attention...), w.dot)
 }
 
-// about is what stands below: the deadline, who decides, where else, the link.
+// about returns the lines below the questions: the deadline, who decides, where else it is shown,
+// the link.
 func (c *Card) about() []string {
 	var lines []string
 	if c.AtEnd != "" {
@@ -109,21 +109,20 @@ func (c *Card) about() []string {
 	return []string{strings.Join(lines, "\n")}
 }
 
-// QuestionText is the i-th question alone, as [Card.Text] has it: what can be
-// chosen, and what to type.
+// QuestionText returns the i-th question as in [Card.Text]: the options and what to type.
 func (c *Card) QuestionText(i int) string { return c.Questions[i].text(c, nil) }
 
-// QuestionTextIn is the same for so many cells, with previews side by side
-// below the options where they fit.
+// QuestionTextIn is QuestionText for a width, with previews side by side below the options if they
+// fit.
 func (c *Card) QuestionTextIn(i, width int, cells func(string) int) string {
 	return c.Questions[i].text(c, sideBySide(c.Questions[i].Options, width, cells))
 }
 
-// quoteFurther quotes the lines of an agent's text behind the first, so that
-// they cannot pass for options, or for another question.
+// quoteFurther quotes the later lines of an agent's text, so that they cannot pass for options or
+// questions.
 func quoteFurther(text string) string { return strings.ReplaceAll(text, "\n", "\n> ") }
 
-// heading is the question without what can be chosen.
+// heading returns the question without its options.
 func (v *Question) heading(w *catalogue) string {
 	s := quoteFurther(v.Text)
 	if v.Chip != "" {
@@ -135,8 +134,8 @@ func (v *Question) heading(w *catalogue) string {
 	return s
 }
 
-// text is the question with its options. Beside are their previews, if they
-// are not to stand below their options.
+// text returns the question with its options. Beside are their previews, unless they follow their
+// options.
 func (v *Question) text(c *Card, beside []string) string {
 	var b strings.Builder
 	b.WriteString(v.heading(c.words))
@@ -178,8 +177,8 @@ func (o *Option) text(b *strings.Builder, number int, w *catalogue, previews boo
 	}
 }
 
-// Text says how the ask ended, with what was answered:
-// "answered by Mei on Slack at 10:02: PostgreSQL".
+// Text describes how the ask ended, with the answers: "answered by Mei on Slack at 10:02:
+// PostgreSQL".
 func (e *End) Text() string {
 	s := e.Sentence
 	if e.Status == ask.StatusAnswered && !e.Detailed {
@@ -209,7 +208,7 @@ func (e *End) listed() bool {
 	return e.Status == ask.StatusAnswered && e.Detailed || e.Status == ask.StatusExpired && e.Answers
 }
 
-// Fold is an ended ask in one line: "PostgreSQL · Mei on Slack · 10:02".
+// Fold returns an ended ask in one line: "PostgreSQL · Mei on Slack · 10:02".
 func (e *End) Fold() string {
 	parts := []string{e.Gist}
 	who := e.Who + e.Where

@@ -8,29 +8,28 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Viewer is who looks, and where. The zero value is a stranger who reads
-// English and sees times in the zone of now.
+// Viewer is the person who looks at a card, and where. The zero value is an unknown person who
+// reads English and whose time zone is that of now.
 type Viewer struct {
-	By   ask.By // as the surface has proven
+	By   ask.By // as proven by the surface
 	Lang string // a language tag such as "zh-CN"; unknown and empty: English
 	Zone *time.Location
-	// Access is what they may decide, as the Viewer of package responder has it; nil: everything.
+	// Access is what the person may decide, like the Viewer of package responder; nil: everything.
 	Access ask.Access
 
-	Surface string // the responder type of this surface: it is not listed as "also shown"
-	Inbox   string // where the web inbox can be reached, for [Card.Link]; optional
+	Surface string // responder type of this surface, which "also shown" omits
+	Inbox   string // URL of the web inbox, for [Card.Link]; optional
 }
 
-// Attention says that somebody looks at an ask at this time. It may be lost, and
-// never locks.
+// Attention says that a person looks at an ask at a time. It may be lost, and locks nothing.
 type Attention struct {
 	By        ask.By
-	Answering bool // more than looking: they have begun an answer
+	Answering bool // they have started an answer
 }
 
 func (v Viewer) words() *catalogue { return catalogueOf(v.Lang) }
 
-// zoned puts a time on the viewer's clock.
+// zoned converts a time to the viewer's time zone.
 func (v Viewer) zoned(at, now time.Time) time.Time {
 	if v.Zone != nil {
 		return at.In(v.Zone)
@@ -38,7 +37,7 @@ func (v Viewer) zoned(at, now time.Time) time.Time {
 	return at.In(now.Location())
 }
 
-// who names a person, as this viewer calls them.
+// who returns a person's name for this viewer.
 func (v Viewer) who(by *ask.By) string {
 	switch {
 	case by == nil:
@@ -55,7 +54,7 @@ func (v Viewer) is(by *ask.By) bool {
 	return by != nil && by.Principal != "" && by.Principal == v.By.Principal
 }
 
-// Name is what a person is called in the third person.
+// Name returns a person's name.
 func Name(by ask.By) string {
 	by.Responder = ""
 	return line(by.Words())
@@ -68,7 +67,7 @@ type May struct {
 	Why     string // why they may only look
 }
 
-// May says what this viewer may do with an ask.
+// May returns what this viewer may do with an ask.
 func (v Viewer) May(r *ask.Record) May { return may(r, v) }
 
 func may(r *ask.Record, v Viewer) May {
@@ -92,7 +91,7 @@ func may(r *ask.Record, v Viewer) May {
 	return May{Answer: true, Decline: true}
 }
 
-// audience says who may decide.
+// audience describes who may decide.
 func audience(a *ask.Ask, w *catalogue) string {
 	names := make([]string, len(a.Audience))
 	for i, entry := range a.Audience {

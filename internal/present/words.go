@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// newCatalogue looks up what stands on cards in a language.
+// newCatalogue builds the catalogue of a language.
 func newCatalogue(l *lang.Language) *catalogue {
 	say := func(text string) string { return l.Say(text) }
 	return &catalogue{
@@ -82,8 +82,8 @@ func newCatalogue(l *lang.Language) *catalogue {
 	}
 }
 
-// span says a length of time in the one unit that matters. The inbox's app.js
-// says it in the same words when it ticks.
+// span formats a duration in its largest unit. The inbox's app.js formats durations in the same
+// way.
 func span(l *lang.Language, d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -96,7 +96,7 @@ func span(l *lang.Language, d time.Duration) string {
 	return l.Say("%d days", int(d.Hours()/24))
 }
 
-// limits says how an answer must look.
+// limits describes the limits of an answer.
 func limits(w *lang.Language, q *ask.Question) string {
 	l := &q.Limits
 	if l.Message != "" {
@@ -166,8 +166,8 @@ func items(w *lang.Language, q *ask.Question) string {
 	return w.Say("Choose as many as fit.")
 }
 
-// ending says how an ask ended in a sentence. English is that of [ask.Outcome],
-// which agents read, too.
+// ending describes how an ask ended in a sentence. The English one is that of [ask.Outcome], which
+// agents read.
 func ending(l *lang.Language, o *ask.Outcome, principal, clock string) string {
 	if l.Tag == lang.English {
 		return o.EndingFor(principal, "at "+clock)
@@ -207,7 +207,7 @@ func ending(l *lang.Language, o *ask.Outcome, principal, clock string) string {
 	return s
 }
 
-// actor names who acted, and where: "Mei on Slack".
+// actor names the person who acted, and the surface: "Mei on Slack".
 func actor(l *lang.Language, by ask.By, you string) string {
 	name := cmp.Or(by.Name, by.Principal, l.Say("somebody"))
 	if you != "" && by.Principal == you {

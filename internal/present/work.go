@@ -14,8 +14,7 @@ var machineMade = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$|^[0-9a-fA-F]{16,}$`)
 })
 
-// sessionName is a session as people tell it from another one: as it is called,
-// or the beginning of a name that a program made up.
+// sessionName returns a session's display name: its name, or the beginning of a generated one.
 func sessionName(name string) string {
 	if machineMade().MatchString(name) {
 		return name[:8]
@@ -23,7 +22,7 @@ func sessionName(name string) string {
 	return name
 }
 
-// linkHost is the host of an http or https URL, without its port.
+// linkHost returns the host of an http or https URL, without the port.
 func linkHost(link string) string {
 	_, rest, _ := strings.Cut(link, "://")
 	if at := strings.IndexAny(rest, "/?#"); at >= 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-func TestACardSaysWhatTheAgentWorksOn(t *testing.T) {
+func TestACardShowsTheAgentsWork(t *testing.T) {
 	t.Parallel()
 	of := func(agent ask.Agent, session string) *present.Card {
 		a := ask.Ask{ID: "a", Tenant: "default", Session: session, Agent: agent, Questions: []ask.Question{{Text: "May I?", Kind: ask.KindBoolean}}}

@@ -24,14 +24,14 @@ func (d *dialog) help() string {
 A line that ends with \ goes on with the next; // begins an answer with a slash.`)
 }
 
-// commanded is what a command did: nothing, unless it says so.
+// commanded is the effect of a command; the zero value is none.
 type commanded struct {
 	decided *Decision
 	step    step
 	skipped bool
 }
 
-// command does what a line that begins with a slash says, at question i.
+// command executes a line that begins with a slash, at question i.
 func (d *dialog) command(ctx context.Context, i int, typed string) (commanded, error) {
 	name, rest, _ := strings.Cut(typed, " ")
 	rest = strings.TrimSpace(rest)

@@ -1,9 +1,8 @@
-// Package prompt asks a person at a terminal, a line at a time: for screen
-// readers, for terminals that can only print, and for a question that is
-// answered beside something else. Every kind of question is complete here.
+// Package prompt asks a person at a terminal, a line at a time: for screen readers, for terminals
+// that can only print, and for questions that are also asked elsewhere. It supports every kind of
+// question.
 //
-// It decides what is printed and what a typed line means. It leaves what a card
-// says to internal/present, the rules of replies to pkg/ask, and what happens
-// to a reply to its caller. It promises to print lines of text and nothing
-// else: no colour, no cursor, no text that is drawn over.
+// It decides what is printed and how typed lines are parsed. It leaves the content of a card to
+// internal/present, the rules of replies to pkg/ask, and sending to its caller. It promises to
+// print only lines of text: no color, no cursor movement, no overwriting.
 package prompt

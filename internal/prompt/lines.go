@@ -6,18 +6,18 @@ import (
 	"io"
 )
 
-// maxLine bounds one typed line, in bytes; what is longer ends the input.
+// maxLine bounds a typed line in bytes; a longer one ends the input.
 const maxLine = 256 << 10
 
-// Lines are the lines that somebody types. They are read ahead by one, so that
-// waiting for the next one can end.
+// Lines reads typed lines. It reads one line ahead, so that waiting for the next one can be
+// cancelled.
 type Lines struct {
 	lines chan string
-	end   error // once lines is closed
+	end   error // set before lines is closed
 }
 
-// Read begins to read lines. Its goroutine ends with r, or when the line that
-// was typed last is never asked for: with the process.
+// Read starts reading lines. Its goroutine ends with r, or with the process if the last line is
+// never taken.
 func Read(r io.Reader) *Lines {
 	l := &Lines{lines: make(chan string)}
 	go func() {
@@ -34,7 +34,7 @@ func Read(r io.Reader) *Lines {
 	return l
 }
 
-// Next is the next line. The error is ctx's, or [io.EOF] after the last one.
+// Next returns the next line. The error is ctx's, or [io.EOF] after the last line.
 func (l *Lines) Next(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

@@ -11,8 +11,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Pick lets a person choose one of several asks by its number; an empty line
-// takes the first. The error is [ErrLeft], or that of ctx or of lines.
+// Pick lets a person choose one of several asks by its number; an empty line chooses the first. The
+// error is [ErrLeft], or that of ctx or of lines.
 func Pick(ctx context.Context, out io.Writer, lines *Lines, viewer present.Viewer, rows []present.Row) (int, error) {
 	for i := range rows {
 		r := &rows[i]

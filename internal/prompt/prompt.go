@@ -13,26 +13,26 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// Decision is what a person decided: a reply, or to decline.
+// Decision is a person's reply, or a decline.
 type Decision struct {
 	Reply   ask.Reply
 	Decline bool
 	Reason  string // with Decline
 }
 
-// Send sends a decision. Its errors are those of pkg/responder: with
-// [ask.ErrInvalid] the questions at fault are asked again.
+// Send sends a decision. Its errors are those of pkg/responder: with [ask.ErrInvalid] the invalid
+// questions are asked again.
 type Send func(ctx context.Context, d Decision) (ask.Outcome, error)
 
-// ErrLeft says that the person left the ask open.
+// ErrLeft reports that the person left the ask open.
 var ErrLeft = errors.New("the ask stays open")
 
-// contextLines is how much of an agent's context is printed unasked.
+// contextLines is how many lines of an agent's context are printed without a request.
 const contextLines = 6
 
-// Answer asks a person for the answer to a pending ask, until it is sent. Width
-// is that of the terminal in cells; with 0 previews stand one below the other.
-// The error is [ErrLeft], or that of ctx, of lines, or of send.
+// Answer prompts for the answer to a pending ask until it is sent. Width is the terminal's in
+// cells; with 0 it prints previews below each other. The error is [ErrLeft], or that of ctx, of
+// lines, or of send.
 func Answer(ctx context.Context, out io.Writer, width int, lines *Lines, rec *ask.Record, card *present.Card, send Send) (ask.Outcome, error) {
 	d := dialog{out: out, width: width, lines: lines, ask: &rec.Ask, card: card, draft: card.Draft()}
 	d.introduce()
@@ -59,7 +59,7 @@ func Answer(ctx context.Context, out io.Writer, width int, lines *Lines, rec *as
 	}
 }
 
-// dialog is one ask while it is answered.
+// dialog is the state of one Answer.
 type dialog struct {
 	out   io.Writer
 	width int
@@ -67,7 +67,7 @@ type dialog struct {
 	ask   *ask.Ask
 	card  *present.Card
 	draft *present.Draft
-	notes bool // somebody wrote one
+	notes bool // there are notes
 }
 
 func (d *dialog) print(s string) { fmt.Fprintln(d.out, s) }
@@ -75,10 +75,10 @@ func (d *dialog) print(s string) { fmt.Fprintln(d.out, s) }
 // tell prints a message in the card's language.
 func (d *dialog) tell(text string, args ...any) { d.print(d.card.Say(text, args...)) }
 
-// show says what is asked.
+// show prints a question.
 func (d *dialog) show(i int) { d.print(d.card.QuestionTextIn(i, d.width, displaywidth.String)) }
 
-// introduce says who asks and why.
+// introduce prints who asks and why.
 func (d *dialog) introduce() {
 	d.print(d.card.Head())
 	for _, s := range []string{d.card.Title, d.card.Several} {
@@ -107,7 +107,7 @@ func (d *dialog) introduce() {
 	d.tell("Type your answer; /help lists what else there is.")
 }
 
-// wrong are the questions to ask again, by their index.
+// wrong returns the indexes of the questions to ask again.
 func (d *dialog) wrong(again []present.Again) (open []int) {
 	for _, a := range again {
 		if a.Question == nil {
@@ -120,8 +120,7 @@ func (d *dialog) wrong(again []present.Again) (open []int) {
 	return open
 }
 
-// decide asks the questions of open, and then for the review where there is
-// something to look at twice.
+// decide asks the open questions, and then for confirmation if there is more than one answer.
 func (d *dialog) decide(ctx context.Context, open []int) (Decision, error) {
 	for i := 0; i < len(open); i++ {
 		next, done, err := d.question(ctx, open[i])
@@ -133,7 +132,7 @@ func (d *dialog) decide(ctx context.Context, open []int) (Decision, error) {
 		case next == back:
 			i = max(i-2, -1)
 		case next == ends:
-			i = len(open) // it ends the whole ask: what follows is not asked
+			i = len(open) // the answer ends the whole ask
 		}
 	}
 	if len(d.card.Questions) == 1 && !d.notes {
@@ -142,7 +141,7 @@ func (d *dialog) decide(ctx context.Context, open []int) (Decision, error) {
 	return d.review(ctx)
 }
 
-// review shows what would be sent, and lets it be changed.
+// review prints the answers and lets the person change them.
 func (d *dialog) review(ctx context.Context) (Decision, error) {
 	for {
 		d.tell("This is what will be sent:")
@@ -196,5 +195,5 @@ func (d *dialog) numbered(typed string) int {
 func isYes(typed string) bool {
 	yes := ask.Question{Kind: ask.KindBoolean}
 	ans, err := yes.ParseReply(typed)
-	return err == nil && ans.Boolean != nil && *ans.Boolean && typed != "1" // a number changes an answer
+	return err == nil && ans.Boolean != nil && *ans.Boolean && typed != "1" // "1" selects an answer
 }

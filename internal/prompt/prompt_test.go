@@ -21,13 +21,13 @@ func record(questions ...ask.Question) *ask.Record {
 	return &ask.Record{State: ask.StatePending, Ask: a, AskedAt: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)}
 }
 
-// answer types lines at a prompt, and gives back what was sent and printed.
+// answer types lines at a prompt, and returns the sent decisions and the output.
 func answer(t *testing.T, rec *ask.Record, typed string, refusals ...error) (sent []prompt.Decision, said string, err error) {
 	t.Helper()
 	return answerAt(t, 0, rec, typed, refusals...)
 }
 
-// answerAt does the same at a terminal of so many cells.
+// answerAt is answer at a terminal of the given width.
 func answerAt(t *testing.T, width int, rec *ask.Record, typed string, refusals ...error) (sent []prompt.Decision, said string, err error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -42,7 +42,7 @@ func answerAt(t *testing.T, width int, rec *ask.Record, typed string, refusals .
 	return sent, out.String(), err
 }
 
-func TestPreviewsStandSideBySideWhereTheyFit(t *testing.T) {
+func TestPreviewsAreSideBySideIfTheyFit(t *testing.T) {
 	t.Parallel()
 	drawn := func(body string) *ask.Preview { return &ask.Preview{Format: ask.PreviewText, Body: body} }
 	rec := record(ask.Question{ID: "layout", Text: "Which layout?", Options: []ask.Option{
@@ -78,7 +78,7 @@ func TestPreviewsStandSideBySideWhereTheyFit(t *testing.T) {
 	}
 }
 
-func TestEveryKindIsAnsweredByALine(t *testing.T) {
+func TestEveryKindIsAnsweredWithALine(t *testing.T) {
 	t.Parallel()
 	db := ask.Question{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL", Description: "operated already"}, {ID: "lite", Label: "SQLite"}}}
 	parts := db
@@ -124,7 +124,7 @@ func several() *ask.Record {
 	)
 }
 
-func TestSeveralQuestionsAreReviewedAndOnlyWhatIsWrongIsAskedAgain(t *testing.T) {
+func TestSeveralQuestionsAreReviewedAndOnlyInvalidOnesAskedAgain(t *testing.T) {
 	t.Parallel()
 	refused := ask.InvalidError("answer", []ask.Fault{{QuestionID: "n", Message: "is 3; give at most 2"}})
 	sent, said, err := answer(t, several(), strings.Join([]string{
@@ -178,7 +178,7 @@ func TestOtherEnds(t *testing.T) {
 	}
 }
 
-func TestCommandsTellMore(t *testing.T) {
+func TestCommandsShowMore(t *testing.T) {
 	t.Parallel()
 	rec := record(ask.Question{ID: "l", Text: "Which layout?", NoOther: true, Options: []ask.Option{{ID: "a", Label: "A", Preview: &ask.Preview{Body: "+--+\n|  |\n+--+"}}, {ID: "b", Label: "B"}}})
 	rec.Ask.Context = strings.Repeat("A line of why.\n\n", 9)
@@ -193,7 +193,7 @@ func TestCommandsTellMore(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotDecideOnlyReads(t *testing.T) {
+func TestAnUnauthorizedPersonOnlyReads(t *testing.T) {
 	t.Parallel()
 	rec := several()
 	rec.Ask.Audience = []string{"group:finance"}
@@ -203,7 +203,7 @@ func TestWhoMayNotDecideOnlyReads(t *testing.T) {
 	}
 }
 
-func TestAPromptPrintsNothingThatSteersATerminal(t *testing.T) {
+func TestAPromptPrintsNoControlCharacters(t *testing.T) {
 	t.Parallel()
 	const evil = "pay\u202e lap\u2066\u200b\u009b2J\x1b[2J\x1b]0;x\x07\U000E0041\r"
 	rec := record(
@@ -217,7 +217,7 @@ func TestAPromptPrintsNothingThatSteersATerminal(t *testing.T) {
 	}
 }
 
-func TestWaitingForALineEnds(t *testing.T) {
+func TestWaitingForALineCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
 	defer w.Close()

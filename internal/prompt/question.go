@@ -8,13 +8,13 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// step is where a question leads.
+// step is where the dialog goes after a question.
 type step int
 
 const (
-	on   step = iota // to the next
-	back             // to the one before
-	ends             // to the end: an option that ends the whole ask
+	on   step = iota // the next question
+	back             // the previous question
+	ends             // the end: an option ended the whole ask
 )
 
 // question asks one question until it has an answer.
@@ -41,7 +41,7 @@ func (d *dialog) question(ctx context.Context, i int) (step, *Decision, error) {
 			}
 			continue
 		}
-		typed = strings.TrimPrefix(typed, "/") // two of them begin a text with one
+		typed = strings.TrimPrefix(typed, "/") // "//" escapes a leading slash
 		ans, err := q.ParseReply(typed)
 		if wrong, ok := errors.AsType[*ask.ReplyError](err); ok {
 			d.print(ask.CleanText(wrong.In(d.card.Lang)))
@@ -57,7 +57,7 @@ func (d *dialog) question(ctx context.Context, i int) (step, *Decision, error) {
 	}
 }
 
-// set takes an answer; the note beside it stays.
+// set stores an answer and keeps its note.
 func (d *dialog) set(ans ask.Answer) {
 	for _, had := range d.draft.Reply().Answers {
 		if had.QuestionID == ans.QuestionID {
@@ -67,8 +67,7 @@ func (d *dialog) set(ans ask.Answer) {
 	d.draft.Set(ans)
 }
 
-// read reads what somebody types. A backslash at the end of a line goes on with
-// the next.
+// read reads typed text. A backslash at the end of a line continues it on the next.
 func (d *dialog) read(ctx context.Context) (string, error) {
 	var whole []string
 	for {

@@ -1,7 +1,7 @@
-// Package sshserver gives people with a key a screen over SSH, and nothing
-// else: no shell, no command, no subsystem, no forwarding.
+// Package sshserver serves a screen over SSH to people with an authorized key, and nothing else: no
+// shell, no command, no subsystem, no forwarding.
 //
-// It decides who a key is, how many may come and how often they may try. What
-// they see is for its caller. It promises that who is served has proven to hold
-// a key of the file of keys, as that file was at the login.
+// It decides whose a key is, how many connections there may be and how often a login may be tried.
+// It leaves the screen to its caller. It promises that every served person has proven possession of
+// a key that was in the key file at the login.
 package sshserver

@@ -15,17 +15,17 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Proof is the [ask.By.Proof] of who signed in with a key.
+// Proof is the [ask.By.Proof] of a person who signed in with a key.
 const Proof = "ssh-key"
 
 // maxKeysFile bounds the file of keys.
 const maxKeysFile = 1 << 20
 
-// errUnknownKey refuses a key that is not in the file.
+// errUnknownKey rejects a key that is not in the file.
 var errUnknownKey = errors.New("unknown key")
 
-// lookUp finds a key in a file in the format of authorized_keys. The key's
-// comment names the person, unless the options before it do:
+// lookUp finds a key in a file in the authorized_keys format. The key's comment names the person,
+// unless its options do:
 //
 //	ssh-ed25519 AAAA… mei
 //	principal="os:mei",groups="platform,ops" ssh-ed25519 AAAA… Mei's phone
@@ -46,7 +46,7 @@ func lookUp(path string, key ssh.PublicKey) (ask.By, error) {
 		var comment string
 		var options []string
 		known, comment, options, rest, err = ssh.ParseAuthorizedKey(rest)
-		if err != nil { // no more keys: it skips what it cannot read
+		if err != nil { // no more keys; invalid lines are skipped
 			break
 		}
 		if bytes.Equal(known.Marshal(), key.Marshal()) {
@@ -56,7 +56,7 @@ func lookUp(path string, key ssh.PublicKey) (ask.By, error) {
 	return ask.By{}, errUnknownKey
 }
 
-// identity is who a line of the file names.
+// identity returns the person of a line of the file.
 func identity(comment string, options []string, key ssh.PublicKey) (ask.By, error) {
 	by := ask.By{Name: ask.CleanLine(comment), Proof: Proof}
 	for _, o := range options {
@@ -67,9 +67,9 @@ func identity(comment string, options []string, key ssh.PublicKey) (ask.By, erro
 			by.Principal = ask.CleanLine(value)
 		case "groups":
 			by.Groups = strings.FieldsFunc(ask.CleanLine(value), func(r rune) bool { return r == ',' || r == ' ' })
-		default: // such as "restrict", which holds for everybody here; what would forbid a login does so
+		default: // "restrict" and the like apply to everybody here; other restrictions reject the key
 			if name == "cert-authority" || name == "from" || name == "expiry-time" {
-				return ask.By{}, fmt.Errorf("the option %s is not supported: the key is not taken", name)
+				return ask.By{}, fmt.Errorf("unsupported option %s: the key is ignored", name)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func identity(comment string, options []string, key ssh.PublicKey) (ask.By, erro
 	return by, nil
 }
 
-// HostKey reads the key of this server from a file, or makes it.
+// HostKey reads the host key from a file, or makes one.
 func HostKey(path string) (ssh.Signer, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -101,7 +101,7 @@ func HostKey(path string) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// newHostKey writes a fresh key, unless another process was faster.
+// newHostKey writes a new key, unless another process has written one.
 func newHostKey(path string) ([]byte, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -114,11 +114,11 @@ func newHostKey(path string) ([]byte, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "ssh-host-key-*") // readable by its owner only
+	tmp, err := os.CreateTemp(filepath.Dir(path), "ssh-host-key-*") // mode 0600
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // the link is what stays
+	defer os.Remove(tmp.Name()) //nolint:errcheck // the hard link remains
 	_, err = tmp.Write(pem.EncodeToMemory(block))
 	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return nil, err

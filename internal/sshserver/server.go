@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Terminal is the terminal of somebody who signed in.
+// Terminal is the terminal of a signed-in person.
 type Terminal struct {
 	ssh.Channel
 	By      ask.By
@@ -21,17 +21,17 @@ type Terminal struct {
 	Width   int
 	Height  int
 	Resized <-chan [2]int
-	Locale  map[string]string // what the client sent of LANG, LC_ALL and LC_MESSAGES; nil: nothing
+	Locale  map[string]string // LANG, LC_ALL and LC_MESSAGES from the client; nil: none
 }
 
-// Options says who may come, and what they get.
+// Options configures a [Server].
 type Options struct {
-	Keys  string     // file of keys, read again at each login
+	Keys  string     // key file, read at each login
 	Host  ssh.Signer // see [HostKey]
 	Serve func(ctx context.Context, t Terminal) error
 
 	Connections int           // at once; default 64
-	Handshake   time.Duration // how long a login may take; default 15 s
+	Handshake   time.Duration // timeout of a login; default 15 s
 	Logins      int           // per address and minute; default 20
 	Logger      *slog.Logger  // default: discard
 }
@@ -47,11 +47,11 @@ type Server struct {
 func New(opts Options) (*Server, error) {
 	switch {
 	case opts.Keys == "":
-		return nil, errors.New("sshserver: no file of keys")
+		return nil, errors.New("sshserver: missing key file")
 	case opts.Host == nil:
-		return nil, errors.New("sshserver: no host key")
+		return nil, errors.New("sshserver: missing host key")
 	case opts.Serve == nil:
-		return nil, errors.New("sshserver: nothing to serve")
+		return nil, errors.New("sshserver: missing screen")
 	}
 	if opts.Connections <= 0 {
 		opts.Connections = 64
@@ -68,7 +68,7 @@ func New(opts Options) (*Server, error) {
 	return &Server{opts: opts, logins: ratelimit.New(opts.Logins), slots: make(chan struct{}, opts.Connections)}, nil
 }
 
-// Run serves ln until ctx ends, and waits for everybody to be gone.
+// Run serves ln until ctx ends, and waits for its connections to close.
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	defer context.AfterFunc(ctx, func() { _ = ln.Close() })()
 	var served sync.WaitGroup
@@ -83,7 +83,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
-		case err != nil: // such as too many files: it passes
+		case err != nil: // such as too many open files, which is temporary
 			select {
 			case <-ctx.Done():
 			case <-time.After(100 * time.Millisecond):
@@ -107,9 +107,9 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-// connection serves one person.
+// connection serves one connection.
 func (s *Server) connection(ctx context.Context, conn net.Conn) {
-	defer conn.Close() //nolint:errcheck // it may be closed already
+	defer conn.Close() //nolint:errcheck // may be closed already
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if err := conn.SetDeadline(time.Now().Add(s.opts.Handshake)); err != nil {
 		return
@@ -128,22 +128,22 @@ func (s *Server) connection(ctx context.Context, conn net.Conn) {
 	config.AddHostKey(s.opts.Host)
 	person, channels, requests, err := ssh.NewServerConn(conn, config)
 	if err != nil {
-		s.opts.Logger.DebugContext(ctx, "no login over ssh", slog.Any("error", err))
+		s.opts.Logger.DebugContext(ctx, "ssh login failed", slog.Any("error", err))
 		return
 	}
 	by, ok := person.Permissions.ExtraData[byKey{}].(ask.By)
 	if !ok || conn.SetDeadline(time.Time{}) != nil {
 		return
 	}
-	s.opts.Logger.InfoContext(ctx, "login over ssh", slog.String("responder", "ssh"))
+	s.opts.Logger.InfoContext(ctx, "ssh login", slog.String("responder", "ssh"))
 	go ssh.DiscardRequests(requests) // no forwarding
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
-	defer person.Close() //nolint:errcheck // it may be closed already
+	defer person.Close() //nolint:errcheck // may be closed already
 	opened := false
 	for ch := range channels {
 		if ch.ChannelType() != "session" || opened {
-			_ = ch.Reject(ssh.Prohibited, "one terminal, and nothing else")
+			_ = ch.Reject(ssh.Prohibited, "only one terminal is allowed")
 			continue
 		}
 		channel, requests, err := ch.Accept()
@@ -153,13 +153,13 @@ func (s *Server) connection(ctx context.Context, conn net.Conn) {
 		opened = true
 		sessions.Go(func() {
 			s.session(ctx, channel, requests, by)
-			_ = conn.SetDeadline(time.Now().Add(goodbye)) // the client hangs up, or is hung up on
+			_ = conn.SetDeadline(time.Now().Add(goodbye)) // the client disconnects, or is disconnected
 		})
 	}
 }
 
-// goodbye is how long a client has to hang up by itself.
+// goodbye is how long a client has to disconnect by itself.
 const goodbye = 2 * time.Second
 
-// byKey is where who signed in stands in the permissions.
+// byKey is the key of the signed-in person in the permissions.
 type byKey struct{}

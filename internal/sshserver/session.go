@@ -9,16 +9,16 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The largest terminal that is drawn for: what a client says is only a claim.
+// Limits of the terminal's size, which the client chooses.
 const (
 	maxWidth  = 500
 	maxHeight = 200
 	maxTerm   = 64
 )
 
-// session serves one terminal until it is done, or its client gone.
+// session serves one terminal until its program ends or the client disconnects.
 func (s *Server) session(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request, by ask.By) {
-	defer channel.Close() //nolint:errcheck // it may be closed already
+	defer channel.Close() //nolint:errcheck // may be closed already
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	resized := make(chan [2]int, 1)
@@ -32,7 +32,7 @@ func (s *Server) session(ctx context.Context, channel ssh.Channel, requests <-ch
 		case r, ok := <-requests:
 			if !ok { // the client is gone
 				if cancel(); done != nil {
-					<-done //nolint:errcheck // nobody is left to be told
+					<-done //nolint:errcheck // the client is gone
 				}
 				return
 			}
@@ -46,7 +46,7 @@ func (s *Server) session(ctx context.Context, channel ssh.Channel, requests <-ch
 				var size struct{ Width, Height, X, Y uint32 }
 				if took = ssh.Unmarshal(r.Payload, &size) == nil; took {
 					w, h := bounded(size.Width, size.Height)
-					select { // the newest size counts
+					select { // keep only the newest size
 					case <-resized:
 					default:
 					}
@@ -72,18 +72,18 @@ func (s *Server) serve(ctx context.Context, t Terminal) error {
 	return s.opts.Serve(ctx, t)
 }
 
-// exit tells the client how it ended.
+// exit sends the exit status to the client.
 func (s *Server) exit(ctx context.Context, channel ssh.Channel, err error) {
 	code := uint32(0)
 	if err != nil {
 		code = 1
-		s.opts.Logger.DebugContext(ctx, "a terminal over ssh ended", slog.Any("error", err))
+		s.opts.Logger.DebugContext(ctx, "an ssh terminal ended", slog.Any("error", err))
 		fmt.Fprintf(channel.Stderr(), "askbus: %s\r\n", ask.CleanLine(err.Error()))
 	}
 	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{code}))
 }
 
-// pty reads what terminal a client has.
+// pty parses a client's terminal.
 func (t *Terminal) pty(payload []byte) bool {
 	var pty struct {
 		Term                string
@@ -98,7 +98,7 @@ func (t *Terminal) pty(payload []byte) bool {
 	return true
 }
 
-// locale takes the variables that name a language, and no others.
+// locale accepts only the variables that name a language.
 func (t *Terminal) locale(payload []byte) bool {
 	var env struct{ Name, Value string }
 	if ssh.Unmarshal(payload, &env) != nil || len(env.Value) > maxTerm {

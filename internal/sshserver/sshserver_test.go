@@ -35,12 +35,12 @@ func newKey(t *testing.T) ssh.Signer {
 	return signer
 }
 
-// line is a key as a line of authorized_keys.
+// line returns an authorized_keys line.
 func line(key ssh.Signer, before, comment string) string {
 	return before + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey()))) + " " + comment + "\n"
 }
 
-// serve starts a server that says who came, and repeats what is typed until q.
+// serve starts a server that prints the person and echoes input until q.
 func serve(t *testing.T, keys string, change func(*sshserver.Options)) (addr, file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,7 +118,7 @@ func dial(addr string, key ssh.Signer) (*ssh.Client, error) {
 	})
 }
 
-// talk opens a terminal, types and gives back what it said.
+// talk opens a terminal, types and returns its output.
 func talk(t *testing.T, c *ssh.Client, typed string) string {
 	t.Helper()
 	s, err := c.NewSession()
@@ -157,10 +157,10 @@ func TestAKeyIsAPerson(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	for name, key := range map[string]ssh.Signer{"a stranger": newKey(t), "a key with a limit that we do not know": limited} {
+	for name, key := range map[string]ssh.Signer{"an unknown key": newKey(t), "a key with an unknown restriction": limited} {
 		if c, err := dial(addr, key); err == nil {
 			_ = c.Close()
-			t.Errorf("%s came in", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
 	if err := os.WriteFile(file, []byte(line(ben, "", "ben")), 0o600); err != nil {
@@ -168,7 +168,7 @@ func TestAKeyIsAPerson(t *testing.T) {
 	}
 	if c, err := dial(addr, mei); err == nil {
 		_ = c.Close()
-		t.Error("a key that was taken out still opens")
+		t.Error("a removed key is still accepted")
 	}
 }
 
@@ -235,7 +235,7 @@ func TestLoginsAreLimited(t *testing.T) {
 	}
 	if c, err := dial(addr, key); err == nil {
 		_ = c.Close()
-		t.Error("a fourth login in a minute")
+		t.Error("a fourth login within a minute is accepted")
 	}
 }
 
@@ -249,7 +249,7 @@ func TestASilentClientIsSentAway(t *testing.T) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(waittest.Limit))
 	if _, err := io.ReadAll(conn); err != nil {
-		t.Errorf("it stays: %v", err)
+		t.Errorf("the connection stays open: %v", err)
 	}
 }
 
@@ -263,5 +263,5 @@ func TestTwoThousandLoginsLeaveNothingBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = c.Close()
-	} // TestMain sees that no goroutine is left
+	} // TestMain checks for leaked goroutines
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// besideFrom is how wide a card must be for a preview beside the options.
+// besideFrom is the minimum card width for a preview next to the options.
 const besideFrom = 76
 
 func trimmed(e *editor) string { return strings.TrimSpace(e.String()) }
 
-// cardSheet draws one ask.
+// cardSheet renders an ask.
 func (m *model) cardSheet(f *form, width int) *sheet {
 	s, card, st := newSheet(width), m.card(f), m.styles
 	s.add(hit{}, st.dim.Render, "", "", card.Head())
@@ -73,7 +73,7 @@ func (m *model) drawContext(s *sheet, f *form, card *present.Card) {
 	}
 }
 
-// drawEnd says who was first, and with what.
+// drawEnd renders how the ask ended.
 func (m *model) drawEnd(s *sheet, f *form, card *present.Card) {
 	e := card.End
 	if e == nil {
@@ -106,8 +106,8 @@ func (m *model) drawEnd(s *sheet, f *form, card *present.Card) {
 	m.drawUnsent(s, f, e)
 }
 
-// drawUnsent keeps what was begun here when the ask ended elsewhere, also by the
-// same person: it can be read and copied.
+// drawUnsent keeps the draft of an ask that ended elsewhere, even by the same person, so that it
+// can be read and copied.
 func (m *model) drawUnsent(s *sheet, f *form, e *present.End) {
 	if !f.touched || f.sentHere {
 		return
@@ -127,10 +127,10 @@ func (m *model) drawUnsent(s *sheet, f *form, e *present.End) {
 	}
 }
 
-// asIs is the style of what has none.
+// asIs is the empty style.
 func asIs(s ...string) string { return strings.Join(s, " ") }
 
-// drawReview shows what would be sent.
+// drawReview renders the answers that would be sent.
 func (m *model) drawReview(s *sheet, f *form, card *present.Card) {
 	s.put(hit{}, m.styles.title.Render(m.say("This is what will be sent")))
 	s.blank()
@@ -222,8 +222,7 @@ func (m *model) drawQuestion(s *sheet, f *form, card *present.Card) {
 	}
 }
 
-// previewMost is how many lines of a preview stand on the card; the reader has
-// all.
+// previewMost is how many lines of a preview a card shows; the reader shows all.
 const previewMost = 24
 
 func (m *model) previewLines(o *present.Option, width int) []string {
@@ -234,7 +233,7 @@ func (m *model) previewLines(o *present.Option, width int) []string {
 	return lines
 }
 
-// colored marks the lines of a diff.
+// colored highlights the lines of a diff.
 func (m *model) colored(lines []string) []string {
 	diff := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "@@ ") || strings.HasPrefix(l, "+++ ") })
 	if !diff {
@@ -255,8 +254,7 @@ func (m *model) colored(lines []string) []string {
 	return out
 }
 
-// shownPreview is the option whose preview stands on the card: the one under
-// the cursor, else the one that is shown first.
+// shownPreview returns the option whose preview is shown: the one under the cursor, else the first.
 func (m *model) shownPreview(f *form, q *present.Question) *present.Option {
 	if !q.Previews {
 		return nil
@@ -344,7 +342,7 @@ func (m *model) drawTyped(s *sheet, f *form, q *present.Question) {
 	s.edit(hit{hitOption, 0}, lead, &fl.value, f.typing == typingValue)
 }
 
-// drawFields draws what is typed beside an answer, or instead of it.
+// drawFields renders the text fields of a note, a reply or a decline.
 func (m *model) drawFields(s *sheet, f *form) {
 	st := m.styles
 	if note := &f.field().note; !f.review && (f.typing == typingNote || !note.empty()) {
@@ -372,7 +370,7 @@ func (m *model) drawFields(s *sheet, f *form) {
 	}
 }
 
-// commits says what the enter key does, in the foot of the screen.
+// commits returns what the enter key does, for the foot of the screen.
 func (m *model) commits(f *form) string {
 	several := len(f.fields) > 1
 	switch {

@@ -17,17 +17,17 @@ type hitKind int
 
 const (
 	hitNothing hitKind = iota
-	hitOption          // the n-th
-	hitStep            // the n-th question
-	hitRow             // of the list
+	hitOption          // n-th option
+	hitStep            // n-th question
+	hitRow             // row of the list
 )
 
-// sheet is lines while they are drawn.
+// sheet collects rendered lines.
 type sheet struct {
 	width int
 	lines []string
 	hits  []hit
-	near  int // the line that must be seen; -1: none
+	near  int // the line that must be visible; -1: none
 	caret *point
 }
 
@@ -35,7 +35,7 @@ type point struct{ x, y int }
 
 func newSheet(width int) *sheet { return &sheet{width: max(10, width), near: -1} }
 
-// add adds a text, each line drawn by style, wrapped at words, behind an indent.
+// add adds a text, wrapped at words, styled line by line and indented.
 func (s *sheet) add(h hit, style func(...string) string, first, indent, text string) {
 	for i, l := range wrapBehind(first, indent, text, s.width) {
 		lead := indent
@@ -46,8 +46,8 @@ func (s *sheet) add(h hit, style func(...string) string, first, indent, text str
 	}
 }
 
-// wrapBehind wraps a text at words so that its first line fits behind one lead
-// and the others behind another. Lines end the styles that they began.
+// wrapBehind wraps a text at words, with different leads for the first line and the others. Each
+// line ends its own styles.
 func wrapBehind(first, indent, text string, width int) []string {
 	wrap := func(text, lead string) []string {
 		return strings.Split(lipgloss.Wrap(text, max(8, width-ansi.StringWidth(lead)), ""), "\n")
@@ -57,7 +57,7 @@ func wrapBehind(first, indent, text string, width int) []string {
 	}
 	para, more, several := strings.Cut(text, "\n")
 	lines := wrap(para, first)
-	if len(lines) > 1 { // what comes behind the first line has more room
+	if len(lines) > 1 { // the other lines have more room
 		rest := ansi.Cut(para, ansi.StringWidth(lines[0]), ansi.StringWidth(para))
 		for strings.HasPrefix(ansi.Strip(rest), " ") {
 			rest = ansi.Cut(rest, 1, ansi.StringWidth(rest))
@@ -70,13 +70,13 @@ func wrapBehind(first, indent, text string, width int) []string {
 	return lines
 }
 
-// put adds one line as it is.
+// put adds a line as is.
 func (s *sheet) put(h hit, line string) {
 	s.lines = append(s.lines, ansi.Truncate(line, s.width, "…"))
 	s.hits = append(s.hits, h)
 }
 
-// more goes on in the last line, or in one of its own where it does not fit.
+// more appends to the last line, or adds a line if it does not fit.
 func (s *sheet) more(style func(...string) string, indent, text string) {
 	last := len(s.lines) - 1
 	if ansi.StringWidth(s.lines[last])+ansi.StringWidth(text) <= s.width {
@@ -92,8 +92,7 @@ func (s *sheet) blank() {
 	}
 }
 
-// edit draws a text field behind a lead, with the caret when it has the
-// keyboard.
+// edit renders a text field after a lead, with the caret if it is active.
 func (s *sheet) edit(h hit, lead string, e *editor, active bool) {
 	indent := strings.Repeat(" ", ansi.StringWidth(lead))
 	room := max(4, s.width-len(indent)-1)
@@ -126,7 +125,7 @@ func (s *sheet) edit(h hit, lead string, e *editor, active bool) {
 		}
 		if r != "\n" {
 			line, width = line+r, width+cells
-		} else if active && i == e.caret { // the caret stands before the break
+		} else if active && i == e.caret { // the caret is before the break
 			s.caret = &point{len(indent) + lastWidth(s, len(indent)), len(s.lines) - 1}
 			s.near = len(s.lines) - 1
 		}
@@ -134,12 +133,12 @@ func (s *sheet) edit(h hit, lead string, e *editor, active bool) {
 	flush()
 }
 
-// lastWidth is how wide the line is that was drawn last, behind its indent.
+// lastWidth returns the width of the last line without its indent.
 func lastWidth(s *sheet, indent int) int {
 	return max(0, ansi.StringWidth(s.lines[len(s.lines)-1])-indent)
 }
 
-// beside puts another sheet to the right of the lines from on, behind a rule.
+// beside puts another sheet to the right of the lines starting at from, after a rule.
 func (s *sheet) beside(from int, right []string, at, width int) {
 	for len(s.lines)-from < len(right) {
 		s.put(hit{}, "")
@@ -150,7 +149,7 @@ func (s *sheet) beside(from int, right []string, at, width int) {
 	}
 }
 
-// body are the lines of a preview: a layout as it is, prose wrapped.
+// body renders the lines of a preview: a layout as is, prose wrapped.
 func body(text string, width int, wrap bool) []string {
 	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\t", "    ")
 	if wrap {
@@ -159,7 +158,7 @@ func body(text string, width int, wrap bool) []string {
 	return strings.Split(text, "\n")
 }
 
-// padded is a line in exactly so many cells.
+// padded pads or truncates a line to exactly the given width.
 func padded(line string, width int) string {
 	line = ansi.Truncate(line, width, "…")
 	return line + strings.Repeat(" ", max(0, width-ansi.StringWidth(line)))

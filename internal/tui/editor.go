@@ -7,14 +7,14 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// maxTyped bounds what is typed into one field, in characters.
+// maxTyped bounds the text of a field, in characters.
 const maxTyped = 20_000
 
-// editor is one text field: what was typed, and where the caret is.
+// editor is a text field: its text and the caret.
 type editor struct {
 	text  []rune
 	caret int
-	many  bool // of several lines
+	many  bool // multi-line
 }
 
 func (e *editor) String() string { return string(e.text) }
@@ -23,7 +23,7 @@ func (e *editor) empty() bool { return strings.TrimSpace(e.String()) == "" }
 
 func (e *editor) set(s string) { e.text = []rune(s); e.caret = len(e.text) }
 
-// insert types s at the caret. A field of one line has no line breaks.
+// insert inserts s at the caret. A single-line field drops line breaks.
 func (e *editor) insert(s string) {
 	s = strings.ReplaceAll(ask.CleanText(s), "\t", "    ") // pasted text may be anybody's
 	if !e.many {
@@ -38,7 +38,7 @@ func (e *editor) insert(s string) {
 	e.caret += len(typed)
 }
 
-// key does what a key does in a field; it reports whether it did anything.
+// key handles a key press in a field and reports whether it did anything.
 func (e *editor) key(name, text string) bool {
 	switch name {
 	case "left", "ctrl+b":
@@ -108,7 +108,7 @@ func (e *editor) wordStart() int {
 	return at
 }
 
-// vertical moves the caret a line up or down; it reports whether there is one.
+// vertical moves the caret one line up or down and reports whether there is one.
 func (e *editor) vertical(by int) bool {
 	start := e.lineStart(e.caret)
 	column := e.caret - start

@@ -9,31 +9,31 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// NewModel makes the screen for tests.
+// NewModel makes the screen's model for tests.
 func NewModel(opts Options) (tea.Model, error) { return newModel(opts) }
 
-// IsRecord reports whether msg brings an ask to show.
+// IsRecord reports whether msg carries an ask to show.
 func IsRecord(msg tea.Msg) bool {
 	_, ok := msg.(recordMsg)
 	return ok
 }
 
-// Changed is what tells the screen of changes.
+// Changed returns the message that the source has changed.
 func Changed() tea.Msg { return changedMsg{} }
 
-// Tick is what each second tells the screen.
+// Tick returns the message of each second.
 func Tick() tea.Msg { return tickMsg(time.Time{}) }
 
-// Screen is what a model shows, line by line.
+// Screen returns a model's screen, line by line.
 func Screen(m tea.Model) string {
 	lines, _ := m.(*model).screen()
 	return strings.Join(lines, "\n")
 }
 
-// Forms is how many asks a model holds in full.
+// Forms returns how many forms a model holds.
 func Forms(m tea.Model) int { return len(m.(*model).forms) }
 
-// Listed are the asks of a model's list, in their order.
+// Listed returns the asks of a model's list, in order.
 func Listed(m tea.Model) (keys []ask.Key) {
 	md := m.(*model)
 	for _, i := range md.rows {
@@ -53,7 +53,7 @@ func Open(m tea.Model, k ask.Key) (read, open bool) {
 	return true, f.end == nil && md.card(f).May.Answer
 }
 
-// Row is the row of an option of an ask's first question; -1: it has none.
+// Row returns the row of an option of an ask's first question, or -1.
 func Row(m tea.Model, k ask.Key, option string) int {
 	f := m.(*model).forms[k]
 	if f == nil {
@@ -62,7 +62,7 @@ func Row(m tea.Model, k ask.Key, option string) int {
 	return slices.IndexFunc(f.rec.Ask.Questions[0].Options, func(o ask.Option) bool { return o.ID == option })
 }
 
-// Sending reports whether an answer to an ask is on its way.
+// Sending reports whether an answer to an ask is being sent.
 func Sending(m tea.Model, k ask.Key) bool {
 	f := m.(*model).forms[k]
 	return f != nil && f.sending

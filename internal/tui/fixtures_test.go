@@ -19,8 +19,7 @@ import (
 
 var began = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-// bus is what waits and what was decided, in memory: the kit's board and its
-// responder have tests of their own.
+// bus is an in-memory source and decider; the kit's board and its responder have their own tests.
 type bus struct {
 	mu      sync.Mutex
 	records []ask.Record
@@ -98,7 +97,7 @@ func (b *bus) Cancel(_ context.Context, k ask.Key, d responder.Decline) (ask.Out
 	return ask.Outcome{AskID: k.ID, Status: ask.StatusCancelled, At: began.Add(5 * time.Minute), By: &d.By, Reason: d.Reason}, nil
 }
 
-// replies are what was sent so far.
+// replies returns the sent replies.
 func (b *bus) replies() []ask.Reply {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,7 +118,7 @@ func (b *bus) end(id string, o ask.Outcome) {
 	b.Learn(rec)
 }
 
-// asked adds an ask to what waits.
+// asked adds a pending ask.
 func (b *bus) asked(a ask.Ask) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -156,8 +155,7 @@ func options(b *bus) tui.Options {
 	}
 }
 
-// screen is a model that is driven without a terminal: each command that
-// Update returns runs at once, but for timers.
+// screen drives a model without a terminal: it runs each command of Update at once, except timers.
 type screen struct {
 	t   *testing.T
 	m   tea.Model
@@ -180,8 +178,8 @@ func newScreen(t *testing.T, opts tui.Options, width, height int) *screen {
 	return s
 }
 
-// send hands over a message, in virtual time: a command that works is always
-// faster than a timer, however busy the machine is.
+// send sends a message, in virtual time: working commands finish before any timer, however busy the
+// machine is.
 func (s *screen) send(msg tea.Msg) {
 	synctest.Test(s.t, func(*testing.T) {
 		s.update(msg)
@@ -233,7 +231,7 @@ func (s *screen) arrive() {
 	}
 }
 
-// keys types keys by their names, several with spaces between.
+// keys presses keys by name, separated by spaces.
 func (s *screen) keys(names string) *screen {
 	for name := range strings.FieldsSeq(names) {
 		s.send(key(name))

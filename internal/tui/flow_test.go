@@ -42,7 +42,7 @@ func TestTwoKeysAnswerASingleChoice(t *testing.T) {
 	}
 }
 
-func TestAHalfTypedAnswerAndItsCaretSurviveUpdatesAndReconnects(t *testing.T) {
+func TestADraftAndItsCaretSurviveUpdatesAndReconnects(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 80, 24, nil, text("Name?"), database())
 	s.keys("enter").typed("ledgr").keys("left")
@@ -81,7 +81,7 @@ func TestTypingStartsWhenASlowAskIsRead(t *testing.T) {
 	}
 }
 
-func TestSomebodyElsewhereIsFirst(t *testing.T) {
+func TestAnotherPersonAnswersFirst(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 80, 24, nil, database())
 	s.keys("enter o").typed("Oracle")
@@ -94,7 +94,7 @@ func TestSomebodyElsewhereIsFirst(t *testing.T) {
 	}
 }
 
-func TestTheSamePersonElsewhereIsFirst(t *testing.T) {
+func TestTheSamePersonAnswersElsewhereFirst(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 80, 24, nil, database(), text("Name?"))
 	s.keys("enter o").typed("Oracle, as in billing").keys("esc n").typed("see the ticket")
@@ -107,7 +107,7 @@ func TestTheSamePersonElsewhereIsFirst(t *testing.T) {
 	}
 }
 
-func TestTooLateSaysWhoWasFirst(t *testing.T) {
+func TestALateAnswerShowsTheFirstOne(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 80, 24, nil, database())
 	late := ask.Refuse(ask.CodeResolved, "already answered")
@@ -117,7 +117,7 @@ func TestTooLateSaysWhoWasFirst(t *testing.T) {
 	s.has("Ben is first: PostgreSQL, on the web")
 }
 
-func TestOnlyTheWrongQuestionIsMarkedWhenRefused(t *testing.T) {
+func TestARefusalMarksOnlyTheInvalidQuestion(t *testing.T) {
 	t.Parallel()
 	four := scenes()["steps"].asks[0]
 	s, b := start(t, 80, 24, nil, four)
@@ -136,7 +136,7 @@ func TestOnlyTheWrongQuestionIsMarkedWhenRefused(t *testing.T) {
 	}
 }
 
-func TestNotSentIsSaidAndTheSameTryIsRepeated(t *testing.T) {
+func TestAFailedAnswerIsRetriedUnderTheSameID(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 80, 24, nil, database())
 	b.refuse = []error{errors.New("no reply")}
@@ -161,7 +161,7 @@ func TestNotesRepliesAndDeclining(t *testing.T) {
 	s.has("0 waiting")
 }
 
-func TestOneKeySendsAfterAWhileAndCanBeTakenBack(t *testing.T) {
+func TestOneKeySendsAfterADelayAndCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	one := func(o *tui.Options) { o.OneKey, o.Hold = true, 10*time.Millisecond }
 	s, b := start(t, 80, 24, func(o *tui.Options) { one(o); o.Hold = time.Hour }, database())
@@ -217,7 +217,7 @@ func TestFilterFindsAndTheMouseChooses(t *testing.T) {
 	}
 }
 
-func TestTheTerminalHearsOnTheEdgeOnly(t *testing.T) {
+func TestTheTerminalIsNotifiedOnlyOnTheFirstAsk(t *testing.T) {
 	t.Parallel()
 	s, b := start(t, 80, 24, func(o *tui.Options) {
 		o.Notify = func(n int) string { return fmt.Sprint("notify ", n) }
@@ -255,7 +255,7 @@ func TestKeysComeFromAFile(t *testing.T) {
 		keys map[string][]string
 		says string
 	}{
-		{map[string][]string{"sned": {"s"}}, `"sned" is not an action`},
+		{map[string][]string{"sned": {"s"}}, `unknown action "sned"`},
 		{map[string][]string{"send": {"x"}}, `"x" is bound to`},
 		{map[string][]string{"send": {"1"}}, "chooses an option"},
 	} {
@@ -265,7 +265,7 @@ func TestKeysComeFromAFile(t *testing.T) {
 	}
 }
 
-func TestNothingThatAnAgentWritesSteersTheTerminal(t *testing.T) {
+func TestAgentTextCannotControlTheTerminal(t *testing.T) {
 	t.Parallel()
 	const evil = "pay\u202e lap\u2066\u200b\u009b2J\x1b[2J\x1b]0;x\x07\U000E0041\r"
 	q := ask.Question{ID: "a", Header: "h\u202e", Text: evil, Options: []ask.Option{{ID: "x", Label: evil, Description: evil, Preview: &ask.Preview{Body: evil + "\n" + evil}}, {ID: "y", Label: "b"}}}
@@ -296,8 +296,8 @@ func TestNothingThatAnAgentWritesSteersTheTerminal(t *testing.T) {
 	check("ended")
 }
 
-// The price of a list of 500 asks from 60 sessions, in the log: no test fails
-// because a machine is busy.
+// Logs the time of a list of 500 asks in 60 sessions. It fails on no figure, because machines may
+// be busy.
 func TestFiveHundredAsks(t *testing.T) {
 	t.Parallel()
 	b := &bus{}

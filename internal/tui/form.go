@@ -10,30 +10,30 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// typing says which field has the keyboard.
+// typing is the field that has the keyboard.
 type typing int
 
 const (
 	typingNothing typing = iota
-	typingValue          // the answer itself: a text, a number, a date, own words
+	typingValue          // the answer: a text, a number, a date or Other
 	typingNote
 	typingReply
 	typingReason
 	typingFind // an option in a long list
 )
 
-// field is the answer to one question while it is made.
+// field is the unfinished answer to one question.
 type field struct {
 	cursor int      // the option under the cursor; the last one may be Other
 	chosen []string // ids of options
-	other  bool     // own words are chosen
-	value  editor   // own words, or the typed answer
+	other  bool     // Other is chosen
+	value  editor   // the typed answer or Other
 	note   editor
 	find   editor // of a long list of options
 	fault  string
 }
 
-// form is one ask while it is answered. It outlives updates and reconnects.
+// form is the unfinished answer to an ask. It survives updates and reconnects.
 type form struct {
 	rec    ask.Record
 	fields []field
@@ -43,12 +43,12 @@ type form struct {
 	reply  editor
 	reason editor
 
-	context  bool // shown in full
+	context  bool // the context is shown in full
 	sending  bool
-	answerID string // of what was sent: again is the same answer
+	answerID string // of the sent answer, for retries
 	end      *ask.Outcome
 	touched  bool
-	sentHere bool // it ended by what was sent from this form
+	sentHere bool // this form's answer ended the ask
 	message  string
 	scroll   int
 }
@@ -63,7 +63,7 @@ func newForm(rec ask.Record, context bool) *form {
 	return f
 }
 
-// begun is what was typed into the form, field by field.
+// begun returns the typed texts, field by field.
 func (f *form) begun() []string {
 	var texts []string
 	take := func(e *editor) {
@@ -80,8 +80,8 @@ func (f *form) begun() []string {
 	return texts
 }
 
-// grab gives the keyboard to the answer where it can only be typed. Coming to
-// an ask does not: a key that is meant for the list must not be typed into it.
+// grab focuses the answer's field if the answer can only be typed. Moving to an ask does not call
+// it, so that keys for the list are not typed into the field.
 func (f *form) grab() {
 	if f.end == nil && !f.review && typed(f.question()) {
 		f.typing = typingValue
@@ -91,7 +91,7 @@ func (f *form) grab() {
 func (f *form) question() *ask.Question { return &f.rec.Ask.Questions[f.step] }
 func (f *form) field() *field           { return &f.fields[f.step] }
 
-// optionCount is how many rows can be chosen: the options, and Other.
+// optionCount returns the number of rows: the options and Other.
 func optionCount(v *present.Question) int {
 	n := len(v.Options)
 	if v.Other != nil {
@@ -100,19 +100,18 @@ func optionCount(v *present.Question) int {
 	return n
 }
 
-// typed reports whether a question's answer is only typed.
+// typed reports whether a question's answer can only be typed.
 func typed(q *ask.Question) bool {
 	return q.Kind == ask.KindText || q.Kind == ask.KindNumber || q.Kind == ask.KindDate || q.Kind == ask.KindChoice && len(q.Options) == 0
 }
 
-// enter goes to a question of an ask that is being answered.
+// enter moves to a question of the ask that is being answered.
 func (f *form) enter(step int) {
 	f.step, f.review, f.typing, f.scroll = step, false, typingNothing, 0
 	f.grab()
 }
 
-// fits reports whether the i-th row of the options is shown: what is typed to
-// find one is a part of its label.
+// fits reports whether the filter shows the i-th row.
 func (fl *field) fits(v *present.Question, i int) bool {
 	if fl.find.empty() {
 		return true
@@ -120,7 +119,7 @@ func (fl *field) fits(v *present.Question, i int) bool {
 	return i < len(v.Options) && strings.Contains(strings.ToLower(v.Options[i].Label), strings.ToLower(trimmed(&fl.find)))
 }
 
-// choose chooses the i-th option, or with several takes it back.
+// choose chooses the i-th option, or toggles it if several are allowed.
 func (f *form) choose(v *present.Question, i int) {
 	fl := f.field()
 	fl.cursor, fl.fault, f.touched = i, "", true
@@ -147,7 +146,7 @@ func (f *form) choose(v *present.Question, i int) {
 	}
 }
 
-// answer is what a field says, and why it cannot be read.
+// answer returns the answer of a field, or why it is invalid.
 func (f *form) answer(i int) (ask.Answer, string) {
 	q, fl := &f.rec.Ask.Questions[i], &f.fields[i]
 	ans := ask.Answer{QuestionID: q.ID}
@@ -176,14 +175,14 @@ func (f *form) answer(i int) (ask.Answer, string) {
 			}
 			ans = read
 		}
-	default: // a newer kind: only a reply to the whole ask is possible
+	default: // an unknown kind: only a reply to the whole ask is possible
 	}
 	ans.Skipped = q.Optional && ans.Empty()
 	ans.Notes = trimmed(&fl.note)
 	return ans, ""
 }
 
-// reviewed is everything that would be sent, as a draft of the card.
+// draft returns everything that would be sent.
 func (f *form) draft(card *present.Card) *present.Draft {
 	d := card.Draft()
 	for i := range f.fields {
@@ -193,8 +192,8 @@ func (f *form) draft(card *present.Card) *present.Draft {
 	return d
 }
 
-// check says whether the form can be sent. What is wrong is marked, and the
-// first wrong question comes up.
+// check returns the reply and whether it can be sent. It marks faults and shows the first question
+// with one.
 func (f *form) check(card *present.Card) (ask.Reply, bool) {
 	reply := ask.Reply{Answers: make([]ask.Answer, len(f.fields))}
 	first := -1
@@ -219,7 +218,7 @@ func (f *form) check(card *present.Card) (ask.Reply, bool) {
 	return reply, true
 }
 
-// mark puts each fault beside its question; it returns the first of these.
+// mark sets the faults of the fields and returns the first question with one.
 func (f *form) mark(card *present.Card, faults []ask.Fault) (first int) {
 	first = len(f.fields)
 	again := card.Faults(faults)
@@ -241,8 +240,8 @@ func (f *form) mark(card *present.Card, faults []ask.Fault) (first int) {
 	return first
 }
 
-// cancels reports whether the question's answer ends the whole ask: what
-// follows is not asked.
+// cancels reports whether the question's answer ends the whole ask, so that no further questions
+// are asked.
 func (f *form) cancels() bool {
 	for _, id := range f.field().chosen {
 		if o := f.question().Option(id); o != nil && o.Cancels {
@@ -252,7 +251,7 @@ func (f *form) cancels() bool {
 	return false
 }
 
-// editor is the text field that has the keyboard, or nil.
+// editor returns the text field that has the keyboard, or nil.
 func (f *form) editor() *editor {
 	switch f.typing {
 	case typingValue:

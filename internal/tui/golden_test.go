@@ -18,7 +18,7 @@ import (
 
 func plain(s string) string { return ansi.Strip(s) }
 
-// scene is a screen that is looked at.
+// scene is a screen with a golden file.
 type scene struct {
 	asks  []ask.Ask
 	keys  string // after the first ask is open
@@ -27,7 +27,7 @@ type scene struct {
 	loads int // asks that the keys bring up
 }
 
-// watched says when an ask has come up, so that no key overtakes it.
+// watched signals when an ask is shown, so that no key is sent too early.
 type watched struct {
 	tea.Model
 	loaded chan struct{}
@@ -94,8 +94,8 @@ func scenes() map[string]scene {
 	}
 }
 
-// TestScreens draws every kind of question at three sizes, light and dark,
-// through a real program.
+// TestScreens renders every kind of question at three sizes, light and dark, through a real
+// program.
 func TestScreens(t *testing.T) {
 	t.Parallel()
 	for _, language := range []string{"en", "zh"} {
@@ -108,7 +108,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// look compares a scene in a language with what was looked at before.
+// look compares a scene in a language with its golden file.
 func (sc scene) look(t *testing.T, name, language string) {
 	t.Helper()
 	var all strings.Builder
@@ -136,7 +136,7 @@ func (sc scene) look(t *testing.T, name, language string) {
 	golden(t, name, all.String())
 }
 
-// draw plays a scene and gives back its last screen.
+// draw plays a scene and returns its last screen.
 func (sc scene) draw(t *testing.T, language string, size [2]int, dark bool) string {
 	t.Helper()
 	b := &bus{}

@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// key does what a key does where the person is.
+// key handles a key press.
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	name, text := msg.String(), msg.Text
 	m.message = ""
@@ -37,7 +37,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	return m.listKey(name)
 }
 
-// findKey types into the filter of the list.
+// findKey types into the list's filter.
 func (m *model) findKey(name, text string) tea.Cmd {
 	switch name {
 	case "enter":
@@ -62,7 +62,7 @@ func (m *model) findKey(name, text string) tea.Cmd {
 func (m *model) listKey(name string) tea.Cmd {
 	act := m.keys.byKey[name]
 	if f := m.form(); f != nil && m.wide() && (ofCard(act) || len(name) == 1 && name >= "0" && name <= "9") {
-		m.inCard = true // it stands beside the list
+		m.inCard = true // it is next to the list
 		return m.cardKey(f, name, name)
 	}
 	switch act {
@@ -92,7 +92,7 @@ func (m *model) listKey(name string) tea.Cmd {
 	return nil
 }
 
-// ofCard reports whether an action is about the ask in focus.
+// ofCard reports whether an action applies to the focused ask.
 func ofCard(act action) bool {
 	switch act {
 	case actOther, actNote, actReply, actDecline, actContext, actPreview, actCompare, actToggle:
@@ -102,7 +102,7 @@ func ofCard(act action) bool {
 	}
 }
 
-// anywhere are the actions that work in the list and on a card.
+// anywhere handles the actions that work both in the list and on a card.
 func (m *model) anywhere(act action) tea.Cmd {
 	switch act {
 	case actNext:
@@ -142,12 +142,12 @@ func (m *model) anywhere(act action) tea.Cmd {
 	case actQuit:
 		m.quitting = true
 		return tea.Quit
-	default: // the others mean something on a card only
+	default: // the others apply only to a card
 	}
 	return nil
 }
 
-// cardKey does what a key does on a card.
+// cardKey handles a key press on a card.
 func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 	act := m.keys.byKey[name]
 	if e := f.editor(); e != nil && f.end == nil && !f.sending {
@@ -216,7 +216,7 @@ func (m *model) cardKey(f *form, name, text string) tea.Cmd {
 	return nil
 }
 
-// begin gives the keyboard to a field.
+// begin focuses a field.
 func (m *model) begin(f *form, q *present.Question, card *present.Card, act action) {
 	switch {
 	case act == actDecline && card.May.Decline:
@@ -234,7 +234,7 @@ func (m *model) begin(f *form, q *present.Question, card *present.Card, act acti
 	}
 }
 
-// digit chooses as on a number row; on the review it changes that answer.
+// digit chooses an option by its number; on the review it changes that answer.
 func (m *model) digit(f *form, q *present.Question, n int) tea.Cmd {
 	at := (n + 9) % 10
 	if f.review {
@@ -259,7 +259,7 @@ func (m *model) digit(f *form, q *present.Question, n int) tea.Cmd {
 	return nil
 }
 
-// cursor moves over the options, and beyond them scrolls.
+// cursor moves the cursor over the options, and scrolls beyond them.
 func (m *model) cursor(f *form, q *present.Question, by int) {
 	for at := f.field().cursor + by; !f.review && at >= 0 && at < optionCount(q); at += by {
 		if f.field().fits(q, at) {
@@ -303,14 +303,14 @@ func (m *model) typeKey(f *form, e *editor, name, text string) tea.Cmd {
 		}
 		return nil
 	}
-	if name == "up" && f.typing == typingValue && len(f.question().Options) > 0 { // out of Other
+	if name == "up" && f.typing == typingValue && len(f.question().Options) > 0 { // leave Other
 		f.typing = typingNothing
 		m.cursor(f, &m.card(f).Questions[f.step], -1)
 	}
 	return nil
 }
 
-// found puts the cursor on the first option that is shown.
+// found moves the cursor to the first visible option.
 func (m *model) found(f *form) {
 	q := &m.card(f).Questions[f.step]
 	for i := range q.Options {
@@ -321,8 +321,8 @@ func (m *model) found(f *form) {
 	}
 }
 
-// leaveField takes the keyboard away from a field; what was typed stays. From a
-// question that is only typed it goes to the keys of the card.
+// leaveField leaves a field and keeps its text. In a question that is only typed it goes to the
+// keys of the card.
 func (m *model) leaveField(f *form) {
 	was := f.typing
 	f.typing = typingNothing
@@ -358,7 +358,7 @@ func (m *model) browse() tea.Cmd {
 	return nil
 }
 
-// click chooses what stands there.
+// click handles a mouse click.
 func (m *model) click(x, y int) tea.Cmd {
 	if m.overlay.kind != overlayNone {
 		m.overlay = overlay{}
@@ -407,7 +407,7 @@ func (m *model) wheel(up bool) {
 	}
 }
 
-// hints are the keys that do something here, for the foot of the screen.
+// hints returns the keys that work here, for the foot of the screen.
 func (m *model) hints() string {
 	k := func(a action) string { return m.keys.key(a) }
 	f := m.form()
@@ -439,7 +439,7 @@ func (m *model) hints() string {
 	return strings.Join(parts, " · ")
 }
 
-// shortHint is what a key does in a few words: up to the first comma.
+// shortHint shortens a hint to the text before the first comma.
 func shortHint(words string) string {
 	words, _, _ = strings.Cut(words, ",")
 	words, _, _ = strings.Cut(words, "，")

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// action is what a key does.
+// action is what a key triggers.
 type action string
 
-// The actions. Their names stand in the file of keys.
+// The actions. Key files use their names.
 const (
 	actNext     action = "next"      // ask
 	actPrev     action = "previous"  // ask
@@ -19,12 +19,12 @@ const (
 	actDown     action = "down"      // option, or line
 	actUp       action = "up"        // option, or line
 	actToggle   action = "toggle"    // an option
-	actSend     action = "send"      // or go on to the next question
+	actSend     action = "send"      // or go to the next question
 	actForward  action = "forward"   // question
 	actBack     action = "back"      // question
-	actOther    action = "other"     // own words instead of an option
-	actNote     action = "note"      // beside the answer
-	actReply    action = "reply"     // to the whole ask, in own words
+	actOther    action = "other"     // free text instead of an option
+	actNote     action = "note"      // with the answer
+	actReply    action = "reply"     // free text to the whole ask
 	actDecline  action = "decline"   // the whole ask
 	actContext  action = "context"   // what the agent is doing
 	actPreview  action = "preview"   // in full
@@ -33,16 +33,16 @@ const (
 	actMine     action = "mine"      // or all
 	actCopy     action = "copy"      // the link
 	actBrowser  action = "browser"   // opens the link
-	actTakeBack action = "take-back" // what is about to be sent
-	actSnooze   action = "snooze"    // puts off
-	actSnoozed  action = "snoozed"   // what is put off
+	actTakeBack action = "take-back" // the answer that is about to be sent
+	actSnooze   action = "snooze"    // the ask
+	actSnoozed  action = "snoozed"   // lists snoozed asks
 	actHand     action = "hand-over" // to somebody else
 	actHelp     action = "help"
 	actLeave    action = "leave" // the screen, or the program
 	actQuit     action = "quit"
 )
 
-// binding is an action with its keys, and what the help says.
+// binding is an action with its keys and its help.
 type binding struct {
 	action action
 	keys   []string
@@ -82,14 +82,14 @@ func defaultKeys(say func(string, ...any) string) []binding {
 	}
 }
 
-// keymap finds the action of a key.
+// keymap maps keys to actions.
 type keymap struct {
 	bindings []binding
 	byKey    map[string]action
 }
 
-// newKeymap is the default keys with those of a file over them: an action's
-// name and its keys, which replace the default ones.
+// newKeymap returns the default keys overridden by those of a key file: an action's name and the
+// keys that replace its default ones.
 func newKeymap(own map[string][]string, say func(string, ...any) string) (keymap, error) {
 	km := keymap{bindings: defaultKeys(say), byKey: map[string]action{}}
 	known := map[string]bool{}
@@ -102,7 +102,7 @@ func newKeymap(own map[string][]string, say func(string, ...any) string) (keymap
 	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		if !known[name] {
-			return keymap{}, fmt.Errorf("keys: %q is not an action; the actions are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return keymap{}, fmt.Errorf("keys: unknown action %q; use one of %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
 	for _, b := range km.bindings {
@@ -119,7 +119,7 @@ func newKeymap(own map[string][]string, say func(string, ...any) string) (keymap
 	return km, nil
 }
 
-// key is the first key of an action, to be shown.
+// key returns an action's first key, for display.
 func (km *keymap) key(a action) string {
 	for _, b := range km.bindings {
 		if b.action == a && len(b.keys) > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// group puts the list in its order: sessions by their first ask in the queue,
-// and in each the order of the queue.
+// group sorts the list: sessions by their first ask in the queue, and each session's asks in the
+// order of the queue.
 func (m *model) group() {
 	rank := map[string]int{}
 	m.rows = m.rows[:0]
@@ -31,18 +31,18 @@ func (m *model) group() {
 	})
 }
 
-// at is the row of the ask in focus, or -1.
+// at returns the row of the focused ask, or -1.
 func (m *model) at() int {
 	return slices.IndexFunc(m.rows, func(i int) bool { return m.heads[i].Key == m.focus })
 }
 
-// move goes to another row.
+// move moves the focus by a number of rows.
 func (m *model) move(by int) tea.Cmd {
 	if len(m.rows) == 0 {
 		return nil
 	}
 	at := m.at()
-	if at < 0 && by > 0 { // what was in focus is gone: the next one has its place
+	if at < 0 && by > 0 { // the focused ask is gone: the next one took its place
 		at = -1
 	}
 	return m.moveTo(at + by)
@@ -62,7 +62,7 @@ type listLine struct {
 	row  int // -1: not an ask
 }
 
-// listLines are the lines of the list, in so many cells.
+// listLines renders the list in the given width.
 func (m *model) listLines(width int) []listLine {
 	var lines []listLine
 	sessions := map[string]bool{}
@@ -76,7 +76,7 @@ func (m *model) listLines(width int) []listLine {
 			lines = append(lines, listLine{m.styles.dim.Render(ansi.Truncate(ask.CleanLine(h.Key.Session), width, "…")), -1})
 		}
 		last = h.Key.Session
-		lines = append(lines, listLine{"", row}) // drawn when it is in sight
+		lines = append(lines, listLine{"", row}) // rendered when visible
 	}
 	if len(m.rows) > 0 && m.total > len(m.heads) {
 		lines = append(lines, listLine{m.styles.dim.Render(m.say("… and more")), -1})
@@ -96,7 +96,7 @@ func (m *model) listLines(width int) []listLine {
 	return lines
 }
 
-// listRow is one ask in the list: a mark, what is asked, and how long.
+// listRow renders an ask in the list: a mark, the question, and its age.
 func (m *model) listRow(row, width int) string {
 	h := &m.heads[m.rows[row]]
 	mark := "◆"
@@ -136,7 +136,7 @@ func (m *model) listRow(row, width int) string {
 	return line
 }
 
-// window is the part of the list that is shown: the ask in focus is in it.
+// window returns the visible part of the list, which contains the focused ask.
 func (m *model) window(lines []listLine, width, height int) []listLine {
 	row := m.at()
 	at := slices.IndexFunc(lines, func(l listLine) bool { return l.row >= 0 && l.row == row })

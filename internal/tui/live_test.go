@@ -24,8 +24,8 @@ func TestTheTerminalIsALiveScreen(t *testing.T) {
 	})
 }
 
-// live is people's terminals on a real bus: for each person the list, and a
-// screen of its own for each ask that was opened, which stays open.
+// live implements the suite with terminals on a real bus: for each person the list, and a screen
+// for each opened ask, which stays open.
 type live struct {
 	t     *testing.T
 	ready chan struct{}
@@ -39,7 +39,7 @@ type live struct {
 	running  sync.WaitGroup
 }
 
-// opened names a screen; without an ask it is the list.
+// opened identifies a screen; without an ask it is the list.
 type opened struct {
 	principal string
 	key       ask.Key
@@ -55,15 +55,14 @@ func (l *live) Run(ctx context.Context, r *responder.Responder) error {
 	return err
 }
 
-// program is one terminal: Bubble Tea's loop around the model, with keys for
-// hands, and a look at the model for eyes.
+// program is a terminal: Bubble Tea's loop around the model, with input and access to the model.
 type program struct {
 	*tea.Program
 	gone  chan struct{}
 	model tea.Model
 }
 
-// looked is a model that can be looked at between two messages.
+// looked is a model that can be inspected between two messages.
 type looked struct{ tea.Model }
 
 type lookMsg struct {
@@ -113,7 +112,7 @@ func (l *live) open(by ask.By, k ask.Key) *program {
 	return p
 }
 
-// look looks at a screen, also at what stood there last.
+// look inspects a screen; after the end it inspects the last one.
 func (p *program) look(at func(tea.Model)) {
 	msg := lookMsg{at, make(chan struct{})}
 	p.Send(msg)
@@ -151,13 +150,13 @@ func (l *live) Choose(by ask.By, from respondertest.Reading, option string) (tex
 	p.Send(key("enter"))
 	p.wait(l.t, func(m tea.Model) bool {
 		text = plain(tui.Screen(m))
-		// Without the bus the screen says so at once, and goes on trying.
+		// Without the bus the screen says so at once, and keeps trying.
 		return !tui.Sending(m, from.Key) || l.board.Status().Offline
 	})
 	return text
 }
 
-// wait waits until a screen is as it should be.
+// wait waits until a screen satisfies so.
 func (p *program) wait(t *testing.T, so func(tea.Model) bool) {
 	t.Helper()
 	natstest.Eventually(t, "the screen", func() (ok bool) {

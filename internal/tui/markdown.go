@@ -9,9 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// The Markdown that a preview in prose is drawn with. What is none of these
-// stands for itself, and so does everything in fences, space by space: present
-// has put what is layout into fences.
+// The supported Markdown of prose previews. All other text is literal, and so are fences: present
+// has put layouts into fences.
 var (
 	mdFence   = regexp.MustCompile("^ {0,3}(```+|~~~+)")
 	mdHeading = regexp.MustCompile(`^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
@@ -20,12 +19,11 @@ var (
 	mdRule    = regexp.MustCompile(`^ {0,3}([-*_])([ \t]*([-*_])){2,}[ \t]*$`)
 )
 
-// prose are the lines of a preview in Markdown: headings stand out, lists hang
-// behind their marks, code is as it is.
+// prose renders Markdown prose: styled headings, hanging lists, literal code.
 func (m *model) prose(text string, width int) []string {
 	var out, code []string
 	fence := ""
-	hang := 0 // of the list item that may go on
+	hang := 0 // indent of the current list item
 	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		l = strings.ReplaceAll(l, "\t", "    ")
 		mark := mdFence.FindStringSubmatch(l)
@@ -68,17 +66,17 @@ func (m *model) prose(text string, width int) []string {
 			out = append(out, wrapped(bar, bar, m.inline(quote[1]), width)...)
 		default:
 			in := len(l) - len(strings.TrimLeft(l, " "))
-			if in == 0 { // a paragraph; its lines stay as somebody broke them
+			if in == 0 { // a paragraph keeps its line breaks
 				hang = 0
 			}
 			lead := strings.Repeat(" ", max(in, hang))
 			out = append(out, wrapped(lead, lead, m.inline(l[in:]), width)...)
 		}
 	}
-	return append(out, m.code(code)...) // of a fence that was not closed
+	return append(out, m.code(code)...) // an unclosed fence
 }
 
-// code are lines in fences.
+// code renders the lines of a fence.
 func (m *model) code(lines []string) []string {
 	lines = m.colored(lines)
 	out := make([]string, len(lines))
@@ -88,10 +86,10 @@ func (m *model) code(lines []string) []string {
 	return out
 }
 
-// inline draws code, bold and links of a line.
+// inline renders code, bold and links of a line.
 func (m *model) inline(text string) string { return m.inlineIn(lipgloss.NewStyle(), text) }
 
-// inlineIn is inline in a text that has a style.
+// inlineIn is inline on top of a style.
 func (m *model) inlineIn(style lipgloss.Style, text string) string {
 	var b strings.Builder
 	for _, sp := range present.Inline(text) {
@@ -110,7 +108,7 @@ func (m *model) inlineIn(style lipgloss.Style, text string) string {
 	return b.String()
 }
 
-// wrapped wraps a line behind its lead.
+// wrapped wraps a line after its lead.
 func wrapped(lead, indent, text string, width int) []string {
 	lines := wrapBehind(lead, indent, text, width)
 	for i := range lines {
@@ -123,7 +121,7 @@ func wrapped(lead, indent, text string, width int) []string {
 	return lines
 }
 
-// preview are the lines of a body: Markdown drawn, a layout as it is.
+// preview renders a preview: Markdown formatted, a layout as is.
 func (m *model) preview(p *present.Preview, width int, wrap bool) []string {
 	if p.Kind == present.Prose && wrap {
 		return m.prose(p.Body, width)

@@ -106,7 +106,7 @@ func TestALongQuestionBehindItsChipIsWhole(t *testing.T) {
 	}
 }
 
-// Marks stand behind a question and an option, or below where there is no room.
+// Marks follow a question and an option, or are below if there is no room.
 func TestMarksAreNotCutOff(t *testing.T) {
 	t.Parallel()
 	for width := 60; width < 84; width++ {

@@ -10,8 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Source is what waits and what ended a short while ago: the kit's board.
-// Calls may come concurrently.
+// Source provides pending and recently ended asks: the kit's board. Calls may be concurrent.
 type Source interface {
 	Pending(f responder.Filter, offset, limit int) (heads []responder.Head, total int)
 	Ended(f responder.Filter) []ask.Record
@@ -20,14 +19,13 @@ type Source interface {
 	Learn(rec ask.Record)
 }
 
-// Decider sends what a person decided: a responder of the kit. Repeating with
-// the same answer id is harmless.
+// Decider sends a person's decision: a responder of the kit. Repeating an answer id is harmless.
 type Decider interface {
 	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
 	Cancel(ctx context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error)
 }
 
-// Team is whose turn an ask is: the kit's board. Calls may come concurrently.
+// Team provides who works on an ask: the kit's board. Calls may be concurrent.
 type Team interface {
 	Snooze(ctx context.Context, v responder.Viewer, k ask.Key, until time.Time) error
 	Snoozed(ctx context.Context, v responder.Viewer) (map[ask.Key]time.Time, error)
@@ -37,31 +35,31 @@ type Team interface {
 	Leave(v responder.Viewer, k ask.Key) error
 }
 
-// Options says what is shown, and for whom.
+// Options configures the screen.
 type Options struct {
 	Source  Source
-	Team    Team // nil: nothing is put off or handed over, and nobody sees who is here
+	Team    Team // nil: no snoozing, handing over or presence
 	Decider Decider
 	By      ask.By
 	Viewer  present.Viewer
 	Session string              // only this session; default: all
 	Keys    map[string][]string // keys of actions; default: those of the help
 	OneKey  bool                // a digit sends, after [Options.Hold]
-	Once    ask.Key             // only this one, and then the end
-	First   bool                // only what is most urgent, and then the end
+	Once    ask.Key             // show only this ask, then quit
+	First   bool                // show only the most urgent ask, then quit
 
-	Dark   bool                             // until the terminal says what it is
+	Dark   bool                             // until the terminal reports its background
 	Now    func() time.Time                 // default: time.Now
 	Hold   time.Duration                    // how long [Options.OneKey] waits; default 3 s
-	Open   func(url string)                 // opens a browser; default: nothing does
-	Notify func(n int) string               // what is written when something begins to wait, unseen; default: a bell
-	Status func(n int, first string) string // what tells the terminal how many wait; default: nothing
+	Open   func(url string)                 // opens a browser; default: none
+	Notify func(n int) string               // terminal output for new asks while unfocused; default: a bell
+	Status func(n int, first string) string // terminal output for the number of waiting asks; default: none
 }
 
 // maxRows bounds the list; more are counted.
 const maxRows = 2000
 
-// model is the whole screen. Only Update changes it.
+// model is the state of the screen. Only Update changes it.
 type model struct {
 	opts   Options
 	keys   keymap
@@ -70,17 +68,17 @@ type model struct {
 	height int
 
 	heads   []responder.Head
-	rows    []int // of heads: what the filter leaves
+	rows    []int // indexes of heads that match the filter
 	total   int
 	status  responder.BoardStatus
 	ended   []ask.Record
 	focus   ask.Key
-	top     int // first row of the list that is shown
+	top     int // first visible row of the list
 	inCard  bool
 	opening bool // Enter opened the ask in focus before it was read
 	mine    bool
-	snoozed bool                  // what was put off is listed
-	off     map[ask.Key]time.Time // what this person put off
+	snoozed bool                  // the list shows snoozed asks
+	off     map[ask.Key]time.Time // this person's snoozed asks
 	there   presence
 	filter  editor
 	finding bool
@@ -89,15 +87,15 @@ type model struct {
 	overlay  overlay
 	held     *held
 	blurred  bool
-	waiting  int // told to the terminal last
+	waiting  int // last number reported to the terminal
 	said     string
 	message  string
-	outcome  *ask.Outcome // with Once: how it ended
+	outcome  *ask.Outcome // with Once: the outcome
 	failed   error
 	quitting bool
 }
 
-// Changed says that what waits is not what was drawn.
+// changedMsg says that the source has changed.
 type changedMsg struct{}
 
 type (
@@ -133,15 +131,15 @@ func newModel(opts Options) (*model, error) {
 	return m, nil
 }
 
-// once reports whether the screen is for one ask.
+// once reports whether the screen shows only one ask.
 func (m *model) once() bool { return m.opts.First || m.opts.Once != (ask.Key{}) }
 
-// Init asks for the colours, and begins to tick.
+// Init requests the background color and starts the ticks.
 func (m *model) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, tick(), m.refresh()) }
 
 func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }
 
-// Update takes what happened.
+// Update handles a message.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -187,8 +185,8 @@ func (m *model) boardFilter() responder.Filter {
 	return f
 }
 
-// refresh reads the list again. The ask that is being read or answered stays
-// where it is, also when it has ended.
+// refresh reads the list again. The ask that is being read or answered keeps its place, even after
+// it ended.
 func (m *model) refresh() tea.Cmd {
 	m.readOff()
 	m.heads, m.total = m.opts.Source.Pending(m.boardFilter(), 0, maxRows)
@@ -206,7 +204,7 @@ func (m *model) refresh() tea.Cmd {
 		}
 	}
 	if m.opts.First && m.status.Synced && m.total == 0 && m.focus == (ask.Key{}) {
-		return tea.Quit // nothing waits
+		return tea.Quit // nothing is waiting
 	}
 	var load tea.Cmd
 	if m.focus == (ask.Key{}) && len(m.rows) > 0 {
@@ -217,8 +215,8 @@ func (m *model) refresh() tea.Cmd {
 	return tea.Batch(load, m.tell())
 }
 
-// tell tells the terminal how many wait. A notification comes only when there
-// were none, and nobody looks.
+// tell reports the number of waiting asks to the terminal. It notifies only if there were none
+// before and the terminal is unfocused.
 func (m *model) tell() tea.Cmd {
 	if !m.status.Synced {
 		return nil
@@ -264,7 +262,7 @@ func (m *model) load(k ask.Key) tea.Cmd {
 	}
 }
 
-// maxForms bounds the asks that are held in full; drafts go last.
+// maxForms bounds the forms in memory; those with drafts are dropped last.
 const maxForms = 200
 
 func (m *model) loaded(msg recordMsg) tea.Cmd {
@@ -297,7 +295,7 @@ func (m *model) loaded(msg recordMsg) tea.Cmd {
 	return nil
 }
 
-// form is the ask in focus, or nil while it is read.
+// form returns the form of the focused ask, or nil while it is loading.
 func (m *model) form() *form { return m.forms[m.focus] }
 
 func (m *model) card(f *form) *present.Card {

@@ -19,19 +19,18 @@ const (
 	overlayHandOver
 )
 
-// overlay is what covers the whole screen for a while.
+// overlay covers the whole screen for a while.
 type overlay struct {
 	kind        overlayKind
-	filter      editor // of the help; to whom an ask is handed
-	word        editor // with it
-	second      bool   // the word is being typed
+	filter      editor // help: filter; hand-over: recipient
+	word        editor // hand-over: message
+	second      bool   // word has the focus
 	top, left   int
 	wrap        bool
-	first, also int // options whose previews are shown
+	first, also int // options of the shown previews
 }
 
-// read shows the preview under the cursor in full, or the context when there
-// is not a preview.
+// read shows the preview under the cursor in full, or the context if there is none.
 func (m *model) read(f *form) {
 	q := &m.card(f).Questions[f.step]
 	o := m.shownPreview(f, q)
@@ -41,7 +40,7 @@ func (m *model) read(f *form) {
 	m.overlay = overlay{kind: overlayReader, first: slices.IndexFunc(q.Options, func(x present.Option) bool { return x.ID == o.ID }), wrap: o.Preview.Kind == present.Prose}
 }
 
-// compare shows two previews beside each other.
+// compare shows two previews side by side.
 func (m *model) compare(f *form) {
 	q := &m.card(f).Questions[f.step]
 	o := m.shownPreview(f, q)
@@ -52,7 +51,7 @@ func (m *model) compare(f *form) {
 	m.overlay = overlay{kind: overlayCompare, first: first, also: otherPreview(q, first, first, 1)}
 }
 
-// otherPreview is the next option with a preview, going around.
+// otherPreview returns the next option with a preview, wrapping around.
 func otherPreview(q *present.Question, from, not, by int) int {
 	n := len(q.Options)
 	for i := 1; i <= n; i++ {
@@ -64,7 +63,7 @@ func otherPreview(q *present.Question, from, not, by int) int {
 	return not
 }
 
-// overlayKey does what a key does while something covers the screen.
+// overlayKey handles a key press in an overlay.
 func (m *model) overlayKey(name, text string) {
 	o := &m.overlay
 	act := m.keys.byKey[name]
@@ -127,7 +126,7 @@ func (m *model) overlayKey(name, text string) {
 	o.top = max(0, o.top)
 }
 
-// overlayView draws what covers the screen.
+// overlayView renders the overlay.
 func (m *model) overlayView() []string {
 	o := &m.overlay
 	switch o.kind {
@@ -167,7 +166,7 @@ func (m *model) overlayView() []string {
 	return m.framed(head, lines, height, m.say("← → the other one · j k scroll · w wrap · 1–9 choose · esc back"))
 }
 
-// part are the lines of a preview that are in sight.
+// part returns the visible lines of a preview.
 func (m *model) part(op *present.Option, width, height int) []string {
 	o := &m.overlay
 	lines := m.preview(op.Preview, width, o.wrap)
@@ -189,7 +188,7 @@ func (m *model) framed(head string, lines []string, height int, foot string) []s
 	return append(out[:height+2], m.styles.bar.Render(ansi.Truncate(foot, m.width, "…")))
 }
 
-// helpView lists the keys; what is typed filters them.
+// helpView renders the keys that match the filter.
 func (m *model) helpView() []string {
 	find := strings.ToLower(strings.TrimSpace(m.overlay.filter.String()))
 	lines := []string{}

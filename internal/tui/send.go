@@ -25,7 +25,7 @@ func (h *held) words(v present.Viewer, now time.Time) string {
 	return v.Say("sending %s in %d s", present.InlinePlain(h.label), int((left+time.Second-1)/time.Second))
 }
 
-// hold sends the form in a short while, unless it is taken back.
+// hold sends the form after a delay, unless it is cancelled.
 func (m *model) hold(f *form, label string) tea.Cmd {
 	n := 1
 	if m.held != nil {
@@ -35,7 +35,7 @@ func (m *model) hold(f *form, label string) tea.Cmd {
 	return tea.Tick(m.opts.Hold, func(time.Time) tea.Msg { return heldMsg(n) })
 }
 
-// release sends what was held, if it still is.
+// release sends the held answer, unless it was cancelled.
 func (m *model) release(n int) tea.Cmd {
 	if m.held == nil || m.held.n != n {
 		return nil
@@ -58,7 +58,7 @@ func (m *model) takeBack() {
 	m.held = nil
 }
 
-// commit is the enter key: on to the next question, to the review, or away.
+// commit handles the enter key: go to the next question or the review, or send.
 func (m *model) commit(f *form) tea.Cmd {
 	card := m.card(f)
 	if f.end != nil || f.sending || !card.May.Answer {
@@ -113,7 +113,7 @@ func (m *model) commit(f *form) tea.Cmd {
 	return nil
 }
 
-// send sends the answers, when they can be.
+// send sends the answers if they are complete.
 func (m *model) send(f *form) tea.Cmd {
 	reply, ok := f.check(m.card(f))
 	if !ok {
@@ -146,11 +146,10 @@ func (m *model) decline(f *form) tea.Cmd {
 	}
 }
 
-// sendLimit is how long the bus is tried.
+// sendLimit bounds the attempts to reach the bus.
 const sendLimit = 30 * time.Second
 
-// id is that of the answer that is being made. A try that got no reply is
-// repeated under the same one.
+// id returns the id of the current answer. A retry without a reply uses the same id.
 func (f *form) id() string {
 	if f.answerID == "" {
 		f.answerID = rand.Text()
@@ -158,7 +157,7 @@ func (f *form) id() string {
 	return f.answerID
 }
 
-// sent takes what came of an answer.
+// sent handles the result of an answer.
 func (m *model) sent(msg sentMsg) tea.Cmd {
 	f := m.forms[msg.key]
 	if f == nil {
@@ -189,7 +188,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 		m.outcome = o
 		return tea.Quit
 	}
-	if msg.err == nil && msg.key == m.focus { // the next one, and this one folds in the list
+	if msg.err == nil && msg.key == m.focus { // show the next ask; this one collapses in the list
 		m.message = "✓ " + present.InlinePlain(m.card(f).End.Fold())
 		at := m.at()
 		refreshed := m.refresh()

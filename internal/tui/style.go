@@ -2,8 +2,8 @@ package tui
 
 import "charm.land/lipgloss/v2"
 
-// styles are the looks of a screen. Every one has words or a glyph beside it:
-// nothing is said by colour alone.
+// styles are the styles of a screen. Each one comes with words or a glyph: color alone carries no
+// information.
 type styles struct {
 	title, dim, accent, urgent, fault, chip, picked, bar, added, removed lipgloss.Style
 }

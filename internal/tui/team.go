@@ -13,17 +13,17 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// presence is what others were told last.
+// presence is the last presence that was reported to others.
 type presence struct {
-	key       ask.Key // zero: this person is nowhere
+	key       ask.Key // zero: at no ask
 	answering bool
 	at        time.Time
 }
 
-// lookEvery is how often others are told again.
+// lookEvery is how often presence is repeated.
 const lookEvery = 10 * time.Second
 
-// movedMsg is what came of putting off or handing over.
+// movedMsg is the result of snoozing or handing over.
 type movedMsg struct {
 	key  ask.Key
 	said string
@@ -32,8 +32,7 @@ type movedMsg struct {
 
 func (m *model) viewer() responder.Viewer { return responder.Viewer{By: m.opts.By} }
 
-// readOff reads what this person put off. When that cannot be read, what was
-// known stays.
+// readOff reads this person's snoozed asks. On an error the previous ones stay.
 func (m *model) readOff() {
 	if m.opts.Team == nil {
 		return
@@ -43,7 +42,7 @@ func (m *model) readOff() {
 	}
 }
 
-// others are the people at an ask, for its card.
+// others returns the other people at an ask, for its card.
 func (m *model) others(k ask.Key) []present.Attention {
 	if m.opts.Team == nil {
 		return nil
@@ -55,8 +54,7 @@ func (m *model) others(k ask.Key) []present.Attention {
 	return all
 }
 
-// attend tells others where this person is: at the card that is open, while the
-// terminal is looked at.
+// attend reports this person's presence at the open card while the terminal has the focus.
 func (m *model) attend() tea.Cmd {
 	if m.opts.Team == nil {
 		return nil
@@ -73,16 +71,16 @@ func (m *model) attend() tea.Cmd {
 	team, v := m.opts.Team, m.viewer()
 	return func() tea.Msg {
 		if before.key != next.key && before.key != (ask.Key{}) {
-			_ = team.Leave(v, before.key) // the others forget it by themselves
+			_ = team.Leave(v, before.key) // it expires by itself
 		}
 		if next.key != (ask.Key{}) {
-			_ = team.Look(v, next.key, next.answering) // told again soon
+			_ = team.Look(v, next.key, next.answering) // repeated soon
 		}
 		return nil
 	}
 }
 
-// snoozeChoice is how long an ask may be put off.
+// snoozeChoice is a duration for snoozing.
 type snoozeChoice struct {
 	words string
 	until func(now time.Time) time.Time
@@ -106,7 +104,7 @@ func (m *model) snoozeChoices() []snoozeChoice {
 	}
 }
 
-// beginSnooze offers the times, or takes back what is put off.
+// beginSnooze offers the durations, or ends the snooze.
 func (m *model) beginSnooze() tea.Cmd {
 	if m.opts.Team == nil || m.focus == (ask.Key{}) {
 		return nil
@@ -126,7 +124,7 @@ func (m *model) beginHandOver() {
 	}
 }
 
-// snoozeKey is a key while the times are offered.
+// snoozeKey handles a key press while durations are offered.
 func (m *model) snoozeKey(name string) tea.Cmd {
 	all := m.snoozeChoices()
 	if len(name) != 1 || name[0] < '1' || int(name[0]-'1') >= len(all) {
@@ -143,7 +141,7 @@ func (m *model) snoozeKey(name string) tea.Cmd {
 	})
 }
 
-// handKey is a key while somebody is named, and then a word written.
+// handKey handles a key press while the recipient and the message are typed.
 func (m *model) handKey(name, text string) tea.Cmd {
 	o := &m.overlay
 	at := &o.filter
@@ -174,7 +172,7 @@ func (m *model) handKey(name, text string) tea.Cmd {
 	return nil
 }
 
-// change does something with the ask in focus that changes whose list it is on.
+// change applies a change to the focused ask that moves it between lists.
 func (m *model) change(said string, do func(ctx context.Context, v responder.Viewer, k ask.Key) error) tea.Cmd {
 	k, v := m.focus, m.viewer()
 	return func() tea.Msg {
@@ -184,7 +182,7 @@ func (m *model) change(said string, do func(ctx context.Context, v responder.Vie
 	}
 }
 
-// moved goes on to the next one down.
+// moved continues with the next ask.
 func (m *model) moved(msg movedMsg) tea.Cmd {
 	if msg.err != nil {
 		words := msg.err.Error()
@@ -209,7 +207,7 @@ func (m *model) moved(msg movedMsg) tea.Cmd {
 	return tea.Batch(refreshed, next)
 }
 
-// teamView draws the two questions about whose turn it is.
+// teamView renders the overlays for snoozing and handing over.
 func (m *model) teamView() []string {
 	height := max(1, m.height-3)
 	if m.overlay.kind == overlaySnooze {

@@ -11,8 +11,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// crew is whose turn it is, in memory: the kit's board has tests of its own.
-type crew struct {
+// team is an in-memory team; the kit's board has its own tests.
+type team struct {
 	*bus
 	off    map[ask.Key]time.Time
 	handed []string
@@ -20,7 +20,7 @@ type crew struct {
 	there  map[ask.Key][]responder.Attention
 }
 
-func (c *crew) Pending(f responder.Filter, offset, limit int) ([]responder.Head, int) {
+func (c *team) Pending(f responder.Filter, offset, limit int) ([]responder.Head, int) {
 	all, _ := c.bus.Pending(f, 0, 1000)
 	var heads []responder.Head
 	for _, h := range all {
@@ -31,18 +31,18 @@ func (c *crew) Pending(f responder.Filter, offset, limit int) ([]responder.Head,
 	return heads, len(heads)
 }
 
-func (c *crew) Snooze(_ context.Context, _ responder.Viewer, k ask.Key, until time.Time) error {
+func (c *team) Snooze(_ context.Context, _ responder.Viewer, k ask.Key, until time.Time) error {
 	if delete(c.off, k); !until.IsZero() {
 		c.off[k] = until
 	}
 	return nil
 }
 
-func (c *crew) Snoozed(context.Context, responder.Viewer) (map[ask.Key]time.Time, error) {
+func (c *team) Snoozed(context.Context, responder.Viewer) (map[ask.Key]time.Time, error) {
 	return c.off, nil
 }
 
-func (c *crew) HandOver(_ context.Context, _ responder.Viewer, _ ask.Key, to, word string) error {
+func (c *team) HandOver(_ context.Context, _ responder.Viewer, _ ask.Key, to, word string) error {
 	if to == "Zoe" {
 		return ask.InvalidError("handover", []ask.Fault{{Pointer: "/to", Message: "is nobody who was seen here"}})
 	}
@@ -50,21 +50,21 @@ func (c *crew) HandOver(_ context.Context, _ responder.Viewer, _ ask.Key, to, wo
 	return nil
 }
 
-func (c *crew) Attending(k ask.Key) []responder.Attention { return c.there[k] }
+func (c *team) Attending(k ask.Key) []responder.Attention { return c.there[k] }
 
-func (c *crew) Look(_ responder.Viewer, k ask.Key, answering bool) error {
+func (c *team) Look(_ responder.Viewer, k ask.Key, answering bool) error {
 	c.told <- map[bool]string{false: "looks at ", true: "answers "}[answering] + k.ID
 	return nil
 }
 
-func (c *crew) Leave(_ responder.Viewer, k ask.Key) error {
+func (c *team) Leave(_ responder.Viewer, k ask.Key) error {
 	c.told <- "leaves " + k.ID
 	return nil
 }
 
-func withCrew(t *testing.T, asks ...ask.Ask) (*screen, *crew) {
+func withTeam(t *testing.T, asks ...ask.Ask) (*screen, *team) {
 	t.Helper()
-	c := &crew{off: map[ask.Key]time.Time{}, told: make(chan string, 10), there: map[ask.Key][]responder.Attention{}}
+	c := &team{off: map[ask.Key]time.Time{}, told: make(chan string, 10), there: map[ask.Key][]responder.Attention{}}
 	s, _ := start(t, 120, 40, func(o *tui.Options) {
 		c.bus = o.Source.(*bus)
 		o.Source, o.Team = c, c
@@ -76,9 +76,9 @@ func keyOf(id string) ask.Key {
 	return ask.Key{Tenant: ask.DefaultTenant, Session: "build-42", ID: id}
 }
 
-func TestPuttingOffAndTakingBack(t *testing.T) {
+func TestSnoozing(t *testing.T) {
 	t.Parallel()
-	s, c := withCrew(t, database(), text("Next?"))
+	s, c := withTeam(t, database(), text("Next?"))
 	s.keys("h")
 	s.has("Put off", "2  1 hour", "Monday, 9:00")
 	s.keys("2")
@@ -99,7 +99,7 @@ func TestPuttingOffAndTakingBack(t *testing.T) {
 
 func TestHandingOver(t *testing.T) {
 	t.Parallel()
-	s, c := withCrew(t, database())
+	s, c := withTeam(t, database())
 	s.keys("a").typed("Zoe").keys("enter enter")
 	s.has("not done: this is nobody who was seen here")
 	s.keys("a").typed("os:tom").keys("enter").typed("yours")
@@ -112,9 +112,9 @@ func TestHandingOver(t *testing.T) {
 	s.hasNot("Hand over")
 }
 
-func TestWhoIsThereIsShownAndTold(t *testing.T) {
+func TestPresenceIsShownAndReported(t *testing.T) {
 	t.Parallel()
-	s, c := withCrew(t, database(), text("Next?"))
+	s, c := withTeam(t, database(), text("Next?"))
 	c.there[keyOf("a1")] = []responder.Attention{{Principal: "os:tom", Name: "Tom", Answering: true}}
 	s.send(tui.Changed())
 	s.has("Tom is answering", "Tom answers · 5 min")

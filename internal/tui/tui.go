@@ -12,21 +12,21 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Terminal is where the screen is drawn. The zero value is that of the process.
+// Terminal is the terminal of the screen. The zero value is the process's own.
 type Terminal struct {
 	In      io.Reader
 	Out     io.Writer
-	Env     []string // such as TERM=xterm; default: that of the process
+	Env     []string // such as TERM=xterm; default: the process's
 	Width   int
 	Height  int
-	Resized <-chan [2]int // of a terminal that is not the process's own
+	Resized <-chan [2]int // resize events of a terminal that is not the process's own
 }
 
-// calm is how long changes are gathered before the screen is drawn again.
+// calm is how long changes are collected before the screen is redrawn.
 const calm = 50 * time.Millisecond
 
-// Run shows the inbox until the person ends it, or ctx ends. With Once or First
-// it returns how that ask ended, nil when it was left open.
+// Run shows the inbox until the person quits or ctx ends. With Once or First it returns the
+// outcome, or nil if the ask was left open.
 func Run(ctx context.Context, t Terminal, opts Options, events func(ctx context.Context, changed func())) (*ask.Outcome, error) {
 	m, err := newModel(opts)
 	if err != nil {
@@ -58,12 +58,12 @@ func Run(ctx context.Context, t Terminal, opts Options, events func(ctx context.
 	case m.failed != nil:
 		return nil, m.failed
 	case errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil, errors.Is(err, tea.ErrInterrupted):
-		return nil, nil //nolint:nilerr,nilnil // told to stop: nothing was decided
+		return nil, nil //nolint:nilerr,nilnil // stopped without a decision
 	}
 	return m.outcome, err
 }
 
-// pass hands on what happens outside, what comes close together once.
+// pass forwards external changes to the program and merges frequent ones.
 func pass(ctx context.Context, p *tea.Program, changed <-chan struct{}, resized <-chan [2]int) {
 	for {
 		select {
@@ -90,8 +90,7 @@ func (t Terminal) options(ctx context.Context) []tea.ProgramOption {
 	return options
 }
 
-// newlines writes for a terminal without a driver of its own between: what the
-// renderer takes for the start of the next line is only the next line there.
+// newlines replaces \n by \r\n for a terminal without a line discipline.
 type newlines struct{ io.Writer }
 
 func (w newlines) Write(p []byte) (int, error) {
@@ -101,7 +100,7 @@ func (w newlines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Board is the kit's board as a [Source], and what tells of its changes.
+// Board returns the kit's board as a [Source], and a function that reports its changes.
 func Board(b *responder.Board) func(ctx context.Context, changed func()) {
 	return func(ctx context.Context, changed func()) {
 		b.Subscribe(ctx, responder.Filter{}, func(responder.Event) { changed() })

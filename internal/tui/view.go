@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// How wide a screen must be for the list beside the card, and the list then.
+// Minimum screen width for showing the list next to the card, and the list's width then.
 const (
 	wideFrom  = 100
 	listWidth = 36
@@ -17,7 +17,7 @@ const (
 
 func (m *model) wide() bool { return m.width >= wideFrom && !m.once() }
 
-// View draws the screen.
+// View renders the screen.
 func (m *model) View() tea.View {
 	lines, caret := m.screen()
 	v := tea.NewView(strings.Join(lines, "\n"))
@@ -32,7 +32,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// screen are the lines of the screen, and where the caret is.
+// screen returns the lines of the screen and the caret's position.
 func (m *model) screen() (lines []string, caret *point) {
 	if m.overlay.kind != overlayNone {
 		return m.overlayView(), nil
@@ -64,10 +64,10 @@ func (m *model) screen() (lines []string, caret *point) {
 	return append(lines, m.styles.bar.Render(ansi.Truncate(m.hints(), m.width, "…"))), caret
 }
 
-// say is a message in the language of who looks.
+// say returns a message in the viewer's language.
 func (m *model) say(text string, args ...any) string { return m.opts.Viewer.Say(text, args...) }
 
-// head says how many wait, and how true that is.
+// head returns the head line: how many asks wait, and whether the bus is reachable.
 func (m *model) head() string {
 	urgent := 0
 	for i := range m.heads {
@@ -131,7 +131,7 @@ func (m *model) listPane(width, height int) []string {
 	return out[:height]
 }
 
-// cardPane is the card in focus, scrolled so that what is edited is in sight.
+// cardPane renders the focused card, scrolled so that the edited field is visible.
 func (m *model) cardPane(width, height int) ([]string, *point) {
 	out := make([]string, height)
 	f := m.form()
@@ -156,7 +156,7 @@ func (m *model) cardPane(width, height int) ([]string, *point) {
 	return out, &point{s.caret.x, s.caret.y - top}
 }
 
-// scrolled is the first line of a card that is shown.
+// scrolled returns the first visible line of a card.
 func (m *model) scrolled(f *form, s *sheet, height int) int {
 	f.scroll = max(0, min(f.scroll, len(s.lines)-height))
 	top := f.scroll
@@ -166,7 +166,7 @@ func (m *model) scrolled(f *form, s *sheet, height int) int {
 	return max(0, min(top, len(s.lines)-height))
 }
 
-// hitAt is what stands at a place of the screen.
+// hitAt returns what is at a position of the screen.
 func (m *model) hitAt(x, y int) hit {
 	height := max(1, m.height-3)
 	y -= 2
