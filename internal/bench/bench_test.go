@@ -3,12 +3,16 @@ package bench_test
 import (
 	"runtime"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/bench"
 )
 
 // BenchmarkCycle is the ask cycle, embedded and with sync always, and its floor.
+// cpu-us/op says what it cost all parts together, also while others use the
+// machine.
 func BenchmarkCycle(b *testing.B) {
 	bed, err := bench.Embedded(b.Context(), bench.Options{Dir: b.TempDir()})
 	if err != nil {
@@ -22,6 +26,7 @@ func BenchmarkCycle(b *testing.B) {
 	for _, s := range systems {
 		b.Run(s.Name+"/in-flight=1", func(b *testing.B) {
 			b.ReportAllocs()
+			defer reportCPU(b)()
 			for b.Loop() {
 				if err := s.Cycle(b.Context(), 0); err != nil {
 					b.Fatal(err)
@@ -30,6 +35,7 @@ func BenchmarkCycle(b *testing.B) {
 		})
 		b.Run(s.Name+"/in-flight=64", func(b *testing.B) {
 			b.ReportAllocs()
+			defer reportCPU(b)()
 			b.SetParallelism(max(1, 64/runtime.GOMAXPROCS(0)))
 			var slots atomic.Int64
 			b.RunParallel(func(pb *testing.PB) {
@@ -43,4 +49,19 @@ func BenchmarkCycle(b *testing.B) {
 			})
 		})
 	}
+}
+
+// reportCPU reports the processor time of this process until the function that
+// it returns is called.
+func reportCPU(b *testing.B) func() {
+	b.Helper()
+	used := func() time.Duration {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	began := used()
+	return func() { b.ReportMetric(float64((used()-began).Microseconds())/float64(b.N), "cpu-us/op") }
 }
