@@ -75,8 +75,8 @@ type Client struct {
 	answered atomic.Int64  // number of answered calls
 
 	mu       sync.Mutex
-	watchers map[ask.Session]*watcher // sessions with open waits
-	quiet    chan struct{}            // closed when the last wait ends; nil while there is none
+	watchers map[ask.Session]*watcher // sessions with open waits, or with some a moment ago
+	quiet    chan struct{}            // closed when the last watcher is dropped; nil while there is none
 	holders  map[string]struct{}      // brokers that reported an ask as pending
 	closed   bool
 	stop     chan struct{}
@@ -114,7 +114,7 @@ func New(nc *nats.Conn, opts Options) (*Client, error) {
 	}
 	return &Client{
 		nc: nc, opts: opts, tracer: tracer,
-		pace:   pace{every: checkEvery, retry: retryAfter, limit: call.Limit, alive: aliveEvery, now: opts.Now},
+		pace:   pace{every: checkEvery, retry: retryAfter, limit: call.Limit, alive: aliveEvery, linger: linger, now: opts.Now},
 		checks: make(chan struct{}, maxChecks), calls: make(chan struct{}, maxCalls),
 		watchers: map[ask.Session]*watcher{}, holders: map[string]struct{}{}, stop: make(chan struct{}),
 	}, nil
@@ -130,7 +130,7 @@ func (c *Client) Session(tenant, session string) Session {
 // Close ends every present and future Wait of the client with [ErrClosed], and
 // returns when the client's goroutines have ended. Other calls continue to
 // work. The connection stays open, and the asks stay pending. A client without
-// running calls holds no resources, so it need not be closed.
+// running calls soon holds no resources, so it need not be closed.
 func (c *Client) Close() {
 	c.mu.Lock()
 	var subs []*nats.Subscription

@@ -240,7 +240,9 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			t.Fatal(w.err)
 		}
 	}
-	ask1(clientOn(t, nc, client.Options{}).Session("acme", "s1"), "warm")
+	warm := clientOn(t, nc, client.Options{})
+	ask1(warm.Session("acme", "s1"), "warm")
+	warm.Close()
 	subs := nc.NumSubscriptions()
 	ignored := []goleak.Option{goleak.IgnoreCurrent()}
 	shared := clientOn(t, nc, client.Options{})

@@ -11,6 +11,9 @@ func (c *Client) ShortenChecks(limit, retry time.Duration) { c.pace.limit, c.pac
 // AliveEvery changes how often the client checks that the brokers run.
 func (c *Client) AliveEvery(d time.Duration) { c.pace.alive = d }
 
+// Linger changes how long the subscription of a session stays that nothing needs.
+func (c *Client) Linger(d time.Duration) { c.pace.linger = d }
+
 // Clock replaces the client's clock.
 func (c *Client) Clock(now func() time.Time) { c.pace.now = now }
 

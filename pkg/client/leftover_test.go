@@ -65,18 +65,19 @@ func TestNothingIsLeftOfAnyPhase(t *testing.T) {
 	}
 	// A first call, because a connection keeps some goroutines.
 	end(t, "warm", 1, calls["wait"], arrived)
+	held := func(t *testing.T) {
+		t.Helper()
+		for _, c := range []*client.Client{f.client, alive} {
+			natstest.Eventually(t, "nothing is held", func() bool { waits, sessions, calls := c.Held(); return waits+sessions+calls == 0 })
+		}
+	}
+	held(t)
 	before, subs := len(ours()), f.agentConn.NumSubscriptions()
 	settled := func(t *testing.T) {
 		t.Helper()
 		settles(t, before)
-		for _, c := range []*client.Client{f.client, alive} {
-			if waits, sessions, calls := c.Held(); waits+sessions+calls != 0 {
-				t.Errorf("%d waits, %d sessions and %d calls remain", waits, sessions, calls)
-			}
-		}
-		if n := f.agentConn.NumSubscriptions(); n != subs {
-			t.Errorf("%d subscriptions, before %d", n, subs)
-		}
+		held(t)
+		natstest.Eventually(t, "no subscription is left", func() bool { return f.agentConn.NumSubscriptions() == subs })
 		for len(asked) > 0 {
 			<-asked
 		}

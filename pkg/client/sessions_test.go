@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/pkg/ask"
@@ -59,11 +60,36 @@ func TestManySessionsShareOneConnection(t *testing.T) {
 			t.Errorf("wait %d: %s %v", i, w.o.Key(), w.err)
 		}
 	}
-	if waiting, watched, calls := c.Held(); waiting+watched+calls != 0 {
-		t.Errorf("%d waits, %d sessions and %d calls remain", waiting, watched, calls)
+	natstest.Eventually(t, "nothing is held", func() bool { waiting, watched, calls := c.Held(); return waiting+watched+calls == 0 })
+	natstest.Eventually(t, "no subscription is left", func() bool { return nc.NumSubscriptions() == before })
+}
+
+// The subscription of a session serves the next wait, too, and makes room for
+// another session.
+func TestASubscriptionStaysForTheNextWait(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	b.AnswerAll("web")
+	nc := b.Connect(natsd.Role{Name: natsd.RoleOperator})
+	c := clientOn(t, nc, client.Options{MaxSessions: 1})
+	c.Linger(time.Hour)
+	cycle := func(session string) {
+		t.Helper()
+		if _, err := c.Session("acme", session).AskAndWait(t.Context(), question(cloudevent.NewID())); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if n := nc.NumSubscriptions(); n != before {
-		t.Errorf("%d subscriptions, before %d", n, before)
+	cycle("s1")
+	held := nc.NumSubscriptions()
+	for _, session := range []string{"s1", "s1", "s2", "s1"} {
+		cycle(session)
+		if n := nc.NumSubscriptions(); n != held {
+			t.Errorf("%d subscriptions after a wait in %s, want %d", n, session, held)
+		}
+	}
+	c.Close()
+	if n := nc.NumSubscriptions(); n != held-1 {
+		t.Errorf("%d subscriptions after Close, want %d", n, held-1)
 	}
 }
 

@@ -33,6 +33,7 @@ type pace struct {
 	every, retry time.Duration
 	limit        time.Duration // of one check
 	alive        time.Duration // between checks whether brokers run
+	linger       time.Duration // how long an unused subscription stays
 	now          func() time.Time
 }
 

@@ -15,12 +15,19 @@ import (
 // maxQueued bounds the unread outcomes of one session, in bytes.
 const maxQueued = 64 << 20
 
+// linger is how long a session's subscription stays after its last wait. A
+// client that asks one question after another waits again within it;
+// subscribing and unsubscribing cost the server about as much as storing a
+// message.
+const linger = 200 * time.Millisecond
+
 // watcher receives the outcomes of one session for all its waits. The client's
 // mu guards it.
 type watcher struct {
 	sub   *nats.Subscription
-	stop  chan struct{} // closed when the last wait ends
+	stop  chan struct{} // closed when the watcher is dropped
 	waits map[string]map[*wait]struct{}
+	idle  *time.Timer // drops the watcher when nothing has waited for a while
 }
 
 // wait is one call of Wait.
@@ -44,6 +51,7 @@ func (c *Client) enter(k ask.Key) (*wait, error) {
 			return nil, fmt.Errorf("wait for ask %s: %w", k.ID, err)
 		}
 	}
+	watch.idle.Stop()
 	if watch.waits[k.ID] == nil {
 		watch.waits[k.ID] = map[*wait]struct{}{}
 	}
@@ -54,7 +62,7 @@ func (c *Client) enter(k ask.Key) (*wait, error) {
 
 // watch subscribes to the outcomes of a session. The caller holds mu.
 func (c *Client) watch(at ask.Session) (*watcher, error) {
-	if len(c.watchers) >= c.opts.MaxSessions {
+	if len(c.watchers) >= c.opts.MaxSessions && !c.dropIdle() {
 		return nil, ask.Refuse(ask.CodeQuota, "%d sessions have open waits, the maximum that Options.MaxSessions allows", len(c.watchers))
 	}
 	c.watchConnection() // first, so that no reconnect is missed
@@ -67,37 +75,60 @@ func (c *Client) watch(at ask.Session) (*watcher, error) {
 		return nil, err
 	}
 	w := &watcher{sub: sub, stop: make(chan struct{}), waits: map[string]map[*wait]struct{}{}}
+	w.idle = time.AfterFunc(c.pace.linger, func() { c.expire(at, w) })
+	w.idle.Stop()
 	c.watchers[at] = w
 	c.running.Go(func() { c.watchDropped(at, w) })
 	return w, nil
 }
 
-// leave ends a wait, and unsubscribes with the last one of its session.
+// leave ends a wait. The session's subscription ends [linger] after its last
+// wait.
 func (c *Client) leave(k ask.Key, w *wait) {
-	at := k.InSession()
 	c.mu.Lock()
-	watch := c.watchers[at]
+	defer c.mu.Unlock()
+	watch := c.watchers[k.InSession()]
 	if watch == nil { // closed
-		c.mu.Unlock()
 		return
 	}
 	delete(watch.waits[k.ID], w)
 	if len(watch.waits[k.ID]) == 0 {
 		delete(watch.waits, k.ID)
 	}
-	last := len(watch.waits) == 0
-	if last {
-		c.drop(at, watch)
+	if len(watch.waits) == 0 {
+		watch.idle.Reset(c.pace.linger)
+	}
+}
+
+// expire drops a watcher in whose session nothing has waited for a while.
+func (c *Client) expire(at ask.Session, w *watcher) {
+	c.mu.Lock()
+	over := c.watchers[at] == w && len(w.waits) == 0
+	if over {
+		c.drop(at, w)
 	}
 	c.mu.Unlock()
-	if last {
-		c.unsubscribe(watch.sub)
+	if over {
+		c.unsubscribe(w.sub)
 	}
+}
+
+// dropIdle drops a session without waits, if there is one. The caller holds mu.
+func (c *Client) dropIdle() bool {
+	for at, w := range c.watchers {
+		if len(w.waits) == 0 {
+			c.drop(at, w)
+			c.unsubscribe(w.sub)
+			return true
+		}
+	}
+	return false
 }
 
 // drop forgets a watcher. The caller holds mu and unsubscribes after releasing
 // it.
 func (c *Client) drop(at ask.Session, w *watcher) {
+	w.idle.Stop()
 	delete(c.watchers, at)
 	close(w.stop)
 	c.quieten()
