@@ -129,9 +129,7 @@ func array(text string, path []string) (list container, ok bool, err error) {
 		if text[m.value] != want {
 			return at, false, errSyntax
 		}
-		if at, err = (&scanner{text: text, at: m.value}).container(); err != nil {
-			return at, false, err
-		}
+		at = within(m.in)
 	}
 	return at, true, nil
 }

@@ -41,9 +41,7 @@ func SetJSON(text string, path []string, value any) (string, error) {
 		if text[m.value] != '{' {
 			return "", fmt.Errorf("%w: %q is no object there", errSyntax, key)
 		}
-		if at, err = (&scanner{text: text, at: m.value}).container(); err != nil {
-			return "", err
-		}
+		at = within(m.in)
 	}
 	return text, nil
 }
@@ -71,22 +69,12 @@ func RemoveJSON(text string, path []string) (string, error) {
 		if text[m.value] != '{' {
 			return text, nil
 		}
-		if at, err = (&scanner{text: text, at: m.value}).container(); err != nil {
-			return "", err
-		}
+		at = within(m.in)
 	}
-	if len(path) > 1 && len(at.members) == 1 && !hasComment(text, at) {
+	if len(path) > 1 && len(at.members) == 1 && !says(text, at.open) {
 		return RemoveJSON(text, path[:len(path)-1])
 	}
 	return text, nil
-}
-
-// hasComment reports whether an object that has lost its one member still has
-// something to say.
-func hasComment(text string, c container) bool {
-	s := &scanner{text: text, at: c.open}
-	now, err := s.container()
-	return err != nil || strings.TrimSpace(text[now.open+1:now.close]) != ""
 }
 
 func (c container) find(key string) (*member, error) {
@@ -149,11 +137,8 @@ func (c container) remove(text string, m *member) string {
 		comma := c.members[n-2].comma
 		text = text[:comma] + text[comma+1:]
 	}
-	if len(c.members) == 1 { // nothing but space is left
-		s := &scanner{text: text, at: c.open}
-		if now, err := s.container(); err == nil && strings.TrimSpace(text[now.open+1:now.close]) == "" {
-			text = text[:now.open+1] + text[now.close:]
-		}
+	if len(c.members) == 1 && !says(text, c.open) {
+		text = text[:c.open+1] + strings.TrimLeft(text[c.open+1:], " \t\r\n")
 	}
 	return text
 }
