@@ -118,21 +118,42 @@ func BenchmarkMessage(b *testing.B) {
 	}
 }
 
-// BenchmarkEncodePage is a page of 500 asks of ordinary size.
-func BenchmarkEncodePage(b *testing.B) {
+// page is a page of 500 asks of ordinary size; size is that of their JSON.
+func page(b *testing.B) (items []wire.ListItem, size int) {
+	b.Helper()
 	a := asked(b)
 	raw, err := wire.EncodeAsk(a)
 	if err != nil {
 		b.Fatal(err)
 	}
-	items := make([]wire.ListItem, 500)
+	items = make([]wire.ListItem, 500)
 	for i := range items {
 		items[i] = wire.ListItem{Record: ask.Record{State: ask.StatePending, Ask: *a, AskedAt: time.Unix(1795000000, 0), Seq: 7}, RawAsk: raw}
 	}
-	b.SetBytes(int64(500 * len(raw)))
+	return items, 500 * len(raw)
+}
+
+func BenchmarkEncodePage(b *testing.B) {
+	items, size := page(b)
+	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := wire.EncodePage(items, "MTIuMy4tLjQ"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDecodePage(b *testing.B) {
+	items, size := page(b)
+	data, err := wire.EncodePage(items, "MTIuMy4tLjQ")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := wire.DecodePage(data); err != nil {
 			b.Fatal(err)
 		}
 	}
