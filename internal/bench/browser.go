@@ -44,14 +44,15 @@ type cdpMessage struct {
 // watchPage tells every id that appears in the page.
 const watchPage = `(() => {
 	const told = new Set();
-	const look = () => {
-		for (const [id] of document.body?.textContent.matchAll(/show-[A-Z2-7]{26}/g) ?? []) {
+	const look = (text) => {
+		for (const [id] of text.matchAll(/show-[A-Z2-7]{26}/g)) {
 			if (told.has(id)) continue;
 			told.add(id);
 			requestAnimationFrame(() => askbusShown(id));
 		}
 	};
-	new MutationObserver(look).observe(document, {childList: true, subtree: true, characterData: true});
+	// Only what is new is read: the page is measured, too.
+	new MutationObserver((all) => { for (const m of all) for (const n of m.type === 'childList' ? m.addedNodes : [m.target]) look(n.textContent); }).observe(document, {childList: true, subtree: true, characterData: true});
 })()`
 
 // openTab starts the browser and opens a page.

@@ -50,6 +50,7 @@ func (r Inbox) Write(out io.Writer) error {
 			{"first load", fmt.Sprintf("%.1f kB, compressed", float64(s.Load)/1000)},
 			{"an event", fmt.Sprintf("%.0f B and %s of the main thread", s.EventBytes, ms(&s.EventMain))},
 			{"ask until visible", s.Visible},
+			{"ask below the page's end until counted", s.Counted},
 			{"elsewhere until shown", s.Elsewhere},
 			{"Enter until the next card", s.Next},
 			{"typing, 50 asks a second", s.Typing},

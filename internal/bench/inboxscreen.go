@@ -30,6 +30,7 @@ type InboxScreen struct {
 	EventBytes float64 `json:"event_bytes"`
 	EventMain  float64 `json:"event_main_us"` // of the main thread
 	Visible    Times   `json:"visible"`       // from an ask to its row
+	Counted    Times   `json:"counted"`       // from an ask below the page's end to its number
 	Elsewhere  Times   `json:"elsewhere"`     // from an answer elsewhere to the card
 	Next       Tail    `json:"next"`          // from Enter to the next card
 	Typing     Tail    `json:"typing"`        // from a key to the next frame, with 50 asks a second
@@ -71,6 +72,7 @@ const measureScript = `(() => {
 		if (e.key === 'Enter') { enter = at; was = key(); }
 		else if (bench.on) frame(() => bench.typing.push(performance.now() - at));
 	}, { capture: true });
+	addEventListener('DOMContentLoaded', () => new MutationObserver(() => requestAnimationFrame(() => askbusShown('count-' + document.title))).observe(document.querySelector('title'), { childList: true, characterData: true, subtree: true }));
 	addEventListener('DOMContentLoaded', () => new MutationObserver(() => {
 		const article = document.querySelector('#card > article');
 		if (article?.dataset.state === 'resolved' && article.dataset.key !== bench.over) { bench.over = article.dataset.key; requestAnimationFrame(() => askbusShown('over-' + article.dataset.key)); }
@@ -178,7 +180,7 @@ func (c *audience) measure(ctx context.Context, chrome, link string) (InboxScree
 		return s, err
 	}
 	s.Load = int(t.bytes.Load())
-	for _, part := range []func(context.Context, *tab, *InboxScreen) error{c.events, c.elsewhere, c.next, c.burst} {
+	for _, part := range []func(context.Context, *tab, *InboxScreen) error{c.events, c.counted, c.elsewhere, c.next, c.burst} {
 		if err := part(ctx, t, &s); err != nil {
 			return s, err
 		}
@@ -203,24 +205,12 @@ func (c *audience) events(ctx context.Context, t *tab, s *InboxScreen) error {
 	bytes, began := t.bytes.Load(), time.Now()
 	var took []time.Duration
 	for range eventRounds {
-		id, start := "show-"+rand.Text(), time.Now()
-		if err := c.ask(ctx, id, ask.PriorityHigh); err != nil {
-			return err
-		}
-		at, err := until(ctx, t.shown, id)
+		id := "show-" + rand.Text()
+		one, err := c.shown(ctx, t, id, ask.PriorityUrgent, id)
 		if err != nil {
 			return err
 		}
-		took = append(took, at.Sub(start))
-		if err := sleep(ctx, browserPause); err != nil {
-			return err
-		}
-		if _, err := c.agent.Withdraw(ctx, id, "it was seen"); err != nil {
-			return err
-		}
-		if err := sleep(ctx, browserPause); err != nil {
-			return err
-		}
+		took = append(took, one)
 	}
 	after, err := t.busy(ctx)
 	s.Visible = timesOf(took)
@@ -228,6 +218,43 @@ func (c *audience) events(ctx context.Context, t *tab, s *InboxScreen) error {
 	own := (before - idle) / rest.Seconds() * time.Since(began).Seconds()
 	s.EventMain = max(0, after-before-own) * 1e6 / (2 * eventRounds)
 	return err
+}
+
+// counted asks one by one below the others. A page shows a part of a long list;
+// such an ask has no row there, but it is counted.
+func (c *audience) counted(ctx context.Context, t *tab, s *InboxScreen) error {
+	var took []time.Duration
+	for range eventRounds {
+		one, err := c.shown(ctx, t, "last-"+rand.Text(), ask.PriorityLow, fmt.Sprintf("count-(%d) askbus", c.pending+1))
+		if err != nil {
+			return err
+		}
+		took = append(took, one)
+	}
+	s.Counted = timesOf(took)
+	return nil
+}
+
+// shown asks, takes the time until the page says so, and takes the ask back.
+func (c *audience) shown(ctx context.Context, t *tab, id string, p ask.Priority, says string) (time.Duration, error) {
+	for len(t.shown) > 0 {
+		<-t.shown // said before
+	}
+	start := time.Now()
+	if err := c.ask(ctx, id, p); err != nil {
+		return 0, err
+	}
+	at, err := until(ctx, t.shown, says)
+	if err != nil {
+		return 0, err
+	}
+	if err := sleep(ctx, browserPause); err != nil {
+		return 0, err
+	}
+	if _, err := c.agent.Withdraw(ctx, id, "it was seen"); err != nil {
+		return 0, err
+	}
+	return at.Sub(start), sleep(ctx, browserPause)
 }
 
 // elsewhere answers what is on the screen.
@@ -278,23 +305,17 @@ func (c *audience) burst(ctx context.Context, t *tab, s *InboxScreen) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	asked := make(chan error, 1)
+	ids := make([]string, burstFor/burstEvery)
+	asked := make(chan error, len(ids))
 	go func() {
 		every := time.NewTicker(burstEvery)
 		defer every.Stop()
-		var all sync.WaitGroup
-		defer all.Wait()
-		for i := range int(burstFor / burstEvery) {
+		for i := range ids {
 			<-every.C
-			all.Go(func() {
-				if err := c.ask(ctx, "burst-"+rand.Text(), []ask.Priority{ask.PriorityHigh, ask.PriorityNormal}[i%2]); err != nil {
-					select {
-					case asked <- err:
-					default:
-					}
-				}
-			})
-			c.pending++
+			ids[i] = "burst-" + rand.Text()
+			go func() {
+				asked <- c.ask(ctx, ids[i], []ask.Priority{ask.PriorityHigh, ask.PriorityNormal}[i%2])
+			}()
 		}
 	}()
 	for end := time.Now().Add(burstFor); time.Now().Before(end); {
@@ -302,10 +323,10 @@ func (c *audience) burst(ctx context.Context, t *tab, s *InboxScreen) error {
 			return err
 		}
 	}
-	select {
-	case err := <-asked:
-		return err
-	default:
+	for range ids {
+		if err := <-asked; err != nil {
+			return err
+		}
 	}
 	var typed int
 	var all []float64
@@ -316,6 +337,11 @@ func (c *audience) burst(ctx context.Context, t *tab, s *InboxScreen) error {
 		return fmt.Errorf("bench: %d keys were typed, and %d stand in the field", len(all), typed)
 	}
 	s.Typing = tailOf(all)
+	for _, id := range ids { // the next queue begins without what is above the others
+		if _, err := c.agent.Withdraw(ctx, id, "the burst is over"); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
