@@ -164,7 +164,7 @@ func (b *Board) attendLocked(k ask.Key, a Attention) {
 		b.attended[h.key] = people
 	}
 	if !known || a.Gone {
-		b.tell(Event{Kind: Changed, Record: h.record()}, h)
+		b.tellOthers(a.Principal, Event{Kind: Changed, Record: h.record()}, h)
 	}
 }
 

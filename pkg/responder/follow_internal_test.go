@@ -38,3 +38,28 @@ func TestFollowNamesWhatChanged(t *testing.T) {
 		t.Errorf("%d subscribers are left", n)
 	}
 }
+
+func TestWhoLooksIsForTheOthersToSee(t *testing.T) {
+	t.Parallel()
+	b := NewBoard(&Responder{}, BoardOptions{})
+	follow := func(principal string) func() Touched {
+		_, touched, stop := b.Follow(Filter{Viewer: Viewer{By: ask.By{Principal: principal}}})
+		t.Cleanup(stop)
+		return touched
+	}
+	mei, tom := follow("os:mei"), follow("os:tom")
+	rec := ask.Record{State: ask.StatePending, Life: "l", AskedAt: time.Now(), Ask: ask.Ask{ID: "a", Tenant: "acme", Session: "s1"}}
+	b.add(b.headOf(&rec))
+	mei()
+	tom()
+	for _, a := range []Attention{{}, {Answering: true}, {Gone: true}} {
+		a.Principal, a.Seen = "os:mei", time.Now()
+		b.attend(rec.Ask.Key(), a)
+		if got := tom(); len(got.Keys) != 1 {
+			t.Errorf("%+v: the others are told %+v", a, got)
+		}
+		if got := mei(); len(got.Keys) != 0 || got.Any {
+			t.Errorf("%+v: who looks is told %+v", a, got)
+		}
+	}
+}

@@ -146,12 +146,16 @@ func (b *Board) due(s *subscriber) []Event {
 
 // tell queues an event for the subscribers whose filter takes h, or for all if
 // h is nil. The caller holds the board's lock.
-func (b *Board) tell(e Event, h *head) {
+func (b *Board) tell(e Event, h *head) { b.tellOthers("", e, h) }
+
+// tellOthers is tell without the subscribers of principal, whose screens do not
+// change with the event.
+func (b *Board) tellOthers(principal string, e Event, h *head) {
 	if e.Kind == Pending && len(b.subs) > 0 {
 		e.Record = h.record()
 	}
 	for s := range b.subs {
-		if h != nil && !s.filter.takes(h) {
+		if h != nil && !s.filter.takes(h) || principal != "" && s.touched != nil && s.filter.Viewer.By.Principal == principal {
 			continue
 		}
 		if s.touched != nil {
