@@ -95,7 +95,30 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Vie
 	}
 	s.settle(record, outcome)
 	s.opts.Logger.InfoContext(r.Context(), "answered", slog.String("ask_id", k.ID), slog.String("status", string(outcome.Status)))
-	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of our own
+	s.goOn(w, r, me, to)
+}
+
+// goOn leads from a form to the page that comes after it, a path of this inbox.
+// Scripts are shown it at once: a redirect would be a way there and back for each
+// answer.
+func (s *Server) goOn(w http.ResponseWriter, r *http.Request, me responder.Viewer, to string) {
+	next, err := url.Parse(to)
+	if err != nil || !listingOf(r).part {
+		http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of our own
+		return
+	}
+	r = r.Clone(r.Context())
+	r.Method, r.URL = http.MethodGet, next
+	w.Header().Set(atHeader, to)
+	k, ok := parseKey(strings.TrimPrefix(next.Path, "/ask/"))
+	if !ok {
+		s.inbox(w, r, me)
+		return
+	}
+	r.SetPathValue("tenant", k.Tenant)
+	r.SetPathValue("session", k.Session)
+	r.SetPathValue("id", k.ID)
+	s.show(w, r, me)
 }
 
 // refused says why a reply does not count.
@@ -163,7 +186,7 @@ func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Reque
 func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed) {
 	o := record.Outcome
 	if id := form.get(fieldAnswerID); id != "" && id == o.AnswerID {
-		http.Redirect(w, r, "/"+listingOf(r).with(url.Values{fieldDone: {record.Ask.Key().String()}}), http.StatusSeeOther)
+		s.goOn(w, r, me, "/"+listingOf(r).with(url.Values{fieldDone: {record.Ask.Key().String()}}))
 		return
 	}
 	status := http.StatusConflict

@@ -45,6 +45,10 @@ type listing struct {
 // partHeader is what scripts send to get no more than the ask in focus.
 const partHeader = "Askbus-Part"
 
+// atHeader says which page of this inbox an answer to a form is, instead of a
+// redirect there. It stands in responses to those who send partHeader.
+const atHeader = "Askbus-At"
+
 // listingOf reads a listing from a request. What it does not understand is
 // left out.
 func listingOf(r *http.Request) listing {

@@ -198,7 +198,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewe
 		return
 	}
 	if record.State == ask.StateResolved {
-		http.Redirect(w, r, askPath(k)+listingOf(r).query(), http.StatusSeeOther)
+		s.goOn(w, r, me, askPath(k)+listingOf(r).query())
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
@@ -222,8 +222,8 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewe
 		s.again(r.Context(), w, r, me, &record, status, problem)
 		return
 	}
-	_ = s.board.Leave(me, k)                     // the others forget it by themselves
-	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of our own
+	_ = s.board.Leave(me, k) // the others forget it by themselves
+	s.goOn(w, r, me, to)
 }
 
 // faultWords is a fault of the forms above as a sentence.

@@ -31,7 +31,9 @@ func TestBrowserOneEventDrawsOneRow(t *testing.T) {
 	}
 	b.wait(`document.querySelectorAll('#list li').length === 100 && document.querySelector('#ended').innerText.includes('Tom')`)
 	_ = bus.Look(viewerOf(tom), ask.Key{Tenant: "default", Session: "s1", ID: "p0070"}, true)
-	b.wait(`document.getElementById('wait-default/s1/p0070').innerText.includes('Tom is answering')`)
+	b.wait(`document.getElementById('wait-default/s1/p0070').textContent.includes('Tom is answering')`)
+	// Rows below the edge of the list are neither laid out nor painted.
+	b.wait(`(() => { const rows = [...document.querySelectorAll('#list .heading')]; const seen = (el) => el.checkVisibility({ contentVisibilityAuto: true }); return seen(rows[0]) && !seen(rows.at(-1)) })()`)
 	if got := b.js(`[...new Set(drawn)].join()`); got != "deploy,p0070" {
 		t.Errorf("drawn: %s", got)
 	}
@@ -97,6 +99,26 @@ func TestBrowserAListingHasItsOwnStream(t *testing.T) {
 	}
 	b.wait(`document.querySelectorAll('#list li').length === 3 && !!document.getElementById('wait-default/s1/new-reviewer')`)
 	b.wait(`document.title === '(6) askbus'`)
+}
+
+// TestBrowserAnAnswerIsOneWayThereAndBack: what comes after an answer comes with
+// its response, and what others are told waits until it is drawn.
+func TestBrowserAnAnswerIsOneWayThereAndBack(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("a", database()), time.Minute)
+	bus.ask(question("b", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.keys("1")
+	b.js(`(() => { window.sent = []; const real = window.fetch; window.fetch = (...all) => { if (document.querySelector('article').dataset.key.endsWith('/a') && !String(all[0]).endsWith('/attend')) sent.push(all[1].method); return real(...all).then((r) => { if (r.redirected) sent.push('redirect'); return r }) }; return '' })()`)
+	b.keys("\r")
+	b.wait(`document.querySelector('article').dataset.key.endsWith('/b') && !!document.querySelector('.done') && location.pathname.endsWith('/b') && location.search === ''`)
+	if got := b.js(`sent.join()`); got != "POST" {
+		t.Errorf("on the way to the next ask: %s", got)
+	}
+	if o := bus.outcome(k); o == nil || o.Answers[0].Selected[0] != "pg" {
+		t.Errorf("outcome: %+v", o)
+	}
 }
 
 func viewerOf(by ask.By) responder.Viewer { return responder.Viewer{By: by} }

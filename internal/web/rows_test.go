@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -267,5 +268,28 @@ func TestAPartOfAPageIsTheAskInFocus(t *testing.T) {
 		if contains(res.body, `id="list"`) || !contains(res.body, `id="card"`) || len(res.body) > 12_000 || res.status != 200 {
 			t.Errorf("%s: %d, %d bytes", path, res.status, len(res.body))
 		}
+	}
+}
+
+func TestWhatComesAfterAFormIsItsResponse(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	first := b.ask(question("first", database()), 2*time.Minute)
+	second := b.ask(question("second", database()), time.Minute)
+	u := serve(t, b).signedIn(t, mei)
+	form := url.Values{"select:db": {"=pg"}}
+	for _, step := range []struct{ path, at, shows string }{
+		{"/ask/" + first.String() + "/answer", "/ask/" + second.String(), second.String()},
+		{"/ask/" + first.String() + "/answer", "", ""}, // too late
+		{"/ask/" + second.String() + "/answer", "/?", "Nothing waits for you"},
+	} {
+		res := u.do(http.MethodPost, step.path, form, "Askbus-Part", "card")
+		at := res.header.Get("Askbus-At")
+		if res.path != step.path || !strings.HasPrefix(at, step.at) || (at == "") != (step.at == "") || !contains(res.body, step.shows) || contains(res.body, `id="list"`) {
+			t.Errorf("%s: %d at %q, %d bytes without %q", step.path, res.status, at, len(res.body), step.shows)
+		}
+	}
+	if b.outcome(first) == nil || b.outcome(second) == nil {
+		t.Error("an answer was not stored")
 	}
 }

@@ -67,7 +67,18 @@ const secret = new Set(['answer_id', 'seq']);
 const pristine = new WeakMap();
 const acted = new WeakSet(); // articles that somebody has chosen or typed in since they came
 
+// contents is what forms held when somebody last asked: that is often, and takes
+// long. What changes a form says so, with change.
+const contents = new WeakMap();
+const changed = (el) => contents.delete(el.closest('article'));
+for (const name of ['input', 'change', 'reset']) document.addEventListener(name, ({ target }) => { if (target.closest?.('article')) changed(target); }, { capture: true });
+
 function content(article) {
+  if (!contents.has(article)) contents.set(article, read(article));
+  return contents.get(article);
+}
+
+function read(article) {
   const forms = $$('form[data-send]', article);
   return JSON.stringify(forms.map((form) => [...new FormData(form)].filter(([name, value]) => !secret.has(name) && value !== '')));
 }
@@ -136,6 +147,7 @@ function restore(article) {
       }
     }
   });
+  changed(article);
 }
 
 function sweep() {
@@ -234,7 +246,7 @@ export function redraw() { if (card()) thumbs(card()); }
 
 // takeCard takes over what became of the ask in focus.
 export function takeCard(doc) {
-  if (sending) return; // what comes back says more
+  if (meanwhile({ any: true })) return; // what comes back says more
   document.dispatchEvent(new CustomEvent('askbus:frame', { detail: doc }));
   const [now, next] = [card(), $('#card > article', doc)];
   if (!now) {
@@ -261,6 +273,13 @@ export function takeCard(doc) {
 }
 
 let sending = false;
+let told = []; // changes while something was sent
+
+// meanwhile keeps a change until what is sent has come back, and says so.
+export function meanwhile(change) {
+  if (sending) told.push(change);
+  return sending;
+}
 
 // ---- going from one ask to another ------------------------------------------
 
@@ -269,7 +288,7 @@ function takePage(doc, url, push) {
   $('#done').replaceChildren(...[...$('#done', doc).childNodes].map(adopt));
   replaceCard(doc);
   live.mine();
-  tick();
+  tick($('#focus'));
   if (push) history.pushState(null, '', url);
 }
 
@@ -299,22 +318,27 @@ function undone(href) {
 async function send(form, submitter) {
   if (sending || form.hasAttribute('data-closed')) return;
   sending = true;
+  told = [];
   const article = card();
   onekey.drop();
   const button = submitter ?? [...form.elements].find((el) => el.tagName === 'BUTTON' && el.type === 'submit');
   button.ariaBusy = 'true';
   remember(article);
+  let went = false;
   try {
     const answer = await fetch(form.action, { method: 'POST', headers: live.part(), body: new URLSearchParams(new FormData(form, submitter)) });
     const doc = parse(await answer.text());
     if (!$('#card', doc)) { complain(article, answer.status === 401 ? say('Not sent: you are signed out. Your words are kept. Sign in again in another tab, and come back.') : say('Not sent: the inbox refused this page. Reload it; your words are kept.')); return; }
-    if (answer.redirected) {
+    // Where it went on to: scripts are spared the way there.
+    const to = answer.headers.get('Askbus-At') ?? (answer.redirected ? answer.url : '');
+    went = to !== '';
+    if (went) {
       if (!form.hasAttribute('data-keeps')) forget(article.dataset.key);
       document.dispatchEvent(new CustomEvent('askbus:sent'));
     }
     takePage(doc, location.href, false);
-    if (answer.redirected) {
-      history.replaceState(null, '', undone(answer.url));
+    if (went) {
+      history.replaceState(null, '', undone(new URL(to, location.href)));
       scrollTo(0, 0);
       $('#focus').focus({ preventScroll: true });
       ready();
@@ -328,7 +352,9 @@ async function send(form, submitter) {
   } finally {
     sending = false;
     button.ariaBusy = 'false';
-    live.refresh();
+    // What comes back is as new as what it says; only what changed on the way may be newer.
+    const at = card()?.dataset.key;
+    if (!went || told.some((d) => d.all || d.any || d.touched?.includes(at))) live.refresh();
   }
 }
 
@@ -412,6 +438,7 @@ function act(key) {
       const other = here && $('.other', here);
       if (!other || $('input', other).disabled) return false;
       $('[data-other]', other).checked = true;
+      changed(other);
       $('input[type=text]', other).focus();
       acted.add(card());
       remember(card());
@@ -522,6 +549,7 @@ document.addEventListener('input', (event) => {
   if (el.closest('.other') && el.type === 'text') {
     const box = $('[data-other]', el.closest('.other'));
     if (el.value !== '' || box.type === 'checkbox') box.checked = el.value !== '';
+    changed(el);
   }
   if (el.matches('[data-keys]')) { try { localStorage.setItem('askbus:keys', el.checked ? 'on' : 'off'); } catch { /* this page only */ } }
   const article = el.closest('article');

@@ -2,7 +2,7 @@
 // itself. A row that did not change is never drawn again, and where somebody
 // types, reads or has the focus nothing moves.
 
-import { $, $$, adopt, card, complained, now, parse, redraw, remember, replaceCard, takeCard, tick, touched } from './app.js';
+import { $, $$, adopt, card, complained, meanwhile, now, parse, redraw, remember, replaceCard, takeCard, tick, touched } from './app.js';
 import { say } from './words.js';
 
 const root = document.documentElement;
@@ -79,7 +79,7 @@ function take(d, mark) {
   announce(came.filter((li) => d.all || d.any || named.has(li.dataset.key))); // others only moved up
   document.dispatchEvent(new CustomEvent('askbus:rows'));
   const at = card()?.dataset.key;
-  if (d.all || d.any || !at || named.has(at)) refresh();
+  if (!meanwhile(d) && (d.all || d.any || !at || named.has(at))) refresh();
 }
 
 // takeFrame takes over a whole page that was fetched.

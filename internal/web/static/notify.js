@@ -11,7 +11,7 @@ const set = (name, value) => { try { localStorage.setItem(`askbus:${name}`, valu
 const policy = globalThis.trustedTypes?.createPolicy('askbus-worker', { createScriptURL: (url) => (url === '/sw.js' ? url : '') }) ?? { createScriptURL: (url) => url };
 
 const able = () => 'Notification' in globalThis && 'serviceWorker' in navigator && isSecureContext;
-const wanted = () => able() && get('notify') === 'on' && Notification.permission === 'granted';
+const wanted = () => get('notify') === 'on' && able() && Notification.permission === 'granted';
 
 // ---- the tab ----------------------------------------------------------------
 
@@ -55,7 +55,7 @@ async function tell(keys) {
 // settle takes away the notices of what has ended, wherever it was answered.
 let settling = false;
 async function settle() {
-  if (!able() || Notification.permission !== 'granted' || settling) return;
+  if (settling || !wanted()) return; // to ask the browser takes longer than to look here
   settling = true;
   try {
     const held = await navigator.serviceWorker.getRegistration('/');
@@ -107,6 +107,7 @@ async function ring() {
 
 async function silence() {
   const held = await navigator.serviceWorker?.getRegistration('/');
+  for (const shown of await held?.getNotifications() ?? []) shown.close();
   const sub = await held?.pushManager?.getSubscription();
   if (!sub) return;
   await fetch('/push/unsubscribe', { method: 'POST', body: new URLSearchParams({ endpoint: sub.endpoint }) }).catch(() => {});
@@ -152,7 +153,7 @@ document.addEventListener('click', (event) => {
 // offer asks whether to tell, when somebody has just answered, or waits for
 // something: once, and never again after a no.
 function offer() {
-  if (!able() || Notification.permission !== 'default' || get('notify') !== null || $('.offer')) return;
+  if (get('notify') !== null || $('.offer') || !able() || Notification.permission !== 'default') return;
   const box = document.createElement('section');
   box.className = 'offer';
   box.ariaLabel = say('Notifications');

@@ -37,7 +37,8 @@ function awake() {
 
 for (const name of ['keydown', 'pointerdown', 'pointermove', 'wheel', 'input']) addEventListener(name, awake, { passive: true });
 document.addEventListener('visibilitychange', attend);
-document.addEventListener('askbus:card', () => { zone(); if (card()?.dataset.path !== at) attend(); });
+// Others are told after the card has been drawn: nobody waits for that.
+document.addEventListener('askbus:card', () => { zone(); if (card()?.dataset.path !== at) setTimeout(attend, 50); });
 addEventListener('pagehide', () => { if (at) tell(at, 'gone'); at = ''; });
 setInterval(attend, every);
 
@@ -56,11 +57,10 @@ document.addEventListener('askbus:frame', ({ detail: doc }) => {
 
 // ---- menus and search -------------------------------------------------------
 
-function zone() {
-  const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? '';
-  for (const field of $$('[data-zone]')) field.value = name;
-  if (/^[\w+/-]+$/.test(name)) document.cookie = `askbus_zone=${name}; path=/; max-age=31536000; samesite=lax`;
-}
+const zoneName = Intl.DateTimeFormat().resolvedOptions().timeZone ?? '';
+if (/^[\w+/-]+$/.test(zoneName)) document.cookie = `askbus_zone=${zoneName}; path=/; max-age=31536000; samesite=lax`;
+
+function zone() { for (const field of $$('[data-zone]')) field.value = zoneName; }
 
 function menu(key) {
   const details = $(`[data-menu="${key}"]`);

@@ -3,6 +3,7 @@
 const table = JSON.parse(document.getElementById('words')?.textContent || '{}');
 export const language = document.documentElement.lang || 'en';
 const rules = new Intl.PluralRules(language);
+const numbers = new Intl.NumberFormat(language, { useGrouping: false }); // made once: making one takes as long as a row
 
 // say is a message with what stands in it. The first number chooses its form.
 export function say(text, ...args) {
@@ -12,6 +13,6 @@ export function say(text, ...args) {
   let next = 0;
   return pattern.replace(/%(?:\[(\d)\])?[sd]/g, (_, at) => {
     const arg = args[at ? at - 1 : next++];
-    return typeof arg === 'number' ? arg.toLocaleString(language, { useGrouping: false }) : arg;
+    return typeof arg === 'number' ? numbers.format(arg) : arg;
   });
 }
