@@ -62,12 +62,13 @@ func TestBrowserFourQuestionsWithKeys(t *testing.T) {
 	bus := newBus()
 	k := bus.ask(four(), 0)
 	b := serve(t, bus).open(t, mei).live()
+	b.wait(`document.querySelector('.send').innerText === 'Review' && document.querySelector('.send-hint').hidden`) // Enter does not send yet
 	b.keys("2") // the database; the cursor goes on to the number
 	b.keys("3")
 	b.keys("\x1b")
 	b.click(`#q4 input[value="false"]`)
 	b.keys("\r")
-	b.wait(`document.querySelectorAll('.review dd').length === 4 && document.querySelector('.review').innerText.includes('SQLite + Litestream')`)
+	b.wait(`document.querySelectorAll('.review dd').length === 4 && document.querySelector('.review').innerText.includes('SQLite + Litestream') && !document.querySelector('.send-hint').hidden`)
 	b.keys("\r")
 	b.wait(`!!document.querySelector('.done')`)
 	o := bus.outcome(k)

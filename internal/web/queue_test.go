@@ -247,6 +247,18 @@ func TestBrowserFindsAndFilters(t *testing.T) {
 	}
 }
 
+// TestBrowserADeadlineStaysTogether: "ends" and "in 5 min" stand in one line of a row.
+func TestBrowserADeadlineStaysTogether(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(urgentAsk(), time.Minute)
+	b := serve(t, bus).open(t, mei).live()
+	for _, width := range []int64{320, 390, 1280} {
+		screen(width, 844, "light")(b)
+		b.wait(`[...document.querySelectorAll('#list .bit, .asker .bit')].length === 4 && [...document.querySelectorAll('#list .bit, .asker .bit')].every((e) => e.getBoundingClientRect().height < 2 * parseFloat(getComputedStyle(e).fontSize))`)
+	}
+}
+
 func TestBrowserASkippedAskDoesNotComeBack(t *testing.T) {
 	t.Parallel()
 	b := newBus()

@@ -28,6 +28,8 @@ export function mark(article) {
     a.toggleAttribute('data-done', Boolean(q && said(q)));
     if (q && q === here) a.setAttribute('aria-current', 'step'); else a.removeAttribute('aria-current');
   }
+  const hint = $('.send-hint', article);
+  if (hint) hint.hidden = several(article) && !('review' in article.dataset); // Enter goes on, until there is all to send
   const button = $('.send', article);
   if (button && several(article)) button.textContent = 'review' in article.dataset ? say('Send answers') : say('Review');
 }
