@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/hook"
 	"github.com/askbus/askbus/internal/mcpserver"
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/telemetry"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -30,7 +31,7 @@ func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string, iss
 		return nil, daemon.Part{}, err
 	}
 	open := sharedBus{asks}
-	opts := mcpserver.Options{Logger: r.log, Version: buildVersion(), Link: func(k ask.Key) string { return base + "/ask/" + k.String() }}
+	opts := mcpserver.Options{Logger: r.log, Version: buildVersion(), Span: telemetry.Tools(r.tracing), Link: func(k ask.Key) string { return base + "/ask/" + k.String() }}
 	hookOpts := hook.Options{Logger: r.log}
 	// The keys of --dir make the credentials with which hosts' dialogs answer.
 	if natsd.HasKeys(r.a.Dir) && r.a.Creds == "" {

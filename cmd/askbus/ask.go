@@ -92,6 +92,7 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 }
 
 func (a *app) runAsk(ctx context.Context, cmd *cobra.Command, f askFlags) error {
+	ctx = traced(ctx)
 	wait, err := parseWait(f.wait)
 	if err != nil {
 		return err

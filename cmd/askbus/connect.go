@@ -76,7 +76,7 @@ func (a *app) connectAgent(cred client.Credential) (*agentConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	asks, err := client.New(nc, client.Options{Logger: a.log()})
+	asks, err := client.New(nc, client.Options{Logger: a.log(), TracerProvider: a.tracing()})
 	if err != nil {
 		nc.Close()
 		return nil, err

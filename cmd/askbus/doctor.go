@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/askbus/askbus/internal/call"
@@ -61,9 +62,8 @@ func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.Lis
 		return nil, err
 	}
 	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires, Inbox: a.inboxURL(), Trust: a.inboxCAs(), ClientCert: cred.CertFile, ClientKey: cred.KeyFile}
-	quiet := *a
-	quiet.quiet = true // some checks are denied on purpose
-	nc, err := call.Connect(call.Credential(a.trust(cred)), quiet.log(), nats.RetryOnFailedConnect(false))
+	quiet := slog.New(slog.DiscardHandler) // some checks are denied on purpose
+	nc, err := call.Connect(call.Credential(a.trust(cred)), quiet, nats.RetryOnFailedConnect(false))
 	if err != nil {
 		return finding.List{{What: "server", State: finding.Broken, Words: fmt.Sprintf("cannot connect to %s: %v; start the server, or give the right --nats-url and credential", cred.URL, err)}}, nil
 	}
@@ -79,11 +79,11 @@ func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.Lis
 		if err != nil {
 			return nil, err
 		}
-		return call.Connect(call.Credential(a.trust(c)), quiet.log(), nats.RetryOnFailedConnect(false))
+		return call.Connect(call.Credential(a.trust(c)), quiet, nats.RetryOnFailedConnect(false))
 	}
 	switch {
 	case admin != "":
-		opts.Reader, err = call.Connect(call.Credential(a.trust(client.Credential{URL: cred.URL, CredsFile: admin})), quiet.log(), nats.RetryOnFailedConnect(false))
+		opts.Reader, err = call.Connect(call.Credential(a.trust(client.Credential{URL: cred.URL, CredsFile: admin})), quiet, nats.RetryOnFailedConnect(false))
 	case a.Creds == "" && a.NATS.URL == "":
 		opts.Credential = as
 		opts.Reader, err = as(natsd.Role{Name: natsd.RoleMaintenance})

@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/mcpserver"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/internal/telemetry"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
@@ -90,7 +91,7 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 		_ = ln.Close()
 		return err
 	}
-	r.parts = append(r.parts, daemon.HTTP("http", ln, doors.Beside(beside), s.limits(), 5*time.Second), daemon.Part{Name: "gateway", Run: doors.Run}, part)
+	r.parts = append(r.parts, daemon.HTTP("http", ln, telemetry.Doors(r.tracing, doors.Beside(beside)), s.limits(), 5*time.Second), daemon.Part{Name: "gateway", Run: doors.Run}, part)
 	if err := r.ops(ctx, "gateway", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (r *running) mountDoors(ctx context.Context, c client.Credential, ln net.Li
 	if err != nil {
 		return err
 	}
-	h := doors.Beside(beside)
+	h := telemetry.Doors(r.tracing, doors.Beside(beside))
 	for _, pattern := range append(gateway.Paths(), mcpserver.Path, mcpserver.MetadataPath, mcpserver.MetadataPath+mcpserver.Path) {
 		r.mount(pattern, h)
 	}

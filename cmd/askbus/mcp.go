@@ -9,6 +9,7 @@ import (
 
 	"github.com/askbus/askbus/internal/checkout"
 	"github.com/askbus/askbus/internal/mcpserver"
+	"github.com/askbus/askbus/internal/telemetry"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
 )
@@ -55,7 +56,7 @@ form (--elicit) are withdrawn about 8 minutes after this process exits, unless
 			if task := os.Getenv("__VF_PROJECT_AI_TASK_ID__"); task != "" {
 				who.Metadata = map[string]any{"task": task}
 			}
-			opts := mcpserver.Options{Logger: a.log(), Version: buildVersion(), Wait: wait, Link: a.askLink, Waiting: a.neededFor()}
+			opts := mcpserver.Options{Logger: a.log(), Version: buildVersion(), Span: telemetry.Tools(a.tracing()), Wait: wait, Link: a.askLink, Waiting: a.neededFor()}
 			if elicit {
 				dialog := &hostDialog{lazy: lazy, typ: ask.ResponderElicit}
 				defer dialog.close()

@@ -8,12 +8,14 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/telemetry"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/term"
 )
 
@@ -30,6 +32,10 @@ type app struct {
 	session string // --session or ASKBUS_SESSION; empty: neither
 	out     io.Writer
 	err     io.Writer
+
+	traceOnce sync.Once
+	traces    trace.TracerProvider  // nil: no tracing
+	flush     func(context.Context) // sends the last spans
 
 	asPerson bool    // this command runs as the person signed in at this terminal
 	dirNamed bool    // the directory comes from a flag or the environment
@@ -53,6 +59,7 @@ func execute(ctx context.Context, args []string) int {
 		root.SetOut(a.out)
 		root.SetErr(a.err)
 		err = root.ExecuteContext(ctx)
+		a.stopTracing(ctx)
 	}
 	if err != nil {
 		a.complain(err)

@@ -27,7 +27,6 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/push"
 	"github.com/askbus/askbus/internal/quota"
-	"github.com/askbus/askbus/internal/telemetry"
 	"github.com/askbus/askbus/internal/web"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -62,18 +61,7 @@ func (a *app) newRunning(ctx context.Context) *running {
 	if err != nil {
 		a.say("askbus: warning: %v", err)
 	}
-	r := &running{a: a, log: a.log(), metrics: metrics.New(), before: before}
-	tracing, stop, err := telemetry.Provider(telemetry.Options{Endpoint: a.OTLPEndpoint, Headers: a.OTLPHeaders, Service: "askbus", Version: buildVersion(), Logger: r.log})
-	if err != nil {
-		a.say("askbus: warning: nothing is traced: %v", err)
-		return r
-	}
-	r.tracing = tracing
-	r.closes = append(r.closes, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		stop(ctx)
-	})
+	r := &running{a: a, log: a.log(), metrics: metrics.New(), before: before, tracing: a.tracing()}
 	return r
 }
 

@@ -32,6 +32,7 @@ type waiting struct {
 // run waits for the given time (negative: until the ask ends) and prints the outcome, or the status
 // and how to resume.
 func (w *waiting) run(ctx context.Context, wait time.Duration) error {
+	ctx = traced(ctx)
 	if wait != 0 {
 		waitCtx, cancel := ctx, context.CancelFunc(func() {})
 		if wait > 0 {

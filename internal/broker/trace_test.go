@@ -61,6 +61,9 @@ func TestATraceFromAskToOutcome(t *testing.T) {
 	if _, err := r.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "answered"}, pick("pg")); err != nil {
 		t.Fatal(err)
 	}
+	if o, err := s.Wait(ctx, "answered"); err != nil || o.Status != ask.StatusAnswered {
+		t.Fatal(o, err)
+	}
 	find := func(name, trace string) sdk.ReadOnlySpan {
 		for _, s := range spans.Ended() {
 			if s.Name() == "askbus "+name && (trace == "" || s.SpanContext().TraceID().String() == trace) {
@@ -69,7 +72,7 @@ func TestATraceFromAskToOutcome(t *testing.T) {
 		}
 		return nil
 	}
-	for _, name := range []string{"ask", "broker ask", "present", "broker receipt", "outcome answered", "outcome expired"} {
+	for _, name := range []string{"ask", "broker ask", "present", "broker receipt", "outcome answered", "outcome expired", "told answered"} {
 		natstest.Eventually(t, name+" in the agent's trace", func() bool { return find(name, agents) != nil })
 	}
 	natstest.Eventually(t, "the retraction", func() bool { return find("retract", "") != nil })

@@ -55,6 +55,9 @@ type Options struct {
 	Decider  Decider              // default: no forms
 	// Waiting is told when a call begins to wait for people; done ends it. Default: nobody is.
 	Waiting func(*ask.Ask) (done func())
+	// Span begins a span of a call of a tool, below the caller's W3C traceparent ("" when it sent none). Default: what is
+	// asked carries that traceparent.
+	Span func(ctx context.Context, tool, traceparent string) (context.Context, func(error))
 }
 
 // The defaults of [Options]. Most clients drop a call after 60 s, and some a
@@ -80,6 +83,11 @@ func New(open Opener, opts Options) *Server {
 	}
 	if opts.Version == "" {
 		opts.Version = "dev"
+	}
+	if opts.Span == nil {
+		opts.Span = func(ctx context.Context, _, traceparent string) (context.Context, func(error)) {
+			return client.WithTrace(ctx, traceparent), func(error) {}
+		}
 	}
 	if opts.Wait <= 0 {
 		opts.Wait = DefaultWait
@@ -119,11 +127,31 @@ func (s *Server) server(life, over context.Context, who Caller) *mcp.Server {
 	for _, t := range tools() {
 		m.AddTool(t.Tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			c := &call{s: s, life: life, over: over, who: who, req: req, began: time.Now()}
-			return t.serve(c, ctx)
+			ctx, end := s.opts.Span(ctx, t.Tool.Name, traceOf(req))
+			result, err := t.serve(c, ctx)
+			end(err)
+			return result, err
 		})
 	}
 	return m
 }
+
+// traceOf is the caller's trace: of the call, as MCP has it in _meta, else of the
+// HTTP request.
+func traceOf(req *mcp.CallToolRequest) string {
+	if s, ok := req.Params.Meta["traceparent"].(string); ok && len(s) <= maxTrace {
+		return s
+	}
+	if req.Extra != nil {
+		if s := req.Extra.Header.Get("Traceparent"); len(s) <= maxTrace {
+			return s
+		}
+	}
+	return ""
+}
+
+// maxTrace is how long a traceparent may be that is passed on.
+const maxTrace = 128
 
 // call is one call of a tool.
 type call struct {

@@ -104,7 +104,7 @@ func (s Session) askAndWait(ctx context.Context, k ask.Key, a *ask.Ask) (ask.Out
 	case asked.Outcome != nil:
 		return *asked.Outcome, nil
 	}
-	return s.c.wait(ctx, k, w, known{pending: true, deadline: asked.Deadline})
+	return s.c.told(ctx, k)(s.c.wait(ctx, k, w, known{pending: true, deadline: asked.Deadline}))
 }
 
 func (s Session) ask(ctx context.Context, k ask.Key, a *ask.Ask) (Asked, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/tracing"
 	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -66,7 +67,19 @@ func (s Session) Wait(ctx context.Context, id string) (ask.Outcome, error) {
 		return ask.Outcome{}, err
 	}
 	defer s.c.leave(k, w)
-	return s.c.wait(ctx, k, w, known{})
+	return s.c.told(ctx, k)(s.c.wait(ctx, k, w, known{}))
+}
+
+// told leaves a short span of the moment at which an agent learnt an outcome:
+// one of the whole wait could be days long.
+func (c *Client) told(ctx context.Context, k ask.Key) func(ask.Outcome, error) (ask.Outcome, error) {
+	return func(o ask.Outcome, err error) (ask.Outcome, error) {
+		if err == nil {
+			_, end := c.tracer.Start(ctx, "told "+string(o.Status), tracing.Works, traceOf(ctx), tracing.Ask{Tenant: k.Tenant, Session: k.Session, ID: k.ID})
+			end(nil)
+		}
+		return o, err
+	}
 }
 
 // wait waits for the outcome of an ask. It first asks the broker, unless the

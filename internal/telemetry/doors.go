@@ -1,0 +1,63 @@
+package telemetry
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/askbus/askbus/internal/tracing"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Doors has next serve what changes something within a span below the request's
+// traceparent, which the request then carries as its own, so that everything
+// that it causes lies below it. Reads, and WebSockets, which may last for days,
+// have none. Without a provider it is next itself.
+func Doors(p trace.TracerProvider, next http.Handler) http.Handler {
+	if p == nil {
+		return next
+	}
+	t := tracing.New(p, nil)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
+			next.ServeHTTP(w, r)
+			return
+		}
+		parent := r.Header.Get("Traceparent")
+		if len(parent) > maxTrace {
+			parent = ""
+		}
+		ctx, end := t.Start(r.Context(), "door "+r.Method+" "+route(r.URL.Path), tracing.Serves, parent, tracing.Ask{})
+		defer end(nil)
+		r = r.Clone(ctx)
+		r.Header.Set("Traceparent", t.Carry(ctx))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// maxTrace is how long a traceparent may be that is passed on.
+const maxTrace = 128
+
+// route is what a span may say of a path: neither ids nor tokens.
+func route(path string) string {
+	parts := strings.SplitN(path, "/", 4)
+	switch {
+	case len(parts) > 2 && parts[1] == "v1":
+		return "/v1/" + parts[2]
+	case len(parts) > 1:
+		return "/" + parts[1]
+	}
+	return "/"
+}
+
+// Tools begins the spans of MCP tools for [mcpserver.Options]; nil without a
+// provider.
+func Tools(p trace.TracerProvider) func(ctx context.Context, tool, traceparent string) (context.Context, func(error)) {
+	if p == nil {
+		return nil
+	}
+	t := tracing.New(p, nil)
+	return func(ctx context.Context, tool, traceparent string) (context.Context, func(error)) {
+		return t.Start(ctx, "tool "+tool, tracing.Serves, traceparent, tracing.Ask{})
+	}
+}
