@@ -25,9 +25,9 @@ func (a *app) doctorCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check a deployment end to end and suggest fixes", Args: cobra.NoArgs,
 		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox; JetStream's limits, partitions, stream
-settings, copies, leaders and clocks; the work of posting surfaces; versions of the brokers and
-the budget; what each role may do, by trying; Slack, if its token is set; and then asks a
-question and answers it. It changes nothing else.
+settings, copies, leaders, clocks and the audit; the work of posting surfaces; versions of the
+brokers and the budget; what each role may do, by trying; the issuer and push; Slack, if its token
+is set; and then asks a question and answers it. It changes nothing else.
 
 With the keys of --dir it checks everything. Otherwise it takes an operator's credential
 (ASKBUS_CREDS), and for the ledger --admin-creds, which "askbus auth maintenance" makes, and

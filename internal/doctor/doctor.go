@@ -51,18 +51,27 @@ func Run(ctx context.Context, o Options) finding.List {
 	if o.Inbox != "" {
 		l = append(l, Inbox(lookAtInbox(ctx, o.Inbox, o.Trust))...)
 	}
+	var seen *ledger.Inspection
 	if o.Reader == nil {
 		l.Say("ledger", finding.Missing, `not looked at: give --admin-creds, a file that "askbus auth maintenance" makes, or --dir with the keys`)
 	} else {
 		in, err := ledger.Inspect(ctx, o.Reader)
 		l = append(l, Ledger(&in, err)...)
+		if err == nil {
+			seen = &in
+		}
 	}
 	brokers, err := askBrokers(ctx, o.Operator)
 	l = append(l, Brokers(brokers, err)...)
 	if o.Credential == nil {
 		l.Say("rights", finding.Missing, "not tried: that takes credentials of every role, and so the keys of --dir")
+		l.Say("issuer", finding.Missing, "not tried: that takes a gateway's credential, and so the keys of --dir")
 	} else {
 		l = append(l, tryRights(o.Credential)...)
+		l = append(l, Issuer(lookForIssuer(ctx, o.Credential))...)
+	}
+	if len(brokers) > 0 { // which keep shared state
+		l = append(l, Push(countBrowsers(ctx, o.Operator, seen))...)
 	}
 	switch {
 	case o.NoAsk:

@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/doctor"
 	"github.com/askbus/askbus/internal/finding"
 	"github.com/askbus/askbus/internal/ledger"
+	"github.com/nats-io/nats.go"
 )
 
 // said checks that a finding is there in a state and with words.
@@ -137,6 +139,41 @@ func TestEachFindingOfTheLedger(t *testing.T) {
 	}
 	said(t, doctor.Ledger(&ledger.Inspection{}, ledger.ErrNoLedger), "ledger", finding.Broken, "start a broker")
 	said(t, doctor.Ledger(&ledger.Inspection{}, errors.New("timeout")), "ledger", finding.Broken, "timeout")
+}
+
+func TestEachFindingOfTheIssuer(t *testing.T) {
+	t.Parallel()
+	for _, v := range []struct {
+		facts doctor.IssuerFacts
+		state finding.State
+		words string
+	}{
+		{doctor.IssuerFacts{Refused: "invalid"}, finding.Good, "it answers"},
+		{doctor.IssuerFacts{Err: nats.ErrNoResponders}, finding.Missing, "none runs"},
+		{doctor.IssuerFacts{Err: context.DeadlineExceeded}, finding.Broken, "does not answer"},
+		{doctor.IssuerFacts{}, finding.Broken, "without a token"},
+	} {
+		said(t, doctor.Issuer(v.facts), "issuer", v.state, v.words)
+	}
+}
+
+func TestEachFindingOfPush(t *testing.T) {
+	t.Parallel()
+	rings := inspection()
+	rings.Streams[0].Desks = append(rings.Streams[0].Desks, ledger.DeskInspection{Name: "push-q"})
+	for _, v := range []struct {
+		facts doctor.PushFacts
+		state finding.State
+		words string
+	}{
+		{doctor.PushFacts{Err: errors.New("timeout")}, finding.Missing, "timeout"},
+		{doctor.PushFacts{Ledger: inspection()}, finding.Good, "no browser"},
+		{doctor.PushFacts{Browsers: 2}, finding.Missing, "not looked at"},
+		{doctor.PushFacts{Browsers: 2, Ledger: inspection()}, finding.Broken, "browsers (2), and nothing ever rang them"},
+		{doctor.PushFacts{Browsers: 2, Ledger: rings}, finding.Good, "turned on in browsers (2)"},
+	} {
+		said(t, doctor.Push(v.facts), "push", v.state, v.words)
+	}
 }
 
 func TestEachFindingOfTheBrokers(t *testing.T) {

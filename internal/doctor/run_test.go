@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/call"
@@ -9,9 +10,12 @@ import (
 	"github.com/askbus/askbus/internal/finding"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/state"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
 )
 
 // options look at everything of a bus.
@@ -51,6 +55,38 @@ func TestABusWithoutABroker(t *testing.T) {
 	said(t, l, "ledger", finding.Broken, "start a broker")
 	said(t, l, "brokers", finding.Broken, "none answers")
 	said(t, l, "test ask", finding.Broken, "no broker")
+}
+
+// A browser that wants to be rung by nothing, and an issuer that runs or does
+// not, are found on a real bus.
+func TestPushAndIssuerOfABus(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	o := options(t, b)
+	o.NoAsk = true
+	l := doctor.Run(t.Context(), o)
+	said(t, l, "issuer", finding.Missing, "none runs")
+	said(t, l, "push", finding.Good, "no browser")
+	subscriptions := state.Open(b.Responder("web"), state.Responder("web", ""), state.Push)
+	if _, err := subscriptions.Create(t.Context(), state.Key{Name: "mei.phone"}, map[string]string{"principal": "os:mei"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	issuer := b.Connect(natsd.Role{Name: natsd.RoleIssuer})
+	if _, err := issuer.Subscribe(subject.Exchange, func(m *nats.Msg) {
+		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{micro.ErrorHeader: {ask.CodeInvalid}}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := issuer.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	l = doctor.Run(t.Context(), o)
+	said(t, l, "issuer", finding.Good, "it answers")
+	said(t, l, "push", finding.Broken, "browsers (1), and nothing ever rang them")
+	o.Credential, o.Reader = nil, nil
+	l = doctor.Run(t.Context(), o)
+	said(t, l, "issuer", finding.Missing, "not tried")
+	said(t, l, "push", finding.Missing, "not looked at")
 }
 
 func TestBrokersOfTwoVersions(t *testing.T) {

@@ -1,0 +1,97 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/finding"
+	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/internal/subject"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+)
+
+// IssuerFacts is what is seen of what swaps tokens for credentials.
+type IssuerFacts struct {
+	Refused string // the code with which it refused a request that is none; empty: it did not
+	Err     error  // why it was not reached
+}
+
+// Issuer judges whether tokens can be exchanged.
+func Issuer(f IssuerFacts) finding.List {
+	var l finding.List
+	switch {
+	case errors.Is(f.Err, nats.ErrNoResponders):
+		l.Say("issuer", finding.Missing, `none runs: that is right unless agents exchange tokens (ASKBUS_EXCHANGE_URL) or people sign terminals in; start "askbus issuer", or "askbus up --rules FILE"`)
+	case f.Err != nil:
+		l.Say("issuer", finding.Broken, "one listens and does not answer (%v): tokens are not exchanged; see its log, and that it reaches the servers", f.Err)
+	case f.Refused == "":
+		l.Say("issuer", finding.Broken, "it accepted a request without a token: it is not an askbus issuer; see who else has an issuer's credential")
+	default:
+		l.Say("issuer", finding.Good, "it answers")
+	}
+	return l
+}
+
+// lookForIssuer sends a request without a token as the gateway would, which
+// every issuer refuses.
+func lookForIssuer(ctx context.Context, as Credential) IssuerFacts {
+	nc, err := as(natsd.Role{Name: natsd.RoleGateway})
+	if err != nil {
+		return IssuerFacts{Err: err}
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	reply, err := nc.RequestWithContext(ctx, subject.Exchange, []byte("{}"))
+	if err != nil {
+		return IssuerFacts{Err: err}
+	}
+	return IssuerFacts{Refused: reply.Header.Get(micro.ErrorHeader)}
+}
+
+// PushFacts is what is seen of notifications on phones and desktops.
+type PushFacts struct {
+	Browsers int                // that want to be rung
+	Err      error              // why they cannot be counted
+	Ledger   *ledger.Inspection // nil: not looked at
+}
+
+// Push judges whether those who want to be rung are. How far behind it is stands
+// in the backlog of its type.
+func Push(f PushFacts) finding.List {
+	var l finding.List
+	ran := false
+	if f.Ledger != nil {
+		for i := range f.Ledger.Streams {
+			for _, d := range f.Ledger.Streams[i].Desks {
+				ran = ran || strings.HasPrefix(d.Name, "push-") || strings.HasPrefix(d.Name, "push@")
+			}
+		}
+	}
+	switch {
+	case f.Err != nil:
+		l.Say("push", finding.Missing, "who wants to be rung cannot be read: %v", f.Err)
+	case f.Browsers == 0:
+		l.Say("push", finding.Good, "no browser has notifications turned on")
+	case f.Ledger == nil:
+		l.Say("push", finding.Missing, "notifications are turned on in browsers (%d); whether anything rings them was not looked at", f.Browsers)
+	case !ran:
+		l.Say("push", finding.Broken, `notifications are turned on in browsers (%d), and nothing ever rang them: start "askbus push" (the chart: a responder with command [push]; "askbus up" does it itself)`, f.Browsers)
+	default:
+		l.Say("push", finding.Good, "notifications are turned on in browsers (%d)", f.Browsers)
+	}
+	return l
+}
+
+// countBrowsers counts the push subscriptions.
+func countBrowsers(ctx context.Context, nc *nats.Conn, in *ledger.Inspection) PushFacts {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	all, err := state.Open(nc, state.Operator(), state.Push).List(ctx)
+	return PushFacts{Browsers: len(all), Err: err, Ledger: in}
+}
