@@ -31,7 +31,7 @@ type DrillOptions struct {
 	Sessions int           // agents, a connection each; default 20
 	Open     int           // asks open at a time; beyond, none is asked; default 2000
 	Tenant   string        // whose asks people answer in the inbox
-	Settle   time.Duration // for how long what is open at the end is waited for; default two minutes
+	Settle   time.Duration // for how long what is open at the end is waited for; default five minutes
 
 	Dial   func(natsd.Role) (*nats.Conn, error)
 	Link   func(person int) (string, error) // signs somebody in at the inbox
@@ -52,7 +52,7 @@ func (o *DrillOptions) fill() {
 	o.For = cmp.Or(o.For, time.Minute)
 	o.Sessions = cmp.Or(o.Sessions, 20)
 	o.Open = cmp.Or(o.Open, 2000)
-	o.Settle = cmp.Or(o.Settle, 2*time.Minute)
+	o.Settle = cmp.Or(o.Settle, 5*time.Minute)
 	o.People = cmp.Or(o.People, 8)
 	o.SlackEvery = cmp.Or(o.SlackEvery, 2*time.Second)
 	if o.Progress == nil {
@@ -61,9 +61,11 @@ func (o *DrillOptions) fill() {
 }
 
 // Drill is what agents and people noticed of a deployment. An ask is lost when
-// it was acknowledged and its agent learnt no outcome, or the ledger knows
-// another one at the end, or none, or somebody's answer was accepted and did not count.
-// It is doubled when two answers were accepted, or two cards were posted for it.
+// it was acknowledged and the ledger does not have it at the end, or has it
+// pending again, or somebody's answer was accepted and did not count. It is
+// doubled when two answers were accepted, two outcomes were told, or two cards
+// were posted for it. It is unfinished when nobody's answer came through, or its
+// agent had not learnt the outcome, by the end: the deployment was too slow, or away.
 type Drill struct {
 	Machine Machine `json:"machine"`
 	Offered float64 `json:"offered_per_s"`
@@ -77,6 +79,7 @@ type Drill struct {
 	Raced   int     `json:"raced"` // two people answered at once
 	Lost    int     `json:"lost"`
 	Doubled int     `json:"doubled"`
+	Late    int     `json:"unfinished"`
 	Cards   int     `json:"cards"`
 	Open    int     `json:"open_cards"` // at the end: of asks that have ended
 	NoAsk   float64 `json:"longest_without_ask_s"`
@@ -96,14 +99,15 @@ func (d Drill) Write(out io.Writer) error {
 	}
 	return lines(out, "machine", d.Machine, "asks", fmt.Sprintf("%d in %.0f s, %.1f of %.1f a second (%d not asked, %d refused)", d.Asks, d.Seconds, d.PerSec, d.Offered, d.Skipped, d.Refused),
 		"answered", fmt.Sprintf("%d in the inbox, %d in Slack, %d by two at once", d.Web, d.Slack, d.Raced),
-		"lost", d.Lost, "doubled", d.Doubled, "cards", fmt.Sprintf("%d, %d of them open", d.Cards, d.Open),
+		"lost", d.Lost, "doubled", d.Doubled, "unfinished", d.Late, "cards", fmt.Sprintf("%d, %d of them open", d.Cards, d.Open),
 		"longest time without", fmt.Sprintf("an ask %.1f s, an outcome %.1f s", d.NoAsk, d.NoEnd),
 		"ask", d.Ask, "answer", d.Answer, "from ask to outcome", d.Whole, "drill", verdict)
 }
 
-// Failed reports whether something was lost or doubled, or nothing was asked.
+// Failed reports whether something was lost, doubled or left over, or nothing
+// was asked.
 func (d *Drill) Failed() bool {
-	return d.Lost > 0 || d.Doubled > 0 || d.Open > 0 || d.Refused > 0 || d.Asks == 0
+	return d.Lost > 0 || d.Doubled > 0 || d.Late > 0 || d.Open > 0 || d.Refused > 0 || d.Asks == 0
 }
 
 // drill is one that runs.
@@ -121,16 +125,17 @@ type drill struct {
 	lastAsk, lastEnd     time.Time
 	noAsk, noEnd         time.Duration
 	asks, answers, whole []time.Duration
-	ended                []endedAsk
+	acked                []ackedAsk
+	ended, inSlack       int // of them
 	clicked              map[fakeslack.Place]time.Time
 }
 
-// endedAsk is what an agent was told.
-type endedAsk struct {
+// ackedAsk is an ask, and what its agent and those who answered it were told.
+type ackedAsk struct {
 	at       client.Session
 	id       string
-	answerID string
-	status   ask.Status
+	told     *ask.Outcome // nil: nothing
+	accepted []string     // ids of answers
 }
 
 // MeasureDrill asks at a steady pace until the time is over, has people answer
@@ -296,7 +301,7 @@ func (r *drill) load(ctx context.Context, agents []client.Session, slack client.
 	}
 	r.mu.Lock()
 	r.d.Seconds = time.Since(began).Seconds()
-	r.d.PerSec = float64(len(r.ended)) / r.d.Seconds
+	r.d.PerSec = float64(r.ended) / r.d.Seconds
 	r.gap(&r.lastAsk, &r.noAsk, time.Now())
 	r.gap(&r.lastEnd, &r.noEnd, time.Now())
 	r.mu.Unlock()
@@ -357,6 +362,9 @@ func (r *drill) one(ctx context.Context, at client.Session, n int, inSlack bool)
 	r.mu.Lock()
 	now := time.Now()
 	r.d.Asks++
+	if inSlack {
+		r.inSlack++
+	}
 	r.asks = append(r.asks, now.Sub(began))
 	r.gap(&r.lastAsk, &r.noAsk, now)
 	r.mu.Unlock()
@@ -371,24 +379,19 @@ func (r *drill) one(ctx context.Context, at client.Session, n int, inSlack bool)
 		}
 	}
 	now = time.Now()
-	accepted := <-answering
-	if err != nil {
-		r.fault(&r.d.Lost, "%s/%s has no outcome: %v", at, id, err)
-		return
-	}
-	switch {
-	case len(accepted) > 1:
-		r.fault(&r.d.Doubled, "%s/%s: two answers were accepted", at, id)
-	case len(accepted) == 1 && accepted[0] != o.AnswerID:
-		r.fault(&r.d.Lost, "%s/%s: the answer %s was accepted, and the outcome is %s %s", at, id, accepted[0], o.Status, o.AnswerID)
-	case o.Status != ask.StatusAnswered:
-		r.fault(&r.d.Lost, "%s/%s ended as %s", at, id, o.Status)
-	}
+	one := ackedAsk{at: at, id: id, accepted: <-answering}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err == nil {
+		one.told = &o
+	}
+	r.acked = append(r.acked, one)
+	if err != nil {
+		return
+	}
+	r.ended++
 	r.gap(&r.lastEnd, &r.noEnd, now)
 	r.whole = append(r.whole, now.Sub(began))
-	r.ended = append(r.ended, endedAsk{at, id, o.AnswerID, o.Status})
 	if inSlack {
 		r.d.Slack++
 	} else {
@@ -477,15 +480,13 @@ func (r *drill) click(ctx context.Context) {
 func (r *drill) again(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	_ = each(len(r.ended), func(i int) error {
-		e := &r.ended[i]
+	_ = each(len(r.acked), func(i int) error {
+		e := &r.acked[i]
 		for attempt := 0; ; attempt++ {
 			record, err := e.at.Get(ctx, e.id)
 			switch {
-			case err == nil && record.Outcome == nil:
-				r.fault(&r.d.Lost, "%s/%s has ended, and is %s again", e.at, e.id, record.State)
-			case err == nil && (record.Outcome.AnswerID != e.answerID || record.Outcome.Status != e.status):
-				r.fault(&r.d.Doubled, "%s/%s: the agent was told %s %s, and the ledger says %s %s", e.at, e.id, e.status, e.answerID, record.Outcome.Status, record.Outcome.AnswerID)
+			case err == nil:
+				r.judge(e, record.Outcome)
 			case err != nil && !errors.Is(err, ask.ErrNotFound) && backoff.Wait(ctx, 50*time.Millisecond, min(attempt, 5)) == nil:
 				continue
 			case err != nil:
@@ -496,12 +497,32 @@ func (r *drill) again(ctx context.Context) {
 	})
 }
 
+// judge compares what was told of an ask with what the ledger holds at the end.
+func (r *drill) judge(e *ackedAsk, o *ask.Outcome) {
+	switch {
+	case len(e.accepted) > 1:
+		r.fault(&r.d.Doubled, "%s/%s: two answers were accepted", e.at, e.id)
+	case o == nil && (e.told != nil || len(e.accepted) > 0):
+		r.fault(&r.d.Lost, "%s/%s had ended, and is pending again", e.at, e.id)
+	case o == nil:
+		r.fault(&r.d.Late, "%s/%s is still pending", e.at, e.id)
+	case len(e.accepted) == 1 && e.accepted[0] != o.AnswerID:
+		r.fault(&r.d.Lost, "%s/%s: the answer %s was accepted, and the outcome is %s %s", e.at, e.id, e.accepted[0], o.Status, o.AnswerID)
+	case e.told == nil:
+		r.fault(&r.d.Late, "%s/%s has ended, and its agent does not know", e.at, e.id)
+	case e.told.AnswerID != o.AnswerID || e.told.Status != o.Status:
+		r.fault(&r.d.Doubled, "%s/%s: the agent was told %s %s, and the ledger says %s %s", e.at, e.id, e.told.Status, e.told.AnswerID, o.Status, o.AnswerID)
+	case o.Status != ask.StatusAnswered:
+		r.fault(&r.d.Lost, "%s/%s ended as %s", e.at, e.id, o.Status)
+	}
+}
+
 func (r *drill) report() Drill {
 	if r.fake != nil {
 		r.d.Cards, r.d.Open = r.fake.Cards()
-		if r.d.Cards > r.d.Slack {
-			r.d.Doubled += r.d.Cards - r.d.Slack
-			r.d.Faults = append(r.d.Faults, fmt.Sprintf("%d cards for %d asks", r.d.Cards, r.d.Slack))
+		if r.d.Cards > r.inSlack {
+			r.d.Doubled += r.d.Cards - r.inSlack
+			r.d.Faults = append(r.d.Faults, fmt.Sprintf("%d cards for %d asks", r.d.Cards, r.inSlack))
 		}
 	}
 	r.d.NoAsk, r.d.NoEnd = hundredths(r.noAsk.Seconds()), hundredths(r.noEnd.Seconds())

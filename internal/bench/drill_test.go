@@ -70,11 +70,13 @@ func TestADrillAccountsForEveryAsk(t *testing.T) {
 		inbox         inbox
 		settle        time.Duration // what is lost is waited for to its end
 		lost, doubled bool
+		late          bool
 	}{
-		"an inbox that tells the truth":     {inbox{r, honest, true}, time.Minute, false, false},
-		"one that accepts every answer":     {inbox{r, agrees, true}, time.Minute, false, true},
-		"one that accepts and does nothing": {inbox{r, agrees, false}, time.Second, true, false},
-		"one that nobody may answer in":     {inbox{r, func(bool) int { return http.StatusForbidden }, false}, time.Second, true, false},
+		"an inbox that tells the truth":     {inbox{r, honest, true}, time.Minute, false, false, false},
+		"one that accepts every answer":     {inbox{r, agrees, true}, time.Minute, false, true, false},
+		"one that accepts and does nothing": {inbox{r, agrees, false}, time.Second, true, true, false},
+		"one that nobody may answer in":     {inbox{r, func(bool) int { return http.StatusForbidden }, false}, time.Second, true, false, true},
+		"one that is away":                  {inbox{r, func(bool) int { return http.StatusServiceUnavailable }, false}, time.Second, false, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +88,7 @@ func TestADrillAccountsForEveryAsk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Asks == 0 || d.Lost > 0 != c.lost || d.Doubled > 0 != c.doubled || d.Failed() != (c.lost || c.doubled) {
+			if d.Asks == 0 || d.Lost > 0 != c.lost || d.Doubled > 0 != c.doubled || d.Late > 0 != c.late || d.Failed() != (c.lost || c.doubled || c.late) {
 				t.Errorf("%+v", d)
 			}
 			var said strings.Builder
