@@ -81,6 +81,7 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 		sub("partitions", "The cycle at 64 in flight with 1, 4 and 8 partitions", func(ctx context.Context) (report, error) {
 			return bench.Partitions(ctx, opts(), a.plan(*f))
 		}),
+		a.benchBusesCmd(f),
 		sub("consumers", "The cycle with 0, 50 and 200 single-tenant consumers on each stream", func(ctx context.Context) (report, error) {
 			return bench.Consumers(ctx, opts(), a.plan(*f))
 		}),
@@ -89,6 +90,25 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 		}),
 		a.benchNoisyCmd(f), a.benchAttackerCmd(), a.benchDrillCmd(),
 	}
+}
+
+// benchBusesCmd measures what tenants and accounts cost.
+func (a *app) benchBusesCmd(f *benchFlags) *cobra.Command {
+	o := bench.BusesOptions{Shapes: []string{"1x1", "1x16", "1x64", "4x16", "16x4"}, Sessions: 64}
+	cmd := &cobra.Command{
+		Use: "buses", Short: "The cycle with many tenants of a bus, and with many buses, each of two accounts, on one server", Args: cobra.NoArgs,
+		Example: "  askbus bench buses --shapes 1x1,64x1 --sessions 256",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := bench.MeasureBuses(cmd.Context(), o, a.plan(*f))
+			if err != nil {
+				return err
+			}
+			return a.report(r)
+		},
+	}
+	cmd.Flags().StringSliceVar(&o.Shapes, "shapes", o.Shapes, "BUSESxTENANTS: buses, and tenants of each")
+	cmd.Flags().IntVar(&o.Sessions, "sessions", o.Sessions, "sessions over all of them, a connection each")
+	return cmd
 }
 
 // benchNoisyCmd measures the effect of noisy sessions on quiet ones.

@@ -27,7 +27,7 @@ type servers struct {
 const maxStore = 64 << 30
 
 // serve starts servers in a directory of their own, which goes when the bed closes.
-func (b *Bed) serve(dir string, nodes int) (*servers, error) {
+func (b *Bed) serve(dir string, nodes int, beside ...string) (*servers, error) {
 	dir, err := os.MkdirTemp(dir, "askbus-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
@@ -46,7 +46,7 @@ func (b *Bed) serve(dir string, nodes int) (*servers, error) {
 	}
 	first := filepath.Join(dir, "n1")
 	for i := range nodes {
-		opts := natsd.Options{Dir: filepath.Join(dir, "n"+strconv.Itoa(i+1)), Addr: "127.0.0.1:0", MaxStore: maxStore, Admin: true, Logger: b.log}
+		opts := natsd.Options{Dir: filepath.Join(dir, "n"+strconv.Itoa(i+1)), Addr: "127.0.0.1:0", MaxStore: maxStore, Admin: true, Logger: b.log, Beside: beside}
 		if nodes > 1 { // whose nodes complain until they have found each other
 			opts.Logger = logger(nil)
 			opts.Cluster = &natsd.Cluster{Node: "n" + strconv.Itoa(i+1), Addr: routes[i], Routes: routes}

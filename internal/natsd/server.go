@@ -35,6 +35,7 @@ type Options struct {
 	Cluster  *Cluster     // one of several nodes; default: a server alone
 	TLS      *tls.Config  // of connections from outside; default: none
 	Bounds   Bounds       // of tenants, sessions and their credentials
+	Beside   []string     // directories with keys of further buses, each with accounts of its own; only for measurements
 }
 
 // tlsTimeout is how long a handshake may take, in seconds.
@@ -130,6 +131,16 @@ func (s *Server) start(opts Options, host string, port int) error {
 		settings.TLSVerify = opts.TLS.ClientAuth == tls.RequireAndVerifyClientCert
 	}
 	known := admit(settings, accounts)
+	for _, dir := range opts.Beside {
+		more, err := ensureKeys(dir, opts.Admin)
+		if err != nil {
+			return err
+		}
+		for name, token := range more.Tokens {
+			_ = known.Store(more.Keys[name], token) // never fails
+		}
+		settings.TrustedOperators = append(settings.TrustedOperators, more.Operator)
+	}
 	if opts.Cluster != nil {
 		key, err := LoadKey(opts.Dir)
 		if err != nil {
