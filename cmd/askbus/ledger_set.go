@@ -29,7 +29,7 @@ func (a *app) ledgerSetCmd() *cobra.Command {
 broker with other values does not start. Without a flag it shows them. Brokers read
 them at start: stop them all before. Only --replicas can change while they run:
 it returns when every copy is current; start brokers with the new number from then on. The
-audit keeps its number of copies.
+audit gets as many, unless a single server made it: then it keeps one copy.
 
 --audit-retention, --audit-bytes and --audit-full apply to the audit and take effect at once; lower values
 remove the oldest records.
@@ -58,7 +58,15 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 			if err != nil {
 				return err
 			}
-			return a.tellSettings(before, after, kept)
+			copies, err := ledger.SetAuditCopies(ctx, nc, change.Replicas)
+			if errors.Is(err, ledger.ErrAuditCopies) {
+				a.say("askbus: warning: %v", err)
+				err = nil
+			}
+			if err != nil {
+				return err
+			}
+			return a.tellSettings(before, after, kept, copies)
 		},
 	}
 	ledgerSettingFlags(cmd, &change.Retention, &change.Margin)
@@ -106,12 +114,12 @@ func (a *app) ledgerStore(role string) (nc *nats.Conn, end func(), err error) {
 	return nc, func() { nc.Close(); srv.Close() }, nil
 }
 
-func (a *app) tellSettings(before, after ledger.Settings, audited ledger.AuditSettings) error {
+func (a *app) tellSettings(before, after ledger.Settings, audited ledger.AuditSettings, copies int) error {
 	full := map[bool]string{false: "drop", true: "refuse"}[audited.Refuse]
 	if a.json() {
 		return json.NewEncoder(a.out).Encode(map[string]any{
 			"protocol": ledger.Protocol, "partitions": after.Partitions, "replicas": after.Replicas, "retention": after.Retention.String(), "margin": after.Margin.String(),
-			"audit_retention": audited.Retention.String(), "audit_bytes": audited.Bytes, "audit_full": full,
+			"audit_retention": audited.Retention.String(), "audit_bytes": audited.Bytes, "audit_full": full, "audit_replicas": copies,
 		})
 	}
 	for _, row := range []struct{ name, was, is string }{
@@ -127,7 +135,7 @@ func (a *app) tellSettings(before, after ledger.Settings, audited ledger.AuditSe
 		fmt.Fprintf(a.out, "%-12s%s%s\n", row.name, row.is, was)
 	}
 	if audited.Bytes != 0 {
-		fmt.Fprintf(a.out, "%-12s%s, %d bytes; when full: %s\n", "audit", audited.Retention, audited.Bytes, full)
+		fmt.Fprintf(a.out, "%-12s%s, %d bytes; when full: %s; copies: %d\n", "audit", audited.Retention, audited.Bytes, full, copies)
 	}
 	return nil
 }

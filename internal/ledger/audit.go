@@ -68,9 +68,10 @@ func (l *Ledger) auditConfig() jetstream.StreamConfig {
 	if s.Refuse {
 		cfg.Discard = jetstream.DiscardNew
 	}
-	if l.copies == 1 {
+	if l.alone() {
 		// Nobody is told that a record is kept before it is, so the disk is synced
-		// in its own time: the copies add no sync to those of the asks.
+		// in its own time: the copies add no sync to those of the asks. A stream like
+		// that can never have several copies, so in a cluster it is none.
 		cfg.PersistMode = jetstream.AsyncPersistMode
 	}
 	for p := range l.n {
@@ -147,10 +148,42 @@ func SetAudit(ctx context.Context, nc *nats.Conn, change AuditSettings, full boo
 	return AuditSettings{Retention: cfg.MaxAge, Bytes: cfg.MaxBytes, Refuse: cfg.Discard == jetstream.DiscardNew}, nil
 }
 
+// ErrAuditCopies is the error of more copies of an audit that can have one only.
+var ErrAuditCopies = errors.New("ledger: the audit was made on a server alone, and is written without syncing: it can have one copy only; restore a backup into a new ledger to have more")
+
+// SetAuditCopies changes how many copies the audit has, over a connection that may
+// update streams, and waits until each is current. It returns how many there are
+// then; 0 when there is no audit. The error is [ErrAuditCopies] when it keeps one.
+func SetAuditCopies(ctx context.Context, nc *nats.Conn, copies int) (int, error) {
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
+	if err != nil {
+		return 0, fmt.Errorf("ledger: %w", err)
+	}
+	s, err := js.Stream(ctx, subject.AuditStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, nil // the next broker makes one
+	}
+	if err != nil {
+		return 0, fmt.Errorf("ledger: open stream %s: %w", subject.AuditStream, err)
+	}
+	cfg := s.CachedInfo().Config
+	switch {
+	case copies == 0 || cfg.Replicas == copies:
+		return cfg.Replicas, nil
+	case cfg.PersistMode == jetstream.AsyncPersistMode:
+		return cfg.Replicas, ErrAuditCopies
+	}
+	cfg.Replicas = copies
+	if _, err := js.UpdateStream(ctx, cfg); err != nil {
+		return 0, fmt.Errorf("ledger: update stream %s: %w", subject.AuditStream, err)
+	}
+	return copies, caughtUp(ctx, js, []string{subject.AuditStream}, copies)
+}
+
 // auditUse is what is known of the audit's size.
 type auditUse struct {
-	used, most, lag atomic.Int64
-	there           atomic.Bool
+	used, most, lag, copies atomic.Int64
+	there                   atomic.Bool
 }
 
 // AuditUse is what the audit uses and how far its copies are behind.
@@ -172,27 +205,41 @@ func (l *Ledger) RefreshAudit(ctx context.Context) (made bool, err error) {
 	if l.opts.NoAudit {
 		return false, nil
 	}
-	var info auditInfo
-	err = l.api(ctx, "STREAM.INFO."+subject.AuditStream, nil, &info)
+	err = l.measureAudit(ctx)
 	if codeIs(err, codeStreamNotFound) {
-		l.audit.there.Store(false)
 		if made, err = l.openAudit(ctx); err == nil {
-			err = l.api(ctx, "STREAM.INFO."+subject.AuditStream, nil, &info)
+			err = l.measureAudit(ctx)
 		}
 	}
 	if err != nil {
 		return made, fmt.Errorf("ledger: read the audit's size: %w", err)
 	}
+	return made, nil
+}
+
+// measureAudit reads the size of the audit.
+func (l *Ledger) measureAudit(ctx context.Context) error {
+	var info auditInfo
+	err := l.api(ctx, "STREAM.INFO."+subject.AuditStream, nil, &info)
+	if codeIs(err, codeStreamNotFound) {
+		l.audit.there.Store(false)
+		l.audit.used.Store(0)
+	}
+	if err != nil {
+		return err
+	}
 	l.audit.there.Store(true)
 	l.audit.used.Store(info.State.Bytes)
 	l.audit.most.Store(info.Config.MaxBytes)
+	l.audit.copies.Store(info.Config.Copies)
 	l.audit.lag.Store(info.lag())
-	return made, nil
+	return nil
 }
 
 type auditInfo struct {
 	Config struct {
 		MaxBytes int64         `json:"max_bytes"`
+		Copies   int64         `json:"num_replicas"`
 		MaxAge   time.Duration `json:"max_age"`
 		Discard  string        `json:"discard"`
 	} `json:"config"`

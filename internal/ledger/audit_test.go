@@ -92,3 +92,32 @@ func TestTheAuditsSettingsAreItsOwn(t *testing.T) {
 		}
 	}
 }
+
+// What the audit gets between two looks at it is not counted as the asks'.
+func TestTheAuditsBytesAreNotTheAsks(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Memory: true, NoBroker: true})
+	const budget = 40 << 20
+	led, err := ledger.Open(t.Context(), b.Connect(natsd.Role{Name: natsd.RoleLedger}), ledger.Options{Budget: budget, Audit: ledger.AuditSettings{Bytes: budget / 8 * 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := led.RefreshAudit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	data := []byte(strings.Repeat("x", 900<<10))
+	for i := range 32 { // far more than all that asks may use
+		if err := led.WriteAudit(t.Context(), "acme", "r"+strings.Repeat("i", i), data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := led.RefreshUsage(t.Context()); err != nil { // and no look at the audit
+		t.Fatal(err)
+	}
+	if used, _ := led.Usage(); used < 28<<20 {
+		t.Fatalf("%d bytes are used", used)
+	}
+	if err := led.Room(); err != nil {
+		t.Errorf("asks are refused: %v", err)
+	}
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 func maintain(t *testing.T, b *natstest.Bus) *nats.Conn {
@@ -317,6 +318,32 @@ func TestABackupNeedsALedger(t *testing.T) {
 	}
 }
 
+// usedOnce fails unless the ledger counts the bytes of its streams once, however
+// many copies they have.
+func usedOnce(t *testing.T, led *ledger.Ledger, nc *nats.Conn) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "the ledger counts each byte once", func() bool {
+		if err := led.RefreshUsage(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		used, _ := led.Usage()
+		var all uint64
+		streams := js.ListStreams(t.Context())
+		for s := range streams.Info() {
+			all += s.State.Bytes
+		}
+		if streams.Err() != nil {
+			t.Fatal(streams.Err())
+		}
+		t.Logf("the streams have %d bytes, and the ledger counts %d", all, used)
+		return used > 0 && uint64(used) < all*3/2
+	})
+}
+
 // A ledger of one server moves to a cluster, at first with one copy of each
 // stream. While asks run it gets three, and then one server may go.
 func TestFromOneServerToAClusterWhileAsksRun(t *testing.T) {
@@ -377,8 +404,12 @@ func TestFromOneServerToAClusterWhileAsksRun(t *testing.T) {
 	if err != nil || before.Replicas != 1 || after.Replicas != 3 {
 		t.Fatalf("%+v to %+v: %v", before, after, err)
 	}
+	if n, err := ledger.SetAuditCopies(limit, admin, 3); err != nil || n != 3 {
+		t.Fatalf("%d copies of the audit: %v", n, err)
+	}
 	enough()
 	ids := append(<-asked, "moved")
+	usedOnce(t, led, admin)
 	servers[2].Close()
 	for _, id := range ids {
 		natstest.Eventually(t, id, func() bool {

@@ -189,16 +189,46 @@ func (l *Ledger) RefreshUsage(ctx context.Context) error {
 	if err := l.api(ctx, "INFO", nil, &info); err != nil {
 		return fmt.Errorf("ledger: read usage: %w", err)
 	}
-	l.used.Store(info.Store)
 	budget := l.opts.Budget
 	if budget == 0 && info.Limits.MaxStore > 0 {
 		budget = info.Limits.MaxStore
 	}
 	l.budget.Store(budget)
-	if budget > 0 && info.Store+l.Reserve() >= budget/2 { // else the sweep counts often enough
+	used, err := l.once(ctx, info.Store, budget)
+	if err != nil {
+		return err
+	}
+	l.used.Store(used)
+	if budget > 0 && used+l.Reserve() >= budget/2 { // else the sweep counts often enough
 		return l.refreshReserve(ctx)
 	}
 	return nil
+}
+
+// once is how many bytes the ledger has when each is counted once. The server
+// counts those of every copy; the budget is what one node may store. Near half of
+// it the audit's part is read again, too: what is not known of it yet would count as
+// the asks'.
+func (l *Ledger) once(ctx context.Context, raw, budget int64) (int64, error) {
+	copies := int64(1)
+	if !l.alone() {
+		var stream struct {
+			Config struct {
+				Copies int64 `json:"num_replicas"`
+			} `json:"config"`
+		}
+		if err := l.api(ctx, "STREAM.INFO."+subject.Stream(0), nil, &stream); err != nil {
+			return 0, fmt.Errorf("ledger: read usage: %w", err)
+		}
+		copies = max(1, stream.Config.Copies)
+	}
+	if budget > 0 && raw/copies >= budget/2 && l.audit.there.Load() {
+		if err := l.measureAudit(ctx); err != nil && !codeIs(err, codeStreamNotFound) {
+			return 0, fmt.Errorf("ledger: read usage: %w", err)
+		}
+	}
+	audited := l.audit.used.Load()
+	return max(0, raw-audited*l.audit.copies.Load())/copies + audited, nil
 }
 
 // endOverhead is what an outcome has beside its question: who, when and what.
