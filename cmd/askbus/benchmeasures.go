@@ -85,6 +85,11 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 		sub("consumers", "The cycle with 0, 50 and 200 single-tenant consumers on each stream", func(ctx context.Context) (report, error) {
 			return bench.Consumers(ctx, opts(), a.plan(*f))
 		}),
+		sub("audit", "What the audit costs: the cycle with and without it", func(ctx context.Context) (report, error) {
+			r, err := bench.Audit(ctx, opts(), a.plan(*f))
+			r.Quick = f.quick
+			return r, err
+		}),
 		sub("r3", "The cycle on a cluster of three, with three replicas of everything", func(ctx context.Context) (report, error) {
 			return bench.R3(ctx, opts(), a.plan(*f))
 		}),

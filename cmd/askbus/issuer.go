@@ -129,7 +129,8 @@ func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Is
 	})
 	r.parts = append(r.parts, daemon.Part{Name: "issuer", Run: i.Run}, daemon.Part{Name: "sign-ins of terminals", Run: terminals.Run},
 		daemon.Part{Name: "sign-outs of terminals", Run: func(ctx context.Context) error { return r.signOuts(ctx, keys.Dir(), terminals) }},
-		daemon.Part{Name: "audit of credentials", Run: newCredentialAudit(keys.Dir(), nc, r.log).Run})
+		daemon.Part{Name: "audit of credentials", Run: newCredentialAudit(keys.Dir(), nc, r.log).Run},
+		daemon.Part{Name: "audit of maintenance", Run: newMaintenanceAudit(keys.Dir(), nc, r.log).Run})
 	return nc, nil
 }
 

@@ -91,6 +91,7 @@ cluster copy the directory "auth" of another node instead: all nodes share it.`,
 			if err := natsd.NewKey(a.Dir); err != nil {
 				return err
 			}
+			a.noteMaintenance("new keys: every credential is void")
 			a.say("askbus: new keys are in %s/auth; issue new credentials with \"askbus auth\"", a.Dir)
 			return nil
 		},

@@ -154,6 +154,7 @@ partitions. --check only reads the file.`,
 			if err != nil {
 				return err
 			}
+			a.ledgerChanged(cmd.Context(), a.NATS.URL == "", fmt.Sprintf("restored from a backup of %s: %d pending asks, %d ended ones", back.Head.At.Format(time.RFC3339), done.Pending, done.Ended))
 			if done.Expired > 0 {
 				a.say("askbus: %d outcomes and entries were past their retention and are omitted", done.Expired)
 			}

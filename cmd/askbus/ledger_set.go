@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/ledger"
@@ -66,6 +68,9 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 			if err != nil {
 				return err
 			}
+			if note := changedSettings(&before, &after, cmd); note != "" {
+				a.ledgerChanged(cmd.Context(), url == "", note)
+			}
 			return a.tellSettings(before, after, kept, copies)
 		},
 	}
@@ -78,6 +83,37 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 	cmd.Flags().StringVar(&url, "admin-url", "", "a nats-server of your own, instead of the store in --dir")
 	cmd.Flags().StringVar(&creds, "admin-creds", "", "its credential that may update streams: a NATS .creds file")
 	return cmd
+}
+
+// changedSettings describes a change of settings for the audit; empty if
+// nothing changed.
+func changedSettings(before, after *ledger.Settings, cmd *cobra.Command) string {
+	var words []string
+	for _, v := range []struct{ name, was, is string }{
+		{"replicas", strconv.Itoa(before.Replicas), strconv.Itoa(after.Replicas)},
+		{"retention", before.Retention.String(), after.Retention.String()},
+		{"margin", before.Margin.String(), after.Margin.String()},
+	} {
+		if v.was != v.is {
+			words = append(words, v.name+" "+v.is+" (was "+v.was+")")
+		}
+	}
+	for _, name := range []string{"audit-retention", "audit-bytes", "audit-full"} {
+		if f := cmd.Flags().Lookup(name); f.Changed {
+			words = append(words, name+" "+f.Value.String())
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// ledgerChanged reports a change to the audit: through the list of the store in --dir,
+// or as the operator of an external server.
+func (a *app) ledgerChanged(ctx context.Context, own bool, note string) {
+	if own {
+		a.noteMaintenance(note)
+		return
+	}
+	a.reportToAudit(ctx, audit.Report{Action: audit.LedgerChanged, Object: &audit.Object{Kind: "ledger", Note: note}})
 }
 
 // ledgerAdmin connects with the right to update streams: to an external server, or to the store of

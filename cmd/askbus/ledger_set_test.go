@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/natstest"
 )
 
 // The ledger stores the settings on which brokers agree. A broker with other settings does not
@@ -32,4 +34,8 @@ func TestABrokerWithOtherSettingsDoesNotStart(t *testing.T) {
 	if _, stderr, code := pl.run("get", "s1/a1"); code != exitPending {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
+	natstest.Eventually(t, "the change stands in the audit", func() bool {
+		all := pl.audited("--action", "ledger.changed")
+		return len(all) == 1 && all[0].Object.Note == "retention 72h0m0s (was 48h0m0s)"
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/natstest"
 )
 
 // The start with a damaged store names the command that repairs it. The repair reports what is
@@ -64,6 +66,10 @@ func TestADamagedStoreIsCheckedAndRepaired(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d: %s%s", id, got, code, stdout, stderr)
 		}
 	}
+	natstest.Eventually(t, "the repair stands in the audit", func() bool {
+		all := pl.audited("--action", "ledger.repaired")
+		return len(all) == 1 && strings.Contains(all[0].Object.Note, "ASKS_00") && strings.Contains(all[0].Object.Note, filepath.Base(aside))
+	})
 }
 
 // A store without its key does not start with a new one.

@@ -27,6 +27,7 @@ type Bed struct {
 	shared   bool   // others use it, too: nothing of ours may stay
 	run      string // names this run's sessions, so that nobody else's asks are touched
 	dial     func(natsd.Role) (*nats.Conn, error)
+	ledger   *ledger.Ledger                                         // of an embedded one
 	verifier broker.Verifier                                        // of the bench's own servers
 	floor    func() (connect func() (*nats.Conn, error), err error) // full rights, where the floor's streams may lie
 	closes   []func()
@@ -92,7 +93,7 @@ func (b *Bed) broker(ctx context.Context, opts ledger.Options) error {
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	b.Partitions = opened.Partitions()
+	b.Partitions, b.ledger = opened.Partitions(), opened
 	br := broker.New(svc, opened, broker.Options{Logger: b.log, Verifier: b.verifier})
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)

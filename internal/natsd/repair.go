@@ -101,7 +101,20 @@ func Repair(dir string, fromPeers bool) (Report, error) {
 	if err != nil {
 		return r, fmt.Errorf("repair: something is left: %w", err)
 	}
-	return r, nil
+	how := "went on without what cannot be read"
+	if fromPeers {
+		how = "left to the other nodes"
+	}
+	return r, NoteMaintenance(dir, Maintenance{Repair: true, Note: how + "; damaged files are in " + filepath.Base(r.Aside) + ": " + damaged(r.Damages)})
+}
+
+// damaged says what was damaged, in one line.
+func damaged(list []Damage) string {
+	what := make([]string, len(list))
+	for i := range list {
+		what[i] = list[i].Stream + ": " + list[i].What
+	}
+	return strings.Join(what, "; ")
 }
 
 // mender repairs one store.
@@ -160,6 +173,9 @@ func (i *inspection) mendAudit(alone bool, log *slog.Logger) error {
 	}
 	log.Error("the audit has lost records, and goes on without them", slog.String("damage", strings.Join(what, "; ")), slog.String("kept", m.aside))
 	i.damages = nil
+	if err := NoteMaintenance(i.dir, Maintenance{Repair: true, Note: "the audit went on without what cannot be read; damaged files are in " + filepath.Base(m.aside) + ": " + strings.Join(what, "; ")}); err != nil {
+		log.Warn("this will not stand in the audit", slog.Any("error", err))
+	}
 	return nil
 }
 
