@@ -135,6 +135,8 @@ func (s *Server) others(k ask.Key, me responder.Viewer) []string {
 
 // snoozed is what this person put off. When that cannot be read, nothing is.
 func (s *Server) snoozed(ctx context.Context, me responder.Viewer) map[ask.Key]time.Time {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	off, err := s.board.Snoozed(ctx, me)
 	if err != nil {
 		s.opts.Logger.WarnContext(ctx, "cannot read what is put off", slog.Any("error", err))
