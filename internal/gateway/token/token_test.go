@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/askbus/askbus/internal/gateway/token"
@@ -228,4 +229,20 @@ func TestAMarkIsOfOneHostAndOneAsk(t *testing.T) {
 	if one.Mark(k) != again.Mark(k) || one.Mark(k) == one.Mark(other) || one.Mark(k) == two.Mark(k) {
 		t.Error("marks do not tell hosts and asks apart")
 	}
+}
+
+// Who shows a token that is not known here waits three seconds for a broker that is
+// silent, however long they would wait themselves.
+func TestACheckDoesNotWaitForASilentBroker(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	nc := b.Connect(natsd.Role{Name: natsd.RoleGateway})
+	synctest.Test(t, func(t *testing.T) { // nothing reads the tokens, as while the broker is silent
+		s := token.NewStore(nc, state.CacheOptions{Poll: time.Hour, FailAfter: 2 * time.Hour, Logger: natstest.Logger()})
+		began := time.Now()
+		_, err := s.Check(t.Context(), "askb_abc_def", began)
+		if took := time.Since(began); took != 3*time.Second || err == nil || errors.Is(err, token.ErrUnknown) {
+			t.Errorf("%v after %s", err, took)
+		}
+	})
 }
