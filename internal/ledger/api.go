@@ -15,15 +15,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// attempt is the limit of one try: a request to a dying leader otherwise hangs
-// for the whole context.
+// attempt limits one try: a request to a dying leader would otherwise hang
+// until the context ends.
 const attempt = 1500 * time.Millisecond
 
-// Codes of JetStream that mean something to us.
+// JetStream error codes that are handled specially.
 const (
 	codeNoMessage       = 10037
 	codeWrongSequence   = 10071 // compare-and-set lost
-	codeInFlight        = 10164 // lost to somebody whose write is not yet stored (R3)
+	codeInFlight        = 10164 // lost to a write that is not yet stored (R3)
 	codeStreamNotFound  = 10059
 	codeMetadataDiffers = 10058
 	codeMemoryExceeded  = 10028
@@ -33,13 +33,13 @@ const (
 	codeStoreFailed     = 10077
 )
 
-// errRace means that somebody else wrote first: read and decide again.
+// errRace means that another write was first: read and decide again.
 var errRace = errors.New("lost the race")
 
 // IsRace reports whether a write lost its compare-and-set.
 func IsRace(err error) bool { return errors.Is(err, errRace) }
 
-// apiError is what JetStream says of a request.
+// apiError is an error reply of JetStream.
 type apiError struct {
 	Code        int    `json:"code"`
 	ErrCode     int    `json:"err_code"`
@@ -50,22 +50,22 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("jetstream: %s (%d)", e.Description, e.ErrCode)
 }
 
-// storageFull reports whether err says that there is no room.
+// storageFull reports whether err means that there is no room.
 func storageFull(err error) bool {
 	return meanings[codeOf(err)] == noRoom
 }
 
-// IsFull reports whether err says that there is no room, or that a disk failed.
+// IsFull reports whether err means that there is no room or that a disk failed.
 func IsFull(err error) bool {
 	return errors.Is(err, ask.ErrUnavailable) && storageFull(err) || errors.Is(err, errWrite)
 }
 
-// errWrite means that a server took a write and did not say what became of it:
-// as when its disk is full.
+// errWrite means that a server received a write but did not acknowledge it, as
+// when its disk is full.
 var errWrite = errors.New("the write was not acknowledged")
 
-// request sends msg and returns the reply, trying again while the leader is
-// away. Everything it sends may be sent twice.
+// request sends msg and returns the reply, retrying while there is no leader.
+// Its messages may be sent twice.
 func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
 	for try := 0; ; try++ {
 		one, cancel := context.WithTimeout(ctx, attempt)
@@ -75,7 +75,7 @@ func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) 
 			return reply, nil
 		}
 		if l.clock != nil {
-			l.clock.suspectAll() // another one may lead
+			l.clock.suspectAll() // another server may lead
 		}
 		if ctx.Err() != nil || errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) {
 			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(ask.ErrUnavailable, err))
@@ -90,7 +90,7 @@ func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) 
 // only one cannot write.
 func errOff() error {
 	return ask.Refuse(ask.CodeUnavailable,
-		"the ledger does not store anything just now: its servers choose a leader, or a disk is full; try again with the same ids (the server's log says more)")
+		"the ledger cannot store anything now: its servers are choosing a leader, or a disk is full; try again with the same ids (see the server's log)")
 }
 
 // backOff waits before the next try.
@@ -98,8 +98,8 @@ func backOff(ctx context.Context, try int) error {
 	return backoff.Wait(ctx, 10*time.Millisecond, try)
 }
 
-// api calls the JetStream API. It tries for so long that a lost leader has been
-// followed by another one in most cases; then it says that nobody leads.
+// api calls the JetStream API. It retries long enough for a new leader to be
+// elected in most cases, then reports that there is no leader.
 func (l *Ledger) api(ctx context.Context, subject string, body, reply any) error {
 	patient, cancel := context.WithTimeout(ctx, 2*attempt)
 	defer cancel()
@@ -123,7 +123,7 @@ func (l *Ledger) api(ctx context.Context, subject string, body, reply any) error
 		}
 		if w.Error != nil {
 			if meanings[w.Error.ErrCode] == temporary && w.Error.Code >= 500 && backOff(patient, try) == nil {
-				continue // no leader just now
+				continue // no leader at the moment
 			}
 			return w.Error
 		}
@@ -136,9 +136,9 @@ func (l *Ledger) api(ctx context.Context, subject string, body, reply any) error
 
 // publish stores msg and returns its sequence.
 func (l *Ledger) publish(ctx context.Context, msg *nats.Msg) (uint64, error) {
-	// A server that cannot write does not reply. So there is time for one
-	// attempt that fails, or for several to which nobody is there, and whoever
-	// asked is told before it loses patience; it tries again.
+	// A server that cannot write does not reply. The limit leaves time for one
+	// failing attempt, or for several without a responder, so that the caller
+	// gets a reply before its own timeout and tries again.
 	patient, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	for try := 0; ; try++ {
@@ -177,7 +177,7 @@ type message struct {
 	Time time.Time
 }
 
-// errNone means that no message is there.
+// errNone means that there is no such message.
 var errNone = errors.New("no message")
 
 // first reads the first message at or after seq on a subject, from the leader.
@@ -198,14 +198,14 @@ func (l *Ledger) last(ctx context.Context, stream, subject string) (message, err
 }
 
 // question reads the question of an ask from the leader: the LAST message on
-// its subject, because a crash while it is rewritten can leave two.
+// its subject, because a crash during a rewrite can leave two.
 func (l *Ledger) question(ctx context.Context, k ask.Key) (message, error) {
 	p, stream := l.place(k)
 	return l.last(ctx, stream, subject.LedgerQuestion(p, k))
 }
 
-// outcome reads the outcome of an ask from the leader: the FIRST message on its
-// subject is the truth, because the server's timer may write another one late.
+// outcome reads the outcome of an ask from the leader. The FIRST message on its
+// subject counts, because the server's timer may write another one late.
 func (l *Ledger) outcome(ctx context.Context, k ask.Key) (message, error) {
 	p, stream := l.place(k)
 	of := subject.LedgerOutcome(p, k)
@@ -214,8 +214,8 @@ func (l *Ledger) outcome(ctx context.Context, k ask.Key) (message, error) {
 		if err != nil || !l.expired(m) {
 			return m, err
 		}
-		// It counts for nothing, but a compare-and-set would still see it.
-		l.opts.Logger.WarnContext(ctx, "removing an outcome whose time is up and that its server kept", slog.String("ask_id", k.ID))
+		// It no longer counts, but a compare-and-set would still see it.
+		l.opts.Logger.WarnContext(ctx, "removing an expired outcome that its server kept", slog.String("ask_id", k.ID))
 		if err := l.purge(ctx, stream, of, m.Seq); err != nil {
 			return message{}, err
 		}
@@ -223,11 +223,11 @@ func (l *Ledger) outcome(ctx context.Context, k ask.Key) (message, error) {
 	}
 }
 
-// tardy is how much later than its time a server may remove a message.
+// tardy is how late a server may remove an expired message.
 const tardy = 2 * time.Second
 
-// expired reports whether a message's time was up a while ago. A server removes
-// it then, but one that was away may lead again before it has.
+// expired reports whether a message expired some time ago. A server that was
+// down may lead again before it has removed the message.
 func (l *Ledger) expired(m message) bool {
 	lives, err := time.ParseDuration(m.Header.Get(hdrTTL))
 	return err == nil && l.ClockError() == nil && m.Time.Add(lives+tardy).Before(l.Now())

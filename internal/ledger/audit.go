@@ -15,25 +15,25 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The audit is a stream beside the ledger's. The server itself copies every
-// question and outcome into it, behind the write that it acknowledges, so no ask
-// waits for the audit, and what ends while no broker runs is in it too. Brokers
-// add what the ledger does not hold.
+// The audit is a stream next to the ledger's. The server itself copies every
+// question and outcome into it after the acknowledged write, so no ask waits
+// for the audit, and an ask that ends while no broker runs is recorded as well.
+// Brokers add records of what the ledger does not hold.
 
 // Defaults of [AuditSettings].
 const (
 	DefaultAuditRetention = 8760 * time.Hour
-	DefaultAuditBytes     = 1 << 30
+	defaultAuditBytes     = 1 << 30
 	minAuditBytes         = 1 << 20
 	minAuditRetention     = time.Second
 )
 
-// AuditSettings say how much the audit keeps. They are the stream's own, so
-// that every broker has the same ones.
+// AuditSettings say how much the audit keeps. They are stored in the stream, so
+// that every broker uses the same ones.
 type AuditSettings struct {
 	Retention time.Duration // default for a new audit: 8760h; at least 1s
 	Bytes     int64         // default for a new audit: an eighth of the ledger's budget, at most 1 GiB; at least 1 MiB
-	Refuse    bool          // a full audit takes nothing more; default: it drops the oldest
+	Refuse    bool          // a full audit refuses new records; default: it drops the oldest
 }
 
 func (s AuditSettings) check() error {
@@ -41,20 +41,20 @@ func (s AuditSettings) check() error {
 	case s.Retention != 0 && s.Retention < minAuditRetention:
 		return fmt.Errorf("ledger: audit retention %s; use at least %s", s.Retention, minAuditRetention)
 	case s.Bytes != 0 && s.Bytes < minAuditBytes:
-		return fmt.Errorf("ledger: %d bytes for the audit; use at least %d", s.Bytes, int64(minAuditBytes))
+		return fmt.Errorf("ledger: audit size %d bytes; use at least %d", s.Bytes, int64(minAuditBytes))
 	}
 	return nil
 }
 
-// auditConfig is the stream of a new audit. It copies everything that is there,
-// and what comes.
+// auditConfig is the stream of a new audit. It copies all existing and new
+// messages.
 func (l *Ledger) auditConfig() jetstream.StreamConfig {
 	s := l.opts.Audit
 	if s.Retention == 0 {
 		s.Retention = DefaultAuditRetention
 	}
 	if s.Bytes == 0 {
-		s.Bytes = DefaultAuditBytes
+		s.Bytes = defaultAuditBytes
 		if all := l.budget.Load(); all > 0 {
 			s.Bytes = max(minAuditBytes, min(s.Bytes, all/8))
 		}
@@ -69,9 +69,9 @@ func (l *Ledger) auditConfig() jetstream.StreamConfig {
 		cfg.Discard = jetstream.DiscardNew
 	}
 	if l.alone() {
-		// Nobody is told that a record is kept before it is, so the disk is synced
-		// in its own time: the copies add no sync to those of the asks. A stream like
-		// that can never have several copies, so in a cluster it is none.
+		// The copies need no sync of their own: a record is not acknowledged to
+		// anybody, so it may reach the disk later than its ask. A stream in this mode
+		// can never have several copies, so a cluster's has the usual mode.
 		cfg.PersistMode = jetstream.AsyncPersistMode
 	}
 	for p := range l.n {
@@ -85,12 +85,12 @@ func (l *Ledger) auditConfig() jetstream.StreamConfig {
 	return cfg
 }
 
-// openAudit creates the stream of the audit, if it is not there. Made reports
-// whether it was not.
+// openAudit creates the stream of the audit if it is missing. made reports
+// whether it created it.
 func (l *Ledger) openAudit(ctx context.Context) (made bool, err error) {
 	cfg := l.auditConfig()
 	if _, err := l.stream(ctx, cfg.Name); err == nil {
-		return false, nil // creating it again with the same settings would succeed, too
+		return false, nil // creating it again with the same settings would also succeed
 	}
 	for try := 0; ; try++ {
 		one, cancel := context.WithTimeout(ctx, 2*attempt)
@@ -100,9 +100,9 @@ func (l *Ledger) openAudit(ctx context.Context) (made bool, err error) {
 		case err == nil:
 			return true, nil
 		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
-			return false, nil // made with other settings
+			return false, nil // created with other settings
 		case (codeIs(err, codeStorageExceeded) || codeIs(err, codeInsufficient)) && try%2 == 1 && cfg.MaxBytes > minAuditBytes:
-			cfg.MaxBytes = max(minAuditBytes, cfg.MaxBytes/4) // the server has less than we were told
+			cfg.MaxBytes = max(minAuditBytes, cfg.MaxBytes/4) // the server has less room than configured
 		case try > 4 || !transient(err) && !codeIs(err, codeStorageExceeded) && !codeIs(err, codeInsufficient), backOff(ctx, try) != nil:
 			return false, fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
 		}
@@ -110,8 +110,8 @@ func (l *Ledger) openAudit(ctx context.Context) (made bool, err error) {
 }
 
 // SetAudit changes the settings of the audit over a connection that may update
-// streams: those of change that are not zero, and with full what it does when it
-// is full. It returns those that it has then, or zero ones when there is no audit.
+// streams: the non-zero ones of change, and with full also Refuse. It returns
+// the new settings, or zero ones if there is no audit.
 func SetAudit(ctx context.Context, nc *nats.Conn, change AuditSettings, full bool) (AuditSettings, error) {
 	if err := change.check(); err != nil {
 		return AuditSettings{}, err
@@ -122,7 +122,7 @@ func SetAudit(ctx context.Context, nc *nats.Conn, change AuditSettings, full boo
 	}
 	s, err := js.Stream(ctx, subject.AuditStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) && change == (AuditSettings{}) {
-		return AuditSettings{}, nil // of a build before it; the next broker makes one
+		return AuditSettings{}, nil // an older ledger without one; the next broker creates it
 	}
 	if err != nil {
 		return AuditSettings{}, fmt.Errorf("ledger: open stream %s: %w", subject.AuditStream, err)
@@ -148,8 +148,8 @@ func SetAudit(ctx context.Context, nc *nats.Conn, change AuditSettings, full boo
 	return AuditSettings{Retention: cfg.MaxAge, Bytes: cfg.MaxBytes, Refuse: cfg.Discard == jetstream.DiscardNew}, nil
 }
 
-// ErrAuditCopies is the error of more copies of an audit that can have one only.
-var ErrAuditCopies = errors.New("ledger: the audit was made on a server alone, and is written without syncing: it can have one copy only; restore a backup into a new ledger to have more")
+// ErrAuditCopies refuses more copies of an audit that can have only one.
+var ErrAuditCopies = errors.New("ledger: a single server made the audit, which it writes without syncing, so it can have only one copy; restore a backup into a new ledger to have more")
 
 // SetAuditCopies changes how many copies the audit has, over a connection that may
 // update streams, and waits until each is current. It returns how many there are
@@ -180,27 +180,27 @@ func SetAuditCopies(ctx context.Context, nc *nats.Conn, copies int) (int, error)
 	return copies, caughtUp(ctx, js, []string{subject.AuditStream}, copies)
 }
 
-// auditUse is what is known of the audit's size.
+// auditUse is the last known size of the audit.
 type auditUse struct {
 	used, most, lag, copies atomic.Int64
 	there                   atomic.Bool
 }
 
-// AuditUse is what the audit uses and how far its copies are behind.
+// AuditUse is the size of the audit and the lag of its copies.
 type AuditUse struct {
-	There bool  // the stream is there, and its leader was heard of
+	There bool  // the stream exists, and its leader answered
 	Used  int64 // bytes
-	Most  int64 // bytes, of which it uses no more
+	Most  int64 // maximum size in bytes
 	Lag   int64 // messages of the ledger that are not copied yet
 }
 
-// AuditUse says how the audit was when [Ledger.RefreshAudit] last looked.
+// AuditUse returns what [Ledger.RefreshAudit] read last.
 func (l *Ledger) AuditUse() AuditUse {
 	return AuditUse{l.audit.there.Load(), l.audit.used.Load(), l.audit.most.Load(), l.audit.lag.Load()}
 }
 
-// RefreshAudit reads the size of the audit and how far its copies are behind. It
-// makes the stream when somebody removed it, and reports whether it did.
+// RefreshAudit reads the size of the audit and the lag of its copies. It
+// recreates a removed stream, and reports whether it did.
 func (l *Ledger) RefreshAudit(ctx context.Context) (made bool, err error) {
 	if l.opts.NoAudit {
 		return false, nil
@@ -262,7 +262,7 @@ func (i *auditInfo) lag() (lag int64) {
 	return lag
 }
 
-// AuditMade reports whether this process made the audit when it opened the
+// AuditMade reports whether this process created the audit when it opened the
 // ledger.
 func (l *Ledger) AuditMade() bool { return l.auditMade }
 
@@ -293,27 +293,28 @@ func (l *Ledger) WriteAudit(ctx context.Context, tenant, id string, data []byte)
 	return nil
 }
 
-// AuditFull reports whether the audit takes nothing more just now.
+// AuditFull reports whether err means that the audit is full.
 func AuditFull(err error) bool { return storageFull(err) || codeIs(err, codeStoreFailed) }
 
-// Bounds of one reading of the audit.
+// Bounds of one read of the audit.
 const (
 	auditBatch  = 256
 	auditBytes  = 2 << 20
-	lateWithin  = 30 * time.Second // so long after another outcome a timer may still write
-	lateHistory = 1000             // copies that are looked through for it
+	lateWithin  = 30 * time.Second // how long after another outcome a timer may still write
+	lateHistory = 1000             // copies that are searched for it
 )
 
 // AuditPage is a part of the audit.
 type AuditPage struct {
 	Records []audit.Record
-	Next    uint64 // where to read on
-	End     bool   // nothing follows just now
+	Next    uint64 // where to continue
+	End     bool   // no more records at the moment
 }
 
-// ReadAudit reads records about a tenant (empty: all) from a sequence on; from 0
-// on, those that were stored at since or later. It looks at a bounded part and
-// keeps what keep wants. Whole gives copies with the texts that people typed.
+// ReadAudit reads records of a tenant (empty: all) from a sequence on; from 0,
+// those stored at or after since. It reads a bounded part and returns the
+// records that keep accepts. With whole, copies contain the texts that people
+// typed.
 func (l *Ledger) ReadAudit(ctx context.Context, tenant string, from uint64, since time.Time, whole bool, keep func(*audit.Record) bool) (AuditPage, error) {
 	if l.opts.NoAudit {
 		return AuditPage{End: true}, nil
@@ -346,7 +347,7 @@ func (l *Ledger) ReadAudit(ctx context.Context, tenant string, from uint64, sinc
 	return page, nil
 }
 
-// auditMessages reads messages from a sequence, or a moment, on.
+// auditMessages reads messages from a sequence, or a time, on.
 func (l *Ledger) auditMessages(ctx context.Context, filter string, from uint64, since time.Time, most int) (found []message, end bool, err error) {
 	body := map[string]any{"batch": most, "max_bytes": auditBytes, "next_by_subj": filter}
 	if from == 0 {
@@ -361,7 +362,7 @@ func (l *Ledger) auditMessages(ctx context.Context, filter string, from uint64, 
 		}
 		if err != nil {
 			if try >= 2 || backOff(ctx, try) != nil {
-				return nil, false, errors.Join(ask.Refuse(ask.CodeUnavailable, "the audit cannot be read just now; try again"), err)
+				return nil, false, errors.Join(ask.Refuse(ask.CodeUnavailable, "the audit cannot be read now; try again"), err)
 			}
 			continue
 		}
@@ -376,11 +377,11 @@ func (l *Ledger) auditMessages(ctx context.Context, filter string, from uint64, 
 	}
 }
 
-// endedAsks are outcomes that were not written by a timer, by ask and life.
+// endedAsks are the outcomes that no timer wrote, by ask and life.
 type endedAsks map[string]bool
 
-// endedBefore notes the outcomes shortly before a message: a timer may write an
-// expiry behind an answer, and that counts for nothing.
+// endedBefore records the outcomes shortly before a message: a timer may write
+// an expiry after an answer, which does not count.
 func (l *Ledger) endedBefore(ctx context.Context, filter string, first message, seen endedAsks) error {
 	msgs, _, err := l.auditMessages(ctx, filter, 0, first.Time.Add(-lateWithin), lateHistory)
 	if err != nil {
@@ -395,8 +396,8 @@ func (l *Ledger) endedBefore(ctx context.Context, filter string, first message, 
 	return nil
 }
 
-// record reads a message of the audit. It does not count when it is an expiry
-// behind another outcome.
+// record decodes a message of the audit. It does not count if it is an expiry
+// after another outcome.
 func (e endedAsks) record(m message, whole bool) (r audit.Record, counts bool) {
 	_, kind, _ := subject.ParseLedgerAudit(m.Subject)
 	if kind == subject.AuditRecord {
@@ -423,18 +424,18 @@ func (e endedAsks) record(m message, whole bool) (r audit.Record, counts bool) {
 	return c.Record, true
 }
 
-// AuditInspection is what can be seen of the audit from outside.
+// AuditInspection is the state of the audit as seen from outside.
 type AuditInspection struct {
 	There bool
 	Used  int64
 	AuditSettings
 	Copies int
 	Lag    int64    // messages of the ledger that are not copied yet
-	Wrong  []string // what is set otherwise than a broker makes it, or does not work
+	Wrong  []string // settings that differ from a broker's, and faults
 }
 
-// stalled is for how long a source may be silent: the server's heartbeats come
-// each second.
+// stalled is how long a source may be silent. The server sends heartbeats each
+// second.
 const stalled = 30 * time.Second
 
 func (l *Ledger) inspectAudit(ctx context.Context) (in AuditInspection, err error) {
@@ -457,7 +458,7 @@ func (l *Ledger) inspectAudit(ctx context.Context) (in AuditInspection, err erro
 	}{
 		{c.DenyDelete, "deny_delete is off: single records can be removed"},
 		{c.DenyPurge, "deny_purge is off: all records can be removed"},
-		{c.MaxAge > 0 && c.MaxBytes > 0, "it has no bounds: it can fill the store"},
+		{c.MaxAge > 0 && c.MaxBytes > 0, "it is unbounded: it can fill the store"},
 		{len(c.Sources) == l.n, fmt.Sprintf("it copies %d of %d partitions", len(c.Sources), l.n)},
 	} {
 		if !v.ok {
@@ -466,8 +467,8 @@ func (l *Ledger) inspectAudit(ctx context.Context) (in AuditInspection, err erro
 	}
 	for _, src := range info.Sources {
 		in.Lag += int64(src.Lag)  //nolint:gosec // a count
-		if src.Active > stalled { // below 0: not heard of yet
-			in.Wrong = append(in.Wrong, fmt.Sprintf("nothing was heard of %s for %s: what ends there is not recorded", src.Name, src.Active.Round(time.Second)))
+		if src.Active > stalled { // below 0: nothing received yet
+			in.Wrong = append(in.Wrong, fmt.Sprintf("no heartbeat from %s for %s: asks that end there are not recorded", src.Name, src.Active.Round(time.Second)))
 		}
 	}
 	return in, nil

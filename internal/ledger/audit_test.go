@@ -58,7 +58,7 @@ func TestARestoredAuditIsWhole(t *testing.T) {
 		got := audited(t, again)
 		for _, w := range want {
 			if got[w] > 1 {
-				t.Fatalf("%s is there %d times", w, got[w])
+				t.Fatalf("%s is recorded %d times", w, got[w])
 			}
 			if got[w] == 0 {
 				return false

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Backlog is what waits for a responder type's replicas, over all partitions
-// and tenants: what nobody took yet, and what somebody took and did not finish.
+// Backlog is the work that waits for a responder type's replicas, over all
+// partitions and tenants: work never handed out, and work in progress.
 type Backlog struct {
 	Questions int64 `json:"questions"` // to present
 	Outcomes  int64 `json:"outcomes"`  // to close or retract cards for
@@ -21,9 +21,8 @@ type Backlog struct {
 // replicas must still close its cards.
 func (b Backlog) Sum() int64 { return b.Questions + b.Outcomes }
 
-// Backlog counts what waits for each responder type that has consumers. It asks
-// the leaders of the consumers, so the figures are those of no replica that is
-// behind.
+// Backlog counts the waiting work of each responder type that has consumers. It
+// asks the leaders of the consumers, so the figures are current.
 func (w *Work) Backlog(ctx context.Context) (map[string]Backlog, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*attempt)
 	defer cancel()
@@ -48,7 +47,7 @@ func (w *Work) Backlog(ctx context.Context) (map[string]Backlog, error) {
 	return all, nil
 }
 
-// backlogOf counts what waits in one partition.
+// backlogOf counts the waiting work in one partition.
 func (w *Work) backlogOf(ctx context.Context, stream string) (map[string]Backlog, error) {
 	s, err := w.l.js.Stream(ctx, stream)
 	if err != nil {
@@ -79,7 +78,7 @@ func waiting(info *jetstream.ConsumerInfo) int64 {
 	return int64(info.NumPending) + int64(info.NumAckPending) //nolint:gosec // a stream holds fewer messages
 }
 
-// parseConsumer reads the name of a desk's consumer; see [Desk.consumer].
+// parseConsumer parses the name of a desk's consumer; see [Desk.consumer].
 func parseConsumer(name string) (typ, kind string, ok bool) {
 	at := strings.LastIndexByte(name, '-')
 	if at < 0 {
@@ -90,8 +89,8 @@ func parseConsumer(name string) (typ, kind string, ok bool) {
 	return typ, kind, typ != "" && (kind == subject.Question || kind == subject.Outcome)
 }
 
-// Prepare makes the consumers of a responder type, as its first replica would:
-// so that a type without replicas has a backlog, and no outcome is missed.
+// Prepare creates the consumers of a responder type, as its first replica
+// would, so that a type without replicas has a backlog and misses no outcome.
 func (w *Work) Prepare(ctx context.Context, typ string) error {
 	_, err := w.ensure(ctx, Desk{Type: typ})
 	return err

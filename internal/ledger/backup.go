@@ -21,17 +21,17 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A backup is what a reader of the streams sees, message by message, while
-// everything goes on. JetStream's own snapshot is not used: it copies block by
-// block and takes the list of deleted messages last, so that of an ask that is
-// answered meanwhile neither the question nor the outcome may be in it.
+// A backup reads the streams message by message while brokers run. JetStream's
+// own snapshot is not used: it copies block by block and takes the list of
+// deleted messages last, so that it may contain neither the question nor the
+// outcome of an ask that is answered meanwhile.
 //
-// Reading in order to the very end keeps every ask: a question that was gone
-// when the reader came to its place ended by an outcome that was stored before
-// that, behind everything that was there then, and so is still to come.
+// Reading in order to the end keeps every ask: a question that is gone when the
+// reader gets there was removed by an outcome stored later, which the reader
+// has not passed yet.
 
-// BackupFormat is the number of the file's layout.
-const BackupFormat = 1
+// backupFormat is the number of the file's layout.
+const backupFormat = 1
 
 // Lines of a backup, one JSON document each, compressed together.
 type (
@@ -41,7 +41,7 @@ type (
 		Msg  *backupEntry `json:"message,omitempty"`
 		End  *backupEnd   `json:"end,omitempty"` // the last
 	}
-	// BackupHead says what a backup is of.
+	// BackupHead describes the source of a backup.
 	BackupHead struct {
 		Format     int       `json:"format"`
 		Protocol   int       `json:"protocol"`
@@ -49,12 +49,12 @@ type (
 		Replicas   int       `json:"replicas"`
 		Retention  string    `json:"retention"`
 		Margin     string    `json:"margin"`
-		At         time.Time `json:"at"` // when it began, by the clock of who made it
+		At         time.Time `json:"at"` // when it began, by the clock of the machine that made it
 	}
-	// backupDesk is a durable consumer: how far a posting surface has come.
+	// backupDesk is a durable consumer: the progress of a posting surface.
 	backupDesk struct {
 		Stream string                   `json:"stream"`
-		Floor  uint64                   `json:"floor"` // everything up to this sequence is settled
+		Floor  uint64                   `json:"floor"` // all messages up to this sequence are settled
 		Config jetstream.ConsumerConfig `json:"config"`
 	}
 	backupEntry struct {
@@ -71,8 +71,8 @@ type (
 	}
 )
 
-// Backup writes everything that a ledger holds to w, over a connection with the
-// rights of maintenance, while brokers run. [ReadBackup] reads it.
+// Backup writes everything that a ledger holds to w, over a connection with
+// maintenance rights, while brokers run. [ReadBackup] reads it.
 func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (Summary, error) {
 	l, has, err := attach(ctx, nc, log)
 	if err != nil {
@@ -80,19 +80,21 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 	}
 	b := newBackupWriter(w)
 	b.line(backupLine{Head: &BackupHead{
-		Format: BackupFormat, Protocol: Protocol, Partitions: has.Partitions, Replicas: has.Replicas,
+		Format: backupFormat, Protocol: Protocol, Partitions: has.Partitions, Replicas: has.Replicas,
 		Retention: has.Retention.String(), Margin: has.Margin.String(), At: time.Now().UTC(),
 	}})
 	names := []string{subject.StateStream}
 	for p := range l.n {
 		names = append(names, subject.Stream(p))
 	}
-	// The audit is read last: what ends meanwhile is in the streams before, or in it.
+	// The audit is read last: an ask that ends meanwhile is in the streams read
+	// before, or in it.
 	if _, err := l.js.Stream(ctx, subject.AuditStream); err == nil {
 		names = append(names, subject.AuditStream)
 	}
 	for _, name := range names {
-		// Desks first: what is settled while messages are read is handed out again.
+		// Desks first: work settled while messages are read is handed out
+		// again.
 		if err := l.desks(ctx, name, func(d *backupDesk) { b.line(backupLine{Desk: d}) }); err != nil {
 			return Summary{}, err
 		}
@@ -113,7 +115,7 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 	return Summary{Partitions: has.Partitions, Messages: b.messages}, nil
 }
 
-// attach is a ledger for reading, whose streams are there already.
+// attach opens an existing ledger for reading.
 func attach(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*Ledger, Settings, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -124,7 +126,7 @@ func attach(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*Ledger, Sett
 	}
 	s, err := js.Stream(ctx, subject.Stream(0))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, Settings{}, fmt.Errorf("ledger: there is none: stream %s is not there: %w", subject.Stream(0), err)
+		return nil, Settings{}, fmt.Errorf("ledger: no ledger here: stream %s does not exist: %w", subject.Stream(0), err)
 	}
 	if err != nil {
 		return nil, Settings{}, fmt.Errorf("ledger: open stream %s: %w", subject.Stream(0), err)
@@ -137,7 +139,7 @@ func attach(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*Ledger, Sett
 	return l, has, nil
 }
 
-// desks reads how far the durable consumers of a stream have come.
+// desks reads the progress of the durable consumers of a stream.
 func (l *Ledger) desks(ctx context.Context, stream string, tell func(*backupDesk)) error {
 	s, err := l.js.Stream(ctx, stream)
 	if err != nil {
@@ -160,8 +162,8 @@ const (
 	copyBytes = 4 << 20
 )
 
-// everything reads a stream from its first to its very last message. A replica
-// that is behind gives fewer; the leader says when there are no more.
+// everything reads a stream from its first to its very last message. A lagging
+// replica returns fewer; the leader says whether there are more.
 func (l *Ledger) everything(ctx context.Context, stream string, take func(message) error) error {
 	next := uint64(1)
 	for try := 0; ; {
@@ -199,12 +201,12 @@ func (l *Ledger) everything(ctx context.Context, stream string, take func(messag
 			return l.confirmLeaderOf(ctx, stream, new(atomic.Int64))
 		}
 		if try++; try > 20 || backOff(ctx, try) != nil {
-			return errors.Join(fmt.Errorf("ledger: %s: a replica does not catch up", stream), err)
+			return errors.Join(fmt.Errorf("ledger: %s: a replica is not catching up", stream), err)
 		}
 	}
 }
 
-// stored are the headers of a message without those that only say where it lay.
+// stored returns the headers of a message without those of its position.
 func stored(h nats.Header) nats.Header {
 	for _, name := range []string{"Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp", "Nats-Num-Pending", "Nats-Last-Sequence", "Nats-UpTo-Sequence"} {
 		delete(h, name)
@@ -242,7 +244,8 @@ func (b *backupWriter) close() error {
 	return errors.Join(b.err, b.zip.Close(), b.buf.Flush())
 }
 
-// partitionOf is the partition of a stream's name; ok is false for others.
+// partitionOf returns the partition of a stream's name; ok is false for other
+// streams.
 func partitionOf(stream string, n int) (p int, ok bool) {
 	for p := range n {
 		if subject.Stream(p) == stream {
@@ -252,8 +255,8 @@ func partitionOf(stream string, n int) (p int, ok bool) {
 	return 0, false
 }
 
-// isAudit reports whether a ledger subject is of the audit.
+// isAudit reports whether a ledger subject belongs to the audit.
 func isAudit(subj string) bool { return strings.HasPrefix(subj, subject.AuditLedger+".") }
 
-// isState reports whether a ledger subject is of shared state.
+// isState reports whether a ledger subject belongs to shared state.
 func isState(subj string) bool { return strings.HasPrefix(subj, subject.StateLedger+".") }

@@ -29,7 +29,7 @@ func maintain(t *testing.T, b *natstest.Bus) *nats.Conn {
 	return b.Connect(natsd.Role{Name: natsd.RoleMaintenance})
 }
 
-// save backs a bus up into a file.
+// save backs up a bus into a file.
 func save(t *testing.T, b *natstest.Bus) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "backup")
@@ -58,7 +58,8 @@ func read(t *testing.T, path string) *ledger.BackupFile {
 	return b
 }
 
-// load is what agents and people do until told to stop, and what they were told.
+// load acts as agents and people until stopped, and records the
+// acknowledgements.
 type load struct {
 	mu    sync.Mutex
 	asked map[ask.Key]bool
@@ -89,7 +90,7 @@ func (l *load) run(ctx context.Context, t *testing.T, c *client.Client, r *respo
 			o, err = s.Withdraw(ctx, k.ID, "")
 		default:
 			many()
-			continue // it waits
+			continue // still pending
 		}
 		if err != nil {
 			return
@@ -101,8 +102,8 @@ func (l *load) run(ctx context.Context, t *testing.T, c *client.Client, r *respo
 	}
 }
 
-// What was acknowledged before a backup began is in it, whatever went on
-// meanwhile, and nothing ended otherwise; also with other partitions.
+// A backup contains everything that was acknowledged before it began, whatever
+// happens meanwhile, and no other ends; also with other partitions.
 func TestABackupUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{Memory: true})
@@ -171,8 +172,9 @@ func TestABackupUnderLoadLosesNothing(t *testing.T) {
 	}
 }
 
-// What waits goes on where it was: it can be answered, expires at its deadline,
-// and a posting surface gets no outcome again that it had settled.
+// Pending asks of a restored ledger continue: they can be answered, expire at
+// their deadline, and a posting surface gets no outcome again that it had
+// settled.
 func TestARestoredLedgerGoesOn(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{Memory: true})
@@ -213,7 +215,7 @@ func TestARestoredLedgerGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, settled, "seen ended")
-	stop() // it is away now
+	stop() // offline from now on
 	<-done
 	pose("waits", 0)
 	pose("due", 2*time.Second)
@@ -313,7 +315,7 @@ func TestABackupNeedsALedger(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{Memory: true, NoBroker: true})
 	var out bytes.Buffer
-	if _, err := ledger.Backup(t.Context(), maintain(t, b), &out, nil); err == nil || !strings.Contains(err.Error(), "there is none") {
+	if _, err := ledger.Backup(t.Context(), maintain(t, b), &out, nil); err == nil || !strings.Contains(err.Error(), "no ledger here") {
 		t.Errorf("%v", err)
 	}
 }
@@ -345,7 +347,7 @@ func usedOnce(t *testing.T, led *ledger.Ledger, nc *nats.Conn) {
 }
 
 // A ledger of one server moves to a cluster, at first with one copy of each
-// stream. While asks run it gets three, and then one server may go.
+// stream. It gets three while asks run, and then one server may fail.
 func TestFromOneServerToAClusterWhileAsksRun(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{Memory: true, Ledger: ledger.Options{Partitions: 2}})

@@ -11,10 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What follows breaks promises on purpose, when torture says which: see
-// package sabotage. A build without its tag has whole.go instead.
+// The functions in this file break guarantees on purpose, for torture: see
+// package sabotage. Builds without its tag have whole.go instead.
 
-// breakage is the promise to break.
+// breakage is the guarantee to break.
 type breakage struct {
 	Sabotage sabotage.Kind // set only by internal/torture
 }
@@ -22,10 +22,10 @@ type breakage struct {
 // broken counts the writes that sabotage saw.
 type broken struct{ atomic.Int64 }
 
-// breakEvery is which of the writes sabotage hits.
+// breakEvery says that sabotage hits every nth write.
 const breakEvery = 7
 
-// breakStream keeps outcomes from being republished.
+// breakStream disables the republishing of outcomes.
 func (l *Ledger) breakStream(cfg *jetstream.StreamConfig) {
 	if l.opts.Sabotage == sabotage.NoNotice {
 		cfg.RePublish.Source = "ledgerv1.*.*.*.*.q"
@@ -54,7 +54,7 @@ func (l *Ledger) breakOutcome(msg *nats.Msg) (skip bool) {
 	return l.opts.Sabotage == sabotage.AnswerUnkept && l.broken.Add(1)%breakEvery == 0
 }
 
-// breakRead reads the last message of a subject for the first.
+// breakRead reads the last message of a subject instead of the first.
 func (l *Ledger) breakRead(subj string, seq uint64) (request any, broken bool) {
 	return map[string]string{"last_by_subj": subj}, l.opts.Sabotage == sabotage.LastWins && seq <= 1
 }

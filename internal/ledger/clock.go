@@ -19,36 +19,36 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Every decision about time is taken by the clock that fires the timers: that
-// of the server that leads an ask's partition. It is measured, because the
-// clock of a broker's machine may be wrong: STREAM.INFO says the leader's time,
-// and the machine's clock only says how much later it is since then.
+// Every decision about time uses the clock that fires the timers: that of the
+// server that leads an ask's partition. The clock of a broker's machine may be
+// wrong, so the leader's is measured: STREAM.INFO has its time, and the
+// machine's clock only measures the time since then.
 
 const (
-	// MaxUnsure is how uncertain the ledger's clock may be. Beyond it nothing is
-	// decided about time, and the broker is not ready.
-	MaxUnsure = time.Second
-	// MaxSkew is how far the clocks of a cluster's servers may be apart.
+	// maxUnsure is how uncertain the ledger's clock may be. Beyond it nothing
+	// is decided about time, and the broker is not ready.
+	maxUnsure = time.Second
+	// MaxSkew is how far apart the clocks of a cluster's servers may be.
 	MaxSkew = time.Second
 
-	drift      = 200             // parts per million that two clocks drift apart
-	stepped    = time.Second / 2 // that a wall clock and a monotonic one differ: it was set, or the machine slept
-	watchEvery = time.Second     // one probe, which finds a new leader or a clock that was set
+	drift      = 200             // parts per million by which two clocks drift apart
+	stepped    = time.Second / 2 // difference between wall and monotonic clock that means the wall clock was set, or the machine slept
+	watchEvery = time.Second     // one probe, which detects a new leader or a clock that was set
 	probeEvery = 10 * time.Second
-	probes     = 5                // of which the fastest counts
-	remembered = 10 * time.Minute // that the clock of a server that leads nothing is remembered
+	probes     = 5                // the fastest of these counts
+	remembered = 10 * time.Minute // how long the clock of a server that leads nothing is remembered
 )
 
-// reading is what the clock of a partition's leader said once.
+// reading is one measurement of the clock of a partition's leader.
 type reading struct {
 	at     time.Time     // by this machine's clock, the middle of the probe
 	server time.Time     // by the leader's clock
-	half   time.Duration // of the round trip
-	leader string        // empty: a server alone
-	peers  []string      // that could lead instead
+	half   time.Duration // half of the round trip
+	leader string        // empty: a single server
+	peers  []string      // servers that could lead instead
 }
 
-// when is the time by the reading's clock, and how uncertain it is.
+// when returns the time by the reading's clock, and its uncertainty.
 func (r *reading) when(now time.Time) (t time.Time, unsure time.Duration) {
 	age := now.Sub(r.at)
 	unsure = r.half + age.Abs()*drift/1_000_000
@@ -58,8 +58,8 @@ func (r *reading) when(now time.Time) (t time.Time, unsure time.Duration) {
 	return r.server.Add(age), unsure
 }
 
-// differs is how far two clocks are apart for sure, at a moment: positive when
-// r is ahead of o.
+// differs returns by how much two clocks certainly differ at a time: positive
+// if r is ahead of o.
 func (r *reading) differs(o *reading, now time.Time) time.Duration {
 	a, au := r.when(now)
 	b, bu := o.when(now)
@@ -70,19 +70,19 @@ func (r *reading) differs(o *reading, now time.Time) time.Duration {
 	return d
 }
 
-// clock is what is known of the servers' clocks.
+// clock holds what is known about the servers' clocks.
 type clock struct {
 	now     func() time.Time // this machine's
-	probing []sync.Mutex     // by partition; the last is that of shared state
-	suspect []atomic.Bool    // by partition: it may have another leader since it was probed
+	probing []sync.Mutex     // by partition; the last one is for shared state
+	suspect []atomic.Bool    // by partition: it may have a new leader since the last probe
 
 	mu       sync.Mutex
 	readings []reading
-	servers  map[string]reading       // the last of each
-	agreed   reading                  // of a server that agrees with most
-	firm     bool                     // another server, or this machine, said the same as agreed
-	wrong    map[string]time.Duration // servers that do not, and how far ahead they are
-	tied     error                    // nobody can say who is right
+	servers  map[string]reading       // the last reading of each
+	agreed   reading                  // of a server in the majority
+	firm     bool                     // another server, or this machine, agreed with agreed
+	wrong    map[string]time.Duration // servers outside the majority, and how far ahead they are
+	tied     error                    // no majority
 }
 
 func newClock(now func() time.Time, streams int) *clock {
@@ -99,7 +99,7 @@ func (c *clock) suspectAll() {
 	}
 }
 
-// note takes a reading in. It reports by how much the clock jumped.
+// note records a reading. It returns by how much the clock jumped.
 func (c *clock) note(i int, r reading) (jumped time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *clock) note(i int, r reading) (jumped time.Duration) {
 		if jumped = r.differs(&old, now); jumped == 0 {
 			_, was := old.when(now)
 			if _, is := r.when(now); was < is {
-				r.at, r.server, r.half = old.at, old.server, old.half // the old one says more
+				r.at, r.server, r.half = old.at, old.server, old.half // the old one is more precise
 			}
 		}
 	}
@@ -117,10 +117,10 @@ func (c *clock) note(i int, r reading) (jumped time.Duration) {
 	return jumped
 }
 
-// judge decides which servers' clocks are right: most of those that have been
-// seen to lead. When as many say otherwise, those are right that agree with the
-// time as it was before, if more than one clock had said so, else those that
-// agree with this machine. The caller holds mu.
+// judge decides which servers' clocks are right: those of the majority of
+// servers that have been seen to lead. In a tie, the clocks that continue the
+// previously agreed time are right, if more than one clock had agreed on it,
+// else those that agree with this machine. The caller holds mu.
 func (c *clock) judge(now time.Time) {
 	maps.DeleteFunc(c.servers, func(_ string, r reading) bool { return now.Sub(r.at) > remembered })
 	own := reading{at: now, server: now}
@@ -153,7 +153,7 @@ func (c *clock) judge(now time.Time) {
 	}
 	clear(c.wrong)
 	if c.tied = nil; tied {
-		c.tied = fmt.Errorf("the servers' clocks differ by more than %s, and nobody can say which is right: %s; set them by NTP", MaxSkew, c.times(now))
+		c.tied = fmt.Errorf("the servers' clocks differ by more than %s, and no majority agrees: %s; set them by NTP", MaxSkew, c.times(now))
 		return
 	}
 	c.agreed, c.firm = best, c.firm || firm
@@ -164,7 +164,7 @@ func (c *clock) judge(now time.Time) {
 	}
 }
 
-// times lists what each server's clock says. The caller holds mu.
+// times lists the time of each server's clock. The caller holds mu.
 func (c *clock) times(now time.Time) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(c.servers)) {
@@ -175,8 +175,8 @@ func (c *clock) times(now time.Time) string {
 	return strings.Join(all, ", ")
 }
 
-// moment is the earliest that it may be by the clock of a partition's leader, or
-// by that of most when its leader's is wrong.
+// moment returns the earliest possible time by the clock of a partition's
+// leader, or by the majority's if the leader's is wrong.
 func (c *clock) moment(i int) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,13 +188,13 @@ func (c *clock) moment(i int) (time.Time, error) {
 		r = &c.agreed
 	}
 	t, unsure := r.when(c.now())
-	if unsure > MaxUnsure {
-		return time.Time{}, fmt.Errorf("the ledger's clock is uncertain by more than %s: its servers answer too slowly, or not at all", MaxUnsure)
+	if unsure > maxUnsure {
+		return time.Time{}, fmt.Errorf("the ledger's clock is uncertain by more than %s: its servers answer too slowly or not at all", maxUnsure)
 	}
 	return t.Add(-unsure), nil
 }
 
-// leads says which server with a wrong clock leads a partition.
+// leads returns the server that leads a partition with a wrong clock.
 func (c *clock) leads(i int) (leader string, ahead time.Duration, peers []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,7 +203,7 @@ func (c *clock) leads(i int) (leader string, ahead time.Duration, peers []string
 		return "", 0, nil
 	}
 	peers = slices.DeleteFunc(slices.Clone(r.peers), func(name string) bool { return c.wrong[name] != 0 })
-	slices.SortFunc(peers, func(a, b string) int { // those whose clock is known to be right first
+	slices.SortFunc(peers, func(a, b string) int { // servers with a correct clock first
 		_, knownA := c.servers[a]
 		_, knownB := c.servers[b]
 		return cmp.Or(cmp.Compare(btoi(knownB), btoi(knownA)), cmp.Compare(a, b))
@@ -232,7 +232,7 @@ func (l *Ledger) openClock(ctx context.Context) error {
 	}
 }
 
-// clockStreams is how many leaders' clocks are followed.
+// clockStreams returns how many leaders' clocks are followed.
 func (l *Ledger) clockStreams() int {
 	if l.alone() {
 		return 1
@@ -247,21 +247,21 @@ func (l *Ledger) clockStream(i int) string {
 	return subject.Stream(i)
 }
 
-// clockOf is the clock of a partition.
+// clockOf returns the index of a partition's clock.
 func (l *Ledger) clockOf(p int) int { return min(p, len(l.clock.readings)-1) }
 
-// Now is the ledger's time, at the earliest, as it was last known.
+// Now returns the ledger's earliest possible time as last measured.
 func (l *Ledger) Now() time.Time {
 	l.clock.mu.Lock()
 	defer l.clock.mu.Unlock()
 	t, unsure := l.clock.agreed.when(l.clock.now())
-	return t.Add(l.opts.Ahead() - min(unsure, MaxUnsure))
+	return t.Add(l.opts.Ahead() - min(unsure, maxUnsure))
 }
 
-// Moment is the time by the clock that fires an ask's timer, at the earliest
-// that it may be: what is dated with it is not dated after it is stored. It
-// probes first when the leader may have changed. The error says why the time
-// is not known; then nothing may be decided about time.
+// Moment returns the earliest possible time by the clock that fires an ask's
+// timer: a date from it is never after the time of storing. It probes first if
+// the leader may have changed. The error says why the time is unknown; then
+// nothing may be decided about time.
 func (l *Ledger) Moment(ctx context.Context, k ask.Key) (time.Time, error) {
 	p, _ := l.place(k)
 	i := l.clockOf(p)
@@ -278,13 +278,13 @@ func (l *Ledger) Moment(ctx context.Context, k ask.Key) (time.Time, error) {
 		t, err = l.clock.moment(i)
 	}
 	if err != nil {
-		e := ask.Refuse(ask.CodeUnavailable, "the time is not known just now, so nothing is decided; try again, with the same ids")
+		e := ask.Refuse(ask.CodeUnavailable, "the time is not known now, so nothing is decided; try again with the same ids")
 		return time.Time{}, errors.Join(e, fmt.Errorf("ledger: %w", err))
 	}
 	return t.Add(l.opts.Ahead()), nil
 }
 
-// ClockError says why decisions about time cannot be taken, or should not.
+// ClockError says why decisions about time cannot or should not be made.
 func (l *Ledger) ClockError() error {
 	for i := range l.clock.readings {
 		if _, err := l.clock.moment(i); err != nil {
@@ -305,12 +305,12 @@ func off(ahead time.Duration) string {
 	return d + " ahead of the others'"
 }
 
-// ClockRoom refuses a new ask whose timer would be that of a server with a
-// wrong clock: it would end the ask at once, or late.
+// ClockRoom refuses a new ask whose timer would run on a server with a wrong
+// clock, which would end the ask at once, or late.
 func (l *Ledger) ClockRoom(k ask.Key) error {
 	p, _ := l.place(k)
 	if leader, ahead, _ := l.clock.leads(l.clockOf(p)); leader != "" {
-		return ask.Refuse(ask.CodeUnavailable, "the clock of server %s, which would keep this ask's deadline, is %s; another one is asked to lead; try again", leader, off(ahead))
+		return ask.Refuse(ask.CodeUnavailable, "the clock of server %s, which would keep this ask's deadline, is %s; another server is being asked to lead; try again", leader, off(ahead))
 	}
 	return nil
 }
@@ -319,7 +319,7 @@ func (l *Ledger) ClockRoom(k ask.Key) error {
 func (l *Ledger) probe(ctx context.Context, i, times int) error {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
-	l.clock.suspect[i].Store(false) // what happens from now on is another suspicion
+	l.clock.suspect[i].Store(false) // any later event is a new suspicion
 	var best reading
 	for range times {
 		r, err := l.readClock(ctx, i)
@@ -366,7 +366,7 @@ func (l *Ledger) readClock(ctx context.Context, i int) (reading, error) {
 	case info.Error != nil:
 		return reading{}, info.Error
 	case info.Time.IsZero():
-		return reading{}, errors.New("the server did not say its time")
+		return reading{}, errors.New("the reply has no server time")
 	}
 	r := reading{at: began.Add(took / 2), server: info.Time, half: took / 2, leader: info.Cluster.Leader}
 	for _, peer := range info.Cluster.Replicas {
@@ -389,8 +389,8 @@ func (l *Ledger) readClocks(ctx context.Context, times int) error {
 	return errors.Join(errs...)
 }
 
-// KeepTime follows the clocks of the servers until ctx ends, takes the lead from
-// servers whose clock is wrong, and logs what is wrong when it changes.
+// KeepTime follows the clocks of the servers until ctx ends, moves leadership
+// away from servers with a wrong clock, and logs faults when they change.
 func (l *Ledger) KeepTime(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -412,7 +412,7 @@ func (l *Ledger) KeepTime(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-status: // perhaps another server, perhaps another clock
+		case <-status: // there may be another leader with another clock
 			l.clock.suspectAll()
 			full = time.Time{}
 		case <-tick.C:
@@ -429,14 +429,14 @@ func (l *Ledger) sayClock(ctx context.Context, said string, cause error) string 
 	switch {
 	case now == said:
 	case err != nil:
-		l.opts.Logger.ErrorContext(ctx, "the ledger's clock is not to be trusted; not ready", slog.Any("error", errors.Join(err, cause)))
+		l.opts.Logger.ErrorContext(ctx, "the ledger's clock cannot be trusted; not ready", slog.Any("error", errors.Join(err, cause)))
 	default:
-		l.opts.Logger.InfoContext(ctx, "the ledger's clock is known again")
+		l.opts.Logger.InfoContext(ctx, "the ledger's clock can be trusted again")
 	}
 	return now
 }
 
-// stepDown asks servers whose clock is wrong to give up their leaderships.
+// stepDown asks servers with a wrong clock to give up leadership.
 func (l *Ledger) stepDown(ctx context.Context) {
 	for i := range l.clock.readings {
 		leader, ahead, peers := l.clock.leads(i)
@@ -448,7 +448,7 @@ func (l *Ledger) stepDown(ctx context.Context) {
 		one, cancel := context.WithTimeout(ctx, 2*attempt)
 		err := l.api(one, "STREAM.LEADER.STEPDOWN."+stream, body, nil)
 		cancel()
-		l.opts.Logger.WarnContext(ctx, "took the lead from a server whose clock is wrong", slog.String("server", leader), slog.String("stream", stream),
+		l.opts.Logger.WarnContext(ctx, "moved leadership away from a server with a wrong clock", slog.String("server", leader), slog.String("stream", stream),
 			slog.Duration("ahead", ahead), slog.String("to", peers[0]), slog.Any("error", err))
 		l.clock.suspect[i].Store(true)
 	}

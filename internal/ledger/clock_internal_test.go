@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Servers that lead, in the order in which they are seen, and what is thought
-// of their clocks.
+// Servers that lead, in the order in which they are seen, and the verdict on
+// their clocks.
 func TestWhoseClockIsRight(t *testing.T) {
 	t.Parallel()
 	type seen struct {
@@ -19,17 +19,17 @@ func TestWhoseClockIsRight(t *testing.T) {
 		seen  []seen
 		wrong string
 		tied  bool
-		ahead time.Duration // what moment says
+		ahead time.Duration // the result of moment
 	}{
-		"a server alone is right, whatever this machine says":    {own: time.Hour, seen: []seen{{"", 0}}},
+		"a single server is right, whatever this machine says":   {own: time.Hour, seen: []seen{{"", 0}}},
 		"its clock may be set":                                   {seen: []seen{{"", 0}, {"", time.Hour}}, ahead: time.Hour},
 		"two that agree are right":                               {own: time.Hour, seen: []seen{{"n1", 0}, {"n2", 900 * time.Millisecond}}},
 		"most are right":                                         {own: time.Hour, seen: []seen{{"n3", time.Hour}, {"n1", 0}, {"n2", 0}}, wrong: "n3"},
-		"of two, the one that goes on as before":                 {own: time.Hour, seen: []seen{{"n1", 0}, {"n3", 0}, {"n2", time.Hour}}, wrong: "n2"},
+		"of two, the one that continues the agreed time":         {own: time.Hour, seen: []seen{{"n1", 0}, {"n3", 0}, {"n2", time.Hour}}, wrong: "n2"},
 		"at a start, the one that agrees with this machine":      {seen: []seen{{"n3", time.Hour}, {"n1", 0}}, wrong: "n3"},
-		"a wrong machine and a wrong server: nobody can say":     {own: -time.Hour, seen: []seen{{"n3", time.Hour}, {"n1", 0}}, tied: true},
-		"with a third server most are right again":               {own: -time.Hour, seen: []seen{{"n3", time.Hour}, {"n1", 0}, {"n2", 0}}, wrong: "n3"},
-		"behind is as wrong":                                     {seen: []seen{{"n1", 0}, {"n2", -time.Hour}}, wrong: "n2"},
+		"a wrong machine and a wrong server: no majority":        {own: -time.Hour, seen: []seen{{"n3", time.Hour}, {"n1", 0}}, tied: true},
+		"with a third server there is a majority again":          {own: -time.Hour, seen: []seen{{"n3", time.Hour}, {"n1", 0}, {"n2", 0}}, wrong: "n3"},
+		"a clock that is behind is wrong":                        {seen: []seen{{"n1", 0}, {"n2", -time.Hour}}, wrong: "n2"},
 		"two that were set by NTP while one led are right again": {seen: []seen{{"n1", 0}, {"n1", 5 * time.Second}, {"n2", 5 * time.Second}}, ahead: 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,15 +67,15 @@ func TestNobodyCanSayWhoIsRight(t *testing.T) {
 	}
 }
 
-// What is stamped with a moment was not in the future of any clock that it
-// stands for, and a clock that is old, or whose machine slept, is none.
+// A moment is never in the future of any of the clocks, and an old measurement,
+// or one from before the machine slept, does not count.
 func TestAMomentIsTheEarliest(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	now := start
 	k := newClock(func() time.Time { return now }, 1)
 	if _, err := k.moment(0); err == nil {
-		t.Error("before anything was asked")
+		t.Error("no error before the first probe")
 	}
 	k.note(0, reading{at: start, server: start, half: 10 * time.Millisecond})
 	now = start.Add(10 * time.Second)
@@ -84,7 +84,7 @@ func TestAMomentIsTheEarliest(t *testing.T) {
 	}
 	k.note(0, reading{at: now, server: now.Add(50 * time.Millisecond), half: 100 * time.Millisecond})
 	if at, _ := k.moment(0); at != now.Add(-12*time.Millisecond) {
-		t.Errorf("a slower probe says less: %s", at.Sub(now))
+		t.Errorf("a slower probe was used: %s", at.Sub(now))
 	}
 	now = start.Add(3 * time.Hour)
 	if _, err := k.moment(0); err == nil || !strings.Contains(err.Error(), "uncertain") {

@@ -21,9 +21,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A leader that its peers hear no more may have been replaced, and does not
-// know what was stored since: what it does not have may exist, what is pending
-// there may have ended, and its list may be short.
+// A leader without contact to its peers may have been replaced, and does not
+// know what was stored since: an ask that it does not have may exist, one that
+// is pending there may have ended, and its list may be short.
 func TestALeaderThatWasCutOffIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	for range 3 {
@@ -31,11 +31,11 @@ func TestALeaderThatWasCutOffIsNotBelieved(t *testing.T) {
 			return
 		}
 	}
-	t.Error("three times the leader stepped down before its peers were gone")
+	t.Error("the leader stepped down three times before its peers were gone")
 }
 
 // cutOff reports whether the leader was cut off while it led: on a busy machine
-// the lead can move just before.
+// the leadership can move just before.
 func cutOff(t *testing.T) bool {
 	t.Helper()
 	servers := cluster(t)
@@ -59,18 +59,18 @@ func cutOff(t *testing.T) bool {
 	for {
 		e, err := led.Read(ctx, key("s1", "nobody"))
 		if err == nil && !e.Known() {
-			continue // its peers have been heard of just now
+			continue // its peers were in contact just now
 		}
 		if ctx.Err() != nil {
-			return false // nobody leads
+			return false // no leader
 		}
-		if !errors.Is(err, ask.ErrUnavailable) || !strings.Contains(err.Error(), "has heard of 1 of its 3 servers") {
+		if !errors.Is(err, ask.ErrUnavailable) || !strings.Contains(err.Error(), "in contact with 1 of its 3 servers") {
 			t.Fatalf("%v, %v", e, err)
 		}
 		break
 	}
 	if e, err := led.Read(ctx, key("s1", "a1")); !errors.Is(err, ask.ErrUnavailable) {
-		t.Errorf("what it has may have ended: %v, %v", e, err)
+		t.Errorf("an ask that it has may have ended: %v, %v", e, err)
 	}
 	if items, _, err := led.List(ctx, wire.Query{Limit: 10}); !errors.Is(err, ask.ErrUnavailable) {
 		t.Errorf("a list may be short: %v, %v", items, err)
@@ -78,7 +78,7 @@ func cutOff(t *testing.T) bool {
 	return true
 }
 
-// cluster is three servers, with administrators.
+// cluster starts three servers and returns administrators' connections.
 func cluster(t *testing.T) []*natsd.Server {
 	t.Helper()
 	dir := t.TempDir()

@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Every code that nats-server has was looked at: what says that trying again
-// helps is temporary, and clients of ours do try again.
+// Every code of nats-server was reviewed: codes for which a retry helps are
+// temporary, and askbus's clients do retry.
 func TestEveryCodeOfJetStreamIsKnown(t *testing.T) {
 	t.Parallel()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/nats-io/nats-server/v2").Output()
@@ -58,6 +58,6 @@ func TestEveryCodeOfJetStreamIsKnown(t *testing.T) {
 		}
 	}
 	if IsTemporary(errors.New("a bug")) || IsTemporary(nil) {
-		t.Error("a bug is not temporary")
+		t.Error("a permanent error is temporary")
 	}
 }

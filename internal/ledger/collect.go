@@ -11,8 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// collect sends one request that is answered by many messages: at most most,
-// or fewer and a status that says why. The status is empty when all most came.
+// collect sends one request that is answered by several messages: at most most
+// of them, or fewer and a status that says why. The status is empty if all
+// arrived.
 func (l *Ledger) collect(ctx context.Context, subject string, body any, most int) (msgs []*nats.Msg, status string, err error) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -55,10 +56,10 @@ const (
 	statusTooMany    = "413"
 	statusNoServer   = "503"
 	maxMultiReplies  = 1024  // the server's own bound
-	statusPullIsOver = "409" // more bytes than were asked for, or the consumer is gone
+	statusPullIsOver = "409" // more bytes than requested, or the consumer is gone
 )
 
-// errTooMany means that a multiple read would be answered by too many messages.
+// errTooMany means that a multiple read would return too many messages.
 var errTooMany = errors.New("too many messages at once")
 
 // lasts reads the last message of every subject that matches one of filters,

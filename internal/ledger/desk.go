@@ -12,30 +12,31 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// MaxTenantConsumers is how many consumers of tenants' desks one stream may
-// have: two for each responder type and tenant. The server's own limit is 1,000.
-const MaxTenantConsumers = 200
+// maxTenantConsumers is how many consumers of tenants' desks one stream may
+// have: two for each responder type and tenant. The server's own limit is
+// 1,000.
+const maxTenantConsumers = 200
 
-// idleDesk is how long a tenant's consumers stay with nobody asking them: no
-// ask of the time before is pending by then.
+// idleDesk is how long a tenant's unused consumers are kept: no earlier ask is
+// pending by then.
 const idleDesk = ask.MaxTimeout + 24*time.Hour
 
-// DefaultLease is how long a piece of work stays with the replica that took it.
-const DefaultLease = time.Minute
+// defaultLease is how long a work item stays with the replica that took it.
+const defaultLease = time.Minute
 
-// Lease is how long a piece of work stays with the replica that took it,
+// Lease returns how long a work item stays with the replica that took it,
 // unless it is extended or settled.
 func (l *Ledger) Lease() time.Duration { return l.opts.Lease }
 
-// ensure makes a desk's consumers: first those of outcomes, so that no outcome
-// of a question that it gets is missed.
+// ensure creates a desk's consumers: those of outcomes first, so that it misses
+// no outcome of a question that it gets.
 func (w *Work) ensure(ctx context.Context, d Desk) (*deskWork, error) {
 	w.mu.Lock()
 	tw := w.made[d]
 	if tw == nil {
 		if len(w.made) >= maxDesks {
 			w.mu.Unlock()
-			return nil, ask.Refuse(ask.CodeQuota, "more than %d responder types and tenants take work", maxDesks)
+			return nil, ask.Refuse(ask.CodeQuota, "more than %d responder types and tenants take work here", maxDesks)
 		}
 		tw = &deskWork{consumers: map[string][]jetstream.Consumer{}}
 		w.made[d] = tw
@@ -82,11 +83,11 @@ func (l *Ledger) deskConsumer(d Desk, p int, kind string) jetstream.ConsumerConf
 	return c
 }
 
-// claim says who serves a type: its own consumers, or those of its tenants,
+// claim decides who serves a type: its own consumers or those of its tenants,
 // because both together would post everything twice. The type's consumer of
-// outcomes on the first stream decides: the server lets one be made by that
-// name. Where tenants serve the type it is a placeholder that matches nothing.
-// An operator who wants it the other way removes the consumers of before.
+// outcomes on the first stream decides, since the server lets only one be
+// created under that name. If tenants serve the type it is a placeholder that
+// matches nothing. To switch, an operator removes the old consumers.
 func (w *Work) claim(ctx context.Context, d Desk) error {
 	whole := Desk{Type: d.Type}
 	want := w.l.deskConsumer(whole, 0, subject.Outcome)
@@ -108,7 +109,7 @@ func (w *Work) claim(ctx context.Context, d Desk) error {
 		return fmt.Errorf("ledger: read consumer %s: %w", want.Durable, err)
 	}
 	if held.CachedInfo().Config.FilterSubject == want.FilterSubject {
-		return nil // made by another version, with another lease
+		return nil // created by another version, with another lease
 	}
 	if d.Tenant == "" {
 		return ask.Refuse(ask.CodeForbidden,
@@ -119,7 +120,8 @@ func (w *Work) claim(ctx context.Context, d Desk) error {
 		d.Type, whole.consumer(subject.Question), want.Durable)
 }
 
-// placeholder holds the name of a type's consumer while tenants serve the type.
+// placeholder reserves the name of a type's consumer while tenants serve the
+// type.
 func placeholder(whole Desk) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: whole.consumer(subject.Outcome), Description: "tenants serve this responder type, each with consumers of its own",
@@ -127,7 +129,7 @@ func placeholder(whole Desk) jetstream.ConsumerConfig {
 	}
 }
 
-// room reports whether a tenant's desk may have consumers of its own.
+// room reports whether a tenant's desk may have its own consumers.
 func (w *Work) room(ctx context.Context, d Desk) error {
 	s, err := w.l.js.Stream(ctx, subject.Stream(0))
 	if err != nil {
@@ -146,8 +148,8 @@ func (w *Work) room(ctx context.Context, d Desk) error {
 	if err := names.Err(); err != nil {
 		return fmt.Errorf("ledger: list consumers: %w", err)
 	}
-	if n+2 > MaxTenantConsumers {
-		return ask.Refuse(ask.CodeQuota, "%d consumers serve single tenants already; %s would need 2 more, and a stream has at most %d: serve some type for all tenants together", n, d, MaxTenantConsumers)
+	if n+2 > maxTenantConsumers {
+		return ask.Refuse(ask.CodeQuota, "%d consumers already serve single tenants; %s would need 2 more, and a stream has at most %d: serve some type for all tenants together", n, d, maxTenantConsumers)
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// direct reads the last message on a subject from any replica, which may be
-// behind: for what a compare-and-set will check anyway. It costs about half of
-// [Ledger.first]: the message comes as it is, not as JSON of Base64.
+// direct reads the last message on a subject from any replica, which may lag:
+// for reads that a compare-and-set checks anyway. It costs about half of
+// [Ledger.first], because the message is not wrapped in JSON and Base64.
 func (l *Ledger) direct(ctx context.Context, stream, subject string) (message, error) {
 	reply, err := l.request(ctx, &nats.Msg{Subject: "$JS.API.DIRECT.GET." + stream + "." + subject})
 	if err != nil {
@@ -27,8 +27,8 @@ func (l *Ledger) direct(ctx context.Context, stream, subject string) (message, e
 	return directMessage(reply)
 }
 
-// directMessage reads a reply to a direct get: the stored message, with where
-// it lies in further headers.
+// directMessage parses a reply to a direct get: the stored message, with its
+// position in additional headers.
 func directMessage(reply *nats.Msg) (message, error) {
 	seq, err := strconv.ParseUint(reply.Header.Get("Nats-Sequence"), 10, 64)
 	if err != nil {

@@ -2,7 +2,7 @@ package ledger
 
 import "testing"
 
-// MakeToken is the token that w gives a desk for an ack subject.
+// MakeToken returns the token that w gives a desk for an ack subject.
 func MakeToken(t testing.TB, w *Work, d Desk, ack string) string {
 	t.Helper()
 	k, err := w.tokens.of(t.Context(), w.l, true)

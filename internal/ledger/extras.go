@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// extras is what a page says of an ask beside its question or outcome.
+// extras is what a page shows of an ask in addition to its question or outcome.
 type extras struct {
 	receipts []ask.Receipt
-	ended    uint64 // the sequence of an outcome beside a pending question
+	ended    uint64 // the sequence of an outcome of a pending question
 }
 
-// finish adds receipts, and leaves out pending questions whose outcome exists:
-// they have ended since they were read, or are ghosts, which are removed. Heads
-// have no receipts.
+// finish adds receipts, and drops pending questions whose outcome exists: they
+// have ended since they were read, or are ghosts, which it removes. Heads have
+// no receipts.
 func (l *Ledger) finish(ctx context.Context, items []found, heads bool) ([]wire.ListItem, error) {
 	byPartition := map[int][]*found{}
 	for i := range items {
@@ -69,7 +69,7 @@ func (l *Ledger) finish(ctx context.Context, items []found, heads bool) ([]wire.
 	return out, nil
 }
 
-// removeIfGhost removes a question whose outcome exists, if it is still there.
+// removeIfGhost removes a question whose outcome exists, if it is still stored.
 func (l *Ledger) removeIfGhost(ctx context.Context, k ask.Key, seq uint64) error {
 	q, err := l.question(ctx, k)
 	if errors.Is(err, errNone) || err == nil && q.Seq != seq {
@@ -81,8 +81,8 @@ func (l *Ledger) removeIfGhost(ctx context.Context, k ask.Key, seq uint64) error
 	return l.removeGhost(ctx, k, seq)
 }
 
-// extras reads the extras of items of one partition at once; half by half when
-// they have more receipts than the server gives at once.
+// extras reads the extras of items of one partition in one request, or by
+// halves if they have more receipts than the server returns at once.
 func (l *Ledger) extras(ctx context.Context, p int, items []*found, heads bool) (map[ask.Key]*extras, error) {
 	filters := make([]string, 0, 2*len(items))
 	for _, it := range items {
@@ -101,7 +101,7 @@ func (l *Ledger) extras(ctx context.Context, p int, items []*found, heads bool) 
 	if errors.Is(err, errTooMany) && len(items) > 1 {
 		return l.extrasByHalves(ctx, p, items, heads)
 	}
-	if err != nil && !errors.Is(err, errTooMany) { // one ask has no more receipts than types
+	if err != nil && !errors.Is(err, errTooMany) { // one ask has at most one receipt per type
 		return nil, err
 	}
 	slices.SortFunc(found, func(a, b message) int { return int(a.Seq) - int(b.Seq) }) //nolint:gosec // sequences are far below 2^63

@@ -10,14 +10,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// straggler is how long messages that arrive after their request was given up
-// are waited for.
+// straggler is how long messages are awaited that arrive after their request
+// was abandoned.
 const straggler = 30 * time.Second
 
 // fetch takes up to most messages that a durable consumer has now, without
-// waiting for more. When the server is slow it returns what has arrived, or an
-// error if that is nothing, and gives back what arrives later: the client
-// library would drop it, and it would be seen again only when its lease is over.
+// waiting for more. If the server is slow it returns what has arrived, or an
+// error if that is nothing, and returns later messages to the consumer: the
+// client library would drop them, and they would be redelivered only after
+// their lease.
 func (l *Ledger) fetch(ctx context.Context, stream, consumer string, most int) ([]*nats.Msg, error) {
 	inbox := l.nc.NewInbox()
 	sub, err := l.nc.SubscribeSync(inbox)
@@ -53,8 +54,8 @@ func (l *Ledger) fetch(ctx context.Context, stream, consumer string, most int) (
 	return found, nil
 }
 
-// statusOf is the status of a message by the server itself; empty: it is one of
-// the stream.
+// statusOf returns the status of a message from the server itself, or "" for a
+// message of the stream.
 func statusOf(m *nats.Msg) string {
 	if len(m.Data) > 0 {
 		return ""
@@ -62,7 +63,7 @@ func statusOf(m *nats.Msg) string {
 	return m.Header.Get("Status")
 }
 
-// giveBack returns messages that nobody waits for any more to their consumer.
+// giveBack returns late messages to their consumer.
 func giveBack(ctx context.Context, sub *nats.Subscription, most int) {
 	defer func() { _ = sub.Unsubscribe() }()
 	ctx, cancel := context.WithTimeout(ctx, straggler)

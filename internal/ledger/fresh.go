@@ -8,11 +8,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// fresh are the questions that this process stored a short while ago: an answer
-// that comes soon need not read back what we have just written. What they say
-// is only ever used for a write whose compare-and-set sees whether the ask has
-// ended since. They are forgotten before the same id could have been asked again:
-// its outcome lives longer than they do.
+// fresh caches the questions that this process stored recently, so that a quick
+// answer need not read them back. They are used only for writes whose
+// compare-and-set detects that the ask has ended since. They are forgotten
+// before the same id could be asked again, because its outcome lives longer.
 type fresh struct {
 	life time.Duration
 
@@ -27,7 +26,7 @@ type freshQuestion struct {
 
 const (
 	maxFresh      = 1024
-	maxFreshBytes = 16 << 10 // of one question; larger ones are read
+	maxFreshBytes = 16 << 10 // of one question; larger ones are read back
 	maxFreshLife  = 10 * time.Minute
 )
 
@@ -35,14 +34,14 @@ func newFresh(retention time.Duration) *fresh {
 	return &fresh{life: min(retention, maxFreshLife), stored: map[ask.Key]freshQuestion{}}
 }
 
-// put remembers a question that was stored just now.
+// put remembers a question that was just stored.
 func (f *fresh) put(k ask.Key, s lifecycle.State, bytes int) {
 	if bytes > maxFreshBytes {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for old, q := range f.stored { // a few at a time, in no order
+	for old, q := range f.stored { // a few at a time, in any order
 		if len(f.stored) < maxFresh && time.Since(q.at) < f.life {
 			break
 		}
@@ -51,7 +50,7 @@ func (f *fresh) put(k ask.Key, s lifecycle.State, bytes int) {
 	f.stored[k] = freshQuestion{s, time.Now()}
 }
 
-// get gives a question that was stored a short while ago.
+// get returns a question that was stored recently.
 func (f *fresh) get(k ask.Key) (lifecycle.State, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,7 +58,7 @@ func (f *fresh) get(k ask.Key) (lifecycle.State, bool) {
 	return q.State, ok && time.Since(q.at) < f.life
 }
 
-// drop forgets a question: it has ended, or somebody says so.
+// drop forgets a question that has, or may have, ended.
 func (f *fresh) drop(k ask.Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,15 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxSince is how many messages a list since a mark looks at, over all
-// partitions; beyond, reading what is pending is quicker.
+// maxSince bounds the messages that a list since a mark reads, over all
+// partitions; beyond it, reading the pending asks is faster.
 const maxSince = 20_000
 
 // Heads reads one page of heads. The first page has a mark: the last sequence
 // of each partition before it was read. A list since a mark has what was asked
-// and what ended after it, in the order of storing; where nothing was stored
-// there is nothing to read. It is a full one again when the mark is not of this
-// ledger or too much happened since.
+// and what ended after it, in the order of storing. It is a full list if the
+// mark belongs to another ledger or too much happened since.
 func (l *Ledger) Heads(ctx context.Context, q wire.Query) ([]wire.ListItem, string, wire.Mark, error) {
 	if q.Cursor != "" {
 		items, next, err := l.List(ctx, q)
@@ -44,7 +43,7 @@ func (l *Ledger) Heads(ctx context.Context, q wire.Query) ([]wire.ListItem, stri
 	return items, next, mark, err
 }
 
-// since reads a mark. It is not ok when everything must be read.
+// since parses a mark. ok is false if everything must be read.
 func (l *Ledger) since(mark string, ends []uint64) ([]uint64, bool) {
 	if mark == "" {
 		return nil, false
@@ -63,7 +62,7 @@ func (l *Ledger) since(mark string, ends []uint64) ([]uint64, bool) {
 	return at, behind <= maxSince
 }
 
-// lastSequences are those of the streams, from their leaders.
+// lastSequences returns the last sequences of the streams, from their leaders.
 func (l *Ledger) lastSequences(ctx context.Context) ([]uint64, error) {
 	last := make([]uint64, l.n)
 	g, gctx := errgroup.WithContext(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// A list of heads has no bodies; since its mark there is nothing until
-// something is stored; a mark of another ledger gives everything.
+// A list of heads has no bodies; after its mark there is nothing until
+// something is stored; a mark of another ledger gives a full list.
 func TestHeadsAndWhatChangedSince(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})

@@ -13,27 +13,27 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Inspection is what anybody with the right to read can see of a ledger from outside.
+// Inspection is the state of a ledger as seen from outside.
 type Inspection struct {
-	Domain   string // JetStream's
-	Used     int64  // bytes, of the account
+	Domain   string // of JetStream
+	Used     int64  // bytes used by the account
 	MaxStore int64  // -1: no limit
 	Settings Settings
 	Streams  []StreamInspection // the partitions, then shared state
 	Audit    AuditInspection
 }
 
-// StreamInspection is one stream of a ledger.
+// StreamInspection is the state of one stream of a ledger.
 type StreamInspection struct {
 	Name      string
 	There     bool
-	Wrong     []string // what is set otherwise than a broker makes it
+	Wrong     []string // settings that differ from a broker's
 	Replicas  int
 	Clustered bool
-	Leader    string // empty in a cluster: none
+	Leader    string // empty in a cluster: no leader
 	Peers     []PeerInspection
-	Ahead     time.Duration // the leader's clock, before this machine's
-	Unsure    time.Duration // by how much Ahead may be wrong
+	Ahead     time.Duration // how far the leader's clock is ahead of this machine's
+	Unsure    time.Duration // uncertainty of Ahead
 	Desks     []DeskInspection
 }
 
@@ -53,10 +53,11 @@ type DeskInspection struct {
 	Redelivered int
 }
 
-// ErrNoLedger means that no broker made a ledger here yet.
+// ErrNoLedger means that no broker has created a ledger here yet.
 var ErrNoLedger = errors.New("no ledger is here")
 
-// Inspect looks at a ledger over a connection with the rights of maintenance.
+// Inspect reads the state of a ledger over a connection with maintenance
+// rights.
 func Inspect(ctx context.Context, nc *nats.Conn) (Inspection, error) {
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
 	if err != nil {
@@ -126,7 +127,8 @@ func (l *Ledger) inspect(ctx context.Context, name string, has *Settings) (Strea
 	return in, nil
 }
 
-// ahead is how far the clock of a stream's leader is before this machine's.
+// ahead returns how far the clock of a stream's leader is ahead of this
+// machine's.
 func (l *Ledger) ahead(ctx context.Context, stream string) (ahead, unsure time.Duration, err error) {
 	var info struct {
 		Time time.Time `json:"ts"`
@@ -148,24 +150,25 @@ func (l *Ledger) ahead(ctx context.Context, stream string) (ahead, unsure time.D
 	return ahead, unsure, nil
 }
 
-// wrongs says what of a stream is set otherwise than a broker makes it.
+// wrongs lists the settings of a stream that differ from those that a broker
+// makes.
 func wrongs(c *jetstream.StreamConfig, has *Settings) (wrong []string) {
 	for _, v := range []struct {
 		ok   bool
 		what string
 	}{
 		{c.Storage == jetstream.FileStorage, "it is kept in memory: a restart loses it"},
-		{c.Retention == jetstream.LimitsPolicy, "its retention is " + c.Retention.String() + ", not limits: asks go away when they are read"},
-		{c.MaxAge == 0, "max_age is " + c.MaxAge.String() + ": asks go away before they end"},
-		{c.MaxMsgs <= 0, "max_msgs is " + strconv.FormatInt(c.MaxMsgs, 10) + ": the oldest asks go away"},
+		{c.Retention == jetstream.LimitsPolicy, "its retention is " + c.Retention.String() + ", not limits: asks are removed when they are read"},
+		{c.MaxAge == 0, "max_age is " + c.MaxAge.String() + ": asks are removed before they end"},
+		{c.MaxMsgs <= 0, "max_msgs is " + strconv.FormatInt(c.MaxMsgs, 10) + ": the oldest asks are removed"},
 		{c.AllowDirect, "allow_direct is off: brokers cannot read"},
 		{c.AllowMsgTTL, "allow_msg_ttl is off: outcomes never expire, or cannot be written"},
 		{c.DenyDelete, "deny_delete is off: messages can be deleted one by one"},
-		{c.RePublish != nil, "republish is off: agents and surfaces hear of nothing until they ask again"},
+		{c.RePublish != nil, "republish is off: agents and surfaces get no events until they poll"},
 		{c.Replicas == has.Replicas, fmt.Sprintf("it has %d copies and the ledger's settings say %d", c.Replicas, has.Replicas)},
 		{c.Name == subject.StateStream || c.AllowMsgSchedules, "allow_msg_schedules is off: nothing expires at its deadline"},
 		{c.Name == subject.StateStream || c.AllowRollup, "allow_rollup_hdrs is off: receipts cannot be written"},
-		{c.Name == subject.StateStream || c.MaxBytes <= 0, "max_bytes is " + strconv.FormatInt(c.MaxBytes, 10) + ": the oldest asks go away when it is full"},
+		{c.Name == subject.StateStream || c.MaxBytes <= 0, "max_bytes is " + strconv.FormatInt(c.MaxBytes, 10) + ": the oldest asks are removed when it is full"},
 	} {
 		if !v.ok {
 			wrong = append(wrong, v.what)

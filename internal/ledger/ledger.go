@@ -18,7 +18,7 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultPartitions = 4
+	defaultPartitions = 4
 	MaxPartitions     = 99
 	DefaultRetention  = 720 * time.Hour
 	DefaultMargin     = 24 * time.Hour
@@ -26,38 +26,37 @@ const (
 )
 
 // Options tunes a [Ledger]. The zero value is ready to use: it adopts the
-// settings of a ledger that is there. The first four must be those of the
-// ledger when they are given; a new ledger has the defaults for those that are
-// not.
+// settings of an existing ledger. If the first four are set, they must match an
+// existing ledger; a new ledger uses the defaults for those that are not.
 type Options struct {
 	Partitions int           // default for a new ledger: 4; at most 99
 	Replicas   int           // of each stream; default for a new ledger: 1
 	Retention  time.Duration // how long an outcome is kept after its ask's deadline; default for a new ledger: 720h; at least 1s
-	Margin     time.Duration // how much longer than anything the timer can write; default for a new ledger: 24h; at least 5s
+	Margin     time.Duration // how much longer than anything that the timer can write; default for a new ledger: 24h; at least 5s
 	Budget     int64         // bytes that the ledger may use; default: the account's limit, else no limit
-	Lease      time.Duration // how long a piece of work stays with who took it; default 1m, less only in tests
+	Lease      time.Duration // how long a work item stays with its replica; default 1m, less only in tests
 	Logger     *slog.Logger  // default: discard
 
-	// Audit is for a new audit; one that is there keeps its own.
+	// Audit is for a new audit; an existing one keeps its own settings.
 	Audit AuditSettings
-	// NoAudit makes none: for measurements.
+	// NoAudit disables the audit, for benchmarks.
 	NoAudit bool
 
-	// Clock is this machine's clock, of which only the pace matters; tests and
-	// torture give a wrong one. Default: time.Now.
+	// Clock is this machine's clock, of which only the rate matters; tests and
+	// torture replace it. Default: time.Now.
 	Clock func() time.Time
-	// Ahead is how much later than by the servers' clocks it is: for tests of what
-	// takes hours. Default: not at all.
+	// Ahead adds to the servers' time, for tests of what takes hours. Default:
+	// nothing.
 	Ahead func() time.Duration
 
-	breakage // empty, but in builds that show that torture finds what is broken
+	breakage // empty, except in builds that prove that torture detects faults
 }
 
-// settings are those of a new ledger.
+// settings returns the settings of a new ledger.
 func (o *Options) settings() Settings {
 	s := Settings{Partitions: o.Partitions, Replicas: o.Replicas, Retention: o.Retention, Margin: o.Margin}
 	if s.Partitions == 0 {
-		s.Partitions = DefaultPartitions
+		s.Partitions = defaultPartitions
 	}
 	if s.Replicas == 0 {
 		s.Replicas = 1
@@ -71,7 +70,7 @@ func (o *Options) settings() Settings {
 	return s
 }
 
-// Ledger is the open ledger. It is safe for concurrent use.
+// Ledger is an open ledger. It is safe for concurrent use.
 type Ledger struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
@@ -79,27 +78,27 @@ type Ledger struct {
 	copies int // of each stream, when the ledger was opened
 	opts   Options
 
-	used    atomic.Int64 // bytes, as last seen plus what was stored since
+	used    atomic.Int64 // bytes, as last read plus what was stored since
 	budget  atomic.Int64
-	reserve atomic.Int64 // bytes that the ends of pending asks will take, likewise
+	reserve atomic.Int64 // bytes that the ends of pending asks will need, likewise
 
-	stored, storedBytes atomic.Int64 // questions by this process: how large one is
+	stored, storedBytes atomic.Int64 // questions stored by this process, for their mean size
 	swept               []swept
-	confirmed           []atomic.Int64 // by partition: when its leader was seen to lead
+	confirmed           []atomic.Int64 // by partition: when its leader was last confirmed
 	stateLed            atomic.Int64   // likewise, of shared state
 	readers             readers
 	fresh               *fresh
-	restored            atomic.Bool // the server was away since the last sweep
+	restored            atomic.Bool // the server was disconnected since the last sweep
 	clock               *clock
 	broken              broken
 	audit               auditUse
-	auditMade           bool // by this process
+	auditMade           bool // created by this process
 }
 
 // Open opens the ledger over a connection with the ledger's rights, creating
-// its streams if they are not there. It adopts the settings of an existing
-// ledger, and refuses one whose settings are not those that opts names, or that
-// has another protocol number. It needs nats-server 2.14 or newer.
+// its streams if they are missing. It adopts the settings of an existing
+// ledger, and refuses one whose settings differ from those that opts sets, or
+// that has another protocol number. It needs nats-server 2.14 or newer.
 func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 	if err := errors.Join(opts.settings().check(), opts.Audit.check()); err != nil {
 		return nil, err
@@ -114,7 +113,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 		opts.Ahead = func() time.Duration { return 0 }
 	}
 	if opts.Lease == 0 {
-		opts.Lease = DefaultLease
+		opts.Lease = defaultLease
 	}
 	if err := CheckVersion(nc.ConnectedServerVersion()); err != nil {
 		return nil, err
@@ -148,7 +147,8 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 		return nil, err
 	}
 	if !opts.NoAudit {
-		// Asks do not wait for an audit that cannot be made: the broker tries again.
+		// Asks do not wait for an audit that cannot be created: the broker
+		// tries again.
 		if l.auditMade, err = l.openAudit(ctx); err == nil {
 			_, err = l.RefreshAudit(ctx)
 		}
@@ -159,10 +159,11 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
 	return l, nil
 }
 
-// Partitions is the number of partitions, fixed when the ledger was created.
+// Partitions returns the number of partitions, fixed when the ledger was
+// created.
 func (l *Ledger) Partitions() int { return l.n }
 
-// CheckVersion says whether a nats-server is too old for a ledger.
+// CheckVersion returns an error if a nats-server is too old for a ledger.
 func CheckVersion(v string) error {
 	parts := strings.SplitN(strings.TrimPrefix(v, "v"), ".", 3)
 	if len(parts) >= 2 {
@@ -176,7 +177,7 @@ func CheckVersion(v string) error {
 }
 
 // settings creates the first stream, whose metadata holds the settings, or
-// reads what it says.
+// reads its settings.
 func (l *Ledger) settings(ctx context.Context) (Settings, error) {
 	for {
 		s, err := l.stream(ctx, subject.Stream(0))
@@ -200,15 +201,15 @@ func (l *Ledger) settings(ctx context.Context) (Settings, error) {
 	}
 }
 
-// stream looks a stream up. A cluster that has no leader yet does not reply, so
-// each try has a limit of its own.
+// stream looks up a stream. A cluster without a leader does not reply, so each
+// try has its own limit.
 func (l *Ledger) stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	one, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	return l.js.Stream(one, name)
 }
 
-// create makes one partition's stream. It never updates one that is there.
+// create creates one partition's stream. It never updates an existing one.
 func (l *Ledger) create(ctx context.Context, p int) error {
 	cfg := jetstream.StreamConfig{
 		Name: subject.Stream(p), Subjects: []string{subject.LedgerStream(p)}, Storage: jetstream.FileStorage,
@@ -246,7 +247,7 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 			return nil
 		case codeIs(err, codeStorageExceeded), codeIs(err, codeInsufficient):
 			if try < 5 && backOff(ctx, try) == nil {
-				continue // a cluster that just started says so while peers are missing
+				continue // a new cluster replies this while peers are missing
 			}
 			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
 		case ctx.Err() != nil || try > 10 || !transient(err):
@@ -264,7 +265,7 @@ func codeIs(err error, code int) bool {
 	return codeOf(err) == code
 }
 
-// place is where an ask lies.
+// place returns the partition and stream of an ask.
 func (l *Ledger) place(k ask.Key) (p int, stream string) {
 	p = subject.Partition(k.Tenant, k.Session, l.n)
 	return p, subject.Stream(p)

@@ -25,7 +25,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// bus is a server without a broker, its ledger, and full rights to forge with.
+// bus is a server without a broker, its ledger, and an administrator's
+// connection.
 type bus struct {
 	*natstest.Bus
 	led   *ledger.Ledger
@@ -85,13 +86,13 @@ func answered(q lifecycle.State, id string) ask.Outcome {
 	}
 }
 
-// place is where an ask lies in this ledger.
+// place returns the partition and stream of an ask.
 func (b *bus) place(k ask.Key) (p int, stream string) {
 	p = subject.Partition(k.Tenant, k.Session, b.led.Partitions())
 	return p, subject.Stream(p)
 }
 
-// held are the messages of a subject, oldest first.
+// held returns the messages of a subject, oldest first.
 func (b *bus) held(t *testing.T, k ask.Key, kind string) []*jetstream.RawStreamMsg {
 	t.Helper()
 	p, name := b.place(k)
@@ -113,7 +114,7 @@ func (b *bus) held(t *testing.T, k ask.Key, kind string) []*jetstream.RawStreamM
 	}
 }
 
-// forge stores a message with an administrator's rights, past every rule.
+// forge stores a message with an administrator's rights, ignoring every rule.
 func (b *bus) forge(t *testing.T, subj string, header nats.Header, data []byte) uint64 {
 	t.Helper()
 	ack, err := b.js.PublishMsg(t.Context(), &nats.Msg{Subject: subj, Header: header, Data: data})
@@ -123,7 +124,7 @@ func (b *bus) forge(t *testing.T, subj string, header nats.Header, data []byte) 
 	return ack.Sequence
 }
 
-// copied are the headers of a stored message whose names begin like that.
+// copied returns the headers of a stored message with these prefixes.
 func copied(m *jetstream.RawStreamMsg, prefixes ...string) nats.Header {
 	h := nats.Header{}
 	for name, values := range m.Header {
@@ -134,8 +135,8 @@ func copied(m *jetstream.RawStreamMsg, prefixes ...string) nats.Header {
 	return h
 }
 
-// ghost leaves question and outcome of one ask behind, as a crash between the
-// two steps of the server does.
+// ghost leaves the question and outcome of one ask, as a crash between the two
+// steps of the server does.
 func (b *bus) ghost(t *testing.T, k ask.Key) lifecycle.State {
 	t.Helper()
 	q := b.store(t, k)
@@ -151,7 +152,7 @@ func (b *bus) ghost(t *testing.T, k ask.Key) lifecycle.State {
 	p, _ := b.place(k)
 	b.forge(t, subject.LedgerOutcome(p, k), msg.Header, msg.Data)
 	if len(b.held(t, k, subject.Question)) != 1 {
-		t.Fatal("the question is gone already: this is no ghost")
+		t.Fatal("the question is already gone, so this is not a ghost")
 	}
 	return q
 }
@@ -201,7 +202,7 @@ func TestOpenAdoptsThePartitionsOfTheLedger(t *testing.T) {
 	k := key("s1", "a1")
 	b.store(t, k)
 	if e, err := again.Read(t.Context(), k); err != nil || !e.Pending() {
-		t.Errorf("what one stored the other reads as %+v, %v", e, err)
+		t.Errorf("an ask stored by one is read by the other as %+v, %v", e, err)
 	}
 	names := 0
 	for name := range b.js.StreamNames(t.Context()).Name() {
@@ -344,7 +345,7 @@ func TestHeadersOfQuestionOutcomeAndReceipt(t *testing.T) {
 	check("outcome", b.held(t, k, subject.Outcome)[0].Header, map[string]string{
 		"Nats-TTL": "209s", "Nats-Scheduler": subject.LedgerQuestion(p, k), "Nats-Schedule-Next": "purge", "ce-type": cloudevent.TypeResolved,
 	})
-	// Overdue: nothing is left until the deadline.
+	// Overdue: no time left until the deadline.
 	k2 := key("s1", "a2")
 	late := b.store(t, k2)
 	if _, err := b.led.Resolve(t.Context(), late, answered(late, "w1"), now.Add(9*time.Hour)); err != nil {
@@ -353,7 +354,7 @@ func TestHeadersOfQuestionOutcomeAndReceipt(t *testing.T) {
 	check("late outcome", b.held(t, k2, subject.Outcome)[0].Header, map[string]string{"Nats-TTL": "150s"})
 }
 
-// A crash while a question is rewritten can leave two messages on its subject.
+// A crash during a rewrite of a question can leave two messages on its subject.
 func TestTheLastQuestionAndTheFirstOutcomeCount(t *testing.T) {
 	t.Parallel()
 	b := start(t, ledger.Options{})
@@ -371,7 +372,7 @@ func TestTheLastQuestionAndTheFirstOutcomeCount(t *testing.T) {
 	if _, err := b.led.Resolve(t.Context(), q, answered(q, "w1"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	// A late timer writes the will behind the outcome.
+	// A late timer writes the expiry after the outcome.
 	b.forge(t, subject.LedgerOutcome(p, k), copied(raw, "ce-", "Content-Type", "Askbus-"), raw.Data)
 	s, err := b.led.Read(t.Context(), k)
 	if err != nil || s.End == nil || s.End.AnswerID != "w1" || s.Timed || s.Life != q.Life || s.Digest() != q.Digest() || s.EventID != q.EventID {
@@ -403,7 +404,7 @@ func TestLastReceiptWinsAndOneOfAnotherLifeCountsAsNone(t *testing.T) {
 	}
 }
 
-func TestGhostsAreRemovedByWhoeverMeetsThem(t *testing.T) {
+func TestEveryReadRemovesAGhost(t *testing.T) {
 	t.Parallel()
 	b := start(t, ledger.Options{})
 	work := ledger.NewWork(b.led)
@@ -427,7 +428,7 @@ func TestGhostsAreRemovedByWhoeverMeetsThem(t *testing.T) {
 		},
 		"start": func(ctx context.Context, _ ask.Key) error { return b.led.RemoveGhosts(ctx) },
 		"next": func(ctx context.Context, k ask.Key) error {
-			// A consumer that was just made may say at first that there is nothing.
+			// A new consumer may report at first that it has no messages.
 			for range 100 {
 				items, err := work.Next(ctx, ledger.Desk{Type: "slack"}, subject.Question, 10)
 				if err != nil || len(items) != 0 {
@@ -468,7 +469,7 @@ func TestAQuestionAskedAfterTheOutcomeIsNoGhost(t *testing.T) {
 	p, _ := b.place(k)
 	again := b.forge(t, subject.LedgerQuestion(p, k), copied(raw, "ce-", "Content-Type", "Nats-Schedule", "Nats-TTL"), raw.Data)
 	if again <= q.Version {
-		t.Fatal("no later life")
+		t.Fatal("the later life was not stored")
 	}
 	if err := b.led.RemoveGhosts(t.Context()); err != nil {
 		t.Fatal(err)
@@ -638,7 +639,7 @@ func TestListPagesEveryAskOnceOldestFirst(t *testing.T) {
 		"one tenant":                      {wire.Query{Tenant: "acme", Limit: 100}, all},
 		"another tenant":                  {wire.Query{Tenant: "other", Limit: 100}, nil},
 		"by the id of the ask":            {wire.Query{ID: "a017", Limit: 100}, []string{"a017"}},
-		"an id that nobody has":           {wire.Query{ID: "nobody", Limit: 100}, nil},
+		"an unknown id":                   {wire.Query{ID: "nobody", Limit: 100}, nil},
 		"resolved while none is":          {wire.Query{State: "resolved", Limit: 100}, nil},
 		"pending while all are":           {wire.Query{State: "pending", Limit: 11}, all},
 		"a question of one, in a session": {wire.Query{Tenant: "acme", Session: "s3", ID: "a003", Question: "odd", Limit: 5}, []string{"a003"}},
@@ -665,7 +666,7 @@ func TestGarbageCursorsAreRefused(t *testing.T) {
 			t.Errorf("cursor %.20q: %v", cursor, err)
 		}
 	}
-	// Of ours, but far behind the end: an empty page.
+	// A valid cursor far behind the end gives an empty page.
 	items, next, err := b.led.List(t.Context(), wire.Query{Limit: 20, Cursor: "enp6enp6LnoxLnoxLnoy"})
 	if err != nil || len(items) != 0 || next != "" {
 		t.Errorf("past the end: %v %q %v", items, next, err)
@@ -716,8 +717,8 @@ func TestAPageOfBigAsksEndsEarly(t *testing.T) {
 	}
 }
 
-// A page may have been read while the one before was: what ended since then is
-// not pending on it.
+// A page may have been read ahead with the previous one: asks that have ended
+// since are not pending on it.
 func TestAPageReadAheadKnowsWhatEndedSince(t *testing.T) {
 	t.Parallel()
 	b := start(t, ledger.Options{})
@@ -770,8 +771,8 @@ func TestRoomIsRefusedFromFourFifthsOn(t *testing.T) {
 	}
 }
 
-// A server that was away may lead again before it has removed what is over: as
-// here, where it is later for the broker than for the server.
+// A server that was down may lead again before it has removed expired messages.
+// Here the broker's clock is ahead of the server's.
 func TestAnOutcomeThatItsServerKeptTooLongCountsForNothing(t *testing.T) {
 	t.Parallel()
 	b := start(t, ledger.Options{Partitions: 1})
@@ -799,6 +800,6 @@ func TestAnOutcomeThatItsServerKeptTooLongCountsForNothing(t *testing.T) {
 	}
 	again := b.store(t, k)
 	if s, err := after.Read(t.Context(), k); err != nil || !s.Pending() || s.Life != again.Life {
-		t.Errorf("the id asked again: %+v, %v", s, err)
+		t.Errorf("the id was asked again: %+v, %v", s, err)
 	}
 }

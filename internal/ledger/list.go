@@ -15,19 +15,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// scanned bounds the messages that one page looks at, so that a rare question
-// among many cannot hold a request: such a page may be short, or empty with a
+// scanned bounds the messages that one page reads, so that a rare question
+// among many cannot block a request: such a page may be short, or empty with a
 // cursor.
 const scanned = 4 * wire.MaxPage
 
-// pageBytes bounds what the items of a page take, but for the first one: a
-// reply must stay below the server's max_payload, which is 1 MiB by default.
+// pageBytes bounds the size of a page's items, except for the first one: a
+// reply must stay below the server's max_payload, 1 MiB by default.
 const pageBytes = 512 << 10
 
 // List reads one page: the items in the order in which they were asked (or
 // ended, for resolved ones), and the cursor of the next page, empty at the end.
-// The cursor is a stream position per partition, so no page is slower than the
-// first.
+// The cursor is a stream position per partition, so every page is as fast as
+// the first.
 func (l *Ledger) List(ctx context.Context, q wire.Query) ([]wire.ListItem, string, error) {
 	at, err := l.parseCursor(q.Cursor)
 	if err != nil {
@@ -46,8 +46,8 @@ func (l *Ledger) list(ctx context.Context, q wire.Query, at []uint64) ([]wire.Li
 		}
 		lanes = append(lanes, &lane{p: p, filter: subject.LedgerAll(p, subject.Key{Tenant: q.Tenant, Session: q.Session, ID: q.ID}, kind(q.State)), next: at[p]})
 	}
-	// Each partition fills its share; a page ends where the order of the next
-	// item is not known, which may be early.
+	// Each partition contributes its share; a page ends early if the order of
+	// the next item is unknown.
 	share := q.Limit/max(1, len(lanes)) + 1
 	share = min(share+share/4, q.Limit)
 	g, gctx := errgroup.WithContext(ctx)
@@ -70,7 +70,7 @@ func (l *Ledger) list(ctx context.Context, q wire.Query, at []uint64) ([]wire.Li
 	if err != nil {
 		return nil, "", err
 	}
-	ahead := 0 // nothing, before somebody has asked for more than the first page
+	ahead := 0 // none before the caller asks for a second page
 	if q.Cursor != "" {
 		ahead = share
 	}
@@ -96,10 +96,10 @@ func kind(state string) string {
 type lane struct {
 	p      int
 	filter string
-	next   uint64 // where the next page goes on; done when there is nothing more
+	next   uint64 // where the next page continues; done at the end
 	found  []found
-	bytes  int     // of what was found
-	reader *reader // when there is one, it stands behind the last message that was found
+	bytes  int     // of the found items
+	reader *reader // if set, positioned after the last found message
 }
 
 type found struct {
@@ -108,8 +108,8 @@ type found struct {
 	size int // on a page
 }
 
-// fill reads matching messages until want items or a page's worth of bytes are
-// found, enough was looked at, or there is no more.
+// fill reads matching messages until it has want items or a page's worth of
+// bytes, has read scanned messages, or there are no more.
 func (l *Ledger) fill(ctx context.Context, ln *lane, q wire.Query, want int) error {
 	for looked := 0; len(ln.found) < want && ln.bytes < pageBytes; {
 		batch, end, err := l.read(ctx, ln, want-len(ln.found), pageBytes-ln.bytes)
@@ -149,10 +149,10 @@ func (l *Ledger) fill(ctx context.Context, ln *lane, q wire.Query, want int) err
 	return nil
 }
 
-// item makes a list item of a stored message. It is not ok when the message is
-// not the truth: a late expiry after an outcome. Unless the questions of a
-// pending ask are wanted, its record only says what a page needs beside the
-// ask's JSON.
+// item decodes a stored message into a list item. ok is false if the message
+// does not count: a late expiry after an outcome. Unless questions are wanted,
+// a pending ask's record holds only what a page needs in addition to the ask's
+// JSON.
 func (l *Ledger) item(ctx context.Context, m message, questions bool) (wire.ListItem, bool, error) {
 	k, kind, _, ok := subject.ParseLedger(m.Subject)
 	if !ok {
@@ -178,7 +178,7 @@ func (l *Ledger) item(ctx context.Context, m message, questions bool) (wire.List
 	if err != nil {
 		return l.unreadable(ctx, k, err)
 	}
-	if s.Timed { // it may have come late
+	if s.Timed { // it may be late
 		first, err := l.first(ctx, subject.Stream(subject.Partition(k.Tenant, k.Session, l.n)), m.Subject, 1)
 		if err != nil && !errors.Is(err, errNone) {
 			return wire.ListItem{}, false, err
@@ -191,8 +191,8 @@ func (l *Ledger) item(ctx context.Context, m message, questions bool) (wire.List
 	return wire.ListItem{Record: r, RawAsk: cloudevent.AskJSON(&s)}, true, nil
 }
 
-// unreadable leaves out what this build cannot read: a page must not fail for
-// one entry of a newer build.
+// unreadable drops an entry that this version cannot read: a page must not fail
+// because of one entry from a newer version.
 func (l *Ledger) unreadable(ctx context.Context, k ask.Key, err error) (wire.ListItem, bool, error) {
 	l.opts.Logger.WarnContext(ctx, "left an unreadable entry out of a list", slog.String("ask_id", k.ID), slog.Any("error", err))
 	return wire.ListItem{}, false, nil
@@ -210,15 +210,15 @@ func asks(a *ask.Ask, question string) bool {
 	return false
 }
 
-// merge takes at most limit items, and pageBytes, in the order of their storing.
-// What it does not take, the lane's cursor does not pass.
+// merge takes at most limit items, and pageBytes, in the order of storing. A
+// lane's cursor does not pass items that were not taken.
 func merge(lanes []*lane, limit int) []found {
 	var out []found
 	bytes := 0
 	taken := make([]int, len(lanes))
 	for len(out) < limit {
 		best := -1
-		blind := false // a lane has more, but we do not see it
+		blind := false // a lane has more items that have not been read
 		for i, ln := range lanes {
 			switch {
 			case taken[i] < len(ln.found):
@@ -252,16 +252,16 @@ func merge(lanes []*lane, limit int) []found {
 	return out
 }
 
-// done is the position of a partition that has no more.
+// done is the position of a finished partition.
 const done = ^uint64(0)
 
-// parseCursor reads a cursor: a position per partition.
+// parseCursor parses a cursor: a position per partition.
 func (l *Ledger) parseCursor(s string) ([]uint64, error) {
 	at := make([]uint64, l.n)
 	if s == "" {
 		return at, nil
 	}
-	bad := ask.InvalidError("list", []ask.Fault{{Pointer: "/cursor", Message: "is none of ours; pass next of the page before, or leave it out"}})
+	bad := ask.InvalidError("list", []ask.Fault{{Pointer: "/cursor", Message: "is not valid; pass next of the previous page, or leave it out"}})
 	raw, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(raw) > 32*MaxPartitions {
 		return nil, bad

@@ -13,10 +13,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// ReadToWrite reads as much of one ask as the compare-and-set of a write does
-// not see for itself: a question that is there is taken as pending, and a write
-// that meets an outcome after all loses its race; then [Ledger.Read] says more.
-// For the same reason the question may come from any replica.
+// ReadToWrite reads only what the compare-and-set of a write does not check
+// itself: an existing question is taken as pending, and a write that meets an
+// outcome loses its race; then [Ledger.Read] reads the rest. For the same
+// reason the question may come from any replica.
 func (l *Ledger) ReadToWrite(ctx context.Context, k ask.Key) (lifecycle.State, error) {
 	if s, ok := l.fresh.get(k); ok {
 		return s, nil
@@ -24,8 +24,8 @@ func (l *Ledger) ReadToWrite(ctx context.Context, k ask.Key) (lifecycle.State, e
 	return l.ReadAny(ctx, k)
 }
 
-// ReadAny reads one ask from any replica, which may be behind: what it takes as
-// pending may have ended a moment ago.
+// ReadAny reads one ask from any replica, which may lag: an ask that it reports
+// as pending may have just ended.
 func (l *Ledger) ReadAny(ctx context.Context, k ask.Key) (lifecycle.State, error) {
 	p, stream := l.place(k)
 	q, err := l.direct(ctx, stream, subject.LedgerQuestion(p, k)) // the last one
@@ -37,7 +37,7 @@ func (l *Ledger) ReadAny(ctx context.Context, k ask.Key) (lifecycle.State, error
 	}
 	o, err := l.outcome(ctx, k)
 	if errors.Is(err, errNone) {
-		return l.Read(ctx, k) // asked just now, or never
+		return l.Read(ctx, k) // just asked, or never
 	}
 	if err != nil {
 		return lifecycle.State{}, err
@@ -63,10 +63,10 @@ func ended(m message, k ask.Key) (lifecycle.State, error) {
 }
 
 // Read reads one ask from the leader. A question whose outcome exists is a
-// ghost; it is removed on the way.
+// ghost; Read removes it.
 func (l *Ledger) Read(ctx context.Context, k ask.Key) (lifecycle.State, error) {
-	// The question first, then the outcome: a question that is gone by the
-	// time of the second look has an outcome by then.
+	// The question first, then the outcome: if the question is gone, its
+	// outcome exists by the second read.
 	q, qErr := l.question(ctx, k)
 	if qErr != nil && !errors.Is(qErr, errNone) {
 		return lifecycle.State{}, qErr
@@ -76,7 +76,7 @@ func (l *Ledger) Read(ctx context.Context, k ask.Key) (lifecycle.State, error) {
 	case oErr == nil:
 		if qErr == nil && q.Seq < o.Seq {
 			if err := l.removeGhost(ctx, k, q.Seq); err != nil {
-				l.opts.Logger.WarnContext(ctx, "could not remove a ghost", slog.String("ask_id", k.ID), slog.Any("error", err))
+				l.opts.Logger.WarnContext(ctx, "cannot remove a ghost", slog.String("ask_id", k.ID), slog.Any("error", err))
 			}
 		}
 		return ended(o, k)
@@ -84,7 +84,7 @@ func (l *Ledger) Read(ctx context.Context, k ask.Key) (lifecycle.State, error) {
 		return lifecycle.State{}, oErr
 	}
 	p, _ := l.place(k)
-	if err := l.confirmLeader(ctx, p); err != nil { // that it has not ended, or was never asked
+	if err := l.confirmLeader(ctx, p); err != nil { // to rely on an outcome or an ask that is missing
 		return lifecycle.State{}, err
 	}
 	if qErr == nil {
@@ -113,7 +113,7 @@ func (l *Ledger) Receipts(ctx context.Context, k ask.Key, life string) ([]ask.Re
 	return receipts, nil
 }
 
-// maxReceipts bounds the receipts that are read of one ask: one a type.
+// maxReceipts bounds the receipts that are read of one ask: one per type.
 const maxReceipts = 64
 
 func readReceipt(m message, k ask.Key) (ask.Receipt, bool) {

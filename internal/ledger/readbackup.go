@@ -17,7 +17,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Summary says what a backup or a ledger holds.
+// Summary counts the contents of a backup or a ledger.
 type Summary struct {
 	Partitions int `json:"partitions"`
 	Pending    int `json:"pending"`  // asks
@@ -28,11 +28,12 @@ type Summary struct {
 	Messages   int `json:"messages"`
 }
 
-// picture is what a ledger holds, ask by ask: which messages count. A reader
-// that was overtaken sees some twice, as a question and as its outcome.
+// picture is the content of a ledger, ask by ask: the messages that count. A
+// reader that was overtaken sees an ask twice, as a question and as its
+// outcome.
 type picture struct {
 	asks     map[ask.Key]*pictured
-	receipts map[string]uint64 // subject -> the last one's sequence
+	receipts map[string]uint64 // subject -> sequence of the last one
 	state    map[string]uint64
 	audit    int
 	messages int
@@ -50,8 +51,8 @@ func newPicture() *picture {
 	return &picture{asks: map[ask.Key]*pictured{}, receipts: map[string]uint64{}, state: map[string]uint64{}}
 }
 
-// add takes in the next message of a stream. Of an ask counts the first outcome
-// of its last life, else the last question.
+// add adds the next message of a stream. Of an ask the first outcome of its
+// last life counts, else the last question.
 func (p *picture) add(e *backupEntry) error {
 	p.messages++
 	if isAudit(e.Subject) {
@@ -64,7 +65,7 @@ func (p *picture) add(e *backupEntry) error {
 	}
 	k, kind, _, ok := subject.ParseLedger(e.Subject)
 	if !ok {
-		return fmt.Errorf("ledger: %q is not a subject of a ledger", e.Subject)
+		return fmt.Errorf("ledger: invalid subject %q", e.Subject)
 	}
 	if kind == subject.Receipt {
 		p.receipts[e.Subject] = e.Seq
@@ -81,10 +82,10 @@ func (p *picture) add(e *backupEntry) error {
 	return nil
 }
 
-// counts reports whether a message is the one that counts.
+// counts reports whether a message counts.
 func (p *picture) counts(e *backupEntry) bool {
 	if isAudit(e.Subject) {
-		return false // it comes when the asks are there
+		return false // decided when all asks have been read
 	}
 	if isState(e.Subject) {
 		return p.state[e.Subject] == e.Seq
@@ -114,7 +115,7 @@ func (p *picture) summary(partitions int) Summary {
 	return s
 }
 
-// BackupFile is a backup that was read once, whole and unchanged.
+// BackupFile is a backup that was read and checked once.
 type BackupFile struct {
 	Head    BackupHead
 	Summary Summary
@@ -124,7 +125,7 @@ type BackupFile struct {
 	picture *picture
 }
 
-// ReadBackup reads a backup and sees that it is whole.
+// ReadBackup reads a backup and checks that it is complete.
 func ReadBackup(r io.ReadSeeker) (*BackupFile, error) {
 	f := &BackupFile{from: r, picture: newPicture()}
 	if err := f.each(f.picture.add); err != nil {
@@ -137,7 +138,7 @@ func ReadBackup(r io.ReadSeeker) (*BackupFile, error) {
 // maxLine bounds a line: a message with its headers, in Base64.
 const maxLine = 16 << 20
 
-// each reads the file from its beginning. Desks are noted the first time.
+// each reads the file from the beginning. It records desks the first time.
 func (f *BackupFile) each(take func(*backupEntry) error) error {
 	if _, err := f.from.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("ledger: read the backup: %w", err)
@@ -157,12 +158,12 @@ func (f *BackupFile) each(take func(*backupEntry) error) error {
 		switch {
 		case l.End != nil:
 			if got := hex.EncodeToString(sum.Sum(nil)); got != l.End.Sum || messages != l.End.Messages {
-				return fmt.Errorf("ledger: the backup is damaged: its sum is %.12s… with %d messages, it says %.12s… with %d", got, messages, l.End.Sum, l.End.Messages)
+				return fmt.Errorf("ledger: the backup is damaged: checksum %.12s… of %d messages, want %.12s… of %d", got, messages, l.End.Sum, l.End.Messages)
 			}
 			return nil
 		case l.Head != nil:
-			if f.Head = *l.Head; f.Head.Format != BackupFormat || f.Head.Protocol != Protocol {
-				return fmt.Errorf("ledger: the backup has format %d of protocol %d; this build reads %d of %d", f.Head.Format, f.Head.Protocol, BackupFormat, Protocol)
+			if f.Head = *l.Head; f.Head.Format != backupFormat || f.Head.Protocol != Protocol {
+				return fmt.Errorf("ledger: the backup has format %d of protocol %d; this version reads %d of %d", f.Head.Format, f.Head.Protocol, backupFormat, Protocol)
 			}
 		case f.Head.Format == 0:
 			return errors.New("ledger: not a backup of askbus")
@@ -179,11 +180,11 @@ func (f *BackupFile) each(take func(*backupEntry) error) error {
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("ledger: the backup is damaged after %d messages: %w", messages, err)
 	}
-	return fmt.Errorf("ledger: the backup ends after %d messages without its last line: it is cut off", messages)
+	return fmt.Errorf("ledger: the backup is truncated after %d messages", messages)
 }
 
-// left is how long a message may still stay, of the TTL it was stored with. It
-// is false when that is over.
+// left returns the rest of the TTL with which a message was stored. ok is false
+// if it has expired.
 func (e *backupEntry) left(now time.Time) (ttl time.Duration, limited, ok bool) {
 	v := e.Header.Get(hdrTTL)
 	if v == "" || v == "never" {

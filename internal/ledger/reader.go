@@ -10,21 +10,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// reader walks the messages of a partition that match a filter, by a consumer
-// that goes away by itself. Making one costs more than a page, so it is kept
-// for the page that follows: see [readers].
+// reader reads the messages of a partition that match a filter, through an
+// ephemeral consumer. Creating one costs more than a page, so it is kept for
+// the next page: see [readers].
 type reader struct {
 	l        *Ledger
 	stream   string
 	filter   string
 	consumer string
-	passed   uint64    // how many messages the consumer has sent
-	ahead    []message // read, and not taken yet
+	passed   uint64    // number of messages sent by the consumer
+	ahead    []message // read, but not taken yet
 	err      error     // of reading ahead
 }
 
-// inactive is how long the server keeps a consumer that nobody asks. We forget
-// ours earlier.
+// inactive is how long the server keeps an idle consumer. Readers are forgotten
+// earlier.
 const (
 	inactive = 10 * time.Second
 	forget   = 5 * time.Second
@@ -44,9 +44,9 @@ func (l *Ledger) newReader(ctx context.Context, stream, filter string, seq uint6
 	return &reader{l: l, stream: stream, filter: filter, consumer: c.CachedInfo().Name}, nil
 }
 
-// read returns up to n messages, and about most bytes, and whether the consumer
-// says that there are no more. After an error the reader is of no use:
-// messages may be lost on the way.
+// read returns up to n messages of about most bytes, and whether the consumer
+// reports that there are no more. After an error the reader is unusable:
+// messages may have been lost.
 func (r *reader) read(ctx context.Context, n, most int) (batch []message, end bool, err error) {
 	bytes := 0
 	for len(r.ahead) > 0 && len(batch) < n && bytes < most {
@@ -59,7 +59,7 @@ func (r *reader) read(ctx context.Context, n, most int) (batch []message, end bo
 		Batch    int  `json:"batch"`
 		MaxBytes int  `json:"max_bytes"`
 		NoWait   bool `json:"no_wait"`
-	}{n - len(batch), max(most-bytes, 1<<20), true} // at least what one message may have
+	}{n - len(batch), max(most-bytes, 1<<20), true} // at least the maximum size of one message
 	msgs, status, err := r.l.collect(ctx, "$JS.API.CONSUMER.MSG.NEXT."+r.stream+"."+r.consumer, pull, pull.Batch)
 	if err != nil {
 		return nil, false, err
@@ -73,7 +73,7 @@ func (r *reader) read(ctx context.Context, n, most int) (batch []message, end bo
 			return nil, false, fmt.Errorf("ledger: read %s: %w", r.filter, err)
 		}
 		if r.passed++; meta.Sequence.Consumer != r.passed {
-			return nil, false, fmt.Errorf("ledger: read %s: message %d came where %d was due: %w", r.filter, meta.Sequence.Consumer, r.passed, ask.ErrUnavailable)
+			return nil, false, fmt.Errorf("ledger: read %s: got message %d, want %d: %w", r.filter, meta.Sequence.Consumer, r.passed, ask.ErrUnavailable)
 		}
 		batch = append(batch, message{Msg: m, Seq: meta.Sequence.Stream, Time: meta.Timestamp})
 	}
@@ -91,7 +91,7 @@ func (r *reader) readAhead(ctx context.Context, n int) {
 	}
 }
 
-// putBack gives back what was read last and not taken.
+// putBack returns messages that were read last and not taken.
 func (r *reader) putBack(left []found) {
 	back := make([]message, len(left), len(left)+len(r.ahead))
 	for i := range left {
@@ -100,9 +100,8 @@ func (r *reader) putBack(left []found) {
 	r.ahead = append(back, r.ahead...)
 }
 
-// readers are the readers of pages, kept for the pages that follow: a cursor
-// finds the one that stands where it does. Without it the page is as right,
-// and slower.
+// readers keeps the readers of pages for the next page: a cursor finds the one
+// at its position. A page without one is as correct, but slower.
 type readers struct {
 	mu   sync.Mutex
 	kept map[position]keptReader
@@ -115,13 +114,13 @@ type position struct {
 
 type keptReader struct {
 	*reader
-	ready chan struct{} // closed when nobody else uses the reader
+	ready chan struct{} // closed when the reader is free
 }
 
-// maxReaders bounds what is kept, each with at most a part of a page.
+// maxReaders bounds the kept readers, each with at most a part of a page.
 const maxReaders = 128
 
-// take gives the reader that stands at seq, or nil.
+// take returns the reader at seq, or nil.
 func (rs *readers) take(ctx context.Context, stream, filter string, seq uint64) *reader {
 	rs.mu.Lock()
 	at := position{stream, filter, seq}
@@ -141,8 +140,8 @@ func (rs *readers) take(ctx context.Context, stream, filter string, seq uint64) 
 	return nil
 }
 
-// keep keeps a reader that stands at seq. It reads n messages ahead meanwhile,
-// while the caller reads its page.
+// keep keeps a reader at seq. It reads n messages ahead while the caller uses
+// its page.
 func (rs *readers) keep(ctx context.Context, r *reader, seq uint64, n int) {
 	k := keptReader{r, make(chan struct{})}
 	if !rs.put(position{r.stream, r.filter, seq}, k) {
@@ -167,7 +166,7 @@ func (rs *readers) put(at position, reader keptReader) bool {
 		return false
 	}
 	rs.kept[at] = reader
-	time.AfterFunc(forget, func() { // with what it has read ahead
+	time.AfterFunc(forget, func() { // with the messages that it has read ahead
 		rs.mu.Lock()
 		defer rs.mu.Unlock()
 		if rs.kept[at].ready == reader.ready {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What is kept for a page that nobody asks for goes away by itself, with the
-// messages that were read ahead.
+// Readers that are kept for a page that is never requested are dropped, with
+// the messages that they read ahead.
 func TestKeptReadersAreForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -20,7 +20,7 @@ func TestKeptReadersAreForgotten(t *testing.T) {
 			t.Fatalf("took %v", r)
 		}
 		rs.put(at, k)
-		time.Sleep(forget + time.Millisecond) // of the bubble's clock
+		time.Sleep(forget + time.Millisecond) // of the synctest clock
 		synctest.Wait()
 		if len(rs.kept) != 0 {
 			t.Errorf("%d readers are kept", len(rs.kept))

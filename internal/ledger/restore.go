@@ -16,23 +16,23 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrNotEmpty means that something is there where a backup was to be restored.
+// ErrNotEmpty means that the target of a restore is not empty.
 var ErrNotEmpty = errors.New("the ledger is not empty")
 
-// Restored says what became of a backup.
+// Restored counts what was restored.
 type Restored struct {
 	Summary
-	Expired int `json:"expired"` // outcomes and entries whose time was over
+	Expired int `json:"expired"` // outcomes and entries that had expired
 }
 
 // Restore writes a backup into an empty ledger over a connection with the
-// ledger's rights, and then compares what it holds with the backup.
-// Options may name other partitions and replicas than it had: an ask's place is
+// ledger's rights, and then compares the result with the backup. Options may
+// set other partitions and replicas than before: an ask's partition is
 // recomputed from its tenant and session. No broker may run.
 //
-// The server's timers start with the questions: what fell due meanwhile expires
-// at once. Outcomes keep what was left of their retention. Surfaces that post
-// go on where they were; their receipts keep them from posting twice.
+// The server's timers start with the questions: asks that are overdue by then
+// expire at once. Outcomes keep the rest of their retention. Posting surfaces
+// continue where they were; their receipts prevent a second post.
 func Restore(ctx context.Context, nc *nats.Conn, f *BackupFile, opts Options) (Restored, error) {
 	if err := f.settings(&opts); err != nil {
 		return Restored{}, err
@@ -60,7 +60,7 @@ func Restore(ctx context.Context, nc *nats.Conn, f *BackupFile, opts Options) (R
 	return r.compare(ctx)
 }
 
-// settings fills what opts leave out with those of the backup.
+// settings sets the options that are not set from the backup.
 func (f *BackupFile) settings(opts *Options) error {
 	retention, err := time.ParseDuration(f.Head.Retention)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *BackupFile) settings(opts *Options) error {
 	return nil
 }
 
-// empty says what is there, if anything is.
+// empty returns an error if the ledger is not empty.
 func (l *Ledger) empty(ctx context.Context) error {
 	for p := range l.n {
 		if _, err := l.first(ctx, subject.Stream(p), ">", 1); !errors.Is(err, errNone) {
@@ -93,17 +93,17 @@ func (l *Ledger) empty(ctx context.Context) error {
 	return nil
 }
 
-// restoredTTL is how long anything stays that is restored at all: it must not
-// end between writing and comparing.
+// restoredTTL is the minimum TTL of restored messages: they must not expire
+// between writing and comparing.
 const restoredTTL = 10 * time.Minute
 
-// restore is one under way.
+// restore is the state of one restore.
 type restore struct {
 	l       *Ledger
 	js      jetstream.JetStream
 	f       *BackupFile
 	now     time.Time
-	desks   map[string]bool // stream and consumer: made
+	desks   map[string]bool // by stream and consumer: created
 	acks    []jetstream.PubAckFuture
 	expired []string
 	audited int
@@ -143,7 +143,7 @@ func (r *restore) put(ctx context.Context, e *backupEntry) error {
 	}
 	for name := range msg.Header {
 		if strings.HasPrefix(name, "Nats-Expected-") || !question && strings.HasPrefix(name, "Nats-Schedule") || name == hdrRollup {
-			delete(msg.Header, name) // they were about the moment of the write
+			delete(msg.Header, name) // they applied to the original write only
 		}
 	}
 	if limited {
@@ -152,8 +152,8 @@ func (r *restore) put(ctx context.Context, e *backupEntry) error {
 	return r.publish(ctx, msg)
 }
 
-// audit writes the records of the audit. The server copies again what is in the
-// ledger now, so only copies of what is not there are written.
+// audit writes the records of the audit. The server copies what is in the
+// ledger again, so only copies of other messages are written.
 func (r *restore) audit(ctx context.Context) error {
 	gone := r.gone()
 	err := r.f.each(func(e *backupEntry) error {
@@ -193,7 +193,7 @@ func (p *picture) copies(k ask.Key, kind, life string) bool {
 	return (kind == subject.Outcome) == (a.outcome != 0)
 }
 
-// gone are the asks whose outcomes' time was over.
+// gone returns the asks whose outcomes had expired.
 func (r *restore) gone() map[ask.Key]bool {
 	gone := map[ask.Key]bool{}
 	for _, s := range r.expired {
@@ -204,7 +204,7 @@ func (r *restore) gone() map[ask.Key]bool {
 	return gone
 }
 
-// publish stores a message; the acknowledgements are read later.
+// publish stores a message; its acknowledgement is read later.
 func (r *restore) publish(ctx context.Context, msg *nats.Msg) error {
 	ack, err := r.js.PublishMsgAsync(msg)
 	if err != nil {
@@ -216,13 +216,13 @@ func (r *restore) publish(ctx context.Context, msg *nats.Msg) error {
 	return r.acknowledged(ctx)
 }
 
-// acknowledged waits until everything so far is stored.
+// acknowledged waits until all messages so far are stored.
 func (r *restore) acknowledged(ctx context.Context) error {
 	for _, ack := range r.acks {
 		select {
 		case <-ack.Ok():
 		case err := <-ack.Err():
-			return fmt.Errorf("ledger: restore %s: %w; what is there now is a part only: begin again in a fresh directory or account", ack.Msg().Subject, err)
+			return fmt.Errorf("ledger: restore %s: %w; the restore is incomplete: start again in a fresh directory or account", ack.Msg().Subject, err)
 		case <-ctx.Done():
 			return fmt.Errorf("ledger: restore %s: %w", ack.Msg().Subject, ctx.Err())
 		}
@@ -231,8 +231,8 @@ func (r *restore) acknowledged(ctx context.Context) error {
 	return nil
 }
 
-// desksUpTo makes the desks of outcomes that had not settled this one: they get
-// what is stored from now on.
+// desksUpTo creates the desks of outcomes that had not settled this one: they
+// get what is stored from now on.
 func (r *restore) desksUpTo(ctx context.Context, e *backupEntry, p int, stream string) error {
 	for _, d := range r.f.desks {
 		if d.Stream != e.Stream || d.Floor >= e.Seq || d.Config.DeliverPolicy != jetstream.DeliverNewPolicy || r.desks[stream+"/"+d.Config.Durable] {
@@ -251,7 +251,7 @@ func (r *restore) desksUpTo(ctx context.Context, e *backupEntry, p int, stream s
 func (r *restore) desk(ctx context.Context, d *backupDesk, p int, stream string) error {
 	r.desks[stream+"/"+d.Config.Durable] = true
 	cfg := d.Config
-	cfg.Replicas = 0 // the stream's
+	cfg.Replicas = 0 // as the stream
 	if from, ok := partitionOf(d.Stream, r.f.Head.Partitions); ok {
 		cfg.FilterSubject = strings.Replace(cfg.FilterSubject, partitionSubject(from), partitionSubject(p), 1)
 	}
@@ -263,7 +263,7 @@ func (r *restore) desk(ctx context.Context, d *backupDesk, p int, stream string)
 
 func partitionSubject(p int) string { return strings.TrimSuffix(subject.LedgerStream(p), ">") }
 
-// finish makes the desks that are not there yet.
+// finish creates the remaining desks.
 func (r *restore) finish(ctx context.Context) error {
 	if err := r.acknowledged(ctx); err != nil {
 		return err
@@ -285,8 +285,8 @@ func (r *restore) finish(ctx context.Context) error {
 	return nil
 }
 
-// compare reads everything back. An ask that was pending may have ended by its
-// deadline meanwhile: the server's timer then copied its question.
+// compare reads everything back. A pending ask may have expired since: the
+// server's timer then copied its question.
 func (r *restore) compare(ctx context.Context) (Restored, error) {
 	has := newPicture()
 	names := []string{subject.StateStream}
@@ -307,13 +307,13 @@ func (r *restore) compare(ctx context.Context) (Restored, error) {
 		switch {
 		case gone[k] && is == nil:
 		case is == nil:
-			return Restored{}, fmt.Errorf("ledger: ask %s of the backup is not there after restoring it", k)
+			return Restored{}, fmt.Errorf("ledger: ask %s is missing after the restore", k)
 		case is.data != was.data || is.life != was.life || was.outcome != 0 && is.outcome == 0:
-			return Restored{}, fmt.Errorf("ledger: ask %s is another one than in the backup after restoring it", k)
+			return Restored{}, fmt.Errorf("ledger: ask %s differs from the backup after the restore", k)
 		}
 	}
 	if len(has.asks)+len(gone) != len(r.f.picture.asks) {
-		return Restored{}, fmt.Errorf("ledger: %d asks are there after restoring %d", len(has.asks), len(r.f.picture.asks)-len(gone))
+		return Restored{}, fmt.Errorf("ledger: %d asks exist after restoring %d", len(has.asks), len(r.f.picture.asks)-len(gone))
 	}
 	s := has.summary(r.l.n)
 	s.Audit = r.audited

@@ -12,13 +12,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// singly is up to how many messages are read one by one; beyond, a consumer
-// that goes away by itself pays off.
+// singly is the largest number of messages that are read one by one; beyond it
+// an ephemeral consumer is cheaper.
 const singly = 8
 
-// read returns up to n messages of a lane from where it stands on, and whether
-// that is all there is. It returns fewer when they are large: about as many as
-// make up most bytes.
+// read returns up to n messages from a lane's position, and whether there are
+// no more. It returns fewer if they are large: about as many as make up most
+// bytes.
 func (l *Ledger) read(ctx context.Context, ln *lane, n, most int) (batch []message, end bool, err error) {
 	stream := subject.Stream(ln.p)
 	if ln.reader == nil {
@@ -49,8 +49,8 @@ func (l *Ledger) read(ctx context.Context, ln *lane, n, most int) (batch []messa
 	return l.readOn(ctx, ln, ln.next, n, most)
 }
 
-// readOn reads by the lane's reader, which stands at seq; by a new one when
-// there is none, or its consumer is gone.
+// readOn reads with the lane's reader at seq, or with a new one if there is
+// none or its consumer is gone.
 func (l *Ledger) readOn(ctx context.Context, ln *lane, seq uint64, n, most int) (batch []message, end bool, err error) {
 	for try := 0; ; try++ {
 		if ln.reader == nil {
@@ -73,9 +73,9 @@ func (l *Ledger) readOn(ctx context.Context, ln *lane, seq uint64, n, most int) 
 	}
 }
 
-// ends sees for itself that nothing follows a batch: a list that ends too early
-// looks complete, and costs more than the one read for each partition. When
-// something does follow, the reader is given up.
+// ends checks that nothing follows a batch: a list that ends too early looks
+// complete, which is worse than one more read for each partition. If something
+// follows, the reader is dropped.
 func (l *Ledger) ends(ctx context.Context, ln *lane, seq uint64, batch []message) (bool, error) {
 	if len(batch) > 0 {
 		seq = batch[len(batch)-1].Seq + 1
@@ -90,7 +90,7 @@ func (l *Ledger) ends(ctx context.Context, ln *lane, seq uint64, batch []message
 	return false, err
 }
 
-// consume reads up to n messages by an ephemeral consumer.
+// consume reads up to n messages through an ephemeral consumer.
 func (l *Ledger) consume(ctx context.Context, stream, filter string, seq uint64, n int, headersOnly bool) (batch []message, end bool, err error) {
 	for try := 0; ; try++ {
 		batch, end, err = l.consumeOnce(ctx, stream, filter, seq, n, headersOnly)
@@ -136,6 +136,6 @@ func (l *Ledger) consumeOnce(ctx context.Context, stream, filter string, seq uin
 	if err := fetched.Error(); err != nil {
 		return nil, false, err
 	}
-	// Fewer than announced means that some were purged meanwhile.
+	// Fewer messages than announced means that some were purged since.
 	return batch, pending <= n, nil
 }

@@ -14,15 +14,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Protocol is the number of the ledger's layout. A broker opens no ledger with
-// another number: two builds that read a question differently must not share one.
+// Protocol is the number of the ledger's layout. A broker does not open a
+// ledger with another number: two versions that read a question differently
+// must not share one.
 const Protocol = 1
 
-// syncAlways is what a ledger promises of its servers: an acknowledged message
-// is on disk. NATS does not let a client ask, so it is recorded, not measured.
+// syncAlways says that the ledger's servers sync every acknowledged message to
+// disk. A NATS client cannot query it, so it is recorded, not checked.
 const syncAlways = "always"
 
-// Metadata of the first stream: the settings on which all brokers agree.
+// Metadata of the first stream: the settings that all brokers share.
 const (
 	metaPartitions = "askbus.partitions" // of every stream
 	metaProtocol   = "askbus.protocol"
@@ -30,10 +31,10 @@ const (
 	metaMargin     = "askbus.margin"
 	metaReplicas   = "askbus.replicas"
 	metaSync       = "askbus.sync"
-	metaLongest    = "askbus.longest-retention" // that it ever had
+	metaLongest    = "askbus.longest-retention" // the longest one it ever had
 )
 
-// Settings are what every broker of a ledger must agree on. They stand in the
+// Settings are shared by every broker of a ledger. They are stored in the
 // metadata of its first stream.
 type Settings struct {
 	Partitions int
@@ -41,7 +42,7 @@ type Settings struct {
 	Retention  time.Duration
 	Margin     time.Duration
 
-	longest time.Duration // retention that a stored question may have been given
+	longest time.Duration // retention that the timer of a stored question may have
 }
 
 func (s Settings) metadata() map[string]string {
@@ -51,7 +52,7 @@ func (s Settings) metadata() map[string]string {
 	}
 }
 
-// check says which setting no ledger can have.
+// check returns an error for an invalid setting.
 func (s Settings) check() error {
 	switch {
 	case s.Partitions < 1 || s.Partitions > MaxPartitions:
@@ -66,7 +67,7 @@ func (s Settings) check() error {
 	return nil
 }
 
-// readSettings reads what a ledger was made with.
+// readSettings parses the metadata of a ledger.
 func readSettings(meta map[string]string) (Settings, error) {
 	name := subject.Stream(0)
 	var s Settings
@@ -75,10 +76,10 @@ func readSettings(meta map[string]string) (Settings, error) {
 		return Settings{}, fmt.Errorf("ledger: stream %s says %s=%q; it was not made by askbus", name, metaPartitions, meta[metaPartitions])
 	}
 	if got := meta[metaProtocol]; got != strconv.Itoa(Protocol) {
-		return Settings{}, fmt.Errorf("ledger: stream %s says %s=%q, and this build speaks %d; run the build that made the ledger, or start with an empty directory or account", name, metaProtocol, got, Protocol)
+		return Settings{}, fmt.Errorf("ledger: stream %s says %s=%q, and this version uses %d; run the version that made the ledger, or start with an empty directory or account", name, metaProtocol, got, Protocol)
 	}
 	if got := meta[metaSync]; got != syncAlways {
-		return Settings{}, fmt.Errorf("ledger: stream %s says %s=%q, and this build needs %q: run nats-server with sync_interval: always", name, metaSync, got, syncAlways)
+		return Settings{}, fmt.Errorf("ledger: stream %s says %s=%q, and this version needs %q: run nats-server with sync_interval: always", name, metaSync, got, syncAlways)
 	}
 	var errs [4]error
 	s.Replicas, errs[0] = strconv.Atoi(meta[metaReplicas])
@@ -91,11 +92,11 @@ func readSettings(meta map[string]string) (Settings, error) {
 	return s, nil
 }
 
-// ErrSettings means that a broker was told other settings than its ledger has.
-var ErrSettings = errors.New("the settings of this broker are not those of the ledger")
+// ErrSettings means that a broker's settings differ from its ledger's.
+var ErrSettings = errors.New("the settings of this broker differ from the ledger's")
 
-// agree takes over the ledger's settings. What the options say otherwise is an
-// error that names both and the way out.
+// agree adopts the ledger's settings. Options that differ are an error that
+// names both values and what to do.
 func (o *Options) agree(s Settings) error {
 	var differ []string
 	check := func(name, told, has string, change string) {
@@ -122,10 +123,10 @@ func (o *Options) agree(s Settings) error {
 	return nil
 }
 
-// Set changes settings of a ledger on purpose, over a connection that may
-// update streams: those of change that are not zero. Brokers read them when
-// they start; other replicas need no restart, and Set returns when every copy is
-// current. It returns the settings before and after.
+// Set changes the non-zero settings of change in a ledger, over a connection
+// that may update streams. Brokers read them when they start; a change of
+// replicas needs no restart, and Set returns when every copy is current. It
+// returns the settings before and after.
 func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Settings, err error) {
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
 	if err != nil {
@@ -140,7 +141,7 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 	}
 	after = before
 	if change.Partitions != 0 && change.Partitions != before.Partitions {
-		return before, after, errors.New("ledger: the partitions of a ledger never change: they say where each ask lies")
+		return before, after, errors.New("ledger: the partitions of a ledger cannot change: they determine the stream of each ask")
 	}
 	if change.Replicas != 0 {
 		after.Replicas = change.Replicas
@@ -154,10 +155,10 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 	if err := after.check(); err != nil {
 		return before, after, err
 	}
-	// Questions that wait have a timer with the retention of their day. What it
+	// Pending questions have a timer with the retention of their time. What it
 	// writes late must not outlive the outcome.
 	if after.Retention+after.Margin < before.longest+MinMargin {
-		return before, after, fmt.Errorf("ledger: retention %s and margin %s together must be at least %s: questions that were stored with a retention of %s may still wait; raise the margin, too",
+		return before, after, fmt.Errorf("ledger: retention %s and margin %s together must be at least %s: questions stored with a retention of %s may still be pending; raise the margin as well",
 			after.Retention, after.Margin, before.longest+MinMargin, before.longest)
 	}
 	names := make([]string, 0, after.Partitions+1)
@@ -185,7 +186,7 @@ func Set(ctx context.Context, nc *nats.Conn, change Settings) (before, after Set
 	return before, after, err
 }
 
-// caughtUp waits until every stream has so many copies, each of them current.
+// caughtUp waits until every stream has this many current copies.
 func caughtUp(ctx context.Context, js jetstream.JetStream, streams []string, replicas int) error {
 	for _, name := range streams {
 		for try := 0; ; try++ {
@@ -205,7 +206,7 @@ func caughtUp(ctx context.Context, js jetstream.JetStream, streams []string, rep
 				err = fmt.Errorf("%d of %d copies are current", current, replicas)
 			}
 			if backOff(ctx, max(try, 4)) != nil {
-				return fmt.Errorf("ledger: stream %s: %w; its settings are changed, and the servers go on copying", name, err)
+				return fmt.Errorf("ledger: stream %s: %w; its settings are changed, and the servers continue copying", name, err)
 			}
 		}
 	}

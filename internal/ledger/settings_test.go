@@ -63,7 +63,7 @@ func TestAnotherProtocolIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := ledger.Open(t.Context(), b.Connect(natsd.Role{Name: natsd.RoleLedger}), ledger.Options{})
-		if err == nil || !strings.Contains(err.Error(), `askbus.protocol="`+number+`", and this build speaks 1`) {
+		if err == nil || !strings.Contains(err.Error(), `askbus.protocol="`+number+`", and this version uses 1`) {
 			t.Errorf("protocol %q: %v", number, err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestSettingsAreChangedOnPurpose(t *testing.T) {
 	}
 	for name, s := range map[string]ledger.Settings{
 		"other partitions": {Partitions: 9}, "a margin too short": {Margin: time.Second}, "too many replicas": {Replicas: 9},
-		"shorter than a timer that runs": {Retention: time.Hour},
+		"shorter than a running timer": {Retention: time.Hour},
 	} {
 		if err := set(s); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -88,7 +88,7 @@ func TestSettingsAreChangedOnPurpose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := set(ledger.Settings{Margin: 10 * time.Hour}); err == nil {
-		t.Error("the margin was lowered while questions of the first retention may wait")
+		t.Error("the margin was lowered while questions of the first retention may be pending")
 	}
 	if _, err := ledger.Open(t.Context(), b.Connect(natsd.Role{Name: natsd.RoleLedger}), ledger.Options{Retention: time.Hour, Margin: 200 * time.Hour}); err != nil {
 		t.Error(err)

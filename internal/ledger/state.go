@@ -13,41 +13,38 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Shared state lies in one stream of its own, a KV bucket in all but its name:
-// one message for each key, compare-and-set on its sequence, a TTL for each
-// message, and a marker in place of what was deleted. Everything is read from
+// Shared state is stored in a stream of its own, laid out like a KV bucket: one
+// message for each key, compare-and-set on its sequence, a TTL for each
+// message, and a marker in place of a deleted entry. Everything is read from
 // the leader.
 
 // Headers of an entry.
 const (
 	hdrOperation = "KV-Operation"   // DEL on a marker, as in NATS KV
-	hdrExpires   = "Askbus-Expires" // when the entry ends; the server removes it a little later
+	hdrExpires   = "Askbus-Expires" // when the entry expires; the server removes it a little later
 	hdrWrite     = "Askbus-Write"   // the id of the request that wrote it
 
 	opDelete  = "DEL"
-	markerTTL = time.Hour // so long a reader that was away can still learn of a deletion
+	markerTTL = time.Hour // how long a reader that was disconnected can still learn of a deletion
 
-	// DefaultStateBudget is what the entries may use on disk, as far as the
-	// ledger has so much.
-	DefaultStateBudget = 64 << 20
+	// defaultStateBudget bounds the disk use of the entries, if the ledger has
+	// that much.
+	defaultStateBudget = 64 << 20
 	minStateBudget     = 1 << 20
 )
 
-// MarkerTTL is for how long a deletion is told to readers that ask for changes.
-const MarkerTTL = markerTTL
-
-// StateEntry is one entry as it is stored. The zero value is none.
+// StateEntry is one stored entry. The zero value means none.
 type StateEntry struct {
 	Key      subject.StateKey
 	Revision uint64
 	Value    []byte
-	Deleted  bool   // a marker in place of what was deleted
-	Write    string // the id of the write that made it
+	Deleted  bool   // a marker in place of a deleted entry
+	Write    string // the id of the write that stored it
 	Written  time.Time
-	Expires  time.Time // zero: it does not
+	Expires  time.Time // zero: never
 }
 
-// Live reports whether the entry is there.
+// Live reports whether the entry exists.
 func (e *StateEntry) Live(now time.Time) bool {
 	return e.Revision != 0 && !e.Deleted && (e.Expires.IsZero() || now.Before(e.Expires))
 }
@@ -57,14 +54,14 @@ type StateWrite struct {
 	Bucket  string
 	Key     subject.StateKey
 	Value   []byte  // nil: delete it
-	Expect  *uint64 // the revision that must be there, 0: none or a marker; nil: any
+	Expect  *uint64 // the expected revision, 0: none or a marker; nil: any
 	Expires time.Time
 	ID      string
 }
 
-// openState creates the stream of shared state, if it is not there.
+// openState creates the stream of shared state if it is missing.
 func (l *Ledger) openState(ctx context.Context) error {
-	budget := int64(DefaultStateBudget)
+	budget := int64(defaultStateBudget)
 	if all := l.budget.Load(); all > 0 {
 		budget = max(minStateBudget, min(budget, all/8))
 	}
@@ -83,16 +80,16 @@ func (l *Ledger) openState(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
-			return nil // made with another budget
+			return nil // created with another budget
 		case (codeIs(err, codeStorageExceeded) || codeIs(err, codeInsufficient)) && try%2 == 1 && cfg.MaxBytes > minStateBudget:
-			cfg.MaxBytes = max(minStateBudget, cfg.MaxBytes/4) // the server has less than we were told
+			cfg.MaxBytes = max(minStateBudget, cfg.MaxBytes/4) // the server has less room than configured
 		case try > 16 || !transient(err) && !codeIs(err, codeStorageExceeded) && !codeIs(err, codeInsufficient), backOff(ctx, try) != nil:
 			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
 		}
 	}
 }
 
-// ReadState reads one entry; the zero value when there is none.
+// ReadState reads one entry; the zero value if there is none.
 func (l *Ledger) ReadState(ctx context.Context, bucket string, k subject.StateKey) (StateEntry, error) {
 	m, err := l.first(ctx, subject.StateStream, subject.LedgerState(bucket, k), 1)
 	if errors.Is(err, errNone) {
@@ -140,9 +137,9 @@ func stateFull() error {
 	return ask.Refuse(ask.CodeLedgerFull, "shared state is full: nothing new is stored until entries end or are deleted")
 }
 
-// StateChanges reads entries and markers of a bucket after a revision, in their
-// order, at most most of them; of one tenant (empty: of none), or of all. More
-// says that there may be others.
+// StateChanges reads at most most entries and markers of a bucket after a
+// revision, in order, of one tenant (empty: of none) or of all. more reports
+// whether there may be others.
 func (l *Ledger) StateChanges(ctx context.Context, filter string, after uint64, most int) (entries []StateEntry, more bool, err error) {
 	for len(entries) < most {
 		m, err := l.first(ctx, subject.StateStream, filter, after+1)
@@ -162,20 +159,20 @@ func (l *Ledger) StateChanges(ctx context.Context, filter string, after uint64, 
 	return entries, true, l.confirmLeaderOf(ctx, subject.StateStream, &l.stateLed)
 }
 
-// CountState counts what lies below a filter, markers too. It may be behind by
-// what was written just now.
+// CountState counts the entries and markers that match a filter. It may lag
+// behind recent writes.
 func (l *Ledger) CountState(ctx context.Context, filter string) (int, error) {
 	return l.count(ctx, subject.StateStream, filter)
 }
 
-// count counts the messages of a stream below a filter, on any replica.
+// count counts the messages of a stream that match a filter, on any replica.
 func (l *Ledger) count(ctx context.Context, stream, filter string) (int, error) {
 	_, n, err := l.firstOf(ctx, stream, filter)
 	return n, err
 }
 
-// StateRoom refuses a new entry from 80 % of the budget on: deletions and what
-// replaces an entry keep the rest.
+// StateRoom refuses a new entry from 80 % of the budget on: the rest is for
+// deletions and replacements.
 func (l *Ledger) StateRoom(ctx context.Context) error {
 	var info struct {
 		Config struct {
@@ -197,7 +194,7 @@ func (l *Ledger) StateRoom(ctx context.Context) error {
 func stateEntry(m message) (StateEntry, error) {
 	_, k, ok := subject.ParseStateEntry(m.Subject)
 	if !ok {
-		return StateEntry{}, fmt.Errorf("ledger: %q is not an entry of shared state", m.Subject)
+		return StateEntry{}, fmt.Errorf("ledger: invalid subject %q of shared state", m.Subject)
 	}
 	e := StateEntry{Key: k, Revision: m.Seq, Value: m.Data, Write: m.Header.Get(hdrWrite), Written: m.Time, Deleted: m.Header.Get(hdrOperation) == opDelete}
 	if at := m.Header.Get(hdrExpires); at != "" {

@@ -13,13 +13,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// swept is what a sweep remembers of a partition: up to where it has read, and
-// when the earliest question of each stretch before that is due. Questions are
-// only taken out of a stretch, so its time stands until it comes.
+// swept is the state of the sweep of a partition: how far it has read, and when
+// the earliest question of each earlier stretch is due. Questions are only
+// removed from a stretch, so that time is never too late.
 type swept struct {
 	next      uint64
 	stretches []stretch
-	seen      int64 // questions, and their bytes: how large one is
+	seen      int64 // questions and their bytes, for the mean size
 	bytes     int64
 }
 
@@ -30,14 +30,14 @@ type stretch struct {
 }
 
 const (
-	sweepBatch = 10_000 // questions that a sweep reads in a go
+	sweepBatch = 10_000 // questions that a sweep reads at once
 	stretchMax = 1_000  // questions of a stretch
 )
 
-// Overdue reports the questions that the server's timer forgot. It reads those
-// that were stored since it was called last, and the stretches in which one is
-// due: at most about most questions of a partition; then it goes on there the
-// next time. It is for one caller at a time.
+// Overdue returns the questions that the server's timer missed. It reads those
+// stored since the last call, and the stretches in which one is due: at most
+// about most questions of a partition; the next call continues there. It is not
+// safe for concurrent use.
 func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int) ([]ask.Key, error) {
 	if l.restored.Swap(false) { // the streams may have come back shorter
 		clear(l.swept)
@@ -52,7 +52,7 @@ func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int) ([]ask.Ke
 	return keys, l.refreshReserve(ctx)
 }
 
-// overdue reports the questions of a partition that were due before limit.
+// overdue returns the questions of a partition that were due before limit.
 func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) (late []ask.Key, err error) {
 	s := &l.swept[p]
 	looked := 0
@@ -100,7 +100,7 @@ func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) 
 	return late, nil
 }
 
-// add counts a question in; one that was due before limit is late.
+// add counts a question; one that was due before limit is late.
 func (s *stretch) add(q dueQuestion, limit time.Time, late []ask.Key) []ask.Key {
 	if s.n++; s.n == 1 || q.due.Before(s.due) {
 		s.due = q.due
@@ -128,7 +128,7 @@ func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found
 		k, _, _, ok := subject.ParseLedger(m.Subject)
 		due, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(hdrSchedule), "@at "))
 		if !ok || err != nil {
-			due = m.Time.Add(ask.MaxTimeout) // no ask waits longer, however it was written
+			due = m.Time.Add(ask.MaxTimeout) // no ask waits longer
 		}
 		body, _ := strconv.ParseInt(m.Header.Get(nats.MsgSize), 10, 64)
 		found = append(found, dueQuestion{k, m.Seq, due, body + int64(size(m.Msg))})
@@ -136,12 +136,12 @@ func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found
 	return found, end, nil
 }
 
-// tail is how far back a look for ghosts goes: a crash leaves them behind the
-// very last outcomes.
+// tail is how far back RemoveGhosts looks: a crash leaves ghosts of the very
+// last outcomes.
 const tail = 256
 
-// RemoveGhosts looks at the last outcomes of each stream and removes questions
-// that a crash left behind them. It belongs after every start and reconnect.
+// RemoveGhosts removes the questions of the last outcomes of each stream that a
+// crash left behind. Call it after every start and reconnect.
 func (l *Ledger) RemoveGhosts(ctx context.Context) error {
 	l.restored.Store(true)
 	for p := range l.n {

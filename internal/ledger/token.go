@@ -17,12 +17,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// tokenKey signs the tokens of work. A token is "<mac>.<ack subject>": whoever
-// makes one up is refused before the ledger is asked, which would look for the
-// consumer for seconds.
+// tokenKey signs the tokens of work. A token is "<mac>.<ack subject>". A forged
+// one is refused without asking the ledger, which would search for the consumer
+// for seconds.
 type tokenKey []byte
 
-// macSize is how long a token's MAC of 16 bytes is, in base64 without padding.
+// macSize is the length of a token's 16-byte MAC in base64 without padding.
 const macSize = 22
 
 func (k tokenKey) mac(d Desk, ack string) string {
@@ -31,10 +31,10 @@ func (k tokenKey) mac(d Desk, ack string) string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil)[:16])
 }
 
-// make is the token with which a desk settles a message.
+// make returns the token with which a desk settles a message.
 func (k tokenKey) make(d Desk, ack string) string { return k.mac(d, ack) + "." + ack }
 
-// open is the ack subject in a token that make gave to the same desk.
+// open returns the ack subject of a token that make returned to the same desk.
 func (k tokenKey) open(d Desk, token string) (ack string, ok bool) {
 	mac, ack, _ := strings.Cut(token, ".")
 	if k == nil || len(mac) != macSize || len(ack) > maxAck {
@@ -43,21 +43,22 @@ func (k tokenKey) open(d Desk, token string) (ack string, ok bool) {
 	return ack, hmac.Equal([]byte(mac), []byte(k.mac(d, ack)))
 }
 
-// maxAck is bytes of an ack subject: its tokens are names of askbus's and numbers.
+// maxAck bounds an ack subject, in bytes: it consists of askbus's names and
+// numbers.
 const maxAck = 512
 
 // tokenKeys reads the key once.
 type tokenKeys struct {
 	key atomic.Pointer[tokenKey]
-	mu  sync.Mutex // held while it is read
+	mu  sync.Mutex // held while the key is read
 }
 
-// tokenBucket is where the key lies in shared state. No role may read, write or
-// watch it: it is none of [subject.Buckets].
+// tokenBucket is the bucket of the key in shared state. It is not one of
+// [subject.Buckets], so no role may read, write or watch it.
 const tokenBucket = "work-tokens"
 
-// of is the key that all brokers of a ledger share; nil when there is none and it
-// is not to be made. The first one that hands out work makes it.
+// of returns the key that all brokers of a ledger share; nil if there is none
+// and create is false. The first broker that hands out work creates it.
 func (t *tokenKeys) of(ctx context.Context, l *Ledger, create bool) (tokenKey, error) {
 	if k := t.key.Load(); k != nil {
 		return *k, nil
@@ -85,7 +86,7 @@ func readTokenKey(ctx context.Context, l *Ledger, create bool) (tokenKey, error)
 			return m.Data, nil
 		}
 		if err == nil {
-			return nil, errors.New("it is damaged")
+			return nil, errors.New("the key is damaged")
 		}
 		if !errors.Is(err, errNone) {
 			return nil, err
@@ -100,7 +101,7 @@ func readTokenKey(ctx context.Context, l *Ledger, create bool) (tokenKey, error)
 		made.Data = make([]byte, sha256.Size)
 		_, _ = rand.Read(made.Data) // never fails
 		made.Header.Set(hdrExpectedSeq, "0")
-		made.Header[hdrWrite] = []string{time.Now().UTC().Format(time.RFC3339)} // when, for who looks
+		made.Header[hdrWrite] = []string{time.Now().UTC().Format(time.RFC3339)} // for a person who looks at it
 		if _, err := l.publish(ctx, made); err != nil && !IsRace(err) {
 			return nil, err
 		}

@@ -25,7 +25,7 @@ func TestATokenOfWorkIsCheckedWithoutTheLedger(t *testing.T) {
 	if _, err := work.Next(t.Context(), desk, subject.Question, 1); err != nil {
 		t.Fatal(err)
 	}
-	// Another broker shares the key, and so gets as far as the ledger.
+	// Another broker shares the key, and so reaches the ledger.
 	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}
 	token := ledger.MakeToken(t, work, desk, "$JS.ACK."+subject.Stream(subject.Partition(k.Tenant, k.Session, 4))+".slack-q.1.1.1.1.1")
 	if err := other.Settle(t.Context(), desk, token, ledger.Done, 0); errors.Is(err, ask.ErrInvalid) {
@@ -33,7 +33,7 @@ func TestATokenOfWorkIsCheckedWithoutTheLedger(t *testing.T) {
 	}
 	nc.Close()
 	if err := work.Settle(t.Context(), desk, token, ledger.Done, 0); errors.Is(err, ask.ErrInvalid) || err == nil {
-		t.Errorf("a good token, with no ledger: %v", err)
+		t.Errorf("a valid token without a ledger: %v", err)
 	}
 	for name, bad := range map[string]string{
 		"made up":                token[:3] + "AAAA" + token[7:],

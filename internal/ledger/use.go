@@ -9,9 +9,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Use counts what the ledger holds of a session, or of a tenant when k has no
-// session. A server does not tell the bytes below a subject, so it gives the
-// mean size of all messages with the count.
+// Use returns how much a session uses, or a tenant if k has no session. A
+// server does not report the bytes of a subject, so the size is estimated from
+// the count and the mean size of all messages.
 func (l *Ledger) Use(ctx context.Context, k ask.Key) (quota.Use, error) {
 	first, last := 0, l.n-1
 	if k.Session != "" {

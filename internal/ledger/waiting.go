@@ -10,15 +10,15 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Waiting is what is pending: how many asks, and the oldest of them.
+// Waiting counts the pending asks and names the oldest.
 type Waiting struct {
 	N      int
 	Oldest time.Time // when it was stored; zero: nothing is pending
 	Key    ask.Key   // the oldest
 }
 
-// Waiting counts what is pending in a tenant; an empty one means all. It may be
-// behind by what was written just now.
+// Waiting counts the pending asks of a tenant; empty means all. It may lag
+// behind recent writes.
 func (l *Ledger) Waiting(ctx context.Context, tenant string) (Waiting, error) {
 	var w Waiting
 	for p := range l.n {
@@ -35,7 +35,7 @@ func (l *Ledger) Waiting(ctx context.Context, tenant string) (Waiting, error) {
 	return w, nil
 }
 
-// firstOf reads the first message below a filter, and how many there are, from
+// firstOf reads the first message that matches a filter, and counts them, from
 // any replica.
 func (l *Ledger) firstOf(ctx context.Context, stream, filter string) (first message, n int, err error) {
 	body := struct {

@@ -18,14 +18,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Desk is who takes work: a responder type, of every tenant or of one.
+// Desk is a consumer of work: a responder type, for every tenant or for one.
 type Desk struct {
 	Type   string
-	Tenant string // empty: every one
+	Tenant string // empty: all
 }
 
-// name is what the desk's durable consumers are called, but for the kind. No
-// token has an @, so no two desks share a name.
+// name is the common part of the names of the desk's durable consumers. Tokens
+// have no @, so the names are unique.
 func (d Desk) name() string {
 	if d.Tenant == "" {
 		return d.Type
@@ -33,10 +33,10 @@ func (d Desk) name() string {
 	return d.Type + "@" + d.Tenant
 }
 
-// consumer is the name of a desk's durable consumer of a kind.
+// consumer returns the name of a desk's durable consumer of a kind.
 func (d Desk) consumer(kind string) string { return d.name() + "-" + kind }
 
-// String names the desk for people.
+// String formats the desk for people.
 func (d Desk) String() string {
 	if d.Tenant == "" {
 		return d.Type
@@ -44,8 +44,9 @@ func (d Desk) String() string {
 	return d.Type + " in tenant " + d.Tenant
 }
 
-// Work hands a responder type's questions and outcomes to its replicas, each to
-// one of them, again when it was not acknowledged. It is safe for concurrent use.
+// Work hands out a responder type's questions and outcomes to its replicas,
+// each to one of them, and again if it was not acknowledged. It is safe for
+// concurrent use.
 type Work struct {
 	l      *Ledger
 	tokens tokenKeys
@@ -56,28 +57,28 @@ type Work struct {
 
 type deskWork struct {
 	mu        sync.Mutex
-	consumers map[string][]jetstream.Consumer // by kind, one a partition
+	consumers map[string][]jetstream.Consumer // by kind, one per partition
 	turn      int
 }
 
 // maxDesks bounds the desks that one broker remembers.
 const maxDesks = 256
 
-// NewWork makes the work desk of a ledger.
+// NewWork returns the work of a ledger.
 func NewWork(l *Ledger) *Work { return &Work{l: l, made: map[Desk]*deskWork{}} }
 
 // WorkItem is one piece of work: a pending ask, or one that has ended.
 type WorkItem struct {
 	Token   string
 	State   lifecycle.State
-	Receipt *ask.Receipt // this type's, of this life of the ask
+	Receipt *ask.Receipt // of this type, for this life of the ask
 	Again   bool         // it was handed out before, and not settled in time
 }
 
 // Next takes up to most messages of kind ([subject.Question] or
-// [subject.Outcome]) for a desk, without waiting. The consumers of a new desk
-// are made on the way; it gets all pending questions and new outcomes only.
-// A type is served as a whole or tenant by tenant: see [Work.claim].
+// [subject.Outcome]) for a desk, without waiting. It creates the consumers of a
+// new desk, which gets all pending questions but only new outcomes. A type is
+// served as a whole or by tenant: see [Work.claim].
 func (w *Work) Next(ctx context.Context, d Desk, kind string, most int) ([]WorkItem, error) {
 	own, err := w.tokens.of(ctx, w.l, true)
 	if err != nil {
@@ -112,7 +113,7 @@ func (w *Work) Next(ctx context.Context, d Desk, kind string, most int) ([]WorkI
 	return items, nil
 }
 
-// piece is a message of work as it was delivered.
+// piece is a delivered work message.
 type piece struct {
 	*nats.Msg
 	key   ask.Key
@@ -120,13 +121,13 @@ type piece struct {
 	again bool
 }
 
-// beside is what the ledger holds beside a piece of work.
+// beside is what the ledger holds in addition to a piece of work.
 type beside struct {
-	ended   uint64 // the sequence of the outcome beside a question
+	ended   uint64 // the sequence of the outcome of a question
 	receipt *ask.Receipt
 }
 
-// receiptOf is the receipt when it is of this life of the ask.
+// receiptOf returns the receipt if it belongs to this life of the ask.
 func (b beside) receiptOf(life string) *ask.Receipt {
 	if b.receipt == nil || b.receipt.Life != life {
 		return nil
@@ -134,15 +135,15 @@ func (b beside) receiptOf(life string) *ask.Receipt {
 	return b.receipt
 }
 
-// items makes work of messages of one partition: all at once, because whoever
-// waits for the reply has them again only after a minute when it comes too late.
+// items decodes the messages of one partition, all at once: if the reply is
+// late, they are redelivered only after a minute.
 func (w *Work) items(ctx context.Context, typ, kind string, msgs []*nats.Msg) []WorkItem {
 	pieces := make([]piece, 0, len(msgs))
 	for _, m := range msgs {
 		k, _, _, ok := subject.ParseLedger(m.Subject)
 		meta, err := m.Metadata()
 		if !ok || err != nil {
-			_ = m.Term() // no subject of ours
+			_ = m.Term() // an unknown subject
 			continue
 		}
 		pieces = append(pieces, piece{m, k, meta.Sequence.Stream, meta.NumDelivered > 1})
@@ -160,7 +161,7 @@ func (w *Work) items(ctx context.Context, typ, kind string, msgs []*nats.Msg) []
 		}
 		switch {
 		case failed != nil:
-			w.l.opts.Logger.WarnContext(ctx, "could not hand out work", slog.String("responder", typ), slog.Any("error", failed))
+			w.l.opts.Logger.WarnContext(ctx, "cannot hand out work", slog.String("responder", typ), slog.Any("error", failed))
 			_ = pieces[i].NakWithDelay(attempt)
 		case !ok || w.l.breakWork(kind):
 			_ = pieces[i].Ack()
@@ -171,10 +172,9 @@ func (w *Work) items(ctx context.Context, typ, kind string, msgs []*nats.Msg) []
 	return items
 }
 
-// around reads what lies beside pieces of one partition: at once from a server
-// that is alone; in a cluster one by one from the leader, because a replica
-// that is behind would not know a receipt that was written a moment ago, and
-// somebody would post twice.
+// around reads what belongs to the pieces of one partition: in one request from
+// a single server; in a cluster one by one from the leader, because a lagging
+// replica may not have the latest receipt, which would lead to a second post.
 func (w *Work) around(ctx context.Context, typ, kind string, pieces []piece) (map[ask.Key]beside, error) {
 	p, stream := w.l.place(pieces[0].key)
 	var filters []string
@@ -227,12 +227,12 @@ func (l *Ledger) firsts(ctx context.Context, stream string, subjects []string) (
 	return slices.DeleteFunc(all, func(m message) bool { return m.Msg == nil }), err
 }
 
-// item reads a piece of work. It is not ok when there is nothing to do: an
-// outcome that is not the first, or a question that is a ghost.
+// item decodes a piece of work. ok is false if there is nothing to do: an
+// outcome that is not the first, or a ghost question.
 func (w *Work) item(ctx context.Context, kind string, of *piece, b beside) (WorkItem, bool, error) {
 	item := WorkItem{Token: of.Reply, Again: of.again}
 	if kind == subject.Question {
-		if b.ended > of.seq { // one before it is of an earlier life, whose time was up
+		if b.ended > of.seq { // an earlier outcome belongs to an earlier life, which has expired
 			return WorkItem{}, false, w.l.removeIfGhost(ctx, of.key, of.seq)
 		}
 		var err error
@@ -247,7 +247,7 @@ func (w *Work) item(ctx context.Context, kind string, of *piece, b beside) (Work
 	if item.State, err = cloudevent.ReadOutcome(of.Msg, of.key); err != nil {
 		return WorkItem{}, false, err
 	}
-	if item.State.Timed { // it may have come late
+	if item.State.Timed { // it may be late
 		_, stream := w.l.place(of.key)
 		first, err := w.l.first(ctx, stream, of.Subject, 1)
 		if errors.Is(err, errNone) || err == nil && first.Seq != of.seq {
@@ -266,13 +266,13 @@ type Verb string
 
 // The verbs of a token.
 const (
-	Done   Verb = "done"   // it is done; never deliver it again
-	Extend Verb = "extend" // still at it
-	Later  Verb = "later"  // deliver it again after a delay
+	Done   Verb = "done"   // finished; never redeliver it
+	Extend Verb = "extend" // still in progress
+	Later  Verb = "later"  // redeliver it after a delay
 )
 
-// Settle carries out a verb on a token that Next gave to the same desk, at any
-// broker. Any other token costs no request.
+// Settle applies a verb to a token that Next returned to the same desk, at any
+// broker. It refuses any other token without a request.
 func (w *Work) Settle(ctx context.Context, d Desk, token string, verb Verb, delay time.Duration) error {
 	own, err := w.tokens.of(ctx, w.l, false)
 	if err != nil {
@@ -294,7 +294,7 @@ func (w *Work) Settle(ctx context.Context, d Desk, token string, verb Verb, dela
 	defer cancel()
 	_, err = w.l.request(one, &nats.Msg{Subject: ack, Data: []byte(body)})
 	if errors.Is(err, nats.ErrNoResponders) {
-		return ask.Refuse(ask.CodeNotFound, "nobody has work with this token any more; ask for work again with next")
+		return ask.Refuse(ask.CodeNotFound, "no work has this token any more; ask for work again with next")
 	}
 	return err
 }

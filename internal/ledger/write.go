@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Headers of JetStream.
+// JetStream headers.
 const (
 	hdrExpectedSeq     = "Nats-Expected-Last-Subject-Sequence"
 	hdrExpectedSubject = "Nats-Expected-Last-Subject-Sequence-Subject"
@@ -31,9 +31,9 @@ const (
 )
 
 // Store writes the question of a new ask; it is durable when Store returns. The
-// compare-and-set over the ask's wildcard says whether it is new: see [IsRace].
-// The server itself will expire it at its deadline. Store returns the state
-// that the ledger then holds.
+// compare-and-set over the ask's wildcard detects an existing one: see
+// [IsRace]. The server itself expires it at its deadline. Store returns the
+// resulting state.
 func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State, error) {
 	ev, err := cloudevent.QuestionEvent(&s)
 	if err != nil {
@@ -73,14 +73,14 @@ func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State,
 }
 
 // Resolve writes the outcome of a pending ask: in one step the server stores
-// it, takes the question out of the pending set and stops its timer. It returns
-// the state that the ledger then holds. See [IsRace].
+// it, removes the question and stops its timer. It returns the resulting state.
+// See [IsRace].
 func (l *Ledger) Resolve(ctx context.Context, s lifecycle.State, o ask.Outcome, now time.Time) (lifecycle.State, error) {
 	return l.ResolveAs(ctx, s, o, "", now)
 }
 
-// ResolveAs is [Ledger.Resolve] of an outcome that a credential caused, whose
-// public key the audit then names; empty: not known.
+// ResolveAs is [Ledger.Resolve] for an outcome caused by a credential, whose
+// public key the audit then names; empty: unknown.
 func (l *Ledger) ResolveAs(ctx context.Context, s lifecycle.State, o ask.Outcome, user string, now time.Time) (lifecycle.State, error) {
 	o.Ask = nil
 	raw, err := wire.EncodeOutcome(&o, s.RawAsk)
@@ -117,7 +117,7 @@ func (l *Ledger) ResolveAs(ctx context.Context, s lifecycle.State, o ask.Outcome
 	_, err = l.publish(ctx, msg)
 	l.fresh.drop(k)
 	if err != nil && !IsRace(err) && storageFull(err) {
-		return lifecycle.State{}, errors.Join(ask.Refuse(ask.CodeLedgerFull, "the ledger's storage is exhausted: nothing was stored, the ask stays open; make room and try again"), err)
+		return lifecycle.State{}, errors.Join(ask.Refuse(ask.CodeLedgerFull, "the ledger's storage is full: nothing was stored, and the ask stays open; make room and try again"), err)
 	}
 	if err != nil {
 		return lifecycle.State{}, err
@@ -140,19 +140,19 @@ func (l *Ledger) Receipt(ctx context.Context, k ask.Key, r ask.Receipt, deadline
 	return err
 }
 
-// outlive is the one TTL rule: an outcome or receipt outlives anything that the
-// timer can still write.
+// outlive returns the TTL of outcomes and receipts: they outlive anything that
+// the timer can still write.
 func (l *Ledger) outlive(deadline, now time.Time) time.Duration {
 	return max(0, deadline.Sub(now)) + l.opts.Retention + l.opts.Margin
 }
 
-// ttl is a duration as JetStream reads it: whole seconds, at least one.
+// ttl formats a duration for JetStream: whole seconds, at least one.
 func ttl(d time.Duration) string {
 	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10) + "s"
 }
 
-// removeGhost removes a question whose outcome exists: never by subject alone,
-// because the id may have been asked again.
+// removeGhost removes a question whose outcome exists, by sequence, because the
+// id may have been asked again.
 func (l *Ledger) removeGhost(ctx context.Context, k ask.Key, seq uint64) error {
 	p, stream := l.place(k)
 	if err := l.purge(ctx, stream, subject.LedgerQuestion(p, k), seq); err != nil {
@@ -205,10 +205,10 @@ func (l *Ledger) RefreshUsage(ctx context.Context) error {
 	return nil
 }
 
-// once is how many bytes the ledger has when each is counted once. The server
-// counts those of every copy; the budget is what one node may store. Near half of
-// it the audit's part is read again, too: what is not known of it yet would count as
-// the asks'.
+// once returns how many bytes the ledger has when each is counted once. The server
+// counts the bytes of every copy; the budget is what one node may store. Near half of
+// the budget it measures the audit again, because bytes that are not known to
+// be the audit's would count as the asks'.
 func (l *Ledger) once(ctx context.Context, raw, budget int64) (int64, error) {
 	copies := int64(1)
 	if !l.alone() {
@@ -231,11 +231,11 @@ func (l *Ledger) once(ctx context.Context, raw, budget int64) (int64, error) {
 	return max(0, raw-audited*l.audit.copies.Load())/copies + audited, nil
 }
 
-// endOverhead is what an outcome has beside its question: who, when and what.
+// endOverhead is the size of an outcome without its question.
 const endOverhead = 1 << 10
 
-// refreshReserve counts what is pending. Each ask ends by an outcome that holds
-// a copy of its question, so as much again must be free.
+// refreshReserve measures the pending asks. Each ends with an outcome that
+// copies its question, so the same amount must be free.
 func (l *Ledger) refreshReserve(ctx context.Context) error {
 	var reserve int64
 	for p := range l.n {
@@ -246,7 +246,7 @@ func (l *Ledger) refreshReserve(ctx context.Context) error {
 		seen, bytes := l.swept[p].seen+l.stored.Load(), l.swept[p].bytes+l.storedBytes.Load()
 		switch {
 		case n == 0:
-		case seen == 0: // how large they are is not known yet: not larger than everything
+		case seen == 0: // unknown size: at most everything
 			reserve += l.used.Load()
 		default:
 			reserve += int64(n) * (bytes/seen + endOverhead)
@@ -256,14 +256,14 @@ func (l *Ledger) refreshReserve(ctx context.Context) error {
 	return nil
 }
 
-// Reserve is what must stay free so that every pending ask can end: as last
-// counted, plus what was stored since.
+// Reserve returns what must stay free so that every pending ask can end: as
+// last measured, plus what was stored since.
 func (l *Ledger) Reserve() int64 { return l.reserve.Load() }
 
-// Usage is how many bytes the ledger uses, and its budget (0: none known).
+// Usage returns how many bytes the ledger uses, and its budget (0: unknown).
 func (l *Ledger) Usage() (used, budget int64) { return l.used.Load(), l.budget.Load() }
 
-// Share is the part of the budget that asks may use: what the audit does not.
+// Share returns the part of the budget for asks: all but the audit's.
 func (l *Ledger) Share() int64 {
 	_, budget := l.Usage()
 	if most := l.audit.most.Load(); budget > most {
@@ -272,12 +272,12 @@ func (l *Ledger) Share() int64 {
 	return budget
 }
 
-// Room refuses a new ask from 80 % of its share of the budget on, and when what is free is
-// not more than what the pending ones need to end: answers, withdrawals and
-// expiry keep the rest.
+// Room refuses a new ask from 80 % of its share of the budget on, and if what
+// is free is not more than the pending asks need to end: answers, withdrawals
+// and expiry use the rest.
 func (l *Ledger) Room() error {
 	used, budget := l.Usage()
-	if most := l.audit.most.Load(); budget > most { // the audit's share is the audit's
+	if most := l.audit.most.Load(); budget > most { // subtract the audit's share
 		used, budget = used-l.audit.used.Load(), budget-most
 	}
 	if budget > 0 && (used >= budget/5*4 || used+l.Reserve() >= budget/20*19) {
