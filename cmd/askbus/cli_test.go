@@ -256,7 +256,7 @@ func TestCommands(t *testing.T) {
 	if _, stderr, code := pl.run("ask", "--question", "Other?", "--id", "four", "--session", "s"); code != exitRefused || !strings.Contains(stderr, "in use") {
 		t.Errorf("a reused id: exit %d %s", code, stderr)
 	}
-	if _, stderr, code := pl.run("ask", "--question", "Anybody?", "--require-responder"); code != exitRefused || !strings.Contains(stderr, "nobody is there") {
+	if _, stderr, code := pl.run("ask", "--question", "Anybody?", "--require-responder"); code != exitRefused || !strings.Contains(stderr, "no person is present") {
 		t.Errorf("nobody there: exit %d %s", code, stderr)
 	}
 	if got := pl.must(0, "list"); len(got["items"].([]any)) != 0 {

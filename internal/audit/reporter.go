@@ -144,7 +144,7 @@ func (r *Reporter) Refused(a Attempt) {
 	s := r.refusals[k]
 	if s == nil && !r.tellApart(&a, now) {
 		k = kind{what: "several", code: a.Code}
-		a = Attempt{What: k.what, Code: k.code, Why: "more kinds of refusals than are told apart"}
+		a = Attempt{What: k.what, Code: k.code, Why: "too many kinds of refusals"}
 		s = r.refusals[k]
 	}
 	if s == nil {

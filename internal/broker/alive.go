@@ -10,12 +10,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// plainHold is the hold that is advised to plain clients. A held request hears
-// nothing when its broker dies, so a longer one is for clients that accept that.
+// plainHold is the hold that plain clients are advised to use. A held request
+// gets no reply if its broker dies, so a longer hold is for clients that accept
+// that.
 const plainHold = 30 * time.Second
 
-// answerAlive answers whether this very broker runs. NATS itself answers when
-// it does not.
+// answerAlive replies to requests that check whether this broker runs. If it
+// does not, NATS itself replies.
 func (b *Broker) answerAlive() (*nats.Subscription, error) {
 	sub, err := b.nc.Subscribe(subject.Agents+".*.*."+string(subject.VerbAlive)+"."+b.id, func(m *nats.Msg) {
 		r, err := subject.Parse(m.Subject)
@@ -23,7 +24,7 @@ func (b *Broker) answerAlive() (*nats.Subscription, error) {
 			b.dropped.Add(1)
 			return
 		}
-		_ = b.nc.Publish(m.Reply, nil) // else it looks as if we were gone
+		_ = b.nc.Publish(m.Reply, nil) // a lost reply looks as if this broker had stopped
 	})
 	if err != nil {
 		return nil, fmt.Errorf("broker: %w", err)
@@ -31,7 +32,7 @@ func (b *Broker) answerAlive() (*nats.Subscription, error) {
 	return sub, nil
 }
 
-// goOn says how to go on with an ask that is pending.
+// goOn tells a client how to continue with a pending ask.
 func (b *Broker) goOn(r *request, s *wire.StatusReply) {
 	if s.State == ask.StatePending && (r.Verb == subject.VerbAsk || r.Verb == subject.VerbWait) {
 		s.Hold, s.Holder = plainHold, b.id

@@ -11,20 +11,20 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// maxTries bounds how often one command is decided again.
+// maxTries bounds how often one command is decided.
 const maxTries = 20
 
-// apply carries out a command on one ask and returns the state that the ledger
-// then holds: read what the decision needs, decide, write with compare-and-set,
-// decide again. User is the public key of the credential that sent it, where it
-// is known.
+// apply carries out a command on one ask and returns the resulting state: read
+// what the decision needs, decide, write with compare-and-set, and repeat if
+// the write lost its race. user is the public key of the sender's credential,
+// if known.
 func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user string) (lifecycle.State, error) {
 	s, read, err := b.start(ctx, k, c)
 	if err != nil {
 		return lifecycle.State{}, err
 	}
-	_, looks := c.(lifecycle.Look)         // reading goes on when nothing can be stored
-	counted, isNew := func(bool) {}, false // of quotas
+	_, looks := c.(lifecycle.Look)         // reading works even if nothing can be stored
+	counted, isNew := func(bool) {}, false // by the quotas
 	defer func() { counted(isNew) }()
 	for try := range maxTries {
 		now, err := b.led.Moment(ctx, k)
@@ -72,13 +72,13 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 		case err == nil:
 			continue
 		case !ledger.IsRace(err) && looks && ledger.IsFull(err):
-			b.full.Store(true) // the sweep ends it as soon as there is room
+			b.full.Store(true) // the sweep resets it once there is room
 			return s, nil
 		case !ledger.IsRace(err):
 			return lifecycle.State{}, err
 		}
 		b.counts.LostRace()
-		if try > 0 { // somebody else's write is under way
+		if try > 0 { // another write is in progress
 			if err := backoff.Wait(ctx, time.Millisecond, try); err != nil {
 				return lifecycle.State{}, err
 			}
@@ -92,7 +92,7 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 }
 
 // start reads what the first decision needs. A new ask needs nothing: the
-// compare-and-set says whether it is new.
+// compare-and-set detects an existing one.
 func (b *Broker) start(ctx context.Context, k ask.Key, c lifecycle.Command) (s lifecycle.State, read bool, err error) {
 	switch c.(type) {
 	case lifecycle.Ask:
@@ -105,8 +105,8 @@ func (b *Broker) start(ctx context.Context, k ask.Key, c lifecycle.Command) (s l
 	return s, true, err
 }
 
-// admit says why a new ask cannot be taken just now, if so; else it counts it, and
-// wants to hear whether it was stored.
+// admit refuses a new ask that cannot be stored now. Otherwise it counts the
+// ask, and counted must be called with the result.
 func (b *Broker) admit(ctx context.Context, k ask.Key, s *lifecycle.State) (counted func(stored bool), err error) {
 	if err := b.led.Room(); err != nil {
 		return nil, err
@@ -115,12 +115,12 @@ func (b *Broker) admit(ctx context.Context, k ask.Key, s *lifecycle.State) (coun
 		return nil, err
 	}
 	if s.Ask.RequireResponder && len(b.presence.ask(k.Tenant, k.Session).wait(ctx, time.Second)) == 0 {
-		return nil, ask.Refuse(ask.CodeNobody, "nobody is there to answer, and the ask requires a responder; open a surface, or ask without require_responder")
+		return nil, ask.Refuse(ask.CodeNobody, "no person is present, and the ask requires a responder; open a surface, or ask without require_responder")
 	}
 	return b.quotas.Store(k, len(s.RawAsk))
 }
 
-// look reads one ask; an overdue one is expired on the way.
+// look reads one ask, and expires it if it is overdue.
 func (b *Broker) look(ctx context.Context, k ask.Key) (lifecycle.State, error) {
 	return b.apply(ctx, k, lifecycle.Look{}, "")
 }

@@ -8,13 +8,13 @@ import (
 )
 
 // attempt is how long the sender of a request waits for its reply, counted from
-// its arrival here. The zero value waits for ever.
+// the arrival here. The zero value has no limit.
 type attempt struct {
 	arrived time.Time
 	limit   time.Duration
 }
 
-// attemptOf reads the header of a request; an invalid duration counts as none.
+// attemptOf parses the header of a request; an invalid duration is ignored.
 func attemptOf(h nats.Header) attempt {
 	values := h[call.HeaderAttempt]
 	if len(values) == 0 {
@@ -27,5 +27,5 @@ func attemptOf(h nats.Header) attempt {
 	return attempt{time.Now(), limit}
 }
 
-// over reports whether the sender has given up by now.
+// over reports whether the sender has given up.
 func (a attempt) over() bool { return a.limit > 0 && time.Since(a.arrived) >= a.limit }

@@ -9,8 +9,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// What waited in line for longer than its sender waits is not carried out: it
-// reads nothing and replies to nobody. A broker without a connection shows it.
+// A request that was queued for longer than its sender waits is not carried
+// out: the broker neither reads nor replies. This broker has no connection, so
+// either would fail.
 func TestARequestWhoseSenderGaveUpIsNotCarriedOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -18,12 +19,12 @@ func TestARequestWhoseSenderGaveUpIsNotCarriedOut(t *testing.T) {
 		m := &nats.Msg{Header: nats.Header{call.HeaderAttempt: {"2s"}}}
 		r := request{attempt: attemptOf(m.Header)}
 		if r.over() {
-			t.Fatal("over at once")
+			t.Fatal("the attempt is over at once")
 		}
 		time.Sleep(2 * time.Second)
 		b.handle(m, r)
 		if b.late.Load() != 1 {
-			t.Error("it is not counted")
+			t.Error("the late request was not counted")
 		}
 		for _, h := range []nats.Header{nil, {call.HeaderAttempt: {"soon"}}, {call.HeaderAttempt: {"-1s"}}, {call.HeaderAttempt: nil}} {
 			a := attemptOf(h)

@@ -22,7 +22,7 @@ const auditEndpoint = "audit"
 // auditRequest is one request about the audit.
 type auditRequest struct {
 	subject.AuditRequest
-	to request // what replies and refusals go to
+	to request // for replies and refusals
 }
 
 func (b *Broker) receiveAudit(m micro.Request) {
@@ -37,7 +37,7 @@ func (b *Broker) receiveAudit(m micro.Request) {
 	data := m.Data()
 	line := ask.Key{Tenant: auditEndpoint, Session: r.User}
 	if !b.workers.do(line, len(data), func() { b.handleAudit(data, &req) }) {
-		b.refuse(b.base, &req.to, ask.Refuse(ask.CodeUnavailable, "too many requests about the audit wait already; send this one again later"))
+		b.refuse(b.base, &req.to, ask.Refuse(ask.CodeUnavailable, "too many requests about the audit are waiting; send this one again later"))
 	}
 }
 
@@ -58,10 +58,10 @@ func (b *Broker) handleAudit(data []byte, r *auditRequest) {
 // Bounds of one page of the audit.
 const (
 	maxAuditPage  = 512 << 10
-	maxAuditReads = 8 // batches that one request looks through
+	maxAuditReads = 8 // batches that one request reads
 )
 
-// readAudit looks through a bounded part of the audit, and records the read.
+// readAudit reads a bounded part of the audit, and records the read.
 func (b *Broker) readAudit(ctx context.Context, data []byte, r *auditRequest) error {
 	q, err := audit.DecodeQuery(data)
 	if err != nil {
@@ -99,8 +99,8 @@ func (b *Broker) readAudit(ctx context.Context, data []byte, r *auditRequest) er
 	return b.tellPage(r, &page)
 }
 
-// noteOf says what somebody looked for. It is not put where a search for the
-// same person would find it.
+// noteOf describes a query. The description is not in a field that a search for
+// the same person matches.
 func noteOf(q *audit.Query) string {
 	var words []string
 	for _, v := range []struct{ what, value string }{{"principal", q.Principal}, {"session", q.Session}, {"ask", q.Ask}, {"credential", q.Key}} {
@@ -122,7 +122,8 @@ func (b *Broker) tellPage(r *auditRequest, page *audit.Page) error {
 	return b.tellJSON(&r.to, body)
 }
 
-// reports are the actions that a sender may report: what it alone sees.
+// reports returns the actions that a sender may report: those that only it
+// sees.
 func reports(role subject.StateRole, typ string) []audit.Action {
 	own := []audit.Action{audit.Refused, audit.AuditLost}
 	switch role {
@@ -145,11 +146,12 @@ func reports(role subject.StateRole, typ string) []audit.Action {
 // Bounds of reports.
 const (
 	reportsPerMinute = 600  // of one credential
-	issuerPerMinute  = 6000 // it tells of what happened while it was down
+	issuerPerMinute  = 6000 // it reports what happened while it was down
 )
 
-// report takes in what somebody adds to the audit. The subject says who. What
-// the report says of others is the sender's word, and marked so.
+// report adds a sender's report to the audit. The subject identifies the
+// sender. What the report says about others is the sender's claim, and marked
+// so.
 func (b *Broker) report(data []byte, r *auditRequest) error {
 	p, err := audit.DecodeReport(data)
 	if err != nil {
@@ -164,12 +166,12 @@ func (b *Broker) report(data []byte, r *auditRequest) error {
 	}
 	now := b.led.Now().UTC()
 	if !rate.Take(r.User, now) {
-		return ask.Refuse(ask.CodeQuota, "%d reports to the audit in this minute are as many as one credential may send; send this one again later", most)
+		return ask.Refuse(ask.CodeQuota, "a credential may send %d reports to the audit in a minute; send this one again later", most)
 	}
 	if r.Tenant != "" {
 		p.Tenant = r.Tenant
 	}
-	if p.Time.IsZero() || p.Time.After(now) || r.Role != subject.StateIssuer && r.Role != subject.StateOperator { // others do not tell of the past
+	if p.Time.IsZero() || p.Time.After(now) || r.Role != subject.StateIssuer && r.Role != subject.StateOperator { // others may not back-date
 		p.Time = now
 	}
 	surface := string(r.Role)
@@ -187,13 +189,13 @@ func (b *Broker) report(data []byte, r *auditRequest) error {
 		f.First, f.Last = within(f.First, now), within(f.Last, now)
 	}
 	if p.ID != "" && r.Role != subject.StateIssuer {
-		rec.ID = r.User + "-" + p.ID // nobody takes the id of somebody else's record
+		rec.ID = r.User + "-" + p.ID // so that no record can take another's id
 	}
 	b.audit.add(rec)
 	return b.tellJSON(&r.to, []byte("{}"))
 }
 
-// within is a time that somebody else reports; now when it cannot be.
+// within returns a reported time, or now if that is implausible.
 func within(at, now time.Time) time.Time {
 	if at.After(now) || now.Sub(at) > time.Hour {
 		return now
@@ -201,7 +203,7 @@ func within(at, now time.Time) time.Time {
 	return at.UTC()
 }
 
-// auditRefusal notes that a request about an ask was refused.
+// auditRefusal records that a request about an ask was refused.
 func (b *Broker) auditRefusal(r *request, e *ask.Error) {
 	if r.Door == "" || wire.HTTPStatus(e.Code) >= 500 || e.Code == ask.CodeNotFound {
 		return
@@ -223,7 +225,7 @@ func (b *Broker) auditRefusal(r *request, e *ask.Error) {
 	b.audit.refuse(k, e.Detail, 1)
 }
 
-// auditShown notes that a surface put an ask in front of people, or failed to.
+// auditShown records that a surface presented an ask, or failed to.
 func (b *Broker) auditShown(r *request, receipt *ask.Receipt) {
 	if receipt.State == ask.ReceiptPosting {
 		return
@@ -235,8 +237,8 @@ func (b *Broker) auditShown(r *request, receipt *ask.Receipt) {
 	})
 }
 
-// auditState notes what a write of shared state means: somebody signed in, a
-// token was issued. Live says whether an entry was there before.
+// auditState records the meaning of a write of shared state, such as a sign-in
+// or a new token. live says whether there was an entry before.
 func (b *Broker) auditState(r *stateRequest, w *ledger.StateWrite, old *ledger.StateEntry, live bool) {
 	removed := w.Value == nil
 	value := w.Value
@@ -245,7 +247,7 @@ func (b *Broker) auditState(r *stateRequest, w *ledger.StateWrite, old *ledger.S
 	}
 	action := stateAction(r, removed, live)
 	if r.Bucket == subject.BucketPasskeys && !removed && live && passkeys(value) > passkeys(old.Value) {
-		action = audit.PasskeyAdded // a further one; else it was used
+		action = audit.PasskeyAdded // an additional one; otherwise it was used
 	}
 	if action == "" {
 		return
@@ -261,7 +263,7 @@ func (b *Broker) auditState(r *stateRequest, w *ledger.StateWrite, old *ledger.S
 		Sessions  []string  `json:"sessions"`
 		Expires   time.Time `json:"expires"`
 	}
-	_ = json.Unmarshal(value, &said) // what it says that we know is enough
+	_ = json.Unmarshal(value, &said) // unknown fields do not matter
 	rec := &audit.Record{
 		Action: action, Tenant: r.Key.Tenant, Surface: r.Type,
 		Actor:  &audit.Actor{Role: string(r.Role)},
@@ -274,15 +276,15 @@ func (b *Broker) auditState(r *stateRequest, w *ledger.StateWrite, old *ledger.S
 		rec.Object.Expires = w.Expires
 	}
 	if r.Bucket == subject.BucketTokens && rec.Tenant == "" && ask.ValidToken(said.Tenant) {
-		rec.Tenant = said.Tenant // its auditors see which tokens it has
+		rec.Tenant = said.Tenant // its auditors see the tokens of the tenant
 	}
-	if action == audit.SignedIn || action == audit.SignedOut { // the person does it
+	if action == audit.SignedIn || action == audit.SignedOut { // done by the person
 		rec.Actor = &audit.Actor{Role: string(r.Role), Principal: said.Principal, Proof: said.Proof, Name: said.Name, ReportedBy: r.Type}
 	}
 	b.audit.add(rec)
 }
 
-// passkeys is how many a person has.
+// passkeys counts the passkeys of a person.
 func passkeys(value []byte) int {
 	var said struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -291,8 +293,8 @@ func passkeys(value []byte) int {
 	return len(said.Keys)
 }
 
-// stateAction is what a write of shared state means; empty: nothing that the
-// audit tells.
+// stateAction returns the meaning of a write of shared state; empty: not
+// recorded.
 func stateAction(r *stateRequest, removed, live bool) audit.Action {
 	choose := func(made, changed, gone audit.Action) audit.Action {
 		switch {
@@ -310,7 +312,7 @@ func stateAction(r *stateRequest, removed, live bool) audit.Action {
 		if removed && r.Role == subject.StateOperator {
 			return audit.SignInRevoked
 		}
-		return choose(audit.SignedIn, "", audit.SignedOut) // a change is that it is still used
+		return choose(audit.SignedIn, "", audit.SignedOut) // an update renews it
 	case subject.BucketLoginLinks:
 		return choose(audit.LinkUsed, "", "")
 	case subject.BucketPasskeys:

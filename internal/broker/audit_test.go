@@ -22,7 +22,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// records are those of the audit that a query finds.
+// records returns the records of the audit that a query finds.
 func records(t *testing.T, nc *nats.Conn, tenant string, q audit.Query) (found []audit.Record) {
 	t.Helper()
 	var next uint64
@@ -35,7 +35,7 @@ func records(t *testing.T, nc *nats.Conn, tenant string, q audit.Query) (found [
 	return found
 }
 
-// recorded waits for a record that is as it should be.
+// recorded waits for a record for which is returns true.
 func recorded(t *testing.T, nc *nats.Conn, what string, q audit.Query, is func(*audit.Record) bool) (found audit.Record) {
 	t.Helper()
 	natstest.Eventually(t, what, func() bool {
@@ -76,7 +76,7 @@ func TestEveryActionLeavesItsRecord(t *testing.T) {
 	}
 
 	put("answered", nil)
-	asking := of("answered", audit.AskAsked) // of an ask that ends at once there may be none
+	asking := of("answered", audit.AskAsked) // an ask that ends at once may have no such record
 	rec, err := c.Get(t.Context(), "answered")
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestSharedStateLeavesRecords(t *testing.T) {
 	}
 	person, token := `{"principal":"oidc:mei","name":"Mei","proof":"oidc","client":"Firefox","token":"sealed-secret"}`, `{"id":"t1","hash":"sha256:beef","role":"responder","tenant":"acme","principal":"oidc:mei"}`
 	write(sessions, state.Key{Name: "h1"}, person, time.Hour)
-	write(sessions, state.Key{Name: "h1"}, person, time.Hour) // it is still used
+	write(sessions, state.Key{Name: "h1"}, person, time.Hour) // a renewal
 	remove(sessions, state.Key{Name: "h1"})
 	write(sessions, state.Key{Name: "h2"}, person, time.Hour)
 	remove(state.Open(op, state.Operator(), state.Sessions), state.Key{Name: "h2"})
@@ -276,7 +276,7 @@ func TestAFullAuditStopsNothing(t *testing.T) {
 	}
 }
 
-func TestAnAuditThatIsGoneStopsNothingAndIsTold(t *testing.T) {
+func TestARemovedAuditStopsNothingAndIsReported(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
@@ -309,15 +309,15 @@ func TestAnAuditThatIsGoneStopsNothingAndIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask1("while")
-	// The broker finds it gone with its next record, and makes it again.
+	// The broker notices with its next record, and recreates it.
 	recorded(t, nc, "that a new one begins", audit.Query{Actions: []audit.Action{audit.AuditBegan}}, func(r *audit.Record) bool { return strings.Contains(r.Object.Note, "removed") })
 	for _, id := range []string{"before", "while"} { // the ledger still has them
 		recorded(t, nc, id, audit.Query{Ask: id, Actions: []audit.Action{audit.AskAnswered}}, anyRecord)
 	}
 }
 
-// What SIGKILL leaves is the files as they are: records may lie in the server's
-// memory. The server then copies them again.
+// SIGKILL leaves the files as they are: records may have been only in the
+// server's memory. The server then copies them again.
 func TestAfterAKillEveryOutcomeIsInTheAudit(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -350,7 +350,7 @@ func TestAfterAKillEveryOutcomeIsInTheAudit(t *testing.T) {
 		}
 		for id, times := range found {
 			if times != 1 {
-				t.Fatalf("%s is there %d times", id, times)
+				t.Fatalf("%s is recorded %d times", id, times)
 			}
 		}
 		return len(found) == n
@@ -376,7 +376,7 @@ func TestAnOutcomeWhoseRetentionIsOverIsStillInTheAudit(t *testing.T) {
 	recorded(t, b.Connect(auditor("")), "the outcome", audit.Query{Ask: "a1"}, func(r *audit.Record) bool { return r.Decision != nil })
 }
 
-func TestWhoMayReportWhat(t *testing.T) {
+func TestReportsAreLimitedByRole(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{Broker: broker.Options{AuditWindow: 50 * time.Millisecond}})
 	nc := b.Connect(auditor(""))
@@ -399,14 +399,14 @@ func TestWhoMayReportWhat(t *testing.T) {
 	}
 	recorded(t, nc, "seven refusals", audit.Query{Actions: []audit.Action{audit.Refused}}, func(r *audit.Record) bool { return r.Refusal.Count == 7 && r.Surface == "web" })
 	if got := records(t, nc, "", audit.Query{Key: "UKEY"}); len(got) != 1 {
-		t.Errorf("sent again, it is there %d times", len(got))
+		t.Errorf("sent again, it is recorded %d times", len(got))
 	}
 	for name, r := range map[string]audit.Report{
 		"a sign-in of a surface that signs nobody in": {Action: audit.SignedIn, Principal: "oidc:mei"},
-		"an answer":         {Action: audit.AskAnswered, Principal: "oidc:mei"},
-		"an invitation":     {Action: audit.InvitationMade},
-		"that it began":     {Action: audit.AuditBegan},
-		"a revoked sign-in": {Action: audit.SignInRevoked},
+		"an answer":              {Action: audit.AskAnswered, Principal: "oidc:mei"},
+		"an invitation":          {Action: audit.InvitationMade},
+		"the start of the audit": {Action: audit.AuditBegan},
+		"a revoked sign-in":      {Action: audit.SignInRevoked},
 	} {
 		if err := audit.Send(t.Context(), b.Responder("slack"), audit.Surface("slack", ""), r); !errors.Is(err, ask.ErrForbidden) {
 			t.Errorf("%s: %v", name, err)
@@ -430,8 +430,8 @@ func TestWhoMayReportWhat(t *testing.T) {
 	}
 }
 
-// What a surface says of a person stands in the audit as that surface's word: it
-// is not back-dated, and takes the place of nobody else's record.
+// A surface's report about a person is marked as that surface's claim, is not
+// back-dated, and replaces no other record.
 func TestAReportOfASurfaceIsMarked(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -467,7 +467,7 @@ func TestReportsOfOneCredentialAreBounded(t *testing.T) {
 	}
 	var err error
 	n := 0
-	for ; n < 2000 && err == nil; n++ { // two minutes' worth, if a minute ends meanwhile
+	for ; n < 2000 && err == nil; n++ { // two minutes' worth, in case a minute ends
 		err = one(web, "web")
 	}
 	if !errors.Is(err, ask.ErrQuota) {
@@ -478,7 +478,7 @@ func TestReportsOfOneCredentialAreBounded(t *testing.T) {
 	}
 }
 
-func TestReadingTheAuditLeavesNothing(t *testing.T) { // not parallel: it counts what is left
+func TestReadingTheAuditLeavesNothing(t *testing.T) { // not parallel: it counts goroutines and subscriptions
 	b := natstest.Start(t, natstest.Options{Memory: true})
 	asked(t, plain(t, b, agent("s1")), "s1", "a1")
 	nc := b.Connect(auditor(""))

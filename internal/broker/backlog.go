@@ -14,24 +14,25 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Backlog is what waits for a responder type's replicas.
+// Backlog counts the work that waits for a responder type's replicas.
 type Backlog = ledger.Backlog
 
-// MaxTypes is how many responder types a broker can be told to prepare.
+// MaxTypes is the maximum number of responder types to prepare.
 const MaxTypes = 64
 
-// backlogAge is how old the figures may be: many may ask for them.
+// backlogAge is the maximum age of the figures, so that many clients can poll
+// them.
 const backlogAge = time.Second
 
-// backlog remembers the figures for a moment, and reads them for one at a time.
+// backlog caches the figures and reads them for one caller at a time.
 type backlog struct {
 	mu   sync.Mutex
 	read time.Time
 	last map[string]Backlog
 }
 
-// Backlog tells for each responder type how much waits for its replicas. The
-// types of [Options.Types] are always among them.
+// Backlog returns the work that waits for each responder type's replicas. It
+// always includes the types of [Options.Types].
 func (b *Broker) Backlog(ctx context.Context) (map[string]Backlog, error) {
 	f := &b.backlog
 	f.mu.Lock()
@@ -52,7 +53,7 @@ func (b *Broker) Backlog(ctx context.Context) (map[string]Backlog, error) {
 	return now, nil
 }
 
-// CheckTypes says what is wrong with the types that a broker is to prepare.
+// CheckTypes returns an error if the types cannot be prepared.
 func CheckTypes(types []string) error {
 	if len(types) > MaxTypes {
 		return fmt.Errorf("%d responder types; prepare at most %d", len(types), MaxTypes)
@@ -65,8 +66,8 @@ func CheckTypes(types []string) error {
 	return nil
 }
 
-// prepare makes the consumers of the types that are known beforehand, so that
-// what is asked while a type has no replicas counts as its backlog.
+// prepare creates the consumers of the types known beforehand, so that asks
+// count as a type's backlog while it has no replicas.
 func (b *Broker) prepare(ctx context.Context) {
 	left := slices.Clone(b.opts.Types)
 	for try := 0; len(left) > 0; try++ {
@@ -77,7 +78,8 @@ func (b *Broker) prepare(ctx context.Context) {
 			if err != nil && ctx.Err() == nil {
 				b.opts.Logger.WarnContext(ctx, "cannot make the consumers of a responder type", slog.String("responder", typ), slog.Any("error", err))
 			}
-			// A refusal stays one: tenants serve the type, each with consumers of its own.
+			// A refusal is final: tenants serve the type, each with its own
+			// consumers.
 			refused, ok := errors.AsType[*ask.Error](err)
 			return err == nil || ok && refused.Code == ask.CodeForbidden
 		})

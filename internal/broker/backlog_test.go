@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/natstest"
 )
 
-// backlog waits until the figures of a type are as they should be.
+// backlog waits until a type has these figures.
 func backlog(t *testing.T, w *ledger.Work, typ string, want broker.Backlog) {
 	t.Helper()
 	natstest.Eventually(t, "the backlog of "+typ, func() bool {
@@ -41,7 +41,7 @@ func TestTheBacklogOfATypeWithoutReplicasGrowsAndIsWorkedOff(t *testing.T) {
 	request(t, web, answerSubject("web", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", answerData("a1", "w1", "pg")))
 	backlog(t, w, "chat", broker.Backlog{Questions: 4, Outcomes: 1})
 
-	// What a replica took still counts until it is done.
+	// Work that a replica took still counts until it is done.
 	chat := plain(t, b, surface("chat"))
 	items := next(t, chat, "chat", `{"of":"question","max":10,"wait":"30s"}`)
 	backlog(t, w, "chat", broker.Backlog{Questions: 4, Outcomes: 1})
@@ -59,7 +59,8 @@ func TestTheBacklogOfATypeWithoutReplicasGrowsAndIsWorkedOff(t *testing.T) {
 
 func TestTheBacklogOfATypeIsThatOfAllItsTenants(t *testing.T) {
 	t.Parallel()
-	// A broker that shall prepare a type which tenants serve goes on without.
+	// A broker that is to prepare a type that tenants serve runs without its
+	// consumers.
 	b := natstest.Start(t, natstest.Options{})
 	acme := plain(t, b, natsd.Role{Name: natsd.RoleResponder, Type: "slack", Tenant: "acme"})
 	if m := request(t, acme, "ansv1.slack.acme.next", nil, `{"of":"question"}`); m.Header.Get("Nats-Service-Error-Code") != "" {
@@ -85,7 +86,7 @@ func TestTypesToPrepareAreChecked(t *testing.T) {
 		t.Errorf("a dot: %v", err)
 	}
 	if err := broker.CheckTypes(make([]string, broker.MaxTypes+1)); err == nil {
-		t.Error("too many are accepted")
+		t.Error("too many types were accepted")
 	}
 }
 

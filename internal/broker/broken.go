@@ -13,16 +13,16 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// What follows breaks promises on purpose, when torture says which: see
-// package sabotage. A build without its tag has whole.go instead.
+// The functions in this file break guarantees on purpose, for torture: see
+// package sabotage. Builds without its tag have whole.go instead.
 
-// breakage is the promise to break.
+// breakage is the guarantee to break.
 type breakage struct {
 	Sabotage sabotage.Kind // set only by internal/torture
 }
 
-// broken is the state that is decided on: one whose audience or deadline is
-// forgotten. What is written and told is the state itself.
+// broken returns the state to decide on, without its audience or deadline. The
+// state itself is what is written and sent.
 func (b *Broker) broken(s lifecycle.State) lifecycle.State {
 	if b.opts.Sabotage == sabotage.None || !s.Pending() {
 		return s
@@ -43,7 +43,7 @@ func (b *Broker) breakStatus(r *request, s *wire.StatusReply) {
 	if b.opts.Sabotage == sabotage.TellOther && r.Door == subject.Agents && s.Outcome != nil {
 		o := *s.Outcome
 		o.By = &ask.By{Principal: "os:mallory"}
-		s.Outcome, s.RawOutcome = &o, nil // it says who it was
+		s.Outcome, s.RawOutcome = &o, nil // it names the person
 	}
 }
 
@@ -55,6 +55,6 @@ func (b *Broker) breakEnd(r *request, s *lifecycle.State) *lifecycle.State {
 	other, o := *s, *s.End
 	o.By = &ask.By{Principal: "os:mallory", Responder: o.By.Responder}
 	other.RawAsk = cloudevent.AskJSON(s)
-	other.End, other.RawEnd = &o, nil // it says who it was
+	other.End, other.RawEnd = &o, nil // it names the person
 	return &other
 }

@@ -1,15 +1,14 @@
 // Package broker is the service that agents, responders and operators talk to.
 //
-// It carries out what lifecycle decides, in one order always: read what the
+// It carries out lifecycle's decisions, always in this order: read what the
 // decision needs, decide, write with compare-and-set, reply. It keeps no state
-// of its own, so any number of replicas share a queue group, and a crash
-// anywhere means that the command comes again.
+// of its own, so any number of replicas share a queue group, and after a crash
+// anywhere the command is sent again.
 //
-// Safety: it answers only below inbox prefixes that belong to the request's own
-// subject, and never copies a client's headers. Liveness: every request gets a
-// reply or is refused within [Options.Limit], but for held ones, which end
-// after at most 10 minutes. The messages are those of docs/protocol.md,
-// section 2.
+// Safety: it replies only below inbox prefixes that belong to the request's own
+// subject, and never copies a client's headers. Liveness: every request is
+// answered or refused within [Options.Limit], except held ones, which end after
+// at most 10 minutes. The messages are those of docs/protocol.md, section 2.
 package broker
 
 import (
@@ -37,29 +36,29 @@ import (
 type Options struct {
 	Logger  *slog.Logger         // default: discard
 	Limit   time.Duration        // for one request that is not held; default 5s
-	Workers int                  // requests carried out at a time; default 512
-	MaxHeld int                  // requests held at a time; default 100000
-	Grace   time.Duration        // for requests under way when Run ends; default 10s
-	Sweep   time.Duration        // how often asks are looked for that the server's timer forgot; default 30s, less only in tests
+	Workers int                  // concurrent requests; default 512
+	MaxHeld int                  // held requests; default 100000
+	Grace   time.Duration        // for running requests when Run ends; default 10s
+	Sweep   time.Duration        // how often to look for asks that the server's timer missed; default 30s, less only in tests
 	Version string               // any string, shown in the service's metadata; default 0.0.0
-	Types   []string             // responder types whose work is kept from the start, also while they have no replicas; see [CheckTypes]
-	Metrics *metrics.Set         // where to count; default: nowhere
-	Tracing trace.TracerProvider // makes a span of every decision; default: none
-	// Verifier checks the JWTs that say what a sender may assert of who answers.
-	// Default: none, and a credential may act as itself only.
+	Types   []string             // responder types whose work is kept from the start, even without replicas; see [CheckTypes]
+	Metrics *metrics.Set         // for metrics; default: none
+	Tracing trace.TracerProvider // creates a span for every decision; default: none
+	// Verifier checks the JWTs that say what a sender may assert about the
+	// answering person. Default: none, and a credential may only act as itself.
 	Verifier Verifier
-	// Policy says which proof a tenant demands of those who answer, beside what an
-	// ask demands itself; default: none.
+	// Policy returns the proof that a tenant demands of answers, in addition to
+	// the ask's own demand; default: none.
 	Policy func(tenant string) (minProof string)
 
-	// AuditWindow is how long refusals of one kind are counted until a record
-	// tells of them; default 1m, less only in tests.
+	// AuditWindow is how long refusals of one kind are collected into one
+	// record; default 1m, less only in tests.
 	AuditWindow time.Duration
 
-	// Quotas says what tenants and sessions may use; default: no limits.
+	// Quotas returns the limits of tenants and sessions; default: no limits.
 	Quotas func() *quota.Policy
 
-	breakage // empty, but in builds that show that torture finds what is broken
+	breakage // empty, except in builds that prove that torture detects faults
 }
 
 func (o *Options) fill() {
@@ -92,13 +91,13 @@ func (o *Options) fill() {
 // Broker is one replica of the service.
 type Broker struct {
 	id   string     // of this instance
-	nc   *nats.Conn // the service connection: it has no right on the ledger
+	nc   *nats.Conn // the service connection, without rights on the ledger
 	led  *ledger.Ledger
 	work *ledger.Work
 	opts Options
 
 	workers       *workerPool    // carries out requests
-	running       sync.WaitGroup // what waits for something, outside the workers
+	running       sync.WaitGroup // goroutines that wait, outside of the workers
 	subscriptions *subscriptions
 	waits         *waits
 	presence      *presence
@@ -108,7 +107,7 @@ type Broker struct {
 	counts        *metrics.Broker
 	tracer        *tracing.Tracer
 	counting      *nats.Subscription  // to outcomes, to count them
-	republished   map[string]*signals // by kind: something was republished, next may have work
+	republished   map[string]*signals // by kind: signals that something was republished, so that next may have work
 	backlog       backlog
 	audit         *recorder
 	reported      *ratelimit.PerMinute // reports to the audit, by credential
@@ -116,8 +115,8 @@ type Broker struct {
 
 	requests, refused, dropped, late atomic.Int64
 	ready                            atomic.Bool
-	full                             atomic.Bool     // an overdue ask could not be ended: there was no room
-	base                             context.Context //nolint:containedctx // lives as long as Run and its grace
+	full                             atomic.Bool     // an overdue ask could not be ended for lack of room
+	base                             context.Context //nolint:containedctx // ends with Run and its grace
 }
 
 // New makes a broker over its service connection and an open ledger. It starts
@@ -144,20 +143,20 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 // Ready reports whether the broker serves; see [Broker.Healthy].
 func (b *Broker) Ready() bool { return b.Healthy() == nil }
 
-// Healthy says why the broker does not serve, if so: it does not run, its
-// connection is down, or it does not know the ledger's time.
+// Healthy returns why the broker does not serve: it does not run, it is
+// disconnected, or the ledger's time is unknown.
 func (b *Broker) Healthy() error {
 	switch {
 	case !b.ready.Load():
-		return errors.New("the broker does not run yet, or stops")
+		return errors.New("the broker is starting or stopping")
 	case !b.nc.IsConnected():
 		return errors.New("the broker is not connected to NATS")
 	}
 	return b.led.ClockError()
 }
 
-// Run serves until ctx ends; then it drains: requests under way are carried
-// out, held ones are told their status.
+// Run serves until ctx ends. Then it drains: it finishes running requests, and
+// answers held ones with their status.
 func (b *Broker) Run(ctx context.Context) error {
 	work, cancel := withGrace(ctx, b.opts.Grace)
 	defer cancel()
@@ -204,25 +203,25 @@ func (b *Broker) Run(ctx context.Context) error {
 	if b.counting != nil {
 		_ = b.counting.Unsubscribe()
 	}
-	_ = alive.Unsubscribe() // who asks is told that nobody is there, as when the connection is gone
+	_ = alive.Unsubscribe() // the server then replies "no responders"
 	err = b.drain(svc)
-	b.waits.release() //nolint:contextcheck // what is under way has the broker's own grace
+	b.waits.release() //nolint:contextcheck // running requests have the broker's own grace
 	b.workers.stop()
 	b.running.Wait()
-	endRecords() // what the last requests did is recorded, too
+	endRecords() // includes the records of the last requests
 	recording.Wait()
 	err = errors.Join(err, b.subscriptions.close())
 	if b.nc.IsConnected() {
 		err = errors.Join(err, b.nc.FlushTimeout(time.Second))
 	}
 	if errors.Is(err, nats.ErrConnectionClosed) {
-		err = nil // nobody is left to tell
+		err = nil // the connection is gone
 	}
 	return err
 }
 
-// drain takes the endpoints off the bus and waits until what was received for
-// them has been handed to us: micro's Stop only begins that.
+// drain unsubscribes the endpoints and waits until their received messages have
+// been handled: micro's Stop only begins that.
 func (b *Broker) drain(svc micro.Service) error {
 	left := b.nc.NumSubscriptions() - len(endpoints())
 	err := svc.Stop()
@@ -240,12 +239,12 @@ func withGrace(ctx context.Context, grace time.Duration) (context.Context, conte
 	return work, func() { stop(); cancel() }
 }
 
-// MetaVersion is the service's metadata that holds the version as people know
-// it. The version field of the service is a semantic one, derived from it.
+// MetaVersion is the metadata field of the service with the version for people.
+// The service's version field is a semantic version derived from it.
 const MetaVersion = "version"
 
 // serve registers the endpoints with the micro library, for discovery and the
-// queue group. Its own replies are not used: see respond.go.
+// queue group. Replies are sent by respond.go instead.
 func (b *Broker) serve() (micro.Service, error) {
 	svc, err := micro.AddService(b.nc, micro.Config{
 		Name: "askbus", Version: semver(b.opts.Version), Description: "asks humans on behalf of agents",
@@ -296,13 +295,13 @@ func endpoints() map[string]string {
 // Stats is the data of the service's STATS reply.
 type Stats struct {
 	LedgerBytes  int64 `json:"ledger_bytes"`
-	LedgerBudget int64 `json:"ledger_budget"`  // 0: none known
-	Reserve      int64 `json:"ledger_reserve"` // of it, so that every pending ask can end
+	LedgerBudget int64 `json:"ledger_budget"`  // 0: unknown
+	Reserve      int64 `json:"ledger_reserve"` // part of the budget, so that every pending ask can end
 	Held         int   `json:"held"`           // requests waiting for an outcome
 	Requests     int64 `json:"requests"`
-	Refused      int64 `json:"refused"` // answered with an error
+	Refused      int64 `json:"refused"` // refused requests
 	Dropped      int64 `json:"dropped"` // not carried out: foreign reply subject
-	Late         int64 `json:"late"`    // not carried out: the sender had given up when its turn came
+	Late         int64 `json:"late"`    // not carried out: the sender had already given up
 }
 
 func (b *Broker) stats() Stats {
@@ -314,7 +313,7 @@ func (b *Broker) stats() Stats {
 const (
 	usageEvery = time.Second
 	sweepEvery = 30 * time.Second
-	sweepMost  = 60_000 // questions a partition and sweep: bounds its share of a core
+	sweepMost  = 60_000 // questions per partition and sweep: bounds its share of a core
 )
 
 // maintain looks after the ledger until ctx ends.
@@ -347,8 +346,8 @@ func (b *Broker) maintain(ctx context.Context) {
 	}
 }
 
-// reconnected catches up with what may have been missed: the server may have
-// crashed, outcomes may have been republished to nobody.
+// reconnected catches up after a reconnect: the server may have crashed, and
+// republished outcomes may have been missed.
 func (b *Broker) reconnected(ctx context.Context) {
 	if err := b.led.RemoveGhosts(ctx); err != nil && ctx.Err() == nil {
 		b.opts.Logger.WarnContext(ctx, "cannot look for ghosts", slog.Any("error", err))
@@ -361,7 +360,7 @@ func (b *Broker) reconnected(ctx context.Context) {
 	b.sweep(ctx)
 }
 
-// sweep writes the wills of asks that the server's timer forgot.
+// sweep expires asks that the server's timer missed.
 func (b *Broker) sweep(ctx context.Context) {
 	keys, err := b.led.Overdue(ctx, b.led.Now(), sweepMost)
 	if err != nil && ctx.Err() == nil {
@@ -370,7 +369,7 @@ func (b *Broker) sweep(ctx context.Context) {
 	b.full.Store(false)
 	for _, k := range keys {
 		if b.full.Load() {
-			return // the others wait for their turn
+			return // the others are tried by the next sweep
 		}
 		if _, err := b.look(ctx, k); err != nil && ctx.Err() == nil {
 			b.opts.Logger.WarnContext(ctx, "cannot expire an overdue ask", slog.String("ask_id", k.ID), slog.Any("error", err))

@@ -133,7 +133,7 @@ func TestFiftyAnswersAtOnceHaveOneWinner(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	atATime := make(chan struct{}, 8) // 400 answers under way: a race detector on busy cores manages no more in time
+	atATime := make(chan struct{}, 8) // of 400 answers: a race detector on busy cores manages no more in time
 	for i := range asks {
 		wg.Go(func() {
 			atATime <- struct{}{}

@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A broker whose machine has a wrong clock, beside a good one, decides and
-// stamps as the good one does: by the server's clock.
+// A broker on a machine with a wrong clock decides and dates like a correct
+// one: by the server's clock.
 func TestABrokersClockDecidesNothing(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]time.Duration{"an hour ahead": time.Hour, "two minutes ahead": 2 * time.Minute, "an hour behind": -time.Hour} {
@@ -27,7 +27,7 @@ func TestABrokersClockDecidesNothing(t *testing.T) {
 			defaulted.AtDeadline, defaulted.Questions[0].Default = ask.AtDeadlineDefault, &ask.Answer{Selected: []string{"pg"}}
 			ids := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
 			put := func(prefix string) {
-				for _, id := range ids { // whichever broker takes it
+				for _, id := range ids { // by either broker
 					a := defaulted
 					a.ID, a.Timeout = prefix+id, 90*time.Second
 					before := time.Now()
@@ -61,7 +61,7 @@ func TestABrokersClockDecidesNothing(t *testing.T) {
 	}
 }
 
-// storedAt is when the server stored an outcome.
+// storedAt returns when the server stored an outcome.
 func storedAt(t *testing.T, b *natstest.Bus, id string) time.Time {
 	t.Helper()
 	js, err := jetstream.New(b.LedgerAdmin())
@@ -80,8 +80,8 @@ func storedAt(t *testing.T, b *natstest.Bus, id string) time.Time {
 	return m.Time
 }
 
-// A broker that does not know the server's time is not ready, says why, stores
-// nothing and ends nothing, until it knows it again.
+// A broker that cannot read the server's time is not ready, says why, and
+// neither stores nor ends anything until it can.
 func TestABrokerThatDoesNotKnowTheTimeIsNotReady(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
@@ -122,7 +122,7 @@ func TestABrokerThatDoesNotKnowTheTimeIsNotReady(t *testing.T) {
 	}
 	forgotten(t, b, "late")
 	if rec, err := r.Get(t.Context(), keyOf("late")); err != nil || rec.State != ask.StatePending {
-		t.Errorf("ended by its own hand: %+v, %v", rec, err)
+		t.Errorf("the ask ended anyway: %+v, %v", rec, err)
 	}
 	set(false)
 	await(true)

@@ -16,14 +16,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// countGroup is the queue group in which brokers hear outcomes to count them.
+// countGroup is the queue group in which brokers receive outcomes to count
+// them.
 const countGroup = "askbus-metrics"
 
-// countEvery is how often what waits is counted. It costs one small read for
-// each partition and tenant that has a label.
+// countEvery is how often pending asks are counted. It costs one small read for
+// each partition and each tenant with a label.
 const countEvery = 15 * time.Second
 
-// reading is what is read of a broker when somebody looks at its metrics.
+// reading returns the figures for a scrape of the metrics.
 func (b *Broker) reading() metrics.Reading {
 	used, budget := b.led.Usage()
 	audit := b.led.AuditUse()
@@ -39,9 +40,9 @@ func (b *Broker) reading() metrics.Reading {
 	return r
 }
 
-// countOutcomes hears every outcome that the streams republish in a queue group
-// of the brokers, so that one of them counts it: also the server's timer ends
-// asks, and no broker takes part in that.
+// countOutcomes receives every republished outcome in a queue group, so that
+// exactly one broker counts it. The server's timer also ends asks, without any
+// broker.
 func (b *Broker) countOutcomes() error {
 	if b.counts == nil && b.tracer == nil {
 		return nil
@@ -61,7 +62,7 @@ func (b *Broker) countOutcomes() error {
 			e.Surface = s.End.By.Responder
 		}
 		b.counts.Ended(e)
-		if s.Timed { // nobody else saw it end
+		if s.Timed { // no broker saw it end
 			b.traceEnd(b.base, k, &s)
 		}
 	})
@@ -75,8 +76,7 @@ func (b *Broker) countOutcomes() error {
 	return nil
 }
 
-// traceEnd marks in the trace of an ask that it ended, with a link to what ended
-// it.
+// traceEnd adds the end of an ask to its trace, with a link to what ended it.
 func (b *Broker) traceEnd(ctx context.Context, k ask.Key, s *lifecycle.State) {
 	if b.tracer == nil || s.Trace == "" {
 		return
@@ -91,7 +91,7 @@ func (b *Broker) traceEnd(ctx context.Context, k ask.Key, s *lifecycle.State) {
 	end(nil)
 }
 
-// countPending counts what waits, now and then, until ctx ends.
+// countPending counts pending asks periodically until ctx ends.
 func (b *Broker) countPending(ctx context.Context) {
 	if b.counts == nil {
 		return
@@ -116,7 +116,7 @@ func (b *Broker) countPendingOnce(ctx context.Context) error {
 		return err
 	}
 	if all.N > 0 {
-		b.counts.Meet(all.Key.Tenant) // it may be from before this broker came
+		b.counts.Meet(all.Key.Tenant) // it may be older than this broker
 	}
 	age := func(since time.Time) time.Duration {
 		if since.IsZero() {
@@ -136,15 +136,15 @@ func (b *Broker) countPendingOnce(ctx context.Context) error {
 	return nil
 }
 
-// countPresented counts the first receipt of an ask. It reads those before it
-// only if somebody counts.
+// countPresented counts the first receipt of an ask. It reads earlier receipts
+// only if metrics are on.
 func (b *Broker) countPresented(ctx context.Context, r *request, s *wire.StatusReply, state ask.ReceiptState, now time.Time) {
 	if b.counts == nil || state != ask.ReceiptPosted {
 		return
 	}
 	before, err := b.led.Receipts(ctx, r.Key(), s.Life)
 	if err != nil {
-		return // the receipt itself will say why
+		return // writing the receipt reports the error
 	}
 	for i := range before {
 		if before[i].State == ask.ReceiptPosted {

@@ -20,8 +20,8 @@ func scrape(t *testing.T, s *metrics.Set) string {
 	return w.Body.String()
 }
 
-// Two brokers count together each ask and each outcome once, also those that
-// the server's timer ended.
+// Two brokers together count each ask and each outcome once, including those
+// that the server's timer ended.
 func TestTwoBrokersCountEachOutcomeOnce(t *testing.T) {
 	t.Parallel()
 	one, two := metrics.New(), metrics.New()

@@ -46,7 +46,7 @@ func TestTheSameAnswerAgainIsTheSameReply(t *testing.T) {
 	if wrote != 1 {
 		t.Errorf("two tries wrote %d messages", wrote)
 	}
-	// The same id from elsewhere is somebody else's.
+	// The same answer id from another sender is another answer.
 	for name, m := range map[string]*nats.Msg{
 		"another type":      request(t, slack, answerSubject("slack", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", answerData("a1", "w1", "pg"))),
 		"another answer":    request(t, web, answerSubject("web", "s1", "a1"), nil, event(cloudevent.TypeAnswered, "a1", answerData("a1", "w2", "pg"))),
@@ -121,7 +121,7 @@ func TestABadAnswerLeavesTheAskOpenAndNamesTheQuestion(t *testing.T) {
 	}
 }
 
-// TestEveryEndRacesAndOneWins lets every way to end an ask run at once.
+// TestEveryEndRacesAndOneWins runs all ways to end an ask concurrently.
 func TestEveryEndRacesAndOneWins(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -174,7 +174,8 @@ func TestEveryEndRacesAndOneWins(t *testing.T) {
 		if won != 1 || len(told) != 1 {
 			t.Errorf("%s: %d won, told %v", id, won, told)
 		}
-		// Withdrawing and aborting again is the same reply when it was theirs.
+		// A second withdrawal or abort gets the same reply if the first one
+		// won.
 		_, s := data(t, request(t, nc, "askv1.acme.s1.get."+id, nil, ""))
 		o, _ := s["outcome"].(map[string]any)
 		m := tries[3]()
@@ -236,8 +237,8 @@ func TestRequireResponderAsksWhoIsThere(t *testing.T) {
 	}
 }
 
-// The sweep reads the timers' own headers (see the ledger's tests of Overdue);
-// what it finds ends as whatever meets an overdue ask ends it.
+// The sweep reads the timers' own headers (see the ledger's tests of Overdue),
+// and ends asks like any request that finds an overdue ask.
 func TestAnAnswerAfterTheDeadlineIsTold(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -248,8 +249,8 @@ func TestAnAnswerAfterTheDeadlineIsTold(t *testing.T) {
 	}
 }
 
-// The loop of a broker that nobody asks anything ends what the timer forgot: not
-// only its sweep at the start, and again with what was stored since.
+// An idle broker's loop ends the asks that the timer missed, at the start and
+// later.
 func TestTheSweepEndsWhatTheTimerForgot(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
@@ -265,7 +266,7 @@ func TestTheSweepEndsWhatTheTimerForgot(t *testing.T) {
 	}
 	for round, id := range []string{"first", "second"} {
 		a := storage()
-		a.ID, a.Timeout = id, time.Duration(round+1)*time.Hour // from what the broker takes for now
+		a.ID, a.Timeout = id, time.Duration(round+1)*time.Hour // by the broker's clock
 		if _, err := c.Ask(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +282,7 @@ func TestTheSweepEndsWhatTheTimerForgot(t *testing.T) {
 	}
 }
 
-// forgotten stores a question whose deadline has passed and whose timer is far.
+// forgotten stores an overdue question with a timer that is far off.
 func forgotten(t *testing.T, b *natstest.Bus, id string) {
 	t.Helper()
 	js, err := jetstream.New(b.LedgerAdmin())
@@ -309,7 +310,7 @@ func forgotten(t *testing.T, b *natstest.Bus, id string) {
 	}
 }
 
-func TestWhoeverMeetsAnOverdueAskExpiresIt(t *testing.T) {
+func TestAnyReadExpiresAnOverdueAsk(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	nc, web, op := plain(t, b, agent("s1")), plain(t, b, surface("web")), plain(t, b, operator())
@@ -348,7 +349,8 @@ func TestWhoeverMeetsAnOverdueAskExpiresIt(t *testing.T) {
 	}
 }
 
-// lateExpiry does what the server may do when a timer fires beside an answer.
+// lateExpiry writes what the server may write when a timer fires during an
+// answer.
 func lateExpiry(t *testing.T, b *natstest.Bus, k ask.Key, q *nats.Msg) {
 	t.Helper()
 	js, err := jetstream.New(b.LedgerAdmin())
@@ -366,7 +368,7 @@ func lateExpiry(t *testing.T, b *natstest.Bus, k ask.Key, q *nats.Msg) {
 	}
 }
 
-func TestALateExpiryIsSeenByNobody(t *testing.T) {
+func TestALateExpiryIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	questions := make(chan *nats.Msg, 1)
@@ -419,7 +421,7 @@ func TestALateExpiryIsSeenByNobody(t *testing.T) {
 			t.Errorf("list %q: %+v, %v", state, p, err)
 		}
 	}
-	// Another ask marks the end of what the watch could have been told.
+	// A second ask marks the end of the watched events.
 	a.ID = "a2"
 	if _, err := c.Ask(t.Context(), a); err != nil {
 		t.Fatal(err)
@@ -561,14 +563,14 @@ func TestForeignReplySubjectsAreDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Requests of one connection stay in order: what was dropped is past by now.
+	// Requests of one connection stay in order: the dropped one is past by now.
 	if e := problem(t, request(t, nc, "askv1.acme.s1.get.a1", nil, "")); wire.HTTPStatus(e.Code) != 404 {
-		t.Errorf("it was carried out: %v", e)
+		t.Errorf("the dropped request was carried out: %v", e)
 	}
 	if after := stored(t, b); fmt.Sprint(before) != fmt.Sprint(after) || len(heard) != 0 {
 		t.Errorf("stored %v, before %v; %d replies", after, before, len(heard))
 	}
-	// One without any is carried out and not answered.
+	// A request without a reply subject is carried out and not answered.
 	if err := nc.Publish(askSubject("s1", "a1"), []byte(event(cloudevent.TypeAsked, "a1", askData("a1")))); err != nil {
 		t.Fatal(err)
 	}
@@ -602,7 +604,7 @@ func TestTheReplyToAskSaysWhetherItCreatedTheAsk(t *testing.T) {
 	if created != "true" || state != "pending" || !ask.ValidToken(life) {
 		t.Errorf("new: %v %v %q", created, state, life)
 	}
-	// The same event again, as if its reply had been lost; then another one.
+	// The same event again, as if its reply had been lost; then another event.
 	for id, want := range map[string]string{first: "true", "e2": "false"} {
 		for _, wait := range []string{"", "1ms"} {
 			if created, state, again := do(id, wait); created != want || state != "pending" || again != life {
@@ -627,7 +629,7 @@ func TestTheReplyToAskSaysWhetherItCreatedTheAsk(t *testing.T) {
 			}
 		}
 	}
-	// Its outcome names the same life, and so does what is listed.
+	// Its outcome and its list item name the same life.
 	_, d := data(t, request(t, nc, "askv1.acme.s1.get.a1", nil, ""))
 	if d["life"] != life || d["state"] != "resolved" {
 		t.Errorf("ended: life %v, want %q", d["life"], life)

@@ -2,9 +2,9 @@ package broker
 
 import "context"
 
-// LookForLapsedLeases is one look, as Run takes them.
+// LookForLapsedLeases takes one look, as Run does.
 func (b *Broker) LookForLapsedLeases(ctx context.Context) { b.leases.look(ctx) }
 
-// BeganAgain reports whether a reconnect made the grace of every lease begin
-// again, or will with the next look.
+// BeganAgain reports whether a reconnect restarted the grace of every lease, or
+// the next look will.
 func (b *Broker) BeganAgain() bool { return b.leases.interrupted.Load() }

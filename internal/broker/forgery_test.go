@@ -18,7 +18,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// asserting connects as a role that may assert just this.
+// asserting connects as a role that may assert only this.
 func asserting(t *testing.T, b *natstest.Bus, r natsd.Role, may identity.Assertions) *nats.Conn {
 	t.Helper()
 	c, err := b.Asserting(r, may)
@@ -33,7 +33,7 @@ func asserting(t *testing.T, b *natstest.Bus, r natsd.Role, may identity.Asserti
 	return nc
 }
 
-// sender is the key and the JWT of a connection.
+// sender returns the key and the JWT of a connection.
 func sender(t *testing.T, nc *nats.Conn) (user, token string) {
 	t.Helper()
 	user, token, err := call.On(nc).Sender()
@@ -47,8 +47,8 @@ func ofSession(typ string) natsd.Role {
 	return natsd.Role{Name: natsd.RoleResponder, Type: typ, Tenant: "acme", Session: "s1"}
 }
 
-// TestASurfaceAssertsWhatItsCredentialSays: what is stored of who answered is
-// what the credential may say, or nothing is stored.
+// TestASurfaceAssertsWhatItsCredentialSays checks that an answer is stored only
+// with what the credential may assert.
 func TestASurfaceAssertsWhatItsCredentialSays(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -126,7 +126,7 @@ func stillOpen(t *testing.T, agent *nats.Conn, name, id string) {
 	}
 }
 
-// TestAForgedCredentialCountsForNothing sends other JWTs than the sender's own.
+// TestAForgedCredentialCountsForNothing sends JWTs other than the sender's own.
 func TestAForgedCredentialCountsForNothing(t *testing.T) {
 	t.Parallel()
 	b, other := natstest.Start(t, natstest.Options{}), natstest.Start(t, natstest.Options{NoBroker: true})
@@ -210,7 +210,7 @@ func TestAForgedCredentialCountsForNothing(t *testing.T) {
 		body := strings.Replace(answerData(id, "w", "pg"), by, `{"principal":"oidc:ceo","proof":"oidc"}`, 1)
 		header := nats.Header{}
 		for n, token := range v.tokens {
-			if n > 0 { // a second header beside the first
+			if n > 0 { // a second header after the first
 				header["askbus-credential"] = append(header["askbus-credential"], token)
 				continue
 			}
@@ -228,7 +228,7 @@ func TestAForgedCredentialCountsForNothing(t *testing.T) {
 		}
 		stillOpen(t, agent, v.name, id)
 	}
-	// That these fail for what they say, and not by accident.
+	// A control: the refusals above have the stated cause.
 	asked(t, agent, "s1", "good")
 	header := nats.Header{"Askbus-Credential": {signed(keys, "responder-session", nil)}}
 	body := strings.Replace(answerData("good", "w", "pg"), by, `{"principal":"oidc:ceo","proof":"oidc"}`, 1)
@@ -237,7 +237,7 @@ func TestAForgedCredentialCountsForNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if typ, o := data(t, m); typ != cloudevent.TypeResolved || o["status"] != "answered" {
-		t.Errorf("the control is refused: %s", m.Data)
+		t.Errorf("the control was refused: %s", m.Data)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestAnAskExcludesItsAsker(t *testing.T) {
 		{surface("web"), "ansv1.web", `{"principal":"oidc:mei","proof":"oidc"}`, false},
 		{surface("web"), "ansv1.web", `{"principal":"os:mei","proof":"os"}`, false},
 		{surface("web"), "ansv1.web", `{"principal":"oidc:tom","proof":"oidc"}`, true},
-		{surface("web"), "ansv1.web", `{}`, false}, // as the credential, which is nobody
+		{surface("web"), "ansv1.web", `{}`, false}, // as the credential, which is not a person
 		{surface("slack"), "ansv1.slack", `{"principal":"slack:T/U","proof":"slack"}`, true},
 		{gateway, "ansv1.gateway", `{"principal":"oidc:mei","proof":"token"}`, false},
 		{gateway, "ansv1.gateway", `{"principal":"token:7","proof":"token"}`, false},
@@ -329,7 +329,7 @@ func TestAnAskExcludesItsAsker(t *testing.T) {
 	}
 }
 
-// TestAHostAnswersForItsSessionOnly tries the host's door.
+// TestAHostAnswersForItsSessionOnly tests the host's endpoint.
 func TestAHostAnswersForItsSessionOnly(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})

@@ -44,7 +44,7 @@ func TestTheReserveIsEnoughForEveryPendingAskToEnd(t *testing.T) {
 			t.Fatalf("%d asks: %v", ids, err)
 		}
 	}
-	const share = budget - 1<<20 // the audit's is the rest; how much of that it uses is known a moment late
+	const share = budget - 1<<20 // the rest is the audit's, whose use is known with a delay
 	if used := ids * 60_000; used < share/4 || used > budget/20*10 {
 		t.Errorf("%d bytes of %d are pending", used, budget)
 	}
@@ -55,18 +55,18 @@ func TestTheReserveIsEnoughForEveryPendingAskToEnd(t *testing.T) {
 	}
 }
 
-// In a store that is full all the same, reading goes on, nothing is lost, and
-// what is due ends as soon as there is room: without a restart.
+// In a store that is full after all, reads work, nothing is lost, and overdue
+// asks end as soon as there is room, without a restart.
 func TestAFullStoreIsReadAndEndsItsAsksWhenThereIsRoom(t *testing.T) {
 	t.Parallel()
-	// The broker thinks that there is more room than there is.
+	// The broker's budget is larger than the store.
 	b := natstest.Start(t, natstest.Options{NoBroker: true, MaxStore: 4 << 20, Ledger: ledger.Options{Budget: 1 << 40, Partitions: 1}})
 	b.Broker(broker.Options{})
 	c, r := newClient(t, b, "s1"), newResponder(t, b, "web")
 	if _, err := c.Ask(t.Context(), bigAsk("first", time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 10 { // what room will be made of
+	for i := range 10 { // withdrawn later, to make room
 		id := fmt.Sprint("old", i)
 		if _, err := c.Ask(t.Context(), bigAsk(id, time.Hour)); err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func TestAFullStoreIsReadAndEndsItsAsksWhenThereIsRoom(t *testing.T) {
 		}
 	}
 	nc := plain(t, b, agent("s1"))
-	due := time.Now().Add(10 * time.Second) // time to fill the store, under the race detector too
+	due := time.Now().Add(10 * time.Second) // time to fill the store, also under the race detector
 	n := 0
 	for ; ; n++ {
 		a := bigAsk(fmt.Sprint("a", n), 0)
@@ -96,7 +96,7 @@ func TestAFullStoreIsReadAndEndsItsAsksWhenThereIsRoom(t *testing.T) {
 		t.Fatalf("only %d asks", n)
 	}
 	late := keyOf(fmt.Sprint("a", n-1))
-	<-time.After(time.Until(due.Add(3 * time.Second))) // the server's timer, which nobody can hurry
+	<-time.After(time.Until(due.Add(3 * time.Second))) // the server's own timer
 	for range 3 {
 		if _, err := r.Get(t.Context(), late); err != nil {
 			t.Errorf("reading what is due: %v", err)
@@ -127,7 +127,7 @@ func TestAFullStoreIsReadAndEndsItsAsksWhenThereIsRoom(t *testing.T) {
 	}
 }
 
-// askRaw asks once, and gives the code of a refusal.
+// askRaw asks once, and returns the code of a refusal.
 func askRaw(t *testing.T, nc *nats.Conn, a ask.Ask) (code string, err error) {
 	t.Helper()
 	body, err := wire.EncodeAsk(&a)

@@ -19,32 +19,33 @@ import (
 // HeaderCreated says in every reply to ask whether this event stored it.
 const HeaderCreated = "Askbus-Created"
 
-// HeaderWait asks the broker to hold a request for so long.
+// HeaderWait asks the broker to hold a request for this long.
 const HeaderWait = "Askbus-Wait"
 
-// request is one request being carried out.
+// request is one running request.
 type request struct {
 	subject.Request
 	reply string
 	mode  cloudevent.Mode
-	event cloudevent.Incoming // zero when the request has none
+	event cloudevent.Incoming // zero if the request has none
 	body  []byte              // the data of the event, or the plain body
-	jwt   []string            // what the sender shows of its credential
+	jwt   []string            // the sender's credentials
 	hold  time.Duration
 	attempt
 }
 
-// receive takes one message of the micro library. micro runs an endpoint's
-// callbacks one by one, so the work goes to a goroutine at once; when all
+// receive takes one message from the micro library. micro runs an endpoint's
+// callbacks one by one, so the work is passed to a goroutine at once; while all
 // workers are busy, messages wait in the subscription.
 func (b *Broker) receive(m micro.Request) {
 	b.requests.Add(1)
 	r, err := subject.Parse(m.Subject())
 	if err != nil {
-		return // no endpoint of ours matches such a subject with valid tokens
+		return // no endpoint matches such a subject with valid tokens
 	}
 	if m.Reply() != "" && !subject.ReplyAllowed(r, m.Reply()) {
-		// Answering there would publish with our rights where the sender has none.
+		// A reply there would use the broker's rights where the sender has
+		// none.
 		b.dropped.Add(1)
 		b.counts.Dropped()
 		b.opts.Logger.Warn("dropped a request with a foreign reply subject; set the inbox prefix of the credential", slog.String("subject", m.Subject()))
@@ -60,7 +61,7 @@ func (b *Broker) receive(m micro.Request) {
 	msg := &nats.Msg{Subject: m.Subject(), Reply: m.Reply(), Header: nats.Header(m.Headers()), Data: m.Data()}
 	req := request{Request: r, reply: m.Reply(), attempt: attemptOf(msg.Header)}
 	if !b.workers.do(req.line(), len(msg.Data), func() { b.handle(msg, req) }) {
-		b.refuse(b.base, &req, ask.Refuse(ask.CodeUnavailable, "too many requests of %s wait already; send fewer at a time, and this one again", req.sender()))
+		b.refuse(b.base, &req, ask.Refuse(ask.CodeUnavailable, "too many requests of %s are waiting; send fewer at a time, and this one again", req.sender()))
 	}
 }
 
@@ -87,7 +88,7 @@ func (b *Broker) handle(msg *nats.Msg, r request) {
 	ctx, cancel := context.WithTimeout(b.base, b.opts.Limit)
 	defer cancel()
 	err := b.read(msg, &r)
-	if eventType(r.Verb) != "" { // what changes or shows an ask
+	if eventType(r.Verb) != "" { // verbs that change or present an ask
 		var end func(error)
 		ctx, end = b.tracer.Start(ctx, "broker "+string(r.Verb), tracing.Serves, r.event.Trace, tracing.Ask{Tenant: r.Tenant, Session: r.Session, ID: r.ID, Responder: r.Type})
 		defer func() { end(err) }()
@@ -100,7 +101,7 @@ func (b *Broker) handle(msg *nats.Msg, r request) {
 	}
 }
 
-// read takes the event or the plain body out of a message.
+// read takes the event or the plain body from a message.
 func (b *Broker) read(msg *nats.Msg, r *request) error {
 	if len(msg.Data) > ask.MaxEventBytes {
 		return ask.Refuse(ask.CodeTooLarge, "the event has %d bytes; send at most %d", len(msg.Data), ask.MaxEventBytes)
@@ -110,7 +111,7 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 		r.body = msg.Data
 		return nil
 	case subject.VerbGet, subject.VerbWait:
-		// Reading needs no event; one that is there says only the mode.
+		// Reads need no event; if there is one, only its mode matters.
 		_, r.mode, _ = cloudevent.Read(msg)
 	default:
 		var err error
@@ -129,7 +130,7 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 	return r.readHold(msg.Header)
 }
 
-// eventType is the type of the event that a verb carries; empty: none.
+// eventType returns the type of the event that a verb carries; empty: none.
 func eventType(v subject.Verb) string {
 	switch v {
 	case subject.VerbAsk:
@@ -168,7 +169,7 @@ func (r *request) readHold(h nats.Header) error {
 			continue
 		}
 		if found || len(values) > 1 {
-			return ask.Refuse(ask.CodeInvalid, "header %s is there more than once; send it once", HeaderWait)
+			return ask.Refuse(ask.CodeInvalid, "header %s is given more than once; send it once", HeaderWait)
 		}
 		found = true
 		d, err := time.ParseDuration(values[0])
@@ -195,7 +196,7 @@ func (b *Broker) route(ctx context.Context, r *request) error {
 	case subject.VerbList:
 		return b.list(ctx, r)
 	case subject.VerbNext:
-		return b.next(r) //nolint:contextcheck // it waits longer than this request's limit
+		return b.next(r) //nolint:contextcheck // waits longer than this request's limit
 	case subject.VerbDone, subject.VerbExtend, subject.VerbLater:
 		return b.settle(ctx, r)
 	}

@@ -15,8 +15,8 @@ import (
 
 func brokerOptions() broker.Options { return broker.Options{} }
 
-// badInput is a request that is refused. at is the JSON pointer of a fault,
-// says is part of a sentence.
+// badInput is a request that must be refused. at is the JSON pointer of a
+// fault, says is part of the message.
 type badInput struct {
 	name, subject, body string
 	header              nats.Header
@@ -24,7 +24,7 @@ type badInput struct {
 	at, says            string
 }
 
-// question is an ask whose one question has these fields.
+// questionWith returns an ask with one question that has these fields.
 func questionWith(fields string) string {
 	return `{"id":"a1","questions":[{"id":"q","text":"t",` + fields + `}]}`
 }

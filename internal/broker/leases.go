@@ -16,52 +16,52 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Times of a lease. An agent that waits asks every 30 s or so; one request in
-// leaseRenew is written down.
+// Times of a lease. A waiting agent asks about every 30 s; one request per
+// leaseRenew is written.
 const (
-	leaseTerm  = 3 * time.Minute // how long one renewal holds
-	leaseRenew = time.Minute     // how much of it may pass before it is written again
-	leaseGrace = 5 * time.Minute // between noting that a lease lapsed and withdrawing
-	leaseTTL   = 24 * time.Hour  // of an entry: longer than brokers are away
-	leaseGap   = 2 * time.Minute // a broker that did not look for so long begins its grace again
+	leaseTerm  = 3 * time.Minute // how long one renewal is valid
+	leaseRenew = time.Minute     // minimum time between two writes
+	leaseGrace = 5 * time.Minute // between recording a lapse and withdrawing
+	leaseTTL   = 24 * time.Hour  // of an entry: longer than brokers are ever down
+	leaseGap   = 2 * time.Minute // after a gap this long a broker starts its grace again
 )
 
 // Bounds of one look.
 const (
 	leaseReads   = 5_000 // entries read
-	leaseActs    = 200   // leases noted as lapsed, or ended
+	leaseActs    = 200   // leases recorded as lapsed, or ended
 	leasePages   = 4     // pages of asks of one session
-	leaseRenewal = 64    // renewals under way for requests that do not wait for them
+	leaseRenewal = 64    // concurrent renewals for requests that do not wait for them
 	leaseKnown   = 50_000
 )
 
-// lease is the value of an entry of the bucket: that an agent's session waits.
-// The broker writes it, with the ledger's clock.
+// lease is the value of an entry of the bucket: an agent's session waits. The
+// broker writes it, by the ledger's clock.
 type lease struct {
 	Until  time.Time `json:"until"`
-	Lapsed time.Time `json:"lapsed,omitzero"` // when a broker noted that nobody renewed it
+	Lapsed time.Time `json:"lapsed,omitzero"` // when a broker recorded that nobody renewed it
 }
 
-// leases withdraw what nobody waits for any more: asks that say while_waiting,
-// of sessions whose lease lapsed.
+// leases withdraws while_waiting asks of sessions whose lease lapsed.
 //
-// One entry of shared state for each session is all the index there is. Its
-// stream is in the order of writing, so those that may have lapsed stand first.
-// A lapsed lease is noted in its entry, and after leaseGrace in which this
-// broker looked without a gap, and nobody renewed it, the session's asks are
-// withdrawn. Two compare-and-set writes frame that: a ledger that cannot take
-// renewals cannot take these either. Several brokers do the same, harmlessly.
+// There is no index but one entry of shared state for each session. Their
+// stream is in the order of writing, so entries that may have lapsed come
+// first. A broker records a lapse in the entry. After leaseGrace in which this
+// broker looked without a gap and nobody renewed the lease, it withdraws the
+// session's asks. Two compare-and-set writes enclose that: a ledger that cannot
+// store renewals cannot store these either. Several brokers can do this
+// concurrently.
 type leases struct {
 	b           *Broker
 	interrupted atomic.Bool // renewals may have been lost since the last look
 	slots       chan struct{}
 
 	mu      sync.Mutex
-	renewed map[ask.Session]time.Time // until when, as far as this broker knows
+	renewed map[ask.Session]time.Time // expiry, as far as this broker knows
 
-	looking sync.Mutex // guards what follows
-	since   time.Time  // this broker looks without a gap since then
-	last    time.Time  // when it looked last; zero: begin again
+	looking sync.Mutex // guards the fields below
+	since   time.Time  // this broker has looked without a gap since then
+	last    time.Time  // when it last looked; zero: start again
 	cursor  uint64
 	queue   []lapsing
 }
@@ -77,9 +77,9 @@ func newLeases(b *Broker) *leases {
 	return &leases{b: b, renewed: map[ask.Session]time.Time{}, slots: make(chan struct{}, leaseRenewal)}
 }
 
-// renew notes that a session's agent waits, for so long at least. A refusal
-// with [ask.CodeQuota] or [ask.CodeLedgerFull] means that there is no lease and
-// no room for one.
+// renew records that a session's agent waits, at least for hold. A refusal with
+// [ask.CodeQuota] or [ask.CodeLedgerFull] means that there is no lease and no
+// room for one.
 func (l *leases) renew(ctx context.Context, at ask.Session, hold time.Duration) error {
 	err := l.write(ctx, at, hold)
 	if err != nil && !noLease(err) {
@@ -88,7 +88,7 @@ func (l *leases) renew(ctx context.Context, at ask.Session, hold time.Duration) 
 	return err
 }
 
-// noLeaseError marks a refusal of a lease that was not there before.
+// noLeaseError marks a refusal of a new lease.
 type noLeaseError struct{ error }
 
 func (e noLeaseError) Unwrap() error { return e.error }
@@ -120,7 +120,7 @@ func (l *leases) write(ctx context.Context, at ask.Session, hold time.Duration) 
 				return err
 			}
 		case !held.Lapsed.IsZero():
-		case !held.Until.Before(wanted.Add(-leaseRenew)): // another broker wrote it just now
+		case !held.Until.Before(wanted.Add(-leaseRenew)): // another broker just wrote it
 			l.remember(at, held.Until)
 			return nil
 		case held.Until.After(wanted):
@@ -148,8 +148,8 @@ func (l *leases) put(ctx context.Context, k subject.StateKey, over uint64, v lea
 	return l.b.led.WriteState(ctx, &ledger.StateWrite{Bucket: subject.BucketLeases, Key: k, Value: value, Expect: &over, Expires: now.Add(leaseTTL)}, now)
 }
 
-// read is the lease of an entry. An agent may write its own as it likes: one
-// that says nothing holds for one term.
+// read decodes the lease of an entry. An agent can write its own entry with any
+// value: an invalid one is valid for one term.
 func read(e *ledger.StateEntry, now time.Time) lease {
 	var v lease
 	if json.Unmarshal(e.Value, &v) != nil || v.Until.IsZero() {
@@ -177,7 +177,7 @@ func (l *leases) remember(at ask.Session, until time.Time) {
 	}
 }
 
-// forget drops what lapsed.
+// forget drops lapsed leases.
 func (l *leases) forget(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,8 +188,8 @@ func (l *leases) forget(now time.Time) {
 	}
 }
 
-// waits renews the lease of a session whose agent waits for an ask, beside the
-// request.
+// waits renews the lease of a session whose agent waits for an ask,
+// concurrently with the request.
 func (l *leases) waits(r *request, s *lifecycle.State) {
 	if !s.Pending() || !s.Ask.WhileWaiting || l.known(r.Key().InSession(), l.b.led.Now().Add(max(leaseTerm, r.hold+leaseRenew))) {
 		return
@@ -224,9 +224,10 @@ func (l *leases) run(ctx context.Context) {
 	}
 }
 
-// look reads what lapsed since it looked last, and ends what is due. It begins
-// again, and with it the grace of every lease, after a gap in which renewals
-// may have been lost: this broker was frozen, cut off or has just started.
+// look reads the leases that lapsed since the last look, and ends those that
+// are due. After a gap in which renewals may have been lost (this broker was
+// frozen, disconnected or has just started) it restarts the grace of every
+// lease.
 func (l *leases) look(ctx context.Context) {
 	l.looking.Lock()
 	defer l.looking.Unlock()
@@ -261,7 +262,7 @@ func (l *leases) collect(ctx context.Context, now time.Time) error {
 		for i := range entries {
 			e := &entries[i]
 			if now.Sub(e.Written) < leaseTerm {
-				return nil // what follows was written later
+				return nil // later entries are newer
 			}
 			if l.cursor = e.Revision; e.Live(now) {
 				l.queue = append(l.queue, lapsing{e.Key, e.Revision, read(e, now)})
@@ -274,9 +275,9 @@ func (l *leases) collect(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// act notes leases that have lapsed, and ends those whose grace is over, the
-// oldest first; what fails comes last the next time. Only a failure of shared
-// state itself is an error.
+// act records lapsed leases, and ends those whose grace is over, oldest first;
+// failed ones come last the next time. Only a failure of shared state itself is
+// an error.
 func (l *leases) act(ctx context.Context, now time.Time) error {
 	var kept, failed []lapsing
 	acts := 0
@@ -297,7 +298,7 @@ func (l *leases) act(ctx context.Context, now time.Time) error {
 		}
 		e, err := l.put(ctx, q.key, q.revision, q.lease, now)
 		switch {
-		case ledger.IsRace(err): // renewed, or another broker was faster: it is read again
+		case ledger.IsRace(err): // renewed, or another broker was first: it is read again
 			continue
 		case err != nil:
 			kept = append(kept, l.queue[i:]...)
@@ -309,17 +310,17 @@ func (l *leases) act(ctx context.Context, now time.Time) error {
 		if err := l.end(ctx, &q); err != nil {
 			failed = append(failed, q)
 			if ctx.Err() == nil {
-				l.b.opts.Logger.WarnContext(ctx, "cannot withdraw what nobody waits for", slog.String("session", q.key.Name), slog.Any("error", err))
+				l.b.opts.Logger.WarnContext(ctx, "cannot withdraw the asks of a lapsed session", slog.String("session", q.key.Name), slog.Any("error", err))
 			}
 		}
 	}
 	return nil
 }
 
-// errMore says that a session has more asks than one look withdraws.
-var errMore = errors.New("more asks than are withdrawn at a time")
+// errMore means that a session has more asks than one look withdraws.
+var errMore = errors.New("more asks than one look withdraws")
 
-// end withdraws what a session asked while it waited, and then its lease.
+// end withdraws the while_waiting asks of a session, and then its lease.
 func (l *leases) end(ctx context.Context, q *lapsing) error {
 	b := l.b
 	query := wire.Query{Tenant: q.key.Tenant, Session: q.key.Name, State: string(ask.StatePending), Limit: wire.MaxPage}

@@ -17,9 +17,9 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// The leader of shared state changes again and again, one server of three goes
-// for good: an agent that waits keeps its ask, and one that is gone gives up
-// when there is quiet.
+// The leader of shared state changes repeatedly, and one server of three fails:
+// the ask of a waiting agent stays, and that of an agent that is gone is
+// withdrawn once the cluster is stable.
 func TestLeasesOutliveTheLeaderOfTheirStream(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -91,7 +91,7 @@ func TestLeasesOutliveTheLeaderOfTheirStream(t *testing.T) {
 		}
 		h.pass(time.Minute)
 		short, stop := context.WithTimeout(t.Context(), 2*time.Second)
-		_, _ = agents.Session("acme", "waits").Wait(short, "a") // one sign, at least
+		_, _ = agents.Session("acme", "waits").Wait(short, "a") // at least one sign of life
 		stop()
 		if o := ended("waits"); o != nil {
 			t.Fatalf("minute %d: %s", minute, o.Ending())

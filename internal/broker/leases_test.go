@@ -21,8 +21,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// held is a bus whose brokers share one clock that a test moves, and look for
-// lapsed leases when it says so.
+// held is a bus whose brokers share one clock that the test moves, and look for
+// lapsed leases when the test says so.
 type held struct {
 	*natstest.Bus
 	t       *testing.T
@@ -69,7 +69,7 @@ func (h *held) sign(session, id string, hold time.Duration) {
 	msg := &nats.Msg{Subject: subject.Agent(ask.Key{Tenant: "acme", Session: session, ID: id}, subject.VerbWait)}
 	if hold > 0 {
 		msg.Header = nats.Header{broker.HeaderWait: []string{hold.String()}}
-		if err := nc.PublishMsg(msg); err != nil { // it need not hear the reply
+		if err := nc.PublishMsg(msg); err != nil { // without waiting for the reply
 			h.t.Fatal(err)
 		}
 	} else if _, err := nc.RequestMsgWithContext(h.t.Context(), msg); err != nil {
@@ -126,7 +126,7 @@ func TestAnAgentThatIsGoneGivesUp(t *testing.T) {
 	if _, err := c.Ask(t.Context(), durable); err != nil {
 		t.Fatal(err)
 	}
-	for range 7 { // the second agent goes on waiting
+	for range 7 { // the second agent continues to wait
 		h.pass(time.Minute)
 		h.sign("s2", "waits", 0)
 	}
@@ -141,7 +141,7 @@ func TestAnAgentThatIsGoneGivesUp(t *testing.T) {
 		t.Fatalf("after 11 minutes: %+v", o)
 	}
 	if h.outcome(other, "waits") != nil || h.outcome(c, "durable") != nil {
-		t.Error("what is waited for, or needs no agent, has ended, too")
+		t.Error("an ask that is waited for, or needs no agent, has ended")
 	}
 	if _, ok := h.lease("s1"); ok {
 		t.Error("the lease is still there")
@@ -151,8 +151,8 @@ func TestAnAgentThatIsGoneGivesUp(t *testing.T) {
 	}
 }
 
-// An agent that comes back before the grace is over finds its ask, also when
-// its lease was noted as lapsed.
+// An agent that comes back before the grace is over finds its ask, even if its
+// lease was recorded as lapsed.
 func TestAnAgentThatRestartsKeepsItsAsks(t *testing.T) {
 	t.Parallel()
 	h := newHeld(t, 1)
@@ -169,7 +169,7 @@ func TestAnAgentThatRestartsKeepsItsAsks(t *testing.T) {
 	}
 }
 
-// A request that is held for ten minutes is a sign for so long.
+// A request that is held for ten minutes renews the lease for that long.
 func TestAHeldRequestHoldsTheLease(t *testing.T) {
 	t.Parallel()
 	h := newHeld(t, 1)
@@ -185,8 +185,8 @@ func TestAHeldRequestHoldsTheLease(t *testing.T) {
 	}
 }
 
-// Brokers that did not look for a while (frozen, cut off, just started) cannot
-// know who tried to renew, so they begin again.
+// Brokers that did not look for a while (frozen, disconnected, just started)
+// may have missed renewals, so they start the grace again.
 func TestABrokerThatWasAwayWithdrawsNothing(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]func(h *held){
@@ -222,7 +222,7 @@ func TestABrokerThatWasAwayWithdrawsNothing(t *testing.T) {
 			if o := h.outcome(c, "kept"); o != nil {
 				t.Fatalf("ended: %s", o.Ending())
 			}
-			h.pass(11 * time.Minute) // and the agent stays away
+			h.pass(11 * time.Minute) // and the agent does not come back
 			if o := h.outcome(c, "kept"); o == nil || !o.GaveUp() {
 				t.Errorf("nobody came back: %+v", o)
 			}
@@ -230,7 +230,7 @@ func TestABrokerThatWasAwayWithdrawsNothing(t *testing.T) {
 	}
 }
 
-// A broker whose connection was cut begins again, too.
+// A broker restarts the grace after its connection was cut.
 func TestABrokerThatWasCutOffBeginsAgain(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
@@ -261,7 +261,7 @@ func TestABrokerThatWasCutOffBeginsAgain(t *testing.T) {
 	}
 }
 
-// The clock of an agent's machine holds nothing and ends nothing.
+// The clock of an agent's machine neither keeps nor ends an ask.
 func TestAnAgentsClockRenewsNothing(t *testing.T) {
 	t.Parallel()
 	h := newHeld(t, 1)
@@ -290,7 +290,7 @@ func TestAnAgentsClockRenewsNothing(t *testing.T) {
 	}
 }
 
-// Nobody renews the lease of another session: NATS refuses both ways to do so.
+// No agent can renew the lease of another session: NATS refuses both ways.
 func TestTheLeaseOfAnotherSessionIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	h := newHeld(t, 1)
@@ -312,8 +312,8 @@ func TestTheLeaseOfAnotherSessionIsNotRenewed(t *testing.T) {
 	}
 }
 
-// What an agent writes into its own lease by itself is a renewal, and nothing
-// more, whatever it says.
+// An agent's own write of its lease is a renewal and nothing more, whatever the
+// value.
 func TestAnAgentMayWriteItsLeaseItself(t *testing.T) {
 	t.Parallel()
 	h := newHeld(t, 1)
@@ -330,8 +330,8 @@ func TestAnAgentMayWriteItsLeaseItself(t *testing.T) {
 	}
 }
 
-// Thousands of sessions that are gone leave no lease and no ask behind, however
-// many brokers look, and those that wait are not kept waiting behind them.
+// Thousands of sessions that are gone leave no lease and no ask, however many
+// brokers look, and do not delay waiting sessions.
 func TestManyLeasesLeaveNothing(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -378,7 +378,7 @@ func TestManyLeasesLeaveNothing(t *testing.T) {
 	}
 }
 
-// A client that waits renews by waiting, without a call of its own.
+// A client renews the lease by waiting, without another call.
 func TestAClientThatWaitsHoldsTheLease(t *testing.T) {
 	t.Parallel()
 	h := newHeld(t, 1)

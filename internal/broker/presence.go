@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// presence asks the surfaces whether a person is there. "No responders" means
-// that nobody is.
+// presence asks the surfaces whether a person is present. "No responders" means
+// that there is none.
 type presence struct {
 	nc   *nats.Conn
 	subs []*nats.Subscription
@@ -29,19 +29,19 @@ type latestPoll struct {
 	at time.Time
 }
 
-// poll collects the replies to one question. It is forgotten after pollTime.
+// poll collects the replies to one request. It is forgotten after pollTime.
 type poll struct {
 	tenant, session string
 
 	mu    sync.Mutex
 	types []string
 	once  sync.Once
-	heard chan struct{} // closed at the first reply, or when nobody is there
+	heard chan struct{} // closed at the first reply, or when there are no responders
 }
 
 const (
 	pollTime     = 2 * time.Second
-	freshTime    = 500 * time.Millisecond // asks that come faster share a poll
+	freshTime    = 500 * time.Millisecond // asks in quicker succession share a poll
 	presenceBase = subject.InboxBroker + ".here."
 	maxPresent   = 64
 )
@@ -67,8 +67,8 @@ func (p *presence) stop() {
 	}
 }
 
-// recent is [presence.ask], or its result when somebody has just asked for the
-// same session: for what is only told, never for what decides.
+// recent is [presence.ask], or its result if the same session was just polled:
+// for information only, not for decisions.
 func (p *presence) recent(tenant, session string) *poll {
 	where := tenant + "." + session
 	p.mu.Lock()
@@ -84,7 +84,7 @@ func (p *presence) recent(tenant, session string) *poll {
 	return r
 }
 
-// ask asks who is there for a session, without waiting.
+// ask polls presence for a session, without waiting.
 func (p *presence) ask(tenant, session string) *poll {
 	id := cloudevent.NewID()
 	r := &poll{tenant: tenant, session: session, heard: make(chan struct{})}
@@ -105,18 +105,18 @@ func (p *presence) ask(tenant, session string) *poll {
 	return r
 }
 
-// nobody takes what the server says when no surface hears the question.
+// nobody handles the server's "no responders" reply.
 func (p *presence) nobody(m *nats.Msg) {
 	if len(m.Data) > 0 || m.Header.Get("Status") != "503" {
-		return // somebody's own word, which proves nothing
+		return // sent by a client, which proves nothing
 	}
 	if r := p.find(strings.TrimPrefix(m.Subject, presenceBase)); r != nil {
 		r.once.Do(func() { close(r.heard) })
 	}
 }
 
-// here takes what a surface says. NATS has checked its type and whether it may
-// speak about the session.
+// here handles a surface's reply. NATS has checked its type and whether it may
+// reply for the session.
 func (p *presence) here(m *nats.Msg) {
 	typ, tenant, session, id, ok := subject.ParsePresent(m.Subject)
 	r := p.find(id)
@@ -137,8 +137,8 @@ func (p *presence) find(id string) *poll {
 	return p.open[id]
 }
 
-// wait returns the types that are there: as soon as the first replied, or
-// nobody is there, or after limit.
+// wait returns the types with a person present: after the first reply, after
+// "no responders", or after limit.
 func (r *poll) wait(ctx context.Context, limit time.Duration) []string {
 	t := time.NewTimer(limit)
 	defer t.Stop()

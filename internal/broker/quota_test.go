@@ -33,15 +33,15 @@ func overQuota(t *testing.T, err error, want string) {
 	}
 }
 
-// One tenant asks, in many sessions, until it is refused: others still have room,
-// and everything that was asked can end.
+// One tenant asks in many sessions until it is refused: others still have room,
+// and every ask can end.
 func TestATenantCannotFillTheStore(t *testing.T) {
 	t.Parallel()
 	const budget = 8 << 20
 	b := natstest.Start(t, natstest.Options{NoBroker: true, Ledger: ledger.Options{Budget: budget, Partitions: 2}})
 	b.Broker(limited(t, ""))
 	stored := 0
-	for s := 0; ; s++ { // a session has half of its tenant's share
+	for s := 0; ; s++ { // a session may use half of its tenant's share
 		c, n := newClient(t, b, fmt.Sprint("s", s)), 0
 		var err error
 		for ; err == nil; n++ {
@@ -52,7 +52,7 @@ func TestATenantCannotFillTheStore(t *testing.T) {
 			break
 		}
 	}
-	if bytes := stored * 60_000; bytes < budget/10*2*8/10 || bytes > budget/10*2 { // as much again is for their ends
+	if bytes := stored * 60_000; bytes < budget/10*2*8/10 || bytes > budget/10*2 { // the same amount is reserved for their ends
 		t.Errorf("%d bytes of %d are pending", bytes, budget)
 	}
 	c, err := client.New(b.Agent("other", "s1"), client.Options{})
@@ -65,13 +65,14 @@ func TestATenantCannotFillTheStore(t *testing.T) {
 			t.Fatalf("another tenant's ask: %v", err)
 		}
 	}
-	// Who asks again for what is known is told so, not refused.
+	// Asking a known ask again is not refused.
 	if _, err := newClient(t, b, "s0").Ask(t.Context(), bigAsk("a0", time.Hour)); err != nil {
 		t.Errorf("an ask that is known already: %v", err)
 	}
 }
 
-// What is answered, withdrawn or not stored no longer counts as pending.
+// An ask that was answered, withdrawn or not stored no longer counts as
+// pending.
 func TestPendingAsksOfASessionAreLimited(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
@@ -95,8 +96,8 @@ func TestPendingAsksOfASessionAreLimited(t *testing.T) {
 	}
 }
 
-// A session's held requests are limited; a refused one is told so at once, and
-// does not ask.
+// A session's held requests are limited; one too many is refused at once, and
+// does not store its ask.
 func TestHeldRequestsOfASessionAreLimited(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
@@ -122,7 +123,7 @@ func TestHeldRequestsOfASessionAreLimited(t *testing.T) {
 	}
 	short := wait("a")
 	short.Header.Set(broker.HeaderWait, "1ms")
-	for refused := 0; refused < 2000; { // they leave nothing behind; the first one may come after some of them
+	for refused := 0; refused < 2000; { // refused ones leave nothing; the first one may be held after some of them
 		reply, err := nc.RequestMsg(short, 30*time.Second)
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +134,7 @@ func TestHeldRequestsOfASessionAreLimited(t *testing.T) {
 		case code != "" || refused > 0:
 			t.Fatalf("code %q, want 429: %s", code, reply.Data)
 		default:
-			if n, _, err := sub.Pending(); err != nil || n > 0 { // it came while this one was held, and was refused
+			if n, _, err := sub.Pending(); err != nil || n > 0 { // the first one was itself refused
 				if _, err := sub.NextMsg(0); err != nil {
 					t.Fatal(err)
 				}
@@ -146,7 +147,7 @@ func TestHeldRequestsOfASessionAreLimited(t *testing.T) {
 	if _, err := newClient(t, b, "s1").Withdraw(t.Context(), "a", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sub.NextMsg(30 * time.Second); err != nil { // its place is free now
+	if _, err := sub.NextMsg(30 * time.Second); err != nil { // its slot is free now
 		t.Fatal(err)
 	}
 	if _, err := newClient(t, b, "s1").Ask(t.Context(), bigAsk("b", time.Hour)); err != nil {

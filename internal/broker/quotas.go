@@ -9,8 +9,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// newQuotas makes the count of what tenants and sessions use; nil without a
-// policy, and then nobody is limited.
+// newQuotas returns the accounts of tenants and sessions; nil without a policy,
+// which means no limits.
 func newQuotas(led *ledger.Ledger, opts *Options) *quota.Keeper {
 	if opts.Quotas == nil {
 		return nil
@@ -20,7 +20,7 @@ func newQuotas(led *ledger.Ledger, opts *Options) *quota.Keeper {
 		Budget:  led.Share,
 		Measure: led.Use,
 		Failed: func(ctx context.Context, k ask.Key, err error) {
-			opts.Logger.WarnContext(ctx, "cannot measure what a tenant uses; quotas count what passes here", slog.String("tenant", k.Tenant), slog.Any("error", err))
+			opts.Logger.WarnContext(ctx, "cannot measure a tenant's use; quotas count only this broker's requests", slog.String("tenant", k.Tenant), slog.Any("error", err))
 		},
 	})
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// plain connects as somebody who has a credential and no code of ours.
+// plain connects with a credential but without askbus's client.
 func plain(t *testing.T, b *natstest.Bus, r natsd.Role) *nats.Conn {
 	t.Helper()
 	return natstest.Plain(t, b.Server, r, nats.CustomInboxPrefix(r.InboxPrefix()))
@@ -47,7 +47,7 @@ func request(t *testing.T, nc *nats.Conn, subj string, header nats.Header, body 
 	return reply
 }
 
-// event is a structured event in JSON.
+// event returns a structured event in JSON.
 func event(typ, id, data string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":"e1","source":"/test","type":%q,"subject":%q,"datacontenttype":"application/json","data":%s}`, typ, id, data)
 }
@@ -77,7 +77,7 @@ func asked(t *testing.T, nc *nats.Conn, session, id string) {
 	}
 }
 
-// problem reads a refusal; the service error and its body have to agree.
+// problem reads a refusal; the service error and its body must agree.
 func problem(t *testing.T, m *nats.Msg) *ask.Error {
 	t.Helper()
 	code := m.Header.Get("Nats-Service-Error-Code")
@@ -94,7 +94,7 @@ func problem(t *testing.T, m *nats.Msg) *ask.Error {
 	return e
 }
 
-// data reads the event of a reply: its type and what it says.
+// data reads the event of a reply: its type and data.
 func data(t *testing.T, m *nats.Msg) (typ string, fields map[string]any) {
 	t.Helper()
 	ev, _, err := cloudevent.FromReply(m)
@@ -108,7 +108,7 @@ func data(t *testing.T, m *nats.Msg) (typ string, fields map[string]any) {
 }
 
 // stored counts the messages of every stream but the audit, which is written
-// beside the replies.
+// asynchronously.
 func stored(t *testing.T, b *natstest.Bus) map[string]uint64 {
 	t.Helper()
 	js, err := jetstream.New(b.LedgerAdmin())
@@ -156,7 +156,7 @@ func TestAPlainClientAsksAndReceivesTheOutcomeInBothModes(t *testing.T) {
 			go func() {
 				reply <- request(t, nc, askSubject("s1", v.id), header, v.body)
 			}()
-			// What is not yet stored is answered with 404: try until it is.
+			// Until the ask is stored the reply is 404: retry.
 			var won *nats.Msg
 			for won == nil {
 				m := request(t, web, answerSubject("web", "s1", v.id), nil, event(cloudevent.TypeAnswered, v.id, answerData(v.id, "w1", "pg")))
@@ -213,7 +213,7 @@ func TestAskbusWaitEndsWithTheStatus(t *testing.T) {
 	if e := problem(t, request(t, nc, "askv1.acme.s1.get.a2", nil, "")); wire.HTTPStatus(e.Code) != 404 {
 		t.Errorf("something was stored: %v", e)
 	}
-	// Longer than the cap of ten minutes is held all the same.
+	// A hold longer than the maximum of ten minutes is held all the same.
 	reply := make(chan *nats.Msg, 1)
 	go func() {
 		reply <- request(t, nc, "askv1.acme.s1.wait.a1", nats.Header{"Askbus-Wait": {"9999h"}}, "")
@@ -247,7 +247,7 @@ func TestADrainingBrokerAnswersHeldRequestsWithTheStatus(t *testing.T) {
 	}
 }
 
-// heldAtLeast waits until the brokers say that they hold so many requests.
+// heldAtLeast waits until the brokers report that they hold this many requests.
 func heldAtLeast(t *testing.T, b *natstest.Bus, n int) {
 	t.Helper()
 	op := plain(t, b, operator())

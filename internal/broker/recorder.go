@@ -13,18 +13,18 @@ import (
 	"github.com/askbus/askbus/internal/ledger"
 )
 
-// Bounds of what waits for the audit.
+// Bounds of the audit's queue.
 const (
-	auditQueue   = 4096             // records; what comes when it is full is lost, and counted
-	auditKinds   = 1024             // kinds of refusals that are summarised at a time; further ones are one kind
+	auditQueue   = 4096             // records; further ones are lost and counted
+	auditKinds   = 1024             // kinds of refusals that are summarised at a time; further ones share one kind
 	auditPatient = 15 * time.Second // for one record, while the audit cannot be written
 	auditWindow  = time.Minute      // refusals of one kind by one sender within it are one record
 	auditLook    = 10 * time.Second // how often the size of the audit is read
-	auditGrace   = 2 * time.Second  // for what waits when the broker stops
+	auditGrace   = 2 * time.Second  // for queued records when the broker stops
 )
 
-// recorder writes records behind the requests that they are about. Nobody
-// waits for it: what does not fit is lost, and the loss is told.
+// recorder writes audit records asynchronously. No request waits for it:
+// records that do not fit into the queue are lost, and the loss is recorded.
 type recorder struct {
 	led    *ledger.Ledger
 	log    *slog.Logger
@@ -33,15 +33,15 @@ type recorder struct {
 	lose   func(int64) // counts losses
 
 	queue   chan *audit.Record
-	lost    atomic.Int64 // that no record tells of yet
-	n       int64        // of the last record; of the running goroutine, as the next
+	lost    atomic.Int64 // not recorded yet
+	n       int64        // of the last record; like failing, used only by run
 	failing bool         // the last record could not be written
 
 	mu       sync.Mutex
 	refusals map[refusalKind]*summary
 }
 
-// refusalKind is what makes refusals one record.
+// refusalKind identifies refusals that share one record.
 type refusalKind struct {
 	role, user, tenant, session, surface, what, code string
 }
@@ -58,7 +58,7 @@ func newRecorder(led *ledger.Ledger, opts *Options, id string, lose func(int64))
 	}
 }
 
-// add hands a record over. It never waits.
+// add queues a record. It never blocks.
 func (a *recorder) add(r *audit.Record) {
 	if r.Time.IsZero() {
 		r.Time = a.led.Now().UTC()
@@ -70,21 +70,21 @@ func (a *recorder) add(r *audit.Record) {
 	}
 }
 
-// miss counts records that are lost.
+// miss counts lost records.
 func (a *recorder) miss(n int64) {
 	a.lost.Add(n)
 	a.lose(n)
 }
 
-// refuse counts a refusal. The first of its kind opens a window, at whose end
-// one record tells of all.
+// refuse counts a refusal. The first of its kind opens a window, after which
+// one record summarises all.
 func (a *recorder) refuse(k refusalKind, why string, count int64) {
 	now := a.led.Now().UTC()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.refusals[k]
-	if s == nil && len(a.refusals) >= auditKinds { // somebody varies what it is refused for
-		k, why = refusalKind{what: "several", code: k.code}, "more kinds of refusals than are told apart"
+	if s == nil && len(a.refusals) >= auditKinds { // somebody varies the refused requests
+		k, why = refusalKind{what: "several", code: k.code}, "too many kinds of refusals"
 		s = a.refusals[k]
 	}
 	if s == nil {
@@ -95,7 +95,7 @@ func (a *recorder) refuse(k refusalKind, why string, count int64) {
 	s.Last = now
 }
 
-// summarise hands over the refusals whose window is over; all, when the broker
+// summarise queues the refusals whose window has ended, or all when the broker
 // stops.
 func (a *recorder) summarise(all bool) {
 	now := time.Now()
@@ -114,10 +114,10 @@ func (a *recorder) summarise(all bool) {
 	}
 }
 
-// run writes until ctx ends, and then what waits.
+// run writes records until ctx ends, and then those still queued.
 func (a *recorder) run(ctx context.Context) {
 	if a.led.AuditMade() {
-		a.began("this broker made it")
+		a.began("this broker created it")
 	}
 	every := time.NewTicker(min(a.window, time.Second))
 	defer every.Stop()
@@ -139,7 +139,7 @@ func (a *recorder) run(ctx context.Context) {
 	}
 }
 
-// finish writes what waits, as far as there is time.
+// finish writes the queued records, as far as there is time.
 func (a *recorder) finish(ctx context.Context) {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditGrace)
 	defer cancel()
@@ -162,7 +162,7 @@ func (a *recorder) finish(ctx context.Context) {
 	}
 }
 
-// tellLoss hands over a record of how many are missing.
+// tellLoss queues a record of how many are missing.
 func (a *recorder) tellLoss() {
 	n := a.lost.Load()
 	if n == 0 {
@@ -171,30 +171,30 @@ func (a *recorder) tellLoss() {
 	select {
 	case a.queue <- &audit.Record{Time: a.led.Now().UTC(), Action: audit.AuditLost, Actor: &audit.Actor{Role: "broker"}, Lost: n}:
 		a.lost.Add(-n)
-	default: // the next look may
+	default: // the next look retries
 	}
 }
 
-// began hands over that the audit begins here.
+// began queues a record that the audit begins here.
 func (a *recorder) began(note string) {
 	a.add(&audit.Record{Action: audit.AuditBegan, Actor: &audit.Actor{Role: "broker"}, Object: &audit.Object{Kind: "audit", Note: note}})
 }
 
-// look reads how large the audit is, and makes it when it is gone.
+// look reads the size of the audit, and recreates it if it is gone.
 func (a *recorder) look(ctx context.Context) {
 	one, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	made, err := a.led.RefreshAudit(one)
 	if made {
-		a.log.ErrorContext(ctx, "the audit was gone; this broker made a new one, and what the old one held is lost")
-		a.began("the audit before was removed; what the ledger still holds was copied again")
+		a.log.ErrorContext(ctx, "the audit was removed; this broker created a new one, and the records of the old one are lost")
+		a.began("the previous audit was removed; the contents of the ledger were copied again")
 	}
 	if err != nil && ctx.Err() == nil {
 		a.log.WarnContext(ctx, "cannot look at the audit", slog.Any("error", err))
 	}
 }
 
-// write stores one record. It tries for a while; then the record is lost.
+// write stores one record. It retries for a while; then the record is lost.
 func (a *recorder) write(ctx context.Context, r *audit.Record) {
 	a.n++
 	if r.ID == "" {
@@ -211,19 +211,19 @@ func (a *recorder) write(ctx context.Context, r *audit.Record) {
 			break
 		}
 		if try == 0 {
-			a.look(ctx) // it may be gone
+			a.look(ctx) // the stream may be gone
 		}
 		err = nil
 	}
 	a.forget(r)
 	if !a.failing {
 		a.failing = true
-		a.log.WarnContext(ctx, "cannot write to the audit; what is missing is counted", slog.Any("error", err))
+		a.log.WarnContext(ctx, "cannot write to the audit; lost records are counted", slog.Any("error", err))
 	}
 }
 
-// forget counts a record that could not be written. One that tells of losses
-// is made again.
+// forget counts a record that could not be written. A record of losses is
+// queued again.
 func (a *recorder) forget(r *audit.Record) {
 	if r.Action == audit.AuditLost {
 		a.lost.Add(r.Lost)

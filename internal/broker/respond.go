@@ -57,11 +57,11 @@ func (b *Broker) tellJSON(r *request, body []byte) error {
 	return b.send(r, &nats.Msg{Header: nats.Header{"Content-Type": []string{cloudevent.TypeJSON}}, Data: body})
 }
 
-// errNobodyListens is the error of a reply that the server could deliver to nobody.
+// errNobodyListens means that the server could not deliver a reply.
 var errNobodyListens = errors.New("nobody listens for the reply")
 
-// tellListener replies with plain JSON, as a request: the server says at once
-// when nobody is subscribed to its subject. A listener need not reply.
+// tellListener replies with plain JSON, as a request: the server reports at
+// once if nobody is subscribed to its subject. A listener need not reply.
 func (b *Broker) tellListener(ctx context.Context, r *request, body []byte) error {
 	inbox := b.nc.NewInbox()
 	sub, err := b.nc.SubscribeSync(inbox)
@@ -74,7 +74,7 @@ func (b *Broker) tellListener(ctx context.Context, r *request, body []byte) erro
 		return err
 	}
 	if err := b.nc.FlushWithContext(ctx); err != nil {
-		return nil // it may have been heard
+		return nil // it may have been received
 	}
 	if waiting, _, err := sub.Pending(); err == nil && waiting > 0 {
 		return errNobodyListens
@@ -101,21 +101,21 @@ func (b *Broker) refuse(ctx context.Context, r *request, err error) {
 		"Content-Type":        []string{wire.TypeProblem},
 	}, Data: wire.EncodeProblem(e)}
 	if err := b.send(r, msg); err != nil {
-		b.opts.Logger.WarnContext(ctx, "could not reply", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.Any("error", err))
+		b.opts.Logger.WarnContext(ctx, "cannot reply", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.Any("error", err))
 	}
 }
 
-// unavailable gives a ledger that cannot be reached its refusal.
+// unavailable converts the error of an unreachable ledger to a refusal.
 func unavailable(err error) error {
 	e := wire.AsError(err)
 	if e.Code != ask.CodeInternal || !ledger.IsTemporary(err) {
 		return err
 	}
-	return ask.Refuse(ask.CodeUnavailable, "the ledger does not answer just now; try again, with the same ids")
+	return ask.Refuse(ask.CodeUnavailable, "the ledger does not answer now; try again with the same ids")
 }
 
-// send publishes a reply on the service connection, which can reach inboxes
-// only.
+// send publishes a reply on the service connection, which can only reach
+// inboxes.
 func (b *Broker) send(r *request, msg *nats.Msg) error {
 	if r.reply == "" {
 		return nil
@@ -127,7 +127,7 @@ func (b *Broker) send(r *request, msg *nats.Msg) error {
 	return b.nc.PublishMsg(msg)
 }
 
-// log writes the one line of a decision. Never texts, only names.
+// log writes the one line of a decision: names only, never texts.
 func (b *Broker) log(ctx context.Context, phase string, r *request, s *lifecycle.State) {
 	responder := r.Type
 	if s.End != nil && s.End.By != nil {

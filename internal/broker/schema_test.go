@@ -61,7 +61,7 @@ func (c *checker) valid(schema string, data []byte) {
 	c.n++
 }
 
-// reply checks a reply by what it says it is.
+// reply checks a reply against the schema of its type.
 func (c *checker) reply(m *nats.Msg) {
 	c.t.Helper()
 	switch m.Header.Get("Content-Type") {

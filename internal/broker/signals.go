@@ -3,17 +3,17 @@ package broker
 import "sync"
 
 // signals wake requests for work when something of their tenant was
-// republished, or of any tenant when they wait for every one. A tenant's
-// traffic does not wake the others.
+// republished, or of any tenant if they wait for all. A tenant's traffic does
+// not wake other tenants' requests.
 type signals struct {
 	mu      sync.Mutex
-	waiting map[string]map[chan struct{}]struct{} // by tenant; empty: every one
+	waiting map[string]map[chan struct{}]struct{} // by tenant; empty: all
 }
 
 func newSignals() *signals { return &signals{waiting: map[string]map[chan struct{}]struct{}{}} }
 
-// wait returns a channel that holds a signal when something happened since it
-// was last received from, until leave is called.
+// wait returns a channel that holds a signal if something happened since the
+// last receive, until leave is called.
 func (s *signals) wait(tenant string) (c <-chan struct{}, leave func()) {
 	ch := make(chan struct{}, 1)
 	s.mu.Lock()
@@ -31,7 +31,7 @@ func (s *signals) wait(tenant string) (c <-chan struct{}, leave func()) {
 	}
 }
 
-// notify wakes who waits for this tenant, or for every one.
+// notify wakes the requests of this tenant, and those for all tenants.
 func (s *signals) notify(tenant string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *signals) notify(tenant string) {
 	wake(s.waiting[tenant])
 }
 
-// notifyAll wakes everybody.
+// notifyAll wakes all requests.
 func (s *signals) notifyAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

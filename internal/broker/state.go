@@ -13,19 +13,19 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// stateEndpoint is the endpoint of shared state: what replicas of surfaces and
-// doors share, and may not keep in JetStream themselves.
+// stateEndpoint is the endpoint of shared state: data that replicas of surfaces
+// and of the gateway share, which they may not keep in JetStream themselves.
 const stateEndpoint = "state"
 
 // stateRequest is one request about shared state.
 type stateRequest struct {
 	subject.StateRequest
 	bucket subject.Bucket
-	to     request // what replies and refusals go to
+	to     request // for replies and refusals
 }
 
-// receiveState takes one message. Requests of one bucket of one credential
-// stand in line, as those of a session do.
+// receiveState takes one message. Requests of one credential for one bucket are
+// queued, like those of a session.
 func (b *Broker) receiveState(m micro.Request) {
 	b.requests.Add(1)
 	r, err := subject.ParseState(m.Subject())
@@ -38,7 +38,7 @@ func (b *Broker) receiveState(m micro.Request) {
 	data := m.Data()
 	line := ask.Key{Tenant: string(r.Role) + "/" + r.Type + "/" + r.Key.Tenant, Session: subject.State + "/" + r.Bucket}
 	if !b.workers.do(line, len(data), func() { b.handleState(data, &req) }) {
-		b.refuse(b.base, &req.to, ask.Refuse(ask.CodeUnavailable, "too many requests about %s wait already; send this one again later", r.Bucket))
+		b.refuse(b.base, &req.to, ask.Refuse(ask.CodeUnavailable, "too many requests about %s are waiting; send this one again later", r.Bucket))
 	}
 }
 
@@ -52,7 +52,8 @@ func (b *Broker) handleState(data []byte, r *stateRequest) {
 
 func (b *Broker) routeState(ctx context.Context, data []byte, r *stateRequest) error {
 	if !r.Allowed() {
-		// NATS has refused this already, unless its rights are not ours.
+		// NATS has already refused this, unless its permissions differ from
+		// ours.
 		return ask.Refuse(ask.CodeForbidden, "%s may not %s in bucket %.64q", r.who(), r.Verb, r.Bucket)
 	}
 	r.bucket, _ = subject.FindBucket(r.Bucket)
@@ -82,7 +83,7 @@ func (b *Broker) getState(ctx context.Context, r *stateRequest) error {
 		return err
 	}
 	if !e.Live(b.led.Now()) {
-		return ask.Refuse(ask.CodeNotFound, "there is no entry %s in bucket %s", r.Key.Name, r.Bucket)
+		return ask.Refuse(ask.CodeNotFound, "no entry %s in bucket %s", r.Key.Name, r.Bucket)
 	}
 	return b.tellEntry(r, &e)
 }
@@ -104,7 +105,7 @@ func (b *Broker) listState(ctx context.Context, data []byte, r *stateRequest) er
 			break
 		}
 		page.Revision = entries[i].Revision
-		if live := entries[i].Live(now); live || q.After > 0 { // a reader that has nothing need not hear of what is gone
+		if live := entries[i].Live(now); live || q.After > 0 { // a reader without entries does not need deletions
 			page.Items = append(page.Items, shown(&entries[i], now))
 		}
 	}
@@ -117,7 +118,7 @@ func (b *Broker) listState(ctx context.Context, data []byte, r *stateRequest) er
 
 const maxStatePage = 512 << 10 // bytes
 
-// shown is an entry as it is told.
+// shown returns an entry as it is sent to clients.
 func shown(e *ledger.StateEntry, now time.Time) wire.StateEntry {
 	w := wire.StateEntry{Tenant: e.Key.Tenant, Key: e.Key.Name, Revision: e.Revision, Written: e.Written.UTC(), Expires: e.Expires}
 	if w.Deleted = !e.Live(now); !w.Deleted {
@@ -151,7 +152,7 @@ func (b *Broker) putState(ctx context.Context, data []byte, r *stateRequest) err
 	case p.TTL > r.bucket.MaxTTL:
 		faults = []ask.Fault{{Pointer: "/ttl", Message: fmt.Sprintf("is %s; an entry of bucket %s lives at most %s", p.TTL, r.Bucket, r.bucket.MaxTTL)}}
 	case p.TTL == 0 && r.bucket.NeedsTTL:
-		faults = []ask.Fault{{Pointer: "/ttl", Message: fmt.Sprintf("is missing; an entry of bucket %s ends: give at most %s", r.Bucket, r.bucket.MaxTTL)}}
+		faults = []ask.Fault{{Pointer: "/ttl", Message: fmt.Sprintf("is missing; entries of bucket %s expire: give at most %s", r.Bucket, r.bucket.MaxTTL)}}
 	}
 	if err := ask.InvalidError("put", faults); err != nil {
 		return err
@@ -164,7 +165,7 @@ func (b *Broker) putState(ctx context.Context, data []byte, r *stateRequest) err
 	if err != nil {
 		return err
 	}
-	e.Value = nil // the writer has just said it
+	e.Value = nil // the writer has it
 	return b.tellEntry(r, &e)
 }
 
@@ -180,8 +181,8 @@ func (b *Broker) deleteState(ctx context.Context, data []byte, r *stateRequest) 
 	return b.tellEntry(r, &e)
 }
 
-// writeState reads, decides and writes, again while it loses the race and the
-// request does not care against whom.
+// writeState reads, decides and writes, and repeats if it loses the race and
+// the request expects no revision.
 func (b *Broker) writeState(ctx context.Context, r *stateRequest, w *ledger.StateWrite) (ledger.StateEntry, error) {
 	asked := w.Expect
 	for {
@@ -198,7 +199,7 @@ func (b *Broker) writeState(ctx context.Context, r *stateRequest, w *ledger.Stat
 			return ledger.StateEntry{}, err
 		}
 		if w.Value == nil && !live {
-			return old, nil // it is gone already
+			return old, nil // already deleted
 		}
 		if !live && w.Value != nil {
 			if err := b.roomInBucket(ctx, r); err != nil {
@@ -219,22 +220,22 @@ func (b *Broker) writeState(ctx context.Context, r *stateRequest, w *ledger.Stat
 	}
 }
 
-// fits checks the revision that a request expects against what is there.
+// fits checks the revision that a request expects.
 func fits(r *stateRequest, asked *uint64, old *ledger.StateEntry, live bool) error {
 	switch {
 	case asked == nil:
 		return nil
 	case *asked == 0 && live:
-		return ask.Refuse(ask.CodeConflict, "there is an entry %s in bucket %s already, with revision %d", r.Key.Name, r.Bucket, old.Revision)
+		return ask.Refuse(ask.CodeConflict, "entry %s in bucket %s already exists, with revision %d", r.Key.Name, r.Bucket, old.Revision)
 	case *asked != 0 && !live:
-		return ask.Refuse(ask.CodeConflict, "there is no entry %s in bucket %s any more, so it does not have revision %d", r.Key.Name, r.Bucket, *asked)
+		return ask.Refuse(ask.CodeConflict, "entry %s in bucket %s no longer exists, so it does not have revision %d", r.Key.Name, r.Bucket, *asked)
 	case *asked != 0 && *asked != old.Revision:
 		return ask.Refuse(ask.CodeConflict, "entry %s in bucket %s has revision %d, not %d: read it again", r.Key.Name, r.Bucket, old.Revision, *asked)
 	}
 	return nil
 }
 
-// roomInBucket refuses a new entry where there are too many.
+// roomInBucket refuses a new entry in a full bucket.
 func (b *Broker) roomInBucket(ctx context.Context, r *stateRequest) error {
 	own, err := b.led.CountState(ctx, subject.LedgerStateAll(r.Bucket, r.Key.Tenant, false))
 	if err != nil {
@@ -245,14 +246,14 @@ func (b *Broker) roomInBucket(ctx context.Context, r *stateRequest) error {
 		if r.Key.Tenant != "" {
 			of = "of tenant " + r.Key.Tenant
 		}
-		return ask.Refuse(ask.CodeQuota, "bucket %s holds %d entries %s, as many as it takes; delete some, or wait until some end", r.Bucket, own, of)
+		return ask.Refuse(ask.CodeQuota, "bucket %s holds %d entries %s, the maximum; delete some, or wait until some expire", r.Bucket, own, of)
 	}
 	all, err := b.led.CountState(ctx, subject.LedgerStateAll(r.Bucket, "", true))
 	if err != nil {
 		return err
 	}
 	if all >= r.bucket.Most {
-		return ask.Refuse(ask.CodeQuota, "bucket %s holds %d entries, as many as it takes; delete some, or wait until some end", r.Bucket, all)
+		return ask.Refuse(ask.CodeQuota, "bucket %s holds %d entries, the maximum; delete some, or wait until some expire", r.Bucket, all)
 	}
 	return b.led.StateRoom(ctx)
 }

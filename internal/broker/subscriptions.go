@@ -9,10 +9,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// subscriptions are our subscriptions to what the streams republish. They open when
-// somebody first waits for something here, and stay open: a broker that holds
-// no request and has no work to hand out need not see every question and every
-// outcome pass.
+// subscriptions are the broker's subscriptions to republished messages. They
+// are opened when a request first waits here, and stay open: a broker without
+// held requests and without work does not need to receive every question and
+// outcome.
 type subscriptions struct {
 	b *Broker
 
@@ -21,7 +21,7 @@ type subscriptions struct {
 	closed bool
 }
 
-// open hears questions or outcomes from when it returns on.
+// open subscribes to questions or outcomes before it returns.
 func (s *subscriptions) open(kind string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,8 +39,8 @@ func (s *subscriptions) open(kind string) error {
 	if err != nil {
 		return fmt.Errorf("broker: listen: %w", err)
 	}
-	// The subscription must be there before the ledger is read, which goes over
-	// another connection.
+	// The subscription must exist before the ledger is read, which uses another
+	// connection.
 	if err := errors.Join(sub.SetPendingLimits(-1, 256<<20), s.b.nc.FlushTimeout(s.b.opts.Limit)); err != nil {
 		return errors.Join(fmt.Errorf("broker: listen: %w", err), sub.Unsubscribe())
 	}

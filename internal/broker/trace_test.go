@@ -14,9 +14,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// An agent's traceparent is the parent of everything until its ask is shown;
-// what ends it is another trace, and each links to the other. Also the server's
-// timer leaves a span.
+// An agent's traceparent is the parent of every span until its ask is shown;
+// the answer is another trace, and each links to the other. An end by the
+// server's timer has a span as well.
 func TestATraceFromAskToOutcome(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()

@@ -38,7 +38,7 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	if state.Trace == "" { // the agent has none: it begins here
+	if state.Trace == "" { // without a trace of the agent, it begins here
 		state.Trace = b.tracer.Carry(ctx)
 	}
 	poll := b.presence.recent
@@ -46,14 +46,14 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		poll = b.presence.ask
 	}
 	var unleased string
-	if a.WhileWaiting { // first: what is stored has a lease
+	if a.WhileWaiting { // first, so that a stored ask has a lease
 		if err := b.leases.renew(ctx, r.Key().InSession(), r.hold); noLease(err) {
-			unleased = "while_waiting holds for nothing here, and this ask stays open until its deadline: " + wire.AsError(err).Detail
+			unleased = "while_waiting has no effect here, and this ask stays open until its deadline: " + wire.AsError(err).Detail
 		} else if err != nil {
 			return err
 		}
 	}
-	who := poll(r.Tenant, r.Session) // answered while the question is being stored
+	who := poll(r.Tenant, r.Session) // runs while the question is being stored
 	var h *held
 	if r.hold > 0 {
 		if h, err = b.waits.hold(r); err != nil {
@@ -78,17 +78,17 @@ func (b *Broker) ask(ctx context.Context, r *request) error {
 		}
 		return nil
 	case h != nil:
-		h.pending(held.Deadline) //nolint:contextcheck // it waits longer than this request's limit
+		h.pending(held.Deadline) //nolint:contextcheck // waits longer than this request's limit
 		return nil
 	}
 	s.Present = who.wait(ctx, 50*time.Millisecond)
-	s.RawAsk = nil // the agent has just said it
+	s.RawAsk = nil // the agent has it
 	return b.tellStatus(r, s)
 }
 
-// begin makes the state of a new ask. It is the one place where an ask is
-// encoded: what is stored, digested, replied and copied into its outcome are
-// these bytes.
+// begin makes the state of a new ask. It is the only place where an ask is
+// encoded: these bytes are stored, digested, sent in replies and copied into
+// the outcome.
 func begin(a ask.Ask, r *request, now time.Time) (lifecycle.State, error) {
 	s := lifecycle.New(a, now)
 	raw, err := wire.EncodeAsk(s.Ask)
@@ -104,11 +104,11 @@ func begin(a ask.Ask, r *request, now time.Time) (lifecycle.State, error) {
 	return s, nil
 }
 
-// created reports whether this very event stored the ask. It says the same when
-// the event is sent again because its reply was lost.
+// created reports whether this event stored the ask, also if it is sent again
+// because its reply was lost.
 func (r *request) created(s *lifecycle.State) bool { return s.EventID == clip(r.event.ID) }
 
-// clip bounds the id of an event that we keep.
+// clip bounds the stored id of an event.
 func clip(id string) string {
 	if len(id) > 256 {
 		return id[:256]
@@ -116,12 +116,12 @@ func clip(id string) string {
 	return id
 }
 
-// warnings tells an agent what it may not have meant.
+// warnings tells an agent about possible mistakes.
 func warnings(a *ask.Ask, s *lifecycle.State, now time.Time) []string {
 	if !s.Pending() || a.Deadline.IsZero() && a.Timeout == 0 {
 		return nil
 	}
-	// The deadline of the first asking stays.
+	// The deadline of the first ask stays.
 	if d := a.Due(now).Sub(s.Deadline); d.Abs() > time.Minute {
 		return []string{"this ask was asked before; its deadline stays " + s.Deadline.UTC().Format(time.RFC3339)}
 	}
@@ -133,7 +133,7 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 	var h *held
 	var err error
 	if r.Verb == subject.VerbWait && r.hold > 0 {
-		if h, err = b.waits.hold(r); err != nil { // before reading, so that no outcome falls between
+		if h, err = b.waits.hold(r); err != nil { // before reading, so that no outcome is missed
 			return err
 		}
 	}
@@ -144,14 +144,14 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 		return err
 	}
 	if r.Verb == subject.VerbWait {
-		b.leases.waits(r, &held) //nolint:contextcheck // it goes on beside the request
+		b.leases.waits(r, &held) //nolint:contextcheck // runs concurrently with the request
 	}
 	switch {
 	case h != nil && held.Pending():
-		h.pending(held.Deadline) //nolint:contextcheck // it waits longer than this request's limit
+		h.pending(held.Deadline) //nolint:contextcheck // waits longer than this request's limit
 		return nil
 	case h != nil && !h.cancel():
-		return nil // the outcome came on the wire meanwhile
+		return nil // the outcome was republished meanwhile
 	case r.Verb == subject.VerbWait && held.End != nil:
 		return b.tellEnd(r, &held)
 	}
@@ -164,7 +164,7 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 	return b.tellStatus(r, s)
 }
 
-// status is what is said of a known ask.
+// status returns the status of a known ask.
 func (r *request) status(s *lifecycle.State) wire.StatusReply {
 	w := wire.StatusReply{
 		State: ask.StatePending, Key: r.Key(), Deadline: s.Deadline, AskedAt: s.AskedAt, Life: s.Life, Seq: s.Version,
@@ -217,7 +217,7 @@ func (b *Broker) answer(ctx context.Context, r *request) error {
 	return b.resolve(ctx, r, c)
 }
 
-// resolve ends an ask and tells the outcome.
+// resolve ends an ask and replies with the outcome.
 func (b *Broker) resolve(ctx context.Context, r *request, c lifecycle.Command) error {
 	s, err := b.apply(ctx, r.Key(), c, r.User)
 	if err != nil {
@@ -284,7 +284,7 @@ func (b *Broker) list(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	for i := range items { // what is overdue ends now, not when somebody answers
+	for i := range items { // an overdue ask ends now
 		it := &items[i]
 		if it.Record.State != ask.StatePending || !b.led.Now().After(it.Record.Ask.Deadline.Add(lifecycle.Overdue)) {
 			continue

@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// Whatever a build is stamped with: the broker starts, discovery sees a
-// semantic version, and its metadata the string as it was given.
+// With any version string the broker starts, discovery has a semantic version,
+// and the metadata has the original string.
 func TestEveryVersionStringStarts(t *testing.T) {
 	t.Parallel()
 	bus := natstest.Start(t, natstest.Options{NoBroker: true})
@@ -51,7 +51,7 @@ func TestEveryVersionStringStarts(t *testing.T) {
 	}
 }
 
-// shown is a version as discovery's JSON carries it.
+// shown formats a version as in discovery's JSON.
 func shown(t *testing.T, version string) string {
 	t.Helper()
 	if version == "" {
@@ -67,7 +67,7 @@ func shown(t *testing.T, version string) string {
 	return version
 }
 
-// startedAs runs a broker for as long as discovery needs to find it.
+// startedAs runs a broker until discovery has found it.
 func startedAs(t *testing.T, bus *natstest.Bus, led *ledger.Ledger, operator *nats.Conn, version string) micro.Info {
 	t.Helper()
 	nc := bus.Connect(natsd.Role{Name: natsd.RoleBroker})

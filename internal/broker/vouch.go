@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Verifier says what a JWT grants to the user whose key NATS checked. It must be
-// safe for concurrent use, and its errors are for the sender.
+// Verifier returns what a JWT grants to the user whose key NATS checked. It
+// must be safe for concurrent use, and its errors are shown to the sender.
 type Verifier interface {
 	Verify(token, user string, now time.Time) (identity.Grant, error)
 }
@@ -20,7 +20,7 @@ type Verifier interface {
 // HeaderCredential carries the JWT of the sender; see [call.HeaderCredential].
 const HeaderCredential = call.HeaderCredential
 
-// credentials are all values of that header, however it is written.
+// credentials returns all values of that header, in any letter case.
 func credentials(h nats.Header) []string {
 	var all []string
 	for name, values := range h {
@@ -31,9 +31,10 @@ func credentials(h nats.Header) []string {
 	return all
 }
 
-// vouched is what may be stored of who acted: what the sender's credential may
-// assert. NATS has checked the key in the subject; the JWT says what that key
-// stands for. Without it only the credential's own name is left.
+// vouched returns what may be stored about the person who acted: what the
+// sender's credential may assert. NATS has checked the key in the subject; the
+// JWT says what that key may do. Without a JWT only the credential's own name
+// is stored.
 func (b *Broker) vouched(r *request, by ask.By) (ask.By, error) {
 	by.Responder = responderOf(r, by.Responder)
 	var may identity.Assertions
@@ -46,14 +47,14 @@ func (b *Broker) vouched(r *request, by ask.By) (ask.By, error) {
 		}
 		may = grant.Assertions
 	default:
-		return by, ask.Refuse(ask.CodeForbidden, "the header %s stands there %d times; send it once", HeaderCredential, len(r.jwt))
+		return by, ask.Refuse(ask.CodeForbidden, "the header %s is given %d times; send it once", HeaderCredential, len(r.jwt))
 	}
 	return may.Speak(r.User, by)
 }
 
-// responderOf is the responder type that an outcome names: the one of the
-// subject, whatever the body says. A host says at which of its dialogs somebody
-// answered, which proves no more than the other ones.
+// responderOf returns the responder type that an outcome names: that of the
+// subject, whatever the body says. A host names the dialog in which the person
+// answered; all of them prove equally little.
 func responderOf(r *request, said string) string {
 	if r.Door != subject.Hosts {
 		return r.Type
@@ -64,13 +65,13 @@ func responderOf(r *request, said string) string {
 	return ask.ResponderNative
 }
 
-// grant checks the JWT that a request carries.
+// grant checks the JWT of a request.
 func (b *Broker) grant(r *request, token string) (identity.Grant, error) {
 	refuse := func(why string) error {
-		return ask.Refuse(ask.CodeForbidden, "the credential in the header %s does not count: %s", HeaderCredential, why)
+		return ask.Refuse(ask.CodeForbidden, "the credential in the header %s is not accepted: %s", HeaderCredential, why)
 	}
 	if b.opts.Verifier == nil {
-		return identity.Grant{}, refuse("this broker does not know the keys of the bus; see its setting ASKBUS_ACCOUNT")
+		return identity.Grant{}, refuse("this broker has no keys of the bus; see its setting ASKBUS_ACCOUNT")
 	}
 	g, err := b.opts.Verifier.Verify(token, r.User, b.led.Now())
 	switch {
@@ -82,8 +83,9 @@ func (b *Broker) grant(r *request, token string) (identity.Grant, error) {
 	return g, nil
 }
 
-// speaksFor reports whether a credential is one that may use the request's
-// subject. NATS has checked so; this holds should a template be too wide.
+// speaksFor reports whether a credential may use the request's subject. NATS
+// has already checked that; this guards against a permission template that is
+// too wide.
 func speaksFor(g *identity.Grant, r *request) bool {
 	role, width, _ := strings.Cut(g.Scope, "-")
 	if g.Tenant != "" && g.Tenant != r.Tenant || g.Session != "" && g.Session != r.Session {
@@ -103,7 +105,7 @@ func speaksFor(g *identity.Grant, r *request) bool {
 	return false
 }
 
-// demands is the proof that the tenant's policy demands.
+// demands returns the proof that the tenant's policy demands.
 func (b *Broker) demands(r *request) string {
 	if b.opts.Policy == nil {
 		return ""
@@ -111,8 +113,8 @@ func (b *Broker) demands(r *request) string {
 	return b.opts.Policy(r.Tenant)
 }
 
-// line is whose share of the workers a request takes: the credential's, where
-// the subject has its key, else the session's.
+// line returns the key of the queue of a request: its credential, if the
+// subject has its key, else its session.
 func (r *request) line() ask.Key {
 	if r.User != "" {
 		return ask.Key{ID: r.User}
@@ -120,7 +122,7 @@ func (r *request) line() ask.Key {
 	return ask.Key{Tenant: r.Tenant, Session: r.Session}
 }
 
-// sender names it for people.
+// sender names the sender for people.
 func (r *request) sender() string {
 	if r.User != "" {
 		return "the credential " + r.User

@@ -13,55 +13,56 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// checkEvery is how often a held request is checked against the ledger:
-// republishing is best effort, and an outcome was really missed once.
+// checkEvery is how often a held request is checked against the ledger, because
+// republishing is best effort: an outcome was once missed.
 const checkEvery = 30 * time.Second
 
-// waits are the held requests. They take no worker while they wait.
+// waits holds requests. They take no worker while they wait.
 type waits struct {
 	b *Broker
 
 	mu    sync.Mutex
 	byKey map[subject.Key]map[*held]struct{}
 	n     int
-	next  int // requests for work that wait
+	next  int // waiting requests for work
 
-	checks chan struct{} // one a check under way
+	checks chan struct{} // one for each running check
 }
 
-// Bounds of the checks of held requests: however many are held, they read the
-// ledger so often together that others do not feel it.
+// Bounds of the checks of held requests: however many are held, their reads of
+// the ledger must not slow down other requests.
 const (
 	maxChecks  = 16                   // at a time
-	checkPause = 5 * time.Millisecond // between two, in the long run
+	checkPause = 5 * time.Millisecond // between two, on average
 )
 
-// spread is a time by which n things that are to come one pause after the other
-// are late at most.
+// spread returns the time over which n checks must be distributed, one per
+// pause, but not less than least.
 func (w *waits) spread(least, pause time.Duration) time.Duration {
 	return max(least, time.Duration(w.len())*pause)
 }
 
-// held is one held request. The goroutine that takes it out of waits answers it.
+// held is one held request. The goroutine that removes it from waits replies to
+// it.
 type held struct {
 	w   *waits
 	r   request
 	end time.Time
 
-	release func() // gives back its place among the held requests of its session
+	release func() // releases its slot among the held requests of its session
 
 	mu       sync.Mutex
 	timer    *time.Timer
 	deadline time.Time
 }
 
-// hold registers a request, before the ledger is read for it. It is refused when
-// its session or tenant has as many as it may, and returns nil when it cannot be
-// held because all together are too many: then the request is answered at once.
+// hold registers a request, before the ledger is read for it. It is refused if
+// its session or tenant has reached its limit. The result is nil if the broker
+// holds too many requests: then the request is answered at once.
 func (w *waits) hold(r *request) (*held, error) {
 	if err := w.b.subscriptions.open(subject.Outcome); err != nil {
 		w.b.opts.Logger.Warn("cannot hold a request", slog.String("ask_id", r.ID), slog.Any("error", err))
-		return nil, nil //nolint:nilnil // it is answered at once
+		return nil, nil //nolint:nilnil // answered at once
 	}
 	release, err := w.b.quotas.Hold(r.Key())
 	if err != nil {
@@ -72,7 +73,7 @@ func (w *waits) hold(r *request) (*held, error) {
 	defer w.mu.Unlock()
 	if w.n+w.next >= w.b.opts.MaxHeld {
 		release()
-		return nil, nil //nolint:nilnil // it is answered at once
+		return nil, nil //nolint:nilnil // answered at once
 	}
 	k := r.Key()
 	if w.byKey[k] == nil {
@@ -83,10 +84,10 @@ func (w *waits) hold(r *request) (*held, error) {
 	return h, nil
 }
 
-// holdNext takes a place for a request for work, which waits on a goroutine of
-// its own: as many as half of all held requests, and a tenant's within its quota.
+// holdNext reserves a slot for a request for work, which waits on its own
+// goroutine: at most half of all held requests, and within the tenant's quota.
 func (w *waits) holdNext(r *request) (release func(), err error) {
-	share := func() {} // of the tenant's quota
+	share := func() {} // for the tenant's quota
 	if r.Tenant != "" {
 		if share, err = w.b.quotas.Hold(ask.Key{Tenant: r.Tenant}); err != nil {
 			return nil, err
@@ -96,7 +97,7 @@ func (w *waits) holdNext(r *request) (release func(), err error) {
 	defer w.mu.Unlock()
 	if w.next >= w.b.opts.MaxHeld/2 {
 		share()
-		return nil, ask.Refuse(ask.CodeUnavailable, "%d requests for work wait already, as many as this broker holds; send fewer at a time, and this one again", w.next)
+		return nil, ask.Refuse(ask.CodeUnavailable, "%d requests for work are waiting, the maximum of this broker; send fewer at a time, and this one again", w.next)
 	}
 	w.next++
 	return func() {
@@ -113,7 +114,7 @@ func (w *waits) len() int {
 	return w.n
 }
 
-// cancel takes the request out; it reports whether it was still held.
+// cancel removes the request; it reports whether it was still held.
 func (h *held) cancel() bool {
 	if h == nil {
 		return false
@@ -138,12 +139,12 @@ func (h *held) cancel() bool {
 	return true
 }
 
-// pending starts the waiting: the ask was seen pending until deadline.
+// pending starts the wait: the ask is pending until deadline.
 func (h *held) pending(deadline time.Time) {
 	h.mu.Lock()
 	h.deadline = deadline
 	h.mu.Unlock()
-	if !h.w.b.ready.Load() { // draining: nobody would wait for the timer
+	if !h.w.b.ready.Load() { // draining: nothing waits for the timer
 		h.mu.Lock()
 		h.end = time.Now()
 		h.mu.Unlock()
@@ -153,7 +154,7 @@ func (h *held) pending(deadline time.Time) {
 	h.plan()
 }
 
-// plan sets the timer for what comes next: the end, or a check.
+// plan sets the timer for the next step: the end, or a check.
 func (h *held) plan() {
 	every := h.w.spread(checkEvery, checkPause)
 	h.mu.Lock()
@@ -168,7 +169,7 @@ func (h *held) plan() {
 	h.timer = time.AfterFunc(time.Until(next), h.step)
 }
 
-// step checks the ledger, or ends the waiting.
+// step checks the ledger, or ends the wait.
 func (h *held) step() {
 	b := h.w.b
 	b.running.Go(func() {
@@ -198,12 +199,12 @@ func (h *held) step() {
 			h.plan()
 		}
 		if err != nil {
-			b.opts.Logger.WarnContext(ctx, "could not serve a held request", slog.String("ask_id", h.r.ID), slog.Any("error", err))
+			b.opts.Logger.WarnContext(ctx, "cannot serve a held request", slog.String("ask_id", h.r.ID), slog.Any("error", err))
 		}
 	})
 }
 
-// outcome answers everybody who waits for a republished outcome.
+// outcome replies to all requests that wait for a republished outcome.
 func (w *waits) outcome(m *nats.Msg) {
 	k, ok := cloudevent.FirstOutcome(m)
 	if !ok {
@@ -221,18 +222,18 @@ func (w *waits) outcome(m *nats.Msg) {
 	end, err := cloudevent.ReadOutcome(m, k)
 	if err != nil {
 		w.b.opts.Logger.Warn("cannot read a republished outcome", slog.String("ask_id", k.ID), slog.Any("error", err))
-		return // the checks will find it
+		return // a check finds it
 	}
 	for _, h := range waiting {
 		if h.cancel() {
 			if err := w.b.tellEnd(&h.r, &end); err != nil {
-				w.b.opts.Logger.Warn("could not reply", slog.String("ask_id", k.ID), slog.Any("error", err))
+				w.b.opts.Logger.Warn("cannot reply", slog.String("ask_id", k.ID), slog.Any("error", err))
 			}
 		}
 	}
 }
 
-// all are the requests that are waiting now.
+// all returns the requests that are waiting now.
 func (w *waits) all() []*held {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -245,7 +246,7 @@ func (w *waits) all() []*held {
 	return all
 }
 
-// recheck looks for every held request whether its outcome was missed.
+// recheck checks for every held request whether its outcome was missed.
 func (w *waits) recheck() {
 	within := w.spread(time.Second, time.Millisecond)
 	for _, h := range w.all() {
@@ -257,7 +258,7 @@ func (w *waits) recheck() {
 	}
 }
 
-// release ends the waiting of all: the broker stops.
+// release ends all waits: the broker is stopping.
 func (w *waits) release() {
 	now := time.Now()
 	for _, h := range w.all() {

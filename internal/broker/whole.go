@@ -7,8 +7,8 @@ import (
 	"github.com/askbus/askbus/internal/wire"
 )
 
-// What follows does nothing: with the build tag sabotage broken.go takes its
-// place.
+// The functions in this file do nothing. With the build tag sabotage, broken.go
+// takes its place.
 
 type breakage struct{}
 

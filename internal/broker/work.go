@@ -14,10 +14,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// next hands out work of a posting surface, waiting for some if asked to.
+// next hands out work to a posting surface, and waits for some if asked to.
 func (b *Broker) next(r *request) error {
 	if r.reply == "" {
-		return nil // nobody to hand it to
+		return nil // no replica to hand it to
 	}
 	q, err := wire.DecodeNext(r.body)
 	if err != nil {
@@ -71,12 +71,12 @@ func (b *Broker) handOver(ctx context.Context, r *request, found []ledger.WorkIt
 	return b.tellListener(ctx, r, body)
 }
 
-// giveBack lets another replica have work at once that could not be handed
-// over. What it does not reach comes again when its lease is over.
+// giveBack returns work that could not be delivered, so that another replica
+// gets it at once. Work that it cannot return is redelivered after its lease.
 func (b *Broker) giveBack(ctx context.Context, d ledger.Desk, kind string, found []ledger.WorkItem) {
 	for _, w := range found {
 		if err := b.work.Settle(ctx, d, w.Token, ledger.Later, 0); err != nil {
-			b.opts.Logger.WarnContext(ctx, "could not give back work; it comes again when its lease is over", slog.String("ask_id", w.State.Ask.ID), slog.Any("error", err))
+			b.opts.Logger.WarnContext(ctx, "cannot return work; it is redelivered after its lease", slog.String("ask_id", w.State.Ask.ID), slog.Any("error", err))
 		}
 	}
 	if len(found) > 0 {
@@ -89,7 +89,7 @@ func (b *Broker) nextItems(ctx context.Context, d ledger.Desk, kind string, most
 	republished, leave := b.republished[kind].wait(d.Tenant)
 	defer leave()
 	for {
-		select { // what was republished until now is found by what follows
+		select { // the next read finds what was republished until now
 		case <-republished:
 		default:
 		}
@@ -114,8 +114,8 @@ func (b *Broker) nextItems(ctx context.Context, d ledger.Desk, kind string, most
 	}
 }
 
-// gather is how long a request for work waits for more, once there is some: in
-// a burst every message stirs everybody who waits.
+// gather is how long a request for work waits for more once there is some: in a
+// burst every message wakes all waiting requests.
 const gather = 10 * time.Millisecond
 
 func nextEvents(found []ledger.WorkItem) ([]wire.NextItem, error) {

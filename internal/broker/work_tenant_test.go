@@ -17,7 +17,8 @@ func ofTenant(typ, tenant string) natsd.Role {
 	return natsd.Role{Name: natsd.RoleResponder, Type: typ, Tenant: tenant}
 }
 
-// nextOf asks for a question of one tenant, and gives the items or the refusal.
+// nextOf asks for a question of one tenant, and returns the items or the
+// refusal.
 func nextOf(t *testing.T, nc *nats.Conn, typ, tenant string) ([]wire.NextItem, string) {
 	t.Helper()
 	m := request(t, nc, "ansv1."+typ+"."+tenant+".next", nil, `{"of":"question","max":10}`)
@@ -43,7 +44,7 @@ func TestATenantsReplicasTakeOnlyItsWork(t *testing.T) {
 	if len(items) != 1 || items[0].Event.Subject() != "a1" {
 		t.Fatalf("given %+v %s", items, refused)
 	}
-	// The token belongs to the tenant's desk alone.
+	// The token belongs to the tenant's desk only.
 	body := fmt.Sprintf(`{"token":%q}`, items[0].Token)
 	for _, subj := range []string{"ansv1.slack.other.done", "ansv1.slack.done"} {
 		nc := other
@@ -68,7 +69,7 @@ func TestATypeIsServedAsAWholeOrByTenantNeverBoth(t *testing.T) {
 	if p := fmt.Sprint(problem(t, m)); m.Header.Get("Nats-Service-Error-Code") != fmt.Sprint(http.StatusForbidden) || !strings.Contains(p, "tenant by tenant") {
 		t.Errorf("the whole type is told %s", p)
 	}
-	// The other way round; a broker that has not seen the first refuses too.
+	// The other way round; a broker that has not seen the first also refuses.
 	next(t, plain(t, b, surface("mail")), "mail", `{"of":"question"}`)
 	b.Broker(natstest.Options{}.Broker)
 	for range 8 {

@@ -74,7 +74,7 @@ func TestWorkIsHandedToOneReplicaUntilItIsDone(t *testing.T) {
 	ok(t, settle(t, two, "slack", "done", items[0].Token, ""))
 	ok(t, settle(t, two, "slack", "done", items[0].Token, "")) // its reply may have been lost
 
-	// What ends is work too, with the receipt; another type has its own.
+	// An end is work as well, with the receipt; another type has its own.
 	if other := next(t, plain(t, b, surface("mail")), "mail", `{"of":"question","max":10}`); len(other) != 1 || other[0].Receipt != nil {
 		t.Errorf("another type is given %+v", other)
 	}
@@ -106,9 +106,9 @@ func TestNextWaitsForWork(t *testing.T) {
 	}
 }
 
-// The replica that asked for work is gone, or has given up this request and
-// kept its connection: what comes is with another one long before the lease is
-// over, which is a minute.
+// The replica that asked for work is gone, or has dropped this request but kept
+// its connection: another replica gets the work long before the lease of a
+// minute ends.
 func TestWorkForAReplicaThatIsGoneIsGivenBackAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*nats.Conn, *nats.Subscription) error{
@@ -119,7 +119,7 @@ func TestWorkForAReplicaThatIsGoneIsGivenBackAtOnce(t *testing.T) {
 			t.Parallel()
 			b := natstest.Start(t, natstest.Options{})
 			nc, gone, stays := plain(t, b, agent("s1")), plain(t, b, surface("slack")), plain(t, b, surface("slack"))
-			next(t, gone, "slack", `{"of":"question"}`) // makes the consumers
+			next(t, gone, "slack", `{"of":"question"}`) // creates the consumers
 			inbox := gone.NewInbox()
 			sub, err := gone.SubscribeSync(inbox)
 			if err != nil {
@@ -140,7 +140,7 @@ func TestWorkForAReplicaThatIsGoneIsGivenBackAtOnce(t *testing.T) {
 			taken(t, b, "slack")
 			items := next(t, stays, "slack", `{"of":"question","wait":"25s"}`)
 			if len(items) != 1 {
-				t.Fatal("the ask is with nobody")
+				t.Fatal("no replica got the ask")
 			}
 			ok(t, settle(t, stays, "slack", "done", items[0].Token, ""))
 		})
@@ -205,7 +205,7 @@ func TestTokensOfAnotherTypeAreRefused(t *testing.T) {
 	}
 	ok(t, settle(t, slack, "slack", "later", token, "1ms"))
 	if again := next(t, slack, "slack", `{"of":"question","wait":"30s"}`); len(again) != 1 {
-		t.Error("the work is gone: a forged token settled it")
+		t.Error("a forged token settled the work")
 	}
 }
 
