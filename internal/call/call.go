@@ -1,10 +1,10 @@
-// Package call makes one request to the broker: attempts with a limit each,
-// again with the same bytes while nobody answers, and errors as [*ask.Error].
-// Nothing is sent while the connection is away, and what was on its way when it
-// was lost goes out again as soon as it is back.
+// Package call makes one request to the broker: it limits each attempt, repeats
+// the same bytes while there is no reply, and returns errors as [*ask.Error].
+// Nothing is sent while disconnected, and a request whose connection was lost
+// is sent again as soon as it is back.
 //
-// Repeating is safe because every command of askbus may be repeated. It decides
-// nothing; what a refusal means is for its callers.
+// Repeating is safe because every command of askbus is idempotent. The package
+// decides nothing; its callers interpret refusals.
 package call
 
 import (
@@ -24,27 +24,27 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// Attempt is the limit of the first try. Each further one waits twice as long,
-// so that a broker that is behind is not buried under repeats.
+// Attempt limits the first attempt. Each further one waits twice as long, so
+// that a slow broker is not flooded with repeats.
 const Attempt = 2 * time.Second
 
 func attempt(try int) time.Duration { return Attempt << min(try, 3) }
 
-// Limit is how long a call is tried when its context has no earlier end.
+// Limit is how long a call is retried if its context does not end earlier.
 const Limit = 30 * time.Second
 
-// Do sends msg and returns the reply. It tries again while the broker or its
-// ledger is away. The error is an [*ask.Error] when the broker refused, and
-// wraps [ask.ErrUnavailable] when it could not be reached, or
-// [ask.ErrForbidden] when the credential does not allow the subject.
+// Do sends msg and returns the reply. It retries while the broker or its ledger
+// is unavailable. The error is an [*ask.Error] if the broker refused, and wraps
+// [ask.ErrUnavailable] if it could not be reached, or [ask.ErrForbidden] if the
+// credential does not allow the subject.
 func Do(ctx context.Context, on *Conn, msg *nats.Msg, hold time.Duration) (*nats.Msg, error) {
 	return on.do(ctx, msg, hold, on.nc.RequestMsgWithContext)
 }
 
 // Take is [Do] for requests whose reply hands something over. Each attempt has
-// a subscription of its own for its reply, which ends with the attempt: a broker
-// that replies later is told by the server that nobody listens, and keeps what
-// it was about to hand over.
+// its own subscription for its reply, which ends with the attempt: the server
+// tells a broker that replies later that there is no subscriber, and the broker
+// keeps what it was about to hand over.
 func Take(ctx context.Context, on *Conn, msg *nats.Msg, hold time.Duration) (*nats.Msg, error) {
 	nc := on.nc
 	return on.do(ctx, msg, hold, func(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
@@ -65,15 +65,16 @@ func Take(ctx context.Context, on *Conn, msg *nats.Msg, hold time.Duration) (*na
 	})
 }
 
-// noResponders is the status of the server's reply when nobody is subscribed.
+// noResponders is the status of the server's reply if there is no subscriber.
 const noResponders = "503"
 
-// HeaderAttempt says how long the sender of a request waits for its reply. What
-// the broker comes to later it does not carry out: nobody listens, and the same
-// request has been sent again. It is a duration, so clocks need not agree.
+// HeaderAttempt says how long the sender of a request waits for its reply.
+// After that the broker does not carry the request out: the reply would be
+// lost, and the same request was sent again. It is a duration, so clocks need
+// not agree.
 const HeaderAttempt = "Askbus-Attempt"
 
-// bounded is msg with the limit of an attempt.
+// bounded returns msg with the limit of an attempt.
 func bounded(msg *nats.Msg, limit time.Duration) *nats.Msg {
 	h := maps.Clone(msg.Header)
 	if h == nil {
@@ -90,7 +91,7 @@ func (c *Conn) do(ctx context.Context, msg *nats.Msg, hold time.Duration, send s
 	ctx, cancel := context.WithTimeout(ctx, hold+Limit)
 	defer cancel()
 	nc := c.nc
-	var said error // the last refusal says more than that time ran out
+	var said error // the last refusal is more useful than a timeout
 	for try := 0; ; try++ {
 		reply, err := c.once(ctx, msg, hold+attempt(try), send)
 		if err == nil {
@@ -122,15 +123,15 @@ func (c *Conn) do(ctx context.Context, msg *nats.Msg, hold time.Duration, send s
 	}
 }
 
-// denied reports whether a violation is about a subject, whichever message caused it.
+// denied reports whether a permissions violation is about a subject.
 func denied(violation error, subj string) bool {
 	before, after, named := strings.Cut(subj, "."+subject.Self+".")
 	return strings.Contains(violation.Error(), before) && (!named || strings.Contains(violation.Error(), after))
 }
 
-// once sends msg once, as soon as there is a connection: what is buffered until
-// then is stale when it arrives, and in front of what somebody waits for. A
-// reply is lost with its connection, so it does not wait for that one.
+// once sends msg once, as soon as there is a connection: buffered messages
+// would be stale when they are sent, and delay others. A reply is lost with its
+// connection, so once does not wait for it then.
 func (c *Conn) once(ctx context.Context, msg *nats.Msg, limit time.Duration, send sending) (*nats.Msg, error) {
 	nc := c.nc
 	if err := connected(ctx, nc); err != nil {
@@ -143,7 +144,7 @@ func (c *Conn) once(ctx context.Context, msg *nats.Msg, limit time.Duration, sen
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	connection := nc.Stats().Reconnects
-	late := time.AfterFunc(usual, func() { // most calls are over by then
+	late := time.AfterFunc(usual, func() { // most calls have ended by then
 		lost := nc.StatusChanged(nats.RECONNECTING)
 		defer nc.RemoveStatusListener(lost)
 		if !nc.IsReconnecting() && nc.Stats().Reconnects == connection {
@@ -158,11 +159,11 @@ func (c *Conn) once(ctx context.Context, msg *nats.Msg, limit time.Duration, sen
 	return send(ctx, bounded(msg, limit))
 }
 
-// usual is how long a call mostly takes at most. Until then it does not look
+// usual is the usual maximum duration of a call. Only after it a call checks
 // whether its connection was lost.
 const usual = 100 * time.Millisecond
 
-// connected waits while the connection is being made again.
+// connected waits while the connection is reconnecting.
 func connected(ctx context.Context, nc *nats.Conn) error {
 	if !nc.IsReconnecting() {
 		return nil
@@ -180,7 +181,7 @@ func connected(ctx context.Context, nc *nats.Conn) error {
 	}
 }
 
-// Refusal is the error that a reply carries, or nil.
+// Refusal returns the error of a reply, or nil.
 func Refusal(reply *nats.Msg) error {
 	code := reply.Header.Get(micro.ErrorCodeHeader)
 	if code == "" {
@@ -189,7 +190,7 @@ func Refusal(reply *nats.Msg) error {
 	if e := wire.DecodeProblem(reply.Data); e != nil {
 		return e
 	}
-	return fmt.Errorf("the broker said %s: %s", code, reply.Header.Get(micro.ErrorHeader))
+	return fmt.Errorf("the broker refused with %s: %s", code, reply.Header.Get(micro.ErrorHeader))
 }
 
 // Event sends an event in binary mode and returns the type and data of the

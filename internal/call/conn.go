@@ -15,30 +15,31 @@ import (
 )
 
 // HeaderCredential carries the sender's own JWT, which says what it may assert
-// of who answers. The broker checks it against the key in the subject.
-const HeaderCredential = "Askbus-Credential" //nolint:gosec // a name, no secret
+// about the answering person. The broker checks it against the key in the
+// subject.
+const HeaderCredential = "Askbus-Credential" //nolint:gosec // a name, not a secret
 
-// ErrAnonymous is returned when a request must name its sender and the
-// connection was made without a credential.
-var ErrAnonymous = errors.New("the connection has no credential of a NATS user; connect with one that \"askbus auth\" made")
+// ErrAnonymous means that a request must name its sender, but the connection
+// was made without a credential.
+var ErrAnonymous = errors.New("the connection has no credential of a NATS user; connect with one from \"askbus auth\"")
 
-// Conn is a connection that knows under which credential it is authenticated.
-// It is safe for concurrent use.
+// Conn is a connection with the credential under which it is authenticated. It
+// is safe for concurrent use.
 type Conn struct {
 	nc *nats.Conn
 
 	mu         sync.Mutex
-	token      string // of a connection that [Connect] did not make
+	token      string // of a connection that was not made by [Connect]
 	user       string
-	reconnects uint64 // when it was read
+	reconnects uint64 // when the token was read
 }
 
-// On makes a Conn of a connection. It starts nothing and need not be closed.
+// On returns a Conn for a connection. It starts nothing and need not be closed.
 func On(nc *nats.Conn) *Conn { return &Conn{nc: nc} }
 
-// sign names the sender where the subject of a request has a place for it, and
-// adds the sender's JWT. Each attempt is signed again: a connection that was
-// made again may have a fresh credential.
+// sign puts the sender's key into the subject of a request, if it has a place
+// for it, and adds the sender's JWT. Each attempt is signed again, because a
+// new connection may have a new credential.
 func (c *Conn) sign(msg *nats.Msg) (*nats.Msg, error) {
 	if _, named := subject.As(msg.Subject, ""); !named {
 		return msg, nil
@@ -56,7 +57,7 @@ func (c *Conn) sign(msg *nats.Msg) (*nats.Msg, error) {
 	return signed, nil
 }
 
-// Sender is the public key and the JWT of the credential under which the
+// Sender returns the public key and the JWT of the credential under which the
 // connection is authenticated.
 func (c *Conn) Sender() (user, token string, err error) {
 	if l := loginOf(c.nc); l != nil {
@@ -69,8 +70,8 @@ func (c *Conn) Sender() (user, token string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := c.nc.Stats().Reconnects; c.token == "" || c.reconnects != now {
-		// The library has just read it, too. What a file holds later may be the
-		// credential of the next connection.
+		// The client library has just read it as well. The file may later hold
+		// the credential of the next connection.
 		token, err := c.nc.Opts.UserJWT()
 		if err != nil {
 			return "", "", fmt.Errorf("read the connection's credential: %w", err)
@@ -84,7 +85,7 @@ func (c *Conn) Sender() (user, token string, err error) {
 	return c.user, c.token, nil
 }
 
-// userOf is the public key that a user's JWT names.
+// userOf returns the public key in a user's JWT.
 func userOf(token string) (string, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -103,14 +104,14 @@ func userOf(token string) (string, error) {
 	return claims.Subject, nil
 }
 
-// dialer dials as before, and carries the login of the connection that it is
-// for: the library says nowhere which JWT a connection was made with.
+// dialer dials as before, and carries the login of its connection, because the
+// library does not expose the JWT with which a connection was made.
 type dialer struct {
 	nats.CustomDialer
 	login *login
 }
 
-// SkipTLSHandshake is the inner dialer's.
+// SkipTLSHandshake calls the inner dialer's.
 func (d dialer) SkipTLSHandshake() bool {
 	inner, ok := d.CustomDialer.(interface{ SkipTLSHandshake() bool })
 	return ok && inner.SkipTLSHandshake()
@@ -122,7 +123,7 @@ type inProcess struct {
 	login *login
 }
 
-// carry makes a connection's options carry its login.
+// carry attaches a login to a connection's options.
 func carry(l *login) nats.Option {
 	return func(o *nats.Options) error {
 		if o.InProcessServer != nil {
@@ -138,7 +139,7 @@ func carry(l *login) nats.Option {
 	}
 }
 
-// loginOf is the login of a connection that [Connect] made, or nil.
+// loginOf returns the login of a connection that [Connect] made, or nil.
 func loginOf(nc *nats.Conn) *login {
 	if p, ok := nc.Opts.InProcessServer.(inProcess); ok {
 		return p.login

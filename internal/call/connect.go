@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Connect connects with a credential, and reconnects for ever, with a fresh one
-// each time if there is a way to get it.
+// Connect connects with a credential and reconnects for ever, each time with a
+// fresh credential if it can get one.
 func Connect(c Credential, logger *slog.Logger, extra ...nats.Option) (*nats.Conn, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -48,8 +48,9 @@ func Connect(c Credential, logger *slog.Logger, extra ...nats.Option) (*nats.Con
 		}),
 	}
 	if inboxPrefix != "" {
-		// Of this connection alone: an agent may name replies below the gateway's and
-		// operators' prefixes, so what lies below must not be guessed.
+		// Unique for this connection: an agent may use reply subjects below the
+		// gateway's and operators' prefixes, so the subjects must not be
+		// guessable.
 		opts = append(opts, nats.CustomInboxPrefix(inboxPrefix+"."+rand.Text()))
 	}
 	secure, err := overTLS(c)
@@ -57,7 +58,7 @@ func Connect(c Credential, logger *slog.Logger, extra ...nats.Option) (*nats.Con
 		return nil, err
 	}
 	opts = append(opts, secure...)
-	opts = append(opts, func(o *nats.Options) error { // nats.UserJWT calls token once more, which would renew at once
+	opts = append(opts, func(o *nats.Options) error { // nats.UserJWT calls token once more, which would renew it at once
 		o.UserJWT, o.SignatureCB = login.token, login.sign
 		return nil
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Page asks for one page; [wire.DecodePage] reads it.
+// Page requests one page; [wire.DecodePage] reads it.
 func Page(ctx context.Context, on *Conn, subj string, q wire.Query) ([]byte, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
@@ -26,8 +26,8 @@ func Page(ctx context.Context, on *Conn, subj string, q wire.Query) ([]byte, err
 	return reply.Data, nil
 }
 
-// Pages walks all pages from a cursor on. It asks for the next one while one is
-// being read.
+// Pages iterates over all pages from a cursor on. It requests the next page
+// while the current one is read.
 func Pages(ctx context.Context, cursor string, fetch func(ctx context.Context, cursor string) ([]byte, error)) iter.Seq2[ask.Record, error] {
 	return func(yield func(ask.Record, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -51,7 +51,7 @@ func Pages(ctx context.Context, cursor string, fetch func(ctx context.Context, c
 			ahead := wire.NextPage(p.data)
 			if ahead != "" {
 				begin(ahead)
-				runtime.Gosched() // it goes out before this page is read
+				runtime.Gosched() // so that the request is sent before this page is read
 			}
 			var items []ask.Record
 			cursor := ""

@@ -14,42 +14,42 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Credential is how to reach the bus as somebody.
+// Credential says how to reach the bus and as which role.
 type Credential struct {
 	URL         string
-	Name        string // who; only for people
-	InboxPrefix string // default: what the credential says
+	Name        string // the role; for people only
+	InboxPrefix string // default: from the credential
 	Creds       string // the text of a .creds file: a user's JWT and key
-	CredsFile   string // or where one lies; it is read again at each reconnect
+	CredsFile   string // or the path of one; read again at each reconnect
 	Expires     time.Time
-	Renew       func() (string, error) // gives a fresh text for Creds
+	Renew       func() (string, error) // returns a fresh text for Creds
 
 	CA         string // PEM: the CAs of the server's certificate, instead of the system's
-	CAFile     string // or where they lie; read again at each reconnect
+	CAFile     string // or the path of a file with them; read again at each reconnect
 	ServerName string // the name that the certificate must have; default: the host in URL
 	CertFile   string // a client certificate, for mutual TLS; read again at each reconnect
 	KeyFile    string // and its key
 }
 
-// Identity is what a .creds file says of its user. Nothing is proven by it: the
-// server checks the signature.
+// Identity is the content of a .creds file about its user. It proves nothing:
+// the server checks the signature.
 type Identity struct {
 	Name        string
 	User        string // its public key
 	InboxPrefix string
 	Expires     time.Time // zero: never
-	Asserts     bool      // it may say of others that they act
+	Asserts     bool      // it may assert who acted
 }
 
-// refused says why the server may have refused it.
+// refused explains why the server may have refused the credential.
 func (i Identity) refused(now time.Time) string {
 	if !i.Expires.IsZero() && now.After(i.Expires) {
 		return fmt.Sprintf("the credential of %s expired at %s; get a fresh one from \"askbus auth\"", i.Name, i.Expires.Format(time.RFC3339))
 	}
-	return fmt.Sprintf("the server refused the credential of %s: it is of another bus, or was revoked; get a fresh one from \"askbus auth\"", i.Name)
+	return fmt.Sprintf("the server refused the credential of %s: it belongs to another bus, or was revoked; get a fresh one from \"askbus auth\"", i.Name)
 }
 
-// Identify reads a .creds file's text.
+// Identify parses the text of a .creds file.
 func Identify(creds string) (Identity, error) {
 	token, err := nkeys.ParseDecoratedJWT([]byte(creds))
 	if err != nil {
@@ -88,10 +88,10 @@ func Identify(creds string) (Identity, error) {
 	return i, nil
 }
 
-var errNoCreds = errors.New("the credential is no .creds text of a NATS user; make one with \"askbus auth\"")
+var errNoCreds = errors.New("the credential is not the text of a NATS user's .creds file; make one with \"askbus auth\"")
 
-// login gives the client library the token and signs the server's nonce with
-// the key that belongs to it. The library calls token and then sign.
+// login gives the client library the token, and signs the server's nonce with
+// its key. The library calls token and then sign.
 type login struct {
 	c   Credential
 	who Identity
@@ -100,7 +100,7 @@ type login struct {
 	mu    sync.Mutex
 	creds string
 	used  bool
-	jwt   string // what the connection was made with
+	jwt   string // the JWT of the connection
 	user  string // its public key
 }
 
@@ -123,7 +123,7 @@ func newLogin(c Credential, log *slog.Logger) (*login, error) {
 	return l, nil
 }
 
-// fresh reads the credential again where it came from.
+// fresh reads the credential from its source again.
 func (l *login) fresh() (string, error) {
 	switch {
 	case l.c.Renew != nil:
@@ -148,7 +148,7 @@ func (l *login) token() (string, error) {
 	if l.used {
 		fresh, err := l.fresh()
 		if err != nil {
-			l.log.Warn("cannot renew the credential; the one before is tried again", slog.Any("error", err))
+			l.log.Warn("cannot renew the credential; trying the previous one again", slog.Any("error", err))
 		} else {
 			l.creds = fresh
 		}
@@ -167,14 +167,14 @@ func (l *login) token() (string, error) {
 	return token, nil
 }
 
-// current is the key and the JWT that the connection was made with.
+// current returns the key and the JWT of the connection.
 func (l *login) current() (user, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.user, l.jwt
 }
 
-// sign answers the server's challenge.
+// sign signs the server's nonce.
 func (l *login) sign(nonce []byte) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

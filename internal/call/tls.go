@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// overTLS are the options that a credential's TLS fields mean. Files are read
-// at each connect.
+// overTLS returns the options for a credential's TLS fields. Files are read at
+// each connect.
 func overTLS(c Credential) ([]nats.Option, error) {
 	if (c.CertFile == "") != (c.KeyFile == "") {
 		return nil, errors.New("a client certificate and its key go together: give both files, or none")
@@ -37,24 +37,24 @@ func overTLS(c Credential) ([]nats.Option, error) {
 	return opts, nil
 }
 
-// explain adds to an error of TLS what to do about it.
+// explain adds to a TLS error what to do about it.
 func explain(err error) error {
 	if err == nil {
 		return nil
 	}
 	if errors.Is(err, nats.ErrSecureConnWanted) {
-		return fmt.Errorf("the server does not speak TLS, which the URL or a CA file demands: %w", err)
+		return fmt.Errorf("the server does not speak TLS, which the URL or a CA file requires: %w", err)
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return fmt.Errorf("%w; name the file of its CA in ASKBUS_NATS_CA_FILE, if this is the right server", err)
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return fmt.Errorf("%w; connect to a name that is in it, or say that name in ASKBUS_NATS_SERVER_NAME", err)
+		return fmt.Errorf("%w; connect to a name that is in it, or set that name in ASKBUS_NATS_SERVER_NAME", err)
 	}
-	// With TLS 1.3 a server refuses a client's certificate after the handshake.
+	// With TLS 1.3 a server refuses a client certificate after the handshake.
 	refused, ok := errors.AsType[*net.OpError](err)
 	if ok && refused.Op == "remote error" && strings.Contains(refused.Error(), "certificate") || errors.Is(err, nats.ErrTLS) && strings.Contains(err.Error(), "after TLS handshake") {
-		return fmt.Errorf("%w: the server wants a client certificate that it trusts; name its files in ASKBUS_NATS_CERT_FILE and ASKBUS_NATS_KEY_FILE", err)
+		return fmt.Errorf("%w: the server requires a client certificate that it trusts; set its files in ASKBUS_NATS_CERT_FILE and ASKBUS_NATS_KEY_FILE", err)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-// Package cloudevent is the CloudEvents binding of askbus: its events, how they
-// lie in NATS messages in both modes, and how the ledger's messages are read.
-// What the events carry is package wire's.
+// Package cloudevent is the CloudEvents binding of askbus: its events, their
+// form in NATS messages in both modes, and the decoding of the ledger's
+// messages. Package wire defines the data of the events.
 package cloudevent

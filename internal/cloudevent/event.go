@@ -25,23 +25,23 @@ const (
 // TypeJSON is the content type of all data.
 const TypeJSON = "application/json"
 
-// BrokerSource is the source of what the broker says by itself.
+// BrokerSource is the source of the broker's own events.
 const BrokerSource = "/askbus/broker"
 
-// AgentSource is the source of what a session's agent says.
+// AgentSource returns the source of a session's agent.
 func AgentSource(tenant, session string) string { return "/askbus/" + tenant + "/" + session }
 
-// AgentOf reads the source that [AgentSource] made.
+// AgentOf parses a source from [AgentSource].
 func AgentOf(source string) (tenant, session string, ok bool) {
 	rest, ours := strings.CutPrefix(source, "/askbus/")
 	tenant, session, ok = strings.Cut(rest, "/")
 	return tenant, session, ours && ok && ask.ValidToken(tenant) && ask.ValidToken(session)
 }
 
-// ResponderSource is the source of what a responder type says.
+// ResponderSource returns the source of a responder type.
 func ResponderSource(typ string) string { return "/askbus/responder/" + typ }
 
-// NewID makes a fresh event, ask or answer id: a ULID.
+// NewID returns a new event, ask or answer id: a ULID.
 func NewID() string { return ulid.Make().String() }
 
 // Event is a CloudEvent of askbus with JSON data. Trace is its traceparent.
@@ -50,12 +50,12 @@ type Event struct {
 	Key              ask.Key
 	Time             time.Time
 	Trace            string
-	By               *ask.By   // authid and authtype: who answered
-	Expiry           time.Time // expirytime: the question only
+	By               *ask.By   // authid and authtype: the person who answered
+	Expiry           time.Time // expirytime: of a question only
 	Data             []byte
 }
 
-// Build makes the CloudEvent.
+// Build returns the CloudEvent.
 func (e Event) Build() event.Event {
 	ev := event.New(event.CloudEventsVersionV1)
 	ev.SetID(e.ID)
@@ -88,14 +88,14 @@ func (e Event) Build() event.Event {
 	return ev
 }
 
-// OutcomeID derives the id of an outcome's event from its ask and the moment
-// when that ended: foreign agents number their events as they like, and the ids
-// of asks are used again.
+// OutcomeID derives the id of an outcome's event from its ask and the time of
+// its end, because foreign agents choose their event ids freely, and ids of
+// asks are reused.
 func OutcomeID(o *ask.Outcome) string {
 	return o.Key().String() + "/" + strconv.FormatInt(o.At.UnixMilli(), 10)
 }
 
-// OutcomeEvent is the event that says how an ask ended.
+// OutcomeEvent returns the event that says how an ask ended.
 func OutcomeEvent(trace string, o *ask.Outcome, data []byte) Event {
 	source := BrokerSource
 	switch {

@@ -12,31 +12,31 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Headers of ours on what the ledger holds. The server copies them from the
-// question to its outcome when the deadline comes.
+// Headers of askbus in the ledger. At the deadline the server copies them from
+// the question to its outcome.
 const (
 	HeaderLife   = "Askbus-Life"   // the life of the ask
-	HeaderDigest = "Askbus-Digest" // of the question, on an outcome: asking again compares it
-	HeaderAsked  = "Askbus-Asked"  // the id of the event that asked, on an outcome; see [AskedBy]
+	HeaderDigest = "Askbus-Digest" // of the question, on an outcome: compared when the id is asked again
+	HeaderAsked  = "Askbus-Asked"  // the id of the asking event, on an outcome; see [AskedBy]
 )
 
-// Entry is a message that the ledger holds, or republished, opened but not
-// decoded. A list shows much of it as it is.
+// Entry is a message of the ledger, or a republished one, split but not
+// decoded. A list returns much of it unchanged.
 type Entry struct {
 	Key      ask.Key
 	Life     string
-	EventID  string // of the event that asked
+	EventID  string // of the asking event
 	Trace    string
 	At       time.Time // of a question: when it was asked
 	Deadline time.Time // of a question
 	Digest   string
 	Ask      json.RawMessage // of a question
-	Will     json.RawMessage // of a question: on an outcome's subject it holds
-	Outcome  json.RawMessage // with its ask; nil when it is a question
+	Will     json.RawMessage // of a question: the outcome if it is on an outcome's subject
+	Outcome  json.RawMessage // with its ask; nil for a question
 }
 
-// Open reads the headers and the parts of a message on the subject of a
-// question or an outcome.
+// Open splits the headers and parts of a message on the subject of a question
+// or an outcome.
 func Open(msg *nats.Msg, k ask.Key) (Entry, error) {
 	in, _, err := Read(msg)
 	if err != nil {
@@ -66,7 +66,8 @@ func token(msg *nats.Msg, name string) string {
 	return ""
 }
 
-// AskedBy is the value of [HeaderAsked] for an event id, which may hold anything.
+// AskedBy returns the value of [HeaderAsked] for an event id, which may contain
+// anything.
 func AskedBy(eventID string) string { return url.QueryEscape(eventID) }
 
 func askedBy(msg *nats.Msg) string {
@@ -77,8 +78,8 @@ func askedBy(msg *nats.Msg) string {
 	return id
 }
 
-// ReadQuestion reads the state of a pending ask: a message that the ledger
-// holds, or republished, on a question's subject.
+// ReadQuestion reads the state of a pending ask from a message on a question's
+// subject, stored or republished.
 func ReadQuestion(msg *nats.Msg, k ask.Key) (lifecycle.State, error) {
 	e, err := Open(msg, k)
 	if err == nil && e.Outcome != nil {
@@ -94,11 +95,10 @@ func ReadQuestion(msg *nats.Msg, k ask.Key) (lifecycle.State, error) {
 	return s, nil
 }
 
-// ReadOutcome reads the state of an ask that has ended: a message that the
-// ledger holds, or republished, on an outcome's subject. An event of the
-// question's type there MEANS that its on_deadline is the outcome: the server
-// copied the question at the deadline. Every reader goes through this one
-// function.
+// ReadOutcome reads the state of an ended ask from a message on an outcome's
+// subject, stored or republished. An event of the question's type there MEANS
+// that its on_deadline is the outcome: the server copied the question at the
+// deadline. Every reader uses this function.
 func ReadOutcome(msg *nats.Msg, k ask.Key) (lifecycle.State, error) {
 	e, err := Open(msg, k)
 	var s lifecycle.State
@@ -126,7 +126,7 @@ func (e *Entry) Question() (lifecycle.State, error) {
 	return s, nil
 }
 
-// Ended decodes what lies on an outcome's subject.
+// Ended decodes a message on an outcome's subject.
 func (e *Entry) Ended() (lifecycle.State, error) {
 	if e.Outcome == nil {
 		s, err := e.Question()
@@ -155,7 +155,7 @@ func (e *Entry) state(a *ask.Ask) lifecycle.State {
 	return s
 }
 
-// QuestionEvent is the event that the ledger holds of a pending ask.
+// QuestionEvent returns the event that the ledger stores for a pending ask.
 func QuestionEvent(s *lifecycle.State) (Event, error) {
 	will, err := wire.EncodeOutcome(&s.Will, nil)
 	if err != nil {
@@ -168,8 +168,8 @@ func QuestionEvent(s *lifecycle.State) (Event, error) {
 	}, nil
 }
 
-// EndEvent is the event that tells the outcome of an ask to the world, and that
-// the ledger holds of it.
+// EndEvent returns the event of an ask's outcome, as it is stored in the ledger
+// and sent to clients.
 func EndEvent(s *lifecycle.State) (Event, error) {
 	data := s.RawEnd
 	if data == nil {
@@ -181,8 +181,8 @@ func EndEvent(s *lifecycle.State) (Event, error) {
 	return OutcomeEvent(s.Trace, s.End, data), nil
 }
 
-// AskJSON is the JSON of a known ask as it was stored: it may say more than
-// this build knows.
+// AskJSON returns the JSON of a known ask as it was stored: it may have fields
+// that this version does not know.
 func AskJSON(s *lifecycle.State) json.RawMessage {
 	if s.RawAsk == nil && s.RawEnd != nil {
 		return wire.OutcomeAsk(s.RawEnd)

@@ -16,11 +16,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Mode is how a CloudEvent lies in a message.
+// Mode is how a message carries a CloudEvent.
 type Mode int
 
-// The modes. A request without an event has none and is answered in structured
-// mode.
+// The modes. A request without an event has no mode and gets a structured
+// reply.
 const (
 	Structured Mode = iota
 	Binary
@@ -50,7 +50,7 @@ func (e Event) Msg(mode Mode) (*nats.Msg, error) {
 		e.ID = NewID()
 	}
 	h := make(nats.Header, maxHeaders)
-	values := make([]string, 0, maxHeaders) // of all headers, in one piece
+	values := make([]string, 0, maxHeaders) // of all headers, in one allocation
 	set := func(name, value string) {
 		if value != "" {
 			values = append(values, percentEncode(value))
@@ -76,18 +76,18 @@ func (e Event) Msg(mode Mode) (*nats.Msg, error) {
 	if !e.Expiry.IsZero() {
 		set("ce-expirytime", e.Expiry.UTC().Format(time.RFC3339Nano))
 	}
-	// The binding says ce-datacontenttype; readers that follow the HTTP binding
-	// look at Content-Type. Both say the same.
+	// The binding uses ce-datacontenttype; readers that follow the HTTP binding
+	// use Content-Type. Both are set to the same value.
 	set("ce-datacontenttype", TypeJSON)
 	set(headerType, TypeJSON)
 	return &nats.Msg{Header: h, Data: e.Data}, nil
 }
 
-// maxHeaders is more than Msg writes, with room for those of JetStream.
+// maxHeaders is more than Msg writes, with room for JetStream's headers.
 const maxHeaders = 24
 
 // FromMsg reads the event in a message, in either mode. The error is
-// [ErrNoEvent] when there is none, otherwise an [*ask.Error] with
+// [ErrNoEvent] if there is none, otherwise an [*ask.Error] with
 // [ask.ErrInvalid] or [ask.ErrTooLarge].
 func FromMsg(msg *nats.Msg) (event.Event, Mode, error) {
 	if len(msg.Data) > ask.MaxEventBytes {
@@ -96,8 +96,8 @@ func FromMsg(msg *nats.Msg) (event.Event, Mode, error) {
 	return FromReply(msg)
 }
 
-// FromReply is [FromMsg] for messages that the broker or the ledger vouches
-// for: an outcome with its ask may be larger than what may be sent in.
+// FromReply is [FromMsg] for messages from the broker or the ledger: an outcome
+// with its ask may be larger than a request.
 func FromReply(msg *nats.Msg) (event.Event, Mode, error) {
 	headers := ceHeaders(msg.Header)
 	switch {
@@ -114,15 +114,15 @@ func FromReply(msg *nats.Msg) (event.Event, Mode, error) {
 	}
 }
 
-// Incoming is what we need of an event.
+// Incoming holds the attributes of an event that askbus uses.
 type Incoming struct {
 	ID, Type, Subject, Trace string
 	Time, Expiry             time.Time
 	Data                     []byte
 }
 
-// Read is [FromReply] for callers that need no more than that of the event:
-// requests, replies, and what the ledger holds.
+// Read is [FromReply] for callers that need only these attributes: requests,
+// replies, and messages of the ledger.
 func Read(msg *nats.Msg) (Incoming, Mode, error) {
 	if in, ok := readPlain(msg); ok {
 		return in, Binary, nil
@@ -130,13 +130,13 @@ func Read(msg *nats.Msg) (Incoming, Mode, error) {
 	ev, mode, err := FromReply(msg)
 	in := Incoming{ev.ID(), ev.Type(), ev.Subject(), Trace(ev), ev.Time(), time.Time{}, ev.Data()}
 	if expiry, ok := ev.Extensions()["expirytime"]; ok {
-		in.Expiry, _ = types.ToTime(expiry) // of ours only
+		in.Expiry, _ = types.ToTime(expiry) // only on askbus's own events
 	}
 	return in, mode, err
 }
 
-// readPlain reads an event in binary mode as [Event.Msg] writes it, without
-// making the whole of it. It is not ok when in doubt.
+// readPlain reads an event in binary mode in the form of [Event.Msg], without
+// building the CloudEvent. ok is false in case of doubt.
 func readPlain(msg *nats.Msg) (Incoming, bool) {
 	in := Incoming{Data: msg.Data}
 	version, source := "", ""
@@ -189,7 +189,7 @@ func readPlain(msg *nats.Msg) (Incoming, bool) {
 	return in, version == event.CloudEventsVersionV1 && in.ID != "" && in.Type != "" && plainPath(source)
 }
 
-// plainText reports whether a header's value stands for itself.
+// plainText reports whether a header's value needs no decoding.
 func plainText(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c > '~' || c == '%' {
@@ -199,7 +199,7 @@ func plainText(s string) bool {
 	return s != ""
 }
 
-// plainPath reports whether a source is a path such as ours, and so a URI
+// plainPath reports whether a source is a path like askbus's own, and so a URI
 // reference.
 func plainPath(s string) bool {
 	for i := range len(s) {
@@ -300,8 +300,8 @@ func invalidEvent(format string, args ...any) error {
 	return ask.Refuse(ask.CodeInvalid, format, args...)
 }
 
-// ceHeaders are the ce- headers by lower-case attribute name, percent-decoded.
-// Of several for one attribute all are kept.
+// ceHeaders returns the ce- headers by lower-case attribute name,
+// percent-decoded. It keeps all values of an attribute.
 func ceHeaders(h nats.Header) map[string][]string {
 	var out map[string][]string
 	for name, values := range h {
@@ -323,7 +323,7 @@ func isStructured(h nats.Header) bool {
 	return strings.HasPrefix(ct, typeStructured)
 }
 
-// header looks a header up without case.
+// header looks up a header, ignoring case.
 func header(h nats.Header, name string) string {
 	for n, values := range h {
 		if strings.EqualFold(n, name) && len(values) > 0 {
@@ -333,8 +333,8 @@ func header(h nats.Header, name string) string {
 	return ""
 }
 
-// percentEncode encodes what the binding says: all but printable ASCII, and
-// space, quote and percent.
+// percentEncode encodes what the binding requires: everything but printable
+// ASCII, and space, quote and percent.
 func percentEncode(s string) string {
 	const digits = "0123456789ABCDEF"
 	plain := func(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' }
@@ -356,7 +356,7 @@ func percentEncode(s string) string {
 	return b.String()
 }
 
-// percentDecode undoes percentEncode; invalid escapes stay as they are.
+// percentDecode reverses percentEncode; invalid escapes stay as they are.
 func percentDecode(s string) string {
 	if !strings.Contains(s, "%") {
 		return strings.ToValidUTF8(s, "\uFFFD")

@@ -8,19 +8,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// FirstOutcome says of which ask a republished message is the outcome. It is ok
-// only when the message counts: a stream republished it (Nats-Stream) from
+// FirstOutcome returns the ask whose outcome a republished message is. ok is
+// true only if the message counts: a stream republished it (Nats-Stream) from
 // the ledger subject of this ask, and it was the first message there
-// (Nats-Last-Sequence is 0); a late expiry may follow an answer. First does
-// not mean once: after a crash the same outcome was republished twice. This is
-// the one function that knows the rule.
+// (Nats-Last-Sequence is 0), because a late expiry may follow an answer. It may
+// still come twice: after a crash an outcome was republished. Only this
+// function implements the rule.
 func FirstOutcome(m *nats.Msg) (k ask.Key, ok bool) {
 	k, kind, ok := republished(m)
 	return k, ok && kind == subject.Outcome && m.Header.Get("Nats-Last-Sequence") == "0"
 }
 
-// Republished says which question or outcome a stream republished in m, and its
-// position there. Of outcomes only [FirstOutcome] counts.
+// Republished returns the question or outcome that a stream republished in m,
+// and its position there. For outcomes use [FirstOutcome].
 func Republished(m *nats.Msg) (k ask.Key, kind string, seq uint64, ok bool) {
 	k, kind, ok = republished(m)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 )
 
 // File is a policy file. It is read again when it has changed; a file that
-// became wrong is reported, and what was read before holds on.
+// becomes invalid is logged, and the previous policy stays in effect.
 type File struct {
 	name string
 	log  *slog.Logger
@@ -48,7 +48,7 @@ func stamp(name string) string {
 	return info.ModTime().String() + fmt.Sprint(info.Size())
 }
 
-// Policy is what holds now. The file is looked at once a second at most.
+// Policy returns the current policy. The file is checked at most once a second.
 func (f *File) Policy() *Policy {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +63,7 @@ func (f *File) Policy() *Policy {
 	f.stamp = is
 	p, err := read(f.name)
 	if err != nil {
-		f.log.Error("the policy file is wrong; what it said before holds on", slog.Any("error", err))
+		f.log.Error("the policy file is invalid; the previous policy stays in effect", slog.Any("error", err))
 		return f.policy
 	}
 	f.policy = p

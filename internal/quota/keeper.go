@@ -8,26 +8,26 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Keeper counts what tenants and sessions use, and refuses what is over. Its
-// zero limits are none. It is safe for concurrent use.
+// Keeper counts what tenants and sessions use, and refuses what exceeds their
+// limits. A zero limit means none. It is safe for concurrent use.
 type Keeper struct {
 	opts Options
 
 	mu     sync.Mutex
-	meters map[ask.Key]*meter // of a tenant: no session
+	meters map[ask.Key]*meter // without session: of a tenant
 	stale  chan ask.Key       // to be measured
 }
 
-// Options are what a [Keeper] needs.
+// Options are the dependencies of a [Keeper].
 type Options struct {
-	Policy  func() *Policy                                      // what holds now
-	Budget  func() int64                                        // bytes of the ledger; 0: none known
+	Policy  func() *Policy                                      // returns the current policy
+	Budget  func() int64                                        // bytes of the ledger; 0: unknown
 	Measure func(ctx context.Context, k ask.Key) (Use, error)   // reads the ledger; k has no id, and no session for a tenant
-	Failed  func(ctx context.Context, k ask.Key, failure error) // a measurement
+	Failed  func(ctx context.Context, k ask.Key, failure error) // called when a measurement fails
 }
 
-// maxMeters bounds the sessions that are counted one by one; those of a tenant
-// with more are counted with the tenant only.
+// maxMeters bounds the sessions that are counted separately; the sessions of a
+// tenant beyond it are counted with the tenant only.
 const maxMeters = 50_000
 
 // New makes a keeper.
@@ -42,14 +42,15 @@ type limit struct {
 	*meter
 }
 
-// Len is how many tenants and sessions are counted.
+// Len returns how many tenants and sessions are counted.
 func (q *Keeper) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.meters)
 }
 
-// of are the limits that a session's request must keep: the session's own first.
+// of returns the limits that apply to a session's request: the session's own
+// first.
 func (q *Keeper) of(k ask.Key, now time.Time) []limit {
 	t := q.opts.Policy().of(k.Tenant)
 	found := make([]limit, 0, 2)
@@ -68,7 +69,7 @@ func (q *Keeper) of(k ask.Key, now time.Time) []limit {
 	return found
 }
 
-// Ask refuses an ask that comes too soon after the others. It reads nothing.
+// Ask refuses an ask that exceeds the rate. It reads nothing.
 func (q *Keeper) Ask(k ask.Key) error {
 	if q == nil {
 		return nil
@@ -158,7 +159,7 @@ func (q *Keeper) settle(limits []limit, size int, stored bool) {
 	}
 }
 
-// Ended says that an ask is no longer pending.
+// Ended records that an ask is no longer pending.
 func (q *Keeper) Ended(k ask.Key) {
 	if q == nil {
 		return
@@ -174,7 +175,7 @@ func (q *Keeper) Ended(k ask.Key) {
 }
 
 // Hold counts a request that is held until release is called, or refuses it.
-// Requests of no session count for their tenant.
+// Requests without a session count for their tenant.
 func (q *Keeper) Hold(k ask.Key) (release func(), err error) {
 	if q == nil {
 		return func() {}, nil
@@ -202,14 +203,14 @@ func (q *Keeper) Hold(k ask.Key) (release func(), err error) {
 	}), nil
 }
 
-// How old a measurement may be.
+// Maximum ages of measurements.
 const (
-	nearAge = time.Second // of what is near its limit
+	nearAge = time.Second // for a meter near its limit
 	farAge  = 15 * time.Second
 )
 
-// refresh has a meter measured, if what it says is old. Until then it counts
-// what passes here.
+// refresh requests a measurement of an outdated meter. Until then it counts
+// what passes this broker.
 func (q *Keeper) refresh(l limit, near bool, now time.Time) {
 	age := farAge
 	if near {
@@ -221,11 +222,11 @@ func (q *Keeper) refresh(l limit, near bool, now time.Time) {
 	select {
 	case q.stale <- l.key:
 		l.asked = true
-	default: // many are; the next ask of this one tries again
+	default: // too many; the tenant's next ask retries
 	}
 }
 
-// Run measures what is old and forgets who is idle, until ctx ends.
+// Run measures outdated meters and forgets idle ones, until ctx ends.
 func (q *Keeper) Run(ctx context.Context) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
@@ -244,13 +245,13 @@ func (q *Keeper) Run(ctx context.Context) {
 func (q *Keeper) measure(ctx context.Context, k ask.Key) {
 	q.mu.Lock()
 	m := q.meters[k]
-	before := *m // it is not forgotten while it is to be measured
+	before := *m // it is not forgotten while a measurement is requested
 	q.mu.Unlock()
 	u, err := q.opts.Measure(ctx, k)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err != nil {
-		m.asked, m.measured = false, time.Now() // not at once again
+		m.asked, m.measured = false, time.Now() // not again at once
 		if ctx.Err() == nil {
 			q.opts.Failed(ctx, k, err)
 		}

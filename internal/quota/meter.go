@@ -10,25 +10,25 @@ import (
 type Use struct {
 	Pending  int   // questions
 	Messages int   // of all kinds but receipts
-	Mean     int64 // bytes of a message of the ledger, for a start
+	Mean     int64 // mean size of a message of the ledger, as an estimate
 }
 
-// meter is the count of one tenant or session.
+// meter counts the use of one tenant or session.
 type meter struct {
 	asks, requests bucket
 	waits          int
 	used           time.Time // last
 
-	pending, messages int     // as measured, and what passed here since
-	bytes             float64 // estimated: exact for what passed here, less as messages go
+	pending, messages int     // as measured, plus what passed here since
+	bytes             float64 // estimated: exact for what passed here, less so as messages are removed
 	measured          time.Time
-	stored, ended     int // here, ever
+	stored, ended     int // here, in total
 	storedBytes       float64
-	flying            int  // counted, and perhaps not in the ledger yet
+	flying            int  // counted, but perhaps not in the ledger yet
 	asked             bool // to be measured
 }
 
-// endOverhead is what an outcome has beside its question.
+// endOverhead is the size of an outcome without its question.
 const endOverhead = 1 << 10
 
 // bucket is what is left of a rate.
@@ -57,8 +57,8 @@ func (b *bucket) take(rate float64, now time.Time) bool {
 	return true
 }
 
-// need is how much of the store a meter's messages take: themselves, and as much
-// again for each pending one, whose outcome holds a copy.
+// need returns how much of the store a meter's messages need: their size, plus
+// the same again for each pending one, whose outcome contains a copy.
 func (m *meter) need() float64 {
 	if m.messages == 0 {
 		return m.bytes
@@ -74,8 +74,8 @@ func (m *meter) store(size int, by int) {
 	m.storedBytes += float64(by * size)
 }
 
-// learn takes over what was measured. Since it was begun, some more may have
-// been stored and ended here.
+// learn adopts a measurement, plus what was stored and ended here since it
+// began.
 func (m *meter) learn(u Use, before *meter, now time.Time) {
 	mean := float64(u.Mean)
 	if before.messages > 0 && !before.measured.IsZero() {
@@ -88,14 +88,14 @@ func (m *meter) learn(u Use, before *meter, now time.Time) {
 	m.measured, m.asked = now, false
 }
 
-// idle reports whether nothing is lost with the meter.
+// idle reports whether the meter can be forgotten.
 func (m *meter) idle(now time.Time, most float64) bool {
 	return m.waits == 0 && m.flying == 0 && !m.asked && now.Sub(m.used) > idleAfter && (most == 0 || m.bytes < most/10)
 }
 
 const idleAfter = 5 * time.Minute
 
-// who names whose meter it is.
+// who names the owner of a meter.
 func who(k ask.Key) string {
 	if k.Session == "" {
 		return "tenant " + k.Tenant

@@ -1,9 +1,10 @@
-// Package quota says how much a tenant and each of its sessions may use, and
-// keeps count of it: asks a second, pending asks, stored bytes, held requests.
+// Package quota limits how much a tenant and each of its sessions may use, and
+// counts it: asks per second, pending asks, stored bytes, held requests.
 //
-// A broker counts what passes through it, and asks the ledger at most once a
-// second for what the other brokers did. So pending asks and stored bytes hold
-// for all brokers together, and rates and held requests for each of them.
+// A broker counts what passes through it, and reads from the ledger, at most
+// once a second, what other brokers did. So the limits of pending asks and
+// stored bytes apply to all brokers together, and those of rates and held
+// requests to each of them.
 package quota
 
 import (
@@ -21,7 +22,7 @@ import (
 	"github.com/oasdiff/yaml"
 )
 
-// Amount is a limit: a number, a size such as "2GiB", a part of the ledger's
+// Amount is a limit: a number, a size such as "2GiB", a share of the ledger's
 // budget such as "40%", or "none".
 type Amount struct {
 	n       float64
@@ -29,10 +30,10 @@ type Amount struct {
 	none    bool
 }
 
-// Of is the limit of n.
+// Of returns the limit n.
 func Of(n float64) *Amount { return &Amount{n: n} }
 
-// Percent is the limit of n hundredths of the ledger's budget.
+// Percent returns the limit of n percent of the ledger's budget.
 func Percent(n float64) *Amount { return &Amount{n: n, percent: true} }
 
 // UnmarshalJSON reads a number or a string.
@@ -51,14 +52,14 @@ func (a *Amount) UnmarshalJSON(data []byte) error {
 	}
 	n, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(n > 0 && n < 1<<50) || percent && n > 100 {
-		return fmt.Errorf(`invalid limit %.40s: use a number above 0, a size such as "2GiB", a part of the store such as "40%%", or "none"`, data)
+		return fmt.Errorf(`invalid limit %.40s: use a number above 0, a size such as "2GiB", a share of the store such as "40%%", or "none"`, data)
 	}
 	*a = Amount{n: n * unit, percent: percent}
 	return nil
 }
 
-// value is the limit as a number; 0: none. A part of a budget that nobody knows
-// is none.
+// value returns the limit as a number; 0: none. A share of an unknown budget is
+// none.
 func (a *Amount) value(budget int64) float64 {
 	switch {
 	case a == nil || a.none:
@@ -69,7 +70,7 @@ func (a *Amount) value(budget int64) float64 {
 	return a.n
 }
 
-// Limits are what one tenant, or one session, may use. What is not said is that
+// Limits are what one tenant, or one session, may use. A missing limit is that
 // of the default.
 type Limits struct {
 	Pending       *Amount `json:"pending"`             // asks that nobody has answered
@@ -97,28 +98,28 @@ func (l *Limits) over(base *Limits) Limits {
 func (l *Limits) check(at string) error {
 	for name, a := range map[string]*Amount{"pending": l.Pending, "asks_per_second": l.AsksPerSecond, "waits": l.Waits, "requests_per_second": l.Requests, "connections": l.Connections} {
 		if a != nil && a.percent {
-			return fmt.Errorf("%s/%s: only stored_bytes can be a part of the store", at, name)
+			return fmt.Errorf("%s/%s: only stored_bytes can be a share of the store", at, name)
 		}
 	}
 	return nil
 }
 
-// Tenant is what a tenant may use, and each of its sessions.
+// Tenant is what a tenant and each of its sessions may use.
 type Tenant struct {
 	Limits
 	Session Limits `json:"session"`
 
-	MinProof string `json:"min_proof"` // of whoever answers, beside what an ask demands itself
+	MinProof string `json:"min_proof"` // of answers, in addition to what an ask demands
 }
 
-// Policy is what the broker grants.
+// Policy holds the limits of all tenants.
 type Policy struct {
 	Default Tenant            `json:"default"`
 	Tenants map[string]Tenant `json:"tenants"`
 }
 
-// Default are the limits that hold where the policy says nothing: wide enough
-// for every honest agent that was measured, and narrow enough that one tenant
+// Default returns the limits that apply if the policy has none: wide enough for
+// every well-behaved agent that was measured, and narrow enough that one tenant
 // leaves room for two others, and one session for another of its tenant.
 func Default() *Policy {
 	return &Policy{Default: Tenant{
@@ -127,8 +128,8 @@ func Default() *Policy {
 	}}
 }
 
-// Parse reads a policy from YAML (or JSON, which is YAML). What it does not know
-// is an error: a misspelt limit would be none.
+// Parse reads a policy from YAML (or JSON, which is YAML). Unknown fields are
+// errors: a misspelt limit would have no effect.
 func Parse(data []byte) (*Policy, error) {
 	body, err := yaml.YAMLToJSON(data)
 	if err != nil {
@@ -180,7 +181,7 @@ func (p *Policy) Connections(tenant string) (ofTenant, ofSession int) {
 // each ask says.
 func (p *Policy) MinProof(tenant string) string { return p.of(tenant).MinProof }
 
-// of is what holds for a tenant.
+// of returns the limits of a tenant.
 func (p *Policy) of(tenant string) *Tenant {
 	if t, ok := p.Tenants[tenant]; ok {
 		return &t

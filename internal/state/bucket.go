@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// The buckets; the table of who may do what in them is [subject.Buckets].
+// The buckets; [subject.Buckets] has their permissions.
 const (
 	Tokens     = subject.BucketTokens
 	TokenUses  = subject.BucketTokenUses
@@ -28,41 +28,42 @@ const (
 	Leases     = subject.BucketLeases
 )
 
-// Key names one entry of a bucket. Tenant is empty in entries of no tenant.
+// Key names one entry of a bucket. Tenant is empty for entries of no tenant.
 type Key = subject.StateKey
 
-// Entry is one entry, or that it was deleted.
+// Entry is one entry, or its deletion.
 type Entry struct {
 	Key      Key
 	Revision uint64
 	Value    json.RawMessage
 	Deleted  bool
 	Written  time.Time
-	Expires  time.Time // zero: it does not
+	Expires  time.Time // zero: never
 }
 
-// Live reports whether the entry is there.
+// Live reports whether the entry exists.
 func (e *Entry) Live(now time.Time) bool {
 	return e.Revision != 0 && !e.Deleted && (e.Expires.IsZero() || now.Before(e.Expires))
 }
 
-// Role is in whose name buckets are used: that of the connection's credential.
+// Role is the role of the connection's credential.
 type Role struct {
 	role          subject.StateRole
 	typ           string
 	tenant, agent string
 }
 
-// Gateway is the role of the HTTP and WebSocket doors.
+// Gateway is the role of the HTTP and WebSocket gateway.
 func Gateway() Role { return Role{role: subject.StateGateway} }
 
-// Issuer is the role of who swaps tokens for credentials.
+// Issuer is the role of the service that exchanges tokens for credentials.
 func Issuer() Role { return Role{role: subject.StateIssuer} }
 
 // Operator is the role of operators.
 func Operator() Role { return Role{role: subject.StateOperator} }
 
-// Responder is the role of a surface of a type. One of a single tenant names it.
+// Responder is the role of a surface of a type; tenant is set for one of a
+// single tenant.
 func Responder(typ, tenant string) Role {
 	return Role{role: subject.StateResponder, typ: typ, tenant: tenant}
 }
@@ -74,24 +75,24 @@ func Agent(tenant, session string) Role {
 
 // Bucket is one bucket of shared state. It is safe for concurrent use.
 //
-// Errors are [*ask.Error]: [ask.ErrNotFound] when there is no such entry,
-// [ask.ErrConflict] when a compare-and-set fails, [ask.ErrQuota] and
-// [ask.ErrUnavailable] when there is no room, [ask.ErrForbidden] when the role
-// may not, [ask.ErrUnavailable] when the broker cannot be reached.
+// Errors are [*ask.Error]: [ask.ErrNotFound] if there is no such entry,
+// [ask.ErrConflict] if a compare-and-set fails, [ask.ErrQuota] and
+// [ask.ErrUnavailable] if there is no room, [ask.ErrForbidden] if the role may
+// not, [ask.ErrUnavailable] if the broker cannot be reached.
 type Bucket struct {
 	nc   *nats.Conn
 	role Role
 	name string
 }
 
-// Open names a bucket of the bus. It sends nothing.
+// Open returns a bucket of the bus. It sends nothing.
 func Open(nc *nats.Conn, role Role, name string) *Bucket { return &Bucket{nc, role, name} }
 
-// Name is the bucket's name.
+// Name returns the bucket's name.
 func (b *Bucket) Name() string { return b.name }
 
-// Tenant is the tenant that the credential is narrowed to, if it is. Entries of
-// no tenant are then out of its reach.
+// Tenant returns the tenant to which the credential is restricted, if any.
+// Entries of no tenant are then out of reach.
 func (b *Bucket) Tenant() string { return b.role.tenant }
 
 func (b *Bucket) subject(verb subject.Verb, k Key) string {
@@ -130,13 +131,13 @@ func (b *Bucket) Get(ctx context.Context, k Key) (Entry, error) {
 	return b.entry(ctx, subject.VerbGet, k, nil)
 }
 
-// Put writes an entry whatever is there, and returns its revision. A ttl of 0
-// keeps it until it is deleted.
+// Put writes an entry regardless of its revision, and returns the new one. With
+// a ttl of 0 it stays until it is deleted.
 func (b *Bucket) Put(ctx context.Context, k Key, value any, ttl time.Duration) (revision uint64, err error) {
 	return b.put(ctx, k, value, nil, ttl)
 }
 
-// Create writes an entry that must not be there.
+// Create writes an entry that must not exist.
 func (b *Bucket) Create(ctx context.Context, k Key, value any, ttl time.Duration) (revision uint64, err error) {
 	return b.put(ctx, k, value, new(uint64(0)), ttl)
 }
@@ -159,7 +160,7 @@ func (b *Bucket) put(ctx context.Context, k Key, value any, revision *uint64, tt
 	return e.Revision, err
 }
 
-// Delete deletes an entry. That there is none is not an error.
+// Delete deletes an entry. It is not an error if there is none.
 func (b *Bucket) Delete(ctx context.Context, k Key) error {
 	return b.remove(ctx, k, wire.StateDelete{ID: cloudevent.NewID()})
 }
@@ -180,12 +181,12 @@ func (b *Bucket) remove(ctx context.Context, k Key, d wire.StateDelete) error {
 // List reads every entry that the role may see.
 func (b *Bucket) List(ctx context.Context) ([]Entry, error) {
 	entries, _, err := b.changes(ctx, 0)
-	// Pages behind the first tell of what was deleted, too.
+	// Pages after the first include deletions.
 	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Deleted }), err
 }
 
-// changes reads what was written after a revision, and deleted if it is not 0,
-// and how far that reaches.
+// changes reads the writes after a revision, and the deletions if it is not 0,
+// and returns the revision that it has reached.
 func (b *Bucket) changes(ctx context.Context, after uint64) (entries []Entry, revision uint64, err error) {
 	for {
 		body, err := wire.Marshal(wire.StateList{After: after})

@@ -14,11 +14,11 @@ import (
 
 // CacheOptions tunes a [Cache]. The zero value is ready to use.
 type CacheOptions struct {
-	FailAfter time.Duration         // without contact the cache is of no use; default 60s
-	Poll      time.Duration         // between readings of what changed, beside what is told live; default 10s
-	Whole     time.Duration         // between readings of everything; default 10min, at most half of what deletions are told for
+	FailAfter time.Duration         // how long the cache is usable without contact; default 60s
+	Poll      time.Duration         // interval of reading changes, in addition to live ones; default 10s
+	Whole     time.Duration         // interval of reading everything; default 10min, at most half of the time for which deletions are kept
 	Now       func() time.Time      // default: time.Now
-	Changed   func(old, now *Entry) // told of each change, one at a time; old is nil when there was none, now when there is none any more
+	Changed   func(old, now *Entry) // called for each change, one at a time; old is nil if there was no entry, now if there is none any more
 	Logger    *slog.Logger          // default: discard
 }
 
@@ -39,34 +39,34 @@ func (o *CacheOptions) fill() {
 	}
 }
 
-// refreshEvery is how often lookups of what is not there may make a cache read
-// what changed: they share the readings.
+// refreshEvery is how often lookups of missing entries may make a cache read
+// the changes: they share the reads.
 const refreshEvery = 100 * time.Millisecond
 
-// Cache is a replica of a bucket. It follows what is republished, and reads
-// what changed every [CacheOptions.Poll], after a reconnect, and after it was
-// too slow for what came. Use it between the start and the end of Run.
+// Cache is a replica of a bucket. It follows republished changes, and reads all
+// changes every [CacheOptions.Poll], after a reconnect, and when it was too
+// slow. Use it while Run runs.
 type Cache struct {
 	feed feed
 	name string
 	opts CacheOptions
 
-	refresh chan chan error // lookups that want to know what changed
+	refresh chan chan error // lookups that need the latest changes
 
 	mu      sync.Mutex
 	held    map[Key]*Entry
 	watched map[Key]map[*watcher]struct{}
-	contact time.Time // when the last reading that succeeded began
+	contact time.Time // when the last successful read began
 }
 
-// watcher is somebody who waits for the end of what it knows.
+// watcher waits for the end of an entry.
 type watcher struct {
 	ended func()      // must not block
 	timer *time.Timer // at the entry's expiry
 }
 
-// NewCache makes a replica of a bucket, or of what the role may see of it. It
-// starts nothing.
+// NewCache makes a replica of a bucket, or of the part that the role may see.
+// It starts nothing.
 func NewCache(b *Bucket, opts CacheOptions) *Cache {
 	return newCache(b, b.name, opts)
 }
@@ -79,17 +79,17 @@ func newCache(f feed, name string, opts CacheOptions) *Cache {
 	}
 }
 
-// errStale is the refusal while what is held may be wrong.
+// errStale is the refusal while the replica may be outdated.
 func (c *Cache) errStale() error {
-	return ask.Refuse(ask.CodeUnavailable, "%s cannot be checked just now: the broker did not answer for %s; try again", c.name, c.opts.FailAfter)
+	return ask.Refuse(ask.CodeUnavailable, "%s cannot be checked now: the broker did not answer for %s; try again", c.name, c.opts.FailAfter)
 }
 
-// fresh reports whether what is held may be believed. The caller holds mu.
+// fresh reports whether the replica is recent enough. The caller holds mu.
 func (c *Cache) fresh() bool {
 	return !c.contact.IsZero() && c.opts.Now().Sub(c.contact) < c.opts.FailAfter
 }
 
-// left is for how long what is held may be believed yet.
+// left returns how long the replica stays recent enough.
 func (c *Cache) left() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,9 +99,8 @@ func (c *Cache) left() time.Duration {
 	return c.contact.Add(c.opts.FailAfter).Sub(c.opts.Now())
 }
 
-// Get gives an entry as far as this replica knows. The error is
-// [ask.ErrNotFound], or [ask.ErrUnavailable] when the broker was not reached
-// for too long.
+// Get returns an entry of this replica. The error is [ask.ErrNotFound], or
+// [ask.ErrUnavailable] if the broker has been unreachable for too long.
 func (c *Cache) Get(k Key) (Entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,14 +109,14 @@ func (c *Cache) Get(k Key) (Entry, error) {
 	}
 	e := c.held[k]
 	if e == nil || !e.Live(c.opts.Now()) {
-		return Entry{}, ask.Refuse(ask.CodeNotFound, "there is no entry %s in bucket %s", k.Name, c.name)
+		return Entry{}, ask.Refuse(ask.CodeNotFound, "no entry %s in bucket %s", k.Name, c.name)
 	}
 	return *e, nil
 }
 
-// Lookup is Get that asks the broker what changed before it says that an entry
-// is not there: it may have been written at another replica just now. Lookups
-// share these readings, so many of what does not exist cost one.
+// Lookup is Get, but reads the latest changes before it reports an entry as
+// missing: another replica may have just written it. Lookups share these reads,
+// so many lookups of missing entries cost one.
 func (c *Cache) Lookup(ctx context.Context, k Key) (Entry, error) {
 	e, err := c.Get(k)
 	if err == nil {
@@ -140,7 +139,7 @@ func (c *Cache) Lookup(ctx context.Context, k Key) (Entry, error) {
 	}
 }
 
-// All gives every entry, in no order.
+// All returns every entry, in any order.
 func (c *Cache) All() ([]Entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,16 +155,16 @@ func (c *Cache) All() ([]Entry, error) {
 	return all, nil
 }
 
-// Watch closes ended when an entry is deleted, expires, or can no longer be
-// believed; at once when that is so already. A change of its value does not
-// end it. Stop must be called.
+// Watch closes ended when an entry is deleted, expires, or the replica is
+// outdated; at once if that is already so. A change of its value does not close
+// it. stop must be called.
 func (c *Cache) Watch(k Key) (ended <-chan struct{}, stop func()) {
 	ch := make(chan struct{})
 	return ch, c.watch(k, func() { close(ch) })
 }
 
-// OnEnd is Watch that calls f, once, in a goroutine of its own. After stop
-// returns it will not be called, unless it is under way.
+// OnEnd is Watch that calls f, once, in its own goroutine. After stop returns
+// it is not called, unless it is already running.
 func (c *Cache) OnEnd(k Key, f func()) (stop func()) {
 	return c.watch(k, func() { go f() })
 }
@@ -191,7 +190,7 @@ func (c *Cache) watch(k Key, ended func()) (stop func()) {
 	}
 }
 
-// Watches is how many watches stand.
+// Watches returns the number of open watches.
 func (c *Cache) Watches() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,7 +219,7 @@ func (c *Cache) arm(k Key, w *watcher, e *Entry) {
 		if e := c.held[k]; e == nil || !e.Live(c.opts.Now()) {
 			c.end(k, w)
 		} else {
-			c.arm(k, w, e) // it lives longer by now, or the clocks differ a little
+			c.arm(k, w, e) // it was extended, or the clocks differ a little
 		}
 	})
 }
@@ -285,13 +284,13 @@ func (c *Cache) Run(ctx context.Context) error {
 				old.Reset(left)
 				continue
 			}
-			c.opts.Logger.WarnContext(ctx, "shared state cannot be reached: what depends on it is refused", slog.String("bucket", c.name))
+			c.opts.Logger.WarnContext(ctx, "shared state cannot be reached: requests that need it are refused", slog.String("bucket", c.name))
 			c.lapse()
 		}
 	}
 }
 
-// lapse ends every watch: what they know may be wrong.
+// lapse ends every watch: the replica may be outdated.
 func (c *Cache) lapse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -302,7 +301,7 @@ func (c *Cache) lapse() {
 	}
 }
 
-// take applies one change, if it is news.
+// take applies a change, if it is new.
 func (c *Cache) take(e *Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -322,7 +321,7 @@ func (c *Cache) set(e *Entry) {
 		if c.held[e.Key] = e; !e.Deleted {
 			delete(c.held, e.Key)
 		} else {
-			e.Value = nil // kept as a mark until the next whole reading: what is older must not come back
+			e.Value = nil // kept until the next full read, so that an older change cannot bring it back
 		}
 		for w := range c.watched[e.Key] {
 			c.end(e.Key, w)
@@ -339,19 +338,19 @@ func (c *Cache) set(e *Entry) {
 	c.opts.Changed(was, e)
 }
 
-// reading is how a cache reads what changed. It belongs to Run.
+// reading is the state of a cache's reads. It belongs to Run.
 type reading struct {
 	c       *Cache
 	next    *time.Timer
 	result  chan changes
-	whole   bool // the next one reads everything
-	again   bool // the one under way began too early
+	whole   bool // the next read is a full one
+	again   bool // the current read began too early
 	rev     uint64
 	begun   time.Time
-	all     time.Time        // when everything was read
-	during  map[Key]struct{} // told live since the one under way began
-	waiting []chan error     // lookups that the next one answers
-	served  []chan error     // lookups that the one under way answers
+	all     time.Time        // time of the last full read
+	during  map[Key]struct{} // changed live since the current read began
+	waiting []chan error     // lookups that the next read answers
+	served  []chan error     // lookups that the current read answers
 }
 
 type changes struct {
@@ -362,7 +361,7 @@ type changes struct {
 	err     error
 }
 
-// soon begins a reading now, or as soon as the one under way has ended.
+// soon begins a read now, or as soon as the current one ends.
 func (r *reading) soon(whole bool) {
 	r.whole = r.whole || whole
 	if r.result != nil {
@@ -378,7 +377,7 @@ func (r *reading) touched(k Key) {
 	}
 }
 
-// wanted notes a lookup. Readings for lookups keep a distance.
+// wanted queues a lookup. Reads for lookups are at least refreshEvery apart.
 func (r *reading) wanted(done chan error) {
 	r.waiting = append(r.waiting, done)
 	if r.result != nil {
@@ -452,8 +451,8 @@ func (r *reading) end(ctx context.Context, got changes) {
 	r.next.Reset(wait)
 }
 
-// forget drops what a whole reading does not have, but for what came live
-// meanwhile, and everything if the bucket was begun again.
+// forget drops entries that a full read does not have, except live changes
+// since, and everything if the bucket was recreated.
 func (c *Cache) forget(entries []Entry, during map[Key]struct{}) {
 	there := make(map[Key]uint64, len(entries))
 	for i := range entries {

@@ -10,17 +10,17 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// feed is what a [Cache] needs of its bucket.
+// feed is the part of a bucket that a [Cache] uses.
 type feed interface {
-	// changes reads what was written after a revision (0: everything that is
-	// there), and how far that reaches.
+	// changes reads the writes after a revision (0: every entry), and the
+	// revision that it has reached.
 	changes(ctx context.Context, after uint64) (entries []Entry, revision uint64, err error)
-	// subscribe gives what is republished, and says when something may have been
+	// subscribe returns live changes, and signals when some may have been
 	// missed, until stop is called. again ends with an error, or closed.
 	subscribe() (live <-chan Entry, again <-chan error, stop func(), err error)
 }
 
-// inboxSize is how many changes wait for a slow reader.
+// inboxSize bounds the changes that wait for a slow reader.
 const inboxSize = 4096
 
 // subscribe implements feed.
@@ -35,12 +35,12 @@ func (b *Bucket) subscribe() (<-chan Entry, <-chan error, func(), error) {
 	var pump sync.WaitGroup
 	pump.Go(func() {
 		dropped, behind := 0, false
-		look := time.NewTicker(time.Second) // a full inbox drops without a word
+		look := time.NewTicker(time.Second) // a full inbox drops messages silently
 		defer look.Stop()
 		missed := func() {
 			select {
 			case again <- nil:
-			default: // it is said already
+			default: // already signalled
 			}
 		}
 		for {
@@ -85,7 +85,7 @@ func (b *Bucket) subscribe() (<-chan Entry, <-chan error, func(), error) {
 	}, nil
 }
 
-// entryIn reads what was republished.
+// entryIn decodes a republished change.
 func entryIn(m *nats.Msg) (Entry, bool) {
 	_, k, ok := subject.ParseStateEntry(m.Subject)
 	if !ok {

@@ -7,23 +7,23 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// The subjects of the audit. Requests carry the key of the credential, as those
-// of responders do. A request for one tenant has one token more than a request
-// for all, so that no tenant's name can stand for all of them.
+// The subjects of the audit. Requests carry the key of the credential, like
+// those of responders. A request for one tenant has one token more than a
+// request for all, so that no tenant's name can mean all of them.
 const (
 	Audit       = "auditv1"             // requests to the broker
-	AuditLedger = LedgerRoot + ".audit" // the records; only the broker's
+	AuditLedger = LedgerRoot + ".audit" // the records; for the broker only
 	AuditStream = "AUDIT"               // the name of their stream
 )
 
 // VerbRead reads the audit.
 const VerbRead Verb = "read"
 
-// VerbReport adds to the audit what no broker sees.
+// VerbReport adds a record of what no broker sees.
 const VerbReport Verb = "report"
 
-// AuditRecord is the kind of a record that a broker wrote. [Question] and
-// [Outcome] are the kinds of what the server copied.
+// AuditRecord is the kind of records written by a broker. The server's copies
+// have the kinds [Question] and [Outcome].
 const AuditRecord = "a"
 
 // AuditRequest is a parsed request about the audit.
@@ -31,7 +31,7 @@ type AuditRequest struct {
 	User   string // the public key of the credential, which NATS checks
 	Tenant string // empty: all
 	Role   StateRole
-	Type   string // of a responder that reports
+	Type   string // of a reporting responder
 	Verb   Verb
 }
 
@@ -66,12 +66,12 @@ func ParseAudit(subject string) (AuditRequest, error) {
 	return r, nil
 }
 
-// reporter reports whether a role other than that of surfaces may report.
+// reporter reports whether a role other than a surface's may report.
 func reporter(role StateRole) bool {
 	return role == StateGateway || role == StateIssuer || role == StateOperator
 }
 
-// String is the subject that [ParseAudit] reads back as r.
+// String returns the subject that [ParseAudit] parses to r.
 func (r AuditRequest) String() string {
 	parts := []string{Audit, r.User}
 	switch {
@@ -89,7 +89,8 @@ func (r AuditRequest) String() string {
 	return strings.Join(parts, ".")
 }
 
-// AuditReplyAllowed reports whether the broker may answer the request at reply.
+// AuditReplyAllowed reports whether the broker may reply to the request at
+// reply.
 func AuditReplyAllowed(r AuditRequest, reply string) bool {
 	var prefixes []string
 	switch {
@@ -117,7 +118,8 @@ func AuditReplyAllowed(r AuditRequest, reply string) bool {
 	return false
 }
 
-// InboxAuditor is the inbox prefix of an auditor: of every tenant, or of one.
+// InboxAuditor returns the inbox prefix of an auditor: of every tenant, or of
+// one.
 func InboxAuditor(tenant string) string {
 	if tenant == "" {
 		return InboxAuditors
@@ -125,25 +127,25 @@ func InboxAuditor(tenant string) string {
 	return "_INBOX.ut." + tenant
 }
 
-// LedgerAudit is the ledger subject of the audit's records of a kind
-// ([Question], [Outcome] or [AuditRecord]) about a tenant; empty: about none. It does
-// not name a session or an ask: the server keeps an index of subjects in memory, which
-// may not grow with the years.
+// LedgerAudit returns the ledger subject of the audit's records of a kind
+// ([Question], [Outcome] or [AuditRecord]) about a tenant; empty: about none.
+// It has no session or ask, because the server keeps an index of subjects in
+// memory, which must not grow over the years.
 func LedgerAudit(tenant, kind string) string {
 	return AuditLedger + "." + StateKey{Tenant: tenant}.scope() + "." + kind
 }
 
-// LedgerAuditAll is the wildcard over the records about a tenant; empty: about
-// every one and none.
+// LedgerAuditAll returns the wildcard over the records about a tenant; empty:
+// over all records.
 func LedgerAuditAll(tenant string) string { return AuditLedger + "." + star(tenant) + ".*" }
 
-// AuditCopy is the rule by which the server copies what a partition stores of
-// a kind into the audit.
+// AuditCopy returns the rule by which the server copies messages of a kind from
+// a partition into the audit.
 func AuditCopy(p int, kind string) (from, to string) {
 	return LedgerAll(p, Key{}, kind), AuditLedger + ".{{wildcard(1)}}." + kind
 }
 
-// ParseLedgerAudit reads the subject of a record.
+// ParseLedgerAudit parses the subject of a record.
 func ParseLedgerAudit(subject string) (tenant, kind string, ok bool) {
 	rest, ok := strings.CutPrefix(subject, AuditLedger+".")
 	t := strings.Split(rest, ".")

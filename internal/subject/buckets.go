@@ -9,42 +9,42 @@ import (
 const (
 	BucketTokens     = "tokens"          // API tokens, hashed
 	BucketTokenUses  = "token-uses"      // when each was last used
-	BucketSessions   = "people-sessions" // who is signed in, by the hash of the session's id
-	BucketLoginLinks = "login-links"     // one-time links that were used
-	BucketPasskeys   = "passkeys"        // who has a passkey, and its public keys
-	BucketSnoozes    = "snoozes"         // what each person put off
-	BucketHandovers  = "handovers"       // whom an ask was handed to
+	BucketSessions   = "people-sessions" // signed-in people, by the hash of the session's id
+	BucketLoginLinks = "login-links"     // used one-time links
+	BucketPasskeys   = "passkeys"        // people's passkeys, with their public keys
+	BucketSnoozes    = "snoozes"         // the asks that each person put off
+	BucketHandovers  = "handovers"       // to whom asks were handed over
 	BucketPush       = "push"            // push subscriptions of browsers
-	BucketPolicy     = "policy"          // what operators decided, by tenant
-	BucketLeases     = "leases"          // that an agent's session is alive
+	BucketPolicy     = "policy"          // operators' decisions, by tenant
+	BucketLeases     = "leases"          // liveness of agents' sessions
 )
 
-// Bucket is what holds of one bucket: its bounds, and who may do what.
+// Bucket describes one bucket: its bounds and permissions.
 type Bucket struct {
 	Name      string
 	MaxValue  int           // bytes of one value
-	MaxTTL    time.Duration // the longest that an entry may be asked to live
+	MaxTTL    time.Duration // maximum TTL of an entry
 	NeedsTTL  bool          // an entry without a TTL is refused
 	PerTenant int           // entries of one tenant, or of none
 	Most      int           // entries of the bucket
 	Grants    []Grant
 }
 
-// Grant allows a role some verbs. Type narrows responders to one type.
+// Grant allows a role some verbs. Type restricts responders to one type.
 type Grant struct {
 	Role  StateRole
 	Type  string
 	Verbs []Verb
 }
 
-// May reports whether a role (a responder: of a type) may use a verb.
+// May reports whether a role (and for responders, a type) may use a verb.
 func (b *Bucket) May(role StateRole, typ string, verb Verb) bool {
 	return slices.ContainsFunc(b.Grants, func(g Grant) bool {
 		return g.Role == role && (g.Type == "" || g.Type == typ) && slices.Contains(g.Verbs, verb)
 	})
 }
 
-// FindBucket finds a bucket by its name.
+// FindBucket returns the bucket with this name.
 func FindBucket(name string) (Bucket, bool) {
 	for _, b := range Buckets() {
 		if b.Name == name {
@@ -54,9 +54,8 @@ func FindBucket(name string) (Bucket, bool) {
 	return Bucket{}, false
 }
 
-// Buckets is the table: every bucket with its bounds and its rights. NATS
-// checks them, as they make the rights of [StateRights]; the broker checks them
-// again.
+// Buckets returns every bucket with its bounds and permissions. NATS enforces
+// them through [StateRights]; the broker checks them again.
 func Buckets() []Bucket {
 	const day = 24 * time.Hour
 	read := []Verb{VerbGet, VerbList, VerbWatch}
@@ -82,9 +81,9 @@ func Buckets() []Bucket {
 	}
 }
 
-// StateRights are the subjects about shared state that a credential may publish
-// and subscribe to. A responder of one tenant has them for that tenant alone;
-// one of a single session, and whoever is none of these roles, has none.
+// StateRights returns the subjects of shared state that a credential may
+// publish and subscribe to. A responder of one tenant has rights for that
+// tenant only; one of a single session, and every other role, has none.
 func StateRights(role StateRole, typ, tenant, session string) (publish, subscribe []string) {
 	if role == StateResponder && session != "" {
 		return nil, nil

@@ -2,8 +2,9 @@ package subject
 
 import "strings"
 
-// The inbox prefixes of the roles. A reply subject is attacker input: whoever
-// answers it publishes there with its own rights (docs/protocol.md, section 2).
+// The inbox prefixes of the roles. A reply subject is untrusted input: a reply
+// is published there with the replier's own rights (docs/protocol.md, section
+// 2).
 const (
 	InboxOperator    = "_INBOX.op"
 	InboxGateway     = "_INBOX.g"
@@ -15,8 +16,8 @@ const (
 	InboxAuditors    = "_INBOX.u"
 )
 
-// InboxAgent is the inbox prefix of one session's agent, or of an agent for
-// every session of a tenant.
+// InboxAgent returns the inbox prefix of one session's agent, or of an agent
+// for every session of a tenant.
 func InboxAgent(tenant, session string) string {
 	if session == "" {
 		return "_INBOX.at." + tenant
@@ -24,11 +25,11 @@ func InboxAgent(tenant, session string) string {
 	return "_INBOX.a." + tenant + "." + session
 }
 
-// InboxHost is the inbox prefix of the host of one session's agent.
+// InboxHost returns the inbox prefix of the host of one session's agent.
 func InboxHost(tenant, session string) string { return "_INBOX.h." + tenant + "." + session }
 
-// InboxResponder is the inbox prefix of a responder of a type: of every
-// tenant, of one tenant, or of one session, as far as they are given.
+// InboxResponder returns the inbox prefix of a responder of a type: of every
+// tenant, of one tenant, or of one session, depending on what is given.
 func InboxResponder(typ, tenant, session string) string {
 	switch {
 	case tenant == "":
@@ -40,7 +41,7 @@ func InboxResponder(typ, tenant, session string) string {
 	}
 }
 
-// The responder types that belong to a role, and to nobody else.
+// Responder types that are reserved for a role.
 const (
 	TypeGateway  = "gateway"
 	TypeOperator = "operator"
@@ -52,12 +53,12 @@ const (
 	TypeTUI = "tui"
 )
 
-// ReplyAllowed reports whether the broker may answer request r at reply: it
-// lies below an inbox prefix that belongs to the request's own subject.
+// ReplyAllowed reports whether the broker may reply to request r at reply: it
+// must be below an inbox prefix that belongs to the request's own subject.
 func ReplyAllowed(r Request, reply string) bool {
 	var allowed []string
 	switch r.Door {
-	case Agents: // the gateway and operators ask and withdraw for others, too
+	case Agents: // the gateway and operators also ask and withdraw for others
 		allowed = []string{InboxAgent(r.Tenant, r.Session), InboxAgent(r.Tenant, ""), InboxGateway, InboxOperator}
 	case Operators:
 		allowed = []string{InboxOperator}
@@ -86,7 +87,7 @@ func ReplyAllowed(r Request, reply string) bool {
 	return false
 }
 
-// plain reports whether rest is one or more tokens with no wildcard.
+// plain reports whether rest is one or more tokens without wildcards.
 func plain(rest string) bool {
 	for token := range strings.SplitSeq(rest, ".") {
 		if token == "" || strings.ContainsAny(token, "*> \t\r\n") {

@@ -7,32 +7,33 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// The subjects of shared state (docs/protocol.md, section 10). Requests have a
-// first token of their own, not those of asks: there a bucket could not be told
-// from a tenant, and a right that ends in ">" would cover every bucket.
+// The subjects of shared state (docs/protocol.md, section 10). Requests have
+// their own first token: below that of asks, a bucket could not be
+// distinguished from a tenant, and a permission ending in ">" would cover every
+// bucket.
 const (
 	State       = "kvv1"                // requests to the broker
 	StateOut    = "statev1"             // changes, republished
-	StateLedger = LedgerRoot + ".state" // the entries; only the broker's
+	StateLedger = LedgerRoot + ".state" // the entries; for the broker only
 	StateStream = "STATE"               // the name of their stream
 )
 
-// NoTenant stands in place of the tenant of an entry that belongs to none. It
-// can be no tenant's name.
+// NoTenant replaces the tenant in the key of an entry without one. It is not a
+// valid tenant name.
 const NoTenant = "~"
 
-// Verbs of shared state, beside [VerbGet] and [VerbList]. Watching is no
-// request but the right to subscribe to what is republished.
+// Verbs of shared state, in addition to [VerbGet] and [VerbList]. Watching is
+// not a request but the right to subscribe to changes.
 const (
 	VerbPut    Verb = "put"
 	VerbDelete Verb = "delete"
 	VerbWatch  Verb = "watch"
 )
 
-// StateRole is who sends a request about shared state.
+// StateRole is the sender's role of a request about shared state.
 type StateRole string
 
-// The roles, as they stand in the subject.
+// The roles, as used in subjects.
 const (
 	StateAgent     StateRole = "agent"
 	StateResponder StateRole = "responder"
@@ -41,10 +42,10 @@ const (
 	StateIssuer    StateRole = "issuer"
 )
 
-// StateKey names one entry of a bucket. The zero Tenant is not a tenant.
+// StateKey names one entry of a bucket. An empty Tenant means no tenant.
 type StateKey struct {
 	Tenant string
-	Name   string // one to four tokens with dots between them
+	Name   string // one to four tokens separated by dots
 }
 
 // Bounds of a key.
@@ -53,7 +54,7 @@ const (
 	MaxStateKey  = 200
 )
 
-// Valid reports whether k names an entry.
+// Valid reports whether k is the key of an entry.
 func (k StateKey) Valid() bool {
 	return (k.Tenant == "" || ask.ValidToken(k.Tenant)) && validName(k.Name)
 }
@@ -70,7 +71,7 @@ func validName(name string) bool {
 	return true
 }
 
-// String is the key as it stands in a subject.
+// String returns the key as used in subjects.
 func (k StateKey) String() string { return k.scope() + "." + k.Name }
 
 func (k StateKey) scope() string {
@@ -89,7 +90,7 @@ type StateRequest struct {
 	Bucket  string
 	Verb    Verb
 	Every   bool     // list: of every tenant
-	Key     StateKey // list: its Tenant alone
+	Key     StateKey // list: only its Tenant
 }
 
 // ParseState reads a request subject:
@@ -152,7 +153,7 @@ func ParseState(subject string) (StateRequest, error) {
 	return r, nil
 }
 
-// String is the subject that [ParseState] reads back as r.
+// String returns the subject that [ParseState] parses to r.
 func (r StateRequest) String() string {
 	switch begin := r.upToVerb(); {
 	case r.Role == StateAgent, r.Verb == VerbList && r.Every:
@@ -176,13 +177,14 @@ func (r StateRequest) upToVerb() string {
 	return strings.Join(append(parts, r.Bucket, string(r.Verb)), ".")
 }
 
-// Allowed reports whether the table of [Buckets] allows the request.
+// Allowed reports whether [Buckets] allows the request.
 func (r StateRequest) Allowed() bool {
 	b, ok := FindBucket(r.Bucket)
 	return ok && b.May(r.Role, r.Type, r.Verb)
 }
 
-// StateReplyAllowed reports whether the broker may answer the request at reply.
+// StateReplyAllowed reports whether the broker may reply to the request at
+// reply.
 func StateReplyAllowed(r StateRequest, reply string) bool {
 	var prefixes []string
 	switch r.Role {
@@ -208,18 +210,18 @@ func StateReplyAllowed(r StateRequest, reply string) bool {
 	return false
 }
 
-// LedgerState is the ledger subject of an entry.
+// LedgerState returns the ledger subject of an entry.
 func LedgerState(bucket string, k StateKey) string {
 	return StateLedger + "." + bucket + "." + k.String()
 }
 
-// LedgerStateAll is the wildcard over a bucket's entries: of one tenant (empty:
-// of no tenant), or of all.
+// LedgerStateAll returns the wildcard over a bucket's entries: of one tenant
+// (empty: of no tenant), or of all.
 func LedgerStateAll(bucket, tenant string, every bool) string {
 	return StateLedger + "." + below(bucket, tenant, every)
 }
 
-// OutState is the wildcard over what is republished of a bucket, likewise.
+// OutState returns the wildcard over a bucket's republished changes, likewise.
 func OutState(bucket, tenant string, every bool) string {
 	return StateOut + "." + below(bucket, tenant, every)
 }
@@ -231,7 +233,7 @@ func below(bucket, tenant string, every bool) string {
 	return bucket + "." + StateKey{Tenant: tenant}.scope() + ".>"
 }
 
-// ParseStateEntry reads the subject of an entry, in the ledger or republished.
+// ParseStateEntry parses the subject of an entry, in the ledger or republished.
 func ParseStateEntry(subject string) (bucket string, k StateKey, ok bool) {
 	rest, ok := strings.CutPrefix(subject, StateOut+".")
 	if !ok {

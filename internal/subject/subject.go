@@ -1,9 +1,10 @@
 // Package subject builds and parses every NATS subject of askbus, and says
-// which reply subjects a request may name. The subjects are those of
+// which reply subjects a request may have. The subjects are those of
 // docs/protocol.md, section 2.
 //
-// It is pure. Safety: what [Parse] accepts consists of valid tokens only, so a
-// subject built from it can hold no wildcard and no further token.
+// It is pure. Safety: a subject that [Parse] accepts consists of valid tokens
+// only, so a subject built from it contains no wildcard and no additional
+// token.
 package subject
 
 import (
@@ -15,32 +16,34 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// The first tokens: whose door a request knocks on.
+// The first tokens of subjects.
 const (
 	Agents     = "askv1"    // agents to broker
 	Responders = "ansv1"    // responders to broker
 	Hosts      = "hostv1"   // the hosts of agents to broker
 	Operators  = "admv1"    // operators to broker
-	Presence   = "herev1"   // broker to surfaces: is a person there?
+	Presence   = "herev1"   // broker to surfaces: is a person present?
 	Out        = "outv1"    // questions and outcomes, republished
 	LedgerRoot = "ledgerv1" // the streams
 	Issue      = "issuev1"  // gateways and web inboxes to the issuer of credentials
 )
 
-// Exchange is where a gateway has a token swapped for a credential.
+// Exchange is the subject on which a gateway exchanges a token for a
+// credential.
 const Exchange = Issue + ".credential"
 
-// person ends the subject on which a web inbox asks for somebody's credential.
+// person ends the subject on which a web inbox requests a person's credential.
 const person = "person"
 
-// Person is where a web inbox has the credential of a person's terminal made.
-// User is the public key of the inbox's own credential, or [Self].
+// Person returns the subject on which a web inbox requests the credential of a
+// person's terminal. user is the public key of the inbox's own credential, or
+// [Self].
 func Person(user string) string { return Issue + "." + user + "." + person }
 
 // PersonAll is the wildcard over [Person].
 const PersonAll = Issue + ".*." + person
 
-// ParsePerson reads a subject of [Person].
+// ParsePerson parses a subject of [Person].
 func ParsePerson(subject string) (user string, ok bool) {
 	t := strings.Split(subject, ".")
 	if len(t) != 3 || t[0] != Issue || t[2] != person || !ValidUser(t[1]) {
@@ -49,8 +52,8 @@ func ParsePerson(subject string) (user string, ok bool) {
 	return t[1], true
 }
 
-// IssueReplyAllowed reports whether an issuer may answer a request on a subject
-// at reply: in an inbox of those who may send it.
+// IssueReplyAllowed reports whether an issuer may reply to a request on a
+// subject at reply: an inbox of the roles that may send it.
 func IssueReplyAllowed(subject, reply string) bool {
 	allowed := []string{InboxGateway}
 	if subject != Exchange {
@@ -67,7 +70,7 @@ func IssueReplyAllowed(subject, reply string) bool {
 	return false
 }
 
-// Verb is what a request wants.
+// Verb is the action of a request.
 type Verb string
 
 // The verbs of agents, responders and operators.
@@ -75,7 +78,7 @@ const (
 	VerbAsk      Verb = "ask"
 	VerbGet      Verb = "get"
 	VerbWait     Verb = "wait"
-	VerbAlive    Verb = "alive" // its id is that of a broker
+	VerbAlive    Verb = "alive" // its id is a broker's
 	VerbWithdraw Verb = "withdraw"
 	VerbList     Verb = "list"
 	VerbAnswer   Verb = "answer"
@@ -88,12 +91,12 @@ const (
 	VerbAbort    Verb = "abort"
 )
 
-// Self stands in a subject for the sender's public key, until it is
-// sent; see [As].
+// Self is a placeholder for the sender's public key until the request is sent;
+// see [As].
 const Self = "~"
 
-// As puts the sender's key where a subject has [Self]. It is not ok when the
-// subject has no such place.
+// As replaces [Self] in a subject with the sender's key. ok is false if the
+// subject has no Self.
 func As(subject, user string) (own string, ok bool) {
 	if !strings.HasPrefix(subject, Responders+".") && !strings.HasPrefix(subject, Hosts+".") && !strings.HasPrefix(subject, Issue+".") && !strings.HasPrefix(subject, Audit+".") {
 		return subject, false
@@ -105,7 +108,7 @@ func As(subject, user string) (own string, ok bool) {
 	return before + "." + user + "." + after, true
 }
 
-// Asserts reports whether a request says who acted.
+// Asserts reports whether a request names a person who acted.
 func (r Request) Asserts() bool {
 	return (r.Door == Responders || r.Door == Hosts) && (r.Verb == VerbAnswer || r.Verb == VerbCancel)
 }
@@ -113,7 +116,7 @@ func (r Request) Asserts() bool {
 // Key names one ask.
 type Key = ask.Key
 
-// Request is a parsed request subject. Fields that its verb does not have are
+// Request is a parsed request subject. Fields that its verb does not use are
 // empty.
 type Request struct {
 	Door    string // [Agents], [Responders], [Hosts] or [Operators]
@@ -125,10 +128,10 @@ type Request struct {
 	ID      string
 }
 
-// Key names the ask that the request is about.
+// Key returns the key of the request's ask.
 func (r Request) Key() Key { return Key{Tenant: r.Tenant, Session: r.Session, ID: r.ID} }
 
-// Parse reads a request subject.
+// Parse parses a request subject.
 func Parse(subject string) (Request, error) {
 	t := strings.Split(subject, ".")
 	for _, token := range t {
@@ -136,7 +139,7 @@ func Parse(subject string) (Request, error) {
 			return Request{}, fmt.Errorf("subject %q: invalid token %q", subject, token)
 		}
 	}
-	at := -1 // of the credential's key
+	at := -1 // index of the credential's key
 	switch t[0] {
 	case Responders:
 		at = 2
@@ -173,12 +176,12 @@ func Parse(subject string) (Request, error) {
 	}
 	r.User = user
 	if !r.known() {
-		return Request{}, fmt.Errorf("subject %q: %s knows no verb %q of this shape", subject, r.Door, r.Verb)
+		return Request{}, fmt.Errorf("subject %q: %s has no verb %q of this form", subject, r.Door, r.Verb)
 	}
 	return r, nil
 }
 
-// ValidUser reports whether s is the public key of a NATS user, by its form.
+// ValidUser reports whether s has the form of a NATS user's public key.
 func ValidUser(s string) bool {
 	return len(s) == 56 && s[0] == 'U' && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '2' || r > '7') })
 }
@@ -203,7 +206,7 @@ func (r Request) known() bool {
 	return false
 }
 
-// String is the subject that [Parse] reads back as r.
+// String returns the subject that [Parse] parses to r.
 func (r Request) String() string {
 	parts := []string{r.Door}
 	for _, p := range []string{r.Type, r.User, r.Tenant, r.Session, string(r.Verb), r.ID} {
@@ -214,61 +217,61 @@ func (r Request) String() string {
 	return strings.Join(parts, ".")
 }
 
-// Agent is the subject of an agent's verb about one ask.
+// Agent returns the subject of an agent's verb about one ask.
 func Agent(k Key, verb Verb) string {
 	return Request{Door: Agents, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
 }
 
-// Alive is the subject on which one broker says to a session that it runs:
-// nobody responds when it is gone.
+// Alive returns the subject on which one broker replies to a session that it
+// runs. There are no responders when it does not.
 func Alive(tenant, session, instance string) string {
 	return Agent(Key{Tenant: tenant, Session: session, ID: instance}, VerbAlive)
 }
 
-// Responder is the subject of a responder's verb about one ask; with an empty
-// id, session or tenant it is the wider form that list has. User is the public
-// key of its credential.
+// Responder returns the subject of a responder's verb about one ask, or without
+// id, session or tenant the wider form for list. user is the public key of its
+// credential.
 func Responder(typ, user string, k Key, verb Verb) string {
 	return Request{Door: Responders, Type: typ, User: user, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
 }
 
-// Host is the subject of a host's verb about one ask. User is the public key of
-// its credential.
+// Host returns the subject of a host's verb about one ask. user is the public
+// key of its credential.
 func Host(user string, k Key, verb Verb) string {
 	return Request{Door: Hosts, User: user, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
 }
 
-// Abort is the subject on which an operator ends an ask.
+// Abort returns the subject on which an operator ends an ask.
 func Abort(k Key) string {
 	return Request{Door: Operators, Tenant: k.Tenant, Session: k.Session, Verb: VerbAbort, ID: k.ID}.String()
 }
 
-// Here is the subject of the presence question for one session.
+// Here returns the subject of the presence request for one session.
 func Here(tenant, session string) string { return Presence + "." + tenant + "." + session }
 
-// attention is the verb that no broker serves: surfaces tell each other.
+// attention is a verb between surfaces, which no broker serves.
 const attention = "look"
 
-// Attention is the subject on which a surface tells others that a person is at
-// an ask.
+// Attention returns the subject on which a surface tells others that a person
+// is at an ask.
 func Attention(typ, user string, k Key) string {
 	return strings.Join([]string{Responders, typ, user, k.Tenant, k.Session, attention, k.ID}, ".")
 }
 
-// here is the verb with which a surface says that a person is there. It is
-// published, not requested, under the surface's own type and key.
+// here is the verb with which a surface declares presence. It is published, not
+// requested, under the surface's own type and key.
 const here = "here"
 
-// Present is the subject on which a surface says that a person is there for a
-// session; id is the last token of the question's reply subject.
+// Present returns the subject on which a surface declares that a person is
+// present for a session; id is the last token of the request's reply subject.
 func Present(typ, user, tenant, session, id string) string {
 	return strings.Join([]string{Responders, typ, user, tenant, session, here, id}, ".")
 }
 
-// PresentAll is the wildcard over what surfaces say of presence.
+// PresentAll returns the wildcard over declarations of presence.
 func PresentAll() string { return Present("*", "*", "*", "*", "*") }
 
-// ParsePresent reads a subject of [Present].
+// ParsePresent parses a subject of [Present].
 func ParsePresent(subject string) (typ, tenant, session, id string, ok bool) {
 	t := strings.Split(subject, ".")
 	if len(t) != 7 || t[0] != Responders || t[5] != here {
@@ -277,7 +280,7 @@ func ParsePresent(subject string) (typ, tenant, session, id string, ok bool) {
 	return t[1], t[3], t[4], t[6], ask.ValidToken(t[1]) && ValidUser(t[2])
 }
 
-// ParseHere reads a subject of [Here].
+// ParseHere parses a subject of [Here].
 func ParseHere(subject string) (tenant, session string, ok bool) {
 	t := strings.Split(subject, ".")
 	if len(t) != 3 || t[0] != Presence {
@@ -286,13 +289,13 @@ func ParseHere(subject string) (tenant, session string, ok bool) {
 	return t[1], t[2], ask.ValidToken(t[1]) && ask.ValidToken(t[2])
 }
 
-// AttentionAll is the wildcard for what surfaces tell of asks of a tenant and
-// session; empty means every one.
+// AttentionAll returns the wildcard over the attention of a tenant and session;
+// empty means all.
 func AttentionAll(tenant, session string) string {
 	return strings.Join([]string{Responders, "*", "*", star(tenant), star(session), attention, "*"}, ".")
 }
 
-// ParseAttention reads a subject of [Attention].
+// ParseAttention parses a subject of [Attention].
 func ParseAttention(subject string) (typ string, k Key, ok bool) {
 	t := strings.Split(subject, ".")
 	if len(t) != 7 || t[0] != Responders || t[5] != attention {
@@ -302,15 +305,15 @@ func ParseAttention(subject string) (typ string, k Key, ok bool) {
 	return t[1], k, ask.ValidToken(t[1]) && ValidUser(t[2]) && k.Valid()
 }
 
-// Republished last tokens of [Out] and of the ledger.
+// Last tokens of [Out] and of the ledger's subjects.
 const (
 	Question = "q"
 	Outcome  = "o"
 	Receipt  = "r"
 )
 
-// OutAll is the wildcard for what is republished as kind ([Question] or
-// [Outcome]) for a tenant and session; empty means every one.
+// OutAll returns the wildcard over republished messages of kind ([Question] or
+// [Outcome]) of a tenant and session; empty means all.
 func OutAll(tenant, session, kind string) string {
 	return strings.Join([]string{Out, star(tenant), star(session), "*", kind}, ".")
 }
@@ -322,7 +325,7 @@ func star(token string) string {
 	return token
 }
 
-// ParseOut reads a republished subject.
+// ParseOut parses a republished subject.
 func ParseOut(subject string) (k Key, kind string, ok bool) {
 	t := strings.Split(subject, ".")
 	if len(t) != 5 || t[0] != Out || t[4] != Question && t[4] != Outcome {
@@ -332,50 +335,50 @@ func ParseOut(subject string) (k Key, kind string, ok bool) {
 	return k, t[4], k.Valid()
 }
 
-// Partition is the partition of a session in a ledger of n: FNV-1a 32-bit of
-// "<tenant>.<session>" mod n. It never changes.
+// Partition returns the partition of a session in a ledger of n: FNV-1a 32-bit
+// of "<tenant>.<session>" mod n. This must never change.
 func Partition(tenant, session string, n int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(tenant + "." + session))
 	return int(h.Sum32() % uint32(n)) //nolint:gosec // n is 1 to 99
 }
 
-// StreamPrefix begins the name of each partition's stream.
+// StreamPrefix is the prefix of the partitions' stream names.
 const StreamPrefix = "ASKS_"
 
-// Stream is the name of a partition's stream.
+// Stream returns the name of a partition's stream.
 func Stream(p int) string { return fmt.Sprintf(StreamPrefix+"%02d", p) }
 
-// LedgerQuestion is the ledger subject of an ask's question.
+// LedgerQuestion returns the ledger subject of an ask's question.
 func LedgerQuestion(p int, k Key) string { return ledger(p, k) + "." + Question }
 
-// LedgerOutcome is the ledger subject of an ask's outcome.
+// LedgerOutcome returns the ledger subject of an ask's outcome.
 func LedgerOutcome(p int, k Key) string { return ledger(p, k) + "." + Outcome }
 
-// LedgerAny is the wildcard over an ask's question and outcome. Receipts have
-// one token more.
+// LedgerAny returns the wildcard over an ask's question and outcome. Receipts
+// have one more token.
 func LedgerAny(p int, k Key) string { return ledger(p, k) + ".*" }
 
-// LedgerReceipt is the ledger subject of a responder type's receipt; an empty
-// type is the wildcard over all.
+// LedgerReceipt returns the ledger subject of a responder type's receipt; an
+// empty type means the wildcard over all.
 func LedgerReceipt(p int, k Key, typ string) string {
 	return ledger(p, k) + "." + Receipt + "." + star(typ)
 }
 
-// LedgerAll is the wildcard in one partition for everything of kind
-// ([Question] or [Outcome]) of a key whose empty parts mean every one.
+// LedgerAll returns the wildcard over all messages of kind ([Question] or
+// [Outcome]) in one partition that match a key, whose empty parts mean all.
 func LedgerAll(p int, k Key, kind string) string {
 	return ledger(p, Key{Tenant: star(k.Tenant), Session: star(k.Session), ID: star(k.ID)}) + "." + kind
 }
 
-// LedgerStream is the subject space of one partition's stream.
+// LedgerStream returns the subject space of one partition's stream.
 func LedgerStream(p int) string { return fmt.Sprintf("%s.%02d.>", LedgerRoot, p) }
 
 func ledger(p int, k Key) string {
 	return fmt.Sprintf("%s.%02d.%s.%s.%s", LedgerRoot, p, k.Tenant, k.Session, k.ID)
 }
 
-// ParseLedger reads a ledger subject: the ask, the kind ([Question],
+// ParseLedger parses a ledger subject: the ask, the kind ([Question],
 // [Outcome], [Receipt]) and for a receipt the responder type.
 func ParseLedger(subject string) (k Key, kind, typ string, ok bool) {
 	t := strings.Split(subject, ".")

@@ -10,8 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Marshal is json.Marshal without its escapes for HTML: what fitted into an
-// event must not grow sixfold on its way into the ledger.
+// Marshal is json.Marshal without HTML escapes. With them, an ask that fitted
+// into an event could grow sixfold in the ledger.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -33,11 +33,12 @@ func (d *duration) UnmarshalText(b []byte) error {
 	return err
 }
 
-// EncodeAsk is the JSON of an ask. Tenant and session are not part of it.
+// EncodeAsk returns the JSON of an ask, without its tenant and session.
 func EncodeAsk(a *ask.Ask) ([]byte, error) { return a.MarshalJSON() }
 
 // DecodeAsk reads an ask from outside, strictly. It neither normalizes nor
-// validates; but when it refuses, it says what else is wrong.
+// validates, but if it refuses the JSON, it reports the other faults of the ask
+// as well.
 func DecodeAsk(data []byte) (ask.Ask, error) {
 	var a ask.Ask
 	if err := Strict("ask", data, &a); err != nil {
@@ -46,7 +47,8 @@ func DecodeAsk(data []byte) (ask.Ask, error) {
 	return a, nil
 }
 
-// EncodeOutcome is the JSON of an outcome. rawAsk, if given, stands for its ask.
+// EncodeOutcome returns the JSON of an outcome. rawAsk, if given, replaces its
+// ask.
 func EncodeOutcome(o *ask.Outcome, rawAsk json.RawMessage) ([]byte, error) {
 	if rawAsk == nil {
 		return o.MarshalJSON()
@@ -57,20 +59,21 @@ func EncodeOutcome(o *ask.Outcome, rawAsk json.RawMessage) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b = append(append(b[:len(b)-1], `,"ask":`...), rawAsk...) // it is JSON already
+	b = append(append(b[:len(b)-1], `,"ask":`...), rawAsk...) // already JSON
 	return append(b, '}'), nil
 }
 
 // DecodeOutcome reads an outcome's JSON, leniently.
 func DecodeOutcome(data []byte) (ask.Outcome, error) {
 	var o ask.Outcome
-	if err := o.UnmarshalJSON(data); err != nil { // through json.Unmarshal it would be scanned twice more
+	if err := o.UnmarshalJSON(data); err != nil { // json.Unmarshal would scan it twice more
 		return ask.Outcome{}, fmt.Errorf("read outcome: %w", err)
 	}
 	return o, nil
 }
 
-// Bodies of commands on one ask: they name it, and must agree with the subject.
+// Bodies of commands on one ask. They name the ask, which must be that of the
+// subject.
 type (
 	replyBody struct {
 		AskID string `json:"ask_id"`
@@ -92,7 +95,7 @@ type (
 	}
 )
 
-// EncodeReply is the data of an answer event.
+// EncodeReply returns the data of an answer event.
 func EncodeReply(askID string, r ask.Reply) ([]byte, error) { return Marshal(replyBody{askID, r}) }
 
 // DecodeReply reads the data of an answer event, strictly, for the ask askID.
@@ -104,7 +107,7 @@ func DecodeReply(data []byte, askID string) (ask.Reply, error) {
 	return w.Reply, checkHead("answer", askID, w.AskID, w.AnswerID, w.By)
 }
 
-// EncodeDecline is the data of a cancel event.
+// EncodeDecline returns the data of a cancel event.
 func EncodeDecline(askID, answerID, reason string, by ask.By) ([]byte, error) {
 	return Marshal(declineBody{askID, answerID, reason, by})
 }
@@ -122,7 +125,7 @@ func DecodeDecline(data []byte, askID string) (r ask.Reply, reason string, err e
 	return ask.Reply{AnswerID: w.AnswerID, By: w.By}, w.Reason, err
 }
 
-// EncodeEnd is the data of a withdraw or abort event.
+// EncodeEnd returns the data of a withdraw or abort event.
 func EncodeEnd(askID, reason string) ([]byte, error) { return Marshal(endBody{askID, reason}) }
 
 // DecodeEnd reads the data of a withdraw or abort event, strictly.
@@ -137,7 +140,7 @@ func DecodeEnd(what string, data []byte, askID string) (reason string, err error
 	return w.Reason, checkReason(what, w.Reason)
 }
 
-// EncodeReceipt is the data of a receipt event.
+// EncodeReceipt returns the data of a receipt event.
 func EncodeReceipt(askID string, r ask.Receipt) ([]byte, error) {
 	return Marshal(receiptBody{askID, r})
 }
@@ -155,7 +158,7 @@ func DecodeReceipt(data []byte, askID string) (ask.Receipt, error) {
 		f = append(f, ask.Fault{Pointer: "/state", Message: "use posting, posted or failed"})
 	}
 	if !ask.ValidToken(w.Life) {
-		f = append(f, ask.Fault{Pointer: "/life", Message: fmt.Sprintf("is %.80q; give the life of the ask that was shown, as next, get and list tell it", w.Life)})
+		f = append(f, ask.Fault{Pointer: "/life", Message: fmt.Sprintf("is %.80q; give the life of the presented ask, from next, get or list", w.Life)})
 	}
 	if utf8.RuneCountInString(w.Key) > ask.MaxName {
 		f = append(f, ask.Fault{Pointer: "/key", Message: fmt.Sprintf("is longer than %d characters", ask.MaxName)})
@@ -174,7 +177,7 @@ func DecodeReceipt(data []byte, askID string) (ask.Receipt, error) {
 	return w.Receipt, ask.InvalidError("receipt", f)
 }
 
-// ReadReceipt reads a receipt that the ledger holds.
+// ReadReceipt reads a receipt from the ledger.
 func ReadReceipt(data []byte) (ask.Receipt, error) {
 	var r ask.Receipt
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -183,7 +186,7 @@ func ReadReceipt(data []byte) (ask.Receipt, error) {
 	return r, nil
 }
 
-// checkID sees that the body names the ask of its subject.
+// checkID checks that the body names the ask of its subject.
 func checkID(want, got string) []ask.Fault {
 	switch got {
 	case want:
@@ -195,11 +198,12 @@ func checkID(want, got string) []ask.Fault {
 	}
 }
 
-// checkHead sees that a reply names its ask, itself and who acted.
+// checkHead checks that a reply names its ask, its own id and the person who
+// acted.
 func checkHead(what, wantID, gotID, answerID string, by ask.By) error {
 	f := checkID(wantID, gotID)
 	if answerID == "" || utf8.RuneCountInString(answerID) > 128 {
-		f = append(f, ask.Fault{Pointer: "/answer_id", Message: "must be 1 to 128 characters: the same id again is the same reply"})
+		f = append(f, ask.Fault{Pointer: "/answer_id", Message: "use 1 to 128 characters; a repeated id means the same reply"})
 	}
 	for _, v := range []struct{ at, value string }{{"/by/principal", by.Principal}, {"/by/name", by.Name}, {"/by/proof", by.Proof}} {
 		if utf8.RuneCountInString(v.value) > ask.MaxName {

@@ -12,10 +12,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// everyFault completes the faults of an ask's JSON by those of what the rest of
-// it says, so that who corrects the one sees the others, too. What cannot be
-// read counts as left out, and nothing more is said of it. A deadline is not
-// compared with a clock.
+// everyFault adds the faults of an ask's values to those of its JSON, so that
+// they can be corrected together. A value that cannot be read counts as left
+// out, without another fault. A deadline is not compared with a clock.
 func everyFault(err error, data []byte) error {
 	e, ok := errors.AsType[*ask.Error](err)
 	if !ok || len(e.Faults) >= maxFaults {
@@ -39,7 +38,7 @@ func everyFault(err error, data []byte) error {
 		return err
 	}
 	if a.ID == "" {
-		a.ID = "x" // doors give it later
+		a.ID = "x" // set later by the caller
 	}
 	a.Normalize()
 	more, _ := errors.AsType[*ask.Error](a.Validate(time.Time{}))

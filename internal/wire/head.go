@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// MaxHeading is how many characters of an ask's heading its head has.
+// MaxHeading is the maximum length of the heading in a head, in characters.
 const MaxHeading = 120
 
 // headJSON is what a list shows of an ask: an ask without its questions.
@@ -26,9 +26,9 @@ type headJSON struct {
 	Questions []json.RawMessage `json:"questions"`
 }
 
-// Head cuts an ask's JSON to what a list shows: id, its heading as the title,
-// agent, priority, audience, min_proof, exclude_asker with asker, and deadline,
-// and no question.
+// Head reduces an ask's JSON to what a list shows: id, its heading as the
+// title, agent, priority, audience, min_proof, exclude_asker with asker, and
+// deadline, but no questions.
 func Head(raw []byte) (json.RawMessage, error) {
 	var h headJSON
 	if err := json.Unmarshal(raw, &h); err != nil {
@@ -46,12 +46,13 @@ func Head(raw []byte) (json.RawMessage, error) {
 	if !h.Excludes {
 		h.Asker = nil
 	}
-	h.Agent.Link = "" // for the card; a list has thousands
+	h.Agent.Link = "" // only cards show it; a list has thousands of heads
 	h.Title, h.Questions = Heading(h.Title), []json.RawMessage{}
 	return Marshal(h)
 }
 
-// Heading is one line that is safe to show, of at most [MaxHeading] characters.
+// Heading returns one line that is safe to show, of at most [MaxHeading]
+// characters.
 func Heading(s string) string {
 	line := []rune(ask.CleanLine(s))
 	if len(line) > MaxHeading {
@@ -60,13 +61,14 @@ func Heading(s string) string {
 	return string(line)
 }
 
-// Mark is what a list of heads says of itself.
+// Mark describes a list of heads.
 type Mark struct {
-	At   string `json:"mark"` // what was stored before is in this list; see [Query.Since]
-	Full bool   `json:"full"` // the list begins from nothing: what it does not have is not pending
+	At   string `json:"mark"` // the list contains everything stored before it; see [Query.Since]
+	Full bool   `json:"full"` // the list is complete: an ask that it does not have is not pending
 }
 
-// EncodeHeads is the reply to a request for heads: [EncodePage] with a mark.
+// EncodeHeads returns the reply to a request for heads: [EncodePage] with a
+// mark.
 func EncodeHeads(items []ListItem, next string, m Mark) ([]byte, error) {
 	page, err := EncodePage(items, next)
 	if err != nil || m.At == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// What next may be asked for.
+// What next can be asked for.
 const (
 	NextQuestion = "question"
 	NextOutcome  = "outcome"
@@ -31,7 +31,7 @@ type nextJSON struct {
 	Wait duration `json:"wait,omitempty"`
 }
 
-// EncodeNextQuery is the body of a request for work.
+// EncodeNextQuery returns the body of a request for work.
 func EncodeNextQuery(n Next) ([]byte, error) {
 	return Marshal(nextJSON{n.Of, n.Max, duration(n.Wait)})
 }
@@ -71,7 +71,7 @@ type nextItemsJSON struct {
 	Lease duration   `json:"lease,omitempty"`
 }
 
-// EncodeNext is the reply to a request for work. The lease is how long the
+// EncodeNext returns the reply to a request for work. The lease is how long the
 // items stay with the caller, unless they are extended.
 func EncodeNext(items []NextItem, lease time.Duration) ([]byte, error) {
 	return Marshal(nextItemsJSON{items, duration(lease)})
@@ -91,7 +91,7 @@ type settleJSON struct {
 	Delay duration `json:"delay,omitempty"`
 }
 
-// EncodeSettle is the body of done, extend and later.
+// EncodeSettle returns the body of done, extend and later.
 func EncodeSettle(token string, delay time.Duration) ([]byte, error) {
 	return Marshal(settleJSON{token, duration(delay)})
 }
@@ -104,7 +104,7 @@ func DecodeSettle(what string, data []byte) (token string, delay time.Duration, 
 	}
 	var f []ask.Fault
 	if w.Token == "" {
-		f = append(f, ask.Fault{Pointer: "/token", Message: "is missing; give the token that next gave"})
+		f = append(f, ask.Fault{Pointer: "/token", Message: "is missing; give the token from next"})
 	}
 	if d := time.Duration(w.Delay); d < 0 || d > maxDelay {
 		f = append(f, ask.Fault{Pointer: "/delay", Message: fmt.Sprintf("use 0s to %s", maxDelay)})

@@ -10,13 +10,13 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// A page may have 500 asks whose JSON is there already. It is put together by
-// hand because encoders read every byte of it again: json.Marshal of the same
-// page took four to ten times as long, go-json-experiment no less
-// (BenchmarkEncodePage), which a list of 100,000 asks feels.
+// A page may have 500 asks whose JSON already exists. It is assembled by hand
+// because encoders read every byte again: json.Marshal of the same page took
+// four to ten times as long, and go-json-experiment as well
+// (BenchmarkEncodePage), which matters for a list of 100,000 asks.
 
-// EncodePage is the reply to a list request. RawAsk and Outcome of the items
-// are valid JSON.
+// EncodePage returns the reply to a list request. RawAsk and Outcome of the
+// items must be valid JSON.
 func EncodePage(items []ListItem, next string) ([]byte, error) {
 	size := 64
 	for i := range items {
@@ -63,7 +63,7 @@ func appendItem(b []byte, it *ListItem) ([]byte, error) {
 	raw = it.Outcome
 	if raw == nil && r.Outcome != nil {
 		o := *r.Outcome
-		o.Ask = nil // it stands beside
+		o.Ask = nil // the item has it
 		if raw, err = EncodeOutcome(&o, nil); err != nil {
 			return nil, err
 		}
@@ -90,8 +90,8 @@ func appendTime(b []byte, name string, t time.Time) []byte {
 	return append(b, '"')
 }
 
-// NextPage is the cursor of the page after this one, seen without reading it.
-// It is empty on the last one, and when it cannot be seen.
+// NextPage extracts the cursor of the next page without decoding the page. It
+// is empty on the last page, and if the cursor is not where expected.
 func NextPage(data []byte) string {
 	const mark = `],"next":"`
 	tail := data[max(0, len(data)-4096):]

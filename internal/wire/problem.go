@@ -27,25 +27,25 @@ func AsError(err error) *ask.Error {
 	if e, ok := errors.AsType[*ask.Error](err); ok {
 		return e
 	}
-	return ask.Refuse(ask.CodeInternal, "something went wrong inside the broker; its log says more")
+	return ask.Refuse(ask.CodeInternal, "internal error of the broker; see its log")
 }
 
-// EncodeProblem is the problem body of a refusal.
+// EncodeProblem returns the problem body of a refusal.
 func EncodeProblem(e *ask.Error) []byte {
 	status := HTTPStatus(e.Code)
 	w := problemJSON{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: e.Code, Detail: e.Detail, Errors: e.Faults}
 	if e.Outcome != nil {
-		w.Outcome, _ = EncodeOutcome(e.Outcome, nil) // what was read can be written
+		w.Outcome, _ = EncodeOutcome(e.Outcome, nil) // a decoded outcome can be encoded
 	}
 	data, _ := Marshal(w)
 	return data
 }
 
-// DecodeProblem reads a problem body; nil when data is not one.
+// DecodeProblem reads a problem body; nil if data is not one.
 func DecodeProblem(data []byte) *ask.Error {
 	var w problemJSON
 	if err := json.Unmarshal(data, &w); err != nil || w.Status == 0 {
-		return nil //nolint:nilerr // no problem body is not a problem
+		return nil //nolint:nilerr // another body is not an error
 	}
 	e := &ask.Error{Code: w.Code, Detail: w.Detail, Faults: w.Errors}
 	if len(w.Outcome) > 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// StatusReply is what the broker says of an ask that has not just ended.
+// StatusReply is the broker's reply about an ask that did not end with this
+// request.
 type StatusReply struct {
 	State      ask.State
 	Key        ask.Key
@@ -18,14 +19,14 @@ type StatusReply struct {
 	Seq        uint64
 	Created    *bool           // ask: this event stored it; nil for other verbs
 	Ask        *ask.Ask        // get and wait
-	RawAsk     json.RawMessage // stands for Ask when encoding
+	RawAsk     json.RawMessage // replaces Ask when encoding
 	Outcome    *ask.Outcome
-	RawOutcome json.RawMessage // stands for Outcome when encoding
+	RawOutcome json.RawMessage // replaces Outcome when encoding
 	Receipts   []ask.Receipt   // get
 	Warnings   []string        // ask
-	Present    []string        // ask: the responder types at which a person is
-	Hold       time.Duration   // pending, to ask and wait: go on with wait, held for so long
-	Holder     string          // pending, to ask and wait: the broker that said so; see subject.Alive
+	Present    []string        // ask: the responder types with a person present
+	Hold       time.Duration   // pending, to ask and wait: continue with wait, held for this long
+	Holder     string          // pending, to ask and wait: the broker that replied; see subject.Alive
 }
 
 type statusJSON struct {
@@ -48,7 +49,7 @@ type statusJSON struct {
 	Receipts []ask.Receipt   `json:"receipts,omitempty"`
 }
 
-// EncodeStatus is the data of a status event.
+// EncodeStatus returns the data of a status event.
 func EncodeStatus(s *StatusReply) ([]byte, error) {
 	w := statusJSON{
 		State: string(s.State), AskID: s.Key.ID, Tenant: s.Key.Tenant, Session: s.Key.Session, Life: s.Life, Seq: s.Seq, Created: s.Created,
@@ -104,14 +105,14 @@ func DecodeStatus(data []byte) (StatusReply, error) {
 type Query struct {
 	Tenant   string `json:"tenant,omitempty"`
 	Session  string `json:"session,omitempty"`
-	ID       string `json:"id,omitempty"` // of the ask: finds it in every session
+	ID       string `json:"id,omitempty"` // of the ask, in any session
 	State    string `json:"state,omitempty"`
 	Question string `json:"question,omitempty"`
 	Limit    int    `json:"limit,omitempty"`
 	Cursor   string `json:"cursor,omitempty"`
-	// Heads asks for pending asks cut to what a list shows, with a mark.
+	// Heads asks for the heads of pending asks, with a mark.
 	Heads bool `json:"heads,omitempty"`
-	// Since is a mark: only what changed after it is wanted, ended asks too.
+	// Since is a mark: only later changes are wanted, including ended asks.
 	Since string `json:"since,omitempty"`
 }
 
@@ -133,19 +134,19 @@ func DecodeQuery(data []byte) (Query, error) {
 	var f []ask.Fault
 	add := func(at, message string) { f = append(f, ask.Fault{Pointer: at, Message: message}) }
 	if q.Tenant != "" && !ask.ValidToken(q.Tenant) {
-		add("/tenant", "is not a token: use A-Z a-z 0-9 _ -")
+		add("/tenant", "is invalid: use A-Z a-z 0-9 _ -")
 	}
 	if q.Session != "" && !ask.ValidToken(q.Session) {
-		add("/session", "is not a token: use A-Z a-z 0-9 _ -")
+		add("/session", "is invalid: use A-Z a-z 0-9 _ -")
 	}
 	if q.ID != "" && !ask.ValidToken(q.ID) {
-		add("/id", "is not a token: use A-Z a-z 0-9 _ -")
+		add("/id", "is invalid: use A-Z a-z 0-9 _ -")
 	}
 	if q.Since != "" && (!q.Heads || q.State != "" || q.Question != "" || q.ID != "") {
-		add("/since", "goes with heads, and without state, question and id")
+		add("/since", "needs heads, and excludes state, question and id")
 	}
 	if q.Heads && q.Since == "" && q.State != string(ask.StatePending) {
-		add("/heads", "goes with state pending, or with since")
+		add("/heads", "needs state pending, or since")
 	}
 	switch ask.State(q.State) {
 	case "", ask.StatePending, ask.StateResolved:
@@ -164,11 +165,11 @@ func DecodeQuery(data []byte) (Query, error) {
 // ListItem is one ask of a page, for encoding.
 type ListItem struct {
 	Record  ask.Record
-	RawAsk  json.RawMessage // stands for Record.Ask
-	Outcome json.RawMessage // stands for Record.Outcome
+	RawAsk  json.RawMessage // replaces Record.Ask
+	Outcome json.RawMessage // replaces Record.Outcome
 }
 
-// Record is the status as a record.
+// Record returns the status as a record.
 func (s *StatusReply) Record() ask.Record {
 	r := ask.Record{State: s.State, AskedAt: s.AskedAt, Life: s.Life, Seq: s.Seq, Outcome: s.Outcome, Receipts: s.Receipts}
 	if s.Ask != nil {

@@ -8,8 +8,8 @@ import (
 //go:embed schemas/*.json
 var schemas embed.FS
 
-// Schemas are the JSON Schemas (2020-12) of everything on the wire: ask.json,
-// answer.json, outcome.json and so on. The file at name has the $id
+// Schemas returns the JSON Schemas (2020-12) of everything on the wire:
+// ask.json, answer.json, outcome.json and so on. The file name has the $id
 // https://askbus.dev/schemas/v1/<name>.
 func Schemas() fs.FS {
 	sub, err := fs.Sub(schemas, "schemas")

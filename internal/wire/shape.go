@@ -10,18 +10,18 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// shape is what the JSON of a type may look like. It is read off the type's
-// tags, but for what pkg/ask writes otherwise than its tags say.
+// shape describes the JSON that a type accepts. It is derived from the type's
+// tags, except where pkg/ask encodes a type differently.
 type shape struct {
 	kinds  kinds
 	fields map[string]*shape // of an object whose fields are known
-	list   string            // the names of the fields, for people
+	list   string            // the names of the fields, for messages
 	elem   *shape            // of an array
 	text   func(string) string
 	number func(string) string
 }
 
-//nolint:gochecknoglobals // constants, and what the type system says, read once
+//nolint:gochecknoglobals // constants and caches
 var (
 	anything  = &shape{kinds: isString | isNumber | isBool | isObject | isArray, number: anyNumber}
 	aDuration = &shape{kinds: isString, text: durationText}
@@ -33,7 +33,7 @@ var (
 	shapes sync.Map // by reflect.Type
 )
 
-// shapeFor is the shape of what v points to.
+// shapeFor returns the shape of the value that v points to.
 func shapeFor(v any) *shape { return shapeOf(reflect.TypeOf(v).Elem()) }
 
 func shapeOf(t reflect.Type) *shape {

@@ -8,7 +8,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// MaxChanges is the most entries of one page of a bucket.
+// MaxChanges is the maximum number of entries of one page of a bucket.
 const MaxChanges = 200
 
 const maxWriteID = 64
@@ -16,9 +16,9 @@ const maxWriteID = 64
 // StatePut is a request to write an entry of shared state.
 type StatePut struct {
 	Value    json.RawMessage // a JSON object
-	Revision *uint64         // compare-and-set: the entry's, 0: there must be none; nil: whatever is there
+	Revision *uint64         // compare-and-set: the expected revision, 0: none; nil: any
 	TTL      time.Duration   // 0: until it is deleted
-	ID       string          // of this write: sent again, it is the same one
+	ID       string          // of this write: the same id means the same write
 }
 
 type statePutJSON struct {
@@ -28,7 +28,7 @@ type statePutJSON struct {
 	ID       string          `json:"id,omitempty"`
 }
 
-// EncodeStatePut is the body of put.
+// EncodeStatePut returns the body of put.
 func EncodeStatePut(p StatePut) ([]byte, error) {
 	return Marshal(statePutJSON{p.Value, p.Revision, duration(p.TTL), p.ID})
 }
@@ -68,7 +68,7 @@ type stateDeleteJSON struct {
 	ID       string  `json:"id,omitempty"`
 }
 
-// EncodeStateDelete is the body of delete.
+// EncodeStateDelete returns the body of delete.
 func EncodeStateDelete(d StateDelete) ([]byte, error) {
 	return Marshal(stateDeleteJSON(d))
 }
@@ -84,8 +84,8 @@ func DecodeStateDelete(data []byte) (StateDelete, error) {
 	return StateDelete(w), ask.InvalidError("delete", writeID(w.ID))
 }
 
-// StateList is a request for what changed in a bucket after a revision; all
-// that is there changed after 0.
+// StateList is a request for the changes of a bucket after a revision; 0 means
+// every entry.
 type StateList struct {
 	After uint64 `json:"after,omitempty"`
 	Limit int    `json:"limit,omitempty"`
@@ -108,7 +108,7 @@ func DecodeStateList(data []byte) (StateList, error) {
 	return l, nil
 }
 
-// StateEntry is one entry of shared state, or that it was deleted.
+// StateEntry is one entry of shared state, or its deletion.
 type StateEntry struct {
 	Tenant   string          `json:"tenant,omitempty"` // empty: of no tenant
 	Key      string          `json:"key"`
@@ -122,6 +122,6 @@ type StateEntry struct {
 // StateChanges is a page of a bucket, in the order of revisions.
 type StateChanges struct {
 	Items    []StateEntry `json:"items"`
-	Revision uint64       `json:"revision"` // as far as this page reaches: ask for what came after it
+	Revision uint64       `json:"revision"` // the page contains all changes up to it
 	More     bool         `json:"more,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Codes of refusals that only HTTP knows.
+// Codes of refusals that exist only over HTTP.
 const (
 	CodeMethod      = "method_not_allowed"
 	CodeMediaType   = "unsupported_media_type"
@@ -17,9 +17,8 @@ const (
 	CodeScope       = "insufficient_scope" // of an OAuth token; RFC 6750 has the name
 )
 
-// HTTPStatus is the HTTP status of a code. NATS service errors carry the same
-// number. It is the one place that knows; an unknown code, which a newer peer
-// may send, is a failure of ours.
+// HTTPStatus maps a code to its HTTP status; NATS service errors carry the same
+// number. An unknown code, which a newer peer may send, maps to 500.
 func HTTPStatus(code string) int {
 	switch code {
 	case ask.CodeInvalid:

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Digest identifies what a normalized ask asks: see [DigestJSON].
+// Digest identifies the content of a normalized ask: see [DigestJSON].
 func Digest(a *ask.Ask) (string, error) {
 	data, err := EncodeAsk(a)
 	if err != nil {
@@ -22,9 +22,10 @@ func Digest(a *ask.Ask) (string, error) {
 	return DigestJSON(data)
 }
 
-// DigestJSON identifies what the JSON of a normalized ask asks: "sha256:" and
+// DigestJSON identifies the content of a normalized ask's JSON: "sha256:" and
 // the hex SHA-256 of the RFC 8785 JSON of its questions, title, context,
-// audience, min_proof, exclude_asker, asker and at_deadline. Deadline, agent, priority and metadata do not count.
+// audience, min_proof, exclude_asker, asker and at_deadline. Deadline, agent,
+// priority and metadata are excluded.
 func DigestJSON(raw []byte) (string, error) {
 	content := append(make(jsontext.Value, 0, len(raw)), '{')
 	err := members(raw, func(name string, value []byte) {
@@ -48,16 +49,16 @@ func DigestJSON(raw []byte) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// Stored is the data of a question event in the ledger, opened but not decoded.
+// Stored is the data of a question event in the ledger, split but not decoded.
 type Stored struct {
-	Ask        json.RawMessage // it may say more than this build knows
-	OnDeadline json.RawMessage // the will, without its ask
+	Ask        json.RawMessage // it may have fields that this version does not know
+	OnDeadline json.RawMessage // the expiry outcome, without its ask
 	Digest     string
 }
 
-// EncodeStored is the data of a question event in the ledger.
+// EncodeStored returns the data of a question event in the ledger.
 func EncodeStored(s Stored) []byte {
-	// Its parts are JSON already; encoding them again would read every byte.
+	// Its parts are already JSON; encoding them again would read every byte.
 	b := append(make([]byte, 0, len(s.Ask)+len(s.OnDeadline)+128), `{"ask":`...)
 	b = append(append(b, s.Ask...), `,"on_deadline":`...)
 	b = append(append(b, s.OnDeadline...), `,"digest":`...)
@@ -86,7 +87,7 @@ func OpenStored(data []byte) (Stored, error) {
 	return s, nil
 }
 
-// DecodeStoredAsk reads an ask that the ledger holds, leniently.
+// DecodeStoredAsk reads an ask from the ledger, leniently.
 func DecodeStoredAsk(raw []byte, s ask.Session) (*ask.Ask, error) {
 	a := &ask.Ask{Tenant: s.Tenant, Session: s.Name}
 	if err := a.UnmarshalJSON(raw); err != nil {
@@ -95,7 +96,7 @@ func DecodeStoredAsk(raw []byte, s ask.Session) (*ask.Ask, error) {
 	return a, nil
 }
 
-// OutcomeAsk is the JSON of the ask in an outcome's JSON, or nil.
+// OutcomeAsk returns the JSON of the ask in an outcome's JSON, or nil.
 func OutcomeAsk(outcome []byte) (raw json.RawMessage) {
 	_ = members(outcome, func(name string, value []byte) {
 		if name == "ask" {
@@ -105,8 +106,8 @@ func OutcomeAsk(outcome []byte) (raw json.RawMessage) {
 	return raw
 }
 
-// members tells each member of a JSON object: its name, and its value as it
-// stands in data.
+// members calls tell with the name and the raw value of each member of a JSON
+// object.
 func members(data []byte, tell func(name string, value []byte)) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {

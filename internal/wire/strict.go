@@ -21,8 +21,8 @@ const (
 )
 
 // Strict decodes JSON from outside into v, a pointer to a struct. It refuses
-// unknown fields, fields given twice and wrong types: the error is an
-// [*ask.Error] with [ask.ErrInvalid] that holds every such fault with its JSON
+// unknown fields, duplicate fields and wrong types: the error is an
+// [*ask.Error] with [ask.ErrInvalid] that holds every fault with its JSON
 // pointer (RFC 6901). Null counts as left out.
 func Strict(what string, data []byte, v any) error {
 	c := checker{dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
@@ -33,7 +33,7 @@ func Strict(what string, data []byte, v any) error {
 		return ask.InvalidError(what, c.faults)
 	}
 	decode := json.Unmarshal
-	if self, ok := v.(json.Unmarshaler); ok { // data is one valid document: it need not be checked again
+	if self, ok := v.(json.Unmarshaler); ok { // data is one valid document: no need to check it again
 		decode = func(data []byte, _ any) error { return self.UnmarshalJSON(data) }
 	}
 	if err := decode(data, v); err != nil {
@@ -42,7 +42,7 @@ func Strict(what string, data []byte, v any) error {
 	return nil
 }
 
-// checker walks JSON tokens along a shape.
+// checker checks JSON tokens against a shape.
 type checker struct {
 	dec    *jsontext.Decoder
 	faults []ask.Fault
@@ -59,7 +59,7 @@ func (c *checker) document(s *shape) error {
 	err := c.value(s, 0)
 	if err == nil {
 		if _, extra := c.dec.ReadToken(); !errors.Is(extra, io.EOF) {
-			err = errors.New("there is something after the JSON value")
+			err = errors.New("unexpected data after the JSON value")
 		}
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -71,11 +71,11 @@ func (c *checker) document(s *shape) error {
 	return err
 }
 
-// value reads one value that should have the shape s. An error ends the walk:
-// the rest cannot be read.
+// value checks one value against the shape s. After an error the rest cannot be
+// read.
 func (c *checker) value(s *shape, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("it is nested deeper than %d", maxDepth)
+		return fmt.Errorf("nested deeper than %d", maxDepth)
 	}
 	tok, err := c.dec.ReadToken()
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *checker) object(s *shape, depth int) error {
 			if known, ok := s.fields[name]; ok {
 				inner = known
 			} else {
-				c.fault("is not known here; the fields are %s", s.list)
+				c.fault("is unknown; the fields are %s", s.list)
 			}
 		}
 		if err := c.value(inner, depth+1); err != nil {
@@ -155,7 +155,7 @@ func (c *checker) array(s *shape, depth int) error {
 	return err
 }
 
-// names is a set of names: mostly a few.
+// names is a set of names, usually small.
 type names struct {
 	few  []string
 	many map[string]bool
