@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/askbus/askbus/internal/kubeapi"
 	"github.com/askbus/askbus/internal/kubesecret"
 	"github.com/askbus/askbus/internal/natsd"
 )
@@ -17,7 +18,7 @@ const keysSecret = "-keys"
 // rolesToKubernetes stores the keys of a deployment in a Secret, and each role's credential in
 // another. Two concurrent runs end with the same keys.
 func (a *app) rolesToKubernetes(ctx context.Context, prefix string, types []string, expires time.Duration) error {
-	c, err := kubesecret.New(kubesecret.Dir, os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
+	c, err := kubesecret.New(kubeapi.Dir, os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/askbus/askbus/internal/audit"
@@ -14,6 +15,7 @@ import (
 	"github.com/askbus/askbus/internal/daemon"
 	"github.com/askbus/askbus/internal/exchange"
 	"github.com/askbus/askbus/internal/gateway/token"
+	"github.com/askbus/askbus/internal/kubeapi"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -89,7 +91,7 @@ func (a *app) issuerCred() (client.Credential, error) {
 
 // issuer adds the part that swaps tokens for credentials.
 func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Issuer) (*nats.Conn, error) {
-	source, err := exchange.Open(s.Issuer.Rules, exchange.SourceOptions{Logger: r.log})
+	source, err := exchange.Open(s.Issuer.Rules, exchange.SourceOptions{Logger: r.log, Review: tokenReviews()})
 	if err != nil {
 		return nil, usage("--rules: %w", err)
 	}
@@ -132,6 +134,19 @@ func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Is
 		daemon.Part{Name: "audit of credentials", Run: newCredentialAudit(keys.Dir(), nc, r.log).Run},
 		daemon.Part{Name: "audit of maintenance", Run: newMaintenanceAudit(keys.Dir(), nc, r.log).Run})
 	return nc, nil
+}
+
+// tokenReviews lets the API server of this pod's cluster review tokens. It returns nil
+// outside a pod, and in one without a token for the API server.
+func tokenReviews() func(context.Context, string, string) (exchange.Review, error) {
+	api, err := kubeapi.New(kubeapi.Dir, os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
+	if err != nil {
+		return nil // rules that want reviews are refused then
+	}
+	return func(ctx context.Context, token, audience string) (exchange.Review, error) {
+		r, err := api.Review(ctx, token, audience)
+		return exchange.Review{Authenticated: r.Authenticated, Audiences: r.Audiences, User: r.User.Name, Groups: r.User.Groups, Extra: r.User.Extra}, err
+	}
 }
 
 // apiToken returns what an API token proves to the issuer.

@@ -32,6 +32,8 @@ type Provider struct {
 	Scopes   []string `json:"scopes,omitempty"` // all of them must be in the claim scope (or scp)
 	JWKSFile string   `json:"jwks_file,omitempty"`
 	JWKSURL  string   `json:"jwks_url,omitempty"`
+	// TokenReview has the API server of the cluster that this process runs in verify the tokens.
+	TokenReview bool `json:"token_review,omitempty"`
 }
 
 // Rule says what a token is worth whose claims match. The first that matches
@@ -128,6 +130,9 @@ func ParseRules(data []byte, dir, audience string) (*Rules, error) {
 // check checks where the keys come from.
 func (p *Provider) check(at, dir string, fault func(string, ...any)) {
 	switch {
+	case p.TokenReview && (p.JWKSFile != "" || p.JWKSURL != ""):
+		fault("%s: token_review asks the API server, which needs no jwks_file and no jwks_url; use one of the three", at)
+	case p.TokenReview:
 	case p.JWKSFile != "" && p.JWKSURL != "":
 		fault("%s: jwks_file and jwks_url are both set; use one of them", at)
 	case p.JWKSFile != "":

@@ -28,9 +28,12 @@ type Source struct {
 
 // SourceOptions tunes a [Source]. The zero value is ready to use.
 type SourceOptions struct {
-	Audience string           // of the tokens of an issuer for which the rules name none; default: they must
-	Now      func() time.Time // default: time.Now
-	Logger   *slog.Logger     // default: discard
+	Audience string // of the tokens of an issuer for which the rules name none; default: they must
+	// Review has the API server of this cluster review a token; required when the rules
+	// want token_review.
+	Review func(ctx context.Context, token, audience string) (Review, error)
+	Now    func() time.Time // default: time.Now
+	Logger *slog.Logger     // default: discard
 }
 
 // Open reads a rules file; without a path only API tokens are swapped.
@@ -80,9 +83,14 @@ func (s *Source) load() error {
 	if err != nil {
 		return err
 	}
+	for i := range rules.Providers {
+		if p := &rules.Providers[i]; p.TokenReview && s.opts.Review == nil {
+			return fmt.Errorf("issuers[%d].token_review: this process is not a pod with a token for the API server; use jwks_file", i)
+		}
+	}
 	s.rules, s.verifiers = rules, map[string]*verifier{}
 	for _, p := range rules.Providers {
-		s.verifiers[p.Issuer] = newVerifier(p, s.opts.Now)
+		s.verifiers[p.Issuer] = newVerifier(p, s.opts)
 	}
 	return nil
 }

@@ -41,20 +41,26 @@ type verifier struct {
 	now  func() time.Time
 	http *http.Client
 
+	review   func(ctx context.Context, token, audience string) (Review, error)
+	reviewed *ratelimit.PerMinute
+
 	mu    sync.Mutex
 	ready *oidc.IDTokenVerifier // nil: its discovery document was not read yet
 }
 
-func newVerifier(p Provider, now func() time.Time) *verifier {
-	return &verifier{Provider: p, now: now, http: &http.Client{
+func newVerifier(p Provider, opts SourceOptions) *verifier {
+	return &verifier{Provider: p, now: opts.Now, review: opts.Review, reviewed: ratelimit.New(reviews), http: &http.Client{
 		Timeout:       fetchTime,
-		Transport:     &bounded{limit: ratelimit.New(fetches), now: now, host: p.Name},
+		Transport:     &bounded{limit: ratelimit.New(fetches), now: opts.Now, host: p.Name},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
 // verify verifies a token. The error is an [*ask.Error].
 func (v *verifier) verify(ctx context.Context, raw string) (Proof, error) {
+	if v.TokenReview {
+		return v.askServer(ctx, raw)
+	}
 	check, err := v.oidc(ctx)
 	if err != nil {
 		return Proof{}, unreachable(v.Name, err)

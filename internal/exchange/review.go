@@ -1,0 +1,91 @@
+package exchange
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Review is what the API server of a cluster says of a token.
+type Review struct {
+	Authenticated bool
+	Audiences     []string // of those that were asked for
+	User          string
+	Groups        []string
+	Extra         map[string][]string
+}
+
+// reviews bounds how often the API server is asked in a minute.
+const reviews = 600
+
+var errReviews = errors.New("too many reviews in this minute")
+
+// askServer has the API server verify a token, which then also does not count any
+// more when its pod is gone. The claims are made of what the server says of it;
+// of the token itself only its end is read, which the server has checked. The error
+// is an [*ask.Error], or says that the server does not answer.
+func (v *verifier) askServer(ctx context.Context, raw string) (Proof, error) {
+	if !v.reviewed.Take(v.Name, v.now()) {
+		return Proof{}, unreachable(v.Name, errReviews)
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	r, err := v.review(ctx, raw, v.Audience)
+	switch {
+	case err != nil:
+		return Proof{}, unreachable(v.Name, err)
+	case !r.Authenticated || !slices.Contains(r.Audiences, v.Audience):
+		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "the API server does not take this token: it has expired, its pod is gone, or it is not for the audience %q", v.Audience)
+	}
+	expires := endOf(raw)
+	if !v.now().Before(expires) {
+		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "the token has expired; get a fresh one")
+	}
+	return Proof{Provider: v.Name, Subject: r.User, Expires: expires, Claims: r.claims(v.Issuer, v.Audience)}, nil
+}
+
+// claims are the claims as a token of a service account has them.
+func (r *Review) claims(issuer, audience string) map[string]any {
+	one := func(name string) any {
+		if v := r.Extra["authentication.kubernetes.io/"+name]; len(v) == 1 {
+			return v[0]
+		}
+		return nil
+	}
+	groups := make([]any, len(r.Groups))
+	for i, g := range r.Groups {
+		groups[i] = g
+	}
+	claims := map[string]any{"iss": issuer, "aud": audience, "sub": r.User, "groups": groups}
+	if rest, ok := strings.CutPrefix(r.User, "system:serviceaccount:"); ok {
+		namespace, name, _ := strings.Cut(rest, ":")
+		claims["kubernetes.io"] = map[string]any{
+			"namespace": namespace, "serviceaccount": map[string]any{"name": name},
+			"pod": map[string]any{"name": one("pod-name"), "uid": one("pod-uid")}, "node": map[string]any{"name": one("node-name"), "uid": one("node-uid")},
+		}
+	}
+	return claims
+}
+
+// endOf is the claim exp of a token that somebody else has verified; zero: it has
+// none.
+func endOf(raw string) time.Time {
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		return time.Time{}
+	}
+	body, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		Expires float64 `json:"exp"`
+	}
+	if err != nil || json.Unmarshal(body, &claims) != nil || claims.Expires <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(claims.Expires), 0)
+}

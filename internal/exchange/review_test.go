@@ -1,0 +1,188 @@
+package exchange_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/exchange"
+	"github.com/askbus/askbus/internal/kubeapi"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// apiServer is as much of an API server as a TokenReview needs: who the tokens that
+// it knows are of, until their pod is gone.
+type apiServer struct {
+	mu     sync.Mutex
+	tokens map[string]string // token -> pod
+	asked  int
+	down   bool
+}
+
+func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked++
+	var in struct {
+		Kind string `json:"kind"`
+		Spec struct {
+			Token     string   `json:"token"`
+			Audiences []string `json:"audiences"`
+		} `json:"spec"`
+	}
+	if r.Method != http.MethodPost || r.URL.Path != "/apis/authentication.k8s.io/v1/tokenreviews" || json.NewDecoder(r.Body).Decode(&in) != nil || in.Kind != "TokenReview" {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	if a.down || r.Header.Get("Authorization") != "Bearer the issuer's own" {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"message":"tokenreviews.authentication.k8s.io is forbidden"}`))
+		return
+	}
+	status := map[string]any{"authenticated": false, "error": "invalid bearer token"}
+	if pod, known := a.tokens[in.Spec.Token]; known {
+		status = map[string]any{"authenticated": true, "user": map[string]any{
+			"username": "system:serviceaccount:team-a:agent", "groups": []string{"system:serviceaccounts", "system:serviceaccounts:team-a"},
+			"extra": map[string]any{"authentication.kubernetes.io/pod-name": []string{pod}},
+		}}
+		if slices.Contains(in.Spec.Audiences, "askbus") {
+			status["audiences"] = []string{"askbus"}
+		}
+	}
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": status})
+}
+
+// reviewed makes a source whose tokens an API server reviews, over HTTPS.
+func reviewed(t *testing.T, audience string) (*apiServer, *exchange.Source) {
+	t.Helper()
+	a := &apiServer{tokens: map[string]string{}}
+	srv := httptest.NewTLSServer(a)
+	t.Cleanup(srv.Close)
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{
+		"ca.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}), "token": []byte("the issuer's own\n"),
+		"rules.yaml": []byte(`
+issuers: [{ name: cluster, issuer: "` + cluster + `", audience: ` + audience + `, token_review: true }]
+rules:
+  - issuer: cluster
+    match: { "kubernetes.io/namespace": team-*, groups: "system:serviceaccounts:team-a" }
+    tenant: "{kubernetes.io/namespace}"
+    sessions: ["{kubernetes.io/pod/name}"]
+`),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(srv.URL, "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := kubeapi.New(dir, host, port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := exchange.Open(filepath.Join(dir, "rules.yaml"), exchange.SourceOptions{Review: func(ctx context.Context, token, audience string) (exchange.Review, error) {
+		r, err := api.Review(ctx, token, audience)
+		return exchange.Review{Authenticated: r.Authenticated, Audiences: r.Audiences, User: r.User.Name, Groups: r.User.Groups, Extra: r.User.Extra}, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, s
+}
+
+func unauthorized(err error) bool {
+	e, ok := errors.AsType[*ask.Error](err)
+	return ok && e.Code == ask.CodeUnauthorized
+}
+
+// The API server says whose a token is: what stands in the token itself does not
+// count, and no key is read.
+func TestTheAPIServerReviewsTokens(t *testing.T) {
+	t.Parallel()
+	a, s := reviewed(t, "askbus")
+	nobodys := newSigner(t, "x")
+	claims := pod("prod", "another")
+	good := nobodys.sign(claims)
+	a.tokens[good] = "migrate-x7"
+	h, err := s.Holder(t.Context(), good)
+	if err != nil || h.Tenant != "team-a" || strings.Join(h.Sessions, " ") != "migrate-x7" || h.Subject != "system:serviceaccount:team-a:agent" || time.Until(h.Expires) > time.Hour {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	expired := nobodys.sign(claims, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()})
+	endless := nobodys.sign(claims, map[string]any{"exp": nil})
+	a.tokens[expired], a.tokens[endless] = "migrate-x7", "migrate-x7"
+	other := nobodys.sign(claims, map[string]any{"iss": "https://elsewhere"})
+	a.tokens[other] = "migrate-x7"
+	for name, c := range map[string]struct{ token, says string }{
+		"unknown to the server": {nobodys.sign(claims, map[string]any{"jti": "1"}), "does not take this token"},
+		"expired":               {expired, "expired"},
+		"without an end":        {endless, "expired"},
+		"of another issuer":     {other, "does not know the issuer"},
+	} {
+		if _, err := s.Holder(t.Context(), c.token); !unauthorized(err) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	delete(a.tokens, good) // the pod is gone, long before the token's end
+	if _, err := s.Holder(t.Context(), good); !unauthorized(err) {
+		t.Errorf("of a pod that is gone: %v", err)
+	}
+	a.down = true
+	if _, err := s.Holder(t.Context(), good); !errors.Is(err, ask.ErrUnavailable) || !strings.Contains(err.Error(), "tokenreviews.authentication.k8s.io is forbidden") {
+		t.Errorf("without the right to ask: %v", err)
+	}
+}
+
+// A token for another audience is authenticated by the server, and refused here.
+func TestAReviewedTokenIsForOurAudience(t *testing.T) {
+	t.Parallel()
+	a, s := reviewed(t, "another")
+	token := newSigner(t, "x").sign(pod("team-a", "p"))
+	a.tokens[token] = "p"
+	if _, err := s.Holder(t.Context(), token); !unauthorized(err) || !strings.Contains(err.Error(), `not for the audience "another"`) {
+		t.Error(err)
+	}
+}
+
+// Forged tokens do not become requests without end.
+func TestReviewsAreBounded(t *testing.T) {
+	t.Parallel()
+	a, s := reviewed(t, "askbus")
+	forger := newSigner(t, "x")
+	forged := forger.sign(pod("team-a", "p"))
+	for range 1300 {
+		_, _ = s.Holder(t.Context(), forged)
+	}
+	if a.asked > 1200 { // of at most two minutes
+		t.Errorf("the API server was asked %d times", a.asked)
+	}
+}
+
+func TestReviewsNeedAPod(t *testing.T) {
+	t.Parallel()
+	rules := "issuers: [{name: k, issuer: k, audience: a, token_review: true}]\nrules: [{issuer: k, match: {sub: s}, tenant: t, sessions: [s]}]\n"
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exchange.Open(path, exchange.SourceOptions{}); err == nil || !strings.Contains(err.Error(), "not a pod") {
+		t.Error(err)
+	}
+	if _, err := exchange.ParseRules([]byte(strings.Replace(rules, "token_review", "jwks_file: f, token_review", 1)), ".", ""); err == nil || !strings.Contains(err.Error(), "use one of the three") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,44 @@
+package kubeapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+)
+
+// Review is what the API server says of a token.
+type Review struct {
+	Authenticated bool     `json:"authenticated"`
+	Audiences     []string `json:"audiences"` // of those that were asked for
+	User          struct {
+		Name   string              `json:"username"`
+		UID    string              `json:"uid"`
+		Groups []string            `json:"groups"`
+		Extra  map[string][]string `json:"extra"`
+	} `json:"user"`
+	Error string `json:"error"`
+}
+
+// tokenReview is the object of authentication.k8s.io/v1.
+type tokenReview struct {
+	APIVersion string     `json:"apiVersion"`
+	Kind       string     `json:"kind"`
+	Spec       reviewSpec `json:"spec"`
+	Status     Review     `json:"status,omitzero"`
+}
+
+type reviewSpec struct {
+	Token     string   `json:"token"`
+	Audiences []string `json:"audiences"`
+}
+
+// Review asks whose a token is, and whether it is for an audience. It needs the
+// verb create on tokenreviews.
+func (c *Client) Review(ctx context.Context, token, audience string) (Review, error) {
+	asked := tokenReview{APIVersion: "authentication.k8s.io/v1", Kind: "TokenReview", Spec: reviewSpec{token, []string{audience}}}
+	var said tokenReview
+	if err := c.Do(ctx, http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews", "application/json", asked, &said); err != nil {
+		return Review{}, fmt.Errorf("review a token: %w", err)
+	}
+	return said.Status, nil
+}
