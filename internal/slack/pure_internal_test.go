@@ -164,17 +164,18 @@ func pieces(v any) (found []string) {
 func TestMarkdownBecomesRichText(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ markdown, want string }{
-		"paragraphs":  {"One\\*\nline.\n\nTwo  \nlines.", `S"One* line.\n\nTwo\nlines."`},
-		"styles":      {"a **b** *c* ~~d~~ `e` ***f***", `S"a "b"b"" "i"c"" "s"d"" "c"e"" "bi"f"`},
-		"a heading":   {"# Plan\nText", `Sb"Plan""\nText"`},
-		"a list":      {"Do:\n- one\n- two\n  1. deeper\n  2. still\n- three", `S"Do:" bullet0[S"one" S"two"] ordered1[S"deeper" S"still"] bullet0[S"three"]`},
-		"numbers":     {"3. c\n4. d", `ordered0+2[S"c" S"d"]`},
-		"code":        {"Run:\n```sh\nmake <x>\n```", `S"Run:" P"make <x>"`},
-		"a quotation": {"> a\n> b\n>\n> - c", `Q"a b\n\nc"`},
-		"a table":     {"| a | b |\n|---|---|\n| 1 | 2 |", `P"| a | b |\n|---|---|\n| 1 | 2 |"`},
-		"links":       {"[docs](https://x.example/a) and <https://y.example> ![p](z.png)", `S"docs ("c"https://x.example/a"") and "c"https://y.example"" p ("c"z.png"")"`},
-		"HTML":        {"a <b>c</b>\n\n<script>x</script>", `S"a <b>c</b>" P"<script>x</script>"`},
-		"mentions":    {"<!channel> <@U1> :tada:", `S"<!channel> <@U1> :` + zero + `tada:"`},
+		"paragraphs":                             {"One\\*\nline.\n\nTwo  \nlines.", `S"One* line.\n\nTwo\nlines."`},
+		"styles":                                 {"a **b** *c* ~~d~~ `e` ***f***", `S"a "b"b"" "i"c"" "s"d"" "c"e"" "bi"f"`},
+		"a heading":                              {"# Plan\nText", `Sb"Plan""\nText"`},
+		"a list":                                 {"Do:\n- one\n- two\n  1. deeper\n  2. still\n- three", `S"Do:" bullet0[S"one" S"two"] ordered1[S"deeper" S"still"] bullet0[S"three"]`},
+		"numbers":                                {"3. c\n4. d", `ordered0+2[S"c" S"d"]`},
+		"code":                                   {"Run:\n```sh\nmake <x>\n```", `S"Run:" P"make <x>"`},
+		"a quotation":                            {"> a\n> b\n>\n> - c", `Q"a b\n\nc"`},
+		"a table":                                {"| a | b |\n|---|---|\n| 1 | 2 |", `P"| a | b |\n|---|---|\n| 1 | 2 |"`},
+		"links":                                  {"[docs](https://x.example/a) and <https://y.example> ![p](z.png)", `S"docs ("c"https://x.example/a"") and "c"https://y.example"" p ("c"z.png"")"`},
+		"a link whose words are another address": {"[https://github.com/acme](https://evil.example/x)", `S"https://github.com/acme ("c"https://evil.example/x"")"`},
+		"HTML":                                   {"a <b>c</b>\n\n<script>x</script>", `S"a <b>c</b>" P"<script>x</script>"`},
+		"mentions":                               {"<!channel> <@U1> :tada:", `S"<!channel> <@U1> :` + zero + `tada:"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -123,3 +123,18 @@ func TestMarksAreNotCutOff(t *testing.T) {
 		}
 	}
 }
+
+// Where a link leads is said wherever its words are drawn: they may be another
+// address.
+func TestALinkSaysWhereItLeads(t *testing.T) {
+	t.Parallel()
+	const link = "[https://github.com/acme](https://evil.example/x)"
+	a := planned("see " + link)
+	a.Title, a.Questions[0].Text, a.Questions[0].Options[0].Label, a.Questions[0].Options[0].Description = "T "+link, "Q "+link+"?", "L "+link, "D "+link
+	s, _ := start(t, 120, 40, nil, a)
+	s.keys("enter")
+	s.has("Q https://github.com/acme (evil.example)?", "L https://github.com/acme", "D https://github.com/acme", "see https://github.com/acme (evil.example)")
+	if n := strings.Count(s.text(), "(evil.example)"); n != 4 { // of the question, the label, the description and the preview
+		t.Errorf("%d of four links say where they lead:\n%s", n, s.text())
+	}
+}

@@ -150,13 +150,15 @@ func (m *markdown) render(ctx context.Context, source string) (_ template.HTML, 
 }
 
 // plainer renders what must not be rendered as usual: headings, which would
-// break into the outline of our page, images, which become links, and task
-// boxes, which nobody could tick.
+// break into the outline of our page, images, which become links, links, which say
+// where they lead, and task boxes, which nobody could tick.
 type plainer struct{}
 
 func (p plainer) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHeading, p.heading)
 	r.Register(ast.KindImage, p.image)
+	r.Register(ast.KindLink, p.link)
+	r.Register(ast.KindAutoLink, p.address)
 	r.Register(ast.KindFencedCodeBlock, p.code)
 	r.Register(extast.KindTaskCheckBox, p.taskBox)
 }
@@ -178,13 +180,70 @@ func (plainer) image(w util.BufWriter, source []byte, node ast.Node, entering bo
 	_, _ = w.WriteString(`<a href="`)
 	_, _ = w.Write(util.EscapeHTML(util.URLEscape(image.Destination, true)))
 	_, _ = w.WriteString(`">image: `)
-	for child := image.FirstChild(); child != nil; child = child.NextSibling() {
-		if text, ok := child.(*ast.Text); ok {
-			_, _ = w.Write(util.EscapeHTML(text.Segment.Value(source)))
-		}
-	}
+	_, _ = w.Write(util.EscapeHTML([]byte(words(image, source))))
 	_, _ = w.WriteString("</a>")
+	leads(w, string(image.Destination), "")
 	return ast.WalkSkipChildren, nil
+}
+
+func (plainer) link(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	link, ok := node.(*ast.Link)
+	switch {
+	case !ok:
+	case entering:
+		_, _ = w.WriteString(`<a href="`)
+		_, _ = w.Write(util.EscapeHTML(util.URLEscape(link.Destination, true)))
+		_, _ = w.WriteString(`">`)
+	default:
+		_, _ = w.WriteString("</a>")
+		leads(w, string(link.Destination), words(link, source))
+	}
+	return ast.WalkContinue, nil
+}
+
+// address renders an address that stands for itself. One with a user in front of
+// its host looks like another: it says its host, too.
+func (plainer) address(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	link, ok := node.(*ast.AutoLink)
+	if !ok || !entering {
+		return ast.WalkContinue, nil
+	}
+	to, label := link.URL(source), link.Label(source)
+	_, _ = w.WriteString(`<a href="`)
+	if link.AutoLinkType == ast.AutoLinkEmail {
+		_, _ = w.WriteString("mailto:")
+	}
+	_, _ = w.Write(util.EscapeHTML(util.URLEscape(to, false)))
+	_, _ = w.WriteString(`">`)
+	_, _ = w.Write(util.EscapeHTML(label))
+	_, _ = w.WriteString("</a>")
+	if u, err := url.Parse(string(to)); err == nil && u.User != nil {
+		leads(w, string(to), "")
+	}
+	return ast.WalkContinue, nil
+}
+
+// leads says the host of a link, unless its words are the link or its host.
+func leads(w util.BufWriter, to, said string) {
+	u, err := url.Parse(to)
+	if err != nil || u.Host == "" || u.User == nil && (said == to || said == u.Hostname()) {
+		return
+	}
+	_, _ = w.WriteString(" (")
+	_, _ = w.Write(util.EscapeHTML([]byte(u.Hostname())))
+	_, _ = w.WriteString(")")
+}
+
+// words are the words of a link or an image, without their styles.
+func words(n ast.Node, source []byte) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // it never fails
+		if text, ok := n.(*ast.Text); ok && entering {
+			b.Write(text.Segment.Value(source))
+		}
+		return ast.WalkContinue, nil
+	})
+	return b.String()
 }
 
 func (plainer) taskBox(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -31,6 +31,21 @@ func TestMarkdown(t *testing.T) {
 			}
 		})
 	}
+	for in, want := range map[string]string{
+		"[https://github.com/acme](https://evil.example/x)":                  "</a> (evil.example)",
+		"[**github.com**](https://evil.example)":                             "</a> (evil.example)",
+		"[github.com][1]\n\n[1]: https://evil.example/github.com":            "</a> (evil.example)",
+		"![github.com](https://evil.example/p.png)":                          "</a> (evil.example)",
+		"[the log](https://user:github.com@evil.example:8443/x)":             "</a> (evil.example)",
+		"[https://github.com@evil.example](https://github.com@evil.example)": "</a> (evil.example)",
+		"<https://github.com@evil.example/x>":                                "</a> (evil.example)",
+		"[example.com](https://example.com/a)":                               "example.com</a></p>",
+		"https://example.com/a":                                              "https://example.com/a</a></p>",
+	} {
+		if got := string(m.html(t.Context(), in)); !strings.Contains(got, want) {
+			t.Errorf("%s became %s; want %s in it", in, got, want)
+		}
+	}
 	for _, in := range []string{"[x](/logout)", "[x](logout)", "[x](javascript:alert(1))", "[x](//evil.example)", "[x](http:logout)", "<http:>"} {
 		if got := string(m.html(t.Context(), in)); strings.Contains(got, "href") {
 			t.Errorf("%s became %s", in, got)
