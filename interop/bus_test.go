@@ -56,14 +56,19 @@ type bus struct {
 	ended  chan ask.Record
 }
 
-func up(t *testing.T) *bus {
+func up(t *testing.T) *bus { t.Helper(); return upWith(t, nil) }
+
+// upWith starts one with more in its environment and further arguments; a flag that
+// stands there twice counts as the second says.
+func upWith(t *testing.T, env []string, args ...string) *bus {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &bus{t: t, binary: path, dir: t.TempDir(), asked: make(chan ask.Record, 100), ended: make(chan ask.Record, 100)}
-	cmd := exec.Command(path, "up", "--dir", b.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open")
+	cmd := exec.Command(path, append([]string{"up", "--dir", b.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open"}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -209,6 +214,15 @@ type event struct {
 	Error    string         `json:"error"`
 	IsError  bool           `json:"isError"`
 	Took     int            `json:"took"`
+
+	Issuer     string `json:"issuer"`     // of the OpenID Connect provider, which listens
+	Calls      string `json:"calls"`      // whom it calls
+	Grant      string `json:"grant"`      // what was asked for at its token endpoint
+	Logout     string `json:"logout"`     // of whom the inbox was told
+	Changed    bool   `json:"changed"`    // as it was told
+	Registered string `json:"registered"` // the client that an MCP client registered itself as
+	Authorize  string `json:"authorize"`  // where it sends its person
+	Token      string `json:"token"`      // what it got
 }
 
 // run starts a script of this directory with the plan as its argument.
