@@ -22,10 +22,8 @@ const (
 // a pause there holds up that client alone, and TCP makes it wait: denied
 // messages cost the server little more than those that it has read already.
 const (
-	freeDenials  = 100 // of one connection in a minute, without a pause
-	manyDenials  = 1000
-	denialPause  = 10 * time.Millisecond
-	denialsPause = 100 * time.Millisecond // beyond manyDenials
+	freeDenials = 2000 // of one connection in a minute, without a pause
+	denialPause = 10 * time.Millisecond
 )
 
 // complaints bounds the lines about clients, and counts what it leaves out.
@@ -41,7 +39,7 @@ type complaints struct {
 }
 
 func newComplaints(log *slog.Logger) *complaints {
-	return &complaints{log: log, connections: ratelimit.New(ofConnection), kinds: ratelimit.New(ofKind), denials: ratelimit.New(manyDenials), pause: time.Sleep, leftOut: map[string]int{}}
+	return &complaints{log: log, connections: ratelimit.New(ofConnection), kinds: ratelimit.New(ofKind), denials: ratelimit.New(freeDenials), pause: time.Sleep, leftOut: map[string]int{}}
 }
 
 // slow holds up the client that a line is about when the server has denied it
@@ -54,10 +52,7 @@ func (c *complaints) slow(line string, now time.Time) {
 	if at == "" {
 		return
 	}
-	switch n := c.denials.Count(at, now); {
-	case n > manyDenials:
-		c.pause(denialsPause)
-	case n > freeDenials:
+	if !c.denials.Take(at, now) {
 		c.pause(denialPause)
 	}
 }

@@ -35,20 +35,6 @@ func (l *PerMinute) Take(key string, now time.Time) bool {
 	return true
 }
 
-// Count counts one more for a key, allowed or not, and returns how many there
-// were in this minute. A key for which there is no room counts as many as are
-// allowed.
-func (l *PerMinute) Count(key string, now time.Time) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.turn(now)
-	if l.count[key] == 0 && len(l.count) >= maxKeys {
-		return l.most
-	}
-	l.count[key]++
-	return l.count[key]
-}
-
 // Full reports whether a key has used up its minute, without counting.
 func (l *PerMinute) Full(key string, now time.Time) bool {
 	l.mu.Lock()
