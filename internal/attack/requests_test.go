@@ -119,7 +119,7 @@ func (s *scene) settled(t *testing.T, senders ...*sender) {
 	// session that was used comes behind all others of it.
 	op := connect(t, s.Bus, roles()["operator"])
 	for _, at := range []string{"acme.s1", "acme.s2", "other.s1", "acme.victim"} {
-		op.request(t, "askv1."+at+".get.settled", nil, "")
+		op.request(t, op.own("ansv1.operator.~."+at+".wait.settled"), nil, "")
 	}
 	op.request(t, "$SRV.PING", nil, "")
 	natstest.Eventually(t, "the witness has heard everything", func() bool {
@@ -281,6 +281,47 @@ func TestForeignRepliesAreNotSent(t *testing.T) {
 		if slices.Contains(to, m.Subject) && m.Subject != "$SRV.PING" { // the suite's own
 			t.Errorf("the broker replied to %s: %.80q", m.Subject, m.Data)
 		}
+	}
+}
+
+// TestRepliesGoToTheInboxOfTheirRole names an inbox of the gateways and one of the
+// operators in each request, as each role: the broker answers there what they
+// sent themselves, and nothing else. The audit is apart: auditors and operators
+// read it on the same subject.
+func TestRepliesGoToTheInboxOfTheirRole(t *testing.T) {
+	t.Parallel()
+	s := stage(t)
+	inboxes := map[string]string{"gateway": subject.InboxGateway, "operator": subject.InboxOperator}
+	sent, allowed := 0, map[string]bool{}
+	senders := s.served(t, everyRole, func(from *sender, subj string) {
+		for role, inbox := range inboxes {
+			if strings.HasPrefix(subj, subject.Audit+".") && role == "operator" {
+				continue
+			}
+			sent++
+			reply := fmt.Sprintf("%s.named.%d", inbox, sent)
+			allowed[reply] = from.role.Name == role
+			if err := from.nc.PublishMsg(&nats.Msg{Subject: subj, Reply: reply, Data: []byte(bodyFor(subj)), Header: nats.Header{call.HeaderCredential: {from.jwt}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	s.settled(t, senders...)
+	s.unharmed(t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	heard := 0
+	for _, m := range s.bus {
+		own, named := allowed[m.Subject]
+		if named && !own {
+			t.Errorf("the broker replied to %s: %.80q", m.Subject, m.Data)
+		}
+		if own {
+			heard++
+		}
+	}
+	if heard == 0 {
+		t.Error("no gateway or operator was answered: the requests did not reach the broker")
 	}
 }
 

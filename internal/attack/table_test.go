@@ -50,7 +50,7 @@ const other = "UAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 // Groups of roles.
 const (
 	nobody    = ""
-	asking    = "agent agent-tenant gateway operator"
+	asking    = "agent agent-tenant"
 	slack     = "responder responder-tenant responder-session"
 	slackWide = "responder responder-tenant"
 	web       = "responder-web responder-tenant-web"
@@ -98,12 +98,17 @@ func publish() []line {
 	}
 	// Agents.
 	each(asking, "askv1.acme.s1.VERB", "ask.a1", "get.a1", "wait.a1", "alive.b1", "withdraw.a1", "list")
-	each("agent-tenant gateway operator", "askv1.acme.s2.VERB", "ask.a1", "get.a1", "wait.a1", "alive.b1", "withdraw.a1", "list")
-	each("gateway operator", "askv1.VERB.s1.ask.a1", "other", "ACME", "acmex", "acm", "~")
-	each("agent-tenant gateway operator", "askv1.acme.VERB.ask.a1", "S1", "s1x", "s")
-	add(nobody, "ASKV1.acme.s1.ask.a1", "askv2.acme.s1.ask.a1", "askv1")
-	add("gateway operator", "askv1.acme", "askv1.acmes1.ask.a1")
-	add("agent-tenant gateway operator", "askv1.acme.s1")
+	each("agent-tenant", "askv1.acme.s2.VERB", "ask.a1", "get.a1", "wait.a1", "alive.b1", "withdraw.a1", "list")
+	each(nobody, "askv1.VERB.s1.ask.a1", "other", "ACME", "acmex", "acm", "~")
+	each("agent-tenant", "askv1.acme.VERB.ask.a1", "S1", "s1x", "s")
+	add(nobody, "ASKV1.acme.s1.ask.a1", "askv2.acme.s1.ask.a1", "askv1", "askv1.acme", "askv1.acmes1.ask.a1")
+	add("agent-tenant", "askv1.acme.s1")
+	// Gateways and operators ask for others where their replies are theirs; of
+	// other types the broker hears no such verb.
+	for typ, may := range map[string]string{"gateway": "gateway", "operator": "operator"} {
+		each(may, "ansv1."+typ+".~.VERB", "acme.s1.ask.a1", "other.s2.ask.a1", "acme.s1.wait.a1", "acme.s1.alive.b1", "acme.s1.withdraw.a1")
+		each(nobody, "ansv1."+typ+"."+other+".acme.s1.VERB", "ask.a1", "wait.a1", "alive.b1", "withdraw.a1")
+	}
 	// Responders: the type, the key, the tenant and the session are the sender's.
 	ofAsk, ofType := []string{"answer.a1", "cancel.a1", "receipt.a1", "get.a1", "look.a1", "here.x1", "list"}, []string{"list", "next", "done", "extend", "later"}
 	for typ, may := range map[string][3]string{ // one session, one tenant, all

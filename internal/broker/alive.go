@@ -17,19 +17,29 @@ const plainHold = 30 * time.Second
 
 // answerAlive replies to requests that check whether this broker runs. If it
 // does not, NATS itself replies.
-func (b *Broker) answerAlive() (*nats.Subscription, error) {
-	sub, err := b.nc.Subscribe(subject.Agents+".*.*."+string(subject.VerbAlive)+"."+b.id, func(m *nats.Msg) {
-		r, err := subject.Parse(m.Subject)
-		if err != nil || !subject.ReplyAllowed(r, m.Reply) {
-			b.dropped.Add(1)
-			return
+func (b *Broker) answerAlive() (stop func(), err error) {
+	var subs []*nats.Subscription
+	stop = func() {
+		for _, sub := range subs {
+			_ = sub.Unsubscribe() // it may be gone with its connection
 		}
-		_ = b.nc.Publish(m.Reply, nil) // a lost reply looks as if this broker had stopped
-	})
-	if err != nil {
-		return nil, fmt.Errorf("broker: %w", err)
 	}
-	return sub, nil
+	for _, at := range []string{subject.Agents, subject.Responders + "." + subject.TypeGateway + ".*", subject.Responders + "." + subject.TypeOperator + ".*"} {
+		sub, err := b.nc.Subscribe(at+".*.*."+string(subject.VerbAlive)+"."+b.id, func(m *nats.Msg) {
+			r, err := subject.Parse(m.Subject)
+			if err != nil || !subject.ReplyAllowed(r, m.Reply) {
+				b.dropped.Add(1)
+				return
+			}
+			_ = b.nc.Publish(m.Reply, nil) // a lost reply looks as if this broker had stopped
+		})
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("broker: %w", err)
+		}
+		subs = append(subs, sub)
+	}
+	return stop, nil
 }
 
 // goOn tells a client how to continue with a pending ask.

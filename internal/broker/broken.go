@@ -40,7 +40,7 @@ func (b *Broker) broken(s lifecycle.State) lifecycle.State {
 
 // breakStatus tells agents that somebody else answered.
 func (b *Broker) breakStatus(r *request, s *wire.StatusReply) {
-	if b.opts.Sabotage == sabotage.TellOther && r.Door == subject.Agents && s.Outcome != nil {
+	if b.opts.Sabotage == sabotage.TellOther && r.Asks() && s.Outcome != nil {
 		o := *s.Outcome
 		o.By = &ask.By{Principal: "os:mallory"}
 		s.Outcome, s.RawOutcome = &o, nil // it names the person
@@ -49,7 +49,7 @@ func (b *Broker) breakStatus(r *request, s *wire.StatusReply) {
 
 // breakEnd tells agents that somebody else answered.
 func (b *Broker) breakEnd(r *request, s *lifecycle.State) *lifecycle.State {
-	if b.opts.Sabotage != sabotage.TellOther || r.Door != subject.Agents || s.End.By == nil {
+	if b.opts.Sabotage != sabotage.TellOther || !r.Asks() || s.End.By == nil {
 		return s
 	}
 	other, o := *s, *s.End

@@ -172,7 +172,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	if err := b.countOutcomes(); err != nil {
 		return err
 	}
-	alive, err := b.answerAlive()
+	endAlive, err := b.answerAlive()
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	if b.counting != nil {
 		_ = b.counting.Unsubscribe()
 	}
-	_ = alive.Unsubscribe() // the server then replies "no responders"
+	endAlive() // the server then replies "no responders"
 	err = b.drain(svc)
 	b.waits.release() //nolint:contextcheck // running requests have the broker's own grace
 	b.workers.stop()
@@ -281,6 +281,11 @@ func endpoints() map[string]string {
 	}
 	for _, v := range []subject.Verb{subject.VerbAsk, subject.VerbGet, subject.VerbWait, subject.VerbWithdraw} {
 		m["agent-"+string(v)] = subject.Agents + ".*.*." + string(v) + ".*"
+	}
+	for _, v := range []subject.Verb{subject.VerbAsk, subject.VerbWait, subject.VerbWithdraw} {
+		for _, typ := range []string{subject.TypeGateway, subject.TypeOperator} {
+			m[typ+"-"+string(v)] = subject.Responders + "." + typ + ".*.*.*." + string(v) + ".*"
+		}
 	}
 	for _, v := range []subject.Verb{subject.VerbAnswer, subject.VerbCancel, subject.VerbReceipt, subject.VerbGet} {
 		m[string(v)] = subject.Responders + ".*.*.*.*." + string(v) + ".*"

@@ -52,7 +52,7 @@ func (b *Broker) receive(m micro.Request) {
 		return
 	}
 	b.counts.Request(string(r.Verb))
-	if r.Door == subject.Agents {
+	if r.Asks() {
 		if err := b.quotas.Request(r.Key()); err != nil {
 			b.shed(&request{Request: r, reply: m.Reply()}, err)
 			return

@@ -280,7 +280,7 @@ func TestTheServiceIsFoundByDiscovery(t *testing.T) {
 		t.Errorf("ping: %s", m.Data)
 	}
 	m := request(t, op, "$SRV.INFO.askbus", nil, "")
-	for _, want := range []string{`"askv1.*.*.ask.*"`, `"ansv1.*.*.*.*.answer.*"`, `"ansv1.*.*.next"`, `"hostv1.*.*.*.answer.*"`, `"admv1.*.*.abort.*"`} {
+	for _, want := range []string{`"askv1.*.*.ask.*"`, `"ansv1.gateway.*.*.*.ask.*"`, `"ansv1.*.*.*.*.answer.*"`, `"ansv1.*.*.next"`, `"hostv1.*.*.*.answer.*"`, `"admv1.*.*.abort.*"`} {
 		if !strings.Contains(string(m.Data), want) {
 			t.Errorf("the service does not name %s: %s", want, m.Data)
 		}

@@ -130,6 +130,9 @@ func (b *Broker) send(r *request, msg *nats.Msg) error {
 // log writes the one line of a decision: names only, never texts.
 func (b *Broker) log(ctx context.Context, phase string, r *request, s *lifecycle.State) {
 	responder := r.Type
+	if r.Asks() {
+		responder = ""
+	}
 	if s.End != nil && s.End.By != nil {
 		responder = s.End.By.Responder
 	}

@@ -113,10 +113,10 @@ func (b *Broker) demands(r *request) string {
 	return b.opts.Policy(r.Tenant)
 }
 
-// line returns the key of the queue of a request: its credential, if the
-// subject has its key, else its session.
+// line returns the key of the queue of a request: the session of requests that
+// agents send, and the credential of those that surfaces send.
 func (r *request) line() ask.Key {
-	if r.User != "" {
+	if r.User != "" && !r.Asks() {
 		return ask.Key{ID: r.User}
 	}
 	return ask.Key{Tenant: r.Tenant, Session: r.Session}
@@ -124,7 +124,7 @@ func (r *request) line() ask.Key {
 
 // sender names the sender for people.
 func (r *request) sender() string {
-	if r.User != "" {
+	if r.User != "" && !r.Asks() {
 		return "the credential " + r.User
 	}
 	return "session " + r.Session

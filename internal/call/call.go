@@ -106,7 +106,7 @@ func (c *Conn) do(ctx context.Context, msg *nats.Msg, hold time.Duration, send s
 		}
 		last := nc.LastError()
 		switch {
-		case errors.Is(last, nats.ErrPermissionViolation) && errors.Is(err, context.DeadlineExceeded) && denied(last, msg.Subject):
+		case errors.Is(last, nats.ErrPermissionViolation) && errors.Is(err, context.DeadlineExceeded) && denied(last, c.Subject(msg.Subject)):
 			return nil, fmt.Errorf("%s: %w: %w", msg.Subject, ask.ErrForbidden, last)
 		case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrBadSubject), errors.Is(err, ErrAnonymous):
 			return nil, fmt.Errorf("%s: %w", msg.Subject, err)

@@ -9,8 +9,10 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
 
@@ -30,7 +32,7 @@ type Conn struct {
 
 	mu         sync.Mutex
 	token      string // of a connection that was not made by [Connect]
-	user       string
+	user, name string
 	reconnects uint64 // when the token was read
 }
 
@@ -41,7 +43,8 @@ func On(nc *nats.Conn) *Conn { return &Conn{nc: nc} }
 // for it, and adds the sender's JWT. Each attempt is signed again, because a
 // new connection may have a new credential.
 func (c *Conn) sign(msg *nats.Msg) (*nats.Msg, error) {
-	if _, named := subject.As(msg.Subject, ""); !named {
+	at := c.Subject(msg.Subject)
+	if _, named := subject.As(at, ""); !named {
 		return msg, nil
 	}
 	user, token, err := c.Sender()
@@ -49,12 +52,48 @@ func (c *Conn) sign(msg *nats.Msg) (*nats.Msg, error) {
 		return nil, err
 	}
 	signed := &nats.Msg{Header: msg.Header, Data: msg.Data}
-	signed.Subject, _ = subject.As(msg.Subject, user)
+	signed.Subject, _ = subject.As(at, user)
 	if r, err := subject.Parse(signed.Subject); err == nil && r.Asserts() {
 		signed.Header = nats.Header{HeaderCredential: []string{token}}
 		maps.Copy(signed.Header, msg.Header)
 	}
 	return signed, nil
+}
+
+// Subject returns the subject on which this sender sends a request of agents:
+// gateways and operators have their own.
+func (c *Conn) Subject(subj string) string {
+	if !strings.HasPrefix(subj, subject.Agents+".") {
+		return subj
+	}
+	if role := c.role(); role == subject.TypeGateway || role == subject.TypeOperator {
+		subj, _ = subject.Asked(subj, role)
+	}
+	return subj
+}
+
+// role returns the name of the credential, which is its role and what narrows it.
+// It is empty without a credential.
+func (c *Conn) role() string {
+	if l := loginOf(c.nc); l != nil {
+		return l.who.Name
+	}
+	if _, _, err := c.Sender(); err != nil {
+		return "" // the server may authenticate it in another way
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.name
+}
+
+// Alive asks whether a broker runs, on behalf of a session.
+func (c *Conn) Alive(at ask.Session, broker string, limit time.Duration) error {
+	msg, err := c.sign(&nats.Msg{Subject: subject.Alive(at.Tenant, at.Name, broker)})
+	if err != nil {
+		return err
+	}
+	_, err = c.nc.RequestMsg(msg, limit)
+	return err
 }
 
 // Sender returns the public key and the JWT of the credential under which the
@@ -76,32 +115,33 @@ func (c *Conn) Sender() (user, token string, err error) {
 		if err != nil {
 			return "", "", fmt.Errorf("read the connection's credential: %w", err)
 		}
-		user, err := userOf(token)
+		user, name, err := userOf(token)
 		if err != nil {
 			return "", "", err
 		}
-		c.token, c.user, c.reconnects = token, user, now
+		c.token, c.user, c.name, c.reconnects = token, user, name, now
 	}
 	return c.user, c.token, nil
 }
 
-// userOf returns the public key in a user's JWT.
-func userOf(token string) (string, error) {
+// userOf returns the public key and the credential's name from a user's JWT.
+func userOf(token string) (user, name string, err error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return "", errNoCreds
+		return "", "", errNoCreds
 	}
 	data, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
-		return "", errNoCreds
+		return "", "", errNoCreds
 	}
 	var claims struct {
 		Subject string `json:"sub"`
+		Name    string `json:"name"`
 	}
 	if json.Unmarshal(data, &claims) != nil || !subject.ValidUser(claims.Subject) {
-		return "", errNoCreds
+		return "", "", errNoCreds
 	}
-	return claims.Subject, nil
+	return claims.Subject, claims.Name, nil
 }
 
 // dialer dials as before, and carries the login of its connection, because the

@@ -159,7 +159,7 @@ func (l *login) token() (string, error) {
 		return "", errNoCreds
 	}
 	if token != l.jwt {
-		if l.user, err = userOf(token); err != nil {
+		if l.user, _, err = userOf(token); err != nil {
 			return "", err
 		}
 		l.jwt = token

@@ -30,7 +30,7 @@ func trials() []tried {
 	return []tried{
 		{natsd.Role{Name: natsd.RoleAgent, Tenant: "doctor", Session: "s1"}, []string{"askv1.doctor.s1.get.none"}, []string{api, other, "askv1.doctor.s2.get.none", "ansv1.web.~.list"}},
 		{natsd.Role{Name: natsd.RoleResponder, Type: "doctor"}, []string{"ansv1.doctor.~.list"}, []string{api, other, "ansv1.web.~.list", "ansv1.doctor." + otherUser + ".list", "askv1.doctor.s1.get.none"}},
-		{natsd.Role{Name: natsd.RoleGateway}, []string{"ansv1.gateway.~.list", "askv1.doctor.s1.get.none"}, []string{api, other, "ansv1.web.~.list"}},
+		{natsd.Role{Name: natsd.RoleGateway}, []string{"ansv1.gateway.~.list", "ansv1.gateway.~.doctor.s1.wait.none"}, []string{api, other, "ansv1.web.~.list", "askv1.doctor.s1.get.none"}},
 		{natsd.Role{Name: natsd.RoleOperator}, []string{"$SRV.PING.askbus", "ansv1.operator.~.list"}, []string{api, other, "ansv1.web.~.list"}},
 		{natsd.Role{Name: natsd.RoleBroker}, []string{"_INBOX.a.doctor"}, []string{api, other}},
 		{natsd.Role{Name: natsd.RoleLedger}, []string{api}, []string{"$JS.API.STREAM.DELETE.DOCTOR", "outv1.doctor"}},

@@ -238,7 +238,7 @@ func (r Role) rights() Rights {
 		}
 	case RoleGateway:
 		return Rights{
-			Publish:   []string{dots(subject.Agents, ">"), dots(subject.Responders, subject.TypeGateway, userKey, ">"), subject.Exchange},
+			Publish:   []string{dots(subject.Responders, subject.TypeGateway, userKey, ">"), subject.Exchange},
 			Subscribe: []string{dots(subject.Out, ">"), dots(subject.Presence, ">"), subject.AttentionAll("", ""), inbox},
 		}
 	case RoleAuditor:
@@ -247,7 +247,7 @@ func (r Role) rights() Rights {
 		return Rights{Subscribe: []string{subject.Exchange, subject.PersonAll, inbox}, Replies: true}
 	case RoleOperator:
 		return Rights{
-			Publish:   []string{dots(subject.Operators, ">"), dots(subject.Agents, ">"), dots(subject.Responders, subject.TypeOperator, userKey, ">"), "$SRV.>"},
+			Publish:   []string{dots(subject.Operators, ">"), dots(subject.Responders, subject.TypeOperator, userKey, ">"), "$SRV.>"},
 			Subscribe: []string{dots(subject.Out, ">"), inbox},
 		}
 	case RoleBroker:

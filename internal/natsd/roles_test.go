@@ -99,7 +99,7 @@ func table() []rights {
 		},
 		{
 			role:  gateway,
-			pub:   []string{"issuev1.credential", "askv1.acme.s1.ask.a1", "askv1.other.s2.withdraw.a1", "ansv1.gateway.acme.s1.answer.a1", "ansv1.gateway.list", "ansv1.gateway.acme.s1.look.a1"},
+			pub:   []string{"issuev1.credential", "ansv1.gateway.acme.s1.ask.a1", "ansv1.gateway.other.s2.withdraw.a1", "ansv1.gateway.acme.s1.answer.a1", "ansv1.gateway.list", "ansv1.gateway.acme.s1.look.a1"},
 			noPub: []string{"ansv1.web.acme.s1.answer.a1", "ansv1.web.acme.s1.look.a1", "ansv1.web.acme.next", "ansv1.web.list", "admv1.acme.s1.abort.a1", "herev1.acme.s1", "$SRV.PING", "_INBOX.g.x", "_INBOX.a.acme.s1.x"},
 			sub:   []string{"outv1.>", "ansv1.*.*.*.*.look.*", "herev1.>", "_INBOX.g.>"},
 			noSub: []string{"issuev1.credential", "_INBOX.a.>", "_INBOX.op.>", "_INBOX.gx.>", "askv1.>", "ansv1.>", "$SRV.>"},
@@ -112,7 +112,7 @@ func table() []rights {
 		},
 		{
 			role:  operator,
-			pub:   []string{"admv1.acme.s1.abort.a1", "askv1.acme.s1.ask.a1", "ansv1.operator.acme.s1.answer.a1", "ansv1.operator.list", "$SRV.PING", "$SRV.STATS.askbus"},
+			pub:   []string{"admv1.acme.s1.abort.a1", "ansv1.operator.acme.s1.ask.a1", "ansv1.operator.acme.s1.answer.a1", "ansv1.operator.list", "$SRV.PING", "$SRV.STATS.askbus"},
 			noPub: []string{"issuev1.credential", "ansv1.web.acme.s1.answer.a1", "ansv1.slack.next", "herev1.acme.s1", "_INBOX.op.x", "_INBOX.a.acme.s1.x"},
 			sub:   []string{"outv1.>", "_INBOX.op.>"},
 			noSub: []string{"issuev1.credential", "askv1.>", "ansv1.>", "admv1.>", "herev1.>", "$SRV.>", "_INBOX.a.>", "_INBOX.g.>", "_INBOX.b.>"},

@@ -208,9 +208,13 @@ func Plain(t testing.TB, s *natsd.Server, r natsd.Role, opts ...nats.Option) *na
 
 // Signed is a request of a responder or a host, whose subject is written without
 // the sender's key ("ansv1.web.acme.s1.answer.a1"), as its sender has to send it:
-// with the key and the JWT of its credential. Other requests stay as they are.
+// with the key and the JWT of its credential. What gateways and operators ask as
+// agents goes where it is theirs. Other requests stay as they are.
 func Signed(t testing.TB, nc *nats.Conn, msg *nats.Msg) *nats.Msg {
 	t.Helper()
+	if own := call.On(nc).Subject(msg.Subject); own != msg.Subject {
+		msg = &nats.Msg{Subject: strings.Replace(own, "."+subject.Self+".", ".", 1), Reply: msg.Reply, Header: msg.Header, Data: msg.Data}
+	}
 	door, rest, _ := strings.Cut(msg.Subject, ".")
 	if door != subject.Responders && door != subject.Hosts {
 		return msg

@@ -58,8 +58,8 @@ const (
 func ReplyAllowed(r Request, reply string) bool {
 	var allowed []string
 	switch r.Door {
-	case Agents: // the gateway and operators also ask and withdraw for others
-		allowed = []string{InboxAgent(r.Tenant, r.Session), InboxAgent(r.Tenant, ""), InboxGateway, InboxOperator}
+	case Agents:
+		allowed = []string{InboxAgent(r.Tenant, r.Session), InboxAgent(r.Tenant, "")}
 	case Operators:
 		allowed = []string{InboxOperator}
 	case Hosts:

@@ -108,6 +108,31 @@ func As(subject, user string) (own string, ok bool) {
 	return before + "." + user + "." + after, true
 }
 
+// Asked returns the subject on which a gateway or an operator (typ) sends what
+// agents send on subject. Replies go to the inboxes of that role only. It has
+// [Self] for the key; ok is false for other subjects.
+func Asked(subject, typ string) (own string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, Agents+".")
+	if !ok {
+		return subject, false
+	}
+	return Responders + "." + typ + "." + Self + "." + rest, true
+}
+
+// Asks reports whether an agent sent a request, or another role for an agent.
+func (r Request) Asks() bool {
+	switch r.Verb {
+	case VerbAsk, VerbWait, VerbWithdraw, VerbAlive:
+		return true
+	}
+	return r.Door == Agents
+}
+
+// forAgents reports whether the sender may send what agents send.
+func (r Request) forAgents() bool {
+	return r.Door == Agents || r.Door == Responders && (r.Type == TypeGateway || r.Type == TypeOperator)
+}
+
 // Asserts reports whether a request names a person who acted.
 func (r Request) Asserts() bool {
 	return (r.Door == Responders || r.Door == Hosts) && (r.Verb == VerbAnswer || r.Verb == VerbCancel)
@@ -189,7 +214,7 @@ func ValidUser(s string) bool {
 func (r Request) known() bool {
 	switch r.Verb {
 	case VerbAsk, VerbWait, VerbWithdraw, VerbAlive:
-		return r.Door == Agents && r.ID != ""
+		return r.forAgents() && r.ID != ""
 	case VerbGet:
 		return r.Door != Operators && r.ID != ""
 	case VerbAnswer, VerbCancel:

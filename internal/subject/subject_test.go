@@ -200,8 +200,8 @@ func TestReplyAllowed(t *testing.T) {
 	t.Parallel()
 	for request, replies := range map[string]struct{ yes, no []string }{
 		"askv1.acme.s1.ask.a1": {
-			[]string{"_INBOX.a.acme.s1.x", "_INBOX.a.acme.s1.x.7", "_INBOX.op.x", "_INBOX.g.x.y"},
-			[]string{"_INBOX.a.acme.s2.x", "_INBOX.a.other.s1.x", "_INBOX.a.acme.s1x.y", "_INBOX.a.acme.x", "_INBOX.a.acme.s1", "_INBOX.a.acme.s1.", "_INBOX.r.web.x", "_INBOX.rs.web.acme.s1.x"},
+			[]string{"_INBOX.a.acme.s1.x", "_INBOX.a.acme.s1.x.7", "_INBOX.at.acme.x"},
+			[]string{"_INBOX.op.x", "_INBOX.g.x.y", "_INBOX.at.other.x", "_INBOX.a.acme.s2.x", "_INBOX.a.other.s1.x", "_INBOX.a.acme.s1x.y", "_INBOX.a.acme.x", "_INBOX.a.acme.s1", "_INBOX.a.acme.s1.", "_INBOX.r.web.x", "_INBOX.rs.web.acme.s1.x"},
 		},
 		"ansv1.web." + user + ".acme.s1.answer.a1": {
 			[]string{"_INBOX.r.web.x", "_INBOX.rt.web.acme.x", "_INBOX.rs.web.acme.s1.x"},
@@ -209,6 +209,8 @@ func TestReplyAllowed(t *testing.T) {
 		},
 		"ansv1.gateway." + user + ".acme.s1.answer.a1":  {[]string{"_INBOX.g.x"}, []string{"_INBOX.op.x", "_INBOX.a.acme.s1.x"}},
 		"ansv1.operator." + user + ".acme.s1.answer.a1": {[]string{"_INBOX.op.x"}, []string{"_INBOX.g.x", "_INBOX.a.acme.s1.x"}},
+		"ansv1.gateway." + user + ".acme.s1.ask.a1":     {[]string{"_INBOX.g.x"}, []string{"_INBOX.op.x", "_INBOX.a.acme.s1.x", "_INBOX.at.acme.x"}},
+		"ansv1.operator." + user + ".acme.s1.wait.a1":   {[]string{"_INBOX.op.x"}, []string{"_INBOX.g.x", "_INBOX.a.acme.s1.x", "_INBOX.at.acme.x"}},
 		"hostv1." + user + ".acme.s1.answer.a1":         {[]string{"_INBOX.h.acme.s1.x"}, []string{"_INBOX.h.acme.s2.x", "_INBOX.op.x", "_INBOX.g.x", "_INBOX.a.acme.s1.x"}},
 		"ansv1.web." + user + ".acme.list":              {[]string{"_INBOX.r.web.x", "_INBOX.rt.web.acme.x"}, []string{"_INBOX.rt.web.other.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.rs.web.acme..x"}},
 		"ansv1.web." + user + ".next":                   {[]string{"_INBOX.r.web.x"}, []string{"_INBOX.rt.web.acme.x", "_INBOX.rt.web..x", "_INBOX.r.slack.x"}},

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -63,7 +62,7 @@ func (c *Client) askHolders() {
 	}
 	gone := false
 	for holder := range holders {
-		_, err := c.nc.Request(subject.Alive(at.Tenant, at.Name, holder), nil, c.pace.alive)
+		err := c.on.Alive(at, holder, c.pace.alive)
 		if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, nats.ErrTimeout) {
 			continue // it runs, or the connection is gone and nothing is known
 		}

@@ -67,6 +67,7 @@ var ErrClosed = errors.New("client: closed")
 // allows. It is safe for concurrent use.
 type Client struct {
 	nc       *nats.Conn
+	on       *call.Conn // the same, with its credential
 	opts     Options
 	tracer   *tracing.Tracer
 	pace     pace
@@ -113,7 +114,7 @@ func New(nc *nats.Conn, opts Options) (*Client, error) {
 		opts.MaxSessions = DefaultMaxSessions
 	}
 	return &Client{
-		nc: nc, opts: opts, tracer: tracer,
+		nc: nc, on: call.On(nc), opts: opts, tracer: tracer,
 		pace:   pace{every: checkEvery, retry: retryAfter, limit: call.Limit, alive: aliveEvery, linger: linger, now: opts.Now},
 		checks: make(chan struct{}, maxChecks), calls: make(chan struct{}, maxCalls),
 		watchers: map[ask.Session]*watcher{}, holders: map[string]struct{}{}, stop: make(chan struct{}),

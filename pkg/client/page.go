@@ -61,7 +61,7 @@ func (s Session) page(ctx context.Context, q Query) ([]byte, error) {
 	if err := s.c.turn(ctx); err != nil {
 		return nil, fmt.Errorf("list: %w", err)
 	}
-	data, err := call.Page(ctx, call.On(s.c.nc), subject.Agent(s.at.Key(""), subject.VerbList),
+	data, err := call.Page(ctx, s.c.on, subject.Agent(s.at.Key(""), subject.VerbList),
 		wire.Query{State: string(q.State), Question: q.Question, Limit: q.PageSize, Cursor: q.Cursor})
 	s.c.done(err)
 	return data, err

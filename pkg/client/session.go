@@ -138,7 +138,7 @@ func (s Session) Get(ctx context.Context, id string) (ask.Record, error) {
 	if err := s.c.turn(ctx); err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
 	}
-	_, data, err := call.Msg(ctx, call.On(s.c.nc), &nats.Msg{Subject: subject.Agent(k, subject.VerbGet)}, 0)
+	_, data, err := call.Msg(ctx, s.c.on, &nats.Msg{Subject: subject.Agent(k, subject.VerbGet)}, 0)
 	s.c.done(err)
 	if err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
@@ -204,7 +204,7 @@ func (s Session) send(ctx context.Context, what string, k ask.Key, to, typ strin
 	if typ == cloudevent.TypeAborted {
 		source = operatorSource
 	}
-	_, reply, err = call.Event(ctx, call.On(s.c.nc), to, cloudevent.Event{
+	_, reply, err = call.Event(ctx, s.c.on, to, cloudevent.Event{
 		ID: cloudevent.NewID(), Source: source, Type: typ, Key: k, Time: s.c.pace.now(), Trace: s.c.opts.Trace(ctx), Data: data,
 	}, 0)
 	s.c.done(err)

@@ -181,7 +181,7 @@ func (p pace) next(deadline time.Time) time.Duration {
 
 // check asks the broker whether the ask has ended.
 func (c *Client) check(ctx context.Context, k ask.Key) (*ask.Outcome, time.Time, error) {
-	typ, data, err := call.Msg(ctx, call.On(c.nc), &nats.Msg{Subject: subject.Agent(k, subject.VerbWait)}, 0)
+	typ, data, err := call.Msg(ctx, c.on, &nats.Msg{Subject: subject.Agent(k, subject.VerbWait)}, 0)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
