@@ -160,3 +160,42 @@ func TestHeldRequestsOfASessionAreLimited(t *testing.T) {
 		t.Fatalf("%v %v", reply, err)
 	}
 }
+
+// A session that sends more requests than its rate is told to come again, of any
+// kind; another session of its tenant is served, and its own are when they come
+// again.
+func TestASessionHasARateOfRequests(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	b.Broker(limited(t, "default: {session: {requests_per_second: 10}}"))
+	loud, quiet := plain(t, b, agent("s1")), plain(t, b, agent("s2"))
+	answers := make(chan *nats.Msg, 1000)
+	inbox := loud.NewInbox()
+	if _, err := loud.ChanSubscribe(inbox, answers); err != nil {
+		t.Fatal(err)
+	}
+	const all = 200
+	for range all {
+		if err := loud.PublishRequest("askv1.acme.s1.wait.none", inbox, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over := 0
+	for range all {
+		if m := <-answers; m.Header.Get("Nats-Service-Error-Code") == "503" {
+			if over++; !strings.Contains(string(m.Data), "requests_per_second") {
+				t.Fatalf("a refusal does not name its quota: %s", m.Data)
+			}
+		}
+	}
+	if over == 0 || over == all {
+		t.Errorf("%d of %d requests were refused", over, all)
+	}
+	if m := request(t, quiet, "askv1.acme.s2.get.none", nil, ""); m.Header.Get("Nats-Service-Error-Code") != "404" {
+		t.Errorf("another session: %s", m.Data)
+	}
+	c := newClient(t, b, "s1") // our client comes again by itself
+	if _, err := c.Ask(t.Context(), storage()); err != nil {
+		t.Errorf("the same session, asking until it is served: %v", err)
+	}
+}

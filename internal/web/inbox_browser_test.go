@@ -63,7 +63,7 @@ func TestBrowserFourQuestionsWithKeys(t *testing.T) {
 	k := bus.ask(four(), 0)
 	b := serve(t, bus).open(t, mei).live()
 	b.wait(`document.querySelector('.send').innerText === 'Review' && document.querySelector('.send-hint').hidden`) // Enter does not send yet
-	b.keys("2") // the database; the cursor goes on to the number
+	b.keys("2")                                                                                                     // the database; the cursor goes on to the number
 	b.keys("3")
 	b.keys("\x1b")
 	b.click(`#q4 input[value="false"]`)
