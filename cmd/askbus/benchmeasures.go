@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -131,9 +130,6 @@ may not send), or all. The baseline is the same load on a port that discards it.
 		Example: "  askbus bench noisy --quick\n  askbus bench noisy --attack all --rounds 3",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(attacks.Kinds) > 0 {
-				if slices.Contains(attacks.Kinds, "all") {
-					attacks.Kinds = nil
-				}
 				r, err := bench.MeasureAttacks(cmd.Context(), self, a.plan(*f), attacks)
 				if err != nil {
 					return err

@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/bench"
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/torture"
 	"github.com/askbus/askbus/pkg/client"
@@ -22,6 +24,7 @@ type tortureFlags struct {
 	maxStore   string
 	adminCreds string
 	processes  bool
+	attacks    bench.AttackOptions
 }
 
 func (a *app) tortureCmd() *cobra.Command {
@@ -36,7 +39,10 @@ closing line, and exits non-zero on any violation.
 Without --nats-url it starts its own bus: in this process, or with --processes
 as processes of this binary that it kills and stops. With --nats-url it uses a running
 bus, with the keys in --dir, which make a credential for each party;
---admin-creds reads the ledger; without it that check is skipped.`,
+--admin-creds reads the ledger; without it that check is skipped.
+
+With --attack, the attackers of "askbus bench noisy" also run, each in its own process:
+give --nats-url and --dir of a running "askbus up".`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.torture(cmd.Context(), t) },
 	}
 	f := cmd.Flags()
@@ -62,6 +68,9 @@ bus, with the keys in --dir, which make a credential for each party;
 	f.BoolVar(&t.processes, "processes", false, "start the bus as processes of this binary")
 	f.StringVar(&t.bus.SmallDisk, "small-disk", "", "with --processes: a directory on a small file system of its own; one server's store is there, and it is filled as often as others are killed")
 	f.StringVar(&t.adminCreds, "admin-creds", "", "with --nats-url: a credential that may read the ledger")
+	f.StringSliceVar(&t.attacks.Kinds, "attack", nil, "with --nats-url: attackers beside it: "+strings.Join(bench.Attacks(), ", ")+", or all")
+	f.Float64Var(&t.attacks.CPU, "attacker-cpu", 0.25, "processor time of an attacker, of one core")
+	fixed(cmd, "attack", append(bench.Attacks(), "all")...)
 	t.breakFlag(f)
 	cmd.AddCommand(a.torturePartyCmd())
 	return cmd
@@ -74,6 +83,9 @@ func (a *app) torture(ctx context.Context, t tortureFlags) error {
 	if t.bus.SmallDisk != "" && !t.processes {
 		return usage("--small-disk needs --processes")
 	}
+	if len(t.attacks.Kinds) > 0 && a.NATS.URL == "" {
+		return usage("--attack needs a bus with its HTTP doors: start \"askbus up\", and give its --nats-url and --dir")
+	}
 	if err := a.checkBreakFlag(&t); err != nil {
 		return err
 	}
@@ -85,8 +97,23 @@ func (a *app) torture(ctx context.Context, t tortureFlags) error {
 	if err != nil {
 		return err
 	}
+	attackers, err := a.tortureAttackers(ctx, t.attacks)
+	if err != nil {
+		return errors.Join(err, bus.Close())
+	}
 	_, err = torture.Run(ctx, bus, t.Options)
+	for kind, n := range attackers.Stop() {
+		a.say("askbus: attacker %s: %d sent, %d refused", kind, n.Sent, n.Refused)
+	}
 	return errors.Join(err, bus.Close())
+}
+
+// tortureAttackers starts the requested attackers.
+func (a *app) tortureAttackers(ctx context.Context, opts bench.AttackOptions) (*bench.Attackers, error) {
+	if len(opts.Kinds) == 0 {
+		return &bench.Attackers{}, nil
+	}
+	return bench.StartAttackers(ctx, self, a.Dir, opts)
 }
 
 // tortureLog is quiet by default: a bus with injected faults warns all the time.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"text/tabwriter"
@@ -20,7 +21,7 @@ import (
 
 // AttackOptions tunes [MeasureAttacks].
 type AttackOptions struct {
-	Kinds []string // default: [Attacks]
+	Kinds []string // default, and "all": [Attacks]
 	CPU   float64  // processor time of an attacker, of one core; default 0.25
 }
 
@@ -75,16 +76,8 @@ const (
 // processes of their own, alternating with the same load on a dead port.
 func MeasureAttacks(ctx context.Context, program Program, plan Plan, opts AttackOptions) (Attacked, error) {
 	plan.fill()
-	if len(opts.Kinds) == 0 {
-		opts.Kinds = Attacks()
-	}
-	if opts.CPU <= 0 {
-		opts.CPU = 0.25
-	}
-	for _, kind := range opts.Kinds {
-		if !slices.Contains(Attacks(), kind) {
-			return Attacked{}, fmt.Errorf("bench: unknown attack %q: use some of %v", kind, Attacks())
-		}
+	if err := opts.fill(); err != nil {
+		return Attacked{}, err
 	}
 	dir, err := os.MkdirTemp("", "askbus-bench-")
 	if err != nil {
@@ -204,6 +197,73 @@ func (p *process) attacker(ctx context.Context, program Program, kind, at string
 		how.Token = issued.Token
 	}
 	return how, nil
+}
+
+// Attackers are attacking processes beside something else that is looked at.
+type Attackers struct {
+	kinds []string
+	stop  []func() AttackCounts
+}
+
+// StartAttackers starts an attacker of each kind on the bus of a directory,
+// whose "askbus up" runs. Stop them.
+func StartAttackers(ctx context.Context, program Program, dir string, opts AttackOptions) (*Attackers, error) {
+	if err := opts.fill(); err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "context.json"))
+	if err != nil {
+		return nil, fmt.Errorf("bench: attackers need the directory of an \"askbus up\" that runs: %w", err)
+	}
+	var where struct {
+		NATS string `json:"nats_url"`
+		HTTP string `json:"http_url"`
+	}
+	if err := json.Unmarshal(data, &where); err != nil || where.NATS == "" || where.HTTP == "" {
+		return nil, errors.Join(fmt.Errorf("bench: %s names no NATS server and no HTTP address; give the directory of an \"askbus up\" that runs", filepath.Join(dir, "context.json")), err)
+	}
+	p := &process{dir: dir, url: where.NATS}
+	all := &Attackers{}
+	for _, kind := range opts.Kinds {
+		how, err := p.attacker(ctx, program, kind, where.HTTP)
+		if err == nil {
+			how.CPU = opts.CPU
+			var stop func() AttackCounts
+			if stop, err = startAttacker(ctx, program, how); err == nil {
+				all.kinds, all.stop = append(all.kinds, kind), append(all.stop, stop)
+			}
+		}
+		if err != nil {
+			all.Stop()
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Stop ends them, and says how often each attacked.
+func (a *Attackers) Stop() map[string]AttackCounts {
+	counts := map[string]AttackCounts{}
+	for i, stop := range a.stop {
+		counts[a.kinds[i]] = stop()
+	}
+	a.stop = nil
+	return counts
+}
+
+func (o *AttackOptions) fill() error {
+	if len(o.Kinds) == 0 || slices.Contains(o.Kinds, "all") {
+		o.Kinds = Attacks()
+	}
+	if o.CPU <= 0 {
+		o.CPU = 0.25
+	}
+	for _, kind := range o.Kinds {
+		if !slices.Contains(Attacks(), kind) {
+			return fmt.Errorf("bench: unknown attack %q: use some of %v", kind, Attacks())
+		}
+	}
+	return nil
 }
 
 // startAttacker starts an attacking process. Stop kills it, which closes all its
