@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Accounts is the public half of a directory: what a server must know.
+// Accounts is the public part of a directory: what a server needs.
 type Accounts struct {
 	Operator *jwt.OperatorClaims
 
@@ -23,8 +23,8 @@ type Accounts struct {
 	Tokens        map[string]string // account JWTs by name
 }
 
-// Ensure makes the keys of a directory if there are none, and signs its
-// accounts again when the scopes are not those that they were signed with.
+// Ensure creates the keys of a directory if there are none, and signs its
+// accounts again if the scopes have changed.
 func Ensure(dir string, scopes []Scope) (*Accounts, error) {
 	var a *Accounts
 	err := locked(dir, func() error {
@@ -45,13 +45,13 @@ func Ensure(dir string, scopes []Scope) (*Accounts, error) {
 	return a, nil
 }
 
-// Create makes new keys for a directory that has none; every credential from
-// earlier ones is void. What was derived from secret, if it is given, stays as
-// it was.
+// Create makes new keys for a directory that has none, which invalidates every
+// earlier credential. Values derived from secret, if it is given, stay the
+// same.
 func Create(dir string, scopes []Scope, secret []byte) error {
 	return locked(dir, func() error {
 		if Exists(dir) {
-			return fmt.Errorf("there are keys in %s; move that directory away first to make every credential void", filepath.Join(dir, folder))
+			return fmt.Errorf("%s already has keys; to invalidate every credential, move that directory away first", filepath.Join(dir, folder))
 		}
 		if err := create(dir, scopes, secret); err != nil {
 			return fmt.Errorf("make keys: %w", err)
@@ -60,13 +60,14 @@ func Create(dir string, scopes []Scope, secret []byte) error {
 	})
 }
 
-// create writes all files beside their place and moves them there in one step.
+// create writes all files to a temporary directory and moves it in place
+// atomically.
 func create(dir string, scopes []Scope, secret []byte) error {
 	tmp, err := os.MkdirTemp(dir, folder+".new-*")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // moved, or of no use
+	defer os.RemoveAll(tmp) //nolint:errcheck // moved, or useless
 	k, operator, err := newKeys(secret)
 	if err != nil {
 		return err
@@ -111,13 +112,13 @@ func create(dir string, scopes []Scope, secret []byte) error {
 	return syncFolder(dir)
 }
 
-// plain is the accounts without anybody in them.
+// plain returns the accounts without users.
 func (a *Accounts) plain() []*jwt.AccountClaims {
 	system, ledger, bus := jwt.NewAccountClaims(a.Keys[System]), jwt.NewAccountClaims(a.Keys[Ledger]), jwt.NewAccountClaims(a.Keys[Bus])
 	system.Name, ledger.Name, bus.Name = System, Ledger, Bus
 	ledger.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
-	// All that leaves the ledger's account is what the streams republish:
-	// questions and outcomes, and changes of shared state.
+	// The ledger's account exports only what the streams republish: questions
+	// and outcomes, and changes of shared state.
 	for _, root := range []string{subject.Out, subject.StateOut} {
 		all := jwt.Subject(root + ".>")
 		ledger.Exports.Add(&jwt.Export{Name: root, Subject: all, Type: jwt.Stream})
@@ -126,7 +127,7 @@ func (a *Accounts) plain() []*jwt.AccountClaims {
 	return []*jwt.AccountClaims{system, ledger, bus}
 }
 
-// ReadAccounts reads the public half of a directory.
+// ReadAccounts reads the public part of a directory.
 func ReadAccounts(dir string) (*Accounts, error) {
 	k, err := LoadKeys(dir)
 	if err != nil {
@@ -146,7 +147,7 @@ func ReadAccounts(dir string) (*Accounts, error) {
 		}
 		claims, err := jwt.DecodeAccountClaims(a.Tokens[name])
 		if err != nil || claims.Subject != key || claims.Issuer != a.Operator.Subject {
-			return nil, fmt.Errorf("%s is damaged or of another bus; restore it from a backup", filepath.Join(dir, folder, name+".jwt"))
+			return nil, fmt.Errorf("%s is damaged or belongs to another bus; restore it from a backup", filepath.Join(dir, folder, name+".jwt"))
 		}
 	}
 	return a, nil
@@ -160,12 +161,12 @@ func read(dir, name string) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// Claims reads an account's JWT.
+// Claims parses an account's JWT.
 func (a *Accounts) Claims(name string) (*jwt.AccountClaims, error) {
 	return jwt.DecodeAccountClaims(a.Tokens[name])
 }
 
-// update signs the accounts whose signing keys are not those of the scopes.
+// update signs accounts again whose signing keys differ from the scopes'.
 func (a *Accounts) update(dir string, scopes []Scope) error {
 	k, err := LoadKeys(dir)
 	if err != nil {
@@ -175,7 +176,7 @@ func (a *Accounts) update(dir string, scopes []Scope) error {
 	if err != nil {
 		return err
 	}
-	if changed { // first: a key that no account knows harms nobody
+	if changed { // first: a key that no account lists is harmless
 		if err := k.save(filepath.Join(dir, folder)); err != nil {
 			return err
 		}
@@ -212,12 +213,12 @@ func (a *Accounts) resign(dir string, claims *jwt.AccountClaims) error {
 	return syncFolder(at)
 }
 
-// operatorKey reads the operator's key, which may lie elsewhere.
+// operatorKey reads the operator's key, which may be stored elsewhere.
 func operatorKey(dir string) (nkeys.KeyPair, error) {
 	path := filepath.Join(dir, folder, operatorSeed)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("the rights or the revocations must be signed again, and the operator's key %s is not there; put it back and run \"askbus auth init --dir %s\"", path, dir)
+		return nil, fmt.Errorf("the permissions or the revocations must be signed again, but the operator's key %s is missing; put it back and run \"askbus auth init --dir %s\"", path, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the operator's key: %w", err)
@@ -242,7 +243,8 @@ func (a *Accounts) sign(dir string, operator nkeys.KeyPair, claims *jwt.AccountC
 	return nil
 }
 
-// signers are the signing keys of an account, each with its scope's template.
+// signers returns the signing keys of an account, each with its scope's
+// template.
 func (k *Keys) signers(account string, scopes []Scope) (jwt.SigningKeys, error) {
 	keys := jwt.SigningKeys{}
 	for _, s := range scopes {
@@ -269,7 +271,7 @@ func (k *Keys) signers(account string, scopes []Scope) (jwt.SigningKeys, error) 
 	return keys, nil
 }
 
-// same compares accounts by what they say, not by when they were signed.
+// same compares accounts, ignoring when they were signed.
 func same(a, b *jwt.AccountClaims) bool {
 	text := func(c *jwt.AccountClaims) []string {
 		account := c.Account

@@ -14,19 +14,21 @@ import (
 )
 
 const (
-	// accountsEvery is how often the server looks whether accounts were signed again.
+	// accountsEvery is how often the server checks whether accounts were signed
+	// again.
 	accountsEvery = 100 * time.Millisecond
 
-	// settle is how long a new revocation may take until a reconnect is refused.
+	// settle is how long a new revocation may take until a reconnect is
+	// refused.
 	settle = 20 * time.Millisecond
 
-	// mostKicks bounds how many credentials are looked for one by one. The update
-	// of the account finds them all, if later.
+	// mostKicks bounds how many credentials are looked up one by one. The
+	// update of the account cuts all of them, but later.
 	mostKicks = 200
 )
 
 // accounts follows the account JWTs of the directory: what "askbus auth" writes
-// there holds in the server soon after.
+// there takes effect in the server soon after.
 type accounts struct {
 	srv      *server.Server
 	dir      string
@@ -34,7 +36,7 @@ type accounts struct {
 	known    *server.MemAccResolver
 	now      *identity.Accounts
 	seen     map[string]os.FileInfo
-	updating *sync.Mutex // one update at a time, and none beside Jsz
+	updating *sync.Mutex // one update at a time, and none during Jsz
 	running  sync.WaitGroup
 	stop     chan struct{}
 	done     chan struct{}
@@ -69,13 +71,13 @@ func (a *accounts) close() {
 	}
 }
 
-// changed reports whether an account's file is another than it was.
+// changed reports whether an account's file has changed.
 func (a *accounts) changed() bool {
 	changed := false
 	for _, name := range []string{identity.Ledger, identity.Bus} {
 		info, err := os.Stat(filepath.Join(a.dir, "auth", name+".jwt"))
 		if err != nil {
-			continue // it is being replaced, or lost: what is loaded holds
+			continue // it is being replaced, or missing: keep what is loaded
 		}
 		if before := a.seen[name]; before == nil || !os.SameFile(before, info) || !before.ModTime().Equal(info.ModTime()) {
 			a.seen[name], changed = info, true
@@ -92,7 +94,7 @@ func (a *accounts) read() {
 		return
 	}
 	if err != nil {
-		a.log.Error("cannot read the accounts; those before stay in use", slog.Any("error", err))
+		a.log.Error("cannot read the accounts; the previous ones stay in use", slog.Any("error", err))
 		return
 	}
 	for _, name := range []string{identity.Ledger, identity.Bus} {
@@ -101,7 +103,7 @@ func (a *accounts) read() {
 		}
 		before, err := a.now.Claims(name)
 		if err != nil {
-			continue // it was read before
+			continue // already loaded
 		}
 		claims, err := fresh.Claims(name)
 		if err != nil {
@@ -113,8 +115,8 @@ func (a *accounts) read() {
 }
 
 // update makes the server use an account's new claims. It costs 0.3 ms for each
-// open connection and cuts the revoked ones at its end, so those are also looked
-// for: by then a reconnect is refused already.
+// open connection and cuts the revoked ones at its end, so kick also looks them
+// up: by then a reconnect is already refused.
 func (a *accounts) update(before, claims *jwt.AccountClaims, token string) {
 	_ = a.known.Store(claims.Subject, token) // never fails
 	account, err := a.srv.LookupAccount(claims.Subject)
@@ -153,7 +155,7 @@ func (a *accounts) kick(account string, revoked []string) {
 	for _, key := range revoked[:min(len(revoked), mostKicks)] {
 		conns, err := a.srv.Connz(&server.ConnzOptions{User: key, Username: true, Account: account, Limit: 1 << 16})
 		if err != nil {
-			a.log.Warn("cannot look for the connections of a revoked credential", slog.String("key", key), slog.Any("error", err))
+			a.log.Warn("cannot find the connections of a revoked credential", slog.String("key", key), slog.Any("error", err))
 			continue
 		}
 		for _, c := range conns.Conns {

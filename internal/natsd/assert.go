@@ -7,9 +7,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Assertions are what a role usually asserts of who acted: what its surface can
-// prove. A credential of one session, and a type that this build does not know,
-// may assert nothing but its own name.
+// Assertions returns what a role may usually assert about the person who acted:
+// what its surface can prove. A credential of one session, or of a type that
+// this version does not know, may assert only its own name.
 func (r Role) Assertions() identity.Assertions {
 	groups := []string{"*"}
 	switch {
@@ -27,7 +27,7 @@ func (r Role) Assertions() identity.Assertions {
 		return identity.Assertions{Proven: []string{ask.ProofOS + "=os:*"}, Groups: groups}
 	case "ssh":
 		return identity.Assertions{Proven: []string{ask.ProofSSHKey + "=*"}, Groups: groups}
-	case "slack": // groups are those that the routes map
+	case "slack": // the groups are those that the routes map
 		return identity.Assertions{Proven: []string{ask.ProofSlack + "-*=slack:*"}, Groups: groups}
 	case ask.ResponderNative, ask.ResponderElicit:
 		return hostAssertions()
@@ -35,12 +35,13 @@ func (r Role) Assertions() identity.Assertions {
 	return identity.Assertions{}
 }
 
-// hostAssertions are those of an agent's own host: somebody sits there.
+// hostAssertions returns the assertions of an agent's own host, which proves
+// only that somebody is there.
 func hostAssertions() identity.Assertions {
 	return identity.Assertions{Proven: []string{ask.ProofHostDialog + "=os:*", ask.ProofAskerTerminal + "=os:*"}}
 }
 
-// MayAssert says why a role cannot be given assertions.
+// MayAssert returns an error if a role cannot be given assertions.
 func (r Role) MayAssert(may identity.Assertions) error {
 	if err := may.Validate(); err != nil {
 		return err
@@ -54,5 +55,5 @@ func (r Role) MayAssert(may identity.Assertions) error {
 	case r.Name == RoleResponder, r.Name == RoleGateway, r.Name == RoleHost:
 		return nil
 	}
-	return errors.New("a credential of " + r.Name + " asserts nothing: only who answers for people does")
+	return errors.New("a credential of " + r.Name + " cannot have assertions: only roles that answer for people can")
 }

@@ -18,21 +18,21 @@ const (
 	cleanFile  = "clean-stop"
 )
 
-// block is a block file: what is remembered of it outside of the store, so that
-// its absence can be judged. The server removes a file when every message in it
-// is gone. An outcome goes when its time is up and not before, and a question
-// only when its outcome is stored behind it.
+// block describes a block file. It is remembered outside of the store, so that
+// its absence can be judged. The server removes a file when all its messages
+// are gone. An outcome goes only after it expires, and a question only after
+// its outcome is stored.
 type block struct {
 	Number        int       `json:"block"`
 	Size          int64     `json:"size"`
-	Sealed        bool      `json:"sealed,omitempty"` // another one is written to; what follows is known
+	Sealed        bool      `json:"sealed,omitempty"` // the server writes to a later one; the contents are known
 	Outcomes      int       `json:"outcomes,omitempty"`
-	OutcomesUntil time.Time `json:"outcomes_until,omitzero"` // when the last of them expires
+	OutcomesUntil time.Time `json:"outcomes_until,omitzero"` // when the last of its outcomes expires
 	Asks          int       `json:"asks,omitempty"`
-	AsksUntil     time.Time `json:"asks_until,omitzero"` // until when each has a question or an outcome
+	AsksUntil     time.Time `json:"asks_until,omitzero"` // until when each of its asks has a question or an outcome
 
 	first, last uint64
-	end         int64 // where the first record starts that cannot be read
+	end         int64 // start of the first unreadable record
 }
 
 // add counts a record.
@@ -52,7 +52,7 @@ func (b *block) add(r record) {
 		}
 	case subject.Question:
 		b.Asks++
-		until := r.time // nothing is known of it
+		until := r.time // unknown
 		if at, err := time.Parse("@at "+time.RFC3339Nano, r.get("Nats-Schedule")); err == nil {
 			ttl, _ := lifetime(r.get("Nats-Schedule-TTL"))
 			until = at.Add(ttl)
@@ -63,7 +63,7 @@ func (b *block) add(r record) {
 	}
 }
 
-// lifetime reads a TTL as JetStream does.
+// lifetime parses a TTL as JetStream does.
 func lifetime(s string) (time.Duration, bool) {
 	if d, err := time.ParseDuration(s); err == nil {
 		return d.Truncate(time.Second), true
@@ -79,7 +79,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// blockList is the files of each stream, as one of two files has it.
+// blockList has the files of each stream, as stored in one of two files.
 type blockList struct {
 	At      time.Time          `json:"at"`
 	Streams map[string][]block `json:"streams"`
@@ -102,7 +102,7 @@ func readBlocks(dir, name string) (*blockList, error) {
 	return &l, nil
 }
 
-// write puts the list in place of the one before, in one step.
+// write replaces the list atomically.
 func (l *blockList) write(dir, name string) error {
 	data, err := json.Marshal(l)
 	if err != nil {
@@ -115,10 +115,10 @@ func (l *blockList) write(dir, name string) error {
 	return os.Rename(tmp, filepath.Join(dir, name))
 }
 
-// follower keeps the list of block files while the server runs.
+// follower keeps the list of block files up to date while the server runs.
 type follower struct {
 	dir     string
-	streams string // where they lie
+	streams string // their directory
 	list    blockList
 	seen    map[string]time.Time // when a stream's directory was last changed
 }
@@ -134,18 +134,19 @@ func newFollower(dir string, found map[string]*scanned) *follower {
 	return f
 }
 
-// look writes the list when a file came or went. It may lag: it says of a file
-// only what stays true.
+// look writes the list when a file was added or removed. The list may lag: it
+// records only facts that stay true.
 func (f *follower) look(now time.Time) {
 	names, err := streamNames(f.streams)
 	if err != nil {
-		return // the next look may
+		return // the next look retries
 	}
 	changed := false
 	for _, name := range names {
 		dir := filepath.Join(f.streams, name)
 		info, err := os.Stat(filepath.Join(dir, "msgs"))
-		// A directory that was changed just now may be changed again with the same time.
+		// A directory that was just changed may change again with the same
+		// time.
 		if err != nil || info.ModTime().Equal(f.seen[name]) && now.Sub(info.ModTime()) > 2*time.Second {
 			continue
 		}
@@ -171,7 +172,7 @@ func (f *follower) look(now time.Time) {
 	}
 }
 
-// blocks lists a stream's files. A file is read once, when it is complete.
+// blocks lists a stream's files. It reads a file once, when it is complete.
 func (f *follower) blocks(dir, name string) ([]block, error) {
 	numbers, err := blockNumbers(dir)
 	if err != nil {
@@ -196,7 +197,7 @@ func (f *follower) blocks(dir, name string) ([]block, error) {
 	return blocks, nil
 }
 
-// stopped writes the exact list, when the server has stopped.
+// stopped writes the exact list, after the server has stopped.
 func (f *follower) stopped(now time.Time) error {
 	exact := blockList{At: now, Streams: map[string][]block{}}
 	names, err := streamNames(f.streams)

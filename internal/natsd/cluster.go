@@ -26,12 +26,12 @@ import (
 type Cluster struct {
 	Node   string   // the name of this node, unique in the cluster
 	Addr   string   // host:port for the other nodes
-	Routes []string // host:port of all nodes; this one may be among them
+	Routes []string // host:port of all nodes, with or without this one
 }
 
-// ParseCluster reads which nodes there are: name=host:port for each, of which
-// node is this one. It listens for the others at listen, or at its address in
-// the list when that is empty.
+// ParseCluster parses the list of nodes, name=host:port each, of which node is
+// this one. It listens for the others at listen or, if that is empty, at its
+// address in the list.
 func ParseCluster(nodes []string, node, listen string) (*Cluster, error) {
 	c := &Cluster{Node: node, Addr: listen}
 	seen := map[string]bool{}
@@ -41,7 +41,7 @@ func ParseCluster(nodes []string, node, listen string) (*Cluster, error) {
 			return nil, fmt.Errorf("invalid node %q: use name=host:port, the name from A-Z a-z 0-9 _ -", n)
 		}
 		if seen[name] {
-			return nil, fmt.Errorf("two nodes are called %s; give each a name of its own", name)
+			return nil, fmt.Errorf("two nodes are named %s; names must be unique", name)
 		}
 		seen[name] = true
 		c.Routes = append(c.Routes, addr)
@@ -50,13 +50,13 @@ func ParseCluster(nodes []string, node, listen string) (*Cluster, error) {
 		}
 	}
 	if !seen[node] {
-		return nil, fmt.Errorf("node %q is not in the list of nodes: say with --node which of them this is", node)
+		return nil, fmt.Errorf("node %q is not in the list of nodes: set --node to one of them", node)
 	}
 	return c, nil
 }
 
-// caughtUp says what this node of a cluster still lacks: streams that it has
-// not read from the others, or a leader.
+// caughtUp returns what this node of a cluster still lacks: streams that it has
+// not copied from the others, or a leader.
 func caughtUp(srv *server.Server) error {
 	var w healthReply
 	srv.HandleHealthz(&w, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/healthz"}})
@@ -70,7 +70,7 @@ func caughtUp(srv *server.Server) error {
 	return fmt.Errorf("this node has not caught up with its cluster: %s", said.Error)
 }
 
-// healthReply takes what the server says of its health.
+// healthReply records the server's health reply.
 type healthReply struct {
 	status int
 	header http.Header
@@ -93,8 +93,8 @@ func (w *healthReply) Write(b []byte) (int, error) {
 
 const clusterName, routeUser = "askbus", "route"
 
-// apply puts the cluster into the server's options. Only who has the key can
-// be a node, or read what nodes tell each other.
+// apply sets the cluster in the server's options. Only a process with the key
+// can be a node or read the traffic between nodes.
 func (c *Cluster) apply(o *server.Options, key Key) error {
 	host, port, err := net.SplitHostPort(c.Addr)
 	if err != nil {
@@ -116,8 +116,8 @@ func (c *Cluster) apply(o *server.Options, key Key) error {
 	return nil
 }
 
-// ShareKey gives directory to the keys of directory from, making those if they
-// are not there.
+// ShareKey copies the keys of directory from to another directory, creating
+// them if they are missing.
 func ShareKey(from, to string) error {
 	if _, err := LoadKey(from); err != nil {
 		return err
@@ -128,13 +128,13 @@ func ShareKey(from, to string) error {
 	return identity.Share(from, to)
 }
 
-// routeName is the name in the certificate of every node: whoever has the key
-// is a node, wherever it runs.
+// routeName is the name in the certificate of every node: any process with the
+// key is a node, on any host.
 const routeName = "route.askbus.internal"
 
-// routeTLS is how nodes of a cluster prove to each other that they have its key:
-// each makes a certificate for itself and signs it with a key derived from that.
-// It has no end that an operator would have to watch; a new key ends it.
+// routeTLS lets the nodes of a cluster prove that they have its key: each makes
+// a certificate for itself and signs it with a key derived from it. The
+// certificate does not expire; a new key ends it.
 func routeTLS(k Key) (*tls.Config, error) {
 	signer := ed25519.NewKeyFromSeed(k.Derive("route-tls"))
 	from, to := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
@@ -170,5 +170,5 @@ func routeTLS(k Key) (*tls.Config, error) {
 	}, nil
 }
 
-// routePassword is what nodes of a cluster say to each other.
+// routePassword returns the password between nodes of a cluster.
 func routePassword(k Key) string { return base64.RawURLEncoding.EncodeToString(k.Derive("route")) }

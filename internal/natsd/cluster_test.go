@@ -106,7 +106,7 @@ func healed(t *testing.T, damage func(t *testing.T, dir string)) {
 		s.Close()
 		t.Fatal("a damaged node started")
 	} else {
-		wants(t, err.Error(), "corrupt", ".blk", "askbus ledger repair --from-peers", "One node at a time")
+		wants(t, err.Error(), "corrupt", ".blk", "askbus ledger repair --from-peers", "one node at a time")
 	}
 	r, err := natsd.Repair(all[2].Dir, true)
 	if err != nil || len(r.Damages) != 1 {

@@ -11,22 +11,22 @@ import (
 	"github.com/askbus/askbus/internal/ratelimit"
 )
 
-// The server writes a line for each message that it denies, and whoever is
-// denied decides how many there are.
+// The server logs a line for each message that it denies, so denied clients
+// control how many there are.
 const (
 	ofConnection = 10  // lines of one kind about one connection in a minute
-	ofKind       = 200 // and about all
+	ofKind       = 200 // and about all connections
 )
 
-// The server calls its log on the goroutine that reads what the client sends. So
-// a pause there holds up that client alone, and TCP makes it wait: denied
-// messages cost the server little more than those that it has read already.
+// The server logs on the goroutine that reads what the client sends. So a pause
+// there delays only that client, and TCP makes it wait: denied messages then
+// cost the server little.
 const (
 	freeDenials = 2000 // of one connection in a minute, without a pause
 	denialPause = 10 * time.Millisecond
 )
 
-// complaints bounds the lines about clients, and counts what it leaves out.
+// complaints limits the lines about clients, and counts those that it drops.
 type complaints struct {
 	log                *slog.Logger
 	connections, kinds *ratelimit.PerMinute
@@ -34,16 +34,15 @@ type complaints struct {
 	pause              func(time.Duration)
 
 	mu      sync.Mutex
-	leftOut map[string]int // by kind
-	said    *time.Timer    // says how many were left out; nil when none were
+	leftOut map[string]int // dropped lines by kind
+	said    *time.Timer    // logs how many were dropped; nil if none were
 }
 
 func newComplaints(log *slog.Logger) *complaints {
 	return &complaints{log: log, connections: ratelimit.New(ofConnection), kinds: ratelimit.New(ofKind), denials: ratelimit.New(freeDenials), pause: time.Sleep, leftOut: map[string]int{}}
 }
 
-// slow holds up the client that a line is about when the server has denied it
-// much already.
+// slow delays the client of a line if the server has already denied it much.
 func (c *complaints) slow(line string, now time.Time) {
 	if !strings.Contains(line, "Publish Violation") && !strings.Contains(line, "Subscription Violation") {
 		return
@@ -57,7 +56,8 @@ func (c *complaints) slow(line string, now time.Time) {
 	}
 }
 
-// connection is how the server names one: of a client (also over WebSocket or
+// connection matches the server's name of one: of a client (also over WebSocket
+// or MQTT), a route, a gateway or a leaf.
 // MQTT), a route, a gateway or a leaf.
 var connection = regexp.MustCompile(`\b[cwmrgl]id(?:_ws)?:\d+`)
 
@@ -80,8 +80,8 @@ func (c *complaints) take(line string, now time.Time) (about, write bool) {
 	return true, false
 }
 
-// kindOf is what a line is about. There are few: a client decides what else
-// stands in it.
+// kindOf returns the kind of a line, one of a few, because a client controls
+// the rest of its text.
 func kindOf(line string) string {
 	for _, kind := range []string{"Publish Violation", "Subscription Violation", "authentication error", "handshake error", "maximum"} {
 		if strings.Contains(line, kind) {
@@ -91,7 +91,7 @@ func kindOf(line string) string {
 	return "other"
 }
 
-// tell says what was left out since it last did.
+// tell logs what was dropped since its last call.
 func (c *complaints) tell() {
 	c.mu.Lock()
 	left := maps.Clone(c.leftOut)
@@ -102,6 +102,6 @@ func (c *complaints) tell() {
 	}
 	c.mu.Unlock()
 	for kind, n := range left {
-		c.log.Warn("lines of nats-server about its clients were left out", slog.String("kind", kind), slog.Int("lines", n))
+		c.log.Warn("dropped lines of nats-server about its clients", slog.String("kind", kind), slog.Int("lines", n))
 	}
 }

@@ -19,16 +19,15 @@ import (
 	"github.com/minio/highwayhash"
 )
 
-// Damage is one thing that is wrong with a store: what is lost if the store
-// goes on with the rest.
+// Damage is one fault of a store: what is lost if the store is used without it.
 type Damage struct {
 	Stream    string   `json:"stream"`
 	File      string   `json:"file,omitempty"`
 	What      string   `json:"what"`
-	First     uint64   `json:"first,omitempty"`     // the lowest sequence that may be lost; 0: not known
+	First     uint64   `json:"first,omitempty"`     // the lowest sequence that may be lost; 0: unknown
 	Last      uint64   `json:"last,omitempty"`      // the highest
-	Asks      []string `json:"asks,omitempty"`      // tenant/session/id of those whose question or outcome is lost
-	Uncertain []string `json:"uncertain,omitempty"` // of those that were there when the server last wrote its index, and may have ended and expired since
+	Asks      []string `json:"asks,omitempty"`      // tenant/session/id of asks whose question or outcome is lost
+	Uncertain []string `json:"uncertain,omitempty"` // asks that existed when the server last wrote its index, and may have ended and expired since
 
 	kind  damageKind
 	block int
@@ -44,18 +43,18 @@ const (
 	badConfig                    // a stream's configuration
 )
 
-// inspection is what reading a store has found.
+// inspection is the result of reading a store.
 type inspection struct {
 	dir     string
-	account string            // whose store it is
-	seqs    map[string]uint64 // how far each stream had got
+	account string            // the owner of the store
+	seqs    map[string]uint64 // the last known sequence of each stream
 	found   map[string]*scanned
 	damages []Damage
 }
 
-// inspect reads a store, changing nothing, and compares it with what is
-// remembered of it. In a cluster a stream may be shorter than it was: the server
-// fetches the rest from its peers.
+// inspect reads a store without changing it, and compares it with what is
+// remembered of it. In a cluster a stream may be shorter than before: the
+// server fetches the rest from its peers.
 func inspect(dir string, alone bool) (*inspection, error) {
 	i := &inspection{dir: dir}
 	m, err := readMark(dir)
@@ -91,15 +90,15 @@ func inspect(dir string, alone bool) (*inspection, error) {
 		}
 		i.checkRecords(name, s, alone && exact == nil || !alone, alone)
 		if had := i.seqs[name]; alone && s.last < had && len(i.damages) == before {
-			i.add(Damage{Stream: name, What: fmt.Sprintf("stream %s had got to %d, and ends at %d", name, had, s.last), First: s.last + 1, Last: had, kind: shorter})
+			i.add(Damage{Stream: name, What: fmt.Sprintf("stream %s had reached %d, but ends at %d", name, had, s.last), First: s.last + 1, Last: had, kind: shorter})
 		}
 	}
 	i.checkStreams(exact, alone)
 	return i, nil
 }
 
-// ownAccount is the ledger's account by the keys. A store of another account
-// would look empty.
+// ownAccount returns the ledger's account according to the keys. A store of
+// another account would look empty.
 func ownAccount(dir, noted string) (string, error) {
 	keys, err := identity.LoadKeys(dir)
 	if err != nil {
@@ -121,7 +120,7 @@ func ownAccount(dir, noted string) (string, error) {
 
 func (i *inspection) add(d Damage) { i.damages = append(i.damages, d) }
 
-// checkStreams finds streams that are not there.
+// checkStreams finds missing streams.
 func (i *inspection) checkStreams(exact *blockList, alone bool) {
 	had := map[string]uint64{}
 	if alone {
@@ -135,15 +134,14 @@ func (i *inspection) checkStreams(exact *blockList, alone bool) {
 	for _, name := range slices.Sorted(maps.Keys(had)) {
 		if i.found[name] == nil {
 			i.add(Damage{
-				Stream: name, File: filepath.Join(streamsDir(i.dir), name), What: fmt.Sprintf("stream %s is missing; it had got to %d", name, had[name]),
+				Stream: name, File: filepath.Join(streamsDir(i.dir), name), What: fmt.Sprintf("stream %s is missing; it had reached %d", name, had[name]),
 				First: min(1, had[name]), Last: had[name], kind: noStream,
 			})
 		}
 	}
 }
 
-// checkConfig sees that the server will be able to read a stream's
-// configuration.
+// checkConfig checks that the server can read a stream's configuration.
 func (i *inspection) checkConfig(name string, s *scanned) {
 	path := filepath.Join(s.dir, "meta.inf")
 	meta, err := os.ReadFile(path)
@@ -165,8 +163,8 @@ func (i *inspection) checkConfig(name string, s *scanned) {
 	i.add(d)
 }
 
-// checkRecords finds files with records that cannot be read. The end of the
-// last file may be a write that a crash cut off, if nothing is missing.
+// checkRecords finds files with unreadable records. The end of the last file
+// may be a write cut off by a crash, if nothing is missing.
 func (i *inspection) checkRecords(name string, s *scanned, crashed, alone bool) {
 	for at, b := range s.blocks {
 		torn := crashed && at == len(s.blocks)-1 && (!alone || s.last >= i.seqs[name])
@@ -178,7 +176,7 @@ func (i *inspection) checkRecords(name string, s *scanned, crashed, alone bool) 
 			What: fmt.Sprintf("%s cannot be read at byte %d of %d", blockPath(s.dir, b.Number), b.end, b.Size),
 		}
 		if at == len(s.blocks)-1 {
-			d.What += fmt.Sprintf("; stream %s had got to %d, and only %d can be read", name, i.seqs[name], s.last)
+			d.What += fmt.Sprintf("; stream %s had reached %d, and only %d can be read", name, i.seqs[name], s.last)
 		} else if next := s.blocks[at+1].first; next > 0 {
 			d.Last = next - 1
 		}
@@ -186,7 +184,7 @@ func (i *inspection) checkRecords(name string, s *scanned, crashed, alone bool) 
 	}
 }
 
-// compare finds what changed since a clean stop: nothing may.
+// compare finds changes since a clean stop: there must be none.
 func (i *inspection) compare(name string, s *scanned, exact []block) {
 	for at, b := range exact {
 		have, ok := s.block(b.Number)
@@ -196,13 +194,13 @@ func (i *inspection) compare(name string, s *scanned, exact []block) {
 		case have.Size < b.Size && have.end == have.Size:
 			i.add(Damage{
 				Stream: name, File: blockPath(s.dir, b.Number), kind: shorter, block: b.Number, First: have.last + 1,
-				What: fmt.Sprintf("%s has %d bytes, and had %d", blockPath(s.dir, b.Number), have.Size, b.Size),
+				What: fmt.Sprintf("%s has %d bytes, but had %d", blockPath(s.dir, b.Number), have.Size, b.Size),
 			})
 		}
 	}
 }
 
-// judge finds, after a crash, what cannot have been removed by the server.
+// judge finds, after a crash, what the server cannot have removed.
 func (i *inspection) judge(name string, s *scanned, known []block, now time.Time) {
 	var x index
 	var read bool
@@ -210,7 +208,7 @@ func (i *inspection) judge(name string, s *scanned, known []block, now time.Time
 		if _, ok := s.block(b.Number); ok {
 			continue
 		}
-		if !b.Sealed { // it was being written to; what is known of it is how far it had got
+		if !b.Sealed { // it was being written to: only its last known sequence counts
 			if s.last < i.seqs[name] {
 				i.missing(name, s, b.Number, true)
 			}
@@ -222,7 +220,7 @@ func (i *inspection) judge(name string, s *scanned, known []block, now time.Time
 		}
 		lost := now.Before(b.OutcomesUntil)
 		if !lost && b.Asks > 0 && now.Before(b.AsksUntil) {
-			// Each of its questions has an outcome behind it, or is lost.
+			// Each of its questions has a later outcome, or is lost.
 			outcomes := 0
 			for _, later := range s.blocks {
 				if later.Number > b.Number {
@@ -237,8 +235,8 @@ func (i *inspection) judge(name string, s *scanned, known []block, now time.Time
 	}
 }
 
-// indexed finds, with nothing remembered, what the server's index still has. A
-// message's removal is written down behind it, but for a block's last.
+// indexed finds, without remembered blocks, what the server's index still has.
+// The removal of a message is recorded after it, except for a block's last one.
 func (i *inspection) indexed(name string, s *scanned) {
 	x, ok := readIndex(s.dir, name)
 	if !ok || !x.current(s) {
@@ -259,7 +257,7 @@ func (s *scanned) block(n int) (block, bool) {
 	return s.blocks[at], true
 }
 
-// missing notes that a block file is not there, with what it held as far as the
+// missing reports that a block file is missing, with its contents as far as the
 // rest tells.
 func (i *inspection) missing(name string, s *scanned, n int, end bool) {
 	path := blockPath(s.dir, n)
@@ -296,8 +294,8 @@ func (i *inspection) unanswered(name string, s *scanned, subjects []string) []st
 	return slices.Sorted(maps.Keys(gone))
 }
 
-// asks calls visit with the ask of each question and outcome of a stream that
-// can be read.
+// asks calls visit with the ask of each readable question and outcome of a
+// stream.
 func (s *scanned) asks(name string, visit func(id string)) error {
 	for _, b := range s.blocks {
 		data, err := os.ReadFile(blockPath(s.dir, b.Number))
@@ -315,8 +313,8 @@ func (s *scanned) asks(name string, visit func(id string)) error {
 	return nil
 }
 
-// name finds which asks each damage is about: those in the server's index of
-// which nothing is left.
+// name names the asks of each damage: those in the server's index of which
+// nothing is left.
 func (i *inspection) name() {
 	for at := range i.damages {
 		d := &i.damages[at]
@@ -352,7 +350,7 @@ func (i *inspection) stoppedClean() bool {
 	return err == nil && l != nil
 }
 
-// held lists the asks in what can be read of a stream.
+// held lists the asks in the readable part of a stream.
 func (i *inspection) held(name string, s *scanned) []string {
 	asks := map[string]bool{}
 	if err := s.asks(name, func(id string) { asks[id] = true }); err != nil {
@@ -361,7 +359,7 @@ func (i *inspection) held(name string, s *scanned) []string {
 	return slices.Sorted(maps.Keys(asks))
 }
 
-// err says what is wrong, and how to go on.
+// err says what is wrong, and what to do.
 func (i *inspection) err(alone bool) error {
 	if len(i.damages) == 0 {
 		return nil
@@ -377,15 +375,15 @@ func (i *inspection) err(alone bool) error {
 	if alone {
 		return corrupt(i.dir, strings.Join(what, "; "))
 	}
-	return fmt.Errorf("the store of this node in %s is corrupt: %s; nothing was changed: run \"askbus ledger repair --from-peers --dir %s\", which moves the damaged streams aside, and start the node again: the other nodes have what was in them. One node at a time: wait until it has caught up before the next is stopped", i.dir, strings.Join(what, "; "), i.dir)
+	return fmt.Errorf("the store of this node in %s is corrupt: %s; nothing was changed: run \"askbus ledger repair --from-peers --dir %s\", which moves the damaged streams aside, and start the node again: the other nodes have their contents. Do one node at a time: wait until it has caught up before you stop the next", i.dir, strings.Join(what, "; "), i.dir)
 }
 
 func corrupt(dir, what string) error {
-	return fmt.Errorf("the store in %s is corrupt: %s; nothing was changed: restore the directory from a backup, all of it, with high-water, blocks and clean-stop, which say what must be there; or see with \"askbus ledger check --dir %s\" what is lost, and go on without it by \"askbus ledger repair --accept-loss --dir %s\", which keeps the damaged files", dir, what, dir, dir)
+	return fmt.Errorf("the store in %s is corrupt: %s; nothing was changed: restore the directory from a backup, all of it, with high-water, blocks and clean-stop, which record what must be there; or see with \"askbus ledger check --dir %s\" what is lost, and continue without it by \"askbus ledger repair --accept-loss --dir %s\", which keeps the damaged files", dir, what, dir, dir)
 }
 
-// replicas is how many copies a stream's configuration asks for; 0 if it cannot
-// be read.
+// replicas returns how many copies a stream's configuration asks for; 0 if it
+// cannot be read.
 func replicas(stream string) int {
 	data, err := os.ReadFile(filepath.Join(stream, "meta.inf"))
 	var c struct {

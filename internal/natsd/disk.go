@@ -9,31 +9,31 @@ import (
 	"syscall"
 )
 
-// MinStore is the smallest budget that a ledger can work with: each of its four
-// partitions writes block files of 8 MiB, and space comes back only when a whole
-// file is rewritten beside the old one.
+// MinStore is the smallest workable budget of a ledger: each of its four
+// partitions writes block files of 8 MiB, and frees space only when it rewrites
+// a whole file next to the old one.
 const MinStore = 64 << 20
 
-// lowDisk is the free space below which a server says that it is not ready: a
-// write that fails stops its stream until a restart.
+// lowDisk is the free space below which a server is not ready: a failed write
+// stops its stream until a restart.
 const lowDisk = 32 << 20
 
-// CheckBudget refuses a budget that cannot work.
+// CheckBudget refuses a budget that is too small.
 func CheckBudget(bytes int64) error {
 	if bytes < MinStore {
-		return fmt.Errorf("%s is too little; use at least %s: each partition writes files of 8 MiB, and room comes back when a whole file is rewritten beside the old one", size(bytes), size(MinStore))
+		return fmt.Errorf("%s is too little; use at least %s: each partition writes files of 8 MiB, and frees space only when it rewrites a whole file next to the old one", size(bytes), size(MinStore))
 	}
 	return nil
 }
 
-// Disk is how the budget of a store fits the disk.
+// Disk compares the budget of a store with its disk.
 type Disk struct {
 	Budget int64
 	Used   int64 // by the store's files
 	Free   int64 // on their file system
 }
 
-// Lacks is how much of the budget the disk cannot hold.
+// Lacks returns how much of the budget the disk cannot hold.
 func (d Disk) Lacks() int64 { return max(0, d.Budget-d.Used-d.Free) }
 
 // readDisk measures the disk. It does not lock the store.
@@ -57,7 +57,7 @@ func readDisk(dir string, budget int64) (Disk, error) {
 	return d, err
 }
 
-// gone forgives that a file went while its directory was read.
+// gone ignores that a file was removed while its directory was read.
 func gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -73,8 +73,9 @@ func freeDisk(dir string) (int64, error) {
 	return int64(fs.Bavail) * int64(fs.Bsize), nil //nolint:gosec,unconvert // sizes of a disk; their types differ by system
 }
 
-// warnOfDisk says, at start and while it runs, that the budget does not fit. It
-// does not refuse: a server whose disk filled up must start to be read, and to end what is due.
+// warnOfDisk warns, at start and while the server runs, if the budget does not
+// fit. It does not refuse: a server whose disk filled up must start to be read,
+// and to end overdue asks.
 func warnOfDisk(log *slog.Logger, dir string, budget int64) {
 	d, err := readDisk(dir, budget)
 	switch {
@@ -86,7 +87,7 @@ func warnOfDisk(log *slog.Logger, dir string, budget int64) {
 	}
 }
 
-// healthyDisk says when the disk is nearly full, whatever filled it.
+// healthyDisk returns an error if the disk is nearly full, for whatever reason.
 func healthyDisk(dir string, budget int64) error {
 	free, err := freeDisk(dir)
 	if err != nil {

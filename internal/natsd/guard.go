@@ -16,18 +16,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Bounds are what one tenant, one session and one credential of theirs may take
-// of the server. nats-server has such limits for an account only, and everybody
-// is in one. Credentials without a tenant have none: gateways, operators and
-// surfaces of all tenants, which the operator runs.
+// Bounds limit what one tenant, one session and one of their credentials may
+// use of the server. nats-server has such limits only for an account, and all
+// clients are in one. Credentials without a tenant have no bounds: gateways,
+// operators and surfaces of all tenants, which the operator runs.
 type Bounds struct {
-	// Connections says how many a tenant may have open, and each of its sessions; 0
-	// is no limit for a session, and three quarters of all for a tenant, as without it.
+	// Connections returns how many a tenant and each of its sessions may have
+	// open; 0 means no limit for a session, and three quarters of all for a
+	// tenant, which is also the default.
 	Connections func(tenant string) (ofTenant, ofSession int)
-	Messages    int           // a second of one credential, after a burst of as many; default 10,000; negative: no limit
-	All         int           // connections of everybody; default: 3/8 of the descriptors that the process may open, at most 65,536
-	Pause       time.Duration // for how long a credential that sent more is kept out at first; default 10s
-	Excess      time.Duration // after how long a connection ends that is more than allowed; default 10s
+	Messages    int           // per second and credential, after a burst of the same number; default 10,000; negative: no limit
+	All         int           // connections in total; default: 3/8 of the descriptors that the process may open, at most 65,536
+	Pause       time.Duration // how long a credential that exceeds Messages is kept out at first; default 10s
+	Excess      time.Duration // how long a connection beyond the limit stays open; default 10s
 }
 
 func (b *Bounds) fill() {
@@ -48,7 +49,7 @@ func (b *Bounds) fill() {
 	}
 }
 
-// descriptors is how many files and sockets the process may have open.
+// descriptors returns how many files and sockets the process may have open.
 func descriptors() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -58,20 +59,20 @@ func descriptors() int {
 }
 
 const (
-	// guardEvery is how often the server looks how much its clients send.
+	// guardEvery is how often the server checks how much its clients send.
 	guardEvery = 200 * time.Millisecond
 
-	// longestPause is how long a credential is kept out that sends too much again
-	// and again. Each time is twice as long as the one before.
+	// longestPause is the longest time for which a credential is kept out. It
+	// doubles each time.
 	longestPause = 5 * time.Minute
 
 	// ofCredential bounds the lines about one credential in a minute.
 	ofCredential = 2
 )
 
-// guard keeps the bounds of credentials. The server tells it of connections that
-// come and go, in the account of the servers; what they send it reads from the
-// server's counters, and only while the account's is high.
+// guard enforces the bounds of credentials. The server reports connects and
+// disconnects to it in the system account; the guard reads message counts from
+// the server's counters, and only while the account's count is high.
 type guard struct {
 	srv     *server.Server
 	account string // of clients
@@ -81,10 +82,10 @@ type guard struct {
 	said    *ratelimit.PerMinute
 
 	mu      sync.Mutex
-	conns   map[uint64]*guarded // open ones of credentials with bounds
-	open    map[string]int      // by tenant, and by tenant/session: those that are not excess
+	conns   map[uint64]*guarded // open connections of credentials with bounds
+	open    map[string]int      // by tenant, and by tenant/session: connections within the limit
 	senders map[string]*sender  // by public key
-	looked  int64               // messages of the account, when they were last looked at
+	looked  int64               // messages of the account at the last look
 
 	stop chan struct{}
 	done chan struct{}
@@ -93,21 +94,21 @@ type guard struct {
 // guarded is one connection.
 type guarded struct {
 	user   string
-	counts []string    // in open, of which it is one
-	excess *time.Timer // ends it; nil: it is not excess
-	sent   int64       // messages, when they were last looked at
+	counts []string    // keys in open under which it is counted
+	excess *time.Timer // closes it; nil: within the limit
+	sent   int64       // messages at the last look
 }
 
-// sender is a credential that is being looked at.
+// sender is a credential that is being watched.
 type sender struct {
-	tokens float64   // messages that it may send at once
-	at     time.Time // when they were that many
-	until  time.Time // it is kept out
+	tokens float64   // messages that it may send now
+	at     time.Time // when tokens was computed
+	until  time.Time // kept out until then
 	pause  time.Duration
 }
 
-// startGuard begins to keep the bounds. Call it before the server listens, where
-// that is possible.
+// startGuard starts enforcing the bounds. Call it before the server listens, if
+// possible.
 func (s *Server) startGuard(bounds Bounds, accounts *identity.Accounts, log *slog.Logger) error {
 	g := &guard{
 		srv: s.srv, account: accounts.Keys[identity.Bus], bounds: bounds, log: log, said: ratelimit.New(ofCredential),
@@ -155,10 +156,10 @@ func (g *guard) close() {
 	}
 }
 
-// subjectConnections is where the server tells of an account's connections.
+// subjectConnections is where the server reports an account's connections.
 const subjectConnections = "$SYS.ACCOUNT.%s.*"
 
-// hear takes what the server tells of a connection.
+// hear handles a report about a connection.
 func (g *guard) hear(m *nats.Msg) {
 	var said struct {
 		Server struct {
@@ -180,7 +181,7 @@ func (g *guard) hear(m *nats.Msg) {
 	}
 }
 
-// found takes the connections that were there before the guard.
+// found counts the connections that existed before the guard.
 func (g *guard) found() {
 	all, err := g.srv.Connz(&server.ConnzOptions{Account: g.account, Username: true, Limit: 1 << 16})
 	if err != nil {
@@ -229,12 +230,12 @@ func (g *guard) connected(cid uint64, token string) {
 	}
 }
 
-// exceed ends a connection that is more than allowed. A client that is cut off
-// comes back at once, and connecting costs the server more than a connection
-// does; so it has to wait for its end, while there is room.
+// exceed closes a connection beyond the limit after a while. A client that is
+// cut off reconnects at once, and connecting costs the server more than an open
+// connection; so it stays open for a while, if there is room.
 func (g *guard) exceed(cid uint64, c *guarded, role Role, limit int, of string, now time.Time) {
 	if g.said.Take(c.user, now) {
-		g.log.Warn("too many NATS connections; those above the quota connections are ended: let its processes share one, or raise the quota in the policy file",
+		g.log.Warn("too many NATS connections; those above the quota connections are closed: let its processes share one, or raise the quota in the policy file",
 			slog.String("of", of), slog.Int("connections", limit), slog.String("credential", role.User()), slog.String("key", c.user))
 	}
 	wait := g.bounds.Excess
@@ -262,7 +263,7 @@ func (g *guard) disconnected(cid uint64) {
 	}
 }
 
-// kick ends a connection. What reads it may be held up, so nobody waits for it.
+// kick closes a connection without waiting: its read loop may be blocked.
 func (g *guard) kick(cid uint64) {
 	go func() { _ = g.srv.DisconnectClientByID(cid) }() // it may be gone
 }
@@ -283,7 +284,7 @@ func (g *guard) run() {
 	}
 }
 
-// look finds the credentials that send more than they may.
+// look finds credentials that exceed their rate.
 func (g *guard) look(now time.Time) {
 	total := g.received()
 	g.mu.Lock()
@@ -292,7 +293,7 @@ func (g *guard) look(now time.Time) {
 	g.forget(now)
 	g.mu.Unlock()
 	if float64(grown) < float64(g.bounds.Messages)*guardEvery.Seconds()/2 {
-		return // nobody does
+		return // no client does
 	}
 	all, err := g.srv.Connz(&server.ConnzOptions{Account: g.account, Limit: 1 << 16})
 	if err != nil {
@@ -314,7 +315,7 @@ func (g *guard) look(now time.Time) {
 	}
 }
 
-// received is how many messages clients have sent in the account.
+// received returns how many messages clients have sent in the account.
 func (g *guard) received() int64 {
 	stat, err := g.srv.AccountStatz(&server.AccountStatzOptions{Accounts: []string{g.account}, IncludeUnused: true})
 	if err != nil || len(stat.Accounts) == 0 {
@@ -323,14 +324,14 @@ func (g *guard) received() int64 {
 	return stat.Accounts[0].Received.Msgs
 }
 
-// take takes messages of a credential's rate. What it sent since it was last
-// looked at is compared with what it might have sent since then.
+// take takes messages from a credential's rate: what it sent since the last
+// look is compared with what it may have sent.
 func (g *guard) take(user string, n int64, now time.Time) bool {
 	rate := float64(g.bounds.Messages)
 	s := g.senders[user]
 	if s == nil {
 		if float64(n) < rate/2 {
-			return true // it is not worth an entry
+			return true // too few for an entry
 		}
 		s = &sender{tokens: rate, at: now.Add(-guardEvery)}
 		g.senders[user] = s
@@ -340,13 +341,13 @@ func (g *guard) take(user string, n int64, now time.Time) bool {
 	return s.tokens >= 0
 }
 
-// keepOut ends a credential's connections, and those that it makes for a while.
+// keepOut closes a credential's connections, and new ones for a while.
 func (g *guard) keepOut(user string, now time.Time) {
 	s := g.senders[user]
 	s.pause = min(max(g.bounds.Pause, 2*s.pause), longestPause)
 	s.until, s.tokens = now.Add(s.pause), float64(g.bounds.Messages)
 	if g.said.Take(user, now) {
-		g.log.Warn("a credential sends more messages than it may; its connections are ended, and it is kept out: send fewer, or raise --nats-messages",
+		g.log.Warn("a credential exceeds its message rate; its connections are closed, and it is kept out: send fewer, or raise --nats-messages",
 			slog.String("key", user), slog.Int("messages_per_second", g.bounds.Messages), slog.Duration("kept_out", s.pause))
 	}
 	for cid, c := range g.conns {
@@ -365,8 +366,8 @@ func (g *guard) forget(now time.Time) {
 	}
 }
 
-// bearer is whose JWT the server has accepted: the public key, and the role as
-// its issuer signed it. The zero role has no bounds.
+// bearer returns the public key and role in a JWT that the server has accepted.
+// The zero role has no bounds.
 func bearer(token string) (user string, role Role) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

@@ -14,20 +14,20 @@ import (
 
 const indexFile = "index.db"
 
-// index is what the server's own index of a stream says: at a clean stop that
-// is all of it, after a crash it is up to two minutes old, and of a very large
-// stream it may be as old as the last clean stop.
+// index is the content of the server's own index of a stream. After a clean
+// stop it is complete, after a crash up to two minutes old, and that of a very
+// large stream may be as old as the last clean stop.
 type index struct {
-	subjects map[string][2]int // the first and the last block that hold it
+	subjects map[string][2]int // the first and the last block that contain it
 	blocks   map[int]indexed
 	last     int     // the block that was written to
-	tail     [8]byte // the end of it
+	tail     [8]byte // its end
 }
 
 // indexed is a block in the index.
 type indexed struct{ first, last, live uint64 }
 
-// readIndex reads a stream's index; false if there is none that can be read.
+// readIndex reads a stream's index; ok is false if there is no readable one.
 func readIndex(dir, stream string) (index, bool) {
 	x := index{subjects: map[string][2]int{}, blocks: map[int]indexed{}}
 	data, err := os.ReadFile(filepath.Join(dir, "msgs", indexFile))
@@ -90,7 +90,7 @@ func (x *index) read(r *reader) bool {
 	return !r.bad
 }
 
-// current says whether nothing was written since.
+// current reports whether nothing was written since.
 func (x *index) current(s *scanned) bool {
 	if len(s.blocks) == 0 || s.blocks[len(s.blocks)-1].Number != x.last {
 		return false
@@ -99,8 +99,7 @@ func (x *index) current(s *scanned) bool {
 	return err == nil && len(data) >= 8 && bytes.Equal(data[len(data)-8:], x.tail[:])
 }
 
-// questions lists the subjects of questions that were in this block and no
-// other.
+// questions lists the subjects of questions that were only in this block.
 func (x *index) questions(n int) []string {
 	var names []string
 	for name, at := range x.subjects {
@@ -127,8 +126,7 @@ func (r *reader) uint() uint64 {
 	return v
 }
 
-// count is a number that cannot be more than the bytes that may follow in any
-// index.
+// count reads a number that cannot exceed the number of bytes left.
 func (r *reader) count() int {
 	v := r.uint()
 	if v > 1<<31-1 {

@@ -11,15 +11,15 @@ import (
 // Credential is what a client needs to connect.
 type Credential struct {
 	URL         string                 `json:"url"`
-	Name        string                 `json:"name"` // the role, as [Role.User] writes it
+	Name        string                 `json:"name"` // the role, in the format of [Role.User]
 	InboxPrefix string                 `json:"inbox_prefix"`
 	Creds       string                 `json:"creds,omitempty"`      // the text of a .creds file
-	CredsFile   string                 `json:"creds_file,omitempty"` // or where one lies
+	CredsFile   string                 `json:"creds_file,omitempty"` // or the path of one
 	Expires     time.Time              `json:"expires,omitzero"`
-	Renew       func() (string, error) `json:"-"` // gives a fresh text for Creds
+	Renew       func() (string, error) `json:"-"` // returns a fresh text for Creds
 
 	CA         string `json:"ca,omitempty"`          // PEM; see package client for these
-	CAFile     string `json:"ca_file,omitempty"`     // or where it lies
+	CAFile     string `json:"ca_file,omitempty"`     // or the path of a file with it
 	ServerName string `json:"server_name,omitempty"` // in the server's certificate
 	CertFile   string `json:"cert_file,omitempty"`   // for mutual TLS
 	KeyFile    string `json:"key_file,omitempty"`
@@ -28,7 +28,7 @@ type Credential struct {
 // Issuer makes credentials with the signing keys of a directory.
 type Issuer struct {
 	dir string
-	own bool // of the server's own process
+	own bool // for the server's own process
 }
 
 // LoadIssuer opens the keys of a directory.
@@ -42,26 +42,26 @@ func LoadIssuer(dir string) (*Issuer, error) {
 	return &Issuer{dir: dir}, nil
 }
 
-// Dir is the directory whose keys sign.
+// Dir returns the directory of the signing keys.
 func (i *Issuer) Dir() string { return i.dir }
 
-// Verifier checks credentials against the directory's account as it is.
+// Verifier returns a verifier that always uses the directory's current account.
 func (i *Issuer) Verifier() *identity.Verifier {
 	return identity.NewVerifier(identity.BusAccount(i.dir))
 }
 
-// ownLife is how long a credential is good that a process makes for itself. It
+// ownLife is the lifetime of a credential that a process makes for itself. It
 // makes another one whenever it reconnects.
 const ownLife = 24 * time.Hour
 
-// Credential makes a credential for a process that can reach the keys, which may
-// assert what its role usually does. It is good for a day and renews itself, so
-// it is in no list: a thief of it could have taken the keys.
+// Credential makes a credential for a process that can read the keys, with its
+// role's usual assertions. It is valid for a day and renews itself, so it is
+// not listed: a thief of it could have taken the keys.
 func (i *Issuer) Credential(url string, r Role) (Credential, error) {
 	return i.Asserting(url, r, r.Assertions())
 }
 
-// Asserting makes a credential like Credential, which may assert just this.
+// Asserting is Credential with exactly these assertions.
 func (i *Issuer) Asserting(url string, r Role, may identity.Assertions) (Credential, error) {
 	issue := func() (identity.Credential, error) { return i.sign(r, may, ownLife) }
 	c, err := issue()
@@ -92,8 +92,8 @@ func (i *Issuer) sign(r Role, may identity.Assertions, life time.Duration) (iden
 	return keys.Issue(identity.User{Name: r.User(), Scope: scope, Tags: r.tags(), May: may, Inbox: r.InboxPrefix(), Life: life}, time.Now())
 }
 
-// HandOut makes a credential for somebody else, and notes it in the directory's
-// list, where it is found to be revoked.
+// HandOut makes a credential for another process, and records it in the
+// directory's list, so that it can be revoked.
 func (i *Issuer) HandOut(url string, r Role, may identity.Assertions, life time.Duration, note string) (Credential, error) {
 	if err := r.Validate(); err != nil {
 		return Credential{}, err
@@ -102,7 +102,7 @@ func (i *Issuer) HandOut(url string, r Role, may identity.Assertions, life time.
 		return Credential{}, err
 	}
 	if most := r.MostLife(); life > most {
-		return Credential{}, fmt.Errorf("a credential of %s is good for at most %s", r.Name, most)
+		return Credential{}, fmt.Errorf("a credential of %s is valid for at most %s", r.Name, most)
 	}
 	c, err := identity.HandOut(i.dir, identity.User{Name: r.User(), Scope: r.scope(), Tags: r.tags(), May: may, Inbox: r.InboxPrefix(), Life: life}, note, time.Now())
 	if err != nil {
@@ -111,7 +111,7 @@ func (i *Issuer) HandOut(url string, r Role, may identity.Assertions, life time.
 	return Credential{URL: url, Name: r.User(), InboxPrefix: r.InboxPrefix(), Creds: c.Creds, Expires: c.Expires}, nil
 }
 
-// Life is how long a role's credential is good when nothing is said.
+// Life returns the default lifetime of a role's credential.
 func (r Role) Life() time.Duration {
 	switch r.Name {
 	case RoleMaintenance:
@@ -122,7 +122,7 @@ func (r Role) Life() time.Duration {
 	return 90 * 24 * time.Hour
 }
 
-// MostLife is how long it can be good.
+// MostLife returns its maximum lifetime.
 func (r Role) MostLife() time.Duration {
 	if r.Name == RoleMaintenance {
 		return 8 * time.Hour
@@ -130,15 +130,15 @@ func (r Role) MostLife() time.Duration {
 	return 366 * 24 * time.Hour
 }
 
-// Issued are the credentials that were handed out from a directory.
+// Issued returns the credentials that were handed out from a directory.
 func Issued(dir string) ([]identity.Issued, error) { return identity.List(dir) }
 
-// BusAccount is the JWT of the account of everybody but the ledger: what a
-// broker needs to check credentials. Nothing in it is secret.
+// BusAccount returns the JWT of the account of everything but the ledger: what
+// a broker needs to check credentials. It contains no secret.
 func BusAccount(dir string) (string, error) { return identity.BusAccount(dir)() }
 
 // Revoke revokes credentials by their public keys. A server on the directory
-// refuses them from then on, and cuts their connections within a second.
+// then refuses them, and cuts their connections within a second.
 func Revoke(dir string, keys ...string) ([]identity.Issued, error) {
 	return identity.Revoke(dir, keys, time.Now())
 }
@@ -148,8 +148,8 @@ func Rotate(dir, role string, dropOld bool) error {
 	return identity.Rotate(dir, scopes(false), role, dropOld)
 }
 
-// Config is the part of a nats-server's configuration that lets in who has a
-// credential of a directory. Nothing in it is secret.
+// Config returns the part of a nats-server's configuration that admits the
+// credentials of a directory. It contains no secret.
 func Config(dir string) (string, error) {
 	a, err := identity.ReadAccounts(dir)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/askbus/askbus/internal/identity"
 )
 
-// Key is the secret of a directory: sign-in cookies and the routes between the
-// nodes of a cluster are derived from it.
+// Key is the secret of a directory, from which sign-in cookies and the routes
+// between cluster nodes are derived.
 type Key struct{ keys *identity.Keys }
 
-// Derive makes the secret for one purpose.
+// Derive returns the secret for one purpose.
 func (k Key) Derive(purpose string) []byte { return k.keys.Derive(purpose) }
 
-// LoadKey reads the key of a directory, making all keys on first use.
+// LoadKey reads the key of a directory, creating all keys on first use.
 func LoadKey(dir string) (Key, error) {
 	if !identity.Exists(dir) {
 		if _, err := ensureKeys(dir, false); err != nil {
@@ -29,11 +29,12 @@ func LoadKey(dir string) (Key, error) {
 	return Key{keys}, err
 }
 
-// HasKeys reports whether credentials can be made in a directory.
+// HasKeys reports whether a directory has the keys to make credentials.
 func HasKeys(dir string) bool { return identity.Exists(dir) }
 
-// ensureKeys reads what a server must know, making the keys on first use. A
-// store without its keys is an error: new ones would void every credential.
+// ensureKeys reads the accounts that a server needs, creating the keys on first
+// use. A store without its keys is an error: new ones would invalidate every
+// credential.
 func ensureKeys(dir string, admin bool) (*identity.Accounts, error) {
 	if err := lostKeys(dir); err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func ensureKeys(dir string, admin bool) (*identity.Accounts, error) {
 	return identity.Ensure(dir, scopes(admin))
 }
 
-// lostKeys is the error for a store without keys.
+// lostKeys returns the error for a store without keys.
 func lostKeys(dir string) error {
 	if !identity.Exists(dir) {
 		switch accounts := storeAccounts(dir); {
@@ -49,16 +50,16 @@ func lostKeys(dir string) error {
 		case oldKey(dir) != nil:
 			return fmt.Errorf("the store in %s was written by an askbus whose credentials were passwords; stop every askbus there, run \"askbus auth init --dir %s\" once, and hand out new credentials with \"askbus auth\"; the asks stay as they are", dir, dir)
 		default:
-			return fmt.Errorf("the store in %s is there and its keys are not: every credential comes from %s; restore that directory from a backup (in a cluster: from another node), or make new keys with \"askbus ledger new-key --dir %s\" and hand out new credentials; the asks stay as they are", dir, filepath.Join(dir, "auth"), dir)
+			return fmt.Errorf("the store in %s has lost its keys: every credential comes from %s; restore that directory from a backup (in a cluster: from another node), or make new keys with \"askbus ledger new-key --dir %s\" and hand out new credentials; the asks stay as they are", dir, filepath.Join(dir, "auth"), dir)
 		}
 	}
 	return nil
 }
 
-// oldKeyFile is where earlier builds kept the secret of a directory.
+// oldKeyFile is where earlier versions kept the secret of a directory.
 const oldKeyFile = "key"
 
-// oldKey is the secret that an earlier build left; nil if there is none.
+// oldKey returns the secret of an earlier version; nil if there is none.
 func oldKey(dir string) []byte {
 	data, err := os.ReadFile(filepath.Join(dir, oldKeyFile))
 	if err != nil {
@@ -71,36 +72,36 @@ func oldKey(dir string) []byte {
 	return key
 }
 
-// NewKey makes keys for a store that lost its own. Every credential that came
-// from those is void.
+// NewKey makes keys for a store that lost its own. All credentials of the old
+// keys become invalid.
 func NewKey(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, versionFile)); err != nil {
-		return fmt.Errorf("there is no store in %s; set --dir to that of the server", dir)
+		return fmt.Errorf("there is no store in %s; set --dir to the server's", dir)
 	}
 	did, err := Init(dir)
 	if err == nil && did == "" {
-		err = fmt.Errorf("there are keys in %s; move that directory away first to make every credential void", filepath.Join(dir, "auth"))
+		err = fmt.Errorf("%s already has keys; to invalidate every credential, move that directory away first", filepath.Join(dir, "auth"))
 	}
 	return err
 }
 
-// Init makes the keys of a directory whose server is stopped, and gives a store
-// that is there already to their ledger account. It returns what it did: "made",
-// "adopted" an older store, or "" when all was there and the rights were
-// signed again if they had changed.
+// Init makes the keys of a directory whose server is stopped, and gives an
+// existing store to their ledger account. It returns what it did: "made",
+// "adopted" an older store, or "" if everything existed and permissions were
+// signed again only if they had changed.
 func Init(dir string) (did string, err error) {
 	lock, err := openStore(dir)
 	if err != nil {
 		return "", err
 	}
-	defer lock.Close() //nolint:errcheck // which unlocks it
+	defer lock.Close() //nolint:errcheck // unlocks it
 	before := storeAccounts(dir)
 	if !identity.Exists(dir) {
 		if len(before) > 0 && clustered(dir) {
-			return "", fmt.Errorf("the store in %s is that of a cluster's node, which cannot be given to another account; copy the directory %s of another node", dir, filepath.Join(dir, "auth"))
+			return "", fmt.Errorf("the store in %s belongs to a cluster's node and cannot be given to another account; copy the directory %s of another node", dir, filepath.Join(dir, "auth"))
 		}
 		if len(before) > 1 {
-			return "", fmt.Errorf("%s holds the stores of several accounts (%s); move away all but the one to go on with", accountsDir(dir), strings.Join(before, ", "))
+			return "", fmt.Errorf("%s holds the stores of several accounts (%s); move away all but the one to keep", accountsDir(dir), strings.Join(before, ", "))
 		}
 		if err := identity.Create(dir, scopes(false), oldKey(dir)); err != nil {
 			return "", err

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// logger hands the server's log to slog and remembers what was fatal: the
-// server would otherwise end the process.
+// logger passes the server's log to slog and remembers fatal errors, on which
+// the server would otherwise end the process.
 type logger struct {
 	log     *slog.Logger
 	clients *complaints
@@ -22,7 +22,7 @@ type logger struct {
 
 func newLogger(log *slog.Logger) *logger { return &logger{log: log, clients: newComplaints(log)} }
 
-// writeFailure is the first write that failed, as the server told it.
+// writeFailure returns the server's message about the first failed write.
 func (l *logger) writeFailure() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,9 +59,8 @@ func (l *logger) Warnf(format string, v ...any) {
 	l.log.Log(context.Background(), level, "nats-server", slog.String("text", s))
 }
 
-// rebuildsState reports whether the server says that it derives its timers from
-// the messages again, as it does after every process that was killed. Nothing
-// is damaged then.
+// rebuildsState reports whether the server says that it rebuilds its timers
+// from the messages, as it does after it was killed. This is not damage.
 func rebuildsState(s string) bool {
 	return strings.Contains(s, "state is outdated; attempting to recover using linear scan")
 }
@@ -72,7 +71,7 @@ func (l *logger) Errorf(format string, v ...any) {
 	if about {
 		defer l.clients.slow(s, now)
 	}
-	if !about { // what a client sent says nothing of the disk
+	if !about { // lines about clients say nothing about the disk
 		l.remember(s)
 	}
 	if write {

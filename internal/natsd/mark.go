@@ -17,17 +17,17 @@ import (
 
 const markFile = "high-water"
 
-// marked is what the file holds: whose store it is and how far each stream had
-// got.
+// marked is the content of the file: the owner of the store and the last
+// sequence of each stream.
 type marked struct {
 	Account string            `json:"account"` // the public key of the ledger's account
 	Streams map[string]uint64 `json:"streams"`
 }
 
-// mark remembers outside of the store how far each stream had got: a store that
-// comes back shorter has lost something that somebody was told is kept. It is
-// written at most markEvery behind the store, and not synced: after a power cut
-// it may lag more, which only makes it see less. It never runs ahead.
+// mark records the last sequence of each stream outside of the store: a store
+// that comes back shorter has lost acknowledged messages. The record lags the
+// store by at most markEvery and is not synced: after a power cut it may lag
+// more, and then detects less. It is never ahead.
 type mark struct {
 	claims *sync.Mutex // nats-server reads an account in Jsz while UpdateAccountClaims writes it
 	srv    *server.Server
@@ -44,7 +44,7 @@ const (
 	diskEvery = 10 * time.Minute
 )
 
-// readMark reads how far the streams had got; nothing is known of a new store.
+// readMark reads the last sequences of the streams; a new store has none.
 func readMark(dir string) (marked, error) {
 	path := filepath.Join(dir, markFile)
 	data, err := os.ReadFile(path)
@@ -52,11 +52,11 @@ func readMark(dir string) (marked, error) {
 		return marked{Streams: map[string]uint64{}}, nil
 	}
 	if err != nil {
-		return marked{}, fmt.Errorf("read how far the store had got: %w", err)
+		return marked{}, fmt.Errorf("read the last sequences of the store: %w", err)
 	}
 	var m marked
 	err = json.Unmarshal(data, &m)
-	if err == nil && m.Streams == nil { // of an earlier build: the streams only
+	if err == nil && m.Streams == nil { // from an earlier version: the streams only
 		err = json.Unmarshal(data, &m.Streams)
 	}
 	if err != nil {
@@ -65,8 +65,8 @@ func readMark(dir string) (marked, error) {
 	return m, nil
 }
 
-// startMark follows the streams until it is closed. In a cluster it remembers
-// the block files only: a node may be set back by its peers.
+// startMark follows the streams until it is closed. In a cluster it records
+// only the block files: a node may be reset by its peers.
 func startMark(srv *server.Server, opts Options, i *inspection, claims *sync.Mutex) (*mark, error) {
 	m := &mark{srv: srv, claims: claims, opts: opts, list: newFollower(opts.Dir, i.found), marked: marked{Account: i.account, Streams: maps.Clone(i.seqs)}, stop: make(chan struct{}), done: make(chan struct{})}
 	if opts.Cluster != nil {
@@ -76,7 +76,7 @@ func startMark(srv *server.Server, opts Options, i *inspection, claims *sync.Mut
 	var err error
 	m.file, err = os.OpenFile(filepath.Join(opts.Dir, markFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("remember how far the store gets: %w", err)
+		return nil, fmt.Errorf("record the last sequences of the store: %w", err)
 	}
 	go m.follow()
 	return m, nil
@@ -102,8 +102,8 @@ func (m *mark) follow() {
 	}
 }
 
-// look writes the file when a stream has got further: in one call, always as
-// long as it ever was, so that a crash leaves the old or the new text.
+// look writes the file if a stream has advanced: in one call, never shorter
+// than before, so that a crash leaves the old or the new text.
 func (m *mark) look() {
 	if m.file == nil {
 		return
@@ -112,7 +112,7 @@ func (m *mark) look() {
 	info, err := m.srv.Jsz(&server.JSzOptions{Account: m.Account, Streams: true})
 	m.claims.Unlock()
 	if err != nil || len(info.AccountDetails) == 0 {
-		return // JetStream is on its way down
+		return // JetStream is shutting down
 	}
 	further := false
 	for _, s := range info.AccountDetails[0].Streams {
@@ -141,7 +141,7 @@ func (m *mark) close() {
 	}
 }
 
-// adoptMark notes that the store is now this account's.
+// adoptMark records that the store now belongs to this account.
 func adoptMark(dir, account string) error {
 	m, err := readMark(dir)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Subjects of the servers' own account.
+// Subjects of the system account.
 const (
 	subjectMembers = "$SYS.REQ.SERVER.PING.JSZ"
 	subjectRemove  = "$JS.API.SERVER.REMOVE"
 )
 
-// silent is after how long a node counts as away of which the leader hears
-// nothing: of one that was killed the servers notice it minutes later. A node
-// that runs is heard every second.
+// silent is how long after its last contact with the leader a node counts as
+// offline. The servers notice a killed node only minutes later. A running node
+// is in contact every second.
 const silent = 8 * time.Second
 
-// Member is a node of a cluster, as the cluster's leader knows it.
+// Member is a node of a cluster, as seen by the cluster's leader.
 type Member struct {
 	Name    string
 	Offline bool
@@ -33,7 +33,7 @@ type Member struct {
 func Members(ctx context.Context, nc *nats.Conn) ([]Member, error) {
 	msg, err := nc.RequestWithContext(ctx, subjectMembers, []byte(`{"leader_only":true}`))
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, context.DeadlineExceeded) {
-		return nil, errors.New("no leader answers: this server is alone, or fewer than half of its cluster's nodes run")
+		return nil, errors.New("no leader answers: this server is not in a cluster, or fewer than half of the cluster's nodes run")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ask for the nodes of the cluster: %w", err)
@@ -45,7 +45,7 @@ func Members(ctx context.Context, nc *nats.Conn) ([]Member, error) {
 				Replicas []struct {
 					Name    string        `json:"name"`
 					Offline bool          `json:"offline"`
-					Active  time.Duration `json:"active"` // since the leader last heard of it
+					Active  time.Duration `json:"active"` // since its last contact with the leader
 				} `json:"replicas"`
 			} `json:"meta_cluster"`
 		} `json:"data"`
@@ -54,7 +54,7 @@ func Members(ctx context.Context, nc *nats.Conn) ([]Member, error) {
 		return nil, fmt.Errorf("read the nodes of the cluster: %w", err)
 	}
 	if said.Data.Meta == nil {
-		return nil, errors.New("this server is alone, not a node of a cluster")
+		return nil, errors.New("this server is not a node of a cluster")
 	}
 	members := []Member{{Name: said.Data.Meta.Leader}}
 	for _, r := range said.Data.Meta.Replicas {
@@ -63,9 +63,10 @@ func Members(ctx context.Context, nc *nats.Conn) ([]Member, error) {
 	return members, nil
 }
 
-// RemoveNode makes a cluster forget a node that will not come back, and returns
-// those that are left. The node must be stopped: one that runs would go on, and
-// serve nothing. Its copies are made on another node when one has room for them.
+// RemoveNode removes a node that will not come back from a cluster, and returns
+// the remaining ones. The node must be stopped: a running one would continue,
+// and serve nothing. Its copies are made on another node if one has room for
+// them.
 func RemoveNode(ctx context.Context, nc *nats.Conn, name string) ([]Member, error) {
 	members, err := Members(ctx, nc)
 	if err != nil {
@@ -80,13 +81,13 @@ func RemoveNode(ctx context.Context, nc *nats.Conn, name string) ([]Member, erro
 		case m.Name != name:
 			left = append(left, m)
 		case !m.Offline:
-			return nil, fmt.Errorf("node %s runs: stop it, wait ten seconds, and remove it then", name)
+			return nil, fmt.Errorf("node %s is running: stop it, wait ten seconds, and then remove it", name)
 		default:
 			found = true
 		}
 	}
 	if !found {
-		return nil, fmt.Errorf("no node %q in this cluster: it has %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("no node %q in this cluster, which has %s", name, strings.Join(names, ", "))
 	}
 	body, err := json.Marshal(map[string]string{"peer": name})
 	if err != nil {
@@ -106,7 +107,7 @@ func RemoveNode(ctx context.Context, nc *nats.Conn, name string) ([]Member, erro
 		return nil, fmt.Errorf("remove node %s: %w", name, err)
 	}
 	if said.Error != nil {
-		return nil, fmt.Errorf("remove node %s: the server says: %s", name, said.Error.Description)
+		return nil, fmt.Errorf("remove node %s: the server refused: %s", name, said.Error.Description)
 	}
 	return left, nil
 }

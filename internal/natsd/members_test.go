@@ -51,7 +51,7 @@ func TestANodeIsRemovedForGood(t *testing.T) {
 		defer cancel()
 		return natsd.RemoveNode(ctx, sys, node)
 	}
-	for node, want := range map[string]string{"n2": "node n2 runs: stop it", "n9": `no node "n9" in this cluster: it has`} {
+	for node, want := range map[string]string{"n2": "node n2 is running: stop it", "n9": `no node "n9" in this cluster, which has`} {
 		if _, err := remove(node); err == nil {
 			t.Errorf("%s was removed", node)
 		} else {
@@ -99,5 +99,5 @@ func TestAServerThatIsAloneHasNoNodes(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	wants(t, err.Error(), "alone")
+	wants(t, err.Error(), "not a node of a cluster")
 }

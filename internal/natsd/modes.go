@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// checkModes refuses a directory that was there before and that everybody may
-// write to, or whose keys everybody may reach. A group may: volumes of a cluster
-// are mounted for one.
+// checkModes refuses an existing directory that everybody may write to, or
+// whose keys everybody may access. Group access is allowed: volumes of a
+// cluster are mounted with a group.
 func checkModes(dir string) error {
 	for _, d := range []struct {
 		path      string
@@ -25,7 +25,7 @@ func checkModes(dir string) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("cannot look at %s: %w", d.path, err)
+			return fmt.Errorf("cannot stat %s: %w", d.path, err)
 		}
 		if mode := info.Mode().Perm(); mode&d.forbidden != 0 {
 			return fmt.Errorf("everybody on this machine can %s %s (mode %#o); run: chmod %s %s", d.can, d.path, mode, d.mend, d.path)

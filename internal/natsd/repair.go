@@ -18,17 +18,17 @@ import (
 	"github.com/askbus/askbus/internal/subject"
 )
 
-// Report is what [Check] or [Repair] found, and did.
+// Report is the result of [Check] or [Repair].
 type Report struct {
 	Dir     string   `json:"dir"`
-	Cluster bool     `json:"cluster,omitempty"` // it is a node of one
+	Cluster bool     `json:"cluster,omitempty"` // it is a node of a cluster
 	Damages []Damage `json:"damages"`
 	Aside   string   `json:"moved_to,omitempty"` // where the damaged files are now
 }
 
-// Check reads the store of a server that is stopped, and says what is damaged.
-// It changes nothing. Of a cluster's node it looks only for what the peers do
-// not replace on their own.
+// Check reads the store of a stopped server and reports its damage, without
+// changing anything. For a cluster's node it reports only what the peers do not
+// replace on their own.
 func Check(dir string) (Report, error) {
 	i, done, err := open(dir)
 	if err != nil {
@@ -38,16 +38,16 @@ func Check(dir string) (Report, error) {
 	return Report{Dir: dir, Cluster: clustered(dir), Damages: i.damages}, nil
 }
 
-// clustered says whether the store is one of a cluster's.
+// clustered reports whether the store belongs to a cluster's node.
 func clustered(dir string) bool {
-	found, _ := filepath.Glob(filepath.Join(accountsDir(dir), "*", "_js_", "_meta_")) // the pattern is good
+	found, _ := filepath.Glob(filepath.Join(accountsDir(dir), "*", "_js_", "_meta_")) // the pattern is valid
 	return len(found) > 0
 }
 
-// open takes a store's lock and inspects it.
+// open locks and inspects a store.
 func open(dir string) (*inspection, func(), error) {
 	if _, err := os.Stat(filepath.Join(dir, versionFile)); err != nil {
-		return nil, nil, fmt.Errorf("there is no store in %s; set --dir to that of the server", dir)
+		return nil, nil, fmt.Errorf("there is no store in %s; set --dir to the server's", dir)
 	}
 	lock, err := openStore(dir)
 	if err != nil {
@@ -62,10 +62,10 @@ func open(dir string) (*inspection, func(), error) {
 	return i, func() { _ = lock.Close() }, nil
 }
 
-// Repair makes the store of a stopped server start again. With fromPeers the
-// damaged streams are moved aside, for the other nodes of the cluster to replace;
-// else the server will go on with what can be read. Damaged files are kept in a
-// dated directory beside the store.
+// Repair makes the store of a stopped server start again. With fromPeers it
+// moves the damaged streams aside, and the other nodes of the cluster replace
+// them; otherwise it keeps what can be read. Damaged files are kept in a dated
+// directory next to the store.
 func Repair(dir string, fromPeers bool) (Report, error) {
 	i, done, err := open(dir)
 	if err != nil {
@@ -74,7 +74,7 @@ func Repair(dir string, fromPeers bool) (Report, error) {
 	defer done()
 	r := Report{Dir: dir, Cluster: clustered(dir), Damages: i.damages}
 	if fromPeers && !r.Cluster {
-		return Report{}, fmt.Errorf("the store in %s is not that of a cluster's node: it has no peers; restore it from a backup, or go on with what is left by --accept-loss", dir)
+		return Report{}, fmt.Errorf("the store in %s does not belong to a cluster's node and has no peers; restore it from a backup, or keep what is left with --accept-loss", dir)
 	}
 	if len(r.Damages) == 0 {
 		return r, nil
@@ -82,7 +82,7 @@ func Repair(dir string, fromPeers bool) (Report, error) {
 	if fromPeers {
 		for _, d := range i.damages {
 			if s := i.found[d.Stream]; s != nil && replicas(s.dir) == 1 {
-				return Report{}, fmt.Errorf("stream %s has one copy, this one: no peer can replace it; restore it from a backup, or go on with what is left by --accept-loss", d.Stream)
+				return Report{}, fmt.Errorf("stream %s has no other copy, so no peer can replace it; restore it from a backup, or keep what is left with --accept-loss", d.Stream)
 			}
 		}
 	}
@@ -92,14 +92,14 @@ func Repair(dir string, fromPeers bool) (Report, error) {
 	}
 	m := mender{i, r.Aside}
 	if err := m.mend(fromPeers); err != nil {
-		return r, fmt.Errorf("repair: %w; what was moved is in %s", err, r.Aside)
+		return r, fmt.Errorf("repair: %w; moved files are in %s", err, r.Aside)
 	}
 	after, err := inspect(dir, !r.Cluster)
 	if err == nil {
 		err = after.err(!r.Cluster)
 	}
 	if err != nil {
-		return r, fmt.Errorf("repair: something is left: %w", err)
+		return r, fmt.Errorf("repair: damage remains: %w", err)
 	}
 	how := "went on without what cannot be read"
 	if fromPeers {
@@ -148,10 +148,10 @@ func (m mender) mend(fromPeers bool) error {
 	return m.remember()
 }
 
-// mendAudit goes on without what the audit lost, and keeps its damaged files: it
-// is written without syncing, so a power cut takes its last records, and nothing
-// about it may keep asks from being answered. Where other streams are damaged,
-// too, everything is left to [Repair].
+// mendAudit drops the damaged part of the audit, and keeps its damaged files:
+// the audit is written without syncing, so a power cut loses its last records,
+// and its faults must not stop answers. If other streams are damaged as well,
+// everything is left to [Repair].
 func (i *inspection) mendAudit(alone bool, log *slog.Logger) error {
 	var what []string
 	for _, d := range i.damages {
@@ -169,9 +169,9 @@ func (i *inspection) mendAudit(alone bool, log *slog.Logger) error {
 	}
 	s := i.found[subject.AuditStream]
 	if err := m.mend(!alone && s != nil && replicas(s.dir) > 1); err != nil {
-		return fmt.Errorf("mend the audit: %w; what was moved is in %s", err, m.aside)
+		return fmt.Errorf("mend the audit: %w; moved files are in %s", err, m.aside)
 	}
-	log.Error("the audit has lost records, and goes on without them", slog.String("damage", strings.Join(what, "; ")), slog.String("kept", m.aside))
+	log.Error("the audit has lost records, and continues without them", slog.String("damage", strings.Join(what, "; ")), slog.String("kept", m.aside))
 	i.damages = nil
 	if err := NoteMaintenance(i.dir, Maintenance{Repair: true, Note: "the audit went on without what cannot be read; damaged files are in " + filepath.Base(m.aside) + ": " + strings.Join(what, "; ")}); err != nil {
 		log.Warn("this will not stand in the audit", slog.Any("error", err))
@@ -179,7 +179,7 @@ func (i *inspection) mendAudit(alone bool, log *slog.Logger) error {
 	return nil
 }
 
-// stream keeps what can be read of a stream.
+// stream keeps the readable part of a stream.
 func (m mender) stream(name string, s *scanned, damages []Damage) error {
 	aside := filepath.Join(m.aside, name)
 	if err := os.MkdirAll(aside, 0o700); err != nil {
@@ -192,7 +192,7 @@ func (m mender) stream(name string, s *scanned, damages []Damage) error {
 			}
 		}
 	}
-	// What the server derived from the files; it derives it again.
+	// Files that the server derived; it derives them again.
 	derived, err := filepath.Glob(filepath.Join(s.dir, "msgs", "*.db"))
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (m mender) stream(name string, s *scanned, damages []Damage) error {
 	return syncDir(filepath.Join(s.dir, "msgs"))
 }
 
-// salvage moves a block file aside and writes the records that can be read.
+// salvage moves a block file aside and writes its readable records.
 func salvage(dir, aside, stream string, n int) error {
 	path := blockPath(dir, n)
 	data, err := os.ReadFile(path)
@@ -244,8 +244,8 @@ func salvage(dir, aside, stream string, n int) error {
 	return os.Rename(tmp, path)
 }
 
-// eachReadable calls visit for every record of a block file that can be read,
-// also behind those that cannot.
+// eachReadable calls visit for every readable record of a block file, including
+// those after unreadable ones.
 func eachReadable(data []byte, stream string, n int, visit func(record)) error {
 	h, err := blockHash(stream, n)
 	if err != nil {
@@ -265,8 +265,8 @@ func eachReadable(data []byte, stream string, n int, visit func(record)) error {
 	return nil
 }
 
-// nextRecord finds where the next record starts behind one that cannot be read:
-// where its length says, else at the first that follows the last sequence.
+// nextRecord finds the start of the record after an unreadable one: by its
+// length if that is valid, else the first that follows the last sequence.
 func nextRecord(data []byte, h hash.Hash64, last uint64) int {
 	if len(data) >= recordHead {
 		size := int(binary.LittleEndian.Uint32(data) &^ headersBit)
@@ -288,11 +288,11 @@ func nextRecord(data []byte, h hash.Hash64, last uint64) int {
 	return len(data)
 }
 
-// mostSalvaged is the longest record that is looked for behind damage.
+// mostSalvaged bounds the length of records that are searched for after damage.
 const mostSalvaged = 2 << 20
 
-// writeTombstone writes a block file that says that a sequence was used and is
-// gone, as the server does: no sequence is given out twice.
+// writeTombstone writes a block file that marks a sequence as used and removed,
+// as the server does: no sequence is reused.
 func writeTombstone(dir, stream string, n int, seq uint64) error {
 	h, err := blockHash(stream, n)
 	if err != nil {
@@ -306,7 +306,7 @@ func writeTombstone(dir, stream string, n int, seq uint64) error {
 	return writeSynced(blockPath(dir, n), h.Sum(b))
 }
 
-// remember forgets what was lost.
+// remember removes lost files and sequences from the records.
 func (m mender) remember() error {
 	found, err := scanStore(m.dir)
 	if err != nil {
@@ -326,14 +326,14 @@ func (m mender) remember() error {
 	return f.list.write(m.dir, blocksFile)
 }
 
-// Words says a damage in a line or more, for a person.
+// Words describes a damage for people.
 func (d Damage) Words() string {
 	s := d.Stream + ": " + d.What
 	switch {
 	case d.First > 0 && d.Last >= d.First:
-		s += "; what was left of sequences " + strconv.FormatUint(d.First, 10) + " to " + strconv.FormatUint(d.Last, 10)
+		s += "; the remaining messages of sequences " + strconv.FormatUint(d.First, 10) + " to " + strconv.FormatUint(d.Last, 10)
 	case d.First > 0:
-		s += "; what was left of the sequences from " + strconv.FormatUint(d.First, 10) + " on"
+		s += "; the remaining messages of the sequences from " + strconv.FormatUint(d.First, 10) + " on"
 	}
 	return s
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/nats-io/jwt/v2"
 )
 
-// Role is what a connection is, and so what it may do (docs/protocol.md,
-// section 7). Type, Tenant and Session narrow it, as far as the role has them.
+// Role is the role of a connection, which determines its permissions
+// (docs/protocol.md, section 7). Type, Tenant and Session restrict it, as far
+// as the role has them.
 type Role struct {
 	Name    string // one of the Role constants
 	Type    string // responder
@@ -21,12 +22,11 @@ type Role struct {
 	Session string // host; agent: optional; responder: optional, needs Tenant
 }
 
-// The roles. The broker has two connections: its service answers requests, its
-// ledger connection alone may write to the streams. Maintenance alone may read
-// all of them, change their settings, and move their leaders. Cluster is in the
-// account of the servers and is not handed out: [RemoveNode] is all that it is
-// for. The administrators exist only on servers of tests and
-// measurements.
+// The roles. The broker has two connections: its service answers requests, and
+// only its ledger connection may write to the streams. Only maintenance may
+// read all of them, change their settings, and move their leaders. Cluster is
+// in the system account and is not handed out: it exists for [RemoveNode]. The
+// administrators exist only on servers of tests and benchmarks.
 const (
 	RoleAgent       = "agent"
 	RoleResponder   = "responder"
@@ -35,16 +35,16 @@ const (
 	RoleOperator    = "operator"
 	RoleBroker      = "broker"
 	RoleLedger      = "ledger"
-	RoleIssuer      = "issuer"  // swaps tokens for credentials
+	RoleIssuer      = "issuer"  // exchanges tokens for credentials
 	RoleAuditor     = "auditor" // reads the audit, and nothing else
 	RoleMaintenance = "maintenance"
-	RoleCluster     = "cluster"      // which nodes belong to a cluster, and that one does not any more
-	RoleGuard       = "guard"        // hears which connections come and go; of the server's own process
+	RoleCluster     = "cluster"      // lists and removes the nodes of a cluster
+	RoleGuard       = "guard"        // watches connections; of the server's own process
 	RoleAdmin       = "admin"        // everything in the account of clients
 	RoleLedgerAdmin = "ledger-admin" // everything in the account of the ledger
 )
 
-// User is the NATS user name of the role; [ParseUser] reads it back.
+// User returns the NATS user name of the role; [ParseUser] parses it.
 func (r Role) User() string {
 	parts := []string{r.Name}
 	for _, part := range []string{r.Type, r.Tenant, r.Session} {
@@ -55,7 +55,8 @@ func (r Role) User() string {
 	return strings.Join(parts, "/")
 }
 
-// Validate says what the role lacks, has too much of, or has wrong.
+// Validate returns an error if a field of the role is missing, not allowed or
+// invalid.
 func (r Role) Validate() error {
 	for _, v := range []struct{ name, value string }{{"type", r.Type}, {"tenant", r.Tenant}, {"session", r.Session}} {
 		if v.value != "" && !ask.ValidToken(v.value) {
@@ -65,22 +66,22 @@ func (r Role) Validate() error {
 	switch r.Name {
 	case RoleAgent:
 		if r.Tenant == "" || r.Type != "" {
-			return fmt.Errorf("an agent has a tenant and mostly a session, and no type")
+			return fmt.Errorf("an agent needs a tenant, usually a session, and no type")
 		}
 	case RoleResponder:
 		if r.Type == "" || r.Tenant == "" && r.Session != "" {
-			return fmt.Errorf("a responder has a type; with a session it needs the tenant too")
+			return fmt.Errorf("a responder needs a type; with a session it also needs the tenant")
 		}
 		if r.Type == subject.TypeGateway || r.Type == subject.TypeOperator {
-			return fmt.Errorf("the type %s is that of a role; use \"askbus auth %s\"", r.Type, r.Type)
+			return fmt.Errorf("the type %s is reserved for a role; use \"askbus auth %s\"", r.Type, r.Type)
 		}
 	case RoleHost:
 		if r.Tenant == "" || r.Session == "" || r.Type != "" {
-			return fmt.Errorf("a host has a tenant and a session, and no type")
+			return fmt.Errorf("a host needs a tenant and a session, and no type")
 		}
 	case RoleAuditor:
 		if r.Type != "" || r.Session != "" {
-			return fmt.Errorf("an auditor has no type and no session; with a tenant it reads that tenant's records")
+			return fmt.Errorf("an auditor has no type or session; with a tenant it reads only that tenant's records")
 		}
 	case RoleGateway, RoleOperator, RoleBroker, RoleLedger, RoleIssuer, RoleMaintenance, RoleCluster, RoleGuard, RoleAdmin, RoleLedgerAdmin:
 		if r.Type != "" || r.Tenant != "" || r.Session != "" {
@@ -92,7 +93,7 @@ func (r Role) Validate() error {
 	return nil
 }
 
-// ParseUser reads a user name.
+// ParseUser parses a user name.
 func ParseUser(user string) (Role, error) {
 	parts := strings.Split(user, "/")
 	r := Role{Name: parts[0]}
@@ -118,7 +119,8 @@ func ParseUser(user string) (Role, error) {
 	return r, nil
 }
 
-// InboxPrefix is the prefix of the only inboxes that the role may subscribe to.
+// InboxPrefix returns the prefix of the only inboxes that the role may
+// subscribe to.
 func (r Role) InboxPrefix() string {
 	switch r.Name {
 	case RoleAgent:
@@ -148,17 +150,18 @@ func (r Role) InboxPrefix() string {
 	}
 }
 
-// Rights are the subjects that the role may use, and the replies it may send.
+// Rights are the subjects that a role may use, and the replies it may send.
 type Rights struct {
 	Publish, Subscribe, DenyPublish []string
 	Replies                         bool // one reply to each request received, within 5 s
 }
 
-// userKey is the template that the server replaces by the credential's public
+// userKey is a template that the server replaces with the credential's public
 // key.
 const userKey = "{{subject()}}"
 
-// Rights are exactly those of docs/protocol.md, sections 7 and 10.
+// Rights returns exactly the permissions of docs/protocol.md, sections 7 and
+// 10.
 func (r Role) Rights() Rights {
 	rights := r.rights()
 	if r.Name == RoleHost {
@@ -174,8 +177,8 @@ func (r Role) Rights() Rights {
 	return rights
 }
 
-// audits are the subjects about the audit. A responder of a single session has
-// none: an agent's screen may not write to it.
+// audits returns the audit's subjects for the role. A responder of a single
+// session has none: an agent's screen may not write to it.
 func (r Role) audits() []string {
 	at := subject.AuditRequest{User: userKey, Tenant: r.Tenant, Type: r.Type, Verb: subject.VerbReport, Role: subject.StateRole(r.Name)}
 	switch r.Name {
@@ -202,7 +205,7 @@ func (r Role) audits() []string {
 	return nil
 }
 
-// rights are those about asks.
+// rights returns the permissions for asks.
 func (r Role) rights() Rights {
 	out := func(kinds ...string) []string {
 		var s []string
@@ -309,12 +312,12 @@ func (r Rights) permissions() jwt.Permissions {
 	return p
 }
 
-// inProcess is added to the scope of a broker that runs in the server's own
-// process: its credentials are worth nothing outside.
+// inProcess is appended to the scope of a broker that runs in the server's own
+// process: its credentials are not valid outside.
 const inProcess = "-in-process"
 
-// scope is the name of the scope that a role belongs to. A width is a scope of
-// its own: a missing tag is never a wider right.
+// scope returns the name of the role's scope. Each width is a separate scope,
+// so that a missing tag never widens a permission.
 func (r Role) scope() string {
 	name := r.Name
 	switch {
@@ -331,7 +334,7 @@ func (r Role) scope() string {
 	return name
 }
 
-// special are the responder types that have rights of their own.
+// special returns the responder types with permissions of their own.
 func special() []string {
 	var types []string
 	for _, b := range subject.Buckets() {
@@ -344,7 +347,7 @@ func special() []string {
 	return types
 }
 
-// account is where a role's connections live.
+// account returns the account of a role's connections.
 func (r Role) account() string {
 	switch r.Name {
 	case RoleLedger, RoleMaintenance, RoleLedgerAdmin:
@@ -355,7 +358,7 @@ func (r Role) account() string {
 	return identity.Bus
 }
 
-// tags are what fills the template of the role's scope.
+// tags returns the values for the template of the role's scope.
 func (r Role) tags() map[string]string {
 	t := map[string]string{}
 	for name, value := range map[string]string{"type": r.Type, "tenant": r.Tenant, "session": r.Session} {
@@ -366,7 +369,7 @@ func (r Role) tags() map[string]string {
 	return t
 }
 
-// scopes are all scopes of a bus, made from the table of rights.
+// scopes returns all scopes of a bus, derived from the permissions.
 func scopes(admin bool) []identity.Scope {
 	const typ, tenant, session = "{{tag(type)}}", "{{tag(tenant)}}", "{{tag(session)}}"
 	roles := []Role{

@@ -19,11 +19,11 @@ import (
 	"github.com/minio/highwayhash"
 )
 
-// What follows reads the server's block files before the server does: the
-// server cuts a file at the first record that it cannot read, and goes on
-// without what lay behind, with no error. A half-written record at the very end
-// is what a crash leaves of a write that nobody was told of; anything else is
-// damage. Layout: filestore.go of nats-server 2.14 and 2.15.
+// This file reads the block files before the server does: the server cuts a
+// file at the first unreadable record and continues without the rest, with no
+// error. A partial record at the very end is left by a crash during an
+// unacknowledged write; anything else is damage. Layout: filestore.go of
+// nats-server 2.14 and 2.15.
 
 const (
 	recordHead = 22 // length, sequence, time, length of the subject
@@ -34,7 +34,7 @@ const (
 	tombBit    = 1 << 62
 )
 
-// scanned is what the block files of a stream hold.
+// scanned is the content of a stream's block files.
 type scanned struct {
 	dir    string // of the stream
 	last   uint64 // the highest sequence
@@ -48,18 +48,19 @@ type record struct {
 	time    time.Time
 	subject string
 	header  []byte
-	raw     []byte // all of it, as it is on disk
+	raw     []byte // the whole record, as on disk
 }
 
-// accountsDir holds a directory for each account that has streams.
+// accountsDir returns the directory with one directory for each account that
+// has streams.
 func accountsDir(dir string) string { return filepath.Join(dir, storeDir, "jetstream") }
 
-// oldAccount is the account of a store that an earlier build wrote.
+// oldAccount is the account of a store from an earlier version.
 const oldAccount = "$G"
 
-// storeAccounts are the accounts that a store holds streams of.
+// storeAccounts returns the accounts whose streams a store holds.
 func storeAccounts(dir string) []string {
-	found, _ := filepath.Glob(filepath.Join(accountsDir(dir), "*", "streams")) // the pattern is good
+	found, _ := filepath.Glob(filepath.Join(accountsDir(dir), "*", "streams")) // the pattern is valid
 	var names []string
 	for _, path := range found {
 		names = append(names, filepath.Base(filepath.Dir(path)))
@@ -67,7 +68,8 @@ func storeAccounts(dir string) []string {
 	return names
 }
 
-// streamsDir is where the ledger's streams lie: under the key of its account.
+// streamsDir returns the directory of the ledger's streams, which is named by
+// the key of its account.
 func streamsDir(dir string) string {
 	account := oldAccount
 	if keys, err := identity.LoadKeys(dir); err == nil {
@@ -78,7 +80,7 @@ func streamsDir(dir string) string {
 	return filepath.Join(accountsDir(dir), account, "streams")
 }
 
-// streamNames are the streams that have a directory.
+// streamNames returns the streams that have a directory.
 func streamNames(streams string) ([]string, error) {
 	entries, err := os.ReadDir(streams)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -129,7 +131,7 @@ func (s *scanned) read(stream string) error {
 	return nil
 }
 
-// blockNumbers are the numbers of a stream's block files, in order.
+// blockNumbers returns the numbers of a stream's block files, in order.
 func blockNumbers(stream string) ([]int, error) {
 	entries, err := os.ReadDir(filepath.Join(stream, "msgs"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -179,7 +181,7 @@ func blockHash(stream string, n int) (hash.Hash64, error) {
 	return highwayhash.New64(key[:])
 }
 
-// readRecord reads the record at the start of data, if it is whole.
+// readRecord reads the record at the start of data, if it is complete.
 func readRecord(data []byte, h hash.Hash64) (record, bool) {
 	if len(data) < recordHead {
 		return record{}, false
@@ -204,7 +206,7 @@ func readRecord(data []byte, h hash.Hash64) (record, bool) {
 	seq := binary.LittleEndian.Uint64(data[4:])
 	r := record{
 		seq: seq &^ (eraseBit | tombBit), removed: seq&(eraseBit|tombBit) != 0, subject: string(body[:subject]), raw: data[:size],
-		time: time.Unix(0, int64(binary.LittleEndian.Uint64(data[12:]))), //nolint:gosec // as it was written
+		time: time.Unix(0, int64(binary.LittleEndian.Uint64(data[12:]))), //nolint:gosec // as written
 	}
 	if start > subject {
 		header := int(binary.LittleEndian.Uint32(body[subject:]))
@@ -215,7 +217,7 @@ func readRecord(data []byte, h hash.Hash64) (record, bool) {
 	return r, true
 }
 
-// get is the value of a header, empty if there is none.
+// get returns the value of a header, empty if there is none.
 func (r record) get(name string) string {
 	_, rest, ok := bytes.Cut(r.header, []byte("\r\n"+name+":"))
 	if !ok {

@@ -1,10 +1,10 @@
-// Package natsd is the embedded NATS server: JetStream on disk, syncing every
-// write, on loopback, with every role's exact rights from the first day.
+// Package natsd is the embedded NATS server: JetStream on disk with synced
+// writes, on loopback, with the exact permissions of every role.
 //
-// It decides where the store lies and who may connect. It leaves what happens
-// on the subjects to the broker. It promises that nobody connects without a
-// credential, that two processes never share a store, and that a store which
-// came back incomplete is an error and not a fresh start.
+// It decides where the store is and who may connect. It leaves the traffic to
+// the broker. It promises that nobody connects without a credential, that two
+// processes never share a store, and that a store which came back incomplete is
+// an error and not a fresh start.
 package natsd
 
 import (
@@ -27,21 +27,21 @@ import (
 
 // Options tunes the server. Dir is required.
 type Options struct {
-	Dir      string       // where key, lock and store lie; made if it is not there
+	Dir      string       // directory of keys, lock and store; created if missing
 	Addr     string       // host:port; default 127.0.0.1:4280; port 0 picks a free one
 	MaxStore int64        // bytes on disk; default 10 GiB; see [CheckBudget]
-	Admin    bool         // there are administrators with full rights; only for tests and measurements
+	Admin    bool         // allow administrators with full rights; only for tests and benchmarks
 	Logger   *slog.Logger // default: discard
-	Cluster  *Cluster     // one of several nodes; default: a server alone
+	Cluster  *Cluster     // one of several nodes; default: a single server
 	TLS      *tls.Config  // of connections from outside; default: none
 	Bounds   Bounds       // of tenants, sessions and their credentials
 	Beside   []string     // directories with keys of further buses, each with accounts of its own; only for measurements
 }
 
-// tlsTimeout is how long a handshake may take, in seconds.
+// tlsTimeout is the limit of a handshake, in seconds.
 const tlsTimeout = 5
 
-// DefaultMaxStore is the storage limit when none is given.
+// DefaultMaxStore is the default storage limit.
 const DefaultMaxStore = 10 << 30
 
 // Server is a running server.
@@ -63,7 +63,7 @@ type Server struct {
 	claims    sync.Mutex // held while the claims of an account change
 }
 
-// Start starts the server and waits until it serves. Close it.
+// Start starts the server and waits until it serves. The caller closes it.
 func Start(opts Options) (*Server, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -98,7 +98,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 	}
 	alone := opts.Cluster == nil
 	s.clustered = !alone
-	found, err := inspect(opts.Dir, alone) // before the server touches anything
+	found, err := inspect(opts.Dir, alone) // before the server changes anything
 	if err == nil {
 		err = found.mendAudit(alone, opts.Logger)
 	}
@@ -108,13 +108,13 @@ func (s *Server) start(opts Options, host string, port int) error {
 	if err != nil {
 		return err
 	}
-	// From here on files come and go.
+	// From here on files are added and removed.
 	err = os.Remove(filepath.Join(opts.Dir, cleanFile))
 	if err == nil {
 		err = syncDir(opts.Dir)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("the store's directory %s is not writable: %w; mend its rights or choose another with --dir", opts.Dir, err)
+		return fmt.Errorf("the store's directory %s is not writable: %w; fix its permissions or choose another with --dir", opts.Dir, err)
 	}
 	warnOfDisk(opts.Logger, opts.Dir, opts.MaxStore)
 	log := newLogger(opts.Logger)
@@ -124,7 +124,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 		JetStream: true, StoreDir: filepath.Join(opts.Dir, storeDir), SyncAlways: true,
 		JetStreamMaxStore: opts.MaxStore, JetStreamMaxMemory: 256 << 20,
 		MaxConn:    opts.Bounds.All,
-		DontListen: alone, // until the store is found whole; routes wait for the listener
+		DontListen: alone, // until the store is known to be complete; routes wait for the listener
 	}
 	if opts.TLS != nil {
 		settings.TLS, settings.TLSConfig, settings.TLSTimeout = true, opts.TLS, tlsTimeout
@@ -165,7 +165,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 	if !s.srv.JetStreamEnabled() {
 		return fmt.Errorf("JetStream did not start: %s", log.fatal())
 	}
-	if alone { // else the other nodes have what is missing here
+	if alone { // in a cluster the other nodes have what is missing here
 		if err := checkStore(s.srv, opts.Dir); err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 	return nil
 }
 
-// admit accepts connections with a credential that the accounts' keys signed.
+// admit accepts connections with a credential signed by the accounts' keys.
 func admit(o *server.Options, a *identity.Accounts) *server.MemAccResolver {
 	known := &server.MemAccResolver{}
 	for name, token := range a.Tokens {
@@ -204,31 +204,32 @@ func (s *Server) listen() error {
 	return nil
 }
 
-// Issuer makes credentials for this server. Those of a broker are good in this
-// process only.
+// Issuer makes credentials for this server. Those of a broker are valid only in
+// this process.
 func (s *Server) Issuer() *Issuer { return &Issuer{dir: s.dir, own: true} }
 
-// Credential makes a credential of a role, good everywhere, which may assert
-// what its role usually does.
+// Credential makes a credential of a role, valid everywhere, with its role's
+// usual assertions.
 func (s *Server) Credential(r Role) (Credential, error) {
 	return (&Issuer{dir: s.dir}).Credential(s.URL(), r)
 }
 
-// Asserting makes a credential like Credential, which may assert just this.
+// Asserting is Credential with exactly these assertions.
 func (s *Server) Asserting(r Role, may identity.Assertions) (Credential, error) {
 	return (&Issuer{dir: s.dir}).Asserting(s.URL(), r, may)
 }
 
-// Verifier checks credentials against the account as it is.
+// Verifier returns a verifier that always uses the current account.
 func (s *Server) Verifier() *identity.Verifier { return s.Issuer().Verifier() }
 
-// Addr is where it listens, host:port.
+// Addr returns its listen address, host:port.
 func (s *Server) Addr() string { return s.addr }
 
-// Subscriptions is how many subscriptions the server holds, of all connections.
+// Subscriptions returns how many subscriptions the server holds, of all
+// connections.
 func (s *Server) Subscriptions() int { return int(s.srv.NumSubscriptions()) }
 
-// URL is how a client on this machine reaches it.
+// URL returns its address for a client on this machine.
 func (s *Server) URL() string {
 	if s.tls {
 		return "tls://" + Reachable(s.addr)
@@ -236,14 +237,14 @@ func (s *Server) URL() string {
 	return "nats://" + Reachable(s.addr)
 }
 
-// InProcessConn opens a connection that does not leave the process: one copy
-// through a pipe instead of two through the kernel. It implements
-// nats.InProcessConnProvider, and is of use until Close.
+// InProcessConn opens a connection within the process: one copy through a pipe
+// instead of two through the kernel. It implements nats.InProcessConnProvider,
+// and works until Close.
 func (s *Server) InProcessConn() (net.Conn, error) { return s.srv.InProcessConn() }
 
-// Healthy says what is wrong when the server runs and cannot store everything:
-// after a failed write nats-server takes no more for that stream, or for any,
-// until it is restarted. It measures the disk, too.
+// Healthy returns an error if the server runs but cannot store everything:
+// after a failed write nats-server refuses writes to that stream, or to all,
+// until it is restarted. It also measures the disk.
 func (s *Server) Healthy() error {
 	switch why := s.log.writeFailure(); {
 	case why != "":
@@ -259,7 +260,7 @@ func (s *Server) Healthy() error {
 	return healthyDisk(s.dir, s.budget)
 }
 
-// Close stops the server and gives the store free. It may be called twice.
+// Close stops the server and unlocks the store. It may be called twice.
 func (s *Server) Close() {
 	s.guard.close()
 	s.guard = nil
@@ -274,16 +275,16 @@ func (s *Server) Close() {
 		s.log.clients.tell()
 	}
 	if s.mark != nil {
-		_ = s.mark.list.stopped(time.Now()) // without it the next start judges as after a crash
+		_ = s.mark.list.stopped(time.Now()) // otherwise the next start judges as after a crash
 		s.mark = nil
 	}
 	if s.lock != nil {
-		_ = s.lock.Close() // which unlocks it
+		_ = s.lock.Close() // unlocks it
 		s.lock = nil
 	}
 }
 
-// Reachable turns an address that listens everywhere into one of this machine.
+// Reachable turns a wildcard listen address into an address of this machine.
 func Reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -295,7 +296,7 @@ func Reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// freePort checks that addr can be listened on, and picks a port for port 0.
+// freePort checks that addr can be listened on, and chooses a port for port 0.
 func freePort(addr string) (host string, port int, err error) {
 	ln, err := net.Listen("tcp", addr) //nolint:noctx // checked and closed at once
 	if err != nil {
@@ -309,7 +310,8 @@ func freePort(addr string) (host string, port int, err error) {
 	return host, port, err
 }
 
-// ListenError says why an address cannot be listened on and which flag changes it.
+// ListenError says why an address cannot be listened on and which flag changes
+// it.
 func ListenError(what, addr, flag string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -16,24 +16,25 @@ const (
 	lockFile    = "lock"
 	versionFile = "version"
 
-	// storeVersion is the layout of the directory. A build refuses a newer one.
+	// storeVersion is the version of the directory's layout. An askbus refuses
+	// a newer one.
 	storeVersion = "1"
 )
 
-// openStore makes the directory, takes its lock and checks its version.
+// openStore creates the directory, locks it and checks its version.
 func openStore(dir string) (*os.File, error) {
 	if dir == "" {
 		return nil, errors.New("no directory given; set --dir")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the store's directory: %w; choose another with --dir", err)
+		return nil, fmt.Errorf("cannot create the store's directory: %w; choose another with --dir", err)
 	}
 	if err := checkModes(dir); err != nil {
 		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("the store's directory %s is not writable: %w; mend its rights or choose another with --dir", dir, err)
+		return nil, fmt.Errorf("the store's directory %s is not writable: %w; fix its permissions or choose another with --dir", dir, err)
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close()
@@ -55,18 +56,19 @@ func checkVersion(dir string) error {
 	switch got := strings.TrimSpace(string(data)); {
 	case errors.Is(err, os.ErrNotExist):
 		if err := writeSynced(path, []byte(storeVersion+"\n")); err != nil {
-			return fmt.Errorf("the store's directory %s is not writable: %w; mend its rights or choose another with --dir", dir, err)
+			return fmt.Errorf("the store's directory %s is not writable: %w; fix its permissions or choose another with --dir", dir, err)
 		}
 		return nil
 	case err != nil:
 		return fmt.Errorf("cannot read the store's version: %w", err)
 	case got != storeVersion:
-		return fmt.Errorf("the store in %s has version %.20q, this askbus knows version %s; use the newer askbus that wrote it", dir, got, storeVersion)
+		return fmt.Errorf("the store in %s has version %.20q, this askbus supports version %s; use the newer askbus that wrote it", dir, got, storeVersion)
 	}
 	return nil
 }
 
-// writeSynced writes a small file that must outlive a power cut, and its name.
+// writeSynced writes a small file that must survive a power cut, and its
+// directory entry.
 func writeSynced(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -79,7 +81,7 @@ func writeSynced(path string, data []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes the names in a directory outlive a power cut.
+// syncDir makes the entries of a directory survive a power cut.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -88,8 +90,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// checkStore sees that everything on disk came back: the server only warns when
-// it leaves out a stream that it cannot read, and the ledger would start empty.
+// checkStore checks that every stream came back: the server only warns when it
+// skips an unreadable stream, and the ledger would start empty.
 func checkStore(srv *server.Server, dir string) error {
 	js, err := srv.Jsz(&server.JSzOptions{Accounts: true, Streams: true, Limit: 1024})
 	if err != nil {

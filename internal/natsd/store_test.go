@@ -228,7 +228,7 @@ func TestAStoreWithoutItsKeyIsAnError(t *testing.T) {
 	t.Parallel()
 	dir, _ := used(t)
 	path, aside := filepath.Join(dir, "auth"), filepath.Join(t.TempDir(), "auth")
-	if err := natsd.NewKey(dir); err == nil || !strings.Contains(err.Error(), "there are keys") {
+	if err := natsd.NewKey(dir); err == nil || !strings.Contains(err.Error(), "already has keys") {
 		t.Errorf("new keys beside others: %v", err)
 	}
 	if err := os.Rename(path, aside); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// AnswerAll answers every ask as it comes, with the first option of a choice
-// and with "yes" to everything else, until the test ends. It is always there.
+// AnswerAll answers every ask with the first option of a choice and with "yes"
+// otherwise, until the test ends. It always declares presence.
 func (b *Bus) AnswerAll(typ string) {
 	b.t.Helper()
 	r, err := responder.New(b.Responder(typ), typ, responder.Options{Limit: 1 << 20})

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// CopyDir copies a bus's directory to one that is empty or missing, for its
-// owner alone: [os.CopyFS] opens directories to everybody, and a server refuses
-// keys that everybody can reach.
+// CopyDir copies a bus's directory to an empty or missing one, for its owner
+// only: [os.CopyFS] makes directories accessible to everybody, and a server
+// refuses such keys.
 func CopyDir(to, from string) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err

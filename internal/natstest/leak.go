@@ -16,19 +16,19 @@ import (
 	"github.com/askbus/askbus/internal/waittest"
 )
 
-// Uses is how often a leak test uses what it tests.
+// Uses is how often a leak test uses its subject.
 const Uses = 2000
 
-// What a test may leave behind although nothing leaks. Two thousand uses that
-// leave anything at all are far beyond.
+// Tolerances for what remains although nothing leaks. A leak of two thousand
+// uses exceeds them by far.
 const (
 	spareGoroutines    = 20      // idle HTTP connections
 	spareSubscriptions = 64      // the ledger's readers come and go
-	spareHeap          = 3 << 20 // what watches remember of asks that ended, 0.5 KiB each for a minute, and what sampling adds
+	spareHeap          = 3 << 20 // watches remember ended asks for a minute, 0.5 KiB each; plus sampling noise
 )
 
-// The heap profile is a sample of one in so many bytes: with 512 KiB, which is
-// usual, some that count whole hide what a leak test looks for.
+// The heap profile is a sample of one in so many bytes: with the usual 512 KiB,
+// a few large samples hide what a leak test looks for.
 var _ = func() int { // once, before anything is allocated
 	runtime.MemProfileRate = 16 << 10
 	return runtime.MemProfileRate
@@ -36,17 +36,18 @@ var _ = func() int { // once, before anything is allocated
 
 // Leak is what a leak test measures before and after.
 type Leak struct {
-	Goroutines    int   // without the server's and the broker's, which run in the same process
-	Subscriptions int   // that the server holds, of all connections
-	Heap          int64 // live, in bytes; without what the server and the broker allocated
+	Goroutines    int   // except the server's and the broker's, which run in the same process
+	Subscriptions int   // held by the server, of all connections
+	Heap          int64 // live, in bytes; except what the server and the broker allocated
 
-	places map[string]int64 // of the heap, by who allocated it
+	places map[string]int64 // of the heap, by allocation site
 }
 
-// LeavesNothing uses something many times, some of them at once, and fails the
-// test unless goroutines, subscriptions and heap are then where they were. It
-// warms up with a few uses before. The uses are numbered from 0. Goroutines and heap are
-// those of the whole process, so it panics in a test that has called t.Parallel.
+// LeavesNothing uses something many times, partly concurrently, and fails the
+// test unless goroutines, subscriptions and heap return to where they were. It
+// warms up with a few uses. The uses are numbered from 0. Goroutines and heap
+// are those of the whole process, so it panics in a test that has called
+// t.Parallel.
 func (b *Bus) LeavesNothing(t *testing.T, use func(i int) error) {
 	t.Helper()
 	t.Setenv("LEAK_TEST", t.Name()) // panics in a parallel test
@@ -66,7 +67,7 @@ func (b *Bus) LeavesNothing(t *testing.T, use func(i int) error) {
 		if time.Now().After(end) {
 			break
 		}
-		time.Sleep(50 * time.Millisecond) // nobody says when a finished goroutine is gone
+		time.Sleep(50 * time.Millisecond) // the end of a finished goroutine cannot be observed
 	}
 	t.Errorf("%d uses left %s, before %s", Uses, after, before)
 	stacks := Goroutines("")
@@ -74,7 +75,7 @@ func (b *Bus) LeavesNothing(t *testing.T, use func(i int) error) {
 	t.Logf("what grew most:\n%s", after.grown(before))
 }
 
-// use runs the uses from begin to end, a few at once.
+// use runs the uses from begin to end, a few concurrently.
 func (b *Bus) use(t *testing.T, begin, end int, use func(i int) error) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -106,7 +107,7 @@ func (b *Bus) leak() Leak {
 	return l
 }
 
-// grown are the ten places that hold the most more than before.
+// grown returns the ten places that grew most.
 func (l Leak) grown(before Leak) string {
 	by := func(place string) int64 { return l.places[place] - before.places[place] }
 	places := slices.SortedFunc(maps.Keys(l.places), func(a, b string) int { return cmp.Compare(by(b), by(a)) })
@@ -117,9 +118,9 @@ func (l Leak) grown(before Leak) string {
 	return s.String()
 }
 
-// heap estimates the live heap from the profile, as pprof does, by place. The server
-// keeps what passes through its streams in caches of many MiB, so what it and
-// the broker allocated is left out.
+// heap estimates the live heap from the profile, as pprof does, by place. The
+// server caches many MiB of its streams, so what it and the broker allocated is
+// left out.
 func heap() map[string]int64 {
 	runtime.GC() // the profile is that of the collection before the last
 	runtime.GC()
@@ -139,7 +140,7 @@ func heap() map[string]int64 {
 	return places
 }
 
-// placeOf names who called whom, the innermost first.
+// placeOf names the call stack, innermost first.
 func placeOf(stack []uintptr) string {
 	var s strings.Builder
 	frames := runtime.CallersFrames(stack)
@@ -152,18 +153,19 @@ func placeOf(stack []uintptr) string {
 	}
 }
 
-// serves reports whether a stack or a function is the server's or the broker's.
+// serves reports whether a stack or a function belongs to the server or the
+// broker.
 func serves(s string) bool {
 	return strings.Contains(s, "/nats-server/") || strings.Contains(s, "/internal/broker.") || strings.Contains(s, "/internal/ledger.")
 }
 
-// String says it for people.
+// String formats the figures for people.
 func (l Leak) String() string {
 	return fmt.Sprintf("%d goroutines, %d subscriptions, %d KiB of heap", l.Goroutines, l.Subscriptions, l.Heap>>10)
 }
 
-// Goroutines are the stacks of this process's goroutines that contain part,
-// without those of the server and the broker.
+// Goroutines returns the stacks of this process's goroutines that contain part,
+// except those of the server and the broker.
 func Goroutines(part string) (stacks []string) {
 	buf := make([]byte, 64<<20)
 	for one := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
@@ -174,11 +176,11 @@ func Goroutines(part string) (stacks []string) {
 	return stacks
 }
 
-// memoryDir is a directory whose files are in memory, or else any: a test of
-// thousands of asks need not wait for a disk, which syncs each of them.
+// memoryDir returns a directory in memory if there is one: a test of thousands
+// of asks need not wait for a disk to sync each of them.
 func memoryDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "askbus-test-") //nolint:usetesting // in memory, where there is such a directory
+	dir, err := os.MkdirTemp("/dev/shm", "askbus-test-") //nolint:usetesting // in memory, if there is such a directory
 	if err != nil {
 		return t.TempDir()
 	}

@@ -19,7 +19,7 @@ type Line struct {
 	b    *Bus
 	ln   net.Listener
 	back chan struct{}
-	gate sync.RWMutex // locked: nothing comes from the server
+	gate sync.RWMutex // locked: nothing is read from the server
 	all  sync.WaitGroup
 
 	mu      sync.Mutex
@@ -27,7 +27,7 @@ type Line struct {
 	blocked bool
 }
 
-// Line makes a line to the server.
+// Line opens a line to the server.
 func (b *Bus) Line() *Line {
 	b.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -117,10 +117,10 @@ func (l *Line) Agent(tenant, session string) *nats.Conn {
 	return l.Connect(natsd.Role{Name: natsd.RoleAgent, Tenant: tenant, Session: session})
 }
 
-// Back gets a value each time that a connection has come back.
+// Back receives a value each time a connection has reconnected.
 func (l *Line) Back() <-chan struct{} { return l.back }
 
-// Cut closes what is open; connections may come back at once.
+// Cut closes the open connections, which may reconnect at once.
 func (l *Line) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *Line) Cut() {
 	}
 }
 
-// Block cuts the line, and lets nobody in again until mend is called.
+// Block cuts the line and refuses connections until mend is called.
 func (l *Line) Block() (mend func()) {
 	set := func(blocked bool) {
 		l.mu.Lock()
@@ -141,7 +141,7 @@ func (l *Line) Block() (mend func()) {
 	return func() { set(false) }
 }
 
-// Stall keeps back what comes from the server until resume is called.
+// Stall holds back the server's data until resume is called.
 func (l *Line) Stall() (resume func()) {
 	l.gate.Lock()
 	resume = sync.OnceFunc(l.gate.Unlock)
@@ -149,7 +149,7 @@ func (l *Line) Stall() (resume func()) {
 	return resume
 }
 
-// Eventually waits until something is so.
+// Eventually waits until so returns true.
 func Eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(waittest.Limit); !so(); {

@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Mute keeps the server from republishing what the ledger stores: nobody is
-// told of a question or an outcome, everybody has to look.
+// Mute keeps the server from republishing what the ledger stores: clients learn
+// about questions and outcomes only by asking.
 func (b *Bus) Mute() {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)

@@ -1,5 +1,5 @@
-// Package natstest gives a test a real NATS server with the rights of askbus,
-// and a broker on it. It promises to stop both when the test ends.
+// Package natstest gives a test a real NATS server with askbus's permissions,
+// and a broker on it. Both stop when the test ends.
 package natstest
 
 import (
@@ -36,7 +36,7 @@ type Options struct {
 	Ledger   ledger.Options
 	MaxStore int64
 	NoBroker bool
-	Memory   bool // the store need not outlive anything: no disk is waited for
+	Memory   bool // keep the store in memory
 	Broker   broker.Options
 }
 
@@ -56,7 +56,7 @@ func Start(t testing.TB, opts Options) *Bus {
 	return b
 }
 
-// Again starts a server and a broker on what another left in dir.
+// Again starts a server and a broker on the directory of an earlier one.
 func Again(t testing.TB, dir string) *Bus {
 	t.Helper()
 	b := &Bus{Dir: dir, t: t}
@@ -84,14 +84,14 @@ func Logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// Broker starts one more broker; stop drains it.
+// Broker starts another broker; stop drains it.
 func (b *Bus) Broker(opts broker.Options) (stop func()) {
 	b.t.Helper()
 	_, stop = b.brokerOn(b.Ledger(), opts)
 	return stop
 }
 
-// BrokerWithClock starts one more broker, on a machine with this clock.
+// BrokerWithClock starts another broker, on a machine with this clock.
 func (b *Bus) BrokerWithClock(clock func() time.Time) (br *broker.Broker, stop func()) {
 	b.t.Helper()
 	opts := b.ledger
@@ -99,8 +99,8 @@ func (b *Bus) BrokerWithClock(clock func() time.Time) (br *broker.Broker, stop f
 	return b.brokerOn(b.open(opts), broker.Options{})
 }
 
-// BrokerAhead starts one more broker, for which it is that much later than by
-// the server's clock.
+// BrokerAhead starts another broker, whose time is this much ahead of the
+// server's clock.
 func (b *Bus) BrokerAhead(ahead func() time.Duration, how broker.Options) (br *broker.Broker, stop func()) {
 	b.t.Helper()
 	return b.brokerOn(b.LedgerAhead(ahead), how)
@@ -143,7 +143,7 @@ func (b *Bus) brokerOn(led *ledger.Ledger, opts broker.Options) (br *broker.Brok
 	return br, stop
 }
 
-// LedgerAhead opens the ledger for a broker for which it is that much later.
+// LedgerAhead opens the ledger with a time that is this much ahead.
 func (b *Bus) LedgerAhead(ahead func() time.Duration) *ledger.Ledger {
 	b.t.Helper()
 	opts := b.ledger
@@ -190,8 +190,8 @@ func Connect(t testing.TB, s *natsd.Server, r natsd.Role, opts ...nats.Option) *
 	return nc
 }
 
-// Plain connects as a role without what our own clients set: their inbox prefix
-// and their reconnects.
+// Plain connects as a role without what askbus's own clients set: their inbox
+// prefix and their reconnects.
 func Plain(t testing.TB, s *natsd.Server, r natsd.Role, opts ...nats.Option) *nats.Conn {
 	t.Helper()
 	c, err := s.Asserting(r, identity.Anything())
@@ -232,13 +232,13 @@ func Signed(t testing.TB, nc *nats.Conn, msg *nats.Msg) *nats.Msg {
 	return signed
 }
 
-// Admin connects with full rights where agents, responders and brokers are.
+// Admin connects with full rights in the account of clients.
 func (b *Bus) Admin() *nats.Conn {
 	b.t.Helper()
 	return Plain(b.t, b.Server, natsd.Role{Name: natsd.RoleAdmin})
 }
 
-// LedgerAdmin connects with full rights where the streams are.
+// LedgerAdmin connects with full rights in the account of the ledger.
 func (b *Bus) LedgerAdmin() *nats.Conn {
 	b.t.Helper()
 	return Plain(b.t, b.Server, natsd.Role{Name: natsd.RoleLedgerAdmin})
