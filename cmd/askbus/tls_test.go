@@ -194,7 +194,7 @@ func TestFilesOfACertificateAreReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	hangUp()
-	p.err.wait(t, "the one from before stays")
+	p.err.wait(t, "the previous one stays in use")
 	if !leafAt(t, at).Equal(next) {
 		t.Error("a broken file replaced the certificate")
 	}

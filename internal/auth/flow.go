@@ -5,31 +5,32 @@ import (
 	"time"
 )
 
-// Flow is one sign-in at a provider, between leaving for it and coming back.
-// Each part is a secret of its own, and good for this flow alone.
+// Flow holds the secrets of one sign-in at a provider, from leaving for it to
+// coming back. Each is separate, and valid for this flow only.
 type Flow struct {
 	State    string // comes back with the browser
-	Nonce    string // comes back in what the provider signs
-	Verifier string // proves to the provider that who began is who ends (PKCE)
+	Nonce    string // comes back in the provider's signed token
+	Verifier string // proves to the provider that the same client finishes the flow (PKCE)
 }
 
-// Logout is what a provider says when somebody has signed out there.
+// Logout is a provider's message that somebody has signed out there.
 type Logout struct {
-	Subject string // whose sessions end
-	Session string // or this one alone
+	Subject string // whose sessions to end
+	Session string // or only this one
 	Issued  time.Time
 }
 
 // Provider signs people in elsewhere. All methods are safe for concurrent use.
 type Provider interface {
-	// Name is what people call it, for a button.
+	// Name returns its display name, for a button.
 	Name() string
-	// Begin says where the browser goes.
+	// Begin returns the URL to which the browser goes.
 	Begin(ctx context.Context, f Flow) (url string, err error)
-	// Finish says who came back with a code. The error is [ask.ErrForbidden] when
-	// they are not let in, [ask.ErrInvalid] when what came back cannot be believed,
-	// and another one when the provider could not be asked.
+	// Finish returns the person who came back with a code. The error is
+	// [ask.ErrForbidden] if the person is not admitted, [ask.ErrInvalid] if the
+	// response is not valid, and another one if the provider could not be
+	// reached.
 	Finish(ctx context.Context, f Flow, code string) (SignIn, error)
-	// Logout reads a signed message about somebody who has signed out there.
+	// Logout reads a signed message that somebody has signed out there.
 	Logout(ctx context.Context, token string) (Logout, error)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Session is a sign-in session as lists show it: nothing that opens a door.
+// Session is a sign-in session for lists, without secrets.
 type Session struct {
 	ID        string    `json:"id"` // the hash of the secret id
 	Tenant    string    `json:"tenant,omitempty"`
@@ -23,18 +23,18 @@ type Session struct {
 	Seen      time.Time `json:"seen"`
 }
 
-// ErrNobody is the error of ending the sessions of somebody who has none.
+// ErrNobody means that the person has no sessions to end.
 var ErrNobody = errors.New("nobody is signed in")
 
 // People lists and ends sign-in sessions, with an operator's credential.
 type People struct{ bucket *state.Bucket }
 
-// NewPeople makes it over an operator's connection. It sends nothing.
+// NewPeople makes People over an operator's connection. It sends nothing.
 func NewPeople(nc *nats.Conn) *People {
 	return &People{state.Open(nc, state.Operator(), state.Sessions)}
 }
 
-// List is every session, the one in which something was done last first.
+// List returns every session, the most recently active first.
 func (p *People) List(ctx context.Context) ([]Session, error) {
 	entries, err := p.bucket.List(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *People) List(ctx context.Context) ([]Session, error) {
 			return nil, fmt.Errorf("session %s: %w", entries[i].Key.Name, err)
 		}
 		if r.Challenge != "" {
-			continue // nobody's yet; it ends with the session that made it
+			continue // not redeemed yet; it ends with the session that created it
 		}
 		k := entries[i].Key
 		list = append(list, Session{k.Name, k.Tenant, r.Principal, r.Name, r.Client, r.Created, r.Seen})

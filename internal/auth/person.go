@@ -6,57 +6,57 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Person is somebody who is signed in, and what they may see and decide.
+// Person is a signed-in person with their access.
 type Person struct {
 	By     ask.By
 	Access ask.Access // nil: everything
 }
 
-// SignIn is what begins a session.
+// SignIn is the start of a session.
 type SignIn struct {
 	Person
-	Client string    // what the browser calls itself, for lists
-	Until  time.Time // when the session ends at the latest; zero: as [Options] says
+	Client string    // the browser's name, for lists
+	Until  time.Time // when the session ends at the latest; zero: by [Options]
 
-	// Of a provider elsewhere, by which it can end the session and is asked again.
-	Subject string // who it is there
-	Session string // the session there, if it names one
-	Token   string // to ask again with
+	// Set by a provider, which can end the session and is asked again.
+	Subject string // the person's id there
+	Session string // the session there, if known
+	Token   string // the refresh token
 }
 
-// Refreshed is what a provider says when it is asked again.
+// Refreshed is a provider's reply to a refresh.
 type Refreshed struct {
 	Person
-	Token string // the one to ask with next time; empty: the same
+	Token string // the next refresh token; empty: unchanged
 }
 
-// record is a session as shared state holds it.
+// record is a session as stored in shared state.
 type record struct {
 	Principal string     `json:"principal"`
 	Name      string     `json:"name,omitempty"`
 	Groups    []string   `json:"groups,omitempty"`
 	Proof     string     `json:"proof,omitempty"`
-	Access    ask.Access `json:"access"`           // null is everything, [] nothing
-	Client    string     `json:"client,omitempty"` // what the browser calls itself
+	Access    ask.Access `json:"access"`           // null means everything, [] nothing
+	Client    string     `json:"client,omitempty"` // the browser's name
 	Created   time.Time  `json:"created"`
-	Seen      time.Time  `json:"seen"` // when something was last done in it, to a few minutes
+	Seen      time.Time  `json:"seen"` // last activity, to a few minutes
 	Until     time.Time  `json:"until,omitzero"`
 
 	Subject  string    `json:"subject,omitempty"`
 	Provider string    `json:"provider_session,omitempty"`
-	Token    string    `json:"token,omitempty"` // sealed
-	Check    time.Time `json:"check,omitzero"`  // when the provider is asked again
+	Token    string    `json:"token,omitempty"` // encrypted
+	Check    time.Time `json:"check,omitzero"`  // when to ask the provider again
 
-	// Of a terminal, which was let in from a session and ends with it.
-	Parent    string `json:"parent,omitempty"`    // the name of that session's entry
-	Challenge string `json:"challenge,omitempty"` // of a code that no terminal has used yet
+	// Of a terminal, which a session admitted and which ends with it.
+	Parent    string `json:"parent,omitempty"`    // the key of that session's entry
+	Challenge string `json:"challenge,omitempty"` // of a code that no terminal has redeemed yet
 }
 
 func (r *record) person() Person {
 	return Person{ask.By{Principal: r.Principal, Name: r.Name, Groups: r.Groups, Proof: r.Proof}, r.Access}
 }
 
-// end is when the session ends at the latest.
+// end returns when the session ends at the latest.
 func (r *record) end(life time.Duration) time.Time {
 	end := r.Created.Add(life)
 	if !r.Until.IsZero() && r.Until.Before(end) {
@@ -65,7 +65,7 @@ func (r *record) end(life time.Duration) time.Time {
 	return end
 }
 
-// ttl is for how long shared state keeps it.
+// ttl returns how long shared state keeps it.
 func (r *record) ttl(now time.Time, idle time.Duration) time.Duration {
 	return max(time.Second, min(idle, r.end(MaxLife).Sub(now)))
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// retryAfter is how long a replica that asks the provider about a session has
-// it for itself, and how soon a question that failed is asked again.
+// retryAfter is how long a replica that refreshes a session has it for itself,
+// and the delay after a failed refresh.
 const retryAfter = time.Minute
 
-// skew is how far the provider's clock may be behind ours.
+// skew is how far the provider's clock may be behind.
 const skew = time.Minute
 
-// refresh asks the provider of a session again. It takes the session for itself
-// first: a token that is used twice ends the session at many providers.
+// refresh asks the provider of a session again. It first claims the session: at
+// many providers a refresh token that is used twice ends the session.
 func (s *Sessions) refresh(ctx context.Context, k state.Key, r record, revision uint64, now time.Time, active bool) {
 	log := s.opts.Logger.With(slog.String("principal", r.Principal))
 	token, err := unseal(s.opts.Key, r.Token)
 	if err != nil { // the key was changed
-		log.Warn("a session's token cannot be opened; the session ends", slog.Any("error", err))
+		log.Warn("cannot decrypt a session's token; the session ends", slog.Any("error", err))
 		s.drop(ctx, k)
 		return
 	}
@@ -38,36 +38,36 @@ func (s *Sessions) refresh(ctx context.Context, k state.Key, r record, revision 
 	r.Check = now.Add(min(s.opts.Every, retryAfter)).UTC()
 	if revision, err = s.bucket.Update(ctx, k, r, revision, r.ttl(now, s.opts.Idle)); err != nil {
 		if !errors.Is(err, ask.ErrConflict) {
-			log.Warn("cannot ask the provider about a session", slog.Any("error", err))
+			log.Warn("cannot refresh a session", slog.Any("error", err))
 		}
 		return
 	}
 	got, err := s.opts.Refresh(ctx, token)
 	switch {
 	case errors.Is(err, ask.ErrForbidden):
-		log.Info("the provider ends a session", slog.Any("error", err))
+		log.Info("the provider ended a session", slog.Any("error", err))
 		s.drop(ctx, k)
 		return
 	case err == nil && got.By.Principal != r.Principal:
-		log.Warn("the provider calls somebody else by this session; it ends")
+		log.Warn("the provider returned another person for a session; it ends")
 		s.drop(ctx, k)
 		return
 	case err != nil:
-		log.Warn("the provider was not asked about a session; it is tried again", slog.Any("error", err))
+		log.Warn("cannot refresh a session at the provider; trying again", slog.Any("error", err))
 		return
 	}
 	r.Name, r.Groups, r.Access, r.Check = got.By.Name, got.By.Groups, got.Access, now.Add(s.opts.Every).UTC()
 	if got.Token != "" {
 		if r.Token, err = seal(s.opts.Key, got.Token); err != nil {
-			log.Warn("cannot seal a session's token", slog.Any("error", err))
+			log.Warn("cannot encrypt a session's token", slog.Any("error", err))
 			return
 		}
 	}
 	s.keep(ctx, k, r, revision, now)
 }
 
-// keep writes what the provider said. It may have taken a token back for it, so
-// a session that was renewed meanwhile is read and written again.
+// keep stores the provider's reply. The old refresh token may be used up, so if
+// the session was renewed meanwhile it is read and written again.
 func (s *Sessions) keep(ctx context.Context, k state.Key, r record, revision uint64, now time.Time) {
 	for range 5 {
 		_, err := s.bucket.Update(ctx, k, r, revision, r.ttl(now, s.opts.Idle))
@@ -84,7 +84,7 @@ func (s *Sessions) keep(ctx context.Context, k state.Key, r record, revision uin
 		}
 		if err != nil {
 			if !errors.Is(err, ask.ErrNotFound) { // it was ended
-				s.opts.Logger.Warn("cannot keep what the provider said of a session", slog.Any("error", err))
+				s.opts.Logger.Warn("cannot store the provider's reply about a session", slog.Any("error", err))
 			}
 			return
 		}
@@ -92,20 +92,20 @@ func (s *Sessions) keep(ctx context.Context, k state.Key, r record, revision uin
 	}
 }
 
-// drop ends a session; what fails is tried again with the next request in it.
+// drop ends a session; the session's next request retries a failure.
 func (s *Sessions) drop(ctx context.Context, k state.Key) {
 	if err := s.bucket.Delete(ctx, k); err != nil && !errors.Is(err, ask.ErrNotFound) {
 		s.opts.Logger.Error("cannot end a session", slog.Any("error", err))
 	}
 }
 
-// EndOf ends the sessions that a provider names: its session, or all of a
-// subject. It says how many. Sessions that began after the provider said so stay,
-// so that a message that is sent again does no harm.
+// EndOf ends the sessions that a provider names: one session, or all of a
+// subject. It returns how many. Sessions that began after the message was
+// issued stay, so that a repeated message is harmless.
 func (s *Sessions) EndOf(ctx context.Context, out Logout) (int, error) {
 	subject, session := out.Subject, out.Session
 	if subject == "" && session == "" {
-		return 0, errors.New("a logout that names nobody")
+		return 0, errors.New("the logout has no subject and no session")
 	}
 	all, err := s.bucket.List(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Sessions) EndOf(ctx context.Context, out Logout) (int, error) {
 }
 
 // seal encrypts a token for shared state, which operators and copies of the
-// store may read.
+// store can read.
 func seal(key []byte, token string) (string, error) {
 	box, err := box(key)
 	if err != nil {

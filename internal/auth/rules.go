@@ -20,17 +20,17 @@ const (
 	RoleResponder = "responder" // sees and decides
 )
 
-// Rules say what people may see and decide, by what their sign-in says of them.
-// A person gets what every rule that matches grants; without one that does, they
-// are not let in.
+// Rules say what people may see and decide, depending on the claims of their
+// sign-in. A person gets what all matching rules grant; without a matching rule
+// they are not admitted.
 type Rules struct {
 	Rules []Rule `json:"rules"`
 }
 
-// Rule grants something to those whom it matches.
+// Rule grants something to the people whom it matches.
 type Rule struct {
-	Name      string              `json:"name,omitempty"` // for the log and for people
-	When      map[string][]string `json:"when"`           // claim -> patterns; all claims must match, each by one value. {}: everybody
+	Name      string              `json:"name,omitempty"` // for logs and people
+	When      map[string][]string `json:"when"`           // claim -> patterns; all claims must match, each with one value. {}: everybody
 	Role      string              `json:"role"`           // "reader" or "responder"
 	Tenants   []string            `json:"tenants"`        // patterns; "*" is every tenant
 	Sessions  []string            `json:"sessions,omitempty"`
@@ -50,7 +50,7 @@ func ReadRules(name string) (*Rules, error) {
 	return r, nil
 }
 
-// ParseRules reads rules, strictly: a field that is misspelt is an error.
+// ParseRules reads rules, strictly: a misspelt field is an error.
 func ParseRules(data []byte) (*Rules, error) {
 	r := &Rules{}
 	body, err := yaml.YAMLToJSON(data)
@@ -73,8 +73,8 @@ func ParseRules(data []byte) (*Rules, error) {
 	return r, nil
 }
 
-// GroupRules let in who is in one of these groups, to everything; "*" is
-// everybody whom the provider knows.
+// GroupRules grants everything to the members of these groups; "*" means
+// everybody at the provider.
 func GroupRules(claim string, groups []string) *Rules {
 	rule := Rule{Role: RoleResponder, Tenants: []string{"*"}, When: map[string][]string{claim: groups}}
 	if slices.Contains(groups, "*") {
@@ -110,8 +110,8 @@ func (r *Rule) grant() ask.Grant {
 	return ask.Grant{Tenants: r.Tenants, Sessions: r.Sessions, Audiences: r.Audiences, ReadOnly: r.Role == RoleReader}
 }
 
-// Access is what the rules grant to somebody with these claims. The error is
-// [ask.ErrForbidden] when no rule matches.
+// Access returns what the rules grant to a person with these claims. The error
+// is [ask.ErrForbidden] if no rule matches.
 func (r *Rules) Access(claims Claims) (ask.Access, error) {
 	var access ask.Access
 	for i := range r.Rules {
@@ -136,20 +136,20 @@ func (r *Rule) matches(claims Claims) bool {
 	return true
 }
 
-// wild matches a pattern in which * stands for anything, also "/", as group
-// names may be paths.
+// wild matches a pattern in which * matches anything, including "/", because
+// group names may be paths.
 func wild(pattern, value string) bool {
 	const slash = "\x00"
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", slash), strings.ReplaceAll(value, "/", slash))
 	return ok && err == nil
 }
 
-// Claims is what a sign-in says of a person.
+// Claims are a provider's claims about a person.
 type Claims map[string]any
 
-// All are the values of a claim as text: one, or a list. A name that is not a claim
-// is read as a path, as in realm_access.roles. An e-mail address that the
-// provider has not verified has none.
+// All returns the values of a claim as text: one, or a list. A name that is not
+// a claim is read as a path, as in realm_access.roles. An unverified e-mail
+// address has no value.
 func (c Claims) All(name string) []string {
 	value, ok := c[name]
 	if !ok {
@@ -184,7 +184,7 @@ func (c Claims) All(name string) []string {
 	return nil
 }
 
-// One is the value of a claim that has one.
+// One returns the value of a claim that has exactly one.
 func (c Claims) One(name string) string {
 	if all := c.All(name); len(all) == 1 {
 		return all[0]

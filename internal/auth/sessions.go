@@ -28,16 +28,16 @@ const (
 
 // Options tunes [Sessions]. The zero value is ready to use.
 type Options struct {
-	Idle   time.Duration // a session ends when nothing was done in it for so long; default 72h
-	Life   time.Duration // and at the latest after so long; default and most: 720h
-	Tenant string        // that the credential is narrowed to, if it is
+	Idle   time.Duration // a session ends after this long without activity; default 72h
+	Life   time.Duration // and after this long at the latest; default and maximum: 720h
+	Tenant string        // to which the credential is restricted, if any
 
-	// Refresh asks the provider of a session again whether its person may still be
-	// signed in, with the token that it gave. The error is [ask.ErrForbidden] when
-	// they may not: the session ends. Others are tried again. Nil: nobody is asked.
+	// Refresh asks the provider of a session whether its person may stay signed
+	// in, with the refresh token. The error is [ask.ErrForbidden] if not: the
+	// session ends. Other errors are retried. Nil: no refresh.
 	Refresh func(ctx context.Context, token string) (Refreshed, error)
-	Every   time.Duration // between these questions; default 10m
-	Key     []byte        // seals the tokens in shared state, 32 bytes; needed with Refresh
+	Every   time.Duration // between refreshes; default 10m
+	Key     []byte        // encrypts the tokens in shared state, 32 bytes; required with Refresh
 
 	Now    func() time.Time
 	Logger *slog.Logger // default: discard
@@ -76,21 +76,21 @@ func (o *Options) fill() error {
 }
 
 // Sessions are the sign-in sessions of people, with the credential of the web
-// inbox. Use it between the start and the end of Run. It is safe for concurrent
-// use.
+// inbox. Use it while Run runs. It is safe for concurrent use.
 type Sessions struct {
 	bucket, links *state.Bucket
 	cache         *state.Cache
 	opts          Options
 
 	renewing sync.WaitGroup
-	slots    chan struct{} // renewals under way
+	slots    chan struct{} // running renewals
 	mu       sync.Mutex
 	busy     map[state.Key]struct{}
 	done     bool
 }
 
-// NewSessions makes them over a connection of the web inbox. It sends nothing.
+// NewSessions makes Sessions over a connection of the web inbox. It sends
+// nothing.
 func NewSessions(nc *nats.Conn, opts Options) (*Sessions, error) {
 	if err := opts.fill(); err != nil {
 		return nil, err
@@ -113,14 +113,14 @@ func (s *Sessions) Run(ctx context.Context) error {
 	return err
 }
 
-// key is where a session lies: by the hash of its id, so that a list of
-// sessions opens none of them.
+// key returns the key of a session: the hash of its id, so that a list of
+// sessions reveals no id.
 func (s *Sessions) key(id string) state.Key {
 	sum := sha256.Sum256([]byte("askbus session\x00" + id))
 	return state.Key{Tenant: s.opts.Tenant, Name: base64.RawURLEncoding.EncodeToString(sum[:])}
 }
 
-// Begin signs somebody in and returns the secret id of the session.
+// Begin signs a person in and returns the secret id of the session.
 func (s *Sessions) Begin(ctx context.Context, in SignIn) (id string, err error) {
 	id = rand.Text() + rand.Text()
 	now := s.opts.Now().UTC()
@@ -151,16 +151,16 @@ func clip(s string, most int) string {
 	return s
 }
 
-// Find says whose session it is. Active means that the person does something:
-// the session does not become idle. The error is [ask.ErrNotFound] when there
-// is no such session any more, and [ask.ErrUnavailable] when that cannot be
-// said.
+// Find returns the person of a session. active means that the person is doing
+// something, so that the session does not become idle. The error is
+// [ask.ErrNotFound] if the session has ended, and [ask.ErrUnavailable] if that
+// is unknown.
 func (s *Sessions) Find(ctx context.Context, id string, active bool) (Person, error) {
 	r, err := s.find(ctx, s.key(id), active)
 	return r.person(), err
 }
 
-// find is Find by an entry's key. The zero record is nobody.
+// find is Find by an entry's key. The zero record means nobody.
 func (s *Sessions) find(ctx context.Context, k state.Key, active bool) (record, error) {
 	e, err := s.cache.Lookup(ctx, k)
 	if err != nil {
@@ -176,15 +176,15 @@ func (s *Sessions) find(ctx context.Context, k state.Key, active bool) (record, 
 	}
 	switch {
 	case r.Token != "" && s.opts.Refresh != nil && !now.Before(r.Check):
-		s.behind(k, func(ctx context.Context) { s.refresh(ctx, k, r, e.Revision, now, active) }) //nolint:contextcheck // it outlives the request
+		s.behind(k, func(ctx context.Context) { s.refresh(ctx, k, r, e.Revision, now, active) }) //nolint:contextcheck // outlives the request
 	case active && now.Sub(r.Seen) >= min(s.opts.Idle/20, 5*time.Minute):
-		s.behind(k, func(ctx context.Context) { s.renew(ctx, k, r, e.Revision, now) }) //nolint:contextcheck // it outlives the request
+		s.behind(k, func(ctx context.Context) { s.renew(ctx, k, r, e.Revision, now) }) //nolint:contextcheck // outlives the request
 	}
 	return r, nil
 }
 
-// behind does something about a session behind a request's back, one thing at a
-// time. When it fails, a later request tries again.
+// behind runs do for a session asynchronously, one at a time. After a failure a
+// later request retries.
 func (s *Sessions) behind(k state.Key, do func(ctx context.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,19 +208,20 @@ func (s *Sessions) behind(k state.Key, do func(ctx context.Context)) {
 	})
 }
 
-// renew notes that something was done in a session.
+// renew records activity in a session.
 func (s *Sessions) renew(ctx context.Context, k state.Key, r record, revision uint64, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	r.Seen = now.UTC()
-	// With the revision: a session that has just been ended stays so.
+	// With the revision, so that a session that was just ended stays ended.
 	_, err := s.bucket.Update(ctx, k, r, revision, r.ttl(now, s.opts.Idle))
 	if err != nil && !errors.Is(err, ask.ErrConflict) {
 		s.opts.Logger.Warn("cannot renew a session", slog.Any("error", err))
 	}
 }
 
-// End signs a session out, at every replica, and the terminals that it let in.
+// End signs a session out, at every replica, and the terminals that it
+// admitted.
 func (s *Sessions) End(ctx context.Context, id string) error {
 	k := s.key(id)
 	if err := s.bucket.Delete(ctx, k); err != nil {
@@ -230,15 +231,15 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 	return nil
 }
 
-// Watch closes ended when a session ends, or can no longer be believed. Stop
-// must be called.
+// Watch closes ended when a session ends, or its state is unknown. stop must be
+// called.
 func (s *Sessions) Watch(id string) (ended <-chan struct{}, stop func()) {
 	return s.cache.Watch(s.key(id))
 }
 
 // UseOnce reports whether a login link is used for the first time, at any
-// replica, also after a restart. Id is a token that names it; until is when it
-// expires.
+// replica and even after a restart. id is a token that identifies it; until is
+// when it expires.
 func (s *Sessions) UseOnce(ctx context.Context, id string, until time.Time) (first bool, err error) {
 	ttl := max(time.Minute, until.Sub(s.opts.Now())+time.Minute) // clocks differ
 	_, err = s.links.Create(ctx, state.Key{Tenant: s.opts.Tenant, Name: id}, struct{}{}, ttl)

@@ -64,7 +64,7 @@ func run(t *testing.T, part func(context.Context) error) {
 func TestASessionHoldsAtEveryReplica(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	told := auth.Options{Cache: state.CacheOptions{Poll: time.Hour, FailAfter: 2 * time.Hour}} // nobody polls: what is seen was told live
+	told := auth.Options{Cache: state.CacheOptions{Poll: time.Hour, FailAfter: 2 * time.Hour}} // no polling: changes are seen live
 	one, two := running(t, b, told), running(t, b, told)
 	id, err := one.Begin(t.Context(), signIn("a browser"))
 	if err != nil {
@@ -130,7 +130,7 @@ func TestASessionIdlesOutAndIsRenewedByWhatIsDone(t *testing.T) {
 			list, err := auth.NewPeople(b.Connect(natsd.Role{Name: natsd.RoleOperator})).List(t.Context())
 			return err == nil && len(list) > 0 && list[0].Seen.After(before.Add(time.Duration(ahead.Load())-time.Minute))
 		})
-		_, _ = one.Find(t.Context(), watched, false) // an open page alone
+		_, _ = one.Find(t.Context(), watched, false) // an open page without activity
 	}
 	if _, err := one.Find(t.Context(), watched, true); !errors.Is(err, ask.ErrNotFound) {
 		t.Errorf("a session in which nothing is done: %v", err)
@@ -194,7 +194,7 @@ func TestAnInboxOfATenantKeepsItsOwnSessions(t *testing.T) {
 }
 
 // Two inboxes on one bus: a link works once, and signing out at one ends the
-// stream that is open at the other.
+// open stream at the other.
 func TestTwoInboxes(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -223,7 +223,7 @@ func TestTwoInboxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jar, err := cookiejar.New(nil) // which does not tell ports apart
+	jar, err := cookiejar.New(nil) // it does not distinguish ports
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,16 +20,16 @@ import (
 
 // Bounds of terminals.
 const (
-	CodeLife     = 2 * time.Minute // of a code, from the confirmation to the terminal that uses it
+	CodeLife     = 2 * time.Minute // from confirming a code to redeeming it
 	maxTerminals = 20              // of one person
 )
 
-// TerminalSecret begins the secret of a terminal, so that it is found in what
-// should hold none.
+// TerminalSecret is the prefix of terminals' secrets, so that scanners can find
+// leaked ones.
 const TerminalSecret = "askbt_"
 
-// Challenge is what a terminal shows of its verifier before it has a code (PKCE,
-// method S256).
+// Challenge returns what a terminal shows of its verifier before it has a code
+// (PKCE, method S256).
 func Challenge(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -40,10 +40,10 @@ func (s *Sessions) terminalKey(purpose, secret string) state.Key {
 	return state.Key{Tenant: s.opts.Tenant, Name: base64.RawURLEncoding.EncodeToString(sum[:])}
 }
 
-// LetIn lets a terminal in from a session, as the person of that session: it
+// LetIn admits a terminal from a session, as the person of that session: it
 // returns a code that works once, within [CodeLife], for the holder of the
-// challenge's verifier. Client is what the terminal calls itself. The error is
-// [ask.ErrNotFound] when the session has ended, and [ask.ErrQuota] when the person
+// challenge's verifier. client is the terminal's name. The error is
+// [ask.ErrNotFound] if the session has ended, and [ask.ErrQuota] if the person
 // has too many terminals.
 func (s *Sessions) LetIn(ctx context.Context, session, challenge, client string) (code string, err error) {
 	parent := s.key(session)
@@ -63,7 +63,7 @@ func (s *Sessions) LetIn(ctx context.Context, session, challenge, client string)
 		}
 	}
 	if n >= maxTerminals {
-		return "", ask.Refuse(ask.CodeQuota, "%d terminals are signed in as %s, as many as may be; sign one out with \"askbus logout\"", n, r.Principal)
+		return "", ask.Refuse(ask.CodeQuota, "%d terminals are signed in as %s, the maximum; sign one out with \"askbus logout\"", n, r.Principal)
 	}
 	code, now := rand.Text(), s.opts.Now().UTC()
 	t := record{
@@ -76,11 +76,11 @@ func (s *Sessions) LetIn(ctx context.Context, session, challenge, client string)
 	return code, nil
 }
 
-// errCode is all that is said of a code that does not count.
-var errCode = ask.Refuse(ask.CodeUnauthorized, "this code is wrong, was used already, or is older than %d minutes; begin again with \"askbus login\"", int(CodeLife/time.Minute))
+// errCode is the only reply to an invalid code.
+var errCode = ask.Refuse(ask.CodeUnauthorized, "this code is wrong, already used, or older than %d minutes; begin again with \"askbus login\"", int(CodeLife/time.Minute))
 
-// Redeem makes a terminal of a code, once, at whichever replica, and returns its
-// secret. The error is [ask.ErrForbidden] when the code does not count.
+// Redeem exchanges a code for a terminal, once, at any replica, and returns its
+// secret. The error is [ask.ErrForbidden] if the code is not valid.
 func (s *Sessions) Redeem(ctx context.Context, code, verifier string) (secret string, err error) {
 	k := s.terminalKey("code", code)
 	e, err := s.bucket.Get(ctx, k)
@@ -99,13 +99,13 @@ func (s *Sessions) Redeem(ctx context.Context, code, verifier string) (secret st
 		return "", errCode
 	}
 	if err := s.bucket.DeleteRevision(ctx, k, e.Revision); errors.Is(err, ask.ErrConflict) {
-		return "", errCode // somebody was faster with it
+		return "", errCode // already redeemed
 	} else if err != nil {
 		return "", err
 	}
 	parent, err := s.find(ctx, state.Key{Tenant: s.opts.Tenant, Name: r.Parent}, true)
 	if errors.Is(err, ask.ErrNotFound) {
-		return "", errCode // signed out meanwhile
+		return "", errCode // signed out since
 	}
 	if err != nil {
 		return "", err
@@ -118,10 +118,10 @@ func (s *Sessions) Redeem(ctx context.Context, code, verifier string) (secret st
 	return secret, nil
 }
 
-// Terminal says whose terminal it is, and the name of its entry. Its person is
-// the one of the session that let it in, as that is now; it counts as activity of
-// both. The error is [ask.ErrNotFound] when the terminal or that session has
-// ended.
+// Terminal returns the person of a terminal, and the key of its entry. The
+// person is that of the session that admitted it, in its current state; this
+// counts as activity of both. The error is [ask.ErrNotFound] if the terminal or
+// that session has ended.
 func (s *Sessions) Terminal(ctx context.Context, secret string) (name string, p Person, err error) {
 	k := s.terminalKey("secret", secret)
 	t, err := s.find(ctx, k, true)
@@ -131,19 +131,19 @@ func (s *Sessions) Terminal(ctx context.Context, secret string) (name string, p 
 	parent, err := s.find(ctx, state.Key{Tenant: k.Tenant, Name: t.Parent}, true)
 	if errors.Is(err, ask.ErrNotFound) || err == nil && parent.Principal != t.Principal {
 		s.drop(ctx, k)
-		return "", Person{}, ask.Refuse(ask.CodeNotFound, "the sign-in that let this terminal in has ended")
+		return "", Person{}, ask.Refuse(ask.CodeNotFound, "the sign-in that admitted this terminal has ended")
 	}
 	return k.Name, parent.person(), err
 }
 
-// EndTerminal signs a terminal out, at every replica. That it has ended is no
-// error.
+// EndTerminal signs a terminal out, at every replica. It is not an error if it
+// has already ended.
 func (s *Sessions) EndTerminal(ctx context.Context, secret string) error {
 	return s.bucket.Delete(ctx, s.terminalKey("secret", secret))
 }
 
-// endTerminals ends the terminals that a session let in. Those that this misses
-// do not count either, as their session is gone.
+// endTerminals ends the terminals that a session admitted. Those that it misses
+// are refused as well, because their session is gone.
 func (s *Sessions) endTerminals(ctx context.Context, parent string) {
 	all, err := s.cache.All()
 	for i := range all {
@@ -153,19 +153,19 @@ func (s *Sessions) endTerminals(ctx context.Context, parent string) {
 		}
 	}
 	if err != nil {
-		s.opts.Logger.Warn("a terminal of a session that has ended is still listed", slog.Any("error", err))
+		s.opts.Logger.Warn("cannot remove a terminal of an ended session", slog.Any("error", err))
 	}
 }
 
-// Terminals are the terminals of people as the issuer of credentials sees them.
-// Use it between the start and the end of Run. It is safe for concurrent use.
+// Terminals are the terminals of people for the issuer of credentials. Use it
+// while Run runs. It is safe for concurrent use.
 type Terminals struct {
 	cache *state.Cache
 	ended chan struct{}
 	now   func() time.Time
 }
 
-// NewTerminals makes it over the issuer's connection. It sends nothing.
+// NewTerminals makes Terminals over the issuer's connection. It sends nothing.
 func NewTerminals(nc *nats.Conn, now func() time.Time, log *slog.Logger) *Terminals {
 	t := &Terminals{ended: make(chan struct{}, 1), now: now}
 	t.cache = state.NewCache(state.Open(nc, state.Issuer(), state.Sessions), state.CacheOptions{Now: now, Logger: log, Changed: func(_, e *state.Entry) {
@@ -182,26 +182,26 @@ func NewTerminals(nc *nats.Conn, now func() time.Time, log *slog.Logger) *Termin
 // Run follows the sign-ins until ctx ends.
 func (t *Terminals) Run(ctx context.Context) error { return t.cache.Run(ctx) }
 
-// Ended tells that a sign-in has ended, one or several.
+// Ended signals that one or more sign-ins have ended.
 func (t *Terminals) Ended() <-chan struct{} { return t.ended }
 
-// Person is whose terminal an entry is: of the session that let it in, as that is
-// now. The error is [ask.ErrNotFound] when either has ended, and
-// [ask.ErrUnavailable] when that cannot be said.
+// Person returns the person of a terminal's entry: that of the session that
+// admitted it, in its current state. The error is [ask.ErrNotFound] if either
+// has ended, and [ask.ErrUnavailable] if that is unknown.
 func (t *Terminals) Person(ctx context.Context, tenant, name string) (Person, error) {
 	own, err := t.record(ctx, state.Key{Tenant: tenant, Name: name})
 	if err != nil {
 		return Person{}, err
 	}
 	if own.Parent == "" || own.Challenge != "" {
-		return Person{}, ask.Refuse(ask.CodeNotFound, "this sign-in is not that of a terminal")
+		return Person{}, ask.Refuse(ask.CodeNotFound, "this sign-in is not a terminal's")
 	}
 	parent, err := t.record(ctx, state.Key{Tenant: tenant, Name: own.Parent})
 	if err != nil {
 		return Person{}, err
 	}
 	if parent.Parent != "" || parent.Principal != own.Principal {
-		return Person{}, ask.Refuse(ask.CodeNotFound, "this terminal is not of the sign-in that let it in")
+		return Person{}, ask.Refuse(ask.CodeNotFound, "this terminal does not belong to the sign-in that admitted it")
 	}
 	return parent.person(), nil
 }
@@ -221,10 +221,10 @@ func (t *Terminals) record(ctx context.Context, k state.Key) (record, error) {
 	return r, nil
 }
 
-// TerminalTenant says of which tenant a terminal's credential is for somebody
-// with an access; none is of all. A credential of NATS sees and decides all of a
-// tenant, so somebody who may do less there gets none. Wanted is the tenant that
-// the terminal asks for, if it does. The error is [ask.ErrForbidden].
+// TerminalTenant returns the tenant of a terminal's credential for a person
+// with this access; empty means all. A NATS credential sees and decides
+// everything in a tenant, so a person with less access gets none. wanted is the
+// tenant that the terminal requests, if any. The error is [ask.ErrForbidden].
 func TerminalTenant(access ask.Access, wanted string) (tenant string, err error) {
 	var whole []string
 	for i := range access {
@@ -243,13 +243,13 @@ func TerminalTenant(access ask.Access, wanted string) (tenant string, err error)
 	probe := ask.Access{{Tenants: whole}}
 	switch {
 	case len(whole) == 0:
-		return "", ask.Refuse(ask.CodeForbidden, "you may see or decide only part of what is asked of a tenant, and a terminal's credential is for all of it; decide in the browser")
+		return "", ask.Refuse(ask.CodeForbidden, "you may see or decide only some asks of a tenant, and a terminal's credential covers all of them; decide in the browser")
 	case wanted != "" && probe.Sees(ask.By{}, ask.Key{Tenant: wanted}, nil):
 		return wanted, nil
 	case wanted == "" && len(whole) == 1 && ask.ValidToken(whole[0]):
 		return whole[0], nil
 	case wanted == "":
-		return "", ask.Refuse(ask.CodeForbidden, "you may decide for the tenants %q; name one with --tenant", whole)
+		return "", ask.Refuse(ask.CodeForbidden, "you may decide for the tenants %q; choose one with --tenant", whole)
 	}
 	return "", ask.Refuse(ask.CodeForbidden, "you may not decide everything of tenant %s; a terminal's credential would", wanted)
 }

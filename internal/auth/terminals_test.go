@@ -65,7 +65,7 @@ func TestATerminalIsItsPersonUntilTheSessionEnds(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Errorf("%d are signed in, %v", len(list), err)
 	}
-	// The issuer may have told of the code already, which has ended, too.
+	// The issuer may have reported the end of the code already.
 	if err := one.End(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestAPersonHasSoManyTerminals(t *testing.T) {
 		return err != nil
 	}
 	n := 0
-	for n < 200 && !full() { // this replica learns of its own writes a moment later
+	for n < 200 && !full() { // this replica learns of its own writes with a delay
 		n++
 	}
 	if n == 200 {
@@ -146,7 +146,7 @@ func TestATerminalThatComesAndGoesLeavesNothing(t *testing.T) {
 	b.LeavesNothing(t, func(int) error {
 		code, err := s.LetIn(t.Context(), id, auth.Challenge(verifier), "x")
 		if errors.Is(err, ask.ErrQuota) {
-			return nil // refused: others are not gone yet
+			return nil // refused: earlier ones are not removed yet
 		}
 		if err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 	"github.com/askbus/askbus/internal/certificate/certtest"
 )
 
-// notes collects what is logged.
+// notes collects log records.
 type notes struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -40,7 +40,7 @@ func (n *notes) count(text string) int {
 
 func logger(n *notes) *slog.Logger { return slog.New(slog.NewTextHandler(n, nil)) }
 
-// shown is the serial of what a new connection sees.
+// shown returns the serial of the certificate that a new connection gets.
 func shown(t *testing.T, config *tls.Config, roots *x509.CertPool) string {
 	t.Helper()
 	client, server := net.Pipe()
@@ -124,13 +124,13 @@ func TestABrokenCertificateNeverReplacesOneThatWorks(t *testing.T) {
 			if got := shown(t, k.HTTP(), ca.Pool); got != first.SerialNumber.String() {
 				t.Errorf("shown %s", got)
 			}
-			if said.count("the one from before stays") != 1 {
-				t.Errorf("said %d times", said.count("the one from before stays"))
+			if said.count("the previous one stays in use") != 1 {
+				t.Errorf("said %d times", said.count("the previous one stays in use"))
 			}
 			if _, err := certificate.Open(certificate.Files{Cert: pair.Cert, Key: pair.Key}, certificate.Options{}); err == nil {
 				t.Error("a process starts with it")
 			}
-			// When it is mended, it counts.
+			// A repaired pair is used.
 			mended := ca.Issue(pair, time.Hour, "bus.example")
 			if err := k.Reload(); err != nil {
 				t.Error(err)
@@ -154,7 +154,7 @@ func TestASignalReadsTheFilesAndNothingStays(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	again, done := make(chan os.Signal), make(chan error, 1)
 	go func() { done <- k.Run(ctx, again) }()
-	for range 100 { // each is taken when the one before is done
+	for range 100 { // each is sent when the previous one is done
 		next := ca.Issue(pair, time.Hour, "bus.example")
 		again <- syscall.SIGHUP
 		again <- syscall.SIGHUP
@@ -205,7 +205,7 @@ func TestOwnIsKeptAndRenewedInTime(t *testing.T) {
 	if info, err := os.Stat(files.Key); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key's mode: %v %v", info.Mode(), err)
 	}
-	// The CA signs nothing else: its key is nowhere.
+	// The CA can sign nothing else: its key is stored nowhere.
 	for _, name := range []string{files.Cert, files.Key, ca} {
 		text, _ := os.ReadFile(name)
 		for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {

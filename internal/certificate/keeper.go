@@ -17,14 +17,14 @@ import (
 
 // Files are the PEM files of a process's TLS. A changed file is read again.
 type Files struct {
-	Cert     string // the certificate, then those between it and its CA
+	Cert     string // the certificate, then the intermediates up to its CA
 	Key      string // its private key
-	ClientCA string // CAs of NATS clients, which must then show a certificate; empty: they show none
+	ClientCA string // CAs of NATS clients, which must then present a certificate; empty: they need none
 }
 
 const (
 	interval = 10 * time.Second    // between two looks at the files
-	soon     = 14 * 24 * time.Hour // before its end a certificate is warned of, each day
+	soon     = 14 * 24 * time.Hour // how long before its end a certificate is warned of, each day
 	maxFile  = 1 << 20             // bytes
 )
 
@@ -32,11 +32,11 @@ const (
 type Options struct {
 	Logger *slog.Logger     // default: discard
 	Now    func() time.Time // default: time.Now
-	Renew  func() error     // called each day before a look at the files, to write new ones in time; default: nothing
+	Renew  func() error     // called each day before a look at the files, to renew them in time; default: none
 }
 
-// Keeper holds the certificate that new connections see. It may be used by many
-// goroutines.
+// Keeper holds the certificate that new connections use. It is safe for
+// concurrent use.
 type Keeper struct {
 	files   Files
 	opts    Options
@@ -44,19 +44,19 @@ type Keeper struct {
 
 	mu      sync.Mutex // held while files are read
 	stamp   [sha256.Size]byte
-	suspect [sha256.Size]byte // files that did not fit together when they were last looked at
-	said    [sha256.Size]byte // files that were reported
-	daily   time.Time         // of the last day's work
+	suspect [sha256.Size]byte // digest of files that did not match at the last look
+	said    [sha256.Size]byte // digest of files that were reported
+	daily   time.Time         // time of the last daily work
 }
 
-// loaded is what one reading of the files gave.
+// loaded is the result of reading the files.
 type loaded struct {
 	leaf       *x509.Certificate
 	http, nats *tls.Config
 }
 
-// Open reads files, which must fit together and hold a certificate that has
-// not expired.
+// Open reads files, which must match and hold a certificate that has not
+// expired.
 func Open(files Files, opts Options) (*Keeper, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -74,11 +74,12 @@ func Open(files Files, opts Options) (*Keeper, error) {
 	return k, nil
 }
 
-// Leaf is the certificate that new connections see.
+// Leaf returns the certificate that new connections use.
 func (k *Keeper) Leaf() *x509.Certificate { return k.current.Load().leaf }
 
-// HTTP is the configuration of HTTP listeners. They speak HTTP/1.1: limits
-// count connections, and one of HTTP/2 would hold any number of requests.
+// HTTP returns the configuration of HTTP listeners. They use HTTP/1.1: limits
+// count connections, and one HTTP/2 connection could carry any number of
+// requests.
 func (k *Keeper) HTTP() *tls.Config {
 	c := base()
 	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.current.Load().http, nil }
@@ -86,12 +87,12 @@ func (k *Keeper) HTTP() *tls.Config {
 	return c
 }
 
-// NATS is the configuration of the NATS listener. With a client CA it demands a
-// certificate of every client.
+// NATS returns the configuration of the NATS listener. With a client CA it
+// requires a certificate of every client.
 func (k *Keeper) NATS() *tls.Config {
 	c := base()
 	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.current.Load().nats, nil }
-	c.ClientAuth = k.clientAuth() // which nats-server tells clients
+	c.ClientAuth = k.clientAuth() // nats-server tells clients
 	return c
 }
 
@@ -106,7 +107,7 @@ func (k *Keeper) clientAuth() tls.ClientAuthType {
 // with every peer that supports it.
 func base() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }
 
-// read reads the files. The stamp is of what they hold.
+// read reads the files. stamp is their digest.
 func (k *Keeper) read() (stamp [sha256.Size]byte, next *loaded, err error) {
 	sum, texts := sha256.New(), [3][]byte{}
 	var missing error
@@ -130,7 +131,7 @@ func (k *Keeper) read() (stamp [sha256.Size]byte, next *loaded, err error) {
 
 func (k *Keeper) parse(cert, key, clients []byte) (*loaded, error) {
 	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil { // it never quotes a key
+	if err != nil { // the error never quotes a key
 		return nil, fmt.Errorf("certificate %s with key %s: %w", k.files.Cert, k.files.Key, err)
 	}
 	leaf := pair.Leaf
@@ -140,28 +141,28 @@ func (k *Keeper) parse(cert, key, clients []byte) (*loaded, error) {
 	l := &loaded{leaf: leaf, http: base(), nats: base()}
 	l.http.Certificates, l.nats.Certificates = []tls.Certificate{pair}, []tls.Certificate{pair}
 	l.http.NextProtos = []string{"http/1.1"}
-	// A resumed session shows no certificates: neither ours after a change, nor a client's.
+	// A resumed session presents no certificates: neither a changed one of
+	// ours, nor a client's.
 	l.nats.SessionTicketsDisabled = true
 	if k.files.ClientCA != "" {
 		l.nats.ClientAuth, l.nats.ClientCAs = k.clientAuth(), x509.NewCertPool()
 		if !l.nats.ClientCAs.AppendCertsFromPEM(clients) {
-			return nil, fmt.Errorf("no certificate in %s, the file of the clients' CAs", k.files.ClientCA)
+			return nil, fmt.Errorf("no certificate in %s, the file of client CAs", k.files.ClientCA)
 		}
 	}
 	return l, nil
 }
 
-// Reload looks at the files now. An error means that the certificate from
-// before stays.
+// Reload reads the files now. After an error the previous certificate stays.
 func (k *Keeper) Reload() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.look(true)
 }
 
-// look reads the files. Certificate and key are two files, and are seldom
-// written in one moment: what does not fit together is reported when it is
-// still so at the next look, or at once.
+// look reads the files. Certificate and key are two files, and seldom written
+// at the same moment: a mismatch is reported if it persists at the next look,
+// or at once.
 func (k *Keeper) look(atOnce bool) error {
 	stamp, next, err := k.read()
 	switch {
@@ -175,13 +176,13 @@ func (k *Keeper) look(atOnce bool) error {
 		return nil
 	case (atOnce || stamp == k.suspect) && stamp != k.said:
 		k.said = stamp
-		k.opts.Logger.Error("the new TLS certificate does not work; the one from before stays", slog.Any("error", err))
+		k.opts.Logger.Error("the new TLS certificate does not work; the previous one stays in use", slog.Any("error", err))
 	}
 	k.suspect = stamp
 	return err
 }
 
-// Run looks at the files until ctx ends, and at once when something comes on
+// Run looks at the files until ctx ends, and at once when it receives from
 // again, such as a SIGHUP.
 func (k *Keeper) Run(ctx context.Context, again <-chan os.Signal) error {
 	tick := time.NewTicker(interval)
@@ -192,17 +193,17 @@ func (k *Keeper) Run(ctx context.Context, again <-chan os.Signal) error {
 			return nil
 		case <-again:
 			k.everyDay(true)
-			_ = k.Reload() // which reports it
+			_ = k.Reload() // it logs the error
 		case <-tick.C:
 			k.everyDay(false)
 			k.mu.Lock()
-			_ = k.look(false) // which reports it
+			_ = k.look(false) // it logs the error
 			k.mu.Unlock()
 		}
 	}
 }
 
-// everyDay renews what can be renewed, and warns of a certificate's end.
+// everyDay renews what can be renewed, and warns before a certificate expires.
 func (k *Keeper) everyDay(now bool) {
 	at := k.opts.Now()
 	if !now && at.Sub(k.daily) < 24*time.Hour {
@@ -215,7 +216,7 @@ func (k *Keeper) everyDay(now bool) {
 		}
 	}
 	if ends := k.Leaf().NotAfter; ends.Sub(at) < soon && k.opts.Renew == nil {
-		k.opts.Logger.Error("the TLS certificate expires: write a new one to its files, they are read again", slog.String("file", k.files.Cert), slog.Time("expires", ends))
+		k.opts.Logger.Error("the TLS certificate is about to expire: write a new one to its files, which are read again", slog.String("file", k.files.Cert), slog.Time("expires", ends))
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// The files of a certificate of one's own, in a directory.
+// The files of a self-made certificate, in a directory.
 const (
 	certFile = "tls.crt"
 	keyFile  = "tls.key"
@@ -29,20 +29,19 @@ const (
 const (
 	ownLife   = 730 * 24 * time.Hour // iPhones refuse more than 825 days
 	renewFrom = 30 * 24 * time.Hour  // before its end
-	early     = time.Hour            // clocks that are behind take it, too
+	early     = time.Hour            // tolerance for clocks that are behind
 )
 
-// OwnFiles are those that [Own] writes into a directory, and the CA that others
-// trust.
+// OwnFiles returns the files that [Own] writes into a directory, and the CA
+// that clients trust.
 func OwnFiles(dir string) (f Files, ca string) {
 	return Files{Cert: filepath.Join(dir, certFile), Key: filepath.Join(dir, keyFile)}, filepath.Join(dir, caFile)
 }
 
-// Own makes a certificate in dir for names and IP addresses: those it must have,
-// and those that it may have besides. One that is there, has the first, and
-// will be good for another month stays as it is. The key
-// that signed it is discarded: a client that trusts the CA file trusts this
-// certificate and nothing else.
+// Own makes a certificate in dir for names and IP addresses: those it must
+// have, and those that it may have. An existing one with the required names
+// that is valid for another month stays. The key that signed it is discarded: a
+// client that trusts the CA file trusts this certificate and nothing else.
 func Own(dir string, must, may []string, now time.Time) (made bool, err error) {
 	files, ca := OwnFiles(dir)
 	if ownGood(files, ca, must, now) {
@@ -58,11 +57,11 @@ func Own(dir string, must, may []string, now time.Time) (made bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("make a certificate: %w", err)
 	}
-	// First what clients trust, last what the server shows.
+	// First the file that clients trust, last the one that the server presents.
 	return true, errors.Join(write(ca, caPEM, 0o644), write(files.Key, keyPEM, 0o600), write(files.Cert, certPEM, 0o644))
 }
 
-// ownGood reports whether the files are whole and good for hosts.
+// ownGood reports whether the files are complete and valid for hosts.
 func ownGood(files Files, ca string, hosts []string, now time.Time) bool {
 	k, err := Open(files, Options{Now: func() time.Time { return now.Add(renewFrom) }})
 	if err != nil {
@@ -80,7 +79,7 @@ func ownGood(files Files, ca string, hosts []string, now time.Time) bool {
 	return !slices.ContainsFunc(hosts, func(h string) bool { return k.Leaf().VerifyHostname(asked(h)) != nil })
 }
 
-// asked is a host as VerifyHostname wants it.
+// asked formats a host for VerifyHostname.
 func asked(host string) string {
 	if ip := net.ParseIP(host); ip != nil && ip.To4() == nil {
 		return "[" + host + "]"
@@ -104,7 +103,7 @@ func issue(hosts []string, now time.Time) (certPEM, keyPEM, caPEM []byte, err er
 	from, to := now.Add(-early).UTC(), now.Add(ownLife).UTC()
 	name := "askbus"
 	if host, err := os.Hostname(); err == nil {
-		name += " on " + host[:min(len(host), 40)] // a common name has 64 characters
+		name += " on " + host[:min(len(host), 40)] // a common name has at most 64 characters
 	}
 	caCert := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: name + " CA, " + now.UTC().Format(time.DateOnly)}, NotBefore: from, NotAfter: to,
@@ -138,7 +137,7 @@ func issue(hosts []string, now time.Time) (certPEM, keyPEM, caPEM []byte, err er
 	return append(block("CERTIFICATE", leafDER), caPEM...), block("PRIVATE KEY", keyDER), caPEM, nil
 }
 
-// write replaces a file in one step, and leaves it on the disk.
+// write replaces a file atomically and syncs it.
 func write(name string, data []byte, mode os.FileMode) error {
 	tmp := name + ".new"
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
@@ -152,7 +151,8 @@ func write(name string, data []byte, mode os.FileMode) error {
 	return os.Rename(tmp, name)
 }
 
-// Fingerprint is the SHA-256 of a certificate, as browsers and openssl show it.
+// Fingerprint returns the SHA-256 of a certificate, formatted as in browsers
+// and openssl.
 func Fingerprint(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.Raw)
 	parts := make([]string, len(sum))

@@ -10,8 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// claim finds a claim: by its whole name, else by a path with slashes, such as
-// kubernetes.io/pod/name.
+// claim returns a claim: by its whole name, else by a path with slashes, such
+// as kubernetes.io/pod/name.
 func claim(claims map[string]any, name string) any {
 	if v, ok := claims[name]; ok {
 		return v
@@ -24,7 +24,7 @@ func claim(claims map[string]any, name string) any {
 	return claim(below, rest)
 }
 
-// text is a single claim as text.
+// text returns a single claim as text.
 func text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -37,7 +37,8 @@ func text(v any) (string, bool) {
 	return "", false
 }
 
-// matches reports whether a claim, or one entry of a list, is what a rule wants.
+// matches reports whether a claim, or one entry of a list, matches a rule's
+// value.
 func matches(v any, want string) bool {
 	if list, ok := v.([]any); ok {
 		for _, v := range list {
@@ -51,7 +52,7 @@ func matches(v any, want string) bool {
 	return ok && covers(want, s)
 }
 
-// covers reports whether a pattern stands for s.
+// covers reports whether a pattern matches s.
 func covers(pattern, s string) bool {
 	if begin, open := strings.CutSuffix(pattern, "*"); open {
 		return strings.HasPrefix(s, begin)
@@ -61,13 +62,13 @@ func covers(pattern, s string) bool {
 
 var hole = regexp.MustCompile(`\{[^{}*]+\}`)
 
-// validTemplate reports whether a name could be made of s.
+// validTemplate reports whether s can become a valid name.
 func validTemplate(s string) bool {
 	return s != "" && len(s) <= 512 && ask.ValidToken(hole.ReplaceAllString(s, "x"))
 }
 
-// fill puts claims into a template. Each must be a valid name by itself, so that
-// no claim becomes a wildcard or a further part of a subject.
+// fill puts claims into a template. Each must itself be a valid name, so that
+// no claim becomes a wildcard or another token of a subject.
 func fill(template string, claims map[string]any) (string, error) {
 	var wrong error
 	filled := hole.ReplaceAllStringFunc(template, func(h string) string {

@@ -8,26 +8,26 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// TokenProvider is the provider's name of API tokens.
+// TokenProvider is the provider's name for API tokens.
 const TokenProvider = "api-token"
 
-// Proof is what a verified token says.
+// Proof is the content of a verified token.
 type Proof struct {
 	Provider string // name
-	Subject  string // who, at the provider
+	Subject  string // the subject at the provider
 	Claims   map[string]any
 	Expires  time.Time
 
-	Tenant   string   // of an API token, which says itself what it is worth
+	Tenant   string   // of an API token, which itself says what it grants
 	Sessions []string // likewise
 }
 
-// Token is the proof of an API token that may ask.
+// Token returns the proof of an API token that may ask.
 func Token(id, tenant string, sessions []string, expires time.Time) Proof {
 	return Proof{Provider: TokenProvider, Subject: id, Expires: expires, Tenant: tenant, Sessions: sessions}
 }
 
-// Grant is what a credential is issued for.
+// Grant describes the credential to issue.
 type Grant struct {
 	Role, Type, Tenant, Session string
 	Life                        time.Duration
@@ -35,8 +35,8 @@ type Grant struct {
 	May                         identity.Assertions
 }
 
-// Decide says what a proof is worth for a session; none is the only one there
-// is. The error is an [*ask.Error].
+// Decide returns what a proof grants for a session; an empty session means the
+// only one. The error is an [*ask.Error].
 func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
 	g := Grant{Note: "for " + p.Provider + " " + p.Subject}
 	patterns, life := p.Sessions, defaultLife
@@ -57,7 +57,7 @@ func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
 		return Grant{}, err
 	}
 	if !ask.ValidToken(g.Tenant) || g.Session != "" && !ask.ValidToken(g.Session) {
-		return Grant{}, ask.Refuse(ask.CodeForbidden, "the rule makes tenant %.80q and session %.80q of the token: use 1 to %d of A-Z a-z 0-9 _ -", g.Tenant, g.Session, ask.MaxToken)
+		return Grant{}, ask.Refuse(ask.CodeForbidden, "the rule derives tenant %.80q and session %.80q from the token: use 1 to %d of A-Z a-z 0-9 _ -", g.Tenant, g.Session, ask.MaxToken)
 	}
 	if g.Life = min(life, p.Expires.Sub(now)); g.Life < time.Second {
 		return Grant{}, ask.Refuse(ask.CodeUnauthorized, "the token has expired; get a fresh one")
@@ -65,7 +65,7 @@ func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
 	return g, nil
 }
 
-// find is the first rule that matches. The error is an [*ask.Error].
+// find returns the first rule that matches. The error is an [*ask.Error].
 func (r *Rules) find(p Proof) (*Rule, error) {
 next:
 	for i := range r.Rules {
@@ -83,8 +83,8 @@ next:
 	return nil, ask.Refuse(ask.CodeForbidden, "no rule of this bus matches the token of %.200q from %s", p.Subject, p.Provider)
 }
 
-// covers is the tenant and the session patterns of a proof that a rule matches.
-// The error is an [*ask.Error].
+// covers returns the tenant and the session patterns of a proof that a rule
+// matches. The error is an [*ask.Error].
 func (r *Rule) covers(p Proof) (tenant string, sessions []string, err error) {
 	if tenant, err = fill(r.Tenant, p.Claims); err != nil {
 		return "", nil, ask.Refuse(ask.CodeForbidden, "%s", err)
@@ -99,7 +99,7 @@ func (r *Rule) covers(p Proof) (tenant string, sessions []string, err error) {
 	return tenant, sessions, nil
 }
 
-// choose is the one session that a credential is for.
+// choose returns the one session of a credential.
 func choose(patterns []string, session string, tenantWide bool) (string, error) {
 	switch {
 	case len(patterns) == 0 && session == "" && tenantWide:
@@ -109,7 +109,7 @@ func choose(patterns []string, session string, tenantWide bool) (string, error) 
 	case session == "" && len(patterns) == 1 && !strings.HasSuffix(patterns[0], "*"):
 		return patterns[0], nil
 	case session == "":
-		return "", ask.InvalidError("credential", []ask.Fault{{Pointer: "/session", Message: "is missing; name the session with ?session= (this token covers " + strings.Join(patterns, ", ") + ")"}})
+		return "", ask.InvalidError("credential", []ask.Fault{{Pointer: "/session", Message: "is missing; set the session with ?session= (this token covers " + strings.Join(patterns, ", ") + ")"}})
 	}
 	if !ask.ValidToken(session) {
 		return "", ask.InvalidError("credential", []ask.Fault{{Pointer: "/session", Message: "is invalid: use A-Z a-z 0-9 _ -"}})
@@ -119,5 +119,5 @@ func choose(patterns []string, session string, tenantWide bool) (string, error) 
 			return session, nil
 		}
 	}
-	return "", ask.Refuse(ask.CodeForbidden, "this token covers session %s; session %s is beyond it", strings.Join(patterns, ", "), session)
+	return "", ask.Refuse(ask.CodeForbidden, "this token covers session %s, not session %s", strings.Join(patterns, ", "), session)
 }

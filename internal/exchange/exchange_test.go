@@ -87,7 +87,7 @@ func (s *signer) sign(claims map[string]any, changes ...map[string]any) string {
 
 const cluster = "https://kubernetes.default.svc.cluster.local"
 
-// pod is what the token of a pod's service account says.
+// pod returns the claims of a pod's service account token.
 func pod(namespace, name string) map[string]any {
 	return map[string]any{
 		"iss": cluster, "aud": []string{"askbus"}, "sub": "system:serviceaccount:" + namespace + ":agent",
@@ -102,8 +102,8 @@ type place struct {
 	gateway *nats.Conn
 	dir     string
 	key     *signer
-	fetched *atomic.Int32 // documents of the issuer with an address
-	site    string        // its address
+	fetched *atomic.Int32 // requests for the documents of the issuer with a URL
+	site    string        // its URL
 	siteKey *signer
 }
 
@@ -245,7 +245,7 @@ func TestATokenBecomesTheCredentialOfItsSession(t *testing.T) {
 	}
 }
 
-// text is a log that may be read while it is written.
+// text is a log that can be read while it is written.
 type text struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -308,18 +308,18 @@ func TestOnlyWhoAskedCanReadTheCredential(t *testing.T) {
 	if opened, err := own.Open(sealed.Data, sealed.By); err == nil {
 		t.Errorf("another key opens it: %s", opened)
 	}
-	for _, want := range []string{"level=INFO", "a credential is issued", "tenant=team-a", "session=migrate-x7", "issuer=cluster", "token_subject=system:serviceaccount:team-a:agent"} {
+	for _, want := range []string{"level=INFO", "issued a credential", "tenant=team-a", "session=migrate-x7", "issuer=cluster", "token_subject=system:serviceaccount:team-a:agent"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, log)
 		}
 	}
-	// Nothing is given to who has no key to seal it for.
+	// Without a key to encrypt to, nothing is issued.
 	body, err := json.Marshal(map[string]string{"token": token})
 	if err != nil {
 		t.Fatal(err)
 	}
 	plain, err := pl.gateway.Request("issuev1.credential", body, 10*time.Second)
-	if err != nil || !strings.Contains(string(plain.Data), "key to seal") {
+	if err != nil || !strings.Contains(string(plain.Data), "key to encrypt") {
 		t.Errorf("without a key: %v, %s", err, plain.Data)
 	}
 }
@@ -361,10 +361,10 @@ func TestWhatIsNotGoodIsRefused(t *testing.T) {
 		"without an end":                 {change("exp", nil), "", ask.CodeUnauthorized, "expired"},
 		"not valid yet":                  {change("nbf", time.Now().Add(time.Hour).Unix()), "", ask.CodeUnauthorized, "not valid yet"},
 		"for another audience":           {change("aud", []string{"vault"}), "", ask.CodeUnauthorized, `for the audience "askbus"`},
-		"of an unknown issuer":           {change("iss", "https://evil.example.com"), "", ask.CodeUnauthorized, "does not know the issuer"},
+		"of an unknown issuer":           {change("iss", "https://evil.example.com"), "", ask.CodeUnauthorized, "does not trust the issuer"},
 		"of one issuer with another key": {pl.siteKey.sign(good), "", ask.CodeUnauthorized, "signature does not verify"},
-		"alg none":                       {head + "." + parts[1] + ".", "", ask.CodeUnauthorized, "signed in a way that does not count"},
-		"a shared key":                   {symmetric, "", ask.CodeUnauthorized, "signed in a way that does not count"},
+		"alg none":                       {head + "." + parts[1] + ".", "", ask.CodeUnauthorized, "unsupported signature algorithm"},
+		"a shared key":                   {symmetric, "", ask.CodeUnauthorized, "unsupported signature algorithm"},
 		"oversized":                      {signed + strings.Repeat("A", exchange.MaxToken), "", ask.CodeTooLarge, "at most 8192"},
 		"no token at all":                {"hello", "", ask.CodeUnauthorized, "neither an API token"},
 		"a damaged one":                  {"a.b.c", "", ask.CodeUnauthorized, "damaged JWT"},
@@ -372,7 +372,7 @@ func TestWhatIsNotGoodIsRefused(t *testing.T) {
 		"of a namespace without a rule":  {pl.key.sign(pod("prod", "p1")), "", ask.CodeForbidden, "no rule"},
 		"a claim that is a wildcard":     {pl.key.sign(wild), "", ask.CodeForbidden, "cannot be part of a name"},
 		"a claim that is a subject":      {pl.key.sign(pod("team-a", "a.b")), "", ask.CodeForbidden, "cannot be part of a name"},
-		"another session":                {signed, "p2", ask.CodeForbidden, "session p2 is beyond it"},
+		"another session":                {signed, "p2", ask.CodeForbidden, "not session p2"},
 		"every session":                  {"askb_good_token", "*", ask.CodeInvalid, "/session"},
 		"no session of several":          {"askb_good_token", "", ask.CodeInvalid, "/session"},
 	} {
@@ -430,7 +430,8 @@ func TestOneSubjectGetsABoundedNumber(t *testing.T) {
 	}
 }
 
-// Who was refused is told as far as it was verified, and no token with it.
+// A refused exchange is reported with its subject as far as verified, without
+// the token.
 func TestRefusedExchangesAreTold(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 100)
@@ -438,7 +439,7 @@ func TestRefusedExchangesAreTold(t *testing.T) {
 		told <- fmt.Sprintf("%s of %s %s: %s", what, p.Provider, p.Subject, e.Code)
 	}})
 	for len(told) > 0 {
-		<-told // of finding out that it runs
+		<-told // from the check that it runs
 	}
 	sub := "system:serviceaccount:sales:agent"
 	for range 2 {
@@ -467,10 +468,10 @@ func TestManyExchangesLeaveNothingBehind(t *testing.T) {
 	for range 2000 {
 		try()
 	}
-	if now := pl.bus.Subscriptions(); now > subscriptions+50 { // the server that has just started makes some of its own
+	if now := pl.bus.Subscriptions(); now > subscriptions+50 { // a server that has just started adds some of its own
 		t.Errorf("%d subscriptions, %d before", now, subscriptions)
 	}
-	if now := runtime.NumGoroutine(); now > goroutines+200 { // other tests run beside this one
+	if now := runtime.NumGoroutine(); now > goroutines+200 { // other tests run concurrently
 		t.Errorf("%d goroutines, %d before", now, goroutines)
 	}
 }

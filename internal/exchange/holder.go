@@ -10,8 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Holder is what the token of an issuer lets its holder ask for, without being
-// swapped.
+// Holder is what an issuer's token lets its holder ask for directly, without an
+// exchange.
 type Holder struct {
 	ID       string // the same for each token of one subject of one issuer
 	Subject  string
@@ -20,8 +20,8 @@ type Holder struct {
 	Expires  time.Time
 }
 
-// Holder verifies the token of an issuer and says what it lets its holder ask
-// for. The error is an [*ask.Error], or says that the token cannot be checked.
+// Holder verifies an issuer's token and returns what its holder may ask for.
+// The error is an [*ask.Error], or says that the token cannot be checked.
 func (s *Source) Holder(ctx context.Context, raw string) (Holder, error) {
 	if err := tooLong(raw); err != nil {
 		return Holder{}, err
@@ -36,7 +36,7 @@ func (s *Source) Holder(ctx context.Context, raw string) (Holder, error) {
 		return Holder{}, err
 	}
 	if rule.Role != RoleAgent {
-		return Holder{}, ask.Refuse(ask.CodeForbidden, "the rule for this token gives the role %s; only an agent asks here", rule.Role)
+		return Holder{}, ask.Refuse(ask.CodeForbidden, "the rule for this token gives the role %s; only an agent may ask here", rule.Role)
 	}
 	h := Holder{Subject: p.Subject, Expires: p.Expires}
 	if h.Tenant, h.Sessions, err = rule.covers(p); err != nil {
@@ -47,7 +47,7 @@ func (s *Source) Holder(ctx context.Context, raw string) (Holder, error) {
 	return h, nil
 }
 
-// Issuers are the issuers whose tokens are believed, in the order of the rules.
+// Issuers returns the trusted issuers, in the order of the rules.
 func (s *Source) Issuers() []string {
 	rules, _ := s.current()
 	var all []string
@@ -57,7 +57,7 @@ func (s *Source) Issuers() []string {
 	return all
 }
 
-// Scopes are the scopes that tokens need, of all issuers.
+// Scopes returns the scopes that tokens need, of all issuers.
 func (s *Source) Scopes() []string {
 	rules, _ := s.current()
 	var all []string

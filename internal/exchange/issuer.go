@@ -19,41 +19,44 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// Verifier says what a JWT grants to the user whose key NATS checked. It must be
-// safe for concurrent use.
+// Verifier returns what a JWT grants to the user whose key NATS checked. It
+// must be safe for concurrent use.
 type Verifier interface {
 	Verify(token, user string, now time.Time) (identity.Grant, error)
 }
 
-// Options are what an [Issuer] needs. Source, Tokens and Sign are required.
+// Options are the dependencies of an [Issuer]. Source, Tokens and Sign are
+// required.
 type Options struct {
 	Source *Source
 	// Tokens checks an API token. The error is an [*ask.Error], or says that tokens
 	// cannot be checked.
 	Tokens func(ctx context.Context, secret string) (Proof, error)
-	// Sign makes the credential of a grant, as JSON, and says its public key. The
-	// address is where its holder reaches the bus, if the rules say.
+	// Sign makes the credential of a grant, as JSON, and returns its public
+	// key. address is where its holder reaches the bus, if the rules set it.
 	Sign func(g Grant, address string) (credential []byte, key string, err error)
 
-	// Person says who is signed in at a terminal, by the name of its sign-in and the
-	// tenant under which that lies, if one; and for which tenant they may have a
-	// credential, who ask for one of a tenant. The error is [ask.ErrNotFound] when
-	// the sign-in has ended. Nil: people get none.
+	// Person returns the person who is signed in at a terminal, by the key of
+	// its sign-in and the tenant that it is stored under, if any; and the
+	// tenant for which they may have a credential, given the requested one. The
+	// error is [ask.ErrNotFound] if the sign-in has ended. Nil: no credentials
+	// for people.
 	Person func(ctx context.Context, of, terminal, tenant string) (Person, error)
 	// Verifier checks the credentials of web inboxes; required with Person.
 	Verifier Verifier
 
-	// Refused is told of exchanges that are refused: what was asked for, whose token
-	// it was as far as that was verified, and why. It may not wait. Default: nobody.
+	// Refused is called for each refused exchange: what was requested, whose
+	// token it was as far as it was verified, and why. It must not block.
+	// Default: none.
 	Refused func(what string, proof Proof, e *ask.Error)
 
-	PerSubject int              // credentials for one subject of one issuer in a minute; default 300
-	AtOnce     int              // exchanges under way; default 32
+	PerSubject int              // credentials per minute for one subject of one issuer; default 300
+	AtOnce     int              // concurrent exchanges; default 32
 	Now        func() time.Time // default: time.Now
 	Logger     *slog.Logger     // default: discard
 }
 
-// Issuer swaps tokens for credentials, for the gateways of a bus.
+// Issuer exchanges tokens for credentials, for the gateways of a bus.
 type Issuer struct {
 	nc     *nats.Conn
 	opts   Options
@@ -80,20 +83,20 @@ func New(nc *nats.Conn, opts Options) *Issuer {
 	return &Issuer{nc: nc, opts: opts, taken: ratelimit.New(opts.PerSubject), people: ratelimit.New(perPerson), slots: make(chan struct{}, opts.AtOnce)}
 }
 
-// answerWithin is how long one exchange takes at most: a reply later than 5 s is
-// one that the server does not let pass.
+// answerWithin is the limit of one exchange: the server drops a reply after 5
+// s.
 const answerWithin = 4 * time.Second
 
-// queue is the group of issuers: one of them takes each request.
+// queue is the queue group of issuers: one of them handles each request.
 const queue = "issuer"
 
-// Run answers until ctx ends. Exchanges under way are finished.
+// Run answers until ctx ends. It finishes running exchanges.
 func (i *Issuer) Run(ctx context.Context) error {
 	var under sync.WaitGroup
 	defer under.Wait()
 	take := func(m *nats.Msg) {
-		if !subject.IssueReplyAllowed(m.Subject, m.Reply) { // the issuer may answer wherever it is asked to
-			i.opts.Logger.Warn("a request names a reply subject that is not the sender's", slog.String("subject", m.Subject))
+		if !subject.IssueReplyAllowed(m.Subject, m.Reply) { // the issuer's own permissions would allow any reply subject
+			i.opts.Logger.Warn("dropped a request with a foreign reply subject", slog.String("subject", m.Subject))
 			return
 		}
 		select {
@@ -103,7 +106,7 @@ func (i *Issuer) Run(ctx context.Context) error {
 				i.answer(context.WithoutCancel(ctx), m)
 			})
 		default:
-			i.refuse(m, ask.Refuse(ask.CodeUnavailable, "%d exchanges are under way, which is as many as the issuer takes; try again", cap(i.slots)))
+			i.refuse(m, ask.Refuse(ask.CodeUnavailable, "%d exchanges are in progress, the maximum of the issuer; try again", cap(i.slots)))
 		}
 	}
 	for _, s := range []string{subject.Exchange, subject.PersonAll} {
@@ -117,11 +120,11 @@ func (i *Issuer) Run(ctx context.Context) error {
 	return nil
 }
 
-// swapRequest is what a gateway forwards.
+// swapRequest is a request that a gateway forwards.
 type swapRequest struct {
 	Token   string `json:"token"`
 	Session string `json:"session,omitempty"`
-	SealFor string `json:"seal_for"` // the gateway's curve key, which the reply is encrypted for
+	SealFor string `json:"seal_for"` // the gateway's curve key, to which the reply is encrypted
 }
 
 func (i *Issuer) answer(ctx context.Context, m *nats.Msg) {
@@ -138,15 +141,15 @@ func (i *Issuer) answer(ctx context.Context, m *nats.Msg) {
 		credential, err = i.person(ctx, m)
 	}
 	if err == nil {
-		_ = m.Respond(credential) // nobody is left to be told
+		_ = m.Respond(credential) // the sender is gone
 		return
 	}
 	e, ok := errors.AsType[*ask.Error](err)
 	if !ok {
-		i.opts.Logger.Error("a credential cannot be issued", slog.Any("error", err))
-		e = ask.Refuse(ask.CodeUnavailable, "nothing can be checked just now; the issuer's log says why")
+		i.opts.Logger.Error("cannot issue a credential", slog.Any("error", err))
+		e = ask.Refuse(ask.CodeUnavailable, "the token cannot be checked now; see the issuer's log")
 	} else {
-		i.opts.Logger.Warn("an exchange is refused", slog.String("code", e.Code), slog.String("detail", e.Detail), slog.String("issuer", proof.Provider), slog.String("token_subject", ask.CleanText(proof.Subject)))
+		i.opts.Logger.Warn("refused an exchange", slog.String("code", e.Code), slog.String("detail", e.Detail), slog.String("issuer", proof.Provider), slog.String("token_subject", ask.CleanText(proof.Subject)))
 		if i.opts.Refused != nil {
 			i.opts.Refused(what, proof, e)
 		}
@@ -157,7 +160,7 @@ func (i *Issuer) answer(ctx context.Context, m *nats.Msg) {
 func (i *Issuer) swap(ctx context.Context, data []byte) (proof Proof, credential []byte, err error) {
 	var r swapRequest
 	if err := json.Unmarshal(data, &r); err != nil || r.Token == "" {
-		return proof, nil, ask.Refuse(ask.CodeInvalid, "the request is damaged")
+		return proof, nil, ask.Refuse(ask.CodeInvalid, "the request is malformed")
 	}
 	if err := sealable(r.SealFor); err != nil {
 		return proof, nil, err
@@ -180,7 +183,7 @@ func (i *Issuer) swap(ctx context.Context, data []byte) (proof Proof, credential
 		return proof, nil, err
 	}
 	if !i.taken.Take(proof.Provider+" "+proof.Subject, now) {
-		return proof, nil, ask.Refuse(ask.CodeQuota, "%d credentials in this minute for %.200q are enough; keep the one you have until it expires", i.opts.PerSubject, proof.Subject)
+		return proof, nil, ask.Refuse(ask.CodeQuota, "%.200q has received %d credentials in this minute, the maximum; keep the one you have until it expires", proof.Subject, i.opts.PerSubject)
 	}
 	plain, key, err := i.opts.Sign(grant, rules.NATSURL)
 	if err != nil {
@@ -189,21 +192,21 @@ func (i *Issuer) swap(ctx context.Context, data []byte) (proof Proof, credential
 	if credential, err = seal(plain, r.SealFor); err != nil {
 		return proof, nil, err
 	}
-	i.opts.Logger.Info("a credential is issued", slog.String("key", key), slog.String("role", grant.Role), slog.String("tenant", grant.Tenant), slog.String("session", grant.Session),
+	i.opts.Logger.Info("issued a credential", slog.String("key", key), slog.String("role", grant.Role), slog.String("tenant", grant.Tenant), slog.String("session", grant.Session),
 		slog.Duration("life", grant.Life), slog.String("issuer", proof.Provider), slog.String("token_subject", ask.CleanText(proof.Subject)))
 	return proof, credential, nil
 }
 
 func tooLong(token string) error {
 	if len(token) > MaxToken {
-		return ask.Refuse(ask.CodeTooLarge, "the token has %d bytes; at most %d", len(token), MaxToken)
+		return ask.Refuse(ask.CodeTooLarge, "the token has %d bytes; send at most %d", len(token), MaxToken)
 	}
 	return nil
 }
 
 // refuse replies with a problem body, as the broker does.
 func (i *Issuer) refuse(m *nats.Msg, e *ask.Error) {
-	_ = m.RespondMsg(&nats.Msg{Data: wire.EncodeProblem(e), Header: nats.Header{ // nobody is left to be told
+	_ = m.RespondMsg(&nats.Msg{Data: wire.EncodeProblem(e), Header: nats.Header{ // the sender is gone
 		micro.ErrorCodeHeader: []string{strconv.Itoa(wire.HTTPStatus(e.Code))}, micro.ErrorHeader: []string{e.Code}, "Content-Type": []string{wire.TypeProblem},
 	}})
 }

@@ -17,40 +17,40 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// PersonLife is how long the credential of a person's terminal is good. It is
-// short because a NATS server of somebody else's learns of a revocation only when
-// its configuration is loaded again; a terminal gets another one by itself.
+// PersonLife is the lifetime of the credential of a person's terminal. It is
+// short because a foreign NATS server learns of a revocation only when its
+// configuration is reloaded; a terminal renews its credential by itself.
 const PersonLife = time.Hour
 
-// perPerson is how many credentials the terminals of one person get in a minute.
+// perPerson bounds the credentials per minute for the terminals of one person.
 const perPerson = 60
 
-// Person is whose credential it is, and what for: as shared state says, not as
-// the web inbox that asks.
+// Person is the holder of a credential and its tenant: from shared state, not
+// from the requesting web inbox.
 type Person struct {
 	By     ask.By
-	Tenant string // which the credential is for; empty: every tenant
+	Tenant string // of the credential; empty: every tenant
 }
 
-// Terminal is what an issuer answers a web inbox.
+// Terminal is an issuer's reply to a web inbox.
 type Terminal struct {
 	Credential json.RawMessage `json:"credential"`
 	By         ask.By          `json:"by"`
-	LeftOut    int             `json:"groups_left_out,omitempty"` // of the person's groups: a credential holds so many
+	LeftOut    int             `json:"groups_left_out,omitempty"` // number of groups that did not fit into the credential
 }
 
-// personRequest is what a web inbox sends.
+// personRequest is a web inbox's request.
 type personRequest struct {
-	Terminal string `json:"terminal"`         // the name of its sign-in
-	Of       string `json:"of,omitempty"`     // the tenant under which that lies, if one
-	Tenant   string `json:"tenant,omitempty"` // that it wants the credential for
-	SealFor  string `json:"seal_for"`         // the inbox's curve key, which the reply is encrypted for
+	Terminal string `json:"terminal"`         // the key of its sign-in
+	Of       string `json:"of,omitempty"`     // the tenant that it is stored under, if any
+	Tenant   string `json:"tenant,omitempty"` // the requested tenant
+	SealFor  string `json:"seal_for"`         // the inbox's curve key, to which the reply is encrypted
 }
 
-// Vouch has an issuer make the credential of a signed-in terminal, over the
-// connection of a web inbox. Of is the tenant to which that inbox is narrowed, if
-// it is; tenant is what the terminal wants the credential for. It returns a
-// [Terminal] as JSON. The error is an [*ask.Error].
+// Vouch requests the credential of a signed-in terminal from an issuer, over
+// the connection of a web inbox. of is the tenant to which that inbox is
+// restricted, if any; tenant is the one that the terminal requests. It returns
+// a [Terminal] as JSON. The error is an [*ask.Error].
 func Vouch(ctx context.Context, nc *nats.Conn, of, terminal, tenant string) ([]byte, error) {
 	user, token, err := call.On(nc).Sender()
 	if err != nil {
@@ -66,7 +66,7 @@ func Vouch(ctx context.Context, nc *nats.Conn, of, terminal, tenant string) ([]b
 func (i *Issuer) person(ctx context.Context, m *nats.Msg) ([]byte, error) {
 	var r personRequest
 	if err := json.Unmarshal(m.Data, &r); err != nil || r.Terminal == "" {
-		return nil, ask.Refuse(ask.CodeInvalid, "the request is damaged")
+		return nil, ask.Refuse(ask.CodeInvalid, "the request is malformed")
 	}
 	if i.opts.Person == nil {
 		return nil, ask.Refuse(ask.CodeUnavailable, "this issuer makes no credentials for people")
@@ -93,11 +93,11 @@ func (i *Issuer) person(ctx context.Context, m *nats.Msg) ([]byte, error) {
 	}
 	now := i.opts.Now()
 	if !i.people.Take(p.By.Principal, now) {
-		return nil, ask.Refuse(ask.CodeQuota, "%d credentials in this minute for the terminals of %.200q are enough; keep the one you have", perPerson, p.By.Principal)
+		return nil, ask.Refuse(ask.CodeQuota, "the terminals of %.200q have received %d credentials in this minute, the maximum; keep the one you have", p.By.Principal, perPerson)
 	}
 	speaks, left := speaksAs(p.By)
 	if errors.Join(speaks.Exact(), speaks.Validate()) != nil {
-		return nil, ask.Refuse(ask.CodeForbidden, "%.200q cannot stand in a credential", p.By.Principal)
+		return nil, ask.Refuse(ask.CodeForbidden, "%.200q cannot be put into a credential", p.By.Principal)
 	}
 	rules, _ := i.opts.Source.current()
 	grant := Grant{Role: RoleResponder, Type: subject.TypeTUI, Tenant: p.Tenant, Life: PersonLife, Note: TerminalNote(r.Of, r.Terminal, p.By.Principal), May: speaks}
@@ -106,7 +106,7 @@ func (i *Issuer) person(ctx context.Context, m *nats.Msg) ([]byte, error) {
 		return nil, err
 	}
 	p.By.Groups = speaks.Groups
-	i.opts.Logger.Info("a credential is issued to a person's terminal", slog.String("key", key), slog.String("tenant", p.Tenant), slog.String("principal", ask.CleanLine(p.By.Principal)))
+	i.opts.Logger.Info("issued a credential to a person's terminal", slog.String("key", key), slog.String("tenant", p.Tenant), slog.String("principal", ask.CleanLine(p.By.Principal)))
 	plain, err := json.Marshal(Terminal{credential, p.By, left})
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (i *Issuer) person(ctx context.Context, m *nats.Msg) ([]byte, error) {
 	return seal(plain, r.SealFor)
 }
 
-// inbox checks that a request comes from a web inbox, and says what that may
+// inbox checks that a request comes from a web inbox, and returns what it may
 // assert. NATS has checked the key in the subject.
 func (i *Issuer) inbox(m *nats.Msg, r *personRequest) (identity.Assertions, error) {
 	none := identity.Assertions{}
@@ -126,33 +126,34 @@ func (i *Issuer) inbox(m *nats.Msg, r *personRequest) (identity.Assertions, erro
 	g, err := i.opts.Verifier.Verify(tokens[0], user, i.opts.Now())
 	switch {
 	case err != nil:
-		return none, ask.Refuse(ask.CodeForbidden, "the credential of the web inbox does not count: %s", err)
+		return none, ask.Refuse(ask.CodeForbidden, "the credential of the web inbox is not accepted: %s", err)
 	case g.Type != subject.TypeWeb, g.Session != "", g.Tenant != r.Of:
-		return none, ask.Refuse(ask.CodeForbidden, "this credential is not that of a web inbox of this tenant")
+		return none, ask.Refuse(ask.CodeForbidden, "this credential does not belong to a web inbox of this tenant")
 	}
 	return g.Assertions, nil
 }
 
-// vouched checks that a web inbox may say what its sign-in says of a person, and
-// that a terminal of theirs may have a credential at all.
+// vouched checks that a web inbox may assert its sign-in's claims about a
+// person, and that a terminal of theirs may have a credential at all.
 func vouched(may identity.Assertions, r *personRequest, p *Person) error {
 	switch p.By.Proof {
 	case ask.ProofOIDC, ask.ProofPasskey, ask.ProofOS, ask.ProofLink:
 	default:
-		return ask.Refuse(ask.CodeForbidden, "somebody who is known by %.40q gets no credential for a terminal", p.By.Proof)
+		return ask.Refuse(ask.CodeForbidden, "a sign-in with proof %.40q gets no credential for a terminal", p.By.Proof)
 	}
 	if r.Of != "" && p.Tenant != r.Of {
-		return ask.Refuse(ask.CodeForbidden, "this inbox is of tenant %s, not of %s", r.Of, p.Tenant)
+		return ask.Refuse(ask.CodeForbidden, "this inbox is for tenant %s, not %s", r.Of, p.Tenant)
 	}
 	if p.By.Principal == "" {
-		return ask.Refuse(ask.CodeForbidden, "this sign-in names nobody")
+		return ask.Refuse(ask.CodeForbidden, "this sign-in has no principal")
 	}
 	_, err := may.Speak("", p.By)
 	return err
 }
 
-// speaksAs is what the credential of a person may assert: that person, with that
-// proof, in as many of their groups as fit. Left says how many do not.
+// speaksAs returns what the credential of a person may assert: that person,
+// with that proof, in as many of their groups as fit. left is the number that
+// do not fit.
 func speaksAs(by ask.By) (may identity.Assertions, left int) {
 	may = identity.Assertions{Proven: []string{by.Proof + "=" + by.Principal}}
 	for _, g := range by.Groups {
@@ -166,17 +167,17 @@ func speaksAs(by ask.By) (may identity.Assertions, left int) {
 	return may, left
 }
 
-// terminalNote begins the notes of terminals' credentials in the list of what was
-// handed out.
+// terminalNote is the prefix of the notes of terminals' credentials in the list
+// of handed-out ones.
 const terminalNote = "terminal"
 
-// TerminalNote is that note: it names the sign-in, by which the credential is
-// found when that ends.
+// TerminalNote returns that note: it names the sign-in, so that the credential
+// can be found when that ends.
 func TerminalNote(tenant, name, principal string) string {
 	return fmt.Sprintf("%s %s/%s of %s", terminalNote, tenant, name, principal)
 }
 
-// ParseTerminalNote reads it back.
+// ParseTerminalNote parses the note.
 func ParseTerminalNote(note string) (tenant, name string, ok bool) {
 	var word, of string
 	if n, err := fmt.Sscan(note, &word, &name, &of); err != nil || n != 3 || word != terminalNote || of != "of" {

@@ -22,7 +22,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// openPeople is a bus whose issuer knows these terminals, by name.
+// openPeople returns a bus whose issuer has these terminals, by name.
 func openPeople(t *testing.T, signedIn map[string]exchange.Person) place {
 	t.Helper()
 	return open(t, exchange.Options{Person: func(_ context.Context, _, terminal, wanted string) (exchange.Person, error) {
@@ -37,7 +37,7 @@ func openPeople(t *testing.T, signedIn map[string]exchange.Person) place {
 	}})
 }
 
-// inbox connects with what a web inbox may usually assert, or may.
+// inbox connects with the usual assertions of a web inbox, or with may.
 func (pl place) inbox(t *testing.T, r natsd.Role, may ...identity.Assertions) *nats.Conn {
 	t.Helper()
 	asserts := r.Assertions()
@@ -137,16 +137,16 @@ func TestAWebInboxVouchesForNobodyElse(t *testing.T) {
 		says string
 	}{
 		"a terminal that is signed out":                {vouch(web, "", "gone"), "signed out"},
-		"somebody whom a proxy names":                  {vouch(web, "", "proxied"), `known by "proxy"`},
-		"somebody with a key":                          {vouch(web, "", "key"), `known by "ssh-key"`},
-		"nobody":                                       {vouch(web, "", "nobody"), "known by"},
-		"a credential":                                 {vouch(web, "", "itself"), `known by "credential"`},
-		"a principal that stands for all":              {vouch(web, "", "star"), "cannot stand in a credential"},
+		"somebody whom a proxy names":                  {vouch(web, "", "proxied"), `proof "proxy"`},
+		"somebody with a key":                          {vouch(web, "", "key"), `proof "ssh-key"`},
+		"nobody":                                       {vouch(web, "", "nobody"), "with proof"},
+		"a credential":                                 {vouch(web, "", "itself"), `proof "credential"`},
+		"a principal that stands for all":              {vouch(web, "", "star"), "cannot be put into a credential"},
 		"a principal with a proof that is not its own": {vouch(web, "", "os"), "may not"},
 		"somebody for whom this inbox may not speak":   {vouch(narrow, "", "mei"), "may not speak"},
-		"an inbox of a tenant, as one of all":          {vouch(ofAcme, "", "mei"), "not that of a web inbox of this tenant"},
-		"an inbox of all, as one of a tenant":          {vouch(web, "acme", "mei"), "not that of a web inbox of this tenant"},
-		"an inbox of another tenant than the person's": {vouch(ofBeta, "beta", "mei"), "is of tenant beta"},
+		"an inbox of a tenant, as one of all":          {vouch(ofAcme, "", "mei"), "does not belong to a web inbox of this tenant"},
+		"an inbox of all, as one of a tenant":          {vouch(web, "acme", "mei"), "does not belong to a web inbox of this tenant"},
+		"an inbox of another tenant than the person's": {vouch(ofBeta, "beta", "mei"), "for tenant beta"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.says) {
 			t.Errorf("%s: %v; want %q", name, c.err, c.says)
@@ -156,7 +156,7 @@ func TestAWebInboxVouchesForNobodyElse(t *testing.T) {
 		t.Errorf("of a tenant: %s, %v", body, err)
 	}
 
-	// What is sent without our code.
+	// Requests that our client does not send.
 	user, token, err := call.On(web).Sender()
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestAWebInboxVouchesForNobodyElse(t *testing.T) {
 		}
 	}
 
-	// The issuer publishes nowhere but in the inbox of who asked.
+	// The issuer publishes only to the sender's inbox.
 	heard, err := pl.bus.Admin().SubscribeSync("askv1.acme.s1.>")
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestAWebInboxVouchesForNobodyElse(t *testing.T) {
 	if err := web.PublishMsg(&nats.Msg{Subject: subject.Person(user), Reply: "askv1.acme.s1.get.x", Header: nats.Header{call.HeaderCredential: {token}}, Data: []byte(`{"terminal":"mei"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := vouch(web, "", "mei"); err != nil { // comes behind it
+	if err := vouch(web, "", "mei"); err != nil { // it comes after it
 		t.Error(err)
 	}
 	if err := pl.bus.Admin().Flush(); err != nil {

@@ -16,15 +16,15 @@ import (
 	"github.com/oasdiff/yaml"
 )
 
-// Rules says whose tokens are believed, and what they are worth.
+// Rules says which issuers' tokens are trusted, and what they grant.
 type Rules struct {
-	NATSURL   string     `json:"nats_url,omitempty"` // where the holders of credentials reach the bus; default: where the issuer does
+	NATSURL   string     `json:"nats_url,omitempty"` // where the holders of credentials reach the bus; default: the issuer's address
 	Providers []Provider `json:"issuers"`
 	Rules     []Rule     `json:"rules"`
 }
 
-// Provider is somebody whose tokens are believed. Its keys come from a file, from
-// an address, or from where its discovery document says.
+// Provider is a trusted issuer of tokens. Its keys come from a file, from a
+// URL, or from its discovery document.
 type Provider struct {
 	Name     string   `json:"name"`
 	Issuer   string   `json:"issuer"`           // the claim iss, exactly
@@ -36,47 +36,46 @@ type Provider struct {
 	TokenReview bool `json:"token_review,omitempty"`
 }
 
-// Rule says what a token is worth whose claims match. The first that matches
-// counts.
+// Rule says what a token with matching claims grants. The first match counts.
 type Rule struct {
-	Provider string            `json:"issuer"`             // the name of one
-	Match    map[string]string `json:"match"`              // claim -> value; a * at its end stands for any rest
+	Provider string            `json:"issuer"`             // the name of an issuer
+	Match    map[string]string `json:"match"`              // claim -> value; a * at its end matches any rest
 	Role     string            `json:"role,omitempty"`     // agent (default) or responder
 	Type     string            `json:"type,omitempty"`     // responder
-	Tenant   string            `json:"tenant"`             // {claim} stands for the claim's value
-	Sessions []string          `json:"sessions,omitempty"` // likewise; a * at the end stands for any rest
-	Life     Duration          `json:"life,omitempty"`     // how long a credential is good at most; default 1 h
+	Tenant   string            `json:"tenant"`             // {claim} is replaced by the claim's value
+	Sessions []string          `json:"sessions,omitempty"` // likewise; a * at the end matches any rest
+	Life     Duration          `json:"life,omitempty"`     // maximum life of a credential; default 1 h
 }
 
-// Roles that a rule may give: those that many processes hold.
+// The roles that a rule may give: those that many processes have.
 const (
 	RoleAgent     = "agent"
 	RoleResponder = "responder"
 )
 
-// Bounds of rules and of what they give.
+// Bounds of rules and of what they grant.
 const (
 	maxRules    = 64 << 10 // bytes
 	defaultLife = time.Hour
 	mostLife    = 24 * time.Hour
 )
 
-// Duration is a duration as Go writes it, in JSON and YAML.
+// Duration is a duration in Go syntax, for JSON and YAML.
 type Duration time.Duration
 
-// UnmarshalText reads "1h30m".
+// UnmarshalText parses "1h30m".
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	*d = Duration(v)
 	return err
 }
 
-// ParseRules reads rules from YAML (or JSON, which is YAML). Relative files are
-// below dir, and an issuer without an audience has the given one, if there is one.
-// The error names every fault with its place.
+// ParseRules reads rules from YAML (or JSON, which is YAML). Relative paths are
+// below dir, and an issuer without an audience gets the given one, if any. The
+// error names every fault with its place.
 func ParseRules(data []byte, dir, audience string) (*Rules, error) {
 	if len(data) > maxRules {
-		return nil, fmt.Errorf("%d bytes; at most %d", len(data), maxRules)
+		return nil, fmt.Errorf("the file has %d bytes; the maximum is %d", len(data), maxRules)
 	}
 	body, err := yaml.YAMLToJSON(data)
 	if err != nil {
@@ -98,10 +97,10 @@ func ParseRules(data []byte, dir, audience string) (*Rules, error) {
 		p := &r.Providers[i]
 		at := fmt.Sprintf("issuers[%d]", i)
 		if p.Name == "" || p.Name == TokenProvider || names[p.Name] {
-			fault("%s.name: %q is empty, taken or reserved; give each issuer a name of its own", at, p.Name)
+			fault("%s.name: %q is empty, taken or reserved; names must be unique", at, p.Name)
 		}
 		if p.Issuer == "" || issuers[p.Issuer] {
-			fault("%s.issuer: %q is empty or listed twice; write what the claim iss says", at, p.Issuer)
+			fault("%s.issuer: %q is empty or listed twice; use the exact claim iss", at, p.Issuer)
 		}
 		names[p.Name], issuers[p.Issuer] = true, true
 		if p.Audience == "" {
@@ -127,7 +126,7 @@ func ParseRules(data []byte, dir, audience string) (*Rules, error) {
 	return &r, errors.Join(faults...)
 }
 
-// check checks where the keys come from.
+// check checks the source of the keys.
 func (p *Provider) check(at, dir string, fault func(string, ...any)) {
 	switch {
 	case p.TokenReview && (p.JWKSFile != "" || p.JWKSURL != ""):
@@ -148,8 +147,8 @@ func (p *Provider) check(at, dir string, fault func(string, ...any)) {
 	}
 }
 
-// secure reports whether nobody on the way can change what is read at an
-// address: https, or this machine.
+// secure reports whether an address cannot be tampered with on the way: https,
+// or this machine.
 func secure(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -162,11 +161,11 @@ func secure(address string) bool {
 
 func (r *Rule) check(at string, fault func(string, ...any)) {
 	if len(r.Match) == 0 {
-		fault("%s.match: missing; name at least one claim, else every holder of a token from that issuer is let in", at)
+		fault("%s.match: missing; name at least one claim, otherwise every holder of a token from that issuer is admitted", at)
 	}
 	for claim, want := range r.Match {
 		if claim == "" || want == "" || want == "*" || strings.Contains(strings.TrimSuffix(want, "*"), "*") {
-			fault("%s.match: %q: %q is invalid; give a value, or the beginning of one with * behind it", at, claim, want)
+			fault("%s.match: %q: %q is invalid; give a value, or a prefix followed by *", at, claim, want)
 		}
 	}
 	if r.Role == "" {
@@ -175,14 +174,14 @@ func (r *Rule) check(at string, fault func(string, ...any)) {
 	switch r.Role {
 	case RoleAgent:
 		if len(r.Sessions) == 0 || r.Type != "" {
-			fault("%s: an agent has sessions and no type", at)
+			fault("%s: an agent needs sessions and no type", at)
 		}
 	case RoleResponder:
 		if !ask.ValidToken(r.Type) {
 			fault("%s.type: invalid %q: use A-Z a-z 0-9 _ -", at, r.Type)
 		}
 	default:
-		fault("%s.role: %q is not given for a token; use agent or responder", at, r.Role)
+		fault("%s.role: %q cannot be given for a token; use agent or responder", at, r.Role)
 	}
 	if !validTemplate(r.Tenant) {
 		fault("%s.tenant: invalid %q: use A-Z a-z 0-9 _ - and {claim}", at, r.Tenant)

@@ -10,22 +10,22 @@ import (
 )
 
 // sealed is a credential that only the holder of one key can read: every
-// gateway hears the replies to all gateways, every web inbox those to all web
-// inboxes, and a credential has a private key.
+// gateway receives the replies to all gateways, every web inbox those to all
+// web inboxes, and a credential contains a private key.
 type sealed struct {
-	By   string `json:"by"`   // the curve key that sealed it
+	By   string `json:"by"`   // the curve key that encrypted it
 	Data []byte `json:"data"` // base64 in JSON
 }
 
-// sealable refuses what is not a public curve key.
+// sealable refuses anything but a public curve key.
 func sealable(to string) error {
 	if !nkeys.IsValidPublicCurveKey(to) {
-		return ask.Refuse(ask.CodeInvalid, "the request has no key to seal the credential for; update the gateway or the web inbox")
+		return ask.Refuse(ask.CodeInvalid, "the request has no key to encrypt the credential to; update the gateway or the web inbox")
 	}
 	return nil
 }
 
-// seal encrypts data for a curve key (X25519). The key that seals is used once.
+// seal encrypts data to a curve key (X25519). The encrypting key is used once.
 func seal(data []byte, to string) ([]byte, error) {
 	own, err := nkeys.CreateCurveKeys()
 	if err != nil {
@@ -37,20 +37,20 @@ func seal(data []byte, to string) ([]byte, error) {
 		return nil, err
 	}
 	if s.Data, err = own.Seal(data, to); err != nil {
-		return nil, fmt.Errorf("the key to seal for is damaged: %w", err)
+		return nil, fmt.Errorf("the key to encrypt to is damaged: %w", err)
 	}
 	return json.Marshal(s)
 }
 
-// unseal decrypts what [seal] made for own.
+// unseal decrypts data that [seal] encrypted to own.
 func unseal(data []byte, own nkeys.KeyPair) ([]byte, error) {
 	var s sealed
 	if err := json.Unmarshal(data, &s); err != nil || s.By == "" {
-		return nil, errors.New("the issuer's reply is not sealed; it is of another version than this gateway")
+		return nil, errors.New("the issuer's reply is not encrypted; its version differs from this gateway's")
 	}
 	opened, err := own.Open(s.Data, s.By)
 	if err != nil {
-		return nil, fmt.Errorf("open the issuer's reply: %w", err)
+		return nil, fmt.Errorf("decrypt the issuer's reply: %w", err)
 	}
 	return opened, nil
 }

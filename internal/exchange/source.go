@@ -14,14 +14,14 @@ import (
 )
 
 // Source is a rules file with a verifier for each of its issuers. The file is
-// read again when it changes; while it is wrong, the rules before it count. It
+// read again when it changes; while it is invalid, the previous rules apply. It
 // is safe for concurrent use.
 type Source struct {
 	path string
 	opts SourceOptions
 
 	mu        sync.Mutex
-	read      time.Time // when the file was last written
+	read      time.Time // modification time of the file
 	rules     *Rules
 	verifiers map[string]*verifier // by the claim iss
 }
@@ -36,7 +36,7 @@ type SourceOptions struct {
 	Logger *slog.Logger     // default: discard
 }
 
-// Open reads a rules file; without a path only API tokens are swapped.
+// Open reads a rules file; without a path only API tokens are exchanged.
 func Open(path string, opts SourceOptions) (*Source, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -54,7 +54,7 @@ func Open(path string, opts SourceOptions) (*Source, error) {
 	return s, nil
 }
 
-// current is the rules and the verifiers as the file has them.
+// current returns the current rules and verifiers.
 func (s *Source) current() (*Rules, map[string]*verifier) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Source) current() (*Rules, map[string]*verifier) {
 	}
 	if at, err := os.Stat(s.path); err != nil || !at.ModTime().Equal(s.read) {
 		if err := s.load(); err != nil {
-			s.opts.Logger.Error("the rules file cannot be read again; the rules before count", slog.Any("error", err))
+			s.opts.Logger.Error("cannot read the rules file again; the previous rules stay in effect", slog.Any("error", err))
 		}
 	}
 	return s.rules, s.verifiers
@@ -74,7 +74,7 @@ func (s *Source) load() error {
 	if err != nil {
 		return err
 	}
-	s.read = at.ModTime() // also of one that is wrong: it is told once
+	s.read = at.ModTime() // also of an invalid one, which is logged once
 	data, err := readBounded(s.path, maxRules)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *Source) load() error {
 	return nil
 }
 
-// verify verifies a JWT with the keys of the issuer that it names.
+// verify verifies a JWT with the keys of its issuer.
 func (s *Source) verify(ctx context.Context, raw string) (Proof, error) {
 	issuer, err := issuerOf(raw)
 	if err != nil {
@@ -104,18 +104,18 @@ func (s *Source) verify(ctx context.Context, raw string) (Proof, error) {
 	_, verifiers := s.current()
 	v := verifiers[issuer]
 	if v == nil {
-		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "this bus does not know the issuer %.200q; list it in the rules file of \"askbus issuer\"", issuer)
+		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "this bus does not trust the issuer %.200q; list it in the rules file of \"askbus issuer\"", issuer)
 	}
 	return v.verify(ctx, raw)
 }
 
-// readBounded reads a file of at most so many bytes.
+// readBounded reads a file of at most most bytes.
 func readBounded(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // only read
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
 		err = fmt.Errorf("%s has more than %d bytes", path, most)

@@ -16,9 +16,9 @@ import (
 // swapWithin is how long a gateway waits for an issuer.
 const swapWithin = answerWithin + 2*time.Second
 
-// Swap has an issuer swap a token for the credential of a session, which is
-// returned as JSON. The connection has the gateway's credential, and nobody else
-// who hears the replies to gateways can read this one. The error is an
+// Swap exchanges a token for the credential of a session at an issuer, and
+// returns it as JSON. The connection has the gateway's credential, and no other
+// receiver of gateways' replies can read this one. The error is an
 // [*ask.Error].
 func Swap(ctx context.Context, nc *nats.Conn, token, session string) ([]byte, error) {
 	if err := tooLong(token); err != nil {
@@ -30,8 +30,8 @@ func Swap(ctx context.Context, nc *nats.Conn, token, session string) ([]byte, er
 	})
 }
 
-// request asks an issuer and opens its reply, which is sealed for a key of this
-// one request.
+// request sends a request to an issuer and decrypts its reply, which is
+// encrypted to a key of this request.
 func request(ctx context.Context, nc *nats.Conn, build func(sealFor string) (*nats.Msg, error)) ([]byte, error) {
 	own, err := nkeys.CreateCurveKeys()
 	if err != nil {
@@ -48,7 +48,8 @@ func request(ctx context.Context, nc *nats.Conn, build func(sealFor string) (*na
 	}
 	ctx, cancel := context.WithTimeout(ctx, swapWithin)
 	defer cancel()
-	// Once: who sent the token tries again, and a refusal is not repeated here.
+	// Once: the sender of the token retries, and a refusal is not repeated
+	// here.
 	reply, err := nc.RequestMsgWithContext(ctx, m)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):

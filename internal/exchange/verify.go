@@ -21,7 +21,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Bounds of tokens and of what issuers serve.
+// Bounds of tokens and of issuers' documents.
 const (
 	MaxToken  = 8 << 10 // bytes
 	maxKeys   = 1 << 20 // bytes of a key set or a discovery document
@@ -29,7 +29,7 @@ const (
 	fetches   = 20 // of one issuer's documents in a minute
 )
 
-// algorithms are the signatures that count: none is not among them, nor is one
+// algorithms returns the accepted signature algorithms: neither none nor one
 // with a shared key.
 func algorithms() []string {
 	return []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
@@ -105,7 +105,7 @@ func (v *verifier) scoped(claims map[string]any) error {
 	return nil
 }
 
-// refusal says why a token does not count, without repeating any of it.
+// refusal says why a token is refused, without quoting it.
 func (v *verifier) refusal(err error) error {
 	if _, expired := errors.AsType[*oidc.TokenExpiredError](err); expired {
 		return ask.Refuse(ask.CodeUnauthorized, "the token has expired; get a fresh one")
@@ -114,7 +114,7 @@ func (v *verifier) refusal(err error) error {
 	case strings.Contains(s, "expected audience"):
 		return ask.Refuse(ask.CodeUnauthorized, "the token is for another audience; get one for the audience %q", v.Audience)
 	case strings.Contains(s, "unexpected signature algorithm"), strings.Contains(s, "unsupported algorithm"), strings.Contains(s, "unexpected algorithm"):
-		return ask.Refuse(ask.CodeUnauthorized, "the token is signed in a way that does not count; use one of %s", strings.Join(algorithms(), ", "))
+		return ask.Refuse(ask.CodeUnauthorized, "the token has an unsupported signature algorithm; use one of %s", strings.Join(algorithms(), ", "))
 	case strings.Contains(s, "before the nbf"):
 		return ask.Refuse(ask.CodeUnauthorized, "the token is not valid yet; compare the clocks")
 	case strings.Contains(s, errFetch.Error()), strings.Contains(s, "fetching keys"), strings.Contains(s, errKeyFile.Error()):
@@ -123,14 +123,14 @@ func (v *verifier) refusal(err error) error {
 	return ask.Refuse(ask.CodeUnauthorized, "the token's signature does not verify with the keys of %s", v.Name)
 }
 
-// unreachable wraps why the keys of an issuer cannot be had: for the log, not for
-// the sender of the token.
+// unreachable wraps the reason why an issuer's keys cannot be read: for the
+// log, not for the sender of the token.
 func unreachable(name string, err error) error {
 	return fmt.Errorf("the keys of %s cannot be read: %w: %w", name, ask.ErrUnavailable, err)
 }
 
-// oidc is the verifier, made at its first use: a provider that is away at the
-// start is asked again.
+// oidc returns the verifier, made at its first use: a provider that is down at
+// the start is tried again.
 func (v *verifier) oidc(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -182,8 +182,8 @@ func (f keyFile) VerifySignature(ctx context.Context, raw string) ([]byte, error
 
 var errFetch = errors.New("too many fetches")
 
-// bounded limits how often an issuer is asked, and how much it may say: forged
-// tokens with unknown keys must not become requests without end.
+// bounded limits how often an issuer is requested, and the size of its replies:
+// forged tokens with unknown keys must not cause unlimited requests.
 type bounded struct {
 	limit *ratelimit.PerMinute
 	now   func() time.Time
@@ -205,8 +205,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// issuerOf is the claim iss, which nothing has verified yet: it only says whose
-// keys to try.
+// issuerOf returns the unverified claim iss: it only selects the keys to try.
 func issuerOf(raw string) (string, error) {
 	parts := strings.Split(raw, ".")
 	if len(parts) != 3 {

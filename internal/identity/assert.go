@@ -8,22 +8,23 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Assertions are what a credential may say of who acted, beside its own name.
-// They stand in the tags of its JWT, so that whoever knows the account's keys
-// can read and trust them. The zero value is nothing.
+// Assertions are what a credential may say about the person who acted, in
+// addition to its own name. They are stored in the tags of its JWT, so that
+// anybody with the account's public keys can verify them. The zero value means
+// nothing.
 type Assertions struct {
-	// Proven are the principals, each with the proof that goes with it, written
-	// PROOF=PRINCIPAL. Either may end in "*", which stands for any rest.
+	// Proven are principals with their proofs, written as PROOF=PRINCIPAL.
+	// Either may end in "*", which matches any rest.
 	Proven []string
-	// Groups are the groups that people may be said to be in; likewise.
+	// Groups are the groups that it may assert; likewise.
 	Groups []string
 }
 
-// Anything may assert whatever it likes. It is for tests and measurements.
+// Anything returns assertions without limits, for tests and benchmarks.
 func Anything() Assertions { return Assertions{Proven: []string{"*=*"}, Groups: []string{"*"}} }
 
-// Bounds of assertions: a JWT goes into every answer, and a server reads at most
-// 4 KiB of it when somebody connects.
+// Bounds of assertions: a JWT is sent with every answer, and a server reads at
+// most 4 KiB of it on connect.
 const (
 	maxAssertions = 32
 	maxTagBytes   = 1024
@@ -35,13 +36,13 @@ const (
 	tagGroup  = "group:"
 )
 
-// Validate says what is wrong.
+// Validate returns an error for an invalid assertion.
 func (a Assertions) Validate() error {
 	size := 0
 	for _, p := range a.Proven {
 		proof, principal, ok := strings.Cut(p, "=")
 		if !ok || !pattern(proof) || !pattern(principal) {
-			return fmt.Errorf("invalid assertion %q: use PROOF=PRINCIPAL, such as oidc=oidc:* or os=os:mei; a %q stands at the end only", p, "*")
+			return fmt.Errorf("invalid assertion %q: use PROOF=PRINCIPAL, such as oidc=oidc:* or os=os:mei; %q is allowed only at the end", p, "*")
 		}
 		size += len(tagAssert) + len(p)
 	}
@@ -52,13 +53,13 @@ func (a Assertions) Validate() error {
 		size += len(tagGroup) + len(g)
 	}
 	if len(a.Proven)+len(a.Groups) > maxAssertions || size > maxTagBytes {
-		return fmt.Errorf("a credential asserts %d things in %d bytes; at most %d in %d fit: use patterns such as oidc=oidc:*", len(a.Proven)+len(a.Groups), size, maxAssertions, maxTagBytes)
+		return fmt.Errorf("a credential asserts %d things in %d bytes; the maximum is %d in %d: use patterns such as oidc=oidc:*", len(a.Proven)+len(a.Groups), size, maxAssertions, maxTagBytes)
 	}
 	return nil
 }
 
-// pattern reports whether s can be a pattern: printable, with a "*" at its end
-// only.
+// pattern reports whether s is a valid pattern: printable, with "*" only at its
+// end.
 func pattern(s string) bool {
 	return s != "" && !strings.Contains(strings.TrimSuffix(s, "*"), "*") && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
@@ -70,14 +71,14 @@ func match(pattern, s string) bool {
 	return pattern == s
 }
 
-// exact reports whether no pattern stands for more than one.
+// exact reports whether there are no wildcards.
 func (a Assertions) exact() bool {
 	open := func(p string) bool { return strings.HasSuffix(p, "*") || strings.Contains(p, "*=") }
 	return !slices.ContainsFunc(a.Proven, open) && !slices.ContainsFunc(a.Groups, open)
 }
 
-// Exact says what is wrong with assertions of a credential that many can hold:
-// it may name single people and groups only.
+// Exact returns an error unless the assertions name only single people and
+// groups, which is required for a credential that many can hold.
 func (a Assertions) Exact() error {
 	if a.exact() {
 		return nil
@@ -96,7 +97,7 @@ func (a Assertions) tags() []string {
 	return tags
 }
 
-// assertions reads them from the tags of a JWT.
+// assertions parses the tags of a JWT.
 func assertions(tags []string) Assertions {
 	var a Assertions
 	for _, t := range tags {
@@ -109,11 +110,11 @@ func assertions(tags []string) Assertions {
 	return a
 }
 
-// OwnName is the principal that a credential has by itself.
+// OwnName returns the principal of a credential that acts as itself.
 func OwnName(user string) string { return "nats:" + user }
 
-// Speak is what a credential says of who acted, as far as it may: the zero By
-// becomes the credential's own name. The error is an [*ask.Error] that names
+// Speak returns what a credential may say about the person who acted: the zero
+// By becomes the credential's own name. The error is an [*ask.Error] that names
 // the field which it may not assert.
 func (a Assertions) Speak(user string, by ask.By) (ask.By, error) {
 	if by.Principal == "" || by.Principal == OwnName(user) {
@@ -139,7 +140,7 @@ func (a Assertions) Speak(user string, by ask.By) (ask.By, error) {
 	}
 	for _, g := range by.Groups {
 		if !slices.ContainsFunc(a.Groups, func(p string) bool { return match(p, g) }) {
-			refuse("/by/groups", "this credential may not say that somebody is in group %.80q; it may of %s", g, orNone(a.Groups))
+			refuse("/by/groups", "this credential may not assert group %.80q; it may assert %s", g, orNone(a.Groups))
 			break
 		}
 	}
@@ -149,7 +150,7 @@ func (a Assertions) Speak(user string, by ask.By) (ask.By, error) {
 	return by, nil
 }
 
-// ownName is the By of a credential that acts as itself.
+// ownName returns the By of a credential that acts as itself.
 func ownName(user string, by ask.By) (ask.By, error) {
 	var faults []ask.Fault
 	if by.Proof != "" && by.Proof != ask.ProofCredential {

@@ -1,12 +1,12 @@
-// Package identity holds the keys of a bus and signs with them: its operator, its
-// three accounts, and a signing key for each role and width, from which users'
-// credentials come. It also keeps the list of what was handed out and the
+// Package identity holds the keys of a bus and signs with them: its operator,
+// its three accounts, and a signing key for each role and width, which signs
+// users' credentials. It also keeps the list of handed-out credentials and the
 // revocations.
 //
-// It decides nothing about rights: a [Scope] brings its template, made from the
-// one table in internal/natsd. It knows no server. It promises that every user
-// has a key of its own and an expiry, that what stands in a tag is a valid
-// token, and that one process at a time writes a directory.
+// It does not decide about permissions: a [Scope] brings its template, from the
+// table in internal/natsd. It does not use a server. It promises that every
+// user has its own key and an expiry, that every tag is a valid token, and that
+// only one process at a time writes a directory.
 package identity
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/nats-io/jwt/v2"
 )
 
-// The accounts. JetStream exists in Ledger only, and only outv1.> leaves it, to
-// Bus, where everybody else is.
+// The accounts. JetStream exists only in Ledger, which exports only outv1.> and
+// statev1.> to Bus, the account of everything else.
 const (
 	System = "SYS"
 	Ledger = "LEDGER"
@@ -36,16 +36,16 @@ const (
 	lockFile     = "lock"
 )
 
-// Scope is what a signing key may sign: users of one role and width, whose
-// rights are these permissions with their tags filled in.
+// Scope is what a signing key may sign: users of one role and width, with these
+// permissions after their tags are filled in.
 type Scope struct {
 	Name        string
 	Account     string // [System], [Ledger] or [Bus]
 	Permissions jwt.Permissions
-	InProcess   bool // good only for connections inside the server's process
+	InProcess   bool // valid only for connections inside the server's process
 }
 
-// ErrNone is returned for a directory without keys.
+// ErrNone means that a directory has no keys.
 var ErrNone = errors.New("no keys")
 
 // Exists reports whether a directory has keys.
@@ -54,7 +54,7 @@ func Exists(dir string) bool {
 	return err == nil
 }
 
-// locked runs do while nobody else writes the keys of a directory.
+// locked runs do under the lock for writing the keys of a directory.
 func locked(dir string, do func() error) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("lock the keys of %s: %w", dir, err)
@@ -63,7 +63,7 @@ func locked(dir string, do func() error) error {
 	if err != nil {
 		return fmt.Errorf("lock the keys of %s: %w", dir, err)
 	}
-	defer f.Close() //nolint:errcheck // which unlocks it
+	defer f.Close() //nolint:errcheck // unlocks it
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("lock the keys of %s: %w", dir, err)
 	}
@@ -84,7 +84,7 @@ func replace(path string, data []byte) error {
 	return os.Rename(tmp, path)
 }
 
-// syncFolder makes the names in a directory outlive a power cut.
+// syncFolder makes the entries of a directory survive a power cut.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// User is who a credential is for.
+// User describes the holder of a credential.
 type User struct {
-	Name  string            // for people who read logs
+	Name  string            // for logs
 	Scope string            // the scope whose key signs it
-	Tags  map[string]string // what fills the scope's template; each value is a token
-	May   Assertions        // what it may say of who acted
-	Inbox string            // the inbox prefix, for clients that know no other place to learn it from
+	Tags  map[string]string // fill the scope's template; each value is a token
+	May   Assertions        // what it may say about the person who acted
+	Inbox string            // the inbox prefix, for clients that cannot find it elsewhere
 	Life  time.Duration     // until it expires
 }
 
@@ -29,15 +29,15 @@ type Credential struct {
 	Expires time.Time
 }
 
-// Issue signs a user with a key of its own. No second credential ever has the
-// same key: a revocation is by key.
+// Issue signs a user with a new key. No two credentials share a key, because
+// revocations are by key.
 func (k *Keys) Issue(u User, now time.Time) (Credential, error) {
 	signing, ok := k.Signing[u.Scope]
 	if !ok || len(signing.Seeds) == 0 {
 		return Credential{}, fmt.Errorf("no signing key for %s in these keys", u.Scope)
 	}
 	if u.Life < time.Second {
-		return Credential{}, errors.New("every credential expires: set how long it is good, at least 1s")
+		return Credential{}, errors.New("every credential expires: set its life, at least 1s")
 	}
 	signer, err := nkeys.FromSeed([]byte(signing.Seeds[0]))
 	if err != nil {
@@ -72,8 +72,8 @@ func (k *Keys) Issue(u User, now time.Time) (Credential, error) {
 	return c, err
 }
 
-// tags are a user's tags: one of each name. They are not made with TagList.Add,
-// which lower-cases: session S1 would get the rights of s1.
+// tags returns a user's tags, one of each name. TagList.Add is not used because
+// it lower-cases: session S1 would get the permissions of s1.
 func tags(u User) (jwt.TagList, error) {
 	var list jwt.TagList
 	for _, name := range []string{"type", "tenant", "session"} {
@@ -87,7 +87,7 @@ func tags(u User) (jwt.TagList, error) {
 		list = append(list, name+":"+value)
 	}
 	if len(list) != len(u.Tags) {
-		return nil, fmt.Errorf("a credential has a type, a tenant and a session at most, not %v", u.Tags)
+		return nil, fmt.Errorf("a credential has at most a type, a tenant and a session, not %v", u.Tags)
 	}
 	if u.Inbox != "" {
 		if strings.ContainsAny(u.Inbox, "*> \t\r\n:{}") {

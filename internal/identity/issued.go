@@ -13,8 +13,8 @@ import (
 
 const issuedFile = "issued.jsonl"
 
-// Issued is a credential that was handed out: enough to find and revoke it, and
-// nothing that lets anybody in.
+// Issued records a handed-out credential: enough to find and revoke it, without
+// secrets.
 type Issued struct {
 	Key     string     `json:"key"`
 	Name    string     `json:"name"`
@@ -25,7 +25,7 @@ type Issued struct {
 	Revoked *time.Time `json:"revoked,omitempty"`
 }
 
-// HandOut issues a credential and notes it in the directory's list.
+// HandOut issues a credential and adds it to the directory's list.
 func HandOut(dir string, u User, note string, now time.Time) (Credential, error) {
 	var c Credential
 	err := locked(dir, func() error {
@@ -41,8 +41,8 @@ func HandOut(dir string, u User, note string, now time.Time) (Credential, error)
 	return c, err
 }
 
-// appendIssued appends one entry. Half a line, which a crash leaves, is passed over by
-// [readIssued].
+// appendIssued appends one entry. [readIssued] skips a partial line, which a
+// crash may leave.
 func appendIssued(dir string, i Issued) error {
 	line, err := json.Marshal(i)
 	if err != nil {
@@ -65,10 +65,10 @@ func appendIssued(dir string, i Issued) error {
 	return nil
 }
 
-// tidyEvery is after how many bytes the list lets go of what has long expired.
+// tidyEvery is the growth in bytes after which the list drops old entries.
 const tidyEvery = 1 << 20
 
-// tidy lets go of entries that nobody needs any more.
+// tidy drops entries that are no longer needed.
 func tidy(dir string, now time.Time) error {
 	list, err := readIssued(dir)
 	if err != nil {
@@ -77,9 +77,9 @@ func tidy(dir string, now time.Time) error {
 	return writeIssued(dir, slices.DeleteFunc(list, func(i Issued) bool { return i.forgotten(now) }))
 }
 
-// forgotten reports whether an entry may go: a month after it expired, and an
-// hour after when it was good for a day at most, as credentials are that are given
-// in exchange, of which there are many.
+// forgotten reports whether an entry may be dropped: a month after it expired,
+// or an hour after if its life was at most a day, as for exchanged credentials,
+// of which there are many.
 func (i *Issued) forgotten(now time.Time) bool {
 	after := forget
 	if i.Expires.Sub(i.Issued) <= 24*time.Hour {

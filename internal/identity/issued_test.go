@@ -8,8 +8,8 @@ import (
 	"github.com/askbus/askbus/internal/identity"
 )
 
-// A long note must not hide the credentials that were handed out after it: they
-// could not be revoked.
+// A long note must not hide the credentials after it, which could then not be
+// revoked.
 func TestALongNoteHidesNoCredential(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,11 +14,12 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Keys are the secrets of a directory: what signs users, and what cookies and
-// routes are derived from. The operator's key is kept apart.
+// Keys are the secrets of a directory: the keys that sign users, and the secret
+// from which cookies and routes are derived. The operator's key is stored
+// separately.
 type Keys struct {
 	Secret   string             `json:"secret"`   // hex
-	Accounts map[string]string  `json:"accounts"` // their public keys; their names are the constants of this package
+	Accounts map[string]string  `json:"accounts"` // public keys; their names are the constants of this package
 	System   string             `json:"system"`   // seed of the system account
 	Signing  map[string]Signing `json:"signing"`  // by the name of a scope
 }
@@ -26,10 +27,11 @@ type Keys struct {
 // Signing is the signing keys of one scope.
 type Signing struct {
 	Account string   `json:"account"`
-	Seeds   []string `json:"seeds"` // the first signs; the others' users are still let in
+	Seeds   []string `json:"seeds"` // the first one signs; users of the others are still admitted
 }
 
-// LoadKeys reads the keys of a directory. The error is [ErrNone] if it has none.
+// LoadKeys reads the keys of a directory. The error is [ErrNone] if it has
+// none.
 func LoadKeys(dir string) (*Keys, error) {
 	path := filepath.Join(dir, folder, keysFile)
 	data, err := os.ReadFile(path)
@@ -54,14 +56,14 @@ func (k *Keys) secret() []byte {
 	return b
 }
 
-// Derive makes the secret for one purpose.
+// Derive returns the secret for one purpose.
 func (k *Keys) Derive(purpose string) []byte {
 	m := hmac.New(sha256.New, k.secret())
 	m.Write([]byte("askbus/v1/" + purpose))
 	return m.Sum(nil)
 }
 
-// newKeys makes keys for no scope yet, and the operator's.
+// newKeys makes keys without scopes, and the operator's key.
 func newKeys(secret []byte) (k *Keys, operator nkeys.KeyPair, err error) {
 	if secret == nil {
 		secret = make([]byte, 32)
@@ -77,7 +79,7 @@ func newKeys(secret []byte) (k *Keys, operator nkeys.KeyPair, err error) {
 			return nil, nil, err
 		}
 		if name != System {
-			continue // nobody signs a user with it: such a user would have every right
+			continue // it signs no users: they would have every permission
 		}
 		if k.System, err = seed(kp); err != nil {
 			return nil, nil, err
@@ -87,9 +89,9 @@ func newKeys(secret []byte) (k *Keys, operator nkeys.KeyPair, err error) {
 	return k, operator, err
 }
 
-// scopes makes the first key of scopes that have none, and forgets scopes that
-// are no more. It reports whether something changed. The first key is derived,
-// so that nodes that share a secret make the same.
+// scopes creates the first key of new scopes, and drops removed scopes. It
+// reports whether anything changed. The first key is derived, so that nodes
+// with the same secret create the same key.
 func (k *Keys) scopes(all []Scope) (changed bool, err error) {
 	known := map[string]bool{}
 	for _, s := range all {
@@ -117,7 +119,7 @@ func (k *Keys) scopes(all []Scope) (changed bool, err error) {
 }
 
 func (k *Keys) save(dir string) error {
-	data, err := json.MarshalIndent(k, "", "  ") //nolint:gosec // into a file that only its owner reads
+	data, err := json.MarshalIndent(k, "", "  ") //nolint:gosec // written to a file that only its owner can read
 	if err != nil {
 		return err
 	}

@@ -15,17 +15,17 @@ import (
 
 const (
 	// maxRevoked bounds the revocations of an account: its JWT may have 1 MiB,
-	// which is about 11,000.
+	// about 11,000 of them.
 	maxRevoked = 10_000
 
-	// longest is how long a revocation of a key is kept whose expiry is not known.
+	// longest is how long a revocation of a key with an unknown expiry is kept.
 	longest = 367 * 24 * time.Hour
 
 	// forget is how long an expired credential stays in the list.
 	forget = 30 * 24 * time.Hour
 )
 
-// List is the credentials that were handed out, the newest last.
+// List returns the handed-out credentials, the newest last.
 func List(dir string) ([]Issued, error) {
 	if _, err := LoadKeys(dir); err != nil {
 		return nil, err
@@ -33,9 +33,9 @@ func List(dir string) ([]Issued, error) {
 	return readIssued(dir)
 }
 
-// Revoke revokes credentials by their public keys, and returns what the list
-// says of them. A key that is not in the list is revoked all the same. Signing
-// the account again lets go of revocations whose credentials have expired.
+// Revoke revokes credentials by their public keys, and returns their entries in
+// the list. It also revokes keys that are not in the list. Signing the account
+// again drops revocations of expired credentials.
 func Revoke(dir string, keys []string, now time.Time) ([]Issued, error) {
 	for _, key := range keys {
 		if !nkeys.IsValidPublicUserKey(key) {
@@ -65,7 +65,8 @@ func Revoke(dir string, keys []string, now time.Time) ([]Issued, error) {
 			revoked = append(revoked, list[i])
 		}
 		list = slices.DeleteFunc(list, func(i Issued) bool { return i.forgotten(now) })
-		// The list first: a revocation that is in no list would never be let go.
+		// The list first: a revocation that is not in it would never be
+		// dropped.
 		if err := writeIssued(dir, list); err != nil {
 			return err
 		}
@@ -74,7 +75,7 @@ func Revoke(dir string, keys []string, now time.Time) ([]Issued, error) {
 	return revoked, err
 }
 
-// revocations signs the accounts whose revocations are not those of the list.
+// revocations signs the accounts whose revocations differ from the list's.
 func revocations(dir string, k *Keys, list []Issued, now time.Time) error {
 	a, err := ReadAccounts(dir)
 	if err != nil {
@@ -92,7 +93,7 @@ func revocations(dir string, k *Keys, list []Issued, now time.Time) error {
 			}
 		}
 		if len(want) > maxRevoked {
-			return fmt.Errorf("%d credentials of account %s are revoked, more than %d; make new signing keys for their roles with \"askbus auth rotate ROLE\" and drop the old with --drop-old, and hand out new credentials", len(want), name, maxRevoked)
+			return fmt.Errorf("%d credentials of account %s are revoked, more than %d; make new signing keys for their roles with \"askbus auth rotate ROLE\" and drop the old keys with --drop-old, and hand out new credentials", len(want), name, maxRevoked)
 		}
 		if len(want) == 0 {
 			want = nil
@@ -128,8 +129,8 @@ func writeIssued(dir string, list []Issued) error {
 }
 
 // Rotate makes a new signing key for a role, in all its widths. The old keys
-// stay good until they are dropped, which voids every credential that they
-// signed.
+// stay valid until they are dropped, which invalidates every credential that
+// they signed.
 func Rotate(dir string, scopes []Scope, role string, dropOld bool) error {
 	return locked(dir, func() error {
 		k, err := LoadKeys(dir)

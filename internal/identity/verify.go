@@ -10,21 +10,21 @@ import (
 	"github.com/nats-io/jwt/v2"
 )
 
-// Grant is what a verified JWT says of its user.
+// Grant is the content of a verified JWT.
 type Grant struct {
-	Scope      string // whose key signed it
+	Scope      string // the scope of the key that signed it
 	Type       string // its tags, as far as it has them
 	Tenant     string
 	Session    string
 	Assertions Assertions
 }
 
-// Verifier checks the JWTs that senders show against their account. It holds
-// what it checked, within a bound. It is safe for concurrent use.
+// Verifier checks senders' JWTs against their account. It caches a bounded
+// number of results. It is safe for concurrent use.
 //
-// Safety: a JWT counts only when a signing key of the account signed it, with
-// its scope's rights, for the very key that NATS let send, and only as long as it
-// is neither expired nor revoked. Without an account nothing counts.
+// Safety: a JWT is accepted only if a signing key of the account signed it,
+// with its scope's permissions, for the key that NATS authenticated, and only
+// until it expires or is revoked. Without an account every JWT is refused.
 type Verifier struct {
 	source func() (string, error) // the account's JWT
 
@@ -46,33 +46,33 @@ type verified struct {
 const (
 	maxVerified = 4096
 	maxToken    = 4096        // bytes of a JWT
-	rereadEvery = time.Second // the account, at most
+	rereadEvery = time.Second // the account, at most this often
 )
 
-// NewVerifier makes a verifier. Source gives the account's JWT as it is now; it
-// is called about once a second while there are requests.
+// NewVerifier makes a verifier. source returns the account's current JWT; it is
+// called about once a second while there are requests.
 func NewVerifier(source func() (token string, err error)) *Verifier {
 	return &Verifier{source: source, known: map[string]verified{}}
 }
 
-// FixedAccount is the source of an account's JWT that does not change.
+// FixedAccount returns a source for an account's JWT that does not change.
 func FixedAccount(token string) func() (string, error) {
 	return func() (string, error) { return token, nil }
 }
 
-// BusAccount is the source of the JWT of [Bus] in a directory.
+// BusAccount returns a source for the JWT of [Bus] in a directory.
 func BusAccount(dir string) func() (string, error) {
 	return func() (string, error) { return read(dir, Bus+".jwt") }
 }
 
-// errUnsigned is all that a sender is told of a forgery.
+// errUnsigned is the only reply to a forgery.
 var errUnsigned = errors.New("it was not signed by a key of this bus; get one from \"askbus auth\"")
 
-// Verify says what a JWT grants to the user whose key NATS checked. The error is
-// for the sender.
+// Verify returns what a JWT grants to the user whose key NATS checked. The
+// error is shown to the sender.
 func (v *Verifier) Verify(token, user string, now time.Time) (Grant, error) {
 	if len(token) > maxToken {
-		return Grant{}, fmt.Errorf("it has %d bytes; at most %d fit", len(token), maxToken)
+		return Grant{}, fmt.Errorf("it has %d bytes; the maximum is %d", len(token), maxToken)
 	}
 	account, held, ok, err := v.look(token, user)
 	if err != nil {
@@ -93,7 +93,7 @@ func (v *Verifier) Verify(token, user string, now time.Time) (Grant, error) {
 	return held.grant, nil
 }
 
-// look gives the account as it is now, and what is held of a user.
+// look returns the current account, and the cached result of a user.
 func (v *Verifier) look(token, user string) (*jwt.AccountClaims, verified, bool, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -104,14 +104,13 @@ func (v *Verifier) look(token, user string) (*jwt.AccountClaims, verified, bool,
 		}
 	}
 	if v.account == nil {
-		return nil, verified{}, false, errors.New("this broker cannot check it: it does not know the account's keys")
+		return nil, verified{}, false, errors.New("this broker cannot check it: it has no keys of the account")
 	}
 	held, ok := v.known[user]
 	return v.account, held, ok && held.token == token, nil
 }
 
-// reread takes the account's JWT in. One that cannot be read leaves the one
-// before.
+// reread reads the account's JWT. If it is invalid, the previous one stays.
 func (v *Verifier) reread() error {
 	token, err := v.source()
 	if err != nil || token == v.token {
@@ -130,10 +129,10 @@ func (v *Verifier) keep(account *jwt.AccountClaims, user string, held verified) 
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.account != account {
-		return // signed again meanwhile
+		return // signed again since
 	}
 	if len(v.known) >= maxVerified {
-		for old := range v.known { // any: it is checked again when it comes
+		for old := range v.known { // any one: it is checked again
 			delete(v.known, old)
 			break
 		}
@@ -141,14 +140,14 @@ func (v *Verifier) keep(account *jwt.AccountClaims, user string, held verified) 
 	v.known[user] = held
 }
 
-// verify checks a JWT's signature and what it is for.
+// verify checks a JWT's signature and scope.
 func verify(account *jwt.AccountClaims, token, user string) (verified, error) {
-	claims, err := jwt.DecodeUserClaims(token) // checks the signature by the issuer that it names
+	claims, err := jwt.DecodeUserClaims(token) // checks the signature of the issuer in the JWT
 	if err != nil {
 		return verified{}, errUnsigned
 	}
 	if claims.Subject != user {
-		return verified{}, errors.New("it is another user's: send the one that the connection was made with")
+		return verified{}, errors.New("it is another user's: send the JWT of the connection's own credential")
 	}
 	if claims.IssuerAccount != account.Subject {
 		return verified{}, errUnsigned

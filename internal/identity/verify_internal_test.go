@@ -7,7 +7,8 @@ import (
 	"github.com/nats-io/jwt/v2"
 )
 
-// TestAVerifierHoldsABoundedNumber: those of people who come and go leave nothing.
+// TestAVerifierHoldsABoundedNumber checks that results of short-lived
+// credentials are dropped.
 func TestAVerifierHoldsABoundedNumber(t *testing.T) {
 	t.Parallel()
 	v := NewVerifier(nil)

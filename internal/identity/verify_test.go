@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// TestARevokedJWTCountsForNothing: nor does one that has expired, at a verifier
-// that knew it, or one whose signing key is gone.
+// TestARevokedJWTCountsForNothing checks that a verifier that has accepted a
+// JWT refuses it after it expired, was revoked, or its signing key was removed.
 func TestARevokedJWTCountsForNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -37,7 +37,7 @@ func TestARevokedJWTCountsForNothing(t *testing.T) {
 	account := identity.BusAccount(dir)
 	held := identity.NewVerifier(account)
 	good, key := issue(time.Hour)
-	for range 2 { // the second time from what is held
+	for range 2 { // the second time from the cache
 		g, err := held.Verify(good, key, time.Now())
 		if err != nil || g.Type != "web" || g.Scope != "responder" || len(g.Assertions.Proven) != 1 || g.Assertions.Groups[0] != "TeamA" {
 			t.Fatalf("%+v, %v", g, err)

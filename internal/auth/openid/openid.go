@@ -1,10 +1,10 @@
 // Package openid signs people in at a provider that speaks OpenID Connect: the
 // code flow with PKCE, state and nonce, refresh, and back-channel logout.
 //
-// It decides what a provider's word is worth: which claims make a principal, a
-// name and groups, and, by [auth.Rules], what they may see. It leaves cookies
-// and sessions to its callers. Nothing of a token is believed before its
-// signature, issuer, audience, times and nonce are checked.
+// It decides how a provider's claims map to a principal, a name and groups,
+// and, by [auth.Rules], to access. It leaves cookies and sessions to its
+// callers. It trusts no part of a token before it has checked its signature,
+// issuer, audience, times and nonce.
 package openid
 
 import (
@@ -50,13 +50,13 @@ type Options struct {
 	GroupsClaim    string // or a path such as realm_access.roles; default: groups
 	PrincipalClaim string // makes "oidc:<value>"; default: sub
 	Rules          *auth.Rules
-	Life           time.Duration // of a session, at the latest; default 12h
+	Life           time.Duration // maximum, of a session; default 12h
 
 	Now    func() time.Time // default: time.Now
 	Logger *slog.Logger     // default: discard
 }
 
-// Provider is a provider elsewhere, as [auth.Provider] has it.
+// Provider is an [auth.Provider] over OpenID Connect.
 type Provider struct {
 	opts Options
 	http *http.Client
@@ -67,26 +67,26 @@ type Provider struct {
 
 var _ auth.Provider = (*Provider)(nil)
 
-// discovered is what a provider says of itself.
+// discovered is the provider's discovery document.
 type discovered struct {
 	*oidc.Provider
 	verifier *oidc.IDTokenVerifier
 	style    oauth2.AuthStyle // how the client's secret is sent
 }
 
-// New makes a provider. It asks nothing: a provider that is away must not keep
-// an inbox from starting.
+// New makes a provider. It sends nothing: an inbox must start even if the
+// provider is down.
 func New(opts Options) (*Provider, error) {
 	issuer, err := url.Parse(opts.Issuer)
 	switch {
 	case err != nil || issuer.Host == "" || issuer.Scheme != "https" && !plain(issuer):
-		return nil, fmt.Errorf("invalid issuer %q: use https://…, as the provider writes it", opts.Issuer)
+		return nil, fmt.Errorf("invalid issuer %q: use https://…, exactly as the provider writes it", opts.Issuer)
 	case opts.ClientID == "":
 		return nil, errors.New("no client id: register this inbox at the provider")
 	case opts.Redirect == "":
 		return nil, errors.New("no redirect URL")
 	case opts.Rules == nil:
-		return nil, errors.New("no rules: everybody whom the provider knows could sign in")
+		return nil, errors.New("no rules: everybody at the provider could sign in")
 	}
 	if opts.Name == "" {
 		opts.Name = issuer.Host
@@ -115,16 +115,16 @@ func New(opts Options) (*Provider, error) {
 	return &Provider{opts: opts, http: &http.Client{Timeout: callTimeout, Transport: bounded{http.DefaultTransport}, CheckRedirect: noRedirect}}, nil
 }
 
-// plain reports a provider on this machine, which needs no TLS.
+// plain reports whether the provider runs on this machine, which needs no TLS.
 func plain(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// noRedirect keeps codes and secrets at the address that the provider named.
+// noRedirect keeps codes and secrets at the provider's own address.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// bounded limits what is read of a reply.
+// bounded limits the size of a reply.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -138,10 +138,10 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// Name is what people call the provider.
+// Name returns the provider's display name.
 func (p *Provider) Name() string { return p.opts.Name }
 
-// discover asks the provider about itself, until it has answered once.
+// discover fetches the discovery document until that has succeeded once.
 func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,13 +152,13 @@ func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 	defer cancel()
 	found, err := oidc.NewProvider(ctx, p.opts.Issuer)
 	if err != nil {
-		return nil, fmt.Errorf("ask the sign-in provider about itself: %w", err)
+		return nil, fmt.Errorf("read the sign-in provider's discovery document: %w", err)
 	}
 	var about struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
 	}
 	if err := found.Claims(&about); err != nil {
-		return nil, fmt.Errorf("ask the sign-in provider about itself: %w", err)
+		return nil, fmt.Errorf("read the sign-in provider's discovery document: %w", err)
 	}
 	p.known = &discovered{found, found.Verifier(&oidc.Config{ClientID: p.opts.ClientID, Now: p.opts.Now}), oauth2.AuthStyleInHeader}
 	if p.opts.ClientSecret == "" || len(about.Methods) > 0 && !slices.Contains(about.Methods, "client_secret_basic") {
@@ -169,13 +169,13 @@ func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 
 func (p *Provider) oauth(d *discovered) *oauth2.Config {
 	endpoint := d.Endpoint()
-	endpoint.AuthStyle = d.style // a style that is found by trying uses codes up
+	endpoint.AuthStyle = d.style // detecting the style by trial would use up codes
 	return &oauth2.Config{
 		ClientID: p.opts.ClientID, ClientSecret: p.opts.ClientSecret, Endpoint: endpoint, RedirectURL: p.opts.Redirect, Scopes: p.opts.Scopes,
 	}
 }
 
-// Begin says where the browser goes.
+// Begin returns the URL to which the browser goes.
 func (p *Provider) Begin(ctx context.Context, f auth.Flow) (string, error) {
 	d, err := p.discover(ctx)
 	if err != nil {
@@ -183,12 +183,12 @@ func (p *Provider) Begin(ctx context.Context, f auth.Flow) (string, error) {
 	}
 	options := []oauth2.AuthCodeOption{oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)}
 	if slices.Contains(p.opts.Scopes, oidc.ScopeOfflineAccess) {
-		options = append(options, oauth2.SetAuthURLParam("prompt", "consent")) // else it may be ignored
+		options = append(options, oauth2.SetAuthURLParam("prompt", "consent")) // otherwise it may be ignored
 	}
 	return p.oauth(d).AuthCodeURL(f.State, options...), nil
 }
 
-// Finish says who came back with a code.
+// Finish returns the person who came back with a code.
 func (p *Provider) Finish(ctx context.Context, f auth.Flow, code string) (auth.SignIn, error) {
 	d, err := p.discover(ctx)
 	if err != nil {
@@ -197,7 +197,7 @@ func (p *Provider) Finish(ctx context.Context, f auth.Flow, code string) (auth.S
 	ctx = oidc.ClientContext(ctx, p.http)
 	tokens, err := p.oauth(d).Exchange(ctx, code, oauth2.VerifierOption(f.Verifier))
 	if refused(err) {
-		return auth.SignIn{}, ask.Refuse(ask.CodeInvalid, "the provider does not take this code: %s", ask.CleanLine(err.Error()))
+		return auth.SignIn{}, ask.Refuse(ask.CodeInvalid, "the provider refused this code: %s", ask.CleanLine(err.Error()))
 	}
 	if err != nil {
 		return auth.SignIn{}, fmt.Errorf("ask the sign-in provider for tokens: %w", err)
@@ -207,7 +207,7 @@ func (p *Provider) Finish(ctx context.Context, f auth.Flow, code string) (auth.S
 		return auth.SignIn{}, err
 	}
 	if f.Nonce == "" || id.Nonce != f.Nonce {
-		return auth.SignIn{}, ask.Refuse(ask.CodeInvalid, "the provider's token is of another sign-in: its nonce differs")
+		return auth.SignIn{}, ask.Refuse(ask.CodeInvalid, "the provider's token belongs to another sign-in: its nonce differs")
 	}
 	claims, err := p.claims(ctx, d, tokens, id)
 	if err != nil {
@@ -223,13 +223,13 @@ func (p *Provider) Finish(ctx context.Context, f auth.Flow, code string) (auth.S
 	}, nil
 }
 
-// refused reports that the provider was asked, and refuses.
+// refused reports whether err is a refusal by the provider.
 func refused(err error) bool {
 	e, ok := errors.AsType[*oauth2.RetrieveError](err)
 	return ok && e.ErrorCode == "invalid_grant"
 }
 
-// Refresh asks the provider again whether somebody may be signed in.
+// Refresh asks the provider again whether a person may stay signed in.
 func (p *Provider) Refresh(ctx context.Context, token string) (auth.Refreshed, error) {
 	d, err := p.discover(ctx)
 	if err != nil {
@@ -258,8 +258,7 @@ func (p *Provider) Refresh(ctx context.Context, token string) (auth.Refreshed, e
 	return got, err
 }
 
-// verified checks the token that says who it is: signature, issuer, audience
-// and times.
+// verified checks the ID token: signature, issuer, audience and times.
 func (p *Provider) verified(ctx context.Context, d *discovered, tokens *oauth2.Token) (*oidc.IDToken, error) {
 	raw, _ := tokens.Extra("id_token").(string)
 	if raw == "" {
@@ -267,7 +266,7 @@ func (p *Provider) verified(ctx context.Context, d *discovered, tokens *oauth2.T
 	}
 	id, err := d.verifier.Verify(ctx, raw)
 	if err != nil {
-		return nil, ask.Refuse(ask.CodeInvalid, "the provider's token cannot be believed: %s", ask.CleanLine(err.Error()))
+		return nil, ask.Refuse(ask.CodeInvalid, "the provider's token is not valid: %s", ask.CleanLine(err.Error()))
 	}
 	var more struct {
 		AZP string `json:"azp"`
@@ -286,10 +285,10 @@ func (p *Provider) Logout(ctx context.Context, token string) (auth.Logout, error
 	}
 	t, err := d.verifier.VerifyLogout(oidc.ClientContext(ctx, p.http), token)
 	if err != nil {
-		return auth.Logout{}, ask.Refuse(ask.CodeInvalid, "this logout token cannot be believed: %s", ask.CleanLine(err.Error()))
+		return auth.Logout{}, ask.Refuse(ask.CodeInvalid, "this logout token is not valid: %s", ask.CleanLine(err.Error()))
 	}
 	if t.IssuedAt.IsZero() || t.Subject == "" && t.SessionID == "" {
-		return auth.Logout{}, ask.Refuse(ask.CodeInvalid, "this logout token names no session, or not when it was made")
+		return auth.Logout{}, ask.Refuse(ask.CodeInvalid, "this logout token lacks a session or the time of issue")
 	}
 	return auth.Logout{Subject: t.Subject, Session: t.SessionID, Issued: t.IssuedAt}, nil
 }

@@ -33,7 +33,7 @@ func provider(t *testing.T, at *openidtest.Provider, change ...func(*openid.Opti
 
 var flow = auth.Flow{State: "state", Nonce: "nonce", Verifier: strings.Repeat("v", 43)}
 
-// code goes to the provider as a browser does, and says what it comes back with.
+// code visits the provider as a browser does, and returns the code.
 func code(t *testing.T, p *openid.Provider, f auth.Flow) string {
 	t.Helper()
 	at, err := p.Begin(t.Context(), f)

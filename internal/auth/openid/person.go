@@ -14,8 +14,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// claims is everything that the provider says of a person: in the ID token, and
-// at its userinfo endpoint, where many say more.
+// claims returns the provider's claims about a person: from the ID token, and
+// from its userinfo endpoint, which often has more.
 func (p *Provider) claims(ctx context.Context, d *discovered, tokens *oauth2.Token, id *oidc.IDToken) (auth.Claims, error) {
 	claims := auth.Claims{}
 	if id != nil {
@@ -25,39 +25,39 @@ func (p *Provider) claims(ctx context.Context, d *discovered, tokens *oauth2.Tok
 	}
 	if d.UserInfoEndpoint() == "" || tokens.AccessToken == "" {
 		if id == nil {
-			return nil, fmt.Errorf("the sign-in provider %s says nothing of a person when it is asked again", p.opts.Name)
+			return nil, fmt.Errorf("the sign-in provider %s has no claims about a person after a refresh", p.opts.Name)
 		}
 		return claims, nil
 	}
 	info, err := d.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
 	if err != nil {
-		return nil, fmt.Errorf("ask the sign-in provider who somebody is: %w", err)
+		return nil, fmt.Errorf("read the sign-in provider's userinfo: %w", err)
 	}
 	if id != nil && info.Subject != id.Subject {
-		return nil, ask.Refuse(ask.CodeInvalid, "the provider's token and its userinfo are of different people")
+		return nil, ask.Refuse(ask.CodeInvalid, "the provider's token and its userinfo are about different people")
 	}
 	more := auth.Claims{}
 	if err := info.Claims(&more); err != nil {
 		return nil, ask.Refuse(ask.CodeInvalid, "the provider's userinfo cannot be read: %s", ask.CleanLine(err.Error()))
 	}
 	for name, value := range more {
-		if _, signed := claims[name]; !signed { // what is signed counts
+		if _, signed := claims[name]; !signed { // signed claims win
 			claims[name] = value
 		}
 	}
 	return claims, nil
 }
 
-// person is who somebody with these claims is here, and what they may see.
+// person maps claims to a person and their access.
 func (p *Provider) person(claims auth.Claims) (auth.Person, error) {
 	value := claims.One(p.opts.PrincipalClaim)
 	switch {
 	case value == "" && p.opts.PrincipalClaim == "email":
-		return auth.Person{}, ask.Refuse(ask.CodeForbidden, "the provider names no e-mail address of yours that it has verified")
+		return auth.Person{}, ask.Refuse(ask.CodeForbidden, "the provider has no verified e-mail address of yours")
 	case value == "":
-		return auth.Person{}, ask.Refuse(ask.CodeForbidden, "the provider does not say your %s", p.opts.PrincipalClaim)
+		return auth.Person{}, ask.Refuse(ask.CodeForbidden, "the provider's claims about you lack %s", p.opts.PrincipalClaim)
 	case value != ask.CleanLine(value) || strings.ContainsAny(value, " \t") || utf8.RuneCountInString(value) > ask.MaxName-len("oidc:"):
-		return auth.Person{}, ask.Refuse(ask.CodeForbidden, "the provider's %s of yours cannot be a principal", p.opts.PrincipalClaim)
+		return auth.Person{}, ask.Refuse(ask.CodeForbidden, "your %s at the provider cannot be a principal", p.opts.PrincipalClaim)
 	}
 	by := ask.By{Principal: "oidc:" + value, Proof: ask.ProofOIDC}
 	by.Name = clip(ask.CleanLine(cmp.Or(claims.One("name"), claims.One("preferred_username"), claims.One("email"), value)))
@@ -67,7 +67,7 @@ func (p *Provider) person(claims auth.Claims) (auth.Person, error) {
 		}
 	}
 	if len(by.Groups) > ask.MaxGroups {
-		p.opts.Logger.Warn("a person is in more groups than an answer can name; the rest is left out", slog.String("principal", by.Principal), slog.Int("groups", len(by.Groups)))
+		p.opts.Logger.Warn("a person has more groups than an answer can hold; the rest is dropped", slog.String("principal", by.Principal), slog.Int("groups", len(by.Groups)))
 		by.Groups = by.Groups[:ask.MaxGroups]
 	}
 	access, err := p.opts.Rules.Access(claims)

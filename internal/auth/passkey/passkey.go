@@ -1,10 +1,10 @@
 // Package passkey signs people in with passkeys (WebAuthn), for teams without a
-// provider. An administrator invites somebody; they register a passkey, and
-// sign in with it from then on.
+// provider. An administrator invites a person, who registers a passkey and
+// signs in with it from then on.
 //
-// It keeps in shared state who has a passkey, what they may see, and public keys:
-// nothing in it opens a door. It leaves invitations, cookies and sessions to its
-// callers, which also keep a ceremony's secrets between its two steps.
+// It keeps people's access and public keys in shared state, but no secrets. It
+// leaves invitations, cookies and sessions to its callers, which also keep a
+// ceremony's secrets between its two steps.
 package passkey
 
 import (
@@ -39,18 +39,18 @@ type Keys struct {
 	party  *webauthn.WebAuthn
 }
 
-// record is a person who has passkeys, as shared state holds them.
+// record is a person with passkeys, as stored in shared state.
 type record struct {
 	Principal string                `json:"principal"`
 	Name      string                `json:"name"`
 	Groups    []string              `json:"groups,omitempty"`
-	Access    ask.Access            `json:"access"` // null is everything
+	Access    ask.Access            `json:"access"` // null means everything
 	Since     time.Time             `json:"since"`
 	Keys      []webauthn.Credential `json:"keys"`
 }
 
-// Origin is the address at which browsers take passkeys for an inbox: a host
-// name, over TLS or on this machine. A loopback address is called localhost.
+// Origin returns the address at which browsers accept passkeys for an inbox: a
+// host name, with TLS or on this machine. A loopback address becomes localhost.
 func Origin(base string) (string, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" {
@@ -67,13 +67,13 @@ func Origin(base string) (string, error) {
 	}
 	local := host == "localhost" || strings.HasSuffix(host, ".localhost")
 	if ip != nil || u.Scheme != "https" && !local {
-		return "", fmt.Errorf("browsers take no passkeys at %s: give the inbox a host name and TLS, and say so in ASKBUS_HTTP_URL", base)
+		return "", fmt.Errorf("browsers accept no passkeys at %s: give the inbox a host name and TLS, and set ASKBUS_HTTP_URL to it", base)
 	}
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// New makes them over a bucket of shared state, for an inbox at an origin, as
-// [Origin] says.
+// New makes the passkeys over a bucket of shared state, for an inbox at an
+// origin from [Origin].
 func New(bucket *state.Bucket, origin string, log *slog.Logger) (*Keys, error) {
 	u, err := url.Parse(origin)
 	if err != nil {
@@ -92,19 +92,19 @@ func New(bucket *state.Bucket, origin string, log *slog.Logger) (*Keys, error) {
 	return &Keys{bucket, state.NewCache(bucket, state.CacheOptions{Logger: log}), origin, party}, nil
 }
 
-// Run follows who has passkeys until ctx ends.
+// Run follows the bucket until ctx ends.
 func (k *Keys) Run(ctx context.Context) error { return k.cache.Run(ctx) }
 
-// Origin is where they work.
+// Origin returns the address at which the passkeys work.
 func (k *Keys) Origin() string { return k.origin }
 
-// Any reports whether somebody has one.
+// Any reports whether anybody has a passkey.
 func (k *Keys) Any() bool {
 	all, err := k.cache.All()
 	return err == nil && len(all) > 0
 }
 
-// handle is what an authenticator calls a principal.
+// handle returns an authenticator's name for a principal.
 func handle(principal string) []byte {
 	sum := sha256.Sum256([]byte("askbus passkey\x00" + principal))
 	return sum[:]
@@ -114,7 +114,7 @@ func (k *Keys) key(handle []byte) state.Key {
 	return state.Key{Tenant: k.bucket.Tenant(), Name: base64.RawURLEncoding.EncodeToString(handle)}
 }
 
-// read is who has a handle; revision 0 is nobody yet.
+// read returns the record of a handle; revision 0 means that there is none.
 func (k *Keys) read(ctx context.Context, handle []byte) (r record, revision uint64, err error) {
 	if len(handle) != sha256.Size {
 		return r, 0, ask.Refuse(ask.CodeNotFound, "nobody here has this passkey")
@@ -126,15 +126,15 @@ func (k *Keys) read(ctx context.Context, handle []byte) (r record, revision uint
 	return r, e.Revision, json.Unmarshal(e.Value, &r)
 }
 
-// BeginRegister begins to register a passkey of somebody who was invited: what
-// the browser is told, and what to keep for the end.
+// BeginRegister begins to register a passkey of an invited person: it returns
+// the options for the browser, and the data to keep for FinishRegister.
 func (k *Keys) BeginRegister(ctx context.Context, p auth.Person) (options, keep []byte, err error) {
 	r, _, err := k.read(ctx, handle(p.By.Principal))
 	if err != nil && !errors.Is(err, ask.ErrNotFound) {
 		return nil, nil, err
 	}
 	if len(r.Keys) >= MaxKeys {
-		return nil, nil, ask.Refuse(ask.CodeInvalid, "%s has %d passkeys already; \"askbus people remove %s\" forgets them", p.By.Principal, len(r.Keys), p.By.Principal)
+		return nil, nil, ask.Refuse(ask.CodeInvalid, "%s already has %d passkeys; \"askbus people remove %s\" removes them", p.By.Principal, len(r.Keys), p.By.Principal)
 	}
 	was := r.Keys
 	creation, session, err := k.party.BeginRegistration(user{recordOf(p, was)}, webauthn.WithExclusions(webauthn.Credentials(was).CredentialDescriptors()))
@@ -148,9 +148,9 @@ func recordOf(p auth.Person, keys []webauthn.Credential) record {
 	return record{Principal: p.By.Principal, Name: p.By.Name, Groups: p.By.Groups, Access: p.Access, Keys: keys}
 }
 
-// FinishRegister keeps the passkey that a browser has made. What the person may
-// see is from now on what this invitation says. Use is called once, when the
-// passkey is known to be good and before it is kept; its error ends the
+// FinishRegister stores the passkey that a browser has made. The person's
+// access is from now on that of this invitation. It calls use once, after it
+// has verified the passkey and before it stores it; an error of use ends the
 // registration.
 func (k *Keys) FinishRegister(ctx context.Context, p auth.Person, kept, answer []byte, use func() error) (auth.Person, error) {
 	var session webauthn.SessionData
@@ -173,7 +173,7 @@ func (k *Keys) FinishRegister(ctx context.Context, p auth.Person, kept, answer [
 			return auth.Person{}, notBelieved(err)
 		}
 		if len(r.Keys) >= MaxKeys || slices.ContainsFunc(r.Keys, func(c webauthn.Credential) bool { return string(c.ID) == string(made.ID) }) {
-			return auth.Person{}, ask.Refuse(ask.CodeInvalid, "this passkey is known already")
+			return auth.Person{}, ask.Refuse(ask.CodeInvalid, "this passkey is already registered")
 		}
 		if use != nil {
 			if err := use(); err != nil {
@@ -181,7 +181,7 @@ func (k *Keys) FinishRegister(ctx context.Context, p auth.Person, kept, answer [
 			}
 			use = nil
 		}
-		made.Attestation = webauthn.CredentialAttestation{} // we asked for none
+		made.Attestation = webauthn.CredentialAttestation{} // none was requested
 		r.Keys = append(slices.Clone(r.Keys), *made)
 		if r.Since = was.Since; r.Since.IsZero() {
 			r.Since = time.Now().UTC()
@@ -193,10 +193,10 @@ func (k *Keys) FinishRegister(ctx context.Context, p auth.Person, kept, answer [
 			return auth.Person{}, fmt.Errorf("keep a passkey: %w", err)
 		}
 	}
-	return auth.Person{}, ask.Refuse(ask.CodeUnavailable, "somebody else registers for %s at this time; try again", p.By.Principal)
+	return auth.Person{}, ask.Refuse(ask.CodeUnavailable, "another registration for %s is in progress; try again", p.By.Principal)
 }
 
-// BeginLogin begins a sign-in of somebody who has not said who they are.
+// BeginLogin begins a sign-in of an unknown person.
 func (k *Keys) BeginLogin() (options, keep []byte, err error) {
 	assertion, session, err := k.party.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
 	if err != nil {
@@ -205,7 +205,7 @@ func (k *Keys) BeginLogin() (options, keep []byte, err error) {
 	return both(assertion.Response, session)
 }
 
-// FinishLogin says who has signed in.
+// FinishLogin returns the person who has signed in.
 func (k *Keys) FinishLogin(ctx context.Context, kept, answer []byte) (auth.Person, error) {
 	var session webauthn.SessionData
 	if err := json.Unmarshal(kept, &session); err != nil {
@@ -227,15 +227,15 @@ func (k *Keys) FinishLogin(ctx context.Context, kept, answer []byte) (auth.Perso
 		return auth.Person{}, notBelieved(err)
 	}
 	if used.Authenticator.CloneWarning {
-		return auth.Person{}, ask.Refuse(ask.CodeInvalid, "this passkey has been copied: it counts less than before")
+		return auth.Person{}, ask.Refuse(ask.CodeInvalid, "this passkey has been copied: its counter went back")
 	}
 	for i := range r.Keys {
 		if string(r.Keys[i].ID) == string(used.ID) {
 			r.Keys[i] = *used
 		}
 	}
-	// The count must be kept before the sign-in counts; who comes second at the same
-	// time tries again.
+	// The counter must be stored before the sign-in succeeds; the second of two
+	// concurrent sign-ins fails and is tried again.
 	if _, err := k.bucket.Update(ctx, k.key(parsed.Response.UserHandle), r, revision, 0); err != nil {
 		return auth.Person{}, fmt.Errorf("keep a sign-in: %w", err)
 	}
@@ -253,16 +253,16 @@ func both(options, session any) (a, b []byte, err error) {
 	return a, b, err
 }
 
-// notBelieved is what an authenticator says that does not hold.
+// notBelieved returns the refusal of an authenticator's response.
 func notBelieved(err error) error {
 	detail := err.Error()
 	if e, ok := errors.AsType[*protocol.Error](err); ok && e.Details != "" {
 		detail = e.Details
 	}
-	return ask.Refuse(ask.CodeInvalid, "this passkey does not count: %.200s", ask.CleanLine(detail))
+	return ask.Refuse(ask.CodeInvalid, "this passkey is not valid: %.200s", ask.CleanLine(detail))
 }
 
-// user is a record as the library wants it.
+// user adapts a record to the library's interface.
 type user struct{ record }
 
 func (u user) WebAuthnID() []byte                         { return handle(u.Principal) }

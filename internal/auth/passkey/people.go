@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Holder is somebody who has passkeys, as lists show them.
+// Holder is a person with passkeys, for lists.
 type Holder struct {
 	Tenant    string     `json:"tenant,omitempty"`
 	Principal string     `json:"principal"`
@@ -25,15 +25,15 @@ type Holder struct {
 	key       state.Key
 }
 
-// Holders lists and removes who has passkeys, with an operator's credential.
+// Holders lists and removes people's passkeys, with an operator's credential.
 type Holders struct{ bucket *state.Bucket }
 
-// NewHolders makes it over an operator's connection. It sends nothing.
+// NewHolders makes Holders over an operator's connection. It sends nothing.
 func NewHolders(nc *nats.Conn) *Holders {
 	return &Holders{state.Open(nc, state.Operator(), state.Passkeys)}
 }
 
-// List is everybody who has passkeys, by principal.
+// List returns everybody who has passkeys, by principal.
 func (h *Holders) List(ctx context.Context) ([]Holder, error) {
 	entries, err := h.bucket.List(ctx)
 	if err != nil {
@@ -51,7 +51,8 @@ func (h *Holders) List(ctx context.Context) ([]Holder, error) {
 	return list, nil
 }
 
-// Remove forgets the passkeys of a principal, and reports whether it had some.
+// Remove removes the passkeys of a principal, and reports whether there were
+// any.
 func (h *Holders) Remove(ctx context.Context, principal string) (bool, error) {
 	all, err := h.List(ctx)
 	if err != nil {

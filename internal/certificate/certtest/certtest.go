@@ -26,7 +26,7 @@ type CA struct {
 	key  *ecdsa.PrivateKey
 }
 
-// New makes a CA whose certificate lies in a directory of the test.
+// New makes a CA whose certificate is in a directory of the test.
 func New(t testing.TB) *CA {
 	t.Helper()
 	key := newKey(t)
@@ -47,14 +47,14 @@ func New(t testing.TB) *CA {
 	return ca
 }
 
-// Pair is where a certificate and its key lie.
+// Pair is the paths of a certificate and its key.
 type Pair struct{ Cert, Key string }
 
-// At names the files of a pair in a directory.
+// At returns the paths of a pair in a directory.
 func At(dir string) Pair { return Pair{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")} }
 
 // Issue writes a certificate for servers and clients at hosts, and its key. It
-// is good until life has passed, which may be in the past.
+// expires after life, which may be negative.
 func (ca *CA) Issue(p Pair, life time.Duration, hosts ...string) *x509.Certificate {
 	ca.t.Helper()
 	key := newKey(ca.t)
@@ -86,7 +86,7 @@ func (ca *CA) Issue(p Pair, life time.Duration, hosts ...string) *x509.Certifica
 	return leaf
 }
 
-// Fresh is a pair in a directory of its own.
+// Fresh returns a pair in a new directory.
 func (ca *CA) Fresh(life time.Duration, hosts ...string) Pair {
 	ca.t.Helper()
 	p := At(ca.t.TempDir())

@@ -1,5 +1,5 @@
-// Package openidtest is a small OpenID Connect provider for tests, which asks
-// nobody for a password: everybody signs in as Mei, or as the test says.
+// Package openidtest is a small OpenID Connect provider for tests, without
+// passwords: everybody signs in as Mei, or as the test says.
 package openidtest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// The client that it knows.
+// The only client.
 const (
 	ClientID     = "askbus"
 	ClientSecret = "a secret of the test"
@@ -32,15 +32,15 @@ type Provider struct {
 
 	mu        sync.Mutex
 	claims    map[string]any
-	info      map[string]any // said at userinfo alone
+	info      map[string]any // only returned by userinfo
 	change    func(map[string]any)
 	codes     map[string]url.Values
-	refresh   map[string]bool // that still count
+	refresh   map[string]bool // still valid
 	refreshes int
 	tampered  bool
 }
 
-// Start starts one.
+// Start starts a provider.
 func Start(t testing.TB) *Provider {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -70,7 +70,7 @@ func (p *Provider) Says(claims map[string]any) {
 	maps.Copy(p.claims, claims)
 }
 
-// SaysAtUserinfo sets claims that no token has.
+// SaysAtUserinfo sets claims that only userinfo returns.
 func (p *Provider) SaysAtUserinfo(claims map[string]any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,14 +91,14 @@ func (p *Provider) Tampers() {
 	p.tampered = true
 }
 
-// Ends voids all refresh tokens.
+// Ends invalidates all refresh tokens.
 func (p *Provider) Ends() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.refresh)
 }
 
-// Refreshes is how often somebody was asked about again.
+// Refreshes returns the number of refreshes.
 func (p *Provider) Refreshes() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,7 +164,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 			refuse(w, "invalid_grant")
 			return
 		}
-		delete(p.refresh, old) // each is good once
+		delete(p.refresh, old) // each is valid once
 		p.refreshes++
 	}
 	p.change(claims)
@@ -189,7 +189,8 @@ func (p *Provider) userinfo(w http.ResponseWriter, r *http.Request) {
 	write(w, said)
 }
 
-// LogoutToken is a message that somebody has signed out; change it to forge one.
+// LogoutToken returns a message that somebody has signed out; change forges
+// one.
 func (p *Provider) LogoutToken(change map[string]any) string {
 	now := time.Now()
 	claims := map[string]any{
