@@ -19,8 +19,8 @@ import (
 	"github.com/nats-io/jwt/v2"
 )
 
-// TestTheTableIsComplete fails for a role, right, door, verb, bucket or endpoint
-// that has no line.
+// TestTheTableIsComplete fails for a role, permission, endpoint, verb or bucket
+// without a line.
 func TestTheTableIsComplete(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{Memory: true})
@@ -33,7 +33,7 @@ func TestTheTableIsComplete(t *testing.T) {
 		}
 		for scope := range keys.Signing {
 			switch _, known := roles()[scope]; {
-			case known, strings.HasSuffix(scope, "-in-process"): // the same rights, on fewer connections
+			case known, strings.HasSuffix(scope, "-in-process"): // the same permissions, on fewer connections
 			case scope == "admin", scope == "ledger-admin": // of tests
 			default:
 				t.Errorf("the role %s is in no line: add it to roles, and to the lines that it may use", scope)
@@ -99,7 +99,7 @@ func TestTheTableIsComplete(t *testing.T) {
 	})
 }
 
-// endpoint is one subject that the broker serves, as it says itself.
+// endpoint is one subject that the broker serves, from its service info.
 type endpoint struct {
 	Subject string `json:"subject"`
 	Queue   string `json:"queue_group"`
@@ -118,7 +118,8 @@ func endpoints(t *testing.T, b *natstest.Bus) []endpoint {
 	return info.Endpoints
 }
 
-// within reports whether a subject, which may have wildcards, lies in a right.
+// within reports whether a subject, which may have wildcards, is covered by a
+// permission.
 func within(subj, right string) bool {
 	s, r := strings.Split(subj, "."), strings.Split(right, ".")
 	for i, token := range r {
@@ -132,7 +133,7 @@ func within(subj, right string) bool {
 	return len(s) == len(r)
 }
 
-// scopeOf is the name of the scope whose key signed a user's JWT.
+// scopeOf returns the name of the scope whose key signed a user's JWT.
 func scopeOf(t *testing.T, a *identity.Accounts, user string) string {
 	t.Helper()
 	claims, err := jwt.DecodeUserClaims(user)

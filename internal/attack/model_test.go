@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestTheThreatModelNamesTestsThatExist keeps docs/threat-model.md true when
+// TestTheThreatModelNamesTestsThatExist keeps docs/threat-model.md correct when
 // tests are renamed or removed.
 func TestTheThreatModelNamesTestsThatExist(t *testing.T) {
 	t.Parallel()

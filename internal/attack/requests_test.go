@@ -30,7 +30,8 @@ func (s *sender) request(t *testing.T, subj string, header nats.Header, body str
 	return m
 }
 
-// bodyFor is a valid body for a subject: what is refused is not refused for it.
+// bodyFor returns a valid body for a subject, so that the body is not the
+// reason for a refusal.
 func bodyFor(subj string) string {
 	t := strings.Split(subj, ".")
 	verb, id := t[len(t)-2], t[len(t)-1]
@@ -52,16 +53,16 @@ func bodyFor(subj string) string {
 	return "{}"
 }
 
-// scene is a bus with a victim's ask, and three witnesses: of everything that is
-// said where credentials are, of everything where the streams are, and of what is
-// written to them.
+// scene is a bus with a victim's ask, and three witnesses: of all messages in
+// the clients' account, of all in the ledger's account, and of what is written
+// to the streams.
 type scene struct {
 	*natstest.Bus
 	victim *sender
 
 	mu     sync.Mutex
 	bus    []*nats.Msg
-	ledger []*nats.Msg // also what consumers deliver to their readers, under the stream's subjects
+	ledger []*nats.Msg // including deliveries to consumers, under the stream's subjects
 	writes []*nats.Msg
 }
 
@@ -101,8 +102,8 @@ func stage(t *testing.T) *scene {
 	return s
 }
 
-// settled waits until everything that was sent before is worked off: a sender's
-// requests are served in order, and the witnesses hear what was said before.
+// settled waits until everything sent before has been processed: a sender's
+// requests are served in order, and the witnesses receive messages in order.
 func (s *scene) settled(t *testing.T, senders ...*sender) {
 	t.Helper()
 	mark := s.Admin()
@@ -115,8 +116,8 @@ func (s *scene) settled(t *testing.T, senders ...*sender) {
 			t.Fatal(err)
 		}
 	}
-	// The broker's lines are per session and credential: an ask through each
-	// session that was used comes behind all others of it.
+	// The broker queues requests per session and credential: an ask through
+	// each used session comes after all others of it.
 	op := connect(t, s.Bus, roles()["operator"])
 	for _, at := range []string{"acme.s1", "acme.s2", "other.s1", "acme.victim"} {
 		op.request(t, op.own("ansv1.operator.~."+at+".wait.settled"), nil, "")
@@ -129,7 +130,7 @@ func (s *scene) settled(t *testing.T, senders ...*sender) {
 	})
 }
 
-// unharmed fails the test unless the victim's ask is as it was.
+// unharmed fails the test unless the victim's ask is unchanged.
 func (s *scene) unharmed(t *testing.T) {
 	t.Helper()
 	if m := s.victim.request(t, "askv1.acme.victim.get.v1", nil, ""); !strings.Contains(string(m.Data), `"state":"pending"`) {
@@ -144,13 +145,13 @@ func (s *scene) unharmed(t *testing.T) {
 	}
 }
 
-// Which of the roles that may use a line send in a test.
+// How many of the roles of a line send in a test.
 const (
-	oneRole   = 1   // what is tried depends on the subject alone
-	everyRole = 100 // it depends on the sender's rights, too
+	oneRole   = 1   // the result depends only on the subject
+	everyRole = 100 // the result also depends on the sender's permissions
 )
 
-// served sends as the roles of each line that somebody may publish and the
+// served sends as the roles of each line that can be published and that the
 // broker serves. It returns the senders.
 func (s *scene) served(t *testing.T, most int, each func(from *sender, subj string)) []*sender {
 	t.Helper()
@@ -172,8 +173,8 @@ func (s *scene) served(t *testing.T, most int, each func(from *sender, subj stri
 	return slices.Collect(maps.Values(senders))
 }
 
-// forged are headers that mean something to the server or to the ledger. No
-// value of them is one that a broker writes.
+// forged returns headers with a meaning to the server or the ledger. No broker
+// writes these values.
 func forged() nats.Header {
 	const target = "ledgerv1.00.acme.victim.v1.o"
 	return nats.Header{
@@ -221,8 +222,8 @@ func TestForgedHeadersReachNoStream(t *testing.T) {
 	}
 }
 
-// TestTracesGoNowhere asks the server to report a message's way to a subject
-// that the sender may not publish to.
+// TestTracesGoNowhere asks the server to send a message trace to a subject that
+// the sender may not publish to.
 func TestTracesGoNowhere(t *testing.T) {
 	t.Parallel()
 	s := stage(t)
@@ -246,7 +247,7 @@ func TestTracesGoNowhere(t *testing.T) {
 	}
 }
 
-// hostile are reply subjects that are nobody's own inbox.
+// hostile returns reply subjects that are not the sender's inbox.
 func hostile() []string {
 	all := []string{
 		"$JS.API.STREAM.PURGE.HOSTILE", "$JS.API.INFO.hostile", "$JS.ACK.ASKS_00.web-q.1.1.1.1.1", "ledgerv1.00.acme.victim.v1.o", "ledgerv1.state.tokens.~.k",
@@ -255,13 +256,13 @@ func hostile() []string {
 		"_INBOX.b.hostile", "_INBOX.l.hostile", "_INBOX.m.hostile", "_INBOX.c.hostile", "_INBOX.a.acme.victim.hostile", "_INBOX.h.acme.victim.hostile", "_INBOX.rs.slack.acme.victim.hostile",
 		"_INBOX.at.victims.hostile", "_INBOX.rt.slack.victims.hostile", "_INBOX.r.victims.hostile", "_INBOX.a.acme.s1", "_INBOX.a.acme.s11.hostile", "_INBOX.opx.hostile", "_INBOX.gx.hostile",
 	}
-	for _, r := range roles() { // a wildcard below its own prefix is nobody's, too
+	for _, r := range roles() { // a wildcard below its own prefix is not its inbox either
 		all = append(all, r.InboxPrefix()+".*", r.InboxPrefix()+".>", r.InboxPrefix()+".x..y", r.InboxPrefix()+".")
 	}
 	return all
 }
 
-// TestForeignRepliesAreNotSent names each of them in each request.
+// TestForeignRepliesAreNotSent uses each of them in each request.
 func TestForeignRepliesAreNotSent(t *testing.T) {
 	t.Parallel()
 	s := stage(t)
@@ -385,8 +386,8 @@ func TestNobodyJoinsTheBrokersQueueGroup(t *testing.T) {
 	}
 }
 
-// TestDoubledHeadersAreRefused sends events in binary mode with a header twice,
-// spelt alike or not.
+// TestDoubledHeadersAreRefused sends events in binary mode with a duplicate
+// header, in the same or another spelling.
 func TestDoubledHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := stage(t)
@@ -395,7 +396,7 @@ func TestDoubledHeadersAreRefused(t *testing.T) {
 	good := nats.Header{"ce-specversion": {"1.0"}, "ce-id": {"e"}, "ce-source": {"/x"}, "ce-type": {cloudevent.TypeAsked}, "ce-subject": {"d"}, "Content-Type": {"application/json"}}
 	data := `{"id":"d","questions":[{"id":"q","text":"Delete it all?","kind":"boolean"}]}`
 	for name, values := range good {
-		if name == "Content-Type" { // of which the first counts, and it is no attribute
+		if name == "Content-Type" { // it is not an attribute, and the first one counts
 			continue
 		}
 		for how, twice := range map[string]nats.Header{

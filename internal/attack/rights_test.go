@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// sender is a connection of one role, as somebody has it who uses no code of ours.
+// sender is a connection of one role that does not use askbus's client.
 type sender struct {
 	role natsd.Role
 	nc   *nats.Conn
@@ -40,7 +40,7 @@ func connect(t *testing.T, b *natstest.Bus, r natsd.Role) *sender {
 	return s
 }
 
-// own puts the sender's key where a subject of the table has [subject.Self].
+// own replaces [subject.Self] in a subject of the table with the sender's key.
 func (s *sender) own(of string) string {
 	if own, ok := subject.As(of, s.user); ok {
 		return own
@@ -48,8 +48,8 @@ func (s *sender) own(of string) string {
 	return of
 }
 
-// denied reports whether the server refuses something. What it says of one
-// comes before its reply to the flush.
+// denied reports whether the server refuses something. Its error arrives before
+// its reply to the flush.
 func (s *sender) denied(t *testing.T, what, subj string, do func() error) bool {
 	t.Helper()
 	if err := do(); err != nil {
@@ -88,7 +88,7 @@ func TestEveryRoleMayWhatTheTableSays(t *testing.T) {
 					if may := slices.Contains(l.may, name); may == denied {
 						t.Errorf("subscribe to %s in queue group %q: allowed %v, want %v", l.subject, queue, !denied, may)
 					}
-					_ = made.Unsubscribe() // denied ones are gone already
+					_ = made.Unsubscribe() // denied ones are already gone
 				}
 			}
 		})

@@ -8,8 +8,8 @@ import (
 	"github.com/askbus/askbus/internal/subject"
 )
 
-// roles are all roles and widths, by the name of the scope that signs them. The
-// attacker is in tenant acme, session s1.
+// roles returns all roles and widths, by the name of the scope that signs them.
+// The attacker is in tenant acme, session s1.
 func roles() map[string]natsd.Role {
 	responder := func(typ, tenant, session string) natsd.Role {
 		return natsd.Role{Name: natsd.RoleResponder, Type: typ, Tenant: tenant, Session: session}
@@ -37,14 +37,14 @@ func roles() map[string]natsd.Role {
 	}
 }
 
-// line is one subject and the roles that may use it; all others may not. In a
-// subject [subject.Self] stands for the sender's own key.
+// line is one subject and the roles that may use it; no others may.
+// [subject.Self] is replaced with the sender's own key.
 type line struct {
 	subject string
 	may     []string
 }
 
-// other is the key of a credential that nobody in the suite holds.
+// other is the key of a credential that nobody in the suite has.
 const other = "UAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 // Groups of roles.
@@ -59,8 +59,8 @@ const (
 	everyType = "responder responder-web responder-push"
 )
 
-// state says who may do what with each bucket of shared state, by the role as
-// it stands in the subject; of responders by type.
+// state returns the permissions for each bucket of shared state, by the role in
+// the subject, and for responders by type.
 func state() map[string]map[string]string {
 	const read, write, remove = "get list watch", "get list watch put delete", "get list watch delete"
 	all := func(verbs string, more map[string]string) map[string]string {
@@ -83,7 +83,7 @@ func state() map[string]map[string]string {
 	}
 }
 
-// publish is the table of what may be published.
+// publish is the table of permissions to publish.
 func publish() []line {
 	var all []line
 	add := func(may string, subjects ...string) {
@@ -128,19 +128,19 @@ func publish() []line {
 		each(may[2], begin+"~.VERB", ofType...)
 		each(nobody, begin+other+".acme.s1.VERB", ofAsk...)
 		each(nobody, begin+other+".VERB", ofType...)
-		each(nobody, begin+"acme.s1.VERB", ofAsk...) // as it was before keys stood there
+		each(nobody, begin+"acme.s1.VERB", ofAsk...) // the form before subjects had keys
 	}
 	// Hosts.
 	each("host", "hostv1.~.acme.s1.VERB.a1", "get", "answer", "cancel")
 	each(nobody, "hostv1.~.acme.s2.VERB.a1", "get", "answer", "cancel")
 	each(nobody, "hostv1.~.other.s1.VERB.a1", "get", "answer", "cancel")
 	each(nobody, "hostv1."+other+".acme.s1.VERB.a1", "get", "answer", "cancel")
-	// Operators, presence, and what only streams say.
+	// Operators, presence, and subjects of streams only.
 	add("operator", "admv1.acme.s1.abort.a1", "admv1.other.s2.abort.a1")
 	add("broker", "herev1.acme.s1", "herev1.other.s1")
 	add(nobody, "outv1.acme.s1.a1.q", "outv1.acme.s1.a1.o", "statev1.tokens.~.k", "statev1.policy.acme.k")
-	// The audit: read by who may, reported to by who sees what no broker sees, and
-	// written by the broker's ledger connection alone.
+	// The audit: read by auditors, reported to by roles that see what no broker
+	// sees, and written only by the broker's ledger connection.
 	add("auditor auditor-tenant operator", "auditv1.~.acme.read")
 	add("auditor operator", "auditv1.~.read", "auditv1.~.other.read", "auditv1.~.ACME.read")
 	add("gateway", "auditv1.~.report.gateway")
@@ -207,16 +207,16 @@ func publish() []line {
 	add("ledger", "$JS.API.STREAM.CREATE.ASKS_00", "$JS.API.STREAM.PURGE.ASKS_00", "$JS.API.CONSUMER.CREATE.ASKS_00.x", "$JS.ACK.ASKS_00.web-q.1.1.1.1.1")
 	add("maintenance", "$JS.API.STREAM.UPDATE.ASKS_00", "$JS.API.STREAM.SNAPSHOT.ASKS_00", "$JS.API.STREAM.RESTORE.ASKS_00", "$JS.SNAPSHOT.RESTORE.ASKS_00.x")
 	add("cluster", "$SYS.REQ.SERVER.PING.JSZ")
-	add("ledger cluster", "$JS.API.SERVER.REMOVE") // that of the ledger's account is no such command
+	add("ledger cluster", "$JS.API.SERVER.REMOVE") // the ledger's account has no such command
 	add(nobody, "$JS.API.STREAM.DELETE.ASKS_00", "$JS.API.STREAM.MSG.DELETE.ASKS_00", "$JS.API.CONSUMER.DELETE.ASKS_00.web-q", "$JS.FC.x", "$KV.x.y", "$O.x.y", "$G.x",
 		"$SYS.REQ.SERVER.PING", "$SYS.REQ.SERVER.PING.CONNZ", "$SYS.REQ.CLAIMS.UPDATE", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SYS.REQ.USER.INFO.x", "$SYS.ACCOUNT.x.CONNECT", "$MQTT.x", "anything")
-	// Inboxes: the broker replies, and nobody else.
+	// Inboxes: only the broker replies.
 	add("broker", "_INBOX.a.acme.s1.x", "_INBOX.at.acme.x", "_INBOX.r.web.x", "_INBOX.rt.web.acme.x", "_INBOX.rs.web.acme.s1.x", "_INBOX.h.acme.s1.x", "_INBOX.op.x", "_INBOX.g.x", "_INBOX.i.x", "_INBOX.u.x", "_INBOX.ut.acme.x")
 	add(nobody, "_INBOX.x", "_INBOX.b.x", "_INBOX.l.x", "_INBOX.m.x", "_INBOX.c.x", "_inbox.a.acme.s1.x")
 	return all
 }
 
-// subscribe is the table of what may be heard.
+// subscribe is the table of permissions to subscribe.
 func subscribe() []line {
 	var all []line
 	add := func(may string, subjects ...string) {
@@ -224,7 +224,7 @@ func subscribe() []line {
 			all = append(all, line{s, strings.Fields(may)})
 		}
 	}
-	const hearing = "gateway operator broker" // everything that is republished of asks
+	const hearing = "gateway operator broker" // everything republished about asks
 	add("agent agent-tenant "+screens+" responder-session "+hearing, "outv1.acme.s1.*.o", "outv1.acme.s1.a1.o")
 	add("agent-tenant "+screens+" "+hearing, "outv1.acme.*.*.o", "outv1.acme.s2.*.o")
 	add(everyType+" "+hearing, "outv1.*.*.*.o", "outv1.other.s1.*.o", "outv1.*.*.*.q", "outv1.other.s1.*.q")
@@ -237,7 +237,7 @@ func subscribe() []line {
 	add(everyType+" gateway", "herev1.>", "herev1.other.>")
 	add(screens+" gateway", "herev1.acme.>", "herev1.acme.s2")
 	add(screens+" responder-session gateway", "herev1.acme.s1")
-	// Requests are the broker's to hear.
+	// Only the broker receives requests.
 	add("broker", "askv1.>", "askv1.acme.s1.>", "askv1.acme.s1.ask.*", "ansv1.>", "ansv1.slack.>", "ansv1.*.*.*.*.answer.*", "ansv1.*.*.*.*.here.*", "hostv1.>", "hostv1.*.acme.s1.answer.*",
 		"admv1.>", "auditv1.>", "auditv1.*.read", "kvv1.>", "kvv1.agent.acme.s1.leases.put", "$SRV.>", "$SRV.PING")
 	add(nobody, ">", "*", "*.>", "*.*.*.*.*", "ledgerv1.>", "ledgerv1.00.acme.s1.a1.o", "$JS.>", "$JS.API.>", "$JS.API.STREAM.INFO.ASKS_00", "$JS.EVENT.>", "$SYS.>", "$SYS.ACCOUNT.>", "$KV.>", "statev1.>")

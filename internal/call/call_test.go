@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// broker is somebody who hears requests, in place of a broker.
+// broker receives requests in place of a broker.
 func broker(t *testing.T, b *natstest.Bus) (nc *nats.Conn, heard <-chan *nats.Msg) {
 	t.Helper()
 	nc = b.Admin()
@@ -27,8 +27,8 @@ func broker(t *testing.T, b *natstest.Bus) (nc *nats.Conn, heard <-chan *nats.Ms
 	return nc, ch
 }
 
-// The reply is held for an hour. It is lost with its connection: the request
-// goes out again when that is back, not an hour later.
+// The reply is held for an hour. It is lost with its connection: the request is
+// sent again after the reconnect, not an hour later.
 func TestARequestWhoseConnectionWasLostIsSentAgain(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
@@ -52,7 +52,8 @@ func TestARequestWhoseConnectionWasLostIsSentAgain(t *testing.T) {
 	}
 }
 
-// What was given up while there was no connection is not sent when there is.
+// A request that was abandoned while disconnected is not sent after the
+// reconnect.
 func TestNothingIsSentThatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// A laptop reaches a bus behind an HTTP proxy: the address says how.
+// A laptop reaches a bus behind an HTTP proxy by a WebSocket URL.
 func TestAConnectionOverWebSocket(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true, Memory: true})

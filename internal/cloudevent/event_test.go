@@ -41,7 +41,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// everyEvent is one event of each type.
+// everyEvent returns one event of each type.
 func everyEvent(t *testing.T) []cloudevent.Event {
 	t.Helper()
 	k := ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}
@@ -88,7 +88,7 @@ func everyEvent(t *testing.T) []cloudevent.Event {
 	}
 }
 
-// Agents number their events as they like: the same id may ask twice.
+// Agents choose their event ids: the same id may ask twice.
 func TestOutcomesOfEqualEventIDsDiffer(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -189,7 +189,8 @@ func TestHeaderValuesArePercentEncoded(t *testing.T) {
 			t.Errorf("%q reads back as %q, %v", value, back.ID(), err)
 		}
 	}
-	// What is not an escape stays; lower-case digits are read; broken UTF-8 is replaced.
+	// Text that is not an escape stays; lower-case digits are accepted; broken
+	// UTF-8 is replaced.
 	for header, want := range map[string]string{"50%": "50%", "%zz": "%zz", "%c3%a9": "é", "%4": "%4", "a%2": "a%2", "%FF": "\uFFFD"} {
 		msg := &nats.Msg{Header: nats.Header{"ce-specversion": {"1.0"}, "ce-id": {header}, "ce-source": {"/x"}, "ce-type": {"t"}}, Data: []byte("{}")}
 		if ev, _, err := cloudevent.FromMsg(msg); err != nil || ev.ID() != want {
@@ -287,7 +288,7 @@ func TestNothingGrowsOnItsWayIntoTheLedger(t *testing.T) {
 	}
 }
 
-// TestTheSDKReadsOurEventsAndWeReadIts holds our binding against the SDK's own
+// TestTheSDKReadsOurEventsAndWeReadIts compares the binding with the SDK's own
 // JSON.
 func TestTheSDKReadsOurEventsAndWeReadIts(t *testing.T) {
 	t.Parallel()

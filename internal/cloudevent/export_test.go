@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ToMsg writes any event into a new message. It is what Event.Msg and FromMsg
-// are compared with.
+// ToMsg writes any event into a new message, for comparison with Event.Msg and
+// FromMsg.
 func ToMsg(ev event.Event, mode Mode) (*nats.Msg, error) {
 	msg := &nats.Msg{Header: nats.Header{}}
 	if mode == Structured {
@@ -41,8 +41,8 @@ func ToMsg(ev event.Event, mode Mode) (*nats.Msg, error) {
 		set(name, s)
 	}
 	if ct := ev.DataContentType(); ct != "" {
-		// The binding says ce-datacontenttype; readers that follow the HTTP
-		// binding look at Content-Type. Both say the same.
+		// The binding uses ce-datacontenttype; readers that follow the HTTP
+		// binding use Content-Type. Both are set to the same value.
 		set(dataContentType, ct)
 		msg.Header.Set(headerType, ct)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// refusal is what a decoder may say: a sentence for the sender.
+// refusal checks that a decoder's error is one for the sender.
 func refusal(t *testing.T, err error) {
 	t.Helper()
 	if e, ok := errors.AsType[*ask.Error](err); !errors.Is(err, cloudevent.ErrNoEvent) && (!ok || wire.HTTPStatus(e.Code) != 400 && wire.HTTPStatus(e.Code) != 413) {
@@ -61,9 +61,8 @@ func FuzzFromMsg(f *testing.F) {
 	})
 }
 
-// FuzzHeaders writes any attribute into a header and reads it back.
-// FuzzRead holds that Read, which has a fast way of its own, says of an event
-// in binary mode what FromMsg says.
+// FuzzRead checks that Read, which has a fast path, reads an event in binary
+// mode like FromMsg.
 func FuzzRead(f *testing.F) {
 	f.Add("ce-id", "01K", "/askbus/acme/s1", "t", "a1", "00-aa-bb-01", "2026-11-20T10:00:00.5Z", "application/json", []byte(`{"a":1}`))
 	f.Add("CE-Id", "e%20", "//x y", "t", "é", "a\r\nb", "x", "application/json; charset=utf-8", []byte(`x`))

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWhatIsStoredIsTheStateReplayed writes the events of an ask as the ledger
-// holds them and reads each back: the same state, with the same bytes.
+// TestWhatIsStoredIsTheStateReplayed writes the events of an ask in the
+// ledger's form and reads each back: the same state, with the same bytes.
 func TestWhatIsStoredIsTheStateReplayed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -48,7 +48,7 @@ func TestWhatIsStoredIsTheStateReplayed(t *testing.T) {
 		back, err := cloudevent.ReadQuestion(msg, a.Key())
 		same(t, "question", s, back, err)
 
-		// The server copies the question when the deadline comes.
+		// The server copies the question at the deadline.
 		fired := lifecycle.Apply(s, lifecycle.Ended{Outcome: s.Will, Timed: true})
 		back, err = cloudevent.ReadOutcome(msg, a.Key())
 		same(t, "fired", fired, back, err)
@@ -74,7 +74,7 @@ func TestWhatIsStoredIsTheStateReplayed(t *testing.T) {
 		if string(cloudevent.AskJSON(&back)) != string(s.RawAsk) {
 			t.Fatalf("the ask's bytes were not carried: %s", cloudevent.AskJSON(&back))
 		}
-		ended.Will, ended.RawAsk = ask.Outcome{}, nil // an outcome has no will, and its ask within
+		ended.Will, ended.RawAsk = ask.Outcome{}, nil // an outcome contains its ask, but no expiry outcome
 		same(t, "outcome", ended, back, err)
 	})
 }
@@ -99,8 +99,8 @@ func same(t *testing.T, what string, want, got lifecycle.State, err error) {
 	}
 }
 
-// Only what a stream republished from the ask's own subject counts, and of its
-// outcomes the first.
+// Only messages that a stream republished from the ask's own subject count, and
+// of its outcomes the first.
 func TestFirstOutcome(t *testing.T) {
 	t.Parallel()
 	good := nats.Header{"Nats-Stream": {"ASKS_00"}, "Nats-Subject": {"ledgerv1.00.acme.s1.a1.o"}, "Nats-Last-Sequence": {"0"}}

@@ -25,7 +25,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// large is an ask of which about 85 fill a block file.
+// large returns an ask of which about 85 fill a block file.
 func large(id string) question.Ask {
 	a := simple(id)
 	a.Context = strings.Repeat("x", 60_000)
@@ -60,7 +60,7 @@ func each(t *testing.T, n int, do func(ctx context.Context, id string) error) {
 	}
 }
 
-// copied is a copy of a directory: of a running bus, as SIGKILL would leave it.
+// copied copies a directory: of a running bus, as SIGKILL would leave it.
 func copied(t *testing.T, from string) string {
 	t.Helper()
 	for {
@@ -69,13 +69,13 @@ func copied(t *testing.T, from string) string {
 		if err == nil {
 			return dir
 		}
-		if !errors.Is(err, os.ErrNotExist) || t.Context().Err() != nil { // a file went while it was copied
+		if !errors.Is(err, os.ErrNotExist) || t.Context().Err() != nil { // a file was removed during the copy
 			t.Fatal(err)
 		}
 	}
 }
 
-// blockFiles are the block files of the first stream, in order.
+// blockFiles returns the block files of the first stream, in order.
 func blockFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "nats", "jetstream", "A*", "streams", "ASKS_00", "msgs", "*.blk"))
@@ -93,7 +93,7 @@ func blockFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// waitForBlocks waits until the files that are there are remembered.
+// waitForBlocks waits until the existing files are recorded.
 func waitForBlocks(t *testing.T, dir string) {
 	t.Helper()
 	natstest.Eventually(t, "the block files are remembered", func() bool {
@@ -110,7 +110,7 @@ func waitForBlocks(t *testing.T, dir string) {
 	})
 }
 
-// starts sees that a store starts, and stops it again.
+// starts checks that a store starts, and stops it again.
 func starts(t *testing.T, dir string) {
 	t.Helper()
 	for range 2 { // also after a clean stop
@@ -122,7 +122,7 @@ func starts(t *testing.T, dir string) {
 	}
 }
 
-// tree is the name and the size of everything in a directory.
+// tree lists the names and sizes of everything in a directory.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -138,8 +138,8 @@ func tree(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// Whatever block file is missing, after a clean stop or a crash, is told, and
-// the rest is left as it was found.
+// Any missing block file is reported, after a clean stop or a crash, and the
+// rest is left unchanged.
 func TestAMissingBlockFileIsAnError(t *testing.T) {
 	t.Parallel()
 	const asks = 320
@@ -176,7 +176,7 @@ func TestAMissingBlockFileIsAnError(t *testing.T) {
 	}
 }
 
-// repaired repairs a store that lost asks and sees that it has the others.
+// repaired repairs a store that lost asks and checks that it has the others.
 func repaired(t *testing.T, dir string, asks int, exact bool) {
 	t.Helper()
 	r, err := natsd.Check(dir)
@@ -227,8 +227,8 @@ func admin(t *testing.T, s *natsd.Server) (*nats.Conn, jetstream.JetStream) {
 	return nc, js
 }
 
-// Block files that the server removed, because all in them was answered, are no
-// damage; their outcomes are, when they are missing.
+// Block files that the server removed because all their asks were answered are
+// not damage; missing outcomes are.
 func TestBlockFilesOfAnsweredAsksMayGo(t *testing.T) {
 	t.Parallel()
 	const asks = 200
@@ -254,7 +254,7 @@ func TestBlockFilesOfAnsweredAsksMayGo(t *testing.T) {
 	write(t, filepath.Join(old, "blocks"), string(lagging))
 	b.Close()
 	stopped := copied(t, b.Dir)
-	forgotten := copied(t, b.Dir) // of a build that kept no lists
+	forgotten := copied(t, b.Dir) // of a version without lists
 	for _, name := range []string{"blocks", "clean-stop"} {
 		if err := os.Remove(filepath.Join(forgotten, name)); err != nil {
 			t.Fatal(err)
@@ -277,7 +277,7 @@ func TestBlockFilesOfAnsweredAsksMayGo(t *testing.T) {
 	}
 }
 
-// Block files of which all outcomes have expired are no damage.
+// Block files whose outcomes have all expired are not damage.
 func TestBlockFilesOfExpiredOutcomesMayGo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -318,7 +318,7 @@ func TestBlockFilesOfExpiredOutcomesMayGo(t *testing.T) {
 	for _, dir := range []string{crashed, dir} {
 		left := copied(t, dir)
 		starts(t, dir)
-		path := blockFiles(t, left)[0] // of which the last hour has not passed
+		path := blockFiles(t, left)[0] // its last hour has not passed
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
@@ -326,8 +326,8 @@ func TestBlockFilesOfExpiredOutcomesMayGo(t *testing.T) {
 	}
 }
 
-// A file that is cut between two messages is told after a clean stop, and one
-// that is damaged gives back every message that can be read.
+// A file that was truncated between two messages is reported after a clean
+// stop, and every readable message of a damaged one is recovered.
 func TestADamagedBlockFileIsRepaired(t *testing.T) {
 	t.Parallel()
 	const asks = 200
@@ -401,8 +401,8 @@ func cut(t *testing.T, path string) {
 	truncate(t, path, info.Size()-10)
 }
 
-// A stream whose configuration cannot be read is moved aside, with the names of
-// its asks.
+// A stream with an unreadable configuration is moved aside, and its asks are
+// named.
 func TestAStreamThatCannotBeReadIsRepaired(t *testing.T) {
 	t.Parallel()
 	b, c := asker(t, natstest.Options{})
@@ -447,8 +447,8 @@ func TestNothingIsRepairedThatIsWholeOrInUse(t *testing.T) {
 	}
 }
 
-// The audit is written without syncing. Whatever it lost, asks go on, and what
-// was damaged is kept.
+// The audit is written without syncing. Whatever it loses, asks continue, and
+// the damaged files are kept.
 func TestADamagedAuditStopsNothing(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, stream string){

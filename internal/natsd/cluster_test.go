@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// nodes are the settings of three servers of one cluster.
+// nodes returns the settings of three servers of one cluster.
 func nodes(t *testing.T) []natsd.Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,8 +42,8 @@ func addresses(t *testing.T) []string {
 	return all
 }
 
-// Damage inside one node of a cluster is told by that node; moved aside, it is
-// replaced by the node's peers, completely.
+// Damage in one node of a cluster is reported by that node; after it is moved
+// aside, the node's peers replace it completely.
 func TestDamageInOneNodeHealsFromItsPeers(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, dir string){
@@ -90,7 +90,7 @@ func healed(t *testing.T, damage func(t *testing.T, dir string)) {
 	put := func(from, to int) {
 		t.Helper()
 		for i := from; i < to; i++ {
-			// A cluster that lost a node may be without a leader for a while.
+			// A cluster that lost a node may have no leader for a while.
 			natstest.Eventually(t, "a message is stored", func() bool {
 				_, err := js.Publish(t.Context(), fmt.Sprintf("ledgerv1.00.acme.s1.a%d.q", i), make([]byte, 900_000), jetstream.WithMsgID(fmt.Sprint(i)))
 				return err == nil
@@ -100,7 +100,7 @@ func healed(t *testing.T, damage func(t *testing.T, dir string)) {
 	put(0, 20)
 	waitForAll(t, all[2].Dir)
 	servers[2].Close()
-	put(20, 24) // while it is away
+	put(20, 24) // while it is down
 	damage(t, all[2].Dir)
 	if s, err := natsd.Start(all[2]); err == nil {
 		s.Close()
@@ -143,14 +143,14 @@ func get(t *testing.T, js jetstream.JetStream, subject string) (*jetstream.RawSt
 	return s.GetLastMsgForSubject(t.Context(), subject)
 }
 
-// waitForAll waits until a node has a third block file, and remembers them.
+// waitForAll waits until a node has a third block file, and has recorded all.
 func waitForAll(t *testing.T, dir string) {
 	t.Helper()
 	natstest.Eventually(t, "the node has what was stored", func() bool { return len(blockFiles(t, dir)) >= 3 })
 	waitForBlocks(t, dir)
 }
 
-// onDisk is the size of a node's block files of the first stream.
+// onDisk returns the size of a node's block files of the first stream.
 func onDisk(dir string) (size int64) {
 	files, _ := filepath.Glob(filepath.Join(dir, "nats", "jetstream", "A*", "streams", "ASKS_00", "msgs", "*.blk"))
 	for _, path := range files {

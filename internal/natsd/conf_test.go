@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// The configuration that is shipped for a nats-server of one's own syncs every
-// write, and a ledger opens on it with a credential that askbus signed.
+// The configuration that is shipped for an external nats-server syncs every
+// write, and a ledger opens on it with a credential from askbus.
 func TestTheShippedConfigurationOfNATS(t *testing.T) {
 	for name, value := range map[string]string{
 		"ASKBUS_NODE": "n1", "ASKBUS_ROUTE_PASSWORD": "route",

@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A nats-server of somebody's own lets these credentials in, with the same
-// rights, and refuses a revoked one after a reload.
+// An external nats-server accepts these credentials, with the same permissions,
+// and refuses a revoked one after a reload.
 func TestANATSOfYourOwnKnowsTheCredentials(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

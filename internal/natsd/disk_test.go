@@ -12,8 +12,8 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 )
 
-// A budget that its disk cannot hold is said at start, and a disk that fills up
-// while the server runs makes it not ready until there is room.
+// A budget that does not fit on the disk is logged at start, and a disk that
+// fills up makes the server not ready until there is room.
 func TestTheDiskIsComparedWithTheBudget(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

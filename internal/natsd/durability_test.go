@@ -31,8 +31,8 @@ func simple(id string) question.Ask {
 	return question.Ask{ID: id, Timeout: time.Hour, Questions: []question.Question{{Text: "Shall we?"}}}
 }
 
-// crashed is a copy of a bus's directory as a SIGKILL would leave it, and the
-// last block file of its only stream.
+// crashed returns a copy of a bus's directory as a SIGKILL would leave it, and
+// the last block file of its only stream.
 func crashed(t *testing.T, b *natstest.Bus) (dir, block string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -70,8 +70,8 @@ func truncate(t *testing.T, path string, to int64) {
 	}
 }
 
-// A store that came back with less than was acknowledged is an error, and stays
-// as it was found. The server alone would cut it and go on without a word.
+// A store that came back with less than was acknowledged is an error, and is
+// left unchanged. The server alone would truncate it silently.
 func TestADamagedStoreIsAnError(t *testing.T) {
 	t.Parallel()
 	b, c := asker(t, natstest.Options{})
@@ -123,7 +123,7 @@ func TestADamagedStoreIsAnError(t *testing.T) {
 	}
 }
 
-// What a crash leaves of a write that nobody was told of is no damage.
+// A partial record of an unacknowledged write is not damage.
 func TestAHalfWrittenRecordIsDropped(t *testing.T) {
 	t.Parallel()
 	b, c := asker(t, natstest.Options{})
@@ -145,8 +145,8 @@ func TestAHalfWrittenRecordIsDropped(t *testing.T) {
 	srv.Close()
 }
 
-// Outcomes that expired and questions that were purged leave a shorter store;
-// that is no damage either.
+// Expired outcomes and purged questions leave a shorter store, which is not
+// damage either.
 func TestAStoreThatExpiredStartsAgain(t *testing.T) {
 	t.Parallel()
 	b, c := asker(t, natstest.Options{Ledger: store.Options{Retention: time.Second, Margin: store.MinMargin}})
@@ -180,7 +180,8 @@ func TestAStoreThatExpiredStartsAgain(t *testing.T) {
 	}
 }
 
-// waitForMark waits until the mark says so: it is written behind the reply.
+// waitForMark waits until the mark has this value: it is written after the
+// reply.
 func waitForMark(t *testing.T, dir, want string) {
 	t.Helper()
 	for t.Context().Err() == nil {

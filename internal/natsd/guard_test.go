@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// lines is a log that may be read while it is written.
+// lines is a log that can be read while it is written.
 type lines struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -44,7 +44,7 @@ func bounded(t *testing.T, bounds natsd.Bounds) (*natsd.Server, *lines) {
 	return srv, said
 }
 
-// guest is a connection that does not come back by itself.
+// guest is a connection that does not reconnect.
 type guest struct {
 	*nats.Conn
 	ended chan struct{}
@@ -82,8 +82,8 @@ func ends(t *testing.T, what string, ended <-chan struct{}) {
 	}
 }
 
-// A session has as many connections as its quota says, with all its credentials;
-// those above it end, and others do not notice.
+// A session has as many connections as its quota, over all its credentials;
+// further ones are closed, and the others are not affected.
 func TestConnectionsOfASessionAreBounded(t *testing.T) {
 	t.Parallel()
 	srv, said := bounded(t, natsd.Bounds{Excess: time.Millisecond, Connections: func(string) (int, int) { return 5, 3 }})
@@ -106,7 +106,7 @@ func TestConnectionsOfASessionAreBounded(t *testing.T) {
 		return strings.Contains(said.String(), "raise the quota in the policy file") && strings.Contains(said.String(), `of="session s1 of tenant acme"`)
 	})
 
-	// Another session of the tenant has what is left of the tenant's.
+	// Another session of the tenant has what is left of the tenant's quota.
 	other := issued(t, srv, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s2"})
 	for range 2 {
 		nc, err := open(t, srv, other)
@@ -118,7 +118,7 @@ func TestConnectionsOfASessionAreBounded(t *testing.T) {
 	if sixth, err := open(t, srv, other); err == nil {
 		ends(t, "the sixth connection of a tenant that has five", sixth.ended)
 	}
-	// Another tenant, and a surface of all tenants, do not notice.
+	// Another tenant, and a surface of all tenants, are not affected.
 	for _, r := range []natsd.Role{{Name: natsd.RoleAgent, Tenant: "other", Session: "s1"}, {Name: natsd.RoleResponder, Type: "slack"}} {
 		c := issued(t, srv, r)
 		for range 3 {
@@ -134,14 +134,14 @@ func TestConnectionsOfASessionAreBounded(t *testing.T) {
 			t.Errorf("connection %d: %v", i, err)
 		}
 	}
-	// A place that becomes free is used again.
+	// A slot that becomes free is used again.
 	kept[0].Close()
 	natstest.Eventually(t, "a connection takes the place of one that was closed", func() bool {
 		in, err := open(t, srv, a)
 		if err != nil {
 			return false
 		}
-		more, err := open(t, srv, a) // is told of behind the other
+		more, err := open(t, srv, a) // reported after the other
 		if err == nil {
 			ends(t, "one connection more than three", more.ended)
 		}
@@ -149,7 +149,7 @@ func TestConnectionsOfASessionAreBounded(t *testing.T) {
 	})
 }
 
-// 2,000 connections of one agent's credential leave room for everybody else.
+// 2,000 connections of one agent's credential leave room for all others.
 func TestTwoThousandConnectionsOfOneCredential(t *testing.T) {
 	t.Parallel()
 	const all, limit = 2000, 100
@@ -168,7 +168,7 @@ func TestTwoThousandConnectionsOfOneCredential(t *testing.T) {
 			for range all / at {
 				nc, err := open(t, srv, a)
 				if err != nil {
-					continue // it was ended while it connected
+					continue // it was closed while connecting
 				}
 				mu.Lock()
 				opened = append(opened, nc)
@@ -199,7 +199,7 @@ func TestTwoThousandConnectionsOfOneCredential(t *testing.T) {
 }
 
 // A credential that floods the server is cut off, on all its connections, and
-// kept out for a while. Its neighbours are not.
+// kept out for a while. Others are not affected.
 func TestACredentialThatFloodsIsKeptOut(t *testing.T) {
 	t.Parallel()
 	srv, said := bounded(t, natsd.Bounds{Messages: 1000, Pause: time.Minute})

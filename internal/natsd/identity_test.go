@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// forge signs a user as somebody would who has a signing key and ignores what
-// package identity checks.
+// forge signs a user with a signing key, without the checks of package
+// identity.
 func forge(t *testing.T, dir, scope string, change func(*jwt.UserClaims)) nats.Option {
 	t.Helper()
 	keys, err := identity.LoadKeys(dir)
@@ -68,7 +68,7 @@ func TestOnlyWhoHasACredentialConnects(t *testing.T) {
 	account, _ := nkeys.CreateAccount()
 	mine, _ := nkeys.CreateUser()
 	public, _ := mine.PublicKey()
-	theft := func() nats.Option { // somebody's JWT without the key
+	theft := func() nats.Option { // a JWT without its key
 		c, err := b.Credential(agent)
 		if err != nil {
 			t.Fatal(err)
@@ -129,8 +129,8 @@ func TestTheBrokersOfUpConnectInProcess(t *testing.T) {
 	}
 }
 
-// What the tags of a credential make of its scope's template. Package identity
-// signs none of the bad ones.
+// The effects of a credential's tags on its scope's template. Package identity
+// signs none of the invalid ones.
 func TestWhatTagsAllow(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
@@ -207,8 +207,8 @@ func TestWhatTagsAllow(t *testing.T) {
 	}
 }
 
-// JetStream exists in the ledger's account only, whatever somebody's rights are
-// in the other.
+// JetStream exists only in the ledger's account, whatever permissions a user of
+// the other has.
 func TestThereIsNoJetStreamBesideTheLedgers(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
@@ -221,7 +221,7 @@ func TestThereIsNoJetStreamBesideTheLedgers(t *testing.T) {
 	}
 }
 
-// Nothing but outv1 and statev1 crosses from one account to the other, and nothing back.
+// Only outv1 and statev1 cross from one account to the other, and nothing back.
 func TestOnlyWhatIsRepublishedCrossesTheAccounts(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})

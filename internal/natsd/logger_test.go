@@ -40,7 +40,7 @@ func TestAFloodOfDeniedMessagesIsAFewLines(t *testing.T) {
 	l := newLogger(slog.New(slog.NewTextHandler(&out, nil)))
 	var held time.Duration
 	l.clients.pause = func(d time.Duration) { held += d }
-	for range 5000 { // one connection that goes on, and one attempt each of many
+	for range 5000 { // one persistent connection, and one attempt each of many
 		l.Errorf("127.0.0.1:5000 - cid:7 - \"agent/acme/s1\" - Publish Violation - Subject %q", "herev1.write error")
 	}
 	for cid := range 5000 {
@@ -52,7 +52,7 @@ func TestAFloodOfDeniedMessagesIsAFewLines(t *testing.T) {
 	}
 	l.clients.tell()
 	text := out.String()
-	if n := strings.Count(text, "cid:7 "); n > 2*ofConnection { // a minute may have turned
+	if n := strings.Count(text, "cid:7 "); n > 2*ofConnection { // a new minute may have begun
 		t.Errorf("%d lines about one connection", n)
 	}
 	if n := strings.Count(text, "authentication error\""); n > 2*ofKind+2 {

@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// One of three nodes is gone for good. A fourth takes its place, the cluster
-// forgets the one that is gone, and the copies are on the new one.
+// One of three nodes fails for good. A fourth replaces it, the cluster removes
+// the failed one, and the copies are on the new one.
 func TestANodeIsRemovedForGood(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

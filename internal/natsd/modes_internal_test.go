@@ -25,7 +25,7 @@ func TestAnOpenDirectoryIsRefusedWithTheCommandThatMendsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for path, mode := range map[string]os.FileMode{auth: c.auth, dir: c.dir} {
-			if err := os.Chmod(path, mode); err != nil { // umask holds for Mkdir
+			if err := os.Chmod(path, mode); err != nil { // umask applies to Mkdir
 				t.Fatal(err)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// handedOut is a credential that was given to somebody, and its key.
+// handedOut returns a handed-out credential and its key.
 func handedOut(t *testing.T, dir, url string, r natsd.Role) (natsd.Credential, string) {
 	t.Helper()
 	keys, err := natsd.LoadIssuer(dir)
@@ -36,7 +36,7 @@ func handedOut(t *testing.T, dir, url string, r natsd.Role) (natsd.Credential, s
 	return c, last.Key
 }
 
-// closing connects and says when the connection is cut for good.
+// closing connects, and signals when the connection is closed for good.
 func closing(t *testing.T, c natsd.Credential) (*nats.Conn, <-chan struct{}) {
 	t.Helper()
 	closed := make(chan struct{})
@@ -49,8 +49,8 @@ func closing(t *testing.T, c natsd.Credential) (*nats.Conn, <-chan struct{}) {
 	return nc, closed
 }
 
-// A revocation cuts what is open and refuses what comes, whoever else is there,
-// and holds after a restart.
+// A revocation closes open connections and refuses new ones, without effect on
+// others, and survives a restart.
 func TestARevokedCredentialIsCutAndStaysOut(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -82,7 +82,7 @@ func TestARevokedCredentialIsCutAndStaysOut(t *testing.T) {
 	if other.Stats().Reconnects != 0 || !other.IsConnected() {
 		t.Error("somebody else was cut")
 	}
-	// The ledger works on.
+	// The ledger is not affected.
 	body := `{"specversion":"1.0","id":"e1","source":"/x","type":"dev.askbus.ask.requested.v1","data":{"id":"a1","questions":[{"text":"Go on?"}]}}`
 	if m := ask(t, other, "askv1.acme.s1.ask.a1", body); m.Header.Get("Nats-Service-Error-Code") != "" {
 		t.Errorf("%s", m.Data)
@@ -137,8 +137,8 @@ func TestRotatedKeysOverlapUntilTheOldAreDropped(t *testing.T) {
 	}
 }
 
-// Our own clients outlive their credential's expiry, and a file that somebody
-// replaced is read again.
+// Our own clients outlive their credential's expiry, and read a replaced file
+// again.
 func TestClientsRenewWhatExpires(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
@@ -183,8 +183,8 @@ func TestClientsRenewWhatExpires(t *testing.T) {
 	}
 }
 
-// old makes a store look as builds before wrote it: in the global account, with
-// a key from which passwords were derived.
+// old gives a store the form of earlier versions: in the global account, with a
+// key from which passwords were derived.
 func old(t *testing.T) (dir string) {
 	t.Helper()
 	dir, stream := used(t)
@@ -226,7 +226,7 @@ func TestAnOlderStoreIsGivenToTheNewAccounts(t *testing.T) {
 		t.Errorf("%d messages came over", n)
 	}
 	s.Close()
-	// What is remembered of the store holds for the new account, too.
+	// The records about the store apply to the new account as well.
 	if err := os.RemoveAll(streamDir(t, dir)); err != nil {
 		t.Fatal(err)
 	}
@@ -250,10 +250,10 @@ func TestAStoreOfAnotherAccountIsRefused(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "nats")); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, refused(t, dir, "127.0.0.1:0"), "belongs to account") // the mark knows it
+	wants(t, refused(t, dir, "127.0.0.1:0"), "belongs to account") // the mark has the account
 }
 
-// Without the operator's key everything runs, but nothing is signed again.
+// Without the operator's key everything runs, but nothing can be signed again.
 func TestTheOperatorsKeyMayLieElsewhere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -33,14 +33,14 @@ var (
 	nodesOf   = natsd.Role{Name: natsd.RoleCluster}
 )
 
-// rights is what a role may and may not do, tried against the server.
+// rights are what a role may and may not do, tested against the server.
 type rights struct {
 	role       natsd.Role
 	pub, noPub []string
 	sub, noSub []string
 }
 
-// Nobody but the broker's ledger connection may do any of this.
+// Only the broker's ledger connection may do any of this.
 var forbidden = []string{
 	"issuev1.credentials",
 	"ledgerv1.00.acme.s1.a1.q", "ledgerv1.00.acme.s1.a1.o", "ledgerv1.00.acme.s1.a1.r.web", "$JS.API.INFO", "$JS.API.STREAM.MSG.GET.ASKS_00",
@@ -138,7 +138,7 @@ func table() []rights {
 			noSub: []string{"outv1.>", "ledgerv1.>", "askv1.>", "$JS.>", "_INBOX.b.>", "_INBOX.a.>"},
 		},
 		{
-			role: repairs, // it reads for backups, and writes no message
+			role: repairs, // it reads for backups, but writes no messages
 			pub: []string{
 				"$JS.API.INFO", "$JS.API.STREAM.INFO.ASKS_00", "$JS.API.STREAM.UPDATE.ASKS_00", "$JS.API.STREAM.SNAPSHOT.ASKS_00", "$JS.API.STREAM.RESTORE.ASKS_00",
 				"$JS.API.STREAM.LEADER.STEPDOWN.ASKS_00", "$JS.API.STREAM.PEER.REMOVE.ASKS_00", "$JS.SNAPSHOT.RESTORE.ASKS_00.x",
@@ -198,7 +198,8 @@ func TestEveryRoleHasExactlyItsRights(t *testing.T) {
 				}
 			}
 			for _, s := range noSub {
-				// A subscription that is wider than what is denied is allowed only if it is delivered nothing of it.
+				// A subscription that is wider than what is denied is allowed
+				// only if it receives none of it.
 				if err := subscribe(s); err == nil {
 					t.Errorf("may subscribe to %s", s)
 				}
@@ -207,8 +208,8 @@ func TestEveryRoleHasExactlyItsRights(t *testing.T) {
 	}
 }
 
-// try does something on a fresh connection and returns what the server says to
-// it: errors come before the answer to the flush.
+// try does something on a fresh connection and returns the server's error,
+// which arrives before the reply to the flush.
 func try(b *natstest.Bus, r natsd.Role, do func(*nats.Conn) error) error {
 	c, err := b.Credential(r)
 	if err != nil {
@@ -228,7 +229,8 @@ func try(b *natstest.Bus, r natsd.Role, do func(*nats.Conn) error) error {
 	return nc.LastError()
 }
 
-// TestTheKeyInASubjectIsTheSenders: NATS lets nobody write another's key there.
+// TestTheKeyInASubjectIsTheSenders checks that NATS refuses another user's key
+// in a subject.
 func TestTheKeyInASubjectIsTheSenders(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
@@ -308,8 +310,8 @@ func TestAResponderRepliesToNobody(t *testing.T) {
 	}
 }
 
-// TestTheForgingTricksAreDead tries what worked before the rights were these
-// (docs/protocol.md, section 7).
+// TestTheForgingTricksAreDead tries forgeries that worked with earlier
+// permissions (docs/protocol.md, section 7).
 func TestTheForgingTricksAreDead(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -384,7 +386,8 @@ func TestTheForgingTricksAreDead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The broker has worked off what came before when it answers what comes after.
+	// When the broker answers a later request, it has processed the earlier
+	// ones.
 	op := b.Connect(operator)
 	for _, s := range []string{"$SRV.PING", "$SRV.STATS.askbus", "askv1.acme.s1.get.a1", "ansv1.operator.list", "ansv1.operator.done"} {
 		ask(t, op, s, "{}")

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// refused starts a server that must not start, and returns why.
+// refused starts a server that must not start, and returns the reason.
 func refused(t *testing.T, dir, addr string) string {
 	t.Helper()
 	s, err := natsd.Start(natsd.Options{Dir: dir, Addr: addr, Admin: true})
@@ -106,7 +106,7 @@ func TestWhyTheServerDoesNotStart(t *testing.T) {
 	}
 }
 
-// used is a directory with a stream and a message in it.
+// used returns a directory with a stream and a message in it.
 func used(t *testing.T) (dir, stream string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -128,7 +128,7 @@ func used(t *testing.T) (dir, stream string) {
 	return dir, streamDir(t, dir)
 }
 
-// streamDir is where the first stream lies.
+// streamDir returns the directory of the first stream.
 func streamDir(t *testing.T, dir string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "nats", "jetstream", "A*", "streams", "ASKS_00"))
@@ -138,7 +138,7 @@ func streamDir(t *testing.T, dir string) string {
 	return found[0]
 }
 
-// keysFile is the file of a directory's keys; its folder is made.
+// keysFile returns the path of a directory's key file, and creates its folder.
 func keysFile(t *testing.T, dir string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "auth"), 0o700); err != nil {
@@ -163,7 +163,7 @@ func TestACorruptStoreIsSaidAndLeftAlone(t *testing.T) {
 				bad[len(bad)/2+i] ^= 0xff
 			}
 			write(t, path, string(bad))
-			for range 2 { // also when it is tried again
+			for range 2 { // also on the second attempt
 				wants(t, refused(t, dir, "127.0.0.1:0"), dir, "corrupt", "ASKS_00", "backup")
 			}
 			if data, err := os.ReadFile(path); err != nil || string(data) != string(bad) {
@@ -223,7 +223,7 @@ func TestKeyCredentialsAndStoreSurviveARestart(t *testing.T) {
 	}
 }
 
-// A new key beside an old store would void every credential.
+// A new key for an existing store would invalidate every credential.
 func TestAStoreWithoutItsKeyIsAnError(t *testing.T) {
 	t.Parallel()
 	dir, _ := used(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// overTLS is a server that wants certificates of its clients, and their CA.
+// overTLS returns a server that requires client certificates, and their CA.
 func overTLS(t *testing.T, mutual bool) (srv *natsd.Server, keeper *certificate.Keeper, pair certtest.Pair, servers, clients *certtest.CA) {
 	t.Helper()
 	servers, clients = certtest.New(t), certtest.New(t)
@@ -39,7 +39,7 @@ func overTLS(t *testing.T, mutual bool) (srv *natsd.Server, keeper *certificate.
 	return srv, keeper, pair, servers, clients
 }
 
-// credential is one that trusts a CA.
+// credential returns one that trusts a CA.
 func credential(t *testing.T, srv *natsd.Server, ca *certtest.CA) call.Credential {
 	t.Helper()
 	c, err := srv.Credential(natsd.Role{Name: natsd.RoleOperator})
@@ -60,7 +60,7 @@ func TestWhoGetsInOverMutualTLS(t *testing.T) {
 	good := show(clients.Fresh(time.Hour))
 	for name, v := range map[string]struct {
 		change []func(*call.Credential)
-		says   string // empty: it gets in
+		says   string // empty: it is admitted
 	}{
 		"with a good certificate":                 {[]func(*call.Credential){good}, ""},
 		"without a certificate":                   {nil, "ASKBUS_NATS_CERT_FILE"},
@@ -100,8 +100,8 @@ func TestWhoGetsInOverMutualTLS(t *testing.T) {
 	}
 }
 
-// A broker in the server's process shows no certificate: its connection never
-// leaves the process.
+// A broker in the server's process needs no certificate: its connection stays
+// in the process.
 func TestInProcessConnectionsNeedNoCertificate(t *testing.T) {
 	t.Parallel()
 	srv, _, _, _, _ := overTLS(t, true)
@@ -117,7 +117,7 @@ func TestInProcessConnectionsNeedNoCertificate(t *testing.T) {
 	nc.Close()
 }
 
-// Nothing is said in the clear but the server's greeting.
+// Only the server's greeting is sent in the clear.
 func TestAClientThatSpeaksNoTLSHearsNothing(t *testing.T) {
 	t.Parallel()
 	srv, _, _, _, _ := overTLS(t, false)
@@ -186,7 +186,7 @@ func TestANewCertificateLeavesOpenConnectionsAlone(t *testing.T) {
 	if err := old.Flush(); err != nil || serial(old) != before || len(dropped) > 0 {
 		t.Errorf("the open connection did not go on: %v", err)
 	}
-	// A client renews its own by its files, too: the next connect shows it.
+	// A client also renews its own from its files: the next connect uses it.
 	clients.Issue(mine, time.Hour)
 	if err := old.ForceReconnect(); err != nil {
 		t.Fatal(err)
@@ -196,11 +196,11 @@ func TestANewCertificateLeavesOpenConnectionsAlone(t *testing.T) {
 	})
 }
 
-// A server with another key is no node, whatever it says.
+// A server with another key cannot join.
 func TestOnlyNodesWithTheKeyJoinACluster(t *testing.T) {
 	t.Parallel()
 	all := nodes(t)
-	started := make(chan error, 2) // two of three: a cluster has a majority
+	started := make(chan error, 2) // two of three are a majority
 	for i := range 2 {
 		go func() {
 			srv, err := natsd.Start(all[i])
@@ -229,7 +229,7 @@ func TestOnlyNodesWithTheKeyJoinACluster(t *testing.T) {
 		_ = raw.SetDeadline(time.Now().Add(30 * time.Second))
 		conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, Certificates: certificates})
 		err = conn.HandshakeContext(t.Context())
-		if err == nil { // TLS 1.3 tells a client that its certificate is refused when it reads
+		if err == nil { // with TLS 1.3 a client learns only on read that its certificate was refused
 			_, err = conn.Read(make([]byte, 1))
 		}
 		if err == nil || !strings.Contains(err.Error(), "remote error: tls: ") {

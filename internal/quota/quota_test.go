@@ -162,13 +162,14 @@ func TestPendingAsksAndStoredBytesAreCounted(t *testing.T) {
 			break
 		}
 	}
-	// Half of it is what the pending ones need to end.
+	// Half of it is reserved for the ends of pending asks.
 	if refused(t, err, "quota stored_bytes is"); stored < 150_000 || stored > 200_000 {
 		t.Errorf("%d bytes of 400000 were stored", stored)
 	}
 }
 
-// What the ledger holds counts, whoever stored it; what is gone does not.
+// What the ledger holds counts, whichever broker stored it; what was removed
+// does not.
 func TestTheLedgerIsMeasured(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -181,7 +182,7 @@ func TestTheLedgerIsMeasured(t *testing.T) {
 		go q.Run(ctx)
 		counted, err := q.Store(s1, 10)
 		if err != nil {
-			t.Fatal(err) // nothing is known yet
+			t.Fatal(err) // no measurement yet
 		}
 		counted(true)
 		synctest.Wait()
@@ -189,7 +190,7 @@ func TestTheLedgerIsMeasured(t *testing.T) {
 		refused(t, err, "pending asks")
 		use = quota.Use{}
 		time.Sleep(2 * time.Second)
-		_, err = q.Store(s1, 10) // has it measured again
+		_, err = q.Store(s1, 10) // triggers a measurement
 		refused(t, err)
 		synctest.Wait()
 		if _, err := q.Store(s1, 10); err != nil {
@@ -230,7 +231,7 @@ func TestHeldRequestsAreCountedAndNothingIsLeft(t *testing.T) {
 	})
 }
 
-// Without a policy nobody is limited.
+// Without a policy there are no limits.
 func TestNoKeeperRefusesNothing(t *testing.T) {
 	t.Parallel()
 	var q *quota.Keeper

@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// fakeFeed is a bucket whose broker can be away.
+// fakeFeed is a bucket whose broker can be unreachable.
 type fakeFeed struct {
 	live    chan Entry
 	again   chan error
@@ -69,12 +69,12 @@ func TestAReplicaWithoutContactFailsClosedAfterAMinute(t *testing.T) {
 		defer stop()
 		ended, unwatch := c.Watch(k)
 		defer unwatch()
-		time.Sleep(time.Hour) // it is asked again and again
+		time.Sleep(time.Hour) // it retries repeatedly
 		if _, err := c.Get(k); err != nil {
 			t.Fatal(err)
 		}
 		f.away.Store(true)
-		time.Sleep(49 * time.Second) // the last reading began at most 10 s ago
+		time.Sleep(49 * time.Second) // the last read began at most 10 s ago
 		if _, err := c.Get(k); err != nil {
 			t.Errorf("after 49 s: %v", err)
 		}
@@ -148,7 +148,7 @@ func TestWhatIsOlderDoesNotComeBack(t *testing.T) {
 	})
 }
 
-// A whole reading finds what no message told: also that a bucket began again.
+// A full read finds what no message reported, even that a bucket was recreated.
 func TestAWholeReadingMendsEverything(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -30,7 +30,7 @@ func webBucket(b *natstest.Bus, name string) *state.Bucket {
 	return state.Open(b.Responder("web"), state.Responder("web", ""), name)
 }
 
-// replica is a running cache; changed holds every change.
+// replica is a running cache; changed receives every change.
 type replica struct {
 	*state.Cache
 	changed chan state.Entry
@@ -79,8 +79,8 @@ func (r *replica) wait(t *testing.T, what string, is func(state.Entry) bool) {
 	}
 }
 
-// live are the options of a replica that hears only what it is told live: it does
-// not poll while a test runs.
+// live returns the options of a replica that gets only live changes: it does
+// not poll during the test.
 func live() state.CacheOptions { return state.CacheOptions{Poll: time.Hour, FailAfter: 2 * time.Hour} }
 
 func TestAReplicaSeesAnothersWrite(t *testing.T) {
@@ -153,7 +153,7 @@ func TestCompareAndSet(t *testing.T) {
 		t.Errorf("an old revision deletes: %v", err)
 	}
 	var all sync.WaitGroup
-	for i := range 20 { // without a revision everybody wins
+	for i := range 20 { // without a revision every write succeeds
 		all.Go(func() {
 			if _, err := one.Put(t.Context(), k, thing{i}, time.Hour); err != nil {
 				t.Error(err)
@@ -218,7 +218,7 @@ func TestWhatABucketRefuses(t *testing.T) {
 
 func TestABudgetIsKept(t *testing.T) {
 	t.Parallel()
-	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Budget: 8 << 20}}) // of which shared state may use 1 MiB
+	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Budget: 8 << 20}}) // shared state may use 1 MiB of it
 	operator := state.Open(b.Connect(natsd.Role{Name: natsd.RoleOperator}), state.Operator(), state.Policy)
 	full := map[string]string{"x": strings.Repeat("x", 30<<10)}
 	var err error
@@ -259,7 +259,7 @@ func TestATenantHasItsOwnLimit(t *testing.T) {
 }
 
 // Every role tries every verb in every bucket; what the table does not allow is
-// refused, and NATS refuses it before the broker sees it.
+// refused by NATS before the broker sees it.
 func TestNobodyTouchesAnothersBucket(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -267,8 +267,8 @@ func TestNobodyTouchesAnothersBucket(t *testing.T) {
 	for _, who := range []struct {
 		role  natsd.Role
 		state subject.StateRole
-		own   subject.StateKey // what it may name
-		other subject.StateKey // what it may not
+		own   subject.StateKey // a key that it may use
+		other subject.StateKey // a key that it may not use
 	}{
 		{natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}, subject.StateAgent, subject.StateKey{Tenant: "acme", Name: "s1"}, subject.StateKey{}},
 		{natsd.Role{Name: natsd.RoleResponder, Type: "web"}, subject.StateResponder, subject.StateKey{Tenant: "acme", Name: "k"}, subject.StateKey{}},
@@ -299,7 +299,7 @@ func TestNobodyTouchesAnothersBucket(t *testing.T) {
 					}
 				}
 			}
-			// The verbs of others, and the entries themselves.
+			// The verbs of other roles, and the entries themselves.
 			for _, s := range []string{"ledgerv1.state.tokens.~.k", "statev1.tokens.~.k", "$JS.API.STREAM.INFO.STATE"} {
 				if who.role.Name != natsd.RoleLedger && publishes(t, nc, s) {
 					t.Errorf("may publish to %s", s)
@@ -313,7 +313,7 @@ func TestNobodyTouchesAnothersBucket(t *testing.T) {
 			}
 		})
 	}
-	// And the broker refuses by itself what NATS would let through.
+	// The broker itself also refuses what NATS should refuse.
 	for _, bucket := range subject.Buckets() {
 		for _, verb := range []subject.Verb{subject.VerbGet, subject.VerbPut, subject.VerbDelete} {
 			r := subject.StateRequest{Role: subject.StateResponder, Type: "tui", Bucket: bucket.Name, Verb: verb, Key: subject.StateKey{Name: "k"}}
@@ -426,7 +426,7 @@ func TestTheBrokerIsKilledInBetween(t *testing.T) {
 		done <- err
 	}()
 	select {
-	case <-ended: // nobody can say any more whether it still holds
+	case <-ended: // its state is unknown
 	case <-time.After(waittest.Limit):
 		t.Fatal("the replica does not fail closed")
 	}
@@ -467,7 +467,7 @@ func TestWatchesLeaveNothingBehind(t *testing.T) {
 	if n := nc.NumSubscriptions(); n > subs {
 		t.Errorf("%d subscriptions, before %d", n, subs)
 	}
-	_ = goroutines // other tests run beside this one: see the leak test of caches
+	_ = goroutines // other tests run concurrently: see the leak test of caches
 	before := nc.NumSubscriptions()
 	r.stop()
 	for range 20 {
@@ -505,7 +505,7 @@ func shortly(t *testing.T) context.Context {
 
 func brokerOptions() broker.Options { return broker.Options{} }
 
-// What was written and deleted is so after a kill and after a clean stop.
+// Writes and deletions survive a kill and a clean stop.
 func TestSharedStateSurvives(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})

@@ -78,7 +78,7 @@ func TestEveryBucketHasBounds(t *testing.T) {
 	}
 }
 
-// docs/protocol.md, section 10, has the table as it is here.
+// The table in docs/protocol.md, section 10, is the same.
 func TestTheProtocolHasTheTable(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/protocol.md")

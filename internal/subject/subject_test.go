@@ -11,13 +11,13 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// user is the public key of a credential, by its form.
+// user has the form of a credential's public key.
 const user = "UA2222222222222222222222222222222222222222222222222222ZZ"
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestPartitionNeverChanges holds FNV-1a 32-bit of "<tenant>.<session>" mod N
-// against a file that other languages may use too.
+// TestPartitionNeverChanges compares FNV-1a 32-bit of "<tenant>.<session>" mod
+// N with a file that other languages can use as well.
 func TestPartitionNeverChanges(t *testing.T) {
 	t.Parallel()
 	sessions := []ask.Key{
@@ -39,7 +39,7 @@ func TestPartitionNeverChanges(t *testing.T) {
 	b.WriteString("# FNV-1a 32-bit of tenant.session, mod 1, 4, 8 and 99\n")
 	for _, k := range sessions {
 		name := k.Tenant + "." + k.Session
-		// The definition, written out: not what the package uses.
+		// The definition, independent of the package's code.
 		h := uint32(2166136261)
 		for i := range len(name) {
 			h = (h ^ uint32(name[i])) * 16777619
@@ -239,7 +239,7 @@ func TestReplyAllowed(t *testing.T) {
 	}
 }
 
-// FuzzReplyAllowed holds that nothing but an inbox is ever answered.
+// FuzzReplyAllowed checks that replies only go to inboxes.
 func FuzzReplyAllowed(f *testing.F) {
 	f.Add("askv1.acme.s1.ask.a1", "_INBOX.a.acme.s1.x")
 	f.Add("ansv1.web."+user+".next", "_INBOX.r.web.>")

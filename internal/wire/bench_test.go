@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// asked is an ask of ordinary size, normalized.
+// asked returns a normalized ask of ordinary size.
 func asked(b *testing.B) *ask.Ask {
 	b.Helper()
 	a := &ask.Ask{
@@ -36,7 +36,7 @@ func BenchmarkEncodeAsk(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeAsk is the strict reading of what comes from outside.
+// BenchmarkDecodeAsk decodes an ask from outside, strictly.
 func BenchmarkDecodeAsk(b *testing.B) {
 	data, err := wire.EncodeAsk(asked(b))
 	if err != nil {
@@ -61,7 +61,7 @@ func BenchmarkDigest(b *testing.B) {
 	}
 }
 
-// outcome is how the ask of [asked] ended.
+// outcome returns an outcome of the ask of [asked].
 func outcome(a *ask.Ask) *ask.Outcome {
 	return &ask.Outcome{
 		AskID: a.ID, Tenant: a.Tenant, Session: a.Session, Status: ask.StatusAnswered, Source: ask.SourceHuman, AnswerID: "01J0000000000000000000000",
@@ -94,7 +94,8 @@ func BenchmarkDecodeOutcome(b *testing.B) {
 	}
 }
 
-// BenchmarkMessage is an event into a NATS message and back, in both modes.
+// BenchmarkMessage writes an event into a NATS message and reads it back, in
+// both modes.
 func BenchmarkMessage(b *testing.B) {
 	a := asked(b)
 	data, err := wire.EncodeAsk(a)

@@ -32,7 +32,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// digests are asks whose digests other languages have to find too.
+// digests returns asks whose digests implementations in other languages must
+// compute as well.
 func digests() map[string]string {
 	return map[string]string{
 		"smallest":            `{"id":"a1","questions":[{"text":"t"}]}`,
@@ -64,7 +65,7 @@ func TestDigest(t *testing.T) {
 	if byName["smallest"] != byName["defaults spelt out"] || byName["smallest"] != byName["what does not count"] {
 		t.Errorf("the same question has several digests: %v", byName)
 	}
-	// RFC 8785 by hand: sorted keys, no spaces, numbers as ECMAScript writes them.
+	// RFC 8785 by hand: sorted keys, no spaces, numbers in ECMAScript's format.
 	for name, canonical := range map[string]string{
 		"smallest":      `{"at_deadline":"expire","questions":[{"id":"q1","kind":"text","required":true,"text":"t"}]}`,
 		"order of keys": `{"at_deadline":"expire","context":"c","questions":[{"allow_other":false,"id":"z","kind":"choice","options":[{"id":"a","label":"A","preview":{"body":"b","format":"text"}},{"cancels":true,"id":"o2","label":"B"}],"required":true,"text":"t"}]}`,

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// refusal is what a decoder may say: a sentence for the sender.
+// refusal checks that a decoder's error is one for the sender.
 func refusal(t *testing.T, err error) {
 	t.Helper()
 	if e, ok := errors.AsType[*ask.Error](err); !ok || e.Code != ask.CodeInvalid {
@@ -55,7 +55,7 @@ func FuzzDecodeAsk(f *testing.F) {
 	})
 }
 
-// emptyIsNil takes an empty list or map for none.
+// emptyIsNil treats an empty list or map as nil.
 func emptyIsNil() cmp.Option {
 	return cmp.FilterValues(func(x, y any) bool { return true }, cmp.Options{
 		cmp.Transformer("strings", func(s []string) string { data, _ := json.Marshal(append([]string{}, s...)); return string(data) }),
@@ -96,8 +96,8 @@ func FuzzDecodeReply(f *testing.F) {
 	})
 }
 
-// FuzzStrict holds that what is accepted is JSON whose fields are all known,
-// and that every fault has a message and a pointer into the body.
+// FuzzStrict checks that accepted JSON has only known fields, and that every
+// fault has a message and a pointer into the body.
 func FuzzStrict(f *testing.F) {
 	for _, s := range []string{`{}`, `{"of":"question","max":3,"wait":"1s"}`, `{"of":"question","of":"outcome"}`, `[1,{"a":[{}]}]`, `nul`, `{"max":1e5}`, `{"max":-0}`, "{\"of\":\"\xff\"}", `{"OF":"question"}`} {
 		f.Add([]byte(s))
@@ -133,14 +133,14 @@ func FuzzStrict(f *testing.F) {
 	})
 }
 
-// FuzzOpenStored: what is cut out of a stored question as we write it is its ask.
+// FuzzOpenStored checks that the part cut out of a stored question is its ask.
 func FuzzOpenStored(f *testing.F) {
 	for _, seed := range []string{`{"a":"}"}`, `{"a":"\"}"}`, `{"a":"\\"}`, `{"a":"\\\"{"}`, `{"a":{"b":[{}]}}`, `{"a":"\\\\"}x`, `{"`, `{"\`, `{}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data string) {
 		if !json.Valid([]byte(data)) || data[0] != '{' || data[len(data)-1] != '}' {
-			_, _ = wire.OpenStored([]byte(`{"ask":` + data)) // it may find anything, and must end
+			_, _ = wire.OpenStored([]byte(`{"ask":` + data)) // it may find anything, but must terminate
 			return
 		}
 		s, err := wire.OpenStored([]byte(`{"ask":` + data + `,"on_deadline":{"a":"}"}}`))

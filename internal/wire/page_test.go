@@ -9,8 +9,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// The cursor that is seen without reading a page is the page's own, whatever
-// its asks say.
+// The cursor that is extracted without decoding a page is the page's own,
+// whatever its asks contain.
 func TestTheNextPageIsSeenWithoutReadingThisOne(t *testing.T) {
 	t.Parallel()
 	for _, title := range []string{"", `],"next":"evil"}`, `"}`, `\`, strings.Repeat(`],"next":"`, 1000)} {

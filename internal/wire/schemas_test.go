@@ -98,7 +98,7 @@ func TestSchemasAreValidAndNamed(t *testing.T) {
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-// byCode is what the broker does with an ask's data.
+// byCode decodes and validates an ask like the broker.
 func byCode(data []byte) error {
 	a, err := wire.DecodeAsk(data)
 	if err != nil {
@@ -126,7 +126,7 @@ func yesOrNo(t *rapid.T, name string) func() any {
 	return func() any { return rapid.Bool().Draw(t, name) }
 }
 
-// drawAsk draws a valid ask.
+// drawAsk generates a valid ask.
 func drawAsk(t *rapid.T) object {
 	a := object{"id": rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`).Draw(t, "id")}
 	maybe(t, a, "title", func() any { return word(t, "title", 20) })
@@ -253,7 +253,7 @@ func drawOptions(t *rapid.T, q object) {
 	}
 }
 
-// mutations make a valid ask structurally wrong. They get the ask and one of
+// mutations make a valid ask structurally invalid. They get the ask and one of
 // its questions.
 func mutations() map[string]func(a, q object) {
 	set := func(name string, v any) func(a, q object) { return func(a, _ object) { a[name] = v } }
@@ -423,7 +423,7 @@ func TestTheAskSchemaAgreesWithValidate(t *testing.T) {
 			if err := bySchema(schema, data); err != nil {
 				t.Fatalf("the schema refuses %s: %v", data, err)
 			}
-			// What is stored of it is valid too.
+			// What is stored of it is also valid.
 			a, err := wire.DecodeAsk(data)
 			if err != nil {
 				t.Fatal(err)
@@ -480,7 +480,7 @@ func TestTheAskSchemaAgreesWithValidate(t *testing.T) {
 	})
 }
 
-// TestSchemasOfRequestsAgreeWithTheCode holds each request's schema against its
+// TestSchemasOfRequestsAgreeWithTheCode compares each request's schema with its
 // decoder.
 func TestSchemasOfRequestsAgreeWithTheCode(t *testing.T) {
 	t.Parallel()
