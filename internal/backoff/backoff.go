@@ -1,6 +1,6 @@
-// Package backoff waits between the tries of something that may succeed later:
-// longer with every try, with jitter, so that many who wait do not come back at
-// once. It decides nothing about whether to try again.
+// Package backoff waits between attempts at something: longer after each
+// attempt, with jitter, so that many callers do not retry at the same time. It
+// does not decide whether to retry.
 package backoff
 
 import (
@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// doublings bounds how long a wait gets: 32 times the first.
+// doublings bounds the wait: 32 times the first.
 const doublings = 5
 
-// Wait waits about first after try 0, twice as long after each further one, up
-// to 32 times as long. It returns the error of ctx when that ends first.
+// Wait waits about first after attempt 0 and twice as long after each further
+// one, up to 32 times first. It returns the error of ctx if that ends first.
 func Wait(ctx context.Context, first time.Duration, try int) error {
 	t := time.NewTimer(Delay(first, try))
 	defer t.Stop()
@@ -25,8 +25,8 @@ func Wait(ctx context.Context, first time.Duration, try int) error {
 	}
 }
 
-// Delay is how long [Wait] waits: from half to one and a half of the doubled
-// first.
+// Delay returns how long [Wait] waits: between half and one and a half times
+// the doubled first.
 func Delay(first time.Duration, try int) time.Duration {
 	d := first << min(max(try, 0), doublings)
 	return d/2 + rand.N(d) //nolint:gosec // jitter

@@ -1,7 +1,7 @@
 // Package config holds the groups of settings that commands share, and loads
-// them: from the environment (ASKBUS_…), over which flags win.
+// them from the environment (ASKBUS_…); flags override them.
 //
-// Only cmd imports it: a library is given settings and never reads the
+// Only cmd imports it: libraries are given their settings and never read the
 // environment.
 package config
 
@@ -18,17 +18,17 @@ import (
 	"github.com/kelseyhightower/envconfig"
 )
 
-// Prefix of every variable.
+// Prefix is the prefix of every variable.
 const Prefix = "ASKBUS"
 
-// Common is what every command knows.
+// Common has the settings of every command.
 type Common struct {
 	Dir    string `desc:"directory of keys, store and context.json; default: askbus in the user's state directory"`
 	Tenant string `default:"default" desc:"tenant"`
 	Output string `desc:"text or json; default: text on a terminal, else json"`
 }
 
-// Reach says how to reach a bus that is not of this directory.
+// Reach says how to reach a bus that another directory belongs to.
 type Reach struct {
 	NATS struct {
 		URL  string        `desc:"NATS server; default: that of context.json"`
@@ -52,7 +52,7 @@ type Reach struct {
 	}
 }
 
-// Ledger is how the ledger is laid out.
+// Ledger has the layout of the ledger.
 type Ledger struct {
 	Partitions     int           `positive:"true" desc:"partitions, fixed when the ledger is created; default: the ledger's, 4 for a new one"`
 	Replicas       int           `positive:"true" desc:"copies of each stream, 3 in a cluster; default: the ledger's, 1 for a new one"`
@@ -66,7 +66,7 @@ type Ledger struct {
 	Policy string `desc:"policy file (YAML): what each tenant and each of its sessions may use; read again when it changes; default: the limits of docs/operations.md"`
 }
 
-// Listen says where a process listens.
+// Listen has the addresses of a process.
 type Listen struct {
 	NATSAddr string `split_words:"true" default:"127.0.0.1:4280" desc:"NATS address of the embedded server"`
 	HTTPAddr string `split_words:"true" default:"127.0.0.1:8420" desc:"address of the web inbox"`
@@ -86,12 +86,12 @@ type Listen struct {
 	Insecure bool `desc:"NATS and HTTP listeners may be reached from other machines without TLS, as behind a proxy that ends it"`
 }
 
-// Types are the responder types of a deployment.
+// Types has the responder types of a deployment.
 type Types struct {
 	ResponderTypes []string `split_words:"true" desc:"responder types whose work a broker keeps from the start, also while they have no replicas: what a scaler reads at /backlog"`
 }
 
-// Web is the web inbox.
+// Web has the settings of the web inbox.
 type Web struct {
 	Groups []string `desc:"groups of the local user, for audiences"`
 	Web    struct {
@@ -125,7 +125,7 @@ type Web struct {
 	}
 }
 
-// Push is web push.
+// Push has the settings of web push.
 type Push struct {
 	Push struct {
 		Hosts   []string `desc:"hosts of push services that may be called, beside those of Chrome, Edge, Firefox and Safari"`
@@ -133,7 +133,7 @@ type Push struct {
 	}
 }
 
-// Doors are the HTTP and WebSocket doors.
+// Doors has the settings of the HTTP and WebSocket endpoints.
 type Doors struct {
 	CORSOrigins  []string `split_words:"true" desc:"web origins whose pages may call the HTTP doors"`
 	EmbedOrigins []string `split_words:"true" desc:"web origins that may frame /embed"`
@@ -146,15 +146,16 @@ type Doors struct {
 	}
 }
 
-// Issuer is who swaps tokens for NATS credentials.
+// Issuer has the settings of the service that exchanges tokens for NATS
+// credentials.
 type Issuer struct {
 	Issuer struct {
 		Rules string `desc:"rules file (YAML): whose tokens are swapped for NATS credentials, and for which; read again when it changes; default: API tokens only"`
 	}
 }
 
-// Slack is the surface in Slack. Its secrets have no flags: arguments of a
-// process are no secret.
+// Slack has the settings of the surface in Slack. Its secrets have no flags,
+// because the arguments of a process are not secret.
 type Slack struct {
 	Slack struct {
 		BotToken          string   `split_words:"true" desc:"bot token (xoxb-…)"`
@@ -175,19 +176,19 @@ type Slack struct {
 	}
 }
 
-// SSH is the inbox over SSH.
+// SSH has the settings of the inbox over SSH.
 type SSH struct {
 	SSHAddr string `split_words:"true" desc:"address of the inbox over SSH; default: none in \"askbus up\", 127.0.0.1:8022 in \"askbus ssh\""`
 	SSHKeys string `split_words:"true" desc:"file of the keys that may sign in over SSH, as authorized_keys; default: authorized_keys in the directory"`
 }
 
-// Log is how much is said.
+// Log has the level and format of logs.
 type Log struct {
 	LogLevel  string `split_words:"true" default:"warn" desc:"debug, info, warn or error"`
 	LogFormat string `split_words:"true" default:"text" desc:"text or json"`
 }
 
-// Telemetry is where traces go.
+// Telemetry says where traces are sent.
 type Telemetry struct {
 	OTLPEndpoint string `split_words:"true" desc:"collector that gets traces over OTLP (HTTP), such as http://127.0.0.1:4318; default: nothing is traced"`
 	OTLPHeaders  string `split_words:"true" desc:"headers for it, as name=value,name=value"`
@@ -201,8 +202,8 @@ func Load(into any) error {
 	return positive(reflect.ValueOf(into).Elem(), Prefix)
 }
 
-// positive refuses a setting that was given as 0 and whose zero value means
-// that it was not given.
+// positive refuses a setting that was given as 0 if its zero value means that
+// it was not given.
 func positive(v reflect.Value, prefix string) error {
 	for f, value := range v.Fields() {
 		name := prefix + "_" + words(f.Name)
@@ -259,7 +260,7 @@ func collect(t reflect.Type, prefix string, seen map[string]Setting) {
 	}
 }
 
-// words is a field's name as envconfig's split_words makes it: OpsAddr is
+// words converts a field's name like envconfig's split_words: OpsAddr is
 // OPS_ADDR, HTTPAddr is HTTP_ADDR.
 func words(name string) string {
 	runes := []rune(name)
@@ -273,8 +274,8 @@ func words(name string) string {
 	return b.String()
 }
 
-// Unknown names the variables of the environment that start with ASKBUS_ and
-// that no command knows: most are misspelt.
+// Unknown returns the variables of the environment that begin with ASKBUS_ and
+// belong to no command: most are misspelt.
 func Unknown(structs ...any) []string {
 	known := map[string]bool{}
 	for _, s := range Settings(structs...) {
@@ -291,7 +292,7 @@ func Unknown(structs ...any) []string {
 	return unknown
 }
 
-// Bytes reads a size such as "10GiB", "512MB" or "1048576".
+// Bytes parses a size such as "10GiB", "512MB" or "1048576".
 func Bytes(s string) (int64, error) {
 	number := strings.TrimRightFunc(s, func(r rune) bool { return !unicode.IsDigit(r) })
 	n, err := strconv.ParseInt(number, 10, 64)

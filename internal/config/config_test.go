@@ -24,8 +24,9 @@ type settings struct {
 	config.Log
 }
 
-// TestSettingsAreNamedAsTheEnvironmentReadsThem sets every variable that the
-// table names and sees that Load finds it: table and envconfig agree on words.
+// TestSettingsAreNamedAsTheEnvironmentReadsThem sets every variable of the
+// table and checks that Load reads it: table and envconfig derive the same
+// names.
 func TestSettingsAreNamedAsTheEnvironmentReadsThem(t *testing.T) {
 	rows := config.Settings(settings{}, &settings{})
 	names := make([]string, len(rows))
@@ -52,7 +53,7 @@ func TestSettingsAreNamedAsTheEnvironmentReadsThem(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	t.Setenv("URL", "bare") // a bare variable is nobody's
+	t.Setenv("URL", "bare") // a bare variable is ignored
 	t.Setenv("TENANT", "bare")
 	var s settings
 	if err := config.Load(&s); err != nil {

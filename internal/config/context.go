@@ -11,8 +11,8 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// Context is what the processes of one directory tell each other, and the local
-// subcommands: where everything is, and the operator's credential. It lies in
+// Context is what the processes and the local subcommands of one directory
+// share: addresses, and the operator's credential. It is stored in
 // context.json, readable by its owner only.
 type Context struct {
 	NATSURL  string             `json:"nats_url,omitempty"`
@@ -20,13 +20,13 @@ type Context struct {
 	Ops      map[string]string  `json:"ops,omitempty"` // ops URL of each role
 	Operator *client.Credential `json:"operator,omitempty"`
 
-	NATSCAFile     string `json:"nats_ca_file,omitempty"`     // who signs the server's certificate; empty: no TLS
-	NATSServerName string `json:"nats_server_name,omitempty"` // in it, when it is not the URL's host
+	NATSCAFile     string `json:"nats_ca_file,omitempty"`     // CA of the server's certificate; empty: no TLS
+	NATSServerName string `json:"nats_server_name,omitempty"` // name in the certificate, if it is not the URL's host
 }
 
 const contextFile = "context.json"
 
-// DefaultDir is the user's state directory for askbus.
+// DefaultDir returns the user's state directory for askbus.
 func DefaultDir() string {
 	if d := os.Getenv("XDG_STATE_HOME"); d != "" {
 		return filepath.Join(d, "askbus")
@@ -64,13 +64,13 @@ func UpdateContext(dir string, change func(*Context)) error {
 	if err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
-	defer lock.Close() //nolint:errcheck // which unlocks it
+	defer lock.Close() //nolint:errcheck // unlocks it
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
 	c, err := ReadContext(dir)
 	if err != nil {
-		c = Context{} // damaged: it is written again
+		c = Context{} // damaged: it is replaced
 	}
 	change(&c)
 	data, err := json.MarshalIndent(c, "", "  ")
@@ -87,8 +87,8 @@ func UpdateContext(dir string, change func(*Context)) error {
 	return nil
 }
 
-// writeSynced writes a file whose content outlives a power cut: without, a
-// rename would leave an empty one.
+// writeSynced writes a file whose content survives a power cut; otherwise a
+// rename could leave an empty one.
 func writeSynced(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -98,7 +98,7 @@ func writeSynced(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// SetOps notes where a role's ops address is.
+// SetOps records the address of a role's ops endpoint.
 func (c *Context) SetOps(role, url string) {
 	if c.Ops == nil {
 		c.Ops = map[string]string{}

@@ -1,7 +1,7 @@
 // Package daemon runs a process: its parts, its signals, its health endpoints.
 //
-// A process is a list of parts; the first to return stops the rest, the last
-// part started first, so that a part that serves others stops last. It decides
+// A process is a list of parts. The first to return stops the others in reverse
+// order, so that a part on which others depend stops last. The package decides
 // nothing about asks.
 package daemon
 
@@ -20,17 +20,17 @@ import (
 	"github.com/askbus/askbus/internal/httpserver"
 )
 
-// Signals is a context that ends with SIGINT or SIGTERM. A second signal ends
-// the process at once.
+// Signals returns a context that ends with SIGINT or SIGTERM. A second signal
+// ends the process at once.
 func Signals(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // gives the second signal its default effect
+	context.AfterFunc(ctx, stop) // restores the default effect for a second signal
 	return ctx, stop
 }
 
-// Hangups tells of each SIGHUP until ctx ends: somebody asks to read files
-// again. When the terminal is gone in which the process was started, a SIGHUP
-// ends it as ever.
+// Hangups signals each SIGHUP, a request to read files again, until ctx ends.
+// If the terminal in which the process was started is gone, a SIGHUP ends the
+// process as usual.
 func Hangups(ctx context.Context) <-chan os.Signal {
 	had := hasTerminal()
 	got, again := make(chan os.Signal, 1), make(chan os.Signal, 1)
@@ -43,12 +43,12 @@ func Hangups(ctx context.Context) <-chan os.Signal {
 				return
 			case s := <-got:
 				if had && !hasTerminal() {
-					_ = syscall.Kill(os.Getpid(), syscall.SIGTERM) // which drains
+					_ = syscall.Kill(os.Getpid(), syscall.SIGTERM) // drains
 					continue
 				}
 				select {
 				case again <- s:
-				default: // one is under way, and reads what is there then
+				default: // a signal is queued, and its reader sees the latest files
 				}
 			}
 		}
@@ -64,7 +64,7 @@ func hasTerminal() bool {
 	return tty.Close() == nil
 }
 
-// Part is one long-lived thing of a process.
+// Part is one long-running part of a process.
 type Part struct {
 	Name string
 	Run  func(ctx context.Context) error // blocks until ctx ends and it has drained
@@ -112,8 +112,8 @@ func Run(ctx context.Context, parts ...Part) error {
 	return errors.Join(errs...)
 }
 
-// HTTP serves a handler on a listener, within limits, until ctx ends; then
-// requests under way are finished, for at most grace.
+// HTTP serves a handler on a listener, within limits, until ctx ends; then it
+// finishes running requests for at most grace.
 func HTTP(name string, ln net.Listener, h http.Handler, limits httpserver.Limits, grace time.Duration) Part {
 	srv := httpserver.New(ln, h, limits)
 	return Part{name, func(ctx context.Context) error { return srv.Run(ctx, grace) }}

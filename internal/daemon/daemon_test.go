@@ -18,7 +18,7 @@ import (
 	"github.com/askbus/askbus/internal/httpserver"
 )
 
-// log notes what happened, in order.
+// log records events in order.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -39,7 +39,7 @@ func (l *log) is(t *testing.T, want ...string) {
 	}
 }
 
-// part runs until it is told to stop, and says so.
+// part runs until it is stopped, and records that.
 func part(l *log, name string, err error) daemon.Part {
 	return daemon.Part{Name: name, Run: func(ctx context.Context) error {
 		<-ctx.Done()

@@ -10,8 +10,8 @@ import (
 )
 
 // Ops is the handler of the ops address: /healthz (the process runs), /readyz
-// (it serves; ready says why not), /metrics and pprof. A profile holds memory,
-// so pprof is served to this machine only.
+// (it serves; ready returns why not), /metrics and pprof. A profile contains
+// memory, so pprof is served to this machine only.
 func Ops(ready func() error, metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
@@ -31,7 +31,7 @@ func Ops(ready func() error, metrics http.Handler) *http.ServeMux {
 	return mux
 }
 
-// fromHere serves requests that came to a loopback address only.
+// fromHere serves only requests to a loopback address.
 func fromHere(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !overLoopback(r) {
@@ -42,9 +42,9 @@ func fromHere(h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// Guarded refuses requests over loopback that name another host: pages whose
-// name somebody points at this machine. On other addresses probes and scrapers
-// come under names that only their network knows.
+// Guarded refuses requests over loopback for another host name: from web pages
+// whose name was pointed at this machine (DNS rebinding). On other addresses,
+// probes and scrapers use names that only their network knows.
 func Guarded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if overLoopback(r) && !httpserver.LoopbackHost(r.Host) {

@@ -10,8 +10,8 @@ import (
 	"github.com/askbus/askbus/internal/daemon"
 )
 
-// A page whose name was pointed at this machine reads nothing, and nobody but
-// this machine reads memory.
+// A page whose name was pointed at this machine can read nothing, and only this
+// machine can read memory.
 func TestOpsIsGuarded(t *testing.T) {
 	t.Parallel()
 	h := daemon.Guarded(daemon.Ops(func() error { return nil }, http.NotFoundHandler()))

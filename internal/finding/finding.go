@@ -1,22 +1,22 @@
-// Package finding is what a check of a deployment says: what was looked at, how
-// it is, and in words what is wrong and what to do. "askbus doctor" and "askbus
-// slack doctor" share it, so scripts read one shape.
+// Package finding is the result of checking a deployment: what was checked, its
+// state, and in words what is wrong and what to do. "askbus doctor" and "askbus
+// slack doctor" share it, so that scripts parse one format.
 package finding
 
 import "fmt"
 
-// State is what a check found.
+// State is the result of a check.
 type State string
 
-// The states of a check. Missing means that something optional does not work,
-// will soon stop working, or could not be looked at.
+// The results of a check. Missing means that something optional does not work,
+// will soon stop working, or could not be checked.
 const (
 	Good    State = "ok"
 	Missing State = "missing"
 	Broken  State = "broken"
 )
 
-// Finding is one thing that was looked at, in words.
+// Finding is one check and its result in words.
 type Finding struct {
 	What  string `json:"what"`
 	State State  `json:"state"`
@@ -26,12 +26,12 @@ type Finding struct {
 // List collects findings.
 type List []Finding
 
-// Say adds one.
+// Say adds a finding.
 func (l *List) Say(what string, state State, format string, args ...any) {
 	*l = append(*l, Finding{what, state, fmt.Sprintf(format, args...)})
 }
 
-// Broken counts what is broken.
+// Broken counts the broken findings.
 func (l *List) Broken() (n int) {
 	for _, f := range *l {
 		if f.State == Broken {

@@ -9,15 +9,15 @@ import (
 	"strconv"
 )
 
-// The ports from which Pick chooses: below those that systems give to outgoing
-// connections (Linux: 32768–60999), one of which could take an address between
-// Pick and the server's start.
+// The ports from which Pick chooses: below the range of ephemeral ports (Linux:
+// 32768–60999), which an outgoing connection could take between Pick and the
+// server's start.
 const (
 	firstPort = 10_000
 	lastPort  = 32_000
 )
 
-// Pick returns n different addresses of 127.0.0.1 on which nobody listens.
+// Pick returns n different free addresses of 127.0.0.1.
 func Pick(n int) ([]string, error) {
 	addrs := make([]string, 0, n)
 	var failed error

@@ -18,6 +18,6 @@ func TestAddressesAreFreeAndDifferent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer ln.Close() // a second one of the same address would fail
+		defer ln.Close() // a second listener on the same address would fail
 	}
 }

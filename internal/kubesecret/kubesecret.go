@@ -19,7 +19,7 @@ import (
 	"github.com/askbus/askbus/internal/kubeapi"
 )
 
-// ErrNone means that there is no Secret of that name.
+// ErrNone means that there is no Secret with that name.
 var ErrNone = errors.New("no such Secret")
 
 // Client reads and writes Secrets of one namespace.
@@ -37,12 +37,12 @@ func New(dir, host, port string) (*Client, error) {
 	}
 	namespace, err := os.ReadFile(filepath.Join(dir, "namespace"))
 	if err != nil {
-		return nil, fmt.Errorf("this pod mounts no service account's token: %w", err)
+		return nil, fmt.Errorf("this pod has no service account token: %w", err)
 	}
 	return &Client{api, "/api/v1/namespaces/" + url.PathEscape(strings.TrimSpace(string(namespace))) + "/secrets"}, nil
 }
 
-// secret is the part of a Secret that matters here.
+// secret is the part of a Secret that is used here.
 type secret struct {
 	APIVersion string            `json:"apiVersion,omitempty"`
 	Kind       string            `json:"kind,omitempty"`
@@ -55,23 +55,24 @@ type metadata struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Read returns what a Secret holds, or [ErrNone].
+// Read returns the data of a Secret, or [ErrNone].
 func (c *Client) Read(ctx context.Context, name string) (map[string][]byte, error) {
 	var s secret
 	err := c.do(ctx, http.MethodGet, "/"+url.PathEscape(name), "", nil, &s)
 	return s.Data, err
 }
 
-// Create makes a Secret. It is an [ErrExists] when there is one of that name.
+// Create creates a Secret, or returns [ErrExists] if there is one with that
+// name.
 func (c *Client) Create(ctx context.Context, name string, labels map[string]string, data map[string][]byte) error {
 	s := secret{"v1", "Secret", &metadata{name, labels}, data}
 	return c.do(ctx, http.MethodPost, "", "application/json", s, nil)
 }
 
-// ErrExists means that somebody else made the Secret first.
-var ErrExists = errors.New("the Secret exists")
+// ErrExists means that the Secret already exists.
+var ErrExists = errors.New("the Secret already exists")
 
-// Write makes a Secret, or replaces the keys of data in one that is there.
+// Write creates a Secret, or replaces the keys of data in an existing one.
 func (c *Client) Write(ctx context.Context, name string, labels map[string]string, data map[string][]byte) error {
 	err := c.do(ctx, http.MethodPatch, "/"+url.PathEscape(name), "application/merge-patch+json", secret{Data: data}, nil)
 	if errors.Is(err, ErrNone) {

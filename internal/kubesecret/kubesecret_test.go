@@ -19,10 +19,10 @@ import (
 	"github.com/askbus/askbus/internal/kubesecret"
 )
 
-// api is as much of an API server as a Secret needs.
+// api is a minimal API server for Secrets.
 type api struct {
 	mu      sync.Mutex
-	secrets map[string]map[string]string // base64, as it came
+	secrets map[string]map[string]string // base64, as received
 	refuse  int
 }
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// Where people read what a surface says.
+// Where people read a surface's texts.
 var (
 	surfaces = []string{
 		"internal/present", "internal/web", "internal/tui", "internal/prompt", "internal/slack", "internal/push", "internal/gateway/panel", "internal/gateway/wsapi", "internal/mcpserver", "internal/hook/hostcall", "cmd/askbus",
@@ -77,7 +77,7 @@ func glob(t *testing.T, patterns ...string) (files []string) {
 	return files
 }
 
-// source is what the surfaces say, and what they should not say by themselves.
+// source holds the texts of the surfaces, and those outside of the catalogue.
 type source struct {
 	used map[string]string // message: where
 	bare []string
@@ -95,14 +95,14 @@ var (
 	drawn       = regexp.MustCompile(`content: "[^"]*\p{L}{2,}[^"]*"`)
 	quoted      = regexp.MustCompile("'((?:[^'\\\\\n]|\\\\.)*)'|`([^`]*)`")
 	comment     = regexp.MustCompile(`(?m)(^|\s)//.*$|/\*.*?\*/`)
-	// What is the same in every language: names, and formats of files.
+	// Identical in every language: names and file formats.
 	names = []string{"askbus", "CSV", "JSON"}
-	// What scripts look for, and set, in pages.
+	// Parts of pages that scripts find and set.
 	hole      = regexp.MustCompile(`\$\{[^}]*\}`)
 	selectors = []string{"button, a, summary, input", "li button", ".note textarea", "noted left", "noreferrer nofollow noopener"}
 )
 
-// readTemplate takes what a page says.
+// readTemplate collects the texts of a page.
 func (s *source) readTemplate(file, body string) {
 	for _, m := range templateSay.FindAllStringSubmatch(body, -1) {
 		s.used[strings.ReplaceAll(m[1], `\"`, `"`)] = file
@@ -121,7 +121,7 @@ func (s *source) readTemplate(file, body string) {
 	}
 }
 
-// readScript takes what a script says.
+// readScript collects the texts of a script.
 func (s *source) readScript(file, body string) {
 	for _, m := range scriptSay.FindAllStringSubmatch(body, -1) {
 		s.used[strings.ReplaceAll(m[1], `\'`, `'`)] = file
@@ -135,7 +135,7 @@ func (s *source) readScript(file, body string) {
 	}
 }
 
-// readGo takes what a file of Go says.
+// readGo collects the texts of a Go file.
 func (s *source) readGo(t *testing.T, file string) {
 	t.Helper()
 	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
@@ -176,8 +176,8 @@ func (s *source) word(file string, n ast.Node, checked bool) {
 	}
 }
 
-// bound are the packages in which no sentence may stand by itself. What the
-// command line prints, and its errors, stay in English.
+// bound are the packages whose sentences must be in the catalogue. The output
+// and errors of the command line stay in English.
 var bound = []string{"internal/present/", "internal/web/", "internal/tui/", "internal/prompt/", "internal/slack/", "internal/gateway/panel/"}
 
 // inside are calls whose sentences no reader of a surface sees: logs, errors of
@@ -186,7 +186,7 @@ var inside = []string{
 	"Errorf", "New", "Debug", "Info", "Warn", "Error", "DebugContext", "InfoContext", "WarnContext", "ErrorContext", "String", "Refuse", "fault", "InvalidError", "Set", "MustCompile", "panic", "metric", "dead", "Fault", "Close",
 }
 
-// technical is what no reader sees, and no call above says.
+// technical are other texts that no reader sees.
 var technical = []string{"# HELP ", "; charset=", " needs an answer", "<bdi", "<strong", "<time", "<span", "target=", "rel=", "retry: ", "event: ", "any maskable", "askbus web ", "alt+enter ctrl+j", "the audience is one person", "the default", " askbus ask ", "validation failed", "default-src", "form-action", "base-uri", "require-trusted-types", "max-age=", "text/", "camera=(", "sha256"}
 
 func called(call *ast.CallExpr) string {
@@ -244,8 +244,8 @@ func read(t *testing.T) *source {
 	return s
 }
 
-// TestEveryMessageIsInEveryLanguage: what a surface says and a language lacks
-// would be English among its words; what nobody says is dead.
+// TestEveryMessageIsInEveryLanguage checks that no language lacks a message,
+// and that every message of the catalogue is used.
 func TestEveryMessageIsInEveryLanguage(t *testing.T) {
 	t.Parallel()
 	s := read(t)
@@ -272,7 +272,7 @@ func TestEveryMessageIsInEveryLanguage(t *testing.T) {
 	}
 }
 
-// verbs are the places of a pattern, each with its number, in order.
+// verbs returns the verbs of a pattern, each with its number, in order.
 func verbs(text string) []string {
 	text, _, _ = strings.Cut(text, "|")
 	var all []string
@@ -287,8 +287,8 @@ func verbs(text string) []string {
 	return all
 }
 
-// TestNothingIsSaidOutsideOfTheCatalogue: a sentence in a page, a script or a
-// surface that no catalogue knows would stay English for everybody.
+// TestNothingIsSaidOutsideOfTheCatalogue finds sentences in pages, scripts and
+// surfaces that are not in the catalogue, and would stay English for everybody.
 func TestNothingIsSaidOutsideOfTheCatalogue(t *testing.T) {
 	t.Parallel()
 	for _, bare := range read(t).bare {
@@ -296,7 +296,7 @@ func TestNothingIsSaidOutsideOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// TestTheCheckFails: it finds what it is for.
+// TestTheCheckFails checks that the checks above detect faults.
 func TestTheCheckFails(t *testing.T) {
 	t.Parallel()
 	s := &source{used: map[string]string{}}

@@ -1,14 +1,14 @@
-// Package lang is the message catalogue: what people read on a surface, in each
-// language that askbus has.
+// Package lang is the message catalogue: the texts that people read on a
+// surface, in each language of askbus.
 //
-// A message is named by its English text, which is what English readers get. The
-// other languages lie in messages, one file each; docs/translating.md says how to
-// add one. Where one text stands for two meanings, a bar and a word tell them
-// apart ("Other|menu"); nobody sees what follows the bar.
+// A message is identified by its English text, which English readers get. The
+// other languages are in messages, one file each; docs/translating.md says how
+// to add one. If one text has two meanings, a bar and a word distinguish them
+// ("Other|menu"); the part after the bar is never shown.
 //
-// It decides which language a person gets, which form a number takes, and how a
-// message is put together. It leaves to its callers what to say. It promises that
-// every text comes out: in English, where a language lacks it.
+// It decides which language a person gets, which plural form a number takes,
+// and how a message is formatted. A text that a language lacks is returned in
+// English.
 package lang
 
 import (
@@ -31,17 +31,17 @@ import (
 //go:embed messages
 var files embed.FS
 
-// English is the tag of the language in which messages are named.
+// English is the tag of the language that identifies messages.
 const English = "en"
 
 // Language is one language of the catalogue. It is safe for concurrent use.
 type Language struct {
-	Tag  string // as in BCP 47, such as "en" or "zh-Hans"
-	Name string // as its readers call it: "English"
+	Tag  string // a BCP 47 tag, such as "en" or "zh-Hans"
+	Name string // its name in the language itself: "English"
 
 	plain    map[string]string // messages of one form
 	forms    map[string]forms  // messages with a form for each kind of number
-	printers sync.Pool         // of *message.Printer, which are for one goroutine
+	printers sync.Pool         // of *message.Printer, which is not safe for concurrent use
 }
 
 // forms are the forms of a message by the plural categories of CLDR, such as
@@ -96,7 +96,8 @@ func read() (*book, error) {
 	return b, nil
 }
 
-// readOne reads the file of one language: {"name": …, "section": {message: text or forms}}.
+// readOne reads the file of one language: {"name": …, "section": {message: text
+// or forms}}.
 func readOne(all *catalog.Builder, name string) (*Language, error) {
 	body, err := files.ReadFile("messages/" + name)
 	if err != nil {
@@ -132,7 +133,7 @@ func readOne(all *catalog.Builder, name string) (*Language, error) {
 
 func (l *Language) take(all *catalog.Builder, tag language.Tag, key string, raw json.RawMessage) error {
 	if _, twice := l.plain[key]; twice || l.forms[key] != nil {
-		return fmt.Errorf("stands in two sections")
+		return fmt.Errorf("is in two sections")
 	}
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -156,11 +157,10 @@ func (l *Language) take(all *catalog.Builder, tag language.Tag, key string, raw 
 	return all.Set(tag, key, plural.Selectf(1, "%d", append(cases, "other", f["other"])...))
 }
 
-// All are the languages of the catalogue, English first.
+// All returns the languages of the catalogue, English first.
 func All() []*Language { return open().languages }
 
-// Of is the language for a tag: the one that its readers understand best, else
-// English.
+// Of returns the best language of the catalogue for a tag, else English.
 func Of(tag string) *Language {
 	b := open()
 	for _, l := range b.languages {
@@ -172,9 +172,9 @@ func Of(tag string) *Language {
 	return l
 }
 
-// Match finds the language for what somebody asks for, the first wish first. A
-// wish is a tag or the value of Accept-Language. It is English, and false, where
-// none of them is understood.
+// Match returns the language for a list of wishes, most wanted first. A wish is
+// a tag or the value of Accept-Language. If none matches, it returns English
+// and false.
 func Match(wishes ...string) (*Language, bool) {
 	b := open()
 	for _, wish := range wishes {
@@ -189,8 +189,9 @@ func Match(wishes ...string) (*Language, bool) {
 	return b.languages[0], false
 }
 
-// Environment is the tag that a terminal's environment asks for: ASKBUS_LANG,
-// else what POSIX says of messages. It is empty when that says nothing.
+// Environment returns the tag that a terminal's environment asks for:
+// ASKBUS_LANG, else the POSIX locale for messages. It is empty if neither is
+// set.
 func Environment(getenv func(string) string) string {
 	for _, name := range []string{"ASKBUS_LANG", "LC_ALL", "LC_MESSAGES", "LANG"} {
 		locale := getenv(name)
@@ -207,9 +208,9 @@ func Environment(getenv func(string) string) string {
 	return ""
 }
 
-// Say is a message in this language, with what stands in it filled in: strings
-// for %s, whole numbers for %d, by number where the order differs (%[2]s). The
-// first number chooses the form.
+// Say formats a message in this language: strings for %s, whole numbers for %d,
+// with an index where the order differs (%[2]s). The first number selects the
+// plural form.
 func (l *Language) Say(text string, args ...any) string {
 	pattern, one := l.plain[text]
 	if !one && l.forms[text] == nil {
@@ -232,14 +233,15 @@ func (l *Language) Say(text string, args ...any) string {
 	return p.Sprintf(message.Key(text, meaning(text)), args...)
 }
 
-// meaning is a message's own text without what tells meanings apart.
+// meaning returns a message's text without the part that distinguishes
+// meanings.
 func meaning(text string) string {
 	text, _, _ = strings.Cut(text, "|")
 	return text
 }
 
-// Script is a message for a program that fills it in by itself: a text, or the
-// forms by their plural category. It is nil where the text itself is right.
+// Script returns a message for a program that formats it itself: a text, or the
+// forms by plural category. It is nil if the text itself is right.
 func (l *Language) Script(text string) any {
 	switch {
 	case l.forms[text] != nil:
@@ -251,5 +253,5 @@ func (l *Language) Script(text string) any {
 }
 
 // Han reports whether the language is written in Chinese characters, which a
-// reader must set in its own forms.
+// renderer must set with the right regional font.
 func (l *Language) Han() bool { return strings.HasPrefix(l.Tag, "zh") }

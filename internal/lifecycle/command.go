@@ -13,26 +13,26 @@ import (
 type Command interface{ command() }
 
 type (
-	// Ask stores a new ask, or finds it stored already. State is what [New] made
-	// of it, with its life, its digest and its JSON.
+	// Ask stores a new ask, or finds it already stored. State is from [New],
+	// with its life, digest and JSON.
 	Ask struct{ State State }
 	// Reply answers an ask.
 	Reply struct {
 		Reply    ask.Reply
-		MinProof string // what the tenant's policy demands beside the ask
+		MinProof string // the tenant's policy, in addition to the ask's own demand
 	}
-	// Decline cancels a whole ask in a person's name.
+	// Decline cancels a whole ask on behalf of a person.
 	Decline struct {
 		Reply  ask.Reply // AnswerID and By
 		Reason string
 		// MinProof is as in Reply.
 		MinProof string
 	}
-	// Withdraw takes an ask back in its agent's name.
+	// Withdraw takes an ask back on behalf of its agent.
 	Withdraw struct{ Reason string }
-	// Abort ends an ask in an operator's name.
+	// Abort ends an ask on behalf of an operator.
 	Abort struct{ Reason string }
-	// Look only reads; an overdue ask is expired on the way.
+	// Look only reads, but expires an overdue ask.
 	Look struct{}
 )
 
@@ -43,9 +43,9 @@ func (Withdraw) command() {}
 func (Abort) command()    {}
 func (Look) command()     {}
 
-// Env is what the world says: Decide reads no clock.
+// Env holds external inputs: Decide reads no clock.
 type Env struct {
-	Now time.Time // by the ledger's clock; zero: it is not known, and nothing ends by time
+	Now time.Time // by the ledger's clock; zero: unknown, and nothing ends by time
 }
 
 // Effect is what to do: one of [Store], [Resolve] and [Tell].
@@ -54,12 +54,12 @@ type Env struct {
 type Effect interface{ effect() }
 
 type (
-	// Store writes the question; then the ask is pending.
+	// Store writes the question; the ask is then pending.
 	Store struct{ State State }
-	// Resolve writes the outcome. Then decide again: the reply follows from
-	// what the ledger then holds.
+	// Resolve writes the outcome. Then decide again: the reply follows from the
+	// resulting state.
 	Resolve struct{ Outcome ask.Outcome }
-	// Tell writes nothing: the reply is what the ledger holds.
+	// Tell writes nothing: the reply is the current state.
 	Tell struct{}
 )
 

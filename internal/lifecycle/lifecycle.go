@@ -1,18 +1,18 @@
 // Package lifecycle decides what to do for one ask: what to write and what to
-// reply, given what the ledger holds and a command. [State] is what the ledger
-// holds of an ask, [Event] what happened to it, and [Apply] puts both together.
+// reply, given the stored state and a command. [State] is the stored state of
+// an ask, [Event] something that happened to it, and [Apply] combines both.
 //
 // It is pure: time is an argument, nothing is read or written. The states are
 // few:
 //
-//	            Store                 Resolve (answer, cancel, withdraw,
+//	             Store                 Resolve (answer, cancel, withdraw,
 //	(unknown) ---------> pending ------abort, expire)------> resolved
 //
 // Safety: a resolved ask never changes; a refused command writes nothing; a
-// command that is carried out twice ends in the same reply, which is what makes
-// a crash between a write and its reply harmless. It leaves carrying out, and
-// deciding again after a lost race, to the broker; what a valid ask or answer
-// is, to pkg/ask.
+// command that is carried out twice ends in the same reply, so a crash between
+// a write and its reply is harmless. It leaves carrying out, and repeating
+// after a lost race, to the broker; pkg/ask decides what a valid ask or answer
+// is.
 package lifecycle
 
 import (
@@ -24,13 +24,13 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Overdue is how long after its deadline a pending ask counts as forgotten by
-// the server's timer, so that the broker that meets it writes its will.
+// Overdue is how long after its deadline a pending ask counts as missed by the
+// server's timer, so that the broker that reads it expires it.
 const Overdue = 2 * time.Second
 
-// Decide says what to write and what to reply for one command. It is called
-// again with what the ledger then holds after every write and whenever a write
-// lost its race. Errors are [*ask.Error] values for the caller of the command.
+// Decide returns what to write and what to reply for one command. It is called
+// again with the new state after every write and after every lost race. Errors
+// are [*ask.Error] values for the sender of the command.
 func Decide(s State, c Command, env Env) ([]Effect, error) {
 	e, err := decide(&s, c, env.Now)
 	if err != nil {
@@ -88,7 +88,7 @@ func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
 		o.Status, o.CancelledBy, o.Source = ask.StatusCancelled, cancelled, ""
 		for _, ans := range c.Reply.Answers {
 			if ans.QuestionID == cancelled.QuestionID {
-				o.Reason = ans.Notes // why, in the person's words
+				o.Reason = ans.Notes // the person's note is the reason
 			}
 		}
 	}
@@ -104,12 +104,12 @@ func decideDecline(s *State, c Decline, now time.Time) (Effect, error) {
 	return Resolve{o}, nil
 }
 
-// decided says what to do when r cannot decide the ask any more, or may not;
-// nothing when it may.
+// decided returns the effect or refusal if r can no longer decide the ask, or
+// may not; nil if it may.
 func decided(s *State, r ask.Reply, minProof string) (Effect, error) {
 	switch {
 	case s.End != nil && own(s.End, r):
-		return Tell{}, nil // our own earlier try won
+		return Tell{}, nil // our own earlier attempt won
 	case s.End != nil:
 		return nil, resolved(s.End)
 	case !s.Known():
@@ -125,10 +125,10 @@ func decided(s *State, r ask.Reply, minProof string) (Effect, error) {
 	case !s.Ask.Allows(r.By):
 		return nil, ask.Refuse(ask.CodeForbidden, "%s may not decide this ask: its audience is %s", r.By.Principal, strings.Join(s.Ask.Audience, ", "))
 	}
-	return nil, nil //nolint:nilnil // nothing stands in the way
+	return nil, nil //nolint:nilnil // r may decide
 }
 
-// excluded refuses the asker, and who might be.
+// excluded refuses the asker, and anybody who may be the asker.
 func excluded(a *ask.Ask, by ask.By) error {
 	if slices.Contains(a.Asker, by.Principal) {
 		e := ask.Refuse(ask.CodeForbidden, "%s asked, and this ask excludes its asker: somebody else has to decide", by.Principal)
@@ -140,7 +140,7 @@ func excluded(a *ask.Ask, by ask.By) error {
 	return e
 }
 
-// unproven refuses somebody of whom too little is known.
+// unproven refuses a person whose proof is too weak.
 func unproven(by ask.By, minProof, who string) error {
 	known := "nothing proves who answers"
 	if by.Proof != "" {
@@ -151,7 +151,7 @@ func unproven(by ask.By, minProof, who string) error {
 	return e
 }
 
-// own reports whether o came from this very reply.
+// own reports whether o resulted from this reply.
 func own(o *ask.Outcome, r ask.Reply) bool {
 	return o.By != nil && o.AnswerID == r.AnswerID && o.By.Principal == r.By.Principal && o.By.Responder == r.By.Responder
 }
@@ -170,7 +170,7 @@ func decideEnd(s *State, status ask.Status, reason string, now time.Time) (Effec
 	return Resolve{o}, nil
 }
 
-// end is the outcome that an ask has now, but for who and why.
+// end returns the outcome of an ask that ends now, without who and why.
 func end(s *State, status ask.Status, now time.Time) ask.Outcome {
 	if now.Before(s.AskedAt) { // nothing ends before it was asked
 		now = s.AskedAt

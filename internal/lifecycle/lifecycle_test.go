@@ -30,14 +30,14 @@ func reply(answerID, option string) ask.Reply {
 	}
 }
 
-// world is a ledger of one ask: what a plan does to it.
+// world is a ledger of one ask, to which effects are applied.
 type world struct {
 	held   lifecycle.State
-	events []lifecycle.Event // what was stored, in order
+	events []lifecycle.Event // stored events, in order
 	now    time.Time
 }
 
-// do carries a command out as the broker does: it decides again after a write.
+// do carries out a command like the broker: it decides again after a write.
 func (w *world) do(t testing.TB, c lifecycle.Command) (lifecycle.State, error) {
 	t.Helper()
 	for range 3 {
@@ -75,7 +75,7 @@ func (w *world) store(e lifecycle.Event) {
 	w.held = lifecycle.Apply(w.held, e)
 }
 
-// asking is the command that asks [question].
+// asking returns the command that asks [question].
 func asking(digest string) lifecycle.Ask {
 	s := lifecycle.New(question(), now)
 	s.Digests = []string{digest}
@@ -133,7 +133,7 @@ func TestDecide(t *testing.T) {
 		name    string
 		world   func(testing.TB) *world
 		command lifecycle.Command
-		state   ask.Status // "" is pending
+		state   ask.Status // "" means pending
 		code    string     // of a refusal
 		check   func(o *ask.Outcome) bool
 	}{
@@ -265,7 +265,7 @@ func TestEveryCommandMeetsTheDeadlineTwoSecondsLate(t *testing.T) {
 	}
 }
 
-// commands are all kinds of commands, well-formed and not.
+// commands returns all kinds of commands, valid and invalid.
 func commands() []lifecycle.Command {
 	stranger := reply("w9", "pg")
 	stranger.By.Principal = "os:joe"
@@ -286,7 +286,7 @@ func commands() []lifecycle.Command {
 	}
 }
 
-// said is what the caller of a command is told.
+// said formats the reply to a command.
 func said(h lifecycle.State, err error) string {
 	if err != nil {
 		e, ok := errors.AsType[*ask.Error](err)
@@ -306,8 +306,8 @@ func said(h lifecycle.State, err error) string {
 }
 
 // FuzzDecide runs any sequence of commands, with time passing in between. A
-// resolved ask never changes, a refused command writes nothing, and the same
-// command again ends in the same reply.
+// resolved ask never changes, a refused command writes nothing, and a repeated
+// command gets the same reply.
 func FuzzDecide(f *testing.F) {
 	f.Add([]byte{0, 0, 2, 0, 3, 0, 12, 0})
 	f.Add([]byte{0, 0, 10, 1, 0, 2, 2, 200, 11, 9})

@@ -11,9 +11,9 @@ import (
 )
 
 // TestProperties runs any sequence of commands, with time passing in between,
-// and late events of a server's timer. Replaying what was stored gives the
-// state; a command carried out again ends in Tell or in the same refusal; an
-// ask that has ended never changes.
+// and late events of a server's timer. Replaying the stored events gives the
+// state; a repeated command ends in Tell or in the same refusal; an ended ask
+// never changes.
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -22,7 +22,7 @@ func TestProperties(t *testing.T) {
 		var end *ask.Outcome
 		for range rapid.IntRange(1, 20).Draw(r, "commands") {
 			w.now = w.now.Add(time.Duration(rapid.IntRange(0, 3600).Draw(r, "seconds")) * time.Second / 4)
-			if w.held.Known() && rapid.IntRange(0, 9).Draw(r, "timer") == 0 { // it fires late, and stores without looking
+			if w.held.Known() && rapid.IntRange(0, 9).Draw(r, "timer") == 0 { // it fires late, and stores without a check
 				w.store(lifecycle.Ended{Outcome: w.held.Will, Timed: true})
 			}
 			c := all[rapid.IntRange(0, len(all)-1).Draw(r, "command")]

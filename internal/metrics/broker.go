@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Broker is what a broker counts. A nil one counts nothing. It is safe for
+// Broker counts the work of a broker. A nil one counts nothing. It is safe for
 // concurrent use.
 type Broker struct {
 	tenants, surfaces names
@@ -18,7 +18,7 @@ type Broker struct {
 	read                                             func() Reading
 }
 
-// Reading is what is read when somebody looks.
+// Reading holds the figures of one scrape.
 type Reading struct {
 	Ready                 bool
 	Used, Budget, Reserve int64          // bytes
@@ -27,7 +27,7 @@ type Reading struct {
 	Held                  map[string]int // requests that wait for an outcome, by tenant
 }
 
-// Broker adds the metrics of a broker; read is called when somebody looks.
+// Broker adds the metrics of a broker; read is called for each scrape.
 func (s *Set) Broker(read func() Reading) *Broker {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -100,10 +100,10 @@ func (b *Broker) Asked(tenant string) {
 	}
 }
 
-// End is how an ask ended.
+// End describes the end of an ask.
 type End struct {
 	Tenant, Status, Source string
-	Surface                string // whose answer it was; empty: nobody's
+	Surface                string // of the answer; empty: none
 	Took                   time.Duration
 	Trace                  string // the ask's traceparent
 }
@@ -171,28 +171,28 @@ func (b *Broker) AuditLost(n int64) {
 	}
 }
 
-// Redelivered counts a piece of work that was handed out again.
+// Redelivered counts work that was handed out again.
 func (b *Broker) Redelivered(surface, kind string) {
 	if b != nil {
 		b.redeliveries.WithLabelValues(b.surfaces.of(surface), kind).Inc()
 	}
 }
 
-// Tenants are the tenants that have a label of their own.
+// Tenants returns the tenants that have their own label.
 func (b *Broker) Tenants() []string { return b.tenants.all() }
 
-// Waiting is what waits in a tenant.
+// Waiting describes the pending asks of a tenant.
 type Waiting struct {
 	Tenant string
 	N      int
 	Oldest time.Duration // age; 0: none
 }
 
-// Meet gives a tenant a label of its own, if there is room.
+// Meet gives a tenant its own label, if there is room.
 func (b *Broker) Meet(tenant string) { b.tenants.of(tenant) }
 
-// Pending says what waits: in each tenant that has a label, and in all, whose
-// tenant is that of the oldest ask.
+// Pending sets the pending asks: of each tenant that has a label, and of all,
+// whose tenant is that of the oldest ask.
 func (b *Broker) Pending(all Waiting, of []Waiting) {
 	rest := all.N
 	for _, w := range of {

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// Most is how many values a label with names of somebody's choosing has: the
-// first that this process met. What follows is counted under [Other].
+// Most bounds the values of a label that outsiders choose: the first ones that
+// this process met. Further values are counted as [Other].
 const Most = 50
 
-// Other stands for the names beyond [Most]. No name has a space.
+// Other replaces the names beyond [Most]. Names have no spaces.
 const Other = "all others"
 
 // names bounds the values of a label.
@@ -19,7 +19,7 @@ type names struct {
 	order []string
 }
 
-// of is the value for a name.
+// of returns the label value for a name.
 func (n *names) of(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -37,7 +37,7 @@ func (n *names) of(name string) string {
 	return name
 }
 
-// all are the names that have a value of their own.
+// all returns the names that have their own value.
 func (n *names) all() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

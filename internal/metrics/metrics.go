@@ -1,8 +1,8 @@
-// Package metrics counts what a process does, for Prometheus.
+// Package metrics counts the work of a process, for Prometheus.
 //
-// It decides nothing about asks. A nil [Broker] counts nothing, so whoever
-// counts need not ask whether anybody looks. Labels are bounded: see [Most].
-// docs/metrics.md lists every name; a test compares it with a live endpoint.
+// A nil [Broker] counts nothing, so callers need not check whether metrics are
+// on. Labels are bounded: see [Most]. docs/metrics.md lists every name; a test
+// compares it with a live endpoint.
 package metrics
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Set is the metrics of one process.
+// Set holds the metrics of one process.
 type Set struct {
 	reg   *prometheus.Registry
 	plain []func(io.Writer)
 }
 
-// New makes the metrics that every role has: those of the Go runtime and of the
+// New makes the metrics of every role: those of the Go runtime and of the
 // process.
 func New() *Set {
 	s := &Set{reg: prometheus.NewRegistry()}
@@ -31,38 +31,40 @@ func New() *Set {
 	return s
 }
 
-// Build says which role of which version this process is.
+// Build records the role and version of this process.
 func (s *Set) Build(role, version string) {
 	s.gauge("askbus_build_info", "1, labelled with the role and version of this process.", prometheus.Labels{"role": role, "version": version}, func() float64 { return 1 })
 }
 
-// Certificate tells when the TLS certificate of the listeners ends.
+// Certificate reports when the TLS certificate of the listeners expires.
 func (s *Set) Certificate(ends func() time.Time) {
 	s.gauge("askbus_tls_certificate_expires_timestamp_seconds", "When the TLS certificate that new connections see ends, in Unix time.", nil, func() float64 { return float64(ends().Unix()) })
 }
 
-// AuditReports counts what a part of this process could not report to the audit.
+// AuditReports counts what a part of this process could not report to the
+// audit.
 func (s *Set) AuditReports(part string, lost func() int64) {
 	s.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "askbus_audit_reports_lost_total", Help: "Reports to the audit that this process could not send.", ConstLabels: prometheus.Labels{"part": part},
 	}, func() float64 { return float64(lost()) }))
 }
 
-// gauge adds a number that is read when somebody looks.
+// gauge adds a number that is read for each scrape.
 func (s *Set) gauge(name, help string, labels prometheus.Labels, read func() float64) {
 	s.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
 }
 
-// Text adds what a part writes by itself, in Prometheus's text format.
+// Text adds metrics that a part writes itself, in Prometheus's text format.
 func (s *Set) Text(write func(io.Writer)) { s.plain = append(s.plain, write) }
 
-// Handler serves the metrics, with exemplars to those who take OpenMetrics.
+// Handler serves the metrics, with exemplars for clients that accept
+// OpenMetrics.
 func (s *Set) Handler() http.Handler {
 	own := promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
 	if len(s.plain) == 0 {
 		return own
 	}
-	// What others write has no end mark, so it can only follow the plain format.
+	// Parts write no end mark, so their text can only follow the plain format.
 	own = promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: 4})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
@@ -76,7 +78,7 @@ func (s *Set) Handler() http.Handler {
 	})
 }
 
-// exemplar names the trace of a W3C traceparent that was sampled; nil: none.
+// exemplar returns the trace of a sampled W3C traceparent; nil: none.
 func exemplar(traceparent string) prometheus.Labels {
 	parts := strings.Split(traceparent, "-")
 	if len(parts) != 4 || len(parts[1]) != 32 || parts[3] != "01" {

@@ -14,7 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/metrics"
 )
 
-// everything is a set in which each metric has counted once.
+// everything returns a set in which each metric has counted once.
 func everything() (*metrics.Set, *metrics.Broker) {
 	s := metrics.New()
 	s.Build("broker", "v1")

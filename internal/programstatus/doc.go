@@ -1,9 +1,9 @@
-// Package programstatus tells the terminal that a program waits for a person:
-// the Program Status Protocol, OSC 7501, which terminals and multiplexers show
-// beside the window.
+// Package programstatus tells the terminal that a program waits for a person,
+// with the Program Status Protocol, OSC 7501, which terminals and multiplexers
+// show next to the window.
 //
-// It decides what is written and how it is wrapped for tmux. It leaves to the
-// caller when something waits. It promises to write nothing but whole reports
-// to the controlling terminal, never to wait for it, and to take a report back
-// when the last wait is over. Terminals that know nothing of it ignore it.
+// It decides what is written and how it is wrapped for tmux. Its caller decides
+// when. It promises to write only whole reports to the controlling terminal,
+// never to block on it, and to clear the report when the last wait ends.
+// Terminals without support ignore it.
 package programstatus

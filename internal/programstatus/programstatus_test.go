@@ -17,8 +17,8 @@ const (
 	cleared = "\x1b]7501;state=clear:app=askbus\x1b\\"
 )
 
-// terminal is a file that collects what is written to it. Without O_APPEND each
-// report overwrites the one before, as with a record.
+// terminal returns a file that collects what is written to it. Without O_APPEND
+// each report overwrites the previous one, as a terminal's record does.
 func terminal(t *testing.T) (path string, read func() string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "tty")
@@ -78,7 +78,7 @@ func TestManyWaitsLeaveNothingBehind(t *testing.T) {
 	if got := read(); !strings.HasPrefix(got, cleared) {
 		t.Errorf("left %q", got)
 	}
-	if after := open(); after > before+20 { // other tests open files, too
+	if after := open(); after > before+20 { // other tests also open files
 		t.Errorf("%d descriptors, before %d", after, before)
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// App is the name under which we report. A report replaces the one before it of
+// App is the name of askbus's reports. A report replaces the previous one with
 // the same name.
 const App = "askbus"
 
-// maxMessage bounds what is said beside the state, in bytes of UTF-8.
+// maxMessage bounds the message next to the state, in bytes of UTF-8.
 const maxMessage = 240
 
-// Blocked is the report that a person is needed to answer a question.
+// Blocked returns the report that a person must answer a question.
 func Blocked(message string) string {
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "…"
@@ -24,12 +24,12 @@ func Blocked(message string) string {
 	return osc(report)
 }
 
-// Clear takes the report back.
+// Clear returns the report that clears it.
 func Clear() string { return osc("state=clear:app=" + App) }
 
 func osc(report string) string { return "\x1b]7501;" + report + "\x1b\\" }
 
-// InTmux wraps a sequence so that tmux hands it to the terminal around it. It
+// InTmux wraps a sequence so that tmux passes it to the outer terminal. tmux
 // does so only with allow-passthrough, and otherwise ignores it.
 func InTmux(sequence string) string {
 	return "\x1bPtmux;" + strings.ReplaceAll(sequence, "\x1b", "\x1b\x1b") + "\x1b\\"

@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options says which terminal is reported to. The zero value reports to none.
+// Options describes the terminal. The zero value reports to none.
 type Options struct {
-	Term   string // its TERM; none and those that show escape sequences get nothing
+	Term   string // its TERM; none, and those that would show escape sequences, get no reports
 	Tmux   bool   // it is a pane of tmux
-	Screen bool   // it is a window of GNU screen, which passes nothing on
+	Screen bool   // it is a window of GNU screen, which forwards nothing
 	Path   string // default: /dev/tty, the controlling terminal
 }
 
 // Reporter reports to one terminal. It is safe for concurrent use; a nil
-// Reporter says nothing.
+// Reporter does nothing.
 type Reporter struct {
 	opts Options
 
@@ -24,7 +24,7 @@ type Reporter struct {
 	waits int
 }
 
-// New makes a reporter, nil when the terminal cannot take reports.
+// New makes a reporter, nil if the terminal cannot take reports.
 func New(opts Options) *Reporter {
 	switch opts.Term {
 	case "", "dumb", "linux":
@@ -40,8 +40,8 @@ func New(opts Options) *Reporter {
 }
 
 // Waiting reports that a person is needed until done is called, which may be
-// called more than once. Of several waits at once the first is reported, and
-// the last takes the report back.
+// called more than once. Of several concurrent waits the first is reported, and
+// the last clears the report.
 func (r *Reporter) Waiting(message string) (done func()) {
 	if r == nil {
 		return func() {}
@@ -62,8 +62,8 @@ func (r *Reporter) Waiting(message string) (done func()) {
 	})
 }
 
-// write writes one report in one piece. A terminal that does not take it at
-// once, or a process without one, goes without.
+// write writes one report in one call. If the terminal would block, or the
+// process has none, the report is dropped.
 func (r *Reporter) write(sequence string) {
 	if r.opts.Tmux {
 		sequence = InTmux(sequence)
@@ -72,7 +72,7 @@ func (r *Reporter) write(sequence string) {
 	if err != nil {
 		return
 	}
-	defer unix.Close(fd) //nolint:errcheck // nothing is left to do
+	defer unix.Close(fd) //nolint:errcheck // nothing to do about an error
 	for {
 		if _, err := unix.Write(fd, []byte(sequence)); !errors.Is(err, unix.EINTR) {
 			return

@@ -1,5 +1,5 @@
-// Package ratelimit counts what each of many callers does in a minute. It decides
-// nothing about who they are, and remembers a bounded number of them.
+// Package ratelimit counts callers' actions per minute. It remembers a bounded
+// number of callers.
 package ratelimit
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// maxKeys bounds what is remembered; with more, it is forgotten once a minute,
-// as always.
+// maxKeys bounds the remembered keys; beyond it, all are forgotten once a
+// minute, as usual.
 const maxKeys = 4096
 
 // PerMinute counts by key. It is safe for concurrent use.
@@ -20,10 +20,10 @@ type PerMinute struct {
 	count map[string]int
 }
 
-// New makes a counter that allows each key so much in a minute.
+// New makes a counter that allows each key this many per minute.
 func New(most int) *PerMinute { return &PerMinute{most: most} }
 
-// Take counts one more for a key, and reports whether it is allowed.
+// Take counts one for a key, and reports whether it is allowed.
 func (l *PerMinute) Take(key string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,20 +1,20 @@
 //go:build sabotage
 
-// Package sabotage names ways to break the promises of docs/guarantees.md on
-// purpose, one for each, so that the checker of internal/torture can be shown
-// to notice.
+// Package sabotage names ways to break the guarantees of docs/guarantees.md on
+// purpose, one for each, to prove that the checker of internal/torture detects
+// them.
 //
-// It decides nothing: ledger and broker look at the one value that their
-// options carry, whose zero value breaks nothing. All of it, here and in the
-// files broken.go, is only in builds with the tag sabotage: nothing that is
-// shipped can be told to lose an answer. Even with the tag only
-// internal/torture sets the value, for an embedded server that it throws away.
+// Ledger and broker look at the one value in their options, whose zero value
+// breaks nothing. All of this code, here and in the files broken.go, exists
+// only in builds with the tag sabotage, so no released binary can be told to
+// lose an answer. Even with the tag only internal/torture sets the value, for a
+// temporary embedded server.
 package sabotage
 
-// Kind is one way to break a promise.
+// Kind is one way to break a guarantee.
 type Kind string
 
-// The kinds, by the promise that each breaks.
+// The kinds, by the guarantee that each breaks.
 const (
 	None         Kind = ""
 	NoCompare    Kind = "no-compare"    // at most one outcome: outcomes are stored without compare-and-set
@@ -28,7 +28,7 @@ const (
 	NoWork       Kind = "no-work"       // every surface learns it: posting surfaces get no outcomes
 )
 
-// Kinds are all of them.
+// Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{NoCompare, LastWins, AskUnstored, AnswerUnkept, TellOther, AnyAudience, NoExpiry, NoNotice, NoWork}
 }

@@ -1,6 +1,6 @@
 // Package telemetry sends spans to a collector over OTLP (HTTP with JSON), and
-// puts trace ids into logs. It is used by processes only; libraries take the
-// standard interfaces.
+// adds trace ids to logs. Only processes use it; libraries use the standard
+// interfaces.
 package telemetry
 
 import (
@@ -21,8 +21,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// exporter posts spans as OTLP's JSON. OpenTelemetry's own exporter of OTLP over
-// HTTP brings gRPC and 146 packages more.
+// exporter posts spans in OTLP's JSON. OpenTelemetry's own exporter for OTLP
+// over HTTP adds gRPC and 146 more packages.
 type exporter struct {
 	url     string
 	headers map[string]string
@@ -52,7 +52,7 @@ func newExporter(endpoint, headers, service, version string) (*exporter, error) 
 	return e, nil
 }
 
-// Shapes of OTLP's JSON.
+// The structure of OTLP's JSON.
 type (
 	otlpValue struct {
 		String *string `json:"stringValue,omitempty"`

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options says where spans go. Without an endpoint nothing is traced.
+// Options says where to send spans. Without an endpoint nothing is traced.
 type Options struct {
 	Endpoint string // of a collector, such as http://127.0.0.1:4318
 	Headers  string // name=value,name=value, as in OTEL_EXPORTER_OTLP_HEADERS
@@ -20,9 +20,9 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Provider is where tracers come from; nil, and stop does nothing, without an
-// endpoint. Stop sends what is left. Whether a trace is sampled is its root's
-// decision; what begins here is.
+// Provider returns a tracer provider; without an endpoint it is nil, and stop
+// does nothing. stop sends the remaining spans. The root of a trace decides
+// whether it is sampled; traces that begin here are.
 func Provider(o Options) (p trace.TracerProvider, stop func(context.Context), err error) {
 	if o.Endpoint == "" {
 		return nil, func(context.Context) {}, nil
@@ -34,13 +34,12 @@ func Provider(o Options) (p trace.TracerProvider, stop func(context.Context), er
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(logged{e, o.Logger}, sdk.WithMaxQueueSize(4096)), sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", o.Service))))
 	return provider, func(ctx context.Context) {
 		if err := provider.Shutdown(ctx); err != nil {
-			o.Logger.WarnContext(ctx, "the last spans were not sent", slog.Any("error", err))
+			o.Logger.WarnContext(ctx, "cannot send the last spans", slog.Any("error", err))
 		}
 	}, nil
 }
 
-// logged says in our log what could not be sent. Spans that do not fit into the
-// queue meanwhile are dropped.
+// logged logs failed exports. Spans that do not fit into the queue are dropped.
 type logged struct {
 	sdk.SpanExporter
 	log *slog.Logger
@@ -54,7 +53,7 @@ func (l logged) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error
 	return nil
 }
 
-// Handler adds trace_id and span_id to what is logged within a span.
+// Handler adds trace_id and span_id to log records within a span.
 func Handler(h slog.Handler) slog.Handler { return traced{h} }
 
 type traced struct{ slog.Handler }

@@ -1,9 +1,9 @@
 // Package tracing makes the spans of asks with the standard OpenTelemetry
-// interfaces, and carries a trace as the W3C traceparent that events have.
+// interfaces, and carries a trace as the W3C traceparent of events.
 //
-// A nil [Tracer] makes none and costs a comparison. What happens within
-// seconds of a question is in its trace; what comes hours later, an answer or a
-// withdrawal, begins a trace of its own that links to it.
+// A nil [Tracer] makes none and costs a comparison. Spans within seconds of a
+// question belong to its trace; hours later, an answer or a withdrawal begins a
+// new trace that links to it.
 package tracing
 
 import (
@@ -23,8 +23,8 @@ type Tracer struct {
 
 const header = "traceparent"
 
-// New makes a tracer; nil when neither is given. Without a provider it only
-// carries the trace of a context on; without a propagator it is W3C's.
+// New makes a tracer; nil if neither is given. Without a provider it only
+// forwards the trace of a context; the default propagator is W3C's.
 func New(p trace.TracerProvider, carry propagation.TextMapPropagator) *Tracer {
 	if p == nil && carry == nil {
 		return nil
@@ -47,12 +47,12 @@ const (
 	Inside = trace.SpanKindInternal
 )
 
-// Ask names what a span is about. No text of a question or an answer belongs
-// into a span.
+// Ask names the ask of a span. A span must not contain texts of questions or
+// answers.
 type Ask struct{ Tenant, Session, ID, Responder string }
 
-// Start begins a span below a traceparent, else below the context's span. End it
-// with the error that it ended with.
+// Start begins a span below a traceparent, else below the context's span. End
+// it with its error.
 func (t *Tracer) Start(ctx context.Context, name string, kind trace.SpanKind, parent string, of Ask) (context.Context, func(error)) {
 	if t == nil || t.spans == nil {
 		return ctx, func(error) {}
@@ -91,7 +91,7 @@ func (t *Tracer) Link(ctx context.Context, traceparent string) {
 	}
 }
 
-// Carry is the traceparent of the context's span, or empty.
+// Carry returns the traceparent of the context's span, or "".
 func (t *Tracer) Carry(ctx context.Context) string {
 	if t == nil {
 		return ""
