@@ -72,7 +72,7 @@ func TestIdempotencyKeyIsTheID(t *testing.T) {
 		want(t, 202, `"ask_id":"`+ask.Token("k 3")+`"`)
 }
 
-func TestWhoMayWhat(t *testing.T) {
+func TestRightsOfRoles(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	agent, other, screen, resp := d.agent("s1"), d.agent("s2"), d.screen("s1"), d.responder()
@@ -86,7 +86,7 @@ func TestWhoMayWhat(t *testing.T) {
 		status                     int
 		says                       string
 	}{
-		"nobody":                                             {"", "GET", "/v1/asks", "", 401, "there is no token"},
+		"nobody":                                             {"", "GET", "/v1/asks", "", 401, "missing token"},
 		"a token that is none":                               {"hello", "GET", "/v1/asks", "", 401, "unknown or revoked"},
 		"a token that has run out":                           {old, "GET", "/v1/asks", "", 401, "expired"},
 		"an agent answers":                                   {agent, "POST", "/v1/asks/s1/deploy-42/answer", answer, 403, "asks for session s1"},

@@ -146,7 +146,7 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 	}
 }
 
-// eventTypes are the event types that the code names.
+// eventTypes returns the event types in the code.
 func eventTypes(t *testing.T) []string {
 	t.Helper()
 	source, err := os.ReadFile("../cloudevent/event.go")

@@ -12,11 +12,11 @@ import (
 	"github.com/askbus/askbus/internal/gateway/token"
 )
 
-// TestEveryTokenMayWhatTheTableSays tries each path and method of openapi.yaml
+// TestEveryTokenHasTheRightsOfTheTable tries each path and method of openapi.yaml
 // with a token of each role, in its own session, in another one and in another
 // tenant. A path, method or role without a cell fails. What a token causes there
 // is the subject of TestWhoCanCauseAnOutcome (cmd/askbus).
-func TestEveryTokenMayWhatTheTableSays(t *testing.T) {
+func TestEveryTokenHasTheRightsOfTheTable(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	roles := map[token.Role]token.Token{
@@ -31,8 +31,8 @@ func TestEveryTokenMayWhatTheTableSays(t *testing.T) {
 			t.Errorf("the role %s is in no cell", r)
 		}
 	}
-	// Who may, by where the ask is: the token's session, another one of its
-	// tenant, another tenant. All others are refused with 401 or 403.
+	// Who is allowed, by where the ask is: the token's session, another one of its tenant, another
+	// tenant. All others are refused with 401 or 403.
 	const (
 		asks     = "agent operator | operator | operator"
 		answers  = "screen responder operator | responder operator | operator"
@@ -87,10 +87,10 @@ func TestEveryTokenMayWhatTheTableSays(t *testing.T) {
 	}
 }
 
-// query is what keeps a path from waiting for a person.
+// query keeps a path from waiting for a person.
 var query = map[string]string{"/v1/permission": "&limit=1ms"}
 
-// bodies are what each path takes, so that nothing else is refused.
+// bodies are valid bodies, so that only rights cause a refusal.
 var bodies = map[string]string{
 	"/v1/asks":                        `{"id":"ID","questions":[{"text":"Which?"}]}`,
 	"/v1/asks/{session}/{id}/answer":  `{"answers":[{"question_id":"q1","text":"x"}]}`,

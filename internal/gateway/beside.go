@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Beside serves further handlers at exact paths, behind the same guard as ours and
-// also below /t/<token>; all other paths are ours.
+// Beside serves further handlers at exact paths, behind the gateway's guard and also below
+// /t/<token>; the gateway serves all other paths.
 func (g *Gateway) Beside(doors map[string]http.Handler) http.Handler {
 	ours := g.Handler()
 	guarded := make(map[string]http.Handler, len(doors))

@@ -16,7 +16,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// issued is a token and its id, so that it can be revoked.
+// issued issues a revocable token and returns its id and secret.
 func (d *doors) issued(tok token.Token) (id, secret string) {
 	d.t.Helper()
 	tok.Tenant = "acme"
@@ -27,7 +27,7 @@ func (d *doors) issued(tok token.Token) (id, secret string) {
 	return made.ID, secret
 }
 
-// revoke ends a token. The doors do not poll: what ends then has been told live.
+// revoke revokes a token. The gateway does not poll, so an end shows that it got the event.
 func (d *doors) revoke(id string) {
 	d.t.Helper()
 	if _, err := d.tokens.Revoke(d.t.Context(), id); err != nil {
@@ -65,7 +65,7 @@ func TestARevokedTokensWaitEnds(t *testing.T) {
 	d.pending("s2", "deploy-42") // nothing is withdrawn
 }
 
-// A door beside ours, as MCP's is, ends with the token, too.
+// Requests to other handlers, such as MCP's, end with the token as well.
 func TestADoorBesideEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
@@ -102,7 +102,7 @@ func TestADoorBesideEndsWithItsToken(t *testing.T) {
 	}
 }
 
-func TestTwoThousandRequestsLeaveNoWatchOfTheirToken(t *testing.T) {
+func TestTwoThousandRequestsLeakNoTokenWatch(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	agent := d.agent("s1")

@@ -17,7 +17,7 @@ var openAPI []byte
 //go:embed asyncapi.yaml
 var asyncAPI []byte
 
-// document serves a description of the doors.
+// document serves a description of the API.
 func document(body []byte) access.Handler {
 	return func(w http.ResponseWriter, _ *http.Request, _ *access.Caller) error {
 		w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
@@ -52,7 +52,7 @@ func schema(w http.ResponseWriter, r *http.Request, _ *access.Caller) error {
 	name := r.PathValue("name")
 	body, err := fs.ReadFile(wire.Schemas(), name)
 	if err != nil {
-		return ask.Refuse(ask.CodeNotFound, "there is no schema %s; /schemas/ lists them", access.Quote(name))
+		return ask.Refuse(ask.CodeNotFound, "unknown schema %s; /schemas/ lists the schemas", access.Quote(name))
 	}
 	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
 	access.Send(w, http.StatusOK, "application/schema+json", body)

@@ -43,7 +43,7 @@ func chromePath() string {
 	return ""
 }
 
-// The page of another product: a chat input, and the panel above it.
+// chat is another product's page: a chat input, and the panel above it.
 const chat = `<!doctype html><title>chat</title><iframe id="panel" src="%s" width="600" height="260"></iframe><input placeholder="Message">
 <script>window.told = []; addEventListener('message', (e) => told.push({ origin: e.origin, ...e.data }));</script>`
 
@@ -61,7 +61,7 @@ func TestEmbedInAFrame(t *testing.T) {
 		fmt.Fprintf(w, chat, frame)
 	}))
 	t.Cleanup(host.Close)
-	// Same-site, so that the test can look inside; the origins differ by their ports.
+	// Same-site, so that the test can inspect the frame; the origins differ by their ports.
 	d := open(t, gateway.Options{EmbedOrigins: []string{"https://elsewhere.example.com", host.URL}})
 	frame = d.url + "/t/" + d.screen("s1") + "/embed?session=s1&by=Mei"
 	agent := d.agent("s1")

@@ -36,9 +36,8 @@ func (d *doors) somebodyIsThere() {
 	d.t.Cleanup(leave)
 }
 
-// An agent that goes on meanwhile is told at once that the ask waits, and
-// waits for the outcome when it comes back for it.
-func TestAnAgentThatGoesOnIsNotHeld(t *testing.T) {
+// An agent that does not wait gets a response at once, and the outcome when it comes back.
+func TestAnAgentNeedNotWait(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	agent := d.agent("s1")
@@ -82,8 +81,7 @@ func TestD4(t *testing.T) {
 	(<-waiting).want(t, 410, "withdrawn")
 }
 
-// Every dialect asks, waits and is answered at the same door, and any screen's
-// shape answers.
+// Every dialect asks, waits and is answered at the same path, and every format of a screen answers.
 func TestEveryDialect(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
@@ -151,7 +149,7 @@ func TestPermission(t *testing.T) {
 	d.do(agent, "POST", "/v1/permission", strings.Replace(strings.ReplaceAll(hook, "t3", "t5"), `"PreToolUse"`, `"PostToolUse","tool_response":{"answers":{"Which?":"A"}}`, 1)).want(t, 204)
 	d.do(agent, "GET", "/v1/asks/s3/t5", "").want(t, 200, `"status":"withdrawn"`, "own dialog")
 
-	// Stop takes back what the hook asked for the main agent, and nothing else.
+	// Stop withdraws the hook's asks of the main agent, and nothing else.
 	d.do(agent, "POST", "/v1/permission?wait=0", strings.ReplaceAll(hook, "t3", "t6")).want(t, 204)
 	d.do(agent, "POST", "/v1/permission?wait=0", strings.Replace(strings.ReplaceAll(hook, "t3", "t7"), "{", `{"agent_id":"sub-1","agent_type":"explorer",`, 1)).want(t, 204)
 	d.do(agent, "POST", "/v1/permission", `{"session_id":"s3","hook_event_name":"Stop","stop_hook_active":false}`).want(t, 204)
@@ -176,7 +174,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("Content-Type %s", ct)
 	}
 
-	// In binary mode, without any ask id: the event's is the ask's.
+	// In binary mode, without an ask id: the event's id is the ask's.
 	binary := []string{"ce-specversion", "1.0", "ce-id", "e3", "ce-source", "/x", "ce-type", "dev.askbus.ask.requested.v1", "ce-partitionkey", "acme/s2"}
 	const body = `{"questions":[{"text":"Why?"}]}`
 	res = d.do(agent, "POST", "/v1/events?wait=0", body, binary...).want(t, 202, `"state":"pending"`)
@@ -247,7 +245,7 @@ func TestEventsInABatch(t *testing.T) {
 		structured("a2", `"subject":"b9","type":"dev.askbus.answer.given.v1",`, `{"answers":[]}`) + "]"
 	d.do(screen, "POST", "/v1/events", answers, batch...).want(t, 200, "Because", `"status":404`)
 	d.do(agent, "POST", "/v1/events", answers, batch...).want(t, 200, `"status":403`)
-	d.do(agent, "POST", "/v1/events?wait=1s", asks, batch...).want(t, 400, "not waited for")
+	d.do(agent, "POST", "/v1/events?wait=1s", asks, batch...).want(t, 400, "cannot wait")
 	d.do(agent, "POST", "/v1/events", "["+strings.Repeat("{},", 100)+"{}]", batch...).want(t, 413)
 }
 

@@ -23,42 +23,40 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Type is the responder type of what is answered through these doors.
+// Type is the responder type of answers through the gateway.
 const Type = "gateway"
 
 // Options tunes a [Gateway]. The zero value is ready to use.
 type Options struct {
-	// BaseURL is where callers reach the doors; its host is accepted.
-	// Default: http://localhost.
+	// BaseURL is the public URL; its host is accepted. Default: http://localhost.
 	BaseURL string
-	// Hosts are further host names to answer for, beside loopback and
-	// BaseURL's. Others are refused, so that no foreign page can point its own
-	// name at this machine.
+	// Hosts are accepted host names besides loopback and BaseURL's. Others are refused, so that no
+	// foreign page can point its own name at this machine.
 	Hosts []string
-	// CORSOrigins are the web origins whose pages may call the doors; default none.
+	// CORSOrigins are the web origins whose pages may call the API; default none.
 	CORSOrigins []string
 	// EmbedOrigins are the web origins that may frame /embed; default none.
 	EmbedOrigins []string
 
-	// Link is where people answer an ask, for callers that cannot hold it.
-	// Default: below BaseURL.
+	// Link returns the URL at which people answer an ask, for callers that cannot show it. Default:
+	// below BaseURL.
 	Link func(ask.Key) string
 
-	MaxWait      time.Duration // one wait; default and most: 10 min
+	MaxWait      time.Duration // of one wait; default and maximum: 10 min
 	BodyTimeout  time.Duration // for a request's whole body; default 15 s
-	KeepAlive    time.Duration // between signs of life on a wait, to clients that read them; default 1 min
+	KeepAlive    time.Duration // interval of interim responses during a wait, for clients that support them; default 1 min
 	Ping         time.Duration // between pings of a socket, and how long one may take; default 30 s
-	MaxRequests  int           // under way at once; default 20,000
+	MaxRequests  int           // concurrent requests; default 20,000
 	MaxSockets   int           // at once; default 10,000
 	MaxPerToken  int           // sockets of one token; default 2,000
-	MaxPerSocket int           // open asks that one socket shows or waits for; default 1,000
+	MaxPerSocket int           // open asks that one socket shows or awaits; default 1,000
 
-	// Swap has a token swapped for the NATS credential of a session, as JSON; the
-	// error is an [*ask.Error]. Default: nothing is swapped here.
+	// Swap swaps a token for the NATS credential of a session, as JSON; the error is an
+	// [*ask.Error]. Default: no swapping.
 	Swap func(ctx context.Context, token, session string) ([]byte, error)
 
-	// Refused is told of requests that are refused with 401, 403 or 429. It may
-	// not wait. Default: nobody is told.
+	// Refused is called with every request that is refused with 401, 403 or 429. It must not block.
+	// Default: none.
 	Refused func(access.Refusal)
 
 	// Foreign makes an agent's token of the token of another issuer, which counts for
@@ -120,8 +118,8 @@ type Gateway struct {
 	swaps   *swaps
 }
 
-// New makes the doors over a connection with the gateway's credential. It
-// starts nothing; see [Gateway.Run], which runs tokens, too.
+// New makes a gateway on a connection with the gateway's credential. It starts nothing;
+// [Gateway.Run] also runs tokens.
 func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	opts.fill()
 	for _, origin := range append(opts.CORSOrigins, opts.EmbedOrigins...) {
@@ -154,32 +152,32 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	}, nil
 }
 
-// checkOrigin sees that s is a web origin and nothing more.
+// checkOrigin returns an error unless s is exactly a web origin.
 func checkOrigin(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != s || strings.ContainsAny(s, "*;, '\"") {
-		return fmt.Errorf("gateway: %q is not a web origin such as https://chat.example.com", s)
+		return fmt.Errorf("gateway: invalid web origin %q: use one such as https://chat.example.com", s)
 	}
 	return nil
 }
 
-// Run feeds the live sockets until ctx ends; then waits and sockets end, and it
-// returns nil. A gateway runs once.
+// Run feeds the sockets until ctx ends; then it ends all waits and sockets and returns nil. Call it
+// once.
 func (g *Gateway) Run(ctx context.Context) error {
 	err := g.follow(ctx)
 	g.sockets.Close()
 	g.asks.Close()
 	switch {
 	case ctx.Err() != nil:
-		return nil //nolint:nilerr // told to stop
+		return nil //nolint:nilerr // stopped
 	case err == nil:
-		return errors.New("gateway: watching the bus ended by itself")
+		return errors.New("gateway: the watch on the bus ended unexpectedly")
 	default:
 		return fmt.Errorf("gateway: watch the bus: %w", err)
 	}
 }
 
-// follow follows the tokens and the asks, until ctx or one of both ends.
+// follow follows the tokens and the asks until ctx or one of the two ends.
 func (g *Gateway) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -198,13 +196,13 @@ func (g *Gateway) follow(ctx context.Context) error {
 	return errors.Join(err, <-tokens)
 }
 
-// Paths are the paths of the doors, as patterns of [http.ServeMux], for
-// whoever serves something else at the same address.
+// Paths returns the gateway's paths as patterns of [http.ServeMux], for servers with other handlers
+// at the same address.
 func Paths() []string {
 	return []string{"/v1/", "/t/", "/api/interact/", "/ws", "/embed", "/embed/", "/openapi.yaml", "/asyncapi.yaml", "/schemas/", "/a2a", httpapi.AgentCardPath}
 }
 
-// Handler serves every path of [Paths].
+// Handler serves all of [Paths].
 func (g *Gateway) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, methods := range g.api.Routes() {
@@ -227,20 +225,19 @@ func (g *Gateway) Handler() http.Handler {
 	return g.access.Guard(mux)
 }
 
-// Caller finds out who calls one of the handlers of [Gateway.Beside]. The error
-// is an [*ask.Error].
+// Caller authenticates a call of a handler of [Gateway.Beside]. The error is an [*ask.Error].
 func (g *Gateway) Caller(r *http.Request) (token.Token, error) { return g.access.Caller(r) }
 
-// Refused notes that a handler of [Gateway.Beside] refuses a caller whose token
-// [Gateway.Caller] found.
+// Refused reports that a handler of [Gateway.Beside] refuses the token that [Gateway.Caller]
+// returned.
 func (g *Gateway) Refused(r *http.Request, t *token.Token, err error) { g.access.Refused(r, t, err) }
 
-// Host is the token of the host that sends a request about a session; see
+// Host returns the token of the host that sends a request about a session; see
 // [access.Control.Host].
 func (g *Gateway) Host(r *http.Request, tenant, session string) (token.Token, bool, error) {
 	return g.access.Host(r, tenant, session)
 }
 
 func nowhere(http.ResponseWriter, *http.Request, *access.Caller) error {
-	return ask.Refuse(ask.CodeNotFound, "there is no such path; /openapi.yaml describes those that there are")
+	return ask.Refuse(ask.CodeNotFound, "unknown path; /openapi.yaml describes the paths")
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// doors is a gateway on a bus of its own.
+// doors is a gateway on its own bus.
 type doors struct {
 	t      *testing.T
 	bus    *natstest.Bus
@@ -91,14 +91,14 @@ func (d *doors) screen(sessions ...string) string {
 
 func (d *doors) responder() string { return d.token(token.Token{Role: token.Responder}) }
 
-// reply is what a door said.
+// reply is a recorded response.
 type reply struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// as is the body as an object.
+// as decodes the body as an object.
 func (r reply) as(t *testing.T) map[string]any {
 	t.Helper()
 	var m map[string]any
@@ -142,7 +142,7 @@ func (d *doors) try(secret, method, path, body string, headers ...string) (reply
 	return reply{res.StatusCode, res.Header, string(data)}, err
 }
 
-// want fails unless the status is this one and the body says all of these.
+// want checks the status, and that the body contains all texts.
 func (r reply) want(t *testing.T, status int, says ...string) reply {
 	t.Helper()
 	if r.status != status {
@@ -156,7 +156,7 @@ func (r reply) want(t *testing.T, status int, says ...string) reply {
 	return r
 }
 
-// pending waits until an ask is on the bus; anyID when the id is not known.
+// pending waits until an ask is on the bus; anyID matches any id.
 func (d *doors) pending(session, id string) ask.Record {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(d.t.Context())
@@ -205,7 +205,7 @@ func (d *doors) declines(k ask.Key, reason string) {
 	}
 }
 
-// meanwhile runs a request while the test goes on.
+// meanwhile runs a request in the background.
 func (d *doors) meanwhile(secret, method, path, body string, headers ...string) <-chan reply {
 	done := make(chan reply, 1)
 	go func() {

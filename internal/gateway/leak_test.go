@@ -10,8 +10,8 @@ import (
 	"github.com/askbus/askbus/internal/natstest"
 )
 
-// TestTwoThousandAsksThroughEachDoor is not parallel, and neither are its
-// parts: they count what the process holds.
+// TestTwoThousandAsksThroughEachDoor and its subtests are not parallel: they count goroutines of
+// the process.
 func TestTwoThousandAsksThroughEachDoor(t *testing.T) {
 	d := openOn(t, natstest.Start(t, natstest.Options{Memory: true}), gateway.Options{MaxPerToken: 1000})
 	d.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}

@@ -20,7 +20,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// posts are the doors that take a body, with a token that may.
+// posts returns the paths with a body, and a token that may use each.
 func posts(d *doors) map[string]string {
 	agent, screen := d.agent("*"), d.responder()
 	return map[string]string{
@@ -29,7 +29,7 @@ func posts(d *doors) map[string]string {
 	}
 }
 
-func TestEveryDoorUnderNonsense(t *testing.T) {
+func TestMalformedRequests(t *testing.T) {
 	t.Parallel()
 	d, slow := open(t, gateway.Options{}), open(t, gateway.Options{BodyTimeout: 50 * time.Millisecond})
 	d.do(d.agent("*"), "POST", "/v1/asks?session=s", `{"id":"a","questions":[{"id":"q","text":"Why?"}]}`).want(t, 201)
@@ -64,7 +64,7 @@ func TestEveryDoorUnderNonsense(t *testing.T) {
 	d.do(agent, "POST", "/v1/asks", database, "Content-Encoding", "gzip").want(t, 415)
 }
 
-// slowly sends the beginning of a body, and nothing more.
+// slowly sends only the beginning of a body.
 func (d *doors) slowly(secret, path string) int {
 	d.t.Helper()
 	u, err := url.Parse(d.url)
@@ -91,7 +91,7 @@ func TestMoreRequestsThanAllowed(t *testing.T) {
 	d := open(t, gateway.Options{MaxRequests: 1})
 	agent, screen := d.agent("s1"), d.screen("s1")
 	w := d.dial(screen, "") // is one
-	d.do(agent, "GET", "/v1/asks", "").want(t, 503, "under way")
+	d.do(agent, "GET", "/v1/asks", "").want(t, 503, "in progress")
 	w.quiet()
 }
 
@@ -140,8 +140,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Memory stays bounded with many questions and many idle sockets. The figure
-// holds the server, the broker and the clients of the test, too.
+// Memory stays bounded with many questions and many idle sockets. The figure includes the test's
+// server, broker and clients.
 func TestManyQuestionsAndIdleSockets(t *testing.T) {
 	d := open(t, gateway.Options{})
 	agent, screen, all := d.agent("*"), d.screen("*"), d.responder()

@@ -41,7 +41,7 @@ func description(t testing.TB) *openapi3.T {
 	return doc
 }
 
-// checked holds every response of the tests against openapi.yaml.
+// checked compares every response of the tests with openapi.yaml.
 type checked struct {
 	t      testing.TB
 	router routers.Router

@@ -12,9 +12,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Every refusal for who a caller is, or what they may do, is told with who it
-// was; what is wrong with a request otherwise is not.
-func TestRefusalsAreToldWithWhoWasRefused(t *testing.T) {
+// Every refusal for a caller's identity or rights is reported with the caller; other faults of a
+// request are not.
+func TestRefusalsAreReportedWithTheCaller(t *testing.T) {
 	t.Parallel()
 	told := make(chan access.Refusal, 100)
 	d := open(t, gateway.Options{

@@ -11,15 +11,14 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Bounds of exchanges.
+// Limits of exchanges.
 const (
 	swapsAtOnce    = 64
-	refusedAMinute = 60 // of one remote address
+	refusedAMinute = 60 // per remote address
 )
 
-// swaps forwards tokens to who may swap them for credentials. Whose they are is
-// found out there. An address whose tokens are refused again and again has to
-// wait; one from which many good tokens come has not.
+// swaps forwards tokens to an issuer, which verifies them and returns credentials. It delays an
+// address whose tokens are refused repeatedly, but not one that sends many valid tokens.
 type swaps struct {
 	swap    func(ctx context.Context, token, session string) ([]byte, error)
 	now     func() time.Time
@@ -31,18 +30,18 @@ func newSwaps(swap func(context.Context, string, string) ([]byte, error), now fu
 	return &swaps{swap, now, make(chan struct{}, swapsAtOnce), ratelimit.New(refusedAMinute)}
 }
 
-// serve swaps the bearer's token. There is nothing in the body, so nothing is
-// read of somebody who is unknown.
+// serve swaps the bearer's token. The request has no body, so it reads nothing from an
+// unauthenticated client.
 func (s *swaps) serve(w http.ResponseWriter, r *http.Request, _ *access.Caller) error {
 	secret, ok := access.Bearer(r)
 	session := r.URL.Query().Get("session")
 	switch {
 	case !ok:
-		return ask.Refuse(ask.CodeUnauthorized, `there is no token; send the one of the service account, of the OIDC issuer, or an API token as "Authorization: Bearer …"`)
+		return ask.Refuse(ask.CodeUnauthorized, `missing token; send that of the service account, of the OIDC issuer, or an API token as "Authorization: Bearer …"`)
 	case s.swap == nil:
-		return ask.Refuse(ask.CodeUnavailable, "this gateway has nobody who issues credentials")
+		return ask.Refuse(ask.CodeUnavailable, "this gateway has no issuer of credentials")
 	case r.ContentLength != 0:
-		return access.Fault("the body is not empty; send none, and name the session with ?session=")
+		return access.Fault("the body must be empty; name the session with ?session=")
 	case session != "" && !ask.ValidToken(session):
 		return access.Fault("invalid session %s: use 1 to %d of A-Z a-z 0-9 _ -", access.Quote(session), ask.MaxToken)
 	}
@@ -51,13 +50,13 @@ func (s *swaps) serve(w http.ResponseWriter, r *http.Request, _ *access.Caller) 
 		from = r.RemoteAddr
 	}
 	if s.refused.Full(from, s.now()) {
-		return ask.Refuse(ask.CodeQuota, "%d tokens from your address were refused within a minute; wait for a minute, and get a good one", refusedAMinute)
+		return ask.Refuse(ask.CodeQuota, "%d tokens from your address were refused within a minute; wait a minute and use a valid one", refusedAMinute)
 	}
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	default:
-		return ask.Refuse(ask.CodeUnavailable, "%d exchanges are under way, which is as many as this gateway takes; try again", cap(s.slots))
+		return ask.Refuse(ask.CodeUnavailable, "%d exchanges are in progress, the limit of this gateway; try again", cap(s.slots))
 	}
 	body, err := s.swap(r.Context(), secret, session)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Unlocked serves the dialect interact for one session without a token, for a
-// foreign program that knows nothing else. It belongs on a loopback address of
-// its own: who reaches it asks for the session and waits, and never answers.
+// Unlocked serves the dialect interact for one session without a token, for foreign programs that
+// cannot send one. Use it only on a loopback address: its callers ask in the session and wait; they
+// never answer.
 func (g *Gateway) Unlocked(tenant, session string) (http.Handler, error) {
 	if !ask.ValidToken(tenant) || !ask.ValidToken(session) {
 		return nil, access.Fault("invalid session %.80q of tenant %.80q: use 1 to %d of A-Z a-z 0-9 _ -", session, tenant, ask.MaxToken)
@@ -25,5 +25,5 @@ func (g *Gateway) Unlocked(tenant, session string) (http.Handler, error) {
 }
 
 func elsewhere(http.ResponseWriter, *http.Request, *access.Caller) error {
-	return ask.Refuse(ask.CodeNotFound, "this address serves POST /api/interact/ask, and the asks of its session; everything else needs a token, at the address of the gateway")
+	return ask.Refuse(ask.CodeNotFound, "this address serves only POST /api/interact/ask and the asks of its session; use the gateway's address with a token for everything else")
 }

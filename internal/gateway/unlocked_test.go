@@ -12,7 +12,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// unlocked serves the door without a token for session s1.
+// unlocked serves session s1 without a token.
 func (d *doors) unlocked() string {
 	d.t.Helper()
 	h, err := d.gateway.Unlocked("acme", "s1")
@@ -24,7 +24,7 @@ func (d *doors) unlocked() string {
 	return srv.URL
 }
 
-// post is what an unmodified client of the CLI-to-web dialect does.
+// post sends a request like an unmodified client of the CLI-to-web dialect.
 func post(ctx context.Context, method, url, body string, headers ...string) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -45,7 +45,7 @@ func post(ctx context.Context, method, url, body string, headers ...string) (int
 	return res.StatusCode, string(data), err
 }
 
-func TestAForeignHostAsksWithoutAToken(t *testing.T) {
+func TestUnlocked(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	url := d.unlocked()
@@ -64,7 +64,7 @@ func TestAForeignHostAsksWithoutAToken(t *testing.T) {
 		done <- said{status, body}
 	}()
 	f := screen.next("interaction_request")
-	// It may look at its ask, and wait on, but not answer.
+	// It may read its ask and continue to wait, but not answer.
 	if status, body, err := post(t.Context(), "GET", url+"/v1/asks/s1/"+f.Data.ID+"?dialect=interact", ""); err != nil || status != 504 || strings.Contains(body, "askb_") {
 		t.Errorf("%d %s %v", status, body, err)
 	}
@@ -79,7 +79,7 @@ func TestAForeignHostAsksWithoutAToken(t *testing.T) {
 	}
 }
 
-func TestTheDoorWithoutATokenRefuses(t *testing.T) {
+func TestUnlockedRefusals(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{CORSOrigins: []string{"https://chat.example.com"}, Hosts: []string{"bus.example.com"}})
 	url := d.unlocked()

@@ -13,7 +13,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// wireClient is one WebSocket client.
+// wireClient is a WebSocket client.
 type wireClient struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -57,7 +57,7 @@ func (w *wireClient) send(body string) {
 	}
 }
 
-// next is the next frame, which must have this type.
+// next returns the next frame, which must have this type.
 func (w *wireClient) next(typ string) frame {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
@@ -73,15 +73,15 @@ func (w *wireClient) next(typ string) frame {
 	return f
 }
 
-// quiet sees that nothing came before a pong.
+// quiet checks that no frame came before a pong.
 func (w *wireClient) quiet() {
 	w.t.Helper()
 	w.send(`{"type":"ping"}`)
 	w.next("pong")
 }
 
-// told sees that nothing came before a pong, but for one frame that tells how
-// an ask ended: an answer that came late is told so.
+// told checks that no frame came before a pong, except one that reports how an ask ended, as for a
+// late answer.
 func (w *wireClient) told(closed string) {
 	w.t.Helper()
 	w.send(`{"type":"ping"}`)
@@ -131,7 +131,8 @@ func TestScreensRace(t *testing.T) {
 			d.do(agent, "POST", "/v1/asks", one("now", "Which now?")).want(t, 201)
 			continue
 		}
-		// A third surface, and both screens at once: one of them wins, and all are told who.
+		// A third surface and both screens answer at once: one of them wins, and all get the
+		// outcome.
 		third := make(chan error, 1)
 		go func() {
 			_, err := d.people.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: "now"}, ask.Reply{Answers: []ask.Answer{{QuestionID: "q1", Selected: []string{"o1"}}}, By: mei})
@@ -150,9 +151,8 @@ func TestScreensRace(t *testing.T) {
 	pair.told("ask:question:closed")
 }
 
-// An answer that comes after the screen was told how the ask ended is told who
-// won, also when it does not say whose it is.
-func TestALateAnswerIsToldWhoWon(t *testing.T) {
+// An answer after the end of the ask gets the outcome, even if it does not name the ask.
+func TestALateAnswerGetsTheOutcome(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	agent := d.agent("s1")
@@ -179,7 +179,7 @@ func TestALateAnswerIsToldWhoWon(t *testing.T) {
 	}
 }
 
-func TestScreensAreTold(t *testing.T) {
+func TestScreensGetEvents(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	agent, screen := d.agent("s1", "s2"), d.screen("s1")
@@ -275,7 +275,7 @@ func TestOneAskIsOpenForAnAgentInD1(t *testing.T) {
 	}
 }
 
-func TestAScreenThatClosesACardIsAnswered(t *testing.T) {
+func TestAScreenMayCloseACardUndecided(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	agent, resp := d.agent("s1"), d.responder()
@@ -305,7 +305,7 @@ func TestAScreenThatClosesACardIsAnswered(t *testing.T) {
 	}
 }
 
-func TestAListenerThatCannotHoldAnAskGetsALink(t *testing.T) {
+func TestAnAskThatAScreenCannotShowGetsALink(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	d.do(d.agent("s1"), "POST", "/v1/asks", `{"id":"big","questions":[{"text":"Which?","options":[{"label":"A"},{"label":"B"},{"label":"C"},{"label":"D"},{"label":"E"}]}]}`).want(t, 201)

@@ -6,8 +6,8 @@ import (
 	"github.com/askbus/askbus/internal/gateway/token"
 )
 
-// Caller finds out who calls one of the handlers beside the gateway's. The error is an
-// [*ask.Error] with the status to refuse with.
+// Caller authenticates a call of a handler next to the gateway's. The error is an [*ask.Error] with
+// the status to refuse with.
 func (a *Control) Caller(r *http.Request) (token.Token, error) {
 	var c Caller
 	if err := a.identify(r, &c); err != nil {

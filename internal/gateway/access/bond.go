@@ -10,8 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// ErrEnded is why a request, or the socket that it became, ends before it is
-// done: a token that it came with does not hold any more.
+// ErrEnded is the cause of a request, or its socket, that ends early because one of its tokens
+// became invalid.
 var ErrEnded = errors.New("the token was revoked, has expired, or cannot be checked just now")
 
 // bond ends a request with its tokens.
@@ -24,8 +24,7 @@ type bond struct {
 
 type bondKey struct{}
 
-// bonded gives a request a context that ends with the tokens that will be found
-// in it. Release must be called.
+// bonded returns a request whose context ends with the tokens bound to it. Call release.
 func bonded(r *http.Request) (_ *http.Request, release func()) {
 	ctx, end := context.WithCancelCause(r.Context())
 	b := &bond{end: end}
@@ -39,7 +38,7 @@ func bonded(r *http.Request) (_ *http.Request, release func()) {
 	}
 }
 
-// bind makes a request end when a token does.
+// bind ends a request when a token becomes invalid.
 func (a *Control) bind(r *http.Request, t *token.Token) {
 	b, ok := r.Context().Value(bondKey{}).(*bond)
 	if !ok {

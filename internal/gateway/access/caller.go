@@ -6,8 +6,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// TenantOf is the tenant that a request is about. Only operators may name
-// another one than their own.
+// TenantOf returns the tenant of a request. Only operators may name another one than their own.
 func (c *Caller) TenantOf(r *http.Request) (string, error) {
 	t := r.URL.Query().Get("tenant")
 	switch {
@@ -19,8 +18,8 @@ func (c *Caller) TenantOf(r *http.Request) (string, error) {
 	return t, nil
 }
 
-// SessionOf is the session that a request is about: the one it names, else the
-// only one of its token, else the one for those who have none.
+// SessionOf returns the session of a request: the named one, else the only one of its token, else
+// the default.
 func (c *Caller) SessionOf(r *http.Request, named string) string {
 	for _, s := range []string{named, r.URL.Query().Get("session"), r.URL.Query().Get("sessionId"), r.Header.Get("Askbus-Session")} {
 		if s != "" {
@@ -33,12 +32,12 @@ func (c *Caller) SessionOf(r *http.Request, named string) string {
 	return ask.DefaultSession
 }
 
-// Forbid is the refusal of something that is beyond the caller's token.
+// Forbid returns the refusal of something that the caller's token does not allow.
 func (c *Caller) Forbid(what string) error {
 	return ask.Refuse(ask.CodeForbidden, "this token %s; %s is beyond it", c.Scope(), what)
 }
 
-// CheckAsk is nil, or the refusal of a caller who may not ask for a session.
+// CheckAsk returns an error if the caller may not ask in a session.
 func (c *Caller) CheckAsk(tenant, session string) error {
 	if c.MayAsk(tenant, session) {
 		return nil
@@ -46,8 +45,7 @@ func (c *Caller) CheckAsk(tenant, session string) error {
 	return c.Forbid("asking for session " + session + " of tenant " + tenant)
 }
 
-// CheckAnswer is nil, or the refusal of a caller who may not answer for a
-// session.
+// CheckAnswer returns an error if the caller may not answer in a session.
 func (c *Caller) CheckAnswer(tenant, session string) error {
 	if c.MayAnswer(tenant, session) {
 		return nil
@@ -55,7 +53,7 @@ func (c *Caller) CheckAnswer(tenant, session string) error {
 	return c.Forbid("answering for session " + session + " of tenant " + tenant)
 }
 
-// CheckSee is nil, or the refusal of a caller who may not see a session.
+// CheckSee returns an error if the caller may not see a session.
 func (c *Caller) CheckSee(tenant, session string) error {
 	if c.MaySee(tenant, session) {
 		return nil
@@ -63,7 +61,7 @@ func (c *Caller) CheckSee(tenant, session string) error {
 	return c.Forbid("session " + session + " of tenant " + tenant)
 }
 
-// Key is the ask that a path names.
+// Key returns the ask of a path.
 func (c *Caller) Key(r *http.Request) (ask.Key, error) {
 	tenant, err := c.TenantOf(r)
 	if err != nil {
@@ -71,7 +69,7 @@ func (c *Caller) Key(r *http.Request) (ask.Key, error) {
 	}
 	k := ask.Key{Tenant: tenant, Session: r.PathValue("session"), ID: r.PathValue("id")}
 	if !k.Valid() {
-		return k, ask.Refuse(ask.CodeNotFound, "%.200q names no ask; a session and an id are 1 to %d of A-Z a-z 0-9 _ -", k.Session+"/"+k.ID, ask.MaxToken)
+		return k, ask.Refuse(ask.CodeNotFound, "invalid ask %.200q: a session and an id are 1 to %d of A-Z a-z 0-9 _ -", k.Session+"/"+k.ID, ask.MaxToken)
 	}
 	return k, nil
 }

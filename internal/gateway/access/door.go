@@ -16,17 +16,17 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Handler serves one method of one door. What it returns becomes a problem
-// body, so it returns an error only while nothing is written.
+// Handler serves one method of a path. Its error becomes a problem body, so it must return an error
+// only before it writes.
 type Handler func(w http.ResponseWriter, r *http.Request, c *Caller) error
 
-// Methods are the methods of one door; "*" is any.
+// Methods are the handlers of a path by method; "*" is any.
 type Methods map[string]Handler
 
-// Caller is who sends a request.
+// Caller is the sender of a request.
 type Caller struct {
 	token.Token
-	Prefix string // "/t/<token>" when the token came in the path
+	Prefix string // "/t/<token>" if the token was in the path
 }
 
 // Authenticated serves methods to callers with a token.
@@ -62,7 +62,7 @@ func (a *Control) Open(m Methods) http.Handler {
 		}
 		if h == nil {
 			w.Header().Set("Allow", m.allow())
-			a.refuse(w, r, nil, ask.Refuse(wire.CodeMethod, "%.20s is not served here; use %s", r.Method, m.allow()))
+			a.refuse(w, r, nil, ask.Refuse(wire.CodeMethod, "method %.20s is not allowed; use %s", r.Method, m.allow()))
 			return
 		}
 		var c Caller
@@ -86,8 +86,7 @@ func (m Methods) allow() string {
 
 type tokenKey struct{}
 
-// inPath takes a token out of the path, so that nothing that sees the request
-// from here on can log it.
+// inPath removes a token from the path, so that nothing that handles the request later can log it.
 func inPath(r *http.Request) *http.Request {
 	rest, ok := strings.CutPrefix(r.URL.Path, "/t/")
 	if !ok {
@@ -101,14 +100,14 @@ func inPath(r *http.Request) *http.Request {
 	return r
 }
 
-// identify finds out who calls: by the token in the path, else by the bearer's.
+// identify authenticates the caller: by the token in the path, else by the bearer token.
 func (a *Control) identify(r *http.Request, c *Caller) error {
 	secret, ok := r.Context().Value(tokenKey{}).(string)
 	if ok {
 		c.Prefix = "/t/" + secret
 	} else if secret, ok = Bearer(r); !ok {
 		return ask.Refuse(ask.CodeUnauthorized,
-			`there is no token; send "Authorization: Bearer askb_…", or put /t/<token> before the path ("askbus token issue" makes one)`)
+			`missing token; send "Authorization: Bearer askb_…", or put /t/<token> before the path ("askbus token issue" makes one)`)
 	}
 	check := a.check
 	if a.isForeign(r, secret) {
@@ -118,7 +117,7 @@ func (a *Control) identify(r *http.Request, c *Caller) error {
 	if err != nil {
 		return err
 	}
-	c.Token = t // also of a request that is refused
+	c.Token = t // set even if the request is refused
 	if t.Role == token.Host {
 		return ask.Refuse(ask.CodeForbidden, "this token %s; send it in %s, and the agent's token in Authorization", t.Scope(), HostHeader)
 	}
@@ -128,22 +127,22 @@ func (a *Control) identify(r *http.Request, c *Caller) error {
 	return a.share(r, &t)
 }
 
-// Bearer is the token in a request's header, if there is one.
+// Bearer returns the token of a request's Authorization header, if any.
 func Bearer(r *http.Request) (secret string, ok bool) {
 	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	secret = strings.TrimSpace(rest)
 	return secret, strings.EqualFold(scheme, "Bearer") && secret != ""
 }
 
-// check finds the token that a secret is. The error is an [*ask.Error].
+// check looks up the token of a secret. The error is an [*ask.Error].
 func (a *Control) check(r *http.Request, secret string) (token.Token, error) {
 	t, err := a.tokens.Check(r.Context(), secret, a.opts.Now())
 	switch {
 	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
 		return t, ask.Refuse(ask.CodeUnauthorized, "%s", err)
 	case err != nil:
-		a.opts.Logger.ErrorContext(r.Context(), "tokens cannot be checked: nobody is let in", slog.Any("error", err))
-		return t, ask.Refuse(ask.CodeUnavailable, "tokens cannot be checked just now; the log says why")
+		a.opts.Logger.ErrorContext(r.Context(), "cannot check tokens; refusing all callers", slog.Any("error", err))
+		return t, ask.Refuse(ask.CodeUnavailable, "tokens cannot be checked at the moment; see the log")
 	}
 	if err := t.Opens(token.DoorAt(r.URL.Path)); err != nil {
 		return t, ask.Refuse(ask.CodeForbidden, "%s", err)
@@ -156,7 +155,7 @@ func (a *Control) check(r *http.Request, secret string) (token.Token, error) {
 func (a *Control) refuse(w http.ResponseWriter, r *http.Request, t *token.Token, err error) {
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		if !Ended(r.Context()) {
-			return // nobody is there to be told
+			return // the client is gone
 		}
 		err = refuseEnded()
 	}
@@ -178,7 +177,8 @@ func (a *Control) refuse(w http.ResponseWriter, r *http.Request, t *token.Token,
 	Send(w, status, wire.TypeProblem, body)
 }
 
-// Problem is err as a refusal.
+// Problem converts err to an [*ask.Error]. Unknown errors become internal errors and hide their
+// message.
 func Problem(err error) *ask.Error {
 	if e, ok := errors.AsType[*ask.Error](err); ok {
 		return e
@@ -190,16 +190,16 @@ func Problem(err error) *ask.Error {
 		return ask.Refuse(ask.CodeTooLarge, "this is too large; one ask has at most %d bytes", ask.MaxEventBytes)
 	case errors.Is(err, ask.ErrUnavailable), errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected),
 		errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, context.DeadlineExceeded):
-		return ask.Refuse(ask.CodeUnavailable, "the bus does not answer just now; nothing is lost: try again with the same id")
+		return ask.Refuse(ask.CodeUnavailable, "the bus does not reply; nothing is lost: try again with the same id")
 	}
-	return ask.Refuse(ask.CodeInternal, "something went wrong inside the gateway; its log says more")
+	return ask.Refuse(ask.CodeInternal, "internal error of the gateway; see its log")
 }
 
 // Send writes a response.
 func Send(w http.ResponseWriter, status int, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:gosec // JSON or a file of ours, and nosniff
+	_, _ = w.Write(body) //nolint:gosec // JSON or our own file, with nosniff
 }
 
 // SendJSON writes a response in JSON.

@@ -24,14 +24,13 @@ const (
 	denyAll       = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
-// Guard is what every request passes: a known host, headers that forbid what
-// nobody needs, no writes from pages of other sites, and a bounded number of
-// requests with bounded bodies.
+// Guard wraps all handlers: it requires a known host, sets restrictive headers, refuses writes from
+// other sites' pages, and bounds the number of requests and the size of bodies.
 func (a *Control) Guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	for _, origin := range a.opts.CORSOrigins {
 		if err := cross.AddTrustedOrigin(origin); err != nil {
-			a.opts.Logger.Error("this origin stays closed", slog.Any("error", err)) // New has checked it
+			a.opts.Logger.Error("invalid origin", slog.Any("error", err)) // New has validated it
 		}
 	}
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +41,7 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("Content-Security-Policy", denyAll)
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer") // a token may stand in the path
+		h.Set("Referrer-Policy", "no-referrer") // the path may contain a token
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		r = inPath(r)
@@ -57,7 +56,7 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 		case a.slots <- struct{}{}:
 			defer func() { <-a.slots }()
 		default:
-			a.refuse(w, r, nil, ask.Refuse(ask.CodeUnavailable, "%d requests are under way, which is as many as this gateway takes", cap(a.slots)))
+			a.refuse(w, r, nil, ask.Refuse(ask.CodeUnavailable, "%d requests are in progress, the limit of this gateway", cap(a.slots)))
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -67,7 +66,7 @@ func (a *Control) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// cors lets pages of configured origins call, and answers their preflights.
+// cors allows the configured origins, and answers their preflights.
 func (a *Control) cors(w http.ResponseWriter, r *http.Request) (done bool) {
 	origin, h := r.Header.Get("Origin"), w.Header()
 	if len(a.opts.CORSOrigins) > 0 {
@@ -93,13 +92,13 @@ func (a *Control) cors(w http.ResponseWriter, r *http.Request) (done bool) {
 	return true
 }
 
-// Body reads a request's body: whole, bounded, and within its time.
+// Body reads a request's whole body, with limits for its size and time.
 func (a *Control) Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return nil, ask.Refuse(wire.CodeMediaType, "the body is encoded as %.40q; send it as it is", e)
+		return nil, ask.Refuse(wire.CodeMediaType, "content encoding %.40q is not supported; send the body unencoded", e)
 	}
 	control := http.NewResponseController(w)
-	// Not every ResponseWriter of a test has deadlines.
+	// Some tests' ResponseWriters have no deadlines.
 	_ = control.SetReadDeadline(time.Now().Add(a.opts.BodyTimeout))
 	data, err := io.ReadAll(r.Body)
 	switch {
@@ -107,10 +106,10 @@ func (a *Control) Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		_ = control.SetReadDeadline(time.Time{})
 		return data, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, ask.Refuse(wire.CodeSlowBody, "the body did not come within %s; send it at once", a.opts.BodyTimeout)
+		return nil, ask.Refuse(wire.CodeSlowBody, "the body did not arrive within %s", a.opts.BodyTimeout)
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, ask.Refuse(ask.CodeTooLarge, "the body has more than %d bytes", tooLarge.Limit)
 	}
-	return nil, ask.Refuse(ask.CodeInvalid, "the body ends too early")
+	return nil, ask.Refuse(ask.CodeInvalid, "the body is truncated")
 }

@@ -8,19 +8,16 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// HostHeader carries the token of an agent's host beside the agent's own in
-// Authorization. What a host's dialog answered counts only with it. Pages may
-// not send it: it is not among the headers that CORS allows.
+// HostHeader carries the token of an agent's host, in addition to the agent's own in Authorization.
+// Answers of a host's dialog count only with it. Web pages cannot send it: CORS does not allow it.
 const HostHeader = "Askbus-Host-Authorization"
 
-// NoHost is why an answer of a host's dialog that came with an agent's token
-// alone does not count.
-const NoHost = "what the dialog of an agent's host answered counts only with the host's own token: send it as \"" + HostHeader +
-	": Bearer askb_…\" beside the agent's (\"askbus token issue --role host --session S\" makes one)"
+// NoHost explains why an answer of a host's dialog does not count with only an agent's token.
+const NoHost = "answers of the dialog of an agent's host count only with the host's own token: send it as \"" + HostHeader +
+	": Bearer askb_…\" in addition to the agent's (\"askbus token issue --role host --session S\" makes one)"
 
-// Host is the token of the host that sends a request about a session; false
-// when the request has none. A token that is not a host's, or another
-// session's, is an [*ask.Error].
+// Host returns the token of the host that sends a request about a session; false if there is none.
+// A token with another role or for another session is an [*ask.Error].
 func (a *Control) Host(r *http.Request, tenant, session string) (token.Token, bool, error) {
 	value := r.Header.Get(HostHeader)
 	if value == "" {
@@ -28,7 +25,7 @@ func (a *Control) Host(r *http.Request, tenant, session string) (token.Token, bo
 	}
 	scheme, secret, _ := strings.Cut(value, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return token.Token{}, false, ask.Refuse(ask.CodeUnauthorized, "%s is not like \"Bearer askb_…\"", HostHeader)
+		return token.Token{}, false, ask.Refuse(ask.CodeUnauthorized, "invalid %s: use \"Bearer askb_…\"", HostHeader)
 	}
 	t, err := a.check(r, strings.TrimSpace(secret))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Unlocked serves methods without a token to programs of this machine, as if
-// they had t. Pages of browsers are refused: they could be anybody's.
+// Unlocked serves methods without a token to programs on this machine, with the rights of t. It
+// refuses web pages, which may be anybody's.
 func (a *Control) Unlocked(m Methods, t token.Token) http.Handler {
 	return a.Open(m.each(func(h Handler) Handler {
 		return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -28,12 +28,11 @@ func (a *Control) Unlocked(m Methods, t token.Token) http.Handler {
 	}))
 }
 
-// fromHere is the refusal of a request that does not come from a program of
-// this machine: by its address, by the host that it names (a page may point
-// its own name here), by its origin, or as a form that any page can send.
+// fromHere refuses a request that does not come from a program on this machine: by its address, its
+// Host (a page may point its own name here), its origin, or a content type that any page can send.
 func fromHere(r *http.Request) error {
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !at.Addr().Unmap().IsLoopback() {
-		return ask.Refuse(ask.CodeForbidden, "this address is for programs of this machine only")
+		return ask.Refuse(ask.CodeForbidden, "this address is only for programs on this machine")
 	}
 	if !httpserver.LoopbackHost(r.Host) {
 		return ask.Refuse(wire.CodeMisdirected, "this address does not answer for %.100q; use localhost or 127.0.0.1", httpserver.Host(r.Host))
@@ -54,10 +53,10 @@ func fromHere(r *http.Request) error {
 	return nil
 }
 
-// LoopbackAddr is nil when an address to listen on is of this machine alone.
+// LoopbackAddr returns an error unless an address to listen on is local to this machine.
 func LoopbackAddr(addr string) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return Fault("%.100q is not an address such as 127.0.0.1:8423", addr)
+		return Fault("invalid address %.100q: use one such as 127.0.0.1:8423", addr)
 	}
 	if !httpserver.LoopbackHost(addr) {
 		return Fault("%.100q can be reached from other machines; use 127.0.0.1 or localhost", addr)

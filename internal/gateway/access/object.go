@@ -7,10 +7,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// ReadObject reads a JSON object field by field.
+// ReadObject decodes the fields of a JSON object.
 func ReadObject(what string, body []byte) (map[string]json.RawMessage, error) {
 	var probe any
-	if err := wire.Strict(what, body, &probe); err != nil { // depth, and fields given twice
+	if err := wire.Strict(what, body, &probe); err != nil { // checks depth and duplicate fields
 		return nil, err
 	}
 	var fields map[string]json.RawMessage

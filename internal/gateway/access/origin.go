@@ -9,8 +9,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// OriginAllowed lets pages of our own, of configured origins, and clients that
-// are no pages, connect.
+// OriginAllowed allows our own pages, pages of configured origins, and clients that are not web
+// pages.
 func (a *Control) OriginAllowed(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if origin == "" {

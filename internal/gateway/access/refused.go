@@ -11,16 +11,16 @@ import (
 
 // Refusal is a request that was refused with 401, 403 or 429.
 type Refusal struct {
-	What    string // the method and the route, such as "POST /v1/asks"
+	What    string // method and route, such as "POST /v1/asks"
 	Code    string
 	Why     string
 	Address string      // of the caller
-	Token   token.Token // that was checked; the zero value when none was
-	Claimed string      // the id that an unchecked token names; empty: none
+	Token   token.Token // the verified token; zero: none
+	Claimed string      // id of an unverified token; empty: none
 }
 
-// Refused tells [Options.Refused] of a request that is refused with err, if it is
-// for who the caller is or what they may do. T is the caller's token, or nil.
+// Refused reports a refusal to [Options.Refused] if err is about the caller's identity or rights. T
+// is the caller's token, or nil.
 func (a *Control) Refused(r *http.Request, t *token.Token, err error) {
 	if a.opts.Refused == nil || err == nil {
 		return
@@ -45,7 +45,7 @@ func (a *Control) Refused(r *http.Request, t *token.Token, err error) {
 	a.opts.Refused(f)
 }
 
-// route is what a request is for. It has few values, whatever callers send.
+// route returns the route of a request. It has few values, whatever callers send.
 func route(r *http.Request) string {
 	method, path := r.Method, r.Pattern
 	if !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}, method) {

@@ -8,8 +8,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// shares counts the requests under way of each token and of each tenant, waits
-// and sockets among them, so that one leaves room for others.
+// shares counts the concurrent requests of each token and of each tenant, including waits and
+// sockets, so that one caller leaves room for others.
 type shares struct {
 	perToken, perTenant int
 
@@ -17,26 +17,25 @@ type shares struct {
 	of map[holder]int
 }
 
-// holder is a token by its id, or a tenant.
+// holder is a token's id or a tenant.
 type holder struct{ token, tenant string }
 
-// newShares shares out a number of requests: at most half to one token, and
-// three quarters to one tenant.
+// newShares divides a number of requests: at most half for one token, and three quarters for one
+// tenant.
 func newShares(all int) *shares {
 	return &shares{perToken: max(1, all/2), perTenant: max(1, all/4*3), of: map[holder]int{}}
 }
 
-// take counts a request until release is called, or refuses it. Operators'
-// tokens are of no tenant.
+// take counts a request until release is called, or refuses it. Operators' tokens have no tenant.
 func (s *shares) take(t *token.Token) (release func(), err error) {
 	one, all := holder{token: t.ID}, holder{tenant: t.Tenant}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.of[one] >= s.perToken:
-		return nil, ask.Refuse(ask.CodeQuota, "%d requests of this token are under way, which is as many as one token may have; end some waits or sockets", s.of[one])
+		return nil, ask.Refuse(ask.CodeQuota, "%d requests of this token are in progress, the limit of a token; end some waits or sockets", s.of[one])
 	case t.Tenant != "" && s.of[all] >= s.perTenant:
-		return nil, ask.Refuse(ask.CodeQuota, "%d requests of tenant %s are under way, which is as many as one tenant may have; end some waits or sockets", s.of[all], t.Tenant)
+		return nil, ask.Refuse(ask.CodeQuota, "%d requests of tenant %s are in progress, the limit of a tenant; end some waits or sockets", s.of[all], t.Tenant)
 	}
 	s.of[one]++
 	if t.Tenant != "" {
@@ -53,7 +52,7 @@ func (s *shares) take(t *token.Token) (release func(), err error) {
 	}, nil
 }
 
-// share counts a request as its token's, for as long as it is under way.
+// share counts a request for its token while it is in progress.
 func (a *Control) share(r *http.Request, t *token.Token) error {
 	b, ok := r.Context().Value(bondKey{}).(*bond)
 	if !ok {

@@ -4,12 +4,12 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Fault is a refusal of a request that is wrong.
+// Fault returns an error for an invalid request.
 func Fault(format string, args ...any) error {
 	return ask.Refuse(ask.CodeInvalid, format, args...)
 }
 
-// Quote is a caller's own word in a message, cut if it is long.
+// Quote quotes a caller's text in a message, truncated if long.
 func Quote(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		s = string(r[:79]) + "…"
@@ -17,7 +17,7 @@ func Quote(s string) string {
 	return `"` + s + `"`
 }
 
-// ClipName is a name that a caller gave, cut to what an ask may hold.
+// ClipName truncates a name from a caller to the limit of an ask.
 func ClipName(s string) string {
 	if r := []rune(s); len(r) > ask.MaxName {
 		return string(r[:ask.MaxName])

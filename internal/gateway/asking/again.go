@@ -8,13 +8,12 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// maxAgain is how many asks are remembered.
+// maxAgain bounds the remembered asks.
 const maxAgain = 10_000
 
-// again remembers asks that came without an id, until their caller was told
-// the outcome: foreign clients that lost their connection, or their patience,
-// send the same body again, and must find their ask and not ask twice. It is a
-// help, not a promise; callers that need one send an Idempotency-Key.
+// again remembers asks without an id until their outcome was delivered: foreign clients that lost
+// their connection or timed out repeat the body, and must find their ask instead of asking twice.
+// It is best effort; callers that need a guarantee send an Idempotency-Key.
 type again struct {
 	mu   sync.Mutex
 	ids  map[string]ask.Key
@@ -23,7 +22,7 @@ type again struct {
 
 func newAgain() *again { return &again{ids: map[string]ask.Key{}, keys: map[ask.Key]string{}} }
 
-// name gives the ask the id of the same one that is still open, or a new one.
+// name sets the id of the identical open ask, or a new one.
 func (m *again) name(a *ask.Ask) error {
 	digest, err := wire.Digest(a)
 	if err != nil {
@@ -38,7 +37,7 @@ func (m *again) name(a *ask.Ask) error {
 	}
 	a.ID = cloudevent.NewID()
 	if len(m.ids) >= maxAgain {
-		for old, k := range m.ids { // any one
+		for old, k := range m.ids { // evict any one
 			delete(m.ids, old)
 			delete(m.keys, k)
 			break
@@ -48,7 +47,7 @@ func (m *again) name(a *ask.Ask) error {
 	return nil
 }
 
-// told forgets an ask whose outcome its caller has.
+// told forgets an ask whose outcome was delivered.
 func (m *again) told(k ask.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// AgentCardPath is where clients of the Agent2Agent protocol find the card.
+// AgentCardPath is the path of the agent card of the Agent2Agent protocol.
 const AgentCardPath = "/.well-known/agent-card.json"
 
 // Codes of JSON-RPC and of A2A.
@@ -37,10 +37,10 @@ type rpcCall struct {
 	Method  string          `json:"method"`
 	Params  json.RawMessage `json:"params"`
 
-	legacy bool // of A2A 0.3, whose tasks are written otherwise
+	legacy bool // A2A 0.3, which encodes tasks differently
 }
 
-// rpcError is a refusal that JSON-RPC carries.
+// rpcError is an error of JSON-RPC.
 type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -49,9 +49,9 @@ type rpcError struct {
 
 func (e *rpcError) Error() string { return e.Message }
 
-// a2a is a people's agent for other agents: a message to it is an ask, and its
-// task waits for input until somebody has answered. Who may answer does so with
-// a message to the task. JSON-RPC, versions 1.0 and 0.3.
+// a2a serves people as an agent for other agents: a message is an ask, and its task requires input
+// until somebody answers. Callers who may answer do so with a message to the task. It supports
+// JSON-RPC, versions 1.0 and 0.3.
 func (api *API) a2a(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	body, err := api.access.Body(w, r)
 	if err != nil {
@@ -96,9 +96,9 @@ func (api *API) a2aCall(w http.ResponseWriter, r *http.Request, c *access.Caller
 		}
 		return a2aDialect().Answer(o.Ask, &o).Body, nil
 	case "SendStreamingMessage", "message/stream", "SubscribeToTask", "tasks/resubscribe":
-		return nil, &rpcError{Code: a2aUnsupported, Message: "tasks are not streamed; send the message without, and get the task with ?wait=30s"}
+		return nil, &rpcError{Code: a2aUnsupported, Message: "streaming is not supported; send the message without it, and get the task with ?wait=30s"}
 	}
-	return nil, &rpcError{Code: rpcMethod, Message: fmt.Sprintf("no method %.80q; use SendMessage, GetTask or CancelTask", call.Method)}
+	return nil, &rpcError{Code: rpcMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, GetTask or CancelTask", call.Method)}
 }
 
 func a2aDialect() dialect.Dialect {
@@ -136,7 +136,7 @@ func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Cal
 	return a2aDialect().Pending(&a, dialect.Pending{}).Body, nil
 }
 
-// a2aAnswer takes a message to a task as a person's answer.
+// a2aAnswer handles a message to a task as a person's answer.
 func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Caller, id, messageID string, params []byte) ([]byte, error) {
 	k, err := a2aKey(r, c, id)
 	if err != nil {
@@ -156,7 +156,7 @@ func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Call
 	ctx, cancel := asking.Detached(r.Context())
 	defer cancel()
 	by, answerID := c.By(r.URL.Query().Get("by")), cloudevent.NewID()
-	if messageID != "" { // the same message again is the same answer
+	if messageID != "" { // a repeated message is the same answer
 		answerID = ask.Token(messageID)
 	}
 	var o ask.Outcome
@@ -175,7 +175,7 @@ func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Call
 	return a2aDialect().Answer(&rec.Ask, &o).Body, nil
 }
 
-// a2aShow writes a task; with ?wait= when it ended in time, as it ended.
+// a2aShow writes a task, with ?wait= after waiting for its end.
 func (api *API) a2aShow(w http.ResponseWriter, r *http.Request, k ask.Key, rec *ask.Record) ([]byte, error) {
 	wait, err := api.waitOf(r, 0)
 	if err != nil {
@@ -201,7 +201,7 @@ func (api *API) a2aShow(w http.ResponseWriter, r *http.Request, k ask.Key, rec *
 	return a2aDialect().Pending(&rec.Ask, dialect.Pending{}).Body, nil
 }
 
-// a2aTask is the ask that the parameters of a call name.
+// a2aTask returns the ask that the parameters of a call name.
 func (api *API) a2aTask(r *http.Request, c *access.Caller, params []byte) (ask.Key, error) {
 	var task struct {
 		ID string `json:"id"`
@@ -212,7 +212,7 @@ func (api *API) a2aTask(r *http.Request, c *access.Caller, params []byte) (ask.K
 	return a2aKey(r, c, task.ID)
 }
 
-// a2aKey is the ask that is a task: session/id.
+// a2aKey parses a task id: session/id.
 func a2aKey(r *http.Request, c *access.Caller, id string) (ask.Key, error) {
 	tenant, err := c.TenantOf(r)
 	if err != nil {
@@ -221,13 +221,13 @@ func a2aKey(r *http.Request, c *access.Caller, id string) (ask.Key, error) {
 	session, name, _ := strings.Cut(id, "/")
 	k := ask.Key{Tenant: tenant, Session: session, ID: name}
 	if !k.Valid() {
-		return ask.Key{}, &rpcError{Code: a2aNoTask, Message: fmt.Sprintf("%.150q names no task; it is as the task came, SESSION/ID", id)}
+		return ask.Key{}, &rpcError{Code: a2aNoTask, Message: fmt.Sprintf("unknown task %.150q; use the task's id, SESSION/ID", id)}
 	}
 	return k, nil
 }
 
-// sendRPC replies with a task, or with what is wrong. Who may not, or must wait
-// for room, hears it as at every other door: by the status of HTTP.
+// sendRPC responds with a task or an error. Missing rights and exceeded limits are HTTP statuses,
+// as everywhere.
 func sendRPC(w http.ResponseWriter, call *rpcCall, task []byte, err error) error {
 	reply := struct {
 		Version string          `json:"jsonrpc"`
@@ -253,7 +253,7 @@ func sendRPC(w http.ResponseWriter, call *rpcCall, task []byte, err error) error
 	return nil
 }
 
-// rpcRefusal is what JSON-RPC carries of an error, or nil.
+// rpcRefusal returns an error as a JSON-RPC error, or nil if it is an HTTP status.
 func rpcRefusal(err error) *rpcError {
 	if e, ok := errors.AsType[*rpcError](err); ok {
 		return e
@@ -270,7 +270,7 @@ func rpcRefusal(err error) *rpcError {
 	return nil
 }
 
-// a2aResult is the result of a call: of version 1.0 SendMessage says what it is.
+// a2aResult returns the result of a call; version 1.0 wraps that of SendMessage.
 func a2aResult(call *rpcCall, task []byte) (json.RawMessage, error) {
 	switch {
 	case call.legacy:
@@ -281,8 +281,7 @@ func a2aResult(call *rpcCall, task []byte) (json.RawMessage, error) {
 	return task, nil
 }
 
-// a2aLegacy writes a task as version 0.3 has it: with kinds, and other names of
-// states and roles.
+// a2aLegacy converts a task to version 0.3: with kinds, and other names of states and roles.
 func a2aLegacy(task []byte) (json.RawMessage, error) {
 	var v map[string]any
 	if err := json.Unmarshal(task, &v); err != nil {
@@ -318,7 +317,7 @@ func a2aLegacy(task []byte) (json.RawMessage, error) {
 	return wire.Marshal(v)
 }
 
-// AgentCard says what the agent at /a2a does, for everybody who asks.
+// AgentCard serves the public card of the agent at /a2a.
 func (api *API) AgentCard(w http.ResponseWriter, _ *http.Request, _ *access.Caller) error {
 	url := api.opts.BaseURL + "/a2a"
 	modes := []string{"text/plain", "application/json"}

@@ -14,8 +14,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// answer takes a person's reply, in native JSON or with ?dialect= in the shape
-// of a foreign screen.
+// answer handles a person's reply, in native JSON or with ?dialect= in a foreign format.
 func (api *API) answer(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	k, body, err := api.decision(w, r, c)
 	if err != nil {
@@ -54,7 +53,7 @@ func (api *API) answer(w http.ResponseWriter, r *http.Request, c *access.Caller)
 	return api.reply(w, r, k, reply)
 }
 
-// decision reads the body of who decides an ask.
+// decision reads the ask and the body of a decision.
 func (api *API) decision(w http.ResponseWriter, r *http.Request, c *access.Caller) (ask.Key, []byte, error) {
 	k, err := c.Key(r)
 	if err != nil {
@@ -67,8 +66,7 @@ func (api *API) decision(w http.ResponseWriter, r *http.Request, c *access.Calle
 	return k, body, err
 }
 
-// sign puts into a body who answers, as the token proves it: what the body
-// says of that is only a name to show.
+// sign sets who answers from the token; the body's own value is only a display name.
 func sign(c *access.Caller, fields map[string]json.RawMessage, k ask.Key) error {
 	name, err := access.ReadName(fields["by"])
 	if err != nil {
@@ -79,7 +77,7 @@ func sign(c *access.Caller, fields map[string]json.RawMessage, k ask.Key) error 
 		"by": map[string]any{"principal": by.Principal, "name": by.Name, "groups": by.Groups, "proof": by.Proof}, "ask_id": k.ID, "answer_id": cloudevent.NewID(),
 	} {
 		if fields[field] != nil && field != "by" {
-			continue // what the caller says is checked
+			continue // checked below
 		}
 		if fields[field], err = json.Marshal(value); err != nil {
 			return err
@@ -99,7 +97,7 @@ func (api *API) reply(w http.ResponseWriter, r *http.Request, k ask.Key, reply a
 	return api.sendOutcome(w, k, &o)
 }
 
-// decline refuses a whole ask in a person's name.
+// decline declines an ask in a person's name.
 func (api *API) decline(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	k, body, err := api.decision(w, r, c)
 	if err != nil {
@@ -136,7 +134,7 @@ func (api *API) refusal(w http.ResponseWriter, r *http.Request, k ask.Key, d res
 	return api.sendOutcome(w, k, &o)
 }
 
-// given carries out what the person at a foreign screen did.
+// given applies the decision of a person at a foreign screen.
 func (api *API) given(w http.ResponseWriter, r *http.Request, c *access.Caller, rec *ask.Record, given dialect.Given) error {
 	k, by := rec.Ask.Key(), c.By(r.URL.Query().Get("by"))
 	answerID := r.Header.Get("Idempotency-Key")
@@ -148,5 +146,5 @@ func (api *API) given(w http.ResponseWriter, r *http.Request, c *access.Caller, 
 		return api.refusal(w, r, k, responder.Decline{AnswerID: answerID, Reason: given.Reason, By: by})
 	case dialect.Dismissed:
 	}
-	return api.sendStatus(w, k, rec, false) // closing a window decides nothing
+	return api.sendStatus(w, k, rec, false) // closing the window is no decision
 }

@@ -1,9 +1,8 @@
-// Package httpapi is the HTTP API of the gateway: asks in native JSON, in every
-// dialect and as CloudEvents, answers, lists, and the permission callbacks of
-// agents' hosts.
+// Package httpapi is the HTTP API of the gateway: asks in native JSON, in every dialect and as
+// CloudEvents, answers, lists, and the permission callbacks of agents' hosts.
 //
-// It decides how a request becomes an ask and an outcome a response. Who calls
-// is package access's, what happens on the bus package asking's.
+// It decides how a request becomes an ask and an outcome a response. It leaves authentication to
+// package access, and the bus to package asking.
 package httpapi
 
 import (
@@ -16,12 +15,12 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Options tunes an [API]. All are required.
+// Options configures an [API]. All fields are required.
 type Options struct {
-	BaseURL   string               // where callers reach the doors
-	MaxWait   time.Duration        // one wait at most
-	KeepAlive time.Duration        // between signs of life on a wait, to clients that read them
-	Link      func(ask.Key) string // where people answer an ask
+	BaseURL   string               // public URL
+	MaxWait   time.Duration        // maximum of one wait
+	KeepAlive time.Duration        // interval of interim responses during a wait, for clients that support them
+	Link      func(ask.Key) string // URL at which people answer an ask
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
@@ -39,7 +38,7 @@ func New(a *access.Control, asks *asking.Asks, resp *responder.Responder, opts O
 	return &API{access: a, asks: asks, resp: resp, opts: opts}
 }
 
-// Routes are the API's paths, all for callers with a token.
+// Routes returns the API's paths. All need a token.
 func (api *API) Routes() map[string]access.Methods {
 	return map[string]access.Methods{
 		"/v1/asks":                        {"GET": api.list, "POST": api.ask},
@@ -54,8 +53,8 @@ func (api *API) Routes() map[string]access.Methods {
 	}
 }
 
-// Unlocked are the paths that a program without a token may use for one
-// session: it asks in the dialect interact, and picks the answer up.
+// Unlocked returns the paths for programs without a token, for one session: asking in the dialect
+// interact, and getting the answer.
 func (api *API) Unlocked() map[string]access.Methods {
 	return map[string]access.Methods{
 		"/api/interact/ask":       {"POST": api.interact},

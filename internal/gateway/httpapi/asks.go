@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// ask takes an ask in native JSON, or with ?dialect= in that shape.
+// ask handles an ask in native JSON, or with ?dialect= in a foreign format.
 func (api *API) ask(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	if d, given, err := dialectOf(r); given || err != nil {
 		if err != nil {
@@ -74,7 +74,7 @@ func (api *API) ask(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	return nil
 }
 
-// place says whose ask it is: tenant, session and id.
+// place sets the ask's tenant, session and id.
 func (api *API) place(r *http.Request, c *access.Caller, a *ask.Ask, session string) error {
 	tenant, err := c.TenantOf(r)
 	if err != nil {
@@ -109,7 +109,7 @@ func stateOf(o *ask.Outcome) ask.State {
 	return ask.StateResolved
 }
 
-// location is where an ask is picked up again.
+// location returns the URL of an ask.
 func location(c *access.Caller, r *http.Request, k ask.Key, dialect string) string {
 	q := url.Values{}
 	if k.Tenant != c.Tenant {
@@ -140,8 +140,8 @@ func (api *API) sendOutcome(w http.ResponseWriter, k ask.Key, o *ask.Outcome) er
 	return nil
 }
 
-// get reads an ask: its status, or with ?wait= its outcome when it comes in
-// time, or with ?dialect= either in that shape.
+// get returns an ask: its status, with ?wait= its outcome if it ends in time, and with ?dialect=
+// either in that format.
 func (api *API) get(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	k, err := c.Key(r)
 	if err != nil {
@@ -186,7 +186,7 @@ func (api *API) sendStatus(w http.ResponseWriter, k ask.Key, rec *ask.Record, wa
 	}
 	if rec.Outcome != nil {
 		o := *rec.Outcome
-		o.Ask = nil // it stands beside
+		o.Ask = nil // it is in the status
 		s.Outcome = &o
 	}
 	body, err := wire.EncodeStatus(&s)
@@ -205,7 +205,7 @@ func (api *API) sendStatus(w http.ResponseWriter, k ask.Key, rec *ask.Record, wa
 	return nil
 }
 
-// withdraw takes an ask back.
+// withdraw withdraws an ask.
 func (api *API) withdraw(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	k, err := c.Key(r)
 	if err != nil {

@@ -16,17 +16,16 @@ import (
 
 const (
 	typeBatch   = "application/cloudevents-batch+json"
-	typeProblem = "dev.askbus.problem.v1" // of one event in a batch: its data is a problem
+	typeProblem = "dev.askbus.problem.v1" // type of an event whose data is a problem
 
 	maxBatch = 100 // events
 )
 
-// batch takes several CloudEvents at once, and answers with one for each, in
-// their order. It waits for no answer. What is wrong with one event does not
-// concern the others.
+// batch handles several CloudEvents and responds with one for each, in order. It does not wait for
+// answers. An invalid event does not affect the others.
 func (api *API) batch(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	if wait, err := api.waitOf(r, 0); err != nil || wait > 0 {
-		return access.Fault("a batch is not waited for; leave wait out, and pick the answers up one by one")
+		return access.Fault("a batch cannot wait; omit wait, and get the answers one by one")
 	}
 	if r.Header.Get("Idempotency-Key") != "" {
 		return access.Fault("an Idempotency-Key names one ask; in a batch the subject or the id of each event does")
@@ -58,8 +57,7 @@ func (api *API) batch(w http.ResponseWriter, r *http.Request, c *access.Caller) 
 	return nil
 }
 
-// one carries out one event of a batch. The error is that nobody is there any
-// more; a refusal is an event, too.
+// one handles one event of a batch. The error means that the client is gone; a refusal is an event.
 func (api *API) one(r *http.Request, c *access.Caller, raw []byte, at string) ([]byte, error) {
 	var said replied
 	ev, mode, err := cloudevent.FromMsg(&nats.Msg{Header: nats.Header{"Content-Type": {"application/cloudevents+json"}}, Data: raw})
@@ -91,7 +89,7 @@ func isBatch(r *http.Request) bool {
 	return err == nil && media == typeBatch
 }
 
-// replied keeps what would be written.
+// replied records a response.
 type replied struct {
 	header http.Header
 	body   bytes.Buffer

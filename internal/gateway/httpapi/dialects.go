@@ -14,7 +14,7 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// dialectOf is the dialect that a request names.
+// dialectOf returns the dialect that a request names.
 func dialectOf(r *http.Request) (d dialect.Dialect, given bool, err error) {
 	name := r.URL.Query().Get("dialect")
 	if name == "" || name == "native" {
@@ -22,18 +22,18 @@ func dialectOf(r *http.Request) (d dialect.Dialect, given bool, err error) {
 	}
 	d, known := dialect.Lookup(name)
 	if !known {
-		return d, true, access.Fault("?dialect is %s; use one of %s", access.Quote(name), strings.Join(dialect.Names(), ", "))
+		return d, true, access.Fault("unknown ?dialect %s; use one of %s", access.Quote(name), strings.Join(dialect.Names(), ", "))
 	}
 	return d, true, nil
 }
 
-// style is how a door differs from asking in a dialect at /v1/asks.
+// style is how a path differs from asking in a dialect at /v1/asks.
 type style struct {
-	wait    time.Duration // when the request names none
-	require bool          // refuse at once when nobody is there
+	wait    time.Duration // default of the request
+	require bool          // refuse at once if nobody is present
 }
 
-// askIn takes an ask in a dialect, and answers in it.
+// askIn stores an ask in a dialect, and responds in it.
 func (api *API) askIn(w http.ResponseWriter, r *http.Request, c *access.Caller, d dialect.Dialect, s style) error {
 	body, err := api.access.Body(w, r)
 	if err != nil {
@@ -58,8 +58,7 @@ func (api *API) askIn(w http.ResponseWriter, r *http.Request, c *access.Caller, 
 	return nil
 }
 
-// askFor stores an ask that came in a dialect, and waits for its outcome; nil
-// is still pending.
+// askFor stores an ask from a dialect, and waits for its outcome; nil is still pending.
 func (api *API) askFor(w http.ResponseWriter, r *http.Request, c *access.Caller, a *ask.Ask, warnings []dialect.Warning, otherwise time.Duration) (*ask.Outcome, []dialect.Warning, error) {
 	if err := api.place(r, c, a, a.Session); err != nil {
 		return nil, nil, err
@@ -92,8 +91,8 @@ func (api *API) askFor(w http.ResponseWriter, r *http.Request, c *access.Caller,
 	return o, warnings, err
 }
 
-// getIn writes an ask in a dialect: to who asked, its answer; to who may
-// answer, the question.
+// getIn writes an ask in a dialect: the outcome for its asker, the question for those who may
+// answer.
 func (api *API) getIn(w http.ResponseWriter, r *http.Request, c *access.Caller, d dialect.Dialect, rec *ask.Record) error {
 	k := rec.Ask.Key()
 	switch {
@@ -123,11 +122,10 @@ func respond(w http.ResponseWriter, resp dialect.Response) {
 	_, _ = w.Write(resp.Body)
 }
 
-// maxWarnings bounds a header, in bytes.
+// maxWarnings bounds the header, in bytes.
 const maxWarnings = 4 << 10
 
-// warn says in a header what was accepted but not as it stood: foreign bodies
-// have no place for it.
+// warn reports warnings in a header, because foreign bodies have no place for them.
 func warn(w http.ResponseWriter, warnings []dialect.Warning) {
 	for n := len(warnings); n > 0; n-- {
 		data, err := json.Marshal(warnings[:n])
@@ -141,7 +139,7 @@ func warn(w http.ResponseWriter, warnings []dialect.Warning) {
 	}
 }
 
-// ascii escapes what a header cannot hold, as JSON does.
+// ascii escapes non-ASCII characters for a header, as JSON does.
 func ascii(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -20,16 +20,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// incoming is a CloudEvent that came over HTTP.
+// incoming is a CloudEvent received over HTTP.
 type incoming struct {
 	event.Event
 	mode cloudevent.Mode
 	key  ask.Key
 }
 
-// events takes a CloudEvent in structured or binary mode and answers with one
-// in the same mode: to an ask the outcome, when it comes in time. It takes a
-// batch, too.
+// events handles a CloudEvent in structured or binary mode and responds with one in the same mode:
+// for an ask the outcome, if it ends in time. It also accepts a batch.
 func (api *API) events(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	if isBatch(r) {
 		return api.batch(w, r, c)
@@ -61,20 +60,20 @@ func (api *API) event(w http.ResponseWriter, r *http.Request, c *access.Caller, 
 	case cloudevent.TypeAnswered, cloudevent.TypeDeclined:
 		return api.answerEvent(w, r, c, in)
 	}
-	return access.Fault("the event's type is %s; use one of %s", access.Quote(in.Type()), strings.Join(
+	return access.Fault("unknown event type %s; use one of %s", access.Quote(in.Type()), strings.Join(
 		[]string{cloudevent.TypeAsked, cloudevent.TypeWithdrawn, cloudevent.TypeAnswered, cloudevent.TypeDeclined, typePairRequest}, ", "))
 }
 
 func (api *API) readEvent(w http.ResponseWriter, r *http.Request) (*incoming, error) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err == nil && strings.HasPrefix(media, "application/cloudevents-batch") || media == "application/cloudevents+avro" {
-		return nil, ask.Refuse(wire.CodeMediaType, "%s is not read here; send events in JSON: one in structured mode (application/cloudevents+json) or in binary mode, several as application/cloudevents-batch+json", media)
+		return nil, ask.Refuse(wire.CodeMediaType, "unsupported content type %s; send events in JSON: one in structured mode (application/cloudevents+json) or in binary mode, several as application/cloudevents-batch+json", media)
 	}
 	body, err := api.access.Body(w, r)
 	if err != nil {
 		return nil, err
 	}
-	// The HTTP binding and ours for NATS write the same headers.
+	// The HTTP binding and ours for NATS use the same headers.
 	ev, mode, err := cloudevent.FromMsg(&nats.Msg{Header: nats.Header(r.Header), Data: body})
 	if errors.Is(err, cloudevent.ErrNoEvent) {
 		return nil, access.Fault("the body is empty; send a CloudEvent in structured or binary mode")
@@ -88,10 +87,9 @@ func (api *API) readEvent(w http.ResponseWriter, r *http.Request) (*incoming, er
 	return &incoming{Event: ev, mode: mode}, nil
 }
 
-// address finds out which ask an event is about. Tenant and session come from
-// the request, or the event's partitionkey (tenant/session), or a source of
-// ours; the id from the subject, the data, or the event's own id, so that an
-// event that is sent twice is one ask.
+// address returns the ask of an event. Tenant and session come from the request, the event's
+// partitionkey (tenant/session), or a source of ours; the id comes from the subject, the data, or
+// the event's own id, so that a repeated event is the same ask.
 func (api *API) address(r *http.Request, c *access.Caller, in *incoming) error {
 	tenant, session, found := "", "", false
 	for _, s := range []string{extension(in.Event, "partitionkey"), strings.TrimPrefix(in.Source(), "/askbus/")} {
@@ -117,14 +115,14 @@ func (api *API) address(r *http.Request, c *access.Caller, in *incoming) error {
 		ID    string `json:"id"`
 		AskID string `json:"ask_id"`
 	}
-	_ = json.Unmarshal(in.Data(), &data) // what is wrong with it is said when it is read
+	_ = json.Unmarshal(in.Data(), &data) // faults are reported when it is decoded
 	for _, id := range []string{data.AskID, data.ID, r.Header.Get("Idempotency-Key"), in.ID()} {
 		if in.key.ID == "" && id != "" {
 			in.key.ID = ask.Token(id)
 		}
 	}
 	if !in.key.Valid() {
-		return access.Fault("the event's subject is %s, which is not an ask id; use 1 to %d of A-Z a-z 0-9 _ -", access.Quote(in.key.ID), ask.MaxToken)
+		return access.Fault("invalid event subject %s: use an ask id, 1 to %d of A-Z a-z 0-9 _ -", access.Quote(in.key.ID), ask.MaxToken)
 	}
 	return nil
 }
@@ -184,7 +182,7 @@ func (api *API) askEvent(w http.ResponseWriter, r *http.Request, c *access.Calle
 	return api.sendEvent(w, in, http.StatusAccepted, cloudevent.Event{Source: cloudevent.BrokerSource, Type: cloudevent.TypeStatus, Key: in.key, Time: api.opts.Now(), Data: data})
 }
 
-// sendEventPair answers the event pair's request event with its response event.
+// sendEventPair responds to the event pair's request event with its response event.
 func (api *API) sendEventPair(w http.ResponseWriter, r *http.Request, c *access.Caller, in *incoming, a *ask.Ask, o *ask.Outcome) error {
 	ev := cloudevent.Event{Source: cloudevent.BrokerSource, Type: typePairResponse, Key: in.key, Time: api.opts.Now(), Trace: cloudevent.Trace(in.Event)}
 	if o != nil {
@@ -198,7 +196,7 @@ func (api *API) sendEventPair(w http.ResponseWriter, r *http.Request, c *access.
 	return api.sendEvent(w, in, http.StatusAccepted, ev)
 }
 
-// answerEvent takes a person's answer or refusal.
+// answerEvent handles a person's answer or decline.
 func (api *API) answerEvent(w http.ResponseWriter, r *http.Request, c *access.Caller, in *incoming) error {
 	if err := c.CheckAnswer(in.key.Tenant, in.key.Session); err != nil {
 		return err
@@ -208,7 +206,7 @@ func (api *API) answerEvent(w http.ResponseWriter, r *http.Request, c *access.Ca
 		return err
 	}
 	if fields["answer_id"] == nil {
-		if fields["answer_id"], err = json.Marshal(ask.Token(in.ID())); err != nil { // sent twice, it is one answer
+		if fields["answer_id"], err = json.Marshal(ask.Token(in.ID())); err != nil { // a repeated event is the same answer
 			return err
 		}
 	}
@@ -237,7 +235,7 @@ func (api *API) answerEvent(w http.ResponseWriter, r *http.Request, c *access.Ca
 	return api.sendEnd(w, in, &o, err)
 }
 
-// sendEnd answers an event with the outcome's.
+// sendEnd responds to an event with the outcome's.
 func (api *API) sendEnd(w http.ResponseWriter, in *incoming, o *ask.Outcome, err error) error {
 	if err != nil {
 		return err

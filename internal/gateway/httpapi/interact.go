@@ -12,15 +12,14 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// interact is the one call of the dialect interact: it asks one question and
-// waits for its answer. It is refused at once when nobody is there for the
-// session.
+// interact is the only call of the dialect interact: it asks one question and waits for the answer.
+// It is refused at once if nobody is present for the session.
 func (api *API) interact(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	return api.askIn(w, r, c, interactDialect(), style{wait: api.opts.MaxWait, require: true})
 }
 
-// permission is the callback of an agent SDK, and the hook of a coding agent's
-// CLI, as an HTTP request with the same bodies.
+// permission is the callback of an agent SDK and of a coding agent's CLI hook as an HTTP request
+// with the same bodies.
 func (api *API) permission(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	body, err := api.access.Body(w, r)
 	if err != nil {
@@ -46,7 +45,7 @@ func (api *API) permission(w http.ResponseWriter, r *http.Request, c *access.Cal
 	if o == nil {
 		w.Header().Set("Location", location(c, r, k, "claude-code"))
 		return ask.Refuse(wire.CodePending,
-			"nobody has answered yet; the ask stays open: call again with the same body, or pick the answer up at Location")
+			"nobody has answered yet; the ask stays open: call again with the same body, or get the answer at Location")
 	}
 	w.Header().Set("Askbus-State", string(ask.StateResolved))
 	access.SendJSON(w, http.StatusOK, call.Decide(o))
@@ -54,7 +53,7 @@ func (api *API) permission(w http.ResponseWriter, r *http.Request, c *access.Cal
 	return nil
 }
 
-// noDecision leaves the decision to a hook's host, as /v1/hook does.
+// noDecision leaves the decision to the hook's host, like /v1/hook.
 func noDecision(w http.ResponseWriter, reason string) error {
 	if reason, _, _ = strings.Cut(reason, "\n"); reason != "" {
 		w.Header().Set("Askbus-Reason", ascii(reason))
@@ -63,8 +62,8 @@ func noDecision(w http.ResponseWriter, reason string) error {
 	return nil
 }
 
-// hook answers a hook's call. A hook is cut off after a while: before that it
-// says nothing, and the ask stays pending.
+// hook handles a hook's call. Hosts time out hooks: before that it returns no decision, and the ask
+// stays pending.
 func (api *API) hook(w http.ResponseWriter, r *http.Request, c *access.Caller, body []byte) error {
 	if end, ok := hostcall.ReadEnd(body); ok {
 		return api.ended(w, r, c, end)
@@ -101,9 +100,8 @@ func (api *API) hook(w http.ResponseWriter, r *http.Request, c *access.Caller, b
 	return nil
 }
 
-// answeredThere closes an ask that was answered in the agent's own dialog. An
-// agent's token never answers, so the ask is withdrawn and the reason says why;
-// "askbus hook" records the answer itself.
+// answeredThere closes an ask that was answered in the agent's own dialog. An agent's token never
+// answers, so it withdraws the ask with the reason; "askbus hook" records the answer itself.
 func (api *API) answeredThere(w http.ResponseWriter, r *http.Request, c *access.Caller, call *hostcall.Event) error {
 	if err := api.place(r, c, &call.Ask, call.Ask.Session); err != nil {
 		return err
@@ -117,7 +115,7 @@ func (api *API) answeredThere(w http.ResponseWriter, r *http.Request, c *access.
 	return noDecision(w, "")
 }
 
-// ended withdraws what a hook asked for an agent that has stopped.
+// ended withdraws the hook's asks of an agent that has stopped.
 func (api *API) ended(w http.ResponseWriter, r *http.Request, c *access.Caller, end hostcall.End) error {
 	session := ""
 	if end.Session != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// list says who waits for what since when, page by page.
+// list lists asks page by page.
 func (api *API) list(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	q, err := query(c, r)
 	if err != nil {
@@ -20,27 +20,27 @@ func (api *API) list(w http.ResponseWriter, r *http.Request, c *access.Caller) e
 	switch q.State {
 	case "", ask.StatePending, ask.StateResolved:
 	default:
-		return access.Fault("?state is %s; use pending or resolved", access.Quote(string(q.State)))
+		return access.Fault("invalid ?state %s: use pending or resolved", access.Quote(string(q.State)))
 	}
 	q.Question, q.ID = r.URL.Query().Get("question"), r.URL.Query().Get("id")
 	return api.page(w, r, c, q)
 }
 
-// history are earlier answers to a question, by its id or its exact text. They
-// are offered to people, and never filled in.
+// history returns earlier answers to a question, by its id or its exact text. They are suggestions
+// for people, never filled in.
 func (api *API) history(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	q, err := query(c, r)
 	if err != nil {
 		return err
 	}
 	if q.Question = r.URL.Query().Get("question"); q.Question == "" {
-		return access.Fault("?question is missing; give the id or the exact text of a question")
+		return access.Fault("missing ?question; give the id or the exact text of a question")
 	}
 	q.State = ask.StateResolved
 	return api.page(w, r, c, q)
 }
 
-// query reads what lists have in common. A token of one session sees that one.
+// query parses the common parameters of lists. A token of one session sees only that one.
 func query(c *access.Caller, r *http.Request) (responder.Query, error) {
 	params := r.URL.Query()
 	tenant, err := c.TenantOf(r)
@@ -59,7 +59,7 @@ func query(c *access.Caller, r *http.Request) (responder.Query, error) {
 	if s := params.Get("limit"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > wire.MaxPage {
-			return q, access.Fault("?limit is %s; use 1 to %d", access.Quote(s), wire.MaxPage)
+			return q, access.Fault("invalid ?limit %s: use 1 to %d", access.Quote(s), wire.MaxPage)
 		}
 		q.PageSize = n
 	}

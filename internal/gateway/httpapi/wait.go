@@ -12,9 +12,8 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// await waits until the ask ends, for so long at most; nil means that it is
-// still pending. Clients that understand it are told now and then that the
-// request is being worked on, so that they do not take silence for death.
+// await waits until the ask ends, for at most the given time; nil means still pending. Clients that
+// support it get interim responses, so that they do not take the silence for a dead connection.
 func (api *API) await(w http.ResponseWriter, r *http.Request, k ask.Key, wait time.Duration) (*ask.Outcome, error) {
 	if wait <= 0 {
 		return nil, nil //nolint:nilnil // pending
@@ -33,9 +32,8 @@ func (api *API) await(w http.ResponseWriter, r *http.Request, k ask.Key, wait ti
 	return &o, nil
 }
 
-// keepAlive sends "102 Processing" to Node, whose fetch gives up after five
-// minutes without a header. Others may take it for the answer: Python's
-// http.client does.
+// keepAlive sends "102 Processing" to Node, whose fetch times out after five minutes without a
+// header. Other clients may take it for the response: Python's http.client does.
 func (api *API) keepAlive(w http.ResponseWriter, r *http.Request) (stop func()) {
 	agent := strings.ToLower(r.UserAgent())
 	if !strings.HasPrefix(agent, "node") && !strings.HasPrefix(agent, "undici") || !r.ProtoAtLeast(1, 1) {
@@ -58,8 +56,7 @@ func (api *API) keepAlive(w http.ResponseWriter, r *http.Request) (stop func()) 
 	return func() { close(ended); <-done }
 }
 
-// waitOf is how long a request wants to wait: ?wait or Askbus-Wait, as "30s"
-// or "30".
+// waitOf returns how long a request wants to wait: ?wait or Askbus-Wait, as "30s" or "30".
 func (api *API) waitOf(r *http.Request, otherwise time.Duration) (time.Duration, error) {
 	at, s := "?wait", r.URL.Query().Get("wait")
 	if s == "" {

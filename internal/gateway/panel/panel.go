@@ -1,5 +1,5 @@
-// Package panel is the panel above another product's chat input, for an iframe:
-// it shows the questions of a session over a WebSocket of the gateway.
+// Package panel is the embeddable panel above another product's chat input: it shows the questions
+// of a session over the gateway's WebSocket.
 package panel
 
 import (
@@ -19,20 +19,20 @@ import (
 //go:embed static
 var static embed.FS
 
-// Panel serves the panel to pages of these origins.
+// Panel serves the panel.
 type Panel struct {
-	Origins []string // that may frame it; none: nobody may
+	Origins []string // origins that may frame it; empty: none
 }
 
-// Page serves the panel itself. The token of a screen stands in the path, as a
-// frame cannot send headers.
+// Page serves the panel's page. The path contains a screen's token, because a frame cannot send
+// headers.
 func (p Panel) Page(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	tenant, err := c.TenantOf(r)
 	if err != nil {
 		return err
 	}
 	if q := r.URL.Query(); q.Get("session") == "" && q.Get("sessionId") == "" {
-		return access.Fault("?session is missing; give the session whose questions to show")
+		return access.Fault("missing ?session; name the session whose questions to show")
 	}
 	if err := c.CheckAnswer(tenant, c.SessionOf(r, "")); err != nil {
 		return err
@@ -57,26 +57,25 @@ func (p Panel) Page(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "+
 		"base-uri 'none'; form-action 'none'; frame-ancestors "+ancestors+"; require-trusted-types-for 'script'; trusted-types 'none'")
-	h.Set("Cross-Origin-Resource-Policy", "cross-origin") // a page that frames us may demand it
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin") // a framing page may require it
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	access.Send(w, http.StatusOK, "text/html; charset=utf-8", out.Bytes())
 	return nil
 }
 
-// Language is the language of a panel: what the page around it says with ?lang,
-// else what the browser asks for.
+// Language returns the panel's language: the embedding page's ?lang, else the browser's.
 func Language(r *http.Request) *lang.Language {
 	l, _ := lang.Match(r.URL.Query().Get("lang"), r.Header.Get("Accept-Language"))
 	return l
 }
 
-// Asset serves what the panel loads.
+// Asset serves the panel's files.
 func Asset(w http.ResponseWriter, r *http.Request, _ *access.Caller) error {
 	name := r.PathValue("name")
 	body, err := static.ReadFile("static/" + name)
 	kind := map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}[path.Ext(name)]
 	if err != nil || kind == "" {
-		return ask.Refuse(ask.CodeNotFound, "there is no such file")
+		return ask.Refuse(ask.CodeNotFound, "unknown file")
 	}
 	access.Send(w, http.StatusOK, kind, body)
 	return nil

@@ -11,20 +11,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Checker checks tokens one by one, with the issuer's credential: it asks the
-// broker each time, so a revoked token never counts.
+// Checker checks single tokens with the issuer's credential. It asks the broker each time, so that
+// a revoked token is rejected at once.
 type Checker struct {
 	tokens, uses *state.Bucket
 	log          *slog.Logger
 }
 
-// NewChecker makes one over the issuer's connection. It sends nothing.
+// NewChecker makes a checker on the issuer's connection. It sends nothing.
 func NewChecker(nc *nats.Conn, log *slog.Logger) *Checker {
 	return &Checker{state.Open(nc, state.Issuer(), state.Tokens), state.Open(nc, state.Issuer(), state.TokenUses), log}
 }
 
-// Check is [Store.Check] for one use at a door. The error is also a refusal that
-// says that the token does not count there.
+// Check is [Store.Check] for one use. It also rejects a token that is not valid there.
 func (c *Checker) Check(ctx context.Context, secret string, at Door, now time.Time) (Token, error) {
 	id, proof, ok := split(secret)
 	if !ok || !ask.ValidToken(id) {
@@ -45,7 +44,7 @@ func (c *Checker) Check(ctx context.Context, secret string, at Door, now time.Ti
 		return Token{}, ask.Refuse(ask.CodeForbidden, "%s", err)
 	}
 	if _, err := c.uses.Put(ctx, state.Key{Name: id}, use{now.UTC().Truncate(time.Second)}, usesLife); err != nil {
-		c.log.WarnContext(ctx, "cannot write when a token was last used", slog.Any("error", err))
+		c.log.WarnContext(ctx, "cannot write the last use of a token", slog.Any("error", err))
 	}
 	return t, nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Door is where a token counts.
+// Door is a protocol for which a token is valid.
 type Door string
 
 // The doors.
@@ -19,10 +19,10 @@ const (
 	A2A  Door = "a2a"  // tasks of the Agent2Agent protocol
 )
 
-// AllDoors lists them.
+// AllDoors returns all doors.
 func AllDoors() []Door { return []Door{HTTP, WS, MCP, Hook, NATS, A2A} }
 
-// DoorAt is the door at a path.
+// DoorAt returns the door of a path.
 func DoorAt(path string) Door {
 	switch {
 	case path == "/mcp":
@@ -39,7 +39,7 @@ func DoorAt(path string) Door {
 	return HTTP
 }
 
-// Opens is nil when the token counts at a door, else why it does not.
+// Opens returns an error if the token is not valid for a door.
 func (t *Token) Opens(d Door) error {
 	if len(t.Doors) == 0 || slices.Contains(t.Doors, d) {
 		return nil
@@ -48,5 +48,5 @@ func (t *Token) Opens(d Door) error {
 	for i, d := range t.Doors {
 		names[i] = string(d)
 	}
-	return fmt.Errorf("this token counts at the doors %s, and this is %s", strings.Join(names, ", "), d)
+	return fmt.Errorf("this token is valid for %s, not for %s", strings.Join(names, ", "), d)
 }

@@ -10,30 +10,30 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// HostPrincipal begins the principal of every host's token: the user of the
-// operating system that runs the host.
+// HostPrincipal is the prefix of a host token's principal: the operating system user that runs the
+// host.
 const HostPrincipal = "os:"
 
-// person reports whether people answer with tokens of this role.
+// person reports whether tokens of this role answer for people.
 func (r Role) person() bool { return r == Screen || r == Responder || r == Operator }
 
-// validatePerson refuses a person's principal on a token that no person holds.
+// validatePerson rejects a person's principal or groups for other roles.
 func (t *Token) validatePerson() error {
 	switch {
 	case t.Role.person():
 		return nil
 	case len(t.Groups) > 0:
-		return fmt.Errorf("a token of the role %s has no groups: no person answers with it; use the role screen or responder", t.Role)
+		return fmt.Errorf("a token of the role %s cannot have groups; use the role screen or responder", t.Role)
 	case t.Role == Agent && t.Principal != "":
-		return fmt.Errorf("a token of the role agent never answers, so it has no principal; to answer as %.80s use the role screen or responder", t.Principal)
+		return fmt.Errorf("a token of the role agent never answers and cannot have a principal; to answer as %.80s use the role screen or responder", t.Principal)
 	case t.Role == Host && (!strings.HasPrefix(t.Principal, HostPrincipal) || t.Principal == HostPrincipal):
 		return fmt.Errorf("the principal of a host's token is the user who runs the host, such as %smei; %.80q is not", HostPrincipal, t.Principal)
 	}
 	return nil
 }
 
-// HostBy is who a host's token reports answers for: the user who runs the
-// host, proven by nothing better than the host's dialog.
+// HostBy returns the principal of the answers that a host's token reports: the user who runs the
+// host, proven only by the host's dialog.
 func (t *Token) HostBy() ask.By {
 	name := t.Name
 	if name == "" {
@@ -42,9 +42,9 @@ func (t *Token) HostBy() ask.By {
 	return ask.By{Principal: t.Principal, Name: name, Proof: ask.ProofHostDialog}
 }
 
-// Mark proves that the holder of this token asked k. It goes into the ask's
-// metadata ([ask.MetadataHost]), so that it outlives every process, and the
-// same at every replica. An agent cannot make one: the key is the token's hash.
+// Mark proves that the holder of this token asked k. It is stored in the ask's metadata
+// ([ask.MetadataHost]), so that every replica can verify it. An agent cannot forge it: the key is
+// the token's hash.
 func (t *Token) Mark(k ask.Key) string {
 	mac := hmac.New(sha256.New, []byte(t.Hash))
 	mac.Write([]byte("askbus host asked\x00" + k.String()))

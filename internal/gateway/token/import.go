@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// ReadFile reads a file of tokens, as versions before shared state kept them.
+// ReadFile reads the token file of versions without shared state.
 func ReadFile(path string) ([]Token, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -30,8 +30,7 @@ func ReadFile(path string) ([]Token, error) {
 	return tokens, nil
 }
 
-// decode reads a token as it is kept, strictly: a scope that is misspelt must
-// not be taken for a wider one.
+// decode decodes a stored token strictly: a misspelt scope must not be taken for a wider one.
 func decode(data []byte) (Token, error) {
 	var t Token
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -40,7 +39,7 @@ func decode(data []byte) (Token, error) {
 		return t, err
 	}
 	if t.Role == Agent {
-		t.Principal, t.Groups = "", nil // earlier versions issued agents' tokens with these; they count for nothing
+		t.Principal, t.Groups = "", nil // earlier versions issued agents' tokens with these; they have no effect
 	}
 	return t, t.Validate()
 }

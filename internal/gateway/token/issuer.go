@@ -13,29 +13,27 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// afterwards is how long an expired token is kept, so that lists and refusals
-// can say that it has expired.
+// afterwards is how long an expired token is kept, so that lists and refusals can name it.
 const afterwards = 24 * time.Hour
 
-// DefaultLife is how long a token is good when nothing is said, MostLife how long
-// it can be. No token is good for ever: one that nobody remembers must end by
-// itself.
+// DefaultLife is the default lifetime of a token, MostLife the maximum. Every token expires, so
+// that a forgotten one ends by itself.
 const (
 	DefaultLife = 90 * 24 * time.Hour
 	MostLife    = 366 * 24 * time.Hour
 )
 
-// Issuer issues, lists and revokes tokens, with an operator's credential.
+// Issuer issues, lists and revokes tokens with an operator's credential.
 type Issuer struct {
 	tokens, uses *state.Bucket
 }
 
-// NewIssuer makes one over an operator's connection. It sends nothing.
+// NewIssuer makes an issuer on an operator's connection. It sends nothing.
 func NewIssuer(nc *nats.Conn) *Issuer {
 	return &Issuer{state.Open(nc, state.Operator(), state.Tokens), state.Open(nc, state.Operator(), state.TokenUses)}
 }
 
-// Used is a token and when it was last used, to a minute; zero: not yet.
+// Used is a token with its last use, to the minute; zero: unused.
 type Used struct {
 	Token
 	Last time.Time
@@ -45,8 +43,8 @@ type use struct {
 	At time.Time `json:"at"`
 }
 
-// Issue makes a token, keeps it, and returns it with its secret. One without an
-// expiry gets the default.
+// Issue makes and stores a token and returns it with its secret. Without an expiry it sets the
+// default.
 func (i *Issuer) Issue(ctx context.Context, t Token) (Token, string, error) {
 	now := time.Now()
 	if t.Created.IsZero() {
@@ -56,7 +54,7 @@ func (i *Issuer) Issue(ctx context.Context, t Token) (Token, string, error) {
 		t.Expires = t.Created.Add(DefaultLife)
 	}
 	if t.Expires.Sub(now) > MostLife {
-		return Token{}, "", fmt.Errorf("a token is good for at most %s", MostLife)
+		return Token{}, "", fmt.Errorf("a token is valid for at most %s", MostLife)
 	}
 	made, secret, err := New(t)
 	if err != nil {
@@ -71,13 +69,12 @@ func (i *Issuer) keep(ctx context.Context, t *Token) error {
 		ttl = max(time.Second, time.Until(t.Expires)+afterwards)
 	}
 	if _, err := i.tokens.Create(ctx, state.Key{Name: t.ID}, t, ttl); err != nil {
-		return fmt.Errorf("keep token: %w", err)
+		return fmt.Errorf("store token: %w", err)
 	}
 	return nil
 }
 
-// Import keeps tokens that were issued elsewhere, and says how many were not
-// known before.
+// Import stores tokens that were issued elsewhere, and returns how many were new.
 func (i *Issuer) Import(ctx context.Context, tokens []Token) (imported int, err error) {
 	for j := range tokens {
 		err := i.keep(ctx, &tokens[j])
@@ -91,7 +88,7 @@ func (i *Issuer) Import(ctx context.Context, tokens []Token) (imported int, err 
 	return imported, nil
 }
 
-// List is every token, in the order of issue.
+// List returns all tokens in the order of issue.
 func (i *Issuer) List(ctx context.Context) ([]Used, error) {
 	entries, err := i.tokens.List(ctx)
 	if err != nil {
@@ -120,13 +117,13 @@ func (i *Issuer) List(ctx context.Context) ([]Used, error) {
 	return tokens, nil
 }
 
-// Revoke takes a token away, by its id or by itself.
+// Revoke revokes a token, named by its id or by the token itself.
 func (i *Issuer) Revoke(ctx context.Context, idOrToken string) (Token, error) {
 	id := idOrToken
 	if of, _, ok := split(idOrToken); ok {
 		id = of
 	}
-	unknown := fmt.Errorf("no token has the id %q; \"askbus token list\" shows them", id)
+	unknown := fmt.Errorf("no token %q; \"askbus token list\" shows them", id)
 	if !ask.ValidToken(id) {
 		return Token{}, unknown
 	}
@@ -140,11 +137,11 @@ func (i *Issuer) Revoke(ctx context.Context, idOrToken string) (Token, error) {
 	}
 	gone, err := decode(e.Value)
 	if err != nil {
-		gone = Token{ID: id} // it goes, whatever it is
+		gone = Token{ID: id} // delete it, whatever it is
 	}
 	if err := i.tokens.Delete(ctx, k); err != nil {
 		return Token{}, err
 	}
-	_ = i.uses.Delete(ctx, k) // it ends by itself, too
+	_ = i.uses.Delete(ctx, k) // expires anyway
 	return gone, nil
 }

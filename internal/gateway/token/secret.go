@@ -19,7 +19,7 @@ const (
 	secretBytes = 32
 )
 
-// New makes a token's public part and the token itself, which is shown once.
+// New returns a token's public part, and the token itself, which is shown once.
 func New(t Token) (made Token, secret string, err error) {
 	if err := t.Validate(); err != nil {
 		return Token{}, "", err
@@ -30,7 +30,7 @@ func New(t Token) (made Token, secret string, err error) {
 	return t, Prefix + t.ID + "_" + secret, nil
 }
 
-// random is n random bytes in base 62, always of the same length.
+// random returns n random bytes in base 62, with a fixed length.
 func random(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails
@@ -44,7 +44,7 @@ func digest(secret string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// split takes a token apart.
+// split splits a token into id and secret.
 func split(s string) (id, secret string, ok bool) {
 	rest, ok := strings.CutPrefix(s, Prefix)
 	if !ok || len(rest) > 256 {
@@ -54,8 +54,8 @@ func split(s string) (id, secret string, ok bool) {
 	return id, secret, ok && id != "" && secret != ""
 }
 
-// Claimed is the id that a token names, which is no proof that it has that id;
-// empty when s has not the form of a token.
+// Claimed returns the id in a token without verifying it, or "" if s is not in the format of a
+// token.
 func Claimed(s string) string {
 	id, _, ok := split(s)
 	if !ok || len(id) > 2*idBytes || !ask.ValidToken(id) {
@@ -64,7 +64,7 @@ func Claimed(s string) string {
 	return id
 }
 
-// proves reports whether secret is the token's, in a time that says nothing.
+// proves compares the secret in constant time.
 func (t *Token) proves(secret string) bool {
 	return subtle.ConstantTimeCompare([]byte(t.Hash), []byte(digest(secret))) == 1
 }

@@ -13,33 +13,32 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// What a token that does not pass is.
+// Reasons for rejecting a token.
 var (
 	ErrUnknown = errors.New("this token is unknown or revoked")
 	ErrExpired = errors.New("this token has expired")
 )
 
-// Store checks tokens, with the gateway's credential. It follows the tokens in
-// shared state: one that is revoked opens nothing from then on at any replica,
-// and what it opened is told within a second. Without contact to the broker for
-// a minute it lets nobody in. It is safe for concurrent use between the start
-// and the end of Run.
+// Store checks tokens with the gateway's credential. It follows the tokens in shared state: a
+// revoked one is rejected at every replica, and [Store.OnEnd] reports it within a second. After a
+// minute without contact to the broker it rejects all. It is safe for concurrent use while Run
+// runs.
 type Store struct {
 	cache *state.Cache
 	uses  *state.Bucket
 	log   *slog.Logger
 
 	mu   sync.Mutex
-	used map[string]time.Time // since it was last written
+	used map[string]time.Time // since the last write
 }
 
-// useEvery is how often the last use of tokens is written.
+// useEvery is the interval of writing tokens' last uses.
 const useEvery = time.Minute
 
-// usesLife is how long it is remembered when a token was last used.
+// usesLife is how long a token's last use is stored.
 const usesLife = 400 * 24 * time.Hour
 
-// NewStore makes one over the gateway's connection. It sends nothing.
+// NewStore makes a store on the gateway's connection. It sends nothing.
 func NewStore(nc *nats.Conn, opts state.CacheOptions) *Store {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -60,12 +59,11 @@ func (s *Store) Run(ctx context.Context) error {
 	return s.cache.Run(ctx)
 }
 
-// lookupLimit is how long a check waits for the broker when a token is unknown
-// here: it may have been issued just now.
+// lookupLimit bounds the wait for the broker for an unknown token, which may just have been issued.
 const lookupLimit = 3 * time.Second
 
-// Check finds the token that secret is. The error is [ErrUnknown] or
-// [ErrExpired], or says that tokens cannot be checked.
+// Check returns the token of a secret. The error is [ErrUnknown], [ErrExpired], or says that tokens
+// cannot be checked.
 func (s *Store) Check(ctx context.Context, secret string, now time.Time) (Token, error) {
 	id, proof, ok := split(secret)
 	if !ok || !ask.ValidToken(id) {
@@ -90,8 +88,7 @@ func (s *Store) Check(ctx context.Context, secret string, now time.Time) (Token,
 	return t, nil
 }
 
-// read is the token that is kept under an id, when proof is its secret and it is
-// still good.
+// read decodes the token stored under an id, if proof is its secret and it has not expired.
 func read(value []byte, id, proof string, now time.Time) (Token, error) {
 	t, err := decode(value)
 	switch {
@@ -105,8 +102,8 @@ func read(value []byte, id, proof string, now time.Time) (Token, error) {
 	return t, nil
 }
 
-// OnEnd calls f, once, in a goroutine of its own, when a token that was checked
-// is revoked, expires, or can no longer be checked. Stop must be called.
+// OnEnd calls f once, in its own goroutine, when a checked token is revoked, expires, or can no
+// longer be checked. Call stop.
 func (s *Store) OnEnd(t *Token, f func()) (stop func()) {
 	once := sync.OnceFunc(f)
 	unwatch := s.cache.OnEnd(state.Key{Name: t.ID}, once)
@@ -120,10 +117,10 @@ func (s *Store) OnEnd(t *Token, f func()) (stop func()) {
 	}
 }
 
-// Watches is how many calls of [Store.OnEnd] stand.
+// Watches returns the number of active calls of [Store.OnEnd].
 func (s *Store) Watches() int { return s.cache.Watches() }
 
-// writeUses writes when tokens were last used, now and then: for lists alone.
+// writeUses periodically writes the last uses of tokens, for lists.
 func (s *Store) writeUses(ctx context.Context) {
 	tick := time.NewTicker(useEvery)
 	defer tick.Stop()
@@ -147,7 +144,7 @@ func (s *Store) flush(ctx context.Context) {
 	s.mu.Unlock()
 	for id, at := range used {
 		if _, err := s.uses.Put(ctx, state.Key{Name: id}, use{at.UTC().Truncate(time.Second)}, usesLife); err != nil {
-			s.log.WarnContext(ctx, "cannot write when tokens were last used", slog.Any("error", err))
+			s.log.WarnContext(ctx, "cannot write the last uses of tokens", slog.Any("error", err))
 			return
 		}
 	}

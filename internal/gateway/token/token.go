@@ -1,12 +1,11 @@
-// Package token makes, keeps and checks the bearer tokens of the HTTP doors.
+// Package token makes, stores and checks the bearer tokens of the HTTP APIs.
 //
-// A token is askb_<id>_<secret>. Its secret is shown once; shared state holds only
-// the SHA-256 of it, which is enough for 32 random bytes. The package decides
-// what a token may do ([Token.MayAsk], [Token.MayAnswer], [Token.MaySee]); who
-// asks for what is for the doors to find out. Operators issue and revoke
-// ([Issuer]); the doors check ([Store]). Safety: a token counts at no replica
-// once its revocation is known there, which takes less than a second, and at
-// most a minute where the broker cannot be reached.
+// A token is askb_<id>_<secret>. Its secret is shown once; shared state has only its SHA-256, which
+// is enough for 32 random bytes. The package decides what a token may do ([Token.MayAsk],
+// [Token.MayAnswer], [Token.MaySee]); its callers find out what a request is for. Operators issue
+// and revoke ([Issuer]); gateways check ([Store]). Safety: a replica rejects a token as soon as it
+// learns of its revocation, which takes less than a second, and at most a minute while it cannot
+// reach the broker.
 package token
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Role is what a token is for.
+// Role is the purpose of a token.
 type Role string
 
 // The roles.
@@ -30,28 +29,28 @@ const (
 	Operator  Role = "operator"  // asks, answers and sees, in every tenant
 )
 
-// Roles lists them.
+// Roles returns all roles.
 func Roles() []Role { return []Role{Agent, Host, Screen, Responder, Operator} }
 
-// Every is the session pattern that means every session of the tenant.
+// Every is the pattern for every session of the tenant.
 const Every = "*"
 
-// Token is what is kept of a token: everything but its secret.
+// Token is a stored token: everything but its secret.
 type Token struct {
 	ID        string    `json:"id"`
 	Hash      string    `json:"hash"` // "sha256:" and the hex digest of the secret
 	Role      Role      `json:"role"`
 	Tenant    string    `json:"tenant"`
-	Sessions  []string  `json:"sessions,omitempty"`  // exact, or a beginning with * behind it; agent and screen; one exact of a host
-	Principal string    `json:"principal,omitempty"` // who answers with it; default token:<id>; os:<user> of a host, none of an agent
-	Name      string    `json:"name,omitempty"`      // for people to read
-	Groups    []string  `json:"groups,omitempty"`    // what an ask's audience matches
+	Sessions  []string  `json:"sessions,omitempty"`  // exact names, or a prefix and *; of agents and screens; one exact name of a host
+	Principal string    `json:"principal,omitempty"` // principal of its answers; default token:<id>; os:<user> of a host, none of an agent
+	Name      string    `json:"name,omitempty"`      // display name
+	Groups    []string  `json:"groups,omitempty"`    // matched by an ask's audience
 	Created   time.Time `json:"created"`
-	Expires   time.Time `json:"expires,omitzero"` // zero: never, of a token that an earlier version issued
-	Doors     []Door    `json:"doors,omitempty"`  // where it counts; none: everywhere
+	Expires   time.Time `json:"expires,omitzero"` // zero: never, for tokens of earlier versions
+	Doors     []Door    `json:"doors,omitempty"`  // where it is valid; none: everywhere
 }
 
-// MayAsk reports whether the token may ask, and read its asks, for a session.
+// MayAsk reports whether the token may ask in a session, and read its asks.
 func (t *Token) MayAsk(tenant, session string) bool {
 	switch t.Role {
 	case Operator:
@@ -89,7 +88,7 @@ func (t *Token) covers(session string) bool {
 	})
 }
 
-// Session is the one session that the token is for, if it is for one only.
+// Session returns the only session of the token, if it has only one.
 func (t *Token) Session() (string, bool) {
 	if len(t.Sessions) == 1 && !strings.HasSuffix(t.Sessions[0], Every) {
 		return t.Sessions[0], true
@@ -97,8 +96,8 @@ func (t *Token) Session() (string, bool) {
 	return "", false
 }
 
-// By is who answers with this token. The name is only shown. Only the token of
-// a person's role speaks as the principal that it was issued for.
+// By returns the principal of this token's answers. The name is only for display. Only tokens of
+// people's roles act as the principal that they were issued for.
 func (t *Token) By(name string) ask.By {
 	by := ask.By{Name: name, Proof: "token"}
 	if t.Role.person() {
@@ -113,10 +112,10 @@ func (t *Token) By(name string) ask.By {
 	return by
 }
 
-// Expired reports whether the token has run out.
+// Expired reports whether the token has expired.
 func (t *Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
-// Scope says in words what the token may do.
+// Scope describes what the token may do.
 func (t *Token) Scope() string {
 	sessions := "session " + strings.Join(t.Sessions, ", ")
 	switch {
@@ -129,7 +128,7 @@ func (t *Token) Scope() string {
 	case Agent:
 		return fmt.Sprintf("asks for %s of tenant %s", sessions, t.Tenant)
 	case Host:
-		return fmt.Sprintf("reports what the dialog of the host of %s of tenant %s answered, beside an agent's token", sessions, t.Tenant)
+		return fmt.Sprintf("reports the answers of the host's dialog for %s of tenant %s, in addition to an agent's token", sessions, t.Tenant)
 	case Screen:
 		return fmt.Sprintf("answers for %s of tenant %s", sessions, t.Tenant)
 	case Responder:
@@ -140,7 +139,7 @@ func (t *Token) Scope() string {
 	return "nothing"
 }
 
-// Validate says what is wrong with a token that is to be issued.
+// Validate returns an error for a token that must not be issued.
 func (t *Token) Validate() error {
 	switch t.Role {
 	case Agent, Screen:
@@ -156,7 +155,7 @@ func (t *Token) Validate() error {
 			return fmt.Errorf("the role %s has no sessions; use the role screen to answer for some", t.Role)
 		}
 	default:
-		return fmt.Errorf("no role %q; use agent, host, screen, responder or operator", t.Role)
+		return fmt.Errorf("unknown role %q; use agent, host, screen, responder or operator", t.Role)
 	}
 	if !ask.ValidToken(t.Tenant) {
 		return fmt.Errorf("invalid tenant %q; use 1 to %d of A-Z a-z 0-9 _ -", t.Tenant, ask.MaxToken)
@@ -168,7 +167,7 @@ func (t *Token) Validate() error {
 	}
 	for _, d := range t.Doors {
 		if !slices.Contains(AllDoors(), d) {
-			return fmt.Errorf("no door %.40q; use http, ws, mcp, hook or nats", d)
+			return fmt.Errorf("unknown scope %.40q; use http, ws, mcp, hook, nats or a2a", d)
 		}
 	}
 	if err := t.validatePerson(); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// bus is a bus with somebody who issues and two replicas that check.
+// bus returns an issuer and two replicas of a store on a bus.
 func bus(t *testing.T) (*token.Issuer, [2]*token.Store) {
 	t.Helper()
 	b := natstest.Start(t, natstest.Options{})
@@ -98,7 +98,7 @@ func TestIssueCheckRevoke(t *testing.T) {
 	}
 }
 
-func TestWhatATokenOpenedEndsWhenItExpires(t *testing.T) {
+func TestExpiryEndsRequestsOfAToken(t *testing.T) {
 	t.Parallel()
 	writer, replicas := bus(t)
 	made, secret, err := writer.Issue(t.Context(), token.Token{Role: token.Operator, Tenant: "default", Expires: time.Now().Add(5 * time.Second)})
@@ -142,7 +142,7 @@ func TestTheFileOfAnEarlierVersionIsImported(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "tokens.json")
-	// It was issued with a principal, which counts for nothing.
+	// It was issued with a principal, which has no effect.
 	old := `{"tokens":[{"id":"` + made.ID + `","hash":"` + made.Hash + `","role":"agent","tenant":"a","sessions":["s"],"principal":"oidc:mei","groups":["g"],"created":"2026-01-02T03:04:05Z"}]}`
 	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestTheFileOfAnEarlierVersionIsImported(t *testing.T) {
 	}
 }
 
-func TestWhatTokensMay(t *testing.T) {
+func TestRightsOfTokens(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		token            token.Token

@@ -13,26 +13,25 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// asker is what an agent asked over its socket. All of it is stored at once;
-// the responses of one agent come in the order of its requests, because a host
-// may tell them apart by nothing else.
+// asker holds the asks of an agent's socket. All are stored at once; an agent's responses come in
+// the order of its requests, because a host may have no other way to match them.
 type asker struct {
 	shape  shape
-	open   map[ask.Key]string // asks that are not told yet, with their agent
+	open   map[ask.Key]string // unanswered asks with their agent
 	order  map[string][]ask.Key
-	done   map[ask.Key]waited // ended before an earlier one of their agent
-	before []ask.Key          // asked on an earlier connection
+	done   map[ask.Key]waited // ended, but an earlier one of their agent has not
+	before []ask.Key          // from an earlier connection
 }
 
-// waited is an ask whose wait is over.
+// waited is the result of a wait.
 type waited struct {
 	k   ask.Key
 	o   ask.Outcome
 	err error
 }
 
-// newAsker makes an asker. An agent asks in the event pair, plain or typed: the
-// frames of interact are for screens.
+// newAsker makes an asker. An agent asks in the event pair, plain or typed: frames of interact are
+// for screens.
 func newAsker(sh shape) *asker {
 	if sh == shapeInteract {
 		sh = shapeEventPair
@@ -40,13 +39,12 @@ func newAsker(sh shape) *asker {
 	return &asker{shape: sh, open: map[ask.Key]string{}, order: map[string][]ask.Key{}, done: map[ask.Key]waited{}}
 }
 
-// asks stores an ask:question:request of an agent, and waits for its outcome
-// beside the loop.
+// asks stores an agent's ask:question:request, and waits for its outcome in another goroutine.
 func (s *socket) asks(ctx context.Context, data json.RawMessage, helpers *sync.WaitGroup) error {
 	var head struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal(data, &head) // an id that is none is not honoured
+	_ = json.Unmarshal(data, &head) // invalid ids are ignored
 	a, warnings, err := s.asker.shape.dialect().Ask(data)
 	if err != nil {
 		return s.complain(ctx, head.ID, err)
@@ -60,7 +58,7 @@ func (s *socket) asks(ctx context.Context, data json.RawMessage, helpers *sync.W
 	}
 	agent, k := orElse(a.Agent.ID, a.Session), a.Key()
 	if _, twice := s.asker.open[k]; !twice && len(s.asker.open) >= s.server.opts.MaxPerSocket {
-		return s.complain(ctx, a.ID, ask.Refuse(ask.CodeQuota, "%d asks wait on this socket, which is as many as one may have", s.server.opts.MaxPerSocket))
+		return s.complain(ctx, a.ID, ask.Refuse(ask.CodeQuota, "%d asks wait on this socket, its limit", s.server.opts.MaxPerSocket))
 	}
 	st, err := s.server.asks.Store(ctx, a, "")
 	if err != nil {
@@ -73,7 +71,7 @@ func (s *socket) asks(ctx context.Context, data json.RawMessage, helpers *sync.W
 		AgentID  string            `json:"agentId"`
 		ID       string            `json:"id"`
 		Deadline time.Time         `json:"deadline"`
-		Queued   int               `json:"queued,omitempty"` // of its agent, asked before and not answered yet
+		Queued   int               `json:"queued,omitempty"` // earlier unanswered asks of the agent
 		Warnings []dialect.Warning `json:"warnings,omitempty"`
 	}{agent, st.ID, st.Deadline, s.asker.ahead(agent, k), warnings})
 	if err != nil {
@@ -88,7 +86,7 @@ func (s *socket) asks(ctx context.Context, data json.RawMessage, helpers *sync.W
 	return nil
 }
 
-// ahead is how many asks of an agent are told before k.
+// ahead counts the asks of an agent that are due before k.
 func (one *asker) ahead(agent string, k ask.Key) int {
 	if i := slices.Index(one.order[agent], k); i >= 0 {
 		return i
@@ -96,14 +94,14 @@ func (one *asker) ahead(agent string, k ask.Key) int {
 	return len(one.order[agent])
 }
 
-// begin waits for what was asked on an earlier connection.
+// begin waits for asks from an earlier connection.
 func (s *socket) begin(ctx context.Context, helpers *sync.WaitGroup) {
 	if s.asker == nil {
 		return
 	}
 	for _, k := range s.asker.before {
 		if _, open := s.asker.open[k]; !open && len(s.asker.open) < s.server.opts.MaxPerSocket {
-			s.await(ctx, k, k.String(), helpers) // in no order
+			s.await(ctx, k, k.String(), helpers) // in any order
 		}
 	}
 	s.asker.before = nil
@@ -115,7 +113,7 @@ func (s *socket) await(ctx context.Context, k ask.Key, agent string, helpers *sy
 	helpers.Go(func() {
 		o, err := s.server.asks.Outcome(ctx, k)
 		if errors.Is(err, client.ErrClosed) {
-			return // the gateway drains
+			return // the gateway is shutting down
 		}
 		select {
 		case s.ended <- waited{k, o, err}:
@@ -124,7 +122,7 @@ func (s *socket) await(ctx context.Context, k ask.Key, agent string, helpers *sy
 	})
 }
 
-// sendOutcome gives an agent its answer, and those that waited for it.
+// sendOutcome sends an agent its outcome, and the later ones that waited for it.
 func (s *socket) sendOutcome(ctx context.Context, w waited) error {
 	one := s.asker
 	agent := one.open[w.k]

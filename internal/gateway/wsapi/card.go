@@ -25,18 +25,18 @@ type cardJSON struct {
 	Step        string       `json:"step,omitempty"`
 	Marks       []string     `json:"marks,omitempty"`
 	Text        []spanJSON   `json:"text"`
-	Brief       []spanJSON   `json:"brief,omitempty"` // the beginning of a long text
+	Brief       []spanJSON   `json:"brief,omitempty"` // beginning of a long text
 	Dir         string       `json:"dir"`
 	Hint        string       `json:"hint,omitempty"`
 	Options     []optionJSON `json:"options,omitempty"`
-	Own         bool         `json:"own"` // something else may be typed
+	Own         bool         `json:"own"` // free text is allowed
 	Field       string       `json:"field,omitempty"`
 	Placeholder string       `json:"placeholder,omitempty"`
 	ForThem     string       `json:"for_them,omitempty"`
 	Words       wordsJSON    `json:"words"`
 }
 
-// wordsJSON are the words of the panel itself.
+// wordsJSON are the panel's own labels.
 type wordsJSON struct {
 	Send  string `json:"send"`
 	Whole string `json:"whole"`
@@ -48,7 +48,7 @@ type optionJSON struct {
 	Marks       []string   `json:"marks,omitempty"`
 	Note        string     `json:"note,omitempty"`
 	Preview     string     `json:"preview,omitempty"`
-	Prose       bool       `json:"prose,omitempty"` // the preview is Markdown, not drawn text
+	Prose       bool       `json:"prose,omitempty"` // the preview is Markdown, not a layout
 }
 
 type spanJSON struct {
@@ -67,7 +67,7 @@ func spans(text string) []spanJSON {
 	return all
 }
 
-// cards draws an ask, one card a question.
+// cards renders an ask as one card per question.
 func cards(a *ask.Ask, lang string, now time.Time) []cardJSON {
 	c := present.New(&ask.Record{State: ask.StatePending, Ask: *a, AskedAt: now}, present.Viewer{Surface: "panel", Lang: lang}, now)
 	all := make([]cardJSON, 0, len(c.Questions))
@@ -98,11 +98,11 @@ func cards(a *ask.Ask, lang string, now time.Time) []cardJSON {
 	return all
 }
 
-// withCard puts a card beside the data of a frame.
+// withCard adds a card to the data of a frame.
 func withCard(data json.RawMessage, c *cardJSON) json.RawMessage {
 	card, err := json.Marshal(c)
 	if err != nil || len(data) < 2 || data[len(data)-1] != '}' {
-		return data // strings can be written, and a frame is an object
+		return data // cannot fail: strings encode, and a frame is an object
 	}
 	return append(append(append(append(json.RawMessage{}, data[:len(data)-1]...), `,"card":`...), card...), '}')
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// handle carries out one frame.
+// handle handles one frame.
 func (s *socket) handle(ctx context.Context, body []byte, helpers *sync.WaitGroup) error {
 	var f frame
 	if err := json.Unmarshal(body, &f); err != nil || f.Type == "" {
@@ -33,7 +33,7 @@ func (s *socket) handle(ctx context.Context, body []byte, helpers *sync.WaitGrou
 	case f.Type == frameInteractResponse, f.Type == frameResponse, f.Type == frameRequest:
 		err = s.c.Forbid("this frame (" + f.Type + ")")
 	default:
-		err = access.Fault("no frame is called %s; a socket takes %s", access.Quote(f.Type), strings.Join(
+		err = access.Fault("unknown frame %s; use one of %s", access.Quote(f.Type), strings.Join(
 			[]string{frameHello, frameInteractResponse, frameResponse, frameRequest, framePing}, ", "))
 	}
 	if err != nil {
@@ -42,14 +42,14 @@ func (s *socket) handle(ctx context.Context, body []byte, helpers *sync.WaitGrou
 	return nil
 }
 
-// helloJSON is what a client may say first.
+// helloJSON is an optional first frame of a client.
 type helloJSON struct {
 	Dialect string   `json:"dialect"`
-	Open    []string `json:"open"` // the asks that it shows or waits for, from before
+	Open    []string `json:"open"` // asks that it shows or awaits from an earlier connection
 	By      string   `json:"by"`
 }
 
-// hello changes the dialect, and resumes. The error is for the client.
+// hello sets the dialect and resumes. The error is for the client.
 func (s *socket) hello(ctx context.Context, data json.RawMessage, helpers *sync.WaitGroup) error {
 	var h helloJSON
 	if err := wire.Strict("hello", data, &h); err != nil {
@@ -73,7 +73,7 @@ func (s *socket) hello(ctx context.Context, data json.RawMessage, helpers *sync.
 	return nil
 }
 
-// resume remembers what a client had open on an earlier connection.
+// resume stores what a client had open on an earlier connection.
 func (s *socket) resume(ids []string) {
 	ids = ids[:min(len(ids), s.server.opts.MaxPerSocket)]
 	for _, id := range ids {

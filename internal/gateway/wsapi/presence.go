@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// presence declares to the bus that people are there, once for each scope,
-// however many sockets it has.
+// presence declares to the bus that people are present, once per scope for any number of sockets.
 type presence struct {
 	declare func(tenant, session string) (leave func(), err error)
 	log     *slog.Logger
@@ -35,7 +34,7 @@ func (p *presence) enter(at scope) {
 	}
 	leave, err := p.declare(at.tenant, at.session)
 	if err != nil {
-		p.log.Warn("cannot declare that somebody looks", slog.Any("error", err))
+		p.log.Warn("cannot declare presence", slog.Any("error", err))
 		return
 	}
 	one.leave = leave

@@ -16,8 +16,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// respondInteract takes an interaction_response. With several questions there is one
-// for each, and the answer counts when the last is there.
+// respondInteract handles an interaction_response. An ask with several questions needs one for
+// each, and is answered by the last.
 func (s *socket) respondInteract(ctx context.Context, data json.RawMessage) error {
 	var head struct {
 		ID        string          `json:"id"`
@@ -48,8 +48,8 @@ func (s *socket) respondInteract(ctx context.Context, data json.RawMessage) erro
 	return s.decide(ctx, rec, head.ID, given, head.By)
 }
 
-// collect keeps one answer of several; it returns them all when the last is
-// there, or when one of them cancels the ask.
+// collect stores one of several answers. It returns all when they are complete, or when one cancels
+// the ask.
 func (s *screen) collect(rec *ask.Record, at int, ans ask.Answer) []ask.Answer {
 	k, a := rec.Ask.Key(), &rec.Ask
 	if s.cards[k] == nil {
@@ -76,7 +76,7 @@ func (s *screen) collect(rec *ask.Record, at int, ans ask.Answer) []ask.Answer {
 	return all
 }
 
-// respondEventPair takes an ask:question:response of a screen.
+// respondEventPair handles a screen's ask:question:response.
 func (s *socket) respondEventPair(ctx context.Context, data json.RawMessage) error {
 	agent, id, err := eventPairIDs(data)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *socket) respondEventPair(ctx context.Context, data json.RawMessage) err
 	var head struct {
 		By json.RawMessage `json:"by"`
 	}
-	_ = json.Unmarshal(data, &head) // eventPairIDs has seen an object
+	_ = json.Unmarshal(data, &head) // eventPairIDs has checked that it is an object
 	k, err := s.find("", id)
 	if id == "" {
 		if open := s.screen.open(agent); open != nil {
@@ -108,7 +108,7 @@ func (s *socket) respondEventPair(ctx context.Context, data json.RawMessage) err
 	return s.decide(ctx, rec, rec.Ask.ID, given, head.By)
 }
 
-// find is the ask that a response is about.
+// find returns the ask of a response.
 func (s *socket) find(session, id string) (ask.Key, error) {
 	k := ask.Key{Tenant: s.scope.tenant, Session: s.scope.session, ID: id}
 	var found []ask.Key
@@ -121,7 +121,7 @@ func (s *socket) find(session, id string) (ask.Key, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return k, access.Fault("two sessions have an ask %s; say which with sessionId", access.Quote(id))
+		return k, access.Fault("two sessions have an ask %s; set sessionId", access.Quote(id))
 	case k.Session == "" && session != "":
 		k.Session = ask.Token(session)
 	case k.Session == "":
@@ -130,13 +130,12 @@ func (s *socket) find(session, id string) (ask.Key, error) {
 		}
 	}
 	if !k.Valid() {
-		return k, ask.Refuse(ask.CodeNotFound, "%s is not an ask that waits here", access.Quote(id))
+		return k, ask.Refuse(ask.CodeNotFound, "no ask %s is open here", access.Quote(id))
 	}
 	return k, s.c.CheckAnswer(k.Tenant, k.Session)
 }
 
-// pending reads the ask; when it has ended, or cannot be read, the client is
-// told so and live is false.
+// pending reads the ask. If it has ended or cannot be read, it tells the client and live is false.
 func (s *socket) pending(ctx context.Context, k ask.Key, id string) (rec *ask.Record, live bool, err error) {
 	got, err := s.server.resp.Get(ctx, k)
 	switch {
@@ -148,8 +147,7 @@ func (s *socket) pending(ctx context.Context, k ask.Key, id string) (rec *ask.Re
 	return &got, true, nil
 }
 
-// decide sends what the person did. When it is stored the client is told so;
-// when somebody was faster, who it was.
+// decide sends the person's decision. It tells the client that it is stored, or who answered first.
 func (s *socket) decide(ctx context.Context, rec *ask.Record, id string, given dialect.Given, by json.RawMessage) error {
 	if given.Decision == dialect.Dismissed {
 		return s.keep(ctx, rec, id)
@@ -161,7 +159,7 @@ func (s *socket) decide(ctx context.Context, rec *ask.Record, id string, given d
 	k := rec.Ask.Key()
 	given.Reply.By = s.c.By(orElse(name, s.name))
 	given.Reply.AnswerID = cloudevent.NewID()
-	call, cancel := asking.Detached(ctx) // the person has decided, also when the connection drops now
+	call, cancel := asking.Detached(ctx) // complete it even if the connection drops
 	defer cancel()
 	var o ask.Outcome
 	if given.Decision == dialect.Declined {
@@ -170,7 +168,7 @@ func (s *socket) decide(ctx context.Context, rec *ask.Record, id string, given d
 		o, err = s.server.resp.Answer(call, k, given.Reply)
 	}
 	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
-		o, err = *e.Outcome, nil // somebody was faster
+		o, err = *e.Outcome, nil // an answer came first
 	}
 	if err != nil {
 		return s.again(ctx, rec, id, err)
@@ -181,8 +179,8 @@ func (s *socket) decide(ctx context.Context, rec *ask.Record, id string, given d
 	return s.dismiss(ctx, rec, true)
 }
 
-// keep tells a client that an ask which it closed without a decision stays
-// open. The next one of its agent is shown; this one may still be answered.
+// keep tells a client that an ask which it closed undecided stays open. It shows the agent's next
+// ask; the kept one may still be answered.
 func (s *socket) keep(ctx context.Context, rec *ask.Record, id string) error {
 	a := &rec.Ask
 	typ := framePending
@@ -211,7 +209,7 @@ func (s *socket) keep(ctx context.Context, rec *ask.Record, id string) error {
 	return s.next(ctx, agent)
 }
 
-// again says what was wrong and asks again just what was at fault.
+// again reports what was invalid and asks only that again.
 func (s *socket) again(ctx context.Context, rec *ask.Record, id string, err error) error {
 	if failed := s.complain(ctx, id, err); failed != nil || !errors.Is(err, ask.ErrInvalid) {
 		return failed

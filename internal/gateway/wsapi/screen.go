@@ -13,23 +13,23 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// screen is what a foreign screen shows. It holds keys, not questions: those
-// are read when they are needed, so that an idle screen costs nothing.
+// screen is the state of a foreign screen. It holds keys and reads questions on demand, so that an
+// idle screen needs no memory for them.
 type screen struct {
 	shape  shape
 	cards  map[ask.Key]*card
-	ended  []ending  // the last that it showed, so that late answers are told who won
-	before []ask.Key // had open on an earlier connection
-	more   bool      // there were more than it may show
+	ended  []ending  // the last ended asks, for replies to late answers
+	before []ask.Key // open on an earlier connection
+	more   bool      // there are more than it may show
 }
 
-// card is one ask at a screen.
+// card is an ask on a screen.
 type card struct {
 	life    string
 	asked   time.Time
-	agent   string             // event pair: one ask is open for an agent
-	queued  bool               // event pair: not shown yet, another one of its agent is
-	answers map[int]ask.Answer // interact: by question, until all are there
+	agent   string             // event pair: only one ask per agent is open
+	queued  bool               // event pair: not shown yet, because another of its agent is
+	answers map[int]ask.Answer // interact: by question, until complete
 }
 
 // ending is an ask that a screen showed and that has ended.
@@ -38,10 +38,10 @@ type ending struct {
 	agent string
 }
 
-// maxEnded bounds what a screen remembers of asks that have ended.
+// maxEnded bounds the ended asks that a screen remembers.
 const maxEnded = 256
 
-// forget takes an ask off the screen and remembers that it was there.
+// forget removes an ask from the screen and remembers it as ended.
 func (s *screen) forget(k ask.Key) {
 	held := s.cards[k]
 	if held == nil {
@@ -54,7 +54,7 @@ func (s *screen) forget(k ask.Key) {
 	}
 }
 
-// late is the ask that was shown last and that a late answer is about.
+// late returns the last shown ask to which a late answer belongs.
 func (s *screen) late(is func(ending) bool) (ask.Key, bool) {
 	for _, e := range slices.Backward(s.ended) {
 		if is(e) {
@@ -66,7 +66,7 @@ func (s *screen) late(is func(ending) bool) (ask.Key, bool) {
 
 func newScreen(sh shape) *screen { return &screen{shape: sh, cards: map[ask.Key]*card{}} }
 
-// show tells the client what happened.
+// show sends the client the queued events.
 func (s *socket) show(ctx context.Context) error {
 	queue, dirty := s.take()
 	if dirty {
@@ -89,8 +89,8 @@ func (s *socket) show(ctx context.Context) error {
 // readAhead is how many asks are read at once for a screen.
 const readAhead = 16
 
-// readAll tells the difference between what is pending and what the screen
-// shows. Asks are read a few at a time, as fast as the client takes them.
+// readAll sends the difference between the pending asks and the shown ones. It reads a few asks at
+// a time, as fast as the client accepts them.
 func (s *socket) readAll(ctx context.Context) error {
 	f := responder.Filter{Tenant: s.scope.tenant, Session: s.scope.session}
 	heads, total := s.server.board.Pending(f, 0, s.server.opts.MaxPerSocket)
@@ -139,8 +139,7 @@ func (s *socket) readAll(ctx context.Context) error {
 	return nil
 }
 
-// warm reads asks into the board's memory, at once. What fails is read again
-// when it is shown.
+// warm reads asks into the board's cache concurrently. Failures are retried when the ask is shown.
 func (server *Server) warm(ctx context.Context, heads []responder.Head) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -149,7 +148,7 @@ func (server *Server) warm(ctx context.Context, heads []responder.Head) {
 	}
 }
 
-// later reads again when the bus may be back.
+// later schedules another read after an error of the bus.
 func (s *socket) later(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -181,7 +180,7 @@ func (s *socket) present(ctx context.Context, rec *ask.Record) error {
 	return s.reveal(ctx, k)
 }
 
-// reveal shows the ask of a card. When it ended in the meantime the card goes.
+// reveal shows the ask of a card. If it has ended meanwhile it removes the card.
 func (s *socket) reveal(ctx context.Context, k ask.Key) error {
 	one := s.screen.cards[k]
 	rec, err := s.server.board.Get(ctx, k)
@@ -195,12 +194,12 @@ func (s *socket) reveal(ctx context.Context, k ask.Key) error {
 	}
 	delete(s.screen.cards, k)
 	if err == nil && rec.State == ask.StatePending {
-		s.stale() // another life: the board has it, too
+		s.stale() // another life, which the board has as well
 	}
 	return nil
 }
 
-// open is the ask of an agent that a screen shows.
+// open returns the open ask of an agent on a screen.
 func (s *screen) open(agent string) *ask.Key {
 	for k, c := range s.cards {
 		if c.agent == agent && !c.queued {
@@ -210,7 +209,7 @@ func (s *screen) open(agent string) *ask.Key {
 	return nil
 }
 
-// request sends the frames of an ask, or only those of the questions at fault.
+// request sends the frames of an ask, or only those of invalid questions.
 func (s *socket) request(ctx context.Context, a *ask.Ask, only map[string]bool) error {
 	if s.screen.shape != shapeInteract {
 		body, _ := s.screen.shape.dialect().ShowAt(a, s.server.opts.Link(a.Key()))
@@ -234,7 +233,7 @@ func (s *socket) request(ctx context.Context, a *ask.Ask, only map[string]bool) 
 	return nil
 }
 
-// dismiss tells the client that an ask has ended, if it may show it.
+// dismiss tells the client that an ask has ended, if it may be shown.
 func (s *socket) dismiss(ctx context.Context, rec *ask.Record, always bool) error {
 	k := rec.Ask.Key()
 	held := s.screen.cards[k]
@@ -246,7 +245,7 @@ func (s *socket) dismiss(ctx context.Context, rec *ask.Record, always bool) erro
 		return nil
 	}
 	if s.screen.more {
-		s.stale() // there is room now
+		s.stale() // a place is free
 	}
 	if held == nil || !held.queued {
 		if err := s.closed(ctx, rec); err != nil {
@@ -290,7 +289,7 @@ func (s *screen) closedFrame() string {
 }
 
 func closedBody(a *ask.Ask, status, by string) []byte {
-	body, _ := json.Marshal(struct { // strings can be written
+	body, _ := json.Marshal(struct { // cannot fail: strings encode
 		AgentID   string `json:"agentId"`
 		ID        string `json:"id"`
 		SessionID string `json:"sessionId"`
@@ -300,7 +299,7 @@ func closedBody(a *ask.Ask, status, by string) []byte {
 	return body
 }
 
-// next shows the next ask of an agent, the oldest first.
+// next shows the oldest queued ask of an agent.
 func (s *socket) next(ctx context.Context, agent string) error {
 	for s.screen.open(agent) == nil {
 		var at ask.Key

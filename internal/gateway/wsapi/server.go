@@ -1,10 +1,9 @@
-// Package wsapi is the WebSocket of the gateway: foreign screens show and answer
-// through it, and agents ask.
+// Package wsapi is the WebSocket of the gateway: foreign screens show and answer asks, and agents
+// ask.
 //
-// It decides what a socket shows and in which dialect its frames are. It
-// promises that nothing that was asked or answered is undone when a connection
-// ends, that a slow client delays nobody, and that the number of sockets and
-// what waits for each are bounded by [Options].
+// It decides what a socket shows and the dialect of its frames. It promises that a disconnect
+// undoes no ask and no answer, that a slow client delays no other, and that [Options] bounds the
+// number of sockets and their queues.
 package wsapi
 
 import (
@@ -18,13 +17,13 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Options tunes a [Server]. All are required.
+// Options configures a [Server]. All fields are required.
 type Options struct {
 	Ping         time.Duration        // between pings of a socket, and how long one may take
 	MaxSockets   int                  // at once
 	MaxPerToken  int                  // sockets of one token
-	MaxPerSocket int                  // open asks that one socket shows or waits for
-	Link         func(ask.Key) string // where people answer an ask
+	MaxPerSocket int                  // open asks that one socket shows or awaits
+	Link         func(ask.Key) string // URL at which people answer an ask
 	Now          func() time.Time
 	Logger       *slog.Logger
 }
@@ -34,13 +33,13 @@ type Server struct {
 	access  *access.Control
 	asks    *asking.Asks
 	resp    *responder.Responder
-	board   *responder.Board // what screens show; the gateway runs it
+	board   *responder.Board // the asks of screens; the gateway runs it
 	opts    Options
 	sockets *sockets
-	drain   chan struct{} // closed by Close: sockets end
+	drain   chan struct{} // closed by Close to end all sockets
 }
 
-// New makes a server. Its screens show what board has; it answers through resp.
+// New makes a server. Its screens show the asks of board and answer through resp.
 func New(a *access.Control, asks *asking.Asks, resp *responder.Responder, board *responder.Board, opts Options) *Server {
 	s := &Server{access: a, asks: asks, resp: resp, board: board, opts: opts, drain: make(chan struct{})}
 	s.sockets = newSockets(s)
@@ -52,10 +51,10 @@ func (server *Server) Connect(w http.ResponseWriter, r *http.Request, c *access.
 	return server.socket(w, r, c)
 }
 
-// Publish passes on to the sockets what the board says; see [responder.Board.Subscribe]. It waits for nobody.
+// Publish sends the board's event to the sockets without waiting; see [responder.Board.Subscribe].
 func (server *Server) Publish(ev responder.Event) { server.sockets.publish(ev) }
 
-// Close ends every socket and waits for them. It is called once.
+// Close closes every socket and waits for them. Call it once.
 func (server *Server) Close() {
 	close(server.drain)
 	server.sockets.close()

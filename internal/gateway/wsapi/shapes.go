@@ -17,10 +17,10 @@ const (
 	frameInteractRequest  = "interaction_request"
 	frameInteractResponse = "interaction_response"
 	frameInteractClosed   = "interaction_closed"
-	frameInteractPending  = "interaction_pending" // closed without a decision: it stays open
+	frameInteractPending  = "interaction_pending" // closed undecided: it stays open
 )
 
-// shape is the name of the dialect in which a socket is spoken to.
+// shape is the name of a socket's dialect.
 type shape string
 
 const (
@@ -38,27 +38,27 @@ func shapeOf(name string) (shape, error) {
 	case shapeEventPair, shapeTyped, shapeInteract:
 		return s, nil
 	}
-	return "", access.Fault("the dialect is %s; a socket speaks event-pair, typed or interact", access.Quote(name))
+	return "", access.Fault("unknown dialect %s; use event-pair, typed or interact", access.Quote(name))
 }
 
 func (s shape) dialect() dialect.Dialect {
-	d, _ := dialect.Lookup(string(s)) // which has all three
+	d, _ := dialect.Lookup(string(s)) // all three exist
 	return d
 }
 
-// interactFrames are the data of one interaction_request for each question.
+// interactFrames returns the data of an interaction_request per question.
 func interactFrames(a *ask.Ask) []json.RawMessage {
 	body, _ := shapeInteract.dialect().Show(a)
 	if len(a.Questions) == 1 {
 		return []json.RawMessage{body}
 	}
 	var frames []json.RawMessage
-	_ = json.Unmarshal(body, &frames) // with several questions the dialect writes an array of them
+	_ = json.Unmarshal(body, &frames) // the dialect encodes several questions as an array
 	return frames
 }
 
-// frameID is the id of the frame of one question: the ask's, and with several
-// questions the question's number after a dot.
+// frameID returns the frame id of a question: the ask's id, followed by a dot and the question's
+// number if there are several.
 func frameID(a *ask.Ask, question int) string {
 	if len(a.Questions) == 1 {
 		return a.ID
@@ -66,16 +66,14 @@ func frameID(a *ask.Ask, question int) string {
 	return a.ID + "." + strconv.Itoa(question+1)
 }
 
-// splitFrameID takes the id of a frame apart: the ask, and the index of the
-// question.
+// splitFrameID splits a frame id into the ask's id and the question's index.
 func splitFrameID(id string) (askID string, question int) {
 	askID, number, _ := strings.Cut(id, ".")
 	n, _ := strconv.Atoi(number)
 	return askID, max(n-1, 0)
 }
 
-// interactClosed are the data of one interaction_closed for each question of
-// an ask that ended.
+// interactClosed returns the data of an interaction_closed per question of an ended ask.
 func interactClosed(a *ask.Ask, o *ask.Outcome) [][]byte {
 	by := ""
 	if o.By != nil {
@@ -83,7 +81,7 @@ func interactClosed(a *ask.Ask, o *ask.Outcome) [][]byte {
 	}
 	bodies := make([][]byte, 0, len(a.Questions))
 	for i := range a.Questions {
-		body, _ := json.Marshal(struct { // strings can be written
+		body, _ := json.Marshal(struct { // cannot fail: strings encode
 			ID        string `json:"id"`
 			SessionID string `json:"sessionId"`
 			Status    string `json:"status"`
@@ -94,8 +92,7 @@ func interactClosed(a *ask.Ask, o *ask.Outcome) [][]byte {
 	return bodies
 }
 
-// eventPairIDs says for which ask a response event is: its agent, and the id
-// that we sent, if the host gives it back.
+// eventPairIDs returns the agent of a response event, and our id if the host returned it.
 func eventPairIDs(body []byte) (agentID, id string, err error) {
 	fields, err := access.ReadObject("event-pair response", body)
 	if err != nil {

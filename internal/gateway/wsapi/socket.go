@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	maxFrame     = ask.MaxEventBytes // that a client may send, in bytes
-	maxQueue     = 64                // events that wait for a slow client; with more it reads everything again
-	writeTimeout = 10 * time.Second  // for one frame
+	maxFrame     = ask.MaxEventBytes // of a client, in bytes
+	maxQueue     = 64                // events queued for a slow client; beyond, it reads everything again
+	writeTimeout = 10 * time.Second  // of one frame
 )
 
-// Frames of our own; those of the dialects are in pkg/dialect.
+// Frames of our own; pkg/dialect has those of the dialects.
 const (
 	frameHello   = "hello"                // client: { dialect?, open?: [id] }
-	frameError   = "error"                // to the client: a problem, with the id of the ask if there is one
-	framePending = "ask:question:pending" // to an agent: its ask is stored; to a screen that closed it without a decision: it stays open
+	frameError   = "error"                // to the client: a problem, with the ask's id if known
+	framePending = "ask:question:pending" // to an agent: its ask is stored; to a screen that closed an ask undecided: it stays open
 	frameClosed  = "ask:question:closed"  // to a screen of the event pair: ended elsewhere, or stored as answered
 	framePing    = "ping"
 	framePong    = "pong"
@@ -38,32 +38,32 @@ type frame struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// socket is one connection. Its fields below the line belong to its loop.
+// socket is one connection. Its loop owns the fields below the line.
 type socket struct {
 	server *Server
 	c      *access.Caller
 	conn   *websocket.Conn
 	scope  scope
-	name   string // to show for who answers
-	cards  bool   // a question comes with its card
-	lang   string // of the cards, a tag
+	name   string // display name of the answering person
+	cards  bool   // send cards with questions
+	lang   string // language tag of the cards
 
 	mu    sync.Mutex
 	queue []ask.Record
-	dirty bool // events were dropped: read everything again
+	dirty bool // events were dropped; read everything again
 	wake  chan struct{}
-	ended chan waited // asks of an agent's socket that have ended
+	ended chan waited // ended asks of an agent's socket
 
 	// ---
 	screen *screen // what it shows; nil for an agent's socket
-	asker  *asker  // what it asked; nil for a screen
+	asker  *asker  // nil for a screen
 }
 
-// socket is the door /ws.
+// socket serves /ws.
 func (server *Server) socket(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
-		return ask.Refuse(wire.CodeUpgrade, "this door speaks WebSocket; open it with a WebSocket client")
+		return ask.Refuse(wire.CodeUpgrade, "this path needs a WebSocket client")
 	}
 	s, err := server.newSocket(r, c)
 	if err != nil {
@@ -77,20 +77,19 @@ func (server *Server) socket(w http.ResponseWriter, r *http.Request, c *access.C
 	}
 	defer server.sockets.exit(c.ID)
 	s.conn, err = websocket.Accept(w, r, &websocket.AcceptOptions{
-		InsecureSkipVerify: true, // the origin is checked above, as a problem body
+		InsecureSkipVerify: true, // the origin is checked above, with a problem body
 		CompressionMode:    websocket.CompressionDisabled,
 	})
 	if err != nil {
-		return nil // Accept has answered
+		return nil // Accept has replied
 	}
-	defer s.conn.CloseNow() //nolint:errcheck // it is closed, or gone
+	defer s.conn.CloseNow() //nolint:errcheck // closed or broken
 	s.conn.SetReadLimit(maxFrame)
 	s.run(r.Context())
 	return nil
 }
 
-// newSocket finds out what a connection is for: a screen when its token may
-// answer, else the socket of an agent.
+// newSocket decides what a connection is: a screen if its token may answer, else an agent's socket.
 func (server *Server) newSocket(r *http.Request, c *access.Caller) (*socket, error) {
 	tenant, err := c.TenantOf(r)
 	if err != nil {
@@ -125,7 +124,7 @@ func (server *Server) newSocket(r *http.Request, c *access.Caller) (*socket, err
 	return s, nil
 }
 
-// push hands an event to the loop, and waits for nobody.
+// push queues an event for the loop without waiting.
 func (s *socket) push(rec ask.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +160,7 @@ func (s *socket) take() (queue []ask.Record, dirty bool) {
 	return queue, dirty
 }
 
-// run serves the connection until it ends. Nothing that was asked or answered
-// is undone by that.
+// run serves the connection until it ends. A disconnect undoes no ask and no answer.
 func (s *socket) run(life context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(life)) // the last frame is sent after life's end
 	var helpers sync.WaitGroup
@@ -191,7 +189,7 @@ func (s *socket) run(life context.Context) {
 			}
 			return
 		case <-s.server.drain:
-			_ = s.conn.Close(websocket.StatusGoingAway, "the gateway is going down; connect again")
+			_ = s.conn.Close(websocket.StatusGoingAway, "the gateway is shutting down; connect again")
 			return
 		case <-s.wake:
 			err = s.show(ctx)
@@ -203,12 +201,12 @@ func (s *socket) run(life context.Context) {
 			helpers.Go(func() { s.ping(ctx, cancel) })
 		}
 		if err != nil {
-			return // the client is gone, or too slow
+			return // the client is gone or too slow
 		}
 	}
 }
 
-// read reads frames. A client that sends faster than it is served waits.
+// read reads frames. It applies backpressure to a fast client.
 func (s *socket) read(ctx context.Context, incoming chan<- []byte) {
 	for {
 		kind, body, err := s.conn.Read(ctx)
@@ -227,7 +225,7 @@ func (s *socket) read(ctx context.Context, incoming chan<- []byte) {
 	}
 }
 
-// ping sees that the client is still there.
+// ping detects a dead client.
 func (s *socket) ping(ctx context.Context, cancel context.CancelFunc) {
 	one, stop := context.WithTimeout(ctx, s.server.opts.Ping)
 	defer stop()
@@ -236,8 +234,7 @@ func (s *socket) ping(ctx context.Context, cancel context.CancelFunc) {
 	}
 }
 
-// send writes one frame. A client that does not take it in time is dropped: it
-// connects again and finds everything as it is then.
+// send writes one frame. It drops a client that is too slow, which may reconnect and resume.
 func (s *socket) send(ctx context.Context, typ string, data []byte) error {
 	body, err := json.Marshal(frame{typ, data})
 	if err != nil {
@@ -248,7 +245,7 @@ func (s *socket) send(ctx context.Context, typ string, data []byte) error {
 	return s.conn.Write(ctx, websocket.MessageText, body)
 }
 
-// complain tells the client what was wrong with what it sent.
+// complain sends the client a problem with its frame.
 func (s *socket) complain(ctx context.Context, id string, err error) error {
 	e := access.Problem(err)
 	if e.Code == ask.CodeInternal {

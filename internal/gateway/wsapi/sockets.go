@@ -7,16 +7,15 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// scope is which asks a socket is about; an empty session means every one of
-// the tenant.
+// scope is the asks that a socket sees; an empty session means all of the tenant.
 type scope struct{ tenant, session string }
 
-// sockets are the live WebSockets: who is told what, and how many there may be.
+// sockets are the open WebSockets: which events they get, and how many there may be.
 type sockets struct {
 	server *Server
 
 	mu       sync.Mutex
-	byScope  map[scope]map[*socket]struct{} // screens, by what they see
+	byScope  map[scope]map[*socket]struct{} // screens by scope
 	tokens   map[string]int                 // sockets by token id
 	total    int
 	done     bool
@@ -31,17 +30,17 @@ func newSockets(server *Server) *sockets {
 	}
 }
 
-// enter counts a socket in, or says why there may be no more.
+// enter counts a new socket, or returns why there may be no more.
 func (s *sockets) enter(tokenID string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.done:
-		return ask.Refuse(ask.CodeUnavailable, "this gateway is going down; connect again")
+		return ask.Refuse(ask.CodeUnavailable, "this gateway is shutting down; connect again")
 	case s.total >= s.server.opts.MaxSockets:
-		return ask.Refuse(ask.CodeUnavailable, "%d sockets are open, which is as many as this gateway takes", s.total)
+		return ask.Refuse(ask.CodeUnavailable, "%d sockets are open, the limit of this gateway", s.total)
 	case s.tokens[tokenID] >= s.server.opts.MaxPerToken:
-		return ask.Refuse(ask.CodeQuota, "%d sockets are open with this token, which is as many as one token may have", s.tokens[tokenID])
+		return ask.Refuse(ask.CodeQuota, "%d sockets are open with this token, the limit of a token", s.tokens[tokenID])
 	}
 	s.total++
 	s.tokens[tokenID]++
@@ -59,8 +58,7 @@ func (s *sockets) exit(tokenID string) {
 	s.running.Done()
 }
 
-// watch tells a screen what happens from now on, and declares that a person is
-// there, until leave is called.
+// watch sends a screen all events from now on and declares presence, until leave is called.
 func (s *sockets) watch(one *socket) (leave func()) {
 	s.mu.Lock()
 	if s.byScope[one.scope] == nil {
@@ -80,13 +78,12 @@ func (s *sockets) watch(one *socket) (leave func()) {
 	}
 }
 
-// publish passes on what the board says, to those whom it concerns. It waits for
-// nobody.
+// publish sends the board's event to the screens in its scope, without waiting.
 func (s *sockets) publish(ev responder.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch ev.Kind {
-	case responder.Reset: // everything is told again
+	case responder.Reset: // all events are repeated
 		for _, set := range s.byScope {
 			for one := range set {
 				one.stale()
@@ -103,11 +100,11 @@ func (s *sockets) publish(ev responder.Event) {
 	}
 }
 
-// close ends every socket and waits for them.
+// close closes every socket and waits for them.
 func (s *sockets) close() {
 	s.mu.Lock()
 	s.done = true
 	s.mu.Unlock()
-	s.running.Wait() // they see that the gateway drains
+	s.running.Wait() // they watch drain
 	s.presence.close()
 }
