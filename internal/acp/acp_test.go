@@ -81,7 +81,7 @@ func TestAPermissionIsAnsweredElsewhere(t *testing.T) {
 	f.agent.wants(`{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"selected","optionId":"all"}}}` + "\n")
 	f.editor.wants(cancelSeven)
 	f.editor.say(chose, `{"jsonrpc":"2.0","method":"after"}`+"\n")
-	f.agent.wants(`{"jsonrpc":"2.0","method":"after"}` + "\n") // the late answer goes no further
+	f.agent.wants(`{"jsonrpc":"2.0","method":"after"}` + "\n") // the late answer is dropped
 }
 
 func TestAPermissionIsAnsweredInTheEditor(t *testing.T) {
@@ -122,14 +122,14 @@ func TestFormsForAnEditorWithoutThem(t *testing.T) {
 	f.choose(f.next(responder.Pending), "lite")
 	f.agent.wants(`{"jsonrpc":"2.0","id":"e-1","result":{"action":"accept","content":{"db":"lite"}}}` + "\n")
 	f.agent.say(`{"jsonrpc":"2.0","method":"after"}` + "\n")
-	f.editor.wants(`{"jsonrpc":"2.0","method":"after"}` + "\n") // it was told nothing of the form
+	f.editor.wants(`{"jsonrpc":"2.0","method":"after"}` + "\n") // it got nothing about the form
 	f.agent.say(elicit)
 	rec := f.next(responder.Pending)
 	if _, err := f.screen.Cancel(t.Context(), rec.Ask.Key(), responder.Decline{Reason: "not mine", By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}}); err != nil {
 		t.Fatal(err)
 	}
 	if line := f.agent.hears(); !strings.Contains(line, `"action":"decline"`) || !strings.Contains(line, "not mine") {
-		t.Errorf("the agent was told %s", line)
+		t.Errorf("the agent got %s", line)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestFormsInTheEditorToo(t *testing.T) {
 	f.editor.wants(elicit)
 	rec := f.next(responder.Pending)
 	f.editor.say(`{"jsonrpc":"2.0","id":"e-1","error":{"code":-32601,"message":"Method not found"}}` + "\n")
-	f.choose(rec, "pg") // an editor that does not show it after all ends nothing
+	f.choose(rec, "pg") // an editor that fails to show it ends nothing
 	f.agent.wants(`{"jsonrpc":"2.0","id":"e-1","result":{"action":"accept","content":{"db":"pg"}}}` + "\n")
 }
 
@@ -175,10 +175,10 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		f.agent.say(cancelSeven)
 		f.editor.wants(cancelSeven)
 		if line := f.agent.hears(); !strings.Contains(line, `"outcome":{"outcome":"cancelled"}`) {
-			t.Errorf("the agent was told %s", line)
+			t.Errorf("the agent got %s", line)
 		}
 		f.withdrawn("the agent took it back")
-		f.editor.say(noChoice, cancelSeven) // late, and told twice
+		f.editor.say(noChoice, cancelSeven) // late and repeated
 		f.agent.wants(cancelSeven)
 		f.agent.say(elicit)
 		f.next(responder.Pending)
@@ -196,7 +196,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		f.editor.say(stop)
 		f.agent.wants(stop)
 		if line := f.agent.hears(); !strings.Contains(line, `"action":"cancel"`) {
-			t.Errorf("the agent was told %s", line)
+			t.Errorf("the agent got %s", line)
 		}
 		f.withdrawn("the turn was cancelled in the editor")
 	})
@@ -209,7 +209,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		_ = f.editor.says.Close()
 		f.withdrawn("the editor has gone")
 		if line := f.agent.hears(); line != "" { // its input has ended
-			t.Errorf("the agent was told %s", line)
+			t.Errorf("the agent got %s", line)
 		}
 		f.agent.say(`{"last":"words"}` + "\n")
 		f.editor.wants(`{"last":"words"}` + "\n")
@@ -258,15 +258,15 @@ func TestTheBusIsAway(t *testing.T) {
 	f.agent.wants(chose)
 	f.agent.say(elicit)
 	if line := f.agent.hears(); !strings.Contains(line, `"code":-32603`) || !strings.Contains(line, "the bus is away") {
-		t.Errorf("the agent was told %s", line)
+		t.Errorf("the agent got %s", line)
 	}
 	unfit := strings.Replace(elicit, `"type":"string"`, `"type":"_color"`, 1)
 	f.agent.say(unfit)
 	if line := f.agent.hears(); !strings.Contains(line, `"code":-32602`) || !strings.Contains(line, "_color") {
-		t.Errorf("the agent was told %s", line)
+		t.Errorf("the agent got %s", line)
 	}
 	f.introduce(initForms)
-	f.agent.say(unfit) // is the editor's matter alone
+	f.agent.say(unfit) // only the editor handles it
 	f.editor.wants(unfit)
 	f.editor.say(`{"jsonrpc":"2.0","id":"e-1","result":{"action":"accept","content":{"db":"red"}}}` + "\n")
 	f.agent.wants(`{"jsonrpc":"2.0","id":"e-1","result":{"action":"accept","content":{"db":"red"}}}` + "\n")
@@ -277,11 +277,10 @@ func TestTheBusIsAway(t *testing.T) {
 	f.agent.wants(refused)
 }
 
-// TestTwoThousandQuestionsLeaveNothing is not parallel: it counts what the
-// process holds.
+// TestTwoThousandQuestionsLeaveNothing is not parallel: it counts goroutines of the process.
 func TestTwoThousandQuestionsLeaveNothing(t *testing.T) {
 	f := start(t)
-	go func() { // the screen is told of everything, and nobody looks
+	go func() { // drain the screen's events
 		for range f.events {
 		}
 	}()
@@ -326,7 +325,7 @@ func TestTwoThousandQuestionsLeaveNothing(t *testing.T) {
 		defer func() { free <- id }()
 		say <- strings.Replace(elicit, `"e-1"`, `"`+id+`"`, 1)
 		if line := <-wait[id]; !strings.Contains(line, `"accept"`) {
-			return fmt.Errorf("the agent was told %s", line)
+			return fmt.Errorf("the agent got %s", line)
 		}
 		return nil
 	})

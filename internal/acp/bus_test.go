@@ -18,8 +18,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// fixture is a bus, a person at a screen of it, and an editor and an agent
-// whose lines the test plays.
+// fixture is a bus, a person at a screen, and an editor and an agent whose lines the test sends.
 type fixture struct {
 	t      *testing.T
 	bus    *natstest.Bus
@@ -31,8 +30,7 @@ type fixture struct {
 	done          chan struct{} // Run has returned
 }
 
-// end is what the test holds of one side: it writes what that side says, and
-// reads what it is told.
+// end is the test's side of a connection: it sends and receives lines.
 type end struct {
 	t    *testing.T
 	says io.WriteCloser
@@ -150,7 +148,7 @@ func (e end) say(lines ...string) {
 	}
 }
 
-// hears is the next line that this side is told.
+// hears returns the next received line.
 func (e end) hears() string {
 	e.t.Helper()
 	type read struct {
@@ -169,20 +167,20 @@ func (e end) hears() string {
 		}
 		return r.line
 	case <-time.After(waittest.Limit):
-		e.t.Fatal("nothing was told")
+		e.t.Fatal("nothing was received")
 		return ""
 	}
 }
 
-// wants sees that this side is told a line.
+// wants checks the next received line.
 func (e end) wants(line string) {
 	e.t.Helper()
 	if got := e.hears(); got != line {
-		e.t.Errorf("it was told\n%s\nnot\n%s", got, line)
+		e.t.Errorf("got\n%s\nwant\n%s", got, line)
 	}
 }
 
-// next waits until the screen is told something of a kind.
+// next waits for an event of a kind at the screen.
 func (f *fixture) next(kind responder.EventKind) ask.Record {
 	f.t.Helper()
 	limit := time.After(waittest.Limit)
@@ -193,7 +191,7 @@ func (f *fixture) next(kind responder.EventKind) ask.Record {
 				return e.Record
 			}
 		case <-limit:
-			f.t.Fatalf("the screen was not told of kind %d", kind)
+			f.t.Fatalf("the screen got no event of kind %d", kind)
 		}
 	}
 }
@@ -202,7 +200,7 @@ func (f *fixture) next(kind responder.EventKind) ask.Record {
 func (f *fixture) choose(rec ask.Record, option string) {
 	f.t.Helper()
 	if !rec.Ask.WhileWaiting {
-		f.t.Error("the ask does not live only while the agent waits")
+		f.t.Error("the ask does not depend on the agent's wait")
 	}
 	reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}}
 	for _, q := range rec.Ask.Questions {
@@ -213,13 +211,12 @@ func (f *fixture) choose(rec ask.Record, option string) {
 	}
 }
 
-// withdrawn waits for the end of the next ask, and sees that it was withdrawn
-// for this reason.
+// withdrawn waits for the next outcome and checks that it is a withdrawal with this reason.
 func (f *fixture) withdrawn(reason string) {
 	f.t.Helper()
 	o := f.next(responder.Resolved).Outcome
 	if o.Status != ask.StatusWithdrawn || o.Reason != reason {
-		f.t.Errorf("it ended as %s, %q", o.Status, o.Reason)
+		f.t.Errorf("the outcome is %s, %q", o.Status, o.Reason)
 	}
 }
 
@@ -236,7 +233,7 @@ const (
 	noChoice    = `{"jsonrpc":"2.0", "id":7, "result":{"outcome":{"outcome":"cancelled"}}}` + "\n"
 )
 
-// introduce has the editor declare what it can, and the agent hear it.
+// introduce sends the editor's initialize request, and checks what the agent gets.
 func (f *fixture) introduce(line string) {
 	f.t.Helper()
 	f.editor.say(line)
@@ -251,7 +248,7 @@ func (f *fixture) introduce(line string) {
 		} `json:"params"`
 	}
 	if err := json.Unmarshal([]byte(heard), &m); err != nil || m.Params.ClientCapabilities.Elicitation.Form == nil {
-		f.t.Errorf("the agent was told %s", heard)
+		f.t.Errorf("the agent got %s", heard)
 	}
 	if strings.Contains(line, "elicitation") && heard != line {
 		f.t.Errorf("%s became %s", line, heard)

@@ -7,9 +7,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// declare adds elicitation.form to what an editor's initialize request declares,
-// and reports whether the editor declared it itself; then the line stays as it
-// is. In ACP an empty elicitation object declares nothing, unlike in MCP.
+// declare adds elicitation.form to an editor's initialize request, and reports whether the editor
+// declared it itself; then the line is unchanged. In ACP an empty elicitation object declares
+// nothing, unlike in MCP.
 func declare(line []byte) (out []byte, forms bool) {
 	whole, ok := object(line)
 	if !ok {
@@ -17,7 +17,7 @@ func declare(line []byte) (out []byte, forms bool) {
 	}
 	params, _ := object(whole["params"])
 	var version float64
-	_ = json.Unmarshal(params["protocolVersion"], &version) // unreadable: 0
+	_ = json.Unmarshal(params["protocolVersion"], &version) // invalid: 0
 	names := []string{"clientCapabilities"}
 	if version >= 2 {
 		names = []string{"capabilities"}
@@ -45,7 +45,7 @@ func declare(line []byte) (out []byte, forms bool) {
 	return append(encode(whole), '\n'), forms
 }
 
-// object reads a JSON object; the map is never nil.
+// object parses a JSON object; the map is never nil.
 func object(text []byte) (map[string]json.RawMessage, bool) {
 	var m map[string]json.RawMessage
 	if len(text) == 0 || json.Unmarshal(text, &m) != nil || m == nil {
@@ -58,7 +58,7 @@ func encode(m map[string]json.RawMessage) json.RawMessage {
 	return json.RawMessage(strings.TrimSuffix(string(line(m)), "\n"))
 }
 
-// agentName is what an agent calls itself in its response to initialize.
+// agentName returns the agent's name from its response to initialize.
 func agentName(response json.RawMessage) string {
 	type info struct {
 		Name  string `json:"name"`
@@ -68,7 +68,7 @@ func agentName(response json.RawMessage) string {
 		V1 info `json:"agentInfo"`
 		V2 info `json:"info"`
 	}
-	_ = json.Unmarshal(response, &r) // unreadable: no name
+	_ = json.Unmarshal(response, &r) // invalid: no name
 	for _, name := range []string{r.V1.Title, r.V1.Name, r.V2.Title, r.V2.Name} {
 		if name = ask.CleanLine(name); name != "" {
 			return string([]rune(name)[:min(len([]rune(name)), ask.MaxName)])

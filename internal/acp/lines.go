@@ -7,11 +7,10 @@ import (
 	"sync"
 )
 
-// maxLine bounds a line that is read as a message. A longer one is passed on as
-// it comes.
+// maxLine bounds a line that is parsed as a message. A longer one is forwarded unparsed.
 const maxLine = 16 << 20
 
-// sink is where lines for one side go, from several senders.
+// sink collects the lines for one side, from several senders.
 type sink struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -27,11 +26,11 @@ func (s *sink) write(line []byte) error {
 	return err
 }
 
-// errClosed says that the side to which lines go takes no more.
+// errClosed reports that a side accepts no more lines.
 var errClosed = errors.New("the other side takes no more")
 
-// copyLines passes lines on until from is at its end. each is given every line
-// and says what to pass on instead, nil for nothing, and what to do afterwards.
+// copyLines forwards lines until from ends. For every line, each returns what to forward instead,
+// nil for nothing, and what to do afterwards.
 func copyLines(from io.Reader, to *sink, each func(line []byte) (pass []byte, after func())) error {
 	r := bufio.NewReaderSize(from, 64<<10)
 	for {
@@ -56,8 +55,7 @@ func copyLines(from io.Reader, to *sink, each func(line []byte) (pass []byte, af
 	}
 }
 
-// readLine reads a line with its end, or as much as is taken of one that is too
-// long.
+// readLine reads a line with its end, or the beginning of a line that is too long.
 func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -71,8 +69,7 @@ func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	}
 }
 
-// copyLong passes the rest of a line on without holding it; nothing is written
-// in between.
+// copyLong forwards the rest of a line without buffering it; no other line is written in between.
 func copyLong(r *bufio.Reader, to *sink, begun []byte) error {
 	to.mu.Lock()
 	defer to.mu.Unlock()

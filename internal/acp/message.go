@@ -7,7 +7,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// The methods that are not just passed on.
+// The methods that the proxy handles.
 const (
 	methodInitialize = "initialize"
 	methodElicit     = "elicitation/create"
@@ -25,7 +25,7 @@ const (
 	codeCancelled     = -32800
 )
 
-// message is as much of a JSON-RPC message as says what it is.
+// message has the fields of a JSON-RPC message that tell its kind.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -39,7 +39,7 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// read reads a line. An invalid message is the zero value.
+// read parses a line. An invalid message is the zero value.
 func read(line []byte) message {
 	var m message
 	if json.Unmarshal(line, &m) != nil {
@@ -54,7 +54,7 @@ func read(line []byte) message {
 func (m *message) request() bool  { return m.Method != "" && len(m.ID) > 0 }
 func (m *message) response() bool { return m.Method == "" && len(m.ID) > 0 }
 
-// params is what is read of the parameters of any method.
+// params are the parsed parameters of all methods.
 type params struct {
 	SessionID string          `json:"sessionId"`
 	RequestID json.RawMessage `json:"requestId"`
@@ -63,11 +63,11 @@ type params struct {
 
 func (m *message) read() params {
 	var p params
-	_ = json.Unmarshal(m.Params, &p) // what is not there stays empty
+	_ = json.Unmarshal(m.Params, &p) // missing fields stay empty
 	return p
 }
 
-// result is the response line with a result.
+// result returns a response line with a result.
 func result(id json.RawMessage, body []byte) []byte {
 	return line(struct {
 		JSONRPC string          `json:"jsonrpc"`
@@ -76,7 +76,7 @@ func result(id json.RawMessage, body []byte) []byte {
 	}{"2.0", id, body})
 }
 
-// refusal is the response line with an error.
+// refusal returns a response line with an error.
 func refusal(id json.RawMessage, code int, text string) []byte {
 	return line(struct {
 		JSONRPC string          `json:"jsonrpc"`
@@ -85,7 +85,7 @@ func refusal(id json.RawMessage, code int, text string) []byte {
 	}{"2.0", id, failure{code, ask.CleanText(text)}})
 }
 
-// cancelRequest is the line that takes a request back.
+// cancelRequest returns the line that cancels a request.
 func cancelRequest(id json.RawMessage) []byte {
 	type requestID struct {
 		RequestID json.RawMessage `json:"requestId"`
@@ -97,13 +97,13 @@ func cancelRequest(id json.RawMessage) []byte {
 	}{"2.0", methodCancel, requestID{id}})
 }
 
-// line encodes a message, without escaping what is only special in HTML.
+// line encodes a message without HTML escaping.
 func line(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if e.Encode(v) != nil {
-		return nil // not with these types
+		return nil // cannot happen with these types
 	}
 	return b.Bytes()
 }

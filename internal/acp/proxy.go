@@ -15,15 +15,15 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// Caller is who asks: an agent that an editor runs.
+// Caller is the asking agent, which an editor runs.
 type Caller struct {
 	Tenant   string        // default: [ask.DefaultTenant]
-	Session  string        // default: one for each session of the editor, named like it
-	Fallback string        // session of what is asked outside of any session
-	Agent    ask.Agent     // a missing name is what the agent calls itself
-	Human    ask.By        // who sits at the editor
-	Timeout  time.Duration // of each ask; default: that of the protocol
-	Outlive  bool          // asks stay open when nobody waits for them any more
+	Session  string        // default: one per session of the editor, with its name
+	Fallback string        // session of asks without one
+	Agent    ask.Agent     // a missing name comes from the agent
+	Human    ask.By        // the person at the editor
+	Timeout  time.Duration // of each ask; default: the protocol's
+	Outlive  bool          // asks stay open when nobody waits for them
 }
 
 // Side is one end of a connection.
@@ -32,14 +32,13 @@ type Side struct {
 	Out io.WriteCloser
 }
 
-// Opener gives the way to the asks of one session, for one ask. Calls may come
-// concurrently.
+// Opener returns the asks of one session, for one ask. Calls may be concurrent.
 type Opener interface {
 	Open(ctx context.Context, tenant, session string) (client.Session, error)
 }
 
-// Decider sends what somebody did in the editor's dialog, as responder type
-// [ask.ResponderNative]. Errors are those of pkg/responder.
+// Decider sends the answers of the editor's dialog, as responder type [ask.ResponderNative]. Errors
+// are those of pkg/responder.
 type Decider interface {
 	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
 	Decline(ctx context.Context, k ask.Key, r ask.Reply, reason string) (ask.Outcome, error)
@@ -48,25 +47,24 @@ type Decider interface {
 // Options tunes [Run]. The zero value is ready to use.
 type Options struct {
 	Logger   *slog.Logger  // default: discard
-	Decider  Decider       // default: what the editor's dialog answered withdraws the ask
-	Patience time.Duration // how long an editor's answer waits for the bus; default 5 s
+	Decider  Decider       // default: an answer in the editor's dialog withdraws the ask
+	Patience time.Duration // how long an editor's answer may wait for the bus; default 5 s
 }
 
-// maxOpen bounds the questions that are open at one time. More are passed on to
-// the editor only.
+// maxOpen bounds the open questions. Further ones are only forwarded to the editor.
 const maxOpen = 256
 
-// maxLate bounds how many late answers of an editor are waited for.
+// maxLate bounds the expected late answers of an editor.
 const maxLate = 1024
 
-// The reasons why an ask is withdrawn.
+// The reasons of withdrawals.
 var (
 	errEditorGone = errors.New("the editor has gone")
 	errAgentGone  = errors.New("the agent has gone")
 	errStopped    = errors.New("the session was stopped")
 )
 
-// proxy is one editor and one agent.
+// proxy connects one editor and one agent.
 type proxy struct {
 	open   Opener
 	opts   Options
@@ -78,9 +76,9 @@ type proxy struct {
 	mu         sync.Mutex
 	forms      bool                 // the editor shows forms itself
 	initialize string               // id of the editor's last initialize request
-	name       string               // what the agent calls itself
+	name       string               // the agent's name
 	questions  map[string]*question // open ones, by the agent's request id
-	late       []string             // ids of ended ones that the editor has still to answer
+	late       []string             // ids of ended ones without the editor's response
 	serving    sync.WaitGroup
 	ending     bool
 }
@@ -124,18 +122,18 @@ func Run(ctx context.Context, open Opener, who Caller, editor, agent Side, opts 
 		end(errStopped)
 	}
 	p.close()
-	_ = agent.Out.Close() // closed already when the agent has gone
+	_ = agent.Out.Close() // already closed if the agent exited
 	if !agentEnded {
 		select {
-		case err := <-fromAgent: // its last words are passed on
+		case err := <-fromAgent: // all its output is forwarded
 			opts.Logger.DebugContext(ctx, "the agent's output has ended", slog.Any("error", err))
 		case <-ctx.Done():
 		}
 	}
 }
 
-// gone is who has gone when a copy ended: the side that was read, unless the
-// other one takes no more.
+// gone returns which side ended when a copy ended: the side that was read, unless the other one
+// stopped reading.
 func gone(err, read, written error) error {
 	if errors.Is(err, errClosed) {
 		return written
@@ -143,8 +141,7 @@ func gone(err, read, written error) error {
 	return read
 }
 
-// close takes no more questions and waits until those that are open are
-// withdrawn.
+// close refuses new questions and waits until the open ones are withdrawn.
 func (p *proxy) close() {
 	p.mu.Lock()
 	p.ending = true
@@ -152,7 +149,7 @@ func (p *proxy) close() {
 	p.serving.Wait()
 }
 
-// fromEditor serves a line of the editor.
+// fromEditor handles a line of the editor.
 func (p *proxy) fromEditor(line []byte) (pass []byte, after func()) {
 	m := read(line)
 	switch {
@@ -173,15 +170,14 @@ func (p *proxy) fromEditor(line []byte) (pass []byte, after func()) {
 	return line, nil
 }
 
-// answered takes the editor's response to a question, and reports whether it
-// was one.
+// answered handles the editor's response to a question, and reports whether it was one.
 func (p *proxy) answered(line []byte, m *message) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	id := string(m.ID)
 	if i := slices.Index(p.late, id); i >= 0 {
 		p.late = slices.Delete(p.late, i, i+1)
-		return true // somebody was faster
+		return true // an answer came first
 	}
 	q := p.questions[id]
 	if q == nil || !q.shown || q.replied {
@@ -203,7 +199,7 @@ func (p *proxy) stop(session string) {
 	}
 }
 
-// fromAgent serves a line of the agent.
+// fromAgent handles a line of the agent.
 func (p *proxy) fromAgent(life context.Context, line []byte) (pass []byte, after func()) {
 	m := read(line)
 	switch {
@@ -227,15 +223,14 @@ func (p *proxy) fromAgent(life context.Context, line []byte) (pass []byte, after
 	return line, nil
 }
 
-// takenBack passes the agent's cancellation of a question on to an editor that
-// shows it.
+// takenBack forwards the agent's cancellation of a question to an editor that shows it.
 func (p *proxy) takenBack(line []byte, id json.RawMessage) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q := p.questions[string(id)]
 	if q == nil {
 		if slices.Contains(p.late, string(id)) {
-			return nil // it was told already
+			return nil // already sent
 		}
 		return line
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// canceller is who takes a question back.
+// canceller is the side that cancelled a question.
 type canceller string
 
 const (
@@ -18,19 +18,19 @@ const (
 	byEditor canceller = "the turn was cancelled in the editor"
 )
 
-// question is one request of the agent that people answer.
+// question is a request of the agent that people answer.
 type question struct {
 	id         json.RawMessage
 	permission bool
 	session    string // the editor's
 	dialect    dialect.Dialect
 	ask        ask.Ask
-	unfit      error // why it cannot be asked on the bus
+	unfit      error // why the bus cannot ask it
 
 	// Guarded by the proxy's mutex.
 	shown   bool // the editor shows it
 	replied bool // the editor has answered it
-	told    bool // the editor was told to close it
+	told    bool // the editor was sent a cancellation
 
 	reply     chan reply     // at most one
 	cancelled chan canceller // at most one
@@ -49,8 +49,7 @@ func (q *question) cancel(by canceller) {
 	}
 }
 
-// asked takes a question of the agent, and passes it on to an editor that can
-// show it.
+// asked handles a question of the agent, and forwards it to an editor that can show it.
 func (p *proxy) asked(life context.Context, line []byte, m *message) (pass []byte, after func()) {
 	q := p.question(m)
 	p.mu.Lock()
@@ -65,14 +64,14 @@ func (p *proxy) asked(life context.Context, line []byte, m *message) (pass []byt
 		return line, nil
 	case q.unfit != nil, len(p.questions) >= maxOpen:
 		if q.shown {
-			p.opts.Logger.WarnContext(life, "the question stands in the editor only", slog.Any("error", q.unfit))
+			p.opts.Logger.WarnContext(life, "only the editor shows the question", slog.Any("error", q.unfit))
 			return line, nil
 		}
 		text := "askbus: too many questions are open; wait for answers"
 		if q.unfit != nil {
 			text = "askbus: " + q.unfit.Error()
 		}
-		_ = p.agent.write(refusal(q.id, codeInvalidParams, text)) // gone: its output ends, too
+		_ = p.agent.write(refusal(q.id, codeInvalidParams, text)) // on error the agent's output ends as well
 		return nil, nil
 	}
 	p.questions[id] = q
@@ -84,7 +83,7 @@ func (p *proxy) asked(life context.Context, line []byte, m *message) (pass []byt
 	return line, start
 }
 
-// question reads a request of the agent.
+// question parses a request of the agent.
 func (p *proxy) question(m *message) *question {
 	q := &question{id: m.ID, permission: m.Method == methodPermission, session: m.read().SessionID, reply: make(chan reply, 1), cancelled: make(chan canceller, 1)}
 	name, params := "elicitation", m.Params
@@ -108,13 +107,13 @@ func (p *proxy) question(m *message) *question {
 	return q
 }
 
-// serve asks people until one has answered, wherever, or nobody waits.
+// serve asks people until one has answered anywhere, or nobody waits.
 func (p *proxy) serve(life context.Context, q *question) {
 	defer p.serving.Done()
 	s := p.publish(life, q)
 	defer s.close()
 	ready, ended := s.ready, s.ended
-	var refused []byte // the response of an editor that does not show it after all
+	var refused []byte // the response of an editor that failed to show it
 	var away error     // why no other screen shows it
 	for {
 		select {
@@ -134,7 +133,7 @@ func (p *proxy) serve(life context.Context, q *question) {
 				return
 			}
 			refused = r.line
-			p.opts.Logger.WarnContext(life, "the editor does not show the question", slog.String("error", r.Error.Message))
+			p.opts.Logger.WarnContext(life, "the editor cannot show the question", slog.String("error", r.Error.Message))
 		case by := <-q.cancelled:
 			p.finish(q, q.withdrawn(by))
 			s.withdraw(life, string(by))
@@ -153,19 +152,19 @@ func (p *proxy) serve(life context.Context, q *question) {
 			p.finish(q, refusal(q.id, codeInternal, "askbus: nobody can be asked: "+away.Error()))
 			return
 		default:
-			p.opts.Logger.WarnContext(life, "the question stands in the editor only", slog.Any("error", away))
+			p.opts.Logger.WarnContext(life, "only the editor shows the question", slog.Any("error", away))
 		}
 	}
 }
 
-// shows reports whether the editor's answer is still to come.
+// shows reports whether the editor has yet to answer.
 func (p *proxy) shows(q *question) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return q.shown && (!q.replied || len(q.reply) > 0)
 }
 
-// withdrawn is the response to a question that was taken back.
+// withdrawn returns the response to a cancelled question.
 func (q *question) withdrawn(by canceller) []byte {
 	o := ask.Outcome{AskID: q.ask.ID, Status: ask.StatusWithdrawn, Reason: string(by), Ask: &q.ask}
 	if by == byAgent && !q.permission {
@@ -174,8 +173,7 @@ func (q *question) withdrawn(by canceller) []byte {
 	return result(q.id, q.dialect.Answer(&q.ask, &o).Body)
 }
 
-// finish sends the agent its response, and has an editor that still shows the
-// question close it.
+// finish sends the agent its response, and cancels the question in an editor that still shows it.
 func (p *proxy) finish(q *question, response []byte) {
 	p.mu.Lock()
 	delete(p.questions, string(q.id))
@@ -188,16 +186,15 @@ func (p *proxy) finish(q *question, response []byte) {
 		p.late = append(p.late, string(q.id))
 	}
 	p.mu.Unlock()
-	_ = p.agent.write(response) // gone: its output ends, too
+	_ = p.agent.write(response) // on error the agent's output ends as well
 	if tell && response != nil {
-		_ = p.editor.write(cancelRequest(q.id)) // gone: its input ends, too
+		_ = p.editor.write(cancelRequest(q.id)) // on error the editor's input ends as well
 	}
 }
 
-// settle records what was done in the editor's dialog. It returns the response
-// for the agent, which is the editor's own unless somebody else was faster, and
-// a reason to withdraw the ask, if there is one. A bus that is away does not
-// keep the response back for long.
+// settle records the answer of the editor's dialog. It returns the response for the agent, which is
+// the editor's unless another answer came first, and optionally a reason to withdraw the ask. An
+// unreachable bus delays the response only briefly.
 func (p *proxy) settle(life context.Context, q *question, s *stored, r reply) (response []byte, withdraw string) {
 	given, err := q.dialect.Reply(&q.ask, r.Result)
 	if r.Error != nil || err == nil && given.Decision == dialect.Dismissed {
@@ -214,13 +211,13 @@ func (p *proxy) settle(life context.Context, q *question, s *stored, r reply) (r
 	if e, ok := errors.AsType[*ask.Error](err); ok && errors.Is(err, ask.ErrResolved) && e.Outcome != nil {
 		return result(q.id, q.dialect.Answer(&q.ask, e.Outcome).Body), ""
 	}
-	p.opts.Logger.WarnContext(life, "what the editor's dialog answered cannot be recorded; withdrawing", slog.Any("error", err))
+	p.opts.Logger.WarnContext(life, "cannot record the answer of the editor's dialog; withdrawing", slog.Any("error", err))
 	return r.line, "answered in the editor"
 }
 
 var errNoDecider = errors.New("no responder for the editor's dialog")
 
-// decide sends what was done in the editor's dialog to the bus.
+// decide sends the answer of the editor's dialog to the bus.
 func (p *proxy) decide(ctx context.Context, q *question, s *stored, given dialect.Given) error {
 	select {
 	case <-s.ready:

@@ -14,20 +14,20 @@ type stored struct {
 	p    *proxy
 	stop context.CancelFunc
 
-	ready    chan struct{} // closed when the bus has it, or storeErr says why not
+	ready    chan struct{} // closed when it is stored or storeErr is set
 	id       string
 	asks     client.Session
 	storeErr error
 
-	ended   chan struct{} // closed after ready when it has ended, or waitErr says why that is not known
+	ended   chan struct{} // closed after ready when it has ended or waitErr is set
 	outcome *ask.Outcome
 	waitErr error
 
 	done chan struct{}
 }
 
-// publish stores the ask and waits for its outcome, in the background. An ask
-// that is being stored while life ends is stored and then withdrawn.
+// publish stores the ask and waits for its outcome in the background. An ask that is being stored
+// when life ends is stored and then withdrawn.
 func (p *proxy) publish(life context.Context, q *question) *stored {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(life))
 	s := &stored{p: p, stop: cancel, ready: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
@@ -58,7 +58,7 @@ func (s *stored) store(ctx context.Context, q *question) error {
 	return err
 }
 
-// withdraw takes the ask back; an empty reason does nothing.
+// withdraw withdraws the ask; an empty reason does nothing.
 func (s *stored) withdraw(life context.Context, reason string) {
 	if reason == "" {
 		return
@@ -68,7 +68,7 @@ func (s *stored) withdraw(life context.Context, reason string) {
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
-		s.p.opts.Logger.WarnContext(life, "the bus did not say whether it has the question; it may stay open")
+		s.p.opts.Logger.WarnContext(life, "the bus did not confirm the question; it may stay open")
 		return
 	}
 	if s.storeErr != nil {

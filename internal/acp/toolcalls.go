@@ -6,26 +6,26 @@ import (
 	"sync"
 )
 
-// Bounds of what is remembered of tool calls.
+// Limits of the remembered tool calls.
 const (
 	maxToolCalls = 128
 	maxToolField = 64 << 10
 )
 
-// shownFields are the fields of a tool call that say what it does.
+// shownFields returns the fields of a tool call that describe it.
 func shownFields() []string {
 	return []string{"title", "name", "kind", "rawInput", "content", "locations"}
 }
 
-// toolCalls remembers what agents said of tool calls that are under way: a
-// permission request may name one without saying again what it does.
+// toolCalls remembers running tool calls: a permission request may name one without repeating its
+// description.
 type toolCalls struct {
 	mu    sync.Mutex
 	known map[string]map[string]json.RawMessage
 	order []string // oldest first
 }
 
-// update reads a session/update.
+// update handles a session/update.
 func (t *toolCalls) update(text json.RawMessage) {
 	var p struct {
 		SessionID string          `json:"sessionId"`
@@ -71,8 +71,7 @@ func (t *toolCalls) forget(key string) {
 	t.order = slices.DeleteFunc(t.order, func(k string) bool { return k == key })
 }
 
-// complete adds to the parameters of a permission request what its tool call
-// does not say there.
+// complete adds missing fields of its tool call to the parameters of a permission request.
 func (t *toolCalls) complete(text json.RawMessage) json.RawMessage {
 	whole, ok := object(text)
 	if !ok {
@@ -105,9 +104,9 @@ func (t *toolCalls) fill(session string, text json.RawMessage) json.RawMessage {
 	return encode(call)
 }
 
-// word is a JSON string, or nothing.
+// word returns a JSON string, or "".
 func word(text json.RawMessage) string {
 	var s string
-	_ = json.Unmarshal(text, &s) // anything else is not a word
+	_ = json.Unmarshal(text, &s) // not a string: empty
 	return s
 }

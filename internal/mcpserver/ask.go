@@ -14,8 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// storeLimit is how long a call tries to store an ask, or to read one, while
-// the broker is away.
+// storeLimit bounds the attempts to store or read an ask while the broker is unreachable.
 const storeLimit = 10 * time.Second
 
 // ask serves AskUserQuestion.
@@ -68,7 +67,7 @@ func (c *call) arguments() []byte {
 	return c.req.Params.Arguments
 }
 
-// introduce says who asks, as far as the caller and its client tell.
+// introduce sets who asks, as far as the caller and its client say.
 func (c *call) introduce(a *ask.Ask) {
 	a.Tenant, a.Session, a.Agent = c.who.Tenant, c.who.Session, c.who.Agent
 	if path, ok := c.req.Params.Meta["dev.askbus/agent"].(string); ok {
@@ -88,8 +87,8 @@ func (c *call) introduce(a *ask.Ask) {
 	}
 }
 
-// AgentPath reads the path of an agent, such as "planner/a-1/builder": its
-// name, below the agents that started it.
+// AgentPath parses the path of an agent, such as "planner/a-1/builder": its name after the agents
+// that started it.
 func AgentPath(path string) ask.Agent {
 	path = strings.Trim(path, "/")
 	if at := strings.LastIndexByte(path, '/'); at >= 0 {
@@ -126,8 +125,7 @@ func (c *call) attach(ctx context.Context, session client.Session, a *ask.Ask) (
 	}
 }
 
-// sign puts the mark of the client with the forms into the ask, under the id
-// that it has.
+// sign adds the mark of the client with the forms to the ask, for its id.
 func (c *call) sign(a *ask.Ask) {
 	if !c.who.Forms || c.who.Mark == nil {
 		return
@@ -138,7 +136,7 @@ func (c *call) sign(a *ask.Ask) {
 	a.Metadata[ask.MetadataHost] = c.who.Mark(a.Key())
 }
 
-// reusable reports whether an outcome answers the same question asked again.
+// reusable reports whether an outcome answers a repeated question.
 func (c *call) reusable(o *ask.Outcome) bool {
 	switch o.Status {
 	case ask.StatusAnswered, ask.StatusCancelled, ask.StatusAborted:
@@ -148,7 +146,7 @@ func (c *call) reusable(o *ask.Outcome) bool {
 	return false
 }
 
-// contentID is an id made from what is asked.
+// contentID derives an id from the ask's content.
 func contentID(a *ask.Ask) (string, error) {
 	digest, err := wire.Digest(a)
 	if err != nil {
@@ -164,16 +162,15 @@ func numbered(base string, n int) string {
 	return base + "-" + strconv.Itoa(n)
 }
 
-// wait waits for the outcome until the call's time is over. A client that
-// hangs up ends the call, and nothing else.
+// wait waits for the outcome until the call's limit. A disconnect ends only the call.
 func (c *call) wait(ctx context.Context, session client.Session, a *ask.Ask, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
 	if limit <= 0 {
 		return pending(a, n), nil
 	}
 	within, cancel := context.WithDeadline(ctx, c.began.Add(limit))
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // the server may end before the call does
-	defer context.AfterFunc(c.over, cancel)() //nolint:contextcheck // and so may the caller's right to call
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // the server may end before the call
+	defer context.AfterFunc(c.over, cancel)() //nolint:contextcheck // so may the caller's right to call
 	if c.s.opts.Waiting != nil {
 		defer c.s.opts.Waiting(a)()
 	}

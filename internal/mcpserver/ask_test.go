@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// later is a wait that no test lives to see end.
+// later is a wait longer than any test.
 const later = 300
 
 func TestAnAnswerComesBackInWordsAndAsAnObject(t *testing.T) {
@@ -274,8 +274,8 @@ func TestWhoAsksIsShown(t *testing.T) {
 	}
 }
 
-// Whoever writes a few lines and closes gets the answers all the same.
-func TestTheEndOfTheInputWaitsForCallsUnderWay(t *testing.T) {
+// A client that writes a few lines and closes its input still gets the answers.
+func TestTheEndOfTheInputWaitsForRunningCalls(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mcpserver.Options{})
 	f.soon()

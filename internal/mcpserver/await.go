@@ -25,8 +25,7 @@ func (c *call) await(ctx context.Context) (*mcp.CallToolResult, error) {
 	return c.wait(ctx, session, &rec.Ask, c.seconds(in.WaitSeconds), n)
 }
 
-// withdraw serves WithdrawQuestion. Somebody who was faster has answered, and
-// that is what the agent is told.
+// withdraw serves WithdrawQuestion. If the question was answered first, the agent gets that answer.
 func (c *call) withdraw(ctx context.Context) (*mcp.CallToolResult, error) {
 	in, session, err := c.begin(ctx)
 	if err != nil {

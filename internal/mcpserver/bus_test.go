@@ -26,7 +26,7 @@ type fixture struct {
 	server *mcpserver.Server
 	who    mcpserver.Caller
 	screen *responder.Responder
-	events chan responder.Event // what the screen is told
+	events chan responder.Event // the screen's events
 }
 
 // opener opens the asks of a session over its own connection.
@@ -47,7 +47,7 @@ func (o opener) Open(_ context.Context, tenant, session string) (client.Session,
 	return c.Session(tenant, session), nil
 }
 
-// decider answers as type elicit.
+// decider answers as responder type elicit.
 type decider struct{ *responder.Responder }
 
 func (d decider) Decline(ctx context.Context, k ask.Key, r ask.Reply, reason string) (ask.Outcome, error) {
@@ -98,7 +98,7 @@ func (f *fixture) responder(typ string) *responder.Responder {
 	return r
 }
 
-// next waits until the screen is told something of a kind.
+// next waits for an event of a kind at the screen.
 func (f *fixture) next(kind responder.EventKind) ask.Record {
 	f.t.Helper()
 	limit := time.After(waittest.Limit)
@@ -109,12 +109,12 @@ func (f *fixture) next(kind responder.EventKind) ask.Record {
 				return e.Record
 			}
 		case <-limit:
-			f.t.Fatalf("the screen was not told of kind %d", kind)
+			f.t.Fatalf("the screen got no event of kind %d", kind)
 		}
 	}
 }
 
-// answer answers the next ask that the screen is told of, with its first option.
+// answer answers the screen's next ask with its first option.
 func (f *fixture) answer() ask.Record {
 	f.t.Helper()
 	rec := f.next(responder.Pending)
@@ -122,7 +122,7 @@ func (f *fixture) answer() ask.Record {
 	return rec
 }
 
-// soon answers meanwhile.
+// soon answers in the background.
 func (f *fixture) soon() {
 	done := make(chan struct{})
 	go func() {
@@ -174,7 +174,7 @@ func (f *fixture) connectAs(revision string, opts *mcp.ClientOptions) *mcp.Clien
 	return cs
 }
 
-// reply is a tool result as a test reads it.
+// reply is a decoded tool result.
 type reply struct {
 	text    string
 	object  map[string]any
@@ -219,7 +219,7 @@ func (f *fixture) must(cs *mcp.ClientSession, tool string, args any) reply {
 	return r
 }
 
-// database is a question with two options.
+// database returns a question with two options.
 func database(more map[string]any) map[string]any {
 	args := map[string]any{"questions": []any{map[string]any{
 		"question": "Which database?", "header": "Storage", "multiSelect": false,

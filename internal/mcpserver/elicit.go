@@ -14,15 +14,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// multiRound is the first revision in which a server may not send a request of
-// its own: a form is part of a result there, and the client calls again.
+// multiRound is the first revision in which servers may not send requests: a form is part of a
+// result, and the client calls again.
 const multiRound = "2026-07-28"
 
-// formTries is how often a form is shown again to somebody whose answers do
-// not fit. The ask stays open on other screens.
+// formTries is how often a form with invalid answers is shown. The ask stays open on other screens.
 const formTries = 3
 
-// forms are the forms that are open in clients, one for an ask.
+// forms are the open forms in clients, one per ask.
 type forms struct {
 	mu   sync.Mutex
 	open map[ask.Key]bool
@@ -48,31 +47,29 @@ func (f *forms) leave(k ask.Key) {
 	delete(f.open, k)
 }
 
-// canShow reports whether the client shows forms, and this caller wants them.
+// canShow reports whether the client supports forms and the caller wants them.
 func (c *call) canShow() bool {
 	init := c.req.Session.InitializeParams()
 	if !c.who.Forms || c.s.opts.Decider == nil || init == nil || init.Capabilities == nil {
 		return false
 	}
 	can := init.Capabilities.Elicitation
-	return can != nil && (can.Form != nil || can.URL == nil) // an empty capability means forms
+	return can != nil && (can.Form != nil || can.URL == nil) // an empty capability includes forms
 }
 
-// rounds reports whether forms are shown by results to which the client
-// replies with another call.
+// rounds reports whether forms are results to which the client responds with another call.
 func (c *call) rounds() bool {
 	return c.canShow() && c.req.Session.InitializeParams().ProtocolVersion >= multiRound
 }
 
-// offers reports whether the client is shown a form of the ask, behind which
-// this process waits.
+// offers reports whether this process shows the client a form and waits for it.
 func (c *call) offers(a *ask.Ask) bool {
 	return c.canShow() && !c.rounds() && !a.NeedsPrincipal() && (ask.By{Proof: ask.ProofHostDialog}).Proves(a.MinProof)
 }
 
-// offer shows the ask as a form in the client, beside all other screens, until
-// it has ended. It outlives the call: an agent that waits on later finds the
-// form still open. Whatever fails here, the ask stays open elsewhere.
+// offer shows the ask as a form in the client until the ask ends, in addition to all other screens.
+// It outlives the call: an agent that waits on later finds the form still open. If it fails, the
+// ask stays open elsewhere.
 func (c *call) offer(a *ask.Ask) {
 	if !c.offers(a) || !c.s.form.enter(a.Key()) {
 		return
@@ -86,7 +83,7 @@ func (c *call) offer(a *ask.Ask) {
 		defer watch.Wait()
 		watch.Go(func() {
 			c.untilEnded(ctx, shown.Key())
-			cancel() // which closes the form
+			cancel() // closes the form
 		})
 		if err := c.show(ctx, &shown); err != nil && ctx.Err() == nil {
 			c.s.opts.Logger.WarnContext(ctx, "the form in the client failed; the ask stays open elsewhere", slog.String("ask_id", shown.ID), slog.Any("error", err))
@@ -95,7 +92,7 @@ func (c *call) offer(a *ask.Ask) {
 	})
 }
 
-// untilEnded waits for the ask's end, or ctx's.
+// untilEnded waits for the end of the ask, or of ctx.
 func (c *call) untilEnded(ctx context.Context, k ask.Key) {
 	session, err := c.s.open.Open(ctx, k.Tenant, k.Session)
 	if err != nil {
@@ -107,7 +104,7 @@ func (c *call) untilEnded(ctx context.Context, k ask.Key) {
 	}
 }
 
-// show shows the form until it is answered in a way that counts, or closed.
+// show shows the form until it has a valid answer or is closed.
 func (c *call) show(ctx context.Context, a *ask.Ask) error {
 	fault := ""
 	for range formTries {
@@ -117,7 +114,7 @@ func (c *call) show(ctx context.Context, a *ask.Ask) error {
 		}
 		if _, err = c.decide(ctx, a, res); !errors.Is(err, ask.ErrInvalid) {
 			if winner(err) != nil {
-				return nil // somebody was faster; the result says who
+				return nil // an answer came first; the result has it
 			}
 			return err
 		}
@@ -126,7 +123,7 @@ func (c *call) show(ctx context.Context, a *ask.Ask) error {
 	return nil
 }
 
-// faultWords says what was wrong with a form's answers, in the ask's language.
+// faultWords describes the faults of a form's answers, in the ask's language.
 func faultWords(a *ask.Ask, err error) string {
 	e, ok := errors.AsType[*ask.Error](err)
 	if !ok || a.Language() == lang.English || len(e.Faults) == 0 {
@@ -142,14 +139,13 @@ func faultWords(a *ask.Ask, err error) string {
 	return strings.Join(words, "；")
 }
 
-// form is the dialect in which a client shows a form.
+// form returns the dialect of forms.
 func form() dialect.Dialect {
 	d, _ := dialect.Lookup("elicitation")
 	return d
 }
 
-// elicitation is the ask as a form; fault says what was wrong with the last
-// answers.
+// elicitation returns the ask as a form; fault describes the faults of the previous answers.
 func elicitation(a *ask.Ask, fault string) *mcp.ElicitParams {
 	body, _ := form().Show(a)
 	var p mcp.ElicitParams
@@ -162,8 +158,8 @@ func elicitation(a *ask.Ask, fault string) *mcp.ElicitParams {
 	return &p
 }
 
-// decide sends on what the person did at the form. Closing it decides nothing:
-// then the outcome is nil.
+// decide sends the person's decision at the form. A closed form is no decision: then the outcome is
+// nil.
 func (c *call) decide(ctx context.Context, a *ask.Ask, res *mcp.ElicitResult) (*ask.Outcome, error) {
 	if err := c.askedHere(ctx, a.Key()); err != nil {
 		return nil, err
@@ -193,16 +189,16 @@ func (c *call) decide(ctx context.Context, a *ask.Ask, res *mcp.ElicitResult) (*
 	return &o, nil
 }
 
-// unproven refuses a form from a client without the credential of a host.
+// unproven refuses a form from a client without a host's credential.
 func (c *call) unproven() error {
 	say := c.who.Unproven
 	if say == "" {
-		say = "forms are switched off here, so none is answered"
+		say = "forms are turned off here"
 	}
 	return ask.Refuse(ask.CodeForbidden, "%s", say)
 }
 
-// askedHere sees that the client whose form is answered asked this very ask.
+// askedHere checks that the client that answers the form asked this ask.
 func (c *call) askedHere(ctx context.Context, k ask.Key) error {
 	if c.who.Mark == nil {
 		return nil
@@ -216,12 +212,12 @@ func (c *call) askedHere(ctx context.Context, k ask.Key) error {
 		return err
 	}
 	if !rec.Ask.AskedBy(c.who.Mark(k)) {
-		return ask.Refuse(ask.CodeForbidden, "another host asked %s, or none did; a form answers only what its own client asked", k)
+		return ask.Refuse(ask.CodeForbidden, "ask %s is not from this host; a form answers only its own client's asks", k)
 	}
 	return nil
 }
 
-// winner is the outcome that was first, or nil.
+// winner returns the outcome that came first, or nil.
 func winner(err error) *ask.Outcome {
 	if e, ok := errors.AsType[*ask.Error](err); ok && errors.Is(err, ask.ErrResolved) {
 		return e.Outcome

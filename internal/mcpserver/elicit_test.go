@@ -13,11 +13,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// revisions are those in which forms exist; the last one has no requests from
-// server to client.
+// revisions are those with forms; the last one has no requests from server to client.
 var revisions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 
-// forms makes a fixture whose client answers forms by handle.
+// forms makes a fixture whose client answers forms with handle.
 func forms(t *testing.T, revision string, handle func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)) (*fixture, *mcp.ClientSession) {
 	t.Helper()
 	f := newFixture(t, mcpserver.Options{Decider: decider{}})

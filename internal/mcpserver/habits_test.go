@@ -11,9 +11,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Calls as models write them, each in a file: what they know from JSON Schema,
-// forms and other agents' tools. Each file says what is asked then.
-func TestTheHabitsOfModels(t *testing.T) {
+// Each file has a call as a model writes it, from habits with JSON Schema, forms and other agents'
+// tools, and the ask that it becomes.
+func TestHabitsOfModels(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/habits/*.json")
 	if err != nil || len(paths) < 8 {

@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// How long a stream may be silent: at first, so that a client sees headers
-// early, and between comments. Node's fetch gives up after 300 s of silence,
-// many proxies after 60 s or less.
+// Maximum silence of a stream: at first, so that a client sees headers early, and between comments.
+// Node's fetch times out after 300 s of silence, many proxies after 60 s or less.
 const (
 	firstBeat = 3 * time.Second
 	nextBeats = 15 * time.Second
 )
 
-// beating serves a request whose response, when it is an event stream, is never
-// silent for long: the SDK writes nothing before its first event.
+// beating serves a request and keeps its event stream from being silent for long: the SDK writes
+// nothing before its first event.
 func beating(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	b := &beat{w: w, header: http.Header{}, line: true}
 	if !streamed(r) {
@@ -44,19 +43,19 @@ func beating(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	next.ServeHTTP(b, r)
 }
 
-// beat is a response that a second goroutine may write comments into. It has
-// no Unwrap, so nobody gets past its lock.
+// beat is a response into which a second goroutine writes comments. It has no Unwrap, so that its
+// lock cannot be bypassed.
 type beat struct {
 	mu     sync.Mutex
 	w      http.ResponseWriter
-	header http.Header // the handler's own until it is sent
+	header http.Header // owned by the handler until it is sent
 	sent   bool
 	line   bool // at the start of a line
 }
 
 func (b *beat) Header() http.Header { return b.header }
 
-// WriteHeader sends the header, unless a comment had to begin the stream.
+// WriteHeader sends the header, unless a comment has already started the stream.
 func (b *beat) WriteHeader(status int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +81,7 @@ func (b *beat) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// Flush makes the SDK stream.
+// Flush lets the SDK stream.
 func (b *beat) Flush() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +99,7 @@ func (b *beat) beat() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.sent {
-		// The header is still the handler's to write, so nothing is read from it.
+		// The handler may still write its header map, so do not read it.
 		b.sent = true
 		b.w.Header().Set("Content-Type", "text/event-stream")
 		b.w.Header().Set("Cache-Control", "no-cache, no-transform")
@@ -110,6 +109,6 @@ func (b *beat) beat() {
 	if !b.line || !strings.HasPrefix(b.w.Header().Get("Content-Type"), "text/event-stream") {
 		return
 	}
-	_, _ = b.w.Write([]byte(": still waiting\n")) // a client that left is noticed elsewhere
+	_, _ = b.w.Write([]byte(": still waiting\n")) // a disconnect is detected elsewhere
 	b.flush()
 }

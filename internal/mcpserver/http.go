@@ -16,26 +16,25 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// HTTP is the streamable HTTP door. It stands behind a guard that knows its
-// host names, so that no foreign page reaches it under a name of its own.
+// HTTP configures the streamable HTTP handler. It must be behind a guard that checks host names, so
+// that no foreign page reaches it by its own name.
 type HTTP struct {
-	// BaseURL is where callers reach the door, without a slash at the end.
+	// BaseURL is the public URL, without a trailing slash.
 	BaseURL string
-	// Caller finds out who calls. The error is an [*ask.Error] whose status is
-	// the response's.
+	// Caller authenticates a request. The error is an [*ask.Error] with the response's status.
 	Caller func(*http.Request) (Caller, error)
-	// Issuers are the authorization servers whose tokens count, and Scopes what those
-	// need. Nil: only tokens of ours count.
+	// Issuers are the accepted authorization servers, and Scopes the scopes that their tokens need.
+	// Nil: accept only our own tokens.
 	Issuers, Scopes func() []string
-	// Ended reports whether a request's context ended because its caller may not call
-	// any more, not because the client went. Nil: it never does.
+	// Ended reports whether a request's context ended because its caller lost the right to call, not
+	// because the client disconnected. Nil: never.
 	Ended func(context.Context) bool
 }
 
-// Paths of the door, below its base URL.
+// Paths below the base URL.
 const (
 	Path         = "/mcp"
-	MetadataPath = "/.well-known/oauth-protected-resource" // also with Path behind it (RFC 9728)
+	MetadataPath = "/.well-known/oauth-protected-resource" // also followed by Path (RFC 9728)
 )
 
 // maxBody bounds one request.
@@ -43,14 +42,14 @@ const maxBody = 1 << 20
 
 type callerKey struct{}
 
-// called is what a request's handler knows of its caller.
+// called is the caller of a request.
 type called struct {
 	Caller
-	over context.Context //nolint:containedctx // ends when the caller may not call any more
+	over context.Context //nolint:containedctx // ends when the caller loses the right to call
 }
 
-// Handler serves MCP without sessions: any replica may take any request. A call
-// that still waits when life ends is told that its ask is pending.
+// Handler serves MCP without sessions: any replica may handle any request. When life ends, a
+// waiting call returns that its ask is pending.
 func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 	streams := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
 		who, ok := r.Context().Value(callerKey{}).(called)
@@ -59,10 +58,10 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 		}
 		return s.server(life, who.over, who.Caller)
 	}, &mcp.StreamableHTTPOptions{
-		Stateless: true, // 2026-07-28 is negotiated only so
+		Stateless: true, // required to negotiate 2026-07-28
 		Logger:    s.opts.Logger, MaxRequestBodyBytes: maxBody,
 		PropagateRequestCancellation: true,
-		DisableLocalhostProtection:   true, // the guard's
+		DisableLocalhostProtection:   true, // the guard does it
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := h.Caller(r)
@@ -72,14 +71,14 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			h.refuse(w, r, ask.Refuse(wire.CodeSlowBody, "the body did not come in time; send it at once"))
+			h.refuse(w, r, ask.Refuse(wire.CodeSlowBody, "the body did not arrive in time"))
 			return
 		}
 		if err != nil {
-			h.refuse(w, r, ask.Refuse(ask.CodeTooLarge, "the body cannot be read, or has more than %d bytes", maxBody))
+			h.refuse(w, r, ask.Refuse(ask.CodeTooLarge, "the body is unreadable or has more than %d bytes", maxBody))
 			return
 		}
-		// A request of its own, as the SDK puts its own body into it.
+		// Copy the request, because the SDK replaces its body.
 		over, end := context.WithCancel(context.Background())
 		defer context.AfterFunc(r.Context(), func() {
 			if h.Ended != nil && h.Ended(r.Context()) {
@@ -102,7 +101,7 @@ func (h HTTP) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", wire.TypeProblem)
 	w.WriteHeader(status)
-	_, _ = w.Write(wire.EncodeProblem(e)) // nobody is left to be told
+	_, _ = w.Write(wire.EncodeProblem(e)) // the client may be gone
 }
 
 // challenge says why a token does not count, and where the metadata is.
@@ -147,14 +146,14 @@ func (h HTTP) Metadata() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Access-Control-Allow-Origin", "*") // public, and meant for any client
+		w.Header().Set("Access-Control-Allow-Origin", "*") // public
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		_ = e.Encode(metadata{h.BaseURL + Path, "askbus", []string{"header"}, names(h.Issuers), names(h.Scopes)}) // nobody is left to be told
 	})
 }
 
-// streamed reports whether a client takes an event stream.
+// streamed reports whether a client accepts an event stream.
 func streamed(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 }

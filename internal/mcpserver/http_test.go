@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serve serves the door to whoever sends the one token; end ends its life.
+// serve serves the HTTP handler to callers with the one token; end ends its life.
 func (f *fixture) serve() (url string, end func()) {
 	f.t.Helper()
 	life, end := context.WithCancel(context.Background())
@@ -115,7 +115,7 @@ func TestAStreamBeginsBeforeTheAnswerAndEndsWithItsServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res := post(t, url+"/mcp", "good", string(call)) // returns with the header: nobody has answered
+	res := post(t, url+"/mcp", "good", string(call)) // returns with the header, before the answer
 	lines := bufio.NewReader(res.Body)
 	if line, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(line, ":") || res.Header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("the stream begins with %q, %v", line, err)

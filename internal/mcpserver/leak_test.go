@@ -11,11 +11,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestTwoThousandAsksOverMCPLeaveNothing is not parallel, and neither are its
-// parts: they count what the process holds.
+// TestTwoThousandAsksOverMCPLeaveNothing and its subtests are not parallel: they count goroutines
+// of the process.
 func TestTwoThousandAsksOverMCPLeaveNothing(t *testing.T) {
 	f := newFixtureOn(t, natstest.Start(t, natstest.Options{Memory: true}), mcpserver.Options{})
-	go func() { // the screen is told of everything, and nobody looks
+	go func() { // drain the screen's events
 		for range f.events {
 		}
 	}()
@@ -36,7 +36,7 @@ func TestTwoThousandAsksOverMCPLeaveNothing(t *testing.T) {
 	t.Run("HTTP", func(t *testing.T) {
 		transport := &http.Transport{MaxIdleConnsPerHost: 4}
 		t.Cleanup(transport.CloseIdleConnections)
-		f.bus.LeavesNothing(t, func(i int) error { // a connection of its own for each ask
+		f.bus.LeavesNothing(t, func(i int) error { // a connection per ask
 			c := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, nil)
 			cs, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{
 				Endpoint: url + mcpserver.Path, HTTPClient: &http.Client{Transport: authorized{transport}}, DisableStandaloneSSE: true,

@@ -33,7 +33,7 @@ func (c *call) list(ctx context.Context) (*mcp.CallToolResult, error) {
 		AskedAt  time.Time `json:"asked_at"`
 		Deadline time.Time `json:"deadline"`
 		Agent    string    `json:"agent,omitempty"`
-		Shown    []string  `json:"shown,omitempty"` // where, as far as surfaces say
+		Shown    []string  `json:"shown,omitempty"` // where it is shown, as surfaces report
 	}
 	items := []item{}
 	lines := []string{fmt.Sprintf("%d open:", len(page.Items))}

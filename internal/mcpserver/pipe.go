@@ -9,18 +9,18 @@ import (
 	"sync"
 )
 
-// pipe is standard input and output of one client. When its input ends, calls
-// that are under way still get their result: only then is the end passed on.
-// So a script that writes a few lines and closes can ask questions.
+// pipe is the standard input and output of one client. After the end of its input, running calls
+// still get their results: only then does it report the end. So a script that writes a few lines
+// and closes can ask questions.
 type pipe struct {
 	in  io.Reader
 	out io.Writer
-	ctx context.Context //nolint:containedctx // ends the wait for calls under way
+	ctx context.Context //nolint:containedctx // ends the wait for running calls
 
 	mu   sync.Mutex
 	open map[string]bool // requests without a response, by id
-	none chan struct{}   // closed when there is none and the input has ended
-	line []byte          // what came behind the last line
+	none chan struct{}   // closed when the input has ended and no request is open
+	line []byte          // rest of the last read
 	end  bool
 }
 
@@ -52,7 +52,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 		case <-p.ctx.Done():
 		}
 	} else if errors.Is(err, io.EOF) {
-		err = nil // it comes again
+		err = nil // reported by the next read
 	}
 	return n, err
 }
@@ -68,11 +68,10 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close leaves the process's own files open.
+// Close does nothing: the files belong to the process.
 func (p *pipe) Close() error { return nil }
 
-// message is as much of a JSON-RPC message as says whether it is a request or
-// the response to one.
+// message has the fields of a JSON-RPC message that tell requests from responses.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -81,8 +80,8 @@ type message struct {
 	} `json:"params"`
 }
 
-// asked counts the requests of a line from the client, and forgets those that
-// it cancels. The caller holds mu, as with told.
+// asked counts the requests of a line from the client, and removes those that it cancels. The
+// caller holds mu; the same applies to told.
 func (p *pipe) asked(line []byte) {
 	for _, m := range messages(line) {
 		switch {
@@ -103,7 +102,7 @@ func (p *pipe) told(line []byte) {
 	}
 }
 
-// messages are those of a line: one, or the batch of older revisions.
+// messages returns the messages of a line: one, or a batch of older revisions.
 func messages(line []byte) []message {
 	var many []message
 	if json.Unmarshal(line, &many) == nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// progress tells a client that wants to know, at once and then regularly, that
-// the call still waits. The first one makes an HTTP response begin early; the
-// others keep a client waiting that restarts its clock on progress.
+// progress notifies a client that asked for it, at once and then regularly, that the call still
+// waits. The first notification starts the HTTP response early; the others reset the timeout of
+// clients that reset it on progress.
 func (c *call) progress(ctx context.Context, n notes) (stop func()) {
 	token := c.req.Params.GetProgressToken()
 	if token == nil {
@@ -32,7 +32,7 @@ func (c *call) progress(ctx context.Context, n notes) (stop func()) {
 			}
 			err := c.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: count, Message: message})
 			if err != nil {
-				return // nobody listens any more
+				return // the client is gone
 			}
 			select {
 			case <-tick.C:

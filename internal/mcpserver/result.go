@@ -14,16 +14,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// notes are what a result says beside what happened to the ask.
+// notes are additions to a result.
 type notes struct {
 	warnings []string
-	present  []string // responder types at which a person is
-	link     string   // where a person answers
+	present  []string // responder types with a person present
+	link     string   // URL at which a person answers
 	again    bool     // the outcome is older than this call
-	late     string   // what became of a form's answer that did not count
+	late     string   // why a form's answer did not count
 }
 
-// ended is the result of a call whose ask has ended.
+// ended returns the result of a call whose ask has ended.
 func ended(a *ask.Ask, o *ask.Outcome, n notes) *mcp.CallToolResult {
 	l := lang.Of(a.Language())
 	lines := []string{dialect.Report(a, o)}
@@ -47,7 +47,7 @@ func ended(a *ask.Ask, o *ask.Outcome, n notes) *mcp.CallToolResult {
 	return result(l, lines, questions().Answer(a, o).Body, more, n, o.Status == ask.StatusWithdrawn || o.Status == ask.StatusAborted)
 }
 
-// pending is the result of a call whose time is over while its ask is open.
+// pending returns the result of a call whose ask is still open.
 func pending(a *ask.Ask, n notes) *mcp.CallToolResult {
 	l := lang.Of(a.Language())
 	hint := l.Say("nobody has answered yet. The question stays open; call %s with ask_id %s to wait on, now or after other work, or ask the same again. Do not take this for an answer", ToolAwait, strconv.Quote(a.ID))
@@ -65,7 +65,7 @@ func pending(a *ask.Ask, n notes) *mcp.CallToolResult {
 	return result(l, lines, questions().Pending(a, dialect.Pending{Hint: hint}).Body, more, n, false)
 }
 
-// result is a tool result as text, and as an object that says the same.
+// result returns a tool result as text and as an equivalent object.
 func result(l *lang.Language, lines []string, object []byte, more map[string]any, n notes, isError bool) *mcp.CallToolResult {
 	if len(n.warnings) > 0 {
 		lines = append(lines, l.Say("Warnings about the question:"))
@@ -83,11 +83,11 @@ func result(l *lang.Language, lines []string, object []byte, more map[string]any
 		}
 	}
 	maps.Copy(structured, more)
-	structured["text"] = text // some clients show a model one of the two only
+	structured["text"] = text // some clients show a model only one of the two
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: structured, IsError: isError}
 }
 
-// failed is the result of a call that could not be carried out.
+// failed returns the result of a failed call.
 func failed(err error) *mcp.CallToolResult {
 	text := err.Error()
 	switch {

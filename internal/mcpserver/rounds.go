@@ -17,14 +17,14 @@ import (
 // formKey names our one input request.
 const formKey = "answer"
 
-// returnedForm is a form that a client sends back with another call.
+// returnedForm is a form that a client returns with another call.
 type returnedForm struct {
 	res   *mcp.ElicitResult
 	state string
 }
 
-// formRound asks the client to show the form and to call again. Meanwhile the
-// ask is open on every other screen.
+// formRound asks the client to show the form and to call again. Meanwhile the ask is open on all
+// other screens.
 func (c *call) formRound(a *ask.Ask, fault string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{
 		InputRequests: mcp.InputRequestMap{formKey: elicitation(a, fault)},
@@ -32,7 +32,7 @@ func (c *call) formRound(a *ask.Ask, fault string) *mcp.CallToolResult {
 	}
 }
 
-// returned is the form that this call sends back, if it does.
+// returned returns the form of this call, if any.
 func (c *call) returned() (returnedForm, bool) {
 	res, ok := c.req.Params.InputResponses[formKey].(*mcp.ElicitResult)
 	if !ok || !c.rounds() {
@@ -41,9 +41,8 @@ func (c *call) returned() (returnedForm, bool) {
 	return returnedForm{res, c.req.Params.RequestState}, true
 }
 
-// askID is the id of the ask that the form was about. The state comes from the
-// client, so it is believed only as far as it names an ask of this very
-// content; the session is the caller's own in any case.
+// askID returns the id of the ask of the form. The state comes from the client, so it must name an
+// ask of exactly this content; the session is the caller's own.
 func (f returnedForm) askID(a *ask.Ask) string {
 	if a.ID != "" {
 		return a.ID
@@ -59,8 +58,8 @@ func (f returnedForm) askID(a *ask.Ask) string {
 	return ""
 }
 
-// submit sends on what the form says. The outcome that was first is the result, and
-// the words say so; a closed form leaves the ask open and the call waiting.
+// submit sends the form's answer. The result is the first outcome, and says whether the form came
+// too late; a closed form leaves the ask open and the call waiting.
 func (c *call) submit(ctx context.Context, session client.Session, a *ask.Ask, f returnedForm, limit time.Duration, n notes) (*mcp.CallToolResult, error) {
 	limited, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
@@ -72,7 +71,7 @@ func (c *call) submit(ctx context.Context, session client.Session, a *ask.Ask, f
 	case errors.Is(err, ask.ErrInvalid):
 		return c.formRound(a, faultWords(a, err)), nil
 	case err != nil:
-		c.s.opts.Logger.WarnContext(ctx, "the form's answer was not taken; the ask stays open elsewhere", slog.String("ask_id", a.ID), slog.Any("error", err))
+		c.s.opts.Logger.WarnContext(ctx, "the form's answer was refused; the ask stays open elsewhere", slog.String("ask_id", a.ID), slog.Any("error", err))
 		n.warnings = append(n.warnings, lang.Of(a.Language()).Say("what was answered in the form could not be taken (%s); the question stays open elsewhere", err.Error()))
 	case o != nil:
 		return ended(a, o, n), nil

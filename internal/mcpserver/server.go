@@ -13,32 +13,31 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Caller is who calls the tools: one agent in one session.
+// Caller is the caller of the tools: one agent in one session.
 type Caller struct {
 	Tenant, Session string
-	Agent           ask.Agent      // what is not known is filled in from the client's own words
-	Metadata        map[string]any // goes into every ask
-	Human           ask.By         // who sits at the client, for forms
-	Forms           bool           // forms may be shown in the client, too
-	Outlive         bool           // what is asked with a form stays open when the client is gone
+	Agent           ask.Agent      // missing fields come from the client
+	Metadata        map[string]any // added to every ask
+	Human           ask.By         // the person at the client, for forms
+	Forms           bool           // allow forms in the client
+	Outlive         bool           // asks with a form stay open when the client exits
 
-	// Mark proves that the client with the forms asked k ([ask.MetadataHost]). It
-	// is put into what is asked, and without it in an ask no form answers that
-	// ask. Nil is a process of the person's own user, which needs no proof.
+	// Mark proves that the client with the forms asked k ([ask.MetadataHost]). It is added to asks,
+	// and forms answer only asks with it. Nil means a process of the person's own user, which needs
+	// no proof.
 	Mark func(k ask.Key) string
-	// Unproven is what to say to a client without Forms that sends one back.
+	// Unproven explains the refusal of a form from a client without Forms.
 	Unproven string
 }
 
-// Opener gives the way to the asks of one session, for one call. The error is a sentence for a model: what to do when the bus
-// cannot be reached. Calls may come concurrently.
+// Opener returns the asks of one session, for one call. Its error tells a model what to do when the
+// bus is unreachable. Calls may be concurrent.
 type Opener interface {
 	Open(ctx context.Context, tenant, session string) (client.Session, error)
 }
 
-// Decider sends what somebody answered in a form, as responder type
-// [ask.ResponderElicit]. Repeating a reply with its answer id is harmless.
-// Errors are those of pkg/responder.
+// Decider sends the answers of forms, as responder type [ask.ResponderElicit]. Repeating a reply
+// with its answer id is harmless. Errors are those of pkg/responder.
 type Decider interface {
 	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
 	Decline(ctx context.Context, k ask.Key, r ask.Reply, reason string) (ask.Outcome, error)
@@ -48,20 +47,20 @@ type Decider interface {
 type Options struct {
 	Logger   *slog.Logger         // default: discard
 	Version  string               // of askbus; default "dev"
-	Wait     time.Duration        // how long a call waits that does not say; default 50 s
-	Progress time.Duration        // between progress notifications; default 20 s
-	Reuse    time.Duration        // how long a human's answer is given again to the same question; default 10 min
-	Link     func(ask.Key) string // where a person answers; default: not said
+	Wait     time.Duration        // default wait of a call; default 50 s
+	Progress time.Duration        // interval of progress notifications; default 20 s
+	Reuse    time.Duration        // how long a repeated question gets the same human's answer; default 10 min
+	Link     func(ask.Key) string // URL at which a person answers; default: none
 	Decider  Decider              // default: no forms
-	// Waiting is told when a call begins to wait for people; done ends it. Default: nobody is.
+	// Waiting is called when a call begins to wait for people; done ends it. Default: none.
 	Waiting func(*ask.Ask) (done func())
 	// Span begins a span of a call of a tool, below the caller's W3C traceparent ("" when it sent none). Default: what is
 	// asked carries that traceparent.
 	Span func(ctx context.Context, tool, traceparent string) (context.Context, func(error))
 }
 
-// The defaults of [Options]. Most clients drop a call after 60 s, and some a
-// connection that was silent for longer than 30 s.
+// Defaults of [Options]. Most clients time out a call after 60 s, and some a connection that was
+// silent for more than 30 s.
 const (
 	DefaultWait     = 50 * time.Second
 	DefaultProgress = 20 * time.Second
@@ -101,9 +100,8 @@ func New(open Opener, opts Options) *Server {
 	return &Server{open: open, opts: opts}
 }
 
-// Run serves one client on a pair of pipes until ctx ends, or in is at its end
-// and what it asked for is answered.
-// Nothing but the protocol is written to out.
+// Run serves one client on a pair of pipes until ctx ends, or in ends and its calls have results.
+// It writes only the protocol to out.
 func (s *Server) Run(ctx context.Context, who Caller, in io.Reader, out io.Writer) error {
 	defer s.form.done.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -111,7 +109,7 @@ func (s *Server) Run(ctx context.Context, who Caller, in io.Reader, out io.Write
 	both := newPipe(ctx, in, out)
 	err := s.server(ctx, context.WithoutCancel(ctx), who).Run(ctx, &mcp.IOTransport{Reader: both, Writer: both})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
-		return nil // told to stop
+		return nil // stopped
 	}
 	return err
 }
@@ -121,7 +119,7 @@ func (s *Server) Run(ctx context.Context, who Caller, in io.Reader, out io.Write
 func (s *Server) server(life, over context.Context, who Caller) *mcp.Server {
 	m := mcp.NewServer(&mcp.Implementation{Name: "askbus", Title: "askbus: ask a human", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
-		Logger:       slog.New(slog.DiscardHandler), // to it, being told to stop is an error
+		Logger:       slog.New(slog.DiscardHandler), // it logs a normal stop as an error
 		Capabilities: &mcp.ServerCapabilities{},     // no logging
 	})
 	for _, t := range tools() {
@@ -163,14 +161,14 @@ type call struct {
 	began time.Time
 }
 
-// runs remembers how many asks one content had in a session, so that the next
-// one is found at once.
+// runs remembers how many asks of the same content a session has had, so that the next one is found
+// at once.
 type runs struct {
 	mu   sync.Mutex
 	last map[ask.Key]int
 }
 
-// maxRuns bounds what is remembered; forgetting costs a few requests.
+// maxRuns bounds the entries; an evicted one costs a few requests.
 const maxRuns = 10_000
 
 func (r *runs) at(k ask.Key) int {

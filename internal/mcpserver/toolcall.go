@@ -12,19 +12,18 @@ import (
 
 // toolCall is a call of AskUserQuestion.
 type toolCall struct {
-	Ask      ask.Ask // with its id, when the call gives one
+	Ask      ask.Ask // with its id, if the call has one
 	Warnings []dialect.Warning
-	Wait     time.Duration // how long the call wants to wait; negative: it does not say
+	Wait     time.Duration // requested wait; negative: unset
 }
 
-// questions is the dialect of AskUserQuestion.
+// questions returns the dialect of AskUserQuestion.
 func questions() dialect.Dialect {
 	d, _ := dialect.Lookup("claude-code")
 	return d
 }
 
-// readCall reads the arguments of AskUserQuestion: those of the dialect, and
-// wait_seconds, which is ours.
+// readCall decodes the arguments of AskUserQuestion: those of the dialect, and our wait_seconds.
 func readCall(arguments []byte) (toolCall, error) {
 	call := toolCall{Wait: -1}
 	var faults []ask.Fault

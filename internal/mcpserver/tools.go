@@ -52,7 +52,7 @@ const aboutWithdraw = `Takes back a question that needs no answer any more, so t
 
 const aboutList = `Lists the questions of this session that still wait for an answer, with their ask_id: after a restart, or when you lost track.`
 
-// tool is a tool and what serves it.
+// tool is a tool and its handler.
 type tool struct {
 	*mcp.Tool
 	serve func(*call, context.Context) (*mcp.CallToolResult, error)
@@ -73,12 +73,12 @@ func tools() []tool {
 	}
 }
 
-// schema is the input schema of a tool. It is written by hand: an inferred one
-// allows null for arrays, which some clients then send as strings.
+// schema returns the input schema of a tool. It is hand-written: an inferred one allows null for
+// arrays, which some clients then send as strings.
 func schema(name string) json.RawMessage {
 	data, err := schemas.ReadFile("schema/" + name + ".json")
 	if err != nil {
-		panic("mcpserver: " + err.Error()) // embedded
+		panic("mcpserver: " + err.Error()) // cannot happen: embedded
 	}
 	return data
 }
