@@ -124,7 +124,7 @@ func TestEachCallerHasAReport(t *testing.T) {
 }
 
 // Who has many addresses gets a record for some of them, and one for the rest.
-func TestManyAddressesDoNotFillTheAudit(t *testing.T) {
+func TestManyAddressesCannotFillTheAudit(t *testing.T) {
 	t.Parallel()
 	s := &sink{}
 	const minutes, each = 60, 5000

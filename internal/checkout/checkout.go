@@ -1,7 +1,6 @@
-// Package checkout says which repository and branch a directory is of, for the
-// asks of agents that work there. It reads a few small files of Git's and runs
-// nothing, so that an ask costs no process. It promises that no credential of a
-// remote's URL is in what it returns, and an empty answer for everything that
+// Package checkout finds the repository and branch of a directory, for the asks of agents that work
+// there. It reads a few small files of Git and runs no process. It promises that its result
+// contains no credential of a remote's URL, and that it returns the zero value for everything that
 // it does not understand.
 package checkout
 
@@ -15,28 +14,27 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Bounds of what is read.
+// Limits of what is read.
 const (
 	maxFile = 64 << 10 // bytes of one file
-	maxUp   = 40       // directories above
+	maxUp   = 40       // parent directories
 )
 
-// Checkout is what a directory is a checkout of. The zero value: of nothing.
+// Checkout describes the checkout of a directory. The zero value: none.
 type Checkout struct {
 	Repository string // "acme/payments", or the directory's name without a remote
 	Branch     string // empty: no branch is checked out
-	Link       string // the repository's page; empty: it has no remote that has one
+	Link       string // URL of the repository's page; empty: unknown
 }
 
-// Fill puts into an agent what it does not say itself. An agent that names its
-// repository is not told about another one's branch.
+// Fill sets missing fields of an agent. It sets no branch if the agent names another repository.
 func (c Checkout) Fill(a *ask.Agent) {
 	if a.Repository == "" && a.Branch == "" && a.Link == "" {
 		a.Repository, a.Branch, a.Link = c.Repository, c.Branch, c.Link
 	}
 }
 
-// Of finds the checkout that a directory lies in.
+// Of returns the checkout that contains a directory.
 func Of(dir string) Checkout {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -55,8 +53,7 @@ func Of(dir string) Checkout {
 	return Checkout{}
 }
 
-// gitDir is where Git keeps a work tree's HEAD: .git, or where a file of that
-// name points to.
+// gitDir returns the directory of a work tree's HEAD: .git, or the target of a file of that name.
 func gitDir(dir string) string {
 	git := filepath.Join(dir, ".git")
 	info, err := os.Stat(git)
@@ -78,7 +75,7 @@ func read(dir, git string) Checkout {
 	if branch, ok := strings.CutPrefix(file(filepath.Join(git, "HEAD")), "ref: refs/heads/"); ok {
 		c.Branch = strings.TrimSpace(branch)
 	}
-	common := git // of a further work tree, the configuration lies in the first one's
+	common := git // a linked work tree shares the main one's configuration
 	if to := strings.TrimSpace(file(filepath.Join(git, "commondir"))); to != "" {
 		common = join(git, to)
 	}
@@ -93,7 +90,7 @@ func read(dir, git string) Checkout {
 	return c.bounded()
 }
 
-// bounded leaves out what no ask may have.
+// bounded drops values that an ask may not have.
 func (c Checkout) bounded() Checkout {
 	for _, s := range []*string{&c.Repository, &c.Branch} {
 		if *s = ask.CleanLine(*s); len([]rune(*s)) > ask.MaxName {
@@ -113,13 +110,13 @@ func join(dir, to string) string {
 	return filepath.Join(dir, to)
 }
 
-// file is the beginning of a file, or nothing.
+// file returns the beginning of a file, or "".
 func file(name string) string {
 	f, err := os.Open(name)
 	if err != nil {
 		return ""
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() //nolint:errcheck // read-only
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
@@ -130,12 +127,12 @@ func file(name string) string {
 	return string(data)
 }
 
-// remotePattern are the two ways to write a remote: a URL, and "user@host:path".
+// remotePattern matches the two formats of a remote: a URL, and "user@host:path".
 func remotePattern() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(?:https?|ssh|git)://(?:[^@/]*@)?([A-Za-z0-9.-]+)(?::[0-9]+)?/|(?:[^@/:]+@)?([A-Za-z0-9.-]+):)/?([^?#]+?)(?:\.git)?/?$`)
 }
 
-// remote is the host and the path of "origin", else of the first remote.
+// remote returns the host and the path of "origin", else of the first remote.
 func remote(config string) (host, path string) {
 	section, first, origin := "", "", ""
 	for line := range strings.Lines(config) {

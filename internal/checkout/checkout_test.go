@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// tree writes files, by their path and content.
+// tree writes files by path.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,16 +43,16 @@ func TestADirectoryIsOfARepositoryAndABranch(t *testing.T) {
 		{"below", origin("https://git.example.com/acme/payments/"), "app/.git/..", payments},
 		{"a token is left out", origin("https://oauth2:s3cret@git.example.com/acme/payments.git"), "app", payments},
 		{"ssh", origin("ssh://git@git.example.com:2222/acme/payments.git"), "app", payments},
-		{"as scp writes it", origin("git@git.example.com:acme/payments.git"), "app", payments},
+		{"scp format", origin("git@git.example.com:acme/payments.git"), "app", payments},
 		{"a path on this machine", origin("/srv/git/payments.git"), "app", checkout.Checkout{Repository: "app", Branch: "fix/ledger"}},
 		{"no remote", map[string]string{"app/.git/HEAD": head}, "app", checkout.Checkout{Repository: "app", Branch: "fix/ledger"}},
 		{"no branch", map[string]string{"app/.git/HEAD": "0123456789abcdef\n"}, "app", checkout.Checkout{Repository: "app"}},
-		{"a further work tree", map[string]string{
+		{"a linked work tree", map[string]string{
 			"tree/.git": "gitdir: DIR/app/.git/worktrees/tree\n", "app/.git/worktrees/tree/HEAD": head, "app/.git/worktrees/tree/commondir": "../..\n",
 			"app/.git/config": "[remote \"up\"]\n\turl = git@git.example.com:acme/payments\n",
 		}, "tree", payments},
-		{"nothing of Git's", map[string]string{"app/x": ""}, "app", checkout.Checkout{}},
-		{"a .git that says nothing", map[string]string{"app/.git": "hello"}, "app", checkout.Checkout{}},
+		{"no repository", map[string]string{"app/x": ""}, "app", checkout.Checkout{}},
+		{"an invalid .git file", map[string]string{"app/.git": "hello"}, "app", checkout.Checkout{}},
 		{"an endless branch", map[string]string{"app/.git/HEAD": "ref: refs/heads/" + strings.Repeat("x", 1000)}, "app", checkout.Checkout{Repository: "app"}},
 		{"a branch with an escape", map[string]string{"app/.git/HEAD": "ref: refs/heads/a\x1b[31mb"}, "app", checkout.Checkout{Repository: "app", Branch: "ab"}},
 	} {

@@ -22,16 +22,16 @@ import (
 
 var update = flag.Bool("update", false, "write what was printed into the conversations")
 
-// A conversation is a txtar file. Its comment may say "mode: defer", "limit:
-// 1ns", "bus: away" and "creds: agent". Then, in order:
+// A conversation is a txtar file. Its comment may set "mode: defer", "limit: 1ns", "bus: away" and
+// "creds: agent". Its sections are, in order:
 //
-//	-- host --    what the host sends to a hook that starts now
-//	-- waits --   goes on once a hook waits for an answer
-//	-- stop --    the host stops the hooks that run, as far as "stopped: yes" says that it can
-//	-- person --  what somebody does at another screen: the ids of options, or "decline: <reason>"
-//	-- prints --  waits for the hook started first, and is what it prints
-//	-- says --    what that one says on standard error
-//	-- outcome -- status, answers and who, of the ask that ended last
+//	-- host --    starts a hook with this input
+//	-- waits --   waits until a hook waits for an answer
+//	-- stop --    the host stops the running hooks, if "stopped: yes" allows it
+//	-- person --  a person's action at another screen: the ids of options, or "decline: <reason>"
+//	-- prints --  waits for the oldest hook and checks its output
+//	-- says --    checks its line on standard error
+//	-- outcome -- checks status, answers and person of the latest outcome
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/*.txtar")

@@ -15,7 +15,7 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// fill says whose ask it is, and until when.
+// fill sets the ask's tenant, session, agent and deadline.
 func (c *Call) fill(event *hostcall.Event, body []byte) {
 	a := &event.Ask
 	if a.Tenant = c.Tenant; a.Tenant == "" {
@@ -43,13 +43,13 @@ func (c *Call) fill(event *hostcall.Event, body []byte) {
 	}
 }
 
-// recent is how old an ask may be that ended between a PreToolUse and the
-// PermissionRequest of the same question.
+// recent is the maximum age of an ask that ended between a PreToolUse and the PermissionRequest of
+// the same question.
 const recent = time.Minute
 
-// same finds the session's ask of the same content: the one that is pending,
-// else the latest that was asked and ended just now. The order matters: an ask
-// that ends between the two lists is in the second.
+// same finds the session's ask of the same content: the pending one, else the latest that was asked
+// and has ended within recent. The order matters: an ask that ends between the two lists is in the
+// second.
 func (r *run) same(ctx context.Context) (*ask.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
 	defer cancel()
@@ -77,8 +77,8 @@ func (r *run) same(ctx context.Context) (*ask.Record, error) {
 	return nil, nil
 }
 
-// after serves PostToolUse: what the host's dialog answered becomes the
-// outcome, so that every other screen closes.
+// after handles PostToolUse: the answer of the host's dialog becomes the outcome, so that every
+// other screen closes.
 func (r *run) after(ctx context.Context) error {
 	reply, ok := r.event.Native()
 	if !ok {
@@ -93,7 +93,7 @@ func (r *run) after(ctx context.Context) error {
 	}
 	k := rec.Ask.Key()
 	if r.Mark != nil && !rec.Ask.AskedBy(r.Mark(k)) {
-		return fmt.Errorf("another host asked %s, or none did; a host's dialog answers only what it asked itself", k)
+		return fmt.Errorf("ask %s is not from this host; a host's dialog answers only what it asked itself", k)
 	}
 	reply.AnswerID = ask.Token("native-" + k.ID)
 	reply.By = r.Human
@@ -103,7 +103,7 @@ func (r *run) after(ctx context.Context) error {
 	return r.record(ctx, &rec.Ask, reply)
 }
 
-// sign puts the host's mark into the ask, under the id that it will have.
+// sign adds the host's mark to the ask, for its id.
 func (r *run) sign() {
 	a := &r.event.Ask
 	if r.Mark == nil {
@@ -118,8 +118,8 @@ func (r *run) sign() {
 	a.Metadata[ask.MetadataHost] = r.Mark(a.Key())
 }
 
-// open is the open ask that the event is about: that of its tool use, or of
-// the same content. Usually there is none, because it was answered elsewhere.
+// open returns the open ask of the event: of its tool use, or of the same content. Usually there is
+// none, because it was answered elsewhere.
 func (r *run) open(ctx context.Context) (*ask.Record, error) {
 	if r.event.Ask.ID != "" {
 		limited, cancel := context.WithTimeout(ctx, r.h.opts.Patience)

@@ -10,8 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// ended withdraws what this host's hook asked and nobody waits for any more.
-// What was deferred is waited for by nobody on purpose.
+// ended withdraws the asks of this host's hook that are no longer awaited. Deferred asks are not
+// awaited on purpose and stay open.
 func (h *Hook) ended(ctx context.Context, c Call, e hostcall.End) error {
 	if c.Mode == Defer {
 		return nil
@@ -44,9 +44,8 @@ func (h *Hook) ended(ctx context.Context, c Call, e hostcall.End) error {
 	return failed
 }
 
-// stopped is what becomes of an ask whose host stopped the hook while it
-// waited. The dialog's hook is also stopped when the dialog was answered; its
-// answer comes with PostToolUse.
+// stopped handles an ask whose host stopped the hook during its wait. The dialog's hook is also
+// stopped when the dialog was answered; that answer comes with PostToolUse.
 func (r *run) stopped(ctx context.Context) error {
 	k := r.event.Ask.Key()
 	open := fmt.Errorf("the host stopped the hook; the question stays open as %s", k)

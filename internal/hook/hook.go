@@ -16,21 +16,21 @@ import (
 // Mode is what the hook does before the host's tool asks.
 type Mode string
 
-// The modes. They differ in PreToolUse only; PermissionRequest always races
-// the host's dialog, and PostToolUse always records what it answered.
+// The modes differ only in PreToolUse; PermissionRequest always races the host's dialog, and
+// PostToolUse always records its answer.
 const (
-	Wait  Mode = "wait"  // waits for an answer; the host asks nothing meanwhile
-	Race  Mode = "race"  // asks and leaves at once, so that the host's dialog opens beside the other screens
-	Defer Mode = "defer" // lets the host's process end; resumed, it finds the answer
+	Wait  Mode = "wait"  // waits for an answer while the host shows no dialog
+	Race  Mode = "race"  // asks and returns at once, so that the host's dialog opens as well
+	Defer Mode = "defer" // lets the host's process end; it gets the answer when resumed
 )
 
-// Opener gives the way to the asks of one session, for one call.
+// Opener returns the asks of one session, for one call.
 type Opener interface {
 	Open(ctx context.Context, tenant, session string) (client.Session, error)
 }
 
-// Answerer sends what was answered in the host's own dialog, as responder type
-// [ask.ResponderNative]. Repeating a reply with its answer id is harmless.
+// Answerer sends the answers of the host's own dialog, as responder type [ask.ResponderNative].
+// Repeating a reply with its answer id is harmless.
 type Answerer interface {
 	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
 }
@@ -38,9 +38,9 @@ type Answerer interface {
 // Options tunes a [Hook]. The zero value is ready to use.
 type Options struct {
 	Logger   *slog.Logger  // default: discard
-	Answerer Answerer      // default: what the host's dialog answered withdraws the ask
-	Patience time.Duration // how long a bus that does not answer is tried; default 5 s
-	// Waiting is told when a wait for people begins; done ends it. Default: nobody is.
+	Answerer Answerer      // default: an answer in the host's dialog withdraws the ask
+	Patience time.Duration // timeout for an unreachable bus; default 5 s
+	// Waiting is called when a wait for people begins; done ends it. Default: none.
 	Waiting func(*ask.Ask) (done func())
 }
 
@@ -66,25 +66,25 @@ type Call struct {
 	Tenant  string        // default: [ask.DefaultTenant]
 	Session string        // default: the host's
 	Mode    Mode          // default: [Wait]
-	Limit   time.Duration // how long to wait; below the host's own limit
-	Timeout time.Duration // of the ask; default: that of the protocol
-	Outlive bool          // what is asked stays open when nobody waits for it any more
-	Stopped bool          // the call's context ends when the host stops it, and then the host no longer waits
-	Human   ask.By        // who sits at the host; nobody's dialog answers without a principal
-	// Work says of a directory of the host's which repository and branch an agent
-	// works on there. Nil when the host runs on another machine.
+	Limit   time.Duration // maximum wait; less than the host's timeout
+	Timeout time.Duration // of the ask; default: the protocol's
+	Outlive bool          // asks stay open when nobody waits for them
+	Stopped bool          // the call's context ends only when the host stops waiting
+	Human   ask.By        // the person at the host; without a principal its dialog cannot answer
+	// Work sets the repository and the branch of a directory of the host. Nil if the host runs on
+	// another machine.
 	Work func(dir string, a *ask.Agent)
 
-	// Mark proves that this host asked k ([ask.MetadataHost]). It is put into
-	// what is asked, and without it in an ask the host's dialog does not answer
-	// that ask. Nil is a process of the person's own user, which needs no proof.
+	// Mark proves that this host asked k ([ask.MetadataHost]). It is added to asks, and the host's
+	// dialog answers only asks with it. Nil means a process of the person's own user, which needs
+	// no proof.
 	Mark func(k ask.Key) string
-	// Unproven is what to say when nobody's dialog answers.
+	// Unproven explains why a host without a principal cannot answer.
 	Unproven string
 }
 
-// Run serves one event. It returns what to print, nil for nothing, and one
-// line for standard error, empty when all is well.
+// Run handles one event. It returns the output, nil for none, and a line for standard error, empty
+// if all is well.
 func (h *Hook) Run(ctx context.Context, c Call, body []byte) (out []byte, say string) {
 	if end, ok := hostcall.ReadEnd(body); ok {
 		if err := h.ended(ctx, c, end); err != nil {
@@ -120,7 +120,7 @@ func (h *Hook) Run(ctx context.Context, c Call, body []byte) (out []byte, say st
 	return out, ""
 }
 
-// run is one event while it is served.
+// run is the handling of one event.
 type run struct {
 	h     *Hook
 	event hostcall.Event
@@ -128,8 +128,8 @@ type run struct {
 	Call
 }
 
-// before serves PreToolUse. The same tool use again is the same ask: that is
-// how a resumed host finds its answer.
+// before handles PreToolUse. A repeated tool use is the same ask: so a resumed host finds its
+// answer.
 func (r *run) before(ctx context.Context) ([]byte, error) {
 	if r.event.Ask.ID == "" { // a host that names no tool use
 		if rec, err := r.same(ctx); err == nil && rec != nil && rec.State == ask.StatePending {
@@ -146,7 +146,7 @@ func (r *run) before(ctx context.Context) ([]byte, error) {
 		return nil, nil
 	case r.Mode == Defer:
 		if o, err = r.wait(ctx); err != nil {
-			return r.event.Defer(), nil //nolint:nilerr // still pending, or not to be known: ask again when resumed
+			return r.event.Defer(), nil //nolint:nilerr // still pending or unknown: ask again when resumed
 		}
 		return r.decide(o)
 	}
@@ -156,8 +156,7 @@ func (r *run) before(ctx context.Context) ([]byte, error) {
 	return r.decide(o)
 }
 
-// dialog serves PermissionRequest, which names no tool use: the ask is found
-// by what it asks.
+// dialog handles PermissionRequest, which names no tool use: it finds the ask by its content.
 func (r *run) dialog(ctx context.Context) ([]byte, error) {
 	rec, err := r.same(ctx)
 	if err != nil {
@@ -177,7 +176,7 @@ func (r *run) dialog(ctx context.Context) ([]byte, error) {
 	return r.decide(o)
 }
 
-// ask stores the ask; the outcome is there when it ended before.
+// ask stores the ask. It returns the outcome if the ask has already ended.
 func (r *run) ask(ctx context.Context) (*ask.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.h.opts.Patience)
 	defer cancel()
@@ -190,7 +189,7 @@ func (r *run) ask(ctx context.Context) (*ask.Outcome, error) {
 	return st.Outcome, nil
 }
 
-// wait waits for the outcome, for the call's limit.
+// wait waits for the outcome, up to the call's limit.
 func (r *run) wait(ctx context.Context) (*ask.Outcome, error) {
 	within, cancel := context.WithTimeout(ctx, r.Limit)
 	defer cancel()
@@ -209,10 +208,10 @@ func (r *run) wait(ctx context.Context) (*ask.Outcome, error) {
 	return nil, err
 }
 
-// decide is what to print for an outcome.
+// decide returns the output for an outcome.
 func (r *run) decide(o *ask.Outcome) ([]byte, error) {
 	if o.By != nil && o.By.Responder == ask.ResponderNative {
-		return nil, nil // the host's own dialog has it already
+		return nil, nil // the host's own dialog already has it
 	}
 	out := r.event.Decide(o)
 	if out == nil {

@@ -13,25 +13,23 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Path is where the hook is served over HTTP, below the base URL of the doors.
+// Path is the path of the hook below the gateway's base URL.
 const Path = "/v1/hook"
 
-// httpLimit is how long a request waits that does not say: Node's fetch gives
-// up after 300 s without a response.
+// httpLimit is the default wait of a request: Node's fetch times out after 300 s without a
+// response.
 const httpLimit = 280 * time.Second
 
 // maxBody bounds one event.
 const maxBody = 1 << 20
 
-// Handler serves the same events over HTTP: the body is what a host writes to
-// a hook's standard input, the response what the hook prints. No decision is
-// 204, with the reason in the header Askbus-Reason; so is every failure that
-// is not the caller's, for a hook never stands in its agent's way. The query
-// may say mode and limit.
+// Handler serves the same events over HTTP: the body is a hook's standard input, the response its
+// output. No decision is a 204 with the reason in the header Askbus-Reason; so is every failure
+// that is not the caller's, because a hook must not block its agent. The query may set mode and
+// limit.
 //
-// Authorize finds out who calls before anything of the body is read, and then
-// says for whom the asks of the host's session are asked. Its errors are
-// [*ask.Error].
+// Authorize authenticates the caller before the body is read. The returned function gives the call
+// for a session of the host. Its errors are [*ask.Error].
 func (h *Hook) Handler(authorize func(*http.Request) (func(session string) (Call, error), error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -58,19 +56,19 @@ func (h *Hook) Handler(authorize func(*http.Request) (func(session string) (Call
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(out) //nolint:gosec // JSON, and declared as such; nobody is left to be told
+		_, _ = w.Write(out) //nolint:gosec // JSON, and declared as such; the client may be gone
 	})
 }
 
-// read reads the event of a caller who is known. What is not about a question
-// is for [Hook.Run] to see.
+// read reads an authenticated caller's event. [Hook.Run] ignores events that are not about a
+// question.
 func read(w http.ResponseWriter, r *http.Request, of func(session string) (Call, error)) (Call, []byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return Call{}, nil, ask.Refuse(wire.CodeSlowBody, "the body did not come in time; send it at once")
+		return Call{}, nil, ask.Refuse(wire.CodeSlowBody, "the body did not arrive in time")
 	case err != nil:
-		return Call{}, nil, ask.Refuse(ask.CodeTooLarge, "the body cannot be read, or has more than %d bytes", maxBody)
+		return Call{}, nil, ask.Refuse(ask.CodeTooLarge, "the body is unreadable or has more than %d bytes", maxBody)
 	}
 	event, ours, err := hostcall.ReadEvent(body)
 	if err != nil {
@@ -87,7 +85,7 @@ func read(w http.ResponseWriter, r *http.Request, of func(session string) (Call,
 	return call, body, err
 }
 
-// query reads mode and limit.
+// query parses mode and limit.
 func (c *Call) query(r *http.Request) error {
 	c.Limit = httpLimit
 	switch c.Mode = Mode(r.URL.Query().Get("mode")); c.Mode {
@@ -95,12 +93,12 @@ func (c *Call) query(r *http.Request) error {
 	case Defer:
 		c.Limit = time.Nanosecond
 	default:
-		return ask.Refuse(ask.CodeInvalid, "mode is %.20q; use wait, race or defer", c.Mode)
+		return ask.Refuse(ask.CodeInvalid, "invalid mode %.20q: use wait, race or defer", c.Mode)
 	}
 	if s := r.URL.Query().Get("limit"); s != "" {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < 0 || d > ask.MaxHold {
-			return ask.Refuse(ask.CodeInvalid, "limit is %.20q; use 0s to %s", s, ask.MaxHold)
+			return ask.Refuse(ask.CodeInvalid, "invalid limit %.20q: use 0s to %s", s, ask.MaxHold)
 		}
 		c.Limit = d
 	}
@@ -115,10 +113,10 @@ func refuse(w http.ResponseWriter, err error) {
 	}
 	w.Header().Set("Content-Type", wire.TypeProblem)
 	w.WriteHeader(status)
-	_, _ = w.Write(wire.EncodeProblem(e)) //nolint:gosec // JSON, and declared as such; nobody is left to be told
+	_, _ = w.Write(wire.EncodeProblem(e)) //nolint:gosec // JSON, and declared as such; the client may be gone
 }
 
-// plain is s as a header may carry it.
+// plain returns s as a valid header value.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

@@ -12,8 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/natstest"
 )
 
-// TestTwoThousandHooksLeaveNothing is not parallel: it counts what the process
-// holds.
+// TestTwoThousandHooksLeaveNothing is not parallel: it counts goroutines of the process.
 func TestTwoThousandHooksLeaveNothing(t *testing.T) {
 	bus := natstest.Start(t, natstest.Options{Memory: true})
 	bus.AnswerAll("web")

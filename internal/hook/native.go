@@ -9,10 +9,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// record sends what the host's dialog answered. An answer that does not fit
-// the question goes as words; one that may not be given at all, as with an
-// audience or a credential that cannot answer, withdraws the ask: whatever
-// happens, no other screen stays open with a question that is decided.
+// record sends the answer of the host's dialog. An answer that does not fit the question is sent as
+// free text. If it is not allowed, because of an audience or a credential that cannot answer, the
+// ask is withdrawn, so that no other screen shows a decided question.
 func (r *run) record(ctx context.Context, a *ask.Ask, reply ask.Reply) error {
 	if r.h.opts.Answerer == nil {
 		return r.withdraw(ctx, a, reply, errors.New("no responder for the host's dialog"))
@@ -27,9 +26,9 @@ func (r *run) record(ctx context.Context, a *ask.Ask, reply ask.Reply) error {
 	return r.withdraw(ctx, a, reply, err)
 }
 
-// withdraw closes the other screens; the reason says what was answered.
+// withdraw closes the other screens; the reason contains the answer.
 func (r *run) withdraw(ctx context.Context, a *ask.Ask, reply ask.Reply, cause error) error {
-	r.h.opts.Logger.WarnContext(ctx, "what the host's dialog answered cannot be recorded; withdrawing", slog.String("ask_id", a.ID), slog.Any("error", cause))
+	r.h.opts.Logger.WarnContext(ctx, "cannot record the answer of the host's dialog; withdrawing", slog.String("ask_id", a.ID), slog.Any("error", cause))
 	reason := []rune("answered in the agent's own dialog: " + worded(a, reply).Response)
 	_, err := r.asks.Withdraw(ctx, a.ID, string(reason[:min(len(reason), ask.MaxText)]))
 	if errors.Is(err, ask.ErrResolved) {
@@ -38,7 +37,7 @@ func (r *run) withdraw(ctx context.Context, a *ask.Ask, reply ask.Reply, cause e
 	return err
 }
 
-// worded is a reply as one text.
+// worded returns a reply as free text.
 func worded(a *ask.Ask, reply ask.Reply) ask.Reply {
 	var lines []string
 	for _, ans := range reply.Answers {

@@ -17,25 +17,24 @@ import (
 //go:embed sample.jsonl
 var sample []byte
 
-// Sample is a short conversation for [Replay].
+// Sample returns a short conversation for [Replay].
 func Sample() []byte { return bytes.Clone(sample) }
 
-// move is one line of a recorded conversation: what the host sent, or what
-// somebody did at another screen.
+// move is a line of a recorded conversation: the host's input, or a person's action at another
+// screen.
 type move struct {
 	Event   string          `json:"hook_event_name"`
 	Answer  json.RawMessage `json:"answer"`  // { "<question text>": "<label>" }, as claude-code writes answers
 	Decline *string         `json:"decline"` // the reason
-	Nothing bool            `json:"nothing"` // nobody answers before the limit
+	Nothing bool            `json:"nothing"` // no answer before the limit
 }
 
 func (m move) person() bool { return m.Answer != nil || m.Decline != nil || m.Nothing }
 
 // Replay plays a recorded conversation without a bus and shows what the hook
-// would print. A conversation is JSON objects: what a host sends on standard
-// input, each followed, if you like, by what somebody does elsewhere:
-// {"answer": {…}}, {"decline": "why"} or {"nothing": true}. Where nothing
-// follows, the first option is chosen.
+// would print. A conversation is a sequence of JSON objects: the host's standard input, each
+// optionally followed by a person's action elsewhere: {"answer": {…}}, {"decline": "why"} or
+// {"nothing": true}. Without an action the first option is chosen.
 func Replay(w io.Writer, mode Mode, conversation []byte) error {
 	var moves []json.RawMessage
 	for d := json.NewDecoder(bytes.NewReader(conversation)); ; {
@@ -53,7 +52,7 @@ func Replay(w io.Writer, mode Mode, conversation []byte) error {
 		var then move
 		if i+1 < len(moves) {
 			if err := json.Unmarshal(moves[i+1], &then); err != nil {
-				then = move{} // the next event says what is wrong with it
+				then = move{} // reported with the next event
 			}
 		}
 		replay(w, mode, moves[i], then)
@@ -121,7 +120,7 @@ func why(err error) string {
 
 func indented(s string) string { return strings.ReplaceAll(ask.CleanText(s), "\n", "\n             ") }
 
-// outcome is what comes of what somebody did.
+// outcome returns the outcome of a person's action.
 func outcome(a *ask.Ask, m move) (*ask.Outcome, error) {
 	o := &ask.Outcome{Status: ask.StatusAnswered, Source: ask.SourceHuman, By: &ask.By{Principal: "example", Name: "Somebody", Responder: "web"}}
 	if m.Decline != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/askbus/askbus/internal/hook"
 )
 
-// A recorded conversation may come from anywhere, and is printed on a terminal.
+// A recorded conversation may come from anywhere, and goes to a terminal.
 func TestReplayPrintsCleanText(t *testing.T) {
 	t.Parallel()
 	conversation := bytes.ReplaceAll(hook.Sample(), []byte("SQLite"), []byte("SQ\\u202eL\\u009b2Ji\\u001b[2Jte\u2066"))

@@ -12,7 +12,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// screen is where somebody else answers.
+// screen is another surface, which answers.
 type screen struct {
 	t        *testing.T
 	r        *responder.Responder
@@ -55,7 +55,7 @@ func newScreen(t *testing.T, bus *natstest.Bus) *screen {
 	return s
 }
 
-// decide does to the next ask what the conversation says.
+// decide decides the next ask as the conversation says.
 func (s *screen) decide(what string) {
 	s.t.Helper()
 	rec := s.next(s.pending)
@@ -105,7 +105,7 @@ func (s *screen) next(from chan ask.Record) ask.Record {
 	case rec := <-from:
 		return rec
 	case <-time.After(waittest.Limit):
-		s.t.Fatal("the screen was told nothing")
+		s.t.Fatal("the screen got no event")
 		return ask.Record{}
 	}
 }

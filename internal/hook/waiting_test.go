@@ -7,8 +7,8 @@ import (
 	"github.com/askbus/askbus/internal/natstest"
 )
 
-// What a hook asks lives only while its agent waits, unless the host's process
-// ends on purpose, or its person wants otherwise.
+// A hook's ask depends on its agent's wait, unless the host's process ends on purpose or the person
+// opted out.
 func TestAHooksAskLivesWhileItsAgentWaits(t *testing.T) {
 	t.Parallel()
 	bus := natstest.Start(t, natstest.Options{})

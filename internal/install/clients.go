@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Command is how a client starts us.
+// Command is the command with which a client starts askbus.
 type Command struct {
 	Path string
 	Args []string
 }
 
-// Place says where things are on this machine.
+// Place has the directories of this machine.
 type Place struct {
 	Home   string // the user's
 	Dir    string // the project's
@@ -20,22 +20,22 @@ type Place struct {
 	OS     string // as runtime.GOOS
 }
 
-// Client is an MCP client whose configuration we know.
+// Client is a known MCP client.
 type Client struct {
-	Name  string // as on the command line
+	Name  string // on the command line
 	Title string
 	File  func(Place) string
-	Note  string // what to do then
+	Note  string // next step for the person
 
-	path  []string                 // of our entry
+	path  []string                 // path of our entry
 	entry func(c Command) any      // JSON
 	lines func(c Command) []string // TOML, instead
 }
 
-// entryName is what we are called in other programs' files.
+// entryName is our name in other programs' files.
 const entryName = "askbus"
 
-// stdio is the entry of most clients.
+// stdio returns the entry of most clients.
 type stdio struct {
 	Type    string   `json:"type,omitempty"`
 	Command string   `json:"command"`
@@ -53,7 +53,7 @@ func home(p Place) string   { return p.Home }
 func dir(p Place) string    { return p.Dir }
 func config(p Place) string { return p.Config }
 
-// Clients are those that we know.
+// Clients returns the known clients.
 func Clients() []Client {
 	return []Client{
 		{
@@ -105,7 +105,7 @@ func desktop(p Place) string {
 	return filepath.Join(p.Config, "Claude", "claude_desktop_config.json")
 }
 
-// codex waits for our longest default and a little more.
+// codex sets a timeout slightly longer than our default wait.
 func codex(c Command) []string {
 	args := make([]string, len(c.Args))
 	for i, a := range c.Args {
@@ -118,7 +118,7 @@ func codex(c Command) []string {
 	}
 }
 
-// Lookup finds a client by name.
+// Lookup returns the client of a name.
 func Lookup(name string) (Client, bool) {
 	all := Clients()
 	i := slices.IndexFunc(all, func(c Client) bool { return strings.EqualFold(c.Name, name) })
@@ -128,7 +128,7 @@ func Lookup(name string) (Client, bool) {
 	return all[i], true
 }
 
-// Names lists the clients.
+// Names returns the names of all clients.
 func Names() []string {
 	var names []string
 	for _, c := range Clients() {
@@ -137,7 +137,7 @@ func Names() []string {
 	return names
 }
 
-// Set puts our entry into the text of the client's file.
+// Set adds or replaces our entry in the text of the client's file.
 func (c Client) Set(text string, cmd Command) (string, error) {
 	if c.lines != nil {
 		return SetTOML(text, strings.Join(c.path, "."), c.lines(cmd))
@@ -145,7 +145,7 @@ func (c Client) Set(text string, cmd Command) (string, error) {
 	return SetJSON(text, c.path, c.entry(cmd))
 }
 
-// Remove takes our entry out of the text.
+// Remove removes our entry from the text.
 func (c Client) Remove(text string) (string, error) {
 	if c.lines != nil {
 		return RemoveTOML(text, strings.Join(c.path, "."))

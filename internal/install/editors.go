@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Editor is an ACP client whose configuration we know.
+// Editor is a known ACP client.
 type Editor struct {
-	Name  string // as on the command line
+	Name  string // on the command line
 	Title string
 	File  func(Place) string
-	Note  string // what to do then
+	Note  string // next step for the person
 
-	path  []string                            // of the object with the agents
+	path  []string                            // of the object that contains the agents
 	entry func(c Command) any                 // JSON
-	code  func(name string, c Command) string // configuration that is a program: only printed
+	code  func(name string, c Command) string // if the configuration is a program, which is only printed
 }
 
-// Editors are those that we know.
+// Editors returns the known editors.
 func Editors() []Editor {
 	type agent struct {
 		Type    string            `json:"type,omitempty"`
@@ -51,7 +51,7 @@ func Editors() []Editor {
 	}
 }
 
-// vscode is the user's settings.
+// vscode returns the path of the user's settings.
 func vscode(p Place) string {
 	if p.OS == "darwin" {
 		return filepath.Join(p.Home, "Library", "Application Support", "Code", "User", "settings.json")
@@ -96,7 +96,7 @@ func luaList(words []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// LookupEditor finds an editor by name.
+// LookupEditor returns the editor of a name.
 func LookupEditor(name string) (Editor, bool) {
 	all := Editors()
 	i := slices.IndexFunc(all, func(e Editor) bool { return strings.EqualFold(e.Name, name) })
@@ -106,7 +106,7 @@ func LookupEditor(name string) (Editor, bool) {
 	return all[i], true
 }
 
-// EditorNames lists the editors.
+// EditorNames returns the names of all editors.
 func EditorNames() []string {
 	var names []string
 	for _, e := range Editors() {
@@ -115,11 +115,10 @@ func EditorNames() []string {
 	return names
 }
 
-// Printed reports whether the configuration is a program, which we print and
-// do not change.
+// Printed reports whether the configuration is a program, which we print but do not change.
 func (e Editor) Printed() bool { return e.code != nil }
 
-// Set puts an agent of this name into the text of the editor's file.
+// Set adds or replaces an agent in the text of the editor's file.
 func (e Editor) Set(text, name string, c Command) (string, error) {
 	if e.Printed() {
 		return text + e.code(name, c), nil
@@ -127,7 +126,7 @@ func (e Editor) Set(text, name string, c Command) (string, error) {
 	return SetJSON(text, slices.Concat(e.path, []string{name}), e.entry(c))
 }
 
-// Remove takes the agent of this name out of the text.
+// Remove removes an agent from the text of the editor's file.
 func (e Editor) Remove(text, name string) (string, error) {
 	return RemoveJSON(text, slices.Concat(e.path, []string{name}))
 }

@@ -7,12 +7,11 @@ import (
 	"path/filepath"
 )
 
-// BackupSuffix ends the name of the copy of a file as it was before.
+// BackupSuffix is appended to the name of the backup.
 const BackupSuffix = ".askbus-backup"
 
-// Edit changes the text of a file, whose directories are made when they are
-// missing, and leaves a copy of what it said before. It reports whether
-// anything changed. A link is followed: the file that it names is changed.
+// Edit changes the text of a file and keeps a backup next to it. It makes missing directories and
+// follows symbolic links. It reports whether anything changed.
 func Edit(path string, change func(text string) (string, error)) (changed bool, err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -28,7 +27,7 @@ func Edit(path string, change func(text string) (string, error)) (changed bool, 
 	}
 	after, err := change(string(before))
 	if err != nil {
-		return false, fmt.Errorf("%s is left as it is: %w", path, err)
+		return false, fmt.Errorf("%s is unchanged: %w", path, err)
 	}
 	if after == string(before) {
 		return false, nil

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// hookTool is the tool whose questions the hook is about.
+// hookTool is the tool of the questions.
 const hookTool = "AskUserQuestion"
 
-// hookEvents are the events that the hook serves.
+// hookEvents are the tool events that the hook handles.
 func hookEvents() []string {
 	return append([]string{"PreToolUse", "PermissionRequest", "PostToolUse"}, endEvents()...)
 }
 
-// endEvents are those of no tool.
+// endEvents are the events without a tool.
 func endEvents() []string { return []string{"Stop", "SubagentStop", "SessionEnd", "UserPromptSubmit"} }
 
 type hookEntry struct {
@@ -29,16 +29,15 @@ type hookCommand struct {
 	Timeout int    `json:"timeout"` // seconds
 }
 
-// ourHook is a command line of ours.
+// ourHook matches our command line.
 var ourHook = regexp.MustCompile(`(^|[/\\'"])askbus[^/\\ '"]*['"]?( .*)? hook( |$)`)
 
-// endSeconds is the host's limit for what only takes questions back.
+// endSeconds is the host's timeout for events that only withdraw questions.
 const endSeconds = 10
 
-var errSharedHook = errors.New("our hook stands beside another one in the same entry; take it out by hand")
+var errSharedHook = errors.New("the askbus hook shares an entry with another hook; remove it by hand")
 
-// SetHook puts the hook into a coding agent's settings. Seconds is the host's
-// limit for it.
+// SetHook adds the hook to a coding agent's settings. Seconds is the host's timeout for it.
 func SetHook(text, command string, seconds int) (string, error) {
 	var err error
 	for _, event := range hookEvents() {
@@ -53,7 +52,7 @@ func SetHook(text, command string, seconds int) (string, error) {
 	return text, nil
 }
 
-// RemoveHook takes the hook out again.
+// RemoveHook removes the hook.
 func RemoveHook(text string) (string, error) {
 	for _, event := range hookEvents() {
 		path := []string{"hooks", event}
@@ -84,7 +83,7 @@ func RemoveHook(text string) (string, error) {
 	return text, nil
 }
 
-// setElement puts an element into the array at a path, in the place of ours.
+// setElement adds an element to the array at a path, or replaces ours.
 func setElement(text string, path []string, entry any) (string, error) {
 	list, ok, err := array(text, path)
 	if err != nil {
@@ -108,7 +107,7 @@ func setElement(text string, path []string, entry any) (string, error) {
 	return text[:m.start] + encode(entry, unit, depth) + text[m.end:], nil
 }
 
-// array finds the array at a path; ok is false when there is none.
+// array returns the array at a path; ok is false if there is none.
 func array(text string, path []string) (list container, ok bool, err error) {
 	if strings.TrimSpace(text) == "" {
 		return container{}, false, nil
@@ -134,7 +133,7 @@ func array(text string, path []string) (list container, ok bool, err error) {
 	return at, true, nil
 }
 
-// ours is the index of our element, or -1.
+// ours returns the index of our element, or -1.
 func ours(text string, list container) (int, error) {
 	for i, m := range list.members {
 		entry, _ := plain(text[m.start:m.end]).(map[string]any)

@@ -12,7 +12,7 @@ import (
 
 var self = install.Command{Path: "/opt/askbus", Args: []string{"mcp", "--dir", `/a "b"`}}
 
-// files are what clients' files may look like before we come.
+// files are possible contents of clients' files.
 func files() map[string]string {
 	return map[string]string{
 		"nothing":         "",
@@ -60,7 +60,7 @@ func TestClientsKeepWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-// squeeze leaves white space out: a one-line object that took us in gets lines.
+// squeeze removes white space: inserting may break a one-line object into lines.
 func squeeze(s string) string {
 	return strings.NewReplacer(" ", "", "\t", "", "\r", "", "\n", "").Replace(s)
 }
@@ -102,7 +102,7 @@ func TestTOMLKeepsWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNotUnderstoodIsLeftAlone(t *testing.T) {
+func TestAnInvalidFileIsUnchanged(t *testing.T) {
 	t.Parallel()
 	c, _ := install.Lookup("cursor")
 	for _, text := range []string{"[]", "{", `{"mcpServers": []}`, `{"a": 1 "b": 2}`, `{"a": nope}`, `{"mcpServers": {}, "mcpServers": {}}`, "{} {}", "{ /* }", `{"a`, "x: y"} {
@@ -111,7 +111,7 @@ func TestAFileThatIsNotUnderstoodIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		changed, err := install.Edit(path, func(text string) (string, error) { return c.Set(text, self) })
-		if err == nil || changed || !strings.Contains(err.Error(), "left as it is") {
+		if err == nil || changed || !strings.Contains(err.Error(), "is unchanged") {
 			t.Errorf("%q: %v, %v", text, changed, err)
 		}
 		if now, err := os.ReadFile(path); err != nil || string(now) != text {

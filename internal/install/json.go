@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// SetJSON puts a value at a path of objects, and leaves the rest of the text as
-// it is. The text may be empty.
+// SetJSON sets a value at a path of objects, and leaves the rest of the text unchanged. The text
+// may be empty.
 func SetJSON(text string, path []string, value any) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		text = "{}\n"
@@ -39,15 +39,14 @@ func SetJSON(text string, path []string, value any) (string, error) {
 			return text[:m.value] + encode(value, unit, depth+1) + text[m.end:], nil
 		}
 		if text[m.value] != '{' {
-			return "", fmt.Errorf("%w: %q is no object there", errSyntax, key)
+			return "", fmt.Errorf("%w: %q is not an object", errSyntax, key)
 		}
 		at = within(m.in)
 	}
 	return text, nil
 }
 
-// RemoveJSON takes the member at a path out, and objects that are empty then,
-// but for the outermost.
+// RemoveJSON removes the member at a path, and the objects that become empty, except the outermost.
 func RemoveJSON(text string, path []string) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		return text, nil
@@ -84,14 +83,14 @@ func (c container) find(key string) (*member, error) {
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("%w: %q stands there twice", errSyntax, key)
+			return nil, fmt.Errorf("%w: duplicate key %q", errSyntax, key)
 		}
 		found = &c.members[i]
 	}
 	return found, nil
 }
 
-// insert adds a member (with an empty key: an element) at the end.
+// insert appends a member (or, with an empty key, an element).
 func (c container) insert(text, key string, value any, unit string, depth int) string {
 	added := encode(value, unit, depth)
 	if key != "" {
@@ -100,14 +99,14 @@ func (c container) insert(text, key string, value any, unit string, depth int) s
 	inner, outer := "\n"+strings.Repeat(unit, depth), "\n"+strings.Repeat(unit, depth-1)
 	end := len(strings.TrimRight(text[:c.close], " \t\r\n"))
 	if strings.Contains(text[end:c.close], "\n") {
-		outer = "" // its bracket has a line of its own already
+		outer = "" // its bracket already has its own line
 		if i := strings.LastIndexByte(text[end:c.close], '\n'); i >= 0 {
 			outer = text[end:][i : c.close-end]
 		}
 	}
 	n := len(c.members)
 	if n > 0 && c.members[n-1].comma >= 0 {
-		added += "," // as is the custom there
+		added += "," // keep trailing commas
 	}
 	text = text[:end] + inner + added + outer + text[c.close:]
 	if n > 0 && c.members[n-1].comma < 0 {
@@ -116,7 +115,7 @@ func (c container) insert(text, key string, value any, unit string, depth int) s
 	return text
 }
 
-// remove takes a member out, with its line when it has one, and a comma.
+// remove removes a member with its comma, and with its line if it has one.
 func (c container) remove(text string, m *member) string {
 	start, end := m.start, m.end
 	last := m.start == c.members[len(c.members)-1].start
@@ -143,7 +142,7 @@ func (c container) remove(text string, m *member) string {
 	return text
 }
 
-// indentOf is one step of indentation as the text uses it.
+// indentOf returns the indentation step of the text.
 func indentOf(text string) string {
 	for line := range strings.Lines(text) {
 		rest := strings.TrimLeft(line, " \t")
@@ -160,14 +159,14 @@ func encode(value any, unit string, depth int) string {
 	e.SetEscapeHTML(false)
 	e.SetIndent(strings.Repeat(unit, depth), unit)
 	if err := e.Encode(value); err != nil {
-		return "null" // all that we write can be written
+		return "null" // cannot happen for our values
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
 
 func quote(s string) string { return encode(s, "", 0) }
 
-// same compares values as JSON has them.
+// same compares two JSON values.
 func same(a, b any) bool {
 	var v any
 	if err := json.Unmarshal([]byte(encode(b, "", 0)), &v); err != nil {

@@ -9,8 +9,7 @@ import (
 // errTOML says which TOML is left alone.
 var errTOML = errors.New("it has mcp_servers in a form that this program does not edit")
 
-// SetTOML puts a table such as [mcp_servers.askbus] with these lines into the
-// text, or in the place of the one that is there.
+// SetTOML adds or replaces a table such as [mcp_servers.askbus] with these lines.
 func SetTOML(text, table string, lines []string) (string, error) {
 	start, end, err := findTable(text, table)
 	if err != nil {
@@ -26,7 +25,7 @@ func SetTOML(text, table string, lines []string) (string, error) {
 	return text[:start] + block + text[end:], nil
 }
 
-// RemoveTOML takes the table out, with the tables below it.
+// RemoveTOML removes the table and its subtables.
 func RemoveTOML(text, table string) (string, error) {
 	start, end, err := findTable(text, table)
 	if err != nil || start < 0 {
@@ -59,7 +58,7 @@ func findTable(text, table string) (start, end int, err error) {
 		case was != "":
 		case ours.MatchString(line):
 			if start >= 0 && !inside {
-				return 0, 0, errTOML // in two places
+				return 0, 0, errTOML // duplicate table
 			}
 			if start < 0 {
 				start = at
@@ -78,8 +77,7 @@ func findTable(text, table string) (start, end int, err error) {
 	return start, end, nil
 }
 
-// multiline is the quote of the string of several lines that is open behind
-// this line.
+// multiline returns the quotes of the multi-line string that is open after this line.
 func multiline(line, open string) string {
 	for line != "" {
 		if open != "" {

@@ -136,8 +136,8 @@ type metadata struct {
 	Scopes               []string `json:"scopes_supported,omitempty"`
 }
 
-// Metadata serves the document about the door that OAuth clients look for. It names
-// the authorization servers whose tokens count beside ours.
+// Metadata serves the OAuth metadata of the handler. It names the authorization servers whose tokens
+// are accepted in addition to ours.
 func (h HTTP) Metadata() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -149,7 +149,7 @@ func (h HTTP) Metadata() http.Handler {
 		w.Header().Set("Access-Control-Allow-Origin", "*") // public
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
-		_ = e.Encode(metadata{h.BaseURL + Path, "askbus", []string{"header"}, names(h.Issuers), names(h.Scopes)}) // nobody is left to be told
+		_ = e.Encode(metadata{h.BaseURL + Path, "askbus", []string{"header"}, names(h.Issuers), names(h.Scopes)}) // the client may be gone
 	})
 }
 

@@ -54,8 +54,8 @@ type Options struct {
 	Decider  Decider              // default: no forms
 	// Waiting is called when a call begins to wait for people; done ends it. Default: none.
 	Waiting func(*ask.Ask) (done func())
-	// Span begins a span of a call of a tool, below the caller's W3C traceparent ("" when it sent none). Default: what is
-	// asked carries that traceparent.
+	// Span begins a span of a tool call, as a child of the caller's W3C traceparent ("" if it sent
+	// none). Default: asks carry that traceparent.
 	Span func(ctx context.Context, tool, traceparent string) (context.Context, func(error))
 }
 
@@ -114,8 +114,8 @@ func (s *Server) Run(ctx context.Context, who Caller, in io.Reader, out io.Write
 	return err
 }
 
-// server makes the MCP server for one caller. Forms end with life; calls that wait
-// end with life, and with over.
+// server makes the MCP server of one caller. Forms end with life; waiting calls end with life or
+// over.
 func (s *Server) server(life, over context.Context, who Caller) *mcp.Server {
 	m := mcp.NewServer(&mcp.Implementation{Name: "askbus", Title: "askbus: ask a human", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
@@ -134,7 +134,7 @@ func (s *Server) server(life, over context.Context, who Caller) *mcp.Server {
 	return m
 }
 
-// traceOf is the caller's trace: of the call, as MCP has it in _meta, else of the
+// traceOf returns the caller's trace: the one in _meta of the MCP call, else that of the
 // HTTP request.
 func traceOf(req *mcp.CallToolRequest) string {
 	if s, ok := req.Params.Meta["traceparent"].(string); ok && len(s) <= maxTrace {
@@ -148,7 +148,7 @@ func traceOf(req *mcp.CallToolRequest) string {
 	return ""
 }
 
-// maxTrace is how long a traceparent may be that is passed on.
+// maxTrace bounds the length of a forwarded traceparent.
 const maxTrace = 128
 
 // call is one call of a tool.

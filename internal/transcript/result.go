@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// tool is the dialect of the tool whose blocks are read.
+// tool returns the dialect of the tool's blocks.
 func tool() dialect.Dialect {
 	d, _ := dialect.Lookup("claude-code")
 	return d
@@ -23,8 +23,7 @@ type resultBlock struct {
 	IsError   bool            `json:"is_error,omitempty"`
 }
 
-// Result writes the tool_result block that answers the tool_use block with
-// this id.
+// Result returns the tool_result block for the tool_use block with this id.
 func Result(toolUseID string, a *ask.Ask, o *ask.Outcome) ([]byte, error) {
 	content, err := plain(dialect.Report(a, o))
 	if err != nil {
@@ -36,9 +35,8 @@ func Result(toolUseID string, a *ask.Ask, o *ask.Outcome) ([]byte, error) {
 	})
 }
 
-// readResult reads the tool_result block that answers a. What cannot be read
-// by question is one free response; ok is false when the block is an error, or
-// says nothing.
+// readResult decodes the tool_result block of a. A result that does not match the questions becomes
+// a free-text response; ok is false if the block is an error or empty.
 func readResult(a *ask.Ask, block []byte) (reply ask.Reply, ok bool, err error) {
 	var b resultBlock
 	if err := json.Unmarshal(block, &b); err != nil {
@@ -49,13 +47,13 @@ func readResult(a *ask.Ask, block []byte) (reply ask.Reply, ok bool, err error) 
 	}
 	given, err := tool().Reply(a, b.Content)
 	if err != nil { // an object that does not fit is what was said, all the same
-		return ask.Reply{Response: string(b.Content)}, true, nil //nolint:nilerr // the words are kept
+		return ask.Reply{Response: string(b.Content)}, true, nil //nolint:nilerr // the text is kept
 	}
 	said := given.Reply.Response != "" || slices.ContainsFunc(given.Reply.Answers, func(ans ask.Answer) bool { return !ans.Empty() })
 	return given.Reply, given.Decision == dialect.Replied && said, nil
 }
 
-// plain writes JSON without escaping what is only special in HTML.
+// plain encodes JSON without HTML escaping.
 func plain(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// A result that is written into a conversation is read as it was meant.
+// A result that is written into a conversation reads back as the same outcome.
 func TestResultsGoBothWays(t *testing.T) {
 	t.Parallel()
 	const block = `{"type":"tool_use","id":"tool use 1","name":"AskUserQuestion","input":{"questions":[

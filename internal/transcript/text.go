@@ -7,8 +7,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Text is the entries for people to read. Further lines of what was said are
-// quoted with "> ", so that they cannot pass for entries, options or answers.
+// Text formats entries as text. It quotes continuation lines with "> ", so that they cannot pass
+// for entries, options or answers.
 func Text(entries []Entry) string {
 	var b strings.Builder
 	for i, e := range entries {
@@ -48,7 +48,7 @@ func Text(entries []Entry) string {
 	return b.String()
 }
 
-// quoteFurther cleans a text and quotes its lines behind the first.
+// quoteFurther cleans a text and quotes its lines after the first.
 func quoteFurther(text, indent string) string {
 	return strings.ReplaceAll(ask.CleanText(text), "\n", "\n"+indent+"> ")
 }

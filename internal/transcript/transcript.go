@@ -1,9 +1,8 @@
-// Package transcript reads the questions of a recorded conversation and what
-// was answered: a coding agent's JSON lines, or a request body with messages.
+// Package transcript reads the questions and answers of a recorded conversation: a coding agent's
+// JSON lines, or a request body with messages.
 //
-// It decides which blocks belong together, by their ids; what a block says is
-// for pkg/dialect. It is pure, and what it cannot read it says so instead of
-// leaving it out.
+// It decides which blocks belong together, by their ids. It leaves the content of a block to
+// pkg/dialect. It is pure, and reports what it cannot read instead of omitting it.
 package transcript
 
 import (
@@ -17,15 +16,15 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// Entry is one ask of a conversation.
+// Entry is an ask of a conversation.
 type Entry struct {
 	ID        string     `json:"id"` // of the tool_use block
 	Time      string     `json:"time,omitempty"`
 	Session   string     `json:"session,omitempty"`
 	Questions []Question `json:"questions"`
 	State     string     `json:"state"`              // answered, no answer, or open
-	Response  string     `json:"response,omitempty"` // one reply to all of it, or the words of a result without an answer
-	Result    string     `json:"result,omitempty"`   // the whole result block as text, which may say more
+	Response  string     `json:"response,omitempty"` // a free-text reply to the whole ask, or the text of a result without an answer
+	Result    string     `json:"result,omitempty"`   // the whole result block as text
 	Warnings  []string   `json:"warnings,omitempty"`
 	Problem   string     `json:"problem,omitempty"` // why the block cannot be read
 }
@@ -61,7 +60,7 @@ type record struct {
 	message
 	Message  *message          `json:"message"`
 	Messages []json.RawMessage `json:"messages"`
-	// The newer request shape.
+	// The newer format of requests.
 	Request json.RawMessage `json:"request"`
 	Body    json.RawMessage `json:"body"`
 }
@@ -71,7 +70,7 @@ type message struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// Read lists the asks of a conversation in the order in which they were asked.
+// Read returns the asks of a conversation in order.
 func Read(data []byte) ([]Entry, error) {
 	r := &reader{at: map[string]int{}, asks: map[string]ask.Ask{}, named: map[string]int{}, waits: map[string]int{}}
 	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
@@ -83,7 +82,7 @@ func Read(data []byte) ([]Entry, error) {
 		r.record(raw, record{})
 	}
 	if r.records == 0 {
-		return nil, errors.New("this is not a conversation: there are neither messages nor lines with one")
+		return nil, errors.New("not a conversation: found neither messages nor lines with one")
 	}
 	return r.entries, nil
 }
@@ -94,7 +93,7 @@ type reader struct {
 	at      map[string]int // by id of the tool_use block
 	asks    map[string]ask.Ask
 	named   map[string]int // by the id of the ask, of askbus's MCP tools
-	waits   map[string]int // by id of a block that waits on
+	waits   map[string]int // by id of a block that waits for an earlier ask
 }
 
 func (r *reader) record(raw json.RawMessage, outer record) {
@@ -129,7 +128,7 @@ func (r *reader) record(raw json.RawMessage, outer record) {
 	r.records++
 	var blocks []json.RawMessage
 	if err := json.Unmarshal(m.Content, &blocks); err != nil {
-		return // text only
+		return // plain text
 	}
 	for _, block := range blocks {
 		r.block(block, rec)
@@ -146,7 +145,7 @@ func (r *reader) block(raw json.RawMessage, rec record) {
 			AskID string `json:"ask_id"`
 		} `json:"input"`
 	}
-	// What has another shape, such as an input that is not an object, the dialect refuses.
+	// The dialect rejects other shapes, such as an input that is not an object.
 	if err := json.Unmarshal(raw, &b); err != nil && b.Type == "" {
 		return
 	}
@@ -208,7 +207,7 @@ func (r *reader) asked(raw json.RawMessage, id string, rec record) Entry {
 func (r *reader) answered(e *Entry, raw json.RawMessage) {
 	e.State, e.Result, e.Response = NoAnswer, words(raw), ""
 	if strings.HasPrefix(e.Result, "pending: ") {
-		e.State = Open // a later block may wait on
+		e.State = Open // a later block may continue the wait
 	}
 	a, ok := r.asks[e.ID]
 	if !ok {
@@ -234,7 +233,7 @@ func (r *reader) answered(e *Entry, raw json.RawMessage) {
 	}
 }
 
-// words is the text of a tool_result block.
+// words returns the text of a tool_result block.
 func words(raw json.RawMessage) string {
 	var b struct {
 		Content json.RawMessage `json:"content"`

@@ -5,17 +5,17 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// Callback is what an agent SDK asks its permission callback.
+// Callback is a call of an agent SDK's permission callback.
 type Callback struct {
 	Ask      ask.Ask
 	Warnings []dialect.Warning
-	input    []member // as it was given, to be echoed
+	input    []member // as given, for the response
 }
 
-// ReadCallback reads the call of a permission callback: the tool's input
-// itself, or { tool_name?, input, tool_use_id?, session_id? }.
+// ReadCallback decodes the call of a permission callback: the tool's input itself, or { tool_name?,
+// input, tool_use_id?, session_id? }.
 func ReadCallback(body []byte) (Callback, error) {
-	fields, _ := members(body) // what is not an object the dialect refuses
+	fields, _ := members(body) // the dialect rejects other values
 	a, warnings, input, err := read(body, fields)
 	if err != nil {
 		return Callback{}, err
@@ -23,8 +23,8 @@ func ReadCallback(body []byte) (Callback, error) {
 	return Callback{Ask: a, Warnings: warnings, input: input}, nil
 }
 
-// Decide is what the callback returns: allow with the answers, or deny with
-// the reason. It never allows without an answer.
+// Decide returns the callback's response: allow with the answers, or deny with the reason. It never
+// allows without an answer.
 func (c Callback) Decide(o *ask.Outcome) []byte {
 	if updated := updatedInput(&c.Ask, c.input, o); updated != nil {
 		return encode(verdict{Behavior: "allow", Updated: updated})

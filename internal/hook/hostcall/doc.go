@@ -1,9 +1,8 @@
-// Package hostcall holds the two shapes in which the host of a coding agent
-// asks before its tool asks a person: the events of a hook, and the call of an
-// agent SDK's permission callback. The command, the hook's HTTP door and the
-// gateway speak them.
+// Package hostcall has the two formats in which the host of a coding agent reports that its tool is
+// about to ask a person: the events of a hook, and the call of an agent SDK's permission callback.
+// The command, the hook's HTTP handler and the gateway use them.
 //
-// It decides what a host is told for an outcome. What a question says is for
-// pkg/dialect, and who may ask and answer is for the doors. It is pure, and it
-// promises never to allow a tool without an answer.
+// It decides the response to a host for an outcome. It leaves the format of questions to
+// pkg/dialect, and access control to its callers. It is pure, and it promises never to allow a tool
+// without an answer.
 package hostcall

@@ -8,11 +8,11 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// metadataHook is the entry of [ask.Ask.Metadata] that marks what a hook asked:
-// only that ends with the host's turn, not what the session asked otherwise.
+// metadataHook is the entry of [ask.Ask.Metadata] that marks a hook's asks: only those end with the
+// host's turn.
 const metadataHook = "askbus_hook"
 
-// MarkAsked notes in an ask that a hook asked it.
+// MarkAsked marks an ask as a hook's.
 func MarkAsked(a *ask.Ask) {
 	if a.Metadata == nil {
 		a.Metadata = map[string]any{}
@@ -20,12 +20,10 @@ func MarkAsked(a *ask.Ask) {
 	a.Metadata[metadataHook] = true
 }
 
-// Ends reports whether the event ends a question: a hook asked it, for the
-// agent that the event is about.
+// Ends reports whether the event ends a question: a hook asked it, for the event's agent.
 func (e End) Ends(a *ask.Ask) bool { return a.Metadata[metadataHook] != nil && e.Concerns(a.Agent.ID) }
 
-// Agent is the sub-agent that an event is about; a host says nothing of its
-// main one.
+// Agent returns the sub-agent of an event; hosts do not name their main agent.
 func Agent(body []byte) ask.Agent {
 	var v struct {
 		ID   string `json:"agent_id"`
@@ -42,22 +40,22 @@ func Agent(body []byte) ask.Agent {
 	return ask.Agent{ID: v.ID, Name: v.Type, Parent: parent}
 }
 
-// The hook events after which questions are no longer waited for.
+// The hook events after which questions are no longer awaited.
 const (
 	Stop             = "Stop"             // the main agent's turn is over
 	SubagentStop     = "SubagentStop"     // a sub-agent's
 	SessionEnd       = "SessionEnd"       // the whole session
-	UserPromptSubmit = "UserPromptSubmit" // the person goes on by typing: what was interrupted is not waited for
+	UserPromptSubmit = "UserPromptSubmit" // the person typed: interrupted questions are no longer awaited
 )
 
-// End says that questions of a session are no longer waited for.
+// End is an event after which questions of a session are no longer awaited.
 type End struct {
 	Name    string
-	Session string // the host's, as it calls it
-	Agent   string // the sub-agent that stopped
+	Session string // the host's name of it
+	Agent   string // the stopped sub-agent; empty: the main agent
 }
 
-// ReadEnd reads an event of these. It is not ok for every other.
+// ReadEnd decodes an end event; ok is false for all others.
 func ReadEnd(body []byte) (e End, ok bool) {
 	fields, err := members(body)
 	if err != nil {
@@ -67,9 +65,8 @@ func ReadEnd(body []byte) (e End, ok bool) {
 	return e, slices.Contains([]string{Stop, SubagentStop, SessionEnd, UserPromptSubmit}, e.Name)
 }
 
-// Concerns reports whether a question of an agent, "" for the main one, is what
-// the event is about. Sub-agents may go on in the background when the main
-// agent stops.
+// Concerns reports whether the event affects the questions of an agent; "" is the main one.
+// Sub-agents may continue in the background when the main agent stops.
 func (e End) Concerns(agent string) bool {
 	switch e.Name {
 	case SessionEnd:
@@ -80,7 +77,7 @@ func (e End) Concerns(agent string) bool {
 	return agent == ""
 }
 
-// Words is why the question was taken back.
+// Words returns the reason of the withdrawal.
 func (e End) Words() string {
 	switch e.Name {
 	case SessionEnd:

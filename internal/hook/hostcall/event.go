@@ -10,17 +10,17 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// The hook events that concern a question.
+// The hook events about a question.
 const (
 	PreToolUse        = "PreToolUse"        // the tool is about to ask
 	PermissionRequest = "PermissionRequest" // the terminal's dialog is open
-	PostToolUse       = "PostToolUse"       // it was answered in the terminal
+	PostToolUse       = "PostToolUse"       // the question was answered in the terminal
 )
 
-// Event is what a coding agent's CLI tells its hook.
+// Event is a hook event of a coding agent's CLI.
 type Event struct {
 	Name     string
-	Ask      ask.Ask // its id is the tool use's, its session the agent's, as tokens
+	Ask      ask.Ask // its id is the tool use's and its session the agent's, as tokens
 	Warnings []dialect.Warning
 	CWD      string
 	Mode     string // the permission mode
@@ -28,9 +28,8 @@ type Event struct {
 	response json.RawMessage // PostToolUse: the tool's output
 }
 
-// ReadEvent reads the JSON on a hook's standard input. A call that is about
-// another tool or event is not an error: then ok is false and the hook prints
-// nothing.
+// ReadEvent decodes the JSON on a hook's standard input. An event about another tool is not an
+// error: then ok is false and the hook prints nothing.
 func ReadEvent(body []byte) (e Event, ok bool, err error) {
 	fields, _ := members(body) // what is not an object the dialect refuses below
 	name := textOf(fields, "hook_event_name")
@@ -51,7 +50,7 @@ func ReadEvent(body []byte) (e Event, ok bool, err error) {
 	}, true, nil
 }
 
-// hookOutput is what a hook prints.
+// hookOutput is the output of a hook.
 type hookOutput struct {
 	Specific struct {
 		Event    string          `json:"hookEventName"`
@@ -62,9 +61,8 @@ type hookOutput struct {
 	} `json:"hookSpecificOutput"`
 }
 
-// Decide is what the hook prints for an outcome. It is nil when the hook must
-// print nothing and leave the decision to the host: nobody answered, or the
-// event is not one that asks.
+// Decide returns the output for an outcome. It is nil if the hook must print nothing and leave the
+// decision to the host: nobody answered, or the event does not ask.
 func (e Event) Decide(o *ask.Outcome) []byte {
 	updated := updatedInput(&e.Ask, e.input, e.worded(o))
 	declined := o.Status == ask.StatusCancelled && o.CancelledBy == nil
@@ -90,8 +88,8 @@ func (e Event) Decide(o *ask.Outcome) []byte {
 	return encode(out)
 }
 
-// worded puts a free response where a hook's answers have a place for it: as
-// the answer to each question, or as a note beside answers.
+// worded moves a free-text response to where a hook's answers have a place for it: the answer to
+// each question, or a note on answers.
 func (e Event) worded(o *ask.Outcome) *ask.Outcome {
 	worded := *o
 	worded.Answers, worded.Response = slices.Clone(o.Answers), ""
@@ -110,9 +108,8 @@ func (e Event) worded(o *ask.Outcome) *ask.Outcome {
 	return &worded
 }
 
-// Defer lets the agent's process end. When it is resumed, the same hook fires
-// again with the same tool use, and finds its ask. Only PreToolUse can defer;
-// for other events it is nil.
+// Defer lets the agent's process end. When it is resumed, the same hook fires with the same tool
+// use, and finds its ask. Only PreToolUse can defer; for other events it returns nil.
 func (e Event) Defer() []byte {
 	if e.Name != PreToolUse {
 		return nil
@@ -123,9 +120,9 @@ func (e Event) Defer() []byte {
 	return encode(out)
 }
 
-// Native is the answer that PostToolUse reports from the terminal. An output
-// that cannot be read by question is given as one free response, so that no
-// answer is lost; ok is false when there is none.
+// Native returns the answer that PostToolUse reports from the terminal. Output that does not match
+// the questions becomes a free-text response, so that no answer is lost; ok is false if there is
+// none.
 func (e Event) Native() (reply ask.Reply, ok bool) {
 	if e.Name != PostToolUse || len(e.response) == 0 || string(e.response) == "null" {
 		return ask.Reply{}, false

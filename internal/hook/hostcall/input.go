@@ -10,26 +10,26 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-// verdict is what a host's dialog, or an SDK's callback, is told.
+// verdict is the response to a host's dialog or an SDK's callback.
 type verdict struct {
 	Behavior string          `json:"behavior"`
 	Message  string          `json:"message,omitempty"`
 	Updated  json.RawMessage `json:"updatedInput,omitempty"`
 }
 
-// member is one field of an object, in its order.
+// member is a field of an object; members keep their order.
 type member struct {
 	key string
 	raw json.RawMessage
 }
 
-// tool is the dialect of the tool that both shapes are about.
+// tool returns the dialect of the tool.
 func tool() dialect.Dialect {
 	d, _ := dialect.Lookup("claude-code")
 	return d
 }
 
-// read reads the ask of a call, and the tool's input as it was given.
+// read decodes the ask of a call, and returns the tool's input as given.
 func read(body []byte, call []member) (a ask.Ask, warnings []dialect.Warning, input []member, err error) {
 	if a, warnings, err = tool().Ask(body); err != nil {
 		return ask.Ask{}, nil, nil, err
@@ -51,8 +51,7 @@ func read(body []byte, call []member) (a ask.Ask, warnings []dialect.Warning, in
 	return a, warnings, input, err
 }
 
-// updatedInput replaces a tool's whole input: what was given, with the answers
-// in it. It is nil when there is none.
+// updatedInput returns the tool's input with the answers added. It is nil if there are none.
 func updatedInput(a *ask.Ask, input []member, o *ask.Outcome) json.RawMessage {
 	var out struct {
 		Answers     json.RawMessage            `json:"answers"`
@@ -82,9 +81,9 @@ func updatedInput(a *ask.Ask, input []member, o *ask.Outcome) json.RawMessage {
 	return join(updated)
 }
 
-// annotations are those of the tool's output. When the answers are no human's,
-// or cancel, this is the only place where the model learns it, so it stands
-// there under our own name: nobody can take it for the person's note.
+// annotations returns those of the tool's output. Only here does the model learn that answers are
+// not a human's or cancel the ask; so they are under our own name, which nobody can mistake for the
+// person's note.
 func annotations(a *ask.Ask, o *ask.Outcome, answered []member, given map[string]json.RawMessage) []member {
 	var all []member
 	human := o.Status == ask.StatusAnswered && o.Source != ask.SourcePolicy
@@ -115,7 +114,7 @@ func annotations(a *ask.Ask, o *ask.Outcome, answered []member, given map[string
 	return all
 }
 
-// ending says in words how an ask ended.
+// ending describes how an ask ended.
 func ending(a *ask.Ask, o *ask.Outcome) string {
 	text := dialect.Report(a, o)
 	if o.Status == ask.StatusCancelled && o.CancelledBy == nil {
@@ -125,8 +124,7 @@ func ending(a *ask.Ask, o *ask.Outcome) string {
 	return text
 }
 
-// members takes an object apart, in its order; a key that stands there twice
-// counts as it last was.
+// members splits an object into its fields, in order; of duplicate keys the last counts.
 func members(body []byte) ([]member, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
@@ -152,7 +150,7 @@ func members(body []byte) ([]member, error) {
 	return all, nil
 }
 
-// rawOf is a field that is there and not null.
+// rawOf returns a field that exists and is not null.
 func rawOf(all []member, key string) json.RawMessage {
 	for _, m := range all {
 		if m.key == key && string(m.raw) != "null" {
@@ -171,7 +169,7 @@ func textOf(all []member, key string) string {
 }
 
 func objectWith(raw []byte, keys ...string) bool {
-	all, _ := members(raw) // what is not an object has none of them
+	all, _ := members(raw) // not an object: none
 	return slices.ContainsFunc(keys, func(key string) bool { return rawOf(all, key) != nil })
 }
 
@@ -190,8 +188,7 @@ func join(all []member) json.RawMessage {
 	return b.Bytes()
 }
 
-// encode writes JSON without escaping what is only special in HTML. Every
-// value in this package can be encoded.
+// encode encodes JSON without HTML escaping. Every value in this package can be encoded.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -29,8 +29,7 @@ const input = `{"questions":[
  {"question":"Which features?","header":"Features","multiSelect":true,"options":[{"label":"Search, full text"},{"label":"Export","description":""},{"label":"Login"}]}],
  "answers":{"Which features?":"Login"},"annotations":[1],"metadata":{"source":"remember"}}`
 
-// outcomes makes one outcome for each way in which an ask ends, and some that
-// lie between.
+// outcomes returns an outcome for each way in which an ask ends, and some combinations.
 func outcomes(a *ask.Ask) []named {
 	human := ask.Outcome{AskID: a.ID, Status: ask.StatusAnswered, Source: ask.SourceHuman, By: mei, At: asked.Add(time.Minute), Ask: a}
 	end := func(status ask.Status, change func(o *ask.Outcome)) ask.Outcome {
@@ -85,7 +84,7 @@ type named struct {
 	outcome ask.Outcome
 }
 
-// answersTo answers every choice in every way that it has.
+// answersTo answers every choice with everything that it allows.
 func answersTo(a *ask.Ask) []ask.Answer {
 	var answers []ask.Answer
 	for i := range a.Questions {
@@ -158,7 +157,7 @@ func orNothing(out []byte) string {
 	return b.String()
 }
 
-// FuzzCalls: no input panics, and nothing is allowed without an answer.
+// FuzzCalls checks that no input panics, and that nothing is allowed without an answer.
 func FuzzCalls(f *testing.F) {
 	for _, seed := range []string{
 		input, `{"input":` + input + `}`, `{`, `[]`, `{"tool_name":"AskUserQuestion","input":{"questions":[]}}`,
