@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -27,7 +25,11 @@ changes nothing. Without an editor it lists the known ones.
 				return err
 			}
 			if len(args) == 0 {
-				return a.listEditors(f, place)
+				var known []installTarget
+				for _, e := range install.Editors() {
+					known = append(known, installTarget{Name: e.Name, Title: e.Title, File: e.File(place)})
+				}
+				return a.listTargets(f, "editor", known)
 			}
 			e, ok := install.LookupEditor(args[0])
 			if !ok {
@@ -65,26 +67,4 @@ changes nothing. Without an editor it lists the known ones.
 	f.add(cmd)
 	cmd.Flags().StringVar(&name, "name", "", `name in the editor (default: the command, and "with askbus")`)
 	return cmd
-}
-
-func (a *app) listEditors(f installFlags, place install.Place) error {
-	if f.write || f.remove {
-		return usage("name an editor: %s", strings.Join(install.EditorNames(), ", "))
-	}
-	type row struct {
-		Editor string `json:"editor"`
-		Title  string `json:"title"`
-		File   string `json:"file"`
-	}
-	var rows []row
-	for _, e := range install.Editors() {
-		rows = append(rows, row{e.Name, e.Title, e.File(place)})
-	}
-	if a.json() {
-		return json.NewEncoder(cleanJSON{a.out}).Encode(rows)
-	}
-	for _, r := range rows {
-		fmt.Fprintf(a.out, "%-15s %s\n", r.Editor, r.File)
-	}
-	return nil
 }

@@ -46,7 +46,11 @@ Without a client it lists the known ones.`,
 				return err
 			}
 			if len(args) == 0 {
-				return a.listClients(f, place)
+				var known []installTarget
+				for _, c := range install.Clients() {
+					known = append(known, installTarget{Name: c.Name, Title: c.Title, File: c.File(place)})
+				}
+				return a.listTargets(f, "client", known)
 			}
 			c, ok := install.Lookup(args[0])
 			if !ok {
@@ -107,24 +111,27 @@ func (a *app) mcpSelf(c install.Client, scope string, place install.Place) (inst
 	return self, err
 }
 
-func (a *app) listClients(f installFlags, place install.Place) error {
+// installTarget is a program whose configuration askbus can print or write.
+type installTarget struct{ Name, Title, File string }
+
+// listTargets prints the known programs of a kind: clients or editors.
+func (a *app) listTargets(f installFlags, kind string, known []installTarget) error {
 	if f.write || f.remove {
-		return usage("name a client: %s", strings.Join(install.Names(), ", "))
-	}
-	type row struct {
-		Client string `json:"client"`
-		Title  string `json:"title"`
-		File   string `json:"file"`
-	}
-	var rows []row
-	for _, c := range install.Clients() {
-		rows = append(rows, row{c.Name, c.Title, c.File(place)})
+		var names []string
+		for _, t := range known {
+			names = append(names, t.Name)
+		}
+		return usage("name the %s: %s", kind, strings.Join(names, ", "))
 	}
 	if a.json() {
+		rows := make([]map[string]string, 0, len(known))
+		for _, t := range known {
+			rows = append(rows, map[string]string{kind: t.Name, "title": t.Title, "file": t.File})
+		}
 		return json.NewEncoder(cleanJSON{a.out}).Encode(rows)
 	}
-	for _, r := range rows {
-		fmt.Fprintf(a.out, "%-15s %s\n", r.Client, r.File)
+	for _, t := range known {
+		fmt.Fprintf(a.out, "%-15s %s\n", t.Name, t.File)
 	}
 	return nil
 }
