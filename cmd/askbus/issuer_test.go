@@ -142,7 +142,7 @@ func TestAnAPITokenIsSwappedIfItsScopeAllows(t *testing.T) {
 	if err != nil || c.Name != "agent/default/s1" || time.Until(c.Expires) > time.Hour {
 		t.Errorf("%s until %s, %v", c.Name, c.Expires, err)
 	}
-	if _, err := swapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("mcp"), ""); err == nil || !strings.Contains(err.Error(), "counts at the doors mcp, and this is nats") {
+	if _, err := swapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("mcp"), ""); err == nil || !strings.Contains(err.Error(), "is valid for mcp, not for nats") {
 		t.Errorf("with another scope: %v", err)
 	}
 	for _, wrong := range [][]string{{"--expires", "0"}, {"--expires", "9000h"}, {"--doors", "window"}} {

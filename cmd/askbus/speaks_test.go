@@ -294,9 +294,9 @@ func TestOnlyAPersonsTokenHasAPersonsPrincipal(t *testing.T) {
 		says string
 	}{
 		"an agent with a principal":     {[]string{"--role", "agent", "--principal", "oidc:mei"}, "never answers"},
-		"an agent with groups":          {[]string{"--role", "agent", "--groups", "platform"}, "no groups"},
+		"an agent with groups":          {[]string{"--role", "agent", "--groups", "platform"}, "cannot have groups"},
 		"a host as a person":            {[]string{"--role", "host", "--session", "s", "--principal", "oidc:mei"}, "os:"},
-		"a host with groups":            {[]string{"--role", "host", "--session", "s", "--groups", "platform"}, "no groups"},
+		"a host with groups":            {[]string{"--role", "host", "--session", "s", "--groups", "platform"}, "cannot have groups"},
 		"a host without a session":      {[]string{"--role", "host"}, "exactly one session"},
 		"a host of two sessions":        {[]string{"--role", "host", "--session", "a,b"}, "exactly one session"},
 		"a host of every session":       {[]string{"--role", "host", "--session", "*"}, "exactly one session"},
