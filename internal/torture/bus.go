@@ -8,30 +8,28 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// Bus is what is tortured.
+// Bus is the bus under test.
 type Bus interface {
-	// Credential says how to connect as a role. It may change after a fault.
+	// Credential returns a credential of a role. It may change after a fault.
 	Credential(r natsd.Role) (client.Credential, error)
-	// Ledger is a credential that reads the ledger; not ok when there is none.
+	// Ledger returns a credential that reads the ledger, if there is one.
 	Ledger() (c client.Credential, ok bool)
-	// Victims can be killed or stopped. There may be none.
+	// Victims returns the processes that can be killed or stopped. There may be none.
 	Victims() []Victim
-	// Close ends everything that the bus started.
+	// Close stops everything that the bus started.
 	Close() error
 }
 
-// Victim is a process, or what stands for one.
+// Victim is a process, or an equivalent in this process.
 type Victim interface {
 	Name() string
-	// Kill ends it at once, as SIGKILL does, and starts it again.
+	// Kill kills it, like SIGKILL, and restarts it.
 	Kill(ctx context.Context) error
-	// Stop freezes it for a while, as SIGSTOP and SIGCONT do. It reports
-	// whether it can be stopped.
+	// Stop pauses it for a while, like SIGSTOP and SIGCONT. It reports whether it can be paused.
 	Stop(ctx context.Context, d time.Duration) (bool, error)
 }
 
-// Settings of every ledger that is made to be tortured: short, so that outcomes
-// expire and ids are used again during a run.
+// Settings of ledgers for torture: short, so that outcomes expire and ids are reused during a run.
 const (
 	DefaultRetention = 10 * time.Second
 	DefaultMargin    = 5 * time.Second

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// chaos kills and stops the victims of a bus, one at a time, by the seed.
+// chaos kills and stops the victims of a bus, one at a time, as the seed decides.
 type chaos struct {
 	bus     Bus
 	h       *history
 	kill    time.Duration // between kills; 0: none
 	stop    time.Duration // between stops; 0: none
-	only    string        // the victims whose names begin so; empty: all
-	limit   int           // kills at most; 0: no limit
+	only    string        // prefix of the victims' names; empty: all
+	limit   int           // maximum number of kills; 0: no limit
 	healed  func(ctx context.Context, victim string)
 	kills   int
 	stops   int
 	ghosts  int
-	outage  time.Duration // the longest, from the fault to the end of the mending
+	outage  time.Duration // longest, from the fault to the recovery
 	failure error
 }
 
 // Stops last from a moment to longer than the shortest deadline.
 const longestStop = 2500 * time.Millisecond
 
-// run goes on until ctx ends; then everything runs again.
+// run injects faults until ctx ends; then everything runs again.
 func (c *chaos) run(ctx context.Context, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0xc4a05)) //nolint:gosec // a seed is the point
 	victims := slices.DeleteFunc(slices.Clone(c.bus.Victims()), func(v Victim) bool {
@@ -53,7 +53,7 @@ func (c *chaos) run(ctx context.Context, seed uint64) {
 			return
 		}
 		v, began := victims[r.IntN(len(victims))], c.h.now()
-		// A victim that was hit is mended, also when the time is over.
+		// Recover a victim even after the end of the run.
 		work := context.WithoutCancel(ctx)
 		if at.Equal(stop) {
 			d := 50*time.Millisecond + span(r, longestStop)

@@ -32,14 +32,14 @@ const (
 type Limits struct {
 	Retention    time.Duration     // after its deadline an ask may be unknown
 	Margin       time.Duration     // how late the server's timer may be; 0: as late as it likes
-	Unread       []Span            // when the ledger was not read in time
-	Ends         time.Duration     // how long after its deadline an ask must have ended
-	Learns       time.Duration     // how long after that everybody must know
-	Posts        time.Duration     // how long a posting surface may take: a lost reply comes again after a minute
+	Unread       []Span            // periods in which the ledger was not read in time
+	Ends         time.Duration     // limit for an ask to end after its deadline
+	Learns       time.Duration     // limit after that for all parties to learn of it
+	Posts        time.Duration     // limit of a posting surface: a lost reply is repeated after a minute
 	End          time.Duration     // when the recording ended
 	Screens      map[string]string // the live screens, by name, and the tenant that each sees ("" is all)
 	Posting      []string          // the posting surfaces
-	Undisturbed  bool              // nothing was killed, stopped or cut: every screen hears everything
+	Undisturbed  bool              // no faults: every screen learns everything
 	PostingFrom  time.Duration     // the posting surfaces get outcomes from here on
 	ScreensReady time.Duration     // the live screens listened from here on
 }
@@ -47,7 +47,7 @@ type Limits struct {
 // Span is a part of a run.
 type Span struct{ From, To time.Duration }
 
-// Violation is a broken promise: of which ask, and the events that show it.
+// Violation is a broken promise: its ask, and the events that show it.
 type Violation struct {
 	Rule   Rule
 	Key    ask.Key
@@ -56,9 +56,9 @@ type Violation struct {
 	Events []Event
 }
 
-// Check looks for broken promises in a history. It is pure. Violations come in
-// the order of the first event of their ask. Ids of which nothing is promised,
-// because the server's timer was later than the margin, are left out.
+// Check returns the broken promises of a history. It is pure. Violations are in the order of the
+// first event of their ask. It omits ids for which nothing is promised because the server's timer
+// exceeded the margin.
 func Check(events []Event, lim Limits) []Violation {
 	order, byKey := byKey(events)
 	var found []Violation
@@ -70,7 +70,7 @@ func Check(events []Event, lim Limits) []Violation {
 	return found
 }
 
-// overtaken counts the ids that [Check] leaves out and would report.
+// overtaken counts the ids with violations that [Check] omits.
 func overtaken(events []Event, lim Limits) (n int) {
 	order, byKey := byKey(events)
 	for _, k := range order {
@@ -81,7 +81,7 @@ func overtaken(events []Event, lim Limits) (n int) {
 	return n
 }
 
-// byKey sorts a history by id, in the order of their first events.
+// byKey groups a history by id, in the order of their first events.
 func byKey(events []Event) (order []ask.Key, byKey map[ask.Key][]Event) {
 	byKey = map[ask.Key][]Event{}
 	for _, e := range events {
@@ -96,23 +96,23 @@ func byKey(events []Event) (order []ask.Key, byKey map[ask.Key][]Event) {
 	return order, byKey
 }
 
-// late reports whether an expiry was stored later than the margin allows: it
-// outlives the outcome in front of it, and counts as the first when that is gone.
+// late reports whether an expiry was stored later than the margin allows: it then outlives the
+// outcome before it, and counts as the first once that is gone.
 func late(events []Event, lim Limits) bool {
 	return lim.Margin > 0 && slices.ContainsFunc(events, func(e Event) bool { return e.Op == OpStored && e.Late > lim.Margin })
 }
 
-// life is what was told of one question under an id.
+// life is what parties learned of one question under an id.
 type life struct {
 	key      ask.Key
 	name     string
 	kept     bool          // an ask for it was acknowledged …
 	keptAt   time.Duration // … first at this time
 	deadline time.Duration
-	told     []*Event // with an outcome of this life, but for OpStored
-	stored   []*Event // what the ledger holds, by sequence
+	told     []*Event // with an outcome of this life, except OpStored
+	stored   []*Event // in the ledger, by sequence
 	ended    time.Duration
-	truth    *Truth // the first stored outcome, else the first that was told
+	truth    *Truth // the first stored outcome, else the first learned one
 }
 
 func checkKey(k ask.Key, events []Event, lim Limits) []Violation {
@@ -148,7 +148,7 @@ func (c *checking) report(r Rule, l string, events []*Event, format string, args
 	c.found = append(c.found, v)
 }
 
-// livesOf sorts what was told of an id by the question that it is about.
+// livesOf groups the events of an id by question.
 func livesOf(k ask.Key, events []Event, lim Limits) []*life {
 	var lives []*life
 	byName := map[string]*life{}
@@ -187,8 +187,8 @@ func livesOf(k ask.Key, events []Event, lim Limits) []*life {
 	return lives
 }
 
-// settle finds the truth of a life, and when it ended. What was stored does not
-// count when the first of it may have been gone before it was read.
+// settle sets the true outcome of a life and when it ended. Stored outcomes do not count if the
+// first may have expired before it was read.
 func (l *life) settle(lim Limits) {
 	if slices.ContainsFunc(lim.Unread, func(s Span) bool {
 		return slices.ContainsFunc(slices.Concat(l.stored, l.told), func(e *Event) bool { return s.From <= e.Truth.At && e.Truth.At <= s.To })

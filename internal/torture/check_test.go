@@ -21,7 +21,7 @@ var (
 	other   = &torture.Truth{Life: "nobody's", Status: ask.StatusAborted, Text: "aborted", At: 2 * sec}
 )
 
-// at makes an event of the ask "q" that was told at a second.
+// at returns an event of the ask "q" at a second.
 func at(second int, op torture.Op, code torture.Code, truth *torture.Truth, change ...func(*torture.Event)) torture.Event {
 	t := time.Duration(second) * time.Second
 	e := torture.Event{Began: t, Told: t, Who: string(op), Op: op, Key: key, Life: "q", Code: code, Truth: truth}
@@ -51,35 +51,35 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 		events []torture.Event
 		want   []torture.Rule
 	}{
-		{"an answer that everybody is told", []torture.Event{
+		{"an answer that everybody learns", []torture.Event{
 			asked, at(2, torture.OpAnswer, torture.OK, yes, mine("m1")), at(2, torture.OpStored, "", yes, seq(7)),
 			at(3, torture.OpWait, torture.OK, yes), at(3, torture.OpAnswer, torture.Lost, yes, mine("m2")),
 		}, nil},
 		{"an ask that is given up at once", []torture.Event{
 			asked, at(2, torture.OpStored, "", &torture.Truth{Life: "q", Status: ask.StatusWithdrawn, Text: "given up", At: 2 * sec, GaveUp: true}, seq(7)),
 		}, []torture.Rule{torture.GivesUp}},
-		{"a late expiry behind an answer is not an outcome", []torture.Event{
+		{"a late expiry after an answer is not an outcome", []torture.Event{
 			asked, at(2, torture.OpStored, "", yes, seq(7)), at(6, torture.OpStored, "", expired, seq(8)), at(6, torture.OpWait, torture.OK, yes),
 		}, nil},
-		{"two are told different outcomes", []torture.Event{
+		{"two parties learn different outcomes", []torture.Event{
 			asked, at(2, torture.OpWait, torture.OK, yes), at(3, torture.OpGet, torture.OK, no),
 		}, []torture.Rule{torture.OneOutcome}},
 		{"two outcomes are stored", []torture.Event{
 			asked, at(2, torture.OpStored, "", yes, seq(7)), at(3, torture.OpStored, "", no, seq(8)), at(3, torture.OpWait, torture.OK, yes),
 		}, []torture.Rule{torture.OneOutcome}},
-		{"the last is told, not the first", []torture.Event{
+		{"a party learns the last outcome, not the first", []torture.Event{
 			asked, at(6, torture.OpStored, "", expired, seq(8)), at(2, torture.OpStored, "", yes, seq(7)), at(6, torture.OpWait, torture.OK, expired),
 		}, []torture.Rule{torture.FirstWins}},
-		{"something is told that is not stored", []torture.Event{
+		{"a party learns an outcome that is not stored", []torture.Event{
 			asked, at(2, torture.OpStored, "", yes, seq(7)), at(3, torture.OpWait, torture.OK, no),
 		}, []torture.Rule{torture.ToldAsStored}},
-		{"an outcome of a question that nobody asked", []torture.Event{
+		{"an outcome of an unknown question", []torture.Event{
 			asked, at(2, torture.OpGet, torture.OK, other), at(5, torture.OpWait, torture.OK, expired),
 		}, []torture.Rule{torture.ToldAsStored}},
-		{"an outcome of what a killed party had begun", []torture.Event{
+		{"an outcome of a killed party's script", []torture.Event{
 			at(1, torture.OpBegun, "", nil), at(5, torture.OpEnded, torture.OK, expired), at(5, torture.OpStored, "", expired, seq(8)),
 		}, nil},
-		{"an outcome of what nobody had begun", []torture.Event{
+		{"an outcome of a script that nobody started", []torture.Event{
 			at(1, torture.OpBegun, "", nil), at(5, torture.OpEnded, torture.OK, other),
 		}, []torture.Rule{torture.ToldAsStored}},
 		{"a timer later than the margin counts as first when the first is gone", []torture.Event{
@@ -108,7 +108,7 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 		{"an acknowledged answer does not hold", []torture.Event{
 			asked, at(2, torture.OpAnswer, torture.OK, yes, mine("m1")), at(5, torture.OpWait, torture.OK, expired),
 		}, []torture.Rule{torture.OneOutcome, torture.AnswerKept}},
-		{"a loser is told that it won", []torture.Event{
+		{"a loser learns that it won", []torture.Event{
 			asked, at(2, torture.OpAnswer, torture.OK, yes, mine("m9")), at(3, torture.OpWait, torture.OK, yes),
 		}, []torture.Rule{torture.AnswerKept}},
 		{"a withdrawal is acknowledged with an answer", []torture.Event{
@@ -120,7 +120,7 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 		{"somebody outside the audience decides", []torture.Event{
 			asked, at(2, torture.OpAnswer, torture.Unknown, nil, mine("m1"), outsider), at(3, torture.OpWait, torture.OK, yes),
 		}, []torture.Rule{torture.Audience}},
-		{"a question is left behind its outcome", []torture.Event{
+		{"a question remains after its outcome", []torture.Event{
 			asked, at(2, torture.OpStored, "", yes, seq(7)), at(9, torture.OpGhost, "", nil, seq(6)),
 		}, []torture.Rule{torture.NoGhost}},
 		{"an ask never ends", []torture.Event{asked, at(6, torture.OpGet, torture.OK, nil)}, []torture.Rule{torture.Ends}},

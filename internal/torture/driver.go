@@ -20,7 +20,7 @@ import (
 // driver plays the scripts of one run.
 type driver struct {
 	h                 *history
-	name              string // of a party in a process of its own
+	name              string // of a party process
 	shape             shape
 	retention, margin time.Duration
 	log               *slog.Logger
@@ -33,21 +33,20 @@ type driver struct {
 	conns      []*nats.Conn
 
 	used  usedIDs
-	calls chan struct{} // asks on their way at a time: a burst is of deadlines, not of requests
-	end   time.Time     // of the run: nothing starts that cannot end before it
+	calls chan struct{} // bounds concurrent requests: a burst is of deadlines, not of requests
+	end   time.Time     // of the run: no script starts that cannot end before it
 	over  atomic.Bool
-	skew  time.Duration // of the clocks of agents, and backwards of surfaces
-	burst int           // so many asks share each deadline; 0: no bursts
+	skew  time.Duration // agents' clocks are ahead by it, surfaces' behind
+	burst int           // number of asks that share a deadline; 0: no bursts
 
 	acked, ended, reused, full, answers atomic.Int64
-	burstEnd                            atomic.Int64 // when the asks of this burst are due
+	burstEnd                            atomic.Int64 // deadline of the current burst
 }
 
-// running reports whether the run goes on, so that a call that was given up
-// was given up by its script.
+// running reports whether the run continues, so that an abandoned call was abandoned by its script.
 func (d *driver) running() bool { return !d.over.Load() }
 
-// shifted is a clock that is wrong.
+// shifted returns a clock with an offset.
 func shifted(by time.Duration) func() time.Time {
 	return func() time.Time { return time.Now().Add(by) }
 }
@@ -103,8 +102,8 @@ func (d *driver) close() {
 	}
 }
 
-// share is which scripts a driver plays: those that somebody else began, then
-// from, from+step and so on.
+// share is the set of a driver's scripts: those that another party started, then from, from+step
+// and so on.
 type share struct {
 	from, step int
 	resume     []int
@@ -125,9 +124,8 @@ func (s share) below(asks int) iter.Seq[int] {
 	}
 }
 
-// playAll plays scripts, most open at a time, until most asks have been asked
-// or there is no time for another. It returns when the last has ended; what
-// is still open at the end of the run is cut off.
+// playAll plays scripts, at most open at once, until asks many have been asked or the time is up.
+// It returns when the last has ended; the end of the run cuts off open ones.
 func (d *driver) playAll(ctx context.Context, of share, asks, open int) {
 	ctx, cancel := context.WithDeadline(ctx, d.end)
 	defer cancel()
@@ -135,7 +133,7 @@ func (d *driver) playAll(ctx context.Context, of share, asks, open int) {
 	var scripts sync.WaitGroup
 	for i := range of.below(asks) {
 		if d.burst > 0 && i%d.burst == 0 {
-			scripts.Wait() // the burst before has ended
+			scripts.Wait() // the previous burst has ended
 		}
 		s := d.shape.write(i)
 		if d.burst > 0 {
@@ -163,8 +161,8 @@ func (d *driver) playAll(ctx context.Context, of share, asks, open int) {
 	scripts.Wait()
 }
 
-// fits reports whether there is room for an ask's deadline, and for hearing of
-// it. Towards the end of the run deadlines come closer.
+// fits reports whether the run has time for an ask's deadline and for learning of it. Towards the
+// end of the run deadlines become shorter.
 func (d *driver) fits(s *script) bool {
 	room := time.Until(d.end) - tail
 	if !s.ask.Deadline.IsZero() {
@@ -174,10 +172,10 @@ func (d *driver) fits(s *script) bool {
 	return room >= ask.MinTimeout
 }
 
-// tail is how long after its deadline an ask and all who must hear of it have.
+// tail is the time after a deadline for the ask to end and for all parties to learn of it.
 const tail = 3 * time.Second
 
-// aim gives a script the deadline of its burst.
+// aim sets the deadline of a script to its burst's.
 func (d *driver) aim(s *script, index int) {
 	if index%d.burst == 0 || d.burstAt().Before(time.Now()) {
 		at := time.Now().Add(5*time.Second + time.Duration(d.burst)*3*time.Millisecond).UnixNano()
@@ -198,8 +196,7 @@ func (d *driver) aim(s *script, index int) {
 
 func (d *driver) burstAt() time.Time { return time.Unix(0, d.burstEnd.Load()) }
 
-// lookAgain records, for every ask that was acknowledged and has no outcome yet,
-// what a last look says.
+// lookAgain reads every acknowledged ask without an outcome once more.
 func (d *driver) lookAgain(ctx context.Context) {
 	type open struct {
 		key  ask.Key

@@ -22,14 +22,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// EmbeddedOptions tunes an embedded bus. The zero value is ready to use.
+// EmbeddedOptions configures an embedded bus. The zero value is ready to use.
 type EmbeddedOptions struct {
 	Dir       string        // default: a temporary one, removed by Close
-	Nodes     int           // 1, or 3 with three copies of everything; default 1
+	Nodes     int           // 1, or 3 with three replicas of everything; default 1
 	Brokers   int           // default 2
-	MaxStore  int64         // bytes; default that of natsd
-	SmallDisk string        // of [StartProcesses]: a file system of its own for the last server's store, which is filled; default: none
-	Skew      time.Duration // the first broker's clock is so far ahead, the second's so far behind, and so on
+	MaxStore  int64         // bytes; default: natsd's
+	SmallDisk string        // for [StartProcesses]: a file system for the last server's store, which is filled; default: none
+	Skew      time.Duration // offset of the brokers' clocks: the first is ahead, the second behind, and so on
 	Logger    *slog.Logger  // default: discard
 	Retention time.Duration // default [DefaultRetention]
 	Margin    time.Duration // default [DefaultMargin]
@@ -103,7 +103,7 @@ func (e *Embedded) start(ctx context.Context) error {
 	return nil
 }
 
-// skewOf is how wrong the clock of a broker is.
+// skewOf returns the clock offset of a broker.
 func skewOf(skew time.Duration, i int) time.Duration {
 	if i%2 == 1 {
 		return -skew
@@ -121,7 +121,7 @@ func (e *Embedded) Credential(r natsd.Role) (client.Credential, error) {
 	return client.Credential(c), err
 }
 
-// Issuer makes credentials for this bus, which is at these addresses.
+// Issuer returns the keys and addresses of this bus.
 func (e *Embedded) Issuer() (keys *natsd.Issuer, urls string, err error) {
 	all := make([]string, len(e.nodes))
 	for i, n := range e.nodes {
@@ -149,7 +149,7 @@ func (e *Embedded) Victims() []Victim {
 	return all
 }
 
-// Healthy says what is wrong with a server.
+// Healthy returns the error of an unhealthy server.
 func (e *Embedded) Healthy() error {
 	var err error
 	for _, n := range e.nodes {
@@ -196,8 +196,7 @@ func (n *node) Name() string {
 	return "server-" + n.opts.Cluster.Node
 }
 
-// Kill implements [Victim]. A server in this process cannot die as a process
-// does: it shuts down, and starts again.
+// Kill implements [Victim]. A server in this process cannot be killed: it shuts down and restarts.
 func (n *node) Kill(context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -264,7 +263,7 @@ func (b *embeddedBroker) start(ctx context.Context) error {
 	return nil
 }
 
-// openLedger opens the ledger; a cluster that just started needs a while.
+// openLedger opens the ledger; a newly started cluster needs a while.
 func openLedger(ctx context.Context, nc *nats.Conn, opts ledger.Options) (*ledger.Ledger, error) {
 	for end := time.Now().Add(30 * time.Second); ; {
 		led, err := ledger.Open(ctx, nc, opts)
@@ -292,8 +291,7 @@ func (b *embeddedBroker) stop() error {
 // Name implements [Victim].
 func (b *embeddedBroker) Name() string { return b.name }
 
-// Kill implements [Victim]: its connections break in the middle of whatever it
-// does, and another broker starts.
+// Kill implements [Victim]: its connections break while it works, and another broker starts.
 func (b *embeddedBroker) Kill(ctx context.Context) error {
 	for _, nc := range b.conns {
 		nc.Close()

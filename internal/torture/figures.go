@@ -12,7 +12,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Figures is what a run adds up to.
+// Figures summarizes a run.
 type Figures struct {
 	Asks, Ended, Reused, Wanted int
 	ByStatus                    map[ask.Status]int
@@ -21,20 +21,20 @@ type Figures struct {
 	Kills, Stops, Ghosts        int
 	Events, Stored              int
 	Took                        time.Duration
-	Ask, Answer, Notice         time.Duration // the longest
+	Ask, Answer, Notice         time.Duration // maximum
 	Ask99, Answer99, Notice99   time.Duration
-	Late                        time.Duration // of the server's timer
+	Late                        time.Duration // of the server's timer, maximum
 	Early                       int           // asks that expired before their deadlines
-	Outage                      time.Duration // the longest that a victim was away
+	Outage                      time.Duration // longest outage of a victim
 	LedgerRead                  bool
 	Seed                        uint64
 }
 
-// figure counts.
+// figure computes the figures of a history.
 func figure(events []Event, lim Limits) Figures {
 	f := Figures{ByStatus: map[ask.Status]int{}, Events: len(events), Took: lim.End}
 	first := map[string]*Truth{} // by life
-	tried := map[string]int{}    // how many tried to end it
+	tried := map[string]int{}    // attempts to end an ask, by life
 	acked := map[string]bool{}
 	var asks, answers, notices []time.Duration
 	for i := range events {
@@ -90,7 +90,7 @@ func longest(d []time.Duration) (most, p99 time.Duration) {
 	return d[len(d)-1], d[(len(d)-1)*99/100]
 }
 
-// fill adds what is not in the history.
+// fill adds figures that are not in the history.
 func (f *Figures) fill(o Options, d *driver, c *chaos, led *reader) {
 	f.Wanted, f.Seed, f.Reused, f.Full = o.Asks, o.Seed, int(d.reused.Load()), int(d.full.Load())
 	f.Kills, f.Stops, f.Ghosts, f.Outage = c.kills, c.stops, c.ghosts, c.outage
@@ -99,7 +99,7 @@ func (f *Figures) fill(o Options, d *driver, c *chaos, led *reader) {
 	}
 }
 
-// String is the closing line.
+// String returns the closing line.
 func (f *Figures) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d asks (%d raced, %d under used ids) of %d ended in %.1fs:", f.Ended, f.Races, f.Reused, f.Asks, f.Took.Seconds())
@@ -129,7 +129,7 @@ func short(d time.Duration) string {
 	return d.Round(100 * time.Microsecond).String()
 }
 
-// broken says how often each rule was broken.
+// broken returns how often each rule was violated.
 func (res *Result) broken() []string {
 	n := map[Rule]int{}
 	for _, v := range res.Violations {
@@ -142,8 +142,7 @@ func (res *Result) broken() []string {
 	return s
 }
 
-// report prints violations, the shortest history of the first, and the closing
-// line.
+// report prints the violations, the shortest history of the first one, and the closing line.
 func report(w io.Writer, res *Result) {
 	for i, v := range res.Violations {
 		if i == 10 {

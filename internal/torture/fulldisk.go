@@ -11,13 +11,12 @@ import (
 )
 
 const (
-	mostBallast = 1 << 30         // a disk with more room than this is not a small one
-	fullFor     = 3 * time.Second // how long it is full
+	mostBallast = 1 << 30         // maximum free space of a small disk
+	fullFor     = 3 * time.Second // how long it stays full
 )
 
-// fullDisk is the file system that one server's store lies on. It is full for a
-// while; then there is room, and the server is started again, as
-// docs/guarantees.md says.
+// fullDisk is the file system of one server's store. It is full for a while; then space is freed
+// and the server is restarted, as docs/guarantees.md says.
 type fullDisk struct {
 	bus *Processes
 	pr  *process // its server
@@ -43,13 +42,13 @@ func (d *fullDisk) Kill(ctx context.Context) error {
 	return (&victim{d.bus, d.pr}).Kill(ctx)
 }
 
-// fill writes a file until there is no room.
+// fill writes a file until the disk is full.
 func fill(path string) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("torture: fill the disk: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // it is removed
+	defer f.Close() //nolint:errcheck // removed later
 	chunk := make([]byte, 1<<20)
 	for size := 0; size <= mostBallast; {
 		n, err := f.Write(chunk)

@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// mount mounts a small file system of its own, which is full soon.
+// mount mounts a small file system.
 func mount(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,8 +32,8 @@ func big(id string) ask.Ask {
 	return ask.Ask{ID: id, Context: strings.Repeat("x", 60_000), Timeout: time.Hour, Questions: []ask.Question{{Text: "Shall we?"}}}
 }
 
-// On a full disk an ask is refused in words, nothing that was acknowledged is
-// lost, and after room is made and a restart all goes on.
+// On a full disk an ask is refused with a message, no acknowledged ask is lost, and after space is
+// freed and the server restarted everything works.
 func TestAFullDiskLosesNothingAndIsSaid(t *testing.T) {
 	t.Parallel()
 	dir := mount(t, "6m")
@@ -95,7 +95,7 @@ func TestAReadOnlyStoreIsSaid(t *testing.T) {
 	}
 }
 
-// agent is the way to the asks of acme/s1.
+// agent returns the asks of acme/s1.
 func agent(t *testing.T, nc *nats.Conn) client.Session {
 	t.Helper()
 	c, err := client.New(nc, client.Options{})

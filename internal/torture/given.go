@@ -8,13 +8,13 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// Given is a bus that somebody else runs.
+// Given is a bus that is already running.
 type Given struct {
 	URL    string
-	Issuer *natsd.Issuer      // makes a credential for each party: no single one may be all of them
-	Admin  *client.Credential // may read the ledger; nil: nobody may
+	Issuer *natsd.Issuer      // issues a credential per party, because no single one may be all
+	Admin  *client.Credential // may read the ledger; nil: skip that check
 
-	// Trust adds to a credential how the bus is recognized over TLS; default: nothing.
+	// Trust adds TLS verification to a credential; default: none.
 	Trust func(client.Credential) client.Credential
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Op is what a party did, or what it was told.
+// Op is what a party did or learned.
 type Op string
 
 // The operations.
@@ -20,27 +20,27 @@ const (
 	OpGet       Op = "get"       // an agent reads
 	OpAnswer    Op = "answer"    // a person answers
 	OpDecline   Op = "decline"   // a person declines the whole ask
-	OpWithdraw  Op = "withdraw"  // the agent takes it back
+	OpWithdraw  Op = "withdraw"  // the agent withdraws
 	OpAbort     Op = "abort"     // an operator ends it
-	OpShown     Op = "shown"     // a live screen is told that it waits
-	OpEnded     Op = "ended"     // a live screen is told how it ended
-	OpPosted    Op = "posted"    // a posting surface is handed the question
-	OpRetracted Op = "retracted" // a posting surface is handed the outcome
-	OpStored    Op = "stored"    // the ledger holds this outcome, at Seq
-	OpGhost     Op = "ghost"     // the ledger still held the question of a stored outcome
-	OpBegun     Op = "begun"     // a party in a process of its own began script Seq …
-	OpOver      Op = "over"      // … and has nothing more to do for it
-	OpFault     Op = "fault"     // something was killed, stopped or cut; Life says what
+	OpShown     Op = "shown"     // a live screen learns of a pending ask
+	OpEnded     Op = "ended"     // a live screen learns an outcome
+	OpPosted    Op = "posted"    // a posting surface gets the question
+	OpRetracted Op = "retracted" // a posting surface gets the outcome
+	OpStored    Op = "stored"    // the ledger has this outcome at Seq
+	OpGhost     Op = "ghost"     // the ledger still has the question of a stored outcome
+	OpBegun     Op = "begun"     // a party process started script Seq
+	OpOver      Op = "over"      // a party process finished script Seq
+	OpFault     Op = "fault"     // a fault; Life describes it
 )
 
-// Code is how a call ended.
+// Code is the result of a call.
 type Code string
 
-// The codes. Only with [Unknown] it is open whether the call was carried out.
+// The codes. Only with [Unknown] it is open whether the call took effect.
 const (
 	OK        Code = "ok"
-	Lost      Code = "lost"      // 409 or 410, with the outcome that holds
-	Reused    Code = "reused"    // 409: the id stands for another question
+	Lost      Code = "lost"      // 409 or 410, with the stored outcome
+	Reused    Code = "reused"    // 409: the id belongs to another question
 	NotFound  Code = "not found" // 404
 	Forbidden Code = "forbidden" // 403: not in the audience
 	Invalid   Code = "invalid"   // 400
@@ -49,34 +49,33 @@ const (
 	GaveUp    Code = "gave up"   // the caller ended it on purpose
 )
 
-// Event is one thing that a party was told. Times count from the start of the
-// run.
+// Event is something that a party learned. Times count from the start of the run.
 type Event struct {
-	Began, Told time.Duration // of the call; the same when it was told unasked
+	Began, Told time.Duration // of the call; equal for unsolicited events
 	Who         string
 	Op          Op
 	Key         ask.Key
-	Life        string // which question it is about: ids are used again
+	Life        string // the question: ids are reused
 	Code        Code
-	Truth       *Truth // the outcome that it was told
-	Mine        string // the answer id that it sent
-	Outsider    bool   // sent by somebody who is not in the audience
+	Truth       *Truth // the outcome that it learned
+	Mine        string // the sent answer id
+	Outsider    bool   // the sender is not in the audience
 	Deadline    time.Duration
-	Seq         uint64        // of what is stored
-	Late        time.Duration // how long after its deadline an expiry was stored
+	Seq         uint64        // sequence of the stored message
+	Late        time.Duration // delay of a stored expiry after its deadline
 }
 
-// Truth is an outcome as somebody was told it.
+// Truth is an outcome as a party learned it.
 type Truth struct {
-	Life     string // the question that it holds a copy of
+	Life     string // the question in it
 	Status   ask.Status
 	AnswerID string
-	Text     string // everything that two tellings of one outcome must agree on
+	Text     string // everything that must be equal for one outcome
 	At       time.Duration
-	GaveUp   bool // withdrawn because nobody waited
+	GaveUp   bool // withdrawn because no agent waited
 }
 
-// truthOf is what o says. start is the start of the run.
+// truthOf converts an outcome. start is the start of the run.
 func truthOf(o *ask.Outcome, start time.Time) *Truth {
 	t := &Truth{Status: o.Status, AnswerID: o.AnswerID, At: o.At.Sub(start), GaveUp: o.GaveUp()}
 	if o.Ask != nil {
@@ -100,7 +99,7 @@ func truthOf(o *ask.Outcome, start time.Time) *Truth {
 	return t
 }
 
-// String is the event as one line of a printed history.
+// String formats the event as a line of a history.
 func (e *Event) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%9.3fs", e.Told.Seconds())
@@ -132,24 +131,24 @@ func (e *Event) String() string {
 	return b.String()
 }
 
-// history records what every party was told. It is safe for concurrent use.
+// history records what every party learns. It is safe for concurrent use.
 type history struct {
 	start time.Time
 
 	mu     sync.Mutex
 	events []Event
-	truths map[string]*Truth // the same outcome is told to many
-	sink   func(*Event)      // gets every event too; may be nil
+	truths map[string]*Truth // shared, because many parties learn the same outcome
+	sink   func(*Event)      // also gets every event; may be nil
 }
 
 func newHistory(start time.Time) *history {
 	return &history{start: start, truths: map[string]*Truth{}}
 }
 
-// now is the time since the start of the run.
+// now returns the time since the start of the run.
 func (h *history) now() time.Duration { return time.Since(h.start) }
 
-// add records an event that was told just now, unless it says when.
+// add records an event, by default with the current time.
 func (h *history) add(e Event) {
 	if e.Told == 0 {
 		e.Told = h.now()
@@ -173,7 +172,7 @@ func (h *history) add(e Event) {
 	}
 }
 
-// truth is what o says, in this run's time.
+// truth converts an outcome to this run's time.
 func (h *history) truth(o *ask.Outcome) *Truth {
 	if o == nil {
 		return nil
@@ -181,7 +180,7 @@ func (h *history) truth(o *ask.Outcome) *Truth {
 	return truthOf(o, h.start)
 }
 
-// all are the events so far.
+// all returns the events so far.
 func (h *history) all() []Event {
 	h.mu.Lock()
 	defer h.mu.Unlock()

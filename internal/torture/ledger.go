@@ -15,8 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// reader reads the ledger with rights of its own: what the streams hold, in the
-// order in which they hold it.
+// reader reads the streams of the ledger in order, on its own connection.
 type reader struct {
 	js   jetstream.JetStream
 	h    *history
@@ -25,15 +24,15 @@ type reader struct {
 	next []uint64 // by partition
 	read int
 
-	// late is the longest that the server's timer took after a deadline.
+	// late is the maximum delay of the server's timer.
 	late time.Duration
 
 	retention time.Duration
-	readAt    []time.Duration // by partition: when everything was read
-	unread    []Span          // longer than the retention: what ended then may be gone
+	readAt    []time.Duration // by partition: when it was last up to date
+	unread    []Span          // longer than the retention: outcomes may have expired unread
 }
 
-// newReader waits until the ledger is there.
+// newReader waits until the ledger exists.
 func newReader(ctx context.Context, nc *nats.Conn, d *driver) (*reader, error) {
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*time.Second))
 	if err != nil {
@@ -44,7 +43,7 @@ func newReader(ctx context.Context, nc *nats.Conn, d *driver) (*reader, error) {
 		s, err := js.Stream(ctx, subject.Stream(0))
 		if err == nil {
 			if r.n, err = strconv.Atoi(s.CachedInfo().Config.Metadata["askbus.partitions"]); err != nil {
-				return nil, fmt.Errorf("torture: the ledger does not say how many partitions it has: %w", err)
+				return nil, fmt.Errorf("torture: read the ledger's partitions: %w", err)
 			}
 			break
 		}
@@ -66,9 +65,9 @@ func newReader(ctx context.Context, nc *nats.Conn, d *driver) (*reader, error) {
 	return r, nil
 }
 
-// follow reads what comes until ctx ends. A message that is read within the
-// retention is read in order, so a reader that sees a second outcome has seen the
-// first. When the machine or the server was away for longer, the checker is told.
+// follow reads new messages until ctx ends. Messages are read in order within the retention, so a
+// reader that sees a second outcome has seen the first. The checker learns of gaps longer than
+// that.
 func (r *reader) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		idle := true
@@ -82,7 +81,7 @@ func (r *reader) follow(ctx context.Context) {
 	}
 }
 
-// catchUp reads everything that is there.
+// catchUp reads all available messages.
 func (r *reader) catchUp(ctx context.Context) error {
 	for p := range r.n {
 		for {
@@ -137,7 +136,7 @@ func (r *reader) some(ctx context.Context, p int) (int, error) {
 	return got, batch.Error()
 }
 
-// readTo notes that everything was read that was stored until then.
+// readTo records that everything stored until then was read.
 func (r *reader) readTo(p int, then time.Duration) {
 	if now := r.h.now(); now-r.readAt[p] > r.retention {
 		r.unread = append(r.unread, Span{r.readAt[p], now})
@@ -163,9 +162,8 @@ func (r *reader) outcome(m *nats.Msg, seq uint64, at time.Time) {
 	r.h.add(e)
 }
 
-// ghosts records every question that is there although its outcome is stored.
-// found is told before the brokers had the time to remove them; what is there
-// after patience is a violation.
+// ghosts records every question that still exists although its outcome is stored. found is the
+// count before the brokers had time to remove them; one that remains after patience is a violation.
 func (r *reader) ghosts(ctx context.Context, patience time.Duration) (found int) {
 	end := time.Now().Add(patience)
 	for first := true; ; first = false {

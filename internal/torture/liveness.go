@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// liveness checks that an acknowledged ask ended, and that everybody who must
-// know it does.
+// liveness checks that an acknowledged ask ended, and that every party that must learn of it does.
 func (c *checking) liveness(l *life) {
 	if !l.kept {
 		return
@@ -17,11 +16,11 @@ func (c *checking) liveness(l *life) {
 		}
 		return
 	}
-	// Everybody who must know has until here; the agent's own deadline is no excuse.
+	// All parties must learn by this time; the agent's own deadline is no excuse.
 	limit := l.ended + c.lim.Learns
 	c.agents(l, limit)
 	if !c.lim.Undisturbed {
-		c.screens(l, limit+snapshot) // a missed message is found by reading everything again
+		c.screens(l, limit+snapshot) // a missed message is found by the next snapshot
 	} else {
 		c.screens(l, limit)
 	}
@@ -53,8 +52,8 @@ func (c *checking) agents(l *life, limit time.Duration) {
 	}
 }
 
-// screens checks the live screens. One that was told that an ask waits must be
-// told how it ended; without disturbance each must be told both.
+// screens checks the live screens. One that learned of a pending ask must learn its outcome;
+// without faults each must learn both.
 func (c *checking) screens(l *life, limit time.Duration) {
 	if c.lim.End <= limit {
 		return
@@ -88,7 +87,7 @@ func (c *checking) screens(l *life, limit time.Duration) {
 	}
 }
 
-// posting checks that every posting surface was handed the outcome.
+// posting checks that every posting surface got the outcome.
 func (c *checking) posting(l *life, limit time.Duration) {
 	if c.lim.End <= limit || l.keptAt < c.lim.PostingFrom {
 		return

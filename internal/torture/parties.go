@@ -14,11 +14,10 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// agent is the way to the asks of a key's session.
+// agent returns the asks of a key's session.
 func (d *driver) agent(k ask.Key) client.Session { return d.agents[k.InSession()] }
 
-// ask asks, for as long as the ask cannot have been forgotten: after that the
-// same id with the same question would be an ask of its own.
+// ask asks while the bus cannot have forgotten the ask: after that the same id would be a new ask.
 func (d *driver) ask(ctx context.Context, k ask.Key, a ask.Ask, who string, last time.Time) (time.Time, Code) {
 	ctx, cancel := context.WithDeadline(ctx, last)
 	defer cancel()
@@ -33,7 +32,7 @@ func (d *driver) ask(ctx context.Context, k ask.Key, a ask.Ask, who string, last
 	return st.Deadline, code
 }
 
-// askHeld asks with one plain request that is answered at the end.
+// askHeld asks with one plain request that gets the outcome as its reply.
 func (d *driver) askHeld(ctx context.Context, k ask.Key, s *script) {
 	data, err := wire.EncodeAsk(&s.ask)
 	if err != nil {
@@ -55,12 +54,12 @@ func (d *driver) askHeld(ctx context.Context, k ask.Key, s *script) {
 		}
 	}
 	if e.Code == OK && e.Truth == nil {
-		e.Code = Unknown // a status at the end of the hold: the other asker's reply says more
+		e.Code = Unknown // a status at the end of the hold; the other asker's reply has more
 	}
 	d.h.add(e)
 }
 
-// remembered is until when an ask with this deadline may be repeated.
+// remembered returns until when an ask with this deadline may be repeated.
 func (d *driver) remembered(deadline time.Time) time.Time { return deadline.Add(d.retention / 6) }
 
 func (d *driver) wait(ctx context.Context, k ask.Key, life string) *ask.Outcome {
@@ -99,7 +98,7 @@ func (d *driver) abort(ctx context.Context, k ask.Key, life string) {
 	d.ending(began, "operator", OpAbort, k, life, "", o, err)
 }
 
-// reply is an answer or a refusal of a person at a surface.
+// reply answers or declines as a person at a surface.
 func (d *driver) reply(ctx context.Context, k ask.Key, s *script, a act) {
 	r, mine := d.people[a.typ], fmt.Sprintf("%s-%d-%d%s", a.typ, s.index, d.answers.Add(1), d.name)
 	began := d.h.now()
@@ -118,7 +117,7 @@ func (d *driver) ending(began time.Duration, who string, op Op, k ask.Key, life,
 	d.told(Event{Began: began, Who: who, Op: op, Key: k, Life: life, Mine: mine}, o, err)
 }
 
-// told records how a call ended that ends an ask.
+// told records the result of a call that ends an ask.
 func (d *driver) told(e Event, o ask.Outcome, err error) {
 	code, winner := codeOf(err)
 	if err == nil {

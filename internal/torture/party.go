@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// orders is what a party in a process of its own is told to do.
+// orders are the instructions of a party in its own process.
 type orders struct {
 	Start, End        time.Time
 	Run               string
@@ -21,16 +21,16 @@ type orders struct {
 	Longest           time.Duration
 	Long              int
 	From, Step        int
-	Resume            []int  // scripts that a killed one had begun
+	Resume            []int  // scripts that a killed party had started
 	Name              string // in the history
 	Asks, Open        int
 	Retention, Margin time.Duration
 	URL               string
-	Keys              string // the directory whose keys sign
+	Keys              string // directory of the signing keys
 }
 
-// Party plays scripts as ordered on in, and writes what it was told to out. It
-// may be killed at any moment: another one asks the same again.
+// Party plays the scripts that in names, and writes events to out. It may be killed at any moment:
+// the next party repeats its asks.
 func Party(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) error {
 	var o orders
 	if err := gob.NewDecoder(in).Decode(&o); err != nil {

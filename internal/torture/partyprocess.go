@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// partyProcess is agents and people in a process of their own. When it is
-// killed, the next one asks again what it had begun, under the same ids.
+// partyProcess runs agents and people in their own process. After a kill, its successor repeats the
+// started asks under the same ids.
 type partyProcess struct {
 	self   string
 	d      *driver
@@ -25,14 +25,14 @@ type partyProcess struct {
 
 	mu     sync.Mutex
 	lives  int
-	begun  map[int]time.Time // scripts that are not over, and since when
+	begun  map[int]time.Time // start times of unfinished scripts
 	cmd    *exec.Cmd
 	done   chan struct{}
 	closed bool
 }
 
-// resumable is how old an ask may be that is asked again by another process:
-// well within the shortest deadline and [DefaultRetention].
+// resumable is the maximum age of an ask that another process repeats: well within the shortest
+// deadline and [DefaultRetention].
 const resumable = 4 * time.Second
 
 // party starts a party that plays every other script.
@@ -61,7 +61,7 @@ func (c *partyProcess) start() error {
 		if time.Since(at) < resumable {
 			o.Resume = append(o.Resume, i)
 		} else {
-			delete(c.begun, i) // its ask may be forgotten: the same again would be another one
+			delete(c.begun, i) // its ask may be forgotten: a repetition would be a new one
 		}
 	}
 	slices.Sort(o.Resume)
@@ -83,18 +83,18 @@ func (c *partyProcess) start() error {
 	go func(cmd *exec.Cmd) {
 		defer close(done)
 		c.read(out)
-		_ = cmd.Wait() // a killed one says so
+		_ = cmd.Wait() // reports the kill
 	}(c.cmd)
 	return nil
 }
 
-// read takes over what the party was told.
+// read records the party's events.
 func (c *partyProcess) read(out io.Reader) {
 	dec := gob.NewDecoder(out)
 	for {
 		var e Event
 		if err := dec.Decode(&e); err != nil {
-			return // its end, perhaps in the middle of an event
+			return // the end, possibly within an event
 		}
 		switch e.Op { //nolint:exhaustive // the rest is history
 		case OpBegun:
@@ -105,7 +105,7 @@ func (c *partyProcess) read(out io.Reader) {
 			}
 			c.orders.From = max(c.orders.From, i+2)
 			c.mu.Unlock()
-			script := c.d.shape.write(i) // a party that is killed does not say what it had asked
+			script := c.d.shape.write(i) // a killed party does not report its asks
 			e.Key.Tenant, e.Key.Session = script.home()
 			e.Key.ID, e.Life = script.ask.ID, script.life()
 			c.d.h.add(e)
@@ -119,7 +119,7 @@ func (c *partyProcess) read(out io.Reader) {
 	}
 }
 
-// wait waits until the party has played everything; a nil one has.
+// wait waits until the party has finished; a nil party has.
 func (c *partyProcess) wait() {
 	if c == nil {
 		return
@@ -176,7 +176,7 @@ func (c *partyProcess) Stop(ctx context.Context, d time.Duration) (bool, error) 
 	cmd := c.cmd
 	c.mu.Unlock()
 	if err := cmd.Process.Signal(syscall.SIGSTOP); errors.Is(err, os.ErrProcessDone) {
-		return false, nil // it has ended by itself
+		return false, nil // already exited
 	} else if err != nil {
 		return false, fmt.Errorf("torture: stop a party: %w", err)
 	}

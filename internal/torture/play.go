@@ -9,9 +9,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// play carries out one script: it asks, lets everybody act, waits, looks
-// again, and afterwards lets latecomers act. ended is called when the ask has
-// ended, and latecomers are still to come.
+// play executes one script: it asks, lets everybody act, waits, reads again, and then lets
+// latecomers act. ended is called when the ask has ended, before the latecomers.
 func (d *driver) play(ctx context.Context, s script, ended func()) {
 	defer ended()
 	tenant, session := s.home()
@@ -56,7 +55,7 @@ func (d *driver) play(ctx context.Context, s script, ended func()) {
 	d.used.put(k, later(deadline, after).Add(d.retention+d.margin+time.Second))
 }
 
-// askFor asks, until it is acknowledged or the run is over.
+// askFor asks until the ask is acknowledged or the run ends.
 func (d *driver) askFor(ctx context.Context, k ask.Key, s *script) (deadline time.Time, ok bool) {
 	last := d.remembered(time.Now().Add(s.ask.Timeout))
 	if !s.ask.Deadline.IsZero() {
@@ -88,14 +87,14 @@ func (d *driver) askFor(ctx context.Context, k ask.Key, s *script) (deadline tim
 			if !until(ctx, time.Now().Add(300*time.Millisecond)) {
 				return time.Time{}, false
 			}
-		case Lost, Reused, NotFound, Forbidden, Invalid, GaveUp: // an id that was used again too early
+		case Lost, Reused, NotFound, Forbidden, Invalid, GaveUp: // an id that was reused too early
 			return time.Time{}, false
 		}
 	}
 	return time.Time{}, false
 }
 
-// act carries out one act.
+// act executes one act.
 func (d *driver) act(ctx context.Context, k ask.Key, s *script, a act, deadline time.Time) {
 	switch a.op {
 	case OpAnswer, OpDecline:
@@ -120,11 +119,11 @@ func (d *driver) act(ctx context.Context, k ask.Key, s *script, a act, deadline 
 		}
 		d.wait(ctx, k, s.life())
 	case OpShown, OpEnded, OpPosted, OpRetracted, OpStored, OpGhost, OpFault, OpBegun, OpOver:
-		// Nobody does these; they happen.
+		// These are events, not acts.
 	}
 }
 
-// until waits for a moment; it reports whether ctx lasted.
+// until waits for a moment and reports whether ctx is still alive.
 func until(ctx context.Context, at time.Time) bool {
 	t := time.NewTimer(time.Until(at))
 	defer t.Stop()
@@ -143,7 +142,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// codeOf says how a call ended, and the outcome that its refusal carried.
+// codeOf returns the code of a call's error, and the outcome in it.
 func codeOf(err error) (Code, *ask.Outcome) {
 	e, _ := errors.AsType[*ask.Error](err)
 	switch {
@@ -165,7 +164,7 @@ func codeOf(err error) (Code, *ask.Outcome) {
 	return Unknown, nil
 }
 
-// usedIDs are ids whose outcome has expired, or will.
+// usedIDs are ids whose outcome has expired or will expire.
 type usedIDs struct {
 	mu   sync.Mutex
 	free map[string][]usedID
@@ -176,7 +175,7 @@ type usedID struct {
 	at  time.Time
 }
 
-// put offers an id from a moment on.
+// put offers an id from a time on.
 func (u *usedIDs) put(k ask.Key, at time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -186,7 +185,7 @@ func (u *usedIDs) put(k ask.Key, at time.Time) {
 	}
 }
 
-// take takes the oldest id of a session, when it is free.
+// take returns the oldest free id of a session.
 func (u *usedIDs) take(tenant, session string, now time.Time) (ask.Key, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -17,9 +17,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// disk is a file system in a file. What programs wrote and did not sync is in
-// the kernel's memory and not in that file: a copy of it is what a power cut
-// leaves.
+// disk is a file system in a file. Unsynced writes are in the kernel's memory and not in the file:
+// a copy of the file is the state after a power cut.
 type disk struct{ image, dir string }
 
 func newDisk(t *testing.T, image string) disk {
@@ -52,7 +51,7 @@ func truncate(t *testing.T, path string, to int64) {
 	}
 }
 
-// cut is the disk as a power cut at this moment leaves it.
+// cut returns the disk after a power cut at this moment.
 func (d disk) cut(t *testing.T) disk {
 	t.Helper()
 	from, err := os.Open(d.image)
@@ -82,7 +81,7 @@ func TestAPowerCutLosesNothingThatWasAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, answered := load(t, bus)
-	// The control: a file that nobody synced must be gone.
+	// Control: an unsynced file must be lost.
 	if err := os.WriteFile(filepath.Join(before.dir, "unsynced"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +114,7 @@ func TestAPowerCutLosesNothingThatWasAcknowledged(t *testing.T) {
 	t.Logf("%d asks and %d answers outlived the cut", len(kept), len(answered))
 }
 
-// load asks and answers, and says what was acknowledged.
+// load asks and answers, and returns what was acknowledged.
 func load(t *testing.T, bus torture.Bus) (kept []string, answered map[string]string) {
 	t.Helper()
 	c := agent(t, connect(t, bus, natsd.Role{Name: natsd.RoleAgent, Tenant: "acme", Session: "s1"}))

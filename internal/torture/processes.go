@@ -28,7 +28,7 @@ type Processes struct {
 	keys  *natsd.Issuer
 	urls  string
 	procs []*process
-	disk  *fullDisk     // nil: none may be filled
+	disk  *fullDisk     // nil: fill none
 	child *partyProcess // nil until a run starts one
 	log   *slog.Logger
 }
@@ -124,7 +124,7 @@ func (p *Processes) add(name string, args []string) {
 	p.procs = append(p.procs, &process{name: name, self: p.self, args: args, out: filepath.Join(p.dir, name+".log")})
 }
 
-// serves waits until a broker answers.
+// serves waits until a broker replies.
 func (p *Processes) serves(ctx context.Context) error {
 	last := time.Now().Add(60 * time.Second)
 	for {
@@ -133,7 +133,7 @@ func (p *Processes) serves(ctx context.Context) error {
 			return nil
 		}
 		for _, pr := range p.procs {
-			// A broker that finds no server ends; its supervisor starts it again.
+			// A broker that finds no server exits; its supervisor restarts it.
 			if again := pr.startAgain(); again != nil {
 				return again
 			}
@@ -203,7 +203,7 @@ type victim struct {
 // Name implements [Victim].
 func (v *victim) Name() string { return v.pr.name }
 
-// Kill implements [Victim]: with SIGKILL. It returns when the bus serves again.
+// Kill implements [Victim], with SIGKILL. It returns when the bus serves again.
 func (v *victim) Kill(ctx context.Context) error {
 	v.pr.end(syscall.SIGKILL)
 	if err := v.pr.start(); err != nil {
@@ -234,7 +234,7 @@ func (p *process) start() error {
 	if err != nil {
 		return fmt.Errorf("torture: %w", err)
 	}
-	defer out.Close()                       //nolint:errcheck // the child has its own
+	defer out.Close()                       //nolint:errcheck // the child has its own copy
 	p.cmd = exec.Command(p.self, p.args...) //nolint:gosec,noctx // our own binary; it is ended by name
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.SysProcAttr = childAttr()
@@ -245,12 +245,12 @@ func (p *process) start() error {
 	p.done = done
 	go func(c *exec.Cmd) {
 		defer close(done)
-		_ = c.Wait() // a killed one says so
+		_ = c.Wait() // reports the kill
 	}(p.cmd)
 	return nil
 }
 
-// startAgain starts it when it has ended by itself.
+// startAgain restarts it if it has exited by itself.
 func (p *process) startAgain() error {
 	p.mu.Lock()
 	done := p.done
@@ -263,7 +263,7 @@ func (p *process) startAgain() error {
 	}
 }
 
-// end sends a signal and waits until it is gone.
+// end sends a signal and waits for the exit.
 func (p *process) end(sig syscall.Signal) {
 	p.mu.Lock()
 	cmd, done := p.cmd, p.done
@@ -275,7 +275,7 @@ func (p *process) end(sig syscall.Signal) {
 	<-done
 }
 
-// freeze stops it for a while.
+// freeze pauses it for a while.
 func (p *process) freeze(ctx context.Context, d time.Duration) error {
 	p.mu.Lock()
 	cmd := p.cmd

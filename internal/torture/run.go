@@ -16,25 +16,25 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Options tunes a run. Asks and For are required.
+// Options configures a run. Asks and For are required.
 type Options struct {
-	Asks  int           // so many …
-	For   time.Duration // … or so long, whichever comes first
+	Asks  int           // maximum number of asks
+	For   time.Duration // maximum duration
 	Seed  uint64
-	Open  int // asks that are open at a time; default 256
-	Long  int // percent of asks with a far deadline, when there is time for it; default 5
-	Burst int // so many asks share each deadline; default: each has its own
+	Open  int // concurrently open asks; default 256
+	Long  int // percentage of asks with a far deadline, if the run is long enough; default 5
+	Burst int // number of asks that share a deadline; default: 1
 
 	KillEvery time.Duration // between kills of a victim; default: none
 	StopEvery time.Duration // between stops of a victim; default: none
-	Kills     int           // at most; default: as many as there is time for
-	Victims   string        // only those whose names begin so; default: all
+	Kills     int           // maximum; default: unlimited
+	Victims   string        // prefix of the victims' names; default: all
 
-	Retention, Margin time.Duration // of the bus; default: those of a bus made to be tortured
-	Ends, Learns      time.Duration // bounds of liveness; default 10s, with faults 45s
+	Retention, Margin time.Duration // of the bus; default: [DefaultRetention], [DefaultMargin]
+	Ends, Learns      time.Duration // limits of liveness; default 10s, with faults 45s
 	Posts             time.Duration // the same for posting surfaces; default 90s
-	Skew              time.Duration // agents' clocks are so far ahead, surfaces' so far behind
-	Disturbed         bool          // faults come from elsewhere: screens may miss what is short
+	Skew              time.Duration // agents' clocks are ahead, surfaces' behind
+	Disturbed         bool          // faults are injected from outside: screens may miss short asks
 	Out               io.Writer     // the closing line and violations
 	Logger            *slog.Logger  // default: discard
 }
@@ -76,23 +76,23 @@ func (o *Options) fill() {
 	}
 }
 
-// ErrViolated means that a promise was broken.
+// ErrViolated reports a broken promise.
 var ErrViolated = errors.New("a promise was broken")
 
-// ErrOvertaken means that the machine was too slow for the bus's margin: the run
-// says nothing of some asks.
+// ErrOvertaken reports that the machine was too slow for the bus's margin, so that some asks were
+// not judged.
 var ErrOvertaken = errors.New("the server's timer was later than the margin")
 
-// Result is what a run found.
+// Result is the result of a run.
 type Result struct {
 	Figures    Figures
 	Violations []Violation
-	Overtaken  int       // asks whose timer was later than the margin: nothing is promised of them
+	Overtaken  int       // asks whose timer exceeded the margin, for which nothing is promised
 	Shortest   [][]Event // of the first violation of each rule
 }
 
-// Run tortures a bus and reports. The error is [ErrViolated] when a promise was
-// broken, anything else when the run itself failed.
+// Run tortures a bus and reports. The error is [ErrViolated] for a broken promise; other errors are
+// failures of the run itself.
 func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 	opts.fill()
 	began := time.Now()
@@ -119,7 +119,7 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.end = d.end.Add(min(time.Since(began), startMost)) // starting is not torturing
+	d.end = d.end.Add(min(time.Since(began), startMost)) // do not count the start
 	step := 1
 	var party *partyProcess
 	if p, ok := bus.(*Processes); ok {
@@ -135,7 +135,7 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 			faults.ghosts += led.ghosts(ctx, 10*time.Second)
 		}
 	}
-	// Faults end early enough that what they did can be mended and heard of.
+	// Faults end early enough for the parties to recover and learn all ends.
 	shaking, stopShaking := context.WithDeadline(ctx, d.end.Add(-2*tail))
 	var shaken sync.WaitGroup
 	shaken.Go(func() { faults.run(shaking, opts.Seed) })
@@ -191,7 +191,7 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 	return res, nil
 }
 
-// startMost is another part of the 8 s that a run may take longer.
+// startMost is another part of the 8 s by which a run may exceed its duration.
 const startMost = 4 * time.Second
 
 func longShare(o Options) int {
@@ -201,7 +201,7 @@ func longShare(o Options) int {
 	return o.Long
 }
 
-// dial connects as a role.
+// dial connects with a role.
 func dial(bus Bus, r natsd.Role, log *slog.Logger) (*nats.Conn, error) {
 	c, err := bus.Credential(r)
 	if err != nil {
@@ -210,7 +210,7 @@ func dial(bus Bus, r natsd.Role, log *slog.Logger) (*nats.Conn, error) {
 	return client.Connect(c, log, nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond), nats.PingInterval(2*time.Second))
 }
 
-// openReader follows the ledger, when there is a credential for it.
+// openReader follows the ledger, if there is a credential for it.
 func openReader(ctx context.Context, bus Bus, d *driver) (*reader, func(), error) {
 	c, ok := bus.Ledger()
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/torture"
 )
 
-// run tortures a bus and fails the test with the report when a promise is broken.
+// run tortures a bus and fails the test with the report if a promise is broken.
 func run(t *testing.T, bus torture.Bus, opts torture.Options) torture.Figures {
 	t.Helper()
 	var out bytes.Buffer
@@ -42,7 +42,7 @@ func embedded(t *testing.T, opts torture.EmbeddedOptions) torture.Bus {
 	return bus
 }
 
-// The runs are small: make torture is for the long ones.
+// These runs are short; make torture runs long ones.
 
 func TestPromisesHoldWhileBrokersAndServerRestart(t *testing.T) {
 	t.Parallel()
@@ -81,7 +81,7 @@ func TestPromisesHoldThroughSIGKILLAndSIGSTOP(t *testing.T) {
 	}
 }
 
-// The disk of the only server is full now and then, for three seconds.
+// The disk of the only server is repeatedly full for three seconds.
 func TestPromisesHoldOnADiskThatFills(t *testing.T) {
 	t.Parallel()
 	bus, err := torture.StartProcesses(t.Context(), binary(t), torture.EmbeddedOptions{SmallDisk: mount(t, "100m"), MaxStore: 64 << 20})

@@ -16,13 +16,13 @@ import (
 	"github.com/askbus/askbus/internal/torture"
 )
 
-// Each deliberately broken build is reported, by the promise that it breaks; a
-// whole one passes.
+// Each deliberately broken build is reported with the promise that it breaks; a correct build
+// passes.
 func TestBrokenBuildsAreReported(t *testing.T) {
 	t.Parallel()
 	small := torture.Options{Asks: 60, Open: 30, For: 14 * time.Second, Seed: 21, Ends: 4 * time.Second, Learns: 5 * time.Second}
 	burst, long, posting := small, small, small
-	burst.Asks, burst.Burst = 150, 150       // a late timer writes behind an answer
+	burst.Asks, burst.Burst = 150, 150       // a late timer writes after an answer
 	long.For, long.Long = 24*time.Second, 70 // a notice is missed only by who would not look again soon
 	posting.Posts = 5 * time.Second
 	tests := []struct {
@@ -66,7 +66,7 @@ func TestBrokenBuildsAreReported(t *testing.T) {
 	all.Wait()
 }
 
-// reported runs a build that is broken on purpose, or a whole one.
+// reported runs a broken or a correct build.
 func reported(t *testing.T, kind sabotage.Kind, want torture.Rule, opts torture.Options) (bool, string) {
 	t.Helper()
 	var embedded torture.EmbeddedOptions

@@ -7,7 +7,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// stored checks that everybody was told the same, and the first that is stored.
+// stored checks that all parties learned the same outcome, the first stored one.
 func (c *checking) stored(l *life) {
 	if l.truth == nil {
 		return
@@ -32,8 +32,7 @@ func (c *checking) stored(l *life) {
 			break
 		}
 	}
-	// An answer after the first would have been a second outcome; a late expiry
-	// is no outcome at all.
+	// A second answer is a second outcome; a late expiry is not an outcome.
 	if len(l.stored) > 1 {
 		for _, s := range l.stored[1:] {
 			if s.Truth.Status != ask.StatusExpired && s.Truth.Text != l.truth.Text {
@@ -44,7 +43,7 @@ func (c *checking) stored(l *life) {
 	}
 }
 
-// answers checks that everybody who was told to have ended an ask did.
+// answers checks that every party that learned that it ended an ask did end it.
 func (c *checking) answers(l *life) {
 	for _, e := range l.told {
 		if e.Code != OK {
@@ -77,7 +76,7 @@ func (c *checking) answers(l *life) {
 	}
 }
 
-// outsiders checks that nobody decided who is not in the audience.
+// outsiders checks that only the audience decided.
 func (c *checking) outsiders(l *life) {
 	for i := range c.events {
 		e := &c.events[i]
@@ -97,12 +96,11 @@ func (c *checking) outsiders(l *life) {
 	}
 }
 
-// leastGrace is the least time between the last sign that an agent waits and
-// its giving up: the lease's term, and what brokers allow behind that.
+// leastGrace is the minimum time between an agent's last sign of life and giving up: the lease's
+// term plus the brokers' tolerance.
 const leastGrace = 8 * time.Minute
 
-// gaveUp checks that no ask is withdrawn because nobody waits before that can
-// be known, whatever happened to brokers and servers meanwhile.
+// gaveUp checks that no ask is given up too early, whatever faults brokers and servers had.
 func (c *checking) gaveUp(l *life) {
 	for _, e := range slices.Concat(l.stored, l.told) {
 		if e.Truth.GaveUp && e.Truth.At-c.ack(l).Told < leastGrace {
@@ -112,7 +110,7 @@ func (c *checking) gaveUp(l *life) {
 	}
 }
 
-// lost checks that an acknowledged ask stays known while it must.
+// lost checks that an acknowledged ask stays known for its retention.
 func (c *checking) lost(l *life) {
 	if !l.kept {
 		return
@@ -144,11 +142,11 @@ func (c *checking) lost(l *life) {
 	}
 }
 
-// earlyBy is how much earlier than by the driver's clock an ask may expire: a
-// bus does not work with a time that it knows less well.
+// earlyBy is by how much an ask may expire early on the driver's clock: the bus's clock has this
+// uncertainty.
 const earlyBy = time.Second
 
-// early checks that nobody was told of an expiry before its deadline.
+// early checks that no party learned of an expiry before the deadline.
 func (c *checking) early(l *life) {
 	if !l.kept {
 		return
@@ -161,7 +159,7 @@ func (c *checking) early(l *life) {
 	}
 }
 
-// ack is the acknowledgement of a life.
+// ack returns the acknowledgement of a life.
 func (c *checking) ack(l *life) *Event {
 	for i := range c.events {
 		if e := &c.events[i]; e.Op == OpAsk && e.Code == OK && e.Life == l.name && e.Told == l.keptAt {
@@ -171,8 +169,8 @@ func (c *checking) ack(l *life) *Event {
 	return &Event{}
 }
 
-// strangers checks that every outcome is of a question that was asked. What a
-// party had begun may have been asked, and the party killed before it said so.
+// strangers checks that every outcome belongs to a question that was asked. A script that a party
+// had started counts as asked, because the party may have been killed before it reported the ask.
 func (c *checking) strangers() {
 	asked := map[string]bool{}
 	for i := range c.events {

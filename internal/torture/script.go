@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Who takes part.
+// The participants.
 var (
 	tenants   = []string{"acme", "zen"}          //nolint:gochecknoglobals // a table
 	liveTypes = []string{"web", "tui", "elicit"} //nolint:gochecknoglobals // a table
@@ -23,44 +23,44 @@ const (
 	insiders    = "group:deciders"
 )
 
-// act is one thing that somebody does to an ask.
+// act is one action on an ask.
 type act struct {
 	op       Op
-	at       time.Duration // after the ask was acknowledged, or from its deadline when aimed
+	at       time.Duration // after the acknowledgement, or relative to the deadline if aimed
 	aimed    bool
 	typ      string // the surface
 	who      int    // which person
 	outsider bool
-	pick     string // the option; an unknown one is refused
+	pick     string // the chosen option; an unknown one is refused
 }
 
-// script is what happens to one ask. It follows from the seed and the index.
+// script is the life of one ask. It follows from the seed and the index.
 type script struct {
 	index   int
 	session int
-	ask     ask.Ask // its ID may be replaced by one that is used again
-	reuse   bool    // wants an id whose outcome has expired
-	raw     bool    // asked with Askbus-Wait by a plain request
-	twice   bool    // asked by two at the same moment
+	ask     ask.Ask // its ID may be replaced by a reused one
+	reuse   bool    // reuse an id whose outcome has expired
+	raw     bool    // ask with Askbus-Wait in a plain request
+	twice   bool    // ask twice at the same moment
 	acts    []act
-	late    []act // done after the end, within the retention
+	late    []act // after the end, within the retention
 }
 
-// life is the name of the question that script asks.
+// life returns the name of the script's question.
 func (s *script) life() string { return s.ask.Title }
 
-// lifeName is unique among all runs: a given bus may remember earlier ones.
+// lifeName returns a name that is unique among all runs: a given bus may remember earlier ones.
 func (sh shape) lifeName(index int) string { return fmt.Sprintf("ask %d of %s", index, sh.run) }
 
-// shape is what a run asks of its scripts.
+// shape parameterizes a run's scripts.
 type shape struct {
 	run     string // names the run
 	seed    uint64
-	longest time.Duration // no deadline is later after its ask
-	long    int           // percent of asks with a deadline that only notices can beat
+	longest time.Duration // maximum timeout
+	long    int           // percentage of asks with a far deadline
 }
 
-// write makes the script of an index.
+// write returns the script of an index.
 func (sh shape) write(index int) script {
 	r := rand.New(rand.NewPCG(sh.seed, uint64(index))) //nolint:gosec // a seed is the point
 	chance := func(percent int) bool { return r.IntN(100) < percent }
@@ -99,7 +99,7 @@ func (sh shape) write(index int) script {
 		a.at, a.aimed = when()
 		switch {
 		case chance(8):
-			a.pick = "maybe" // no option of it: refused, and the ask stays open
+			a.pick = "maybe" // unknown: refused, and the ask stays open
 		case chance(10):
 			a.op = OpDecline
 		}
@@ -129,18 +129,18 @@ func (sh shape) write(index int) script {
 			s.late = append(s.late, a)
 		}
 	}
-	s.ask.WhileWaiting = chance(20) // last, so that seeds mean what they did
+	s.ask.WhileWaiting = chance(20) // last, so that older seeds keep their meaning
 	return s
 }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// home is the tenant and session of a script.
+// home returns the tenant and session of a script.
 func (s *script) home() (tenant, session string) {
 	return tenants[s.session%len(tenants)], "s" + strconv.Itoa(s.session/len(tenants))
 }
 
-// person is who acts.
+// person returns the acting person.
 func (a *act) person() ask.By {
 	by := ask.By{Principal: "os:p" + strconv.Itoa(a.who), Name: "P" + strconv.Itoa(a.who), Proof: "torture"}
 	if !a.outsider {
@@ -149,5 +149,5 @@ func (a *act) person() ask.By {
 	return by
 }
 
-// span is a random part of d.
+// span returns a random part of d.
 func span(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }

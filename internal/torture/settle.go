@@ -10,15 +10,15 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// crowd is the surfaces of a run while they work.
+// crowd holds a run's surfaces while they work.
 type crowd struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	lim    Limits
 }
 
-// surfaces starts two live screens, one of one tenant only, and two replicas
-// of a posting surface, and waits until they hear.
+// surfaces starts two live screens, one of them for one tenant, and two replicas of a posting
+// surface, and waits until they receive events.
 func (d *driver) surfaces(ctx context.Context) (*crowd, Limits, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &crowd{cancel: cancel, lim: Limits{
@@ -64,7 +64,7 @@ func (d *driver) surfaces(ctx context.Context) (*crowd, Limits, error) {
 	for range 4 {
 		select {
 		case <-ready:
-		case <-limit: // the bus is slow or away: then they are late
+		case <-limit: // the bus is slow or unreachable: they start late
 		}
 	}
 	c.lim.ScreensReady, c.lim.PostingFrom = d.h.now(), d.h.now()
@@ -79,8 +79,7 @@ func (d *driver) tenantScreen(tenant string) (*responder.Responder, error) {
 	return responder.New(nc, "web", responder.Options{Tenant: tenant, Limit: 1 << 20, Logger: d.log})
 }
 
-// settle gives the surfaces the time that they may take, as long as one of
-// them has not heard of an end.
+// settle waits while a surface misses an end, up to its limit.
 func (c *crowd) settle(ctx context.Context, d *driver, limit time.Duration) {
 	lim := c.lim
 	lim.Retention, lim.Ends, lim.Undisturbed, lim.Posts = d.retention, time.Hour, true, 0
@@ -94,7 +93,7 @@ func (c *crowd) settle(ctx context.Context, d *driver, limit time.Duration) {
 	}
 }
 
-// settleMost is a part of the 8 s that a run may take longer than it was told.
+// settleMost is part of the 8 s by which a run may exceed its duration.
 const settleMost = 2 * time.Second
 
 func (c *crowd) stop() {

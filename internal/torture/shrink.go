@@ -7,9 +7,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Shrink makes the shortest history it can that still breaks the same promise
-// for the same ask: first only the events of that id, then ever fewer of them.
-// It stops looking at the deadline.
+// Shrink returns a shorter history that breaks the same promise for the same ask: first only the
+// events of that id, then ever fewer of them. It stops at the deadline.
 func Shrink(events []Event, v Violation, lim Limits, until time.Time) []Event {
 	left := slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return e.Key != v.Key })
 	broken := func(h []Event) bool {
@@ -20,7 +19,7 @@ func Shrink(events []Event, v Violation, lim Limits, until time.Time) []Event {
 	if !broken(left) {
 		return v.Events
 	}
-	// Halves, quarters, … single events: what can go, goes.
+	// Try to remove halves, quarters, … single events.
 	for size := max(1, len(left)/2); ; size /= 2 {
 		for at := len(left) - size; at >= 0 && time.Now().Before(until); at -= size {
 			if h := slices.Delete(slices.Clone(left), at, at+size); keepsAsk(h, v) && broken(h) {
@@ -36,8 +35,8 @@ func Shrink(events []Event, v Violation, lim Limits, until time.Time) []Event {
 	return left
 }
 
-// keepsAsk sees that a shorter history still says what was asked: otherwise
-// every outcome would be one of a question that nobody asked.
+// keepsAsk checks that a shorter history still contains the ask: otherwise every outcome would
+// belong to an unknown question.
 func keepsAsk(h []Event, v Violation) bool {
 	return slices.ContainsFunc(h, func(e Event) bool { return (e.Op == OpAsk || e.Op == OpBegun) && e.Life == v.Life }) ||
 		v.Key == (ask.Key{})

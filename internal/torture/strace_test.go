@@ -23,8 +23,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// The kernel says in which order a server syncs what it was given and
-// acknowledges it: strace cannot lie about that.
+// strace shows that a server syncs data before it acknowledges it.
 func TestAcknowledgementsComeAfterTheirSync(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("strace is Linux's")
@@ -72,9 +71,8 @@ func TestAcknowledgementsComeAfterTheirSync(t *testing.T) {
 	checkOrder(t, lines, "traced-answer")    // only in that of the outcome
 }
 
-// checkOrder sees that the record with a text is written to a block file, that
-// this file is synced, and that only then the broker is sent the
-// acknowledgement of the stream.
+// checkOrder checks that the record with a text is written to a block file, that the file is
+// synced, and that the stream acknowledges to the broker only then.
 func checkOrder(t *testing.T, lines []string, text string) {
 	t.Helper()
 	stored := index(lines, 0, func(l string) bool {
@@ -103,8 +101,7 @@ func checkOrder(t *testing.T, lines []string, text string) {
 
 var thread = regexp.MustCompile(`^(\d+) +(\S+ )`)
 
-// calls are the system calls in the order in which they ended: a call that was
-// interrupted in the trace is put together again.
+// calls returns the system calls in the order in which they ended; it joins interrupted calls.
 func calls(trace string) []string {
 	var out []string
 	open := map[string]string{}
@@ -146,7 +143,7 @@ func free(t *testing.T) string {
 	return addrs[0]
 }
 
-// child starts a process that the test ends.
+// child starts a process that ends with the test.
 func child(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -177,7 +174,7 @@ func awaitKeys(t *testing.T, dir, addr string) *natsd.Issuer {
 		}
 		conn.Close()
 		if keys, err := natsd.LoadIssuer(dir); err == nil {
-			return keys // not there yet when it only tried whether the port is free
+			return keys // missing if the server only tested the port
 		}
 	}
 	t.Fatal(fmt.Errorf("no server at %s", addr))

@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// screen is a live screen: it records what Watch tells it.
+// screen is a live screen that records the events of Watch.
 func (d *driver) screen(ctx context.Context, name string, r *responder.Responder, ready func()) error {
 	shown := map[ask.Key]string{}
 	return r.Watch(ctx, func(ev responder.Event) {
@@ -38,11 +38,11 @@ func (d *driver) screen(ctx context.Context, name string, r *responder.Responder
 	})
 }
 
-// mine reports whether a question is of this run.
+// mine reports whether a question belongs to this run.
 func (d *driver) mine(life string) bool { return strings.Contains(life, " of "+d.shape.run) }
 
-// posting is one replica of a posting surface: it takes work with the kit,
-// writes receipts as it should, and now and then forgets what it was doing.
+// posting is a replica of a posting surface: it takes work with the kit, writes receipts, and
+// sometimes abandons its work.
 func (d *driver) posting(ctx context.Context, r *responder.Responder, ready func()) {
 	var turns atomic.Int64
 	for ctx.Err() == nil {
@@ -68,7 +68,7 @@ func (d *driver) work(ctx context.Context, r *responder.Responder, it responder.
 	d.h.add(e)
 	switch {
 	case turn%31 == 30:
-		return responder.ErrLeave // as if it had died: another gets it after a minute
+		return responder.ErrLeave // like a crash: another replica gets it after a minute
 	case turn%17 == 16:
 		return &responder.LaterError{After: time.Second}
 	case it.Outcome != nil:

@@ -7,7 +7,7 @@ import (
 	"github.com/askbus/askbus/internal/ledger"
 )
 
-// With the build tag sabotage broken.go takes the place of this.
+// broken.go replaces this file in builds with the tag sabotage.
 
 type breakage struct{}
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Only torture may break promises, and only in a build for that: who imports
-// the package, and the package itself, is not in a build without its tag.
+// Only torture may break promises, and only in builds for that: the package and its importers need
+// the build tag.
 func TestSabotageIsOnlyInBuildsWithItsTag(t *testing.T) {
 	t.Parallel()
 	allowed := []string{"internal/torture", "internal/ledger", "internal/broker", "cmd/askbus"}
