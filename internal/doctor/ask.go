@@ -18,11 +18,11 @@ import (
 // doctorSession is the session of the test ask.
 const doctorSession = "doctor"
 
-// askLimit is for how long the test ask is tried.
+// askLimit bounds the test ask.
 const askLimit = 15 * time.Second
 
-// testAsk asks and answers itself. Its audience is nobody else, its priority
-// low, and it expires by itself.
+// testAsk asks and answers a test ask. Only it is in the audience, the priority is low, and the ask
+// expires by itself.
 func testAsk(ctx context.Context, nc *nats.Conn, tenant string) finding.List {
 	var l finding.List
 	ctx, cancel := context.WithTimeout(ctx, askLimit)

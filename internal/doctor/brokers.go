@@ -14,20 +14,20 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Broker is what a broker says of itself.
+// Broker is a broker's report about itself.
 type Broker struct {
 	ID      string
 	Version string
 	Used    int64 // bytes of the ledger
-	Budget  int64 // 0: none known
+	Budget  int64 // 0: unknown
 	Reserve int64
 	Held    int
 }
 
-// settle is for how long no further broker answers.
+// settle is how long to wait for another broker's reply.
 const settle = 500 * time.Millisecond
 
-// askBrokers asks every broker for its statistics.
+// askBrokers requests the statistics of every broker.
 func askBrokers(ctx context.Context, nc *nats.Conn) ([]Broker, error) {
 	infos, err := everybody(ctx, nc, "$SRV.INFO.askbus")
 	if err != nil {
@@ -73,7 +73,7 @@ func askBrokers(ctx context.Context, nc *nats.Conn) ([]Broker, error) {
 	return all, nil
 }
 
-// everybody collects the replies of all who answer.
+// everybody collects all replies to a request.
 func everybody(ctx context.Context, nc *nats.Conn, subject string) (replies [][]byte, err error) {
 	inbox := nc.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
@@ -95,7 +95,7 @@ func everybody(ctx context.Context, nc *nats.Conn, subject string) (replies [][]
 	}
 }
 
-// Brokers judges what the brokers say.
+// Brokers judges the brokers' reports.
 func Brokers(all []Broker, err error) finding.List {
 	var l finding.List
 	if err != nil {
@@ -134,7 +134,7 @@ func Brokers(all []Broker, err error) finding.List {
 	return l
 }
 
-// loopback reports whether a URL leads to this machine.
+// loopback reports whether a URL is on this machine.
 func loopback(at string) bool {
 	u, err := url.Parse(at)
 	if err != nil {

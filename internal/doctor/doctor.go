@@ -1,9 +1,9 @@
-// Package doctor checks a deployment of askbus end to end and says in plain
-// words what is wrong and what to do.
+// Package doctor checks a deployment of askbus end to end and says in plain words what is wrong and
+// how to fix it.
 //
-// What is seen and what is said of it are apart: [Ledger], [Brokers] and [Line]
-// judge facts and are pure, [Run] gathers the facts. Nothing that it does
-// changes a deployment, but for the ask that it asks and answers itself.
+// Observing and judging are separate: [Ledger], [Brokers] and [Line] judge facts and are pure,
+// [Run] gathers the facts. It changes nothing in the deployment, except for the ask that it asks
+// and answers itself.
 package doctor
 
 import (
@@ -18,22 +18,22 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Options says what to look at. What is nil is said to be not looked at.
+// Options configures [Run]. It reports nil fields as not checked.
 type Options struct {
 	Operator   *nats.Conn // an operator's connection
-	Reader     *nats.Conn // one of maintenance
+	Reader     *nats.Conn // a connection for maintenance
 	Expires    time.Time  // of the operator's credential; zero: never
-	Credential Credential // makes credentials, to try what each role may do
-	NoAsk      bool       // ask nothing
-	Tenant     string     // in which to ask
+	Credential Credential // makes credentials, to test the rights of each role
+	NoAsk      bool       // skip the test ask
+	Tenant     string     // of the test ask
 
-	Inbox      string         // URL of the web inbox; empty: none is known
+	Inbox      string         // URL of the web inbox; empty: unknown
 	Trust      *x509.CertPool // CAs of its certificate; default: the system's
-	ClientCert string         // file of the certificate that we show to NATS; empty: none
+	ClientCert string         // file of our client certificate for NATS; empty: none
 	ClientKey  string
 }
 
-// Run looks at everything.
+// Run checks everything.
 func Run(ctx context.Context, o Options) finding.List {
 	var l finding.List
 	state, err := o.Operator.TLSConnectionState()
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options) finding.List {
 	return l
 }
 
-// LineFacts is what is seen of the connection.
+// LineFacts are the observed facts about the connection.
 type LineFacts struct {
 	URL, Server string
 	MaxPayload  int64
@@ -96,7 +96,7 @@ type LineFacts struct {
 
 const (
 	minPayload = 512 << 10           // an event of 256 KiB, its copy in the outcome, and headers
-	soon       = 14 * 24 * time.Hour // a certificate or credential ends
+	soon       = 14 * 24 * time.Hour // before the expiry of a certificate or credential
 )
 
 // Line judges the connection.
@@ -138,7 +138,7 @@ func Line(f LineFacts) finding.List {
 	return l
 }
 
-// say judges when something ends.
+// say judges an expiry.
 func say(l *finding.List, what, whose, advice string, ends, now time.Time) {
 	switch left := ends.Sub(now); {
 	case left <= 0:
@@ -150,5 +150,5 @@ func say(l *finding.List, what, whose, advice string, ends, now time.Time) {
 	}
 }
 
-// errNoReply means that nobody answered in time.
+// errNoReply reports that no reply came in time.
 var errNoReply = errors.New("nobody answered in time")

@@ -12,11 +12,11 @@ import (
 	"github.com/askbus/askbus/internal/finding"
 )
 
-// InboxFacts is what is seen of the web inbox from here.
+// InboxFacts are the observed facts about the web inbox.
 type InboxFacts struct {
 	URL  string
-	Leaf *x509.Certificate // that it showed; nil: none
-	Err  error             // why it cannot be reached
+	Leaf *x509.Certificate // its certificate; nil: none
+	Err  error             // error of the connection
 	Now  time.Time
 }
 
@@ -49,7 +49,7 @@ func Inbox(f InboxFacts) finding.List {
 	return l
 }
 
-// lookAtInbox makes a handshake with the inbox, which trust says how to trust.
+// lookAtInbox makes a TLS handshake with the inbox, with the CAs of trust.
 func lookAtInbox(ctx context.Context, at string, trust *x509.CertPool) InboxFacts {
 	f := InboxFacts{URL: at, Now: time.Now()}
 	u, err := url.Parse(at)
@@ -68,14 +68,14 @@ func lookAtInbox(ctx context.Context, at string, trust *x509.CertPool) InboxFact
 		f.Err = err
 		return f
 	}
-	defer conn.Close() //nolint:errcheck // nothing was sent
+	defer conn.Close() //nolint:errcheck // nothing was written
 	if t, ok := conn.(*tls.Conn); ok && len(t.ConnectionState().PeerCertificates) > 0 {
 		f.Leaf = t.ConnectionState().PeerCertificates[0]
 	}
 	return f
 }
 
-// own judges the client certificate that we show to NATS.
+// own judges the client certificate that we present to NATS.
 func own(cert, key string, now time.Time) finding.List {
 	var l finding.List
 	pair, err := tls.LoadX509KeyPair(cert, key)

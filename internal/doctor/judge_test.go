@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// said checks that a finding is there in a state and with words.
+// said checks for a finding with a state and words.
 func said(t *testing.T, l finding.List, what string, state finding.State, words string) {
 	t.Helper()
 	for _, f := range l {

@@ -11,10 +11,10 @@ import (
 	"github.com/askbus/askbus/internal/ledger"
 )
 
-// backlogMuch is from how many pieces of work on a surface is behind.
+// backlogMuch is the number of waiting items from which a surface is behind.
 const backlogMuch = 100
 
-// Ledger judges what was seen of a ledger.
+// Ledger judges the observed ledger.
 func Ledger(in *ledger.Inspection, err error) finding.List {
 	var l finding.List
 	switch {
@@ -45,7 +45,7 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 	return l
 }
 
-// lagMuch is from how many messages on the audit is behind.
+// lagMuch is the number of messages from which the audit is behind.
 const lagMuch = 10_000
 
 // audited judges the audit.
@@ -129,7 +129,7 @@ func copies(l *finding.List, in *ledger.Inspection) {
 	}
 }
 
-// clocks judges how far the leaders' clocks are apart.
+// clocks judges how far the leaders' clocks differ.
 func clocks(l *finding.List, in *ledger.Inspection) {
 	byLeader := map[string]time.Duration{}
 	var least, most, own time.Duration
@@ -162,7 +162,7 @@ func clocks(l *finding.List, in *ledger.Inspection) {
 	}
 }
 
-// desks judges the work of posting surfaces, over all partitions.
+// desks judges the work of posting surfaces over all partitions.
 func desks(l *finding.List, in *ledger.Inspection) {
 	type work struct {
 		waiting          uint64

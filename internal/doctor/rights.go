@@ -14,19 +14,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Credential connects as a role.
+// Credential returns a credential of a role.
 type Credential func(natsd.Role) (*nats.Conn, error)
 
-// tried is a role, what it must be able to do, and what it must not. The
-// forbidden subjects do nothing should they be allowed.
+// tried is a role with the subjects that it must and must not be able to publish to. A message to a
+// forbidden subject has no effect even if it is allowed.
 type tried struct {
 	role      natsd.Role
-	may, must []string // publish; must not
+	may, must []string // subjects
 }
 
 func trials() []tried {
 	const api, other = "$JS.API.INFO", "ledgerv1.doctor"
-	otherUser := "U" + strings.Repeat("A", 55) // nobody's key
+	otherUser := "U" + strings.Repeat("A", 55) // an unused key
 	return []tried{
 		{natsd.Role{Name: natsd.RoleAgent, Tenant: "doctor", Session: "s1"}, []string{"askv1.doctor.s1.get.none"}, []string{api, other, "askv1.doctor.s2.get.none", "ansv1.web.~.list"}},
 		{natsd.Role{Name: natsd.RoleResponder, Type: "doctor"}, []string{"ansv1.doctor.~.list"}, []string{api, other, "ansv1.web.~.list", "ansv1.doctor." + otherUser + ".list", "askv1.doctor.s1.get.none"}},
@@ -38,7 +38,7 @@ func trials() []tried {
 	}
 }
 
-// tryRights connects as each role and tries what it may do and may not.
+// tryRights connects as each role and tests its rights.
 func tryRights(as Credential) finding.List {
 	var l finding.List
 	for _, t := range trials() {
@@ -75,7 +75,7 @@ func tryRights(as Credential) finding.List {
 	return l
 }
 
-// publishes tries a subject and reports whether it was denied.
+// publishes publishes to a subject and reports whether it was denied.
 func publishes(nc *nats.Conn, subject string) (denied bool, err error) {
 	before := nc.LastError()
 	if err := nc.Publish(subject, nil); err != nil {

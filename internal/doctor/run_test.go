@@ -18,7 +18,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// options look at everything of a bus.
+// options checks everything of a bus.
 func options(t *testing.T, b *natstest.Bus) doctor.Options {
 	t.Helper()
 	return doctor.Options{
@@ -102,7 +102,7 @@ func TestBrokersOfTwoVersions(t *testing.T) {
 	said(t, l, "test ask", finding.Missing, "not asked")
 }
 
-// What somebody did to the streams by hand is found.
+// Manual changes of streams are found.
 func TestStreamsThatSomebodyChanged(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -130,7 +130,7 @@ func TestStreamsThatSomebodyChanged(t *testing.T) {
 	said(t, l, "streams", finding.Broken, "republish is off")
 }
 
-// A server on which everybody may do everything is found by trying.
+// A server that allows everything is found by testing.
 func TestRightsThatAreTooWide(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})

@@ -23,38 +23,37 @@ import (
 // Type is the responder type.
 const Type = "push"
 
-// Options tunes an [App]. The zero value is ready to use.
+// Options configures an [App]. The zero value is ready to use.
 type Options struct {
-	Hosts   []string     // push services beside [Hosts]
-	Contact string       // whom a push service may write to: an https URL or an e-mail address; default: https://askbus.dev
-	Tenant  string       // that the credential is narrowed to, if it is
+	Hosts   []string     // push services besides [Hosts]
+	Contact string       // contact for push services: an https URL or an e-mail address; default: https://askbus.dev
+	Tenant  string       // the credential's only tenant, if any
 	Client  *http.Client // default: one that follows no redirects
 	Now     func() time.Time
 	Logger  *slog.Logger // default: discard
 }
 
-// Bounds of what is sent.
+// Limits of notices.
 const (
-	atOnce     = 8 // requests under way for one ask
+	atOnce     = 8 // concurrent requests for one ask
 	maxPayload = 3000
 	sendLimit  = 10 * time.Second
-	clockSkew  = time.Minute      // between the clock of asks and the inbox's
-	keepEnded  = 10 * time.Minute // how long a push service keeps that an ask has ended
+	clockSkew  = time.Minute      // between the ledger's and the inbox's clock
+	keepEnded  = 10 * time.Minute // how long a push service keeps the notice of an end
 )
 
-// App rings the browsers that subscribed. It is a [responder.Presenter]. It is
-// safe for concurrent use; it runs once.
+// App sends notices to subscribed browsers. It is a [responder.Presenter]. It is safe for
+// concurrent use; run it once.
 type App struct {
 	r      *responder.Responder
 	bucket *state.Bucket
 	cache  *state.Cache
 	keys   Keys
 	opts   Options
-	some   chan struct{} // holds a signal when a subscription has come
+	some   chan struct{} // has a signal after a new subscription
 }
 
-// New makes the surface over a connection of a responder of type [Type]. It
-// starts nothing.
+// New makes the surface on a connection of a responder of type [Type]. It starts nothing.
 func New(nc *nats.Conn, keys Keys, opts Options) (*App, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -88,8 +87,8 @@ func New(nc *nats.Conn, keys Keys, opts Options) (*App, error) {
 	return a, nil
 }
 
-// Run rings until ctx ends, and returns nil then. It takes work from the first
-// subscription on.
+// Run sends notices until ctx ends, then returns nil. It takes no work before the first
+// subscription.
 func (a *App) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -110,11 +109,11 @@ func (a *App) Run(ctx context.Context) error {
 	return errors.Join(err, <-following)
 }
 
-// subscribers are the subscriptions that an ask rings.
+// subscribers returns the subscriptions that an ask notifies.
 func (a *App) subscribers(p responder.Post) []entry {
 	all, err := a.cache.All()
 	if err != nil {
-		a.opts.Logger.Warn("cannot say who has subscribed", slog.Any("error", err))
+		a.opts.Logger.Warn("cannot list the subscriptions", slog.Any("error", err))
 		return nil
 	}
 	var mine []entry
@@ -131,17 +130,17 @@ func (a *App) subscribers(p responder.Post) []entry {
 	return mine
 }
 
-// Wants leaves asks alone that nobody subscribed to.
+// Wants skips asks without a subscriber.
 func (a *App) Wants(p responder.Post) bool { return len(a.subscribers(p)) > 0 }
 
-// Present rings every browser of the people who may answer.
+// Present notifies every browser of the people who may answer.
 func (a *App) Present(ctx context.Context, p responder.Post) ([]ask.Place, error) {
 	record := ask.Record{State: ask.StatePending, Ask: p.Ask, AskedAt: p.AskedAt, Life: p.Life}
 	until := p.Ask.Due(p.AskedAt).Sub(a.opts.Now())
 	return a.ring(ctx, a.subscribers(p), &record, until)
 }
 
-// Update tells the browsers that were rung how the ask ended.
+// Update tells the notified browsers how the ask ended.
 func (a *App) Update(ctx context.Context, e responder.Ended) error {
 	all, err := a.cache.All()
 	if err != nil {
@@ -162,12 +161,12 @@ func (a *App) Update(ctx context.Context, e responder.Ended) error {
 	return err
 }
 
-// Find finds nothing: what was sent cannot be looked up. A notice that comes
-// twice replaces the first one in silence, by its tag.
+// Find finds nothing, because sent notices cannot be looked up. A repeated notice silently replaces
+// the first one, by its tag.
 func (a *App) Find(context.Context, responder.Post) ([]ask.Place, error) { return nil, nil }
 
-// ring sends a notice to subscriptions and says which push services took it.
-// The error is the last refusal when none did.
+// ring sends a notice to subscriptions and returns which push services accepted it. If none did,
+// the error is the last refusal.
 func (a *App) ring(ctx context.Context, to []entry, r *ask.Record, keep time.Duration) ([]ask.Place, error) {
 	errs := make([]error, len(to))
 	slots := make(chan struct{}, atOnce)
@@ -189,7 +188,7 @@ func (a *App) ring(ctx context.Context, to []entry, r *ask.Record, keep time.Dur
 		case errors.Is(err, errGone):
 		default:
 			failed = err
-			a.opts.Logger.WarnContext(ctx, "a browser could not be rung", slog.String("ask_id", r.Ask.ID), slog.Any("error", err))
+			a.opts.Logger.WarnContext(ctx, "cannot notify a browser", slog.String("ask_id", r.Ask.ID), slog.Any("error", err))
 		}
 	}
 	if len(places) == 0 {
@@ -198,12 +197,12 @@ func (a *App) ring(ctx context.Context, to []entry, r *ask.Record, keep time.Dur
 	return places, nil
 }
 
-// errGone is a subscription that its push service has forgotten.
+// errGone reports a subscription that its push service has dropped.
 var errGone = errors.New("the subscription is gone")
 
 func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Duration) error {
 	if err := to.check(a.opts.Hosts); err != nil {
-		return fmt.Errorf("%w: %w", errGone, err) // kept under other settings
+		return fmt.Errorf("%w: %w", errGone, err) // stored under other settings
 	}
 	payload, err := json.Marshal(present.New(r, present.Viewer{By: to.by(), Access: to.Access, Surface: Type, Lang: to.Language}, a.opts.Now()).Notice(r.Life))
 	if err != nil {
@@ -225,8 +224,8 @@ func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Dura
 	if err != nil {
 		return fmt.Errorf("call the push service: %w", err)
 	}
-	defer res.Body.Close()                                       //nolint:errcheck // only read
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection is used again
+	defer res.Body.Close()                                       //nolint:errcheck // read-only
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection is reused
 	switch {
 	case res.StatusCode < 300:
 		return nil
@@ -241,7 +240,7 @@ func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Dura
 	return &responder.PermanentError{Err: fmt.Errorf("the push service says %s", res.Status)}
 }
 
-// retryAfter is what the service asks for, in bounds.
+// retryAfter returns the service's Retry-After, within limits.
 func retryAfter(res *http.Response) time.Duration {
 	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil {
 		return min(max(time.Duration(s)*time.Second, time.Second), time.Minute)

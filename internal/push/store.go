@@ -18,14 +18,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Bounds of subscriptions.
+// Limits of subscriptions.
 const (
-	perPerson = 20                  // the oldest goes
-	life      = 30 * 24 * time.Hour // as long as a sign-in may last; the page renews it
+	perPerson = 20                  // beyond, the oldest is dropped
+	life      = 30 * 24 * time.Hour // the maximum of a sign-in; the page renews it
 )
 
-// Subscription is a browser that wants to be rung. Its JSON is that of the
-// browser's PushSubscription, with what we add.
+// Subscription is a subscribed browser. Its JSON is the browser's PushSubscription plus our fields.
 type Subscription struct {
 	Endpoint string `json:"endpoint"`
 	Keys     struct {
@@ -34,15 +33,15 @@ type Subscription struct {
 	} `json:"keys"`
 }
 
-// record is a subscription as shared state holds it.
+// record is a subscription in shared state.
 type record struct {
 	Subscription
 	Principal string     `json:"principal"`
 	Name      string     `json:"name,omitempty"`
 	Groups    []string   `json:"groups,omitempty"`
 	Proof     string     `json:"proof,omitempty"`
-	Access    ask.Access `json:"access"`             // null is everything
-	Language  string     `json:"language,omitempty"` // of what its notices say, a tag
+	Access    ask.Access `json:"access"`             // null: everything
+	Language  string     `json:"language,omitempty"` // language tag of its notices
 	Session   string     `json:"session"`            // a hash: signing out ends the subscription
 	Created   time.Time  `json:"created"`
 }
@@ -51,13 +50,13 @@ func (r *record) by() ask.By {
 	return ask.By{Principal: r.Principal, Name: r.Name, Groups: r.Groups, Proof: r.Proof}
 }
 
-// Hosts are the push services that are called. A subscription comes from a
-// browser, and anybody who is signed in could name any host in it.
+// Hosts are the allowed push services. A subscription comes from a browser, and any signed-in
+// person could put any host into it.
 func Hosts() []string {
 	return []string{"fcm.googleapis.com", "updates.push.services.mozilla.com", "*.notify.windows.com", "web.push.apple.com"}
 }
 
-// check says what is wrong with a subscription.
+// check validates a subscription.
 func (s *Subscription) check(hosts []string) error {
 	u, err := url.Parse(s.Endpoint)
 	if err != nil || u.Scheme != "https" || u.User != nil || len(s.Endpoint) > 1024 {
@@ -91,7 +90,7 @@ func fault(pointer, message string) error {
 	return ask.InvalidError("push subscription", []ask.Fault{{Pointer: "/" + pointer, Message: message}})
 }
 
-// Store is where the inbox keeps subscriptions. It is safe for concurrent use.
+// Store keeps the inbox's subscriptions. It is safe for concurrent use.
 type Store struct {
 	bucket *state.Bucket
 	keys   Keys
@@ -99,8 +98,8 @@ type Store struct {
 	now    func() time.Time
 }
 
-// NewStore makes a store over a connection of the web inbox, whose credential
-// may be narrowed to a tenant. More are hosts beside [Hosts]. It sends nothing.
+// NewStore makes a store on a connection of the web inbox, whose credential may be limited to a
+// tenant. More are hosts besides [Hosts]. It sends nothing.
 func NewStore(nc *nats.Conn, keys Keys, tenant string, more []string, now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
@@ -108,11 +107,11 @@ func NewStore(nc *nats.Conn, keys Keys, tenant string, more []string, now func()
 	return &Store{state.Open(nc, state.Responder("web", tenant), state.Push), keys, append(Hosts(), more...), now}
 }
 
-// PublicKey is what a browser subscribes with.
+// PublicKey returns the key with which browsers subscribe.
 func (s *Store) PublicKey() string { return s.keys.Public }
 
-// nameOf is where a subscription lies: a hash, so that names of entries are
-// tokens and no addresses.
+// nameOf returns the name of a subscription's entry: a hash, so that the name is a token and not an
+// address.
 func nameOf(endpoint string) string { return hash("askbus push\x00" + endpoint) }
 
 func hash(s string) string {
