@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// linger is how long the rest of a body may take that no handler wanted, so
-// that a small one does not cost its connection.
+// linger bounds the time for the unread rest of a body, so that a small rest does not close the
+// connection.
 const linger = 100 * time.Millisecond
 
-// bodies gives every body a size and a deadline. A request without a body has
-// none: it may wait as long as its handler does.
+// bodies limits the size and time of every body. A request without a body has no deadline: it may
+// wait as long as its handler does.
 func bodies(next http.Handler, limits Limits) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
@@ -31,7 +31,7 @@ func bodies(next http.Handler, limits Limits) http.Handler {
 	})
 }
 
-// body lifts its deadline when it is at its end: what follows is a wait.
+// body removes the deadline at its end, because the handler may wait then.
 type body struct {
 	io.ReadCloser
 	control *http.ResponseController

@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// KnownHost reports whether a server may answer for the host that a request
-// names: this machine, its own name, or one of others. It is the guard against
-// DNS rebinding: a foreign name that somebody points at this machine is not
-// served.
+// KnownHost reports whether a server may answer for the host of a request: this machine, its own
+// name, or one of others. It guards against DNS rebinding: a foreign name that points at this
+// machine is refused.
 func KnownHost(hostport, own string, others []string) bool {
 	host := Host(hostport)
 	return LoopbackHost(hostport) || strings.HasSuffix(host, ".localhost") || host == Host(own) ||
 		slices.ContainsFunc(others, func(h string) bool { return host != "" && host == Host(h) || strings.EqualFold(h, hostport) })
 }
 
-// LoopbackHost reports whether a host is this machine under its loopback names.
+// LoopbackHost reports whether a host is a loopback name or address.
 func LoopbackHost(hostport string) bool {
 	host := Host(hostport)
 	if host == "localhost" {
@@ -27,8 +26,7 @@ func LoopbackHost(hostport string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Host is the name in a host and port, in lower case, without brackets and the
-// dot at its end.
+// Host returns the host of a host and port, in lower case, without brackets and the trailing dot.
 func Host(hostport string) string {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {

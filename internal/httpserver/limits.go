@@ -19,7 +19,7 @@ type Limits struct {
 	MaxBody       int64         // bytes of a body; default 4 MiB; handlers may set less
 }
 
-// share is the part of the process's descriptors that one listener may take.
+// share is the fraction of the process's descriptors for one listener.
 const share = 2
 
 func (l *Limits) fill() {
@@ -46,7 +46,7 @@ func (l *Limits) fill() {
 	}
 }
 
-// descriptors is how many files and sockets the process may have open.
+// descriptors returns how many files and sockets the process may open.
 func descriptors() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// busy is what a connection is told that there is no room for.
+// busy is the response to a connection beyond the limits.
 const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 48\r\n\r\n" +
 	"too many connections; try again in some seconds\n"
 
-// listener counts connections, and closes those that are too many.
+// listener counts connections and closes those beyond the limits.
 type listener struct {
 	net.Listener
 	limits Limits
@@ -29,7 +29,7 @@ func newListener(ln net.Listener, limits Limits) *listener {
 	return &listener{Listener: ln, limits: limits, addresses: map[netip.Prefix]int{}, credentials: map[string]int{}}
 }
 
-// Accept returns the next connection that there is room for.
+// Accept returns the next connection within the limits.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
@@ -51,8 +51,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts a connection in. It is nil when there is no room; oldest is to
-// be closed for it.
+// enter counts a new connection. It returns nil if there is no room; oldest is to be closed for it.
 func (l *listener) enter(raw net.Conn) (c, oldest *conn) {
 	from := addressOf(raw)
 	l.mu.Lock()
@@ -71,8 +70,8 @@ func (l *listener) enter(raw net.Conn) (c, oldest *conn) {
 	return c, oldest
 }
 
-// addressOf is the remote address, or the /64 of an IPv6 one: that many
-// addresses belong to one line.
+// addressOf returns the remote address, or the /64 of an IPv6 address, which may belong to one
+// subscriber.
 func addressOf(c net.Conn) netip.Prefix {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {
@@ -89,8 +88,7 @@ func addressOf(c net.Conn) netip.Prefix {
 	return prefix
 }
 
-// conn is a connection that is counted. Its fields below the line belong to
-// the listener's lock.
+// conn is a counted connection. The listener's lock guards the fields below the line.
 type conn struct {
 	net.Conn
 	l    *listener
@@ -102,7 +100,7 @@ type conn struct {
 	gone       bool
 }
 
-// Close closes the connection and counts it out, once.
+// Close closes the connection and removes it from the counts, once.
 func (c *conn) Close() error {
 	c.l.mu.Lock()
 	if !c.gone {
@@ -118,7 +116,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// known takes the connection from the unknown ones.
+// known removes the connection from the unidentified ones.
 func (c *conn) known() {
 	if c.at != nil {
 		c.l.unknown.Remove(c.at)
@@ -136,7 +134,7 @@ func (c *conn) leave() {
 	c.credential = ""
 }
 
-// identify counts the connection as the credential's; false is one too many.
+// identify counts the connection for a credential; false if it is one too many.
 func (c *conn) identify(credential string) bool {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()

@@ -12,16 +12,14 @@ import (
 	"time"
 )
 
-// ErrTooMany is the reason for refusing a request whose credential has as many
-// connections as it may.
+// ErrTooMany refuses a request whose credential has reached its limit of connections.
 var ErrTooMany = errors.New("this credential has as many connections open as it may; close some, or use another")
 
 type connKey struct{}
 
-// Identify counts the connection of a request as a credential's, whose name is
-// a token's id or a principal. Handlers call it once they know who calls, and
-// before they read the body. The error is [ErrTooMany]. Elsewhere, as in a
-// test without a [Server], it does nothing.
+// Identify counts the connection of a request for a credential, named by a token's id or a
+// principal. Handlers call it after authentication and before reading the body. The error is
+// [ErrTooMany]. Without a [Server], as in some tests, it does nothing.
 func Identify(r *http.Request, credential string) error {
 	c, ok := r.Context().Value(connKey{}).(*conn)
 	if !ok || c.identify(credential) {
@@ -30,17 +28,17 @@ func Identify(r *http.Request, credential string) error {
 	return ErrTooMany
 }
 
-// secured is a listener whose connections are to speak TLS.
+// secured is a listener whose connections use TLS.
 type secured struct {
 	net.Listener
 	config *tls.Config
 }
 
-// Secure makes the [Server] of a listener speak TLS. Limits count connections
-// from their first byte on, and a handshake has the time of a header.
+// Secure makes the [Server] of a listener use TLS. Limits count connections from their first byte,
+// and the timeout of headers includes the handshake.
 func Secure(ln net.Listener, config *tls.Config) net.Listener { return secured{ln, config} }
 
-// IsSecure reports whether a listener is one of [Secure].
+// IsSecure reports whether a listener comes from [Secure].
 func IsSecure(ln net.Listener) bool {
 	_, ok := ln.(secured)
 	return ok
@@ -71,7 +69,7 @@ func New(ln net.Listener, h http.Handler, limits Limits) *Server {
 	return s
 }
 
-// counted is the connection that the listener counts.
+// counted returns the counted connection below a connection.
 func counted(c net.Conn) net.Conn {
 	if t, ok := c.(*tls.Conn); ok {
 		return t.NetConn()
@@ -79,8 +77,8 @@ func counted(c net.Conn) net.Conn {
 	return c
 }
 
-// errorLog is standard error, without failed handshakes: anybody who connects
-// can make as many of them as they like.
+// errorLog logs to standard error, except failed handshakes, which any client can cause without
+// limit.
 type errorLog struct{}
 
 func (errorLog) Write(line []byte) (int, error) {
@@ -90,8 +88,8 @@ func (errorLog) Write(line []byte) (int, error) {
 	return os.Stderr.Write(line)
 }
 
-// Run serves until ctx ends; then requests under way are finished, for at most
-// grace. There is no limit for writing a response: waits and streams are long.
+// Run serves until ctx ends; then it finishes running requests for at most grace. Responses have no
+// time limit: waits and streams are long.
 func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	s.srv.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
 	failed := make(chan error, 1)
@@ -113,8 +111,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// Connections is how many connections are open, and how many of them no
-// request has identified yet.
+// Connections returns how many connections are open, and how many of them are unidentified.
 func (s *Server) Connections() (open, unidentified int) {
 	s.ln.mu.Lock()
 	defer s.ln.mu.Unlock()

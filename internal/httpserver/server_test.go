@@ -36,7 +36,7 @@ func serve(t *testing.T, h http.HandlerFunc, limits httpserver.Limits) (*httpser
 	return s, ln.Addr().String()
 }
 
-// guarded lets in who has a name, and reads bodies then.
+// guarded authenticates by name and then reads the body.
 func guarded(w http.ResponseWriter, r *http.Request) {
 	name := r.Header.Get("Authorization")
 	if name == "" {
@@ -67,7 +67,7 @@ func dial(t *testing.T, addr, send string) net.Conn {
 	return conn
 }
 
-// status reads one response's status; 0 when the connection just ends.
+// status returns the status of one response, or 0 if the connection just ends.
 func status(t *testing.T, conn net.Conn) int {
 	t.Helper()
 	if err := conn.SetReadDeadline(time.Now().Add(waittest.Limit)); err != nil {
@@ -138,7 +138,7 @@ func TestHalfABodyWithoutATokenHoldsNothing(t *testing.T) {
 	settle(t, s, 0)
 }
 
-// settle waits until so many connections are open.
+// settle waits until n connections are open.
 func settle(t *testing.T, s *httpserver.Server, want int) {
 	t.Helper()
 	limit := time.After(waittest.Limit)

@@ -72,7 +72,7 @@ func TestOverTLSTheLimitsCountAsWithout(t *testing.T) {
 	if a, b, c := get(dial()), get(dial()), get(dial()); a != 200 || b != 200 || c != 429 {
 		t.Errorf("%d %d %d", a, b, c)
 	}
-	// Who makes no handshake is counted from the first byte on, and is the first to go.
+	// A connection without a handshake is counted from the first byte, and closed first.
 	for range 100 {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// adr is what the index says about one record.
+// adr is a record in the index.
 type adr struct {
 	Number, Title, File string
 	Date, Status        string
@@ -25,8 +25,7 @@ var (
 	statusForm = regexp.MustCompile(`^(proposed|accepted|rejected|superseded by \[\d{4}\]\((\d{4}-[a-z0-9-]+\.md)\))$`)
 )
 
-// read returns the records of a folder by number. It reports all that is wrong
-// with them at once.
+// read returns the records of a folder by number. It reports all faults at once.
 func read(dir fs.FS) ([]adr, error) {
 	names, err := fs.Glob(dir, "*.md")
 	if err != nil {
@@ -60,7 +59,7 @@ func read(dir fs.FS) ([]adr, error) {
 	return records, errors.Join(faults...)
 }
 
-// parse reads one record: its heading, its fields and the three sections.
+// parse parses a record: its heading, its fields and its three sections.
 func parse(name, text string) (adr, error) {
 	m := fileName.FindStringSubmatch(name)
 	if m == nil {
@@ -104,7 +103,7 @@ func parse(name, text string) (adr, error) {
 	return r, errors.Join(faults...)
 }
 
-// index renders the table of all records.
+// index formats the table of all records.
 func index(records []adr) []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Architecture decisions

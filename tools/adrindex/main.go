@@ -1,6 +1,6 @@
-// Command adrindex checks the form of the architecture decision records in a
-// folder and writes their index, README.md. `make generate` runs it, and CI
-// fails when the index in the repository is another one.
+// Command adrindex checks the format of the architecture decision records in a folder and writes
+// their index, README.md. `make generate` runs it, and CI fails if the index in the repository
+// differs.
 package main
 
 import (
@@ -24,6 +24,6 @@ func run(dir string) error {
 	if err != nil {
 		return err
 	}
-	// Documentation is for everybody to read.
+	// Documentation is readable by everybody.
 	return os.WriteFile(filepath.Join(dir, "README.md"), index(records), 0o644) //nolint:gosec // see above
 }

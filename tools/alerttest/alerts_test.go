@@ -19,7 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// live is the names of the metrics that a running askbus serves.
+// live returns the names of the metrics of a running askbus.
 func live(t *testing.T) map[string]bool {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,7 +61,8 @@ func live(t *testing.T) map[string]bool {
 		_ = askbus(args...).Run() // their exit codes say how an ask stands
 	}
 	names := map[string]bool{}
-	// What needs a surface that posts, or something to go wrong, is in the table that is tested beside the metrics.
+	// Metrics that need a posting surface or a failure are in the table, which is tested with the
+	// metrics.
 	doc, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +74,7 @@ func live(t *testing.T) map[string]bool {
 	defer cancel()
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
-	// What waits is counted every 15 s.
+	// Waiting asks are counted every 15 s.
 	for ; ctx.Err() == nil && (!names["askbus_outcomes_total"] || !names["askbus_held_requests"]); <-tick.C {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, ops+"/metrics", nil)
 		if err != nil {
@@ -98,7 +99,7 @@ func live(t *testing.T) map[string]bool {
 	return names
 }
 
-// series adds the names under which a metric is stored.
+// series adds the names under which Prometheus stores a metric.
 func series(names map[string]bool, name, kind string) {
 	names[name] = true
 	if kind == "histogram" {
@@ -109,7 +110,7 @@ func series(names map[string]bool, name, kind string) {
 	}
 }
 
-// check parses a query and sees that each metric in it is there.
+// check parses a query and checks that its metrics exist.
 func check(t *testing.T, names map[string]bool, where, query string) {
 	t.Helper()
 	query = strings.NewReplacer("$__rate_interval", "5m", "$tenant", ".*").Replace(query)

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 )
 
-// What promtool check rules says.
+// Checks what promtool check rules checks.
 func TestRulesAreThoseOfPrometheus(t *testing.T) {
 	t.Parallel()
 	if _, errs := rulefmt.ParseFile("../../deploy/prometheus/alerts.yaml", false, model.UTF8Validation); len(errs) > 0 {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// check returns a line for each exported thing of the packages whose type
-// names something that outsiders should not need.
+// check returns a line for each exported identifier of the packages whose type refers to a type
+// that outsiders should not need.
 func check(dir string, patterns ...string) ([]string, error) {
 	loaded, err := packages.Load(&packages.Config{
 		Dir:  dir,
@@ -27,7 +27,7 @@ func check(dir string, patterns ...string) ([]string, error) {
 		for _, e := range p.Errors {
 			return nil, e
 		}
-		// What only tests import may name testing libraries.
+		// Packages that only tests import may use testing libraries.
 		if strings.HasSuffix(p.Name, "test") {
 			continue
 		}
@@ -78,7 +78,7 @@ func (c *checker) object(obj types.Object) {
 	}
 }
 
-// walk looks at each type that a reader of the documentation sees.
+// walk visits each type that a reader of the documentation sees.
 func (c *checker) walk(t types.Type, at types.Object, constructor bool) {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -139,13 +139,13 @@ func (c *checker) named(name *types.TypeName, at types.Object) {
 	c.faults = append(c.faults, fmt.Sprintf("%s: arrow 6: %s.%s shows %s.%s", position, c.pkg.Name, at.Name(), pkg.Path(), name.Name()))
 }
 
-// standard says whether a type is one of OpenTelemetry's interfaces, which exist
-// to stand in the signatures of libraries (ADR 0055).
+// standard reports whether a type is one of OpenTelemetry's interfaces, which are meant for
+// signatures of libraries (ADR 0055).
 func standard(name string) bool {
 	return name == "go.opentelemetry.io/otel/trace.TracerProvider" || name == "go.opentelemetry.io/otel/propagation.TextMapPropagator"
 }
 
-// public says whether a package belongs to the standard library or to our pkg.
+// public reports whether a package belongs to the standard library or to our pkg.
 func (c *checker) public(path string) bool {
 	if strings.HasPrefix(path, c.module+"/pkg/") {
 		return true

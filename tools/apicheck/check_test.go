@@ -10,7 +10,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Lines of the tree that say "want" are reported, and no other line is.
+// Exactly the lines of the tree with "want" are reported.
 func TestReportsEveryForeignTypeInASignature(t *testing.T) {
 	t.Parallel()
 	tree, err := txtar.ParseFile("testdata/tree.txtar")

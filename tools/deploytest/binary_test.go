@@ -12,19 +12,19 @@ import (
 	"testing"
 )
 
-// binaryDir is there before the first test and gone after the last one.
+// binaryDir exists from before the first test until after the last one.
 var binaryDir string
 
-// binary is what `make build` makes, for the first test that runs it.
+// binary builds `make build` once, for the first test that needs it.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(binaryDir, "askbus")
 	return path, target("build", "BIN="+path)
 })
 
-// target runs a target of the Makefile, in the root of the repository.
+// target runs a target of the Makefile in the root of the repository.
 func target(args ...string) error {
 	cmd := exec.Command("make", append([]string{"-C", "../..", "--no-print-directory"}, args...)...)
-	// Nothing of a make that started this test.
+	// Remove the variables of a make that started this test.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(e string) bool {
 		return strings.HasPrefix(e, "MAKEFLAGS=") || strings.HasPrefix(e, "MFLAGS=") || strings.HasPrefix(e, "MAKELEVEL=")
 	})
@@ -51,12 +51,12 @@ func askbus(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
-	// Nothing of this machine's settings.
+	// Remove the settings of this machine.
 	cmd.Env = []string{"HOME=" + t.TempDir(), "USER=askbus"}
 	return cmd
 }
 
-// A variable that the program does not know would be ignored.
+// The program would ignore an unknown variable.
 func TestSettingsOfChartAndComposeExist(t *testing.T) {
 	t.Parallel()
 	out, err := askbus(t, "settings", "--output", "json").Output()
@@ -99,7 +99,7 @@ func TestSettingsOfChartAndComposeExist(t *testing.T) {
 	}
 }
 
-// opsURL is empty until askbus up has written it.
+// opsURL returns "" until askbus up has written it.
 func opsURL(dir string) string {
 	data, err := os.ReadFile(filepath.Join(dir, "context.json"))
 	if err != nil {

@@ -171,7 +171,7 @@ func TestChartKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// The embedded shape and the image start the same thing.
+// The embedded deployment and the image run the same command.
 func TestTheEmbeddedShapeStartsWhatTheImageStarts(t *testing.T) {
 	t.Parallel()
 	image := readDockerfile(t)
@@ -307,8 +307,8 @@ func TestTheClusterHasWhatItsValuesSay(t *testing.T) {
 	}
 }
 
-// Every listener of a chart has a certificate or says that it has none, and who
-// connects trusts the servers without seeing their key.
+// Every listener of a chart has a certificate or declares that it has none, and clients trust the
+// servers without access to their key.
 func TestTLSReachesEveryListenerAndEveryClient(t *testing.T) {
 	t.Parallel()
 	m, err := render(t.Context(), "askbus", secure)
@@ -356,7 +356,7 @@ func TestTLSReachesEveryListenerAndEveryClient(t *testing.T) {
 	}
 }
 
-// secretAt is the Secret that a container has mounted somewhere.
+// secretAt returns the Secret that a container mounts at a path.
 func secretAt(pod corev1.PodSpec, c corev1.Container, path string) string {
 	i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == path })
 	if i < 0 {
@@ -380,7 +380,7 @@ func value(env []corev1.EnvVar, name string) string {
 
 func checkSet(t *testing.T, set *appsv1.StatefulSet, image dockerfile) {
 	t.Helper()
-	// A revision hash of 11 characters is added for a label of at most 63.
+	// Kubernetes adds a revision hash of 11 characters to a label of at most 63.
 	if len(set.Name) > 52 {
 		t.Errorf("the name of the StatefulSet has %d characters", len(set.Name))
 	}
@@ -460,7 +460,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	}
 }
 
-// The strictness that the other tests rely on.
+// Checks the strictness on which the other tests rely.
 func TestUnknownFieldsOfManifestsAreErrors(t *testing.T) {
 	t.Parallel()
 	for what, document := range map[string]string{

@@ -16,7 +16,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// dockerfile is what we read of deploy/Dockerfile.
+// dockerfile is the parsed deploy/Dockerfile.
 type dockerfile struct {
 	from, user, volume, workdir string
 	entrypoint, command, health []string
@@ -24,8 +24,8 @@ type dockerfile struct {
 	exposed                     []string
 }
 
-// readDockerfile reads the few instructions that ours has. An instruction it
-// does not know is an error: it would be one that no test looks at.
+// readDockerfile parses the few instructions of ours. An unknown instruction is an error, because
+// no test would check it.
 func readDockerfile(t *testing.T) dockerfile {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/Dockerfile")
@@ -71,7 +71,7 @@ func readDockerfile(t *testing.T) dockerfile {
 	return d
 }
 
-// words reads the exec form; scratch has no shell for the other one.
+// words parses the exec form; scratch has no shell for the other form.
 func words(t *testing.T, list string) []string {
 	t.Helper()
 	var w []string
@@ -81,7 +81,7 @@ func words(t *testing.T, list string) []string {
 	return w
 }
 
-// flat splits "--flag=value", so that both ways of writing a flag are equal.
+// flat splits "--flag=value", so that both spellings of a flag are equal.
 func flat(args []string) []string {
 	var out []string
 	for _, a := range args {
@@ -94,7 +94,7 @@ func flat(args []string) []string {
 	return out
 }
 
-// port returns the port of a flag of the image's command.
+// port returns the port in a flag of the image's command.
 func (d dockerfile) port(t *testing.T, flag string) int32 {
 	t.Helper()
 	i := slices.Index(d.command, flag)
@@ -179,8 +179,7 @@ func TestComposeFileIsClosedToTheNetwork(t *testing.T) {
 	}
 }
 
-// A role sees its own credential, and only servers and what makes credentials
-// see the keys.
+// A role gets only its own credential, and only servers and issuers of credentials get the keys.
 func TestComposeGivesEachRoleItsOwnCredential(t *testing.T) {
 	t.Parallel()
 	p := compose(t, nil, "slack")
@@ -212,7 +211,7 @@ func TestComposeGivesEachRoleItsOwnCredential(t *testing.T) {
 	}
 }
 
-// A variable that nobody set must be absent: an empty duration does not parse.
+// An unset variable must be absent: an empty duration does not parse.
 func TestComposeFileHandsOnOnlyWhatIsSet(t *testing.T) {
 	t.Parallel()
 	for service, s := range compose(t, nil, "slack").Services {

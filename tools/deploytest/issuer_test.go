@@ -11,8 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Beside the servers only the issuer mounts the keys, and its rules are a file
-// that changes without a restart.
+// Besides the servers, only the issuer mounts the keys. Its rules are a file that changes without a
+// restart.
 func TestTheIssuerHasTheKeysAndItsRules(t *testing.T) {
 	t.Parallel()
 	m, err := render(t.Context(), "askbus", cluster)
@@ -58,7 +58,7 @@ func TestTheIssuerHasTheKeysAndItsRules(t *testing.T) {
 	}
 }
 
-// What rings phones reads the subscriptions with the key of the inbox's cookies.
+// The push surface decrypts the subscriptions with the inbox's cookie key.
 func TestPushHasTheKeyOfTheCookies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ more, variable string }{

@@ -15,9 +15,8 @@ import (
 
 func kindOf(o any) string { return fmt.Sprintf("%T", o) }
 
-// checkPod checks what every pod of the chart promises: the "restricted" pod
-// security standard and a read-only root besides, no token but for the Job, and
-// volumes and variables that make sense.
+// checkPod checks every pod of the chart: the "restricted" pod security standard and a read-only
+// root, no token except for the Job's, and consistent volumes and variables.
 func checkPod(t *testing.T, m *manifests, w workload) {
 	t.Helper()
 	t.Run(w.what+" "+w.name, func(t *testing.T) {
@@ -73,7 +72,7 @@ func checkContainer(t *testing.T, pod corev1.PodSpec, c corev1.Container) {
 			t.Error("a role that needs no keys can read them")
 		}
 	}
-	// An empty variable is not an absent one: a duration of "" does not parse.
+	// An empty variable is not unset: a duration of "" does not parse.
 	seen := map[string]bool{}
 	for _, e := range c.Env {
 		if seen[e.Name] {
@@ -104,8 +103,8 @@ func checkProbes(t *testing.T, c corev1.Container) {
 	}
 }
 
-// checkSelectors sees that everything that selects pods selects those of
-// exactly one role, and that ports are there.
+// checkSelectors checks that every selector selects the pods of exactly one role, and that ports
+// exist.
 func checkSelectors(t *testing.T, m *manifests) {
 	t.Helper()
 	selects := func(what string, selector map[string]string, one bool) (found []workload) {
@@ -168,9 +167,8 @@ func checkService(t *testing.T, s *corev1.Service, w workload, ops bool) {
 	}
 }
 
-// checkAccess sees that nobody has a right on the API server but the Job's
-// account, on Secrets of its own names; and that a rule of a NetworkPolicy names
-// its peers, and a policy is there for every role.
+// checkAccess checks that only the Job's account has rights on the API server, on its own Secrets;
+// that every rule of a NetworkPolicy names its peers; and that every role has a policy.
 func checkAccess(t *testing.T, m *manifests) {
 	t.Helper()
 	for _, r := range all[*rbacv1.Role](m) {

@@ -29,14 +29,13 @@ import (
 
 const chartDir = "../../charts/askbus"
 
-// manifests is what one rendering of the chart holds.
+// manifests are the objects of one rendering of the chart.
 type manifests struct {
 	notes   string
 	objects []metav1.Object
 }
 
-// render renders the chart as `helm install RELEASE` would, and decodes every
-// manifest strictly.
+// render renders the chart as `helm install RELEASE` would, and decodes every manifest strictly.
 func render(ctx context.Context, release, values string) (manifests, error) {
 	var m manifests
 	chart, err := loader.Load(chartDir)
@@ -68,8 +67,8 @@ func render(ctx context.Context, release, values string) (manifests, error) {
 	return m, nil
 }
 
-// kinds are the kinds that the chart may render. Those of operators are decoded
-// into the fields that we use: anything else in them is an error as well.
+// kinds are the kinds that the chart may render. Those of operators are decoded into the fields
+// that we use, so that any other field is an error.
 func kinds() map[string]metav1.Object {
 	return map[string]metav1.Object{
 		"apps/v1 Deployment":                       new(appsv1.Deployment),
@@ -161,7 +160,7 @@ type (
 	}
 )
 
-// add decodes the documents of one rendered file.
+// add decodes the documents of a rendered file.
 func (m *manifests) add(file string) error {
 	documents := kyaml.NewYAMLReader(newReader(file))
 	for {
@@ -183,7 +182,7 @@ func (m *manifests) add(file string) error {
 		if !ok {
 			return fmt.Errorf("this test does not know %s %s:\n%s", meta.APIVersion, meta.Kind, document)
 		}
-		// As strict as the API server: unknown fields, fields in the wrong case and fields given twice are errors.
+		// As strict as the API server: unknown fields, wrong case and duplicate fields are errors.
 		data, err := yaml.YAMLToJSONStrict(document)
 		if err == nil {
 			var strict []error
@@ -206,7 +205,7 @@ func onlyComments(document []byte) bool {
 	return true
 }
 
-// all are the objects of one kind.
+// all returns the objects of one kind.
 func all[T metav1.Object](m *manifests) []T {
 	var list []T
 	for _, o := range m.objects {
@@ -217,7 +216,7 @@ func all[T metav1.Object](m *manifests) []T {
 	return list
 }
 
-// named is the object of a kind with a name, or nil.
+// named returns the object of a kind with a name, or nil.
 func named[T metav1.Object](m *manifests, name string) (none T) {
 	for _, o := range all[T](m) {
 		if o.GetName() == name {
@@ -227,7 +226,7 @@ func named[T metav1.Object](m *manifests, name string) (none T) {
 	return none
 }
 
-// workload is what has pods.
+// workload is an object with pods.
 type workload struct {
 	what, name string
 	labels     map[string]string // of its pods
@@ -235,7 +234,7 @@ type workload struct {
 	token      bool // it may talk to the API server
 }
 
-// workloads are all that a rendering has.
+// workloads returns all workloads of a rendering.
 func (m *manifests) workloads() []workload {
 	var list []workload
 	of := func(what string, o metav1.Object, t corev1.PodTemplateSpec, token bool) {

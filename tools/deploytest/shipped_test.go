@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// shipped is a program as people get it, in the place where they run it.
+// shipped is an installed program.
 type shipped struct {
 	t      *testing.T
 	path   string              // of the program, as its process sees it
@@ -30,8 +30,7 @@ type shipped struct {
 	health []string            // its health check, but for the address
 }
 
-// What `make build` builds is started, asked, answered, killed and started
-// again, with the version that the clone has.
+// Starts the build of `make build`, asks, answers, kills and restarts it, and checks its version.
 func TestTheBinaryThatMakeBuildsRuns(t *testing.T) {
 	t.Parallel()
 	path, err := binary()
@@ -48,8 +47,8 @@ func TestTheBinaryThatMakeBuildsRuns(t *testing.T) {
 	s.survives()
 }
 
-// holdsNoSabotage sees that a program cannot be told to break its promises: the
-// switch, the names of what it breaks and their package are not in it.
+// holdsNoSabotage checks that a program cannot be told to break its promises: it contains neither
+// the flag, nor its values, nor the package.
 func holdsNoSabotage(t *testing.T, path string) {
 	t.Helper()
 	program, err := os.ReadFile(path)
@@ -70,15 +69,15 @@ func holdsNoSabotage(t *testing.T, path string) {
 	}
 }
 
-// The image without Docker: its files as the whole root file system, its user,
-// its environment and its command, but for the ports, which are free ones.
+// Tests the image without Docker: with its files as the root file system, and its user, environment
+// and command, except for the ports, which are free ones.
 func TestTheFilesOfTheImageRun(t *testing.T) {
 	t.Parallel()
 	image, root := readDockerfile(t), filepath.Join(t.TempDir(), "image")
 	if err := target("image-files", "IMAGEDIR="+root); err != nil {
 		t.Fatal(err)
 	}
-	// The context of docker build is laid out as the image is.
+	// The context of docker build has the layout of the image.
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +114,7 @@ func TestTheFilesOfTheImageRun(t *testing.T) {
 	s.survives()
 }
 
-// confine makes root all that the program sees, and user who runs it.
+// confine makes root the only file system that the program sees, and user its user.
 func (s *shipped) confine(root, user string) {
 	s.t.Helper()
 	id, err := strconv.ParseUint(strings.Split(user, ":")[0], 10, 32)
@@ -128,8 +127,8 @@ func (s *shipped) confine(root, user string) {
 	s.attr = syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}}
 }
 
-// survives starts it, asks, answers, kills it, starts it again and looks
-// whether everything is there.
+// survives starts the program, asks, answers, kills it, restarts it, and checks that nothing is
+// lost.
 func (s *shipped) survives() {
 	s.t.Helper()
 	if got, want := s.must(0, "version")["version"], stamp(); got != want {
@@ -155,7 +154,7 @@ func (s *shipped) survives() {
 	}
 }
 
-// stamp is the version that the Makefile gives to a build of this clone.
+// stamp returns the version that the Makefile gives to a build of this clone.
 func stamp() string {
 	out, err := exec.Command("git", "describe", "--tags", "--always", "--dirty").Output()
 	if err != nil {
@@ -170,7 +169,7 @@ func (s *shipped) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// must runs a command, which ends with an exit code and says JSON.
+// must runs a command, checks its exit code and decodes its JSON.
 func (s *shipped) must(code int, args ...string) map[string]any {
 	s.t.Helper()
 	cmd := s.command(append(args, "--output", "json")...)
@@ -186,7 +185,7 @@ func (s *shipped) must(code int, args ...string) map[string]any {
 	return got
 }
 
-// answered runs a command that shows an outcome.
+// answered runs a command that prints an outcome.
 func (s *shipped) answered(args ...string) {
 	s.t.Helper()
 	if o := s.must(0, args...); o["status"] != "answered" {
@@ -201,7 +200,7 @@ type server struct {
 	ended chan error
 }
 
-// start starts everything, and waits for the health check.
+// start starts the program and waits for the health check.
 func (s *shipped) start() *server {
 	s.t.Helper()
 	up := &server{cmd: s.command(s.up...), log: new(bytes.Buffer), ended: make(chan error, 1)}
@@ -231,7 +230,7 @@ func (u *server) kill() {
 	<-u.ended
 }
 
-// stop ends it as Docker and systemd do.
+// stop stops it as Docker and systemd do.
 func (u *server) stop() error {
 	if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// check returns a line for each link of the packages' doc comments that leads
-// nowhere.
+// check returns a line for each broken link in the packages' doc comments.
 func check(dir, tags string, patterns ...string) ([]string, error) {
 	config := &packages.Config{Dir: dir, Tests: true, Mode: packages.LoadSyntax, BuildFlags: []string{"-tags=" + tags}}
 	loaded, err := packages.Load(config, patterns...)
@@ -44,7 +43,7 @@ func check(dir, tags string, patterns ...string) ([]string, error) {
 	return slices.Compact(faults), nil // a package is loaded with its tests and without
 }
 
-// imports are the packages that a package's files import, by name.
+// imports returns the import paths of a package's files by name.
 func imports(p *packages.Package) map[string]*types.Package {
 	all := map[string]*types.Package{p.Types.Name(): p.Types}
 	for _, f := range p.Syntax {
@@ -65,7 +64,7 @@ type checker struct {
 	err     error
 }
 
-// visit reads the doc comments of a node.
+// visit checks the doc comments of a node.
 func (c *checker) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.File:
@@ -87,7 +86,7 @@ func (c *checker) visit(n ast.Node) bool {
 	return c.err == nil
 }
 
-// unknown marks, in the place of an import path, a name that is no package's.
+// unknown replaces the import path of a name that is not a package.
 const unknown = "unknown package "
 
 func (c *checker) read(group *ast.CommentGroup) {
@@ -95,7 +94,7 @@ func (c *checker) read(group *ast.CommentGroup) {
 		return
 	}
 	parser := comment.Parser{
-		// What looks like a link is one for us, so that we see it.
+		// Treat everything that looks like a link as one, so that it is checked.
 		LookupSym: func(string, string) bool { return true },
 		LookupPackage: func(name string) (string, bool) {
 			if p, ok := c.imports[name]; ok {
@@ -114,7 +113,7 @@ func (c *checker) read(group *ast.CommentGroup) {
 	}
 }
 
-// fault says what is wrong with a link; empty: nothing.
+// fault describes the fault of a link, or returns "".
 func (c *checker) fault(l *comment.DocLink) string {
 	if l.Name == "" {
 		return "" // [word] is a link only when there is such a package
@@ -155,7 +154,7 @@ func (c *checker) packageAt(path string) (*types.Package, error) {
 	return c.other.load(path)
 }
 
-// place is the line of a comment on which a link begins.
+// place returns the line on which a link begins.
 func (c *checker) place(group *ast.CommentGroup, l *comment.DocLink) string {
 	at := group.Pos()
 	for _, line := range group.List {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Links that are followed by "want" are reported, and no others are.
+// Exactly the links followed by "want" are reported.
 func TestReportsEveryLinkThatLeadsNowhere(t *testing.T) {
 	t.Parallel()
 	tree, err := txtar.ParseFile("testdata/tree.txtar")

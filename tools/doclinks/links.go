@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// links are the links to documentation in a doc comment, from top to bottom.
+// links returns the links to documentation in a doc comment, in order.
 func links(d *comment.Doc) []*comment.DocLink {
 	var found []*comment.DocLink
 	var blocks func([]comment.Block)
@@ -35,7 +35,7 @@ func links(d *comment.Doc) []*comment.DocLink {
 	return found
 }
 
-// text is a link as it is written, without its brackets.
+// text returns a link's text without its brackets.
 func text(l *comment.DocLink) string {
 	var b strings.Builder
 	for _, t := range l.Text {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// issue is what we read of golangci-lint's JSON output.
+// issue is an issue in golangci-lint's JSON output.
 type issue struct {
 	FromLinter string `json:"FromLinter"`
 	Text       string `json:"Text"`
@@ -26,8 +26,8 @@ type issue struct {
 	} `json:"Pos"`
 }
 
-// A comment `// want LINTER: TEXT` in testdata/tree.txtar says what must be
-// reported about its line; everything else in there must pass.
+// A comment `// want LINTER: TEXT` in testdata/tree.txtar expects an issue on its line; everything
+// else there must pass.
 func TestEveryRuleReportsItsViolationAndNothingElse(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
@@ -73,7 +73,7 @@ func TestEveryRuleReportsItsViolationAndNothingElse(t *testing.T) {
 	}
 }
 
-// A rule that nobody breaks in the tree is a rule that nobody has seen work.
+// Every rule must be broken in the tree, to prove that it works.
 func TestEveryImportRuleIsBrokenOnce(t *testing.T) {
 	t.Parallel()
 	config, err := os.ReadFile("../../.golangci.yml")
@@ -114,7 +114,7 @@ func lint(t *testing.T, root, dir string) []issue {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()
-	// Exit status 1 means issues, anything else that it did not work.
+	// Exit status 1 means issues; any other is a failure.
 	if exit := (*exec.ExitError)(nil); err == nil || !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Fatalf("golangci-lint: %v\n%s", err, errs.String())
 	}

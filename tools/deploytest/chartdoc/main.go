@@ -44,7 +44,7 @@ instead of the value of the top level; extraEnv, extraVolumes and extraVolumeMou
 |---|---|---|
 `
 
-// ofEveryPod are the values that a role takes from the top level.
+// ofEveryPod are the values of a role that default to the top level.
 var ofEveryPod = []string{ //nolint:gochecknoglobals // a table
 	"affinity", "extraEnv", "extraVolumeMounts", "extraVolumes", "nodeSelector", "podAnnotations", "podLabels",
 	"priorityClassName", "resources", "terminationGracePeriodSeconds", "tolerations",
@@ -64,7 +64,7 @@ func main() {
 	}
 }
 
-// README is the text of the chart's README.
+// README is the template of the chart's README.
 func README(dir string) (string, error) {
 	var s schema
 	var values map[string]any
@@ -87,7 +87,7 @@ func README(dir string) (string, error) {
 	return b.String(), nil
 }
 
-// rows writes the rows of an object's properties, in the order of their names.
+// rows writes the rows of an object's properties, sorted by name.
 func rows(b *strings.Builder, defs map[string]schema, prefix string, s schema, values map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[name]
@@ -116,7 +116,7 @@ func rows(b *strings.Builder, defs map[string]schema, prefix string, s schema, v
 	}
 }
 
-// shown is a default value as the table shows it.
+// shown formats a default value for the table.
 func shown(v any) string {
 	if v == nil {
 		return ""
