@@ -17,10 +17,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// responderType is the type under which the bench answers.
+// responderType is the responder type of the bench's answers.
 const responderType = "bench"
 
-// surface is the responder type of the credential under which the bench answers.
+// surface returns the responder type of the answering credential.
 func (b *Bed) surface() string {
 	if b.shared {
 		return subject.TypeOperator
@@ -28,8 +28,8 @@ func (b *Bed) surface() string {
 	return responderType
 }
 
-// Asks is askbus as a [System]: agents on pkg/client, one connection each, and
-// a live screen on pkg/responder that answers at once whatever it is shown.
+// Asks is askbus as a [System]: agents on pkg/client, one connection each, and a live screen on
+// pkg/responder that answers every ask at once.
 type Asks struct {
 	bed     *Bed
 	agents  []client.Session
@@ -42,7 +42,7 @@ type Asks struct {
 	seen   func(ask.Record)
 }
 
-// NewAsks connects agents sessions' agents and the responder.
+// NewAsks connects the agents and the responder.
 func (b *Bed) NewAsks(ctx context.Context, agents int) (*Asks, error) {
 	a := &Asks{bed: b}
 	for _, session := range b.sessions(agents) {
@@ -63,7 +63,7 @@ func (b *Bed) NewAsks(ctx context.Context, agents int) (*Asks, error) {
 	return a, nil
 }
 
-// sessions names n sessions, spread evenly over the partitions.
+// sessions returns the names of n sessions, spread evenly over the partitions.
 func (b *Bed) sessions(n int) []string {
 	names := make([]string, 0, n)
 	parts := max(1, b.Partitions)
@@ -78,7 +78,7 @@ func (b *Bed) sessions(n int) []string {
 	return names
 }
 
-// answerAll starts the responder and waits until it has seen what is pending.
+// answerAll starts the responder and waits until it has read the pending asks.
 func (a *Asks) answerAll(ctx context.Context) error {
 	nc, err := a.bed.open(natsd.Role{Name: natsd.RoleResponder, Type: responderType, Tenant: a.bed.Tenant})
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *Asks) answerAll(ctx context.Context) error {
 	}
 }
 
-// shown answers an ask of this run; those of others are none of our business.
+// shown answers an ask of this run and ignores all others.
 func (a *Asks) shown(ctx context.Context, r ask.Record) {
 	if r.Ask.Tenant != a.bed.Tenant || !strings.HasPrefix(r.Ask.Session, a.bed.run) ||
 		r.Ask.Metadata["bench"] != "cycle" && !strings.HasSuffix(r.Ask.Session, doorSession) {
@@ -135,7 +135,7 @@ func (a *Asks) shown(ctx context.Context, r ask.Record) {
 	})
 }
 
-// onShown has f told what the responder is shown, before it answers.
+// onShown calls f for every ask of the responder before it answers.
 func (a *Asks) onShown(f func(ask.Record)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -152,7 +152,7 @@ func (a *Asks) one(ctx context.Context, slot int) (ask.Outcome, error) {
 	return a.end(ctx, slot, question("cycle"), ask.StatusAnswered)
 }
 
-// end asks q and waits until it has ended as it should.
+// end asks q and waits for the expected outcome.
 func (a *Asks) end(ctx context.Context, slot int, q ask.Ask, want ask.Status) (ask.Outcome, error) {
 	o, err := a.agent(slot).AskAndWait(ctx, q)
 	if err != nil {
@@ -176,9 +176,9 @@ func (a *Asks) close(ctx context.Context) {
 	}
 }
 
-// question is an ask of ordinary size. purpose says who may answer it: only
-// those of cycles are answered by the bench's responder. Its timeout is short, so
-// that what a killed run leaves behind is soon gone.
+// question returns an ask of ordinary size. purpose decides who may answer it: the bench's
+// responder answers only those of cycles. Its timeout is short, so that a killed run leaves nothing
+// for long.
 func question(purpose string) ask.Ask {
 	return ask.Ask{
 		Title:   "Ledger storage",
@@ -195,8 +195,7 @@ func question(purpose string) ask.Ask {
 	}
 }
 
-// replyTo is [reply] to an ask that may have come through a door, which names
-// questions and options by itself.
+// replyTo is [reply] for an ask that may have come over HTTP, where question and option ids differ.
 func replyTo(a *ask.Ask) ask.Reply {
 	r := reply()
 	if q := &a.Questions[0]; q.ID != r.Answers[0].QuestionID || q.Option(r.Answers[0].Selected[0]) == nil {
@@ -205,7 +204,7 @@ func replyTo(a *ask.Ask) ask.Reply {
 	return r
 }
 
-// reply is what a person would say to [question].
+// reply returns a person's reply to [question].
 func reply() ask.Reply {
 	return ask.Reply{
 		Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}, Notes: "keep 14 days of backups"}},

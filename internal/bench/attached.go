@@ -18,12 +18,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// operatorFor makes the credential of an operator that measures.
+// operatorFor returns the credential of a measuring operator.
 const operatorFor = "askbus auth operator --asserts os=os:bench --output json"
 
-// Attached measures a bus that runs already. cred is an operator's, which may
-// ask and answer everywhere. admin, if given, is a full-rights credential for
-// the floor, whose streams are removed afterwards.
+// Attached measures a running bus. cred is an operator's, which may ask and answer everywhere.
+// admin, if given, is a full-rights credential for the floor, whose streams are removed afterwards.
 func Attached(tenant string, cred client.Credential, admin *client.Credential, log *slog.Logger) (*Bed, error) {
 	if r, err := natsd.ParseUser(cred.Name); err == nil && r.Name != natsd.RoleOperator {
 		return nil, fmt.Errorf("bench: the credential of %s may not ask and answer everywhere; use an operator's: \"%s\"", cred.Name, operatorFor)
@@ -49,8 +48,7 @@ func Attached(tenant string, cred client.Credential, admin *client.Credential, l
 	return b, nil
 }
 
-// layout learns how the ledger of a bus that we did not start is laid out, so
-// that the floor's streams are like its own.
+// layout reads the layout of an attached bus's ledger, so that the floor's streams match it.
 func (b *Bed) layout(ctx context.Context) error {
 	if !b.shared || b.NoFloor != "" {
 		return nil
@@ -88,8 +86,8 @@ func (b *Bed) layout(ctx context.Context) error {
 	return nil
 }
 
-// takeBack withdraws what still waits in our sessions, such as after Ctrl-C:
-// others see it in their inboxes.
+// takeBack withdraws the remaining asks of our sessions, such as after Ctrl-C, because others see
+// them in their inboxes.
 func (a *Asks) takeBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()

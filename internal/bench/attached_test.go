@@ -21,7 +21,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// operator is who measures a bus that runs already.
+// operator returns the credential of a measuring operator.
 func operator(t *testing.T, b *natstest.Bus) client.Credential {
 	t.Helper()
 	return credential(t, b, natsd.Role{Name: natsd.RoleOperator})
@@ -43,7 +43,7 @@ func admin(t *testing.T, b *natstest.Bus) *client.Credential {
 	return &c
 }
 
-// clean fails when a measurement has left something on the bus.
+// clean fails if a measurement has left something on the bus.
 func clean(t *testing.T, b *natstest.Bus) {
 	t.Helper()
 	js, err := jetstream.New(b.LedgerAdmin())
@@ -69,7 +69,7 @@ func clean(t *testing.T, b *natstest.Bus) {
 	}
 }
 
-// attached measures the cycle on a bus that runs, and returns what is printed.
+// attached measures the cycle on a running bus and returns the output.
 func attached(t *testing.T, b *natstest.Bus, full *client.Credential) (bench.Report, string, map[string]any) {
 	t.Helper()
 	bed, err := bench.Attached("acme", operator(t, b), full, nil)

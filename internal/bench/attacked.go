@@ -19,21 +19,21 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 )
 
-// AttackOptions tunes [MeasureAttacks].
+// AttackOptions configures [MeasureAttacks].
 type AttackOptions struct {
 	Kinds []string // default, and "all": [Attacks]
 	CPU   float64  // processor time of an attacker, of one core; default 0.25
 }
 
-// Attacked is what victims notice of attackers.
+// Attacked is the effect of attackers on victims.
 type Attacked struct {
 	Machine Machine         `json:"machine"`
 	CPU     float64         `json:"attacker_cpu"`
 	Attacks []AttackOutcome `json:"attacks"`
 }
 
-// AttackOutcome is one attack: the victims' cycles beside the same load on a
-// dead port, and beside the attack.
+// AttackOutcome is the result of one attack: the victims' cycles during the same load on a dead
+// port, and during the attack.
 type AttackOutcome struct {
 	Kind     string       `json:"kind"`
 	Alone    Times        `json:"alone"`
@@ -48,7 +48,7 @@ type AttackOutcome struct {
 	BesideCPU float64 `json:"beside_cpu"`
 }
 
-// Write prints the report for a person.
+// Write prints the report.
 func (a Attacked) Write(out io.Writer) error {
 	fmt.Fprintf(out, "machine\t%s\nattackers\t%.2f of a core each\n\n", a.Machine, a.CPU)
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
@@ -71,9 +71,8 @@ const (
 	settleAfter  = 500 * time.Millisecond // after an attacker has begun
 )
 
-// MeasureAttacks starts "askbus up" and measures how long cycles of quiet
-// sessions, most over NATS and some over HTTP, take beside attackers in
-// processes of their own, alternating with the same load on a dead port.
+// MeasureAttacks starts "askbus up" and measures the cycles of quiet sessions, most over NATS and
+// some over HTTP, during attacks by other processes, alternating with the same load on a dead port.
 func MeasureAttacks(ctx context.Context, program Program, plan Plan, opts AttackOptions) (Attacked, error) {
 	plan.fill()
 	if err := opts.fill(); err != nil {
@@ -158,7 +157,7 @@ func (p *process) attacked(ctx context.Context, program Program, plan Plan, cpu 
 	return o, nil
 }
 
-// attacker is what an attacker of a kind needs to know.
+// attacker returns the input of an attacker of a kind.
 func (p *process) attacker(ctx context.Context, program Program, kind, at string) (Attacker, error) {
 	how := Attacker{Kind: kind, NATSURL: p.url, HTTPURL: at, Tenant: noisyTenant, Session: noisySession}
 	keys, err := natsd.LoadIssuer(p.dir)
@@ -266,8 +265,8 @@ func (o *AttackOptions) fill() error {
 	return nil
 }
 
-// startAttacker starts an attacking process. Stop kills it, which closes all its
-// connections at once, and returns what it last said.
+// startAttacker starts an attacking process. Stop kills it, which closes all its connections at
+// once, and returns its last report.
 func startAttacker(ctx context.Context, program Program, how Attacker) (stop func() AttackCounts, err error) {
 	cmd := program(ctx, "bench", "attacker")
 	in, err := cmd.StdinPipe()
@@ -325,8 +324,8 @@ type victims struct {
 	n      int
 }
 
-// cycles has each victim ask, wait and pause, for d, and says how long the
-// cycles took and how many failed.
+// cycles has each victim ask, wait and pause for d, and returns the durations of the cycles and the
+// number of failures.
 func (v *victims) cycles(ctx context.Context, d time.Duration) (took []time.Duration, failed int, why string) {
 	v.took, v.failed, v.why = nil, 0, ""
 	work, stop := withGrace(ctx)

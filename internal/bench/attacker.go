@@ -22,8 +22,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// The attackers, each a process of its own that does one thing as fast as its
-// share of a processor lets it.
+// The attackers. Each is a process that does one thing as fast as its share of a processor allows.
 const (
 	AttackWaits    = "waits"     // 30,000 waits of one credential, and a disconnect, again a second later
 	AttackTokens   = "tokens"    // made-up tokens of work, 600 a second
@@ -33,12 +32,12 @@ const (
 	AttackDenied   = "denied"    // messages that the credential may not send
 )
 
-// Attacks are the names of all attackers.
+// Attacks returns the names of all attackers.
 func Attacks() []string {
 	return []string{AttackWaits, AttackTokens, AttackFill, AttackSockets, AttackSlowBody, AttackDenied}
 }
 
-// Attacker is what an attacking process is told, as JSON on its standard input.
+// Attacker is the input of an attacking process, as JSON on its standard input.
 type Attacker struct {
 	Kind    string  `json:"kind"`
 	Dead    bool    `json:"dead"` // the same load on a port behind which nothing is done
@@ -52,7 +51,7 @@ type Attacker struct {
 	Token   string  `json:"token"`
 }
 
-// AttackCounts are what an attacker says of itself, a line of JSON each time.
+// AttackCounts are an attacker's reports, each a line of JSON.
 type AttackCounts struct {
 	Sent    int64 `json:"sent"`
 	Refused int64 `json:"refused"`
@@ -67,7 +66,7 @@ const (
 	attackResponse = 2 * time.Second // for a status line
 )
 
-// attack is an attacker at work.
+// attack is a running attacker.
 type attack struct {
 	Attacker
 	began         time.Time
@@ -128,7 +127,7 @@ func (a *attack) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// pay sleeps until the processor time that was used is within the share.
+// pay sleeps until the used processor time is within the share.
 func (a *attack) pay(ctx context.Context) {
 	for ctx.Err() == nil {
 		var used syscall.Rusage
@@ -208,7 +207,7 @@ func askEvent(id, context string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":"/bench","type":"dev.askbus.ask.requested.v1","data":{"id":%q,"context":%q,"timeout":"10m","questions":[{"text":"Noise?","kind":"boolean"}]}}`, id, id, context)
 }
 
-// connections keeps n connections, each as one makes it.
+// connections keeps n connections open, each made by one.
 func (a *attack) connections(ctx context.Context, n int, one func(ctx context.Context, conn net.Conn) error) error {
 	at, err := url.Parse(a.HTTPURL)
 	if err != nil {
@@ -243,7 +242,7 @@ func (a *attack) connections(ctx context.Context, n int, one func(ctx context.Co
 
 var errRefused = errors.New("refused")
 
-// socket opens a WebSocket and keeps it.
+// socket opens a WebSocket and keeps it open.
 func (a *attack) socket(ctx context.Context, conn net.Conn) error {
 	fmt.Fprintf(conn, "GET /ws HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", a.Token)
 	if !a.Dead {
@@ -258,7 +257,7 @@ func (a *attack) socket(ctx context.Context, conn net.Conn) error {
 	return ctx.Err()
 }
 
-// slowBody sends a body a byte a second.
+// slowBody sends a body at one byte per second.
 func (a *attack) slowBody(ctx context.Context, conn net.Conn) error {
 	fmt.Fprint(conn, "POST /v1/hook HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 65536\r\n\r\n{")
 	for ctx.Err() == nil {
@@ -270,8 +269,8 @@ func (a *attack) slowBody(ctx context.Context, conn net.Conn) error {
 	return nil
 }
 
-// sink takes everything and does nothing: over NATS what a client needs to go
-// on, over HTTP not even that.
+// sink accepts everything and does nothing: over NATS the minimum that a client needs, over HTTP
+// not even that.
 func sink(ln net.Listener, isNATS bool) {
 	for {
 		conn, err := ln.Accept()

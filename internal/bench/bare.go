@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// startBare starts the hidden "bench server": a server alone in a process of
-// its own, which has administrators.
+// startBare starts the hidden "bench server": only a server, in its own process, with
+// administrators.
 func startBare(ctx context.Context, program Program, dir string) (*process, error) {
 	dir, err := os.MkdirTemp(dir, "askbus-bench-")
 	if err != nil {

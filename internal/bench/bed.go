@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Bed is a bus that is measured: where it is, and how to connect to it.
+// Bed is a bus under test: its address and its credentials.
 type Bed struct {
 	Partitions int    // 0: not known
 	Replicas   int    // 0: not known
@@ -44,7 +44,7 @@ func (b *Bed) Close() {
 
 func (b *Bed) later(f func()) { b.closes = append(b.closes, f) }
 
-// Options tunes an embedded bed. The zero value is ready to use.
+// Options configures an embedded bed. The zero value is ready to use.
 type Options struct {
 	Dir        string // where the servers' directories are made; default: the system's temporary directory
 	Partitions int    // default: the ledger's
@@ -53,8 +53,8 @@ type Options struct {
 	Logger     *slog.Logger
 }
 
-// Embedded starts a server and a broker in this process, with a full-rights
-// user that exists only there, and a second, identical server for the floor.
+// Embedded starts a server and a broker in this process, with a full-rights user that exists only
+// there, and a second, identical server for the floor.
 func Embedded(ctx context.Context, opts Options) (*Bed, error) {
 	nodes := max(1, opts.Nodes)
 	b := &Bed{embedded: true, Replicas: nodes, Sync: "always", Tenant: "bench", run: runID(), log: logger(opts.Logger)}
@@ -107,7 +107,7 @@ func (b *Bed) broker(ctx context.Context, opts ledger.Options) error {
 	return poll(ctx, 30*time.Second, "the broker is not ready", func() bool { return br.Ready() })
 }
 
-// open connects as a role until the bed closes.
+// open connects with a role until the bed closes.
 func (b *Bed) open(r natsd.Role) (*nats.Conn, error) {
 	nc, err := b.dial(r)
 	if err != nil {
@@ -117,7 +117,7 @@ func (b *Bed) open(r natsd.Role) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// runID is a token that no other run has.
+// runID returns a token that is unique to this run.
 func runID() string { return "bench-" + rand.Text()[:8] }
 
 func logger(l *slog.Logger) *slog.Logger {
@@ -127,7 +127,7 @@ func logger(l *slog.Logger) *slog.Logger {
 	return l
 }
 
-// poll waits until ok, or says what is missing.
+// poll waits until ok returns nil, or returns its last error.
 func poll(ctx context.Context, limit time.Duration, missing string, ok func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -143,7 +143,7 @@ func poll(ctx context.Context, limit time.Duration, missing string, ok func() bo
 	return nil
 }
 
-// listen finds a free port of this machine.
+// listen listens on a free loopback port.
 func listen(ctx context.Context) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/askbus/askbus/internal/bench"
 )
 
-// BenchmarkCycle is the ask cycle, embedded and with sync always, and its floor.
-// cpu-us/op says what it cost all parts together, also while others use the
-// machine.
+// BenchmarkCycle measures the ask cycle, embedded with sync always, and its floor. cpu-us/op is the
+// processor time of all parts, which other load on the machine does not affect.
 func BenchmarkCycle(b *testing.B) {
 	bed, err := bench.Embedded(b.Context(), bench.Options{Dir: b.TempDir()})
 	if err != nil {
@@ -51,8 +50,7 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// reportCPU reports the processor time of this process until the function that
-// it returns is called.
+// reportCPU reports the processor time of this process until the returned function is called.
 func reportCPU(b *testing.B) func() {
 	b.Helper()
 	used := func() time.Duration {

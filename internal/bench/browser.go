@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// tab is a page in a Chromium of its own, spoken to over a pipe: chromedp
-// belongs to tests, and this needs five calls of its protocol.
+// tab is a page in its own Chromium, controlled over a pipe: chromedp is only for tests, and this
+// needs five calls of the protocol.
 type tab struct {
 	cmd   *exec.Cmd
 	dir   string
@@ -41,7 +41,7 @@ type cdpMessage struct {
 	} `json:"error,omitempty"`
 }
 
-// watchPage tells every id that appears in the page.
+// watchPage reports every id that appears in the page.
 const watchPage = `(() => {
 	const told = new Set();
 	const look = (text) => {
@@ -96,7 +96,7 @@ func (t *tab) start(ctx context.Context, chrome string) error {
 	return nil
 }
 
-// read takes messages, which end with a zero byte, until the browser is gone.
+// read reads messages, which end with a zero byte, until the browser exits.
 func (t *tab) read(out io.Reader) {
 	defer close(t.shown)
 	for r := bufio.NewReader(out); ; {

@@ -13,13 +13,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// WithConsumers is a report of the cycle beside so many consumers of tenants.
+// WithConsumers is the report of the cycle with a number of tenants' consumers.
 type WithConsumers struct {
 	Consumers int    `json:"consumers"` // on each stream
 	Report    Report `json:"report"`
 }
 
-// ConsumerCounts are all that was measured.
+// ConsumerCounts are all reports.
 type ConsumerCounts []WithConsumers
 
 // Write writes the reports one after the other.
@@ -35,9 +35,8 @@ func (c ConsumerCounts) Write(out io.Writer) error {
 	return nil
 }
 
-// Consumers measures the cycle while 0, 50 and 200 consumers of single tenants
-// are on each stream: two for each tenant of a posting surface. One of the
-// tenants is the one that asks.
+// Consumers measures the cycle with 0, 50 and 200 single-tenant consumers on each stream: two per
+// tenant of a posting surface. The asking tenant is one of them.
 func Consumers(ctx context.Context, opts Options, plan Plan) (ConsumerCounts, error) {
 	if len(plan.InFlight) == 0 {
 		plan.InFlight = []int{1, 64}

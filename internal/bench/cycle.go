@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Plan says how the cycle is measured. The zero value is a full run.
+// Plan configures the measurement of the cycle. The zero value is a full run.
 type Plan struct {
 	InFlight []int         // default: 1, 16, 64, 256
 	Rounds   int           // of each; default 5
@@ -30,7 +30,7 @@ func (p *Plan) fill() {
 	}
 }
 
-// Quick is a run that ends within 40 s, also on a busy machine.
+// Quick returns a plan that ends within 40 s, even on a busy machine.
 func Quick() Plan {
 	return Plan{Rounds: 3, Round: 800 * time.Millisecond, Limit: 27 * time.Second}
 }
@@ -41,10 +41,10 @@ type Named struct {
 	System
 }
 
-// Rounds are the samples of one system at one number in flight, one a round.
+// Rounds are the samples of one system at one number in flight, one per round.
 type Rounds []Sample
 
-// Of sums one value of every round up.
+// Of summarizes one value over all rounds.
 func (r Rounds) Of(value func(Sample) float64) Figure {
 	values := make([]float64, len(r))
 	for i, s := range r {
@@ -53,8 +53,7 @@ func (r Rounds) Of(value func(Sample) float64) Figure {
 	return figure(values)
 }
 
-// Ratio is how this compares with other, round by round: neighbours in time saw
-// the same machine.
+// Ratio compares with other round by round, because adjacent rounds ran under the same conditions.
 func (r Rounds) Ratio(other Rounds, value func(Sample) float64) Figure {
 	var values []float64
 	for i := range min(len(r), len(other)) {
@@ -71,9 +70,8 @@ func p99(s Sample) float64    { return float64(s.P99.Microseconds()) }
 func perSec(s Sample) float64 { return s.PerSec }
 func cpu(s Sample) float64    { return float64(s.CPU.Microseconds()) }
 
-// Alternate drives the systems in turn, round by round, and returns the rounds
-// of each. Every second round goes backwards, so that none always comes after
-// the same other.
+// Alternate drives the systems in turn, round by round, and returns the rounds of each. Every
+// second round is in reverse order, so that no system always follows the same one.
 func Alternate(ctx context.Context, systems []Named, inFlight int, plan Plan) (map[string]Rounds, error) {
 	plan.fill()
 	began := time.Now()
@@ -109,7 +107,7 @@ const (
 	NameFloor  = "floor"
 )
 
-// agentsFor bounds the connections: beyond, agents share them.
+// agentsFor bounds the connections: beyond that, agents share them.
 func agentsFor(inFlight []int) int {
 	most := 1
 	for _, n := range inFlight {
@@ -118,7 +116,7 @@ func agentsFor(inFlight []int) int {
 	return min(most, 64)
 }
 
-// Systems are askbus and, if there is one, the floor.
+// Systems returns askbus and, if there is one, the floor.
 func (b *Bed) Systems(ctx context.Context, agents int) ([]Named, error) {
 	if err := b.layout(ctx); err != nil {
 		return nil, fmt.Errorf("bench: %w", err)

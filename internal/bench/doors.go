@@ -17,17 +17,17 @@ import (
 	"github.com/coder/websocket"
 )
 
-// doorSession ends the name of a session whose asks come through doors: what is
-// asked in it cannot always say that it is the bench's.
+// doorSession is the suffix of sessions whose asks come over HTTP, because not every format can
+// mark an ask as the bench's.
 const doorSession = "-door"
 
-// doors are the HTTP, WebSocket and MCP doors of a process, for an agent.
+// doors are the HTTP, WebSocket and MCP endpoints of a process, for an agent.
 type doors struct {
 	url, token, session string
 	http                *http.Client
 }
 
-// doors issues a token and finds the doors.
+// doors issues a token and returns the endpoints.
 func (p *process) doors(ctx context.Context, program Program, bed *Bed) (*doors, error) {
 	data, err := os.ReadFile(filepath.Join(p.dir, "context.json"))
 	if err != nil {
@@ -54,12 +54,12 @@ func (p *process) doors(ctx context.Context, program Program, bed *Bed) (*doors,
 	return d, nil
 }
 
-// errAway is a door's word that the bus could not serve a request just now: a
-// 503, or a hook that leaves the decision to its host.
+// errAway reports that the bus could not serve a request at the moment: a 503, or a hook without a
+// decision.
 var errAway = errors.New("bench: the bus is away")
 
-// cycle asks through the i-th door and waits for the answer. While the bus is
-// away it asks again with the same body, as the doors' clients do; it says how often.
+// cycle asks at the i-th endpoint and waits for the answer. While the bus is unreachable it repeats
+// the body, as clients do, and returns how often.
 func (d *doors) cycle(ctx context.Context, i int) (repeats int, err error) {
 	for ; ; repeats++ {
 		if err = d.once(ctx, i); !errors.Is(err, errAway) || backoff.Wait(ctx, 50*time.Millisecond, repeats) != nil {
@@ -68,7 +68,7 @@ func (d *doors) cycle(ctx context.Context, i int) (repeats int, err error) {
 	}
 }
 
-// once asks once through the i-th door.
+// once asks once at the i-th endpoint.
 func (d *doors) once(ctx context.Context, i int) error {
 	text := fmt.Sprintf("Which database, %s %d?", d.session, i)
 	tool := fmt.Sprintf(`{"questions":[{"question":%q,"header":"Storage","multiSelect":false,"options":[{"label":"PostgreSQL","description":""},{"label":"SQLite","description":""}]}]}`, text)
@@ -92,7 +92,7 @@ func (d *doors) once(ctx context.Context, i int) error {
 	}
 }
 
-// post sends a request, whose answer must say something.
+// post sends a request and checks the response's text.
 func (d *doors) post(ctx context.Context, path, body, says string, headers ...string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url+path, strings.NewReader(body))
 	if err != nil {
@@ -119,7 +119,7 @@ func (d *doors) post(ctx context.Context, path, body, says string, headers ...st
 	return nil
 }
 
-// socket asks over a WebSocket of its own.
+// socket asks over a new WebSocket.
 func (d *doors) socket(ctx context.Context, i int, text string) error {
 	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(d.url, "http")+"/ws", &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: d.http.Transport}, HTTPHeader: http.Header{"Authorization": {"Bearer " + d.token}},

@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// inbox stands in for the web inbox: what it says to an answer is the test's.
+// inbox replaces the web inbox: the test sets its responses to answers.
 type inbox struct {
 	answer *responder.Responder
 	says   func(stored bool) int

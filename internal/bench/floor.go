@@ -26,9 +26,9 @@ const (
 	floorStream = "FLOOR_%02d"
 )
 
-// Floor is raw NATS as a [System]: the two durable writes of an ask cycle, with
-// the very headers and bytes that the ledger stores, on streams of the same
-// configuration, and the same deliveries. Nothing reads, checks or decides.
+// Floor is raw NATS as a [System]: the two durable writes of an ask cycle, with the ledger's exact
+// headers and bytes, on streams of the same configuration, and the same deliveries. It reads,
+// checks and decides nothing.
 type Floor struct {
 	bed           *Bed
 	parts         int
@@ -48,8 +48,7 @@ type floorAgent struct {
 	waits map[string]chan struct{}
 }
 
-// NewFloor makes the floor for a bed. It learns from one cycle of like what the
-// ledger writes.
+// NewFloor makes the floor of a bed. It copies the ledger's writes from one cycle of like.
 func (b *Bed) NewFloor(ctx context.Context, like *Asks) (*Floor, error) {
 	f := &Floor{bed: b, parts: max(1, b.Partitions)}
 	if err := f.learn(ctx, like); err != nil {
@@ -72,7 +71,7 @@ func (b *Bed) NewFloor(ctx context.Context, like *Asks) (*Floor, error) {
 	return f, nil
 }
 
-// learn takes the question and the outcome of one cycle as they were stored.
+// learn reads the stored question and outcome of one cycle.
 func (f *Floor) learn(ctx context.Context, like *Asks) error {
 	nc, err := f.bed.open(natsd.Role{Name: natsd.RoleResponder, Type: responderType})
 	if err != nil {
@@ -115,7 +114,7 @@ func (f *Floor) learn(ctx context.Context, like *Asks) error {
 	return nil
 }
 
-// asStored drops what republishing added.
+// asStored removes the headers that republishing added.
 func asStored(m *nats.Msg) *nats.Msg {
 	stored := &nats.Msg{Header: maps.Clone(m.Header), Data: m.Data}
 	for _, added := range []string{"Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Last-Sequence", "Nats-Time-Stamp", "Nats-Msg-Size"} {
@@ -124,7 +123,7 @@ func asStored(m *nats.Msg) *nats.Msg {
 	return stored
 }
 
-// streams makes streams like the ledger's, under the floor's names.
+// streams creates streams like the ledger's, under the floor's names.
 func (f *Floor) streams(ctx context.Context) error {
 	js, err := jetstream.New(f.screen)
 	if err != nil {
@@ -155,7 +154,7 @@ func (f *Floor) streams(ctx context.Context) error {
 	return nil
 }
 
-// createStream tries again while a cluster that has just started has no leader.
+// createStream retries while a newly started cluster has no leader.
 func createStream(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
 	for end := time.Now().Add(30 * time.Second); ; {
 		_, err := js.CreateStream(ctx, cfg)
@@ -194,7 +193,7 @@ func (f *Floor) connect(ctx context.Context, connect func() (*nats.Conn, error),
 	return f.screen.Flush()
 }
 
-// receive takes an outcome.
+// receive handles an outcome.
 func (a *floorAgent) receive(m *nats.Msg) {
 	id := strings.Split(m.Subject, ".")[3]
 	a.mu.Lock()
@@ -230,7 +229,7 @@ func (f *Floor) Cycle(ctx context.Context, slot int) error {
 	}
 }
 
-// answer stores the outcome of a question that the responder was shown.
+// answer stores the outcome of a question that the responder received.
 func (f *Floor) answer(ctx context.Context, m *nats.Msg) {
 	t := strings.Split(m.Subject, ".")
 	at := f.subject(ask.Key{Tenant: t[1], Session: t[2], ID: t[3]})

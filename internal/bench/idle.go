@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Idle is what "askbus up" costs when nothing happens.
+// Idle is the cost of an idle "askbus up".
 type Idle struct {
 	Machine Machine `json:"machine"`
 	Seconds float64 `json:"seconds"`
@@ -18,7 +18,7 @@ type Idle struct {
 	Start   float64 `json:"start_us"` // from exec to ready
 }
 
-// Write prints the report for a person.
+// Write prints the report.
 func (i Idle) Write(out io.Writer) error {
 	return lines(out, "machine", i.Machine, "ready after", ms(&i.Start), "resident memory", mib(i.RSS), "of it live heap", mib(i.Heap),
 		"processor", fmt.Sprintf("%.2f %% of a core over %.0f s", i.Core, i.Seconds))
@@ -26,12 +26,12 @@ func (i Idle) Write(out io.Writer) error {
 
 func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// upArgs start everything on free ports.
+// upArgs returns arguments with free ports.
 func upArgs() []string {
 	return []string{"up", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0", "--no-open", "--max-store", "64GiB"}
 }
 
-// MeasureIdle starts "askbus up" and leaves it alone for a while.
+// MeasureIdle starts "askbus up" and observes it for a while.
 func MeasureIdle(ctx context.Context, program Program, dir string, d time.Duration) (Idle, error) {
 	dir, err := os.MkdirTemp(dir, "askbus-bench-")
 	if err != nil {

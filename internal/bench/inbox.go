@@ -16,7 +16,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Inbox is how much of what a team reads somebody else decides meanwhile.
+// Inbox is the share of a team's reading that is wasted because another person decides meanwhile.
 type Inbox struct {
 	Machine Machine     `json:"machine"`
 	People  int         `json:"people"`
@@ -38,7 +38,7 @@ type InboxRead struct {
 	Took   string  `json:"took"`    // until the last was decided, by the people's clock
 }
 
-// Write prints the report for a person.
+// Write prints the report.
 func (r Inbox) Write(out io.Writer) error {
 	pairs := []any{"machine", r.Machine, "people", fmt.Sprintf("%d, each at a replica of their own, reading 2.0–3.5 s; their clock at %g×", r.People, r.Speed)}
 	for _, run := range r.Runs {
@@ -67,7 +67,7 @@ func (r Inbox) Write(out io.Writer) error {
 	return lines(out, pairs...)
 }
 
-// InboxOptions tunes [Bed.Inbox].
+// InboxOptions configures [Bed.Inbox].
 type InboxOptions struct {
 	People  int     // default 3
 	Speed   float64 // of the people's clock, at least 1; default 5
@@ -78,14 +78,14 @@ type InboxOptions struct {
 	Screen  bool    // only what is measured in a browser
 }
 
-// The people's reading, and how a stream of asks comes.
+// The people's reading speed, and the rate of asks.
 const (
 	readLeast   = 2000 * time.Millisecond
 	readMost    = 3500 * time.Millisecond
 	streamEvery = time.Second
 )
 
-// team is what the people of one run have in common.
+// team is the state that the people of one run share.
 type team struct {
 	bed    *Bed
 	speed  float64
@@ -233,7 +233,7 @@ func (c *team) agents(n int) ([]client.Session, error) {
 	return agents, nil
 }
 
-// ask asks n times, in turn from every session.
+// ask asks n times, rotating through the sessions.
 func (c *team) ask(ctx context.Context, agents []client.Session, n int, every time.Duration) error {
 	for i := range n {
 		if _, err := agents[i%len(agents)].Ask(ctx, question("inbox")); err != nil {
@@ -274,7 +274,7 @@ func (c *team) person(ctx context.Context, i int, board *responder.Board, r *res
 				continue
 			}
 		}
-		// A screen hears at once when somebody else decides what is on it.
+		// A screen learns at once when another person decides its ask.
 		read := readLeast + rand.N(readMost-readLeast) //nolint:gosec // how long people read
 		gone, err := c.read(ctx, board, h, c.scaled(read), changed)
 		if ctx.Err() != nil {
@@ -306,7 +306,7 @@ func (c *team) person(ctx context.Context, i int, board *responder.Board, r *res
 	}
 }
 
-// next is what a person reads next.
+// next returns what a person reads next.
 func (c *team) next(ctx context.Context, board *responder.Board, v responder.Viewer, f responder.Filter) (responder.Head, bool) {
 	if c.spread {
 		return board.Take(ctx, v, f, responder.Turn{})
@@ -318,7 +318,7 @@ func (c *team) next(ctx context.Context, board *responder.Board, v responder.Vie
 	return heads[0], true
 }
 
-// read reads an ask and reports whether it was gone before the end.
+// read reads an ask and reports whether it ended meanwhile.
 func (c *team) read(ctx context.Context, board *responder.Board, h responder.Head, d time.Duration, changed <-chan struct{}) (gone bool, err error) {
 	end := time.NewTimer(d)
 	defer end.Stop()

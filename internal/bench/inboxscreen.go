@@ -23,7 +23,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// InboxScreen is the web inbox in a browser while so many asks wait.
+// InboxScreen is the result for the web inbox in a browser with pending asks.
 type InboxScreen struct {
 	Pending    int     `json:"pending"`
 	Load       int     `json:"load_bytes"` // the first load, as sent
@@ -36,7 +36,7 @@ type InboxScreen struct {
 	Typing     Tail    `json:"typing"`        // from a key to the next frame, with 50 asks a second
 }
 
-// Tail is the 95th of a hundred times, and how many there were.
+// Tail is the 95th percentile of times, and their number.
 type Tail struct {
 	N   int     `json:"n"`
 	P95 float64 `json:"p95_us"`
@@ -54,14 +54,14 @@ func tailOf(millis []float64) Tail {
 // String implements fmt.Stringer.
 func (t Tail) String() string { return fmt.Sprintf("p95 %s, of %d", ms(&t.P95), t.N) }
 
-// InboxStreams is what open inboxes cost a server.
+// InboxStreams is the cost of open inboxes for a server.
 type InboxStreams struct {
 	Open    int     `json:"open"`
 	Pending int     `json:"pending"`
 	Memory  float64 `json:"bytes_each"` // heap and stacks, with the bench's own end of each connection
 }
 
-// measureScript measures in the page what a person feels.
+// measureScript measures in the page what a person experiences.
 const measureScript = `(() => {
 	window.bench = { next: [], typing: [] };
 	let enter = 0, was = '';
@@ -80,7 +80,7 @@ const measureScript = `(() => {
 	}).observe(document.querySelector('#card'), { childList: true, subtree: true, attributes: true, attributeFilter: ['data-state'] }));
 })()`
 
-// audience is what the browser is measured with.
+// audience holds what a measurement in the browser needs.
 type audience struct {
 	bed     *Bed
 	agent   client.Session
@@ -88,8 +88,8 @@ type audience struct {
 	pending int
 }
 
-// screens opens the inbox in a browser with each of these numbers of asks
-// pending, and then so many streams of different people.
+// screens opens the inbox in a browser with each number of pending asks, and then many streams of
+// different people.
 func (b *Bed) screens(ctx context.Context, chrome string, sizes []int, streams int, r *Inbox) error {
 	site, err := b.inboxSite(ctx)
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *audience) measure(ctx context.Context, chrome, link string) (InboxScree
 	return s, nil
 }
 
-// events shows asks one by one above the others, and takes them back.
+// events shows asks one by one above the others, and withdraws them.
 func (c *audience) events(ctx context.Context, t *tab, s *InboxScreen) error {
 	const rest = 5 * time.Second // what a page does by itself
 	idle, err := t.busy(ctx)
@@ -220,8 +220,8 @@ func (c *audience) events(ctx context.Context, t *tab, s *InboxScreen) error {
 	return err
 }
 
-// counted asks one by one below the others. A page shows a part of a long list;
-// such an ask has no row there, but it is counted.
+// counted asks one by one below the others. A page shows only part of a long list; such an ask has
+// no row, but it is counted.
 func (c *audience) counted(ctx context.Context, t *tab, s *InboxScreen) error {
 	var took []time.Duration
 	for range eventRounds {
@@ -235,7 +235,7 @@ func (c *audience) counted(ctx context.Context, t *tab, s *InboxScreen) error {
 	return nil
 }
 
-// shown asks, takes the time until the page says so, and takes the ask back.
+// shown asks, measures the time until the page shows it, and withdraws the ask.
 func (c *audience) shown(ctx context.Context, t *tab, id string, p ask.Priority, says string) (time.Duration, error) {
 	for len(t.shown) > 0 {
 		<-t.shown // said before
@@ -257,7 +257,7 @@ func (c *audience) shown(ctx context.Context, t *tab, id string, p ask.Priority,
 	return at.Sub(start), sleep(ctx, browserPause)
 }
 
-// elsewhere answers what is on the screen.
+// elsewhere answers the shown ask elsewhere.
 func (c *audience) elsewhere(ctx context.Context, t *tab, s *InboxScreen) error {
 	var took []time.Duration
 	for range eventRounds / 2 {
@@ -298,7 +298,7 @@ func (c *audience) next(ctx context.Context, t *tab, s *InboxScreen) error {
 	return err
 }
 
-// burst types while 50 asks come a second, every other one above the others.
+// burst types while 50 asks per second arrive, every other one above the others.
 func (c *audience) burst(ctx context.Context, t *tab, s *InboxScreen) error {
 	if err := errors.Join(t.press(ctx, "o"), t.until(ctx, `document.activeElement.type === 'text'`), t.eval(ctx, `void (bench.on = true)`, nil)); err != nil {
 		return err
@@ -345,7 +345,7 @@ func (c *audience) burst(ctx context.Context, t *tab, s *InboxScreen) error {
 	return nil
 }
 
-// streams opens inboxes of so many people, each with a view of their own.
+// streams opens the inboxes of different people, each with its own view.
 func (c *audience) streams(ctx context.Context, site site, n int) (*InboxStreams, error) {
 	ctx, stop := context.WithCancel(ctx)
 	var bodies []io.Closer
@@ -406,7 +406,7 @@ func awaitHello(body io.Reader) error {
 	return errors.Join(lines.Err(), io.ErrUnexpectedEOF)
 }
 
-// held is what the process holds in heap and stacks.
+// held returns the process's heap and stacks.
 func held() uint64 {
 	runtime.GC()
 	runtime.GC() // what pools hold goes with the second
@@ -415,7 +415,7 @@ func held() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// busy is how long the page's main thread has worked, in seconds.
+// busy returns the working time of the page's main thread in seconds.
 func (t *tab) busy(ctx context.Context) (float64, error) {
 	raw, err := t.call(ctx, t.session, "Performance.getMetrics", map[string]any{})
 	if err != nil {
@@ -438,7 +438,7 @@ func (t *tab) busy(ctx context.Context) (float64, error) {
 	return 0, errors.New("bench: the browser does not say how long it worked")
 }
 
-// eval runs a script in the page and reads its value into to, if there is one.
+// eval runs a script in the page and decodes its value into to, if not nil.
 func (t *tab) eval(ctx context.Context, script string, to any) error {
 	raw, err := t.call(ctx, t.session, "Runtime.evaluate", map[string]any{"expression": script, "returnByValue": true})
 	if err != nil {
@@ -464,7 +464,7 @@ func (t *tab) eval(ctx context.Context, script string, to any) error {
 	return json.Unmarshal(r.Result.Value, to)
 }
 
-// until waits until a script says true.
+// until waits until a script returns true.
 func (t *tab) until(ctx context.Context, script string) error {
 	for range 1500 {
 		var is bool

@@ -8,16 +8,14 @@ import (
 	"time"
 )
 
-// System is something that carries out ask cycles: askbus, the floor, or what
-// people would use instead.
+// System executes ask cycles: askbus, the floor, or an alternative product.
 type System interface {
-	// Cycle asks, has somebody see it and answer, and returns when the asker
-	// has the outcome. It is called at once from as many goroutines as there
-	// are slots.
+	// Cycle asks, has the ask shown and answered, and returns when the asker has the outcome. It is
+	// called concurrently from as many goroutines as there are slots.
 	Cycle(ctx context.Context, slot int) error
 }
 
-// Sample is what one round of load gave.
+// Sample is the result of one round of load.
 type Sample struct {
 	Cycles int
 	P50    time.Duration
@@ -31,16 +29,15 @@ const (
 	grace      = 5 * time.Second  // for what is under way when the measurement is told to end
 )
 
-// withGrace is a context that ends a while after ctx: a request that was sent
-// is seen through, else an ask might be stored when nobody expects it any more.
+// withGrace returns a context that ends a while after ctx, so that sent requests complete:
+// otherwise an ask might be stored unexpectedly.
 func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
 	return work, func() { stop(); cancel() }
 }
 
-// Drive keeps inFlight cycles under way for d, and lets the last ones finish,
-// also when ctx ends.
+// Drive keeps inFlight cycles running for d, and lets the last ones finish even after ctx ends.
 func Drive(ctx context.Context, sys System, inFlight int, d time.Duration) (Sample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -77,7 +74,7 @@ func Drive(ctx context.Context, sys System, inFlight int, d time.Duration) (Samp
 	}, nil
 }
 
-// percentile is the value below which p percent of sorted values lie.
+// percentile returns the p-th percentile of sorted values.
 func percentile(sorted []time.Duration, p int) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -85,10 +82,10 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[min(len(sorted)*p/100, len(sorted)-1)]
 }
 
-// Figure is the median of several rounds, and their spread.
+// Figure is the median of several rounds and their spread.
 type Figure struct{ Median, Least, Most float64 }
 
-// figure sums rounds up.
+// figure summarizes rounds.
 func figure(rounds []float64) Figure {
 	if len(rounds) == 0 {
 		return Figure{}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Machine is where the figures come from.
+// Machine describes the machine of the figures.
 type Machine struct {
 	OS     string  `json:"os"`
 	Arch   string  `json:"arch"`
@@ -22,7 +22,7 @@ type Machine struct {
 	Go     string  `json:"go"`
 }
 
-// ThisMachine describes this machine, as far as Linux tells it.
+// ThisMachine describes this machine, as far as Linux reports it.
 func ThisMachine() Machine {
 	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version(), CPU: field("/proc/cpuinfo", "model name")}
 	if kib, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64); err == nil {
@@ -40,7 +40,7 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%s/%s, %d cores, %s, %d MiB, load %.1f, %s", m.OS, m.Arch, m.Cores, m.CPU, m.Memory, m.Load, m.Go)
 }
 
-// field is the first value of a name in a file of "name: value" lines.
+// field returns the first value of a name in a file of "name: value" lines.
 func field(path, name string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func field(path, name string) string {
 	return ""
 }
 
-// cpuTime is the processor time that this process has used.
+// cpuTime returns the processor time of this process.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Noisy is one session that asks as fast as it can, among quiet ones.
+// Noisy is a session that asks as fast as it can among quiet ones.
 type Noisy struct {
 	Machine Machine `json:"machine"`
 	Quiet   Times   `json:"quiet"`       // the quiet sessions' cycles, when nobody is noisy
@@ -16,7 +16,7 @@ type Noisy struct {
 	Noise   float64 `json:"noise_per_s"` // its cycles
 }
 
-// Write prints the report for a person.
+// Write prints the report.
 func (n Noisy) Write(out io.Writer) error {
 	return lines(out, "machine", n.Machine, "quiet sessions alone", n.Quiet, "beside a noisy one", n.Beside, "noisy session, cycles/s", round(n.Noise))
 }
@@ -27,8 +27,8 @@ const (
 	noise         = 256 // in flight
 )
 
-// Noisy measures 15 sessions that ask now and then, alone and beside one with
-// 256 asks in flight, alternating.
+// Noisy measures 15 sessions that ask now and then, alternately alone and with one with 256 asks in
+// flight.
 func (b *Bed) Noisy(ctx context.Context, plan Plan) (Noisy, error) {
 	plan.fill()
 	asks, err := b.NewAsks(ctx, quietSessions+1)
@@ -54,8 +54,8 @@ func (b *Bed) Noisy(ctx context.Context, plan Plan) (Noisy, error) {
 	return Noisy{ThisMachine(), timesOf(alone), timesOf(beside), figure(noisy).Median}, nil
 }
 
-// quietly has every session but the first ask, wait and pause, for d; the last
-// cycles finish, also when ctx ends.
+// quietly has every session but the first ask, wait and pause for d; the last cycles finish even
+// after ctx ends.
 func (a *Asks) quietly(ctx context.Context, d time.Duration) ([]time.Duration, error) {
 	var (
 		mu     sync.Mutex
@@ -106,7 +106,7 @@ func (a *Asks) besideNoise(ctx context.Context, d time.Duration) ([]time.Duratio
 	return took, r.PerSec, err
 }
 
-// first has the first session ask in every slot.
+// first makes the first session ask in every slot.
 type first struct{ *Asks }
 
 // Cycle implements [System].

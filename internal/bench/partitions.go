@@ -2,9 +2,8 @@ package bench
 
 import "context"
 
-// Partitions measures the cycle at 64 in flight on ledgers of 1, 4 and 8
-// partitions: a stream that syncs always does not group its commits, but
-// several streams sync side by side.
+// Partitions measures the cycle at 64 in flight on ledgers of 1, 4 and 8 partitions: with sync
+// always a stream does not group its commits, but several streams sync in parallel.
 func Partitions(ctx context.Context, opts Options, plan Plan) (Report, error) {
 	if len(plan.InFlight) == 0 {
 		plan.InFlight = []int{64}
@@ -21,8 +20,8 @@ func Partitions(ctx context.Context, opts Options, plan Plan) (Report, error) {
 	return all, nil
 }
 
-// R3 measures the cycle on a cluster of three servers in this process, three
-// replicas of each stream, all syncing always.
+// R3 measures the cycle on a cluster of three servers in this process, with three replicas of each
+// stream and sync always.
 func R3(ctx context.Context, opts Options, plan Plan) (Report, error) {
 	if len(plan.InFlight) == 0 {
 		plan.InFlight = []int{1, 64}

@@ -21,7 +21,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Pending is "askbus up" with very many asks waiting.
+// Pending is the result of "askbus up" with very many pending asks.
 type Pending struct {
 	Machine   Machine `json:"machine"`
 	Asks      int     `json:"asks"`
@@ -39,7 +39,7 @@ type Pending struct {
 	Restart   float64 `json:"first_ask_after_kill_s"`
 }
 
-// Write prints the report for a person.
+// Write prints the report.
 func (p Pending) Write(out io.Writer) error {
 	return lines(out, "machine", p.Machine, "pending asks", p.Asks, "stored per second", round(p.Stored),
 		"resident memory each", fmt.Sprintf("%.0f B", p.RSS), "live heap each", fmt.Sprintf("%.0f B", p.Heap), "disk each", fmt.Sprintf("%.0f B", p.Disk),
@@ -48,15 +48,14 @@ func (p Pending) Write(out io.Writer) error {
 		"first ask after SIGKILL", fmt.Sprintf("%.1f s", p.Restart))
 }
 
-// settle is how long the server keeps what it has just written in memory, and
-// some more.
+// settle is longer than the server keeps new writes in memory.
 const settle = 15 * time.Second
 
-// crowd is the tenant of the asks that wait; cycles run in another.
+// crowd is the tenant of the pending asks; cycles run in another.
 const crowd = "crowd"
 
-// MeasurePending starts "askbus up", has n asks wait in it, and measures; then
-// it kills it and starts it again.
+// MeasurePending starts "askbus up", stores n pending asks, and measures; then it kills and
+// restarts it.
 func MeasurePending(ctx context.Context, program Program, dir string, n int, plan Plan) (r Pending, err error) {
 	plan.fill()
 	if dir, err = os.MkdirTemp(dir, "askbus-bench-"); err != nil {
@@ -127,7 +126,7 @@ func (p *process) cycles(ctx context.Context, plan Plan) (Figure, error) {
 	return rounds[NameAskbus].Of(p50), err
 }
 
-// writers is how many writes are under way while the ledger is filled.
+// writers is the number of concurrent writes while the ledger is filled.
 const writers = 128
 
 // fill stores n questions with the ledger's own code and rights.
@@ -182,7 +181,7 @@ func (p *process) fill(ctx context.Context, n int, plan Plan) (perSecond float64
 	return float64(n) / time.Since(began).Seconds(), nil
 }
 
-// stored is a question as the broker stores it.
+// stored returns a question as the broker stores it.
 func stored(k ask.Key) (lifecycle.State, error) {
 	a := question("waiting")
 	a.ID, a.Tenant, a.Session, a.Timeout = k.ID, k.Tenant, k.Session, 24*time.Hour
@@ -195,7 +194,7 @@ func stored(k ask.Key) (lifecycle.State, error) {
 	return s, err
 }
 
-// list reads all asks, and then each page alone.
+// list reads all asks, then measures each page.
 func (p *process) list(ctx context.Context, into *Pending) error {
 	bed, err := p.bed(crowd)
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Program starts askbus itself: the command with its arguments.
+// Program returns the command that starts askbus with arguments.
 type Program func(ctx context.Context, args ...string) *exec.Cmd
 
-// process is an askbus of its own, with its own memory to be measured.
+// process is an askbus process, whose memory is measured.
 type process struct {
 	dir string
 	cmd *exec.Cmd
@@ -32,8 +32,8 @@ type process struct {
 	url string
 }
 
-// startProcess starts a command that writes context.json into dir, and waits
-// until its ops address says that it is ready.
+// startProcess starts a command that writes context.json into dir, and waits until its ops address
+// reports ready.
 func startProcess(ctx context.Context, program Program, dir, role string, args ...string) (*process, error) {
 	p := &process{dir: dir, cmd: program(ctx, append(args, "--dir", dir)...)}
 	p.cmd.Stderr = os.Stderr
@@ -50,7 +50,7 @@ func startProcess(ctx context.Context, program Program, dir, role string, args .
 	return p, err
 }
 
-// ready reads where everything is, and asks.
+// ready reads context.json and checks readiness.
 func (p *process) ready(ctx context.Context, role string) bool {
 	data, err := os.ReadFile(filepath.Join(p.dir, "context.json"))
 	if err != nil {
@@ -88,7 +88,7 @@ func (p *process) get(ctx context.Context, path string) (string, error) {
 	return b.String(), nil
 }
 
-// heap is the memory that is in use after a collection, as pprof says.
+// heap returns the memory in use after a collection, by pprof.
 func (p *process) heap(ctx context.Context) (int64, error) {
 	body, err := p.get(ctx, "/debug/pprof/heap?debug=1&gc=1")
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *process) heap(ctx context.Context) (int64, error) {
 	return 0, errors.New("bench: pprof says nothing of the heap")
 }
 
-// goroutines is how many there are, as pprof says.
+// goroutines returns the number of goroutines, by pprof.
 func (p *process) goroutines(ctx context.Context) (int64, error) {
 	body, err := p.get(ctx, "/debug/pprof/goroutine?debug=1")
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *process) goroutines(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(total, 10, 64)
 }
 
-// rss is the process's resident memory, or 0 where the system does not tell.
+// rss returns the process's resident memory, or 0 if unknown.
 func (p *process) rss() int64 {
 	kib, err := strconv.ParseInt(strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), "VmRSS"), " kB"), 10, 64)
 	if err != nil {
@@ -125,7 +125,7 @@ func (p *process) rss() int64 {
 	return kib << 10
 }
 
-// cpu is the processor time that the process has used, on Linux.
+// cpu returns the processor time of the process, on Linux.
 func (p *process) cpu() time.Duration {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *process) cpu() time.Duration {
 	return time.Duration(user+system) * time.Second / 100 // clock ticks
 }
 
-// disk is what the directory takes.
+// disk returns the size of the directory.
 func (p *process) disk() (n int64) {
 	_ = filepath.WalkDir(p.dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -154,13 +154,13 @@ func (p *process) disk() (n int64) {
 	return n
 }
 
-// kill ends the process as SIGKILL does.
+// kill kills the process with SIGKILL.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait() // killed, as it says
 }
 
-// bed is the process as a bed without a floor.
+// bed returns the process as a bed without a floor.
 func (p *process) bed(tenant string) (*Bed, error) {
 	keys, err := natsd.LoadIssuer(p.dir)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// Report is what "askbus bench" prints. Lists that were not measured are left out.
+// Report is the output of "askbus bench". Lists that were not measured are omitted.
 type Report struct {
 	Machine Machine    `json:"machine"`
 	Quick   bool       `json:"quick,omitempty"`
@@ -15,10 +15,10 @@ type Report struct {
 	Floor   string     `json:"floor"` // what the floor is, or why it is left out
 }
 
-// Floors, as the report says them.
+// Names of the floors in the report.
 const floorIs = "raw NATS: the same two durable writes, headers and deliveries, in the same run, alternating"
 
-// NewReport is a report of a bed's cycles.
+// NewReport makes the report of a bed's cycles.
 func (b *Bed) NewReport(rows []CycleRow) Report {
 	r := Report{Machine: ThisMachine(), Cycle: rows, Floor: floorIs}
 	if b.NoFloor != "" {
@@ -27,9 +27,8 @@ func (b *Bed) NewReport(rows []CycleRow) Report {
 	return r
 }
 
-// CycleRow is the ask cycle at one number in flight, beside its floor: medians
-// of rounds, with the least and the most. Ratios are medians of the ratios of
-// neighbouring rounds: askbus over floor.
+// CycleRow is the ask cycle at one number in flight, with its floor: medians of rounds with minimum
+// and maximum. Ratios are medians of the ratios of adjacent rounds, askbus over floor.
 type CycleRow struct {
 	InFlight    int      `json:"in_flight"`
 	Partitions  int      `json:"partitions"` // 0: not known
@@ -52,7 +51,7 @@ type CycleRow struct {
 	RateSpread  Spread   `json:"per_s_spread"`
 }
 
-// Spread is the least and the most of the rounds.
+// Spread is the minimum and maximum of the rounds.
 type Spread [2]float64
 
 func (f Figure) spread() Spread { return Spread{round(f.Least), round(f.Most)} }
@@ -78,7 +77,7 @@ func (b *Bed) row(inFlight int, rounds map[string]Rounds) CycleRow {
 
 func hundredths(v float64) float64 { return round(v*100) / 100 }
 
-// Write prints the report for a person.
+// Write prints the report.
 func (r Report) Write(out io.Writer) error {
 	fmt.Fprintf(out, "%s\n\n", r.Machine)
 	WriteCycle(out, r.Cycle)
@@ -98,7 +97,7 @@ func WriteCycle(out io.Writer, rows []CycleRow) {
 	}
 }
 
-// known is text, unless v says that it was not measured.
+// known returns text, or a mark if v was not measured.
 func known[T int | float64](v T, text string) string {
 	if v == 0 {
 		return "-"
@@ -106,7 +105,7 @@ func known[T int | float64](v T, text string) string {
 	return text
 }
 
-// ms prints microseconds as milliseconds.
+// ms formats microseconds as milliseconds.
 func ms(us *float64) string {
 	if us == nil {
 		return "-"

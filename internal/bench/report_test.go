@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/internal/bench"
 )
 
-// tiny is as little as can be measured: tests see that it runs, never how fast.
+// tiny is a minimal plan: tests check that it runs, never how fast.
 func tiny() bench.Plan {
 	return bench.Plan{InFlight: []int{1, 4}, Rounds: 1, Round: 50 * time.Millisecond}
 }

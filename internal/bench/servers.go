@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// servers is one server, or a cluster in this process, with a full-rights user.
+// servers is one server or a cluster in this process, with a full-rights user.
 type servers struct {
 	bed   *Bed
 	urls  []string
@@ -23,10 +23,10 @@ type servers struct {
 	alone *natsd.Server // the one server, if it is no cluster
 }
 
-// maxStore is the storage limit of servers that the bench starts.
+// maxStore is the storage limit of started servers.
 const maxStore = 64 << 30
 
-// serve starts servers in a directory of their own, which goes when the bed closes.
+// serve starts servers in a directory that is removed when the bed closes.
 func (b *Bed) serve(dir string, nodes int, beside ...string) (*servers, error) {
 	dir, err := os.MkdirTemp(dir, "askbus-bench-")
 	if err != nil {
@@ -72,8 +72,7 @@ func (b *Bed) serve(dir string, nodes int, beside ...string) (*servers, error) {
 	return s, nil
 }
 
-// dial connects as a role, as "askbus up" does: what it runs in its own process
-// connects without the kernel, agents connect by TCP.
+// dial connects with a role, as "askbus up" does: its own parts connect in process, agents by TCP.
 func (s *servers) dial(r natsd.Role) (*nats.Conn, error) {
 	c, err := s.keys.Asserting(strings.Join(s.urls, ","), r, identity.Anything())
 	if err != nil {
@@ -86,12 +85,12 @@ func (s *servers) dial(r natsd.Role) (*nats.Conn, error) {
 	return call.Connect(call.Credential(c), s.bed.log, opts...)
 }
 
-// asAdmin connects with full rights, where the streams are.
+// asAdmin connects with full rights to the account of the streams.
 func (s *servers) asAdmin() (*nats.Conn, error) {
 	return s.dial(natsd.Role{Name: natsd.RoleLedgerAdmin})
 }
 
-// freeAddr is an address of this machine that nobody listens on just now.
+// freeAddr returns a free loopback address.
 func freeAddr() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// SlackOptions says how much of the Slack surface is measured.
+// SlackOptions configures the measurement of the Slack surface.
 type SlackOptions struct {
 	Asks   int           // presented, clicked and edited; default 300
 	Rounds int           // of 1, 2 and 4 replicas in turn; default 3
@@ -30,7 +30,7 @@ type SlackOptions struct {
 	Speed  float64       // of Slack's clock in the outage; default 60
 }
 
-// Slack is what the Slack surface does beside a fake Slack in this process.
+// Slack is the result for the Slack surface with a fake Slack in this process.
 type Slack struct {
 	Machine   Machine          `json:"machine"`
 	Presented []SlackPresented `json:"presented"`
@@ -39,14 +39,14 @@ type Slack struct {
 	Recovery  SlackRecovery    `json:"recovery"`
 }
 
-// SlackPresented is how fast asks become cards without Slack's limits.
+// SlackPresented is the rate at which asks become cards without Slack's limits.
 type SlackPresented struct {
 	Replicas int     `json:"replicas"`
 	PerSec   Figure  `json:"per_s"` // over the rounds
 	Ratio    float64 `json:"ratio"` // to one replica in the same round; the median over the rounds
 }
 
-// SlackRecovery is the way back after an outage, by Slack's clock.
+// SlackRecovery is the recovery after an outage, by Slack's clock.
 type SlackRecovery struct {
 	Cards   int     `json:"cards"`
 	Outage  float64 `json:"outage_s"`
@@ -56,7 +56,7 @@ type SlackRecovery struct {
 	Refused int     `json:"refused_with_429"`
 }
 
-// Write prints the report for a person.
+// Write prints the report.
 func (s Slack) Write(out io.Writer) error {
 	pairs := []any{"machine", s.Machine}
 	for _, p := range s.Presented {
@@ -86,8 +86,7 @@ func (b *Bed) Slack(ctx context.Context, o SlackOptions) (Slack, error) {
 		o.Speed = 60
 	}
 	s := Slack{Machine: ThisMachine()}
-	// What else a machine does changes from minute to minute: replicas are compared
-	// within a round.
+	// A machine's load changes from minute to minute, so compare replicas within a round.
 	counts := []int{1, 2, 4}
 	rates, ratios := make([][]float64, len(counts)), make([][]float64, len(counts))
 	for r := range o.Rounds {
@@ -111,8 +110,7 @@ func (b *Bed) Slack(ctx context.Context, o SlackOptions) (Slack, error) {
 	return s, err
 }
 
-// slackBed is a fake workspace, replicas that serve it, an agent and a person
-// on the web.
+// slackBed is a fake workspace, its replicas, an agent and a person on the web.
 type slackBed struct {
 	fake    *fakeslack.Server
 	session client.Session
@@ -206,7 +204,7 @@ func (b *slackBed) serve(ctx context.Context, app *slack.App, log *slog.Logger) 
 	})
 }
 
-// listen balances what Slack delivers over the replicas.
+// listen distributes Slack's deliveries over the replicas.
 func (b *slackBed) listen(ctx context.Context, apps []http.Handler) error {
 	ln, err := listen(ctx)
 	if err != nil {
@@ -233,7 +231,7 @@ func (b *slackBed) ask(ctx context.Context, i int) (ask.Key, error) {
 	return ask.Key{Tenant: b.tenant, Session: b.name, ID: a.ID}, err
 }
 
-// await waits until so many cards are live.
+// await waits until n cards are active.
 func (b *slackBed) await(ctx context.Context, cards, live int) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()

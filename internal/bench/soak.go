@@ -14,7 +14,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// SoakOptions tunes [MeasureSoak]. The zero value is an hour at 100 cycles a second.
+// SoakOptions configures [MeasureSoak]. The zero value is an hour at 100 cycles per second.
 type SoakOptions struct {
 	Dir        string        // where the bus's directory is made; default: the system's temporary directory
 	For        time.Duration // default: 1h
@@ -49,10 +49,9 @@ const (
 	soakKept      = soakTimeout + soakRetention + ledger.MinMargin
 )
 
-// MeasureSoak starts "askbus up" with a short retention, drives cycles at a
-// steady pace, and samples what the process takes. When ctx ends it reports
-// what was measured until then. With an error, too, the report holds what was
-// measured.
+// MeasureSoak starts "askbus up" with a short retention, drives cycles at a steady rate, and
+// samples the process. When ctx ends it reports the samples so far. With an error, too, the report
+// has the samples so far.
 func MeasureSoak(ctx context.Context, program Program, opts SoakOptions) (s Soak, err error) {
 	opts.fill()
 	s = Soak{Machine: ThisMachine(), Planned: opts.For.Seconds(), Rate: opts.Rate, Rule: soakRule}
@@ -132,7 +131,7 @@ func (p *process) soak(ctx context.Context, opts SoakOptions, load *soakLoad) (s
 	}
 }
 
-// sample reads the resident memory first: the live heap is counted after a collection.
+// sample reads the resident memory first, because the live heap needs a collection.
 func (p *process) sample(ctx context.Context, at time.Duration) (s SoakSample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, soakSample)
 	defer cancel()
@@ -156,8 +155,8 @@ type soakLoad struct {
 	first   string // error
 }
 
-// drive starts a cycle when it is due until driving ends, and lets the last ones
-// finish. What is a second late is not made up for.
+// drive starts cycles at a fixed rate until driving ends, and lets the last ones finish. It skips
+// cycles that are more than a second late.
 func (l *soakLoad) drive(ctx, driving context.Context, rate float64) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -188,8 +187,8 @@ func (l *soakLoad) drive(ctx, driving context.Context, rate float64) {
 	}
 }
 
-// cycle is the i-th: of a hundred, one is a list, ten are withdrawn, ten expire,
-// and twenty are asked through the doors and answered.
+// cycle runs the i-th cycle: of a hundred, one is a list, ten are withdrawn, ten expire, and twenty
+// are asked and answered over HTTP, WebSocket or MCP.
 func (l *soakLoad) cycle(ctx context.Context, i int) (count *int, err error) {
 	switch {
 	case i%100 == 50:
@@ -243,7 +242,7 @@ func (l *soakLoad) withdraw(ctx context.Context, slot int) error {
 	return err
 }
 
-// list reads a page as the agent, of everything, and one as the responder, of what is pending.
+// list reads a page of all asks as the agent, and one of the pending asks as the responder.
 func (l *soakLoad) list(ctx context.Context, slot int) error {
 	if _, err := l.asks.agent(slot).Page(ctx, client.Query{}); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/internal/bench"
 )
 
-// soaked are n samples; at says what the i-th took.
+// soaked returns n samples; at sets the figures of the i-th.
 func soaked(n int, at func(i int) (rss, heap int64)) []bench.SoakSample {
 	samples := make([]bench.SoakSample, n)
 	for i := range samples {

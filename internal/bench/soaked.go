@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Soak is what "askbus up" takes while cycles run for a long time.
+// Soak is the memory of "askbus up" during a long run of cycles.
 type Soak struct {
 	Machine    Machine    `json:"machine"`
 	Planned    float64    `json:"planned_s"`
@@ -42,7 +42,7 @@ const (
 	soakRule  = "flat: in the last fifth of the run the medians of the resident memory, of the live heap and of the goroutines are each at most 1.1 times that in the second fifth; the first is warm-up"
 )
 
-// SoakCycles counts what was done: how asks ended, and lists.
+// SoakCycles counts the cycles by how asks ended, and the lists.
 type SoakCycles struct {
 	Answered  int `json:"answered"`
 	Withdrawn int `json:"withdrawn"`
@@ -53,7 +53,7 @@ type SoakCycles struct {
 
 func (c SoakCycles) all() int { return c.Answered + c.Withdrawn + c.Expired + c.Listed + c.Doors }
 
-// SoakSample is what the process takes at one moment.
+// SoakSample is a sample of the process.
 type SoakSample struct {
 	At         time.Duration
 	RSS        int64
@@ -62,7 +62,7 @@ type SoakSample struct {
 	Disk       int64
 }
 
-// SoakPart holds the medians of a part of the run.
+// SoakPart has the medians of a part of the run.
 type SoakPart struct {
 	From       float64 `json:"from_s"` // its first sample
 	RSS        float64 `json:"rss_bytes"`
@@ -80,7 +80,7 @@ type Drift struct {
 
 func (d Drift) flat() bool { return d.Ratio <= flatUntil }
 
-// Judge sums the samples up, in the order in which they were taken.
+// Judge summarizes the samples, which are in chronological order.
 func (s Soak) Judge(samples []SoakSample) Soak {
 	s.Samples, s.Tenths = len(samples), nil
 	for _, part := range parts(samples, min(10, len(samples))) {
@@ -100,7 +100,7 @@ func (s Soak) Judge(samples []SoakSample) Soak {
 	return s
 }
 
-// parts cuts samples into n parts that differ by one sample at most.
+// parts splits samples into n parts whose sizes differ by at most one.
 func parts(samples []SoakSample, n int) [][]SoakSample {
 	cut := make([][]SoakSample, n)
 	for i := range n {
@@ -135,7 +135,7 @@ func drift(second, last float64) Drift {
 	return d
 }
 
-// Write prints the report for a person.
+// Write prints the report.
 func (s Soak) Write(out io.Writer) error {
 	fmt.Fprintf(out, "%s\n\n", s.Machine)
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', tabwriter.AlignRight)

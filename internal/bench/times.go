@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Times sums durations up.
+// Times summarizes durations.
 type Times struct {
 	N   int     `json:"n"`
 	P50 float64 `json:"p50_us"`

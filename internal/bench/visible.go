@@ -26,7 +26,7 @@ type Visible struct {
 	Note    string  `json:"note,omitempty"`    // why there is no browser
 }
 
-// Write prints the report for a person.
+// Write prints the report.
 func (v Visible) Write(out io.Writer) error {
 	browser := v.Note
 	if v.Browser != nil {
@@ -35,15 +35,15 @@ func (v Visible) Write(out io.Writer) error {
 	return lines(out, "machine", v.Machine, "on a live screen", v.Screen, "in a browser", browser)
 }
 
-// How long a screen comes to rest between two asks. The inbox reads at most ten
-// times a second, so that a burst of asks costs a browser no more than one.
+// How long a screen rests between two asks. The inbox reads at most ten times per second, so that a
+// burst of asks costs a browser no more than one.
 const (
 	screenPause  = 30 * time.Millisecond
 	browserPause = 250 * time.Millisecond
 )
 
-// Visible asks n times, one by one, and sees when each is shown. chrome is the
-// browser's program, or empty.
+// Visible asks n times, one by one, and measures when each is shown. chrome is the path of the
+// browser, or "".
 func (b *Bed) Visible(ctx context.Context, n int, chrome string) (Visible, error) {
 	asks, err := b.NewAsks(ctx, 1)
 	if err != nil {
@@ -85,7 +85,7 @@ func (b *Bed) Visible(ctx context.Context, n int, chrome string) (Visible, error
 	return v, nil
 }
 
-// untilShown asks n times and takes the time until shown says the ask's id.
+// untilShown asks n times and measures the time until shown reports the ask's id.
 func (a *Asks) untilShown(ctx context.Context, n int, purpose string, shown <-chan string, pause time.Duration) (Times, error) {
 	work, stop := withGrace(ctx)
 	defer stop()
@@ -140,13 +140,13 @@ func until(ctx context.Context, shown <-chan string, id string) (time.Time, erro
 	}
 }
 
-// site is a web inbox.
+// site is a running web inbox.
 type site struct {
 	base string
 	key  []byte
 }
 
-// link signs somebody in.
+// link returns a login link.
 func (s site) link(principal string) (string, error) {
 	link, err := web.LoginLink(s.key, s.base, ask.By{Principal: principal, Name: "Bench", Proof: ask.ProofOS}, time.Now())
 	return strings.TrimSpace(link), err

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Waiters is very many agents that wait for an outcome each.
+// Waiters is the result for very many waiting agents.
 type Waiters struct {
 	Machine   Machine `json:"machine"`
 	Agents    int     `json:"agents"`
@@ -25,7 +25,7 @@ type Waiters struct {
 	Seconds   float64 `json:"seconds"` // from the first outcome to the last delivery
 }
 
-// Write prints the report for a person.
+// Write prints the report.
 func (w Waiters) Write(out io.Writer) error {
 	return lines(out, "machine", w.Machine, "waiting agents", w.Agents, "server heap each", fmt.Sprintf("%.0f B", w.Heap),
 		"outcomes delivered", w.Delivered, "delivered twice", w.Twice, "all delivered in", fmt.Sprintf("%.2f s", w.Seconds))
@@ -34,10 +34,9 @@ func (w Waiters) Write(out io.Writer) error {
 // perConnection is how many waiting agents share a connection, as behind a gateway.
 const perConnection = 1000
 
-// MeasureWaiters starts a server in a process of its own and has n agents wait,
-// each with the subscription of pkg/client. Then it publishes an outcome for
-// each as the streams do, so that what is measured is the delivery: storing
-// them takes as long as the cycle's rate says.
+// MeasureWaiters starts a server process and has n agents wait, each with pkg/client's
+// subscription. Then it publishes an outcome for each as the streams do, so that it measures the
+// delivery: storing takes as long as the cycle's rate says.
 func MeasureWaiters(ctx context.Context, program Program, dir string, n int, plan Plan) (w Waiters, err error) {
 	plan.fill()
 	p, err := startBare(ctx, program, dir)
@@ -112,7 +111,7 @@ func MeasureWaiters(ctx context.Context, program Program, dir string, n int, pla
 	return w, nil
 }
 
-// counter counts what each agent got.
+// counter counts the outcomes of each agent.
 type counter struct {
 	got     []atomic.Int32
 	waiting atomic.Int64
@@ -122,7 +121,7 @@ type counter struct {
 	inboxes map[*nats.Conn]chan *nats.Msg
 }
 
-// inbox is where a connection's agents get their outcomes.
+// inbox is the inbox of a connection's agents.
 func (c *counter) inbox(nc *nats.Conn) chan *nats.Msg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +145,7 @@ func (c *counter) inbox(nc *nats.Conn) chan *nats.Msg {
 	return ch
 }
 
-// publishOutcomes publishes what a stream republishes, for every agent once.
+// publishOutcomes publishes one outcome per agent, as a stream republishes it.
 func publishOutcomes(nc *nats.Conn, n int) error {
 	body := make([]byte, 1200)
 	for i := range body {
