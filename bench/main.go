@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// contender is a system that somebody may use instead.
+// contender is an alternative to askbus.
 type contender struct {
 	name    string
 	durable string // what is durable before it acknowledges
@@ -164,5 +164,5 @@ func (r result) write(out io.Writer) error {
 	return w.Flush()
 }
 
-// errAway means that a contender's program is not on this machine.
+// errAway reports that a contender's program is not installed.
 var errAway = errors.New("not on this machine")

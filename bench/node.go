@@ -17,8 +17,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// node is a map in a Node process: asks and answers over HTTP, news over a
-// WebSocket, nothing on disk.
+// node is a map in a Node process: asks and answers over HTTP, events over a WebSocket, nothing on
+// disk.
 type node struct {
 	cmd   *exec.Cmd
 	url   string
@@ -62,7 +62,7 @@ func startNode(ctx context.Context, _ string) (system, error) {
 	return n, nil
 }
 
-// nodeScript finds a script and sees that its packages are installed.
+// nodeScript returns the path of a script, and checks that its packages are installed.
 func nodeScript(name string) (string, error) {
 	for _, dir := range []string{"node", filepath.Join("bench", "node")} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -76,7 +76,7 @@ func nodeScript(name string) (string, error) {
 	return "", fmt.Errorf("its script is %w: run this in the folder bench", errAway)
 }
 
-// listen has told told the ids that come over a WebSocket.
+// listen calls told with the ids that arrive over a WebSocket.
 func (n *node) listen(ctx context.Context, feed string, told func(id string)) error {
 	var conn *websocket.Conn
 	for end := time.Now().Add(20 * time.Second); ; {

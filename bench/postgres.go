@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgres is a table, LISTEN and NOTIFY, and an update that compares and sets.
+// postgres is a table with LISTEN and NOTIFY, and a compare-and-set update.
 type postgres struct {
 	cmd    *exec.Cmd
 	pool   *pgxpool.Pool
@@ -32,7 +32,7 @@ type postgres struct {
 
 const schema = `create table ask (id text primary key, body text not null, outcome text, asked_at timestamptz not null default now(), answered_at timestamptz)`
 
-// Asking stores and notifies in one statement, and so in one commit.
+// Asking stores and notifies in one statement, and thus in one commit.
 const (
 	askSQL    = `with stored as (insert into ask (id, body) values ($1, $2) returning id, body) select pg_notify('asked', id || ' ' || body) from stored`
 	answerSQL = `with won as (update ask set outcome = $2, answered_at = now() where id = $1 and outcome is null returning id, outcome)
@@ -72,7 +72,7 @@ func startPostgres(ctx context.Context, dir string) (system, error) {
 	return p, nil
 }
 
-// postgresBin is where Debian puts the server's programs.
+// postgresBin is the directory of the server's programs on Debian.
 func postgresBin() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if len(found) > 0 {
@@ -86,8 +86,7 @@ func postgresBin() (string, error) {
 	return filepath.Dir(path), nil
 }
 
-// postgresUser makes the data directory for whom the server may run as: it
-// refuses root.
+// postgresUser makes the data directory for the user that runs the server, which refuses root.
 func postgresUser(data string) (*syscall.SysProcAttr, error) {
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return nil, err
@@ -140,7 +139,7 @@ func (p *postgres) connect(ctx context.Context, url string) error {
 	return p.listen(running, url, "answered", p.answered)
 }
 
-// listen has handle told what is notified on a channel.
+// listen calls handle with the notifications of a channel.
 func (p *postgres) listen(ctx context.Context, url, channel string, handle func(id, body string)) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -202,7 +201,7 @@ func (p *postgres) Cycle(ctx context.Context, _ int) error {
 	}
 }
 
-// Close stops the server at once: nobody needs its data.
+// Close stops the server at once; its data is not needed.
 func (p *postgres) Close() {
 	if p.stop != nil {
 		p.stop()

@@ -72,7 +72,7 @@ func startRestate(ctx context.Context, dir string) (system, error) {
 	return r, nil
 }
 
-// register tells the server where the workflow's code is, once both are up.
+// register gives the server the address of the workflow's code, once both are up.
 func (r *restate) register(ctx context.Context, admin, service string) error {
 	body, err := json.Marshal(map[string]string{"uri": service})
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *restate) register(ctx context.Context, admin, service string) error {
 	}
 }
 
-// watch is the responder: it answers whatever it is shown.
+// watch is the responder: it answers every ask.
 func (r *restate) watch(ctx context.Context, feed string) error {
 	conn, _, err := websocket.Dial(ctx, feed, nil) //nolint:bodyclose // of an upgrade
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// temporal is a workflow that waits for a signal or its deadline, on one
-// Temporal server; its code runs here.
+// temporal is a workflow that waits for a signal or its deadline, on one Temporal server; its code
+// runs in this process.
 type temporal struct {
 	server *exec.Cmd
 	ended  chan struct{} // closed when the server has
@@ -76,8 +76,8 @@ func startTemporal(ctx context.Context, dir string) (system, error) {
 	return t, nil
 }
 
-// temporalServer builds the server that the module in the folder temporal pins,
-// unless Go still has it, and finds its configuration.
+// temporalServer builds the server that the module in the folder temporal pins, unless it is
+// cached, and returns its configuration.
 func temporalServer(ctx context.Context) (program, config string, err error) {
 	for _, dir := range []string{"temporal", filepath.Join("bench", "temporal")} {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
@@ -96,7 +96,7 @@ func temporalServer(ctx context.Context) (program, config string, err error) {
 	return "", "", fmt.Errorf("its module is %w: run this in the folder bench", errAway)
 }
 
-// connect waits for the server, and returns when a first cycle has gone through.
+// connect waits for the server, and returns after a first complete cycle.
 func (t *temporal) connect(ctx context.Context, address string) error {
 	quiet := slog.New(slog.DiscardHandler)
 	lazy, err := client.NewLazyClient(client.Options{HostPort: address, Namespace: temporalNamespace, Logger: quiet})
@@ -121,7 +121,7 @@ func (t *temporal) connect(ctx context.Context, address string) error {
 	})
 }
 
-// until tries again until it works, the time is over, or the server has ended.
+// until retries until success, the deadline, or the end of the server.
 func (t *temporal) until(end time.Time, try func() error) error {
 	for {
 		err := try()
@@ -145,8 +145,7 @@ func (t *temporal) register(ctx context.Context) error {
 	return err
 }
 
-// askWorkflow shows the ask, and waits for its answer as long as its deadline
-// allows.
+// askWorkflow shows the ask, and waits for its answer until its deadline.
 func askWorkflow(ctx workflow.Context, body json.RawMessage) (json.RawMessage, error) {
 	shown := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: 10 * time.Second})
 	if err := workflow.ExecuteActivity(shown, "show", workflow.GetInfo(ctx).WorkflowExecution.ID, body).Get(ctx, nil); err != nil {
@@ -160,7 +159,7 @@ func askWorkflow(ctx workflow.Context, body json.RawMessage) (json.RawMessage, e
 	return answer, nil
 }
 
-// show hands an ask to the responder, who answers whatever comes.
+// show passes an ask to the responder, which answers all.
 func (t *temporal) show(ctx context.Context, id string, _ json.RawMessage) error {
 	ctx = context.WithoutCancel(ctx)
 	t.loops.Go(func() { _ = t.client.SignalWorkflow(ctx, id, "", temporalSignal, json.RawMessage(outcome)) }) // a lost one times its cycle out
@@ -177,7 +176,7 @@ func (t *temporal) Cycle(ctx context.Context, _ int) error {
 	return run.Get(ctx, &answer)
 }
 
-// Close stops the worker and, at once, the server: nobody needs its data.
+// Close stops the worker and kills the server; its data is not needed.
 func (t *temporal) Close() {
 	if t.worker != nil {
 		t.worker.Stop()

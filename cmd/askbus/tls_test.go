@@ -327,7 +327,7 @@ func TestOtherMachinesNeedTLS(t *testing.T) {
 	p.stop()
 }
 
-// Whoever swaps a token says which CA the gateway has.
+// A client that swaps a token names the gateway's CA.
 func TestAnExchangeTrustsTheCAItIsTold(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t, "--tls")

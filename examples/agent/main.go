@@ -52,7 +52,7 @@ func run(ctx context.Context, credentialFile string, out io.Writer) error {
 	}
 	asks := c.Session("default", "demo")
 
-	// The id makes asking again harmless: a restarted agent finds its ask.
+	// The id makes a repeated ask harmless: a restarted agent finds its ask.
 	asked, err := asks.Ask(ctx, ask.Ask{
 		ID: "storage", Title: "Ledger storage", Agent: ask.Agent{Name: "example-agent"}, Timeout: 2 * time.Hour,
 		Questions: []ask.Question{{

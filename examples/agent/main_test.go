@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/askbustest"
 )
 
-// The agent that is started again is given the answer that it had.
+// A restarted agent gets its earlier answer.
 func TestAgent(t *testing.T) {
 	t.Parallel()
 	b := askbustest.Start(t)

@@ -25,8 +25,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// message is what the chat shows, with a button for each answer; click is what
-// it sends when somebody presses one.
+// message is a chat message with a button per answer; click is the chat's callback for a pressed
+// button.
 type message struct {
 	ID      string       `json:"id"`
 	Key     string       `json:"key"`

@@ -18,7 +18,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
 
-// room is a chat in memory, and the replicas that post to it.
+// room is an in-memory chat with the replicas that post to it.
 type room struct {
 	*httptest.Server
 
@@ -105,7 +105,7 @@ func (r *room) call(c respondertest.Call) error {
 	return f(c)
 }
 
-// ServeHTTP is the chat.
+// ServeHTTP serves the chat.
 func (r *room) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	var m message
 	data, _ := io.ReadAll(req.Body)
@@ -168,7 +168,7 @@ func (r *room) find(req *http.Request, _ message) any {
 	return found
 }
 
-// A click that does not come from the chat is nobody's.
+// A click that does not come from the chat is refused.
 func TestClicksAreTheChatsOnly(t *testing.T) {
 	t.Parallel()
 	for _, given := range []string{"", "Bearer ", "Bearer wrong"} {

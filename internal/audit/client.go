@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Read asks the broker for one page of the records about a tenant (empty: all).
-// The connection's credential is an auditor's or an operator's.
+// Read requests one page of a tenant's records (empty: all tenants). The connection's credential is
+// an auditor's or an operator's.
 func Read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (Page, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
@@ -30,8 +30,8 @@ func Read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (Page, err
 	return p, nil
 }
 
-// All gives every record from the query's cursor on, until nothing follows.
-// Next holds the cursor to go on from.
+// All iterates over every record from the query's cursor on. Next receives the cursor after the
+// last one.
 func All(ctx context.Context, nc *nats.Conn, tenant string, q Query, next *uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for {
@@ -52,7 +52,7 @@ func All(ctx context.Context, nc *nats.Conn, tenant string, q Query, next *uint6
 	}
 }
 
-// Sender is who reports, as it stands in the subject.
+// Sender is the sender of a report, as encoded in the subject.
 type Sender struct {
 	Role   subject.StateRole
 	Type   string // of a responder

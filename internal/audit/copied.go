@@ -13,30 +13,30 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Headers of what the server copied.
+// Headers of copied messages.
 const (
-	// HeaderSource is set by the server, and refused by it in what others write.
+	// HeaderSource is set by the server, which rejects it in other messages.
 	HeaderSource = "Nats-Stream-Source"
-	// HeaderRestored stands in its place on a copy that came back from a backup.
+	// HeaderRestored replaces HeaderSource on copies restored from a backup.
 	HeaderRestored = "Askbus-Audit-Source"
 	// HeaderUser is the public key of the credential that caused an outcome.
 	HeaderUser = "Askbus-User"
 )
 
-// Source is where a copy came from: "ASKS_00 17 ledgerv1.00.acme.s1.a1.o".
+// Source is the origin of a copy: "ASKS_00 17 ledgerv1.00.acme.s1.a1.o".
 type Source struct {
 	Stream  string
 	Seq     string
 	Subject string
 }
 
-// String is what [HeaderRestored] holds.
+// String returns the value of [HeaderRestored].
 func (s Source) String() string { return s.Stream + " " + s.Seq + " " + s.Subject }
 
-// SourceOf reads where a copy came from.
+// SourceOf returns the origin of a copy.
 func SourceOf(h nats.Header) (Source, bool) {
-	// The server writes stream, sequence, filters, destinations, subject and consumer;
-	// several filters have form feeds between them.
+	// The server writes stream, sequence, filters, destinations, subject and consumer; form feeds
+	// separate several filters.
 	if t := strings.Split(h.Get(HeaderSource), " "); len(t) >= 5 {
 		return Source{t[0], t[1], t[4]}, true
 	}
@@ -55,7 +55,7 @@ type Copied struct {
 	Timed bool            // the server's timer wrote it: it may have come after another outcome
 }
 
-// ReadCopy reads a question or an outcome that the server copied.
+// ReadCopy decodes a question or an outcome that the server copied.
 func ReadCopy(msg *nats.Msg) (c Copied, err error) {
 	src, ok := SourceOf(msg.Header)
 	if !ok {
@@ -141,7 +141,7 @@ func (c *Copied) ended(s *lifecycle.State, user string) {
 	}
 }
 
-// roleOf is the role whose credentials answer as a responder type.
+// roleOf returns the role whose credentials answer as a responder type.
 func roleOf(typ string) string {
 	switch typ {
 	case subject.TypeGateway, subject.TypeOperator:

@@ -10,11 +10,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// MaxPage is the most records of one page.
+// MaxPage is the maximum number of records in a page.
 const MaxPage = 500
 
-// Query is the body of a request to read the audit. The zero value is its
-// first page.
+// Query is the body of a request to read the audit. The zero value requests the first page.
 type Query struct {
 	Since     time.Time `json:"since,omitzero"` // inclusive
 	Until     time.Time `json:"until,omitzero"` // exclusive
@@ -30,14 +29,14 @@ type Query struct {
 	Whole     bool      `json:"whole,omitempty"`      // with the texts that people typed: see [Record.Copy]
 }
 
-// Page is the reply. A page may be empty and still not the last one.
+// Page is the reply. An empty page need not be the last one.
 type Page struct {
 	Items []Record `json:"items"`
 	Next  uint64   `json:"next"` // the cursor of the next page
 	End   bool     `json:"end"`  // nothing follows just now
 }
 
-// DecodeQuery reads a query, strictly; an empty body is the zero query.
+// DecodeQuery decodes a query strictly; an empty body is the zero query.
 func DecodeQuery(data []byte) (Query, error) {
 	var q Query
 	if len(data) > 0 {
@@ -61,7 +60,7 @@ func DecodeQuery(data []byte) (Query, error) {
 	return q, ask.InvalidError("read", f)
 }
 
-// Wants reports whether a record is one that the query asks for.
+// Wants reports whether a record matches the query.
 func (q *Query) Wants(r *Record) bool {
 	principal := func(p string) bool { return q.Principal == p }
 	return (q.Since.IsZero() || !r.Time.Before(q.Since)) && (q.Until.IsZero() || r.Time.Before(q.Until)) &&
@@ -72,8 +71,8 @@ func (q *Query) Wants(r *Record) bool {
 		(q.Key == "" || r.Actor != nil && r.Actor.Credential == q.Key || r.Object != nil && r.Object.ID == q.Key)
 }
 
-// Report is what a surface, a gateway, the issuer or an operator adds to the
-// audit: what no broker sees. Who it is from is in the subject.
+// Report is a record that a surface, a gateway, the issuer or an operator adds to the audit,
+// because no broker sees its event. The subject names the sender.
 type Report struct {
 	Action    Action    `json:"action"`
 	ID        string    `json:"id,omitempty"` // sent again within two minutes, it is the same report
@@ -89,10 +88,10 @@ type Report struct {
 	Lost      int64     `json:"lost,omitempty"` // of [AuditLost]: how many reports are missing
 }
 
-// MaxReport is the most bytes of a report.
+// MaxReport is the maximum size of a report in bytes.
 const MaxReport = 8 << 10
 
-// DecodeReport reads a report, strictly.
+// DecodeReport decodes a report strictly.
 func DecodeReport(data []byte) (Report, error) {
 	var r Report
 	if len(data) > MaxReport {
@@ -119,8 +118,8 @@ func DecodeReport(data []byte) (Report, error) {
 	return r, ask.InvalidError("report", f)
 }
 
-// MaxCount is the largest number of refusals, or of losses, in one report.
+// MaxCount is the maximum number of refusals or losses in a report.
 const MaxCount = 1_000_000
 
-// EncodeReport is the body of a report.
+// EncodeReport encodes a report.
 func EncodeReport(r *Report) ([]byte, error) { return json.Marshal(r) }

@@ -11,22 +11,21 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Version is the number of the schema. A reader passes over fields that it does
-// not know; a field never changes its meaning within a version.
+// Version is the version of the schema. Readers ignore unknown fields; a field never changes its
+// meaning within a version.
 const Version = 1
 
-// Bounds of a record.
+// Limits of a record.
 const (
 	MaxRecord = 16 << 10 // bytes of its JSON
 	MaxText   = 256      // bytes of a title, a label, a reason; what is longer ends in …
 	maxItems  = 16       // questions, options of one answer, groups
 )
 
-// Action says what happened. The list is open: a later build may add to it.
+// Action is the kind of event. The list is open: later builds may add to it.
 type Action string
 
-// What happens to asks. The server copies it from the ledger, but for
-// [AskShown].
+// Events of asks. The server copies them from the ledger, except [AskShown].
 const (
 	AskAsked     Action = "ask.asked"
 	AskShown     Action = "ask.shown"
@@ -37,7 +36,7 @@ const (
 	AskExpired   Action = "ask.expired"
 )
 
-// What happens to people, tokens and credentials, and to the audit itself.
+// Events of people, tokens and credentials, and of the audit itself.
 const (
 	Refused           Action = "refused"
 	SignedIn          Action = "sign-in"
@@ -64,7 +63,7 @@ const (
 	AuditUnreadable   Action = "audit.unreadable" // made by a reader, never stored
 )
 
-// Actions are all that this build writes, in the order of the documentation.
+// Actions returns all actions of this build, in the order of the documentation.
 func Actions() []Action {
 	return []Action{
 		AskAsked, AskShown, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, Refused,
@@ -73,7 +72,7 @@ func Actions() []Action {
 	}
 }
 
-// Kind is what an action is about: the part of its name before the dot.
+// Kind returns the first part of the action's name, before the dot.
 func (a Action) Kind() string {
 	if a == SignedOut {
 		a = SignedIn
@@ -82,7 +81,7 @@ func (a Action) Kind() string {
 	return kind
 }
 
-// Kinds are those of [Actions].
+// Kinds returns the kinds of [Actions].
 func Kinds() (kinds []string) {
 	for _, a := range Actions() {
 		if k := a.Kind(); !slices.Contains(kinds, k) {
@@ -92,7 +91,7 @@ func Kinds() (kinds []string) {
 	return kinds
 }
 
-// Record is one record of the audit.
+// Record is a record of the audit.
 type Record struct {
 	Version int       `json:"v"`
 	ID      string    `json:"id"`            // of this record, unique in the audit
@@ -115,8 +114,8 @@ type Record struct {
 
 	Chain *Chain `json:"chain,omitempty"` // of records that a broker wrote
 
-	// Copy is the whole question or outcome, with the texts that people typed. It
-	// is not part of a record; a reader asks for it.
+	// Copy is the whole question or outcome, including typed text. It is not part of a stored
+	// record; a reader must request it.
 	Copy json.RawMessage `json:"copy,omitempty"`
 }
 
@@ -128,12 +127,11 @@ type Actor struct {
 	Proof      string   `json:"proof,omitempty"`
 	Name       string   `json:"name,omitempty"` // for people
 	Groups     []string `json:"groups,omitempty"`
-	// ReportedBy is the surface on whose word alone Principal, Proof and Name stand
-	// here: no broker has checked them.
+	// ReportedBy is the surface that claims Principal, Proof and Name; no broker has verified them.
 	ReportedBy string `json:"reported_by,omitempty"`
 }
 
-// Question is what was asked, shortened.
+// Question is a shortened question.
 type Question struct {
 	Title     string    `json:"title,omitempty"`
 	Texts     []string  `json:"texts,omitempty"` // of the questions, in their order
@@ -158,8 +156,7 @@ type Decision struct {
 	Typed   bool     `json:"typed,omitempty"` // a reply to the whole ask was typed; its text is in the ledger
 }
 
-// Answer is what was decided of one question. Typed text is not in it: it may
-// be a secret.
+// Answer is the decision on one question. It omits typed text, which may be a secret.
 type Answer struct {
 	Question string   `json:"question"` // its id
 	Choices  []Choice `json:"choices,omitempty"`
@@ -170,14 +167,13 @@ type Answer struct {
 	Typed    bool     `json:"typed,omitempty"` // text was typed: as the answer, as another option, or as a note
 }
 
-// Choice is an option that was chosen.
+// Choice is a chosen option.
 type Choice struct {
 	ID    string `json:"id"`
 	Label string `json:"label,omitempty"`
 }
 
-// Refusal is why something was not done. Those of one kind by one sender within a
-// minute are one record.
+// Refusal is a refused request. Refusals of one kind by one sender within a minute are one record.
 type Refusal struct {
 	What  string    `json:"what"` // the verb, or the method and the route
 	Code  string    `json:"code"`
@@ -187,7 +183,7 @@ type Refusal struct {
 	Last  time.Time `json:"last"`
 }
 
-// Object is what an action was about.
+// Object is the object of an action.
 type Object struct {
 	Kind      string    `json:"kind"` // token, credential, sign-in, link, passkey, policy, audit
 	ID        string    `json:"id,omitempty"`
@@ -200,18 +196,17 @@ type Object struct {
 	Expires   time.Time `json:"expires,omitzero"`
 }
 
-// Chain places a record among those of the broker that wrote it. A number that
-// is missing is a record that was lost, or removed.
+// Chain numbers a broker's records. A missing number means a lost or removed record.
 type Chain struct {
 	Writer string `json:"writer"` // the broker's instance
 	N      int64  `json:"n"`      // from 1, for each writer
-	// Prev is reserved for the SHA-256 of the writer's record before, as
-	// "sha256:<hex>" over its stored bytes. This version writes none.
+	// Prev is reserved for the SHA-256 of the writer's previous record, as "sha256:<hex>" over its
+	// stored bytes. This version does not write it.
 	Prev string `json:"prev,omitempty"`
 }
 
-// Encode is the JSON of a record, within [MaxRecord]: texts are shortened, and
-// what still does not fit loses its question and its decision's labels.
+// Encode encodes a record within [MaxRecord]: it shortens texts, and drops the question and the
+// decision's labels if the record is still too large.
 func Encode(r *Record) ([]byte, error) {
 	r.Version = Version
 	r.clip()
@@ -232,7 +227,7 @@ func Encode(r *Record) ([]byte, error) {
 	return data, err
 }
 
-// Decode reads a stored record.
+// Decode decodes a stored record.
 func Decode(data []byte) (Record, error) {
 	var r Record
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -241,13 +236,12 @@ func Decode(data []byte) (Record, error) {
 	return r, nil
 }
 
-// Unreadable stands in place of a record that cannot be read, so that nobody
-// takes the audit to be whole.
+// Unreadable replaces a record that cannot be decoded, so that the gap is visible.
 func Unreadable(at time.Time, err error) Record {
 	return Record{Version: Version, Time: at.UTC(), Action: AuditUnreadable, Refusal: &Refusal{What: "read", Code: "unreadable", Why: short(err.Error()), Count: 1, First: at.UTC(), Last: at.UTC()}}
 }
 
-// clip shortens the texts that others wrote.
+// clip shortens the texts of other people.
 func (r *Record) clip() {
 	clip(&r.Address)
 	if a := r.Actor; a != nil {
@@ -286,7 +280,7 @@ func clipAll(list *[]string) {
 	}
 }
 
-// short is a text on one line, in at most [MaxText] bytes.
+// short returns a text on one line of at most [MaxText] bytes.
 func short(s string) string {
 	if len(s) > 4*MaxText {
 		s = s[:4*MaxText]

@@ -14,20 +14,20 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Bounds of a [Reporter].
+// Limits of a [Reporter].
 const (
 	reportQueue    = 1024             // reports; what comes when it is full is lost, and counted
 	reportKinds    = 256              // kinds of refusals that are told apart at a time; further ones are one kind
 	reportPatience = 15 * time.Second // for one report, while no broker takes it
 	reportWindow   = time.Minute      // refusals of one kind within it are one report
 	reportGrace    = 2 * time.Second  // for what waits when the process stops
-	// Strangers is how many reports about callers whom nobody knows are sent in a
-	// row. One more is allowed each minute, and beyond that they are one kind: who
-	// has many addresses cannot fill the audit.
+	// Strangers is the burst of reports about unauthenticated callers. It refills by one per
+	// minute; beyond it they share one kind, so that a caller with many addresses cannot fill the
+	// audit.
 	strangers = 60
 )
 
-// Attempt is something that a surface, a gateway or an issuer refused.
+// Attempt is a request that a surface, a gateway or an issuer refused.
 type Attempt struct {
 	What    string // "POST /v1/asks", "sign-in link", "exchange"
 	Code    string // as in a problem body
@@ -37,12 +37,11 @@ type Attempt struct {
 	Address string // of who tried
 	By      ask.By // who tried
 	Token   string // the id of the API token that was shown
-	// Known says that the sender of the report has checked By or Token. Of strangers
-	// they are a claim.
+	// Known says that the sender of the report has verified By or Token. Otherwise they are claims.
 	Known bool
 }
 
-// kind is what makes refusals one report.
+// kind groups refusals into one report.
 type kind struct {
 	what, code, tenant, session, address, principal, token string
 }
@@ -55,17 +54,16 @@ func (a *Attempt) kind() kind {
 	return k
 }
 
-// ReporterOptions tunes a [Reporter]. The zero value is ready to use.
+// ReporterOptions configures a [Reporter]. The zero value is ready to use.
 type ReporterOptions struct {
 	Logger *slog.Logger  // default: discard
 	Window time.Duration // in which refusals of one kind are one report; default 1m, less only in tests
 }
 
-// Reporter tells the brokers what they do not see: what a gateway, a web inbox or
-// an issuer refused and let in. Nobody waits for it: what does not fit into its
-// queue, or is not taken by a broker in time, is lost and counted, and the audit
-// is told how many are missing. A nil Reporter reports nothing. It is safe for
-// concurrent use.
+// Reporter sends the brokers events that they do not see: what a gateway, a web inbox or an issuer
+// refused and admitted. It never blocks its callers: reports that do not fit into its queue, or
+// that no broker accepts in time, are lost and counted, and it reports the count to the audit. A
+// nil Reporter reports nothing. It is safe for concurrent use.
 type Reporter struct {
 	send func(context.Context, Report) error
 	opts ReporterOptions
@@ -86,8 +84,8 @@ type attempts struct {
 	until time.Time
 }
 
-// NewReporter makes a reporter that sends with send, such as [Over]. It sends
-// nothing until [Reporter.Run].
+// NewReporter makes a reporter that sends with send, such as [Over]. It sends nothing until
+// [Reporter.Run].
 func NewReporter(send func(context.Context, Report) error, opts ReporterOptions) *Reporter {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -98,12 +96,12 @@ func NewReporter(send func(context.Context, Report) error, opts ReporterOptions)
 	return &Reporter{send: send, opts: opts, queue: make(chan Report, reportQueue), refusals: map[kind]*attempts{}, left: strangers, refilled: time.Now()}
 }
 
-// Over sends reports over a connection.
+// Over returns a function that sends reports over a connection.
 func Over(nc *nats.Conn, from Sender) func(context.Context, Report) error {
 	return func(ctx context.Context, r Report) error { return Send(ctx, nc, from, r) }
 }
 
-// Lost is how many reports were lost.
+// Lost returns how many reports were lost.
 func (r *Reporter) Lost() int64 {
 	if r == nil {
 		return 0
@@ -111,7 +109,7 @@ func (r *Reporter) Lost() int64 {
 	return r.lost.Load()
 }
 
-// Report hands over a report. It never waits.
+// Report queues a report. It never blocks.
 func (r *Reporter) Report(p Report) {
 	if r == nil {
 		return
@@ -131,8 +129,8 @@ func (r *Reporter) miss(n int64) {
 	r.lost.Add(n)
 }
 
-// Refused counts something that was refused. The first of its kind opens a
-// window, at whose end one report tells of all. It never waits.
+// Refused counts a refusal. The first of its kind opens a window, at whose end one report has the
+// count. It never blocks.
 func (r *Reporter) Refused(a Attempt) {
 	if r == nil {
 		return
@@ -155,7 +153,7 @@ func (r *Reporter) Refused(a Attempt) {
 	s.Refusal.Last = now.UTC()
 }
 
-// tellApart reports whether there is room for one more kind of refusals.
+// tellApart reports whether there is room for another kind of refusals.
 func (r *Reporter) tellApart(a *Attempt, now time.Time) bool {
 	if len(r.refusals) >= reportKinds {
 		return false
@@ -187,7 +185,7 @@ func (a *Attempt) report(now time.Time) Report {
 	return p
 }
 
-// Run sends until ctx ends, and then what waits, as far as there is time.
+// Run sends reports until ctx ends, and then the queued ones within a grace period.
 func (r *Reporter) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -209,7 +207,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 	}
 }
 
-// finish sends what waits, while there is time.
+// finish sends the queued reports within a grace period.
 func (r *Reporter) finish(ctx context.Context) {
 	r.summarise(true)
 	r.tellLoss()
@@ -226,7 +224,7 @@ func (r *Reporter) finish(ctx context.Context) {
 	}
 }
 
-// summarise hands over the refusals whose window is over; all, at the end.
+// summarise queues reports of the refusals whose window is over, or of all at the end.
 func (r *Reporter) summarise(all bool) {
 	now := time.Now()
 	r.mu.Lock()
@@ -239,7 +237,7 @@ func (r *Reporter) summarise(all bool) {
 	}
 }
 
-// tellLoss hands over how many reports are missing.
+// tellLoss queues a report of the number of lost reports.
 func (r *Reporter) tellLoss() {
 	n := r.untold.Load()
 	if n == 0 {
@@ -252,7 +250,7 @@ func (r *Reporter) tellLoss() {
 	}
 }
 
-// deliver sends one report. It tries for a while; then the report is lost.
+// deliver sends one report. It retries for a while; then the report is lost.
 func (r *Reporter) deliver(ctx context.Context, p Report) {
 	one, cancel := context.WithTimeout(ctx, reportPatience)
 	defer cancel()
@@ -283,16 +281,16 @@ func (r *Reporter) deliver(ctx context.Context, p Report) {
 	}
 }
 
-// Gateway, Surface and Issuer are who reports.
+// Gateway returns the gateway as a sender.
 func Gateway() Sender { return Sender{Role: subject.StateGateway} }
 
-// Surface is a responder of a type, narrowed to a tenant unless that is empty.
+// Surface returns a responder type as a sender, limited to a tenant unless it is empty.
 func Surface(typ, tenant string) Sender {
 	return Sender{Role: subject.StateResponder, Type: typ, Tenant: tenant}
 }
 
-// Issuer is who issues credentials.
+// Issuer returns the issuer as a sender.
 func Issuer() Sender { return Sender{Role: subject.StateIssuer} }
 
-// Operator is an operator's command.
+// Operator returns an operator's command as a sender.
 func Operator() Sender { return Sender{Role: subject.StateOperator} }

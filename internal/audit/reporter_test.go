@@ -13,7 +13,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// sink takes reports in place of a broker.
+// sink receives reports instead of a broker.
 type sink struct {
 	got  []audit.Report
 	fail error // what it says instead
@@ -42,7 +42,7 @@ func (s *sink) lost() (n int64) {
 	return n
 }
 
-// reporting runs a reporter in a bubble until do returns, and then to its end.
+// reporting runs a reporter in a synctest bubble until do returns, and then to its end.
 func reporting(t *testing.T, s *sink, do func(*audit.Reporter)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestEachCallerHasAReport(t *testing.T) {
 	}
 }
 
-// Who has many addresses gets a record for some of them, and one for the rest.
+// A caller with many addresses gets a record for some of them, and one for the rest.
 func TestManyAddressesCannotFillTheAudit(t *testing.T) {
 	t.Parallel()
 	s := &sink{}

@@ -1,13 +1,12 @@
-// Package httpserver serves HTTP so that nobody who connects takes what others
-// need: every listener of a process goes through it.
+// Package httpserver serves HTTP with limits, so that no client can starve the others: every
+// listener of a process uses it.
 //
-// It decides how many connections there may be (in all, of one remote address,
-// of one credential, and of nobody in particular), how long headers and
-// bodies may take, and which hosts a server may answer for ([KnownHost]). It leaves who may do what to the handlers, which tell it
-// whose connection a request came on ([Identify]).
+// It decides how many connections there may be (in total, per remote address, per credential, and
+// unidentified), how long headers and bodies may take, and for which hosts a server may answer
+// ([KnownHost]). It leaves authorization to the handlers, which report the caller of a connection
+// ([Identify]).
 //
-// It promises (safety) that connections never take more descriptors than
-// [Limits.Connections], so that the rest of the process keeps its own; and
-// (liveness) that a connection which sends half a request is closed by its
-// deadline, and that callers who are known are served while others flood.
+// It promises (safety) that connections never use more descriptors than [Limits.Connections], so
+// that the rest of the process keeps its own; and (liveness) that a connection which sends half a
+// request is closed by its deadline, and that identified callers are served during a flood.
 package httpserver

@@ -27,8 +27,8 @@ import (
 	"github.com/askbus/askbus/internal/present"
 )
 
-// service is a push service with its browsers: it checks who sends (VAPID) and
-// decrypts what comes, by the RFCs and with none of the sender's code.
+// service is a push service with its browsers: it verifies the sender (VAPID) and decrypts messages
+// by the RFCs, without the sender's code.
 type service struct {
 	*httptest.Server
 	t    *testing.T
@@ -38,14 +38,14 @@ type service struct {
 	browsers map[string]*browser
 }
 
-// ring is one message as a browser gets it.
+// ring is a message as received by a browser.
 type ring struct {
 	browser string
 	notice  present.Notice
 	header  http.Header
 }
 
-// browser is one subscription, and what the service says to who sends to it.
+// browser is a subscription, with the service's response to its messages.
 type browser struct {
 	key    *ecdh.PrivateKey
 	auth   []byte
@@ -62,7 +62,7 @@ func newService(t *testing.T) *service {
 
 func (s *service) host() string { return strings.TrimPrefix(s.URL, "https://") }
 
-// subscribe is what a browser gives to the page.
+// subscribe returns what a browser gives to the page.
 func (s *service) subscribe(name string) []byte {
 	s.t.Helper()
 	key, err := ecdh.P256().GenerateKey(rand.Reader)
@@ -78,7 +78,7 @@ func (s *service) subscribe(name string) []byte {
 	return fmt.Appendf(nil, `{"endpoint":%q,"expirationTime":null,"keys":{"p256dh":%q,"auth":%q}}`, s.URL+"/"+name, encode(key.PublicKey().Bytes()), encode(b.auth))
 }
 
-// says sets what the service answers.
+// says sets the service's response.
 func (s *service) says(name string, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *service) push(w http.ResponseWriter, r *http.Request) {
 	s.rung <- ring{strings.TrimPrefix(r.URL.Path, "/"), n, r.Header}
 }
 
-// decrypt is RFC 8291 with RFC 8188, from the browser's side.
+// decrypt implements RFC 8291 with RFC 8188 for the browser.
 func (b *browser) decrypt(body []byte) ([]byte, error) {
 	if len(body) < 86 || len(body) > 4096 {
 		return nil, fmt.Errorf("%d bytes", len(body))
@@ -155,8 +155,8 @@ func (b *browser) decrypt(body []byte) ([]byte, error) {
 	return plain[:len(plain)-1], nil
 }
 
-// vapid checks a request's token (RFC 8292): for this service, signed by the key
-// that it names, which is the one that browsers subscribe with.
+// vapid checks a request's token (RFC 8292): for this service, signed by the key that it names,
+// with which browsers subscribe.
 func vapid(r *http.Request, origin string) error {
 	var token, key string
 	for part := range strings.SplitSeq(strings.TrimPrefix(r.Header.Get("Authorization"), "vapid "), ",") {
@@ -203,7 +203,7 @@ func vapid(r *http.Request, origin string) error {
 	return nil
 }
 
-// next is what comes next, at so many browsers, in the order of their names.
+// next returns the next messages of n browsers, sorted by name.
 func (s *service) next(n int) []ring {
 	s.t.Helper()
 	var got []ring

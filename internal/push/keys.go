@@ -8,14 +8,14 @@ import (
 	"errors"
 )
 
-// Keys are the pair by which push services know this bus (VAPID). It is derived
-// from the key of login cookies, which all replicas share already.
+// Keys are the key pair that identifies this bus to push services (VAPID). It is derived from the
+// key of login cookies, which all replicas share.
 type Keys struct {
 	Public  string // as browsers are given it when they subscribe
 	private string
 }
 
-// DeriveKeys makes the pair of a key of 32 bytes or more.
+// DeriveKeys derives the pair from a key of at least 32 bytes.
 func DeriveKeys(secret []byte) (Keys, error) {
 	if len(secret) < 32 {
 		return Keys{}, errors.New("push: the key has fewer than 32 bytes")

@@ -142,7 +142,7 @@ func TestSeveralReplicasRingOnce(t *testing.T) {
 			t.Errorf("the end at %s: %+v", got.browser, n)
 		}
 	}
-	// Whatever rang twice would have come before this one.
+	// A repeated notice would have arrived before this one.
 	w.ask(database())
 	w.phone.next(2)
 	if len(w.phone.rung) != 0 {
@@ -270,8 +270,7 @@ func TestWhatIsNoSubscriptionIsRefused(t *testing.T) {
 	}
 }
 
-// TestTwoThousandRingsLeaveNothing is not parallel: it counts what the process
-// holds.
+// TestTwoThousandRingsLeaveNothing is not parallel: it counts goroutines of the process.
 func TestTwoThousandRingsLeaveNothing(t *testing.T) {
 	w := newWorld(t, natstest.Options{Memory: true})
 	w.subscribe(mei, "phone")

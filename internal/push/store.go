@@ -119,9 +119,8 @@ func hash(s string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// Subscribe keeps a browser's subscription, for as long as its sign-in may
-// last. Again with the same endpoint renews it. A person has at most 20: the
-// oldest goes.
+// Subscribe stores a browser's subscription for the maximum of a sign-in. Repeating an endpoint
+// renews it. A person has at most 20: beyond, the oldest is dropped.
 func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, language, session string, body []byte) error {
 	var sub Subscription
 	if err := json.Unmarshal(body, &sub); err != nil {
@@ -158,12 +157,12 @@ func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, lan
 	return nil
 }
 
-// Unsubscribe forgets a subscription of this person.
+// Unsubscribe deletes a subscription of this person.
 func (s *Store) Unsubscribe(ctx context.Context, by ask.By, endpoint string) error {
 	return s.drop(ctx, func(e *entry) bool { return e.key.Name == nameOf(endpoint) && e.Principal == by.Principal })
 }
 
-// SignedOut forgets the subscriptions of a sign-in session.
+// SignedOut deletes the subscriptions of a sign-in session.
 func (s *Store) SignedOut(ctx context.Context, session string) error {
 	return s.drop(ctx, func(e *entry) bool { return e.Session == hash(session) })
 }
@@ -183,14 +182,14 @@ func (s *Store) drop(ctx context.Context, which func(*entry) bool) error {
 	return nil
 }
 
-// entry is one subscription and where it lies.
+// entry is a subscription with its key.
 type entry struct {
 	record
 	key      state.Key
 	revision uint64
 }
 
-// read takes the subscriptions out of entries, in a fixed order.
+// read decodes the subscriptions of entries, in a fixed order.
 func read(all []state.Entry, now time.Time) []entry {
 	var entries []entry
 	for i := range all {
