@@ -18,6 +18,7 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
+	"golang.org/x/tools/txtar"
 )
 
 var update = flag.Bool("update", false, "write what was printed into the conversations")
@@ -50,29 +51,6 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-type section struct{ name, body string }
-
-func parse(text string) (comment string, sections []section) {
-	var body *strings.Builder
-	var head strings.Builder
-	body = &head
-	var bodies []*strings.Builder
-	for line := range strings.Lines(text) {
-		name, ok := strings.CutPrefix(strings.TrimSpace(line), "-- ")
-		if name, end := strings.CutSuffix(name, " --"); ok && end {
-			body = &strings.Builder{}
-			bodies = append(bodies, body)
-			sections = append(sections, section{name: name})
-			continue
-		}
-		body.WriteString(line)
-	}
-	for i := range sections {
-		sections[i].body = bodies[i].String()
-	}
-	return head.String(), sections
-}
-
 type printed struct{ out, say string }
 
 type opener struct {
@@ -93,7 +71,7 @@ func (o opener) Open(_ context.Context, tenant, session string) (client.Session,
 
 func play(t *testing.T, path, text string) {
 	t.Helper()
-	comment, sections := parse(text)
+	conversation := txtar.Parse([]byte(text))
 	bus := natstest.Start(t, natstest.Options{})
 	call := hook.Call{Tenant: "acme", Limit: time.Minute, Human: ask.By{Principal: "os:ben", Name: "Ben"}}
 	native, err := responder.New(bus.Responder(ask.ResponderNative), ask.ResponderNative, responder.Options{})
@@ -101,7 +79,7 @@ func play(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 	open, opts := opener{nc: bus.Agent("acme", "s-1")}, hook.Options{Answerer: native, Logger: natstest.Logger()}
-	for line := range strings.Lines(comment) {
+	for line := range strings.Lines(string(conversation.Comment)) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch key {
 		case "mode":
@@ -124,49 +102,53 @@ func play(t *testing.T, path, text string) {
 	defer stop()
 	var running []chan printed
 	var last printed
-	var got strings.Builder
-	got.WriteString(comment)
-	for _, sec := range sections {
-		body := sec.body
-		switch sec.name {
+	subscriptions := func(ok func(n int) bool) {
+		for !ok(open.nc.NumSubscriptions()) {
+			if err := open.nc.FlushTimeout(waittest.Limit); err != nil { // a round trip
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range conversation.Files {
+		sec := &conversation.Files[i]
+		switch sec.Name {
 		case "host":
+			if len(running) == 0 {
+				subscriptions(func(n int) bool { return n < 2 }) // that of the hook before lingers
+			}
 			done := make(chan printed, 1)
 			running = append(running, done)
 			go func() {
-				out, say := h.Run(life, call, []byte(sec.body))
+				out, say := h.Run(life, call, sec.Data)
 				done <- printed{string(out), say}
 			}()
 		case "waits":
-			for open.nc.NumSubscriptions() < 2 { // replies, and the session's outcomes
-				if err := open.nc.FlushTimeout(waittest.Limit); err != nil { // a round trip
-					t.Fatal(err)
-				}
-			}
+			subscriptions(func(n int) bool { return n >= 2 }) // replies, and the session's outcomes
 		case "stop":
 			stop()
 		case "person":
-			s.decide(strings.TrimSpace(body))
+			s.decide(strings.TrimSpace(string(sec.Data)))
 		case "prints":
 			last, running = <-running[0], running[1:]
-			body = indent(last.out)
+			sec.Data = []byte(indent(last.out))
 		case "says":
-			body = last.say + "\n"
+			sec.Data = []byte(last.say + "\n")
 		case "outcome":
-			body = s.ended() + "\n"
+			sec.Data = []byte(s.ended() + "\n")
 		default:
-			t.Fatalf("no section is called %q", sec.name)
+			t.Fatalf("no section is called %q", sec.Name)
 		}
-		got.WriteString("-- " + sec.name + " --\n" + body)
 	}
 	if len(running) > 0 {
 		t.Error("a hook still runs")
 	}
+	got := txtar.Format(conversation)
 	if *update {
-		if err := os.WriteFile(path, []byte(got.String()), 0o600); err != nil {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
 			t.Fatal(err)
 		}
-	} else if got.String() != text {
-		t.Errorf("the conversation goes:\n%s\nwant:\n%s", got.String(), text)
+	} else if string(got) != text {
+		t.Errorf("the conversation goes:\n%s\nwant:\n%s", got, text)
 	}
 }
 

@@ -16,14 +16,14 @@ import (
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
+	"golang.org/x/tools/txtar"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// archive is a text file with named sections: "-- name --" lines between them.
+// archive is a txtar file whose sections are found by name.
 type archive struct {
-	comment  string
-	names    []string
+	comment  []byte
 	sections map[string]string
 }
 
@@ -33,39 +33,31 @@ func readArchive(t *testing.T, path string) *archive {
 	if err != nil && (!*update || !errors.Is(err, os.ErrNotExist)) {
 		t.Fatal(err)
 	}
-	a := &archive{sections: make(map[string]string)}
-	name := ""
-	for line := range strings.Lines(string(text)) {
-		if s, ok := strings.CutPrefix(strings.TrimSpace(line), "-- "); ok && strings.HasSuffix(s, " --") {
-			name = strings.TrimSuffix(s, " --")
-			a.names = append(a.names, name)
-			a.sections[name] = ""
-		} else if name == "" {
-			a.comment += line
-		} else {
-			a.sections[name] += line
-		}
+	read := txtar.Parse(text)
+	a := &archive{comment: read.Comment, sections: make(map[string]string)}
+	for _, f := range read.Files {
+		a.sections[f.Name] = string(f.Data)
 	}
 	return a
 }
 
-// golden compares sections with those of an archive, or rewrites them.
+// golden compares sections with what an archive holds, or rewrites them.
 func golden(t *testing.T, path string, in *archive, keep []string, out [][2]string) {
 	t.Helper()
-	var b strings.Builder
-	b.WriteString(in.comment)
+	made := &txtar.Archive{Comment: in.comment}
 	for _, name := range keep {
 		if s, ok := in.sections[name]; ok {
-			fmt.Fprintf(&b, "-- %s --\n%s", name, s)
+			made.Files = append(made.Files, txtar.File{Name: name, Data: []byte(s)})
 		}
 	}
 	for _, section := range out {
 		if strings.TrimSpace(section[1]) != "" {
-			fmt.Fprintf(&b, "-- %s --\n%s\n", section[0], strings.TrimRight(section[1], "\n"))
+			made.Files = append(made.Files, txtar.File{Name: section[0], Data: []byte(strings.TrimRight(section[1], "\n") + "\n")})
 		}
 	}
+	got := string(txtar.Format(made))
 	if *update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -74,7 +66,7 @@ func golden(t *testing.T, path string, in *archive, keep []string, out [][2]stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := b.String(); got != string(want) {
+	if got != string(want) {
 		t.Errorf("%s differs; read it, and if it is right run with -update:\n%s", path, firstDifference(got, string(want)))
 	}
 }
