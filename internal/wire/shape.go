@@ -14,9 +14,9 @@ import (
 // tags, except where pkg/ask encodes a type differently.
 type shape struct {
 	kinds  kinds
-	fields map[string]*shape // of an object whose fields are known
-	list   string            // the names of the fields, for messages
-	elem   *shape            // of an array
+	fields map[string]field // of an object whose fields are known
+	list   string           // the names of the fields, for messages
+	elem   *shape           // of an array
 	text   func(string) string
 	number func(string) string
 }
@@ -32,6 +32,13 @@ var (
 
 	shapes sync.Map // by reflect.Type
 )
+
+// field is a field of an object. Its name is the key of the fields map, so a
+// known name need not be copied from the input.
+type field struct {
+	name string
+	*shape
+}
 
 // shapeFor returns the shape of the value that v points to.
 func shapeFor(v any) *shape { return shapeOf(reflect.TypeOf(v).Elem()) }
@@ -73,7 +80,7 @@ func structShape(t reflect.Type) *shape {
 	if known, ok := shapes.Load(t); ok {
 		return known.(*shape) //nolint:errcheck,forcetypeassert // nothing else is stored
 	}
-	s := &shape{kinds: isObject, fields: map[string]*shape{}}
+	s := &shape{kinds: isObject, fields: map[string]field{}}
 	var list []string
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -87,7 +94,7 @@ func structShape(t reflect.Type) *shape {
 		case t == reflect.TypeFor[ask.Limits]() && (name == "min" || name == "max"):
 			inner = aBound
 		}
-		s.fields[name] = inner
+		s.fields[name] = field{name, inner}
 		list = append(list, name)
 	}
 	s.list = strings.Join(list, ", ")

@@ -45,6 +45,7 @@ func Strict(what string, data []byte, v any) error {
 // checker checks JSON tokens against a shape.
 type checker struct {
 	dec    *jsontext.Decoder
+	name   []byte // the last name read
 	faults []ask.Fault
 }
 
@@ -112,24 +113,25 @@ func (c *checker) object(s *shape, depth int) error {
 	if s.kinds&isObject == 0 {
 		c.fault("is an object; give %s", s.kinds)
 	}
-	var seen names
+	var most [16]string // without a piece of heap, as a rule
+	seen := names{few: most[:0]}
 	for c.dec.PeekKind() != '}' {
-		tok, err := c.dec.ReadToken()
+		quoted, err := c.dec.ReadValue()
 		if err != nil {
 			return err
 		}
-		name := tok.String()
-		if !seen.add(name) {
+		c.name, _ = jsontext.AppendUnquote(c.name[:0], quoted) // broken UTF-8 is replaced, as in values
+		known, ok := s.fields[string(c.name)]
+		if !ok {
+			known = field{string(c.name), anything}
+		}
+		if !seen.add(known.name) {
 			c.fault("is given twice")
 		}
-		inner := anything
-		if s.fields != nil {
-			if known, ok := s.fields[name]; ok {
-				inner = known
-			} else {
-				c.fault("is unknown; the fields are %s", s.list)
-			}
+		if !ok && s.fields != nil {
+			c.fault("is unknown; the fields are %s", s.list)
 		}
+		inner := known.shape
 		if err := c.value(inner, depth+1); err != nil {
 			return err
 		}
