@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -485,5 +486,19 @@ func TestReadingTheAuditLeavesNothing(t *testing.T) { // not parallel: it counts
 	b.LeavesNothing(t, func(int) error {
 		_, err := audit.Read(t.Context(), nc, "", audit.Query{Cursor: 1, Limit: 10})
 		return err
+	})
+}
+
+func TestReportingToTheAuditLeavesNothing(t *testing.T) { // not parallel: it counts what is left
+	b := natstest.Start(t, natstest.Options{Memory: true})
+	issuer := b.Connect(natsd.Role{Name: natsd.RoleIssuer}) // it may send most
+	b.LeavesNothing(t, func(i int) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := audit.NewReporter(audit.Over(issuer, audit.Issuer()), audit.ReporterOptions{})
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		r.Refused(audit.Attempt{What: "exchange", Code: ask.CodeUnauthorized, Address: fmt.Sprintf("192.0.2.%d", i%250)})
+		cancel()
+		return <-done
 	})
 }
