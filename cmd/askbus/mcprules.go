@@ -7,8 +7,8 @@ import (
 	"github.com/askbus/askbus/internal/gateway/token"
 )
 
-// mcpIssuers are the OAuth issuers whose access tokens count for MCP at an address;
-// nil when there are no rules.
+// mcpIssuers returns the OAuth issuers whose access tokens are accepted for MCP at an address, or
+// nil without rules.
 func (r *running) mcpIssuers(rules, resource string) (*exchange.Source, error) {
 	if rules == "" {
 		return nil, nil //nolint:nilnil // only tokens of ours count
@@ -20,8 +20,8 @@ func (r *running) mcpIssuers(rules, resource string) (*exchange.Source, error) {
 	return s, nil
 }
 
-// foreignToken is what an issuer's access token is worth as a token of ours: an
-// agent's, for the sessions that a rule says.
+// foreignToken converts an issuer's access token into an agent's token, for the sessions of the
+// matching rule.
 func foreignToken(issuers *exchange.Source) func(context.Context, string) (token.Token, error) {
 	if issuers == nil {
 		return nil

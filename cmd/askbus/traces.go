@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracing is where the spans of this process go; nil: nothing is traced. What is
-// left is sent by [app.stopTracing].
+// tracing returns the provider of this process's spans; nil: no tracing. [app.stopTracing] sends
+// the remaining ones.
 func (a *app) tracing() trace.TracerProvider {
 	a.traceOnce.Do(func() {
 		p, stop, err := telemetry.Provider(telemetry.Options{Endpoint: a.OTLPEndpoint, Headers: a.OTLPHeaders, Service: "askbus", Version: buildVersion(), Logger: a.log()})
@@ -24,7 +24,7 @@ func (a *app) tracing() trace.TracerProvider {
 	return a.traces
 }
 
-// stopTracing sends what was not sent yet.
+// stopTracing sends the remaining spans.
 func (a *app) stopTracing(ctx context.Context) {
 	if a.flush == nil {
 		return
@@ -34,8 +34,7 @@ func (a *app) stopTracing(ctx context.Context) {
 	a.flush(ctx)
 }
 
-// traced gives a command the trace of the process that runs it, which
-// OpenTelemetry hands on as TRACEPARENT.
+// traced adds the trace of the parent process to a command, from OpenTelemetry's TRACEPARENT.
 func traced(ctx context.Context) context.Context {
 	return client.WithTrace(ctx, os.Getenv("TRACEPARENT"))
 }

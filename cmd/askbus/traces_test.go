@@ -13,7 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/waittest"
 )
 
-// collector is an OTLP collector that keeps which spans came in which trace.
+// collector is an OTLP collector that records the spans of each trace.
 type collector struct {
 	mu    sync.Mutex
 	spans map[string]string // by trace and name: the parent
@@ -43,7 +43,7 @@ func (c *collector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	c.more = make(chan struct{})
 }
 
-// wait waits until a trace has spans of these names.
+// wait waits until a trace has spans with these names.
 func (c *collector) wait(t *testing.T, trace string, names ...string) {
 	t.Helper()
 	timeout := time.After(waittest.Limit)

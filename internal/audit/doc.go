@@ -1,7 +1,6 @@
-// Package audit defines the records of the audit: what each says, how large it
-// may be, and how a question or an outcome that the server copied into the audit
-// is read as one. docs/audit.md is the schema for people.
+// Package audit defines the records of the audit: their content, their maximum size, and how copied
+// questions and outcomes are decoded as records. docs/audit.md documents the schema.
 //
-// It decides no right. Safety: a record never holds a token,
-// a secret or the text of a typed answer, and has at most [MaxRecord] bytes.
+// It decides no rights. Safety: a record never contains a token, a secret or the text of a typed
+// answer, and has at most [MaxRecord] bytes.
 package audit

@@ -60,12 +60,11 @@ func (o *DrillOptions) fill() {
 	}
 }
 
-// Drill is what agents and people noticed of a deployment. An ask is lost when
-// it was acknowledged and the ledger does not have it at the end, or has it
-// pending again, or somebody's answer was accepted and did not count. It is
-// doubled when two answers were accepted, two outcomes were told, or two cards
-// were posted for it. It is unfinished when nobody's answer came through, or its
-// agent had not learnt the outcome, by the end: the deployment was too slow, or away.
+// Drill is what agents and people observed of a deployment. An ask is lost if it was acknowledged
+// and the ledger does not have it at the end, or has it pending again, or if an accepted answer did
+// not count. It is doubled if two answers were accepted, two outcomes were observed, or two cards
+// were posted. It is unfinished if no answer got through, or its agent had not learned the outcome,
+// by the end: the deployment was too slow or unreachable.
 type Drill struct {
 	Machine Machine `json:"machine"`
 	Offered float64 `json:"offered_per_s"`

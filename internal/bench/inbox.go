@@ -98,12 +98,11 @@ type team struct {
 	inVain int
 }
 
-// Inbox lets people work off a queue that they share: 24 asks of 6 sessions at
-// once, and 200 that come at one a second. Each scenario is read as before
-// attention, everybody from the top, and as [responder.Board.Take] offers it.
-// Every person has a board and a connection of their own, as on replicas; on
-// one replica the choice is exact. A faster clock is to the disadvantage of
-// what is measured: messages take as long as always.
+// Inbox has people work through a shared queue: 24 asks of 6 sessions at once, and 200 that arrive
+// at one per second. Each scenario is read from the top by everybody, as without attention, and as
+// [responder.Board.Take] offers it. Every person has their own board and connection, as on
+// replicas; on one replica the choice is exact. A faster clock is a disadvantage for the measured
+// system, because messages take as long as always.
 func (b *Bed) Inbox(ctx context.Context, opts InboxOptions) (Inbox, error) {
 	if opts.People <= 0 {
 		opts.People = 3

@@ -61,8 +61,8 @@ type PushFacts struct {
 	Ledger   *ledger.Inspection // nil: not looked at
 }
 
-// Push judges whether those who want to be rung are. How far behind it is stands
-// in the backlog of its type.
+// Push judges whether subscribers are notified. The finding about its backlog says how far behind
+// it is.
 func Push(f PushFacts) finding.List {
 	var l finding.List
 	ran := false

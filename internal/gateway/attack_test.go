@@ -12,10 +12,9 @@ import (
 	"github.com/askbus/askbus/internal/gateway/token"
 )
 
-// TestEveryTokenHasTheRightsOfTheTable tries each path and method of openapi.yaml
-// with a token of each role, in its own session, in another one and in another
-// tenant. A path, method or role without a cell fails. What a token causes there
-// is the subject of TestWhoCanCauseAnOutcome (cmd/askbus).
+// TestEveryTokenHasTheRightsOfTheTable tries each path and method of openapi.yaml with a token of
+// each role, in its own session, in another one and in another tenant. A path, method or role
+// without a cell fails. TestWhoCanCauseAnOutcome (cmd/askbus) covers the effects.
 func TestEveryTokenHasTheRightsOfTheTable(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})

@@ -97,11 +97,10 @@ func AgentPath(path string) ask.Agent {
 	return ask.Agent{Name: path}
 }
 
-// attach stores the ask, or finds it stored. Without an id of its own it gets
-// one made from its content, so that asking the same again, as an agent does
-// whose call was cut off, is the same ask: while it is pending, and for
-// Options.Reuse after a human ended it. Later, and after an end that decided
-// nothing, the same content is a new ask with the next number.
+// attach stores the ask, or finds it stored. It derives a missing id from the content, so that a
+// repeated question, as from an agent whose call was cut off, is the same ask: while it is pending,
+// and for Options.Reuse after a human ended it. After that, or after an end without a decision, the
+// same content is a new ask with the next number.
 func (c *call) attach(ctx context.Context, session client.Session, a *ask.Ask) (client.Asked, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()

@@ -1,13 +1,12 @@
-// Package push is the surface that rings phones and browsers whose page is
-// closed: web push (RFC 8030, 8291, 8292), as a responder type of its own on
-// the kit's Serve, so that of several replicas one rings.
+// Package push notifies phones and browsers whose page is closed, by web push (RFC 8030, 8291,
+// 8292). It is a responder type on the kit's Serve, so that only one of several replicas sends a
+// notice.
 //
-// It decides which subscriptions an ask rings and what a notice says; what an
-// answer does is the inbox's, which the notice leads to. Subscriptions lie in
-// shared state, where the inbox puts them ([Store]). A subscription that its
-// push service calls gone is deleted.
+// It decides which subscriptions an ask notifies and what a notice says. It leaves answers to the
+// inbox, to which the notice links. The inbox stores subscriptions in shared state ([Store]). A
+// subscription that its push service reports as gone is deleted.
 //
-// It promises: only hosts of push services are called; a subscription rings
-// only for asks that its person may answer, and that were asked after it was
-// made; while nobody has subscribed, it takes no work.
+// It promises to call only hosts of push services; to notify a subscription only of asks that its
+// person may answer and that are newer than the subscription; and to take no work while there are
+// no subscriptions.
 package push

@@ -1,10 +1,9 @@
-// Command apicheck enforces arrow 6 of the tree: an exported signature in pkg
-// names the standard library and our public packages, nothing else. A type of
-// internal could not be used by outsiders, and one of a third party would make
-// its major version ours. The exception is *nats.Conn in a constructor: a function
-// New… that is handed one, or Connect… that makes one, with nats.Option.
+// Command apicheck enforces arrow 6 of the tree: an exported signature in pkg refers only to the
+// standard library and our public packages. Outsiders could not use an internal type, and a
+// third-party type would tie our major version to its own. The exception is *nats.Conn in a
+// constructor: a function New… that takes one, or Connect… that makes one, with nats.Option.
 //
-// An import rule cannot see this, because pkg may well use such types inside.
+// Import rules cannot check this, because pkg may use such types internally.
 package main
 
 import (

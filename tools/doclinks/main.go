@@ -1,12 +1,12 @@
-// Command doclinks checks that every link in a doc comment leads somewhere:
+// Command doclinks checks that every link in a doc comment has a target:
 //
 //	[Name] [Name.Method] [pkg.Name] [pkg.Name.Method]
 //
-// name something that exists in the package or in one that it imports. go doc prints a link that leads nowhere as plain text and says
-// nothing, so that nobody notices when what a comment names is renamed.
+// must exist in the package or in one that it imports. go doc silently prints a broken link as
+// plain text, so that nobody notices when the target is renamed.
 //
-// It reads the comments of packages, declarations, fields and methods of
-// interfaces, in tests, too. Other comments have no links.
+// It reads the comments of packages, declarations, fields and methods of interfaces, including
+// those of tests. Other comments have no links.
 package main
 
 import (

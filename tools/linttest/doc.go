@@ -1,9 +1,7 @@
-// Package linttest proves that .golangci.yml reports what it is there for. A
-// check that cannot fail is worth nothing, and import rules fail silently: a
-// mistyped path or a shadowed prefix allows everything. So the test builds a
-// scratch module of our own name, breaks each rule in it once, and wants every
-// break reported and nothing else.
+// Package linttest checks that .golangci.yml reports what it should. Import rules fail silently: a
+// mistyped path or a shadowed prefix allows everything. So the test builds a scratch module with
+// our module path, breaks each rule in it once, and expects exactly these issues.
 //
-// It compiles golangci-lint, so it stands behind the build tag lint and is run
-// by `make lint`, not by `make test`.
+// It compiles golangci-lint, so it has the build tag lint and runs in `make lint`, not in `make
+// test`.
 package linttest

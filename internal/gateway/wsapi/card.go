@@ -8,11 +8,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// cardJSON is one question as every surface of ours draws it: the words and the
-// order are internal/present's, the texts are split into spans, so that a
-// client needs no Markdown. It stands beside a frame of interact when the
-// client asked for it with ?card=1, as the panel does. What a client sends back
-// are the labels of the frame, whose options come in the same order.
+// cardJSON is a question as all our surfaces draw it: internal/present decides words and order, and
+// texts are split into spans, so that a client needs no Markdown. A frame of interact has it if the
+// client asked with ?card=1, as the panel does. The client sends back the labels of the frame,
+// whose options are in the same order.
 type cardJSON struct {
 	Lang        string       `json:"lang"`
 	Asker       string       `json:"asker"`
