@@ -131,7 +131,7 @@ func TestTheAPIServerReviewsTokens(t *testing.T) {
 		"unknown to the server": {nobodys.sign(claims, map[string]any{"jti": "1"}), "does not take this token"},
 		"expired":               {expired, "expired"},
 		"without an end":        {endless, "expired"},
-		"of another issuer":     {other, "does not know the issuer"},
+		"of another issuer":     {other, "does not trust the issuer"},
 	} {
 		if _, err := s.Holder(t.Context(), c.token); !unauthorized(err) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
