@@ -18,7 +18,7 @@ func TestTheThreatModelNamesTestsThatExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	var code strings.Builder
-	for _, dir := range []string{"../../internal", "../../pkg", "../../cmd"} {
+	for _, dir := range []string{"../../internal", "../../pkg", "../../cmd", "../../interop"} {
 		if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err
