@@ -62,6 +62,12 @@ func TestOldAndNewWorkTogether(t *testing.T) {
 			run(v.client, 0, "answer", "s1/a1", "--reply", "yes")
 			run(v.bus, 0, "answer", "s1/a2", "--reply", "yes")
 			run(v.client, exitPending, "ask", "--question", "Later?", "--option", "yes", "--id", "a3", "--session", "s1", "--wait", "0")
+			waits := startBinary(t, v.client, "ask", "--question", "Held?", "--option", "yes", "--id", "a4", "--session", "s1", "--dir", pl.dir)
+			waits.err.wait(t, "waiting for s1/a4")
+			run(v.bus, 0, "answer", "s1/a4", "--reply", "yes")
+			if code := waits.wait(); code != 0 {
+				t.Fatalf("a wait on the other version's bus: exit %d: %s%s", code, waits.out, waits.err)
+			}
 			second.stop()
 			if code := bus.stop(); code != 0 {
 				t.Fatalf("exit %d", code)
