@@ -228,7 +228,7 @@ func TestValuesReachTheManifests(t *testing.T) {
 		"ASKBUS_RETENTION":      "168h30m",
 		"ASKBUS_PARTITIONS":     "8",
 		"ASKBUS_MAX_STORE":      "80GiB",
-		"ASKBUS_WEB_HOSTS":      "ask.example.com,ask.example.com:8443",
+		"ASKBUS_WEB_HOSTS":      "ask.example.com,ask.example.com:8443,bus-askbus,bus-askbus.default,bus-askbus.default.svc,bus-askbus.default.svc.cluster.local",
 		"ASKBUS_WEB_COOKIE_KEY": "askbus-cookie/k",
 		"ASKBUS_LOG_FORMAT":     "json",
 		"ASKBUS_LOG_LEVEL":      "debug",

@@ -153,11 +153,18 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 {{- end }}
 
-{{/* The host names of browsers, joined by commas. */}}
+{{/* The names of a Service within the cluster, joined by commas: dict "root" and "name". */}}
+{{- define "askbus.serviceNames" -}}
+{{- $at := printf "%s.%s" .name .root.Release.Namespace }}
+{{- join "," (list .name $at (printf "%s.svc" $at) (printf "%s.svc.cluster.local" $at)) }}
+{{- end }}
+
+{{/* The host names of browsers and, where one process serves both, of agents in the cluster, joined by commas. */}}
 {{- define "askbus.hosts" -}}
 {{- $hosts := .Values.web.hosts }}
 {{- if .Values.ingress.enabled }}{{ $hosts = append $hosts .Values.ingress.host }}{{ end }}
 {{- if .Values.httpRoute.enabled }}{{ $hosts = concat $hosts .Values.httpRoute.hostnames }}{{ end }}
+{{- if not (include "askbus.cluster" .) }}{{ $hosts = concat $hosts (splitList "," (include "askbus.serviceNames" (dict "root" . "name" (include "askbus.fullname" .)))) }}{{ end }}
 {{- uniq $hosts | join "," }}
 {{- end }}
 
