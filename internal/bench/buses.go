@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"text/tabwriter"
 	"time"
 
@@ -37,8 +36,7 @@ type BusesRow struct {
 	Tenants  int     `json:"tenants"`  // over all buses
 	Sessions int     `json:"sessions"`
 	Streams  int     `json:"streams"`
-	Ready    float64 `json:"ready_s"`        // from the start of the first broker until all serve
-	Heap     float64 `json:"heap_bus_bytes"` // for each bus, with its broker
+	Ready    float64 `json:"ready_s"` // from the start of the first broker until all serve
 	PerSec   Figure  `json:"per_s"`
 	P50      Figure  `json:"p50_us"`
 	P99      Figure  `json:"p99_us"`
@@ -49,10 +47,10 @@ type BusesRow struct {
 func (b Buses) Write(out io.Writer) error {
 	fmt.Fprintf(out, "%s\n\n", b.Machine)
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "buses\taccounts\ttenants\tsessions\tstreams\tready\theap each bus\tcycles/s\tp50\tp99\tCPU\t")
+	fmt.Fprintln(w, "buses\taccounts\ttenants\tsessions\tstreams\tready\tcycles/s\tp50\tp99\tCPU\t")
 	for i := range b.Rows {
 		r := &b.Rows[i]
-		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%.1f s\t%.1f MiB\t%.0f (%.0f–%.0f)\t%s\t%s\t%s\t\n", r.Buses, r.Accounts, r.Tenants, r.Sessions, r.Streams, r.Ready, r.Heap/(1<<20),
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%.1f s\t%.0f (%.0f–%.0f)\t%s\t%s\t%s\t\n", r.Buses, r.Accounts, r.Tenants, r.Sessions, r.Streams, r.Ready,
 			r.PerSec.Median, r.PerSec.Least, r.PerSec.Most, ms(&r.P50.Median), ms(&r.P99.Median), ms(&r.CPU.Median))
 	}
 	return w.Flush()
@@ -97,7 +95,7 @@ func measureBuses(ctx context.Context, buses, tenants, sessions int, plan Plan) 
 		return row, err
 	}
 	row = BusesRow{Buses: buses, Accounts: 2 * buses, Tenants: buses * tenants}
-	before, began := liveHeap(), time.Now()
+	began := time.Now()
 	beds := make([]*Bed, buses)
 	for i := range beds {
 		keys := srv.keys
@@ -121,7 +119,6 @@ func measureBuses(ctx context.Context, buses, tenants, sessions int, plan Plan) 
 		beds[i] = b
 	}
 	row.Ready = hundredths(time.Since(began).Seconds())
-	row.Heap = round(float64(liveHeap()-before) / float64(buses))
 	var all spread
 	each := max(1, sessions/(buses*tenants))
 	for i, b := range beds {
@@ -149,14 +146,6 @@ func (b *Bed) forTenant(tenant string) *Bed {
 	one.Tenant, one.closes = tenant, nil
 	b.later(one.Close)
 	return &one
-}
-
-// liveHeap is what this process holds.
-func liveHeap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // bytes of one process
 }
 
 // spread is the cycle in turn of several tenants.
