@@ -329,8 +329,9 @@ func (r *drill) begin() bool {
 
 // gap notes how long something did not happen; the caller holds the lock.
 func (r *drill) gap(last *time.Time, most *time.Duration, now time.Time) {
-	*most = max(*most, now.Sub(*last))
-	*last = now
+	if now.After(*last) { // what is noted late lies within a gap that was seen already
+		*most, *last = max(*most, now.Sub(*last)), now
+	}
 }
 
 func (r *drill) fault(count *int, format string, args ...any) {
