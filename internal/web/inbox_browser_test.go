@@ -240,8 +240,9 @@ func TestBrowserWithoutScripts(t *testing.T) {
 }
 
 // TestBrowserEveryState goes through all states of the inbox, from the smallest
-// phone to a desk, in light, dark and forced colours: nothing scrolls sideways,
-// and axe finds no fault. Smallest phone and tablet take turns.
+// phone to a desk, in light, dark and forced colours, in English and in Chinese:
+// nothing scrolls sideways, and axe finds no fault. Smallest phone and tablet, and
+// the two looks in Chinese, take turns.
 func TestBrowserEveryState(t *testing.T) {
 	t.Parallel()
 	axe, err := os.ReadFile("testdata/axe/axe.min.js")
@@ -253,16 +254,16 @@ func TestBrowserEveryState(t *testing.T) {
 			t.Parallel()
 			b := serve(t, newBus()).open(t, mei, screen(390, 844, "light"))
 			s.reach(b)
-			for _, width := range []int64{320, 768, 1280, 390} {
+			fits := func(width int64) {
 				screen(width, 844, "light")(b)
 				if wide := b.js(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); wide != "0" {
-					t.Errorf("%s px too wide at %d", wide, width)
+					t.Errorf("%s px too wide at %d, in %s", wide, width, b.js(`document.documentElement.lang`))
 				}
 			}
-			b.do(chromedp.Evaluate[chromedp.Void](string(axe)))
-			screen(1280, 900, "dark")(b)
-			turn := []func(tab){screen(320, 640, "dark"), forced(768, 1024)}[i%2]
-			for _, size := range []func(tab){screen(390, 844, "light"), screen(1280, 900, "light"), screen(1280, 900, "dark"), turn} {
+			for _, width := range []int64{320, 768, 1280, 390} {
+				fits(width)
+			}
+			look := func(size func(tab)) {
 				size(b)
 				found, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`axe.run({resultTypes: ['violations', 'passes']}).then((r) =>
 					r.passes.length < 5 ? 'axe has looked at nothing' : r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 200) + ' ' + n.failureSummary).join('\n')).join('\n'))`,
@@ -274,6 +275,21 @@ func TestBrowserEveryState(t *testing.T) {
 					t.Errorf("axe: %s", found)
 				}
 			}
+			b.do(chromedp.Evaluate[chromedp.Void](string(axe)))
+			screen(1280, 900, "dark")(b)
+			turn := []func(tab){screen(320, 640, "dark"), forced(768, 1024)}[i%2]
+			for _, size := range []func(tab){screen(390, 844, "light"), screen(1280, 900, "light"), screen(1280, 900, "dark"), turn} {
+				look(size)
+			}
+			// The same page in Chinese, as it is when it is loaded again.
+			b.do(chromedp.Evaluate[chromedp.Void](`fetch('/language', { method: 'POST', redirect: 'manual', body: new URLSearchParams({ language: 'zh-Hans', to: '/' }) }).then(() => undefined)`, chromedp.EvalAwaitPromise))
+			b.do(chromedp.Reload())
+			b.wait(`document.documentElement.lang === 'zh-Hans' && /\p{Script=Han}/u.test(document.body.innerText)`)
+			for _, width := range []int64{320, 768, 1280, 390} {
+				fits(width)
+			}
+			b.do(chromedp.Evaluate[chromedp.Void](string(axe)))
+			look([]func(tab){screen(390, 844, "light"), screen(1280, 900, "dark")}[i%2])
 		})
 	}
 }
