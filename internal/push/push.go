@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -222,6 +223,9 @@ func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Dura
 		TTL: int(min(max(keep, 0), ask.MaxTimeout).Seconds()), Urgency: urgency, Topic: hash("askbus topic\x00" + r.Ask.Key().String() + "\x00" + r.Life),
 	})
 	if err != nil {
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			err = e.Err // it names the address: whoever knows that can ring
+		}
 		return fmt.Errorf("call the push service: %w", err)
 	}
 	defer res.Body.Close()                                       //nolint:errcheck // read-only
