@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/ecdh"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -112,7 +115,7 @@ func TestNoSecretAndNoTextLeaks(t *testing.T) {
 	bus := run(nil, "", "up", "--tls", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open")
 	bus.out.wait(t, "askbus is up.")
 	c.secretsOf(t, pl.dir)
-	bystanders := []*process{bus}
+	bystanders, seen := []*process{bus}, map[string]string{}
 
 	// A posting surface.
 	slackServer, err := fakeslack.Start(fakeslack.Options{BotToken: c.add("bot token", "xoxb-cnry-bot-token"), AppToken: c.add("app token", "xapp-cnry-app-token")})
@@ -169,6 +172,32 @@ func TestNoSecretAndNoTextLeaks(t *testing.T) {
 	send(http.MethodPost, "/v1/hook?limit=1ms", event, credentialHeaders(agent, host))
 	send(http.MethodPost, "/v1/hook?limit=1ms", c.text("malformed hook"), credentialHeaders(agent, host))
 	send(http.MethodPost, "/v1/credentials", "", credentialHeaders(wrong))
+	// The newer doors: tasks of A2A, the exchange, tokens of other issuers, terminals.
+	message := func(text, more string) string {
+		return `{"jsonrpc":"2.0","id":"` + c.text("id of a call") + `","method":"SendMessage","params":{"message":{"messageId":"a2a1","contextId":"s1","role":"ROLE_USER","parts":[{"text":"` + text + `"}]` + more + `}}}`
+	}
+	if status, text := send(http.MethodPost, "/a2a?wait=0", message(c.text("message of A2A"), `,"metadata":{"x":"`+c.text("metadata of A2A")+`"}`), credentialHeaders(agent)); status != http.StatusOK || !strings.Contains(text, `"result"`) {
+		t.Errorf("A2A: %d %s", status, text)
+	}
+	send(http.MethodPost, "/a2a?wait=0", message(c.text("answer of an agent over A2A"), `,"taskId":"s1/a2a1"`), credentialHeaders(agent))
+	send(http.MethodPost, "/a2a", c.text("no call of A2A"), credentialHeaders(agent))
+	send(http.MethodPost, "/a2a", message(c.text("message with a wrong token"), ""), credentialHeaders(wrong))
+	status, swapped := send(http.MethodPost, "/v1/credentials?session=s1", "", http.Header{"Authorization": {"Bearer " + agent}})
+	if seeds := nkeySeeds.FindAllString(strings.ReplaceAll(swapped, `\n`, "\n"), -1); status != http.StatusOK || len(seeds) == 0 {
+		t.Errorf("the exchange: %d", status)
+	} else {
+		c.add("key by exchange", seeds[0])
+	}
+	forged := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"https://id.example","sub":"`+c.text("subject of a forged token")+`"}`)) + "." + c.text("signature of a token")
+	c.add("a forged access token", forged)
+	for _, path := range []string{"/mcp", "/v1/credentials?session=s1", "/v1/asks"} {
+		send(http.MethodPost, path, "", http.Header{"Authorization": {"Bearer " + forged}})
+	}
+	for path, body := range map[string]string{
+		"/terminal/token": `{"code":"` + c.text("code of a terminal") + `","verifier":"` + c.text("verifier of a terminal") + `"}`, "/terminal/credential": `{"tenant":"` + c.text("tenant of a terminal") + `"}`,
+	} {
+		send(http.MethodPost, path, body, http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer askb_t_" + c.text("secret of a terminal")}})
+	}
 	send(http.MethodPost, "/mcp?session=s1", mcpCall(c.text("question over MCP")), http.Header{
 		"Authorization": {"Bearer " + agent}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
 	})
@@ -217,6 +246,19 @@ func TestNoSecretAndNoTextLeaks(t *testing.T) {
 		return status == http.StatusOK && strings.Contains(text, c.words["title"]) // its audience does see them
 	})
 	send(http.MethodGet, "/history?q="+c.text("search"), "", http.Header{})
+	// A browser that wants to be rung, and one whose subscription is damaged.
+	phone, err := ecdh.P256().GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.add("key of a subscription", base64.RawURLEncoding.EncodeToString([]byte("Cnry-push-key-16")))
+	for host, want := range map[string]int{"fcm.googleapis.com": http.StatusNoContent, "push.evil.example": http.StatusUnprocessableEntity} {
+		if status, text := send(http.MethodPost, "/push/subscribe", `{"endpoint":"https://`+host+`/fcm/send/`+c.text("address of a subscription")+`","keys":{"auth":"`+c.words["key of a subscription"]+`","p256dh":"`+base64.RawURLEncoding.EncodeToString(phone.PublicKey().Bytes())+`"}}`,
+			http.Header{"Content-Type": {"application/json"}, "Origin": {at}}); status != want {
+			t.Errorf("a subscription at %s: %d %s", host, status, text)
+		}
+	}
+	send(http.MethodPost, "/push/subscribe", c.text("no subscription"), http.Header{"Content-Type": {"application/json"}, "Origin": {at}})
 	form := url.Values{"select:q1": {"=o1"}, "note:q1": {c.text("note")}, "text:q2": {c.text("typed answer")}, "answer_id": {"x1"}}
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {at}}
 	if status, text := send(http.MethodPost, "/ask/default/s1/http/answer", form.Encode(), header); status >= 400 {
@@ -228,10 +270,29 @@ func TestNoSecretAndNoTextLeaks(t *testing.T) {
 			t.Errorf("%s is not decided: exit %d, %s%s", id, code, text, said)
 		}
 	}
+	// Who searches the audit, and who makes invitations and tokens.
+	auditor, _, _ := pl.run("auth", "auditor", "--output", "json")
+	if seeds := nkeySeeds.FindAllString(strings.ReplaceAll(auditor, `\n`, "\n"), -1); len(seeds) > 0 {
+		c.add("key of the auditor", seeds[0])
+	}
+	audited := run([]string{"ASKBUS_CREDS=" + write(t, "auditor", auditor)}, "", "audit", "--all", "--output", "json")
+	for _, p := range []*process{audited, run(nil, "", "people", "list"), run(nil, "", "token", "list"), run(nil, "", "auth", "list")} {
+		p.wait()
+		bystanders = append(bystanders, p)
+	}
+	if !strings.Contains(audited.out.String(), "s1") {
+		t.Errorf("the audit is empty: %s", audited.err)
+	}
+	// An auditor reads who was asked what, as headings and labels, and the reason of a
+	// refusal; without --whole nothing that was typed, and no secret ever.
+	for _, what := range c.sing(audited.out.String()) {
+		if !slices.Contains([]string{"title", "question", "question of a hook", "question over MCP", "question to askbus mcp", "message of A2A", "label", "label of a hook", "agent", "directory of a hook", "header", "reason"}, what) {
+			t.Errorf("the audit tells of %q", what)
+		}
+	}
 	natstest.Eventually(t, "the card in Slack", func() bool { return len(slackServer.Messages("C0ASKS")) > 0 })
 
 	// Metrics, and what the ops address reveals about its process.
-	seen := map[string]string{}
 	for role, ops := range pl.context().Ops {
 		for _, path := range []string{"/metrics", "/readyz", "/debug/pprof/cmdline"} {
 			res, err := http.Get(ops + path)
