@@ -20,9 +20,11 @@ import (
 // credential fails.
 func TestWhoCanCauseAnOutcome(t *testing.T) {
 	t.Parallel()
-	pl, _ := up(t)
+	company := newOAuthIssuer(t)
+	pl, _ := up(t, "--mcp-rules", company.mcpRules())
 	secrets := map[string]string{
 		"nobody":        "",
+		"access token":  company.token(pl.context().HTTPURL+"/mcp", nil), // an OAuth issuer's, for MCP
 		"agent":         pl.token("--role", "agent", "--session", "s1"),
 		"host":          pl.token("--role", "host", "--session", "s1", "--principal", "os:ben"),
 		"screen":        pl.token("--role", "screen", "--session", "s1", "--principal", "oidc:mei"),
@@ -31,6 +33,7 @@ func TestWhoCanCauseAnOutcome(t *testing.T) {
 		"operator":      pl.token("--role", "operator", "--principal", "oidc:mei"),
 		"agent as host": "", // the agent's token in both headers
 		"agent, host":   "", // both
+		"access, host":  "", // an access token in place of the agent's
 	}
 	const (
 		open     = "pending"
@@ -40,17 +43,21 @@ func TestWhoCanCauseAnOutcome(t *testing.T) {
 		taken    = "withdrawn"
 	)
 	cells := map[string]map[string]string{
-		"POST …/answer":                   {"nobody": open, "agent": open, "host": open, "screen": mei, "other screen": open, "responder": mei, "operator": mei, "agent as host": open, "agent, host": open},
-		"POST …/answer?dialect=":          {"nobody": open, "agent": open, "host": open, "screen": mei, "other screen": open, "responder": mei, "operator": mei, "agent as host": open, "agent, host": open},
-		"POST …/decline":                  {"nobody": open, "agent": open, "host": open, "screen": declined, "other screen": open, "responder": declined, "operator": declined, "agent as host": open, "agent, host": open},
-		"POST /v1/events":                 {"nobody": open, "agent": open, "host": open, "screen": mei, "other screen": open, "responder": mei, "operator": mei, "agent as host": open, "agent, host": open},
-		"DELETE":                          {"nobody": open, "agent": taken, "host": open, "screen": open, "other screen": open, "responder": open, "operator": taken, "agent as host": taken, "agent, host": taken},
-		"POST /v1/permission PostToolUse": {"nobody": open, "agent": taken, "host": open, "screen": open, "other screen": open, "responder": open, "operator": taken, "agent as host": taken, "agent, host": taken},
-		"POST /v1/hook PostToolUse":       {"nobody": open, "agent": open, "host": open, "screen": open, "other screen": open, "responder": open, "operator": open, "agent as host": open, "agent, host": ben},
-		"POST /v1/hook PermissionRequest": {"nobody": open, "agent": open, "host": open, "screen": open, "other screen": open, "responder": open, "operator": open, "agent as host": open, "agent, host": open},
-		"/mcp form":                       {"nobody": open, "agent": open, "host": open, "screen": open, "other screen": open, "responder": open, "operator": open, "agent as host": open, "agent, host": ben},
-		"/ws":                             {"nobody": open, "agent": open, "host": open, "screen": mei, "other screen": open, "responder": mei, "operator": mei, "agent as host": open, "agent, host": open},
-		"web inbox":                       {"nobody": open, "agent": open, "host": open, "screen": open, "other screen": open, "responder": open, "operator": open, "agent as host": open, "agent, host": open},
+		"POST …/answer":                   {"nobody": open, "access token": open, "agent": open, "host": open, "screen": mei, "other screen": open, "responder": mei, "operator": mei, "agent as host": open, "agent, host": open, "access, host": open},
+		"POST …/answer?dialect=":          {"nobody": open, "access token": open, "agent": open, "host": open, "screen": mei, "other screen": open, "responder": mei, "operator": mei, "agent as host": open, "agent, host": open, "access, host": open},
+		"POST …/decline":                  {"nobody": open, "access token": open, "agent": open, "host": open, "screen": declined, "other screen": open, "responder": declined, "operator": declined, "agent as host": open, "agent, host": open, "access, host": open},
+		"POST /v1/events":                 {"nobody": open, "access token": open, "agent": open, "host": open, "screen": mei, "other screen": open, "responder": mei, "operator": mei, "agent as host": open, "agent, host": open, "access, host": open},
+		"DELETE":                          {"nobody": open, "access token": open, "agent": taken, "host": open, "screen": open, "other screen": open, "responder": open, "operator": taken, "agent as host": taken, "agent, host": taken, "access, host": open},
+		"POST /v1/permission PostToolUse": {"nobody": open, "access token": open, "agent": taken, "host": open, "screen": open, "other screen": open, "responder": open, "operator": taken, "agent as host": taken, "agent, host": taken, "access, host": open},
+		"POST /v1/hook PostToolUse":       {"nobody": open, "access token": open, "agent": open, "host": open, "screen": open, "other screen": open, "responder": open, "operator": open, "agent as host": open, "agent, host": ben, "access, host": open},
+		"POST /v1/hook PermissionRequest": {"nobody": open, "access token": open, "agent": open, "host": open, "screen": open, "other screen": open, "responder": open, "operator": open, "agent as host": open, "agent, host": open, "access, host": open},
+		"/mcp form":                       {"nobody": open, "access token": open, "agent": open, "host": open, "screen": open, "other screen": open, "responder": open, "operator": open, "agent as host": open, "agent, host": ben, "access, host": ben},
+		"/a2a message":                    {"nobody": open, "access token": open, "agent": open, "host": open, "screen": mei, "other screen": open, "responder": mei, "operator": mei, "agent as host": open, "agent, host": open, "access, host": open},
+		"/a2a cancel":                     {"nobody": open, "access token": open, "agent": taken, "host": open, "screen": open, "other screen": open, "responder": open, "operator": taken, "agent as host": taken, "agent, host": taken, "access, host": open},
+		"POST /push/subscribe":            {"nobody": open, "access token": open, "agent": open, "host": open, "screen": open, "other screen": open, "responder": open, "operator": open, "agent as host": open, "agent, host": open, "access, host": open},
+		"/terminal/credential":            {"nobody": open, "access token": open, "agent": open, "host": open, "screen": open, "other screen": open, "responder": open, "operator": open, "agent as host": open, "agent, host": open, "access, host": open},
+		"/ws":                             {"nobody": open, "access token": open, "agent": open, "host": open, "screen": mei, "other screen": open, "responder": mei, "operator": mei, "agent as host": open, "agent, host": open, "access, host": open},
+		"web inbox":                       {"nobody": open, "access token": open, "agent": open, "host": open, "screen": open, "other screen": open, "responder": open, "operator": open, "agent as host": open, "agent, host": open, "access, host": open},
 	}
 	n := 0
 	for way, cell := range cells {
@@ -64,6 +71,8 @@ func TestWhoCanCauseAnOutcome(t *testing.T) {
 			switch who {
 			case "agent as host":
 				credentials = []string{secrets["agent"], secrets["agent"]}
+			case "access, host":
+				credentials = []string{secrets["access token"], secrets["host"]}
 			case "agent, host":
 				credentials = []string{secrets["agent"], secrets["host"]}
 			}
@@ -139,6 +148,14 @@ func (pl place) act(way, id string, credentials []string) {
 		post("/v1/hook?limit=1ms", hookFor("PermissionRequest", id, toolResponse))
 	case "/mcp form":
 		pl.form(id, credentials)
+	case "/a2a message":
+		post("/a2a?wait=0", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m-`+id+`","taskId":"s1/`+id+`","parts":[{"text":"2"}]}}}`)
+	case "/a2a cancel":
+		post("/a2a?wait=0", `{"jsonrpc":"2.0","id":1,"method":"CancelTask","params":{"id":"s1/`+id+`"}}`)
+	case "POST /push/subscribe":
+		post("/push/subscribe", `{"endpoint":"https://fcm.googleapis.com/x","keys":{}}`)
+	case "/terminal/credential":
+		post("/terminal/credential", `{}`)
 	case "/ws":
 		pl.socket(id, credentials)
 	case "web inbox":
