@@ -1,6 +1,7 @@
 package deploytest_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,57 @@ func TestTheIssuerHasTheKeysAndItsRules(t *testing.T) {
 	role := named[*rbacv1.Role](&m, "askbus-credentials")
 	if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.ResourceNames, "askbus-issuer") }) {
 		t.Error("the Job may not write its Secret")
+	}
+}
+
+// Token reviews bring a role of the whole cluster, for the issuer's pods alone; nothing
+// else does, and rules that want reviews are not rendered without it.
+func TestTokenReviewsBringTheirRole(t *testing.T) {
+	t.Parallel()
+	const rules = "issuer: { enabled: true, tokenReview: %s, rules: { issuers: [{ name: c, issuer: c, audience: askbus, token_review: %s }], rules: [] } }\nnetworkPolicy: { enabled: true }\n"
+	for shape, pods := range map[string]string{"embedded": "askbus", "cluster": "askbus-issuer"} {
+		with, err := render(t.Context(), "askbus", "shape: "+shape+"\n"+fmt.Sprintf(rules, "true", "true"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		role := named[*rbacv1.ClusterRole](&with, "default-askbus-issuer")
+		if role == nil || len(role.Rules) != 1 || !slices.Equal(role.Rules[0].APIGroups, []string{"authentication.k8s.io"}) || !slices.Equal(role.Rules[0].Resources, []string{"tokenreviews"}) || !slices.Equal(role.Rules[0].Verbs, []string{"create"}) {
+			t.Fatalf("%s: the role is %+v", shape, role)
+		}
+		bound := named[*rbacv1.ClusterRoleBinding](&with, "default-askbus-issuer")
+		if bound == nil || bound.RoleRef.Name != role.Name || len(bound.Subjects) != 1 || bound.Subjects[0].Name != "askbus-issuer" || bound.Subjects[0].Namespace != "default" {
+			t.Errorf("%s: bound to %+v", shape, bound)
+		}
+		mounting := 0
+		each := func(name string, pod corev1.PodSpec) {
+			if *pod.AutomountServiceAccountToken {
+				mounting++
+			}
+			if ours := name == pods; *pod.AutomountServiceAccountToken != ours || (pod.ServiceAccountName == "askbus-issuer") != ours {
+				t.Errorf("%s: %s runs as %s and mounts its token: %v", shape, name, pod.ServiceAccountName, *pod.AutomountServiceAccountToken)
+			}
+		}
+		for _, d := range all[*appsv1.Deployment](&with) {
+			each(d.Name, d.Spec.Template.Spec)
+		}
+		for _, s := range all[*appsv1.StatefulSet](&with) {
+			each(s.Name, s.Spec.Template.Spec)
+		}
+		if mounting != 1 {
+			t.Errorf("%s: %d workloads mount a token", shape, mounting)
+		}
+		if !slices.ContainsFunc(named[*networkingv1.NetworkPolicy](&with, map[string]string{"embedded": "askbus-server", "cluster": "askbus-issuer"}[shape]).Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool {
+			return slices.ContainsFunc(r.Ports, func(p networkingv1.NetworkPolicyPort) bool { return p.Port.IntValue() == 6443 })
+		}) {
+			t.Errorf("%s: it cannot reach the API server", shape)
+		}
+		without, err := render(t.Context(), "askbus", "shape: "+shape+"\n"+fmt.Sprintf(rules, "false", "false"))
+		if err != nil || len(all[*rbacv1.ClusterRole](&without))+len(all[*rbacv1.ClusterRoleBinding](&without)) > 0 {
+			t.Errorf("%s: a role of the cluster without reviews, %v", shape, err)
+		}
+		if _, err := render(t.Context(), "askbus", "shape: "+shape+"\n"+fmt.Sprintf(rules, "false", "true")); err == nil || !strings.Contains(err.Error(), "set issuer.tokenReview") {
+			t.Errorf("%s: rules that want reviews: %v", shape, err)
+		}
 	}
 }
 

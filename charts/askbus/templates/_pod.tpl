@@ -12,6 +12,7 @@ The pod template of a role. A dict:
   tls           Secret with their certificate, if any
   volume        a claim is mounted at /data, else an empty directory
   replicated    a role with several replicas: spread it
+  reviews       it asks the API server whose tokens are
   serving       it is behind a Service: wait before it stops, until that has noticed
 */}}
 {{- define "askbus.pod" -}}
@@ -30,8 +31,8 @@ metadata:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
-  serviceAccountName: {{ include "askbus.serviceAccountName" $root }}
-  automountServiceAccountToken: false
+  serviceAccountName: {{ if .reviews }}{{ include "askbus.fullname" $root }}-issuer{{ else }}{{ include "askbus.serviceAccountName" $root }}{{ end }}
+  automountServiceAccountToken: {{ default false .reviews }}
   # Or Kubernetes sets ASKBUS_PORT and the like for a service named askbus, and they read as our settings.
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ $c.terminationGracePeriodSeconds }}
