@@ -158,16 +158,16 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 	}
 	fresh := func() string { return filepath.Join(t.TempDir(), "d") }
 	for name, args := range map[string][]string{
-		"is taken by another process":        {"up", "--dir", fresh(), "--nats-addr", taken, "--http-addr", "127.0.0.1:0"},
-		"web address " + web + " is taken":   {"up", "--dir", fresh(), "--nats-addr", "127.0.0.1:0", "--http-addr", web},
-		"in use by another askbus process":   {"up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
-		"cannot create the store's directory":  {"up", "--dir", filepath.Join(file, "d"), "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
-		"use the newer askbus that wrote it": {"up", "--dir", newer, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
-		"no bus found in":                    {"list", "--dir", fresh()},
-		"running?":                           {"list", "--dir", pl.dir, "--nats-url", "nats://127.0.0.1:1"},
-		"the server refused the credential":  {"list", "--dir", pl.dir, "--creds", foreign},
-		"no web inbox known":                 {"login", "--dir", fresh()},
-		"no server found in":                 {"broker", "--dir", fresh()},
+		"is taken by another process":         {"up", "--dir", fresh(), "--nats-addr", taken, "--http-addr", "127.0.0.1:0"},
+		"web address " + web + " is taken":    {"up", "--dir", fresh(), "--nats-addr", "127.0.0.1:0", "--http-addr", web},
+		"in use by another askbus process":    {"up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
+		"cannot create the store's directory": {"up", "--dir", filepath.Join(file, "d"), "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
+		"use the newer askbus that wrote it":  {"up", "--dir", newer, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
+		"no bus found in":                     {"list", "--dir", fresh()},
+		"running?":                            {"list", "--dir", pl.dir, "--nats-url", "nats://127.0.0.1:1"},
+		"the server refused the credential":   {"list", "--dir", pl.dir, "--creds", foreign},
+		"no web inbox known":                  {"login", "--dir", fresh()},
+		"no server found in":                  {"broker", "--dir", fresh()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
