@@ -19,6 +19,16 @@ const (
 	EventPutAway  = "put several away"
 )
 
+// Ways to sign in, as the audit names them.
+const (
+	byLink     = "sign-in by link"
+	byProvider = "sign-in by oidc"
+	byPasskey  = "sign-in by passkey"
+	byProxy    = "sign-in by proxy"
+	byTerminal = "sign-in of a terminal"
+	byInvite   = "invitation"
+)
+
 // Event is what the audit cannot learn from what the inbox keeps on the bus.
 type Event struct {
 	Kind    string

@@ -38,16 +38,6 @@ type Sessions interface {
 	Run(ctx context.Context) error
 }
 
-// Ways to sign in, as the audit names them.
-const (
-	byLink     = "sign-in by link"
-	byProvider = "sign-in by oidc"
-	byPasskey  = "sign-in by passkey"
-	byProxy    = "sign-in by proxy"
-	byTerminal = "sign-in of a terminal"
-	byInvite   = "invitation"
-)
-
 const (
 	linkLife   = 10 * time.Minute
 	cookieLife = 30 * 24 * time.Hour // the session may end earlier
