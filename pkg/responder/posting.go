@@ -56,8 +56,10 @@ func (s *Server) present(ctx context.Context, it Item) error {
 }
 
 // post1 posts once. Before each try it records the intent, and learns whether
-// the ask is still open.
+// the ask is still open. After a try that may have posted before it failed, such
+// as one that timed out, it searches for the post first.
 func (s *Server) post1(ctx context.Context, it Item, p Post) (places []ask.Place, err error) {
+	unsure := false
 	err = s.try(ctx, s.route(p), false, func(ctx context.Context) error {
 		ended, err := s.receipt(ctx, it, ask.ReceiptPosting, p.Key, nil)
 		switch {
@@ -65,12 +67,21 @@ func (s *Server) post1(ctx context.Context, it Item, p Post) (places []ask.Place
 			return errEnded
 		case err != nil:
 			return &LaterError{After: retryWork, Err: err}
+		case it.lease.over(): // also after the process was stopped for a while
+			return &LaterError{Err: ErrLeaseLost}
+		}
+		if unsure {
+			if places, err = s.p.Find(ctx, p); err != nil || len(places) > 0 {
+				return err
+			}
 		}
 		began := s.opts.Clock.Now()
 		places, err = s.p.Present(ctx, p)
 		if s.opts.Hooks.Presented != nil {
 			s.opts.Hooks.Presented(s.opts.Clock.Now().Sub(began), err)
 		}
+		_, refused := errors.AsType[*RetryError](err)
+		unsure = err != nil && !refused
 		return err
 	})
 	if err == nil && places == nil {

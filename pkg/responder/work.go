@@ -29,6 +29,8 @@ type Item struct {
 	Outcome *ask.Outcome // nil for an ask to present
 	Receipt *ask.Receipt // what this responder type recorded for this life, or nil
 	Trace   string       // the W3C traceparent of the ask, if it has one
+
+	lease *lease // nil in tests
 }
 
 // WorkOptions tunes [Responder.Work]. The zero value is ready to use.
@@ -75,8 +77,9 @@ const maxLater = time.Hour
 //
 // When handle returns nil, the item is done. A [*LaterError] puts it off,
 // [ErrLeave] leaves it, and any other error puts it off for a few seconds.
-// While handle runs, the lease is extended. Its context outlives ctx by
-// [WorkOptions.Grace].
+// While handle runs, the lease is extended. If that fails for so long that
+// another replica may have the item, the context of handle ends, with the cause
+// [ErrLeaseLost]. The context outlives ctx by [WorkOptions.Grace].
 //
 // With [Options.Tenant] it takes only that tenant's work, from separate
 // consumers. Work returns nil after ctx has ended and everything in progress is
@@ -228,11 +231,13 @@ func (l *workLoop) do(ctx context.Context, it wire.NextItem, lease time.Duration
 		l.settle(ctx, it.Token, subject.VerbLater, 10*time.Minute)
 		return
 	}
-	stop := l.extend(ctx, it.Token, lease/3)
-	err = l.r.traced(ctx, &item, l.handle)
+	held, stop := l.extend(ctx, &item, it.Token, lease)
+	err = l.r.traced(held, &item, l.handle)
 	stop()
 	later, put := errors.AsType[*LaterError](err)
 	switch {
+	case item.lease.over(): // another replica settles it
+		l.r.opts.Logger.WarnContext(ctx, "the lease of a work item ended; another replica may have it", slog.String("ask_id", item.Key.ID), slog.Any("error", err))
 	case err == nil:
 		l.settle(ctx, it.Token, subject.VerbDone, 0)
 	case errors.Is(err, ErrLeave):
@@ -258,26 +263,55 @@ func (r *Responder) traced(ctx context.Context, it *Item, handle func(context.Co
 	return handle(ctx, *it)
 }
 
-// extend extends the lease of an item until stop is called.
-func (l *workLoop) extend(ctx context.Context, token string, every time.Duration) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
+// ErrLeaseLost is the cause of the end of a context of [Responder.Work] whose
+// item may be with another replica.
+var ErrLeaseLost = errors.New("the lease of the work item was not extended in time")
+
+// lease says until when a replica has an item.
+type lease struct {
+	began time.Time
+	until atomic.Int64 // nanoseconds after began
+}
+
+// extended notes that the lease of length d was granted by a reply to a request
+// of this time. A sixth is kept for what is under way when it ends.
+func (l *lease) extended(at time.Time, d time.Duration) {
+	l.until.Store(int64(at.Sub(l.began) + d - d/6))
+}
+
+// over reports whether another replica may have the item.
+func (l *lease) over() bool { return l != nil && time.Since(l.began) >= time.Duration(l.until.Load()) }
+
+// extend extends the lease of an item until stop is called. The context ends
+// when the lease is over.
+func (l *workLoop) extend(ctx context.Context, it *Item, token string, d time.Duration) (held context.Context, stop func()) {
+	held, cancel := context.WithCancelCause(ctx)
+	it.lease = &lease{began: time.Now()}
+	it.lease.extended(it.lease.began, d)
 	var running sync.WaitGroup
 	running.Go(func() {
-		tick := time.NewTicker(every)
+		tick := time.NewTicker(d / 3)
 		defer tick.Stop()
 		for {
 			select {
-			case <-ctx.Done():
+			case <-held.Done():
 				return
-			case <-tick.C:
-				one, done := context.WithTimeout(ctx, every)
-				_ = l.request(one, token, subject.VerbExtend, 0) // the next one may succeed
+			case at := <-tick.C:
+				one, done := context.WithTimeout(held, d/3)
+				err := l.request(one, token, subject.VerbExtend, 0)
 				done()
+				switch {
+				case err == nil:
+					it.lease.extended(at, d)
+				case it.lease.over():
+					cancel(ErrLeaseLost)
+					return
+				}
 			}
 		}
 	})
-	return func() {
-		cancel()
+	return held, func() {
+		cancel(nil)
 		running.Wait()
 	}
 }
