@@ -15,8 +15,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// answer sends what a person decided. Whatever goes wrong, the page that comes
-// back still holds every word that was typed.
+// answer stores a person's answer. When it fails, the page that is returned
+// keeps everything the person typed.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
 		reply, faults := form.reply(&record.Ask, me)
@@ -30,7 +30,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, me responder.Vie
 	})
 }
 
-// decline refuses the whole ask.
+// decline declines the whole ask.
 func (s *Server) decline(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
 		return s.asks.Cancel(ctx, record.Ask.Key(), responder.Decline{
@@ -39,8 +39,8 @@ func (s *Server) decline(w http.ResponseWriter, r *http.Request, me responder.Vi
 	})
 }
 
-// merge adds the faults of questions that have none yet: a number that is none
-// is not missing as well.
+// merge adds the faults of questions that have none yet. A question whose
+// number does not parse is not also reported as missing.
 func merge(faults, more []ask.Fault) []ask.Fault {
 	for _, f := range more {
 		if f.QuestionID == "" || !slices.ContainsFunc(faults, func(g ask.Fault) bool { return g.QuestionID == f.QuestionID }) {
@@ -83,7 +83,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Vie
 		s.comeBack(w, r, me, &record, form, http.StatusForbidden, "", nil)
 		return
 	}
-	// The person has decided: leaving the page must not take it back.
+	// The person has decided: closing the page must not cancel the write.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
 	defer cancel()
 	to, undo := s.onward(r, me, k)
@@ -98,13 +98,13 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Vie
 	s.goOn(w, r, me, to)
 }
 
-// goOn leads from a form to the page that comes after it, a path of this inbox.
-// Scripts are shown it at once: a redirect would be a way there and back for each
-// answer.
+// goOn sends the browser to the page that follows a form, a path of this inbox.
+// Scripts get that page in the response, which saves them the round trip of a
+// redirect.
 func (s *Server) goOn(w http.ResponseWriter, r *http.Request, me responder.Viewer, to string) {
 	next, err := url.Parse(to)
 	if err != nil || !listingOf(r).part {
-		http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of our own
+		http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of this inbox
 		return
 	}
 	r = r.Clone(r.Context())
@@ -121,7 +121,7 @@ func (s *Server) goOn(w http.ResponseWriter, r *http.Request, me responder.Viewe
 	s.show(w, r, me)
 }
 
-// refused says why a reply does not count.
+// refused explains why a reply was rejected.
 func (s *Server) refused(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed, err error) {
 	e, _ := errors.AsType[*ask.Error](err)
 	switch {
@@ -145,7 +145,7 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, me responder.Vi
 	}
 }
 
-// general is the fault that belongs to no question.
+// general returns the message of a fault that belongs to no single question.
 func general(me responder.Viewer, e *ask.Error) string {
 	for _, f := range e.Faults {
 		if f.QuestionID == "" {
@@ -158,14 +158,14 @@ func general(me responder.Viewer, e *ask.Error) string {
 	return ""
 }
 
-// comeBack draws the form again with everything that was typed.
+// comeBack redraws the form with everything the person typed.
 func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed, status int, problem string, faults []ask.Fault) {
 	k := record.Ask.Key()
 	p := s.newPage(r.Context(), me, &k, listingOf(r))
 	p.focus(s, s.newAsk(r.Context(), record, me, form, faults), record, me)
 	p.Ask.Problem = problem
 	if status == http.StatusServiceUnavailable && form.get(fieldAnswerID) != "" {
-		p.Ask.AnswerID = form.get(fieldAnswerID) // it may have been stored after all: sending again is the same answer
+		p.Ask.AnswerID = form.get(fieldAnswerID) // it may have been stored: sending it again repeats the same answer
 	}
 	if again := p.Ask.Faults(faults); len(again) > 0 && problem == "" {
 		p.Ask.Problem = p.Ask.NotSent(again)
@@ -173,7 +173,8 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, me responder.V
 	s.write(w, status, p)
 }
 
-// again draws the ask as it is now, without what was typed for another one.
+// again draws the current state of the ask, without input that was typed for an
+// earlier life.
 func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, status int, problem string) {
 	k := record.Ask.Key()
 	p := s.newPage(ctx, me, &k, listingOf(r))
@@ -182,7 +183,8 @@ func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	s.write(w, status, p)
 }
 
-// tooLate says who was faster. One's own answer, sent twice, is not a conflict.
+// tooLate says who answered first. The person's own answer, sent twice, is not
+// a conflict.
 func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed) {
 	o := record.Outcome
 	if id := form.get(fieldAnswerID); id != "" && id == o.AnswerID {

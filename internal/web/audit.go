@@ -11,10 +11,10 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// What an [Event] is.
+// Values of Event.What.
 const (
 	EventRefused  = "refused"
-	EventSignedIn = "signed in" // by a proxy: of other sign-ins a session is kept, which says so
+	EventSignedIn = "signed in" // by a proxy; other sign-ins create a session, which the audit sees
 	EventDeclined = "declined several"
 	EventPutAway  = "put several away"
 )
@@ -29,15 +29,16 @@ const (
 	byInvite   = "invitation"
 )
 
-// Event is what the audit cannot learn from what the inbox keeps on the bus.
+// Event reports something that the audit cannot read from the state the inbox
+// keeps on the bus.
 type Event struct {
 	Kind    string
 	What    string // [EventRefused]: what was tried, such as "sign-in by link"
 	Code    string // [EventRefused]: as in a problem body
 	Why     string // in English
-	By      ask.By // who it was
-	Known   bool   // they had proven to be By before
-	Tenant  string // of the ask, if it is about one
+	By      ask.By // the principal
+	Known   bool   // whether By was already proven
+	Tenant  string // of the ask, if the event is about one
 	Session string
 	Address string // of the browser
 }
@@ -49,8 +50,8 @@ func (s *Server) note(r *http.Request, e Event) {
 	}
 }
 
-// noteRefused notes that somebody was not let in, if err is about who they are or
-// what they may do: what is wrong with a sign-in is invalid.
+// noteRefused notes a refused request if err is about identity or permission.
+// An invalid sign-in counts.
 func (s *Server) noteRefused(r *http.Request, what string, by ask.By, err error) {
 	if errors.Is(err, ask.ErrInvalid) {
 		err = ask.Refuse(ask.CodeUnauthorized, "%s", detail(err))
@@ -65,7 +66,7 @@ func (s *Server) noteRefused(r *http.Request, what string, by ask.By, err error)
 	}
 }
 
-// notePerson notes that somebody who is signed in may not do something.
+// notePerson notes that a signed-in person was refused an action.
 func (s *Server) notePerson(r *http.Request, what, code, why string, me responder.Viewer, k ask.Key) {
 	s.note(r, Event{Kind: EventRefused, What: what, Code: code, Why: why, By: me.By, Known: true, Tenant: k.Tenant, Session: k.Session})
 }
@@ -77,20 +78,20 @@ func detail(err error) string {
 	return err.Error()
 }
 
-// A proxy says with each request who somebody is; the first one of an hour is
-// noted.
+// A proxy identifies the person on every request. One sign-in per principal and
+// hour is noted.
 const (
 	proxyEvery = time.Hour
-	maxProxied = 4096 // people that are remembered
+	maxProxied = 4096 // principals that are remembered
 )
 
-// proxied remembers whom the proxy has let in.
+// proxied remembers which principals were noted as signed in by the proxy.
 type proxied struct {
 	mu   sync.Mutex
 	seen map[string]time.Time
 }
 
-// first reports whether somebody comes for the first time in this hour.
+// first reports whether this is the principal's first request in this hour.
 func (p *proxied) first(principal string, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,18 +13,18 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// bulkPage lists what may be declined at once.
+// bulkPage lists the asks that can be declined together.
 type bulkPage struct {
 	Title  string
 	Me     string
 	Query  string
 	Back   string
 	List   []entry
-	More   int // that are not on this page
+	More   int // asks that do not fit on this page
 	Result []string
 }
 
-// bulk offers the asks of a listing to be declined together.
+// bulk shows the asks of a listing that the person can decline together.
 func (s *Server) bulk(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	s.drawBulk(w, r, me, http.StatusOK, nil)
 }
@@ -32,7 +32,7 @@ func (s *Server) bulk(w http.ResponseWriter, r *http.Request, me responder.Viewe
 func (s *Server) drawBulk(w http.ResponseWriter, r *http.Request, me responder.Viewer, status int, result []string) {
 	at, now := listingOf(r), s.opts.Now()
 	f := at.filter(me, s.snoozed(r.Context(), me), now)
-	f.Team, f.Pressing = !f.Mine, time.Time{} // what only others may decide is not offered, nor what does not fit
+	f.Team, f.Pressing = !f.Mine, time.Time{} // leave out asks that only others may decide, and urgent asks outside the filter
 	heads, total := s.board.Pending(f, 0, maxListed)
 	p := bulkPage{Title: say(me, "Decline several"), Me: present.Name(me.By), Query: at.query(), Back: "/" + at.query(), More: total - len(heads), Result: result}
 	for i := range heads {
@@ -42,12 +42,13 @@ func (s *Server) drawBulk(w http.ResponseWriter, r *http.Request, me responder.V
 	s.render(w, status, "bulk", p)
 }
 
-// longAway is for how long asks are put away that nobody waits for: what ends
-// earlier comes back before, and declined or answered it goes for good.
+// longAway is the snooze of asks that nobody waits for. Those that end earlier
+// leave the snoozed list then; declined or answered asks do not return.
 const longAway = 29 * 24 * time.Hour
 
-// declineAll declines what was chosen, one after the other, and says what
-// became of each that was not declined. Or it puts them away for this person.
+// declineAll declines the chosen asks one after the other and reports those
+// that it could not decline. With the other button it snoozes them for this
+// person.
 func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	if err := r.ParseForm(); err != nil {
 		s.badForm(w, me, err)
@@ -73,7 +74,7 @@ func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder
 			if s.board.Snooze(ctx, me, k, s.opts.Now().Add(longAway)) == nil {
 				gone++
 			} else {
-				late++ // it has ended, or is about to
+				late++ // it has ended, or is about to end
 			}
 			continue
 		}

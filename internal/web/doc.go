@@ -1,18 +1,18 @@
-// Package web is the inbox in a browser: it shows what waits, live, and sends
-// back what a person decides.
+// Package web is the inbox in a browser: it shows pending asks, live, and sends
+// the person's answers to the bus.
 //
 // It decides how an ask looks and how a form becomes a reply. It leaves to the
 // broker which answer counts, and to its caller the listener, TLS and the
 // limits on headers. It promises that agent text never becomes markup, script
-// or a remote request; that nothing of any ask is shown without a valid
-// cookie; that every page works without JavaScript; and that what a person has
-// typed is never thrown away by somebody else's answer.
+// or a remote request; that no part of an ask is shown without a valid cookie;
+// that every page works without JavaScript; and that another person's answer
+// never discards what somebody has typed.
 //
-// The way of an ask through the package: [Server.Run] watches the bus and keeps
-// the board, a [responder.Board]; pages draw from the board (view.go, rows.go,
-// templates). Each view that is open, which is what one person sees of one
-// listing, has a feed (feed.go): it draws the rows that changed, once for all
-// who look at that view, and a browser's event stream (stream.go) carries them.
-// The browser puts them into its list, and fetches the ask in focus when that is
+// [Server.Run] watches the bus and keeps the board, a [responder.Board]. Pages
+// are drawn from the board (view.go, rows.go, templates). Each open view, which
+// is what one person sees of one listing, has a feed (feed.go). The feed draws
+// the changed rows once for all browsers at that view, and the event stream of
+// each browser (stream.go) carries them. The browser inserts them into its
+// list, and fetches the ask in focus again if it changed (static/live.js).
 // what changed (static/live.js).
 package web

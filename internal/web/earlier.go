@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	maxEarlier   = 3                     // earlier answers beside one question
-	maxRecalled  = 4                     // questions of one ask that have some
-	maxHistory   = 5                     // pages of history that are read for a question
-	earlierLimit = 2 * time.Second       // for all of them
-	earlierWait  = 50 * time.Millisecond // a page does not wait for its history: the next one has it
+	maxEarlier   = 3                     // earlier answers shown beside one question
+	maxRecalled  = 4                     // questions of one ask that show earlier answers
+	maxHistory   = 5                     // pages of history that are read per question
+	earlierLimit = 2 * time.Second       // for all reads of one ask
+	earlierWait  = 50 * time.Millisecond // how long a page waits; later pages show what has arrived since
 	maxMemory    = 1000                  // asks whose history is remembered
 )
 
-// memory keeps what was answered before the asks that are on screens. It is
-// read once for each ask, however often that is drawn.
+// memory caches the earlier answers for the asks on screens. They are read once
+// for each ask, however often it is drawn.
 type memory struct {
-	slots chan struct{} // bounds how many are being read
+	slots chan struct{} // bounds concurrent reads
 
 	mu    sync.Mutex
 	asked map[string]*recollection // by life
@@ -33,15 +33,15 @@ type memory struct {
 // recollection is the history of one ask, by question.
 type recollection struct {
 	done    chan struct{}
-	records [][]ask.Record // the newest first; read when done is closed
+	records [][]ask.Record // newest first; read only after done is closed
 }
 
 func newMemory() *memory {
 	return &memory{slots: make(chan struct{}, 4), asked: map[string]*recollection{}}
 }
 
-// recall puts earlier answers of the session beside the questions of an ask
-// that waits. They are offered to read, and never filled in.
+// recall shows earlier answers of the session beside the questions of a pending
+// ask. They are never filled in.
 func (s *Server) recall(ctx context.Context, v *askView, record *ask.Record, me responder.Viewer) {
 	if v == nil || record.State != ask.StatePending {
 		return
@@ -66,7 +66,7 @@ func (s *Server) recall(ctx context.Context, v *askView, record *ask.Record, me 
 	}
 }
 
-// recollect returns the history of an ask, which may still be on its way.
+// recollect returns the history of an ask, which may not be read yet.
 func (s *Server) recollect(ctx context.Context, record *ask.Record) *recollection {
 	m := s.memory
 	m.mu.Lock()
@@ -80,7 +80,7 @@ func (s *Server) recollect(ctx context.Context, record *ask.Record) *recollectio
 	one := &recollection{done: make(chan struct{})}
 	select {
 	case m.slots <- struct{}{}:
-	default: // too many at once: this page goes without, and the next one tries again
+	default: // too many reads at once: this page has no history, the next one tries again
 		return one
 	}
 	m.asked[record.Life] = one
@@ -88,13 +88,13 @@ func (s *Server) recollect(ctx context.Context, record *ask.Record) *recollectio
 	go func() {
 		defer func() { <-m.slots }()
 		defer close(one.done)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), earlierLimit) // the next page has it, even if this reader leaves
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), earlierLimit) // the next page uses the result, even if this reader leaves
 		defer cancel()
 		for i := range a.Questions[:min(len(a.Questions), maxRecalled)] {
 			records, err := s.history(ctx, &a, a.Questions[i].Text)
 			if err != nil {
 				s.opts.Logger.Debug("no earlier answers", slog.String("ask_id", a.ID), slog.Any("error", err))
-				return // half of the history could leave out the latest
+				return // a partial history could omit the latest answers
 			}
 			one.records = append(one.records, records)
 		}
@@ -102,11 +102,12 @@ func (s *Server) recollect(ctx context.Context, record *ask.Record) *recollectio
 	return one
 }
 
-// history reads the latest answers of a session to a question. A history that
-// is longer than maxHistory pages has no latest ones that could be read.
+// history reads the latest answers of a session to a question. It returns none
+// if the history is longer than maxHistory pages, because the latest answers
+// are at its end.
 func (s *Server) history(ctx context.Context, a *ask.Ask, question string) ([]ask.Record, error) {
 	q := responder.Query{Tenant: a.Tenant, Session: a.Session, State: ask.StateResolved, Question: question, PageSize: 100}
-	var found []ask.Record // the oldest first
+	var found []ask.Record // oldest first
 	for range maxHistory {
 		page, err := s.asks.List(ctx, q)
 		if err != nil {

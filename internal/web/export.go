@@ -15,7 +15,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// maxExported bounds the ended asks of one export.
+// maxExported bounds the number of ended asks in one export.
 const maxExported = 200_000
 
 func exportPath(f sought, format string) string {
@@ -26,8 +26,8 @@ func exportPath(f sought, format string) string {
 	return to + "?format=" + format
 }
 
-// export writes what ended, in the order of asking, page by page: JSON is the
-// protocol's records, CSV one line an ask.
+// export writes the ended asks page by page, in the order of asking: JSON has
+// the protocol's records, CSV one line per ask.
 func (s *Server) export(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	f, format := soughtOf(r), r.URL.Query().Get("format")
 	var write exporter
@@ -43,7 +43,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, me responder.Vie
 		return
 	}
 	q := responder.Query{State: ask.StateResolved, PageSize: pastPage}
-	page, err := s.asks.List(r.Context(), q) // before the first byte: an error is still a page
+	page, err := s.asks.List(r.Context(), q) // before the first byte, so that an error can still be a page
 	if err != nil {
 		s.cannotRead(w, r, me, err)
 		return
@@ -51,14 +51,14 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, me responder.Vie
 	w.Header().Set("Content-Disposition", `attachment; filename="askbus-history.`+format+`"`)
 	rc := http.NewResponseController(w)
 	for n := 0; ; {
-		_ = rc.SetWriteDeadline(time.Now().Add(30 * time.Second)) // not every ResponseWriter of a test has one
+		_ = rc.SetWriteDeadline(time.Now().Add(30 * time.Second)) // some ResponseWriters in tests do not support deadlines
 		for i := range page.Items {
 			rec := &page.Items[i]
 			if rec.Outcome == nil || !me.Sees(rec.Ask.Key(), rec.Ask.Audience) || !s.exported(rec, f) {
 				continue
 			}
 			if err = write.record(rec); err != nil {
-				return // the browser is gone
+				return // the browser disconnected
 			}
 			n++
 		}
@@ -66,7 +66,8 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, me responder.Vie
 			break
 		}
 		if page, err = s.asks.List(r.Context(), q); err != nil {
-			// What was written is not a whole file: end it so that nobody takes it for one.
+			// The file is incomplete: abort the response so that the client
+			// notices.
 			s.opts.Logger.WarnContext(r.Context(), "an export ended early", slog.Any("error", err))
 			panic(http.ErrAbortHandler)
 		}
@@ -147,7 +148,7 @@ func (e *csvExport) end() error {
 	return e.out.Error()
 }
 
-// cell is text that no spreadsheet takes for a formula.
+// cell escapes text that a spreadsheet would evaluate as a formula.
 func cell(s string) string {
 	s = ask.CleanLine(s)
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {

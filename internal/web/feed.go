@@ -14,27 +14,28 @@ import (
 
 // Bounds of a feed.
 const (
-	feedEvents = 64       // changes that are kept for those who are behind
-	feedBytes  = 64 << 10 // of these
+	feedEvents = 64       // events kept for streams that are behind
+	feedBytes  = 64 << 10 // bytes of these events
 	feedPause  = 100 * time.Millisecond
-	feedShare  = 8 // a feed rests so many times as long as it drew
+	feedShare  = 8 // a feed pauses for this many times its drawing time
 	feedLook   = 15 * time.Second
 )
 
-// feeds are the views that are open: what one person sees of one listing. All
-// streams of the same view share its feed.
+// feeds holds one feed per open view, which is what one person sees of one
+// listing. All streams of a view share its feed.
 type feeds struct {
 	s       *Server
-	slots   chan struct{} // bounds how many draw at once
+	slots   chan struct{} // bounds concurrent drawing
 	running sync.WaitGroup
 
 	mu   sync.Mutex
 	open map[string]*feed
 }
 
-// feed turns changes of the board into events. It keeps the last ones, so that
-// whoever is behind, by a slow connection or because it was cut, is told these;
-// who is further behind is told everything once. Nothing queues for a stream.
+// feed turns changes of the board into events. It keeps the latest events: a
+// stream that is behind, because it is slow or was cut off, gets these; one
+// that is further behind gets the whole frame once. There is no queue per
+// stream.
 type feed struct {
 	s    *Server
 	me   responder.Viewer
@@ -45,32 +46,33 @@ type feed struct {
 	changed <-chan struct{}
 	touched func() responder.Touched
 
-	drawing sync.Mutex // held while told, parts and whole are at work
+	drawing sync.Mutex // held while told and parts are used or whole is drawn
 	told    []row
 	parts   map[string]string
-	timed   bool // it changes as time passes, too
+	timed   bool // its content also changes with time
 
 	mu    sync.Mutex
-	seq   uint64 // of the last event; 0: nothing was drawn yet
+	seq   uint64 // of the last event; 0: nothing is drawn yet
 	mark  string
-	base  *event // the one before the log
+	base  *event // the event before the log
 	log   []*event
 	bytes int
-	whole weak.Pointer[event] // everything as of seq, while somebody is sent it
+	whole weak.Pointer[event] // the whole frame as of seq, while a stream is sending it
 	news  chan struct{}
 }
 
-// event is what streams are sent.
+// event is one message to the streams.
 type event struct {
 	seq  uint64
-	mark string // of what a page then shows
+	mark string // of what a page shows after this event
 	data []byte
 
 	once   sync.Once
 	packed []byte
 }
 
-// segment is the event for a gzip stream, compressed once for all.
+// segment returns the event for a gzip stream. It is compressed once for all
+// streams.
 func (e *event) segment() []byte {
 	e.once.Do(func() { e.packed = segment(e.data) })
 	return e.packed
@@ -80,19 +82,21 @@ func newFeeds(s *Server) *feeds {
 	return &feeds{s: s, slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0))), open: map[string]*feed{}}
 }
 
-// viewKey names a view: who looks, in which words, at what.
+// viewKey names a view: the person, the language and time zone, and the
+// listing.
 func viewKey(me responder.Viewer, at listing) string {
 	zone := ""
 	if me.Zone != nil {
 		zone = me.Zone.String()
 	}
-	key, _ := json.Marshal([]any{me.By, me.Tenants, me.Access, me.Language, zone, at.query()}) // of strings
+	key, _ := json.Marshal([]any{me.By, me.Tenants, me.Access, me.Language, zone, at.query()}) // strings always marshal
 	return string(key)
 }
 
-// join returns the feed of a view until leave is called.
+// join returns the feed of a view. The caller calls leave when it is done with
+// it.
 //
-//nolint:contextcheck,nolintlint // it outlives the request of the first
+//nolint:contextcheck,nolintlint // it outlives the request of the first stream
 func (fs *feeds) join(me responder.Viewer, at listing) (f *feed, leave func()) {
 	key := viewKey(me, at)
 	fs.mu.Lock()
@@ -118,8 +122,8 @@ func (fs *feeds) join(me responder.Viewer, at listing) (f *feed, leave func()) {
 	})
 }
 
-// run draws a feed whenever its board changes, until ctx ends. It draws at once
-// what comes alone, and together what comes close together.
+// run draws a feed when its board changes, until ctx ends. It draws a single
+// change at once and combines changes in quick succession.
 func (fs *feeds) run(ctx context.Context, f *feed) {
 	look := time.NewTicker(feedLook)
 	defer look.Stop()
@@ -156,18 +160,19 @@ func (fs *feeds) run(ctx context.Context, f *feed) {
 	}
 }
 
-// draw adds an event of what changed since the last one. The caller holds drawing.
+// draw adds an event with the changes since the last one. The caller holds
+// drawing.
 func (f *feed) draw(ctx context.Context) frame {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	t := f.touched()
 	now := f.s.newFrame(ctx, f.me, f.at, true)
-	f.timed = f.at.narrowed() || len(now.off) > 0 // an urgent ask that ends soon is shown all the same
+	f.timed = f.at.narrowed() || len(now.off) > 0 // an urgent ask that ends soon is shown despite filter and snooze
 	d := delta{Waiting: now.Waiting, Any: t.Any}
 	for _, k := range t.Keys {
 		d.Touched = append(d.Touched, k.String())
 	}
-	first := f.seq == 0 // only this goroutine, or one that holds drawing, changes it
+	first := f.seq == 0 // written only by this goroutine or while holding drawing
 	if !first {
 		d.changes(f.told, now.List, f.row)
 	}
@@ -186,7 +191,7 @@ func (f *feed) draw(ctx context.Context) frame {
 // row draws an entry in the language of this view.
 func (f *feed) row(e *entry) string { return f.s.row(f.me.Language, e) }
 
-// redraw draws the parts that are not as they were.
+// redraw draws the parts that changed.
 func (f *feed) redraw(now *frame) map[string]string {
 	var out map[string]string
 	for _, p := range parts() {
@@ -205,7 +210,8 @@ func (f *feed) redraw(now *frame) map[string]string {
 	return out
 }
 
-// publish tells all streams. Without a delta there is only a state to begin with.
+// publish sends an event to all streams. Without a delta it sets the initial
+// state.
 func (f *feed) publish(d *delta, mark string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -226,25 +232,25 @@ func (f *feed) publish(d *delta, mark string) {
 	f.news = make(chan struct{})
 }
 
-// encode makes a server-sent event.
+// encode returns a delta as a server-sent event.
 func encode(d *delta, mark string) []byte {
 	out := bytes.NewBufferString("event: rows\nid: " + mark + "\ndata: ")
 	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false) // it is nowhere in a page
-	_ = enc.Encode(d)        // of strings
+	enc.SetEscapeHTML(false) // the JSON is not embedded in HTML
+	_ = enc.Encode(d)        // strings always encode
 	out.WriteByte('\n')
 	return out.Bytes()
 }
 
-// drawn reports whether there is something to be behind of.
+// drawn reports whether anything was drawn yet.
 func (f *feed) drawn() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.seq > 0
 }
 
-// begin is where a page stands that has what a mark names: 0 when that is not
-// known, and before anything was drawn.
+// begin returns the position of a page that has the content a mark names. It is
+// 0 if that is not known, and before anything was drawn.
 func (f *feed) begin(mark string) (seq uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -266,7 +272,8 @@ func (f *feed) begin(mark string) (seq uint64) {
 }
 
 // after returns the events after seq, and a channel that is closed when there
-// are more. Late says that they are not kept: [feed.everything] has what is.
+// are more. It returns late if those events are no longer kept; the caller then
+// uses [feed.everything].
 func (f *feed) after(seq uint64) (events []*event, late bool, news <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -279,7 +286,8 @@ func (f *feed) after(seq uint64) (events []*event, late bool, news <-chan struct
 	return append(events, f.log[len(f.log)-int(f.seq-seq):]...), false, f.news //nolint:gosec // at most feedEvents
 }
 
-// everything returns an event of the whole frame, drawn once for all who need it.
+// everything returns an event with the whole frame. It is drawn once for all
+// streams that need it.
 func (f *feed) everything(ctx context.Context) *event {
 	f.drawing.Lock()
 	defer f.drawing.Unlock()

@@ -11,7 +11,8 @@ import (
 )
 
 // The names of form fields: the part of an answer, a colon, the question's id.
-// Options stand as "=" and their id, so that an option may be called "other".
+// The value of an option is "=" and its id, so that an option can have the id
+// "other".
 const (
 	fieldSelect  = "select:"
 	fieldOther   = "other:"
@@ -31,7 +32,7 @@ const (
 	optionMark  = "="
 )
 
-// typed is what a person sent, as they typed it.
+// typed is a submitted form.
 type typed struct{ values url.Values }
 
 func (t typed) get(name string) string { return t.values.Get(name) }
@@ -40,8 +41,8 @@ func (t typed) has(name, value string) bool {
 	return slices.Contains(t.values[name], value)
 }
 
-// reply turns a form into a reply. Only what no reply can hold is a fault here,
-// such as a number that is none; the rest is for [ask.Ask.Check] to say.
+// reply turns a form into a reply. It only reports values that a reply cannot
+// hold, such as a number that does not parse; [ask.Ask.Check] reports the rest.
 func (t typed) reply(a *ask.Ask, me responder.Viewer) (ask.Reply, []ask.Fault) {
 	r := ask.Reply{AnswerID: t.get(fieldAnswerID), Response: strings.TrimSpace(normalLines(t.get(fieldResponse))), By: me.By}
 	var faults []ask.Fault
@@ -93,7 +94,7 @@ func (t typed) answer(q *ask.Question, me responder.Viewer) (ans ask.Answer, fau
 	return ans, ""
 }
 
-// choice reads the chosen options and reports whether Other was one.
+// choice reads the chosen options and reports whether Other is one of them.
 func (t typed) choice(q *ask.Question, ans *ask.Answer) (other bool) {
 	for _, v := range t.values[fieldSelect+q.ID] {
 		if id, ok := strings.CutPrefix(v, optionMark); ok {
@@ -102,13 +103,13 @@ func (t typed) choice(q *ask.Question, ans *ask.Answer) (other bool) {
 			other = true
 		}
 	}
-	// Words typed beside Other count when Other is chosen, or nothing is:
-	// somebody without scripts may type and not tick.
+	// Text beside Other counts if Other or nothing is chosen: without scripts,
+	// a person can type without selecting Other.
 	if q.Other() && (other || len(ans.Selected) == 0) {
 		ans.Other = strings.TrimSpace(t.get(fieldOther + q.ID))
 	}
 	return other && q.Other()
 }
 
-// normalLines undoes the CRLF of form encoding.
+// normalLines converts the CRLF of form encoding to LF.
 func normalLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }

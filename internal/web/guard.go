@@ -8,15 +8,15 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// HostsSetting is the setting that a refused host is told about.
+// HostsSetting is the setting that the page for a refused host names.
 const HostsSetting = "ASKBUS_WEB_HOSTS"
 
 const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'; " +
 	"require-trusted-types-for 'script'; trusted-types askbus askbus-worker"
 
-// guard is what every request passes: a known host, headers that forbid
-// everything we do not need, no writes from other sites, and a bounded body.
+// guard handles every request first: it checks the host, sets restrictive
+// headers, refuses writes from other sites and bounds the body.
 func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

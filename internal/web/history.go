@@ -17,7 +17,7 @@ import (
 // maxOnPage is how many ended asks one page of the history shows.
 const maxOnPage = 50
 
-// sought is which part of the history is shown. It stands in the URL.
+// sought is the filter of the history. It is part of the URL.
 type sought struct {
 	search string
 	status ask.Status
@@ -72,7 +72,7 @@ func (f sought) query(path string, from int) string {
 	return path + "?" + q.Encode()
 }
 
-// takes reports whether words, all of them, and the status fit.
+// takes reports whether an ask matches the status and all words.
 func (f sought) takes(status ask.Status, text string) bool {
 	if f.status != "" && f.status != status {
 		return false
@@ -85,7 +85,7 @@ func (f sought) takes(status ask.Status, text string) bool {
 	return true
 }
 
-// historyPage is what the template draws.
+// historyPage is the data of the history template.
 type historyPage struct {
 	Title    string
 	Me       string
@@ -103,7 +103,7 @@ type historyPage struct {
 	Back     string
 }
 
-// day is what ended on one day.
+// day groups the asks that ended on one day.
 type day struct {
 	Words string
 	Rows  []pastRow
@@ -115,10 +115,10 @@ type pastRow struct {
 	Status                                                       ask.Status
 	Clock                                                        string
 	Stamp                                                        string
-	After                                                        string // how long it waited
+	After                                                        string // how long it was pending
 }
 
-// showHistory lists what ended, the newest first.
+// showHistory lists ended asks, newest first.
 func (s *Server) showHistory(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	f, now := soughtOf(r), s.opts.Now()
 	if me.Zone != nil {
@@ -185,18 +185,18 @@ func (p *past) row(me responder.Viewer, at time.Time) pastRow {
 	return r
 }
 
-// exchange is one ask and its end in a conversation.
+// exchange is one ask and its outcome in a conversation.
 type exchange struct {
 	Path   string
 	Asker  present.Asker
 	Lead   string // "Declined"
-	Choice string // the option that ended it
+	Choice string // the option that was chosen
 	When   present.Moment
 	End    *present.End
 	After  string
 }
 
-// conversation shows what one session asked and was told, in the order of
+// conversation shows the asks and outcomes of one session, in the order of
 // asking.
 func (s *Server) conversation(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	k, now := ask.Key{Tenant: r.PathValue("tenant"), Session: r.PathValue("session")}, s.opts.Now()

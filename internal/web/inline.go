@@ -7,7 +7,7 @@ import (
 	"github.com/askbus/askbus/internal/present"
 )
 
-// inline draws the little Markdown of a question, a label or a description.
+// inline renders the Markdown subset of questions, labels and descriptions.
 func inline(text string) template.HTML {
 	var b strings.Builder
 	escape := template.HTMLEscapeString

@@ -14,9 +14,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// keys are what one cookie key derives: a key for each purpose, so that a
-// cookie can never pass for a login link, and a cookie name of its own, because
-// browsers share cookies between the ports of a host.
+// keys holds the keys that are derived from the cookie key, one per purpose, so
+// that a cookie is never valid as a login link. The cookie's name is derived as
+// well, because browsers share cookies between the ports of a host.
 type keys struct {
 	cookie, login, invite, flow []byte
 	cookieName                  string
@@ -35,12 +35,12 @@ func deriveKeys(cookieKey []byte) (keys, error) {
 	}, nil
 }
 
-// sign is the cookie of a session: its id, and a proof that we made it.
+// sign returns the session cookie: the session id and its MAC.
 func (k *keys) sign(id string) string {
 	return id + "." + base64.RawURLEncoding.EncodeToString(derive(k.cookie, "session "+id)[:16])
 }
 
-// signed takes the id out of a cookie.
+// signed verifies a cookie and returns its session id.
 func (k *keys) signed(cookie string) (id string, ok bool) {
 	if len(cookie) > 200 {
 		return "", false
@@ -55,19 +55,19 @@ func derive(key []byte, purpose string) []byte {
 	return mac.Sum(nil)
 }
 
-// pass is what a login link or an invitation says, signed.
+// pass is the signed content of a login link or an invitation.
 type pass struct {
 	ID        string     `json:"id,omitempty"`
 	Principal string     `json:"p,omitempty"`
 	Name      string     `json:"n,omitempty"`
 	Groups    []string   `json:"g,omitempty"`
 	Proof     string     `json:"f,omitempty"`
-	Access    ask.Access `json:"a"` // null is everything
+	Access    ask.Access `json:"a"` // null means everything
 	Issued    int64      `json:"iat"`
 	Expires   int64      `json:"exp"`
 }
 
-// maxPass keeps a link below what browsers accept.
+// maxPass keeps a link within the length that browsers accept.
 const maxPass = 3500
 
 var errPass = errors.New("not signed by this inbox, or expired")

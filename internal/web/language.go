@@ -9,15 +9,15 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Cookies of a browser that say how its person reads. They hold nothing secret.
+// Cookies for the reader's preferences. They hold nothing secret.
 const (
-	languageCookie = "askbus_language" // a tag of the catalogue; without it the browser's wishes count
-	zoneCookie     = "askbus_zone"     // a name of the time zone database, as scripts set it
+	languageCookie = "askbus_language" // a tag of the catalogue; without it Accept-Language counts
+	zoneCookie     = "askbus_zone"     // a time zone name, set by scripts
 	fieldLanguage  = "language"
 )
 
-// languageOf is the language of a request: what this person chose on this
-// browser, else what the browser asks for.
+// languageOf returns the language of a request: the person's choice in this
+// browser, else the best match for Accept-Language.
 func languageOf(r *http.Request) *lang.Language {
 	wishes := []string{r.Header.Get("Accept-Language")}
 	if c, err := r.Cookie(languageCookie); err == nil {
@@ -27,16 +27,16 @@ func languageOf(r *http.Request) *lang.Language {
 	return l
 }
 
-// answeredIn is the language that the guard has announced for a response.
+// answeredIn returns the language that the guard has set for a response.
 func answeredIn(w http.ResponseWriter) *lang.Language {
 	return lang.Of(w.Header().Get("Content-Language"))
 }
 
-// zones remembers the time zones that browsers named. There are a few hundred
-// names; what is none is not remembered.
+// zones caches the time zones that browsers named. There are a few hundred
+// names; invalid names are not cached.
 var zones sync.Map //nolint:gochecknoglobals // a cache of files that do not change
 
-// zoneOf is the time zone of a browser; nil when it is not known.
+// zoneOf returns the time zone of a browser, or nil if it is not known.
 func zoneOf(r *http.Request) *time.Location {
 	c, err := r.Cookie(zoneCookie)
 	if err != nil || c.Value == "" || len(c.Value) > 64 {
@@ -54,14 +54,14 @@ func zoneOf(r *http.Request) *time.Location {
 	return zone
 }
 
-// reader puts language and time zone of a request to who makes it.
+// reader adds the language and time zone of a request to its viewer.
 func reader(me responder.Viewer, r *http.Request) responder.Viewer {
 	me.Language, me.Zone = languageOf(r).Tag, zoneOf(r)
 	return me
 }
 
-// chooseLanguage keeps the language that a person chose on this browser. Empty
-// is the browser's own again.
+// chooseLanguage stores the language that a person chose in this browser. An
+// empty choice removes it.
 func (s *Server) chooseLanguage(w http.ResponseWriter, r *http.Request) {
 	c := &http.Cookie{Name: languageCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(r)} //nolint:gosec // Secure where there is TLS
 	if l, ok := lang.Match(r.PostFormValue(fieldLanguage)); ok {

@@ -14,23 +14,22 @@ import (
 )
 
 const (
-	maxJustEnded = 5   // asks that are listed that ended a short while ago
-	maxSearch    = 200 // bytes of a search and of the names in a URL
+	maxJustEnded = 5   // recently ended asks that are listed
+	maxSearch    = 200 // bytes of a search and of each name in a URL
 	pressing     = 90 * time.Second
 )
 
-// Which asks a list shows.
+// Which asks a listing shows.
 const (
-	showMine    = ""        // what this person may decide and was not handed to others
-	showTeam    = "team"    // what this person may decide
-	showAll     = "all"     // what this person may see
-	showSnoozed = "snoozed" // what this person put off
+	showMine    = ""        // asks that this person may decide and that are not handed to others
+	showTeam    = "team"    // asks that this person may decide
+	showAll     = "all"     // asks that this person may see
+	showSnoozed = "snoozed" // asks that this person snoozed
 )
 
-// listing is which part of what waits the list shows. It stands in the URL of
-// every page.
+// listing is the view and filter of the list. It is part of every page's URL.
 type listing struct {
-	from     int // how many come before
+	from     int // asks on earlier pages
 	show     string
 	search   string
 	tenant   string
@@ -39,18 +38,18 @@ type listing struct {
 	source   string
 	priority ask.Priority
 	group    responder.Grouping
-	part     bool // only the ask in focus is wanted: the page has the list
+	part     bool // only the ask in focus is needed: the page already has the list
 }
 
-// partHeader is what scripts send to get no more than the ask in focus.
+// partHeader is the request header with which scripts ask for the ask in focus
+// alone.
 const partHeader = "Askbus-Part"
 
-// atHeader says which page of this inbox an answer to a form is, instead of a
-// redirect there. It stands in responses to those who send partHeader.
+// atHeader is the response header with the path that a form leads to. It
+// replaces the redirect for requests with partHeader.
 const atHeader = "Askbus-At"
 
-// listingOf reads a listing from a request. What it does not understand is
-// left out.
+// listingOf reads a listing from a request. It ignores what it cannot parse.
 func listingOf(r *http.Request) listing {
 	q := r.URL.Query()
 	from, err := strconv.Atoi(q.Get("from"))
@@ -87,7 +86,7 @@ func short(s string) string {
 	return s
 }
 
-// values is the listing as the fields of a form, from the top.
+// values returns the listing as form fields, without the position in the list.
 func (l listing) values() url.Values {
 	q := url.Values{}
 	for name, v := range map[string]string{
@@ -100,10 +99,10 @@ func (l listing) values() url.Values {
 	return q
 }
 
-// query is the listing as the end of a URL.
+// query returns the listing as a URL query.
 func (l listing) query() string { return l.with(nil) }
 
-// with is the listing and more as the end of a URL.
+// with returns the listing and further values as a URL query.
 func (l listing) with(more url.Values) string {
 	q := l.values()
 	if l.from > 0 {
@@ -116,19 +115,20 @@ func (l listing) with(more url.Values) string {
 	return "?" + q.Encode()
 }
 
-// narrowed reports whether a part of what waits was chosen.
+// narrowed reports whether the listing has a filter.
 func (l listing) narrowed() bool {
 	l.from, l.group, l.show, l.part = 0, "", "", false
 	return l != listing{}
 }
 
-// clear is the URL of the view without what narrows it.
+// clear returns the URL of the view without filters.
 func (l listing) clear() string {
 	l = listing{show: l.show}
 	return "/" + l.query()
 }
 
-// filter is what the board is asked for. Off is what this person put off.
+// filter returns the listing as the board's filter. Off holds what this person
+// snoozed.
 func (l listing) filter(me responder.Viewer, off map[ask.Key]time.Time, now time.Time) responder.Filter {
 	f := responder.Filter{
 		Viewer: me, Tenant: l.tenant, Session: l.session, Agent: l.agent, Source: l.source, Priority: l.priority, Search: l.search, Group: l.group, Without: off,
@@ -145,10 +145,10 @@ func (l listing) filter(me responder.Viewer, off map[ask.Key]time.Time, now time
 	return f
 }
 
-// pages says which part of a list is shown, and what is before and after.
+// pages describes the current page of a list, with links to its neighbours.
 type pages struct {
 	First, Last, Total int
-	Previous, Next     string // URLs; empty: there is none
+	Previous, Next     string // URLs; empty at the ends
 }
 
 func (l listing) pages(shown, total int) *pages {

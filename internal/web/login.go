@@ -17,24 +17,24 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Sessions keeps who is signed in, and which login links were used. What it
-// says holds at every replica. All methods are safe for concurrent use.
+// Sessions stores sign-in sessions and which login links were used, shared by
+// all replicas. All methods are safe for concurrent use.
 type Sessions interface {
 	// Begin signs somebody in and returns the secret id of the session.
 	Begin(ctx context.Context, in auth.SignIn) (id string, err error)
-	// Find says whose session it is; active means that the person does something.
-	// The error is [ask.ErrNotFound] when it has ended or never was, and another
-	// one when that cannot be said.
+	// Find returns the person of a session; active means that the person does
+	// something. The error is [ask.ErrNotFound] if the session has ended or
+	// never existed; other errors mean that it could not be looked up.
 	Find(ctx context.Context, id string, active bool) (auth.Person, error)
-	// End signs out. That the session has ended is not an error.
+	// End ends a session. It is not an error if the session has already ended.
 	End(ctx context.Context, id string) error
-	// Watch closes ended when a session ends or can no longer be believed.
+	// Watch closes ended when a session ends or can no longer be verified.
 	Watch(id string) (ended <-chan struct{}, stop func())
-	// UseOnce reports whether a login link is used for the first time.
+	// UseOnce reports whether this is the first use of a login link.
 	UseOnce(ctx context.Context, id string, until time.Time) (first bool, err error)
-	// EndOf ends the sessions that a provider names, and says how many.
+	// EndOf ends the sessions that a provider names and returns their number.
 	EndOf(ctx context.Context, out auth.Logout) (int, error)
-	// Run follows what other replicas do until ctx ends.
+	// Run applies changes by other replicas until ctx ends.
 	Run(ctx context.Context) error
 }
 
@@ -43,9 +43,9 @@ const (
 	cookieLife = 30 * 24 * time.Hour // the session may end earlier
 )
 
-// LoginLink makes a link that signs by in at the inbox with this cookie key.
-// It is good for ten minutes and once, at whichever replica. Whatever by leaves out is
-// filled in from [Options.Identity].
+// LoginLink returns a link that signs by in at the inbox with this cookie key.
+// It is valid for ten minutes and one use, at any replica. [Options.Identity]
+// fills in empty fields of by.
 func LoginLink(cookieKey []byte, baseURL string, by ask.By, now time.Time) (string, error) {
 	keys, err := deriveKeys(cookieKey)
 	if err != nil {
@@ -62,7 +62,7 @@ func LoginLink(cookieKey []byte, baseURL string, by ask.By, now time.Time) (stri
 
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead || r.Header.Get("Sec-Purpose") != "" {
-		w.WriteHeader(http.StatusNoContent) // somebody only looks ahead: keep the link good
+		w.WriteHeader(http.StatusNoContent) // link previews and prefetches do not use the link up
 		return
 	}
 	if !r.URL.Query().Has("t") {
@@ -97,10 +97,10 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		s.cannotSignIn(w, r, err, answeredIn(w).Say("The link is used up: ask for another one."))
 		return
 	}
-	http.Redirect(w, r, landing(r.URL.Query().Get("to")), http.StatusSeeOther) //nolint:gosec // landing lets paths of our own through only
+	http.Redirect(w, r, landing(r.URL.Query().Get("to")), http.StatusSeeOther) //nolint:gosec // landing allows only paths of this inbox
 }
 
-// begin starts a session and gives its cookie to the browser.
+// begin starts a session and sets its cookie.
 func (s *Server) begin(ctx context.Context, w http.ResponseWriter, r *http.Request, in auth.SignIn) error {
 	in.Client = r.UserAgent()
 	id, err := s.opts.Sessions.Begin(ctx, in)
@@ -112,15 +112,15 @@ func (s *Server) begin(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return nil
 }
 
-// cannotSignIn says that the bus does not answer, or has no room.
+// cannotSignIn answers that the bus is unreachable or full.
 func (s *Server) cannotSignIn(w http.ResponseWriter, r *http.Request, err error, then string) {
 	s.opts.Logger.ErrorContext(r.Context(), "cannot sign somebody in", slog.Any("error", err))
 	w.Header().Set("Retry-After", "5")
 	s.plain(w, http.StatusServiceUnavailable, plainPage{Title: answeredIn(w).Say("Cannot sign you in just now"), Lines: []string{then, answeredIn(w).Say("The details are in the inbox's log.")}})
 }
 
-// landing is where a login leads: to an ask of this inbox or to a terminal that
-// waits, else to all asks.
+// landing returns the path that a login leads to: an ask of this inbox, a
+// waiting terminal, or else the inbox.
 func landing(to string) string {
 	if terminalPath.MatchString(to) {
 		return to
@@ -147,14 +147,14 @@ func complete(by, with ask.By) ask.By {
 	return by
 }
 
-// logout ends the session at every replica, and the streams that are open in it.
+// logout ends the session at every replica and closes its streams.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 	if id, ok := s.sessionID(r); ok {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
 		defer cancel()
-		if s.opts.Push != nil { // before the sign-in is gone: a failure can be tried again
+		if s.opts.Push != nil { // before the session ends, so that a failure can be retried
 			if err := s.opts.Push.SignedOut(ctx, id); err != nil {
-				s.opts.Logger.WarnContext(ctx, "a browser that signs out is still rung until its subscription expires", slog.Any("error", err))
+				s.opts.Logger.WarnContext(ctx, "cannot remove the push subscription at sign-out; it remains until it expires", slog.Any("error", err))
 			}
 		}
 		if err := s.opts.Sessions.End(ctx, id); err != nil {
@@ -171,22 +171,22 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// secure reports whether a browser reaches us over TLS.
+// secure reports whether the browser connects over TLS.
 func (s *Server) secure(r *http.Request) bool {
 	return r.TLS != nil || s.base.Scheme == "https" && httpserver.Host(r.Host) == httpserver.Host(s.base.Host) ||
 		s.opts.TrustProxy && r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
-	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure where the request is: plain http on loopback is the usual case
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure where the request is: plain http on loopback is common
 		Name: s.keys.cookieName, Value: value, Path: "/", MaxAge: maxAge,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		Secure: s.secure(r),
 	})
 }
 
-// sessionID is the id in a request's cookie, if it is one that we signed: what
-// others make up is not looked up.
+// sessionID returns the id in a request's cookie if the signature is valid.
+// Forged ids are not looked up.
 func (s *Server) sessionID(r *http.Request) (id string, ok bool) {
 	c, err := r.Cookie(s.keys.cookieName)
 	if err != nil {
@@ -197,8 +197,8 @@ func (s *Server) sessionID(r *http.Request) (id string, ok bool) {
 
 var errSignedOut = errors.New("signed out")
 
-// whoIs finds out who is signed in. The error is errSignedOut, or says that it
-// cannot be found out.
+// whoIs returns the signed-in person. The error is errSignedOut, or means that
+// the session could not be looked up.
 func (s *Server) whoIs(r *http.Request, active bool) (responder.Viewer, error) {
 	if s.opts.Proxy.vouches(r) {
 		p, err := s.opts.Proxy.person(r)
@@ -220,10 +220,10 @@ func (s *Server) whoIs(r *http.Request, active bool) (responder.Viewer, error) {
 	return responder.Viewer{By: p.By, Access: p.Access}, err
 }
 
-// person lets only people through who are signed in.
+// person wraps a handler that requires a signed-in person.
 func (s *Server) person(next func(http.ResponseWriter, *http.Request, responder.Viewer)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		by, err := s.whoIs(r, r.URL.Path != "/events") // a page that is only open does nothing
+		by, err := s.whoIs(r, r.URL.Path != "/events") // an open page is not activity
 		switch {
 		case errors.Is(err, errSignedOut):
 			s.signIn(w, r, "")

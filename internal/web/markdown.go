@@ -25,15 +25,15 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown turns what an agent wrote into harmless HTML. Two walls stand
-// between an agent and the page: goldmark drops raw HTML, and bluemonday lets
-// only the elements through that are named here. No ids, no relative links, no
-// images: an image would be a request to wherever the agent likes. What would
-// cost too much is shown as it is, in a block of plain text.
+// markdown renders agent text as safe HTML. Two layers protect the page:
+// goldmark drops raw HTML, and bluemonday allows only the elements named here.
+// There are no ids, relative links or images; an image would be a request to a
+// host that the agent chooses. Text that is too expensive to render is shown as
+// plain text.
 type markdown struct {
 	parser goldmark.Markdown
 	policy *bluemonday.Policy
-	cost   parser.ContextKey // of the text that is parsed
+	cost   parser.ContextKey // of the text being parsed
 	kept   *rendered
 }
 
@@ -72,7 +72,8 @@ func newPolicy() *bluemonday.Policy {
 	p.AllowAttrs("href").OnElements("a")
 	p.AllowURLSchemes("mailto")
 	for _, scheme := range []string{"http", "https"} {
-		// "http:logout" has a scheme and no host: a browser reads it as relative.
+		// "http:logout" has a scheme but no host: browsers treat it as
+		// relative.
 		p.AllowURLSchemeWithCustomPolicy(scheme, func(u *url.URL) bool { return u.Host != "" })
 	}
 	p.RequireParseableURLs(true)
@@ -83,11 +84,11 @@ func newPolicy() *bluemonday.Policy {
 	return p
 }
 
-// cutHere is where a text was cut, for [Server.html] to say so.
+// cutHere marks where a text was cut. [Server.html] replaces it with a message.
 const cutHere = `<p class="cut">…</p>`
 
-// html renders text, once for all who look at it, for as long as ctx lasts. It
-// never fails: what cannot be rendered is shown as it is.
+// html renders text once for all viewers, as long as ctx lasts. It never fails:
+// text that cannot be rendered is shown as plain text.
 func (m *markdown) html(ctx context.Context, text string) template.HTML {
 	if strings.TrimSpace(text) == "" {
 		return ""
@@ -107,7 +108,7 @@ func (m *markdown) html(ctx context.Context, text string) template.HTML {
 		page, err := m.render(limited, text)
 		switch {
 		case ctx.Err() != nil:
-			return "", ctx.Err() // nobody looks any more
+			return "", ctx.Err() // the request ended
 		case err != nil:
 			return asItIs(text), nil
 		}
@@ -119,12 +120,12 @@ func (m *markdown) html(ctx context.Context, text string) template.HTML {
 	return page + cut
 }
 
-// asItIs is text in a block of its own.
+// asItIs returns text as a plain block.
 func asItIs(text string) template.HTML {
 	return template.HTML("<pre>" + template.HTMLEscapeString(text) + "</pre>") //nolint:gosec // escaped
 }
 
-// render renders text, or says why not: errHeavy, or ctx has ended.
+// render renders text. The error is errHeavy or the context's.
 func (m *markdown) render(ctx context.Context, source string) (_ template.HTML, err error) {
 	w := &work{ctx: ctx}
 	defer func() {
@@ -149,9 +150,9 @@ func (m *markdown) render(ctx context.Context, source string) (_ template.HTML, 
 	return template.HTML(m.policy.Sanitize(out.String())), nil //nolint:gosec // sanitised
 }
 
-// plainer renders what must not be rendered as usual: headings, which would
-// break into the outline of our page, images, which become links, links, which say
-// where they lead, and task boxes, which nobody could tick.
+// plainer overrides how some elements are rendered: headings would break the
+// page's outline, images become links, links show their host, and task boxes
+// are not interactive.
 type plainer struct{}
 
 func (p plainer) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
@@ -201,8 +202,8 @@ func (plainer) link(w util.BufWriter, source []byte, node ast.Node, entering boo
 	return ast.WalkContinue, nil
 }
 
-// address renders an address that stands for itself. One with a user in front of
-// its host looks like another: it says its host, too.
+// address renders an autolink. It shows the host if the URL has a user part,
+// which can make it look like another host.
 func (plainer) address(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	link, ok := node.(*ast.AutoLink)
 	if !ok || !entering {
@@ -223,7 +224,7 @@ func (plainer) address(w util.BufWriter, source []byte, node ast.Node, entering 
 	return ast.WalkContinue, nil
 }
 
-// leads says the host of a link, unless its words are the link or its host.
+// leads appends the host of a link, unless its text is the link or the host.
 func leads(w util.BufWriter, to, said string) {
 	u, err := url.Parse(to)
 	if err != nil || u.Host == "" || u.User == nil && (said == to || said == u.Hostname()) {
@@ -234,10 +235,10 @@ func leads(w util.BufWriter, to, said string) {
 	_, _ = w.WriteString(")")
 }
 
-// words are the words of a link or an image, without their styles.
+// words returns the text of a link or an image, without formatting.
 func words(n ast.Node, source []byte) string {
 	var b strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // it never fails
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the callback returns no error
 		if text, ok := n.(*ast.Text); ok && entering {
 			b.Write(text.Segment.Value(source))
 		}
@@ -257,8 +258,8 @@ func (plainer) taskBox(w util.BufWriter, _ []byte, node ast.Node, entering bool)
 	return ast.WalkContinue, nil
 }
 
-// costKey is where a document's limits are kept while it is parsed. It is made
-// once: goldmark counts its keys without a lock.
+// costKey is the key of a document's limits in the parser context. It is
+// created once: goldmark counts its keys without a lock.
 //
 //nolint:gochecknoglobals // a constant that goldmark makes
 var costKey = sync.OnceValue(parser.NewContextKey)

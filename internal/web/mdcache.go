@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// maxCached bounds what rendered texts are kept, in bytes with their HTML.
+// maxCached bounds the cache of rendered texts, in bytes of text and HTML.
 const maxCached = 16 << 20
 
-// rendered keeps texts that were rendered, the least recently used go first.
-// One text is rendered once, however many pages show it: the others wait.
+// rendered is an LRU cache of rendered texts. Concurrent requests for the same
+// text wait for one rendering.
 type rendered struct {
 	mu    sync.Mutex
 	held  map[[sha256.Size]byte]*lru.Element
-	order lru.List // of *keptText, the most recently used first
+	order lru.List // of *keptText, most recently used first
 	bytes int
-	slots chan struct{} // texts that are rendered at once
+	slots chan struct{} // bounds concurrent renderings
 }
 
 // keptText is one text. html is written before ready is closed.
@@ -33,8 +33,9 @@ func newRendered(atOnce int) *rendered {
 	return &rendered{held: map[[sha256.Size]byte]*lru.Element{}, slots: make(chan struct{}, atOnce)}
 }
 
-// get is the HTML of a text: kept, or made by render. An error is not kept:
-// its context ended, and the next caller tries again.
+// get returns the HTML of a text from the cache or from render. Errors are not
+// cached: they mean that the caller's context ended, and the next caller tries
+// again.
 func (c *rendered) get(ctx context.Context, text string, render func(context.Context) (template.HTML, error)) (template.HTML, error) {
 	key := sha256.Sum256([]byte(text))
 	for {
@@ -51,7 +52,7 @@ func (c *rendered) get(ctx context.Context, text string, render func(context.Con
 			if p.bytes > 0 {
 				return p.html, nil
 			}
-			continue // who rendered it gave up
+			continue // the caller that rendered it gave up
 		}
 		p := &keptText{key: key, ready: make(chan struct{})}
 		c.held[key] = c.order.PushFront(p)
@@ -86,8 +87,8 @@ func (c *rendered) fill(ctx context.Context, p *keptText, render func(context.Co
 	return html, err
 }
 
-// evict forgets what was used the longest ago. Texts that are being rendered
-// weigh nothing yet, and stay.
+// evict removes the least recently used texts. Texts that are being rendered
+// have no size yet and stay.
 func (c *rendered) evict() {
 	for at := c.order.Back(); at != nil && c.bytes > maxCached; {
 		before := at.Prev()

@@ -13,23 +13,23 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// What highlighting may cost in one text. Lexers are regular expressions that
-// try again and again; what they give up on is shown without colours.
+// Limits of highlighting in one text. Lexers are backtracking regular
+// expressions; code beyond the limits is shown without colours.
 const (
-	maxCode        = 16 << 10               // bytes of code in all
-	maxTokens      = 8_000                  // parts of it
-	maxBrackets    = 64                     // brackets that are open at once
-	maxHighlight   = 100 * time.Millisecond // in all; one match of a lexer ends by itself after 250 ms
+	maxCode        = 16 << 10               // bytes of code in total
+	maxTokens      = 8_000                  // tokens in total
+	maxBrackets    = 64                     // open brackets
+	maxHighlight   = 100 * time.Millisecond // in total; one match of a lexer ends after 250 ms by itself
 	highlightStyle = "github"
 )
 
-// coloured is the attribute of a code block with its highlighted HTML.
+// coloured is the attribute that holds a code block's highlighted HTML.
 const coloured = "askbus-coloured"
 
-// highlight colours the code blocks of a text, as far as its limits go.
+// highlight colours the code blocks of a text within the limits.
 func highlight(doc ast.Node, source []byte, w *work) {
 	left, until := maxCode, time.Now().Add(maxHighlight)
-	_ = ast.Walk(doc, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // which only we could make fail
+	_ = ast.Walk(doc, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the callback returns no error
 		block, ok := node.(*ast.FencedCodeBlock)
 		if !ok || !entering {
 			return ast.WalkContinue, nil
@@ -46,8 +46,8 @@ func highlight(doc ast.Node, source []byte, w *work) {
 	})
 }
 
-// tooNested reports whether brackets are open in numbers that only an attack
-// has. Strings and comments count, too: nobody has read the code yet.
+// tooNested reports whether more brackets are open than in real code. It also
+// counts brackets in strings and comments, because the code is not lexed yet.
 func tooNested(code []byte) bool {
 	depth := 0
 	for _, b := range code {
@@ -64,8 +64,8 @@ func tooNested(code []byte) bool {
 	return false
 }
 
-// colour is code as HTML, or nil when its language is not known or it takes
-// too much.
+// colour returns code as highlighted HTML, or nil if the language is unknown or
+// the limits are exceeded.
 func colour(language, code string, until time.Time) []byte {
 	lexer := lexers.Get(language)
 	if language == "" || lexer == nil {
@@ -88,10 +88,11 @@ func colour(language, code string, until time.Time) []byte {
 	return bytes.Replace(out.Bytes(), []byte("<pre "), []byte("<pre "+focusable+" "), 1)
 }
 
-// focusable is an attribute of what keys must reach.
+// focusable is an attribute of elements that scroll and must be reachable by
+// keyboard.
 const focusable = `tabindex="0"`
 
-// code renders a code block, with colours if it has them.
+// code renders a code block, highlighted if possible.
 func (plainer) code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	block, ok := node.(*ast.FencedCodeBlock)
 	if !ok || !entering {
@@ -103,7 +104,7 @@ func (plainer) code(w util.BufWriter, source []byte, node ast.Node, entering boo
 			return ast.WalkSkipChildren, nil
 		}
 	}
-	_, _ = w.WriteString("<pre " + focusable + "><code") // it scrolls on a small screen, and keys must reach it
+	_, _ = w.WriteString("<pre " + focusable + "><code") // it scrolls on small screens, and the keyboard must reach it
 	if language := string(block.Language(source)); language != "" {
 		_, _ = w.WriteString(` class="language-`)
 		_, _ = w.Write(util.EscapeHTML([]byte(strings.ToValidUTF8(language, ""))))

@@ -10,26 +10,27 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// What one text may cost. Some constructs cost the square of their number, and
-// nesting costs each line once more; nothing that a person writes is near this.
+// Limits of one text. Some constructs cost quadratic time, and nesting
+// multiplies the cost of each line. Text that people write is far below these
+// limits.
 const (
-	maxMarkdown = 64 << 10        // bytes that are parsed; the rest is cut and said so
-	maxMarks    = 1500            // marks that may begin or end something within a line: * _ ~ ` [ ] ! <
-	maxScanned  = 2 << 20         // bytes that are looked through for the ends of links, code and tags
-	maxNesting  = 32              // blocks within blocks
-	maxCells    = 20_000          // of a table, which fills its rows up
-	maxRendered = 16 * 64 << 10   // bytes of HTML, for a long address may be referred to often
-	maxRender   = 2 * time.Second // whatever it is
+	maxMarkdown = 64 << 10        // bytes that are parsed; the rest is cut, with a note
+	maxMarks    = 1500            // characters that may begin or end inline markup: * _ ~ ` [ ] ! <
+	maxScanned  = 2 << 20         // bytes that are searched for the ends of links, code and tags
+	maxNesting  = 32              // depth of nested blocks
+	maxCells    = 20_000          // cells of a table, whose short rows are filled up
+	maxRendered = 16 * 64 << 10   // bytes of HTML: a long address may be referenced often
+	maxRender   = 2 * time.Second // for one text
 )
 
-// errHeavy is the reason for showing a text as it is.
+// errHeavy means that a text is shown without rendering.
 var errHeavy = errors.New("web: this Markdown costs too much to render")
 
-// work counts what rendering one text costs. It stops it by a panic with
-// errHeavy or the context's error: neither parser nor renderer can be stopped
-// in another way. [markdown.render] recovers it.
+// work counts the cost of rendering one text. It aborts by panicking with
+// errHeavy or the context's error, because neither parser nor renderer can be
+// stopped in another way. [markdown.render] recovers the panic.
 type work struct {
-	ctx   context.Context //nolint:containedctx // it lives for one rendering
+	ctx   context.Context //nolint:containedctx // lives for one rendering
 	marks int
 	ahead int
 	bytes int
@@ -41,10 +42,10 @@ func (w *work) stop(err error) {
 	}
 }
 
-// stopped is what work panics with.
+// stopped is the value of the panic.
 type stopped struct{ error }
 
-// mark counts a mark within a line, and how far a parser may look for its end.
+// mark counts an inline mark and how far a parser may search for its end.
 func (w *work) mark(ahead int) {
 	w.ahead += ahead
 	if w.marks++; w.marks > maxMarks || w.ahead > maxScanned {
@@ -55,7 +56,7 @@ func (w *work) mark(ahead int) {
 	}
 }
 
-// Write counts what is rendered.
+// Write counts the rendered bytes.
 func (w *work) Write(p []byte) (int, error) {
 	if w.bytes += len(p); w.bytes > maxRendered {
 		w.stop(errHeavy)
@@ -64,8 +65,8 @@ func (w *work) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// counter is asked first wherever a parser would begin something, counts, and
-// leaves it to the parser.
+// counter is a parser that runs before the others: it counts and leaves the
+// input to them.
 type counter struct{ key parser.ContextKey }
 
 func (c counter) work(pc parser.Context) *work {
@@ -73,7 +74,7 @@ func (c counter) work(pc parser.Context) *work {
 	return w
 }
 
-// inlineCounter counts marks.
+// inlineCounter counts inline marks.
 type inlineCounter struct{ counter }
 
 func (inlineCounter) Trigger() []byte { return []byte("*_~`[]!<") }
@@ -109,13 +110,13 @@ func (blockCounter) Close(ast.Node, text.Reader, parser.Context)                
 func (blockCounter) CanInterruptParagraph() bool                                 { return true }
 func (blockCounter) CanAcceptIndentedLine() bool                                 { return true }
 
-// tableCounter bounds the cells of what may become a table.
+// tableCounter bounds the cells of a possible table.
 type tableCounter struct{ counter }
 
 func (c tableCounter) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
 	w, lines, widest := c.work(pc), node.Lines(), 0
 	w.stop(w.ctx.Err())
-	for i := range min(lines.Len(), 1000) { // the row that says how many columns there are is among the first
+	for i := range min(lines.Len(), 1000) { // the row that defines the columns is among the first lines
 		cells := 1
 		segment := lines.At(i)
 		for _, b := range segment.Value(reader.Source()) {

@@ -13,25 +13,27 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Pushes keeps which browsers want to be rung with the page closed. All methods
-// are safe for concurrent use. Errors are those of shared state.
+// Pushes stores the push subscriptions of browsers. All methods are safe for
+// concurrent use. Errors are those of shared state.
 type Pushes interface {
-	// PublicKey is what a browser subscribes with.
+	// PublicKey returns the key with which browsers subscribe.
 	PublicKey() string
-	// Subscribe keeps a browser's PushSubscription, as JSON, of a sign-in session.
-	// What it rings with is said in the language, a tag.
-	// The error is [ask.ErrInvalid] when it is none. Again renews it.
+	// Subscribe stores a browser's PushSubscription, as JSON, for a sign-in
+	// session. Messages are in the given language, a tag.
+	// The error is [ask.ErrInvalid] if body is not a subscription. Subscribing
+	// again renews it.
 	Subscribe(ctx context.Context, by ask.By, access ask.Access, language, session string, body []byte) error
-	// Unsubscribe forgets one of this person's. That there is none is not an error.
+	// Unsubscribe removes one of this person's subscriptions. It is not an
+	// error if there is none.
 	Unsubscribe(ctx context.Context, by ask.By, endpoint string) error
-	// SignedOut forgets those of a sign-in session.
+	// SignedOut removes the subscriptions of a sign-in session.
 	SignedOut(ctx context.Context, session string) error
 }
 
-// maxSubscription bounds the JSON of a subscription, in bytes.
+// maxSubscription bounds a subscription's JSON, in bytes.
 const maxSubscription = 4 << 10
 
-// notice is an ask for a notification of the browser.
+// notice returns an ask as the content of a browser notification.
 func (s *Server) notice(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	record, err := s.record(r.Context(), me, keyOf(r))
 	if err != nil {
@@ -39,11 +41,11 @@ func (s *Server) notice(w http.ResponseWriter, r *http.Request, me responder.Vie
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(present.New(&record, viewer(me), s.opts.Now()).Notice(record.Life)) // the browser is gone
+	_ = json.NewEncoder(w).Encode(present.New(&record, viewer(me), s.opts.Now()).Notice(record.Life)) // an error means that the browser disconnected
 }
 
-// pick answers an ask of one question with one option, as a notification does.
-// The life is that of the ask that was shown.
+// pick answers an ask of one question with one option, from a notification. The
+// life is that of the ask in the notification.
 func (s *Server) pick(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	record, err := s.record(r.Context(), me, keyOf(r))
 	if err != nil {
@@ -81,7 +83,7 @@ func (s *Server) pick(w http.ResponseWriter, r *http.Request, me responder.Viewe
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// subscribe keeps where this browser can be rung.
+// subscribe stores this browser's push subscription.
 func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSubscription))
 	id, ok := s.sessionID(r)
@@ -104,7 +106,7 @@ func (s *Server) unsubscribe(w http.ResponseWriter, r *http.Request, me responde
 	s.say(w, r, s.opts.Push.Unsubscribe(r.Context(), me.By, r.PostFormValue("endpoint")))
 }
 
-// say answers a script: nothing, or a sentence and its status.
+// say answers a script: an empty response, or a sentence and its status.
 func (s *Server) say(w http.ResponseWriter, r *http.Request, err error) {
 	if err == nil {
 		w.WriteHeader(http.StatusNoContent)
@@ -128,7 +130,7 @@ func (s *Server) say(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, err.Error(), status)
 }
 
-// pushKey is what browsers subscribe with, or nothing.
+// pushKey returns the key with which browsers subscribe, or nothing.
 func (s *Server) pushKey() string {
 	if s.opts.Push == nil {
 		return ""

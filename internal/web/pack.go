@@ -26,62 +26,62 @@ func accepts(r *http.Request) bool {
 	return false
 }
 
-// packing is a response whose client takes gzip; see [Server.render].
+// packing marks a response whose client accepts gzip; see [Server.render].
 type packing struct{ http.ResponseWriter }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap supports [http.ResponseController].
 func (p packing) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// leastPacked is the size from which a page is worth it, in bytes.
+// leastPacked is the minimum size of a page that is compressed, in bytes.
 const leastPacked = 1 << 10
 
-// deflaters are kept because each has most of a megabyte.
+// deflaters pools compressors: each holds almost a megabyte.
 //
 //nolint:gochecknoglobals // a pool
 var deflaters = sync.Pool{New: func() any {
-	w, _ := flate.NewWriter(nil, flate.DefaultCompression) // the level is known
+	w, _ := flate.NewWriter(nil, flate.DefaultCompression) // a valid level
 	return w
 }}
 
-// segment compresses data to a part of a deflate stream. It ends at a byte and
-// refers to nothing before it, so that the same bytes go into any number of
-// streams.
+// segment compresses data to a part of a deflate stream. It ends at a byte
+// boundary and refers to nothing before it, so the same bytes can be part of
+// any number of streams.
 func segment(data []byte) []byte {
 	var out bytes.Buffer
 	w, _ := deflaters.Get().(*flate.Writer)
 	defer deflaters.Put(w)
 	w.Reset(&out)
-	_, _ = w.Write(data) // to memory
+	_, _ = w.Write(data) // writes to memory
 	_ = w.Flush()
 	return out.Bytes()
 }
 
-// gzipped is a whole gzip file.
+// gzipped returns a complete gzip file.
 func gzipped(data []byte, level int) []byte {
 	var out bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&out, level) // the levels are known
-	_, _ = w.Write(data)                     // to memory
+	w, _ := gzip.NewWriterLevel(&out, level) // valid levels
+	_, _ = w.Write(data)                     // writes to memory
 	_ = w.Close()
 	return out.Bytes()
 }
 
-// packed is a gzip stream made of segments: it holds a checksum, not the window
-// and tables of a compressor.
+// packed is a gzip stream made of segments. It holds a checksum, but no
+// compressor's window and tables.
 type packed struct {
 	crc  uint32
 	size uint32
 }
 
-// head begins the stream.
+// head returns the gzip header.
 func (p *packed) head() []byte { return []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255} }
 
-// add notes what a segment was made of.
+// add updates the checksum and size with a segment's uncompressed data.
 func (p *packed) add(data []byte) {
 	p.crc = crc32.Update(p.crc, crc32.IEEETable, data)
-	p.size += uint32(len(data)) //nolint:gosec // modulo 2^32, as gzip has it
+	p.size += uint32(len(data)) //nolint:gosec // modulo 2^32, as in the gzip trailer
 }
 
-// tail ends the stream.
+// tail returns the end of the stream.
 func (p *packed) tail() []byte {
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32([]byte{3, 0}, p.crc), p.size)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// inbox shows the ask that this person should decide first, and the list.
+// inbox shows the list and the ask that this person should decide first.
 func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	at, ctx := listingOf(r), r.Context()
 	t := responder.Turn{}
@@ -46,7 +46,7 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me responder.View
 	s.write(w, http.StatusOK, p)
 }
 
-// done says what this person has just decided.
+// done shows what this person has just decided.
 func (s *Server) done(r *http.Request, p *page, me responder.Viewer) {
 	if k, ok := parseKey(r.URL.Query().Get(fieldDone)); ok {
 		if record, err := s.record(r.Context(), me, k); err == nil && record.Outcome != nil {
@@ -55,7 +55,7 @@ func (s *Server) done(r *http.Request, p *page, me responder.Viewer) {
 	}
 }
 
-// show puts one ask in focus, pending or not.
+// show puts one ask in focus, whether it is pending or not.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	k := keyOf(r)
 	record, err := s.record(r.Context(), me, k)
@@ -64,7 +64,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, me responder.Viewe
 		return
 	}
 	if r.Header.Get("Sec-Fetch-Dest") == "document" && record.State == ask.StatePending {
-		_ = s.board.Look(me, k, false) // scripts go on telling it
+		_ = s.board.Look(me, k, false) // scripts repeat it while the page is open
 	}
 	p := s.newPage(r.Context(), me, &k, listingOf(r))
 	p.focus(s, s.newAsk(r.Context(), &record, me, typed{}, nil), &record, me)
@@ -92,9 +92,8 @@ func (s *Server) notFound(w http.ResponseWriter, me responder.Viewer) {
 	})
 }
 
-// record reads an ask that a person may see through the board, so that many open
-// pages do not read the same ask again and again. One that they may not see is
-// not there.
+// record reads an ask through the board, so that many open pages do not read
+// the same ask repeatedly. An ask that the person may not see is not found.
 func (s *Server) record(ctx context.Context, me responder.Viewer, k ask.Key) (ask.Record, error) {
 	if !k.Valid() {
 		return ask.Record{}, ask.ErrNotFound
@@ -112,7 +111,7 @@ func (s *Server) record(ctx context.Context, me responder.Viewer, k ask.Key) (as
 }
 
 // settle tells the board how an ask ended before the bus does, so that the next
-// page is already right.
+// page shows it.
 func (s *Server) settle(record ask.Record, o ask.Outcome) {
 	record.State, record.Outcome = ask.StateResolved, &o
 	s.board.Learn(record)
@@ -134,7 +133,7 @@ func (s *Server) write(w http.ResponseWriter, status int, p page) {
 	s.render(w, status, name, p)
 }
 
-// plainPage says one thing.
+// plainPage is a page with one message.
 type plainPage struct {
 	Me      string
 	Title   string
@@ -147,13 +146,14 @@ func (s *Server) plain(w http.ResponseWriter, status int, p plainPage) {
 	s.render(w, status, "plain", p)
 }
 
-// command is a command of askbus as people type it here.
+// command returns an askbus command with the flags that it needs for this
+// inbox.
 func (s *Server) command(name string) string {
 	return strings.TrimSpace("askbus " + name + " " + s.opts.Flags)
 }
 
-// render draws a whole page before it sends the first byte, so that a page is
-// never half there.
+// render executes the template completely before it sends the first byte, so
+// that a page is never truncated by an error.
 func (s *Server) render(w http.ResponseWriter, status int, name string, data any) {
 	var out bytes.Buffer
 	if err := s.pages[answeredIn(w).Tag].ExecuteTemplate(&out, name, data); err != nil {

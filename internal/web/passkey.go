@@ -17,28 +17,29 @@ import (
 )
 
 // Passkeys signs people in with passkeys. All methods are safe for concurrent
-// use. Errors with [ask.ErrInvalid] say that what a browser sent does not count.
+// use. Errors with [ask.ErrInvalid] mean that the browser's data was rejected.
 type Passkeys interface {
-	// Origin is the address at which they work.
+	// Origin is the origin at which the passkeys are valid.
 	Origin() string
-	// Any reports whether somebody has one.
+	// Any reports whether any passkey is registered.
 	Any() bool
-	// BeginRegister and BeginLogin say what the browser is told, and what to keep
-	// until the end.
+	// BeginRegister and BeginLogin return the options for the browser and the
+	// state to keep until the ceremony ends.
 	BeginRegister(ctx context.Context, p auth.Person) (options, keep []byte, err error)
 	BeginLogin() (options, keep []byte, err error)
-	// FinishRegister calls use once, when the passkey is good and before it is kept.
+	// FinishRegister calls use once, after the passkey is verified and before
+	// it is stored.
 	FinishRegister(ctx context.Context, p auth.Person, kept, answer []byte, use func() error) (auth.Person, error)
 	FinishLogin(ctx context.Context, kept, answer []byte) (auth.Person, error)
-	// Run follows what other replicas do until ctx ends.
+	// Run applies changes by other replicas until ctx ends.
 	Run(ctx context.Context) error
 }
 
-// InviteLife is how long an invitation is good for.
+// InviteLife is how long an invitation is valid.
 const InviteLife = 7 * 24 * time.Hour
 
-// InviteLink makes a link at which somebody registers a passkey, and is from then
-// on p. It is good for [InviteLife] and for one passkey.
+// InviteLink returns a link at which somebody registers a passkey for p. It is
+// valid for [InviteLife] and one passkey.
 func InviteLink(cookieKey []byte, origin string, p auth.Person, now time.Time) (string, error) {
 	keys, err := deriveKeys(cookieKey)
 	if err != nil {
@@ -53,14 +54,14 @@ func InviteLink(cookieKey []byte, origin string, p auth.Person, now time.Time) (
 	return strings.TrimRight(origin, "/") + "/join?t=" + url.QueryEscape(token), nil
 }
 
-// joinView is the page of an invitation.
+// joinView is the data of the invitation page.
 type joinView struct {
 	Title string
 	Name  string
 	Token string
 }
 
-// join greets somebody who was invited. Looking does not use the link up.
+// join shows the page of an invitation. It does not use the invitation up.
 func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 	p, err := unseal(r.URL.Query().Get("t"), s.keys.invite, s.opts.Now())
 	if err != nil {
@@ -75,11 +76,11 @@ func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 	s.render(w, http.StatusOK, "join", joinView{Title: "Welcome", Name: ask.CleanLine(p.Name), Token: r.URL.Query().Get("t")})
 }
 
-// ceremony is what a browser sends of a passkey.
+// ceremony is a browser's request in a passkey ceremony.
 type ceremony struct {
-	Token  string          `json:"t"` // of an invitation
+	Token  string          `json:"t"` // of the invitation
 	To     string          `json:"to"`
-	Kept   string          `json:"kept"` // what [Server.tell] told it
+	Kept   string          `json:"kept"` // the state that [Server.tell] sent
 	Answer json.RawMessage `json:"answer"`
 }
 
@@ -93,8 +94,9 @@ func (s *Server) ceremony(r *http.Request) (c ceremony, err error) {
 	return c, nil
 }
 
-// tell answers the first step: what the browser's authenticator is asked, and
-// what comes back to us, signed, so that no replica keeps anything.
+// tell answers the first step with the options for the browser's authenticator
+// and the signed state of the ceremony, which the browser returns. Replicas
+// store nothing.
 func (s *Server) tell(w http.ResponseWriter, r *http.Request, to string, options, keep []byte) error {
 	f, err := s.start(w, r, to)
 	if err != nil {
@@ -104,7 +106,7 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, to string, options
 	return writeJSON(w, http.StatusOK, map[string]any{"options": json.RawMessage(options), "kept": body + "." + s.secret(f, "passkey "+body)})
 }
 
-// kept is what tell gave away in this browser's flow.
+// kept verifies the state that tell sent in this browser's flow.
 func (s *Server) kept(f flow, text string) ([]byte, error) {
 	body, mac, _ := strings.Cut(text, ".")
 	if !equal(mac, s.secret(f, "passkey "+body)) {
@@ -113,7 +115,7 @@ func (s *Server) kept(f flow, text string) ([]byte, error) {
 	return base64.RawURLEncoding.DecodeString(body)
 }
 
-// invited is who an invitation is for. Used says that it is used up by this.
+// invited verifies an invitation and returns its person.
 func (s *Server) invited(token string) (auth.Person, pass, error) {
 	p, err := unseal(token, s.keys.invite, s.opts.Now())
 	if err != nil {
@@ -140,7 +142,7 @@ func (s *Server) joinOptions(w http.ResponseWriter, r *http.Request) {
 	s.failed(w, r, err)
 }
 
-// joined keeps a passkey that was made, uses the invitation up, and signs in.
+// joined stores a new passkey, uses the invitation up and signs the person in.
 func (s *Server) joined(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
@@ -218,7 +220,7 @@ func (s *Server) welcome(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return writeJSON(w, http.StatusOK, map[string]string{"to": landing(to)})
 }
 
-// failed tells a script what went wrong, if something did.
+// failed sends the error to the script, if there is one.
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case err == nil:
@@ -228,10 +230,10 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 			what = byInvite
 		}
 		s.noteRefused(r, what, ask.By{}, err)
-		s.opts.Logger.WarnContext(r.Context(), "a passkey does not count", reason(err))
+		s.opts.Logger.WarnContext(r.Context(), "passkey rejected", reason(err))
 		_ = writeJSON(w, http.StatusUnprocessableEntity, map[string]string{"problem": sentence(err)})
 	default:
-		s.opts.Logger.ErrorContext(r.Context(), "cannot sign somebody in", reason(err))
+		s.opts.Logger.ErrorContext(r.Context(), "cannot sign a person in", reason(err))
 		_ = writeJSON(w, http.StatusServiceUnavailable, map[string]string{"problem": answeredIn(w).Say("The bus does not answer just now. Try again in a few seconds.")})
 	}
 }
@@ -239,6 +241,6 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 func writeJSON(w http.ResponseWriter, status int, v any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who does not read it needs no error
+	_ = json.NewEncoder(w).Encode(v) // an error means that the browser disconnected
 	return nil
 }

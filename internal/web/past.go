@@ -16,33 +16,33 @@ import (
 
 // Bounds of the history.
 const (
-	maxPast     = 10_000                  // ended asks that are held, the newest
-	pastPage    = 500                     // asks of one reading
-	pastPages   = 1000                    // readings, at most
-	pastLimit   = 2 * time.Minute         // for all of them
-	pastWait    = 1500 * time.Millisecond // that a page waits for the first of them to be done
-	pastAgain   = time.Minute             // between two times that everything is read, at least
-	pastLeisure = 20                      // and so many times as long as that took
+	maxPast     = 10_000                  // ended asks that are kept, the newest
+	pastPage    = 500                     // asks per page
+	pastPages   = 1000                    // pages, at most
+	pastLimit   = 2 * time.Minute         // for all pages
+	pastWait    = 1500 * time.Millisecond // how long a page waits for the first read
+	pastAgain   = time.Minute             // minimum time between two full reads
+	pastLeisure = 20                      // and at least this many times the duration of a read
 )
 
-// past is one ended ask as lists and searches need it.
+// past is one ended ask as lists and searches use it.
 type past struct {
 	key     ask.Key
 	heading string
-	told    map[string]gist // by the tag of a language
+	told    map[string]gist // by language tag
 	agent   string
 	status  ask.Status
 	by      *ask.By
-	named   []string // its audience
+	named   []string // audience
 	asked   time.Time
 	ended   time.Time
-	text    string // what is searched, in lower case
+	text    string // searchable text, in lower case
 }
 
-// gist is how an ask ended, in the words of a language.
+// gist describes how an ask ended, in one language.
 type gist struct{ gist, where string }
 
-// gists says how an ask ended in every language.
+// gists describes how an ask ended in every language.
 func gists(r *ask.Record, now time.Time) (told map[string]gist, all []string) {
 	told = map[string]gist{}
 	for _, l := range lang.All() {
@@ -59,8 +59,8 @@ func gists(r *ask.Record, now time.Time) (told map[string]gist, all []string) {
 
 func languageOrEnglish(me responder.Viewer) string { return lang.Of(me.Language).Tag }
 
-// archive holds what ended, as far as somebody wanted to see it: it reads
-// nothing before the first look at the history.
+// archive caches ended asks. It reads nothing before somebody first opens the
+// history.
 type archive struct {
 	asks Asks
 	now  func() time.Time
@@ -71,9 +71,9 @@ type archive struct {
 
 	mu      sync.Mutex
 	rows    map[ask.Key]*past
-	read    time.Time     // when the last reading began that succeeded
-	took    time.Duration // how long it took
-	reading chan struct{} // closed when the one under way ends; nil: none is
+	read    time.Time     // start of the last successful read
+	took    time.Duration // its duration
+	reading chan struct{} // closed when the current read ends; nil: none is running
 	closed  bool
 }
 
@@ -81,8 +81,9 @@ func newArchive(asks Asks, now func() time.Time, log *slog.Logger) *archive {
 	return &archive{asks: asks, now: now, log: log, ended: make(chan struct{}), rows: map[ask.Key]*past{}}
 }
 
-// newest returns what ended, the newest first, and whether that is all that is
-// kept as far as it is known. Recent is what the board saw ending.
+// newest returns the ended asks, newest first, and whether these are all that
+// the bus keeps, as far as is known. Recent holds those that the board saw
+// ending.
 func (a *archive) newest(ctx context.Context, recent []ask.Record) (rows []*past, whole bool) {
 	done := a.begin(ctx)
 	late := time.NewTimer(pastWait)
@@ -112,15 +113,15 @@ func newestFirst(x, y *past) int {
 	return strings.Compare(x.key.String(), y.key.String())
 }
 
-// begin reads everything if that was not done for a while. The first reading is
-// worth waiting for.
+// begin starts a full read if the last one is old enough. A page waits only for
+// the first read.
 func (a *archive) begin(ctx context.Context) (done <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	first := a.read.IsZero()
 	if a.reading == nil && !a.closed && (first || a.now().Sub(a.read) > max(pastAgain, pastLeisure*a.took)) {
 		a.reading = make(chan struct{})
-		life := context.WithoutCancel(ctx) // even if this reader leaves, the next page has it
+		life := context.WithoutCancel(ctx) // the next page uses the result, even if this reader leaves
 		a.running.Go(func() { a.readAll(life) })
 	}
 	if first && a.reading != nil {
@@ -169,7 +170,7 @@ func (a *archive) readAll(ctx context.Context) {
 	a.reading = nil
 }
 
-// close ends a reading that is under way, and waits for it.
+// close cancels a running read and waits for it.
 func (a *archive) close() {
 	a.mu.Lock()
 	if !a.closed {
@@ -180,7 +181,7 @@ func (a *archive) close() {
 	a.running.Wait()
 }
 
-// take takes an ended ask in. The caller holds mu.
+// take adds an ended ask. The caller holds mu.
 func (a *archive) take(r *ask.Record) {
 	end := present.NewEnd(r, viewer(responder.Viewer{}), a.now())
 	if end == nil {
@@ -209,7 +210,7 @@ func (a *archive) take(r *ask.Record) {
 	}
 }
 
-// cut drops the oldest.
+// cut drops the oldest asks.
 func (a *archive) cut() {
 	rows := make([]*past, 0, len(a.rows))
 	for _, p := range a.rows {

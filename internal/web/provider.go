@@ -16,11 +16,11 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// providerPath is where a sign-in at the provider begins; below it are the
-// addresses that the provider is told.
+// providerPath is where a sign-in at the provider begins. The addresses that
+// the provider calls are below it.
 const providerPath = "/login/oidc"
 
-// ProviderPath is where the provider sends people back, below the base URL.
+// ProviderPath is the redirect URI's path, below the base URL.
 const ProviderPath = providerPath + "/callback"
 
 const (
@@ -28,14 +28,14 @@ const (
 	maxLogoutToken = 16 << 10
 )
 
-// flow is a sign-in between its beginning and its end. The browser keeps it in a
-// cookie; what must be secret is derived, so no replica keeps anything.
+// flow is a sign-in in progress. The browser keeps it in a cookie; its secrets
+// are derived, so replicas store nothing.
 type flow struct {
 	id string
 	to string
 }
 
-// start gives the browser a flow.
+// start sets the cookie of a new flow.
 func (s *Server) start(w http.ResponseWriter, r *http.Request, to string) (flow, error) {
 	f := flow{rand.Text(), to}
 	p := passFor(ask.By{Name: to}, s.opts.Now(), flowLife)
@@ -54,8 +54,7 @@ func (s *Server) setFlow(w http.ResponseWriter, r *http.Request, value string, m
 	})
 }
 
-// flowOf is the flow that a browser is in. It can be ended once, at whichever
-// replica.
+// flowOf returns the browser's flow. It can be finished once, at any replica.
 func (s *Server) flowOf(ctx context.Context, w http.ResponseWriter, r *http.Request) (flow, error) {
 	c, err := r.Cookie(s.keys.cookieName + "_flow")
 	if err != nil {
@@ -76,7 +75,7 @@ func (s *Server) flowOf(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	return flow{p.ID, p.Name}, nil
 }
 
-// secret is a secret of a flow for one purpose, in 43 characters.
+// secret derives a flow's secret for one purpose, in 43 characters.
 func (s *Server) secret(f flow, purpose string) string {
 	return base64.RawURLEncoding.EncodeToString(derive(s.keys.flow, purpose+" "+f.id))
 }
@@ -85,7 +84,7 @@ func (s *Server) secrets(f flow) auth.Flow {
 	return auth.Flow{State: s.secret(f, "state"), Nonce: s.secret(f, "nonce"), Verifier: s.secret(f, "verifier")}
 }
 
-// leave sends the browser to the provider.
+// leave redirects the browser to the provider.
 func (s *Server) leave(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Sec-Purpose") != "" || r.Method == http.MethodHead {
 		w.WriteHeader(http.StatusNoContent)
@@ -103,10 +102,10 @@ func (s *Server) leave(w http.ResponseWriter, r *http.Request) {
 		s.providerAway(w, r, err)
 		return
 	}
-	http.Redirect(w, r, at, http.StatusSeeOther) //nolint:gosec // the provider that was configured
+	http.Redirect(w, r, at, http.StatusSeeOther) //nolint:gosec // the configured provider
 }
 
-// comeIn is where the provider sends the browser back.
+// comeIn handles the provider's redirect back.
 func (s *Server) comeIn(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*callTimeout)
 	defer cancel()
@@ -133,7 +132,7 @@ func (s *Server) comeIn(w http.ResponseWriter, r *http.Request) {
 		s.forbidden(w, r, err)
 	case errors.Is(err, ask.ErrInvalid):
 		s.noteRefused(r, byProvider, in.By, err)
-		s.opts.Logger.WarnContext(r.Context(), "a sign-in at the provider failed", reason(err))
+		s.opts.Logger.WarnContext(r.Context(), "sign-in at the provider failed", reason(err))
 		s.signIn(w, r, answeredIn(w).Say("You are not signed in. %s Try again.", sentence(err)))
 	default:
 		s.providerAway(w, r, err)
@@ -144,7 +143,7 @@ func (s *Server) providerAway(w http.ResponseWriter, r *http.Request, err error)
 	s.cannotSignIn(w, r, err, answeredIn(w).Say("The sign-in provider or the bus does not answer. Try again in a few seconds."))
 }
 
-// loggedOut is what the provider calls when somebody has signed out there.
+// loggedOut handles the provider's back-channel logout.
 func (s *Server) loggedOut(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.logouts <- struct{}{}:
@@ -167,10 +166,10 @@ func (s *Server) loggedOut(w http.ResponseWriter, r *http.Request) {
 		s.opts.Logger.InfoContext(r.Context(), "the provider signed somebody out", slog.Int("sessions", n))
 	case errors.Is(err, ask.ErrInvalid):
 		s.noteRefused(r, "sign-out by the provider", ask.By{}, err)
-		s.opts.Logger.WarnContext(r.Context(), "a logout message is not believed", reason(err))
+		s.opts.Logger.WarnContext(r.Context(), "logout token rejected", reason(err))
 		http.Error(w, `{"error":"invalid_request"}`, http.StatusBadRequest)
 	default:
-		s.opts.Logger.ErrorContext(r.Context(), "cannot sign somebody out as the provider says", reason(err))
+		s.opts.Logger.ErrorContext(r.Context(), "cannot carry out the provider's logout", reason(err))
 		http.Error(w, `{"error":"temporarily_unavailable"}`, http.StatusServiceUnavailable)
 	}
 }

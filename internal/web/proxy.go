@@ -13,14 +13,13 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Proxy is a proxy in front of the inbox that has signed people in and says who
-// they are in a header. Requests from elsewhere that bear the header are those of
-// strangers.
+// Proxy describes an authenticating proxy in front of the inbox that names the
+// person in a header. The header is ignored in requests from other addresses.
 type Proxy struct {
-	Header   string         // holds who it is, such as X-Forwarded-User
+	Header   string         // names the person, such as X-Forwarded-User
 	Groups   string         // header that holds their groups, separated by commas; optional
 	Name     string         // header that holds their name; optional
-	Networks []netip.Prefix // where the proxy is; required
+	Networks []netip.Prefix // addresses of the proxy; required
 	Rules    *auth.Rules    // over the claims user, groups and email; nil: everything is allowed
 }
 
@@ -31,7 +30,7 @@ func (p *Proxy) check() error {
 	case p.Header == "":
 		return errors.New("the proxy's networks are set, but not the header in which it says who somebody is (ASKBUS_WEB_PROXY_HEADER)")
 	case len(p.Networks) == 0:
-		return fmt.Errorf("the header %s is believed of nobody: say where the proxy is in ASKBUS_WEB_PROXY_NETWORKS, such as 10.0.0.5/32, else anybody could send that header", p.Header)
+		return fmt.Errorf("ASKBUS_WEB_PROXY_NETWORKS is required with the header %s: name the proxy's addresses, such as 10.0.0.5/32, or anybody could send that header", p.Header)
 	}
 	for _, n := range p.Networks {
 		if !n.IsValid() || n.Bits() == 0 {
@@ -41,7 +40,7 @@ func (p *Proxy) check() error {
 	return nil
 }
 
-// vouches reports that a request comes from the proxy, and says who it is of.
+// vouches reports whether a request comes from the proxy and names a person.
 func (p *Proxy) vouches(r *http.Request) bool {
 	if p == nil || len(r.Header.Values(p.Header)) == 0 {
 		return false
@@ -50,8 +49,8 @@ func (p *Proxy) vouches(r *http.Request) bool {
 	return err == nil && slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return n.Contains(at.Addr().Unmap()) })
 }
 
-// person is of whom the proxy speaks. The error is [ask.ErrForbidden] when they
-// are not let in.
+// person returns the person that the proxy names. The error is
+// [ask.ErrForbidden] if the rules refuse them.
 func (p *Proxy) person(r *http.Request) (auth.Person, error) {
 	user, err := single(r, p.Header)
 	if err != nil {
@@ -84,8 +83,8 @@ func (p *Proxy) person(r *http.Request) (auth.Person, error) {
 	return auth.Person{By: by, Access: access}, err
 }
 
-// single is the value of a header that must not come twice: one of them would be
-// somebody else's.
+// single returns the value of a header that may occur only once: a second one
+// may have been added by the client.
 func single(r *http.Request, name string) (string, error) {
 	if name == "" {
 		return "", nil

@@ -10,30 +10,30 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// questionView is one question of the ask in focus, and its part of the form.
+// questionView is one question of the ask in focus and its part of the form.
 type questionView struct {
 	*present.Question
-	Element string // the id of the element
+	Element string // id of the element
 	Fault   string
 	Options []optionView
 	Other   *optionView
 	None    *optionView
 	Earlier []present.Earlier
 
-	// Field names and what was typed in them.
+	// Field names and their submitted values.
 	Field, Value    string
 	OtherField      string
 	NoteField, Note string
 	InputMode       string
 }
 
-// optionView is one choice, and its value in the form.
+// optionView is one option and its value in the form.
 type optionView struct {
 	*present.Option
 	Value  string
 	Chosen bool
 	HTML   template.HTML // a preview in Markdown
-	Text   string        // typed beside Other
+	Text   string        // submitted beside Other
 }
 
 func (s *Server) newQuestion(ctx context.Context, me responder.Viewer, q *present.Question, form typed, again []present.Again) questionView {

@@ -14,32 +14,32 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Fields of forms about the queue, beside those of answers.
+// Form fields of the queue, in addition to those of answers.
 const (
 	fieldDrawn = "drawn" // when the page was drawn, in Unix milliseconds
-	fieldFor   = "for"   // how long an ask is put off
+	fieldFor   = "for"   // duration of a snooze
 	fieldZone  = "zone"  // of the browser
 	fieldTo    = "to"
 	fieldWord  = "word"
 	fieldState = "state" // looking, answering or gone
-	fieldSince = "since" // from the end of the list: only what is asked after it comes up
+	fieldSince = "since" // from the end of the list: only asks made after this time are offered
 )
 
-// turn is what stands above the ask in focus: who else is there, and what can
-// be done with it but decide it.
+// turn is shown above the ask in focus: who else has it open, and the actions
+// besides answering.
 type turn struct {
 	Path    string
 	Query   string
 	Others  []string // "Mei is answering"
 	Handed  string   // "Handed to you by Mei: “you know the ledger”"
-	Taken   bool     // it was handed to somebody
+	Taken   bool     // it is handed over
 	Off     *present.Moment
 	Snoozes []pick
 	People  []pick
 	May     bool
 }
 
-// snoozesFor are the times a person may choose, from now on.
+// snoozesFor returns the durations that a person may choose now.
 func snoozesFor(me responder.Viewer, now time.Time, left time.Duration) []pick {
 	all := []pick{{Value: "15m", Label: say(me, "15 minutes")}, {Value: "1h", Label: say(me, "1 hour")}, {Value: "4h", Label: say(me, "4 hours")}, {Value: "tomorrow", Label: say(me, "tomorrow, 9:00")}, {Value: "monday", Label: say(me, "Monday, 9:00")}}
 	var fit []pick
@@ -51,7 +51,7 @@ func snoozesFor(me responder.Viewer, now time.Time, left time.Duration) []pick {
 	return fit
 }
 
-// snoozeUntil is when a choice is over. "back" is the zero time.
+// snoozeUntil returns the end of a snooze. "back" is the zero time.
 func snoozeUntil(choice string, now time.Time) (time.Time, bool) {
 	morning := func(days int) time.Time {
 		return time.Date(now.Year(), now.Month(), now.Day()+days, 9, 0, 0, 0, now.Location())
@@ -70,7 +70,7 @@ func snoozeUntil(choice string, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// newTurn draws what stands above a pending ask.
+// newTurn returns the turn of a pending ask.
 func (s *Server) newTurn(me responder.Viewer, r *ask.Record, at listing, off map[ask.Key]time.Time) *turn {
 	k, now := r.Ask.Key(), s.opts.Now()
 	t := &turn{Path: askPath(k), Query: at.with(url.Values{fieldDrawn: {strconv.FormatInt(now.UnixMilli(), 10)}}), May: viewer(me).May(r).Answer}
@@ -88,7 +88,7 @@ func (s *Server) newTurn(me responder.Viewer, r *ask.Record, at listing, off map
 		t.Taken, t.Handed = true, handedWords(h.Handed, me)
 	}
 	for _, p := range s.board.People() {
-		if me.Access == nil && p.Principal != me.By.Principal { // they may be of other tenants
+		if me.Access == nil && p.Principal != me.By.Principal { // other people may be of other tenants
 			t.People = append(t.People, pick{Value: p.Principal, Label: present.Name(p)})
 		}
 	}
@@ -98,7 +98,7 @@ func (s *Server) newTurn(me responder.Viewer, r *ask.Record, at listing, off map
 	return t
 }
 
-// head is the head of a pending ask, or nil.
+// head returns the board's head of a pending ask, or nil.
 func (s *Server) head(k ask.Key) *responder.Head {
 	heads, _ := s.board.Pending(responder.Filter{Tenant: k.Tenant, Session: k.Session, Search: k.ID}, 0, maxListed)
 	for i := range heads {
@@ -124,7 +124,7 @@ func handedWords(h *responder.Handover, me responder.Viewer) string {
 	return say(me, "Handed to %[1]s by %[2]s", to, by)
 }
 
-// others says who else is at an ask.
+// others names the other people who have an ask open.
 func (s *Server) others(k ask.Key, me responder.Viewer) []string {
 	var all []present.Attention
 	for _, a := range s.board.Attending(k) {
@@ -133,19 +133,19 @@ func (s *Server) others(k ask.Key, me responder.Viewer) []string {
 	return viewer(me).Others(all...)
 }
 
-// snoozed is what this person put off. When that cannot be read, nothing is.
+// snoozed returns what this person snoozed, or nothing if that cannot be read.
 func (s *Server) snoozed(ctx context.Context, me responder.Viewer) map[ask.Key]time.Time {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	off, err := s.board.Snoozed(ctx, me)
 	if err != nil {
-		s.opts.Logger.WarnContext(ctx, "cannot read what is put off", slog.Any("error", err))
+		s.opts.Logger.WarnContext(ctx, "cannot read the snoozed asks", slog.Any("error", err))
 	}
 	return off
 }
 
-// onward chooses what comes after an ask that is about to leave this person's
-// list. Undo gives it back to the others.
+// onward chooses the page after an ask that leaves this person's list. Undo
+// releases the next ask to the others.
 func (s *Server) onward(r *http.Request, me responder.Viewer, k ask.Key) (to string, undo func()) {
 	at, now := listingOf(r), s.opts.Now()
 	f := at.filter(me, s.snoozed(r.Context(), me), now)
@@ -164,7 +164,7 @@ func (s *Server) onward(r *http.Request, me responder.Viewer, k ask.Key) (to str
 	return "/" + at.with(more), func() {}
 }
 
-// snooze puts an ask off for this person, or takes it back.
+// snooze snoozes an ask for this person, or ends the snooze.
 func (s *Server) snooze(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	s.move(w, r, me, func(ctx context.Context, k ask.Key) error {
 		now := s.opts.Now()
@@ -179,15 +179,15 @@ func (s *Server) snooze(w http.ResponseWriter, r *http.Request, me responder.Vie
 	})
 }
 
-// handOver gives an ask to somebody else.
+// handOver hands an ask to another person.
 func (s *Server) handOver(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	s.move(w, r, me, func(ctx context.Context, k ask.Key) error {
 		return s.board.HandOver(ctx, me, k, r.PostForm.Get(fieldTo), r.PostForm.Get(fieldWord))
 	})
 }
 
-// move does something with an ask that changes whose list it is on, and goes on
-// to the next one.
+// move carries out an action that moves an ask to another list, and continues
+// with the next ask.
 func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewer, do func(context.Context, ask.Key) error) {
 	if err := r.ParseForm(); err != nil {
 		s.badForm(w, me, err)
@@ -219,16 +219,16 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewe
 			s.notFound(w, me)
 			return
 		default:
-			s.opts.Logger.WarnContext(r.Context(), "what a person did with an ask was not stored", slog.String("ask_id", k.ID), slog.Any("error", err))
+			s.opts.Logger.WarnContext(r.Context(), "cannot snooze or hand over an ask", slog.String("ask_id", k.ID), slog.Any("error", err))
 		}
 		s.again(r.Context(), w, r, me, &record, status, problem)
 		return
 	}
-	_ = s.board.Leave(me, k) // the others forget it by themselves
+	_ = s.board.Leave(me, k) // otherwise it expires by itself
 	s.goOn(w, r, me, to)
 }
 
-// faultWords is a fault of the forms above as a sentence.
+// faultWords returns a fault of these forms as a sentence.
 func faultWords(me responder.Viewer, f ask.Fault) string {
 	switch f.Pointer {
 	case "/to":
@@ -239,7 +239,7 @@ func faultWords(me responder.Viewer, f ask.Fault) string {
 	return say(me, "Not put off: this %s.", f.Message)
 }
 
-// attend notes that a person is at an ask, as the page tells every 10 s.
+// attend records that a person has an ask open. The page repeats it every 10 s.
 func (s *Server) attend(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	k, v := keyOf(r), me
 	var err error
@@ -257,7 +257,7 @@ func (s *Server) attend(w http.ResponseWriter, r *http.Request, me responder.Vie
 		return
 	}
 	if err != nil {
-		http.Error(w, "nobody was told", http.StatusServiceUnavailable)
+		http.Error(w, "cannot tell the other viewers", http.StatusServiceUnavailable)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)

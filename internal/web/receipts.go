@@ -10,27 +10,27 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// receiptKey is this surface's idempotency key: a page is posted nowhere twice.
+// receiptKey is this surface's idempotency key.
 const receiptKey = "web"
 
-// receipts tells the bus, once per ask, that it was put in front of an open
-// browser. A failure is logged and tried again when the board next changes.
+// receipts records on the bus, once per ask, that an open browser shows it. A
+// failed write is logged and retried when the board next changes.
 type receipts struct {
 	asks Asks
 	base string
 	now  func() time.Time
 	log  *slog.Logger
-	slot chan struct{} // bounds how many are under way
+	slot chan struct{} // bounds concurrent writes
 
 	mu   sync.Mutex
-	sent map[ask.Key]string // the life that was sent
+	sent map[ask.Key]string // the life whose receipt was sent
 }
 
 func newReceipts(asks Asks, base string, now func() time.Time, log *slog.Logger) *receipts {
 	return &receipts{asks: asks, base: base, now: now, log: log, slot: make(chan struct{}, 4), sent: make(map[ask.Key]string)}
 }
 
-// run sends receipts until ctx ends, then waits for those under way.
+// run sends receipts until ctx ends, then waits for those in flight.
 func (r *receipts) run(ctx context.Context, b Board, s *streams) {
 	changed, stop := b.Changes(responder.Filter{})
 	defer stop()
@@ -61,11 +61,12 @@ func (r *receipts) run(ctx context.Context, b Board, s *streams) {
 	}
 }
 
-// due marks and returns what is shown and has no receipt of ours.
+// due returns the shown asks without a receipt from this surface, and marks
+// them as sent.
 func (r *receipts) due(shown []responder.Head) []responder.Head {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.sent) > 10*maxListed { // what ended, or moved down: another receipt does no harm
+	if len(r.sent) > 10*maxListed { // forget ended asks and those further down; a repeated receipt is harmless
 		clear(r.sent)
 	}
 	var due []responder.Head

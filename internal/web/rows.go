@@ -18,24 +18,24 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// frame is what stands around the ask in focus: the list, and what is said
-// above and below it. It is drawn as a page, or told a page as it changes.
+// frame is the page around the ask in focus: the list and the messages above
+// and below it. It is drawn as a page or sent to one as changes.
 type frame struct {
-	Problem string // a sentence above everything, such as that the bus is gone
-	Waiting int    // what this person may decide
+	Problem string // a sentence above everything, such as that the bus is unreachable
+	Waiting int    // asks that this person may decide
 	List    []entry
-	Total   int    // of the listing, with what is on other pages
-	Pages   *pages // nil: the list is whole
+	Total   int    // of the listing, on all pages
+	Pages   *pages // nil: the list has one page
 	Ended   []*present.End
 	Views   []view
-	Query   string // the part of the list that is shown, for links
-	Mark    string // names this content
+	Query   string // of the shown page of the list, for links
+	Mark    string // identifies this content
 
 	at  listing
 	off map[ask.Key]time.Time
 }
 
-// newFrame reads the board for a person. Without a list it only counts.
+// newFrame reads the board for a person. Without list it only counts.
 func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, list bool) frame {
 	now, off := s.opts.Now(), s.snoozed(ctx, me)
 	f, most := at.filter(me, off, now), maxListed
@@ -43,7 +43,7 @@ func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, 
 		most = 0
 	}
 	heads, total := s.board.Pending(f, at.from, most)
-	if list && len(heads) == 0 && total > 0 { // what was there is answered
+	if list && len(heads) == 0 && total > 0 { // the asks of this page have ended
 		at.from = (total - 1) / maxListed * maxListed
 		heads, total = s.board.Pending(f, at.from, maxListed)
 	}
@@ -88,7 +88,7 @@ func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, 
 	return p
 }
 
-// problem is what a person must know about the bus.
+// problem returns what the person must know about the bus.
 func (s *Server) problem(me responder.Viewer) string {
 	switch status := s.board.Status(); {
 	case status.Offline:
@@ -101,15 +101,15 @@ func (s *Server) problem(me responder.Viewer) string {
 	return ""
 }
 
-// digest names content: as long as nobody can make two of the same name.
+// digest returns a collision-resistant name of content.
 func digest(write func(h hash.Hash)) string {
 	h := sha256.New()
 	write(h)
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:15])
 }
 
-// version names what an entry shows, without words that change as time passes:
-// the page says these by itself.
+// version names the content of an entry, without text that changes with time:
+// the page updates that itself.
 func (e *entry) version(life, language string) string {
 	return digest(func(h hash.Hash) {
 		fmt.Fprintf(h, "%q", []string{
@@ -127,7 +127,7 @@ func stamp(m *present.Moment) string {
 	return m.Stamp()
 }
 
-// mark names what a frame shows.
+// mark names the content of a frame.
 func (p *frame) mark() string {
 	return digest(func(h hash.Hash) {
 		for i := range p.List {
@@ -139,14 +139,14 @@ func (p *frame) mark() string {
 	})
 }
 
-// part is what a frame shows beside its list: a template, and what names its
-// content.
+// part is an element of the frame beside the list: a template, and the name of
+// its content.
 type part struct {
 	name    string
 	version func(*frame) string
 }
 
-// parts are those whose element in a page has their name as id.
+// parts returns the elements whose id in the page is their name.
 func parts() []part {
 	return []part{
 		{"problem", func(p *frame) string { return p.Problem }},
@@ -168,25 +168,25 @@ func parts() []part {
 	}
 }
 
-// put is one row that a page puts into its list.
+// put is one row that a page inserts into its list.
 type put struct {
 	Key   string `json:"key"`
-	After string `json:"after,omitempty"` // the key of the row above; none: it is the first
-	HTML  string `json:"html,omitempty"`  // none: it is there already, elsewhere
+	After string `json:"after,omitempty"` // key of the row above; empty: it is the first
+	HTML  string `json:"html,omitempty"`  // empty: the page already has the row elsewhere
 }
 
-// delta is what a page is told of a change.
+// delta is a change that is sent to a page.
 type delta struct {
 	All     bool              `json:"all,omitempty"` // rows is the whole list
 	Gone    []string          `json:"gone,omitempty"`
 	Rows    []put             `json:"rows,omitempty"`
 	Parts   map[string]string `json:"parts,omitempty"`
 	Waiting int               `json:"waiting"`
-	Touched []string          `json:"touched,omitempty"` // keys of asks that came, changed or ended, listed or not
-	Any     bool              `json:"any,omitempty"`     // others may have, too
+	Touched []string          `json:"touched,omitempty"` // keys of asks that were asked, changed or ended, listed or not
+	Any     bool              `json:"any,omitempty"`     // others may have changed as well
 }
 
-// row is one of a list as it was told.
+// row is one row of the list that was last sent.
 type row struct{ key, version string }
 
 func rowsOf(list []entry) []row {
@@ -197,14 +197,14 @@ func rowsOf(list []entry) []row {
 	return rows
 }
 
-// changes fills in what makes a list that was told the one of a frame. draw
-// gives the HTML of an entry.
+// changes sets the rows that turn the list was into list. draw returns the HTML
+// of an entry.
 func (d *delta) changes(was []row, list []entry, draw func(*entry) string) {
 	at := make(map[string]int, len(was))
 	for i := range was {
 		at[was[i].key] = i
 	}
-	places := make([]int, len(list)) // in the list that was told
+	places := make([]int, len(list)) // in was
 	listed := make(map[string]bool, len(list))
 	for i := range list {
 		key := list[i].Key.String()
@@ -235,10 +235,10 @@ func (d *delta) changes(was []row, list []entry, draw func(*entry) string) {
 	}
 }
 
-// rising finds a longest rising sequence of places that are not negative: what
-// needs not be moved.
+// rising finds a longest increasing subsequence of the non-negative places:
+// rows that do not move.
 func rising(places []int) (in []bool) {
-	var ends []int                     // the index of the smallest end of a sequence of each length
+	var ends []int                     // index of the smallest end of a sequence of each length
 	before := make([]int, len(places)) // in the sequence, plus 1
 	for i, p := range places {
 		if p < 0 {
@@ -263,11 +263,11 @@ func rising(places []int) (in []bool) {
 	return in
 }
 
-// maxDrawn is how many rows are kept in each of two generations.
+// maxDrawn is the number of rows kept in each of two generations.
 const maxDrawn = 2048
 
-// drawn keeps the HTML of rows by version: it is drawn once for everybody who
-// sees the same.
+// drawn caches the HTML of rows by version, so that a row is drawn once for all
+// viewers who see the same.
 type drawn struct {
 	mu       sync.Mutex
 	now, old map[string]string
@@ -292,8 +292,8 @@ func (d *drawn) row(version string, draw func() string) string {
 	return html
 }
 
-// html draws a template that a page has a part of. An error is a programming
-// error; the part is then empty.
+// part executes the template of a page's part. An error is a programming error;
+// the part is then empty.
 func (s *Server) part(language, name string, data any) string {
 	var out bytes.Buffer
 	if err := s.pages[lang.Of(language).Tag].ExecuteTemplate(&out, name, data); err != nil {

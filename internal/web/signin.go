@@ -9,21 +9,21 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// signInView is the page that lets people in: every way that this inbox has.
+// signInView is the data of the sign-in page, with every method of this inbox.
 type signInView struct {
 	Title    string
 	Problem  string
-	Provider string // what its button says; empty: none
-	Leave    string // where that button leads
-	Passkeys bool   // some people have one
-	Elsewise string // the address at which a passkey works, when it is not this one
-	To       string // the page that was asked for
-	Here     string // where another language leads to
+	Provider string // label of its button; empty: none
+	Leave    string // URL of that button
+	Passkeys bool   // a passkey is registered
+	Elsewise string // the address at which passkeys are valid, if it is not this one
+	To       string // the page that was requested
+	Here     string // the page to return to after a change of language
 	Command  string // prints a login link
-	Only     bool   // the command is the only way
+	Only     bool   // the command is the only method
 }
 
-// signIn shows the ways in, with what went wrong before.
+// signIn shows the sign-in page, with the problem of the last attempt.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, problem string) {
 	v := signInView{Title: answeredIn(w).Say("Sign in"), Problem: problem, Command: s.command("login"), To: s.wanted(r)}
 	if p := s.opts.Provider; p != nil {
@@ -43,16 +43,16 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, problem string) 
 	s.render(w, http.StatusUnauthorized, "signin", v)
 }
 
-// signInPage is GET /login without a link.
+// signInPage handles GET /login without a link.
 func (s *Server) signInPage(w http.ResponseWriter, r *http.Request) {
 	if _, err := s.whoIs(r, false); err == nil {
-		http.Redirect(w, r, landing(r.URL.Query().Get("to")), http.StatusSeeOther) //nolint:gosec // landing lets paths of our own through only
+		http.Redirect(w, r, landing(r.URL.Query().Get("to")), http.StatusSeeOther) //nolint:gosec // landing allows only paths of this inbox
 		return
 	}
 	s.signIn(w, r, "")
 }
 
-// wanted is where somebody who signs in wants to be.
+// wanted returns the page that a signed-out person requested.
 func (s *Server) wanted(r *http.Request) string {
 	if to := r.URL.Query().Get("to"); to != "" {
 		return landing(to)
@@ -63,14 +63,14 @@ func (s *Server) wanted(r *http.Request) string {
 	return "/"
 }
 
-// forbidden is for somebody who is known, and not let in.
+// forbidden refuses a person who is identified but not allowed.
 func (s *Server) forbidden(w http.ResponseWriter, r *http.Request, err error) {
 	l := answeredIn(w)
-	s.opts.Logger.WarnContext(r.Context(), "somebody is not let in", reason(err))
+	s.opts.Logger.WarnContext(r.Context(), "sign-in refused", reason(err))
 	s.plain(w, http.StatusForbidden, plainPage{Title: l.Say("You are not let in here"), Lines: []string{sentence(err), l.Say("If you should be, the administrator of this inbox can change that.")}})
 }
 
-// sentence is a refusal as people read it.
+// sentence returns a refusal for people.
 func sentence(err error) string {
 	detail := err.Error()
 	if e, ok := errors.AsType[*ask.Error](err); ok && e.Detail != "" {

@@ -17,12 +17,12 @@ import (
 //go:embed static templates
 var files embed.FS
 
-// assets are the files a page loads. Their URLs hold a hash of all of them, so
-// a browser keeps them for ever and never uses those of another version.
+// assets are the static files. Their URLs contain a hash of all of them, so
+// that browsers can cache them forever and never mix versions.
 type assets struct {
 	hash  string
 	files map[string][]byte
-	small map[string][]byte // the same, compressed
+	small map[string][]byte // gzip-compressed
 }
 
 func loadAssets() (*assets, error) {
@@ -79,7 +79,7 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// parseTemplates reads the templates once for each language, by its tag.
+// parseTemplates parses the templates once per language, by tag.
 func parseTemplates(a *assets) (map[string]*template.Template, error) {
 	scripts := a.scripts()
 	all := map[string]*template.Template{}

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// lookedWithin is for how long somebody counts as present at a hidden tab that
-// may not notify them.
+// lookedWithin is how long a person counts as present after looking at a tab
+// that is now hidden and may not notify.
 const lookedWithin = 15 * time.Minute
 
-// staying is for how long a stream counts as somebody who is present: always
-// while its tab is shown, or is hidden and may notify; else for 15 minutes after
-// it was last looked at. A tab says so when it connects, and connects again when
-// that changes, so that any replica knows.
+// staying returns how long a stream counts as a present person: always while
+// its tab is visible, or hidden with notifications allowed; else for 15 minutes
+// after the person last looked at it. A tab sends its state when it connects
+// and reconnects when the state changes, so that any replica knows it.
 func staying(r *http.Request, now time.Time) time.Duration {
 	q := r.URL.Query()
 	if q.Get("hidden") != "1" || q.Get("notify") == "1" {

@@ -13,22 +13,22 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// streams counts the live browsers, and those with somebody at them. While
-// there is one of these, this surface is present.
+// streams counts the open event streams and those with a present person. While
+// there is one with a present person, this surface declares presence.
 type streams struct {
 	present func(tenant, session string) (func(), error)
 	max     int
 	log     *slog.Logger
 	ended   chan struct{} // closed when the server drains
-	looked  chan struct{} // holds a signal when somebody starts to look
+	looked  chan struct{} // signals that a person became present
 	running sync.WaitGroup
 
 	mu     sync.Mutex
-	n      int // live
-	here   int // of them, with somebody at them
+	n      int // open streams
+	here   int // those with a present person
 	closed bool
 	leave  func()
-	asking bool // a call of present is under way
+	asking bool // a call of present is in flight
 }
 
 func newStreams(most int, present func(string, string) (func(), error), log *slog.Logger) *streams {
@@ -46,7 +46,7 @@ func (s *streams) enter() bool {
 	return true
 }
 
-// arrive says that somebody is at one of the live browsers.
+// arrive counts a stream's person as present.
 func (s *streams) arrive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *streams) arrive() {
 	}
 }
 
-// depart says that nobody is at a browser any more for which arrive was called.
+// depart reverts one call of arrive.
 func (s *streams) depart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +72,8 @@ func (s *streams) depart() {
 	}
 }
 
-// declare says that somebody looks. It has a goroutine of its own, because the
-// bus may be slow and no page waits for it.
+// declare declares presence on the bus. It runs in its own goroutine, because
+// the bus may be slow and no page waits for it.
 func (s *streams) declare() {
 	leave, err := s.present("", "")
 	s.mu.Lock()
@@ -83,7 +83,7 @@ func (s *streams) declare() {
 	case err != nil:
 		s.log.Warn("cannot declare that somebody looks", slog.Any("error", err))
 	case s.here == 0:
-		leave() // they have gone again
+		leave() // they have left in the meantime
 	default:
 		s.leave = leave
 	}
@@ -113,11 +113,11 @@ func (s *streams) close() {
 	s.running.Wait()
 }
 
-// proxiedStream is how long a stream lives that no session can end: the page
-// connects again, and is checked again.
+// proxiedStream is the lifetime of a stream without a session that could end
+// it: the page reconnects and is checked again.
 const proxiedStream = 5 * time.Minute
 
-// watch closes ended when the request's person is signed out.
+// watch closes ended when the person of the request is signed out.
 func (s *Server) watch(r *http.Request) (ended <-chan struct{}, stop func()) {
 	if s.opts.Proxy.vouches(r) {
 		ctx, cancel := context.WithTimeout(r.Context(), proxiedStream)
@@ -127,12 +127,12 @@ func (s *Server) watch(r *http.Request) (ended <-chan struct{}, stop func()) {
 	return s.opts.Sessions.Watch(id)
 }
 
-// sender writes server-sent events to one browser, compressed where it takes
-// that. Each is flushed.
+// sender writes server-sent events to one browser, compressed if the browser
+// accepts it, and flushes each.
 type sender struct {
 	w   http.ResponseWriter
 	out *http.ResponseController
-	zip *packed // nil: as they are
+	zip *packed // nil: uncompressed
 }
 
 func newSender(w http.ResponseWriter) *sender {
@@ -144,10 +144,10 @@ func newSender(w http.ResponseWriter) *sender {
 	return s
 }
 
-// write sends bytes that are ready for this stream.
+// write sends bytes that are already encoded for this stream.
 func (s *sender) write(data []byte) bool {
-	// A browser that does not read must not hold the stream for ever. Not
-	// every ResponseWriter of a test has deadlines.
+	// A browser that does not read must not block the stream forever. Some
+	// ResponseWriters in tests do not support deadlines.
 	_ = s.out.SetWriteDeadline(time.Now().Add(10 * time.Second))
 	if _, err := s.w.Write(data); err != nil { //nolint:gosec // drawn by html/template
 		return false
@@ -163,7 +163,7 @@ func (s *sender) send(e *event) bool {
 	return s.write(e.segment())
 }
 
-// begin says when a browser comes back that was cut off.
+// begin sends the delay after which a cut-off browser reconnects.
 func (s *sender) begin() bool {
 	if s.zip != nil && !s.write(s.zip.head()) {
 		return false
@@ -171,14 +171,15 @@ func (s *sender) begin() bool {
 	return s.send(greeting())
 }
 
-// end closes the stream, so that a browser sees no broken one.
+// end closes the stream properly, so that the browser does not see a truncated
+// one.
 func (s *sender) end() {
 	if s.zip != nil {
 		s.write(s.zip.tail())
 	}
 }
 
-// greeting, hello and heartbeat are the same for everybody.
+// greeting, hello and heartbeat are the same for all streams.
 //
 //nolint:gochecknoglobals // made once, never changed
 var (
@@ -187,9 +188,9 @@ var (
 	heartbeat = sync.OnceValue(func() *event { return &event{data: []byte(": hb\n\n")} })
 )
 
-// events is a browser's stream of what changes in its listing; see [feed]. The
-// page says what it has, by a mark, and is told what changed since, or everything
-// once; then hello; then what changes.
+// events serves a browser's stream of changes in its listing; see [feed]. The
+// page sends the mark of what it shows and gets the changes since then, or the
+// whole frame; then hello; then further changes.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	if !s.streams.enter() {
 		w.Header().Set("Retry-After", "10")
@@ -227,7 +228,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, me responder.Vie
 	mark := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("mark"))
 	for {
 		events, late, news := f.after(seq)
-		if !known && (late || f.drawn()) { // the feed has begun: where is this page?
+		if !known && (late || f.drawn()) { // the feed has begun: find the page's position
 			known, seq = true, f.begin(mark)
 			events, late, news = f.after(seq)
 		}
@@ -238,7 +239,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, me responder.Vie
 			events, greeted = append(events, hello()), true
 		}
 		for _, e := range events {
-			// What is sent is content: only while the session holds, with the same rights.
+			// Events contain asks: send them only while the session is valid
+			// and the access unchanged.
 			if !s.still(r, me) || !out.send(e) {
 				return
 			}
@@ -255,7 +257,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, me responder.Vie
 			return
 		case <-signedOut:
 			out.end()
-			return // the page connects again, and is told
+			return // the page reconnects and gets the rest
 		case <-news:
 		case <-left.C:
 			if here {
@@ -264,13 +266,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, me responder.Vie
 			}
 		case <-beat.C:
 			if !s.still(r, me) || !out.send(heartbeat()) {
-				return // the session has ended, or the browser is gone
+				return // the session has ended, or the browser disconnected
 			}
 		}
 	}
 }
 
-// still reports whether whoever made a request is signed in with the same rights.
+// still reports whether the person of a request is still signed in with the
+// same access.
 func (s *Server) still(r *http.Request, me responder.Viewer) bool {
 	now, err := s.whoIs(r, false)
 	return err == nil && reflect.DeepEqual(now.By, me.By) && reflect.DeepEqual(now.Access, me.Access) && slices.Equal(now.Tenants, me.Tenants)

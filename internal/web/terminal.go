@@ -22,44 +22,44 @@ import (
 // Terminals signs terminals in as the people who confirm it at this inbox. All
 // methods are safe for concurrent use.
 type Terminals interface {
-	// LetIn lets a terminal in from a session, by the id of that, and returns a
-	// code that works once for whoever has the verifier of the challenge.
+	// LetIn confirms a terminal from the session with this id. It returns a
+	// code that the holder of the challenge's verifier can use once.
 	LetIn(ctx context.Context, session, challenge, client string) (code string, err error)
-	// Redeem makes a terminal of a code and returns its secret. The error is
-	// [ask.ErrForbidden] when the code does not count.
+	// Redeem exchanges a code for the terminal's secret. The error is
+	// [ask.ErrForbidden] if the code is not valid.
 	Redeem(ctx context.Context, code, verifier string) (secret string, err error)
-	// Credential gives a terminal a credential of the bus, as JSON, for a tenant if
-	// it names one. The error is [ask.ErrNotFound] when its sign-in has ended.
+	// Credential returns a bus credential for a terminal, as JSON, limited to a
+	// tenant if one is named. The error is [ask.ErrNotFound] if the terminal's
+	// sign-in has ended.
 	Credential(ctx context.Context, secret, tenant string) ([]byte, error)
 	EndTerminal(ctx context.Context, secret string) error
 }
 
-// TerminalPath is where a terminal sends its person, below the base URL; the
-// request follows. Below it are the addresses that the terminal calls itself.
+// TerminalPath is the page for confirming a terminal, below the base URL; the
+// request follows it. The endpoints that terminals call are below it.
 const TerminalPath = "/terminal"
 
-// TerminalRequest is what a terminal asks its person to confirm. It comes in a
-// link, so anybody may have made it: nothing in it is believed, and the code that
-// the person's confirmation makes is worth something only to whoever knows the
-// verifier.
+// TerminalRequest is what a terminal asks its person to confirm. It is part of
+// a link that anybody can make, so nothing in it is trusted: the code of a
+// confirmation is useless without the verifier.
 type TerminalRequest struct {
 	Challenge string `json:"c"`           // see [auth.Challenge]
-	Client    string `json:"m"`           // what the terminal calls itself, such as mei@laptop
-	Tenant    string `json:"t,omitempty"` // that it wants to answer for; empty: all that the person may
-	Port      int    `json:"p,omitempty"` // of the loopback address where it waits; 0: it waits for a typed code
-	State     string `json:"s,omitempty"` // comes back there
+	Client    string `json:"m"`           // the terminal's name for itself, such as mei@laptop
+	Tenant    string `json:"t,omitempty"` // the tenant to answer for; empty: everything the person may
+	Port      int    `json:"p,omitempty"` // of the loopback address where the terminal waits; 0: it waits for a typed code
+	State     string `json:"s,omitempty"` // returned to that address
 }
 
-// Bounds of what terminals send.
+// Limits of requests by terminals.
 const (
 	maxTerminalRequest = 1000    // characters in the path
 	maxTerminalBody    = 4 << 10 // bytes
 	maxClient          = 80
-	guesses            = 60 // refused codes of one address in a minute
-	confirmations      = 10 // of one person in a minute
+	guesses            = 60 // refused codes per address and minute
+	confirmations      = 10 // per person and minute
 )
 
-// Path is the request as it stands in a link.
+// Path returns the request as it is written in a link.
 func (t *TerminalRequest) Path() (string, error) {
 	body, err := json.Marshal(t)
 	if err != nil {
@@ -73,7 +73,7 @@ var (
 	plainToken   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 )
 
-// readTerminalRequest reads the request of a link.
+// readTerminalRequest parses the request of a link.
 func readTerminalRequest(text string) (t TerminalRequest, ok bool) {
 	body, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(text) > maxTerminalRequest || json.Unmarshal(body, &t) != nil {
@@ -87,30 +87,30 @@ func readTerminalRequest(text string) (t TerminalRequest, ok bool) {
 		(t.Port == 0 || t.Port >= 1024 && t.Port <= 65535 && plainToken.MatchString(t.State))
 }
 
-// terminalView is the page on which a person lets a terminal in.
+// terminalView is the data of the page on which a person confirms a terminal.
 type terminalView struct {
 	Title   string
 	Client  string
 	Name    string // of the person
 	As      string // their principal
 	Groups  string
-	Every   bool // it sees every tenant
+	Every   bool // the terminal sees every tenant
 	Tenant  string
-	Here    bool   // it waits on this machine
-	Code    string // to type there; empty: not let in yet
+	Here    bool   // the terminal waits on this machine
+	Code    string // to type in the terminal; empty: not confirmed yet
 	Problem string
 }
 
-// terminalPage shows a person which terminal wants to be signed in, and what it
-// would get.
+// terminalPage shows a person which terminal asks to be signed in, and with
+// what access.
 func (s *Server) terminalPage(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	if v, _, ok := s.terminalRequest(w, r, me); ok {
 		s.render(w, http.StatusOK, "terminal", v)
 	}
 }
 
-// terminalRequest reads the request of a page; it is not ok when the page has
-// said already why that is not possible.
+// terminalRequest parses the request of a page. If ok is false, it has already
+// written the response.
 func (s *Server) terminalRequest(w http.ResponseWriter, r *http.Request, me responder.Viewer) (v terminalView, t TerminalRequest, ok bool) {
 	refuse := func(status int, title string, lines ...string) (terminalView, TerminalRequest, bool) {
 		s.plain(w, status, plainPage{Me: present.Name(me.By), Title: title, Lines: lines, Back: true})
@@ -129,7 +129,7 @@ func (s *Server) terminalRequest(w http.ResponseWriter, r *http.Request, me resp
 	if err != nil {
 		return refuse(http.StatusForbidden, answeredIn(w).Say("This terminal cannot be signed in"), sentence(err))
 	}
-	if t.Port != 0 { // a form's redirect is part of where it may lead
+	if t.Port != 0 { // the form's redirect leads to this address
 		w.Header().Set("Content-Security-Policy", strings.Replace(csp, "form-action 'self'", "form-action 'self' "+loopback(t.Port), 1))
 	}
 	return terminalView{
@@ -140,7 +140,7 @@ func (s *Server) terminalRequest(w http.ResponseWriter, r *http.Request, me resp
 
 func loopback(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
-// letIn is the person's confirmation.
+// letIn handles the person's confirmation.
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
 	v, t, ok := s.terminalRequest(w, r, me)
 	if !ok {
@@ -177,7 +177,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me responder.View
 		s.cannotSignIn(w, r, err, answeredIn(w).Say("Try again in a few seconds."))
 		return
 	}
-	s.opts.Logger.InfoContext(r.Context(), "a terminal is let in", slog.String("principal", me.By.Principal))
+	s.opts.Logger.InfoContext(r.Context(), "terminal confirmed", slog.String("principal", me.By.Principal))
 	if t.Port != 0 && r.PostFormValue("how") != "code" {
 		http.Redirect(w, r, loopback(t.Port)+"/?"+url.Values{"code": {code}, "state": {t.State}}.Encode(), http.StatusSeeOther)
 		return
@@ -186,15 +186,15 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me responder.View
 	s.render(w, http.StatusOK, "terminal", v)
 }
 
-// terminalCall is what terminals send by themselves. They have no cookie, and the
-// secret that they show is no browser's.
+// terminalCall is the body of a request by a terminal. Terminals have no
+// cookie, and their secret is not a browser's.
 type terminalCall struct {
 	Code     string `json:"code"`
 	Verifier string `json:"verifier"`
 	Tenant   string `json:"tenant"`
 }
 
-// terminal serves a request that a terminal makes by itself.
+// terminal handles a request that a terminal makes.
 func (s *Server) terminal(do func(ctx context.Context, secret string, c terminalCall) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var c terminalCall
@@ -213,11 +213,11 @@ func (s *Server) terminal(do func(ctx context.Context, secret string, c terminal
 			s.tellTerminal(w, r, err)
 			return
 		}
-		_ = writeJSON(w, http.StatusOK, reply) // the terminal may be gone
+		_ = writeJSON(w, http.StatusOK, reply) // an error means that the terminal disconnected
 	}
 }
 
-// tellTerminal refuses in a form that programs read.
+// tellTerminal sends a refusal in a form that programs read.
 func (s *Server) tellTerminal(w http.ResponseWriter, r *http.Request, err error) {
 	e, ok := errors.AsType[*ask.Error](err)
 	if !ok {
@@ -236,8 +236,8 @@ func (s *Server) tellTerminal(w http.ResponseWriter, r *http.Request, err error)
 	_ = writeJSON(w, status, map[string]any{"status": status, "code": e.Code, "detail": e.Detail}) // likewise
 }
 
-// redeem gives a terminal its secret for a code. Guesses are counted: each costs
-// the bus a reading, though none of them will be right.
+// redeem gives a terminal its secret for a code. It counts refused codes: each
+// costs a read on the bus, even though guessing cannot succeed.
 func (s *Server) redeem(w http.ResponseWriter, r *http.Request) {
 	from := httpserver.Host(r.RemoteAddr)
 	s.terminal(func(ctx context.Context, _ string, c terminalCall) (any, error) {
@@ -256,8 +256,7 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request) {
 	})(w, r)
 }
 
-// known says whether a secret has the form of one, so that what others send is
-// not looked up.
+// known reports whether a secret is well-formed. Others are not looked up.
 func known(secret string) error {
 	if rest, ok := strings.CutPrefix(secret, auth.TerminalSecret); !ok || !plainToken.MatchString(rest) {
 		return ask.Refuse(ask.CodeUnauthorized, "this is not the secret of a terminal")

@@ -8,18 +8,18 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// toolbar is how a list is narrowed: the views, and the fields of a form.
+// toolbar holds the views of a list and the fields of its filter.
 type toolbar struct {
 	Views   []view
-	Open    bool // the fields are in use
+	Open    bool // a field is in use
 	Search  string
 	Show    string
-	Clear   string // URL of the view without the fields
-	Bulk    string // URL where what is listed may be declined together
+	Clear   string // URL of the view without filters
+	Bulk    string // URL where the listed asks can be declined together
 	Choices []choice
 }
 
-// view is one of the lists a person may look at.
+// view is one of the lists that a person can open.
 type view struct {
 	Words   string
 	Path    string
@@ -27,7 +27,7 @@ type view struct {
 	Current bool
 }
 
-// choice is one field of the form.
+// choice is one field of the filter.
 type choice struct {
 	Name, Label string
 	Options     []pick
@@ -38,10 +38,10 @@ type pick struct {
 	Chosen       bool
 }
 
-// maxPicks bounds the names in one field.
+// maxPicks bounds the names that one field offers.
 const maxPicks = 50
 
-// views are the lists there are, and how much is in those that count.
+// views returns the views and the number of asks in those that count.
 func (s *Server) views(me responder.Viewer, at listing, off int) (all []view) {
 	for _, v := range []struct{ show, words string }{
 		{showMine, say(me, "Mine")}, {showTeam, say(me, "Team")}, {showAll, say(me, "All")}, {showSnoozed, say(me, "Snoozed")},
@@ -57,7 +57,7 @@ func (s *Server) views(me responder.Viewer, at listing, off int) (all []view) {
 	return all
 }
 
-// newToolbar collects the names that occur.
+// newToolbar collects the names in the listed asks.
 func (s *Server) newToolbar(me responder.Viewer, at listing, views []view) toolbar {
 	t := toolbar{Search: at.search, Show: at.show, Open: at.narrowed() || at.group != "", Views: views, Clear: at.clear(), Bulk: "/bulk" + at.query()}
 	tenants, sessions, agents, sources := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -94,7 +94,7 @@ func (s *Server) newToolbar(me responder.Viewer, at listing, views []view) toolb
 	return t
 }
 
-// maxNamed is how far down what waits names are looked for.
+// maxNamed is how many pending asks are searched for names.
 const maxNamed = 1000
 
 func (t *toolbar) field(name, label, every, now string, names map[string]bool) {

@@ -16,33 +16,34 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// page is what the layout draws: the list of what waits, and one ask in focus.
+// page is the data of the layout: the list of pending asks and one ask in
+// focus.
 type page struct {
 	frame
 	Title   string
 	Me      string
-	Here    string // the listing in URLs of this page alone
+	Here    string // the listing in URLs of this page
 	Tools   toolbar
 	Turn    *turn        // above the ask in focus, while it is pending
-	Rest    *rest        // nothing is in focus, and why
+	Rest    *rest        // why nothing is in focus
 	Done    *present.End // what this person has just done
-	Ask     *askView     // nil: nothing waits
+	Ask     *askView     // nil: nothing is in focus
 	Now     string
 	Login   string // the command that signs in
-	Ways    bool   // there are other ways to sign in, at /login
+	Ways    bool   // /login has other sign-in methods
 	First   string // the command that asks
-	PushKey string // what a browser subscribes with; empty: it cannot
+	PushKey string // for push subscriptions; empty: push is off
 }
 
-// entry is one line of the list.
+// entry is one row of the list.
 type entry struct {
 	present.Row
-	Version string // names what it shows
+	Version string // names its content
 	Path    string
 	Current bool
-	Group   string   // the heading above it; empty: that of the one before
-	Others  []string // who else is at it
-	Handed  string   // to whom it was handed
+	Group   string   // heading above it; empty: same group as the row above
+	Others  []string // other people who have it open
+	Handed  string   // person to whom it is handed
 	Off     *present.Moment
 }
 
@@ -50,10 +51,10 @@ type entry struct {
 type askView struct {
 	*present.Card
 	Path        string
-	Onward      string // the end of its forms' URLs: where to go on from
+	Onward      string // URL query of its forms: where to continue
 	Context     template.HTML
 	ContextText string
-	ContextOpen bool // it is short
+	ContextOpen bool // open because it is short
 	Questions   []questionView
 	ReadOnly    string // why this person cannot answer
 
@@ -61,24 +62,24 @@ type askView struct {
 	Response     string
 	OpenResponse bool
 	Reason       string
-	Problem      string // why the form came back
-	Kept         bool   // the form holds what was typed, so a draft must not replace it
-	Closed       bool   // the form is still shown, but it is too late
+	Problem      string // why the form was returned
+	Kept         bool   // the form has submitted values, which a draft must not replace
+	Closed       bool   // the form is still shown, but the ask has ended
 }
 
 func askPath(k ask.Key) string { return "/ask/" + k.String() }
 
-// viewer is who looks at this inbox.
+// viewer returns the presentation options of a viewer of this inbox.
 func viewer(me responder.Viewer) present.Viewer {
 	return present.Viewer{By: me.By, Access: me.Access, Surface: "web", Lang: me.Language, Zone: me.Zone}
 }
 
-// say is a message in the language of who looks.
+// say returns a message in the viewer's language.
 func say(me responder.Viewer, text string, args ...any) string {
 	return lang.Of(me.Language).Say(text, args...)
 }
 
-// newPage draws the frame around an ask.
+// newPage returns the page for one ask in focus, or none.
 func (s *Server) newPage(ctx context.Context, me responder.Viewer, focus *ask.Key, at listing) page {
 	p := page{
 		frame: s.newFrame(ctx, me, at, !at.part),
@@ -95,7 +96,7 @@ func (s *Server) newPage(ctx context.Context, me responder.Viewer, focus *ask.Ke
 	return p
 }
 
-// newAsk draws one ask for a person, with what that person has typed.
+// newAsk returns the view of one ask for a person, with submitted values.
 func (s *Server) newAsk(ctx context.Context, r *ask.Record, me responder.Viewer, form typed, faults []ask.Fault) *askView {
 	card := present.New(r, viewer(me), s.opts.Now())
 	v := &askView{
@@ -122,7 +123,7 @@ func (s *Server) newAsk(ctx context.Context, r *ask.Record, me responder.Viewer,
 	return v
 }
 
-// html draws a body: prose as Markdown, layout with each of its spaces.
+// html renders a body: prose as Markdown, layout with all its spaces.
 func (s *Server) html(ctx context.Context, me responder.Viewer, p *present.Preview) template.HTML {
 	switch {
 	case p == nil:
@@ -131,14 +132,14 @@ func (s *Server) html(ctx context.Context, me responder.Viewer, p *present.Previ
 		return asItIs(p.Body)
 	}
 	drawn := s.md.html(ctx, p.Body)
-	if whole, cut := strings.CutSuffix(string(drawn), cutHere); cut { // drawn once, for readers of every language
+	if whole, cut := strings.CutSuffix(string(drawn), cutHere); cut { // cached once, for readers of every language
 		return template.HTML(whole) + element("<p>… ", say(me, "cut here: the rest is too long to show."), "</p>") //nolint:gosec // as it was drawn
 	}
 	return drawn
 }
 
-// context draws what the agent is doing. Columns that it drew scroll on a small
-// screen, and keys must reach them.
+// context renders the agent's context. Text with columns scrolls on small
+// screens, and the keyboard must reach it.
 func (s *Server) context(ctx context.Context, me responder.Viewer, p *present.Preview) template.HTML {
 	html := s.html(ctx, me, p)
 	if rest, drawn := strings.CutPrefix(string(html), "<pre>"); drawn {
@@ -147,7 +148,7 @@ func (s *Server) context(ctx context.Context, me responder.Viewer, p *present.Pr
 	return html
 }
 
-// focus puts an ask in focus, and what can be done with it above it.
+// focus puts an ask in focus, with the actions above it.
 func (p *page) focus(s *Server, v *askView, record *ask.Record, me responder.Viewer) {
 	p.Ask = v
 	at := p.at
@@ -158,16 +159,16 @@ func (p *page) focus(s *Server, v *askView, record *ask.Record, me responder.Vie
 	}
 }
 
-// rest is why nothing is in focus although the page may have a list.
+// rest says why nothing is in focus although the page may have a list.
 type rest struct {
 	Title string
 	Lines []string
-	To    string // where the button leads; empty: there is none
-	Words string // on the button
+	To    string // URL of the button; empty: there is none
+	Words string // label of the button
 }
 
-// rest says why nothing is in focus. Nil: nothing at all waits, or what was
-// chosen cannot be read.
+// rest says why nothing is in focus. It is nil if nothing at all is pending, or
+// if the chosen ask cannot be read.
 func (p *page) rest(s *Server, me responder.Viewer, chosen bool, since time.Time) {
 	top := "/" + p.at.query()
 	_, others := s.board.Pending(responder.Filter{Viewer: me}, 0, 0)

@@ -17,25 +17,26 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Board is what the inbox shows: a [responder.Board]. All methods are safe for
-// concurrent use.
+// Board holds the asks that the inbox shows: a [responder.Board]. All methods
+// are safe for concurrent use.
 type Board interface {
-	// Run keeps the board true until ctx ends.
+	// Run updates the board until ctx ends.
 	Run(ctx context.Context) error
 	Status() responder.BoardStatus
 	Pending(f responder.Filter, offset, limit int) (heads []responder.Head, total int)
 	Ended(f responder.Filter) []ask.Record
-	// Recent gives an ask in full, with receipts no older than age. The error is
-	// [ask.ErrNotFound] when there is none.
+	// Recent returns an ask in full, with receipts no older than age. The error
+	// is [ask.ErrNotFound] if there is none.
 	Recent(ctx context.Context, k ask.Key, age time.Duration) (ask.Record, error)
-	// Learn tells the board how an ask ended before the bus says so.
+	// Learn tells the board how an ask ended before the bus does.
 	Learn(rec ask.Record)
 	Changes(f responder.Filter) (changed <-chan struct{}, stop func())
 	Follow(f responder.Filter) (changed <-chan struct{}, touched func() responder.Touched, stop func())
 
-	// Take chooses what a person reads next and tells the others.
+	// Take chooses what a person reads next and tells the other viewers.
 	Take(ctx context.Context, v responder.Viewer, f responder.Filter, t responder.Turn) (responder.Head, bool)
-	// Look and Leave tell others that a person is at an ask, and is not any more.
+	// Look and Leave tell the other viewers that a person has an ask open, or
+	// has left it.
 	Look(v responder.Viewer, k ask.Key, answering bool) error
 	Leave(v responder.Viewer, k ask.Key) error
 	Attending(k ask.Key) []responder.Attention
@@ -48,14 +49,14 @@ type Board interface {
 
 // Asks is what the inbox does on the bus. All methods are safe for concurrent
 // use; repeating an Answer or Cancel with the same answer id is harmless.
-// Their errors are those of [responder.Responder].
+// Errors are those of [responder.Responder].
 type Asks interface {
-	// List gives one page of asks, for earlier answers to the same question.
+	// List returns one page of asks, for history and earlier answers.
 	List(ctx context.Context, q responder.Query) (responder.Page, error)
 	Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outcome, error)
 	Cancel(ctx context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error)
 	Receipt(ctx context.Context, k ask.Key, receipt ask.Receipt) error
-	// Present declares that somebody looks, until leave is called.
+	// Present declares a present person, until leave is called.
 	Present(tenant, session string) (leave func(), err error)
 }
 
@@ -68,40 +69,40 @@ type Options struct {
 	// CookieKey signs cookies and login links: 32 bytes or more. Every replica
 	// with the same key accepts the cookies of the others.
 	CookieKey []byte
-	// Sessions are the sign-in sessions; the inbox runs them. A cookie holds a
-	// session's id alone.
+	// Sessions stores the sign-in sessions; the inbox runs it. A cookie holds
+	// only a session's id.
 	Sessions Sessions
-	// Provider signs people in elsewhere; nil: nobody does.
+	// Provider signs people in at an OpenID provider; nil: none.
 	Provider auth.Provider
-	// Passkeys signs people in with theirs; nil: nobody has one.
+	// Passkeys signs people in with passkeys; nil: none.
 	Passkeys Passkeys
-	// Terminals signs people's terminals in; nil: none can.
+	// Terminals signs people's terminals in; nil: none.
 	Terminals Terminals
-	// Proxy in front of this inbox says who somebody is; nil: none does.
+	// Proxy in front of this inbox identifies people; nil: none.
 	Proxy *Proxy
-	// Flags is what commands need here beside their own arguments, such as
-	// "--dir /srv/askbus"; it stands in what people are told to copy.
+	// Flags holds the flags that commands need for this inbox, such as "--dir
+	// /srv/askbus". They are part of the commands that people are told to copy.
 	Flags string
-	// Identity fills in what a login link leaves out, such as the groups.
+	// Identity fills in the fields that a login link leaves out, such as
+	// groups.
 	Identity ask.By
-	// BaseURL is where people reach this inbox; it stands in receipts and its
-	// host is accepted. Default: http://localhost.
+	// BaseURL is the address of this inbox for people. It is part of receipts,
+	// and its host is accepted. Default: http://localhost.
 	BaseURL string
-	// Hosts are further host names that the inbox answers for, beside loopback
-	// and BaseURL's. Others are refused, so that no foreign page can point its
-	// own name at this machine.
+	// Hosts are further accepted host names, besides loopback and that of
+	// BaseURL. Others are refused, which prevents DNS rebinding.
 	Hosts []string
-	// Push keeps the subscriptions of browsers that want to be rung with the page
-	// closed; default: none can.
+	// Push stores push subscriptions, which notify browsers with the page
+	// closed; nil: push is off.
 	Push Pushes
-	// Note is told what the inbox lets in and refuses, for the audit. It may not
-	// wait. Default: nobody is told.
+	// Note receives the inbox's sign-ins and refusals, for the audit. It must
+	// not block. Default: none.
 	Note func(Event)
-	// TrustProxy believes X-Forwarded-Proto when it says https.
+	// TrustProxy trusts an X-Forwarded-Proto of https.
 	TrustProxy bool
-	// MaxStreams is the most live browser streams at once; default 2000.
+	// MaxStreams bounds the open event streams; default 2000.
 	MaxStreams int
-	// Heartbeat is how often a silent stream is kept alive; default 15 s.
+	// Heartbeat is the interval of heartbeats on an idle stream; default 15 s.
 	Heartbeat time.Duration
 	Now       func() time.Time // default: time.Now
 	Logger    *slog.Logger     // default: discard
@@ -109,11 +110,11 @@ type Options struct {
 
 // Bounds of the server.
 const (
-	maxBody     = 1 << 20          // a form, in bytes
-	maxListed   = 200              // asks in the list of one page
-	receiptAge  = 5 * time.Second  // of where else an ask was shown
+	maxBody     = 1 << 20          // of a form, in bytes
+	maxListed   = 200              // asks on one page of the list
+	receiptAge  = 5 * time.Second  // of receipts by other surfaces
 	callTimeout = 10 * time.Second // one write to the bus
-	readTimeout = 3 * time.Second  // one read: a page shows what it has instead
+	readTimeout = 3 * time.Second  // one read; a page then shows what it has
 )
 
 // Server is the web inbox. It is safe for concurrent use.
@@ -128,24 +129,24 @@ type Server struct {
 	drawn   drawn
 	posted  *receipts
 	assets  *assets
-	pages   map[string]*template.Template // by the tag of their language
-	logouts chan struct{}                 // bounds how many messages of the provider are read at once
+	pages   map[string]*template.Template // by language tag
+	logouts chan struct{}                 // bounds concurrent logout messages of the provider
 	md      *markdown
 	memory  *memory
 	past    *archive
-	letting *ratelimit.PerMinute // terminals, by the person who lets them in
-	guessed *ratelimit.PerMinute // codes that do not count, by address
+	letting *ratelimit.PerMinute // confirmations, by person
+	guessed *ratelimit.PerMinute // refused codes, by address
 	proxied proxied
 }
 
-// New makes an inbox that shows a board and answers asks. It starts nothing; see
-// [Server.Run], which runs the board, too.
+// New returns an inbox that shows a board and answers asks. It starts nothing;
+// see [Server.Run], which also runs the board.
 func New(board Board, asks Asks, opts Options) (*Server, error) {
 	if board == nil || asks == nil {
-		return nil, errors.New("web: no asks to show")
+		return nil, errors.New("web: the board and the asks are required")
 	}
 	if opts.Sessions == nil {
-		return nil, errors.New("web: no sessions, so nobody could sign in")
+		return nil, errors.New("web: Options.Sessions is required")
 	}
 	keys, err := deriveKeys(opts.CookieKey)
 	if err != nil {
@@ -192,8 +193,8 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Run keeps the board true and feeds the browsers until ctx ends; then it ends the
-// live streams, waits for what it started, and returns nil.
+// Run updates the board and feeds the browsers until ctx ends; then it ends the
+// event streams, waits for its goroutines, and returns nil.
 func (s *Server) Run(life context.Context) error {
 	ctx, cancel := context.WithCancel(life)
 	defer cancel()
@@ -233,8 +234,8 @@ func (s *Server) Run(life context.Context) error {
 	}
 }
 
-// Handler serves the inbox. It may be called before Run, and then says that it
-// is not connected yet.
+// Handler serves the inbox. Before Run, its pages say that the inbox is not
+// connected yet.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /login", s.login)

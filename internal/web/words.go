@@ -12,10 +12,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// voice is what templates say in one language.
+// voice holds the template functions of one language.
 type voice struct{ *lang.Language }
 
-// functions are those of a language's templates.
+// functions returns the template functions of a language.
 func (v voice) functions(scripts []string) template.FuncMap {
 	table := v.table(scripts)
 	return template.FuncMap{
@@ -24,12 +24,13 @@ func (v voice) functions(scripts []string) template.FuncMap {
 	}
 }
 
-// slots stand for values in a message until it is escaped.
+// slots stands for values in a message until it is escaped.
 const slots = '\ue000'
 
-// tell is a message with HTML in it. Each value is escaped, but for what one of
-// the functions below has made; a moment ticks. What people and agents wrote
-// comes through strong or bdi, so that it stands in its own writing direction.
+// tell returns a message with HTML in it. It escapes each value, except for
+// results of the functions below; a moment is updated by scripts. Text by
+// people and agents comes through strong or bdi, which isolate its writing
+// direction.
 func (v voice) tell(text string, values ...any) template.HTML {
 	marks, drawn := make([]any, len(values)), make([]string, 0, 2*len(values))
 	for i, value := range values {
@@ -52,21 +53,21 @@ func draw(value any) string {
 	return template.HTMLEscapeString(fmt.Sprint(value))
 }
 
-// moment is the template of that name, for messages.
+// moment returns the template of that name, for messages.
 func moment(m *present.Moment) string {
 	escape := template.HTMLEscapeString
 	return `<time dir="ltr" datetime="` + escape(m.Stamp()) + `" data-tick="` + escape(string(m.Style)) + `">` + escape(m.Words) + "</time>"
 }
 
-// element is text in an element, for messages.
+// element returns text in an element, for messages.
 func element(open, text, shut string) template.HTML {
 	return template.HTML(open + template.HTMLEscapeString(text) + shut) //nolint:gosec // escaped
 }
 
-// bdi is text of people and agents in a message.
+// bdi returns text by people or agents, for messages.
 func bdi(text string) template.HTML { return element("<bdi>", text, "</bdi>") }
 
-// strong is a name in a message.
+// strong returns a name, for messages.
 func strong(name string) template.HTML { return element(`<strong dir="auto">`, name, "</strong>") }
 
 func branch(name string) template.HTML  { return element(`<bdi class="work">`, name, "</bdi>") }
@@ -75,7 +76,7 @@ func signInLink(words string) template.HTML {
 	return element(`<a href="/login" target="_blank" rel="noopener">`, words, "</a>")
 }
 
-// keys are the caps of keys that are pressed together.
+// kbd returns key caps that are pressed together.
 func kbd(names ...string) template.HTML {
 	caps := make([]string, len(names))
 	for i, name := range names {
@@ -84,7 +85,7 @@ func kbd(names ...string) template.HTML {
 	return template.HTML(strings.Join(caps, " ")) //nolint:gosec // escaped
 }
 
-// verdict is how an ask ended in one line: who, when, and where.
+// verdict describes how an ask ended in one line: who, when, and where.
 func (v voice) verdict(e *present.End) template.HTML {
 	who := "<strong>" + bdi(e.Who) + "</strong>"
 	switch {
@@ -96,7 +97,7 @@ func (v voice) verdict(e *present.End) template.HTML {
 	return v.tell("%[1]s by %[2]s at %[3]s %[4]s", e.Lead, who, e.At, e.Where)
 }
 
-// told is the same without the time.
+// told is verdict without the time.
 func (v voice) told(lead string, e *present.End) template.HTML {
 	who := "<strong>" + bdi(e.Who) + "</strong>"
 	switch {
@@ -108,7 +109,7 @@ func (v voice) told(lead string, e *present.End) template.HTML {
 	return v.tell("%[1]s by %[2]s %[3]s", lead, who, e.Where)
 }
 
-// places lists where else an ask is shown.
+// places lists the other surfaces that show an ask.
 func (v voice) places(all []present.Place) template.HTML {
 	drawn := make([]string, len(all))
 	for i, p := range all {
@@ -123,12 +124,12 @@ func (v voice) places(all []present.Place) template.HTML {
 	return template.HTML(strings.Join(drawn, template.HTMLEscapeString(v.Say(", ")))) //nolint:gosec // each is escaped above, and a place's link is an http URL
 }
 
-// lang is the attribute of a text that is of another language than the page,
-// where its script says so.
+// lang returns the lang attribute of a text whose script shows that its
+// language is not the page's.
 func (v voice) lang(texts ...string) template.HTMLAttr {
 	tag := ask.LanguageOf(texts...)
 	if tag == "" && v.Han() {
-		return ` lang=""` // Latin letters: not ours, and whose is not known
+		return ` lang=""` // Latin letters: not the page's language, and otherwise unknown
 	}
 	if tag == "" || strings.HasPrefix(v.Tag, tag) {
 		return ""
@@ -136,10 +137,10 @@ func (v voice) lang(texts ...string) template.HTMLAttr {
 	return template.HTMLAttr(` lang="` + tag + `"`) //nolint:gosec // a tag of a short list
 }
 
-// spoken matches what scripts say.
+// spoken matches the messages in scripts.
 const spoken = `\bsay\('((?:[^'\\]|\\.)+)'`
 
-// scripts are the messages of the scripts.
+// scripts returns the messages of the scripts.
 func (a *assets) scripts() []string {
 	match := regexp.MustCompile(spoken)
 	var all []string
@@ -153,8 +154,8 @@ func (a *assets) scripts() []string {
 	return all
 }
 
-// table is what scripts say in this language, where that is not the message
-// itself.
+// table returns the translations of the scripts' messages, except those that
+// equal the message.
 func (v voice) table(scripts []string) template.JS {
 	words := map[string]any{}
 	for _, text := range scripts {
