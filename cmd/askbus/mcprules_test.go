@@ -136,7 +136,7 @@ func TestAnAccessTokenCountsForMCPAlone(t *testing.T) {
 		"a good one":                   {"/mcp", good, 200, "", "AskUserQuestion"},
 		"a good one, another session":  {"/mcp?session=mei-7", good, 200, "", "AskUserQuestion"},
 		"a token of ours":              {"/mcp?session=s1", pl.token("--role", "agent", "--session", "s1"), 200, "", "AskUserQuestion"},
-		"none":                         {"/mcp", "", 401, `Bearer realm="askbus", scope="askbus", resource_metadata="` + resource[:len(resource)-4] + `/.well-known/oauth-protected-resource/mcp"`, "there is no token"},
+		"none":                         {"/mcp", "", 401, `Bearer realm="askbus", scope="askbus", resource_metadata="` + resource[:len(resource)-4] + `/.well-known/oauth-protected-resource/mcp"`, "missing token"},
 		"for another audience":         {"/mcp", company.token("https://elsewhere.example/mcp", nil), 401, `error="invalid_token"`, "another audience"},
 		"for a part of our name":       {"/mcp", company.token(pl.context().HTTPURL, nil), 401, `error="invalid_token"`, "another audience"},
 		"expired":                      {"/mcp", company.token(resource, map[string]any{"exp": time.Now().Add(-time.Second).Unix()}), 401, `error="invalid_token"`, "expired"},
@@ -150,7 +150,7 @@ func TestAnAccessTokenCountsForMCPAlone(t *testing.T) {
 		"in the path":                  {"/t/" + good + "/mcp", "", 401, `Bearer realm="askbus"`, "unknown or revoked"},
 		"at the HTTP API":              {"/v1/asks?session=s1", good, 401, `Bearer realm="askbus"`, "unknown or revoked"},
 		"at the hook":                  {"/v1/hook", good, 401, `Bearer realm="askbus"`, "unknown or revoked"},
-		"in exchange for a credential": {"/v1/credentials?session=s1", good, 400, "", "the body is not empty"},
+		"in exchange for a credential": {"/v1/credentials?session=s1", good, 400, "", "the body must be empty"},
 		"at A2A":                       {"/a2a", good, 401, `Bearer realm="askbus"`, "unknown or revoked"},
 	} {
 		status, challenge, text := list(c.path, c.bearer)
@@ -176,7 +176,7 @@ func TestACallThatWaitsEndsWithItsToken(t *testing.T) {
 		bearer string
 		then   func()
 	}{
-		"one that expires": {company.token(pl.context().HTTPURL+"/mcp", map[string]any{"exp": time.Now().Add(3 * time.Second).Unix()}), func() {}},
+		"one that expires": {company.token(pl.context().HTTPURL+"/mcp", map[string]any{"exp": time.Now().Add(8 * time.Second).Unix()}), func() {}},
 		"one of ours":      {secret, func() { pl.must(0, "token", "revoke", id) }},
 	} {
 		t.Run(name, func(t *testing.T) {

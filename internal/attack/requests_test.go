@@ -12,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/internal/waittest"
@@ -70,7 +71,7 @@ const victimsAsk = "askv1.acme.victim.ask.v1"
 
 func stage(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{Bus: natstest.Start(t, natstest.Options{Memory: true})}
+	s := &scene{Bus: natstest.Start(t, natstest.Options{Memory: true, Bounds: natsd.Bounds{Messages: -1, Denials: -1}})}
 	agent := roles()["agent"]
 	agent.Session = "victim"
 	s.victim = connect(t, s.Bus, agent)

@@ -8,7 +8,6 @@ import (
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/internal/sabotage"
-	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )

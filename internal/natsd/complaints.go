@@ -21,16 +21,13 @@ const (
 // The server logs on the goroutine that reads what the client sends. So a pause
 // there delays only that client, and TCP makes it wait: denied messages then
 // cost the server little.
-const (
-	freeDenials = 2000 // of one connection in a minute, without a pause
-	denialPause = 10 * time.Millisecond
-)
+const denialPause = 10 * time.Millisecond
 
 // complaints limits the lines about clients, and counts those that it drops.
 type complaints struct {
 	log                *slog.Logger
 	connections, kinds *ratelimit.PerMinute
-	denials            *ratelimit.PerMinute
+	denials            *ratelimit.PerMinute // nil: no limit
 	pause              func(time.Duration)
 
 	mu      sync.Mutex
@@ -38,13 +35,17 @@ type complaints struct {
 	said    *time.Timer    // logs how many were dropped; nil if none were
 }
 
-func newComplaints(log *slog.Logger) *complaints {
-	return &complaints{log: log, connections: ratelimit.New(ofConnection), kinds: ratelimit.New(ofKind), denials: ratelimit.New(freeDenials), pause: time.Sleep, leftOut: map[string]int{}}
+func newComplaints(log *slog.Logger, denials int) *complaints {
+	c := &complaints{log: log, connections: ratelimit.New(ofConnection), kinds: ratelimit.New(ofKind), pause: time.Sleep, leftOut: map[string]int{}}
+	if denials >= 0 {
+		c.denials = ratelimit.New(denials)
+	}
+	return c
 }
 
 // slow delays the client of a line if the server has already denied it much.
 func (c *complaints) slow(line string, now time.Time) {
-	if !strings.Contains(line, "Publish Violation") && !strings.Contains(line, "Subscription Violation") {
+	if c.denials == nil || !strings.Contains(line, "Publish Violation") && !strings.Contains(line, "Subscription Violation") {
 		return
 	}
 	at := connection.FindString(line)
@@ -58,7 +59,6 @@ func (c *complaints) slow(line string, now time.Time) {
 
 // connection matches the server's name of one: of a client (also over WebSocket
 // or MQTT), a route, a gateway or a leaf.
-// MQTT), a route, a gateway or a leaf.
 var connection = regexp.MustCompile(`\b[cwmrgl]id(?:_ws)?:\d+`)
 
 // take reports whether a line is about a client, and whether to write it.

@@ -26,6 +26,7 @@ type Bounds struct {
 	// tenant, which is also the default.
 	Connections func(tenant string) (ofTenant, ofSession int)
 	Messages    int           // per second and credential, after a burst of the same number; default 10,000; negative: no limit
+	Denials     int           // denied messages per minute and connection, before each costs its sender a pause; default 2000; negative: no limit
 	All         int           // connections in total; default: 3/8 of the descriptors that the process may open, at most 65,536
 	Pause       time.Duration // how long a credential that exceeds Messages is kept out at first; default 10s
 	Excess      time.Duration // how long a connection beyond the limit stays open; default 10s
@@ -37,6 +38,9 @@ func (b *Bounds) fill() {
 	}
 	if b.Messages == 0 {
 		b.Messages = 10_000
+	}
+	if b.Denials == 0 {
+		b.Denials = 2000
 	}
 	if b.All == 0 {
 		b.All = min(server.DEFAULT_MAX_CONNECTIONS, max(64, descriptors()*3/8))

@@ -12,12 +12,13 @@ import (
 // its log is over; it goes on to read from everybody else.
 func TestADeniedClientIsHeldUpAlone(t *testing.T) {
 	t.Parallel()
-	srv, err := Start(Options{Dir: t.TempDir(), Addr: "127.0.0.1:0", Bounds: Bounds{Messages: -1}, Logger: slog.New(slog.DiscardHandler)})
+	const denials = 200
+	srv, err := Start(Options{Dir: t.TempDir(), Addr: "127.0.0.1:0", Bounds: Bounds{Messages: -1, Denials: denials}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	held, release := make(chan struct{}, freeDenials), make(chan struct{})
+	held, release := make(chan struct{}, denials), make(chan struct{})
 	srv.log.clients.pause = func(time.Duration) { // nobody is denied yet
 		held <- struct{}{}
 		<-release
@@ -35,7 +36,7 @@ func TestADeniedClientIsHeldUpAlone(t *testing.T) {
 		return nc
 	}
 	denied, quiet := connect("s1"), connect("s2")
-	for range 2*freeDenials + 1 { // a minute may turn
+	for range 2*denials + 1 { // a minute may turn
 		if err := denied.Publish("askv1.acme.s2.ask.a1", nil); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,9 @@ type logger struct {
 	failed string // the first failed write
 }
 
-func newLogger(log *slog.Logger) *logger { return &logger{log: log, clients: newComplaints(log)} }
+func newLogger(log *slog.Logger, denials int) *logger {
+	return &logger{log: log, clients: newComplaints(log, denials)}
+}
 
 // writeFailure returns the server's message about the first failed write.
 func (l *logger) writeFailure() string {

@@ -10,7 +10,7 @@ import (
 
 func TestAStrangersCertificateSaysNothingOfTheDisk(t *testing.T) {
 	t.Parallel()
-	l := newLogger(slog.New(slog.DiscardHandler))
+	l := newLogger(slog.New(slog.DiscardHandler), 2000)
 	for _, kind := range []string{"", "route "} {
 		l.Errorf("192.0.2.1:4222 - rid:7 - TLS %shandshake error: tls: failed to verify certificate (CN=critical write error SHA-256: 00)", kind)
 	}
@@ -25,7 +25,7 @@ func TestAStrangersCertificateSaysNothingOfTheDisk(t *testing.T) {
 func TestARebuiltStateIsNoWarning(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	l := newLogger(slog.New(slog.NewTextHandler(&out, nil)))
+	l := newLogger(slog.New(slog.NewTextHandler(&out, nil)), 2000)
 	l.Warnf("Filestore [%s] TTL state is outdated; attempting to recover using linear scan (seq 1 to 1)", "ASKS_00")
 	l.Warnf("Filestore [%s] checksum mismatch", "ASKS_01")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -37,7 +37,7 @@ func TestARebuiltStateIsNoWarning(t *testing.T) {
 func TestAFloodOfDeniedMessagesIsAFewLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	l := newLogger(slog.New(slog.NewTextHandler(&out, nil)))
+	l := newLogger(slog.New(slog.NewTextHandler(&out, nil)), 2000)
 	var held time.Duration
 	l.clients.pause = func(d time.Duration) { held += d }
 	for range 5000 { // one persistent connection, and one attempt each of many
@@ -47,7 +47,7 @@ func TestAFloodOfDeniedMessagesIsAFewLines(t *testing.T) {
 		l.Errorf("127.0.0.1:5000 - cid:%d - authentication error", cid+8)
 	}
 	// A minute may have turned once.
-	if least := (5000 - 2*freeDenials) * denialPause; held < least {
+	if least := (5000 - 2*2000) * denialPause; held < least {
 		t.Errorf("the one that goes on was held up for %s, want at least %s", held, least)
 	}
 	l.clients.tell()
@@ -65,7 +65,7 @@ func TestAFloodOfDeniedMessagesIsAFewLines(t *testing.T) {
 		t.Error("a client's text counts as a disk that failed")
 	}
 	before := held
-	for range freeDenials / 2 {
+	for range 2000 / 2 {
 		l.Errorf("127.0.0.1:5000 - cid:6 - \"agent/acme/s1\" - Publish Violation - Subject %q", "herev1.x")
 		l.Errorf("127.0.0.1:5000 - rid:6 - authentication error")
 	}

@@ -37,6 +37,7 @@ type Options struct {
 	MaxStore int64
 	NoBroker bool
 	Memory   bool // keep the store in memory
+	Bounds   natsd.Bounds
 	Broker   broker.Options
 }
 
@@ -49,7 +50,7 @@ func Start(t testing.TB, opts Options) *Bus {
 	} else {
 		b.Dir = t.TempDir()
 	}
-	b.Server = Serve(t, b.Dir, "127.0.0.1:0", opts.MaxStore)
+	b.Server = serve(t, natsd.Options{Dir: b.Dir, Addr: "127.0.0.1:0", MaxStore: opts.MaxStore, Bounds: opts.Bounds})
 	if !opts.NoBroker {
 		b.Broker(opts.Broker)
 	}
@@ -68,7 +69,13 @@ func Again(t testing.TB, dir string) *Bus {
 // Serve starts a server in dir.
 func Serve(t testing.TB, dir, addr string, maxStore int64) *natsd.Server {
 	t.Helper()
-	s, err := natsd.Start(natsd.Options{Dir: dir, Addr: addr, MaxStore: maxStore, Admin: true, Logger: Logger()})
+	return serve(t, natsd.Options{Dir: dir, Addr: addr, MaxStore: maxStore})
+}
+
+func serve(t testing.TB, opts natsd.Options) *natsd.Server {
+	t.Helper()
+	opts.Admin, opts.Logger = true, Logger()
+	s, err := natsd.Start(opts)
 	if err != nil {
 		t.Fatalf("start server: %v", err)
 	}

@@ -80,7 +80,7 @@ func TestBrowserAnInvitedPersonSignsInWithAPasskey(t *testing.T) {
 		return send(at, o);
 	}; return "" })()`)
 	tab.click(`[data-passkey="join"]`)
-	tab.sees("does not count") // and does not use the invitation up
+	tab.sees("is not valid") // and does not use the invitation up
 	tab.click(`[data-passkey="join"]`)
 	tab.live().sees("For acme?")
 	if tab.js(`String(document.body.innerText.includes("A hidden one"))`) != "false" {

@@ -14,7 +14,7 @@ func TestNamesAreReadAsJSONSays(t *testing.T) {
 		{`{"id":"a","questions":[{"text":"?"}],"metadata":{"x` + "\xff" + `y":1}}`, ""},
 		{`{"id":"a","quest\u0069ons":[{"text":"?"}]}`, ""},
 		{`{"id":"a","questions":[{"text":"?"}],"\u0069d":"b"}`, "/id: is given twice"},
-		{`{"id":"a","questions":[{"text":"?"}],"x` + "\xff" + `":1}`, "/x\ufffd: is not known here"},
+		{`{"id":"a","questions":[{"text":"?"}],"x` + "\xff" + `":1}`, "/x\ufffd: is unknown"},
 		{`{"id":"a","questions":[{"text":"?"}],"metadata":{"k":1,"\u006b":2}}`, "/metadata/k: is given twice"},
 	} {
 		_, err := wire.DecodeAsk([]byte(tt.body))
