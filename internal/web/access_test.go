@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// as signs somebody in who has this access, as a provider would.
+// as signs a person with this access in, as a provider would.
 func (in inbox) as(t *testing.T, p auth.Person) user {
 	t.Helper()
 	u := in.signedIn(t, p.By)
@@ -23,7 +23,8 @@ func (in inbox) as(t *testing.T, p auth.Person) user {
 	return u
 }
 
-// Every way to an ask, for somebody who may not see it and for a reader.
+// TestNobodySeesMoreThanTheyMay tries every way to reach an ask, as a person
+// without access to it and as a reader.
 func TestNobodySeesMoreThanTheyMay(t *testing.T) {
 	t.Parallel()
 	b := newBus()
@@ -83,7 +84,7 @@ func TestNobodySeesMoreThanTheyMay(t *testing.T) {
 		}
 		for _, page := range []string{"/?show=all", "/bulk?show=all", "/history", "/history/acme/payroll", "/history/export?format=json", "/history/export?format=csv"} {
 			if res := in.signedIn(t, mei).get(page); !contains(res.body, "A hidden") {
-				t.Errorf("who sees everything does not see it at %s", page)
+				t.Errorf("a person with access to everything does not see it at %s", page)
 			}
 		}
 		for _, page := range pages {
@@ -106,7 +107,7 @@ func TestNobodySeesMoreThanTheyMay(t *testing.T) {
 		all := in.signedIn(t, mei)
 		for !contains(all.get("/ask/"+now.String()).body, "A hidden answer") { // each turn is a whole request
 			if t.Context().Err() != nil {
-				t.Fatal("who sees everything sees no earlier answer")
+				t.Fatal("a person with access to everything sees no earlier answer")
 			}
 		}
 		if res := in.as(t, auth.Person{By: tom, Access: access}).get("/ask/" + now.String()); res.status != http.StatusOK || contains(res.body, "A hidden answer") {
@@ -127,7 +128,7 @@ func TestNobodySeesMoreThanTheyMay(t *testing.T) {
 			}
 		}
 	})
-	t.Run("the stream listens to what may be seen alone", func(t *testing.T) {
+	t.Run("the stream follows only asks that the person may see", func(t *testing.T) {
 		t.Parallel()
 		bus := newBus()
 		heard := make(chan responder.Filter, 10)
@@ -146,7 +147,7 @@ func TestNobodySeesMoreThanTheyMay(t *testing.T) {
 		}
 		defer res.Body.Close()
 		if f := <-heard; f.Viewer.Sees(ask.Key{Tenant: "other", Session: "deploy-1"}, nil) || !f.Viewer.Sees(mine, nil) {
-			t.Errorf("it listens to %+v", f)
+			t.Errorf("it follows %+v", f)
 		}
 	})
 }

@@ -14,7 +14,8 @@ import (
 
 var hidden = regexp.MustCompile(`name="(answer_id|seq)" value="([^"]*)"`)
 
-// form is what a browser would send of this page, with these fields filled in.
+// form returns what a browser would send from this page with these fields
+// filled in.
 func (r response) form(fields ...string) url.Values {
 	form := url.Values{}
 	for _, m := range hidden.FindAllStringSubmatch(r.body, -1) {
@@ -208,7 +209,7 @@ func TestAudience(t *testing.T) {
 		t.Error("the inbox does not put first what this person may decide")
 	}
 	if page := in.signedIn(t, mei).get("/"); !contains(page.body, `class="send"`) {
-		t.Error("a member of the group cannot answer")
+		t.Error("a member of the group could not answer")
 	}
 }
 
@@ -228,11 +229,11 @@ func TestTheAskerIsExcluded(t *testing.T) {
 		t.Errorf("status %d", res.status)
 	}
 	if page := in.signedIn(t, tom).get("/ask/default/s1/hers"); !contains(page.body, `class="send"`) {
-		t.Error("somebody else cannot answer")
+		t.Error("another person could not answer")
 	}
 }
 
-func TestAskedAnew(t *testing.T) {
+func TestAskedAgain(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	b.ask(question("a", database()), 0)
@@ -244,7 +245,7 @@ func TestAskedAnew(t *testing.T) {
 	}
 }
 
-func TestABusThatCannotStore(t *testing.T) {
+func TestAnAnswerThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	b.ask(question("a", database()), 0)
@@ -258,7 +259,7 @@ func TestABusThatCannotStore(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLarge(t *testing.T) {
+func TestATooLargeFormIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	b.ask(question("a", text("t", "What?")), 0)

@@ -16,7 +16,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// events are what an inbox has noted.
+// events collects the events that an inbox notes.
 type events struct {
 	mu  sync.Mutex
 	all []web.Event
@@ -28,7 +28,7 @@ func (e *events) note(ev web.Event) {
 	e.all = append(e.all, ev)
 }
 
-// take is what was noted since the last time.
+// take returns the events since the last call.
 func (e *events) take() []web.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -37,7 +37,7 @@ func (e *events) take() []web.Event {
 	return all
 }
 
-// one fails unless exactly one event was noted, and it says what is wanted.
+// one fails unless exactly one event was noted and equals want.
 func (e *events) one(t *testing.T, name string, want web.Event) {
 	t.Helper()
 	all := e.take()
@@ -58,7 +58,7 @@ func refusedEvent(what, code, why string) web.Event {
 	return web.Event{Kind: web.EventRefused, What: what, Code: code, Why: why}
 }
 
-func TestWhatTheInboxRefusesIsNoted(t *testing.T) {
+func TestRefusalsAreNoted(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	theirs := question("theirs", text("t", "And you?"))
@@ -69,7 +69,7 @@ func TestWhatTheInboxRefusesIsNoted(t *testing.T) {
 	me := in.signedIn(t, mei)
 	link := strings.TrimPrefix(in.link(t, mei), in.URL)
 	in.stranger(t).get(link)
-	in.stranger(t).get("/") // somebody who is not signed in is no refusal
+	in.stranger(t).get("/") // a signed-out visitor is not a refusal
 	if got := seen.take(); len(got) != 0 {
 		t.Errorf("noted %+v", got)
 	}
@@ -95,7 +95,7 @@ func TestWhatTheInboxRefusesIsNoted(t *testing.T) {
 	seen.one(t, "an answer", answer)
 }
 
-func TestWhatManyAsksSufferAtOnceIsNoted(t *testing.T) {
+func TestBulkActionsAreNoted(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	for _, id := range []string{"a1", "a2", "a3"} {
@@ -110,7 +110,7 @@ func TestWhatManyAsksSufferAtOnceIsNoted(t *testing.T) {
 	seen.one(t, "putting away", web.Event{Kind: web.EventPutAway, By: mei, Known: true, Why: "1 asks chosen, 1 put away"})
 }
 
-func TestSignInsElsewhereThatFailAreNoted(t *testing.T) {
+func TestFailedSignInsAtAProviderAreNoted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lie  func(map[string]any)
@@ -131,7 +131,7 @@ func TestSignInsElsewhereThatFailAreNoted(t *testing.T) {
 	}
 }
 
-func TestWhomAProxyLetsInIsNotedOnceAnHour(t *testing.T) {
+func TestASignInByProxyIsNotedOncePerHour(t *testing.T) {
 	t.Parallel()
 	var seen events
 	var mu sync.Mutex

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkMarkdown renders what an agent may write about its question.
+// BenchmarkMarkdown renders a typical question body.
 func BenchmarkMarkdown(b *testing.B) {
 	const text = "## What I found\n\nThe *ledger* needs a store. I have read both drivers; see [the notes](https://example.com/notes).\n\n" +
 		"| driver | fits |\n|---|---|\n| pgx | yes |\n| sqlite | yes |\n\n```go\nfunc main() {\n\tfmt.Println(\"ledger\")\n}\n```\n\n- [x] read\n- [ ] decided\n"
@@ -20,8 +20,8 @@ func BenchmarkMarkdown(b *testing.B) {
 	}
 }
 
-// BenchmarkMarkdownBombs compares what was made to be expensive with prose of
-// the same size, in the same run: "x-prose" is how many times as long it took.
+// BenchmarkMarkdownBombs compares expensive input with prose of the same size
+// in the same run. "x-prose" is the ratio of their times.
 func BenchmarkMarkdownBombs(b *testing.B) {
 	texts := bombs()
 	for name, text := range codeBombs() {
@@ -32,7 +32,7 @@ func BenchmarkMarkdownBombs(b *testing.B) {
 			prose := strings.Repeat("Nothing but words, line after line.\n\n", len(text)/37+1)[:len(text)]
 			var heavy, light time.Duration
 			for b.Loop() {
-				m, began := newMarkdown(), time.Now() // nothing is kept
+				m, began := newMarkdown(), time.Now() // no cache
 				m.html(b.Context(), text)
 				heavy += time.Since(began)
 				m, began = newMarkdown(), time.Now()

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// rich is an ask with everything that a card can have beside its question.
+// rich returns an ask with every part that a card can show.
 func rich() ask.Ask {
 	q := database()
 	q.Text = "May I run `make migrate` against **production**? See [the plan](https://ci.example.com/run/7)."
@@ -30,7 +30,7 @@ func rich() ask.Ask {
 	return a
 }
 
-// shot keeps a picture where ASKBUS_SHOTS says, for people to look at.
+// shot saves a screenshot in the directory that ASKBUS_SHOTS names.
 func (b tab) shot(name string) {
 	if dir := os.Getenv("ASKBUS_SHOTS"); dir != "" {
 		image, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
@@ -55,7 +55,8 @@ func TestBrowserTheCardOnEachScreen(t *testing.T) {
 			b := in.open(t, mei, screen(s.width, s.height, s.scheme)).live()
 			name := fmt.Sprintf("card-%d-%s", s.width, s.scheme)
 			b.shot(name)
-			// The page does not scroll sideways, its head is one row, and the bar is on the screen.
+			// The page does not scroll sideways, its header is one row, and the
+			// bar is on the screen.
 			b.wait(`document.querySelector('#count').innerText === '2 waiting' && document.querySelector('.top').getBoundingClientRect().height <= 64`)
 			b.wait(`document.documentElement.scrollWidth <= innerWidth`)
 			b.wait(`(() => { const r = document.querySelector('.send').getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight })()`)
@@ -105,7 +106,7 @@ func TestBrowserOneKeySendsAfterAHold(t *testing.T) {
 		t.Fatalf("it was sent: %+v", o)
 	}
 	b.keys("1")
-	b.keys("k") // any other key sends now, and does nothing else
+	b.keys("k") // any other key sends now and does nothing else
 	b.wait(`!!document.querySelector('.done')`)
 	if o := bus.outcome(k); o == nil || o.Answers[0].Selected[0] != "pg" {
 		t.Errorf("outcome: %+v", o)
@@ -113,7 +114,7 @@ func TestBrowserOneKeySendsAfterAHold(t *testing.T) {
 	k = bus.ask(question("again", database()), 0)
 	b.wait(`document.querySelector('article')?.dataset.key.endsWith('/again')`)
 	b.keys("3")
-	b.wait(`document.querySelector('#done').innerText.includes('JetStream KV')`) // by itself, after the hold
+	b.wait(`document.querySelector('#done').innerText.includes('JetStream KV')`) // sent after the hold, without a key
 	if o := bus.outcome(k); o == nil {
 		t.Error("nothing was sent")
 	}
@@ -141,7 +142,7 @@ func TestBrowserTheWorkerAndTheManifestAreThere(t *testing.T) {
 	}
 }
 
-// pushes remembers who subscribed.
+// pushes records the subscriptions.
 type pushes struct {
 	mu   sync.Mutex
 	said []string
@@ -190,7 +191,7 @@ func TestSubscriptionsAreThoseOfWhoIsSignedIn(t *testing.T) {
 		t.Error(got)
 	}
 	if res := serve(t, newBus()).signedIn(t, mei).post("/push/subscribe", nil); res.status != http.StatusNotFound {
-		t.Errorf("an inbox that rings nobody: %d", res.status)
+		t.Errorf("an inbox without push: %d", res.status)
 	}
 }
 
@@ -225,7 +226,7 @@ func TestANotificationAnswersOnce(t *testing.T) {
 	}
 }
 
-// clean lets axe look at the page as it is.
+// clean runs axe on the current page.
 func clean(t *testing.T, b tab) {
 	t.Helper()
 	axe, err := os.ReadFile("testdata/axe/axe.min.js")

@@ -18,11 +18,11 @@ func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 type tab struct {
 	*browsertest.Tab
 	t   *testing.T
-	ctx context.Context //nolint:containedctx // the tab's own
+	ctx context.Context //nolint:containedctx // the tab's context
 	in  inbox
 }
 
-// open gives a fresh browser at the inbox.
+// open opens a new browser at the inbox.
 func (in inbox) open(t *testing.T, by ask.By, setup ...func(tab)) tab {
 	t.Helper()
 	page := browsertest.Open(t)
@@ -44,7 +44,7 @@ func (b tab) sees(text string) {
 	b.wait(fmt.Sprintf(`document.body.innerText.includes(%q)`, text))
 }
 
-// live waits until the page listens.
+// live waits until the page's event stream is open.
 func (b tab) live() tab {
 	b.t.Helper()
 	b.wait(`document.documentElement.dataset.live === 'on'`)
@@ -70,7 +70,7 @@ func (b tab) js(script string) string {
 	return text
 }
 
-// screen sets the size and scheme of the screen.
+// screen sets the size and colour scheme of the screen.
 func screen(width, height int64, scheme string) func(tab) {
 	return func(b tab) {
 		b.t.Helper()
@@ -87,7 +87,7 @@ func screen(width, height int64, scheme string) func(tab) {
 	}
 }
 
-// forced is a screen with the forced colours of a high-contrast theme.
+// forced sets the forced colours of a high-contrast theme.
 func forced(width, height int64) func(tab) {
 	return func(b tab) {
 		b.t.Helper()

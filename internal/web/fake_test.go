@@ -15,29 +15,29 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// bus is an in-memory stand-in for the bus, with the broker's rules: the first
-// answer wins, and only one that fits.
+// bus is an in-memory fake of the bus with the broker's rules: the first valid
+// answer wins.
 type bus struct {
 	mu       sync.Mutex
 	held     map[ask.Key]*ask.Record
-	ended    []ask.Key // the newest last
+	ended    []ask.Key // newest last
 	watchers map[chan struct{}]struct{}
 	status   responder.BoardStatus
 	seq      uint64
-	fail     error // what Answer and Cancel say, if set
+	fail     error // returned by Answer and Cancel, if set
 	receipts chan ask.Receipt
-	present  chan int // +1 when somebody comes, -1 when they leave
+	present  chan int // +1 when presence is declared, -1 when it ends
 	now      func() time.Time
 	people   people
 	handed   map[ask.Key]*responder.Handover
 	there    map[ask.Key][]responder.Attention
 	snoozes  responder.MemorySnoozes
 	lists    int                   // calls of List
-	heard    chan responder.Filter // what pages listen to, if set
+	heard    chan responder.Filter // receives the filter of each opened page, if set
 	follows  map[*follow]struct{}
 }
 
-// follow is a page that wants to know what changed.
+// follow is one subscriber to changes.
 type follow struct {
 	filter  responder.Filter
 	changed chan struct{}
@@ -52,7 +52,7 @@ func newBus() *bus {
 	}
 }
 
-// ask puts an ask on the bus, asked so long ago.
+// ask adds an ask that was made age ago.
 func (b *bus) ask(a ask.Ask, age time.Duration) ask.Key {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,7 +64,7 @@ func (b *bus) ask(a ask.Ask, age time.Duration) ask.Key {
 	}
 	a.Normalize()
 	if a.Deadline.IsZero() {
-		a.Deadline = b.now().Add(ask.MaxTimeout - age) // as the broker does
+		a.Deadline = b.now().Add(ask.MaxTimeout - age) // as in the broker
 	}
 	b.seq++
 	r := &ask.Record{State: ask.StatePending, Ask: a, AskedAt: b.now().Add(-age), Life: "l" + strconv.FormatUint(b.seq, 10), Seq: b.seq}
@@ -74,7 +74,7 @@ func (b *bus) ask(a ask.Ask, age time.Duration) ask.Key {
 	return a.Key()
 }
 
-// tell says which asks changed; none: anything may have.
+// tell reports changed asks; no keys mean that any may have changed.
 func (b *bus) tell(keys ...ask.Key) {
 	stir := func(ch chan struct{}) {
 		select {
@@ -121,7 +121,7 @@ func (b *bus) Follow(filter responder.Filter) (<-chan struct{}, func() responder
 	}
 }
 
-// offline says whether the bus is away.
+// offline sets whether the bus is disconnected.
 func (b *bus) offline(is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,7 +136,7 @@ func (b *bus) shownOn(k ask.Key, r ask.Receipt) {
 	b.held[k].Receipts = append(b.held[k].Receipts, r)
 }
 
-// end resolves an ask, whoever does it.
+// end resolves an ask.
 func (b *bus) end(k ask.Key, o ask.Outcome) (ask.Outcome, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,8 +174,8 @@ func (b *bus) outcome(k ask.Key) *ask.Outcome {
 	return b.held[k].Outcome
 }
 
-// Run, Status, Pending, Ended, Recent, Learn and Changes are those of a board
-// that is always true.
+// Run, Status, Pending, Ended, Recent, Learn and Changes behave as those of a
+// board that is always up to date.
 func (b *bus) Run(ctx context.Context) error {
 	b.mu.Lock()
 	b.status.Synced = true
@@ -261,7 +261,7 @@ func (b *bus) Get(_ context.Context, k ask.Key) (ask.Record, error) {
 	return copied, nil
 }
 
-// List gives what is held, the oldest first. The cursor is a number.
+// List returns the stored asks, oldest first. The cursor is a number.
 func (b *bus) List(_ context.Context, q responder.Query) (responder.Page, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -319,7 +319,7 @@ func through(by ask.By) *ask.By {
 	return &by
 }
 
-// Take, Look, Leave and Attending are those of a board in one process.
+// Take, Look, Leave and Attending behave as those of a board in one process.
 func (b *bus) Take(_ context.Context, v responder.Viewer, f responder.Filter, t responder.Turn) (responder.Head, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -397,7 +397,7 @@ func (b *bus) People() []ask.By { return []ask.By{tom} }
 func (b *bus) Receipt(ctx context.Context, _ ask.Key, r ask.Receipt) error {
 	select {
 	case b.receipts <- r:
-	case <-ctx.Done(): // nobody counts them
+	case <-ctx.Done(): // nothing reads present any more
 	}
 	return nil
 }
@@ -413,11 +413,11 @@ var (
 	tom       = ask.By{Principal: "os:tom", Name: "Tom", Proof: "local"}
 )
 
-// inbox is a running server over a bus.
+// inbox is a running server on a bus.
 type inbox struct {
 	*httptest.Server
 	bus  *bus
-	stop func() // ends Run and waits for it
+	stop func() // ends Run and waits for it to return
 }
 
 func serve(t *testing.T, b *bus, change ...func(*web.Options)) inbox {
@@ -450,7 +450,7 @@ func serveAsks(t *testing.T, b *bus, asks web.Asks, change ...func(*web.Options)
 	t.Cleanup(func() { stop(); srv.Close() })
 	in := inbox{srv, b, stop}
 	for {
-		if in.synced(t) { // a page says so; each turn is a whole request
+		if in.synced(t) { // the page says when it is connected; each iteration is a full request
 			return in
 		}
 	}
@@ -471,7 +471,7 @@ func (in inbox) link(t *testing.T, by ask.By) string {
 	return link
 }
 
-// question makes an ask of these questions.
+// question returns an ask with these questions.
 func question(id string, questions ...ask.Question) ask.Ask {
 	return ask.Ask{ID: id, Agent: ask.Agent{Name: "builder"}, Questions: questions}
 }

@@ -25,7 +25,7 @@ func listed(names ...string) []entry {
 	return list
 }
 
-// apply does with a delta what a page does.
+// apply applies a delta as the page does.
 func apply(list []string, d *delta) []string {
 	list = slices.DeleteFunc(slices.Clone(list), func(k string) bool { return slices.Contains(d.Gone, k) })
 	for _, r := range d.Rows {
@@ -42,7 +42,7 @@ func keysOf(list []entry) (keys []string) {
 	return keys
 }
 
-func TestADeltaMakesOneListTheOther(t *testing.T) {
+func TestADeltaTurnsOneListIntoTheOther(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	some := func() []entry {
@@ -86,7 +86,7 @@ func TestADeltaIsSmall(t *testing.T) {
 	}
 }
 
-func TestWhoIsBehindIsToldWhatIsKept(t *testing.T) {
+func TestAPageThatIsBehindGetsTheKeptEvents(t *testing.T) {
 	t.Parallel()
 	f := &feed{news: make(chan struct{})}
 	if _, late, _ := f.after(f.begin("m1")); late {
@@ -99,16 +99,16 @@ func TestWhoIsBehindIsToldWhatIsKept(t *testing.T) {
 	for mark, want := range map[string]int{"m1": feedEvents, "m2": feedEvents - 1, "m40": feedEvents - 39, fmt.Sprint("m", feedEvents+1): 0, "never": -1, "": -1} {
 		events, late, _ := f.after(f.begin(mark))
 		if late != (want < 0) || !late && len(events) != want {
-			t.Errorf("who has %q is told %d events, late: %t", mark, len(events), late)
+			t.Errorf("a page at %q gets %d events, late: %t", mark, len(events), late)
 		}
 	}
 	f.publish(&delta{}, "more")
 	if _, late, _ := f.after(f.begin("m1")); !late {
-		t.Error("who is further behind than what is kept is not late")
+		t.Error("a page that is further behind than the log is not late")
 	}
 	f.publish(&delta{Parts: map[string]string{"problem": strings.Repeat("x", feedBytes)}}, "big")
 	if _, late, _ := f.after(2); !late || f.bytes != 0 || len(f.log) != 0 {
-		t.Errorf("more is kept than may be: %d bytes in %d events", f.bytes, len(f.log))
+		t.Errorf("the log exceeds its bounds: %d bytes in %d events", f.bytes, len(f.log))
 	}
 }
 
@@ -146,7 +146,7 @@ func TestSegmentsMakeAGzipFile(t *testing.T) {
 	for _, text := range []string{"retry: 1000\n\n", strings.Repeat("the same words ", 500), "", "event: hello\n\n"} {
 		file, want = append(file, segment([]byte(text))...), want+text
 		p.add([]byte(text))
-		// Everything up to here can be read before more comes.
+		// Everything up to here is readable before more data arrives.
 		z, err := gzip.NewReader(bytes.NewReader(file))
 		if err != nil {
 			t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pastAsks puts n ended asks of three sessions on the bus.
+// pastAsks adds n ended asks of three sessions to the bus.
 func pastAsks(t *testing.T, b *bus, n int) {
 	t.Helper()
 	for i := range n {
@@ -43,7 +43,7 @@ func TestHistoryIsPagedAndSearched(t *testing.T) {
 	pastAsks(t, b, 120)
 	u := serve(t, b).signedIn(t, mei)
 	if b.lists != 0 {
-		t.Errorf("%d readings before anybody looked", b.lists)
+		t.Errorf("%d reads before the history was opened", b.lists)
 	}
 	first := u.get("/history")
 	if n := strings.Count(first.body, `class="past `); n != 50 || !contains(first.body, "1–50 of 120") || !contains(first.body, `<bdi>Ana</bdi> on Slack`) {
@@ -63,7 +63,7 @@ func TestHistoryIsPagedAndSearched(t *testing.T) {
 		}
 	}
 	if b.lists > 1 {
-		t.Errorf("%d readings for a few pages", b.lists)
+		t.Errorf("%d reads for a few pages", b.lists)
 	}
 	if day := u.get("/history?q=service+003").body; !contains(day, "<bdi>you</bdi> on the web") || !contains(day, ">Declined</p>") {
 		t.Errorf("one's own: %s", day)
@@ -91,7 +91,7 @@ func TestASessionIsAConversation(t *testing.T) {
 		t.Errorf("an unknown session: %d", none.status)
 	}
 	if bad := u.get("/history/default/" + url.PathEscape("a b")); bad.status != 404 {
-		t.Errorf("no session's name: %d", bad.status)
+		t.Errorf("an invalid session name: %d", bad.status)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestSeveralAreDeclinedTogether(t *testing.T) {
 		t.Errorf("put away: %d %s", away.status, away.body)
 	}
 	if !contains(u.get("/?show=snoozed").body, "wait-default/s1/a1") || b.outcome(ask.Key{Tenant: "default", Session: "s1", ID: "a1"}) != nil {
-		t.Error("what was put away is not under Snoozed, or ended")
+		t.Error("the snoozed ask is not under Snoozed, or has ended")
 	}
 	if none := u.post("/bulk", url.Values{}); none.status != 422 {
 		t.Errorf("nothing chosen: %d", none.status)

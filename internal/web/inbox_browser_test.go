@@ -63,7 +63,7 @@ func TestBrowserFourQuestionsWithKeys(t *testing.T) {
 	k := bus.ask(four(), 0)
 	b := serve(t, bus).open(t, mei).live()
 	b.wait(`document.querySelector('.send').innerText === 'Review' && document.querySelector('.send-hint').hidden`) // Enter does not send yet
-	b.keys("2")                                                                                                     // the database; the cursor goes on to the number
+	b.keys("2")                                                                                                     // the database; the focus moves to the number
 	b.keys("3")
 	b.keys("\x1b")
 	b.click(`#q4 input[value="false"]`)
@@ -77,13 +77,13 @@ func TestBrowserFourQuestionsWithKeys(t *testing.T) {
 	}
 }
 
-func TestBrowserTheSecondIsToldWhoWasFirst(t *testing.T) {
+func TestBrowserShowsWhoAnsweredFirst(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
 	in := serve(t, bus)
 	bus.ask(question("db", database()), 0)
 	first, second := in.open(t, mei).live(), in.open(t, tom).live()
-	second.sees("Others are at what waits") // and may open it all the same
+	second.sees("Others are at what waits") // and it can still be opened
 	second.click("#list a")
 	second.wait(`!!document.querySelector('article')`)
 	second.keys("o")
@@ -129,7 +129,7 @@ func TestBrowserKeepsWhatWasRefused(t *testing.T) {
 	b := serve(t, bus).open(t, mei).live()
 	b.keys("1")
 	b.keys("12\r")
-	b.wait(`!!document.activeElement.closest('#q4')`) // Enter goes on; the button sends what there is
+	b.wait(`!!document.activeElement.closest('#q4')`) // Enter goes to the next question; only the button sends
 	b.click(".send")
 	b.wait(`document.querySelectorAll('.fault-words').length === 2`)
 	b.wait(`document.activeElement.name === 'number:n' && document.activeElement.value === '12' && document.querySelector('#q1 input').checked`)
@@ -160,16 +160,16 @@ func TestBrowserAHeldEnterSendsOnce(t *testing.T) {
 	b := serve(t, bus).open(t, mei).live()
 	b.keys("j")
 	b.wait(`document.querySelector('article').dataset.key.endsWith('/b')`)
-	b.keys("2") // a draft, which comes back later
+	b.keys("2") // a draft, which is restored later
 	b.keys("k")
 	b.wait(`document.querySelector('article').dataset.key.endsWith('/a')`)
 	b.keys("1\r")
 	b.wait(`document.querySelector('article').dataset.key.endsWith('/b') && document.querySelector('input[value="=lite"]').checked`)
 	b.keys("\r\r")
-	b.keys("n") // the page has taken all keys up to here
+	b.keys("n") // the page has handled all earlier keys
 	b.wait(`document.activeElement.name === 'note:db'`)
 	if o := bus.outcome(k); o != nil {
-		t.Errorf("a draft was sent by an Enter that was meant for the ask before: %+v", o)
+		t.Errorf("an Enter for the previous ask sent a draft: %+v", o)
 	}
 }
 
@@ -239,10 +239,11 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	}
 }
 
-// TestBrowserEveryState goes through all states of the inbox, from the smallest
-// phone to a desk, in light, dark and forced colours, in English and in Chinese:
-// nothing scrolls sideways, and axe finds no fault. Smallest phone and tablet, and
-// the two looks in Chinese, take turns.
+// TestBrowserEveryState opens all states of the inbox, from the smallest phone
+// to a desktop, in light, dark and forced colours, in English and in Chinese.
+// It checks that nothing scrolls sideways and that axe finds no violation. To
+// save time, the states alternate between smallest phone and tablet, and
+// between the two colour schemes in Chinese.
 func TestBrowserEveryState(t *testing.T) {
 	t.Parallel()
 	axe, err := os.ReadFile("testdata/axe/axe.min.js")
@@ -281,7 +282,7 @@ func TestBrowserEveryState(t *testing.T) {
 			for _, size := range []func(tab){screen(390, 844, "light"), screen(1280, 900, "light"), screen(1280, 900, "dark"), turn} {
 				look(size)
 			}
-			// The same page in Chinese, as it is when it is loaded again.
+			// The same page in Chinese, as after a reload.
 			b.do(chromedp.Evaluate[chromedp.Void](`fetch('/language', { method: 'POST', redirect: 'manual', body: new URLSearchParams({ language: 'zh-Hans', to: '/' }) }).then(() => undefined)`, chromedp.EvalAwaitPromise))
 			b.do(chromedp.Reload())
 			b.wait(`document.documentElement.lang === 'zh-Hans' && /\p{Script=Han}/u.test(document.body.innerText)`)

@@ -29,7 +29,7 @@ func TestAPageIsInTheLanguageOfItsReader(t *testing.T) {
 			t.Errorf("%s: %s, %.400s", c.name, page.header.Get("Content-Language"), page.body)
 		}
 		if scripts := strings.Contains(page.body, `"just now":"刚刚"`); scripts != (c.lang != "en") {
-			t.Errorf("%s: the words of scripts are those of another language", c.name)
+			t.Errorf("%s: the scripts' messages are in another language", c.name)
 		}
 	}
 	if page := u.do(http.MethodGet, "/nosuch", nil, "Accept-Language", "zh"); !strings.Contains(page.body, "没有这个提问") {
@@ -54,7 +54,7 @@ func TestALanguageIsChosen(t *testing.T) {
 	}
 }
 
-func TestTextOfAnotherLanguageSaysSo(t *testing.T) {
+func TestTextInAnotherLanguageHasALangAttribute(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	b.ask(chinese(), time.Minute)

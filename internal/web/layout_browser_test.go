@@ -6,7 +6,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// drawings is what a coding agent sends: previews that claim to be Markdown.
+// drawings returns a question as a coding agent sends it: with previews that
+// claim to be Markdown.
 func drawings() ask.Question {
 	q := database()
 	q.Options[0].Preview = &ask.Preview{Format: ask.PreviewMarkdown, Body: "┌────────┐     ┌──────────┐\n│ ledger │────▶│ Postgres │\n└────────┘     └──────────┘\n     p99   4 ms"}
@@ -15,8 +16,8 @@ func drawings() ask.Question {
 	return q
 }
 
-// TestBrowserLayoutKeepsEverySpace: columns that an agent drew stand under each
-// other, on a phone and on a desk.
+// TestBrowserLayoutKeepsEverySpace checks that columns in agent text stay
+// aligned, on a phone and on a desktop.
 func TestBrowserLayoutKeepsEverySpace(t *testing.T) {
 	t.Parallel()
 	const drawn = `[...document.querySelectorAll('.shown .preview pre')].find((p) => p.offsetParent)`

@@ -13,8 +13,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// TestTwoThousandStreamsLeaveNothing is not parallel: it counts what the
-// process holds.
+// TestTwoThousandStreamsLeaveNothing is not parallel: it counts the process's
+// goroutines and connections.
 func TestTwoThousandStreamsLeaveNothing(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{Memory: true})
 	r, err := responder.New(b.Responder("web"), "web", responder.Options{Logger: natstest.Logger()})

@@ -15,7 +15,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder/respondertest"
 )
 
-// live is the inbox on a real bus, as the suite for live screens sees it.
+// live is the inbox on a real bus, for the tests that every live screen must
+// pass.
 type live struct {
 	t      *testing.T
 	people people
@@ -50,7 +51,7 @@ func (l *live) Run(ctx context.Context, r *responder.Responder) error {
 	return s.Run(ctx)
 }
 
-// as is a person's browser.
+// as returns a person's browser.
 func (l *live) as(by ask.By) user {
 	<-l.ready
 	l.mu.Lock()

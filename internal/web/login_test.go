@@ -38,14 +38,14 @@ func TestLogin(t *testing.T) {
 			t.Errorf("second: %d %s", second.status, second.body)
 		}
 	})
-	t.Run("looking ahead does not use a link up", func(t *testing.T) {
+	t.Run("a link preview does not use a link up", func(t *testing.T) {
 		t.Parallel()
 		link := strings.TrimPrefix(in.link(t, mei), in.URL)
 		u := in.stranger(t)
 		u.do(http.MethodHead, link, nil)
 		u.do(http.MethodGet, link, nil, "Sec-Purpose", "prefetch")
 		if res := u.get(link); res.status != http.StatusOK {
-			t.Errorf("after looking ahead: %d", res.status)
+			t.Errorf("after a preview: %d", res.status)
 		}
 	})
 	t.Run("a link of another key, an old one and a forged one are refused", func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestLogin(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a login token is no cookie", func(t *testing.T) {
+	t.Run("a login token is not accepted as a cookie", func(t *testing.T) {
 		t.Parallel()
 		u := in.signedIn(t, mei)
 		name := u.client.Jar.Cookies(mustURL(t, in.URL))[0].Name
@@ -105,7 +105,7 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-func TestLoginLinkRefusesWhatNoCookieHolds(t *testing.T) {
+func TestLoginLinkRefusesInvalidInput(t *testing.T) {
 	t.Parallel()
 	by := ask.By{Principal: "os:mei"}
 	for range 200 {

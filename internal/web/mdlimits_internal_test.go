@@ -14,7 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/present"
 )
 
-// bombs are texts that took seconds to minutes to render.
+// bombs returns texts that took seconds to minutes to render without limits.
 func bombs() map[string]string {
 	rows := "|" + strings.Repeat("a|", 5000) + "\n|" + strings.Repeat("-|", 5000) + "\n" + strings.Repeat("|\n", 15_000)
 	return map[string]string{
@@ -41,7 +41,7 @@ func bombs() map[string]string {
 	}
 }
 
-// codeBombs are harmless Markdown with code that lexers took minutes for.
+// codeBombs returns valid Markdown with code on which lexers took minutes.
 func codeBombs() map[string]string {
 	fence := func(language, code string) string { return "```" + language + "\n" + code + "\n```\n" }
 	return map[string]string{
@@ -77,7 +77,7 @@ func TestWhatCostsTooMuchIsShownAsItIs(t *testing.T) {
 	}
 }
 
-func TestWhatPeopleWriteIsRendered(t *testing.T) {
+func TestOrdinaryMarkdownIsRendered(t *testing.T) {
 	t.Parallel()
 	m := newMarkdown()
 	for name, text := range map[string]string{
@@ -106,10 +106,10 @@ func TestRenderingEndsWithItsRequest(t *testing.T) {
 		t.Errorf("rendered for nobody: %s", got)
 	}
 	if _, err := m.render(ctx, strings.Repeat("*a* ", 100)); !errors.Is(err, context.Canceled) {
-		t.Errorf("the work went on: %v", err)
+		t.Errorf("the rendering continued: %v", err)
 	}
 	if got := string(m.html(t.Context(), "**bold**")); !strings.Contains(got, "<strong>") {
-		t.Errorf("what was given up is kept: %s", got)
+		t.Errorf("an aborted rendering is cached: %s", got)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestRenderedTextsAreBounded(t *testing.T) {
 	for i := range 2000 {
 		ctx, cancel := context.WithCancel(t.Context())
 		if i%5 == 0 {
-			cancel() // some leave before it is done
+			cancel() // some callers leave before it is done
 		}
 		_, _ = c.get(ctx, fmt.Sprint(i), func(ctx context.Context) (template.HTML, error) { return big, ctx.Err() })
 		cancel()

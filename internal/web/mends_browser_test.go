@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// wide is a choice whose preview has a line that no screen holds.
+// wide returns a choice whose preview has a line wider than any screen.
 func wide() ask.Question {
 	q := database()
 	for i := range q.Options {
@@ -131,7 +131,7 @@ func TestBrowserADraftSurvivesAnAnswerElsewhere(t *testing.T) {
 	answeredOnSlack(b, "db")
 	b.wait(`!!document.querySelector('[data-verdict]')`)
 	if now := b.js(`String(` + top + `)`); now != was {
-		t.Errorf("the field moved from %s to %s under the person who types", was, now)
+		t.Errorf("the field moved from %s to %s while the person types", was, now)
 	}
 	b.do(chromedp.Reload())
 	b.sees("It was not sent")
@@ -150,7 +150,7 @@ func TestBrowserNotSentGoesWhenTheInboxIsBack(t *testing.T) {
 	b.click(".send")
 	b.sees("Not sent: the inbox cannot be reached")
 	b.js(`globalThis.fetch = globalThis.real; document.dispatchEvent(new Event('visibilitychange')); ''`)
-	b.in.CloseClientConnections() // the stream comes back by itself
+	b.in.CloseClientConnections() // the stream reconnects
 	b.wait(`!document.querySelector('.problem')`)
 }
 
@@ -213,7 +213,7 @@ func TestBrowserTheSignInPage(t *testing.T) {
 	b.wait(`(() => { const r = document.querySelector('.gate section').getBoundingClientRect(); return Math.abs(r.left - (document.documentElement.clientWidth - r.right)) < 2 })()`)
 }
 
-// slowHistory counts what is read, and takes its time.
+// slowHistory counts the reads and delays them.
 type slowHistory struct {
 	*bus
 	reads atomic.Int32
@@ -223,7 +223,7 @@ func (s *slowHistory) List(ctx context.Context, q responder.Query) (responder.Pa
 	s.reads.Add(1)
 	select {
 	case <-ctx.Done():
-	case <-time.After(300 * time.Millisecond): // as a long session takes
+	case <-time.After(300 * time.Millisecond): // as long as for a long session
 	}
 	return s.bus.List(ctx, q)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// notified opens the inbox where notifications are allowed and wanted, and
-// nobody looks at it.
+// notified opens the inbox with notifications allowed and turned on, in a
+// window that nobody looks at.
 func (in inbox) notified(t *testing.T) tab {
 	t.Helper()
 	b := in.open(t, mei).live()
@@ -34,7 +34,7 @@ func (in inbox) notified(t *testing.T) tab {
 	return b
 }
 
-// looks says whether somebody looks at the page: its window is minimized, or not.
+// looks restores or minimizes the page's window.
 func (b tab) looks(is bool) {
 	b.t.Helper()
 	state := browser.WindowStateMinimized
@@ -54,7 +54,7 @@ func (b tab) looks(is bool) {
 	b.hears(fmt.Sprintf(`document.hidden === %t && document.hasFocus() === %t`, !is, is))
 }
 
-// hears waits until a script says true, also in a page that is not drawn.
+// hears waits until a script returns true, in a page that may be hidden.
 func (b tab) hears(script string) {
 	b.t.Helper()
 	for end := time.Now().Add(waittest.Limit); time.Now().Before(end); { // a hidden page is slow on a busy machine
@@ -69,10 +69,10 @@ func (b tab) hears(script string) {
 	b.t.Fatalf("waiting for %s: the page says %s", script, b.Text())
 }
 
-// notices are the tags of what the browser shows.
+// notices returns the tags of the notifications that the browser shows.
 const notices = `navigator.serviceWorker.getRegistration('/').then((r) => r ? r.getNotifications() : []).then((all) => all.map((n) => n.tag).sort().join())`
 
-// shows waits until the browser shows just these notices.
+// shows waits until the browser shows exactly these notifications.
 func (b tab) shows(tags string) {
 	b.t.Helper()
 	b.hears(notices + `.then((tags) => tags === '` + tags + `')`)
@@ -103,9 +103,10 @@ func TestBrowserNoNoticeWhileThePageIsLookedAt(t *testing.T) {
 	b.shows("default/s1/unseen")
 }
 
-// pushes gives what delivers messages to the page's service worker, as a push
-// service does. Chromium subscribes at one push service alone, over the internet:
-// what it is sent is tested in internal/push, and from here on everything is real.
+// pushes returns a function that delivers messages to the page's service
+// worker, as a push service does. Chromium can only subscribe at its own push
+// service on the internet; internal/push tests what is sent there, and
+// everything after it is real here.
 func (b tab) pushes() func(message string) {
 	b.t.Helper()
 	b.hears(`navigator.serviceWorker.getRegistration('/').then((r) => !!r?.active)`)
@@ -141,11 +142,11 @@ func TestBrowserAPushMessageRings(t *testing.T) {
 	bus := newBus()
 	in := serve(t, bus)
 	b := in.notified(t)
-	b.do(chromedp.Navigate(in.URL + "/?q=nothing")) // a page that does not list what comes
+	b.do(chromedp.Navigate(in.URL + "/?q=nothing")) // a page that does not list the new ask
 	b.hears(`document.documentElement.dataset.live === 'on'`)
 	k := bus.ask(question("db", database()), 0)
 	u := in.signedIn(t, mei)
-	message := u.get("/ask/" + k.String() + "/notice").body // what internal/push sends
+	message := u.get("/ask/" + k.String() + "/notice").body // as internal/push sends it
 	push := b.pushes()
 	push(message)
 	b.shows(k.String())
@@ -156,14 +157,14 @@ func TestBrowserAPushMessageRings(t *testing.T) {
 	b.shows("") // the page closes it
 	push(u.get("/ask/" + k.String() + "/notice").body)
 	push(message)
-	b.shows(k.String()) // the end of what is not shown rings nobody; a second asking does
+	b.shows(k.String()) // the end of an ask without a notification does not ring; a second life does
 	push("no JSON")
 	b.shows(k.String())
 }
 
-// TestBrowserAnAskIsToldWhileTheTabIsHidden: the tab changes its stream when it
-// is hidden, and what comes meanwhile is told all the same.
-func TestBrowserAnAskIsToldWhileTheTabIsHidden(t *testing.T) {
+// TestBrowserNoAskIsMissedWhileTheTabIsHidden checks that no ask is missed while
+// a hidden tab replaces its stream.
+func TestBrowserNoAskIsMissedWhileTheTabIsHidden(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
 	b := serve(t, bus).notified(t)
@@ -173,7 +174,7 @@ func TestBrowserAnAskIsToldWhileTheTabIsHidden(t *testing.T) {
 		b.hears(`navigator.serviceWorker.getRegistration('/').then((r) => r?.getNotifications() ?? []).then((all) => { all.forEach((n) => n.close()); return true; })`)
 		done := make(chan struct{})
 		id := fmt.Sprint("n", i)
-		go func() { // at any moment of the change
+		go func() { // at any moment of the replacement
 			defer close(done)
 			b.hears(`document.hidden`)
 			bus.ask(question(id, database()), 0)

@@ -14,8 +14,8 @@ import (
 )
 
 // TestWhoCanCauseAnOutcomeAtTheInbox is the inbox's part of the table "who can
-// cause an outcome, as whom, proven how" in docs/guarantees.md: each way to sign
-// in, with each access.
+// cause an outcome, as whom, proven how" in docs/guarantees.md: it tries each
+// sign-in method with each access.
 func TestWhoCanCauseAnOutcomeAtTheInbox(t *testing.T) {
 	t.Parallel()
 	const header = "X-Forwarded-User"
@@ -52,7 +52,7 @@ func TestWhoCanCauseAnOutcomeAtTheInbox(t *testing.T) {
 	}
 	ways := map[string]struct {
 		as   func(t *testing.T, b *bus, access string) (user, []string)
-		want string // of a responder; nobody else causes anything
+		want string // the responder in the outcome; empty: no outcome
 	}{
 		"a login link": {session(ask.By{Principal: "os:mei", Proof: ask.ProofLink}), "answered human os:mei link"},
 		"a passkey":    {session(ask.By{Principal: "passkey:mei", Proof: ask.ProofPasskey}), "answered human passkey:mei passkey"},

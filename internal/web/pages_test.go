@@ -71,7 +71,8 @@ func TestTheListIsBounded(t *testing.T) {
 	}
 }
 
-// Text looks the same on every surface: what makes it look like other text goes.
+// TestNoCharacterHidesOrTurnsText checks that characters which hide or reorder
+// text are removed, as on every surface.
 func TestNoCharacterHidesOrTurnsText(t *testing.T) {
 	t.Parallel()
 	evil := "pay\u202e lap\u2066\u200b\u009b2J\U000E0041"
@@ -124,7 +125,7 @@ func TestAssetsAreKeptByHash(t *testing.T) {
 	}
 }
 
-// stream opens a live stream and gives its lines.
+// stream opens an event stream and returns its lines.
 func (u user) stream(t *testing.T) (lines *bufio.Scanner, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -209,12 +210,12 @@ func TestOffline(t *testing.T) {
 	b.offline(true)
 	until(t, lines, "event: rows")
 	if res := u.get("/"); !contains(res.body, "The connection to the bus is gone") {
-		t.Error("nothing says that the bus is gone")
+		t.Error("the page does not say that the bus is disconnected")
 	}
 	b.offline(false)
 	until(t, lines, "event: rows")
 	if res := u.get("/"); contains(res.body, "The connection to the bus is gone") {
-		t.Error("the page does not see that the bus is back")
+		t.Error("the page does not show that the bus is connected again")
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// authenticator gives a tab a device that makes passkeys, and a finger on it.
+// authenticator adds a virtual authenticator with user verification to a tab.
 func authenticator(b tab) {
 	b.t.Helper()
 	if _, err := chromedp.Call(b.ctx, webauthn.Enable, webauthn.EnableParams{}); err != nil {
@@ -32,7 +32,8 @@ func authenticator(b tab) {
 	}
 }
 
-// withPasskeys is an inbox at localhost whose passkeys lie on a real bus.
+// withPasskeys returns an inbox at localhost that stores its passkeys on a real
+// bus.
 func withPasskeys(t *testing.T, b *bus, onBus *natstest.Bus) inbox {
 	t.Helper()
 	in := serve(t, b, func(o *web.Options) {
@@ -49,7 +50,7 @@ func withPasskeys(t *testing.T, b *bus, onBus *natstest.Bus) inbox {
 	return in
 }
 
-//nolint:tparallel // one after the other: the last removes the passkey
+//nolint:tparallel // in order: the last one removes the passkey
 func TestBrowserAnInvitedPersonSignsInWithAPasskey(t *testing.T) {
 	t.Parallel()
 	onBus := natstest.Start(t, natstest.Options{})
@@ -66,7 +67,7 @@ func TestBrowserAnInvitedPersonSignsInWithAPasskey(t *testing.T) {
 	tab.click("[data-logout] button")
 	tab.sees("askbus login")
 	if tab.js(`String(document.body.innerText.includes("passkey"))`) != "false" {
-		t.Error("passkeys are offered, and nobody has one")
+		t.Error("passkeys are offered although none is registered")
 	}
 	tab.do(chromedp.Navigate(link))
 	tab.sees("Welcome, Mei")
@@ -108,7 +109,7 @@ func TestBrowserAnInvitedPersonSignsInWithAPasskey(t *testing.T) {
 		other.click(`[data-passkey="join"]`)
 		other.sees("This invitation was used already")
 	})
-	t.Run("who is removed does not come in", func(t *testing.T) {
+	t.Run("a removed passkey does not sign in", func(t *testing.T) {
 		holders := passkey.NewHolders(onBus.Connect(natsd.Role{Name: natsd.RoleOperator}))
 		list, err := holders.List(t.Context())
 		if err != nil || len(list) != 1 || list[0].Principal != "passkey:mei" || list[0].Keys != 1 {
@@ -125,7 +126,7 @@ func TestBrowserAnInvitedPersonSignsInWithAPasskey(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoInvitationAndNoPasskey(t *testing.T) {
+func TestInvalidInvitationsAndPasskeysAreRefused(t *testing.T) {
 	t.Parallel()
 	onBus := natstest.Start(t, natstest.Options{})
 	in := withPasskeys(t, newBus(), onBus)

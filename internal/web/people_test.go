@@ -15,15 +15,15 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// people is an in-memory stand-in for the sessions on the bus; those are tested
-// in internal/auth, and with the inbox in cmd/askbus.
+// people is an in-memory fake of the sessions on the bus. The real ones are
+// tested in internal/auth, and together with the inbox in cmd/askbus.
 type people struct {
 	mu     sync.Mutex
 	held   map[string]auth.SignIn
 	ended  map[string]chan struct{}
 	used   map[string]bool
-	active int   // calls of Find that said so
-	fail   error // what everything says, if set
+	active int   // calls of Find with active
+	fail   error // returned by every method, if set
 }
 
 func (p *people) Begin(_ context.Context, in auth.SignIn) (string, error) {
@@ -112,7 +112,7 @@ func (p *people) set(err error) {
 	p.fail = err
 }
 
-func TestACookieHoldsNothingButASessionsID(t *testing.T) {
+func TestACookieHoldsOnlyASessionID(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	in := serve(t, b)
@@ -153,7 +153,7 @@ func TestSigningOutEndsTheSessionEverywhere(t *testing.T) {
 	defer res.Body.Close()
 	u.post("/logout", nil)
 	buf := make([]byte, 1024)
-	for err == nil { // until it ends
+	for err == nil { // until the stream ends
 		_, err = res.Body.Read(buf)
 	}
 	if again := two.stranger(t).do(http.MethodGet, "/", nil, "Cookie", cookie.Name+"="+cookie.Value); again.status != http.StatusUnauthorized {
@@ -161,7 +161,7 @@ func TestSigningOutEndsTheSessionEverywhere(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidWhenNobodyCanBeChecked(t *testing.T) {
+func TestPagesWhileSessionsCannotBeLookedUp(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	b.ask(question("secret", text("t", "A secret?")), 0)
@@ -185,7 +185,7 @@ func TestWhatIsSaidWhenNobodyCanBeChecked(t *testing.T) {
 	}
 }
 
-func TestAPageThatIsOnlyOpenIsNoActivity(t *testing.T) {
+func TestAnOpenPageIsNotActivity(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	in := serve(t, b)

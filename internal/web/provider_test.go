@@ -14,7 +14,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// withProvider is an inbox at which people sign in at a provider.
+// withProvider returns an inbox with sign-in at a provider.
 func withProvider(t *testing.T, b *bus, at *openidtest.Provider, rules *auth.Rules, change ...func(*web.Options)) inbox {
 	t.Helper()
 	return serve(t, b, append(change, func(o *web.Options) {
@@ -35,7 +35,7 @@ func TestSignInAtAProvider(t *testing.T) {
 	at := openidtest.Start(t)
 	in := withProvider(t, b, at, auth.GroupRules("groups", []string{"platform"}))
 
-	t.Run("the answer says who, and how it is proven", func(t *testing.T) {
+	t.Run("the outcome names the person and the proof", func(t *testing.T) {
 		t.Parallel()
 		u := in.stranger(t)
 		if res := u.get("/ask/" + k.String()); res.status != http.StatusUnauthorized || !contains(res.body, "Continue with") || !contains(res.body, "Acme") || !contains(res.body, "to=%2Fask%2F") {
@@ -75,7 +75,7 @@ func TestSignInAtAProvider(t *testing.T) {
 			t.Errorf("the same flow again: %d", res.status)
 		}
 	})
-	t.Run("what the provider refuses is said, and is text", func(t *testing.T) {
+	t.Run("the provider's error is shown as text", func(t *testing.T) {
 		t.Parallel()
 		u := in.stranger(t)
 		var state string
@@ -95,7 +95,7 @@ func TestSignInAtAProvider(t *testing.T) {
 	})
 }
 
-func TestWhoIsNotLetIn(t *testing.T) {
+func TestRefusedSignInsAtAProvider(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lie    func(map[string]any)
@@ -125,7 +125,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 			t.Errorf("%d %s", res.status, res.body)
 		}
 		if res := in.signedIn(t, mei).get("/"); res.status != http.StatusOK {
-			t.Errorf("who is signed in already: %d", res.status)
+			t.Errorf("a person who is already signed in: %d", res.status)
 		}
 	})
 }
@@ -160,7 +160,7 @@ func TestTheProviderSignsPeopleOut(t *testing.T) {
 		t.Fatal(res.status, res.body)
 	}
 	buf := make([]byte, 1024)
-	for err == nil { // the open stream ends
+	for err == nil { // until the open stream ends
 		_, err = res.Body.Read(buf)
 	}
 	if res := u.get("/"); res.status != http.StatusUnauthorized {
@@ -168,7 +168,7 @@ func TestTheProviderSignsPeopleOut(t *testing.T) {
 	}
 }
 
-func TestAProxySaysWhoItIs(t *testing.T) {
+func TestSignInByProxy(t *testing.T) {
 	t.Parallel()
 	prefix := func(s string) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix(s)} }
 	rules, err := auth.ParseRules([]byte("rules: [{when: {groups: [platform]}, role: reader, tenants: [acme]}]"))
@@ -197,7 +197,7 @@ func TestAProxySaysWhoItIs(t *testing.T) {
 	}
 	far := serve(t, b, func(o *web.Options) { o.Proxy = &web.Proxy{Header: "X-Forwarded-User", Networks: prefix("10.0.0.0/8")} })
 	if res := far.stranger(t).do(http.MethodGet, "/", nil, "X-Forwarded-User", "mei"); res.status != http.StatusUnauthorized || contains(res.body, "For acme") {
-		t.Errorf("the header of a stranger: %d", res.status)
+		t.Errorf("the header from another address: %d", res.status)
 	}
 	for name, bad := range map[string]*web.Proxy{
 		"ASKBUS_WEB_PROXY_NETWORKS": {Header: "X-Forwarded-User"},

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// team puts asks of two sessions and agents on the bus, the oldest first.
+// team adds asks of two sessions and agents to the bus, oldest first.
 func team(b *bus) {
 	for i, id := range []string{"a0", "b1", "a2", "b3"} {
 		a := question(id, database())
@@ -28,7 +28,7 @@ func at(id string) ask.Key {
 	return ask.Key{Tenant: "default", Session: "session-" + id[:1], ID: id}
 }
 
-// idsOf are the ids in the list of a page.
+// idsOf returns the ids in the list of a page.
 func idsOf(body string) string {
 	var all []string
 	for _, part := range strings.Split(body, `<li id="wait-`)[1:] {
@@ -61,7 +61,7 @@ func TestTheListIsFilteredByItsURL(t *testing.T) {
 		t.Error("links leave the listing")
 	}
 	if page := u.get("/?q=nothing").body; !contains(page, "Nothing fits") {
-		t.Error("it does not say that nothing fits")
+		t.Error("it does not say that nothing matches")
 	}
 }
 
@@ -104,7 +104,7 @@ func TestAnUrgentAskThatEndsSoonPassesEveryFilter(t *testing.T) {
 	}
 }
 
-func TestTheNextOneDown(t *testing.T) {
+func TestTheNextAskAfterAnAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	team(b)
@@ -122,11 +122,11 @@ func TestTheNextOneDown(t *testing.T) {
 		again, _, _ := strings.Cut(res.path, "done=")
 		since := mustURL(t, res.path).Query().Get("since")
 		if page := u.get("/?since=" + since).body; !contains(page, "That was the last one") {
-			t.Errorf("%s: what was passed over comes back", again)
+			t.Errorf("%s: a skipped ask is offered again", again)
 		}
 		b.ask(question("new", database()), -time.Second)
 		if page := u.get("/?since=" + since).body; !contains(page, `data-key="default/s1/new" data-path`) {
-			t.Error("what is asked after it does not come up")
+			t.Error("a newer ask is not offered")
 		}
 	}
 	if res := answer("a0", "?session=session-a"); res.path[:strings.IndexByte(res.path, '?')] != "/ask/default/session-a/a2" || !contains(res.path, "session=session-a") {
@@ -136,27 +136,27 @@ func TestTheNextOneDown(t *testing.T) {
 
 func askPathOf(id string) string { return "/ask/" + at(id).String() }
 
-func TestPuttingOffAndHandingOver(t *testing.T) {
+func TestSnoozeAndHandOver(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	team(b)
 	u := serve(t, b).signedIn(t, mei)
 	if res := u.post(askPathOf("a0")+"/snooze", url.Values{"for": {"1h"}}); !strings.HasPrefix(res.path, askPathOf("b1")) || idsOf(res.body) != "b1 a2 b3" {
-		t.Errorf("put off: %s %s", res.path, idsOf(res.body))
+		t.Errorf("snoozed: %s %s", res.path, idsOf(res.body))
 	}
 	page := u.get("/?show=snoozed")
 	if idsOf(page.body) != "a0" || !contains(page.body, "back <time") || !contains(page.body, "Take it back now") {
-		t.Errorf("what is put off: %s", page.body)
+		t.Errorf("the snoozed asks: %s", page.body)
 	}
 	u.post(askPathOf("a0")+"/snooze", url.Values{"for": {"back"}})
 	if got := idsOf(u.get("/").body); got != "a0 b1 a2 b3" {
 		t.Errorf("taken back: %s", got)
 	}
 	if res := u.post(askPathOf("a0")+"/snooze", url.Values{"for": {"ever"}}); res.status != 422 || !contains(res.body, "Not put off") {
-		t.Errorf("no such time: %d", res.status)
+		t.Errorf("an invalid duration: %d", res.status)
 	}
 	if res := u.post(askPathOf("a0")+"/handover", url.Values{"to": {"Zoe"}}); res.status != 422 || !contains(res.body, "Not handed over: “to” is nobody") {
-		t.Errorf("to nobody: %d %s", res.status, res.body)
+		t.Errorf("to an unknown person: %d %s", res.status, res.body)
 	}
 	if res := u.post(askPathOf("a0")+"/handover", url.Values{"to": {"os:tom"}, "word": {"you know <b>"}}); idsOf(res.body) != "b1 a2 b3" {
 		t.Errorf("handed over: %s", idsOf(res.body))
@@ -166,11 +166,11 @@ func TestPuttingOffAndHandingOver(t *testing.T) {
 	}
 	his := serve(t, b).signedIn(t, tom)
 	if page := his.get(askPathOf("a0")).body; !contains(page, "Handed to you by Mei: “you know &lt;b&gt;”") {
-		t.Error("Tom is not told by whom")
+		t.Error("Tom does not see who handed it over")
 	}
 }
 
-func TestWhoIsThereIsSaid(t *testing.T) {
+func TestOtherViewersAreShown(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	team(b)
@@ -184,7 +184,7 @@ func TestWhoIsThereIsSaid(t *testing.T) {
 		t.Error(res.status)
 	}
 	if page := his.get(askPathOf("a0")).body; !contains(page, `id="others" role="status"><bdi>Mei is answering</bdi>`) {
-		t.Errorf("Tom does not see that Mei answers: %s", page)
+		t.Errorf("Tom does not see that Mei is answering: %s", page)
 	}
 	u.post(askPathOf("a0")+"/attend", url.Values{"state": {"gone"}})
 	if page := his.get(askPathOf("a0")).body; contains(page, "Mei is") {
@@ -235,7 +235,7 @@ func TestBrowserFindsAndFilters(t *testing.T) {
 		tab.wait(`document.activeElement.name === 'q'`)
 		tab.keys("b3\r")
 		tab.wait(`document.querySelectorAll('#list li').length === 1 && location.search === '?q=b3' && document.querySelector('article').dataset.key.endsWith('/b3')`)
-		b.ask(question("later", database()), 0) // a live update stays in the filter
+		b.ask(question("later", database()), 0) // a live update respects the filter
 		tab.wait(`document.querySelector('#count').innerText.startsWith('5')`)
 		tab.wait(`document.querySelectorAll('#list li').length === 1`)
 		tab.do(chromedp.NavigateBack())
@@ -247,7 +247,8 @@ func TestBrowserFindsAndFilters(t *testing.T) {
 	}
 }
 
-// TestBrowserADeadlineStaysTogether: "ends" and "in 5 min" stand in one line of a row.
+// TestBrowserADeadlineStaysTogether checks that "ends" and "in 5 min" are on
+// one line of a row.
 func TestBrowserADeadlineStaysTogether(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
@@ -264,7 +265,7 @@ func TestBrowserASkippedAskDoesNotComeBack(t *testing.T) {
 	b := newBus()
 	team(b)
 	tab := serve(t, b).open(t, mei).live()
-	tab.keys("j") // over a0
+	tab.keys("j") // skips a0
 	tab.wait(`document.querySelector('article').dataset.key.endsWith('/b1')`)
 	for _, next := range []string{"/a2", "/b3"} {
 		tab.keys("1\r")
@@ -276,7 +277,7 @@ func TestBrowserASkippedAskDoesNotComeBack(t *testing.T) {
 	tab.wait(`document.querySelector('article')?.dataset.key.endsWith('/new')`)
 }
 
-func TestBrowserSeesWhoIsAtAnAsk(t *testing.T) {
+func TestBrowserShowsOtherViewers(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	team(b)

@@ -13,7 +13,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// heads is a board that holds one ask.
+// heads is a board with one ask.
 type heads struct {
 	Board
 	changed chan struct{}
@@ -25,7 +25,7 @@ func (h *heads) Pending(responder.Filter, int, int) ([]responder.Head, int) {
 	return []responder.Head{{Key: ask.Key{Tenant: "t", Session: "s", ID: "a"}, Life: "l"}}, 1
 }
 
-// flaky refuses the first receipt and the first presence.
+// flaky fails the first receipt and the first presence.
 type flaky struct {
 	Asks
 	receipts, presents atomic.Int32

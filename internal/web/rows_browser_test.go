@@ -32,7 +32,8 @@ func TestBrowserOneEventDrawsOneRow(t *testing.T) {
 	b.wait(`document.querySelectorAll('#list li').length === 100 && document.querySelector('#ended').innerText.includes('Tom')`)
 	_ = bus.Look(viewerOf(tom), ask.Key{Tenant: "default", Session: "s1", ID: "p0070"}, true)
 	b.wait(`document.getElementById('wait-default/s1/p0070').textContent.includes('Tom is answering')`)
-	// Rows below the edge of the list are neither laid out nor painted.
+	// Rows outside the visible part of the list are neither laid out nor
+	// painted.
 	b.wait(`(() => { const rows = [...document.querySelectorAll('#list .heading')]; const seen = (el) => el.checkVisibility({ contentVisibilityAuto: true }); return seen(rows[0]) && !seen(rows.at(-1)) })()`)
 	if got := b.js(`[...new Set(drawn)].join()`); got != "deploy,p0070" {
 		t.Errorf("drawn: %s", got)
@@ -42,9 +43,9 @@ func TestBrowserOneEventDrawsOneRow(t *testing.T) {
 	}
 }
 
-// TestBrowserNothingMovesUnderWhoTypes: draft, caret, focus and what is scrolled
-// stay where they are while many asks come and go.
-func TestBrowserNothingMovesUnderWhoTypes(t *testing.T) {
+// TestBrowserNothingMovesWhileTyping checks that draft, caret, focus and
+// scroll positions stay while many asks arrive and end.
+func TestBrowserNothingMovesWhileTyping(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
 	bus.ask(question("mine", text("t", "What is it called?")), 24*time.Hour)
@@ -58,7 +59,7 @@ func TestBrowserNothingMovesUnderWhoTypes(t *testing.T) {
 	for i := range 40 {
 		a := question(fmt.Sprint("new", i), database())
 		if i%4 == 0 {
-			a.Priority = ask.PriorityUrgent // above what is looked at
+			a.Priority = ask.PriorityUrgent // above the visible rows
 		}
 		bus.ask(a, 0)
 		if i%2 == 0 {
@@ -70,11 +71,12 @@ func TestBrowserNothingMovesUnderWhoTypes(t *testing.T) {
 	b.wait(`document.querySelector('#count').textContent === '171 waiting' && document.querySelectorAll('#list li').length === 171`)
 	b.wait(`document.activeElement.value === 'half typed' && document.activeElement.selectionStart === 4 && document.activeElement.selectionEnd === 4`)
 	if moved := b.js(`String(Math.abs(Math.round(seen.getBoundingClientRect().top) - top0))`); len(moved) > 1 || moved > "2" {
-		t.Errorf("what was looked at in the list moved by %s px", moved)
+		t.Errorf("the visible rows moved by %s px", moved)
 	}
 	b.keys("-") // at the caret
 	b.wait(`document.activeElement.value === 'half- typed'`)
-	// The focus in the list stays at its row, and goes to the neighbour of one that ends.
+	// The focus in the list stays on its row, and moves to the neighbour of a
+	// row that ends.
 	b.js(`seen.querySelector('a').focus() ?? ''`)
 	_ = bus.Look(viewerOf(tom), ask.Key{Tenant: "default", Session: "s1", ID: "p0060"}, true)
 	b.wait(`seen.innerText.includes('Tom is answering') && document.activeElement.closest('li') === seen`)
@@ -101,9 +103,9 @@ func TestBrowserAListingHasItsOwnStream(t *testing.T) {
 	b.wait(`document.title === '(6) askbus'`)
 }
 
-// TestBrowserAnAnswerIsOneWayThereAndBack: what comes after an answer comes with
-// its response, and what others are told waits until it is drawn.
-func TestBrowserAnAnswerIsOneWayThereAndBack(t *testing.T) {
+// TestBrowserAnAnswerIsOneRoundTrip checks that the response to an answer
+// contains the next ask, and that others are notified only after it is drawn.
+func TestBrowserAnAnswerIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
 	k := bus.ask(question("a", database()), time.Minute)

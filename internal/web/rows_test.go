@@ -30,14 +30,14 @@ type told struct {
 	Any        bool
 }
 
-// toHello reads what comes before a stream is complete.
+// toHello reads the events up to hello.
 func toHello(next func() (told, bool)) {
 	for e, _ := next(); e.name != "hello"; {
 		e, _ = next()
 	}
 }
 
-// follow opens a stream and gives its events, one at a time.
+// follow opens a stream and returns a function that reads its next event.
 func (u user) follow(path string) (next func() (told, bool), res *http.Response) {
 	u.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -62,7 +62,7 @@ func (u user) follow(path string) (next func() (told, bool), res *http.Response)
 			case "id":
 				e.mark = value
 			case "data":
-				if err := json.Unmarshal([]byte(value), &e); err != nil { //nolint:musttag // names differ in case alone
+				if err := json.Unmarshal([]byte(value), &e); err != nil { //nolint:musttag // names differ only in case
 					u.t.Errorf("%s: %v", value, err)
 				}
 				return e, true
@@ -85,7 +85,7 @@ func TestAStreamTellsWhatChangedSinceAMark(t *testing.T) {
 	mark := u.mark("/")
 	next, _ := u.follow("/events?mark=" + mark)
 	if e, _ := next(); e.name != "hello" {
-		t.Errorf("a page that has everything is told %+v", e)
+		t.Errorf("a page that is up to date gets %+v", e)
 	}
 	k := b.ask(urgentAsk(), 0)
 	e, _ := next()
@@ -105,28 +105,28 @@ func TestAStreamTellsWhatChangedSinceAMark(t *testing.T) {
 		t.Errorf("a page has the mark %s, the stream %s", now, last)
 	}
 
-	// Cut off, and back.
+	// The connection is cut off and reopened.
 	again, _ := u.follow("/events?mark=" + mark)
 	first, _ := again()
 	second, _ := again()
 	hello, _ := again()
 	if len(first.Rows) != 1 || len(second.Gone) != 1 || hello.name != "hello" {
-		t.Errorf("who missed two events is told %+v, %+v, %+v", first, second, hello)
+		t.Errorf("a page that missed two events gets %+v, %+v, %+v", first, second, hello)
 	}
 	for _, unknown := range []string{"", "?mark=rubbish"} {
 		lost, _ := u.follow("/events" + unknown)
 		if e, _ := lost(); !e.All || len(e.Rows) != 4 || e.mark != last || len(e.Parts) != 5 {
-			t.Errorf("who has nothing is told %+v", e)
+			t.Errorf("a page without a mark gets %+v", e)
 		}
 	}
-	// Another listing is another stream.
+	// Another listing has another stream.
 	narrow, _ := u.follow("/events?agent=reviewer")
 	if e, _ := narrow(); !e.All || len(e.Rows) != 2 || e.Rows[1].After != e.Rows[0].Key || !contains(e.Rows[0].HTML, "agent=reviewer") {
 		t.Errorf("a listing: %+v", e)
 	}
 }
 
-func TestARowChangesForThoseWhoSeeItChange(t *testing.T) {
+func TestARowChangesOnlyForThoseWhoSeeTheChange(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	team(b)
@@ -144,11 +144,11 @@ func TestARowChangesForThoseWhoSeeItChange(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	if e, _ := theirs(); len(e.Rows) != 0 || len(e.Touched) != 1 {
-		t.Errorf("who answers is told of themselves: %+v", e)
+		t.Errorf("the answering person is told about their own attention: %+v", e)
 	}
 	v.post("/ask/"+at("b3").String()+"/handover", map[string][]string{"to": {"os:tom"}})
 	e, _ := next()
-	for len(e.Gone) == 0 { // attention goes with it
+	for len(e.Gone) == 0 { // attention is part of it
 		e, _ = next()
 	}
 	if e.Gone[0] != at("b3").String() || e.Waiting != 3 {
@@ -178,9 +178,9 @@ func TestAStreamEndsWhenTheRightsOfItsPersonChange(t *testing.T) {
 	}
 }
 
-// TestAStreamNamesNothingThatIsHidden: also what is not listed is named, as
-// touched; only what this person may see.
-func TestAStreamNamesNothingThatIsHidden(t *testing.T) {
+// TestAStreamOmitsHiddenAsks checks that a stream names only asks that
+// the person may see, including those that it does not list.
+func TestAStreamOmitsHiddenAsks(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	in := serve(t, b)
@@ -271,7 +271,7 @@ func TestAPartOfAPageIsTheAskInFocus(t *testing.T) {
 	}
 }
 
-func TestWhatComesAfterAFormIsItsResponse(t *testing.T) {
+func TestTheResponseToAFormIsTheNextPage(t *testing.T) {
 	t.Parallel()
 	b := newBus()
 	first := b.ask(question("first", database()), 2*time.Minute)

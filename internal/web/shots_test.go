@@ -10,14 +10,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestScreenshots draws the states of the inbox into the directory that
-// ASKBUS_SHOTS names, for people to look at:
+// TestScreenshots saves screenshots of the inbox's states in the directory that
+// ASKBUS_SHOTS names:
 //
 //	ASKBUS_SHOTS=/tmp/shots go test -tags shots -run TestScreenshots ./internal/web
 func TestScreenshots(t *testing.T) {
 	dir := os.Getenv("ASKBUS_SHOTS")
 	if dir == "" {
-		t.Fatal("ASKBUS_SHOTS names no directory")
+		t.Fatal("ASKBUS_SHOTS is not set")
 	}
 	forms := []struct {
 		name          string
@@ -42,7 +42,8 @@ func TestScreenshots(t *testing.T) {
 					b.do(chromedp.Reload())
 				}
 				s.reach(b)
-				// So high that nothing is cut, and the bar stands at its place.
+				// High enough that nothing is cut off and the bar is at its
+				// usual place.
 				whole, err := chromedp.Run(b.ctx, chromedp.Evaluate[int64](`document.documentElement.scrollHeight`))
 				if err != nil {
 					t.Fatal(err)

@@ -15,11 +15,11 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// silentBus is a bus that does not answer some reads until they are given up.
+// silentBus is a bus that does not answer some reads until their contexts end.
 type silentBus struct {
 	*bus
 	people    *silentPeople
-	asks, own bool // reads of asks; of what a person put off
+	asks, own bool // silent reads: of asks; of what a person snoozed
 }
 
 func (s *silentBus) Recent(ctx context.Context, k ask.Key, age time.Duration) (ask.Record, error) {
@@ -51,8 +51,9 @@ func (s *silentPeople) Find(ctx context.Context, id string, active bool) (auth.P
 	return s.people.Find(ctx, id, active)
 }
 
-// A page waits three seconds for each read of a bus that is silent, and then says
-// or shows what it has. The clock is the bubble's: it stands still unless somebody waits.
+// TestAPageDoesNotWaitForASilentBus checks that a page waits three seconds for
+// each read on a silent bus, and then shows what it has. The clock is that of
+// the synctest bubble: it advances only while every goroutine waits.
 func TestAPageDoesNotWaitForASilentBus(t *testing.T) {
 	t.Parallel()
 	const ours = "/ask/default/s1/a1"
@@ -60,7 +61,7 @@ func TestAPageDoesNotWaitForASilentBus(t *testing.T) {
 		method, path string
 		hush         func(*silentBus)
 		status       int
-		reads        time.Duration // one after the other
+		reads        time.Duration // the number of consecutive reads
 	}{
 		"who is signed in":      {"GET", "/", func(s *silentBus) { s.people.silent = true }, http.StatusServiceUnavailable, 1},
 		"an ask":                {"GET", ours, func(s *silentBus) { s.asks = true }, http.StatusServiceUnavailable, 1},

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// state is one way the inbox can look, and how to get there from an open,
-// empty inbox. The accessibility tests and the screenshots go through all.
+// state is one look of the inbox and the steps to it from an open, empty inbox.
+// The accessibility tests and the screenshots use all states.
 type state struct {
 	name  string
 	reach func(b tab)
@@ -201,7 +201,8 @@ func states() []state {
 	}
 }
 
-// teamAtWork is a queue of which Tom has one ask, and one was handed to Mei.
+// teamAtWork sets up a queue in which Tom has one ask open and one is handed to
+// Mei.
 func teamAtWork(b tab) {
 	team(b.in.bus)
 	_ = b.in.bus.Look(responder.Viewer{By: tom}, at("b3"), true)

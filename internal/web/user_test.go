@@ -12,7 +12,7 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// user is a plain browser without scripts: cookies, forms and links.
+// user is a browser without scripts: cookies, forms and links.
 type user struct {
 	t      *testing.T
 	in     inbox
