@@ -1,6 +1,6 @@
-// The inbox, live. The server draws everything; this module only takes over
-// what differs, keeps drafts, listens to keys and ticks the clocks. One rule
-// stands above the others: a form that somebody has touched is never replaced.
+// The live inbox. The server draws everything; this module inserts what
+// changed, keeps drafts, handles keys and updates the clocks. A form that
+// somebody has touched is never replaced.
 
 import * as live from './live.js';
 import { openReader } from './reader.js';
@@ -19,7 +19,7 @@ const root = document.documentElement;
 // ---- clocks -----------------------------------------------------------------
 
 const skew = Date.parse(root.dataset.now) - Date.now();
-export const now = () => Date.now() + skew; // by the server's clock
+export const now = () => Date.now() + skew; // the server's time
 
 function span(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
@@ -53,7 +53,7 @@ export function tick(part = document) {
 // ---- drafts -----------------------------------------------------------------
 
 const prefix = 'askbus:draft:';
-// Each tab has drafts of its own, so that two do not write over each other.
+// Each tab has its own drafts, so that tabs do not overwrite each other's.
 const tab = (() => {
   try {
     const id = sessionStorage.getItem('askbus:tab') ?? Math.random().toString(36).slice(2);
@@ -65,10 +65,10 @@ const draftsOf = (article) => `${prefix}${article.dataset.key}:${article.dataset
 const draftKey = (article) => draftsOf(article) + tab;
 const secret = new Set(['answer_id', 'seq']);
 const pristine = new WeakMap();
-const acted = new WeakSet(); // articles that somebody has chosen or typed in since they came
+const acted = new WeakSet(); // articles in which somebody has chosen or typed something
 
-// contents is what forms held when somebody last asked: that is often, and takes
-// long. What changes a form says so, with change.
+// contents caches the values of forms, because they are read often and reading
+// is slow. Code that changes a form dispatches change.
 const contents = new WeakMap();
 const changed = (el) => contents.delete(el.closest('article'));
 for (const name of ['input', 'change', 'reset']) document.addEventListener(name, ({ target }) => { if (target.closest?.('article')) changed(target); }, { capture: true });
@@ -100,7 +100,7 @@ function forget(key) {
   } catch { /* nothing stored */ }
 }
 
-// find reads the draft of this tab, or else the newest of another.
+// find reads the draft of this tab, or else the newest draft of another tab.
 function find(start) {
   try {
     const names = Object.keys(localStorage).filter((name) => name.startsWith(start));
@@ -109,7 +109,7 @@ function find(start) {
   } catch { return undefined; }
 }
 
-// leave shows what somebody typed for an ask that has ended, and did not send.
+// leave shows what somebody typed for an ask that has ended and did not send.
 function leave(article) {
   const draft = find(`${prefix}${article.dataset.key}:`);
   const typed = draft ? JSON.parse(draft.forms).flat().filter(([name, value]) => !/^(select|boolean):/.test(name) && value.trim()) : [];
@@ -160,7 +160,7 @@ function sweep() {
 
 // ---- one ask ----------------------------------------------------------------
 
-// mount prepares an article that has just come into the page.
+// mount prepares an article that was inserted into the page.
 function mount() {
   const article = card();
   if (!article) return;
@@ -174,7 +174,7 @@ function mount() {
   steps.mark(article);
 }
 
-// thumbs shows the buttons to the asks before and after, where there are any.
+// thumbs shows the buttons to the previous and next ask, if they exist.
 function thumbs(article) {
   const links = $$('#list a');
   const at = links.findIndex((a) => a.parentElement.dataset.key === article.dataset.key);
@@ -184,8 +184,8 @@ function thumbs(article) {
   }
 }
 
-// ready puts the cursor into the field of a text, number or date that comes
-// first, so that what is typed is written there. A phone would show its keyboard.
+// ready focuses the field if the first question is a text, number or date. It
+// does not on a phone, where the keyboard would open.
 function ready() {
   const first = $('.question', card() ?? document);
   const field = first && $('.typed', first);
@@ -194,7 +194,8 @@ function ready() {
   if (here === document.body || here === $('#focus') || !here.isConnected) field.focus({ preventScroll: true });
 }
 
-// close takes the buttons away from a form that it is too late, or not ours, to send.
+// close removes the buttons of a form that can no longer be sent, or not by
+// this person.
 function close(article) {
   for (const form of $$('form[data-closed]', article)) {
     for (const el of form.elements) {
@@ -230,7 +231,7 @@ function pairs(details) {
   draw();
 }
 
-// replaceCard puts another article, or the empty state, in its place.
+// replaceCard replaces the card by another article or the empty state.
 export function replaceCard(doc) {
   $('#card').dataset.query = $('#card', doc).dataset.query;
   $('#card').replaceChildren(...[...$('#card', doc).childNodes].map(adopt));
@@ -241,12 +242,12 @@ export function replaceCard(doc) {
   document.dispatchEvent(new CustomEvent('askbus:card'));
 }
 
-// redraw shows which buttons of the card lead somewhere.
+// redraw updates the navigation buttons of the card.
 export function redraw() { if (card()) thumbs(card()); }
 
-// takeCard takes over what became of the ask in focus.
+// takeCard updates the ask in focus from a fetched page.
 export function takeCard(doc) {
-  if (meanwhile({ any: true })) return; // what comes back says more
+  if (meanwhile({ any: true })) return; // the response to the pending request is newer
   document.dispatchEvent(new CustomEvent('askbus:frame', { detail: doc }));
   const [now, next] = [card(), $('#card > article', doc)];
   if (!now) {
@@ -254,7 +255,8 @@ export function takeCard(doc) {
     return;
   }
   if (!next || next.dataset.key !== now.dataset.key || now.dataset.state === 'resolved') return;
-  // An ended ask may not say its sequence any more; another one is another life of the id.
+  // An ended ask may have no sequence; another sequence is another life of the
+  // id.
   if (next.dataset.seq !== '0' && next.dataset.seq !== now.dataset.seq) { if (!touched(now)) replaceCard(doc); return; }
   if (next.dataset.state === 'pending') {
     const [mine, theirs] = [$('[data-live]', now), $('[data-live]', next)];
@@ -262,20 +264,21 @@ export function takeCard(doc) {
     return;
   }
   if (!touched(now)) { replaceCard(doc); return; }
-  // Somebody was faster. What was typed stays to be read and copied.
+  // Somebody else answered first. What was typed stays, to be read and copied.
   now.dataset.state = 'resolved';
   onekey.drop();
   steps.leave(now);
   for (const form of $$('form[data-send]', now)) form.dataset.closed = '';
   close(now);
-  $('.act', now).before(adopt($('[data-verdict]', next))); // below the field: nothing moves under the person who types
+  $('.act', now).before(adopt($('[data-verdict]', next))); // below the field, so that nothing moves while the person types
   remember(now);
 }
 
 let sending = false;
-let told = []; // changes while something was sent
+let told = []; // changes that arrive while a form is being sent
 
-// meanwhile keeps a change until what is sent has come back, and says so.
+// meanwhile keeps a change until the pending request ends, and reports whether
+// it did.
 export function meanwhile(change) {
   if (sending) told.push(change);
   return sending;
@@ -303,12 +306,13 @@ export async function visit(url, push = true) {
     scrollTo(0, 0);
     $('#focus').focus({ preventScroll: true });
     ready();
-    // Beside the question the list scrolls by itself; below it, it would take the page along.
+    // Beside the question the list has its own scroll position; below it,
+    // scrolling would move the whole page.
     if (matchMedia('(min-width: 62rem)').matches) $('#list a[aria-current]')?.scrollIntoView({ block: 'nearest' });
   } catch { location.assign(url); }
 }
 
-// undone is a URL without what was just decided.
+// undone returns a URL without the parameter for what was just decided.
 function undone(href) {
   const url = new URL(href);
   url.searchParams.delete('done');
@@ -329,7 +333,7 @@ async function send(form, submitter) {
     const answer = await fetch(form.action, { method: 'POST', headers: live.part(), body: new URLSearchParams(new FormData(form, submitter)) });
     const doc = parse(await answer.text());
     if (!$('#card', doc)) { complain(article, answer.status === 401 ? say('Not sent: you are signed out. Your words are kept. Sign in again in another tab, and come back.') : say('Not sent: the inbox refused this page. Reload it; your words are kept.')); return; }
-    // Where it went on to: scripts are spared the way there.
+    // The page that follows the form: scripts get it without a redirect.
     const to = answer.headers.get('Askbus-At') ?? (answer.redirected ? answer.url : '');
     went = to !== '';
     if (went) {
@@ -352,13 +356,14 @@ async function send(form, submitter) {
   } finally {
     sending = false;
     button.ariaBusy = 'false';
-    // What comes back is as new as what it says; only what changed on the way may be newer.
+    // The response is as new as its mark; only changes that arrived in the
+    // meantime may be newer.
     const at = card()?.dataset.key;
     if (!went || told.some((d) => d.all || d.any || d.touched?.includes(at))) live.refresh();
   }
 }
 
-// complained takes away what has passed.
+// complained removes messages that are no longer true.
 export const complained = () => { for (const p of $$('.problem[data-passing]')) p.remove(); };
 
 function complain(article, sentence) {
@@ -381,7 +386,8 @@ const tickable = 'input[type=radio], input[type=checkbox]';
 const options = (question) => $$('.option:not([hidden])', question).filter((o) => !o.matches('.other, .none'));
 const answered = (question) => Boolean($('input:checked', question)) || $$('.typed', question).some((el) => el.value.trim() !== '');
 
-// question is the one that keys act on: where the focus is, else the first open one.
+// question returns the question that keys apply to: the focused one, else the
+// first open one.
 function question() {
   const all = $$('.question', card() ?? document);
   return document.activeElement.closest('.question') ?? all.find((q) => !answered(q)) ?? all.at(-1);
@@ -425,7 +431,7 @@ function yesNo(here, value) {
   return true;
 }
 
-// act does what a key says and reports whether it did.
+// act carries out a key and reports whether it did.
 function act(key) {
   const here = question();
   if (/^[0-9]$/.test(key) && here) {
@@ -458,7 +464,8 @@ function act(key) {
     case '?': $('#help').showModal(); return true;
     case 'Enter': {
       const form = $('form.answer', card() ?? document);
-      // A draft that came back by itself is not sent by an Enter meant for the ask before.
+      // An Enter that was meant for the previous ask must not send a restored
+      // draft.
       if (card()?.dataset.state === 'resolved') {
         if (!touched(card())) visit('/');
         return !touched(card());
@@ -477,7 +484,7 @@ function act(key) {
       return true;
     }
   }
-  // Other modules take the rest.
+  // Other modules handle the remaining keys.
   return !document.dispatchEvent(new CustomEvent('askbus:key', { detail: key, cancelable: true }));
 }
 
@@ -495,14 +502,14 @@ document.addEventListener('keydown', (event) => {
     return;
   }
   if (el.matches('[data-filter]') && event.key === 'Enter') {
-    event.preventDefault(); // finding is not sending
+    event.preventDefault(); // Enter in the search does not send the form
     const first = options(el.closest('.question'))[0];
     if (first && el.value) choose($(tickable, first));
     return;
   }
   if (event.key === 'Escape' && typing(el)) { el.blur(); return; }
   if (onekey.holding() && !typing(el) && !/^(Shift|Control|Alt|Meta)/.test(event.key)) {
-    event.preventDefault(); // the key decides about what is held, and nothing of what comes next
+    event.preventDefault(); // the key decides about the held form; the next ask must not get it
     pressed = event.key;
     if (event.key === 'z' || event.key === 'Escape') onekey.drop(); else onekey.send();
     return;
@@ -510,7 +517,7 @@ document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape' && steps.leave(card())) return;
   if (event.key === 'Enter' && el.matches('input.typed') && steps.next(card())) { event.preventDefault(); return; }
   if (typing(el)) return;
-  // Enter on a button, link or option does by itself what it says.
+  // The browser handles Enter on a button, link or option.
   if (event.key === 'Enter' && el.matches('button, a, summary, input')) return;
   if (event.key !== 'Enter' && !keysOn()) return;
   if (!act(event.key)) return;
@@ -518,7 +525,7 @@ document.addEventListener('keydown', (event) => {
   pressed = event.key;
 });
 
-// A key that opens a field must not write into it, however long it is held.
+// A key that opens a field must not type into it, even when held down.
 let pressed = '';
 document.addEventListener('keyup', () => { pressed = ''; });
 document.addEventListener('beforeinput', (event) => {
@@ -530,7 +537,7 @@ document.addEventListener('beforeinput', (event) => {
 document.addEventListener('submit', (event) => {
   if (event.target.matches('[data-send]')) {
     event.preventDefault();
-    // What is sent first is looked at once more, where there are several answers.
+    // Several answers are reviewed before they are sent.
     if (event.target.matches('.answer') && touched(card()) && steps.whole(card())) { steps.review(card()); return; }
     send(event.target, event.submitter);
   }

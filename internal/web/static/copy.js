@@ -1,4 +1,4 @@
-// A page that says one thing, with a command to copy.
+// A page with one message and a command to copy.
 import { say } from './words.js';
 
 for (const button of document.querySelectorAll('[data-copy]')) {

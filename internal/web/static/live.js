@@ -1,6 +1,6 @@
-// What waits, live: the list as the stream tells its changes, and the stream
-// itself. A row that did not change is never drawn again, and where somebody
-// types, reads or has the focus nothing moves.
+// The list of pending asks, kept up to date by the event stream, and the stream
+// itself. Unchanged rows are not redrawn, and nothing moves where somebody
+// types, reads or has the focus.
 
 import { $, $$, adopt, card, complained, meanwhile, now, parse, redraw, remember, replaceCard, takeCard, tick, touched } from './app.js';
 import { say } from './words.js';
@@ -11,8 +11,8 @@ const query = () => $('#list').dataset.query;
 
 // ---- the list ---------------------------------------------------------------
 
-// held carries out a change of a part of the page, and puts the focus back on
-// what stands for what had it.
+// held applies a change to a part of the page, and restores the focus to the
+// element that replaces the focused one.
 function held(el, change) {
   const focused = el.contains(document.activeElement) ? document.activeElement : undefined;
   const [href, key] = [focused?.getAttribute('href'), focused?.closest('[data-key]')?.dataset.key];
@@ -22,7 +22,7 @@ function held(el, change) {
   again?.focus({ preventScroll: true });
 }
 
-// drop takes a row away. The focus goes to its neighbour.
+// drop removes a row. The focus moves to its neighbour.
 function drop(li) {
   const next = li.nextElementSibling ?? li.previousElementSibling;
   const had = li.contains(document.activeElement);
@@ -30,7 +30,7 @@ function drop(li) {
   if (had) (next ? $('a', next) : $('#focus')).focus({ preventScroll: true });
 }
 
-// put places a row below another, and returns it when it is new.
+// put places a row below another, and returns it if it is new.
 function put({ key, after, drawn }) {
   const ol = $('#list');
   let li = rowOf(key);
@@ -48,7 +48,7 @@ function put({ key, after, drawn }) {
   return fresh ? li : undefined;
 }
 
-// announce tells of asks that have come: a screen reader, and notify.js.
+// announce tells screen readers and notify.js about new asks.
 function announce(fresh) {
   if (fresh.length === 0) return;
   document.dispatchEvent(new CustomEvent('askbus:fresh', { detail: fresh.map((li) => li.dataset.key) }));
@@ -57,7 +57,7 @@ function announce(fresh) {
 
 const body = (html) => parse(html).body;
 
-// take carries out what the stream tells.
+// take applies an event of the stream.
 function take(d, mark) {
   const rows = d.rows ?? [];
   const drawn = new Map([...body(rows.map((r) => r.html ?? '').join('')).children].map((li) => [li.dataset.key, li]));
@@ -76,13 +76,13 @@ function take(d, mark) {
   if (document.hidden) others?.postMessage(document.title);
   mine();
   const named = new Set(d.touched);
-  announce(came.filter((li) => d.all || d.any || named.has(li.dataset.key))); // others only moved up
+  announce(came.filter((li) => d.all || d.any || named.has(li.dataset.key))); // others only moved up from the next page
   document.dispatchEvent(new CustomEvent('askbus:rows'));
   const at = card()?.dataset.key;
   if (!meanwhile(d) && (d.all || d.any || !at || named.has(at))) refresh();
 }
 
-// takeFrame takes over a whole page that was fetched.
+// takeFrame replaces the frame by that of a fetched page.
 export function takeFrame(doc) {
   const list = $('#list', doc);
   if (!list) return;
@@ -99,10 +99,10 @@ export function takeFrame(doc) {
     if (here.innerHTML !== there.innerHTML || here.hidden !== there.hidden) here.replaceWith(adopt(there));
   }
   if (same && root.dataset.live === 'on') announce(came);
-  if (stream) connect(); // its changes are those of another list
+  if (stream) connect(); // the current stream is of another list
 }
 
-// mine marks the row of the ask that is in focus.
+// mine marks the row of the ask in focus.
 export function mine() {
   const key = card()?.dataset.key;
   for (const a of $$('#list a[aria-current]')) if (a.parentElement.dataset.key !== key) a.removeAttribute('aria-current');
@@ -112,15 +112,15 @@ export function mine() {
 
 // ---- the ask in focus -------------------------------------------------------
 
-// part makes the server draw only the ask in focus, while the stream keeps the
-// list that the page has.
+// part makes the server draw only the ask in focus; the stream keeps the list
+// up to date.
 let synced = false;
 export const part = (href) => (synced && (!href || new URL(href, location.href).search === query()) ? { 'Askbus-Part': 'card' } : {});
 
 let fetching = false;
 let stale = false;
 
-// refresh fetches the ask in focus again, or what comes into focus when nothing is.
+// refresh fetches the ask in focus again, or the next one if none is in focus.
 export async function refresh() {
   if (fetching) { stale = true; return; }
   fetching = true;
@@ -131,7 +131,7 @@ export async function refresh() {
     let answer = await fetch(path + at, { headers });
     if (answer.status === 401) { signedOut(); return; }
     $('#signedout').hidden = true;
-    const gone = answer.status === 404; // its record is gone: the list still counts
+    const gone = answer.status === 404; // its record has expired: only the list is used
     if (gone) answer = await fetch(`/${at}`, { headers });
     const doc = parse(await answer.text());
     if (!$('#card', doc) || (card()?.dataset.path ?? '/') !== path || $('#card').dataset.query !== at) { stale ||= answer.ok; return; }
@@ -147,8 +147,8 @@ export async function refresh() {
   }
 }
 
-// signedOut keeps what somebody has typed on the page, and looks whether they are
-// back; without that the sign-in page says more.
+// signedOut keeps what somebody has typed on the page, and checks whether they
+// are signed in again; otherwise it opens the sign-in page.
 function signedOut() {
   if (!touched(card())) { location.reload(); return; }
   remember(card());
@@ -162,14 +162,15 @@ function signedOut() {
 
 // ---- the stream -------------------------------------------------------------
 
-// The stream stays while the tab is hidden, and says so, because whoever is told
-// by a notification is there. Of several hidden tabs one has it: browsers allow
-// few connections to a server. The others follow its count.
+// The stream stays open while the tab is hidden, because a person with
+// notifications counts as present. Only one of several hidden tabs has it,
+// because browsers allow few connections to a server; the others copy its
+// count.
 let stream;
 let looked = Date.now();
 let others;
 
-// address says which listing the page shows, and what it has of it.
+// address returns the stream's URL, with the page's listing and mark.
 function address() {
   const { query: listing, mark } = $('#list').dataset;
   const fields = new URLSearchParams(listing);
@@ -188,8 +189,8 @@ function listen() {
   if (!stream || stream.readyState === EventSource.CLOSED) connect();
 }
 
-// connect opens a stream, and closes the one before when it is there: what comes
-// meanwhile the new one tells.
+// connect opens a stream, and closes the previous one once the new one is open.
+// The new one sends what happens in between.
 function connect() {
   const before = stream;
   const own = new EventSource(address());
@@ -213,9 +214,9 @@ function connect() {
   });
 }
 
-let release; // gives the duty of a hidden tab, or the wait for it, back
+let release; // releases the hidden tabs' lock, or the wait for it
 
-// hide takes the duty of the hidden tabs, or leaves it to the tab that has it.
+// hide takes the hidden tabs' lock, or waits for the tab that holds it.
 function hide() {
   looked = Date.now();
   if (!navigator.locks) { connect(); return; }
@@ -243,7 +244,7 @@ function show() {
   connect();
 }
 
-// start begins to listen. The page is drawn by then.
+// start opens the stream. It runs after the page is drawn.
 export function start() {
   others = 'BroadcastChannel' in globalThis ? new BroadcastChannel('askbus') : undefined;
   others?.addEventListener('message', ({ data }) => { if (document.hidden && stream?.readyState !== EventSource.OPEN) document.title = data; });

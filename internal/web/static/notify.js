@@ -1,6 +1,6 @@
-// Being told although no page is looked at: the count on the tab, notifications
-// while a page is open, push when none is, and a sound. Everything is off until
-// somebody asks for it, but the count.
+// Notifications: the count on the tab, notifications while a page is open, push
+// when none is open, and a sound. Everything except the count is off until the
+// person turns it on.
 
 import { say } from './words.js';
 
@@ -52,10 +52,11 @@ async function tell(keys) {
   if (keys.length > 3) worker.postMessage({ show: { title: say('%d more asks wait', keys.length - 3), body: '', tag: 'more', path: '/ask/', life: String(Date.now()) } });
 }
 
-// settle takes away the notices of what has ended, wherever it was answered.
+// settle closes the notifications of asks that have ended, wherever they were
+// answered.
 let settling = false;
 async function settle() {
-  if (settling || !wanted()) return; // to ask the browser takes longer than to look here
+  if (settling || !wanted()) return; // asking the browser for notifications is slower than this check
   settling = true;
   try {
     const held = await navigator.serviceWorker.getRegistration('/');
@@ -83,13 +84,13 @@ function beep() {
 }
 
 document.addEventListener('askbus:fresh', (event) => { tell(event.detail); });
-for (const name of ['askbus:frame', 'askbus:rows']) document.addEventListener(name, () => { queueMicrotask(settle); }); // when the list is taken over, too
+for (const name of ['askbus:frame', 'askbus:rows']) document.addEventListener(name, () => { queueMicrotask(settle); }); // after the list has been updated
 
 // ---- push -------------------------------------------------------------------
 
 const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
 
-// ring makes push services ring this browser, too, and says whether they will.
+// ring subscribes to push, and reports whether it succeeded.
 async function ring() {
   const key = root.dataset.push;
   const held = await register();
@@ -126,7 +127,8 @@ function draw() {
   else if (Notification.permission === 'denied') words(say('This browser was told not to allow notifications here. Its site settings change that.'));
 }
 
-// turnOn asks the browser, once somebody has said yes to us.
+// turnOn asks the browser for permission, after the person has agreed in the
+// page.
 async function turnOn() {
   if (await Notification.requestPermission() !== 'granted') { set('notify', 'off'); draw(); return; }
   set('notify', 'on');
@@ -150,8 +152,8 @@ document.addEventListener('click', (event) => {
   $('#settings').showModal();
 });
 
-// offer asks whether to tell, when somebody has just answered, or waits for
-// something: once, and never again after a no.
+// offer asks whether to notify when somebody has just answered or waits for an
+// ask. It asks once, and never again after a no.
 function offer() {
   if (get('notify') !== null || $('.offer') || !able() || Notification.permission !== 'default') return;
   const box = document.createElement('section');
@@ -179,6 +181,6 @@ if (able()) {
   navigator.serviceWorker.addEventListener('message', (event) => {
     if (event.data?.visit) document.dispatchEvent(new CustomEvent('askbus:visit', { detail: event.data.visit }));
   });
-  // The subscription lives as long as a sign-in: it is renewed by use.
+  // The subscription lasts as long as a sign-in: use renews it.
   if (wanted() && Date.now() - Number(get('rung') ?? 0) > 86400e3) ring();
 }

@@ -1,5 +1,5 @@
-// Answers with one key, for those who have switched it on: what a digit chose is
-// sent after three seconds. z takes it back, every other key sends now.
+// One-key answers, for people who turned them on: the choice of a digit is sent
+// after three seconds. z takes it back; every other key sends it now.
 
 import { say } from './words.js';
 
@@ -9,8 +9,8 @@ let held; // { form, bar, timer }
 export const on = () => { try { return localStorage.getItem('askbus:onekey') === 'on'; } catch { return false; } };
 export const holding = () => Boolean(held);
 
-// hold begins to send a form. Only an ask of one question with one choice is
-// whole after one key.
+// hold delays the sending of a form. Only an ask of one question with one
+// choice is complete after one key.
 export function hold(form) {
   drop();
   const questions = form.querySelectorAll('.question');
@@ -29,14 +29,14 @@ export function hold(form) {
   held = { form, bar, timer: setTimeout(send, seconds * 1000) };
 }
 
-// send sends now what is held.
+// send sends the held form now.
 export function send() {
   const form = held?.form;
   drop();
   if (form?.isConnected && !form.hasAttribute('data-closed')) form.requestSubmit();
 }
 
-// drop takes it back.
+// drop cancels the held form.
 export function drop() {
   if (!held) return;
   clearTimeout(held.timer);

@@ -13,7 +13,7 @@ const post = async (path, body) => {
 
 const named = (list) => (list || []).map((c) => ({ ...c, id: bytes(c.id) }));
 
-// What an authenticator gives, as JSON.
+// spoken returns an authenticator's response as JSON.
 const spoken = (made) => {
   const r = made.response, response = { clientDataJSON: text(r.clientDataJSON) };
   if (r.attestationObject) { response.attestationObject = text(r.attestationObject); response.transports = r.getTransports ? r.getTransports() : []; }

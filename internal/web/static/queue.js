@@ -1,5 +1,5 @@
-// Whose turn it is: who else looks at an ask, putting off, handing over, and
-// finding asks. app.js tells of keys and of frames that it took over.
+// The queue: who else has an ask open, snoozing, handing over, and finding
+// asks. app.js sends events for keys and for frames that it inserted.
 import { card, touched, visit } from './app.js';
 
 const $ = (selector, root = document) => root.querySelector(selector);
@@ -7,10 +7,10 @@ const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 // ---- who is there -----------------------------------------------------------
 
-const every = 10_000;   // between two words of being there
-const idle = 60_000;    // after which a person who does nothing is not there
+const every = 10_000;   // interval of attention messages
+const idle = 60_000;    // time without input after which a person counts as away
 let active = Date.now();
-let at = '';            // the path of the ask that others were told of
+let at = '';            // path of the ask in the last attention message
 let said = '';
 
 function tell(path, state) {
@@ -37,7 +37,8 @@ function awake() {
 
 for (const name of ['keydown', 'pointerdown', 'pointermove', 'wheel', 'input']) addEventListener(name, awake, { passive: true });
 document.addEventListener('visibilitychange', attend);
-// Others are told after the card has been drawn: nobody waits for that.
+// The message is sent after the card is drawn, so that drawing does not wait
+// for it.
 document.addEventListener('askbus:card', () => { zone(); if (card()?.dataset.path !== at) setTimeout(attend, 50); });
 addEventListener('pagehide', () => { if (at) tell(at, 'gone'); at = ''; });
 setInterval(attend, every);
@@ -50,7 +51,7 @@ document.addEventListener('askbus:frame', ({ detail: doc }) => {
   const [tools, next] = [$('#tools'), $('#tools', doc)];
   if (!next) return;
   if ($('#list').dataset.query !== $('#list', doc).dataset.query && !tools.contains(document.activeElement)) { tools.replaceWith(document.importNode(next, true)); return; }
-  // What somebody has opened or is typing there stays.
+  // An open menu and typed text stay.
   const [views, fresh] = [$('.views', tools), $('.views', next)];
   if (views.innerHTML !== fresh.innerHTML) views.replaceWith(document.importNode(fresh, true));
 });
@@ -79,7 +80,7 @@ document.addEventListener('askbus:key', (event) => {
   if (done) event.preventDefault();
 });
 
-// A menu gives way to Escape and to a click elsewhere. Inside it digits choose.
+// Escape and a click elsewhere close a menu. Inside it, digits choose.
 document.addEventListener('keydown', (event) => {
   const open = $('details.menu[open]');
   if (!open || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -1,5 +1,5 @@
-// The reader shows a preview or a diff over the whole screen, or two beside each
-// other. It copies what the card holds already; nothing is fetched.
+// The reader shows a preview or a diff on the full screen, or two side by side.
+// It copies them from the card and fetches nothing.
 
 import { say } from './words.js';
 
@@ -9,7 +9,7 @@ const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 let previews = []; // of the question, in the order of its options
 let at = 0;
 let two = false;
-let from; // what had the focus
+let from; // the element that had the focus
 
 const dialog = () => $('#reader');
 
@@ -37,7 +37,7 @@ function draw() {
   $('[data-reader=wrap]', d).ariaPressed = String('wrap' in d.dataset);
 }
 
-// openReader opens at the preview that is chosen, else the one that is shown.
+// openReader opens the reader at the chosen preview, else at the visible one.
 export function openReader(question) {
   previews = $$('.preview[data-preview]', question ?? document);
   if (previews.length === 0) return false;

@@ -1,5 +1,5 @@
 // Several questions: which are answered, how keys move between them, and the
-// review before they are sent.
+// review before sending.
 
 import { say } from './words.js';
 
@@ -9,7 +9,7 @@ const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const questions = (article) => $$('.question', article);
 const several = (article) => questions(article).length > 1;
 
-// said is what somebody has answered to a question, as the review shows it.
+// said returns the answer to a question, as the review shows it.
 function said(question) {
   const words = $$('.option:has(> label > :checked)', question).map((o) => (o.matches('.other') ? $('input[type=text]', o).value.trim() : o.matches('.none') ? '' : $('.label', o).textContent));
   for (const el of $$('.typed', question)) words.push(el.value.trim());
@@ -18,7 +18,7 @@ function said(question) {
 
 const required = (question) => !question.hasAttribute('data-optional');
 
-// mark keeps the steps true.
+// mark updates the steps.
 export function mark(article) {
   const steps = $('.steps', article);
   if (!steps) return;
@@ -29,7 +29,7 @@ export function mark(article) {
     if (q && q === here) a.setAttribute('aria-current', 'step'); else a.removeAttribute('aria-current');
   }
   const hint = $('.send-hint', article);
-  if (hint) hint.hidden = several(article) && !('review' in article.dataset); // Enter goes on, until there is all to send
+  if (hint) hint.hidden = several(article) && !('review' in article.dataset); // Enter goes on until everything is ready to send
   const button = $('.send', article);
   if (button && several(article)) button.textContent = 'review' in article.dataset ? say('Send answers') : say('Review');
 }
@@ -43,7 +43,7 @@ export function go(question) {
   return true;
 }
 
-// move goes by so many questions from the one where the focus is.
+// move moves by a number of questions from the focused one.
 export function move(article, by) {
   if (!article || !several(article) || 'review' in article.dataset) return false;
   const all = questions(article);
@@ -51,8 +51,9 @@ export function move(article, by) {
   return go(all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by]);
 }
 
-// next is what Enter does with several questions: it goes to the next that needs
-// an answer, then to the review, and reports false when that can be sent.
+// next handles Enter with several questions: it moves to the next question that
+// needs an answer, then to the review. It returns false if the review can be
+// sent.
 export function next(article) {
   if (!several(article) || 'review' in article.dataset) return false;
   const all = questions(article);
@@ -60,13 +61,13 @@ export function next(article) {
   const open = (q) => required(q) && !said(q);
   const to = all.slice(at + 1).find(open) ?? all.find(open);
   if (to && to !== all[at]) return go(to);
-  if (to) return false; // the one at hand needs an answer: the inbox says so
+  if (to) return false; // the current question needs an answer: the server reports it
   review(article);
   return true;
 }
 
-// whole reports whether every question that needs an answer has one, and they
-// were not looked at yet.
+// whole reports whether every required question has an answer and the review
+// was not shown yet.
 export function whole(article) {
   return several(article) && !('review' in article.dataset) && !questions(article).some((q) => required(q) && !said(q));
 }
@@ -116,7 +117,7 @@ export function review(article) {
   article.scrollIntoView({ block: 'nearest' });
 }
 
-// leave goes back from the review to the questions.
+// leave returns from the review to the questions.
 export function leave(article) {
   if (!article || !('review' in article.dataset)) return false;
   delete article.dataset.review;

@@ -1,5 +1,5 @@
-// The service worker: it shows notices, of pages that are open and of push
-// services, and carries out what is chosen on one. It caches nothing.
+// The service worker: it shows notifications, for open pages and for push
+// messages, and carries out their actions. It caches nothing.
 
 self.addEventListener('install', () => self.skipWaiting());
 self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
@@ -9,12 +9,13 @@ const pages = () => self.clients.matchAll({ type: 'window', includeUncontrolled:
 async function show(n) {
   const before = await self.registration.getNotifications({ tag: n.tag });
   if (n.ended) {
-    // It replaces what is on the screen, in silence, and does not ring for what was put away.
+    // Replace a visible notification silently, and do not reopen one that was
+    // dismissed.
     if (before.length === 0) return;
     await self.registration.showNotification(n.title, { body: n.body, tag: n.tag, silent: true, icon: '/static/-/icon-192.png', data: n });
     return;
   }
-  if (before.some((b) => b.data?.life === n.life)) return; // a second message of the same asking
+  if (before.some((b) => b.data?.life === n.life)) return; // a second message for the same life
   const focused = (await pages()).some((c) => c.focused);
   if (focused) return;
   const most = self.Notification?.maxActions ?? 0;

@@ -1,11 +1,12 @@
-// What scripts say, in the language of the page: the page has the words.
+// The scripts' messages, in the page's language; the page contains them.
 
 const table = JSON.parse(document.getElementById('words')?.textContent || '{}');
 export const language = document.documentElement.lang || 'en';
 const rules = new Intl.PluralRules(language);
-const numbers = new Intl.NumberFormat(language, { useGrouping: false }); // made once: making one takes as long as a row
+const numbers = new Intl.NumberFormat(language, { useGrouping: false }); // created once: creating one takes as long as drawing a row
 
-// say is a message with what stands in it. The first number chooses its form.
+// say returns a message with its values. The first number chooses the plural
+// form.
 export function say(text, ...args) {
   const n = args.find((arg) => typeof arg === 'number');
   const found = table[text] ?? text.split('|')[0];
