@@ -184,8 +184,11 @@ func TestTheEmbeddedShapeStartsWhatTheImageStarts(t *testing.T) {
 		t.Fatal("not exactly one StatefulSet with one replica")
 	}
 	c := set.Spec.Template.Spec.Containers[0]
-	if got, want := slices.DeleteFunc(slices.Clone(c.Args), func(a string) bool { return a == "--key-of=/keys" }), image.command; !slices.Equal(flat(got), flat(want)) {
-		t.Errorf("args are %q, and the image's command is %q", got, want)
+	// A cluster's volume may be open to everybody; the directory below it is not.
+	want := slices.Clone(image.command)
+	want[slices.Index(want, "/data")] = "/data/askbus"
+	if got := slices.DeleteFunc(slices.Clone(c.Args), func(a string) bool { return a == "--key-of=/keys" }); !slices.Equal(flat(got), flat(want)) {
+		t.Errorf("args are %q, and the image's command is %q", got, image.command)
 	}
 	for _, port := range []struct{ name, flag string }{{"nats", "--nats-addr"}, {"http", "--http-addr"}, {"ops", "--ops-addr"}} {
 		i := slices.IndexFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.name })
@@ -193,7 +196,7 @@ func TestTheEmbeddedShapeStartsWhatTheImageStarts(t *testing.T) {
 			t.Errorf("port %s is not that of %s", port.name, port.flag)
 		}
 	}
-	if env := names(c.Env); !slices.Equal(env, []string{"ASKBUS_LOG_LEVEL", "ASKBUS_LOG_FORMAT", "ASKBUS_MAX_STORE"}) {
+	if env := names(c.Env); !slices.Equal(env, []string{"ASKBUS_LOG_LEVEL", "ASKBUS_LOG_FORMAT", "ASKBUS_MAX_STORE", "ASKBUS_WEB_HOSTS", "ASKBUS_DIR"}) {
 		t.Errorf("the defaults set %v; but for these the program has its own", env)
 	}
 }
@@ -225,6 +228,7 @@ func TestValuesReachTheManifests(t *testing.T) {
 		}
 	}
 	want := map[string]string{
+		"ASKBUS_DIR":            "/data/askbus",
 		"ASKBUS_RETENTION":      "168h30m",
 		"ASKBUS_PARTITIONS":     "8",
 		"ASKBUS_MAX_STORE":      "80GiB",
