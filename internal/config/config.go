@@ -28,25 +28,25 @@ type Common struct {
 	Output string `desc:"text or json; default: text on a terminal, else json"`
 }
 
-// Reach says how to reach a bus that another directory belongs to.
+// Reach has the settings for a bus of another directory.
 type Reach struct {
 	NATS struct {
 		URL  string        `desc:"NATS server; default: that of context.json"`
 		Wait time.Duration `desc:"how long a role waits at its start until its server answers; default: not at all"`
 
-		CAFile     string `split_words:"true" desc:"file (PEM) of the CAs of the NATS server's certificate; TLS is then demanded; default: that of context.json, else the system's"`
-		ServerName string `split_words:"true" desc:"name that the NATS server's certificate must have; default: the host that is connected to"`
-		CertFile   string `split_words:"true" desc:"file (PEM) of a client certificate, for a NATS server that demands one; read again at each connect"`
+		CAFile     string `split_words:"true" desc:"file (PEM) of the CAs of the NATS server's certificate; TLS is then required; default: that of context.json, else the system's"`
+		ServerName string `split_words:"true" desc:"name that the NATS server's certificate must have; default: the host of the URL"`
+		CertFile   string `split_words:"true" desc:"file (PEM) of a client certificate, for a NATS server that requires one; read again at each connect"`
 		KeyFile    string `split_words:"true" desc:"file (PEM) of its key"`
 	}
 	HTTP struct {
 		URL string `desc:"web inbox; default: that of context.json"`
 	}
-	Token string `desc:"bearer token for the HTTP doors"`
+	Token string `desc:"bearer token for the HTTP API"`
 	Creds string `desc:"file with a credential: NATS .creds, or JSON as \"askbus auth\" prints it"`
 
 	Exchange struct {
-		URL       string `desc:"gateway that swaps the token in ASKBUS_EXCHANGE_TOKEN_FILE for a credential, such as https://askbus.example.com"`
+		URL       string `desc:"gateway that exchanges the token in ASKBUS_EXCHANGE_TOKEN_FILE for a credential, such as https://askbus.example.com"`
 		TokenFile string `split_words:"true" desc:"file with that token, such as a pod's projected service-account token; it is read again whenever a credential is needed"`
 		CAFile    string `split_words:"true" desc:"file (PEM) of the CAs of that gateway's certificate; default: the system's"`
 	}
@@ -59,9 +59,9 @@ type Ledger struct {
 	Retention      time.Duration `positive:"true" desc:"how long an outcome is kept after its ask's deadline; default: the ledger's, 720h for a new one"`
 	Margin         time.Duration `positive:"true" desc:"how much longer an outcome lives than its timer, at least 5s; default: the ledger's, 24h for a new one"`
 	MaxStore       string        `split_words:"true" default:"10GiB" desc:"bytes on disk, at least 64MiB; new asks are refused from 80 % on"`
-	AuditRetention time.Duration `split_words:"true" positive:"true" desc:"how long a new audit keeps its records; default 8760h; one that is there is changed with askbus ledger set"`
+	AuditRetention time.Duration `split_words:"true" positive:"true" desc:"how long a new audit keeps its records; default 8760h; askbus ledger set changes an existing one"`
 	AuditBytes     string        `split_words:"true" desc:"bytes of --max-store that a new audit may use; default: an eighth of it, at most 1GiB"`
-	AuditFull      string        `split_words:"true" default:"drop" desc:"what a new audit does when it is full: drop the oldest records, or refuse new ones; asks and answers go on in both cases"`
+	AuditFull      string        `split_words:"true" default:"drop" desc:"what a new audit does when it is full: drop the oldest records, or refuse new ones; asks and answers continue in both cases"`
 
 	Policy string `desc:"policy file (YAML): what each tenant and each of its sessions may use; read again when it changes; default: the limits of docs/operations.md"`
 }
@@ -72,23 +72,23 @@ type Listen struct {
 	HTTPAddr string `split_words:"true" default:"127.0.0.1:8420" desc:"address of the web inbox"`
 	OpsAddr  string `split_words:"true" default:"127.0.0.1:0" desc:"address of /healthz, /readyz, /metrics and pprof"`
 
-	NATSMessages int `split_words:"true" default:"10000" desc:"messages a second that one credential of a tenant may send to the embedded NATS server; one that sends more is cut off, and kept out for 10s or longer; -1: no limit"`
+	NATSMessages int `split_words:"true" default:"10000" desc:"messages a second that one credential of a tenant may send to the embedded NATS server; one that sends more is disconnected and refused for 10s or longer; -1: no limit"`
 
 	HTTPConnections           int `split_words:"true" desc:"connections to the HTTP address at once; default: half of the descriptors that the process may open, at most 32768"`
 	HTTPConnectionsPerAddress int `split_words:"true" desc:"of these, from one remote address; default: half of them"`
 
 	TLS struct {
 		Own          bool   `desc:"askbus up makes a certificate of its own"`
-		CertFile     string `split_words:"true" desc:"file (PEM) of the certificate of this process's NATS and HTTP listeners, followed by those between it and its CA; read again when it changes, and on SIGHUP"`
+		CertFile     string `split_words:"true" desc:"file (PEM) of the certificate of this process's NATS and HTTP listeners, followed by its intermediates; read again when it changes, and on SIGHUP"`
 		KeyFile      string `split_words:"true" desc:"file (PEM) of its key"`
 		ClientCAFile string `split_words:"true" desc:"file (PEM) of the CAs of NATS clients, which must then show a certificate; read again as well"`
 	}
-	Insecure bool `desc:"NATS and HTTP listeners may be reached from other machines without TLS, as behind a proxy that ends it"`
+	Insecure bool `desc:"allow NATS and HTTP listeners without TLS that other machines can reach, such as behind a proxy that terminates TLS"`
 }
 
 // Types has the responder types of a deployment.
 type Types struct {
-	ResponderTypes []string `split_words:"true" desc:"responder types whose work a broker keeps from the start, also while they have no replicas: what a scaler reads at /backlog"`
+	ResponderTypes []string `split_words:"true" desc:"responder types whose work a broker keeps from the start, even without replicas; /backlog reports it to a scaler"`
 }
 
 // Web has the settings of the web inbox.
@@ -97,30 +97,30 @@ type Web struct {
 	Web    struct {
 		CookieKey     string        `split_words:"true" desc:"key of login cookies, at least 32 characters, the same for every replica; default: derived from the directory's key"`
 		CookieKeyFile string        `split_words:"true" desc:"file that holds the key of login cookies"`
-		Idle          time.Duration `default:"72h" desc:"a sign-in ends when nothing was done in it for so long"`
-		Life          time.Duration `default:"720h" desc:"and at the latest after so long; at most 720h"`
+		Idle          time.Duration `default:"72h" desc:"a sign-in ends after this time without activity"`
+		Life          time.Duration `default:"720h" desc:"a sign-in ends after this time at the latest; at most 720h"`
 		Hosts         []string      `desc:"host names under which the inbox may be reached, besides loopback"`
-		Rules         string        `desc:"rules file (YAML): what people may see and decide, by what their sign-in says of them; read at the start"`
+		Rules         string        `desc:"rules file (YAML): what people may see and decide, by the claims of their sign-in; read at the start"`
 
 		OIDC struct {
-			Issuer           string        `desc:"OpenID Connect provider at which people sign in, as it writes itself (https://…)"`
-			Name             string        `desc:"what people call the provider, for its button; default: its host"`
+			Issuer           string        `desc:"OpenID Connect provider at which people sign in: its exact issuer (https://…)"`
+			Name             string        `desc:"name of the provider on its button; default: its host"`
 			ClientID         string        `split_words:"true" desc:"client id of this inbox at the provider"`
 			ClientSecret     string        `split_words:"true" desc:"secret of that client"`
 			ClientSecretFile string        `split_words:"true" desc:"file that holds the secret of that client"`
-			Scopes           []string      `default:"openid,profile,email" desc:"scopes to ask for; offline_access where the provider wants it for refresh"`
+			Scopes           []string      `default:"openid,profile,email" desc:"scopes to ask for; offline_access if the provider requires it for refresh tokens"`
 			GroupsClaim      string        `split_words:"true" default:"groups" desc:"claim that holds a person's groups, or a path such as realm_access.roles"`
 			PrincipalClaim   string        `split_words:"true" default:"sub" desc:"claim that names a person: oidc:<value>; email must be verified"`
-			AllowedGroups    []string      `split_words:"true" desc:"groups whose members are let in to everything, * is everybody; instead of ASKBUS_WEB_RULES"`
-			Life             time.Duration `default:"12h" desc:"a sign-in at the provider ends at the latest after so long"`
-			Refresh          time.Duration `default:"10m" desc:"how often the provider is asked again, if it gave a refresh token"`
+			AllowedGroups    []string      `split_words:"true" desc:"groups whose members may see and decide everything, * is everybody; instead of ASKBUS_WEB_RULES"`
+			Life             time.Duration `default:"12h" desc:"a sign-in at the provider ends after this time at the latest"`
+			Refresh          time.Duration `default:"10m" desc:"how often a sign-in is refreshed at the provider, if it gave a refresh token"`
 		}
 
 		Proxy struct {
-			Header       string   `desc:"header in which a proxy in front says who somebody is, such as X-Forwarded-User; needs the networks"`
-			GroupsHeader string   `split_words:"true" desc:"header in which it says their groups, separated by commas"`
-			NameHeader   string   `split_words:"true" desc:"header in which it says their name"`
-			Networks     []string `desc:"where that proxy is, such as 10.0.0.5/32; the headers of others are ignored"`
+			Header       string   `desc:"header in which an authenticating proxy names the person, such as X-Forwarded-User; requires the networks"`
+			GroupsHeader string   `split_words:"true" desc:"header in which it names their groups, separated by commas"`
+			NameHeader   string   `split_words:"true" desc:"header in which it gives their name"`
+			Networks     []string `desc:"addresses of that proxy, such as 10.0.0.5/32; the headers of others are ignored"`
 		}
 	}
 }
@@ -129,7 +129,7 @@ type Web struct {
 type Push struct {
 	Push struct {
 		Hosts   []string `desc:"hosts of push services that may be called, beside those of Chrome, Edge, Firefox and Safari"`
-		Contact string   `desc:"whom a push service may write to: an https URL or an e-mail address; default: https://askbus.dev"`
+		Contact string   `desc:"contact for push services: an https URL or an e-mail address; default: https://askbus.dev"`
 	}
 }
 
@@ -139,7 +139,7 @@ type Doors struct {
 	EmbedOrigins []string `split_words:"true" desc:"web origins that may frame /embed"`
 
 	InteractAddr    string `split_words:"true" desc:"loopback address at which programs of this machine ask in the dialect interact without a token; default: none"`
-	InteractSession string `split_words:"true" desc:"the one session for which they ask there"`
+	InteractSession string `split_words:"true" desc:"the session for which they ask there"`
 
 	MCP struct {
 		Rules string `desc:"rules file (YAML): which OAuth issuers' access tokens count at /mcp, and for which tenant and sessions; read again when it changes; default: API tokens only"`
@@ -150,7 +150,7 @@ type Doors struct {
 // credentials.
 type Issuer struct {
 	Issuer struct {
-		Rules string `desc:"rules file (YAML): whose tokens are swapped for NATS credentials, and for which; read again when it changes; default: API tokens only"`
+		Rules string `desc:"rules file (YAML): which tokens are exchanged for which NATS credentials; read again when it changes; default: API tokens only"`
 	}
 }
 
@@ -171,7 +171,7 @@ type Slack struct {
 		Connections       int      `default:"2" desc:"Socket Mode connections of this process"`
 		EmailPrefix       string   `split_words:"true" desc:"members answer as the principal made of this and their e-mail address, such as \"oidc:\"; default: never"`
 		Strangers         []string `desc:"ids of workspaces whose members may answer in channels shared by Slack Connect"`
-		Inbox             string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, when it is no loopback address"`
+		Inbox             string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
 		URL               string   `default:"https://slack.com/api/" desc:"Slack's Web API"`
 	}
 }
@@ -202,8 +202,8 @@ func Load(into any) error {
 	return positive(reflect.ValueOf(into).Elem(), Prefix)
 }
 
-// positive refuses a setting that was given as 0 if its zero value means that
-// it was not given.
+// positive refuses an explicit 0 for a setting whose zero value means that it
+// was not set.
 func positive(v reflect.Value, prefix string) error {
 	for f, value := range v.Fields() {
 		name := prefix + "_" + words(f.Name)
@@ -260,8 +260,8 @@ func collect(t reflect.Type, prefix string, seen map[string]Setting) {
 	}
 }
 
-// words converts a field's name like envconfig's split_words: OpsAddr is
-// OPS_ADDR, HTTPAddr is HTTP_ADDR.
+// words converts a field's name as envconfig's split_words does: OpsAddr to
+// OPS_ADDR, HTTPAddr to HTTP_ADDR.
 func words(name string) string {
 	runes := []rune(name)
 	var b strings.Builder
@@ -274,8 +274,8 @@ func words(name string) string {
 	return b.String()
 }
 
-// Unknown returns the variables of the environment that begin with ASKBUS_ and
-// belong to no command: most are misspelt.
+// Unknown returns the environment variables with the prefix ASKBUS_ that no
+// command reads: most are misspelt.
 func Unknown(structs ...any) []string {
 	known := map[string]bool{}
 	for _, s := range Settings(structs...) {
@@ -297,7 +297,7 @@ func Bytes(s string) (int64, error) {
 	number := strings.TrimRightFunc(s, func(r rune) bool { return !unicode.IsDigit(r) })
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n <= 0 || !unicode.IsDigit(rune(number[0])) {
-		return 0, fmt.Errorf(`%q is not a size; use one such as "10GiB" or "512MB"`, s)
+		return 0, fmt.Errorf(`invalid size %q; use one such as "10GiB" or "512MB"`, s)
 	}
 	units := map[string]int64{
 		"": 1, "b": 1, "k": 1 << 10, "kb": 1000, "kib": 1 << 10, "m": 1 << 20, "mb": 1e6, "mib": 1 << 20,
@@ -305,7 +305,7 @@ func Bytes(s string) (int64, error) {
 	}
 	unit, ok := units[strings.ToLower(strings.TrimSpace(s[len(number):]))]
 	if !ok || n > (1<<62)/unit {
-		return 0, fmt.Errorf(`%q is not a size; use one such as "10GiB" or "512MB"`, s)
+		return 0, fmt.Errorf(`invalid size %q; use one such as "10GiB" or "512MB"`, s)
 	}
 	return n * unit, nil
 }

@@ -25,8 +25,8 @@ type settings struct {
 }
 
 // TestSettingsAreNamedAsTheEnvironmentReadsThem sets every variable of the
-// table and checks that Load reads it: table and envconfig derive the same
-// names.
+// table and checks that Load reads it, because the table and envconfig derive
+// the names separately.
 func TestSettingsAreNamedAsTheEnvironmentReadsThem(t *testing.T) {
 	rows := config.Settings(settings{}, &settings{})
 	names := make([]string, len(rows))

@@ -64,13 +64,13 @@ func UpdateContext(dir string, change func(*Context)) error {
 	if err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
-	defer lock.Close() //nolint:errcheck // unlocks it
+	defer lock.Close() //nolint:errcheck // closing the file unlocks it
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
 	c, err := ReadContext(dir)
 	if err != nil {
-		c = Context{} // damaged: it is replaced
+		c = Context{} // replace a damaged file
 	}
 	change(&c)
 	data, err := json.MarshalIndent(c, "", "  ")
