@@ -38,13 +38,13 @@ type AttackOutcome struct {
 	Kind     string       `json:"kind"`
 	Alone    Times        `json:"alone"`
 	Beside   Times        `json:"beside"`
-	Refused  int          `json:"refused"`          // victims' cycles that failed beside the attack
-	Why      string       `json:"why,omitempty"`    // the first of them
-	Unwell   int          `json:"refused_on_alone"` // those that failed beside the dead port
+	Refused  int          `json:"refused"`          // victims' cycles that failed during the attack
+	Why      string       `json:"why,omitempty"`    // error of the first of them
+	Unwell   int          `json:"refused_on_alone"` // victims' cycles that failed during the load on the dead port
 	Ratio    float64      `json:"p99_ratio"`
-	Attacker AttackCounts `json:"attacker"` // the last round's
+	Attacker AttackCounts `json:"attacker"` // counts of the last round
 
-	AloneCPU  float64 `json:"alone_cpu"` // cores that askbus used
+	AloneCPU  float64 `json:"alone_cpu"` // cores used by askbus
 	BesideCPU float64 `json:"beside_cpu"`
 }
 
@@ -68,7 +68,7 @@ const (
 	noisySession = "attacker"
 	httpVictims  = 3
 	natsVictims  = quietSessions - httpVictims
-	settleAfter  = 500 * time.Millisecond // after an attacker has begun
+	settleAfter  = 500 * time.Millisecond // wait after an attacker's start
 )
 
 // MeasureAttacks starts "askbus up" and measures the cycles of quiet sessions, most over NATS and
@@ -82,7 +82,7 @@ func MeasureAttacks(ctx context.Context, program Program, plan Plan, opts Attack
 	if err != nil {
 		return Attacked{}, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // of the system's temporary directory
+	defer os.RemoveAll(dir) //nolint:errcheck // in the system's temporary directory
 	p, err := startProcess(ctx, program, dir, "up", "up", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open", "--max-store", "512MiB", "--log-level", "error")
 	if p != nil && p.cmd != nil {
 		plan.Progress("askbus up is at " + p.ops)
@@ -157,7 +157,7 @@ func (p *process) attacked(ctx context.Context, program Program, plan Plan, cpu 
 	return o, nil
 }
 
-// attacker returns the input of an attacker of a kind.
+// attacker returns the configuration of an attacker of a kind.
 func (p *process) attacker(ctx context.Context, program Program, kind, at string) (Attacker, error) {
 	how := Attacker{Kind: kind, NATSURL: p.url, HTTPURL: at, Tenant: noisyTenant, Session: noisySession}
 	keys, err := natsd.LoadIssuer(p.dir)
@@ -198,28 +198,28 @@ func (p *process) attacker(ctx context.Context, program Program, kind, at string
 	return how, nil
 }
 
-// Attackers are attacking processes beside something else that is looked at.
+// Attackers are attacking processes that run during another measurement.
 type Attackers struct {
 	kinds []string
 	stop  []func() AttackCounts
 }
 
-// StartAttackers starts an attacker of each kind on the bus of a directory,
-// whose "askbus up" runs. Stop them.
+// StartAttackers starts an attacker of each kind against the running "askbus
+// up" of a directory. The caller must call Stop.
 func StartAttackers(ctx context.Context, program Program, dir string, opts AttackOptions) (*Attackers, error) {
 	if err := opts.fill(); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "context.json"))
 	if err != nil {
-		return nil, fmt.Errorf("bench: attackers need the directory of an \"askbus up\" that runs: %w", err)
+		return nil, fmt.Errorf("bench: attackers need the directory of a running \"askbus up\": %w", err)
 	}
 	var where struct {
 		NATS string `json:"nats_url"`
 		HTTP string `json:"http_url"`
 	}
 	if err := json.Unmarshal(data, &where); err != nil || where.NATS == "" || where.HTTP == "" {
-		return nil, errors.Join(fmt.Errorf("bench: %s names no NATS server and no HTTP address; give the directory of an \"askbus up\" that runs", filepath.Join(dir, "context.json")), err)
+		return nil, errors.Join(fmt.Errorf("bench: %s names no NATS server and no HTTP address; give the directory of a running \"askbus up\"", filepath.Join(dir, "context.json")), err)
 	}
 	p := &process{dir: dir, url: where.NATS}
 	all := &Attackers{}
@@ -240,7 +240,7 @@ func StartAttackers(ctx context.Context, program Program, dir string, opts Attac
 	return all, nil
 }
 
-// Stop ends them, and says how often each attacked.
+// Stop stops the attackers and returns their counts.
 func (a *Attackers) Stop() map[string]AttackCounts {
 	counts := map[string]AttackCounts{}
 	for i, stop := range a.stop {
@@ -285,7 +285,7 @@ func startAttacker(ctx context.Context, program Program, how Attacker) (stop fun
 	if err = errors.Join(err, in.Close()); err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		return nil, fmt.Errorf("bench: tell an attacker: %w", err)
+		return nil, fmt.Errorf("bench: configure an attacker: %w", err)
 	}
 	var last AttackCounts
 	read := make(chan struct{})
@@ -301,18 +301,18 @@ func startAttacker(ctx context.Context, program Program, how Attacker) (stop fun
 	case <-began:
 	case <-read:
 		_ = cmd.Wait()
-		return nil, errors.New("bench: an attacker ended by itself; what it said stands above")
+		return nil, errors.New("bench: an attacker stopped; its output is above")
 	case <-ctx.Done():
 	}
 	return func() AttackCounts {
 		_ = cmd.Process.Kill()
 		<-read
-		_ = cmd.Wait() // killed, as it says
+		_ = cmd.Wait() // the error is the kill
 		return last
 	}, nil
 }
 
-// victims are quiet sessions that ask now and then.
+// victims are quiet sessions that ask occasionally.
 type victims struct {
 	asks  *Asks
 	doors *doors
@@ -354,7 +354,7 @@ func (v *victims) cycle(ctx context.Context, slot int) {
 	if slot < natsVictims {
 		err = v.asks.Cycle(ctx, slot)
 	} else {
-		err = v.doors.once(ctx, 7*n) // the first door; a refusal counts
+		err = v.doors.once(ctx, 7*n) // through the first HTTP API; a refusal counts as an error
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -24,24 +24,24 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// DrillOptions says what is asked of a deployment, and who answers there.
+// DrillOptions configures [MeasureDrill].
 type DrillOptions struct {
-	Rate     float64       // asks a second; default 50
+	Rate     float64       // asks per second; default 50
 	For      time.Duration // default a minute
-	Sessions int           // agents, a connection each; default 20
-	Open     int           // asks open at a time; beyond, none is asked; default 2000
-	Tenant   string        // whose asks people answer in the inbox
-	Settle   time.Duration // for how long what is open at the end is waited for; default five minutes
+	Sessions int           // agents, with a connection each; default 20
+	Open     int           // asks open at once; no ask is made beyond it; default 2000
+	Tenant   string        // tenant whose asks are answered in the inbox
+	Settle   time.Duration // how long to wait at the end for open asks; default five minutes
 
 	Dial   func(natsd.Role) (*nats.Conn, error)
-	Link   func(person int) (string, error) // signs somebody in at the inbox
-	Inbox  http.RoundTripper                // how the inbox is reached
-	People int                              // at the inbox; default 8
+	Link   func(person int) (string, error) // returns a link that signs a person in at the inbox
+	Inbox  http.RoundTripper                // transport to the inbox
+	People int                              // people at the inbox; default 8
 
-	SlackAddr   string        // where the fake Slack listens; empty: there is none
-	SlackHost   string        // host and port by which the Slack surface reaches it; default: SlackAddr
-	SlackTenant string        // whose asks are answered there
-	SlackEvery  time.Duration // an ask each; default 2 s: Slack takes one post a second in a channel and 50 edits a minute
+	SlackAddr   string        // listen address of the fake Slack; empty: none
+	SlackHost   string        // host and port of the fake Slack for the Slack surface; default: SlackAddr
+	SlackTenant string        // tenant whose asks are answered in Slack
+	SlackEvery  time.Duration // interval of these asks; default 2 s: Slack takes one post a second in a channel and 50 edits a minute
 
 	Progress func(string)
 	Logger   *slog.Logger
@@ -69,25 +69,25 @@ type Drill struct {
 	Machine Machine `json:"machine"`
 	Offered float64 `json:"offered_per_s"`
 	Seconds float64 `json:"seconds"`
-	PerSec  float64 `json:"per_s"` // asks that ended, while it ran
+	PerSec  float64 `json:"per_s"` // asks that ended per second during the drill
 	Asks    int     `json:"asks"`  // acknowledged
 	Skipped int     `json:"skipped"`
-	Refused int     `json:"refused"` // not acknowledged, however often they were repeated
+	Refused int     `json:"refused"` // not acknowledged despite repeats
 	Web     int     `json:"answered_in_inbox"`
 	Slack   int     `json:"answered_in_slack"`
-	Raced   int     `json:"raced"` // two people answered at once
+	Raced   int     `json:"raced"` // answered by two people at once
 	Lost    int     `json:"lost"`
 	Doubled int     `json:"doubled"`
 	Late    int     `json:"unfinished"`
 	Cards   int     `json:"cards"`
-	Open    int     `json:"open_cards"` // at the end: of asks that have ended
+	Open    int     `json:"open_cards"` // cards that are open at the end although their asks have ended
 	NoAsk   float64 `json:"longest_without_ask_s"`
 	NoEnd   float64 `json:"longest_without_outcome_s"`
-	Ask     Times   `json:"ask"`    // until it is acknowledged, repeats included
-	Answer  Times   `json:"answer"` // until the inbox says that it is stored, repeats included
-	Whole   Times   `json:"whole"`  // from the ask to the outcome, with the people's second or less
+	Ask     Times   `json:"ask"`    // until the ask is acknowledged, including repeats
+	Answer  Times   `json:"answer"` // until the inbox confirms the answer, including repeats
+	Whole   Times   `json:"whole"`  // from the ask to the outcome, including up to a second of people's reading time
 
-	Faults []string `json:"faults,omitempty"` // the first of what is wrong
+	Faults []string `json:"faults,omitempty"` // the first faults
 }
 
 // Write prints the report for a person.
@@ -103,13 +103,13 @@ func (d Drill) Write(out io.Writer) error {
 		"ask", d.Ask, "answer", d.Answer, "from ask to outcome", d.Whole, "drill", verdict)
 }
 
-// Failed reports whether something was lost, doubled or left over, or nothing
+// Failed reports whether anything was lost, doubled or left over, or nothing
 // was asked.
 func (d *Drill) Failed() bool {
 	return d.Lost > 0 || d.Doubled > 0 || d.Late > 0 || d.Open > 0 || d.Refused > 0 || d.Asks == 0
 }
 
-// drill is one that runs.
+// drill is a running drill.
 type drill struct {
 	o      DrillOptions
 	run    string
@@ -129,17 +129,18 @@ type drill struct {
 	clicked              map[fakeslack.Place]time.Time
 }
 
-// ackedAsk is an ask, and what its agent and those who answered it were told.
+// ackedAsk is an ask with what its agent and the people who answered it were
+// told.
 type ackedAsk struct {
 	at       client.Session
 	id       string
-	told     *ask.Outcome // nil: nothing
-	accepted []string     // ids of answers
+	told     *ask.Outcome // nil: no outcome
+	accepted []string     // answer ids
 }
 
-// MeasureDrill asks at a steady pace until the time is over, has people answer
-// in the inbox and in a fake Slack, and accounts for every ask. It begins when
-// the deployment can be reached.
+// MeasureDrill asks at a steady rate for a time, has people answer in the inbox
+// and in a fake Slack, and accounts for every ask. It starts when the
+// deployment is reachable.
 func MeasureDrill(ctx context.Context, o DrillOptions) (Drill, error) {
 	o.fill()
 	r := &drill{o: o, run: runID(), clicked: map[fakeslack.Place]time.Time{}, d: Drill{Machine: ThisMachine(), Offered: o.Rate}}
@@ -171,7 +172,7 @@ func MeasureDrill(ctx context.Context, o DrillOptions) (Drill, error) {
 	return r.report(), ctx.Err()
 }
 
-// openSlack starts the workspace, with a person and a channel.
+// openSlack starts the fake workspace with a person and a channel.
 func (r *drill) openSlack() error {
 	if r.o.SlackAddr == "" {
 		return nil
@@ -192,7 +193,7 @@ const (
 	drillYes     = "Yes"
 )
 
-// agents connects the agents, as soon as the deployment lets them in.
+// agents connects the agents, retrying until the deployment accepts them.
 func (r *drill) agents(ctx context.Context) (all []client.Session, slack client.Session, err error) {
 	r.o.Progress("waiting for NATS")
 	connect := func(tenant, session string) (client.Session, error) {
@@ -224,7 +225,7 @@ func (r *drill) agents(ctx context.Context) (all []client.Session, slack client.
 	return all, slack, err
 }
 
-// signIn signs the people in at the inbox, each in a browser of their own.
+// signIn signs the people in at the inbox, each with their own cookies.
 func (r *drill) signIn(ctx context.Context) error {
 	r.o.Progress("waiting for the inbox")
 	for i := range r.o.People {
@@ -246,7 +247,7 @@ func (r *drill) signIn(ctx context.Context) error {
 				break
 			}
 			if status/100 == 4 {
-				return fmt.Errorf("bench: the inbox lets nobody in: %d", status)
+				return fmt.Errorf("bench: the inbox refuses the sign-in: %d", status)
 			}
 			if backoff.Wait(ctx, time.Second, min(attempt, 2)) != nil {
 				return errors.Join(ctx.Err(), err)
@@ -269,13 +270,13 @@ func (r *drill) visit(ctx context.Context, person *http.Client, method, at strin
 	if err != nil {
 		return 0, fmt.Errorf("bench: %w", err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close() //nolint:errcheck // the body is only read
 	_, err = io.Copy(io.Discard, resp.Body)
 	return resp.StatusCode, err
 }
 
-// load asks until the time is over, and returns when everything has ended or
-// was waited for long enough.
+// load asks for the given time, and returns when all asks have ended or the
+// wait for them is over.
 func (r *drill) load(ctx context.Context, agents []client.Session, slack client.Session) {
 	began := time.Now()
 	r.lastAsk, r.lastEnd = began, began
@@ -306,7 +307,7 @@ func (r *drill) load(ctx context.Context, agents []client.Session, slack client.
 	r.mu.Unlock()
 	r.o.Progress("waiting for what is open")
 	all.Wait()
-	if r.fake != nil { // its cards close
+	if r.fake != nil { // wait until its cards are closed
 		settled, done := context.WithTimeout(work, r.o.Settle)
 		r.fake.Await(settled, func() bool { _, live := r.fake.Cards(); return live == 0 })
 		done()
@@ -315,7 +316,7 @@ func (r *drill) load(ctx context.Context, agents []client.Session, slack client.
 	clicks.Wait()
 }
 
-// begin takes a place among those that are open.
+// begin counts an ask as open, unless the limit is reached.
 func (r *drill) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -327,9 +328,10 @@ func (r *drill) begin() bool {
 	return true
 }
 
-// gap notes how long something did not happen; the caller holds the lock.
+// gap updates the longest interval between two events. The caller holds the
+// lock.
 func (r *drill) gap(last *time.Time, most *time.Duration, now time.Time) {
-	if now.After(*last) { // what is noted late lies within a gap that was seen already
+	if now.After(*last) { // an event that is recorded late is inside an interval that was already counted
 		*most, *last = max(*most, now.Sub(*last)), now
 	}
 }
@@ -343,7 +345,7 @@ func (r *drill) fault(count *int, format string, args ...any) {
 	}
 }
 
-// one asks, has it answered, and waits for the outcome.
+// one makes an ask, has it answered, and waits for the outcome.
 func (r *drill) one(ctx context.Context, at client.Session, n int, inSlack bool) {
 	defer func() { r.mu.Lock(); r.open--; r.mu.Unlock() }()
 	id := "d" + strconv.Itoa(n)
@@ -399,13 +401,13 @@ func (r *drill) one(ctx context.Context, at client.Session, n int, inSlack bool)
 	}
 }
 
-// raceEvery is of how many asks one is answered by two people at once.
+// raceEvery makes two people answer every nth ask at once.
 const raceEvery = 10
 
-// answer has an ask answered in the inbox by one person or two, unless that
-// happens in Slack, and says which answers were accepted.
+// answer has an ask answered in the inbox by one person or two, unless it is
+// answered in Slack, and returns the accepted answers.
 func (r *drill) answer(ctx context.Context, at client.Session, id string, n int, inSlack bool) (accepted []string) {
-	if inSlack || sleep(ctx, time.Duration(200+n*37%600)*time.Millisecond) != nil { // people read
+	if inSlack || sleep(ctx, time.Duration(200+n*37%600)*time.Millisecond) != nil { // the time that people need to read
 		return nil
 	}
 	who := []int{n}
@@ -427,8 +429,8 @@ func (r *drill) answer(ctx context.Context, at client.Session, id string, n int,
 	return accepted
 }
 
-// decide sends one person's answer until the inbox says that it is stored, or
-// that somebody else was first.
+// decide sends one person's answer until the inbox confirms it, or says that
+// somebody else was first.
 func (r *drill) decide(ctx context.Context, at client.Session, id string, i int) (answerID string) {
 	answerID = id + "-" + strconv.Itoa(i)
 	form := url.Values{"answer_id": {answerID}, "select:go": {"=yes"}, "note:go": {answerID}}
@@ -454,8 +456,8 @@ func (r *drill) decide(ctx context.Context, at client.Session, id string, i int)
 	}
 }
 
-// click has the member press "Yes" on every card, and again when nothing
-// happens for a while, as people do.
+// click presses "Yes" on every new card, and again if nothing happens for a
+// while, as people do.
 func (r *drill) click(ctx context.Context) {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -467,7 +469,7 @@ func (r *drill) click(ctx context.Context) {
 				continue
 			}
 			r.clicked[m.Place] = time.Now()
-			r.fake.Click(drillMember, m.Place, drillYes) //nolint:contextcheck // a person's click knows no context
+			r.fake.Click(drillMember, m.Place, drillYes) //nolint:contextcheck // a person's click has no context
 		}
 		select {
 		case <-tick.C:
@@ -476,7 +478,7 @@ func (r *drill) click(ctx context.Context) {
 	}
 }
 
-// again reads every outcome, and compares it with what the agent was told.
+// again reads every outcome again and compares it with what the agent was told.
 func (r *drill) again(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -497,7 +499,8 @@ func (r *drill) again(ctx context.Context) {
 	})
 }
 
-// judge compares what was told of an ask with what the ledger holds at the end.
+// judge compares what was reported for an ask with what the ledger holds at the
+// end.
 func (r *drill) judge(e *ackedAsk, o *ask.Outcome) {
 	switch {
 	case len(e.accepted) > 1:
