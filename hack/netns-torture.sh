@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Three servers in three network namespaces, two brokers and the fault driver in a fourth, and the faults that only a
-# network has. Needs root, iproute2 and iptables; nothing is added to the main namespace, and only processes are ended
-# that were started here.
+# Runs three servers in three network namespaces, and two brokers and the fault driver in a fourth, with faults of the
+# network. Needs root, iproute2 and iptables. It changes nothing in the main namespace, and stops only processes that
+# it started.
 #
 #   hack/netns-torture.sh            every fault once, with a heal after each; about three minutes
 #   FAULTS="loss oneway" SEED=7 ROUNDS=2 ASKS=100000 hack/netns-torture.sh
 #
-# Faults: cut (a server from its peers, clients still reach it), isolate (from everybody), oneway (its peers hear it no
-# more, it hears them), loss (3 % of what it gets). Each hits every server in turn, so every leader among them.
+# Faults: cut (a server from its peers; clients still reach it), isolate (from everything), oneway (its peers do not
+# receive from it, it receives from them), loss (3 % of the packets it receives). Each hits every server in turn, and
+# so every leader.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/ends
@@ -25,8 +26,8 @@ bin=${ASKBUS_TEST_BIN:-$dir/askbus}
 ip4() { echo "10.99.0.1$1"; }
 ns() { nsenter --net="/run/netns/$pfx-$1" "${@:2}"; }
 
-# in_ns becomes a command in a namespace. In a subshell in the background it is the process that $! names, and it dies
-# with this script even if that is killed by SIGKILL.
+# in_ns replaces the subshell by a command in a namespace. In a background subshell, $! is then that process, and it
+# dies with this script even on SIGKILL.
 in_ns() { exec setpriv --pdeathsig KILL nsenter --net="/run/netns/$pfx-$1" "${@:2}"; }
 
 down() {
@@ -41,17 +42,17 @@ for need in ip iptables nsenter setpriv pgrep; do
 done
 [[ -x $bin ]] || CGO_ENABLED=0 go build -o "$bin" ./cmd/askbus
 
-# Namespaces that a run left which was killed by SIGKILL.
+# Remove namespaces that a run left when it was killed by SIGKILL.
 for left in $(ip netns list | grep -oE '^askt[0-9]+-(sw|[123])'); do
 	pid=${left#askt}
 	kill -0 "${pid%-*}" 2>/dev/null || ip netns del "$left"
 done
 
-# keep_broker runs a broker, and starts it again when it ends.
+# keep_broker runs a broker and restarts it when it exits.
 keep_broker() {
 	local child
 	trap 'end_below $BASHPID; exit 0' TERM
-	while kill -0 $$ 2>/dev/null; do # this script, which may be killed
+	while kill -0 $$ 2>/dev/null; do # while this script runs
 		(in_ns sw "$bin" broker --dir "$dir/n1" --nats-url "$url" --replicas 3 --retention 60s --margin 10s --ops-addr 127.0.0.1:0) &
 		child=$!
 		while kill -0 "$child" 2>/dev/null && kill -0 $$ 2>/dev/null; do run sleep 1; done
@@ -89,7 +90,7 @@ up() {
 	until grep -qs "broker on" "$dir/broker1.log" "$dir/broker2.log"; do sleep 0.5; done
 }
 
-# The faults. Rules go into the namespace of the server that is hit.
+# The faults. Their rules are in the namespace of the affected server.
 drop() { ns "$1" iptables -w -I "$2" "$3" "$(ip4 "$4")" -j DROP; }
 peers() { for p in "${nodes[@]}"; do [[ $p == "$1" ]] || echo "$p"; done; }
 cut() { for p in $(peers "$1"); do drop "$1" INPUT -s "$p"; drop "$1" OUTPUT -d "$p"; done; }

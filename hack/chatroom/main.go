@@ -1,9 +1,9 @@
-// Command chatroom is a chat for trying examples/responder in a lab: it keeps
-// messages in memory and counts what was posted, edited and posted twice.
+// Command chatroom is a chat server for trying examples/responder in a lab: it keeps messages in memory and counts
+// posts, edits and duplicate posts.
 //
 //	go run ./hack/chatroom 127.0.0.1:8090 1s
 //
-// The second argument is how long each post takes, one after the other.
+// The second argument is the duration of each post. Posts are handled one after the other.
 package main
 
 import (
@@ -21,10 +21,10 @@ type message map[string]any
 type room struct {
 	mu       sync.Mutex
 	messages []message
-	byKey    map[string]string // the id of the first message with a key
+	byKey    map[string]string // id of the first message with a key
 	closed   map[string]bool
 	doubled  int
-	each     time.Duration // how long a post takes
+	each     time.Duration // duration of a post
 }
 
 func (r *room) post(w http.ResponseWriter, req *http.Request) {
@@ -73,7 +73,7 @@ func (r *room) stats(w http.ResponseWriter, _ *http.Request) {
 
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // a reader that has gone
+	_ = json.NewEncoder(w).Encode(v) // an error means that the client disconnected
 }
 
 func main() {
