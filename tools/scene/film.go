@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// film is what was recorded. One palette serves all frames, so that what stands
-// still keeps its colours; each frame has only what changed.
+// film is a recording. All frames have the same palette, so that unchanged
+// areas keep their colours. Each frame has only the changed area.
 type film struct {
 	frames []*image.RGBA
 	holds  []time.Duration
@@ -52,7 +52,7 @@ func (f *film) encode(w io.Writer) error {
 			for x := area.Min.X; x < area.Max.X; x++ {
 				c := frame.RGBAAt(x, y)
 				if i > 0 && f.frames[i-1].RGBAAt(x, y) == c {
-					continue // the palette's first colour: as in the frame before
+					continue // the palette's transparent first colour: unchanged
 				}
 				picture.SetColorIndex(x, y, index(c))
 			}
@@ -65,7 +65,7 @@ func (f *film) encode(w io.Writer) error {
 	return gif.EncodeAll(w, &out)
 }
 
-// changed is the smallest rectangle with all that differs.
+// changed returns the smallest rectangle with all differences.
 func changed(before, after *image.RGBA) image.Rectangle {
 	area := image.Rectangle{}
 	for y := after.Rect.Min.Y; y < after.Rect.Max.Y; y++ {
@@ -85,8 +85,8 @@ type counted struct {
 	n int
 }
 
-// palette has the most frequent colours as they are, because surfaces and lines
-// must not shift, and the middles of the rest by median cut.
+// palette keeps the most frequent colours exactly, because surfaces and lines
+// must not change, and reduces the others by median cut.
 func (f *film) palette() color.Palette {
 	const exact, all = 96, 255
 	counts := map[color.RGBA]int{}
@@ -111,7 +111,7 @@ func (f *film) palette() color.Palette {
 	return p
 }
 
-// cut divides boxes of colours until there are n of them, the widest first.
+// cut divides boxes of colours until there are n, the widest first.
 func cut(boxes [][]counted, n int) [][]counted {
 	if len(boxes[0]) == 0 {
 		return nil
@@ -138,7 +138,7 @@ func cut(boxes [][]counted, n int) [][]counted {
 
 func part(c counted, channel int) int { return int([3]uint8{c.R, c.G, c.B}[channel]) }
 
-// widest is the channel in which a box's colours differ most.
+// widest returns the channel in which a box's colours differ most.
 func widest(box []counted) (channel, width int) {
 	for c := range 3 {
 		lo, hi := 255, 0

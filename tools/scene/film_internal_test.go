@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestFilm reads a film again: what moved is where it was put, in its colour,
-// and a frame has nothing of what stood still.
+// TestFilm decodes a film and checks that the changed area has the right place
+// and colour, and that a frame contains only what changed.
 func TestFilm(t *testing.T) {
 	t.Parallel()
 	paper, ink := color.RGBA{250, 250, 250, 255}, color.RGBA{20, 30, 200, 255}

@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// Colours of the terminal, which tmux reports and the page draws.
+// Colours of the terminal, reported by tmux and drawn by the page.
 const (
 	foreground = "#d7dae0"
 	background = "#16181d"
 )
 
-// pen is how the next character is written.
+// pen is the style of the next character.
 type pen struct {
-	fg, bg                                string // CSS colours, empty: the terminal's
+	fg, bg                                string // CSS colours; empty: the terminal's
 	bold, dim, italic, underline, reverse bool
 }
 
 // sequence is one escape sequence: SGR, another CSI, or an OSC.
 var sequence = regexp.MustCompile(`\x1b\[([0-9;:]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()].|[\x0e\x0f]`)
 
-// markup turns what tmux captured into HTML; what is neither text nor a colour
-// is left out.
+// markup converts what tmux captured to HTML. It drops everything except text
+// and colours.
 func markup(captured string) string {
 	var b strings.Builder
 	var p pen
@@ -79,7 +79,7 @@ func (p *pen) style() string {
 	return strings.Join(s, ";")
 }
 
-// change carries out the numbers of one SGR.
+// change applies the parameters of an SGR sequence.
 func (p *pen) change(params string) {
 	var n []int
 	for field := range strings.FieldsFuncSeq(params, func(r rune) bool { return r == ';' || r == ':' }) {
@@ -133,7 +133,7 @@ func (p *pen) paint(back bool, colour string) {
 	p.fg = colour
 }
 
-// extended reads what follows 38 or 48, and says how many numbers that took.
+// extended parses the parameters after 38 or 48, and returns how many it used.
 func extended(n []int) (colour string, used int) {
 	switch {
 	case len(n) >= 4 && n[0] == 2:
@@ -144,7 +144,7 @@ func extended(n []int) (colour string, used int) {
 	return "", len(n)
 }
 
-// palette is a colour of the 256 by its number.
+// palette returns a colour of the 256-colour palette.
 func palette(i int) string {
 	base := []string{
 		"#2b2f37", "#f07178", "#9ece8a", "#e5c07b", "#7aa2f7", "#bb9af7", "#6fc3c3", "#c8ccd4",

@@ -10,7 +10,7 @@ const (
 	beat      = 500 * time.Millisecond
 )
 
-// play is the scene.
+// play runs the scene.
 func play(s *set, f *film) error {
 	show := func(key string, hold time.Duration) error {
 		image, err := s.stage.frame(&s.terminal, key)
@@ -56,7 +56,7 @@ func play(s *set, f *film) error {
 	return nil
 }
 
-// pieces cuts a text into pieces of n characters.
+// pieces splits a text into pieces of n characters.
 func pieces(text string, n int) (parts []string) {
 	for len(text) > n {
 		parts, text = append(parts, text[:n]), text[n:]

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// set is everything the scene is played on: a bus, a terminal and a browser.
+// set is the environment of the scene: a bus, a terminal and a browser.
 type set struct {
 	up       *exec.Cmd
 	terminal terminal
@@ -28,12 +28,12 @@ func (s *set) close() {
 		_, _ = last.tmux("kill-server")
 	}
 	if s.up != nil {
-		_ = s.up.Process.Signal(syscall.SIGTERM) // gone already when ctx has ended
+		_ = s.up.Process.Signal(syscall.SIGTERM) // it has exited already if ctx has ended
 		_ = s.up.Wait()
 	}
 }
 
-// build starts it all below home, with nothing of the environment but PATH.
+// build starts the set below home. Its environment has only PATH.
 func build(ctx context.Context, home, askbus, ask string) (_ *set, err error) {
 	s := &set{}
 	defer func() {
@@ -81,7 +81,7 @@ func build(ctx context.Context, home, askbus, ask string) (_ *set, err error) {
 	return s, err
 }
 
-// prepare makes the folder that the agent works in.
+// prepare creates the agent's working directory.
 func prepare(ctx context.Context, home, work, askbus, ask string) error {
 	if err := errors.Join(os.Mkdir(work, 0o700), os.Mkdir(filepath.Join(home, "bin"), 0o700), os.Symlink(askbus, filepath.Join(home, "bin", "askbus"))); err != nil {
 		return err
@@ -90,11 +90,11 @@ func prepare(ctx context.Context, home, work, askbus, ask string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(work, "ask.json"), body, 0o600); err != nil { //nolint:gosec // below a folder of our own
+	if err := os.WriteFile(filepath.Join(work, "ask.json"), body, 0o600); err != nil { //nolint:gosec // in a directory of this program
 		return err
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "storage"}, {"remote", "add", "origin", "https://github.com/acme/ledger"}} {
-		cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // the script's own words
+		cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // the script's arguments
 		cmd.Dir = work
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("git %s: %w: %s", args[0], err, out)

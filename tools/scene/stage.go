@@ -22,8 +22,8 @@ import (
 //go:embed stage.html
 var stagePage string
 
-// stage is a browser with two tabs: the inbox, and the page that puts it beside
-// the terminal.
+// stage is a browser with two tabs: the inbox, and the page that shows it
+// beside the terminal.
 type stage struct {
 	inbox, page context.Context //nolint:containedctx // chromedp's tabs
 	closers     []context.CancelFunc
@@ -35,17 +35,17 @@ func (s *stage) close() {
 	}
 }
 
-// browser is the path of Chromium; ASKBUS_CHROME names one.
+// browser returns the path of Chromium, or ASKBUS_CHROME if it is set.
 func browser() (string, error) {
 	for _, name := range []string{os.Getenv("ASKBUS_CHROME"), "chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil && name != "" {
 			return path, nil
 		}
 	}
-	return "", errors.New("no Chromium here: install it, or name one with ASKBUS_CHROME")
+	return "", errors.New("Chromium not found: install it, or set ASKBUS_CHROME")
 }
 
-// newStage opens the inbox through a link that signs in.
+// newStage opens the inbox with a login link.
 func newStage(ctx context.Context, dir, login string) (*stage, error) {
 	path, err := browser()
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *stage) wait(text string) error {
 	return nil
 }
 
-// click clicks the button with these words.
+// click clicks the button with this label.
 func (s *stage) click(words string) error {
 	return eventually(s.inbox, fmt.Sprintf("button %q", words), func() (bool, error) {
 		return chromedp.Run(s.inbox, chromedp.Evaluate[bool](`(() => {
@@ -94,7 +94,7 @@ func (s *stage) click(words string) error {
 	})
 }
 
-// frame is what both show now, and the key that was pressed last.
+// frame returns a picture of terminal and inbox, with the last pressed key.
 func (s *stage) frame(t *terminal, key string) (*image.RGBA, error) {
 	upper, err := t.drawn(asking)
 	if err != nil {
@@ -129,8 +129,8 @@ func (s *stage) frame(t *terminal, key string) (*image.RGBA, error) {
 	return frame, nil
 }
 
-// quoted is a text as JavaScript.
+// quoted returns a text as a JavaScript string.
 func quoted(text string) string {
-	b, _ := json.Marshal(text) // a string always can be
+	b, _ := json.Marshal(text) // strings always marshal
 	return string(b)
 }

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// patience is how long something may take to appear.
+// patience is the limit of each wait.
 const patience = time.Minute
 
-// terminal is a tmux server of its own with one window of two panes.
+// terminal is a private tmux server with one window of two panes.
 type terminal struct {
-	ctx    context.Context //nolint:containedctx // as long as the recording
+	ctx    context.Context //nolint:containedctx // for the whole recording
 	socket string
 }
 
 func (t *terminal) tmux(args ...string) (string, error) {
-	cmd := exec.CommandContext(t.ctx, "tmux", append([]string{"-S", t.socket, "-f", "/dev/null"}, args...)...) //nolint:gosec // the script's own words
+	cmd := exec.CommandContext(t.ctx, "tmux", append([]string{"-S", t.socket, "-f", "/dev/null"}, args...)...) //nolint:gosec // the script's arguments
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("tmux %s: %w: %s", args[0], err, out)
@@ -27,11 +27,12 @@ func (t *terminal) tmux(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// open starts the panes with a command each, the lower one with so many lines.
+// open starts a command in each pane; the lower pane has the given number of
+// lines.
 func (t *terminal) open(width, height, lower int, upperCmd, lowerCmd string) error {
 	for _, args := range [][]string{
 		{"new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), upperCmd},
-		// What a program is told when it asks for the terminal's colours.
+		// The colours that a program gets when it queries the terminal.
 		{"set", "-g", "window-style", "fg=" + foreground + ",bg=" + background},
 		{"set", "-g", "status", "off"},
 		{"split-window", "-v", "-l", strconv.Itoa(lower), lowerCmd},
@@ -50,7 +51,7 @@ func (t *terminal) typed(p int, text string) error {
 	if err != nil {
 		return err
 	}
-	// The shell writes it back.
+	// The shell echoes it.
 	return t.wait(p, strings.TrimSpace(text))
 }
 
@@ -67,7 +68,7 @@ func (t *terminal) wait(p int, text string) error {
 	})
 }
 
-// drawn is a pane as HTML, with its cursor.
+// drawn returns a pane as HTML, with its cursor.
 func (t *terminal) drawn(p int) (string, error) {
 	shown, err := t.tmux("capture-pane", "-e", "-p", "-t", pane(p))
 	if err != nil {
@@ -88,7 +89,7 @@ func (t *terminal) drawn(p int) (string, error) {
 	return drawn, nil
 }
 
-// eventually waits until ok says so.
+// eventually waits until ok returns true.
 func eventually(ctx context.Context, what string, ok func() (bool, error)) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()

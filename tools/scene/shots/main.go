@@ -1,8 +1,9 @@
-// Command shots takes the pictures of the inbox that the documentation shows: a
-// real askbus, asked through its command line, in Chromium. Only how long asks
-// have waited is set in the page, because nobody waits that long for a picture.
+// Command shots takes the pictures of the inbox in the documentation, from a
+// real askbus and Chromium. Asks are made with its command line. A script in
+// the page sets only how long asks have waited, because the pictures show
+// hours.
 //
-// It does what hack/screenshots says.
+// hack/screenshots runs it.
 package main
 
 import (
@@ -29,10 +30,10 @@ import (
 //go:embed asks.json
 var asks []byte
 
-// staged is one ask of a picture.
+// staged is one ask in a picture.
 type staged struct {
 	Session string          `json:"session"`
-	Answer  []string        `json:"answer"` // arguments of askbus answer; none: it waits
+	Answer  []string        `json:"answer"` // arguments of askbus answer; none: it stays pending
 	Ask     json.RawMessage `json:"ask"`
 }
 
@@ -42,7 +43,7 @@ type shot struct {
 	width, height int64
 	scale         float64
 	scheme        string
-	prepare       string // a script, before the picture
+	prepare       string // a script that runs before the picture is taken
 }
 
 func shots(embed string) []shot {
@@ -56,7 +57,7 @@ func shots(embed string) []shot {
 	}
 }
 
-// aged sets how long each ask has waited, and who else is there.
+// aged sets how long each ask has waited, and who else has it open.
 const aged = `(() => {
 	const ages = [3, 7, 12, 26, 41, 58, 95, 130, 240, 260];
 	const at = (min) => new Date(Date.now() - min * 60e3).toISOString();
@@ -86,11 +87,11 @@ func main() {
 	}
 }
 
-// bus runs commands at the bus of the pictures.
+// bus runs commands on the bus of the pictures.
 type bus struct{ askbus, dir string }
 
 func (b bus) command(ctx context.Context, in []byte, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, b.askbus, append(args, "--dir", b.dir)...) //nolint:gosec // the binary that is shown
+	cmd := exec.CommandContext(ctx, b.askbus, append(args, "--dir", b.dir)...) //nolint:gosec // the binary in the pictures
 	cmd.Stdin = bytes.NewReader(in)
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -108,7 +109,7 @@ func take(ctx context.Context, askbus, out string) error {
 	}
 	defer func() { _ = os.RemoveAll(home) }()
 	b := bus{askbus, filepath.Join(home, "bus")}
-	up := exec.CommandContext(ctx, askbus, "up", "--dir", b.dir, "--no-open", "--http-addr", "127.0.0.1:0", "--nats-addr", "127.0.0.1:0") //nolint:gosec // the binary that is shown
+	up := exec.CommandContext(ctx, askbus, "up", "--dir", b.dir, "--no-open", "--http-addr", "127.0.0.1:0", "--nats-addr", "127.0.0.1:0") //nolint:gosec // the binary in the pictures
 	up.Cancel = func() error { return up.Process.Signal(os.Interrupt) }
 	if err := up.Start(); err != nil {
 		return err
@@ -153,7 +154,7 @@ func (b bus) link(ctx context.Context) (string, error) {
 	}
 }
 
-// seed asks everything, and answers what has ended in the pictures.
+// seed makes all asks, and answers those that have ended in the pictures.
 func (b bus) seed(ctx context.Context) error {
 	var all []staged
 	if err := json.Unmarshal(asks, &all); err != nil {
@@ -188,7 +189,7 @@ func film(ctx context.Context, dir, link, site string, all []shot, out string) e
 		}
 	}
 	if chrome == "" {
-		return errors.New("no Chromium here: install it, or name one with ASKBUS_CHROME")
+		return errors.New("Chromium not found: install it, or set ASKBUS_CHROME")
 	}
 	alloc, stop := chromedp.NewExecAllocator(ctx, append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chrome), chromedp.UserDataDir(dir), chromedp.Flag("hide-scrollbars", true))...)
 	defer stop()
@@ -237,5 +238,5 @@ func (s shot) take(tab context.Context, site, out string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(out, s.name+".png"), image, 0o644) //nolint:gosec // a picture for everybody
+	return os.WriteFile(filepath.Join(out, s.name+".png"), image, 0o644) //nolint:gosec // readable by everybody
 }

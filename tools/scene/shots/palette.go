@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// small makes a PNG of at most 256 colours: those that are in it most often, and
-// for the others, which are edges of letters, the nearest of them.
+// small encodes a PNG with at most 256 colours: the most frequent ones, and the
+// nearest of these for the others, which are edges of letters.
 func small(data []byte) ([]byte, error) {
 	from, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -19,11 +19,11 @@ func small(data []byte) ([]byte, error) {
 	}
 	at := from.Bounds()
 	count := map[color.RGBA]int{}
-	pixel := func(x, y int) color.RGBA { return color.RGBAModel.Convert(from.At(x, y)).(color.RGBA) } //nolint:errcheck // what the model gives
+	pixel := func(x, y int) color.RGBA { return color.RGBAModel.Convert(from.At(x, y)).(color.RGBA) } //nolint:errcheck // the model always returns color.RGBA
 	for y := at.Min.Y; y < at.Max.Y; y++ {
 		for x := at.Min.X; x < at.Max.X; x++ {
 			c := pixel(x, y)
-			count[color.RGBA{c.R &^ 3, c.G &^ 3, c.B &^ 3, 0xff}]++ // of nearly the same, one
+			count[color.RGBA{c.R &^ 3, c.G &^ 3, c.B &^ 3, 0xff}]++ // count similar colours as one
 		}
 	}
 	often := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int { return count[b] - count[a] })
