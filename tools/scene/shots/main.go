@@ -139,7 +139,7 @@ func lastWord(s string) string {
 	return ""
 }
 
-// link signs in, once the bus is there.
+// link returns a login link, once the bus is ready.
 func (b bus) link(ctx context.Context) (string, error) {
 	for {
 		link, err := b.command(ctx, nil, "login", "--output", "text")
