@@ -58,7 +58,7 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 				t.Errorf("%s: message %s leads nowhere: %s", name, message, ref["$ref"])
 			}
 		}
-		at := parameter.ReplaceAllString(strings.Replace(ch.Address, "{user}", "U"+strings.Repeat("A", 55), 1), "x")
+		at := parameter.ReplaceAllString(strings.NewReplacer("{user}", "U"+strings.Repeat("A", 55), "{asker}", subject.TypeGateway).Replace(ch.Address), "x")
 		switch strings.Split(at, ".")[0] {
 		case subject.Agents, subject.Responders, subject.Hosts, subject.Operators:
 			if _, _, _, _, ok := subject.ParsePresent(at); ok {
