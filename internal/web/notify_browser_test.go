@@ -185,3 +185,26 @@ func TestBrowserNoAskIsMissedWhileTheTabIsHidden(t *testing.T) {
 		b.hears(notices + `.then((tags) => tags.includes('` + tags + `'))`)
 	}
 }
+
+func TestBrowserASoundIsPlayedIfWantedAndNobodyLooks(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	b := serve(t, bus).open(t, mei).live()
+	b.js(`(() => {
+		window.beeps = 0;
+		const start = OscillatorNode.prototype.start;
+		OscillatorNode.prototype.start = function (...args) { window.beeps++; return start.apply(this, args); };
+		return '';
+	})()`)
+	comes := func(id string, beeps int) {
+		t.Helper()
+		bus.ask(question(id, database()), 0)
+		b.hears(fmt.Sprintf(`!!document.getElementById('wait-default/s1/%s') && window.beeps === %d`, id, beeps))
+	}
+	b.looks(false)
+	comes("silent", 0)
+	b.hears(`(localStorage.setItem('askbus:sound', 'on'), true)`)
+	comes("heard", 1)
+	b.looks(true)
+	comes("seen", 1)
+}
