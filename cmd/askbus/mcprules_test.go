@@ -173,15 +173,17 @@ func TestACallThatWaitsEndsWithItsToken(t *testing.T) {
 	id, _ := own["id"].(string)
 	secret, _ := own["token"].(string)
 	for name, c := range map[string]struct {
-		bearer string
+		bearer func() string // called when its turn comes: it may expire soon
 		then   func()
 	}{
-		"one that expires": {company.token(pl.context().HTTPURL+"/mcp", map[string]any{"exp": time.Now().Add(8 * time.Second).Unix()}), func() {}},
-		"one of ours":      {secret, func() { pl.must(0, "token", "revoke", id) }},
+		"one that expires": {func() string {
+			return company.token(pl.context().HTTPURL+"/mcp", map[string]any{"exp": time.Now().Add(8 * time.Second).Unix()})
+		}, func() {}},
+		"one of ours": {func() string { return secret }, func() { pl.must(0, "token", "revoke", id) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			waits(t, pl, c.bearer, c.then)
+			waits(t, pl, c.bearer(), c.then)
 		})
 	}
 }
