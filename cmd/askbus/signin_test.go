@@ -93,11 +93,11 @@ func TestPeopleSignInAtTheirProvider(t *testing.T) {
 func TestInvalidSignInSettingsAreRejected(t *testing.T) {
 	t.Parallel()
 	for says, env := range map[string][]string{
-		"set who may sign in":                   {"ASKBUS_WEB_OIDC_ISSUER=https://id.example", "ASKBUS_WEB_OIDC_CLIENT_ID=x"},
-		"invalid issuer":                        {"ASKBUS_WEB_OIDC_ISSUER=http://id.example", "ASKBUS_WEB_OIDC_CLIENT_ID=x", "ASKBUS_WEB_OIDC_ALLOWED_GROUPS=*"},
-		"ASKBUS_WEB_PROXY_NETWORKS is required": {"ASKBUS_WEB_PROXY_HEADER=X-Forwarded-User"},
-		"everybody is in it":                    {"ASKBUS_WEB_PROXY_HEADER=X-Forwarded-User", "ASKBUS_WEB_PROXY_NETWORKS=0.0.0.0/0"},
-		"ASKBUS_WEB_RULES":                      {"ASKBUS_WEB_RULES=/nonexistent/rules.yaml"},
+		"set who may sign in":          {"ASKBUS_WEB_OIDC_ISSUER=https://id.example", "ASKBUS_WEB_OIDC_CLIENT_ID=x"},
+		"invalid issuer":               {"ASKBUS_WEB_OIDC_ISSUER=http://id.example", "ASKBUS_WEB_OIDC_CLIENT_ID=x", "ASKBUS_WEB_OIDC_ALLOWED_GROUPS=*"},
+		"ASKBUS_WEB_PROXY_NETWORKS is": {"ASKBUS_WEB_PROXY_HEADER=X-Forwarded-User"},
+		"it contains every address":    {"ASKBUS_WEB_PROXY_HEADER=X-Forwarded-User", "ASKBUS_WEB_PROXY_NETWORKS=0.0.0.0/0"},
+		"ASKBUS_WEB_RULES":             {"ASKBUS_WEB_RULES=/nonexistent/rules.yaml"},
 	} {
 		p := startWith(t, env, "", "up", "--dir", t.TempDir(), "--no-open", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0")
 		if code := p.wait(); code != 2 || !strings.Contains(p.err.String(), says) {

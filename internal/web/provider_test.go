@@ -201,7 +201,7 @@ func TestSignInByProxy(t *testing.T) {
 	}
 	for name, bad := range map[string]*web.Proxy{
 		"ASKBUS_WEB_PROXY_NETWORKS": {Header: "X-Forwarded-User"},
-		"everybody is in it":        {Header: "X-Forwarded-User", Networks: prefix("0.0.0.0/0")},
+		"it contains every address": {Header: "X-Forwarded-User", Networks: prefix("0.0.0.0/0")},
 		"ASKBUS_WEB_PROXY_HEADER":   {Networks: prefix("10.0.0.0/8")},
 	} {
 		if _, err := web.New(b, b, web.Options{CookieKey: cookieKey, Sessions: &b.people, Proxy: bad}); err == nil || !strings.Contains(err.Error(), name) {

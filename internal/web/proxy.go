@@ -34,7 +34,7 @@ func (p *Proxy) check() error {
 	}
 	for _, n := range p.Networks {
 		if !n.IsValid() || n.Bits() == 0 {
-			return fmt.Errorf("invalid network %s in ASKBUS_WEB_PROXY_NETWORKS: everybody is in it; name the proxy's own address", n)
+			return fmt.Errorf("invalid network %s in ASKBUS_WEB_PROXY_NETWORKS: it contains every address; name the proxy's own", n)
 		}
 	}
 	return nil
