@@ -232,7 +232,7 @@ func TestAForeignProviderEndsASignIn(t *testing.T) {
 
 // Unmodified MCP clients find the provider by themselves: from the refusal to the
 // metadata, to the provider's discovery, over registration and PKCE to a token.
-func TestMCPClientsSignInAtAForeignProvider(t *testing.T) {
+func TestMCPClientsSignInAtAForeignProvider(t *testing.T) { //nolint:tparallel // its clients share an inbox
 	t.Parallel()
 	b, _, issuer := inbox(t)
 	const callback = "http://127.0.0.1:1/callback"

@@ -74,7 +74,7 @@ exits non-zero when a promise broke. The keys in --dir make a credential for eac
 			if err != nil {
 				return err
 			}
-			if err := a.report(d); err != nil || !d.Failed() {
+			if err := a.report(&d); err != nil || !d.Failed() {
 				return err
 			}
 			return errDrill

@@ -59,7 +59,7 @@ func doorFlags(d *config.Doors, cmd *cobra.Command) {
 }
 
 func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
-	r := a.newRunning(ctx)
+	r := a.newRunning()
 	defer r.close()
 	cred, err := a.gatewayCred()
 	if err != nil {
@@ -72,7 +72,7 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 	if err != nil {
 		return err
 	}
-	issuers, err := r.mcpIssuers(s.Doors.MCP.Rules, r.base(ln)+mcpserver.Path)
+	issuers, err := r.mcpIssuers(s.MCP.Rules, r.base(ln)+mcpserver.Path)
 	if err != nil {
 		_ = ln.Close()
 		return err

@@ -47,7 +47,7 @@ only API tokens are swapped. The rules file is read again when it changes.`,
 					return fmt.Errorf("--key-of: %w", err)
 				}
 			}
-			r := a.newRunning(cmd.Context())
+			r := a.newRunning()
 			defer r.close()
 			cred, err := a.issuerCred()
 			if err != nil {

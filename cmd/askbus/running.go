@@ -56,7 +56,7 @@ type running struct {
 	second     bool                // another inbox of this directory runs and keeps its address in context.json
 }
 
-func (a *app) newRunning(ctx context.Context) *running {
+func (a *app) newRunning() *running {
 	before, err := config.ReadContext(a.Dir)
 	if err != nil {
 		a.say("askbus: warning: %v", err)

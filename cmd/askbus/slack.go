@@ -144,7 +144,7 @@ func (a *app) runSlack(ctx context.Context, s slackSettings, oneTenant bool) err
 	if oneTenant {
 		tenant = a.Tenant
 	}
-	r := a.newRunning(ctx)
+	r := a.newRunning()
 	defer r.close()
 	app, nc, err := r.slack(opts, tenant)
 	if err != nil {

@@ -44,7 +44,7 @@ it, too.`,
 		Example: `  askbus ssh --ssh-keys ~/.ssh/authorized_keys
   ssh -p 8022 127.0.0.1`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := a.newRunning(cmd.Context())
+			r := a.newRunning()
 			defer r.close()
 			cred, err := a.sshCred()
 			if err != nil {

@@ -24,7 +24,11 @@ func (c *collector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	var sent struct {
 		Resources []struct {
 			Scopes []struct {
-				Spans []struct{ TraceID, Name, ParentSpanID string } `json:"spans"`
+				Spans []struct {
+					TraceID      string `json:"traceId"`
+					Name         string `json:"name"`
+					ParentSpanID string `json:"parentSpanId"`
+				} `json:"spans"`
 			} `json:"scopeSpans"`
 		} `json:"resourceSpans"`
 	}

@@ -91,7 +91,7 @@ type Drill struct {
 }
 
 // Write prints the report for a person.
-func (d Drill) Write(out io.Writer) error {
+func (d *Drill) Write(out io.Writer) error {
 	verdict := "ok"
 	if d.Failed() {
 		verdict = "FAILED: " + strings.Join(d.Faults, "; ")
@@ -149,7 +149,7 @@ func MeasureDrill(ctx context.Context, o DrillOptions) (Drill, error) {
 			end()
 		}
 	}()
-	if err := r.openSlack(); err != nil {
+	if err := r.openSlack(); err != nil { //nolint:contextcheck // the fake Slack ends with the drill
 		return r.d, err
 	}
 	agents, slack, err := r.agents(ctx)
@@ -489,9 +489,9 @@ func (r *drill) again(ctx context.Context) {
 			switch {
 			case err == nil:
 				r.judge(e, record.Outcome)
-			case err != nil && !errors.Is(err, ask.ErrNotFound) && backoff.Wait(ctx, 50*time.Millisecond, min(attempt, 5)) == nil:
+			case !errors.Is(err, ask.ErrNotFound) && backoff.Wait(ctx, 50*time.Millisecond, min(attempt, 5)) == nil:
 				continue
-			case err != nil:
+			default:
 				r.fault(&r.d.Lost, "%s/%s cannot be read: %v", e.at, e.id, err)
 			}
 			return nil

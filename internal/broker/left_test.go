@@ -15,7 +15,7 @@ import (
 // Whatever is sent 2,000 times, and however it ends, the broker holds nothing of
 // it afterwards: no line, no worker's place, no held request, nobody who waits
 // for work, no place of a quota.
-func TestTwoThousandRequestsOfEachKindLeaveNothing(t *testing.T) {
+func TestTwoThousandRequestsOfEachKindLeaveNothing(t *testing.T) { //nolint:tparallel // its kinds share the count of what is left
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
 	opts := limited(t, "default: {requests_per_second: none, session: {requests_per_second: none, waits: 64}}")

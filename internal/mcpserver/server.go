@@ -125,7 +125,7 @@ func (s *Server) server(life, over context.Context, who Caller) *mcp.Server {
 	for _, t := range tools() {
 		m.AddTool(t.Tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			c := &call{s: s, life: life, over: over, who: who, req: req, began: time.Now()}
-			ctx, end := s.opts.Span(ctx, t.Tool.Name, traceOf(req))
+			ctx, end := s.opts.Span(ctx, t.Name, traceOf(req))
 			result, err := t.serve(c, ctx)
 			end(err)
 			return result, err

@@ -59,7 +59,7 @@ func descriptors() int {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 1 << 20
 	}
-	return int(min(limit.Cur, 1<<20)) //nolint:gosec // bounded
+	return int(min(limit.Cur, 1<<20))
 }
 
 const (

@@ -217,7 +217,7 @@ func TestACredentialThatFloodsIsKeptOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for loud.Publish("askv1.acme.s1.wait.w", nil) == nil {
+	for loud.Publish("askv1.acme.s1.wait.w", nil) == nil { //nolint:revive // until the connection ends
 	}
 	ends(t, "the connection that floods", loud.ended)
 	ends(t, "another of the same credential", second.ended)
@@ -241,7 +241,7 @@ func TestACredentialComesBackAfterItsPause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for loud.Publish("askv1.acme.s1.wait.w", nil) == nil {
+	for loud.Publish("askv1.acme.s1.wait.w", nil) == nil { //nolint:revive // until the connection ends
 	}
 	ends(t, "the connection that floods", loud.ended)
 	natstest.Eventually(t, "the credential is let in again", func() bool {

@@ -64,7 +64,7 @@ func Maintained(dir string, offset int64) (list []Maintenance, next int64, err e
 	for lines := bufio.NewReader(f); ; {
 		line, err := lines.ReadBytes('\n')
 		if err != nil { // also half a line, which is being written
-			return list, offset, nil //nolint:nilerr // the end
+			return list, offset, nil
 		}
 		offset += int64(len(line))
 		var m Maintenance

@@ -98,22 +98,22 @@ func (q *Keeper) Request(k ask.Key) error {
 	for _, l := range q.of(k, now) {
 		rate := l.Requests.value(0)
 		if !l.requests.take(rate, now) {
-			return &overRate{l.key, rate}
+			return &rateError{l.key, rate}
 		}
 	}
 	return nil
 }
 
-// overRate is made into words only when somebody is told.
-type overRate struct {
+// rateError refuses a request above a rate. It is put into words only when it is told.
+type rateError struct {
 	of   ask.Key
 	rate float64
 }
 
-func (e *overRate) Error() string { return e.Unwrap().Error() }
+func (e *rateError) Error() string { return e.Unwrap().Error() }
 
 // Unwrap is the refusal. Trying again a little later helps, so it says so.
-func (e *overRate) Unwrap() error {
+func (e *rateError) Unwrap() error {
 	return ask.Refuse(ask.CodeUnavailable, "%s sends more than %.4g requests a second, its quota requests_per_second: send this one again a little later, or raise the quota in the broker's policy file", who(e.of), e.rate)
 }
 

@@ -1,7 +1,6 @@
 package telemetry_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -59,7 +58,7 @@ func TestAToolsSpanIsBelowItsCaller(t *testing.T) {
 	}
 	spans := tracetest.NewSpanRecorder()
 	begin := telemetry.Tools(sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)))
-	_, end := begin(context.Background(), "ask_human", parent)
+	_, end := begin(t.Context(), "ask_human", parent)
 	end(errors.New("refused"))
 	if s := spans.Ended(); len(s) != 1 || s[0].Name() != "askbus tool ask_human" || s[0].SpanContext().TraceID().String() != agents || s[0].Status().Description != "refused" {
 		t.Errorf("%v", s)

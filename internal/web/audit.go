@@ -23,7 +23,7 @@ const (
 const (
 	byLink     = "sign-in by link"
 	byProvider = "sign-in by oidc"
-	byPasskey  = "sign-in by passkey"
+	byPasskey  = "sign-in by passkey" //nolint:gosec // no secret
 	byProxy    = "sign-in by proxy"
 	byTerminal = "sign-in of a terminal"
 	byInvite   = "invitation"
