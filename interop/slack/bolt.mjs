@@ -70,6 +70,6 @@ await app.start(socketMode ? undefined : Number(env.SLACK_PORT))
 console.log('ready')
 process.stdin.resume()
 process.stdin.on('end', async () => {
-  await app.stop()
+  if (socketMode) await app.stop() // over HTTP it waits for idle connections, which the other end keeps for 90 s
   process.exit(0)
 })
