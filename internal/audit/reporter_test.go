@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,9 +16,11 @@ import (
 
 // sink receives reports instead of a broker.
 type sink struct {
-	got  []audit.Report
-	fail error // what it says instead
 	hold chan struct{}
+
+	mu   sync.Mutex
+	got  []audit.Report
+	fail error // returned instead
 }
 
 func (s *sink) send(ctx context.Context, r audit.Report) error {
@@ -28,6 +31,8 @@ func (s *sink) send(ctx context.Context, r audit.Report) error {
 			return ctx.Err()
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.fail != nil {
 		return s.fail
 	}
@@ -35,9 +40,21 @@ func (s *sink) send(ctx context.Context, r audit.Report) error {
 	return nil
 }
 
+func (s *sink) reports() []audit.Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
+}
+
+func (s *sink) fails(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = err
+}
+
 func (s *sink) lost() (n int64) {
-	for i := range s.got {
-		n += s.got[i].Lost
+	for _, r := range s.reports() {
+		n += r.Lost
 	}
 	return n
 }
@@ -75,21 +92,21 @@ func TestRefusalsOfAMinuteAreOneReport(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		r.Refused(from("192.0.2.7"))
 		synctest.Wait()
-		if len(s.got) != 0 {
-			t.Errorf("%d reports before the minute is over", len(s.got))
+		if len(s.reports()) != 0 {
+			t.Errorf("%d reports before the minute is over", len(s.reports()))
 		}
 		time.Sleep(31 * time.Second)
 		synctest.Wait()
-		if len(s.got) != 1 {
-			t.Fatalf("%d reports", len(s.got))
+		if len(s.reports()) != 1 {
+			t.Fatalf("%d reports", len(s.reports()))
 		}
-		p := s.got[0]
+		p := s.reports()[0]
 		if p.Action != audit.Refused || p.Refusal.Count != 501 || p.Refusal.Last.Sub(p.Refusal.First) != 30*time.Second || p.Address != "192.0.2.7" || p.ID == "" {
 			t.Errorf("%+v %+v", p, p.Refusal)
 		}
 	})
-	if len(s.got) != 1 {
-		t.Errorf("%d reports at the end", len(s.got))
+	if len(s.reports()) != 1 {
+		t.Errorf("%d reports at the end", len(s.reports()))
 	}
 }
 
@@ -110,7 +127,7 @@ func TestEachCallerHasAReport(t *testing.T) {
 		r.Refused(mei)
 	})
 	var got []string
-	for _, p := range s.got {
+	for _, p := range s.reports() {
 		line := fmt.Sprint(p.Address, " ", p.Refusal.Count, " ", p.Principal)
 		if p.Object != nil {
 			line = fmt.Sprint(p.Object.ID, p.Object.Note, " ", p.Refusal.Count, " ", p.Tenant)
@@ -137,14 +154,14 @@ func TestManyAddressesCannotFillTheAudit(t *testing.T) {
 		}
 	})
 	var all int64
-	for _, p := range s.got {
+	for _, p := range s.reports() {
 		all += p.Refusal.Count
 	}
 	if all != minutes*each {
 		t.Errorf("%d of %d refusals are told", all, minutes*each)
 	}
-	if most := 60 + 2*(minutes+2); len(s.got) > most {
-		t.Errorf("%d reports of strangers in an hour; at most %d", len(s.got), most)
+	if most := 60 + 2*(minutes+2); len(s.reports()) > most {
+		t.Errorf("%d reports of strangers in an hour; at most %d", len(s.reports()), most)
 	}
 }
 
@@ -169,7 +186,7 @@ func TestReportingNeverWaitsAndTellsWhatItLost(t *testing.T) {
 		}
 	})
 	told := int64(0)
-	for _, p := range s.got {
+	for _, p := range s.reports() {
 		if p.Action == audit.SignedIn {
 			told++
 		}
@@ -189,20 +206,20 @@ func TestAReportWaitsForABrokerForAWhile(t *testing.T) {
 				r.Report(audit.Report{Action: audit.SignedIn})
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
-				s.fail = nil
+				s.fails(nil)
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
-				if len(s.got) != 1 || r.Lost() != 0 {
-					t.Errorf("%d arrived, %d lost", len(s.got), r.Lost())
+				if len(s.reports()) != 1 || r.Lost() != 0 {
+					t.Errorf("%d arrived, %d lost", len(s.reports()), r.Lost())
 				}
-				s.fail = err
+				s.fails(err)
 				r.Report(audit.Report{Action: audit.SignedIn})
 				time.Sleep(17 * time.Second)
 				synctest.Wait()
 				if r.Lost() != 1 {
 					t.Errorf("%d lost after a quarter of a minute", r.Lost())
 				}
-				s.fail = nil
+				s.fails(nil)
 				time.Sleep(30 * time.Second)
 			})
 			if s.lost() != 1 {
