@@ -22,7 +22,7 @@ func TestBrokenBuildsAreReported(t *testing.T) {
 	t.Parallel()
 	small := torture.Options{Asks: 60, Open: 30, For: 14 * time.Second, Seed: 21, Ends: 4 * time.Second, Learns: 5 * time.Second}
 	burst, long, posting := small, small, small
-	burst.Asks, burst.Burst = 150, 150       // a late timer writes after an answer
+	burst.Asks, burst.Burst = 600, 600       // a late timer writes after an answer; so many are late on a quiet machine, too
 	long.For, long.Long = 24*time.Second, 70 // a notice is missed only by who would not look again soon
 	posting.Posts = 5 * time.Second
 	tests := []struct {
@@ -52,7 +52,7 @@ func TestBrokenBuildsAreReported(t *testing.T) {
 			defer func() { <-slots }()
 			// On a busy machine a small run may not get to what is broken.
 			var last string
-			for range 4 {
+			for range 8 {
 				found, report := reported(t, tt.kind, tt.want, tt.opts)
 				if found || tt.want == "" {
 					return
