@@ -80,8 +80,8 @@ func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
 		}
 		// Copy the request, because the SDK replaces its body.
 		over, end := context.WithCancel(context.Background())
-		defer context.AfterFunc(r.Context(), func() {
-			if h.Ended != nil && h.Ended(r.Context()) { //nolint:contextcheck // the request's context says why it ended
+		defer context.AfterFunc(r.Context(), func() { //nolint:contextcheck // the request's context says why it ended
+			if h.Ended != nil && h.Ended(r.Context()) {
 				end()
 			}
 		})()

@@ -50,7 +50,7 @@ func route(path string) string {
 	return "/"
 }
 
-// Tools begins the spans of MCP tools for [mcpserver.Options]; nil without a
+// Tools begins the spans of MCP tools, for the options of mcpserver; nil without a
 // provider.
 func Tools(p trace.TracerProvider) func(ctx context.Context, tool, traceparent string) (context.Context, func(error)) {
 	if p == nil {

@@ -61,7 +61,7 @@ func TestAPageDoesNotWaitForASilentBus(t *testing.T) {
 		method, path string
 		hush         func(*silentBus)
 		status       int
-		reads        time.Duration // the number of consecutive reads
+		reads        int // the number of consecutive reads
 	}{
 		"who is signed in":      {"GET", "/", func(s *silentBus) { s.people.silent = true }, http.StatusServiceUnavailable, 1},
 		"an ask":                {"GET", ours, func(s *silentBus) { s.asks = true }, http.StatusServiceUnavailable, 1},
@@ -99,7 +99,7 @@ func TestAPageDoesNotWaitForASilentBus(t *testing.T) {
 				c.hush(s)
 				began := time.Now()
 				res := do(c.method, c.path, in.Cookies()...)
-				limit := time.Duration(c.reads) * 3 * time.Second
+				limit := time.Duration(c.reads) * (3 * time.Second)
 				if took := time.Since(began); took != limit || res.StatusCode != c.status {
 					t.Errorf("%s after %s, want %d after %s", res.Status, took, c.status, limit)
 				}

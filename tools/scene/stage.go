@@ -42,7 +42,7 @@ func browser() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("Chromium not found: install it, or set ASKBUS_CHROME")
+	return "", errors.New("no Chromium: install it, or set ASKBUS_CHROME")
 }
 
 // newStage opens the inbox with a login link.

@@ -189,7 +189,7 @@ func film(ctx context.Context, dir, link, site string, all []shot, out string) e
 		}
 	}
 	if chrome == "" {
-		return errors.New("Chromium not found: install it, or set ASKBUS_CHROME")
+		return errors.New("no Chromium: install it, or set ASKBUS_CHROME")
 	}
 	alloc, stop := chromedp.NewExecAllocator(ctx, append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chrome), chromedp.UserDataDir(dir), chromedp.Flag("hide-scrollbars", true))...)
 	defer stop()
