@@ -100,7 +100,8 @@ type guarded struct {
 	user   string
 	counts []string    // keys in open under which it is counted
 	excess *time.Timer // closes it; nil: within the limit
-	sent   int64       // messages at the last look
+	sent   int64       // messages, at the last look
+	at     time.Time   // of the last look; before, of the connection
 }
 
 // sender is a credential that is being watched.
@@ -206,9 +207,9 @@ func (g *guard) connected(cid uint64, token string) {
 	if g.conns[cid] != nil {
 		return
 	}
-	c := &guarded{user: user}
-	g.conns[cid] = c
 	now := time.Now()
+	c := &guarded{user: user, at: now}
+	g.conns[cid] = c
 	if s := g.senders[user]; s != nil && now.Before(s.until) {
 		g.kick(cid)
 		return
@@ -305,15 +306,18 @@ func (g *guard) look(now time.Time) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	sent := map[string]int64{}
+	sent, since := map[string]int64{}, map[string]time.Time{}
 	for _, c := range all.Conns {
 		if known := g.conns[c.Cid]; known != nil {
 			sent[known.user] += c.InMsgs - known.sent
-			known.sent = c.InMsgs
+			if at, ok := since[known.user]; !ok || known.at.Before(at) {
+				since[known.user] = known.at
+			}
+			known.sent, known.at = c.InMsgs, now
 		}
 	}
 	for user, n := range sent {
-		if !g.take(user, n, now) {
+		if !g.take(user, n, since[user], now) {
 			g.keepOut(user, now)
 		}
 	}
@@ -329,15 +333,16 @@ func (g *guard) received() int64 {
 }
 
 // take takes messages from a credential's rate: what it sent since the last
-// look is compared with what it may have sent.
-func (g *guard) take(user string, n int64, now time.Time) bool {
+// look is compared with what it may have sent since then. That can be long ago:
+// nothing is looked at while the account sends little.
+func (g *guard) take(user string, n int64, since, now time.Time) bool {
 	rate := float64(g.bounds.Messages)
 	s := g.senders[user]
 	if s == nil {
 		if float64(n) < rate/2 {
 			return true // too few for an entry
 		}
-		s = &sender{tokens: rate, at: now.Add(-guardEvery)}
+		s = &sender{tokens: rate, at: since}
 		g.senders[user] = s
 	}
 	s.tokens = min(rate, s.tokens+rate*now.Sub(s.at).Seconds()-float64(n))
