@@ -280,8 +280,8 @@ func TestMay(t *testing.T) {
 		"nobody proves who answers": {host, r, present.May{Why: "Only group platform may decide this, and this surface does not prove who you are."}},
 		"the asker":                 {mei, excluding("os:mei"), present.May{Why: "You asked this, so somebody else has to decide."}},
 		"not the asker":             {mei, excluding("os:tom"), present.May{Answer: true, Decline: true}},
-		"whoever has the token":     {present.Viewer{By: ask.By{Principal: "token:7", Proof: ask.ProofToken}}, excluding("os:tom"), present.May{Why: "Whoever asked may not decide this, and it is not known who you are here. Answer where you sign in."}},
-		"at the asker's own host":   {host, excluding("os:tom"), present.May{Why: "Whoever asked may not decide this, and it is not known who you are here. Answer where you sign in."}},
+		"whoever has the token":     {present.Viewer{By: ask.By{Principal: "token:7", Proof: ask.ProofToken}}, excluding("os:tom"), present.May{Why: "The asker may not decide this, and it is not known who you are here. Answer where you sign in."}},
+		"at the asker's own host":   {host, excluding("os:tom"), present.May{Why: "The asker may not decide this, and it is not known who you are here. Answer where you sign in."}},
 		"ended":                     {mei, ended(r, ask.Outcome{Status: ask.StatusExpired}), present.May{Why: "It has ended: nothing is left to decide."}},
 	} {
 		if got := present.New(c.record, c.viewer, now).May; got != c.want {

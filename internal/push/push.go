@@ -224,7 +224,7 @@ func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Dura
 	})
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // it names the address: whoever knows that can ring
+			err = e.Err // without the address, which is enough to ring the browser
 		}
 		return fmt.Errorf("call the push service: %w", err)
 	}

@@ -399,7 +399,7 @@ func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
 		old.Text, old.Blocks = m.Text, m.Blocks
 		old.Edits++
 	} else {
-		m.TS, m.For = s.ts(), "whoever acted"
+		m.TS, m.For = s.ts(), "the person who acted"
 		s.ephemeral = append(s.ephemeral, *m)
 	}
 	_, _ = io.WriteString(w, "ok")
