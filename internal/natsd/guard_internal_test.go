@@ -2,6 +2,7 @@ package natsd
 
 import (
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,4 +67,45 @@ func TestMessagesOfALongTimeAreNoFlood(t *testing.T) {
 	for nc.Publish("askv1.acme.s1.wait.w", nil) == nil { //nolint:revive // until the connection ends
 	}
 	<-ended
+}
+
+// Two thousand connections, come and gone, leave nothing with the guard.
+func TestNothingIsLeftOf2000GuardedConnections(t *testing.T) {
+	t.Parallel()
+	srv, err := Start(Options{Dir: t.TempDir(), Addr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	var all sync.WaitGroup
+	for _, session := range []string{"s1", "s2", "s3", "s4"} {
+		c, err := srv.Credential(Role{Name: RoleAgent, Tenant: "acme", Session: session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			for range 500 {
+				nc, err := nats.Connect(srv.URL(), nats.UserCredentialBytes([]byte(c.Creds)), nats.Timeout(waittest.Limit))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				nc.Close()
+			}
+		})
+	}
+	all.Wait()
+	g := srv.guard
+	for end := time.Now().Add(waittest.Limit); ; {
+		g.mu.Lock()
+		conns, open, senders := len(g.conns), len(g.open), len(g.senders)
+		g.mu.Unlock()
+		if conns+open+senders == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d connections, %d counts and %d senders are left", conns, open, senders)
+		}
+		<-time.After(time.Millisecond)
+	}
 }
