@@ -176,10 +176,12 @@ func (b *Broker) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	before := b.nc.NumSubscriptions()
 	svc, err := b.serve()
 	if err != nil {
 		return err
 	}
+	ofService := b.nc.NumSubscriptions() - before
 	if err := b.nc.Flush(); err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
@@ -204,7 +206,7 @@ func (b *Broker) Run(ctx context.Context) error {
 		_ = b.counting.Unsubscribe()
 	}
 	endAlive() // the server then replies "no responders"
-	err = b.drain(svc)
+	err = b.drain(svc, ofService)
 	b.waits.release() //nolint:contextcheck // running requests have the broker's own grace
 	b.workers.stop()
 	b.running.Wait()
@@ -220,10 +222,10 @@ func (b *Broker) Run(ctx context.Context) error {
 	return err
 }
 
-// drain unsubscribes the endpoints and waits until their received messages have
-// been handled: micro's Stop only begins that.
-func (b *Broker) drain(svc micro.Service) error {
-	left := b.nc.NumSubscriptions() - len(endpoints())
+// drain ends the service's subscriptions, of which there are so many, and waits
+// until their received messages have been handled: micro's Stop only begins that.
+func (b *Broker) drain(svc micro.Service, subs int) error {
+	left := b.nc.NumSubscriptions() - subs
 	err := svc.Stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

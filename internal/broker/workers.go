@@ -21,6 +21,7 @@ type workerPool struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
+	stopped bool
 	lines   map[ask.Key]*line      // by session: those with a job under way, or waiting
 	tenants map[string]*tenantJobs // of those
 	waiting int                    // bytes, of all lines
@@ -67,9 +68,11 @@ func newWorkerPool(most int) *workerPool {
 
 // do hands over a job of a session (the zero key: of nobody's), whose message
 // has size bytes. It blocks while all workers are busy. It is not ok when the
-// session's line is full.
+// session's line is full, or after stop.
 func (p *workerPool) do(session ask.Key, size int, job func()) (ok bool) {
-	p.running.Add(1) // before wait can find nobody at work
+	if !p.start() {
+		return false
+	}
 	if session == (ask.Key{}) {
 		p.hand(job)
 		return true
@@ -82,6 +85,17 @@ func (p *workerPool) do(session ask.Key, size int, job func()) (ok bool) {
 		p.hand(func() { p.serve(session, job) })
 	}
 	return ok
+}
+
+// start counts a job that stop waits for. It is not ok after stop.
+func (p *workerPool) start() (ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return false
+	}
+	p.running.Add(1)
+	return true
 }
 
 func (p *workerPool) hand(job func()) {
@@ -225,9 +239,12 @@ func (p *workerPool) work(job func()) {
 	}
 }
 
-// stop waits until every job is done and ends the workers. No job may
-// be handed over after it.
+// stop waits until every job is done and ends the workers. No job begins after
+// it.
 func (p *workerPool) stop() {
+	p.mu.Lock()
+	p.stopped = true
+	p.mu.Unlock()
 	p.running.Wait()
 	close(p.done)
 }

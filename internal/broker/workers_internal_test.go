@@ -45,6 +45,9 @@ func TestANoisySessionWaitsInLine(t *testing.T) {
 		}
 		close(hold)
 		c.stop()
+		if c.do(noisy, 1, func() { t.Error("a job began after stop") }) || c.do(ask.Key{}, 1, func() { t.Error("a job began after stop") }) {
+			t.Error("jobs are taken after stop")
+		}
 		seen := map[int]bool{}
 		for _, i := range order {
 			seen[i] = true

@@ -64,8 +64,11 @@ func cutOff(t *testing.T) bool {
 		if ctx.Err() != nil {
 			return false // no leader
 		}
-		if !errors.Is(err, ask.ErrUnavailable) || !strings.Contains(err.Error(), "in contact with 1 of its 3 servers") {
+		if !ledger.IsTemporary(err) {
 			t.Fatalf("%v, %v", e, err)
+		}
+		if !strings.Contains(err.Error(), "in contact with 1 of its 3 servers") {
+			return false // it stepped down
 		}
 		break
 	}
