@@ -63,16 +63,16 @@ func TestTheTableIsComplete(t *testing.T) {
 	})
 	t.Run("subjects", func(t *testing.T) {
 		t.Parallel()
-		begins := func(table []line, door string) bool {
-			return slices.ContainsFunc(table, func(l line) bool { return strings.HasPrefix(l.subject, door+".") })
+		begins := func(table []line, root string) bool {
+			return slices.ContainsFunc(table, func(l line) bool { return strings.HasPrefix(l.subject, root+".") })
 		}
-		doors, verbs := constants(t, "../subject")
-		if len(doors) < 9 || len(verbs) < 17 {
-			t.Fatalf("doors %q, verbs %q: constants are no longer found", doors, verbs)
+		roots, verbs := constants(t, "../subject")
+		if len(roots) < 9 || len(verbs) < 17 {
+			t.Fatalf("roots %q, verbs %q: constants are no longer found", roots, verbs)
 		}
-		for _, door := range doors {
-			if !begins(pub, door) || !begins(sub, door) {
-				t.Errorf("the door %s is in no line: add who may publish and who may subscribe", door)
+		for _, root := range roots {
+			if !begins(pub, root) || !begins(sub, root) {
+				t.Errorf("the root %s is in no line: add who may publish and who may subscribe", root)
 			}
 		}
 		for _, verb := range verbs {
@@ -154,13 +154,13 @@ func scopeOf(t *testing.T, a *identity.Accounts, user string) string {
 
 // constants are the first tokens of subjects and the verbs that a package
 // declares.
-func constants(t *testing.T, dir string) (doors, verbs []string) {
+func constants(t *testing.T, dir string) (roots, verbs []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := regexp.MustCompile(`^[a-z]+v[0-9]+$`)
+	root := regexp.MustCompile(`^[a-z]+v[0-9]+$`)
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -184,8 +184,8 @@ func constants(t *testing.T, dir string) (doors, verbs []string) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if door.MatchString(text) {
-					doors = append(doors, text)
+				if root.MatchString(text) {
+					roots = append(roots, text)
 				}
 				if typ != nil && typ.Name == "Verb" {
 					verbs = append(verbs, text)
@@ -194,5 +194,5 @@ func constants(t *testing.T, dir string) (doors, verbs []string) {
 			return true
 		})
 	}
-	return doors, verbs
+	return roots, verbs
 }

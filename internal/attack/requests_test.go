@@ -158,8 +158,8 @@ func (s *scene) served(t *testing.T, most int, each func(from *sender, subj stri
 	t.Helper()
 	senders := map[string]*sender{}
 	for _, l := range publish() {
-		door, _, _ := strings.Cut(l.subject, ".")
-		if len(l.may) == 0 || !slices.Contains([]string{subject.Agents, subject.Responders, subject.Hosts, subject.Operators, subject.State, subject.Audit}, door) {
+		root, _, _ := strings.Cut(l.subject, ".")
+		if len(l.may) == 0 || !slices.Contains([]string{subject.Agents, subject.Responders, subject.Hosts, subject.Operators, subject.State, subject.Audit}, root) {
 			continue
 		}
 		for _, name := range l.may[:min(most, len(l.may))] {

@@ -205,11 +205,11 @@ func within(at, now time.Time) time.Time {
 
 // auditRefusal records that a request about an ask was refused.
 func (b *Broker) auditRefusal(r *request, e *ask.Error) {
-	if r.Door == "" || wire.HTTPStatus(e.Code) >= 500 || e.Code == ask.CodeNotFound {
+	if r.Root == "" || wire.HTTPStatus(e.Code) >= 500 || e.Code == ask.CodeNotFound {
 		return
 	}
 	k := refusalKind{user: r.User, tenant: r.Tenant, session: r.Session, surface: r.Type, what: string(r.Verb), code: e.Code}
-	switch r.Door {
+	switch r.Root {
 	case subject.Agents:
 		k.role = "agent"
 	case subject.Hosts:

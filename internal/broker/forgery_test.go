@@ -287,7 +287,7 @@ func TestAnAskExcludesItsAsker(t *testing.T) {
 	n := 0
 	for _, c := range []struct {
 		role    natsd.Role
-		door    string
+		root    string
 		by      string
 		answers bool
 	}{
@@ -314,12 +314,12 @@ func TestAnAskExcludesItsAsker(t *testing.T) {
 			if verb == "cancel" {
 				body, typ = `{"ask_id":"`+id+`","answer_id":"w","by":`+c.by+`}`, cloudevent.TypeDeclined
 			}
-			m := request(t, nc, c.door+".acme.s1."+verb+"."+id, nil, event(typ, id, body))
+			m := request(t, nc, c.root+".acme.s1."+verb+"."+id, nil, event(typ, id, body))
 			switch code := m.Header.Get("Nats-Service-Error-Code"); {
 			case c.answers && code != "":
-				t.Errorf("%s of %s at %s: %s", verb, c.by, c.door, m.Data)
+				t.Errorf("%s of %s at %s: %s", verb, c.by, c.root, m.Data)
 			case !c.answers && (code != "403" || !strings.Contains(string(m.Data), "excludes its asker") || !strings.Contains(string(m.Data), "/by/principal")):
-				t.Errorf("%s of %s at %s: %s", verb, c.by, c.door, m.Data)
+				t.Errorf("%s of %s at %s: %s", verb, c.by, c.root, m.Data)
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func (b *Broker) vouched(r *request, by ask.By) (ask.By, error) {
 // subject, whatever the body says. A host names the dialog in which the person
 // answered; all of them prove equally little.
 func responderOf(r *request, said string) string {
-	if r.Door != subject.Hosts {
+	if r.Root != subject.Hosts {
 		return r.Type
 	}
 	if said == ask.ResponderElicit || said == ask.ResponderCLI {
@@ -91,7 +91,7 @@ func speaksFor(g *identity.Grant, r *request) bool {
 	if g.Tenant != "" && g.Tenant != r.Tenant || g.Session != "" && g.Session != r.Session {
 		return false
 	}
-	switch r.Door {
+	switch r.Root {
 	case subject.Hosts:
 		return role == "host" && g.Session != ""
 	case subject.Responders:

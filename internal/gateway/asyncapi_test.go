@@ -68,7 +68,7 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			verbs[r.Door+" "+string(r.Verb)] = true
+			verbs[r.Root+" "+string(r.Verb)] = true
 		case subject.State:
 			if r, err := subject.ParseState(strings.NewReplacer("{verb}", "put", "{role}", "gateway", "{scope}", "~", "{", "", "}", "").Replace(ch.Address)); err != nil {
 				t.Errorf("%s: %+v, %v", name, r, err)
@@ -89,7 +89,7 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 			t.Errorf("%s: %s is not a subject of ours", name, at)
 		}
 	}
-	for door, of := range map[string][]subject.Verb{
+	for root, of := range map[string][]subject.Verb{
 		subject.Agents: {subject.VerbAsk, subject.VerbGet, subject.VerbWait, subject.VerbWithdraw, subject.VerbList},
 		subject.Responders: {
 			subject.VerbGet, subject.VerbList, subject.VerbAnswer, subject.VerbCancel, subject.VerbReceipt,
@@ -99,8 +99,8 @@ func TestAsyncAPIAgreesWithTheCode(t *testing.T) {
 		subject.Operators: {subject.VerbAbort},
 	} {
 		for _, verb := range of {
-			if !verbs[door+" "+string(verb)] {
-				t.Errorf("no channel for %s of %s", verb, door)
+			if !verbs[root+" "+string(verb)] {
+				t.Errorf("no channel for %s of %s", verb, root)
 			}
 		}
 	}

@@ -222,19 +222,19 @@ func Signed(t testing.TB, nc *nats.Conn, msg *nats.Msg) *nats.Msg {
 	if own := call.On(nc).Subject(msg.Subject); own != msg.Subject {
 		msg = &nats.Msg{Subject: strings.Replace(own, "."+subject.Self+".", ".", 1), Reply: msg.Reply, Header: msg.Header, Data: msg.Data}
 	}
-	door, rest, _ := strings.Cut(msg.Subject, ".")
-	if door != subject.Responders && door != subject.Hosts {
+	root, rest, _ := strings.Cut(msg.Subject, ".")
+	if root != subject.Responders && root != subject.Hosts {
 		return msg
 	}
 	user, token, err := call.On(nc).Sender()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if door == subject.Responders {
+	if root == subject.Responders {
 		typ, behind, _ := strings.Cut(rest, ".")
-		door, rest = door+"."+typ, behind
+		root, rest = root+"."+typ, behind
 	}
-	signed := &nats.Msg{Subject: strings.Join([]string{door, user, rest}, "."), Reply: msg.Reply, Header: nats.Header{call.HeaderCredential: []string{token}}, Data: msg.Data}
+	signed := &nats.Msg{Subject: strings.Join([]string{root, user, rest}, "."), Reply: msg.Reply, Header: nats.Header{call.HeaderCredential: []string{token}}, Data: msg.Data}
 	maps.Copy(signed.Header, msg.Header)
 	return signed
 }

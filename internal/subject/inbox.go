@@ -57,7 +57,7 @@ const (
 // must be below an inbox prefix that belongs to the request's own subject.
 func ReplyAllowed(r Request, reply string) bool {
 	var allowed []string
-	switch r.Door {
+	switch r.Root {
 	case Agents:
 		allowed = []string{InboxAgent(r.Tenant, r.Session), InboxAgent(r.Tenant, "")}
 	case Operators:

@@ -125,17 +125,17 @@ func (r Request) Asks() bool {
 	case VerbAsk, VerbWait, VerbWithdraw, VerbAlive:
 		return true
 	}
-	return r.Door == Agents
+	return r.Root == Agents
 }
 
 // forAgents reports whether the sender may send what agents send.
 func (r Request) forAgents() bool {
-	return r.Door == Agents || r.Door == Responders && (r.Type == TypeGateway || r.Type == TypeOperator)
+	return r.Root == Agents || r.Root == Responders && (r.Type == TypeGateway || r.Type == TypeOperator)
 }
 
 // Asserts reports whether a request names a person who acted.
 func (r Request) Asserts() bool {
-	return (r.Door == Responders || r.Door == Hosts) && (r.Verb == VerbAnswer || r.Verb == VerbCancel)
+	return (r.Root == Responders || r.Root == Hosts) && (r.Verb == VerbAnswer || r.Verb == VerbCancel)
 }
 
 // Key names one ask.
@@ -144,7 +144,7 @@ type Key = ask.Key
 // Request is a parsed request subject. Fields that its verb does not use are
 // empty.
 type Request struct {
-	Door    string // [Agents], [Responders], [Hosts] or [Operators]
+	Root    string // [Agents], [Responders], [Hosts] or [Operators]
 	Type    string // responders: the responder type
 	User    string // responders and hosts: the public key of the credential, which NATS checks
 	Tenant  string
@@ -181,27 +181,27 @@ func Parse(subject string) (Request, error) {
 	var r Request
 	switch {
 	case t[0] == Agents && len(t) == 5:
-		r = Request{Door: Agents, Tenant: t[1], Session: t[2], Verb: Verb(t[3]), ID: t[4]}
+		r = Request{Root: Agents, Tenant: t[1], Session: t[2], Verb: Verb(t[3]), ID: t[4]}
 	case t[0] == Agents && len(t) == 4 && Verb(t[3]) == VerbList:
-		r = Request{Door: Agents, Tenant: t[1], Session: t[2], Verb: VerbList}
+		r = Request{Root: Agents, Tenant: t[1], Session: t[2], Verb: VerbList}
 	case t[0] == Responders && len(t) == 6:
-		r = Request{Door: Responders, Type: t[1], Tenant: t[2], Session: t[3], Verb: Verb(t[4]), ID: t[5]}
+		r = Request{Root: Responders, Type: t[1], Tenant: t[2], Session: t[3], Verb: Verb(t[4]), ID: t[5]}
 	case t[0] == Responders && len(t) == 5 && Verb(t[4]) == VerbList:
-		r = Request{Door: Responders, Type: t[1], Tenant: t[2], Session: t[3], Verb: VerbList}
+		r = Request{Root: Responders, Type: t[1], Tenant: t[2], Session: t[3], Verb: VerbList}
 	case t[0] == Responders && len(t) == 4:
-		r = Request{Door: Responders, Type: t[1], Tenant: t[2], Verb: Verb(t[3])}
+		r = Request{Root: Responders, Type: t[1], Tenant: t[2], Verb: Verb(t[3])}
 	case t[0] == Responders && len(t) == 3:
-		r = Request{Door: Responders, Type: t[1], Verb: Verb(t[2])}
+		r = Request{Root: Responders, Type: t[1], Verb: Verb(t[2])}
 	case t[0] == Hosts && len(t) == 5:
-		r = Request{Door: Hosts, Tenant: t[1], Session: t[2], Verb: Verb(t[3]), ID: t[4]}
+		r = Request{Root: Hosts, Tenant: t[1], Session: t[2], Verb: Verb(t[3]), ID: t[4]}
 	case t[0] == Operators && len(t) == 5:
-		r = Request{Door: Operators, Tenant: t[1], Session: t[2], Verb: Verb(t[3]), ID: t[4]}
+		r = Request{Root: Operators, Tenant: t[1], Session: t[2], Verb: Verb(t[3]), ID: t[4]}
 	default:
 		return Request{}, fmt.Errorf("subject %q is not a request of askbus", subject)
 	}
 	r.User = user
 	if !r.known() {
-		return Request{}, fmt.Errorf("subject %q: %s has no verb %q of this form", subject, r.Door, r.Verb)
+		return Request{}, fmt.Errorf("subject %q: %s has no verb %q of this form", subject, r.Root, r.Verb)
 	}
 	return r, nil
 }
@@ -216,24 +216,24 @@ func (r Request) known() bool {
 	case VerbAsk, VerbWait, VerbWithdraw, VerbAlive:
 		return r.forAgents() && r.ID != ""
 	case VerbGet:
-		return r.Door != Operators && r.ID != ""
+		return r.Root != Operators && r.ID != ""
 	case VerbAnswer, VerbCancel:
-		return (r.Door == Responders || r.Door == Hosts) && r.ID != ""
+		return (r.Root == Responders || r.Root == Hosts) && r.ID != ""
 	case VerbReceipt:
-		return r.Door == Responders && r.ID != ""
+		return r.Root == Responders && r.ID != ""
 	case VerbList:
-		return (r.Door == Agents || r.Door == Responders) && r.ID == ""
+		return (r.Root == Agents || r.Root == Responders) && r.ID == ""
 	case VerbNext, VerbDone, VerbExtend, VerbLater:
-		return r.Door == Responders && r.Session == ""
+		return r.Root == Responders && r.Session == ""
 	case VerbAbort:
-		return r.Door == Operators
+		return r.Root == Operators
 	}
 	return false
 }
 
 // String returns the subject that [Parse] parses to r.
 func (r Request) String() string {
-	parts := []string{r.Door}
+	parts := []string{r.Root}
 	for _, p := range []string{r.Type, r.User, r.Tenant, r.Session, string(r.Verb), r.ID} {
 		if p != "" {
 			parts = append(parts, p)
@@ -244,7 +244,7 @@ func (r Request) String() string {
 
 // Agent returns the subject of an agent's verb about one ask.
 func Agent(k Key, verb Verb) string {
-	return Request{Door: Agents, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
+	return Request{Root: Agents, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
 }
 
 // Alive returns the subject on which one broker replies to a session that it
@@ -257,18 +257,18 @@ func Alive(tenant, session, instance string) string {
 // id, session or tenant the wider form for list. user is the public key of its
 // credential.
 func Responder(typ, user string, k Key, verb Verb) string {
-	return Request{Door: Responders, Type: typ, User: user, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
+	return Request{Root: Responders, Type: typ, User: user, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
 }
 
 // Host returns the subject of a host's verb about one ask. user is the public
 // key of its credential.
 func Host(user string, k Key, verb Verb) string {
-	return Request{Door: Hosts, User: user, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
+	return Request{Root: Hosts, User: user, Tenant: k.Tenant, Session: k.Session, Verb: verb, ID: k.ID}.String()
 }
 
 // Abort returns the subject on which an operator ends an ask.
 func Abort(k Key) string {
-	return Request{Door: Operators, Tenant: k.Tenant, Session: k.Session, Verb: VerbAbort, ID: k.ID}.String()
+	return Request{Root: Operators, Tenant: k.Tenant, Session: k.Session, Verb: VerbAbort, ID: k.ID}.String()
 }
 
 // Here returns the subject of the presence request for one session.

@@ -72,28 +72,28 @@ func TestPartitionNeverChanges(t *testing.T) {
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]subject.Request{
-		"askv1.acme.s1.ask.a1":                      {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "ask", ID: "a1"},
-		"askv1.acme.s1.get.a1":                      {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "get", ID: "a1"},
-		"askv1.acme.s1.wait.a1":                     {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "wait", ID: "a1"},
-		"askv1.acme.s1.withdraw.a1":                 {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "withdraw", ID: "a1"},
-		"askv1.acme.s1.list":                        {Door: "askv1", Tenant: "acme", Session: "s1", Verb: "list"},
-		"ansv1.web." + user + ".acme.s1.answer.a1":  {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "answer", ID: "a1"},
-		"ansv1.web." + user + ".acme.s1.cancel.a1":  {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "cancel", ID: "a1"},
-		"ansv1.web." + user + ".acme.s1.receipt.a1": {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "receipt", ID: "a1"},
-		"ansv1.web." + user + ".acme.s1.get.list":   {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "get", ID: "list"},
-		"ansv1.web." + user + ".list":               {Door: "ansv1", Type: "web", User: user, Verb: "list"},
-		"ansv1.web." + user + ".acme.list":          {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Verb: "list"},
-		"ansv1.web." + user + ".acme.s1.list":       {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "list"},
-		"ansv1.web." + user + ".next":               {Door: "ansv1", Type: "web", User: user, Verb: "next"},
-		"ansv1.web." + user + ".acme.next":          {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Verb: "next"},
-		"ansv1.web." + user + ".acme.later":         {Door: "ansv1", Type: "web", User: user, Tenant: "acme", Verb: "later"},
-		"ansv1.web." + user + ".done":               {Door: "ansv1", Type: "web", User: user, Verb: "done"},
-		"ansv1.web." + user + ".extend":             {Door: "ansv1", Type: "web", User: user, Verb: "extend"},
-		"ansv1.web." + user + ".later":              {Door: "ansv1", Type: "web", User: user, Verb: "later"},
-		"hostv1." + user + ".acme.s1.answer.a1":     {Door: "hostv1", User: user, Tenant: "acme", Session: "s1", Verb: "answer", ID: "a1"},
-		"hostv1." + user + ".acme.s1.get.a1":        {Door: "hostv1", User: user, Tenant: "acme", Session: "s1", Verb: "get", ID: "a1"},
-		"admv1.acme.s1.abort.a1":                    {Door: "admv1", Tenant: "acme", Session: "s1", Verb: "abort", ID: "a1"},
-		"ansv1.list." + user + ".list.list":         {Door: "ansv1", Type: "list", User: user, Tenant: "list", Verb: "list"},
+		"askv1.acme.s1.ask.a1":                      {Root: "askv1", Tenant: "acme", Session: "s1", Verb: "ask", ID: "a1"},
+		"askv1.acme.s1.get.a1":                      {Root: "askv1", Tenant: "acme", Session: "s1", Verb: "get", ID: "a1"},
+		"askv1.acme.s1.wait.a1":                     {Root: "askv1", Tenant: "acme", Session: "s1", Verb: "wait", ID: "a1"},
+		"askv1.acme.s1.withdraw.a1":                 {Root: "askv1", Tenant: "acme", Session: "s1", Verb: "withdraw", ID: "a1"},
+		"askv1.acme.s1.list":                        {Root: "askv1", Tenant: "acme", Session: "s1", Verb: "list"},
+		"ansv1.web." + user + ".acme.s1.answer.a1":  {Root: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "answer", ID: "a1"},
+		"ansv1.web." + user + ".acme.s1.cancel.a1":  {Root: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "cancel", ID: "a1"},
+		"ansv1.web." + user + ".acme.s1.receipt.a1": {Root: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "receipt", ID: "a1"},
+		"ansv1.web." + user + ".acme.s1.get.list":   {Root: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "get", ID: "list"},
+		"ansv1.web." + user + ".list":               {Root: "ansv1", Type: "web", User: user, Verb: "list"},
+		"ansv1.web." + user + ".acme.list":          {Root: "ansv1", Type: "web", User: user, Tenant: "acme", Verb: "list"},
+		"ansv1.web." + user + ".acme.s1.list":       {Root: "ansv1", Type: "web", User: user, Tenant: "acme", Session: "s1", Verb: "list"},
+		"ansv1.web." + user + ".next":               {Root: "ansv1", Type: "web", User: user, Verb: "next"},
+		"ansv1.web." + user + ".acme.next":          {Root: "ansv1", Type: "web", User: user, Tenant: "acme", Verb: "next"},
+		"ansv1.web." + user + ".acme.later":         {Root: "ansv1", Type: "web", User: user, Tenant: "acme", Verb: "later"},
+		"ansv1.web." + user + ".done":               {Root: "ansv1", Type: "web", User: user, Verb: "done"},
+		"ansv1.web." + user + ".extend":             {Root: "ansv1", Type: "web", User: user, Verb: "extend"},
+		"ansv1.web." + user + ".later":              {Root: "ansv1", Type: "web", User: user, Verb: "later"},
+		"hostv1." + user + ".acme.s1.answer.a1":     {Root: "hostv1", User: user, Tenant: "acme", Session: "s1", Verb: "answer", ID: "a1"},
+		"hostv1." + user + ".acme.s1.get.a1":        {Root: "hostv1", User: user, Tenant: "acme", Session: "s1", Verb: "get", ID: "a1"},
+		"admv1.acme.s1.abort.a1":                    {Root: "admv1", Tenant: "acme", Session: "s1", Verb: "abort", ID: "a1"},
+		"ansv1.list." + user + ".list.list":         {Root: "ansv1", Type: "list", User: user, Tenant: "list", Verb: "list"},
 	} {
 		got, err := subject.Parse(s)
 		if err != nil || got != want {
@@ -253,7 +253,7 @@ func FuzzReplyAllowed(f *testing.F) {
 		if len(parts) < 3 || parts[0] != "_INBOX" || strings.ContainsAny(reply, "*> \t\r\n") || strings.Contains(reply, "..") || parts[1] == "b" || parts[1] == "l" {
 			t.Errorf("%s may be answered at %q", request, reply)
 		}
-		if parts[1] == "a" && (r.Door != subject.Agents || parts[2] != r.Tenant || parts[3] != r.Session) {
+		if parts[1] == "a" && (r.Root != subject.Agents || parts[2] != r.Tenant || parts[3] != r.Session) {
 			t.Errorf("%s may be answered in the inbox of another: %q", request, reply)
 		}
 	})
