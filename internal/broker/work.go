@@ -35,19 +35,19 @@ func (b *Broker) next(r *request) error {
 		return err
 	}
 	wait := min(q.Wait, ask.MaxHold)
-	desk := ledger.Desk{Type: r.Type, Tenant: r.Tenant}
+	group := ledger.Group{Type: r.Type, Tenant: r.Tenant}
 	b.running.Go(func() {
 		defer release()
 		ctx, cancel := context.WithTimeout(b.base, wait+b.opts.Limit)
 		defer cancel()
-		found, err := b.nextItems(ctx, desk, kind, q.Max, wait)
+		found, err := b.nextItems(ctx, group, kind, q.Max, wait)
 		if err == nil {
 			err = b.handOver(ctx, r, found)
 		}
 		if err == nil {
 			return
 		}
-		b.giveBack(ctx, desk, kind, found)
+		b.giveBack(ctx, group, kind, found)
 		if !errors.Is(err, errNobodyListens) {
 			b.refuse(ctx, r, err)
 		}
@@ -73,9 +73,9 @@ func (b *Broker) handOver(ctx context.Context, r *request, found []ledger.WorkIt
 
 // giveBack returns work that could not be delivered, so that another replica
 // gets it at once. Work that it cannot return is redelivered after its lease.
-func (b *Broker) giveBack(ctx context.Context, d ledger.Desk, kind string, found []ledger.WorkItem) {
+func (b *Broker) giveBack(ctx context.Context, g ledger.Group, kind string, found []ledger.WorkItem) {
 	for _, w := range found {
-		if err := b.work.Settle(ctx, d, w.Token, ledger.Later, 0); err != nil {
+		if err := b.work.Settle(ctx, g, w.Token, ledger.Later, 0); err != nil {
 			b.opts.Logger.WarnContext(ctx, "cannot return work; it is redelivered after its lease", slog.String("ask_id", w.State.Ask.ID), slog.Any("error", err))
 		}
 	}
@@ -84,19 +84,19 @@ func (b *Broker) giveBack(ctx context.Context, d ledger.Desk, kind string, found
 	}
 }
 
-func (b *Broker) nextItems(ctx context.Context, d ledger.Desk, kind string, most int, wait time.Duration) ([]ledger.WorkItem, error) {
+func (b *Broker) nextItems(ctx context.Context, g ledger.Group, kind string, most int, wait time.Duration) ([]ledger.WorkItem, error) {
 	end := time.Now().Add(wait)
-	republished, leave := b.republished[kind].wait(d.Tenant)
+	republished, leave := b.republished[kind].wait(g.Tenant)
 	defer leave()
 	for {
 		select { // the next read finds what was republished until now
 		case <-republished:
 		default:
 		}
-		found, err := b.work.Next(ctx, d, kind, most)
+		found, err := b.work.Next(ctx, g, kind, most)
 		for i := range found {
 			if found[i].Again {
-				b.counts.Redelivered(d.Type, workKind(kind))
+				b.counts.Redelivered(g.Type, workKind(kind))
 			}
 		}
 		if err != nil || len(found) > 0 || !time.Now().Before(end) || !b.ready.Load() {
@@ -140,7 +140,7 @@ func (b *Broker) settle(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := b.work.Settle(ctx, ledger.Desk{Type: r.Type, Tenant: r.Tenant}, token, ledger.Verb(r.Verb), delay); err != nil {
+	if err := b.work.Settle(ctx, ledger.Group{Type: r.Type, Tenant: r.Tenant}, token, ledger.Verb(r.Verb), delay); err != nil {
 		return err
 	}
 	body, err := json.Marshal(struct {

@@ -44,7 +44,7 @@ func TestATenantsReplicasTakeOnlyItsWork(t *testing.T) {
 	if len(items) != 1 || items[0].Event.Subject() != "a1" {
 		t.Fatalf("given %+v %s", items, refused)
 	}
-	// The token belongs to the tenant's desk only.
+	// The token belongs to the tenant's group only.
 	body := fmt.Sprintf(`{"token":%q}`, items[0].Token)
 	for _, subj := range []string{"ansv1.slack.other.done", "ansv1.slack.done"} {
 		nc := other

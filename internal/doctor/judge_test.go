@@ -87,8 +87,8 @@ func inspection() *ledger.Inspection {
 	s := func(name string) ledger.StreamInspection {
 		return ledger.StreamInspection{
 			Name: name, There: true, Replicas: 3, Clustered: true, Leader: "n1", Unsure: time.Millisecond,
-			Peers: []ledger.PeerInspection{{Name: "n2", Current: true}, {Name: "n3", Current: true}},
-			Desks: []ledger.DeskInspection{{Name: "slack-q", Waiting: 1}, {Name: "slack-o"}},
+			Peers:     []ledger.PeerInspection{{Name: "n2", Current: true}, {Name: "n3", Current: true}},
+			Consumers: []ledger.ConsumerInspection{{Name: "slack-q", Waiting: 1}, {Name: "slack-o"}},
 		}
 	}
 	return &ledger.Inspection{MaxStore: -1, Settings: ledger.Settings{Partitions: 2, Replicas: 3}, Streams: []ledger.StreamInspection{s("ASKS_00"), s("ASKS_01"), s("STATE")}, Audit: ledger.AuditInspection{There: true, Used: 1, Copies: 3, AuditSettings: ledger.AuditSettings{Retention: time.Hour, Bytes: 1 << 30}}}
@@ -127,11 +127,11 @@ func TestEachFindingOfTheLedger(t *testing.T) {
 		{func(in *ledger.Inspection) { in.Audit.Lag = 20_000 }, "audit", finding.Missing, "20000 questions and outcomes"},
 		{func(in *ledger.Inspection) { in.Audit.Refuse, in.Audit.Used = true, in.Audit.Bytes }, "audit", finding.Missing, "--audit-bytes"},
 		{func(in *ledger.Inspection) { in.Audit.Copies = 1 }, "audit", finding.Missing, "1 copies"},
-		{func(in *ledger.Inspection) { in.Streams[0].Desks[0].Waiting = 500 }, "backlog of slack", finding.Broken, "502 asks to post, and nobody is at work"},
+		{func(in *ledger.Inspection) { in.Streams[0].Consumers[0].Waiting = 500 }, "backlog of slack", finding.Broken, "502 asks to post, and nobody is at work"},
 		{func(in *ledger.Inspection) {
-			in.Streams[0].Desks[1] = ledger.DeskInspection{Name: "slack-o", Waiting: 500, UnderWay: 8}
+			in.Streams[0].Consumers[1] = ledger.ConsumerInspection{Name: "slack-o", Waiting: 500, UnderWay: 8}
 		}, "backlog of slack (outcomes)", finding.Missing, "start more replicas"},
-		{func(in *ledger.Inspection) { in.Streams[0].Desks[0].Redelivered = 3 }, "backlog of slack", finding.Missing, "3 pieces of work"},
+		{func(in *ledger.Inspection) { in.Streams[0].Consumers[0].Redelivered = 3 }, "backlog of slack", finding.Missing, "3 pieces of work"},
 	} {
 		in := inspection()
 		v.change(in)
@@ -160,7 +160,7 @@ func TestEachFindingOfTheIssuer(t *testing.T) {
 func TestEachFindingOfPush(t *testing.T) {
 	t.Parallel()
 	rings := inspection()
-	rings.Streams[0].Desks = append(rings.Streams[0].Desks, ledger.DeskInspection{Name: "push-q"})
+	rings.Streams[0].Consumers = append(rings.Streams[0].Consumers, ledger.ConsumerInspection{Name: "push-q"})
 	for _, v := range []struct {
 		facts doctor.PushFacts
 		state finding.State

@@ -40,7 +40,7 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 	streams(&l, in)
 	copies(&l, in)
 	clocks(&l, in)
-	desks(&l, in)
+	backlogs(&l, in)
 	audited(&l, in)
 	return l
 }
@@ -162,8 +162,8 @@ func clocks(l *finding.List, in *ledger.Inspection) {
 	}
 }
 
-// desks judges the work of posting surfaces over all partitions.
-func desks(l *finding.List, in *ledger.Inspection) {
+// backlogs judges the work of posting surfaces over all partitions.
+func backlogs(l *finding.List, in *ledger.Inspection) {
 	type work struct {
 		waiting          uint64
 		underWay, again  int
@@ -171,15 +171,15 @@ func desks(l *finding.List, in *ledger.Inspection) {
 	}
 	all := map[string]*work{}
 	for i := range in.Streams {
-		for _, d := range in.Streams[i].Desks {
-			w := all[d.Name]
+		for _, c := range in.Streams[i].Consumers {
+			w := all[c.Name]
 			if w == nil {
 				w = &work{want: in.Settings.Partitions}
-				all[d.Name] = w
+				all[c.Name] = w
 			}
-			w.waiting += d.Waiting
-			w.underWay += d.UnderWay
-			w.again += d.Redelivered
+			w.waiting += c.Waiting
+			w.underWay += c.UnderWay
+			w.again += c.Redelivered
 			w.partitions++
 		}
 	}

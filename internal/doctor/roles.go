@@ -68,8 +68,8 @@ func Push(f PushFacts) finding.List {
 	ran := false
 	if f.Ledger != nil {
 		for i := range f.Ledger.Streams {
-			for _, d := range f.Ledger.Streams[i].Desks {
-				ran = ran || strings.HasPrefix(d.Name, "push-") || strings.HasPrefix(d.Name, "push@")
+			for _, c := range f.Ledger.Streams[i].Consumers {
+				ran = ran || strings.HasPrefix(c.Name, "push-") || strings.HasPrefix(c.Name, "push@")
 			}
 		}
 	}

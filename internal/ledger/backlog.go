@@ -78,7 +78,7 @@ func waiting(info *jetstream.ConsumerInfo) int64 {
 	return int64(info.NumPending) + int64(info.NumAckPending) //nolint:gosec // a stream holds fewer messages
 }
 
-// parseConsumer parses the name of a desk's consumer; see [Desk.consumer].
+// parseConsumer parses the name of a group's consumer; see [Group.consumer].
 func parseConsumer(name string) (typ, kind string, ok bool) {
 	at := strings.LastIndexByte(name, '-')
 	if at < 0 {
@@ -92,6 +92,6 @@ func parseConsumer(name string) (typ, kind string, ok bool) {
 // Prepare creates the consumers of a responder type, as its first replica
 // would, so that a type without replicas has a backlog and misses no outcome.
 func (w *Work) Prepare(ctx context.Context, typ string) error {
-	_, err := w.ensure(ctx, Desk{Type: typ})
+	_, err := w.ensure(ctx, Group{Type: typ})
 	return err
 }

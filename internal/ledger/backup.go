@@ -33,13 +33,14 @@ import (
 // backupFormat is the number of the file's layout.
 const backupFormat = 1
 
-// Lines of a backup, one JSON document each, compressed together.
+// Lines of a backup, one JSON document each, compressed together. "desk" is an
+// older word for a consumer.
 type (
 	backupLine struct {
-		Head *BackupHead  `json:"askbus_backup,omitempty"` // the first
-		Desk *backupDesk  `json:"desk,omitempty"`
-		Msg  *backupEntry `json:"message,omitempty"`
-		End  *backupEnd   `json:"end,omitempty"` // the last
+		Head     *BackupHead     `json:"askbus_backup,omitempty"` // the first
+		Consumer *backupConsumer `json:"desk,omitempty"`
+		Msg      *backupEntry    `json:"message,omitempty"`
+		End      *backupEnd      `json:"end,omitempty"` // the last
 	}
 	// BackupHead describes the source of a backup.
 	BackupHead struct {
@@ -51,8 +52,8 @@ type (
 		Margin     string    `json:"margin"`
 		At         time.Time `json:"at"` // when it began, by the clock of the machine that made it
 	}
-	// backupDesk is a durable consumer: the progress of a posting surface.
-	backupDesk struct {
+	// backupConsumer is a durable consumer: the progress of a posting surface.
+	backupConsumer struct {
 		Stream string                   `json:"stream"`
 		Floor  uint64                   `json:"floor"` // all messages up to this sequence are settled
 		Config jetstream.ConsumerConfig `json:"config"`
@@ -93,9 +94,9 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 		names = append(names, subject.AuditStream)
 	}
 	for _, name := range names {
-		// Desks first: work settled while messages are read is handed out
+		// Consumers first: work settled while messages are read is handed out
 		// again.
-		if err := l.desks(ctx, name, func(d *backupDesk) { b.line(backupLine{Desk: d}) }); err != nil {
+		if err := l.consumers(ctx, name, func(c *backupConsumer) { b.line(backupLine{Consumer: c}) }); err != nil {
 			return Summary{}, err
 		}
 	}
@@ -139,8 +140,8 @@ func attach(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*Ledger, Sett
 	return l, has, nil
 }
 
-// desks reads the progress of the durable consumers of a stream.
-func (l *Ledger) desks(ctx context.Context, stream string, tell func(*backupDesk)) error {
+// consumers reads the progress of the durable consumers of a stream.
+func (l *Ledger) consumers(ctx context.Context, stream string, tell func(*backupConsumer)) error {
 	s, err := l.js.Stream(ctx, stream)
 	if err != nil {
 		return fmt.Errorf("ledger: open stream %s: %w", stream, err)
@@ -148,7 +149,7 @@ func (l *Ledger) desks(ctx context.Context, stream string, tell func(*backupDesk
 	list := s.ListConsumers(ctx)
 	for c := range list.Info() {
 		if c.Config.Durable != "" {
-			tell(&backupDesk{Stream: stream, Floor: c.AckFloor.Stream, Config: c.Config})
+			tell(&backupConsumer{Stream: stream, Floor: c.AckFloor.Stream, Config: c.Config})
 		}
 	}
 	if err := list.Err(); err != nil {

@@ -34,7 +34,7 @@ type StreamInspection struct {
 	Peers     []PeerInspection
 	Ahead     time.Duration // how far the leader's clock is ahead of this machine's
 	Unsure    time.Duration // uncertainty of Ahead
-	Desks     []DeskInspection
+	Consumers []ConsumerInspection
 }
 
 // PeerInspection is a server that has a copy and does not lead.
@@ -45,8 +45,8 @@ type PeerInspection struct {
 	Lag     uint64
 }
 
-// DeskInspection is a durable consumer: the work of a posting surface.
-type DeskInspection struct {
+// ConsumerInspection is a durable consumer: the work of a posting surface.
+type ConsumerInspection struct {
 	Name        string
 	Waiting     uint64 // never handed out
 	UnderWay    int    // handed out and not settled
@@ -118,7 +118,7 @@ func (l *Ledger) inspect(ctx context.Context, name string, has *Settings) (Strea
 	list := s.ListConsumers(ctx)
 	for c := range list.Info() {
 		if c.Config.Durable != "" {
-			in.Desks = append(in.Desks, DeskInspection{c.Name, c.NumPending, c.NumAckPending, c.NumRedelivered})
+			in.Consumers = append(in.Consumers, ConsumerInspection{c.Name, c.NumPending, c.NumAckPending, c.NumRedelivered})
 		}
 	}
 	if err := list.Err(); err != nil {

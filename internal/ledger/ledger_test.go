@@ -408,7 +408,7 @@ func TestEveryReadRemovesAGhost(t *testing.T) {
 	t.Parallel()
 	b := start(t, ledger.Options{})
 	work := ledger.NewWork(b.led)
-	if _, err := work.Next(t.Context(), ledger.Desk{Type: "slack"}, subject.Question, 10); err != nil {
+	if _, err := work.Next(t.Context(), ledger.Group{Type: "slack"}, subject.Question, 10); err != nil {
 		t.Fatal(err)
 	}
 	meet := map[string]func(ctx context.Context, k ask.Key) error{
@@ -430,7 +430,7 @@ func TestEveryReadRemovesAGhost(t *testing.T) {
 		"next": func(ctx context.Context, k ask.Key) error {
 			// A new consumer may report at first that it has no messages.
 			for range 100 {
-				items, err := work.Next(ctx, ledger.Desk{Type: "slack"}, subject.Question, 10)
+				items, err := work.Next(ctx, ledger.Group{Type: "slack"}, subject.Question, 10)
 				if err != nil || len(items) != 0 {
 					return fmt.Errorf("handed out %+v: %w", items, err)
 				}
@@ -480,7 +480,7 @@ func TestAQuestionAskedAfterTheOutcomeIsNoGhost(t *testing.T) {
 	if _, _, err := b.led.List(t.Context(), wire.Query{State: "pending", Limit: 100}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := work.Next(t.Context(), ledger.Desk{Type: "slack"}, subject.Question, 10); err != nil {
+	if _, err := work.Next(t.Context(), ledger.Group{Type: "slack"}, subject.Question, 10); err != nil {
 		t.Fatal(err)
 	}
 	if left := b.held(t, k, subject.Question); len(left) != 1 || left[0].Sequence != again {
@@ -511,11 +511,11 @@ func TestALateExpiryChangesNothing(t *testing.T) {
 		}
 	}
 	work := ledger.NewWork(b.led)
-	if _, err := work.Next(t.Context(), ledger.Desk{Type: "web"}, subject.Outcome, 10); err != nil {
+	if _, err := work.Next(t.Context(), ledger.Group{Type: "web"}, subject.Outcome, 10); err != nil {
 		t.Fatal(err)
 	}
 	b.forge(t, subject.LedgerOutcome(p, k), late, raw.Data)
-	if items, err := work.Next(t.Context(), ledger.Desk{Type: "web"}, subject.Outcome, 10); err != nil || len(items) != 0 {
+	if items, err := work.Next(t.Context(), ledger.Group{Type: "web"}, subject.Outcome, 10); err != nil || len(items) != 0 {
 		t.Errorf("next handed out a late expiry: %+v, %v", items, err)
 	}
 }

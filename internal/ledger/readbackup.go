@@ -120,9 +120,9 @@ type BackupFile struct {
 	Head    BackupHead
 	Summary Summary
 
-	from    io.ReadSeeker
-	desks   []*backupDesk
-	picture *picture
+	from      io.ReadSeeker
+	consumers []*backupConsumer
+	picture   *picture
 }
 
 // ReadBackup reads a backup and checks that it is complete.
@@ -138,7 +138,7 @@ func ReadBackup(r io.ReadSeeker) (*BackupFile, error) {
 // maxLine bounds a line: a message with its headers, in Base64.
 const maxLine = 16 << 20
 
-// each reads the file from the beginning. It records desks the first time.
+// each reads the file from the beginning. It records consumers the first time.
 func (f *BackupFile) each(take func(*backupEntry) error) error {
 	if _, err := f.from.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("ledger: read the backup: %w", err)
@@ -167,8 +167,8 @@ func (f *BackupFile) each(take func(*backupEntry) error) error {
 			}
 		case f.Head.Format == 0:
 			return errors.New("ledger: not a backup of askbus")
-		case l.Desk != nil && first:
-			f.desks = append(f.desks, l.Desk)
+		case l.Consumer != nil && first:
+			f.consumers = append(f.consumers, l.Consumer)
 		case l.Msg != nil:
 			messages++
 			if err := take(l.Msg); err != nil {

@@ -44,7 +44,7 @@ func Restore(ctx context.Context, nc *nats.Conn, f *BackupFile, opts Options) (R
 	if err := l.empty(ctx); err != nil {
 		return Restored{}, err
 	}
-	r := &restore{l: l, f: f, now: time.Now(), desks: map[string]bool{}}
+	r := &restore{l: l, f: f, now: time.Now(), consumers: map[string]bool{}}
 	if r.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(10*time.Second), jetstream.WithPublishAsyncMaxPending(256)); err != nil {
 		return Restored{}, fmt.Errorf("ledger: %w", err)
 	}
@@ -99,14 +99,14 @@ const restoredTTL = 10 * time.Minute
 
 // restore is the state of one restore.
 type restore struct {
-	l       *Ledger
-	js      jetstream.JetStream
-	f       *BackupFile
-	now     time.Time
-	desks   map[string]bool // by stream and consumer: created
-	acks    []jetstream.PubAckFuture
-	expired []string
-	audited int
+	l         *Ledger
+	js        jetstream.JetStream
+	f         *BackupFile
+	now       time.Time
+	consumers map[string]bool // by stream and consumer: created
+	acks      []jetstream.PubAckFuture
+	expired   []string
+	audited   int
 }
 
 // put writes one message, if it counts.
@@ -134,7 +134,7 @@ func (r *restore) put(ctx context.Context, e *backupEntry) error {
 			msg.Header.Set(hdrScheduleTarget, subject.LedgerOutcome(p, k))
 		case subject.Outcome:
 			msg.Subject = subject.LedgerOutcome(p, k)
-			if err := r.desksUpTo(ctx, e, p, stream); err != nil {
+			if err := r.consumersUpTo(ctx, e, p, stream); err != nil {
 				return err
 			}
 		default:
@@ -231,28 +231,28 @@ func (r *restore) acknowledged(ctx context.Context) error {
 	return nil
 }
 
-// desksUpTo creates the desks of outcomes that had not settled this one: they
-// get what is stored from now on.
-func (r *restore) desksUpTo(ctx context.Context, e *backupEntry, p int, stream string) error {
-	for _, d := range r.f.desks {
-		if d.Stream != e.Stream || d.Floor >= e.Seq || d.Config.DeliverPolicy != jetstream.DeliverNewPolicy || r.desks[stream+"/"+d.Config.Durable] {
+// consumersUpTo creates the consumers of outcomes that had not settled this one:
+// they get what is stored from now on.
+func (r *restore) consumersUpTo(ctx context.Context, e *backupEntry, p int, stream string) error {
+	for _, c := range r.f.consumers {
+		if c.Stream != e.Stream || c.Floor >= e.Seq || c.Config.DeliverPolicy != jetstream.DeliverNewPolicy || r.consumers[stream+"/"+c.Config.Durable] {
 			continue
 		}
 		if err := r.acknowledged(ctx); err != nil {
 			return err
 		}
-		if err := r.desk(ctx, d, p, stream); err != nil {
+		if err := r.consumer(ctx, c, p, stream); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *restore) desk(ctx context.Context, d *backupDesk, p int, stream string) error {
-	r.desks[stream+"/"+d.Config.Durable] = true
-	cfg := d.Config
+func (r *restore) consumer(ctx context.Context, c *backupConsumer, p int, stream string) error {
+	r.consumers[stream+"/"+c.Config.Durable] = true
+	cfg := c.Config
 	cfg.Replicas = 0 // as the stream
-	if from, ok := partitionOf(d.Stream, r.f.Head.Partitions); ok {
+	if from, ok := partitionOf(c.Stream, r.f.Head.Partitions); ok {
 		cfg.FilterSubject = strings.Replace(cfg.FilterSubject, partitionSubject(from), partitionSubject(p), 1)
 	}
 	if _, err := r.js.CreateConsumer(ctx, stream, cfg); err != nil {
@@ -263,21 +263,21 @@ func (r *restore) desk(ctx context.Context, d *backupDesk, p int, stream string)
 
 func partitionSubject(p int) string { return strings.TrimSuffix(subject.LedgerStream(p), ">") }
 
-// finish creates the remaining desks.
+// finish creates the remaining consumers.
 func (r *restore) finish(ctx context.Context) error {
 	if err := r.acknowledged(ctx); err != nil {
 		return err
 	}
-	for _, d := range r.f.desks {
-		if _, ok := partitionOf(d.Stream, r.f.Head.Partitions); !ok {
+	for _, c := range r.f.consumers {
+		if _, ok := partitionOf(c.Stream, r.f.Head.Partitions); !ok {
 			continue
 		}
 		for p := range r.l.n {
 			stream := subject.Stream(p)
-			if r.desks[stream+"/"+d.Config.Durable] || r.l.n == r.f.Head.Partitions && stream != d.Stream {
+			if r.consumers[stream+"/"+c.Config.Durable] || r.l.n == r.f.Head.Partitions && stream != c.Stream {
 				continue
 			}
-			if err := r.desk(ctx, d, p, stream); err != nil {
+			if err := r.consumer(ctx, c, p, stream); err != nil {
 				return err
 			}
 		}

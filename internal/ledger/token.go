@@ -25,22 +25,22 @@ type tokenKey []byte
 // macSize is the length of a token's 16-byte MAC in base64 without padding.
 const macSize = 22
 
-func (k tokenKey) mac(d Desk, ack string) string {
+func (k tokenKey) mac(g Group, ack string) string {
 	m := hmac.New(sha256.New, k)
-	m.Write([]byte("askbus/work/v1\x00" + d.name() + "\x00" + ack))
+	m.Write([]byte("askbus/work/v1\x00" + g.name() + "\x00" + ack))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil)[:16])
 }
 
-// make returns the token with which a desk settles a message.
-func (k tokenKey) make(d Desk, ack string) string { return k.mac(d, ack) + "." + ack }
+// make returns the token with which a group settles a message.
+func (k tokenKey) make(g Group, ack string) string { return k.mac(g, ack) + "." + ack }
 
-// open returns the ack subject of a token that make returned to the same desk.
-func (k tokenKey) open(d Desk, token string) (ack string, ok bool) {
+// open returns the ack subject of a token that make returned to the same group.
+func (k tokenKey) open(g Group, token string) (ack string, ok bool) {
 	mac, ack, _ := strings.Cut(token, ".")
 	if k == nil || len(mac) != macSize || len(ack) > maxAck {
 		return "", false
 	}
-	return ack, hmac.Equal([]byte(mac), []byte(k.mac(d, ack)))
+	return ack, hmac.Equal([]byte(mac), []byte(k.mac(g, ack)))
 }
 
 // maxAck bounds an ack subject, in bytes: it consists of askbus's names and

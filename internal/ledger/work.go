@@ -18,30 +18,31 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Desk is a consumer of work: a responder type, for every tenant or for one.
-type Desk struct {
+// Group shares work: the replicas of a responder type, for every tenant or for
+// one.
+type Group struct {
 	Type   string
 	Tenant string // empty: all
 }
 
-// name is the common part of the names of the desk's durable consumers. Tokens
+// name is the common part of the names of the group's durable consumers. Tokens
 // have no @, so the names are unique.
-func (d Desk) name() string {
-	if d.Tenant == "" {
-		return d.Type
+func (g Group) name() string {
+	if g.Tenant == "" {
+		return g.Type
 	}
-	return d.Type + "@" + d.Tenant
+	return g.Type + "@" + g.Tenant
 }
 
-// consumer returns the name of a desk's durable consumer of a kind.
-func (d Desk) consumer(kind string) string { return d.name() + "-" + kind }
+// consumer returns the name of a group's durable consumer of a kind.
+func (g Group) consumer(kind string) string { return g.name() + "-" + kind }
 
-// String formats the desk for people.
-func (d Desk) String() string {
-	if d.Tenant == "" {
-		return d.Type
+// String formats the group for people.
+func (g Group) String() string {
+	if g.Tenant == "" {
+		return g.Type
 	}
-	return d.Type + " in tenant " + d.Tenant
+	return g.Type + " in tenant " + g.Tenant
 }
 
 // Work hands out a responder type's questions and outcomes to its replicas,
@@ -52,20 +53,20 @@ type Work struct {
 	tokens tokenKeys
 
 	mu   sync.Mutex
-	made map[Desk]*deskWork
+	made map[Group]*groupWork
 }
 
-type deskWork struct {
+type groupWork struct {
 	mu        sync.Mutex
 	consumers map[string][]jetstream.Consumer // by kind, one per partition
 	turn      int
 }
 
-// maxDesks bounds the desks that one broker remembers.
-const maxDesks = 256
+// maxGroups bounds the groups that one broker remembers.
+const maxGroups = 256
 
 // NewWork returns the work of a ledger.
-func NewWork(l *Ledger) *Work { return &Work{l: l, made: map[Desk]*deskWork{}} }
+func NewWork(l *Ledger) *Work { return &Work{l: l, made: map[Group]*groupWork{}} }
 
 // WorkItem is one piece of work: a pending ask, or one that has ended.
 type WorkItem struct {
@@ -76,15 +77,15 @@ type WorkItem struct {
 }
 
 // Next takes up to most messages of kind ([subject.Question] or
-// [subject.Outcome]) for a desk, without waiting. It creates the consumers of a
-// new desk, which gets all pending questions but only new outcomes. A type is
+// [subject.Outcome]) for a group, without waiting. It creates the consumers of a
+// new group, which gets all pending questions but only new outcomes. A type is
 // served as a whole or by tenant: see [Work.claim].
-func (w *Work) Next(ctx context.Context, d Desk, kind string, most int) ([]WorkItem, error) {
+func (w *Work) Next(ctx context.Context, g Group, kind string, most int) ([]WorkItem, error) {
 	own, err := w.tokens.of(ctx, w.l, true)
 	if err != nil {
 		return nil, err
 	}
-	tw, err := w.ensure(ctx, d)
+	tw, err := w.ensure(ctx, g)
 	if err != nil {
 		return nil, err
 	}
@@ -97,14 +98,14 @@ func (w *Work) Next(ctx context.Context, d Desk, kind string, most int) ([]WorkI
 	for i := range consumers {
 		c := consumers[(start+i)%len(consumers)].CachedInfo()
 		msgs, err := w.l.fetch(ctx, c.Stream, c.Name, most-len(items))
-		got := w.items(ctx, d.Type, kind, msgs)
+		got := w.items(ctx, g.Type, kind, msgs)
 		for i := range got {
-			got[i].Token = own.make(d, got[i].Token)
+			got[i].Token = own.make(g, got[i].Token)
 		}
 		items = append(items, got...)
 		if err != nil && len(items) == 0 {
-			w.forget(d)
-			return nil, fmt.Errorf("ledger: next %s: %w", d.consumer(kind), err)
+			w.forget(g)
+			return nil, fmt.Errorf("ledger: next %s: %w", g.consumer(kind), err)
 		}
 		if len(items) >= most {
 			break
@@ -271,16 +272,16 @@ const (
 	Later  Verb = "later"  // redeliver it after a delay
 )
 
-// Settle applies a verb to a token that Next returned to the same desk, at any
+// Settle applies a verb to a token that Next returned to the same group, at any
 // broker. It refuses any other token without a request.
-func (w *Work) Settle(ctx context.Context, d Desk, token string, verb Verb, delay time.Duration) error {
+func (w *Work) Settle(ctx context.Context, g Group, token string, verb Verb, delay time.Duration) error {
 	own, err := w.tokens.of(ctx, w.l, false)
 	if err != nil {
 		return err
 	}
-	ack, ok := own.open(d, token)
+	ack, ok := own.open(g, token)
 	if !ok {
-		return ask.InvalidError(string(verb), []ask.Fault{{Pointer: "/token", Message: "is not a token that next gave to " + d.String()}})
+		return ask.InvalidError(string(verb), []ask.Fault{{Pointer: "/token", Message: "is not a token that next gave to " + g.String()}})
 	}
 	body := "+ACK"
 	switch verb {

@@ -12,14 +12,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// maxTenantConsumers is how many consumers of tenants' desks one stream may
+// maxTenantConsumers is how many consumers of tenants' groups one stream may
 // have: two for each responder type and tenant. The server's own limit is
 // 1,000.
 const maxTenantConsumers = 200
 
-// idleDesk is how long a tenant's unused consumers are kept: no earlier ask is
+// idleGroup is how long a tenant's unused consumers are kept: no earlier ask is
 // pending by then.
-const idleDesk = ask.MaxTimeout + 24*time.Hour
+const idleGroup = ask.MaxTimeout + 24*time.Hour
 
 // defaultLease is how long a work item stays with the replica that took it.
 const defaultLease = time.Minute
@@ -28,18 +28,18 @@ const defaultLease = time.Minute
 // unless it is extended or settled.
 func (l *Ledger) Lease() time.Duration { return l.opts.Lease }
 
-// ensure creates a desk's consumers: those of outcomes first, so that it misses
+// ensure creates a group's consumers: those of outcomes first, so that it misses
 // no outcome of a question that it gets.
-func (w *Work) ensure(ctx context.Context, d Desk) (*deskWork, error) {
+func (w *Work) ensure(ctx context.Context, g Group) (*groupWork, error) {
 	w.mu.Lock()
-	tw := w.made[d]
+	tw := w.made[g]
 	if tw == nil {
-		if len(w.made) >= maxDesks {
+		if len(w.made) >= maxGroups {
 			w.mu.Unlock()
-			return nil, ask.Refuse(ask.CodeQuota, "more than %d responder types and tenants take work here", maxDesks)
+			return nil, ask.Refuse(ask.CodeQuota, "more than %d responder types and tenants take work here", maxGroups)
 		}
-		tw = &deskWork{consumers: map[string][]jetstream.Consumer{}}
-		w.made[d] = tw
+		tw = &groupWork{consumers: map[string][]jetstream.Consumer{}}
+		w.made[g] = tw
 	}
 	w.mu.Unlock()
 	tw.mu.Lock()
@@ -47,15 +47,15 @@ func (w *Work) ensure(ctx context.Context, d Desk) (*deskWork, error) {
 	if len(tw.consumers[subject.Question]) == w.l.n {
 		return tw, nil
 	}
-	if err := w.claim(ctx, d); err != nil {
-		w.forget(d)
+	if err := w.claim(ctx, g); err != nil {
+		w.forget(g)
 		return nil, err
 	}
 	for _, kind := range []string{subject.Outcome, subject.Question} {
 		for p := len(tw.consumers[kind]); p < w.l.n; p++ {
-			c, err := w.l.js.CreateOrUpdateConsumer(ctx, subject.Stream(p), w.l.deskConsumer(d, p, kind))
+			c, err := w.l.js.CreateOrUpdateConsumer(ctx, subject.Stream(p), w.l.groupConsumer(g, p, kind))
 			if err != nil {
-				return nil, fmt.Errorf("ledger: make consumer %s: %w", d.consumer(kind), err)
+				return nil, fmt.Errorf("ledger: make consumer %s: %w", g.consumer(kind), err)
 			}
 			tw.consumers[kind] = append(tw.consumers[kind], c)
 		}
@@ -63,22 +63,22 @@ func (w *Work) ensure(ctx context.Context, d Desk) (*deskWork, error) {
 	return tw, nil
 }
 
-func (w *Work) forget(d Desk) {
+func (w *Work) forget(g Group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.made, d)
+	delete(w.made, g)
 }
 
-func (l *Ledger) deskConsumer(d Desk, p int, kind string) jetstream.ConsumerConfig {
+func (l *Ledger) groupConsumer(g Group, p int, kind string) jetstream.ConsumerConfig {
 	c := jetstream.ConsumerConfig{
-		Durable: d.consumer(kind), FilterSubject: subject.LedgerAll(p, subject.Key{Tenant: d.Tenant}, kind), DeliverPolicy: jetstream.DeliverAllPolicy,
+		Durable: g.consumer(kind), FilterSubject: subject.LedgerAll(p, subject.Key{Tenant: g.Tenant}, kind), DeliverPolicy: jetstream.DeliverAllPolicy,
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: l.opts.Lease, MaxDeliver: -1, MaxAckPending: 5000,
 	}
 	if kind == subject.Outcome {
 		c.DeliverPolicy = jetstream.DeliverNewPolicy
 	}
-	if d.Tenant != "" {
-		c.InactiveThreshold = idleDesk
+	if g.Tenant != "" {
+		c.InactiveThreshold = idleGroup
 	}
 	return c
 }
@@ -88,11 +88,11 @@ func (l *Ledger) deskConsumer(d Desk, p int, kind string) jetstream.ConsumerConf
 // outcomes on the first stream decides, since the server lets only one be
 // created under that name. If tenants serve the type it is a placeholder that
 // matches nothing. To switch, an operator removes the old consumers.
-func (w *Work) claim(ctx context.Context, d Desk) error {
-	whole := Desk{Type: d.Type}
-	want := w.l.deskConsumer(whole, 0, subject.Outcome)
-	if d.Tenant != "" {
-		if err := w.room(ctx, d); err != nil {
+func (w *Work) claim(ctx context.Context, g Group) error {
+	whole := Group{Type: g.Type}
+	want := w.l.groupConsumer(whole, 0, subject.Outcome)
+	if g.Tenant != "" {
+		if err := w.room(ctx, g); err != nil {
 			return err
 		}
 		want = placeholder(whole)
@@ -111,26 +111,26 @@ func (w *Work) claim(ctx context.Context, d Desk) error {
 	if held.CachedInfo().Config.FilterSubject == want.FilterSubject {
 		return nil // created by another version, with another lease
 	}
-	if d.Tenant == "" {
+	if g.Tenant == "" {
 		return ask.Refuse(ask.CodeForbidden,
-			"responder type %s is served tenant by tenant: use a credential of one tenant, or remove the consumers %s@… and %s of the ledger's streams first", d.Type, d.Type, want.Durable)
+			"responder type %s is served tenant by tenant: use a credential of one tenant, or remove the consumers %s@… and %s of the ledger's streams first", g.Type, g.Type, want.Durable)
 	}
 	return ask.Refuse(ask.CodeForbidden,
 		"responder type %s is served for all tenants together: use a credential of the whole type, or stop that service and remove the consumers %s and %s of the ledger's streams first",
-		d.Type, whole.consumer(subject.Question), want.Durable)
+		g.Type, whole.consumer(subject.Question), want.Durable)
 }
 
 // placeholder reserves the name of a type's consumer while tenants serve the
 // type.
-func placeholder(whole Desk) jetstream.ConsumerConfig {
+func placeholder(whole Group) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: whole.consumer(subject.Outcome), Description: "tenants serve this responder type, each with consumers of its own",
 		FilterSubject: subject.LedgerRoot + ".00.tenants." + whole.Type, DeliverPolicy: jetstream.DeliverNewPolicy, AckPolicy: jetstream.AckExplicitPolicy,
 	}
 }
 
-// room reports whether a tenant's desk may have its own consumers.
-func (w *Work) room(ctx context.Context, d Desk) error {
+// room reports whether a tenant's group may have its own consumers.
+func (w *Work) room(ctx context.Context, g Group) error {
 	s, err := w.l.js.Stream(ctx, subject.Stream(0))
 	if err != nil {
 		return fmt.Errorf("ledger: %w", err)
@@ -138,7 +138,7 @@ func (w *Work) room(ctx context.Context, d Desk) error {
 	n := 0
 	names := s.ConsumerNames(ctx)
 	for name := range names.Name() {
-		if name == d.consumer(subject.Question) {
+		if name == g.consumer(subject.Question) {
 			return nil
 		}
 		if strings.Contains(name, "@") {
@@ -149,7 +149,7 @@ func (w *Work) room(ctx context.Context, d Desk) error {
 		return fmt.Errorf("ledger: list consumers: %w", err)
 	}
 	if n+2 > maxTenantConsumers {
-		return ask.Refuse(ask.CodeQuota, "%d consumers already serve single tenants; %s would need 2 more, and a stream has at most %d: serve some type for all tenants together", n, d, maxTenantConsumers)
+		return ask.Refuse(ask.CodeQuota, "%d consumers already serve single tenants; %s would need 2 more, and a stream has at most %d: serve some type for all tenants together", n, g, maxTenantConsumers)
 	}
 	return nil
 }
