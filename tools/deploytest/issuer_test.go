@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // Besides the servers, only the issuer mounts the keys. Its rules are a file that changes without a
@@ -56,6 +57,31 @@ func TestTheIssuerHasTheKeysAndItsRules(t *testing.T) {
 	role := named[*rbacv1.Role](&m, "askbus-credentials")
 	if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.ResourceNames, "askbus-issuer") }) {
 		t.Error("the Job may not write its Secret")
+	}
+}
+
+// An exchanged credential names an address that other pods can reach. In the shape embedded the
+// issuer's own connection is to 127.0.0.1.
+func TestExchangedCredentialsNameTheServiceOfNATS(t *testing.T) {
+	t.Parallel()
+	const issuer = "issuer: { enabled: true, rules: { issuers: [], rules: []%s } }\n"
+	for _, c := range []struct{ values, more, want string }{
+		{"shape: embedded\n", "", "nats://askbus.default.svc:4280"},
+		{"tls: { http: { existingSecret: x } }\n", "", "tls://askbus.default.svc:4280"},
+		{"shape: cluster\n", "", "nats://askbus-nats.default.svc:4280"},
+		{external, "", "tls://nats.infra:4222"},
+		{"shape: cluster\n", ", nats_url: \"wss://nats.example.com\"", "wss://nats.example.com"},
+	} {
+		m, err := render(t.Context(), "askbus", c.values+fmt.Sprintf(issuer, c.more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rules struct {
+			NATSURL string `json:"nats_url"`
+		}
+		if err := yaml.Unmarshal([]byte(named[*corev1.ConfigMap](&m, "askbus-issuer").Data["issuer.yaml"]), &rules); err != nil || rules.NATSURL != c.want {
+			t.Errorf("%s%s: holders connect to %q, want %q (%v)", c.values, c.more, rules.NATSURL, c.want, err)
+		}
 	}
 }
 
