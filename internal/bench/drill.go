@@ -400,10 +400,28 @@ func (r *drill) report() Drill {
 		r.d.Cards, r.d.Open = r.fake.Cards()
 		if r.d.Cards > r.inSlack {
 			r.d.Doubled += r.d.Cards - r.inSlack
-			r.d.Faults = append(r.d.Faults, fmt.Sprintf("%d cards for %d asks", r.d.Cards, r.inSlack))
+			r.d.Faults = append(append(r.d.Faults, fmt.Sprintf("%d cards for %d asks", r.d.Cards, r.inSlack)), twice(r.fake.Messages(drillChannel))...)
 		}
 	}
 	r.d.NoAsk, r.d.NoEnd = hundredths(r.noAsk.Seconds()), hundredths(r.noEnd.Seconds())
 	r.d.Ask, r.d.Answer, r.d.Whole = timesOf(r.asks), timesOf(r.answers), timesOf(r.whole)
 	return r.d
+}
+
+// twice says of each card that was posted more than once when that was.
+func twice(cards []fakeslack.Message) (list []string) {
+	at := map[string][]string{}
+	var order []string
+	for i := range cards {
+		payload, _ := cards[i].Metadata["event_payload"].(map[string]any)
+		key := fmt.Sprint(payload["ask"], " ", payload["key"])
+		if len(at[key]) == 1 {
+			order = append(order, key)
+		}
+		at[key] = append(at[key], cards[i].At().UTC().Format(time.TimeOnly))
+	}
+	for _, key := range order {
+		list = append(list, key+" was posted at "+strings.Join(at[key], ", "))
+	}
+	return list
 }
