@@ -31,14 +31,13 @@ import (
 // has not passed yet.
 
 // backupFormat is the number of the file's layout.
-const backupFormat = 1
+const backupFormat = 2
 
-// Lines of a backup, one JSON document each, compressed together. "desk" is an
-// older word for a consumer.
+// Lines of a backup, one JSON document each, compressed together.
 type (
 	backupLine struct {
 		Head     *BackupHead     `json:"askbus_backup,omitempty"` // the first
-		Consumer *backupConsumer `json:"desk,omitempty"`
+		Consumer *backupConsumer `json:"consumer,omitempty"`
 		Msg      *backupEntry    `json:"message,omitempty"`
 		End      *backupEnd      `json:"end,omitempty"` // the last
 	}
