@@ -27,7 +27,7 @@ func TestMCPIsAnsweredInTheBrowser(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Do(chromedp.Navigate(login.URL))
 	tab.Wait(`document.readyState === "complete" && !location.pathname.startsWith("/login")`)
-	s := b.connect(doors()[0], "s1", nil, asking(300, nil))
+	s := b.connect(mcpClients()[0], "s1", nil, asking(300, nil))
 	click(tab, `[...document.querySelectorAll("label")].find(l => l.innerText.includes("SQLite"))`)
 	click(tab, `[...document.querySelectorAll("button")].find(x => x.innerText.trim().startsWith("Answer"))`)
 	r := s.result()

@@ -12,7 +12,7 @@ import (
 func TestMCPACallThatOutlivesAMinute(t *testing.T) {
 	b := up(t)
 	waiting := map[string]*script{}
-	for i, d := range doors() {
+	for i, d := range mcpClients() {
 		for how, more := range map[string]map[string]any{
 			"progress": {"progress": true, "reset": true}, "a limit of its own": {"timeout": 120_000},
 		} {

@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// door is a way in for an MCP client, by one of the official SDKs.
-type door struct {
+// mcpClient is a client of one of the official SDKs on a transport.
+type mcpClient struct {
 	name string
 	sdk  int
 	mode string // version negotiation of SDK 2; empty: the newest with a handshake
 	http bool
 }
 
-func doors() []door {
-	return []door{
+func mcpClients() []mcpClient {
+	return []mcpClient{
 		{"sdk 1 on stdio", 1, "", false},
 		{"sdk 1 over HTTP", 1, "", true},
 		{"client 2 on stdio", 2, "", false},
@@ -27,13 +27,13 @@ func doors() []door {
 }
 
 // late is whether forms come by results, so that a form cannot be closed.
-func (d door) late() bool { return d.mode == "auto" }
+func (d mcpClient) late() bool { return d.mode == "auto" }
 
-// forms is whether the door can show forms at all.
-func (d door) forms() bool { return !d.http || d.late() }
+// forms is whether the client can show forms at all.
+func (d mcpClient) forms() bool { return !d.http || d.late() }
 
 // connect starts a client whose plan has the given calls.
-func (b *bus) connect(d door, session string, more map[string]any, calls ...map[string]any) *script {
+func (b *bus) connect(d mcpClient, session string, more map[string]any, calls ...map[string]any) *script {
 	b.t.Helper()
 	plan := map[string]any{"sdk": d.sdk, "mode": d.mode, "calls": calls}
 	maps.Copy(plan, more)
@@ -52,10 +52,10 @@ func (b *bus) connect(d door, session string, more map[string]any, calls ...map[
 	return run(b.t, "mcp/client.mjs", plan)
 }
 
-func each(t *testing.T, test func(t *testing.T, b *bus, d door)) {
+func each(t *testing.T, test func(t *testing.T, b *bus, d mcpClient)) {
 	t.Helper()
 	b := up(t)
-	for _, d := range doors() {
+	for _, d := range mcpClients() {
 		t.Run(d.name, func(t *testing.T) {
 			own := *b
 			own.t = t
@@ -90,7 +90,7 @@ func asking(wait any, more map[string]any) map[string]any {
 }
 
 func TestMCPToolsAreListedAndAnswered(t *testing.T) {
-	each(t, func(t *testing.T, b *bus, d door) {
+	each(t, func(t *testing.T, b *bus, d mcpClient) {
 		t.Helper()
 		s := b.connect(d, session(t), nil, asking(300, map[string]any{"progress": true}))
 		tools := s.until("tools", func(e event) bool { return e.Connected }).Tools
@@ -116,7 +116,7 @@ func TestMCPToolsAreListedAndAnswered(t *testing.T) {
 }
 
 func TestMCPADroppedCallIsAskedAgain(t *testing.T) {
-	each(t, func(t *testing.T, b *bus, d door) {
+	each(t, func(t *testing.T, b *bus, d mcpClient) {
 		t.Helper()
 		s := b.connect(d, session(t), nil, asking(300, map[string]any{"timeout": 500, "then": "line"}), asking(300, nil))
 		rec := b.next()
@@ -132,7 +132,7 @@ func TestMCPADroppedCallIsAskedAgain(t *testing.T) {
 }
 
 func TestMCPTwoAskTheSame(t *testing.T) {
-	each(t, func(t *testing.T, b *bus, d door) {
+	each(t, func(t *testing.T, b *bus, d mcpClient) {
 		t.Helper()
 		name := session(t)
 		one := b.connect(d, name, nil, asking(300, nil))
@@ -151,7 +151,7 @@ func TestMCPTwoAskTheSame(t *testing.T) {
 }
 
 func TestMCPFormsWonAndLost(t *testing.T) {
-	each(t, func(t *testing.T, b *bus, d door) {
+	each(t, func(t *testing.T, b *bus, d mcpClient) {
 		t.Helper()
 		if !d.forms() {
 			s := b.connect(d, session(t), map[string]any{"form": true}, asking(300, nil))

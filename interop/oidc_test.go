@@ -165,7 +165,7 @@ func TestSomebodySignsInAtAForeignProvider(t *testing.T) {
 	tab.Wait(`document.body.innerText.includes("groups")`) // what she lets askbus know
 	click(tab, `document.querySelector("button[type=submit]")`)
 	tab.Wait(`document.readyState === "complete" && location.href.startsWith("` + b.url + `") && !location.pathname.startsWith("/login")`)
-	s := b.connect(doors()[0], "s1", nil, asking(300, nil))
+	s := b.connect(mcpClients()[0], "s1", nil, asking(300, nil))
 	click(tab, `[...document.querySelectorAll("label")].find(l => l.innerText.includes("SQLite"))`)
 	click(tab, `[...document.querySelectorAll("button")].find(x => x.innerText.trim().startsWith("Answer"))`)
 	if r := s.result(); r.IsError || !strings.Contains(r.Text, "answered by Mei on the web\n") {
@@ -271,7 +271,7 @@ func TestMCPClientsSignInAtAForeignProvider(t *testing.T) { //nolint:tparallel /
 				t.Errorf("the result is %+v", r)
 			}
 			if status := b.bearer(t, "/v1/asks?session="+c.session, token.Token); status != http.StatusUnauthorized {
-				t.Errorf("the token at another door: %d", status)
+				t.Errorf("the token at another endpoint: %d", status)
 			}
 			if status := b.bearer(t, "/mcp?session=tom-1", token.Token); status != http.StatusForbidden {
 				t.Errorf("the token for a session of somebody else: %d", status)

@@ -48,7 +48,7 @@ func TestBenchSoakRuns(t *testing.T) {
 		}
 		carried := samples >= 5 && got["failures"] == 0.0
 		cycles, _ := got["cycles"].(map[string]any)
-		for _, kind := range []string{"answered", "withdrawn", "expired", "listed", "doors"} {
+		for _, kind := range []string{"answered", "withdrawn", "expired", "listed", "endpoints"} {
 			n, _ := cycles[kind].(float64)
 			carried = carried && n > 0
 		}

@@ -172,7 +172,7 @@ func TestNoSecretAndNoTextLeaks(t *testing.T) {
 	send(http.MethodPost, "/v1/hook?limit=1ms", event, credentialHeaders(agent, host))
 	send(http.MethodPost, "/v1/hook?limit=1ms", c.text("malformed hook"), credentialHeaders(agent, host))
 	send(http.MethodPost, "/v1/credentials", "", credentialHeaders(wrong))
-	// The newer doors: tasks of A2A, the exchange, tokens of other issuers, terminals.
+	// The newer endpoints: tasks of A2A, the exchange, tokens of other issuers, terminals.
 	message := func(text, more string) string {
 		return `{"jsonrpc":"2.0","id":"` + c.text("id of a call") + `","method":"SendMessage","params":{"message":{"messageId":"a2a1","contextId":"s1","role":"ROLE_USER","parts":[{"text":"` + text + `"}]` + more + `}}}`
 	}

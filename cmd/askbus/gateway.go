@@ -25,7 +25,7 @@ import (
 // gatewaySettings are the settings of "askbus gateway".
 type gatewaySettings struct {
 	config.Listen
-	config.Doors
+	config.Gateway
 	config.Web
 }
 
@@ -44,12 +44,12 @@ the bearer tokens.`,
 	f := cmd.Flags()
 	f.StringVar(&s.HTTPAddr, "http-addr", s.HTTPAddr, "address to listen on")
 	f.StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
-	doorFlags(&s.Doors, cmd)
+	gatewayFlags(&s.Gateway, cmd)
 	tlsFlags(&s.Listen, cmd)
 	return cmd
 }
 
-func doorFlags(d *config.Doors, cmd *cobra.Command) {
+func gatewayFlags(d *config.Gateway, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&d.CORSOrigins, "cors-origin", d.CORSOrigins, "web origins whose pages may call the HTTP API")
 	f.StringSliceVar(&d.EmbedOrigins, "embed-origin", d.EmbedOrigins, "web origins that may frame /embed")
@@ -72,26 +72,12 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 	if err != nil {
 		return err
 	}
-	issuers, err := r.mcpIssuers(s.MCP.Rules, r.base(ln)+mcpserver.Path)
+	nc, h, parts, err := r.gateway(ctx, cred, ln, s.Gateway, s.Web)
 	if err != nil {
 		_ = ln.Close()
 		return err
 	}
-	nc, doors, err := r.doors(cred, ln, s.Doors, s.Web, issuers)
-	if err != nil {
-		_ = ln.Close()
-		return err
-	}
-	if err := r.unlocked(ctx, doors, s.Doors); err != nil {
-		_ = ln.Close()
-		return err
-	}
-	beside, part, err := r.agentDoors(nc, doors, r.base(ln), issuers) //nolint:contextcheck // they end with the part that they come with
-	if err != nil {
-		_ = ln.Close()
-		return err
-	}
-	r.parts = append(r.parts, daemon.HTTP("http", ln, telemetry.Doors(r.tracing, doors.Beside(beside)), s.limits(), 5*time.Second), daemon.Part{Name: "gateway", Run: doors.Run}, part)
+	r.parts = append(append(r.parts, daemon.HTTP("http", ln, h, s.limits(), 5*time.Second)), parts...)
 	if err := r.ops(ctx, "gateway", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
 		return err
 	}
@@ -109,11 +95,16 @@ func (a *app) gatewayCred() (client.Credential, error) {
 	return c, err
 }
 
-// doors makes the gateway on its own connection. The caller serves and runs it.
-func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w config.Web, issuers *exchange.Source) (*nats.Conn, *gateway.Gateway, error) {
+// gateway makes the gateway, with the endpoints for agents' hosts, on its own connection. The
+// caller serves the handler and runs the parts.
+func (r *running) gateway(ctx context.Context, c client.Credential, ln net.Listener, d config.Gateway, w config.Web) (*nats.Conn, http.Handler, []daemon.Part, error) {
+	issuers, err := r.mcpIssuers(d.MCP.Rules, r.base(ln)+mcpserver.Path)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	nc, err := r.connect(c)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	g, err := gateway.New(nc, token.NewStore(nc, state.CacheOptions{Logger: r.log}), gateway.Options{
 		Refused: gatewayRefusals(r.reports(nc, "gateway", audit.Gateway())),
@@ -124,9 +115,16 @@ func (r *running) doors(c client.Credential, ln net.Listener, d config.Doors, w 
 		},
 	})
 	if err != nil {
-		return nil, nil, &exitError{exitUsage, err}
+		return nil, nil, nil, &exitError{exitUsage, err}
 	}
-	return nc, g, nil
+	if err := r.unlocked(ctx, g, d); err != nil {
+		return nil, nil, nil, err
+	}
+	more, part, err := r.agentEndpoints(nc, g, r.base(ln), issuers) //nolint:contextcheck // they end with the part that they come with
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return nc, telemetry.HTTP(r.tracing, g.With(more)), []daemon.Part{{Name: "gateway", Run: g.Run}, part}, nil
 }
 
 // base returns the URL at which callers reach a listener.
@@ -137,29 +135,17 @@ func (r *running) base(ln net.Listener) string {
 	return r.httpURL(ln)
 }
 
-// mountDoors serves the gateway at the inbox's address.
-func (r *running) mountDoors(ctx context.Context, c client.Credential, ln net.Listener, d config.Doors, w config.Web) error {
-	issuers, err := r.mcpIssuers(d.MCP.Rules, r.base(ln)+mcpserver.Path)
+// mountGateway serves the gateway at the inbox's address.
+func (r *running) mountGateway(ctx context.Context, c client.Credential, ln net.Listener, d config.Gateway, w config.Web) error {
+	_, h, parts, err := r.gateway(ctx, c, ln, d, w)
 	if err != nil {
 		return err
 	}
-	nc, doors, err := r.doors(c, ln, d, w, issuers)
-	if err != nil {
-		return err
-	}
-	if err := r.unlocked(ctx, doors, d); err != nil {
-		return err
-	}
-	beside, part, err := r.agentDoors(nc, doors, r.base(ln), issuers) //nolint:contextcheck // they end with the part that they come with
-	if err != nil {
-		return err
-	}
-	h := telemetry.Doors(r.tracing, doors.Beside(beside))
 	for _, pattern := range append(gateway.Paths(), mcpserver.Path, mcpserver.MetadataPath, mcpserver.MetadataPath+mcpserver.Path) {
 		r.mount(pattern, h)
 	}
 	// The gateway stops first: its waits would block the HTTP server's shutdown.
-	r.last = append(r.last, daemon.Part{Name: "gateway", Run: doors.Run}, part)
+	r.last = append(r.last, parts...)
 	return nil
 }
 
@@ -171,8 +157,8 @@ func (r *running) mount(pattern string, h http.Handler) {
 	r.mounts.Handle(pattern, h)
 }
 
-// beside returns the inbox with everything that is mounted at its address.
-func (r *running) beside(inbox http.Handler) http.Handler {
+// mounted returns the inbox with everything that is mounted at its address.
+func (r *running) mounted(inbox http.Handler) http.Handler {
 	if r.mounts == nil {
 		return inbox
 	}

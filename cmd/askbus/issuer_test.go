@@ -127,8 +127,8 @@ func TestARemoteAgentGetsItsCredentialByExchange(t *testing.T) {
 func TestAnAPITokenIsSwappedIfItsScopeAllows(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
-	issue := func(doors string) string {
-		made := pl.must(0, "token", "issue", "--session", "s1", "--doors", doors, "--output", "json")
+	issue := func(endpoints string) string {
+		made := pl.must(0, "token", "issue", "--session", "s1", "--endpoints", endpoints, "--output", "json")
 		if made["expires"] == nil {
 			t.Errorf("a token without an end: %v", made)
 		}
@@ -145,7 +145,7 @@ func TestAnAPITokenIsSwappedIfItsScopeAllows(t *testing.T) {
 	if _, err := swapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("mcp"), ""); err == nil || !strings.Contains(err.Error(), "is valid for mcp, not for nats") {
 		t.Errorf("with another scope: %v", err)
 	}
-	for _, wrong := range [][]string{{"--expires", "0"}, {"--expires", "9000h"}, {"--doors", "window"}} {
+	for _, wrong := range [][]string{{"--expires", "0"}, {"--expires", "9000h"}, {"--endpoints", "window"}} {
 		if _, _, code := pl.run(append([]string{"token", "issue"}, wrong...)...); code != 2 {
 			t.Errorf("%v: exit %d", wrong, code)
 		}

@@ -28,6 +28,6 @@ func foreignToken(issuers *exchange.Source) func(context.Context, string) (token
 	}
 	return func(ctx context.Context, raw string) (token.Token, error) {
 		h, err := issuers.Holder(ctx, raw)
-		return token.Token{ID: h.ID, Role: token.Agent, Tenant: h.Tenant, Sessions: h.Sessions, Expires: h.Expires, Doors: []token.Door{token.MCP}}, err
+		return token.Token{ID: h.ID, Role: token.Agent, Tenant: h.Tenant, Sessions: h.Sessions, Expires: h.Expires, Endpoints: []token.Endpoint{token.MCP}}, err
 	}
 }

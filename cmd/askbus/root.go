@@ -167,7 +167,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 
 // settings returns the settings of all commands.
 func settings() []any {
-	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Telemetry{}, config.Listen{}, config.Ledger{}, config.Types{}, config.Issuer{}, config.Web{}, config.Doors{}, config.Slack{}, config.Push{}, sessionSetting{}, hostSettings{}, terminalSettings{}, config.SSH{}}
+	return []any{config.Common{}, config.Reach{}, config.Log{}, config.Telemetry{}, config.Listen{}, config.Ledger{}, config.Types{}, config.Issuer{}, config.Web{}, config.Gateway{}, config.Slack{}, config.Push{}, sessionSetting{}, hostSettings{}, terminalSettings{}, config.SSH{}}
 }
 
 func (a *app) logger() (*slog.Logger, error) {

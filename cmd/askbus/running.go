@@ -315,7 +315,7 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 	r.after.HTTPURL = base
 	// The inbox stops first: it ends the live streams, which would block the HTTP server's
 	// shutdown.
-	r.parts = append(r.parts, daemon.HTTP("http", ln, r.beside(srv.Handler()), limits, 5*time.Second), daemon.Part{Name: "web", Run: srv.Run})
+	r.parts = append(r.parts, daemon.HTTP("http", ln, r.mounted(srv.Handler()), limits, 5*time.Second), daemon.Part{Name: "web", Run: srv.Run})
 	return nc, nil
 }
 

@@ -331,7 +331,7 @@ func TestOtherMachinesNeedTLS(t *testing.T) {
 func TestAnExchangeTrustsTheCAItIsTold(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t, "--tls")
-	secret, _, _ := pl.run("token", "issue", "--session", "s1", "--doors", "nats", "--output", "json")
+	secret, _, _ := pl.run("token", "issue", "--session", "s1", "--endpoints", "nats", "--output", "json")
 	var issued struct {
 		Token string `json:"token"`
 	}

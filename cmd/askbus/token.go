@@ -44,7 +44,7 @@ The bus must be running. The credential must be an operator's, such as the one o
 
 func (a *app) tokenIssueCmd() *cobra.Command {
 	var role string
-	var sessions, doors []string
+	var sessions, endpoints []string
 	var expires time.Duration
 	var t token.Token
 	cmd := &cobra.Command{
@@ -89,8 +89,8 @@ it, os:<user>.`,
 				return usage("invalid --expires %s: use 1s to %s", expires, token.MostLife)
 			}
 			t.Expires = t.Created.Add(expires)
-			for _, d := range doors {
-				t.Doors = append(t.Doors, token.Door(d))
+			for _, e := range endpoints {
+				t.Endpoints = append(t.Endpoints, token.Endpoint(e))
 			}
 			if err := t.Validate(); err != nil {
 				return &exitError{exitUsage, err}
@@ -111,7 +111,7 @@ it, os:<user>.`,
 	f.StringVar(&role, "role", string(token.Agent), "agent, host, screen, responder or operator")
 	f.StringSliceVar(&sessions, "session", nil, `sessions of an agent or a screen, "*" for all; the one session of a host`)
 	f.DurationVar(&expires, "expires", token.DefaultLife, "how long it is valid")
-	f.StringSliceVar(&doors, "doors", nil, "where it is accepted: http, ws, mcp, hook, nats, a2a (default: everywhere)")
+	f.StringSliceVar(&endpoints, "endpoints", nil, "where it is accepted: http, ws, mcp, hook, nats, a2a (default: everywhere)")
 	f.StringVar(&t.Principal, "principal", "", "principal that it answers as (default: token:<id>; of a host: os:<user>)")
 	f.StringVar(&t.Name, "name", "", "name to show with its answers")
 	f.StringSliceVar(&t.Groups, "groups", nil, "groups of that principal, for audiences")
@@ -132,34 +132,34 @@ func (a *app) tellToken(t *token.Token, secret string) error {
 
 // tokenRow is a token in a list, without its secret.
 type tokenRow struct {
-	ID        string       `json:"id"`
-	Role      token.Role   `json:"role"`
-	Tenant    string       `json:"tenant"`
-	Sessions  []string     `json:"sessions,omitempty"`
-	Principal string       `json:"principal,omitempty"`
-	Name      string       `json:"name,omitempty"`
-	Groups    []string     `json:"groups,omitempty"`
-	Doors     []token.Door `json:"doors,omitempty"`
-	Created   time.Time    `json:"created"`
-	Expires   *time.Time   `json:"expires,omitempty"`
-	Used      *time.Time   `json:"used,omitempty"` // last use, to the minute
+	ID        string           `json:"id"`
+	Role      token.Role       `json:"role"`
+	Tenant    string           `json:"tenant"`
+	Sessions  []string         `json:"sessions,omitempty"`
+	Principal string           `json:"principal,omitempty"`
+	Name      string           `json:"name,omitempty"`
+	Groups    []string         `json:"groups,omitempty"`
+	Endpoints []token.Endpoint `json:"endpoints,omitempty"`
+	Created   time.Time        `json:"created"`
+	Expires   *time.Time       `json:"expires,omitempty"`
+	Used      *time.Time       `json:"used,omitempty"` // last use, to the minute
 }
 
 func rowOf(t *token.Token) tokenRow {
-	r := tokenRow{t.ID, t.Role, t.Tenant, t.Sessions, t.Principal, t.Name, t.Groups, t.Doors, t.Created, nil, nil}
+	r := tokenRow{t.ID, t.Role, t.Tenant, t.Sessions, t.Principal, t.Name, t.Groups, t.Endpoints, t.Created, nil, nil}
 	if !t.Expires.IsZero() {
 		r.Expires = &t.Expires
 	}
 	return r
 }
 
-func doorsOf(t *token.Token) string {
-	if len(t.Doors) == 0 {
+func endpointsOf(t *token.Token) string {
+	if len(t.Endpoints) == 0 {
 		return "all"
 	}
-	names := make([]string, len(t.Doors))
-	for i, d := range t.Doors {
-		names[i] = string(d)
+	names := make([]string, len(t.Endpoints))
+	for i, e := range t.Endpoints {
+		names[i] = string(e)
 	}
 	return strings.Join(names, ", ")
 }
@@ -195,7 +195,7 @@ func (a *app) tokenListCmd() *cobra.Command {
 				return json.NewEncoder(cleanJSON{a.out}).Encode(rows)
 			}
 			w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "ID\tROLE\tSCOPE\tDOORS\tEXPIRES\tLAST USED")
+			fmt.Fprintln(w, "ID\tROLE\tSCOPE\tENDPOINTS\tEXPIRES\tLAST USED")
 			for i := range tokens {
 				t := &tokens[i].Token
 				expires := "never"
@@ -209,7 +209,7 @@ func (a *app) tokenListCmd() *cobra.Command {
 				if last := tokens[i].Last; !last.IsZero() {
 					used = last.Local().Format("2006-01-02 15:04")
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Role, t.Scope(), doorsOf(t), expires, used)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Role, t.Scope(), endpointsOf(t), expires, used)
 			}
 			return w.Flush()
 		},

@@ -84,7 +84,7 @@ func (a *app) torture(ctx context.Context, t tortureFlags) error {
 		return usage("--small-disk needs --processes")
 	}
 	if len(t.attacks.Kinds) > 0 && a.NATS.URL == "" {
-		return usage("--attack needs a bus with its HTTP doors: start \"askbus up\", and give its --nats-url and --dir")
+		return usage("--attack needs a bus with its HTTP endpoints: start \"askbus up\", and give its --nats-url and --dir")
 	}
 	if err := a.checkBreakFlag(&t); err != nil {
 		return err

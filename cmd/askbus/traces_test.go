@@ -72,8 +72,8 @@ func (c *collector) wait(t *testing.T, trace string, names ...string) {
 	}
 }
 
-// Each way in leaves its spans in the caller's trace, up to the outcome that it learns.
-func TestEveryDoorAndTheCommandLineAreTraced(t *testing.T) {
+// Every endpoint leaves its spans in the caller's trace, up to the outcome that it learns.
+func TestEndpointsAndTheCommandLineAreTraced(t *testing.T) {
 	t.Parallel()
 	c := &collector{spans: map[string]string{}, more: make(chan struct{})}
 	srv := httptest.NewServer(c)
@@ -114,6 +114,6 @@ func TestEveryDoorAndTheCommandLineAreTraced(t *testing.T) {
 			t.Fatalf("%s: %s %s %v", call.path, res.Status, said, err)
 		}
 	}
-	c.wait(t, http1, "door POST /v1/asks", "ask", "broker ask")
-	c.wait(t, mcp, "door POST /mcp", "tool ListPendingQuestions")
+	c.wait(t, http1, "http POST /v1/asks", "ask", "broker ask")
+	c.wait(t, mcp, "http POST /mcp", "tool ListPendingQuestions")
 }

@@ -16,7 +16,7 @@ const unlockedConnections = 64
 
 // unlocked serves the address without tokens, if configured: for one session, and for programs on
 // this machine.
-func (r *running) unlocked(ctx context.Context, g *gateway.Gateway, d config.Doors) error {
+func (r *running) unlocked(ctx context.Context, g *gateway.Gateway, d config.Gateway) error {
 	switch {
 	case d.InteractAddr == "" && d.InteractSession == "":
 		return nil

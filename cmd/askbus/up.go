@@ -22,7 +22,7 @@ type upSettings struct {
 	config.Ledger
 	config.Web
 	config.Push
-	config.Doors
+	config.Gateway
 	config.SSH
 	config.Types
 	config.Issuer
@@ -54,7 +54,7 @@ It refuses addresses that other machines can reach without TLS, except with --in
 	s.httpFlag(cmd)
 	s.opsFlag(cmd)
 	s.ledgerFlags(cmd)
-	doorFlags(&s.Doors, cmd)
+	gatewayFlags(&s.Gateway, cmd)
 	sshFlags(&s.SSH, cmd)
 	issuerFlags(&s.Issuer, cmd)
 	tlsFlags(&s.Listen, cmd)
@@ -158,7 +158,7 @@ func (a *app) runUp(ctx context.Context, s upSettings) error {
 	if err != nil {
 		return err
 	}
-	if err := r.mountDoors(ctx, gatewayCred, ln, s.Doors, s.Web); err != nil {
+	if err := r.mountGateway(ctx, gatewayCred, ln, s.Gateway, s.Web); err != nil {
 		return err
 	}
 	if _, err := r.inbox(webCred, ln, s.Web, s.Push, s.limits(), cookieKey); err != nil {

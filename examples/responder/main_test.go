@@ -25,14 +25,14 @@ type room struct {
 	mu        sync.Mutex
 	messages  []message
 	intercept func(respondertest.Call) error
-	doors     map[string]http.HandlerFunc // of the replicas
+	replicas  map[string]http.HandlerFunc // by name
 }
 
 func TestResponder(t *testing.T) {
 	t.Parallel()
 	respondertest.Run(t, func(t *testing.T) respondertest.Surface {
 		t.Helper()
-		r := &room{doors: map[string]http.HandlerFunc{}}
+		r := &room{replicas: map[string]http.HandlerFunc{}}
 		r.Server = httptest.NewServer(r)
 		t.Cleanup(r.Close)
 		return r
@@ -48,12 +48,12 @@ func (r *room) Serve(ctx context.Context, resp *responder.Responder, opts respon
 	}
 	name := strconv.Itoa(len(r.Posts())) + "-" + ask.Key{}.String() + opts.Clock.Now().String()
 	r.mu.Lock()
-	r.doors[name] = clicks(s, "secret")
+	r.replicas[name] = clicks(s, "secret")
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.doors, name)
+		delete(r.replicas, name)
 	}()
 	return s.Run(ctx)
 }
@@ -70,8 +70,8 @@ func (r *room) Posts() []respondertest.Post {
 
 func (r *room) Click(_ context.Context, p respondertest.Post, c respondertest.Click) string {
 	r.mu.Lock()
-	var door http.HandlerFunc
-	for _, door = range r.doors {
+	var replica http.HandlerFunc
+	for _, replica = range r.replicas {
 		break
 	}
 	var k ask.Key
@@ -85,7 +85,7 @@ func (r *room) Click(_ context.Context, p respondertest.Post, c respondertest.Cl
 	req := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
 	req.Header.Set("Authorization", "Bearer secret")
 	w := httptest.NewRecorder()
-	door(w, req)
+	replica(w, req)
 	return w.Body.String()
 }
 

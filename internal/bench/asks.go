@@ -116,7 +116,7 @@ func (a *Asks) answerAll(ctx context.Context) error {
 // shown answers an ask of this run and ignores all others.
 func (a *Asks) shown(ctx context.Context, r ask.Record) {
 	if r.Ask.Tenant != a.bed.Tenant || !strings.HasPrefix(r.Ask.Session, a.bed.run) ||
-		r.Ask.Metadata["bench"] != "cycle" && !strings.HasSuffix(r.Ask.Session, doorSession) {
+		r.Ask.Metadata["bench"] != "cycle" && !strings.HasSuffix(r.Ask.Session, httpSession) {
 		return
 	}
 	a.mu.Lock()

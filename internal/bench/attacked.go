@@ -100,13 +100,13 @@ func MeasureAttacks(ctx context.Context, program Program, plan Plan, opts Attack
 	if err != nil {
 		return Attacked{}, err
 	}
-	d, err := p.doors(ctx, program, bed)
+	d, err := p.endpoints(ctx, program, bed)
 	if err != nil {
 		return Attacked{}, err
 	}
 	report := Attacked{Machine: ThisMachine(), CPU: opts.CPU}
 	for _, kind := range opts.Kinds {
-		o, err := p.attacked(ctx, program, plan, opts.CPU, kind, &victims{asks: asks, doors: d})
+		o, err := p.attacked(ctx, program, plan, opts.CPU, kind, &victims{asks: asks, endpoints: d})
 		if err != nil {
 			return report, err
 		}
@@ -118,7 +118,7 @@ func MeasureAttacks(ctx context.Context, program Program, plan Plan, opts Attack
 
 func (p *process) attacked(ctx context.Context, program Program, plan Plan, cpu float64, kind string, v *victims) (AttackOutcome, error) {
 	o := AttackOutcome{Kind: kind}
-	how, err := p.attacker(ctx, program, kind, v.doors.url)
+	how, err := p.attacker(ctx, program, kind, v.endpoints.url)
 	if err != nil {
 		return o, err
 	}
@@ -314,8 +314,8 @@ func startAttacker(ctx context.Context, program Program, how Attacker) (stop fun
 
 // victims are quiet sessions that ask occasionally.
 type victims struct {
-	asks  *Asks
-	doors *doors
+	asks      *Asks
+	endpoints *endpoints
 
 	mu     sync.Mutex
 	took   []time.Duration
@@ -354,7 +354,7 @@ func (v *victims) cycle(ctx context.Context, slot int) {
 	if slot < natsVictims {
 		err = v.asks.Cycle(ctx, slot)
 	} else {
-		err = v.doors.once(ctx, 7*n) // through the first HTTP API; a refusal counts as an error
+		err = v.endpoints.once(ctx, 7*n) // through the first HTTP API; a refusal counts as an error
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

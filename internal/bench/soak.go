@@ -79,11 +79,11 @@ func MeasureSoak(ctx context.Context, program Program, opts SoakOptions) (s Soak
 		return s, err
 	}
 	began := time.Now()
-	through, err := p.doors(ctx, program, bed)
+	through, err := p.endpoints(ctx, program, bed)
 	if err != nil {
 		return s, err
 	}
-	load := &soakLoad{asks: asks, doors: through}
+	load := &soakLoad{asks: asks, endpoints: through}
 	driving, stop := context.WithTimeout(ctx, opts.For)
 	defer stop()
 	var driver sync.WaitGroup
@@ -145,8 +145,8 @@ func (p *process) sample(ctx context.Context, at time.Duration) (s SoakSample, e
 
 // soakLoad drives cycles of every kind and counts them.
 type soakLoad struct {
-	asks  *Asks
-	doors *doors
+	asks      *Asks
+	endpoints *endpoints
 
 	mu      sync.Mutex
 	done    SoakCycles
@@ -196,11 +196,11 @@ func (l *soakLoad) cycle(ctx context.Context, i int) (count *int, err error) {
 	case i%10 == 3:
 		return &l.done.Withdrawn, l.withdraw(ctx, i)
 	case i%5 == 1:
-		repeats, err := l.doors.cycle(ctx, i/5)
+		repeats, err := l.endpoints.cycle(ctx, i/5)
 		l.mu.Lock()
 		l.repeats += repeats
 		l.mu.Unlock()
-		return &l.done.Doors, err
+		return &l.done.Endpoints, err
 	case i%10 == 7:
 		_, err = l.asks.end(ctx, i, soakAsk("expire", soakExpires), ask.StatusExpired)
 		return &l.done.Expired, err

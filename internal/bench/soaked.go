@@ -16,7 +16,7 @@ type Soak struct {
 	Rate       float64    `json:"rate_per_s"` // wanted
 	PerSec     float64    `json:"per_s"`
 	Cycles     SoakCycles `json:"cycles"`
-	Repeats    int        `json:"repeats"` // requests to the HTTP doors that were repeated because the bus was away
+	Repeats    int        `json:"repeats"` // requests over HTTP that were repeated because the bus was away
 	Failures   int        `json:"failures"`
 	FirstError string     `json:"first_error,omitempty"`
 	Samples    int        `json:"samples"`
@@ -48,10 +48,10 @@ type SoakCycles struct {
 	Withdrawn int `json:"withdrawn"`
 	Expired   int `json:"expired"`
 	Listed    int `json:"listed"`
-	Doors     int `json:"doors"` // answered; asked over HTTP, WebSocket and MCP
+	Endpoints int `json:"endpoints"` // answered; asked over HTTP, WebSocket and MCP
 }
 
-func (c SoakCycles) all() int { return c.Answered + c.Withdrawn + c.Expired + c.Listed + c.Doors }
+func (c SoakCycles) all() int { return c.Answered + c.Withdrawn + c.Expired + c.Listed + c.Endpoints }
 
 // SoakSample is a sample of the process.
 type SoakSample struct {
@@ -152,8 +152,8 @@ func (s Soak) Write(out io.Writer) error {
 	}
 	pairs := []any{
 		"ran for", fmt.Sprintf("%.0f s of %.0f s, %d samples", s.Seconds, s.Planned, s.Samples),
-		"cycles", fmt.Sprintf("%d: %d answered, %d withdrawn, %d expired, %d lists, %d through doors", s.Cycles.all(), s.Cycles.Answered, s.Cycles.Withdrawn, s.Cycles.Expired, s.Cycles.Listed, s.Cycles.Doors),
-		"per second", fmt.Sprintf("%.1f (wanted: %g)", s.PerSec, s.Rate), "failures", s.Failures, "repeated at the doors", s.Repeats,
+		"cycles", fmt.Sprintf("%d: %d answered, %d withdrawn, %d expired, %d lists, %d over HTTP", s.Cycles.all(), s.Cycles.Answered, s.Cycles.Withdrawn, s.Cycles.Expired, s.Cycles.Listed, s.Cycles.Endpoints),
+		"per second", fmt.Sprintf("%.1f (wanted: %g)", s.PerSec, s.Rate), "failures", s.Failures, "repeated over HTTP", s.Repeats,
 	}
 	if s.FirstError != "" {
 		pairs = append(pairs, "first error", strings.ReplaceAll(s.FirstError, "\n", "; "))

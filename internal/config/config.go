@@ -133,9 +133,9 @@ type Push struct {
 	}
 }
 
-// Doors has the settings of the HTTP and WebSocket endpoints.
-type Doors struct {
-	CORSOrigins  []string `split_words:"true" desc:"web origins whose pages may call the HTTP doors"`
+// Gateway has the settings of the HTTP and WebSocket endpoints.
+type Gateway struct {
+	CORSOrigins  []string `split_words:"true" desc:"web origins whose pages may call the HTTP API"`
 	EmbedOrigins []string `split_words:"true" desc:"web origins that may frame /embed"`
 
 	InteractAddr    string `split_words:"true" desc:"loopback address at which programs of this machine ask in the dialect interact without a token; default: none"`

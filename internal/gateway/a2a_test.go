@@ -56,7 +56,7 @@ func TestA2A(t *testing.T) {
 		}
 	}
 	d.do("", "POST", "/a2a", `{}`).want(t, 401)
-	only := d.token(token.Token{Role: token.Agent, Sessions: []string{"s1"}, Doors: []token.Door{token.HTTP}})
+	only := d.token(token.Token{Role: token.Agent, Sessions: []string{"s1"}, Endpoints: []token.Endpoint{token.HTTP}})
 	d.do(only, "POST", "/a2a", `{}`).want(t, 403, "a2a")
 	call(d.agent("s2"), "GetTask", `{"id":"s1/m1"}`).want(t, 403)
 }

@@ -108,7 +108,7 @@ func TestRightsOfRoles(t *testing.T) {
 		"the panel of an agent":                              {agent, "GET", "/embed?session=s1", "", 403, ""},
 		"an unknown ask":                                     {agent, "GET", "/v1/asks/s1/nothing", "", 404, ""},
 		"an id that is none":                                 {agent, "GET", "/v1/asks/s1/a%2Fb", "", 404, ""},
-		"no door":                                            {agent, "GET", "/v1/nothing", "", 404, ""},
+		"unknown path":                                       {agent, "GET", "/v1/nothing", "", 404, ""},
 		"a wrong method":                                     {agent, "PUT", "/v1/asks", "", 405, ""},
 	} {
 		res := d.do(c.secret, c.method, c.path, c.body)

@@ -47,15 +47,15 @@ func TestEveryTokenHasTheRightsOfTheTable(t *testing.T) {
 		"GET /ws": sockets, "GET /embed": answers, "POST /v1/credentials": forwards,
 		"GET /embed/{name}": open, "GET /openapi.yaml": open, "GET /asyncapi.yaml": open, "GET /schemas/": open, "GET /schemas/{name}": open, "GET /.well-known/agent-card.json": open,
 	}
-	var doors []string
+	var operations []string
 	for path, item := range description(t).Paths.Map() {
 		for method := range item.Operations() {
-			doors = append(doors, method+" "+path)
+			operations = append(operations, method+" "+path)
 		}
 	}
-	slices.Sort(doors)
-	if have := slices.Sorted(maps.Keys(cells)); !slices.Equal(have, doors) {
-		t.Fatalf("the table has\n%s\nopenapi.yaml has\n%s", strings.Join(have, "\n"), strings.Join(doors, "\n"))
+	slices.Sort(operations)
+	if have := slices.Sorted(maps.Keys(cells)); !slices.Equal(have, operations) {
+		t.Fatalf("the table has\n%s\nopenapi.yaml has\n%s", strings.Join(have, "\n"), strings.Join(operations, "\n"))
 	}
 	plain := *d
 	plain.http = http.DefaultClient // the WebSocket's path is asked for without being one
@@ -64,9 +64,9 @@ func TestEveryTokenHasTheRightsOfTheTable(t *testing.T) {
 		secrets[string(name)] = d.token(tok)
 	}
 	n := 0
-	for _, door := range doors {
-		method, path, _ := strings.Cut(door, " ")
-		for where, may := range strings.Split(cells[door], " | ") {
+	for _, operation := range operations {
+		method, path, _ := strings.Cut(operation, " ")
+		for where, may := range strings.Split(cells[operation], " | ") {
 			tenant, session := []string{"acme", "acme", "other"}[where], []string{"s1", "s2", "s1"}[where]
 			for who, secret := range secrets {
 				n++
@@ -79,7 +79,7 @@ func TestEveryTokenHasTheRightsOfTheTable(t *testing.T) {
 				got := plain.do(secret, method, at+"?wait=0s&tenant="+tenant+"&session="+session+query[path], body)
 				allowed := got.status != http.StatusUnauthorized && got.status != http.StatusForbidden
 				if want := slices.Contains(strings.Fields(may), who); allowed != want {
-					t.Errorf("%s for %s/%s as %s: %d, allowed should be %v: %.200s", door, tenant, session, who, got.status, want, got.body)
+					t.Errorf("%s for %s/%s as %s: %d, allowed should be %v: %.200s", operation, tenant, session, who, got.status, want, got.body)
 				}
 			}
 		}

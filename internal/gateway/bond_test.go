@@ -17,7 +17,7 @@ import (
 )
 
 // issued issues a revocable token and returns its id and secret.
-func (d *doors) issued(tok token.Token) (id, secret string) {
+func (d *fixture) issued(tok token.Token) (id, secret string) {
 	d.t.Helper()
 	tok.Tenant = "acme"
 	made, secret, err := d.tokens.Issue(d.t.Context(), tok)
@@ -28,7 +28,7 @@ func (d *doors) issued(tok token.Token) (id, secret string) {
 }
 
 // revoke revokes a token. The gateway does not poll, so an end shows that it got the event.
-func (d *doors) revoke(id string) {
+func (d *fixture) revoke(id string) {
 	d.t.Helper()
 	if _, err := d.tokens.Revoke(d.t.Context(), id); err != nil {
 		d.t.Fatal(err)
@@ -66,7 +66,7 @@ func TestARevokedTokensWaitEnds(t *testing.T) {
 }
 
 // Requests to other handlers, such as MCP's, end with the token as well.
-func TestADoorBesideEndsWithItsToken(t *testing.T) {
+func TestAnAddedHandlerEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	g, err := gateway.New(d.bus.Connect(natsd.Role{Name: natsd.RoleGateway}), token.NewStore(d.bus.Connect(natsd.Role{Name: natsd.RoleGateway}), state.CacheOptions{Poll: time.Hour, FailAfter: 2 * time.Hour}), gateway.Options{})
@@ -83,7 +83,7 @@ func TestADoorBesideEndsWithItsToken(t *testing.T) {
 		}
 	}()
 	here, ended := make(chan struct{}), make(chan error, 1)
-	h := g.Beside(map[string]http.Handler{"/mcp": http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	h := g.With(map[string]http.Handler{"/mcp": http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if _, err := g.Caller(r); err != nil {
 			t.Error(err)
 		}

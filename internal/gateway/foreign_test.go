@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/pkg/dialect"
 )
 
-func (d *doors) host(name, secret string) int {
+func (d *fixture) host(name, secret string) int {
 	d.t.Helper()
 	req, err := http.NewRequestWithContext(d.t.Context(), "GET", d.url+"/v1/asks", nil)
 	if err != nil {
@@ -27,7 +27,7 @@ func (d *doors) host(name, secret string) int {
 	return res.StatusCode
 }
 
-func (d *doors) somebodyIsThere() {
+func (d *fixture) somebodyIsThere() {
 	d.t.Helper()
 	leave, err := d.people.Present("", "")
 	if err != nil {

@@ -225,10 +225,10 @@ func (g *Gateway) Handler() http.Handler {
 	return g.access.Guard(mux)
 }
 
-// Caller authenticates a call of a handler of [Gateway.Beside]. The error is an [*ask.Error].
+// Caller authenticates a call of a handler of [Gateway.With]. The error is an [*ask.Error].
 func (g *Gateway) Caller(r *http.Request) (token.Token, error) { return g.access.Caller(r) }
 
-// Refused reports that a handler of [Gateway.Beside] refuses the token that [Gateway.Caller]
+// Refused reports that a handler of [Gateway.With] refuses the token that [Gateway.Caller]
 // returned.
 func (g *Gateway) Refused(r *http.Request, t *token.Token, err error) { g.access.Refused(r, t, err) }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// doors is a gateway on its own bus.
-type doors struct {
+// fixture is a gateway on its own bus.
+type fixture struct {
 	t      *testing.T
 	bus    *natstest.Bus
 	url    string
@@ -34,14 +34,14 @@ type doors struct {
 	gateway *gateway.Gateway
 }
 
-func open(t *testing.T, opts gateway.Options) *doors {
+func open(t *testing.T, opts gateway.Options) *fixture {
 	t.Helper()
 	return openOn(t, natstest.Start(t, natstest.Options{}), opts)
 }
 
-func openOn(t *testing.T, bus *natstest.Bus, opts gateway.Options) *doors {
+func openOn(t *testing.T, bus *natstest.Bus, opts gateway.Options) *fixture {
 	t.Helper()
-	d := &doors{t: t, bus: bus, tokens: token.NewIssuer(bus.Connect(natsd.Role{Name: natsd.RoleOperator}))}
+	d := &fixture{t: t, bus: bus, tokens: token.NewIssuer(bus.Connect(natsd.Role{Name: natsd.RoleOperator}))}
 	nc := bus.Connect(natsd.Role{Name: natsd.RoleGateway})
 	var h http.Handler
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r) }))
@@ -69,7 +69,7 @@ func openOn(t *testing.T, bus *natstest.Bus, opts gateway.Options) *doors {
 	return d
 }
 
-func (d *doors) token(tok token.Token) string {
+func (d *fixture) token(tok token.Token) string {
 	d.t.Helper()
 	if tok.Tenant == "" {
 		tok.Tenant = "acme"
@@ -81,15 +81,15 @@ func (d *doors) token(tok token.Token) string {
 	return secret
 }
 
-func (d *doors) agent(sessions ...string) string {
+func (d *fixture) agent(sessions ...string) string {
 	return d.token(token.Token{Role: token.Agent, Sessions: sessions})
 }
 
-func (d *doors) screen(sessions ...string) string {
+func (d *fixture) screen(sessions ...string) string {
 	return d.token(token.Token{Role: token.Screen, Sessions: sessions, Name: "A screen"})
 }
 
-func (d *doors) responder() string { return d.token(token.Token{Role: token.Responder}) }
+func (d *fixture) responder() string { return d.token(token.Token{Role: token.Responder}) }
 
 // reply is a recorded response.
 type reply struct {
@@ -108,7 +108,7 @@ func (r reply) as(t *testing.T) map[string]any {
 	return m
 }
 
-func (d *doors) do(secret, method, path, body string, headers ...string) reply {
+func (d *fixture) do(secret, method, path, body string, headers ...string) reply {
 	d.t.Helper()
 	res, err := d.try(secret, method, path, body, headers...)
 	if err != nil {
@@ -117,7 +117,7 @@ func (d *doors) do(secret, method, path, body string, headers ...string) reply {
 	return res
 }
 
-func (d *doors) try(secret, method, path, body string, headers ...string) (reply, error) {
+func (d *fixture) try(secret, method, path, body string, headers ...string) (reply, error) {
 	req, err := http.NewRequestWithContext(d.t.Context(), method, d.url+path, strings.NewReader(body))
 	if err != nil {
 		return reply{}, err
@@ -157,7 +157,7 @@ func (r reply) want(t *testing.T, status int, says ...string) reply {
 }
 
 // pending waits until an ask is on the bus; anyID matches any id.
-func (d *doors) pending(session, id string) ask.Record {
+func (d *fixture) pending(session, id string) ask.Record {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(d.t.Context())
 	defer cancel()
@@ -182,7 +182,7 @@ func (d *doors) pending(session, id string) ask.Record {
 	}
 }
 
-func (d *doors) key(session, id string) ask.Key {
+func (d *fixture) key(session, id string) ask.Key {
 	d.t.Helper()
 	rec := d.pending(session, id)
 	return rec.Ask.Key()
@@ -191,14 +191,14 @@ func (d *doors) key(session, id string) ask.Key {
 var mei = ask.By{Principal: "os:mei", Name: "Mei", Groups: []string{"platform"}, Proof: "test"}
 
 // answers answers at another surface.
-func (d *doors) answers(k ask.Key, answers ...ask.Answer) {
+func (d *fixture) answers(k ask.Key, answers ...ask.Answer) {
 	d.t.Helper()
 	if _, err := d.people.Answer(d.t.Context(), k, ask.Reply{Answers: answers, By: mei}); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *doors) declines(k ask.Key, reason string) {
+func (d *fixture) declines(k ask.Key, reason string) {
 	d.t.Helper()
 	if _, err := d.people.Cancel(d.t.Context(), k, responder.Decline{Reason: reason, By: mei}); err != nil {
 		d.t.Fatal(err)
@@ -206,7 +206,7 @@ func (d *doors) declines(k ask.Key, reason string) {
 }
 
 // meanwhile runs a request in the background.
-func (d *doors) meanwhile(secret, method, path, body string, headers ...string) <-chan reply {
+func (d *fixture) meanwhile(secret, method, path, body string, headers ...string) <-chan reply {
 	done := make(chan reply, 1)
 	go func() {
 		res, err := d.try(secret, method, path, body, headers...)

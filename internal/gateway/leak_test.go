@@ -10,9 +10,9 @@ import (
 	"github.com/askbus/askbus/internal/natstest"
 )
 
-// TestTwoThousandAsksThroughEachDoor and its subtests are not parallel: they count goroutines of
+// TestTwoThousandAsksThroughEachEndpoint and its subtests are not parallel: they count goroutines of
 // the process.
-func TestTwoThousandAsksThroughEachDoor(t *testing.T) {
+func TestTwoThousandAsksThroughEachEndpoint(t *testing.T) {
 	d := openOn(t, natstest.Start(t, natstest.Options{Memory: true}), gateway.Options{MaxPerToken: 1000})
 	d.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
 	t.Cleanup(d.http.CloseIdleConnections)
@@ -30,7 +30,7 @@ func TestTwoThousandAsksThroughEachDoor(t *testing.T) {
 	ask := func(i int) string {
 		return fmt.Sprintf(`{"id":"a%d","questions":[{"id":"db","text":"Which?","options":[{"label":"A"},{"label":"B"}]}]}`, i)
 	}
-	for _, door := range []struct {
+	for _, endpoint := range []struct {
 		name string
 		use  func(i int) error
 	}{
@@ -61,6 +61,6 @@ func TestTwoThousandAsksThroughEachDoor(t *testing.T) {
 			return nil
 		}},
 	} {
-		t.Run(door.name, func(t *testing.T) { d.bus.LeavesNothing(t, door.use) })
+		t.Run(endpoint.name, func(t *testing.T) { d.bus.LeavesNothing(t, endpoint.use) })
 	}
 }

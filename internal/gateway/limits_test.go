@@ -21,7 +21,7 @@ import (
 )
 
 // posts returns the paths with a body, and a token that may use each.
-func posts(d *doors) map[string]string {
+func posts(d *fixture) map[string]string {
 	agent, screen := d.agent("*"), d.responder()
 	return map[string]string{
 		"/v1/asks": agent, "/v1/asks?dialect=event-pair": agent, "/v1/asks?dialect=by-id": agent, "/v1/asks?dialect=elicitation": agent, "/v1/events": agent,
@@ -65,7 +65,7 @@ func TestMalformedRequests(t *testing.T) {
 }
 
 // slowly sends only the beginning of a body.
-func (d *doors) slowly(secret, path string) int {
+func (d *fixture) slowly(secret, path string) int {
 	d.t.Helper()
 	u, err := url.Parse(d.url)
 	if err != nil {

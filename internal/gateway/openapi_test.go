@@ -94,7 +94,7 @@ func (c *checked) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-func TestOpenAPIDescribesEveryDoor(t *testing.T) {
+func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 	t.Parallel()
 	doc := description(t)
 	d := open(t, gateway.Options{})

@@ -13,7 +13,7 @@ import (
 )
 
 // unlocked serves session s1 without a token.
-func (d *doors) unlocked() string {
+func (d *fixture) unlocked() string {
 	d.t.Helper()
 	h, err := d.gateway.Unlocked("acme", "s1")
 	if err != nil {

@@ -34,7 +34,7 @@ type frame struct {
 	}
 }
 
-func (d *doors) dial(secret, query string) *wireClient {
+func (d *fixture) dial(secret, query string) *wireClient {
 	d.t.Helper()
 	conn, res, err := d.connect(secret, query)
 	if err != nil {
@@ -44,7 +44,7 @@ func (d *doors) dial(secret, query string) *wireClient {
 	return &wireClient{d.t, conn}
 }
 
-func (d *doors) connect(secret, query string) (*websocket.Conn, *http.Response, error) {
+func (d *fixture) connect(secret, query string) (*websocket.Conn, *http.Response, error) {
 	ctx, cancel := context.WithTimeout(d.t.Context(), waittest.Limit)
 	defer cancel()
 	return websocket.Dial(ctx, "ws"+strings.TrimPrefix(d.url, "http")+"/t/"+secret+"/ws"+query, nil)

@@ -18,7 +18,7 @@ func TestTheSameOverHTTP(t *testing.T) {
 	t.Parallel()
 	bus := natstest.Start(t, natstest.Options{})
 	h := hook.New(opener{nc: bus.Agent("acme", "s-1")}, hook.Options{Logger: natstest.Logger()})
-	door := h.Handler(func(r *http.Request) (func(string) (hook.Call, error), error) {
+	served := h.Handler(func(r *http.Request) (func(string) (hook.Call, error), error) {
 		if r.Header.Get("Authorization") != "Bearer good" {
 			return nil, ask.Refuse(ask.CodeUnauthorized, "there is no token")
 		}
@@ -28,7 +28,7 @@ func TestTheSameOverHTTP(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, hook.Path+query, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+token)
 		w := httptest.NewRecorder()
-		door.ServeHTTP(w, r)
+		served.ServeHTTP(w, r)
 		out, err := io.ReadAll(w.Result().Body)
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestTheSameOverHTTP(t *testing.T) {
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, hook.Path, nil)
 	w := httptest.NewRecorder()
-	if door.ServeHTTP(w, r); w.Code != http.StatusMethodNotAllowed {
+	if served.ServeHTTP(w, r); w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %d", w.Code)
 	}
 }

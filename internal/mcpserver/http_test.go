@@ -22,14 +22,14 @@ func (f *fixture) serve() (url string, end func()) {
 	life, end := context.WithCancel(context.Background())
 	mux := http.NewServeMux()
 	srv := httptest.NewServer(mux)
-	door := mcpserver.HTTP{BaseURL: srv.URL, Caller: func(r *http.Request) (mcpserver.Caller, error) {
+	endpoint := mcpserver.HTTP{BaseURL: srv.URL, Caller: func(r *http.Request) (mcpserver.Caller, error) {
 		if r.Header.Get("Authorization") != "Bearer good" {
 			return mcpserver.Caller{}, ask.Refuse(ask.CodeUnauthorized, "there is no token")
 		}
 		return f.who, nil
 	}}
-	mux.Handle(mcpserver.Path, f.server.Handler(life, door))
-	mux.Handle(mcpserver.MetadataPath+mcpserver.Path, door.Metadata())
+	mux.Handle(mcpserver.Path, f.server.Handler(life, endpoint))
+	mux.Handle(mcpserver.MetadataPath+mcpserver.Path, endpoint.Metadata())
 	f.t.Cleanup(func() { end(); srv.Close() })
 	return srv.URL, end
 }

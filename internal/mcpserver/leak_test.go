@@ -20,9 +20,9 @@ func TestTwoThousandAsksOverMCPLeaveNothing(t *testing.T) {
 		}
 	}()
 	f.bus.AnswerAll("tui")
-	ask := func(cs *mcp.ClientSession, door string, i int) error {
+	ask := func(cs *mcp.ClientSession, endpoint string, i int) error {
 		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: mcpserver.ToolAsk, Arguments: map[string]any{"questions": []any{map[string]any{
-			"question": fmt.Sprint("Which database, ", door, " ", i, "?"), "header": "Storage", "multiSelect": false,
+			"question": fmt.Sprint("Which database, ", endpoint, " ", i, "?"), "header": "Storage", "multiSelect": false,
 			"options": []any{map[string]any{"label": "PostgreSQL", "description": ""}, map[string]any{"label": "SQLite", "description": ""}},
 		}}}})
 		if err == nil && res.IsError {

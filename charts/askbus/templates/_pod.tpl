@@ -307,8 +307,8 @@ capabilities:
 {{- end }}
 {{- end }}
 
-{{/* The settings of the HTTP doors, as variables. */}}
-{{- define "askbus.doorEnv" -}}
+{{/* The settings of the gateway, as variables. */}}
+{{- define "askbus.gatewayEnv" -}}
 {{- with .Values.gateway.corsOrigins }}
 - name: ASKBUS_CORS_ORIGINS
   value: {{ join "," . | quote }}

@@ -16,7 +16,7 @@ import (
 // for MCP only: a client of MCP cannot ask for a token of ours, and every other
 // program has an exchange.
 func (a *Control) isForeign(r *http.Request, secret string) bool {
-	return a.opts.Foreign != nil && !strings.HasPrefix(secret, token.Prefix) && token.DoorAt(r.URL.Path) == token.MCP && inHeader(r)
+	return a.opts.Foreign != nil && !strings.HasPrefix(secret, token.Prefix) && token.EndpointAt(r.URL.Path) == token.MCP && inHeader(r)
 }
 
 // inHeader reports whether a request has its token in a header. In a path it would

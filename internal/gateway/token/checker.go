@@ -24,7 +24,7 @@ func NewChecker(nc *nats.Conn, log *slog.Logger) *Checker {
 }
 
 // Check is [Store.Check] for one use. It also rejects a token that is not valid there.
-func (c *Checker) Check(ctx context.Context, secret string, at Door, now time.Time) (Token, error) {
+func (c *Checker) Check(ctx context.Context, secret string, at Endpoint, now time.Time) (Token, error) {
 	id, proof, ok := split(secret)
 	if !ok || !ask.ValidToken(id) {
 		return Token{}, ErrUnknown
@@ -40,7 +40,7 @@ func (c *Checker) Check(ctx context.Context, secret string, at Door, now time.Ti
 	if err != nil {
 		return Token{}, err
 	}
-	if err := t.Opens(at); err != nil {
+	if err := t.CheckEndpoint(at); err != nil {
 		return Token{}, ask.Refuse(ask.CodeForbidden, "%s", err)
 	}
 	if _, err := c.uses.Put(ctx, state.Key{Name: id}, use{now.UTC().Truncate(time.Second)}, usesLife); err != nil {

@@ -37,17 +37,17 @@ const Every = "*"
 
 // Token is a stored token: everything but its secret.
 type Token struct {
-	ID        string    `json:"id"`
-	Hash      string    `json:"hash"` // "sha256:" and the hex digest of the secret
-	Role      Role      `json:"role"`
-	Tenant    string    `json:"tenant"`
-	Sessions  []string  `json:"sessions,omitempty"`  // exact names, or a prefix and *; of agents and screens; one exact name of a host
-	Principal string    `json:"principal,omitempty"` // principal of its answers; default token:<id>; os:<user> of a host, none of an agent
-	Name      string    `json:"name,omitempty"`      // display name
-	Groups    []string  `json:"groups,omitempty"`    // matched by an ask's audience
-	Created   time.Time `json:"created"`
-	Expires   time.Time `json:"expires,omitzero"` // zero: never, for tokens of earlier versions
-	Doors     []Door    `json:"doors,omitempty"`  // where it is valid; none: everywhere
+	ID        string     `json:"id"`
+	Hash      string     `json:"hash"` // "sha256:" and the hex digest of the secret
+	Role      Role       `json:"role"`
+	Tenant    string     `json:"tenant"`
+	Sessions  []string   `json:"sessions,omitempty"`  // exact names, or a prefix and *; of agents and screens; one exact name of a host
+	Principal string     `json:"principal,omitempty"` // principal of its answers; default token:<id>; os:<user> of a host, none of an agent
+	Name      string     `json:"name,omitempty"`      // display name
+	Groups    []string   `json:"groups,omitempty"`    // matched by an ask's audience
+	Created   time.Time  `json:"created"`
+	Expires   time.Time  `json:"expires,omitzero"`    // zero: never, for tokens of earlier versions
+	Endpoints []Endpoint `json:"endpoints,omitempty"` // where it is valid; none: everywhere
 }
 
 // MayAsk reports whether the token may ask in a session, and read its asks.
@@ -165,9 +165,9 @@ func (t *Token) Validate() error {
 			return fmt.Errorf("invalid session %q; use 1 to %d of A-Z a-z 0-9 _ -, and * at the end only", s, ask.MaxToken)
 		}
 	}
-	for _, d := range t.Doors {
-		if !slices.Contains(AllDoors(), d) {
-			return fmt.Errorf("unknown scope %.40q; use http, ws, mcp, hook, nats or a2a", d)
+	for _, e := range t.Endpoints {
+		if !slices.Contains(AllEndpoints(), e) {
+			return fmt.Errorf("unknown endpoint %.40q; use http, ws, mcp, hook, nats or a2a", e)
 		}
 	}
 	if err := t.validatePerson(); err != nil {

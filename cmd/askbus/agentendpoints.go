@@ -23,9 +23,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// agentDoors returns the HTTP handlers for agents' hosts: MCP and the hook. The returned part ends
+// agentEndpoints returns the HTTP handlers for agents' hosts: MCP and the hook. The returned part ends
 // their waits.
-func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string, issuers *exchange.Source) (map[string]http.Handler, daemon.Part, error) {
+func (r *running) agentEndpoints(nc *nats.Conn, g *gateway.Gateway, base string, issuers *exchange.Source) (map[string]http.Handler, daemon.Part, error) {
 	asks, err := client.New(nc, client.Options{Logger: r.log, TracerProvider: r.tracing})
 	if err != nil {
 		return nil, daemon.Part{}, err
@@ -46,17 +46,17 @@ func (r *running) agentDoors(nc *nats.Conn, g *gateway.Gateway, base string, iss
 		opts.Decider, hookOpts.Answerer = elicit, native
 	}
 	life, end := context.WithCancel(context.Background())
-	door := mcpserver.HTTP{BaseURL: base, Ended: access.Ended, Caller: func(req *http.Request) (mcpserver.Caller, error) { return mcpCaller(g, req) }}
+	mcp := mcpserver.HTTP{BaseURL: base, Ended: access.Ended, Caller: func(req *http.Request) (mcpserver.Caller, error) { return mcpCaller(g, req) }}
 	if issuers != nil {
-		door.Issuers, door.Scopes = issuers.Issuers, issuers.Scopes
+		mcp.Issuers, mcp.Scopes = issuers.Issuers, issuers.Scopes
 	}
-	doors := map[string]http.Handler{
-		mcpserver.Path:                          mcpserver.New(open, opts).Handler(life, door),
-		mcpserver.MetadataPath:                  door.Metadata(),
-		mcpserver.MetadataPath + mcpserver.Path: door.Metadata(),
+	handlers := map[string]http.Handler{
+		mcpserver.Path:                          mcpserver.New(open, opts).Handler(life, mcp),
+		mcpserver.MetadataPath:                  mcp.Metadata(),
+		mcpserver.MetadataPath + mcpserver.Path: mcp.Metadata(),
 		hook.Path:                               hook.New(open, hookOpts).Handler(func(req *http.Request) (func(string) (hook.Call, error), error) { return hookCaller(g, req) }),
 	}
-	return doors, daemon.Part{Name: "mcp", Run: func(ctx context.Context) error {
+	return handlers, daemon.Part{Name: "mcp", Run: func(ctx context.Context) error {
 		<-ctx.Done()
 		end()
 		return nil

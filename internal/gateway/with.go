@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Beside serves further handlers at exact paths, behind the gateway's guard and also below
+// With serves further handlers at exact paths, behind the gateway's guard and also below
 // /t/<token>; the gateway serves all other paths.
-func (g *Gateway) Beside(doors map[string]http.Handler) http.Handler {
+func (g *Gateway) With(more map[string]http.Handler) http.Handler {
 	ours := g.Handler()
-	guarded := make(map[string]http.Handler, len(doors))
-	for path, h := range doors {
+	guarded := make(map[string]http.Handler, len(more))
+	for path, h := range more {
 		guarded[path] = g.access.Guard(h)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

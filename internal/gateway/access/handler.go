@@ -144,7 +144,7 @@ func (a *Control) check(r *http.Request, secret string) (token.Token, error) {
 		a.opts.Logger.ErrorContext(r.Context(), "cannot check tokens; refusing all callers", slog.Any("error", err))
 		return t, ask.Refuse(ask.CodeUnavailable, "tokens cannot be checked at the moment; see the log")
 	}
-	if err := t.Opens(token.DoorAt(r.URL.Path)); err != nil {
+	if err := t.CheckEndpoint(token.EndpointAt(r.URL.Path)); err != nil {
 		return t, ask.Refuse(ask.CodeForbidden, "%s", err)
 	}
 	a.bind(r, &t)

@@ -17,18 +17,18 @@ import (
 	"github.com/coder/websocket"
 )
 
-// doorSession is the suffix of sessions whose asks come over HTTP, because not every format can
+// httpSession is the suffix of sessions whose asks come over HTTP, because not every format can
 // mark an ask as the bench's.
-const doorSession = "-door"
+const httpSession = "-http"
 
-// doors are the HTTP, WebSocket and MCP endpoints of a process, for an agent.
-type doors struct {
+// endpoints are the HTTP, WebSocket and MCP endpoints of a process, for an agent.
+type endpoints struct {
 	url, token, session string
 	http                *http.Client
 }
 
-// doors issues a token and returns the endpoints.
-func (p *process) doors(ctx context.Context, program Program, bed *Bed) (*doors, error) {
+// endpoints issues a token and returns the endpoints.
+func (p *process) endpoints(ctx context.Context, program Program, bed *Bed) (*endpoints, error) {
 	data, err := os.ReadFile(filepath.Join(p.dir, "context.json"))
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
@@ -37,9 +37,9 @@ func (p *process) doors(ctx context.Context, program Program, bed *Bed) (*doors,
 		URL string `json:"http_url"`
 	}
 	if err := json.Unmarshal(data, &where); err != nil || where.URL == "" {
-		return nil, errors.Join(errors.New("bench: context.json names no doors"), err)
+		return nil, errors.Join(errors.New("bench: context.json names no HTTP endpoints"), err)
 	}
-	d := &doors{url: where.URL, session: bed.run + doorSession, http: &http.Client{Timeout: cycleLimit, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	d := &endpoints{url: where.URL, session: bed.run + httpSession, http: &http.Client{Timeout: cycleLimit, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	out, err := program(ctx, "token", "issue", "--dir", p.dir, "--tenant", bed.Tenant, "--session", d.session, "--output", "json").Output()
 	if err != nil {
 		return nil, fmt.Errorf("bench: issue a token: %w", err)
@@ -60,7 +60,7 @@ var errAway = errors.New("bench: the bus is away")
 
 // cycle asks at the i-th endpoint and waits for the answer. While the bus is unreachable it repeats
 // the body, as clients do, and returns how often.
-func (d *doors) cycle(ctx context.Context, i int) (repeats int, err error) {
+func (d *endpoints) cycle(ctx context.Context, i int) (repeats int, err error) {
 	for ; ; repeats++ {
 		if err = d.once(ctx, i); !errors.Is(err, errAway) || backoff.Wait(ctx, 50*time.Millisecond, repeats) != nil {
 			return repeats, err
@@ -69,7 +69,7 @@ func (d *doors) cycle(ctx context.Context, i int) (repeats int, err error) {
 }
 
 // once asks once at the i-th endpoint.
-func (d *doors) once(ctx context.Context, i int) error {
+func (d *endpoints) once(ctx context.Context, i int) error {
 	text := fmt.Sprintf("Which database, %s %d?", d.session, i)
 	tool := fmt.Sprintf(`{"questions":[{"question":%q,"header":"Storage","multiSelect":false,"options":[{"label":"PostgreSQL","description":""},{"label":"SQLite","description":""}]}]}`, text)
 	switch i % 7 {
@@ -93,7 +93,7 @@ func (d *doors) once(ctx context.Context, i int) error {
 }
 
 // post sends a request and checks the response's text.
-func (d *doors) post(ctx context.Context, path, body, says string, headers ...string) error {
+func (d *endpoints) post(ctx context.Context, path, body, says string, headers ...string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url+path, strings.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
@@ -120,7 +120,7 @@ func (d *doors) post(ctx context.Context, path, body, says string, headers ...st
 }
 
 // socket asks over a new WebSocket.
-func (d *doors) socket(ctx context.Context, i int, text string) error {
+func (d *endpoints) socket(ctx context.Context, i int, text string) error {
 	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(d.url, "http")+"/ws", &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: d.http.Transport}, HTTPHeader: http.Header{"Authorization": {"Bearer " + d.token}},
 	})

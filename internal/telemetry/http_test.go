@@ -21,13 +21,13 @@ func TestADoorsSpanLiesBetweenItsCallerAndWhatItCauses(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()
 	var carried string
-	h := telemetry.Doors(sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { carried = r.Header.Get("Traceparent") }))
+	h := telemetry.HTTP(sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { carried = r.Header.Get("Traceparent") }))
 	for _, c := range []struct{ method, path, sent, name, trace string }{
-		{"POST", "/v1/asks", parent, "askbus door POST /v1/asks", agents},
-		{"POST", "/v1/asks/s1/secret-id/answer", parent, "askbus door POST /v1/asks", agents},
-		{"POST", "/mcp", parent, "askbus door POST /mcp", agents},
-		{"POST", "/t/token-in-a-path/mcp", "", "askbus door POST /t", ""},
-		{"POST", "/mcp", strings.Repeat("0", 200), "askbus door POST /mcp", ""},
+		{"POST", "/v1/asks", parent, "askbus http POST /v1/asks", agents},
+		{"POST", "/v1/asks/s1/secret-id/answer", parent, "askbus http POST /v1/asks", agents},
+		{"POST", "/mcp", parent, "askbus http POST /mcp", agents},
+		{"POST", "/t/token-in-a-path/mcp", "", "askbus http POST /t", ""},
+		{"POST", "/mcp", strings.Repeat("0", 200), "askbus http POST /mcp", ""},
 		{"GET", "/v1/asks/s1/a1", parent, "", ""},
 		{"GET", "/ws", parent, "", ""},
 	} {
@@ -46,8 +46,8 @@ func TestADoorsSpanLiesBetweenItsCallerAndWhatItCauses(t *testing.T) {
 			t.Errorf("%s %s: %v, carried %q", c.method, c.path, ended, carried)
 		}
 	}
-	if next := http.Handler(http.NewServeMux()); telemetry.Doors(nil, next) != next {
-		t.Error("without a provider the doors are as they were")
+	if next := http.Handler(http.NewServeMux()); telemetry.HTTP(nil, next) != next {
+		t.Error("without a provider the handler is not next itself")
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Doors has next serve what changes something within a span below the request's
-// traceparent, which the request then carries as its own, so that everything
-// that it causes lies below it. Reads, and WebSockets, which may last for days,
-// have none. Without a provider it is next itself.
-func Doors(p trace.TracerProvider, next http.Handler) http.Handler {
+// HTTP serves requests that change something within a span below their
+// traceparent. The request then carries the span's, so that everything it causes
+// lies below it. Reads, and WebSockets, which may last for days, have no span.
+// Without a provider HTTP returns next.
+func HTTP(p trace.TracerProvider, next http.Handler) http.Handler {
 	if p == nil {
 		return next
 	}
@@ -27,7 +27,7 @@ func Doors(p trace.TracerProvider, next http.Handler) http.Handler {
 		if len(parent) > maxTrace {
 			parent = ""
 		}
-		ctx, end := t.Start(r.Context(), "door "+r.Method+" "+route(r.URL.Path), tracing.Serves, parent, tracing.Ask{})
+		ctx, end := t.Start(r.Context(), "http "+r.Method+" "+route(r.URL.Path), tracing.Serves, parent, tracing.Ask{})
 		defer end(nil)
 		r = r.Clone(ctx)
 		r.Header.Set("Traceparent", t.Carry(ctx))
