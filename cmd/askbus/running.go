@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -254,7 +255,7 @@ func (r *running) connect(c client.Credential) (*nats.Conn, error) {
 		c = r.a.trust(c)
 	}
 	nc, err := call.Connect(call.Credential(c), r.log, r.bus...)
-	for end, try := time.Now().Add(r.a.NATS.Wait), 0; errors.Is(err, nats.ErrNoServers) && time.Now().Before(end); try++ {
+	for end, try := time.Now().Add(r.a.NATS.Wait), 0; notYet(err) && time.Now().Before(end); try++ {
 		time.Sleep(min(backoff.Delay(100*time.Millisecond, try), time.Until(end)))
 		nc, err = call.Connect(call.Credential(c), r.log, r.bus...)
 	}
@@ -266,6 +267,16 @@ func (r *running) connect(c client.Credential) (*nats.Conn, error) {
 	}
 	r.closes = append(r.closes, nc.Close)
 	return nc, nil
+}
+
+// notYet reports whether a connection failed as it does while its server starts: nothing listens,
+// the server's name is not in DNS yet or DNS fails, or a proxy before it closes or drops the connection.
+func notYet(err error) bool {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return true
+	}
+	dial, ok := errors.AsType[*net.OpError](err)
+	return ok && (dial.Op == "dial" || dial.Op == "read") || errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF)
 }
 
 // inbox makes the web inbox on its own connection.
