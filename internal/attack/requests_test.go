@@ -286,23 +286,48 @@ func TestForeignRepliesAreNotSent(t *testing.T) {
 	}
 }
 
-// TestRepliesGoToTheInboxOfTheirRole names an inbox of the gateways and one of the
-// operators in each request, as each role: the broker answers there what they
-// sent themselves, and nothing else. The audit is apart: auditors and operators
-// read it on the same subject.
+// inboxes returns the inbox prefixes of every role and width, of the attacker's
+// own tenant and session and of others.
+func inboxes() map[string]natsd.Role {
+	all := map[string]natsd.Role{}
+	for _, r := range roles() {
+		all[r.InboxPrefix()] = r
+		if r.Session != "" {
+			r.Session = "victim"
+			all[r.InboxPrefix()] = r
+		}
+		if r.Tenant != "" {
+			r.Tenant = "victims"
+			all[r.InboxPrefix()] = r
+		}
+	}
+	return all
+}
+
+// related reports whether two credentials are of the same role and type, one of
+// them within the tenant and session of the other. Such a pair is not told
+// apart: both may send the request, and its subject has no width
+// (docs/threat-model.md). All other pairs are.
+func related(a, b natsd.Role) bool {
+	return a.Name != natsd.RoleAuditor && a.Name == b.Name && a.Type == b.Type && (a.Tenant == "" || b.Tenant == "" || a.Tenant == b.Tenant) && (a.Session == "" || b.Session == "" || a.Session == b.Session)
+}
+
+// TestRepliesGoToTheInboxOfTheirRole sends each request as each role that may,
+// once for the inbox of each role: the broker replies below the sender's own,
+// and below no other.
 func TestRepliesGoToTheInboxOfTheirRole(t *testing.T) {
 	t.Parallel()
 	s := stage(t)
-	inboxes := map[string]string{"gateway": subject.InboxGateway, "operator": subject.InboxOperator}
-	sent, allowed := 0, map[string]bool{}
+	type pair struct {
+		from, to natsd.Role
+		subject  string
+	}
+	named := map[string]pair{}
+	all := inboxes()
 	senders := s.served(t, everyRole, func(from *sender, subj string) {
-		for role, inbox := range inboxes {
-			if strings.HasPrefix(subj, subject.Audit+".") && role == "operator" {
-				continue
-			}
-			sent++
-			reply := fmt.Sprintf("%s.named.%d", inbox, sent)
-			allowed[reply] = from.role.Name == role
+		for prefix, to := range all {
+			reply := fmt.Sprintf("%s.named.%d", prefix, len(named))
+			named[reply] = pair{from.role, to, subj}
 			if err := from.nc.PublishMsg(&nats.Msg{Subject: subj, Reply: reply, Data: []byte(bodyFor(subj)), Header: nats.Header{call.HeaderCredential: {from.jwt}}}); err != nil {
 				t.Fatal(err)
 			}
@@ -312,18 +337,22 @@ func TestRepliesGoToTheInboxOfTheirRole(t *testing.T) {
 	s.unharmed(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	heard := 0
+	heard := map[natsd.Role]bool{}
 	for _, m := range s.bus {
-		own, named := allowed[m.Subject]
-		if named && !own {
-			t.Errorf("the broker replied to %s: %.80q", m.Subject, m.Data)
+		p, ok := named[m.Subject]
+		if !ok {
+			continue
 		}
-		if own {
-			heard++
+		if p.from == p.to {
+			heard[p.from] = true
+		} else if !related(p.from, p.to) {
+			t.Errorf("%s sent %s and had the broker reply to %s, an inbox of %s: %.80q", p.from.User(), p.subject, m.Subject, p.to.User(), m.Data)
 		}
 	}
-	if heard == 0 {
-		t.Error("no gateway or operator was answered: the requests did not reach the broker")
+	for _, from := range senders {
+		if !heard[from.role] {
+			t.Errorf("%s got no reply below its own inbox: its requests did not reach the broker", from.role.User())
+		}
 	}
 }
 

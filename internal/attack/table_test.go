@@ -141,8 +141,10 @@ func publish() []line {
 	add(nobody, "outv1.acme.s1.a1.q", "outv1.acme.s1.a1.o", "statev1.tokens.~.k", "statev1.policy.acme.k")
 	// The audit: read by auditors, reported to by roles that see what no broker
 	// sees, and written only by the broker's ledger connection.
-	add("auditor auditor-tenant operator", "auditv1.~.acme.read")
-	add("auditor operator", "auditv1.~.read", "auditv1.~.other.read", "auditv1.~.ACME.read")
+	add("auditor-tenant", "auditv1.~.acme.read")
+	add("auditor", "auditv1.~.read", "auditv1.~.read.auditor.acme", "auditv1.~.read.auditor.other")
+	add("operator", "auditv1.~.read.operator", "auditv1.~.read.operator.acme", "auditv1.~.read.operator.other")
+	add(nobody, "auditv1.~.other.read", "auditv1.~.ACME.read", "auditv1.~.read.auditor", "auditv1.~.read.gateway", "auditv1.~.acme.read.operator", "auditv1."+other+".read.operator")
 	add("gateway", "auditv1.~.report.gateway")
 	add("issuer", "auditv1.~.report.issuer")
 	add("operator", "auditv1.~.report.operator")
@@ -157,8 +159,9 @@ func publish() []line {
 	add("ledger", "ledgerv1.audit.acme.a", "ledgerv1.audit.~.a")
 	// The exchange of credentials.
 	add("gateway", "issuev1.credential")
-	add(web, "issuev1.~.person")
-	add(nobody, "issuev1."+other+".person", "issuev1.person", "issuev1.web.person", "issuev1.~.persons", "issuev1.~.person.x")
+	add("responder-web", "issuev1.~.person")
+	add("responder-tenant-web", "issuev1.~.person.acme")
+	add(nobody, "issuev1."+other+".person", "issuev1."+other+".person.acme", "issuev1.person", "issuev1.web.person", "issuev1.~.persons", "issuev1.~.person.other", "issuev1.~.person.acme.x")
 	// The ledger.
 	add("ledger", "ledgerv1.00.acme.s1.a1.q", "ledgerv1.03.acme.s1.a1.o", "ledgerv1.00.acme.s1.a1.r.web", "ledgerv1.state.tokens.~.k")
 	// Shared state.
@@ -241,8 +244,8 @@ func subscribe() []line {
 	add("broker", "askv1.>", "askv1.acme.s1.>", "askv1.acme.s1.ask.*", "ansv1.>", "ansv1.slack.>", "ansv1.*.*.*.*.answer.*", "ansv1.*.*.*.*.here.*", "hostv1.>", "hostv1.*.acme.s1.answer.*",
 		"admv1.>", "auditv1.>", "auditv1.*.read", "kvv1.>", "kvv1.agent.acme.s1.leases.put", "$SRV.>", "$SRV.PING")
 	add(nobody, ">", "*", "*.>", "*.*.*.*.*", "ledgerv1.>", "ledgerv1.00.acme.s1.a1.o", "$JS.>", "$JS.API.>", "$JS.API.STREAM.INFO.ASKS_00", "$JS.EVENT.>", "$SYS.>", "$SYS.ACCOUNT.>", "$KV.>", "statev1.>")
-	add("issuer", "issuev1.credential", "issuev1.*.person")
-	add(nobody, "issuev1.>", "issuev1.*.*", "issuev1."+other+".person.>")
+	add("issuer", "issuev1.credential", "issuev1.*.person", "issuev1.*.person.*", "issuev1.*.person.acme")
+	add(nobody, "issuev1.>", "issuev1.*.*", "issuev1.*.*.*", "issuev1.*.>", "issuev1."+other+".>")
 	// Inboxes.
 	for inbox, may := range map[string]string{
 		"a.acme.s1": "agent", "at.acme": "agent-tenant", "r.slack": "responder", "rt.slack.acme": "responder-tenant", "rs.slack.acme.s1": "responder-session",

@@ -18,8 +18,9 @@ func Read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (Page, err
 	if err != nil {
 		return Page{}, fmt.Errorf("read the audit: %w", err)
 	}
-	subj := subject.AuditRequest{User: subject.Self, Tenant: tenant, Verb: subject.VerbRead}.String()
-	reply, err := call.Do(ctx, call.On(nc), &nats.Msg{Subject: subj, Data: body}, 0)
+	on := call.On(nc)
+	subj := subject.AuditRead(on.Role(), tenant)
+	reply, err := call.Do(ctx, on, &nats.Msg{Subject: subj, Data: body}, 0)
 	if err != nil {
 		return Page{}, fmt.Errorf("read the audit: %w", err)
 	}

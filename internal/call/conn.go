@@ -66,15 +66,15 @@ func (c *Conn) Subject(subj string) string {
 	if !strings.HasPrefix(subj, subject.Agents+".") {
 		return subj
 	}
-	if role := c.role(); role == subject.TypeGateway || role == subject.TypeOperator {
+	if role := c.Role(); role == subject.TypeGateway || role == subject.TypeOperator {
 		subj, _ = subject.Asked(subj, role)
 	}
 	return subj
 }
 
-// role returns the name of the credential, which is its role and what narrows it.
+// Role returns the name of the credential, which is its role and what narrows it.
 // It is empty without a credential.
-func (c *Conn) role() string {
+func (c *Conn) Role() string {
 	if l := loginOf(c.nc); l != nil {
 		return l.who.Name
 	}

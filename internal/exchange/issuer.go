@@ -109,7 +109,7 @@ func (i *Issuer) Run(ctx context.Context) error {
 			i.refuse(m, ask.Refuse(ask.CodeUnavailable, "%d exchanges are in progress, the maximum of the issuer; try again", cap(i.slots)))
 		}
 	}
-	for _, s := range []string{subject.Exchange, subject.PersonAll} {
+	for _, s := range []string{subject.Exchange, subject.PersonAll, subject.PersonOfTenants} {
 		sub, err := i.nc.QueueSubscribe(s, queue, take)
 		if err != nil {
 			return err

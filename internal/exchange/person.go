@@ -58,7 +58,7 @@ func Vouch(ctx context.Context, nc *nats.Conn, of, terminal, tenant string) ([]b
 	}
 	return request(ctx, nc, func(sealFor string) (*nats.Msg, error) {
 		body, err := json.Marshal(personRequest{terminal, of, tenant, sealFor})
-		return &nats.Msg{Subject: subject.Person(user), Data: body, Header: nats.Header{call.HeaderCredential: []string{token}}}, err
+		return &nats.Msg{Subject: subject.Person(user, of), Data: body, Header: nats.Header{call.HeaderCredential: []string{token}}}, err
 	})
 }
 
@@ -118,7 +118,7 @@ func (i *Issuer) person(ctx context.Context, m *nats.Msg) ([]byte, error) {
 // assert. NATS has checked the key in the subject.
 func (i *Issuer) inbox(m *nats.Msg, r *personRequest) (identity.Assertions, error) {
 	none := identity.Assertions{}
-	user, ok := subject.ParsePerson(m.Subject)
+	user, tenant, ok := subject.ParsePerson(m.Subject)
 	tokens := m.Header.Values(call.HeaderCredential)
 	if !ok || len(tokens) != 1 {
 		return none, ask.Refuse(ask.CodeForbidden, "the request does not show the credential of a web inbox")
@@ -127,7 +127,7 @@ func (i *Issuer) inbox(m *nats.Msg, r *personRequest) (identity.Assertions, erro
 	switch {
 	case err != nil:
 		return none, ask.Refuse(ask.CodeForbidden, "the credential of the web inbox is not accepted: %s", err)
-	case g.Type != subject.TypeWeb, g.Session != "", g.Tenant != r.Of:
+	case g.Type != subject.TypeWeb, g.Session != "", g.Tenant != tenant, tenant != r.Of:
 		return none, ask.Refuse(ask.CodeForbidden, "this credential does not belong to a web inbox of this tenant")
 	}
 	return g.Assertions, nil

@@ -183,18 +183,19 @@ func (r Role) audits() []string {
 	at := subject.AuditRequest{User: userKey, Tenant: r.Tenant, Type: r.Type, Verb: subject.VerbReport, Role: subject.StateRole(r.Name)}
 	switch r.Name {
 	case RoleAuditor:
-		at.Verb = subject.VerbRead
+		at.Verb, at.Role = subject.VerbRead, ""
 		if own := at.String(); r.Tenant != "" {
 			return []string{own}
 		}
-		all := at
-		at.Tenant = "*"
-		return []string{all.String(), at.String()}
+		one := at
+		one.Tenant, one.Wide = "*", true
+		return []string{one.String(), at.String()}
 	case RoleOperator:
-		read := subject.AuditRequest{User: userKey, Verb: subject.VerbRead}
-		all := read
-		read.Tenant = "*"
-		return []string{all.String(), read.String(), at.String()}
+		read := at
+		read.Verb = subject.VerbRead
+		one := read
+		one.Tenant = "*"
+		return []string{read.String(), one.String(), at.String()}
 	case RoleResponder:
 		if r.Session == "" {
 			return []string{at.String()}
@@ -228,7 +229,7 @@ func (r Role) rights() Rights {
 		}
 		publish := []string{dots(subject.Responders, r.Type, userKey, r.Tenant, r.Session, ">")}
 		if r.Type == subject.TypeWeb && r.Session == "" { // it signs people in
-			publish = append(publish, subject.Person(userKey))
+			publish = append(publish, subject.Person(userKey, r.Tenant))
 		}
 		return Rights{
 			Publish:   publish,
@@ -247,7 +248,7 @@ func (r Role) rights() Rights {
 	case RoleAuditor:
 		return Rights{Subscribe: []string{inbox}}
 	case RoleIssuer:
-		return Rights{Subscribe: []string{subject.Exchange, subject.PersonAll, inbox}, Replies: true}
+		return Rights{Subscribe: []string{subject.Exchange, subject.PersonAll, subject.PersonOfTenants, inbox}, Replies: true}
 	case RoleOperator:
 		return Rights{
 			Publish:   []string{dots(subject.Operators, ">"), dots(subject.Responders, subject.TypeOperator, userKey, ">"), "$SRV.>"},

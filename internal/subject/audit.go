@@ -32,13 +32,19 @@ type AuditRequest struct {
 	Tenant string // empty: all
 	Role   StateRole
 	Type   string // of a reporting responder
+	Wide   bool   // an auditor of every tenant reads Tenant
 	Verb   Verb
 }
 
+// auditorOfAll is the token of an auditor of every tenant that reads one.
+const auditorOfAll = "auditor"
+
 // ParseAudit reads a request subject:
 //
-//	auditv1.<key>.read            of every tenant
-//	auditv1.<key>.<tenant>.read   of one
+//	auditv1.<key>.read                       an auditor of every tenant
+//	auditv1.<key>.read.auditor.<tenant>      the same, about one
+//	auditv1.<key>.<tenant>.read              an auditor of one
+//	auditv1.<key>.read.operator[.<tenant>]   an operator
 //	auditv1.<key>.report.gateway | report.issuer | report.operator
 //	auditv1.<key>.report.responder.<type>            a surface of every tenant
 //	auditv1.<key>.report.responder.<type>.<tenant>   a surface of one
@@ -54,6 +60,14 @@ func ParseAudit(subject string) (AuditRequest, error) {
 		r.Verb = VerbRead
 	case len(rest) == 2 && Verb(rest[1]) == VerbRead && ask.ValidToken(rest[0]):
 		r.Verb, r.Tenant = VerbRead, rest[0]
+	case len(rest) == 2 && Verb(rest[0]) == VerbRead && StateRole(rest[1]) == StateOperator:
+		r.Verb, r.Role = VerbRead, StateOperator
+	case len(rest) == 3 && Verb(rest[0]) == VerbRead && ask.ValidToken(rest[2]) && (StateRole(rest[1]) == StateOperator || rest[1] == auditorOfAll):
+		if r.Verb, r.Tenant = VerbRead, rest[2]; rest[1] == auditorOfAll {
+			r.Wide = true
+		} else {
+			r.Role = StateOperator
+		}
 	case len(rest) == 2 && Verb(rest[0]) == VerbReport && reporter(StateRole(rest[1])):
 		r.Verb, r.Role = VerbReport, StateRole(rest[1])
 	case (len(rest) == 3 || len(rest) == 4 && ask.ValidToken(rest[3])) && Verb(rest[0]) == VerbReport && StateRole(rest[1]) == StateResponder && ask.ValidToken(rest[2]):
@@ -81,6 +95,12 @@ func (r AuditRequest) String() string {
 		}
 	case r.Verb == VerbReport:
 		parts = append(parts, string(VerbReport), string(r.Role))
+	case r.Role == StateOperator:
+		if parts = append(parts, string(r.Verb), string(r.Role)); r.Tenant != "" {
+			parts = append(parts, r.Tenant)
+		}
+	case r.Wide && r.Tenant != "":
+		parts = append(parts, string(r.Verb), auditorOfAll, r.Tenant)
 	case r.Tenant != "":
 		parts = append(parts, r.Tenant, string(r.Verb))
 	default:
@@ -94,17 +114,16 @@ func (r AuditRequest) String() string {
 func AuditReplyAllowed(r AuditRequest, reply string) bool {
 	var prefixes []string
 	switch {
+	case r.Role == StateOperator:
+		prefixes = []string{InboxOperator}
+	case r.Verb == VerbRead && r.Wide:
+		prefixes = []string{InboxAuditor("")}
 	case r.Verb == VerbRead:
-		prefixes = []string{InboxOperator, InboxAuditor("")}
-		if r.Tenant != "" {
-			prefixes = append(prefixes, InboxAuditor(r.Tenant))
-		}
+		prefixes = []string{InboxAuditor(r.Tenant)}
 	case r.Role == StateGateway:
 		prefixes = []string{InboxGateway}
 	case r.Role == StateIssuer:
 		prefixes = []string{InboxIssuer}
-	case r.Role == StateOperator:
-		prefixes = []string{InboxOperator}
 	case r.Role == StateResponder:
 		if prefixes = []string{InboxResponder(r.Type, "", "")}; r.Tenant != "" {
 			prefixes = append(prefixes, InboxResponder(r.Type, r.Tenant, ""))
@@ -116,6 +135,18 @@ func AuditReplyAllowed(r AuditRequest, reply string) bool {
 		}
 	}
 	return false
+}
+
+// AuditRead returns the subject on which the holder of a credential reads the
+// audit of a tenant (empty: all), so that the broker knows whose inbox may get
+// the records. role is the credential's name: operator, auditor or
+// auditor/<tenant>.
+func AuditRead(role, tenant string) string {
+	r := AuditRequest{User: Self, Tenant: tenant, Verb: VerbRead, Wide: role == auditorOfAll}
+	if role == string(StateOperator) {
+		r.Role = StateOperator
+	}
+	return r.String()
 }
 
 // InboxAuditor returns the inbox prefix of an auditor: of every tenant, or of

@@ -37,37 +37,48 @@ const person = "person"
 
 // Person returns the subject on which a web inbox requests the credential of a
 // person's terminal. user is the public key of the inbox's own credential, or
-// [Self].
-func Person(user string) string { return Issue + "." + user + "." + person }
+// [Self]; tenant is the one to which that credential is restricted, if any.
+func Person(user, tenant string) string {
+	if tenant == "" {
+		return Issue + "." + user + "." + person
+	}
+	return Issue + "." + user + "." + person + "." + tenant
+}
 
-// PersonAll is the wildcard over [Person].
-const PersonAll = Issue + ".*." + person
+// PersonAll and PersonOfTenants are the wildcards over [Person].
+const (
+	PersonAll       = Issue + ".*." + person
+	PersonOfTenants = PersonAll + ".*"
+)
 
 // ParsePerson parses a subject of [Person].
-func ParsePerson(subject string) (user string, ok bool) {
+func ParsePerson(subject string) (user, tenant string, ok bool) {
 	t := strings.Split(subject, ".")
-	if len(t) != 3 || t[0] != Issue || t[2] != person || !ValidUser(t[1]) {
-		return "", false
+	if len(t) < 3 || t[0] != Issue || t[2] != person || !ValidUser(t[1]) {
+		return "", "", false
 	}
-	return t[1], true
+	switch {
+	case len(t) == 3:
+		return t[1], "", true
+	case len(t) == 4 && ask.ValidToken(t[3]):
+		return t[1], t[3], true
+	}
+	return "", "", false
 }
 
 // IssueReplyAllowed reports whether an issuer may reply to a request on a
-// subject at reply: an inbox of the roles that may send it.
+// subject at reply: the inbox of the role that may send it.
 func IssueReplyAllowed(subject, reply string) bool {
-	allowed := []string{InboxGateway}
+	allowed := InboxGateway
 	if subject != Exchange {
-		allowed = []string{InboxResponder(TypeWeb, "", "")}
-		if t := strings.SplitN(reply, ".", 5); len(t) == 5 && ask.ValidToken(t[3]) {
-			allowed = append(allowed, InboxResponder(TypeWeb, t[3], ""))
+		_, tenant, ok := ParsePerson(subject)
+		if !ok {
+			return false
 		}
+		allowed = InboxResponder(TypeWeb, tenant, "")
 	}
-	for _, prefix := range allowed {
-		if rest, below := strings.CutPrefix(reply, prefix+"."); below {
-			return plain(rest)
-		}
-	}
-	return false
+	rest, below := strings.CutPrefix(reply, allowed+".")
+	return below && plain(rest)
 }
 
 // Verb is the action of a request.

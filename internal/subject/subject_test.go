@@ -299,20 +299,53 @@ func TestTheSenderIsFilledIn(t *testing.T) {
 func TestAnIssuerAnswersOnlyInInboxesOfThoseWhoMayAsk(t *testing.T) {
 	t.Parallel()
 	const user = "UAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
-	if who, ok := subject.ParsePerson(subject.Person(user)); !ok || who != user {
-		t.Errorf("got %q %v", who, ok)
+	for _, tenant := range []string{"", "acme"} {
+		if who, of, ok := subject.ParsePerson(subject.Person(user, tenant)); !ok || who != user || of != tenant {
+			t.Errorf("got %q %q %v", who, of, ok)
+		}
 	}
-	for _, s := range []string{"issuev1.x.person", "issuev1.person", subject.Person(user) + ".x", "issuev1." + user + ".persons", "issuev2." + user + ".person"} {
-		if _, ok := subject.ParsePerson(s); ok {
+	for _, s := range []string{"issuev1.x.person", "issuev1.person", subject.Person(user, "acme") + ".x", subject.Person(user, "*"), subject.Person(user, "") + ".", "issuev1." + user + ".persons", "issuev2." + user + ".person"} {
+		if _, _, ok := subject.ParsePerson(s); ok {
 			t.Errorf("%s is read", s)
 		}
 	}
-	for reply, want := range map[string][2]bool{
-		"_INBOX.g.x.1": {true, false}, "_INBOX.r.web.x": {false, true}, "_INBOX.rt.web.acme.x.1": {false, true}, "_INBOX.rt.web.acme": {}, "_INBOX.rt.web.*.x": {}, "_INBOX.rt.web..x": {},
+	for reply, want := range map[string][3]bool{ // a gateway, an inbox of all, an inbox of acme
+		"_INBOX.g.x.1": {true}, "_INBOX.r.web.x": {false, true}, "_INBOX.rt.web.acme.x.1": {false, false, true}, "_INBOX.rt.web.other.x": {}, "_INBOX.rt.web.acme": {}, "_INBOX.rt.web.*.x": {}, "_INBOX.rt.web..x": {},
 		"_INBOX.r.web": {}, "_INBOX.r.webx.y": {}, "_INBOX.r.slack.x": {}, "_INBOX.rs.web.acme.s1.x": {}, "askv1.acme.s1.ask.a1": {}, "": {}, "_INBOX.g.>": {}, "_INBOX.r.web.>": {},
 	} {
-		if got := [2]bool{subject.IssueReplyAllowed(subject.Exchange, reply), subject.IssueReplyAllowed(subject.Person(user), reply)}; got != want {
+		var got [3]bool
+		for i, s := range []string{subject.Exchange, subject.Person(user, ""), subject.Person(user, "acme")} {
+			got[i] = subject.IssueReplyAllowed(s, reply)
+		}
+		if got != want {
 			t.Errorf("%q: %v, want %v", reply, got, want)
+		}
+	}
+	if subject.IssueReplyAllowed("issuev1.x.person", "_INBOX.r.web.x") {
+		t.Error("a malformed subject is answered")
+	}
+}
+
+func TestTheAuditIsReadBelowTheReadersOwnInbox(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		subject.AuditRead("auditor", ""): "u", subject.AuditRead("auditor", "acme"): "u", subject.AuditRead("auditor/acme", "acme"): "ut.acme", subject.AuditRead("auditor/read", "read"): "ut.read",
+		subject.AuditRead("operator", ""): "op", subject.AuditRead("operator", "acme"): "op",
+	} {
+		own, _ := subject.As(s, user)
+		r, err := subject.ParseAudit(own)
+		if err != nil || r.String() != own || r.Verb != subject.VerbRead {
+			t.Errorf("%s: %+v, %v", own, r, err)
+		}
+		for _, inbox := range []string{"u", "ut.acme", "ut.read", "ut.other", "op", "g", "i", "r.web", "a.acme.s1"} {
+			if got := subject.AuditReplyAllowed(r, "_INBOX."+inbox+".x"); got != (inbox == want) {
+				t.Errorf("%s may be answered below _INBOX.%s: %v", own, inbox, got)
+			}
+		}
+	}
+	for _, s := range []string{"read.auditor", "read.gateway", "read.gateway.acme", "read.operator.", "read.operator.*", "read.operator.acme.x", "acme.read.operator", "report.auditor"} {
+		if r, err := subject.ParseAudit("auditv1." + user + "." + s); err == nil {
+			t.Errorf("%s is read as %+v", s, r)
 		}
 	}
 }
