@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/natstest"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // A budget that does not fit on the disk is logged at start, and a disk that
@@ -51,6 +53,51 @@ func TestTheDiskIsComparedWithTheBudget(t *testing.T) {
 	if log := said(40 << 20); strings.Contains(log, "budget") {
 		t.Errorf("of a budget that fits: %s", log)
 	}
+}
+
+// A stream's first message that did not fit on the disk was never acknowledged, so it is not
+// missed when the server starts again. The server counts it once its write has failed.
+func TestAMessageThatCouldNotBeWrittenIsNotMissed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m,mode=700"); err != nil {
+		t.Skipf("mounting needs root: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	s := natstest.Serve(t, dir, "127.0.0.1:0", 0)
+	_, js := admin(t, s)
+	var streams []jetstream.Stream
+	for _, name := range []string{"ASKS_00", "ASKS_01"} {
+		stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams = append(streams, stream)
+	}
+	ballast := filepath.Join(dir, "ballast")
+	full, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = full.Write(make([]byte, 4096))
+	}
+	_ = full.Close()
+	if _, err := js.Publish(t.Context(), "ASKS_00", []byte("x")); err == nil {
+		t.Fatal("a message was stored on a full disk")
+	}
+	natstest.Eventually(t, "the server counts the message", func() bool {
+		info, err := streams[0].Info(t.Context())
+		return err == nil && info.State.LastSeq == 1
+	})
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "ASKS_01", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	waitForMark(t, dir, `"ASKS_01":1`)
+	starts(t, copied(t, dir))
 }
 
 func TestABudgetThatIsTooSmallIsExplained(t *testing.T) {

@@ -17,11 +17,12 @@ type logger struct {
 
 	mu     sync.Mutex
 	last   string
-	failed string // the first failed write
+	failed string          // the first failed write
+	stuck  map[string]bool // streams of which a write failed
 }
 
 func newLogger(log *slog.Logger, denials int) *logger {
-	return &logger{log: log, clients: newComplaints(log, denials)}
+	return &logger{log: log, clients: newComplaints(log, denials), stuck: map[string]bool{}}
 }
 
 // writeFailure returns the server's message about the first failed write.
@@ -41,9 +42,24 @@ func (l *logger) remember(s string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last = s
-	if l.failed == "" && strings.Contains(strings.ToLower(s), "write error") {
+	if !strings.Contains(strings.ToLower(s), "write error") {
+		return
+	}
+	if l.failed == "" {
 		l.failed = s
 	}
+	if _, rest, ok := strings.Cut(s, "Filestore ["); ok {
+		stream, _, _ := strings.Cut(rest, "]")
+		l.stuck[stream] = true
+	}
+}
+
+// failedIn reports whether a write to this stream failed. The server says so
+// before it counts the message that it could not write.
+func (l *logger) failedIn(stream string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stuck[stream]
 }
 
 func (l *logger) Noticef(format string, v ...any) {
@@ -61,10 +77,10 @@ func (l *logger) Warnf(format string, v ...any) {
 	l.log.Log(context.Background(), level, "nats-server", slog.String("text", s))
 }
 
-// rebuildsState reports whether the server says that it rebuilds its timers
-// from the messages, as it does after it was killed. This is not damage.
+// rebuildsState reports whether the server says that it rebuilds its timers or
+// sources from the messages, as it does after it was killed. This is not damage.
 func rebuildsState(s string) bool {
-	return strings.Contains(s, "state is outdated; attempting to recover using linear scan")
+	return strings.Contains(s, "state is outdated; attempting to recover using")
 }
 
 func (l *logger) Errorf(format string, v ...any) {

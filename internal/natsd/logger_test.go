@@ -27,9 +27,10 @@ func TestARebuiltStateIsNoWarning(t *testing.T) {
 	var out bytes.Buffer
 	l := newLogger(slog.New(slog.NewTextHandler(&out, nil)), 2000)
 	l.Warnf("Filestore [%s] TTL state is outdated; attempting to recover using linear scan (seq 1 to 1)", "ASKS_00")
+	l.Warnf("Filestore [%s] Sourcing state is outdated; attempting to recover using backward scan (seq %d to %d)", "AUDIT", 1, 2)
 	l.Warnf("Filestore [%s] checksum mismatch", "ASKS_01")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], "level=INFO") || !strings.Contains(lines[1], "level=WARN") {
+	if len(lines) != 3 || !strings.Contains(lines[0], "level=INFO") || !strings.Contains(lines[1], "level=INFO") || !strings.Contains(lines[2], "level=WARN") {
 		t.Errorf("logged %q", lines)
 	}
 }

@@ -31,6 +31,7 @@ type marked struct {
 type mark struct {
 	claims *sync.Mutex // nats-server reads an account in Jsz while UpdateAccountClaims writes it
 	srv    *server.Server
+	log    *logger
 	opts   Options
 	list   *follower
 	file   *os.File
@@ -67,8 +68,8 @@ func readMark(dir string) (marked, error) {
 
 // startMark follows the streams until it is closed. In a cluster it records
 // only the block files: a node may be reset by its peers.
-func startMark(srv *server.Server, opts Options, i *inspection, claims *sync.Mutex) (*mark, error) {
-	m := &mark{srv: srv, claims: claims, opts: opts, list: newFollower(opts.Dir, i.found), marked: marked{Account: i.account, Streams: maps.Clone(i.seqs)}, stop: make(chan struct{}), done: make(chan struct{})}
+func startMark(srv *server.Server, log *logger, opts Options, i *inspection, claims *sync.Mutex) (*mark, error) {
+	m := &mark{srv: srv, log: log, claims: claims, opts: opts, list: newFollower(opts.Dir, i.found), marked: marked{Account: i.account, Streams: maps.Clone(i.seqs)}, stop: make(chan struct{}), done: make(chan struct{})}
 	if opts.Cluster != nil {
 		go m.follow()
 		return m, nil
@@ -103,7 +104,8 @@ func (m *mark) follow() {
 }
 
 // look writes the file if a stream has advanced: in one call, never shorter
-// than before, so that a crash leaves the old or the new text.
+// than before, so that a crash leaves the old or the new text. A stream of which
+// a write failed does not advance: the server may count the lost message.
 func (m *mark) look() {
 	if m.file == nil {
 		return
@@ -116,7 +118,7 @@ func (m *mark) look() {
 	}
 	further := false
 	for _, s := range info.AccountDetails[0].Streams {
-		if strings.HasPrefix(s.Name, subject.StreamPrefix) && s.State.LastSeq > m.Streams[s.Name] {
+		if strings.HasPrefix(s.Name, subject.StreamPrefix) && s.State.LastSeq > m.Streams[s.Name] && !m.log.failedIn(s.Name) {
 			m.Streams[s.Name], further = s.State.LastSeq, true
 		}
 	}

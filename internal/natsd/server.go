@@ -170,7 +170,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 			return err
 		}
 	}
-	if s.mark, err = startMark(s.srv, opts, found, &s.claims); err != nil {
+	if s.mark, err = startMark(s.srv, log, opts, found, &s.claims); err != nil {
 		return err
 	}
 	s.followAccounts(known, accounts, opts.Logger)
