@@ -27,7 +27,8 @@ func (a *app) doctorCmd() *cobra.Command {
 		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox; JetStream's limits, partitions, stream
 settings, copies, leaders, clocks and the audit; the work of posting surfaces; versions of the
 brokers and the budget; what each role may do, by trying; the issuer and push; Slack, if its token
-is set; and then asks a question and answers it. It changes nothing else.
+is set; and then asks a question and answers it. It changes nothing else. What a role must not do
+is denied, and the server logs each denial as a violation of "askbus doctor as ROLE".
 
 With the keys of --dir it checks everything. Otherwise it takes an operator's credential
 (ASKBUS_CREDS), and for the ledger --admin-creds, which "askbus auth maintenance" makes, and
@@ -79,7 +80,7 @@ func (a *app) doctor(ctx context.Context, admin string, noAsk bool) (finding.Lis
 		if err != nil {
 			return nil, err
 		}
-		return call.Connect(call.Credential(a.trust(c)), quiet, nats.RetryOnFailedConnect(false))
+		return call.Connect(call.Credential(a.trust(c)), quiet, nats.RetryOnFailedConnect(false), nats.Name("askbus doctor as "+c.Name))
 	}
 	switch {
 	case admin != "":
