@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -15,8 +16,9 @@ import (
 type fresh struct {
 	life time.Duration
 
-	mu     sync.Mutex
-	stored map[ask.Key]freshQuestion
+	mu      sync.Mutex
+	stored  map[ask.Key]freshQuestion
+	storing map[ask.Key]chan struct{} // closed when the write has ended
 }
 
 type freshQuestion struct {
@@ -31,7 +33,25 @@ const (
 )
 
 func newFresh(retention time.Duration) *fresh {
-	return &fresh{life: min(retention, maxFreshLife), stored: map[ask.Key]freshQuestion{}}
+	return &fresh{life: min(retention, maxFreshLife), stored: map[ask.Key]freshQuestion{}, storing: map[ask.Key]chan struct{}{}}
+}
+
+// begin marks a question as being stored until the returned function is called.
+// A screen may answer what the stream republished before this process gets the
+// acknowledgement.
+func (f *fresh) begin(k ask.Key) (end func()) {
+	ended := make(chan struct{})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.storing[k] = ended
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.storing[k] == ended { // not replaced by another write of the same id
+			delete(f.storing, k)
+		}
+		close(ended)
+	}
 }
 
 // put remembers a question that was just stored.
@@ -50,10 +70,19 @@ func (f *fresh) put(k ask.Key, s lifecycle.State, bytes int) {
 	f.stored[k] = freshQuestion{s, time.Now()}
 }
 
-// get returns a question that was stored recently.
-func (f *fresh) get(k ask.Key) (lifecycle.State, bool) {
+// get returns a question that was stored recently. It waits for one that is
+// being stored.
+func (f *fresh) get(ctx context.Context, k ask.Key) (lifecycle.State, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if ended := f.storing[k]; ended != nil {
+		f.mu.Unlock()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+		f.mu.Lock()
+	}
 	q, ok := f.stored[k]
 	return q.State, ok && time.Since(q.at) < f.life
 }

@@ -18,7 +18,7 @@ import (
 // outcome loses its race; then [Ledger.Read] reads the rest. For the same
 // reason the question may come from any replica.
 func (l *Ledger) ReadToWrite(ctx context.Context, k ask.Key) (lifecycle.State, error) {
-	if s, ok := l.fresh.get(k); ok {
+	if s, ok := l.fresh.get(ctx, k); ok {
 		return s, nil
 	}
 	return l.ReadAny(ctx, k)

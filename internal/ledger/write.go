@@ -57,6 +57,7 @@ func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State,
 		s.Version = 1
 		return s, nil
 	}
+	defer l.fresh.begin(k)()
 	s.Version, err = l.publish(ctx, msg)
 	if err != nil && !IsRace(err) && storageFull(err) {
 		return lifecycle.State{}, full(err)
