@@ -73,7 +73,7 @@ func (r *reading) differs(o *reading, now time.Time) time.Duration {
 // clock holds what is known about the servers' clocks.
 type clock struct {
 	now     func() time.Time // this machine's
-	probing []sync.Mutex     // by partition; the last one is for shared state
+	probing []probing        // by partition; the last one is for shared state
 	suspect []atomic.Bool    // by partition: it may have a new leader since the last probe
 
 	mu       sync.Mutex
@@ -86,10 +86,38 @@ type clock struct {
 }
 
 func newClock(now func() time.Time, streams int) *clock {
-	return &clock{
-		now: now, probing: make([]sync.Mutex, streams), suspect: make([]atomic.Bool, streams),
+	c := &clock{
+		now: now, probing: make([]probing, streams), suspect: make([]atomic.Bool, streams),
 		readings: make([]reading, streams), servers: map[string]reading{}, wrong: map[string]time.Duration{},
 	}
+	for i := range c.probing {
+		c.probing[i].busy = make(chan struct{}, 1)
+	}
+	return c
+}
+
+// probing makes the requests that wait for a probe share it.
+type probing struct {
+	busy  chan struct{} // holds one during a probe
+	ended atomic.Uint64
+	err   error // of the last probe
+}
+
+// once probes if it is still needed when its turn comes. If another probe failed while it waited, it
+// shares that error: a server that answers too slowly would otherwise keep each of hundreds of
+// requests for the length of a probe, one after the other.
+func (p *probing) once(needed func() bool, probe func() error) error {
+	before := p.ended.Load()
+	p.busy <- struct{}{}
+	defer func() { <-p.busy }()
+	if !needed() {
+		return nil
+	}
+	if p.ended.Load() == before || p.err == nil {
+		p.err = probe()
+		p.ended.Add(1)
+	}
+	return p.err
 }
 
 // suspectAll makes the next decision wait for a probe.
@@ -269,11 +297,10 @@ func (l *Ledger) Moment(ctx context.Context, k ask.Key) (time.Time, error) {
 	if err == nil && !l.clock.suspect[i].Load() {
 		return t.Add(l.opts.Ahead()), nil
 	}
-	l.clock.probing[i].Lock()
-	if t, err = l.clock.moment(i); err != nil || l.clock.suspect[i].Load() {
-		err = l.probe(ctx, i, 1)
-	}
-	l.clock.probing[i].Unlock()
+	err = l.clock.probing[i].once(func() bool {
+		_, err := l.clock.moment(i)
+		return err != nil || l.clock.suspect[i].Load()
+	}, func() error { return l.probe(context.WithoutCancel(ctx), i, 1) }) // others share its result
 	if err == nil {
 		t, err = l.clock.moment(i)
 	}
@@ -381,10 +408,7 @@ func (l *Ledger) readClock(ctx context.Context, i int) (reading, error) {
 func (l *Ledger) readClocks(ctx context.Context, times int) error {
 	var errs []error
 	for i := range l.clock.readings {
-		l.clock.probing[i].Lock()
-		err := l.probe(ctx, i, times)
-		l.clock.probing[i].Unlock()
-		errs = append(errs, err)
+		errs = append(errs, l.clock.probing[i].once(func() bool { return true }, func() error { return l.probe(ctx, i, times) }))
 	}
 	return errors.Join(errs...)
 }

@@ -1,8 +1,12 @@
 package ledger
 
 import (
+	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -94,4 +98,39 @@ func TestAMomentIsTheEarliest(t *testing.T) {
 	if _, unsure := slept.when(start.Round(0).Add(time.Minute)); unsure > time.Second {
 		t.Errorf("without a monotonic clock: %s", unsure)
 	}
+}
+
+// While the server answers too slowly, requests that need its time fail together after one probe,
+// instead of one after the other. In a drill on Kubernetes 181 requests of a starved broker waited
+// for their own probe each, and nothing else was decided.
+func TestRequestsShareAFailedProbe(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := probing{busy: make(chan struct{}, 1)}
+		probes := 0
+		slow := func() error { probes++; time.Sleep(attempt); return context.DeadlineExceeded }
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 200 {
+			all.Go(func() {
+				if err := p.once(func() bool { return true }, slow); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); probes != 1 || took > attempt {
+			t.Errorf("%d probes in %s", probes, took)
+		}
+		// The next request probes again; a probe that succeeded is not repeated.
+		needed := true
+		for range 2 {
+			if err := p.once(func() bool { return needed }, func() error { probes++; needed = false; return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		if probes != 2 {
+			t.Errorf("%d probes", probes)
+		}
+	})
 }
