@@ -103,7 +103,7 @@ type Broker struct {
 	presence      *presence
 	leases        *leases
 	quotas        *quota.Keeper // nil: no limits
-	told          *ratelimit.PerMinute
+	told, shedLog *ratelimit.PerMinute
 	counts        *metrics.Broker
 	tracer        *tracing.Tracer
 	counting      *nats.Subscription  // to outcomes, to count them
@@ -125,11 +125,11 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	opts.fill()
 	b := &Broker{
 		id: cloudevent.NewID(), nc: nc, led: led, work: ledger.NewWork(led), opts: opts,
-		workers: newWorkerPool(opts.Workers), presence: newPresence(nc), quotas: newQuotas(led, &opts), told: ratelimit.New(toldRefusals),
+		workers: newWorkerPool(opts.Workers), presence: newPresence(nc), quotas: newQuotas(led, &opts), told: ratelimit.New(toldRefusals), shedLog: ratelimit.New(loggedRefusals),
 		republished: map[string]*signals{subject.Question: newSignals(), subject.Outcome: newSignals()},
 	}
 	b.subscriptions = &subscriptions{b: b, subs: map[string]*nats.Subscription{}}
-	b.waits = &waits{b: b, byKey: map[subject.Key]map[*held]struct{}{}, checks: make(chan struct{}, maxChecks)}
+	b.waits = &waits{b: b, byKey: map[subject.Key]*waited{}, checks: make(chan struct{}, maxChecks)}
 	b.leases = newLeases(b)
 	b.tracer = tracing.New(opts.Tracing, nil)
 	if opts.Metrics != nil {

@@ -34,8 +34,8 @@ func (b *Broker) reading() metrics.Reading {
 	}
 	b.waits.mu.Lock()
 	defer b.waits.mu.Unlock()
-	for k, set := range b.waits.byKey {
-		r.Held[k.Tenant] += len(set)
+	for k, on := range b.waits.byKey {
+		r.Held[k.Tenant] += len(on.by)
 	}
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/internal/tracing"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -69,16 +70,25 @@ func (b *Broker) receive(m micro.Request) {
 // much as many a request, so a session is told of some; what it is not told of
 // it may send again, as what was lost.
 func (b *Broker) shed(r *request, err error) {
-	if b.told.Take(r.Tenant+"/"+r.Session, time.Now()) {
-		b.refuse(b.base, r, err)
+	session, now := r.Tenant+"/"+r.Session, time.Now()
+	if b.told.Take(session, now) {
+		if b.shedLog.Take(session, now) {
+			b.refuse(b.base, r, err)
+		} else {
+			b.refuseUnlogged(b.base, r, wire.AsError(err))
+		}
 		return
 	}
 	b.refused.Add(1)
 	b.counts.Refused(r.Tenant, ask.CodeUnavailable)
 }
 
-// toldRefusals is how many refusals of shed a session is told of in a minute.
-const toldRefusals = 6000
+// How many refusals of shed a session is told of in a minute, and how many of
+// them are logged.
+const (
+	toldRefusals   = 1200
+	loggedRefusals = 10
+)
 
 func (b *Broker) handle(msg *nats.Msg, r request) {
 	if r.over() {

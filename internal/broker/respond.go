@@ -86,17 +86,20 @@ func (b *Broker) tellListener(ctx context.Context, r *request, body []byte) erro
 // problem body.
 func (b *Broker) refuse(ctx context.Context, r *request, err error) {
 	e := wire.AsError(unavailable(err))
-	b.refused.Add(1)
-	b.counts.Refused(r.Tenant, e.Code)
-	b.auditRefusal(r, e)
-	status := wire.HTTPStatus(e.Code)
-	if status >= 500 {
+	if wire.HTTPStatus(e.Code) >= 500 {
 		b.opts.Logger.WarnContext(ctx, "request failed", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.String("code", e.Code), slog.Any("error", err))
 	} else {
 		b.opts.Logger.DebugContext(ctx, "refused", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.String("code", e.Code))
 	}
+	b.refuseUnlogged(ctx, r, e)
+}
+
+func (b *Broker) refuseUnlogged(ctx context.Context, r *request, e *ask.Error) {
+	b.refused.Add(1)
+	b.counts.Refused(r.Tenant, e.Code)
+	b.auditRefusal(r, e)
 	msg := &nats.Msg{Header: nats.Header{
-		micro.ErrorCodeHeader: []string{strconv.Itoa(status)},
+		micro.ErrorCodeHeader: []string{strconv.Itoa(wire.HTTPStatus(e.Code))},
 		micro.ErrorHeader:     []string{strings.Join(strings.Fields(e.Detail), " ")},
 		"Content-Type":        []string{wire.TypeProblem},
 	}, Data: wire.EncodeProblem(e)}

@@ -137,6 +137,11 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 			return err
 		}
 	}
+	if deadline, ok := h.join(); ok {
+		h.pending(deadline) //nolint:contextcheck // waits longer than this request's limit
+		return nil
+	}
+	began := time.Now()
 	held, err := b.look(ctx, r.Key())
 	switch {
 	case err != nil:
@@ -148,6 +153,9 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 	}
 	switch {
 	case h != nil && held.Pending():
+		if !held.Ask.WhileWaiting { // each wait for such an ask renews a lease
+			h.found(held.Deadline, began)
+		}
 		h.pending(held.Deadline) //nolint:contextcheck // waits longer than this request's limit
 		return nil
 	case h != nil && !h.cancel():

@@ -22,12 +22,25 @@ type waits struct {
 	b *Broker
 
 	mu    sync.Mutex
-	byKey map[subject.Key]map[*held]struct{}
+	byKey map[subject.Key]*waited
 	n     int
 	next  int // waiting requests for work
 
 	checks chan struct{} // one for each running check
 }
+
+// waited is an ask with held requests. A request that joins others soon after
+// the ledger was read for one of them needs no read: the outcome is republished
+// to all of them.
+type waited struct {
+	by       map[*held]struct{}
+	read     time.Time // when the ledger said that the ask is pending; zero: a new request must read it
+	deadline time.Time
+	ended    bool // its outcome was republished
+}
+
+// joinWithin is how old that read may be.
+const joinWithin = time.Second
 
 // Bounds of the checks of held requests: however many are held, their reads of
 // the ledger must not slow down other requests.
@@ -77,9 +90,9 @@ func (w *waits) hold(r *request) (*held, error) {
 	}
 	k := r.Key()
 	if w.byKey[k] == nil {
-		w.byKey[k] = map[*held]struct{}{}
+		w.byKey[k] = &waited{by: map[*held]struct{}{}}
 	}
-	w.byKey[k][h] = struct{}{}
+	w.byKey[k].by[h] = struct{}{}
 	w.n++
 	return h, nil
 }
@@ -126,17 +139,49 @@ func (h *held) cancel() bool {
 	h.mu.Unlock()
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	set := h.w.byKey[h.r.Key()]
-	if _, in := set[h]; !in {
+	on := h.w.byKey[h.r.Key()]
+	if on == nil {
 		return false
 	}
-	delete(set, h)
-	if len(set) == 0 {
+	if _, in := on.by[h]; !in {
+		return false
+	}
+	delete(on.by, h)
+	if len(on.by) == 0 {
 		delete(h.w.byKey, h.r.Key())
 	}
 	h.w.n--
 	h.release()
 	return true
+}
+
+// join reports whether another request that waits for the same ask has just
+// read that it is pending, and until when.
+func (h *held) join() (deadline time.Time, ok bool) {
+	if h == nil {
+		return time.Time{}, false
+	}
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	on := h.w.byKey[h.r.Key()]
+	if on == nil || on.ended || time.Since(on.read) >= joinWithin {
+		return time.Time{}, false
+	}
+	return on.deadline, true
+}
+
+// found lets others join: the ledger was read at a time and has the ask as
+// pending.
+func (h *held) found(deadline, at time.Time) {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	on := h.w.byKey[h.r.Key()]
+	if on == nil || on.ended {
+		return
+	}
+	if _, in := on.by[h]; in { // otherwise its outcome was republished since
+		on.read, on.deadline = at, deadline
+	}
 }
 
 // pending starts the wait: the ask is pending until deadline.
@@ -211,9 +256,13 @@ func (w *waits) outcome(m *nats.Msg) {
 		return
 	}
 	w.mu.Lock()
-	waiting := make([]*held, 0, len(w.byKey[k]))
-	for h := range w.byKey[k] {
-		waiting = append(waiting, h)
+	var waiting []*held
+	if on := w.byKey[k]; on != nil {
+		on.ended = true // those that come now are not among the waiting
+		waiting = make([]*held, 0, len(on.by))
+		for h := range on.by {
+			waiting = append(waiting, h)
+		}
 	}
 	w.mu.Unlock()
 	if len(waiting) == 0 {
@@ -238,8 +287,8 @@ func (w *waits) all() []*held {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := make([]*held, 0, w.n)
-	for _, set := range w.byKey {
-		for h := range set {
+	for _, on := range w.byKey {
+		for h := range on.by {
 			all = append(all, h)
 		}
 	}
@@ -249,6 +298,11 @@ func (w *waits) all() []*held {
 // recheck checks for every held request whether its outcome was missed.
 func (w *waits) recheck() {
 	within := w.spread(time.Second, time.Millisecond)
+	w.mu.Lock()
+	for _, on := range w.byKey {
+		on.read = time.Time{}
+	}
+	w.mu.Unlock()
 	for _, h := range w.all() {
 		h.mu.Lock()
 		if h.timer != nil {
