@@ -164,7 +164,7 @@ func (a *app) askAgain(card *present.Card, err error) error {
 // decided prints the outcome of an answer, or returns the answer that came first.
 func (a *app) decided(o *ask.Outcome, err error) error {
 	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
-		return fmt.Errorf("too late, %s: %s: %w", e.Outcome.EndingAt(time.Local), line(answerWords(e.Outcome), 200), ask.ErrResolved)
+		return ask.Refuse(ask.CodeResolved, "too late, %s: %s", e.Outcome.EndingAt(time.Local), line(answerWords(e.Outcome), 200))
 	}
 	if err != nil {
 		return err

@@ -50,7 +50,12 @@ error. Ctrl-C leaves the ask pending and prints how to resume it.
 		Example: `  askbus ask --question "Which database?" --option "PostgreSQL|operated already" --option "SQLite|one file"
   askbus ask --file examples/database.json --timeout 2h
   askbus ask --question "How shall I name it?" --text --wait 0`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unexpected argument %q: give the question with --question", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runAsk(cmd.Context(), cmd, f) },
 	}
 	fl := cmd.Flags()
@@ -181,6 +186,8 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 		return q, usage("give --file or --question, not both")
 	case f.file == "" && f.dialect != "":
 		return q, usage("--dialect goes with --file")
+	case cmd.Flags().Changed("timeout") && f.timeout < ask.MinTimeout:
+		return q, usage("invalid --timeout %s: use 1s to 720h", f.timeout)
 	case f.file == "" && f.question == "":
 		return q, usage("nothing to ask: give --question, or --file with the ask as JSON")
 	case f.file != "":
@@ -279,7 +286,10 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(stdin, ask.MaxEventBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		if name == "-" {
+			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+		return nil, &exitError{exitUsage, err} // names the file
 	}
 	if len(data) > ask.MaxEventBytes {
 		return nil, ask.Refuse(ask.CodeTooLarge, "%s has more than %d bytes", name, ask.MaxEventBytes)

@@ -15,7 +15,7 @@ func (f *askFlags) read(data []byte) (ask.Ask, error) {
 	if f.dialect == "" || f.dialect == "native" {
 		q, err := wire.DecodeAsk(data)
 		if err != nil {
-			err = fmt.Errorf("%s: %w", f.file, err)
+			err = fmt.Errorf("%s: %w", f.source(), err)
 		}
 		return q, err
 	}
@@ -25,11 +25,19 @@ func (f *askFlags) read(data []byte) (ask.Ask, error) {
 	}
 	q, warnings, err := d.Ask(data)
 	if err != nil {
-		return ask.Ask{}, fmt.Errorf("%s: %w", f.file, err)
+		return ask.Ask{}, fmt.Errorf("%s: %w", f.source(), err)
 	}
 	f.foreign, f.warnings = &d, append(warnings, dialect.ClipTimes(&q, time.Now())...)
 	q.Tenant, q.Session = "", "" // --tenant and --session set them
 	return q, nil
+}
+
+// source names the file in messages.
+func (f *askFlags) source() string {
+	if f.file == "-" {
+		return "standard input"
+	}
+	return f.file
 }
 
 // tellIn prints an outcome for programs in the dialect of the ask.

@@ -116,7 +116,13 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		"an unknown command":       {[]string{"aks"}, "aks"},
 		"a file that is not there": {[]string{"ask", "--file", "nowhere.json"}, "nowhere.json"},
 		"a wait that is none":      {[]string{"ask", "--question", "a?", "--wait", "soon"}, "--wait"},
-		"no id":                    {[]string{"get"}, "accepts 1 arg"},
+		"a file that is none":      {[]string{"ask", "--file", "."}, "is a directory"},
+		"a question as argument":   {[]string{"ask", "Which?"}, "askbus: unexpected argument \"Which?\": give the question with --question; see \"askbus ask --help\"\n"},
+		"a timeout of nothing":     {[]string{"ask", "--question", "a?", "--timeout", "0s"}, "invalid --timeout 0s: use 1s to 720h"},
+		"a tenant with dots":       {[]string{"list", "--tenant", "a.b"}, "invalid --tenant \"a.b\""},
+		"no id":                    {[]string{"get"}, "askbus: missing argument: askbus get (ID | SESSION/ID); see \"askbus get --help\"\n"},
+		"two ids":                  {[]string{"get", "a", "b"}, "askbus: unexpected argument \"b\": askbus get (ID | SESSION/ID); see \"askbus get --help\"\n"},
+		"an argument for none":     {[]string{"list", "x"}, "askbus: unexpected argument \"x\"; see \"askbus list --help\"\n"},
 		"an id with dots":          {[]string{"get", "a.b"}, "SESSION/ID"},
 		"an output that is none":   {[]string{"list", "--output", "yaml"}, "text or json"},
 		"withdraw everything":      {[]string{"withdraw", "--all"}, "--session"},
@@ -158,22 +164,36 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 	}
 	fresh := func() string { return filepath.Join(t.TempDir(), "d") }
 	for name, args := range map[string][]string{
-		"is taken by another process":         {"up", "--dir", fresh(), "--nats-addr", taken, "--http-addr", "127.0.0.1:0"},
-		"web address " + web + " is taken":    {"up", "--dir", fresh(), "--nats-addr", "127.0.0.1:0", "--http-addr", web},
-		"in use by another askbus process":    {"up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
-		"cannot create the store's directory": {"up", "--dir", filepath.Join(file, "d"), "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
-		"use the newer askbus that wrote it":  {"up", "--dir", newer, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
-		"no bus found in":                     {"list", "--dir", fresh()},
-		"running?":                            {"list", "--dir", pl.dir, "--nats-url", "nats://127.0.0.1:1"},
-		"the server refused the credential":   {"list", "--dir", pl.dir, "--creds", foreign},
-		"no web inbox known":                  {"login", "--dir", fresh()},
-		"no server found in":                  {"broker", "--dir", fresh()},
+		"is taken by another process":           {"up", "--dir", fresh(), "--nats-addr", taken, "--http-addr", "127.0.0.1:0"},
+		"web address " + web + " is taken":      {"up", "--dir", fresh(), "--nats-addr", "127.0.0.1:0", "--http-addr", web},
+		"in use by another askbus process":      {"up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
+		"cannot create the store's directory":   {"up", "--dir", filepath.Join(file, "d"), "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
+		"use the newer askbus that wrote it":    {"up", "--dir", newer, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"},
+		"no bus found in":                       {"list", "--dir", fresh()},
+		"running?":                              {"list", "--dir", pl.dir, "--nats-url", "nats://127.0.0.1:1"},
+		"the server refused the credential":     {"list", "--dir", pl.dir, "--creds", foreign},
+		"no web inbox known":                    {"login", "--dir", fresh()},
+		"no server found in":                    {"broker", "--dir", fresh()},
+		"there is no store in":                  {"ledger", "set", "--dir", fresh()},
+		"no store in":                           {"ledger", "backup", "x", "--dir", fresh()},
+		"no credential for nats://":             {"list", "--nats-url", "nats://127.0.0.1:1", "--dir", fresh()},
+		"tenant \"default\"; see \"askbus list": {"get", "nope", "--dir", pl.dir},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, "", args...)
-			if code := p.wait(); code != exitFailure || !strings.Contains(p.err.String(), name) {
+			code := p.wait()
+			if code != exitFailure || !strings.Contains(p.err.String(), name) {
 				t.Errorf("exit %d: %s", code, p.err)
+			}
+			// A process that does not start has moved to no other port, and one sentence says why.
+			if said := p.err.String(); strings.Contains(said, "previous") || strings.Contains(said, "unknown ask") {
+				t.Errorf("it says %s", said)
+			}
+			if args[0] == "ledger" {
+				if _, err := os.Stat(args[len(args)-1]); !os.IsNotExist(err) {
+					t.Errorf("%s made a store: %v", args[1], err)
+				}
 			}
 		})
 	}

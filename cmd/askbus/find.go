@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/askbus/askbus/internal/natsd"
@@ -114,7 +114,7 @@ func (a *app) find(ctx context.Context, b *bus, ref string) (ask.Key, error) {
 		if short, ok, err := a.shortened(ctx, b, ref); ok || err != nil {
 			return short, err
 		}
-		return k, fmt.Errorf("no ask %q in any session of tenant %q; see \"%s\": %w", k.ID, tenant, a.hint("list"), ask.ErrNotFound)
+		return k, ask.Refuse(ask.CodeNotFound, "no ask %q in any session of tenant %q; see \"%s\"", k.ID, tenant, a.hint("list"))
 	case 1:
 		for only := range seen {
 			return only, nil
@@ -124,6 +124,7 @@ func (a *app) find(ctx context.Context, b *bus, ref string) (ask.Key, error) {
 	for one := range seen {
 		names = append(names, one.Session+"/"+one.ID)
 	}
+	slices.Sort(names)
 	return k, usage("several sessions have an ask %q; name one of %s", k.ID, strings.Join(names, ", "))
 }
 
@@ -131,9 +132,13 @@ func (a *app) find(ctx context.Context, b *bus, ref string) (ask.Key, error) {
 func (a *app) record(ctx context.Context, b *bus, k ask.Key) (ask.Record, error) {
 	rec, err := a.read(ctx, b, k)
 	if errors.Is(err, ask.ErrNotFound) {
-		return rec, fmt.Errorf("no ask %s/%s in tenant %q; see \"%s\": %w", k.Session, k.ID, k.Tenant, a.hint("list"), ask.ErrNotFound)
+		return rec, a.noAsk(k)
 	}
 	return rec, err
+}
+
+func (a *app) noAsk(k ask.Key) error {
+	return ask.Refuse(ask.CodeNotFound, "no ask %s/%s in tenant %q; see \"%s\"", k.Session, k.ID, k.Tenant, a.hint("list"))
 }
 
 func (a *app) read(ctx context.Context, b *bus, k ask.Key) (ask.Record, error) {

@@ -83,6 +83,9 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 			t.Errorf("%q: exit %d, %s%s", c.args, code, p.out, p.err)
 		}
 	}
+	if p := start(t, "", "--version"); p.wait() != 0 || !strings.HasPrefix(p.out.String(), "askbus ") || strings.Count(p.out.String(), "\n") != 1 {
+		t.Errorf("--version: %s%s", p.out, p.err)
+	}
 	p := start(t, "", "help", "token", "issue")
 	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), "askbus token issue") {
 		t.Errorf("help token issue: exit %d, %s%s", code, p.out, p.err)

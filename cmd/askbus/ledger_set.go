@@ -129,6 +129,9 @@ func (a *app) ledgerAdmin(url, creds string) (nc *nats.Conn, end func(), err err
 		}
 		return nc, nc.Close, nil
 	}
+	if err := natsd.CheckStore(a.Dir); err != nil { // starting the server would make one
+		return nil, nil, err
+	}
 	return a.ledgerStore(natsd.RoleMaintenance)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -42,7 +43,7 @@ func (a *app) listen(ctx context.Context, what, addr, flag, lastURL string) (net
 		return nil, natsd.ListenError(what, use, flag, err)
 	}
 	if moved {
-		a.say("askbus: the previous %s port is taken; now at %s", what, ln.Addr())
+		a.moved = append(a.moved, fmt.Sprintf("the previous %s port is taken; now at %s", what, ln.Addr()))
 	}
 	return ln, nil
 }

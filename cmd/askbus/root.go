@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -43,6 +44,8 @@ type app struct {
 	login    *ask.By // the signed-in person, if the command runs as them
 
 	answerIn *dialect.Dialect // dialect of printed outcomes; nil: native JSON
+
+	moved []string // which listeners could not have their previous port
 }
 
 // sessionSetting is the session from the environment.
@@ -98,8 +101,11 @@ Start everything with "askbus up", ask from a second terminal with "askbus ask".
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 		Args:              noCommand,
+		Version:           buildVersion(),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("askbus {{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version")
 	f := root.PersistentFlags()
 	f.StringVar(&a.Dir, "dir", a.Dir, "directory of keys, store and context.json")
 	f.StringVar(&a.Tenant, "tenant", a.Tenant, "tenant")
@@ -131,7 +137,7 @@ func asUsage(cmd *cobra.Command) {
 				if _, ok := errors.AsType[*exitError](err); ok {
 					return err
 				}
-				return usage("%w; see \"%s --help\"", err, c.CommandPath())
+				return usage("%s; see \"%s --help\"", argumentError(c, args, check, err), c.CommandPath())
 			}
 			return nil
 		}
@@ -139,6 +145,21 @@ func asUsage(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		asUsage(sub)
 	}
+}
+
+// argumentError says what is wrong with the arguments of a command: cobra only counts them, and
+// takes every argument of a command without any for the name of another command.
+func argumentError(cmd *cobra.Command, args []string, check cobra.PositionalArgs, err error) string {
+	line := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+	switch {
+	case !cmd.HasSubCommands() && len(args) > 0 && check(cmd, args[:0]) == nil && strings.HasPrefix(err.Error(), "unknown command"):
+		return fmt.Sprintf("unexpected argument %q", args[0])
+	case !strings.Contains(err.Error(), "arg(s)"):
+		return err.Error()
+	case check(cmd, append(slices.Clone(args), "x")) == nil || len(args) == 0:
+		return "missing argument: " + line
+	}
+	return fmt.Sprintf("unexpected argument %q: %s", args[len(args)-1], line)
 }
 
 // prepare validates the shared settings.
@@ -152,6 +173,9 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	}
 	if a.Output != "text" && a.Output != "json" {
 		return usage("invalid --output %q: use text or json", a.Output)
+	}
+	if at := (ask.Session{Tenant: a.Tenant, Name: "cli"}); !at.Valid() {
+		return usage("invalid --tenant %q: use A-Z a-z 0-9 _ -", a.Tenant)
 	}
 	if _, err := a.logger(); err != nil {
 		return &exitError{exitUsage, err}

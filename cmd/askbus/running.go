@@ -84,6 +84,9 @@ func (r *running) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
+	for _, note := range r.a.moved { // only now: a process that does not start has moved nothing
+		r.a.say("askbus: %s", note)
+	}
 	if ready != nil {
 		ready()
 	}
@@ -133,7 +136,7 @@ func (r *running) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, 
 	r.closes = append(r.closes, srv.Close)
 	r.bus = append(r.bus, nats.InProcessServer(srv))
 	if moved {
-		r.a.say("askbus: the previous NATS port is taken; now at %s", srv.Addr())
+		r.a.moved = append(r.a.moved, fmt.Sprintf("the previous NATS port is taken; now at %s", srv.Addr()))
 	}
 	r.keys, r.after.NATSURL = srv.Issuer(), srv.URL()
 	r.noteTrust(srv.URL())

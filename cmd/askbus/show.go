@@ -86,7 +86,7 @@ func (a *app) waitCmd() *cobra.Command {
 				}
 				rec, err := asks.Get(cmd.Context(), k.ID)
 				if errors.Is(err, ask.ErrNotFound) {
-					return fmt.Errorf("no ask %s/%s in tenant %q; see \"%s\": %w", k.Session, k.ID, k.Tenant, a.hint("list"), ask.ErrNotFound)
+					return a.noAsk(k)
 				}
 				if err != nil {
 					return err

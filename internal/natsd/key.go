@@ -75,8 +75,8 @@ func oldKey(dir string) []byte {
 // NewKey makes keys for a store that lost its own. All credentials of the old
 // keys become invalid.
 func NewKey(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, versionFile)); err != nil {
-		return fmt.Errorf("there is no store in %s; set --dir to the server's", dir)
+	if err := CheckStore(dir); err != nil {
+		return err
 	}
 	did, err := Init(dir)
 	if err == nil && did == "" {

@@ -44,10 +44,18 @@ func clustered(dir string) bool {
 	return len(found) > 0
 }
 
+// CheckStore returns an error if the directory has no store.
+func CheckStore(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, versionFile)); err != nil {
+		return fmt.Errorf("there is no store in %s; set --dir to the server's", dir)
+	}
+	return nil
+}
+
 // open locks and inspects a store.
 func open(dir string) (*inspection, func(), error) {
-	if _, err := os.Stat(filepath.Join(dir, versionFile)); err != nil {
-		return nil, nil, fmt.Errorf("there is no store in %s; set --dir to the server's", dir)
+	if err := CheckStore(dir); err != nil {
+		return nil, nil, err
 	}
 	lock, err := openStore(dir)
 	if err != nil {
