@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -74,16 +73,6 @@ const noResponders = "503"
 // not agree.
 const HeaderAttempt = "Askbus-Attempt"
 
-// bounded returns msg with the limit of an attempt.
-func bounded(msg *nats.Msg, limit time.Duration) *nats.Msg {
-	h := maps.Clone(msg.Header)
-	if h == nil {
-		h = nats.Header{}
-	}
-	h[HeaderAttempt] = []string{limit.String()}
-	return &nats.Msg{Subject: msg.Subject, Reply: msg.Reply, Header: h, Data: msg.Data}
-}
-
 // sending sends a request and waits for its reply.
 type sending func(ctx context.Context, msg *nats.Msg) (*nats.Msg, error)
 
@@ -141,6 +130,7 @@ func (c *Conn) once(ctx context.Context, msg *nats.Msg, limit time.Duration, sen
 	if err != nil {
 		return nil, err
 	}
+	msg.Header[HeaderAttempt] = []string{limit.String()}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	connection := nc.Stats().Reconnects
@@ -156,7 +146,7 @@ func (c *Conn) once(ctx context.Context, msg *nats.Msg, limit time.Duration, sen
 		cancel()
 	})
 	defer late.Stop()
-	return send(ctx, bounded(msg, limit))
+	return send(ctx, msg)
 }
 
 // usual is the usual maximum duration of a call. Only after it a call checks

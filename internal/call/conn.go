@@ -39,23 +39,25 @@ type Conn struct {
 // On returns a Conn for a connection. It starts nothing and need not be closed.
 func On(nc *nats.Conn) *Conn { return &Conn{nc: nc} }
 
-// sign puts the sender's key into the subject of a request, if it has a place
-// for it, and adds the sender's JWT. Each attempt is signed again, because a
-// new connection may have a new credential.
+// sign returns a copy of a request for one attempt, with the sender's key in its
+// subject, if that has a place for it, and the sender's JWT. Each attempt is
+// signed again, because a new connection may have a new credential.
 func (c *Conn) sign(msg *nats.Msg) (*nats.Msg, error) {
+	signed := &nats.Msg{Subject: msg.Subject, Reply: msg.Reply, Header: make(nats.Header, len(msg.Header)+2), Data: msg.Data}
+	maps.Copy(signed.Header, msg.Header)
 	at := c.Subject(msg.Subject)
 	if _, named := subject.As(at, ""); !named {
-		return msg, nil
+		return signed, nil
 	}
 	user, token, err := c.Sender()
 	if err != nil {
 		return nil, err
 	}
-	signed := &nats.Msg{Header: msg.Header, Data: msg.Data}
 	signed.Subject, _ = subject.As(at, user)
 	if r, err := subject.Parse(signed.Subject); err == nil && r.Asserts() {
-		signed.Header = nats.Header{HeaderCredential: []string{token}}
-		maps.Copy(signed.Header, msg.Header)
+		if _, has := signed.Header[HeaderCredential]; !has {
+			signed.Header[HeaderCredential] = []string{token}
+		}
 	}
 	return signed, nil
 }
