@@ -81,13 +81,22 @@ func askedBy(msg *nats.Msg) string {
 // ReadQuestion reads the state of a pending ask from a message on a question's
 // subject, stored or republished.
 func ReadQuestion(msg *nats.Msg, k ask.Key) (lifecycle.State, error) {
+	return readQuestion(msg, k, (*Entry).Question)
+}
+
+// ReadAsked is [ReadQuestion] without the Will, which nobody is shown.
+func ReadAsked(msg *nats.Msg, k ask.Key) (lifecycle.State, error) {
+	return readQuestion(msg, k, (*Entry).Asked)
+}
+
+func readQuestion(msg *nats.Msg, k ask.Key, decode func(*Entry) (lifecycle.State, error)) (lifecycle.State, error) {
 	e, err := Open(msg, k)
 	if err == nil && e.Outcome != nil {
 		err = fmt.Errorf("an outcome: %w", ask.ErrUnsupported)
 	}
 	var s lifecycle.State
 	if err == nil {
-		s, err = e.Question()
+		s, err = decode(&e)
 	}
 	if err != nil {
 		return lifecycle.State{}, fmt.Errorf("read question %s: %w", k, err)
@@ -113,16 +122,22 @@ func ReadOutcome(msg *nats.Msg, k ask.Key) (lifecycle.State, error) {
 
 // Question decodes a question: a pending ask.
 func (e *Entry) Question() (lifecycle.State, error) {
+	s, err := e.Asked()
+	if err != nil {
+		return lifecycle.State{}, err
+	}
+	s.Will, err = wire.DecodeOutcome(e.Will)
+	return s, err
+}
+
+// Asked is [Entry.Question] without the Will.
+func (e *Entry) Asked() (lifecycle.State, error) {
 	a, err := wire.DecodeStoredAsk(e.Ask, e.Key.InSession())
 	if err != nil {
 		return lifecycle.State{}, err
 	}
-	will, err := wire.DecodeOutcome(e.Will)
-	if err != nil {
-		return lifecycle.State{}, err
-	}
 	s := e.state(a)
-	s.Will, s.AskedAt, s.RawAsk = will, e.At, e.Ask
+	s.AskedAt, s.RawAsk = e.At, e.Ask
 	return s, nil
 }
 

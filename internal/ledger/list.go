@@ -166,7 +166,7 @@ func (l *Ledger) item(ctx context.Context, m message, questions bool) (wire.List
 		r := ask.Record{State: ask.StatePending, AskedAt: e.At, Life: e.Life, Seq: m.Seq}
 		r.Ask = ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session, Deadline: e.Deadline}
 		if questions || e.Deadline.IsZero() {
-			q, err := e.Question()
+			q, err := e.Asked()
 			if err != nil {
 				return l.unreadable(ctx, k, err)
 			}

@@ -321,7 +321,7 @@ func (f *boardFollower) live(m *nats.Msg) {
 		return
 	}
 	if kind == subject.Question {
-		q, err := cloudevent.ReadQuestion(m, k)
+		q, err := cloudevent.ReadAsked(m, k)
 		if err != nil {
 			return // from a newer version; a page of heads may have it
 		}

@@ -90,7 +90,7 @@ func (w *watch) live(m *nats.Msg) {
 		return
 	}
 	if kind == subject.Question {
-		q, err := cloudevent.ReadQuestion(m, k)
+		q, err := cloudevent.ReadAsked(m, k)
 		if err != nil {
 			w.r.opts.Logger.Warn("watch: cannot read a question", slog.String("ask_id", k.ID), slog.Any("error", err))
 			return
