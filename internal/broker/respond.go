@@ -139,5 +139,5 @@ func (b *Broker) log(ctx context.Context, phase string, r *request, s *lifecycle
 	if s.End != nil && s.End.By != nil {
 		responder = s.End.By.Responder
 	}
-	b.opts.Logger.InfoContext(ctx, "ask", slog.String("phase", phase), slog.String("tenant", r.Tenant), slog.String("session", r.Session), slog.String("ask_id", r.ID), slog.String("responder", responder))
+	b.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "ask", slog.String("phase", phase), slog.String("tenant", r.Tenant), slog.String("session", r.Session), slog.String("ask_id", r.ID), slog.String("responder", responder))
 }

@@ -109,7 +109,7 @@ func OutcomeAsk(outcome []byte) (raw json.RawMessage) {
 // members calls tell with the name and the raw value of each member of a JSON
 // object.
 func members(data []byte, tell func(name string, value []byte)) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
 		return errors.Join(errors.New("not a JSON object"), err)
 	}

@@ -25,7 +25,7 @@ const (
 // [*ask.Error] with [ask.ErrInvalid] that holds every fault with its JSON
 // pointer (RFC 6901). Null counts as left out.
 func Strict(what string, data []byte, v any) error {
-	c := checker{dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	c := checker{dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	if err := c.document(shapeFor(v)); err != nil {
 		c.faults = append(c.faults, ask.Fault{Message: "is not valid JSON: " + err.Error()})
 	}
