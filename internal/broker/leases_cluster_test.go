@@ -65,6 +65,7 @@ func TestLeasesOutliveTheLeaderOfTheirStream(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-done })
 	natstest.Eventually(t, "the broker is ready", br.Ready)
 	h.brokers = []*broker.Broker{br}
+	h.leases = openLeases(natstest.Connect(t, servers[0], natsd.Role{Name: natsd.RoleResponder, Type: "web"}))
 
 	agents := connect(natsd.Role{Name: natsd.RoleGateway})
 	for _, name := range []string{"waits", "gone"} {
@@ -90,9 +91,27 @@ func TestLeasesOutliveTheLeaderOfTheirStream(t *testing.T) {
 			servers[2].Close()
 		}
 		h.pass(time.Minute)
-		short, stop := context.WithTimeout(t.Context(), 2*time.Second)
-		_, _ = agents.Session("acme", "waits").Wait(short, "a") // at least one sign of life
+		waiting, stop := context.WithCancel(t.Context())
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for waiting.Err() == nil {
+				if _, err := agents.Session("acme", "waits").Wait(waiting, "a"); err == nil {
+					return // it has ended
+				}
+			}
+		}()
+		natstest.Eventually(t, "the waiting agent's lease is renewed for three minutes", func() bool {
+			select {
+			case <-stopped:
+				return true
+			default:
+			}
+			v, ok := h.lease("waits")
+			return ok && v.Lapsed.IsZero() && time.Until(v.Until) > time.Duration(h.ahead.Load())+150*time.Second
+		})
 		stop()
+		<-stopped
 		if o := ended("waits"); o != nil {
 			t.Fatalf("minute %d: %s", minute, o.Ending())
 		}

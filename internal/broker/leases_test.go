@@ -28,6 +28,7 @@ type held struct {
 	t       *testing.T
 	ahead   atomic.Int64
 	brokers []*broker.Broker
+	leases  *state.Bucket // as a responder reads them; lease opens it
 }
 
 func newHeld(t *testing.T, brokers int) *held {
@@ -86,10 +87,17 @@ type leaseValue struct {
 	Lapsed time.Time `json:"lapsed"`
 }
 
+func openLeases(nc *nats.Conn) *state.Bucket {
+	return state.Open(nc, state.Responder("web", ""), state.Leases)
+}
+
 // lease reads a session's lease as a responder does.
 func (h *held) lease(session string) (v leaseValue, ok bool) {
 	h.t.Helper()
-	e, err := state.Open(h.Responder("web"), state.Responder("web", ""), state.Leases).Get(h.t.Context(), state.Key{Tenant: "acme", Name: session})
+	if h.leases == nil {
+		h.leases = openLeases(h.Responder("web"))
+	}
+	e, err := h.leases.Get(h.t.Context(), state.Key{Tenant: "acme", Name: session})
 	if err != nil {
 		return v, false
 	}
@@ -359,7 +367,7 @@ func TestManyLeasesLeaveNothing(t *testing.T) {
 	}
 	all.Wait()
 	count := func() (leases, asks int) {
-		page, err := state.Open(h.Responder("web"), state.Responder("web", ""), state.Leases).List(t.Context())
+		page, err := openLeases(h.Responder("web")).List(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
