@@ -8,7 +8,6 @@ import (
 	"github.com/alecthomas/chroma/v2"
 	formatter "github.com/alecthomas/chroma/v2/formatters/html"
 	"github.com/alecthomas/chroma/v2/lexers"
-	"github.com/alecthomas/chroma/v2/styles"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/util"
 )
@@ -16,12 +15,16 @@ import (
 // Limits of highlighting in one text. Lexers are backtracking regular
 // expressions; code beyond the limits is shown without colours.
 const (
-	maxCode        = 16 << 10               // bytes of code in total
-	maxTokens      = 8_000                  // tokens in total
-	maxBrackets    = 64                     // open brackets
-	maxHighlight   = 100 * time.Millisecond // in total; one match of a lexer ends after 250 ms by itself
-	highlightStyle = "github"
+	maxCode      = 16 << 10               // bytes of code in total
+	maxTokens    = 8_000                  // tokens in total
+	maxBrackets  = 64                     // open brackets
+	maxHighlight = 100 * time.Millisecond // in total; one match of a lexer ends after 250 ms by itself
 )
+
+// unstyled is what the formatter asks for and does not use: the tokens get
+// classes, and the style sheet has their colours. Importing chroma's styles
+// would make every command parse seventy of them at its start.
+var unstyled = chroma.MustNewStyle("unstyled", nil)
 
 // coloured is the attribute that holds a code block's highlighted HTML.
 const coloured = "askbus-coloured"
@@ -82,7 +85,7 @@ func colour(language, code string, until time.Time) []byte {
 		}
 	}
 	var out bytes.Buffer
-	if err := formatter.New(formatter.WithClasses(true)).Format(&out, styles.Get(highlightStyle), chroma.Literator(tokens...)); err != nil {
+	if err := formatter.New(formatter.WithClasses(true)).Format(&out, unstyled, chroma.Literator(tokens...)); err != nil {
 		return nil
 	}
 	return bytes.Replace(out.Bytes(), []byte("<pre "), []byte("<pre "+focusable+" "), 1)
