@@ -62,7 +62,7 @@ type Sender struct {
 
 // Send adds a report to the audit.
 func Send(ctx context.Context, nc *nats.Conn, from Sender, r Report) error {
-	body, err := EncodeReport(&r)
+	body, err := json.Marshal(&r)
 	if err != nil {
 		return fmt.Errorf("report to the audit: %w", err)
 	}

@@ -15,9 +15,9 @@ import (
 
 // Headers of copied messages.
 const (
-	// HeaderSource is set by the server, which rejects it in other messages.
-	HeaderSource = "Nats-Stream-Source"
-	// HeaderRestored replaces HeaderSource on copies restored from a backup.
+	// headerSource is set by the server, which rejects it in other messages.
+	headerSource = "Nats-Stream-Source"
+	// HeaderRestored replaces headerSource on copies restored from a backup.
 	HeaderRestored = "Askbus-Audit-Source"
 	// HeaderUser is the public key of the credential that caused an outcome.
 	HeaderUser = "Askbus-User"
@@ -37,7 +37,7 @@ func (s Source) String() string { return s.Stream + " " + s.Seq + " " + s.Subjec
 func SourceOf(h nats.Header) (Source, bool) {
 	// The server writes stream, sequence, filters, destinations, subject and consumer; form feeds
 	// separate several filters.
-	if t := strings.Split(h.Get(HeaderSource), " "); len(t) >= 5 {
+	if t := strings.Split(h.Get(headerSource), " "); len(t) >= 5 {
 		return Source{t[0], t[1], t[4]}, true
 	}
 	if t := strings.Split(h.Get(HeaderRestored), " "); len(t) == 3 {

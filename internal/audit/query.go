@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -10,8 +9,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// MaxPage is the maximum number of records in a page.
-const MaxPage = 500
+// maxPage is the maximum number of records in a page.
+const maxPage = 500
 
 // Query is the body of a request to read the audit. The zero value requests the first page.
 type Query struct {
@@ -25,7 +24,7 @@ type Query struct {
 	Ask       string    `json:"ask,omitempty"`
 	Key       string    `json:"credential,omitempty"` // the public key of a credential
 	Cursor    uint64    `json:"cursor,omitempty"`     // of the page before; 0: from Since on
-	Limit     int       `json:"limit,omitempty"`      // default and most: [MaxPage]
+	Limit     int       `json:"limit,omitempty"`      // default and most: maxPage
 	Whole     bool      `json:"whole,omitempty"`      // with the texts that people typed: see [Record.Copy]
 }
 
@@ -45,11 +44,11 @@ func DecodeQuery(data []byte) (Query, error) {
 		}
 	}
 	if q.Limit == 0 {
-		q.Limit = MaxPage
+		q.Limit = maxPage
 	}
 	var f []ask.Fault
-	if q.Limit < 1 || q.Limit > MaxPage {
-		f = append(f, ask.Fault{Pointer: "/limit", Message: fmt.Sprintf("use 1 to %d", MaxPage)})
+	if q.Limit < 1 || q.Limit > maxPage {
+		f = append(f, ask.Fault{Pointer: "/limit", Message: fmt.Sprintf("use 1 to %d", maxPage)})
 	}
 	if len(q.Actions) > len(Actions()) {
 		f = append(f, ask.Fault{Pointer: "/actions", Message: fmt.Sprintf("name at most %d", len(Actions()))})
@@ -106,20 +105,17 @@ func DecodeReport(data []byte) (Report, error) {
 			f = append(f, ask.Fault{Pointer: v.at, Message: fmt.Sprintf("use 1 to %d of A-Z a-z 0-9 _ -", ask.MaxToken)})
 		}
 	}
-	if r.Refusal != nil && (r.Refusal.Count < 1 || r.Refusal.Count > MaxCount || r.Refusal.Code == "" || r.Refusal.What == "") {
-		f = append(f, ask.Fault{Pointer: "/refusal", Message: fmt.Sprintf("give what was refused, a code, and a count from 1 to %d", MaxCount)})
+	if r.Refusal != nil && (r.Refusal.Count < 1 || r.Refusal.Count > maxCount || r.Refusal.Code == "" || r.Refusal.What == "") {
+		f = append(f, ask.Fault{Pointer: "/refusal", Message: fmt.Sprintf("give what was refused, a code, and a count from 1 to %d", maxCount)})
 	}
 	if (r.Action == Refused) != (r.Refusal != nil) {
 		f = append(f, ask.Fault{Pointer: "/refusal", Message: "belongs to the action refused, and to no other"})
 	}
-	if (r.Action == AuditLost) != (r.Lost != 0) || r.Lost < 0 || r.Lost > MaxCount {
-		f = append(f, ask.Fault{Pointer: "/lost", Message: fmt.Sprintf("belongs to the action audit.lost, and is 1 to %d", MaxCount)})
+	if (r.Action == AuditLost) != (r.Lost != 0) || r.Lost < 0 || r.Lost > maxCount {
+		f = append(f, ask.Fault{Pointer: "/lost", Message: fmt.Sprintf("belongs to the action audit.lost, and is 1 to %d", maxCount)})
 	}
 	return r, ask.InvalidError("report", f)
 }
 
-// MaxCount is the maximum number of refusals or losses in a report.
-const MaxCount = 1_000_000
-
-// EncodeReport encodes a report.
-func EncodeReport(r *Report) ([]byte, error) { return json.Marshal(r) }
+// maxCount is the maximum number of refusals or losses in a report.
+const maxCount = 1_000_000

@@ -17,7 +17,7 @@ const Version = 1
 
 // Limits of a record.
 const (
-	MaxRecord = 16 << 10 // bytes of its JSON
+	maxRecord = 16 << 10 // bytes of its JSON
 	MaxText   = 256      // bytes of a title, a label, a reason; what is longer ends in …
 	maxItems  = 16       // questions, options of one answer, groups
 )
@@ -205,13 +205,13 @@ type Chain struct {
 	Prev string `json:"prev,omitempty"`
 }
 
-// Encode encodes a record within [MaxRecord]: it shortens texts, and drops the question and the
+// Encode encodes a record within maxRecord: it shortens texts, and drops the question and the
 // decision's labels if the record is still too large.
 func Encode(r *Record) ([]byte, error) {
 	r.Version = Version
 	r.clip()
 	data, err := json.Marshal(r)
-	if err != nil || len(data) <= MaxRecord {
+	if err != nil || len(data) <= maxRecord {
 		return data, err
 	}
 	small := *r
@@ -221,7 +221,7 @@ func Encode(r *Record) ([]byte, error) {
 		less.Answers = nil
 		small.Decision = &less
 	}
-	if data, err = json.Marshal(&small); err == nil && len(data) > MaxRecord {
+	if data, err = json.Marshal(&small); err == nil && len(data) > maxRecord {
 		err = fmt.Errorf("audit: a record of %d bytes", len(data))
 	}
 	return data, err

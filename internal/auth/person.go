@@ -67,5 +67,5 @@ func (r *record) end(life time.Duration) time.Time {
 
 // ttl returns how long shared state keeps it.
 func (r *record) ttl(now time.Time, idle time.Duration) time.Duration {
-	return max(time.Second, min(idle, r.end(MaxLife).Sub(now)))
+	return max(time.Second, min(idle, r.end(maxLife).Sub(now)))
 }

@@ -19,11 +19,11 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultIdle = 72 * time.Hour
-	DefaultLife = 720 * time.Hour
-	MaxLife     = 720 * time.Hour
+	defaultIdle = 72 * time.Hour
+	defaultLife = 720 * time.Hour
+	maxLife     = 720 * time.Hour
 
-	DefaultEvery = 10 * time.Minute
+	defaultEvery = 10 * time.Minute
 )
 
 // Options tunes [Sessions]. The zero value is ready to use.
@@ -47,17 +47,17 @@ type Options struct {
 
 func (o *Options) fill() error {
 	if o.Idle == 0 {
-		o.Idle = DefaultIdle
+		o.Idle = defaultIdle
 	}
 	if o.Life == 0 {
-		o.Life = DefaultLife
+		o.Life = defaultLife
 	}
-	if o.Idle < time.Minute || o.Life < time.Minute || o.Life > MaxLife {
-		return fmt.Errorf("sign-in sessions: idle %s, life %s; use at least 1m, and a life of at most %s", o.Idle, o.Life, MaxLife)
+	if o.Idle < time.Minute || o.Life < time.Minute || o.Life > maxLife {
+		return fmt.Errorf("sign-in sessions: idle %s, life %s; use at least 1m, and a life of at most %s", o.Idle, o.Life, maxLife)
 	}
 	o.Idle = min(o.Idle, o.Life)
 	if o.Every == 0 {
-		o.Every = DefaultEvery
+		o.Every = defaultEvery
 	}
 	if o.Every < time.Second {
 		return fmt.Errorf("sign-in sessions: refresh every %s; use at least 1s", o.Every)

@@ -215,7 +215,7 @@ func (t *Terminals) record(ctx context.Context, k state.Key) (record, error) {
 	if err := json.Unmarshal(e.Value, &r); err != nil {
 		return record{}, fmt.Errorf("session %s: %w", k.Name, err)
 	}
-	if r.Principal == "" || !t.now().Before(r.end(MaxLife)) {
+	if r.Principal == "" || !t.now().Before(r.end(maxLife)) {
 		return record{}, ask.Refuse(ask.CodeNotFound, "this sign-in has ended")
 	}
 	return r, nil

@@ -17,8 +17,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// HeaderCreated says in every reply to ask whether this event stored it.
-const HeaderCreated = "Askbus-Created"
+// headerCreated says in every reply to ask whether this event stored it.
+const headerCreated = "Askbus-Created"
 
 // HeaderWait asks the broker to hold a request for this long.
 const HeaderWait = "Askbus-Wait"

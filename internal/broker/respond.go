@@ -31,7 +31,7 @@ func (b *Broker) tellStatus(r *request, s wire.StatusReply) error {
 		return err
 	}
 	if s.Created != nil {
-		msg.Header[HeaderCreated] = []string{strconv.FormatBool(*s.Created)}
+		msg.Header[headerCreated] = []string{strconv.FormatBool(*s.Created)}
 	}
 	return b.send(r, msg)
 }
@@ -47,7 +47,7 @@ func (b *Broker) tellEnd(r *request, s *lifecycle.State) error {
 		return err
 	}
 	if r.Verb == subject.VerbAsk {
-		msg.Header[HeaderCreated] = []string{strconv.FormatBool(r.created(s))}
+		msg.Header[headerCreated] = []string{strconv.FormatBool(r.created(s))}
 	}
 	return b.send(r, msg)
 }

@@ -17,14 +17,11 @@ type Verifier interface {
 	Verify(token, user string, now time.Time) (identity.Grant, error)
 }
 
-// HeaderCredential carries the JWT of the sender; see [call.HeaderCredential].
-const HeaderCredential = call.HeaderCredential
-
 // credentials returns all values of that header, in any letter case.
 func credentials(h nats.Header) []string {
 	var all []string
 	for name, values := range h {
-		if strings.EqualFold(name, HeaderCredential) {
+		if strings.EqualFold(name, call.HeaderCredential) {
 			all = append(all, values...)
 		}
 	}
@@ -47,7 +44,7 @@ func (b *Broker) vouched(r *request, by ask.By) (ask.By, error) {
 		}
 		may = grant.Assertions
 	default:
-		return by, ask.Refuse(ask.CodeForbidden, "the header %s is given %d times; send it once", HeaderCredential, len(r.jwt))
+		return by, ask.Refuse(ask.CodeForbidden, "the header %s is given %d times; send it once", call.HeaderCredential, len(r.jwt))
 	}
 	return may.Speak(r.User, by)
 }
@@ -68,7 +65,7 @@ func responderOf(r *request, said string) string {
 // grant checks the JWT of a request.
 func (b *Broker) grant(r *request, token string) (identity.Grant, error) {
 	refuse := func(why string) error {
-		return ask.Refuse(ask.CodeForbidden, "the credential in the header %s is not accepted: %s", HeaderCredential, why)
+		return ask.Refuse(ask.CodeForbidden, "the credential in the header %s is not accepted: %s", call.HeaderCredential, why)
 	}
 	if b.opts.Verifier == nil {
 		return identity.Grant{}, refuse("this broker has no keys of the bus; see its setting ASKBUS_ACCOUNT")

@@ -97,7 +97,7 @@ func (c *Conn) do(ctx context.Context, msg *nats.Msg, hold time.Duration, send s
 		switch {
 		case errors.Is(last, nats.ErrPermissionViolation) && errors.Is(err, context.DeadlineExceeded) && denied(last, c.Subject(msg.Subject)):
 			return nil, fmt.Errorf("%s: %w: %w", msg.Subject, ask.ErrForbidden, last)
-		case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrBadSubject), errors.Is(err, ErrAnonymous):
+		case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrBadSubject), errors.Is(err, errAnonymous):
 			return nil, fmt.Errorf("%s: %w", msg.Subject, err)
 		}
 		if backoff.Wait(ctx, 20*time.Millisecond, try) != nil {

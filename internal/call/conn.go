@@ -21,9 +21,9 @@ import (
 // subject.
 const HeaderCredential = "Askbus-Credential" //nolint:gosec // a name, not a secret
 
-// ErrAnonymous means that a request must name its sender, but the connection
+// errAnonymous means that a request must name its sender, but the connection
 // was made without a credential.
-var ErrAnonymous = errors.New("the connection has no credential of a NATS user; connect with one from \"askbus auth\"")
+var errAnonymous = errors.New("the connection has no credential of a NATS user; connect with one from \"askbus auth\"")
 
 // Conn is a connection with the credential under which it is authenticated. It
 // is safe for concurrent use.
@@ -106,7 +106,7 @@ func (c *Conn) Sender() (user, token string, err error) {
 		return user, token, nil
 	}
 	if c.nc.Opts.UserJWT == nil {
-		return "", "", ErrAnonymous
+		return "", "", errAnonymous
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,7 +41,7 @@ func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
 	g := Grant{Note: "for " + p.Provider + " " + p.Subject}
 	patterns, life := p.Sessions, defaultLife
 	if p.Provider == TokenProvider {
-		g.Role, g.Tenant = RoleAgent, p.Tenant
+		g.Role, g.Tenant = roleAgent, p.Tenant
 	} else {
 		rule, err := r.find(p)
 		if err != nil {
@@ -53,7 +53,7 @@ func (r *Rules) Decide(p Proof, session string, now time.Time) (Grant, error) {
 		g.Role, g.Type, life = rule.Role, rule.Type, time.Duration(rule.Life)
 	}
 	var err error
-	if g.Session, err = choose(patterns, session, g.Role == RoleResponder); err != nil {
+	if g.Session, err = choose(patterns, session, g.Role == roleResponder); err != nil {
 		return Grant{}, err
 	}
 	if !ask.ValidToken(g.Tenant) || g.Session != "" && !ask.ValidToken(g.Session) {

@@ -35,7 +35,7 @@ func (s *Source) Holder(ctx context.Context, raw string) (Holder, error) {
 	if err != nil {
 		return Holder{}, err
 	}
-	if rule.Role != RoleAgent {
+	if rule.Role != roleAgent {
 		return Holder{}, ask.Refuse(ask.CodeForbidden, "the rule for this token gives the role %s; only an agent may ask here", rule.Role)
 	}
 	h := Holder{Subject: p.Subject, Expires: p.Expires}

@@ -100,7 +100,7 @@ func (i *Issuer) person(ctx context.Context, m *nats.Msg) ([]byte, error) {
 		return nil, ask.Refuse(ask.CodeForbidden, "%.200q cannot be put into a credential", p.By.Principal)
 	}
 	rules, _ := i.opts.Source.current()
-	grant := Grant{Role: RoleResponder, Type: subject.TypeTUI, Tenant: p.Tenant, Life: PersonLife, Note: TerminalNote(r.Of, r.Terminal, p.By.Principal), May: speaks}
+	grant := Grant{Role: roleResponder, Type: subject.TypeTUI, Tenant: p.Tenant, Life: PersonLife, Note: noteOfTerminal(r.Of, r.Terminal, p.By.Principal), May: speaks}
 	credential, key, err := i.opts.Sign(grant, rules.NATSURL)
 	if err != nil {
 		return nil, err
@@ -171,9 +171,9 @@ func speaksAs(by ask.By) (may identity.Assertions, left int) {
 // of handed-out ones.
 const terminalNote = "terminal"
 
-// TerminalNote returns that note: it names the sign-in, so that the credential
-// can be found when that ends.
-func TerminalNote(tenant, name, principal string) string {
+// noteOfTerminal returns that note. It names the sign-in, so that the
+// credential can be found when the sign-in ends.
+func noteOfTerminal(tenant, name, principal string) string {
 	return fmt.Sprintf("%s %s/%s of %s", terminalNote, tenant, name, principal)
 }
 

@@ -49,8 +49,8 @@ type Rule struct {
 
 // The roles that a rule may give: those that many processes have.
 const (
-	RoleAgent     = "agent"
-	RoleResponder = "responder"
+	roleAgent     = "agent"
+	roleResponder = "responder"
 )
 
 // Bounds of rules and of what they grant.
@@ -169,14 +169,14 @@ func (r *Rule) check(at string, fault func(string, ...any)) {
 		}
 	}
 	if r.Role == "" {
-		r.Role = RoleAgent
+		r.Role = roleAgent
 	}
 	switch r.Role {
-	case RoleAgent:
+	case roleAgent:
 		if len(r.Sessions) == 0 || r.Type != "" {
 			fault("%s: an agent needs sessions and no type", at)
 		}
-	case RoleResponder:
+	case roleResponder:
 		if !ask.ValidToken(r.Type) {
 			fault("%s.type: invalid %q: use A-Z a-z 0-9 _ -", at, r.Type)
 		}

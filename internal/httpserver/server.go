@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// ErrTooMany refuses a request whose credential has reached its limit of connections.
-var ErrTooMany = errors.New("this credential has as many connections open as it may; close some, or use another")
+// errTooMany refuses a request whose credential has reached its limit of connections.
+var errTooMany = errors.New("this credential has as many connections open as it may; close some, or use another")
 
 type connKey struct{}
 
 // Identify counts the connection of a request for a credential, named by a token's id or a
 // principal. Handlers call it after authentication and before reading the body. The error is
-// [ErrTooMany]. Without a [Server], as in some tests, it does nothing.
+// errTooMany. Without a [Server], as in some tests, it does nothing.
 func Identify(r *http.Request, credential string) error {
 	c, ok := r.Context().Value(connKey{}).(*conn)
 	if !ok || c.identify(credential) {
 		return nil
 	}
-	return ErrTooMany
+	return errTooMany
 }
 
 // secured is a listener whose connections use TLS.

@@ -140,15 +140,15 @@ func Names() []string {
 // Set adds or replaces our entry in the text of the client's file.
 func (c Client) Set(text string, cmd Command) (string, error) {
 	if c.lines != nil {
-		return SetTOML(text, strings.Join(c.path, "."), c.lines(cmd))
+		return setTOML(text, strings.Join(c.path, "."), c.lines(cmd))
 	}
-	return SetJSON(text, c.path, c.entry(cmd))
+	return setJSON(text, c.path, c.entry(cmd))
 }
 
 // Remove removes our entry from the text.
 func (c Client) Remove(text string) (string, error) {
 	if c.lines != nil {
-		return RemoveTOML(text, strings.Join(c.path, "."))
+		return removeTOML(text, strings.Join(c.path, "."))
 	}
-	return RemoveJSON(text, c.path)
+	return removeJSON(text, c.path)
 }

@@ -123,10 +123,10 @@ func (e Editor) Set(text, name string, c Command) (string, error) {
 	if e.Printed() {
 		return text + e.code(name, c), nil
 	}
-	return SetJSON(text, slices.Concat(e.path, []string{name}), e.entry(c))
+	return setJSON(text, slices.Concat(e.path, []string{name}), e.entry(c))
 }
 
 // Remove removes an agent from the text of the editor's file.
 func (e Editor) Remove(text, name string) (string, error) {
-	return RemoveJSON(text, slices.Concat(e.path, []string{name}))
+	return removeJSON(text, slices.Concat(e.path, []string{name}))
 }

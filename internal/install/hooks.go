@@ -69,7 +69,7 @@ func RemoveHook(text string) (string, error) {
 				break
 			}
 			if len(list.members) == 1 {
-				if text, err = RemoveJSON(text, path); err != nil {
+				if text, err = removeJSON(text, path); err != nil {
 					return "", err
 				}
 				break
@@ -90,7 +90,7 @@ func setElement(text string, path []string, entry any) (string, error) {
 		return "", err
 	}
 	if !ok {
-		return SetJSON(text, path, []any{entry})
+		return setJSON(text, path, []any{entry})
 	}
 	i, err := ours(text, list)
 	if err != nil {

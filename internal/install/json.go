@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// SetJSON sets a value at a path of objects, and leaves the rest of the text unchanged. The text
+// setJSON sets a value at a path of objects, and leaves the rest of the text unchanged. The text
 // may be empty.
-func SetJSON(text string, path []string, value any) (string, error) {
+func setJSON(text string, path []string, value any) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		text = "{}\n"
 	}
@@ -46,8 +46,8 @@ func SetJSON(text string, path []string, value any) (string, error) {
 	return text, nil
 }
 
-// RemoveJSON removes the member at a path, and the objects that become empty, except the outermost.
-func RemoveJSON(text string, path []string) (string, error) {
+// removeJSON removes the member at a path, and the objects that become empty, except the outermost.
+func removeJSON(text string, path []string) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		return text, nil
 	}
@@ -71,7 +71,7 @@ func RemoveJSON(text string, path []string) (string, error) {
 		at = within(m.in)
 	}
 	if len(path) > 1 && len(at.members) == 1 && !says(text, at.open) {
-		return RemoveJSON(text, path[:len(path)-1])
+		return removeJSON(text, path[:len(path)-1])
 	}
 	return text, nil
 }

@@ -9,8 +9,8 @@ import (
 // errTOML says which TOML is left alone.
 var errTOML = errors.New("it has mcp_servers in a form that this program does not edit")
 
-// SetTOML adds or replaces a table such as [mcp_servers.askbus] with these lines.
-func SetTOML(text, table string, lines []string) (string, error) {
+// setTOML adds or replaces a table such as [mcp_servers.askbus] with these lines.
+func setTOML(text, table string, lines []string) (string, error) {
 	start, end, err := findTable(text, table)
 	if err != nil {
 		return "", err
@@ -25,8 +25,8 @@ func SetTOML(text, table string, lines []string) (string, error) {
 	return text[:start] + block + text[end:], nil
 }
 
-// RemoveTOML removes the table and its subtables.
-func RemoveTOML(text, table string) (string, error) {
+// removeTOML removes the table and its subtables.
+func removeTOML(text, table string) (string, error) {
 	start, end, err := findTable(text, table)
 	if err != nil || start < 0 {
 		return text, err

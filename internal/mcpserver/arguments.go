@@ -25,8 +25,8 @@ func (c *call) read() (arguments, error) {
 		return in, ask.InvalidError("arguments", []ask.Fault{{Message: err.Error()}})
 	}
 	var faults []ask.Fault
-	if c.req.Params.Name != ToolList && !ask.ValidToken(in.AskID) {
-		faults = append(faults, ask.Fault{Pointer: "/ask_id", Message: fmt.Sprintf("is %.80q; give the ask_id that %s or %s returned", in.AskID, ToolAsk, ToolList)})
+	if c.req.Params.Name != toolList && !ask.ValidToken(in.AskID) {
+		faults = append(faults, ask.Fault{Pointer: "/ask_id", Message: fmt.Sprintf("is %.80q; give the ask_id that %s or %s returned", in.AskID, toolAsk, toolList)})
 	}
 	if in.WaitSeconds != nil && *in.WaitSeconds < 0 {
 		faults = append(faults, ask.Fault{Pointer: "/wait_seconds", Message: fmt.Sprintf("is %v; give 0 or more", *in.WaitSeconds)})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/askbus/askbus/internal/mcpserver"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -21,7 +22,7 @@ func TestTwoThousandAsksOverMCPLeaveNothing(t *testing.T) {
 	}()
 	f.bus.AnswerAll("tui")
 	ask := func(cs *mcp.ClientSession, endpoint string, i int) error {
-		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: mcpserver.ToolAsk, Arguments: map[string]any{"questions": []any{map[string]any{
+		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: dialect.ToolName, Arguments: map[string]any{"questions": []any{map[string]any{
 			"question": fmt.Sprint("Which database, ", endpoint, " ", i, "?"), "header": "Storage", "multiSelect": false,
 			"options": []any{map[string]any{"label": "PostgreSQL", "description": ""}, map[string]any{"label": "SQLite", "description": ""}},
 		}}}})

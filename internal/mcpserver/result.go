@@ -50,7 +50,7 @@ func ended(a *ask.Ask, o *ask.Outcome, n notes) *mcp.CallToolResult {
 // pending returns the result of a call whose ask is still open.
 func pending(a *ask.Ask, n notes) *mcp.CallToolResult {
 	l := lang.Of(a.Language())
-	hint := l.Say("nobody has answered yet. The question stays open; call %s with ask_id %s to wait on, now or after other work, or ask the same again. Do not take this for an answer", ToolAwait, strconv.Quote(a.ID))
+	hint := l.Say("nobody has answered yet. The question stays open; call %s with ask_id %s to wait on, now or after other work, or ask the same again. Do not take this for an answer", toolAwait, strconv.Quote(a.ID))
 	lines := []string{"pending: " + hint + " (ask_id " + a.ID + ")"}
 	if len(n.present) > 0 {
 		lines = append(lines, l.Say("People are at: %s.", strings.Join(n.present, ", ")))
@@ -96,7 +96,7 @@ func failed(err error) *mcp.CallToolResult {
 	case errors.Is(err, ask.ErrIDReused):
 		text += " (leave ask_id out, or give another)"
 	case errors.Is(err, ask.ErrNotFound):
-		text += " (" + ToolList + " says what is open)"
+		text += " (" + toolList + " says what is open)"
 	}
 	structured := map[string]any{"status": "error", "text": text}
 	if refused, ok := errors.AsType[*ask.Error](err); ok {

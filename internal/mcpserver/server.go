@@ -63,8 +63,8 @@ type Options struct {
 // silent for more than 30 s.
 const (
 	DefaultWait     = 50 * time.Second
-	DefaultProgress = 20 * time.Second
-	DefaultReuse    = 10 * time.Minute
+	defaultProgress = 20 * time.Second
+	defaultReuse    = 10 * time.Minute
 )
 
 // Server makes MCP servers. It is safe for concurrent use.
@@ -92,10 +92,10 @@ func New(open Opener, opts Options) *Server {
 		opts.Wait = DefaultWait
 	}
 	if opts.Progress <= 0 {
-		opts.Progress = DefaultProgress
+		opts.Progress = defaultProgress
 	}
 	if opts.Reuse <= 0 {
-		opts.Reuse = DefaultReuse
+		opts.Reuse = defaultReuse
 	}
 	return &Server{open: open, opts: opts}
 }

@@ -11,10 +11,10 @@ import (
 
 // The names of the tools.
 const (
-	ToolAsk      = dialect.ToolName
-	ToolAwait    = "AwaitAnswer"
-	ToolWithdraw = "WithdrawQuestion"
-	ToolList     = "ListPendingQuestions"
+	toolAsk      = dialect.ToolName
+	toolAwait    = "AwaitAnswer"
+	toolWithdraw = "WithdrawQuestion"
+	toolList     = "ListPendingQuestions"
 )
 
 //go:embed schema/*.json
@@ -64,12 +64,12 @@ func tools() []tool {
 		return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &yes}
 	}
 	return []tool{
-		{&mcp.Tool{Name: ToolAsk, Description: aboutAsk, InputSchema: schema(ToolAsk), Annotations: readOnly("Ask a human")}, (*call).ask},
-		{&mcp.Tool{Name: ToolAwait, Description: aboutAwait, InputSchema: schema(ToolAwait), Annotations: readOnly("Wait for a human's answer")}, (*call).await},
-		{&mcp.Tool{Name: ToolWithdraw, Description: aboutWithdraw, InputSchema: schema(ToolWithdraw), Annotations: &mcp.ToolAnnotations{
+		{&mcp.Tool{Name: toolAsk, Description: aboutAsk, InputSchema: schema(toolAsk), Annotations: readOnly("Ask a human")}, (*call).ask},
+		{&mcp.Tool{Name: toolAwait, Description: aboutAwait, InputSchema: schema(toolAwait), Annotations: readOnly("Wait for a human's answer")}, (*call).await},
+		{&mcp.Tool{Name: toolWithdraw, Description: aboutWithdraw, InputSchema: schema(toolWithdraw), Annotations: &mcp.ToolAnnotations{
 			Title: "Withdraw a question", IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &yes,
 		}}, (*call).withdraw},
-		{&mcp.Tool{Name: ToolList, Description: aboutList, InputSchema: schema(ToolList), Annotations: readOnly("List open questions")}, (*call).list},
+		{&mcp.Tool{Name: toolList, Description: aboutList, InputSchema: schema(toolList), Annotations: readOnly("List open questions")}, (*call).list},
 	}
 }
 

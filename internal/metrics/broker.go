@@ -201,17 +201,17 @@ func (b *Broker) Pending(all Waiting, of []Waiting) {
 		b.oldest.WithLabelValues(w.Tenant).Set(w.Oldest.Seconds())
 	}
 	if rest = max(0, rest); rest > 0 || len(of) >= Most {
-		b.pending.WithLabelValues(Other).Set(float64(rest))
-		if b.tenants.of(all.Tenant) == Other {
-			b.oldest.WithLabelValues(Other).Set(all.Oldest.Seconds())
+		b.pending.WithLabelValues(allOthers).Set(float64(rest))
+		if b.tenants.of(all.Tenant) == allOthers {
+			b.oldest.WithLabelValues(allOthers).Set(all.Oldest.Seconds())
 		}
 	}
 	held := map[string]int{}
 	for tenant, n := range b.read().Held {
 		held[b.tenants.of(tenant)] += n
 	}
-	for _, tenant := range append(b.tenants.all(), Other) {
-		if n := held[tenant]; n > 0 || tenant != Other {
+	for _, tenant := range append(b.tenants.all(), allOthers) {
+		if n := held[tenant]; n > 0 || tenant != allOthers {
 			b.held.WithLabelValues(tenant).Set(float64(n))
 		}
 	}

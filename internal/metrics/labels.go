@@ -6,11 +6,11 @@ import (
 )
 
 // Most bounds the values of a label that outsiders choose: the first ones that
-// this process met. Further values are counted as [Other].
+// this process met. Further values are counted as allOthers.
 const Most = 50
 
-// Other replaces the names beyond [Most]. Names have no spaces.
-const Other = "all others"
+// allOthers replaces the names beyond [Most]. Names have no spaces.
+const allOthers = "all others"
 
 // names bounds the values of a label.
 type names struct {
@@ -27,7 +27,7 @@ func (n *names) of(name string) string {
 		return name
 	}
 	if len(n.known) >= Most {
-		return Other
+		return allOthers
 	}
 	if n.known == nil {
 		n.known = map[string]struct{}{}

@@ -41,8 +41,8 @@ type Options struct {
 // tlsTimeout is the limit of a handshake, in seconds.
 const tlsTimeout = 5
 
-// DefaultMaxStore is the default storage limit.
-const DefaultMaxStore = 10 << 30
+// defaultMaxStore is the default storage limit.
+const defaultMaxStore = 10 << 30
 
 // Server is a running server.
 type Server struct {
@@ -72,7 +72,7 @@ func Start(opts Options) (*Server, error) {
 		opts.Addr = "127.0.0.1:4280"
 	}
 	if opts.MaxStore == 0 {
-		opts.MaxStore = DefaultMaxStore
+		opts.MaxStore = defaultMaxStore
 	}
 	opts.Bounds.fill()
 	host, port, err := freePort(opts.Addr)

@@ -233,7 +233,7 @@ type Row struct {
 func NewRow(r *ask.Record, v Viewer, now time.Time) Row {
 	a, w := &r.Ask, v.words()
 	row := Row{
-		Key: a.Key(), Heading: Heading(a), Dir: Direction(a.Heading()), Asker: newAsker(a, w), Priority: priority(a, w),
+		Key: a.Key(), Heading: Heading(a), Dir: direction(a.Heading()), Asker: newAsker(a, w), Priority: priority(a, w),
 		Waits: v.When(r.AskedAt, now, Since), Foreign: !may(r, v).Answer,
 	}
 	row.Asker.Agent, row.Asker.Session = Clip(row.Asker.Agent, 40), Clip(row.Asker.Session, 40)

@@ -68,7 +68,7 @@ func TestSpans(t *testing.T) {
 func TestDirection(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"Hello": "ltr", "שלום": "rtl", "1. مرحبا": "rtl", "数据库": "ltr", "42": "ltr", "Hi שלום": "ltr"} {
-		if got := Direction(text); got != want {
+		if got := direction(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}

@@ -19,8 +19,8 @@ func Clip(s string, most int) string {
 	return string(runes[:most-1]) + "…"
 }
 
-// Direction returns the writing direction of a text, "rtl" or "ltr", by its first letter.
-func Direction(s string) string {
+// direction returns the writing direction of a text, "rtl" or "ltr", by its first letter.
+func direction(s string) string {
 	for _, r := range s {
 		if unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam) {
 			return "rtl"

@@ -8,8 +8,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// FilterFrom is the number of options from which a filter helps.
-const FilterFrom = 12
+// filterFrom is the number of options from which a filter helps.
+const filterFrom = 12
 
 // Question is one question of a card.
 type Question struct {
@@ -63,7 +63,7 @@ func newQuestion(a *ask.Ask, i int, w *catalogue) Question {
 	q, of := &a.Questions[i], len(a.Questions)
 	someOptional := slices.ContainsFunc(a.Questions, func(q ask.Question) bool { return q.Optional })
 	v := Question{
-		ID: q.ID, Number: i + 1, Of: of, Kind: q.Kind, Chip: line(q.Header), Text: strings.TrimSpace(text(q.Text)), Dir: Direction(q.Text),
+		ID: q.ID, Number: i + 1, Of: of, Kind: q.Kind, Chip: line(q.Header), Text: strings.TrimSpace(text(q.Text)), Dir: direction(q.Text),
 		Optional: q.Optional, Multiple: q.Multiple, Placeholder: line(q.Placeholder), Limits: q.Limits,
 		Hint: w.limits(q), HowTo: text(w.howTo(q)),
 	}
@@ -99,7 +99,7 @@ func newQuestion(a *ask.Ask, i int, w *catalogue) Question {
 }
 
 func (v *Question) choice(q *ask.Question, w *catalogue) {
-	v.Filter, v.Previews = len(q.Options) > FilterFrom, q.Previews()
+	v.Filter, v.Previews = len(q.Options) > filterFrom, q.Previews()
 	shown := -1
 	for i := range q.Options {
 		o := &q.Options[i]

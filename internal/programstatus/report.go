@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// App is the name of askbus's reports. A report replaces the previous one with
+// app is the name of askbus's reports. A report replaces the previous one with
 // the same name.
-const App = "askbus"
+const app = "askbus"
 
 // maxMessage bounds the message next to the state, in bytes of UTF-8.
 const maxMessage = 240
@@ -17,7 +17,7 @@ func Blocked(message string) string {
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "…"
 	}
-	report := "state=blocked:kind=question:app=" + App
+	report := "state=blocked:kind=question:app=" + app
 	if message != "" {
 		report += ":msg=" + base64.StdEncoding.EncodeToString([]byte(message))
 	}
@@ -25,7 +25,7 @@ func Blocked(message string) string {
 }
 
 // Clear returns the report that clears it.
-func Clear() string { return osc("state=clear:app=" + App) }
+func Clear() string { return osc("state=clear:app=" + app) }
 
 func osc(report string) string { return "\x1b]7501;" + report + "\x1b\\" }
 

@@ -30,11 +30,11 @@ type Amount struct {
 	none    bool
 }
 
-// Of returns the limit n.
-func Of(n float64) *Amount { return &Amount{n: n} }
+// amountOf returns the limit n.
+func amountOf(n float64) *Amount { return &Amount{n: n} }
 
-// Percent returns the limit of n percent of the ledger's budget.
-func Percent(n float64) *Amount { return &Amount{n: n, percent: true} }
+// percentOf returns the limit of n percent of the ledger's budget.
+func percentOf(n float64) *Amount { return &Amount{n: n, percent: true} }
 
 // UnmarshalJSON reads a number or a string.
 func (a *Amount) UnmarshalJSON(data []byte) error {
@@ -123,8 +123,8 @@ type Policy struct {
 // leaves room for two others, and one session for another of its tenant.
 func Default() *Policy {
 	return &Policy{Default: Tenant{
-		Limits:  Limits{Pending: Of(200_000), AsksPerSecond: Of(4000), StoredBytes: Percent(40), Waits: Of(20_000), Requests: Of(8000)},
-		Session: Limits{Pending: Of(50_000), AsksPerSecond: Of(1000), StoredBytes: Percent(20), Waits: Of(5000), Requests: Of(2000), Connections: Of(500)},
+		Limits:  Limits{Pending: amountOf(200_000), AsksPerSecond: amountOf(4000), StoredBytes: percentOf(40), Waits: amountOf(20_000), Requests: amountOf(8000)},
+		Session: Limits{Pending: amountOf(50_000), AsksPerSecond: amountOf(1000), StoredBytes: percentOf(20), Waits: amountOf(5000), Requests: amountOf(2000), Connections: amountOf(500)},
 	}}
 }
 

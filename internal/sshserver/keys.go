@@ -15,8 +15,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Proof is the [ask.By.Proof] of a person who signed in with a key.
-const Proof = "ssh-key"
+// proof is the [ask.By.Proof] of a person who signed in with a key.
+const proof = "ssh-key"
 
 // maxKeysFile bounds the file of keys.
 const maxKeysFile = 1 << 20
@@ -58,7 +58,7 @@ func lookUp(path string, key ssh.PublicKey) (ask.By, error) {
 
 // identity returns the person of a line of the file.
 func identity(comment string, options []string, key ssh.PublicKey) (ask.By, error) {
-	by := ask.By{Name: ask.CleanLine(comment), Proof: Proof}
+	by := ask.By{Name: ask.CleanLine(comment), Proof: proof}
 	for _, o := range options {
 		name, value, _ := strings.Cut(o, "=")
 		value = strings.Trim(value, `"`)

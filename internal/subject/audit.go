@@ -153,7 +153,7 @@ func AuditRead(role, tenant string) string {
 // one.
 func InboxAuditor(tenant string) string {
 	if tenant == "" {
-		return InboxAuditors
+		return inboxAuditors
 	}
 	return "_INBOX.ut." + tenant
 }
@@ -180,10 +180,10 @@ func AuditCopy(p int, kind string) (from, to string) {
 func ParseLedgerAudit(subject string) (tenant, kind string, ok bool) {
 	rest, ok := strings.CutPrefix(subject, AuditLedger+".")
 	t := strings.Split(rest, ".")
-	if !ok || len(t) != 2 || t[0] != NoTenant && !ask.ValidToken(t[0]) || t[1] != Question && t[1] != Outcome && t[1] != AuditRecord {
+	if !ok || len(t) != 2 || t[0] != noTenant && !ask.ValidToken(t[0]) || t[1] != Question && t[1] != Outcome && t[1] != AuditRecord {
 		return "", "", false
 	}
-	if t[0] != NoTenant {
+	if t[0] != noTenant {
 		tenant = t[0]
 	}
 	return tenant, t[1], true

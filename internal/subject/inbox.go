@@ -13,7 +13,7 @@ const (
 	InboxMaintenance = "_INBOX.m"
 	InboxCluster     = "_INBOX.c"
 	InboxIssuer      = "_INBOX.i"
-	InboxAuditors    = "_INBOX.u"
+	inboxAuditors    = "_INBOX.u"
 )
 
 // InboxAgent returns the inbox prefix of one session's agent, or of an agent

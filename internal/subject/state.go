@@ -18,9 +18,9 @@ const (
 	StateStream = "STATE"               // the name of their stream
 )
 
-// NoTenant replaces the tenant in the key of an entry without one. It is not a
+// noTenant replaces the tenant in the key of an entry without one. It is not a
 // valid tenant name.
-const NoTenant = "~"
+const noTenant = "~"
 
 // Verbs of shared state, in addition to [VerbGet] and [VerbList]. Watching is
 // not a request but the right to subscribe to changes.
@@ -51,7 +51,7 @@ type StateKey struct {
 // Bounds of a key.
 const (
 	maxKeyTokens = 4
-	MaxStateKey  = 200
+	maxStateKey  = 200
 )
 
 // Valid reports whether k is the key of an entry.
@@ -60,7 +60,7 @@ func (k StateKey) Valid() bool {
 }
 
 func validName(name string) bool {
-	if len(name) > MaxStateKey || strings.Count(name, ".") >= maxKeyTokens {
+	if len(name) > maxStateKey || strings.Count(name, ".") >= maxKeyTokens {
 		return false
 	}
 	for token := range strings.SplitSeq(name, ".") {
@@ -76,7 +76,7 @@ func (k StateKey) String() string { return k.scope() + "." + k.Name }
 
 func (k StateKey) scope() string {
 	if k.Tenant == "" {
-		return NoTenant
+		return noTenant
 	}
 	return k.Tenant
 }
@@ -130,7 +130,7 @@ func ParseState(subject string) (StateRequest, error) {
 		return StateRequest{}, wrong
 	}
 	r.Bucket, r.Verb, rest = rest[0], Verb(rest[1]), rest[2:]
-	if len(rest) > 0 && rest[0] != NoTenant {
+	if len(rest) > 0 && rest[0] != noTenant {
 		if r.Key.Tenant = rest[0]; !ask.ValidToken(r.Key.Tenant) {
 			return StateRequest{}, wrong
 		}
@@ -246,7 +246,7 @@ func ParseStateEntry(subject string) (bucket string, k StateKey, ok bool) {
 		return "", StateKey{}, false
 	}
 	k = StateKey{Name: t[2]}
-	if t[1] != NoTenant {
+	if t[1] != noTenant {
 		k.Tenant = t[1]
 	}
 	return t[0], k, k.Valid()

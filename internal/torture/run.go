@@ -79,9 +79,9 @@ func (o *Options) fill() {
 // ErrViolated reports a broken promise.
 var ErrViolated = errors.New("a promise was broken")
 
-// ErrOvertaken reports that the machine was too slow for the bus's margin, so that some asks were
+// errOvertaken reports that the machine was too slow for the bus's margin, so that some asks were
 // not judged.
-var ErrOvertaken = errors.New("the server's timer was later than the margin")
+var errOvertaken = errors.New("the server's timer was later than the margin")
 
 // Result is the result of a run.
 type Result struct {
@@ -186,7 +186,7 @@ func Run(ctx context.Context, bus Bus, opts Options) (*Result, error) {
 	}
 	if res.Overtaken > 0 {
 		return res, fmt.Errorf("torture: %w: %d asks were not judged; the timer was %s late with a margin of %s: run again with a longer --margin",
-			ErrOvertaken, res.Overtaken, short(res.Figures.Late), opts.Margin)
+			errOvertaken, res.Overtaken, short(res.Figures.Late), opts.Margin)
 	}
 	return res, nil
 }

@@ -118,7 +118,7 @@ type Query struct {
 
 // Bounds of a list page.
 const (
-	DefaultPage = 100
+	defaultPage = 100
 	MaxPage     = 500
 )
 
@@ -157,7 +157,7 @@ func DecodeQuery(data []byte) (Query, error) {
 	case q.Limit < 0 || q.Limit > MaxPage:
 		add("/limit", fmt.Sprintf("use 1 to %d", MaxPage))
 	case q.Limit == 0:
-		q.Limit = DefaultPage
+		q.Limit = defaultPage
 	}
 	return q, ask.InvalidError("list", f)
 }

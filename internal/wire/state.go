@@ -8,8 +8,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// MaxChanges is the maximum number of entries of one page of a bucket.
-const MaxChanges = 200
+// maxChanges is the maximum number of entries of one page of a bucket.
+const maxChanges = 200
 
 const maxWriteID = 64
 
@@ -100,10 +100,10 @@ func DecodeStateList(data []byte) (StateList, error) {
 		}
 	}
 	if l.Limit == 0 {
-		l.Limit = MaxChanges
+		l.Limit = maxChanges
 	}
-	if l.Limit < 1 || l.Limit > MaxChanges {
-		return StateList{}, ask.InvalidError("list", []ask.Fault{{Pointer: "/limit", Message: fmt.Sprintf("use 1 to %d", MaxChanges)}})
+	if l.Limit < 1 || l.Limit > maxChanges {
+		return StateList{}, ask.InvalidError("list", []ask.Fault{{Pointer: "/limit", Message: fmt.Sprintf("use 1 to %d", maxChanges)}})
 	}
 	return l, nil
 }

@@ -28,9 +28,9 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultLife           = 12 * time.Hour
-	DefaultGroupsClaim    = "groups"
-	DefaultPrincipalClaim = "sub"
+	defaultLife           = 12 * time.Hour
+	defaultGroupsClaim    = "groups"
+	defaultPrincipalClaim = "sub"
 )
 
 const (
@@ -98,13 +98,13 @@ func New(opts Options) (*Provider, error) {
 		return nil, errors.New(`the scopes lack "openid"`)
 	}
 	if opts.GroupsClaim == "" {
-		opts.GroupsClaim = DefaultGroupsClaim
+		opts.GroupsClaim = defaultGroupsClaim
 	}
 	if opts.PrincipalClaim == "" {
-		opts.PrincipalClaim = DefaultPrincipalClaim
+		opts.PrincipalClaim = defaultPrincipalClaim
 	}
 	if opts.Life == 0 {
-		opts.Life = DefaultLife
+		opts.Life = defaultLife
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now

@@ -28,8 +28,8 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 )
 
-// MaxKeys is how many passkeys a person may have.
-const MaxKeys = 8
+// maxKeys is how many passkeys a person may have.
+const maxKeys = 8
 
 // Keys are the passkeys of people. It is safe for concurrent use.
 type Keys struct {
@@ -133,7 +133,7 @@ func (k *Keys) BeginRegister(ctx context.Context, p auth.Person) (options, keep 
 	if err != nil && !errors.Is(err, ask.ErrNotFound) {
 		return nil, nil, err
 	}
-	if len(r.Keys) >= MaxKeys {
+	if len(r.Keys) >= maxKeys {
 		return nil, nil, ask.Refuse(ask.CodeInvalid, "%s already has %d passkeys; \"askbus people remove %s\" removes them", p.By.Principal, len(r.Keys), p.By.Principal)
 	}
 	was := r.Keys
@@ -172,7 +172,7 @@ func (k *Keys) FinishRegister(ctx context.Context, p auth.Person, kept, answer [
 		if err != nil {
 			return auth.Person{}, notBelieved(err)
 		}
-		if len(r.Keys) >= MaxKeys || slices.ContainsFunc(r.Keys, func(c webauthn.Credential) bool { return string(c.ID) == string(made.ID) }) {
+		if len(r.Keys) >= maxKeys || slices.ContainsFunc(r.Keys, func(c webauthn.Credential) bool { return string(c.ID) == string(made.ID) }) {
 			return auth.Person{}, ask.Refuse(ask.CodeInvalid, "this passkey is already registered")
 		}
 		if use != nil {

@@ -119,7 +119,7 @@ func (a *Control) identify(r *http.Request, c *Caller) error {
 	}
 	c.Token = t // set even if the request is refused
 	if t.Role == token.Host {
-		return ask.Refuse(ask.CodeForbidden, "this token %s; send it in %s, and the agent's token in Authorization", t.Scope(), HostHeader)
+		return ask.Refuse(ask.CodeForbidden, "this token %s; send it in %s, and the agent's token in Authorization", t.Scope(), hostHeader)
 	}
 	if err := httpserver.Identify(r, "token:"+t.ID); err != nil {
 		return ask.Refuse(ask.CodeQuota, "%s", err)

@@ -37,7 +37,7 @@ func (p Panel) Page(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	if err := c.CheckAnswer(tenant, c.SessionOf(r, "")); err != nil {
 		return err
 	}
-	l := Language(r)
+	l := language(r)
 	page, err := template.New("embed.html").Funcs(template.FuncMap{"say": l.Say, "language": func() string { return l.Tag }}).ParseFS(static, "static/embed.html")
 	if err != nil {
 		return err
@@ -63,8 +63,8 @@ func (p Panel) Page(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	return nil
 }
 
-// Language returns the panel's language: the embedding page's ?lang, else the browser's.
-func Language(r *http.Request) *lang.Language {
+// language returns the panel's language: the embedding page's ?lang, else the browser's.
+func language(r *http.Request) *lang.Language {
 	l, _ := lang.Match(r.URL.Query().Get("lang"), r.Header.Get("Accept-Language"))
 	return l
 }

@@ -19,8 +19,8 @@ const (
 	A2A  Endpoint = "a2a"  // tasks of the Agent2Agent protocol
 )
 
-// AllEndpoints returns all endpoints.
-func AllEndpoints() []Endpoint { return []Endpoint{HTTP, WS, MCP, Hook, NATS, A2A} }
+// allEndpoints returns all endpoints.
+func allEndpoints() []Endpoint { return []Endpoint{HTTP, WS, MCP, Hook, NATS, A2A} }
 
 // EndpointAt returns the endpoint of a path.
 func EndpointAt(path string) Endpoint {

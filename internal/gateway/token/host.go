@@ -10,9 +10,9 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// HostPrincipal is the prefix of a host token's principal: the operating system user that runs the
+// hostPrincipal is the prefix of a host token's principal: the operating system user that runs the
 // host.
-const HostPrincipal = "os:"
+const hostPrincipal = "os:"
 
 // person reports whether tokens of this role answer for people.
 func (r Role) person() bool { return r == Screen || r == Responder || r == Operator }
@@ -26,8 +26,8 @@ func (t *Token) validatePerson() error {
 		return fmt.Errorf("a token of the role %s cannot have groups; use the role screen or responder", t.Role)
 	case t.Role == Agent && t.Principal != "":
 		return fmt.Errorf("a token of the role agent never answers and cannot have a principal; to answer as %.80s use the role screen or responder", t.Principal)
-	case t.Role == Host && (!strings.HasPrefix(t.Principal, HostPrincipal) || t.Principal == HostPrincipal):
-		return fmt.Errorf("the principal of a host's token is the user who runs the host, such as %smei; %.80q is not", HostPrincipal, t.Principal)
+	case t.Role == Host && (!strings.HasPrefix(t.Principal, hostPrincipal) || t.Principal == hostPrincipal):
+		return fmt.Errorf("the principal of a host's token is the user who runs the host, such as %smei; %.80q is not", hostPrincipal, t.Principal)
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func (t *Token) validatePerson() error {
 func (t *Token) HostBy() ask.By {
 	name := t.Name
 	if name == "" {
-		name = strings.TrimPrefix(t.Principal, HostPrincipal)
+		name = strings.TrimPrefix(t.Principal, hostPrincipal)
 	}
 	return ask.By{Principal: t.Principal, Name: name, Proof: ask.ProofHostDialog}
 }

@@ -166,7 +166,7 @@ func (t *Token) Validate() error {
 		}
 	}
 	for _, e := range t.Endpoints {
-		if !slices.Contains(AllEndpoints(), e) {
+		if !slices.Contains(allEndpoints(), e) {
 			return fmt.Errorf("unknown endpoint %.40q; use http, ws, mcp, hook, nats or a2a", e)
 		}
 	}
