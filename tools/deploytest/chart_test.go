@@ -464,6 +464,38 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	}
 }
 
+// A refusal names the value and what is wrong with it. The schema's own message for a "not" does
+// neither.
+func TestRefusalsSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]string{
+		"persist: {size: 1Gi}":                  "additional properties 'persist' not allowed",
+		"web: {host: [a]}":                      "at '/web': additional properties 'host' not allowed",
+		"shape: large":                          "at '/shape': value must be one of 'embedded', 'cluster'",
+		"retention: 30d":                        "at '/retention': '30d' does not match pattern",
+		"{shape: cluster, nats: {replicas: 2}}": "at '/nats/replicas': value must be one of 1, 3, 5",
+		"responders: [{name: slack, command: [slack], scaling: {min: 0, max: 2}}]":      "at '/responders/0/scaling/min': minimum: got 0, want 1",
+		"responders: [{name: slack, command: [slack], scaling: {min: 1, max: 4}}]":      "at '/responders/0/scaling/max': maximum: got 4, want 3",
+		"responders: [{name: web, command: [web], replicas: 1}]":                        "responders: web is the name of a role of its own; choose another",
+		"responders: [{name: a, command: [x], replicas: 1, scaling: {min: 1, max: 2}}]": "responder a: replicas and scaling exclude each other; set one of them",
+		"responders: [{name: a, command: [x], hears: nothing, port: 80}]":               "responder a hears nothing, so it has no port; leave port out, or set hears: http",
+		"responders: [{name: a, command: [x], path: /a}]":                               "responder a has a path and no port",
+		"{shape: cluster, responders: [{name: issuer, command: [issuer]}]}":             "issuer is a role of its own; set issuer.enabled",
+		"tls: {nats: {existingSecret: a}, http: {existingSecret: b}}":                   "set one of them",
+		"{shape: cluster, credentials: {generate: false}}":                              "name the Secret in credentials.existing.",
+	} {
+		all := []string{values}
+		if strings.HasPrefix(values, "responders:") { // in both shapes
+			all = append(all, "shape: cluster\n"+values)
+		}
+		for _, given := range all {
+			if _, err := render(t.Context(), "askbus", given); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "'not' failed") {
+				t.Errorf("%s: %v\nwant %s", given, err, want)
+			}
+		}
+	}
+}
+
 // Checks the strictness on which the other tests rely.
 func TestUnknownFieldsOfManifestsAreErrors(t *testing.T) {
 	t.Parallel()

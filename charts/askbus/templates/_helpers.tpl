@@ -140,6 +140,12 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "askbus.types" -}}
 {{- $types := list }}
 {{- range .Values.responders }}{{ $types = append $types .name }}{{ end }}
+{{- /* What the schema would refuse with "'not' failed". */}}
+{{- range .Values.responders }}
+{{- if has .name (list "broker" "web" "gateway" "server" "nats" "test" "keys" "ops" "credentials") }}{{ fail (printf "responders: %s is the name of a role of its own; choose another" .name) }}{{ end }}
+{{- if and .replicas .scaling }}{{ fail (printf "responder %s: replicas and scaling exclude each other; set one of them" .name) }}{{ end }}
+{{- if and .port (eq (default "http" .hears) "nothing") }}{{ fail (printf "responder %s hears nothing, so it has no port; leave port out, or set hears: http" .name) }}{{ end }}
+{{- end }}
 {{- if has "issuer" $types }}{{ fail "responders: issuer is a role of its own; set issuer.enabled" }}{{ end }}
 {{- if ne (len $types) (len (uniq $types)) }}{{ fail "responders: two have the same name" }}{{ end }}
 {{- join "," $types }}
