@@ -112,10 +112,10 @@ func TestBrowserAnAnswerIsOneRoundTrip(t *testing.T) {
 	bus.ask(question("b", database()), 0)
 	b := serve(t, bus).open(t, mei).live()
 	b.keys("1")
-	b.js(`(() => { window.sent = []; const real = window.fetch; window.fetch = (...all) => { if (document.querySelector('article').dataset.key.endsWith('/a') && !String(all[0]).endsWith('/attend')) sent.push(all[1].method); return real(...all).then((r) => { if (r.redirected) sent.push('redirect'); return r }) }; return '' })()`)
+	b.js(`(() => { window.sent = []; addEventListener('keydown', () => { sent = [] }, { capture: true }); const real = window.fetch; window.fetch = (...all) => { if (document.querySelector('article').dataset.key.endsWith('/a') && !String(all[0]).endsWith('/attend')) sent.push((all[1]?.method ?? 'GET') + ' ' + new URL(all[0], location).pathname); return real(...all).then((r) => { if (r.redirected) sent.push('redirect'); return r }) }; return '' })()`)
 	b.keys("\r")
 	b.wait(`document.querySelector('article').dataset.key.endsWith('/b') && !!document.querySelector('.done') && location.pathname.endsWith('/b') && location.search === ''`)
-	if got := b.js(`sent.join()`); got != "POST" {
+	if got := b.js(`sent.join()`); got != "POST /ask/default/s1/a/answer" {
 		t.Errorf("on the way to the next ask: %s", got)
 	}
 	if o := bus.outcome(k); o == nil || o.Answers[0].Selected[0] != "pg" {
