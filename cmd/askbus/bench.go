@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bench"
+	"github.com/askbus/askbus/internal/daemon"
 	"github.com/spf13/cobra"
 )
 
@@ -95,6 +96,7 @@ func profile(path string) (stop func(), err error) {
 
 // bed returns the bus under test: the one that the flags name, or a new one.
 func (a *app) bed(ctx context.Context, f benchFlags) (*bench.Bed, error) {
+	go daemon.EaseHeap(ctx) // as the processes that it measures
 	if a.NATS.URL == "" && a.Creds == "" {
 		return bench.Embedded(ctx, bench.Options{Partitions: f.partitions, Logger: a.log()})
 	}

@@ -77,6 +77,9 @@ func Run(ctx context.Context, parts ...Part) error {
 		at  int
 		err error
 	}
+	easing, stop := context.WithCancel(ctx)
+	defer stop()
+	go EaseHeap(easing)
 	ends := make(chan ended, len(parts))
 	cancels := make([]context.CancelFunc, len(parts))
 	done := make([]chan struct{}, len(parts))
