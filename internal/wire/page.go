@@ -2,12 +2,12 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // A page may have 500 asks whose JSON already exists. It is assembled by hand
@@ -112,7 +112,7 @@ func DecodePage(data []byte) (items []ask.Record, next string, err error) {
 		Items []ask.Record `json:"items"`
 		Next  string       `json:"next"`
 	}
-	if err := json.Unmarshal(data, &w); err != nil {
+	if err := jsonv1.Unmarshal(data, &w); err != nil {
 		return nil, "", fmt.Errorf("read page: %w", err)
 	}
 	return w.Items, w.Next, nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // StatusReply is the broker's reply about an ask that did not end with this
@@ -78,7 +79,7 @@ func EncodeStatus(s *StatusReply) ([]byte, error) {
 // DecodeStatus reads the data of a status event.
 func DecodeStatus(data []byte) (StatusReply, error) {
 	var w statusJSON
-	if err := json.Unmarshal(data, &w); err != nil {
+	if err := jsonv1.Unmarshal(data, &w); err != nil {
 		return StatusReply{}, fmt.Errorf("read status: %w", err)
 	}
 	s := StatusReply{

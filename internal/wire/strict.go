@@ -13,6 +13,7 @@ import (
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 const (
@@ -32,7 +33,7 @@ func Strict(what string, data []byte, v any) error {
 	if len(c.faults) > 0 {
 		return ask.InvalidError(what, c.faults)
 	}
-	decode := json.Unmarshal
+	decode := jsonv1.Unmarshal
 	if self, ok := v.(json.Unmarshaler); ok { // data is one valid document: no need to check it again
 		decode = func(data []byte, _ any) error { return self.UnmarshalJSON(data) }
 	}
