@@ -2,10 +2,12 @@ package torture_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -99,14 +101,32 @@ func TestPromisesHoldOnADiskThatFills(t *testing.T) {
 	}
 }
 
-// binary builds the program once.
+// builds has the program, from its first test to the end of the last one.
+var builds string
+
+// built builds the program once.
+var built = sync.OnceValues(func() (path string, err error) {
+	if builds, err = os.MkdirTemp("", "askbus-torture-"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(builds, "askbus")
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "github.com/askbus/askbus/cmd/askbus").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = os.RemoveAll(builds)
+	os.Exit(code)
+}
+
 func binary(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "askbus")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/askbus/askbus/cmd/askbus")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
