@@ -19,7 +19,7 @@ var baseline = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "askbus")
-	return path, exec.Command("go", "build", "-ldflags", "-X main.version=v0.0.0-baseline", "-o", path, ".").Run()
+	return path, exec.Command("go", "build", "-ldflags", "-s -w -X main.version=v0.0.0-baseline", "-o", path, ".").Run()
 })
 
 // TestOldAndNewWorkTogether runs the bus of one version with the commands and a second broker of
