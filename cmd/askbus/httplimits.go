@@ -6,13 +6,13 @@ import (
 
 // limits returns the HTTP listener's limits from the settings.
 func (s *upSettings) limits() httpserver.Limits {
-	return limits(s.HTTPConnections, s.HTTPConnectionsPerAddress)
+	return limits(s.HTTPConnections, s.HTTPConnectionsPerAddress, s.HTTPConnectionsPerMinute)
 }
 
 func (s *gatewaySettings) limits() httpserver.Limits {
-	return limits(s.HTTPConnections, s.HTTPConnectionsPerAddress)
+	return limits(s.HTTPConnections, s.HTTPConnectionsPerAddress, s.HTTPConnectionsPerMinute)
 }
 
-func limits(connections, perAddress int) httpserver.Limits {
-	return httpserver.Limits{Connections: connections, PerAddress: perAddress}
+func limits(connections, perAddress, perMinute int) httpserver.Limits {
+	return httpserver.Limits{Connections: connections, PerAddress: perAddress, PerMinute: perMinute}
 }

@@ -76,6 +76,7 @@ type Listen struct {
 
 	HTTPConnections           int `split_words:"true" desc:"connections to the HTTP address at once; default: half of the descriptors that the process may open, at most 32768"`
 	HTTPConnectionsPerAddress int `split_words:"true" desc:"of these, from one remote address; default: half of them"`
+	HTTPConnectionsPerMinute  int `split_words:"true" desc:"new connections of one remote address in a minute; default: 30000"`
 
 	TLS struct {
 		Own          bool   `desc:"askbus up makes a certificate of its own"`

@@ -49,6 +49,7 @@ type Options struct {
 	MaxRequests  int           // concurrent requests; default 20,000
 	MaxSockets   int           // at once; default 10,000
 	MaxPerToken  int           // sockets of one token; default 2,000
+	PerMinute    int           // new sockets of one token in a minute; default: as many as MaxPerToken, so that all may come back
 	MaxPerSocket int           // open asks that one socket shows or awaits; default 1,000
 
 	// Swap swaps a token for the NATS credential of a session, as JSON; the error is an
@@ -96,6 +97,7 @@ func (o *Options) fill() {
 	num(&o.MaxRequests, 20_000)
 	num(&o.MaxSockets, 10_000)
 	num(&o.MaxPerToken, 2_000)
+	num(&o.PerMinute, o.MaxPerToken)
 	num(&o.MaxPerSocket, 1_000)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -147,7 +149,7 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 		tokens: tokens, access: control, asks: asks, board: board, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, opts.Now),
 		api: httpapi.New(control, asks, resp, httpapi.Options{BaseURL: strings.TrimRight(opts.BaseURL, "/"), MaxWait: opts.MaxWait, KeepAlive: opts.KeepAlive, Link: opts.Link, Now: opts.Now, Logger: opts.Logger}),
 		sockets: wsapi.New(control, asks, resp, board, wsapi.Options{
-			Ping: opts.Ping, MaxSockets: opts.MaxSockets, MaxPerToken: opts.MaxPerToken, MaxPerSocket: opts.MaxPerSocket, Link: opts.Link, Now: opts.Now, Logger: opts.Logger,
+			Ping: opts.Ping, MaxSockets: opts.MaxSockets, MaxPerToken: opts.MaxPerToken, PerMinute: opts.PerMinute, MaxPerSocket: opts.MaxPerSocket, Link: opts.Link, Now: opts.Now, Logger: opts.Logger,
 		}),
 	}, nil
 }

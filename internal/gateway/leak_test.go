@@ -13,7 +13,7 @@ import (
 // TestTwoThousandAsksThroughEachEndpoint and its subtests are not parallel: they count goroutines of
 // the process.
 func TestTwoThousandAsksThroughEachEndpoint(t *testing.T) {
-	d := openOn(t, natstest.Start(t, natstest.Options{Memory: true}), gateway.Options{MaxPerToken: 1000})
+	d := openOn(t, natstest.Start(t, natstest.Options{Memory: true}), gateway.Options{MaxPerToken: 1000, PerMinute: 1 << 20})
 	d.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
 	t.Cleanup(d.http.CloseIdleConnections)
 	d.bus.AnswerAll("web")

@@ -373,6 +373,24 @@ func TestAScreenIsPresence(t *testing.T) {
 	d.do(agent, "POST", "/api/interact/ask", `{"sessionId":"s2","question":"Which?"}`).want(t, 503, "nobody_there")
 }
 
+// A token that opens and closes sockets is refused until the next minute; those
+// that are open, and other tokens, are not.
+func TestNewSocketsOfATokenHaveARate(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{PerMinute: 3})
+	a, b := d.screen("s1"), d.screen("s1")
+	held := d.dial(a, "")
+	for range 2 {
+		_ = d.dial(a, "").conn.CloseNow()
+	}
+	if _, res, err := d.connect(a, ""); err == nil || res.StatusCode != 429 {
+		t.Errorf("a fourth in this minute: %v %v", err, res)
+	}
+	d.dial(b, "")
+	d.do(d.agent("s1"), "POST", "/v1/asks", one("a", "Which?")).want(t, 201)
+	held.next("interaction_request")
+}
+
 func TestLimitsOfSockets(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{MaxPerToken: 2, MaxSockets: 3, MaxPerSocket: 3})

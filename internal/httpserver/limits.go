@@ -10,6 +10,8 @@ type Limits struct {
 	Connections   int // at once; default: half of the descriptors that the process may open, at most 32,768
 	PerAddress    int // of one remote address (of one /64 of IPv6); default: half of Connections
 	PerCredential int // of one credential; default: a quarter of Connections, at least 16
+	PerMinute     int // new ones of one remote address in a minute; default 30,000
+	NewPerMinute  int // new ones of one credential in a minute; default 6,000
 	Unidentified  int // that no request has identified yet; the oldest is closed for the next; default: a quarter of Connections, at most 1,024
 
 	HeaderTimeout time.Duration // for a request's header; default 10 s
@@ -36,6 +38,8 @@ func (l *Limits) fill() {
 	number(&l.Connections, min(descriptors()/share, 32_768))
 	number(&l.PerAddress, max(1, l.Connections/2))
 	number(&l.PerCredential, max(16, l.Connections/4))
+	number(&l.PerMinute, 30_000)
+	number(&l.NewPerMinute, 6_000)
 	number(&l.Unidentified, min(max(1, l.Connections/4), 1024))
 	duration(&l.HeaderTimeout, 10*time.Second)
 	duration(&l.BodyTimeout, 15*time.Second)

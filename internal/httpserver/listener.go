@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/askbus/askbus/internal/ratelimit"
 )
 
 // busy is the response to a connection beyond the limits.
@@ -23,10 +25,15 @@ type listener struct {
 	addresses   map[netip.Prefix]int
 	credentials map[string]int
 	unknown     list.List // of *conn, the oldest first
+	opened      ratelimit.Each[netip.Prefix]
+	identified  ratelimit.Each[string]
 }
 
 func newListener(ln net.Listener, limits Limits) *listener {
-	return &listener{Listener: ln, limits: limits, addresses: map[netip.Prefix]int{}, credentials: map[string]int{}}
+	return &listener{
+		Listener: ln, limits: limits, addresses: map[netip.Prefix]int{}, credentials: map[string]int{},
+		opened: ratelimit.Each[netip.Prefix]{Most: limits.PerMinute}, identified: ratelimit.Each[string]{Most: limits.NewPerMinute},
+	}
 }
 
 // Accept returns the next connection within the limits.
@@ -56,7 +63,7 @@ func (l *listener) enter(raw net.Conn) (c, oldest *conn) {
 	from := addressOf(raw)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.total >= l.limits.Connections || l.addresses[from] >= l.limits.PerAddress {
+	if l.total >= l.limits.Connections || l.addresses[from] >= l.limits.PerAddress || !l.opened.Take(from, time.Now()) {
 		return nil, nil
 	}
 	if l.unknown.Len() >= l.limits.Unidentified {
@@ -134,19 +141,22 @@ func (c *conn) leave() {
 	c.credential = ""
 }
 
-// identify counts the connection for a credential; false if it is one too many.
-func (c *conn) identify(credential string) bool {
+// identify counts the connection for a credential. The error is errTooMany or
+// errTooFast.
+func (c *conn) identify(credential string) error {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
 	switch {
 	case c.gone || c.credential == credential:
-		return true
+		return nil
 	case c.l.credentials[credential] >= c.l.limits.PerCredential:
-		return false
+		return errTooMany
+	case !c.l.identified.Take(credential, time.Now()):
+		return errTooFast
 	}
 	c.known()
 	c.leave()
 	c.credential = credential
 	c.l.credentials[credential]++
-	return true
+	return nil
 }

@@ -15,17 +15,21 @@ import (
 // errTooMany refuses a request whose credential has reached its limit of connections.
 var errTooMany = errors.New("this credential has as many connections open as it may; close some, or use another")
 
+// errTooFast refuses a request on a new connection of a credential that opens
+// too many in a minute.
+var errTooFast = errors.New("this credential opens too many connections; keep them open between requests, and try again in a minute")
+
 type connKey struct{}
 
 // Identify counts the connection of a request for a credential, named by a token's id or a
 // principal. Handlers call it after authentication and before reading the body. The error is
-// errTooMany. Without a [Server], as in some tests, it does nothing.
+// errTooMany or errTooFast. Without a [Server], as in some tests, it does nothing.
 func Identify(r *http.Request, credential string) error {
 	c, ok := r.Context().Value(connKey{}).(*conn)
-	if !ok || c.identify(credential) {
+	if !ok {
 		return nil
 	}
-	return errTooMany
+	return c.identify(credential)
 }
 
 // secured is a listener whose connections use TLS.

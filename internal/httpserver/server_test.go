@@ -280,6 +280,54 @@ func TestConnectionsOfACredentialAreBounded(t *testing.T) {
 	_ = s
 }
 
+// The rate is of new connections: those that are open go on, and closing some
+// makes no room.
+func TestNewConnectionsHaveARate(t *testing.T) {
+	t.Parallel()
+	s, addr := serve(t, guarded, httpserver.Limits{Connections: 100, PerAddress: 100, PerMinute: 3})
+	held := dial(t, addr, whole("mei"))
+	if got := status(t, held); got != http.StatusOK {
+		t.Fatalf("status %d", got)
+	}
+	for range 2 {
+		conn := dial(t, addr, whole("mei"))
+		if got := status(t, conn); got != http.StatusOK {
+			t.Fatalf("status %d", got)
+		}
+		_ = conn.Close()
+	}
+	settle(t, s, 1)
+	more := dial(t, addr, "")
+	if got := status(t, more); got != http.StatusServiceUnavailable {
+		t.Errorf("one too many: status %d", got)
+	}
+	ends(t, more)
+	if _, err := io.WriteString(held, whole("mei")); err != nil || status(t, held) != http.StatusOK {
+		t.Errorf("an open connection is not served: %v", err)
+	}
+}
+
+func TestNewConnectionsOfACredentialHaveARate(t *testing.T) {
+	t.Parallel()
+	s, addr := serve(t, guarded, httpserver.Limits{Connections: 100, PerAddress: 100, NewPerMinute: 2})
+	held := dial(t, addr, whole("mei"))
+	for _, conn := range []net.Conn{held, dial(t, addr, whole("mei"))} {
+		if got := status(t, conn); got != http.StatusOK {
+			t.Fatalf("status %d", got)
+		}
+	}
+	if got := status(t, dial(t, addr, whole("mei"))); got != http.StatusTooManyRequests {
+		t.Errorf("one too many: status %d", got)
+	}
+	if got := status(t, dial(t, addr, whole("ben"))); got != http.StatusOK {
+		t.Errorf("another credential: status %d", got)
+	}
+	if _, err := io.WriteString(held, whole("mei")); err != nil || status(t, held) != http.StatusOK {
+		t.Errorf("an open connection is not served: %v", err)
+	}
+	_ = s
+}
+
 func TestNothingIsLeftOf2000Connections(t *testing.T) {
 	t.Parallel()
 	s, addr := serve(t, guarded, httpserver.Limits{Connections: 16, PerAddress: 16, Unidentified: 4})

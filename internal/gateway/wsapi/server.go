@@ -22,6 +22,7 @@ type Options struct {
 	Ping         time.Duration        // between pings of a socket, and how long one may take
 	MaxSockets   int                  // at once
 	MaxPerToken  int                  // sockets of one token
+	PerMinute    int                  // new sockets of one token in a minute
 	MaxPerSocket int                  // open asks that one socket shows or awaits
 	Link         func(ask.Key) string // URL at which people answer an ask
 	Now          func() time.Time

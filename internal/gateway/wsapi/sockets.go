@@ -2,7 +2,9 @@ package wsapi
 
 import (
 	"sync"
+	"time"
 
+	"github.com/askbus/askbus/internal/ratelimit"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -17,6 +19,7 @@ type sockets struct {
 	mu       sync.Mutex
 	byScope  map[scope]map[*socket]struct{} // screens by scope
 	tokens   map[string]int                 // sockets by token id
+	opened   ratelimit.Each[string]         // new sockets by token id
 	total    int
 	done     bool
 	running  sync.WaitGroup
@@ -25,7 +28,7 @@ type sockets struct {
 
 func newSockets(server *Server) *sockets {
 	return &sockets{
-		server: server, byScope: map[scope]map[*socket]struct{}{}, tokens: map[string]int{},
+		server: server, byScope: map[scope]map[*socket]struct{}{}, tokens: map[string]int{}, opened: ratelimit.Each[string]{Most: server.opts.PerMinute},
 		presence: &presence{declare: server.resp.Present, log: server.opts.Logger, at: map[scope]*attending{}},
 	}
 }
@@ -41,6 +44,8 @@ func (s *sockets) enter(tokenID string) error {
 		return ask.Refuse(ask.CodeUnavailable, "%d sockets are open, the limit of this gateway", s.total)
 	case s.tokens[tokenID] >= s.server.opts.MaxPerToken:
 		return ask.Refuse(ask.CodeQuota, "%d sockets are open with this token, the limit of a token", s.tokens[tokenID])
+	case !s.opened.Take(tokenID, time.Now()):
+		return ask.Refuse(ask.CodeQuota, "this token opened %d sockets in this minute, the limit of a token; keep them open, and connect again later", s.server.opts.PerMinute)
 	}
 	s.total++
 	s.tokens[tokenID]++
