@@ -9,6 +9,8 @@ import (
 	"github.com/askbus/askbus/internal/daemon"
 	"github.com/askbus/askbus/internal/exchange"
 	"github.com/askbus/askbus/internal/gateway/access"
+	"github.com/askbus/askbus/internal/slack"
+	"github.com/askbus/askbus/internal/sshserver"
 	"github.com/askbus/askbus/internal/web"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
@@ -55,6 +57,20 @@ func inboxEvents(to *audit.Reporter) func(web.Event) {
 			p.Object = &audit.Object{Kind: "asks", Note: e.Why}
 		}
 		to.Report(p)
+	}
+}
+
+// slackRefusals reports whom a Slack surface refuses.
+func slackRefusals(to *audit.Reporter) func(slack.Refusal) {
+	return func(f slack.Refusal) {
+		to.Refused(audit.Attempt{What: f.What, Code: f.Code, Why: f.Why, Tenant: f.Ask.Tenant, Session: f.Ask.Session, Address: f.Address, By: f.By, Known: f.By.Principal != ""})
+	}
+}
+
+// sshRefusals reports logins that the inbox over SSH refuses.
+func sshRefusals(to *audit.Reporter) func(sshserver.Refusal) {
+	return func(f sshserver.Refusal) {
+		to.Refused(audit.Attempt{What: "sign-in over SSH", Code: f.Code, Why: f.Why, Address: f.Address})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/daemon"
 	"github.com/askbus/askbus/internal/httpserver"
@@ -187,7 +188,8 @@ func (r *running) slack(opts slack.Options, tenant string) (*slack.App, *nats.Co
 	if err != nil {
 		return nil, nil, err
 	}
-	if role, err := natsd.ParseUser(cred.Name); err == nil && role.Tenant != "" {
+	role, _ := natsd.ParseUser(cred.Name) // unknown roles stay empty
+	if role.Tenant != "" {
 		tenant = role.Tenant
 	}
 	nc, err := r.connect(cred)
@@ -197,6 +199,9 @@ func (r *running) slack(opts slack.Options, tenant string) (*slack.App, *nats.Co
 	resp, err := responder.New(nc, slack.Type, responder.Options{Tenant: tenant, Logger: r.log, TracerProvider: r.tracing})
 	if err != nil {
 		return nil, nil, err
+	}
+	if role.Session == "" { // others may not report
+		opts.Refused = slackRefusals(r.reports(nc, "slack", audit.Surface(slack.Type, role.Tenant)))
 	}
 	app, err := slack.New(resp, opts)
 	if err != nil {

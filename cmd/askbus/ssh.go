@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/daemon"
 	"github.com/askbus/askbus/internal/lang"
@@ -109,9 +110,14 @@ func (r *running) ssh(ctx context.Context, c client.Credential, s config.SSH) (s
 		return "", err
 	}
 	board := newBoard(resp, role)
-	srv, err := sshserver.New(sshserver.Options{Keys: keys, Host: host, Logger: r.log, Serve: func(ctx context.Context, t sshserver.Terminal) error {
+	opts := sshserver.Options{Keys: keys, Host: host, Logger: r.log}
+	if role.Session == "" { // others may not report
+		opts.Refused = sshRefusals(r.reports(nc, "ssh", audit.Surface(sshType, role.Tenant)))
+	}
+	opts.Serve = func(ctx context.Context, t sshserver.Terminal) error {
 		return r.inboxOn(ctx, t, board, resp)
-	}})
+	}
+	srv, err := sshserver.New(opts)
 	if err != nil {
 		return "", err
 	}

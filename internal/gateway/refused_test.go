@@ -84,3 +84,22 @@ func TestRefusalsAreReportedWithTheCaller(t *testing.T) {
 		}
 	}
 }
+
+// A frame that is refused is reported like the request that opened its socket.
+func TestRefusedFramesAreReported(t *testing.T) {
+	t.Parallel()
+	told := make(chan access.Refusal, 100)
+	d := open(t, gateway.Options{Refused: func(r access.Refusal) { told <- r }})
+	agent := d.agent("s1")
+	w := d.dial(agent, "")
+	w.send(`{"type":"interaction_response","data":{"id":"a","result":"A"}}`)
+	w.next("error")
+	if f := <-told; f.What != "GET /ws" || f.Code != ask.CodeForbidden || f.Token.ID != strings.Split(agent, "_")[1] || f.Address != "127.0.0.1" || !strings.Contains(f.Why, "interaction_response") {
+		t.Errorf("reported is %+v", f)
+	}
+	w.send(`{"type":"nonsense"}`)
+	w.next("error")
+	if len(told) > 0 {
+		t.Errorf("a malformed frame is reported: %+v", <-told)
+	}
+}

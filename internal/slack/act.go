@@ -255,6 +255,7 @@ func (s *App) heal(ctx context.Context, rec *ask.Record, m message) {
 func (s *App) answer(ctx context.Context, rec *ask.Record, m message, who actor, reply ask.Reply) (why string, err error) {
 	by, refused := s.by(ctx, who, &rec.Ask, s.routes(ctx))
 	if refused != "" {
+		s.refusedPerson("answer", who, rec.Ask.Key(), refused)
 		return refused, ask.Refuse(ask.CodeForbidden, "%s", refused)
 	}
 	reply.By = by
@@ -271,6 +272,7 @@ func (s *App) answer(ctx context.Context, rec *ask.Record, m message, who actor,
 func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor, d responder.Decline) (why string, err error) {
 	by, refused := s.by(ctx, who, &rec.Ask, s.routes(ctx))
 	if refused != "" {
+		s.refusedPerson("decline", who, rec.Ask.Key(), refused)
 		return refused, ask.Refuse(ask.CodeForbidden, "%s", refused)
 	}
 	d.By = by

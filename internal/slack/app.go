@@ -48,9 +48,34 @@ type Options struct {
 	// NoLimits disables rate limits, for measurements with a fake Slack that has none.
 	NoLimits bool
 
+	// Refused is called for each refused request and answer that no broker sees, without waiting; nil:
+	// not called.
+	Refused func(Refusal)
+
 	APIURL string          // default: Slack's
 	Clock  responder.Clock // default: the system's
 	Logger *slog.Logger    // default: discard
+}
+
+// Refusal is a request or an answer that the surface refused.
+type Refusal struct {
+	What    string // "POST /slack/interactions", "answer", "decline"
+	Code    string
+	Why     string
+	Address string  // of the sender of an unverified request
+	By      ask.By  // the person whom Slack named; zero: nobody is verified
+	Ask     ask.Key // zero: none
+}
+
+func (s *App) refused(f Refusal) {
+	if s.opts.Refused != nil {
+		s.opts.Refused(f)
+	}
+}
+
+// refusedPerson reports a person who may not answer at all.
+func (s *App) refusedPerson(what string, who actor, k ask.Key, why string) {
+	s.refused(Refusal{What: what, Code: ask.CodeForbidden, Why: why, By: ask.By{Principal: "slack:" + who.Team + "/" + who.User, Name: who.Name, Proof: who.Proof}, Ask: k})
 }
 
 // Defaults of [Options].

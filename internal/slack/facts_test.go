@@ -358,13 +358,20 @@ func TestFact13GridAndStrangers(t *testing.T) {
 	plain.fake.AddUser(fakeslack.User{ID: "U0FAR", Name: "Far", Team: "T0FAR"})
 	plain.fake.AddUser(fakeslack.User{ID: "U0PAR", Name: "Par", Team: "T0PARTNER"})
 	plain.fake.AddChannel(fakeslack.Channel{ID: "C0ASKS", Name: "asks", Members: []string{"U0FAR", "U0PAR", fakeslack.BotUser}})
-	plain.start(true, func(o *slack.Options) { o.Strangers = []string{"T0PARTNER"} })
+	refused := make(chan slack.Refusal, 10)
+	plain.start(true, func(o *slack.Options) {
+		o.Strangers = []string{"T0PARTNER"}
+		o.Refused = func(f slack.Refusal) { refused <- f }
+	})
 	k = plain.ask(ask.Ask{ID: "a1"})
 	at := plain.card("a1").Place
 	acked(t, plain.fake.Click("U0FAR", at, "PostgreSQL"))
 	plain.told("U0FAR", "Slack Connect")
 	if plain.outcome(k) != nil {
 		t.Fatal("a stranger answered")
+	}
+	if f := <-refused; f.What != "answer" || f.Code != ask.CodeForbidden || f.By.Principal != "slack:T0FAR/U0FAR" || f.Ask != k || !strings.Contains(f.Why, "T0FAR") {
+		t.Errorf("reported is %+v", f)
 	}
 	acked(t, plain.fake.Click("U0PAR", at, "PostgreSQL"))
 	if o := plain.outcome(k); o == nil || o.By.Principal != "slack:T0PARTNER/U0PAR" {
@@ -395,7 +402,8 @@ func TestFact14NoAgentMethodsAreNeeded(t *testing.T) {
 func TestFact15Signature(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakeslack.Options{NoLimits: true})
-	r := w.start(true, nil)
+	refused := make(chan slack.Refusal, 10)
+	r := w.start(true, func(o *slack.Options) { o.Refused = func(f slack.Refusal) { refused <- f } })
 	k := w.ask(ask.Ask{ID: "a1"})
 	m := w.card("a1")
 	forged := w.fake.ClickPayload("U0TOM", m.Place, "PostgreSQL")
@@ -434,6 +442,14 @@ func TestFact15Signature(t *testing.T) {
 	} {
 		if got := send(c.target, c.body, c.at, c.change); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+		var told slack.Refusal
+		select {
+		case told = <-refused: // before the response
+		default:
+		}
+		if isTold := told.What == "POST "+slack.PathInteractions && told.Code == ask.CodeUnauthorized && told.Why != "" && told.Address == "192.0.2.1" && told.By.Principal == ""; isTold != (c.want == 401) {
+			t.Errorf("%s: reported is %+v", c.name, told)
 		}
 	}
 	if w.outcome(k) != nil {

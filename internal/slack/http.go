@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/askbus/askbus/internal/httpserver"
+	"github.com/askbus/askbus/pkg/ask"
 	slackapi "github.com/slack-go/slack"
 )
 
@@ -40,6 +42,7 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 		verifier, err := slackapi.NewSecretsVerifier(r.Header, s.opts.SigningSecret)
 		if err != nil { // before reading the body
 			s.log.InfoContext(r.Context(), "refused an unsigned request", slog.String("error", err.Error()))
+			s.refusedRequest(r, "unsigned or too old")
 			http.Error(w, "unsigned or too old", http.StatusUnauthorized)
 			return
 		}
@@ -55,6 +58,7 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 		_, _ = verifier.Write(body)
 		if err := verifier.Ensure(); err != nil {
 			s.log.WarnContext(r.Context(), "refused a request with a wrong signature")
+			s.refusedRequest(r, "wrong signature")
 			http.Error(w, "wrong signature", http.StatusUnauthorized)
 			return
 		}
@@ -67,6 +71,11 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 		}
 		next(w, r, body)
 	}
+}
+
+// refusedRequest reports a request that does not come from Slack.
+func (s *App) refusedRequest(r *http.Request, why string) {
+	s.refused(Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: why, Address: httpserver.Host(r.RemoteAddr)})
 }
 
 // proofHTTP and proofSocket are the proofs of a user's identity.

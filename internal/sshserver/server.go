@@ -34,6 +34,16 @@ type Options struct {
 	Handshake   time.Duration // timeout of a login; default 15 s
 	Logins      int           // per address and minute; default 20
 	Logger      *slog.Logger  // default: discard
+
+	// Refused is called for each refused login, without waiting; nil: not called.
+	Refused func(Refusal)
+}
+
+// Refusal is a login that was refused.
+type Refusal struct {
+	Code    string
+	Why     string
+	Address string
 }
 
 // Server serves people with a key.
@@ -93,6 +103,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 		host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
 		if err != nil || !s.logins.Take(host, time.Now()) {
 			_ = conn.Close()
+			s.refused(host, ask.CodeQuota, "too many logins of this address in a minute")
 			continue
 		}
 		select {
@@ -115,11 +126,13 @@ func (s *Server) connection(ctx context.Context, conn net.Conn) {
 		return
 	}
 
+	offered := "" // the last key that was refused
 	config := &ssh.ServerConfig{
 		MaxAuthTries: 6,
 		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			who, err := lookUp(s.opts.Keys, key)
 			if err != nil {
+				offered = ssh.FingerprintSHA256(key)
 				return nil, err
 			}
 			return &ssh.Permissions{ExtraData: map[any]any{byKey{}: who}}, nil
@@ -129,6 +142,10 @@ func (s *Server) connection(ctx context.Context, conn net.Conn) {
 	person, channels, requests, err := ssh.NewServerConn(conn, config)
 	if err != nil {
 		s.opts.Logger.DebugContext(ctx, "ssh login failed", slog.Any("error", err))
+		if offered != "" {
+			host, _, _ := net.SplitHostPort(conn.RemoteAddr().String()) // Run has split it
+			s.refused(host, ask.CodeUnauthorized, "the key "+offered+" is not accepted")
+		}
 		return
 	}
 	by, ok := person.Permissions.ExtraData[byKey{}].(ask.By)
@@ -155,6 +172,12 @@ func (s *Server) connection(ctx context.Context, conn net.Conn) {
 			s.session(ctx, channel, requests, by)
 			_ = conn.SetDeadline(time.Now().Add(goodbye)) // the client disconnects, or is disconnected
 		})
+	}
+}
+
+func (s *Server) refused(address, code, why string) {
+	if s.opts.Refused != nil {
+		s.opts.Refused(Refusal{Code: code, Why: why, Address: address})
 	}
 }
 

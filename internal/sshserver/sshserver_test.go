@@ -16,6 +16,7 @@ import (
 
 	"github.com/askbus/askbus/internal/sshserver"
 	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/pkg/ask"
 	"go.uber.org/goleak"
 	"golang.org/x/crypto/ssh"
 )
@@ -219,6 +220,33 @@ func TestNothingButATerminal(t *testing.T) {
 	if c, err := ssh.Dial("tcp", addr, password); err == nil {
 		_ = c.Close()
 		t.Error("takes passwords")
+	}
+}
+
+func TestRefusedLoginsAreReported(t *testing.T) {
+	t.Parallel()
+	mei, stranger := newKey(t), newKey(t)
+	told := make(chan sshserver.Refusal, 10)
+	addr, _ := serve(t, line(mei, "", "mei"), func(o *sshserver.Options) {
+		o.Logins = 2
+		o.Refused = func(f sshserver.Refusal) { told <- f }
+	})
+	if c, err := dial(addr, mei); err != nil {
+		t.Fatal(err)
+	} else {
+		_ = c.Close()
+	}
+	for _, want := range []sshserver.Refusal{
+		{Code: ask.CodeUnauthorized, Why: "the key " + ssh.FingerprintSHA256(stranger.PublicKey()) + " is not accepted", Address: "127.0.0.1"},
+		{Code: ask.CodeQuota, Why: "too many logins of this address in a minute", Address: "127.0.0.1"},
+	} {
+		if c, err := dial(addr, stranger); err == nil {
+			_ = c.Close()
+			t.Fatal("a stranger is let in")
+		}
+		if f := <-told; f != want {
+			t.Errorf("reported is %+v, want %+v", f, want)
+		}
 	}
 }
 

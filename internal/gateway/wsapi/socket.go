@@ -44,9 +44,10 @@ type socket struct {
 	c      *access.Caller
 	conn   *websocket.Conn
 	scope  scope
-	name   string // display name of the answering person
-	cards  bool   // send cards with questions
-	lang   string // language tag of the cards
+	r      *http.Request // that opened it
+	name   string        // display name of the answering person
+	cards  bool          // send cards with questions
+	lang   string        // language tag of the cards
 
 	mu    sync.Mutex
 	queue []ask.Record
@@ -96,7 +97,7 @@ func (server *Server) newSocket(r *http.Request, c *access.Caller) (*socket, err
 		return nil, err
 	}
 	q := r.URL.Query()
-	s := &socket{server: server, c: c, wake: make(chan struct{}, 1), ended: make(chan waited), name: access.ClipName(q.Get("by"))}
+	s := &socket{server: server, c: c, r: r, wake: make(chan struct{}, 1), ended: make(chan waited), name: access.ClipName(q.Get("by"))}
 	s.cards = q.Get("card") == "1"
 	if l, ok := lang.Match(q.Get("lang"), r.Header.Get("Accept-Language")); ok {
 		s.lang = l.Tag
@@ -251,6 +252,7 @@ func (s *socket) complain(ctx context.Context, id string, err error) error {
 	if e.Code == ask.CodeInternal {
 		s.server.opts.Logger.ErrorContext(ctx, "a frame failed", slog.String("ask_id", id), slog.Any("error", err))
 	}
+	s.server.access.Refused(s.r, &s.c.Token, err)
 	body := wire.EncodeProblem(e)
 	if id != "" {
 		named, err := json.Marshal(id)
