@@ -240,3 +240,56 @@ func TestEarlierAnswersAreReadOnce(t *testing.T) {
 		t.Errorf("the history was read %d times for ten pages", n)
 	}
 }
+
+// A field of the bar opens at its full width where it stands, without moving the question, and
+// closes the others that have no words.
+func TestBrowserTheBarsFieldsDoNotHideTheQuestion(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("p", wide()), 0)
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	for _, f := range []struct{ key, field string }{{"n", ".note"}, {"r", ".own"}, {"x", ".decline"}} {
+		b.keys(f.key)
+		b.wait(`document.activeElement.matches('.act > ` + f.field + ` textarea')`)
+		b.wait(`document.querySelectorAll('.act > details[open]').length === 1`)
+		b.keys("why")
+		if moved := b.js(`String(scrollY)`); moved != "0" {
+			t.Errorf("%s: the page has scrolled by %s px", f.field, moved)
+		}
+		if wide := b.js(`String(document.activeElement.getBoundingClientRect().width >= 600)`); wide != "true" {
+			t.Errorf("%s is %s px wide", f.field, b.js(`String(document.activeElement.getBoundingClientRect().width)`))
+		}
+		if seen := b.js(`String(document.activeElement.getBoundingClientRect().bottom <= innerHeight)`); seen != "true" {
+			t.Errorf("%s is below the screen", f.field)
+		}
+		b.js(`document.activeElement.value = ''; document.activeElement.dispatchEvent(new Event('input', { bubbles: true })); ''`)
+		if f.field == ".own" {
+			b.keys("\x1b")
+			b.wait(`!document.querySelector('.act > details[open]')`)
+		} else {
+			b.js(`document.activeElement.blur(); ''`)
+		}
+	}
+	for _, keys := range []string{"n", "words", "\x1b", "x"} {
+		b.keys(keys)
+	}
+	b.wait(`document.activeElement.matches('.decline textarea') && document.querySelector('.note').open`)
+}
+
+// The whole list of keys is on a small desk's screen, with the button that closes it.
+func TestBrowserTheListOfKeysFits(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("p", database()), 0)
+	for _, height := range []int64{800, 600} {
+		b := serve(t, bus).open(t, mei, screen(1280, height, "light")).live()
+		b.keys("?")
+		b.wait(`document.querySelector('#help').open`)
+		if fits := b.js(`String(document.querySelector('#help form button').getBoundingClientRect().bottom <= document.querySelector('#help').getBoundingClientRect().bottom)`); fits != "true" {
+			t.Errorf("%d: the button is cut off", height)
+		}
+		if whole := b.js(`(() => { const d = document.querySelector('#help'); return String(d.scrollHeight <= d.clientHeight) })()`); height == 800 && whole != "true" {
+			t.Error("the list scrolls at 800")
+		}
+	}
+}

@@ -412,9 +412,19 @@ function open(selector) {
   const details = (selector === '.note' ? here && $('.note', here) : null) ?? $(selector, card());
   if (!details) return false;
   details.open = true;
-  ($('textarea', details) ?? $('summary', details)).focus();
+  const field = $('textarea', details) ?? $('summary', details);
+  const bar = details.closest('.act');
+  // The bar is on the screen already; a browser would scroll to its place below the card.
+  field.focus({ preventScroll: Boolean(bar) });
+  bar?.scrollTo(0, bar.scrollHeight);
   return true;
 }
+
+// Of the bar's fields one is open at a time, and those that have words: more would hide the question.
+document.addEventListener('toggle', ({ target }) => {
+  if (!target.open || !target.matches('.act > details')) return;
+  for (const other of $$('.act > details[open]', card())) if (other !== target && !$('textarea', other).value) other.open = false;
+}, true);
 
 function step(by) {
   const links = $$('#list a');
@@ -507,7 +517,12 @@ document.addEventListener('keydown', (event) => {
     if (first && el.value) choose($(tickable, first));
     return;
   }
-  if (event.key === 'Escape' && typing(el)) { el.blur(); return; }
+  if (event.key === 'Escape' && typing(el)) {
+    el.blur();
+    const field = el.closest('.act > details');
+    if (field && !el.value) field.open = false;
+    return;
+  }
   if (onekey.holding() && !typing(el) && !/^(Shift|Control|Alt|Meta)/.test(event.key)) {
     event.preventDefault(); // the key decides about the held form; the next ask must not get it
     pressed = event.key;
