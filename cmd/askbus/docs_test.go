@@ -130,6 +130,49 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 	}
 }
 
+// The table of the floors in architecture.md has each package once, floor by floor. Parallel branches
+// have left rows twice.
+func TestTheArchitectureHasEachPackageOnce(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	raw, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]int{}
+	last := ""
+	for _, row := range regexp.MustCompile(`(?m)^\| ([0-6]|tests) \| (.+?) \|`).FindAllStringSubmatch(string(raw), -1) {
+		if row[1] < last {
+			t.Errorf("floor %s stands after floor %s: %s", row[1], last, row[2])
+		}
+		last = row[1]
+		for _, name := range regexp.MustCompile("`([a-z/0-9]+)`").FindAllStringSubmatch(row[2], -1) {
+			rows[name[1]]++
+		}
+	}
+	for _, pattern := range []string{"internal/*/*.go", "pkg/*/*.go", "cmd/*/*.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			name, err := filepath.Rel(root, filepath.Dir(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, known := rows[name]; !known {
+				t.Errorf("no row for %s", name)
+				rows[name] = 1
+			}
+		}
+	}
+	for name, n := range rows {
+		if _, err := os.Stat(filepath.Join(root, name)); n != 1 || err != nil {
+			t.Errorf("%s has %d rows; %v", name, n, err)
+		}
+	}
+}
+
 // Every link of a page to another page or to a heading has a target.
 func TestTheLinksOfThePagesWork(t *testing.T) {
 	t.Parallel()
