@@ -12,6 +12,7 @@ import (
 	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/nats-io/nats.go"
 )
 
@@ -153,7 +154,7 @@ func (l *Ledger) publish(ctx context.Context, msg *nats.Msg) (uint64, error) {
 			Error *apiError `json:"error"`
 			Seq   uint64    `json:"seq"`
 		}
-		if err := json.Unmarshal(reply.Data, &ack); err != nil {
+		if err := jsonv1.Unmarshal(reply.Data, &ack); err != nil {
 			return 0, fmt.Errorf("ledger: publish %s: %w", msg.Subject, err)
 		}
 		switch {

@@ -65,10 +65,11 @@ func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State,
 	if err != nil {
 		return lifecycle.State{}, err
 	}
-	l.used.Add(int64(size(msg)))
-	l.reserve.Add(int64(size(msg) + endOverhead))
+	bytes := int64(size(msg))
+	l.used.Add(bytes)
+	l.reserve.Add(bytes + endOverhead)
 	l.stored.Add(1)
-	l.storedBytes.Add(int64(size(msg)))
+	l.storedBytes.Add(bytes)
 	l.fresh.put(k, s, len(msg.Data))
 	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -411,7 +412,7 @@ func LedgerAll(p int, k Key, kind string) string {
 func LedgerStream(p int) string { return fmt.Sprintf("%s.%02d.>", LedgerRoot, p) }
 
 func ledger(p int, k Key) string {
-	return fmt.Sprintf("%s.%02d.%s.%s.%s", LedgerRoot, p, k.Tenant, k.Session, k.ID)
+	return LedgerRoot + "." + strconv.Itoa(p/10) + strconv.Itoa(p%10) + "." + k.Tenant + "." + k.Session + "." + k.ID
 }
 
 // ParseLedger parses a ledger subject: the ask, the kind ([Question],
