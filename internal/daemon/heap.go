@@ -11,8 +11,8 @@ import (
 // By default a heap is collected when it has doubled. A process with little in
 // memory then collects many times a second under load.
 const (
-	heapSpare   = 64 << 20 // how much a small heap may grow before it is collected
-	heapPercent = 400      // but at most by this, so that an idle process stays small
+	heapSpare   = 128 << 20 // how much a small heap may grow before it is collected
+	heapPercent = 400       // but at most by this, so that an idle process stays small
 	heapEvery   = 10 * time.Second
 )
 
