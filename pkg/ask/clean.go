@@ -12,17 +12,11 @@ import (
 // like other text are removed:
 //
 //   - control characters (C0, DEL and C1) except line breaks and tabs, and
-//     terminal sequences such as "\\x1b[31m"; the text inside longer sequences,
+//     terminal sequences such as "\x1b[31m"; the text inside longer sequences,
 //     such as titles and hyperlinks, stays visible
-//   - direction marks and overrides, isolates, zero-width spaces, fillers,
-//
-// tags,
-//
-//	 and all other characters without a glyph
-//	- "\\r\
-//
-// ", "\\r" and the separators U+2028 and U+2029 become "\
-// "
+//   - direction marks and overrides, isolates, zero-width spaces, fillers, tags,
+//     and all other characters without a glyph
+//   - "\r\n", "\r" and the separators U+2028 and U+2029 become "\n"
 //   - bytes that are not UTF-8 become U+FFFD
 //
 // Joiners stay between emoji (👩‍💻) and between letters of scripts that need
