@@ -140,6 +140,8 @@ func breaks(r rune) bool {
 // characters, fillers, tags.
 func unshown(r rune) bool {
 	switch {
+	case r >= ' ' && r < 0x7F: // most characters
+		return false
 	case r == '\n' || r == '\t' || dependent(r):
 		return false
 	case unicode.In(r, unicode.Prepended_Concatenation_Mark):
@@ -157,7 +159,8 @@ const (
 
 // dependent reports whether r only has a meaning next to other characters.
 func dependent(r rune) bool {
-	return r == joiner || r == nonJoiner || unicode.Is(unicode.Variation_Selector, r)
+	const first = 0x180B // of the variation selectors, and below the joiners
+	return r >= first && (r == joiner || r == nonJoiner || unicode.Is(unicode.Variation_Selector, r))
 }
 
 // fits reports whether the dependent character r has a meaning between its
