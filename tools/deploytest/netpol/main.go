@@ -3,7 +3,7 @@
 // script for "iptables-restore --noflush" that is the same for every node; the chain FORWARD must
 // jump to ASKBUS-NETPOL. hack/kube-netpol uses it.
 //
-//	kubectl get networkpolicies,pods,namespaces -A -o json | go -C tools/deploytest run ./netpol -apiserver 16443
+//	kubectl get networkpolicies,pods,namespaces -o json | go -C tools/deploytest run ./netpol -apiserver 16443
 package main
 
 import (
