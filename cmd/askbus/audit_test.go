@@ -92,7 +92,7 @@ func TestWhoLetThisThrough(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"the token":   {[]string{"--credential", id}, []string{"token.issued", "token.revoked", "refused"}},
+		"the token":   {[]string{"--credential", id}, []string{"token.issued", "ask.asked", "token.revoked", "refused"}},
 		"by kind":     {[]string{"--kind", "token"}, []string{"token.issued", "token.revoked"}},
 		"the person":  {[]string{"--principal", at[audit.AskAnswered].Actor.Principal}, []string{"sign-in", "ask.answered"}},
 		"the surface": {[]string{"--surface", "gateway"}, []string{"refused"}},

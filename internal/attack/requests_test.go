@@ -185,7 +185,7 @@ func forged() nats.Header {
 		"Nats-Expected-Stream": {"FORGED"}, "Nats-Expected-Last-Msg-Id": {"forged-last"}, "Nats-Msg-Id": {"forged"}, "Nats-TTL": {"9s"}, "Nats-Marker-Reason": {"Forged"},
 		"Nats-Incr": {"+7"}, "Nats-Batch-Id": {"forged"}, "Nats-Batch-Sequence": {"77"}, "Nats-Batch-Commit": {"forged"}, "Nats-Required-Api-Level": {"99"},
 		"Nats-Stream": {"FORGED"}, "Nats-Subject": {target}, "Nats-Sequence": {"99999"}, "Nats-Stream-Source": {"forged"}, "Nats-Service-Error-Code": {"999"}, "Status": {"999"},
-		"Askbus-Created": {"forged"}, "Askbus-Digest": {"forged"}, "Askbus-Will": {"forged"}, "Askbus-Protocol": {"forged"},
+		"Askbus-Created": {"forged"}, "Askbus-Digest": {"forged"}, "Askbus-Will": {"forged"}, "Askbus-Asker": {"forged"}, "Askbus-User": {"forged"}, "Askbus-Token": {"forged"}, "Askbus-Protocol": {"forged"},
 	}
 }
 

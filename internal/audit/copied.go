@@ -21,6 +21,9 @@ const (
 	HeaderRestored = "Askbus-Audit-Source"
 	// HeaderUser is the public key of the credential that caused an outcome.
 	HeaderUser = "Askbus-User"
+	// HeaderAsker is the public key of the gateway's or operator's credential that asked and, after a
+	// space, the id of the API token on whose behalf a gateway did. Agents' subjects have no key.
+	HeaderAsker = "Askbus-Asker"
 )
 
 // Source is the origin of a copy: "ASKS_00 17 ledgerv1.00.acme.s1.a1.o".
@@ -75,6 +78,7 @@ func ReadCopy(msg *nats.Msg) (c Copied, err error) {
 			return Copied{}, fmt.Errorf("audit: %w", err)
 		}
 		c.asked(&s)
+		c.askedBy(msg.Header.Get(HeaderAsker))
 		c.Whole = s.RawAsk
 		return c, nil
 	}
@@ -93,6 +97,15 @@ func (c *Copied) asked(s *lifecycle.State) {
 	c.Action, c.Time, c.Life = AskAsked, s.AskedAt.UTC(), s.Life
 	c.Question = question(s)
 	c.Actor = &Actor{Role: "agent", Name: c.Question.AgentName}
+}
+
+// askedBy names who asked, by [HeaderAsker].
+func (c *Copied) askedBy(asker string) {
+	user, token, _ := strings.Cut(asker, " ")
+	c.Actor.Credential = user
+	if token != "" {
+		c.Object = &Object{Kind: "token", ID: token}
+	}
 }
 
 func question(s *lifecycle.State) *Question {

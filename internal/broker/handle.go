@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/internal/tracing"
@@ -32,6 +33,7 @@ type request struct {
 	body  []byte              // the data of the event, or the plain body
 	jwt   []string            // the sender's credentials
 	hold  time.Duration
+	token string // the id of the API token for which a gateway asks
 	attempt
 }
 
@@ -136,6 +138,9 @@ func (b *Broker) read(msg *nats.Msg, r *request) error {
 			return err
 		}
 		r.body, r.jwt = r.event.Data, credentials(msg.Header)
+		if id := msg.Header.Get(call.HeaderToken); r.Type == subject.TypeGateway && ask.ValidToken(id) {
+			r.token = id
+		}
 	}
 	return r.readHold(msg.Header)
 }

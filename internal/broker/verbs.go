@@ -101,6 +101,9 @@ func begin(a ask.Ask, r *request, now time.Time) (lifecycle.State, error) {
 	}
 	s.Life, s.EventID, s.Trace = cloudevent.NewID(), clip(r.event.ID), r.event.Trace
 	s.RawAsk, s.Digests = raw, []string{digest}
+	if s.Asker = r.User; r.token != "" {
+		s.Asker += " " + r.token
+	}
 	return s, nil
 }
 

@@ -131,6 +131,9 @@ func (c *Conn) once(ctx context.Context, msg *nats.Msg, limit time.Duration, sen
 		return nil, err
 	}
 	msg.Header[HeaderAttempt] = []string{limit.String()}
+	if id := tokenOf(ctx, msg.Subject); id != "" {
+		msg.Header[HeaderToken] = []string{id}
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	connection := nc.Stats().Reconnects

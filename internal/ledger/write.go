@@ -53,6 +53,9 @@ func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State,
 	msg.Header.Set(hdrScheduleTTL, ttl(l.opts.Retention))
 	msg.Header.Set(hdrTTL, "never")
 	msg.Header[cloudevent.HeaderLife] = []string{s.Life}
+	if s.Asker != "" {
+		msg.Header[audit.HeaderAsker] = []string{s.Asker}
+	}
 	if l.breakQuestion(msg) {
 		s.Version = 1
 		return s, nil

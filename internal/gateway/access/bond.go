@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
+	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/gateway/token"
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -20,6 +22,23 @@ type bond struct {
 
 	mu    sync.Mutex
 	stops []func()
+
+	asker atomic.Pointer[string] // the id of the caller's token
+}
+
+// token returns the id of the caller's token, or "" before it is verified.
+func (b *bond) token() string {
+	if id := b.asker.Load(); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// names remembers the caller's token for the asks of a request.
+func names(r *http.Request, t *token.Token) {
+	if b, ok := r.Context().Value(bondKey{}).(*bond); ok {
+		b.asker.Store(&t.ID)
+	}
 }
 
 type bondKey struct{}
@@ -28,7 +47,7 @@ type bondKey struct{}
 func bonded(r *http.Request) (_ *http.Request, release func()) {
 	ctx, end := context.WithCancelCause(r.Context())
 	b := &bond{end: end}
-	return r.WithContext(context.WithValue(ctx, bondKey{}, b)), func() {
+	return r.WithContext(call.ForToken(context.WithValue(ctx, bondKey{}, b), b.token)), func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, stop := range b.stops {

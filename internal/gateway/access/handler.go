@@ -124,6 +124,7 @@ func (a *Control) identify(r *http.Request, c *Caller) error {
 	if err := httpserver.Identify(r, "token:"+t.ID); err != nil {
 		return ask.Refuse(ask.CodeQuota, "%s", err)
 	}
+	names(r, &t)
 	return a.share(r, &t)
 }
 
