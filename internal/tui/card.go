@@ -17,7 +17,9 @@ func trimmed(e *editor) string { return strings.TrimSpace(e.String()) }
 // cardSheet renders an ask.
 func (m *model) cardSheet(f *form, width int) *sheet {
 	s, card, st := newSheet(width), m.card(f), m.styles
-	s.add(hit{}, st.dim.Render, "", "", card.Head())
+	for _, l := range wrapBehind("", "", together(card.Head()), s.width) {
+		s.put(hit{}, st.dim.Render(strings.ReplaceAll(l, noBreak, " ")))
+	}
 	for _, line := range card.Attention {
 		s.add(hit{}, st.accent.Render, "", "", line)
 	}

@@ -70,6 +70,20 @@ func wrapBehind(first, indent, text string, width int) []string {
 	return lines
 }
 
+const noBreak = "\u00a0"
+
+// together keeps the parts of a card's head, such as "waiting 27 min", from being broken. A long
+// part is broken at its words.
+func together(head string) string {
+	parts := strings.Split(head, " · ")
+	for i, part := range parts {
+		if ansi.StringWidth(part) <= 24 {
+			parts[i] = strings.ReplaceAll(part, " ", noBreak)
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
 // put adds a line as is.
 func (s *sheet) put(h hit, line string) {
 	s.lines = append(s.lines, ansi.Truncate(line, s.width, "…"))

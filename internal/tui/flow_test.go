@@ -319,3 +319,47 @@ func TestFiveHundredAsks(t *testing.T) {
 		t.Errorf("%d asks are held in full", n)
 	}
 }
+
+// What is urgent stands above the asks of a session that has older or earlier ones.
+func TestUrgentAsksAreAboveAllSessions(t *testing.T) {
+	t.Parallel()
+	urgent := func(session, q string) ask.Ask {
+		a := text(q)
+		a.Session, a.Priority = session, ask.PriorityUrgent
+		return a
+	}
+	calm := text("Calm of a?")
+	calm.Session = "a"
+	s, _ := start(t, 120, 30, nil, urgent("a", "First of a?"), urgent("b", "First of b?"), calm)
+	shown := s.text()
+	at := -1
+	for _, q := range []string{"First of a?", "First of b?", "Calm of a?"} {
+		found := strings.Index(shown, q)
+		if found < at {
+			t.Fatalf("%q is above the urgent ones:\n%s", q, shown)
+		}
+		at = found
+	}
+}
+
+func TestTheHelpLosesNoWords(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t, 50, 200, nil, database())
+	s.keys("?")
+	if shown := strings.Join(strings.Fields(s.text()), " "); !strings.Contains(shown, "send; with several questions the next one") || !strings.Contains(shown, "choose an option, 0 is the tenth") {
+		t.Errorf("the help is cut off:\n%s", s.text())
+	}
+}
+
+func TestAWaitIsNotBrokenOverTwoLines(t *testing.T) {
+	t.Parallel()
+	a := database()
+	a.Agent.Repository, a.Agent.Branch = "acme/payments", "retry-queue-again"
+	for width := 60; width < 90; width++ {
+		s, _ := start(t, width, 40, nil, a)
+		s.keys("enter")
+		if !strings.Contains(s.text(), "waiting 5 min") {
+			t.Errorf("%d: %s", width, s.text())
+		}
+	}
+}

@@ -8,26 +8,32 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
 	"github.com/charmbracelet/x/ansi"
 )
 
-// group sorts the list: sessions by their first ask in the queue, and each session's asks in the
-// order of the queue.
+// group sorts the list: what is urgent first, whatever its session; then sessions by their first
+// ask in the queue, and each session's asks in the order of the queue.
 func (m *model) group() {
-	rank := map[string]int{}
+	type part struct {
+		urgent  bool
+		session string
+	}
+	of := func(h *responder.Head) part { return part{h.Priority == ask.PriorityUrgent, h.Key.Session} }
+	rank := map[part]int{}
 	m.rows = m.rows[:0]
 	find := strings.ToLower(strings.TrimSpace(m.filter.String()))
 	for i := range m.heads {
 		h := &m.heads[i]
-		if _, ok := rank[h.Key.Session]; !ok {
-			rank[h.Key.Session] = i
+		if _, ok := rank[of(h)]; !ok {
+			rank[of(h)] = i // the queue has urgent asks first
 		}
 		if find == "" || strings.Contains(strings.ToLower(h.Heading+" "+h.Agent+" "+h.Key.Session+" "+h.Key.ID), find) {
 			m.rows = append(m.rows, i)
 		}
 	}
 	slices.SortStableFunc(m.rows, func(x, y int) int {
-		return rank[m.heads[x].Key.Session] - rank[m.heads[y].Key.Session]
+		return rank[of(&m.heads[x])] - rank[of(&m.heads[y])]
 	})
 }
 

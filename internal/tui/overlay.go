@@ -194,7 +194,11 @@ func (m *model) helpView() []string {
 	lines := []string{}
 	add := func(keys, words string) {
 		if find == "" || strings.Contains(strings.ToLower(keys+" "+words), find) {
-			lines = append(lines, padded("  "+keys, 20)+words)
+			lead := padded("  "+keys, 20)
+			for _, l := range wrapBehind(lead, strings.Repeat(" ", ansi.StringWidth(lead)), words, m.width) {
+				lines = append(lines, lead+l)
+				lead = strings.Repeat(" ", ansi.StringWidth(lead))
+			}
 		}
 	}
 	add("1–9 0", m.say("choose an option, 0 is the tenth"))
