@@ -78,11 +78,11 @@ func tryRights(as Credential) finding.List {
 // publishes publishes to a subject and reports whether it was denied.
 func publishes(nc *nats.Conn, subject string) (denied bool, err error) {
 	before := nc.LastError()
-	reply := ""
+	msg := nats.NewMsg(subject)
 	if strings.HasPrefix(subject, "$SRV.") { // whoever serves it complains of a request without one
-		reply = nc.NewInbox()
+		msg.Reply = nc.NewInbox()
 	}
-	if err := nc.PublishRequest(subject, reply, nil); err != nil {
+	if err := nc.PublishMsg(msg); err != nil {
 		return false, err
 	}
 	if err := nc.FlushTimeout(5 * time.Second); err != nil {
