@@ -2,7 +2,9 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -101,5 +103,42 @@ func TestRefusedFramesAreReported(t *testing.T) {
 	w.next("error")
 	if len(told) > 0 {
 		t.Errorf("a malformed frame is reported: %+v", <-told)
+	}
+}
+
+// A subscriber's /64 is one address, and many strangers keep nobody else out of
+// the exchange.
+func TestRefusedExchangesOfManyAddresses(t *testing.T) {
+	t.Parallel()
+	d := open(t, gateway.Options{Swap: func(_ context.Context, secret, _ string) ([]byte, error) {
+		if secret == "good" {
+			return []byte("{}"), nil
+		}
+		return nil, ask.Refuse(ask.CodeUnauthorized, "this token is of nobody")
+	}})
+	h := d.gateway.Handler()
+	swap := func(from, secret string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v1/credentials", http.NoBody)
+		r.RemoteAddr = from
+		r.Header.Set("Authorization", "Bearer "+secret)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	for i := range 60 {
+		if code := swap(fmt.Sprintf("[2001:db8::%x]:9", i+1), "bad"); code != http.StatusUnauthorized {
+			t.Fatalf("token %d: status %d", i, code)
+		}
+	}
+	if code := swap("[2001:db8::ffff]:9", "bad"); code != http.StatusTooManyRequests {
+		t.Errorf("another address of the same /64: status %d", code)
+	}
+	for i := range 5000 {
+		if code := swap(fmt.Sprintf("[2001:db8:%x:1::1]:9", i), "bad"); code != http.StatusUnauthorized {
+			t.Fatalf("network %d: status %d", i, code)
+		}
+	}
+	if code := swap("192.0.2.7:9", "good"); code != http.StatusOK {
+		t.Errorf("a good token after strangers of 5,000 networks: status %d", code)
 	}
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 // Limits of exchanges.
 const (
 	swapsAtOnce    = 64
-	refusedAMinute = 60 // per remote address
+	refusedAMinute = 60 // per remote address, or /64 of IPv6
 )
 
 // swaps forwards tokens to an issuer, which verifies them and returns credentials. It delays an
@@ -27,7 +26,7 @@ type swaps struct {
 }
 
 func newSwaps(swap func(context.Context, string, string) ([]byte, error), now func() time.Time) *swaps {
-	return &swaps{swap, now, make(chan struct{}, swapsAtOnce), ratelimit.New(refusedAMinute)}
+	return &swaps{swap, now, make(chan struct{}, swapsAtOnce), ratelimit.NewOpen(refusedAMinute)}
 }
 
 // serve swaps the bearer's token. The request has no body, so it reads nothing from an
@@ -45,10 +44,7 @@ func (s *swaps) serve(w http.ResponseWriter, r *http.Request, _ *access.Caller) 
 	case session != "" && !ask.ValidToken(session):
 		return access.Fault("invalid session %s: use 1 to %d of A-Z a-z 0-9 _ -", access.Quote(session), ask.MaxToken)
 	}
-	from, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		from = r.RemoteAddr
-	}
+	from := ratelimit.Network(r.RemoteAddr)
 	if s.refused.Full(from, s.now()) {
 		return ask.Refuse(ask.CodeQuota, "%d tokens from your address were refused within a minute; wait a minute and use a valid one", refusedAMinute)
 	}

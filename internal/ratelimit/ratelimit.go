@@ -14,6 +14,7 @@ const maxKeys = 4096
 // PerMinute counts by key. It is safe for concurrent use.
 type PerMinute struct {
 	most int
+	open bool // keys that cannot be remembered are allowed
 
 	mu    sync.Mutex
 	began time.Time
@@ -23,6 +24,11 @@ type PerMinute struct {
 // New makes a counter that allows each key this many per minute.
 func New(most int) *PerMinute { return &PerMinute{most: most} }
 
+// NewOpen makes a counter of strangers, by [Network]. It allows those that it
+// cannot remember: many of them must not keep everybody else out, so something
+// else has to bound them all.
+func NewOpen(most int) *PerMinute { return &PerMinute{most: most, open: true} }
+
 // Take counts one for a key, and reports whether it is allowed.
 func (l *PerMinute) Take(key string, now time.Time) bool {
 	l.mu.Lock()
@@ -31,7 +37,9 @@ func (l *PerMinute) Take(key string, now time.Time) bool {
 	if l.full(key) {
 		return false
 	}
-	l.count[key]++
+	if l.count[key] > 0 || len(l.count) < maxKeys {
+		l.count[key]++
+	}
 	return true
 }
 
@@ -50,5 +58,5 @@ func (l *PerMinute) turn(now time.Time) {
 }
 
 func (l *PerMinute) full(key string) bool {
-	return l.count[key] >= l.most || l.count[key] == 0 && len(l.count) >= maxKeys
+	return l.count[key] >= l.most || !l.open && l.count[key] == 0 && len(l.count) >= maxKeys
 }

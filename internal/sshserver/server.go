@@ -32,7 +32,7 @@ type Options struct {
 
 	Connections int           // at once; default 64
 	Handshake   time.Duration // timeout of a login; default 15 s
-	Logins      int           // per address and minute; default 20
+	Logins      int           // per address (or /64 of IPv6) and minute; default 20
 	Logger      *slog.Logger  // default: discard
 
 	// Refused is called for each refused login, without waiting; nil: not called.
@@ -75,7 +75,7 @@ func New(opts Options) (*Server, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{opts: opts, logins: ratelimit.New(opts.Logins), slots: make(chan struct{}, opts.Connections)}, nil
+	return &Server{opts: opts, logins: ratelimit.NewOpen(opts.Logins), slots: make(chan struct{}, opts.Connections)}, nil
 }
 
 // Run serves ln until ctx ends, and waits for its connections to close.
@@ -101,7 +101,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 			continue
 		}
 		host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
-		if err != nil || !s.logins.Take(host, time.Now()) {
+		if err != nil || !s.logins.Take(ratelimit.Network(host), time.Now()) {
 			_ = conn.Close()
 			s.refused(host, ask.CodeQuota, "too many logins of this address in a minute")
 			continue

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/askbus/askbus/internal/auth"
-	"github.com/askbus/askbus/internal/httpserver"
 	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/internal/ratelimit"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -239,7 +239,7 @@ func (s *Server) tellTerminal(w http.ResponseWriter, r *http.Request, err error)
 // redeem gives a terminal its secret for a code. It counts refused codes: each
 // costs a read on the bus, even though guessing cannot succeed.
 func (s *Server) redeem(w http.ResponseWriter, r *http.Request) {
-	from := httpserver.Host(r.RemoteAddr)
+	from := ratelimit.Network(r.RemoteAddr)
 	s.terminal(func(ctx context.Context, _ string, c terminalCall) (any, error) {
 		if s.guessed.Full(from, s.opts.Now()) {
 			return nil, ask.Refuse(ask.CodeQuota, "too many codes from this address do not count; wait a minute")

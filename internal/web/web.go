@@ -181,7 +181,7 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 	s := &Server{
 		asks: asks, opts: opts, base: base, keys: keys, assets: assets,
 		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4),
-		letting: ratelimit.New(confirmations), guessed: ratelimit.New(guesses),
+		letting: ratelimit.New(confirmations), guessed: ratelimit.NewOpen(guesses),
 	}
 	s.feeds = newFeeds(s)
 	s.streams = newStreams(opts.MaxStreams, asks.Present, opts.Logger)
