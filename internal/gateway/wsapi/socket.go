@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	maxFrame     = ask.MaxEventBytes // of a client, in bytes
-	maxQueue     = 64                // events queued for a slow client; beyond, it reads everything again
-	writeTimeout = 10 * time.Second  // of one frame
+	maxFrame     = ask.MaxEventBytes      // of a client, in bytes
+	maxQueue     = 64                     // events queued for a slow client; beyond, it reads everything again
+	writeTimeout = 10 * time.Second       // of one frame
+	farewell     = 500 * time.Millisecond // for a client's reply when its token was revoked
 )
 
 // Frames of our own; pkg/dialect has those of the dialects.
@@ -186,6 +187,7 @@ func (s *socket) run(life context.Context) {
 			return
 		case <-life.Done():
 			if access.Ended(life) {
+				defer time.AfterFunc(farewell, cancel).Stop() // ends the reading, and so the connection
 				_ = s.conn.Close(websocket.StatusPolicyViolation, access.ErrEnded.Error())
 			}
 			return
