@@ -173,6 +173,7 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 		"running?":                              {"list", "--dir", pl.dir, "--nats-url", "nats://127.0.0.1:1"},
 		"the server refused the credential":     {"list", "--dir", pl.dir, "--creds", foreign},
 		"no web inbox known":                    {"login", "--dir", fresh()},
+		"no web inbox answers at http://":       {"login", "http://127.0.0.1:1", "--dir", fresh()},
 		"no server found in":                    {"broker", "--dir", fresh()},
 		"there is no store in":                  {"ledger", "set", "--dir", fresh()},
 		"no store in":                           {"ledger", "backup", "x", "--dir", fresh()},

@@ -36,6 +36,9 @@ func (a *app) signIn(cmd *cobra.Command, address string, noBrowser bool) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(cmd.Context(), signInLimit, errors.New("not confirmed within 10 minutes; start again"))
 	defer cancel()
+	if err := reached(ctx, inbox); err != nil {
+		return err
+	}
 	verifier := rand.Text() + rand.Text()
 	t := web.TerminalRequest{Challenge: auth.Challenge(verifier), Client: thisTerminal(), Tenant: a.wanted}
 	codes := make(chan string, 1)
@@ -105,6 +108,22 @@ func inboxAddress(text string) (string, error) {
 		return "", usage("give only the address of the web inbox: %s://%s", u.Scheme, u.Host)
 	}
 	return u.Scheme + "://" + u.Host, nil
+}
+
+// reached checks that something answers at a web inbox, before a person is sent there.
+func reached(ctx context.Context, inbox string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, inbox+"/", nil)
+	if err != nil {
+		return err
+	}
+	asker := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := asker.Do(req)
+	if err != nil {
+		return fmt.Errorf("no web inbox answers at %s: %w", inbox, errors.Unwrap(err)) // without the method
+	}
+	return res.Body.Close()
 }
 
 // thisTerminal describes this terminal for the confirmation page.
