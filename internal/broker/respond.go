@@ -86,7 +86,7 @@ func (b *Broker) tellListener(ctx context.Context, r *request, body []byte) erro
 // problem body.
 func (b *Broker) refuse(ctx context.Context, r *request, err error) {
 	e := wire.AsError(unavailable(err))
-	if wire.HTTPStatus(e.Code) >= 500 {
+	if wire.HTTPStatus(e.Code) >= 500 && e.Code != ask.CodeNobody { // that nobody is there is an answer
 		b.opts.Logger.WarnContext(ctx, "request failed", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.String("code", e.Code), slog.Any("error", err))
 	} else {
 		b.opts.Logger.DebugContext(ctx, "refused", slog.Any("verb", r.Verb), slog.String("ask_id", r.ID), slog.String("code", e.Code))
