@@ -68,7 +68,7 @@ func TestAPermissionIsAnsweredElsewhere(t *testing.T) {
 	f.editor.hears()
 	f.agent.say(permission)
 	f.editor.wants(permission)
-	rec := f.next(responder.Pending)
+	rec := f.screen.Next(responder.Pending)
 	q := rec.Ask.Questions[0]
 	var labels []string
 	for _, o := range q.Options {
@@ -89,10 +89,10 @@ func TestAPermissionIsAnsweredInTheEditor(t *testing.T) {
 	f := start(t)
 	f.agent.say(permission)
 	f.editor.wants(permission)
-	f.next(responder.Pending)
+	f.screen.Next(responder.Pending)
 	f.editor.say(chose)
 	f.agent.wants(chose)
-	o := f.next(responder.Resolved).Outcome
+	o := f.screen.Next(responder.Resolved).Outcome
 	if o.Status != ask.StatusAnswered || o.By == nil || o.By.Responder != ask.ResponderNative || o.By.Proof != ask.ProofHostDialog || o.By.Principal != "os:ben" || o.Answers[0].Selected[0] != "always" {
 		t.Errorf("the outcome is %+v", o)
 	}
@@ -109,7 +109,7 @@ func TestAToolCallSaysWhatItsPermissionDoesNot(t *testing.T) {
 	request := `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"sess","toolCall":{"toolCallId":"c9","title":null},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"}]}}` + "\n"
 	f.agent.say(request)
 	f.editor.wants(request)
-	if a := f.next(responder.Pending).Ask; a.Questions[0].Text != "Remove the build" || !strings.Contains(a.Context, "rm -rf build") {
+	if a := f.screen.Next(responder.Pending).Ask; a.Questions[0].Text != "Remove the build" || !strings.Contains(a.Context, "rm -rf build") {
 		t.Errorf("the ask is %+v", a)
 	}
 }
@@ -119,12 +119,12 @@ func TestFormsForAnEditorWithoutThem(t *testing.T) {
 	f := start(t)
 	f.introduce(initPlain)
 	f.agent.say(elicit)
-	f.choose(f.next(responder.Pending), "lite")
+	f.choose(f.screen.Next(responder.Pending), "lite")
 	f.agent.wants(`{"jsonrpc":"2.0","id":"e-1","result":{"action":"accept","content":{"db":"lite"}}}` + "\n")
 	f.agent.say(`{"jsonrpc":"2.0","method":"after"}` + "\n")
 	f.editor.wants(`{"jsonrpc":"2.0","method":"after"}` + "\n") // it got nothing about the form
 	f.agent.say(elicit)
-	rec := f.next(responder.Pending)
+	rec := f.screen.Next(responder.Pending)
 	if _, err := f.screen.Cancel(t.Context(), rec.Ask.Key(), responder.Decline{Reason: "not mine", By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -149,16 +149,16 @@ func TestFormsInTheEditorToo(t *testing.T) {
 	} {
 		f.agent.say(elicit)
 		f.editor.wants(elicit)
-		f.next(responder.Pending)
+		f.screen.Next(responder.Pending)
 		f.editor.say(c.reply + "\n")
 		f.agent.wants(c.reply + "\n")
-		if o := f.next(responder.Resolved).Outcome; o.Status != c.status {
+		if o := f.screen.Next(responder.Resolved).Outcome; o.Status != c.status {
 			t.Errorf("%s: the outcome is %+v", c.reply, o)
 		}
 	}
 	f.agent.say(elicit)
 	f.editor.wants(elicit)
-	rec := f.next(responder.Pending)
+	rec := f.screen.Next(responder.Pending)
 	f.editor.say(`{"jsonrpc":"2.0","id":"e-1","error":{"code":-32601,"message":"Method not found"}}` + "\n")
 	f.choose(rec, "pg") // an editor that fails to show it ends nothing
 	f.agent.wants(`{"jsonrpc":"2.0","id":"e-1","result":{"action":"accept","content":{"db":"pg"}}}` + "\n")
@@ -171,7 +171,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		f := start(t)
 		f.agent.say(permission)
 		f.editor.wants(permission)
-		f.next(responder.Pending)
+		f.screen.Next(responder.Pending)
 		f.agent.say(cancelSeven)
 		f.editor.wants(cancelSeven)
 		if line := f.agent.hears(); !strings.Contains(line, `"outcome":{"outcome":"cancelled"}`) {
@@ -181,7 +181,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		f.editor.say(noChoice, cancelSeven) // late and repeated
 		f.agent.wants(cancelSeven)
 		f.agent.say(elicit)
-		f.next(responder.Pending)
+		f.screen.Next(responder.Pending)
 		f.agent.say(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"e-1"}}` + "\n")
 		f.agent.wants(`{"jsonrpc":"2.0","id":"e-1","error":{"code":-32800,"message":"Request cancelled"}}` + "\n")
 	})
@@ -190,7 +190,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		f := start(t)
 		stop := `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"sess"}}` + "\n"
 		f.agent.say(elicit)
-		f.next(responder.Pending)
+		f.screen.Next(responder.Pending)
 		f.editor.say(strings.Replace(stop, "sess", "other", 1))
 		f.agent.hears()
 		f.editor.say(stop)
@@ -205,7 +205,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		f := start(t)
 		f.agent.say(permission)
 		f.editor.wants(permission)
-		f.next(responder.Pending)
+		f.screen.Next(responder.Pending)
 		_ = f.editor.says.Close()
 		f.withdrawn("the editor has gone")
 		if line := f.agent.hears(); line != "" { // its input has ended
@@ -220,7 +220,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.agent.say(elicit)
-		f.next(responder.Pending)
+		f.screen.Next(responder.Pending)
 		_ = f.editor.hear.Close()
 		f.agent.say("{}\n")
 		f.withdrawn("the editor has gone")
@@ -231,7 +231,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		f := start(t)
 		f.agent.say(permission)
 		f.editor.wants(permission)
-		f.next(responder.Pending)
+		f.screen.Next(responder.Pending)
 		_ = f.agent.says.Close()
 		f.withdrawn("the agent has gone")
 		f.ended()
@@ -241,7 +241,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		f := start(t)
 		f.agent.say(permission)
 		f.editor.wants(permission)
-		f.next(responder.Pending)
+		f.screen.Next(responder.Pending)
 		f.stop()
 		f.withdrawn("the session was stopped")
 		f.ended()
@@ -281,7 +281,7 @@ func TestTheBusIsAway(t *testing.T) {
 func TestTwoThousandQuestionsLeaveNothing(t *testing.T) {
 	f := start(t)
 	go func() { // drain the screen's events
-		for range f.events {
+		for range f.screen.Events {
 		}
 	}()
 	f.bus.AnswerAll("tui")

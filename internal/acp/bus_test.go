@@ -14,7 +14,6 @@ import (
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -22,8 +21,7 @@ import (
 type fixture struct {
 	t      *testing.T
 	bus    *natstest.Bus
-	screen *responder.Responder
-	events chan responder.Event
+	screen *natstest.Screen
 
 	editor, agent end
 	stop          context.CancelFunc
@@ -38,47 +36,13 @@ type end struct {
 	hear io.Closer
 }
 
-type opener struct {
-	c   *client.Client
-	err error
-}
-
-func (o opener) Open(_ context.Context, tenant, session string) (client.Session, error) {
-	if o.err != nil {
-		return client.Session{}, o.err
-	}
-	return o.c.Session(tenant, session), nil
-}
-
-// decider answers as the editor's dialog.
-type decider struct{ *responder.Responder }
-
-func (d decider) Decline(ctx context.Context, k ask.Key, r ask.Reply, reason string) (ask.Outcome, error) {
-	return d.Cancel(ctx, k, responder.Decline{AnswerID: r.AnswerID, Reason: reason, By: r.By})
-}
-
 var errAway = errors.New("the bus is away")
 
 // start starts a bus with a screen, and a proxy on it.
 func start(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, bus: natstest.Start(t, natstest.Options{}), events: make(chan responder.Event, 100)}
-	f.screen = f.responder("web")
-	ctx, cancel := context.WithCancel(t.Context())
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		if err := f.screen.Watch(ctx, func(e responder.Event) {
-			select {
-			case f.events <- e:
-			case <-ctx.Done():
-			}
-		}); err != nil {
-			t.Error(err)
-		}
-	}()
-	t.Cleanup(func() { cancel(); <-watched })
-	f.next(responder.Synced)
+	f := &fixture{t: t, bus: natstest.Start(t, natstest.Options{})}
+	f.screen = f.bus.Screen()
 	f.run(nil)
 	return f
 }
@@ -91,24 +55,11 @@ func away(t *testing.T) *fixture {
 	return f
 }
 
-func (f *fixture) responder(typ string) *responder.Responder {
-	f.t.Helper()
-	r, err := responder.New(f.bus.Responder(typ), typ, responder.Options{Logger: natstest.Logger()})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return r
-}
-
 func (f *fixture) run(broken error) {
 	f.t.Helper()
-	open, opts := opener{err: broken}, acp.Options{Logger: natstest.Logger()}
+	open, opts := natstest.Opener{Err: broken}, acp.Options{Logger: natstest.Logger()}
 	if broken == nil {
-		c, err := client.New(f.bus.Agent("acme", "s1"), client.Options{Logger: natstest.Logger()})
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		open.c, opts.Decider = c, decider{f.responder(ask.ResponderNative)}
+		open.Conn, opts.Decider = f.bus.Agent("acme", "s1"), f.bus.Dialog(ask.ResponderNative)
 	}
 	side := func() (acp.Side, end) {
 		in, says := io.Pipe()
@@ -180,41 +131,19 @@ func (e end) wants(line string) {
 	}
 }
 
-// next waits for an event of a kind at the screen.
-func (f *fixture) next(kind responder.EventKind) ask.Record {
-	f.t.Helper()
-	limit := time.After(waittest.Limit)
-	for {
-		select {
-		case e := <-f.events:
-			if e.Kind == kind {
-				return e.Record
-			}
-		case <-limit:
-			f.t.Fatalf("the screen got no event of kind %d", kind)
-		}
-	}
-}
-
 // choose answers on the screen.
 func (f *fixture) choose(rec ask.Record, option string) {
 	f.t.Helper()
 	if !rec.Ask.WhileWaiting {
 		f.t.Error("the ask does not depend on the agent's wait")
 	}
-	reply := ask.Reply{By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}}
-	for _, q := range rec.Ask.Questions {
-		reply.Answers = append(reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{option}})
-	}
-	if _, err := f.screen.Answer(f.t.Context(), rec.Ask.Key(), reply); err != nil {
-		f.t.Error(err)
-	}
+	f.screen.Choose(rec, option)
 }
 
 // withdrawn waits for the next outcome and checks that it is a withdrawal with this reason.
 func (f *fixture) withdrawn(reason string) {
 	f.t.Helper()
-	o := f.next(responder.Resolved).Outcome
+	o := f.screen.Next(responder.Resolved).Outcome
 	if o.Status != ask.StatusWithdrawn || o.Reason != reason {
 		f.t.Errorf("the outcome is %s, %q", o.Status, o.Reason)
 	}

@@ -15,9 +15,6 @@ import (
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/client"
-	"github.com/askbus/askbus/pkg/responder"
-	"github.com/nats-io/nats.go"
 	"golang.org/x/tools/txtar"
 )
 
@@ -53,43 +50,25 @@ func TestConversations(t *testing.T) {
 
 type printed struct{ out, say string }
 
-type opener struct {
-	nc  *nats.Conn
-	err error
-}
-
-func (o opener) Open(_ context.Context, tenant, session string) (client.Session, error) {
-	if o.err != nil {
-		return client.Session{}, o.err
-	}
-	c, err := client.New(o.nc, client.Options{Logger: natstest.Logger()})
-	if err != nil {
-		return client.Session{}, err
-	}
-	return c.Session(tenant, session), nil
-}
-
 func play(t *testing.T, path, text string) {
 	t.Helper()
 	conversation := txtar.Parse([]byte(text))
 	bus := natstest.Start(t, natstest.Options{})
 	call := hook.Call{Tenant: "acme", Limit: time.Minute, Human: ask.By{Principal: "os:ben", Name: "Ben"}}
-	native, err := responder.New(bus.Responder(ask.ResponderNative), ask.ResponderNative, responder.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	open, opts := opener{nc: bus.Agent("acme", "s-1")}, hook.Options{Answerer: native, Logger: natstest.Logger()}
+	open, opts := natstest.Opener{Conn: bus.Agent("acme", "s-1")}, hook.Options{Answerer: bus.Dialog(ask.ResponderNative), Logger: natstest.Logger()}
 	for line := range strings.Lines(string(conversation.Comment)) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch key {
 		case "mode":
 			call.Mode = hook.Mode(value)
 		case "limit":
-			if call.Limit, err = time.ParseDuration(value); err != nil {
+			limit, err := time.ParseDuration(value)
+			if err != nil {
 				t.Fatal(err)
 			}
+			call.Limit = limit
 		case "bus":
-			open.err = ask.Refuse(ask.CodeUnavailable, `nothing answers; is "askbus up" running?`)
+			open.Err = ask.Refuse(ask.CodeUnavailable, `nothing answers; is "askbus up" running?`)
 		case "stopped":
 			call.Stopped = true
 		case "creds":
@@ -103,8 +82,8 @@ func play(t *testing.T, path, text string) {
 	var running []chan printed
 	var last printed
 	subscriptions := func(ok func(n int) bool) {
-		for !ok(open.nc.NumSubscriptions()) {
-			if err := open.nc.FlushTimeout(waittest.Limit); err != nil { // a round trip
+		for !ok(open.Conn.NumSubscriptions()) {
+			if err := open.Conn.FlushTimeout(waittest.Limit); err != nil { // a round trip
 				t.Fatal(err)
 			}
 		}

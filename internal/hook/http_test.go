@@ -17,7 +17,7 @@ const before = `{"session_id":"s-1","hook_event_name":"PreToolUse","tool_name":"
 func TestTheSameOverHTTP(t *testing.T) {
 	t.Parallel()
 	bus := natstest.Start(t, natstest.Options{})
-	h := hook.New(opener{nc: bus.Agent("acme", "s-1")}, hook.Options{Logger: natstest.Logger()})
+	h := hook.New(natstest.Opener{Conn: bus.Agent("acme", "s-1")}, hook.Options{Logger: natstest.Logger()})
 	served := h.Handler(func(r *http.Request) (func(string) (hook.Call, error), error) {
 		if r.Header.Get("Authorization") != "Bearer good" {
 			return nil, ask.Refuse(ask.CodeUnauthorized, "there is no token")

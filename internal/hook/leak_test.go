@@ -16,7 +16,7 @@ import (
 func TestTwoThousandHooksLeaveNothing(t *testing.T) {
 	bus := natstest.Start(t, natstest.Options{Memory: true})
 	bus.AnswerAll("web")
-	h := hook.New(opener{nc: bus.Connect(natsd.Role{Name: natsd.RoleGateway})}, hook.Options{Logger: natstest.Logger()})
+	h := hook.New(natstest.Opener{Conn: bus.Connect(natsd.Role{Name: natsd.RoleGateway})}, hook.Options{Logger: natstest.Logger()})
 	srv := httptest.NewServer(h.Handler(func(*http.Request) (func(session string) (hook.Call, error), error) {
 		return func(session string) (hook.Call, error) { return hook.Call{Tenant: "acme", Session: session}, nil }, nil
 	}))

@@ -1,7 +1,6 @@
 package hook_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -12,56 +11,25 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// screen is another surface, which answers.
+// screen is another surface, which answers. It keeps the events that the test has not asked for.
 type screen struct {
-	t        *testing.T
-	r        *responder.Responder
-	pending  chan ask.Record
-	resolved chan ask.Record
+	*natstest.Screen
+	t    *testing.T
+	kept map[responder.EventKind][]ask.Record
 }
 
 func newScreen(t *testing.T, bus *natstest.Bus) *screen {
 	t.Helper()
-	r, err := responder.New(bus.Responder("web"), "web", responder.Options{Logger: natstest.Logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &screen{t: t, r: r, pending: make(chan ask.Record, 10), resolved: make(chan ask.Record, 10)}
-	synced := make(chan struct{}, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err := r.Watch(ctx, func(e responder.Event) {
-			switch e.Kind {
-			case responder.Pending:
-				s.pending <- e.Record
-			case responder.Resolved:
-				s.resolved <- e.Record
-			case responder.Synced:
-				select {
-				case synced <- struct{}{}:
-				default:
-				}
-			case responder.Offline, responder.Reset, responder.Changed:
-			}
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	}()
-	t.Cleanup(func() { cancel(); <-done })
-	<-synced
-	return s
+	return &screen{bus.Screen(), t, map[responder.EventKind][]ask.Record{}}
 }
 
 // decide decides the next ask as the conversation says.
 func (s *screen) decide(what string) {
 	s.t.Helper()
-	rec := s.next(s.pending)
+	rec := s.next(responder.Pending)
 	by := ask.By{Principal: "slack:T01/U02", Name: "Mei", Proof: "slack-signature"}
 	if reason, ok := strings.CutPrefix(what, "decline: "); ok {
-		if _, err := s.r.Cancel(s.t.Context(), rec.Ask.Key(), responder.Decline{Reason: reason, By: by}); err != nil {
+		if _, err := s.Cancel(s.t.Context(), rec.Ask.Key(), responder.Decline{Reason: reason, By: by}); err != nil {
 			s.t.Error(err)
 		}
 		return
@@ -74,7 +42,7 @@ func (s *screen) decide(what string) {
 			reply.Answers = append(reply.Answers, ask.Answer{QuestionID: rec.Ask.Questions[i].ID, Selected: strings.Split(ids, ",")})
 		}
 	}
-	if _, err := s.r.Answer(s.t.Context(), rec.Ask.Key(), reply); err != nil {
+	if _, err := s.Answer(s.t.Context(), rec.Ask.Key(), reply); err != nil {
 		s.t.Error(err)
 	}
 }
@@ -82,7 +50,7 @@ func (s *screen) decide(what string) {
 // ended waits for the next outcome.
 func (s *screen) ended() string {
 	s.t.Helper()
-	o := s.next(s.resolved).Outcome
+	o := s.next(responder.Resolved).Outcome
 	words := string(o.Status)
 	for _, ans := range o.Answers {
 		words += " " + o.Ask.Question(ans.QuestionID).Words(ans)
@@ -99,13 +67,18 @@ func (s *screen) ended() string {
 	return words
 }
 
-func (s *screen) next(from chan ask.Record) ask.Record {
+// next returns the first event of a kind that was not returned yet.
+func (s *screen) next(kind responder.EventKind) ask.Record {
 	s.t.Helper()
-	select {
-	case rec := <-from:
-		return rec
-	case <-time.After(waittest.Limit):
-		s.t.Fatal("the screen got no event")
-		return ask.Record{}
+	for len(s.kept[kind]) == 0 {
+		select {
+		case e := <-s.Events:
+			s.kept[e.Kind] = append(s.kept[e.Kind], e.Record)
+		case <-time.After(waittest.Limit):
+			s.t.Fatalf("the screen got no event of kind %d", kind)
+		}
 	}
+	rec := s.kept[kind][0]
+	s.kept[kind] = s.kept[kind][1:]
+	return rec
 }

@@ -12,7 +12,7 @@ import (
 func TestAHooksAskLivesWhileItsAgentWaits(t *testing.T) {
 	t.Parallel()
 	bus := natstest.Start(t, natstest.Options{})
-	open := opener{nc: bus.Agent("acme", "s-1")}
+	open := natstest.Opener{Conn: bus.Agent("acme", "s-1")}
 	asks, err := open.Open(t.Context(), "acme", "s-1")
 	if err != nil {
 		t.Fatal(err)

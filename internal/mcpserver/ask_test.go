@@ -84,7 +84,7 @@ func TestADroppedCallWithdrawsNothing(t *testing.T) {
 		_, err := f.call(ctx, cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
 		dropped <- err
 	}()
-	rec := f.next(responder.Pending)
+	rec := f.screen.Next(responder.Pending)
 	drop()
 	if err := <-dropped; err == nil {
 		t.Error("the call was not dropped")
@@ -92,7 +92,7 @@ func TestADroppedCallWithdrawsNothing(t *testing.T) {
 	if r := f.must(cs, "AwaitAnswer", map[string]any{"ask_id": rec.Ask.ID, "wait_seconds": 0}); r.object["status"] != "pending" {
 		t.Errorf("after the drop: %+v", r)
 	}
-	f.choose(rec, "o2")
+	f.screen.Choose(rec, "o2")
 	r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
 	if !strings.Contains(r.text, "SQLite") || !strings.Contains(r.text, "when the same was asked before") {
 		t.Errorf("asked again: %q", r.text)
@@ -214,7 +214,7 @@ func TestWhatIsWrongWithAQuestionIsSaid(t *testing.T) {
 func TestABusThatIsAwayIsAnErrorInWords(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mcpserver.Options{})
-	f.server = mcpserver.New(opener{err: ask.Refuse(ask.CodeUnavailable, `nothing answers; is "askbus up" running?`)}, mcpserver.Options{Logger: natstest.Logger()})
+	f.server = mcpserver.New(natstest.Opener{Err: ask.Refuse(ask.CodeUnavailable, `nothing answers; is "askbus up" running?`)}, mcpserver.Options{Logger: natstest.Logger()})
 	cs := f.connect(nil)
 	for _, tool := range []string{"AskUserQuestion", "AwaitAnswer", "WithdrawQuestion", "ListPendingQuestions"} {
 		args := database(map[string]any{"ask_id": "x"})
@@ -260,13 +260,13 @@ func TestWhoAsksIsShown(t *testing.T) {
 	f := newFixture(t, mcpserver.Options{})
 	cs := f.connect(nil)
 	f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": 0}))
-	if a := f.next(responder.Pending).Ask; a.Agent.Name != "test-client" {
+	if a := f.screen.Next(responder.Pending).Ask; a.Agent.Name != "test-client" {
 		t.Errorf("the agent is %+v", a.Agent)
 	}
 	f.who.Agent = mcpserver.AgentPath("planner/a-1/builder")
 	cs = f.connect(nil)
 	f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": 0, "ask_id": "b"}))
-	if a := f.next(responder.Pending).Ask; a.Agent.Name != "builder" || a.Agent.Parent != "planner/a-1" {
+	if a := f.screen.Next(responder.Pending).Ask; a.Agent.Name != "builder" || a.Agent.Parent != "planner/a-1" {
 		t.Errorf("the agent is %+v", a.Agent)
 	}
 	if _, err := client.New(nil, client.Options{}); err == nil {
@@ -299,7 +299,7 @@ func TestTheModelExcludesThePersonItWorksFor(t *testing.T) {
 	if r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": 0, "exclude_asker": true})); r.object["status"] != "pending" {
 		t.Fatalf("%+v", r)
 	}
-	if rec := f.next(responder.Pending); !rec.Ask.ExcludeAsker || len(rec.Ask.Asker) != 1 || rec.Ask.Asker[0] != "os:mei" {
+	if rec := f.screen.Next(responder.Pending); !rec.Ask.ExcludeAsker || len(rec.Ask.Asker) != 1 || rec.Ask.Asker[0] != "os:mei" {
 		t.Errorf("asked %+v", rec.Ask)
 	}
 }

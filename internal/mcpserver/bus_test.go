@@ -7,16 +7,12 @@ import (
 	"io"
 	"maps"
 	"testing"
-	"time"
 
 	"github.com/askbus/askbus/internal/mcpserver"
 	"github.com/askbus/askbus/internal/natstest"
-	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/nats-io/nats.go"
 )
 
 // fixture is a bus, a server on it and a person at a screen.
@@ -25,33 +21,7 @@ type fixture struct {
 	bus    *natstest.Bus
 	server *mcpserver.Server
 	who    mcpserver.Caller
-	screen *responder.Responder
-	events chan responder.Event // the screen's events
-}
-
-// opener opens the asks of a session over its own connection.
-type opener struct {
-	t   *testing.T
-	nc  *nats.Conn
-	err error
-}
-
-func (o opener) Open(_ context.Context, tenant, session string) (client.Session, error) {
-	if o.err != nil {
-		return client.Session{}, o.err
-	}
-	c, err := client.New(o.nc, client.Options{Logger: natstest.Logger()})
-	if err != nil {
-		return client.Session{}, err
-	}
-	return c.Session(tenant, session), nil
-}
-
-// decider answers as responder type elicit.
-type decider struct{ *responder.Responder }
-
-func (d decider) Decline(ctx context.Context, k ask.Key, r ask.Reply, reason string) (ask.Outcome, error) {
-	return d.Cancel(ctx, k, responder.Decline{AnswerID: r.AnswerID, Reason: reason, By: r.By})
+	screen *natstest.Screen
 }
 
 func newFixture(t *testing.T, opts mcpserver.Options) *fixture {
@@ -61,64 +31,24 @@ func newFixture(t *testing.T, opts mcpserver.Options) *fixture {
 
 func newFixtureOn(t *testing.T, bus *natstest.Bus, opts mcpserver.Options) *fixture {
 	t.Helper()
-	f := &fixture{t: t, bus: bus, events: make(chan responder.Event, 100)}
+	f := &fixture{t: t, bus: bus}
 	f.who = mcpserver.Caller{
 		Tenant: "acme", Session: "s1", Human: ask.By{Principal: "os:ben", Name: "Ben"}, Forms: opts.Decider != nil,
 	}
 	opts.Logger = natstest.Logger()
 	if opts.Decider != nil {
-		opts.Decider = decider{f.responder(ask.ResponderElicit)}
+		opts.Decider = f.bus.Dialog(ask.ResponderElicit)
 	}
-	f.server = mcpserver.New(opener{t: t, nc: f.bus.Agent("acme", "s1")}, opts)
-	f.screen = f.responder("web")
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := f.screen.Watch(ctx, func(e responder.Event) {
-			select {
-			case f.events <- e:
-			case <-ctx.Done():
-			}
-		}); err != nil {
-			t.Error(err)
-		}
-	}()
-	t.Cleanup(func() { cancel(); <-done })
-	f.next(responder.Synced)
+	f.server = mcpserver.New(natstest.Opener{Conn: f.bus.Agent("acme", "s1")}, opts)
+	f.screen = f.bus.Screen()
 	return f
-}
-
-func (f *fixture) responder(typ string) *responder.Responder {
-	f.t.Helper()
-	r, err := responder.New(f.bus.Responder(typ), typ, responder.Options{Logger: natstest.Logger()})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return r
-}
-
-// next waits for an event of a kind at the screen.
-func (f *fixture) next(kind responder.EventKind) ask.Record {
-	f.t.Helper()
-	limit := time.After(waittest.Limit)
-	for {
-		select {
-		case e := <-f.events:
-			if e.Kind == kind {
-				return e.Record
-			}
-		case <-limit:
-			f.t.Fatalf("the screen got no event of kind %d", kind)
-		}
-	}
 }
 
 // answer answers the screen's next ask with its first option.
 func (f *fixture) answer() ask.Record {
 	f.t.Helper()
-	rec := f.next(responder.Pending)
-	f.choose(rec, "o1")
+	rec := f.screen.Next(responder.Pending)
+	f.screen.Choose(rec, "o1")
 	return rec
 }
 
@@ -130,18 +60,6 @@ func (f *fixture) soon() {
 		f.answer()
 	}()
 	f.t.Cleanup(func() { <-done })
-}
-
-func (f *fixture) choose(rec ask.Record, option string) {
-	f.t.Helper()
-	var answers []ask.Answer
-	for _, q := range rec.Ask.Questions {
-		answers = append(answers, ask.Answer{QuestionID: q.ID, Selected: []string{option}})
-	}
-	_, err := f.screen.Answer(context.WithoutCancel(f.t.Context()), rec.Ask.Key(), ask.Reply{Answers: answers, By: ask.By{Principal: "os:mei", Name: "Mei", Proof: "local"}})
-	if err != nil {
-		f.t.Error(err)
-	}
 }
 
 // connect connects an MCP client of the newest revision over pipes.

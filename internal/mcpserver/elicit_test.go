@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/askbus/askbus/internal/mcpserver"
+	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,7 +20,7 @@ var revisions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 // forms makes a fixture whose client answers forms with handle.
 func forms(t *testing.T, revision string, handle func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)) (*fixture, *mcp.ClientSession) {
 	t.Helper()
-	f := newFixture(t, mcpserver.Options{Decider: decider{}})
+	f := newFixture(t, mcpserver.Options{Decider: natstest.Dialog{}})
 	return f, f.connectAs(revision, &mcp.ClientOptions{ElicitationHandler: func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		return handle(ctx, req.Params)
 	}})
@@ -44,7 +45,7 @@ func TestAFormInTheClientAnswers(t *testing.T) {
 			if !strings.HasPrefix(r.text, "answered by Ben in the agent's own dialog\n") || !strings.Contains(r.text, "SQLite") {
 				t.Errorf("the result is %+v", r)
 			}
-			ended := f.next(responder.Resolved)
+			ended := f.screen.Next(responder.Resolved)
 			if o := ended.Outcome; o == nil || o.By.Proof != ask.ProofHostDialog {
 				t.Errorf("the outcome is %+v", o)
 			}
@@ -126,7 +127,7 @@ func TestAFormIsDeclinedOrClosed(t *testing.T) {
 				t.Errorf("declined: %+v", r)
 			}
 			action = "cancel"
-			f.next(responder.Pending)
+			f.screen.Next(responder.Pending)
 			f.soon()
 			r = f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later, "ask_id": "again"}))
 			if !strings.HasPrefix(r.text, "answered by Mei on the web\n") {

@@ -17,7 +17,7 @@ import (
 func TestTwoThousandAsksOverMCPLeaveNothing(t *testing.T) {
 	f := newFixtureOn(t, natstest.Start(t, natstest.Options{Memory: true}), mcpserver.Options{})
 	go func() { // drain the screen's events
-		for range f.events {
+		for range f.screen.Events {
 		}
 	}()
 	f.bus.AnswerAll("tui")
