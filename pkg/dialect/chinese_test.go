@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/asktest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -32,8 +33,8 @@ func TestAChineseAskIsToldInChinese(t *testing.T) {
 			}
 			a.Title = ""
 			var out [][2]string
-			for _, row := range outcomes(&a) {
-				out = append(out, [2]string{row.name, response(d.Answer(&a, &row.outcome))})
+			for _, row := range asktest.Outcomes(&a) {
+				out = append(out, [2]string{row.Name, response(d.Answer(&a, &row.Outcome))})
 			}
 			out = append(out, [2]string{"still pending", response(d.Pending(&a, dialect.Pending{Location: "/v1/asks/s1/ask-1"}))})
 			golden(t, "testdata/chinese/"+form+".golden", &archive{}, nil, out)

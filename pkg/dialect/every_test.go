@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/asktest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -66,14 +67,14 @@ func travels(t *testing.T, agent, screen dialect.Dialect, a ask.Ask) string {
 	if len(body) == 0 {
 		t.Errorf("%s shows nothing of an ask in %s", screen.Name, agent.Name)
 	}
-	reply := ask.Reply{Answers: answersTo(&a), By: *mei}
+	reply := ask.Reply{Answers: asktest.AnswersTo(&a), By: *asktest.Mei}
 	for i := range reply.Answers {
 		reply.Answers[i].Other = "" // the golden files cover it
 	}
 	if checked, _, err := a.Check(reply); err == nil {
 		reply.Answers = checked
 	}
-	o := ask.Outcome{AskID: a.ID, Status: ask.StatusAnswered, Source: ask.SourceHuman, By: mei, At: asked.Add(time.Minute), Ask: &a, Answers: reply.Answers}
+	o := ask.Outcome{AskID: a.ID, Status: ask.StatusAnswered, Source: ask.SourceHuman, By: asktest.Mei, At: asktest.Asked.Add(time.Minute), Ask: &a, Answers: reply.Answers}
 	if told := agent.Answer(&a, &o); len(told.Body) == 0 || strings.Contains(told.Header["Content-Type"], "json") && !json.Valid(told.Body) {
 		t.Errorf("the agent in %s is told %q", agent.Name, told.Body)
 	}
@@ -113,7 +114,7 @@ func features() []feature {
 
 // arrives says how an answer comes back from a screen, and reports a lost note.
 func arrives(screen dialect.Dialect, a *ask.Ask, answers []ask.Answer) string {
-	o := ask.Outcome{AskID: a.ID, Status: ask.StatusAnswered, Source: ask.SourceHuman, By: mei, At: asked.Add(time.Minute), Ask: a, Answers: answers}
+	o := ask.Outcome{AskID: a.ID, Status: ask.StatusAnswered, Source: ask.SourceHuman, By: asktest.Mei, At: asktest.Asked.Add(time.Minute), Ask: a, Answers: answers}
 	how := came(screen, a, &o)
 	given, err := screen.Reply(a, screen.Answer(a, &o).Body)
 	if how == "yes" && err == nil && answers[0].Notes != "" && given.Reply.Answers[0].Notes != answers[0].Notes {
@@ -151,7 +152,7 @@ func came(screen dialect.Dialect, a *ask.Ask, o *ask.Outcome) string {
 func TestTheEarliestInterruptEndsTheAsk(t *testing.T) {
 	t.Parallel()
 	a, _, err := in(t, "ag-ui").Ask([]byte(`[{"id":"a","message":"x","expiresAt":"2026-11-20T12:00:00Z"},{"id":"b","message":"y","expiresAt":"2026-11-20T11:00:00Z"}]`))
-	if err != nil || !a.Deadline.Equal(asked.Add(time.Hour)) {
+	if err != nil || !a.Deadline.Equal(asktest.Asked.Add(time.Hour)) {
 		t.Errorf("it ends %s, %v", a.Deadline, err)
 	}
 }

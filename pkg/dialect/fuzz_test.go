@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/asktest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -55,8 +56,8 @@ func FuzzRequest(f *testing.F) {
 			if a.ID == "" {
 				a.ID = "ask-1"
 			}
-			a.Timeout, a.Deadline = 0, deadline
-			if err := a.Validate(asked); err != nil {
+			a.Timeout, a.Deadline = 0, asktest.Deadline
+			if err := a.Validate(asktest.Asked); err != nil {
 				t.Fatalf("%s makes an ask that is not valid: %v", d.Name, err)
 			}
 			everywhere(t, d, &a)
@@ -73,15 +74,15 @@ func everywhere(t *testing.T, d dialect.Dialect, a *ask.Ask) {
 			t.Fatalf("%s shows no JSON: %s", screen.Name, body)
 		}
 	}
-	for _, row := range outcomes(a) {
+	for _, row := range asktest.Outcomes(a) {
 		for _, other := range dialect.All() {
-			r := other.Answer(a, &row.outcome)
+			r := other.Answer(a, &row.Outcome)
 			if strings.Contains(r.Header["Content-Type"], "json") && !json.Valid(r.Body) {
 				t.Fatalf("%s answers no JSON: %s", other.Name, r.Body)
 			}
 		}
-		if row.name == "answered" {
-			thereAndBack(t, d, a, &row.outcome)
+		if row.Name == "answered" {
+			thereAndBack(t, d, a, &row.Outcome)
 		}
 	}
 	d.Pending(a, dialect.Pending{})

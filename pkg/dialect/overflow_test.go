@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/asktest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -13,7 +14,7 @@ func bigAsk(t *testing.T, questions ...ask.Question) *ask.Ask {
 	t.Helper()
 	a := &ask.Ask{ID: "big", Session: "s1", Questions: questions}
 	a.Normalize()
-	if err := a.Validate(asked); err != nil {
+	if err := a.Validate(asktest.Asked); err != nil {
 		t.Fatal(err)
 	}
 	return a

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/asktest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -25,17 +26,17 @@ func quote(s string) string {
 func TestTimesAreClippedWithAWarning(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ in, want ask.Ask }{
-		"a deadline that has passed":  {ask.Ask{Deadline: asked.Add(-time.Hour)}, ask.Ask{Deadline: asked.Add(time.Second)}},
-		"a deadline far ahead":        {ask.Ask{Deadline: asked.Add(9000 * time.Hour)}, ask.Ask{Deadline: asked.Add(ask.MaxTimeout)}},
+		"a deadline that has passed":  {ask.Ask{Deadline: asktest.Asked.Add(-time.Hour)}, ask.Ask{Deadline: asktest.Asked.Add(time.Second)}},
+		"a deadline far ahead":        {ask.Ask{Deadline: asktest.Asked.Add(9000 * time.Hour)}, ask.Ask{Deadline: asktest.Asked.Add(ask.MaxTimeout)}},
 		"a timeout that is too short": {ask.Ask{Timeout: 1}, ask.Ask{Timeout: time.Second}},
 		"a timeout below zero":        {ask.Ask{Timeout: -time.Hour}, ask.Ask{Timeout: time.Second}},
 	} {
-		if warnings := dialect.ClipTimes(&c.in, asked); len(warnings) != 1 || dump(c.in) != dump(c.want) {
+		if warnings := dialect.ClipTimes(&c.in, asktest.Asked); len(warnings) != 1 || dump(c.in) != dump(c.want) {
 			t.Errorf("%s: %s %v", name, dump(c.in), warnings)
 		}
 	}
 	fine := ask.Ask{Timeout: time.Hour}
-	if warnings := dialect.ClipTimes(&fine, asked); warnings != nil || fine.Timeout != time.Hour {
+	if warnings := dialect.ClipTimes(&fine, asktest.Asked); warnings != nil || fine.Timeout != time.Hour {
 		t.Errorf("%v", warnings)
 	}
 }
@@ -55,7 +56,7 @@ func TestScreensGiveBackWhatWasChosen(t *testing.T) {
 		}
 		a := &ask.Ask{ID: "x", Session: "s", Questions: []ask.Question{q}}
 		a.Normalize()
-		if err := a.Validate(asked); err != nil {
+		if err := a.Validate(asktest.Asked); err != nil {
 			t.Fatal(err)
 		}
 		chosen := rng.Perm(len(q.Options))[:1]
@@ -160,7 +161,7 @@ func TestTheTimesOfAnAsk(t *testing.T) {
 		return []byte(`{"questions":[{"question":"Deploy?","type":"boolean"}],` + times + `}`)
 	}
 	a, _, err := in(t, "typed").Ask(timed(`"deadline":"2026-11-20T11:00:00Z","atDeadline":"expire"`))
-	if err != nil || !a.Deadline.Equal(deadline) {
+	if err != nil || !a.Deadline.Equal(asktest.Deadline) {
 		t.Errorf("%v: %s", err, dump(a))
 	}
 	for times, want := range map[string]string{

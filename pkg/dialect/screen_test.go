@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/asktest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -36,7 +37,7 @@ func mixed() *ask.Ask {
 
 func TestForeignScreensShowAnyAsk(t *testing.T) {
 	t.Parallel()
-	if err := mixed().Validate(asked); err != nil {
+	if err := mixed().Validate(asktest.Asked); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range dialect.All() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/asktest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -131,7 +132,7 @@ func TestATimeLimitIsReadInEverySpelling(t *testing.T) {
 			}
 		}
 		a, _, err := in(t, name).Ask(request(name, `,"expiresAt":"2026-11-20T11:00:00Z"`, ""))
-		if err != nil || !a.Deadline.Equal(deadline) {
+		if err != nil || !a.Deadline.Equal(asktest.Deadline) {
 			t.Errorf("%s: expiresAt: %v, %v", name, a.Deadline, err)
 		}
 	}
@@ -221,10 +222,10 @@ func TestNotesAreThePersonsOwn(t *testing.T) {
 	t.Parallel()
 	d := in(t, "claude-code")
 	a := basic(t, d, "claude-code-basic")
-	for _, row := range outcomes(&a) {
-		body := string(d.Answer(&a, &row.outcome).Body)
-		if want := row.name == "answered with notes and a response"; strings.Contains(body, `"notes":`) != want {
-			t.Errorf("%s: %s", row.name, body)
+	for _, row := range asktest.Outcomes(&a) {
+		body := string(d.Answer(&a, &row.Outcome).Body)
+		if want := row.Name == "answered with notes and a response"; strings.Contains(body, `"notes":`) != want {
+			t.Errorf("%s: %s", row.Name, body)
 		}
 	}
 }
