@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/askbus/askbus/internal/atomicfile"
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/push"
@@ -198,11 +199,7 @@ func writeFiles(folder string, files map[string][]byte) error {
 		return err
 	}
 	for name, data := range files {
-		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-			return err
-		}
-		if err := os.Rename(path+".new", path); err != nil {
+		if err := atomicfile.Write(filepath.Join(folder, name), data, 0o600); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/atomicfile"
 	"github.com/askbus/askbus/internal/auth"
 	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/exchange"
@@ -87,16 +88,7 @@ func (l *signedIn) save() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "login.json.*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // an incomplete file
+	if err := atomicfile.Write(path, append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("save the sign-in: %w", err)
 	}
 	return nil

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/askbus/askbus/internal/atomicfile"
 )
 
 // The files of a self-made certificate, in a directory.
@@ -58,7 +60,7 @@ func Own(dir string, must, may []string, now time.Time) (made bool, err error) {
 		return false, fmt.Errorf("make a certificate: %w", err)
 	}
 	// First the file that clients trust, last the one that the server presents.
-	return true, errors.Join(write(ca, caPEM, 0o644), write(files.Key, keyPEM, 0o600), write(files.Cert, certPEM, 0o644))
+	return true, errors.Join(atomicfile.Write(ca, caPEM, 0o644), atomicfile.Write(files.Key, keyPEM, 0o600), atomicfile.Write(files.Cert, certPEM, 0o644))
 }
 
 // ownGood reports whether the files are complete and valid for hosts.
@@ -135,20 +137,6 @@ func issue(hosts []string, now time.Time) (certPEM, keyPEM, caPEM []byte, err er
 	block := func(what string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: what, Bytes: der}) }
 	caPEM = block("CERTIFICATE", caDER)
 	return append(block("CERTIFICATE", leafDER), caPEM...), block("PRIVATE KEY", keyDER), caPEM, nil
-}
-
-// write replaces a file atomically and syncs it.
-func write(name string, data []byte, mode os.FileMode) error {
-	tmp := name + ".new"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp, name)
 }
 
 // Fingerprint returns the SHA-256 of a certificate, formatted as in browsers

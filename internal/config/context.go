@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/askbus/askbus/internal/atomicfile"
 	"github.com/askbus/askbus/pkg/client"
 )
 
@@ -77,25 +78,10 @@ func UpdateContext(dir string, change func(*Context)) error {
 	if err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
-	tmp := filepath.Join(dir, contextFile+".new")
-	if err := writeSynced(tmp, append(data, '\n')); err != nil {
-		return fmt.Errorf("write context: %w", err)
-	}
-	if err := os.Rename(tmp, filepath.Join(dir, contextFile)); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, contextFile), append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("write context: %w", err)
 	}
 	return nil
-}
-
-// writeSynced writes a file whose content survives a power cut; otherwise a
-// rename could leave an empty one.
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // SetOps records the address of a role's ops endpoint.

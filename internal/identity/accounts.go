@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/askbus/askbus/internal/atomicfile"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
@@ -91,7 +92,7 @@ func create(dir string, scopes []Scope, secret []byte) error {
 		return err
 	}
 	for name, text := range map[string]string{operatorSeed: private, operatorFile: token} {
-		if err := replace(filepath.Join(tmp, name), []byte(text+"\n")); err != nil {
+		if err := atomicfile.Write(filepath.Join(tmp, name), []byte(text+"\n"), 0o600); err != nil {
 			return err
 		}
 	}
@@ -103,13 +104,13 @@ func create(dir string, scopes []Scope, secret []byte) error {
 			return err
 		}
 	}
-	if err := errors.Join(k.save(tmp), syncFolder(tmp)); err != nil {
+	if err := errors.Join(k.save(tmp), atomicfile.SyncDir(tmp)); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, filepath.Join(dir, folder)); err != nil {
 		return err
 	}
-	return syncFolder(dir)
+	return atomicfile.SyncDir(dir)
 }
 
 // plain returns the accounts without users.
@@ -210,7 +211,7 @@ func (a *Accounts) resign(dir string, claims *jwt.AccountClaims) error {
 	if err := a.sign(at, operator, claims); err != nil {
 		return err
 	}
-	return syncFolder(at)
+	return atomicfile.SyncDir(at)
 }
 
 // operatorKey reads the operator's key, which may be stored elsewhere.
@@ -236,7 +237,7 @@ func (a *Accounts) sign(dir string, operator nkeys.KeyPair, claims *jwt.AccountC
 	if err != nil {
 		return fmt.Errorf("sign account %s: %w", claims.Name, err)
 	}
-	if err := replace(filepath.Join(dir, claims.Name+".jwt"), []byte(token+"\n")); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, claims.Name+".jwt"), []byte(token+"\n"), 0o600); err != nil {
 		return err
 	}
 	a.Tokens[claims.Name] = token
@@ -311,12 +312,12 @@ func Share(from, to string) error {
 			}
 			data, err := os.ReadFile(filepath.Join(source, e.Name()))
 			if err == nil {
-				err = replace(filepath.Join(target, e.Name()), data)
+				err = atomicfile.Write(filepath.Join(target, e.Name()), data, 0o600)
 			}
 			if err != nil {
 				return fmt.Errorf("share keys: %w", err)
 			}
 		}
-		return syncFolder(target)
+		return atomicfile.SyncDir(target)
 	})
 }

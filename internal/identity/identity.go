@@ -69,26 +69,3 @@ func locked(dir string, do func() error) error {
 	}
 	return do()
 }
-
-// replace writes a file so that a crash leaves the old or the new one.
-func replace(path string, data []byte) error {
-	tmp := path + ".new"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
-}
-
-// syncFolder makes the entries of a directory survive a power cut.
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

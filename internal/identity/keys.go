@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/askbus/askbus/internal/atomicfile"
 	"github.com/nats-io/nkeys"
 )
 
@@ -123,7 +124,7 @@ func (k *Keys) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return replace(filepath.Join(dir, keysFile), append(data, '\n'))
+	return atomicfile.Write(filepath.Join(dir, keysFile), append(data, '\n'), 0o600)
 }
 
 func seed(kp nkeys.KeyPair) (string, error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/atomicfile"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
 )
@@ -122,7 +123,7 @@ func writeIssued(dir string, list []Issued) error {
 			return err
 		}
 	}
-	if err := replace(filepath.Join(dir, folder, issuedFile), b.Bytes()); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, folder, issuedFile), b.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("write the list of credentials: %w", err)
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/askbus/askbus/internal/atomicfile"
 )
 
 // BackupSuffix is appended to the name of the backup.
@@ -40,12 +42,8 @@ func Edit(path string, change func(text string) (string, error)) (changed bool, 
 			return false, fmt.Errorf("write backup: %w", err)
 		}
 	}
-	tmp := path + ".askbus-new"
-	if err := os.WriteFile(tmp, []byte(after), mode); err != nil {
+	if err := atomicfile.Write(path, []byte(after), mode); err != nil {
 		return false, fmt.Errorf("write configuration: %w", err)
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return false, errors.Join(fmt.Errorf("write configuration: %w", err), os.Remove(tmp))
 	}
 	return true, nil
 }

@@ -108,11 +108,7 @@ func (l *blockList) write(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	tmp := filepath.Join(dir, name+".tmp")
-	if err := writeSynced(tmp, append(data, '\n')); err != nil {
-		return errors.Join(err, os.Remove(tmp))
-	}
-	return os.Rename(tmp, filepath.Join(dir, name))
+	return writeSynced(filepath.Join(dir, name), append(data, '\n'))
 }
 
 // follower keeps the list of block files up to date while the server runs.

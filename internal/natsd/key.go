@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/askbus/askbus/internal/atomicfile"
 	"github.com/askbus/askbus/internal/identity"
 )
 
@@ -117,7 +118,7 @@ func Init(dir string) (did string, err error) {
 		if err := os.Rename(filepath.Join(accountsDir(dir), before[0]), filepath.Join(accountsDir(dir), own)); err != nil {
 			return "", fmt.Errorf("give the store to its account: %w", err)
 		}
-		if err := errors.Join(syncDir(accountsDir(dir)), adoptMark(dir, own)); err != nil {
+		if err := errors.Join(atomicfile.SyncDir(accountsDir(dir)), adoptMark(dir, own)); err != nil {
 			return "", fmt.Errorf("give the store to its account: %w", err)
 		}
 		did = "adopted"

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/atomicfile"
 	"github.com/askbus/askbus/internal/subject"
 )
 
@@ -225,7 +226,7 @@ func (m mender) stream(name string, s *scanned, damages []Damage) error {
 			return err
 		}
 	}
-	return syncDir(filepath.Join(s.dir, "msgs"))
+	return atomicfile.SyncDir(filepath.Join(s.dir, "msgs"))
 }
 
 // salvage moves a block file aside and writes its readable records.
@@ -245,11 +246,7 @@ func salvage(dir, aside, stream string, n int) error {
 	if good.Len() == 0 {
 		return os.Remove(path)
 	}
-	tmp := path + ".mended"
-	if err := writeSynced(tmp, good.Bytes()); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
+	return writeSynced(path, good.Bytes())
 }
 
 // eachReadable calls visit for every readable record of a block file, including

@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/askbus/askbus/internal/atomicfile"
 	"github.com/askbus/askbus/internal/identity"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
@@ -111,7 +112,7 @@ func (s *Server) start(opts Options, host string, port int) error {
 	// From here on files are added and removed.
 	err = os.Remove(filepath.Join(opts.Dir, cleanFile))
 	if err == nil {
-		err = syncDir(opts.Dir)
+		err = atomicfile.SyncDir(opts.Dir)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("the store's directory %s is not writable: %w; fix its permissions or choose another with --dir", opts.Dir, err)

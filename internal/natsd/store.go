@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/askbus/askbus/internal/atomicfile"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -67,27 +68,12 @@ func checkVersion(dir string) error {
 	return nil
 }
 
-// writeSynced writes a small file that must survive a power cut, and its
-// directory entry.
+// writeSynced replaces a small file that must survive a power cut.
 func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
+	if err := atomicfile.Write(path, data, 0o600); err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes the entries of a directory survive a power cut.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return atomicfile.SyncDir(filepath.Dir(path))
 }
 
 // checkStore checks that every stream came back: the server only warns when it
