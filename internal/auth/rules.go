@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/askbus/askbus/internal/strictyaml"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/oasdiff/yaml"
 )
 
 // The roles of a rule.
@@ -50,16 +49,10 @@ func ReadRules(name string) (*Rules, error) {
 	return r, nil
 }
 
-// ParseRules reads rules, strictly: a misspelt field is an error.
+// ParseRules reads rules in YAML.
 func ParseRules(data []byte) (*Rules, error) {
 	r := &Rules{}
-	body, err := yaml.YAMLToJSON(data)
-	if err != nil {
-		return nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(r); err != nil {
+	if err := strictyaml.Decode(data, r); err != nil {
 		return nil, err
 	}
 	if len(r.Rules) == 0 {

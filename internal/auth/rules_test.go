@@ -56,7 +56,7 @@ rules:
 		"rules: [{when: {}, role: reader, tenants: ['[']}]":            "invalid pattern",
 		"rules: [{when: {groups: []}, role: reader, tenants: [a]}]":    "has no value",
 		"rules: [{when: {groups: x}, role: reader, tenants: [a]}]":     "cannot unmarshal",
-		"a: [": "yaml",
+		"a: [": "invalid YAML",
 	} {
 		if _, err := auth.ParseRules([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", text, err)

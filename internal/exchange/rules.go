@@ -1,19 +1,16 @@
 package exchange
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/strictyaml"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/oasdiff/yaml"
 )
 
 // Rules says which issuers' tokens are trusted, and what they grant.
@@ -70,25 +67,16 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseRules reads rules from YAML (or JSON, which is YAML). Relative paths are
+// ParseRules reads rules in YAML. Relative paths are
 // below dir, and an issuer without an audience gets the given one, if any. The
 // error names every fault with its place.
 func ParseRules(data []byte, dir, audience string) (*Rules, error) {
 	if len(data) > maxRules {
 		return nil, fmt.Errorf("the file has %d bytes; the maximum is %d", len(data), maxRules)
 	}
-	body, err := yaml.YAMLToJSON(data)
-	if err != nil {
-		return nil, err
-	}
 	var r Rules
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	if err := strictyaml.Decode(data, &r); err != nil {
 		return nil, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more than one document")
 	}
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }

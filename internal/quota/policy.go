@@ -8,18 +8,15 @@
 package quota
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/askbus/askbus/internal/strictyaml"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/oasdiff/yaml"
 )
 
 // Amount is a limit: a number, a size such as "2GiB", a share of the ledger's
@@ -128,18 +125,11 @@ func Default() *Policy {
 	}}
 }
 
-// Parse reads a policy from YAML (or JSON, which is YAML). Unknown fields are
-// errors: a misspelt limit would have no effect.
+// Parse reads a policy in YAML.
 func Parse(data []byte) (*Policy, error) {
-	body, err := yaml.YAMLToJSON(data)
-	if err != nil {
-		return nil, fmt.Errorf("invalid YAML: %w", err)
-	}
 	var p Policy
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	if err := strictyaml.Decode(data, &p); err != nil {
+		return nil, err
 	}
 	base := Default().Default
 	p.Default = p.Default.over(&base)

@@ -1,0 +1,28 @@
+// Package strictyaml reads configuration files in YAML (or JSON, which is
+// YAML). An unknown or repeated field is an error: it would have no effect.
+package strictyaml
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/oasdiff/yaml"
+)
+
+// Decode reads data into v by the names of its JSON. An empty file leaves v
+// unchanged.
+func Decode(data []byte, v any) error {
+	body, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return fmt.Errorf("invalid YAML: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
