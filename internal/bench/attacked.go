@@ -328,7 +328,7 @@ type victims struct {
 // number of failures.
 func (v *victims) cycles(ctx context.Context, d time.Duration) (took []time.Duration, failed int, why string) {
 	v.took, v.failed, v.why = nil, 0, ""
-	work, stop := withGrace(ctx)
+	work, stop := call.WithGrace(ctx, grace)
 	defer stop()
 	began := time.Now()
 	var all sync.WaitGroup

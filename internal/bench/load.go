@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/askbus/askbus/internal/call"
 )
 
 // System executes ask cycles: askbus, the floor, or an alternative product.
@@ -29,19 +31,11 @@ const (
 	grace      = 5 * time.Second  // for what is under way when the measurement is told to end
 )
 
-// withGrace returns a context that ends a while after ctx, so that sent requests complete:
-// otherwise an ask might be stored unexpectedly.
-func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
-	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
-	return work, func() { stop(); cancel() }
-}
-
 // Drive keeps inFlight cycles running for d, and lets the last ones finish even after ctx ends.
 func Drive(ctx context.Context, sys System, inFlight int, d time.Duration) (Sample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	work, stop := withGrace(ctx)
+	work, stop := call.WithGrace(ctx, grace)
 	defer stop()
 	took := make([][]time.Duration, inFlight)
 	began, used := time.Now(), cpuTime()

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/askbus/askbus/internal/call"
 )
 
 // Noisy is a session that asks as fast as it can among quiet ones.
@@ -63,7 +65,7 @@ func (a *Asks) quietly(ctx context.Context, d time.Duration) ([]time.Duration, e
 		failed error
 		all    sync.WaitGroup
 	)
-	work, stop := withGrace(ctx)
+	work, stop := call.WithGrace(ctx, grace)
 	defer stop()
 	began := time.Now()
 	for slot := 1; slot <= quietSessions; slot++ {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/web"
 	"github.com/askbus/askbus/pkg/ask"
@@ -87,7 +88,7 @@ func (b *Bed) Visible(ctx context.Context, n int, chrome string) (Visible, error
 
 // untilShown asks n times and measures the time until shown reports the ask's id.
 func (a *Asks) untilShown(ctx context.Context, n int, purpose string, shown <-chan string, pause time.Duration) (Times, error) {
-	work, stop := withGrace(ctx)
+	work, stop := call.WithGrace(ctx, grace)
 	defer stop()
 	var took []time.Duration
 	c := a.agents[0]

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/metrics"
@@ -158,7 +159,7 @@ func (b *Broker) Healthy() error {
 // Run serves until ctx ends. Then it drains: it finishes running requests, and
 // answers held ones with their status.
 func (b *Broker) Run(ctx context.Context) error {
-	work, cancel := withGrace(ctx, b.opts.Grace)
+	work, cancel := call.WithGrace(ctx, b.opts.Grace)
 	defer cancel()
 	b.base = work
 
@@ -233,12 +234,6 @@ func (b *Broker) drain(svc micro.Service, subs int) error {
 		<-tick.C
 	}
 	return err
-}
-
-func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
-	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
-	return work, func() { stop(); cancel() }
 }
 
 // MetaVersion is the metadata field of the service with the version for people.

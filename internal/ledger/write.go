@@ -11,6 +11,7 @@ import (
 	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/lifecycle"
+	"github.com/askbus/askbus/internal/quota"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
@@ -70,7 +71,7 @@ func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State,
 	}
 	bytes := int64(size(msg))
 	l.used.Add(bytes)
-	l.reserve.Add(bytes + endOverhead)
+	l.reserve.Add(bytes + quota.EndOverhead)
 	l.stored.Add(1)
 	l.storedBytes.Add(bytes)
 	l.fresh.put(k, s, len(msg.Data))
@@ -236,9 +237,6 @@ func (l *Ledger) once(ctx context.Context, raw, budget int64) (int64, error) {
 	return max(0, raw-audited*l.audit.copies.Load())/copies + audited, nil
 }
 
-// endOverhead is the size of an outcome without its question.
-const endOverhead = 1 << 10
-
 // refreshReserve measures the pending asks. Each ends with an outcome that
 // copies its question, so the same amount must be free.
 func (l *Ledger) refreshReserve(ctx context.Context) error {
@@ -254,7 +252,7 @@ func (l *Ledger) refreshReserve(ctx context.Context) error {
 		case seen == 0: // unknown size: at most everything
 			reserve += l.used.Load()
 		default:
-			reserve += int64(n) * (bytes/seen + endOverhead)
+			reserve += int64(n) * (bytes/seen + quota.EndOverhead)
 		}
 	}
 	l.reserve.Store(reserve)

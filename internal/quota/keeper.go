@@ -133,7 +133,7 @@ func (q *Keeper) Store(k ask.Key, size int) (settle func(stored bool), err error
 			q.refresh(l, true, now)
 			return nil, ask.Refuse(ask.CodeQuota, "%s has %d pending asks, and its quota pending is %.0f: withdraw some or wait until some are answered, or raise the quota in the broker's policy file", who(l.key), l.pending, pending)
 		}
-		if need := l.need() + float64(2*size+endOverhead); stored > 0 && need > stored {
+		if need := l.need() + float64(2*size+EndOverhead); stored > 0 && need > stored {
 			q.refresh(l, true, now)
 			return nil, ask.Refuse(ask.CodeQuota, "%s would need %.0f bytes of the store with this ask, and its quota stored_bytes is %.0f: ask less or smaller, wait until outcomes are past their retention, or raise the quota in the broker's policy file", who(l.key), need, stored)
 		}

@@ -28,8 +28,8 @@ type meter struct {
 	asked             bool // to be measured
 }
 
-// endOverhead is the size of an outcome without its question.
-const endOverhead = 1 << 10
+// EndOverhead is the size of an outcome without its question.
+const EndOverhead = 1 << 10
 
 // bucket is what is left of a rate.
 type bucket struct {
@@ -63,7 +63,7 @@ func (m *meter) need() float64 {
 	if m.messages == 0 {
 		return m.bytes
 	}
-	return m.bytes + float64(m.pending)*(m.bytes/float64(m.messages)+endOverhead)
+	return m.bytes + float64(m.pending)*(m.bytes/float64(m.messages)+EndOverhead)
 }
 
 func (m *meter) store(size int, by int) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -190,7 +191,7 @@ func (s *Server) clicked(k ask.Key, at ask.Place, o ask.Outcome, err error) {
 	go func() {
 		defer s.running.Done()
 		defer func() { <-s.healing }()
-		ctx, cancel := withGrace(stopping, s.opts.grace())
+		ctx, cancel := call.WithGrace(stopping, s.opts.grace())
 		defer cancel()
 		e := s.ended(Item{Key: k, Outcome: &o}, []ask.Place{at})
 		if o.Ask != nil {

@@ -98,11 +98,11 @@ func (r *Responder) Work(ctx context.Context, handle func(context.Context, Item)
 	if opts.Grace <= 0 {
 		opts.Grace = 20 * time.Second
 	}
-	work, release := withGrace(ctx, opts.Grace)
+	work, release := call.WithGrace(ctx, opts.Grace)
 	defer release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	asking, stop := withGrace(ctx, min(opts.Grace, holdNext+call.Attempt)) // lets a reply in flight arrive, if a broker is there
+	asking, stop := call.WithGrace(ctx, min(opts.Grace, holdNext+call.Attempt)) // lets a reply in flight arrive, if a broker is there
 	defer stop()
 	var loops sync.WaitGroup
 	var begun atomic.Int32
@@ -124,13 +124,6 @@ func (r *Responder) Work(ctx context.Context, handle func(context.Context, Item)
 		return fmt.Errorf("work: %w", err)
 	}
 	return nil
-}
-
-// withGrace returns a context that outlives ctx.
-func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
-	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
-	return work, func() { stop(); cancel() }
 }
 
 // workLoop takes work of one kind.
