@@ -126,7 +126,7 @@ func (s *Sessions) Begin(ctx context.Context, in SignIn) (id string, err error) 
 	now := s.opts.Now().UTC()
 	r := record{
 		Principal: in.By.Principal, Name: in.By.Name, Groups: in.By.Groups, Proof: in.By.Proof, Access: in.Access,
-		Client: clip(in.Client, 200), Created: now, Seen: now, Until: now.Add(s.opts.Life),
+		Client: fmt.Sprintf("%.200s", in.Client), Created: now, Seen: now, Until: now.Add(s.opts.Life),
 		Subject: in.Subject, Provider: in.Session,
 	}
 	if !in.Until.IsZero() && in.Until.Before(r.Until) {
@@ -142,13 +142,6 @@ func (s *Sessions) Begin(ctx context.Context, in SignIn) (id string, err error) 
 		return "", fmt.Errorf("sign in: %w", err)
 	}
 	return id, nil
-}
-
-func clip(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most])
-	}
-	return s
 }
 
 // Find returns the person of a session. active means that the person is doing

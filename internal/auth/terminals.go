@@ -67,7 +67,7 @@ func (s *Sessions) LetIn(ctx context.Context, session, challenge, client string)
 	}
 	code, now := rand.Text(), s.opts.Now().UTC()
 	t := record{
-		Principal: r.Principal, Name: r.Name, Proof: r.Proof, Access: r.Access, Client: clip(client, 200), Created: now, Seen: now, Until: now.Add(CodeLife),
+		Principal: r.Principal, Name: r.Name, Proof: r.Proof, Access: r.Access, Client: fmt.Sprintf("%.200s", client), Created: now, Seen: now, Until: now.Add(CodeLife),
 		Subject: r.Subject, Provider: r.Provider, Parent: parent.Name, Challenge: challenge,
 	}
 	if _, err := s.bucket.Create(ctx, s.terminalKey("code", code), t, CodeLife); err != nil {

@@ -236,7 +236,7 @@ func NewRow(r *ask.Record, v Viewer, now time.Time) Row {
 		Key: a.Key(), Heading: Heading(a), Dir: direction(a.Heading()), Asker: newAsker(a, w), Priority: priority(a, w),
 		Waits: v.When(r.AskedAt, now, Since), Foreign: !may(r, v).Answer,
 	}
-	row.Asker.Agent, row.Asker.Session = Clip(row.Asker.Agent, 40), Clip(row.Asker.Session, 40)
+	row.Asker.Agent, row.Asker.Session = ask.Clip(row.Asker.Agent, 40), ask.Clip(row.Asker.Session, 40)
 	if at, declared := r.Deadline(); declared && at.Sub(now) < 24*time.Hour {
 		ends := v.When(at, now, Until)
 		row.Ends = &ends
@@ -245,4 +245,4 @@ func NewRow(r *ask.Record, v Viewer, now time.Time) Row {
 }
 
 // Heading returns the one-line name of an ask.
-func Heading(a *ask.Ask) string { return Clip(InlinePlain(line(a.Heading())), 160) }
+func Heading(a *ask.Ask) string { return ask.Clip(InlinePlain(line(a.Heading())), 160) }

@@ -10,15 +10,6 @@ import (
 func text(s string) string { return ask.CleanText(s) }
 func line(s string) string { return ask.CleanLine(s) }
 
-// Clip truncates s to the given number of characters.
-func Clip(s string, most int) string {
-	runes := []rune(s)
-	if len(runes) <= most {
-		return s
-	}
-	return string(runes[:most-1]) + "…"
-}
-
 // direction returns the writing direction of a text, "rtl" or "ltr", by its first letter.
 func direction(s string) string {
 	for _, r := range s {

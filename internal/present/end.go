@@ -153,9 +153,9 @@ func gist(a *ask.Ask, o *ask.Outcome, w *catalogue) string {
 	case len(parts) == 0:
 		return w.gistAnswered
 	case o.Status == ask.StatusExpired:
-		return fill(w.gistDefault, Clip(all, 160))
+		return fill(w.gistDefault, ask.Clip(all, 160))
 	}
-	return Clip(all, 200)
+	return ask.Clip(all, 200)
 }
 
 // Earlier is a person's earlier answer to the same question text. Defaults do not count.
@@ -173,7 +173,7 @@ func NewEarlier(r *ask.Record, question string, v Viewer, now time.Time) (Earlie
 	for i := range r.Ask.Questions {
 		q := &r.Ask.Questions[i]
 		if words := said(q, r.Outcome.Answer(q.ID), v.words()); q.Text == question && words != "" {
-			return Earlier{Words: Clip(line(words), 120), Who: v.who(r.Outcome.By), At: v.When(r.Outcome.At, now, Ago)}, true
+			return Earlier{Words: ask.Clip(line(words), 120), Who: v.who(r.Outcome.By), At: v.When(r.Outcome.At, now, Ago)}, true
 		}
 	}
 	return Earlier{}, false

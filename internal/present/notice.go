@@ -35,10 +35,10 @@ type Choice struct {
 // Notice formats the card for a lock screen.
 func (c *Card) Notice(life string) Notice {
 	n := Notice{
-		Title: Clip(c.heading(), noticeTitle), Tag: c.Key.String(), Path: "/ask/" + c.Key.String(), Life: life, Urgent: c.Priority.Urgent(),
+		Title: ask.Clip(c.heading(), noticeTitle), Tag: c.Key.String(), Path: "/ask/" + c.Key.String(), Life: life, Urgent: c.Priority.Urgent(),
 	}
 	if c.End != nil {
-		n.Body, n.Ended = Clip(c.End.Fold(), noticeBody), true
+		n.Body, n.Ended = ask.Clip(c.End.Fold(), noticeBody), true
 		return n
 	}
 	who := []string{c.Asks()}
@@ -63,7 +63,7 @@ func (c *Card) Notice(life string) Notice {
 			lines = append(lines, strings.Join(labels, c.words.dot))
 		}
 	}
-	n.Body = Clip(strings.Join(lines, "\n"), noticeBody)
+	n.Body = ask.Clip(strings.Join(lines, "\n"), noticeBody)
 	n.Choices = c.simple()
 	return n
 }
@@ -92,7 +92,7 @@ func (c *Card) simple() []Choice {
 		if o.Cancels || len(o.ID) > 128 {
 			return nil
 		}
-		choices = append(choices, Choice{o.ID, Clip(InlinePlain(o.Label), noticeChoice)})
+		choices = append(choices, Choice{o.ID, ask.Clip(InlinePlain(o.Label), noticeChoice)})
 	}
 	return choices
 }

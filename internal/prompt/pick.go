@@ -40,6 +40,6 @@ func Pick(ctx context.Context, out io.Writer, lines *Lines, viewer present.Viewe
 		if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(rows) {
 			return n - 1, nil
 		}
-		fmt.Fprintln(out, viewer.Say("%s is not a number from 1 to %d.", strconv.Quote(present.Clip(ask.CleanLine(typed), 40)), len(rows)))
+		fmt.Fprintln(out, viewer.Say("%s is not a number from 1 to %d.", strconv.Quote(ask.Clip(ask.CleanLine(typed), 40)), len(rows)))
 	}
 }

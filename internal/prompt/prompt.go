@@ -171,7 +171,7 @@ func (d *dialog) review(ctx context.Context) (Decision, error) {
 		default:
 			i := d.numbered(typed)
 			if i < 0 {
-				d.tell("%s is neither yes nor a number from 1 to %d.", strconv.Quote(present.Clip(ask.CleanLine(typed), 40)), len(d.card.Questions))
+				d.tell("%s is neither yes nor a number from 1 to %d.", strconv.Quote(ask.Clip(ask.CleanLine(typed), 40)), len(d.card.Questions))
 				continue
 			}
 			if _, done, err := d.question(ctx, i); err != nil {

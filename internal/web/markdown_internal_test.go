@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 func TestMarkdown(t *testing.T) {
@@ -27,7 +27,7 @@ func TestMarkdown(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if got := string(m.html(t.Context(), c.in)); !strings.Contains(got, c.want) {
-				t.Errorf("got %q, want %q in it", present.Clip(got, 400), c.want)
+				t.Errorf("got %q, want %q in it", ask.Clip(got, 400), c.want)
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/pkg/ask"
 )
 
 // bombs returns texts that took seconds to minutes to render without limits.
@@ -61,8 +61,8 @@ func TestWhatCostsTooMuchIsShownAsItIs(t *testing.T) {
 			if _, err := m.render(t.Context(), text); !errors.Is(err, errHeavy) {
 				t.Fatalf("it is rendered: %v", err)
 			}
-			if got := string(m.html(t.Context(), text)); !strings.HasPrefix(got, "<pre>") || !strings.Contains(got, template.HTMLEscapeString(present.Clip(text, 100)[:50])) {
-				t.Errorf("it is shown as %q", present.Clip(got, 200))
+			if got := string(m.html(t.Context(), text)); !strings.HasPrefix(got, "<pre>") || !strings.Contains(got, template.HTMLEscapeString(ask.Clip(text, 100)[:50])) {
+				t.Errorf("it is shown as %q", ask.Clip(got, 200))
 			}
 		})
 	}
@@ -71,7 +71,7 @@ func TestWhatCostsTooMuchIsShownAsItIs(t *testing.T) {
 			t.Parallel()
 			got, err := m.render(t.Context(), text)
 			if err != nil || strings.Contains(string(got), `class="chroma"`) || !strings.Contains(string(got), `<pre tabindex="0"><code`) {
-				t.Errorf("%v: %q", err, present.Clip(string(got), 200))
+				t.Errorf("%v: %q", err, ask.Clip(string(got), 200))
 			}
 		})
 	}

@@ -193,7 +193,7 @@ func (a *archive) take(r *ask.Record) {
 	}
 	p := &past{
 		key: k, heading: strings.Clone(end.Heading), status: end.Status,
-		agent: present.Clip(ask.CleanLine(orElse(r.Ask.Agent.Name, r.Ask.Agent.ID)), 80), asked: r.AskedAt, ended: r.Outcome.At, named: slices.Clone(r.Ask.Audience),
+		agent: ask.Clip(ask.CleanLine(orElse(r.Ask.Agent.Name, r.Ask.Agent.ID)), 80), asked: r.AskedAt, ended: r.Outcome.At, named: slices.Clone(r.Ask.Audience),
 	}
 	if by := r.Outcome.By; by != nil {
 		p.by = &ask.By{Principal: by.Principal, Name: by.Name}

@@ -49,6 +49,14 @@ func CleanText(s string) string {
 // space.
 func CleanLine(s string) string { return strings.Join(strings.Fields(CleanText(s)), " ") }
 
+// Clip shortens a text of more than most characters: the last becomes "…".
+func Clip(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most-1]) + "…"
+}
+
 // CleanJSON escapes the characters of a JSON document that [CleanText] would
 // drop or replace, so that it can be printed. A JSON parser reads the same
 // values.

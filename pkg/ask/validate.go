@@ -322,11 +322,6 @@ func (f *faults) date(pointer, s string) (time.Time, bool) {
 }
 
 // clip shortens a value that a message quotes.
-func clip(s string) string {
-	if utf8.RuneCountInString(s) <= 80 {
-		return s
-	}
-	return string([]rune(s)[:79]) + "…"
-}
+func clip(s string) string { return Clip(s, 80) }
 
 func finite(n float64) bool { return !math.IsNaN(n) && !math.IsInf(n, 0) }

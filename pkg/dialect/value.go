@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -214,9 +213,4 @@ func escape(key string) string {
 }
 
 // clip shortens a value that a message quotes.
-func clip(s string) string {
-	if utf8.RuneCountInString(s) <= 80 {
-		return s
-	}
-	return string([]rune(s)[:79]) + "…"
-}
+func clip(s string) string { return ask.Clip(s, 80) }

@@ -63,7 +63,7 @@ func (b *Board) Attend(ctx context.Context, v Viewer, k ask.Key, answering bool)
 // Look tells once what [Board.Attend] tells repeatedly. A screen that learns
 // about its viewer from outside, such as a web page, calls it every 10 s.
 func (b *Board) Look(v Viewer, k ask.Key, answering bool) error {
-	return b.attention(k, Attention{Principal: v.By.Principal, Name: clip(v.By.Name), Answering: answering})
+	return b.attention(k, Attention{Principal: v.By.Principal, Name: shortName(v.By.Name), Answering: answering})
 }
 
 // Leave tells other surfaces that the viewer has left an ask.
@@ -89,12 +89,8 @@ func (b *Board) attention(k ask.Key, a Attention) error {
 	return nil
 }
 
-func clip(s string) string {
-	if r := []rune(ask.CleanLine(s)); len(r) > 64 {
-		return string(r[:64])
-	}
-	return ask.CleanLine(s)
-}
+// shortName is a name as other screens show it.
+func shortName(s string) string { return fmt.Sprintf("%.64s", ask.CleanLine(s)) }
 
 // Attending returns the people at an ask, those who are answering first.
 func (b *Board) Attending(k ask.Key) []Attention {
@@ -127,7 +123,7 @@ func (b *Board) hearAttention() (stop func(), err error) {
 		if a.From == b.id {
 			return // already recorded
 		}
-		a.Name, a.Responder, a.Seen = clip(a.Name), typ, time.Now()
+		a.Name, a.Responder, a.Seen = shortName(a.Name), typ, time.Now()
 		b.attend(k, a)
 	})
 	if err != nil {

@@ -60,7 +60,7 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 	case !v.MayAnswer(head):
 		return ask.Refuse(ask.CodeForbidden, "you may not decide ask %s, so you cannot hand it over", k)
 	}
-	o := &Handover{Key: k, Life: head.Life, Word: word, By: ask.By{Principal: v.By.Principal, Name: clip(v.By.Name)}, At: time.Now().UTC()}
+	o := &Handover{Key: k, Life: head.Life, Word: word, By: ask.By{Principal: v.By.Principal, Name: shortName(v.By.Name)}, At: time.Now().UTC()}
 	var faults []ask.Fault
 	if to != "" {
 		var fault string

@@ -103,7 +103,7 @@ func (b *Board) claim(v Viewer, f Filter, t Turn) (h Head, company, ok bool) {
 		return !h.pressing(now) && b.lookedAt(h.Key, v.By.Principal, now)
 	})
 	if ok {
-		b.attendLocked(h.Key, Attention{Principal: v.By.Principal, Name: clip(v.By.Name), Responder: b.r.typ, Seen: now})
+		b.attendLocked(h.Key, Attention{Principal: v.By.Principal, Name: shortName(v.By.Name), Responder: b.r.typ, Seen: now})
 	}
 	return h, now.Sub(b.company) < time.Minute, ok
 }

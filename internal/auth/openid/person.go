@@ -60,7 +60,7 @@ func (p *Provider) person(claims auth.Claims) (auth.Person, error) {
 		return auth.Person{}, ask.Refuse(ask.CodeForbidden, "your %s at the provider cannot be a principal", p.opts.PrincipalClaim)
 	}
 	by := ask.By{Principal: "oidc:" + value, Proof: ask.ProofOIDC}
-	by.Name = clip(ask.CleanLine(cmp.Or(claims.One("name"), claims.One("preferred_username"), claims.One("email"), value)))
+	by.Name = fmt.Sprintf("%.*s", ask.MaxName, ask.CleanLine(cmp.Or(claims.One("name"), claims.One("preferred_username"), claims.One("email"), value)))
 	for _, g := range claims.All(p.opts.GroupsClaim) {
 		if g != "" && g == ask.CleanLine(g) && utf8.RuneCountInString(g) <= ask.MaxName {
 			by.Groups = append(by.Groups, g)
@@ -72,11 +72,4 @@ func (p *Provider) person(claims auth.Claims) (auth.Person, error) {
 	}
 	access, err := p.opts.Rules.Access(claims)
 	return auth.Person{By: by, Access: access}, err
-}
-
-func clip(s string) string {
-	if r := []rune(s); len(r) > ask.MaxName {
-		return string(r[:ask.MaxName])
-	}
-	return s
 }

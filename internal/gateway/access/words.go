@@ -1,6 +1,8 @@
 package access
 
 import (
+	"fmt"
+
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -11,16 +13,10 @@ func Fault(format string, args ...any) error {
 
 // Quote quotes a caller's text in a message, truncated if long.
 func Quote(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		s = string(r[:79]) + "…"
-	}
-	return `"` + s + `"`
+	return `"` + ask.Clip(s, 80) + `"`
 }
 
 // ClipName truncates a name from a caller to the limit of an ask.
 func ClipName(s string) string {
-	if r := []rune(s); len(r) > ask.MaxName {
-		return string(r[:ask.MaxName])
-	}
-	return s
+	return fmt.Sprintf("%.*s", ask.MaxName, s)
 }
