@@ -70,11 +70,11 @@ func testAsk(ctx context.Context, nc *nats.Conn, tenant string) finding.List {
 	if err := <-ended; err != nil {
 		return failed("learning the outcome", err)
 	}
-	l.Say("test ask", finding.Good, "stored after %s, answered and learnt after %s", stored.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	l.Say("test ask", finding.Good, "stored after %s, answered, and the outcome received, after %s", stored.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 	if len(asked.Present) > 0 {
-		l.Say("people", finding.Good, "somebody is there: %s", strings.Join(asked.Present, ", "))
+		l.Say("people", finding.Good, "present: %s", strings.Join(asked.Present, ", "))
 	} else {
-		l.Say("people", finding.Missing, "nobody looks at a screen just now; posting surfaces, such as Slack, need nobody")
+		l.Say("people", finding.Missing, "nobody is at a live screen right now; posting surfaces such as Slack need nobody there")
 	}
 	return l
 }

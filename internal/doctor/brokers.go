@@ -99,11 +99,11 @@ func everybody(ctx context.Context, nc *nats.Conn, subject string) (replies [][]
 func Brokers(all []Broker, err error) finding.List {
 	var l finding.List
 	if err != nil {
-		l.Say("brokers", finding.Broken, "they cannot be asked: %v; use an operator's credential", err)
+		l.Say("brokers", finding.Broken, "they cannot be queried: %v; use an operator's credential", err)
 		return l
 	}
 	if len(all) == 0 {
-		l.Say("brokers", finding.Broken, "none answers: agents are refused and nobody can answer; start one, or see in its log why it does not connect")
+		l.Say("brokers", finding.Broken, "none responds: agents are refused and nobody can answer; start one, or see in its log why it does not connect")
 		return l
 	}
 	versions := map[string]int{}
@@ -116,14 +116,14 @@ func Brokers(all []Broker, err error) finding.List {
 	}
 	slices.Sort(says)
 	if len(versions) > 1 {
-		l.Say("brokers", finding.Missing, "their versions differ (%s): that is right during an upgrade only; finish it", strings.Join(says, ", "))
+		l.Say("brokers", finding.Missing, "their versions differ (%s), as they should only during an upgrade; finish it", strings.Join(says, ", "))
 	} else {
 		l.Say("brokers", finding.Good, "%s", strings.Join(says, ", "))
 	}
 	b := slices.MaxFunc(all, func(a, b Broker) int { return int(a.Used - b.Used) })
 	switch {
 	case b.Budget == 0:
-		l.Say("budget", finding.Missing, "no limit is known: a full disk stops everything at once; give the brokers --max-store")
+		l.Say("budget", finding.Missing, "no limit is set: a full disk stops everything at once; give the brokers --max-store")
 	case b.Used >= b.Budget/5*4 || b.Used+b.Reserve >= b.Budget/20*19:
 		l.Say("budget", finding.Broken, "%d of %d bytes are used and %d reserved: new asks are refused (ledger_full); raise --max-store, or shorten the retention", b.Used, b.Budget, b.Reserve)
 	case b.Used+b.Reserve >= b.Budget/20*13:

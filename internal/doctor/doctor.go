@@ -53,7 +53,7 @@ func Run(ctx context.Context, o Options) finding.List {
 	}
 	var seen *ledger.Inspection
 	if o.Reader == nil {
-		l.Say("ledger", finding.Missing, `not looked at: give --admin-creds, a file that "askbus auth maintenance" makes, or --dir with the keys`)
+		l.Say("ledger", finding.Missing, `not checked: give --admin-creds, a file that "askbus auth maintenance" makes, or --dir with the keys`)
 	} else {
 		in, err := ledger.Inspect(ctx, o.Reader)
 		l = append(l, Ledger(&in, err)...)
@@ -64,8 +64,8 @@ func Run(ctx context.Context, o Options) finding.List {
 	brokers, err := askBrokers(ctx, o.Operator)
 	l = append(l, Brokers(brokers, err)...)
 	if o.Credential == nil {
-		l.Say("rights", finding.Missing, "not tried: that takes credentials of every role, and so the keys of --dir")
-		l.Say("issuer", finding.Missing, "not tried: that takes a gateway's credential, and so the keys of --dir")
+		l.Say("rights", finding.Missing, "not checked: needs credentials of every role, and so the keys in --dir")
+		l.Say("issuer", finding.Missing, "not checked: needs a gateway's credential, and so the keys in --dir")
 	} else {
 		l = append(l, tryRights(o.Credential)...)
 		l = append(l, Issuer(lookForIssuer(ctx, o.Credential))...)
@@ -75,9 +75,9 @@ func Run(ctx context.Context, o Options) finding.List {
 	}
 	switch {
 	case o.NoAsk:
-		l.Say("test ask", finding.Missing, "not asked")
+		l.Say("test ask", finding.Missing, "not sent")
 	case len(brokers) == 0:
-		l.Say("test ask", finding.Broken, "not asked: there is no broker to ask")
+		l.Say("test ask", finding.Broken, "not sent: there is no broker")
 	default:
 		l = append(l, testAsk(ctx, o.Operator, o.Tenant)...)
 	}
@@ -109,7 +109,7 @@ func Line(f LineFacts) finding.List {
 	}
 	switch {
 	case !f.Headers:
-		l.Say("payload", finding.Broken, "the server has no headers: set no_header_support to false")
+		l.Say("payload", finding.Broken, "the server does not support headers: set no_header_support to false")
 	case f.MaxPayload < minPayload:
 		l.Say("payload", finding.Broken, "max_payload is %d bytes: large asks and their outcomes do not fit; set it to 1MB or more", f.MaxPayload)
 	default:
@@ -117,7 +117,7 @@ func Line(f LineFacts) finding.List {
 	}
 	switch {
 	case f.TLS == nil && loopback(f.URL):
-		l.Say("TLS", finding.Good, "none, and the server is on this machine")
+		l.Say("TLS", finding.Good, "none; the server is on this machine")
 	case f.TLS == nil:
 		l.Say("TLS", finding.Missing, "questions, answers and credentials' signatures travel in the clear to %s: give the server a certificate (--tls-cert-file and --tls-key-file of askbus, the tls block of nats-server)", f.URL)
 	case len(f.TLS.PeerCertificates) == 0:
@@ -130,7 +130,7 @@ func Line(f LineFacts) finding.List {
 	} else {
 		words := `get a fresh one with "askbus auth operator"`
 		if f.Expires.Sub(f.Now) < 25*time.Hour && f.Expires.After(f.Now) { // that of a running directory is good for a day
-			l.Say("credential", finding.Good, "the operator's is good until %s", f.Expires.UTC().Format(time.RFC3339))
+			l.Say("credential", finding.Good, "the operator's is valid until %s", f.Expires.UTC().Format(time.RFC3339))
 			return l
 		}
 		say(&l, "credential", "the operator's", words, f.Expires, f.Now)
@@ -146,7 +146,7 @@ func say(l *finding.List, what, whose, advice string, ends, now time.Time) {
 	case left < soon:
 		l.Say(what, finding.Missing, "%s expires at %s, in %s: %s", whose, ends.UTC().Format(time.RFC3339), left.Round(time.Hour), advice)
 	default:
-		l.Say(what, finding.Good, "%s is good until %s", whose, ends.UTC().Format(time.RFC3339))
+		l.Say(what, finding.Good, "%s is valid until %s", whose, ends.UTC().Format(time.RFC3339))
 	}
 }
 

@@ -25,22 +25,22 @@ func Inbox(f InboxFacts) finding.List {
 	var l finding.List
 	u, err := url.Parse(f.URL)
 	if err != nil || u.Host == "" {
-		l.Say("inbox", finding.Broken, "%q is not an address: set ASKBUS_HTTP_URL to one such as https://ask.example.com", f.URL)
+		l.Say("inbox", finding.Broken, "invalid address %q: set ASKBUS_HTTP_URL to one such as https://ask.example.com", f.URL)
 		return l
 	}
 	_, otherName := errors.AsType[x509.HostnameError](f.Err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](f.Err)
 	switch {
 	case u.Scheme != "https" && loopback(f.URL):
-		l.Say("inbox", finding.Good, "no TLS at %s, and that is on this machine", f.URL)
+		l.Say("inbox", finding.Good, "no TLS at %s, which is on this machine", f.URL)
 	case u.Scheme != "https":
-		l.Say("inbox", finding.Missing, "answers, cookies and sign-ins travel in the clear to %s: give the inbox a certificate (--tls-cert-file, --tls-key-file), or put a proxy with TLS in front and say its address in ASKBUS_HTTP_URL", f.URL)
+		l.Say("inbox", finding.Missing, "answers, cookies and sign-ins travel in the clear to %s: give the inbox a certificate (--tls-cert-file, --tls-key-file), or put a proxy with TLS in front and set ASKBUS_HTTP_URL to its address", f.URL)
 	case otherName:
-		l.Say("inbox", finding.Missing, "its certificate is for another name than that in %s: say the name by which people come in ASKBUS_HTTP_URL (%v)", f.URL, f.Err)
+		l.Say("inbox", finding.Missing, "its certificate is not for the name in %s: set ASKBUS_HTTP_URL to the address that people use (%v)", f.URL, f.Err)
 	case untrusted:
 		l.Say("inbox", finding.Broken, "its certificate at %s is not trusted here: %v", f.URL, f.Err)
 	case f.Err != nil:
-		l.Say("inbox", finding.Missing, "not looked at: %v", f.Err)
+		l.Say("inbox", finding.Missing, "not checked: %v", f.Err)
 	case f.Leaf == nil:
 		l.Say("inbox", finding.Broken, "%s showed no certificate", f.URL)
 	default:

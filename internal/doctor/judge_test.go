@@ -47,7 +47,7 @@ func TestEachFindingOfTheConnection(t *testing.T) {
 		{func(f *doctor.LineFacts) { f.Headers = false }, "payload", finding.Broken, "no_header_support"},
 		{func(f *doctor.LineFacts) { f.URL = "nats://bus.example:4222" }, "TLS", finding.Missing, "in the clear"},
 		{func(f *doctor.LineFacts) { f.TLS = &tls.ConnectionState{} }, "TLS", finding.Missing, "no certificate"},
-		{func(f *doctor.LineFacts) { f.TLS = cert(365 * 24 * time.Hour) }, "TLS", finding.Good, "good until"},
+		{func(f *doctor.LineFacts) { f.TLS = cert(365 * 24 * time.Hour) }, "TLS", finding.Good, "valid until"},
 		{func(f *doctor.LineFacts) { f.TLS = cert(3 * 24 * time.Hour) }, "TLS", finding.Missing, "in 72h0m0s: renew it"},
 		{func(f *doctor.LineFacts) { f.TLS = cert(-time.Hour) }, "TLS", finding.Broken, "expired at"},
 		{func(f *doctor.LineFacts) { f.Expires = time.Time{} }, "credential", finding.Missing, "never expires"},
@@ -71,11 +71,11 @@ func TestEachFindingOfTheInbox(t *testing.T) {
 	}{
 		{doctor.InboxFacts{URL: "http://127.0.0.1:8420"}, finding.Good, "on this machine"},
 		{doctor.InboxFacts{URL: "http://ask.example.com"}, finding.Missing, "in the clear"},
-		{doctor.InboxFacts{URL: "ask.example.com"}, finding.Broken, "is not an address"},
-		{doctor.InboxFacts{URL: "https://ask.example.com", Leaf: cert(365 * 24 * time.Hour)}, finding.Good, "good until"},
+		{doctor.InboxFacts{URL: "ask.example.com"}, finding.Broken, "invalid address"},
+		{doctor.InboxFacts{URL: "https://ask.example.com", Leaf: cert(365 * 24 * time.Hour)}, finding.Good, "valid until"},
 		{doctor.InboxFacts{URL: "https://ask.example.com", Leaf: cert(24 * time.Hour)}, finding.Missing, "renew it"},
-		{doctor.InboxFacts{URL: "https://ask.example.com", Err: errors.New("connection refused")}, finding.Missing, "not looked at"},
-		{doctor.InboxFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "ask.example.com"}}}, finding.Missing, "for another name"},
+		{doctor.InboxFacts{URL: "https://ask.example.com", Err: errors.New("connection refused")}, finding.Missing, "not checked"},
+		{doctor.InboxFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "ask.example.com"}}}, finding.Missing, "is not for the name"},
 		{doctor.InboxFacts{URL: "https://ask.example.com", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, finding.Broken, "not trusted here"},
 	} {
 		v.facts.Now = now
@@ -111,8 +111,8 @@ func TestEachFindingOfTheLedger(t *testing.T) {
 		{func(in *ledger.Inspection) { in.MaxStore, in.Used, in.Domain = 100, 95, "hub" }, "JetStream", finding.Broken, "95 of 100 bytes are used, in the domain hub"},
 		{func(in *ledger.Inspection) { in.Streams[1].There = false }, "partitions", finding.Broken, "missing: ASKS_01"},
 		{func(in *ledger.Inspection) { in.Streams[0].Wrong = []string{"deny_delete is off"} }, "streams", finding.Broken, "ASKS_00: deny_delete is off"},
-		{func(in *ledger.Inspection) { in.Streams[1].Leader = "" }, "replicas", finding.Broken, "nobody leads ASKS_01"},
-		{func(in *ledger.Inspection) { in.Streams[1].Peers[0].Offline = true }, "replicas", finding.Missing, "ASKS_01 on n2 is away"},
+		{func(in *ledger.Inspection) { in.Streams[1].Leader = "" }, "replicas", finding.Broken, "no leader for ASKS_01"},
+		{func(in *ledger.Inspection) { in.Streams[1].Peers[0].Offline = true }, "replicas", finding.Missing, "ASKS_01 on n2 is offline"},
 		{func(in *ledger.Inspection) { in.Streams[1].Peers[1] = ledger.PeerInspection{Name: "n3", Lag: 9} }, "replicas", finding.Missing, "ASKS_01 on n3 is 9 behind"},
 		{func(in *ledger.Inspection) { in.Settings.Replicas = 1 }, "replicas", finding.Missing, "ledger set --replicas 3"},
 		{func(in *ledger.Inspection) { in.Settings.Replicas = 2 }, "replicas", finding.Missing, "use 3 or 5"},
@@ -126,12 +126,12 @@ func TestEachFindingOfTheLedger(t *testing.T) {
 		{func(in *ledger.Inspection) { in.Audit.Wrong = []string{"deny_purge is off"} }, "audit", finding.Broken, "deny_purge is off"},
 		{func(in *ledger.Inspection) { in.Audit.Lag = 20_000 }, "audit", finding.Missing, "20000 questions and outcomes"},
 		{func(in *ledger.Inspection) { in.Audit.Refuse, in.Audit.Used = true, in.Audit.Bytes }, "audit", finding.Missing, "--audit-bytes"},
-		{func(in *ledger.Inspection) { in.Audit.Copies = 1 }, "audit", finding.Missing, "1 copies"},
-		{func(in *ledger.Inspection) { in.Streams[0].Consumers[0].Waiting = 500 }, "backlog of slack", finding.Broken, "502 asks to post, and nobody is at work"},
+		{func(in *ledger.Inspection) { in.Audit.Copies = 1 }, "audit", finding.Missing, "1 replicas"},
+		{func(in *ledger.Inspection) { in.Streams[0].Consumers[0].Waiting = 500 }, "backlog of slack", finding.Broken, "502 asks to post, and no replica takes work"},
 		{func(in *ledger.Inspection) {
 			in.Streams[0].Consumers[1] = ledger.ConsumerInspection{Name: "slack-o", Waiting: 500, UnderWay: 8}
 		}, "backlog of slack (outcomes)", finding.Missing, "start more replicas"},
-		{func(in *ledger.Inspection) { in.Streams[0].Consumers[0].Redelivered = 3 }, "backlog of slack", finding.Missing, "3 pieces of work"},
+		{func(in *ledger.Inspection) { in.Streams[0].Consumers[0].Redelivered = 3 }, "backlog of slack", finding.Missing, "3 work items"},
 	} {
 		in := inspection()
 		v.change(in)
@@ -148,9 +148,9 @@ func TestEachFindingOfTheIssuer(t *testing.T) {
 		state finding.State
 		words string
 	}{
-		{doctor.IssuerFacts{Refused: "invalid"}, finding.Good, "it answers"},
+		{doctor.IssuerFacts{Refused: "invalid"}, finding.Good, "it responds"},
 		{doctor.IssuerFacts{Err: nats.ErrNoResponders}, finding.Missing, "none runs"},
-		{doctor.IssuerFacts{Err: context.DeadlineExceeded}, finding.Broken, "does not answer"},
+		{doctor.IssuerFacts{Err: context.DeadlineExceeded}, finding.Broken, "does not respond"},
 		{doctor.IssuerFacts{}, finding.Broken, "without a token"},
 	} {
 		said(t, doctor.Issuer(v.facts), "issuer", v.state, v.words)
@@ -168,8 +168,8 @@ func TestEachFindingOfPush(t *testing.T) {
 	}{
 		{doctor.PushFacts{Err: errors.New("timeout")}, finding.Missing, "timeout"},
 		{doctor.PushFacts{Ledger: inspection()}, finding.Good, "no browser"},
-		{doctor.PushFacts{Browsers: 2}, finding.Missing, "not looked at"},
-		{doctor.PushFacts{Browsers: 2, Ledger: inspection()}, finding.Broken, "browsers (2), and nothing ever rang them"},
+		{doctor.PushFacts{Browsers: 2}, finding.Missing, "not checked"},
+		{doctor.PushFacts{Browsers: 2, Ledger: inspection()}, finding.Broken, "browsers (2), but none was ever sent"},
 		{doctor.PushFacts{Browsers: 2, Ledger: rings}, finding.Good, "turned on in browsers (2)"},
 	} {
 		said(t, doctor.Push(v.facts), "push", v.state, v.words)
@@ -188,7 +188,7 @@ func TestEachFindingOfTheBrokers(t *testing.T) {
 	}{
 		{[]doctor.Broker{one, one}, nil, "brokers", finding.Good, "2 of v1"},
 		{[]doctor.Broker{one}, nil, "budget", finding.Good, "10 of 100"},
-		{nil, nil, "brokers", finding.Broken, "none answers"},
+		{nil, nil, "brokers", finding.Broken, "none responds"},
 		{nil, errors.New("forbidden"), "brokers", finding.Broken, "use an operator's credential"},
 		{[]doctor.Broker{one, {ID: "b", Version: "v2", Budget: 100}}, nil, "brokers", finding.Missing, "1 of v1, 1 of v2"},
 		{[]doctor.Broker{{ID: "a", Used: 10}}, nil, "budget", finding.Missing, "--max-store"},

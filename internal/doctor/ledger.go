@@ -19,10 +19,10 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 	var l finding.List
 	switch {
 	case errors.Is(err, ledger.ErrNoLedger):
-		l.Say("ledger", finding.Broken, "there is none yet: start a broker, which makes it")
+		l.Say("ledger", finding.Broken, "there is none yet: start a broker, which creates it")
 		return l
 	case err != nil:
-		l.Say("ledger", finding.Broken, "it cannot be looked at: %v; see that JetStream is on, that most servers of the cluster run, and that the credential is of this bus", err)
+		l.Say("ledger", finding.Broken, "it cannot be inspected: %v; check that JetStream is enabled, that most servers of the cluster run, and that the credential is of this bus", err)
 		return l
 	}
 	domain := ""
@@ -31,7 +31,7 @@ func Ledger(in *ledger.Inspection, err error) finding.List {
 	}
 	switch {
 	case in.MaxStore == 0:
-		l.Say("JetStream", finding.Broken, "the account may store nothing%s: give it JetStream (max_storage)", domain)
+		l.Say("JetStream", finding.Broken, "the account has no storage%s: give it JetStream (max_storage)", domain)
 	case in.MaxStore > 0 && in.Used >= in.MaxStore/10*9:
 		l.Say("JetStream", finding.Broken, "%d of %d bytes are used%s: raise the account's limit, or shorten the retention", in.Used, in.MaxStore, domain)
 	default:
@@ -57,15 +57,15 @@ func audited(l *finding.List, in *ledger.Inspection) {
 	}
 	switch {
 	case !a.There:
-		l.Say("audit", finding.Broken, "its stream is missing: who did what before is lost; a broker makes it again within seconds, empty but for what the ledger holds; or restore a backup")
+		l.Say("audit", finding.Broken, "its stream is missing and its records are lost: a broker recreates it within seconds, with what the ledger still holds; or restore a backup")
 	case len(a.Wrong) > 0:
 		l.Say("audit", finding.Broken, "%s; restore a backup, or look at the server's log", strings.Join(a.Wrong, "; "))
 	case a.Lag >= lagMuch:
-		l.Say("audit", finding.Missing, "%d questions and outcomes are not in it yet: the server copies more slowly than asks come", a.Lag)
+		l.Say("audit", finding.Missing, "%d questions and outcomes are not in it yet: the server copies more slowly than asks arrive", a.Lag)
 	case a.Refuse && a.Used >= a.Bytes/10*9:
-		l.Say("audit", finding.Missing, `%d of %d bytes are used, and then it refuses new records: export it, and raise "askbus ledger set --audit-bytes"`, a.Used, a.Bytes)
+		l.Say("audit", finding.Missing, `%d of %d bytes are used; when full it refuses new records: export it, and raise "askbus ledger set --audit-bytes"`, a.Used, a.Bytes)
 	case a.Copies < in.Settings.Replicas:
-		l.Say("audit", finding.Missing, "it has %d copies and the ledger has %d: it keeps the number that it was made with; a backup that is restored into a new ledger has as many", a.Copies, in.Settings.Replicas)
+		l.Say("audit", finding.Missing, "it has %d replicas and the ledger has %d: it keeps the number it was created with; restore a backup into a new ledger to change that", a.Copies, in.Settings.Replicas)
 	default:
 		l.Say("audit", finding.Good, "%d of %d bytes, %d behind; keeps %s and %s", a.Used, a.Bytes, a.Lag, a.Retention, full)
 	}
@@ -84,14 +84,14 @@ func streams(l *finding.List, in *ledger.Inspection) {
 		}
 	}
 	if len(gone) > 0 {
-		l.Say("partitions", finding.Broken, "missing: %s; the asks that were in them are lost: start a broker, which makes them again empty, or restore a backup", strings.Join(gone, ", "))
+		l.Say("partitions", finding.Broken, "missing: %s; their asks are lost: start a broker, which recreates them empty, or restore a backup", strings.Join(gone, ", "))
 	} else {
 		l.Say("partitions", finding.Good, "all %d, and shared state", in.Settings.Partitions)
 	}
 	if len(wrong) > 0 {
-		l.Say("streams", finding.Broken, "%s; somebody changed them: set them back with a credential for maintenance, or restore a backup", strings.Join(wrong, "; "))
+		l.Say("streams", finding.Broken, "%s; somebody changed them: restore the settings with a maintenance credential, or restore a backup", strings.Join(wrong, "; "))
 	} else {
-		l.Say("streams", finding.Good, "as a broker makes them; retention %s, margin %s, sync %s as recorded (NATS does not tell: see sync_interval)", in.Settings.Retention, in.Settings.Margin, "always")
+		l.Say("streams", finding.Good, "as a broker creates them; retention %s, margin %s, sync %s as recorded (NATS does not report it: see sync_interval)", in.Settings.Retention, in.Settings.Margin, "always")
 	}
 }
 
@@ -108,7 +108,7 @@ func copies(l *finding.List, in *ledger.Inspection) {
 		for _, p := range s.Peers {
 			switch {
 			case p.Offline:
-				behind = append(behind, fmt.Sprintf("%s on %s is away", s.Name, p.Name))
+				behind = append(behind, fmt.Sprintf("%s on %s is offline", s.Name, p.Name))
 			case !p.Current:
 				behind = append(behind, fmt.Sprintf("%s on %s is %d behind", s.Name, p.Name, p.Lag))
 			}
@@ -117,13 +117,13 @@ func copies(l *finding.List, in *ledger.Inspection) {
 	n := in.Settings.Replicas
 	switch {
 	case len(leaderless) > 0:
-		l.Say("replicas", finding.Broken, "nobody leads %s: nothing is stored there; start the servers that are away, most of them must run", strings.Join(leaderless, ", "))
+		l.Say("replicas", finding.Broken, "no leader for %s: nothing is stored there; start the missing servers, a majority must run", strings.Join(leaderless, ", "))
 	case len(behind) > 0:
-		l.Say("replicas", finding.Missing, "%s; while it is so, one more server that fails may stop everything: look at that server", strings.Join(behind, ", "))
+		l.Say("replicas", finding.Missing, "%s; until that is fixed, the failure of one more server may stop everything: check that server", strings.Join(behind, ", "))
 	case clustered && n == 1:
-		l.Say("replicas", finding.Missing, `one copy of each stream in a cluster: a server that fails stops its partitions; raise it with "askbus ledger set --replicas 3"`)
+		l.Say("replicas", finding.Missing, `one replica of each stream in a cluster: a failed server stops its partitions; raise it with "askbus ledger set --replicas 3"`)
 	case n == 2 || n == 4:
-		l.Say("replicas", finding.Missing, "%d copies survive no more failures than %d, and cost more: use 3 or 5", n, n-1)
+		l.Say("replicas", finding.Missing, "%d replicas survive no more failures than %d, and cost more: use 3 or 5", n, n-1)
 	default:
 		l.Say("replicas", finding.Good, "%d of each stream, all current", n)
 	}
@@ -154,9 +154,9 @@ func clocks(l *finding.List, in *ledger.Inspection) {
 	slices.Sort(says)
 	switch {
 	case most-least > 2*ledger.MaxSkew && len(byLeader) > 1:
-		l.Say("clocks", finding.Broken, "the servers' clocks are apart (against this machine's: %s): deadlines come early or late; run NTP on all of them", strings.Join(says, ", "))
+		l.Say("clocks", finding.Broken, "the servers' clocks differ (from this machine's: %s): deadlines come early or late; run NTP on all of them", strings.Join(says, ", "))
 	case own.Abs() > ledger.MaxSkew:
-		l.Say("clocks", finding.Missing, "the servers' clocks are %.1f s from this machine's: deadlines are kept by theirs, but credentials expire by each one's own; run NTP", own.Seconds())
+		l.Say("clocks", finding.Missing, "the servers' clocks are %.1f s from this machine's: deadlines follow theirs, credentials expire by each machine's own; run NTP", own.Seconds())
 	default:
 		l.Say("clocks", finding.Good, "the leaders' and this machine's agree within %s", ledger.MaxSkew)
 	}
@@ -195,13 +195,13 @@ func backlogs(l *finding.List, in *ledger.Inspection) {
 		}
 		switch {
 		case w.waiting >= backlogMuch && w.underWay == 0:
-			l.Say(what, finding.Broken, "%d %s, and nobody is at work: start the surface, or remove it from the deployment and its consumers %s from the streams", w.waiting, things, name)
+			l.Say(what, finding.Broken, "%d %s, and no replica takes work: start the surface, or remove it from the deployment and its consumers %s from the streams", w.waiting, things, name)
 		case w.waiting >= backlogMuch:
-			l.Say(what, finding.Missing, "%d %s, %d under way: start more replicas, or see what the surface waits for", w.waiting, things, w.underWay)
+			l.Say(what, finding.Missing, "%d %s, %d in progress: start more replicas, or check what the surface waits for", w.waiting, things, w.underWay)
 		case w.again > 0:
-			l.Say(what, finding.Missing, "%d pieces of work were handed out more than once: calls of the foreign service fail, or replicas die; see the surface's log", w.again)
+			l.Say(what, finding.Missing, "%d work items were delivered more than once: calls of the foreign service fail, or replicas crash; see the surface's log", w.again)
 		default:
-			l.Say(what, finding.Good, "%d %s, %d under way", w.waiting, things, w.underWay)
+			l.Say(what, finding.Good, "%d %s, %d in progress", w.waiting, things, w.underWay)
 		}
 	}
 	slices.SortStableFunc(*l, func(a, b finding.Finding) int {

@@ -45,7 +45,7 @@ func tryRights(as Credential) finding.List {
 		what := "rights of " + t.role.Name
 		nc, err := as(t.role)
 		if err != nil {
-			l.Say(what, finding.Broken, "it cannot connect: %v; see that the server has the accounts of this directory", err)
+			l.Say(what, finding.Broken, "it cannot connect: %v; check that the server has the accounts of this directory", err)
 			continue
 		}
 		var too, little []string
@@ -65,11 +65,11 @@ func tryRights(as Credential) finding.List {
 		nc.Close()
 		switch {
 		case len(too) > 0:
-			l.Say(what, finding.Broken, `it may publish to %s, and must not: the server does not use the accounts that askbus signs; see "askbus auth config" and docs/identities.md`, strings.Join(too, ", "))
+			l.Say(what, finding.Broken, `it may publish to %s but must not: the server does not use the accounts that askbus signs; see "askbus auth config" and docs/identities.md`, strings.Join(too, ", "))
 		case len(little) > 0:
 			l.Say(what, finding.Broken, `it may not publish to %s: its signing key has an older template; run "askbus auth init", and give the server what "askbus auth config" prints`, strings.Join(little, ", "))
 		default:
-			l.Say(what, finding.Good, "as they should be, tried")
+			l.Say(what, finding.Good, "checked, as they should be")
 		}
 	}
 	return l

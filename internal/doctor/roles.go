@@ -26,13 +26,13 @@ func Issuer(f IssuerFacts) finding.List {
 	var l finding.List
 	switch {
 	case errors.Is(f.Err, nats.ErrNoResponders):
-		l.Say("issuer", finding.Missing, `none runs: that is right unless agents exchange tokens (ASKBUS_EXCHANGE_URL) or people sign terminals in; start "askbus issuer", or "askbus up --rules FILE"`)
+		l.Say("issuer", finding.Missing, `none runs; one is needed only if agents exchange tokens (ASKBUS_EXCHANGE_URL) or people sign in terminals: start "askbus issuer", or "askbus up --rules FILE"`)
 	case f.Err != nil:
-		l.Say("issuer", finding.Broken, "one listens and does not answer (%v): tokens are not exchanged; see its log, and that it reaches the servers", f.Err)
+		l.Say("issuer", finding.Broken, "one listens but does not respond (%v): tokens are not exchanged; see its log, and that it reaches the servers", f.Err)
 	case f.Refused == "":
 		l.Say("issuer", finding.Broken, "it accepted a request without a token: it is not an askbus issuer; see who else has an issuer's credential")
 	default:
-		l.Say("issuer", finding.Good, "it answers")
+		l.Say("issuer", finding.Good, "it responds")
 	}
 	return l
 }
@@ -75,13 +75,13 @@ func Push(f PushFacts) finding.List {
 	}
 	switch {
 	case f.Err != nil:
-		l.Say("push", finding.Missing, "who wants to be rung cannot be read: %v", f.Err)
+		l.Say("push", finding.Missing, "the subscriptions cannot be read: %v", f.Err)
 	case f.Browsers == 0:
 		l.Say("push", finding.Good, "no browser has notifications turned on")
 	case f.Ledger == nil:
-		l.Say("push", finding.Missing, "notifications are turned on in browsers (%d); whether anything rings them was not looked at", f.Browsers)
+		l.Say("push", finding.Missing, "notifications are turned on in browsers (%d); whether they are sent was not checked", f.Browsers)
 	case !ran:
-		l.Say("push", finding.Broken, `notifications are turned on in browsers (%d), and nothing ever rang them: start "askbus push" (the chart: a responder with command [push]; "askbus up" does it itself)`, f.Browsers)
+		l.Say("push", finding.Broken, `notifications are turned on in browsers (%d), but none was ever sent: start "askbus push" (the chart: a responder with command [push]; "askbus up" does it itself)`, f.Browsers)
 	default:
 		l.Say("push", finding.Good, "notifications are turned on in browsers (%d)", f.Browsers)
 	}

@@ -41,8 +41,8 @@ func TestAHealthyBus(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	for what, words := range map[string]string{
-		"server": "nats-server", "partitions": "all 4", "streams": "as a broker makes them", "replicas": "1 of each stream", "clocks": "agree",
-		"brokers": "1 of", "rights of agent": "tried", "rights of ledger": "tried", "rights of maintenance": "tried", "test ask": "answered and learnt",
+		"server": "nats-server", "partitions": "all 4", "streams": "as a broker creates them", "replicas": "1 of each stream", "clocks": "agree",
+		"brokers": "1 of", "rights of agent": "checked", "rights of ledger": "checked", "rights of maintenance": "checked", "test ask": "the outcome received",
 	} {
 		said(t, l, what, finding.Good, words)
 	}
@@ -53,7 +53,7 @@ func TestABusWithoutABroker(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
 	l := doctor.Run(t.Context(), options(t, b))
 	said(t, l, "ledger", finding.Broken, "start a broker")
-	said(t, l, "brokers", finding.Broken, "none answers")
+	said(t, l, "brokers", finding.Broken, "none responds")
 	said(t, l, "test ask", finding.Broken, "no broker")
 }
 
@@ -81,12 +81,12 @@ func TestPushAndIssuerOfABus(t *testing.T) {
 		t.Fatal(err)
 	}
 	l = doctor.Run(t.Context(), o)
-	said(t, l, "issuer", finding.Good, "it answers")
-	said(t, l, "push", finding.Broken, "browsers (1), and nothing ever rang them")
+	said(t, l, "issuer", finding.Good, "it responds")
+	said(t, l, "push", finding.Broken, "browsers (1), but none was ever sent")
 	o.Credential, o.Reader = nil, nil
 	l = doctor.Run(t.Context(), o)
-	said(t, l, "issuer", finding.Missing, "not tried")
-	said(t, l, "push", finding.Missing, "not looked at")
+	said(t, l, "issuer", finding.Missing, "not checked")
+	said(t, l, "push", finding.Missing, "not checked")
 }
 
 func TestBrokersOfTwoVersions(t *testing.T) {
@@ -98,8 +98,8 @@ func TestBrokersOfTwoVersions(t *testing.T) {
 	l := doctor.Run(t.Context(), o)
 	said(t, l, "brokers", finding.Missing, "1 of v1.0.0, 1 of v1.1.0")
 	said(t, l, "ledger", finding.Missing, "--admin-creds")
-	said(t, l, "rights", finding.Missing, "not tried")
-	said(t, l, "test ask", finding.Missing, "not asked")
+	said(t, l, "rights", finding.Missing, "not checked")
+	said(t, l, "test ask", finding.Missing, "not sent")
 }
 
 // Manual changes of streams are found.
