@@ -49,8 +49,8 @@ func inboxEvents(to *audit.Reporter) func(web.Event) {
 			return
 		case web.EventDeclined:
 			action = audit.AsksDeclined
-		case web.EventPutAway:
-			action = audit.AsksPutAway
+		case web.EventDismissed:
+			action = audit.AsksDismissed
 		}
 		p := audit.Report{Action: action, Address: e.Address, Principal: e.By.Principal, Proof: e.By.Proof, Name: e.By.Name}
 		if e.Why != "" {

@@ -70,7 +70,7 @@ func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 	tab, l := pl.login(), newLaptop(t)
 	login := l.start("", "login", pl.context().HTTPURL, "--output", "json")
 	tab.Do(chromedp.Navigate(terminalLinkOf(login)))
-	tab.Wait(`document.body.innerText.includes("wants to be you")`)
+	tab.Wait(`document.body.innerText.includes("asks to sign in as you")`)
 	shot(tab, "terminal-confirm")
 	click(tab, `document.querySelector('button[value="here"]')`)
 	tab.Wait(`document.body.innerText.includes("Your terminal has the code")`)

@@ -44,8 +44,8 @@ const (
 	SignInRevoked     Action = "sign-in.revoked"
 	LinkUsed          Action = "link.used"
 	InvitationMade    Action = "invitation.made"
-	AsksDeclined      Action = "asks.declined" // several at once, each with a record of its own beside
-	AsksPutAway       Action = "asks.put-away" // several at once, for one person
+	AsksDeclined      Action = "asks.declined"  // several at once, each with a record of its own beside
+	AsksDismissed     Action = "asks.dismissed" // several at once, for one person
 	PasskeyAdded      Action = "passkey.added"
 	PasskeyRemoved    Action = "passkey.removed"
 	TokenIssued       Action = "token.issued"
@@ -68,7 +68,7 @@ func Actions() []Action {
 	return []Action{
 		AskAsked, AskShown, AskAnswered, AskCancelled, AskWithdrawn, AskAborted, AskExpired, Refused,
 		SignedIn, SignedOut, SignInRevoked, LinkUsed, InvitationMade, PasskeyAdded, PasskeyRemoved, TokenIssued, TokenChanged, TokenRevoked,
-		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksPutAway, LedgerRepaired, LedgerChanged, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
+		CredentialIssued, CredentialRevoked, PolicyChanged, PolicyRemoved, AsksDeclined, AsksDismissed, LedgerRepaired, LedgerChanged, AuditBegan, AuditRead, AuditLost, AuditUnreadable,
 	}
 }
 

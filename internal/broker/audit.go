@@ -131,7 +131,7 @@ func reports(role subject.StateRole, typ string) []audit.Action {
 		return own
 	case subject.StateResponder:
 		if typ == subject.TypeWeb { // it signs people in
-			return append(own, audit.SignedIn, audit.AsksDeclined, audit.AsksPutAway)
+			return append(own, audit.SignedIn, audit.AsksDeclined, audit.AsksDismissed)
 		}
 		return own
 	case subject.StateIssuer:

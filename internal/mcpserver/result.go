@@ -35,7 +35,7 @@ func ended(a *ask.Ask, o *ask.Outcome, n notes) *mcp.CallToolResult {
 	}
 	more := map[string]any{"ask_id": a.ID, "status": o.Status, "at": o.At.UTC().Format(time.RFC3339)}
 	if n.link != "" {
-		lines = append(lines, l.Say("The question and its end stand at %s", n.link))
+		lines = append(lines, l.Say("The question and its outcome are at %s", n.link))
 		more["link"] = n.link
 	}
 	if o.By != nil {
@@ -53,7 +53,7 @@ func pending(a *ask.Ask, n notes) *mcp.CallToolResult {
 	hint := l.Say("nobody has answered yet. The question stays open; call %s with ask_id %s to wait on, now or after other work, or ask the same again. Do not take this for an answer", toolAwait, strconv.Quote(a.ID))
 	lines := []string{"pending: " + hint + " (ask_id " + a.ID + ")"}
 	if len(n.present) > 0 {
-		lines = append(lines, l.Say("People are at: %s.", strings.Join(n.present, ", ")))
+		lines = append(lines, l.Say("People who can answer are at: %s.", strings.Join(n.present, ", ")))
 	}
 	if n.link != "" {
 		lines = append(lines, l.Say("A person can answer at %s", n.link))

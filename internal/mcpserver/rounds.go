@@ -72,7 +72,7 @@ func (c *call) submit(ctx context.Context, session client.Session, a *ask.Ask, f
 		return c.formRound(a, faultWords(a, err)), nil
 	case err != nil:
 		c.s.opts.Logger.WarnContext(ctx, "the form's answer was refused; the ask stays open elsewhere", slog.String("ask_id", a.ID), slog.Any("error", err))
-		n.warnings = append(n.warnings, lang.Of(a.Language()).Say("what was answered in the form could not be taken (%s); the question stays open elsewhere", err.Error()))
+		n.warnings = append(n.warnings, lang.Of(a.Language()).Say("the answer in the form was not accepted (%s); the question stays open elsewhere", err.Error()))
 	case o != nil:
 		return ended(a, o, n), nil
 	}

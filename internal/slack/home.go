@@ -26,7 +26,7 @@ func (s *App) commanded(ctx context.Context, c command, proof string) any {
 	if err != nil {
 		return map[string]any{"response_type": "ephemeral", "text": l.Say("askbus cannot be reached; please try again in a moment.")}
 	}
-	return map[string]any{"response_type": "ephemeral", "text": l.Say("What waits for you"), "blocks": fitBlocks(blocks, maxBlocks, maxBlocksBytes)}
+	return map[string]any{"response_type": "ephemeral", "text": l.Say("Asks that wait for you"), "blocks": fitBlocks(blocks, maxBlocks, maxBlocksBytes)}
 }
 
 // home renders a user's Home tab.

@@ -136,7 +136,7 @@ func (m *model) snoozeKey(name string) tea.Cmd {
 	choice := all[name[0]-'1']
 	m.overlay = overlay{}
 	until := choice.until(m.opts.Now())
-	return m.change(m.say("put off: %s", choice.words), func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+	return m.change(m.say("snoozed: %s", choice.words), func(ctx context.Context, v responder.Viewer, k ask.Key) error {
 		return m.opts.Team.Snooze(ctx, v, k, until)
 	})
 }
@@ -216,7 +216,7 @@ func (m *model) teamView() []string {
 			lines = append(lines, "  "+string(rune('1'+i))+"  "+c.words)
 		}
 		lines = append(lines, "", m.styles.dim.Render("  "+m.say("Others still see it. It comes back to you by itself.")))
-		return m.framed(m.styles.title.Render(m.say("Put off")), lines, height, m.say("1–5 choose · esc back"))
+		return m.framed(m.styles.title.Render(m.say("Snooze")), lines, height, m.say("1–5 choose · esc back"))
 	}
 	mark := func(on bool) string {
 		if on {

@@ -80,14 +80,14 @@ func TestSnoozing(t *testing.T) {
 	t.Parallel()
 	s, c := withTeam(t, database(), text("Next?"))
 	s.keys("h")
-	s.has("Put off", "2  1 hour", "Monday, 9:00")
+	s.has("Snooze", "2  1 hour", "Monday, 9:00")
 	s.keys("2")
-	s.has("1 waiting", "Next?", "put off: 1 hour")
+	s.has("1 waiting", "Next?", "snoozed: 1 hour")
 	if got := c.off[keyOf("a1")]; !got.Equal(began.Add(65 * time.Minute)) {
 		t.Errorf("until %s", got)
 	}
 	s.keys("esc H")
-	s.has("what you put off", "Ledger storage", "back in 1 h")
+	s.has("what you snoozed", "Ledger storage", "back in 1 h")
 	s.hasNot("Next?  ")
 	s.keys("k h")
 	if len(c.off) != 0 {

@@ -87,7 +87,7 @@ func (m *model) head() string {
 		parts = append(parts, m.say("all, also what only others may decide"))
 	}
 	if m.snoozed {
-		parts = append(parts, m.say("what you put off"))
+		parts = append(parts, m.say("what you snoozed"))
 	}
 	switch {
 	case m.finding:
@@ -113,7 +113,7 @@ func (m *model) listPane(width, height int) []string {
 	if len(m.rows) == 0 {
 		words := m.say("Nothing waits for you.")
 		if !m.filter.empty() {
-			words = m.say("Nothing fits the filter.")
+			words = m.say("Nothing matches the filter.")
 		}
 		out = append(out, "", m.styles.title.Render(" "+words))
 		if m.filter.empty() && m.status.Synced {

@@ -13,10 +13,10 @@ import (
 
 // Values of Event.What.
 const (
-	EventRefused  = "refused"
-	EventSignedIn = "signed in" // by a proxy; other sign-ins create a session, which the audit sees
-	EventDeclined = "declined several"
-	EventPutAway  = "put several away"
+	EventRefused   = "refused"
+	EventSignedIn  = "signed in" // by a proxy; other sign-ins create a session, which the audit sees
+	EventDeclined  = "declined several"
+	EventDismissed = "dismissed several"
 )
 
 // Ways to sign in, as the audit names them.

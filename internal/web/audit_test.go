@@ -106,8 +106,8 @@ func TestBulkActionsAreNoted(t *testing.T) {
 	me := in.signedIn(t, mei)
 	me.post("/bulk", url.Values{"key": {"default/s1/a1", "default/s1/a2", "default/s1/none"}, "reason": {"not now"}})
 	seen.one(t, "declining", web.Event{Kind: web.EventDeclined, By: mei, Known: true, Why: "3 asks chosen, 2 declined, 0 had ended, 1 failed"})
-	me.post("/bulk", url.Values{"key": {"default/s1/a3"}, "do": {"away"}})
-	seen.one(t, "putting away", web.Event{Kind: web.EventPutAway, By: mei, Known: true, Why: "1 asks chosen, 1 put away"})
+	me.post("/bulk", url.Values{"key": {"default/s1/a3"}, "do": {"dismiss"}})
+	seen.one(t, "dismissing", web.Event{Kind: web.EventDismissed, By: mei, Known: true, Why: "1 asks chosen, 1 dismissed"})
 }
 
 func TestFailedSignInsAtAProviderAreNoted(t *testing.T) {

@@ -62,7 +62,7 @@ func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder
 	reason := strings.TrimSpace(normalLines(r.PostForm.Get(fieldReason)))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 6*callTimeout)
 	defer cancel()
-	away := r.PostForm.Get("do") == "away"
+	dismiss := r.PostForm.Get("do") == "dismiss"
 	declined, late, failed, gone := 0, 0, 0, 0
 	for _, text := range chosen {
 		k, ok := parseKey(text)
@@ -70,7 +70,7 @@ func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder
 			failed++
 			continue
 		}
-		if away {
+		if dismiss {
 			if s.board.Snooze(ctx, me, k, s.opts.Now().Add(longAway)) == nil {
 				gone++
 			} else {
@@ -98,14 +98,14 @@ func (s *Server) declineAll(w http.ResponseWriter, r *http.Request, me responder
 			failed++
 		}
 	}
-	if away {
-		s.note(r, Event{Kind: EventPutAway, By: me.By, Known: true, Why: fmt.Sprintf("%d asks chosen, %d put away", len(chosen), gone)})
+	if dismiss {
+		s.note(r, Event{Kind: EventDismissed, By: me.By, Known: true, Why: fmt.Sprintf("%d asks chosen, %d dismissed", len(chosen), gone)})
 	} else {
 		s.note(r, Event{Kind: EventDeclined, By: me.By, Known: true, Why: fmt.Sprintf("%d asks chosen, %d declined, %d had ended, %d failed", len(chosen), declined, late, failed)})
 	}
 	result := []string{say(me, "%d asks are declined.", declined)}
-	if away {
-		result = []string{say(me, "%d are put away for you.", gone)}
+	if dismiss {
+		result = []string{say(me, "%d are dismissed for you.", gone)}
 	}
 	if late > 0 {
 		result = append(result, say(me, "%d had ended already.", late))

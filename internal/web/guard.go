@@ -41,8 +41,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		if !httpserver.KnownHost(r.Host, s.base.Host, s.opts.Hosts) {
 			s.plain(w, http.StatusMisdirectedRequest, plainPage{
-				Title: l.Say("Not a name of this inbox"),
-				Lines: []string{l.Say("This inbox does not answer for %s. If it should, add that name to %s.", strconv.Quote(httpserver.Host(r.Host)), HostsSetting)},
+				Title: l.Say("Unknown host name"),
+				Lines: []string{l.Say("This inbox is not configured for the host name %s. If it should be, add the name to %s.", strconv.Quote(httpserver.Host(r.Host)), HostsSetting)},
 			})
 			return
 		}

@@ -133,7 +133,7 @@ func (s *Server) showHistory(w http.ResponseWriter, r *http.Request, me responde
 	if !whole {
 		p.Problem = say(me, "Older ones are still being read. Load this page again in a moment.")
 	}
-	p.Statuses = append(p.Statuses, pick{"", say(me, "However it ended"), f.status == ""})
+	p.Statuses = append(p.Statuses, pick{"", say(me, "Any outcome"), f.status == ""})
 	for _, st := range statuses() {
 		p.Statuses = append(p.Statuses, pick{string(st), statusWords(me, st), f.status == st})
 	}

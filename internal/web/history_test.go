@@ -150,8 +150,8 @@ func TestSeveralAreDeclinedTogether(t *testing.T) {
 	if o := b.outcome(ask.Key{Tenant: "default", Session: "s1", ID: "a1"}); o != nil {
 		t.Errorf("one that was not chosen: %+v", o)
 	}
-	if away := u.post("/bulk", url.Values{"key": {"default/s1/a1"}, "do": {"away"}}); !contains(away.body, "1 is put away for you") || contains(away.body, `value="default/s1/a1"`) {
-		t.Errorf("put away: %d %s", away.status, away.body)
+	if away := u.post("/bulk", url.Values{"key": {"default/s1/a1"}, "do": {"dismiss"}}); !contains(away.body, "1 is dismissed for you") || contains(away.body, `value="default/s1/a1"`) {
+		t.Errorf("dismissed: %d %s", away.status, away.body)
 	}
 	if !contains(u.get("/?show=snoozed").body, "wait-default/s1/a1") || b.outcome(ask.Key{Tenant: "default", Session: "s1", ID: "a1"}) != nil {
 		t.Error("the snoozed ask is not under Snoozed, or has ended")

@@ -94,7 +94,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.begin(ctx, w, r, auth.SignIn{Person: auth.Person{By: by}}); err != nil {
-		s.cannotSignIn(w, r, err, answeredIn(w).Say("The link is used up: ask for another one."))
+		s.cannotSignIn(w, r, err, answeredIn(w).Say("The link has been used: ask for another one."))
 		return
 	}
 	http.Redirect(w, r, landing(r.URL.Query().Get("to")), http.StatusSeeOther) //nolint:gosec // landing allows only paths of this inbox
@@ -240,7 +240,7 @@ func (s *Server) person(next func(http.ResponseWriter, *http.Request, responder.
 		}
 		if err := httpserver.Identify(r, "web:"+by.By.Principal); err != nil {
 			s.notePerson(r, "connection", ask.CodeQuota, err.Error(), by, ask.Key{})
-			s.plain(w, http.StatusTooManyRequests, plainPage{Title: answeredIn(w).Say("Too many connections"), Lines: []string{answeredIn(w).Say("As many pages of this inbox are open in your name as may be. Close some, then try again.")}, Back: true})
+			s.plain(w, http.StatusTooManyRequests, plainPage{Title: answeredIn(w).Say("Too many connections"), Lines: []string{answeredIn(w).Say("You have too many pages of this inbox open. Close some, then try again.")}, Back: true})
 			return
 		}
 		next(w, r, reader(by, r))

@@ -39,7 +39,7 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me responder.View
 		p = s.newPage(ctx, me, nil, at)
 		p.rest(s, me, ok, t.Since)
 		if err != nil && !errors.Is(err, ask.ErrNotFound) && p.Problem == "" {
-			p.Problem = say(me, "What waits cannot be read from the bus just now. Try again in a few seconds.")
+			p.Problem = say(me, "The waiting asks cannot be read from the bus right now. Try again in a few seconds.")
 		}
 	}
 	s.done(r, &p, me)

@@ -66,7 +66,7 @@ func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 	p, err := unseal(r.URL.Query().Get("t"), s.keys.invite, s.opts.Now())
 	if err != nil {
 		s.noteRefused(r, byInvite, ask.By{}, ask.Refuse(ask.CodeUnauthorized, "the invitation is older than seven days or not from this inbox"))
-		s.plain(w, http.StatusForbidden, plainPage{Title: answeredIn(w).Say("This invitation does not count"), Lines: []string{answeredIn(w).Say("It is older than seven days, or not from this inbox. Ask for another one.")}})
+		s.plain(w, http.StatusForbidden, plainPage{Title: answeredIn(w).Say("This invitation is not valid"), Lines: []string{answeredIn(w).Say("It is older than seven days, or not from this inbox. Ask for another one.")}})
 		return
 	}
 	if origin := s.opts.Passkeys.Origin(); httpserver.Host(r.Host) != hostOfURL(origin) {
@@ -119,7 +119,7 @@ func (s *Server) kept(f flow, text string) ([]byte, error) {
 func (s *Server) invited(token string) (auth.Person, pass, error) {
 	p, err := unseal(token, s.keys.invite, s.opts.Now())
 	if err != nil {
-		return auth.Person{}, p, ask.Refuse(ask.CodeInvalid, "this invitation does not count any more")
+		return auth.Person{}, p, ask.Refuse(ask.CodeInvalid, "this invitation is no longer valid")
 	}
 	return auth.Person{By: p.by(), Access: p.Access}, p, nil
 }

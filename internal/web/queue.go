@@ -234,9 +234,9 @@ func faultWords(me responder.Viewer, f ask.Fault) string {
 	case "/to":
 		return say(me, "Not handed over: “to” %s.", f.Message)
 	case "/word":
-		return say(me, "Not handed over: the word %s.", f.Message)
+		return say(me, "Not handed over: the note %s.", f.Message)
 	}
-	return say(me, "Not put off: this %s.", f.Message)
+	return say(me, "Not snoozed: this %s.", f.Message)
 }
 
 // attend records that a person has an ask open. The page repeats it every 10 s.

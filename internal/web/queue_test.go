@@ -60,7 +60,7 @@ func TestTheListIsFilteredByItsURL(t *testing.T) {
 	if page := u.get("/?agent=reviewer&group=session").body; !contains(page, `href="/ask/default/session-b/b3?agent=reviewer&amp;group=session"`) || !contains(page, `<h3 class="group"><bdi>session-b</bdi></h3>`) {
 		t.Error("links leave the listing")
 	}
-	if page := u.get("/?q=nothing").body; !contains(page, "Nothing fits") {
+	if page := u.get("/?q=nothing").body; !contains(page, "Nothing matches") {
 		t.Error("it does not say that nothing matches")
 	}
 }
@@ -152,7 +152,7 @@ func TestSnoozeAndHandOver(t *testing.T) {
 	if got := idsOf(u.get("/").body); got != "a0 b1 a2 b3" {
 		t.Errorf("taken back: %s", got)
 	}
-	if res := u.post(askPathOf("a0")+"/snooze", url.Values{"for": {"ever"}}); res.status != 422 || !contains(res.body, "Not put off") {
+	if res := u.post(askPathOf("a0")+"/snooze", url.Values{"for": {"ever"}}); res.status != 422 || !contains(res.body, "Not snoozed") {
 		t.Errorf("an invalid duration: %d", res.status)
 	}
 	if res := u.post(askPathOf("a0")+"/handover", url.Values{"to": {"Zoe"}}); res.status != 422 || !contains(res.body, "Not handed over: “to” is nobody") {
@@ -243,7 +243,7 @@ func TestBrowserFindsAndFilters(t *testing.T) {
 		tab.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('.narrow').open = true; (() => { const s = document.querySelector('select[name=group]'); s.value = 'agent'; s.dispatchEvent(new Event('change', { bubbles: true })); })()`))
 		tab.wait(`document.querySelectorAll('#list .group').length === 2 && location.search === '?group=agent'`)
 		tab.click(`.views a[href="/?group=agent&show=snoozed"]`)
-		tab.sees("Nothing is put off")
+		tab.sees("Nothing is snoozed")
 	}
 }
 

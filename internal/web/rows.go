@@ -94,9 +94,9 @@ func (s *Server) problem(me responder.Viewer) string {
 	case status.Offline:
 		return say(me, "The connection to the bus is gone. What you see may be old; answers cannot be stored until it is back.")
 	case !status.Synced:
-		return say(me, "Connecting to the bus. What waits will appear here.")
+		return say(me, "Connecting to the bus. Waiting asks will appear here.")
 	case status.More:
-		return say(me, "More asks wait than this inbox follows at once.")
+		return say(me, "More asks are waiting than this inbox follows at once.")
 	}
 	return ""
 }

@@ -67,7 +67,7 @@ func (s *Server) wanted(r *http.Request) string {
 func (s *Server) forbidden(w http.ResponseWriter, r *http.Request, err error) {
 	l := answeredIn(w)
 	s.opts.Logger.WarnContext(r.Context(), "sign-in refused", reason(err))
-	s.plain(w, http.StatusForbidden, plainPage{Title: l.Say("You are not let in here"), Lines: []string{sentence(err), l.Say("If you should be, the administrator of this inbox can change that.")}})
+	s.plain(w, http.StatusForbidden, plainPage{Title: l.Say("You do not have access here"), Lines: []string{sentence(err), l.Say("If you should have access, the administrator of this inbox can grant it.")}})
 }
 
 // sentence returns a refusal for people.

@@ -119,7 +119,7 @@ func (s *Server) terminalRequest(w http.ResponseWriter, r *http.Request, me resp
 	t, ok = readTerminalRequest(r.PathValue("request"))
 	switch {
 	case s.opts.Terminals == nil:
-		return refuse(http.StatusNotFound, answeredIn(w).Say("Terminals do not sign in here"), answeredIn(w).Say("This inbox has not been set up for it."))
+		return refuse(http.StatusNotFound, answeredIn(w).Say("Terminals cannot sign in here"), answeredIn(w).Say("This inbox has not been set up for it."))
 	case !ok:
 		return refuse(http.StatusBadRequest, answeredIn(w).Say("This link is damaged"), answeredIn(w).Say("Run askbus login again, and open the link that it prints."))
 	case s.opts.Proxy.vouches(r):
@@ -152,7 +152,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, me responder.View
 		s.signIn(w, r, "")
 		return
 	case r.PostFormValue("as") != me.By.Principal:
-		v.Problem = answeredIn(w).Say("You are signed in as somebody else now than when this page was drawn. Look again at who this terminal would be.")
+		v.Problem = answeredIn(w).Say("You are signed in as somebody else now than when this page was drawn. Check again whom this terminal would sign in.")
 		s.render(w, http.StatusConflict, "terminal", v)
 		return
 	case !s.letting.Take(me.By.Principal, s.opts.Now()):

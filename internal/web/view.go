@@ -177,18 +177,18 @@ func (p *page) rest(s *Server, me responder.Viewer, chosen bool, since time.Time
 	case chosen:
 	case !since.IsZero() && p.Total > 0:
 		p.Here = p.at.with(url.Values{fieldSince: {strconv.FormatInt(since.UnixMilli(), 10)}})
-		p.Rest = &rest{say(me, "That was the last one"), []string{say(me, "What you left is still in the list. Whatever is asked from now on comes up here by itself.")}, top, say(me, "From the top")}
+		p.Rest = &rest{say(me, "That was the last one"), []string{say(me, "The asks that you skipped are still in the list. New asks appear here by themselves.")}, top, say(me, "From the top")}
 	case p.Total > 0:
-		p.Rest = &rest{say(me, "Others are at what waits"), []string{say(me, "The list says who. What nobody looks at comes up here by itself; you may open any of them all the same.")}, "", ""}
+		p.Rest = &rest{say(me, "Others are looking at the waiting asks"), []string{say(me, "The list shows who. An ask that nobody is looking at appears here by itself; you may open any of them anyway.")}, "", ""}
 	case p.at.show == showSnoozed:
-		p.Rest = &rest{say(me, "Nothing is put off"), []string{say(me, "Press h on an ask to put it off for a while. It comes back by itself.")}, "/", say(me, "To what waits")}
+		p.Rest = &rest{say(me, "Nothing is snoozed"), []string{say(me, "Press h on an ask to snooze it. It comes back by itself.")}, "/", say(me, "To the waiting asks")}
 	case p.at.narrowed():
-		p.Rest = &rest{say(me, "Nothing fits"), []string{say(me, "No ask that waits fits this search and these filters.")}, p.at.clear(), say(me, "Clear them")}
+		p.Rest = &rest{say(me, "Nothing matches"), []string{say(me, "No waiting ask matches this search and these filters.")}, p.at.clear(), say(me, "Clear them")}
 	case others > 0 && p.at.show != showAll:
-		lines := []string{say(me, "What waits is for others to decide.")}
+		lines := []string{say(me, "The waiting asks are for others to decide.")}
 		if len(p.off) > 0 {
-			lines = []string{say(me, "What waits is for others to decide, or you put it off.")}
+			lines = []string{say(me, "The waiting asks are for others to decide, or you snoozed them.")}
 		}
-		p.Rest = &rest{say(me, "Nothing waits for you"), lines, "/" + all.query(), say(me, "See it all the same")}
+		p.Rest = &rest{say(me, "Nothing waits for you"), lines, "/" + all.query(), say(me, "View it anyway")}
 	}
 }

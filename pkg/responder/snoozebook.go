@@ -33,13 +33,13 @@ func (b *snoozeBook) room(who string, k ask.Key) error {
 	if _, has := of[k]; !has && len(of) >= maxSnoozes {
 		drop(of)
 		if len(of) >= maxSnoozes {
-			return ask.Refuse(ask.CodeQuota, "%d asks are already put off; answer some, or take some back", len(of))
+			return ask.Refuse(ask.CodeQuota, "%d asks are already snoozed; answer some, or take some back", len(of))
 		}
 	}
 	if of == nil && len(b.byWho) >= maxSnoozers {
 		b.tidy()
 		if len(b.byWho) >= maxSnoozers {
-			return ask.Refuse(ask.CodeQuota, "more than %d people have put off asks", maxSnoozers)
+			return ask.Refuse(ask.CodeQuota, "more than %d people have snoozed asks", maxSnoozers)
 		}
 	}
 	return nil

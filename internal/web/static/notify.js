@@ -160,7 +160,7 @@ function offer() {
   box.className = 'offer';
   box.ariaLabel = say('Notifications');
   const says = document.createElement('p');
-  says.textContent = say('Shall this browser tell you when an agent asks?');
+  says.textContent = say('Should this browser notify you when an agent asks?');
   const button = (label, kind, then) => {
     const b = document.createElement('button');
     b.type = 'button';
@@ -169,7 +169,7 @@ function offer() {
     b.addEventListener('click', () => { box.remove(); then(); });
     return b;
   };
-  box.append(says, button(say('Tell me'), 'second', turnOn), button(say('Not now'), 'quietly', () => set('notify', 'off')));
+  box.append(says, button(say('Notify me'), 'second', turnOn), button(say('Not now'), 'quietly', () => set('notify', 'off')));
   $('#done').after(box);
 }
 
