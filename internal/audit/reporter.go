@@ -56,8 +56,7 @@ func (a *Attempt) kind() kind {
 
 // ReporterOptions configures a [Reporter]. The zero value is ready to use.
 type ReporterOptions struct {
-	Logger *slog.Logger  // default: discard
-	Window time.Duration // in which refusals of one kind are one report; default 1m, less only in tests
+	Logger *slog.Logger // default: discard
 }
 
 // Reporter sends the brokers events that they do not see: what a gateway, a web inbox or an issuer
@@ -89,9 +88,6 @@ type attempts struct {
 func NewReporter(send func(context.Context, Report) error, opts ReporterOptions) *Reporter {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	if opts.Window == 0 {
-		opts.Window = reportWindow
 	}
 	return &Reporter{send: send, opts: opts, queue: make(chan Report, reportQueue), refusals: map[kind]*attempts{}, left: strangers, refilled: time.Now()}
 }
@@ -146,7 +142,7 @@ func (r *Reporter) Refused(a Attempt) {
 		s = r.refusals[k]
 	}
 	if s == nil {
-		s = &attempts{Report: a.report(now), until: now.Add(r.opts.Window)}
+		s = &attempts{Report: a.report(now), until: now.Add(reportWindow)}
 		r.refusals[k] = s
 	}
 	s.Refusal.Count++
@@ -191,7 +187,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(reportGrace, cancel) })
 	defer stop()
-	every := time.NewTicker(min(r.opts.Window, time.Second))
+	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	for {
 		select {

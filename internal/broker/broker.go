@@ -37,8 +37,6 @@ import (
 type Options struct {
 	Logger  *slog.Logger         // default: discard
 	Limit   time.Duration        // for one request that is not held; default 5s
-	Workers int                  // concurrent requests; default 512
-	MaxHeld int                  // held requests; default 100000
 	Grace   time.Duration        // for running requests when Run ends; default 10s
 	Sweep   time.Duration        // how often to look for asks that the server's timer missed; default 30s, less only in tests
 	Version string               // any string, shown in the service's metadata; default 0.0.0
@@ -62,18 +60,17 @@ type Options struct {
 	breakage // empty, except in builds that prove that torture detects faults
 }
 
+const (
+	workers = 512     // concurrent requests
+	maxHeld = 100_000 // held requests
+)
+
 func (o *Options) fill() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Limit == 0 {
 		o.Limit = 5 * time.Second
-	}
-	if o.Workers == 0 {
-		o.Workers = 512
-	}
-	if o.MaxHeld == 0 {
-		o.MaxHeld = 100_000
 	}
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
@@ -126,7 +123,7 @@ func New(nc *nats.Conn, led *ledger.Ledger, opts Options) *Broker {
 	opts.fill()
 	b := &Broker{
 		id: cloudevent.NewID(), nc: nc, led: led, work: ledger.NewWork(led), opts: opts,
-		workers: newWorkerPool(opts.Workers), presence: newPresence(nc), quotas: newQuotas(led, &opts), told: ratelimit.New(toldRefusals), shedLog: ratelimit.New(loggedRefusals),
+		workers: newWorkerPool(workers), presence: newPresence(nc), quotas: newQuotas(led, &opts), told: ratelimit.New(toldRefusals), shedLog: ratelimit.New(loggedRefusals),
 		republished: map[string]*signals{subject.Question: newSignals(), subject.Outcome: newSignals()},
 	}
 	b.subscriptions = &subscriptions{b: b, subs: map[string]*nats.Subscription{}}

@@ -84,7 +84,7 @@ func (w *waits) hold(r *request) (*held, error) {
 	h := &held{w: w, r: *r, end: time.Now().Add(r.hold), release: release}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.n+w.next >= w.b.opts.MaxHeld {
+	if w.n+w.next >= maxHeld {
 		release()
 		return nil, nil //nolint:nilnil // answered at once
 	}
@@ -108,7 +108,7 @@ func (w *waits) holdNext(r *request) (release func(), err error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.next >= w.b.opts.MaxHeld/2 {
+	if w.next >= maxHeld/2 {
 		share()
 		return nil, ask.Refuse(ask.CodeUnavailable, "%d requests for work are waiting, the maximum of this broker; send fewer at a time, and this one again", w.next)
 	}

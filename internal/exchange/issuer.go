@@ -51,10 +51,12 @@ type Options struct {
 	Refused func(what string, proof Proof, e *ask.Error)
 
 	PerSubject int              // credentials per minute for one subject of one issuer; default 300
-	AtOnce     int              // concurrent exchanges; default 32
 	Now        func() time.Time // default: time.Now
 	Logger     *slog.Logger     // default: discard
 }
+
+// atOnce is the number of concurrent exchanges.
+const atOnce = 32
 
 // Issuer exchanges tokens for credentials, for the gateways of a bus.
 type Issuer struct {
@@ -71,16 +73,13 @@ func New(nc *nats.Conn, opts Options) *Issuer {
 	if opts.PerSubject <= 0 {
 		opts.PerSubject = 300
 	}
-	if opts.AtOnce <= 0 {
-		opts.AtOnce = 32
-	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Issuer{nc: nc, opts: opts, taken: ratelimit.New(opts.PerSubject), people: ratelimit.New(perPerson), slots: make(chan struct{}, opts.AtOnce)}
+	return &Issuer{nc: nc, opts: opts, taken: ratelimit.New(opts.PerSubject), people: ratelimit.New(perPerson), slots: make(chan struct{}, atOnce)}
 }
 
 // answerWithin is the limit of one exchange: the server drops a reply after 5

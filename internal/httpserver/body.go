@@ -21,7 +21,7 @@ func bodies(next http.Handler, limits Limits) http.Handler {
 		}
 		control := http.NewResponseController(w)
 		_ = control.SetReadDeadline(time.Now().Add(limits.BodyTimeout)) // net/http's own connections have deadlines
-		b := &body{ReadCloser: http.MaxBytesReader(w, r.Body, limits.MaxBody), control: control}
+		b := &body{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody), control: control}
 		copied := *r // net/http keeps the original, whose body it knows
 		copied.Body = b
 		next.ServeHTTP(w, &copied)

@@ -16,10 +16,13 @@ type Limits struct {
 
 	HeaderTimeout time.Duration // for a request's header; default 10 s
 	BodyTimeout   time.Duration // for a request's whole body; default 15 s
-	IdleTimeout   time.Duration // between two requests; default 2 min
 	MaxHeader     int           // bytes of a header; default 64 KiB
-	MaxBody       int64         // bytes of a body; default 4 MiB; handlers may set less
 }
+
+const (
+	idleTimeout = 2 * time.Minute // between two requests
+	maxBody     = 4 << 20         // bytes of a body; handlers may set less
+)
 
 // share is the fraction of the process's descriptors for one listener.
 const share = 2
@@ -43,11 +46,7 @@ func (l *Limits) fill() {
 	number(&l.Unidentified, min(max(1, l.Connections/4), 1024))
 	duration(&l.HeaderTimeout, 10*time.Second)
 	duration(&l.BodyTimeout, 15*time.Second)
-	duration(&l.IdleTimeout, 2*time.Minute)
 	number(&l.MaxHeader, 64<<10)
-	if l.MaxBody <= 0 {
-		l.MaxBody = 4 << 20
-	}
 }
 
 // descriptors returns how many files and sockets the process may open.

@@ -59,7 +59,7 @@ type Server struct {
 func New(ln net.Listener, h http.Handler, limits Limits) *Server {
 	limits.fill()
 	s := &Server{srv: &http.Server{
-		Handler: bodies(h, limits), ReadHeaderTimeout: limits.HeaderTimeout, IdleTimeout: limits.IdleTimeout, MaxHeaderBytes: limits.MaxHeader,
+		Handler: bodies(h, limits), ReadHeaderTimeout: limits.HeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: limits.MaxHeader,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, counted(c))
 		},

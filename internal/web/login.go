@@ -173,8 +173,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 
 // secure reports whether the browser connects over TLS.
 func (s *Server) secure(r *http.Request) bool {
-	return r.TLS != nil || s.base.Scheme == "https" && httpserver.Host(r.Host) == httpserver.Host(s.base.Host) ||
-		s.opts.TrustProxy && r.Header.Get("X-Forwarded-Proto") == "https"
+	return r.TLS != nil || s.base.Scheme == "https" && httpserver.Host(r.Host) == httpserver.Host(s.base.Host)
 }
 
 func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int) {

@@ -98,8 +98,6 @@ type Options struct {
 	// Note receives the inbox's sign-ins and refusals, for the audit. It must
 	// not block. Default: none.
 	Note func(Event)
-	// TrustProxy trusts an X-Forwarded-Proto of https.
-	TrustProxy bool
 	// MaxStreams bounds the open event streams; default 2000.
 	MaxStreams int
 	// Heartbeat is the interval of heartbeats on an idle stream; default 15 s.
