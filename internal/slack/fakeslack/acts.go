@@ -168,15 +168,6 @@ func (s *Server) respondToView(id string, body json.RawMessage) {
 	}
 }
 
-// Dismiss closes a user's modal.
-func (s *Server) Dismiss(user string) {
-	if v, ok := s.Modal(user); ok {
-		s.mu.Lock()
-		s.views[v.ID].Closed = true
-		s.mu.Unlock()
-	}
-}
-
 // Write posts a user's message; with a thread, a reply in it.
 func (s *Server) Write(user, channel, thread, text string) Place {
 	s.mu.Lock()

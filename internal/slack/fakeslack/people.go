@@ -67,26 +67,11 @@ func (s *Server) AddChannel(c Channel) {
 	s.channels[c.ID] = &c
 }
 
-// Deactivate makes a user a former member.
-func (s *Server) Deactivate(user string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.users[user].Deleted = true
-}
-
 // Archive archives a channel.
 func (s *Server) Archive(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.channels[channel].Archived = true
-}
-
-// DeleteChannel deletes a channel and its messages.
-func (s *Server) DeleteChannel(channel string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.channels, channel)
-	maps.DeleteFunc(s.messages, func(p Place, _ *Message) bool { return p.Channel == channel })
 }
 
 func (s *Server) usersInfo(a args) (reply, error) {

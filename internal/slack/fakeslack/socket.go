@@ -29,12 +29,11 @@ type sockets struct {
 // socket is one connection. Without a conn it is a ghost: registered, given its share of envelopes,
 // and never read.
 type socket struct {
-	conn   *websocket.Conn
-	going  bool // a disconnect was sent
-	frozen bool // half-open: no more reads and writes
+	conn  *websocket.Conn
+	going bool // a disconnect was sent
 }
 
-func (c *socket) ghost() bool { return c.conn == nil || c.frozen }
+func (c *socket) ghost() bool { return c.conn == nil }
 
 // answer is the app's acknowledgement of an envelope.
 type answer struct {
@@ -87,18 +86,12 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if send(ctx, conn, hello) != nil {
 		return
 	}
-	go ping(ctx, c, ss, s.opts.PingEvery)
+	go ping(ctx, conn, s.opts.PingEvery)
 	ss.read(ctx, c)
 }
 
-func ping(ctx context.Context, c *socket, ss *sockets, every time.Duration) {
-	for {
-		ss.mu.Lock()
-		frozen := c.frozen
-		ss.mu.Unlock()
-		if !frozen && c.conn.Ping(ctx) != nil {
-			return
-		}
+func ping(ctx context.Context, conn *websocket.Conn, every time.Duration) {
+	for conn.Ping(ctx) == nil {
 		select {
 		case <-ctx.Done():
 			return
@@ -125,9 +118,6 @@ func (ss *sockets) read(ctx context.Context, c *socket) {
 		}
 		ss.mu.Lock()
 		to := ss.waiting[a.EnvelopeID]
-		if c.frozen {
-			to = nil
-		}
 		delete(ss.waiting, a.EnvelopeID)
 		ss.mu.Unlock()
 		if to != nil {
@@ -157,14 +147,10 @@ func (ss *sockets) add(c *socket) (int, bool) {
 	return len(ss.conns), true
 }
 
-// remove drops a connection that has ended; a frozen one stays as a ghost.
+// remove drops a connection that has ended.
 func (ss *sockets) remove(c *socket) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if c.frozen {
-		c.conn = nil
-		return
-	}
 	ss.conns = slices.DeleteFunc(ss.conns, func(other *socket) bool { return other == c })
 }
 
@@ -248,16 +234,6 @@ func (s *Server) DropGhosts() {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	s.sockets.conns = slices.DeleteFunc(s.sockets.conns, (*socket).ghost)
-}
-
-// Freeze makes every connection half-open: Slack neither pings nor reads, and
-// the app's side stays open.
-func (s *Server) Freeze() {
-	s.sockets.mu.Lock()
-	defer s.sockets.mu.Unlock()
-	for _, c := range s.sockets.conns {
-		c.frozen = true
-	}
 }
 
 // Disconnect sends n connections a disconnect message, the oldest first, with a reason such as

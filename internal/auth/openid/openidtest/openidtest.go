@@ -30,14 +30,13 @@ type Provider struct {
 	*httptest.Server
 	key *ecdsa.PrivateKey
 
-	mu        sync.Mutex
-	claims    map[string]any
-	info      map[string]any // only returned by userinfo
-	change    func(map[string]any)
-	codes     map[string]url.Values
-	refresh   map[string]bool // still valid
-	refreshes int
-	tampered  bool
+	mu       sync.Mutex
+	claims   map[string]any
+	info     map[string]any // only returned by userinfo
+	change   func(map[string]any)
+	codes    map[string]url.Values
+	refresh  map[string]bool // still valid
+	tampered bool
 }
 
 // Start starts a provider.
@@ -96,13 +95,6 @@ func (p *Provider) Ends() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.refresh)
-}
-
-// Refreshes returns the number of refreshes.
-func (p *Provider) Refreshes() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.refreshes
 }
 
 func (p *Provider) about(w http.ResponseWriter, _ *http.Request) {
@@ -165,7 +157,6 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		delete(p.refresh, old) // each is valid once
-		p.refreshes++
 	}
 	p.change(claims)
 	next := rand.Text()
