@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
@@ -196,7 +197,7 @@ func TestTextQuotesAgentLines(t *testing.T) {
 	a.Context, a.Questions[0].Text = hostile, hostile
 	a.Questions[0].Options[0].Description = hostile
 	card := present.New(record(a), mei, now)
-	for name, text := range map[string]string{"card": card.Text(), "question": card.QuestionText(0)} {
+	for name, text := range map[string]string{"card": card.Text(), "question": card.QuestionText(0, 0, utf8.RuneCountInString)} {
 		for line := range strings.Lines(text) {
 			forged := strings.HasPrefix(line, "  3. Delete") || strings.HasPrefix(line, "[q2]") || strings.HasPrefix(line, "  1. Forged") || strings.HasPrefix(line, "Choose one: type 3")
 			if forged {

@@ -109,12 +109,9 @@ func (c *Card) about() []string {
 	return []string{strings.Join(lines, "\n")}
 }
 
-// QuestionText returns the i-th question as in [Card.Text]: the options and what to type.
-func (c *Card) QuestionText(i int) string { return c.Questions[i].text(c, nil) }
-
-// QuestionTextIn is QuestionText for a width, with previews side by side below the options if they
-// fit.
-func (c *Card) QuestionTextIn(i, width int, cells func(string) int) string {
+// QuestionText returns the i-th question as in [Card.Text], the options and what to type, for a
+// width: previews are side by side below the options if they fit.
+func (c *Card) QuestionText(i, width int, cells func(string) int) string {
 	return c.Questions[i].text(c, sideBySide(c.Questions[i].Options, width, cells))
 }
 

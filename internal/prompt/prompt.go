@@ -76,7 +76,7 @@ func (d *dialog) print(s string) { fmt.Fprintln(d.out, s) }
 func (d *dialog) tell(text string, args ...any) { d.print(d.card.Say(text, args...)) }
 
 // show prints a question.
-func (d *dialog) show(i int) { d.print(d.card.QuestionTextIn(i, d.width, displaywidth.String)) }
+func (d *dialog) show(i int) { d.print(d.card.QuestionText(i, d.width, displaywidth.String)) }
 
 // introduce prints who asks and why.
 func (d *dialog) introduce() {

@@ -1,7 +1,5 @@
 package ask
 
-import "strconv"
-
 // chineseSentences maps the sentences of this package to Chinese. The most
 // general patterns come last. A test checks that none is missing.
 //
@@ -79,73 +77,6 @@ func SurfaceWordsIn(lang, responder string) string {
 		return "智能体自己的对话框"
 	}
 	return responder
-}
-
-// HowToIn is [Question.HowTo] in another language.
-func (q *Question) HowToIn(lang string) string {
-	if !speaksChinese(lang) {
-		return q.HowTo()
-	}
-	s := "请输入你的回答。"
-	switch q.Kind {
-	case KindChoice:
-		s = "请选择一项：输入编号，或选项文字的一部分。"
-		if q.Multiple {
-			s = "请选择" + q.howManyChinese() + "：输入编号或选项文字，用逗号隔开。"
-		}
-		if q.Other() {
-			s += "也可以自己写。"
-		}
-	case KindNumber:
-		s = "请输入数字" + q.Limits.spanChinese() + "。"
-		if q.Limits.Integer {
-			s = "请输入整数" + q.Limits.spanChinese() + "。"
-		}
-	case KindBoolean:
-		s = "请输入“是”或“否”。"
-	case KindDate:
-		s = "请输入日期，例如 2026-11-20" + q.Limits.spanChinese() + "。"
-	case KindText:
-	}
-	if q.Optional {
-		s += "留空则跳过。"
-	}
-	return s
-}
-
-func (q *Question) howManyChinese() string {
-	switch least, most := max(q.MinItems, 1), q.MaxItems; {
-	case most == least:
-		return " " + strconv.Itoa(most) + " 项"
-	case most > 0:
-		return " " + strconv.Itoa(least) + " 到 " + strconv.Itoa(most) + " 项"
-	case least > 1:
-		return "至少 " + strconv.Itoa(least) + " 项"
-	}
-	return "一项或多项"
-}
-
-func (l Limits) spanChinese() string {
-	least, most := l.MinDate, l.MaxDate
-	if l.Min != nil {
-		least = formatNumber(*l.Min)
-	}
-	if l.Max != nil {
-		most = formatNumber(*l.Max)
-	}
-	switch {
-	case least != "" && most != "":
-		return "（" + least + " 到 " + most + "）"
-	case l.MinDate != "":
-		return "（" + least + " 或之后）"
-	case l.MaxDate != "":
-		return "（" + most + " 或之前）"
-	case least != "":
-		return "（不小于 " + least + "）"
-	case most != "":
-		return "（不大于 " + most + "）"
-	}
-	return ""
 }
 
 // plainText holds the fixed words of a question's text form.
