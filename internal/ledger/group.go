@@ -92,7 +92,7 @@ func (w *Work) claim(ctx context.Context, g Group) error {
 	whole := Group{Type: g.Type}
 	want := w.l.groupConsumer(whole, 0, subject.Outcome)
 	if g.Tenant != "" {
-		if err := w.room(ctx, g); err != nil {
+		if err := w.checkConsumers(ctx, g); err != nil {
 			return err
 		}
 		want = placeholder(whole)
@@ -129,8 +129,8 @@ func placeholder(whole Group) jetstream.ConsumerConfig {
 	}
 }
 
-// room reports whether a tenant's group may have its own consumers.
-func (w *Work) room(ctx context.Context, g Group) error {
+// checkConsumers returns an error if a tenant's group may have no consumers of its own.
+func (w *Work) checkConsumers(ctx context.Context, g Group) error {
 	s, err := w.l.js.Stream(ctx, subject.Stream(0))
 	if err != nil {
 		return fmt.Errorf("ledger: %w", err)

@@ -122,18 +122,18 @@ type piece struct {
 	again bool
 }
 
-// beside is what the ledger holds in addition to a piece of work.
-type beside struct {
+// related is what the ledger holds in addition to a piece of work.
+type related struct {
 	ended   uint64 // the sequence of the outcome of a question
 	receipt *ask.Receipt
 }
 
 // receiptOf returns the receipt if it belongs to this life of the ask.
-func (b beside) receiptOf(life string) *ask.Receipt {
-	if b.receipt == nil || b.receipt.Life != life {
+func (r related) receiptOf(life string) *ask.Receipt {
+	if r.receipt == nil || r.receipt.Life != life {
 		return nil
 	}
-	return b.receipt
+	return r.receipt
 }
 
 // items decodes the messages of one partition, all at once: if the reply is
@@ -152,13 +152,13 @@ func (w *Work) items(ctx context.Context, typ, kind string, msgs []*nats.Msg) []
 	if len(pieces) == 0 {
 		return nil
 	}
-	around, err := w.around(ctx, typ, kind, pieces)
+	found, err := w.related(ctx, typ, kind, pieces)
 	items := make([]WorkItem, 0, len(pieces))
 	for i := range pieces {
 		item, ok := WorkItem{}, false
 		failed := err
 		if failed == nil {
-			item, ok, failed = w.item(ctx, kind, &pieces[i], around[pieces[i].key])
+			item, ok, failed = w.item(ctx, kind, &pieces[i], found[pieces[i].key])
 		}
 		switch {
 		case failed != nil:
@@ -173,10 +173,10 @@ func (w *Work) items(ctx context.Context, typ, kind string, msgs []*nats.Msg) []
 	return items
 }
 
-// around reads what belongs to the pieces of one partition: in one request from
+// related reads what belongs to the pieces of one partition: in one request from
 // a single server; in a cluster one by one from the leader, because a lagging
 // replica may not have the latest receipt, which would lead to a second post.
-func (w *Work) around(ctx context.Context, typ, kind string, pieces []piece) (map[ask.Key]beside, error) {
+func (w *Work) related(ctx context.Context, typ, kind string, pieces []piece) (map[ask.Key]related, error) {
 	p, stream := w.l.place(pieces[0].key)
 	var filters []string
 	for i := range pieces {
@@ -195,7 +195,7 @@ func (w *Work) around(ctx context.Context, typ, kind string, pieces []piece) (ma
 	if err != nil {
 		return nil, err
 	}
-	all := map[ask.Key]beside{}
+	all := map[ask.Key]related{}
 	for _, m := range found {
 		k, kind, _, ok := subject.ParseLedger(m.Subject)
 		if !ok {
@@ -230,10 +230,10 @@ func (l *Ledger) firsts(ctx context.Context, stream string, subjects []string) (
 
 // item decodes a piece of work. ok is false if there is nothing to do: an
 // outcome that is not the first, or a ghost question.
-func (w *Work) item(ctx context.Context, kind string, of *piece, b beside) (WorkItem, bool, error) {
+func (w *Work) item(ctx context.Context, kind string, of *piece, with related) (WorkItem, bool, error) {
 	item := WorkItem{Token: of.Reply, Again: of.again}
 	if kind == subject.Question {
-		if b.ended > of.seq { // an earlier outcome belongs to an earlier life, which has expired
+		if with.ended > of.seq { // an earlier outcome belongs to an earlier life, which has expired
 			return WorkItem{}, false, w.l.removeIfGhost(ctx, of.key, of.seq)
 		}
 		var err error
@@ -241,7 +241,7 @@ func (w *Work) item(ctx context.Context, kind string, of *piece, b beside) (Work
 			return WorkItem{}, false, err
 		}
 		item.State.Version = of.seq
-		item.Receipt = b.receiptOf(item.State.Life)
+		item.Receipt = with.receiptOf(item.State.Life)
 		return item, true, nil
 	}
 	var err error
@@ -258,7 +258,7 @@ func (w *Work) item(ctx context.Context, kind string, of *piece, b beside) (Work
 			return WorkItem{}, false, err
 		}
 	}
-	item.Receipt = b.receiptOf(item.State.Life)
+	item.Receipt = with.receiptOf(item.State.Life)
 	return item, true, nil
 }
 

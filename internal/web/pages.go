@@ -37,7 +37,7 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me responder.View
 		s.recall(ctx, p.Ask, &record, me)
 	} else {
 		p = s.newPage(ctx, me, nil, at)
-		p.rest(s, me, ok, t.Since)
+		p.explainEmpty(s, me, ok, t.Since)
 		if err != nil && !errors.Is(err, ask.ErrNotFound) && p.Problem == "" {
 			p.Problem = say(me, "The waiting asks cannot be read from the bus right now. Try again in a few seconds.")
 		}

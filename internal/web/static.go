@@ -86,7 +86,7 @@ func parseTemplates(a *assets) (map[string]*template.Template, error) {
 	for _, l := range lang.All() {
 		t := template.New("").Funcs(template.FuncMap{
 			"asset": a.path, "inline": inline, "plain": present.InlinePlain, "strong": strong, "bdi": bdi, "kbd": kbd, "code": code, "work": branch, "signin": signInLink,
-		}).Funcs(voice{l}.functions(scripts))
+		}).Funcs(localized{l}.functions(scripts))
 		t, err := t.ParseFS(files, "templates/*.html")
 		if err != nil {
 			return nil, fmt.Errorf("web: parse the templates: %w", err)

@@ -25,7 +25,7 @@ type page struct {
 	Here    string // the listing in URLs of this page
 	Tools   toolbar
 	Turn    *turn        // above the ask in focus, while it is pending
-	Rest    *rest        // why nothing is in focus
+	NoFocus *emptyFocus  // why nothing is in focus
 	Done    *present.End // what this person has just done
 	Ask     *askView     // nil: nothing is in focus
 	Now     string
@@ -159,17 +159,17 @@ func (p *page) focus(s *Server, v *askView, record *ask.Record, me responder.Vie
 	}
 }
 
-// rest says why nothing is in focus although the page may have a list.
-type rest struct {
+// emptyFocus says why nothing is in focus although the page may have a list.
+type emptyFocus struct {
 	Title string
 	Lines []string
 	To    string // URL of the button; empty: there is none
 	Words string // label of the button
 }
 
-// rest says why nothing is in focus. It is nil if nothing at all is pending, or
+// explainEmpty says why nothing is in focus. It is nil if nothing at all is pending, or
 // if the chosen ask cannot be read.
-func (p *page) rest(s *Server, me responder.Viewer, chosen bool, since time.Time) {
+func (p *page) explainEmpty(s *Server, me responder.Viewer, chosen bool, since time.Time) {
 	top := "/" + p.at.query()
 	_, others := s.board.Pending(responder.Filter{Viewer: me}, 0, 0)
 	all := listing{show: showAll}
@@ -177,18 +177,18 @@ func (p *page) rest(s *Server, me responder.Viewer, chosen bool, since time.Time
 	case chosen:
 	case !since.IsZero() && p.Total > 0:
 		p.Here = p.at.with(url.Values{fieldSince: {strconv.FormatInt(since.UnixMilli(), 10)}})
-		p.Rest = &rest{say(me, "That was the last one"), []string{say(me, "The asks that you skipped are still in the list. New asks appear here by themselves.")}, top, say(me, "From the top")}
+		p.NoFocus = &emptyFocus{say(me, "That was the last one"), []string{say(me, "The asks that you skipped are still in the list. New asks appear here by themselves.")}, top, say(me, "From the top")}
 	case p.Total > 0:
-		p.Rest = &rest{say(me, "Others are looking at the waiting asks"), []string{say(me, "The list shows who. An ask that nobody is looking at appears here by itself; you may open any of them anyway.")}, "", ""}
+		p.NoFocus = &emptyFocus{say(me, "Others are looking at the waiting asks"), []string{say(me, "The list shows who. An ask that nobody is looking at appears here by itself; you may open any of them anyway.")}, "", ""}
 	case p.at.show == showSnoozed:
-		p.Rest = &rest{say(me, "Nothing is snoozed"), []string{say(me, "Press h on an ask to snooze it. It comes back by itself.")}, "/", say(me, "To the waiting asks")}
+		p.NoFocus = &emptyFocus{say(me, "Nothing is snoozed"), []string{say(me, "Press h on an ask to snooze it. It comes back by itself.")}, "/", say(me, "To the waiting asks")}
 	case p.at.narrowed():
-		p.Rest = &rest{say(me, "Nothing matches"), []string{say(me, "No waiting ask matches this search and these filters.")}, p.at.clear(), say(me, "Clear them")}
+		p.NoFocus = &emptyFocus{say(me, "Nothing matches"), []string{say(me, "No waiting ask matches this search and these filters.")}, p.at.clear(), say(me, "Clear them")}
 	case others > 0 && p.at.show != showAll:
 		lines := []string{say(me, "The waiting asks are for others to decide.")}
 		if len(p.off) > 0 {
 			lines = []string{say(me, "The waiting asks are for others to decide, or you snoozed them.")}
 		}
-		p.Rest = &rest{say(me, "Nothing waits for you"), lines, "/" + all.query(), say(me, "View it anyway")}
+		p.NoFocus = &emptyFocus{say(me, "Nothing waits for you"), lines, "/" + all.query(), say(me, "View it anyway")}
 	}
 }

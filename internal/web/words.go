@@ -12,11 +12,11 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// voice holds the template functions of one language.
-type voice struct{ *lang.Language }
+// localized holds the template functions of one language.
+type localized struct{ *lang.Language }
 
 // functions returns the template functions of a language.
-func (v voice) functions(scripts []string) template.FuncMap {
+func (v localized) functions(scripts []string) template.FuncMap {
 	table := v.table(scripts)
 	return template.FuncMap{
 		"say": v.Say, "tell": v.tell, "language": func() string { return v.Tag }, "lang": v.lang, "table": func() template.JS { return table },
@@ -31,7 +31,7 @@ const slots = '\ue000'
 // results of the functions below; a moment is updated by scripts. Text by
 // people and agents comes through strong or bdi, which isolate its writing
 // direction.
-func (v voice) tell(text string, values ...any) template.HTML {
+func (v localized) tell(text string, values ...any) template.HTML {
 	marks, drawn := make([]any, len(values)), make([]string, 0, 2*len(values))
 	for i, value := range values {
 		mark := string(slots + rune(i))
@@ -86,7 +86,7 @@ func kbd(names ...string) template.HTML {
 }
 
 // verdict describes how an ask ended in one line: who, when, and where.
-func (v voice) verdict(e *present.End) template.HTML {
+func (v localized) verdict(e *present.End) template.HTML {
 	who := "<strong>" + bdi(e.Who) + "</strong>"
 	switch {
 	case e.Who == "":
@@ -98,7 +98,7 @@ func (v voice) verdict(e *present.End) template.HTML {
 }
 
 // told is verdict without the time.
-func (v voice) told(lead string, e *present.End) template.HTML {
+func (v localized) told(lead string, e *present.End) template.HTML {
 	who := "<strong>" + bdi(e.Who) + "</strong>"
 	switch {
 	case e.Who == "":
@@ -110,7 +110,7 @@ func (v voice) told(lead string, e *present.End) template.HTML {
 }
 
 // places lists the other surfaces that show an ask.
-func (v voice) places(all []present.Place) template.HTML {
+func (v localized) places(all []present.Place) template.HTML {
 	drawn := make([]string, len(all))
 	for i, p := range all {
 		drawn[i] = template.HTMLEscapeString(p.Where)
@@ -126,7 +126,7 @@ func (v voice) places(all []present.Place) template.HTML {
 
 // lang returns the lang attribute of a text whose script shows that its
 // language is not the page's.
-func (v voice) lang(texts ...string) template.HTMLAttr {
+func (v localized) lang(texts ...string) template.HTMLAttr {
 	tag := ask.LanguageOf(texts...)
 	if tag == "" && v.Han() {
 		return ` lang=""` // Latin letters: not the page's language, and otherwise unknown
@@ -156,7 +156,7 @@ func (a *assets) scripts() []string {
 
 // table returns the translations of the scripts' messages, except those that
 // equal the message.
-func (v voice) table(scripts []string) template.JS {
+func (v localized) table(scripts []string) template.JS {
 	words := map[string]any{}
 	for _, text := range scripts {
 		if w := v.Script(text); w != nil {

@@ -113,7 +113,7 @@ func (b *Board) Run(ctx context.Context) error {
 	beside.Go(func() { b.fade(ctx) })
 	if b.opts.Handovers != nil {
 		beside.Go(func() {
-			if err := b.opts.Handovers.run(ctx, b.hand); err != nil {
+			if err := b.opts.Handovers.run(ctx, b.setHandover); err != nil {
 				b.r.opts.Logger.WarnContext(ctx, "board: no longer following handovers", slog.Any("error", err))
 			}
 		})

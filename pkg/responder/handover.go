@@ -80,9 +80,9 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 		}
 	}
 	if o.To == "" {
-		b.hand(k, nil)
+		b.setHandover(k, nil)
 	} else {
-		b.hand(k, o)
+		b.setHandover(k, o)
 	}
 	return nil
 }
@@ -155,8 +155,8 @@ func (b *Board) People() []ask.By {
 // maxHanded bounds the handovers of asks that are not here (yet).
 const maxHanded = 10_000
 
-// hand records to whom an ask was handed over; nil: nobody.
-func (b *Board) hand(k ask.Key, o *Handover) {
+// setHandover records to whom an ask was handed over; nil: nobody.
+func (b *Board) setHandover(k ask.Key, o *Handover) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	name := k.String()

@@ -34,7 +34,7 @@ func (r *Responder) SharedSnoozes() *SharedSnoozes {
 // Put implements [SnoozeStore]. The error is [ask.ErrQuota], or
 // [ask.ErrUnavailable] if the broker cannot be reached.
 func (s *SharedSnoozes) Put(ctx context.Context, principal string, z Snooze) error {
-	who := sleeper(principal)
+	who := tokenOf(principal)
 	k := state.Key{Tenant: z.Key.Tenant, Name: who + "." + z.Key.Session + "." + z.Key.ID}
 	if z.Until.IsZero() {
 		if err := s.bucket.Delete(ctx, k); err != nil {
@@ -43,7 +43,7 @@ func (s *SharedSnoozes) Put(ctx context.Context, principal string, z Snooze) err
 		s.book.remove(who, z.Key)
 		return nil
 	}
-	if err := s.book.room(who, z.Key); err != nil {
+	if err := s.book.checkQuota(who, z.Key); err != nil {
 		return err
 	}
 	if _, err := s.bucket.Put(ctx, k, z, max(time.Second, time.Until(z.Until))); err != nil {
@@ -55,7 +55,7 @@ func (s *SharedSnoozes) Put(ctx context.Context, principal string, z Snooze) err
 
 // Of implements [SnoozeStore].
 func (s *SharedSnoozes) Of(_ context.Context, principal string) ([]Snooze, error) {
-	return s.book.of(sleeper(principal)), nil
+	return s.book.of(tokenOf(principal)), nil
 }
 
 // Run implements [SnoozeStore]. A store runs once.
@@ -96,8 +96,8 @@ func (s *SharedSnoozes) follow(old, now *state.Entry) {
 	s.tell(k)
 }
 
-// sleeper returns a token for a person's key, since principals are not tokens.
-func sleeper(principal string) string {
+// tokenOf returns a token for a person's key, since principals are not tokens.
+func tokenOf(principal string) string {
 	sum := sha256.Sum256([]byte("askbus snooze\x00" + principal))
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }

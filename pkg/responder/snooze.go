@@ -46,7 +46,7 @@ func (m *MemorySnoozes) Put(_ context.Context, principal string, s Snooze) error
 		m.book.remove(principal, s.Key)
 		return nil
 	}
-	if err := m.book.room(principal, s.Key); err != nil {
+	if err := m.book.checkQuota(principal, s.Key); err != nil {
 		return err
 	}
 	m.book.set(principal, s)

@@ -25,8 +25,8 @@ func (b *snoozeBook) signal() chan struct{} {
 	return b.stirred
 }
 
-// room refuses a snooze beyond the bounds.
-func (b *snoozeBook) room(who string, k ask.Key) error {
+// checkQuota refuses a snooze beyond the bounds.
+func (b *snoozeBook) checkQuota(who string, k ask.Key) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	of := b.byWho[who]
