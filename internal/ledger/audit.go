@@ -103,7 +103,7 @@ func (l *Ledger) openAudit(ctx context.Context) (made bool, err error) {
 			return false, nil // created with other settings
 		case (codeIs(err, codeStorageExceeded) || codeIs(err, codeInsufficient)) && try%2 == 1 && cfg.MaxBytes > minAuditBytes:
 			cfg.MaxBytes = max(minAuditBytes, cfg.MaxBytes/4) // the server has less room than configured
-		case try > 4 || !transient(err) && !codeIs(err, codeStorageExceeded) && !codeIs(err, codeInsufficient), backOff(ctx, try) != nil:
+		case try > 4 || !IsTemporary(err) && !codeIs(err, codeStorageExceeded) && !codeIs(err, codeInsufficient), backOff(ctx, try) != nil:
 			return false, fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
 		}
 	}

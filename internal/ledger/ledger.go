@@ -250,7 +250,7 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 				continue // a new cluster replies this while peers are missing
 			}
 			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
-		case ctx.Err() != nil || try > 10 || !transient(err):
+		case ctx.Err() != nil || try > 10 || !IsTemporary(err):
 			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
 		}
 		if backOff(ctx, try) != nil {
@@ -258,8 +258,6 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 		}
 	}
 }
-
-func transient(err error) bool { return IsTemporary(err) }
 
 func codeIs(err error, code int) bool {
 	return codeOf(err) == code

@@ -94,7 +94,7 @@ func (l *Ledger) ends(ctx context.Context, ln *lane, seq uint64, batch []message
 func (l *Ledger) consume(ctx context.Context, stream, filter string, seq uint64, n int, headersOnly bool) (batch []message, end bool, err error) {
 	for try := 0; ; try++ {
 		batch, end, err = l.consumeOnce(ctx, stream, filter, seq, n, headersOnly)
-		if err == nil || !transient(err) || try >= 3 || backOff(ctx, try) != nil {
+		if err == nil || !IsTemporary(err) || try >= 3 || backOff(ctx, try) != nil {
 			break
 		}
 	}

@@ -83,7 +83,7 @@ func (l *Ledger) openState(ctx context.Context) error {
 			return nil // created with another budget
 		case (codeIs(err, codeStorageExceeded) || codeIs(err, codeInsufficient)) && try%2 == 1 && cfg.MaxBytes > minStateBudget:
 			cfg.MaxBytes = max(minStateBudget, cfg.MaxBytes/4) // the server has less room than configured
-		case try > 16 || !transient(err) && !codeIs(err, codeStorageExceeded) && !codeIs(err, codeInsufficient), backOff(ctx, try) != nil:
+		case try > 16 || !IsTemporary(err) && !codeIs(err, codeStorageExceeded) && !codeIs(err, codeInsufficient), backOff(ctx, try) != nil:
 			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
 		}
 	}

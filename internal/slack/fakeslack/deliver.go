@@ -15,8 +15,6 @@ import (
 	"time"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 // Delivery is the result of a delivery to the app.
 type Delivery struct {
 	Acked  bool
@@ -124,7 +122,7 @@ func (s *Server) overHTTP(to, contentType string, body []byte, retry int, reason
 	req.Header.Set("Content-Type", contentType)
 	s.Sign(req.Header, body, time.Now())
 	if retry > 0 {
-		req.Header.Set("X-Slack-Retry-Num", itoa(retry))
+		req.Header.Set("X-Slack-Retry-Num", strconv.Itoa(retry))
 		req.Header.Set("X-Slack-Retry-Reason", reason)
 	}
 	res, err := http.DefaultClient.Do(req)

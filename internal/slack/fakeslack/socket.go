@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -169,7 +170,7 @@ func (s *Server) overSocket(kind string, payload any, retry int, reason string, 
 		return Delivery{Lost: "ghost"}
 	}
 	ss.nextID++
-	id := "env-" + time.Now().Format("150405.000000") + "-" + itoa(ss.nextID)
+	id := "env-" + time.Now().Format("150405.000000") + "-" + strconv.Itoa(ss.nextID)
 	acked := make(chan answer, 1)
 	ss.waiting[id] = acked
 	ss.mu.Unlock()
