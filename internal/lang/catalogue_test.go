@@ -183,7 +183,7 @@ var bound = []string{"internal/present/", "internal/web/", "internal/tui/", "int
 // inside are calls whose sentences no reader of a surface sees: logs, errors of
 // programs, refusals of scripts, records of the audit.
 var inside = []string{
-	"Errorf", "New", "Debug", "Info", "Warn", "Error", "DebugContext", "InfoContext", "WarnContext", "ErrorContext", "String", "Refuse", "fault", "InvalidError", "Set", "MustCompile", "panic", "metric", "dead", "Fault", "Close", "note", "noteRefused", "notePerson",
+	"Errorf", "New", "Debug", "Info", "Warn", "Error", "DebugContext", "InfoContext", "WarnContext", "ErrorContext", "String", "Refuse", "fault", "InvalidError", "Set", "MustCompile", "panic", "metric", "dead", "Fault", "Close", "note", "noteRefused", "notePerson", "refusedRequest",
 }
 
 // technical are other texts that no reader sees.
