@@ -203,7 +203,7 @@ func (a *app) benchServerCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "server", Short: "Run the server of a measurement", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := a.newRunning()
+			r := a.newRunning(cmd.Context())
 			defer r.close()
 			srv, err := natsd.Start(natsd.Options{Dir: a.Dir, Addr: "127.0.0.1:0", Admin: true, Logger: r.log})
 			if err != nil {

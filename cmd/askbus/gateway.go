@@ -59,7 +59,7 @@ func gatewayFlags(d *config.Gateway, cmd *cobra.Command) {
 }
 
 func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
-	r := a.newRunning()
+	r := a.newRunning(ctx)
 	defer r.close()
 	cred, err := a.gatewayCred()
 	if err != nil {

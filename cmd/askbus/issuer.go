@@ -47,7 +47,7 @@ only API tokens are swapped. The rules file is read again when it changes.`,
 					return fmt.Errorf("--key-of: %w", err)
 				}
 			}
-			r := a.newRunning()
+			r := a.newRunning(cmd.Context())
 			defer r.close()
 			cred, err := a.issuerCred()
 			if err != nil {

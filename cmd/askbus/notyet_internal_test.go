@@ -1,10 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"net"
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 )
 
@@ -69,5 +74,27 @@ func TestARoleWaitsForEverythingThatAServerDoesWhileItStarts(t *testing.T) {
 				t.Errorf("waits: %v, want %v; %T %v", got, c.waits, err, err)
 			}
 		})
+	}
+}
+
+// A role that waits for its server ends when it is told to, and not when the wait is over.
+func TestARoleThatWaitsForItsServerStops(t *testing.T) {
+	t.Parallel()
+	srv, err := natsd.Start(natsd.Options{Dir: t.TempDir(), Addr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cred, err := srv.Credential(natsd.Role{Name: natsd.RoleBroker})
+	srv.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	a := &app{}
+	a.NATS.Wait = time.Hour
+	r := &running{a: a, stopped: ctx.Done(), log: slog.New(slog.DiscardHandler)}
+	stop()
+	if _, err := r.connect(client.Credential(cred)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context canceled", err)
 	}
 }

@@ -30,7 +30,7 @@ ASKBUS_WEB_COOKIE_KEY.
 It calls the push services of Chrome, Edge, Firefox and Safari over HTTPS, and no other
 hosts except those in ASKBUS_PUSH_HOSTS.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := a.newRunning()
+			r := a.newRunning(cmd.Context())
 			defer r.close()
 			cred, err := a.pushCred()
 			if err != nil {

@@ -39,6 +39,7 @@ import (
 // dependencies, and the contents of context.json.
 type running struct {
 	a          *app
+	stopped    <-chan struct{}
 	log        *slog.Logger
 	metrics    *metrics.Set
 	tracing    trace.TracerProvider // nil: nothing is traced
@@ -57,12 +58,13 @@ type running struct {
 	second     bool                // another inbox of this directory runs and keeps its address in context.json
 }
 
-func (a *app) newRunning() *running {
+// newRunning begins a process that ctx stops.
+func (a *app) newRunning(ctx context.Context) *running {
 	before, err := config.ReadContext(a.Dir)
 	if err != nil {
 		a.say("askbus: warning: %v", err)
 	}
-	r := &running{a: a, log: a.log(), metrics: metrics.New(), before: before, tracing: a.tracing()}
+	r := &running{a: a, stopped: ctx.Done(), log: a.log(), metrics: metrics.New(), before: before, tracing: a.tracing()}
 	return r
 }
 
@@ -259,7 +261,11 @@ func (r *running) connect(c client.Credential) (*nats.Conn, error) {
 	}
 	nc, err := call.Connect(call.Credential(c), r.log, r.bus...)
 	for end, try := time.Now().Add(r.a.NATS.Wait), 0; notYet(err) && time.Now().Before(end); try++ {
-		time.Sleep(min(backoff.Delay(100*time.Millisecond, try), time.Until(end)))
+		select {
+		case <-time.After(min(backoff.Delay(100*time.Millisecond, try), time.Until(end))):
+		case <-r.stopped:
+			return nil, fmt.Errorf("stopped while nothing answered at %s: %w", c.URL, context.Canceled)
+		}
 		nc, err = call.Connect(call.Credential(c), r.log, r.bus...)
 	}
 	if errors.Is(err, nats.ErrNoServers) {

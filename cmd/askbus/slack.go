@@ -145,7 +145,7 @@ func (a *app) runSlack(ctx context.Context, s slackSettings, oneTenant bool) err
 	if oneTenant {
 		tenant = a.Tenant
 	}
-	r := a.newRunning()
+	r := a.newRunning(ctx)
 	defer r.close()
 	app, nc, err := r.slack(opts, tenant)
 	if err != nil {

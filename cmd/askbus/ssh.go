@@ -45,7 +45,7 @@ it, too.`,
 		Example: `  askbus ssh --ssh-keys ~/.ssh/authorized_keys
   ssh -p 8022 127.0.0.1`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := a.newRunning()
+			r := a.newRunning(cmd.Context())
 			defer r.close()
 			cred, err := a.sshCred()
 			if err != nil {

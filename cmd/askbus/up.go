@@ -107,7 +107,7 @@ func (s *upSettings) storeFlag(cmd *cobra.Command) {
 }
 
 func (a *app) runUp(ctx context.Context, s upSettings) error {
-	r := a.newRunning()
+	r := a.newRunning(ctx)
 	defer r.close()
 	if err := r.secureOwn(ctx, &s); err != nil {
 		return err
@@ -255,7 +255,7 @@ start it, and wait until it is ready before the next. To replace one whose disk 
 under the same name with a directory that has only the key. While one is down, the other two keep working.
 Remove a node for good with "askbus server remove-node".`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := a.newRunning()
+			r := a.newRunning(cmd.Context())
 			defer r.close()
 			var cluster *natsd.Cluster
 			if len(nodes) > 0 {
@@ -309,7 +309,7 @@ func (a *app) brokerCmd() *cobra.Command {
 with the keys there; elsewhere ASKBUS_CREDS is a file with what "askbus auth broker"
 prints.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := a.newRunning()
+			r := a.newRunning(cmd.Context())
 			defer r.close()
 			r.clockAhead = clockAhead
 			service, led, err := a.brokerCreds()
@@ -346,7 +346,7 @@ web) and ASKBUS_WEB_COOKIE_KEY. Printed links lead to the first inbox of
 a directory while it runs, such as the one of "askbus up".`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			r := a.newRunning()
+			r := a.newRunning(ctx)
 			defer r.close()
 			r.second = true
 			cred, err := a.webCred()

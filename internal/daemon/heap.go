@@ -19,7 +19,7 @@ const (
 // EaseHeap lets a small heap grow by more than its size before it is collected,
 // until ctx ends. It does nothing if the environment sets GOGC.
 func EaseHeap(ctx context.Context) {
-	if os.Getenv("GOGC") != "" {
+	if os.Getenv("GOGC") != "" { //nolint:forbidigo // a setting of the Go runtime, not of askbus
 		return
 	}
 	tick := time.NewTicker(heapEvery)
@@ -44,7 +44,7 @@ func EaseHeap(ctx context.Context) {
 func gcPercent(live uint64) int {
 	p := heapPercent
 	if live > 0 {
-		p = int(min(100*heapSpare/live, heapPercent)) //nolint:gosec // at most heapPercent
+		p = int(min(100*heapSpare/live, heapPercent))
 	}
 	return max(100, p/50*50)
 }

@@ -7,11 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
 
-	"github.com/askbus/askbus/internal/httpserver"
 	"github.com/askbus/askbus/pkg/ask"
 	slackapi "github.com/slack-go/slack"
 )
@@ -75,7 +75,8 @@ func (s *App) signed(next func(http.ResponseWriter, *http.Request, []byte)) http
 
 // refusedRequest reports a request that does not come from Slack.
 func (s *App) refusedRequest(r *http.Request, why string) {
-	s.refused(Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: why, Address: httpserver.Host(r.RemoteAddr)})
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	s.refused(Refusal{What: r.Pattern, Code: ask.CodeUnauthorized, Why: why, Address: address})
 }
 
 // proofHTTP and proofSocket are the proofs of a user's identity.

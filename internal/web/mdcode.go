@@ -21,11 +21,6 @@ const (
 	maxHighlight = 100 * time.Millisecond // in total; one match of a lexer ends after 250 ms by itself
 )
 
-// unstyled is what the formatter asks for and does not use: the tokens get
-// classes, and the style sheet has their colours. Importing chroma's styles
-// would make every command parse seventy of them at its start.
-var unstyled = chroma.MustNewStyle("unstyled", nil)
-
 // coloured is the attribute that holds a code block's highlighted HTML.
 const coloured = "askbus-coloured"
 
@@ -85,6 +80,10 @@ func colour(language, code string, until time.Time) []byte {
 		}
 	}
 	var out bytes.Buffer
+	// The formatter wants a style and does not use it: the tokens get classes, and
+	// the style sheet has their colours. Importing chroma's styles would make every
+	// command parse seventy of them at its start.
+	unstyled := chroma.MustNewStyle("unstyled", nil)
 	if err := formatter.New(formatter.WithClasses(true)).Format(&out, unstyled, chroma.Literator(tokens...)); err != nil {
 		return nil
 	}

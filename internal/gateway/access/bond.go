@@ -7,9 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/gateway/token"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
 )
 
 // ErrEnded is the cause of a request, or its socket, that ends early because one of its tokens
@@ -47,7 +47,7 @@ type bondKey struct{}
 func bonded(r *http.Request) (_ *http.Request, release func()) {
 	ctx, end := context.WithCancelCause(r.Context())
 	b := &bond{end: end}
-	return r.WithContext(call.ForToken(context.WithValue(ctx, bondKey{}, b), b.token)), func() {
+	return r.WithContext(client.ForToken(context.WithValue(ctx, bondKey{}, b), b.token)), func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, stop := range b.stops {
