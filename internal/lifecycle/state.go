@@ -24,7 +24,7 @@ type State struct {
 	// Fields that are carried along and do not affect decisions.
 	EventID string // of the asking event
 	Trace   string // its traceparent
-	Asker   string // the credential that asked, and the API token behind it, for the audit; see the audit
+	Asker   string // the credential that asked, and the API token behind it; see audit.HeaderAsker
 	RawAsk  []byte // the ask's JSON, encoded once: it may have fields that this version does not know
 	RawEnd  []byte // the outcome's JSON with its ask, if available
 	Timed   bool   // the server's timer wrote the outcome, which may have come after another one
