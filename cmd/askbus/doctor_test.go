@@ -16,7 +16,7 @@ func TestDoctorReportsProblemsAndSetsTheExitCode(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != 0 || found.Broken() > 0 || len(found) < 15 {
 		t.Fatalf("exit %d, %v: %s%s", code, err, stdout, stderr)
 	}
-	if out, _, code := pl.run("doctor", "--no-ask", "--output", "text"); code != 0 || !strings.Contains(out, "ok      brokers: 1 of ") || !strings.Contains(out, "missing test ask: not asked") {
+	if out, _, code := pl.run("doctor", "--no-ask", "--output", "text"); code != 0 || !strings.Contains(out, "ok      brokers: 1 of ") || !strings.Contains(out, "missing test ask: not sent") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	// It leaves nothing but the answer of its own ask.

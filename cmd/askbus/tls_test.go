@@ -76,7 +76,7 @@ func TestUpMakesItsOwnCertificate(t *testing.T) {
 		t.Errorf("exit %d: %s", code, asker.err)
 	}
 	out, _, code := pl.run("doctor", "--output", "text", "--no-ask")
-	if code != 0 || !strings.Contains(out, "ok      TLS: the server's certificate is good until") || !strings.Contains(out, "ok      inbox: its certificate is good until") {
+	if code != 0 || !strings.Contains(out, "ok      TLS: the server's certificate is valid until") || !strings.Contains(out, "ok      inbox: its certificate is valid until") {
 		t.Errorf("doctor: %d %s", code, out)
 	}
 	// The link signs in over TLS, and its cookie is Secure.

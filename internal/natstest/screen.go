@@ -2,6 +2,7 @@ package natstest
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +28,8 @@ func (b *Bus) Screen() *Screen {
 	events := make(chan responder.Event, 100)
 	s := &Screen{Responder: b.Dialog("web").Responder, Events: events, t: b.t}
 	ctx, cancel := context.WithCancel(b.t.Context())
-	done := make(chan struct{})
+	synced, done := make(chan struct{}), make(chan struct{})
+	isSynced := sync.OnceFunc(func() { close(synced) })
 	go func() {
 		defer close(done)
 		if err := s.Watch(ctx, func(e responder.Event) {
@@ -35,12 +37,19 @@ func (b *Bus) Screen() *Screen {
 			case events <- e:
 			case <-ctx.Done():
 			}
+			if e.Kind == responder.Synced {
+				isSynced()
+			}
 		}); err != nil {
 			b.t.Error(err)
 		}
 	}()
 	b.t.Cleanup(func() { cancel(); <-done })
-	s.Next(responder.Synced)
+	select {
+	case <-synced:
+	case <-time.After(waittest.Limit):
+		b.t.Fatal("the screen is not in step with the bus")
+	}
 	return s
 }
 
