@@ -124,7 +124,12 @@ func (s *Server) startGuard(bounds Bounds, accounts *identity.Accounts, log *slo
 	if err != nil {
 		return fmt.Errorf("guard of credentials: %w", err)
 	}
-	g.nc, err = nats.Connect("", nats.UserCredentialBytes([]byte(c.Creds)), nats.InProcessServer(s.srv), nats.NoReconnect(), nats.Name("askbus guard"))
+	for range 3 { // on a starved machine the server may close a connection that was too slow to authenticate
+		g.nc, err = nats.Connect("", nats.UserCredentialBytes([]byte(c.Creds)), nats.InProcessServer(s.srv), nats.NoReconnect(), nats.Name("askbus guard"))
+		if err == nil {
+			break
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("guard of credentials: %w", err)
 	}
