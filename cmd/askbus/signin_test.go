@@ -125,3 +125,13 @@ func TestInvite(t *testing.T) {
 		t.Errorf("exit %d: %s", code, said)
 	}
 }
+
+// The output of a pod is read by others than its users.
+func TestUpPrintsNoLinkIfToldSo(t *testing.T) {
+	t.Parallel()
+	p := start(t, "", "up", "--dir", t.TempDir(), "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-link")
+	p.out.wait(t, "Ask something from a second terminal")
+	if out := p.out.String(); strings.Contains(out, "/login?") || !strings.Contains(out, `("askbus login" makes a link that signs you in)`) {
+		t.Errorf("it printed %s", out)
+	}
+}

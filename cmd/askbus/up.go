@@ -27,6 +27,7 @@ type upSettings struct {
 	config.Types
 	config.Issuer
 	noOpen bool
+	noLink bool
 	keyOf  string
 }
 
@@ -62,6 +63,7 @@ It refuses addresses that other machines can reach without TLS, except with --in
 	cmd.Flags().BoolVar(&s.TLS.Own, "tls", s.TLS.Own, "use TLS with a certificate made in --dir")
 	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory from which to copy the key, on the same machine")
 	cmd.Flags().BoolVar(&s.noOpen, "no-open", false, "do not open the browser")
+	cmd.Flags().BoolVar(&s.noLink, "no-link", false, "do not print a sign-in link, because others read the output; does not open the browser")
 	return cmd
 }
 
@@ -207,10 +209,13 @@ func (a *app) greet(ctx context.Context, r *running, s upSettings, link string, 
 		if a.Dir != config.DefaultDir() {
 			try += " --dir " + quote(a.Dir)
 		}
+		inbox := link + "\n          (this link signs you in once, within 10 minutes; \"askbus login\" makes another)"
+		if s.noLink {
+			inbox = r.after.HTTPURL + "  (\"askbus login\" makes a link that signs you in)"
+		}
 		fmt.Fprintf(a.out, `askbus is up.
 
   inbox   %s
-          (this link signs you in once, within 10 minutes; "askbus login" makes another)
   HTTP    %s/v1/asks  ("askbus token issue" makes a bearer token)
   NATS    %s  ("askbus auth agent" prints a credential)
   ops     %s
@@ -220,8 +225,8 @@ Ask something from a second terminal:
 
   %s
 
-`, link, r.after.HTTPURL, r.after.NATSURL, r.after.Ops["up"], a.Dir, a.certificateLines(r, s), try)
-		if !s.noOpen && isTerminal(a.out) {
+`, inbox, r.after.HTTPURL, r.after.NATSURL, r.after.Ops["up"], a.Dir, a.certificateLines(r, s), try)
+		if !s.noOpen && !s.noLink && isTerminal(a.out) {
 			openBrowser(ctx, link)
 		}
 	}()

@@ -171,7 +171,7 @@ func TestChartKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// The embedded deployment and the image run the same command.
+// The embedded deployment and the image run the same command, but a pod's log gets no sign-in link.
 func TestTheEmbeddedShapeStartsWhatTheImageStarts(t *testing.T) {
 	t.Parallel()
 	image := readDockerfile(t)
@@ -187,6 +187,7 @@ func TestTheEmbeddedShapeStartsWhatTheImageStarts(t *testing.T) {
 	// A cluster's volume may be open to everybody; the directory below it is not.
 	want := slices.Clone(image.command)
 	want[slices.Index(want, "/data")] = "/data/askbus"
+	want[slices.Index(want, "--no-open")] = "--no-link"
 	if got := slices.DeleteFunc(slices.Clone(c.Args), func(a string) bool { return a == "--key-of=/keys" }); !slices.Equal(flat(got), flat(want)) {
 		t.Errorf("args are %q, and the image's command is %q", got, image.command)
 	}
