@@ -41,7 +41,7 @@ async function notice(key) {
 }
 
 async function tell(keys) {
-  if (document.hasFocus()) return;
+  if (!document.hidden && document.hasFocus()) return; // a window that was just minimized may still have the focus
   if (get('sound') === 'on') beep();
   if (!wanted()) return;
   const worker = (await register()).active;
