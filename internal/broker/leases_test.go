@@ -78,7 +78,7 @@ func (h *held) sign(session, id string, hold time.Duration) {
 	}
 	natstest.Eventually(h.t, "the lease is renewed", func() bool {
 		e, ok := h.lease(session)
-		return ok && time.Until(e.Until) > time.Duration(h.ahead.Load())+time.Minute && e.Lapsed.IsZero()
+		return ok && time.Until(e.Until) > time.Duration(h.ahead.Load())+max(time.Minute, hold-time.Minute) && e.Lapsed.IsZero()
 	})
 }
 
