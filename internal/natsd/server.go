@@ -15,7 +15,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -76,7 +75,7 @@ func Start(opts Options) (*Server, error) {
 		opts.MaxStore = defaultMaxStore
 	}
 	opts.Bounds.fill()
-	host, port, err := freePort(opts.Addr)
+	host, port, err := listenAddr(opts.Addr)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +83,7 @@ func Start(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{lock: lock, addr: net.JoinHostPort(host, strconv.Itoa(port)), dir: opts.Dir, budget: opts.MaxStore, tls: opts.TLS != nil}
+	s := &Server{lock: lock, dir: opts.Dir, budget: opts.MaxStore, tls: opts.TLS != nil}
 	if err := s.start(opts, host, port); err != nil {
 		s.Close()
 		return nil, err
@@ -179,9 +178,13 @@ func (s *Server) start(opts Options, host string, port int) error {
 		return err
 	}
 	if alone {
-		return s.listen()
+		if err := s.listen(opts.Addr); err != nil {
+			return err
+		}
 	}
-	return nil
+	_, bound, err := net.SplitHostPort(s.srv.Addr().String())
+	s.addr = net.JoinHostPort(host, bound)
+	return err
 }
 
 // admit accepts connections with a credential signed by the accounts' keys.
@@ -195,12 +198,12 @@ func admit(o *server.Options, a *identity.Accounts) *server.MemAccResolver {
 }
 
 // listen opens the address to clients.
-func (s *Server) listen() error {
+func (s *Server) listen(addr string) error {
 	ready := make(chan struct{})
 	go s.srv.AcceptLoop(ready)
 	<-ready
 	if s.srv.Addr() == nil {
-		return fmt.Errorf("nats-server does not listen on %s: %s", s.addr, s.log.fatal())
+		return fmt.Errorf("nats-server does not listen on %s: %s", addr, s.log.fatal())
 	}
 	return nil
 }
@@ -297,16 +300,22 @@ func Reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// freePort checks that addr can be listened on, and chooses a port for port 0.
-func freePort(addr string) (host string, port int, err error) {
+// listenAddr splits addr for nats-server, and checks that it can be listened on
+// before the store is touched. Port 0 is left to nats-server, which takes a free
+// one when it listens.
+func listenAddr(addr string) (host string, port int, err error) {
 	ln, err := net.Listen("tcp", addr) //nolint:noctx // checked and closed at once
 	if err != nil {
 		return "", 0, ListenError("NATS", addr, "--nats-addr", err)
 	}
 	defer ln.Close() //nolint:errcheck // nothing was sent
-	host, _, err = net.SplitHostPort(addr)
-	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
-		port = tcp.Port
+	host, name, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, err
+	}
+	port, err = net.LookupPort("tcp", name)
+	if port == 0 {
+		port = server.RANDOM_PORT
 	}
 	return host, port, err
 }
