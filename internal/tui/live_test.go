@@ -60,6 +60,7 @@ type program struct {
 	*tea.Program
 	gone  chan struct{}
 	model tea.Model
+	last  sync.Mutex // held while the ended screen is inspected: drawing keeps its scroll position
 }
 
 // looked is a model that can be inspected between two messages.
@@ -119,6 +120,8 @@ func (p *program) look(at func(tea.Model)) {
 	select {
 	case <-msg.seen:
 	case <-p.gone:
+		p.last.Lock()
+		defer p.last.Unlock()
 		at(p.model)
 	}
 }
