@@ -3,7 +3,6 @@ package httpserver
 import (
 	"container/list"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -22,17 +21,17 @@ type listener struct {
 
 	mu          sync.Mutex
 	total       int
-	addresses   map[netip.Prefix]int
+	addresses   map[string]int // by ratelimit.Network
 	credentials map[string]int
-	unknown     list.List // of *conn, the oldest first
-	opened      ratelimit.Each[netip.Prefix]
-	identified  ratelimit.Each[string]
+	unknown     list.List            // of *conn, the oldest first
+	opened      *ratelimit.PerMinute // by ratelimit.Network
+	identified  *ratelimit.PerMinute // by credential
 }
 
 func newListener(ln net.Listener, limits Limits) *listener {
 	return &listener{
-		Listener: ln, limits: limits, addresses: map[netip.Prefix]int{}, credentials: map[string]int{},
-		opened: ratelimit.Each[netip.Prefix]{Most: limits.PerMinute}, identified: ratelimit.Each[string]{Most: limits.NewPerMinute},
+		Listener: ln, limits: limits, addresses: map[string]int{}, credentials: map[string]int{},
+		opened: ratelimit.NewOpen(limits.PerMinute), identified: ratelimit.NewOpen(limits.NewPerMinute),
 	}
 }
 
@@ -60,7 +59,7 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // enter counts a new connection. It returns nil if there is no room; oldest is to be closed for it.
 func (l *listener) enter(raw net.Conn) (c, oldest *conn) {
-	from := addressOf(raw)
+	from := ratelimit.Network(raw.RemoteAddr().String())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.total >= l.limits.Connections || l.addresses[from] >= l.limits.PerAddress || !l.opened.Take(from, time.Now()) {
@@ -77,29 +76,11 @@ func (l *listener) enter(raw net.Conn) (c, oldest *conn) {
 	return c, oldest
 }
 
-// addressOf returns the remote address, or the /64 of an IPv6 address, which may belong to one
-// subscriber.
-func addressOf(c net.Conn) netip.Prefix {
-	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
-	if err != nil {
-		return netip.Prefix{}
-	}
-	ip, bits := at.Addr().Unmap().WithZone(""), 32
-	if ip.Is6() {
-		bits = 64
-	}
-	prefix, err := ip.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return prefix
-}
-
 // conn is a counted connection. The listener's lock guards the fields below the line.
 type conn struct {
 	net.Conn
 	l    *listener
-	from netip.Prefix
+	from string // by ratelimit.Network
 
 	// ---
 	at         *list.Element // among the unknown; nil when it is not

@@ -9,7 +9,7 @@ import (
 
 // maxKeys bounds the remembered keys; beyond it, all are forgotten once a
 // minute, as usual.
-const maxKeys = 4096
+const maxKeys = 1 << 14
 
 // PerMinute counts by key. It is safe for concurrent use.
 type PerMinute struct {
@@ -24,9 +24,8 @@ type PerMinute struct {
 // New makes a counter that allows each key this many per minute.
 func New(most int) *PerMinute { return &PerMinute{most: most} }
 
-// NewOpen makes a counter of strangers, by [Network]. It allows those that it
-// cannot remember: many of them must not keep everybody else out, so something
-// else has to bound them all.
+// NewOpen makes a counter that allows keys that it cannot remember: a flood of
+// keys must not keep everybody else out. Something else has to bound them all.
 func NewOpen(most int) *PerMinute { return &PerMinute{most: most, open: true} }
 
 // Take counts one for a key, and reports whether it is allowed.

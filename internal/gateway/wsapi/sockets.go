@@ -19,7 +19,7 @@ type sockets struct {
 	mu       sync.Mutex
 	byScope  map[scope]map[*socket]struct{} // screens by scope
 	tokens   map[string]int                 // sockets by token id
-	opened   ratelimit.Each[string]         // new sockets by token id
+	opened   *ratelimit.PerMinute           // new sockets by token id
 	total    int
 	done     bool
 	running  sync.WaitGroup
@@ -28,7 +28,7 @@ type sockets struct {
 
 func newSockets(server *Server) *sockets {
 	return &sockets{
-		server: server, byScope: map[scope]map[*socket]struct{}{}, tokens: map[string]int{}, opened: ratelimit.Each[string]{Most: server.opts.PerMinute},
+		server: server, byScope: map[scope]map[*socket]struct{}{}, tokens: map[string]int{}, opened: ratelimit.NewOpen(server.opts.PerMinute),
 		presence: &presence{declare: server.resp.Present, log: server.opts.Logger, at: map[scope]*attending{}},
 	}
 }

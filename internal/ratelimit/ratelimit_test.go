@@ -20,13 +20,33 @@ func TestASubscribersAddressesAreOneCaller(t *testing.T) {
 	}
 }
 
+func TestEachKeyHasItsMinute(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	for name, l := range map[string]*ratelimit.PerMinute{"open": ratelimit.NewOpen(2), "closed": ratelimit.New(2)} {
+		for i, want := range []bool{true, true, false, false} {
+			if got := l.Take("mei", now.Add(time.Duration(i)*time.Second)); got != want {
+				t.Errorf("%s: use %d: %v, want %v", name, i, got, want)
+			}
+		}
+		if !l.Take("ben", now) {
+			t.Errorf("%s: a key is refused because of another", name)
+		}
+		if !l.Take("mei", now.Add(time.Minute)) {
+			t.Errorf("%s: it is refused in the next minute", name)
+		}
+	}
+}
+
 // Strangers with many networks keep nobody out.
 func TestManyStrangersLeaveRoom(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
 	open, closed := ratelimit.NewOpen(1), ratelimit.New(1)
-	for i := range 10_000 {
-		open.Take(fmt.Sprint(i), now)
+	for i := range 100_000 {
+		if !open.Take(fmt.Sprint(i), now) {
+			t.Fatalf("key %d is refused because of others", i)
+		}
 		closed.Take(fmt.Sprint(i), now)
 	}
 	if !open.Take("mei", now) || open.Full("ben", now) {
@@ -37,5 +57,8 @@ func TestManyStrangersLeaveRoom(t *testing.T) {
 	}
 	if closed.Take("mei", now) {
 		t.Error("a closed counter allows a key that it cannot remember")
+	}
+	if !open.Take("7", now.Add(time.Minute)) || !closed.Take("mei", now.Add(time.Minute)) {
+		t.Error("a counter that was full refuses in the next minute")
 	}
 }
