@@ -79,7 +79,7 @@ func tryRights(as Credential) finding.List {
 func publishes(nc *nats.Conn, subject string) (denied bool, err error) {
 	before := nc.LastError()
 	msg := nats.NewMsg(subject)
-	if strings.HasPrefix(subject, "$SRV.") { // whoever serves it complains of a request without one
+	if strings.HasPrefix(subject, "$SRV.") { // micro logs an error for a request without a reply subject
 		msg.Reply = nc.NewInbox()
 	}
 	if err := nc.PublishMsg(msg); err != nil {
