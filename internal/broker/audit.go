@@ -37,7 +37,7 @@ func (b *Broker) receiveAudit(m micro.Request) {
 	data := m.Data()
 	line := ask.Key{Tenant: auditEndpoint, Session: r.User}
 	if !b.workers.do(line, len(data), func() { b.handleAudit(data, &req) }) {
-		b.refuse(b.base, &req.to, ask.Refuse(ask.CodeUnavailable, "too many requests about the audit are waiting; send this one again later"))
+		b.refuse(b.base, &req.to, b.workers.busy("about the audit"))
 	}
 }
 

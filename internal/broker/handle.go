@@ -64,7 +64,7 @@ func (b *Broker) receive(m micro.Request) {
 	msg := &nats.Msg{Subject: m.Subject(), Reply: m.Reply(), Header: nats.Header(m.Headers()), Data: m.Data()}
 	req := request{Request: r, reply: m.Reply(), attempt: attemptOf(msg.Header)}
 	if !b.workers.do(req.line(), len(msg.Data), func() { b.handle(msg, req) }) {
-		b.refuse(b.base, &req, ask.Refuse(ask.CodeUnavailable, "too many requests of %s are waiting; send fewer at a time, and this one again", req.sender()))
+		b.refuse(b.base, &req, b.workers.busy("of "+req.sender()))
 	}
 }
 

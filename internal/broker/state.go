@@ -38,7 +38,7 @@ func (b *Broker) receiveState(m micro.Request) {
 	data := m.Data()
 	line := ask.Key{Tenant: string(r.Role) + "/" + r.Type + "/" + r.Key.Tenant, Session: subject.State + "/" + r.Bucket}
 	if !b.workers.do(line, len(data), func() { b.handleState(data, &req) }) {
-		b.refuse(b.base, &req.to, ask.Refuse(ask.CodeUnavailable, "too many requests about %s are waiting; send this one again later", r.Bucket))
+		b.refuse(b.base, &req.to, b.workers.busy("about "+r.Bucket))
 	}
 }
 

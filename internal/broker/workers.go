@@ -87,6 +87,16 @@ func (p *workerPool) do(session ask.Key, size int, job func()) (ok bool) {
 	return ok
 }
 
+// busy says why do was not ok; whose names the requests of the line.
+func (p *workerPool) busy(whose string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return ask.Refuse(ask.CodeUnavailable, "this broker is stopping; send this request again, and another broker answers it")
+	}
+	return ask.Refuse(ask.CodeUnavailable, "too many requests %s are waiting; send fewer at a time, and this one again", whose)
+}
+
 // start counts a job that stop waits for. It is not ok after stop.
 func (p *workerPool) start() (ok bool) {
 	p.mu.Lock()

@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -48,6 +50,9 @@ func TestANoisySessionWaitsInLine(t *testing.T) {
 		if c.do(noisy, 1, func() { t.Error("a job began after stop") }) || c.do(ask.Key{}, 1, func() { t.Error("a job began after stop") }) {
 			t.Error("jobs are taken after stop")
 		}
+		if err := c.busy("of nobody"); !errors.Is(err, ask.ErrUnavailable) || !strings.Contains(err.Error(), "is stopping") {
+			t.Error(err)
+		}
 		seen := map[int]bool{}
 		for _, i := range order {
 			seen[i] = true
@@ -69,6 +74,9 @@ func TestLinesAreBounded(t *testing.T) {
 		fill := func(tenant, session string) (took int) {
 			for c.do(ask.Key{Tenant: tenant, Session: session}, 0, func() { <-hold }) {
 				took++
+			}
+			if err := c.busy("of s"); !strings.Contains(err.Error(), "too many requests of s are waiting") {
+				t.Error(err)
 			}
 			return took
 		}
