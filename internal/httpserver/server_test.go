@@ -256,11 +256,13 @@ func TestTheOldestThatNobodyKnowsMakesRoom(t *testing.T) {
 	}
 }
 
-func TestConnectionsOfACredentialAreBounded(t *testing.T) {
-	t.Parallel()
-	s, addr := serve(t, guarded, httpserver.Limits{Connections: 100, PerAddress: 100, PerCredential: 2})
-	one := dial(t, addr, whole("mei"))
-	for _, conn := range []net.Conn{one, dial(t, addr, whole("mei"))} {
+// twoOfMei opens two connections with Mei's credential, as many as limits allow:
+// it fails unless a third is refused and another credential is served.
+func twoOfMei(t *testing.T, limits httpserver.Limits) (first net.Conn, addr string) {
+	t.Helper()
+	_, addr = serve(t, guarded, limits)
+	first = dial(t, addr, whole("mei"))
+	for _, conn := range []net.Conn{first, dial(t, addr, whole("mei"))} {
 		if got := status(t, conn); got != http.StatusOK {
 			t.Fatalf("status %d", got)
 		}
@@ -271,13 +273,18 @@ func TestConnectionsOfACredentialAreBounded(t *testing.T) {
 	if got := status(t, dial(t, addr, whole("ben"))); got != http.StatusOK {
 		t.Errorf("another credential: status %d", got)
 	}
+	return first, addr
+}
+
+func TestConnectionsOfACredentialAreBounded(t *testing.T) {
+	t.Parallel()
+	one, addr := twoOfMei(t, httpserver.Limits{Connections: 100, PerAddress: 100, PerCredential: 2})
 	if _, err := io.WriteString(one, whole("ben")); err != nil || status(t, one) != http.StatusOK { // now it is Ben's
 		t.Errorf("another credential on the same connection: %v", err)
 	}
 	if got := status(t, dial(t, addr, whole("mei"))); got != http.StatusOK {
 		t.Errorf("after one is another's: status %d", got)
 	}
-	_ = s
 }
 
 // The rate is of new connections: those that are open go on, and closing some
@@ -309,23 +316,10 @@ func TestNewConnectionsHaveARate(t *testing.T) {
 
 func TestNewConnectionsOfACredentialHaveARate(t *testing.T) {
 	t.Parallel()
-	s, addr := serve(t, guarded, httpserver.Limits{Connections: 100, PerAddress: 100, NewPerMinute: 2})
-	held := dial(t, addr, whole("mei"))
-	for _, conn := range []net.Conn{held, dial(t, addr, whole("mei"))} {
-		if got := status(t, conn); got != http.StatusOK {
-			t.Fatalf("status %d", got)
-		}
-	}
-	if got := status(t, dial(t, addr, whole("mei"))); got != http.StatusTooManyRequests {
-		t.Errorf("one too many: status %d", got)
-	}
-	if got := status(t, dial(t, addr, whole("ben"))); got != http.StatusOK {
-		t.Errorf("another credential: status %d", got)
-	}
+	held, _ := twoOfMei(t, httpserver.Limits{Connections: 100, PerAddress: 100, NewPerMinute: 2})
 	if _, err := io.WriteString(held, whole("mei")); err != nil || status(t, held) != http.StatusOK {
 		t.Errorf("an open connection is not served: %v", err)
 	}
-	_ = s
 }
 
 func TestNothingIsLeftOf2000Connections(t *testing.T) {
