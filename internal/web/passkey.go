@@ -106,13 +106,17 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, to string, options
 	return writeJSON(w, http.StatusOK, map[string]any{"options": json.RawMessage(options), "kept": body + "." + s.secret(f, "passkey "+body)})
 }
 
-// kept verifies the state that tell sent in this browser's flow.
-func (s *Server) kept(f flow, text string) ([]byte, error) {
-	body, mac, _ := strings.Cut(text, ".")
-	if !equal(mac, s.secret(f, "passkey "+body)) {
-		return nil, ask.Refuse(ask.CodeInvalid, "this is not the sign-in that this browser began")
+// begun ends this browser's flow and returns the state that tell sent in it.
+func (s *Server) begun(ctx context.Context, w http.ResponseWriter, r *http.Request, c ceremony) (f flow, keep []byte, err error) {
+	if f, err = s.flowOf(ctx, w, r); err != nil {
+		return f, nil, err
 	}
-	return base64.RawURLEncoding.DecodeString(body)
+	body, mac, _ := strings.Cut(c.Kept, ".")
+	if !equal(mac, s.secret(f, "passkey "+body)) {
+		return f, nil, ask.Refuse(ask.CodeInvalid, "this is not the sign-in that this browser began")
+	}
+	keep, err = base64.RawURLEncoding.DecodeString(body)
+	return f, keep, err
 }
 
 // invited verifies an invitation and returns its person.
@@ -155,11 +159,7 @@ func (s *Server) joined(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		f, err := s.flowOf(ctx, w, r)
-		if err != nil {
-			return err
-		}
-		kept, err := s.kept(f, c.Kept)
+		_, kept, err := s.begun(ctx, w, r, c)
 		if err != nil {
 			return err
 		}
@@ -197,11 +197,7 @@ func (s *Server) passkey(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		f, err := s.flowOf(ctx, w, r)
-		if err != nil {
-			return err
-		}
-		kept, err := s.kept(f, c.Kept)
+		f, kept, err := s.begun(ctx, w, r, c)
 		if err != nil {
 			return err
 		}
