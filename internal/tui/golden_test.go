@@ -3,6 +3,7 @@ package tui_test
 import (
 	"flag"
 	"fmt"
+	"image/color"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,7 +145,7 @@ func (sc scene) draw(t *testing.T, language string, size [2]int, dark bool) stri
 		b.asked(a)
 	}
 	opts := options(b)
-	opts.Dark, opts.Viewer.Lang = dark, language
+	opts.Viewer.Lang = language
 	m, err := tui.NewModel(opts)
 	if err != nil {
 		t.Fatal(err)
@@ -152,6 +153,9 @@ func (sc scene) draw(t *testing.T, language string, size [2]int, dark bool) stri
 	w := watched{m, make(chan struct{}, 8)}
 	tm := teatest.NewTestModel(t, w, teatest.WithInitialTermSize(size[0], size[1]))
 	<-w.loaded
+	if dark {
+		tm.Send(tea.BackgroundColorMsg{Color: color.Black})
+	}
 	send := func(names string) {
 		for name := range strings.FieldsSeq(names) {
 			tm.Send(key(name))

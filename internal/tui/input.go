@@ -14,7 +14,6 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	name, text := msg.String(), msg.Text
 	m.message = ""
 	if name == "ctrl+c" {
-		m.quitting = true
 		return tea.Quit
 	}
 	switch m.overlay.kind {
@@ -140,7 +139,6 @@ func (m *model) anywhere(act action) tea.Cmd {
 	case actHelp:
 		m.overlay = overlay{kind: overlayHelp}
 	case actQuit:
-		m.quitting = true
 		return tea.Quit
 	default: // the others apply only to a card
 	}

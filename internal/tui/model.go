@@ -48,7 +48,6 @@ type Options struct {
 	Once    ask.Key             // show only this ask, then quit
 	First   bool                // show only the most urgent ask, then quit
 
-	Dark   bool                             // until the terminal reports its background
 	Now    func() time.Time                 // default: time.Now
 	Hold   time.Duration                    // how long [Options.OneKey] waits; default 3 s
 	Open   func(url string)                 // opens a browser; default: none
@@ -83,16 +82,15 @@ type model struct {
 	filter  editor
 	finding bool
 
-	forms    map[ask.Key]*form
-	overlay  overlay
-	held     *held
-	blurred  bool
-	waiting  int // last number reported to the terminal
-	said     string
-	message  string
-	outcome  *ask.Outcome // with Once: the outcome
-	failed   error
-	quitting bool
+	forms   map[ask.Key]*form
+	overlay overlay
+	held    *held
+	blurred bool
+	waiting int // last number reported to the terminal
+	said    string
+	message string
+	outcome *ask.Outcome // with Once: the outcome
+	failed  error
 }
 
 // changedMsg says that the source has changed.
@@ -125,7 +123,7 @@ func newModel(opts Options) (*model, error) {
 		opts.Hold = 3 * time.Second
 	}
 	opts.Viewer.By = opts.By
-	m := &model{opts: opts, keys: keys, styles: newStyles(opts.Dark), mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once}
+	m := &model{opts: opts, keys: keys, styles: newStyles(false), mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once}
 	m.inCard = m.once()
 	m.filter.caret = 0
 	return m, nil
