@@ -78,19 +78,19 @@ their own credentials and need none of these.`,
 
 // handed is a role for which credentials are issued.
 type handed struct {
-	role, short, example           string
-	typ, tenant, allowAll, asserts bool
+	role, short, example   string
+	typ, allowAll, asserts bool
 }
 
 func handedOut() []handed {
 	return []handed{
-		{role: natsd.RoleAgent, short: "Asks in one --session, or with --all-sessions in every session of a tenant; never answers", example: "askbus auth agent --session s1 --expires 24h", tenant: true, allowAll: true},
-		{role: natsd.RoleResponder, short: "Answers as one --type; limited to --tenant and --session if given", example: "askbus auth responder --type slack --output json\n  askbus auth responder --type teams --asserts 'oidc=oidc:*' --group platform", typ: true, tenant: true, asserts: true},
-		{role: natsd.RoleHost, short: "Answers at the dialog of an agent's own host, for one --session", example: "askbus auth host --session s1 --asserts host-dialog=os:mei", tenant: true, asserts: true},
+		{role: natsd.RoleAgent, short: "Asks in one --session, or with --all-sessions in every session of a tenant; never answers", example: "askbus auth agent --session s1 --expires 24h", allowAll: true},
+		{role: natsd.RoleResponder, short: "Answers as one --type; limited to --tenant and --session if given", example: "askbus auth responder --type slack --output json\n  askbus auth responder --type teams --asserts 'oidc=oidc:*' --group platform", typ: true, asserts: true},
+		{role: natsd.RoleHost, short: "Answers at the dialog of an agent's own host, for one --session", example: "askbus auth host --session s1 --asserts host-dialog=os:mei", asserts: true},
 		{role: natsd.RoleGateway, short: "Serves the HTTP API", example: "askbus auth gateway --output text > gateway.creds", asserts: true},
 		{role: natsd.RoleIssuer, short: "Swaps tokens for credentials; the signing keys stay in its --dir", example: "askbus auth issuer --output text > issuer.creds"},
 		{role: natsd.RoleOperator, short: "Everything but the ledger; answers as itself", example: "askbus auth operator --expires 8h --asserts os=os:mei", asserts: true},
-		{role: natsd.RoleAuditor, short: "Only reads the audit, of all tenants or of one --tenant", example: "askbus auth auditor --output json > auditor.json\n  askbus auth auditor --tenant acme --expires 720h", tenant: true},
+		{role: natsd.RoleAuditor, short: "Only reads the audit, of all tenants or of one --tenant", example: "askbus auth auditor --output json > auditor.json\n  askbus auth auditor --tenant acme --expires 720h"},
 		{role: natsd.RoleBroker, short: "The two connections of a broker (printed as JSON)", example: "askbus auth broker > broker.json"},
 		{role: natsd.RoleMaintenance, short: "Saves, restores, changes and moves the ledger's streams; short-lived", example: "askbus auth maintenance --output text > admin.creds"},
 	}

@@ -82,7 +82,6 @@ const measureScript = `(() => {
 
 // audience holds what a measurement in the browser needs.
 type audience struct {
-	bed     *Bed
 	agent   client.Session
 	screen  *responder.Responder
 	pending int
@@ -103,7 +102,7 @@ func (b *Bed) screens(ctx context.Context, chrome string, sizes []int, streams i
 	if err != nil {
 		return err
 	}
-	c := &audience{bed: b, agent: agent.Session(b.Tenant, "crowd")}
+	c := &audience{agent: agent.Session(b.Tenant, "crowd")}
 	if nc, err = b.open(natsd.Role{Name: natsd.RoleResponder, Type: responderType, Tenant: b.Tenant}); err != nil {
 		return err
 	}

@@ -165,22 +165,20 @@ func clocks(l *finding.List, in *ledger.Inspection) {
 // backlogs judges the work of posting surfaces over all partitions.
 func backlogs(l *finding.List, in *ledger.Inspection) {
 	type work struct {
-		waiting          uint64
-		underWay, again  int
-		partitions, want int
+		waiting         uint64
+		underWay, again int
 	}
 	all := map[string]*work{}
 	for i := range in.Streams {
 		for _, c := range in.Streams[i].Consumers {
 			w := all[c.Name]
 			if w == nil {
-				w = &work{want: in.Settings.Partitions}
+				w = &work{}
 				all[c.Name] = w
 			}
 			w.waiting += c.Waiting
 			w.underWay += c.UnderWay
 			w.again += c.Redelivered
-			w.partitions++
 		}
 	}
 	for name, w := range all {

@@ -47,7 +47,6 @@ type rank struct {
 
 // queue holds the waiting calls of one method or one channel.
 type queue struct {
-	name    string
 	waiting turns
 	serving bool // a goroutine runs serve
 	left    float64
@@ -179,7 +178,7 @@ func (l *limiter) queue(name string) *queue {
 			}
 		}
 		perMinute, burst := allowance(name)
-		q = &queue{name: name, rate: max(perMinute*l.share/60, 0.02), burst: max(burst*l.share, 1), at: l.clock.Now()}
+		q = &queue{rate: max(perMinute*l.share/60, 0.02), burst: max(burst*l.share, 1), at: l.clock.Now()}
 		q.left = q.burst
 		l.queues[name] = q
 	}

@@ -104,7 +104,6 @@ func late(events []Event, lim Limits) bool {
 
 // life is what parties learned of one question under an id.
 type life struct {
-	key      ask.Key
 	name     string
 	kept     bool          // an ask for it was acknowledged …
 	keptAt   time.Duration // … first at this time
@@ -116,9 +115,8 @@ type life struct {
 }
 
 func checkKey(k ask.Key, events []Event, lim Limits) []Violation {
-	lives := livesOf(k, events, lim)
-	c := &checking{key: k, events: events, lives: lives, lim: lim}
-	for _, l := range lives {
+	c := &checking{key: k, events: events, lim: lim}
+	for _, l := range livesOf(events, lim) {
 		c.stored(l)
 		c.answers(l)
 		c.outsiders(l)
@@ -135,7 +133,6 @@ func checkKey(k ask.Key, events []Event, lim Limits) []Violation {
 type checking struct {
 	key    ask.Key
 	events []Event
-	lives  []*life
 	lim    Limits
 	found  []Violation
 }
@@ -149,13 +146,13 @@ func (c *checking) report(r Rule, l string, events []*Event, format string, args
 }
 
 // livesOf groups the events of an id by question.
-func livesOf(k ask.Key, events []Event, lim Limits) []*life {
+func livesOf(events []Event, lim Limits) []*life {
 	var lives []*life
 	byName := map[string]*life{}
 	of := func(name string) *life {
 		l := byName[name]
 		if l == nil {
-			l = &life{key: k, name: name}
+			l = &life{name: name}
 			byName[name], lives = l, append(lives, l)
 		}
 		return l
