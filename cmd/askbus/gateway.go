@@ -61,7 +61,7 @@ func gatewayFlags(d *config.Gateway, cmd *cobra.Command) {
 func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 	r := a.newRunning(ctx)
 	defer r.close()
-	cred, err := a.gatewayCred()
+	cred, err := a.credOf(natsd.Role{Name: natsd.RoleGateway})
 	if err != nil {
 		return err
 	}
@@ -82,17 +82,6 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 		return err
 	}
 	return r.run(ctx, func() { a.say("askbus: gateway at %s, ops at %s", httpURL(ln), r.after.Ops["gateway"]) })
-}
-
-func (a *app) gatewayCred() (client.Credential, error) {
-	if a.Creds == "" {
-		return a.local(natsd.Role{Name: natsd.RoleGateway})
-	}
-	c, err := readCreds(a.Creds)
-	if a.NATS.URL != "" {
-		c.URL = a.NATS.URL
-	}
-	return c, err
 }
 
 // gateway makes the gateway, with the endpoints for agents' hosts, on its own connection. The

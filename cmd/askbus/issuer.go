@@ -49,7 +49,7 @@ only API tokens are swapped. The rules file is read again when it changes.`,
 			}
 			r := a.newRunning(cmd.Context())
 			defer r.close()
-			cred, err := a.issuerCred()
+			cred, err := a.credOf(natsd.Role{Name: natsd.RoleIssuer})
 			if err != nil {
 				return err
 			}
@@ -76,17 +76,6 @@ only API tokens are swapped. The rules file is read again when it changes.`,
 
 func issuerFlags(i *config.Issuer, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&i.Issuer.Rules, "rules", i.Issuer.Rules, "rules file (YAML): which tokens are swapped for which credentials")
-}
-
-func (a *app) issuerCred() (client.Credential, error) {
-	if a.Creds == "" {
-		return a.local(natsd.Role{Name: natsd.RoleIssuer})
-	}
-	c, err := readCreds(a.Creds)
-	if a.NATS.URL != "" {
-		c.URL = a.NATS.URL
-	}
-	return c, err
 }
 
 // issuer adds the part that swaps tokens for credentials.

@@ -32,7 +32,7 @@ hosts except those in ASKBUS_PUSH_HOSTS.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := a.newRunning(cmd.Context())
 			defer r.close()
-			cred, err := a.pushCred()
+			cred, err := a.credOf(natsd.Role{Name: natsd.RoleResponder, Type: push.Type})
 			if err != nil {
 				return err
 			}
@@ -53,17 +53,6 @@ hosts except those in ASKBUS_PUSH_HOSTS.`,
 	load(&s, cmd)
 	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
 	return cmd
-}
-
-func (a *app) pushCred() (client.Credential, error) {
-	if a.Creds == "" {
-		return a.local(natsd.Role{Name: natsd.RoleResponder, Type: push.Type})
-	}
-	c, err := readCreds(a.Creds)
-	if a.NATS.URL != "" {
-		c.URL = a.NATS.URL
-	}
-	return c, err
 }
 
 // push makes the push surface on its own connection.

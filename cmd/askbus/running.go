@@ -366,6 +366,24 @@ func (a *app) cookieKey(w config.Web) ([]byte, error) {
 	return key.Derive("web-cookie"), nil
 }
 
+// credOf returns the credential of a process: the one of ASKBUS_CREDS, else one that it makes with
+// the directory's keys.
+func (a *app) credOf(role natsd.Role) (client.Credential, error) {
+	if a.Creds == "" {
+		return a.local(role)
+	}
+	return a.givenCred()
+}
+
+// givenCred returns the credential of ASKBUS_CREDS.
+func (a *app) givenCred() (client.Credential, error) {
+	c, err := readCreds(a.Creds)
+	if a.NATS.URL != "" {
+		c.URL = a.NATS.URL
+	}
+	return c, err
+}
+
 // local makes a credential for this process with the directory's keys.
 func (a *app) local(role natsd.Role) (client.Credential, error) {
 	return a.localAsserting(role, role.Assertions())

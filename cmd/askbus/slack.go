@@ -129,11 +129,7 @@ func (a *app) slackCred(opts *slack.Options, tenant string) (client.Credential, 
 		}
 		return a.localAsserting(role, may)
 	}
-	c, err := readCreds(a.Creds)
-	if a.NATS.URL != "" {
-		c.URL = a.NATS.URL
-	}
-	return c, err
+	return a.givenCred()
 }
 
 func (a *app) runSlack(ctx context.Context, s slackSettings, oneTenant bool) error {

@@ -47,7 +47,7 @@ it, too.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := a.newRunning(cmd.Context())
 			defer r.close()
-			cred, err := a.sshCred()
+			cred, err := a.credOf(natsd.Role{Name: natsd.RoleResponder, Type: sshType})
 			if err != nil {
 				return err
 			}
@@ -73,17 +73,6 @@ it, too.`,
 func sshFlags(s *config.SSH, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.SSHAddr, "ssh-addr", s.SSHAddr, "address of the inbox over SSH")
 	cmd.Flags().StringVar(&s.SSHKeys, "ssh-keys", s.SSHKeys, "file of the keys that may sign in over SSH (default: authorized_keys in --dir)")
-}
-
-func (a *app) sshCred() (client.Credential, error) {
-	if a.Creds == "" {
-		return a.local(natsd.Role{Name: natsd.RoleResponder, Type: sshType})
-	}
-	c, err := readCreds(a.Creds)
-	if a.NATS.URL != "" {
-		c.URL = a.NATS.URL
-	}
-	return c, err
 }
 
 // ssh serves the inbox over SSH on its own connection, with one board for all terminals. It returns

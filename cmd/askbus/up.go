@@ -12,7 +12,6 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/push"
 	"github.com/askbus/askbus/internal/web"
-	"github.com/askbus/askbus/pkg/client"
 	"github.com/spf13/cobra"
 )
 
@@ -354,7 +353,7 @@ a directory while it runs, such as the one of "askbus up".`,
 			r := a.newRunning(ctx)
 			defer r.close()
 			r.second = true
-			cred, err := a.webCred()
+			cred, err := a.credOf(natsd.Role{Name: natsd.RoleResponder, Type: "web"})
 			if err != nil {
 				return err
 			}
@@ -385,15 +384,4 @@ a directory while it runs, such as the one of "askbus up".`,
 	s.opsFlag(cmd)
 	tlsFlags(&s.Listen, cmd)
 	return cmd
-}
-
-func (a *app) webCred() (client.Credential, error) {
-	if a.Creds == "" {
-		return a.local(natsd.Role{Name: natsd.RoleResponder, Type: "web"})
-	}
-	c, err := readCreds(a.Creds)
-	if a.NATS.URL != "" {
-		c.URL = a.NATS.URL
-	}
-	return c, err
 }
