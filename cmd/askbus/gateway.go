@@ -41,9 +41,8 @@ the bearer tokens.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runGateway(cmd.Context(), s) },
 	}
 	load(&s, cmd)
-	f := cmd.Flags()
-	f.StringVar(&s.HTTPAddr, "http-addr", s.HTTPAddr, "address to listen on")
-	f.StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
+	cmd.Flags().StringVar(&s.HTTPAddr, "http-addr", s.HTTPAddr, "address to listen on")
+	opsFlag(cmd, &s.OpsAddr)
 	gatewayFlags(&s.Gateway, cmd)
 	tlsFlags(&s.Listen, cmd)
 	return cmd

@@ -68,7 +68,7 @@ only API tokens are swapped. The rules file is read again when it changes.`,
 		},
 	}
 	load(&s, cmd)
-	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
+	opsFlag(cmd, &s.OpsAddr)
 	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory from which to copy the keys at start, on the same machine")
 	issuerFlags(&s.Issuer, cmd)
 	return cmd

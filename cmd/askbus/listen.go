@@ -13,6 +13,7 @@ import (
 	"github.com/askbus/askbus/internal/httpserver"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
 )
 
 // sticky returns the address to listen on: for port 0 the previous port while it is free, otherwise
@@ -73,6 +74,10 @@ func served(ctx context.Context, at string) bool {
 		return false
 	}
 	return conn.Close() == nil
+}
+
+func opsFlag(cmd *cobra.Command, addr *string) {
+	cmd.Flags().StringVar(addr, "ops-addr", *addr, "address of /healthz, /readyz, /metrics and pprof")
 }
 
 // ops opens the ops address of a role and records it.

@@ -51,7 +51,7 @@ hosts except those in ASKBUS_PUSH_HOSTS.`,
 		},
 	}
 	load(&s, cmd)
-	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
+	opsFlag(cmd, &s.OpsAddr)
 	return cmd
 }
 

@@ -66,7 +66,7 @@ it, too.`,
 	}
 	load(&s, cmd)
 	sshFlags(&s.SSH, cmd)
-	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz and pprof")
+	opsFlag(cmd, &s.OpsAddr)
 	return cmd
 }
 

@@ -52,7 +52,7 @@ It refuses addresses that other machines can reach without TLS, except with --in
 	load(&s, cmd)
 	s.natsFlag(cmd)
 	s.httpFlag(cmd)
-	s.opsFlag(cmd)
+	opsFlag(cmd, &s.OpsAddr)
 	s.ledgerFlags(cmd)
 	gatewayFlags(&s.Gateway, cmd)
 	sshFlags(&s.SSH, cmd)
@@ -81,10 +81,6 @@ func (s *upSettings) natsFlag(cmd *cobra.Command) {
 
 func (s *upSettings) httpFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.HTTPAddr, "http-addr", s.HTTPAddr, "web address; port 0 picks a free one and keeps it")
-}
-
-func (s *upSettings) opsFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.OpsAddr, "ops-addr", s.OpsAddr, "address of /healthz, /readyz, /metrics and pprof")
 }
 
 func (s *upSettings) ledgerFlags(cmd *cobra.Command) {
@@ -290,7 +286,7 @@ Remove a node for good with "askbus server remove-node".`,
 	}
 	load(&s, cmd)
 	s.natsFlag(cmd)
-	s.opsFlag(cmd)
+	opsFlag(cmd, &s.OpsAddr)
 	s.storeFlag(cmd)
 	s.policyFlag(cmd)
 	tlsFlags(&s.Listen, cmd)
@@ -331,7 +327,7 @@ prints.`,
 		},
 	}
 	load(&s, cmd)
-	s.opsFlag(cmd)
+	opsFlag(cmd, &s.OpsAddr)
 	s.ledgerFlags(cmd)
 	replicasFlag(cmd, &s.Replicas)
 	cmd.Flags().DurationVar(&clockAhead, "clock-ahead", 0, "clock offset, for torture")
@@ -381,7 +377,7 @@ a directory while it runs, such as the one of "askbus up".`,
 	}
 	load(&s, cmd)
 	s.httpFlag(cmd)
-	s.opsFlag(cmd)
+	opsFlag(cmd, &s.OpsAddr)
 	tlsFlags(&s.Listen, cmd)
 	return cmd
 }
