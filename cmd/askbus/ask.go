@@ -196,7 +196,7 @@ func (f *askFlags) build(cmd *cobra.Command) (ask.Ask, error) {
 				return q, usage("--%s goes with --question, not with --file", name)
 			}
 		}
-		data, err := readFile(f.file, cmd.InOrStdin())
+		data, err := readFile(f.file, cmd.InOrStdin(), ask.MaxEventBytes)
 		if err != nil {
 			return q, err
 		}
@@ -275,7 +275,8 @@ func (f *askFlags) single() (ask.Question, error) {
 	return q, nil
 }
 
-func readFile(name string, stdin io.Reader) ([]byte, error) {
+// readFile reads a file of at most so many bytes; - is standard input.
+func readFile(name string, stdin io.Reader, most int) ([]byte, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -284,15 +285,15 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 		defer f.Close() //nolint:errcheck // read-only
 		stdin = f
 	}
-	data, err := io.ReadAll(io.LimitReader(stdin, ask.MaxEventBytes+1))
+	data, err := io.ReadAll(io.LimitReader(stdin, int64(most)+1))
 	if err != nil {
 		if name == "-" {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
 		return nil, &exitError{exitUsage, err} // names the file
 	}
-	if len(data) > ask.MaxEventBytes {
-		return nil, ask.Refuse(ask.CodeTooLarge, "%s has more than %d bytes", name, ask.MaxEventBytes)
+	if len(data) > most {
+		return nil, ask.Refuse(ask.CodeTooLarge, "%s has more than %d bytes", name, most)
 	}
 	return data, nil
 }

@@ -108,7 +108,7 @@ Without an action the first option is chosen. Without FILE it plays a sample.`,
 			conversation := hook.Sample()
 			if len(args) == 1 {
 				var err error
-				if conversation, err = readBig(args[0], cmd.InOrStdin()); err != nil {
+				if conversation, err = readFile(args[0], cmd.InOrStdin(), bigFile); err != nil {
 					return err
 				}
 			}

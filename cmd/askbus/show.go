@@ -108,11 +108,7 @@ func (a *app) waitCmd() *cobra.Command {
 
 // line returns s on one line of at most so many characters.
 func line(s string, most int) string {
-	r := []rune(ask.CleanLine(s))
-	if len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return string(r)
+	return ask.Clip(ask.CleanLine(s), most)
 }
 
 func (a *app) withdrawCmd() *cobra.Command {

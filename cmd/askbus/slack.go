@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"strings"
@@ -252,16 +251,7 @@ func (a *app) slackRouteCmd() *cobra.Command {
 // readAsk reads the ask for --explain. An ask has no tenant and session in its JSON; this file may
 // name them, in addition to the settings.
 func (a *app) readAsk(file string) (ask.Ask, error) {
-	var in io.Reader = os.Stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return ask.Ask{}, usage("--explain: %w", err)
-		}
-		defer f.Close() //nolint:errcheck // read-only
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, ask.MaxEventBytes))
+	data, err := readFile(file, os.Stdin, ask.MaxEventBytes)
 	if err != nil {
 		return ask.Ask{}, usage("--explain: %w", err)
 	}

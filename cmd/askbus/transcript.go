@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/askbus/askbus/internal/transcript"
 	"github.com/askbus/askbus/pkg/ask"
@@ -24,7 +22,7 @@ answer. - reads standard input.`,
 		Example: "  askbus transcript session.jsonl",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := readBig(args[0], cmd.InOrStdin())
+			data, err := readFile(args[0], cmd.InOrStdin(), bigFile)
 			if err != nil {
 				return err
 			}
@@ -42,24 +40,4 @@ answer. - reads standard input.`,
 			return nil
 		},
 	}
-}
-
-// readBig reads a file that may be larger than an ask; - is standard input.
-func readBig(name string, stdin io.Reader) ([]byte, error) {
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, &exitError{exitUsage, err}
-		}
-		defer f.Close() //nolint:errcheck // read-only
-		stdin = f
-	}
-	data, err := io.ReadAll(io.LimitReader(stdin, bigFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	if len(data) > bigFile {
-		return nil, fmt.Errorf("%s has more than %d MiB", name, bigFile>>20)
-	}
-	return data, nil
 }
