@@ -102,11 +102,7 @@ func newest(ended []ask.Record, most int) []ask.Record {
 
 func (a *app) tellList(items []ask.Record, more bool) error {
 	if a.json() {
-		list := make([]wire.ListItem, len(items))
-		for i := range items {
-			list[i].Record = items[i]
-		}
-		data, err := wire.EncodePage(list, "")
+		data, err := encodeList(items)
 		if err != nil {
 			return err
 		}
@@ -118,4 +114,13 @@ func (a *app) tellList(items []ask.Record, more bool) error {
 		a.say("there are more; raise --limit, or narrow with --session")
 	}
 	return nil
+}
+
+// encodeList returns a list as JSON, in the form of the protocol's pages.
+func encodeList(items []ask.Record) ([]byte, error) {
+	list := make([]wire.ListItem, len(items))
+	for i := range items {
+		list[i].Record = items[i]
+	}
+	return wire.EncodePage(list, "")
 }

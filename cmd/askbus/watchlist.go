@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -133,11 +132,7 @@ func (s *listScreen) show(changed bool) {
 
 // print prints the list if it changed.
 func (s *listScreen) print() {
-	list := make([]wire.ListItem, len(s.items))
-	for i := range s.items {
-		list[i].Record = s.items[i]
-	}
-	data, err := wire.EncodePage(list, "")
+	data, err := encodeList(s.items)
 	if err != nil || bytes.Equal(data, s.last) {
 		return
 	}
