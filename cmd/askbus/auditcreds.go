@@ -14,7 +14,6 @@ import (
 	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/subject"
 	"github.com/nats-io/nats.go"
 )
 
@@ -54,9 +53,7 @@ const (
 )
 
 func newCredentialAudit(dir string, nc *nats.Conn, log *slog.Logger) *credentialAudit {
-	return &credentialAudit{dir: dir, log: log, send: func(ctx context.Context, r audit.Report) error {
-		return audit.Send(ctx, nc, audit.Sender{Role: subject.StateIssuer}, r)
-	}}
+	return &credentialAudit{dir: dir, log: log, send: audit.Over(nc, audit.Issuer())}
 }
 
 // Run reports new entries of the list until ctx ends.
