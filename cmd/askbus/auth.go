@@ -212,7 +212,7 @@ func (a *app) handOut(cmd *cobra.Command, name string, f credFlags) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(a.out).Encode(brokerCreds{c, led, account})
+	return a.tellJSON(brokerCreds{c, led, account})
 }
 
 // assertions returns the identities that a credential may assert: those of the flags, else the
@@ -233,7 +233,7 @@ func (f *credFlags) assertions(cmd *cobra.Command, role natsd.Role) (identity.As
 
 func (a *app) tellCred(c client.Credential) error {
 	if a.json() {
-		return json.NewEncoder(a.out).Encode(c)
+		return a.tellJSON(c)
 	}
 	fmt.Fprint(a.out, c.Creds)
 	a.say("role          %s\nurl           %s\ninbox prefix  %s\nexpires       %s", c.Name, c.URL, c.InboxPrefix, c.Expires.Format(time.RFC3339))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -32,7 +31,7 @@ listed.`,
 				}
 			}
 			if a.json() {
-				return json.NewEncoder(a.out).Encode(map[string]any{"items": shown})
+				return a.tellJSON(map[string]any{"items": shown})
 			}
 			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ROLE\tKEY\tISSUED\tEXPIRES\tNOTE")
@@ -87,7 +86,7 @@ second. For a NATS of your own print the new account with "askbus auth config".`
 				return err
 			}
 			if a.json() {
-				return json.NewEncoder(a.out).Encode(map[string]any{"revoked": revoked})
+				return a.tellJSON(map[string]any{"revoked": revoked})
 			}
 			for _, i := range revoked {
 				fmt.Fprintf(a.out, "revoked %s %s\n", i.Name, i.Key)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"time"
@@ -121,11 +120,9 @@ func (a *app) slackFindings(ctx context.Context, s *slackSettings) finding.List 
 // tellFindings prints the findings, and returns an error if any is broken.
 func (a *app) tellFindings(found finding.List) error {
 	if a.json() {
-		data, err := json.Marshal(found)
-		if err != nil {
+		if err := a.tellJSON(found); err != nil {
 			return err
 		}
-		a.printJSON(data)
 	} else {
 		for _, f := range found {
 			fmt.Fprintln(a.out, ask.CleanText(fmt.Sprintf("%-7s %s: %s", f.State, f.What, f.Words)))

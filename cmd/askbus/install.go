@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -128,7 +127,7 @@ func (a *app) listTargets(f installFlags, kind string, known []installTarget) er
 		for _, t := range known {
 			rows = append(rows, map[string]string{kind: t.Name, "title": t.Title, "file": t.File})
 		}
-		return json.NewEncoder(cleanJSON{a.out}).Encode(rows)
+		return a.tellJSON(rows)
 	}
 	for _, t := range known {
 		fmt.Fprintf(a.out, "%-15s %s\n", t.Name, t.File)

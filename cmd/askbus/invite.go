@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -63,7 +62,7 @@ again for another device, or to change what they may see.`,
 				Object: &audit.Object{Kind: "invitation", Principal: p.By.Principal, Name: name, Note: invited(&grant, groups), Expires: time.Now().Add(web.InviteLife).UTC()},
 			})
 			if a.json() {
-				return json.NewEncoder(cleanJSON{a.out}).Encode(map[string]string{"principal": p.By.Principal, "url": link})
+				return a.tellJSON(map[string]string{"principal": p.By.Principal, "url": link})
 			}
 			fmt.Fprintln(a.out, link)
 			return nil
@@ -112,7 +111,7 @@ func (a *app) peopleKeysCmd() *cobra.Command {
 				return err
 			}
 			if a.json() {
-				return json.NewEncoder(cleanJSON{a.out}).Encode(list)
+				return a.tellJSON(list)
 			}
 			t := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "PRINCIPAL\tNAME\tPASSKEYS\tSINCE")

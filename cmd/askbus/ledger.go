@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -104,7 +103,7 @@ func (a *app) tellReport(r natsd.Report) error {
 		if r.Damages == nil {
 			r.Damages = []natsd.Damage{}
 		}
-		return json.NewEncoder(a.out).Encode(r)
+		return a.tellJSON(r)
 	}
 	if len(r.Damages) == 0 {
 		fmt.Fprintf(a.out, "The store in %s is whole.\n", r.Dir)

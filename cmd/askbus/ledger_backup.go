@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -169,7 +168,7 @@ partitions. --check only reads the file.`,
 
 func (a *app) tellBackup(s ledger.Summary, what string) error {
 	if a.json() {
-		return json.NewEncoder(a.out).Encode(s)
+		return a.tellJSON(s)
 	}
 	fmt.Fprintf(a.out, "%d pending asks, %d ended ones, %d receipts, %d entries of shared state: %s\n", s.Pending, s.Ended, s.Receipts, s.State, what)
 	return nil

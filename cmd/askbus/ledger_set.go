@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -156,7 +155,7 @@ func (a *app) ledgerStore(role string) (nc *nats.Conn, end func(), err error) {
 func (a *app) tellSettings(before, after ledger.Settings, audited ledger.AuditSettings, copies int) error {
 	full := map[bool]string{false: "drop", true: "refuse"}[audited.Refuse]
 	if a.json() {
-		return json.NewEncoder(a.out).Encode(map[string]any{
+		return a.tellJSON(map[string]any{
 			"protocol": ledger.Protocol, "partitions": after.Partitions, "replicas": after.Replicas, "retention": after.Retention.String(), "margin": after.Margin.String(),
 			"audit_retention": audited.Retention.String(), "audit_bytes": audited.Bytes, "audit_full": full, "audit_replicas": copies,
 		})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -56,7 +55,7 @@ func (a *app) loginCmd() *cobra.Command {
 				}
 			}
 			if a.json() {
-				return json.NewEncoder(cleanJSON{a.out}).Encode(map[string]string{"url": link})
+				return a.tellJSON(map[string]string{"url": link})
 			}
 			fmt.Fprintln(a.out, link)
 			if phone {

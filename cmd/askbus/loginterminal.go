@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -203,7 +202,7 @@ func (a *app) tellSignedIn(l *signedIn, p *personal) error {
 		return err
 	}
 	if a.json() {
-		return json.NewEncoder(cleanJSON{a.out}).Encode(map[string]any{"inbox": l.Inbox, "by": p.By, "name": p.Credential.Name, "nats_url": p.Credential.URL, "file": path})
+		return a.tellJSON(map[string]any{"inbox": l.Inbox, "by": p.By, "name": p.Credential.Name, "nats_url": p.Credential.URL, "file": path})
 	}
 	a.say("%s is signed in at this terminal (%s), at %s.", p.By.Name, p.By.Principal, l.Inbox)
 	if len(p.By.Groups) > 0 {

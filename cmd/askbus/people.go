@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 
@@ -58,7 +57,7 @@ func (a *app) peopleListCmd() *cobra.Command {
 				return err
 			}
 			if a.json() {
-				return json.NewEncoder(cleanJSON{a.out}).Encode(list)
+				return a.tellJSON(list)
 			}
 			w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "PRINCIPAL\tNAME\tSINCE\tSEEN\tID\tBROWSER")

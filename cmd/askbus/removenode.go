@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -59,7 +58,7 @@ func (a *app) tellNodes(removed string, left []natsd.Member) error {
 		}
 	}
 	if a.json() {
-		return json.NewEncoder(a.out).Encode(map[string]any{"removed": removed, "nodes": names, "offline": away})
+		return a.tellJSON(map[string]any{"removed": removed, "nodes": names, "offline": away})
 	}
 	fmt.Fprintf(a.out, "removed %s; the cluster is %s", removed, ask.CleanLine(strings.Join(names, ", ")))
 	if away > 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -231,6 +232,9 @@ func (a *app) say(format string, args ...any) {
 func (a *app) printJSON(doc []byte) {
 	fmt.Fprintln(a.out, string(ask.CleanJSON(doc)))
 }
+
+// tellJSON writes a value to standard output as JSON, like printJSON.
+func (a *app) tellJSON(v any) error { return json.NewEncoder(cleanJSON{a.out}).Encode(v) }
 
 // cleanJSON writes whole JSON documents, such as log lines, without control characters.
 type cleanJSON struct{ io.Writer }

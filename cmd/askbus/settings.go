@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -28,7 +27,7 @@ func (a *app) settingsCmd() *cobra.Command {
 				return nil
 			}
 			if a.json() {
-				return json.NewEncoder(cleanJSON{a.out}).Encode(rows)
+				return a.tellJSON(rows)
 			}
 			w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
 			for _, r := range rows {

@@ -179,11 +179,9 @@ func (a *app) withdrawAll(ctx context.Context, reason string) error {
 		done = append(done, data)
 	}
 	if a.json() {
-		data, err := json.Marshal(map[string]any{"withdrawn": done})
-		if err != nil {
+		if err := a.tellJSON(map[string]any{"withdrawn": done}); err != nil {
 			return err
 		}
-		a.printJSON(data)
 	}
 	a.say("%d withdrawn", len(done))
 	return nil

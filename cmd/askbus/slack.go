@@ -226,12 +226,7 @@ func (a *app) slackRouteCmd() *cobra.Command {
 			}
 			d := routes.Decide(&asked)
 			if a.json() {
-				data, err := json.Marshal(d)
-				if err != nil {
-					return err
-				}
-				a.printJSON(data)
-				return nil
+				return a.tellJSON(d)
 			}
 			to := "channel " + d.Channel
 			if d.Person != "" {

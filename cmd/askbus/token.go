@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -120,7 +119,7 @@ it, os:<user>.`,
 
 func (a *app) tellToken(t *token.Token, secret string) error {
 	if a.json() {
-		return json.NewEncoder(cleanJSON{a.out}).Encode(struct {
+		return a.tellJSON(struct {
 			Token string `json:"token"`
 			tokenRow
 		}{secret, rowOf(t)})
@@ -192,7 +191,7 @@ func (a *app) tokenListCmd() *cobra.Command {
 						rows[i].Used = &tokens[i].Last
 					}
 				}
-				return json.NewEncoder(cleanJSON{a.out}).Encode(rows)
+				return a.tellJSON(rows)
 			}
 			w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tROLE\tSCOPE\tENDPOINTS\tEXPIRES\tLAST USED")

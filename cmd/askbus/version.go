@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -67,7 +66,7 @@ func (a *app) versionCmd() *cobra.Command {
 				}
 			}
 			if a.json() {
-				return json.NewEncoder(cleanJSON{a.out}).Encode(v)
+				return a.tellJSON(v)
 			}
 			fmt.Fprintf(a.out, "askbus %s (nats-server %s, %s)\n", v["version"], v["nats_server"], v["go"])
 			return nil
