@@ -92,7 +92,7 @@ const commandReports = 3 * time.Second
 // When that is not possible it says so.
 func (a *app) reportToAudit(ctx context.Context, p audit.Report) {
 	err := func() error {
-		b, err := a.operator()
+		b, err := a.operator("report to the audit")
 		if err != nil {
 			return err
 		}

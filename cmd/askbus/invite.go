@@ -101,7 +101,7 @@ func (a *app) peopleKeysCmd() *cobra.Command {
 		Use: "passkeys", Short: "List the people with passkeys", Args: cobra.NoArgs,
 		Example: "  askbus people passkeys",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := a.operator()
+			b, err := a.operator("manage passkeys")
 			if err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ func (a *app) peopleRemoveCmd() *cobra.Command {
 		Use: "remove PRINCIPAL", Short: "Delete a person's passkeys and end their sessions", Args: cobra.ExactArgs(1),
 		Example: "  askbus people remove passkey:mei",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := a.operator()
+			b, err := a.operator("manage passkeys")
 			if err != nil {
 				return err
 			}

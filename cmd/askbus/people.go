@@ -22,22 +22,22 @@ func (a *app) peopleCmd() *cobra.Command {
 
 // people connects as an operator.
 func (a *app) people() (_ *auth.People, end func(), err error) {
-	b, err := a.operator()
+	b, err := a.operator("see who is signed in")
 	if err != nil {
 		return nil, nil, err
 	}
 	return auth.NewPeople(b.nc), b.close, nil
 }
 
-// operator connects as an operator.
-func (a *app) operator() (*bus, error) {
+// operator connects as an operator; what says what only operators may do.
+func (a *app) operator(what string) (*bus, error) {
 	b, err := a.dialOperator()
 	if err != nil {
 		return nil, err
 	}
 	if b.role.Name != "" && b.role.Name != natsd.RoleOperator {
 		b.close()
-		return nil, fmt.Errorf("only operators see who is signed in; this credential is of %s", b.cred.Name)
+		return nil, fmt.Errorf("only operators %s; this credential is of %s", what, b.cred.Name)
 	}
 	return b, nil
 }

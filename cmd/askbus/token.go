@@ -10,22 +10,17 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/gateway/token"
-	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/spf13/cobra"
 )
 
 // issuer connects as an operator, with the credential of the directory or of the settings.
 func (a *app) issuer() (_ *token.Issuer, end func(), err error) {
-	b, err := a.dialOperator()
+	b, err := a.operator("issue, list and revoke tokens")
 	if err != nil {
 		return nil, nil, err
 	}
-	if b.role.Name != "" && b.role.Name != natsd.RoleOperator {
-		b.nc.Close()
-		return nil, nil, fmt.Errorf("only operators issue, list and revoke tokens; this credential is of %s", b.cred.Name)
-	}
-	return token.NewIssuer(b.nc), b.nc.Close, nil
+	return token.NewIssuer(b.nc), b.close, nil
 }
 
 func (a *app) tokenCmd() *cobra.Command {
