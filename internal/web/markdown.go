@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/url"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -54,7 +53,7 @@ func newMarkdown() *markdown {
 		),
 		policy: newPolicy(),
 		cost:   count.key,
-		kept:   newRendered(max(1, runtime.GOMAXPROCS(0)/2)),
+		kept:   newRendered(max(1, cores/2)),
 	}
 }
 

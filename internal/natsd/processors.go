@@ -1,0 +1,20 @@
+package natsd
+
+import (
+	"os"
+	"runtime"
+	"sync"
+)
+
+// syncing is how many writes to the store may wait for the disk at once without
+// stopping other goroutines: one for each partition of the default layout.
+const syncing = 4
+
+// addProcessors lets the Go scheduler run goroutines on all cores while the store
+// is synced (ADR 0086): a goroutine keeps its processor in a system call until the
+// runtime takes it away. It does nothing if the environment sets GOMAXPROCS.
+var addProcessors = sync.OnceFunc(func() {
+	if os.Getenv("GOMAXPROCS") == "" { //nolint:forbidigo // a setting of the Go runtime, not of askbus
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + syncing)
+	}
+})
