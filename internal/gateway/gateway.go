@@ -146,7 +146,7 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	}
 	asks, board := asking.New(agents), responder.NewBoard(resp, responder.BoardOptions{})
 	return &Gateway{
-		tokens: tokens, access: control, asks: asks, board: board, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, opts.Now),
+		tokens: tokens, access: control, asks: asks, board: board, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, tokens.Check, opts.Now),
 		api: httpapi.New(control, asks, resp, httpapi.Options{BaseURL: strings.TrimRight(opts.BaseURL, "/"), MaxWait: opts.MaxWait, KeepAlive: opts.KeepAlive, Link: opts.Link, Now: opts.Now, Logger: opts.Logger}),
 		sockets: wsapi.New(control, asks, resp, board, wsapi.Options{
 			Ping: opts.Ping, MaxSockets: opts.MaxSockets, MaxPerToken: opts.MaxPerToken, PerMinute: opts.PerMinute, MaxPerSocket: opts.MaxPerSocket, Link: opts.Link, Now: opts.Now, Logger: opts.Logger,

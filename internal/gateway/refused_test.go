@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/gateway"
 	"github.com/askbus/askbus/internal/gateway/access"
@@ -106,11 +108,21 @@ func TestRefusedFramesAreReported(t *testing.T) {
 	}
 }
 
+// standing is a clock that stands still until time passes.
+type standing struct{ since atomic.Int64 }
+
+var began = time.Now()
+
+func (c *standing) now() time.Time { return began.Add(time.Duration(c.since.Load())) }
+
+func (c *standing) pass(d time.Duration) { c.since.Add(int64(d)) }
+
 // A subscriber's /64 is one address, and many strangers keep nobody else out of
 // the exchange.
 func TestRefusedExchangesOfManyAddresses(t *testing.T) {
 	t.Parallel()
-	d := open(t, gateway.Options{Swap: func(_ context.Context, secret, _ string) ([]byte, error) {
+	var clock standing
+	d := open(t, gateway.Options{Now: clock.now, Swap: func(_ context.Context, secret, _ string) ([]byte, error) {
 		if secret == "good" {
 			return []byte("{}"), nil
 		}
@@ -130,6 +142,9 @@ func TestRefusedExchangesOfManyAddresses(t *testing.T) {
 			t.Fatalf("token %d: status %d", i, code)
 		}
 	}
+	for range 200 { // of all suspect addresses, at this moment
+		swap("[2001:db8::fffe]:9", "bad")
+	}
 	if code := swap("[2001:db8::ffff]:9", "bad"); code != http.StatusTooManyRequests {
 		t.Errorf("another address of the same /64: status %d", code)
 	}
@@ -140,5 +155,117 @@ func TestRefusedExchangesOfManyAddresses(t *testing.T) {
 	}
 	if code := swap("192.0.2.7:9", "good"); code != http.StatusOK {
 		t.Errorf("a good token after strangers of 5,000 networks: status %d", code)
+	}
+}
+
+// Behind a proxy all callers are one address: a stranger's flood of invalid
+// tokens through it keeps out no valid one, and costs the issuer a bounded
+// number of verifications.
+func TestInvalidTokensKeepOutNoValidOneOfTheirAddress(t *testing.T) {
+	t.Parallel()
+	var clock standing
+	forwarded := 0
+	d := open(t, gateway.Options{Now: clock.now, Swap: func(_ context.Context, secret, _ string) ([]byte, error) {
+		forwarded++
+		if strings.HasPrefix(secret, "bad") {
+			return nil, ask.Refuse(ask.CodeUnauthorized, "this token is of nobody")
+		}
+		return []byte("{}"), nil
+	}})
+	h := d.gateway.Handler()
+	swap := func(secret string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v1/credentials", http.NoBody)
+		r.RemoteAddr = "192.0.2.7:9"
+		r.Header.Set("Authorization", "Bearer "+secret)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	of := d.agent("s1")
+	if code := swap("pod"); code != http.StatusOK {
+		t.Fatalf("a good token: status %d", code)
+	}
+	forwarded = 0
+	for i := range 5000 {
+		if code := swap(fmt.Sprint("bad", i)); code != http.StatusUnauthorized && code != http.StatusTooManyRequests {
+			t.Fatalf("invalid token %d: status %d", i, code)
+		}
+	}
+	if forwarded < 60 || forwarded > 60+200 {
+		t.Errorf("the issuer got %d of 5,000 invalid tokens of one moment, want the 60 of an address and the 200 of all suspect ones", forwarded)
+	}
+	if code := swap("another pod"); code != http.StatusTooManyRequests {
+		t.Errorf("a token that the issuer never saw, at the same moment: status %d", code)
+	}
+	for range 5 { // an agent's reconnects
+		if code := swap("pod"); code != http.StatusOK {
+			t.Errorf("a token that was accepted before: status %d", code)
+		}
+		if code := swap(of); code != http.StatusOK {
+			t.Errorf("an API token: status %d", code)
+		}
+	}
+	clock.pass(10 * time.Millisecond)
+	if code := swap("another pod"); code != http.StatusOK {
+		t.Errorf("a token that the issuer never saw, 10 ms later: status %d", code)
+	}
+	for _, name := range []string{"pod", of} { // its own rate ends it, before the issuer
+		for range 300 {
+			swap(name)
+		}
+		if before, code := forwarded, swap(name); code != http.StatusTooManyRequests || forwarded != before {
+			t.Errorf("more than 300 exchanges of one token in a minute: status %d", code)
+		}
+	}
+	if before, code := forwarded, swap("askb_0_0"); code != http.StatusUnauthorized || forwarded != before {
+		t.Errorf("an unknown API token: status %d, want a refusal without the issuer", code)
+	}
+}
+
+// A token that ends loses its place among the accepted ones.
+func TestATokenThatEndedIsAStrangerAgain(t *testing.T) {
+	t.Parallel()
+	var clock standing
+	good := true
+	d := open(t, gateway.Options{Now: clock.now, Swap: func(_ context.Context, secret, _ string) ([]byte, error) {
+		if secret == "pod" && good {
+			return []byte("{}"), nil
+		}
+		return nil, ask.Refuse(ask.CodeUnauthorized, "this token is of nobody")
+	}})
+	h := d.gateway.Handler()
+	swap := func(secret string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v1/credentials", http.NoBody)
+		r.Header.Set("Authorization", "Bearer "+secret)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	swap("pod")
+	for range 300 {
+		swap("bad")
+	}
+	if code := swap("pod"); code != http.StatusOK {
+		t.Fatalf("an accepted token: status %d", code)
+	}
+	good = false
+	if code := swap("pod"); code != http.StatusUnauthorized {
+		t.Errorf("after its end: status %d", code)
+	}
+	if code := swap("pod"); code != http.StatusTooManyRequests {
+		t.Errorf("again: status %d, want that of any stranger at this address", code)
+	}
+	good = true
+	clock.pass(time.Minute)
+	swap("pod")
+	for range 300 {
+		swap("bad")
+	}
+	clock.pass(3 * time.Hour) // it is forgotten, and so are the refusals
+	for range 300 {
+		swap("bad")
+	}
+	if code := swap("pod"); code != http.StatusTooManyRequests {
+		t.Errorf("hours later: status %d, want that of any stranger at this address", code)
 	}
 }
