@@ -7,7 +7,7 @@ import (
 	"github.com/askbus/askbus/internal/ratelimit"
 )
 
-func TestASteadyRateRefillsSteadily(t *testing.T) {
+func TestASteadyRateRefills(t *testing.T) {
 	t.Parallel()
 	l, now := ratelimit.NewSteady(10, 10), time.Unix(0, 0)
 	take := func(after time.Duration, want int) {

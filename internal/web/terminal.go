@@ -55,7 +55,8 @@ const (
 	maxTerminalRequest = 1000    // characters in the path
 	maxTerminalBody    = 4 << 10 // bytes
 	maxClient          = 80
-	guesses            = 60 // refused codes per address and minute
+	guesses            = 60 // refused codes per address and minute; beyond it the address is suspect
+	suspects           = 5  // codes per second that are looked up, of all suspect addresses
 	confirmations      = 10 // per person and minute
 )
 
@@ -237,11 +238,13 @@ func (s *Server) tellTerminal(w http.ResponseWriter, r *http.Request, err error)
 }
 
 // redeem gives a terminal its secret for a code. It counts refused codes: each
-// costs a read on the bus, even though guessing cannot succeed.
+// costs a read on the bus, even though guessing cannot succeed. An address may
+// be that of many people, so more refused codes make further ones slow, not
+// void.
 func (s *Server) redeem(w http.ResponseWriter, r *http.Request) {
 	from := ratelimit.Network(r.RemoteAddr)
 	s.terminal(func(ctx context.Context, _ string, c terminalCall) (any, error) {
-		if s.guessed.Full(from, s.opts.Now()) {
+		if now := s.opts.Now(); s.guessed.Full(from, now) && !s.suspect.Take(now) {
 			return nil, ask.Refuse(ask.CodeQuota, "too many codes from this address do not count; wait a minute")
 		}
 		err := error(ask.Refuse(ask.CodeUnauthorized, "this is not a code of this inbox"))

@@ -134,6 +134,7 @@ type Server struct {
 	past    *archive
 	letting *ratelimit.PerMinute // confirmations, by person
 	guessed *ratelimit.PerMinute // refused codes, by address
+	suspect *ratelimit.Steady    // codes from addresses with many refused ones
 	proxied proxied
 }
 
@@ -179,7 +180,7 @@ func New(board Board, asks Asks, opts Options) (*Server, error) {
 	s := &Server{
 		asks: asks, opts: opts, base: base, keys: keys, assets: assets,
 		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4),
-		letting: ratelimit.New(confirmations), guessed: ratelimit.NewOpen(guesses),
+		letting: ratelimit.New(confirmations), guessed: ratelimit.NewOpen(guesses), suspect: ratelimit.NewSteady(suspects, 2*suspects),
 	}
 	s.feeds = newFeeds(s)
 	s.streams = newStreams(opts.MaxStreams, asks.Present, opts.Logger)
