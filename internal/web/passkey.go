@@ -106,9 +106,9 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, to string, options
 	return writeJSON(w, http.StatusOK, map[string]any{"options": json.RawMessage(options), "kept": body + "." + s.secret(f, "passkey "+body)})
 }
 
-// begun ends this browser's flow and returns the state that tell sent in it.
-func (s *Server) begun(ctx context.Context, w http.ResponseWriter, r *http.Request, c ceremony) (f flow, keep []byte, err error) {
-	if f, err = s.flowOf(ctx, w, r); err != nil {
+// begun returns this browser's flow, and the state that tell sent in it.
+func (s *Server) begun(w http.ResponseWriter, r *http.Request, c ceremony) (f flow, keep []byte, err error) {
+	if f, err = s.flowOf(w, r); err != nil {
 		return f, nil, err
 	}
 	body, mac, _ := strings.Cut(c.Kept, ".")
@@ -159,11 +159,14 @@ func (s *Server) joined(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		_, kept, err := s.begun(ctx, w, r, c)
+		f, kept, err := s.begun(w, r, c)
 		if err != nil {
 			return err
 		}
 		who, err = s.opts.Passkeys.FinishRegister(ctx, who, kept, c.Answer, func() error {
+			if err := s.once(ctx, f); err != nil {
+				return err
+			}
 			first, err := s.opts.Sessions.UseOnce(ctx, p.ID, time.Unix(p.Expires, 0))
 			if err == nil && !first {
 				err = ask.Refuse(ask.CodeInvalid, "this invitation was used already; ask for another one")
@@ -197,12 +200,15 @@ func (s *Server) passkey(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		f, kept, err := s.begun(ctx, w, r, c)
+		f, kept, err := s.begun(w, r, c)
 		if err != nil {
 			return err
 		}
 		who, err := s.opts.Passkeys.FinishLogin(ctx, kept, c.Answer)
 		if err != nil {
+			return err
+		}
+		if err := s.once(ctx, f); err != nil {
 			return err
 		}
 		return s.welcome(ctx, w, r, who, f.to)

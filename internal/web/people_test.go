@@ -86,6 +86,13 @@ func (p *people) UseOnce(_ context.Context, id string, _ time.Time) (bool, error
 	return first, nil
 }
 
+// usedUp returns how many links and flows were used up.
+func (p *people) usedUp() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.used)
+}
+
 func (p *people) EndOf(_ context.Context, out auth.Logout) (n int, err error) {
 	subject, session := out.Subject, out.Session
 	p.mu.Lock()

@@ -31,15 +31,16 @@ const (
 // flow is a sign-in in progress. The browser keeps it in a cookie; its secrets
 // are derived, so replicas store nothing.
 type flow struct {
-	id string
-	to string
+	id    string
+	to    string
+	until time.Time
 }
 
 // start sets the cookie of a new flow.
 func (s *Server) start(w http.ResponseWriter, r *http.Request, to string) (flow, error) {
-	f := flow{rand.Text(), to}
 	p := passFor(ask.By{Name: to}, s.opts.Now(), flowLife)
-	p.ID = f.id
+	p.ID = rand.Text()
+	f := flow{p.ID, to, time.Unix(p.Expires, 0)}
 	sealed, err := p.seal(s.keys.flow)
 	if err != nil {
 		return f, err
@@ -54,8 +55,9 @@ func (s *Server) setFlow(w http.ResponseWriter, r *http.Request, value string, m
 	})
 }
 
-// flowOf returns the browser's flow. It can be finished once, at any replica.
-func (s *Server) flowOf(ctx context.Context, w http.ResponseWriter, r *http.Request) (flow, error) {
+// flowOf returns the browser's flow, and removes its cookie. Call once before
+// anybody is signed in by it.
+func (s *Server) flowOf(w http.ResponseWriter, r *http.Request) (flow, error) {
 	c, err := r.Cookie(s.keys.cookieName + "_flow")
 	if err != nil {
 		return flow{}, ask.Refuse(ask.CodeInvalid, "this browser has begun no sign-in, or it took longer than ten minutes")
@@ -64,15 +66,20 @@ func (s *Server) flowOf(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return flow{}, ask.Refuse(ask.CodeInvalid, "this sign-in took longer than ten minutes")
 	}
-	first, err := s.opts.Sessions.UseOnce(ctx, p.ID, time.Unix(p.Expires, 0))
-	if err != nil {
-		return flow{}, err
-	}
-	if !first {
-		return flow{}, ask.Refuse(ask.CodeInvalid, "this sign-in has ended already")
-	}
 	s.setFlow(w, r, "", -1)
-	return flow{p.ID, p.Name}, nil
+	return flow{p.ID, p.Name, time.Unix(p.Expires, 0)}, nil
+}
+
+// once uses a flow up: it can be finished once, at any replica. It writes an
+// entry in shared state, of which there is a limited number, so it is called
+// only for somebody who has proven who they are: a flow costs a stranger
+// nothing.
+func (s *Server) once(ctx context.Context, f flow) error {
+	first, err := s.opts.Sessions.UseOnce(ctx, f.id, f.until)
+	if err == nil && !first {
+		err = ask.Refuse(ask.CodeInvalid, "this sign-in has ended already")
+	}
+	return err
 }
 
 // secret derives a flow's secret for one purpose, in 43 characters.
@@ -110,7 +117,7 @@ func (s *Server) comeIn(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*callTimeout)
 	defer cancel()
 	q := r.URL.Query()
-	f, err := s.flowOf(ctx, w, r)
+	f, err := s.flowOf(w, r)
 	var in auth.SignIn
 	switch {
 	case err != nil:
@@ -120,6 +127,9 @@ func (s *Server) comeIn(w http.ResponseWriter, r *http.Request) {
 		err = ask.Refuse(ask.CodeInvalid, "the provider says: %.200s", ask.CleanLine(strings.TrimSpace(q.Get("error")+" "+q.Get("error_description"))))
 	default:
 		in, err = s.opts.Provider.Finish(ctx, s.secrets(f), q.Get("code"))
+	}
+	if err == nil {
+		err = s.once(ctx, f)
 	}
 	if err == nil {
 		err = s.begin(ctx, w, r, in)

@@ -1,6 +1,9 @@
 package web_test
 
 import (
+	"context"
+	"encoding/json"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -93,6 +96,78 @@ func TestSignInAtAProvider(t *testing.T) {
 			t.Errorf("%d %s", res.status, res.body)
 		}
 	})
+}
+
+// Strangers begin as many sign-ins as they like. None that proves nobody's
+// identity leaves an entry in shared state, which has room for a limited number
+// of them and would then have none for anybody's sign-in.
+func TestStrangersSignInsLeaveNoEntry(t *testing.T) {
+	t.Parallel()
+	b, at := newBus(), openidtest.Start(t)
+	in := withProvider(t, b, at, auth.GroupRules("groups", []string{"platform"}), func(o *web.Options) { o.Passkeys = nobodysPasskeys{} })
+	before := b.people.usedUp()
+	for range 20 {
+		u := in.stranger(t)
+		u.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		for _, query := range []url.Values{{"code": {"of nobody"}}, {"state": {"x"}}, {"error": {"access_denied"}}} {
+			state := mustURL(t, u.get("/login/oidc").header.Get("Location")).Query().Get("state")
+			if query.Get("state") == "" {
+				query.Set("state", state)
+			}
+			if res := u.get(web.ProviderPath + "?" + query.Encode()); state == "" || res.status != http.StatusUnauthorized {
+				t.Errorf("%s: status %d", query, res.status)
+			}
+		}
+		said := struct {
+			Kept string `json:"kept"`
+		}{}
+		if status, body := u.sends("/login/passkey/options", `{}`); status != http.StatusOK || json.Unmarshal(body, &said) != nil {
+			t.Fatalf("a ceremony: status %d", status)
+		}
+		if status, body := u.sends("/login/passkey", `{"kept":"`+said.Kept+`","answer":{}}`); status != http.StatusUnprocessableEntity || !strings.Contains(string(body), "of nobody") {
+			t.Errorf("a passkey of nobody: status %d: %s", status, body)
+		}
+	}
+	if n := b.people.usedUp() - before; n > 0 {
+		t.Errorf("strangers left %d entries", n)
+	}
+	if res := in.stranger(t).get("/login/oidc"); res.status != http.StatusOK || b.people.usedUp() != before+1 {
+		t.Errorf("a person's sign-in: status %d, %d entries", res.status, b.people.usedUp()-before)
+	}
+}
+
+// nobodysPasskeys accepts no passkey.
+type nobodysPasskeys struct{ web.Passkeys }
+
+func (nobodysPasskeys) Origin() string                       { return "http://localhost" }
+func (nobodysPasskeys) Any() bool                            { return true }
+func (nobodysPasskeys) BeginLogin() (_, _ []byte, err error) { return []byte(`{}`), []byte(`{}`), nil }
+func (nobodysPasskeys) FinishLogin(context.Context, []byte, []byte) (auth.Person, error) {
+	return auth.Person{}, ask.Refuse(ask.CodeInvalid, "this passkey is of nobody")
+}
+
+func (nobodysPasskeys) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// sends posts JSON.
+func (u user) sends(path, body string) (status int, said []byte) {
+	u.t.Helper()
+	req, err := http.NewRequestWithContext(u.t.Context(), http.MethodPost, u.in.URL+path, strings.NewReader(body))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := u.client.Do(req)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if said, err = io.ReadAll(res.Body); err != nil {
+		u.t.Fatal(err)
+	}
+	return res.StatusCode, said
 }
 
 func TestRefusedSignInsAtAProvider(t *testing.T) {
