@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ const (
 	maxLife     = 720 * time.Hour
 
 	defaultEvery = 10 * time.Minute
+
+	maxSessions = 50 // of one person
 )
 
 // Options tunes [Sessions]. The zero value is ready to use.
@@ -122,6 +125,7 @@ func (s *Sessions) key(id string) state.Key {
 
 // Begin signs a person in and returns the secret id of the session.
 func (s *Sessions) Begin(ctx context.Context, in SignIn) (id string, err error) {
+	s.makeRoom(ctx, in.By.Principal)
 	id = rand.Text() + rand.Text()
 	now := s.opts.Now().UTC()
 	r := record{
@@ -142,6 +146,35 @@ func (s *Sessions) Begin(ctx context.Context, in SignIn) (id string, err error) 
 		return "", fmt.Errorf("sign in: %w", err)
 	}
 	return id, nil
+}
+
+// makeRoom ends the least recently active sessions of a person who has
+// [maxSessions]: there is a limited number for everybody, and one person may
+// not use it up.
+func (s *Sessions) makeRoom(ctx context.Context, principal string) {
+	all, err := s.cache.All()
+	if err != nil {
+		return // the sign-in itself tells
+	}
+	type session struct {
+		key  state.Key
+		seen time.Time
+	}
+	var own []session
+	for i := range all {
+		var r record
+		if json.Unmarshal(all[i].Value, &r) == nil && r.Principal == principal && r.Parent == "" {
+			own = append(own, session{all[i].Key, r.Seen})
+		}
+	}
+	if len(own) < maxSessions {
+		return
+	}
+	slices.SortFunc(own, func(a, b session) int { return a.seen.Compare(b.seen) })
+	for _, o := range own[:len(own)-maxSessions+1] {
+		s.drop(ctx, o.key)
+		s.endTerminals(ctx, o.key.Name)
+	}
 }
 
 // Find returns the person of a session. active means that the person is doing

@@ -104,6 +104,35 @@ func TestASessionHoldsAtEveryReplica(t *testing.T) {
 	}
 }
 
+// Shared state has room for a limited number of sessions, and one person's
+// sign-ins do not use it up: the session that was idle longest ends.
+func TestOnePersonsSignInsLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	s := running(t, b, auth.Options{})
+	begin := func(by ask.By) string {
+		id, err := s.Begin(t.Context(), auth.SignIn{Person: auth.Person{By: by}})
+		if err == nil {
+			_, err = s.Find(t.Context(), id, true) // this replica knows it now
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	tom := begin(ask.By{Principal: "oidc:tom", Proof: "oidc"})
+	var of []string
+	for range 60 {
+		of = append(of, begin(mei))
+	}
+	for i, id := range append(of, tom) {
+		_, err := s.Find(t.Context(), id, true)
+		if ended := i < 10; ended != errors.Is(err, ask.ErrNotFound) {
+			t.Errorf("session %d: %v, ended should be %v", i, err, ended)
+		}
+	}
+}
+
 func TestASessionIdlesOutAndIsRenewedByWhatIsDone(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
