@@ -80,7 +80,7 @@ func issuerFlags(i *config.Issuer, cmd *cobra.Command) {
 
 // issuer adds the part that swaps tokens for credentials.
 func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Issuer) (*nats.Conn, error) {
-	source, err := exchange.Open(s.Issuer.Rules, exchange.SourceOptions{Logger: r.log, Review: tokenReviews()})
+	source, err := exchange.Open(s.Issuer.Rules, tokenReviews(exchange.SourceOptions{Logger: r.log}))
 	if err != nil {
 		return nil, usage("--rules: %w", err)
 	}
@@ -125,17 +125,19 @@ func (r *running) issuer(cred client.Credential, keys *natsd.Issuer, s config.Is
 	return nc, nil
 }
 
-// tokenReviews lets the API server of this pod's cluster review tokens. It returns nil
-// outside a pod, and in one without a token for the API server.
-func tokenReviews() func(context.Context, string, string) (exchange.Review, error) {
+// tokenReviews lets the API server of this pod's cluster review tokens. Outside a
+// pod, and in one without a token for the API server, it changes nothing.
+func tokenReviews(opts exchange.SourceOptions) exchange.SourceOptions {
 	api, err := kubeapi.New(kubeapi.Dir, os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
 	if err != nil {
-		return nil // rules that want reviews are refused then
+		return opts // rules that want reviews are refused then
 	}
-	return func(ctx context.Context, token, audience string) (exchange.Review, error) {
+	opts.ReviewKeys = api.Keys
+	opts.Review = func(ctx context.Context, token, audience string) (exchange.Review, error) {
 		r, err := api.Review(ctx, token, audience)
 		return exchange.Review{Authenticated: r.Authenticated, Audiences: r.Audiences, User: r.User.Name, Groups: r.User.Groups, Extra: r.User.Extra}, err
 	}
+	return opts
 }
 
 // apiToken returns what an API token proves to the issuer.

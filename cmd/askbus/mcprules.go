@@ -13,7 +13,7 @@ func (r *running) mcpIssuers(rules, resource string) (*exchange.Source, error) {
 	if rules == "" {
 		return nil, nil //nolint:nilnil // only tokens of ours count
 	}
-	s, err := exchange.Open(rules, exchange.SourceOptions{Audience: resource, Logger: r.log, Review: tokenReviews()})
+	s, err := exchange.Open(rules, tokenReviews(exchange.SourceOptions{Audience: resource, Logger: r.log}))
 	if err != nil {
 		return nil, usage("--mcp-rules: %w", err)
 	}

@@ -11,6 +11,9 @@ import (
 // TokenProvider is the provider's name for API tokens.
 const TokenProvider = "api-token"
 
+// tokenPrefix is how API tokens begin.
+const tokenPrefix = "askb_"
+
 // Proof is the content of a verified token.
 type Proof struct {
 	Provider string // name

@@ -180,7 +180,7 @@ rules:
 	})
 	pl.gateway = pl.bus.Connect(natsd.Role{Name: natsd.RoleGateway})
 	natstest.Eventually(t, "the issuer answers", func() bool {
-		_, err := pl.swap(t, "hello", "")
+		_, err := pl.swap(t, "askb_hello", "")
 		return !errors.Is(err, ask.ErrUnavailable)
 	})
 	return pl
@@ -497,5 +497,82 @@ func TestARulesFileSaysWhatIsWrongWithIt(t *testing.T) {
 		if _, err := exchange.ParseRules([]byte(wrong), ".", ""); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v; want %s", wrong, err, says)
 		}
+	}
+}
+
+// Anybody can send tokens that claim to be of an issuer whose keys have to be
+// waited for. They do not use up the slots of other issuers' and of API tokens.
+func TestTokensOfAnIssuerThatDoesNotAnswerLeaveRoom(t *testing.T) {
+	t.Parallel()
+	pl := open(t, exchange.Options{})
+	silent := make(chan struct{})
+	release := sync.OnceFunc(func() { close(silent) })
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-silent:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(slow.Close)
+	t.Cleanup(release)
+	rules, err := os.ReadFile(filepath.Join(pl.dir, "rules.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := pl.write(t, "rules.yaml", strings.Replace(string(rules), "rules:\n", "  - { name: slow, issuer: slow, audience: askbus, jwks_url: \""+slow.URL+"\" }\nrules:\n  - { issuer: slow, match: { sub: x }, tenant: t, sessions: [s] }\n", 1))
+	if err := os.Chtimes(path, time.Now(), time.Now().Add(time.Minute)); err != nil { // it has changed, however coarse the clock
+		t.Fatal(err)
+	}
+	forged := newSigner(t, "x").sign(map[string]any{"iss": "slow", "aud": "askbus", "sub": "x", "exp": time.Now().Add(time.Hour).Unix()})
+	refused := make(chan error, 60)
+	for range 60 { // more than the issuer has slots
+		go func() {
+			_, err := exchange.Swap(context.WithoutCancel(t.Context()), pl.gateway, forged, "")
+			refused <- err
+		}()
+	}
+	for range 60 - 16 {
+		err := <-refused
+		if text := fmt.Sprint(err); !strings.Contains(text, `of "slow" are being verified`) && !strings.Contains(text, "32 exchanges are in progress") { // all came at once
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := pl.swap(t, pl.key.sign(pod("team-a", "p")), ""); err != nil {
+		t.Errorf("a token of another issuer: %v", err)
+	}
+	if _, err := pl.swap(t, "askb_good_token", "s1"); err != nil {
+		t.Errorf("an API token: %v", err)
+	}
+	release()
+	for range 16 {
+		if err := <-refused; err == nil {
+			t.Error("a forged token was exchanged")
+		}
+	}
+}
+
+// Keys that could be changed on the way are not read, also if the issuer's own
+// discovery document says that they lie there.
+func TestKeysAreReadOverTLSOnly(t *testing.T) {
+	t.Parallel()
+	var site *httptest.Server
+	asked := 0
+	site = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": site.URL, "jwks_uri": "http://192.0.2.1/keys", "authorization_endpoint": site.URL, "token_endpoint": site.URL})
+	}))
+	t.Cleanup(site.Close)
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	rules := "issuers: [{name: k, issuer: \"" + site.URL + "\", audience: a}]\nrules: [{issuer: k, match: {sub: s}, tenant: t, sessions: [s]}]\n"
+	if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := exchange.Open(path, exchange.SourceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := newSigner(t, "x").sign(map[string]any{"iss": site.URL, "aud": "a", "sub": "s", "exp": time.Now().Add(time.Hour).Unix()})
+	if _, err := s.Holder(t.Context(), token); !errors.Is(err, ask.ErrUnavailable) || !strings.Contains(err.Error(), "not https") || asked != 1 {
+		t.Errorf("%v, after %d requests", err, asked)
 	}
 }

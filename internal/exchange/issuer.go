@@ -55,8 +55,12 @@ type Options struct {
 	Logger     *slog.Logger     // default: discard
 }
 
-// atOnce is the number of concurrent exchanges.
-const atOnce = 32
+// Bounds of an issuer's work.
+const (
+	atOnce      = 32 // concurrent exchanges
+	ofProvider  = atOnce / 2
+	loggedAtAll = 120 // refusals in its log per minute; the audit has all callers
+)
 
 // Issuer exchanges tokens for credentials, for the gateways of a bus.
 type Issuer struct {
@@ -65,6 +69,10 @@ type Issuer struct {
 	taken  *ratelimit.PerMinute
 	people *ratelimit.PerMinute
 	slots  chan struct{}
+	logged *ratelimit.PerMinute
+
+	mu      sync.Mutex
+	waiting map[string]int // exchanges in progress, by the issuer that the token claims
 }
 
 // New makes an issuer over a connection with the issuer's credential. It starts
@@ -79,7 +87,7 @@ func New(nc *nats.Conn, opts Options) *Issuer {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Issuer{nc: nc, opts: opts, taken: ratelimit.New(opts.PerSubject), people: ratelimit.New(perPerson), slots: make(chan struct{}, atOnce)}
+	return &Issuer{nc: nc, opts: opts, taken: ratelimit.New(opts.PerSubject), people: ratelimit.New(perPerson), slots: make(chan struct{}, atOnce), logged: ratelimit.New(loggedAtAll), waiting: map[string]int{}}
 }
 
 // answerWithin is the limit of one exchange: the server drops a reply after 5
@@ -148,7 +156,11 @@ func (i *Issuer) answer(ctx context.Context, m *nats.Msg) {
 		i.opts.Logger.Error("cannot issue a credential", slog.Any("error", err))
 		e = ask.Refuse(ask.CodeUnavailable, "the token cannot be checked now; see the issuer's log")
 	} else {
-		i.opts.Logger.Warn("refused an exchange", slog.String("code", e.Code), slog.String("detail", e.Detail), slog.String("issuer", proof.Provider), slog.String("token_subject", ask.CleanText(proof.Subject)))
+		level := slog.LevelWarn
+		if !i.logged.Take("", i.opts.Now()) {
+			level = slog.LevelDebug // strangers could fill the log
+		}
+		i.opts.Logger.Log(ctx, level, "refused an exchange", slog.String("code", e.Code), slog.String("detail", e.Detail), slog.String("issuer", proof.Provider), slog.String("token_subject", ask.CleanText(proof.Subject)))
 		if i.opts.Refused != nil {
 			i.opts.Refused(what, proof, e)
 		}
@@ -167,10 +179,10 @@ func (i *Issuer) swap(ctx context.Context, data []byte) (proof Proof, credential
 	if err := tooLong(r.Token); err != nil {
 		return proof, nil, err
 	}
-	if strings.HasPrefix(r.Token, "askb_") {
+	if strings.HasPrefix(r.Token, tokenPrefix) {
 		proof, err = i.opts.Tokens(ctx, r.Token)
 	} else {
-		proof, err = i.opts.Source.verify(ctx, r.Token)
+		proof, err = i.verify(ctx, r.Token)
 	}
 	if err != nil {
 		return proof, nil, err
@@ -194,6 +206,30 @@ func (i *Issuer) swap(ctx context.Context, data []byte) (proof Proof, credential
 	i.opts.Logger.Info("issued a credential", slog.String("key", key), slog.String("role", grant.Role), slog.String("tenant", grant.Tenant), slog.String("session", grant.Session),
 		slog.Duration("life", grant.Life), slog.String("issuer", proof.Provider), slog.String("token_subject", ask.CleanText(proof.Subject)))
 	return proof, credential, nil
+}
+
+// verify verifies a JWT. The keys of an issuer may have to be waited for, and
+// anybody can send tokens that claim to be of it, so one issuer's leave half of
+// the slots to others'.
+func (i *Issuer) verify(ctx context.Context, raw string) (Proof, error) {
+	name := i.opts.Source.provider(raw)
+	i.mu.Lock()
+	full := i.waiting[name] >= ofProvider
+	if !full {
+		i.waiting[name]++
+	}
+	i.mu.Unlock()
+	if full {
+		return Proof{}, ask.Refuse(ask.CodeUnavailable, "%d tokens of %q are being verified, the maximum for one issuer; try again", ofProvider, name)
+	}
+	defer func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.waiting[name]--; i.waiting[name] == 0 {
+			delete(i.waiting, name)
+		}
+	}()
+	return i.opts.Source.verify(ctx, raw)
 }
 
 func tooLong(token string) error {

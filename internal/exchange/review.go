@@ -21,21 +21,28 @@ type Review struct {
 	Extra         map[string][]string
 }
 
-// reviews bounds how often the API server is asked in a minute.
-const reviews = 600
+// Bounds of how often the API server is asked: steadily, so that forged tokens
+// do not use up a whole minute.
+const (
+	reviewsPerSecond = 10
+	reviewsAtOnce    = 100
+)
 
-var errReviews = errors.New("too many reviews in this minute")
+var errReviews = errors.New("too many reviews at the moment")
 
 // askServer has the API server verify a token, which then also does not count any
 // more when its pod is gone. The claims are made of what the server says of it;
 // of the token itself only its end is read, which the server has checked. The error
 // is an [*ask.Error], or says that the server does not answer.
 func (v *verifier) askServer(ctx context.Context, raw string) (Proof, error) {
-	if !v.reviewed.Take(v.Name, v.now()) {
-		return Proof{}, unreachable(v.Name, errReviews)
-	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
+	if v.server != nil && v.server.forged(ctx, raw) {
+		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "the token's signature does not verify with the keys of %s", v.Name)
+	}
+	if !v.reviewed.Take(v.now()) {
+		return Proof{}, unreachable(v.Name, errReviews)
+	}
 	r, err := v.review(ctx, raw, v.Audience)
 	switch {
 	case err != nil:

@@ -26,13 +26,24 @@ import (
 type apiServer struct {
 	mu     sync.Mutex
 	tokens map[string]string // token -> pod
-	asked  int
+	keys   []byte            // that it shows; nil: it refuses to
+	asked  int               // reviews
+	shown  int               // how often its keys were asked for
 	down   bool
 }
 
 func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if r.Method == http.MethodGet && r.URL.Path == "/openid/v1/jwks" {
+		a.shown++
+		if a.keys == nil {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		_, _ = w.Write(a.keys)
+		return
+	}
 	a.asked++
 	var in struct {
 		Kind string `json:"kind"`
@@ -65,7 +76,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // reviewed makes a source whose tokens an API server reviews, over HTTPS.
-func reviewed(t *testing.T, audience string) (*apiServer, *exchange.Source) {
+func reviewed(t *testing.T, audience string, change ...func(*exchange.SourceOptions)) (*apiServer, *exchange.Source) {
 	t.Helper()
 	a := &apiServer{tokens: map[string]string{}}
 	srv := httptest.NewTLSServer(a)
@@ -94,10 +105,14 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := exchange.Open(filepath.Join(dir, "rules.yaml"), exchange.SourceOptions{Review: func(ctx context.Context, token, audience string) (exchange.Review, error) {
+	opts := exchange.SourceOptions{ReviewKeys: api.Keys, Review: func(ctx context.Context, token, audience string) (exchange.Review, error) {
 		r, err := api.Review(ctx, token, audience)
 		return exchange.Review{Authenticated: r.Authenticated, Audiences: r.Audiences, User: r.User.Name, Groups: r.User.Groups, Extra: r.User.Extra}, err
-	}})
+	}}
+	for _, c := range change {
+		c(&opts)
+	}
+	s, err := exchange.Open(filepath.Join(dir, "rules.yaml"), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +125,7 @@ func unauthorized(err error) bool {
 }
 
 // The API server says whose a token is: what stands in the token itself does not
-// count, and no key is read.
+// count.
 func TestTheAPIServerReviewsTokens(t *testing.T) {
 	t.Parallel()
 	a, s := reviewed(t, "askbus")
@@ -158,17 +173,59 @@ func TestAReviewedTokenIsForOurAudience(t *testing.T) {
 	}
 }
 
-// Forged tokens do not become requests without end.
+// Where the API server shows its keys to nobody, forged tokens do not become
+// reviews without end, and leave some to others at any moment.
 func TestReviewsAreBounded(t *testing.T) {
 	t.Parallel()
-	a, s := reviewed(t, "askbus")
-	forger := newSigner(t, "x")
-	forged := forger.sign(pod("team-a", "p"))
+	clock := time.Now()
+	a, s := reviewed(t, "askbus", func(o *exchange.SourceOptions) { o.Now = func() time.Time { return clock } })
+	good, forged := newSigner(t, "k").sign(pod("team-a", "p")), newSigner(t, "x").sign(pod("team-a", "p"))
+	a.tokens[good] = "p"
 	for range 1300 {
 		_, _ = s.Holder(t.Context(), forged)
 	}
-	if a.asked > 1200 { // of at most two minutes
-		t.Errorf("the API server was asked %d times", a.asked)
+	if a.asked != 100 || a.shown != 1 {
+		t.Errorf("the API server had %d reviews and was asked %d times for its keys", a.asked, a.shown)
+	}
+	if _, err := s.Holder(t.Context(), good); !errors.Is(err, ask.ErrUnavailable) {
+		t.Errorf("at the same moment: %v", err)
+	}
+	clock = clock.Add(100 * time.Millisecond)
+	if _, err := s.Holder(t.Context(), good); err != nil {
+		t.Errorf("0.1 s later: %v", err)
+	}
+}
+
+// What the API server has not signed is not sent to it: strangers' tokens use up
+// no reviews.
+func TestForgedTokensAreNotReviewed(t *testing.T) {
+	t.Parallel()
+	clock := time.Now()
+	a, s := reviewed(t, "askbus", func(o *exchange.SourceOptions) { o.Now = func() time.Time { return clock } })
+	server, next := newSigner(t, "k1"), newSigner(t, "k2")
+	forged := newSigner(t, "k1").sign(pod("team-a", "p"))
+	good, later := server.sign(pod("team-a", "p")), next.sign(pod("team-a", "p"))
+	a.tokens[good], a.tokens[later] = "p", "p"
+	a.keys = server.jwks()
+	for range 1300 {
+		if _, err := s.Holder(t.Context(), forged); !unauthorized(err) || !strings.Contains(err.Error(), "does not verify") {
+			t.Fatalf("forged: %v", err)
+		}
+	}
+	if a.asked > 0 || a.shown > 1+20 {
+		t.Errorf("%d forged tokens were reviewed, and the keys were read %d times in one minute", a.asked, a.shown)
+	}
+	if _, err := s.Holder(t.Context(), good); err != nil || a.asked != 1 {
+		t.Errorf("a good one: %v after %d reviews", err, a.asked)
+	}
+	a.keys, clock = next.jwks(), clock.Add(time.Minute)
+	if _, err := s.Holder(t.Context(), later); err != nil {
+		t.Errorf("one of the server's next key: %v", err)
+	}
+	a.keys, clock = nil, clock.Add(time.Minute)
+	reviews := a.asked
+	if _, err := s.Holder(t.Context(), forged); !unauthorized(err) || a.asked != reviews+1 {
+		t.Errorf("while the keys cannot be read: %v after %d reviews", err, a.asked-reviews)
 	}
 }
 

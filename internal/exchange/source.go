@@ -32,8 +32,11 @@ type SourceOptions struct {
 	// Review has the API server of this cluster review a token; required when the rules
 	// want token_review.
 	Review func(ctx context.Context, token, audience string) (Review, error)
-	Now    func() time.Time // default: time.Now
-	Logger *slog.Logger     // default: discard
+	// ReviewKeys reads the API server's public keys (a JSON Web Key Set), so that it is not asked
+	// about forged tokens. Default, and while it fails: it is asked about every token.
+	ReviewKeys func(ctx context.Context) ([]byte, error)
+	Now        func() time.Time // default: time.Now
+	Logger     *slog.Logger     // default: discard
 }
 
 // Open reads a rules file; without a path only API tokens are exchanged.
@@ -107,6 +110,17 @@ func (s *Source) verify(ctx context.Context, raw string) (Proof, error) {
 		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "this bus does not trust the issuer %.200q; list it in the rules file of \"askbus issuer\"", issuer)
 	}
 	return v.verify(ctx, raw)
+}
+
+// provider returns the name of the issuer that a token claims to be of; "" if
+// the rules have none of that name.
+func (s *Source) provider(raw string) string {
+	issuer, err := issuerOf(raw)
+	_, verifiers := s.current()
+	if v := verifiers[issuer]; err == nil && v != nil {
+		return v.Name
+	}
+	return ""
 }
 
 // readBounded reads a file of at most most bytes.

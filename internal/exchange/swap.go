@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/call"
@@ -23,6 +24,11 @@ const swapWithin = answerWithin + 2*time.Second
 func Swap(ctx context.Context, nc *nats.Conn, token, session string) ([]byte, error) {
 	if err := tooLong(token); err != nil {
 		return nil, err
+	}
+	if !strings.HasPrefix(token, tokenPrefix) {
+		if _, err := issuerOf(token); err != nil { // an issuer is not asked about nonsense
+			return nil, err
+		}
 	}
 	return request(ctx, nc, func(sealFor string) (*nats.Msg, error) {
 		body, err := json.Marshal(swapRequest{Token: token, Session: session, SealFor: sealFor})

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/askbus/askbus/internal/ratelimit"
@@ -42,18 +41,23 @@ type verifier struct {
 	http *http.Client
 
 	review   func(ctx context.Context, token, audience string) (Review, error)
-	reviewed *ratelimit.PerMinute
+	reviewed *ratelimit.Steady
+	server   *serverKeys // nil: only a review says whether a token is forged
 
-	mu    sync.Mutex
+	lock  chan struct{}         // of one entry; a caller stops waiting for it when its request ends
 	ready *oidc.IDTokenVerifier // nil: its discovery document was not read yet
 }
 
 func newVerifier(p Provider, opts SourceOptions) *verifier {
-	return &verifier{Provider: p, now: opts.Now, review: opts.Review, reviewed: ratelimit.New(reviews), http: &http.Client{
+	v := &verifier{Provider: p, now: opts.Now, review: opts.Review, reviewed: ratelimit.NewSteady(reviewsPerSecond, reviewsAtOnce), lock: make(chan struct{}, 1), http: &http.Client{
 		Timeout:       fetchTime,
 		Transport:     &bounded{limit: ratelimit.New(fetches), now: opts.Now, host: p.Name},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	if opts.ReviewKeys != nil {
+		v.server = &serverKeys{read: opts.ReviewKeys, now: opts.Now, log: opts.Logger, limit: ratelimit.New(fetches)}
+	}
+	return v
 }
 
 // verify verifies a token. The error is an [*ask.Error].
@@ -132,8 +136,12 @@ func unreachable(name string, err error) error {
 // oidc returns the verifier, made at its first use: a provider that is down at
 // the start is tried again.
 func (v *verifier) oidc(ctx context.Context) (*oidc.IDTokenVerifier, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	select {
+	case v.lock <- struct{}{}:
+		defer func() { <-v.lock }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	if v.ready != nil {
 		return v.ready, nil
 	}
@@ -183,7 +191,9 @@ func (f keyFile) VerifySignature(ctx context.Context, raw string) ([]byte, error
 var errFetch = errors.New("too many fetches")
 
 // bounded limits how often an issuer is requested, and the size of its replies:
-// forged tokens with unknown keys must not cause unlimited requests.
+// forged tokens with unknown keys must not cause unlimited requests. It reads
+// only over TLS or on this machine, also where a discovery document says
+// otherwise: whoever changes keys on the way would make every token.
 type bounded struct {
 	limit *ratelimit.PerMinute
 	now   func() time.Time
@@ -191,6 +201,9 @@ type bounded struct {
 }
 
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !secure(r.URL.String()) {
+		return nil, fmt.Errorf("%s names the address %s, which is not https", b.host, r.URL.Redacted())
+	}
 	if !b.limit.Take(b.host, b.now()) {
 		return nil, fmt.Errorf("%w from %s in this minute", errFetch, b.host)
 	}

@@ -2,6 +2,7 @@ package kubeapi
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 )
@@ -41,4 +42,15 @@ func (c *Client) Review(ctx context.Context, token, audience string) (Review, er
 		return Review{}, fmt.Errorf("review a token: %w", err)
 	}
 	return said.Status, nil
+}
+
+// Keys returns the public keys with which the API server signs the tokens of
+// service accounts, as a JSON Web Key Set. By default every service account may
+// read them.
+func (c *Client) Keys(ctx context.Context) ([]byte, error) {
+	var keys json.RawMessage
+	if err := c.Do(ctx, http.MethodGet, "/openid/v1/jwks", "", nil, &keys); err != nil {
+		return nil, fmt.Errorf("read the keys of the API server: %w", err)
+	}
+	return keys, nil
 }
