@@ -139,9 +139,10 @@ func TestStrangersSignInsLeaveNoEntry(t *testing.T) {
 // nobodysPasskeys accepts no passkey.
 type nobodysPasskeys struct{ web.Passkeys }
 
-func (nobodysPasskeys) Origin() string                       { return "http://localhost" }
-func (nobodysPasskeys) Any() bool                            { return true }
+func (nobodysPasskeys) Origin() string { return "http://localhost" }
+func (nobodysPasskeys) Any() bool      { return true }
 func (nobodysPasskeys) BeginLogin() (_, _ []byte, err error) { return []byte(`{}`), []byte(`{}`), nil }
+
 func (nobodysPasskeys) FinishLogin(context.Context, []byte, []byte) (auth.Person, error) {
 	return auth.Person{}, ask.Refuse(ask.CodeInvalid, "this passkey is of nobody")
 }

@@ -124,10 +124,14 @@ func plain(u *url.URL) bool {
 // noRedirect keeps codes and secrets at the provider's own address.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// bounded limits the size of a reply.
+// bounded limits the size of a reply, and refuses addresses without TLS, which a
+// discovery document may name: codes and secrets go there.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" && !plain(r.URL) {
+		return nil, fmt.Errorf("the provider names the address %s, which is not https", r.URL.Redacted())
+	}
 	res, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
 		res.Body = struct {

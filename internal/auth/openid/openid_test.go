@@ -1,8 +1,10 @@
 package openid_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -130,10 +132,15 @@ func TestWhatClaimsMake(t *testing.T) {
 		change       func(*openid.Options)
 		want         string // of the principal; empty: refused
 	}{
-		"an e-mail address":        {nil, nil, email, "oidc:mei@example.com"},
-		"one that is not verified": {map[string]any{"email_verified": false}, nil, email, ""},
-		"one elsewhere":            {map[string]any{"email": "mei@evil.example"}, nil, email, ""},
-		"groups at userinfo alone": {map[string]any{"groups": nil}, map[string]any{"groups": []string{"platform"}}, func(*openid.Options) {}, ""},
+		"an e-mail address":         {nil, nil, email, "oidc:mei@example.com"},
+		"one that is not verified":  {map[string]any{"email_verified": false}, nil, email, ""},
+		"a long number":             {map[string]any{"uid": json.Number("9007199254740993")}, nil, func(o *openid.Options) { o.PrincipalClaim = "uid" }, "oidc:9007199254740993"},
+		"a list":                    {map[string]any{"sub": "mei", "ids": []string{"mei", "ceo"}}, nil, func(o *openid.Options) { o.PrincipalClaim = "ids" }, ""},
+		"an empty claim":            {map[string]any{"uid": ""}, nil, func(o *openid.Options) { o.PrincipalClaim = "uid" }, ""},
+		"a very long claim":         {map[string]any{"uid": strings.Repeat("m", 300)}, nil, func(o *openid.Options) { o.PrincipalClaim = "uid" }, ""},
+		"another kind of principal": {map[string]any{"uid": "os:mei"}, nil, func(o *openid.Options) { o.PrincipalClaim = "uid" }, "oidc:os:mei"},
+		"one elsewhere":             {map[string]any{"email": "mei@evil.example"}, nil, email, ""},
+		"groups at userinfo alone":  {map[string]any{"groups": nil}, map[string]any{"groups": []string{"platform"}}, func(*openid.Options) {}, ""},
 		"groups that the token lacks": {map[string]any{"roles": []string{"x"}}, map[string]any{"teams": []string{"platform"}}, func(o *openid.Options) {
 			o.GroupsClaim, o.Rules = "teams", auth.GroupRules("teams", []string{"platform"})
 		}, "oidc:mei"},
@@ -154,6 +161,57 @@ func TestWhatClaimsMake(t *testing.T) {
 				t.Errorf("%+v, %v", in, err)
 			}
 		})
+	}
+}
+
+// An address counts as verified if the document that has it says so.
+func TestAnAddressIsVerifiedWhereItStands(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		info map[string]any
+		want string
+	}{
+		"the same address at userinfo":  {map[string]any{"email": "ceo@example.com", "email_verified": true}, "oidc:ceo@example.com"},
+		"another address at userinfo":   {map[string]any{"email": "mei@evil.example", "email_verified": true}, ""},
+		"no address at userinfo":        {map[string]any{"email_verified": true}, ""},
+		"nothing at userinfo":           {nil, ""},
+		"a text instead of a true":      {map[string]any{"email": "ceo@example.com", "email_verified": "yes"}, ""},
+		"a list of the address's names": {map[string]any{"email": []string{"ceo@example.com"}, "email_verified": true}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := openidtest.Start(t)
+			at.Lies(func(claims map[string]any) {
+				claims["email"] = "ceo@example.com"
+				delete(claims, "email_verified")
+			})
+			at.SaysAtUserinfo(c.info)
+			p := provider(t, at, func(o *openid.Options) { o.PrincipalClaim = "email" })
+			in, err := p.Finish(t.Context(), flow, code(t, p, flow))
+			if (err == nil) != (c.want != "") || in.By.Principal != c.want {
+				t.Errorf("%+v, %v", in, err)
+			}
+		})
+	}
+}
+
+// Codes and secrets go over TLS only, also where a discovery document says
+// otherwise.
+func TestAProviderIsCalledOverTLSOnly(t *testing.T) {
+	t.Parallel()
+	var site *httptest.Server
+	site = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"issuer": site.URL, "authorization_endpoint": site.URL, "token_endpoint": "http://192.0.2.1/token", "jwks_uri": site.URL, "userinfo_endpoint": "http://192.0.2.1/userinfo",
+		})
+	}))
+	t.Cleanup(site.Close)
+	p := provider(t, openidtest.Start(t), func(o *openid.Options) { o.Issuer = site.URL })
+	if _, err := p.Finish(t.Context(), flow, "code"); err == nil || !strings.Contains(err.Error(), "not https") {
+		t.Errorf("a code: %v", err)
+	}
+	if _, err := p.Refresh(t.Context(), "token"); err == nil || !strings.Contains(err.Error(), "not https") {
+		t.Errorf("a refresh: %v", err)
 	}
 }
 

@@ -1,8 +1,10 @@
 package openid
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -19,7 +21,7 @@ import (
 func (p *Provider) claims(ctx context.Context, d *discovered, tokens *oauth2.Token, id *oidc.IDToken) (auth.Claims, error) {
 	claims := auth.Claims{}
 	if id != nil {
-		if err := id.Claims(&claims); err != nil {
+		if err := exactly(id.Claims, &claims); err != nil {
 			return nil, ask.Refuse(ask.CodeInvalid, "the provider's token cannot be read: %s", ask.CleanLine(err.Error()))
 		}
 	}
@@ -37,8 +39,13 @@ func (p *Provider) claims(ctx context.Context, d *discovered, tokens *oauth2.Tok
 		return nil, ask.Refuse(ask.CodeInvalid, "the provider's token and its userinfo are about different people")
 	}
 	more := auth.Claims{}
-	if err := info.Claims(&more); err != nil {
+	if err := exactly(info.Claims, &more); err != nil {
 		return nil, ask.Refuse(ask.CodeInvalid, "the provider's userinfo cannot be read: %s", ask.CleanLine(err.Error()))
+	}
+	if address, signed := claims["email"]; !signed {
+		delete(claims, "email_verified") // each of the two is about its own address
+	} else if address != more["email"] {
+		delete(more, "email_verified")
 	}
 	for name, value := range more {
 		if _, signed := claims[name]; !signed { // signed claims win
@@ -46,6 +53,18 @@ func (p *Provider) claims(ctx context.Context, d *discovered, tokens *oauth2.Tok
 		}
 	}
 	return claims, nil
+}
+
+// exactly decodes claims with their numbers as they are written: two long
+// numeric ids must not become one.
+func exactly(read func(any) error, claims *auth.Claims) error {
+	var body json.RawMessage
+	if err := read(&body); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	return d.Decode(claims)
 }
 
 // person maps claims to a person and their access.
