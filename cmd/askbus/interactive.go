@@ -24,7 +24,7 @@ func (a *app) nextCmd() *cobra.Command {
 	f := tuiFlags{once: true}
 	cmd := &cobra.Command{
 		Use: "next", Short: "Answer the most urgent ask, and exit", Args: cobra.NoArgs,
-		Long: `Prompts for the most urgent ask that waits for you (urgent ones first, then the
+		Long: `Prompts for the most urgent ask that waits for you (the highest priority, then the
 earlier deadline, then the older) and exits: on a screen, or a line at a time with
 --accessible or without a terminal. If nothing is waiting it exits at once.
 
@@ -56,32 +56,16 @@ func (a *app) mine(ctx context.Context, b *bus) ([]ask.Record, error) {
 			mine = append(mine, rec)
 		}
 	}
-	slices.SortStableFunc(mine, moreUrgent)
+	slices.SortFunc(mine, inQueue)
 	return mine, nil
 }
 
-// moreUrgent orders a queue: urgent asks first, then the earlier declared deadline, then the older
-// ask.
-func moreUrgent(x, y ask.Record) int {
-	rank := func(r *ask.Record) (urgent bool, deadline time.Time) {
-		at, declared := r.Deadline()
-		if !declared {
-			at = r.AskedAt.Add(ask.MaxTimeout) // later than any
-		}
-		return r.Ask.Priority == ask.PriorityUrgent, at
+// inQueue orders asks as every screen does.
+func inQueue(x, y ask.Record) int {
+	head := func(r *ask.Record) responder.Head {
+		return responder.Head{Key: r.Ask.Key(), Priority: r.Ask.Priority, Deadline: r.Ask.Deadline, AskedAt: r.AskedAt}
 	}
-	xu, xd := rank(&x)
-	yu, yd := rank(&y)
-	switch {
-	case xu && !yu:
-		return -1
-	case yu && !xu:
-		return 1
-	}
-	if c := xd.Compare(yd); c != 0 {
-		return c
-	}
-	return x.AskedAt.Compare(y.AskedAt)
+	return responder.Compare(head(&x), head(&y))
 }
 
 // answerOne lets a person choose one of what waits, and answer it.
