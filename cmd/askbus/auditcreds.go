@@ -61,11 +61,16 @@ func (c *credentialAudit) Run(ctx context.Context) error {
 	if data, err := os.ReadFile(c.path(toldFile)); err == nil {
 		_ = json.Unmarshal(data, &c.told) // damaged: report everything again
 	}
+	return reportEvery(ctx, c.log, "credentials", c.look)
+}
+
+// reportEvery calls report until ctx ends, and logs what stops it.
+func reportEvery(ctx context.Context, log *slog.Logger, about string, report func(context.Context) error) error {
 	tick := time.NewTicker(credentialsEvery)
 	defer tick.Stop()
 	for {
-		if err := c.look(ctx); err != nil && ctx.Err() == nil {
-			c.log.WarnContext(ctx, "cannot report credentials to the audit yet", slog.Any("error", err))
+		if err := report(ctx); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "cannot report to the audit yet", slog.String("about", about), slog.Any("error", err))
 		}
 		select {
 		case <-ctx.Done():

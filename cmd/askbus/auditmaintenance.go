@@ -7,15 +7,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/askbus/askbus/internal/audit"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/nats-io/nats.go"
 )
 
-// maintenanceAudit tells the audit what was done to a stopped store. It notes how
-// far it came. What is told twice within two minutes is the same record.
+// maintenanceAudit reports to the audit what was done to a stopped store. It
+// stores its progress. A report that is sent twice within two minutes is one record.
 type maintenanceAudit struct {
 	dir  string
 	send func(context.Context, audit.Report) error
@@ -26,31 +25,20 @@ func newMaintenanceAudit(dir string, nc *nats.Conn, log *slog.Logger) *maintenan
 	return &maintenanceAudit{dir, audit.Over(nc, audit.Issuer()), log}
 }
 
-// Run tells what the list has, and then what it gets, until ctx ends.
+// Run reports new entries of the list until ctx ends.
 func (m *maintenanceAudit) Run(ctx context.Context) error {
-	tick := time.NewTicker(credentialsEvery)
-	defer tick.Stop()
-	for {
-		if err := m.look(ctx); err != nil && ctx.Err() == nil {
-			m.log.WarnContext(ctx, "cannot tell the audit of maintenance yet", slog.Any("error", err))
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	return reportEvery(ctx, m.log, "maintenance", m.look)
 }
 
 func (m *maintenanceAudit) path() string {
 	return filepath.Join(m.dir, "auth", "maintained.audited")
 }
 
-// look tells what was not told.
+// look reports the entries of the list that are not reported yet.
 func (m *maintenanceAudit) look(ctx context.Context) error {
 	var at int64
 	if data, err := os.ReadFile(m.path()); err == nil {
-		_ = json.Unmarshal(data, &at) // damaged: everything is told again
+		_ = json.Unmarshal(data, &at) // damaged: report everything again
 	}
 	list, next, err := natsd.Maintained(m.dir, at)
 	if err != nil || next == at {
@@ -72,10 +60,10 @@ func (m *maintenanceAudit) look(ctx context.Context) error {
 	return os.WriteFile(m.path(), fmt.Append(nil, next, "\n"), 0o600)
 }
 
-// noteMaintenance puts something that was done to the store in --dir into its list
-// for the audit. It is done either way.
+// noteMaintenance adds what a command did to the store in --dir to its list for
+// the audit. An error is only a warning: it is done.
 func (a *app) noteMaintenance(note string) {
 	if err := natsd.NoteMaintenance(a.Dir, natsd.Maintenance{Note: note}); err != nil {
-		a.say("askbus: warning: this does not stand in the audit: %v", err)
+		a.say("askbus: warning: the audit has no record of this: %v", err)
 	}
 }

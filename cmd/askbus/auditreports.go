@@ -16,8 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// reports adds the part that tells the audit what a part of this process sees and
-// no broker does. It starts before that part and stops behind it.
+// reports adds the part that reports to the audit what a part of this process sees
+// and no broker does. It starts before that part and stops after it.
 func (r *running) reports(nc *nats.Conn, part string, from audit.Sender) *audit.Reporter {
 	to := audit.NewReporter(audit.Over(nc, from), audit.ReporterOptions{Logger: r.log})
 	r.metrics.AuditReports(part, to.Lost)
@@ -85,11 +85,11 @@ func exchangeRefusals(to *audit.Reporter) func(string, exchange.Proof, *ask.Erro
 	}
 }
 
-// commandReports is how long a command tries to tell the audit what it did.
+// commandReports bounds how long a command tries to report to the audit.
 const commandReports = 3 * time.Second
 
-// reportToAudit tells the audit what a command did, which is done either way.
-// When that is not possible it says so.
+// reportToAudit reports to the audit what a command did. An error is only a
+// warning: it is done.
 func (a *app) reportToAudit(ctx context.Context, p audit.Report) {
 	err := func() error {
 		b, err := a.operator("report to the audit")
@@ -102,6 +102,6 @@ func (a *app) reportToAudit(ctx context.Context, p audit.Report) {
 		return audit.Send(ctx, b.nc, audit.Operator(), p)
 	}()
 	if err != nil {
-		a.say("askbus: warning: this does not stand in the audit: %v", err)
+		a.say("askbus: warning: the audit has no record of this: %v", err)
 	}
 }

@@ -183,7 +183,7 @@ func (i *inspection) mendAudit(alone bool, log *slog.Logger) error {
 	log.Error("the audit has lost records, and continues without them", slog.String("damage", strings.Join(what, "; ")), slog.String("kept", m.aside))
 	i.damages = nil
 	if err := NoteMaintenance(i.dir, Maintenance{Repair: true, Note: "the audit went on without what cannot be read; damaged files are in " + filepath.Base(m.aside) + ": " + strings.Join(what, "; ")}); err != nil {
-		log.Warn("this will not stand in the audit", slog.Any("error", err))
+		log.Warn("the audit will have no record of this", slog.Any("error", err))
 	}
 	return nil
 }
