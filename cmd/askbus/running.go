@@ -64,8 +64,7 @@ func (a *app) newRunning(ctx context.Context) *running {
 	if err != nil {
 		a.say("askbus: warning: %v", err)
 	}
-	r := &running{a: a, stopped: ctx.Done(), log: a.log(), metrics: metrics.New(), before: before, tracing: a.tracing()}
-	return r
+	return &running{a: a, stopped: ctx.Done(), log: a.log(), metrics: metrics.New(), before: before, tracing: a.tracing()}
 }
 
 // run writes context.json and runs the parts until a signal.
@@ -299,10 +298,7 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 	if err != nil {
 		return nil, err
 	}
-	base := r.httpURL(ln)
-	if r.a.HTTP.URL != "" {
-		base = r.a.HTTP.URL
-	}
+	base := r.base(ln)
 	if role.Session != "" {
 		return nil, usage("the credential of %s is for one session; an inbox stores sign-ins and needs a credential for a tenant or for all", c.Name)
 	}
