@@ -335,19 +335,27 @@ func (r *running) inbox(c client.Credential, ln net.Listener, w config.Web, p co
 	return nc, nil
 }
 
+// secretOf returns a setting that is given as text or in a file, which NAME_FILE names.
+func secretOf(name, text, file string) (string, error) {
+	switch {
+	case file == "":
+		return text, nil
+	case text != "":
+		return "", fmt.Errorf("%s and %s_FILE are both set; use one of them", name, name)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("%s_FILE: %w", name, err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
 // cookieKey returns the key of login cookies: the configured one, or one derived from the
 // directory's key.
 func (a *app) cookieKey(w config.Web) ([]byte, error) {
-	k := w.Web.CookieKey
-	if file := w.Web.CookieKeyFile; file != "" {
-		if k != "" {
-			return nil, usage("ASKBUS_WEB_COOKIE_KEY and ASKBUS_WEB_COOKIE_KEY_FILE are both set; use one of them")
-		}
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, usage("ASKBUS_WEB_COOKIE_KEY_FILE: %w", err)
-		}
-		k = strings.TrimSpace(string(data))
+	k, err := secretOf("ASKBUS_WEB_COOKIE_KEY", w.Web.CookieKey, w.Web.CookieKeyFile)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
 	}
 	if k != "" || w.Web.CookieKeyFile != "" {
 		if len(k) < 32 {

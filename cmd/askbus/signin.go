@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"strings"
 
 	"github.com/askbus/askbus/internal/auth"
@@ -61,16 +60,9 @@ func (r *running) signIns(nc *nats.Conn, tenant, base string, w config.Web) (way
 
 func (r *running) provider(base string, w config.Web, rules *auth.Rules) (*openid.Provider, error) {
 	o := w.Web.OIDC
-	secret := o.ClientSecret
-	if o.ClientSecretFile != "" {
-		if secret != "" {
-			return nil, errors.New("CLIENT_SECRET and CLIENT_SECRET_FILE are both set; use one of them")
-		}
-		data, err := os.ReadFile(o.ClientSecretFile)
-		if err != nil {
-			return nil, fmt.Errorf("CLIENT_SECRET_FILE: %w", err)
-		}
-		secret = strings.TrimSpace(string(data))
+	secret, err := secretOf("CLIENT_SECRET", o.ClientSecret, o.ClientSecretFile)
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case rules != nil && len(o.AllowedGroups) > 0:

@@ -76,17 +76,11 @@ func (a *app) slackOptions(s *config.Slack) (slack.Options, error) {
 		{&o.AppToken, "APP_TOKEN", c.AppToken, c.AppTokenFile},
 		{&o.SigningSecret, "SIGNING_SECRET", c.SigningSecret, c.SigningSecretFile},
 	} {
-		if secret.text != "" && secret.file != "" {
-			return o, usage("ASKBUS_SLACK_%s and ASKBUS_SLACK_%s_FILE are both set; use one of them", secret.name, secret.name)
+		text, err := secretOf("ASKBUS_SLACK_"+secret.name, secret.text, secret.file)
+		if err != nil {
+			return o, &exitError{exitUsage, err}
 		}
-		*secret.into = secret.text
-		if secret.file != "" {
-			data, err := os.ReadFile(secret.file)
-			if err != nil {
-				return o, usage("ASKBUS_SLACK_%s_FILE: %w", secret.name, err)
-			}
-			*secret.into = strings.TrimSpace(string(data))
-		}
+		*secret.into = text
 	}
 	if o.AppToken != "" && c.Replicas > slack.MaxReplicas {
 		return o, usage("invalid ASKBUS_SLACK_REPLICAS %d: Socket Mode allows at most %d; use HTTP (a signing secret instead of the app-level token) for more", c.Replicas, slack.MaxReplicas)
