@@ -2,6 +2,7 @@ package audit
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -62,7 +63,7 @@ type Copied struct {
 func ReadCopy(msg *nats.Msg) (c Copied, err error) {
 	src, ok := SourceOf(msg.Header)
 	if !ok {
-		return Copied{}, fmt.Errorf("audit: a copy that does not say of what")
+		return Copied{}, errors.New("audit: a copy without its source")
 	}
 	k, kind, _, ok := subject.ParseLedger(src.Subject)
 	if !ok {
@@ -177,14 +178,9 @@ func answer(a *ask.Ask, given *ask.Answer) Answer {
 }
 
 func label(a *ask.Ask, question, option string) string {
-	for i := range a.Questions {
-		if a.Questions[i].ID != question {
-			continue
-		}
-		for j := range a.Questions[i].Options {
-			if a.Questions[i].Options[j].ID == option {
-				return a.Questions[i].Options[j].Label
-			}
+	if q := a.Question(question); q != nil {
+		if o := q.Option(option); o != nil {
+			return o.Label
 		}
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
@@ -183,10 +184,8 @@ func (a *Attempt) report(now time.Time) Report {
 
 // Run sends reports until ctx ends, and then the queued ones within a grace period.
 func (r *Reporter) Run(ctx context.Context) error {
-	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	work, cancel := call.WithGrace(ctx, reportGrace)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(reportGrace, cancel) })
-	defer stop()
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	for {
