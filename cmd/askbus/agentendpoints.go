@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -193,7 +192,7 @@ func mayAsk(t *token.Token, req *http.Request, session string) (tenant string, e
 		tenant = ask.DefaultTenant
 	}
 	if !ask.ValidToken(tenant) || !t.MayAsk(tenant, session) {
-		return "", ask.Refuse(ask.CodeForbidden, "%s", fmt.Sprintf("this token %s; it may not ask for session %.64s of tenant %.64s", t.Scope(), session, tenant))
+		return "", ask.Refuse(ask.CodeForbidden, "this token %s; it may not ask for session %.64s of tenant %.64s", t.Scope(), session, tenant)
 	}
 	return tenant, nil
 }

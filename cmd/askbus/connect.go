@@ -296,6 +296,15 @@ func (a *app) inboxURL() string {
 	return ctx.HTTPURL
 }
 
+// knownInbox returns the URL of the web inbox.
+func (a *app) knownInbox() (string, error) {
+	url := a.inboxURL()
+	if url == "" {
+		return "", fmt.Errorf("no web inbox known in %s; start one with \"%s\", or set ASKBUS_HTTP_URL", a.Dir, a.hint("up"))
+	}
+	return url, nil
+}
+
 // command returns the full command line with which a person runs verb for an ask.
 func (a *app) command(verb string, k ask.Key) string {
 	s := verb + " " + k.Session + "/" + k.ID

@@ -31,9 +31,9 @@ again for another device, or to change what they may see.`,
 			if !ask.ValidToken(args[0]) {
 				return usage("invalid person %q: use A-Z a-z 0-9 _ -", args[0])
 			}
-			url := a.inboxURL()
-			if url == "" {
-				return fmt.Errorf("no web inbox known in %s; start one with \"%s\", or set ASKBUS_HTTP_URL", a.Dir, a.hint("up"))
+			url, err := a.knownInbox()
+			if err != nil {
+				return err
 			}
 			origin, err := passkey.Origin(url)
 			if err != nil {

@@ -194,11 +194,11 @@ func sitting() ask.By {
 	return by
 }
 
-// askLink returns the URL at which a person answers an ask.
+// askLink returns the URL at which a person answers an ask, or "" if no inbox is known.
 func (a *app) askLink(k ask.Key) string {
 	url := a.inboxURL()
 	if url == "" {
 		return ""
 	}
-	return strings.TrimRight(url, "/") + "/ask/" + k.Tenant + "/" + k.Session + "/" + k.ID
+	return strings.TrimRight(url, "/") + "/ask/" + k.String()
 }

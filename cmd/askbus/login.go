@@ -29,9 +29,9 @@ func (a *app) loginCmd() *cobra.Command {
 			if len(args) == 1 && strings.Contains(args[0], "://") {
 				return a.signIn(cmd, args[0], noBrowser)
 			}
-			url := a.inboxURL()
-			if url == "" {
-				return fmt.Errorf("no web inbox known in %s; start one with \"%s\", or set ASKBUS_HTTP_URL", a.Dir, a.hint("up"))
+			url, err := a.knownInbox()
+			if err != nil {
+				return err
 			}
 			if phone {
 				if err := a.reachable(url); err != nil {

@@ -117,8 +117,7 @@ func reached(ctx context.Context, inbox string) error {
 	if err != nil {
 		return err
 	}
-	asker := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := asker.Do(req)
+	res, err := direct().Do(req)
 	if err != nil {
 		return fmt.Errorf("no web inbox answers at %s: %w", inbox, errors.Unwrap(err)) // without the method
 	}

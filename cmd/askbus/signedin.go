@@ -195,6 +195,11 @@ func (l *signedIn) renew(ctx context.Context, tenant string) (personal, error) {
 	return p, nil
 }
 
+// direct returns an HTTP client that follows no redirect: it sends the secret nowhere else.
+func direct() *http.Client {
+	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
 // callInbox sends a terminal's request to a web inbox. The error is an [*ask.Error] if the inbox
 // refuses.
 func callInbox(ctx context.Context, inbox, path, secret string, body, into any) error {
@@ -210,8 +215,7 @@ func callInbox(ctx context.Context, inbox, path, secret string, body, into any) 
 	if secret != "" {
 		req.Header.Set("Authorization", "Bearer "+secret)
 	}
-	asker := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // do not send the secret elsewhere
-	res, err := asker.Do(req)
+	res, err := direct().Do(req)
 	if err != nil {
 		return err
 	}

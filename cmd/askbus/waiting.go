@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/askbus/askbus/internal/wire"
@@ -92,8 +91,8 @@ func (w *waiting) show(ctx context.Context) (stop func()) {
 		a.say("waiting for %s/%s%s", w.k.Session, w.k.ID, w.until())
 		return func() {}
 	}
-	if url := a.inboxURL(); url != "" {
-		a.say("answer it at %s/ask/%s/%s/%s, or with: %s", strings.TrimRight(url, "/"), w.k.Tenant, w.k.Session, w.k.ID, a.command("answer", w.k))
+	if url := a.askLink(w.k); url != "" {
+		a.say("answer it at %s, or with: %s", url, a.command("answer", w.k))
 	}
 	if w.fresh && len(w.present) == 0 {
 		a.say("nobody has an inbox open right now; \"%s\" prints a link to it", a.hint("login"))
