@@ -125,6 +125,7 @@ func (r *running) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, 
 	use, moved := sticky(s.NATSAddr, r.before.NATSURL)
 	opts := natsd.Options{
 		Dir: r.a.Dir, Addr: use, MaxStore: bytes, Cluster: cluster, Logger: r.log,
+		Wait: s.StoreWait, Stopped: r.stopped,
 		Bounds: natsd.Bounds{Messages: s.NATSMessages, Connections: func(tenant string) (int, int) { return quotas().Connections(tenant) }},
 	}
 	if r.tls != nil {

@@ -72,6 +72,8 @@ type Listen struct {
 	HTTPAddr string `split_words:"true" default:"127.0.0.1:8420" desc:"address of the web inbox"`
 	OpsAddr  string `split_words:"true" default:"127.0.0.1:0" desc:"address of /healthz, /readyz, /metrics and pprof"`
 
+	StoreWait time.Duration `split_words:"true" desc:"how long up and server wait at their start while another process uses the store in their directory; default: not at all"`
+
 	NATSMessages int `split_words:"true" default:"10000" desc:"messages a second that one credential of a tenant may send to the embedded NATS server; one that sends more is disconnected and refused for 10s or longer; -1: no limit"`
 
 	HTTPConnections           int `split_words:"true" desc:"connections to the HTTP address at once; default: half of the descriptors that the process may open, at most 32768"`

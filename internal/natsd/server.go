@@ -36,6 +36,9 @@ type Options struct {
 	TLS      *tls.Config  // of connections from outside; default: none
 	Bounds   Bounds       // of tenants, sessions and their credentials
 	Beside   []string     // directories with keys of further buses, each with accounts of its own; only for measurements
+
+	Wait    time.Duration   // for another process to unlock the store; default: not at all
+	Stopped <-chan struct{} // ends that wait
 }
 
 // tlsTimeout is the limit of a handshake, in seconds.
@@ -79,7 +82,7 @@ func Start(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := openStore(opts.Dir)
+	lock, err := awaitStore(opts)
 	if err != nil {
 		return nil, err
 	}

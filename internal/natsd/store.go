@@ -1,14 +1,18 @@
 package natsd
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/askbus/askbus/internal/atomicfile"
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -21,6 +25,34 @@ const (
 	// a newer one.
 	storeVersion = "1"
 )
+
+// errInUse means that another process has locked the store.
+var errInUse = errors.New("in use by another askbus process")
+
+// awaitStore is openStore, and waits while another process has locked the
+// store. On Kubernetes the process of a pod that was deleted by force may run
+// for some time beside its successor.
+func awaitStore(opts Options) (*os.File, error) {
+	begun := time.Now()
+	lock, err := openStore(opts.Dir)
+	for try := 0; errors.Is(err, errInUse) && time.Since(begun) < opts.Wait; try++ {
+		if try == 0 {
+			opts.Logger.Warn("another askbus process uses the store: waiting until it has stopped", slog.String("dir", opts.Dir), slog.Duration("at_most", opts.Wait))
+		}
+		select {
+		case <-time.After(min(backoff.Delay(50*time.Millisecond, try), opts.Wait-time.Since(begun))):
+		case <-opts.Stopped:
+			return nil, fmt.Errorf("stopped while another askbus process used the store in %s: %w", opts.Dir, context.Canceled)
+		}
+		if lock, err = openStore(opts.Dir); err == nil {
+			opts.Logger.Warn("the other askbus process has stopped: starting", slog.Duration("waited", time.Since(begun)))
+		}
+	}
+	if errors.Is(err, errInUse) && opts.Wait > 0 {
+		return nil, fmt.Errorf("%w (waited %s)", err, opts.Wait)
+	}
+	return lock, err
+}
 
 // openStore creates the directory, locks it and checks its version.
 func openStore(dir string) (*os.File, error) {
@@ -40,7 +72,7 @@ func openStore(dir string) (*os.File, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("the store in %s is in use by another askbus process; stop it, or choose another directory with --dir", dir)
+			return nil, fmt.Errorf("the store in %s is %w; stop it, or choose another directory with --dir", dir, errInUse)
 		}
 		return nil, fmt.Errorf("cannot lock the store in %s: %w", dir, err)
 	}

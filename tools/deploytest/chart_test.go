@@ -197,7 +197,7 @@ func TestTheEmbeddedShapeStartsWhatTheImageStarts(t *testing.T) {
 			t.Errorf("port %s is not that of %s", port.name, port.flag)
 		}
 	}
-	if env := names(c.Env); !slices.Equal(env, []string{"ASKBUS_LOG_LEVEL", "ASKBUS_LOG_FORMAT", "ASKBUS_MAX_STORE", "ASKBUS_WEB_HOSTS", "ASKBUS_DIR"}) {
+	if env := names(c.Env); !slices.Equal(env, []string{"ASKBUS_LOG_LEVEL", "ASKBUS_LOG_FORMAT", "ASKBUS_STORE_WAIT", "ASKBUS_MAX_STORE", "ASKBUS_WEB_HOSTS", "ASKBUS_DIR"}) {
 		t.Errorf("the defaults set %v; but for these the program has its own", env)
 	}
 }
@@ -237,6 +237,7 @@ func TestValuesReachTheManifests(t *testing.T) {
 		"ASKBUS_WEB_COOKIE_KEY": "askbus-cookie/k",
 		"ASKBUS_LOG_FORMAT":     "json",
 		"ASKBUS_LOG_LEVEL":      "debug",
+		"ASKBUS_STORE_WAIT":     "2m",
 		"ASKBUS_WEB_IDLE":       "8h",
 		"NODE":                  "",
 	}

@@ -67,6 +67,10 @@ spec:
         {{- with include "askbus.natsTrustEnv" $root | trim }}
         {{- . | nindent 8 }}
         {{- end }}
+        {{- else if .volume }}
+        # The process of a pod that was deleted by force may still run: its successor waits for it.
+        - name: ASKBUS_STORE_WAIT
+          value: 2m
         {{- end }}
         {{- if .tls }}
         - name: ASKBUS_TLS_CERT_FILE

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A pod that was deleted by force may run for some time beside its successor, on the same volume.
+func TestASuccessorWaitsForTheStore(t *testing.T) {
+	t.Parallel()
+	pl, first := up(t)
+	pl.must(exitPending, "ask", "--question", "Go?", "--option", "Yes", "--id", "a1", "--session", "s1", "--wait", "0")
+	successor := func(wait string, args ...string) *process {
+		return startWith(t, []string{"ASKBUS_STORE_WAIT=" + wait}, "", append(args, "--dir", pl.dir, "--nats-addr", "127.0.0.1:0")...)
+	}
+	up := []string{"up", "--http-addr", "127.0.0.1:0", "--no-open"}
+	const waits = "another askbus process uses the store"
+
+	// Both give up: one because its time is over, one because it is stopped.
+	short := successor("1ms", "server")
+	if code := short.wait(); code != exitFailure || !strings.Contains(short.err.String(), waits) || !strings.Contains(short.err.String(), "in use by another askbus process; stop it, or choose another directory with --dir (waited 1ms)") {
+		t.Errorf("exit %d: %s", code, short.err)
+	}
+	stopped := successor("1h", up...)
+	stopped.err.wait(t, waits)
+	if code := stopped.stop(); code != exitFailure || !strings.Contains(stopped.err.String(), "stopped while another askbus process used the store in "+pl.dir) {
+		t.Errorf("exit %d: %s", code, stopped.err)
+	}
+
+	second := successor("1h", up...)
+	second.err.wait(t, waits)
+	if err := first.cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Fatalf("the first process has ended: %v\n%s", err, first.err)
+	}
+	first.kill()
+	second.out.wait(t, "askbus is up.")
+	pl.must(exitAnswered, "answer", "s1/a1", "--reply", "Yes")
+	if code := second.stop(); code != exitAnswered {
+		t.Errorf("exit %d: %s", code, second.err)
+	}
+}
