@@ -1,6 +1,7 @@
 package deploytest_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -99,7 +100,7 @@ func TestSettingsOfChartAndComposeExist(t *testing.T) {
 	}
 }
 
-// opsURL returns "" until askbus up has written it.
+// opsURL returns "" until askbus up or server has written it.
 func opsURL(dir string) string {
 	data, err := os.ReadFile(filepath.Join(dir, "context.json"))
 	if err != nil {
@@ -111,5 +112,5 @@ func opsURL(dir string) string {
 	if json.Unmarshal(data, &c) != nil {
 		return ""
 	}
-	return c.Ops["up"]
+	return cmp.Or(c.Ops["up"], c.Ops["server"])
 }

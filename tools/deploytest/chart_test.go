@@ -125,6 +125,7 @@ var renderings = map[string]struct{ release, values string }{
 	"as a cluster on another NATS":     {"askbus", external},
 	"as a cluster of one server":       {"askbus", "{shape: cluster, nats: {replicas: 1}, broker: {replicas: 1}}"},
 	"as a cluster with TLS":            {"askbus", secure},
+	"embedded, with mutual TLS":        {"askbus", mutual},
 	"embedded, with an issuer":         {"x", "issuer: {enabled: true, rules: {rules: []}}\nnetworkPolicy: {enabled: true}"},
 	"as a cluster, with an issuer":     {"askbus", "{shape: cluster, issuer: {enabled: true}}"},
 	"with an issuer on another NATS":   {"x", external + "issuer: {enabled: true, replicas: 1}"},
@@ -485,6 +486,8 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 		"{shape: cluster, responders: [{name: issuer, command: [issuer]}]}":             "issuer is a role of its own; set issuer.enabled",
 		"tls: {nats: {existingSecret: a}, http: {existingSecret: b}}":                   "set one of them",
 		"{shape: cluster, credentials: {generate: false}}":                              "name the Secret in credentials.existing.",
+		"tls: {nats: {clientSecret: c}}":                                                "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
+		"{shape: cluster, tls: {nats: {clientSecret: c}, http: {existingSecret: h}}}":   "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
 	} {
 		all := []string{values}
 		if strings.HasPrefix(values, "responders:") { // in both shapes

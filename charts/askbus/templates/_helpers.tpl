@@ -82,6 +82,9 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* The Secret with the certificate of the servers. In one pod NATS and HTTP share it. */}}
 {{- define "askbus.natsTLS" -}}
+{{- if and .Values.tls.nats.clientSecret (include "askbus.servers" .) (not .Values.tls.nats.existingSecret) (or (include "askbus.cluster" .) (not .Values.tls.http.existingSecret)) }}
+{{- fail "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret as well" }}
+{{- end }}
 {{- if include "askbus.cluster" . }}{{ .Values.tls.nats.existingSecret }}
 {{- else if and .Values.tls.nats.existingSecret .Values.tls.http.existingSecret (ne .Values.tls.nats.existingSecret .Values.tls.http.existingSecret) }}
 {{- fail "tls.nats.existingSecret and tls.http.existingSecret: the shape embedded is one process with one certificate, set one of them" }}
@@ -112,24 +115,35 @@ app.kubernetes.io/component: {{ .component }}
 {{- if include "askbus.natsTLS" . }}
 - { name: ASKBUS_NATS_CA_FILE, value: /tls-nats/ca.crt }
 {{- end }}
-{{- if .Values.tls.nats.clientSecret }}
-- { name: ASKBUS_NATS_CERT_FILE, value: /tls-client/tls.crt }
-- { name: ASKBUS_NATS_KEY_FILE, value: /tls-client/tls.key }
-{{- end }}
+{{- include "askbus.natsClientEnv" . }}
 {{- end }}
 {{- define "askbus.natsTrustMounts" -}}
 {{- if include "askbus.natsTLS" . }}
 - { name: tls-nats, mountPath: /tls-nats, readOnly: true }
 {{- end }}
-{{- if .Values.tls.nats.clientSecret }}
-- { name: tls-client, mountPath: /tls-client, readOnly: true }
-{{- end }}
+{{- include "askbus.natsClientMounts" . }}
 {{- end }}
 {{- define "askbus.natsTrustVolumes" -}}
 {{- with include "askbus.natsTLS" . }}
 - name: tls-nats # without its key
   secret: { secretName: {{ . }}, items: [{ key: ca.crt, path: ca.crt }] }
 {{- end }}
+{{- include "askbus.natsClientVolumes" . }}
+{{- end }}
+
+{{/* The client certificate: all that a server's pod needs, whose directory says whom to trust. */}}
+{{- define "askbus.natsClientEnv" -}}
+{{- if .Values.tls.nats.clientSecret }}
+- { name: ASKBUS_NATS_CERT_FILE, value: /tls-client/tls.crt }
+- { name: ASKBUS_NATS_KEY_FILE, value: /tls-client/tls.key }
+{{- end }}
+{{- end }}
+{{- define "askbus.natsClientMounts" -}}
+{{- if .Values.tls.nats.clientSecret }}
+- { name: tls-client, mountPath: /tls-client, readOnly: true }
+{{- end }}
+{{- end }}
+{{- define "askbus.natsClientVolumes" -}}
 {{- with .Values.tls.nats.clientSecret }}
 - name: tls-client
   secret: { secretName: {{ . }}, defaultMode: 0440 }

@@ -71,6 +71,10 @@ spec:
         # The process of a pod that was deleted by force may still run: its successor waits for it.
         - name: ASKBUS_STORE_WAIT
           value: 2m
+        {{- with include "askbus.natsClientEnv" $root | trim }}
+        # For commands in this pod, such as kubectl exec … askbus doctor.
+        {{- . | nindent 8 }}
+        {{- end }}
         {{- end }}
         {{- if .tls }}
         - name: ASKBUS_TLS_CERT_FILE
@@ -151,6 +155,10 @@ spec:
         {{- with include "askbus.natsTrustMounts" $root | trim }}
         {{- . | nindent 8 }}
         {{- end }}
+        {{- else if .volume }}
+        {{- with include "askbus.natsClientMounts" $root | trim }}
+        {{- . | nindent 8 }}
+        {{- end }}
         {{- end }}
         {{- if .tls }}
         - name: tls
@@ -180,6 +188,10 @@ spec:
     {{- end }}
     {{- if .secret }}
     {{- with include "askbus.natsTrustVolumes" $root | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
+    {{- else if .volume }}
+    {{- with include "askbus.natsClientVolumes" $root | trim }}
     {{- . | nindent 4 }}
     {{- end }}
     {{- end }}
