@@ -8,6 +8,7 @@
 package natsd
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -317,7 +318,7 @@ func listenAddr(addr string) (host string, port int, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	port, err = net.LookupPort("tcp", name)
+	port, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", name)
 	if port == 0 {
 		port = server.RANDOM_PORT
 	}
