@@ -2,6 +2,7 @@ package slack_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -376,6 +377,42 @@ func TestFact13GridAndStrangers(t *testing.T) {
 	acked(t, plain.fake.Click("U0PAR", at, "PostgreSQL"))
 	if o := plain.outcome(k); o == nil || o.By.Principal != "slack:T0PARTNER/U0PAR" {
 		t.Errorf("the outcome is %+v", o)
+	}
+}
+
+// A user is of the workspace that Slack says, also where an action names only
+// that of the channel: a stranger in a shared channel is no member of ours.
+func TestAStrangersActionNamesOurWorkspace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fakeslack.Options{NoLimits: true})
+	w.fake.AddUser(fakeslack.User{ID: "U0FAR", Name: "Far", Team: "T0FAR"})
+	w.fake.AddChannel(fakeslack.Channel{ID: "C0ASKS", Name: "asks", Members: []string{"U0FAR", "U0TOM", fakeslack.BotUser}})
+	refused := make(chan slack.Refusal, 10)
+	r := w.start(true, func(o *slack.Options) { o.Refused = func(f slack.Refusal) { refused <- f } })
+	k := w.ask(ask.Ask{ID: "a1"})
+	click := func(user string) {
+		var payload map[string]any
+		if err := json.Unmarshal([]byte(w.fake.ClickPayload(user, w.card("a1").Place, "PostgreSQL")), &payload); err != nil {
+			t.Fatal(err)
+		}
+		delete(payload["user"].(map[string]any), "team_id")
+		bare, err := json.Marshal(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := "payload=" + url.QueryEscape(string(bare))
+		req := httptest.NewRequest(http.MethodPost, "/slack/interactions", strings.NewReader(body))
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w.fake.Sign(req.Header, []byte(body), time.Now())
+		r.Handler().ServeHTTP(httptest.NewRecorder(), req)
+	}
+	click("U0FAR")
+	if f := <-refused; f.Code != ask.CodeForbidden || !strings.Contains(f.Why, "T0FAR") || w.outcome(k) != nil {
+		t.Errorf("a stranger's click: %+v, outcome %+v", f, w.outcome(k))
+	}
+	click("U0TOM")
+	if w.outcome(k) == nil {
+		t.Error("a member's click does not count")
 	}
 }
 

@@ -24,6 +24,7 @@ const (
 type person struct {
 	name       string
 	email      string
+	team       string
 	enterprise string
 	locale     string // such as "zh-CN"
 	at         time.Time
@@ -68,7 +69,7 @@ func (p *people) person(ctx context.Context, id string) (person, error) {
 	if err != nil {
 		return known, err
 	}
-	one := person{name: u.Profile.DisplayName, email: u.Profile.Email, enterprise: u.Enterprise.EnterpriseID, locale: u.Locale, at: p.now()}
+	one := person{name: u.Profile.DisplayName, email: u.Profile.Email, team: u.TeamID, enterprise: u.Enterprise.EnterpriseID, locale: u.Locale, at: p.now()}
 	if one.name == "" {
 		one.name = u.RealName
 	}
@@ -120,11 +121,14 @@ func (s *App) by(ctx context.Context, who actor, a *ask.Ask, routes *Routes) (as
 	home := s.Identity()
 	by := ask.By{Principal: home.principal(who.User), Name: cmp.Or(one.name, who.Name, who.User), Proof: who.Proof}
 	inGrid := home.Enterprise != "" && one.enterprise == home.Enterprise
+	if who.Team == home.Team && one.team != "" { // a command names the workspace that it was typed in
+		who.Team = one.team
+	}
 	if who.Team != home.Team && !inGrid {
+		by.Principal = "slack:" + who.Team + "/" + who.User
 		if !slices.Contains(s.opts.Strangers, who.Team) {
 			return by, s.speaks(ctx, who.User, a).Say("Only members of this workspace may answer here. You are in it through Slack Connect: the administrator of askbus can list your workspace, %s.", who.Team)
 		}
-		by.Principal = "slack:" + who.Team + "/" + who.User
 	} else {
 		s.mapped(&by, one, who.User, a, routes)
 	}
