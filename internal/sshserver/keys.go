@@ -68,7 +68,8 @@ func identity(comment string, options []string, key ssh.PublicKey) (ask.By, erro
 		case "groups":
 			by.Groups = strings.FieldsFunc(ask.CleanLine(value), func(r rune) bool { return r == ',' || r == ' ' })
 		default: // "restrict" and the like apply to everybody here; other restrictions reject the key
-			if name == "cert-authority" || name == "from" || name == "expiry-time" {
+			switch strings.ToLower(name) { // as OpenSSH reads them
+			case "cert-authority", "from", "expiry-time", "verify-required":
 				return ask.By{}, fmt.Errorf("unsupported option %s: the key is ignored", name)
 			}
 		}

@@ -142,8 +142,9 @@ func talk(t *testing.T, c *ssh.Client, typed string) string {
 
 func TestAKeyIsAPerson(t *testing.T) {
 	t.Parallel()
-	mei, ben, nameless, limited := newKey(t), newKey(t), newKey(t), newKey(t)
-	addr, file := serve(t, "# people\n\nnonsense\n"+line(mei, "", "mei")+line(ben, `principal="os:ben",groups="platform,ops" `, "Ben's phone")+line(nameless, "", "")+line(limited, `from="10.0.0.0/8" `, "tom"), nil)
+	mei, ben, nameless, limited, shouted, verified := newKey(t), newKey(t), newKey(t), newKey(t), newKey(t), newKey(t)
+	addr, file := serve(t, "# people\n\nnonsense\n"+line(mei, "", "mei")+line(ben, `principal="os:ben",groups="platform,ops" `, "Ben's phone")+line(nameless, "", "")+
+		line(limited, `from="10.0.0.0/8" `, "tom")+line(shouted, `restrict,Expiry-Time="20200101" `, "tom")+line(verified, `verify-required `, "tom"), nil)
 	for want, key := range map[string]ssh.Signer{
 		"ssh:mei [] ssh-key xterm-256color 120x40":                           mei,
 		"os:ben [platform ops] ssh-key xterm-256color 120x40":                ben,
@@ -158,7 +159,7 @@ func TestAKeyIsAPerson(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	for name, key := range map[string]ssh.Signer{"an unknown key": newKey(t), "a key with an unknown restriction": limited} {
+	for name, key := range map[string]ssh.Signer{"an unknown key": newKey(t), "a key with an unknown restriction": limited, "a restriction in capitals": shouted, "a key that must verify its user": verified} {
 		if c, err := dial(addr, key); err == nil {
 			_ = c.Close()
 			t.Errorf("%s was accepted", name)
