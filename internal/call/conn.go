@@ -1,8 +1,6 @@
 package call
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -128,19 +126,8 @@ func (c *Conn) Sender() (user, token string, err error) {
 
 // userOf returns the public key and the credential's name from a user's JWT.
 func userOf(token string) (user, name string, err error) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return "", "", errNoCreds
-	}
-	data, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return "", "", errNoCreds
-	}
-	var claims struct {
-		Subject string `json:"sub"`
-		Name    string `json:"name"`
-	}
-	if json.Unmarshal(data, &claims) != nil || !subject.ValidUser(claims.Subject) {
+	claims, err := claimsOf(token)
+	if err != nil || !subject.ValidUser(claims.Subject) {
 		return "", "", errNoCreds
 	}
 	return claims.Subject, claims.Name, nil

@@ -55,24 +55,8 @@ func Identify(creds string) (Identity, error) {
 	if err != nil {
 		return Identity{}, errNoCreds
 	}
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return Identity{}, errNoCreds
-	}
-	data, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return Identity{}, errNoCreds
-	}
-	var claims struct {
-		Name    string `json:"name"`
-		Subject string `json:"sub"`
-		Expires int64  `json:"exp"`
-		NATS    struct {
-			Type string   `json:"type"`
-			Tags []string `json:"tags"`
-		} `json:"nats"`
-	}
-	if json.Unmarshal(data, &claims) != nil || claims.NATS.Type != "user" {
+	claims, err := claimsOf(token)
+	if err != nil || claims.NATS.Type != "user" {
 		return Identity{}, errNoCreds
 	}
 	i := Identity{Name: claims.Name, User: claims.Subject}
@@ -86,6 +70,29 @@ func Identify(creds string) (Identity, error) {
 		i.Asserts = i.Asserts || strings.HasPrefix(tag, "assert:")
 	}
 	return i, nil
+}
+
+// claims are what we read from a user's JWT. NATS has verified it.
+type claims struct {
+	Name    string `json:"name"`
+	Subject string `json:"sub"`
+	Expires int64  `json:"exp"`
+	NATS    struct {
+		Type string   `json:"type"`
+		Tags []string `json:"tags"`
+	} `json:"nats"`
+}
+
+func claimsOf(token string) (c claims, err error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return c, errNoCreds
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(data, &c) != nil {
+		return c, errNoCreds
+	}
+	return c, nil
 }
 
 var errNoCreds = errors.New("the credential is not the text of a NATS user's .creds file; make one with \"askbus auth\"")

@@ -2,13 +2,12 @@ package exchange
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -80,18 +79,13 @@ func (r *Review) claims(issuer, audience string) map[string]any {
 	return claims
 }
 
-// endOf is the claim exp of a token that somebody else has verified; zero: it has
-// none.
+// endOf returns the claim exp of a token that the API server has verified; zero:
+// it has none.
 func endOf(raw string) time.Time {
-	parts := strings.Split(raw, ".")
-	if len(parts) != 3 {
-		return time.Time{}
-	}
-	body, err := base64.RawURLEncoding.DecodeString(parts[1])
 	var claims struct {
 		Expires float64 `json:"exp"`
 	}
-	if err != nil || json.Unmarshal(body, &claims) != nil || claims.Expires <= 0 {
+	if identity.Unverified(raw, &claims) != nil || claims.Expires <= 0 {
 		return time.Time{}
 	}
 	return time.Unix(int64(claims.Expires), 0)

@@ -3,7 +3,6 @@ package exchange
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/ratelimit"
 	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
@@ -220,15 +220,13 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // issuerOf returns the unverified claim iss: it only selects the keys to try.
 func issuerOf(raw string) (string, error) {
-	parts := strings.Split(raw, ".")
-	if len(parts) != 3 {
+	if strings.Count(raw, ".") != 2 {
 		return "", ask.Refuse(ask.CodeUnauthorized, "this is neither an API token (askb_…) nor a JWT")
 	}
-	body, err := base64.RawURLEncoding.DecodeString(parts[1])
 	var claims struct {
 		Issuer string `json:"iss"`
 	}
-	if err != nil || json.Unmarshal(body, &claims) != nil || claims.Issuer == "" {
+	if identity.Unverified(raw, &claims) != nil || claims.Issuer == "" {
 		return "", ask.Refuse(ask.CodeUnauthorized, "the token is a damaged JWT, or has no claim iss")
 	}
 	return claims.Issuer, nil
