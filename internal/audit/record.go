@@ -44,7 +44,7 @@ const (
 	SignInRevoked     Action = "sign-in.revoked"
 	LinkUsed          Action = "link.used"
 	InvitationMade    Action = "invitation.made"
-	AsksDeclined      Action = "asks.declined"  // several at once, each with a record of its own beside
+	AsksDeclined      Action = "asks.declined"  // several at once; each also has its own record
 	AsksDismissed     Action = "asks.dismissed" // several at once, for one person
 	PasskeyAdded      Action = "passkey.added"
 	PasskeyRemoved    Action = "passkey.removed"

@@ -11,10 +11,10 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// Review is what the API server of a cluster says of a token.
+// Review is the verdict of a cluster's API server on a token.
 type Review struct {
 	Authenticated bool
-	Audiences     []string // of those that were asked for
+	Audiences     []string // the requested ones for which it is valid
 	User          string
 	Groups        []string
 	Extra         map[string][]string

@@ -15,7 +15,7 @@ type member struct {
 	key        string
 	start      int // of the key, or of the element
 	value, end int // of the value
-	comma      int // behind it, or -1
+	comma      int // after it, or -1
 	in         *hujson.Value
 }
 
@@ -74,8 +74,8 @@ func within(v *hujson.Value) container {
 	return c
 }
 
-// says reports whether anything but space stands in the object or array that
-// opens at a place of the text.
+// says reports whether the object or array that opens at a place of the text
+// contains anything but space.
 func says(text string, open int) bool {
 	v, err := parse(text)
 	if err != nil {

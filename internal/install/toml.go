@@ -42,7 +42,7 @@ func removeTOML(text, table string) (string, error) {
 }
 
 // findTable finds the lines of the table and of those below it, up to the last
-// one that says something: comments behind it belong to what follows. Start is
+// one that says something: comments after it belong to what follows. Start is
 // -1 when there is no such table.
 func findTable(text, table string) (start, end int, err error) {
 	parent, name, _ := strings.Cut(table, ".")

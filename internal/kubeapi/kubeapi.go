@@ -1,9 +1,9 @@
 // Package kubeapi calls the API server of the cluster that this pod runs in, with
 // the pod's own service account.
 //
-// It knows how a pod finds the server and proves who it is, and decides nothing
-// about what is asked of it. Its callers are the job that makes a deployment's
-// credentials and, where the rules want token reviews, the issuer.
+// It knows how a pod finds the server and authenticates, and leaves the requests
+// to its callers: the job that makes a deployment's credentials and, if the rules
+// ask for token reviews, the issuer.
 package kubeapi
 
 import (
@@ -26,7 +26,7 @@ import (
 // Dir is where Kubernetes puts a pod's token.
 const Dir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// maxReply bounds what is read of a reply: an object holds about 1 MiB at most.
+// maxReply bounds a reply: an object has at most about 1 MiB.
 const maxReply = 4 << 20
 
 // Client calls the API server. It is safe for concurrent use.
@@ -58,17 +58,17 @@ func New(dir, host, port string) (*Client, error) {
 	}, nil
 }
 
-// StatusError is a refusal of the API server.
+// StatusError is an error response of the API server.
 type StatusError struct {
 	Code    int    // of HTTP
 	Status  string // of HTTP
-	Message string // the server's, if it is one
+	Message string // of the API server; empty if a proxy replied
 }
 
 func (e *StatusError) Error() string { return e.Status + ": " + e.Message }
 
 // Do sends in as JSON, unless it is nil, and decodes the reply into out, unless
-// that is nil. A refusal is a [*StatusError].
+// that is nil. An error response is a [*StatusError].
 func (c *Client) Do(ctx context.Context, method, path, contentType string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -82,7 +82,7 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, in, o
 	if err != nil {
 		return err
 	}
-	token, err := os.ReadFile(c.tokenFile) // it is replaced every hour
+	token, err := os.ReadFile(c.tokenFile) // Kubernetes replaces it every hour
 	if err != nil {
 		return fmt.Errorf("the service account's token: %w", err)
 	}

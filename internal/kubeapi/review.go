@@ -7,10 +7,10 @@ import (
 	"net/http"
 )
 
-// Review is what the API server says of a token.
+// Review is the API server's verdict on a token.
 type Review struct {
 	Authenticated bool     `json:"authenticated"`
-	Audiences     []string `json:"audiences"` // of those that were asked for
+	Audiences     []string `json:"audiences"` // the requested ones for which it is valid
 	User          struct {
 		Name   string              `json:"username"`
 		UID    string              `json:"uid"`
@@ -33,8 +33,8 @@ type reviewSpec struct {
 	Audiences []string `json:"audiences"`
 }
 
-// Review asks whose a token is, and whether it is for an audience. It needs the
-// verb create on tokenreviews.
+// Review asks the API server who a token belongs to and whether it is for an
+// audience. It needs the verb create on tokenreviews.
 func (c *Client) Review(ctx context.Context, token, audience string) (Review, error) {
 	asked := tokenReview{APIVersion: "authentication.k8s.io/v1", Kind: "TokenReview", Spec: reviewSpec{token, []string{audience}}}
 	var said tokenReview

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Maintenance is something that was done to a stopped store, where nobody could
-// be told. It stands in a list in the directory, for the audit.
+// Maintenance is a change to a stopped store. A list in the store's directory
+// keeps it for the audit, which nobody can write to then.
 type Maintenance struct {
 	At     time.Time `json:"at"`
-	Repair bool      `json:"repair,omitempty"` // damaged files were taken out
+	Repair bool      `json:"repair,omitempty"` // damaged files were moved aside
 	Note   string    `json:"note"`             // what was done
 }
 
 func maintainedFile(dir string) string { return filepath.Join(dir, "auth", "maintained.jsonl") }
 
-// NoteMaintenance adds to the list of a directory.
+// NoteMaintenance appends to the list in a directory.
 func NoteMaintenance(dir string, m Maintenance) error {
 	if m.At.IsZero() {
 		m.At = time.Now().UTC()
@@ -44,8 +44,8 @@ func NoteMaintenance(dir string, m Maintenance) error {
 	return nil
 }
 
-// Maintained is the list of a directory from the line at offset on, and the
-// offset behind it. What cannot be read of it is passed over.
+// Maintained returns the list in a directory from the line at offset on, and the
+// offset after its last line. It skips lines that it cannot read.
 func Maintained(dir string, offset int64) (list []Maintenance, next int64, err error) {
 	f, err := os.Open(maintainedFile(dir))
 	if errors.Is(err, os.ErrNotExist) {
@@ -63,7 +63,7 @@ func Maintained(dir string, offset int64) (list []Maintenance, next int64, err e
 	}
 	for lines := bufio.NewReader(f); ; {
 		line, err := lines.ReadBytes('\n')
-		if err != nil { // also half a line, which is being written
+		if err != nil { // also for a partial line, which is being written
 			return list, offset, nil
 		}
 		offset += int64(len(line))

@@ -110,14 +110,14 @@ func Repair(dir string, fromPeers bool) (Report, error) {
 	if err != nil {
 		return r, fmt.Errorf("repair: damage remains: %w", err)
 	}
-	how := "went on without what cannot be read"
+	how := "continued without what cannot be read"
 	if fromPeers {
 		how = "left to the other nodes"
 	}
 	return r, NoteMaintenance(dir, Maintenance{Repair: true, Note: how + "; damaged files are in " + filepath.Base(r.Aside) + ": " + damaged(r.Damages)})
 }
 
-// damaged says what was damaged, in one line.
+// damaged describes damage in one line.
 func damaged(list []Damage) string {
 	what := make([]string, len(list))
 	for i := range list {
@@ -182,7 +182,7 @@ func (i *inspection) mendAudit(alone bool, log *slog.Logger) error {
 	}
 	log.Error("the audit has lost records, and continues without them", slog.String("damage", strings.Join(what, "; ")), slog.String("kept", m.aside))
 	i.damages = nil
-	if err := NoteMaintenance(i.dir, Maintenance{Repair: true, Note: "the audit went on without what cannot be read; damaged files are in " + filepath.Base(m.aside) + ": " + strings.Join(what, "; ")}); err != nil {
+	if err := NoteMaintenance(i.dir, Maintenance{Repair: true, Note: "the audit continued without what cannot be read; damaged files are in " + filepath.Base(m.aside) + ": " + strings.Join(what, "; ")}); err != nil {
 		log.Warn("the audit will have no record of this", slog.Any("error", err))
 	}
 	return nil

@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// HTTP serves requests that change something within a span below their
-// traceparent. The request then carries the span's, so that everything it causes
-// lies below it. Reads, and WebSockets, which may last for days, have no span.
-// Without a provider HTTP returns next.
+// HTTP serves each request that changes something within a span, whose parent is
+// the request's traceparent. It replaces the request's traceparent with the
+// span's. Reads have no span, nor do WebSockets, which may last for days. Without
+// a provider HTTP returns next.
 func HTTP(p trace.TracerProvider, next http.Handler) http.Handler {
 	if p == nil {
 		return next
@@ -35,10 +35,10 @@ func HTTP(p trace.TracerProvider, next http.Handler) http.Handler {
 	})
 }
 
-// maxTrace is how long a traceparent may be that is passed on.
+// maxTrace is the maximum length of a traceparent; a longer one is ignored.
 const maxTrace = 128
 
-// route is what a span may say of a path: neither ids nor tokens.
+// route returns the part of a path without ids and tokens, for a span's name.
 func route(path string) string {
 	parts := strings.SplitN(path, "/", 4)
 	switch {
@@ -50,8 +50,8 @@ func route(path string) string {
 	return "/"
 }
 
-// Tools begins the spans of MCP tools, for the options of mcpserver; nil without a
-// provider.
+// Tools returns a function that starts the span of an MCP tool, for the options of
+// mcpserver; nil without a provider.
 func Tools(p trace.TracerProvider) func(ctx context.Context, tool, traceparent string) (context.Context, func(error)) {
 	if p == nil {
 		return nil

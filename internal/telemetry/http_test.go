@@ -17,7 +17,7 @@ const (
 	parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 )
 
-func TestADoorsSpanLiesBetweenItsCallerAndWhatItCauses(t *testing.T) {
+func TestARequestsSpanIsBelowItsCallers(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()
 	var carried string

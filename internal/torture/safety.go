@@ -130,7 +130,7 @@ func (c *checking) lost(l *life) {
 			c.report(AskKept, l.name, []*Event{acked, e}, "another question was stored under the id of an acknowledged one")
 			return
 		case e.Op == OpAsk && e.Code == Reused && e.Life == l.name:
-			c.report(AskKept, l.name, []*Event{acked, e}, "the id of an acknowledged ask stands for another question")
+			c.report(AskKept, l.name, []*Event{acked, e}, "the id of an acknowledged ask belongs to another question")
 			return
 		}
 	}

@@ -19,8 +19,8 @@ func (a *Control) isForeign(r *http.Request, secret string) bool {
 	return a.opts.Foreign != nil && !strings.HasPrefix(secret, token.Prefix) && token.EndpointAt(r.URL.Path) == token.MCP && inHeader(r)
 }
 
-// inHeader reports whether a request has its token in a header. In a path it would
-// stand in logs of proxies, and OAuth forbids it.
+// inHeader reports whether a request has its token in a header. OAuth forbids one
+// in a path, because proxies log paths.
 func inHeader(r *http.Request) bool {
 	_, path := r.Context().Value(tokenKey{}).(string)
 	return !path
