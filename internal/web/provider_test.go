@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -139,8 +141,8 @@ func TestStrangersSignInsLeaveNoEntry(t *testing.T) {
 // nobodysPasskeys accepts no passkey.
 type nobodysPasskeys struct{ web.Passkeys }
 
-func (nobodysPasskeys) Origin() string { return "http://localhost" }
-func (nobodysPasskeys) Any() bool      { return true }
+func (nobodysPasskeys) Origin() string                       { return "http://localhost" }
+func (nobodysPasskeys) Any() bool                            { return true }
 func (nobodysPasskeys) BeginLogin() (_, _ []byte, err error) { return []byte(`{}`), []byte(`{}`), nil }
 
 func (nobodysPasskeys) FinishLogin(context.Context, []byte, []byte) (auth.Person, error) {
@@ -282,6 +284,56 @@ func TestSignInByProxy(t *testing.T) {
 	} {
 		if _, err := web.New(b, b, web.Options{CookieKey: cookieKey, Sessions: &b.people, Proxy: bad}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The header counts only if the connection itself comes from the proxy, once,
+// and as it is: what a client adds makes nobody somebody else.
+func TestAProxysHeaderIsTakenAsItIs(t *testing.T) {
+	t.Parallel()
+	rules, err := auth.ParseRules([]byte("rules: [{when: {groups: [platform], user: ['mei*']}, role: responder, tenants: [acme]}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBus()
+	b.ask(ask.Ask{ID: "a", Tenant: "acme", Questions: []ask.Question{text("t", "For acme?")}}, 0)
+	h := serve(t, b, func(o *web.Options) {
+		o.Proxy = &web.Proxy{Header: "X-Forwarded-User", Groups: "X-Forwarded-Groups", Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/64")}, Rules: rules}
+	}).Config.Handler
+	for name, c := range map[string]struct {
+		from   string
+		header http.Header
+		status int
+	}{
+		"of the proxy":                          {"10.0.0.5:1", nil, 200},
+		"of the proxy, as IPv6 writes IPv4":     {"[::ffff:10.0.0.5]:1", nil, 200},
+		"of the proxy, over IPv6":               {"[fd00::1]:1", nil, 200},
+		"of another address":                    {"192.0.2.1:1", nil, 401},
+		"of another network of IPv6":            {"[fd00:0:0:1::1]:1", nil, 401},
+		"of the proxy's network with a zone":    {"[fe80::1%10.0.0.5]:1", nil, 401},
+		"of another address that names a proxy": {"192.0.2.1:1", http.Header{"X-Forwarded-For": {"10.0.0.5"}, "X-Real-Ip": {"10.0.0.5"}, "Forwarded": {"for=10.0.0.5"}}, 401},
+		"behind several proxies":                {"10.0.0.5:1", http.Header{"X-Forwarded-For": {"192.0.2.1, 10.0.0.9", "10.0.0.7"}}, 200},
+		"twice":                                 {"10.0.0.5:1", http.Header{"X-Forwarded-User": {"mei", "mei"}}, 403},
+		"twice in one line":                     {"10.0.0.5:1", http.Header{"X-Forwarded-User": {"mei,ceo"}}, 403},
+		"groups twice":                          {"10.0.0.5:1", http.Header{"X-Forwarded-Groups": {"sales", "platform"}}, 403},
+		"with a space inside":                   {"10.0.0.5:1", http.Header{"X-Forwarded-User": {"mei ceo"}}, 403},
+		"with a hidden character":               {"10.0.0.5:1", http.Header{"X-Forwarded-User": {"mei\u200b"}}, 403},
+		"with a line break":                     {"10.0.0.5:1", http.Header{"X-Forwarded-User": {"mei\nceo"}}, 403},
+		"in other letters that look alike":      {"10.0.0.5:1", http.Header{"X-Forwarded-User": {"me\u0456"}}, 403},
+		"with a group that looks alike":         {"10.0.0.5:1", http.Header{"X-Forwarded-Groups": {"pl\u0430tform"}}, 403},
+		"with a group in capitals":              {"10.0.0.5:1", http.Header{"X-Forwarded-Groups": {"Platform"}}, 403},
+		"very long":                             {"10.0.0.5:1", http.Header{"X-Forwarded-User": {"mei" + strings.Repeat("i", 500)}}, 403},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/?show=all", nil)
+		r.RemoteAddr = c.from
+		r.Header.Set("X-Forwarded-User", "mei")
+		r.Header.Set("X-Forwarded-Groups", "platform")
+		maps.Copy(r.Header, c.header)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != c.status || strings.Contains(w.Body.String(), "For acme?") != (c.status == 200) {
+			t.Errorf("%s: status %d, want %d", name, w.Code, c.status)
 		}
 	}
 }
