@@ -39,10 +39,7 @@ func (api *API) answer(w http.ResponseWriter, r *http.Request, c *access.Caller)
 	if err != nil {
 		return err
 	}
-	if err := sign(c, fields, k); err != nil {
-		return err
-	}
-	signed, err := json.Marshal(fields)
+	signed, err := sign(c, fields, k)
 	if err != nil {
 		return err
 	}
@@ -66,11 +63,12 @@ func (api *API) decision(w http.ResponseWriter, r *http.Request, c *access.Calle
 	return k, body, err
 }
 
-// sign sets who answers from the token; the body's own value is only a display name.
-func sign(c *access.Caller, fields map[string]json.RawMessage, k ask.Key) error {
+// sign returns the body with who answers set from the token; the body's own value is only a display
+// name.
+func sign(c *access.Caller, fields map[string]json.RawMessage, k ask.Key) ([]byte, error) {
 	name, err := access.ReadName(fields["by"])
 	if err != nil {
-		return err
+		return nil, err
 	}
 	by := c.By(name)
 	for field, value := range map[string]any{
@@ -80,10 +78,10 @@ func sign(c *access.Caller, fields map[string]json.RawMessage, k ask.Key) error 
 			continue // checked below
 		}
 		if fields[field], err = json.Marshal(value); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return json.Marshal(fields)
 }
 
 func (api *API) reply(w http.ResponseWriter, r *http.Request, k ask.Key, reply ask.Reply) error {
@@ -109,10 +107,7 @@ func (api *API) decline(w http.ResponseWriter, r *http.Request, c *access.Caller
 			return err
 		}
 	}
-	if err := sign(c, fields, k); err != nil {
-		return err
-	}
-	signed, err := json.Marshal(fields)
+	signed, err := sign(c, fields, k)
 	if err != nil {
 		return err
 	}

@@ -210,10 +210,7 @@ func (api *API) answerEvent(w http.ResponseWriter, r *http.Request, c *access.Ca
 			return err
 		}
 	}
-	if err := sign(c, fields, in.key); err != nil {
-		return err
-	}
-	signed, err := json.Marshal(fields)
+	signed, err := sign(c, fields, in.key)
 	if err != nil {
 		return err
 	}
