@@ -2,7 +2,6 @@ package token
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -25,25 +24,14 @@ func NewChecker(nc *nats.Conn, log *slog.Logger) *Checker {
 
 // Check is [Store.Check] for one use. It also rejects a token that is not valid there.
 func (c *Checker) Check(ctx context.Context, secret string, at Endpoint, now time.Time) (Token, error) {
-	id, proof, ok := split(secret)
-	if !ok || !ask.ValidToken(id) {
-		return Token{}, ErrUnknown
-	}
-	e, err := c.tokens.Get(ctx, state.Key{Name: id})
-	if errors.Is(err, ask.ErrNotFound) {
-		return Token{}, ErrUnknown
-	}
-	if err != nil {
-		return Token{}, err
-	}
-	t, err := read(e.Value, id, proof, now)
+	t, err := find(ctx, secret, now, c.tokens.Get)
 	if err != nil {
 		return Token{}, err
 	}
 	if err := t.CheckEndpoint(at); err != nil {
 		return Token{}, ask.Refuse(ask.CodeForbidden, "%s", err)
 	}
-	if _, err := c.uses.Put(ctx, state.Key{Name: id}, use{now.UTC().Truncate(time.Second)}, usesLife); err != nil {
+	if _, err := c.uses.Put(ctx, state.Key{Name: t.ID}, use{now.UTC().Truncate(time.Second)}, usesLife); err != nil {
 		c.log.WarnContext(ctx, "cannot write the last use of a token", slog.Any("error", err))
 	}
 	return t, nil

@@ -65,32 +65,32 @@ const lookupLimit = 3 * time.Second
 // Check returns the token of a secret. The error is [ErrUnknown], [ErrExpired], or says that tokens
 // cannot be checked.
 func (s *Store) Check(ctx context.Context, secret string, now time.Time) (Token, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
+	defer cancel()
+	t, err := find(ctx, secret, now, s.cache.Lookup)
+	if err != nil {
+		return Token{}, err
+	}
+	s.mu.Lock()
+	s.used[t.ID] = now
+	s.mu.Unlock()
+	return t, nil
+}
+
+// find returns the token of a secret, if it is stored and has not expired.
+func find(ctx context.Context, secret string, now time.Time, get func(context.Context, state.Key) (state.Entry, error)) (Token, error) {
 	id, proof, ok := split(secret)
 	if !ok || !ask.ValidToken(id) {
 		return Token{}, ErrUnknown
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
-	defer cancel()
-	e, err := s.cache.Lookup(ctx, state.Key{Name: id})
+	e, err := get(ctx, state.Key{Name: id})
 	if errors.Is(err, ask.ErrNotFound) {
 		return Token{}, ErrUnknown
 	}
 	if err != nil {
 		return Token{}, err
 	}
-	t, err := read(e.Value, id, proof, now)
-	if err != nil {
-		return Token{}, err
-	}
-	s.mu.Lock()
-	s.used[id] = now
-	s.mu.Unlock()
-	return t, nil
-}
-
-// read decodes the token stored under an id, if proof is its secret and it has not expired.
-func read(value []byte, id, proof string, now time.Time) (Token, error) {
-	t, err := decode(value)
+	t, err := decode(e.Value)
 	switch {
 	case err != nil:
 		return Token{}, fmt.Errorf("token %s is damaged: %w", id, err)
