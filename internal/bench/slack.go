@@ -329,25 +329,10 @@ func (b *Bed) slackClicks(ctx context.Context, asks int) (click, elsewhere Times
 	return timesOf(clicks), timesOf(edits), nil
 }
 
-// fastClock is the fake's clock for the surface.
-type fastClock struct{ fakeslack.Wall }
-
-// Sleep implements [responder.Clock].
-func (c fastClock) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(time.Duration(float64(d) / c.Speed))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 func (b *Bed) slackRecovery(ctx context.Context, o SlackOptions) (SlackRecovery, error) {
 	wall := fakeslack.Wall{Speed: o.Speed}
 	r := SlackRecovery{Cards: o.Cards, Outage: o.Outage.Seconds(), Speed: o.Speed}
-	s, err := b.slackBed(ctx, "r", 1, fakeslack.Options{Clock: wall}, fastClock{wall})
+	s, err := b.slackBed(ctx, "r", 1, fakeslack.Options{Clock: wall}, wall)
 	if err != nil {
 		return r, err
 	}
@@ -364,8 +349,7 @@ func (b *Bed) slackRecovery(ctx context.Context, o SlackOptions) (SlackRecovery,
 	if err := each(o.Cards, func(i int) error { return s.elsewhere(ctx, keys[i]) }); err != nil {
 		return r, err
 	}
-	clock := fastClock{wall}
-	if err := clock.Sleep(ctx, o.Outage-s.fake.Now().Sub(away)); err != nil {
+	if err := wall.Sleep(ctx, o.Outage-s.fake.Now().Sub(away)); err != nil {
 		return r, err
 	}
 	r.Calls = s.fake.Count("chat.update")

@@ -1,7 +1,6 @@
 package slack_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -188,27 +187,13 @@ func TestFact05LateStoreIsFollowedUp(t *testing.T) {
 	}
 }
 
-// fast is a clock that runs faster, for limits.
-type fast struct{ fakeslack.Wall }
-
-func (f fast) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(time.Duration(float64(d) / f.Speed))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // Fact 6: methods have tiers, and channels allow one message per second. No call is refused for
 // long, every card becomes current, and the clicked card goes first.
 func TestFact06Tiers(t *testing.T) {
 	t.Parallel()
 	wall := fakeslack.Wall{Speed: 60}
 	w := newWorld(t, fakeslack.Options{Clock: wall})
-	w.start(true, func(o *slack.Options) { o.Clock = fast{wall} })
+	w.start(true, func(o *slack.Options) { o.Clock = wall })
 	const n = 70
 	keys := make([]ask.Key, n)
 	for i := range n {

@@ -1,6 +1,7 @@
 package fakeslack
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +32,18 @@ func (w Wall) Now() time.Time {
 		return now
 	}
 	return wallStart.Add(time.Duration(float64(now.Sub(wallStart)) * w.speed()))
+}
+
+// Sleep returns after d at the clock's speed, or with the error of ctx if it ends first.
+func (w Wall) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(time.Duration(float64(d) / w.speed()))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // AfterFunc is [time.AfterFunc] at the clock's speed.
