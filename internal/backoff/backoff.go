@@ -15,7 +15,12 @@ const doublings = 5
 // Wait waits about first after attempt 0 and twice as long after each further
 // one, up to 32 times first. It returns the error of ctx if that ends first.
 func Wait(ctx context.Context, first time.Duration, try int) error {
-	t := time.NewTimer(Delay(first, try))
+	return Sleep(ctx, Delay(first, try))
+}
+
+// Sleep returns after d, or with the error of ctx if that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
