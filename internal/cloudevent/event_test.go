@@ -3,16 +3,15 @@ package cloudevent_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/cloudevent"
+	"github.com/askbus/askbus/internal/goldentest"
 	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
@@ -21,25 +20,6 @@ import (
 )
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := "testdata/" + name
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got {
-		t.Errorf("%s differs (-update rewrites it):\n%s", path, got)
-	}
-}
 
 // everyEvent returns one event of each type.
 func everyEvent(t *testing.T) []cloudevent.Event {
@@ -138,7 +118,7 @@ func TestEveryEventInBothModes(t *testing.T) {
 			fmt.Fprintf(&b, "\n%s\n\n", msg.Data)
 		}
 	}
-	golden(t, "events.golden", b.String())
+	goldentest.Equal(t, "testdata/events.golden", b.String())
 }
 
 // differ names an attribute in which two events differ.

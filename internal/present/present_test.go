@@ -1,20 +1,17 @@
 package present_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/askbus/askbus/internal/goldentest"
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 var now = time.Date(2026, 11, 20, 10, 2, 3, 0, time.UTC)
 
@@ -144,25 +141,8 @@ func TestText(t *testing.T) {
 				says("expired with defaults", ask.Outcome{Status: ask.StatusExpired, Source: ask.SourceDefault, Answers: r.Ask.Defaults()})
 				say("keys", fmt.Sprint(card.Keys()))
 			}
-			golden(t, name, b.String())
+			goldentest.Equal(t, filepath.Join("testdata", name+".golden"), b.String())
 		})
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s is not what was agreed (-update writes it):\n%s", path, got)
 	}
 }
 

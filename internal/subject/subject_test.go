@@ -1,20 +1,17 @@
 package subject_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/goldentest"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
 // user has the form of a credential's public key.
 const user = "UA2222222222222222222222222222222222222222222222222222ZZ"
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestPartitionNeverChanges compares FNV-1a 32-bit of "<tenant>.<session>" mod
 // N with a file that other languages can use as well.
@@ -54,19 +51,7 @@ func TestPartitionNeverChanges(t *testing.T) {
 		}
 		b.WriteString("\n")
 	}
-	const path = "testdata/partitions.golden"
-	if *update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != b.String() {
-		t.Errorf("partitions changed: every ledger would lose its asks\n%s", b.String())
-	}
+	goldentest.Equal(t, "testdata/partitions.golden", b.String()) // another partition: a ledger would lose its asks
 }
 
 func TestParse(t *testing.T) {

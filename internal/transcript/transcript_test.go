@@ -3,16 +3,14 @@ package transcript_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/goldentest"
 	"github.com/askbus/askbus/internal/transcript"
 )
-
-var update = flag.Bool("update", false, "write what was read into the golden files")
 
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
@@ -45,16 +43,7 @@ func TestTranscripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := transcript.Text(entries) + "\n" + object.String()
-		golden := path + ".golden"
-		if *update {
-			if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if want, err := os.ReadFile(golden); err != nil || string(want) != got {
-			t.Errorf("%s is read as:\n%s\nwant, %v:\n%s", path, got, err, want)
-		}
+		goldentest.Equal(t, path+".golden", got)
 	}
 }
 

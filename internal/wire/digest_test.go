@@ -3,34 +3,14 @@ package wire_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"flag"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/goldentest"
 	"github.com/askbus/askbus/internal/wire"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := "testdata/" + name
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got {
-		t.Errorf("%s differs (-update rewrites it):\n%s", path, got)
-	}
-}
 
 // digests returns asks whose digests implementations in other languages must
 // compute as well.
@@ -61,7 +41,7 @@ func TestDigest(t *testing.T) {
 		byName[name] = d
 		lines = append(lines, name, digests()[name], d, "")
 	}
-	golden(t, "digest.golden", strings.Join(lines, "\n"))
+	goldentest.Equal(t, "testdata/digest.golden", strings.Join(lines, "\n"))
 	if byName["smallest"] != byName["defaults spelt out"] || byName["smallest"] != byName["what does not count"] {
 		t.Errorf("the same question has several digests: %v", byName)
 	}

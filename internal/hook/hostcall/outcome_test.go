@@ -3,18 +3,15 @@ package hostcall_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/internal/asktest"
+	"github.com/askbus/askbus/internal/goldentest"
 	"github.com/askbus/askbus/internal/hook/hostcall"
 	"github.com/askbus/askbus/pkg/ask"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const input = `{"questions":[
  {"question":"Which layout should the page have?","header":"Layout","multiSelect":false,"options":[
@@ -50,17 +47,7 @@ func TestWhatTheHostIsToldForEveryOutcome(t *testing.T) {
 			for _, row := range asktest.Outcomes(&c.ask) {
 				fmt.Fprintf(&b, "-- %s --\n%s\n", row.Name, orNothing(c.decide(&row.Outcome)))
 			}
-			path := "testdata/" + name + ".golden"
-			if *update {
-				if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(path)
-			if err != nil || b.String() != string(want) {
-				t.Errorf("%s differs (%v); read it, and if it is right run with -update:\n%s", path, err, b.String())
-			}
+			goldentest.Equal(t, "testdata/"+name+".golden", b.String())
 		})
 	}
 	if got, want := string(pre.Defer()), `"permissionDecision":"defer"`; !strings.Contains(got, want) {
