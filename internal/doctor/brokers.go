@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -88,6 +89,9 @@ func everybody(ctx context.Context, nc *nats.Conn, subject string) (replies [][]
 		one, cancel := context.WithTimeout(ctx, wait)
 		m, err := sub.NextMsgWithContext(one)
 		cancel()
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("ask %s: %w", subject, ctx.Err())
+		}
 		if err != nil || len(m.Data) == 0 { // silence, or no responders
 			return replies, nil
 		}
@@ -98,7 +102,11 @@ func everybody(ctx context.Context, nc *nats.Conn, subject string) (replies [][]
 // Brokers judges the brokers' reports.
 func Brokers(all []Broker, err error) finding.List {
 	var l finding.List
-	if err != nil {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		l.Say("brokers", finding.Missing, "not checked: the checks before them took all the time")
+		return l
+	case err != nil:
 		l.Say("brokers", finding.Broken, "they cannot be queried: %v; use an operator's credential", err)
 		return l
 	}

@@ -76,6 +76,8 @@ func Run(ctx context.Context, o Options) finding.List {
 	switch {
 	case o.NoAsk:
 		l.Say("test ask", finding.Missing, "not sent")
+	case err != nil:
+		l.Say("test ask", finding.Missing, "not sent: the brokers were not found")
 	case len(brokers) == 0:
 		l.Say("test ask", finding.Broken, "not sent: there is no broker")
 	default:

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -97,7 +98,8 @@ func streams(l *finding.List, in *ledger.Inspection) {
 
 // copies judges replicas and leaders.
 func copies(l *finding.List, in *ledger.Inspection) {
-	var leaderless, behind []string
+	var leaderless []string
+	offline, behind := map[string][]string{}, map[string][]string{} // streams of each server
 	clustered := false
 	for i := range in.Streams {
 		s := &in.Streams[i]
@@ -108,9 +110,11 @@ func copies(l *finding.List, in *ledger.Inspection) {
 		for _, p := range s.Peers {
 			switch {
 			case p.Offline:
-				behind = append(behind, fmt.Sprintf("%s on %s is offline", s.Name, p.Name))
+				offline[p.Name] = append(offline[p.Name], s.Name)
+			case !p.Current && p.Lag > 0:
+				behind[p.Name] = append(behind[p.Name], fmt.Sprintf("%s by %d", s.Name, p.Lag))
 			case !p.Current:
-				behind = append(behind, fmt.Sprintf("%s on %s is %d behind", s.Name, p.Name, p.Lag))
+				behind[p.Name] = append(behind[p.Name], s.Name)
 			}
 		}
 	}
@@ -118,8 +122,9 @@ func copies(l *finding.List, in *ledger.Inspection) {
 	switch {
 	case len(leaderless) > 0:
 		l.Say("replicas", finding.Broken, "no leader for %s: nothing is stored there; start the missing servers, a majority must run", strings.Join(leaderless, ", "))
-	case len(behind) > 0:
-		l.Say("replicas", finding.Missing, "%s; until that is fixed, the failure of one more server may stop everything: check that server", strings.Join(behind, ", "))
+	case len(offline)+len(behind) > 0:
+		says := slices.Concat(each(offline, "server %s is offline (%s)"), each(behind, "server %s is behind (%s)"))
+		l.Say("replicas", finding.Missing, "%s; until that is fixed, the failure of one more server may stop everything: check that server", strings.Join(says, ", "))
 	case clustered && n == 1:
 		l.Say("replicas", finding.Missing, `one replica of each stream in a cluster: a failed server stops its partitions; raise it with "askbus ledger set --replicas 3"`)
 	case n == 2 || n == 4:
@@ -127,6 +132,14 @@ func copies(l *finding.List, in *ledger.Inspection) {
 	default:
 		l.Say("replicas", finding.Good, "%d of each stream, all current", n)
 	}
+}
+
+// each says for each server, in order, which streams are concerned.
+func each(servers map[string][]string, format string) (says []string) {
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		says = append(says, fmt.Sprintf(format, name, strings.Join(servers[name], ", ")))
+	}
+	return says
 }
 
 // clocks judges how far the leaders' clocks differ.

@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -153,4 +154,17 @@ func TestRightsThatAreTooWide(t *testing.T) {
 		return call.Connect(call.Credential(c), nil)
 	}
 	said(t, doctor.Run(t.Context(), o), "rights of agent", finding.Broken, "may not publish to askv1.doctor.s1.get.none")
+}
+
+// A check that was not made says so: it does not say that nobody is there.
+func TestChecksWithoutTimeAreNotMade(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	o := options(t, b)
+	o.Reader, o.Credential = nil, nil
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := doctor.Run(ctx, o)
+	said(t, l, "brokers", finding.Missing, "not checked")
+	said(t, l, "test ask", finding.Missing, "not sent")
 }

@@ -56,19 +56,37 @@ type ConsumerInspection struct {
 // ErrNoLedger means that no broker has created a ledger here yet.
 var ErrNoLedger = errors.New("no ledger is here")
 
+// inspectTries is how often Inspect repeats a request without a reply: longer
+// than the choice of a leader takes.
+const inspectTries = 4
+
+// eachTry calls read with a limit for each try, and repeats it if there was no
+// reply. A request that arrives while no server leads is never answered, and
+// jetstream would wait for it until ctx ends.
+func eachTry[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
+	for try := 1; ; try++ {
+		one, cancel := context.WithTimeout(ctx, 2*attempt)
+		v, err := read(one)
+		cancel()
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || try == inspectTries {
+			return v, err
+		}
+	}
+}
+
 // Inspect reads the state of a ledger over a connection with maintenance
-// rights.
+// rights. Without a leader it gives up after some seconds, not when ctx ends.
 func Inspect(ctx context.Context, nc *nats.Conn) (Inspection, error) {
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))
+	js, err := jetstream.New(nc)
 	if err != nil {
 		return Inspection{}, fmt.Errorf("ledger: %w", err)
 	}
-	account, err := js.AccountInfo(ctx)
+	account, err := eachTry(ctx, js.AccountInfo)
 	if err != nil {
 		return Inspection{}, fmt.Errorf("ledger: JetStream does not answer: %w", err)
 	}
 	in := Inspection{Domain: account.Domain, Used: int64(account.Store), MaxStore: account.Limits.MaxStore} //nolint:gosec // bytes of a disk
-	first, err := js.Stream(ctx, subject.Stream(0))
+	first, err := eachTry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, subject.Stream(0)) })
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return in, ErrNoLedger
 	}
@@ -80,18 +98,22 @@ func Inspect(ctx context.Context, nc *nats.Conn) (Inspection, error) {
 	}
 	l := &Ledger{nc: nc, js: js, n: in.Settings.Partitions}
 	for p := range in.Settings.Partitions {
-		s, err := l.inspect(ctx, subject.Stream(p), &in.Settings)
+		s, err := eachTry(ctx, func(ctx context.Context) (StreamInspection, error) {
+			return l.inspect(ctx, subject.Stream(p), &in.Settings)
+		})
 		if err != nil {
 			return in, err
 		}
 		in.Streams = append(in.Streams, s)
 	}
-	s, err := l.inspect(ctx, subject.StateStream, &in.Settings)
+	s, err := eachTry(ctx, func(ctx context.Context) (StreamInspection, error) {
+		return l.inspect(ctx, subject.StateStream, &in.Settings)
+	})
 	in.Streams = append(in.Streams, s)
 	if err != nil {
 		return in, err
 	}
-	in.Audit, err = l.inspectAudit(ctx)
+	in.Audit, err = eachTry(ctx, l.inspectAudit)
 	return in, err
 }
 
