@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 )
 
 // The ports from which Pick chooses: below the range of ephemeral ports (Linux:
@@ -17,21 +18,34 @@ const (
 	lastPort  = 32_000
 )
 
-// Pick returns n different free addresses of 127.0.0.1.
+// picked has the ports that Pick has returned in this process: their servers may
+// not have started yet.
+var (
+	mu     sync.Mutex
+	picked = map[int]bool{}
+)
+
+// Pick returns n free addresses of 127.0.0.1. It never returns an address twice.
 func Pick(n int) ([]string, error) {
+	mu.Lock()
+	defer mu.Unlock()
 	addrs := make([]string, 0, n)
 	var failed error
 	for range 100 * n {
 		if len(addrs) == n {
 			return addrs, nil
 		}
-		port := firstPort + rand.IntN(lastPort-firstPort)                               //nolint:gosec // a port is not a secret
+		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // a port is not a secret
+		if picked[port] {
+			continue
+		}
 		ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // closed below
 		if err != nil {
 			failed = err
 			continue
 		}
 		defer ln.Close() //nolint:errcheck // nothing was sent
+		picked[port] = true
 		addrs = append(addrs, ln.Addr().String())
 	}
 	if len(addrs) == n {
