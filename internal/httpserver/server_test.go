@@ -322,8 +322,8 @@ func TestNewConnectionsOfACredentialHaveARate(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeftOf2000Connections is not parallel: it counts goroutines.
 func TestNothingIsLeftOf2000Connections(t *testing.T) {
-	t.Parallel()
 	s, addr := serve(t, guarded, httpserver.Limits{Connections: 16, PerAddress: 16, Unidentified: 4})
 	before := runtime.NumGoroutine()
 	for i := range 2000 {
