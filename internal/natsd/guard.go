@@ -65,6 +65,16 @@ const (
 	// guardEvery is how often the server checks how much its clients send.
 	guardEvery = 200 * time.Millisecond
 
+	// guardTick is how often it checks for a burst, while clients send at least
+	// inUse messages a second: others stand behind whatever is read of a burst by
+	// then.
+	guardTick = 20 * time.Millisecond
+	inUse     = 100
+
+	// burstOf is the part of a credential's rate that all clients send between
+	// two ticks in a burst. Looking for the sender takes time for each connection.
+	burstOf = 5
+
 	// longestPause is the longest time for which a credential is kept out. It
 	// doubles each time.
 	longestPause = 5 * time.Minute
@@ -89,6 +99,9 @@ type guard struct {
 	open    map[string]int      // by tenant, and by tenant/session: connections within the limit
 	senders map[string]*sender  // by public key
 	looked  int64               // messages of the account at the last look
+	ticked  int64               // and at the last tick
+	tickAt  time.Time           // the last tick
+	due     time.Time           // of the next look
 
 	stop chan struct{}
 	done chan struct{}
@@ -279,31 +292,46 @@ func (g *guard) kick(cid uint64) {
 
 func (g *guard) run() {
 	defer close(g.done)
-	tick := time.NewTicker(guardEvery)
+	if g.bounds.Messages <= 0 {
+		<-g.stop
+		return
+	}
+	tick := time.NewTimer(guardEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-g.stop:
 			return
 		case now := <-tick.C:
-			if g.bounds.Messages > 0 {
+			look, next := g.tick(g.received(), now)
+			if look {
 				g.look(now)
 			}
+			tick.Reset(next)
 		}
 	}
 }
 
+// tick reports whether a credential may exceed its rate, and when to call it
+// again. total is how many messages clients have sent.
+func (g *guard) tick(total int64, now time.Time) (look bool, next time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	rate, burst, grown := float64(g.bounds.Messages), float64(total-g.ticked), float64(total-g.looked)
+	if next = guardEvery; burst >= inUse*now.Sub(g.tickAt).Seconds() {
+		next = guardTick
+	}
+	g.ticked, g.tickAt = total, now
+	if now.Before(g.due) && burst < rate/burstOf {
+		return false, next
+	}
+	g.looked, g.due = total, now.Add(guardEvery)
+	g.forget(now)
+	return burst >= rate/burstOf || grown >= rate*guardEvery.Seconds()/2, next
+}
+
 // look finds credentials that exceed their rate.
 func (g *guard) look(now time.Time) {
-	total := g.received()
-	g.mu.Lock()
-	grown := total - g.looked
-	g.looked = total
-	g.forget(now)
-	g.mu.Unlock()
-	if float64(grown) < float64(g.bounds.Messages)*guardEvery.Seconds()/2 {
-		return // no client does
-	}
 	all, err := g.srv.Connz(&server.ConnzOptions{Account: g.account, Limit: 1 << 16})
 	if err != nil {
 		return

@@ -70,6 +70,41 @@ func TestMessagesOfALongTimeAreNoFlood(t *testing.T) {
 	<-ended
 }
 
+// On a bus in use a burst is looked for every 20 ms: others stand behind what is
+// read of it by then. The search for its sender, which takes time for each
+// connection, waits for a burst or for 200 ms with many messages.
+func TestTheGuardLooksForABurstAtOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	g := &guard{bounds: Bounds{Messages: 10_000}, senders: map[string]*sender{}, tickAt: now, due: now}
+	total := int64(0)
+	for i, c := range []struct {
+		after time.Duration
+		sent  int64
+		look  bool
+		next  time.Duration
+	}{
+		{200 * time.Millisecond, 0, false, 200 * time.Millisecond},   // nobody sends
+		{200 * time.Millisecond, 19, false, 200 * time.Millisecond},  // nearly nobody
+		{200 * time.Millisecond, 20, false, 20 * time.Millisecond},   // in use
+		{20 * time.Millisecond, 1, false, 200 * time.Millisecond},    // and no longer
+		{200 * time.Millisecond, 900, false, 20 * time.Millisecond},  // a busy one, due
+		{20 * time.Millisecond, 1999, false, 20 * time.Millisecond},  // not yet
+		{20 * time.Millisecond, 2000, true, 20 * time.Millisecond},   // a burst
+		{20 * time.Millisecond, 1999, false, 20 * time.Millisecond},  // just looked
+		{160 * time.Millisecond, 100, false, 20 * time.Millisecond},  // not due
+		{20 * time.Millisecond, 100, true, 20 * time.Millisecond},    // 200 ms with 1000 and more
+		{200 * time.Millisecond, 999, false, 20 * time.Millisecond},  // and with fewer
+		{time.Minute, 100_000, true, 20 * time.Millisecond},          // a late tick
+		{20 * time.Millisecond, -100, false, 200 * time.Millisecond}, // the server forgot some
+	} {
+		now, total = now.Add(c.after), total+c.sent
+		if look, next := g.tick(total, now); look != c.look || next != c.next {
+			t.Errorf("tick %d: look %v, next in %s; want %v, %s", i, look, next, c.look, c.next)
+		}
+	}
+}
+
 // Two thousand connections, come and gone, leave nothing with the guard.
 func TestNothingIsLeftOf2000GuardedConnections(t *testing.T) {
 	t.Parallel()
