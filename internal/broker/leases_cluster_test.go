@@ -2,13 +2,10 @@ package broker_test
 
 import (
 	"context"
-	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/broker"
-	"github.com/askbus/askbus/internal/freeaddr"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
@@ -25,26 +22,7 @@ func TestLeasesOutliveTheLeaderOfTheirStream(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three servers")
 	}
-	dir := t.TempDir()
-	routes, err := freeaddr.Pick(3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	servers := make([]*natsd.Server, 3)
-	for i := range servers {
-		node := fmt.Sprintf("n%d", i+1)
-		opts := natsd.Options{
-			Dir: filepath.Join(dir, node), Addr: "127.0.0.1:0", Admin: true,
-			Cluster: &natsd.Cluster{Node: node, Addr: routes[i], Routes: routes},
-		}
-		if err := natsd.ShareKey(filepath.Join(dir, "n1"), opts.Dir); err != nil {
-			t.Fatal(err)
-		}
-		if servers[i], err = natsd.Start(opts); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(servers[i].Close)
-	}
+	servers := natstest.Cluster(t)
 	connect := func(r natsd.Role) *client.Client {
 		c, err := client.New(natstest.Connect(t, servers[0], r), client.Options{})
 		if err != nil {

@@ -364,7 +364,7 @@ func TestFromOneServerToAClusterWhileAsksRun(t *testing.T) {
 	}
 	f := read(t, save(t, b))
 
-	servers := cluster(t)
+	servers := natstest.Cluster(t)
 	admin := natstest.Connect(t, servers[0], natsd.Role{Name: natsd.RoleMaintenance})
 	if _, err := ledger.Restore(t.Context(), natstest.Connect(t, servers[0], natsd.Role{Name: natsd.RoleLedger}), f, ledger.Options{}); err != nil {
 		t.Fatal(err)

@@ -3,13 +3,10 @@ package ledger_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/freeaddr"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
@@ -38,7 +35,7 @@ func TestALeaderThatWasCutOffIsNotBelieved(t *testing.T) {
 // the leadership can move just before.
 func cutOff(t *testing.T) bool {
 	t.Helper()
-	servers := cluster(t)
+	servers := natstest.Cluster(t)
 	admin := natstest.Plain(t, servers[0], natsd.Role{Name: natsd.RoleLedgerAdmin})
 	nc := natstest.Connect(t, servers[0], natsd.Role{Name: natsd.RoleLedger})
 	led, err := ledger.Open(t.Context(), nc, ledger.Options{Partitions: 1, Replicas: 3})
@@ -79,33 +76,6 @@ func cutOff(t *testing.T) bool {
 		t.Errorf("a list may be short: %v, %v", items, err)
 	}
 	return true
-}
-
-// cluster starts three servers and returns administrators' connections.
-func cluster(t *testing.T) []*natsd.Server {
-	t.Helper()
-	dir := t.TempDir()
-	routes, err := freeaddr.Pick(3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	servers := make([]*natsd.Server, 3)
-	for i := range servers {
-		node := fmt.Sprintf("n%d", i+1)
-		opts := natsd.Options{
-			Dir: filepath.Join(dir, node), Addr: "127.0.0.1:0", Admin: true,
-			Cluster: &natsd.Cluster{Node: node, Addr: routes[i], Routes: routes},
-		}
-		if err := natsd.ShareKey(filepath.Join(dir, "n1"), opts.Dir); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if servers[i], err = natsd.Start(opts); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(servers[i].Close)
-	}
-	return servers
 }
 
 // lead makes the first server the leader of the first partition.
