@@ -14,7 +14,6 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
-	"go.uber.org/goleak"
 )
 
 func question(id string) ask.Ask {
@@ -244,7 +243,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	ask1(warm.Session("acme", "s1"), "warm")
 	warm.Close()
 	subs := nc.NumSubscriptions()
-	ignored := []goleak.Option{goleak.IgnoreCurrent()}
+	verify := natstest.NoGoroutines(t)
 	shared := clientOn(t, nc, client.Options{})
 	c := shared.Session("acme", "s1")
 	var all []<-chan waited
@@ -269,17 +268,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			t.Error("a wait returned no result")
 		}
 	}
-	// The server's and the broker's goroutines come and go.
-	for _, f := range []string{
-		"github.com/nats-io/nats-server/v2/server.(*Server).startGoRoutine.func1",
-		"github.com/nats-io/nats-server/v2/server.(*consumer).loopAndGatherMsgs",
-		"github.com/nats-io/nats-server/v2/server.(*consumer).processInboundAcks",
-		"github.com/nats-io/nats-server/v2/server.(*consumer).processInboundNextMsgReqs",
-		"github.com/askbus/askbus/internal/broker.(*Broker).receive.func1", "github.com/askbus/askbus/internal/broker.(*workerPool).work",
-	} {
-		ignored = append(ignored, goleak.IgnoreAnyFunction(f))
-	}
-	goleak.VerifyNone(t, ignored...)
+	verify()
 	if n := nc.NumSubscriptions(); n != subs {
 		t.Errorf("%d subscriptions, before %d", n, subs)
 	}

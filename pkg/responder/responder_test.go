@@ -16,7 +16,6 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
-	"go.uber.org/goleak"
 )
 
 func question(id string) ask.Ask {
@@ -361,19 +360,9 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 	}
 	once("warm")
-	ignored := []goleak.Option{goleak.IgnoreCurrent()}
+	verify := natstest.NoGoroutines(t)
 	for i := range 20 {
 		once(fmt.Sprint("a", i))
 	}
-	// The server's and the broker's goroutines come and go.
-	for _, f := range []string{
-		"github.com/nats-io/nats-server/v2/server.(*Server).startGoRoutine.func1",
-		"github.com/nats-io/nats-server/v2/server.(*consumer).loopAndGatherMsgs",
-		"github.com/nats-io/nats-server/v2/server.(*consumer).processInboundAcks",
-		"github.com/nats-io/nats-server/v2/server.(*consumer).processInboundNextMsgReqs",
-		"github.com/askbus/askbus/internal/broker.(*Broker).receive.func1", "github.com/askbus/askbus/internal/broker.(*workerPool).work",
-	} {
-		ignored = append(ignored, goleak.IgnoreAnyFunction(f))
-	}
-	goleak.VerifyNone(t, ignored...)
+	verify()
 }
