@@ -124,8 +124,8 @@ ask exists, pending or with the same outcome. Asks that fell due meanwhile expir
 Posting surfaces continue where they were when the backup was made, and do not post twice.
 
 It fills the store in --dir, whose server must be stopped; for another server give --nats-url and a
-broker's credential in --creds or ASKBUS_CREDS. No broker may run. --partitions and --replicas may differ from the backup's,
-so this also moves a ledger from the embedded server to a cluster (--replicas 3), or to more
+broker's credential in --creds or ASKBUS_CREDS. No broker may run. --partitions and --replicas may differ from the backup's
+(by default they are the same; a store in --dir has one replica), so this also moves a ledger from the embedded server to a cluster (--replicas 3), or to more
 partitions. --check only reads the file.`,
 		Example: `  askbus ledger restore --check bus.backup
   askbus ledger restore bus.backup --dir ./fresh
@@ -149,6 +149,9 @@ partitions. --check only reads the file.`,
 			}
 			defer end()
 			opts.Logger = a.log()
+			if a.Creds == "" && opts.Replicas == 0 {
+				opts.Replicas = 1 // the store of a directory is a single server's, whatever the backup comes from
+			}
 			done, err := ledger.Restore(cmd.Context(), nc, back, opts)
 			if err != nil {
 				return err

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/freeaddr"
 )
 
 // A backup is made while the bus runs, checked, and restored elsewhere with other partitions, where
@@ -59,4 +61,41 @@ func TestALedgerIsSavedWhileRunningAndRestoredElsewhere(t *testing.T) {
 	if o := fresh.must(0, "answer", "open", "--reply", "yes", "--output", "json"); o["status"] != "answered" {
 		t.Errorf("%v", o)
 	}
+}
+
+// A cluster's backup says three copies, which a single server refuses. "restore --dir" fills one.
+func TestABackupOfAClusterIsRestoredIntoADirectory(t *testing.T) {
+	t.Parallel()
+	addrs, err := freeaddr.Pick(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"n1", "n2", "n3"}
+	var nodes []string
+	for i, n := range names {
+		nodes = append(nodes, n+"="+addrs[i])
+	}
+	home := t.TempDir()
+	first := place{t, filepath.Join(home, "n1")}
+	for i, n := range names {
+		args := []string{"server", "--dir", filepath.Join(home, n), "--nats-addr", "127.0.0.1:0", "--cluster", strings.Join(nodes, ","), "--node", n}
+		if i > 0 {
+			args = append(args, "--key-of", first.dir)
+		}
+		start(t, "", args...).err.wait(t, "NATS at")
+	}
+	broker := start(t, "", "broker", "--dir", first.dir, "--replicas", "3")
+	broker.err.wait(t, "broker is ready")
+	first.must(exitPending, "ask", "--question", "Go?", "--option", "yes", "--id", "open", "--session", "s1", "--wait", "0")
+	file := filepath.Join(home, "bus.backup")
+	first.must(0, "ledger", "backup", file)
+	fresh := place{t, filepath.Join(home, "fresh")}
+	if _, stderr, code := fresh.run("ledger", "restore", file, "--replicas", "3"); code != exitFailure || !strings.Contains(stderr, "3 copies need a cluster, and this is a single server: use --replicas 1") {
+		t.Errorf("three copies in a directory: exit %d: %s", code, stderr)
+	}
+	if s := fresh.must(0, "ledger", "restore", file); s["pending"] != 1.0 {
+		t.Errorf("restore: %v", s)
+	}
+	fresh.up()
+	fresh.must(0, "answer", "open", "--reply", "yes")
 }

@@ -31,6 +31,7 @@ const (
 	codeAccountExceeded = 10002
 	codeStorageExceeded = 10047
 	codeInsufficient    = 10023
+	codeNoCluster       = 10074 // several replicas on a single server
 	codeStoreFailed     = 10077
 )
 

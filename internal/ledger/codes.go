@@ -72,16 +72,16 @@ var meanings = map[int]meaning{ //nolint:gochecknoglobals // a table
 	10029: permanent, // mirrors, sources, templates and snapshots: not used
 	10036: permanent, // not supported in clustered mode
 	10042: permanent, 10045: permanent, 10062: permanent, 10064: permanent, 10066: permanent, 10067: permanent, 10072: permanent,
-	10050: permanent, // stream delete: not used
-	10052: permanent, // invalid configuration
-	10053: permanent, // limits of the account
-	10057: permanent, // message delete: not used
-	10063: permanent, // expected stream sequence: not used
-	10069: permanent, // stream update
-	10074: permanent, // replicas without a cluster
-	10096: permanent, // stream not valid
-	10117: permanent, // subject details
-	10185: permanent, // API level
+	10050:         permanent, // stream delete: not used
+	10052:         permanent, // invalid configuration
+	10053:         permanent, // limits of the account
+	10057:         permanent, // message delete: not used
+	10063:         permanent, // expected stream sequence: not used
+	10069:         permanent, // stream update
+	codeNoCluster: permanent,
+	10096:         permanent, // stream not valid
+	10117:         permanent, // subject details
+	10185:         permanent, // API level
 }
 
 // codeOf returns the JetStream code in an error; 0: none.

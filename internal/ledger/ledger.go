@@ -249,7 +249,9 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 			if try < 5 && backOff(ctx, try) == nil {
 				continue // a new cluster replies this while peers are missing
 			}
-			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
+			return fmt.Errorf("ledger: create stream %s with %d copies: %w; check that as many servers run and have that much storage", cfg.Name, cfg.Replicas, err)
+		case codeIs(err, codeNoCluster):
+			return fmt.Errorf("ledger: create stream %s: %d copies need a cluster, and this is a single server: use --replicas 1 (ASKBUS_REPLICAS), or a cluster's address: %w", cfg.Name, cfg.Replicas, err)
 		case ctx.Err() != nil || try > 10 || !IsTemporary(err):
 			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
 		}
