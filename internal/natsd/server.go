@@ -8,7 +8,6 @@
 package natsd
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -318,8 +318,10 @@ func listenAddr(addr string) (host string, port int, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	port, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", name)
-	if port == 0 {
+	if bound, ok := ln.Addr().(*net.TCPAddr); ok {
+		port = bound.Port
+	}
+	if strings.Trim(name, "0") == "" {
 		port = server.RANDOM_PORT
 	}
 	return host, port, err
