@@ -252,6 +252,9 @@ func (r *running) quotas(file string) (func() *quota.Policy, error) {
 	return f.Policy, nil
 }
 
+// waitSaid is how often a role says again that it waits for its server.
+const waitSaid = 30 * time.Second
+
 // connect connects with a credential; the connection closes after the parts have stopped.
 func (r *running) connect(c client.Credential) (*nats.Conn, error) {
 	if r.bus != nil {
@@ -260,7 +263,13 @@ func (r *running) connect(c client.Credential) (*nats.Conn, error) {
 		c = r.a.trust(c)
 	}
 	nc, err := call.Connect(call.Credential(c), r.log, r.bus...)
-	for end, try := time.Now().Add(r.a.NATS.Wait), 0; notYet(err) && time.Now().Before(end); try++ {
+	begun := time.Now()
+	end, say := begun.Add(r.a.NATS.Wait), begun
+	for try := 0; notYet(err) && time.Now().Before(end); try++ {
+		if !time.Now().Before(say) {
+			r.log.Warn("nothing answers at the NATS server: trying again", slog.String("url", c.URL), slog.Any("error", err), slog.Duration("at_most", time.Until(end).Round(time.Second)))
+			say = time.Now().Add(waitSaid)
+		}
 		select {
 		case <-time.After(min(backoff.Delay(100*time.Millisecond, try), time.Until(end))):
 		case <-r.stopped:
@@ -269,6 +278,9 @@ func (r *running) connect(c client.Credential) (*nats.Conn, error) {
 		nc, err = call.Connect(call.Credential(c), r.log, r.bus...)
 	}
 	if errors.Is(err, nats.ErrNoServers) {
+		if r.a.Creds != "" { // of a server elsewhere
+			return nil, fmt.Errorf("nothing answers at %s; check that the server runs, and that its address is right and can be reached from here", c.URL)
+		}
 		return nil, fmt.Errorf("nothing answers at %s; is \"%s\" running?", c.URL, r.a.hint("server"))
 	}
 	if err != nil {

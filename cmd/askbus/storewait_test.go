@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,5 +40,35 @@ func TestASuccessorWaitsForTheStore(t *testing.T) {
 	pl.must(exitAnswered, "answer", "s1/a1", "--reply", "Yes")
 	if code := second.stop(); code != exitAnswered {
 		t.Errorf("exit %d: %s", code, second.err)
+	}
+}
+
+// While a role waits for its server it says so, and for which; otherwise its pod would be silent and
+// not ready for minutes.
+func TestARoleSaysThatItWaitsForItsServer(t *testing.T) {
+	t.Parallel()
+	pl, server := up(t)
+	creds := filepath.Join(t.TempDir(), "creds.json")
+	out, stderr, code := pl.run("auth", "responder", "--type", "web", "--output", "json")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	if err := os.WriteFile(creds, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := pl.context().NATSURL
+	server.stop()
+	role := func(wait string) *process {
+		return startWith(t, []string{"ASKBUS_NATS_WAIT=" + wait, "ASKBUS_CREDS=" + creds, "ASKBUS_WEB_COOKIE_KEY=" + strings.Repeat("k", 32)}, "",
+			"web", "--http-addr", "127.0.0.1:0", "--dir", filepath.Join(t.TempDir(), "state"))
+	}
+	p := role("1h")
+	p.err.wait(t, `nothing answers at the NATS server: trying again" url=`+at)
+	if code := p.stop(); code != exitFailure || !strings.Contains(p.err.String(), "stopped while nothing answered at "+at) {
+		t.Errorf("exit %d: %s", code, p.err)
+	}
+	p = role("0")
+	if code := p.wait(); code != exitFailure || !strings.Contains(p.err.String(), "nothing answers at "+at+"; check that the server runs") || strings.Contains(p.err.String(), "askbus server --dir") {
+		t.Errorf("exit %d: %s", code, p.err)
 	}
 }
