@@ -64,15 +64,16 @@ func MeasureWaiters(ctx context.Context, program Program, dir string, n int, pla
 	c := &counter{got: make([]atomic.Int32, n), left: make(chan struct{})}
 	c.waiting.Store(int64(n))
 	for i := range n {
+		nc := conns[i/perConnection]
 		at := strings4(subject.Out, "bench", "w"+strconv.Itoa(i), "*") + "." + subject.Outcome
-		inbox := c.inbox(conns[i/perConnection])
-		if _, err := conns[i/perConnection].ChanSubscribe(at, inbox); err != nil {
+		if _, err := nc.ChanSubscribe(at, c.inbox(nc)); err != nil {
 			return w, err
 		}
-	}
-	for _, nc := range conns {
-		if err := nc.FlushTimeout(time.Minute); err != nil {
-			return w, err
+		// A million at once would keep the server from answering pings.
+		if i == n-1 || (i+1)%perConnection == 0 {
+			if err := nc.FlushTimeout(time.Minute); err != nil {
+				return w, err
+			}
 		}
 	}
 	after, err := p.heap(ctx)
