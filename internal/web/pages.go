@@ -135,11 +135,10 @@ func (s *Server) write(w http.ResponseWriter, status int, p page) {
 
 // plainPage is a page with one message.
 type plainPage struct {
-	Me      string
-	Title   string
-	Lines   []string
-	Command string
-	Back    bool
+	Me    string
+	Title string
+	Lines []string
+	Back  bool
 }
 
 func (s *Server) plain(w http.ResponseWriter, status int, p plainPage) {
