@@ -146,8 +146,7 @@ func (b *Broker) get(ctx context.Context, r *request) error {
 	}
 	began := time.Now()
 	held, err := b.look(ctx, r.Key())
-	switch {
-	case err != nil:
+	if err != nil {
 		h.cancel()
 		return err
 	}
