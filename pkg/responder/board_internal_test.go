@@ -3,6 +3,7 @@ package responder
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,8 +21,9 @@ func TestAHeadIsSmall(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before, now := used(), time.Now()
+	header := strings.Repeat("x", 1800) // as a message's, of which the life is a part
 	for i := range n {
-		rec := ask.Record{Life: fmt.Sprintf("01J%023d", i), Seq: uint64(i), AskedAt: now, Ask: ask.Ask{
+		rec := ask.Record{Life: fmt.Sprintf("%s01J%023d", header, i)[len(header):], Seq: uint64(i), AskedAt: now, Ask: ask.Ask{
 			ID: fmt.Sprintf("01K%023d", i), Tenant: "acme", Session: fmt.Sprintf("session-%d", i%1000), Deadline: now.Add(time.Duration(i) * time.Second),
 			Title: fmt.Sprintf("Which database should the ledger of service %d use?", i), Agent: ask.Agent{Name: fmt.Sprint("builder-", i%100)}, Audience: []string{"group:platform"},
 		}}

@@ -2,6 +2,7 @@ package responder
 
 import (
 	"container/list"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,6 +45,7 @@ func (b *bodies) get(k ask.Key, life string) (rec ask.Record, read time.Time, ok
 
 func (b *bodies) put(rec ask.Record, read time.Time) {
 	size := sizeOf(&rec)
+	rec.Life = strings.Clone(rec.Life) // else it keeps its message's header
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.remove(rec.Ask.Key())

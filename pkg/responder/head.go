@@ -100,11 +100,12 @@ func before(a, b *head) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.deadline, b.deadline), cmp.Compare(a.asked, b.asked), strings.Compare(a.key, b.key))
 }
 
-// headOf returns the head of a record, complete or not.
+// headOf returns the head of a record, complete or not. It keeps no string of
+// the record: a header's value is a part of its message's whole header, 1.8 KB.
 func (b *Board) headOf(rec *ask.Record) *head {
 	a := &rec.Ask
 	h := &head{
-		key: a.Key().String(), life: rec.Life, seq: rec.Seq, heading: strings.Clone(wire.Heading(a.Heading())),
+		key: a.Key().String(), life: strings.Clone(rec.Life), seq: rec.Seq, heading: strings.Clone(wire.Heading(a.Heading())),
 		asked: rec.AskedAt.UnixNano(), deadline: a.Deadline.UnixNano(), rank: 2,
 	}
 	if i := slices.Index(priorities[:], a.Priority); i >= 0 {
