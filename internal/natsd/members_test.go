@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/askbus/askbus/internal/freeaddr"
 	"github.com/askbus/askbus/internal/natsd"
@@ -47,7 +46,7 @@ func TestANodeIsRemovedForGood(t *testing.T) {
 	create(t, js)
 	sys := natstest.Connect(t, servers[0], natsd.Role{Name: natsd.RoleCluster})
 	remove := func(node string) ([]natsd.Member, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 		defer cancel()
 		return natsd.RemoveNode(ctx, sys, node)
 	}
@@ -61,7 +60,7 @@ func TestANodeIsRemovedForGood(t *testing.T) {
 	servers[2].Close()
 	run(3)
 	natstest.Eventually(t, "n4 is a node", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 		defer cancel()
 		members, err := natsd.Members(ctx, sys)
 		return err == nil && len(members) == 4

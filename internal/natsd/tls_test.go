@@ -14,6 +14,7 @@ import (
 	"github.com/askbus/askbus/internal/certificate/certtest"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/nats-io/nats.go"
 )
 
@@ -134,7 +135,7 @@ func TestAClientThatSpeaksNoTLSHearsNothing(t *testing.T) {
 	if _, err := fmt.Fprint(conn, "CONNECT {\"verbose\":true}\r\nPING\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(waittest.Limit))
 	for {
 		n, err := conn.Read(buf)
 		if strings.Contains(string(buf[:n]), "PONG") || strings.Contains(string(buf[:n]), "+OK") {
@@ -226,7 +227,7 @@ func TestOnlyNodesWithTheKeyJoinACluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer raw.Close()
-		_ = raw.SetDeadline(time.Now().Add(30 * time.Second))
+		_ = raw.SetDeadline(time.Now().Add(waittest.Limit))
 		conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, Certificates: certificates})
 		err = conn.HandshakeContext(t.Context())
 		if err == nil { // with TLS 1.3 a client learns only on read that its certificate was refused
