@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/internal/tui"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/teatest/v2"
@@ -179,7 +180,7 @@ func (sc scene) draw(t *testing.T, language string, size [2]int, dark bool) stri
 	if err := tm.Quit(); err != nil {
 		t.Fatal(err)
 	}
-	last, _ := tm.FinalModel(t, teatest.WithFinalTimeout(10*time.Second)).(watched)
+	last, _ := tm.FinalModel(t, teatest.WithFinalTimeout(waittest.Limit)).(watched)
 	return tui.Screen(last.Model)
 }
 
