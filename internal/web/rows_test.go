@@ -104,14 +104,19 @@ func TestAStreamTellsWhatChangedSinceAMark(t *testing.T) {
 	if now := u.mark("/"); now != last {
 		t.Errorf("a page has the mark %s, the stream %s", now, last)
 	}
+	// The page offers Mei the urgent ask. Streams tell that she looks at it, once the feed has drawn it.
+	if e, _ = next(); strings.Join(e.Touched, " ") != k.String() || len(e.Rows)+len(e.Gone) != 0 || e.mark != last {
+		t.Errorf("one that is looked at: %+v", e)
+	}
 
 	// The connection is cut off and reopened.
 	again, _ := u.follow("/events?mark=" + mark)
 	first, _ := again()
 	second, _ := again()
+	third, _ := again()
 	hello, _ := again()
-	if len(first.Rows) != 1 || len(second.Gone) != 1 || hello.name != "hello" {
-		t.Errorf("a page that missed two events gets %+v, %+v, %+v", first, second, hello)
+	if len(first.Rows) != 1 || len(second.Gone) != 1 || len(third.Touched) != 1 || hello.name != "hello" {
+		t.Errorf("a page that missed three events gets %+v, %+v, %+v, %+v", first, second, third, hello)
 	}
 	for _, unknown := range []string{"", "?mark=rubbish"} {
 		lost, _ := u.follow("/events" + unknown)
