@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/coder/websocket"
 )
 
@@ -263,7 +264,7 @@ func TestWhoCanCauseAnOutcomeOnTheBus(t *testing.T) {
 	} {
 		ask(id)
 		nc, _ := pl.plain(c.creds...)
-		limit := 10 * time.Second
+		limit := waittest.Limit
 		if c.want == "pending" {
 			limit = 300 * time.Millisecond // what is not allowed is not answered
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/askbus/askbus/internal/auth"
 	"github.com/askbus/askbus/internal/auth/openid/openidtest"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/internal/web"
 	"github.com/chromedp/chromedp"
 	"github.com/nats-io/nats.go"
@@ -110,7 +111,7 @@ func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 	}
 	select {
 	case <-gone:
-	case <-time.After(30 * time.Second):
+	case <-time.After(waittest.Limit):
 		t.Fatal("the connection of a terminal that is signed out stands")
 	}
 	if again, err := nats.Connect(held.URL, nats.UserCredentialBytes([]byte(held.Creds)), nats.NoReconnect()); err == nil {
