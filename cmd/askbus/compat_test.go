@@ -4,36 +4,29 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 )
 
-// baseline is the binary of the previous release: the one that ASKBUS_TEST_BASELINE names, else
-// this source with another version.
-var baseline = sync.OnceValues(func() (string, error) {
+// baseline returns the binary of the previous release: the one that ASKBUS_TEST_BASELINE names,
+// else this source with another version.
+func baseline(t *testing.T) string {
+	t.Helper()
 	if path := os.Getenv("ASKBUS_TEST_BASELINE"); path != "" {
-		return path, nil
+		return path
 	}
-	dir, err := os.MkdirTemp("", "askbus-baseline-")
-	if err != nil {
-		return "", err
+	path := filepath.Join(t.TempDir(), "askbus")
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w -X main.version=v0.0.0-baseline", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
-	path := filepath.Join(dir, "askbus")
-	return path, exec.Command("go", "build", "-ldflags", "-s -w -X main.version=v0.0.0-baseline", "-o", path, ".").Run()
-})
+	return path
+}
 
 // TestOldAndNewWorkTogether runs the bus of one version with the commands and a second broker of
 // the other, in both directions, and then the same directory with the other version: upgrade and
 // rollback.
 func TestOldAndNewWorkTogether(t *testing.T) {
 	t.Parallel()
-	old, err := baseline()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv("ASKBUS_TEST_BASELINE") == "" {
-		t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(old)) })
-	}
+	old := baseline(t)
 	now := os.Args[0]
 	for _, v := range []struct{ name, bus, client string }{{"the old bus", old, now}, {"the new bus", now, old}} {
 		t.Run(v.name, func(t *testing.T) {
