@@ -20,15 +20,17 @@ const (
 
 // picked has the ports that Pick has returned in this process: their servers may
 // not have started yet.
-var (
-	mu     sync.Mutex
-	picked = map[int]bool{}
-)
+//
+//nolint:gochecknoglobals // ports belong to the machine, not to a value
+var picked = struct {
+	sync.Mutex
+	ports map[int]bool
+}{ports: map[int]bool{}}
 
 // Pick returns n free addresses of 127.0.0.1. It never returns an address twice.
 func Pick(n int) ([]string, error) {
-	mu.Lock()
-	defer mu.Unlock()
+	picked.Lock()
+	defer picked.Unlock()
 	addrs := make([]string, 0, n)
 	var failed error
 	for range 100 * n {
@@ -36,7 +38,7 @@ func Pick(n int) ([]string, error) {
 			return addrs, nil
 		}
 		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // a port is not a secret
-		if picked[port] {
+		if picked.ports[port] {
 			continue
 		}
 		ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // closed below
@@ -45,7 +47,7 @@ func Pick(n int) ([]string, error) {
 			continue
 		}
 		defer ln.Close() //nolint:errcheck // nothing was sent
-		picked[port] = true
+		picked.ports[port] = true
 		addrs = append(addrs, ln.Addr().String())
 	}
 	if len(addrs) == n {
