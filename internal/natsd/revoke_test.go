@@ -160,7 +160,7 @@ func TestClientsRenewWhatExpires(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "agent.creds")
-			c := call.Credential{Creds: short(3 * time.Second), Renew: renew} // made here: a parallel test may have waited
+			c := call.Credential{Creds: short(6 * time.Second), Renew: renew} // made here: a parallel test may have waited
 			if renew == nil {
 				write(t, file, c.Creds)
 				c = call.Credential{CredsFile: file}
