@@ -346,7 +346,7 @@ func TestManyLeasesLeaveNothing(t *testing.T) {
 		t.Skip("2,000 sessions")
 	}
 	h := newHeld(t, 2)
-	const n = 2000
+	const n = natstest.Uses
 	nc := h.Connect(natsd.Role{Name: natsd.RoleGateway})
 	c, err := client.New(nc, client.Options{})
 	if err != nil {

@@ -106,7 +106,7 @@ func TestTwoThousandRequestsLeakNoTokenWatch(t *testing.T) {
 	t.Parallel()
 	d := open(t, gateway.Options{})
 	agent := d.agent("s1")
-	for range 2000 {
+	for range natstest.Uses {
 		d.do(agent, "GET", "/v1/asks/s1/nosuch", "").want(t, 404)
 	}
 	natstest.Eventually(t, "no watch is left", func() bool { return d.gate.Watches() == 0 })

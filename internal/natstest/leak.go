@@ -16,8 +16,8 @@ import (
 	"github.com/askbus/askbus/internal/waittest"
 )
 
-// Uses is how often a leak test uses its subject.
-const Uses = 2000
+// Uses is how often a leak test uses its subject: two thousand times, but fewer under the race detector.
+const Uses = 2000 / waittest.Fewer
 
 // Tolerances for what remains although nothing leaks. A leak of two thousand
 // uses exceeds them by far.

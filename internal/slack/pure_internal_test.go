@@ -18,6 +18,7 @@ import (
 
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/internal/slack/fakeslack"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	slackapi "github.com/slack-go/slack"
 )
@@ -277,7 +278,7 @@ func TestEverythingFits(t *testing.T) {
 		}
 		return b.String()
 	}
-	for round := range 60 {
+	for round := range 60 / waittest.Fewer {
 		a := ask.Ask{Title: text(300), Context: text(20_000), Agent: ask.Agent{Name: text(256)}, Audience: []string{"group:" + text(200)}}
 		kinds := []ask.Kind{ask.KindChoice, ask.KindChoice, ask.KindText, ask.KindNumber, ask.KindBoolean, ask.KindDate}
 		for i := range r.IntN(16) + 1 {
