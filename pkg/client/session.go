@@ -119,7 +119,7 @@ func (s Session) ask(ctx context.Context, k ask.Key, a *ask.Ask) (Asked, error) 
 	if err != nil {
 		return Asked{}, err
 	}
-	got, err := wire.DecodeStatus(reply)
+	got, err := wire.StatusOf(k, reply)
 	if err != nil {
 		return Asked{}, fmt.Errorf("ask %s: %w", k.ID, err)
 	}
@@ -143,7 +143,7 @@ func (s Session) Get(ctx context.Context, id string) (ask.Record, error) {
 	if err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
 	}
-	status, err := wire.DecodeStatus(data)
+	status, err := wire.StatusOf(k, data)
 	if err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
 	}
@@ -185,7 +185,7 @@ func (s Session) end(ctx context.Context, verb string, k ask.Key, to, typ, reaso
 	if err != nil {
 		return ask.Outcome{}, err
 	}
-	o, err := wire.DecodeOutcome(reply)
+	o, err := wire.OutcomeOf(k, reply)
 	if err != nil {
 		return ask.Outcome{}, fmt.Errorf("%s ask %s: %w", verb, k.ID, err)
 	}

@@ -186,10 +186,16 @@ func (c *Client) check(ctx context.Context, k ask.Key) (*ask.Outcome, time.Time,
 		return nil, time.Time{}, err
 	}
 	if typ == cloudevent.TypeResolved {
-		o, err := wire.DecodeOutcome(data)
-		return &o, time.Time{}, err
+		o, err := wire.OutcomeOf(k, data)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		return &o, time.Time{}, nil
 	}
-	s, err := wire.DecodeStatus(data)
+	s, err := wire.StatusOf(k, data)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
 	c.heardOf(s.Holder)
-	return s.Outcome, s.Deadline, err
+	return s.Outcome, s.Deadline, nil
 }

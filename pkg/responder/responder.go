@@ -176,7 +176,7 @@ func (r *Responder) Get(ctx context.Context, k ask.Key) (ask.Record, error) {
 	if err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", k, err)
 	}
-	s, err := wire.DecodeStatus(data)
+	s, err := wire.StatusOf(k, data)
 	if err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", k, err)
 	}
@@ -221,7 +221,10 @@ func (r *Responder) resolve(ctx context.Context, k ask.Key, verb subject.Verb, t
 	if err != nil {
 		return ask.Outcome{}, fmt.Errorf("%s %s: %w", verb, k, err)
 	}
-	return wire.DecodeOutcome(reply)
+	if o, err = wire.OutcomeOf(k, reply); err != nil {
+		return ask.Outcome{}, fmt.Errorf("%s %s: %w", verb, k, err)
+	}
+	return o, nil
 }
 
 // about names an ask in a span.
@@ -277,7 +280,7 @@ func (r *Responder) receipt(ctx context.Context, k ask.Key, receipt ask.Receipt)
 	if err != nil {
 		return "", fmt.Errorf("receipt of ask %s: %w", k, err)
 	}
-	status, err := wire.DecodeStatus(reply)
+	status, err := wire.StatusOf(k, reply)
 	if err != nil {
 		return "", fmt.Errorf("receipt of ask %s: %w", k, err)
 	}
