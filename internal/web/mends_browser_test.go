@@ -293,3 +293,84 @@ func TestBrowserTheListOfKeysFits(t *testing.T) {
 		}
 	}
 }
+
+// In a text of several lines Enter begins a new line, so the bar names the key that sends from there.
+func TestBrowserTheBarNamesTheKeyThatSends(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("t", text("t", "What is it called?")), 0)
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	key := func(want string) { b.wait(`document.querySelector('.send-hint kbd').textContent === '` + want + `'`) }
+	b.keys("two")
+	key("Ctrl+Enter")
+	b.keys("\r")
+	b.keys("lines")
+	b.wait(`document.querySelector('.typed').value === 'two\nlines'`)
+	b.keys("\x1b")
+	key("Enter")
+	b.js(`document.querySelector('.typed').focus(); ''`)
+	key("Ctrl+Enter")
+	b.do(chromedp.KeyEvent("\r", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	b.wait(`!!document.querySelector('.done')`)
+	if o := bus.outcome(k); o == nil || o.Answers[0].Text != "two\nlines" {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+// A page that is opened at an ask far down in the list shows its row.
+func TestBrowserTheRowOfTheAskInFocusIsInSight(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	for i := range 30 {
+		bus.ask(question(string(rune('A'+i)), database()), time.Duration(40-i)*time.Minute)
+	}
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.do(chromedp.Navigate(b.in.URL + "/ask/default/s1/" + string(rune('A'+25))))
+	b.live()
+	b.wait(`(() => { const r = document.querySelector('#list a[aria-current]').getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight })()`)
+	if at := b.js(`String(scrollY)`); at != "0" {
+		t.Errorf("the page has scrolled by %s px", at)
+	}
+}
+
+// When an ask ends elsewhere under what somebody types, nobody "is answering" any more, and there is nothing to
+// hand over; the field stays where it is.
+func TestBrowserAnEndedAskHasNobodyAtIt(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("db", database()), 0)
+	bus.look(k, responder.Attention{Principal: tom.Principal, Name: tom.Name, Answering: true})
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.sees("Tom is answering")
+	b.keys("o")
+	b.keys("DuckDB, perhaps")
+	answeredOnSlack(b, "db")
+	b.wait(`!!document.querySelector('[data-verdict]')`)
+	if said := b.js(`document.querySelector('main').innerText`); strings.Contains(said, "is answering") || strings.Contains(said, "Hand over") {
+		t.Errorf("the ended ask says:\n%s", said)
+	}
+	b.js(`document.activeElement.blur(); ''`)
+	b.keys("a")
+	if open := b.js(`String(!!document.querySelector('.menu[open]'))`); open != "false" {
+		t.Error("an ended ask can be handed over")
+	}
+}
+
+// Previews to compare are on the screen when they open, and the reader wraps a diff at its own width.
+func TestBrowserPreviewsAreReadInFull(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	q := wide()
+	for i := range q.Options {
+		q.Options[i].Preview = &ask.Preview{Format: ask.PreviewMarkdown, Body: "```diff\n" + strings.Repeat("+ a line of a patch that is a little longer than what one reads at a glance, but no longer than a wide screen\n", 40) + "```"}
+	}
+	bus.ask(question("p", q), 0)
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.js(`document.querySelector('.compare').open = true; ''`)
+	b.wait(`(() => { const r = document.querySelector('.compare .pane .scroll').getBoundingClientRect(); return r.top >= 0 && r.top + 200 <= document.querySelector('.act').getBoundingClientRect().top })()`)
+	b.keys("p")
+	b.wait(`document.querySelector('#reader').open`)
+	b.keys("w")
+	b.wait(`'wrap' in document.querySelector('#reader').dataset`)
+	b.wait(`(() => { const [pre, pane] = ['#reader pre', '#reader .pane > div'].map((s) => document.querySelector(s).clientWidth); return pane > 1000 && pre > pane - 60 })()`)
+}

@@ -266,6 +266,7 @@ export function takeCard(doc) {
   if (!touched(now)) { replaceCard(doc); return; }
   // Somebody else answered first. What was typed stays, to be read and copied.
   now.dataset.state = 'resolved';
+  $('#turn')?.setAttribute('inert', ''); // nobody is at it any more, and nothing can be handed over
   onekey.drop();
   steps.leave(now);
   for (const form of $$('form[data-send]', now)) form.dataset.closed = '';
@@ -306,10 +307,20 @@ export async function visit(url, push = true) {
     scrollTo(0, 0);
     $('#focus').focus({ preventScroll: true });
     ready();
-    // Beside the question the list has its own scroll position; below it,
-    // scrolling would move the whole page.
-    if (matchMedia('(min-width: 62rem)').matches) $('#list a[aria-current]')?.scrollIntoView({ block: 'nearest' });
+    rowIntoView();
   } catch { location.assign(url); }
+}
+
+// rowIntoView scrolls the list to the row of the ask in focus. Beside the
+// question the list has its own scroll position, and the page moves only for
+// the list's last rows; below the question, scrolling would move the whole page.
+function rowIntoView() {
+  const row = $('#list a[aria-current]');
+  if (!row || !matchMedia('(min-width: 62rem)').matches) return;
+  const [at, list] = [row.getBoundingClientRect(), $('#waiting').getBoundingClientRect()];
+  const below = at.bottom - Math.min(list.bottom, innerHeight);
+  $('#waiting').scrollTop += below > 0 ? below : Math.min(0, at.top - Math.max(list.top, 0));
+  if (row.getBoundingClientRect().bottom > innerHeight + 1) row.scrollIntoView({ block: 'nearest' });
 }
 
 // undone returns a URL without the parameter for what was just decided.
@@ -425,6 +436,21 @@ document.addEventListener('toggle', ({ target }) => {
   if (!target.open || !target.matches('.act > details')) return;
   for (const other of $$('.act > details[open]', card())) if (other !== target && !$('textarea', other).value) other.open = false;
 }, true);
+
+// The panes to compare open below their switch, often below the screen.
+document.addEventListener('toggle', ({ target }) => {
+  if (target.open && target.matches('.compare')) target.scrollIntoView({ block: 'nearest' });
+}, true);
+
+// In a text of several lines Enter begins a new line; the hint names the key
+// that sends from there.
+function sendKey(at) {
+  const hint = $('.send-hint', card() ?? document);
+  const key = hint && $('kbd', hint);
+  if (key) key.textContent = at?.matches('textarea') ? 'Ctrl+Enter' : 'Enter';
+}
+document.addEventListener('focusin', ({ target }) => sendKey(target));
+document.addEventListener('focusout', ({ relatedTarget }) => sendKey(relatedTarget));
 
 function step(by) {
   const links = $$('#list a');
@@ -608,6 +634,7 @@ if (new URLSearchParams(location.search).has('done')) history.replaceState(null,
 mount();
 unhide();
 ready();
+rowIntoView();
 tick();
 setInterval(() => tick(), 1000);
 live.start();

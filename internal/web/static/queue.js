@@ -65,7 +65,7 @@ function zone() { for (const field of $$('[data-zone]')) field.value = zoneName;
 
 function menu(key) {
   const details = $(`[data-menu="${key}"]`);
-  if (!details) return false;
+  if (!details || details.closest('[inert]')) return false;
   details.open = !details.open;
   if (details.open) $('button, input:not([type=hidden])', details)?.focus(); else $('summary', details).focus();
   return true;
