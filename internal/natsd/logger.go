@@ -77,10 +77,13 @@ func (l *logger) Warnf(format string, v ...any) {
 	l.log.Log(context.Background(), level, "nats-server", slog.String("text", s))
 }
 
-// rebuildsState reports whether the server says that it rebuilds its timers or
-// sources from the messages, as it does after it was killed. This is not damage.
+// rebuildsState reports whether the server says that it rebuilds its index,
+// timers or sources from the messages, as it does after it was killed. This is
+// not damage.
 func rebuildsState(s string) bool {
-	return strings.Contains(s, "state is outdated; attempting to recover using")
+	return strings.Contains(s, "state is outdated; attempting to recover using") ||
+		strings.Contains(s, "Stream state outdated, ") ||
+		strings.HasSuffix(s, "Recovering stream state from index errored: prior state file")
 }
 
 func (l *logger) Errorf(format string, v ...any) {
