@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Equal fails the test if got is not what the file holds.
 func Equal(t testing.TB, path, got string) {

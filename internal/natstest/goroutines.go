@@ -9,6 +9,7 @@ import (
 // NoGoroutines returns a function that fails the test if more goroutines run
 // than now, except the server's and the broker's, which come and go.
 func NoGoroutines(t testing.TB) (verify func()) {
+	t.Helper()
 	ignored := []goleak.Option{goleak.IgnoreCurrent()}
 	for _, f := range []string{
 		"github.com/nats-io/nats-server/v2/server.(*Server).startGoRoutine.func1",
