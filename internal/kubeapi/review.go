@@ -13,11 +13,9 @@ type Review struct {
 	Audiences     []string `json:"audiences"` // the requested ones for which it is valid
 	User          struct {
 		Name   string              `json:"username"`
-		UID    string              `json:"uid"`
 		Groups []string            `json:"groups"`
 		Extra  map[string][]string `json:"extra"`
 	} `json:"user"`
-	Error string `json:"error"`
 }
 
 // tokenReview is the object of authentication.k8s.io/v1.

@@ -188,15 +188,14 @@ type auditUse struct {
 
 // AuditUse is the size of the audit and the lag of its copies.
 type AuditUse struct {
-	There bool  // the stream exists, and its leader answered
-	Used  int64 // bytes
-	Most  int64 // maximum size in bytes
-	Lag   int64 // messages of the ledger that are not copied yet
+	Used int64 // bytes
+	Most int64 // maximum size in bytes
+	Lag  int64 // messages of the ledger that are not copied yet
 }
 
 // AuditUse returns what [Ledger.RefreshAudit] read last.
 func (l *Ledger) AuditUse() AuditUse {
-	return AuditUse{l.audit.there.Load(), l.audit.used.Load(), l.audit.most.Load(), l.audit.lag.Load()}
+	return AuditUse{l.audit.used.Load(), l.audit.most.Load(), l.audit.lag.Load()}
 }
 
 // RefreshAudit reads the size of the audit and the lag of its copies. It
@@ -238,20 +237,14 @@ func (l *Ledger) measureAudit(ctx context.Context) error {
 
 type auditInfo struct {
 	Config struct {
-		MaxBytes int64         `json:"max_bytes"`
-		Copies   int64         `json:"num_replicas"`
-		MaxAge   time.Duration `json:"max_age"`
-		Discard  string        `json:"discard"`
+		MaxBytes int64 `json:"max_bytes"`
+		Copies   int64 `json:"num_replicas"`
 	} `json:"config"`
 	State struct {
-		Bytes int64  `json:"bytes"`
-		Last  uint64 `json:"last_seq"`
+		Bytes int64 `json:"bytes"`
 	} `json:"state"`
 	Sources []struct {
-		Name   string        `json:"name"`
-		Lag    int64         `json:"lag"`
-		Active time.Duration `json:"active"`
-		Error  *apiError     `json:"error"`
+		Lag int64 `json:"lag"`
 	} `json:"sources"`
 }
 

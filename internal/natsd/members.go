@@ -98,8 +98,7 @@ func RemoveNode(ctx context.Context, nc *nats.Conn, name string) ([]Member, erro
 		return nil, fmt.Errorf("remove node %s: %w", name, err)
 	}
 	var said struct {
-		Success bool `json:"success"`
-		Error   *struct {
+		Error *struct {
 			Description string `json:"description"`
 		} `json:"error"`
 	}

@@ -21,7 +21,6 @@ import (
 type interaction struct {
 	Type      string `json:"type"`
 	TriggerID string `json:"trigger_id"`
-	APIAppID  string `json:"api_app_id"`
 	Team      struct {
 		ID string `json:"id"`
 	} `json:"team"`
@@ -49,7 +48,6 @@ type interaction struct {
 	} `json:"state"`
 	View struct {
 		ID         string `json:"id"`
-		Type       string `json:"type"`
 		Hash       string `json:"hash"`
 		CallbackID string `json:"callback_id"`
 		Metadata   string `json:"private_metadata"`

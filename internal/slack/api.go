@@ -197,9 +197,7 @@ func (a *api) groupList(ctx context.Context) (groups []slackapi.UserGroup, err e
 type found struct {
 	TS       string `json:"ts"`
 	Thread   string `json:"thread_ts"`
-	User     string `json:"user"`
 	BotID    string `json:"bot_id"`
-	Text     string `json:"text"`
 	Metadata struct {
 		Type    string         `json:"event_type"`
 		Payload map[string]any `json:"event_payload"`

@@ -131,7 +131,6 @@ func (d *doctor) place(ctx context.Context, channel string) {
 			Name     string `json:"name"`
 			Archived bool   `json:"is_archived"`
 			Member   bool   `json:"is_member"`
-			Private  bool   `json:"is_private"`
 		} `json:"channel"`
 	}
 	err := d.app.api.call(ctx, "conversations.info", channel, rank{Urgent: true, At: time.Now()}, func(ctx context.Context) error {
@@ -232,7 +231,6 @@ func (d *doctor) manifest(file string) {
 				URL     string `json:"request_url"`
 			} `json:"interactivity"`
 			Events struct {
-				URL  string   `json:"request_url"`
 				Bots []string `json:"bot_events"`
 			} `json:"event_subscriptions"`
 			Socket bool `json:"socket_mode_enabled"`

@@ -183,7 +183,6 @@ type values map[string]map[string]value
 
 // value is the value of an element.
 type value struct {
-	Type            string   `json:"type"`
 	Value           string   `json:"value"`
 	SelectedDate    string   `json:"selected_date"`
 	SelectedOption  *option  `json:"selected_option"`

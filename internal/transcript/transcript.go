@@ -66,7 +66,6 @@ type record struct {
 }
 
 type message struct {
-	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
 }
 

@@ -13,10 +13,8 @@ import (
 
 // Call is one received call of the Web API.
 type Call struct {
-	Method  string
-	Channel string
-	Error   string // empty: success
-	At      time.Time
+	Method string
+	Error  string // empty: success
 }
 
 // maxCalls is how many calls are kept; all are counted.
@@ -340,7 +338,7 @@ func (s *Server) note(name string, a args, code string) {
 	}
 	s.wake()
 	if len(s.calls) < maxCalls {
-		s.calls = append(s.calls, Call{name, a.text("channel"), code, s.opts.Clock.Now()})
+		s.calls = append(s.calls, Call{name, code})
 	}
 }
 
