@@ -20,7 +20,7 @@ type tab struct {
 	cmd   *exec.Cmd
 	dir   string
 	in    io.WriteCloser
-	shown chan string // ids of asks, in the frame after they stand in the page
+	shown chan string // ids of asks, in the frame after they are in the page
 
 	session string       // of the page, in the browser's protocol
 	bytes   atomic.Int64 // received, as they were sent
@@ -205,7 +205,7 @@ func (t *tab) open(ctx context.Context, url string) error {
 			return err
 		}
 	}
-	return sleep(ctx, 2*time.Second) // until the page and its stream stand
+	return sleep(ctx, 2*time.Second) // until the page and its stream are ready
 }
 
 func (t *tab) close() {

@@ -333,7 +333,7 @@ func (c *audience) burst(ctx context.Context, t *tab, s *InboxScreen) error {
 		return err
 	}
 	if typed != len(all) {
-		return fmt.Errorf("bench: %d keys were typed, and %d stand in the field", len(all), typed)
+		return fmt.Errorf("bench: %d keys were typed, and %d are in the field", len(all), typed)
 	}
 	s.Typing = tailOf(all)
 	for _, id := range ids { // the next queue begins without what is above the others

@@ -23,7 +23,7 @@ import (
 type Visible struct {
 	Machine Machine `json:"machine"`
 	Screen  Times   `json:"screen"`            // a live screen on pkg/responder
-	Browser *Times  `json:"browser,omitempty"` // the web inbox in Chromium: the frame after it stands in the page
+	Browser *Times  `json:"browser,omitempty"` // the web inbox in Chromium: the frame after it is in the page
 	Note    string  `json:"note,omitempty"`    // why there is no browser
 }
 

@@ -97,7 +97,7 @@ func MeasureWaiters(ctx context.Context, program Program, dir string, n int, pla
 		return w, ctx.Err()
 	}
 	w.Seconds = time.Since(began).Seconds()
-	if err := sleep(ctx, time.Second); err != nil { // whatever comes twice comes now
+	if err := sleep(ctx, time.Second); err != nil { // a second delivery would arrive by then
 		return w, err
 	}
 	for i := range c.got {
