@@ -79,7 +79,7 @@ func priorities() []ask.Priority {
 }
 
 func short(s string) string {
-	s = strings.TrimSpace(ask.CleanLine(s))
+	s = ask.CleanLine(s)
 	if len(s) > maxSearch {
 		s = strings.ToValidUTF8(s[:maxSearch], "")
 	}

@@ -80,10 +80,7 @@ func readTerminalRequest(text string) (t TerminalRequest, ok bool) {
 	if err != nil || len(text) > maxTerminalRequest || json.Unmarshal(body, &t) != nil {
 		return t, false
 	}
-	t.Client = ask.CleanLine(t.Client)
-	if r := []rune(t.Client); len(r) > maxClient {
-		t.Client = string(r[:maxClient])
-	}
+	t.Client = ask.Clip(ask.CleanLine(t.Client), maxClient)
 	return t, len(t.Challenge) == 43 && plainToken.MatchString(t.Challenge) && (t.Tenant == "" || ask.ValidToken(t.Tenant)) &&
 		(t.Port == 0 || t.Port >= 1024 && t.Port <= 65535 && plainToken.MatchString(t.State))
 }
