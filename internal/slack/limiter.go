@@ -5,13 +5,9 @@ import (
 	"context"
 	"sync"
 	"time"
-)
 
-// clock is the time source of the limits.
-type clock interface {
-	Now() time.Time
-	Sleep(ctx context.Context, d time.Duration) error
-}
+	"github.com/askbus/askbus/pkg/responder"
+)
 
 type wallClock struct{}
 
@@ -32,7 +28,7 @@ func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
 // one per channel. Urgent calls (a card that was just clicked) go first, then the newest. A
 // Retry-After pauses its queue.
 type limiter struct {
-	clock clock
+	clock responder.Clock
 	share float64 // of Slack's limit, which replicas divide
 
 	mu     sync.Mutex
@@ -86,7 +82,7 @@ func (t *turns) Pop() any {
 	return last
 }
 
-func newLimiter(c clock, replicas int) *limiter {
+func newLimiter(c responder.Clock, replicas int) *limiter {
 	return &limiter{clock: c, share: 1 / float64(max(replicas, 1)), queues: map[string]*queue{}}
 }
 
