@@ -244,7 +244,7 @@ func (s *Server) call(w http.ResponseWriter, name string, a args, token string, 
 	defer s.mu.Unlock()
 	switch {
 	case s.outage != 0:
-		s.note(name, a, "outage")
+		s.note(name, "outage")
 		http.Error(w, "upstream is down", s.outage)
 		return
 	case err != nil:
@@ -261,7 +261,7 @@ func (s *Server) call(w http.ResponseWriter, name string, a args, token string, 
 		return
 	}
 	if wait := s.overLimit(name, m, a); wait > 0 {
-		s.note(name, a, "ratelimited")
+		s.note(name, "ratelimited")
 		s.refuse(w, wait)
 		return
 	}
@@ -325,13 +325,13 @@ func (s *Server) answer(w http.ResponseWriter, name string, a args, out reply, e
 			maps.Copy(out, e.extra)
 		}
 	}
-	s.note(name, a, code)
+	s.note(name, code)
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("X-Oauth-Scopes", strings.Join(s.opts.Scopes, ","))
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-func (s *Server) note(name string, a args, code string) {
+func (s *Server) note(name, code string) {
 	s.counts[name]++
 	if code != "" {
 		s.counts[name+" "+code]++
