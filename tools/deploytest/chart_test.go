@@ -467,6 +467,41 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	}
 }
 
+// Where pods may run, what they are labelled with, and from where their image comes are true of
+// every pod: of Jobs and of the test as well.
+func TestValuesOfEveryPodReachEveryPod(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []string{"", "shape: cluster\n"} {
+		m, err := render(t.Context(), "bus", shape+`
+imagePullSecrets: [{ name: pull }]
+podAnnotations: { sidecar.istio.io/inject: "false" }
+podLabels: { team: platform }
+nodeSelector: { disk: ssd }
+tolerations: [{ key: k, operator: Exists }]
+affinity: { nodeAffinity: {} }
+priorityClassName: high
+responders: [{ name: slack, command: [slack], replicas: 1 }]
+`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds := map[string]bool{}
+		for _, w := range m.workloads() {
+			kinds[w.what] = true
+			s := w.spec
+			if len(s.ImagePullSecrets) != 1 || s.NodeSelector["disk"] != "ssd" || len(s.Tolerations) != 1 || s.Affinity == nil || s.PriorityClassName != "high" {
+				t.Errorf("%s %s: image pull secrets %v, node selector %v, tolerations %v, affinity %v, priority %q", w.what, w.name, s.ImagePullSecrets, s.NodeSelector, s.Tolerations, s.Affinity, s.PriorityClassName)
+			}
+			if w.labels["team"] != "platform" || w.annotations["sidecar.istio.io/inject"] != "false" {
+				t.Errorf("%s %s: labels %v, annotations %v", w.what, w.name, w.labels, w.annotations)
+			}
+		}
+		if !kinds["StatefulSet"] || !kinds["Deployment"] || !kinds["Job"] || !kinds["CronJob"] || !kinds["Pod"] {
+			t.Errorf("only %v", kinds)
+		}
+	}
+}
+
 // A refusal names the value and what is wrong with it. The schema's own message for a "not" does
 // neither.
 func TestRefusalsSayWhatIsWrong(t *testing.T) {
@@ -486,6 +521,11 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 		"{shape: cluster, responders: [{name: issuer, command: [issuer]}]}":             "issuer is a role of its own; set issuer.enabled",
 		"tls: {nats: {existingSecret: a}, http: {existingSecret: b}}":                   "set one of them",
 		"{shape: cluster, credentials: {generate: false}}":                              "name the Secret in credentials.existing.",
+		"nats: {url: 'nats://x:4222'}":                                                  "nats.url: the shape embedded has a server of its own; set shape: cluster",
+		"persistence: {size: 5G}":                                                       "persistence.storageLimit: 8GiB is more than persistence.size, 5G",
+		"persistence: {size: 1.5Ti, storageLimit: 2TiB}":                                "persistence.storageLimit: 2TiB is more than persistence.size, 1.5Ti",
+		"{shape: cluster, web: {autoscaling: {enabled: true, min: 9, max: 2}}}":         "web.autoscaling: min is 9 and max is 2",
+		"responders: [{name: a, command: [x], scaling: {min: 3, max: 2}}]":              "responder a: scaling.min is 3 and scaling.max is 2",
 		"tls: {nats: {clientSecret: c}}":                                                "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
 		"{shape: cluster, tls: {nats: {clientSecret: c}, http: {existingSecret: h}}}":   "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
 	} {

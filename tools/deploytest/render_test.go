@@ -230,17 +230,18 @@ func named[T metav1.Object](m *manifests, name string) (none T) {
 
 // workload is an object with pods.
 type workload struct {
-	what, name string
-	labels     map[string]string // of its pods
-	spec       corev1.PodSpec
-	token      bool // it may talk to the API server
+	what, name  string
+	labels      map[string]string // of its pods
+	annotations map[string]string
+	spec        corev1.PodSpec
+	token       bool // it may talk to the API server
 }
 
 // workloads returns all workloads of a rendering.
 func (m *manifests) workloads() []workload {
 	var list []workload
 	of := func(what string, o metav1.Object, t corev1.PodTemplateSpec, token bool) {
-		list = append(list, workload{what, o.GetName(), t.Labels, t.Spec, token})
+		list = append(list, workload{what, o.GetName(), t.Labels, t.Annotations, t.Spec, token})
 	}
 	for _, o := range m.objects {
 		switch o := o.(type) {

@@ -41,10 +41,13 @@ app.kubernetes.io/component: {{ . }}
 {{- end }}
 {{- end }}
 
-{{/* The metadata of an object: dict "root", "name", and "component" and "annotations" if it has them. */}}
+{{/* The metadata of an object: dict "root", "name", and "component", "annotations" and "podLabels" if it has them. */}}
 {{- define "askbus.metadata" -}}
 name: {{ .name }}
 labels:
+  {{- with .podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
   {{- include "askbus.labels" . | nindent 2 }}
 {{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations }}
 annotations:
@@ -89,6 +92,31 @@ app.kubernetes.io/component: {{ .component }}
 {{- else if and .Values.tls.nats.existingSecret .Values.tls.http.existingSecret (ne .Values.tls.nats.existingSecret .Values.tls.http.existingSecret) }}
 {{- fail "tls.nats.existingSecret and tls.http.existingSecret: the shape embedded is one process with one certificate, set one of them" }}
 {{- else }}{{ default .Values.tls.http.existingSecret .Values.tls.nats.existingSecret }}
+{{- end }}
+{{- end }}
+
+{{/* A size such as 10Gi or 8GiB in bytes. */}}
+{{- define "askbus.bytes" -}}
+{{- $unit := regexFind "[A-Za-z]*$" . | trimSuffix "B" }}
+{{- $units := dict "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 "Pi" 1125899906842624.0 }}
+{{- mulf (float64 (regexFind "^[0-9.]+" .)) (get $units $unit) | printf "%.0f" }}
+{{- end }}
+
+{{/* What each value allows and several together do not. */}}
+{{- define "askbus.check" -}}
+{{- if and .Values.nats.url (not (include "askbus.cluster" .)) }}{{ fail "nats.url: the shape embedded has a server of its own; set shape: cluster to use another NATS" }}{{ end }}
+{{- with .Values.persistence }}
+{{- if and (include "askbus.servers" $) (gt (float64 (include "askbus.bytes" .storageLimit)) (float64 (include "askbus.bytes" .size))) }}
+{{- fail (printf "persistence.storageLimit: %s is more than persistence.size, %s: writes would fail before new asks are refused" .storageLimit .size) }}
+{{- end }}
+{{- end }}
+{{- range $role := list "broker" "web" "gateway" }}
+{{- with (get $.Values $role).autoscaling }}
+{{- if and .enabled (gt (int .min) (int .max)) }}{{ fail (printf "%s.autoscaling: min is %d and max is %d" $role (int .min) (int .max)) }}{{ end }}
+{{- end }}
+{{- end }}
+{{- range .Values.responders }}
+{{- if and .scaling (gt (int .scaling.min) (int .scaling.max)) }}{{ fail (printf "responder %s: scaling.min is %d and scaling.max is %d" .name (int .scaling.min) (int .scaling.max)) }}{{ end }}
 {{- end }}
 {{- end }}
 

@@ -342,7 +342,14 @@ activeDeadlineSeconds: 600
 template:
   metadata:
     labels:
+      {{- with .root.Values.podLabels }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
       {{- include "askbus.labels" . | nindent 6 }}
+    {{- with merge (dict) .root.Values.podAnnotations .root.Values.commonAnnotations }}
+    annotations:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
   spec:
     restartPolicy: OnFailure
     serviceAccountName: {{ .name }}
@@ -371,6 +378,13 @@ template:
     volumes:
       - name: data
         emptyDir: { sizeLimit: 16Mi }
+    {{- with .root.Values.priorityClassName }}
+    priorityClassName: {{ . }}
+    {{- end }}
+    {{- with .root.Values.affinity }}
+    affinity:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
     {{- with .root.Values.nodeSelector }}
     nodeSelector:
       {{- toYaml . | nindent 6 }}
