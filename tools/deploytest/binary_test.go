@@ -100,6 +100,40 @@ func TestSettingsOfChartAndComposeExist(t *testing.T) {
 	}
 }
 
+// A flag that was renamed is found here, and not when a container does not start.
+func TestCommandsOfChartAndComposeParse(t *testing.T) {
+	t.Parallel()
+	commands := map[string][]string{} // by their text: most are in several renderings
+	add := func(args []string) { commands[strings.Join(args, " ")] = args }
+	for _, s := range compose(t, nil, "slack", "push", "issuer").Services {
+		add(s.Command)
+		if s.HealthCheck != nil && !s.HealthCheck.Disable {
+			add(s.HealthCheck.Test[2:]) // CMD /askbus …
+		}
+	}
+	for _, values := range []string{everything, cluster, "shape: cluster"} {
+		m, err := render(t.Context(), "askbus", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range m.workloads() {
+			for _, c := range w.spec.Containers {
+				if c.Name != "responder" { // another image
+					add(c.Args)
+				}
+			}
+		}
+	}
+	if len(commands) < 20 {
+		t.Fatalf("found only %d", len(commands))
+	}
+	for text, args := range commands {
+		if out, err := askbus(t, append(slices.Clone(args), "--help")...).CombinedOutput(); err != nil || !strings.Contains(string(out), "askbus "+args[0]) {
+			t.Errorf("askbus %s: %v: %s", text, err, out)
+		}
+	}
+}
+
 // opsURL returns "" until askbus up or server has written it.
 func opsURL(dir string) string {
 	data, err := os.ReadFile(filepath.Join(dir, "context.json"))
