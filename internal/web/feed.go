@@ -80,7 +80,7 @@ func (e *event) segment() []byte {
 
 // cores is how many goroutines the machine, or the container, runs at once. It is
 // read before a server in this process adds to GOMAXPROCS (ADR 0086).
-var cores = runtime.GOMAXPROCS(0)
+var cores = runtime.GOMAXPROCS(0) //nolint:gochecknoglobals // never changes
 
 func newFeeds(s *Server) *feeds {
 	return &feeds{s: s, slots: make(chan struct{}, cores), open: map[string]*feed{}}
