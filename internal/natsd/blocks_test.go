@@ -295,8 +295,10 @@ func TestBlockFilesOfExpiredOutcomesMayGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range 12 {
-		put(fmt.Sprintf("a%d", i), "2s")
+	put("a0", "10s")
+	first := blockFiles(t, dir)[0]
+	for i := range 11 {
+		put(fmt.Sprintf("a%d", i+1), "10s")
 	}
 	for i := range 12 {
 		put(fmt.Sprintf("b%d", i), "1h")
@@ -306,7 +308,6 @@ func TestBlockFilesOfExpiredOutcomesMayGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := blockFiles(t, dir)[0]
 	natstest.Eventually(t, "the first outcomes have expired", func() bool {
 		info, err := stream.Info(t.Context())
 		_, gone := os.Stat(first)
