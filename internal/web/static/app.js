@@ -319,7 +319,7 @@ function rowIntoView() {
   if (!row || !matchMedia('(min-width: 62rem)').matches) return;
   const [at, list] = [row.getBoundingClientRect(), $('#waiting').getBoundingClientRect()];
   const below = at.bottom - Math.min(list.bottom, innerHeight);
-  $('#waiting').scrollTop += below > 0 ? below : Math.min(0, at.top - Math.max(list.top, 0));
+  $('#waiting').scrollTop += below > 0 ? Math.ceil(below) : Math.floor(Math.min(0, at.top - Math.max(list.top, 0)));
   if (row.getBoundingClientRect().bottom > innerHeight + 1) row.scrollIntoView({ block: 'nearest' });
 }
 
