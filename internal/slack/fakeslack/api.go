@@ -248,16 +248,16 @@ func (s *Server) call(w http.ResponseWriter, name string, a args, token string, 
 		http.Error(w, "upstream is down", s.outage)
 		return
 	case err != nil:
-		s.answer(w, name, a, nil, fail("invalid_json"))
+		s.answer(w, name, nil, fail("invalid_json"))
 		return
 	}
 	m, known := methodOf(name)
 	if !known {
-		s.answer(w, name, a, nil, fail("unknown_method"))
+		s.answer(w, name, nil, fail("unknown_method"))
 		return
 	}
 	if err := s.authorize(m, token); err != nil {
-		s.answer(w, name, a, nil, err)
+		s.answer(w, name, nil, err)
 		return
 	}
 	if wait := s.overLimit(name, m, a); wait > 0 {
@@ -266,7 +266,7 @@ func (s *Server) call(w http.ResponseWriter, name string, a args, token string, 
 		return
 	}
 	out, err := m.call(s, a)
-	s.answer(w, name, a, out, err)
+	s.answer(w, name, out, err)
 }
 
 // readArgs reads a form or JSON, and the token from the header or the form.
@@ -312,7 +312,7 @@ func (s *Server) authorize(m method, token string) error {
 	return nil
 }
 
-func (s *Server) answer(w http.ResponseWriter, name string, a args, out reply, err error) {
+func (s *Server) answer(w http.ResponseWriter, name string, out reply, err error) {
 	if out == nil {
 		out = reply{}
 	}
