@@ -374,3 +374,20 @@ func TestBrowserPreviewsAreReadInFull(t *testing.T) {
 	b.wait(`'wrap' in document.querySelector('#reader').dataset`)
 	b.wait(`(() => { const [pre, pane] = ['#reader pre', '#reader .pane > div'].map((s) => document.querySelector(s).clientWidth); return pane > 1000 && pre > pane - 60 })()`)
 }
+
+// A refused answer is no longer marked once the person changes it, and the field stays where it is.
+func TestBrowserARefusedAnswerIsMarkedUntilItIsChanged(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("n", ask.Question{ID: "n", Kind: ask.KindNumber, Text: "How many?", Limits: ask.Limits{Max: new(9.0)}}), 0)
+	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
+	b.keys("12\r")
+	b.wait(`document.querySelector('.fault-words')?.textContent.includes('at most 9') && document.activeElement.ariaInvalid === 'true' && document.getAnimations().length === 0`)
+	const top = `document.activeElement.getBoundingClientRect().top`
+	was := b.js(`String(` + top + `)`)
+	b.keys("\b")
+	b.wait(`!document.activeElement.ariaInvalid && !document.querySelector('.fault') && !document.querySelector('.fault-words').checkVisibility({ visibilityProperty: true }) && document.getAnimations().length === 0`)
+	if now := b.js(`String(` + top + `)`); now != was {
+		t.Errorf("the field moved from %s to %s while the person types", was, now)
+	}
+}

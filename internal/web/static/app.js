@@ -73,6 +73,15 @@ const contents = new WeakMap();
 const changed = (el) => contents.delete(el.closest('article'));
 for (const name of ['input', 'change', 'reset']) document.addEventListener(name, ({ target }) => { if (target.closest?.('article')) changed(target); }, { capture: true });
 
+// An answer that is being changed is no longer the refused one. The words about
+// it keep their place: what the person types into must not move.
+document.addEventListener('input', ({ target }) => {
+  const question = target.closest('.question.fault');
+  if (!question) return;
+  question.classList.replace('fault', 'mended');
+  for (const field of $$('[aria-invalid]', question)) field.ariaInvalid = null;
+});
+
 function content(article) {
   if (!contents.has(article)) contents.set(article, read(article));
   return contents.get(article);
