@@ -1,7 +1,9 @@
 package natsd_test
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -119,7 +121,13 @@ func healed(t *testing.T, damage func(t *testing.T, dir string)) {
 	natstest.Eventually(t, "the node has caught up", func() bool { return onDisk(all[2].Dir) >= 24*900_000 })
 	lead(t, nc, js, "n3")
 	for i := range 24 { // the leader reads its own disk
-		msg, err := get(t, js, fmt.Sprintf("ledgerv1.00.acme.s1.a%d.q", i))
+		var msg *jetstream.RawStreamMsg
+		var err error
+		natstest.Eventually(t, "the new leader answers", func() bool {
+			msg, err = get(t, js, fmt.Sprintf("ledgerv1.00.acme.s1.a%d.q", i))
+			busy, ok := errors.AsType[*jetstream.APIError](err)
+			return !ok || busy.Code != http.StatusServiceUnavailable
+		})
 		if err != nil || len(msg.Data) != 900_000 || msg.Sequence != uint64(i+1) {
 			t.Fatalf("message %d of the healed node: %v", i, err)
 		}

@@ -53,45 +53,16 @@ spec:
         - --insecure
         {{- end }}
       env:
-        - name: ASKBUS_LOG_LEVEL
-          value: {{ $root.Values.logLevel }}
-        - name: ASKBUS_LOG_FORMAT
-          value: json
-        {{- if .secret }}
-        - name: ASKBUS_CREDS
-          value: /creds/creds.json
-        - name: ASKBUS_NATS_URL
-          value: {{ include "askbus.natsURL" $root | quote }}
-        - name: ASKBUS_NATS_WAIT
-          value: 5m
-        {{- with include "askbus.natsTrustEnv" $root | trim }}
-        {{- . | nindent 8 }}
+        {{- $kept := list }}
+        {{- range $more := list (include "askbus.podEnv" . | fromYamlArray) $root.Values.extraEnv (default list .role.extraEnv) }}
+        {{- $names := list }}
+        {{- range $more }}{{ $names = append $names .name }}{{ end }}
+        {{- $before := $kept }}
+        {{- $kept = list }}
+        {{- range $before }}{{ if not (has .name $names) }}{{ $kept = append $kept . }}{{ end }}{{ end }}
+        {{- $kept = concat $kept $more }}
         {{- end }}
-        {{- else if .volume }}
-        # The process of a pod that was deleted by force may still run: its successor waits for it.
-        - name: ASKBUS_STORE_WAIT
-          value: 2m
-        {{- with include "askbus.natsClientEnv" $root | trim }}
-        # For commands in this pod, such as kubectl exec … askbus doctor.
-        {{- . | nindent 8 }}
-        {{- end }}
-        {{- end }}
-        {{- if .tls }}
-        - name: ASKBUS_TLS_CERT_FILE
-          value: /tls/tls.crt
-        - name: ASKBUS_TLS_KEY_FILE
-          value: /tls/tls.key
-        {{- if and $root.Values.tls.nats.clientSecret .volume }}
-        - name: ASKBUS_TLS_CLIENT_CA_FILE
-          value: /tls/ca.crt
-        {{- end }}
-        {{- end }}
-        {{- range .env }}
-        - {{ toYaml . | nindent 10 | trim }}
-        {{- end }}
-        {{- with concat $root.Values.extraEnv (default list .role.extraEnv) }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+        {{- toYaml $kept | nindent 8 }}
       {{- with .role.envFrom }}
       envFrom:
         {{- toYaml . | nindent 8 }}
@@ -393,4 +364,48 @@ template:
     tolerations:
       {{- toYaml . | nindent 6 }}
     {{- end }}
+{{- end }}
+
+{{/*
+The variables of a role, of the dict of askbus.pod. One in extraEnv replaces the one of its name here, and a role's
+replaces the one for all roles: an API server refuses a name that comes twice.
+*/}}
+{{- define "askbus.podEnv" -}}
+{{- $root := .root }}
+- name: ASKBUS_LOG_LEVEL
+  value: {{ $root.Values.logLevel }}
+- name: ASKBUS_LOG_FORMAT
+  value: json
+{{- if .secret }}
+- name: ASKBUS_CREDS
+  value: /creds/creds.json
+- name: ASKBUS_NATS_URL
+  value: {{ include "askbus.natsURL" $root | quote }}
+- name: ASKBUS_NATS_WAIT
+  value: 5m
+{{- with include "askbus.natsTrustEnv" $root | trim }}
+{{- . | nindent 0 }}
+{{- end }}
+{{- else if .volume }}
+# The process of a pod that was deleted by force may still run: its successor waits for it.
+- name: ASKBUS_STORE_WAIT
+  value: 2m
+{{- with include "askbus.natsClientEnv" $root | trim }}
+# For commands in this pod, such as kubectl exec … askbus doctor.
+{{- . | nindent 0 }}
+{{- end }}
+{{- end }}
+{{- if .tls }}
+- name: ASKBUS_TLS_CERT_FILE
+  value: /tls/tls.crt
+- name: ASKBUS_TLS_KEY_FILE
+  value: /tls/tls.key
+{{- if and $root.Values.tls.nats.clientSecret .volume }}
+- name: ASKBUS_TLS_CLIENT_CA_FILE
+  value: /tls/ca.crt
+{{- end }}
+{{- end }}
+{{- range .env }}
+- {{ toYaml . | nindent 2 | trim }}
+{{- end }}
 {{- end }}
