@@ -555,3 +555,36 @@ func TestUnknownFieldsOfManifestsAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// A variable in extraEnv replaces the chart's of that name, and a role's replaces the one for all roles: an API server
+// refuses a pod with a name that comes twice. The others keep their order, because $(NAME) reads earlier ones only.
+func TestAVariableReplacesTheChartsOfItsName(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []string{"", "shape: cluster\n"} {
+		m, err := render(t.Context(), "bus", shape+`
+extraEnv: [{ name: ASKBUS_LOG_LEVEL, value: debug }, { name: ZONE, value: a }, { name: AREA, value: $(ZONE)1 }]
+web: { extraEnv: [{ name: ZONE, value: b }] }
+`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range m.workloads() {
+			for _, c := range w.spec.Containers {
+				if list := names(c.Env); len(list) != len(slices.Compact(slices.Sorted(slices.Values(list)))) {
+					t.Errorf("%s %s has a variable twice: %v", w.what, w.name, list)
+				}
+				for _, e := range c.Env {
+					if e.Name == "ASKBUS_LOG_LEVEL" && e.Value != "debug" {
+						t.Errorf("%s %s: %s is %q", w.what, w.name, e.Name, e.Value)
+					}
+					if b := shape != "" && w.name == "bus-askbus-web"; e.Name == "ZONE" && (e.Value == "b") != b {
+						t.Errorf("%s %s: %s is %q", w.what, w.name, e.Name, e.Value)
+					}
+				}
+				if list := names(c.Env); w.name == "bus-askbus-gateway" && slices.Index(list, "ZONE") > slices.Index(list, "AREA") {
+					t.Errorf("%s %s: the order is %v", w.what, w.name, list)
+				}
+			}
+		}
+	}
+}
