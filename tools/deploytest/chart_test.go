@@ -36,7 +36,8 @@ serviceAccount: { name: bus, annotations: { a: b } }
 resources: { requests: { cpu: "2", memory: 1Gi }, limits: { memory: 2Gi } }
 terminationGracePeriodSeconds: 30
 podAnnotations: { a: b }
-podLabels: { team: platform }
+podLabels: { team: platform, app.kubernetes.io/name: mine }
+commonLabels: { team: all, app.kubernetes.io/component: mine }
 nodeSelector: { disk: ssd }
 tolerations: [{ key: k, operator: Exists }]
 affinity: { nodeAffinity: {} }
@@ -475,7 +476,8 @@ func TestValuesOfEveryPodReachEveryPod(t *testing.T) {
 		m, err := render(t.Context(), "bus", shape+`
 imagePullSecrets: [{ name: pull }]
 podAnnotations: { sidecar.istio.io/inject: "false" }
-podLabels: { team: platform }
+podLabels: { team: platform, app.kubernetes.io/name: mine }
+commonLabels: { team: all, app.kubernetes.io/component: mine }
 nodeSelector: { disk: ssd }
 tolerations: [{ key: k, operator: Exists }]
 affinity: { nodeAffinity: {} }
@@ -491,6 +493,10 @@ responders: [{ name: slack, command: [slack], replicas: 1 }]
 			s := w.spec
 			if len(s.ImagePullSecrets) != 1 || s.NodeSelector["disk"] != "ssd" || len(s.Tolerations) != 1 || s.Affinity == nil || s.PriorityClassName != "high" {
 				t.Errorf("%s %s: image pull secrets %v, node selector %v, tolerations %v, affinity %v, priority %q", w.what, w.name, s.ImagePullSecrets, s.NodeSelector, s.Tolerations, s.Affinity, s.PriorityClassName)
+			}
+			// Selectors need the chart's own labels.
+			if w.labels["app.kubernetes.io/name"] != "askbus" || w.labels["app.kubernetes.io/component"] == "mine" {
+				t.Errorf("%s %s: labels %v", w.what, w.name, w.labels)
 			}
 			if w.labels["team"] != "platform" || w.annotations["sidecar.istio.io/inject"] != "false" {
 				t.Errorf("%s %s: labels %v, annotations %v", w.what, w.name, w.labels, w.annotations)

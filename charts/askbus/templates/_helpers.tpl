@@ -25,16 +25,21 @@ app.kubernetes.io/name: {{ include "askbus.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{/* Labels of an object: dict "root" and, if it belongs to a role, "component". */}}
+{{/*
+Labels of an object: dict "root", "component" if it belongs to a role, and "podLabels" if it is a pod. The chart's own
+come first, because selectors need them.
+*/}}
 {{- define "askbus.labels" -}}
+{{- $ours := include "askbus.ownLabels" . | fromYaml }}
+{{- merge $ours (default (dict) .podLabels) .root.Values.commonLabels | toYaml }}
+{{- end }}
+
+{{- define "askbus.ownLabels" -}}
 {{- with .root -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{ include "askbus.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
 {{- end }}
 {{- with .component }}
 app.kubernetes.io/component: {{ . }}
@@ -45,9 +50,6 @@ app.kubernetes.io/component: {{ . }}
 {{- define "askbus.metadata" -}}
 name: {{ .name }}
 labels:
-  {{- with .podLabels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
   {{- include "askbus.labels" . | nindent 2 }}
 {{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations }}
 annotations:

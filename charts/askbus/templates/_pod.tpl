@@ -22,10 +22,7 @@ The pod template of a role. A dict:
 {{- $own := not .image }}
 metadata:
   labels:
-    {{- with $c.podLabels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
-    {{- include "askbus.labels" . | nindent 4 }}
+    {{- include "askbus.labels" (dict "root" $root "component" .component "podLabels" $c.podLabels) | nindent 4 }}
   {{- with merge (dict) (default (dict) $c.podAnnotations) $root.Values.commonAnnotations }}
   annotations:
     {{- toYaml . | nindent 4 }}
@@ -313,10 +310,7 @@ activeDeadlineSeconds: 600
 template:
   metadata:
     labels:
-      {{- with .root.Values.podLabels }}
-      {{- toYaml . | nindent 6 }}
-      {{- end }}
-      {{- include "askbus.labels" . | nindent 6 }}
+      {{- include "askbus.labels" (dict "root" .root "component" .component "podLabels" .root.Values.podLabels) | nindent 6 }}
     {{- with merge (dict) .root.Values.podAnnotations .root.Values.commonAnnotations }}
     annotations:
       {{- toYaml . | nindent 6 }}
