@@ -162,11 +162,51 @@ const (
 	copyBytes = 4 << 20
 )
 
-// everything reads a stream from its first to its very last message. A lagging
-// replica returns fewer; the leader says whether there are more.
+// How often a backup of a stream reads to what is its end by then. A round
+// misses what is replaced ahead of it: a question by its outcome, which is
+// stored before the second round begins, or an entry of the shared state by its
+// next value, again and again. Following the asks to their very end would never
+// be over while more is stored than can be read.
+const (
+	roundsOfAsks  = 2
+	roundsOfState = 50 // each as short as what was stored in the one before
+)
+
+// everything reads what a stream held when it was called, in its present state;
+// of what was stored since, it reads a part.
 func (l *Ledger) everything(ctx context.Context, stream string, take func(message) error) error {
-	next := uint64(1)
-	for try := 0; ; {
+	next, rounds := uint64(1), roundsOfAsks
+	if stream == subject.StateStream {
+		rounds = roundsOfState
+	}
+	for range rounds {
+		var info struct {
+			State struct {
+				LastSeq uint64 `json:"last_seq"`
+			} `json:"state"`
+		}
+		if err := l.api(ctx, "STREAM.INFO."+stream, nil, &info); err != nil {
+			return fmt.Errorf("ledger: %w", err)
+		}
+		if err := l.confirmLeaderOf(ctx, stream, new(atomic.Int64)); err != nil {
+			return err
+		}
+		if info.State.LastSeq < next {
+			return nil
+		}
+		var err error
+		if next, err = l.upTo(ctx, stream, next, info.State.LastSeq, take); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// upTo reads a stream from next to at least last, and returns where it would
+// continue. A lagging replica returns fewer messages; the leader says whether
+// there are more.
+func (l *Ledger) upTo(ctx context.Context, stream string, next, last uint64, take func(message) error) (uint64, error) {
+	for try := 0; next <= last; {
 		body := struct {
 			Seq   uint64 `json:"seq"`
 			Batch int    `json:"batch"`
@@ -179,31 +219,32 @@ func (l *Ledger) everything(ctx context.Context, stream string, take func(messag
 		}
 		if err != nil {
 			if try++; try > 5 || backOff(ctx, try) != nil {
-				return err
+				return next, err
 			}
 			continue
 		}
 		for _, m := range msgs {
 			found, err := directMessage(m)
 			if err != nil {
-				return err
+				return next, err
 			}
 			if err := take(found); err != nil {
-				return err
+				return next, err
 			}
 			next, try = found.Seq+1, 0
 		}
 		if len(msgs) > 0 {
 			continue
 		}
-		_, err = l.first(ctx, stream, ">", next)
-		if errors.Is(err, errNone) {
-			return l.confirmLeaderOf(ctx, stream, new(atomic.Int64))
+		more, err := l.first(ctx, stream, ">", next)
+		if errors.Is(err, errNone) || err == nil && more.Seq > last {
+			return last + 1, nil
 		}
 		if try++; try > 20 || backOff(ctx, try) != nil {
-			return errors.Join(fmt.Errorf("ledger: %s: a replica is not catching up", stream), err)
+			return next, errors.Join(fmt.Errorf("ledger: %s: a replica is not catching up", stream), err)
 		}
 	}
+	return next, nil
 }
 
 // stored returns the headers of a message without those of its position.
