@@ -96,7 +96,6 @@ func Start(opts Options) (*Server, error) {
 }
 
 func (s *Server) start(opts Options, host string, port int) error {
-	addProcessors()
 	accounts, err := ensureKeys(opts.Dir, opts.Admin)
 	if err != nil {
 		return err

@@ -78,12 +78,8 @@ func (e *event) segment() []byte {
 	return e.packed
 }
 
-// cores is how many goroutines the machine, or the container, runs at once. It is
-// read before a server in this process adds to GOMAXPROCS (ADR 0086).
-var cores = runtime.GOMAXPROCS(0) //nolint:gochecknoglobals // never changes
-
 func newFeeds(s *Server) *feeds {
-	return &feeds{s: s, slots: make(chan struct{}, cores), open: map[string]*feed{}}
+	return &feeds{s: s, slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0))), open: map[string]*feed{}}
 }
 
 // viewKey names a view: the person, the language and time zone, and the

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -53,7 +54,7 @@ func newMarkdown() *markdown {
 		),
 		policy: newPolicy(),
 		cost:   count.key,
-		kept:   newRendered(max(1, cores/2)),
+		kept:   newRendered(max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 }
 
