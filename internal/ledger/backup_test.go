@@ -15,8 +15,10 @@ import (
 
 	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/lifecycle"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -169,6 +171,42 @@ func TestABackupUnderLoadLosesNothing(t *testing.T) {
 				t.Errorf("ask %s: outcome %+v, was %+v", k, s.End, o)
 			}
 		}
+	}
+}
+
+// A backup ends although an ask is stored for each message that it reads, and
+// has the outcome of an ask that ends ahead of it.
+func TestABackupDoesNotFollowTheEnd(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Partitions: 1})
+	const n = 600 // more than it reads at once
+	var last lifecycle.State
+	for i := range n {
+		last = b.store(t, key("s1", fmt.Sprint("a", i)))
+	}
+	_, stream := b.place(last.Ask.Key())
+	read, ended := 0, false
+	err := b.led.Everything(t.Context(), stream, func(at string) error {
+		if read == 0 { // the outcome is behind what the first reading reaches
+			for i := range n {
+				b.store(t, key("s1", fmt.Sprint("c", i)))
+			}
+			if _, err := b.led.Resolve(t.Context(), last, answered(last, "w1"), time.Now()); err != nil {
+				return err
+			}
+		}
+		ended = ended || at == subject.LedgerOutcome(0, last.Ask.Key())
+		b.store(t, key("s1", fmt.Sprint("b", read)))
+		if read++; read > 8*n {
+			return errors.New("it follows what is stored meanwhile")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ended {
+		t.Errorf("of %d messages none is the outcome of %s", read, last.Ask.Key())
 	}
 }
 

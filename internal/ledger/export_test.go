@@ -1,6 +1,15 @@
 package ledger
 
-import "testing"
+import (
+	"context"
+	"testing"
+)
+
+// Everything reads a stream as a backup does, and tells the subject of each
+// message.
+func (l *Ledger) Everything(ctx context.Context, stream string, take func(subject string) error) error {
+	return l.everything(ctx, stream, func(m message) error { return take(m.Subject) })
+}
 
 // MakeToken returns the token that w gives a group for an ack subject.
 func MakeToken(t testing.TB, w *Work, g Group, ack string) string {
