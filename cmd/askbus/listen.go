@@ -76,6 +76,7 @@ func served(ctx context.Context, at string) bool {
 	return conn.Close() == nil
 }
 
+// opsFlag adds the flag --ops-addr, whose value and default are in addr.
 func opsFlag(cmd *cobra.Command, addr *string) {
 	cmd.Flags().StringVar(addr, "ops-addr", *addr, "address of /healthz, /readyz, /metrics and pprof")
 }

@@ -193,7 +193,7 @@ var errFetch = errors.New("too many fetches")
 // bounded limits how often an issuer is requested, and the size of its replies:
 // forged tokens with unknown keys must not cause unlimited requests. It reads
 // only over TLS or on this machine, also where a discovery document says
-// otherwise: whoever changes keys on the way would make every token.
+// otherwise: an attacker who replaces the keys in transit could forge any token.
 type bounded struct {
 	limit *ratelimit.PerMinute
 	now   func() time.Time

@@ -6,8 +6,9 @@ import (
 )
 
 // Steady counts what all callers together do. Unlike [PerMinute] it refills
-// steadily: the first callers of a minute do not use up the rest of it. It is
-// safe for concurrent use.
+// steadily: the first callers of a minute do not use up the rest of it. Unlike
+// golang.org/x/time/rate it allows nothing for a time that passes twice, after
+// the clock was set back. It is safe for concurrent use.
 type Steady struct {
 	rate, most float64
 

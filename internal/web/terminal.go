@@ -242,7 +242,7 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request) {
 	from := ratelimit.Network(r.RemoteAddr)
 	s.terminal(func(ctx context.Context, _ string, c terminalCall) (any, error) {
 		if now := s.opts.Now(); s.guessed.Full(from, now) && !s.suspect.Take(now) {
-			return nil, ask.Refuse(ask.CodeQuota, "too many codes from this address do not count; wait a minute")
+			return nil, ask.Refuse(ask.CodeQuota, "too many wrong codes came from this address; wait a minute and try again")
 		}
 		err := error(ask.Refuse(ask.CodeUnauthorized, "this is not a code of this inbox"))
 		var secret string
