@@ -36,8 +36,8 @@ func Attached(tenant string, cred client.Credential, admin *client.Credential, l
 		b.NoFloor = "no full-rights credential for this server was given (--admin-creds)"
 		return b, nil
 	}
-	b.floor = func() (func() (*nats.Conn, error), error) {
-		return func() (*nats.Conn, error) {
+	b.floor = func() (func(natsd.Role) (*nats.Conn, error), error) {
+		return func(natsd.Role) (*nats.Conn, error) {
 			nc, err := client.Connect(*admin, b.log)
 			if err != nil {
 				return nil, fmt.Errorf("--admin-creds: %w", err)
@@ -57,7 +57,7 @@ func (b *Bed) layout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nc, err := connect()
+	nc, err := connect(natsd.Role{Name: natsd.RoleLedgerAdmin})
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type Bed struct {
 	dial     func(natsd.Role) (*nats.Conn, error)
 	ledger   *ledger.Ledger                                         // of an embedded one
 	verifier broker.Verifier                                        // of the bench's own servers
-	floor    func() (connect func() (*nats.Conn, error), err error) // full rights, where the floor's streams may lie
+	floor    func() (connect func(like natsd.Role) (*nats.Conn, error), err error) // full rights, where the floor's streams may lie, as near as like
 	closes   []func()
 	log      *slog.Logger
 }
@@ -68,7 +68,7 @@ func Embedded(ctx context.Context, opts Options) (*Bed, error) {
 		b.Close()
 		return nil, err
 	}
-	b.floor = func() (func() (*nats.Conn, error), error) {
+	b.floor = func() (func(natsd.Role) (*nats.Conn, error), error) {
 		floor, err := b.serve(opts.Dir, nodes)
 		if err != nil {
 			return nil, err

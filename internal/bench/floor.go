@@ -58,7 +58,7 @@ func (b *Bed) NewFloor(ctx context.Context, like *Asks) (*Floor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bench: floor: %w", err)
 	}
-	if f.screen, err = connect(); err != nil {
+	if f.screen, err = connect(natsd.Role{Name: natsd.RoleResponder}); err != nil {
 		return nil, fmt.Errorf("bench: floor: %w", err)
 	}
 	b.later(f.screen.Close)
@@ -168,14 +168,14 @@ func createStream(ctx context.Context, js jetstream.JetStream, cfg jetstream.Str
 }
 
 // connect subscribes the responder and as many agents as askbus has.
-func (f *Floor) connect(ctx context.Context, connect func() (*nats.Conn, error), agents int) error {
+func (f *Floor) connect(ctx context.Context, connect func(natsd.Role) (*nats.Conn, error), agents int) error {
 	if _, err := f.screen.Subscribe(floorOut+".*.*.*."+subject.Question, func(m *nats.Msg) {
 		f.answering.Go(func() { f.answer(ctx, m) })
 	}); err != nil {
 		return err
 	}
 	for _, session := range f.bed.sessions(agents) {
-		nc, err := connect()
+		nc, err := connect(natsd.Role{Name: natsd.RoleAgent})
 		if err != nil {
 			return err
 		}

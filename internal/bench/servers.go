@@ -72,22 +72,31 @@ func (b *Bed) serve(dir string, nodes int, beside ...string) (*servers, error) {
 	return s, nil
 }
 
-// dial connects with a role, as "askbus up" does: its own parts connect in process, agents by TCP.
+// dial connects with a role. As in "askbus up", its own parts connect in process, and agents by TCP.
 func (s *servers) dial(r natsd.Role) (*nats.Conn, error) {
 	c, err := s.keys.Asserting(strings.Join(s.urls, ","), r, identity.Anything())
 	if err != nil {
 		return nil, err
 	}
-	var opts []nats.Option
-	if s.alone != nil && r.Name != natsd.RoleAgent {
-		opts = append(opts, nats.InProcessServer(s.alone))
-	}
-	return call.Connect(call.Credential(c), s.bed.log, opts...)
+	return call.Connect(call.Credential(c), s.bed.log, s.via(r)...)
 }
 
-// asAdmin connects with full rights to the account of the streams.
-func (s *servers) asAdmin() (*nats.Conn, error) {
-	return s.dial(natsd.Role{Name: natsd.RoleLedgerAdmin})
+// asAdmin connects with full rights to the account of the streams, over the transport that like
+// has: otherwise the floor's agents would be nearer to the server than those of askbus.
+func (s *servers) asAdmin(like natsd.Role) (*nats.Conn, error) {
+	c, err := s.keys.Asserting(strings.Join(s.urls, ","), natsd.Role{Name: natsd.RoleLedgerAdmin}, identity.Anything())
+	if err != nil {
+		return nil, err
+	}
+	return call.Connect(call.Credential(c), s.bed.log, s.via(like)...)
+}
+
+// via returns the transport of a role: TCP for agents.
+func (s *servers) via(r natsd.Role) []nats.Option {
+	if s.alone == nil || r.Name == natsd.RoleAgent {
+		return nil
+	}
+	return []nats.Option{nats.InProcessServer(s.alone)}
 }
 
 // freeAddr returns a free loopback address.
