@@ -32,10 +32,11 @@ func attempt(try int) time.Duration { return Attempt << min(try, 3) }
 // Limit is how long a call is retried if its context does not end earlier.
 const Limit = 30 * time.Second
 
-// Do sends msg and returns the reply. It retries while the broker or its ledger
-// is unavailable. The error is an [*ask.Error] if the broker refused, and wraps
-// [ask.ErrUnavailable] if it could not be reached, or [ask.ErrForbidden] if the
-// credential does not allow the subject.
+// Do sends msg, which belongs to it from then on, and returns the reply. It
+// retries while the broker or its ledger is unavailable. The error is an
+// [*ask.Error] if the broker refused, and wraps [ask.ErrUnavailable] if it could
+// not be reached, or [ask.ErrForbidden] if the credential does not allow the
+// subject.
 func Do(ctx context.Context, on *Conn, msg *nats.Msg, hold time.Duration) (*nats.Msg, error) {
 	return on.do(ctx, msg, hold, on.nc.RequestMsgWithContext)
 }
@@ -77,12 +78,18 @@ const HeaderAttempt = "Askbus-Attempt"
 type sending func(ctx context.Context, msg *nats.Msg) (*nats.Msg, error)
 
 func (c *Conn) do(ctx context.Context, msg *nats.Msg, hold time.Duration, send sending) (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, hold+Limit)
-	defer cancel()
-	nc := c.nc
+	nc, subj := c.nc, msg.Subject
+	if msg.Header == nil {
+		msg.Header = nats.Header{}
+	}
+	end := time.Now().Add(hold + Limit)
 	var said error // the last refusal is more useful than a timeout
 	for try := 0; ; try++ {
-		reply, err := c.once(ctx, msg, hold+attempt(try), send)
+		err := connected(ctx, nc, end)
+		var reply *nats.Msg
+		if err == nil {
+			reply, err = c.once(ctx, msg, subj, min(hold+attempt(try), time.Until(end)), send)
+		}
 		if err == nil {
 			if err = Refusal(reply); err == nil {
 				return reply, nil
@@ -95,19 +102,19 @@ func (c *Conn) do(ctx context.Context, msg *nats.Msg, hold time.Duration, send s
 		}
 		last := nc.LastError()
 		switch {
-		case errors.Is(last, nats.ErrPermissionViolation) && errors.Is(err, context.DeadlineExceeded) && denied(last, c.Subject(msg.Subject)):
-			return nil, fmt.Errorf("%s: %w: %w", msg.Subject, ask.ErrForbidden, last)
+		case errors.Is(last, nats.ErrPermissionViolation) && errors.Is(err, context.DeadlineExceeded) && denied(last, c.Subject(subj)):
+			return nil, fmt.Errorf("%s: %w: %w", subj, ask.ErrForbidden, last)
 		case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrBadSubject), errors.Is(err, errAnonymous):
-			return nil, fmt.Errorf("%s: %w", msg.Subject, err)
+			return nil, fmt.Errorf("%s: %w", subj, err)
 		}
-		if backoff.Wait(ctx, 20*time.Millisecond, try) != nil {
+		if !time.Now().Before(end) || backoff.Wait(ctx, 20*time.Millisecond, try) != nil {
 			if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 				return nil, context.Canceled
 			}
 			if said != nil {
 				return nil, said
 			}
-			return nil, fmt.Errorf("the broker does not answer on %s: %w: %w", msg.Subject, ask.ErrUnavailable, err)
+			return nil, fmt.Errorf("the broker does not answer on %s: %w: %w", subj, ask.ErrUnavailable, err)
 		}
 	}
 }
@@ -118,16 +125,11 @@ func denied(violation error, subj string) bool {
 	return strings.Contains(violation.Error(), before) && (!named || strings.Contains(violation.Error(), after))
 }
 
-// once sends msg once, as soon as there is a connection: buffered messages
-// would be stale when they are sent, and delay others. A reply is lost with its
-// connection, so once does not wait for it then.
-func (c *Conn) once(ctx context.Context, msg *nats.Msg, limit time.Duration, send sending) (*nats.Msg, error) {
+// once sends msg once. A reply is lost with its connection, so once does not
+// wait for it then.
+func (c *Conn) once(ctx context.Context, msg *nats.Msg, subj string, limit time.Duration, send sending) (*nats.Msg, error) {
 	nc := c.nc
-	if err := connected(ctx, nc); err != nil {
-		return nil, err
-	}
-	msg, err := c.sign(msg)
-	if err != nil {
+	if err := c.sign(msg, subj); err != nil {
 		return nil, err
 	}
 	msg.Header[HeaderAttempt] = []string{limit.String()}
@@ -156,11 +158,14 @@ func (c *Conn) once(ctx context.Context, msg *nats.Msg, limit time.Duration, sen
 // whether its connection was lost.
 const usual = 100 * time.Millisecond
 
-// connected waits while the connection is reconnecting.
-func connected(ctx context.Context, nc *nats.Conn) error {
+// connected waits until end while the connection is reconnecting: buffered
+// messages would be stale when they are sent, and delay others.
+func connected(ctx context.Context, nc *nats.Conn, end time.Time) error {
 	if !nc.IsReconnecting() {
 		return nil
 	}
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
 	back := nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	defer nc.RemoveStatusListener(back)
 	if !nc.IsReconnecting() {

@@ -3,7 +3,6 @@ package call
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"strings"
 	"sync"
@@ -37,27 +36,24 @@ type Conn struct {
 // On returns a Conn for a connection. It starts nothing and need not be closed.
 func On(nc *nats.Conn) *Conn { return &Conn{nc: nc} }
 
-// sign returns a copy of a request for one attempt, with the sender's key in its
-// subject, if that has a place for it, and the sender's JWT. Each attempt is
-// signed again, because a new connection may have a new credential.
-func (c *Conn) sign(msg *nats.Msg) (*nats.Msg, error) {
-	signed := &nats.Msg{Subject: msg.Subject, Reply: msg.Reply, Header: make(nats.Header, len(msg.Header)+2), Data: msg.Data}
-	maps.Copy(signed.Header, msg.Header)
-	at := c.Subject(msg.Subject)
+// sign sets the subject of a request for one attempt, with the sender's key if
+// it has a place for it, and adds the sender's JWT. Each attempt is signed
+// again, because a new connection may have a new credential.
+func (c *Conn) sign(msg *nats.Msg, subj string) error {
+	msg.Subject = subj
+	at := c.Subject(subj)
 	if _, named := subject.As(at, ""); !named {
-		return signed, nil
+		return nil
 	}
 	user, token, err := c.Sender()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	signed.Subject, _ = subject.As(at, user)
-	if r, err := subject.Parse(signed.Subject); err == nil && r.Asserts() {
-		if _, has := signed.Header[HeaderCredential]; !has {
-			signed.Header[HeaderCredential] = []string{token}
-		}
+	msg.Subject, _ = subject.As(at, user)
+	if r, err := subject.Parse(msg.Subject); err == nil && r.Asserts() {
+		msg.Header[HeaderCredential] = []string{token}
 	}
-	return signed, nil
+	return nil
 }
 
 // Subject returns the subject on which this sender sends a request of agents:
@@ -88,11 +84,11 @@ func (c *Conn) Role() string {
 
 // Alive asks whether a broker runs, on behalf of a session.
 func (c *Conn) Alive(at ask.Session, broker string, limit time.Duration) error {
-	msg, err := c.sign(&nats.Msg{Subject: subject.Alive(at.Tenant, at.Name, broker)})
-	if err != nil {
+	msg := &nats.Msg{Header: nats.Header{}}
+	if err := c.sign(msg, subject.Alive(at.Tenant, at.Name, broker)); err != nil {
 		return err
 	}
-	_, err = c.nc.RequestMsg(msg, limit)
+	_, err := c.nc.RequestMsg(msg, limit)
 	return err
 }
 
