@@ -46,11 +46,19 @@ func (e Event) Msg(mode Mode) (*nats.Msg, error) {
 		}
 		return &nats.Msg{Header: nats.Header{headerType: {typeStructJSON}}, Data: data}, nil
 	}
+	return e.binary(maxHeaders), nil
+}
+
+// MsgToStore is [Event.Msg] in binary mode, with room for JetStream's headers.
+func (e Event) MsgToStore() *nats.Msg { return e.binary(maxHeaders + storeHeaders) }
+
+// binary writes an event in binary mode, with room for that many headers.
+func (e Event) binary(room int) *nats.Msg {
+	h := make(nats.Header, room)
+	values := make([]string, 0, maxHeaders) // of all headers, in one allocation
 	if e.ID == "" {
 		e.ID = NewID()
 	}
-	h := make(nats.Header, maxHeaders)
-	values := make([]string, 0, maxHeaders) // of all headers, in one allocation
 	set := func(name, value string) {
 		if value != "" {
 			values = append(values, percentEncode(value))
@@ -80,11 +88,15 @@ func (e Event) Msg(mode Mode) (*nats.Msg, error) {
 	// use Content-Type. Both are set to the same value.
 	set("ce-datacontenttype", TypeJSON)
 	set(headerType, TypeJSON)
-	return &nats.Msg{Header: h, Data: e.Data}, nil
+	return &nats.Msg{Header: h, Data: e.Data}
 }
 
-// maxHeaders is more than Msg writes, with room for JetStream's headers.
-const maxHeaders = 24
+// How many headers an event has at most, and how many more the ledger adds. A
+// map of 14 is half as large as one of 15.
+const (
+	maxHeaders   = 14
+	storeHeaders = 10
+)
 
 // FromMsg reads the event in a message, in either mode. The error is
 // [ErrNoEvent] if there is none, otherwise an [*ask.Error] with

@@ -40,10 +40,7 @@ func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State,
 	if err != nil {
 		return lifecycle.State{}, err
 	}
-	msg, err := ev.Msg(cloudevent.Binary)
-	if err != nil {
-		return lifecycle.State{}, err
-	}
+	msg := ev.MsgToStore()
 	k := s.Ask.Key()
 	p, _ := l.place(k)
 	msg.Subject = subject.LedgerQuestion(p, k)
@@ -98,10 +95,7 @@ func (l *Ledger) ResolveAs(ctx context.Context, s lifecycle.State, o ask.Outcome
 	if err != nil {
 		return lifecycle.State{}, err
 	}
-	msg, err := ev.Msg(cloudevent.Binary)
-	if err != nil {
-		return lifecycle.State{}, err
-	}
+	msg := ev.MsgToStore()
 	k := s.Ask.Key()
 	p, _ := l.place(k)
 	msg.Subject = subject.LedgerOutcome(p, k)
