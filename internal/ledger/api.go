@@ -70,9 +70,7 @@ var errWrite = errors.New("the write was not acknowledged")
 // Its messages may be sent twice.
 func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
 	for try := 0; ; try++ {
-		one, cancel := context.WithTimeout(ctx, attempt)
-		reply, err := l.nc.RequestMsgWithContext(one, msg)
-		cancel()
+		reply, err := l.send(ctx, msg)
 		if err == nil {
 			return reply, nil
 		}
@@ -86,6 +84,16 @@ func (l *Ledger) request(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) 
 			return nil, fmt.Errorf("ledger: %s: %w", msg.Subject, errors.Join(ask.ErrUnavailable, err))
 		}
 	}
+}
+
+// send makes one attempt. A caller that waits no longer than that saves a timer.
+func (l *Ledger) send(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= attempt {
+		return l.nc.RequestMsgWithContext(ctx, msg)
+	}
+	one, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	return l.nc.RequestMsgWithContext(one, msg)
 }
 
 // errOff is the refusal while nothing can be stored: no server leads, or the
