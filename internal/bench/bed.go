@@ -27,8 +27,8 @@ type Bed struct {
 	shared   bool   // others use it, too: nothing of ours may stay
 	run      string // names this run's sessions, so that nobody else's asks are touched
 	dial     func(natsd.Role) (*nats.Conn, error)
-	ledger   *ledger.Ledger                                         // of an embedded one
-	verifier broker.Verifier                                        // of the bench's own servers
+	ledger   *ledger.Ledger                                                        // of an embedded one
+	verifier broker.Verifier                                                       // of the bench's own servers
 	floor    func() (connect func(like natsd.Role) (*nats.Conn, error), err error) // full rights, where the floor's streams may lie, as near as like
 	closes   []func()
 	log      *slog.Logger
