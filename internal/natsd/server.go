@@ -96,6 +96,7 @@ func Start(opts Options) (*Server, error) {
 }
 
 func (s *Server) start(opts Options, host string, port int) error {
+	addProcessor()
 	accounts, err := ensureKeys(opts.Dir, opts.Admin)
 	if err != nil {
 		return err
