@@ -21,7 +21,9 @@ import (
 //	<!-- background, until: COMMAND -->   runs until the test ends; COMMAND succeeds when it is ready
 //	<!-- answered with: REPLY -->         waits for a person, who sends this reply
 //	<!-- exits: CODE -->                  exits with this code; default 0
-//	<!-- not run: WHY -->                 is not run here
+//	<!-- not run: WHY -->                 is not run here; WHY names the test or script that runs it instead, if any
+//
+// [TestTheCommandLinesOfThePagesParse] parses all of them.
 type shellBlock struct {
 	line                 int
 	text                 string
@@ -32,6 +34,7 @@ type shellBlock struct {
 var (
 	fence   = regexp.MustCompile("(?m)^([ \t]*)```([a-z]*)[^\n]*\n((?s).*?)\n[ \t]*```")
 	command = regexp.MustCompile(`(?m)^[ \t]*(askbus|curl|docker|export|go|helm|kubectl|make|nats|node|npm) `)
+	path    = regexp.MustCompile(`\b(?:cmd|examples|hack|internal|interop|tools)/[a-z_/.-]*[a-z]`)
 	note    = regexp.MustCompile(`<!-- (background, until|answered with|exits|not run): (.+?) -->\s*$`)
 )
 
@@ -46,9 +49,7 @@ func shellBlocks(t *testing.T, page string) []shellBlock {
 	for _, m := range fence.FindAllStringSubmatchIndex(text, -1) {
 		line := 1 + strings.Count(text[:m[0]], "\n")
 		if language := text[m[4]:m[5]]; language != "sh" {
-			if language == "" && command.MatchString(text[m[6]:m[7]]) {
-				t.Errorf("%s:%d: a block of commands without a language is not run: mark it sh", page, line)
-			}
+			checkUnrun(t, fmt.Sprintf("%s:%d", page, line), language, text[m[6]:m[7]])
 			continue
 		}
 		b := shellBlock{line: line, text: strings.ReplaceAll(text[m[6]:m[7]], "\n"+text[m[2]:m[3]], "\n")}
@@ -60,6 +61,11 @@ func shellBlocks(t *testing.T, page string) []shellBlock {
 				b.reply = says[2]
 			case "not run":
 				b.notRun = says[2]
+				for _, name := range path.FindAllString(b.notRun, -1) {
+					if _, err := os.Stat(filepath.Join("..", "..", name)); err != nil {
+						t.Errorf("%s:%d: the comment says who runs the block: %v", page, line, err)
+					}
+				}
 			case "exits":
 				if b.exits, err = strconv.Atoi(says[2]); err != nil {
 					t.Fatalf("%s:%d: %v", page, b.line, err)
@@ -69,6 +75,32 @@ func shellBlocks(t *testing.T, page string) []shellBlock {
 		all = append(all, b)
 	}
 	return all
+}
+
+// guideSnippets are the shell snippets that tests run one by one, by language and a text that each
+// contains.
+var guideSnippets = map[string][]string{
+	"bash": {"__askbus", "notify-send", "completion bash"},
+	"fish": {"__askbus", "completion fish"},
+	"tmux": {"status-right", "allow-passthrough"},
+	"zsh":  {"__askbus", "completion zsh"},
+}
+
+// checkUnrun fails for a block that holds commands, but is neither sh nor one of the snippets.
+func checkUnrun(t *testing.T, at, language, text string) {
+	t.Helper()
+	switch language {
+	case "bash", "fish", "tmux", "zsh":
+		if !strings.Contains(at, "terminal.md") || !slices.ContainsFunc(guideSnippets[language], func(s string) bool { return strings.Contains(text, s) }) {
+			t.Errorf("%s: no test runs this %s: mark it sh, or add a test for it to snippets_test.go", at, language)
+		}
+	case "", "go", "html", "json", "mermaid", "text", "yaml":
+		if command.MatchString(text) {
+			t.Errorf("%s: a block of commands with the language %q is not run: mark it sh", at, language)
+		}
+	default:
+		t.Errorf("%s: no test knows the language %q", at, language)
+	}
 }
 
 // script returns a script that runs the blocks of a page one after the other in one shell, as a
@@ -105,21 +137,20 @@ trap 'failed=$BASH_COMMAND' ERR
 	return s.String()
 }
 
-// Runs every command of these pages as pasted, in order. A page that does not start a bus runs with
-// one already up.
+// Runs every command of the pages as pasted, in order, unless a comment before its block says why not.
+// A page that does not start a bus runs with one already up.
 func TestTheCommandsOfThePagesRun(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range append(pages, filepath.Join(root, "README.md")) {
+	for _, path := range everyPage(t, root) {
 		blocks := shellBlocks(t, path)
 		if !slices.ContainsFunc(blocks, func(b shellBlock) bool { return b.notRun == "" }) {
 			continue
 		}
-		page := filepath.Base(path)
+		page, err := filepath.Rel(root, path)
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			if !slices.ContainsFunc(blocks, func(b shellBlock) bool { return b.until != "" }) {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,6 +17,9 @@ var snippetFence = regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```")
 // snippet returns the block of docs/terminal.md in a language that contains text.
 func snippet(t *testing.T, language, text string) string {
 	t.Helper()
+	if !slices.Contains(guideSnippets[language], text) {
+		t.Fatalf("guideSnippets has no %s with %s", language, text)
+	}
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "terminal.md"))
 	if err != nil {
 		t.Fatal(err)

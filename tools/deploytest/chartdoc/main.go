@@ -28,6 +28,7 @@ const head = `# The chart of askbus
 
 <!-- Written by "go -C tools/deploytest run ./chartdoc" (make generate) from values.schema.json and values.yaml. Do not edit. -->
 
+<!-- not run: needs Kubernetes; hack/kube-drill runs it under faults -->
 ` + "```sh" + `
 helm install askbus charts/askbus                            # one pod with everything, and its volume
 helm install askbus charts/askbus --set shape=cluster        # three servers, brokers, web and gateway

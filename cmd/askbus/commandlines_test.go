@@ -1,0 +1,160 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Every command line of askbus on a page, whether a test runs it or not, names a command, flags and
+// arguments that exist: in blocks whole, in the text without what the sentence leaves out.
+func TestTheCommandLinesOfThePagesParse(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	inBlocks, inText := 0, 0
+	seen := map[string]bool{}
+	for _, page := range everyPage(t, root) {
+		raw, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range fence.FindAllSubmatchIndex(raw, -1) {
+			line := 1 + strings.Count(string(raw[:m[0]]), "\n")
+			if language := string(raw[m[4]:m[5]]); !slices.Contains([]string{"sh", "bash", "fish", "zsh"}, language) {
+				continue
+			}
+			for _, words := range commandLines(string(raw[m[6]:m[7]])) {
+				inBlocks++
+				if err := parses(words, true); err != nil {
+					t.Errorf("%s:%d: askbus %s: %v", page, line, strings.Join(words, " "), err)
+				}
+			}
+		}
+		for _, m := range inlineCode.FindAllStringSubmatch(fence.ReplaceAllString(string(raw), ""), -1) {
+			if strings.HasSuffix(m[1], " ROLE") { // stands for a command
+				continue
+			}
+			for _, words := range commandLines(placeholder.ReplaceAllString(m[1], "1")) {
+				inText++
+				line := strings.Join(words, " ")
+				if seen[line] {
+					continue
+				}
+				seen[line] = true
+				if err := parses(words, false); err != nil {
+					t.Errorf("%s: `%s`: %v", page, m[1], err)
+				}
+			}
+		}
+	}
+	if inBlocks < 50 || inText < 100 {
+		t.Errorf("found %d command lines in blocks and %d in the text", inBlocks, inText)
+	}
+}
+
+// everyPage returns the pages that people read: README, docs, and what lies beside chart, examples and
+// contributing.
+func everyPage(t *testing.T, root string) []string {
+	t.Helper()
+	var pages []string
+	for _, pattern := range []string{"README.md", "docs/*.md", ".github/*.md", "charts/*/*.md", "examples/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	return pages
+}
+
+var (
+	inlineCode  = regexp.MustCompile("`([^`\n]+)`")
+	placeholder = regexp.MustCompile(`<[^<>]+>|\b[A-Z]{1,8}\b`) // the name of a value
+	continued   = regexp.MustCompile(`\\\n\s*`)
+	runsAskbus  = regexp.MustCompile(`(?:^|[|&;(]|\b(?:do|then|until|while|exec \S+)|--)\s*(?:[A-Z_]+=\S+\s+)*(?:go run \./cmd/|/)?askbus(?:\s+|$)`)
+)
+
+// commandLines returns the words after "askbus" of each command of a shell script that starts it.
+func commandLines(script string) [][]string {
+	var all [][]string
+	for line := range strings.Lines(continued.ReplaceAllString(script, " ")) {
+		line = strings.TrimSpace(line)
+		for _, at := range runsAskbus.FindAllStringIndex(line, -1) {
+			all = append(all, shellWords(line[at[1]:]))
+		}
+	}
+	return all
+}
+
+// shellWords splits a command of a shell script into words, and leaves out what follows the command.
+// It keeps substitutions as they are.
+func shellWords(script string) []string {
+	var words []string
+	word, inWord, quote, depth := strings.Builder{}, false, rune(0), 0
+	end := func() {
+		if inWord {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		inWord = false
+	}
+	for _, c := range script {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+			continue
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, inWord = c, true
+			continue
+		case quote == 0 && depth == 0 && strings.ContainsRune(" \t", c):
+			end()
+			continue
+		case quote == 0 && c == '(' && strings.HasSuffix(word.String(), "$"):
+			depth++
+		case quote == 0 && depth > 0 && c == ')':
+			depth--
+		case quote == 0 && depth == 0 && (strings.ContainsRune("|;&<>)", c) || c == '#' && !inWord):
+			if _, err := strconv.Atoi(word.String()); err == nil && (c == '<' || c == '>') {
+				inWord = false // the descriptor of a redirection
+			}
+			end()
+			return words
+		}
+		inWord = true
+		word.WriteRune(c)
+	}
+	end()
+	return words
+}
+
+// parses returns the error of askbus for a command line that it refuses before it runs it. Unless the
+// line is whole, arguments may be missing; an ellipsis stands for any.
+func parses(words []string, whole bool) error {
+	a := &app{out: io.Discard, err: io.Discard}
+	root, err := a.root()
+	if err != nil {
+		return err
+	}
+	given := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "…" })
+	whole = whole && len(given) == len(words)
+	cmd, rest, err := root.Find(given)
+	if err != nil {
+		return err
+	}
+	cmd.InitDefaultHelpFlag()
+	if err := cmd.ParseFlags(rest); err != nil && (whole || !strings.HasPrefix(err.Error(), "flag needs an argument")) {
+		return err
+	}
+	if err := cmd.ValidateFlagGroups(); err != nil {
+		return err
+	}
+	if args := cmd.Flags().Args(); whole || len(args) > 0 {
+		return cmd.ValidateArgs(args)
+	}
+	return nil
+}
