@@ -41,15 +41,18 @@ func newAPI(o *Options) *api {
 	return &api{client: slackapi.New(o.BotToken, opts...), http: client, base: base, token: o.BotToken, limiter: newLimiter(o.Clock, o.Replicas), free: o.NoLimits}
 }
 
-// call makes one call at its turn. A rate limit becomes a [responder.RetryError] and pauses its
-// queue.
+// call makes one call at its turn, unless ctx has ended by then: another replica may have the ask.
+// A rate limit becomes a [responder.RetryError] and pauses its queue.
 func (a *api) call(ctx context.Context, method, channel string, r rank, f func(context.Context) error) error {
 	if !a.free {
 		if err := a.limiter.wait(ctx, method, channel, r); err != nil {
 			return fmt.Errorf("%s: waiting for the rate limit: %w", method, err)
 		}
 	}
-	err := f(ctx)
+	err := ctx.Err()
+	if err == nil {
+		err = f(ctx)
+	}
 	if err == nil {
 		return nil
 	}

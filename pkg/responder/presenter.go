@@ -22,7 +22,8 @@ import (
 type Presenter interface {
 	// Present shows an ask to people and returns where: one place for each
 	// post, with what Update needs to find it again. It must attach [Post.Key]
-	// so that Find can see it.
+	// so that Find can see it. If it waits before it posts, it must check
+	// ctx.Err() right before the post: another replica may have the ask by then.
 	Present(ctx context.Context, p Post) ([]ask.Place, error)
 	// Update makes every post of an ask show how it ended, and removes the
 	// means to answer. A place that is already updated or deleted is not an

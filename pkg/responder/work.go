@@ -216,15 +216,18 @@ func (l *workLoop) subject(v subject.Verb) string {
 	return l.r.at(ask.Key{Tenant: l.r.opts.Tenant}, v)
 }
 
-// do handles one item, extends its lease, and settles it.
-func (l *workLoop) do(ctx context.Context, it wire.NextItem, lease time.Duration) {
+// do handles one item, extends its lease of length d, and settles it.
+func (l *workLoop) do(ctx context.Context, it wire.NextItem, d time.Duration) {
 	item, err := readItem(&it)
 	if err != nil {
 		l.r.opts.Logger.ErrorContext(ctx, "cannot read a work item; a newer version of askbus may", slog.Any("error", err))
 		l.settle(ctx, it.Token, subject.VerbLater, 10*time.Minute)
 		return
 	}
-	held, stop := l.extend(ctx, &item, it.Token, lease)
+	item.lease = newLease(d)
+	held, stop := item.lease.keep(ctx, d, func(ctx context.Context) error {
+		return l.request(ctx, it.Token, subject.VerbExtend, 0)
+	})
 	err = l.r.traced(held, &item, l.handle)
 	stop()
 	later, put := errors.AsType[*LaterError](err)
@@ -266,40 +269,48 @@ type lease struct {
 	until atomic.Int64 // nanoseconds after began
 }
 
+func newLease(d time.Duration) *lease {
+	l := &lease{began: time.Now()}
+	l.extended(l.began, d)
+	return l
+}
+
 // extended notes that the lease of length d was granted by a reply to a request
 // of this time. A sixth is kept for what is under way when it ends.
 func (l *lease) extended(at time.Time, d time.Duration) {
 	l.until.Store(int64(at.Sub(l.began) + d - d/6))
 }
 
-// over reports whether another replica may have the item.
-func (l *lease) over() bool { return l != nil && time.Since(l.began) >= time.Duration(l.until.Load()) }
+// left returns how long the replica still has the item.
+func (l *lease) left() time.Duration { return time.Duration(l.until.Load()) - time.Since(l.began) }
 
-// extend extends the lease of an item until stop is called. The context ends
-// when the lease is over.
-func (l *workLoop) extend(ctx context.Context, it *Item, token string, d time.Duration) (held context.Context, stop func()) {
+// over reports whether another replica may have the item.
+func (l *lease) over() bool { return l != nil && l.left() <= 0 }
+
+// keep extends a lease of length d with extend, every third of it, until stop is
+// called. The context ends when the lease is over, whether extend fails at once
+// or does not return.
+func (l *lease) keep(ctx context.Context, d time.Duration, extend func(context.Context) error) (held context.Context, stop func()) {
 	held, cancel := context.WithCancelCause(ctx)
-	it.lease = &lease{began: time.Now()}
-	it.lease.extended(it.lease.began, d)
 	var running sync.WaitGroup
 	running.Go(func() {
-		tick := time.NewTicker(d / 3)
+		tick, end := time.NewTicker(d/3), time.NewTimer(l.left())
 		defer tick.Stop()
+		defer end.Stop()
 		for {
 			select {
 			case <-held.Done():
 				return
+			case <-end.C:
+				cancel(ErrLeaseLost)
+				return
 			case at := <-tick.C:
-				one, done := context.WithTimeout(held, d/3)
-				err := l.request(one, token, subject.VerbExtend, 0)
-				done()
-				switch {
-				case err == nil:
-					it.lease.extended(at, d)
-				case it.lease.over():
-					cancel(ErrLeaseLost)
-					return
+				one, done := context.WithTimeout(held, min(d/3, l.left()))
+				if extend(one) == nil {
+					l.extended(at, d)
+					end.Reset(l.left())
 				}
+				done()
 			}
 		}
 	})
@@ -307,6 +318,22 @@ func (l *workLoop) extend(ctx context.Context, it *Item, token string, d time.Du
 		cancel(nil)
 		running.Wait()
 	}
+}
+
+// leased is the context of a call that must not be made after the lease is over.
+// Its Err reads the clock: after the process was stopped for a while, the timer
+// that ends the context may fire late.
+type leased struct {
+	context.Context //nolint:containedctx // it is a context
+	lease           *lease
+}
+
+// Err implements [context.Context].
+func (c leased) Err() error {
+	if c.lease.over() {
+		return context.Canceled
+	}
+	return c.Context.Err()
 }
 
 // settle reports the result of an item. An item that is not settled is
