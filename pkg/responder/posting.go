@@ -76,7 +76,7 @@ func (s *Server) post1(ctx context.Context, it Item, p Post) (places []ask.Place
 			}
 		}
 		began := s.opts.Clock.Now()
-		places, err = s.p.Present(leased{ctx, it.lease}, p)
+		places, err = s.p.Present(leased{ctx, it.lease}, p) //nolint:contextcheck // it is ctx
 		if s.opts.Hooks.Presented != nil {
 			s.opts.Hooks.Presented(s.opts.Clock.Now().Sub(began), err)
 		}

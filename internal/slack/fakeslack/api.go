@@ -157,6 +157,9 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if s.intercepted(w, name, key, false) {
 		return
 	}
+	if r.Context().Err() != nil {
+		return // the caller has hung up: the call was lost on its way
+	}
 	out := &held{ResponseWriter: w}
 	s.call(out, name, a, token, err)
 	if !s.intercepted(w, name, key, true) {
