@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/askbus/askbus/internal/lang"
@@ -180,7 +179,7 @@ func (s *App) lost(ctx context.Context, m message, who actor, rec ask.Record, t 
 		s.tell(ctx, m, who.User, "This question was asked again; please answer the newer card. Nothing was stored.")
 		s.close(ctx, m, s.language(ctx, &rec.Ask).Say("This question was asked again; see the newer card."))
 	}
-	s.log.InfoContext(ctx, "a click on an outdated card", slog.String("ask_id", t.Key.ID), slog.String("life", rec.Life))
+	s.log.InfoContext(ctx, "received a click on an outdated card", slog.String("ask_id", t.Key.ID), slog.String("life", rec.Life))
 }
 
 // close removes the buttons from a card that no outcome will update.
@@ -249,37 +248,38 @@ func (s *App) heal(ctx context.Context, rec *ask.Record, m message) {
 	})
 }
 
-// answer sends a person's answer. err is the broker's; why is what to tell the person, if anything.
+// answer sends a person's answer, as decide does.
 func (s *App) answer(ctx context.Context, rec *ask.Record, m message, who actor, reply ask.Reply) (why string, err error) {
-	by, refused := s.by(ctx, who, &rec.Ask, s.routes(ctx))
-	if refused != "" {
-		s.refusedPerson("answer", who, rec.Ask.Key(), refused)
-		return refused, ask.Refuse(ask.CodeForbidden, "%s", refused)
-	}
-	reply.By = by
-	s.clicked.put(m.Channel+"/"+m.TS, struct{}{})
-	if srv := s.server.Load(); srv != nil && m.TS != "" {
-		_, err = srv.Answer(ctx, rec.Ask.Key(), ask.Place{Ref: m.ref()}, reply)
-	} else {
-		_, err = s.bus.Answer(ctx, rec.Ask.Key(), reply)
-	}
-	return s.explain(s.speaks(ctx, who.User, &rec.Ask), rec, err), err
+	return s.decide(ctx, "answer", rec, m, who, func(k ask.Key, at ask.Place, by ask.By) (ask.Outcome, error) {
+		reply.By = by
+		if srv := s.server.Load(); srv != nil && m.TS != "" {
+			return srv.Answer(ctx, k, at, reply)
+		}
+		return s.bus.Answer(ctx, k, reply)
+	})
 }
 
-// decline declines, with the same results as answer.
+// decline declines for a person, as decide does.
 func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor, d responder.Decline) (why string, err error) {
+	return s.decide(ctx, "decline", rec, m, who, func(k ask.Key, at ask.Place, by ask.By) (ask.Outcome, error) {
+		d.By = by
+		if srv := s.server.Load(); srv != nil && m.TS != "" {
+			return srv.Cancel(ctx, k, at, d)
+		}
+		return s.bus.Cancel(ctx, k, d)
+	})
+}
+
+// decide sends a person's decision. err is the broker's; why is what to tell the person, if
+// anything.
+func (s *App) decide(ctx context.Context, what string, rec *ask.Record, m message, who actor, send func(ask.Key, ask.Place, ask.By) (ask.Outcome, error)) (why string, err error) {
 	by, refused := s.by(ctx, who, &rec.Ask, s.routes(ctx))
 	if refused != "" {
-		s.refusedPerson("decline", who, rec.Ask.Key(), refused)
+		s.refusedPerson(what, who, rec.Ask.Key(), refused)
 		return refused, ask.Refuse(ask.CodeForbidden, "%s", refused)
 	}
-	d.By = by
 	s.clicked.put(m.Channel+"/"+m.TS, struct{}{})
-	if srv := s.server.Load(); srv != nil && m.TS != "" {
-		_, err = srv.Cancel(ctx, rec.Ask.Key(), ask.Place{Ref: m.ref()}, d)
-	} else {
-		_, err = s.bus.Cancel(ctx, rec.Ask.Key(), d)
-	}
+	_, err = send(rec.Ask.Key(), ask.Place{Ref: m.ref()}, by)
 	return s.explain(s.speaks(ctx, who.User, &rec.Ask), rec, err), err
 }
 
@@ -368,7 +368,7 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 func sayErrors(in *interaction, text string) any {
 	field := fieldReason
 	if in.View.CallbackID == callbackAnswer {
-		field = fieldAnswer + strconv.Itoa(0)
+		field = fieldAnswer + "0"
 	}
 	return map[string]any{"response_action": "errors", "errors": map[string]string{field: clip(text, 2000)}}
 }

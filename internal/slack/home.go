@@ -16,7 +16,7 @@ import (
 const maxListed = 20
 
 // command is a slash command.
-type command struct{ User, Name, Team, Trigger string }
+type command struct{ User, Name, Team string }
 
 // commanded answers /askbus with an ephemeral list of the asks that wait for this person.
 func (s *App) commanded(ctx context.Context, c command, proof string) any {

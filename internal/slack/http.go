@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -179,7 +178,7 @@ type event struct {
 
 func (s *App) serveEvent(w http.ResponseWriter, r *http.Request, body []byte) {
 	var e event
-	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&e); err != nil {
+	if err := json.Unmarshal(body, &e); err != nil {
 		http.Error(w, "the body is not an event", http.StatusBadRequest)
 		return
 	}
@@ -197,6 +196,6 @@ func (s *App) serveCommand(w http.ResponseWriter, r *http.Request, body []byte) 
 		http.Error(w, "no command in the body", http.StatusBadRequest)
 		return
 	}
-	c := command{User: form.Get("user_id"), Name: form.Get("user_name"), Team: form.Get("team_id"), Trigger: form.Get("trigger_id")}
+	c := command{User: form.Get("user_id"), Name: form.Get("user_name"), Team: form.Get("team_id")}
 	s.acknowledge(w, s.inTime(r.Context(), nil, func(ctx context.Context) any { return s.commanded(ctx, c, proofHTTP) }))
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/pkg/responder"
 )
 
@@ -13,16 +14,7 @@ type wallClock struct{}
 
 func (wallClock) Now() time.Time { return time.Now() }
 
-func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (wallClock) Sleep(ctx context.Context, d time.Duration) error { return backoff.Sleep(ctx, d) }
 
 // limiter delays calls to stay within Slack's limits: it has one queue per method, and for posts
 // one per channel. Urgent calls (a card that was just clicked) go first, then the newest. A
@@ -33,6 +25,7 @@ type limiter struct {
 
 	mu     sync.Mutex
 	queues map[string]*queue
+	seq    int // of the last turn
 }
 
 // rank orders the waiting calls.
@@ -110,7 +103,8 @@ func queueNames(method, channel string) []string {
 func (l *limiter) turn(ctx context.Context, name string, r rank) error {
 	l.mu.Lock()
 	q := l.queue(name)
-	t := &turn{rank: r, seq: len(q.waiting), ready: make(chan struct{})}
+	l.seq++
+	t := &turn{rank: r, seq: l.seq, ready: make(chan struct{})}
 	heap.Push(&q.waiting, t)
 	if !q.serving {
 		q.serving = true
@@ -187,13 +181,13 @@ func allowance(name string) (perMinute, burst float64) {
 	switch name {
 	case "chat.postMessage":
 		return 280, 60
-	case "chat.update", "chat.delete", "conversations.open", "conversations.info", "conversations.history", "conversations.replies", "users.lookupByEmail":
+	case "chat.update", "conversations.open", "conversations.info", "conversations.history", "conversations.replies":
 		return 48, 20
 	case "chat.postEphemeral", "views.open", "views.update", "views.publish", "users.info":
 		return 95, 40
 	case "usergroups.list", "usergroups.users.list":
 		return 19, 10
-	case "auth.test", "chat.getPermalink":
+	case "auth.test":
 		return 200, 50
 	case "apps.connections.open":
 		return 10, 5

@@ -120,8 +120,7 @@ func field(c *present.Card, q *present.Question) slackapi.BlockElement {
 	case ask.KindText:
 		return textField(q)
 	case ask.KindNumber:
-		n := slackapi.NewNumberInputBlockElement(placeholder(q), fieldValue, !q.Limits.Integer)
-		return n
+		return slackapi.NewNumberInputBlockElement(placeholder(q), fieldValue, !q.Limits.Integer)
 	case ask.KindDate:
 		return slackapi.NewDatePickerBlockElement(fieldValue)
 	}
@@ -218,11 +217,7 @@ func (vs values) read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, fault
 		typed := strings.TrimSpace(v.Value)
 		switch q.Kind {
 		case ask.KindChoice:
-			for _, o := range v.chosen() {
-				if o < len(q.Options) {
-					ans.Selected = append(ans.Selected, q.Options[o].ID)
-				}
-			}
+			ans.Selected = selected(q, v.chosen())
 			ans.Other = strings.TrimSpace(vs[fieldOther+n][fieldValue].Value)
 			if len(q.Options) == 0 {
 				ans.Other = typed

@@ -3,6 +3,7 @@ package slack
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -555,6 +556,16 @@ func TestLimiterOrder(t *testing.T) {
 		if s := strings.Join(order, " "); s != "clicked new old" {
 			t.Errorf("the order was %s", s)
 		}
+		order = nil
+		for _, name := range []string{"first", "second", "third"} {
+			queue(name, rank{At: when})
+		}
+		time.Sleep(3 * time.Second) // the first two get their turns
+		queue("last", rank{At: when})
+		all.Wait()
+		if s := strings.Join(order, " "); s != "first second third last" {
+			t.Errorf("equal ranks went in the order %s", s)
+		}
 		refused := time.Now()
 		l.refuse("chat.update", "C1", 30*time.Second)
 		if err := l.wait(ctx, "chat.update", "C1", rank{Urgent: true}); err != nil || time.Since(refused) < 30*time.Second {
@@ -565,12 +576,26 @@ func TestLimiterOrder(t *testing.T) {
 		}
 		began = time.Now()
 		for range 2000 { // nothing stays behind
-			if err := l.wait(ctx, "chat.getPermalink", fmt.Sprint(began), rank{}); err != nil {
+			if err := l.wait(ctx, "auth.test", fmt.Sprint(began), rank{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		synctest.Wait()
 	})
+}
+
+// lost is the context of an ask that another replica may have, before it is cancelled.
+type lost struct{ context.Context } //nolint:containedctx // it is one
+
+func (lost) Err() error { return context.Canceled }
+
+func TestACallIsNotMadeWhenTheAskIsLost(t *testing.T) {
+	t.Parallel()
+	a := newAPI(&Options{Clock: wallClock{}})
+	err := a.call(lost{t.Context()}, "chat.postMessage", "C1", rank{}, func(context.Context) error { t.Error("it was made"); return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
 }
 
 func TestWrittenRemovesSlackMarkup(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
-
 // message identifies a message by channel and timestamp. The team's id is not part of it: in a grid
 // the click's differs from the post's.
 type message struct {

@@ -3,12 +3,13 @@ package slack
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"log/slog"
 	"net/url"
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/coder/websocket"
 )
 
@@ -116,7 +117,7 @@ func (s *App) dial(ctx context.Context) (*websocket.Conn, error) {
 		return nil, err
 	}
 	if u, err := url.Parse(address); err != nil || u.Scheme != "wss" && u.Scheme != "ws" {
-		return nil, fmt.Errorf("slack returned an address that is not of Socket Mode")
+		return nil, errors.New("slack returned an address that is not of Socket Mode")
 	}
 	ctx, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
@@ -202,14 +203,7 @@ func (s *App) hello(ctx context.Context, connections int) {
 
 // ping detects a half-open connection, which looks healthy otherwise.
 func (s *App) ping(ctx context.Context, conn *websocket.Conn, dead func(string)) {
-	for {
-		timer := time.NewTimer(pingEvery)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
+	for backoff.Sleep(ctx, pingEvery) == nil {
 		one, cancel := context.WithTimeout(ctx, pingWithin)
 		err := conn.Ping(one)
 		cancel()
@@ -234,10 +228,9 @@ func (s *App) envelope(ctx context.Context, conn *websocket.Conn, f *frame) {
 		}
 	case "slash_commands":
 		var c struct {
-			User    string `json:"user_id"`
-			Name    string `json:"user_name"`
-			Team    string `json:"team_id"`
-			Trigger string `json:"trigger_id"`
+			User string `json:"user_id"`
+			Name string `json:"user_name"`
+			Team string `json:"team_id"`
 		}
 		if json.Unmarshal(f.Payload, &c) == nil {
 			answer = s.inTime(ctx, nil, func(ctx context.Context) any { return s.commanded(ctx, command(c), proofSocket) })

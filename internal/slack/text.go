@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -83,7 +84,7 @@ func moment(at time.Time) string { return date(at, "{time}") }
 func dayAndTime(at time.Time) string { return date(at, "{date_short_pretty} at {time}") }
 
 func date(at time.Time, format string) string {
-	return "<!date^" + itoa(at.Unix()) + "^" + format + "|" + at.UTC().Format("15:04 UTC") + ">"
+	return "<!date^" + strconv.FormatInt(at.Unix(), 10) + "^" + format + "|" + at.UTC().Format("15:04 UTC") + ">"
 }
 
 // oneLine joins the lines of a text.

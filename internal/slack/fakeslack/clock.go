@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/askbus/askbus/internal/backoff"
 )
 
 // Clock is the time source of a workspace. [Wall] is the real one.
@@ -36,14 +38,7 @@ func (w Wall) Now() time.Time {
 
 // Sleep returns after d at the clock's speed, or with the error of ctx if it ends first.
 func (w Wall) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(time.Duration(float64(d) / w.speed()))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return backoff.Sleep(ctx, time.Duration(float64(d)/w.speed()))
 }
 
 // AfterFunc is [time.AfterFunc] at the clock's speed.
