@@ -76,7 +76,7 @@ func (a *app) runGateway(ctx context.Context, s gatewaySettings) error {
 		_ = ln.Close()
 		return err
 	}
-	r.parts = append(append(r.parts, daemon.HTTP("http", ln, h, s.limits(), 5*time.Second)), parts...)
+	r.parts = append(append(r.parts, daemon.HTTP("http", ln, h, limits(&s.Listen), 5*time.Second)), parts...)
 	if err := r.ops(ctx, "gateway", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
 		return err
 	}

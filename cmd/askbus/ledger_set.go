@@ -32,14 +32,18 @@ them at start: stop them all before. Only --replicas can change while they run:
 it returns when every copy is current; start brokers with the new number from then on. The
 audit gets as many, unless a single server made it: then it keeps one copy.
 
---audit-retention, --audit-bytes and --audit-full apply to the audit and take effect at once; lower values
-remove the oldest records.
+--audit-retention, --audit-bytes and --audit-full apply to the audit and take effect at
+once; lower values remove the oldest records.
 
 The server of --dir must be stopped. A ledger on a nats-server of your own is reached with
 --admin-url and --admin-creds, which "askbus auth maintenance" makes; give it to no broker.`,
 		Example: `  askbus ledger set --retention 2160h
   askbus ledger set --replicas 3 --admin-url nats://bus:4222 --admin-creds admin.creds`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			audited, err := auditSettings(auditRetention, auditBytes, cmp.Or(auditFull, "drop")) // before anything is changed
+			if err != nil {
+				return err
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
 			nc, end, err := a.ledgerAdmin(url, creds)
@@ -48,10 +52,6 @@ The server of --dir must be stopped. A ledger on a nats-server of your own is re
 			}
 			defer end()
 			before, after, err := ledger.Set(ctx, nc, change)
-			if err != nil {
-				return err
-			}
-			audited, err := auditSettings(auditRetention, auditBytes, cmp.Or(auditFull, "drop"))
 			if err != nil {
 				return err
 			}
@@ -184,11 +184,13 @@ func auditSettings(retention time.Duration, bytes, full string) (s ledger.AuditS
 	if full != "drop" && full != "refuse" {
 		return s, usage("invalid --audit-full %q: use drop or refuse", full)
 	}
-	if bytes == "" {
-		return s, nil
+	if bytes != "" {
+		if s.Bytes, err = config.Bytes(bytes); err != nil {
+			return s, usage("--audit-bytes: %w", err)
+		}
 	}
-	if s.Bytes, err = config.Bytes(bytes); err != nil {
-		return s, usage("--audit-bytes: %w", err)
+	if err := s.Check(); err != nil {
+		return s, usage("%w", err)
 	}
 	return s, nil
 }

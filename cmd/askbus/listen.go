@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/daemon"
 	"github.com/askbus/askbus/internal/httpserver"
 	"github.com/askbus/askbus/internal/natsd"
@@ -106,4 +107,9 @@ func natsReady(nc *nats.Conn) error {
 		return nil
 	}
 	return errors.New("NATS is not ready")
+}
+
+// limits returns the limits of an HTTP listener.
+func limits(s *config.Listen) httpserver.Limits {
+	return httpserver.Limits{Connections: s.HTTPConnections, PerAddress: s.HTTPConnectionsPerAddress, PerMinute: s.HTTPConnectionsPerMinute}
 }

@@ -61,7 +61,16 @@ func (a *app) signIn(cmd *cobra.Command, address string, noBrowser bool) error {
 		a.say("If the browser is on another machine, choose the code there and type it here.")
 	}
 	fmt.Fprint(a.err, "Code: ")
-	go typedCode(ctx, cmd.InOrStdin(), codes)
+	go func() {
+		code := typedCode(ctx, cmd.InOrStdin())
+		if code == "" && (!remote || ctx.Err() != nil) {
+			return // the browser may still call back
+		}
+		select {
+		case codes <- code:
+		default: // a code is already there
+		}
+	}()
 	l := &signedIn{Inbox: inbox}
 	select {
 	case <-ctx.Done():
@@ -70,7 +79,7 @@ func (a *app) signIn(cmd *cobra.Command, address string, noBrowser bool) error {
 	case code := <-codes:
 		fmt.Fprintln(a.err)
 		if code == "" {
-			return errors.New("no code was typed, and the browser did not call back")
+			return errors.New("no code was typed: standard input has ended")
 		}
 		var got struct {
 			Secret string `json:"secret"`
@@ -168,21 +177,17 @@ func awaitCode(ctx context.Context, t *web.TerminalRequest, codes chan<- string)
 	}, nil
 }
 
-// typedCode reads a code that the person types. An empty line is not a code, and the browser may
-// still call back.
-func typedCode(ctx context.Context, in io.Reader, codes chan<- string) {
+// typedCode reads a code that the person types, and skips empty lines. It returns "" when the input
+// or ctx ends.
+func typedCode(ctx context.Context, in io.Reader) string {
 	lines := prompt.Read(in)
 	for {
 		text, err := lines.Next(ctx)
 		if err != nil {
-			return
+			return ""
 		}
 		if text = strings.ToUpper(strings.Map(withoutSpace, text)); text != "" {
-			select {
-			case codes <- text:
-			default:
-			}
-			return
+			return text
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,13 +27,20 @@ import (
 type laptop struct {
 	t   *testing.T
 	dir string
+	ssh string // SSH_CONNECTION
 }
 
-func newLaptop(t *testing.T) laptop { t.Helper(); return laptop{t, t.TempDir()} }
+func newLaptop(t *testing.T) laptop { t.Helper(); return laptop{t: t, dir: t.TempDir()} }
 
 func (l laptop) start(stdin string, args ...string) *process {
 	l.t.Helper()
-	return startWith(l.t, []string{"XDG_CONFIG_HOME=" + filepath.Join(l.dir, "config"), "XDG_STATE_HOME=" + filepath.Join(l.dir, "state"), "SSH_CONNECTION=", "ASKBUS_DIR="}, stdin, args...)
+	return l.startReading(strings.NewReader(stdin), args...)
+}
+
+// startReading is start with the given standard input.
+func (l laptop) startReading(in io.Reader, args ...string) *process {
+	l.t.Helper()
+	return startFrom(l.t, in, []string{"XDG_CONFIG_HOME=" + filepath.Join(l.dir, "config"), "XDG_STATE_HOME=" + filepath.Join(l.dir, "state"), "SSH_CONNECTION=" + l.ssh, "ASKBUS_DIR="}, args...)
 }
 
 // run runs a command and returns its output and exit code.
@@ -126,7 +134,19 @@ func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 		t.Errorf("exit %d: %s", code, said)
 	}
 	if _, err := os.Stat(l.file()); err == nil {
-		t.Error("the sign-in still lies there")
+		t.Error("the sign-in is still stored")
+	}
+}
+
+// No browser can call back to a terminal over SSH: without standard input its sign-in ends at once.
+func TestASignInOverSSHNeedsStandardInput(t *testing.T) {
+	t.Parallel()
+	inbox := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(inbox.Close)
+	l := newLaptop(t)
+	l.ssh = "192.0.2.1 50000 192.0.2.2 22"
+	if _, said, code := l.run("login", inbox.URL); code != exitFailure || !strings.Contains(said, "no code was typed") {
+		t.Errorf("exit %d: %s", code, said)
 	}
 }
 
@@ -134,23 +154,11 @@ func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 // its web inbox.
 func oidcPlace(t *testing.T, issuer bool) (pl place, base string) {
 	t.Helper()
-	at := openidtest.Start(t)
-	dir := t.TempDir()
-	secret, rules := filepath.Join(dir, "secret"), filepath.Join(dir, "rules.yaml")
-	for path, text := range map[string]string{
-		secret: openidtest.ClientSecret + "\n",
-		rules: "rules:\n- when: {groups: [platform]}\n  role: responder\n  tenants: [acme]\n" +
-			"- when: {groups: [platform]}\n  role: reader\n  tenants: [beta]\n",
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pl = place{t, filepath.Join(dir, "state")}
+	env := oidcSettings(t, openidtest.Start(t), "rules:\n- when: {groups: [platform]}\n  role: responder\n  tenants: [acme]\n"+
+		"- when: {groups: [platform]}\n  role: reader\n  tenants: [beta]\n")
+	pl = place{t, filepath.Join(t.TempDir(), "state")}
 	part := func(args ...string) *process {
-		return startWith(t, []string{
-			"ASKBUS_WEB_OIDC_ISSUER=" + at.URL, "ASKBUS_WEB_OIDC_CLIENT_ID=" + openidtest.ClientID, "ASKBUS_WEB_OIDC_CLIENT_SECRET_FILE=" + secret, "ASKBUS_WEB_RULES=" + rules,
-		}, "", append(args, "--dir", pl.dir, "--ops-addr", "127.0.0.1:0")...)
+		return startWith(t, env, "", append(args, "--dir", pl.dir, "--ops-addr", "127.0.0.1:0")...)
 	}
 	part("server", "--nats-addr", "127.0.0.1:0").err.wait(t, "NATS at")
 	part("broker").err.wait(t, "broker on")
@@ -229,12 +237,6 @@ func TestALaptopAnswersAgainstACluster(t *testing.T) {
 	if _, said, code := l.run("status"); code == 0 || !strings.Contains(said, "askbus login URL") {
 		t.Errorf("signed out: exit %d: %s", code, said)
 	}
-}
-
-// startReading is start with the given standard input.
-func (l laptop) startReading(in io.Reader, args ...string) *process {
-	l.t.Helper()
-	return startFrom(l.t, in, []string{"XDG_CONFIG_HOME=" + filepath.Join(l.dir, "config"), "XDG_STATE_HOME=" + filepath.Join(l.dir, "state"), "SSH_CONNECTION=", "ASKBUS_DIR="}, args...)
 }
 
 // callTerminal sends a terminal's request and returns the status and the body.

@@ -5,33 +5,29 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/internal/auth/openid/openidtest"
 )
 
+// oidcSettings lets people sign in at a provider, by these rules.
+func oidcSettings(t *testing.T, at *openidtest.Provider, rules string) []string {
+	t.Helper()
+	return []string{
+		"ASKBUS_WEB_OIDC_ISSUER=" + at.URL, "ASKBUS_WEB_OIDC_CLIENT_ID=" + openidtest.ClientID,
+		"ASKBUS_WEB_OIDC_CLIENT_SECRET_FILE=" + write(t, "secret", openidtest.ClientSecret+"\n"), "ASKBUS_WEB_RULES=" + write(t, "rules.yaml", rules),
+	}
+}
+
 // A team signs in at its provider: who sees what, who answered and how it is proven; signing out at
 // the provider ends the session.
 func TestPeopleSignInAtTheirProvider(t *testing.T) {
 	t.Parallel()
 	at := openidtest.Start(t)
-	dir := t.TempDir()
-	secret, rules := filepath.Join(dir, "secret"), filepath.Join(dir, "rules.yaml")
-	for path, text := range map[string]string{
-		secret: openidtest.ClientSecret + "\n",
-		rules:  "rules:\n- when: {groups: [platform]}\n  role: responder\n  tenants: [default]\n  sessions: ['s*']\n",
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	env := oidcSettings(t, at, "rules:\n- when: {groups: [platform]}\n  role: responder\n  tenants: [default]\n  sessions: ['s*']\n")
 	pl := place{t, t.TempDir()}
-	startWith(t, []string{
-		"ASKBUS_WEB_OIDC_ISSUER=" + at.URL, "ASKBUS_WEB_OIDC_CLIENT_ID=" + openidtest.ClientID, "ASKBUS_WEB_OIDC_CLIENT_SECRET_FILE=" + secret, "ASKBUS_WEB_RULES=" + rules,
-	}, "", "up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open").out.wait(t, "askbus is up.")
+	startWith(t, env, "", "up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open").out.wait(t, "askbus is up.")
 	for id, session := range map[string]string{"mine": "s1", "theirs": "payroll"} {
 		pl.must(exitPending, "ask", "--wait", "0", "--id", id, "--session", session, "--question", "Which for "+id+"?", "--option", "A", "--option", "B")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/askbus/askbus/internal/tui"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 )
 
@@ -54,11 +55,11 @@ it, too.`,
 			if s.SSHAddr == "" {
 				s.SSHAddr = sshAddr
 			}
-			at, err := r.ssh(cmd.Context(), cred, s.SSH)
+			nc, at, err := r.ssh(cmd.Context(), cred, s.SSH)
 			if err != nil {
 				return err
 			}
-			if err := r.ops(cmd.Context(), "ssh", s.OpsAddr, func() error { return nil }); err != nil {
+			if err := r.ops(cmd.Context(), "ssh", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
 				return err
 			}
 			return r.run(cmd.Context(), func() { a.say("askbus: inbox over SSH at %s, ops at %s", at, r.after.Ops["ssh"]) })
@@ -76,27 +77,27 @@ func sshFlags(s *config.SSH, cmd *cobra.Command) {
 }
 
 // ssh serves the inbox over SSH on its own connection, with one board for all terminals. It returns
-// the address.
-func (r *running) ssh(ctx context.Context, c client.Credential, s config.SSH) (string, error) {
+// the connection and the address.
+func (r *running) ssh(ctx context.Context, c client.Credential, s config.SSH) (*nats.Conn, string, error) {
 	keys := s.SSHKeys
 	if keys == "" {
 		keys = filepath.Join(r.a.Dir, "authorized_keys")
 	}
 	if _, err := os.Stat(keys); err != nil {
-		return "", usage("--ssh-keys: %w; put a line of authorized_keys there for each person", err)
+		return nil, "", usage("--ssh-keys: %w; put a line of authorized_keys there for each person", err)
 	}
 	host, err := sshserver.HostKey(filepath.Join(r.a.Dir, "ssh_host_key"))
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	nc, err := r.connect(c)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	role, _ := natsd.ParseUser(c.Name) // unknown roles stay empty
 	resp, err := responder.New(nc, sshType, responder.Options{Tenant: role.Tenant, Session: role.Session, Logger: r.log, TracerProvider: r.tracing})
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	board := newBoard(resp, role)
 	opts := sshserver.Options{Keys: keys, Host: host, Logger: r.log}
@@ -108,15 +109,15 @@ func (r *running) ssh(ctx context.Context, c client.Credential, s config.SSH) (s
 	}
 	srv, err := sshserver.New(opts)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	ln, err := r.a.listen(ctx, "ssh", s.SSHAddr, "--ssh-addr", "")
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	r.closes = append(r.closes, func() { _ = ln.Close() })
 	r.parts = append(r.parts, daemon.Part{Name: "ssh board", Run: board.Run}, daemon.Part{Name: "ssh", Run: func(ctx context.Context) error { return srv.Run(ctx, ln) }})
-	return ln.Addr().String(), nil
+	return nc, ln.Addr().String(), nil
 }
 
 // inboxOn runs the inbox on the terminal of a signed-in person.

@@ -158,7 +158,7 @@ func (a *app) runUp(ctx context.Context, s upSettings) error {
 	if err := r.mountGateway(ctx, gatewayCred, ln, s.Gateway, s.Web); err != nil {
 		return err
 	}
-	if _, err := r.inbox(webCred, ln, s.Web, s.Push, s.limits(), cookieKey); err != nil {
+	if _, err := r.inbox(webCred, ln, s.Web, s.Push, limits(&s.Listen), cookieKey); err != nil {
 		return err
 	}
 	pushCred, err := r.local(natsd.Role{Name: natsd.RoleResponder, Type: push.Type})
@@ -173,7 +173,7 @@ func (a *app) runUp(ctx context.Context, s upSettings) error {
 		if err != nil {
 			return err
 		}
-		at, err := r.ssh(ctx, cred, s.SSH)
+		_, at, err := r.ssh(ctx, cred, s.SSH)
 		if err != nil {
 			return err
 		}
@@ -364,7 +364,7 @@ a directory while it runs, such as the one of "askbus up".`,
 			if err != nil {
 				return err
 			}
-			nc, err := r.inbox(cred, ln, s.Web, s.Push, s.limits(), cookieKey)
+			nc, err := r.inbox(cred, ln, s.Web, s.Push, limits(&s.Listen), cookieKey)
 			if err != nil {
 				_ = ln.Close()
 				return err

@@ -36,12 +36,13 @@ type AuditSettings struct {
 	Refuse    bool          // a full audit refuses new records; default: it drops the oldest
 }
 
-func (s AuditSettings) check() error {
+// Check reports settings that no audit can have.
+func (s AuditSettings) Check() error {
 	switch {
 	case s.Retention != 0 && s.Retention < minAuditRetention:
-		return fmt.Errorf("ledger: audit retention %s; use at least %s", s.Retention, minAuditRetention)
+		return fmt.Errorf("ledger: invalid audit retention %s: use at least %s", s.Retention, minAuditRetention)
 	case s.Bytes != 0 && s.Bytes < minAuditBytes:
-		return fmt.Errorf("ledger: audit size %d bytes; use at least %d", s.Bytes, int64(minAuditBytes))
+		return fmt.Errorf("ledger: invalid audit size %d bytes: use at least %d", s.Bytes, int64(minAuditBytes))
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func (l *Ledger) openAudit(ctx context.Context) (made bool, err error) {
 // streams: the non-zero ones of change, and with full also Refuse. It returns
 // the new settings, or zero ones if there is no audit.
 func SetAudit(ctx context.Context, nc *nats.Conn, change AuditSettings, full bool) (AuditSettings, error) {
-	if err := change.check(); err != nil {
+	if err := change.Check(); err != nil {
 		return AuditSettings{}, err
 	}
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(2*attempt))

@@ -100,7 +100,7 @@ type Ledger struct {
 // ledger, and refuses one whose settings differ from those that opts sets, or
 // that has another protocol number. It needs nats-server 2.14 or newer.
 func Open(ctx context.Context, nc *nats.Conn, opts Options) (*Ledger, error) {
-	if err := errors.Join(opts.settings().check(), opts.Audit.check()); err != nil {
+	if err := errors.Join(opts.settings().check(), opts.Audit.Check()); err != nil {
 		return nil, err
 	}
 	if opts.Logger == nil {
