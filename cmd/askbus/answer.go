@@ -218,7 +218,7 @@ func (f *answerFlags) reply(q *ask.Ask) (ask.Reply, error) {
 	b.each("number", f.numbers, func(_ *ask.Question, ans *ask.Answer, value string) error {
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return fmt.Errorf("%q is not a number", value)
+			return fmt.Errorf("invalid number %q", value)
 		}
 		ans.Number = &n
 		return nil
@@ -226,7 +226,7 @@ func (f *answerFlags) reply(q *ask.Ask) (ask.Reply, error) {
 	b.each("boolean", f.booleans, func(_ *ask.Question, ans *ask.Answer, value string) error {
 		v, err := strconv.ParseBool(value)
 		if err != nil {
-			return fmt.Errorf("%q is neither true nor false", value)
+			return fmt.Errorf("invalid boolean %q: use true or false", value)
 		}
 		ans.Boolean = &v
 		return nil
@@ -287,7 +287,7 @@ func (b *replyBuilder) each(flag string, values []string, apply func(*ask.Questi
 			for i := range ids {
 				ids[i] = b.ask.Questions[i].ID
 			}
-			b.faults = append(b.faults, ask.Fault{Message: fmt.Sprintf("--%s %s names no question; give QUESTION=VALUE, the questions are %s", flag, v, strings.Join(ids, ", "))})
+			b.faults = append(b.faults, ask.Fault{Message: fmt.Sprintf("unknown question in --%s %s: use QUESTION=VALUE with one of %s", flag, v, strings.Join(ids, ", "))})
 			continue
 		}
 		ans := b.answers[q.ID]

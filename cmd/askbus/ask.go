@@ -172,7 +172,7 @@ func parseWait(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, usage(`--wait is %q; give a duration such as "30s", or 0`, s)
+		return 0, usage(`invalid --wait %q: use a duration such as "30s", or 0`, s)
 	}
 	return d, nil
 }

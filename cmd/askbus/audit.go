@@ -103,13 +103,13 @@ func (f *auditFlags) read(now time.Time) (err error) {
 	}
 	for _, action := range f.actions {
 		if !slices.Contains(audit.Actions(), audit.Action(action)) {
-			return usage("unknown --action %q; docs/audit.md lists the actions", action)
+			return usage("unknown --action %q: docs/audit.md lists the actions", action)
 		}
 		f.q.Actions = append(f.q.Actions, audit.Action(action))
 	}
 	for _, kind := range f.kinds {
 		if !slices.Contains(audit.Kinds(), kind) {
-			return usage("--kind %q is unknown; use %s", kind, strings.Join(audit.Kinds(), ", "))
+			return usage("unknown --kind %q: use one of %s", kind, strings.Join(audit.Kinds(), ", "))
 		}
 		f.q.Kinds = append(f.q.Kinds, kind)
 	}

@@ -257,6 +257,14 @@ func (a *app) keys() (*natsd.Issuer, string, error) {
 	return keys, url, err
 }
 
+// existingKeys reads the keys of a directory; it makes none.
+func existingKeys(dir string) (*natsd.Issuer, error) {
+	if !natsd.HasKeys(dir) {
+		return nil, usage("there are no keys in %s; set --dir to the server's, or give --creds", dir)
+	}
+	return natsd.LoadIssuer(dir)
+}
+
 func (a *app) authInitCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "init", Short: "Make the keys of --dir, and migrate an older store to them", Args: cobra.NoArgs,

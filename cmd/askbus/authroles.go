@@ -41,10 +41,10 @@ func (a *app) authRolesCmd() *cobra.Command {
 its own in --to, so that each process gets only its own, or in a Secret PREFIX-ROLE of
 the pod's namespace. There the keys are in the Secret PREFIX-keys.
 
-ROLE is broker, gateway, web (with the key of its cookies), with --issuer issuer, test (an agent and a responder of
-session ` + checkSession + `, for a test of the deployment), and each of --responder-types
-(push also gets the cookie key).
-Run it again before they expire: it replaces the credentials and keeps the keys.`,
+ROLE is broker, gateway, web (with the key of its cookies), test (an agent and a responder
+of session ` + checkSession + `, for a test of the deployment), issuer with --issuer, and
+each of --responder-types (push also gets the cookie key). Run it again before they
+expire: it replaces the credentials and keeps the keys.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (to == "") == (kube == "") {
 				return usage("give either --to or --kubernetes")
@@ -57,8 +57,11 @@ Run it again before they expire: it replaces the credentials and keeps the keys.
 					return usage("--responder-types: %s is a role of every deployment; give the type another name", typ)
 				}
 			}
+			if issuer {
+				types = append(types, natsd.RoleIssuer)
+			}
 			if kube != "" {
-				return a.rolesToKubernetes(cmd.Context(), kube, withIssuer(types, issuer), expires)
+				return a.rolesToKubernetes(cmd.Context(), kube, types, expires)
 			}
 			if !natsd.HasKeys(a.Dir) {
 				if _, err := natsd.Init(a.Dir); err != nil {
@@ -68,7 +71,7 @@ Run it again before they expire: it replaces the credentials and keeps the keys.
 			if only != "" {
 				return a.roleTo(to, only, expires)
 			}
-			files, err := a.roleFiles(withIssuer(types, issuer), "", expires)
+			files, err := a.roleFiles(types, "", expires)
 			if err != nil {
 				return err
 			}
@@ -89,13 +92,6 @@ Run it again before they expire: it replaces the credentials and keeps the keys.
 	f.BoolVar(&issuer, "issuer", false, "also make the credential of \"askbus issuer\"")
 	f.DurationVar(&expires, "expires", 0, "how long the credentials are valid (default: as \"askbus auth ROLE\")")
 	return cmd
-}
-
-func withIssuer(types []string, issuer bool) []string {
-	if issuer {
-		return append(slices.Clone(types), natsd.RoleIssuer)
-	}
-	return types
 }
 
 // roleTo makes the credential of one role.

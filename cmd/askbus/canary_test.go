@@ -47,8 +47,8 @@ func (c *canaries) add(what, secret string) string {
 	return secret
 }
 
-// sing returns the canaries that a text contains, plain or encoded.
-func (c *canaries) sing(text string) (found []string) {
+// leaked returns the canaries that a text contains, plain or encoded.
+func (c *canaries) leaked(text string) (found []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lower := strings.ToLower(text)
@@ -246,7 +246,7 @@ func TestNoSecretAndNoTextLeaks(t *testing.T) {
 		return status == http.StatusOK && strings.Contains(text, c.words["title"]) // its audience does see them
 	})
 	send(http.MethodGet, "/history?q="+c.text("search"), "", http.Header{})
-	// A browser that wants to be rung, and one whose subscription is damaged.
+	// A browser that subscribes to notifications, and one whose subscription is damaged.
 	phone, err := ecdh.P256().GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +285,7 @@ func TestNoSecretAndNoTextLeaks(t *testing.T) {
 	}
 	// An auditor reads who was asked what, as headings and labels, and the reason of a
 	// refusal; without --whole nothing that was typed, and no secret ever.
-	for _, what := range c.sing(audited.out.String()) {
+	for _, what := range c.leaked(audited.out.String()) {
 		if !slices.Contains([]string{"title", "question", "question of a hook", "question over MCP", "question to askbus mcp", "message of A2A", "label", "label of a hook", "agent", "directory of a hook", "header", "reason"}, what) {
 			t.Errorf("the audit tells of %q", what)
 		}
@@ -335,12 +335,12 @@ func TestNoSecretAndNoTextLeaks(t *testing.T) {
 		t.Errorf("only %d canaries", len(c.words))
 	}
 	for where, text := range seen {
-		if found := c.sing(text); len(found) > 0 {
+		if found := c.leaked(text); len(found) > 0 {
 			t.Errorf("%s contains %q", where, found)
 		}
 	}
 	// Check the test itself: it finds known canaries.
-	if len(c.sing("x "+url.QueryEscape(agent)+" y")) != 1 || len(c.sing(base64.StdEncoding.EncodeToString([]byte(c.words["note"])))) != 1 {
+	if len(c.leaked("x "+url.QueryEscape(agent)+" y")) != 1 || len(c.leaked(base64.StdEncoding.EncodeToString([]byte(c.words["note"])))) != 1 {
 		t.Error("the search finds nothing")
 	}
 }

@@ -23,11 +23,12 @@ func (a *app) doctorCmd() *cobra.Command {
 	var noAsk bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check a deployment end to end and suggest fixes", Args: cobra.NoArgs,
-		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox; JetStream's limits, partitions, stream
-settings, copies, leaders, clocks and the audit; the work of posting surfaces; versions of the
-brokers and the budget; what each role may do, by trying; the issuer and push; Slack, if its token
-is set; and then asks a question and answers it. It changes nothing else. What a role must not do
-is denied, and the server logs each denial as a violation of "askbus doctor as ROLE".
+		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox;
+JetStream's limits, partitions, stream settings, copies, leaders, clocks and the audit;
+the work of posting surfaces; versions of the brokers and the budget; what each role may
+do, by trying; the issuer and push; Slack, if its token is set; and then asks a question
+and answers it. It changes nothing else. What a role must not do is denied, and the
+server logs each denial as a violation of "askbus doctor as ROLE".
 
 With the keys of --dir it checks everything. Otherwise it takes an operator's credential
 (ASKBUS_CREDS), and for the ledger --admin-creds, which "askbus auth maintenance" makes, and

@@ -29,7 +29,8 @@ func (a *app) hookCmd() *cobra.Command {
 		Long: `Reads one hook event (PreToolUse, PermissionRequest or PostToolUse of the tool
 AskUserQuestion) as JSON on standard input, asks on every screen, and prints what the
 CLI expects. Stop, SubagentStop, SessionEnd and UserPromptSubmit withdraw asks that are no
-longer awaited, and so does stopping a waiting hook. "askbus hook install" prints or writes the CLI's settings.
+longer awaited, and so does stopping a waiting hook. "askbus hook install" prints or
+writes the CLI's settings.
 
   --mode wait   PreToolUse waits for an answer; the CLI's own dialog opens after --limit
   --mode race   the CLI's own dialog opens at once, along with the other screens

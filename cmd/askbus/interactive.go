@@ -164,14 +164,8 @@ type elsewhereError struct{ outcome *ask.Outcome }
 
 func (e *elsewhereError) Error() string { return "it ended elsewhere" }
 
-// answerer sends a decision: through a responder, or through a host's dialog.
-type answerer interface {
-	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
-	Cancel(ctx context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error)
-}
-
 // decideAs sends a person's decision.
-func decideAs(ctx context.Context, r answerer, k ask.Key, d prompt.Decision, by ask.By) (ask.Outcome, error) {
+func decideAs(ctx context.Context, r *responder.Responder, k ask.Key, d prompt.Decision, by ask.By) (ask.Outcome, error) {
 	if d.Decline {
 		return r.Cancel(ctx, k, responder.Decline{Reason: d.Reason, By: by})
 	}

@@ -35,12 +35,14 @@ func (a *app) issuerCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "issuer", Short: "Swap tokens of service accounts, OIDC issuers and the API for NATS credentials", Args: cobra.NoArgs,
 		Example: "  askbus issuer --rules issuer.yaml",
-		Long: `Swaps tokens for NATS credentials, for the gateways of a bus ("askbus up" does it itself):
-POST /v1/credentials at a gateway sends a token here, and this process verifies it, decides by
-the rules file which credential it is worth, signs that with the keys in --dir, and records it in
-the list ("askbus auth list"). Terminals that signed in with "askbus login URL" also get
-theirs from here, and lose it when they sign out. Only this process needs the keys; gateways do not. Without a rules file
-only API tokens are swapped. The rules file is read again when it changes.`,
+		Long: `Swaps tokens for NATS credentials, for the gateways of a bus ("askbus up" does it itself).
+POST /v1/credentials at a gateway sends a token here; this process verifies it, decides by
+the rules file which credential it is swapped for, signs that with the keys in --dir, and
+records it in the list ("askbus auth list"). Terminals that signed in with "askbus login
+URL" also get theirs from here, and lose it when they sign out.
+
+Only this process needs the keys; gateways do not. Without a rules file only API tokens
+are swapped. The rules file is read again when it changes.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.keyOf != "" {
 				if err := natsd.ShareKey(s.keyOf, a.Dir); err != nil {

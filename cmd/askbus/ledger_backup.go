@@ -22,16 +22,17 @@ func (a *app) ledgerBackupCmd() *cobra.Command {
 	var url, creds string
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Save the ledger to a file while everything runs", Args: cobra.ExactArgs(1),
-		Long: `Saves every ask, outcome and receipt, the progress of each posting surface, and shared state
-(tokens, sign-ins, leases) to FILE, which must not exist yet. Brokers, agents and surfaces
-keep running: an ask that was acknowledged before the backup began is in it, as pending or with its
-outcome. The file is read again and checked before the command succeeds.
+		Long: `Saves every ask, outcome and receipt, the progress of each posting surface, and shared
+state (tokens, sign-ins, leases) to FILE, which must not exist yet. Brokers, agents and
+surfaces keep running: an ask that was acknowledged before the backup began is in it, as
+pending or with its outcome. The file is read again and checked before the command
+succeeds.
 
 It contains questions and answers, and only its owner can read it. It does not contain keys:
 copy the directory "auth" of --dir (and the file "key") to a safe place of its own.
 
-It saves the store in --dir, whether its server runs or not; for another server give --admin-url and
---admin-creds, which "askbus auth maintenance" makes.`,
+It saves the store in --dir, whether its server runs or not; for another server give
+--admin-url and --admin-creds, which "askbus auth maintenance" makes.`,
 		Example: `  askbus ledger backup /backup/askbus-$(date +%F)
   askbus ledger backup bus.backup --admin-url nats://bus:4222 --admin-creds admin.creds`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -123,10 +124,12 @@ func (a *app) ledgerRestoreCmd() *cobra.Command {
 ask exists, pending or with the same outcome. Asks that fell due meanwhile expire at once.
 Posting surfaces continue where they were when the backup was made, and do not post twice.
 
-It fills the store in --dir, whose server must be stopped; for another server give --nats-url and a
-broker's credential in --creds or ASKBUS_CREDS. No broker may run. --partitions and --replicas may differ from the backup's
-(by default they are the same; a store in --dir has one replica), so this also moves a ledger from the embedded server to a cluster (--replicas 3), or to more
-partitions. --check only reads the file.`,
+It fills the store in --dir, whose server must be stopped; for another server give
+--nats-url and a broker's credential in --creds or ASKBUS_CREDS. No broker may run.
+
+--partitions and --replicas may differ from the backup's (by default they are the same; a
+store in --dir has one replica), so this also moves a ledger from the embedded server to a
+cluster (--replicas 3), or to more partitions. --check only reads the file.`,
 		Example: `  askbus ledger restore --check bus.backup
   askbus ledger restore bus.backup --dir ./fresh
   askbus ledger restore bus.backup --replicas 3 --nats-url nats://bus:4222 --creds broker.json`,

@@ -66,7 +66,7 @@ func TestADamagedStoreIsCheckedAndRepaired(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d: %s%s", id, got, code, stdout, stderr)
 		}
 	}
-	natstest.Eventually(t, "the repair stands in the audit", func() bool {
+	natstest.Eventually(t, "the repair is in the audit", func() bool {
 		all := pl.audited("--action", "ledger.repaired")
 		return len(all) == 1 && strings.Contains(all[0].Object.Note, "ASKS_00") && strings.Contains(all[0].Object.Note, filepath.Base(aside))
 	})

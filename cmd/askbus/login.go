@@ -48,7 +48,7 @@ func (a *app) loginCmd() *cobra.Command {
 			}
 			if len(args) == 1 {
 				if err := a.withAsk(cmd.Context(), args[0], func(_ *bus, k ask.Key) error {
-					link += "&to=" + "/ask/" + k.String()
+					link += "&to=/ask/" + k.String()
 					return nil
 				}); err != nil {
 					return err

@@ -94,7 +94,7 @@ func TestAnAccessTokenCountsForMCPAlone(t *testing.T) {
 	resource := pl.context().HTTPURL + "/mcp"
 	good := company.token(resource, nil)
 
-	// Where a client learns whom to ask for a token.
+	// The metadata that tells a client where to get a token.
 	res, err := http.Get(pl.context().HTTPURL + "/.well-known/oauth-protected-resource/mcp")
 	if err != nil {
 		t.Fatal(err)

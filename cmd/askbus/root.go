@@ -175,7 +175,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	if a.Output != "text" && a.Output != "json" {
 		return usage("invalid --output %q: use text or json", a.Output)
 	}
-	if at := (ask.Session{Tenant: a.Tenant, Name: "cli"}); !at.Valid() {
+	if !ask.ValidToken(a.Tenant) {
 		return usage("invalid --tenant %q: use A-Z a-z 0-9 _ -", a.Tenant)
 	}
 	if _, err := a.logger(); err != nil {

@@ -166,7 +166,7 @@ func until(t *token.Token) string {
 }
 
 func (a *app) tokenListCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use: "list", Short: "List the tokens, without their secrets", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			issuer, end, err := a.issuer()
@@ -208,11 +208,10 @@ func (a *app) tokenListCmd() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	return cmd
 }
 
 func (a *app) tokenRevokeCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use: "revoke ID", Short: "Revoke a token; what it opened closes within a second", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			issuer, end, err := a.issuer()
@@ -228,7 +227,6 @@ func (a *app) tokenRevokeCmd() *cobra.Command {
 			return nil
 		},
 	}
-	return cmd
 }
 
 func (a *app) tokenImportCmd() *cobra.Command {

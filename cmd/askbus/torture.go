@@ -76,6 +76,16 @@ give --nats-url and --dir of a running "askbus up".`,
 	return cmd
 }
 
+// torturePartyCmd plays scripts in its own process, which torture kills.
+func (a *app) torturePartyCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "party", Short: "Play scripts that standard input names", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return torture.Party(cmd.Context(), os.Stdin, os.Stdout, a.tortureLog())
+		},
+	}
+}
+
 func (a *app) torture(ctx context.Context, t tortureFlags) error {
 	if t.Asks < 1 || t.For < 5*time.Second {
 		return usage("give at least --asks 1 and --for 5s")

@@ -114,7 +114,7 @@ func (a *app) prompts(ctx context.Context, b *bus, k ask.Key, once bool, lines *
 			return err
 		}
 		if len(mine) == 0 {
-			a.say("nothing is waiting")
+			a.say("%s", a.tell("nothing is waiting"))
 			return nil
 		}
 		return a.answerInteractively(ctx, b, mine[0].Ask.Key(), lines)

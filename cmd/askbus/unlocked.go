@@ -24,11 +24,11 @@ func (r *running) unlocked(ctx context.Context, g *gateway.Gateway, d config.Gat
 		return usage("--interact-addr and --interact-session go together: one address without tokens, for one session")
 	}
 	if err := access.LoopbackAddr(d.InteractAddr); err != nil {
-		return usage("--interact-addr: %v", err)
+		return usage("--interact-addr: %w", err)
 	}
 	h, err := g.Unlocked(r.a.Tenant, d.InteractSession)
 	if err != nil {
-		return usage("--interact-session: %v", err)
+		return usage("--interact-session: %w", err)
 	}
 	ln, err := r.a.listen(ctx, "interact", d.InteractAddr, "--interact-addr", "")
 	if err != nil {
