@@ -342,8 +342,12 @@ func TestBrowserAnEndedAskHasNobodyAtIt(t *testing.T) {
 	bus.look(k, responder.Attention{Principal: tom.Principal, Name: tom.Name, Answering: true})
 	b := serve(t, bus).open(t, mei, screen(1280, 800, "light")).live()
 	b.sees("Tom is answering")
+	b.keys("rx") // the ask is not in focus: these keys do nothing
+	b.click("#list a")
+	b.wait(`!!document.querySelector('article')`)
 	b.keys("o")
 	b.keys("DuckDB, perhaps")
+	b.wait(`document.querySelector('.other input[type=text]').value === 'DuckDB, perhaps'`)
 	answeredOnSlack(b, "db")
 	b.wait(`!!document.querySelector('[data-verdict]')`)
 	if said := b.js(`document.querySelector('main').innerText`); strings.Contains(said, "is answering") || strings.Contains(said, "Hand over") {

@@ -429,7 +429,7 @@ function choose(input) {
 
 function open(selector) {
   const here = question();
-  const details = (selector === '.note' ? here && $('.note', here) : null) ?? $(selector, card());
+  const details = (selector === '.note' ? here && $('.note', here) : null) ?? $(selector, card() ?? document);
   if (!details) return false;
   details.open = true;
   const field = $('textarea', details) ?? $('summary', details);
