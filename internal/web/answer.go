@@ -80,7 +80,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Vie
 	}
 	if !viewer(me).May(&record).Answer {
 		s.notePerson(r, "answer", ask.CodeForbidden, "they may not decide this ask", me, k)
-		s.comeBack(w, r, me, &record, form, http.StatusForbidden, "", nil)
+		s.redrawForm(w, r, me, &record, form, http.StatusForbidden, "", nil)
 		return
 	}
 	// The person has decided: closing the page must not cancel the write.
@@ -126,21 +126,21 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, me responder.Vi
 	e, _ := errors.AsType[*ask.Error](err)
 	switch {
 	case errors.Is(err, ask.ErrInvalid) && e != nil:
-		s.comeBack(w, r, me, record, form, http.StatusUnprocessableEntity, general(me, e), e.Faults)
+		s.redrawForm(w, r, me, record, form, http.StatusUnprocessableEntity, general(me, e), e.Faults)
 	case errors.Is(err, ask.ErrResolved) && e != nil && e.Outcome != nil:
 		s.settle(*record, *e.Outcome)
 		record.State, record.Outcome = ask.StateResolved, e.Outcome
 		s.tooLate(w, r, me, record, form)
 	case errors.Is(err, ask.ErrForbidden):
 		s.notePerson(r, "answer", ask.CodeForbidden, detail(err), me, record.Ask.Key())
-		s.comeBack(w, r, me, record, form, http.StatusForbidden, say(me, "You may not decide this: %s.", err.Error()), nil)
+		s.redrawForm(w, r, me, record, form, http.StatusForbidden, say(me, "You may not decide this: %s.", err.Error()), nil)
 	case errors.Is(err, ask.ErrNotFound):
 		s.notFound(w, me)
 	case errors.Is(err, ask.ErrTooLarge):
-		s.comeBack(w, r, me, record, form, http.StatusRequestEntityTooLarge, say(me, "This is too long for one answer. Shorten it and send again."), nil)
+		s.redrawForm(w, r, me, record, form, http.StatusRequestEntityTooLarge, say(me, "This is too long for one answer. Shorten it and send again."), nil)
 	default:
 		s.opts.Logger.WarnContext(r.Context(), "an answer was not stored", slog.String("ask_id", record.Ask.ID), slog.Any("error", err))
-		s.comeBack(w, r, me, record, form, http.StatusServiceUnavailable,
+		s.redrawForm(w, r, me, record, form, http.StatusServiceUnavailable,
 			say(me, "Your answer could not be stored just now. Nothing is lost: send it again."), nil)
 	}
 }
@@ -158,8 +158,8 @@ func general(me responder.Viewer, e *ask.Error) string {
 	return ""
 }
 
-// comeBack redraws the form with everything the person typed.
-func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed, status int, problem string, faults []ask.Fault) {
+// redrawForm draws the form again with everything the person typed.
+func (s *Server) redrawForm(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed, status int, problem string, faults []ask.Fault) {
 	k := record.Ask.Key()
 	p := s.newPage(r.Context(), me, &k, listingOf(r))
 	p.focus(s, s.newAsk(r.Context(), record, me, form, faults), record, me)
@@ -195,7 +195,7 @@ func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me responder.Vi
 	if o.Status == ask.StatusExpired {
 		status = http.StatusGone
 	}
-	s.comeBack(w, r, me, record, form, status, "", nil)
+	s.redrawForm(w, r, me, record, form, status, "", nil)
 }
 
 func (s *Server) badForm(w http.ResponseWriter, me responder.Viewer, err error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// Values of Event.What.
+// Values of Event.Kind.
 const (
 	EventRefused   = "refused"
 	EventSignedIn  = "signed in" // by a proxy; other sign-ins create a session, which the audit sees

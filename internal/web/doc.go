@@ -14,5 +14,4 @@
 // the changed rows once for all browsers at that view, and the event stream of
 // each browser (stream.go) carries them. The browser inserts them into its
 // list, and fetches the ask in focus again if it changed (static/live.js).
-// what changed (static/live.js).
 package web

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"io"
@@ -138,7 +139,7 @@ func (e *csvExport) record(rec *ask.Record) error {
 		by = *o.By
 	}
 	return e.out.Write([]string{
-		k.Tenant, k.Session, k.ID, cell(orElse(rec.Ask.Agent.Name, rec.Ask.Agent.ID)), cell(end.Heading), rec.AskedAt.UTC().Format(time.RFC3339), o.At.UTC().Format(time.RFC3339),
+		k.Tenant, k.Session, k.ID, cell(cmp.Or(rec.Ask.Agent.Name, rec.Ask.Agent.ID)), cell(end.Heading), rec.AskedAt.UTC().Format(time.RFC3339), o.At.UTC().Format(time.RFC3339),
 		strconv.FormatFloat(o.At.Sub(rec.AskedAt).Seconds(), 'f', 1, 64), string(o.Status), cell(end.Gist), cell(by.Principal), cell(by.Name), by.Responder, cell(o.Reason),
 	})
 }

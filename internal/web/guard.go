@@ -8,9 +8,6 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// HostsSetting is the setting that the page for a refused host names.
-const HostsSetting = "ASKBUS_WEB_HOSTS"
-
 const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'; " +
 	"require-trusted-types-for 'script'; trusted-types askbus askbus-worker"
@@ -42,7 +39,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		if !httpserver.KnownHost(r.Host, s.base.Host, s.opts.Hosts) {
 			s.plain(w, http.StatusMisdirectedRequest, plainPage{
 				Title: l.Say("Unknown host name"),
-				Lines: []string{l.Say("This inbox is not configured for the host name %s. If it should be, add the name to %s.", strconv.Quote(httpserver.Host(r.Host)), HostsSetting)},
+				Lines: []string{l.Say("This inbox is not configured for the host name %s. If it should be, add the name to %s.", strconv.Quote(httpserver.Host(r.Host)), "ASKBUS_WEB_HOSTS")},
 			})
 			return
 		}

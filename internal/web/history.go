@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -8,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/askbus/askbus/internal/lang"
 
 	"github.com/askbus/askbus/internal/present"
 	"github.com/askbus/askbus/pkg/ask"
@@ -172,8 +175,9 @@ func dayWords(me responder.Viewer, at, now time.Time) string {
 }
 
 func (p *past) row(me responder.Viewer, at time.Time) pastRow {
+	told := p.told[lang.Of(me.Language).Tag]
 	r := pastRow{
-		Path: askPath(p.key), Heading: p.heading, Gist: p.told[languageOrEnglish(me)].gist, Where: p.told[languageOrEnglish(me)].where, Agent: orElse(p.agent, say(me, "an agent")), Session: p.key.Session,
+		Path: askPath(p.key), Heading: p.heading, Gist: told.gist, Where: told.where, Agent: cmp.Or(p.agent, say(me, "an agent")), Session: p.key.Session,
 		SessionPath: "/history/" + p.key.Tenant + "/" + p.key.Session, Status: p.status, Clock: at.Format("15:04"), Stamp: present.Moment{At: at}.Stamp(),
 		After: viewer(me).When(p.asked, p.ended, present.Since).Words,
 	}

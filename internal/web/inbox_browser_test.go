@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func TestBrowserAnswersWithKeys(t *testing.T) {
 			b := serve(t, bus).open(t, mei).live()
 			b.keys(c.keys)
 			b.wait(`!!document.querySelector('.done')`)
-			if o := bus.outcome(k); o == nil || !same(o.Answers[0], c.want) {
+			if o := bus.outcome(k); o == nil || !reflect.DeepEqual(o.Answers[0], c.want) {
 				t.Errorf("outcome: %+v", o)
 			}
 		})

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -132,17 +133,9 @@ func landing(to string) string {
 }
 
 func complete(by, with ask.By) ask.By {
-	if by.Principal == "" {
-		by.Principal = with.Principal
-	}
-	if by.Name == "" {
-		by.Name = with.Name
-	}
+	by.Principal, by.Name, by.Proof = cmp.Or(by.Principal, with.Principal), cmp.Or(by.Name, with.Name), cmp.Or(by.Proof, with.Proof)
 	if by.Groups == nil {
 		by.Groups = with.Groups
-	}
-	if by.Proof == "" {
-		by.Proof = with.Proof
 	}
 	return by
 }

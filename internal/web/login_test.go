@@ -131,7 +131,7 @@ func TestGuard(t *testing.T) {
 		if res.status != want {
 			t.Errorf("host %s: %d, want %d", host, res.status, want)
 		}
-		if want == 421 && !contains(res.body, web.HostsSetting) {
+		if want == 421 && !contains(res.body, "ASKBUS_WEB_HOSTS") {
 			t.Errorf("host %s: the page names no setting: %s", host, res.body)
 		}
 	}

@@ -91,7 +91,7 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, me responder.
 	case err != nil:
 		err = ask.Refuse(ask.CodeTooLarge, "a subscription has at most %d bytes", maxSubscription)
 	case s.opts.Push == nil || !ok:
-		err = ask.Refuse(ask.CodeNotFound, "this inbox rings nobody")
+		err = ask.Refuse(ask.CodeNotFound, "this inbox sends no push messages")
 	default:
 		err = s.opts.Push.Subscribe(r.Context(), me.By, me.Access, me.Language, id, body)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -103,7 +104,8 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, to string, options
 		return err
 	}
 	body := base64.RawURLEncoding.EncodeToString(keep)
-	return writeJSON(w, http.StatusOK, map[string]any{"options": json.RawMessage(options), "kept": body + "." + s.secret(f, "passkey "+body)})
+	writeJSON(w, http.StatusOK, map[string]any{"options": json.RawMessage(options), "kept": body + "." + s.secret(f, "passkey "+body)})
+	return nil
 }
 
 // begun returns this browser's flow, and the state that tell sent in it.
@@ -219,7 +221,8 @@ func (s *Server) welcome(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if err := s.begin(ctx, w, r, auth.SignIn{Person: who}); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]string{"to": landing(to)})
+	writeJSON(w, http.StatusOK, map[string]string{"to": landing(to)})
+	return nil
 }
 
 // failed sends the error to the script, if there is one.
@@ -232,17 +235,16 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 			what = byInvite
 		}
 		s.noteRefused(r, what, ask.By{}, err)
-		s.opts.Logger.WarnContext(r.Context(), "passkey rejected", reason(err))
-		_ = writeJSON(w, http.StatusUnprocessableEntity, map[string]string{"problem": sentence(err)})
+		s.opts.Logger.WarnContext(r.Context(), "passkey rejected", slog.Any("error", err))
+		writeJSON(w, http.StatusUnprocessableEntity, map[string]string{"problem": sentence(err)})
 	default:
-		s.opts.Logger.ErrorContext(r.Context(), "cannot sign a person in", reason(err))
-		_ = writeJSON(w, http.StatusServiceUnavailable, map[string]string{"problem": answeredIn(w).Say("The bus does not answer just now. Try again in a few seconds.")})
+		s.opts.Logger.ErrorContext(r.Context(), "cannot sign a person in", slog.Any("error", err))
+		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"problem": answeredIn(w).Say("The bus does not answer just now. Try again in a few seconds.")})
 	}
 }
 
-func writeJSON(w http.ResponseWriter, status int, v any) error {
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // an error means that the browser disconnected
-	return nil
+	_ = json.NewEncoder(w).Encode(v) // an error means that the client disconnected
 }

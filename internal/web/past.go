@@ -1,8 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -57,8 +59,6 @@ func gists(r *ask.Record, now time.Time) (told map[string]gist, all []string) {
 	return told, all
 }
 
-func languageOrEnglish(me responder.Viewer) string { return lang.Of(me.Language).Tag }
-
 // archive caches ended asks. It reads nothing before somebody first opens the
 // history.
 type archive struct {
@@ -98,19 +98,11 @@ func (a *archive) newest(ctx context.Context, recent []ask.Record) (rows []*past
 	for i := range recent {
 		a.take(&recent[i])
 	}
-	rows = make([]*past, 0, len(a.rows))
-	for _, p := range a.rows {
-		rows = append(rows, p)
-	}
-	slices.SortFunc(rows, newestFirst)
-	return rows, !a.read.IsZero()
+	return slices.SortedFunc(maps.Values(a.rows), newestFirst), !a.read.IsZero()
 }
 
 func newestFirst(x, y *past) int {
-	if c := y.ended.Compare(x.ended); c != 0 {
-		return c
-	}
-	return strings.Compare(x.key.String(), y.key.String())
+	return cmp.Or(y.ended.Compare(x.ended), strings.Compare(x.key.String(), y.key.String()))
 }
 
 // begin starts a full read if the last one is old enough. A page waits only for
@@ -193,7 +185,7 @@ func (a *archive) take(r *ask.Record) {
 	}
 	p := &past{
 		key: k, heading: strings.Clone(end.Heading), status: end.Status,
-		agent: ask.Clip(ask.CleanLine(orElse(r.Ask.Agent.Name, r.Ask.Agent.ID)), 80), asked: r.AskedAt, ended: r.Outcome.At, named: slices.Clone(r.Ask.Audience),
+		agent: ask.Clip(ask.CleanLine(cmp.Or(r.Ask.Agent.Name, r.Ask.Agent.ID)), 80), asked: r.AskedAt, ended: r.Outcome.At, named: slices.Clone(r.Ask.Audience),
 	}
 	if by := r.Outcome.By; by != nil {
 		p.by = &ask.By{Principal: by.Principal, Name: by.Name}
@@ -212,19 +204,7 @@ func (a *archive) take(r *ask.Record) {
 
 // cut drops the oldest asks.
 func (a *archive) cut() {
-	rows := make([]*past, 0, len(a.rows))
-	for _, p := range a.rows {
-		rows = append(rows, p)
-	}
-	slices.SortFunc(rows, newestFirst)
-	for _, p := range rows[maxPast:] {
+	for _, p := range slices.SortedFunc(maps.Values(a.rows), newestFirst)[maxPast:] {
 		delete(a.rows, p.key)
 	}
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }

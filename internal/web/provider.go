@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/askbus/askbus/internal/auth"
 	"github.com/askbus/askbus/pkg/ask"
@@ -91,29 +90,29 @@ func (s *Server) secrets(f flow) auth.Flow {
 	return auth.Flow{State: s.secret(f, "state"), Nonce: s.secret(f, "nonce"), Verifier: s.secret(f, "verifier")}
 }
 
-// leave redirects the browser to the provider.
-func (s *Server) leave(w http.ResponseWriter, r *http.Request) {
+// toProvider redirects the browser to the provider.
+func (s *Server) toProvider(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Sec-Purpose") != "" || r.Method == http.MethodHead {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	f, err := s.start(w, r, landing(r.URL.Query().Get("to")))
 	if err != nil {
-		s.providerAway(w, r, err)
+		s.providerUnavailable(w, r, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
 	at, err := s.opts.Provider.Begin(ctx, s.secrets(f))
 	if err != nil {
-		s.providerAway(w, r, err)
+		s.providerUnavailable(w, r, err)
 		return
 	}
 	http.Redirect(w, r, at, http.StatusSeeOther) //nolint:gosec // the configured provider
 }
 
-// comeIn handles the provider's redirect back.
-func (s *Server) comeIn(w http.ResponseWriter, r *http.Request) {
+// fromProvider handles the provider's redirect back.
+func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*callTimeout)
 	defer cancel()
 	q := r.URL.Query()
@@ -142,14 +141,14 @@ func (s *Server) comeIn(w http.ResponseWriter, r *http.Request) {
 		s.forbidden(w, r, err)
 	case errors.Is(err, ask.ErrInvalid):
 		s.noteRefused(r, byProvider, in.By, err)
-		s.opts.Logger.WarnContext(r.Context(), "sign-in at the provider failed", reason(err))
+		s.opts.Logger.WarnContext(r.Context(), "sign-in at the provider failed", slog.Any("error", err))
 		s.signIn(w, r, answeredIn(w).Say("You are not signed in. %s Try again.", sentence(err)))
 	default:
-		s.providerAway(w, r, err)
+		s.providerUnavailable(w, r, err)
 	}
 }
 
-func (s *Server) providerAway(w http.ResponseWriter, r *http.Request, err error) {
+func (s *Server) providerUnavailable(w http.ResponseWriter, r *http.Request, err error) {
 	s.cannotSignIn(w, r, err, answeredIn(w).Say("The sign-in provider or the bus does not answer. Try again in a few seconds."))
 }
 
@@ -176,17 +175,13 @@ func (s *Server) loggedOut(w http.ResponseWriter, r *http.Request) {
 		s.opts.Logger.InfoContext(r.Context(), "the provider signed somebody out", slog.Int("sessions", n))
 	case errors.Is(err, ask.ErrInvalid):
 		s.noteRefused(r, "sign-out by the provider", ask.By{}, err)
-		s.opts.Logger.WarnContext(r.Context(), "logout token rejected", reason(err))
+		s.opts.Logger.WarnContext(r.Context(), "logout token rejected", slog.Any("error", err))
 		http.Error(w, `{"error":"invalid_request"}`, http.StatusBadRequest)
 	default:
-		s.opts.Logger.ErrorContext(r.Context(), "cannot carry out the provider's logout", reason(err))
+		s.opts.Logger.ErrorContext(r.Context(), "cannot carry out the provider's logout", slog.Any("error", err))
 		http.Error(w, `{"error":"temporarily_unavailable"}`, http.StatusServiceUnavailable)
 	}
 }
-
-func reason(err error) slog.Attr { return slog.Any("error", err) }
-
-func upper(r rune) string { return string(unicode.ToUpper(r)) }
 
 // equal compares secrets in constant time.
 func equal(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }

@@ -153,9 +153,8 @@ func (s *Server) onward(r *http.Request, me responder.Viewer, k ask.Key) (to str
 	if ms, err := strconv.ParseInt(r.URL.Query().Get(fieldDrawn), 10, 64); err == nil {
 		t.Since = time.UnixMilli(ms)
 	}
-	v := me
-	if h, ok := s.board.Take(r.Context(), v, f, t); ok {
-		return askPath(h.Key) + at.with(url.Values{fieldDone: {k.String()}}), func() { _ = s.board.Leave(v, h.Key) }
+	if h, ok := s.board.Take(r.Context(), me, f, t); ok {
+		return askPath(h.Key) + at.with(url.Values{fieldDone: {k.String()}}), func() { _ = s.board.Leave(me, h.Key) }
 	}
 	more := url.Values{fieldDone: {k.String()}}
 	if _, total := s.board.Pending(f, 0, 1); total > 1 {
@@ -241,17 +240,17 @@ func faultWords(me responder.Viewer, f ask.Fault) string {
 
 // attend records that a person has an ask open. The page repeats it every 10 s.
 func (s *Server) attend(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
-	k, v := keyOf(r), me
+	k := keyOf(r)
 	var err error
 	switch state := r.FormValue(fieldState); state {
 	case "gone":
-		err = s.board.Leave(v, k)
+		err = s.board.Leave(me, k)
 	case "looking", "answering":
 		if _, err = s.record(r.Context(), me, k); errors.Is(err, ask.ErrNotFound) {
 			s.notFound(w, me)
 			return
 		}
-		err = s.board.Look(v, k, state == "answering")
+		err = s.board.Look(me, k, state == "answering")
 	default:
 		http.Error(w, `state: say "looking", "answering" or "gone"`, http.StatusBadRequest)
 		return

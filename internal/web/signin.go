@@ -1,9 +1,10 @@
 package web
 
 import (
-	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"unicode"
 
 	"github.com/askbus/askbus/internal/httpserver"
 	"github.com/askbus/askbus/pkg/ask"
@@ -11,28 +12,28 @@ import (
 
 // signInView is the data of the sign-in page, with every method of this inbox.
 type signInView struct {
-	Title    string
-	Problem  string
-	Provider string // label of its button; empty: none
-	Leave    string // URL of that button
-	Passkeys bool   // a passkey is registered
-	Elsewise string // the address at which passkeys are valid, if it is not this one
-	To       string // the page that was requested
-	Here     string // the page to return to after a change of language
-	Command  string // prints a login link
-	Only     bool   // the command is the only method
+	Title       string
+	Problem     string
+	Provider    string // label of its button; empty: none
+	ProviderURL string // URL of that button
+	Passkeys    bool   // a passkey is registered
+	OtherOrigin string // the address at which passkeys are valid, if it is not this one
+	To          string // the page that was requested
+	Here        string // the page to return to after a change of language
+	Command     string // prints a login link
+	Only        bool   // the command is the only method
 }
 
 // signIn shows the sign-in page, with the problem of the last attempt.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, problem string) {
 	v := signInView{Title: answeredIn(w).Say("Sign in"), Problem: problem, Command: s.command("login"), To: s.wanted(r)}
 	if p := s.opts.Provider; p != nil {
-		v.Provider, v.Leave = p.Name(), providerPath+"?to="+url.QueryEscape(v.To)
+		v.Provider, v.ProviderURL = p.Name(), providerPath+"?to="+url.QueryEscape(v.To)
 	}
 	if p := s.opts.Passkeys; p != nil && p.Any() {
 		v.Passkeys = true
 		if origin := p.Origin(); httpserver.Host(r.Host) != hostOfURL(origin) {
-			v.Elsewise = origin + "/login?to=" + url.QueryEscape(v.To)
+			v.OtherOrigin = origin + "/login?to=" + url.QueryEscape(v.To)
 		}
 	}
 	v.Here = "/"
@@ -66,21 +67,17 @@ func (s *Server) wanted(r *http.Request) string {
 // forbidden refuses a person who is identified but not allowed.
 func (s *Server) forbidden(w http.ResponseWriter, r *http.Request, err error) {
 	l := answeredIn(w)
-	s.opts.Logger.WarnContext(r.Context(), "sign-in refused", reason(err))
+	s.opts.Logger.WarnContext(r.Context(), "sign-in refused", slog.Any("error", err))
 	s.plain(w, http.StatusForbidden, plainPage{Title: l.Say("You do not have access here"), Lines: []string{sentence(err), l.Say("If you should have access, the administrator of this inbox can grant it.")}})
 }
 
 // sentence returns a refusal for people.
 func sentence(err error) string {
-	detail := err.Error()
-	if e, ok := errors.AsType[*ask.Error](err); ok && e.Detail != "" {
-		detail = e.Detail
-	}
-	if detail = ask.CleanLine(detail); detail == "" {
+	r := []rune(ask.CleanLine(detail(err)))
+	if len(r) == 0 {
 		return ""
 	}
-	r := []rune(detail)
-	return upper(r[0]) + string(r[1:]) + "."
+	return string(unicode.ToUpper(r[0])) + string(r[1:]) + "."
 }
 
 func hostOfURL(text string) string {

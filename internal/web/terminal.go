@@ -211,7 +211,7 @@ func (s *Server) terminal(do func(ctx context.Context, secret string, c terminal
 			s.tellTerminal(w, r, err)
 			return
 		}
-		_ = writeJSON(w, http.StatusOK, reply) // an error means that the terminal disconnected
+		writeJSON(w, http.StatusOK, reply)
 	}
 }
 
@@ -219,7 +219,7 @@ func (s *Server) terminal(do func(ctx context.Context, secret string, c terminal
 func (s *Server) tellTerminal(w http.ResponseWriter, r *http.Request, err error) {
 	e, ok := errors.AsType[*ask.Error](err)
 	if !ok {
-		s.opts.Logger.ErrorContext(r.Context(), "cannot serve a terminal", reason(err))
+		s.opts.Logger.ErrorContext(r.Context(), "cannot serve a terminal", slog.Any("error", err))
 		e = ask.Refuse(ask.CodeUnavailable, "the bus does not answer just now; try again")
 	}
 	if e.Code != ask.CodeInvalid {
@@ -231,7 +231,7 @@ func (s *Server) tellTerminal(w http.ResponseWriter, r *http.Request, err error)
 	if status == 0 {
 		status = http.StatusServiceUnavailable
 	}
-	_ = writeJSON(w, status, map[string]any{"status": status, "code": e.Code, "detail": e.Detail}) // likewise
+	writeJSON(w, status, map[string]any{"status": status, "code": e.Code, "detail": e.Detail})
 }
 
 // redeem gives a terminal its secret for a code. It counts refused codes: each
@@ -256,8 +256,8 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request) {
 	})(w, r)
 }
 
-// known reports whether a secret is well-formed. Others are not looked up.
-func known(secret string) error {
+// checkSecret refuses malformed secrets, which need no lookup.
+func checkSecret(secret string) error {
 	if rest, ok := strings.CutPrefix(secret, auth.TerminalSecret); !ok || !plainToken.MatchString(rest) {
 		return ask.Refuse(ask.CodeUnauthorized, "this is not the secret of a terminal")
 	}
@@ -265,7 +265,7 @@ func known(secret string) error {
 }
 
 func (s *Server) terminalCredential(ctx context.Context, secret string, c terminalCall) (any, error) {
-	if err := known(secret); err != nil {
+	if err := checkSecret(secret); err != nil {
 		return nil, err
 	}
 	body, err := s.opts.Terminals.Credential(ctx, secret, c.Tenant)
@@ -273,7 +273,7 @@ func (s *Server) terminalCredential(ctx context.Context, secret string, c termin
 }
 
 func (s *Server) terminalLogout(ctx context.Context, secret string, _ terminalCall) (any, error) {
-	if err := known(secret); err != nil {
+	if err := checkSecret(secret); err != nil {
 		return nil, err
 	}
 	return struct{}{}, s.opts.Terminals.EndTerminal(ctx, secret)

@@ -241,8 +241,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /logout", s.logout)
 	mux.HandleFunc("POST /language", s.chooseLanguage)
 	if s.opts.Provider != nil {
-		mux.HandleFunc("GET "+providerPath, s.leave)
-		mux.HandleFunc("GET "+providerPath+"/callback", s.comeIn)
+		mux.HandleFunc("GET "+providerPath, s.toProvider)
+		mux.HandleFunc("GET "+providerPath+"/callback", s.fromProvider)
 		mux.HandleFunc("POST "+providerPath+"/logout", s.loggedOut)
 	}
 	if s.opts.Passkeys != nil {

@@ -2,6 +2,7 @@
 // changed, keeps drafts, handles keys and updates the clocks. A form that
 // somebody has touched is never replaced.
 
+import './copy.js';
 import * as live from './live.js';
 import { openReader } from './reader.js';
 import * as onekey from './onekey.js';
@@ -618,15 +619,11 @@ document.addEventListener('input', (event) => {
   }
 });
 
-document.addEventListener('click', async (event) => {
-  const el = event.target.closest('a[data-visit], [data-help], [data-copy], [data-step]');
+document.addEventListener('click', (event) => {
+  const el = event.target.closest('a[data-visit], [data-help], [data-step]');
   if (!el || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
   if (el.matches('[data-help]')) { $('#help').showModal(); return; }
   if (el.matches('[data-step]')) { step(Number(el.dataset.step)); return; }
-  if (el.matches('[data-copy]')) {
-    try { await navigator.clipboard.writeText($('code', el.parentElement).textContent); el.textContent = say('Copied'); } catch { el.textContent = say('Select it by hand'); }
-    return;
-  }
   event.preventDefault();
   visit(el.href);
 });

@@ -34,7 +34,7 @@ export function mark(article) {
   if (button && several(article)) button.textContent = 'review' in article.dataset ? say('Send answers') : say('Review');
 }
 
-export function go(question) {
+function go(question) {
   if (!question) return false;
   question.focus({ preventScroll: true });
   question.scrollIntoView({ block: 'nearest' });
