@@ -17,8 +17,8 @@ import (
 // Backlog counts the work that waits for a responder type's replicas.
 type Backlog = ledger.Backlog
 
-// MaxTypes is the maximum number of responder types to prepare.
-const MaxTypes = 64
+// maxTypes is the maximum number of responder types to prepare.
+const maxTypes = 64
 
 // backlogAge is the maximum age of the figures, so that many clients can poll
 // them.
@@ -55,8 +55,8 @@ func (b *Broker) Backlog(ctx context.Context) (map[string]Backlog, error) {
 
 // CheckTypes returns an error if the types cannot be prepared.
 func CheckTypes(types []string) error {
-	if len(types) > MaxTypes {
-		return fmt.Errorf("%d responder types; prepare at most %d", len(types), MaxTypes)
+	if len(types) > maxTypes {
+		return fmt.Errorf("%d responder types; prepare at most %d", len(types), maxTypes)
 	}
 	for _, typ := range types {
 		if !ask.ValidToken(typ) {

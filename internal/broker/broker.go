@@ -220,8 +220,8 @@ func (b *Broker) Run(ctx context.Context) error {
 	return err
 }
 
-// drain ends the service's subscriptions, of which there are so many, and waits
-// until their received messages have been handled: micro's Stop only begins that.
+// drain ends the service's subscriptions and waits until their received messages
+// have been handled. subs is their number: micro's Stop only begins the drain.
 func (b *Broker) drain(svc micro.Service, subs int) error {
 	left := b.nc.NumSubscriptions() - subs
 	err := svc.Stop()
@@ -233,16 +233,12 @@ func (b *Broker) drain(svc micro.Service, subs int) error {
 	return err
 }
 
-// MetaVersion is the metadata field of the service with the version for people.
-// The service's version field is a semantic version derived from it.
-const MetaVersion = "version"
-
 // serve registers the endpoints with the micro library, for discovery and the
 // queue group. Replies are sent by respond.go instead.
 func (b *Broker) serve() (micro.Service, error) {
 	svc, err := micro.AddService(b.nc, micro.Config{
 		Name: "askbus", Version: semver(b.opts.Version), Description: "asks humans on behalf of agents",
-		Metadata:     map[string]string{MetaVersion: b.opts.Version},
+		Metadata:     map[string]string{"version": b.opts.Version}, // the version for people
 		StatsHandler: func(*micro.Endpoint) any { return b.stats() },
 		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
 			b.opts.Logger.Warn("service subscription failed", slog.String("subject", err.Subject), slog.Any("error", err))

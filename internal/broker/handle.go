@@ -21,8 +21,8 @@ import (
 // headerCreated says in every reply to ask whether this event stored it.
 const headerCreated = "Askbus-Created"
 
-// HeaderWait asks the broker to hold a request for this long.
-const HeaderWait = "Askbus-Wait"
+// headerWait asks the broker to hold a request for this long.
+const headerWait = "Askbus-Wait"
 
 // request is one running request.
 type request struct {
@@ -68,9 +68,9 @@ func (b *Broker) receive(m micro.Request) {
 	}
 }
 
-// shed refuses a request of a session that sends too many. A refusal costs as
-// much as many a request, so a session is told of some; what it is not told of
-// it may send again, as what was lost.
+// shed refuses a request of a session that sends too many. A refusal costs about
+// as much as a request, so only some get a reply; the sender repeats the others,
+// like any request that was lost.
 func (b *Broker) shed(r *request, err error) {
 	session, now := r.Tenant+"/"+r.Session, time.Now()
 	if b.told.Take(session, now) {
@@ -85,8 +85,8 @@ func (b *Broker) shed(r *request, err error) {
 	b.counts.Refused(r.Tenant, ask.CodeUnavailable)
 }
 
-// How many refusals of shed a session is told of in a minute, and how many of
-// them are logged.
+// Limits per session and minute: refusals to which shed replies, and those that
+// it logs.
 const (
 	toldRefusals   = 1200
 	loggedRefusals = 10
@@ -180,16 +180,16 @@ func checkEvent(r *request) error {
 func (r *request) readHold(h nats.Header) error {
 	found := false
 	for name, values := range h {
-		if !strings.EqualFold(name, HeaderWait) || len(values) == 0 {
+		if !strings.EqualFold(name, headerWait) || len(values) == 0 {
 			continue
 		}
 		if found || len(values) > 1 {
-			return ask.Refuse(ask.CodeInvalid, "header %s is given more than once; send it once", HeaderWait)
+			return ask.Refuse(ask.CodeInvalid, "header %s is given more than once; send it once", headerWait)
 		}
 		found = true
 		d, err := time.ParseDuration(values[0])
 		if err != nil || d < 0 {
-			return ask.Refuse(ask.CodeInvalid, `header %s is %.40q; give a duration such as "30s"`, HeaderWait, values[0])
+			return ask.Refuse(ask.CodeInvalid, `header %s is %.40q; give a duration such as "30s"`, headerWait, values[0])
 		}
 		r.hold = min(d, ask.MaxHold)
 	}

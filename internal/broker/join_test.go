@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/nats-io/nats.go"
@@ -31,7 +30,7 @@ func TestManyWaitsForOneAskShareAReadOfTheLedger(t *testing.T) {
 	}
 	before, began := len(reads), time.Now()
 	for range all {
-		if err := nc.PublishMsg(&nats.Msg{Subject: "askv1.acme.s1.wait.open", Reply: inbox, Header: nats.Header{broker.HeaderWait: {"10m"}}}); err != nil {
+		if err := nc.PublishMsg(&nats.Msg{Subject: "askv1.acme.s1.wait.open", Reply: inbox, Header: nats.Header{"Askbus-Wait": {"10m"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

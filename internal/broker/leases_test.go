@@ -69,7 +69,7 @@ func (h *held) sign(session, id string, hold time.Duration) {
 	nc := h.Agent("acme", session)
 	msg := &nats.Msg{Subject: subject.Agent(ask.Key{Tenant: "acme", Session: session, ID: id}, subject.VerbWait)}
 	if hold > 0 {
-		msg.Header = nats.Header{broker.HeaderWait: []string{hold.String()}}
+		msg.Header = nats.Header{"Askbus-Wait": []string{hold.String()}}
 		if err := nc.PublishMsg(msg); err != nil { // without waiting for the reply
 			h.t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/broker"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/nats-io/nats.go"
@@ -28,7 +27,7 @@ func TestTwoThousandRequestsOfEachKindLeaveNothing(t *testing.T) { //nolint:tpar
 		}
 		return nil
 	}
-	brief := nats.Header{broker.HeaderWait: {"1ms"}}
+	brief := nats.Header{"Askbus-Wait": {"1ms"}}
 	for name, use := range map[string]func(i int) error{
 		"waits that are over": func(int) error { return want(request(t, nc, "askv1.acme.s1.wait.open", brief, ""), "") },
 		"waits that end": func(i int) error {
@@ -39,7 +38,7 @@ func TestTwoThousandRequestsOfEachKindLeaveNothing(t *testing.T) { //nolint:tpar
 				request(t, nc, "askv1.acme.s1.withdraw."+id, nil, event(cloudevent.TypeWithdrawn, id, fmt.Sprintf(`{"ask_id":%q}`, id)))
 			})
 			defer ending.Wait()
-			return want(request(t, nc, "askv1.acme.s1.wait."+id, nats.Header{broker.HeaderWait: {"1m"}}, ""), "")
+			return want(request(t, nc, "askv1.acme.s1.wait."+id, nats.Header{"Askbus-Wait": {"1m"}}, ""), "")
 		},
 		"waits for nothing": func(int) error { return want(request(t, nc, "askv1.acme.s1.wait.none", brief, ""), "404") },
 		"waits whose sender is gone": func(i int) error {
@@ -50,14 +49,14 @@ func TestTwoThousandRequestsOfEachKindLeaveNothing(t *testing.T) { //nolint:tpar
 			return err
 		},
 		"attempts that are over": func(int) error {
-			return nc.PublishMsg(&nats.Msg{Subject: "askv1.acme.s1.wait.open", Reply: "_INBOX.a.acme.s1.gone", Header: nats.Header{"Askbus-Attempt": {"1ns"}, broker.HeaderWait: {"10m"}}})
+			return nc.PublishMsg(&nats.Msg{Subject: "askv1.acme.s1.wait.open", Reply: "_INBOX.a.acme.s1.gone", Header: nats.Header{"Askbus-Attempt": {"1ns"}, "Askbus-Wait": {"10m"}}})
 		},
 		"work": func(int) error {
 			return want(request(t, slack, "ansv1.slack.next", nil, `{"of":"outcome","wait":"1ms"}`), "")
 		},
 		"bad asks": func(int) error { return want(request(t, nc, askSubject("s1", "bad"), nil, "hello"), "400") },
 		"bad waits": func(int) error {
-			return want(request(t, nc, "askv1.acme.s1.wait.open", nats.Header{broker.HeaderWait: {"soon"}}, ""), "400")
+			return want(request(t, nc, "askv1.acme.s1.wait.open", nats.Header{"Askbus-Wait": {"soon"}}, ""), "400")
 		},
 		"lists": func(int) error { return want(request(t, nc, "askv1.acme.s1.list", nil, `{"limit":1}`), "") },
 		"foreign replies": func(int) error {

@@ -106,7 +106,7 @@ func TestHeldRequestsOfASessionAreLimited(t *testing.T) {
 	nc := plain(t, b, agent("s1"))
 	wait := func(id string) *nats.Msg {
 		m := nats.NewMsg("askv1.acme.s1.wait." + id)
-		m.Header.Set(broker.HeaderWait, "10m")
+		m.Header.Set("Askbus-Wait", "10m")
 		return m
 	}
 	if _, err := newClient(t, b, "s1").Ask(t.Context(), bigAsk("a", time.Hour)); err != nil {
@@ -123,7 +123,7 @@ func TestHeldRequestsOfASessionAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	short := wait("a")
-	short.Header.Set(broker.HeaderWait, "1ms")
+	short.Header.Set("Askbus-Wait", "1ms")
 	for refused := 0; refused < 2000; { // refused ones leave nothing; the first one may be held after some of them
 		reply, err := nc.RequestMsg(short, 30*time.Second)
 		if err != nil {
@@ -155,7 +155,7 @@ func TestHeldRequestsOfASessionAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := wait("b")
-	m.Header.Set(broker.HeaderWait, "1ms")
+	m.Header.Set("Askbus-Wait", "1ms")
 	reply, err := nc.RequestMsg(m, 30*time.Second)
 	if err != nil || reply.Header.Get(micro.ErrorCodeHeader) != "" {
 		t.Fatalf("%v %v", reply, err)

@@ -45,7 +45,7 @@ func TestEveryVersionStringStarts(t *testing.T) {
 		" .. ":                          "0.0.0",
 		"版本一 \x00\xff\u202e":            "0.0.0",
 	} {
-		if got := startedAs(t, bus, led, operator, version); got.Version != want || got.Metadata[broker.MetaVersion] != shown(t, version) {
+		if got := startedAs(t, bus, led, operator, version); got.Version != want || got.Metadata["version"] != shown(t, version) {
 			t.Errorf("%q: runs as %q, metadata %q; want %q", version, got.Version, got.Metadata, want)
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// workerPool carries out jobs on goroutines that stay for the next one: their stacks
-// have grown already, which for a request is a good part of its cost.
+// workerPool carries out jobs on goroutines that it reuses, because growing the
+// stack of a new one is a large part of a request's cost.
 //
-// A session, or the credential of a surface, has a few jobs under way at a time; its others wait in line. So one
-// that asks as fast as it can does not fill the queue of its partition, in
-// which quiet sessions would wait behind it. A tenant has half of the workers;
-// beyond, its sessions take turns.
+// A session, or the credential of a surface, runs a limited number of jobs at a
+// time; its others wait in line. So a session that asks as fast as it can does
+// not fill the queue of its partition and delay quiet ones. A tenant has at most
+// half of the workers; then its sessions take turns.
 type workerPool struct {
 	jobs    chan func()
 	slots   chan struct{} // one a worker
@@ -34,7 +34,7 @@ type line struct {
 	running int
 	waiting []waitingJob
 	size    int  // bytes, of those
-	ready   bool // it stands in its tenant's ready
+	ready   bool // it is in its tenant's ready
 }
 
 // tenantJobs are the jobs of one tenant.
@@ -66,16 +66,12 @@ func newWorkerPool(most int) *workerPool {
 	return p
 }
 
-// do hands over a job of a session (the zero key: of nobody's), whose message
-// has size bytes. It blocks while all workers are busy. It is not ok when the
-// session's line is full, or after stop.
+// do carries out a job of a session, whose message has size bytes. It blocks
+// while all workers are busy. It returns false if the session's line is full, or
+// after stop.
 func (p *workerPool) do(session ask.Key, size int, job func()) (ok bool) {
 	if !p.start() {
 		return false
-	}
-	if session == (ask.Key{}) {
-		p.hand(job)
-		return true
 	}
 	begins, ok := p.enter(session, size+jobBytes, job)
 	switch {
@@ -87,7 +83,8 @@ func (p *workerPool) do(session ask.Key, size int, job func()) (ok bool) {
 	return ok
 }
 
-// busy says why do was not ok; whose names the requests of the line.
+// busy returns the refusal of a job for which do returned false; whose names its
+// requests.
 func (p *workerPool) busy(whose string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +94,7 @@ func (p *workerPool) busy(whose string) error {
 	return ask.Refuse(ask.CodeUnavailable, "too many requests %s are waiting; send fewer at a time, and this one again", whose)
 }
 
-// start counts a job that stop waits for. It is not ok after stop.
+// start counts a job that stop waits for. It returns false after stop.
 func (p *workerPool) start() (ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +107,7 @@ func (p *workerPool) start() (ok bool) {
 
 func (p *workerPool) hand(job func()) {
 	select {
-	case p.jobs <- job: // somebody waits for one
+	case p.jobs <- job: // a worker is idle
 		return
 	default:
 	}
