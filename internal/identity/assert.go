@@ -71,19 +71,14 @@ func match(pattern, s string) bool {
 	return pattern == s
 }
 
-// exact reports whether there are no wildcards.
-func (a Assertions) exact() bool {
-	open := func(p string) bool { return strings.HasSuffix(p, "*") || strings.Contains(p, "*=") }
-	return !slices.ContainsFunc(a.Proven, open) && !slices.ContainsFunc(a.Groups, open)
-}
-
 // Exact returns an error unless the assertions name only single people and
 // groups, which is required for a credential that many can hold.
 func (a Assertions) Exact() error {
-	if a.exact() {
-		return nil
+	open := func(p string) bool { return strings.HasSuffix(p, "*") || strings.Contains(p, "*=") }
+	if slices.ContainsFunc(a.Proven, open) || slices.ContainsFunc(a.Groups, open) {
+		return fmt.Errorf("invalid assertion: this credential may name single principals and groups only, without %q", "*")
 	}
-	return fmt.Errorf("invalid assertion: this credential may name single principals and groups only, without %q", "*")
+	return nil
 }
 
 func (a Assertions) tags() []string {

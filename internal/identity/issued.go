@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,25 +42,31 @@ func HandOut(dir string, u User, note string, now time.Time) (Credential, error)
 	return c, err
 }
 
-// appendIssued appends one entry. [readIssued] skips a partial line, which a
-// crash may leave.
+// appendIssued appends one entry. It ends a partial line, which a crash may
+// leave and [readIssued] skips.
 func appendIssued(dir string, i Issued) error {
 	line, err := json.Marshal(i)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, folder, issuedFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, folder, issuedFile), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("note the credential: %w", err)
 	}
-	at, err := f.Stat()
+	before, err := f.Seek(0, io.SeekEnd)
+	if last := make([]byte, 1); err == nil && before > 0 {
+		_, err = f.ReadAt(last, before-1)
+		if last[0] != '\n' {
+			line = slices.Concat([]byte("\n"), line)
+		}
+	}
 	if err == nil {
 		_, err = f.Write(append(line, '\n'))
 	}
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("note the credential: %w", err)
 	}
-	if before := at.Size(); before/tidyEvery != (before+int64(len(line))+1)/tidyEvery {
+	if before/tidyEvery != (before+int64(len(line))+1)/tidyEvery {
 		return tidy(dir, i.Issued)
 	}
 	return nil

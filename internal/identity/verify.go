@@ -55,11 +55,6 @@ func NewVerifier(source func() (token string, err error)) *Verifier {
 	return &Verifier{source: source, known: map[string]verified{}}
 }
 
-// FixedAccount returns a source for an account's JWT that does not change.
-func FixedAccount(token string) func() (string, error) {
-	return func() (string, error) { return token, nil }
-}
-
 // BusAccount returns a source for the JWT of [Bus] in a directory.
 func BusAccount(dir string) func() (string, error) {
 	return func() (string, error) { return read(dir, Bus+".jwt") }

@@ -79,7 +79,7 @@ func TestARevokedJWTCountsForNothing(t *testing.T) {
 	}
 	for name, v := range map[string]*identity.Verifier{
 		"no account":        identity.NewVerifier(func() (string, error) { return "", nil }),
-		"a damaged account": identity.NewVerifier(identity.FixedAccount("x")),
+		"a damaged account": identity.NewVerifier(func() (string, error) { return "x", nil }),
 	} {
 		if _, err := v.Verify(other, otherKey, time.Now()); err == nil {
 			t.Errorf("%s: it counts", name)
