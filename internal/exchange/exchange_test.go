@@ -508,8 +508,8 @@ func TestARulesFileSaysWhatIsWrongWithIt(t *testing.T) {
 	}
 }
 
-// Anybody can send tokens that claim to be of an issuer whose keys have to be
-// waited for. They do not use up the slots of other issuers' and of API tokens.
+// Anybody can send tokens that name an issuer whose keys are slow to fetch. They
+// must not use up the slots of API tokens and of other issuers' tokens.
 func TestTokensOfAnIssuerThatDoesNotAnswerLeaveRoom(t *testing.T) {
 	t.Parallel()
 	pl := open(t, exchange.Options{})
@@ -528,7 +528,7 @@ func TestTokensOfAnIssuerThatDoesNotAnswerLeaveRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := pl.write(t, "rules.yaml", strings.Replace(string(rules), "rules:\n", "  - { name: slow, issuer: slow, audience: askbus, jwks_url: \""+slow.URL+"\" }\nrules:\n  - { issuer: slow, match: { sub: x }, tenant: t, sessions: [s] }\n", 1))
-	if err := os.Chtimes(path, time.Now(), time.Now().Add(time.Minute)); err != nil { // it has changed, however coarse the clock
+	if err := os.Chtimes(path, time.Now(), time.Now().Add(time.Minute)); err != nil { // a new time, even if the clock is coarse
 		t.Fatal(err)
 	}
 	forged := newSigner(t, "x").sign(map[string]any{"iss": "slow", "aud": "askbus", "sub": "x", "exp": time.Now().Add(time.Hour).Unix()})
@@ -559,8 +559,8 @@ func TestTokensOfAnIssuerThatDoesNotAnswerLeaveRoom(t *testing.T) {
 	}
 }
 
-// Keys that could be changed on the way are not read, also if the issuer's own
-// discovery document says that they lie there.
+// Keys are fetched only over TLS, even if the issuer's own discovery document
+// names a plain address.
 func TestKeysAreReadOverTLSOnly(t *testing.T) {
 	t.Parallel()
 	var site *httptest.Server

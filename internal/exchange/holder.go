@@ -21,7 +21,7 @@ type Holder struct {
 }
 
 // Holder verifies an issuer's token and returns what its holder may ask for.
-// The error is an [*ask.Error], or says that the token cannot be checked.
+// If the error is not an [*ask.Error], the token cannot be checked.
 func (s *Source) Holder(ctx context.Context, raw string) (Holder, error) {
 	if err := tooLong(raw); err != nil {
 		return Holder{}, err

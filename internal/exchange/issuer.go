@@ -29,7 +29,7 @@ type Verifier interface {
 // required.
 type Options struct {
 	Source *Source
-	// Tokens checks an API token. The error is an [*ask.Error], or says that tokens
+	// Tokens checks an API token. If the error is not an [*ask.Error], tokens
 	// cannot be checked.
 	Tokens func(ctx context.Context, secret string) (Proof, error)
 	// Sign makes the credential of a grant, as JSON, and returns its public
@@ -90,12 +90,9 @@ func New(nc *nats.Conn, opts Options) *Issuer {
 	return &Issuer{nc: nc, opts: opts, taken: ratelimit.New(opts.PerSubject), people: ratelimit.New(perPerson), slots: make(chan struct{}, atOnce), logged: ratelimit.New(loggedAtAll), waiting: map[string]int{}}
 }
 
-// answerWithin is the limit of one exchange: the server drops a reply after 5
-// s.
+// answerWithin is the limit of one exchange: the server drops replies after five
+// seconds.
 const answerWithin = 4 * time.Second
-
-// queue is the queue group of issuers: one of them handles each request.
-const queue = "issuer"
 
 // Run answers until ctx ends. It finishes running exchanges.
 func (i *Issuer) Run(ctx context.Context) error {
@@ -117,7 +114,7 @@ func (i *Issuer) Run(ctx context.Context) error {
 		}
 	}
 	for _, s := range []string{subject.Exchange, subject.PersonAll, subject.PersonOfTenants} {
-		sub, err := i.nc.QueueSubscribe(s, queue, take)
+		sub, err := i.nc.QueueSubscribe(s, "issuer", take) // one of the issuers handles each request
 		if err != nil {
 			return err
 		}
@@ -208,9 +205,9 @@ func (i *Issuer) swap(ctx context.Context, data []byte) (proof Proof, credential
 	return proof, credential, nil
 }
 
-// verify verifies a JWT. The keys of an issuer may have to be waited for, and
-// anybody can send tokens that claim to be of it, so one issuer's leave half of
-// the slots to others'.
+// verify verifies a JWT. Fetching an issuer's keys may take time, and anybody can
+// send tokens that name it, so the tokens of one issuer get at most half of the
+// slots.
 func (i *Issuer) verify(ctx context.Context, raw string) (Proof, error) {
 	name := i.opts.Source.provider(raw)
 	i.mu.Lock()

@@ -207,7 +207,7 @@ func TestAWebInboxVouchesForNobodyElse(t *testing.T) {
 	if err := web.PublishMsg(&nats.Msg{Subject: subject.Person(user, ""), Reply: "askv1.acme.s1.get.x", Header: nats.Header{call.HeaderCredential: {token}}, Data: []byte(`{"terminal":"mei"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := vouch(web, "", "mei"); err != nil { // it comes after it
+	if err := vouch(web, "", "mei"); err != nil { // a later request, so the earlier one was handled
 		t.Error(err)
 	}
 	if err := pl.bus.Admin().Flush(); err != nil {

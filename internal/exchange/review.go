@@ -20,8 +20,8 @@ type Review struct {
 	Extra         map[string][]string
 }
 
-// Bounds of how often the API server is asked: steadily, so that forged tokens
-// do not use up a whole minute.
+// Bounds of the rate of reviews. It is steady, so that forged tokens do not use
+// up the reviews of a whole minute.
 const (
 	reviewsPerSecond = 10
 	reviewsAtOnce    = 100
@@ -29,10 +29,10 @@ const (
 
 var errReviews = errors.New("too many reviews at the moment")
 
-// askServer has the API server verify a token, which then also does not count any
-// more when its pod is gone. The claims are made of what the server says of it;
-// of the token itself only its end is read, which the server has checked. The error
-// is an [*ask.Error], or says that the server does not answer.
+// askServer lets the API server verify a token; the server also refuses the
+// tokens of deleted pods. The claims are built from the server's reply; only the
+// expiry, which the server has checked, is read from the token itself. The error
+// is an [*ask.Error], or wraps [ask.ErrUnavailable] if the server does not reply.
 func (v *verifier) askServer(ctx context.Context, raw string) (Proof, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -47,7 +47,7 @@ func (v *verifier) askServer(ctx context.Context, raw string) (Proof, error) {
 	case err != nil:
 		return Proof{}, unreachable(v.Name, err)
 	case !r.Authenticated || !slices.Contains(r.Audiences, v.Audience):
-		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "the API server does not take this token: it has expired, its pod is gone, or it is not for the audience %q", v.Audience)
+		return Proof{}, ask.Refuse(ask.CodeUnauthorized, "the API server refuses this token: it has expired, its pod is gone, or it is not for the audience %q", v.Audience)
 	}
 	expires := endOf(raw)
 	if !v.now().Before(expires) {
@@ -56,7 +56,7 @@ func (v *verifier) askServer(ctx context.Context, raw string) (Proof, error) {
 	return Proof{Provider: v.Name, Subject: r.User, Expires: expires, Claims: r.claims(v.Issuer, v.Audience)}, nil
 }
 
-// claims are the claims as a token of a service account has them.
+// claims returns the claims as they are in a service account's token.
 func (r *Review) claims(issuer, audience string) map[string]any {
 	one := func(name string) any {
 		if v := r.Extra["authentication.kubernetes.io/"+name]; len(v) == 1 {
@@ -79,8 +79,8 @@ func (r *Review) claims(issuer, audience string) map[string]any {
 	return claims
 }
 
-// endOf returns the claim exp of a token that the API server has verified; zero:
-// it has none.
+// endOf returns the claim exp of a token that the API server has verified, or the
+// zero time if it has none.
 func endOf(raw string) time.Time {
 	var claims struct {
 		Expires float64 `json:"exp"`

@@ -21,14 +21,13 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// apiServer is as much of an API server as a TokenReview needs: who the tokens that
-// it knows are of, until their pod is gone.
+// apiServer serves the TokenReview and the keys of an API server.
 type apiServer struct {
 	mu     sync.Mutex
 	tokens map[string]string // token -> pod
-	keys   []byte            // that it shows; nil: it refuses to
+	keys   []byte            // that it serves; nil: it refuses to
 	asked  int               // reviews
-	shown  int               // how often its keys were asked for
+	shown  int               // requests for its keys
 	down   bool
 }
 
@@ -124,8 +123,7 @@ func unauthorized(err error) bool {
 	return ok && e.Code == ask.CodeUnauthorized
 }
 
-// The API server says whose a token is: what stands in the token itself does not
-// count.
+// The claims come from the API server's review, not from the token itself.
 func TestTheAPIServerReviewsTokens(t *testing.T) {
 	t.Parallel()
 	a, s := reviewed(t, "askbus")
@@ -143,7 +141,7 @@ func TestTheAPIServerReviewsTokens(t *testing.T) {
 	other := nobodys.sign(claims, map[string]any{"iss": "https://elsewhere"})
 	a.tokens[other] = "migrate-x7"
 	for name, c := range map[string]struct{ token, says string }{
-		"unknown to the server": {nobodys.sign(claims, map[string]any{"jti": "1"}), "does not take this token"},
+		"unknown to the server": {nobodys.sign(claims, map[string]any{"jti": "1"}), "refuses this token"},
 		"expired":               {expired, "expired"},
 		"without an end":        {endless, "expired"},
 		"of another issuer":     {other, "does not trust the issuer"},
@@ -162,7 +160,8 @@ func TestTheAPIServerReviewsTokens(t *testing.T) {
 	}
 }
 
-// A token for another audience is authenticated by the server, and refused here.
+// The server authenticates a token for another audience, but the source refuses
+// it.
 func TestAReviewedTokenIsForOurAudience(t *testing.T) {
 	t.Parallel()
 	a, s := reviewed(t, "another")
@@ -173,8 +172,8 @@ func TestAReviewedTokenIsForOurAudience(t *testing.T) {
 	}
 }
 
-// Where the API server shows its keys to nobody, forged tokens do not become
-// reviews without end, and leave some to others at any moment.
+// If the API server does not serve its keys, the reviews of forged tokens are
+// bounded, and some are left for other tokens at any time.
 func TestReviewsAreBounded(t *testing.T) {
 	t.Parallel()
 	clock := time.Now()
@@ -196,8 +195,8 @@ func TestReviewsAreBounded(t *testing.T) {
 	}
 }
 
-// What the API server has not signed is not sent to it: strangers' tokens use up
-// no reviews.
+// Tokens that the API server has not signed are not sent to it, so that they use
+// up no reviews.
 func TestForgedTokensAreNotReviewed(t *testing.T) {
 	t.Parallel()
 	clock := time.Now()

@@ -29,7 +29,8 @@ type Provider struct {
 	Scopes   []string `json:"scopes,omitempty"` // all of them must be in the claim scope (or scp)
 	JWKSFile string   `json:"jwks_file,omitempty"`
 	JWKSURL  string   `json:"jwks_url,omitempty"`
-	// TokenReview has the API server of the cluster that this process runs in verify the tokens.
+	// TokenReview lets the API server of this process's cluster verify the
+	// tokens.
 	TokenReview bool `json:"token_review,omitempty"`
 }
 
@@ -67,9 +68,9 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseRules reads rules in YAML. Relative paths are
-// below dir, and an issuer without an audience gets the given one, if any. The
-// error names every fault with its place.
+// ParseRules parses rules in YAML. Relative paths are relative to dir, and an
+// issuer without an audience gets the given one, if any. The error names every
+// fault with its place.
 func ParseRules(data []byte, dir, audience string) (*Rules, error) {
 	if len(data) > maxRules {
 		return nil, fmt.Errorf("the file has %d bytes; the maximum is %d", len(data), maxRules)

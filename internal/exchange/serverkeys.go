@@ -2,23 +2,22 @@ package exchange
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/askbus/askbus/internal/ratelimit"
 	"github.com/coreos/go-oidc/v3/oidc"
-	"github.com/go-jose/go-jose/v4"
 )
 
-// unreadLife is how long an API server's refusal to show its keys counts.
+// unreadLife is how long the keys are not read again after they could not be
+// read.
 const unreadLife = time.Minute
 
-// serverKeys are the public keys of an API server, with which it signs the
-// tokens of service accounts. They say which tokens are forged without asking
-// the server about each; which of the others still count, only the server
-// knows. It is safe for concurrent use.
+// serverKeys are the public keys with which an API server's tokens of service
+// accounts are verified. They reveal forged tokens without a review; whether
+// another token is still valid, only a review can tell. It is safe for
+// concurrent use.
 type serverKeys struct {
 	read  func(ctx context.Context) ([]byte, error) // a JSON Web Key Set
 	now   func() time.Time
@@ -27,11 +26,11 @@ type serverKeys struct {
 
 	mu     sync.Mutex
 	keys   oidc.StaticKeySet
-	unread time.Time // when they could not be read; zero: they could
+	unread time.Time // when they could not be read; zero if they could
 }
 
-// forged reports whether a token is certainly not of this server. A token that
-// no known key verifies has the keys read again, a bounded number of times.
+// forged reports whether a token is certainly not from this server. If no known
+// key verifies a token, the keys are read again, a bounded number of times.
 func (s *serverKeys) forged(ctx context.Context, raw string) bool {
 	keys, known := s.current(ctx, false)
 	if _, err := keys.VerifySignature(ctx, raw); !known || err == nil {
@@ -42,7 +41,8 @@ func (s *serverKeys) forged(ctx context.Context, raw string) bool {
 	return known && err != nil
 }
 
-// current returns the keys, and whether they are known; again reads them again.
+// current returns the keys, and whether they are known. If again is set, it
+// reads them again.
 func (s *serverKeys) current(ctx context.Context, again bool) (keys *oidc.StaticKeySet, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,18 +54,12 @@ func (s *serverKeys) current(ctx context.Context, again bool) (keys *oidc.Static
 		return &oidc.StaticKeySet{PublicKeys: s.keys.PublicKeys}, true
 	}
 	data, err := s.read(ctx)
-	var set jose.JSONWebKeySet
-	if err == nil {
-		err = json.Unmarshal(data, &set)
-	}
 	var read oidc.StaticKeySet
-	for _, k := range set.Keys {
-		if k.Valid() && k.IsPublic() {
-			read.PublicKeys = append(read.PublicKeys, k.Key)
-		}
+	if err == nil {
+		read, err = publicKeys(data)
 	}
 	if err != nil || len(read.PublicKeys) == 0 {
-		s.log.WarnContext(ctx, "cannot read the API server's keys; forged tokens are reviewed like others", slog.Any("error", err))
+		s.log.WarnContext(ctx, "cannot read the API server's keys; it reviews forged tokens too", slog.Any("error", err))
 		s.unread = now
 		return &oidc.StaticKeySet{}, false
 	}

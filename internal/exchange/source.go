@@ -28,12 +28,15 @@ type Source struct {
 
 // SourceOptions tunes a [Source]. The zero value is ready to use.
 type SourceOptions struct {
-	Audience string // of the tokens of an issuer for which the rules name none; default: they must
-	// Review has the API server of this cluster review a token; required when the rules
-	// want token_review.
+	// Audience is the audience of issuers for which the rules name none.
+	// Default: the rules must name one.
+	Audience string
+	// Review lets this cluster's API server review a token. It is required if
+	// the rules use token_review.
 	Review func(ctx context.Context, token, audience string) (Review, error)
-	// ReviewKeys reads the API server's public keys (a JSON Web Key Set), so that it is not asked
-	// about forged tokens. Default, and while it fails: it is asked about every token.
+	// ReviewKeys reads the API server's public keys (a JSON Web Key Set), so
+	// that forged tokens are not reviewed. Without it, and while it fails, every
+	// token is reviewed.
 	ReviewKeys func(ctx context.Context) ([]byte, error)
 	Now        func() time.Time // default: time.Now
 	Logger     *slog.Logger     // default: discard
@@ -112,8 +115,8 @@ func (s *Source) verify(ctx context.Context, raw string) (Proof, error) {
 	return v.verify(ctx, raw)
 }
 
-// provider returns the name of the issuer that a token claims to be of; "" if
-// the rules have none of that name.
+// provider returns the name of the issuer that a token names, or "" if the rules
+// do not have it.
 func (s *Source) provider(raw string) string {
 	issuer, err := issuerOf(raw)
 	_, verifiers := s.current()
@@ -123,16 +126,16 @@ func (s *Source) provider(raw string) string {
 	return ""
 }
 
-// readBounded reads a file of at most most bytes.
-func readBounded(path string, most int64) ([]byte, error) {
+// readBounded reads a file of at most limit bytes.
+func readBounded(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s has more than %d bytes", path, most)
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", path, limit)
 	}
 	return data, err
 }

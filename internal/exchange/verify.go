@@ -42,10 +42,10 @@ type verifier struct {
 
 	review   func(ctx context.Context, token, audience string) (Review, error)
 	reviewed *ratelimit.Steady
-	server   *serverKeys // nil: only a review says whether a token is forged
+	server   *serverKeys // nil: forged tokens are reviewed too
 
-	lock  chan struct{}         // of one entry; a caller stops waiting for it when its request ends
-	ready *oidc.IDTokenVerifier // nil: its discovery document was not read yet
+	lock  chan struct{}         // a mutex; a caller stops waiting when its request ends
+	ready *oidc.IDTokenVerifier // nil until the discovery document is read
 }
 
 func newVerifier(p Provider, opts SourceOptions) *verifier {
@@ -175,9 +175,18 @@ func (f keyFile) VerifySignature(ctx context.Context, raw string) ([]byte, error
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errKeyFile, err)
 	}
+	keys, err := publicKeys(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errKeyFile, err)
+	}
+	return keys.VerifySignature(ctx, raw)
+}
+
+// publicKeys parses a JSON Web Key Set and drops keys that are not public.
+func publicKeys(data []byte) (oidc.StaticKeySet, error) {
 	var set jose.JSONWebKeySet
 	if err := json.Unmarshal(data, &set); err != nil {
-		return nil, fmt.Errorf("%w: %w", errKeyFile, err)
+		return oidc.StaticKeySet{}, err
 	}
 	var keys oidc.StaticKeySet
 	for _, k := range set.Keys {
@@ -185,7 +194,7 @@ func (f keyFile) VerifySignature(ctx context.Context, raw string) ([]byte, error
 			keys.PublicKeys = append(keys.PublicKeys, k.Key)
 		}
 	}
-	return keys.VerifySignature(ctx, raw)
+	return keys, nil
 }
 
 var errFetch = errors.New("too many fetches")
