@@ -54,7 +54,8 @@ type book struct {
 	matcher   language.Matcher
 }
 
-// open reads the catalogue. What is embedded is whole, as a test sees.
+// open reads the catalogue. It panics if an embedded file is invalid, which the
+// tests would show.
 //
 //nolint:gochecknoglobals // read once, never changed
 var open = sync.OnceValue(func() *book {

@@ -140,16 +140,11 @@ func (s *sheet) edit(h hit, lead string, e *editor, active bool) {
 		if r != "\n" {
 			line, width = line+r, width+cells
 		} else if active && i == e.caret { // the caret is before the break
-			s.caret = &point{len(indent) + lastWidth(s, len(indent)), len(s.lines) - 1}
+			s.caret = &point{ansi.StringWidth(s.lines[len(s.lines)-1]), len(s.lines) - 1}
 			s.near = len(s.lines) - 1
 		}
 	}
 	flush()
-}
-
-// lastWidth returns the width of the last line without its indent.
-func lastWidth(s *sheet, indent int) int {
-	return max(0, ansi.StringWidth(s.lines[len(s.lines)-1])-indent)
 }
 
 // beside puts another sheet to the right of the lines starting at from, after a rule.

@@ -160,7 +160,6 @@ type screen struct {
 	t   *testing.T
 	m   tea.Model
 	raw []string // what was written beside the screen
-	end bool
 
 	slow bool      // records arrive when arrive is called
 	late []tea.Msg // those that have not
@@ -206,11 +205,9 @@ func (s *screen) run(cmd tea.Cmd) {
 			for _, c := range msg {
 				s.run(c)
 			}
-		case tea.QuitMsg:
-			s.end = true
 		case tea.RawMsg:
 			s.raw = append(s.raw, fmt.Sprint(msg.Msg))
-		case nil:
+		case tea.QuitMsg, nil:
 		default:
 			if s.slow && tui.IsRecord(msg) {
 				s.late = append(s.late, msg)

@@ -128,7 +128,7 @@ func (m *model) anywhere(act action) tea.Cmd {
 		m.beginHandOver()
 	case actCopy:
 		if link := m.link(); link != "" {
-			m.message = "copied " + link
+			m.message = m.say("copied %s", link)
 			return tea.SetClipboard(link)
 		}
 		m.message = m.say("no web inbox is known, so there is no link")
@@ -349,7 +349,7 @@ func (m *model) browse() tea.Cmd {
 	case m.opts.Open == nil:
 		m.message = link
 	default:
-		m.message = "opened " + link
+		m.message = m.say("opened %s", link)
 		open := m.opts.Open
 		return func() tea.Msg { open(link); return nil }
 	}

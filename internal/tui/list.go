@@ -12,7 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// group sorts the list: what is urgent first, whatever its session; then sessions by their first
+// group sorts the list: urgent asks first, whatever their session; then sessions by their first
 // ask in the queue, and each session's asks in the order of the queue.
 func (m *model) group() {
 	type part struct {
@@ -44,14 +44,7 @@ func (m *model) at() int {
 
 // move moves the focus by a number of rows.
 func (m *model) move(by int) tea.Cmd {
-	if len(m.rows) == 0 {
-		return nil
-	}
-	at := m.at()
-	if at < 0 && by > 0 { // the focused ask is gone: the next one took its place
-		at = -1
-	}
-	return m.moveTo(at + by)
+	return m.moveTo(m.at() + by)
 }
 
 func (m *model) moveTo(row int) tea.Cmd {
@@ -118,14 +111,15 @@ func (m *model) listRow(row, width int) string {
 		age = m.opts.Viewer.When(h.Deadline, now, present.Until).Words
 	}
 	if until, is := m.off[h.Key]; is {
-		age = "back " + m.opts.Viewer.When(until, now, present.Until).Words
+		age = m.say("back %s", m.opts.Viewer.When(until, now, present.Until).Words)
 	}
 	if others := m.others(h.Key); len(others) > 0 && others[0].By.Principal != m.opts.By.Principal {
-		does := " looks · "
+		name := ansi.Truncate(present.Name(others[0].By), 10, "…")
+		does := m.say("%s looks", name)
 		if others[0].Answering {
-			does = " answers · "
+			does = m.say("%s answers", name)
 		}
-		age = ansi.Truncate(present.Name(others[0].By), 10, "…") + does + age
+		age = does + " · " + age
 	}
 	room := max(4, width-4-ansi.StringWidth(age))
 	heading := ansi.Truncate(present.InlinePlain(h.Heading), room, "…")

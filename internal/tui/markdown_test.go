@@ -52,7 +52,7 @@ func TestMarkdownPreviewsAreDrawn(t *testing.T) {
 			}
 		}
 		s.keys("w g")
-		s.has("# The plan", "**the ledger**") // as it came
+		s.has("# The plan", "**the ledger**") // the source
 	}
 }
 
@@ -68,8 +68,7 @@ func TestListsHangBehindTheirMarks(t *testing.T) {
 	}
 }
 
-// Each line of a screen ends the styles that it began: panes stand beside each
-// other.
+// Each line ends its own styles, because another pane follows on the same line.
 func TestStylesEndWithTheirLine(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t, 120, 40, nil, planned("**"+strings.Repeat("bold ", 60)+"**\n\n`"+strings.Repeat("code ", 60)+"`"))
@@ -81,7 +80,7 @@ func TestStylesEndWithTheirLine(t *testing.T) {
 	}
 }
 
-// A chip before a question takes room of its first line, and no word is lost.
+// A chip before a question shortens its first line, but no word is lost.
 func TestALongQuestionBehindItsChipIsWhole(t *testing.T) {
 	t.Parallel()
 	words := "Which of the **two** databases that the platform team has in use should keep the ledger of `billing`, given that it must be there at night, too?"
@@ -124,8 +123,7 @@ func TestMarksAreNotCutOff(t *testing.T) {
 	}
 }
 
-// Where a link leads is said wherever its words are drawn: they may be another
-// address.
+// A link always shows its host, because its text may be another address.
 func TestALinkSaysWhereItLeads(t *testing.T) {
 	t.Parallel()
 	const link = "[https://github.com/acme](https://evil.example/x)"

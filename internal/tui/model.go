@@ -125,7 +125,6 @@ func newModel(opts Options) (*model, error) {
 	opts.Viewer.By = opts.By
 	m := &model{opts: opts, keys: keys, styles: newStyles(false), mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once}
 	m.inCard = m.once()
-	m.filter.caret = 0
 	return m, nil
 }
 
@@ -310,8 +309,8 @@ func (m *model) editor() *editor {
 		return nil
 	case m.finding:
 		return &m.filter
-	case m.inCard || m.wide():
-		if f := m.form(); f != nil && m.inCard && f.end == nil {
+	case m.inCard:
+		if f := m.form(); f != nil && f.end == nil {
 			return f.editor()
 		}
 	}

@@ -86,7 +86,8 @@ func (m *model) overlayKey(name, text string) {
 		m.overlay = overlay{}
 		return
 	}
-	q := &m.card(f).Questions[f.step]
+	card := m.card(f)
+	q := &card.Questions[f.step]
 	page := max(1, m.height-4)
 	switch {
 	case name == "esc", act == actQuit, act == actPreview && o.kind == overlayReader, act == actCompare && o.kind == overlayCompare:
@@ -117,10 +118,11 @@ func (m *model) overlayKey(name, text string) {
 		o.first, o.top = otherPreview(q, o.first, o.first, 1), 0
 	case name == "left":
 		o.first, o.top = otherPreview(q, o.first, o.first, -1), 0
-	case len(name) == 1 && name >= "1" && name <= "9" && int(name[0]-'1') < len(q.Options):
-		f.choose(q, int(name[0]-'1'))
-		if int(name[0]-'1') < len(q.Options) && q.Options[name[0]-'1'].Preview != nil {
-			o.first = int(name[0] - '1')
+	case len(name) == 1 && name >= "1" && name <= "9" && int(name[0]-'1') < len(q.Options) && f.end == nil && card.May.Answer:
+		i := int(name[0] - '1')
+		f.choose(q, i)
+		if q.Options[i].Preview != nil {
+			o.first = i
 		}
 	}
 	o.top = max(0, o.top)
@@ -191,14 +193,10 @@ func (m *model) framed(head string, lines []string, height int, foot string) []s
 // helpView renders the keys that match the filter.
 func (m *model) helpView() []string {
 	find := strings.ToLower(strings.TrimSpace(m.overlay.filter.String()))
-	lines := []string{}
+	var lines []string
 	add := func(keys, words string) {
 		if find == "" || strings.Contains(strings.ToLower(keys+" "+words), find) {
-			lead := padded("  "+keys, 20)
-			for _, l := range wrapBehind(lead, strings.Repeat(" ", ansi.StringWidth(lead)), words, m.width) {
-				lines = append(lines, lead+l)
-				lead = strings.Repeat(" ", ansi.StringWidth(lead))
-			}
+			lines = append(lines, wrapped(padded("  "+keys, 20), strings.Repeat(" ", 20), words, m.width)...)
 		}
 	}
 	add("1–9 0", m.say("choose an option, 0 is the tenth"))

@@ -144,3 +144,22 @@ func TestPresenceIsShownAndReported(t *testing.T) {
 	s.send(tea.BlurMsg{})
 	said("leaves a2")
 }
+
+func TestTheListIsTranslated(t *testing.T) {
+	t.Parallel()
+	links := 0
+	s, b := start(t, 120, 40, func(o *tui.Options) {
+		o.Viewer.Lang = "zh"
+		o.Open = func(string) { links++ }
+		team := &team{bus: o.Source.(*bus), off: map[ask.Key]time.Time{}, told: make(chan string, 10)}
+		team.there = map[ask.Key][]responder.Attention{keyOf("a1"): {{Principal: "os:tom", Name: "Tom"}}}
+		o.Team = team
+	}, database())
+	b.asked(text("Next?"))
+	s.send(tui.Changed())
+	s.has("Tom 正在看 · ")
+	s.keys("y").has("已复制 http")
+	if s.keys("O").has("已打开 http"); links != 1 {
+		t.Errorf("%d links were opened", links)
+	}
+}

@@ -100,7 +100,7 @@ func (w newlines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Board returns the kit's board as a [Source], and a function that reports its changes.
+// Board returns a function that reports the changes of the kit's board, for [Run].
 func Board(b *responder.Board) func(ctx context.Context, changed func()) {
 	return func(ctx context.Context, changed func()) {
 		b.Subscribe(ctx, responder.Filter{}, func(responder.Event) { changed() })
