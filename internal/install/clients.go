@@ -58,27 +58,27 @@ func Clients() []Client {
 	return []Client{
 		{
 			Name: "claude-code", Title: "Claude Code", File: under(dir, ".mcp.json"), path: []string{"mcpServers", entryName}, entry: typed,
-			Note: `Start it in this directory and accept the server; "/mcp" shows it.`,
+			Note: `Start Claude Code in this directory and accept the server; "/mcp" lists it.`,
 		},
 		{
 			Name: "claude-desktop", Title: "Claude Desktop", File: desktop, path: []string{"mcpServers", entryName}, entry: local,
-			Note: "Quit it and start it again.",
+			Note: "Quit Claude Desktop and start it again.",
 		},
 		{
 			Name: "cursor", Title: "Cursor", File: under(home, ".cursor", "mcp.json"), path: []string{"mcpServers", entryName}, entry: local,
-			Note: "Turn the server on in Settings, MCP.",
+			Note: "Switch askbus on in Cursor's settings, under MCP.",
 		},
 		{
 			Name: "vscode", Title: "VS Code", File: under(dir, ".vscode", "mcp.json"), path: []string{"servers", entryName}, entry: typed,
-			Note: `Run "MCP: List Servers" and start it.`,
+			Note: `Run the command "MCP: List Servers" and start askbus.`,
 		},
 		{
 			Name: "codex", Title: "Codex", File: under(home, ".codex", "config.toml"), path: []string{"mcp_servers", entryName}, lines: codex,
-			Note: "Restart it.",
+			Note: `Start Codex again; "/mcp" lists askbus.`,
 		},
 		{
 			Name: "gemini", Title: "Gemini CLI", File: under(home, ".gemini", "settings.json"), path: []string{"mcpServers", entryName}, entry: local,
-			Note: `"/mcp" shows it.`,
+			Note: `Start Gemini CLI again; "/mcp" lists askbus.`,
 		},
 		{Name: "opencode", Title: "opencode", File: under(config, "opencode", "opencode.json"), path: []string{"mcp", entryName}, entry: func(c Command) any {
 			return struct {
@@ -86,7 +86,7 @@ func Clients() []Client {
 				Command []string `json:"command"`
 				Enabled bool     `json:"enabled"`
 			}{"local", append([]string{c.Path}, c.Args...), true}
-		}, Note: "Restart it."},
+		}, Note: "Start opencode again."},
 		{Name: "zed", Title: "Zed", File: under(config, "zed", "settings.json"), path: []string{"context_servers", entryName}, entry: func(c Command) any {
 			return struct {
 				Source  string            `json:"source"`
@@ -94,7 +94,7 @@ func Clients() []Client {
 				Args    []string          `json:"args"`
 				Env     map[string]string `json:"env"`
 			}{"custom", c.Path, c.Args, map[string]string{}}
-		}, Note: "The agent panel's settings show it."},
+		}, Note: "The settings of Zed's agent panel list askbus."},
 	}
 }
 
