@@ -111,7 +111,8 @@ func index(records []adr) []byte {
 <!-- Written by tools/adrindex (make generate). Do not edit. -->
 
 What was decided, when and why; [0001](0001-record-architecture-decisions.md) says how this works and
-[template.md](template.md) is where a new one begins.
+[template.md](template.md) is where a new one begins. A missing number was given to a branch that did not use it, or to a decision that was
+withdrawn before a release.
 
 | decision | date | status | updates |
 |---|---|---|---|
