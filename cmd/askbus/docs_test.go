@@ -108,7 +108,7 @@ func checkUnrun(t *testing.T, at, language, text string) {
 func script(page string, blocks []shellBlock) string {
 	var s strings.Builder
 	s.WriteString(`set -uo pipefail
-go() { case "${1-} ${2-}" in "run ./cmd/askbus") shift 2; askbus "$@";; "install ./cmd/askbus") ;; *) command go "$@";; esac; }
+go() { [ "$*" = "install ./cmd/askbus" ] || command go "$@"; } # this test's askbus is on PATH already
 until_ok() { for _ in $(seq 600); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done; echo "never ready: $*" >&2; return 1; }
 waiting() { askbus list --output json | tr ',' '\n' | sed -n 's/.*"ask":{"id":"\([^"]*\)".*/\1/p' | tail -1; }
 pending() { [ -n "$(waiting)" ]; }
