@@ -200,9 +200,6 @@ type Object struct {
 type Chain struct {
 	Writer string `json:"writer"` // the broker's instance
 	N      int64  `json:"n"`      // from 1, for each writer
-	// Prev is reserved for the SHA-256 of the writer's previous record, as "sha256:<hex>" over its
-	// stored bytes. This version does not write it.
-	Prev string `json:"prev,omitempty"`
 }
 
 // Encode encodes a record within maxRecord: it shortens texts, and drops the question and the
