@@ -31,41 +31,36 @@ func (b *Broker) apply(ctx context.Context, k ask.Key, c lifecycle.Command, user
 		if err != nil && !looks {
 			return lifecycle.State{}, err
 		}
-		effects, err := lifecycle.Decide(b.broken(s), c, lifecycle.Env{Now: now})
+		effect, err := lifecycle.Decide(b.broken(s), c, now)
 		if err != nil {
 			return lifecycle.State{}, err
 		}
-		for _, e := range effects {
-			switch e := e.(type) {
-			case lifecycle.Tell:
-				return s, nil
-			case lifecycle.Store:
-				if !read {
-					count, refusal := b.admit(ctx, k, &e.State)
-					if refusal != nil {
-						if s, err = b.led.Read(ctx, k); err == nil && !s.Known() {
-							err = refusal
-						}
-						read = true
-						break
+		switch e := effect.(type) {
+		case lifecycle.Tell:
+			return s, nil
+		case lifecycle.Store:
+			if !read {
+				count, refusal := b.admit(ctx, k, &e.State)
+				if refusal != nil {
+					if s, err = b.led.Read(ctx, k); err == nil && !s.Known() {
+						err = refusal
 					}
-					counted = count
+					read = true
+					break
 				}
-				var stored lifecycle.State
-				if stored, err = b.led.Store(ctx, e.State); err == nil {
-					s = lifecycle.Apply(s, lifecycle.Asked{State: stored})
-					b.counts.Asked(k.Tenant)
-					isNew = true
-				}
-			case lifecycle.Resolve:
-				var stored lifecycle.State
-				if stored, err = b.led.ResolveAs(ctx, s, e.Outcome, user, now); err == nil {
-					s = stored
-					b.quotas.Ended(k)
-				}
+				counted = count
 			}
-			if err != nil {
-				break
+			var stored lifecycle.State
+			if stored, err = b.led.Store(ctx, e.State); err == nil {
+				s = lifecycle.Apply(s, lifecycle.Asked{State: stored})
+				b.counts.Asked(k.Tenant)
+				isNew = true
+			}
+		case lifecycle.Resolve:
+			var stored lifecycle.State
+			if stored, err = b.led.ResolveAs(ctx, s, e.Outcome, user, now); err == nil {
+				s = stored
+				b.quotas.Ended(k)
 			}
 		}
 		switch {

@@ -32,7 +32,7 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := lifecycle.Decide(c.held, c.command, lifecycle.Env{Now: now}); err != nil {
+				if _, err := lifecycle.Decide(c.held, c.command, now); err != nil {
 					b.Fatal(err)
 				}
 			}

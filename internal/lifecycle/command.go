@@ -1,10 +1,6 @@
 package lifecycle
 
-import (
-	"time"
-
-	"github.com/askbus/askbus/pkg/ask"
-)
+import "github.com/askbus/askbus/pkg/ask"
 
 // Command is what somebody wants of an ask: one of [Ask], [Reply], [Decline],
 // [Withdraw], [Abort] and [Look].
@@ -42,11 +38,6 @@ func (Decline) command()  {}
 func (Withdraw) command() {}
 func (Abort) command()    {}
 func (Look) command()     {}
-
-// Env holds external inputs: Decide reads no clock.
-type Env struct {
-	Now time.Time // by the ledger's clock; zero: unknown, and nothing ends by time
-}
 
 // Effect is what to do: one of [Store], [Resolve] and [Tell].
 //

@@ -40,9 +40,9 @@ func TestOnlyAProvenPrincipalDecidesForAnAudience(t *testing.T) {
 				lifecycle.Reply{Reply: ask.Reply{AnswerID: "1", By: by, Answers: []ask.Answer{{QuestionID: "q1", Text: "yes"}}}},
 				lifecycle.Decline{Reply: ask.Reply{AnswerID: "1", By: by}, Reason: "no"},
 			} {
-				effects, err := lifecycle.Decide(q, command, lifecycle.Env{Now: now})
-				if got := errors.Is(err, ask.ErrForbidden); got != c.refused || c.refused != (effects == nil) {
-					t.Errorf("%T: effects %v, error %v; refused should be %v", command, effects, err, c.refused)
+				effect, err := lifecycle.Decide(q, command, now)
+				if got := errors.Is(err, ask.ErrForbidden); got != c.refused || c.refused != (effect == nil) {
+					t.Errorf("%T: effect %v, error %v; refused should be %v", command, effect, err, c.refused)
 				}
 			}
 		})

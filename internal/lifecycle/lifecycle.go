@@ -30,30 +30,23 @@ const Overdue = 2 * time.Second
 
 // Decide returns what to write and what to reply for one command. It is called
 // again with the new state after every write and after every lost race. Errors
-// are [*ask.Error] values for the sender of the command.
-func Decide(s State, c Command, env Env) ([]Effect, error) {
-	e, err := decide(&s, c, env.Now)
-	if err != nil {
-		return nil, err
-	}
-	return []Effect{e}, nil
-}
-
-func decide(s *State, c Command, now time.Time) (Effect, error) {
+// are [*ask.Error] values for the sender of the command. The time is that of the
+// ledger's clock; if it is zero, it is unknown and nothing ends by time.
+func Decide(s State, c Command, now time.Time) (Effect, error) {
 	if s.Pending() && now.After(s.Deadline.Add(Overdue)) {
 		return Resolve{s.Will}, nil
 	}
 	switch c := c.(type) {
 	case Ask:
-		return decideAsk(s, c)
+		return decideAsk(&s, c)
 	case Reply:
-		return decideReply(s, c, now)
+		return decideReply(&s, c, now)
 	case Decline:
-		return decideDecline(s, c, now)
+		return decideDecline(&s, c, now)
 	case Withdraw:
-		return decideEnd(s, ask.StatusWithdrawn, c.Reason, now)
+		return decideEnd(&s, ask.StatusWithdrawn, c.Reason, now)
 	case Abort:
-		return decideEnd(s, ask.StatusAborted, c.Reason, now)
+		return decideEnd(&s, ask.StatusAborted, c.Reason, now)
 	case Look:
 		if !s.Known() {
 			return nil, notFound()

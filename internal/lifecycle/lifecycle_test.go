@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -41,17 +40,14 @@ type world struct {
 func (w *world) do(t testing.TB, c lifecycle.Command) (lifecycle.State, error) {
 	t.Helper()
 	for range 3 {
-		effects, err := lifecycle.Decide(w.held, c, lifecycle.Env{Now: w.now})
+		effect, err := lifecycle.Decide(w.held, c, w.now)
 		if err != nil {
-			if effects != nil {
-				t.Fatalf("%T: refused with effects: %v and %v", c, effects, err)
+			if effect != nil {
+				t.Fatalf("%T: refused with an effect: %v and %v", c, effect, err)
 			}
 			return lifecycle.State{}, err
 		}
-		if len(effects) != 1 {
-			t.Fatalf("%T: %d effects", c, len(effects))
-		}
-		switch e := effects[0].(type) {
+		switch e := effect.(type) {
 		case lifecycle.Tell:
 			return w.held, nil
 		case lifecycle.Store:
@@ -251,16 +247,13 @@ func TestEveryCommandMeetsTheDeadlineTwoSecondsLate(t *testing.T) {
 	for _, c := range commands() {
 		w := pending(t)
 		w.now = w.held.Deadline.Add(lifecycle.Overdue)
-		if effects, err := lifecycle.Decide(w.held, lifecycle.Look{}, lifecycle.Env{Now: w.now}); err != nil || effects[0] != (lifecycle.Tell{}) {
-			t.Errorf("the timer has two seconds: %v, %v", effects, err)
+		if effect, err := lifecycle.Decide(w.held, lifecycle.Look{}, w.now); err != nil || effect != (lifecycle.Tell{}) {
+			t.Errorf("the timer has two seconds: %v, %v", effect, err)
 		}
 		w.now = w.now.Add(1)
-		effects, err := lifecycle.Decide(w.held, c, lifecycle.Env{Now: w.now})
-		if err != nil || len(effects) != 1 {
-			t.Fatalf("%T of an overdue ask: %v, %v", c, effects, err)
-		}
-		if r, ok := effects[0].(lifecycle.Resolve); !ok || r.Outcome.Status != ask.StatusExpired {
-			t.Errorf("%T of an overdue ask: %v", c, effects)
+		effect, err := lifecycle.Decide(w.held, c, w.now)
+		if r, ok := effect.(lifecycle.Resolve); err != nil || !ok || r.Outcome.Status != ask.StatusExpired {
+			t.Errorf("%T of an overdue ask: %v, %v", c, effect, err)
 		}
 	}
 }
@@ -284,59 +277,4 @@ func commands() []lifecycle.Command {
 		lifecycle.Abort{Reason: "halt"},
 		lifecycle.Look{},
 	}
-}
-
-// said formats the reply to a command.
-func said(h lifecycle.State, err error) string {
-	if err != nil {
-		e, ok := errors.AsType[*ask.Error](err)
-		if !ok {
-			return "not a refusal: " + err.Error()
-		}
-		s := fmt.Sprintf("%s %s", e.Code, err)
-		if e.Outcome != nil {
-			s += fmt.Sprintf(" %s %s %v", e.Outcome.Status, e.Outcome.AnswerID, e.Outcome.At)
-		}
-		return s
-	}
-	if o := h.End; o != nil {
-		return fmt.Sprintf("%s %s %s %v %v", o.Status, o.AnswerID, o.Reason, o.At, o.CancelledBy)
-	}
-	return fmt.Sprintf("pending until %v", h.Deadline)
-}
-
-// FuzzDecide runs any sequence of commands, with time passing in between. A
-// resolved ask never changes, a refused command writes nothing, and a repeated
-// command gets the same reply.
-func FuzzDecide(f *testing.F) {
-	f.Add([]byte{0, 0, 2, 0, 3, 0, 12, 0})
-	f.Add([]byte{0, 0, 10, 1, 0, 2, 2, 200, 11, 9})
-	f.Add([]byte{2, 0, 0, 255, 12, 255})
-	f.Fuzz(func(t *testing.T, script []byte) {
-		w := &world{now: now}
-		all := commands()
-		var first *ask.Outcome
-		for len(script) >= 2 {
-			c := all[int(script[0])%len(all)]
-			w.now = w.now.Add(time.Duration(script[1]) * time.Minute / 4)
-			script = script[2:]
-
-			before := len(w.events)
-			told := said(w.do(t, c))
-			if first != nil && w.held.End != first {
-				t.Fatalf("%T changed the outcome", c)
-			}
-			first = w.held.End
-			after := len(w.events)
-			if after > before+2 { // stored, and overdue by then
-				t.Fatalf("%T wrote %d times", c, after-before)
-			}
-			if again := said(w.do(t, c)); again != told {
-				t.Fatalf("%T again: %s, before: %s", c, again, told)
-			}
-			if after != len(w.events) {
-				t.Fatalf("%T again wrote", c)
-			}
-		}
-	})
 }

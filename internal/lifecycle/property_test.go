@@ -10,13 +10,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestProperties runs any sequence of commands, with time passing in between,
-// and late events of a server's timer. Replaying the stored events gives the
-// state; a repeated command ends in Tell or in the same refusal; an ended ask
-// never changes.
-func TestProperties(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(r *rapid.T) {
+// properties runs any sequence of commands, with time passing in between, and
+// late events of a server's timer. Replaying the stored events gives the state; a
+// repeated command ends in Tell or in the same refusal; an ended ask never
+// changes.
+func properties(t testing.TB) func(*rapid.T) {
+	t.Helper()
+	return func(r *rapid.T) {
 		w := &world{now: now}
 		all := commands()
 		var end *ask.Outcome
@@ -27,10 +27,10 @@ func TestProperties(t *testing.T) {
 			}
 			c := all[rapid.IntRange(0, len(all)-1).Draw(r, "command")]
 			_, err := w.do(t, c)
-			effects, again := lifecycle.Decide(w.held, c, lifecycle.Env{Now: w.now})
+			effect, again := lifecycle.Decide(w.held, c, w.now)
 			switch {
-			case err == nil && (again != nil || effects[0] != (lifecycle.Tell{})):
-				t.Fatalf("%T carried out again: %v, %v", c, effects, again)
+			case err == nil && (again != nil || effect != (lifecycle.Tell{})):
+				t.Fatalf("%T carried out again: %v, %v", c, effect, again)
 			case err != nil && (again == nil || again.Error() != err.Error()):
 				t.Fatalf("%T refused with %v, then %v", c, err, again)
 			}
@@ -46,7 +46,16 @@ func TestProperties(t *testing.T) {
 		if diff := cmp.Diff(w.held, replayed); diff != "" {
 			t.Fatalf("replayed (-stored +replayed):\n%s", diff)
 		}
-	})
+	}
+}
+
+func TestProperties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, properties(t))
+}
+
+func FuzzDecide(f *testing.F) {
+	f.Fuzz(func(t *testing.T, input []byte) { rapid.MakeFuzz(properties(t))(t, input) })
 }
 
 // TestApplyIsTotal applies events in orders that no ledger has.
