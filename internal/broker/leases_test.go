@@ -11,10 +11,13 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/state"
 	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -326,9 +329,13 @@ func TestAnAgentMayWriteItsLeaseItself(t *testing.T) {
 	t.Parallel()
 	h := newHeld(t, 1)
 	c := h.asked("s1", "a")
-	for _, v := range []any{struct{}{}, map[string]any{"until": "2099-01-01T00:00:00Z"}, map[string]any{"until": 7}} {
-		own := state.Open(h.Agent("acme", "s1"), state.Agent("acme", "s1"), state.Leases)
-		if _, err := own.Put(t.Context(), state.Key{Tenant: "acme", Name: "s1"}, v, time.Hour); err != nil {
+	put := subject.StateRequest{Role: subject.StateAgent, Tenant: "acme", Session: "s1", Bucket: subject.BucketLeases, Verb: subject.VerbPut}
+	for _, v := range []string{`{}`, `{"until":"2099-01-01T00:00:00Z"}`, `{"until":7}`} {
+		body, err := wire.EncodeStatePut(wire.StatePut{Value: []byte(v), TTL: time.Hour, ID: cloudevent.NewID()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call.Do(t.Context(), call.On(h.Agent("acme", "s1")), &nats.Msg{Subject: put.String(), Data: body}, 0); err != nil {
 			t.Fatal(err)
 		}
 		h.pass(time.Minute)

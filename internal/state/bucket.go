@@ -48,9 +48,8 @@ func (e *Entry) Live(now time.Time) bool {
 
 // Role is the role of the connection's credential.
 type Role struct {
-	role          subject.StateRole
-	typ           string
-	tenant, agent string
+	role        subject.StateRole
+	typ, tenant string
 }
 
 // Gateway is the role of the HTTP and WebSocket gateway.
@@ -66,11 +65,6 @@ func Operator() Role { return Role{role: subject.StateOperator} }
 // single tenant.
 func Responder(typ, tenant string) Role {
 	return Role{role: subject.StateResponder, typ: typ, tenant: tenant}
-}
-
-// Agent is the role of one session's agent.
-func Agent(tenant, session string) Role {
-	return Role{role: subject.StateAgent, tenant: tenant, agent: session}
 }
 
 // Bucket is one bucket of shared state. It is safe for concurrent use.
@@ -97,7 +91,7 @@ func (b *Bucket) Tenant() string { return b.role.tenant }
 
 func (b *Bucket) subject(verb subject.Verb, k Key) string {
 	return subject.StateRequest{
-		Role: b.role.role, Type: b.role.typ, Tenant: b.role.tenant, Session: b.role.agent,
+		Role: b.role.role, Type: b.role.typ, Tenant: b.role.tenant,
 		Bucket: b.name, Verb: verb, Key: k, Every: verb == subject.VerbList && b.role.tenant == "",
 	}.String()
 }

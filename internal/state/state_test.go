@@ -120,7 +120,7 @@ func TestAReplicaSeesAnothersWrite(t *testing.T) {
 func TestCompareAndSet(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	b.Broker(brokerOptions())
+	b.Broker(broker.Options{})
 	one := webBucket(b, state.Snoozes)
 	k := state.Key{Tenant: "acme", Name: "s1.a1.mei"}
 	var won atomic.Int32
@@ -262,7 +262,6 @@ func TestATenantHasItsOwnLimit(t *testing.T) {
 func TestNobodyTouchesAnothersBucket(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	broker := b.Admin()
 	for _, who := range []struct {
 		role  natsd.Role
 		state subject.StateRole
@@ -292,7 +291,7 @@ func TestNobodyTouchesAnothersBucket(t *testing.T) {
 						}
 						r := subject.StateRequest{Role: who.state, Type: who.role.Type, Tenant: who.role.Tenant, Session: who.role.Session, Bucket: bucket.Name, Verb: verb, Key: k}
 						want := k == who.own && bucket.May(r.Role, r.Type, verb)
-						if got := allowed(t, broker, nc, r); got != want {
+						if got := allowed(t, nc, r); got != want {
 							t.Errorf("%s %s %v: %t, want %t", verb, bucket.Name, k, got, want)
 						}
 					}
@@ -313,6 +312,7 @@ func TestNobodyTouchesAnothersBucket(t *testing.T) {
 		})
 	}
 	// The broker itself also refuses what NATS should refuse.
+	broker := b.Admin()
 	for _, bucket := range subject.Buckets() {
 		for _, verb := range []subject.Verb{subject.VerbGet, subject.VerbPut, subject.VerbDelete} {
 			r := subject.StateRequest{Role: subject.StateResponder, Type: "tui", Bucket: bucket.Name, Verb: verb, Key: subject.StateKey{Name: "k"}}
@@ -335,9 +335,8 @@ func TestNobodyTouchesAnothersBucket(t *testing.T) {
 }
 
 // allowed tries a request or a subscription against the server.
-func allowed(t *testing.T, broker, nc *nats.Conn, r subject.StateRequest) bool {
+func allowed(t *testing.T, nc *nats.Conn, r subject.StateRequest) bool {
 	t.Helper()
-	_ = broker
 	if r.Verb != subject.VerbWatch {
 		return publishes(t, nc, r.String())
 	}
@@ -407,7 +406,7 @@ func TestAReplicaIsRightAgainAfterItWasAway(t *testing.T) {
 func TestTheBrokerIsKilledInBetween(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
-	kill := b.Broker(brokerOptions())
+	kill := b.Broker(broker.Options{})
 	one := webBucket(b, state.Sessions)
 	r := follow(t, webBucket(b, state.Sessions), state.CacheOptions{FailAfter: 5 * time.Second, Poll: 50 * time.Millisecond})
 	k := state.Key{Name: "k"}
@@ -435,7 +434,7 @@ func TestTheBrokerIsKilledInBetween(t *testing.T) {
 	if _, err := r.All(); !errors.Is(err, ask.ErrUnavailable) {
 		t.Errorf("without contact: %v", err)
 	}
-	b.Broker(brokerOptions())
+	b.Broker(broker.Options{})
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -476,32 +475,6 @@ func TestWatchesLeaveNothingBehind(t *testing.T) {
 		t.Errorf("%d subscriptions after 20 replicas came and went, before them %d", n, before-1)
 	}
 }
-
-func TestAnAgentHoldsItsLeaseAlone(t *testing.T) {
-	t.Parallel()
-	b := natstest.Start(t, natstest.Options{})
-	mine := state.Open(b.Agent("acme", "s1"), state.Agent("acme", "s1"), state.Leases)
-	rev, err := mine.Put(t.Context(), state.Key{}, thing{1}, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen, err := state.Open(b.Responder("web"), state.Responder("web", ""), state.Leases).Get(t.Context(), state.Key{Tenant: "acme", Name: "s1"})
-	if err != nil || seen.Revision != rev {
-		t.Errorf("%+v, %v", seen, err)
-	}
-	if _, err := state.Open(b.Responder("web"), state.Responder("web", ""), state.Leases).Put(shortly(t), state.Key{Tenant: "acme", Name: "s1"}, thing{2}, time.Minute); err == nil {
-		t.Error("a surface renews an agent's lease")
-	}
-}
-
-func shortly(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func brokerOptions() broker.Options { return broker.Options{} }
 
 // Writes and deletions survive a kill and a clean stop.
 func TestSharedStateSurvives(t *testing.T) {
