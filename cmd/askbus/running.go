@@ -24,6 +24,7 @@ import (
 	"github.com/askbus/askbus/internal/httpserver"
 	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/ledger"
+	"github.com/askbus/askbus/internal/livefile"
 	"github.com/askbus/askbus/internal/metrics"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/push"
@@ -245,11 +246,11 @@ func (r *running) quotas(file string) (func() *quota.Policy, error) {
 		p := quota.Default()
 		return func() *quota.Policy { return p }, nil
 	}
-	f, err := quota.Open(file, r.log)
+	f, err := livefile.Open(file, quota.Parse, r.log)
 	if err != nil {
 		return nil, usage("--policy: %w", err)
 	}
-	return f.Policy, nil
+	return f.Content, nil
 }
 
 // waitSaid is how often a role says again that it waits for its server.

@@ -206,9 +206,13 @@ func (a *app) slackRouteCmd() *cobra.Command {
 		Example: `  askbus slack route routes.yaml
   askbus slack route routes.yaml --explain ask.json`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			routes, err := slack.ReadRoutes(args[0])
+			data, err := os.ReadFile(args[0])
 			if err != nil {
 				return &exitError{exitUsage, err}
+			}
+			routes, err := slack.ParseRoutes(data)
+			if err != nil {
+				return usage("%s: %w", args[0], err)
 			}
 			if explain == "" {
 				a.say("askbus: %s is valid: %d routes and the default", args[0], len(routes.Rules))

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -79,34 +76,6 @@ func TestATenantDemandsAProof(t *testing.T) {
 	if p.MinProof("prod") != "oidc" || p.MinProof("dev") != "os" || p.MinProof("any") != "os" || quota.Default().MinProof("any") != "" {
 		t.Error(p.MinProof("prod"), p.MinProof("dev"), p.MinProof("any"))
 	}
-}
-
-func TestAPolicyFileIsReadAgainAndAWrongOneHoldsNothingUp(t *testing.T) {
-	t.Parallel()
-	name := filepath.Join(t.TempDir(), "policy.yaml")
-	write := func(s string, at time.Time) {
-		if err := errors.Join(os.WriteFile(name, []byte(s), 0o600), os.Chtimes(name, at, at)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	synctest.Test(t, func(t *testing.T) {
-		write("default: {pending: 1}", time.Now())
-		f, err := quota.Open(name, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		first := f.Policy()
-		write("default: {pendng: 1}", time.Now().Add(time.Minute))
-		time.Sleep(2 * time.Second)
-		if f.Policy() != first {
-			t.Error("a wrong file replaced the policy")
-		}
-		write("default: {pending: 2}", time.Now().Add(2*time.Minute))
-		time.Sleep(2 * time.Second)
-		if f.Policy() == first {
-			t.Error("the file was not read again")
-		}
-	})
 }
 
 func TestRatesAreOfSessionAndTenant(t *testing.T) {

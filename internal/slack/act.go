@@ -172,12 +172,12 @@ func (s *App) lost(ctx context.Context, m message, who actor, rec ask.Record, t 
 	switch {
 	case errors.Is(err, ask.ErrNotFound):
 		s.tell(ctx, m, who.User, "This question no longer exists; it ended long ago.")
-		s.close(ctx, m, lang.Of(s.routes(ctx).Default.Language).Say("This question ended long ago."))
+		s.close(ctx, m, lang.Of(s.routes().Default.Language).Say("This question ended long ago."))
 	case err != nil:
 		s.tell(ctx, m, who.User, "Your answer was not stored: askbus cannot be reached. The question stays open; please click again in a moment.")
 	default:
 		s.tell(ctx, m, who.User, "This question was asked again; please answer the newer card. Nothing was stored.")
-		s.close(ctx, m, s.language(ctx, &rec.Ask).Say("This question was asked again; see the newer card."))
+		s.close(ctx, m, s.language(&rec.Ask).Say("This question was asked again; see the newer card."))
 	}
 	s.log.InfoContext(ctx, "received a click on an outdated card", slog.String("ask_id", t.Key.ID), slog.String("life", rec.Life))
 }
@@ -199,7 +199,7 @@ func (s *App) close(ctx context.Context, m message, text string) {
 func (s *App) tell(ctx context.Context, m message, user, text string) {
 	s.background(ctx, func(ctx context.Context) {
 		s.meet(ctx, user)
-		text := s.speaks(ctx, user, nil).Say(text)
+		text := s.speaks(user, nil).Say(text)
 		to := m
 		if to.Channel == "" { // from the Home tab
 			channel, err := s.channel(ctx, Target{Person: user})
@@ -218,7 +218,7 @@ func (s *App) tell(ctx context.Context, m message, user, text string) {
 func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Record, t target, name string) {
 	from := modalRef{Target: t.String(), Channel: m.Channel, TS: m.TS, Thread: m.Thread}
 	s.meet(ctx, in.User.ID)
-	l := s.speaks(ctx, in.User.ID, &rec.Ask)
+	l := s.speaks(in.User.ID, &rec.Ask)
 	a := s.askedIn(l, rec, s.linkTo(t.Key))
 	v := answerModal(a, from)
 	switch {
@@ -273,14 +273,14 @@ func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor
 // decide sends a person's decision. err is the broker's; why is what to tell the person, if
 // anything.
 func (s *App) decide(ctx context.Context, what string, rec *ask.Record, m message, who actor, send func(ask.Key, ask.Place, ask.By) (ask.Outcome, error)) (why string, err error) {
-	by, refused := s.by(ctx, who, &rec.Ask, s.routes(ctx))
+	by, refused := s.by(ctx, who, &rec.Ask, s.routes())
 	if refused != "" {
 		s.refusedPerson(what, who, rec.Ask.Key(), refused)
 		return refused, ask.Refuse(ask.CodeForbidden, "%s", refused)
 	}
 	s.clicked.put(m.Channel+"/"+m.TS, struct{}{})
 	_, err = send(rec.Ask.Key(), ask.Place{Ref: m.ref()}, by)
-	return s.explain(s.speaks(ctx, who.User, &rec.Ask), rec, err), err
+	return s.explain(s.speaks(who.User, &rec.Ask), rec, err), err
 }
 
 // explain returns what to tell a person about an error.
@@ -328,7 +328,7 @@ func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
 	if !ok {
 		return nil
 	}
-	m, l := ref.message(), s.speaks(ctx, who.User, nil)
+	m, l := ref.message(), s.speaks(who.User, nil)
 	rec, err := s.bus.Get(ctx, t.Key)
 	if err != nil || rec.Life != t.Life {
 		if err != nil && !errors.Is(err, ask.ErrNotFound) {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/livefile"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -92,7 +93,7 @@ type App struct {
 	bus    *responder.Responder
 	api    *api
 	people *people
-	router *router
+	routes func() *Routes // the current ones
 
 	server  atomic.Pointer[responder.Server]
 	who     atomic.Pointer[Identity]
@@ -145,13 +146,17 @@ func New(bus *responder.Responder, opts Options) (*App, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	r, err := newRouter(&opts)
-	if err != nil {
-		return nil, fmt.Errorf("slack: %w", err)
+	routes := func() *Routes { return &opts.Routes }
+	if opts.RouteFile != "" {
+		f, err := livefile.Open(opts.RouteFile, ParseRoutes, opts.Logger)
+		if err != nil {
+			return nil, fmt.Errorf("slack: routing file: %w", err)
+		}
+		routes = f.Content
 	}
 	a := newAPI(&opts)
 	return &App{
-		opts: opts, log: opts.Logger, bus: bus, api: a, people: newPeople(a, opts.Clock.Now), router: r,
+		opts: opts, log: opts.Logger, bus: bus, api: a, people: newPeople(a, opts.Clock.Now), routes: routes,
 		threads: newLRU[string, string](20_000), places: newLRU[string, message](5_000), clicked: newLRU[string, struct{}](2_000),
 		seen: newLRU[string, struct{}](10_000), busy: make(chan struct{}, maxBusy),
 	}, nil
@@ -246,14 +251,6 @@ func (s *App) Ready() error {
 		return errors.New("no Socket Mode connection answers pings")
 	}
 	return nil
-}
-
-func (s *App) routes(ctx context.Context) *Routes {
-	r, err := s.router.current(time.Now())
-	if err != nil {
-		s.log.ErrorContext(ctx, "invalid routing file; keeping the previous routes", slog.String("error", err.Error()))
-	}
-	return r
 }
 
 // background continues work after its request was acknowledged.

@@ -29,10 +29,7 @@ func (d *doctor) say(what string, state finding.State, format string, args ...an
 // manifest's file is optional.
 func (s *App) Doctor(ctx context.Context, manifest string) finding.List {
 	d := &doctor{app: s}
-	routes, err := s.router.current(time.Now())
-	if err != nil {
-		d.say("routing file", finding.Broken, "%v", err)
-	}
+	routes := s.routes()
 	if d.token(ctx) {
 		d.scopes(routes)
 		d.places(ctx, routes)

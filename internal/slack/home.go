@@ -21,7 +21,7 @@ type command struct{ User, Name, Team string }
 // commanded answers /askbus with an ephemeral list of the asks that wait for this person.
 func (s *App) commanded(ctx context.Context, c command, proof string) any {
 	s.meet(ctx, c.User)
-	l := s.speaks(ctx, c.User, nil)
+	l := s.speaks(c.User, nil)
 	blocks, err := s.waiting(ctx, l, actor{User: c.User, Name: c.Name, Team: c.Team, Proof: proof})
 	if err != nil {
 		return map[string]any{"response_type": "ephemeral", "text": l.Say("askbus cannot be reached; please try again in a moment.")}
@@ -32,7 +32,7 @@ func (s *App) commanded(ctx context.Context, c command, proof string) any {
 // home renders a user's Home tab.
 func (s *App) home(ctx context.Context, who actor) {
 	s.meet(ctx, who.User)
-	l := s.speaks(ctx, who.User, nil)
+	l := s.speaks(who.User, nil)
 	blocks, err := s.waiting(ctx, l, who)
 	if err != nil {
 		s.log.WarnContext(ctx, "cannot read the pending asks", slog.String("error", err.Error()))
@@ -49,7 +49,7 @@ func (s *App) waiting(ctx context.Context, l *lang.Language, who actor) ([]slack
 	if err != nil {
 		return nil, err
 	}
-	routes := s.routes(ctx)
+	routes := s.routes()
 	var mine []ask.Record
 	for i := range page.Items {
 		by, refused := s.by(ctx, who, &page.Items[i].Ask, routes)

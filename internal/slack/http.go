@@ -117,7 +117,7 @@ func (s *App) inTime(ctx context.Context, payload []byte, handle func(context.Co
 	s.background(ctx, func(ctx context.Context) { s.followUp(ctx, payload, <-done) })
 	var in interaction
 	if json.Unmarshal(payload, &in) == nil && in.Type == "view_submission" {
-		l := s.speaks(ctx, in.User.ID, nil)
+		l := s.speaks(in.User.ID, nil)
 		return sayView(l, l.Say("Sending…"), l.Say("Your answer is on its way. The card will show when it is stored; this window tells if it is not."))
 	}
 	return nil
@@ -130,7 +130,7 @@ func (s *App) followUp(ctx context.Context, payload []byte, answer any) {
 	if json.Unmarshal(payload, &in) != nil || in.Type != "view_submission" {
 		return
 	}
-	l := s.speaks(ctx, in.User.ID, nil)
+	l := s.speaks(in.User.ID, nil)
 	v := noteModal(l, l.Say("Stored"), l.Say("Your answer is stored."))
 	if body, ok := answer.(map[string]any); ok {
 		v = noteModal(l, l.Say("Not stored"), l.Say("Your answer was not stored. Please open the form again."))

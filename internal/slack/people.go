@@ -127,7 +127,7 @@ func (s *App) by(ctx context.Context, who actor, a *ask.Ask, routes *Routes) (as
 	if who.Team != home.Team && !inGrid {
 		by.Principal = "slack:" + who.Team + "/" + who.User
 		if !slices.Contains(s.opts.Strangers, who.Team) {
-			return by, s.speaks(ctx, who.User, a).Say("Only members of this workspace may answer here. You are in it through Slack Connect: the administrator of askbus can list your workspace, %s.", who.Team)
+			return by, s.speaks(who.User, a).Say("Only members of this workspace may answer here. You are in it through Slack Connect: the administrator of askbus can list your workspace, %s.", who.Team)
 		}
 	} else {
 		s.mapped(&by, one, who.User, a, routes)

@@ -19,14 +19,14 @@ type presenter struct{ *App }
 
 // Route returns the channel or person that an ask is posted to.
 func (p presenter) Route(post responder.Post) []string {
-	to := p.routes(context.Background()).Decide(&post.Ask)
+	to := p.routes().Decide(&post.Ask)
 	return []string{to.Channel + to.Person}
 }
 
 // Present posts an ask's card. If the route's target no longer exists (an archived channel, a
 // deactivated person) it posts to the default.
 func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
-	routes := p.routes(ctx)
+	routes := p.routes()
 	to := routes.Decide(&post.Ask)
 	place, err := p.presentAt(ctx, post, to.Target)
 	if err != nil && hopeless(err) && (to.Channel != routes.Default.Channel || to.Person != routes.Default.Person) {
@@ -49,7 +49,7 @@ func (p presenter) presentAt(ctx context.Context, post responder.Post, to Target
 	}
 	k, session := post.Ask.Key(), threadKey(channel, &post.Ask)
 	thread := p.thread(ctx, channel, &post.Ask)
-	a := p.asked(ctx, &ask.Record{State: ask.StatePending, Ask: post.Ask, AskedAt: post.AskedAt, Life: post.Life}, post.Link)
+	a := p.asked(&ask.Record{State: ask.StatePending, Ask: post.Ask, AskedAt: post.AskedAt, Life: post.Life}, post.Link)
 	if to.Person == "" {
 		a.Mentions = to.Mention
 	}
@@ -87,8 +87,8 @@ func (p presenter) where(m message) string {
 
 // asked returns the data of a card. A card is shared: it says who may answer, and the click is
 // checked.
-func (s *App) asked(ctx context.Context, rec *ask.Record, link string) asked {
-	return s.askedIn(s.language(ctx, &rec.Ask), rec, link)
+func (s *App) asked(rec *ask.Record, link string) asked {
+	return s.askedIn(s.language(&rec.Ask), rec, link)
 }
 
 // askedIn is asked in a language, for a message to one person.
@@ -178,7 +178,7 @@ func places(rec *ask.Record) []message {
 // Update edits every card of an ask to its outcome.
 func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
-	end := present.NewEnd(&rec, present.Viewer{Surface: Type, Lang: p.language(ctx, &e.Ask).Tag}, p.opts.Clock.Now())
+	end := present.NewEnd(&rec, present.Viewer{Surface: Type, Lang: p.language(&e.Ask).Tag}, p.opts.Clock.Now())
 	c := outcomeCard(&e.Ask, &e.Outcome, end)
 	var failed error
 	for _, place := range e.Places {
@@ -208,7 +208,7 @@ func (p presenter) Update(ctx context.Context, e responder.Ended) error {
 // was written. Without the scope to read them it finds nothing: then the card is posted again, and
 // the first one is updated when it is clicked.
 func (p presenter) Find(ctx context.Context, post responder.Post) ([]ask.Place, error) {
-	to := p.routes(ctx).Decide(&post.Ask)
+	to := p.routes().Decide(&post.Ask)
 	channel, err := p.channel(ctx, to.Target)
 	if err != nil {
 		return nil, err

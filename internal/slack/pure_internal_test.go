@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -489,30 +487,6 @@ people: {"oidc:mei": U0MEI}
 		if _, err := ParseRoutes([]byte(c.yaml)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %s", c.yaml, err, c.want)
 		}
-	}
-}
-
-func TestRoutesAreReadAgain(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "routes.yaml")
-	write := func(s string) {
-		if err := os.WriteFile(file, []byte(s), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("default: {channel: C1}")
-	r, err := newRouter(&Options{RouteFile: file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now().Add(time.Hour)
-	write("default: {channel: C22}")
-	if got, err := r.current(now); err != nil || got.Default.Channel != "C22" {
-		t.Errorf("after a change: %+v %v", got, err)
-	}
-	write("default: {channel: wrong}")
-	if got, err := r.current(now.Add(2 * time.Second)); err == nil || got.Default.Channel != "C22" {
-		t.Errorf("after a wrong change: %+v %v", got, err)
 	}
 }
 

@@ -55,7 +55,7 @@ func (s *App) replied(ctx context.Context, m message, text string, who actor) {
 		return
 	}
 	rec := open[0]
-	d := s.askedIn(s.speaks(ctx, who.User, &rec.Ask), rec, s.linkTo(rec.Ask.Key())).Card.Draft()
+	d := s.askedIn(s.speaks(who.User, &rec.Ask), rec, s.linkTo(rec.Ask.Key())).Card.Draft()
 	for _, ans := range draft {
 		d.Set(ans)
 	}
@@ -151,7 +151,7 @@ func parseKey(s string) (ask.Key, bool) {
 // askAgain prompts in the thread for the questions that were not understood. The message carries
 // the valid answers, so that any replica can continue.
 func (s *App) askAgain(ctx context.Context, rec *ask.Record, m message, who actor, d *present.Draft, again []present.Again) {
-	card := s.askedIn(s.speaks(ctx, who.User, &rec.Ask), rec, "").Card
+	card := s.askedIn(s.speaks(who.User, &rec.Ask), rec, "").Card
 	held, err := json.Marshal(d.Reply().Answers)
 	if err != nil || len(held) > 3000 {
 		held = []byte("[]")

@@ -7,12 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/oasdiff/yaml"
@@ -63,20 +60,7 @@ type Decision struct {
 //go:embed route.schema.json
 var routeSchema []byte
 
-// ReadRoutes reads a routing file. Its error lists every fault with its position.
-func ReadRoutes(file string) (*Routes, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("routing file: %w", err)
-	}
-	r, err := ParseRoutes(data)
-	if err != nil {
-		return nil, fmt.Errorf("routing file %s: %w", file, err)
-	}
-	return r, nil
-}
-
-// ParseRoutes parses routes from YAML or JSON.
+// ParseRoutes parses routes from YAML or JSON. Its error lists every fault with its position.
 func ParseRoutes(data []byte) (*Routes, error) {
 	body, err := yaml.YAMLToJSON(data)
 	if err != nil {
@@ -212,56 +196,4 @@ func like(pattern, s string) bool {
 	// A slash in a principal is not a separator here.
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(s, "/", "\x00"))
 	return ok && err == nil
-}
-
-// router holds the routes and reads their file again when it changes. An invalid file is reported,
-// and the previous routes stay.
-type router struct {
-	file string
-
-	mu      sync.Mutex
-	routes  *Routes
-	checked time.Time
-	stamp   string
-}
-
-func newRouter(o *Options) (*router, error) {
-	if o.RouteFile == "" {
-		return &router{routes: &o.Routes}, nil
-	}
-	routes, err := ReadRoutes(o.RouteFile)
-	if err != nil {
-		return nil, err
-	}
-	return &router{file: o.RouteFile, routes: routes, stamp: stamp(o.RouteFile), checked: time.Now()}, nil
-}
-
-func stamp(file string) string {
-	info, err := os.Stat(file)
-	if err != nil {
-		return ""
-	}
-	return info.ModTime().String() + fmt.Sprint(info.Size())
-}
-
-// current returns the current routes. It checks the file at most once a second; the error is about
-// a changed file.
-func (r *router) current(now time.Time) (*Routes, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.file == "" || now.Sub(r.checked) < time.Second {
-		return r.routes, nil
-	}
-	r.checked = now
-	is := stamp(r.file)
-	if is == r.stamp || is == "" {
-		return r.routes, nil
-	}
-	r.stamp = is
-	routes, err := ReadRoutes(r.file)
-	if err != nil {
-		return r.routes, err
-	}
-	r.routes = routes
-	return routes, nil
 }
