@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/audit"
+	"github.com/askbus/askbus/internal/bytesize"
 	"github.com/askbus/askbus/internal/call"
-	"github.com/askbus/askbus/internal/config"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/client"
@@ -185,7 +185,7 @@ func auditSettings(retention time.Duration, bytes, full string) (s ledger.AuditS
 		return s, usage("invalid --audit-full %q: use drop or refuse", full)
 	}
 	if bytes != "" {
-		if s.Bytes, err = config.Bytes(bytes); err != nil {
+		if s.Bytes, err = bytesize.Parse(bytes); err != nil {
 			return s, usage("--audit-bytes: %w", err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/askbus/askbus/internal/auth"
 	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/broker"
+	"github.com/askbus/askbus/internal/bytesize"
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/certificate"
 	"github.com/askbus/askbus/internal/config"
@@ -106,7 +107,7 @@ func (r *running) close() {
 
 // server starts the embedded server.
 func (r *running) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, error) {
-	bytes, err := config.Bytes(s.MaxStore)
+	bytes, err := bytesize.Parse(s.MaxStore)
 	if err == nil {
 		err = natsd.CheckBudget(bytes)
 	}
@@ -177,7 +178,7 @@ func (r *running) broker(ctx context.Context, service, led client.Credential, l 
 	if err := broker.CheckTypes(types); err != nil {
 		return nil, usage("--responder-types: %w", err)
 	}
-	budget, err := config.Bytes(l.MaxStore)
+	budget, err := bytesize.Parse(l.MaxStore)
 	if err != nil {
 		return nil, usage("--max-store: %w", err)
 	}

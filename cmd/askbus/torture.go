@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/bench"
-	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/bytesize"
 	"github.com/askbus/askbus/internal/torture"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/spf13/cobra"
@@ -135,7 +135,7 @@ func (a *app) tortureLog() *slog.Logger {
 }
 
 func (a *app) tortureBus(ctx context.Context, t tortureFlags) (torture.Bus, error) {
-	maxStore, err := config.Bytes(t.maxStore)
+	maxStore, err := bytesize.Parse(t.maxStore)
 	if err != nil {
 		return nil, usage("--max-store: %w", err)
 	}

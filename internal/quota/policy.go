@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/askbus/askbus/internal/bytesize"
 	"github.com/askbus/askbus/internal/strictyaml"
 	"github.com/askbus/askbus/pkg/ask"
 )
@@ -41,17 +42,16 @@ func (a *Amount) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	number, percent := strings.CutSuffix(s, "%")
-	unit := 1.0
-	for name, size := range map[string]float64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40} {
-		if n, ok := strings.CutSuffix(number, name); ok {
-			number, unit = n, size
-		}
-	}
 	n, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(n > 0 && n < 1<<50) || percent && n > 100 {
+	if err != nil && !percent {
+		var size int64
+		size, err = bytesize.Parse(s)
+		n = float64(size)
+	}
+	if err != nil || !(n > 0 && n < 1<<60) || percent && n > 100 {
 		return fmt.Errorf(`invalid limit %.40s: use a number above 0, a size such as "2GiB", a share of the store such as "40%%", or "none"`, data)
 	}
-	*a = Amount{n: n * unit, percent: percent}
+	*a = Amount{n: n, percent: percent}
 	return nil
 }
 

@@ -54,6 +54,8 @@ func TestAPolicyIsStrict(t *testing.T) {
 		"default: {pending: 40%}":                 "/default/pending: only stored_bytes",
 		"tenants: {acme: {session: {waits: 4%}}}": "/tenants/acme/session/waits: only stored_bytes",
 		"default: {stored_bytes: 101%}":           "invalid limit",
+		"default: {stored_bytes: 2GiB%}":          "invalid limit",
+		"default: {stored_bytes: 1.5GiB}":         "invalid limit",
 		"tenants: {a.b: {pending: 3}}":            `invalid tenant "a.b": use A-Z a-z 0-9 _ -`,
 		"- 1":                                     "cannot unmarshal array",
 		"default: {min_proof: oath}":              `/default/min_proof: unknown proof "oath": use one of host-dialog, os,`,
@@ -63,7 +65,7 @@ func TestAPolicyIsStrict(t *testing.T) {
 			t.Errorf("%s: %v, want %q", yaml, err, want)
 		}
 	}
-	for _, yaml := range []string{"", "default:", "default: {pending: none, stored_bytes: 2GiB, session: {asks_per_second: 0.5}}"} {
+	for _, yaml := range []string{"", "default:", "default: {pending: none, stored_bytes: 2GiB, session: {asks_per_second: 0.5}}", "default: {stored_bytes: 512MB}"} {
 		if _, err := quota.Parse([]byte(yaml)); err != nil {
 			t.Errorf("%q: %v", yaml, err)
 		}
