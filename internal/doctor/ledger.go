@@ -92,7 +92,7 @@ func streams(l *finding.List, in *ledger.Inspection) {
 	if len(wrong) > 0 {
 		l.Say("streams", finding.Broken, "%s; somebody changed them: restore the settings with a maintenance credential, or restore a backup", strings.Join(wrong, "; "))
 	} else {
-		l.Say("streams", finding.Good, "as a broker creates them; retention %s, margin %s, sync %s as recorded (NATS does not report it: see sync_interval)", in.Settings.Retention, in.Settings.Margin, "always")
+		l.Say("streams", finding.Good, "as a broker creates them; retention %s, margin %s; NATS does not report sync_interval", in.Settings.Retention, in.Settings.Margin)
 	}
 }
 
@@ -134,7 +134,7 @@ func copies(l *finding.List, in *ledger.Inspection) {
 	}
 }
 
-// each says for each server, in order, which streams are concerned.
+// each formats the streams of each server, in order.
 func each(servers map[string][]string, format string) (says []string) {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		says = append(says, fmt.Sprintf(format, name, strings.Join(servers[name], ", ")))
@@ -195,13 +195,8 @@ func backlogs(l *finding.List, in *ledger.Inspection) {
 		}
 	}
 	for name, w := range all {
-		typ, kind, _ := strings.Cut(name, "-")
-		if i := strings.LastIndex(name, "-"); i > 0 {
-			typ, kind = name[:i], name[i+1:]
-		}
-		what := "backlog of " + typ
-		things := "asks to post"
-		if kind == "o" {
+		what, things := "backlog of "+name[:max(0, strings.LastIndex(name, "-"))], "asks to post"
+		if strings.HasSuffix(name, "-o") {
 			what, things = what+" (outcomes)", "cards to close"
 		}
 		switch {

@@ -20,8 +20,8 @@ type Credential func(natsd.Role) (*nats.Conn, error)
 // tried is a role with the subjects that it must and must not be able to publish to. A message to a
 // forbidden subject has no effect even if it is allowed.
 type tried struct {
-	role      natsd.Role
-	may, must []string // subjects
+	role        natsd.Role
+	may, mayNot []string // subjects
 }
 
 func trials() []tried {
@@ -50,7 +50,7 @@ func tryRights(as Credential) finding.List {
 		}
 		var too, little []string
 		user, _, _ := call.On(nc).Sender() // without one its subjects are denied
-		for _, pattern := range slices.Concat(t.may, t.must) {
+		for _, pattern := range slices.Concat(t.may, t.mayNot) {
 			subject, _ := subject.As(pattern, user)
 			denied, err := publishes(nc, subject)
 			switch allowed := slices.Contains(t.may, pattern); {

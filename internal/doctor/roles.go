@@ -15,10 +15,10 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// IssuerFacts is what is seen of what swaps tokens for credentials.
+// IssuerFacts are the observed facts about the issuer.
 type IssuerFacts struct {
-	Refused string // the code with which it refused a request that is none; empty: it did not
-	Err     error  // why it was not reached
+	Refused string // the code with which it refused a request without a token; empty if it did not
+	Err     error  // error of the request
 }
 
 // Issuer judges whether tokens can be exchanged.
@@ -54,11 +54,11 @@ func lookForIssuer(ctx context.Context, as Credential) IssuerFacts {
 	return IssuerFacts{Refused: reply.Header.Get(micro.ErrorHeader)}
 }
 
-// PushFacts is what is seen of notifications on phones and desktops.
+// PushFacts are the observed facts about web push.
 type PushFacts struct {
-	Browsers int                // that want to be rung
-	Err      error              // why they cannot be counted
-	Ledger   *ledger.Inspection // nil: not looked at
+	Browsers int                // number of subscriptions
+	Err      error              // error of counting them
+	Ledger   *ledger.Inspection // nil: not inspected
 }
 
 // Push judges whether subscribers are notified. The finding about its backlog says how far behind

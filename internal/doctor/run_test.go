@@ -58,8 +58,7 @@ func TestABusWithoutABroker(t *testing.T) {
 	said(t, l, "test ask", finding.Broken, "no broker")
 }
 
-// A browser that wants to be rung by nothing, and an issuer that runs or does
-// not, are found on a real bus.
+// Push and the issuer are judged by what a real bus reports.
 func TestPushAndIssuerOfABus(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
@@ -156,7 +155,7 @@ func TestRightsThatAreTooWide(t *testing.T) {
 	said(t, doctor.Run(t.Context(), o), "rights of agent", finding.Broken, "may not publish to askv1.doctor.s1.get.none")
 }
 
-// A check that was not made says so: it does not say that nobody is there.
+// A check that there was no time for is reported as not made, not as failed.
 func TestChecksWithoutTimeAreNotMade(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
