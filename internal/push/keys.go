@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 )
 
 // Keys are the key pair that identifies this bus to push services (VAPID). It is derived from the
@@ -20,16 +21,12 @@ func DeriveKeys(secret []byte) (Keys, error) {
 	if len(secret) < 32 {
 		return Keys{}, errors.New("push: the key has fewer than 32 bytes")
 	}
-	for n := byte(0); ; n++ { // one in 2^32 hashes is not a key of the curve
-		mac := hmac.New(sha256.New, secret)
-		mac.Write(append([]byte("askbus web push v1 "), n))
-		key, err := ecdh.P256().NewPrivateKey(mac.Sum(nil))
-		if err == nil {
-			encode := base64.RawURLEncoding.EncodeToString
-			return Keys{Public: encode(key.PublicKey().Bytes()), private: encode(key.Bytes())}, nil
-		}
-		if n == 255 {
-			return Keys{}, errors.New("push: no key could be derived")
-		}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("askbus web push v1 \x00"))
+	key, err := ecdh.P256().NewPrivateKey(mac.Sum(nil))
+	if err != nil { // of one secret in 2^32
+		return Keys{}, fmt.Errorf("push: derive a key: %w; use another secret", err)
 	}
+	encode := base64.RawURLEncoding.EncodeToString
+	return Keys{Public: encode(key.PublicKey().Bytes()), private: encode(key.Bytes())}, nil
 }
