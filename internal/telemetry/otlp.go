@@ -18,7 +18,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // exporter posts spans in OTLP's JSON. OpenTelemetry's own exporter for OTLP
@@ -144,9 +143,6 @@ func encode(s sdk.ReadOnlySpan) otlpSpan {
 	o := otlpSpan{
 		Trace: at.TraceID().String(), Span: at.SpanID().String(), Name: s.Name(), Kind: int(s.SpanKind()),
 		Start: strconv.FormatInt(s.StartTime().UnixNano(), 10), End: strconv.FormatInt(s.EndTime().UnixNano(), 10), Attributes: attributes(s.Attributes()),
-	}
-	if s.SpanKind() == trace.SpanKindUnspecified {
-		o.Kind = int(trace.SpanKindInternal)
 	}
 	if s.Parent().IsValid() {
 		o.Parent = s.Parent().SpanID().String()
