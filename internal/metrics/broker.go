@@ -57,8 +57,8 @@ func (s *Set) Broker(read func() Reading) *Broker {
 			[]float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}, "tenant", "surface"),
 		answered: times("askbus_outcome_seconds", "From the question to its outcome.",
 			[]float64{1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600}, "tenant", "status"),
-		pending: gauge("askbus_pending_asks", "Asks that wait, in the whole ledger; every broker says the same."),
-		oldest:  gauge("askbus_oldest_pending_seconds", "Age of the oldest ask that waits; every broker says the same."),
+		pending: gauge("askbus_pending_asks", "Pending asks in the whole ledger; every broker reports the same."),
+		oldest:  gauge("askbus_oldest_pending_seconds", "Age of the oldest pending ask; every broker reports the same."),
 		held:    gauge("askbus_held_requests", "Requests that this broker holds until an outcome comes."),
 		read:    read,
 	}

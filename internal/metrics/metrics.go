@@ -38,7 +38,7 @@ func (s *Set) Build(role, version string) {
 
 // Certificate reports when the TLS certificate of the listeners expires.
 func (s *Set) Certificate(ends func() time.Time) {
-	s.gauge("askbus_tls_certificate_expires_timestamp_seconds", "When the TLS certificate that new connections see ends, in Unix time.", nil, func() float64 { return float64(ends().Unix()) })
+	s.gauge("askbus_tls_certificate_expires_timestamp_seconds", "When the TLS certificate of new connections expires, in Unix time.", nil, func() float64 { return float64(ends().Unix()) })
 }
 
 // AuditReports counts what a part of this process could not report to the
