@@ -80,7 +80,7 @@ up() {
 	for n in "${nodes[@]}"; do
 		(in_ns "$n" "$bin" server ${NODEFLAGS:-} --dir "$dir/n$n" --key-of "$dir/n1" --node "n$n" --nats-addr "$(ip4 "$n"):4222" --insecure \
 			--cluster "${routes%,}" --ops-addr 127.0.0.1:0) >>"$dir/n$n.log" 2>&1 &
-		while [[ $n == 1 && ! -s $dir/n1/key ]]; do sleep 0.1; done
+		while [[ $n == 1 && ! -s $dir/n1/auth/keys.json ]]; do sleep 0.1; done
 	done
 	urls=$(printf 'nats://%s:4222,' "$(ip4 1)" "$(ip4 2)" "$(ip4 3)")
 	url=${urls%,}

@@ -291,10 +291,10 @@ func TestTheClusterHasWhatItsValuesSay(t *testing.T) {
 	if got := value(named[*appsv1.Deployment](&m, "askbus-slack-http").Spec.Template.Spec.Containers[0].Env, "ASKBUS_SLACK_REPLICAS"); got != "12" {
 		t.Errorf("Slack's limits are divided by %q", got)
 	}
-	if in := named[*networkingv1.Ingress](&m, "askbus"); len(in.Spec.TLS) != 1 || len(in.Spec.Rules[0].HTTP.Paths) != 6 {
+	if in := named[*networkingv1.Ingress](&m, "askbus"); len(in.Spec.TLS) != 1 || len(in.Spec.Rules[0].HTTP.Paths) != 13 {
 		t.Errorf("the ingress is %+v", in.Spec)
 	}
-	if r := named[*httpRoute](&m, "askbus"); len(r.Spec.Rules) != 6 || r.Spec.Rules[5].BackendRefs[0].Name != "askbus-web" {
+	if r := named[*httpRoute](&m, "askbus"); len(r.Spec.Rules) != 4 || len(r.Spec.Rules[1].Matches) > 8 || r.Spec.Rules[3].BackendRefs[0].Name != "askbus-web" {
 		t.Errorf("the route is %+v", r.Spec)
 	}
 	if b := all[*policyv1.PodDisruptionBudget](&m); len(b) != 8 {
