@@ -29,7 +29,7 @@ pending or with its outcome. The file is read again and checked before the comma
 succeeds.
 
 It contains questions and answers, and only its owner can read it. It does not contain keys:
-copy the directory "auth" of --dir (and the file "key") to a safe place of its own.
+copy the directory "auth" of --dir to a safe place of its own.
 
 It saves the store in --dir, whether its server runs or not; for another server give
 --admin-url and --admin-creds, which "askbus auth maintenance" makes.`,
