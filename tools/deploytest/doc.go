@@ -1,11 +1,9 @@
-// Package deploytest reads what this repository ships for deployment as those
-// read it who run it: the chart through Helm's own engine and into the typed
-// objects of Kubernetes, the compose file through compose's own loader. A field
-// that is spelt wrong is an error there, while kubectl would drop it silently.
-// What no reader checks (that ports, users and paths agree) is checked here, and
-// what make builds is run: the binary, and the files of the image as a root of
-// their own.
+// Package deploytest checks the files for deployment. It renders the chart with
+// Helm's engine and decodes it into the types of Kubernetes, and loads the
+// compose file with compose's loader. A misspelt field is an error there; kubectl
+// would drop it silently. It also checks that ports, users and paths agree, and
+// runs what make builds: the binary, and the files of the image in a chroot.
 //
-// It is a module of its own, because Helm and the Kubernetes types are large and
+// It is a separate module, because Helm and the Kubernetes types are large and
 // must not raise the version of anything that we ship or lint with.
 package deploytest

@@ -1,7 +1,6 @@
 package deploytest_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"net"
 	"os"
@@ -246,5 +245,3 @@ func compose(t *testing.T, env []string, profiles ...string) *types.Project {
 	}
 	return project
 }
-
-func newReader(text string) *bufio.Reader { return bufio.NewReader(strings.NewReader(text)) }

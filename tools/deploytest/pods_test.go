@@ -143,7 +143,7 @@ func checkSelectors(t *testing.T, m *manifests) {
 			selects(what, o.Spec.PodSelector.MatchLabels, true)
 		case *corev1.Service:
 			ops := strings.HasSuffix(o.Name, "-ops")
-			for _, w := range selects(what, o.Spec.Selector, !strings.HasSuffix(o.Name, "-ops")) {
+			for _, w := range selects(what, o.Spec.Selector, !ops) {
 				checkService(t, o, w, ops)
 			}
 		}

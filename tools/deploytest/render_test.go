@@ -1,6 +1,7 @@
 package deploytest_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -164,7 +165,7 @@ type (
 
 // add decodes the documents of a rendered file.
 func (m *manifests) add(file string) error {
-	documents := kyaml.NewYAMLReader(newReader(file))
+	documents := kyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(file)))
 	for {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
@@ -177,7 +178,7 @@ func (m *manifests) add(file string) error {
 		if err := yaml.Unmarshal(document, &meta); err != nil {
 			return errors.Join(err, errors.New(string(document)))
 		}
-		if meta.Kind == "" && (len(bytes.TrimSpace(document)) == 0 || onlyComments(document)) {
+		if meta.Kind == "" && onlyComments(document) {
 			continue
 		}
 		object, ok := kinds()[meta.APIVersion+" "+meta.Kind]

@@ -1,4 +1,4 @@
-// The command size prints how large the root module is, by package: lines of code and of tests, exported names,
+// Command size prints how large the root module is, by package: lines of code and of tests, exported names,
 // and modules of others that the code imports. With -before it shows what changed since that commit.
 //
 //	go -C tools run ./size -repo .. -before v0.1.0

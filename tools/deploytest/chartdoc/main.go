@@ -37,9 +37,9 @@ helm test askbus                                             # asks and answers 
 
 [docs/operations.md](../../docs/operations.md) says how to install, scale, upgrade and what was measured.
 
-The server, the broker, web, gateway and each of the responders may also set what every pod has, for themselves: affinity,
-nodeSelector, podAnnotations, podLabels, priorityClassName, resources, terminationGracePeriodSeconds and tolerations
-instead of the value of the top level; extraEnv, extraVolumes and extraVolumeMounts besides it.
+The server, the broker, web, gateway and each responder may also set values of every pod. Their affinity, nodeSelector,
+podAnnotations, podLabels, priorityClassName, resources, terminationGracePeriodSeconds and tolerations replace those of
+the top level; their extraEnv, extraVolumes and extraVolumeMounts are added to them.
 
 | value | default | what it sets |
 |---|---|---|
@@ -56,7 +56,7 @@ func main() {
 	if len(os.Args) > 1 {
 		dir = os.Args[1]
 	}
-	text, err := README(dir)
+	text, err := readme(dir)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "README.md"), []byte(text), 0o644) //nolint:gosec // a document
 	}
@@ -65,8 +65,8 @@ func main() {
 	}
 }
 
-// README is the template of the chart's README.
-func README(dir string) (string, error) {
+// readme returns the chart's README.
+func readme(dir string) (string, error) {
 	var s schema
 	var values map[string]any
 	data, err := os.ReadFile(filepath.Join(dir, "values.schema.json")) //nolint:gosec // a directory that its user names
