@@ -9,6 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/exchange"
+	"github.com/askbus/askbus/internal/quota"
+	"github.com/askbus/askbus/internal/slack"
 )
 
 // Every command line of askbus on a page, whether a test runs it or not, names a command, flags and
@@ -157,4 +162,77 @@ func parses(words []string, whole bool) error {
 		return cmd.ValidateArgs(args)
 	}
 	return nil
+}
+
+// The code that reads a file accepts the YAML that the pages show for it.
+func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
+	t.Parallel()
+	root, dir := filepath.Join("..", ".."), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "jwks.json"), []byte(`{"keys": []}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	exchanges := func(data []byte) error {
+		_, err := exchange.ParseRules(data, dir, "")
+		return err
+	}
+	policy := func(data []byte) error {
+		_, err := quota.Parse(data)
+		return err
+	}
+	values := func([]byte) error { return nil } // TestTheValuesOfThePagesRender of tools/deploytest
+	type reader struct {
+		begins string
+		read   func([]byte) error
+	}
+	readers := []reader{
+		{"nats_url: ", exchanges},
+		{"issuers:", exchanges},
+		{"default:\n", policy},
+		{"tenants:", policy},
+		{"rules:\n", func(data []byte) error {
+			_, err := auth.ParseRules(data)
+			return err
+		}},
+		{"default: {channel", func(data []byte) error {
+			_, err := slack.ParseRoutes(data)
+			return err
+		}},
+		{"next: ", func(data []byte) error {
+			file := filepath.Join(dir, "keys.yaml")
+			if err := os.WriteFile(file, data, 0o600); err != nil {
+				return err
+			}
+			_, err := readKeys(file)
+			return err
+		}},
+		{"responders:", values},
+		{"issuer:", values},
+		{"tls:", values},
+	}
+	found := 0
+	for _, page := range everyPage(t, root) {
+		raw, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range fence.FindAllStringSubmatch(string(raw), -1) {
+			if m[2] != "yaml" {
+				continue
+			}
+			found++
+			text := strings.ReplaceAll("\n"+m[3], "\n"+m[1], "\n")[1:]
+			for strings.HasPrefix(text, "#") {
+				_, text, _ = strings.Cut(text, "\n")
+			}
+			at := slices.IndexFunc(readers, func(r reader) bool { return strings.HasPrefix(text, r.begins) })
+			if at < 0 {
+				t.Errorf("%s: no code is known that reads\n%s", page, text)
+			} else if err := readers[at].read([]byte(text)); err != nil {
+				t.Errorf("%s: %v\n%s", page, err, text)
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("found %d blocks of YAML", found)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 )
 
@@ -29,5 +30,23 @@ func TestTheChartsReadmeIsThatOfItsSchema(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(chartDir, "README.md"))
 	if err != nil || string(got) != string(want) {
 		t.Errorf("charts/askbus/README.md is not current: run \"make generate\" (%v)", err)
+	}
+}
+
+// The chart accepts the values that docs/operations.md shows.
+func TestTheValuesOfThePagesRender(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```yaml\n((?:responders|issuer|tls):.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) != 3 {
+		t.Errorf("found %d blocks of values", len(blocks))
+	}
+	for _, m := range blocks {
+		if _, err := render(t.Context(), "askbus", "shape: cluster\n"+m[1]); err != nil {
+			t.Errorf("%v\n%s", err, m[1])
+		}
 	}
 }
