@@ -113,7 +113,7 @@ func TestSlackGoSignature(t *testing.T) {
 	s.DeliverTo(app.URL, app.URL, app.URL)
 	secret = s.Settings().SigningSecret
 	s.Write("U1", "C1", "", "hello")
-	waitUntil(t, "the event", func() bool { return s.Delivered("events_api") == 1 })
+	waitUntil(t, "the event", func() bool { return s.Count("events_api") == 1 })
 	secret = "another"
 	at := s.PostAsApp("C1", `[{"type":"actions","elements":[{"type":"button","action_id":"pick","value":"pg","text":{"type":"plain_text","text":"PG"}}]}]`)
 	if d := s.Click("U1", at, "PG"); d.Acked || d.Status != http.StatusUnauthorized {

@@ -78,17 +78,10 @@ func (s *Server) writable(id string) (*Channel, error) {
 		return nil, fail("channel_not_found")
 	case c.Archived:
 		return nil, fail("is_archived")
-	case c.NoPosts:
-		return nil, fail("restricted_action")
 	case c.With != "" && s.users[c.With].Deleted:
 		return nil, fail("user_disabled")
-	case c.With == "" && !slices.Contains(c.Members, BotUser):
-		if c.Private {
-			return nil, fail("channel_not_found")
-		}
-		if !slices.Contains(s.opts.Scopes, "chat:write.public") {
-			return nil, fail("not_in_channel")
-		}
+	case c.With == "" && !slices.Contains(c.Members, BotUser) && !slices.Contains(s.opts.Scopes, "chat:write.public"):
+		return nil, fail("not_in_channel")
 	}
 	return c, nil
 }
@@ -148,19 +141,6 @@ func (s *Server) chatUpdate(a args) (reply, error) {
 	return reply{"channel": id, "ts": ts, "text": m.Text, "message": s.messageObject(m)}, nil
 }
 
-func (s *Server) chatDelete(a args) (reply, error) {
-	p := Place{a.text("channel"), a.text("ts")}
-	m, ok := s.messages[p]
-	switch {
-	case !ok || m.Deleted:
-		return nil, fail("message_not_found")
-	case m.User != BotUser:
-		return nil, fail("cant_delete_message")
-	}
-	m.Deleted = true
-	return reply{"channel": p.Channel, "ts": p.TS}, nil
-}
-
 // chatEphemeral shows a message to one active member of the channel. No other method finds its
 // timestamp.
 func (s *Server) chatEphemeral(a args) (reply, error) {
@@ -215,11 +195,8 @@ func (s *Server) readable(id string) (*Channel, error) {
 		return nil, fail("channel_not_found")
 	}
 	needs := "channels:history"
-	switch {
-	case c.With != "":
+	if c.With != "" {
 		needs = "im:history"
-	case c.Private:
-		needs = "groups:history"
 	}
 	if !slices.Contains(s.opts.Scopes, needs) {
 		return nil, &apiError{code: "missing_scope", extra: reply{"needed": needs, "provided": strings.Join(s.opts.Scopes, ",")}}

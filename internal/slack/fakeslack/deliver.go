@@ -67,10 +67,6 @@ const (
 	slash       = "slash_commands"
 )
 
-// Delivered returns how many deliveries of a kind ("interactive", "events_api", "slash_commands")
-// were acknowledged.
-func (s *Server) Delivered(kind string) int { return s.Count(kind) }
-
 // deliver makes and counts one delivery. The caller holds no lock.
 func (s *Server) deliver(kind string, payload map[string]any, retry int, reason string) Delivery {
 	d := s.send(kind, payload, retry, reason)
@@ -208,11 +204,8 @@ func (s *Server) attempt(payload map[string]any, retry, repeats int) {
 func (s *Server) emitMessage(m *Message) {
 	c := s.channels[m.Channel]
 	kind, scope := "channel", "channels:history"
-	switch {
-	case c.With != "":
+	if c.With != "" {
 		kind, scope = "im", "im:history"
-	case c.Private:
-		kind, scope = "group", "groups:history"
 	}
 	if !slices.Contains(s.opts.Scopes, scope) || c.With == "" && !slices.Contains(c.Members, BotUser) {
 		return

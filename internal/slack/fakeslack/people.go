@@ -7,13 +7,11 @@ import (
 
 // User is a member of the workspace, or an external user in a shared channel.
 type User struct {
-	ID, Name, Real, Email string
+	ID, Name, Email string
 
 	Team    string // default: the workspace's; another: external, by Slack Connect
 	Bot     bool
-	Guest   bool
 	Deleted bool
-	Zone    string
 	Lang    string
 }
 
@@ -21,17 +19,14 @@ type User struct {
 type Group struct {
 	ID, Handle, Name string
 	Members          []string
-	Disabled         bool
 }
 
 // Channel is a channel or a direct message.
 type Channel struct {
 	ID, Name string
-	Private  bool
 	Archived bool
 	With     string   // direct message: the user
 	Members  []string // users, and the bot if invited
-	NoPosts  bool     // apps may not post here
 }
 
 // AddUser adds a user to the workspace.
@@ -43,9 +38,6 @@ func (s *Server) AddUser(u User) {
 	}
 	if u.Name == "" {
 		u.Name = u.ID
-	}
-	if u.Real == "" {
-		u.Real = u.Name
 	}
 	s.users[u.ID] = &u
 }
@@ -92,13 +84,13 @@ func (s *Server) usersLookup(a args) (reply, error) {
 }
 
 func (s *Server) userObject(u *User) map[string]any {
-	profile := map[string]any{"real_name": u.Real, "display_name": u.Name}
+	profile := map[string]any{"real_name": u.Name, "display_name": u.Name}
 	if slices.Contains(s.opts.Scopes, "users:read.email") {
 		profile["email"] = u.Email
 	}
 	object := map[string]any{
-		"id": u.ID, "team_id": u.Team, "name": u.Name, "real_name": u.Real, "deleted": u.Deleted, "is_bot": u.Bot,
-		"is_restricted": u.Guest, "is_stranger": u.Team != s.opts.Team, "tz": u.Zone, "locale": u.Lang, "profile": profile,
+		"id": u.ID, "team_id": u.Team, "name": u.Name, "real_name": u.Name, "deleted": u.Deleted, "is_bot": u.Bot,
+		"is_stranger": u.Team != s.opts.Team, "locale": u.Lang, "profile": profile,
 	}
 	if s.opts.Enterprise != "" {
 		object["enterprise_user"] = map[string]any{"id": u.ID, "enterprise_id": s.opts.Enterprise, "teams": []string{u.Team}}
@@ -106,25 +98,18 @@ func (s *Server) userObject(u *User) map[string]any {
 	return object
 }
 
-func (s *Server) groupsList(a args) (reply, error) {
+func (s *Server) groupsList(args) (reply, error) {
 	list := []map[string]any{}
 	for _, id := range slices.Sorted(maps.Keys(s.groups)) {
 		g := s.groups[id]
-		if g.Disabled && !a.flag("include_disabled") {
-			continue
-		}
-		object := map[string]any{"id": g.ID, "team_id": s.opts.Team, "is_usergroup": true, "handle": g.Handle, "name": g.Name, "user_count": len(g.Members)}
-		if a.flag("include_users") {
-			object["users"] = g.Members
-		}
-		list = append(list, object)
+		list = append(list, map[string]any{"id": g.ID, "team_id": s.opts.Team, "is_usergroup": true, "handle": g.Handle, "name": g.Name, "user_count": len(g.Members)})
 	}
 	return reply{"usergroups": list}, nil
 }
 
 func (s *Server) groupsUsers(a args) (reply, error) {
 	g, ok := s.groups[a.text("usergroup")]
-	if !ok || g.Disabled && !a.flag("include_disabled") {
+	if !ok {
 		return nil, fail("no_such_subteam")
 	}
 	return reply{"users": g.Members}, nil
@@ -153,7 +138,7 @@ func (s *Server) conversationsOpen(a args) (reply, error) {
 
 func (s *Server) conversationsInfo(a args) (reply, error) {
 	c, ok := s.channels[a.text("channel")]
-	if !ok || c.Private && !slices.Contains(c.Members, BotUser) {
+	if !ok {
 		return nil, fail("channel_not_found")
 	}
 	return reply{"channel": s.channelObject(c)}, nil
@@ -161,7 +146,7 @@ func (s *Server) conversationsInfo(a args) (reply, error) {
 
 func (s *Server) channelObject(c *Channel) map[string]any {
 	return map[string]any{
-		"id": c.ID, "name": c.Name, "is_channel": c.With == "" && !c.Private, "is_group": c.Private, "is_im": c.With != "", "is_private": c.Private || c.With != "",
+		"id": c.ID, "name": c.Name, "is_channel": c.With == "", "is_im": c.With != "", "is_private": c.With != "",
 		"is_archived": c.Archived, "is_member": slices.Contains(c.Members, BotUser), "user": c.With, "context_team_id": s.opts.Team,
 	}
 }

@@ -25,10 +25,7 @@ type Options struct {
 
 	Clock     Clock         // default: the machine's
 	AckWithin time.Duration // timeout of an acknowledgement, by the machine's clock; default 3 s
-	PingEvery time.Duration // interval of pings on a Socket Mode connection; default 5 s
 	NoLimits  bool          // no rate limits
-	// Latency is the response time of a method; default: none.
-	Latency func(method string) time.Duration
 
 	Addr string // address to listen on; default: a free loopback port
 	Host string // host and port at which the app reaches it; default: Addr
@@ -124,9 +121,6 @@ func (o *Options) fill() {
 	}
 	if o.AckWithin <= 0 {
 		o.AckWithin = 3 * time.Second
-	}
-	if o.PingEvery <= 0 {
-		o.PingEvery = 5 * time.Second
 	}
 }
 

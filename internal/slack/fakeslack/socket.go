@@ -10,8 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/coder/websocket"
 )
+
+// pingEvery is the interval of pings on a connection.
+const pingEvery = 5 * time.Second
 
 // maxSockets is the maximum number of connections of an app; ghosts count.
 const maxSockets = 10
@@ -87,17 +91,12 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if send(ctx, conn, hello) != nil {
 		return
 	}
-	go ping(ctx, conn, s.opts.PingEvery)
+	go ping(ctx, conn)
 	ss.read(ctx, c)
 }
 
-func ping(ctx context.Context, conn *websocket.Conn, every time.Duration) {
-	for conn.Ping(ctx) == nil {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(every):
-		}
+func ping(ctx context.Context, conn *websocket.Conn) {
+	for conn.Ping(ctx) == nil && backoff.Sleep(ctx, pingEvery) == nil {
 	}
 }
 

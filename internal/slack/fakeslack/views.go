@@ -19,9 +19,8 @@ type View struct {
 	Close      string
 	Root       string // the first view of the stack
 
-	NotifyOnClose bool
-	Closed        bool
-	Errors        map[string]string // the app's errors, by block id
+	Closed bool
+	Errors map[string]string // the app's errors, by block id
 }
 
 // trigger opens one view within three seconds of a click.
@@ -66,11 +65,7 @@ func (s *Server) viewsOpen(a args) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := a.text("trigger_id")
-	if id == "" {
-		id = a.text("interactivity_pointer")
-	}
-	if v.User, err = s.useTrigger(id); err != nil {
+	if v.User, err = s.useTrigger(a.text("trigger_id")); err != nil {
 		return nil, err
 	}
 	v.ID, v.Hash = s.id("V"), s.id("hash.")
@@ -122,7 +117,6 @@ type viewWire struct {
 	Submit     Block   `json:"submit"`
 	Close      Block   `json:"close"`
 	Blocks     []Block `json:"blocks"`
-	Notify     bool    `json:"notify_on_close"`
 }
 
 func readView(a args, kind string) (*View, error) {
@@ -155,7 +149,7 @@ func readView(a args, kind string) (*View, error) {
 	name(w.Blocks)
 	return &View{
 		Type: w.Type, CallbackID: w.CallbackID, Metadata: w.Metadata, Title: textOf(w.Title), Submit: textOf(w.Submit), Close: textOf(w.Close),
-		Blocks: w.Blocks, NotifyOnClose: w.Notify,
+		Blocks: w.Blocks,
 	}, nil
 }
 
