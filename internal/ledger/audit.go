@@ -93,21 +93,7 @@ func (l *Ledger) openAudit(ctx context.Context) (made bool, err error) {
 	if _, err := l.stream(ctx, cfg.Name); err == nil {
 		return false, nil // creating it again with the same settings would also succeed
 	}
-	for try := 0; ; try++ {
-		one, cancel := context.WithTimeout(ctx, 2*attempt)
-		_, err := l.js.CreateStream(one, cfg)
-		cancel()
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
-			return false, nil // created with other settings
-		case (codeIs(err, codeStorageExceeded) || codeIs(err, codeInsufficient)) && try%2 == 1 && cfg.MaxBytes > minAuditBytes:
-			cfg.MaxBytes = max(minAuditBytes, cfg.MaxBytes/4) // the server has less room than configured
-		case try > 4 || !IsTemporary(err) && !codeIs(err, codeStorageExceeded) && !codeIs(err, codeInsufficient), backOff(ctx, try) != nil:
-			return false, fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
-		}
-	}
+	return l.createBounded(ctx, cfg, minAuditBytes, 4)
 }
 
 // SetAudit changes the settings of the audit over a connection that may update
@@ -288,7 +274,7 @@ func (l *Ledger) WriteAudit(ctx context.Context, tenant, id string, data []byte)
 }
 
 // AuditFull reports whether err means that the audit is full.
-func AuditFull(err error) bool { return storageFull(err) || codeIs(err, codeStoreFailed) }
+func AuditFull(err error) bool { return storageFull(err) }
 
 // Bounds of one read of the audit.
 const (

@@ -83,10 +83,7 @@ func Backup(ctx context.Context, nc *nats.Conn, w io.Writer, log *slog.Logger) (
 		Format: backupFormat, Protocol: Protocol, Partitions: has.Partitions, Replicas: has.Replicas,
 		Retention: has.Retention.String(), Margin: has.Margin.String(), At: time.Now().UTC(),
 	}})
-	names := []string{subject.StateStream}
-	for p := range l.n {
-		names = append(names, subject.Stream(p))
-	}
+	names := l.streams()
 	// The audit is read last: an ask that ends meanwhile is in the streams read
 	// before, or in it.
 	if _, err := l.js.Stream(ctx, subject.AuditStream); err == nil {
@@ -139,6 +136,16 @@ func attach(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*Ledger, Sett
 	return l, has, nil
 }
 
+// streams returns the names of the streams that a ledger consists of, without
+// the audit's.
+func (l *Ledger) streams() []string {
+	names := []string{subject.StateStream}
+	for p := range l.n {
+		names = append(names, subject.Stream(p))
+	}
+	return names
+}
+
 // consumers reads the progress of the durable consumers of a stream.
 func (l *Ledger) consumers(ctx context.Context, stream string, tell func(*backupConsumer)) error {
 	s, err := l.js.Stream(ctx, stream)
@@ -180,22 +187,17 @@ func (l *Ledger) everything(ctx context.Context, stream string, take func(messag
 		rounds = roundsOfState
 	}
 	for range rounds {
-		var info struct {
-			State struct {
-				LastSeq uint64 `json:"last_seq"`
-			} `json:"state"`
+		last, err := l.lastSequence(ctx, stream)
+		if err == nil {
+			err = l.confirmLeaderOf(ctx, stream, new(atomic.Int64))
 		}
-		if err := l.api(ctx, "STREAM.INFO."+stream, nil, &info); err != nil {
-			return fmt.Errorf("ledger: %w", err)
-		}
-		if err := l.confirmLeaderOf(ctx, stream, new(atomic.Int64)); err != nil {
+		if err != nil {
 			return err
 		}
-		if info.State.LastSeq < next {
+		if last < next {
 			return nil
 		}
-		var err error
-		if next, err = l.upTo(ctx, stream, next, info.State.LastSeq, take); err != nil {
+		if next, err = l.upTo(ctx, stream, next, last, take); err != nil {
 			return err
 		}
 	}

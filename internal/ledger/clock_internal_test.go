@@ -12,7 +12,7 @@ import (
 
 // Servers that lead, in the order in which they are seen, and the verdict on
 // their clocks.
-func TestWhoseClockIsRight(t *testing.T) {
+func TestTheMajorityDecidesWhoseClockIsRight(t *testing.T) {
 	t.Parallel()
 	type seen struct {
 		leader string
@@ -60,7 +60,7 @@ func TestWhoseClockIsRight(t *testing.T) {
 	}
 }
 
-func TestNobodyCanSayWhoIsRight(t *testing.T) {
+func TestClocksWithoutAMajorityAreAnError(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	k := newClock(func() time.Time { return start.Add(time.Hour) }, 2)

@@ -34,7 +34,7 @@ func (l *Ledger) collect(ctx context.Context, subject string, body any, most int
 	for len(msgs) < most {
 		select {
 		case m := <-replies:
-			if status := m.Header.Get("Status"); status != "" && len(m.Data) == 0 {
+			if status := statusOf(m); status != "" {
 				return msgs, status, nil
 			}
 			msgs = append(msgs, m)

@@ -19,7 +19,7 @@ func (l *Ledger) direct(ctx context.Context, stream, subject string) (message, e
 	}
 	switch status := reply.Header.Get("Status"); status {
 	case "":
-	case "404":
+	case statusNone:
 		return message{}, errNone
 	default:
 		return message{}, fmt.Errorf("ledger: read %s: status %s: %s", subject, status, reply.Header.Get("Description"))

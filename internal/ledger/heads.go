@@ -68,17 +68,25 @@ func (l *Ledger) lastSequences(ctx context.Context) ([]uint64, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	for p := range last {
 		g.Go(func() error {
-			var info struct {
-				State struct {
-					Last uint64 `json:"last_seq"`
-				} `json:"state"`
+			var err error
+			if last[p], err = l.lastSequence(gctx, subject.Stream(p)); err != nil {
+				return err
 			}
-			if err := l.api(gctx, "STREAM.INFO."+subject.Stream(p), nil, &info); err != nil {
-				return fmt.Errorf("ledger: %w", err)
-			}
-			last[p] = info.State.Last
 			return l.confirmLeader(gctx, p)
 		})
 	}
 	return last, g.Wait()
+}
+
+// lastSequence returns the last sequence of a stream, from its leader.
+func (l *Ledger) lastSequence(ctx context.Context, stream string) (uint64, error) {
+	var info struct {
+		State struct {
+			Last uint64 `json:"last_seq"`
+		} `json:"state"`
+	}
+	if err := l.api(ctx, "STREAM.INFO."+stream, nil, &info); err != nil {
+		return 0, fmt.Errorf("ledger: %w", err)
+	}
+	return info.State.Last, nil
 }

@@ -261,6 +261,27 @@ func (l *Ledger) create(ctx context.Context, p int) error {
 	}
 }
 
+// createBounded creates a stream with fewer bytes, but at least least, if the
+// server has less room than configured. made is false for an existing stream,
+// whatever its settings.
+func (l *Ledger) createBounded(ctx context.Context, cfg jetstream.StreamConfig, least int64, tries int) (made bool, err error) {
+	for try := 0; ; try++ {
+		one, cancel := context.WithTimeout(ctx, 2*attempt)
+		_, err := l.js.CreateStream(one, cfg)
+		cancel()
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
+			return false, nil
+		case storageFull(err) && try%2 == 1 && cfg.MaxBytes > least:
+			cfg.MaxBytes = max(least, cfg.MaxBytes/4)
+		case try > tries || !IsTemporary(err), backOff(ctx, try) != nil:
+			return false, fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
+		}
+	}
+}
+
 func codeIs(err error, code int) bool {
 	return codeOf(err) == code
 }

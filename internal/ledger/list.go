@@ -126,10 +126,7 @@ func (l *Ledger) fill(ctx context.Context, ln *lane, q wire.Query, want int) err
 				size := len(m.Data)
 				if q.Heads {
 					if item.RawAsk, err = wire.Head(item.RawAsk); err != nil {
-						_, _, err := l.unreadable(ctx, item.Record.Ask.Key(), err)
-						if err != nil {
-							return err
-						}
+						l.unreadable(ctx, item.Record.Ask.Key(), err)
 						continue
 					}
 					size = len(item.RawAsk) + len(item.Outcome)
@@ -150,7 +147,7 @@ func (l *Ledger) fill(ctx context.Context, ln *lane, q wire.Query, want int) err
 }
 
 // item decodes a stored message into a list item. ok is false if the message
-// does not count: a late expiry after an outcome. Unless questions are wanted,
+// does not count: a late expiry after an outcome, or an unreadable one. Unless questions are wanted,
 // a pending ask's record holds only what a page needs in addition to the ask's
 // JSON.
 func (l *Ledger) item(ctx context.Context, m message, questions bool) (wire.ListItem, bool, error) {
@@ -160,7 +157,8 @@ func (l *Ledger) item(ctx context.Context, m message, questions bool) (wire.List
 	}
 	e, err := cloudevent.Open(m.Msg, k)
 	if err != nil {
-		return l.unreadable(ctx, k, err)
+		l.unreadable(ctx, k, err)
+		return wire.ListItem{}, false, nil
 	}
 	if kind == subject.Question {
 		r := ask.Record{State: ask.StatePending, AskedAt: e.At, Life: e.Life, Seq: m.Seq}
@@ -168,7 +166,8 @@ func (l *Ledger) item(ctx context.Context, m message, questions bool) (wire.List
 		if questions || e.Deadline.IsZero() {
 			q, err := e.Asked()
 			if err != nil {
-				return l.unreadable(ctx, k, err)
+				l.unreadable(ctx, k, err)
+				return wire.ListItem{}, false, nil
 			}
 			r.Ask = *q.Ask
 		}
@@ -176,7 +175,8 @@ func (l *Ledger) item(ctx context.Context, m message, questions bool) (wire.List
 	}
 	s, err := e.Ended()
 	if err != nil {
-		return l.unreadable(ctx, k, err)
+		l.unreadable(ctx, k, err)
+		return wire.ListItem{}, false, nil
 	}
 	if s.Timed { // it may be late
 		first, err := l.first(ctx, subject.Stream(subject.Partition(k.Tenant, k.Session, l.n)), m.Subject, 1)
@@ -191,11 +191,10 @@ func (l *Ledger) item(ctx context.Context, m message, questions bool) (wire.List
 	return wire.ListItem{Record: r, RawAsk: cloudevent.AskJSON(&s)}, true, nil
 }
 
-// unreadable drops an entry that this version cannot read: a page must not fail
+// unreadable logs an entry that this version cannot read: a page must not fail
 // because of one entry from a newer version.
-func (l *Ledger) unreadable(ctx context.Context, k ask.Key, err error) (wire.ListItem, bool, error) {
+func (l *Ledger) unreadable(ctx context.Context, k ask.Key, err error) {
 	l.opts.Logger.WarnContext(ctx, "left an unreadable entry out of a list", slog.String("ask_id", k.ID), slog.Any("error", err))
-	return wire.ListItem{}, false, nil
 }
 
 func asks(a *ask.Ask, question string) bool {

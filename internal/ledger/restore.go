@@ -16,9 +16,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrNotEmpty means that the target of a restore is not empty.
-var ErrNotEmpty = errors.New("the ledger is not empty")
-
 // Restored counts what was restored.
 type Restored struct {
 	Summary
@@ -82,13 +79,10 @@ func (f *BackupFile) settings(opts *Options) error {
 
 // empty returns an error if the ledger is not empty.
 func (l *Ledger) empty(ctx context.Context) error {
-	for p := range l.n {
-		if _, err := l.first(ctx, subject.Stream(p), ">", 1); !errors.Is(err, errNone) {
-			return errors.Join(fmt.Errorf("ledger: %w: stream %s holds messages; restore into a fresh directory or account", ErrNotEmpty, subject.Stream(p)), err)
+	for _, name := range l.streams() {
+		if _, err := l.first(ctx, name, ">", 1); !errors.Is(err, errNone) {
+			return errors.Join(fmt.Errorf("ledger: the ledger is not empty: stream %s holds messages; restore into a fresh directory or account", name), err)
 		}
-	}
-	if _, err := l.first(ctx, subject.StateStream, ">", 1); !errors.Is(err, errNone) {
-		return errors.Join(fmt.Errorf("ledger: %w: stream %s holds entries; restore into a fresh directory or account", ErrNotEmpty, subject.StateStream), err)
 	}
 	return nil
 }
@@ -289,11 +283,7 @@ func (r *restore) finish(ctx context.Context) error {
 // server's timer then copied its question.
 func (r *restore) compare(ctx context.Context) (Restored, error) {
 	has := newPicture()
-	names := []string{subject.StateStream}
-	for p := range r.l.n {
-		names = append(names, subject.Stream(p))
-	}
-	for _, name := range names {
+	for _, name := range r.l.streams() {
 		err := r.l.everything(ctx, name, func(m message) error {
 			return has.add(&backupEntry{Stream: name, Seq: m.Seq, Subject: m.Subject, Header: m.Header, Data: m.Data})
 		})

@@ -90,10 +90,11 @@ func (l *Ledger) ends(ctx context.Context, ln *lane, seq uint64, batch []message
 	return false, err
 }
 
-// consume reads up to n messages through an ephemeral consumer.
-func (l *Ledger) consume(ctx context.Context, stream, filter string, seq uint64, n int, headersOnly bool) (batch []message, end bool, err error) {
+// headers reads up to n messages without their data, through an ephemeral
+// consumer.
+func (l *Ledger) headers(ctx context.Context, stream, filter string, seq uint64, n int) (batch []message, end bool, err error) {
 	for try := 0; ; try++ {
-		batch, end, err = l.consumeOnce(ctx, stream, filter, seq, n, headersOnly)
+		batch, end, err = l.headersOnce(ctx, stream, filter, seq, n)
 		if err == nil || !IsTemporary(err) || try >= 3 || backOff(ctx, try) != nil {
 			break
 		}
@@ -104,12 +105,12 @@ func (l *Ledger) consume(ctx context.Context, stream, filter string, seq uint64,
 	return batch, end, nil
 }
 
-func (l *Ledger) consumeOnce(ctx context.Context, stream, filter string, seq uint64, n int, headersOnly bool) ([]message, bool, error) {
+func (l *Ledger) headersOnce(ctx context.Context, stream, filter string, seq uint64, n int) ([]message, bool, error) {
 	one, cancel := context.WithTimeout(ctx, 2*attempt)
 	defer cancel()
 	c, err := l.js.CreateConsumer(one, stream, jetstream.ConsumerConfig{
 		FilterSubject: filter, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, seq),
-		AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: 5 * time.Second, MemoryStorage: true, Replicas: 1, HeadersOnly: headersOnly,
+		AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: 5 * time.Second, MemoryStorage: true, Replicas: 1, HeadersOnly: true,
 	})
 	if err != nil {
 		return nil, false, err
@@ -130,7 +131,7 @@ func (l *Ledger) consumeOnce(ctx context.Context, stream, filter string, seq uin
 			return nil, false, err
 		}
 		batch = append(batch, message{
-			Msg: &nats.Msg{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()}, Seq: meta.Sequence.Stream, Time: meta.Timestamp,
+			Msg: &nats.Msg{Subject: m.Subject(), Header: m.Headers()}, Seq: meta.Sequence.Stream, Time: meta.Timestamp,
 		})
 	}
 	if err := fetched.Error(); err != nil {

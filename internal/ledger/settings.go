@@ -92,9 +92,6 @@ func readSettings(meta map[string]string) (Settings, error) {
 	return s, nil
 }
 
-// ErrSettings means that a broker's settings differ from its ledger's.
-var ErrSettings = errors.New("the settings of this broker differ from the ledger's")
-
 // agree adopts the ledger's settings. Options that differ are an error that
 // names both values and what to do.
 func (o *Options) agree(s Settings) error {
@@ -117,7 +114,7 @@ func (o *Options) agree(s Settings) error {
 		check("margin", o.Margin.String(), s.Margin.String(), fmt.Sprintf(set, "margin", o.Margin))
 	}
 	if len(differ) > 0 {
-		return fmt.Errorf("ledger: %w: %s", ErrSettings, strings.Join(differ, "; "))
+		return fmt.Errorf("ledger: the settings of this broker differ from the ledger's: %s", strings.Join(differ, "; "))
 	}
 	o.Partitions, o.Replicas, o.Retention, o.Margin = s.Partitions, s.Replicas, s.Retention, s.Margin
 	return nil

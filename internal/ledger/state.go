@@ -72,21 +72,8 @@ func (l *Ledger) openState(ctx context.Context) error {
 		MaxBytes: budget, AllowMsgTTL: true, AllowDirect: true, DenyDelete: true, DenyPurge: true,
 		RePublish: &jetstream.RePublish{Source: subject.StateLedger + ".>", Destination: subject.StateOut + ".>"},
 	}
-	for try := 0; ; try++ {
-		one, cancel := context.WithTimeout(ctx, 2*attempt)
-		_, err := l.js.CreateStream(one, cfg)
-		cancel()
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
-			return nil // created with another budget
-		case (codeIs(err, codeStorageExceeded) || codeIs(err, codeInsufficient)) && try%2 == 1 && cfg.MaxBytes > minStateBudget:
-			cfg.MaxBytes = max(minStateBudget, cfg.MaxBytes/4) // the server has less room than configured
-		case try > 16 || !IsTemporary(err) && !codeIs(err, codeStorageExceeded) && !codeIs(err, codeInsufficient), backOff(ctx, try) != nil:
-			return fmt.Errorf("ledger: create stream %s: %w", cfg.Name, err)
-		}
-	}
+	_, err := l.createBounded(ctx, cfg, minStateBudget, 16)
+	return err
 }
 
 // ReadState reads one entry; the zero value if there is none.
@@ -126,7 +113,7 @@ func (l *Ledger) WriteState(ctx context.Context, w *StateWrite, now time.Time) (
 		msg.Header.Set(hdrTTL, ttl(max(time.Second, w.Expires.Sub(now))))
 	}
 	seq, err := l.publish(ctx, msg)
-	if err != nil && !IsRace(err) && (storageFull(err) || codeIs(err, codeStoreFailed)) {
+	if storageFull(err) {
 		return StateEntry{}, errors.Join(stateFull(), err)
 	}
 	e.Revision = seq

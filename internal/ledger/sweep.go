@@ -120,7 +120,7 @@ type dueQuestion struct {
 
 // questions reads when up to n questions from seq on are due.
 func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found []dueQuestion, end bool, err error) {
-	batch, end, err := l.consume(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Question), seq, n, true)
+	batch, end, err := l.headers(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Question), seq, n)
 	if err != nil {
 		return nil, false, err
 	}
@@ -138,26 +138,18 @@ func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found
 
 // tail is how far back RemoveGhosts looks: a crash leaves ghosts of the very
 // last outcomes.
-const tail = 256
+const tail = 1024
 
 // RemoveGhosts removes the questions of the last outcomes of each stream that a
 // crash left behind. Call it after every start and reconnect.
 func (l *Ledger) RemoveGhosts(ctx context.Context) error {
 	l.restored.Store(true)
 	for p := range l.n {
-		var info struct {
-			State struct {
-				LastSeq uint64 `json:"last_seq"`
-			} `json:"state"`
-		}
-		if err := l.api(ctx, "STREAM.INFO."+subject.Stream(p), nil, &info); err != nil {
+		last, err := l.lastSequence(ctx, subject.Stream(p))
+		if err != nil {
 			return err
 		}
-		from := uint64(1)
-		if info.State.LastSeq > 4*tail {
-			from = info.State.LastSeq - 4*tail
-		}
-		outcomes, _, err := l.consume(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Outcome), from, 4*tail, true)
+		outcomes, _, err := l.headers(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Outcome), max(last, tail)-tail, tail)
 		if err != nil {
 			return err
 		}

@@ -60,8 +60,8 @@ func (l *Ledger) Store(ctx context.Context, s lifecycle.State) (lifecycle.State,
 	}
 	defer l.fresh.begin(k)()
 	s.Version, err = l.publish(ctx, msg)
-	if err != nil && !IsRace(err) && storageFull(err) {
-		return lifecycle.State{}, full(err)
+	if storageFull(err) {
+		return lifecycle.State{}, errors.Join(full(), err)
 	}
 	if err != nil {
 		return lifecycle.State{}, err
@@ -116,7 +116,7 @@ func (l *Ledger) ResolveAs(ctx context.Context, s lifecycle.State, o ask.Outcome
 	}
 	_, err = l.publish(ctx, msg)
 	l.fresh.drop(k)
-	if err != nil && !IsRace(err) && storageFull(err) {
+	if storageFull(err) {
 		return lifecycle.State{}, errors.Join(ask.Refuse(ask.CodeLedgerFull, "the ledger's storage is full: nothing was stored, and the ask stays open; make room and try again"), err)
 	}
 	if err != nil {
@@ -162,12 +162,8 @@ func (l *Ledger) removeGhost(ctx context.Context, k ask.Key, seq uint64) error {
 	return nil
 }
 
-func full(cause error) error {
-	e := ask.Refuse(ask.CodeLedgerFull, "the ledger is full: new asks are refused until room is made; answers still work")
-	if cause == nil {
-		return e
-	}
-	return errors.Join(e, cause)
+func full() error {
+	return ask.Refuse(ask.CodeLedgerFull, "the ledger is full: new asks are refused until room is made; answers still work")
 }
 
 func size(msg *nats.Msg) int {
@@ -278,7 +274,7 @@ func (l *Ledger) Room() error {
 		used, budget = used-l.audit.used.Load(), budget-most
 	}
 	if budget > 0 && (used >= budget/5*4 || used+l.Reserve() >= budget/20*19) {
-		return full(nil)
+		return full()
 	}
 	return nil
 }
