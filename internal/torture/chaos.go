@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -31,7 +32,7 @@ const longestStop = 2500 * time.Millisecond
 func (c *chaos) run(ctx context.Context, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0xc4a05)) //nolint:gosec // a seed is the point
 	victims := slices.DeleteFunc(slices.Clone(c.bus.Victims()), func(v Victim) bool {
-		return c.only != "" && (len(v.Name()) < len(c.only) || v.Name()[:len(c.only)] != c.only)
+		return !strings.HasPrefix(v.Name(), c.only)
 	})
 	if len(victims) == 0 || c.kill == 0 && c.stop == 0 {
 		return

@@ -45,28 +45,36 @@ type Embedded struct {
 	brokers []*embeddedBroker
 }
 
+// fill sets the defaults, and returns the directory that it made, if any.
+func (o *EmbeddedOptions) fill() (temp string, err error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Nodes == 0 {
+		o.Nodes = 1
+	}
+	if o.Brokers == 0 {
+		o.Brokers = 2
+	}
+	if o.Retention == 0 {
+		o.Retention, o.Margin = DefaultRetention, DefaultMargin
+	}
+	if o.Dir == "" {
+		if temp, err = os.MkdirTemp("", "askbus-torture-"); err != nil {
+			return "", fmt.Errorf("torture: %w", err)
+		}
+		o.Dir = temp
+	}
+	return temp, nil
+}
+
 // StartEmbedded starts servers and brokers.
 func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error) {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
+	temp, err := opts.fill()
+	if err != nil {
+		return nil, err
 	}
-	if opts.Nodes == 0 {
-		opts.Nodes = 1
-	}
-	if opts.Brokers == 0 {
-		opts.Brokers = 2
-	}
-	if opts.Retention == 0 {
-		opts.Retention, opts.Margin = DefaultRetention, DefaultMargin
-	}
-	e := &Embedded{opts: opts}
-	if opts.Dir == "" {
-		var err error
-		if e.temp, err = os.MkdirTemp("", "askbus-torture-"); err != nil {
-			return nil, fmt.Errorf("torture: %w", err)
-		}
-		e.opts.Dir = e.temp
-	}
+	e := &Embedded{opts: opts, temp: temp}
 	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}

@@ -34,7 +34,7 @@ func big(id string) ask.Ask {
 
 // On a full disk an ask is refused with a message, no acknowledged ask is lost, and after space is
 // freed and the server restarted everything works.
-func TestAFullDiskLosesNothingAndIsSaid(t *testing.T) {
+func TestAFullDiskLosesNothingAndIsReported(t *testing.T) {
 	t.Parallel()
 	dir := mount(t, "6m")
 	bus := embedded(t, torture.EmbeddedOptions{Dir: dir, Brokers: 1})
@@ -74,7 +74,7 @@ func TestAFullDiskLosesNothingAndIsSaid(t *testing.T) {
 	}
 }
 
-func TestAReadOnlyStoreIsSaid(t *testing.T) {
+func TestAReadOnlyStoreIsReported(t *testing.T) {
 	t.Parallel()
 	dir := mount(t, "20m")
 	srv, err := natsd.Start(natsd.Options{Dir: dir, Addr: "127.0.0.1:0"})

@@ -22,7 +22,6 @@ type reader struct {
 	mine func(life string) bool
 	n    int
 	next []uint64 // by partition
-	read int
 
 	// late is the maximum delay of the server's timer.
 	late time.Duration
@@ -153,7 +152,6 @@ func (r *reader) outcome(m *nats.Msg, seq uint64, at time.Time) {
 	if err != nil || !r.mine(s.Ask.Title) {
 		return
 	}
-	r.read++
 	e := Event{Who: "ledger", Op: OpStored, Key: k, Life: s.Ask.Title, Truth: r.h.truth(s.End), Seq: seq}
 	if s.End.Status == ask.StatusExpired {
 		e.Late = at.Sub(s.End.At)

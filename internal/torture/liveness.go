@@ -21,12 +21,10 @@ func (c *checking) liveness(l *life) {
 	c.agents(l, limit)
 	if !c.lim.Undisturbed {
 		c.screens(l, limit+snapshot) // a missed message is found by the next snapshot
-	} else {
-		c.screens(l, limit)
+		return
 	}
-	if c.lim.Undisturbed {
-		c.posting(l, l.ended+c.lim.Posts)
-	}
+	c.screens(l, limit)
+	c.posting(l, l.ended+c.lim.Posts)
 }
 
 // snapshot is how long a live screen may take to read everything again.

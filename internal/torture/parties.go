@@ -89,13 +89,13 @@ func (d *driver) get(ctx context.Context, k ask.Key, life string) {
 func (d *driver) withdraw(ctx context.Context, k ask.Key, life string) {
 	began := d.h.now()
 	o, err := d.agent(k).Withdraw(ctx, k.ID, "changed my mind")
-	d.ending(began, "agent", OpWithdraw, k, life, "", o, err)
+	d.told(Event{Began: began, Who: "agent", Op: OpWithdraw, Key: k, Life: life}, o, err)
 }
 
 func (d *driver) abort(ctx context.Context, k ask.Key, life string) {
 	began := d.h.now()
 	o, err := d.operator.Session(k.Tenant, k.Session).Abort(ctx, k.ID, "enough")
-	d.ending(began, "operator", OpAbort, k, life, "", o, err)
+	d.told(Event{Began: began, Who: "operator", Op: OpAbort, Key: k, Life: life}, o, err)
 }
 
 // reply answers or declines as a person at a surface.
@@ -111,10 +111,6 @@ func (d *driver) reply(ctx context.Context, k ask.Key, s *script, a act) {
 	}
 	e := Event{Began: began, Who: a.typ, Op: a.op, Key: k, Life: s.life(), Mine: mine, Outsider: a.outsider && len(s.ask.Audience) > 0}
 	d.told(e, o, err)
-}
-
-func (d *driver) ending(began time.Duration, who string, op Op, k ask.Key, life, mine string, o ask.Outcome, err error) {
-	d.told(Event{Began: began, Who: who, Op: op, Key: k, Life: life, Mine: mine}, o, err)
 }
 
 // told records the result of a call that ends an ask.

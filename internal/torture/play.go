@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -125,14 +126,7 @@ func (d *driver) act(ctx context.Context, k ask.Key, s *script, a act, deadline 
 
 // until waits for a moment and reports whether ctx is still alive.
 func until(ctx context.Context, at time.Time) bool {
-	t := time.NewTimer(time.Until(at))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return backoff.Sleep(ctx, time.Until(at)) == nil
 }
 
 func later(a, b time.Time) time.Time {

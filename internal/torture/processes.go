@@ -24,7 +24,7 @@ import (
 type Processes struct {
 	self  string
 	dir   string
-	temp  bool
+	temp  string // made for this bus, and removed by Close
 	keys  *natsd.Issuer
 	urls  string
 	procs []*process
@@ -35,17 +35,11 @@ type Processes struct {
 
 // StartProcesses starts them and waits until a broker serves.
 func StartProcesses(ctx context.Context, self string, opts EmbeddedOptions) (*Processes, error) {
-	p := &Processes{self: self, dir: opts.Dir, log: opts.Logger}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
+	temp, err := opts.fill()
+	if err != nil {
+		return nil, err
 	}
-	if p.dir == "" {
-		dir, err := os.MkdirTemp("", "askbus-torture-")
-		if err != nil {
-			return nil, fmt.Errorf("torture: %w", err)
-		}
-		p.dir, p.temp = dir, true
-	}
+	p := &Processes{self: self, dir: opts.Dir, temp: temp, log: opts.Logger}
 	if err := p.start(ctx, opts); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -53,13 +47,7 @@ func StartProcesses(ctx context.Context, self string, opts EmbeddedOptions) (*Pr
 }
 
 func (p *Processes) start(ctx context.Context, opts EmbeddedOptions) error {
-	nodes, brokers := max(1, opts.Nodes), opts.Brokers
-	if brokers == 0 {
-		brokers = 2
-	}
-	if opts.Retention == 0 {
-		opts.Retention, opts.Margin = DefaultRetention, DefaultMargin
-	}
+	nodes := opts.Nodes
 	addrs, err := freeaddr.Pick(2 * nodes)
 	if err != nil {
 		return err
@@ -105,7 +93,7 @@ func (p *Processes) start(ctx context.Context, opts EmbeddedOptions) error {
 		}
 	}
 	p.urls = strings.Join(urls, ",")
-	for i := range brokers {
+	for i := range opts.Brokers {
 		p.add("broker-"+strconv.Itoa(i+1), []string{
 			"broker", "--dir", p.dir, "--nats-url", p.urls, "--ops-addr", "127.0.0.1:0", "--max-store", maxStore,
 			"--replicas", strconv.Itoa(nodes), "--retention", opts.Retention.String(), "--margin", opts.Margin.String(),
@@ -188,10 +176,10 @@ func (p *Processes) Close() error {
 	for _, pr := range p.procs {
 		pr.end(syscall.SIGKILL)
 	}
-	if p.temp {
-		return os.RemoveAll(p.dir)
+	if p.temp == "" {
+		return nil
 	}
-	return nil
+	return os.RemoveAll(p.temp)
 }
 
 // victim is a process of a bus.

@@ -136,7 +136,7 @@ func TestDeadlinesInABurst(t *testing.T) {
 	run(t, embedded(t, torture.EmbeddedOptions{}), torture.Options{Asks: 1000, For: 25 * time.Second, Seed: 14, Burst: 1000})
 }
 
-func TestTimeThatEndsFirstIsSaidAndPasses(t *testing.T) {
+func TestARunThatIsCutShortReportsItAndPasses(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	if _, err := torture.Run(t.Context(), embedded(t, torture.EmbeddedOptions{}), torture.Options{Asks: 1 << 30, For: 6 * time.Second, Seed: 15, Open: 10, Out: &out}); err != nil {

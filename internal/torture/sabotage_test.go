@@ -81,7 +81,7 @@ func reported(t *testing.T, kind sabotage.Kind, want torture.Rule, opts torture.
 	opts.Out = &out
 	res, err := torture.Run(t.Context(), bus, opts)
 	if want == "" && err != nil {
-		t.Errorf("a whole build: %v\n%s", err, &out)
+		t.Errorf("a correct build: %v\n%s", err, &out)
 	}
 	said := len(out.String()) > 0 && strings.Contains(out.String(), fmt.Sprintf("seed %d", opts.Seed))
 	return errors.Is(err, torture.ErrViolated) && broken(res, want) && len(res.Shortest) > 0 && said, out.String()

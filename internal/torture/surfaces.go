@@ -49,7 +49,7 @@ func (d *driver) posting(ctx context.Context, r *responder.Responder, ready func
 		err := r.Work(ctx, func(ctx context.Context, it responder.Item) error {
 			return d.work(ctx, r, it, int(turns.Add(1)))
 		}, responder.WorkOptions{Concurrency: 20, Grace: 5 * time.Second, Ready: ready})
-		if err != nil { // the connection was closed, or the broker said no: neither may be
+		if err != nil { // the connection was closed, or the broker refused: neither may happen
 			d.h.add(Event{Who: postingType, Op: OpFault, Life: "work ended: " + err.Error()})
 			return
 		}
