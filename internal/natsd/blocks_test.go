@@ -160,9 +160,7 @@ func TestAMissingBlockFileIsAnError(t *testing.T) {
 				t.Parallel()
 				dir := copied(t, from)
 				path := blockFiles(t, dir)[at]
-				if err := os.Remove(path); err != nil {
-					t.Fatal(err)
-				}
+				remove(t, path)
 				before := tree(t, dir)
 				for range 2 {
 					wants(t, refused(t, dir, "127.0.0.1:0"), path+" is missing", "corrupt", "backup", "high-water", "askbus ledger check", "askbus ledger repair --accept-loss")
@@ -256,9 +254,7 @@ func TestBlockFilesOfAnsweredAsksMayGo(t *testing.T) {
 	stopped := copied(t, b.Dir)
 	forgotten := copied(t, b.Dir) // of a version without lists
 	for _, name := range []string{"blocks", "clean-stop"} {
-		if err := os.Remove(filepath.Join(forgotten, name)); err != nil {
-			t.Fatal(err)
-		}
+		remove(t, filepath.Join(forgotten, name))
 	}
 	for name, dir := range map[string]string{"after a crash": crashed, "with an old list": old, "after a clean stop": stopped, "with no list": forgotten} {
 		t.Run(name, func(t *testing.T) {
@@ -266,9 +262,7 @@ func TestBlockFilesOfAnsweredAsksMayGo(t *testing.T) {
 			gone := copied(t, dir)
 			starts(t, dir)
 			path := blockFiles(t, gone)[0]
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			remove(t, path)
 			if name == "with an old list" {
 				return // that file is not in it
 			}
@@ -320,9 +314,7 @@ func TestBlockFilesOfExpiredOutcomesMayGo(t *testing.T) {
 		left := copied(t, dir)
 		starts(t, dir)
 		path := blockFiles(t, left)[0] // its last hour has not passed
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		remove(t, path)
 		wants(t, refused(t, left, "127.0.0.1:0"), path+" is missing")
 	}
 }
@@ -387,9 +379,7 @@ func index(t *testing.T, dir string) string {
 func forget(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{"blocks", "clean-stop"} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		remove(t, filepath.Join(dir, name))
 	}
 }
 

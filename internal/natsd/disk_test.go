@@ -40,9 +40,7 @@ func TestTheDiskIsComparedWithTheBudget(t *testing.T) {
 		} else {
 			wants(t, err.Error(), dir, "make room")
 		}
-		if err := os.Remove(ballast); err != nil {
-			t.Fatal(err)
-		}
+		remove(t, ballast)
 		if err := s.Healthy(); err != nil {
 			t.Errorf("after room was made: %v", err)
 		}
@@ -90,9 +88,7 @@ func TestAMessageThatCouldNotBeWrittenIsNotMissed(t *testing.T) {
 		info, err := streams[0].Info(t.Context())
 		return err == nil && info.State.LastSeq == 1
 	})
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, ballast)
 	if _, err := js.Publish(t.Context(), "ASKS_01", []byte("x")); err != nil {
 		t.Fatal(err)
 	}

@@ -95,11 +95,11 @@ func Repair(dir string, fromPeers bool) (Report, error) {
 			}
 		}
 	}
-	r.Aside = filepath.Join(dir, "damaged-"+time.Now().UTC().Format("20060102T150405.000Z"))
-	if err := os.Mkdir(r.Aside, 0o700); err != nil {
+	m, err := newMender(i)
+	if err != nil {
 		return Report{}, fmt.Errorf("repair: %w", err)
 	}
-	m := mender{i, r.Aside}
+	r.Aside = m.aside
 	if err := m.mend(fromPeers); err != nil {
 		return r, fmt.Errorf("repair: %w; moved files are in %s", err, r.Aside)
 	}
@@ -130,6 +130,12 @@ func damaged(list []Damage) string {
 type mender struct {
 	*inspection
 	aside string
+}
+
+// newMender makes the directory for the damaged files.
+func newMender(i *inspection) (mender, error) {
+	m := mender{i, filepath.Join(i.dir, "damaged-"+time.Now().UTC().Format("20060102T150405.000Z"))}
+	return m, os.Mkdir(m.aside, 0o700)
 }
 
 func (m mender) mend(fromPeers bool) error {
@@ -172,8 +178,8 @@ func (i *inspection) mendAudit(alone bool, log *slog.Logger) error {
 	if len(what) == 0 {
 		return nil
 	}
-	m := mender{i, filepath.Join(i.dir, "damaged-"+time.Now().UTC().Format("20060102T150405.000Z"))}
-	if err := os.Mkdir(m.aside, 0o700); err != nil {
+	m, err := newMender(i)
+	if err != nil {
 		return fmt.Errorf("mend the audit: %w", err)
 	}
 	s := i.found[subject.AuditStream]
