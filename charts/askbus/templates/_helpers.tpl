@@ -104,7 +104,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- mulf (float64 (regexFind "^[0-9.]+" .)) (get $units $unit) | printf "%.0f" }}
 {{- end }}
 
-{{/* What each value allows and several together do not. */}}
+{{/* Checks values that the schema cannot check. */}}
 {{- define "askbus.check" -}}
 {{- if and .Values.nats.url (not (include "askbus.cluster" .)) }}{{ fail "nats.url: the shape embedded has a server of its own; set shape: cluster to use another NATS" }}{{ end }}
 {{- with .Values.persistence }}
@@ -140,7 +140,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 {{- end }}
 
-{{/* How a container recognizes NATS, and what it shows there: variables, mounts and volumes. */}}
+{{/* The CA of NATS and the client certificate for it: variables, mounts and volumes. */}}
 {{- define "askbus.natsTrustEnv" -}}
 {{- if include "askbus.natsTLS" . }}
 - { name: ASKBUS_NATS_CA_FILE, value: /tls-nats/ca.crt }
@@ -161,7 +161,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- include "askbus.natsClientVolumes" . }}
 {{- end }}
 
-{{/* The client certificate: all that a server's pod needs, whose directory says whom to trust. */}}
+{{/* The client certificate for NATS. A server's pod needs no more: its directory names the CA. */}}
 {{- define "askbus.natsClientEnv" -}}
 {{- if .Values.tls.nats.clientSecret }}
 - { name: ASKBUS_NATS_CERT_FILE, value: /tls-client/tls.crt }
@@ -184,7 +184,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "askbus.types" -}}
 {{- $types := list }}
 {{- range .Values.responders }}{{ $types = append $types .name }}{{ end }}
-{{- /* What the schema would refuse with "'not' failed". */}}
+{{- /* The schema's message for these would be "'not' failed". */}}
 {{- range .Values.responders }}
 {{- if has .name (list "broker" "web" "gateway" "server" "nats" "test" "keys" "ops" "credentials") }}{{ fail (printf "responders: %s is the name of a role of its own; choose another" .name) }}{{ end }}
 {{- if and .replicas .scaling }}{{ fail (printf "responder %s: replicas and scaling exclude each other; set one of them" .name) }}{{ end }}

@@ -7,13 +7,13 @@ The pod template of a role. A dict:
   secret        Secret mounted at /creds, if any
   keys          Secret mounted at /keys/auth, if any
   ports         list of name and containerPort, besides ops
-  image         values of another image than ours; it has no ops port that we know of
+  image         values of an image that is not askbus's, whose ops port is unknown
   listens       its listeners are for other pods, besides ops
   tls           Secret with their certificate, if any
   volume        a claim is mounted at /data, else an empty directory
   replicated    a role with several replicas: spread it
-  reviews       it asks the API server whose tokens are
-  serving       it is behind a Service: wait before it stops, until that has noticed
+  reviews       it lets the API server review tokens
+  serving       it is behind a Service: it stops only after that sends nothing more
 */}}
 {{- define "askbus.pod" -}}
 {{- $root := .root }}
@@ -30,7 +30,7 @@ metadata:
 spec:
   serviceAccountName: {{ if .reviews }}{{ include "askbus.fullname" $root }}-issuer{{ else }}{{ include "askbus.serviceAccountName" $root }}{{ end }}
   automountServiceAccountToken: {{ default false .reviews }}
-  # Or Kubernetes sets ASKBUS_PORT and the like for a service named askbus, and they read as our settings.
+  # Otherwise Kubernetes sets variables such as ASKBUS_PORT for a Service named askbus, which look like settings.
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ $c.terminationGracePeriodSeconds }}
   {{- with $root.Values.imagePullSecrets }}
@@ -46,7 +46,7 @@ spec:
       args:
         {{- toYaml .args | nindent 8 }}
         {{- if and .listens (not .tls) }}
-        # The pods' network is trusted: Ingress, HTTPRoute or a mesh end TLS. With the values below tls it goes on to here.
+        # The network of the pods is trusted: Ingress, HTTPRoute or a mesh terminate TLS. The values of tls extend it to here.
         - --insecure
         {{- end }}
       env:
@@ -78,7 +78,7 @@ spec:
         {{- end }}
       {{- end }}
       {{- if $own }}
-      # Starting is not broken: a ledger that was not closed is read through, and a role waits for its server.
+      # A start may take minutes: a ledger that was not closed is read completely, and a role waits for its server.
       startupProbe:
         httpGet:
           path: /readyz

@@ -45,12 +45,6 @@ the top level; their extraEnv, extraVolumes and extraVolumeMounts are added to t
 |---|---|---|
 `
 
-// ofEveryPod are the values of a role that default to the top level.
-var ofEveryPod = []string{ //nolint:gochecknoglobals // a table
-	"affinity", "extraEnv", "extraVolumeMounts", "extraVolumes", "nodeSelector", "podAnnotations", "podLabels",
-	"priorityClassName", "resources", "terminationGracePeriodSeconds", "tolerations",
-}
-
 func main() {
 	dir := "../../charts/askbus"
 	if len(os.Args) > 1 {
@@ -92,8 +86,8 @@ func readme(dir string) (string, error) {
 func rows(b *strings.Builder, defs map[string]schema, prefix string, s schema, values map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[name]
-		if prefix != "" && slices.Contains(ofEveryPod, name) {
-			continue
+		if strings.HasPrefix(p.Ref, "#/properties/") {
+			continue // a role's own value of one of the top level, as the head says
 		}
 		path, value := prefix+name, values[name]
 		def := defs[strings.TrimPrefix(p.Ref, "#/$defs/")]
