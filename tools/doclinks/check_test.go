@@ -7,26 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
+	"github.com/askbus/askbus/tools/txtartest"
 )
 
 // Exactly the links followed by "want" are reported.
 func TestReportsEveryLinkThatLeadsNowhere(t *testing.T) {
 	t.Parallel()
-	tree, err := txtar.ParseFile("testdata/tree.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
+	dir, files := txtartest.Tree(t)
 	var want []string
-	for _, f := range tree.Files {
-		path := filepath.Join(dir, f.Name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range files {
 		for line := range strings.Lines(string(f.Data)) {
 			if _, text, ok := strings.Cut(line, "want: "); ok {
 				want = append(want, filepath.Base(f.Name)+" "+strings.TrimSpace(text))

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
+	"github.com/askbus/askbus/tools/txtartest"
 )
 
 // issue is an issue in golangci-lint's JSON output.
@@ -34,22 +34,17 @@ func TestEveryRuleReportsItsViolationAndNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := txtar.ParseFile("testdata/tree.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	config, err := os.ReadFile(filepath.Join(root, ".golangci.yml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, ".golangci.yml"), config)
-	for _, f := range tree.Files {
-		write(t, filepath.Join(dir, f.Name), f.Data)
+	dir, files := txtartest.Tree(t)
+	if err := os.WriteFile(filepath.Join(dir, ".golangci.yml"), config, 0o600); err != nil {
+		t.Fatal(err)
 	}
 
 	issues := lint(t, root, dir)
-	for _, f := range tree.Files {
+	for _, f := range files {
 		n := 0
 		for line := range strings.Lines(string(f.Data)) {
 			n++
@@ -125,14 +120,4 @@ func lint(t *testing.T, root, dir string) []issue {
 		t.Fatalf("read the report: %v\n%s", err, out.String())
 	}
 	return r.Issues
-}
-
-func write(t *testing.T, path string, data []byte) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
 }

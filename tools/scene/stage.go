@@ -6,16 +6,14 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"image"
 	"image/draw"
 	"image/png"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
+	"github.com/askbus/askbus/tools/scene/chromium"
 	"github.com/chromedp/chromedp"
 )
 
@@ -35,19 +33,9 @@ func (s *stage) close() {
 	}
 }
 
-// browser returns the path of Chromium, or ASKBUS_CHROME if it is set.
-func browser() (string, error) {
-	for _, name := range []string{os.Getenv("ASKBUS_CHROME"), "chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil && name != "" {
-			return path, nil
-		}
-	}
-	return "", errors.New("no Chromium: install it, or set ASKBUS_CHROME")
-}
-
 // newStage opens the inbox with a login link.
 func newStage(ctx context.Context, dir, login string) (*stage, error) {
-	path, err := browser()
+	path, err := chromium.Path()
 	if err != nil {
 		return nil, err
 	}

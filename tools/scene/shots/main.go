@@ -23,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/askbus/askbus/tools/scene/chromium"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
@@ -182,14 +183,9 @@ func (b bus) seed(ctx context.Context) error {
 
 // film opens each page and takes its picture.
 func film(ctx context.Context, dir, link, site string, all []shot, out string) error {
-	chrome := ""
-	for _, name := range []string{os.Getenv("ASKBUS_CHROME"), "chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil && name != "" && chrome == "" {
-			chrome = path
-		}
-	}
-	if chrome == "" {
-		return errors.New("no Chromium: install it, or set ASKBUS_CHROME")
+	chrome, err := chromium.Path()
+	if err != nil {
+		return err
 	}
 	alloc, stop := chromedp.NewExecAllocator(ctx, append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chrome), chromedp.UserDataDir(dir), chromedp.Flag("hide-scrollbars", true))...)
 	defer stop()
