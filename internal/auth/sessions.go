@@ -188,13 +188,9 @@ func (s *Sessions) Find(ctx context.Context, id string, active bool) (Person, er
 
 // find is Find by an entry's key. The zero record means nobody.
 func (s *Sessions) find(ctx context.Context, k state.Key, active bool) (record, error) {
-	e, err := s.cache.Lookup(ctx, k)
+	r, revision, err := lookUp(ctx, s.cache, k)
 	if err != nil {
 		return record{}, err
-	}
-	var r record
-	if err := json.Unmarshal(e.Value, &r); err != nil {
-		return record{}, fmt.Errorf("session %s: %w", k.Name, err)
 	}
 	now := s.opts.Now()
 	if r.Principal == "" || !now.Before(r.end(s.opts.Life)) || !now.Before(r.Seen.Add(s.opts.Idle)) {
@@ -202,11 +198,23 @@ func (s *Sessions) find(ctx context.Context, k state.Key, active bool) (record, 
 	}
 	switch {
 	case r.Token != "" && s.opts.Refresh != nil && !now.Before(r.Check):
-		s.behind(k, func(ctx context.Context) { s.refresh(ctx, k, r, e.Revision, now, active) }) //nolint:contextcheck // outlives the request
+		s.behind(k, func(ctx context.Context) { s.refresh(ctx, k, r, revision, now, active) }) //nolint:contextcheck // outlives the request
 	case active && now.Sub(r.Seen) >= min(s.opts.Idle/20, 5*time.Minute):
-		s.behind(k, func(ctx context.Context) { s.renew(ctx, k, r, e.Revision, now) }) //nolint:contextcheck // outlives the request
+		s.behind(k, func(ctx context.Context) { s.renew(ctx, k, r, revision, now) }) //nolint:contextcheck // outlives the request
 	}
 	return r, nil
+}
+
+// lookUp reads an entry.
+func lookUp(ctx context.Context, cache *state.Cache, k state.Key) (r record, revision uint64, err error) {
+	e, err := cache.Lookup(ctx, k)
+	if err != nil {
+		return record{}, 0, err
+	}
+	if err := json.Unmarshal(e.Value, &r); err != nil {
+		return record{}, 0, fmt.Errorf("session %s: %w", k.Name, err)
+	}
+	return r, e.Revision, nil
 }
 
 // behind runs do for a session asynchronously, one at a time. After a failure a

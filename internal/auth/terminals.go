@@ -207,13 +207,9 @@ func (t *Terminals) Person(ctx context.Context, tenant, name string) (Person, er
 }
 
 func (t *Terminals) record(ctx context.Context, k state.Key) (record, error) {
-	e, err := t.cache.Lookup(ctx, k)
+	r, _, err := lookUp(ctx, t.cache, k)
 	if err != nil {
 		return record{}, err
-	}
-	var r record
-	if err := json.Unmarshal(e.Value, &r); err != nil {
-		return record{}, fmt.Errorf("session %s: %w", k.Name, err)
 	}
 	if r.Principal == "" || !t.now().Before(r.end(maxLife)) {
 		return record{}, ask.Refuse(ask.CodeNotFound, "this sign-in has ended")
