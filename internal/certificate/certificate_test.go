@@ -38,7 +38,17 @@ func (n *notes) count(text string) int {
 	return strings.Count(n.buf.String(), text)
 }
 
-func logger(n *notes) *slog.Logger { return slog.New(slog.NewTextHandler(n, nil)) }
+// opened opens a certificate for bus.example that is valid for an hour.
+func opened(t *testing.T) (ca *certtest.CA, pair certtest.Pair, k *certificate.Keeper, said *notes) {
+	t.Helper()
+	ca, said = certtest.New(t), &notes{}
+	pair = ca.Fresh(time.Hour, "bus.example")
+	k, err := certificate.Open(certificate.Files{Cert: pair.Cert, Key: pair.Key}, certificate.Options{Logger: slog.New(slog.NewTextHandler(said, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca, pair, k, said
+}
 
 // shown returns the serial of the certificate that a new connection gets.
 func shown(t *testing.T, config *tls.Config, roots *x509.CertPool) string {
@@ -62,13 +72,8 @@ func shown(t *testing.T, config *tls.Config, roots *x509.CertPool) string {
 
 func TestNewConnectionsSeeTheNewCertificate(t *testing.T) {
 	t.Parallel()
-	ca, said := certtest.New(t), &notes{}
-	pair := certtest.At(t.TempDir())
-	first := ca.Issue(pair, time.Hour, "bus.example")
-	k, err := certificate.Open(certificate.Files{Cert: pair.Cert, Key: pair.Key}, certificate.Options{Logger: logger(said)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca, pair, k, said := opened(t)
+	first := k.Leaf()
 	for _, config := range []*tls.Config{k.HTTP(), k.NATS()} {
 		if got := shown(t, config, ca.Pool); got != first.SerialNumber.String() {
 			t.Errorf("shown %s", got)
@@ -106,13 +111,8 @@ func TestABrokenCertificateNeverReplacesOneThatWorks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ca, said := certtest.New(t), &notes{}
-			pair := certtest.At(t.TempDir())
-			first := ca.Issue(pair, time.Hour, "bus.example")
-			k, err := certificate.Open(certificate.Files{Cert: pair.Cert, Key: pair.Key}, certificate.Options{Logger: logger(said)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			ca, pair, k, said := opened(t)
+			first := k.Leaf()
 			if err := spoil(ca, pair); err != nil {
 				t.Fatal(err)
 			}
@@ -144,13 +144,7 @@ func TestABrokenCertificateNeverReplacesOneThatWorks(t *testing.T) {
 
 func TestASignalReadsTheFilesAndNothingStays(t *testing.T) {
 	t.Parallel()
-	ca, said := certtest.New(t), &notes{}
-	pair := certtest.At(t.TempDir())
-	ca.Issue(pair, time.Hour, "bus.example")
-	k, err := certificate.Open(certificate.Files{Cert: pair.Cert, Key: pair.Key}, certificate.Options{Logger: logger(said)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca, pair, k, said := opened(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	again, done := make(chan os.Signal), make(chan error, 1)
 	go func() { done <- k.Run(ctx, again) }()
