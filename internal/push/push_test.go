@@ -274,33 +274,20 @@ func TestWhatIsNoSubscriptionIsRefused(t *testing.T) {
 func TestTwoThousandRingsLeaveNothing(t *testing.T) {
 	w := newWorld(t, natstest.Options{Memory: true})
 	w.subscribe(mei, "phone")
-	app, err := push.New(w.bus.Responder(push.Type), testKeys, push.Options{
-		Hosts: []string{w.phone.host()}, Contact: "ops@example.com", Client: w.phone.Client(), Logger: natstest.Logger(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- app.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	w.replica()
+	app := w.apps[0]
 	a := database()
 	a.Normalize()
 	p := responder.Post{Ask: a, Life: "l1", AskedAt: time.Now()}
 	p.Ask.Tenant, p.Ask.Session, p.Ask.ID = "acme", "s1", "a1"
 	natstest.Eventually(t, "the subscription is known", func() bool { return app.Wants(p) })
 	w.bus.LeavesNothing(t, func(int) error {
-		places, err := app.Present(ctx, p)
+		places, err := app.Present(t.Context(), p)
 		if err != nil {
 			return err
 		}
 		<-w.phone.rung
-		err = app.Update(ctx, responder.Ended{Post: p, Places: places, Outcome: ask.Outcome{Status: ask.StatusExpired}})
+		err = app.Update(t.Context(), responder.Ended{Post: p, Places: places, Outcome: ask.Outcome{Status: ask.StatusExpired}})
 		<-w.phone.rung
 		return err
 	})
