@@ -75,7 +75,8 @@ func OpenStored(data []byte) (Stored, error) {
 		case "on_deadline":
 			s.OnDeadline = value
 		case "digest":
-			_ = json.Unmarshal(value, &s.Digest)
+			digest, _ := jsontext.AppendUnquote(nil, value)
+			s.Digest = string(digest)
 		}
 	})
 	if err == nil && (s.Ask == nil || s.OnDeadline == nil) {
