@@ -34,6 +34,15 @@ func TestBenchMeasuresARunningBus(t *testing.T) {
 	}
 }
 
+func TestBenchScreenFollowsAnInboxInItsOwnProcess(t *testing.T) {
+	t.Parallel()
+	pl := place{t: t, dir: t.TempDir()}
+	got := pl.must(0, "bench", "screen", "--pending", "3", "--events", "4", "--output", "json")
+	if shown, _ := got["shown"].(map[string]any); shown["n"] != 2.0 || got["events"] != 4.0 || got["pending"] != 3.0 {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestBenchSoakRuns(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}

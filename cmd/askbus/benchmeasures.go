@@ -56,6 +56,12 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 		return bench.MeasureIdle(ctx, self, "", idle)
 	})
 	idleCmd.Flags().DurationVar(&idle, "for", idle, "how long to observe it")
+	pending, events := 2000, 200
+	screenCmd := sub("screen", "What a live screen costs its process: the inbox, with many asks pending", func(ctx context.Context) (report, error) {
+		return bench.MeasureScreen(ctx, self, opts(), pending, events)
+	})
+	screenCmd.Flags().IntVar(&pending, "pending", pending, "pending asks")
+	screenCmd.Flags().IntVar(&events, "events", events, "events: asks, and their ends")
 	var inSlack bench.SlackOptions
 	slackCmd := sub("slack", "The Slack surface with a fake Slack: cards, clicks, edits, and recovery after an outage", onBed(func(ctx context.Context, b *bench.Bed) (report, error) {
 		inSlack.Rounds = f.rounds // 0: the default
@@ -76,7 +82,7 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 	inboxCmd.Flags().IntSliceVar(&readers.Sizes, "pending", []int{500, 1000}, "pending asks in the browser")
 	inboxCmd.Flags().IntVar(&readers.Streams, "streams", 1000, "inboxes of different people that are open at once")
 	return []*cobra.Command{
-		slackCmd, inboxCmd, visibleCmd, pendingCmd, waitersCmd, idleCmd, a.benchSoakCmd(f), a.benchServerCmd(),
+		slackCmd, inboxCmd, visibleCmd, screenCmd, a.benchPageCmd(), pendingCmd, waitersCmd, idleCmd, a.benchSoakCmd(f), a.benchServerCmd(),
 		sub("partitions", "The cycle at 64 in flight with 1, 4 and 8 partitions", func(ctx context.Context) (report, error) {
 			return bench.Partitions(ctx, opts(), a.plan(*f))
 		}),
@@ -164,6 +170,16 @@ func (a *app) benchAttackerCmd() *cobra.Command {
 				return usage("read the attack from standard input: %w", err)
 			}
 			return bench.Attack(cmd.Context(), how, a.out)
+		},
+	}
+}
+
+// benchPageCmd runs the inbox of "bench screen" in its own process.
+func (a *app) benchPageCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "page", Short: "Run the inbox of a measurement", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.RunInbox(cmd.Context(), cmd.InOrStdin(), a.out)
 		},
 	}
 }

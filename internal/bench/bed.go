@@ -27,6 +27,7 @@ type Bed struct {
 	shared   bool   // others use it, too: nothing of ours may stay
 	run      string // names this run's sessions, so that nobody else's asks are touched
 	dial     func(natsd.Role) (*nats.Conn, error)
+	servers  *servers                                                              // of an embedded one
 	ledger   *ledger.Ledger                                                        // of an embedded one
 	verifier broker.Verifier                                                       // of the bench's own servers
 	floor    func() (connect func(like natsd.Role) (*nats.Conn, error), err error) // full rights, where the floor's streams may lie, as near as like
@@ -63,7 +64,7 @@ func Embedded(ctx context.Context, opts Options) (*Bed, error) {
 		b.Close()
 		return nil, err
 	}
-	b.dial, b.verifier = srv.dial, srv.keys.Verifier()
+	b.servers, b.dial, b.verifier = srv, srv.dial, srv.keys.Verifier()
 	if err := b.broker(ctx, ledger.Options{Partitions: opts.Partitions, Replicas: nodes, NoAudit: opts.NoAudit}); err != nil {
 		b.Close()
 		return nil, err
