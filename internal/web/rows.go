@@ -5,10 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
-	"hash"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -101,23 +102,23 @@ func (s *Server) problem(me responder.Viewer) string {
 	return ""
 }
 
-// digest returns a collision-resistant name of content.
-func digest(write func(h hash.Hash)) string {
-	h := sha256.New()
-	write(h)
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:15])
+// digest returns a collision-resistant name of texts.
+func digest(texts ...string) string {
+	var b []byte
+	for _, text := range texts {
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	sum := sha256.Sum256(b)
+	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
 // version names the content of an entry, without text that changes with time:
 // the page updates that itself.
 func (e *entry) version(life, language string) string {
-	return digest(func(h hash.Hash) {
-		fmt.Fprintf(h, "%q", []string{
-			language, e.Key.String(), life, e.Path, e.Group, e.Dir, e.Heading, e.Priority.Words, e.Asker.Agent, e.Asker.Session, e.Waits.Stamp(),
-			stamp(e.Ends), stamp(e.Off), e.Handed, fmt.Sprint(e.Foreign),
-		})
-		fmt.Fprintf(h, "%q", e.Others)
-	})
+	return digest(append([]string{
+		language, e.Key.String(), life, e.Path, e.Group, e.Dir, e.Heading, e.Priority.Words, e.Asker.Agent, e.Asker.Session, e.Waits.Stamp(),
+		stamp(e.Ends), stamp(e.Off), e.Handed, strconv.FormatBool(e.Foreign),
+	}, e.Others...)...)
 }
 
 func stamp(m *present.Moment) string {
@@ -129,14 +130,14 @@ func stamp(m *present.Moment) string {
 
 // mark names the content of a frame.
 func (p *frame) mark() string {
-	return digest(func(h hash.Hash) {
-		for i := range p.List {
-			fmt.Fprint(h, p.List[i].Version, " ")
-		}
-		for _, part := range parts() {
-			fmt.Fprintf(h, "%q", part.version(p))
-		}
-	})
+	names := make([]string, 0, len(p.List)+len(parts()))
+	for i := range p.List {
+		names = append(names, p.List[i].Version)
+	}
+	for _, part := range parts() {
+		names = append(names, part.version(p))
+	}
+	return digest(names...)
 }
 
 // part is an element of the frame beside the list: a template, and the name of
