@@ -195,13 +195,13 @@ func (p *inboxProcess) follow(ctx context.Context) (<-chan string, error) {
 		return nil, err
 	}
 	browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := get(ctx, browser, p.link)
+	res, err := get(ctx, browser, p.link) //nolint:bodyclose // closed at once
 	if err != nil {
 		return nil, err
 	}
 	_ = res.Body.Close()
 	base, _, _ := strings.Cut(strings.TrimPrefix(p.link, "http://"), "/")
-	if res, err = get(ctx, browser, "http://"+base+"/events"); err != nil {
+	if res, err = get(ctx, browser, "http://"+base+"/events"); err != nil { //nolint:bodyclose // closed with p
 		return nil, err
 	}
 	p.body = res.Body
@@ -255,7 +255,7 @@ func RunInbox(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 		reply = inboxOutput{}
 		if err := lines.Decode(&struct{}{}); err != nil {
-			return nil //nolint:nilerr // the input has ended
+			return nil // the input has ended
 		}
 	}
 }
