@@ -30,10 +30,11 @@ func TestTheCommandLinesOfThePagesParse(t *testing.T) {
 		}
 		for _, m := range fence.FindAllSubmatchIndex(raw, -1) {
 			line := 1 + strings.Count(string(raw[:m[0]]), "\n")
+			text := string(raw[m[6]:m[7]])
 			if language := string(raw[m[4]:m[5]]); !slices.Contains([]string{"sh", "bash", "fish", "zsh"}, language) {
-				continue
+				text = strings.Join(afterPrompt.FindAllString(text, -1), "\n") // of a session, what the person types
 			}
-			for _, words := range commandLines(string(raw[m[6]:m[7]])) {
+			for _, words := range commandLines(text) {
 				inBlocks++
 				if err := parses(words, true); err != nil {
 					t.Errorf("%s:%d: askbus %s: %v", page, line, strings.Join(words, " "), err)
@@ -80,8 +81,9 @@ func everyPage(t *testing.T, root string) []string {
 var (
 	inlineCode  = regexp.MustCompile("`([^`\n]+)`")
 	placeholder = regexp.MustCompile(`<[^<>]+>|\b[A-Z]{1,8}\b`) // the name of a value
+	afterPrompt = regexp.MustCompile(`(?m)^[ \t]*\$ .*$`)
 	continued   = regexp.MustCompile(`\\\n\s*`)
-	runsAskbus  = regexp.MustCompile(`(?:^|[|&;(]|\b(?:do|then|until|while|exec \S+)|--)\s*(?:[A-Z_]+=\S+\s+)*(?:go run \./cmd/|/)?askbus(?:\s+|$)`)
+	runsAskbus  = regexp.MustCompile(`(?:^(?:\$ )?|[|&;(]|\b(?:do|then|until|while|exec \S+)|--)\s*(?:[A-Z_]+=\S+\s+)*(?:go run \./cmd/|/)?askbus(?:\s+|$)`)
 )
 
 // commandLines returns the words after "askbus" of each command of a shell script that starts it.
