@@ -204,6 +204,22 @@ func TestTheArchitectureHasEachPackageOnce(t *testing.T) {
 	}
 }
 
+// The architecture, which is the page of the whole, links to every other page of docs.
+func TestTheArchitectureLinksToEveryPage(t *testing.T) {
+	t.Parallel()
+	docs := filepath.Join("..", "..", "docs")
+	links := linksOf(t, filepath.Join(docs, "architecture.md"))
+	pages, err := filepath.Glob(filepath.Join(docs, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		if name := filepath.Base(page); name != "architecture.md" && !slices.Contains(links, name) {
+			t.Errorf("docs/architecture.md does not link to %s", name)
+		}
+	}
+}
+
 // Every link of a page to another page or to a heading has a target.
 func TestTheLinksOfThePagesWork(t *testing.T) {
 	t.Parallel()
