@@ -44,7 +44,7 @@ const settingsHead = `# Settings
 
 <!-- Written by "go generate ./cmd/askbus" from the desc tags. Do not edit. -->
 
-Every setting is an environment variable; most are also flags. Flags override the environment, which overrides
+Every setting is an environment variable; many are also flags. Flags override the environment, which overrides
 ` + "`context.json`" + ` in ` + "`--dir`" + `. An unknown variable that starts with ` + "`ASKBUS_`" + ` causes a warning. Durations are
 in Go syntax, such as ` + "`90s` or `720h`" + `; lists are separated by commas.
 

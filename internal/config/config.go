@@ -41,7 +41,7 @@ type Reach struct {
 	HTTP struct {
 		URL string `desc:"web inbox; default: that of context.json"`
 	}
-	Token string `desc:"bearer token for the HTTP API"`
+	Token string `desc:"bearer token for the HTTP API; read by the examples and the callbacks for SDKs, not by askbus"`
 	Creds string `desc:"file with a credential: NATS .creds, or JSON as \"askbus auth\" prints it"`
 
 	Exchange struct {
