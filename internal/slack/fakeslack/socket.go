@@ -96,7 +96,10 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 }
 
 func ping(ctx context.Context, conn *websocket.Conn) {
-	for conn.Ping(ctx) == nil && backoff.Sleep(ctx, pingEvery) == nil {
+	for conn.Ping(ctx) == nil {
+		if backoff.Sleep(ctx, pingEvery) != nil {
+			return
+		}
 	}
 }
 
