@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// MinStore is the smallest workable budget of a ledger: each of its four
+// minStore is the smallest workable budget of a ledger: each of its four
 // partitions writes block files of 8 MiB, and frees space only when it rewrites
 // a whole file next to the old one.
-const MinStore = 64 << 20
+const minStore = 64 << 20
 
 // lowDisk is the free space below which a server is not ready: a failed write
 // stops its stream until a restart.
@@ -20,25 +20,25 @@ const lowDisk = 32 << 20
 
 // CheckBudget refuses a budget that is too small.
 func CheckBudget(bytes int64) error {
-	if bytes < MinStore {
-		return fmt.Errorf("%s is too little; use at least %s: each partition writes files of 8 MiB, and frees space only when it rewrites a whole file next to the old one", size(bytes), size(MinStore))
+	if bytes < minStore {
+		return fmt.Errorf("%s is too little; use at least %s: each partition writes files of 8 MiB, and frees space only when it rewrites a whole file next to the old one", size(bytes), size(minStore))
 	}
 	return nil
 }
 
-// Disk compares the budget of a store with its disk.
-type Disk struct {
+// disk compares the budget of a store with its disk.
+type disk struct {
 	Budget int64
 	Used   int64 // by the store's files
 	Free   int64 // on their file system
 }
 
-// Lacks returns how much of the budget the disk cannot hold.
-func (d Disk) Lacks() int64 { return max(0, d.Budget-d.Used-d.Free) }
+// lacks returns how much of the budget the disk cannot hold.
+func (d disk) lacks() int64 { return max(0, d.Budget-d.Used-d.Free) }
 
 // readDisk measures the disk. It does not lock the store.
-func readDisk(dir string, budget int64) (Disk, error) {
-	d := Disk{Budget: budget}
+func readDisk(dir string, budget int64) (disk, error) {
+	d := disk{Budget: budget}
 	free, err := freeDisk(dir)
 	if err != nil {
 		return d, err
@@ -81,9 +81,9 @@ func warnOfDisk(log *slog.Logger, dir string, budget int64) {
 	switch {
 	case err != nil:
 		log.Warn("cannot measure the store's disk", slog.Any("error", err))
-	case d.Lacks() > 0:
+	case d.lacks() > 0:
 		log.Warn("the store's budget does not fit on its disk: writes will fail before new asks are refused; make room, or lower --max-store",
-			slog.String("budget", size(d.Budget)), slog.String("used", size(d.Used)), slog.String("free", size(d.Free)), slog.String("lacks", size(d.Lacks())))
+			slog.String("budget", size(d.Budget)), slog.String("used", size(d.Used)), slog.String("free", size(d.Free)), slog.String("lacks", size(d.lacks())))
 	}
 }
 

@@ -103,7 +103,7 @@ func TestABudgetThatIsTooSmallIsExplained(t *testing.T) {
 		t.Fatal("1 MiB")
 	}
 	wants(t, err.Error(), "1 MiB is too little", "64 MiB", "8 MiB")
-	if err := natsd.CheckBudget(natsd.MinStore); err != nil {
+	if err := natsd.CheckBudget(64 << 20); err != nil {
 		t.Error(err)
 	}
 }

@@ -35,13 +35,10 @@ func simple(id string) question.Ask {
 // the last block file of its only stream.
 func crashed(t *testing.T, b *natstest.Bus) (dir, block string) {
 	t.Helper()
-	dir = t.TempDir()
-	if err := natstest.CopyDir(dir, b.Dir); err != nil {
-		t.Fatal(err)
-	}
-	blocks, err := filepath.Glob(filepath.Join(dir, "nats", "jetstream", "A*", "streams", "ASKS_00", "msgs", "*.blk"))
-	if err != nil || len(blocks) == 0 {
-		t.Fatalf("block files %v: %v", blocks, err)
+	dir = copied(t, b.Dir)
+	blocks := blockFiles(t, dir)
+	if len(blocks) == 0 {
+		t.Fatal("no block files")
 	}
 	return dir, blocks[len(blocks)-1]
 }

@@ -147,7 +147,7 @@ func keysFile(t *testing.T, dir string) string {
 	return filepath.Join(dir, "auth", "keys.json")
 }
 
-func TestACorruptStoreIsSaidAndLeftAlone(t *testing.T) {
+func TestACorruptStoreIsReportedAndLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"meta.inf", "meta.sum"} {
 		t.Run(file, func(t *testing.T) {
