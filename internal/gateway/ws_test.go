@@ -60,15 +60,24 @@ func (w *wireClient) send(body string) {
 // next returns the next frame, which must have this type.
 func (w *wireClient) next(typ string) frame {
 	w.t.Helper()
+	f := w.read()
+	if f.Type != typ {
+		w.t.Fatalf("want %s, got %+v", typ, f)
+	}
+	return f
+}
+
+// read returns the next frame.
+func (w *wireClient) read() (f frame) {
+	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
 	defer cancel()
 	_, body, err := w.conn.Read(ctx)
 	if err != nil {
-		w.t.Fatalf("waiting for %s: %v", typ, err)
+		w.t.Fatal(err)
 	}
-	var f frame
-	if err := json.Unmarshal(body, &f); err != nil || f.Type != typ { //nolint:musttag // read without case
-		w.t.Fatalf("want %s, got %s (%v)", typ, body, err)
+	if err := json.Unmarshal(body, &f); err != nil { //nolint:musttag // read without case
+		w.t.Fatalf("%v: %s", err, body)
 	}
 	return f
 }

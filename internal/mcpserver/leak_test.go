@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/askbus/askbus/internal/mcpserver"
 	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -21,18 +23,23 @@ func TestTwoThousandAsksOverMCPLeaveNothing(t *testing.T) {
 		}
 	}()
 	f.bus.AnswerAll("tui")
-	ask := func(cs *mcp.ClientSession, endpoint string, i int) error {
+	use := func(cs *mcp.ClientSession, endpoint string, i int) error {
 		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: dialect.ToolName, Arguments: map[string]any{"questions": []any{map[string]any{
 			"question": fmt.Sprint("Which database, ", endpoint, " ", i, "?"), "header": "Storage", "multiSelect": false,
 			"options": []any{map[string]any{"label": "PostgreSQL", "description": ""}, map[string]any{"label": "SQLite", "description": ""}},
 		}}}})
-		if err == nil && res.IsError {
-			err = errors.New(read(t, res).text)
+		if err != nil || !res.IsError {
+			return err
+		}
+		r := read(t, res)
+		err = errors.New(r.text)
+		if r.object["code"] == ask.CodeUnavailable {
+			return &natstest.UnavailableError{After: time.Second, Err: err}
 		}
 		return err
 	}
 	stdio := f.connect(nil)
-	t.Run("stdio", func(t *testing.T) { f.bus.LeavesNothing(t, func(i int) error { return ask(stdio, "stdio", i) }) })
+	t.Run("stdio", func(t *testing.T) { f.bus.LeavesNothing(t, func(i int) error { return use(stdio, "stdio", i) }) })
 	url, _ := f.serve()
 	t.Run("HTTP", func(t *testing.T) {
 		transport := &http.Transport{MaxIdleConnsPerHost: 4}
@@ -45,7 +52,7 @@ func TestTwoThousandAsksOverMCPLeaveNothing(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return errors.Join(ask(cs, "HTTP", i), cs.Close())
+			return errors.Join(use(cs, "HTTP", i), cs.Close())
 		})
 	})
 }

@@ -2,6 +2,7 @@ package natstest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -43,11 +44,21 @@ type Leak struct {
 	places map[string]int64 // of the heap, by allocation site
 }
 
+// UnavailableError is the error of a use that an overloaded bus refused, as with
+// status 503.
+type UnavailableError struct {
+	After time.Duration // when to try again
+	Err   error
+}
+
+// Error says what was refused.
+func (e *UnavailableError) Error() string { return e.Err.Error() }
+
 // LeavesNothing uses something many times, partly concurrently, and fails the
 // test unless goroutines, subscriptions and heap return to where they were. It
-// warms up with a few uses. The uses are numbered from 0. Goroutines and heap
-// are those of the whole process, so it panics in a test that has called
-// t.Parallel.
+// warms up with a few uses. The uses are numbered from 0; one that fails with
+// [*UnavailableError] is repeated, as a client would. Goroutines and heap are those
+// of the whole process, so it panics in a test that has called t.Parallel.
 func (b *Bus) LeavesNothing(t *testing.T, use func(i int) error) {
 	t.Helper()
 	t.Setenv("LEAK_TEST", t.Name()) // panics in a parallel test
@@ -83,7 +94,7 @@ func (b *Bus) use(t *testing.T, begin, end int, use func(i int) error) {
 	for range 32 {
 		all.Go(func() {
 			for i := range next {
-				if err := use(i); err != nil {
+				if err := b.retry(t, i, use); err != nil {
 					t.Errorf("use %d: %v", i, err)
 				}
 			}
@@ -96,6 +107,21 @@ func (b *Bus) use(t *testing.T, begin, end int, use func(i int) error) {
 	all.Wait()
 	if t.Failed() {
 		t.FailNow()
+	}
+}
+
+// retry repeats a use while the bus is overloaded, for at most
+// [waittest.Limit].
+func (b *Bus) retry(t *testing.T, i int, use func(i int) error) error {
+	t.Helper()
+	for end := time.Now().Add(waittest.Limit); ; {
+		err := use(i)
+		busy, ok := errors.AsType[*UnavailableError](err)
+		if !ok || time.Now().After(end) {
+			return err
+		}
+		t.Logf("use %d is repeated in %s: %v", i, busy.After, err)
+		time.Sleep(busy.After) // what the refusal tells clients to wait
 	}
 }
 
