@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -214,11 +215,11 @@ func TestWhatIsWrongWithAQuestionIsSaid(t *testing.T) {
 func TestABusThatIsAwayIsAnErrorInWords(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, mcpserver.Options{})
-	f.server = mcpserver.New(natstest.Opener{Err: ask.Refuse(ask.CodeUnavailable, `nothing answers; is "askbus up" running?`)}, mcpserver.Options{Logger: natstest.Logger()})
+	f.server = mcpserver.New(natstest.Opener{Err: fmt.Errorf("nothing answers: %w", ask.ErrUnavailable)}, mcpserver.Options{Logger: natstest.Logger()})
 	cs := f.connect(nil)
 	for _, tool := range []string{"AskUserQuestion", "AwaitAnswer", "WithdrawQuestion", "ListPendingQuestions"} {
 		args := database(map[string]any{"ask_id": "x"})
-		if r := f.must(cs, tool, args); !r.isError || !strings.Contains(r.text, "askbus cannot be reached: nothing answers") {
+		if r := f.must(cs, tool, args); !r.isError || !strings.Contains(r.text, "askbus cannot be reached: nothing answers") || r.object["code"] != ask.CodeUnavailable {
 			t.Errorf("%s: %+v", tool, r)
 		}
 	}

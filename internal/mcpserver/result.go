@@ -89,18 +89,20 @@ func result(l *lang.Language, lines []string, object []byte, more map[string]any
 
 // failed returns the result of a failed call.
 func failed(err error) *mcp.CallToolResult {
+	structured := map[string]any{"status": "error"}
 	text := err.Error()
 	switch {
 	case errors.Is(err, ask.ErrUnavailable):
+		structured["code"] = ask.CodeUnavailable
 		text = "askbus cannot be reached: " + text + ". Nobody was asked as far as is known, and nothing was decided; asking the same again is safe"
 	case errors.Is(err, ask.ErrIDReused):
 		text += " (leave ask_id out, or give another)"
 	case errors.Is(err, ask.ErrNotFound):
 		text += " (" + toolList + " says what is open)"
 	}
-	structured := map[string]any{"status": "error", "text": text}
 	if refused, ok := errors.AsType[*ask.Error](err); ok {
 		structured["code"] = refused.Code
 	}
+	structured["text"] = text
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: structured, IsError: true}
 }
