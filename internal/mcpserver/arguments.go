@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/client"
 )
 
-// arguments of the tools beside AskUserQuestion.
+// arguments are those of the tools other than AskUserQuestion.
 type arguments struct {
 	AskID       string   `json:"ask_id"`
 	WaitSeconds *float64 `json:"wait_seconds"`
@@ -18,7 +18,7 @@ type arguments struct {
 	Limit       int      `json:"limit"`
 }
 
-// read reads them; the fault is for a model to read.
+// read parses the arguments. A model reads the faults.
 func (c *call) read() (arguments, error) {
 	var in arguments
 	if err := json.Unmarshal(c.arguments(), &in); err != nil {
@@ -34,7 +34,7 @@ func (c *call) read() (arguments, error) {
 	return in, ask.InvalidError("arguments", faults)
 }
 
-// seconds is how long a call waits.
+// seconds converts wait_seconds; nil is the default wait.
 func (c *call) seconds(n *float64) time.Duration {
 	if n == nil {
 		return c.s.opts.Wait
@@ -42,7 +42,7 @@ func (c *call) seconds(n *float64) time.Duration {
 	return time.Duration(min(*n, ask.MaxHold.Seconds()) * float64(time.Second))
 }
 
-// begin reads the arguments and opens the way to the session's asks.
+// begin parses the arguments and opens the session.
 func (c *call) begin(ctx context.Context) (arguments, client.Session, error) {
 	in, err := c.read()
 	if err != nil {
