@@ -155,7 +155,7 @@ func (t *Token) Validate() error {
 			return fmt.Errorf("the role %s has no sessions; use the role screen to answer for some", t.Role)
 		}
 	default:
-		return fmt.Errorf("unknown role %q; use agent, host, screen, responder or operator", t.Role)
+		return fmt.Errorf("unknown role %q; use one of %q", t.Role, Roles())
 	}
 	if !ask.ValidToken(t.Tenant) {
 		return fmt.Errorf("invalid tenant %q; use 1 to %d of A-Z a-z 0-9 _ -", t.Tenant, ask.MaxToken)
