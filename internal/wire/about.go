@@ -7,7 +7,7 @@ import "github.com/askbus/askbus/pkg/ask"
 // share an inbox, and one of them could have had a reply to its own request
 // sent to another's.
 func StatusOf(k ask.Key, data []byte) (StatusReply, error) {
-	s, err := DecodeStatus(data)
+	s, err := decodeStatus(data)
 	if err != nil {
 		return StatusReply{}, err
 	}

@@ -53,13 +53,7 @@ func Head(raw []byte) (json.RawMessage, error) {
 
 // Heading returns one line that is safe to show, of at most [MaxHeading]
 // characters.
-func Heading(s string) string {
-	line := []rune(ask.CleanLine(s))
-	if len(line) > MaxHeading {
-		line = append(line[:MaxHeading-1], '…')
-	}
-	return string(line)
-}
+func Heading(s string) string { return ask.Clip(ask.CleanLine(s), MaxHeading) }
 
 // Mark describes a list of heads.
 type Mark struct {

@@ -76,8 +76,8 @@ func EncodeStatus(s *StatusReply) ([]byte, error) {
 	return Marshal(w)
 }
 
-// DecodeStatus reads the data of a status event.
-func DecodeStatus(data []byte) (StatusReply, error) {
+// decodeStatus reads the data of a status event.
+func decodeStatus(data []byte) (StatusReply, error) {
 	var w statusJSON
 	if err := jsonv1.Unmarshal(data, &w); err != nil {
 		return StatusReply{}, fmt.Errorf("read status: %w", err)
@@ -134,14 +134,10 @@ func DecodeQuery(data []byte) (Query, error) {
 	}
 	var f []ask.Fault
 	add := func(at, message string) { f = append(f, ask.Fault{Pointer: at, Message: message}) }
-	if q.Tenant != "" && !ask.ValidToken(q.Tenant) {
-		add("/tenant", "is invalid: use A-Z a-z 0-9 _ -")
-	}
-	if q.Session != "" && !ask.ValidToken(q.Session) {
-		add("/session", "is invalid: use A-Z a-z 0-9 _ -")
-	}
-	if q.ID != "" && !ask.ValidToken(q.ID) {
-		add("/id", "is invalid: use A-Z a-z 0-9 _ -")
+	for _, of := range []struct{ at, token string }{{"/tenant", q.Tenant}, {"/session", q.Session}, {"/id", q.ID}} {
+		if of.token != "" && !ask.ValidToken(of.token) {
+			add(of.at, "is invalid: use A-Z a-z 0-9 _ -")
+		}
 	}
 	if q.Since != "" && (!q.Heads || q.State != "" || q.Question != "" || q.ID != "") {
 		add("/since", "needs heads, and excludes state, question and id")

@@ -11,8 +11,6 @@ import (
 // maxChanges is the maximum number of entries of one page of a bucket.
 const maxChanges = 200
 
-const maxWriteID = 64
-
 // StatePut is a request to write an entry of shared state.
 type StatePut struct {
 	Value    json.RawMessage // a JSON object
@@ -52,7 +50,7 @@ func DecodeStatePut(data []byte) (StatePut, error) {
 
 func writeID(id string) []ask.Fault {
 	if id != "" && !ask.ValidToken(id) {
-		return []ask.Fault{{Pointer: "/id", Message: fmt.Sprintf("use 1 to %d of A-Z a-z 0-9 _ -", maxWriteID)}}
+		return []ask.Fault{{Pointer: "/id", Message: fmt.Sprintf("use 1 to %d of A-Z a-z 0-9 _ -", ask.MaxToken)}}
 	}
 	return nil
 }
