@@ -107,13 +107,9 @@ func desktop(p Place) string {
 
 // codex sets a timeout slightly longer than our default wait.
 func codex(c Command) []string {
-	args := make([]string, len(c.Args))
-	for i, a := range c.Args {
-		args[i] = quote(a)
-	}
 	return []string{
 		"command = " + quote(c.Path),
-		"args = [" + strings.Join(args, ", ") + "]",
+		"args = [" + quoteAll(c.Args) + "]",
 		"tool_timeout_sec = 120",
 	}
 }

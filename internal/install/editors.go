@@ -66,7 +66,7 @@ func codecompanion(name string, c Command) string {
       claude_code = function()
         return require("codecompanion.adapters").extend("claude_code", {
           formatted_name = ` + quote(name) + `,
-          commands = { default = { ` + luaList(append([]string{c.Path}, c.Args...)) + ` } },
+          commands = { default = { ` + quoteAll(append([]string{c.Path}, c.Args...)) + ` } },
         })
       end,
     },
@@ -81,14 +81,15 @@ func avante(name string, c Command) string {
   acp_providers = {
     [` + quote(name) + `] = {
       command = ` + quote(c.Path) + `,
-      args = { ` + luaList(c.Args) + ` },
+      args = { ` + quoteAll(c.Args) + ` },
     },
   },
 })
 `
 }
 
-func luaList(words []string) string {
+// quoteAll returns quoted words with commas between them, for Lua and TOML.
+func quoteAll(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = quote(w)

@@ -27,7 +27,7 @@ func setJSON(text string, path []string, value any) (string, error) {
 			return "", err
 		}
 		if m == nil {
-			for _, outer := range reverse(path[depth+1:]) {
+			for _, outer := range slices.Backward(path[depth+1:]) {
 				value = map[string]any{outer: value}
 			}
 			return at.insert(text, key, value, unit, depth+1), nil
@@ -173,12 +173,4 @@ func same(a, b any) bool {
 		return false
 	}
 	return reflect.DeepEqual(a, v)
-}
-
-func reverse(s []string) []string {
-	out := make([]string, 0, len(s))
-	for _, one := range slices.Backward(s) {
-		out = append(out, one)
-	}
-	return out
 }
