@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,18 +19,9 @@ import (
 // fill sets the ask's tenant, session, agent and deadline.
 func (c *Call) fill(event *hostcall.Event, body []byte) {
 	a := &event.Ask
-	if a.Tenant = c.Tenant; a.Tenant == "" {
-		a.Tenant = ask.DefaultTenant
-	}
-	if c.Session != "" {
-		a.Session = c.Session
-	}
-	if a.Session == "" {
-		a.Session = ask.DefaultSession
-	}
-	if c.Mode == "" {
-		c.Mode = Wait
-	}
+	a.Tenant = cmp.Or(c.Tenant, ask.DefaultTenant)
+	a.Session = cmp.Or(c.Session, a.Session, ask.DefaultSession)
+	c.Mode = cmp.Or(c.Mode, Wait)
 	if a.Timeout == 0 && a.Deadline.IsZero() { // unless the question says so itself
 		a.Timeout = c.Timeout
 	}

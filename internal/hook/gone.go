@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ func (h *Hook) ended(ctx context.Context, c Call, e hostcall.End) error {
 	if c.Session == "" && e.Session != "" {
 		c.Session = ask.Token(e.Session)
 	}
-	asks, err := h.open.Open(ctx, orElse(c.Tenant, ask.DefaultTenant), orElse(c.Session, ask.DefaultSession))
+	asks, err := h.open.Open(ctx, cmp.Or(c.Tenant, ask.DefaultTenant), cmp.Or(c.Session, ask.DefaultSession))
 	if err != nil {
 		return err
 	}
@@ -58,11 +59,4 @@ func (r *run) stopped(ctx context.Context) error {
 		return errors.Join(open, err)
 	}
 	return fmt.Errorf("the host stopped the hook; the question %s is withdrawn", k)
-}
-
-func orElse(s, or string) string {
-	if s == "" {
-		return or
-	}
-	return s
 }

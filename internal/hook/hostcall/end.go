@@ -21,7 +21,7 @@ func MarkAsked(a *ask.Ask) {
 }
 
 // Ends reports whether the event ends a question: a hook asked it, for the event's agent.
-func (e End) Ends(a *ask.Ask) bool { return a.Metadata[metadataHook] != nil && e.Concerns(a.Agent.ID) }
+func (e End) Ends(a *ask.Ask) bool { return a.Metadata[metadataHook] != nil && e.concerns(a.Agent.ID) }
 
 // Agent returns the sub-agent of an event; hosts do not name their main agent.
 func Agent(body []byte) ask.Agent {
@@ -42,10 +42,10 @@ func Agent(body []byte) ask.Agent {
 
 // The hook events after which questions are no longer awaited.
 const (
-	Stop             = "Stop"             // the main agent's turn is over
-	SubagentStop     = "SubagentStop"     // a sub-agent's
-	SessionEnd       = "SessionEnd"       // the whole session
-	UserPromptSubmit = "UserPromptSubmit" // the person typed: interrupted questions are no longer awaited
+	stop             = "Stop"             // the main agent's turn is over
+	subagentStop     = "SubagentStop"     // a sub-agent's turn is over
+	sessionEnd       = "SessionEnd"       // the whole session is over
+	userPromptSubmit = "UserPromptSubmit" // the person typed: interrupted questions are no longer awaited
 )
 
 // End is an event after which questions of a session are no longer awaited.
@@ -62,16 +62,16 @@ func ReadEnd(body []byte) (e End, ok bool) {
 		return End{}, false
 	}
 	e = End{textOf(fields, "hook_event_name"), textOf(fields, "session_id"), textOf(fields, "agent_id")}
-	return e, slices.Contains([]string{Stop, SubagentStop, SessionEnd, UserPromptSubmit}, e.Name)
+	return e, slices.Contains([]string{stop, subagentStop, sessionEnd, userPromptSubmit}, e.Name)
 }
 
-// Concerns reports whether the event affects the questions of an agent; "" is the main one.
+// concerns reports whether the event affects the questions of an agent; "" is the main one.
 // Sub-agents may continue in the background when the main agent stops.
-func (e End) Concerns(agent string) bool {
+func (e End) concerns(agent string) bool {
 	switch e.Name {
-	case SessionEnd:
+	case sessionEnd:
 		return true
-	case SubagentStop:
+	case subagentStop:
 		return e.Agent != "" && agent == e.Agent
 	}
 	return agent == ""
@@ -80,12 +80,11 @@ func (e End) Concerns(agent string) bool {
 // Words returns the reason of the withdrawal.
 func (e End) Words() string {
 	switch e.Name {
-	case SessionEnd:
+	case sessionEnd:
 		return "the agent's session has ended"
-	case UserPromptSubmit:
+	case userPromptSubmit:
 		return "the question was interrupted, and the conversation goes on"
-	}
-	if e.Name == SubagentStop {
+	case subagentStop:
 		return "the sub-agent has stopped and no longer waits"
 	}
 	return "the agent has stopped and no longer waits"
