@@ -94,7 +94,7 @@ func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
 	a, w := &r.Ask, v.words()
 	c := &Card{
 		Key: a.Key(), Seq: r.Seq, Lang: w.Tag, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, Since),
-		Title: line(a.Title), May: may(r, v), Audience: audience(a, w), ask: a, words: w,
+		Title: line(a.Title), May: v.May(r), Audience: audience(a, w), ask: a, words: w,
 	}
 	if strings.TrimSpace(a.Context) != "" {
 		c.Context = Markdown(a.Context)
@@ -234,7 +234,7 @@ func NewRow(r *ask.Record, v Viewer, now time.Time) Row {
 	a, w := &r.Ask, v.words()
 	row := Row{
 		Key: a.Key(), Heading: Heading(a), Dir: direction(a.Heading()), Asker: newAsker(a, w), Priority: priority(a, w),
-		Waits: v.When(r.AskedAt, now, Since), Foreign: !may(r, v).Answer,
+		Waits: v.When(r.AskedAt, now, Since), Foreign: !v.May(r).Answer,
 	}
 	row.Asker.Agent, row.Asker.Session = ask.Clip(row.Asker.Agent, 40), ask.Clip(row.Asker.Session, 40)
 	if at, declared := r.Deadline(); declared && at.Sub(now) < 24*time.Hour {

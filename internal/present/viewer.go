@@ -68,9 +68,7 @@ type May struct {
 }
 
 // May returns what this viewer may do with an ask.
-func (v Viewer) May(r *ask.Record) May { return may(r, v) }
-
-func may(r *ask.Record, v Viewer) May {
+func (v Viewer) May(r *ask.Record) May {
 	w, a := v.words(), &r.Ask
 	switch {
 	case r.State == ask.StateResolved || r.Outcome != nil:
