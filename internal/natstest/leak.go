@@ -57,7 +57,7 @@ func (e *UnavailableError) Error() string { return e.Err.Error() }
 // LeavesNothing uses something many times, partly concurrently, and fails the
 // test unless goroutines, subscriptions and heap return to where they were. It
 // warms up with a few uses. The uses are numbered from 0; one that fails with
-// [*UnavailableError] is repeated, as a client would. Goroutines and heap are those
+// [*UnavailableError] is repeated, as clients do. Goroutines and heap are those
 // of the whole process, so it panics in a test that has called t.Parallel.
 func (b *Bus) LeavesNothing(t *testing.T, use func(i int) error) {
 	t.Helper()
@@ -94,7 +94,7 @@ func (b *Bus) use(t *testing.T, begin, end int, use func(i int) error) {
 	for range 32 {
 		all.Go(func() {
 			for i := range next {
-				if err := b.retry(t, i, use); err != nil {
+				if err := retry(t, i, use); err != nil {
 					t.Errorf("use %d: %v", i, err)
 				}
 			}
@@ -112,7 +112,7 @@ func (b *Bus) use(t *testing.T, begin, end int, use func(i int) error) {
 
 // retry repeats a use while the bus is overloaded, for at most
 // [waittest.Limit].
-func (b *Bus) retry(t *testing.T, i int, use func(i int) error) error {
+func retry(t *testing.T, i int, use func(i int) error) error {
 	t.Helper()
 	for end := time.Now().Add(waittest.Limit); ; {
 		err := use(i)
