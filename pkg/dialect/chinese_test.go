@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -39,6 +40,30 @@ func TestAChineseAskIsToldInChinese(t *testing.T) {
 			out = append(out, [2]string{"still pending", response(d.Pending(&a, dialect.Pending{Location: "/v1/asks/s1/ask-1"}))})
 			golden(t, "testdata/chinese/"+form+".golden", &archive{}, nil, out)
 		})
+	}
+}
+
+// TestAnEndWithoutAnAnswerIsNoAnswerInAnyLanguage checks that the sentence which tells an agent that
+// nobody decided is not read back from a transcript as a person's answer.
+func TestAnEndWithoutAnAnswerIsNoAnswerInAnyLanguage(t *testing.T) {
+	t.Parallel()
+	d, _ := dialect.Lookup("claude-code")
+	for _, question := range []string{"Which database?", "用哪个数据库？"} {
+		a := ask.Ask{ID: "ask-1", Questions: []ask.Question{{ID: "db", Text: question}}}
+		a.Normalize()
+		for _, row := range asktest.Outcomes(&a) {
+			text, err := json.Marshal(dialect.Report(&a, &row.Outcome))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := dialect.Dismissed
+			if row.Outcome.Status == ask.StatusAnswered {
+				want = dialect.Replied
+			}
+			if given, err := d.Reply(&a, text); err != nil || given.Decision != want {
+				t.Errorf("%s: %s is %v, %v", row.Name, text, given, err)
+			}
+		}
 	}
 }
 

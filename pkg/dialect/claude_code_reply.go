@@ -158,12 +158,30 @@ func spokenNotes(a *ask.Ask, keys []string, question int, rest string) string {
 }
 
 // undecided reports whether a result is one of askbus's sentences for an ask
-// without a person's answer.
+// without a person's answer, in English or Chinese.
 func undecided(text string) bool {
 	for _, start := range []string{"declined: ", "withdrawn before ", "aborted before ", "nobody answered by ", "pending: "} {
 		if strings.HasPrefix(text, start) {
 			return true
 		}
+		for english, chinese := range chineseSentences {
+			if strings.HasPrefix(english, start) && hasForm(text, chinese) {
+				return true
+			}
+		}
 	}
 	return false
+}
+
+// hasForm reports whether a text begins with a sentence that was formatted with
+// this pattern of %s verbs.
+func hasForm(text, pattern string) bool {
+	for i, part := range strings.Split(pattern, "%s") {
+		before, after, found := strings.Cut(text, part)
+		if !found || i == 0 && before != "" {
+			return false
+		}
+		text = after
+	}
+	return true
 }
