@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func a2aAsk(body []byte) (ask.Ask, []Warning, error) {
 	}
 	message.object()
 	message.ignore("role", "kind", "extensions", "referenceTaskIds", "metadata", "taskId")
-	b.session(orElse(message.field("contextId").string(), v.field("contextId").string()))
+	b.session(cmp.Or(message.field("contextId").string(), v.field("contextId").string()))
 	b.askID(message.field("messageId").string())
 	parts := message.field("parts")
 	texts, data := a2aParts(parts)

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -40,7 +41,7 @@ func permissionAsk(body []byte) (ask.Ask, []Warning, error) {
 	q := ask.Question{ID: "permission", Header: "Permission", Text: strings.TrimSpace(title.string()), NoOther: true}
 	if q.Text == "" {
 		from = "toolCall/title"
-		q.Text = orElse(strings.TrimSpace(call.field("title").text()), "May the agent do this?")
+		q.Text = cmp.Or(strings.TrimSpace(call.field("title").text()), "May the agent do this?")
 	}
 	b.ask.Context = permissionContext(v.field("description").string(), subject, call)
 	options := v.field("options")

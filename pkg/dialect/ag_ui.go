@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -79,15 +80,15 @@ func (b *builder) interrupt(n int, v value) {
 			b.ask.Questions[begin].Text = message
 		}
 	case slices.Contains([]string{"tool_call", "tool_call_approval", "confirmation", "approval"}, reason):
-		b.add(ask.Question{Text: orElse(message, "May the agent go on?"), NoOther: true, Options: []ask.Option{
+		b.add(ask.Question{Text: cmp.Or(message, "May the agent go on?"), NoOther: true, Options: []ask.Option{
 			{ID: approvalApprove, Label: "Approve"}, {ID: approvalReject, Label: "Reject"},
 		}}, place)
 		b.remember("approval", begin, "payload")
 	default:
-		b.add(ask.Question{Kind: ask.KindText, Text: orElse(message, orElse(reason, "What should the agent do?"))}, place)
+		b.add(ask.Question{Kind: ask.KindText, Text: cmp.Or(message, reason, "What should the agent do?")}, place)
 	}
 	for i := begin; i < len(b.ask.Questions); i++ {
-		b.ask.Questions[i].ID = ask.Token("i" + key(n) + "-" + orElse(b.ask.Questions[i].ID, "answer"))
+		b.ask.Questions[i].ID = ask.Token("i" + key(n) + "-" + cmp.Or(b.ask.Questions[i].ID, "answer"))
 		b.remember(key(n), i, "of")
 	}
 }

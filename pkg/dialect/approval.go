@@ -53,10 +53,15 @@ func (b *builder) approval(n, i int, one approval) {
 	}
 	b.add(q, place{at: one.at, fields: map[string]string{"text": "description", "options": "allowedDecisions"}})
 	if one.editable {
-		b.add(ask.Question{
-			ID: id + "-args", Kind: ask.KindText, Optional: true, Text: "Which arguments should " + one.name + " have instead?",
-			Limits: ask.Limits{Pattern: `^\s*\{[\s\S]*\}\s*$`, Message: "Give a JSON object, like the arguments above."},
-		}, place{at: one.at})
+		b.add(newArguments(id+"-args", one.name), place{at: one.at})
+	}
+}
+
+// newArguments is the optional question for other arguments of a tool call.
+func newArguments(id, of string) ask.Question {
+	return ask.Question{
+		ID: id, Kind: ask.KindText, Optional: true, Text: "Which arguments should " + of + " have instead?",
+		Limits: ask.Limits{Pattern: `^\s*\{[\s\S]*\}\s*$`, Message: "Give a JSON object, like the arguments above."},
 	}
 }
 

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -204,7 +205,7 @@ func (r *reader) within(pointer string, known []ask.Fault) bool {
 func (b *builder) translate(native string) string {
 	rest, ok := strings.CutPrefix(native, "/questions/")
 	if !ok {
-		return orElse(b.tops[native], native)
+		return cmp.Or(b.tops[native], native)
 	}
 	number, rest, _ := strings.Cut(rest, "/")
 	i, err := strconv.Atoi(number)

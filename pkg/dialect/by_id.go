@@ -90,7 +90,7 @@ func (b *builder) byIDLabel(v value, id string, before []string) string {
 	}
 	if n := utf8.RuneCountInString(label); n > ask.MaxLabel {
 		v.warn("has %d characters; the first %d are shown", n, ask.MaxLabel-1)
-		label = string([]rune(label)[:ask.MaxLabel-1]) + "…"
+		label = ask.Clip(label, ask.MaxLabel)
 	}
 	if label == "" || !slices.Contains(before, label) {
 		return label

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -32,7 +33,7 @@ func elicitationShow(a *ask.Ask) ([]byte, []Warning) {
 		}
 		properties.set(name, property)
 		if q.Other() {
-			properties.set(otherName(a, i), ordered("type", "string", "title", orElse(q.Header, q.Text), "description", say(a, "Another answer, in your own words"), "maxLength", ask.MaxText))
+			properties.set(otherName(a, i), ordered("type", "string", "title", cmp.Or(q.Header, q.Text), "description", say(a, "Another answer, in your own words"), "maxLength", ask.MaxText))
 		} else if !q.Optional {
 			required = append(required, name)
 		}
@@ -41,13 +42,13 @@ func elicitationShow(a *ask.Ask) ([]byte, []Warning) {
 	if len(required) > 0 {
 		schema.set("required", required)
 	}
-	return encode(ordered("mode", "form", "message", orElse(strings.Join(message, "\n\n"), a.Heading()), "requestedSchema", schema)), s.warnings
+	return encode(ordered("mode", "form", "message", cmp.Or(strings.Join(message, "\n\n"), a.Heading()), "requestedSchema", schema)), s.warnings
 }
 
 // property returns the schema of one question.
 func (s *screen) property(a *ask.Ask, i int) *object {
 	q := &a.Questions[i]
-	p := ordered("type", "string", "title", orElse(recall(a, q.Header, i, "header"), q.Text))
+	p := ordered("type", "string", "title", cmp.Or(recall(a, q.Header, i, "header"), q.Text))
 	l := q.Limits
 	set := func(key string, value any, given bool) {
 		if given {

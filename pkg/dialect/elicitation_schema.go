@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,7 +21,7 @@ func (b *builder) property(i int, name string, v value, required bool) {
 		b.remember(name, i, "id")
 	}
 	title, description := v.field("title").string(), v.field("description").string()
-	q.Text = orElse(description, orElse(title, name))
+	q.Text = cmp.Or(description, title, name)
 	if description != "" && title != "" {
 		q.Header = title
 		if utf8.RuneCountInString(title) > ask.MaxHeader {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,7 +84,7 @@ func eventPairBody(a *ask.Ask, o *ask.Outcome, separator string, write func(*ask
 }
 
 // agentOf returns the id of the ask's agent, or its session if it has none.
-func agentOf(a *ask.Ask) string { return orElse(a.Agent.ID, a.Session) }
+func agentOf(a *ask.Ask) string { return cmp.Or(a.Agent.ID, a.Session) }
 
 func eventPairKey(i int) string { return "question-" + strconv.Itoa(i) }
 

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -67,10 +68,7 @@ func langgraphAsk(body []byte) (ask.Ask, []Warning, error) {
 	}
 	b.add(q, place{at: v.at, fields: map[string]string{"text": "action_request/args", "options": "config"}})
 	if edit {
-		b.add(ask.Question{
-			ID: inboxArgs, Kind: ask.KindText, Optional: true, Text: "Which arguments should it have instead?",
-			Limits: ask.Limits{Pattern: `^\s*\{[\s\S]*\}\s*$`, Message: "Give a JSON object, like the arguments above."},
-		}, place{at: v.at + "/config/allow_edit"})
+		b.add(newArguments(inboxArgs, "it"), place{at: v.at + "/config/allow_edit"})
 	}
 	return b.finish()
 }
@@ -145,7 +143,7 @@ func langgraphShow(a *ask.Ask) ([]byte, []Warning) {
 	var s screen
 	s.warn("/questions", "are shown as text; the answer is typed")
 	return encode(ordered(
-		"action_request", ordered("action", orElse(a.Title, "question"), "args", ordered("ask_id", a.ID)),
+		"action_request", ordered("action", cmp.Or(a.Title, "question"), "args", ordered("ask_id", a.ID)),
 		"config", ordered("allow_ignore", true, "allow_respond", true, "allow_edit", false, "allow_accept", false),
 		"description", a.Plain())), s.warnings
 }

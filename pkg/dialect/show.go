@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -70,7 +71,7 @@ func (s *screen) bounds(a *ask.Ask, questions, options int) {
 // header returns the header of a question as it was asked, or "Question N" for
 // screens that need one.
 func header(a *ask.Ask, i int) string {
-	return recall(a, orElse(a.Questions[i].Header, say(a, "Question %d", i+1)), i, "header")
+	return recall(a, cmp.Or(a.Questions[i].Header, say(a, "Question %d", i+1)), i, "header")
 }
 
 // familyOptions writes the options of a question for a screen of this family.

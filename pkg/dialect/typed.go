@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -37,7 +38,7 @@ func (b *builder) typedQuestion(i int, v value) ask.Question {
 	if v.field("id").given() {
 		q.ID = b.id(v.field("id"), i)
 	}
-	q.Kind = ask.Kind(orElse(v.field("type").string(), string(ask.KindChoice)))
+	q.Kind = ask.Kind(cmp.Or(v.field("type").string(), string(ask.KindChoice)))
 	if q.Kind == ask.KindChoice {
 		q.Options = b.familyOptions(v.field("options"), nil)
 	}

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -98,7 +99,7 @@ func sentence(a *ask.Ask, o *ask.Outcome) string {
 	case rowCancelled:
 		return say(a, "cancelled by %s: the chosen option %q cancels the whole ask; nothing else was decided", who(a, o), cancelLabel(a, o))
 	case rowDeclined:
-		return say(a, "declined: %s (by %s); no decision was made", orElse(o.Reason, say(a, "no reason was given")), strings.TrimSpace(who(a, o)))
+		return say(a, "declined: %s (by %s); no decision was made", cmp.Or(o.Reason, say(a, "no reason was given")), strings.TrimSpace(who(a, o)))
 	case rowWithdrawn:
 		return say(a, "withdrawn before anybody answered%s; no decision was made", because(a, o))
 	case rowExpired:
@@ -226,13 +227,6 @@ func (p Pending) hint(a *ask.Ask) string {
 	s := say(a, "nobody has answered yet; the ask stays open, so ask for the answer of %q again later", a.ID)
 	if p.Location != "" {
 		s += say(a, ", at the Location that came with this") // without the address, which may hold a token
-	}
-	return s
-}
-
-func orElse(s, or string) string {
-	if s == "" {
-		return or
 	}
 	return s
 }
