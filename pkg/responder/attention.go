@@ -104,10 +104,13 @@ func (b *Board) Attending(k ask.Key) []Attention {
 		}
 	}
 	slices.SortFunc(all, func(x, y Attention) int {
-		if x.Answering != y.Answering {
-			return map[bool]int{true: -1, false: 1}[x.Answering]
+		switch {
+		case x.Answering == y.Answering:
+			return cmp.Compare(x.Principal, y.Principal)
+		case x.Answering:
+			return -1
 		}
-		return cmp.Compare(x.Principal, y.Principal)
+		return 1
 	})
 	return all
 }

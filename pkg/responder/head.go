@@ -111,11 +111,7 @@ func (b *Board) headOf(rec *ask.Record) *head {
 	if i := slices.Index(priorities[:], a.Priority); i >= 0 {
 		h.rank = uint8(i) //nolint:gosec // one of four
 	}
-	name := a.Agent.Name
-	if name == "" {
-		name = a.Agent.ID
-	}
-	h.asker = b.lists.share(wire.Heading(name), a.Agent.ID, wire.Heading(a.Agent.Repository))
+	h.asker = b.lists.share(wire.Heading(cmp.Or(a.Agent.Name, a.Agent.ID)), a.Agent.ID, wire.Heading(a.Agent.Repository))
 	h.proof = uint8(slices.Index(ask.MinProofs(), a.MinProof) + 1) //nolint:gosec // one of six, or 0
 	if len(a.Audience) > 0 {
 		h.audience = b.lists.share(a.Audience...)

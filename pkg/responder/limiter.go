@@ -60,12 +60,7 @@ func newLimiter(clock Clock, every time.Duration, burst int) *limiter {
 // wait returns when a call to place may start.
 func (l *limiter) wait(ctx context.Context, place string, urgent bool) error {
 	l.mu.Lock()
-	b := l.places[place]
-	if b == nil {
-		l.tidy()
-		b = &bucket{}
-		l.places[place] = b
-	}
+	b := l.bucket(place)
 	l.turn++
 	w := &waiter{urgent: urgent, turn: l.turn, wake: make(chan struct{}, 1)}
 	heap.Push(&b.waiting, w)
@@ -124,15 +119,21 @@ func (l *limiter) pause(place string, d time.Duration) {
 		}
 		return
 	}
+	b := l.bucket(place)
+	if until = until.Add(time.Duration(l.burst-1) * l.every); b.free.Before(until) {
+		b.free = until
+	}
+}
+
+// bucket returns the bucket of a place. The caller holds mu.
+func (l *limiter) bucket(place string) *bucket {
 	b := l.places[place]
 	if b == nil {
 		l.tidy()
 		b = &bucket{}
 		l.places[place] = b
 	}
-	if until = until.Add(time.Duration(l.burst-1) * l.every); b.free.Before(until) {
-		b.free = until
-	}
+	return b
 }
 
 // tidy forgets idle places.

@@ -27,7 +27,7 @@ func (s *Server) present(ctx context.Context, it Item) error {
 	}
 	if places == nil {
 		var err error
-		if places, err = s.post1(ctx, it, p); err != nil {
+		if places, err = s.postOnce(ctx, it, p); err != nil {
 			if permanent, ok := errors.AsType[*PermanentError](err); ok {
 				_, _ = s.receipt(ctx, it, ask.ReceiptFailed, p.Key, nil) // the error that matters is logged
 				return permanent
@@ -55,10 +55,10 @@ func (s *Server) present(ctx context.Context, it Item) error {
 	return nil
 }
 
-// post1 posts once. Before each try it records the intent, and learns whether
+// postOnce posts an ask. Before each try it records the intent, and learns whether
 // the ask is still open. After a try that may have posted before it failed, such
 // as one that timed out, it searches for the post first.
-func (s *Server) post1(ctx context.Context, it Item, p Post) (places []ask.Place, err error) {
+func (s *Server) postOnce(ctx context.Context, it Item, p Post) (places []ask.Place, err error) {
 	unsure := false
 	err = s.try(ctx, s.route(p), false, func(ctx context.Context) error {
 		ended, err := s.receipt(ctx, it, ask.ReceiptPosting, p.Key, nil)

@@ -62,8 +62,7 @@ type Options struct {
 // return these errors:
 //   - [ask.ErrInvalid]: a tenant, session, id or field has an invalid value;
 //   - [ask.ErrForbidden]: the credential is not for this type, tenant or
-//
-// session;
+//     session;
 //   - [ask.ErrUnavailable]: the broker did not answer in time; the request may
 //     have been carried out, and repeating it is harmless;
 //   - [context.Canceled]: the context was cancelled.
@@ -123,7 +122,7 @@ type Page struct {
 }
 
 // List returns one page of asks. In addition to the errors of any call (see
-// [Responder]) it returns [ask.ErrInvalid] for a limit out of range, an unknown
+// [Responder]) it returns [ask.ErrInvalid] for a page size out of range, an unknown
 // state, or a cursor from a different query.
 func (r *Responder) List(ctx context.Context, q Query) (Page, error) {
 	data, err := r.page(ctx, q)

@@ -203,13 +203,6 @@ func (s *Server) clicked(k ask.Key, at ask.Place, o ask.Outcome, err error) {
 	}()
 }
 
-func (o *WorkOptions) grace() time.Duration {
-	if o.Grace <= 0 {
-		return 20 * time.Second
-	}
-	return o.Grace
-}
-
 // handle carries out one item.
 func (s *Server) handle(ctx context.Context, it Item) error {
 	s.count(1)

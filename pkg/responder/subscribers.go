@@ -45,14 +45,7 @@ func (t *Touched) has(k ask.Key) bool { return slices.Contains(t.Keys, k) }
 func (b *Board) Subscribe(ctx context.Context, f Filter, handle func(Event)) {
 	s := &subscriber{filter: f, lost: true, stirred: make(chan struct{}, 1)}
 	s.stir()
-	b.mu.Lock()
-	b.subs[s] = struct{}{}
-	b.mu.Unlock()
-	defer func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.subs, s)
-	}()
+	defer b.subscribe(s)()
 	for {
 		select {
 		case <-ctx.Done():
@@ -73,24 +66,22 @@ func (b *Board) Subscribe(ctx context.Context, f Filter, handle func(Event)) {
 // redraw everything, and costs less than [Board.Subscribe].
 func (b *Board) Changes(f Filter) (changed <-chan struct{}, stop func()) {
 	s := &subscriber{filter: f, bare: true, stirred: make(chan struct{}, 1)}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.subs[s] = struct{}{}
-	return s.stirred, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.subs, s)
-	}
+	return s.stirred, b.subscribe(s)
 }
 
 // Follow is [Board.Changes] for screens that redraw only what changed: touched
 // returns the changes since its last call.
 func (b *Board) Follow(f Filter) (changed <-chan struct{}, touched func() Touched, stop func()) {
 	s := &subscriber{filter: f, bare: true, stirred: make(chan struct{}, 1), touched: &Touched{}}
+	return s.stirred, s.take, b.subscribe(s)
+}
+
+// subscribe adds a subscriber until stop is called.
+func (b *Board) subscribe(s *subscriber) (stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.subs[s] = struct{}{}
-	return s.stirred, s.take, func() {
+	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		delete(b.subs, s)

@@ -46,6 +46,13 @@ type WorkOptions struct {
 	Ready func()
 }
 
+func (o *WorkOptions) grace() time.Duration {
+	if o.Grace <= 0 {
+		return 20 * time.Second
+	}
+	return o.Grace
+}
+
 // ErrLeave makes [Responder.Work] leave an item as it is: it is redelivered to
 // any replica when its lease ends, as if this replica had died.
 var ErrLeave = errors.New("left for another replica")
@@ -95,9 +102,7 @@ func (r *Responder) Work(ctx context.Context, handle func(context.Context, Item)
 	if opts.Concurrency <= 0 {
 		opts.Concurrency = 8
 	}
-	if opts.Grace <= 0 {
-		opts.Grace = 20 * time.Second
-	}
+	opts.Grace = opts.grace()
 	work, release := call.WithGrace(ctx, opts.Grace)
 	defer release()
 	ctx, cancel := context.WithCancelCause(ctx)
