@@ -1,6 +1,7 @@
 package wsapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,14 +50,14 @@ func (s *socket) asks(ctx context.Context, data json.RawMessage, helpers *sync.W
 	if err != nil {
 		return s.complain(ctx, head.ID, err)
 	}
-	a.Tenant, a.Session = s.scope.tenant, orElse(s.scope.session, ask.DefaultSession)
+	a.Tenant, a.Session = s.scope.tenant, cmp.Or(s.scope.session, ask.DefaultSession)
 	warnings = append(warnings, dialect.ClipTimes(&a, s.server.opts.Now())...)
 	if head.ID != "" {
 		a.ID = ask.Token(head.ID)
 	} else if err := s.server.asks.Name(&a); err != nil {
 		return s.complain(ctx, "", err)
 	}
-	agent, k := orElse(a.Agent.ID, a.Session), a.Key()
+	agent, k := cmp.Or(a.Agent.ID, a.Session), a.Key()
 	if _, twice := s.asker.open[k]; !twice && len(s.asker.open) >= s.server.opts.MaxPerSocket {
 		return s.complain(ctx, a.ID, ask.Refuse(ask.CodeQuota, "%d asks wait on this socket, its limit", s.server.opts.MaxPerSocket))
 	}

@@ -1,6 +1,7 @@
 package wsapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -157,7 +158,7 @@ func (s *socket) decide(ctx context.Context, rec *ask.Record, id string, given d
 		return s.complain(ctx, id, err)
 	}
 	k := rec.Ask.Key()
-	given.Reply.By = s.c.By(orElse(name, s.name))
+	given.Reply.By = s.c.By(cmp.Or(name, s.name))
 	given.Reply.AnswerID = cloudevent.NewID()
 	call, cancel := asking.Detached(ctx) // complete it even if the connection drops
 	defer cancel()
@@ -193,7 +194,7 @@ func (s *socket) keep(ctx context.Context, rec *ask.Record, id string) error {
 		SessionID string    `json:"sessionId"`
 		Status    ask.State `json:"status"`
 		Deadline  time.Time `json:"deadline"`
-	}{orElse(a.Agent.ID, a.Session), orElse(id, a.ID), a.Session, ask.StatePending, a.Deadline})
+	}{cmp.Or(a.Agent.ID, a.Session), cmp.Or(id, a.ID), a.Session, ask.StatePending, a.Deadline})
 	if err != nil {
 		return err
 	}

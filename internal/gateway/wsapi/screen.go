@@ -1,6 +1,7 @@
 package wsapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -170,7 +171,7 @@ func (s *socket) present(ctx context.Context, rec *ask.Record) error {
 	}
 	one := &card{life: rec.Life, asked: rec.AskedAt}
 	if s.screen.shape != shapeInteract {
-		one.agent = orElse(rec.Ask.Agent.ID, rec.Ask.Session)
+		one.agent = cmp.Or(rec.Ask.Agent.ID, rec.Ask.Session)
 		one.queued = s.screen.open(one.agent) != nil
 	}
 	s.screen.cards[k] = one
@@ -269,7 +270,7 @@ func (s *socket) closed(ctx context.Context, rec *ask.Record) error {
 	default:
 		by := ""
 		if o.By != nil {
-			by = orElse(o.By.Name, o.By.Principal)
+			by = cmp.Or(o.By.Name, o.By.Principal)
 		}
 		typ, bodies = frameClosed, [][]byte{closedBody(&rec.Ask, string(o.Status), by)}
 	}
@@ -295,7 +296,7 @@ func closedBody(a *ask.Ask, status, by string) []byte {
 		SessionID string `json:"sessionId"`
 		Status    string `json:"status"`
 		By        string `json:"by,omitempty"`
-	}{orElse(a.Agent.ID, a.Session), a.ID, a.Session, status, by})
+	}{cmp.Or(a.Agent.ID, a.Session), a.ID, a.Session, status, by})
 	return body
 }
 
@@ -317,11 +318,4 @@ func (s *socket) next(ctx context.Context, agent string) error {
 		}
 	}
 	return nil
-}
-
-func orElse(s, or string) string {
-	if s == "" {
-		return or
-	}
-	return s
 }

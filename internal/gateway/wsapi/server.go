@@ -8,7 +8,6 @@ package wsapi
 
 import (
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/askbus/askbus/internal/gateway/access"
@@ -45,11 +44,6 @@ func New(a *access.Control, asks *asking.Asks, resp *responder.Responder, board 
 	s := &Server{access: a, asks: asks, resp: resp, board: board, opts: opts, drain: make(chan struct{})}
 	s.sockets = newSockets(s)
 	return s
-}
-
-// Connect serves one connection until it ends.
-func (server *Server) Connect(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
-	return server.socket(w, r, c)
 }
 
 // Publish sends the board's event to the sockets without waiting; see [responder.Board.Subscribe].

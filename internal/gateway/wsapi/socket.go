@@ -61,8 +61,8 @@ type socket struct {
 	asker  *asker  // nil for a screen
 }
 
-// socket serves /ws.
-func (server *Server) socket(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
+// Connect serves one connection until it ends.
+func (server *Server) Connect(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
 		return ask.Refuse(wire.CodeUpgrade, "this path needs a WebSocket client")
