@@ -205,7 +205,7 @@ func (api *API) sendStatus(w http.ResponseWriter, k ask.Key, rec *ask.Record, wa
 	return nil
 }
 
-// withdraw withdraws an ask.
+// withdraw takes an ask back. The reason comes from the body, else from ?reason.
 func (api *API) withdraw(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	k, err := c.Key(r)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/askbus/askbus/pkg/responder"
 )
 
-// list lists asks page by page.
+// list returns a page of asks, of ?state, ?question and ?id.
 func (api *API) list(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
 	q, err := query(c, r)
 	if err != nil {
