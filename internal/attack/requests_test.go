@@ -31,6 +31,16 @@ func (s *sender) request(t *testing.T, subj string, header nats.Header, body str
 	return m
 }
 
+// publish sends a valid request with these headers and the sender's JWT.
+func (s *sender) publish(t *testing.T, subj, reply string, more nats.Header) {
+	t.Helper()
+	header := nats.Header{call.HeaderCredential: {s.jwt}}
+	maps.Copy(header, more)
+	if err := s.nc.PublishMsg(&nats.Msg{Subject: subj, Reply: reply, Header: header, Data: []byte(bodyFor(subj))}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // bodyFor returns a valid body for a subject, so that the body is not the
 // reason for a refusal.
 func bodyFor(subj string) string {
@@ -103,8 +113,9 @@ func stage(t *testing.T) *scene {
 	return s
 }
 
-// settled waits until everything sent before has been processed: a sender's
-// requests are served in order, and the witnesses receive messages in order.
+// settled waits until everything sent before has been processed, and fails the
+// test unless the victim is unharmed. A sender's requests are served in order,
+// and the witnesses receive messages in order.
 func (s *scene) settled(t *testing.T, senders ...*sender) {
 	t.Helper()
 	mark := s.Admin()
@@ -129,6 +140,7 @@ func (s *scene) settled(t *testing.T, senders ...*sender) {
 		defer s.mu.Unlock()
 		return slices.ContainsFunc(s.bus, func(m *nats.Msg) bool { return m.Subject == fmt.Sprintf("_INBOX.mark.%d", len(senders)-1) })
 	})
+	s.unharmed(t)
 }
 
 // unharmed fails the test unless the victim's ask is unchanged.
@@ -196,19 +208,11 @@ func TestForgedHeadersReachNoStream(t *testing.T) {
 	evil := forged()
 	senders := s.served(t, oneRole, func(from *sender, subj string) {
 		for name, values := range evil {
-			m := &nats.Msg{Subject: subj, Data: []byte(bodyFor(subj)), Header: nats.Header{name: values, call.HeaderCredential: {from.jwt}}}
-			if err := from.nc.PublishMsg(m); err != nil {
-				t.Fatal(err)
-			}
+			from.publish(t, subj, "", nats.Header{name: values})
 		}
-		all := maps.Clone(evil)
-		all[call.HeaderCredential] = []string{from.jwt}
-		if err := from.nc.PublishMsg(&nats.Msg{Subject: subj, Data: []byte(bodyFor(subj)), Header: all}); err != nil {
-			t.Fatal(err)
-		}
+		from.publish(t, subj, "", evil)
 	})
 	s.settled(t, senders...)
-	s.unharmed(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.writes {
@@ -231,14 +235,10 @@ func TestTracesGoNowhere(t *testing.T) {
 	to := []string{"_INBOX.a.acme.victim.t", "outv1.acme.victim.v1.o", "ledgerv1.00.acme.victim.v1.o", "$JS.API.STREAM.PURGE.ASKS_00", "herev1.acme.t", "_INBOX.b.t", "statev1.policy.acme.t"}
 	senders := s.served(t, everyRole, func(from *sender, subj string) {
 		for _, dest := range to {
-			m := &nats.Msg{Subject: subj, Data: []byte(bodyFor(subj)), Header: nats.Header{"Nats-Trace-Dest": {dest}}}
-			if err := from.nc.PublishMsg(m); err != nil {
-				t.Fatal(err)
-			}
+			from.publish(t, subj, "", nats.Header{"Nats-Trace-Dest": {dest}})
 		}
 	})
 	s.settled(t, senders...)
-	s.unharmed(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range slices.Concat(s.bus, s.ledger) {
@@ -270,13 +270,10 @@ func TestForeignRepliesAreNotSent(t *testing.T) {
 	to := hostile()
 	senders := s.served(t, oneRole, func(from *sender, subj string) {
 		for _, reply := range to {
-			if err := from.nc.PublishMsg(&nats.Msg{Subject: subj, Reply: reply, Data: []byte(bodyFor(subj)), Header: nats.Header{call.HeaderCredential: {from.jwt}}}); err != nil {
-				t.Fatal(err)
-			}
+			from.publish(t, subj, reply, nil)
 		}
 	})
 	s.settled(t, senders...)
-	s.unharmed(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range slices.Concat(s.bus, s.ledger) {
@@ -328,13 +325,10 @@ func TestRepliesGoToTheInboxOfTheirRole(t *testing.T) {
 		for prefix, to := range all {
 			reply := fmt.Sprintf("%s.named.%d", prefix, len(named))
 			named[reply] = pair{from.role, to, subj}
-			if err := from.nc.PublishMsg(&nats.Msg{Subject: subj, Reply: reply, Data: []byte(bodyFor(subj)), Header: nats.Header{call.HeaderCredential: {from.jwt}}}); err != nil {
-				t.Fatal(err)
-			}
+			from.publish(t, subj, reply, nil)
 		}
 	})
 	s.settled(t, senders...)
-	s.unharmed(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	heard := map[natsd.Role]bool{}
@@ -376,7 +370,6 @@ func TestMalformedTokensNameNothing(t *testing.T) {
 		}
 	})
 	s.settled(t, senders...)
-	s.unharmed(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.writes {
