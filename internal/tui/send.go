@@ -123,25 +123,23 @@ func (m *model) send(f *form) tea.Cmd {
 }
 
 func (m *model) answer(f *form, reply ask.Reply) tea.Cmd {
-	k := f.rec.Ask.Key()
 	reply.AnswerID, reply.By = f.id(), m.opts.By
-	f.sending = true
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
-		defer cancel()
-		o, err := m.opts.Decider.Answer(ctx, k, reply)
-		return sentMsg{k, o, err}
-	}
+	return f.decide(func(ctx context.Context, k ask.Key) (ask.Outcome, error) { return m.opts.Decider.Answer(ctx, k, reply) })
 }
 
 func (m *model) decline(f *form) tea.Cmd {
-	k := f.rec.Ask.Key()
 	d := responder.Decline{AnswerID: f.id(), Reason: trimmed(&f.reason), By: m.opts.By}
+	return f.decide(func(ctx context.Context, k ask.Key) (ask.Outcome, error) { return m.opts.Decider.Cancel(ctx, k, d) })
+}
+
+// decide sends a decision in the background.
+func (f *form) decide(send func(ctx context.Context, k ask.Key) (ask.Outcome, error)) tea.Cmd {
+	k := f.rec.Ask.Key()
 	f.sending = true
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
 		defer cancel()
-		o, err := m.opts.Decider.Cancel(ctx, k, d)
+		o, err := send(ctx, k)
 		return sentMsg{k, o, err}
 	}
 }
