@@ -133,7 +133,7 @@ func TestOnePersonsSignInsLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-func TestASessionIdlesOutAndIsRenewedByWhatIsDone(t *testing.T) {
+func TestASessionExpiresWhenIdleAndIsRenewedByActivity(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
 	var ahead atomic.Int64

@@ -117,7 +117,7 @@ func TestACodeCountsOnce(t *testing.T) {
 	}
 }
 
-func TestAPersonHasSoManyTerminals(t *testing.T) {
+func TestTerminalsOfAPersonAreBounded(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{Memory: true})
 	s := running(t, b, auth.Options{})
@@ -192,7 +192,7 @@ func TestTheIssuerBelievesOnlyTerminals(t *testing.T) {
 	}
 }
 
-func TestForWhichTenantATerminalIs(t *testing.T) {
+func TestTenantOfATerminal(t *testing.T) {
 	t.Parallel()
 	whole := func(tenants ...string) ask.Access { return ask.Access{{Tenants: tenants}} }
 	for _, c := range []struct {

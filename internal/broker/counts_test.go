@@ -84,7 +84,7 @@ func TestTwoBrokersCountEachOutcomeOnce(t *testing.T) {
 	}
 }
 
-func TestWhatWaitedBeforeABrokerCameIsCounted(t *testing.T) {
+func TestAsksFromBeforeABrokersStartAreCounted(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	c := newClient(t, b, "s1")

@@ -58,7 +58,7 @@ func TestTheSameAnswerAgainIsTheSameReply(t *testing.T) {
 	}
 }
 
-func TestTheBodyCannotSayThroughWhichSurfaceItCame(t *testing.T) {
+func TestTheBodyCannotNameTheSurface(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	nc, web := plain(t, b, agent("s1")), plain(t, b, surface("web"))
@@ -251,7 +251,7 @@ func TestAnAnswerAfterTheDeadlineIsTold(t *testing.T) {
 
 // An idle broker's loop ends the asks that the timer missed, at the start and
 // later.
-func TestTheSweepEndsWhatTheTimerForgot(t *testing.T) {
+func TestTheSweepEndsAsksThatTheTimerMissed(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
 	var ahead atomic.Int64

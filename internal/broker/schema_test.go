@@ -100,7 +100,7 @@ func (c *checker) reply(m *nats.Msg) {
 	}
 }
 
-func TestWhatABrokerSendsFitsTheSchemas(t *testing.T) {
+func TestABrokersMessagesMatchTheSchemas(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	op, web := plain(t, b, operator()), plain(t, b, surface("web"))

@@ -142,7 +142,7 @@ func TestABrokenCertificateNeverReplacesOneThatWorks(t *testing.T) {
 	}
 }
 
-func TestASignalReadsTheFilesAndNothingStays(t *testing.T) {
+func TestASignalReloadsTheFiles(t *testing.T) {
 	t.Parallel()
 	ca, pair, k, said := opened(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -165,7 +165,7 @@ func TestASignalReadsTheFilesAndNothingStays(t *testing.T) {
 	}
 }
 
-func TestOwnIsKeptAndRenewedInTime(t *testing.T) {
+func TestAnOwnCertificateIsKeptAndRenewed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	files, ca := certificate.OwnFiles(dir)

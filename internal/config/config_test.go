@@ -91,7 +91,7 @@ func TestUnknownVariablesAreNamed(t *testing.T) {
 	}
 }
 
-func TestContextIsKeptByManyAtOnce(t *testing.T) {
+func TestConcurrentUpdatesOfTheContext(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "deep", "er")
 	if c, err := config.ReadContext(dir); err != nil || c.NATSURL != "" {
@@ -134,7 +134,7 @@ func TestContextIsKeptByManyAtOnce(t *testing.T) {
 	}
 }
 
-func TestADamagedContextIsSaidAndWrittenAnew(t *testing.T) {
+func TestADamagedContextIsReportedAndReplaced(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "context.json")

@@ -325,7 +325,7 @@ func TestOnlyWhoAskedCanReadTheCredential(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotGoodIsRefused(t *testing.T) {
+func TestInvalidTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	pl := open(t, exchange.Options{})
 	good := pod("team-a", "p1")
@@ -411,7 +411,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}
 }
 
-func TestForgedKeysDoNotBecomeRequestsWithoutEnd(t *testing.T) {
+func TestFetchesOfKeysAreBounded(t *testing.T) {
 	t.Parallel()
 	pl := open(t, exchange.Options{})
 	forger := newSigner(t, "unknown")
@@ -423,7 +423,7 @@ func TestForgedKeysDoNotBecomeRequestsWithoutEnd(t *testing.T) {
 	}
 }
 
-func TestOneSubjectGetsABoundedNumber(t *testing.T) {
+func TestCredentialsOfOneSubjectAreBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	pl := open(t, exchange.Options{PerSubject: 3, Now: func() time.Time { return now }})
@@ -440,7 +440,7 @@ func TestOneSubjectGetsABoundedNumber(t *testing.T) {
 
 // A refused exchange is reported with its subject as far as verified, without
 // the token.
-func TestRefusedExchangesAreTold(t *testing.T) {
+func TestRefusedExchangesAreReported(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 100)
 	pl := open(t, exchange.Options{PerSubject: 1, Refused: func(what string, p exchange.Proof, e *ask.Error) {
@@ -484,7 +484,7 @@ func TestManyExchangesLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-func TestARulesFileSaysWhatIsWrongWithIt(t *testing.T) {
+func TestInvalidRulesAreErrors(t *testing.T) {
 	t.Parallel()
 	good := "issuers: [{name: k, issuer: 'https://x', audience: a}]\nrules: [{issuer: k, match: {sub: s}, tenant: t, sessions: [s]}]\n"
 	if _, err := exchange.ParseRules([]byte(good), ".", ""); err != nil {

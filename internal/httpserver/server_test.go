@@ -190,7 +190,7 @@ func TestAWaitOutlivesTheDeadlineOfItsBody(t *testing.T) {
 	}
 }
 
-func TestABodyThatNobodyWantedDoesNotHoldItsConnection(t *testing.T) {
+func TestAnUnreadBodyDoesNotHoldItsConnection(t *testing.T) {
 	t.Parallel()
 	s, addr := serve(t, func(http.ResponseWriter, *http.Request) {}, httpserver.Limits{BodyTimeout: time.Hour})
 	conn := dial(t, addr, half(""))
@@ -233,7 +233,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-func TestTheOldestThatNobodyKnowsMakesRoom(t *testing.T) {
+func TestTheOldestUnidentifiedConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	s, addr := serve(t, guarded, httpserver.Limits{Connections: 100, PerAddress: 100, Unidentified: 2})
 	known := dial(t, addr, whole("mei"))

@@ -18,7 +18,7 @@ func user(life time.Duration) identity.User {
 	return identity.User{Name: "agent/acme/S1", Scope: "agent", Tags: map[string]string{"tenant": "acme", "session": "S1"}, Inbox: "_INBOX.a.acme.S1", Life: life}
 }
 
-func TestWhatIsSigned(t *testing.T) {
+func TestIssue(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := identity.Ensure(dir, scopes()); err != nil {
@@ -59,7 +59,7 @@ func TestWhatIsSigned(t *testing.T) {
 	}
 }
 
-func TestARevocationIsLetGoWhenItsCredentialHasExpired(t *testing.T) {
+func TestARevocationOfAnExpiredCredentialIsDropped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := identity.Ensure(dir, scopes()); err != nil {
@@ -99,7 +99,7 @@ func TestARevocationIsLetGoWhenItsCredentialHasExpired(t *testing.T) {
 	}
 }
 
-func TestManyHandOutAtOnce(t *testing.T) {
+func TestConcurrentHandOuts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := identity.Ensure(dir, scopes()); err != nil {

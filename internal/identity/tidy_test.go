@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/internal/natsd"
 )
 
-func TestTheListLetsGoOfCredentialsOfAnHour(t *testing.T) {
+func TestTheListDropsExpiredCredentials(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := natsd.Init(dir); err != nil {

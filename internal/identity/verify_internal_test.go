@@ -7,9 +7,9 @@ import (
 	"github.com/nats-io/jwt/v2"
 )
 
-// TestAVerifierHoldsABoundedNumber checks that results of short-lived
+// TestAVerifierCachesABoundedNumber checks that results of short-lived
 // credentials are dropped.
-func TestAVerifierHoldsABoundedNumber(t *testing.T) {
+func TestAVerifierCachesABoundedNumber(t *testing.T) {
 	t.Parallel()
 	v := NewVerifier(nil)
 	v.account = &jwt.AccountClaims{}

@@ -87,7 +87,7 @@ func TestARevokedJWTCountsForNothing(t *testing.T) {
 	}
 }
 
-func TestWhatMayBeAsserted(t *testing.T) {
+func TestAssertions(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"oidc", "=", "oidc=", "=oidc:x", "o*c=x", "oidc=*:x", "oidc=a b", "oidc=x\n"} {
 		if (identity.Assertions{Proven: []string{s}}).Validate() == nil {

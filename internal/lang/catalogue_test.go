@@ -287,17 +287,17 @@ func verbs(text string) []string {
 	return all
 }
 
-// TestNothingIsSaidOutsideOfTheCatalogue finds sentences in pages, scripts and
+// TestEverySentenceIsInTheCatalogue finds sentences in pages, scripts and
 // surfaces that are not in the catalogue, and would stay English for everybody.
-func TestNothingIsSaidOutsideOfTheCatalogue(t *testing.T) {
+func TestEverySentenceIsInTheCatalogue(t *testing.T) {
 	t.Parallel()
 	for _, bare := range read(t).bare {
 		t.Error(bare)
 	}
 }
 
-// TestTheCheckFails checks that the checks above detect faults.
-func TestTheCheckFails(t *testing.T) {
+// TestTheChecksDetectFaults checks that the checks above detect faults.
+func TestTheChecksDetectFaults(t *testing.T) {
 	t.Parallel()
 	s := &source{used: map[string]string{}}
 	s.readTemplate("page", `<p title="A word">{{say "known"}} Bare <kbd>Esc</kbd></p>`)

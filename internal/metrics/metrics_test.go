@@ -50,7 +50,7 @@ func scrape(t *testing.T, s *metrics.Set, accept string) string {
 // row is a metric of the table, or of a scrape.
 type row struct{ name, kind string }
 
-func TestTheTableListsExactlyWhatIsThere(t *testing.T) {
+func TestTheTableListsEveryMetric(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
@@ -74,7 +74,7 @@ func TestTheTableListsExactlyWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsIsTold(t *testing.T) {
+func TestPendingAsksAreReported(t *testing.T) {
 	t.Parallel()
 	s, b := everything()
 	got := scrape(t, s, "text/plain")

@@ -117,7 +117,7 @@ func database() ask.Ask {
 	}
 }
 
-func TestSeveralReplicasRingOnce(t *testing.T) {
+func TestReplicasNotifyOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, natstest.Options{})
 	w.replica()
@@ -150,7 +150,7 @@ func TestSeveralReplicasRingOnce(t *testing.T) {
 	}
 }
 
-func TestOnlyThoseAreRungWhoMayAnswer(t *testing.T) {
+func TestOnlyPeopleWhoMayAnswerAreNotified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, natstest.Options{})
 	w.replica()
@@ -181,7 +181,7 @@ func TestOnlyThoseAreRungWhoMayAnswer(t *testing.T) {
 	}
 }
 
-func TestAGoneSubscriptionIsForgotten(t *testing.T) {
+func TestAGoneSubscriptionIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, natstest.Options{})
 	w.replica()
@@ -201,7 +201,7 @@ func TestAGoneSubscriptionIsForgotten(t *testing.T) {
 	}
 }
 
-func TestABusyPushServiceIsAskedAgain(t *testing.T) {
+func TestABusyPushServiceIsRetried(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, natstest.Options{})
 	w.replica()
@@ -245,7 +245,7 @@ func TestSigningOutEndsASubscription(t *testing.T) {
 	count(21)
 }
 
-func TestWhatIsNoSubscriptionIsRefused(t *testing.T) {
+func TestInvalidSubscriptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := push.NewStore(nil, testKeys, "", nil, time.Now)
 	const point = "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM"

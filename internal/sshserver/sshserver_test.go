@@ -251,7 +251,7 @@ func TestLoginsAreLimitedAndRefusalsReported(t *testing.T) {
 	}
 }
 
-func TestASilentClientIsSentAway(t *testing.T) {
+func TestASilentClientIsDisconnected(t *testing.T) {
 	t.Parallel()
 	addr, _ := serve(t, "", func(o *sshserver.Options) { o.Handshake = 50 * time.Millisecond })
 	conn, err := net.Dial("tcp", addr)

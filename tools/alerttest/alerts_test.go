@@ -134,7 +134,7 @@ func check(t *testing.T, names map[string]bool, where, query string) {
 	}
 }
 
-func TestRulesAndDashboardAskForWhatIsThere(t *testing.T) {
+func TestRulesAndDashboardUseExistingMetrics(t *testing.T) {
 	t.Parallel()
 	names := live(t)
 	data, err := os.ReadFile("../../deploy/prometheus/alerts.yaml")

@@ -8,7 +8,7 @@ import (
 )
 
 // Checks what promtool check rules checks.
-func TestRulesAreThoseOfPrometheus(t *testing.T) {
+func TestRulesAreValid(t *testing.T) {
 	t.Parallel()
 	if _, errs := rulefmt.ParseFile("../../deploy/prometheus/alerts.yaml", false, model.UTF8Validation); len(errs) > 0 {
 		t.Error(errs)

@@ -211,7 +211,7 @@ func TestComposeGivesEachRoleItsOwnCredential(t *testing.T) {
 }
 
 // An unset variable must be absent: an empty duration does not parse.
-func TestComposeFileHandsOnOnlyWhatIsSet(t *testing.T) {
+func TestComposeFilePassesOnlySetVariables(t *testing.T) {
 	t.Parallel()
 	for service, s := range compose(t, nil, "slack").Services {
 		for name, v := range s.Environment {

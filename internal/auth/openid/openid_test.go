@@ -85,7 +85,7 @@ func TestAPersonIsWhoTheProviderSays(t *testing.T) {
 	}
 }
 
-func TestTokensThatAreNotBelieved(t *testing.T) {
+func TestInvalidTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lie  func(map[string]any)
@@ -261,7 +261,7 @@ func TestLogoutTokens(t *testing.T) {
 	}
 }
 
-func TestWhatNoProviderIsMadeOf(t *testing.T) {
+func TestInvalidOptionsAreErrors(t *testing.T) {
 	t.Parallel()
 	good := openid.Options{Issuer: "https://id.example", ClientID: "c", Redirect: "https://x/y", Rules: auth.GroupRules("g", []string{"*"})}
 	for name, change := range map[string]func(*openid.Options){
