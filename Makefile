@@ -5,6 +5,7 @@ SHELL := /bin/bash
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 BIN      ?= bin/askbus
+PGO      ?= cmd/askbus/release.pgo
 IMAGE    ?= askbus:dev
 IMAGEDIR ?= bin/image
 FUZZTIME ?= 10s
@@ -19,7 +20,11 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/askbus (BIN), one static binary
-	CGO_ENABLED=0 $(if $(GOOS),GOOS=$(GOOS) )go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/askbus
+	CGO_ENABLED=0 $(if $(GOOS),GOOS=$(GOOS) )go build -trimpath -pgo=$(PGO) -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/askbus
+
+.PHONY: profile
+profile: ## measure the cycle again, and write the profile with which releases are built (PGO)
+	CGO_ENABLED=0 go run -trimpath ./cmd/askbus bench --in-flight 1,16,64,256 --rounds 4 --round 1500ms --cpu-profile $(PGO)
 
 .PHONY: test
 test: ## run all tests; installs what they need (root) or says what to install; ASKBUS_SLOW=1: those of minutes, too

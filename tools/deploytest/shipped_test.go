@@ -5,11 +5,13 @@ package deploytest_test
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +40,9 @@ func TestTheBinaryThatMakeBuildsRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	holdsNoSabotage(t, path)
+	if info, err := buildinfo.ReadFile(path); err != nil || !slices.Contains(info.Settings, debug.BuildSetting{Key: "-pgo", Value: "release.pgo"}) {
+		t.Errorf("it is not built with the profile: %v: %v", err, info)
+	}
 	dir := t.TempDir()
 	s := shipped{
 		t: t, path: path, work: dir, env: []string{"HOME=" + dir, "USER=askbus", "ASKBUS_DIR=" + dir}, state: dir,
