@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -138,12 +139,15 @@ trap 'failed=$BASH_COMMAND' ERR
 }
 
 // Runs every command of the pages as pasted, in order, unless a comment before its block says why not.
-// A page that does not start a bus runs with one already up.
+// A page that does not start a bus runs with one already up. With -v it lists the blocks.
 func TestTheCommandsOfThePagesRun(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	for _, path := range everyPage(t, root) {
 		blocks := shellBlocks(t, path)
+		for _, b := range blocks {
+			t.Logf("%s:%d: %s", path, b.line, cmp.Or(b.notRun, "run"))
+		}
 		if !slices.ContainsFunc(blocks, func(b shellBlock) bool { return b.notRun == "" }) {
 			continue
 		}
