@@ -1,61 +1,26 @@
 package broker_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"testing"
 
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natstest"
 	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/internal/wire/schematest"
 	"github.com/nats-io/nats.go"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // checker validates what a broker sends against the schemas.
 type checker struct {
 	t *testing.T
-	c *jsonschema.Compiler
 	n int
-}
-
-func newChecker(t *testing.T) *checker {
-	t.Helper()
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	files, err := fs.Glob(wire.Schemas(), "*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		data, err := fs.ReadFile(wire.Schemas(), f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource("https://askbus.dev/schemas/v1/"+f, doc); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &checker{t: t, c: c}
 }
 
 func (c *checker) valid(schema string, data []byte) {
 	c.t.Helper()
-	s, err := c.c.Compile("https://askbus.dev/schemas/v1/" + schema + ".json")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := s.Validate(doc); err != nil {
+	if err := schematest.Check(schematest.Compile(c.t, schema), data); err != nil {
 		c.t.Errorf("%s: %v\n%s", schema, err, data)
 	}
 	c.n++
@@ -104,7 +69,7 @@ func TestABrokersMessagesMatchTheSchemas(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	op, web := plain(t, b, operator()), plain(t, b, surface("web"))
-	c := newChecker(t)
+	c := &checker{t: t}
 	do := func(nc *nats.Conn, subj, body string) *nats.Msg {
 		t.Helper()
 		m := request(t, nc, subj, nil, body)

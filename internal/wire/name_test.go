@@ -7,7 +7,7 @@ import (
 	"github.com/askbus/askbus/internal/wire"
 )
 
-// A name is compared as it reads, however it is written.
+// Names of fields are compared after their escapes are decoded.
 func TestNamesAreReadAsJSONSays(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ body, fault string }{

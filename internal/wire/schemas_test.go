@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +11,8 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/internal/wire/schematest"
 	"github.com/askbus/askbus/pkg/ask"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 )
 
@@ -32,43 +31,6 @@ import (
 // And the code is more lenient in what it takes for left out: null, empty
 // strings, "timeout": "0s". Numbers such as 1.0 are whole in a schema and not
 // in the code.
-
-// compile compiles a schema with formats asserted.
-func compile(t testing.TB, name string) *jsonschema.Schema {
-	t.Helper()
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	files, err := fs.Glob(wire.Schemas(), "*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		data, err := fs.ReadFile(wire.Schemas(), f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-		if err != nil {
-			t.Fatalf("%s: %v", f, err)
-		}
-		if err := c.AddResource("https://askbus.dev/schemas/v1/"+f, doc); err != nil {
-			t.Fatalf("%s: %v", f, err)
-		}
-	}
-	s, err := c.Compile("https://askbus.dev/schemas/v1/" + name + ".json")
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return s
-}
-
-func bySchema(s *jsonschema.Schema, data []byte) error {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	return s.Validate(doc)
-}
 
 func TestSchemasAreValidAndNamed(t *testing.T) {
 	t.Parallel()
@@ -92,7 +54,7 @@ func TestSchemasAreValidAndNamed(t *testing.T) {
 		if head.Schema != "https://json-schema.org/draft/2020-12/schema" || head.ID != "https://askbus.dev/schemas/v1/"+f || head.Title == "" {
 			t.Errorf("%s: %+v", f, head)
 		}
-		compile(t, strings.TrimSuffix(f, ".json"))
+		schematest.Compile(t, strings.TrimSuffix(f, ".json"))
 	}
 }
 
@@ -412,7 +374,7 @@ func encode(t interface{ Fatal(args ...any) }, v any) []byte {
 
 func TestTheAskSchemaAgreesWithValidate(t *testing.T) {
 	t.Parallel()
-	schema := compile(t, "ask")
+	schema := schematest.Compile(t, "ask")
 	t.Run("what is valid passes both", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
@@ -420,7 +382,7 @@ func TestTheAskSchemaAgreesWithValidate(t *testing.T) {
 			if err := byCode(data); err != nil {
 				t.Fatalf("the code refuses %s: %v", data, err)
 			}
-			if err := bySchema(schema, data); err != nil {
+			if err := schematest.Check(schema, data); err != nil {
 				t.Fatalf("the schema refuses %s: %v", data, err)
 			}
 			// What is stored of it is also valid.
@@ -433,7 +395,7 @@ func TestTheAskSchemaAgreesWithValidate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(byCode(stored), bySchema(schema, stored)); err != nil {
+			if err := errors.Join(byCode(stored), schematest.Check(schema, stored)); err != nil {
 				t.Fatalf("stored as %s: %v", stored, err)
 			}
 		})
@@ -448,7 +410,7 @@ func TestTheAskSchemaAgreesWithValidate(t *testing.T) {
 				if err := byCode(data); !errors.Is(err, ask.ErrInvalid) {
 					t.Errorf("%s: the code says %v to %s", name, err, shown)
 				}
-				if err := bySchema(schema, data); err == nil {
+				if err := schematest.Check(schema, data); err == nil {
 					t.Errorf("%s: the schema accepts %s", name, shown)
 				}
 			}
@@ -473,7 +435,7 @@ func TestTheAskSchemaAgreesWithValidate(t *testing.T) {
 			if err := byCode(data); !errors.Is(err, ask.ErrInvalid) {
 				t.Fatalf("%s: the code says %v", name, err)
 			}
-			if err := bySchema(schema, data); err == nil {
+			if err := schematest.Check(schema, data); err == nil {
 				t.Fatalf("%s: the schema accepts %.300s", name, data)
 			}
 		})
@@ -529,12 +491,12 @@ func TestSchemasOfRequestsAgreeWithTheCode(t *testing.T) {
 	} {
 		t.Run(v.schema, func(t *testing.T) {
 			t.Parallel()
-			schema := compile(t, v.schema)
+			schema := schematest.Compile(t, v.schema)
 			for _, good := range v.good {
 				if err := v.code([]byte(good)); err != nil {
 					t.Errorf("the code refuses %s: %v", good, err)
 				}
-				if err := bySchema(schema, []byte(good)); err != nil {
+				if err := schematest.Check(schema, []byte(good)); err != nil {
 					t.Errorf("the schema refuses %s: %v", good, err)
 				}
 			}
@@ -542,7 +504,7 @@ func TestSchemasOfRequestsAgreeWithTheCode(t *testing.T) {
 				if err := v.code([]byte(bad)); !errors.Is(err, ask.ErrInvalid) {
 					t.Errorf("the code says %v to %.200s", err, bad)
 				}
-				if err := bySchema(schema, []byte(bad)); err == nil {
+				if err := schematest.Check(schema, []byte(bad)); err == nil {
 					t.Errorf("the schema accepts %.200s", bad)
 				}
 			}

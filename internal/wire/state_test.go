@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/internal/wire/schematest"
 )
 
 // The schemas of shared state and the code agree.
@@ -37,7 +38,7 @@ func TestBodiesOfSharedState(t *testing.T) {
 		{"state-list", list, `{"limit":201}`, false},
 		{"state-list", list, `{"after":"7"}`, false},
 	} {
-		bySchema, byCode := bySchema(compile(t, c.schema), []byte(c.body)), c.decode([]byte(c.body))
+		bySchema, byCode := schematest.Check(schematest.Compile(t, c.schema), []byte(c.body)), c.decode([]byte(c.body))
 		if (bySchema == nil) != c.ok || (byCode == nil) != c.ok {
 			t.Errorf("%s %s: schema %v, code %v", c.schema, c.body, bySchema, byCode)
 		}
@@ -49,7 +50,7 @@ func TestBodiesOfSharedState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bySchema(compile(t, "state-changes"), page); err != nil {
+	if err := schematest.Check(schematest.Compile(t, "state-changes"), page); err != nil {
 		t.Errorf("%s: %v", page, err)
 	}
 }
