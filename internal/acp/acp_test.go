@@ -86,10 +86,7 @@ func TestAPermissionIsAnsweredElsewhere(t *testing.T) {
 
 func TestAPermissionIsAnsweredInTheEditor(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.agent.say(permission)
-	f.editor.wants(permission)
-	f.screen.Next(responder.Pending)
+	f := permitting(t)
 	f.editor.say(chose)
 	f.agent.wants(chose)
 	o := f.screen.Next(responder.Resolved).Outcome
@@ -168,10 +165,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 	t.Parallel()
 	t.Run("the agent takes it back", func(t *testing.T) {
 		t.Parallel()
-		f := start(t)
-		f.agent.say(permission)
-		f.editor.wants(permission)
-		f.screen.Next(responder.Pending)
+		f := permitting(t)
 		f.agent.say(cancelSeven)
 		f.editor.wants(cancelSeven)
 		if line := f.agent.hears(); !strings.Contains(line, `"outcome":{"outcome":"cancelled"}`) {
@@ -202,10 +196,7 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 	})
 	t.Run("the editor has gone", func(t *testing.T) {
 		t.Parallel()
-		f := start(t)
-		f.agent.say(permission)
-		f.editor.wants(permission)
-		f.screen.Next(responder.Pending)
+		f := permitting(t)
 		_ = f.editor.says.Close()
 		f.withdrawn("the editor has gone")
 		if line := f.agent.hears(); line != "" { // its input has ended
@@ -226,26 +217,17 @@ func TestNobodyWaitsAnyMore(t *testing.T) {
 		f.withdrawn("the editor has gone")
 		f.ended()
 	})
-	t.Run("the agent was killed", func(t *testing.T) {
-		t.Parallel()
-		f := start(t)
-		f.agent.say(permission)
-		f.editor.wants(permission)
-		f.screen.Next(responder.Pending)
-		_ = f.agent.says.Close()
-		f.withdrawn("the agent has gone")
-		f.ended()
-	})
-	t.Run("askbus is told to stop", func(t *testing.T) {
-		t.Parallel()
-		f := start(t)
-		f.agent.say(permission)
-		f.editor.wants(permission)
-		f.screen.Next(responder.Pending)
-		f.stop()
-		f.withdrawn("the session was stopped")
-		f.ended()
-	})
+	for name, end := range map[string]func(f *fixture) (reason string){
+		"the agent was killed":   func(f *fixture) string { _ = f.agent.says.Close(); return "the agent has gone" },
+		"askbus is told to stop": func(f *fixture) string { f.stop(); return "the session was stopped" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := permitting(t)
+			f.withdrawn(end(f))
+			f.ended()
+		})
+	}
 }
 
 func TestTheBusIsAway(t *testing.T) {

@@ -47,7 +47,18 @@ func start(t *testing.T) *fixture {
 	return f
 }
 
-// away is a proxy without a bus.
+// permitting starts the same, and lets the agent ask for a permission, which the editor and the screen
+// show.
+func permitting(t *testing.T) *fixture {
+	t.Helper()
+	f := start(t)
+	f.agent.say(permission)
+	f.editor.wants(permission)
+	f.screen.Next(responder.Pending)
+	return f
+}
+
+// away starts a proxy without a bus.
 func away(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{t: t}
