@@ -117,8 +117,8 @@ func (c *standing) now() time.Time { return began.Add(time.Duration(c.since.Load
 
 func (c *standing) pass(d time.Duration) { c.since.Add(int64(d)) }
 
-// A subscriber's /64 is one address, and many strangers keep nobody else out of
-// the exchange.
+// A subscriber's /64 counts as one address, and many strangers do not block
+// others from the exchange.
 func TestRefusedExchangesOfManyAddresses(t *testing.T) {
 	t.Parallel()
 	var clock standing
@@ -158,9 +158,9 @@ func TestRefusedExchangesOfManyAddresses(t *testing.T) {
 	}
 }
 
-// Behind a proxy all callers are one address: a stranger's flood of invalid
-// tokens through it keeps out no valid one, and costs the issuer a bounded
-// number of verifications.
+// Behind a proxy all callers have one address. A flood of invalid tokens from
+// there does not block valid ones, and costs the issuer a bounded number of
+// verifications.
 func TestInvalidTokensKeepOutNoValidOneOfTheirAddress(t *testing.T) {
 	t.Parallel()
 	var clock standing

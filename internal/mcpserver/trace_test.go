@@ -9,7 +9,7 @@ import (
 	"github.com/askbus/askbus/internal/mcpserver"
 )
 
-// A call is below what its caller says in _meta, else in the header of HTTP.
+// The parent of a call's span comes from _meta, else from the HTTP header.
 func TestACallHasItsCallersTrace(t *testing.T) {
 	t.Parallel()
 	const ofCall, ofRequest = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

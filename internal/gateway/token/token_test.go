@@ -231,8 +231,8 @@ func TestAMarkIsOfOneHostAndOneAsk(t *testing.T) {
 	}
 }
 
-// Who shows a token that is not known here waits three seconds for a broker that is
-// silent, however long they would wait themselves.
+// A caller with an unknown token waits at most three seconds for a silent
+// broker, however long its own timeout is.
 func TestACheckDoesNotWaitForASilentBroker(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{NoBroker: true})
