@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// An agent asks a person with the unmodified SDK of the Agent2Agent protocol, and
-// the person answers with it, too.
+// TestA2ASDK asks and answers with the unmodified SDK of the Agent2Agent
+// protocol.
 func TestA2ASDK(t *testing.T) {
 	t.Parallel()
 	b := up(t)
@@ -23,7 +23,7 @@ func TestA2ASDK(t *testing.T) {
 	need(t, string(encode(t, s.result().Result)), `"waits":true`, `"cancelled":true`, "withdrawn", "TaskNotFoundError")
 }
 
-// An SDK of version 0.3 asks and answers, too.
+// TestA2ASDKOfVersion03 does the same with an SDK of version 0.3.
 func TestA2ASDKOfVersion03(t *testing.T) {
 	t.Parallel()
 	b := up(t)

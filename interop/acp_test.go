@@ -50,7 +50,7 @@ func acpForm() map[string]any {
 	}}}
 }
 
-// asked is the response that the agent got.
+// asked returns the response that the agent got.
 func (s *script) asked() string {
 	s.t.Helper()
 	e := s.until("the agent's response", func(e event) bool { return e.Asked != nil || e.Error != "" })

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The whole way: a foreign MCP client starts askbus mcp, and a person answers
-// in a real browser.
+// TestMCPIsAnsweredInTheBrowser lets a foreign MCP client start askbus mcp, and
+// answers in a real browser.
 func TestMCPIsAnsweredInTheBrowser(t *testing.T) {
 	b := up(t)
 	out, err := exec.Command(b.binary, "login", "--dir", b.dir, "--output", "json").Output()

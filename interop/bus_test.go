@@ -58,8 +58,8 @@ type bus struct {
 
 func up(t *testing.T) *bus { t.Helper(); return upWith(t, nil) }
 
-// upWith starts one with more in its environment and further arguments; a flag that
-// stands there twice counts as the second says.
+// upWith starts a bus with additional environment variables and arguments. Of a
+// flag that is given twice, the second counts.
 func upWith(t *testing.T, env []string, args ...string) *bus {
 	t.Helper()
 	path, err := binary()
@@ -146,7 +146,7 @@ func (b *bus) attend() {
 	<-synced
 }
 
-// next is the next ask that the screen is told of.
+// next returns the next ask on the screen.
 func (b *bus) next() ask.Record {
 	b.t.Helper()
 	select {
@@ -179,7 +179,7 @@ func (b *bus) decline(rec ask.Record, reason string) {
 	}
 }
 
-// token is a bearer token for one session.
+// token issues a bearer token for one session.
 func (b *bus) token(session string) string { b.t.Helper(); return b.issue("--session", session) }
 
 // script is a running foreign client that says what happens, a JSON object a
@@ -258,7 +258,7 @@ func runWith(t *testing.T, program, name string, plan map[string]any) *script {
 	return s
 }
 
-// until reads on until an event is as wanted.
+// until reads events until one is wanted.
 func (s *script) until(what string, wanted func(event) bool) event {
 	s.t.Helper()
 	defer time.AfterFunc(s.patience, s.kill).Stop()
@@ -276,7 +276,7 @@ func (s *script) until(what string, wanted func(event) bool) event {
 	return event{}
 }
 
-// result is the result, or the failure, of the next call to end.
+// result returns the result, or the failure, of the next call that ends.
 func (s *script) result() event {
 	s.t.Helper()
 	return s.until("a result", func(e event) bool { return e.Index != nil && e.Progress == 0 })

@@ -10,8 +10,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// standIns play the SDKs whose callbacks stand in examples/sdk-callback: how
-// to start one, and its callback.
+// standIns returns programs that call the callbacks of examples/sdk-callback as
+// the SDKs do: how to start each, and its callback.
 func standIns(t *testing.T) map[string][3]string {
 	t.Helper()
 	python, err := filepath.Abs("../examples/sdk-callback/askbus_callback.py")
@@ -24,7 +24,8 @@ func standIns(t *testing.T) map[string][3]string {
 	}
 }
 
-// compiled is the TypeScript callback as JavaScript; its types are checked.
+// compiled checks the types of the TypeScript callback and returns it as
+// JavaScript.
 func compiled(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

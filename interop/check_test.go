@@ -16,8 +16,8 @@ import (
 	"github.com/askbus/askbus/internal/torture"
 )
 
-// The promises, judged by a checker that uses a foreign client and the
-// protocol's text only.
+// TestAnIndependentCheckerFindsNoBrokenPromise checks the promises with a
+// program that uses only a foreign client and the protocol's text.
 func TestAnIndependentCheckerFindsNoBrokenPromise(t *testing.T) {
 	t.Parallel()
 	b := up(t)
@@ -38,8 +38,9 @@ func TestAnIndependentCheckerFindsNoBrokenPromise(t *testing.T) {
 	check(t, b.agent("checked"), string(surface), "60", nil)
 }
 
-// The same while the three nodes of a cluster are killed: all at once, then one
-// after the other. Each time they come back with what they had.
+// TestAnIndependentCheckerWhileThreeNodesAreKilled does the same while the
+// three nodes of a cluster are killed and restarted on their stores: all at
+// once, then one after the other.
 func TestAnIndependentCheckerWhileThreeNodesAreKilled(t *testing.T) {
 	t.Parallel()
 	path, err := binary()
@@ -89,7 +90,8 @@ func TestAnIndependentCheckerWhileThreeNodesAreKilled(t *testing.T) {
 	}
 }
 
-// check runs the checker. A kill is called when so many asks are over, beside it.
+// check runs the checker. It calls each of kills concurrently, once that many
+// asks have ended.
 func check(t *testing.T, agent, surface, asks string, kills map[int]func()) {
 	t.Helper()
 	if n := os.Getenv("CHECK_ASKS"); n != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A token becomes a credential with what Python and Node bring along, and any
-// NATS client connects with it.
+// TestTheExchangeInPythonAndNode exchanges a token for a credential with the
+// standard libraries of Python and Node, and connects a NATS client with it.
 func TestTheExchangeInPythonAndNode(t *testing.T) {
 	t.Parallel()
 	b := up(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// frameworks is a directory with the examples, the models that they are run
-// with here, and the real packages.
+// frameworks returns a directory with the examples, the models that the tests
+// run them with, and the real packages.
 func frameworks(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -86,9 +86,9 @@ func TestCloudEventsSDK(t *testing.T) {
 	}
 }
 
-// One fetch with the defaults of Node waits for an answer that takes six
-// minutes with ASKBUS_SLOW=1: longer than the five after which it gives up when
-// it hears nothing.
+// TestNodeFetchWaits waits for an answer with one fetch and Node's defaults.
+// With ASKBUS_SLOW=1 the answer takes six minutes; without a header, fetch
+// would give up after five.
 func TestNodeFetchWaits(t *testing.T) {
 	t.Parallel()
 	b := up(t)
@@ -139,7 +139,7 @@ func TestForeignScreensRaceTheInbox(t *testing.T) {
 	asks := b.start(agent, "", nil, "node", "../examples/node/ask.mjs", "contested")
 	rec := b.next()
 	says("shown") // and both have answered at that moment
-	// The third surface is as fast as it can be; whoever wins, all are told the same.
+	// The third surface is as fast as it can be; whichever is first, all three get the same outcome.
 	_, err = b.screen.Answer(ctx, rec.Ask.Key(), ask.Reply{
 		Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"pg"}}}, By: ask.By{Principal: "os:mei", Name: "Mei", Proof: ask.ProofOS},
 	})

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A call that outlives the 60 s after which these clients drop it by default:
-// with progress that resets their clock, and with a time of their own.
+// TestMCPACallThatOutlivesAMinute makes calls that take longer than the
+// clients' default timeout of 60 s: with progress, which resets it, and with a
+// longer timeout.
 func TestMCPACallThatOutlivesAMinute(t *testing.T) {
 	b := up(t)
 	waiting := map[string]*script{}

@@ -26,10 +26,10 @@ func mcpClients() []mcpClient {
 	}
 }
 
-// late is whether forms come by results, so that a form cannot be closed.
+// late reports whether forms are part of results, and so cannot be closed.
 func (d mcpClient) late() bool { return d.mode == "auto" }
 
-// forms is whether the client can show forms at all.
+// forms reports whether the client can show forms.
 func (d mcpClient) forms() bool { return !d.http || d.late() }
 
 // connect starts a client whose plan has the given calls.

@@ -15,7 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// agent is the credential of a session's agent, as "askbus auth" prints it.
+// agent returns the credential of a session's agent, as "askbus auth" prints
+// it.
 func (b *bus) agent(session string) string {
 	b.t.Helper()
 	out, err := exec.Command(b.binary, "creds", "agent", "--session", session, "--dir", b.dir, "--output", "json").Output()
@@ -87,7 +88,8 @@ func TestNATSForNodeAsksInBothModesAndPages(t *testing.T) {
 	}
 }
 
-// The sdk's own NATS protocol is structured only; it reads what we send in that mode.
+// TestTheCloudEventsSDKsNATSProtocolReadsOurEvents uses structured mode, the
+// only one that the SDK's NATS protocol supports.
 func TestTheCloudEventsSDKsNATSProtocolReadsOurEvents(t *testing.T) {
 	t.Parallel()
 	b := up(t)

@@ -29,7 +29,7 @@ func provider(t *testing.T, inbox string) (*script, string) {
 	return s, s.until("an issuer", func(e event) bool { return e.Issuer != "" }).Issuer
 }
 
-// change tells the provider what it says from now on.
+// change sets what the provider returns from now on.
 func (s *script) change(what map[string]any) {
 	s.t.Helper()
 	s.send(what)
@@ -43,8 +43,8 @@ type person struct {
 	*http.Client
 }
 
-// somebody is a person whose browser stops where an address begins so: there is
-// an application that nobody runs.
+// somebody returns a person whose browser stops at addresses that begin with
+// stop, where no application runs.
 func somebody(t *testing.T, name, stop string) person {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -154,7 +154,8 @@ func inbox(t *testing.T) (*bus, *script, string) {
 	return b, p, issuer
 }
 
-// Mei signs in with a real browser at a provider of other people, and answers.
+// TestSomebodySignsInAtAForeignProvider signs in with a real browser at an
+// unmodified provider, and answers.
 func TestSomebodySignsInAtAForeignProvider(t *testing.T) {
 	b, _, _ := inbox(t)
 	tab := browsertest.Open(t)
@@ -181,7 +182,8 @@ func TestSomebodySignsInAtAForeignProvider(t *testing.T) {
 	}
 }
 
-// What the provider says later counts, too.
+// TestAForeignProviderEndsASignIn checks that a later refusal of the provider
+// ends a session.
 func TestAForeignProviderEndsASignIn(t *testing.T) {
 	t.Parallel()
 	b, p, issuer := inbox(t)

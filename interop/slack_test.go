@@ -17,8 +17,8 @@ import (
 	"github.com/askbus/askbus/internal/waittest"
 )
 
-// workspace is the fake Slack that our own surface is tested with. The tests
-// here see that clients of Slack's makers find it like Slack.
+// workspace starts the fake Slack of our own tests. The tests here check that
+// Slack's own clients accept it.
 func workspace(t *testing.T) *fakeslack.Server {
 	t.Helper()
 	s, err := fakeslack.Start(fakeslack.Options{AckWithin: 10 * time.Second})

@@ -53,7 +53,8 @@ func TestSlackGoSocketMode(t *testing.T) {
 	}
 }
 
-// slack-go reads what the Web API says, and knows its errors.
+// TestSlackGoWebAPI checks that slack-go reads the responses of the Web API and
+// recognizes its errors.
 func TestSlackGoWebAPI(t *testing.T) {
 	t.Parallel()
 	s := workspace(t)

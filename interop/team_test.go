@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// signedIn is somebody who signs in at the inbox with the provider.
+// signedIn signs a person in at the inbox with the provider.
 func (b *bus) signedIn(name string) person {
 	b.t.Helper()
 	who := somebody(b.t, name, "")
@@ -36,9 +36,10 @@ func (b *bus) command(args ...string) string {
 	return string(out)
 }
 
-// TestATeamOfThreeAnAgentAndOneWhoLeaves is the walk of docs/sign-in.md, "A team,
-// from nothing": three people sign in with OpenID Connect, an agent in another
-// process gets its credential by exchange, and whoever is revoked stops at once.
+// TestATeamOfThreeAnAgentAndOneWhoLeaves follows docs/sign-in.md, "A team, from
+// nothing": three people sign in with OpenID Connect, an agent in another
+// process gets its credential by exchange, and a person whose access is revoked
+// is signed out at once.
 func TestATeamOfThreeAnAgentAndOneWhoLeaves(t *testing.T) {
 	t.Parallel()
 	b, _, issuer := inbox(t)
