@@ -245,7 +245,7 @@ func (q *Question) checkNumber(n float64, say func(string, ...any)) {
 }
 
 func (q *Question) checkDate(s string, say func(string, ...any)) {
-	if _, err := time.Parse(dateLayout, s); err != nil {
+	if _, err := time.Parse(time.DateOnly, s); err != nil {
 		say("is %q; give a date such as 2026-11-20", clip(s))
 		return
 	}

@@ -31,10 +31,8 @@ func typingIn(lang string) *typing {
 	}
 }
 
-// HowTo returns one line that says what to type as the answer to this question.
-func (q *Question) HowTo() string { return q.HowToIn("") }
-
-// HowToIn is [Question.HowTo] in another language.
+// HowToIn returns one line that says what to type as the answer to this
+// question, in a language such as "zh-CN"; unknown and empty: English.
 func (q *Question) HowToIn(lang string) string {
 	t := typingIn(lang)
 	s := t.text

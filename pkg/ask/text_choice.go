@@ -151,7 +151,7 @@ func (q *Question) only(text string, match func(o *Option) bool) (string, error)
 	if q.Other() {
 		hint = fmt.Sprintf(", or \"other: %s\" to give it as your own words", clip(text))
 	}
-	return "", q.sorry("%q fits %d options: %s. Type the number of one%s.", clip(text), len(ids), strings.Join(labels[:min(len(labels), 10)], ", "), hint)
+	return "", q.replyError("%q fits %d options: %s. Type the number of one%s.", clip(text), len(ids), strings.Join(labels[:min(len(labels), 10)], ", "), hint)
 }
 
 // ownWords returns the text after "other:".
@@ -176,7 +176,7 @@ func (q *Question) unknown(text string) error {
 		hint = fmt.Sprintf(", or \"other: %s\" to give it as your own words", clip(text))
 	}
 	if len(q.Options) == 1 {
-		return q.sorry("%q is not the option; type 1 to choose it%s.", clip(text), hint)
+		return q.replyError("%q is not the option; type 1 to choose it%s.", clip(text), hint)
 	}
-	return q.sorry("%q is not one of the options; type a number from 1 to %d%s.", clip(text), len(q.Options), hint)
+	return q.replyError("%q is not one of the options; type a number from 1 to %d%s.", clip(text), len(q.Options), hint)
 }

@@ -37,7 +37,7 @@ func (q *Question) ParseReply(text string) (Answer, error) {
 	ans := Answer{QuestionID: q.ID}
 	if text == "" {
 		if !q.Optional {
-			return Answer{}, q.sorry("Please give an answer.")
+			return Answer{}, q.replyError("Please give an answer.")
 		}
 		ans.Skipped = true
 		return ans, nil
@@ -47,10 +47,10 @@ func (q *Question) ParseReply(text string) (Answer, error) {
 	}
 	wrong := q.check(&ans)
 	if m := q.Limits.Message; m != "" && slices.Contains(wrong, m) {
-		return Answer{}, q.sorry("%s", m)
+		return Answer{}, q.replyError("%s", m)
 	}
 	if len(wrong) > 0 {
-		return Answer{}, q.sorry("Your answer %s.", strings.Join(wrong, "; "))
+		return Answer{}, q.replyError("Your answer %s.", strings.Join(wrong, "; "))
 	}
 	return ans, nil
 }
@@ -63,23 +63,23 @@ func (q *Question) read(text string, ans *Answer) error {
 		plain := fold(text)
 		n, err := strconv.ParseFloat(plain, 64)
 		if err != nil || !decimal.MatchString(plain) {
-			return q.sorry("%q is not a number; type one such as 3 or 2.5.", clip(text))
+			return q.replyError("%q is not a number; type one such as 3 or 2.5.", clip(text))
 		}
 		ans.Number = &n
 	case KindBoolean:
 		yes := saysYes(text)
 		if !yes && !saysNo(text) {
-			return q.sorry("%q is neither yes nor no.", clip(text))
+			return q.replyError("%q is neither yes nor no.", clip(text))
 		}
 		ans.Boolean = &yes
 	case KindDate:
 		m := fullDate.FindStringSubmatch(fold(text))
 		if m == nil {
-			return q.sorry("%q is not a date; type one such as 2026-11-20.", clip(text))
+			return q.replyError("%q is not a date; type one such as 2026-11-20.", clip(text))
 		}
 		ans.Date = fmt.Sprintf("%s-%02s-%02s", m[1], m[2], m[3])
-		if _, err := time.Parse(dateLayout, ans.Date); err != nil {
-			return q.sorry("%q is not a day of the calendar.", clip(text))
+		if _, err := time.Parse(time.DateOnly, ans.Date); err != nil {
+			return q.replyError("%q is not a day of the calendar.", clip(text))
 		}
 	case KindText:
 		ans.Text = text
@@ -109,7 +109,7 @@ func isOne(text string, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return fold(word) == plain })
 }
 
-func (q *Question) sorry(format string, args ...any) error {
+func (q *Question) replyError(format string, args ...any) error {
 	return &ReplyError{QuestionID: q.ID, Sentence: fmt.Sprintf(format, args...)}
 }
 

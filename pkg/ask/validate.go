@@ -11,9 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// dateLayout is an RFC 3339 full-date.
-const dateLayout = "2006-01-02"
-
 // faults collects faults with their pointers.
 type faults []Fault
 
@@ -314,7 +311,7 @@ func (f *faults) date(pointer, s string) (time.Time, bool) {
 	if s == "" {
 		return time.Time{}, false
 	}
-	d, err := time.Parse(dateLayout, s)
+	d, err := time.Parse(time.DateOnly, s)
 	if err != nil {
 		f.add(pointer, "is %q; use a date such as 2026-11-20", clip(s))
 	}
