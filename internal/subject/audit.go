@@ -129,12 +129,7 @@ func AuditReplyAllowed(r AuditRequest, reply string) bool {
 			prefixes = append(prefixes, InboxResponder(r.Type, r.Tenant, ""))
 		}
 	}
-	for _, prefix := range prefixes {
-		if rest, below := strings.CutPrefix(reply, prefix+"."); below {
-			return plain(rest)
-		}
-	}
-	return false
+	return inInbox(reply, prefixes)
 }
 
 // AuditRead returns the subject on which the holder of a credential reads the

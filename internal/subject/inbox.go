@@ -79,7 +79,12 @@ func ReplyAllowed(r Request, reply string) bool {
 			allowed = append(allowed, InboxResponder(r.Type, r.Tenant, r.Session))
 		}
 	}
-	for _, prefix := range allowed {
+	return inInbox(reply, allowed)
+}
+
+// inInbox reports whether a reply subject is below one of the prefixes.
+func inInbox(reply string, prefixes []string) bool {
+	for _, prefix := range prefixes {
 		if rest, below := strings.CutPrefix(reply, prefix+"."); below {
 			return plain(rest)
 		}

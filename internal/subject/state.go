@@ -202,12 +202,7 @@ func StateReplyAllowed(r StateRequest, reply string) bool {
 	case StateIssuer:
 		prefixes = []string{InboxIssuer}
 	}
-	for _, prefix := range prefixes {
-		if rest, below := strings.CutPrefix(reply, prefix+"."); below {
-			return plain(rest)
-		}
-	}
-	return false
+	return inInbox(reply, prefixes)
 }
 
 // LedgerState returns the ledger subject of an entry.

@@ -78,8 +78,7 @@ func IssueReplyAllowed(subject, reply string) bool {
 		}
 		allowed = InboxResponder(TypeWeb, tenant, "")
 	}
-	rest, below := strings.CutPrefix(reply, allowed+".")
-	return below && plain(rest)
+	return inInbox(reply, []string{allowed})
 }
 
 // Verb is the action of a request.
