@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/askbus/askbus/internal/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -190,13 +191,11 @@ func join(all []member) json.RawMessage {
 
 // encode encodes JSON without HTML escaping. Every value in this package can be encoded.
 func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := wire.Marshal(v)
+	if err != nil {
 		return []byte("null")
 	}
-	return bytes.ToValidUTF8(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte("\ufffd"))
+	return bytes.ToValidUTF8(b, []byte("\ufffd"))
 }
 
 func refusal(pointer, message string) error {
