@@ -584,3 +584,35 @@ func TestKeysAreReadOverTLSOnly(t *testing.T) {
 		t.Errorf("%v, after %d requests", err, asked)
 	}
 }
+
+// Anybody can send tokens: a missing file must not be logged for each.
+func TestAMissingRulesFileIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	rules := []byte("issuers: [{name: k, issuer: 'https://x', audience: a}]\nrules: [{issuer: k, match: {sub: s}, tenant: t, sessions: [s]}]\n")
+	if err := os.WriteFile(path, rules, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	s, err := exchange.Open(path, exchange.SourceOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if issuers := s.Issuers(); len(issuers) != 1 {
+			t.Errorf("the previous rules are not in effect: %q", issuers)
+		}
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(rules, []byte("https://x"), []byte("https://y")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if issuers := s.Issuers(); len(issuers) != 1 || issuers[0] != "https://y" {
+		t.Errorf("the file is not read again: %q", issuers)
+	}
+	if n := strings.Count(log.String(), "cannot read the rules file"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, &log)
+	}
+}

@@ -21,7 +21,7 @@ type Source struct {
 	opts SourceOptions
 
 	mu        sync.Mutex
-	read      time.Time // modification time of the file
+	read      time.Time // modification time of the file; zero if it was missing
 	rules     *Rules
 	verifiers map[string]*verifier // by the claim iss
 }
@@ -67,7 +67,7 @@ func (s *Source) current() (*Rules, map[string]*verifier) {
 	if s.path == "" {
 		return s.rules, nil
 	}
-	if at, err := os.Stat(s.path); err != nil || !at.ModTime().Equal(s.read) {
+	if !modified(s.path).Equal(s.read) {
 		if err := s.load(); err != nil {
 			s.opts.Logger.Error("cannot read the rules file again; the previous rules stay in effect", slog.Any("error", err))
 		}
@@ -76,11 +76,7 @@ func (s *Source) current() (*Rules, map[string]*verifier) {
 }
 
 func (s *Source) load() error {
-	at, err := os.Stat(s.path)
-	if err != nil {
-		return err
-	}
-	s.read = at.ModTime() // also of an invalid one, which is logged once
+	s.read = modified(s.path) // also of an invalid or missing one, which is logged once
 	data, err := readBounded(s.path, maxRules)
 	if err != nil {
 		return err
@@ -124,6 +120,15 @@ func (s *Source) provider(raw string) string {
 		return v.Name
 	}
 	return ""
+}
+
+// modified returns the modification time of a file, or zero if it is missing.
+func modified(path string) time.Time {
+	at, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return at.ModTime()
 }
 
 // readBounded reads a file of at most limit bytes.
