@@ -3,11 +3,9 @@ package exchange
 import (
 	"context"
 	"fmt"
-	"io"
+	"github.com/askbus/askbus/internal/livefile"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -17,11 +15,12 @@ import (
 // read again when it changes; while it is invalid, the previous rules apply. It
 // is safe for concurrent use.
 type Source struct {
-	path string
+	file *livefile.File[trusted] // nil: only API tokens are exchanged
 	opts SourceOptions
+}
 
-	mu        sync.Mutex
-	read      time.Time // modification time of the file; zero if it was missing
+// trusted is the content of a rules file.
+type trusted struct {
 	rules     *Rules
 	verifiers map[string]*verifier // by the claim iss
 }
@@ -50,51 +49,43 @@ func Open(path string, opts SourceOptions) (*Source, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Source{path: path, opts: opts, rules: &Rules{}}
+	s := &Source{opts: opts}
 	if path == "" {
 		return s, nil
 	}
-	if err := s.load(); err != nil {
-		return nil, fmt.Errorf("rules file %s: %w", path, err)
+	file, err := livefile.Open(path, func(data []byte) (trusted, error) { return s.parse(data, filepath.Dir(path)) }, opts.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("read the rules file: %w", err)
 	}
+	s.file = file
 	return s, nil
 }
 
 // current returns the current rules and verifiers.
 func (s *Source) current() (*Rules, map[string]*verifier) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.path == "" {
-		return s.rules, nil
+	if s.file == nil {
+		return &Rules{}, nil
 	}
-	if !modified(s.path).Equal(s.read) {
-		if err := s.load(); err != nil {
-			s.opts.Logger.Error("cannot read the rules file again; the previous rules stay in effect", slog.Any("error", err))
-		}
-	}
-	return s.rules, s.verifiers
+	t := s.file.Content()
+	return t.rules, t.verifiers
 }
 
-func (s *Source) load() error {
-	s.read = modified(s.path) // also of an invalid or missing one, which is logged once
-	data, err := readBounded(s.path, maxRules)
-	if err != nil {
-		return err
+func (s *Source) parse(data []byte, dir string) (trusted, error) {
+	if len(data) > maxRules {
+		return trusted{}, fmt.Errorf("more than %d bytes", maxRules)
 	}
-	rules, err := ParseRules(data, filepath.Dir(s.path), s.opts.Audience)
+	rules, err := ParseRules(data, dir, s.opts.Audience)
 	if err != nil {
-		return err
+		return trusted{}, err
 	}
-	for i := range rules.Providers {
-		if p := &rules.Providers[i]; p.TokenReview && s.opts.Review == nil {
-			return fmt.Errorf("issuers[%d].token_review: this process is not a pod with a token for the API server; use jwks_file", i)
+	t := trusted{rules, map[string]*verifier{}}
+	for i, p := range rules.Providers {
+		if p.TokenReview && s.opts.Review == nil {
+			return trusted{}, fmt.Errorf("issuers[%d].token_review: this process is not a pod with a token for the API server; use jwks_file", i)
 		}
+		t.verifiers[p.Issuer] = newVerifier(p, s.opts)
 	}
-	s.rules, s.verifiers = rules, map[string]*verifier{}
-	for _, p := range rules.Providers {
-		s.verifiers[p.Issuer] = newVerifier(p, s.opts)
-	}
-	return nil
+	return t, nil
 }
 
 // verify verifies a JWT with the keys of its issuer.
@@ -120,27 +111,4 @@ func (s *Source) provider(raw string) string {
 		return v.Name
 	}
 	return ""
-}
-
-// modified returns the modification time of a file, or zero if it is missing.
-func modified(path string) time.Time {
-	at, err := os.Stat(path)
-	if err != nil {
-		return time.Time{}
-	}
-	return at.ModTime()
-}
-
-// readBounded reads a file of at most limit bytes.
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // only read
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s has more than %d bytes", path, limit)
-	}
-	return data, err
 }
