@@ -3,10 +3,11 @@ package exchange
 import (
 	"context"
 	"fmt"
-	"github.com/askbus/askbus/internal/livefile"
 	"log/slog"
 	"path/filepath"
 	"time"
+
+	"github.com/askbus/askbus/internal/livefile"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
