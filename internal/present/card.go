@@ -19,7 +19,6 @@ type Card struct {
 	Priority Priority
 	Waits    Moment
 	Ends     *Moment // nil: ended, or no declared deadline
-	NoEnd    string  // "no deadline", if pending without one
 	Held     string  // "the agent waits", if pending only while it waits
 	Title    string  // empty if it only repeats the question
 	Several  string  // "4 questions, answered together"
@@ -165,7 +164,6 @@ func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
 	}
 	at, declared := r.Deadline()
 	if !declared {
-		c.NoEnd = c.words.noDeadline
 		return
 	}
 	ends := v.When(at, now, Until)

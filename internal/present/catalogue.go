@@ -30,7 +30,7 @@ type catalogue struct {
 	asks, asked, forAgent      string
 	session, branch            string
 	tenant, waiting            string
-	noDeadline, agentWaits     string
+	agentWaits                 string
 	ends, shownToo, answerAt   string
 	several                    func(questions int) string
 	step, urgent, high         string

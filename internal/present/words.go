@@ -38,7 +38,7 @@ func newCatalogue(l *lang.Language) *catalogue {
 
 		anAgent: say("an agent"), you: say("you"), group: say("group %s"),
 		asks: say("%s asks"), asked: say("%s asked"), forAgent: say("for %s"),
-		session: say("session %s"), branch: say("branch %s"), tenant: say("tenant %s"), waiting: say("waiting %s"), noDeadline: say("no deadline"), ends: say("ends %s"),
+		session: say("session %s"), branch: say("branch %s"), tenant: say("tenant %s"), waiting: say("waiting %s"), ends: say("ends %s"),
 		shownToo: say("Also shown %s."), answerAt: say("Answer it at %s"),
 		several: func(n int) string { return l.Say("%d questions, answered together", n) },
 		step:    say("%[1]s of %[2]s"), urgent: say("urgent"), high: say("high priority"),

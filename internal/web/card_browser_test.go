@@ -62,7 +62,7 @@ func TestBrowserTheCardOnEachScreen(t *testing.T) {
 			b.wait(`(() => { const r = document.querySelector('.send').getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight })()`)
 			b.wait(`(() => { const tops = ['.note', '.own', '.decline'].map((s) => Math.round(document.querySelector('.act > ' + s).getBoundingClientRect().top)); return new Set(tops).size === 1 })()`)
 			b.wait(`document.querySelector('h1.text code').textContent === 'make migrate' && document.querySelector('h1.text strong').textContent === 'production' && document.querySelector('h1.text').innerText.includes('the plan (ci.example.com)')`)
-			b.wait(`document.querySelector('.context').open && document.querySelector('.asker').innerText.includes('acme/payments') && document.querySelector('.asker').innerText.includes('no deadline') && document.querySelector('.asker').innerText.includes('session 3f2a91bc ')===false && document.querySelector('.asker').innerText.includes('3f2a91bc')`)
+			b.wait(`document.querySelector('.context').open && document.querySelector('.asker').innerText.includes('acme/payments') && /waiting \d+ (s|min)$/m.test(document.querySelector('.asker').innerText) && document.querySelector('.asker').innerText.includes('session 3f2a91bc ')===false && document.querySelector('.asker').innerText.includes('3f2a91bc')`)
 			b.keys("p")
 			b.wait(`document.querySelector('#reader').open && document.querySelector('#reader').getBoundingClientRect().height >= innerHeight - 1`)
 			b.keys("v")
