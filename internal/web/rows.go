@@ -55,6 +55,7 @@ func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, 
 	if !list {
 		return p
 	}
+	p.List = make([]entry, 0, len(heads))
 	group := ""
 	for i := range heads {
 		record := heads[i].Record()

@@ -147,6 +147,7 @@ func (b *Board) Pending(f Filter, offset, limit int) (heads []Head, total int) {
 		heads = heads[min(offset, total):]
 		return heads[:min(limit, len(heads))], total
 	}
+	heads = make([]Head, 0, min(limit, max(0, len(b.order)-offset)))
 	for _, h := range b.order {
 		if !f.takes(h) {
 			continue
