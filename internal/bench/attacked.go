@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"text/tabwriter"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/natsd"
@@ -84,13 +84,11 @@ func MeasureAttacks(ctx context.Context, program Program, plan Plan, opts Attack
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // in the system's temporary directory
 	p, err := startProcess(ctx, program, dir, "up", "up", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open", "--max-store", "512MiB", "--log-level", "error")
-	if p != nil && p.cmd != nil {
-		plan.Progress("askbus up is at " + p.ops)
-	}
 	if err != nil {
 		return Attacked{}, err
 	}
 	defer p.kill()
+	plan.Progress("askbus up is at " + p.ops)
 	bed, err := p.bed("bench")
 	if err != nil {
 		return Attacked{}, err
@@ -132,7 +130,7 @@ func (p *process) attacked(ctx context.Context, program Program, plan Plan, cpu 
 			if err != nil {
 				return o, err
 			}
-			pause(ctx, settleAfter)
+			_ = backoff.Sleep(ctx, settleAfter)
 			used, began := p.cpu(), time.Now()
 			took, failed, why := v.cycles(ctx, plan.Round)
 			cores := (p.cpu() - used).Seconds() / time.Since(began).Seconds() / float64(plan.Rounds)
@@ -183,19 +181,9 @@ func (p *process) attacker(ctx context.Context, program Program, kind, at string
 	}
 	how.User = who.User
 	if kind == AttackSockets {
-		out, err := program(ctx, "token", "issue", "--dir", p.dir, "--role", "screen", "--tenant", noisyTenant, "--session", noisySession, "--output", "json").Output()
-		if err != nil {
-			return how, fmt.Errorf("bench: issue a token: %w", err)
-		}
-		var issued struct {
-			Token string `json:"token"`
-		}
-		if err := json.Unmarshal(out, &issued); err != nil || issued.Token == "" {
-			return how, errors.Join(errors.New("bench: askbus token issue printed no token"), err)
-		}
-		how.Token = issued.Token
+		how.Token, err = p.issueToken(ctx, program, "--role", "screen", "--tenant", noisyTenant, "--session", noisySession)
 	}
-	return how, nil
+	return how, err
 }
 
 // Attackers are attacking processes that run during another measurement.
@@ -210,16 +198,12 @@ func StartAttackers(ctx context.Context, program Program, dir string, opts Attac
 	if err := opts.fill(); err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "context.json"))
+	where, err := readAddresses(dir)
 	if err != nil {
 		return nil, fmt.Errorf("bench: attackers need the directory of a running \"askbus up\": %w", err)
 	}
-	var where struct {
-		NATS string `json:"nats_url"`
-		HTTP string `json:"http_url"`
-	}
-	if err := json.Unmarshal(data, &where); err != nil || where.NATS == "" || where.HTTP == "" {
-		return nil, errors.Join(fmt.Errorf("bench: %s names no NATS server and no HTTP address; give the directory of a running \"askbus up\"", filepath.Join(dir, "context.json")), err)
+	if where.NATS == "" || where.HTTP == "" {
+		return nil, fmt.Errorf("bench: the context.json of %s lacks the address of NATS or of HTTP; give the directory of a running \"askbus up\"", dir)
 	}
 	p := &process{dir: dir, url: where.NATS}
 	all := &Attackers{}
@@ -336,7 +320,7 @@ func (v *victims) cycles(ctx context.Context, d time.Duration) (took []time.Dura
 		all.Go(func() {
 			for time.Since(began) < d && ctx.Err() == nil {
 				v.cycle(work, slot)
-				pause(ctx, quietPause)
+				_ = backoff.Sleep(ctx, quietPause)
 			}
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/call"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -121,7 +122,7 @@ func (a *attack) run(ctx context.Context) error {
 		if err := a.publish(ctx); err != nil { // it was cut off, or kept out
 			a.refused.Add(1)
 			a.pay(ctx)
-			pause(ctx, 10*time.Millisecond)
+			_ = backoff.Sleep(ctx, 10*time.Millisecond)
 		}
 	}
 	return ctx.Err()
@@ -138,14 +139,7 @@ func (a *attack) pay(ctx context.Context) {
 		if over <= 0 {
 			return
 		}
-		pause(ctx, min(over, 50*time.Millisecond))
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
+		_ = backoff.Sleep(ctx, min(over, 50*time.Millisecond))
 	}
 }
 
@@ -185,11 +179,11 @@ func (a *attack) publish(ctx context.Context) error {
 			if n > attackWaits {
 				_ = nc.Flush() // it ends in either case
 				nc.Close()
-				pause(ctx, time.Second)
+				_ = backoff.Sleep(ctx, time.Second)
 				return nil
 			}
 		case AttackTokens:
-			pause(ctx, time.Until(begin.Add(time.Duration(n)*time.Second/attackTokens)))
+			_ = backoff.Sleep(ctx, time.Until(begin.Add(time.Duration(n)*time.Second/attackTokens)))
 			err = send("ansv1.noisy."+a.User+".done", fmt.Sprintf(`{"token":"AAAAAAAAAAAAAAAAAAAAAA.$JS.ACK.ASKS_00.noisy-q.1.%d.1.1.1"}`, n), nil)
 		case AttackFill:
 			err = send(at+".ask."+id, askEvent(id, strings.Repeat("fill ", 12_000)), nil)
@@ -222,14 +216,14 @@ func (a *attack) connections(ctx context.Context, n int, one func(ctx context.Co
 				conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at.Host)
 				if err != nil {
 					a.refused.Add(1)
-					pause(ctx, 100*time.Millisecond)
+					_ = backoff.Sleep(ctx, 100*time.Millisecond)
 					continue
 				}
 				stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 				a.sent.Add(1)
 				if err := one(ctx, conn); err != nil {
 					a.refused.Add(1)
-					pause(ctx, 100*time.Millisecond)
+					_ = backoff.Sleep(ctx, 100*time.Millisecond)
 				}
 				stop()
 				_ = conn.Close()
@@ -261,7 +255,7 @@ func (a *attack) socket(ctx context.Context, conn net.Conn) error {
 func (a *attack) slowBody(ctx context.Context, conn net.Conn) error {
 	fmt.Fprint(conn, "POST /v1/hook HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 65536\r\n\r\n{")
 	for ctx.Err() == nil {
-		pause(ctx, time.Second)
+		_ = backoff.Sleep(ctx, time.Second)
 		if _, err := conn.Write([]byte(" ")); err != nil {
 			return errRefused
 		}

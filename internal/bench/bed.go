@@ -24,7 +24,7 @@ type Bed struct {
 	NoFloor    string // why there is no floor; empty: there is one
 
 	embedded bool   // everything runs in this process
-	shared   bool   // others use it, too: nothing of ours may stay
+	shared   bool   // with others: the bench leaves nothing behind
 	run      string // names this run's sessions, so that nobody else's asks are touched
 	dial     func(natsd.Role) (*nats.Conn, error)
 	servers  *servers                                                              // of an embedded one
@@ -102,7 +102,7 @@ func (b *Bed) broker(ctx context.Context, opts ledger.Options) error {
 	b.later(func() {
 		stop()
 		if err := <-done; err != nil {
-			b.log.Warn("the broker ended badly", slog.Any("error", err))
+			b.log.Warn("the broker failed", slog.Any("error", err))
 		}
 	})
 	return poll(ctx, 30*time.Second, "the broker is not ready", func() bool { return br.Ready() })
@@ -128,7 +128,7 @@ func logger(l *slog.Logger) *slog.Logger {
 	return l
 }
 
-// poll waits until ok returns nil, or returns its last error.
+// poll waits until ok returns true.
 func poll(ctx context.Context, limit time.Duration, missing string, ok func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/askbus/askbus/internal/backoff"
 )
 
 // tab is a page in its own Chromium, controlled over a pipe: chromedp is only for tests, and this
@@ -205,7 +207,7 @@ func (t *tab) open(ctx context.Context, url string) error {
 			return err
 		}
 	}
-	return sleep(ctx, 2*time.Second) // until the page and its stream are ready
+	return backoff.Sleep(ctx, 2*time.Second) // until the page and its stream are ready
 }
 
 func (t *tab) close() {

@@ -144,16 +144,14 @@ func (b *Bed) Cycle(ctx context.Context, plan Plan) ([]CycleRow, error) {
 		return nil, err
 	}
 	var rows []CycleRow
-	left := plan
-	for i, n := range plan.InFlight {
-		if plan.Limit > 0 {
-			left.Limit = plan.Limit / time.Duration(len(plan.InFlight))
-		}
-		rounds, err := Alternate(ctx, systems, n, left)
+	each := plan
+	each.Limit = plan.Limit / time.Duration(len(plan.InFlight))
+	for _, n := range plan.InFlight {
+		rounds, err := Alternate(ctx, systems, n, each)
 		if err != nil {
 			return rows, err
 		}
-		rows = append(rows, b.row(plan.InFlight[i], rounds))
+		rows = append(rows, b.row(n, rounds))
 	}
 	return rows, nil
 }

@@ -246,7 +246,7 @@ func (r *drill) load(ctx context.Context, agents []client.Session, slack client.
 			}
 			all.Go(func() { r.one(work, at, n, inSlack) })
 		}
-		_ = sleep(ctx, time.Until(began.Add(time.Duration(float64(n+1)/r.o.Rate*float64(time.Second)))))
+		_ = backoff.Sleep(ctx, time.Until(began.Add(time.Duration(float64(n+1)/r.o.Rate*float64(time.Second)))))
 	}
 	r.mu.Lock()
 	r.d.Seconds = time.Since(began).Seconds()

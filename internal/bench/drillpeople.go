@@ -72,7 +72,7 @@ func (r *drill) visit(ctx context.Context, person *http.Client, method, at strin
 // answer has an ask answered in the inbox by one person or two, unless it is
 // answered in Slack, and returns the accepted answers.
 func (r *drill) answer(ctx context.Context, at client.Session, id string, n int, inSlack bool) (accepted []string) {
-	if inSlack || sleep(ctx, time.Duration(200+n*37%600)*time.Millisecond) != nil { // the time that people need to read
+	if inSlack || backoff.Sleep(ctx, time.Duration(200+n*37%600)*time.Millisecond) != nil { // the time that people need to read
 		return nil
 	}
 	who := []int{n}

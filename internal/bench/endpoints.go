@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -29,29 +27,13 @@ type endpoints struct {
 
 // endpoints issues a token and returns the endpoints.
 func (p *process) endpoints(ctx context.Context, program Program, bed *Bed) (*endpoints, error) {
-	data, err := os.ReadFile(filepath.Join(p.dir, "context.json"))
-	if err != nil {
-		return nil, fmt.Errorf("bench: %w", err)
-	}
-	var where struct {
-		URL string `json:"http_url"`
-	}
-	if err := json.Unmarshal(data, &where); err != nil || where.URL == "" {
+	where, err := readAddresses(p.dir)
+	if err != nil || where.HTTP == "" {
 		return nil, errors.Join(errors.New("bench: context.json names no HTTP endpoints"), err)
 	}
-	d := &endpoints{url: where.URL, session: bed.run + httpSession, http: &http.Client{Timeout: cycleLimit, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
-	out, err := program(ctx, "token", "issue", "--dir", p.dir, "--tenant", bed.Tenant, "--session", d.session, "--output", "json").Output()
-	if err != nil {
-		return nil, fmt.Errorf("bench: issue a token: %w", err)
-	}
-	var issued struct {
-		Token string `json:"token"`
-	}
-	if err := json.Unmarshal(out, &issued); err != nil || issued.Token == "" {
-		return nil, errors.Join(errors.New("bench: askbus token issue printed no token"), err)
-	}
-	d.token = issued.Token
-	return d, nil
+	d := &endpoints{url: where.HTTP, session: bed.run + httpSession, http: &http.Client{Timeout: cycleLimit, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	d.token, err = p.issueToken(ctx, program, "--tenant", bed.Tenant, "--session", d.session)
+	return d, err
 }
 
 // errAway reports that the bus could not serve a request at the moment: a 503, or a hook without a

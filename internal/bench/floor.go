@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/subject"
@@ -109,7 +110,7 @@ func (f *Floor) learn(ctx context.Context, like *Asks) error {
 		}
 	}
 	if f.q.Header.Get("Nats-Schedule") == "" || f.o.Header.Get("Nats-Schedule-Next") != "purge" {
-		return errors.New("the ledger's messages do not carry the headers that the floor is about")
+		return errors.New("the ledger's messages lack the headers of schedules")
 	}
 	return nil
 }
@@ -161,7 +162,7 @@ func createStream(ctx context.Context, js jetstream.JetStream, cfg jetstream.Str
 		if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || time.Now().After(end) || ctx.Err() != nil {
 			return err
 		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+		if err := backoff.Sleep(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/askbus/askbus/internal/backoff"
 )
 
 // Idle is the cost of an idle "askbus up".
@@ -45,11 +47,11 @@ func MeasureIdle(ctx context.Context, program Program, dir string, d time.Durati
 	}
 	defer p.kill()
 	i := Idle{Machine: ThisMachine(), Start: micros(time.Since(began))}
-	if err := sleep(ctx, min(d, 3*time.Second)); err != nil { // what belongs to the start
+	if err := backoff.Sleep(ctx, min(d, 3*time.Second)); err != nil { // the start is not idle
 		return i, err
 	}
 	from, used := time.Now(), p.cpu()
-	if err := sleep(ctx, d); err != nil {
+	if err := backoff.Sleep(ctx, d); err != nil {
 		return i, err
 	}
 	i.Seconds = time.Since(from).Seconds()
@@ -57,15 +59,4 @@ func MeasureIdle(ctx context.Context, program Program, dir string, d time.Durati
 	i.RSS = p.rss()
 	i.Heap, err = p.heap(ctx)
 	return i, err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -173,7 +174,7 @@ func (b *Bed) inboxRun(ctx context.Context, opts InboxOptions, stream, spread bo
 			return run, err
 		}
 		at.Go(func() { _ = boards[i].Run(ctx) }) // it ends with ctx, or the connection
-		if err := poll(ctx, 10*time.Second, "a board is not there", func() bool { return boards[i].Status().Synced }); err != nil {
+		if err := poll(ctx, 10*time.Second, "a board is not synchronized", func() bool { return boards[i].Status().Synced }); err != nil {
 			return run, err
 		}
 	}
@@ -238,7 +239,7 @@ func (c *team) ask(ctx context.Context, agents []client.Session, n int, every ti
 		if _, err := agents[i%len(agents)].Ask(ctx, question("inbox")); err != nil {
 			return err
 		}
-		if err := sleep(ctx, every); err != nil {
+		if err := backoff.Sleep(ctx, every); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -189,12 +190,12 @@ func (c *audience) measure(ctx context.Context, chrome, link string) (InboxScree
 
 // events shows asks one by one above the others, and withdraws them.
 func (c *audience) events(ctx context.Context, t *tab, s *InboxScreen) error {
-	const rest = 5 * time.Second // what a page does by itself
+	const rest = 5 * time.Second // measures what a page does without events
 	idle, err := t.busy(ctx)
 	if err != nil {
 		return err
 	}
-	if err := sleep(ctx, rest); err != nil {
+	if err := backoff.Sleep(ctx, rest); err != nil {
 		return err
 	}
 	before, err := t.busy(ctx)
@@ -237,7 +238,7 @@ func (c *audience) counted(ctx context.Context, t *tab, s *InboxScreen) error {
 // shown asks, measures the time until the page shows it, and withdraws the ask.
 func (c *audience) shown(ctx context.Context, t *tab, id string, p ask.Priority, says string) (time.Duration, error) {
 	for len(t.shown) > 0 {
-		<-t.shown // said before
+		<-t.shown // from before
 	}
 	start := time.Now()
 	if err := c.ask(ctx, id, p); err != nil {
@@ -247,13 +248,13 @@ func (c *audience) shown(ctx context.Context, t *tab, id string, p ask.Priority,
 	if err != nil {
 		return 0, err
 	}
-	if err := sleep(ctx, browserPause); err != nil {
+	if err := backoff.Sleep(ctx, browserPause); err != nil {
 		return 0, err
 	}
 	if _, err := c.agent.Withdraw(ctx, id, "it was seen"); err != nil {
 		return 0, err
 	}
-	return at.Sub(start), sleep(ctx, browserPause)
+	return at.Sub(start), backoff.Sleep(ctx, browserPause)
 }
 
 // elsewhere answers the shown ask elsewhere.
@@ -275,7 +276,7 @@ func (c *audience) elsewhere(ctx context.Context, t *tab, s *InboxScreen) error 
 		}
 		took = append(took, at.Sub(start))
 		c.pending--
-		if err := errors.Join(sleep(ctx, browserPause), t.press(ctx, "Enter"), t.until(ctx, `document.querySelector('#card > article')?.dataset.state === 'pending'`)); err != nil {
+		if err := errors.Join(backoff.Sleep(ctx, browserPause), t.press(ctx, "Enter"), t.until(ctx, `document.querySelector('#card > article')?.dataset.state === 'pending'`)); err != nil {
 			return err
 		}
 	}
@@ -286,7 +287,7 @@ func (c *audience) elsewhere(ctx context.Context, t *tab, s *InboxScreen) error 
 // next answers one ask after the other with keys.
 func (c *audience) next(ctx context.Context, t *tab, s *InboxScreen) error {
 	for i := range nextRounds {
-		if err := errors.Join(t.press(ctx, "1"), t.press(ctx, "Enter"), t.until(ctx, "bench.next.length > "+strconv.Itoa(i)), sleep(ctx, browserPause)); err != nil {
+		if err := errors.Join(t.press(ctx, "1"), t.press(ctx, "Enter"), t.until(ctx, "bench.next.length > "+strconv.Itoa(i)), backoff.Sleep(ctx, browserPause)); err != nil {
 			return err
 		}
 		c.pending--
@@ -318,7 +319,7 @@ func (c *audience) burst(ctx context.Context, t *tab, s *InboxScreen) error {
 		}
 	}()
 	for end := time.Now().Add(burstFor); time.Now().Before(end); {
-		if err := errors.Join(t.press(ctx, "e"), sleep(ctx, typeEvery)); err != nil {
+		if err := errors.Join(t.press(ctx, "e"), backoff.Sleep(ctx, typeEvery)); err != nil {
 			return err
 		}
 	}
@@ -336,7 +337,7 @@ func (c *audience) burst(ctx context.Context, t *tab, s *InboxScreen) error {
 		return fmt.Errorf("bench: %d keys were typed, and %d are in the field", len(all), typed)
 	}
 	s.Typing = tailOf(all)
-	for _, id := range ids { // the next queue begins without what is above the others
+	for _, id := range ids { // the next queue begins without asks above the others
 		if _, err := c.agent.Withdraw(ctx, id, "the burst is over"); err != nil {
 			return err
 		}
@@ -408,7 +409,7 @@ func awaitHello(body io.Reader) error {
 // held returns the process's heap and stacks.
 func held() uint64 {
 	runtime.GC()
-	runtime.GC() // what pools hold goes with the second
+	runtime.GC() // the second collection empties the pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc + m.StackInuse
@@ -434,7 +435,7 @@ func (t *tab) busy(ctx context.Context) (float64, error) {
 			return m.Value, nil
 		}
 	}
-	return 0, errors.New("bench: the browser does not say how long it worked")
+	return 0, errors.New("bench: the browser reports no TaskDuration")
 }
 
 // eval runs a script in the page and decodes its value into to, if not nil.
@@ -470,11 +471,11 @@ func (t *tab) until(ctx context.Context, script string) error {
 		if err := t.eval(ctx, "Boolean("+script+")", &is); err != nil || is {
 			return err
 		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+		if err := backoff.Sleep(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("bench: browser: never true: %s", script)
+	return fmt.Errorf("bench: browser: not true after 15 s: %s", script)
 }
 
 // press presses and releases a key.

@@ -28,7 +28,7 @@ type Sample struct {
 
 const (
 	cycleLimit = 30 * time.Second // ends a cycle that hangs
-	grace      = 5 * time.Second  // for what is under way when the measurement is told to end
+	grace      = 5 * time.Second  // for cycles under way when the measurement is stopped
 )
 
 // Drive keeps inFlight cycles running for d, and lets the last ones finish even after ctx ends.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/cloudevent"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/internal/lifecycle"
@@ -66,7 +67,7 @@ func MeasurePending(ctx context.Context, program Program, dir string, n int, pla
 	if err != nil {
 		return r, err
 	}
-	defer func() { p.kill() }()
+	defer p.kill()
 	r = Pending{Machine: ThisMachine(), Asks: n}
 	plan.Progress("cycles with nothing pending")
 	if r.Empty, err = p.cycles(ctx, plan); err != nil {
@@ -80,7 +81,7 @@ func MeasurePending(ctx context.Context, program Program, dir string, n int, pla
 	if r.Stored, err = p.fill(ctx, n, plan); err != nil {
 		return r, err
 	}
-	if err := sleep(ctx, settle); err != nil {
+	if err := backoff.Sleep(ctx, settle); err != nil {
 		return r, err
 	}
 	full, err := p.heap(ctx)
@@ -101,10 +102,12 @@ func MeasurePending(ctx context.Context, program Program, dir string, n int, pla
 	plan.Progress("killed; starting again")
 	began := time.Now()
 	p.kill()
-	if p, err = startProcess(ctx, program, dir, "up", upArgs()...); err != nil {
+	again, err := startProcess(ctx, program, dir, "up", upArgs()...)
+	if err != nil {
 		return r, err
 	}
-	if err := p.ask(ctx); err != nil {
+	defer again.kill()
+	if err := again.ask(ctx); err != nil {
 		return r, err
 	}
 	r.Restart = time.Since(began).Seconds()
@@ -166,7 +169,7 @@ func (p *process) fill(ctx context.Context, n int, plan Plan) (perSecond float64
 					err = ask.ErrUnavailable
 				}
 				for errors.Is(err, ask.ErrUnavailable) && ctx.Err() == nil {
-					_, err = led.Store(ctx, q) // again, on a machine that is behind
+					_, err = led.Store(ctx, q) // again, if the machine is overloaded
 				}
 				if err != nil && !ledger.IsRace(err) {
 					failed.Store(&err)

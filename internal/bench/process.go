@@ -32,6 +32,37 @@ type process struct {
 	url string
 }
 
+// addresses are the addresses of a running askbus.
+type addresses struct {
+	NATS string            `json:"nats_url"`
+	HTTP string            `json:"http_url"`
+	Ops  map[string]string `json:"ops"`
+}
+
+// readAddresses reads the context.json of a directory.
+func readAddresses(dir string) (at addresses, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, "context.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &at)
+	}
+	return at, err
+}
+
+// issueToken issues a token with "askbus token issue" and its further arguments.
+func (p *process) issueToken(ctx context.Context, program Program, args ...string) (string, error) {
+	out, err := program(ctx, append([]string{"token", "issue", "--dir", p.dir, "--output", "json"}, args...)...).Output()
+	if err != nil {
+		return "", fmt.Errorf("bench: issue a token: %w", err)
+	}
+	var issued struct {
+		Token string `json:"token"`
+	}
+	if err := json.Unmarshal(out, &issued); err != nil || issued.Token == "" {
+		return "", errors.Join(errors.New("bench: askbus token issue printed no token"), err)
+	}
+	return issued.Token, nil
+}
+
 // startProcess starts a command that writes context.json into dir, and waits until its ops address
 // reports ready.
 func startProcess(ctx context.Context, program Program, dir, role string, args ...string) (*process, error) {
@@ -52,18 +83,11 @@ func startProcess(ctx context.Context, program Program, dir, role string, args .
 
 // ready reads context.json and checks readiness.
 func (p *process) ready(ctx context.Context, role string) bool {
-	data, err := os.ReadFile(filepath.Join(p.dir, "context.json"))
-	if err != nil {
+	at, err := readAddresses(p.dir)
+	if err != nil || at.Ops[role] == "" {
 		return false
 	}
-	var c struct {
-		URL string            `json:"nats_url"`
-		Ops map[string]string `json:"ops"`
-	}
-	if json.Unmarshal(data, &c) != nil || c.Ops[role] == "" {
-		return false
-	}
-	p.url, p.ops = c.URL, c.Ops[role]
+	p.url, p.ops = at.NATS, at.Ops[role]
 	body, err := p.get(ctx, "/readyz")
 	return err == nil && strings.TrimSpace(body) == "ok"
 }
@@ -99,7 +123,7 @@ func (p *process) heap(ctx context.Context) (int64, error) {
 			return strconv.ParseInt(v, 10, 64)
 		}
 	}
-	return 0, errors.New("bench: pprof says nothing of the heap")
+	return 0, errors.New("bench: the heap profile has no HeapAlloc")
 }
 
 // goroutines returns the number of goroutines, by pprof.
@@ -111,7 +135,7 @@ func (p *process) goroutines(ctx context.Context) (int64, error) {
 	first, _, _ := strings.Cut(body, "\n")
 	total, ok := strings.CutPrefix(first, "goroutine profile: total ")
 	if !ok {
-		return 0, errors.New("bench: pprof says nothing of the goroutines")
+		return 0, errors.New("bench: the goroutine profile has no total")
 	}
 	return strconv.ParseInt(total, 10, 64)
 }
@@ -157,7 +181,7 @@ func (p *process) disk() (n int64) {
 // kill kills the process with SIGKILL.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait() // killed, as it says
+	_ = p.cmd.Wait() // its error is the kill
 }
 
 // bed returns the process as a bed without a floor.

@@ -14,7 +14,7 @@ func tiny() bench.Plan {
 	return bench.Plan{InFlight: []int{1, 4}, Rounds: 1, Round: 50 * time.Millisecond}
 }
 
-func TestCycleSaysEverything(t *testing.T) {
+func TestCycleReportsEveryFigure(t *testing.T) {
 	t.Parallel()
 	r, err := bench.Cycle(t.Context(), bench.Options{Dir: t.TempDir(), Partitions: 2}, tiny())
 	if err != nil {

@@ -47,7 +47,7 @@ func (b *Bed) serve(dir string, nodes int, beside ...string) (*servers, error) {
 	first := filepath.Join(dir, "n1")
 	for i := range nodes {
 		opts := natsd.Options{Dir: filepath.Join(dir, "n"+strconv.Itoa(i+1)), Addr: "127.0.0.1:0", MaxStore: maxStore, Admin: true, Logger: b.log, Beside: beside}
-		if nodes > 1 { // whose nodes complain until they have found each other
+		if nodes > 1 { // nodes log errors until they have found each other
 			opts.Logger = logger(nil)
 			opts.Cluster = &natsd.Cluster{Node: "n" + strconv.Itoa(i+1), Addr: routes[i], Routes: routes}
 		}

@@ -25,7 +25,7 @@ import (
 type SlackOptions struct {
 	Asks   int           // presented, clicked and edited; default 300
 	Rounds int           // of 1, 2 and 4 replicas in turn; default 3
-	Cards  int           // that an outage leaves untrue; default 500
+	Cards  int           // that are outdated after an outage; default 500
 	Outage time.Duration // by Slack's clock; default an hour
 	Speed  float64       // of Slack's clock in the outage; default 60
 }
@@ -51,7 +51,7 @@ type SlackRecovery struct {
 	Cards   int     `json:"cards"`
 	Outage  float64 `json:"outage_s"`
 	Speed   float64 `json:"clock_speed"`
-	True    float64 `json:"true_again_s"`    // until the last card is true
+	True    float64 `json:"true_again_s"`    // until the last card is up to date
 	Calls   int     `json:"calls_meanwhile"` // of chat.update while Slack was away
 	Refused int     `json:"refused_with_429"`
 }
@@ -140,7 +140,7 @@ func (b *Bed) slackBed(ctx context.Context, name string, replicas int, opts fake
 	fake.AddUser(fakeslack.User{ID: "U0MEI", Name: "Mei"})
 	fake.AddChannel(fakeslack.Channel{ID: "C0ASKS", Name: "asks", Members: []string{"U0MEI", fakeslack.BotUser}})
 	log := b.log
-	if clock != nil { // an outage is what is measured: each failed call would be a line
+	if clock != nil { // during an outage each failed call would be logged
 		log = slog.New(slog.DiscardHandler)
 	}
 	connect := func(r natsd.Role) (*responder.Responder, error) {
@@ -198,7 +198,7 @@ func (b *slackBed) serve(ctx context.Context, app *slack.App, log *slog.Logger) 
 	b.closes = append(b.closes, func() {
 		stop()
 		if err := <-done; err != nil {
-			log.Warn("the Slack surface ended badly", slog.Any("error", err))
+			log.Warn("the Slack surface failed", slog.Any("error", err))
 		}
 		app.Drain()
 	})
@@ -231,7 +231,7 @@ func (b *slackBed) ask(ctx context.Context, i int) (ask.Key, error) {
 	return ask.Key{Tenant: b.tenant, Session: b.name, ID: a.ID}, err
 }
 
-// await waits until n cards are active.
+// await waits until there are so many cards, of which at most live are active.
 func (b *slackBed) await(ctx context.Context, cards, live int) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
@@ -240,7 +240,7 @@ func (b *slackBed) await(ctx context.Context, cards, live int) error {
 		return all >= cards && open <= live
 	})
 	if !ok {
-		return fmt.Errorf("bench: the cards are not there: %w", ctx.Err())
+		return fmt.Errorf("bench: wait for %d cards, at most %d of them active: %w", cards, live, ctx.Err())
 	}
 	return nil
 }
@@ -250,11 +250,11 @@ func (b *slackBed) elsewhere(ctx context.Context, k ask.Key) error {
 	return err
 }
 
-// each runs f for 0 to n-1, 32 at once, and returns the first error.
+// each runs f for 0 to n-1, 32 at once, and returns the errors.
 func each(n int, f func(i int) error) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	var first error
+	var failed error
 	turn := make(chan struct{}, 32)
 	for i := range n {
 		turn <- struct{}{}
@@ -263,12 +263,12 @@ func each(n int, f func(i int) error) error {
 			if err := f(i); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				first = errors.Join(first, err)
+				failed = errors.Join(failed, err)
 			}
 		})
 	}
 	all.Wait()
-	return first
+	return failed
 }
 
 func (b *Bed) slackPresented(ctx context.Context, name string, replicas, asks int) (float64, error) {
@@ -311,7 +311,7 @@ func (b *Bed) slackClicks(ctx context.Context, asks int) (click, elsewhere Times
 		if i%2 == 0 {
 			cards := s.fake.Messages("C0ASKS")
 			at := cards[len(cards)-1].Place
-			go s.fake.Click("U0MEI", at, "PostgreSQL") //nolint:contextcheck // a person's click knows no context
+			go s.fake.Click("U0MEI", at, "PostgreSQL") //nolint:contextcheck // a click has no context
 			if _, err := s.session.Wait(ctx, k.ID); err != nil {
 				return click, elsewhere, err
 			}

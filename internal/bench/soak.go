@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/ledger"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
@@ -21,7 +22,7 @@ type SoakOptions struct {
 	Rate       float64       // cycles a second; default: 100
 	Every      time.Duration // between two samples; default: 10s
 	Partitions int           // default: the ledger's
-	Progress   func(string)  // told what is under way; default: nobody
+	Progress   func(string)  // reports progress; default: not at all
 }
 
 func (o *SoakOptions) fill() {
@@ -164,7 +165,7 @@ func (l *soakLoad) drive(ctx, driving context.Context, rate float64) {
 	interval := time.Duration(float64(time.Second) / rate)
 	due := time.Now()
 	for i := 0; ; i++ {
-		if sleep(driving, time.Until(due)) != nil {
+		if backoff.Sleep(driving, time.Until(due)) != nil {
 			return
 		}
 		select {

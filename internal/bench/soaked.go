@@ -25,7 +25,7 @@ type Soak struct {
 	Heap       Drift      `json:"heap"`
 	Goroutines Drift      `json:"goroutines"`
 	Disk       Drift      `json:"disk"`
-	Verdict    string     `json:"verdict"` // a verdict below
+	Verdict    string     `json:"verdict"` // [SoakFlat], [SoakGrows] or [SoakShort]
 	Rule       string     `json:"rule"`
 	Note       string     `json:"note,omitempty"`
 }

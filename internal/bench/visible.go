@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/askbus/askbus/internal/auth"
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/web"
@@ -114,7 +115,7 @@ func (a *Asks) untilShown(ctx context.Context, n int, purpose string, shown <-ch
 				return Times{}, err
 			}
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := backoff.Sleep(ctx, pause); err != nil {
 			return Times{}, err
 		}
 	}
@@ -128,7 +129,7 @@ func until(ctx context.Context, shown <-chan string, id string) (time.Time, erro
 		select {
 		case got, ok := <-shown:
 			if !ok {
-				return time.Time{}, errors.New("bench: the browser has gone")
+				return time.Time{}, errors.New("bench: the browser exited")
 			}
 			if got == id {
 				return time.Now(), nil
@@ -184,7 +185,7 @@ func (b *Bed) inboxSite(ctx context.Context) (site, error) {
 	b.later(func() {
 		stop()
 		if err := <-done; err != nil {
-			b.log.Warn("the inbox ended badly", slog.Any("error", err))
+			b.log.Warn("the inbox failed", slog.Any("error", err))
 		}
 		_ = serving.Close()
 	})

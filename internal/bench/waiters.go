@@ -1,14 +1,16 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"strconv"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/natsd"
 	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
@@ -50,23 +52,25 @@ func MeasureWaiters(ctx context.Context, program Program, dir string, n int, pla
 	}
 	defer bed.Close()
 	w = Waiters{Machine: ThisMachine(), Agents: n}
+	c := &counter{got: make([]atomic.Int32, n), left: make(chan struct{})}
+	c.waiting.Store(int64(n))
 	conns := make([]*nats.Conn, (n+perConnection-1)/perConnection)
+	inboxes := make([]chan *nats.Msg, len(conns))
 	for i := range conns {
 		if conns[i], err = bed.open(natsd.Role{Name: natsd.RoleGateway}); err != nil {
 			return w, err
 		}
+		inboxes[i] = make(chan *nats.Msg, 2*perConnection)
+		go c.count(inboxes[i])
 	}
 	before, err := p.heap(ctx)
 	if err != nil {
 		return w, err
 	}
 	plan.Progress("agents begin to wait")
-	c := &counter{got: make([]atomic.Int32, n), left: make(chan struct{})}
-	c.waiting.Store(int64(n))
 	for i := range n {
 		nc := conns[i/perConnection]
-		at := strings4(subject.Out, "bench", "w"+strconv.Itoa(i), "*") + "." + subject.Outcome
-		if _, err := nc.ChanSubscribe(at, c.inbox(nc)); err != nil {
+		if _, err := nc.ChanSubscribe(outcomeOf(i, "*"), inboxes[i/perConnection]); err != nil {
 			return w, err
 		}
 		// A million at once would keep the server from answering pings.
@@ -97,7 +101,7 @@ func MeasureWaiters(ctx context.Context, program Program, dir string, n int, pla
 		return w, ctx.Err()
 	}
 	w.Seconds = time.Since(began).Seconds()
-	if err := sleep(ctx, time.Second); err != nil { // a second delivery would arrive by then
+	if err := backoff.Sleep(ctx, time.Second); err != nil { // a second delivery would arrive by then
 		return w, err
 	}
 	for i := range c.got {
@@ -116,45 +120,26 @@ func MeasureWaiters(ctx context.Context, program Program, dir string, n int, pla
 type counter struct {
 	got     []atomic.Int32
 	waiting atomic.Int64
-	left    chan struct{} // closed when everybody got something
-
-	mu      sync.Mutex
-	inboxes map[*nats.Conn]chan *nats.Msg
+	left    chan struct{} // closed when every agent got an outcome
 }
 
-// inbox is the inbox of a connection's agents.
-func (c *counter) inbox(nc *nats.Conn) chan *nats.Msg {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inboxes == nil {
-		c.inboxes = map[*nats.Conn]chan *nats.Msg{}
-	}
-	if ch := c.inboxes[nc]; ch != nil {
-		return ch
-	}
-	ch := make(chan *nats.Msg, 2*perConnection)
-	c.inboxes[nc] = ch
-	go func() {
-		for m := range ch { // ends with the process
-			k, _, ok := subject.ParseOut(m.Subject)
-			i, err := strconv.Atoi(k.Session[min(1, len(k.Session)):])
-			if ok && err == nil && i < len(c.got) && c.got[i].Add(1) == 1 && c.waiting.Add(-1) == 0 {
-				close(c.left)
-			}
+// count counts the outcomes that a connection receives, until the process ends.
+func (c *counter) count(inbox <-chan *nats.Msg) {
+	for m := range inbox {
+		k, _, ok := subject.ParseOut(m.Subject)
+		i, err := strconv.Atoi(strings.TrimPrefix(k.Session, "w"))
+		if ok && err == nil && i < len(c.got) && c.got[i].Add(1) == 1 && c.waiting.Add(-1) == 0 {
+			close(c.left)
 		}
-	}()
-	return ch
+	}
 }
 
 // publishOutcomes publishes one outcome per agent, as a stream republishes it.
 func publishOutcomes(nc *nats.Conn, n int) error {
-	body := make([]byte, 1200)
-	for i := range body {
-		body[i] = 'x'
-	}
+	body := bytes.Repeat([]byte("x"), 1200)
 	for i := range n {
 		m := &nats.Msg{
-			Subject: strings4(subject.Out, "bench", "w"+strconv.Itoa(i), "deploy") + "." + subject.Outcome,
+			Subject: outcomeOf(i, "deploy"),
 			Header: nats.Header{
 				"Nats-Stream": {subject.Stream(0)}, "Nats-Subject": {subject.LedgerOutcome(0, ask.Key{Tenant: "bench", Session: "w" + strconv.Itoa(i), ID: "deploy"})},
 				"Nats-Last-Sequence": {"0"}, "ce-type": {"dev.askbus.ask.resolved.v1"},
@@ -167,4 +152,7 @@ func publishOutcomes(nc *nats.Conn, n int) error {
 	return nc.FlushTimeout(time.Minute)
 }
 
-func strings4(a, b, c, d string) string { return a + "." + b + "." + c + "." + d }
+// outcomeOf returns the subject of the outcomes of an agent's ask.
+func outcomeOf(agent int, id string) string {
+	return fmt.Sprintf("%s.bench.w%d.%s.%s", subject.Out, agent, id, subject.Outcome)
+}
