@@ -1,15 +1,14 @@
-// Command bench runs the ask cycle on what people would use instead of askbus,
-// beside askbus and its floor, in the same run and alternating: a Postgres
-// table with LISTEN and NOTIFY, Restate, Temporal, and a map in a Node process.
+// Command bench compares the ask cycle of askbus with that of alternatives: a
+// Postgres table with LISTEN and NOTIFY, Restate, Temporal, and a map in a Node
+// process. All run alternately, with askbus and its floor.
 //
 //	go run . --in-flight 1,64
 //
-// It is a module of its own, so that what it needs stays out of askbus. Every
-// contender runs on this machine, in a temporary directory, and says what it
-// makes durable before it acknowledges: a map that forgets is no ledger, however
-// fast.
+// It is a module of its own, so that askbus does not depend on the alternatives.
+// Every contender runs on this machine, in a temporary directory. The report
+// states what each makes durable before it acknowledges, because that explains
+// much of the difference.
 //
-// Temporal's server is the one that its authors build, pinned by a module
-// without code in the folder temporal and built when it is first asked for: that
-// takes minutes, and neither tests nor linters need it.
+// The module in the folder temporal has no code: it pins Temporal's server. The
+// first run builds it, which takes minutes; tests and linters do not need it.
 package main

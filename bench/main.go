@@ -44,7 +44,7 @@ func contenders() []contender {
 		{"postgres", "a row, by the write-ahead log, synced on commit (Debian's defaults)", startPostgres},
 		{"restate", "a journal entry in its log, by its defaults on one node", startRestate},
 		{"temporal", "its history in SQLite, each commit synced (WAL, synchronous full): its store for development, not for production", startTemporal},
-		{"node-map", "nothing: a restart forgets every ask", startNode},
+		{"node-map", "nothing", startNode},
 	}
 }
 
@@ -67,9 +67,9 @@ type result struct {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	inFlight := flags.String("in-flight", "1,64", "cycles under way at once")
-	rounds := flags.Int("rounds", 5, "rounds of each")
-	round := flags.Duration("round", 3*time.Second, "how long a round is")
+	inFlight := flags.String("in-flight", "1,64", "numbers of cycles at the same time, separated by commas")
+	rounds := flags.Int("rounds", 5, "rounds of each contender")
+	round := flags.Duration("round", 3*time.Second, "duration of a round")
 	only := flags.String("only", "", "contenders, separated by commas; default all")
 	output := flags.String("output", "text", "text or json")
 	if err := flags.Parse(args); err != nil {
@@ -164,5 +164,5 @@ func (r result) write(out io.Writer) error {
 	return w.Flush()
 }
 
-// errAway reports that a contender's program is not installed.
+// errAway reports that a contender's program or files are missing.
 var errAway = errors.New("not on this machine")

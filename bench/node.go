@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -51,7 +51,7 @@ func startNode(ctx context.Context, _ string) (system, error) {
 		name string
 		told func(id string)
 	}{
-		{"asked", func(id string) { n.loops.Go(func() { _ = n.post(running, "/answer/"+id, outcome) }) }},
+		{"asked", func(id string) { n.loops.Go(func() { _ = post(running, n.http, n.url+"/answer/"+id, outcome) }) }},
 		{"answered", n.answered},
 	} {
 		if err := n.listen(running, feed.name, feed.told); err != nil {
@@ -89,21 +89,43 @@ func (n *node) listen(ctx context.Context, feed string, told func(id string)) er
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	n.loops.Go(func() {
-		for {
-			_, data, err := conn.Read(ctx)
-			if err != nil {
-				return
-			}
-			var m struct {
-				ID string `json:"id"`
-			}
-			if json.Unmarshal(data, &m) == nil {
-				told(m.ID)
-			}
-		}
-	})
+	n.loops.Go(func() { readIDs(ctx, conn, told) })
 	return nil
+}
+
+// readIDs calls told with each id that arrives over a WebSocket, until ctx ends.
+func readIDs(ctx context.Context, conn *websocket.Conn, told func(id string)) {
+	for {
+		_, data, err := conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		var m struct {
+			ID string `json:"id"`
+		}
+		if json.Unmarshal(data, &m) == nil {
+			told(m.ID)
+		}
+	}
+}
+
+// post sends a body as JSON.
+func post(ctx context.Context, c *http.Client, url, body string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	answer, err := io.ReadAll(resp.Body)
+	if resp.StatusCode >= http.StatusBadRequest {
+		err = errors.Join(err, fmt.Errorf("%s: %s: %s", url, resp.Status, strings.TrimSpace(string(answer))))
+	}
+	return err
 }
 
 func (n *node) answered(id string) {
@@ -115,23 +137,6 @@ func (n *node) answered(id string) {
 	}
 }
 
-func (n *node) post(ctx context.Context, path, body string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url+path, bytes.NewReader([]byte(body)))
-	if err != nil {
-		return err
-	}
-	resp, err := n.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // only read
-	_, _ = io.Copy(io.Discard, resp.Body)
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, resp.Status)
-	}
-	return nil
-}
-
 // Cycle implements bench.System.
 func (n *node) Cycle(ctx context.Context, _ int) error {
 	id := newID()
@@ -139,7 +144,7 @@ func (n *node) Cycle(ctx context.Context, _ int) error {
 	n.mu.Lock()
 	n.waits[id] = ch
 	n.mu.Unlock()
-	if err := n.post(ctx, "/ask/"+id, question); err != nil {
+	if err := post(ctx, n.http, n.url+"/ask/"+id, question); err != nil {
 		return err
 	}
 	select {

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -79,7 +75,7 @@ func (r *restate) register(ctx context.Context, admin, service string) error {
 		return err
 	}
 	for end := time.Now().Add(time.Minute); ; {
-		err := r.post(ctx, admin+"/deployments", string(body))
+		err := post(ctx, r.http, admin+"/deployments", string(body))
 		if err == nil {
 			return nil
 		}
@@ -99,43 +95,16 @@ func (r *restate) watch(ctx context.Context, feed string) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
 	r.loops.Go(func() {
-		for {
-			_, data, err := conn.Read(running)
-			if err != nil {
-				return
-			}
-			var m struct {
-				ID string `json:"id"`
-			}
-			if json.Unmarshal(data, &m) == nil {
-				r.loops.Go(func() { _ = r.post(running, r.ingress+"/ask/"+m.ID+"/answer", outcome) }) // a lost one times its cycle out
-			}
-		}
+		readIDs(running, conn, func(id string) {
+			r.loops.Go(func() { _ = post(running, r.http, r.ingress+"/ask/"+id+"/answer", outcome) }) // without it the cycle times out
+		})
 	})
 	return nil
 }
 
-func (r *restate) post(ctx context.Context, url, body string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader([]byte(body)))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := r.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // only read
-	said, err := io.ReadAll(resp.Body)
-	if resp.StatusCode >= http.StatusBadRequest {
-		err = errors.Join(err, fmt.Errorf("%s: %s: %s", url, resp.Status, strings.TrimSpace(string(said))))
-	}
-	return err
-}
-
 // Cycle implements bench.System.
 func (r *restate) Cycle(ctx context.Context, _ int) error {
-	return r.post(ctx, r.ingress+"/ask/"+newID()+"/run", question)
+	return post(ctx, r.http, r.ingress+"/ask/"+newID()+"/run", question)
 }
 
 // Close stops both processes.

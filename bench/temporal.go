@@ -130,7 +130,7 @@ func (t *temporal) until(end time.Time, try func() error) error {
 		}
 		select {
 		case <-t.ended:
-			return fmt.Errorf("it has ended: %w", err)
+			return fmt.Errorf("the server has exited: %w", err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
@@ -159,10 +159,10 @@ func askWorkflow(ctx workflow.Context, body json.RawMessage) (json.RawMessage, e
 	return answer, nil
 }
 
-// show passes an ask to the responder, which answers all.
+// show passes an ask to the responder, which answers every ask.
 func (t *temporal) show(ctx context.Context, id string, _ json.RawMessage) error {
 	ctx = context.WithoutCancel(ctx)
-	t.loops.Go(func() { _ = t.client.SignalWorkflow(ctx, id, "", temporalSignal, json.RawMessage(outcome)) }) // a lost one times its cycle out
+	t.loops.Go(func() { _ = t.client.SignalWorkflow(ctx, id, "", temporalSignal, json.RawMessage(outcome)) }) // without it the cycle times out
 	return nil
 }
 

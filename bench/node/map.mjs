@@ -1,5 +1,5 @@
-// An ask-a-human service as one would write it in an hour: a map, HTTP for what
-// is asked and answered, WebSockets for the news. Nothing outlives the process.
+// A minimal ask-a-human service: a map, HTTP for asks and answers, and WebSockets
+// for notifications. It stores nothing on disk.
 import { createServer } from "node:http";
 import { WebSocketServer } from "ws";
 

@@ -1,10 +1,10 @@
 // An ask on Restate: a workflow that shows the question, waits on a durable
-// promise, and returns the outcome. Whoever answers resolves the promise.
+// promise, and returns the outcome. An answer resolves the promise.
 import * as restate from "@restatedev/restate-sdk";
 import { createServer } from "node:http";
 import { WebSocketServer } from "ws";
 
-// The SDK wants a newer Node than Debian's.
+// The SDK needs a newer Node than Debian's.
 Promise.withResolvers ??= function () {
   const all = {};
   all.promise = new this((resolve, reject) => Object.assign(all, { resolve, reject }));
