@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/askbus/askbus/internal/backoff"
 	"github.com/askbus/askbus/internal/call"
 	"github.com/askbus/askbus/internal/identity"
 	"github.com/askbus/askbus/internal/natsd"
@@ -77,7 +78,7 @@ func MeasureScreen(ctx context.Context, program Program, opts Options, n, events
 		return s, err
 	}
 	began, before := time.Now(), p.used()
-	if err := sleep(ctx, 5*time.Second); err != nil {
+	if err := backoff.Sleep(ctx, 5*time.Second); err != nil {
 		return s, err
 	}
 	idle := float64(p.used()-before) / float64(time.Since(began))
@@ -105,13 +106,13 @@ func (c *audience) tell(ctx context.Context, told <-chan string, events int) ([]
 			return nil, err
 		}
 		took = append(took, at.Sub(start))
-		if err := sleep(ctx, screenRest); err != nil {
+		if err := backoff.Sleep(ctx, screenRest); err != nil {
 			return nil, err
 		}
 		if _, err := c.agent.Withdraw(ctx, id, "it was seen"); err != nil {
 			return nil, err
 		}
-		if err := sleep(ctx, screenRest); err != nil {
+		if err := backoff.Sleep(ctx, screenRest); err != nil {
 			return nil, err
 		}
 	}
