@@ -1,6 +1,10 @@
-// Package browsertest gives a test a real Chromium: one process a test binary,
-// a browser context of its own for each tab. A tab must end with nothing on its
-// console but what the browser itself reports of an honest refusal.
+// Package browsertest gives a test a real Chromium: one browser per test binary
+// and a browser context for each tab. A tab must end with nothing on its console
+// but what the browser itself reports of an honest refusal.
+//
+// Open prefers Chromium's headless shell, which is the same engine without the
+// browser around it and takes half of the processor time. OpenWindow opens a tab
+// of the whole browser, which has windows and notifications.
 package browsertest
 
 import (
@@ -18,26 +22,37 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var browser struct {
-	sync.Mutex
+// browser is a running browser.
+type browser struct {
 	ctx  context.Context //nolint:containedctx // the browser's own
 	stop func()
 }
 
-// Main runs the tests of a package and closes the browser afterwards.
+var running struct {
+	sync.Mutex
+	browsers map[string]browser // by path
+}
+
+// Main runs the tests of a package and closes the browsers afterwards.
 func Main(m *testing.M) int {
 	code := m.Run()
-	browser.Lock()
-	defer browser.Unlock()
-	if browser.stop != nil {
-		browser.stop()
+	running.Lock()
+	defer running.Unlock()
+	for _, b := range running.browsers {
+		b.stop()
 	}
 	return code
 }
 
-// Path is the browser's, or empty when there is none. ASKBUS_CHROME names one.
-func Path() string {
-	for _, name := range []string{os.Getenv("ASKBUS_CHROME"), "chromium", "chromium-browser", "google-chrome"} {
+var (
+	whole = []string{"chromium", "chromium-browser", "google-chrome"}
+	shell = []string{"chromium-headless-shell"}
+)
+
+// path returns the path of the first of these browsers that is installed, or an
+// empty string. ASKBUS_CHROME names another one.
+func path(names ...string) string {
+	for _, name := range append([]string{os.Getenv("ASKBUS_CHROME")}, names...) {
 		if path, err := exec.LookPath(name); err == nil && name != "" {
 			return path
 		}
@@ -45,27 +60,29 @@ func Path() string {
 	return ""
 }
 
-func start(t testing.TB) context.Context {
+func start(t testing.TB, path string) context.Context {
 	t.Helper()
-	browser.Lock()
-	defer browser.Unlock()
-	if browser.ctx != nil {
-		return browser.ctx
+	running.Lock()
+	defer running.Unlock()
+	if b, ok := running.browsers[path]; ok {
+		return b.ctx
 	}
 	dir, err := os.MkdirTemp("", "askbus-chrome") //nolint:usetesting // it outlives the test
 	if err != nil {
 		t.Fatal(err)
 	}
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), append( //nolint:usetesting // it outlives the test
-		slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(Path()), chromedp.UserDataDir(dir))...)
+		slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.UserDataDir(dir))...)
 	ctx, cancel := chromedp.NewContext(alloc)
-	browser.stop = func() { cancel(); stop(); _ = os.RemoveAll(dir) }
+	b := browser{ctx, func() { cancel(); stop(); _ = os.RemoveAll(dir) }}
 	if err := chromedp.Do(ctx); err != nil {
-		browser.stop()
-		browser.stop = nil
+		b.stop()
 		t.Fatalf("start the browser: %v", err)
 	}
-	browser.ctx = ctx //nolint:fatcontext // one for all
+	if running.browsers == nil {
+		running.browsers = map[string]browser{}
+	}
+	running.browsers[path] = b
 	return ctx
 }
 
@@ -80,13 +97,24 @@ var honest = regexp.MustCompile(`Failed to load resource: the server responded w
 // Open opens a tab. Without a browser the test is skipped, in CI it fails.
 func Open(t testing.TB) *Tab {
 	t.Helper()
-	if Path() == "" {
+	return open(t, path(slices.Concat(shell, whole)...))
+}
+
+// OpenWindow is Open in a browser with windows and notifications.
+func OpenWindow(t testing.TB) *Tab {
+	t.Helper()
+	return open(t, path(whole...))
+}
+
+func open(t testing.TB, path string) *Tab {
+	t.Helper()
+	if path == "" {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("no browser; CI must have one")
 		}
 		t.Skip("no browser; set ASKBUS_CHROME")
 	}
-	ctx, cancel := chromedp.NewContext(start(t), chromedp.WithNewBrowserContext())
+	ctx, cancel := chromedp.NewContext(start(t, path), chromedp.WithNewBrowserContext())
 	ctx, stop := context.WithTimeout(ctx, 2*waittest.Limit)
 	var mu sync.Mutex
 	var said []string

@@ -25,7 +25,12 @@ type tab struct {
 // open opens a new browser at the inbox.
 func (in inbox) open(t *testing.T, by ask.By, setup ...func(tab)) tab {
 	t.Helper()
-	page := browsertest.Open(t)
+	return in.openIn(t, browsertest.Open(t), by, setup...)
+}
+
+// openIn opens the inbox in a new tab.
+func (in inbox) openIn(t *testing.T, page *browsertest.Tab, by ask.By, setup ...func(tab)) tab {
+	t.Helper()
 	b := tab{page, t, page.Context(), in}
 	for _, s := range setup {
 		s(b)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/browsertest"
 	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/chromedp/cdproto/browser"
@@ -20,7 +21,7 @@ import (
 // window that nobody looks at.
 func (in inbox) notified(t *testing.T) tab {
 	t.Helper()
-	b := in.open(t, mei).live()
+	b := in.openIn(t, browsertest.OpenWindow(t), mei).live()
 	if _, err := chromedp.CallBrowser(b.ctx, browser.SetPermission, browser.SetPermissionParams{
 		Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: browser.PermissionSettingGranted, Origin: in.URL,
 		BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID,
@@ -189,7 +190,7 @@ func TestBrowserNoAskIsMissedWhileTheTabIsHidden(t *testing.T) {
 func TestBrowserASoundIsPlayedIfWantedAndNobodyLooks(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
-	b := serve(t, bus).open(t, mei).live()
+	b := serve(t, bus).openIn(t, browsertest.OpenWindow(t), mei).live()
 	b.js(`(() => {
 		window.beeps = 0;
 		const start = OscillatorNode.prototype.start;
