@@ -38,14 +38,7 @@ type Options struct {
 	// EmbedOrigins are the web origins that may frame /embed; default none.
 	EmbedOrigins []string
 
-	// Link returns the URL at which people answer an ask, for callers that cannot show it. Default:
-	// below BaseURL.
-	Link func(ask.Key) string
-
-	MaxWait      time.Duration // of one wait; default and maximum: 10 min
 	BodyTimeout  time.Duration // for a request's whole body; default 15 s
-	KeepAlive    time.Duration // interval of interim responses during a wait, for clients that support them; default 1 min
-	Ping         time.Duration // between pings of a socket, and how long one may take; default 30 s
 	MaxRequests  int           // concurrent requests; default 20,000
 	MaxSockets   int           // at once; default 10,000
 	MaxPerToken  int           // sockets of one token; default 2,000
@@ -72,11 +65,6 @@ type Options struct {
 }
 
 func (o *Options) fill() {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
 	num := func(n *int, v int) {
 		if *n <= 0 {
 			*n = v
@@ -85,15 +73,10 @@ func (o *Options) fill() {
 	if o.BaseURL == "" {
 		o.BaseURL = "http://localhost"
 	}
-	if o.Link == nil {
-		base := strings.TrimRight(o.BaseURL, "/")
-		o.Link = func(k ask.Key) string { return base + "/ask/" + k.String() }
+	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
+	if o.BodyTimeout <= 0 {
+		o.BodyTimeout = 15 * time.Second
 	}
-	def(&o.MaxWait, ask.MaxHold)
-	o.MaxWait = min(o.MaxWait, ask.MaxHold)
-	def(&o.BodyTimeout, 15*time.Second)
-	def(&o.KeepAlive, time.Minute)
-	def(&o.Ping, 30*time.Second)
 	num(&o.MaxRequests, 20_000)
 	num(&o.MaxSockets, 10_000)
 	num(&o.MaxPerToken, 2_000)
@@ -144,12 +127,13 @@ func New(nc *nats.Conn, tokens *token.Store, opts Options) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
+	link := func(k ask.Key) string { return opts.BaseURL + "/ask/" + k.String() }
 	asks, board := asking.New(agents), responder.NewBoard(resp, responder.BoardOptions{})
 	return &Gateway{
 		tokens: tokens, access: control, asks: asks, board: board, panel: panel.Panel{Origins: opts.EmbedOrigins}, swaps: newSwaps(opts.Swap, tokens.Check, opts.Now),
-		api: httpapi.New(control, asks, resp, httpapi.Options{BaseURL: strings.TrimRight(opts.BaseURL, "/"), MaxWait: opts.MaxWait, KeepAlive: opts.KeepAlive, Link: opts.Link, Now: opts.Now, Logger: opts.Logger}),
+		api: httpapi.New(control, asks, resp, httpapi.Options{BaseURL: opts.BaseURL, Link: link, Now: opts.Now, Logger: opts.Logger}),
 		sockets: wsapi.New(control, asks, resp, board, wsapi.Options{
-			Ping: opts.Ping, MaxSockets: opts.MaxSockets, MaxPerToken: opts.MaxPerToken, PerMinute: opts.PerMinute, MaxPerSocket: opts.MaxPerSocket, Link: opts.Link, Now: opts.Now, Logger: opts.Logger,
+			MaxSockets: opts.MaxSockets, MaxPerToken: opts.MaxPerToken, PerMinute: opts.PerMinute, MaxPerSocket: opts.MaxPerSocket, Link: link, Now: opts.Now, Logger: opts.Logger,
 		}),
 	}, nil
 }

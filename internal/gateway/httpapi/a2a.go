@@ -176,7 +176,7 @@ func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Call
 
 // a2aShow writes a task, with ?wait= after waiting for its end.
 func (api *API) a2aShow(w http.ResponseWriter, r *http.Request, k ask.Key, rec *ask.Record) ([]byte, error) {
-	wait, err := api.waitOf(r, 0)
+	wait, err := waitOf(r, 0)
 	if err != nil {
 		return nil, err
 	}

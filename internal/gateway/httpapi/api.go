@@ -17,12 +17,10 @@ import (
 
 // Options configures an [API]. All fields are required.
 type Options struct {
-	BaseURL   string               // public URL
-	MaxWait   time.Duration        // maximum of one wait
-	KeepAlive time.Duration        // interval of interim responses during a wait, for clients that support them
-	Link      func(ask.Key) string // URL at which people answer an ask
-	Now       func() time.Time
-	Logger    *slog.Logger
+	BaseURL string               // public URL
+	Link    func(ask.Key) string // URL at which people answer an ask
+	Now     func() time.Time
+	Logger  *slog.Logger
 }
 
 // API serves the HTTP API. It is safe for concurrent use.

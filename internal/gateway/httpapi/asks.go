@@ -33,7 +33,7 @@ func (api *API) ask(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	if err := api.place(r, c, &a, ""); err != nil {
 		return err
 	}
-	wait, err := api.waitOf(r, 0)
+	wait, err := waitOf(r, 0)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (api *API) get(w http.ResponseWriter, r *http.Request, c *access.Caller) er
 	if err := c.CheckSee(k.Tenant, k.Session); err != nil {
 		return err
 	}
-	wait, err := api.waitOf(r, 0)
+	wait, err := waitOf(r, 0)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ const (
 // batch handles several CloudEvents and responds with one for each, in order. It does not wait for
 // answers. An invalid event does not affect the others.
 func (api *API) batch(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
-	if wait, err := api.waitOf(r, 0); err != nil || wait > 0 {
+	if wait, err := waitOf(r, 0); err != nil || wait > 0 {
 		return access.Fault("a batch cannot wait; omit wait, and get the answers one by one")
 	}
 	if r.Header.Get("Idempotency-Key") != "" {

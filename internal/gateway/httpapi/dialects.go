@@ -63,7 +63,7 @@ func (api *API) askFor(w http.ResponseWriter, r *http.Request, c *access.Caller,
 	if err := api.place(r, c, a, a.Session); err != nil {
 		return nil, nil, err
 	}
-	wait, err := api.waitOf(r, otherwise)
+	wait, err := waitOf(r, otherwise)
 	if err != nil {
 		return nil, nil, err
 	}

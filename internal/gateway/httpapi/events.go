@@ -152,7 +152,7 @@ func (api *API) askEvent(w http.ResponseWriter, r *http.Request, c *access.Calle
 		return ask.InvalidError("ask", []ask.Fault{{Pointer: "/id", Message: "is " + access.Quote(a.ID) + ", but the event's subject is " + access.Quote(in.key.ID) + "; they must agree"}})
 	}
 	a.Tenant, a.Session, a.ID = in.key.Tenant, in.key.Session, in.key.ID
-	wait, err := api.waitOf(r, 0)
+	wait, err := waitOf(r, 0)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 // interact is the only call of the dialect interact: it asks one question and waits for the answer.
 // It is refused at once if nobody is present for the session.
 func (api *API) interact(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
-	return api.askIn(w, r, c, interactDialect(), style{wait: api.opts.MaxWait, require: true})
+	return api.askIn(w, r, c, interactDialect(), style{wait: ask.MaxHold, require: true})
 }
 
 // permission is the callback of an agent SDK and of a coding agent's CLI hook as an HTTP request
@@ -36,7 +36,7 @@ func (api *API) permission(w http.ResponseWriter, r *http.Request, c *access.Cal
 	if err != nil {
 		return err
 	}
-	o, warnings, err := api.askFor(w, r, c, &call.Ask, call.Warnings, api.opts.MaxWait)
+	o, warnings, err := api.askFor(w, r, c, &call.Ask, call.Warnings, ask.MaxHold)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (api *API) hook(w http.ResponseWriter, r *http.Request, c *access.Caller, b
 	}
 	hostcall.MarkAsked(&call.Ask)
 	call.Ask.Agent, call.Ask.WhileWaiting = hostcall.Agent(body), true
-	o, warnings, err := api.askFor(w, r, c, &call.Ask, call.Warnings, api.opts.MaxWait*9/10)
+	o, warnings, err := api.askFor(w, r, c, &call.Ask, call.Warnings, ask.MaxHold*9/10)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,9 @@ func (api *API) await(w http.ResponseWriter, r *http.Request, k ask.Key, wait ti
 	return &o, nil
 }
 
+// keepAliveEvery is the interval of interim responses.
+const keepAliveEvery = time.Minute
+
 // keepAlive sends "102 Processing" to Node, whose fetch times out after five minutes without a
 // header. Other clients may take it for the response: Python's http.client does.
 func (api *API) keepAlive(w http.ResponseWriter, r *http.Request) (stop func()) {
@@ -42,7 +45,7 @@ func (api *API) keepAlive(w http.ResponseWriter, r *http.Request) (stop func()) 
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(api.opts.KeepAlive)
+		tick := time.NewTicker(keepAliveEvery)
 		defer tick.Stop()
 		for {
 			select {
@@ -57,13 +60,13 @@ func (api *API) keepAlive(w http.ResponseWriter, r *http.Request) (stop func()) 
 }
 
 // waitOf returns how long a request wants to wait: ?wait or Askbus-Wait, as "30s" or "30".
-func (api *API) waitOf(r *http.Request, otherwise time.Duration) (time.Duration, error) {
+func waitOf(r *http.Request, otherwise time.Duration) (time.Duration, error) {
 	at, s := "?wait", r.URL.Query().Get("wait")
 	if s == "" {
 		at, s = "Askbus-Wait", r.Header.Get("Askbus-Wait")
 	}
 	if s == "" {
-		return min(otherwise, api.opts.MaxWait), nil
+		return min(otherwise, ask.MaxHold), nil
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
@@ -72,5 +75,5 @@ func (api *API) waitOf(r *http.Request, otherwise time.Duration) (time.Duration,
 	if err != nil || d < 0 {
 		return 0, ask.InvalidError("request", []ask.Fault{{Message: at + " is " + access.Quote(s) + `; give a duration such as "30s"`}})
 	}
-	return min(d, api.opts.MaxWait), nil
+	return min(d, ask.MaxHold), nil
 }

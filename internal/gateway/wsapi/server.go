@@ -18,7 +18,6 @@ import (
 
 // Options configures a [Server]. All fields are required.
 type Options struct {
-	Ping         time.Duration        // between pings of a socket, and how long one may take
 	MaxSockets   int                  // at once
 	MaxPerToken  int                  // sockets of one token
 	PerMinute    int                  // new sockets of one token in a minute

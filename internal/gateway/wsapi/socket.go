@@ -20,6 +20,7 @@ const (
 	maxFrame     = ask.MaxEventBytes      // of a client, in bytes
 	maxQueue     = 64                     // events queued for a slow client; beyond, it reads everything again
 	writeTimeout = 10 * time.Second       // of one frame
+	pingEvery    = 30 * time.Second       // and how long the reply may take
 	farewell     = 500 * time.Millisecond // for a client's reply when its token was revoked
 )
 
@@ -177,7 +178,7 @@ func (s *socket) run(life context.Context) {
 		defer cancel()
 		s.read(ctx, incoming)
 	})
-	ping := time.NewTicker(s.server.opts.Ping)
+	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
 	s.begin(ctx, &helpers)
 	for {
@@ -230,7 +231,7 @@ func (s *socket) read(ctx context.Context, incoming chan<- []byte) {
 
 // ping detects a dead client.
 func (s *socket) ping(ctx context.Context, cancel context.CancelFunc) {
-	one, stop := context.WithTimeout(ctx, s.server.opts.Ping)
+	one, stop := context.WithTimeout(ctx, pingEvery)
 	defer stop()
 	if s.conn.Ping(one) != nil {
 		cancel()
