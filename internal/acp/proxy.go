@@ -46,10 +46,12 @@ type Decider interface {
 
 // Options tunes [Run]. The zero value is ready to use.
 type Options struct {
-	Logger   *slog.Logger  // default: discard
-	Decider  Decider       // default: an answer in the editor's dialog withdraws the ask
-	Patience time.Duration // how long an editor's answer may wait for the bus; default 5 s
+	Logger  *slog.Logger // default: discard
+	Decider Decider      // default: an answer in the editor's dialog withdraws the ask
 }
+
+// patience is how long an editor's answer may wait for the bus.
+const patience = 5 * time.Second
 
 // maxOpen bounds the open questions. Further ones are only forwarded to the editor.
 const maxOpen = 256
@@ -91,9 +93,6 @@ type proxy struct {
 func Run(ctx context.Context, open Opener, who Caller, editor, agent Side, opts Options) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	if opts.Patience <= 0 {
-		opts.Patience = 5 * time.Second
 	}
 	if who.Tenant == "" {
 		who.Tenant = ask.DefaultTenant

@@ -201,7 +201,7 @@ func (p *proxy) settle(life context.Context, q *question, s *stored, r reply) (r
 		return r.line, "cancelled in the editor"
 	}
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(life), p.opts.Patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(life), patience)
 		defer cancel()
 		err = p.decide(ctx, q, s, given)
 	}

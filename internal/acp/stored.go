@@ -63,7 +63,7 @@ func (s *stored) withdraw(life context.Context, reason string) {
 	if reason == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(life), s.p.opts.Patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(life), patience)
 	defer cancel()
 	select {
 	case <-s.ready:
