@@ -13,11 +13,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/askbus/askbus/internal/exchange"
 	"github.com/askbus/askbus/internal/kubeapi"
+	"github.com/askbus/askbus/internal/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -225,6 +227,51 @@ func TestForgedTokensAreNotReviewed(t *testing.T) {
 	reviews := a.asked
 	if _, err := s.Holder(t.Context(), forged); !unauthorized(err) || a.asked != reviews+1 {
 		t.Errorf("while the keys cannot be read: %v after %d reviews", err, a.asked-reviews)
+	}
+}
+
+// A forged token has the keys read again. While an API server takes its time for
+// that, tokens that the known keys verify do not wait.
+func TestASlowReadOfTheKeysDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
+	var slow atomic.Bool
+	reading, release := make(chan struct{}), make(chan struct{})
+	a, s := reviewed(t, "askbus", func(o *exchange.SourceOptions) {
+		read := o.ReviewKeys
+		o.ReviewKeys = func(ctx context.Context) ([]byte, error) {
+			if slow.Load() {
+				close(reading)
+				<-release
+			}
+			return read(ctx)
+		}
+	})
+	server := newSigner(t, "k1")
+	first, second := server.sign(pod("team-a", "p")), server.sign(pod("team-a", "q"))
+	a.tokens[first], a.tokens[second] = "p", "q"
+	a.keys = server.jwks()
+	if _, err := s.Holder(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	slow.Store(true)
+	forged := newSigner(t, "k1").sign(pod("team-a", "p"))
+	stranger, other := make(chan error, 1), make(chan error, 1)
+	left, leave := context.WithCancel(t.Context())
+	go func() { _, err := s.Holder(left, forged); stranger <- err }()
+	<-reading
+	go func() { _, err := s.Holder(t.Context(), second); other <- err }()
+	select {
+	case err := <-other:
+		if err != nil {
+			t.Errorf("a good token during the read: %v", err)
+		}
+	case <-time.After(waittest.Limit):
+		t.Error("a good token waits for the read that a forged one began")
+	}
+	leave() // does not end the read for the others
+	close(release)
+	if err := <-stranger; !unauthorized(err) {
+		t.Errorf("the forged one: %v", err)
 	}
 }
 
