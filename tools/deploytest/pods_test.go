@@ -202,3 +202,21 @@ func checkAccess(t *testing.T, m *manifests) {
 		}
 	}
 }
+
+// What binds an account to something of the cloud must reach the pods of the Job and of the issuer too.
+func TestEveryServiceAccountHasTheAnnotations(t *testing.T) {
+	t.Parallel()
+	m, err := render(t.Context(), "askbus", "shape: cluster\nserviceAccount: { annotations: { role: bus } }\nissuer: { enabled: true, tokenReview: true, rules: { issuers: [{ name: c, issuer: c, audience: askbus, token_review: true }], rules: [] } }\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accounts := all[*corev1.ServiceAccount](&m)
+	if len(accounts) != 3 {
+		t.Errorf("%d accounts, want those of all pods, of the issuer and of the Job", len(accounts))
+	}
+	for _, a := range accounts {
+		if a.Annotations["role"] != "bus" {
+			t.Errorf("%s has the annotations %v", a.Name, a.Annotations)
+		}
+	}
+}
