@@ -12,6 +12,7 @@ import (
 
 	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
+	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -36,6 +37,7 @@ type past struct {
 	status  ask.Status
 	by      *ask.By
 	named   []string // audience
+	test    bool     // of "askbus doctor"
 	asked   time.Time
 	ended   time.Time
 	text    string // searchable text, in lower case
@@ -186,6 +188,7 @@ func (a *archive) take(r *ask.Record) {
 	p := &past{
 		key: k, heading: strings.Clone(end.Heading), status: end.Status,
 		agent: ask.Clip(ask.CleanLine(cmp.Or(r.Ask.Agent.Name, r.Ask.Agent.ID)), 80), asked: r.AskedAt, ended: r.Outcome.At, named: slices.Clone(r.Ask.Audience),
+		test: testAsk(r),
 	}
 	if by := r.Outcome.By; by != nil {
 		p.by = &ask.By{Principal: by.Principal, Name: by.Name}
@@ -200,6 +203,14 @@ func (a *archive) take(r *ask.Record) {
 	if a.rows[k] = p; len(a.rows) > maxPast+maxPast/5 {
 		a.cut()
 	}
+}
+
+// testAsk reports whether an ended ask is a test ask of "askbus doctor": an
+// operator's credential asked only itself, and answered. An agent cannot answer
+// as an operator, so it cannot hide an ask from people in this way.
+func testAsk(r *ask.Record) bool {
+	by := r.Outcome.By
+	return by != nil && by.Responder == subject.TypeOperator && strings.HasPrefix(by.Principal, "nats:") && slices.Equal(r.Ask.Audience, []string{by.Principal})
 }
 
 // cut drops the oldest asks.

@@ -82,7 +82,7 @@ func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, 
 	}
 	p.Pages, p.Views = at.pages(len(heads), total), s.views(me, at, len(off))
 	for _, r := range s.board.Ended(responder.Filter{Viewer: me}) {
-		if len(p.Ended) < maxJustEnded && now.Sub(r.Outcome.At) < time.Hour {
+		if len(p.Ended) < maxJustEnded && !testAsk(&r) && now.Sub(r.Outcome.At) < time.Hour {
 			p.Ended = append(p.Ended, present.NewEnd(&r, viewer(me), now))
 		}
 	}
