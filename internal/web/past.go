@@ -12,7 +12,6 @@ import (
 
 	"github.com/askbus/askbus/internal/lang"
 	"github.com/askbus/askbus/internal/present"
-	"github.com/askbus/askbus/internal/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -210,7 +209,7 @@ func (a *archive) take(r *ask.Record) {
 // as an operator, so it cannot hide an ask from people in this way.
 func testAsk(r *ask.Record) bool {
 	by := r.Outcome.By
-	return by != nil && by.Responder == subject.TypeOperator && strings.HasPrefix(by.Principal, "nats:") && slices.Equal(r.Ask.Audience, []string{by.Principal})
+	return by != nil && by.Responder == "operator" && strings.HasPrefix(by.Principal, "nats:") && slices.Equal(r.Ask.Audience, []string{by.Principal})
 }
 
 // cut drops the oldest asks.
