@@ -41,6 +41,7 @@ func TestBenchScreenFollowsAnInboxInItsOwnProcess(t *testing.T) {
 	if shown, _ := got["shown"].(map[string]any); shown["n"] != 2.0 || got["events"] != 4.0 || got["pending"] != 3.0 {
 		t.Errorf("%v", got)
 	}
+	pl.must(2, "bench", "screen", "--events", "1", "--output", "json")
 }
 
 func TestBenchSoakRuns(t *testing.T) {

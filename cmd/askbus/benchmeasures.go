@@ -58,6 +58,9 @@ func (a *app) benchMore(f *benchFlags) []*cobra.Command {
 	idleCmd.Flags().DurationVar(&idle, "for", idle, "how long to observe it")
 	pending, events := 2000, 200
 	screenCmd := sub("screen", "What a live screen costs its process: the inbox, with many asks pending", func(ctx context.Context) (report, error) {
+		if pending < 0 || events < 2 {
+			return nil, usage("--pending must be at least 0, and --events at least 2")
+		}
 		return bench.MeasureScreen(ctx, self, opts(), pending, events)
 	})
 	screenCmd.Flags().IntVar(&pending, "pending", pending, "pending asks")

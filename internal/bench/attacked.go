@@ -252,17 +252,8 @@ func (o *AttackOptions) fill() error {
 // startAttacker starts an attacking process. Stop kills it, which closes all its connections at
 // once, and returns its last report.
 func startAttacker(ctx context.Context, program Program, how Attacker) (stop func() AttackCounts, err error) {
-	cmd := program(ctx, "bench", "attacker")
-	in, err := cmd.StdinPipe()
+	cmd, in, out, err := startPiped(ctx, program, "bench", "attacker")
 	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("bench: start an attacker: %w", err)
 	}
 	err = json.NewEncoder(in).Encode(how)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -23,6 +24,19 @@ import (
 
 // Program returns the command that starts askbus with arguments.
 type Program func(ctx context.Context, args ...string) *exec.Cmd
+
+// startPiped starts a command with pipes to its input and from its output.
+func startPiped(ctx context.Context, program Program, args ...string) (cmd *exec.Cmd, in io.WriteCloser, out io.Reader, err error) {
+	cmd = program(ctx, args...)
+	cmd.Stderr = os.Stderr
+	if in, err = cmd.StdinPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	return cmd, in, out, cmd.Start()
+}
 
 // process is an askbus process, whose memory is measured.
 type process struct {

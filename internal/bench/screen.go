@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -45,7 +44,7 @@ func (s Screen) Write(out io.Writer) error {
 const screenRest = 120 * time.Millisecond
 
 // MeasureScreen starts a bus, and an inbox in its own process. While n asks are pending it asks and withdraws others,
-// one by one.
+// one by one; events is at least 2.
 func MeasureScreen(ctx context.Context, program Program, opts Options, n, events int) (Screen, error) {
 	s := Screen{Machine: ThisMachine(), Pending: n, Events: events &^ 1}
 	b, err := Embedded(ctx, opts)
@@ -148,17 +147,8 @@ func (b *Bed) startInbox(ctx context.Context, program Program) (*inboxProcess, e
 	if err != nil {
 		return nil, err
 	}
-	cmd := program(ctx, "bench", "page")
-	in, err := cmd.StdinPipe()
+	cmd, in, out, err := startPiped(ctx, program, "bench", "page")
 	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("bench: start an inbox: %w", err)
 	}
 	p := &inboxProcess{in: in, says: json.NewDecoder(out), end: func() {
