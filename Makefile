@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-LDFLAGS  := -s -w -X main.version=$(VERSION)
+LDFLAGS  := -s -w -X github.com/askbus/askbus/internal/cli.version=$(VERSION)
 BIN      ?= bin/askbus
 PGO      ?= cmd/askbus/release.pgo
 IMAGE    ?= askbus:dev
@@ -24,7 +24,7 @@ build: ## build bin/askbus (BIN), one static binary
 
 .PHONY: profile
 profile: ## measure the cycle again, and write the profile with which releases are built (PGO)
-	CGO_ENABLED=0 go run -trimpath ./cmd/askbus bench --in-flight 1,16,64,256 --rounds 4 --round 1500ms --cpu-profile $(PGO)
+	CGO_ENABLED=0 go run -trimpath ./cmd/askbus-lab bench --in-flight 1,16,64,256 --rounds 4 --round 1500ms --cpu-profile $(PGO)
 
 .PHONY: test
 test: ## run all tests; installs what they need (root) or says what to install; ASKBUS_SLOW=1: those of minutes, too
@@ -66,6 +66,7 @@ tidy: ## tidy the go.mod of every module
 generate: ## write every generated file again
 	@go generate ./...
 	@go -C tools run ./adrindex -dir ../docs/adr
+	@go -C tools run ./rooms -repo .. draw
 	@go -C tools/deploytest run ./chartdoc
 
 .PHONY: check
@@ -90,18 +91,22 @@ image-files: ## build what the image holds, in bin/image (IMAGEDIR)
 	rm -rf $(IMAGEDIR) && mkdir -p $(IMAGEDIR)/data
 	@$(MAKE) --no-print-directory build GOOS=linux BIN=$(IMAGEDIR)/askbus
 
+.PHONY: packages
+packages: ## pack the packages for TypeScript and Python in bin/packages, and print their sizes
+	@hack/packages bin/packages $(VERSION)
+
 .PHONY: chart
 chart: ## render charts/askbus and check the manifests against the Kubernetes types
 	go -C tools/deploytest test -count=1 ./...
 
 .PHONY: torture
 torture: ## run the fault driver with ARGS; TAGS=sabotage: a build that can break promises on purpose
-	go run $(if $(TAGS),-tags $(TAGS)) ./cmd/askbus torture $(ARGS)
+	go run $(if $(TAGS),-tags $(TAGS)) ./cmd/askbus-lab torture $(ARGS)
 
 # Packages without servers, browsers and processes.
-QUICK := ./pkg/ask/... ./pkg/dialect/... ./internal/acp/... ./internal/backoff/... ./internal/cloudevent/... ./internal/config/... ./internal/identity/... \
-	./internal/install/... ./internal/lifecycle/... ./internal/present/... ./internal/prompt/... ./internal/slack/fakeslack/... ./internal/subject/... \
-	./internal/transcript/... ./internal/tui/... ./internal/wire/...
+QUICK := ./pkg/ask/... ./pkg/dialect/... ./internal/asking/acp/... ./internal/process/backoff/... ./internal/protocol/cloudevent/... ./internal/process/config/... ./internal/server/identity/... \
+	./internal/asking/install/... ./internal/protocol/lifecycle/... ./pkg/card/... ./internal/answering/prompt/... ./internal/lab/fakeslack/... ./internal/protocol/subject/... \
+	./internal/asking/transcript/... ./internal/answering/tui/... ./internal/protocol/wire/...
 
 .PHONY: screenshots
 screenshots: ## take docs/images, the pictures of the inbox, in a real Chromium
@@ -117,4 +122,4 @@ quick: ## before a commit: build, vet and the tests that need no server, under t
 newest-nats: ## run the tests against the newest nats-server and nats.go, in a copy of this tree
 	@rm -rf bin/newest && mkdir -p bin/newest && git ls-files -z | xargs -0 cp --parents --target-directory bin/newest
 	cd bin/newest && go get github.com/nats-io/nats-server/v2@latest github.com/nats-io/nats.go@latest && go mod tidy && go list -m github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go
-	go -C bin/newest test $(if $(ARGS),$(ARGS),./internal/ledger/... ./internal/natsd/... ./internal/broker/... ./internal/state/... ./pkg/client/... ./pkg/responder/...)
+	go -C bin/newest test $(if $(ARGS),$(ARGS),./internal/bus/ledger/... ./internal/server/natsd/... ./internal/bus/broker/... ./internal/bus/state/... ./pkg/client/... ./pkg/responder/...)

@@ -14,7 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/askbus/askbus/internal/bench"
+	"github.com/askbus/askbus/internal/lab/bench"
 )
 
 func main() {
@@ -140,7 +140,7 @@ func measure(ctx context.Context, plan bench.Plan, only string) (result, error) 
 	return r, nil
 }
 
-func sum(name, durable string, inFlight int, rounds, askbus bench.Rounds) row {
+func sum(name, durable string, inFlight int, rounds, askbus-lab bench.Rounds) row {
 	us := func(d time.Duration) float64 { return float64(d.Microseconds()) }
 	rate := func(s bench.Sample) float64 { return s.PerSec }
 	return row{

@@ -40,7 +40,7 @@ trap down EXIT
 for need in ip iptables nsenter setpriv pgrep; do
 	command -v "$need" >/dev/null || { echo "netns: please install $need (iproute2, iptables, util-linux, procps)" >&2; exit 1; }
 done
-[[ -x $bin ]] || CGO_ENABLED=0 go build -o "$bin" ./cmd/askbus
+[[ -x $bin ]] || CGO_ENABLED=0 go build -o "$bin" ./cmd/askbus-lab
 
 # Remove namespaces that a run left when it was killed by SIGKILL.
 for left in $(ip netns list | grep -oE '^askt[0-9]+-(sw|[123])'); do

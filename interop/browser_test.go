@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/browsertest"
+	"github.com/askbus/askbus/internal/testkit/browsertest"
 	"github.com/chromedp/chromedp"
 )
 

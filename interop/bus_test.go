@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/browsertest"
-	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/testkit/browsertest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -42,6 +42,9 @@ func TestMain(m *testing.M) {
 	if path, err := binary(); err == nil {
 		_ = os.RemoveAll(filepath.Dir(path))
 	}
+	if installedDir != "" {
+		_ = os.RemoveAll(installedDir)
+	}
 	os.Exit(code)
 }
 
@@ -51,6 +54,7 @@ type bus struct {
 	binary string
 	dir    string
 	url    string
+	pages  string // address of the inbox for browsers
 	screen *responder.Responder
 	asked  chan ask.Record
 	ended  chan ask.Record
@@ -101,11 +105,16 @@ func upWith(t *testing.T, env []string, args ...string) *bus {
 // attend puts a person at a screen.
 func (b *bus) attend() {
 	b.t.Helper()
-	where, err := config.ReadContext(b.dir)
+	where, err := cli.ReadContext(b.dir)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.url = where.HTTPURL
+	link, err := exec.Command(b.binary, "login", "--dir", b.dir, "--output", "text").Output()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.pages, _, _ = strings.Cut(strings.TrimSpace(string(link)), "/login")
 	said, err := exec.Command(b.binary, "auth", "responder", "--type", "web", "--dir", b.dir, "--output", "json").Output()
 	if err != nil {
 		b.t.Fatal(err)

@@ -1,46 +1,21 @@
 package interop_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/askbus/askbus/pkg/ask"
 )
 
-// standIns returns programs that call the callbacks of examples/sdk-callback as
-// the SDKs do: how to start each, and its callback.
+// standIns returns programs that call the callbacks of the packages as the SDKs
+// do: how to start each, and its package.
 func standIns(t *testing.T) map[string][3]string {
 	t.Helper()
-	python, err := filepath.Abs("../examples/sdk-callback/askbus_callback.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := packages(t)
 	return map[string][3]string{
-		"TypeScript": {"node", "callback/standin.mjs", compiled(t)},
-		"Python":     {"python3", "callback/standin.py", python},
+		"TypeScript": {"node", "callback/standin.mjs", p.node()},
+		"Python":     {"python3", "callback/standin.py", p.python},
 	}
-}
-
-// compiled checks the types of the TypeScript callback and returns it as
-// JavaScript.
-func compiled(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if _, err := os.Stat("node_modules/.bin/tsc"); err != nil {
-		t.Skip("TypeScript is not installed; run npm ci in interop")
-	}
-	out, err := exec.Command("node_modules/.bin/tsc", "--strict", "--noEmitOnError", "--module", "esnext", "--target", "es2022", "--lib", "es2022,dom",
-		"--outDir", dir, "../examples/sdk-callback/askbus-callback.ts").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type":"module"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(dir, "askbus-callback.js")
 }
 
 func TestCallbacksOfAgentSDKs(t *testing.T) {
@@ -49,7 +24,7 @@ func TestCallbacksOfAgentSDKs(t *testing.T) {
 		ask := func(t *testing.T, tool, id string) *script {
 			t.Helper()
 			return runWith(t, in[0], in[1], map[string]any{
-				"callback": in[2], "url": b.url, "token": b.token("sdk-" + name), "session": "sdk-" + name, "wait": 1,
+				"package": in[2], "url": b.url, "token": b.token("sdk-" + name), "session": "sdk-" + name,
 				"tool": tool, "id": name + id, "input": question(nil),
 			})
 		}
@@ -63,7 +38,7 @@ func TestCallbacksOfAgentSDKs(t *testing.T) {
 				}
 			}
 		}
-		t.Run(name+" answered, after a wait", func(t *testing.T) {
+		t.Run(name+" answered", func(t *testing.T) {
 			s := ask(t, "AskUserQuestion", "-1")
 			b.choose(b.next(), "o2")
 			decided(t, s, `"behavior":"allow"`, `"Which database?":"SQLite"`, `"header":"Storage"`)

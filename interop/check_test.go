@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/torture"
+	"github.com/askbus/askbus/internal/lab/torture"
+	"github.com/askbus/askbus/internal/server/rights"
 )
 
 // TestAnIndependentCheckerFindsNoBrokenPromise checks the promises with a
@@ -56,7 +56,7 @@ func TestAnIndependentCheckerWhileThreeNodesAreKilled(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	creds := func(r natsd.Role) string {
+	creds := func(r rights.Role) string {
 		c, err := bus.Credential(r)
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestAnIndependentCheckerWhileThreeNodesAreKilled(t *testing.T) {
 		10: func() { kill(nodes...) }, 30: func() { kill(nodes...) },
 		60: func() { kill(nodes[0]) }, 80: func() { kill(nodes[1]) }, 100: func() { kill(nodes[2]) },
 	}
-	check(t, creds(natsd.Role{Name: natsd.RoleAgent, Tenant: "default", Session: "checked"}), creds(natsd.Role{Name: natsd.RoleResponder, Type: "check"}), "130", kills)
+	check(t, creds(rights.Role{Name: rights.RoleAgent, Tenant: "default", Session: "checked"}), creds(rights.Role{Name: rights.RoleResponder, Type: "check"}), "130", kills)
 	for after := range kills {
 		t.Errorf("the checker did not come to %d asks", after)
 	}

@@ -10,25 +10,35 @@ import (
 )
 
 // frameworks returns a directory with the examples, the models that the tests
-// run them with, and the real packages.
+// run them with, the real packages of the frameworks, and ours as it is packed.
 func frameworks(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	if _, err := os.Stat("node_modules"); err != nil {
-		t.Skip("the foreign clients are not installed; run npm ci in interop")
-	}
+	dir, own := t.TempDir(), packages(t)
 	for _, from := range []string{"../examples/frameworks", "frameworks"} {
 		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	packages, err := filepath.Abs("node_modules")
+	foreign, err := filepath.Abs("node_modules")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(packages, filepath.Join(dir, "node_modules")); err != nil {
+	entries, err := os.ReadDir(foreign)
+	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(dir, "node_modules"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link := func(from, name string) {
+		if err := os.Symlink(from, filepath.Join(dir, "node_modules", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range entries {
+		link(filepath.Join(foreign, e.Name()), e.Name())
+	}
+	link(own.node(), "askbus")
 	return dir
 }
 
@@ -38,7 +48,7 @@ func frameworks(t *testing.T) string {
 func TestFrameworksPauseForPeople(t *testing.T) {
 	t.Parallel()
 	dir, b := frameworks(t), up(t)
-	env := []string{"CLAUDE_CODE=" + filepath.Join(dir, "claude-code.mjs")}
+	env := []string{"CLAUDE_CODE=" + filepath.Join(dir, "claude-code.mjs"), "PYTHONPATH=" + packages(t).python}
 	frame := func(name string) string {
 		data, err := os.ReadFile(filepath.Join("frameworks/frames", name))
 		if err != nil {
@@ -67,6 +77,7 @@ func TestFrameworksPauseForPeople(t *testing.T) {
 		"ai-sdk.mjs":               {1, "deployed to production", "execution-denied: not on a Friday", ""},
 		"openai-agents.mjs":        {1, "deployed to production", "not on a Friday", ""},
 		"claude-agent.mjs":         {2, `[{"Which database?":"SQLite"},{"command":"make deploy"}]`, `[{"Which database?":"SQLite"},"not on a Friday"]`, ""},
+		"mcp-elicitation.mjs":      {1, `{"action":"accept","content":{"ok":true}}`, `"action":"accept","content":{"ok":false}}`, ""},
 		"langgraph_pause.py":       {1, `{"9c1b2f0e6d5a4b3c8e7f60718293a4b5": {"decisions": [{"type": "approve"}]}}`, `[{"type": "reject", "message": "not on a Friday"}]`, frame("langgraph.json")},
 		"openai_agents_pause.py":   {1, "[true, ", `[false, "not on a Friday"]`, frame("openai-agents.json")},
 	} {

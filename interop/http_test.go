@@ -74,6 +74,19 @@ func need(t *testing.T, out string, says ...string) {
 	}
 }
 
+// TestOpenAPIPassesTheRecommendedRules checks the description that clients are
+// generated from with a linter of others.
+func TestOpenAPIPassesTheRecommendedRules(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("node_modules/@redocly"); err != nil {
+		t.Skip("the linter is not installed; run npm ci in interop")
+	}
+	out, err := exec.Command("node", "http/lint.mjs", "../internal/asking/gateway/openapi.yaml").CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 func TestCloudEventsSDK(t *testing.T) {
 	t.Parallel()
 	b := up(t)

@@ -16,8 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/browsertest"
-	"github.com/askbus/askbus/internal/freeaddr"
+	"github.com/askbus/askbus/internal/lab/freeaddr"
+	"github.com/askbus/askbus/internal/process/httpserver"
+	"github.com/askbus/askbus/internal/testkit/browsertest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/chromedp/chromedp"
 )
@@ -51,7 +52,7 @@ func somebody(t *testing.T, name, stop string) person {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return person{t, name, &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	return person{t, name, &http.Client{Jar: jar, Transport: httpserver.LocalTransport(), CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if stop != "" && strings.HasPrefix(r.URL.String(), stop) {
 			return http.ErrUseLastResponse
 		}
@@ -165,7 +166,7 @@ func TestSomebodySignsInAtAForeignProvider(t *testing.T) {
 	click(tab, `document.querySelector("button[type=submit]")`)
 	tab.Wait(`document.body.innerText.includes("groups")`) // what she lets askbus know
 	click(tab, `document.querySelector("button[type=submit]")`)
-	tab.Wait(`document.readyState === "complete" && location.href.startsWith("` + b.url + `") && !location.pathname.startsWith("/login")`)
+	tab.Wait(`document.readyState === "complete" && location.href.startsWith("` + b.pages + `") && !location.pathname.startsWith("/login")`)
 	s := b.connect(mcpClients()[0], "s1", nil, asking(300, nil))
 	click(tab, `[...document.querySelectorAll("label")].find(l => l.innerText.includes("SQLite"))`)
 	click(tab, `[...document.querySelectorAll("button")].find(x => x.innerText.trim().startsWith("Answer"))`)
@@ -194,10 +195,10 @@ func TestAForeignProviderEndsASignIn(t *testing.T) {
 	in := func(name string) (person, <-chan struct{}) {
 		t.Helper()
 		who := somebody(t, name, "")
-		if res, page := who.open(b.url + "/login/oidc"); res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Request.URL.String(), b.url) {
+		if res, page := who.open(b.url + "/login/oidc"); res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Request.URL.String(), b.pages) {
 			t.Fatalf("%s: %s at %s: %s", name, res.Status, res.Request.URL, page)
 		}
-		return who, who.stream(b.url)
+		return who, who.stream(b.pages)
 	}
 	out := func(who person) {
 		t.Helper()

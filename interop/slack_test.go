@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/slack/fakeslack"
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/lab/fakeslack"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 )
 
 // workspace starts the fake Slack of our own tests. The tests here check that

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/slack/fakeslack"
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/lab/fakeslack"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
 )

@@ -20,7 +20,7 @@ import (
 func (b *bus) signedIn(name string) person {
 	b.t.Helper()
 	who := somebody(b.t, name, "")
-	if res, page := who.open(b.url + "/login/oidc"); res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Request.URL.String(), b.url) {
+	if res, page := who.open(b.url + "/login/oidc"); res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Request.URL.String(), b.pages) {
 		b.t.Fatalf("%s: %s at %s: %s", name, res.Status, res.Request.URL, page)
 	}
 	return who
@@ -44,7 +44,7 @@ func TestATeamOfThreeAnAgentAndOneWhoLeaves(t *testing.T) {
 	t.Parallel()
 	b, _, issuer := inbox(t)
 	mei, tom, ana := b.signedIn("mei"), b.signedIn("tom"), b.signedIn("ana")
-	streams := map[string]<-chan struct{}{"mei": mei.stream(b.url), "tom": tom.stream(b.url)}
+	streams := map[string]<-chan struct{}{"mei": mei.stream(b.pages), "tom": tom.stream(b.pages)}
 
 	// The agent has a token of the provider, and nothing of ours.
 	res, err := http.PostForm(issuer+"/token", url.Values{
@@ -85,7 +85,7 @@ func TestATeamOfThreeAnAgentAndOneWhoLeaves(t *testing.T) {
 	}
 	answer := func(who person) int {
 		t.Helper()
-		res, err := who.PostForm(b.url+at+"/answer", url.Values{"response": {"the first"}, "answer_id": {"by-" + who.name}})
+		res, err := who.PostForm(b.pages+at+"/answer", url.Values{"response": {"the first"}, "answer_id": {"by-" + who.name}})
 		if err != nil {
 			t.Fatal(err)
 		}

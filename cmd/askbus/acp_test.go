@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/cli/agent"
 )
 
 func TestACPInstallPrintsAndWrites(t *testing.T) {
@@ -38,12 +41,12 @@ func TestACPInstallPrintsAndWrites(t *testing.T) {
 		if printed, _, code := pl.runWith("", "acp", "install", editor, "--", "agent"); code != 0 || !strings.Contains(printed, `"acp"`) || !strings.Contains(printed, `"agent"`) {
 			t.Errorf("%s: exit %d, printed %s", editor, code, printed)
 		}
-		if _, said, code := pl.runWith("", "acp", "install", editor, "--write", "--", "agent"); code != exitUsage || !strings.Contains(said, "a program") {
+		if _, said, code := pl.runWith("", "acp", "install", editor, "--write", "--", "agent"); code != cli.ExitUsage || !strings.Contains(said, "a program") {
 			t.Errorf("%s: exit %d, said %q", editor, code, said)
 		}
 	}
 	for _, wrong := range [][]string{{"acp"}, {"acp", "install", "emacs"}, {"acp", "install", "zed"}, {"acp", "--timeout", "1ms", "--", "cat"}, {"acp", "--", "/there/is/none"}} {
-		if _, said, code := pl.runWith("", wrong...); code != exitUsage || said == "" {
+		if _, said, code := pl.runWith("", wrong...); code != cli.ExitUsage || said == "" {
 			t.Errorf("%q: exit %d, said %q", wrong, code, said)
 		}
 	}
@@ -64,7 +67,7 @@ func TestInstallRejectsGoRunPrograms(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/tmp/go-build123/b001/exe/askbus": true, "/home/mei/go/bin/askbus": false, "/opt/exe/askbus": false, "/tmp/go-build1/b001/askbus.test": false,
 	} {
-		if temporary(path) != want {
+		if agent.Temporary(path) != want {
 			t.Errorf("%s: %v", path, !want)
 		}
 	}

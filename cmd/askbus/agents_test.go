@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
 )
 
 const hookEvent = `{"session_id":"s-1","cwd":"/work","hook_event_name":"PreToolUse","tool_name":"AskUserQuestion","tool_use_id":"toolu_1","tool_input":{"questions":[{"question":"Which database?","header":"Storage","options":[{"label":"PostgreSQL","description":""},{"label":"SQLite","description":""}],"multiSelect":false}]}}`
@@ -17,7 +19,7 @@ func TestHookPrintsTheAnswer(t *testing.T) {
 	for { // until it is asked
 		if _, said, code := pl.run("answer", "s-1/toolu_1", "--select", "q1=o2"); code == 0 {
 			break
-		} else if code != exitRefused && code != exitFailure {
+		} else if code != cli.ExitRefused && code != cli.ExitFailure {
 			t.Fatalf("exit %d, said %q", code, said)
 		}
 	}
@@ -98,24 +100,24 @@ func TestMCPServesWhileTheBusIsDown(t *testing.T) {
 func TestInstallPrintsAndWrites(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}
-	for _, c := range []struct{ kind, name string }{
-		{"mcp", "claude-code"},
-		{"mcp", "claude-desktop"},
-		{"mcp", "cursor"},
-		{"mcp", "vscode"},
-		{"mcp", "codex"},
-		{"mcp", "gemini"},
-		{"mcp", "opencode"},
-		{"mcp", "zed"},
-		{"hook", "claude-code"},
+	for _, c := range []struct{ kind, name, title string }{
+		{"mcp", "claude-code", "Claude Code"},
+		{"mcp", "claude-desktop", "Claude Desktop"},
+		{"mcp", "cursor", "Cursor"},
+		{"mcp", "vscode", "VS Code"},
+		{"mcp", "codex", "Codex"},
+		{"mcp", "gemini", "Gemini CLI"},
+		{"mcp", "opencode", "opencode"},
+		{"mcp", "zed", "Zed"},
+		{"hook", "claude-code", "Claude Code"},
 	} {
 		file := filepath.Join(pl.dir, c.kind+"-"+c.name)
 		printed, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file)
-		if _, err := os.Stat(file); code != 0 || err == nil || !strings.Contains(said, file) {
+		if _, err := os.Stat(file); code != 0 || err == nil || !strings.Contains(said, file) || !strings.Contains(said, "For "+c.title) {
 			t.Errorf("%s %s: exit %d, said %q", c.kind, c.name, code, said)
 		}
 		for _, want := range []string{"Written to", "already up to date"} {
-			if _, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file, "--write"); code != 0 || !strings.Contains(said, want) {
+			if _, said, code := pl.runWith("", c.kind, "install", c.name, "--file", file, "--write"); code != 0 || !strings.Contains(said, want) || !strings.Contains(said, "for "+c.title) {
 				t.Errorf("%s %s: exit %d, said %q", c.kind, c.name, code, said)
 			}
 		}
@@ -137,14 +139,14 @@ func TestInstallPrintsAndWrites(t *testing.T) {
 		t.Errorf("shared scope: exit %d, %s", code, shared)
 	}
 	for _, wrong := range [][]string{{"cursor", "--scope", "project"}, {"claude-code", "--scope", "world"}} {
-		if _, said, code := pl.runWith("", append([]string{"mcp", "install"}, wrong...)...); code != exitUsage || !strings.Contains(said, "--scope") {
+		if _, said, code := pl.runWith("", append([]string{"mcp", "install"}, wrong...)...); code != cli.ExitUsage || !strings.Contains(said, "--scope") {
 			t.Errorf("%q: exit %d, said %q", wrong, code, said)
 		}
 	}
 	if printed, _, _ := pl.runWith("", "mcp", "install", "cursor"); !strings.Contains(printed, `"--session", "cursor"`) && !strings.Contains(printed, "\"cursor\"") {
 		t.Errorf("no persistent session: %s", printed)
 	}
-	if _, said, code := pl.runWith("", "mcp", "install", "emacs"); code != exitUsage || !strings.Contains(said, "claude-code") {
+	if _, said, code := pl.runWith("", "mcp", "install", "emacs"); code != cli.ExitUsage || !strings.Contains(said, "claude-code") {
 		t.Errorf("exit %d, said %q", code, said)
 	}
 }
@@ -152,7 +154,7 @@ func TestInstallPrintsAndWrites(t *testing.T) {
 func TestTranscriptAsTextAndJSON(t *testing.T) {
 	t.Parallel()
 	pl := place{t: t, dir: t.TempDir()}
-	file := filepath.Join("..", "..", "internal", "transcript", "testdata", "session.jsonl")
+	file := filepath.Join("..", "..", "internal", "asking", "transcript", "testdata", "session.jsonl")
 	if out, _, code := pl.runWith("", "transcript", file, "--output", "text"); code != 0 || !strings.Contains(out, "    = SQLite\n") {
 		t.Errorf("exit %d: %s", code, out)
 	}

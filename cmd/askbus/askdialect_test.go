@@ -3,13 +3,15 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
 )
 
 func TestAskAFileOfADialect(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	const request = `{"questions":[{"question_id":"pick","question":"Which?","allow_multiple":true,"colour":"red","options":[{"id":"candidate_1","label":"One"},{"id":"candidate_2","label":"Two"}]}]}`
-	if out, said, code := pl.runWith(request, "ask", "--file", "-", "--dialect", "by-id", "--id", "d-1", "--wait", "0"); code != 0 && code != exitPending || !strings.Contains(said, "/questions/0/colour") {
+	if out, said, code := pl.runWith(request, "ask", "--file", "-", "--dialect", "by-id", "--id", "d-1", "--wait", "0"); code != 0 && code != cli.ExitPending || !strings.Contains(said, "/questions/0/colour") {
 		t.Fatalf("exit %d: %s%s", code, out, said)
 	}
 	if _, said, code := pl.run("answer", "d-1", "--select", "pick=candidate_2"); code != 0 {
@@ -20,7 +22,7 @@ func TestAskAFileOfADialect(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, out, said)
 	}
 	for _, args := range [][]string{{"--dialect", "nobody's", "--file", "-"}, {"--dialect", "by-id", "--question", "Why?"}} {
-		if _, said, code := pl.runWith(request, append([]string{"ask"}, args...)...); code != exitUsage {
+		if _, said, code := pl.runWith(request, append([]string{"ask"}, args...)...); code != cli.ExitUsage {
 			t.Errorf("%q: exit %d: %s", args, code, said)
 		}
 	}

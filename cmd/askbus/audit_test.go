@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/audit"
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 )
 
 // audited is what "askbus audit" prints as JSON lines.
@@ -123,11 +124,11 @@ func TestWhoLetThisThrough(t *testing.T) {
 		t.Errorf("an auditor sees %q of the ask, want %q", got, want)
 	}
 	for _, args := range [][]string{{"list"}, {"get", "build-42/deploy-42"}, {"answer", "build-42/deploy-42", "--reply", "yes"}} {
-		if _, said, code := pl.run(append(args, "--creds", auditor)...); code != exitUsage || !strings.Contains(said, "auditor's: it may not list") || !strings.Contains(said, "askbus audit --kind ask") {
+		if _, said, code := pl.run(append(args, "--creds", auditor)...); code != cli.ExitUsage || !strings.Contains(said, "auditor's: it may not list") || !strings.Contains(said, "askbus audit --kind ask") {
 			t.Errorf("%s as an auditor: exit %d, %s", args, code, said)
 		}
 	}
-	if _, said, code := pl.run("audit", "--kind", "nonsense"); code != exitUsage || !strings.Contains(said, "sign-in") {
+	if _, said, code := pl.run("audit", "--kind", "nonsense"); code != cli.ExitUsage || !strings.Contains(said, "sign-in") {
 		t.Errorf("an unknown kind: exit %d, %s", code, said)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
 )
 
 func TestCredentialsAreIssuedListedAndRevoked(t *testing.T) {
@@ -19,14 +21,14 @@ func TestCredentialsAreIssuedListedAndRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A plain .creds file is enough: it has the session and the inbox prefix.
-	pl.must(exitPending, "ask", "--question", "Mine?", "--id", "a1", "--creds", file, "--wait", "0")
-	pl.must(exitPending, "get", "S1/a1")
+	pl.must(cli.ExitPending, "ask", "--question", "Mine?", "--id", "a1", "--creds", file, "--wait", "0")
+	pl.must(cli.ExitPending, "get", "S1/a1")
 	every := filepath.Join(t.TempDir(), "all.creds")
 	creds, _, _ = pl.run("auth", "agent", "--all-sessions", "--output", "text")
 	if err := os.WriteFile(every, []byte(creds), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pl.must(exitPending, "ask", "--question", "Any?", "--id", "a2", "--session", "s2", "--creds", every, "--wait", "0")
+	pl.must(cli.ExitPending, "ask", "--question", "Any?", "--id", "a2", "--session", "s2", "--creds", every, "--wait", "0")
 	items := pl.must(0, "auth", "list")["items"].([]any)
 	if len(items) != 2 || items[0].(map[string]any)["note"] != "the builder" || items[0].(map[string]any)["name"] != "agent/default/S1" {
 		t.Fatalf("listed %v", items)
@@ -49,7 +51,7 @@ func TestCredentialsAreIssuedListedAndRevoked(t *testing.T) {
 	if items := pl.must(0, "auth", "list", "--all")["items"].([]any); len(items) != 2 {
 		t.Errorf("listed %v", items)
 	}
-	pl.must(exitPending, "get", "S1/a1") // the operator's own credential is still valid
+	pl.must(cli.ExitPending, "get", "S1/a1") // the operator's own credential is still valid
 	for name, args := range map[string][]string{
 		"a wildcard as session":  {"auth", "agent", "--session", ">"},
 		"a wildcard as tenant":   {"auth", "agent", "--tenant", "*", "--session", "s"},
@@ -60,7 +62,7 @@ func TestCredentialsAreIssuedListedAndRevoked(t *testing.T) {
 		"an administrator":       {"creds", "admin"},
 		"an unlisted role":       {"auth", "revoke", "agent/default/nobody"},
 	} {
-		if _, stderr, code := pl.run(args...); code != exitUsage {
+		if _, stderr, code := pl.run(args...); code != cli.ExitUsage {
 			t.Errorf("%s: exit %d: %s", name, code, stderr)
 		}
 	}

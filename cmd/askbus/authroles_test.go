@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/cli/operator"
+	"github.com/askbus/askbus/internal/server/rights"
 )
 
 func TestEachRoleOfADeploymentGetsItsFolder(t *testing.T) {
@@ -21,14 +23,14 @@ func TestEachRoleOfADeploymentGetsItsFolder(t *testing.T) {
 		_, stderr, code := pl.run(append([]string{"auth", "roles", "--to", to, "--nats-url", url}, args...)...)
 		return stderr, code
 	}
-	if stderr, code := roles("--responder-types", "chat,push", "--issuer"); code != 0 {
+	if stderr, code := roles("--responder-types", "chat,push,two=slack@acme", "--issuer"); code != 0 {
 		t.Fatal(stderr)
 	}
 	for file, name := range map[string]string{
-		"web/creds.json": "responder/web", "chat/creds.json": "responder/chat", "gateway/creds.json": "gateway", "issuer/creds.json": "issuer", "push/creds.json": "responder/push",
+		"web/creds.json": "responder/web", "chat/creds.json": "responder/chat", "gateway/creds.json": "gateway", "issuer/creds.json": "issuer", "push/creds.json": "responder/push", "two/creds.json": "responder/slack/acme",
 		"test/agent.json": "agent/default/deployment-test", "test/responder.json": "responder/test/default/deployment-test",
 	} {
-		var c natsd.Credential
+		var c rights.Credential
 		data, err := os.ReadFile(filepath.Join(to, file))
 		if err != nil || json.Unmarshal(data, &c) != nil || c.Name != name || c.URL != url {
 			t.Errorf("%s has the credential of %q at %q: %v", file, c.Name, c.URL, err)
@@ -52,8 +54,8 @@ func TestEachRoleOfADeploymentGetsItsFolder(t *testing.T) {
 	creds := func(file string) []string {
 		return []string{"--creds", filepath.Join(to, "test", file), "--nats-url", url}
 	}
-	pl.must(3, append([]string{"ask", "--question", "Works?", "--option", "Yes", "--id", "a1", "--session", checkSession, "--wait", "0"}, creds("agent.json")...)...)
-	if o := pl.must(0, append([]string{"answer", checkSession + "/a1", "--select", "q1=o1"}, creds("responder.json")...)...); o["status"] != "answered" {
+	pl.must(3, append([]string{"ask", "--question", "Works?", "--option", "Yes", "--id", "a1", "--session", operator.CheckSession, "--wait", "0"}, creds("agent.json")...)...)
+	if o := pl.must(0, append([]string{"answer", operator.CheckSession + "/a1", "--select", "q1=o1"}, creds("responder.json")...)...); o["status"] != "answered" {
 		t.Errorf("answered with %v", o)
 	}
 
@@ -66,8 +68,8 @@ func TestEachRoleOfADeploymentGetsItsFolder(t *testing.T) {
 	if err != nil || len(entries) != 1 || entries[0].Name() != "creds.json" {
 		t.Errorf("one role's folder has %v, %v", entries, err)
 	}
-	for _, args := range [][]string{{"--responder-types", "web"}, {"--responder-types", "a.b"}, {"--kubernetes", "x"}} {
-		if stderr, code := roles(args...); code != exitUsage || !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(stderr, strings.TrimLeft(a, "-")) }) {
+	for _, args := range [][]string{{"--responder-types", "web"}, {"--responder-types", "a.b"}, {"--responder-types", "slack@a,slack@b"}, {"--kubernetes", "x"}} {
+		if stderr, code := roles(args...); code != cli.ExitUsage || !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(stderr, strings.TrimLeft(a, "-")) }) {
 			t.Errorf("%q: exit code %d, %s", args, code, stderr)
 		}
 	}

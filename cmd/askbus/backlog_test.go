@@ -6,14 +6,14 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/askbus/askbus/internal/config"
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 )
 
 func TestAScalerReadsTheBacklogOfAType(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t, "--responder-types", "chat")
-	ctx, err := config.ReadContext(pl.dir)
+	ctx, err := cli.ReadContext(pl.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

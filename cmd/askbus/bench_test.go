@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/freeaddr"
+	"github.com/askbus/askbus/internal/lab/freeaddr"
 )
 
 func TestBenchMeasuresARunningBus(t *testing.T) {

@@ -11,18 +11,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/nats-io/nats.go"
 )
 
 // plain connects as a client that has a credential and no askbus code.
-func (pl place) plain(args ...string) (*nats.Conn, natsd.Credential) {
+func (pl place) plain(args ...string) (*nats.Conn, rights.Credential) {
 	pl.t.Helper()
 	out, stderr, code := pl.run(append([]string{"creds", "--output", "json"}, args...)...)
 	if code != 0 {
 		pl.t.Fatalf("creds: %s", stderr)
 	}
-	var c natsd.Credential
+	var c rights.Credential
 	if err := json.Unmarshal([]byte(out), &c); err != nil {
 		pl.t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestAPlainClientAsksWithOneRequestInBothModes(t *testing.T) {
 	}
 	// A request with the library's default inbox prefix gets no reply and stores nothing.
 	c := pl.context()
-	var cred natsd.Credential
+	var cred rights.Credential
 	out, _, _ := pl.run("creds", "agent", "--session", "s1", "--output", "json")
 	if err := json.Unmarshal([]byte(out), &cred); err != nil {
 		t.Fatal(err)
@@ -151,7 +152,7 @@ func TestTheBrokerIsKilledBetweenWriteAndReply(t *testing.T) {
 		broker.kill() // the ask is stored; its reply may have been sent or not
 		again := start(t, "", "broker", "--dir", pl.dir)
 		again.err.wait(t, "ops at")
-		if code := asker.wait(); code != exitPending {
+		if code := asker.wait(); code != cli.ExitPending {
 			t.Fatalf("exit %d: %s", code, asker.err)
 		}
 		again.kill()

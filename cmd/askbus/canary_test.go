@@ -20,8 +20,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/askbus/askbus/internal/natstest"
-	"github.com/askbus/askbus/internal/slack/fakeslack"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/lab/fakeslack"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/coder/websocket"
 )
 
@@ -266,7 +267,7 @@ func TestNoSecretAndNoTextLeaks(t *testing.T) {
 	}
 	send(http.MethodPost, "/ask/default/s1/cli/decline", url.Values{"reason": {c.text("reason")}, "answer_id": {"x2"}}.Encode(), header)
 	for _, id := range []string{"http", "cli"} {
-		if text, said, code := pl.run("get", "s1/"+id); code == exitPending || code == exitFailure {
+		if text, said, code := pl.run("get", "s1/"+id); code == cli.ExitPending || code == cli.ExitFailure {
 			t.Errorf("%s is not decided: exit %d, %s%s", id, code, text, said)
 		}
 	}
@@ -286,7 +287,7 @@ func TestNoSecretAndNoTextLeaks(t *testing.T) {
 	// An auditor reads who was asked what, as headings and labels, and the reason of a
 	// refusal; without --whole nothing that was typed, and no secret ever.
 	for _, what := range c.leaked(audited.out.String()) {
-		if !slices.Contains([]string{"title", "question", "question of a hook", "question over MCP", "question to askbus mcp", "message of A2A", "label", "label of a hook", "agent", "directory of a hook", "header", "reason"}, what) {
+		if !slices.Contains([]string{"title", "question", "question of a hook", "question over MCP", "question to askbus mcp", "message of A2A", "label", "label of a hook", "agent", "MCP client", "directory of a hook", "header", "reason"}, what) {
 			t.Errorf("the audit tells of %q", what)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/gateway"
-	"github.com/askbus/askbus/internal/mcpserver"
+	"github.com/askbus/askbus/internal/asking/gateway"
+	"github.com/askbus/askbus/internal/asking/mcpserver"
 )
 
 // In the shape cluster the Ingress and the HTTPRoute send every path of the

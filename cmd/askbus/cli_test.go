@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
 )
 
 // The rules are tested in pkg/ask and at the broker. Here are those of each reader: the file, its JSON,
@@ -24,7 +26,7 @@ func TestBadAsksAreRefusedWithTheFieldNamed(t *testing.T) {
 		"an ask of 300 KiB":   {`{"questions":[{"text":"a?","placeholder":"` + strings.Repeat("x", 300<<10) + `"}]}`, "262144"},
 	} {
 		stdout, stderr, code := pl.runWith(c[0], "ask", "--file", "-", "--wait", "0")
-		if code != exitRefused || stdout != "" || !strings.Contains(stderr, c[1]) {
+		if code != cli.ExitRefused || stdout != "" || !strings.Contains(stderr, c[1]) {
 			t.Errorf("%s: exit %d, stdout %q, stderr %.300q; want exit 6 and %q", name, code, stdout, stderr, c[1])
 		}
 	}
@@ -63,7 +65,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, stderr, code := (place{t, pl.dir}).run(c.args...); code != exitUsage || !strings.Contains(stderr, c.says) {
+			if _, stderr, code := (place{t, pl.dir}).run(c.args...); code != cli.ExitUsage || !strings.Contains(stderr, c.says) {
 				t.Errorf("exit %d: %s", code, stderr)
 			}
 		})
@@ -114,7 +116,7 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 			t.Parallel()
 			p := start(t, "", args...)
 			code := p.wait()
-			if code != exitFailure || !strings.Contains(p.err.String(), name) {
+			if code != cli.ExitFailure || !strings.Contains(p.err.String(), name) {
 				t.Errorf("exit %d: %s", code, p.err)
 			}
 			// A process that does not start has moved to no other port, and one sentence says why.
@@ -156,14 +158,14 @@ func TestCommands(t *testing.T) {
 		t.Errorf("status %v", four)
 	}
 	_, stderr, code := pl.run("answer", "four", "--select", "lang=go", "--boolean", "public=true")
-	if code != exitRefused || !strings.Contains(stderr, `"features" needs an answer`) {
+	if code != cli.ExitRefused || !strings.Contains(stderr, `"features" needs an answer`) {
 		t.Errorf("a half answer: exit %d %s", code, stderr)
 	}
 	o := pl.must(0, "answer", "s/four", "--select", "lang=Go", "--select", "features=invoices,tax", "--boolean", "public=false", "--date", "start=2026-12-01", "--note", "lang=as agreed")
 	if o["status"] != "answered" || fmt.Sprint(o["answers"]) != "[map[notes:as agreed question_id:lang selected:[go]] map[question_id:features selected:[invoices tax]] map[boolean:false question_id:public] map[date:2026-12-01 question_id:start]]" {
 		t.Errorf("outcome %v", o["answers"])
 	}
-	if _, stderr, code := pl.run("answer", "four", "--decline"); code != exitRefused || !strings.Contains(stderr, "too late, answered by") {
+	if _, stderr, code := pl.run("answer", "four", "--decline"); code != cli.ExitRefused || !strings.Contains(stderr, "too late, answered by") {
 		t.Errorf("a late answer: exit %d %s", code, stderr)
 	}
 
@@ -183,7 +185,7 @@ func TestCommands(t *testing.T) {
 	}
 
 	pl.must(3, "ask", "--file", example("replicas.json"), "--id", "n", "--session", "s", "--wait", "0")
-	if _, stderr, code := pl.run("answer", "n", "--number", "12"); code != exitRefused || !strings.Contains(stderr, "at most 9") {
+	if _, stderr, code := pl.run("answer", "n", "--number", "12"); code != cli.ExitRefused || !strings.Contains(stderr, "at most 9") {
 		t.Errorf("beyond the limit: exit %d %s", code, stderr)
 	}
 	if o := pl.must(0, "answer", "n", "--number", "n=5"); fmt.Sprint(o["answers"]) != "[map[number:5 question_id:n]]" {
@@ -192,7 +194,7 @@ func TestCommands(t *testing.T) {
 
 	pl.must(3, "ask", "--question", "Name?", "--text", "--id", "twin", "--session", "a", "--wait", "0")
 	pl.must(3, "ask", "--question", "Name?", "--text", "--id", "twin", "--session", "b", "--wait", "0")
-	if _, stderr, code := pl.run("get", "twin"); code != exitUsage || !strings.Contains(stderr, "a/twin") || !strings.Contains(stderr, "b/twin") {
+	if _, stderr, code := pl.run("get", "twin"); code != cli.ExitUsage || !strings.Contains(stderr, "a/twin") || !strings.Contains(stderr, "b/twin") {
 		t.Errorf("an ambiguous id: exit %d %s", code, stderr)
 	}
 	pl.must(0, "withdraw", "--all", "--session", "a")
@@ -201,13 +203,13 @@ func TestCommands(t *testing.T) {
 	if got := pl.must(4, "get", "b/twin"); got["outcome"].(map[string]any)["status"] != "aborted" {
 		t.Errorf("status %v", got)
 	}
-	if _, stderr, code := pl.run("get", "nothing"); code != exitFailure || !strings.Contains(stderr, "askbus list") {
+	if _, stderr, code := pl.run("get", "nothing"); code != cli.ExitFailure || !strings.Contains(stderr, "askbus list") {
 		t.Errorf("an unknown id: exit %d %s", code, stderr)
 	}
-	if _, stderr, code := pl.run("ask", "--question", "Other?", "--id", "four", "--session", "s"); code != exitRefused || !strings.Contains(stderr, "in use") {
+	if _, stderr, code := pl.run("ask", "--question", "Other?", "--id", "four", "--session", "s"); code != cli.ExitRefused || !strings.Contains(stderr, "in use") {
 		t.Errorf("a reused id: exit %d %s", code, stderr)
 	}
-	if _, stderr, code := pl.run("ask", "--question", "Anybody?", "--require-responder"); code != exitRefused || !strings.Contains(stderr, "no person is present") {
+	if _, stderr, code := pl.run("ask", "--question", "Anybody?", "--require-responder"); code != cli.ExitRefused || !strings.Contains(stderr, "no person is present") {
 		t.Errorf("nobody there: exit %d %s", code, stderr)
 	}
 	if got := pl.must(0, "list"); len(got["items"].([]any)) != 0 {
@@ -224,13 +226,13 @@ func TestCtrlCLeavesTheAskPendingOrWithdrawsIt(t *testing.T) {
 	p := start(t, "", "ask", "--question", "Wait?", "--id", "w", "--session", "s", "--dir", pl.dir)
 	p.err.wait(t, "waiting for")
 	_ = p.cmd.Process.Signal(os.Interrupt)
-	if code := p.wait(); code != exitPending || !strings.Contains(p.err.String(), "askbus wait s/w") || decode(t, p.out.String())["state"] != "pending" {
+	if code := p.wait(); code != cli.ExitPending || !strings.Contains(p.err.String(), "askbus wait s/w") || decode(t, p.out.String())["state"] != "pending" {
 		t.Fatalf("exit %d: %s%s", code, p.out, p.err)
 	}
 	p = start(t, "", "ask", "--question", "Wait?", "--id", "w", "--session", "s", "--withdraw-on-interrupt", "--dir", pl.dir)
 	p.err.wait(t, "waiting for")
 	_ = p.cmd.Process.Signal(os.Interrupt)
-	if code := p.wait(); code != exitCancelled || decode(t, p.out.String())["status"] != "withdrawn" {
+	if code := p.wait(); code != cli.ExitCancelled || decode(t, p.out.String())["status"] != "withdrawn" {
 		t.Fatalf("exit %d: %s%s", code, p.out, p.err)
 	}
 }
@@ -248,10 +250,10 @@ func TestAnAgentsCredentialSeesItsSessionOnly(t *testing.T) {
 	if items := pl.must(0, "list", "--creds", mine)["items"].([]any); len(items) != 1 {
 		t.Errorf("the agent sees %v", items)
 	}
-	if _, stderr, code := pl.run("answer", "y", "--text", "no", "--creds", mine); code != exitRefused || !strings.Contains(stderr, "may not answer") {
+	if _, stderr, code := pl.run("answer", "y", "--text", "no", "--creds", mine); code != cli.ExitRefused || !strings.Contains(stderr, "may not answer") {
 		t.Errorf("an agent that answers: exit %d %s", code, stderr)
 	}
-	if _, stderr, code := pl.run("get", "theirs/x", "--creds", mine); code != exitRefused || !strings.Contains(stderr, "Permissions Violation") {
+	if _, stderr, code := pl.run("get", "theirs/x", "--creds", mine); code != cli.ExitRefused || !strings.Contains(stderr, "Permissions Violation") {
 		t.Errorf("another session: exit %d %s", code, stderr)
 	}
 }

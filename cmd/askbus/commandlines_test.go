@@ -10,10 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/auth"
-	"github.com/askbus/askbus/internal/exchange"
-	"github.com/askbus/askbus/internal/quota"
-	"github.com/askbus/askbus/internal/slack"
+	"github.com/askbus/askbus/internal/answering/auth"
+	"github.com/askbus/askbus/internal/answering/chat/slack"
+	"github.com/askbus/askbus/internal/bus/quota"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/cli/person"
+	"github.com/askbus/askbus/internal/lab/command"
+	"github.com/askbus/askbus/internal/server/exchange"
 )
 
 // Every command line of askbus on a page, whether a test runs it or not, names a command, flags and
@@ -34,10 +37,10 @@ func TestTheCommandLinesOfThePagesParse(t *testing.T) {
 			if language := string(raw[m[4]:m[5]]); !slices.Contains([]string{"sh", "bash", "fish", "zsh"}, language) {
 				text = strings.Join(afterPrompt.FindAllString(text, -1), "\n") // of a session, what the person types
 			}
-			for _, words := range commandLines(text) {
+			for _, c := range commandLines(text) {
 				inBlocks++
-				if err := parses(words, true); err != nil {
-					t.Errorf("%s:%d: askbus %s: %v", page, line, strings.Join(words, " "), err)
+				if err := c.parses(true); err != nil {
+					t.Errorf("%s:%d: %s %s: %v", page, line, c.of.Name, strings.Join(c.words, " "), err)
 				}
 			}
 		}
@@ -45,14 +48,14 @@ func TestTheCommandLinesOfThePagesParse(t *testing.T) {
 			if strings.HasSuffix(m[1], " ROLE") { // stands for a command
 				continue
 			}
-			for _, words := range commandLines(placeholder.ReplaceAllString(m[1], "1")) {
+			for _, c := range commandLines(placeholder.ReplaceAllString(m[1], "1")) {
 				inText++
-				line := strings.Join(words, " ")
+				line := c.of.Name + " " + strings.Join(c.words, " ")
 				if seen[line] {
 					continue
 				}
 				seen[line] = true
-				if err := parses(words, false); err != nil {
+				if err := c.parses(false); err != nil {
 					t.Errorf("%s: `%s`: %v", page, m[1], err)
 				}
 			}
@@ -68,7 +71,7 @@ func TestTheCommandLinesOfThePagesParse(t *testing.T) {
 func everyPage(t *testing.T, root string) []string {
 	t.Helper()
 	var pages []string
-	for _, pattern := range []string{"README.md", "docs/*.md", ".github/*.md", "charts/*/*.md", "examples/*/*.md"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", ".github/*.md", "charts/*/*.md", "examples/*/*.md", "pkg/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -83,16 +86,23 @@ var (
 	placeholder = regexp.MustCompile(`<[^<>]+>|\b[A-Z]{1,8}\b`) // the name of a value
 	afterPrompt = regexp.MustCompile(`(?m)^[ \t]*\$ .*$`)
 	continued   = regexp.MustCompile(`\\\n\s*`)
-	runsAskbus  = regexp.MustCompile(`(?:^(?:\$ )?|[|&;(]|\b(?:do|then|until|while|exec \S+)|--)\s*(?:[A-Z_]+=\S+\s+)*(?:go run \./cmd/|/)?askbus(?:\s+|$)`)
+	runsAskbus  = regexp.MustCompile(`(?:^(?:\$ )?|[|&;(]|\b(?:do|then|until|while|exec \S+)|--)\s*(?:[A-Z_]+=\S+\s+)*(?:go run \./cmd/|/)?(askbus|askbus-lab)(?:\s+|$)`)
 )
 
-// commandLines returns the words after "askbus" of each command of a shell script that starts it.
-func commandLines(script string) [][]string {
-	var all [][]string
+// commandLine is a command of a shell script: a program of ours, and the words after it.
+type commandLine struct {
+	of    cli.Program
+	words []string
+}
+
+// commandLines returns the commands of a shell script that start a program of ours.
+func commandLines(script string) []commandLine {
+	programs := map[string]cli.Program{"askbus": program(), "askbus-lab": command.Program()}
+	var all []commandLine
 	for line := range strings.Lines(continued.ReplaceAllString(script, " ")) {
 		line = strings.TrimSpace(line)
-		for _, at := range runsAskbus.FindAllStringIndex(line, -1) {
-			all = append(all, shellWords(line[at[1]:]))
+		for _, at := range runsAskbus.FindAllStringSubmatchIndex(line, -1) {
+			all = append(all, commandLine{programs[line[at[2]:at[3]]], shellWords(line[at[1]:])})
 		}
 	}
 	return all
@@ -139,16 +149,16 @@ func shellWords(script string) []string {
 	return words
 }
 
-// parses returns the error of askbus for a command line that it refuses before it runs it. Unless the
-// line is whole, arguments may be missing; an ellipsis stands for any.
-func parses(words []string, whole bool) error {
-	a := &app{out: io.Discard, err: io.Discard}
-	root, err := a.root()
+// parses returns the error of a program for a command line that it refuses before it runs it. Unless
+// the line is whole, arguments may be missing; an ellipsis stands for any.
+func (c commandLine) parses(whole bool) error {
+	a := &cli.App{Stdout: io.Discard, Stderr: io.Discard}
+	root, err := c.of.Root(a)
 	if err != nil {
 		return err
 	}
-	given := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "…" })
-	whole = whole && len(given) == len(words)
+	given := slices.DeleteFunc(slices.Clone(c.words), func(w string) bool { return w == "…" })
+	whole = whole && len(given) == len(c.words)
 	cmd, rest, err := root.Find(given)
 	if err != nil {
 		return err
@@ -204,7 +214,7 @@ func TestTheFilesOfThePagesAreAccepted(t *testing.T) {
 			if err := os.WriteFile(file, data, 0o600); err != nil {
 				return err
 			}
-			_, err := readKeys(file)
+			_, err := person.ReadKeys(file)
 			return err
 		}},
 		{"responders:", values},

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
 )
 
 // baseline returns the binary of the previous release: the one that ASKBUS_TEST_BASELINE names,
@@ -15,7 +17,7 @@ func baseline(t *testing.T) string {
 		return path
 	}
 	path := filepath.Join(t.TempDir(), "askbus")
-	if out, err := exec.Command("go", "build", "-ldflags", "-s -w -X main.version=v0.0.0-baseline", "-o", path, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w -X github.com/askbus/askbus/internal/cli.version=v0.0.0-baseline", "-o", path, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return path
@@ -50,11 +52,11 @@ func TestOldAndNewWorkTogether(t *testing.T) {
 			second.err.wait(t, "broker on ")
 			for _, asker := range []string{v.bus, v.client} {
 				id := map[string]string{v.bus: "a1", v.client: "a2"}[asker]
-				run(asker, exitPending, "ask", "--question", "Go?", "--option", "yes", "--id", id, "--session", "s1", "--wait", "0")
+				run(asker, cli.ExitPending, "ask", "--question", "Go?", "--option", "yes", "--id", id, "--session", "s1", "--wait", "0")
 			}
 			run(v.client, 0, "answer", "s1/a1", "--reply", "yes")
 			run(v.bus, 0, "answer", "s1/a2", "--reply", "yes")
-			run(v.client, exitPending, "ask", "--question", "Later?", "--option", "yes", "--id", "a3", "--session", "s1", "--wait", "0")
+			run(v.client, cli.ExitPending, "ask", "--question", "Later?", "--option", "yes", "--id", "a3", "--session", "s1", "--wait", "0")
 			waits := startBinary(t, v.client, "ask", "--question", "Held?", "--option", "yes", "--id", "a4", "--session", "s1", "--dir", pl.dir)
 			waits.err.wait(t, "waiting for s1/a4")
 			run(v.bus, 0, "answer", "s1/a4", "--reply", "yes")

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 )
 
 // shellBlock is a shell block of a page, with the options of the comment before it:
@@ -33,10 +33,10 @@ type shellBlock struct {
 }
 
 var (
-	fence   = regexp.MustCompile("(?m)^([ \t]*)```([a-z]*)[^\n]*\n((?s).*?)\n[ \t]*```")
-	command = regexp.MustCompile(`(?m)^[ \t]*(askbus|curl|docker|export|go|helm|kubectl|make|nats|node|npm) `)
-	path    = regexp.MustCompile(`\b(?:cmd|examples|hack|internal|interop|tools)/[a-z_/.-]*[a-z]`)
-	note    = regexp.MustCompile(`<!-- (background, until|answered with|exits|not run): (.+?) -->\s*$`)
+	fence      = regexp.MustCompile("(?m)^([ \t]*)```([a-z]*)[^\n]*\n((?s).*?)\n[ \t]*```")
+	ourCommand = regexp.MustCompile(`(?m)^[ \t]*(askbus|askbus-lab|curl|docker|export|go|helm|kubectl|make|nats|node|npm) `)
+	path       = regexp.MustCompile(`\b(?:cmd|examples|hack|internal|interop|tools)/[a-z_/.-]*[a-z]`)
+	note       = regexp.MustCompile(`<!-- (background, until|answered with|exits|not run): (.+?) -->\s*$`)
 )
 
 func shellBlocks(t *testing.T, page string) []shellBlock {
@@ -96,9 +96,10 @@ func checkUnrun(t *testing.T, at, language, text string) {
 			t.Errorf("%s: no test runs this %s: mark it sh, or add a test for it to snippets_test.go", at, language)
 		}
 	case "", "go", "html", "json", "mermaid", "text", "yaml":
-		if command.MatchString(text) {
+		if ourCommand.MatchString(text) {
 			t.Errorf("%s: a block of commands with the language %q is not run: mark it sh", at, language)
 		}
+	case "js", "python", "ts": // interop: TestReadmesOfThePackagesRunAsPasted and the loop of docs/http.md
 	default:
 		t.Errorf("%s: no test knows the language %q", at, language)
 	}
@@ -109,7 +110,13 @@ func checkUnrun(t *testing.T, at, language, text string) {
 func script(page string, blocks []shellBlock) string {
 	var s strings.Builder
 	s.WriteString(`set -uo pipefail
-go() { [ "$*" = "install ./cmd/askbus" ] || command go "$@"; } # this test's askbus is on PATH already
+go() { # this test's askbus is on PATH already
+	case "$*" in
+	"install ./cmd/askbus") ;;
+	"run ./cmd/askbus "*) shift 2; askbus "$@" ;;
+	*) command go "$@" ;;
+	esac
+}
 until_ok() { for _ in $(seq 600); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done; echo "never ready: $*" >&2; return 1; }
 waiting() { askbus list --output json | tr ',' '\n' | sed -n 's/.*"ask":{"id":"\([^"]*\)".*/\1/p' | tail -1; }
 pending() { [ -n "$(waiting)" ]; }
@@ -155,6 +162,9 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if strings.HasPrefix(page, "pkg"+string(filepath.Separator)) { // TestReadmesOfThePackagesRunAsPasted of interop
+			continue
+		}
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			if !slices.ContainsFunc(blocks, func(b shellBlock) bool { return b.until != "" }) {
@@ -165,46 +175,34 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 	}
 }
 
-// The table of the floors in architecture.md has each package once, floor by floor. Parallel branches
-// have left rows twice.
-func TestTheArchitectureHasEachPackageOnce(t *testing.T) {
+// README names, in its first 40 lines, exactly one command that starts askbus and exactly one that runs
+// the tests, which is what CI runs.
+func TestREADMENamesTheCommandsNearItsTop(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
-	raw, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := map[string]int{}
-	last := ""
-	for _, row := range regexp.MustCompile(`(?m)^\| ([0-6]|tests) \| (.+?) \|`).FindAllStringSubmatch(string(raw), -1) {
-		if row[1] < last {
-			t.Errorf("floor %s stands after floor %s: %s", row[1], last, row[2])
-		}
-		last = row[1]
-		for _, name := range regexp.MustCompile("`([a-z/0-9]+)`").FindAllStringSubmatch(row[2], -1) {
-			rows[name[1]]++
-		}
-	}
-	for _, pattern := range []string{"internal/*/*.go", "pkg/*/*.go", "cmd/*/*.go"} {
-		files, err := filepath.Glob(filepath.Join(root, pattern))
+	read := func(name string) string {
+		t.Helper()
+		raw, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range files {
-			name, err := filepath.Rel(root, filepath.Dir(file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, known := rows[name]; !known {
-				t.Errorf("no row for %s", name)
-				rows[name] = 1
-			}
-		}
+		return string(raw)
 	}
-	for name, n := range rows {
-		if _, err := os.Stat(filepath.Join(root, name)); n != 1 || err != nil {
-			t.Errorf("%s has %d rows; %v", name, n, err)
-		}
+	lines := strings.Split(read("README.md"), "\n")
+	top := strings.Join(lines[:40], "\n")
+	starts := regexp.MustCompile(`(?m)\b(?:go run \./cmd/askbus|askbus) up\b`).FindAllString(top, -1)
+	if !slices.Equal(starts, []string{"go run ./cmd/askbus up"}) || !strings.Contains(top, "```sh\ngo run ./cmd/askbus up\n```") {
+		t.Errorf("README starts askbus with %q; want a block with go run ./cmd/askbus up alone", starts)
+	}
+	tests := regexp.MustCompile(`\b(?:make|go) (?:test|race|check)\b[^`+"`"+`\n]*`).FindAllString(top, -1)
+	if !slices.Equal(tests, []string{"make test"}) {
+		t.Errorf("README runs the tests with %q; want make test", tests)
+	}
+	if !regexp.MustCompile(`(?m)^step test make (?:--\S+ )*test$`).MatchString(read(".ci/run")) {
+		t.Error(".ci/run does not run make test")
+	}
+	if install := strings.Index(top, "go install ./cmd/askbus"); install < strings.Index(top, starts[0]) {
+		t.Error("go install is for those who keep it, and stands after the first start")
 	}
 }
 
@@ -229,7 +227,7 @@ func TestTheLinksOfThePagesWork(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	var pages []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", ".github/*.md", "charts/*/*.md", "examples/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", ".github/*.md", "charts/*/*.md", "examples/*/*.md", "pkg/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -310,9 +308,11 @@ func runAsPasted(t *testing.T, script string) {
 			t.Fatal(err)
 		}
 	}
-	program := fmt.Sprintf("#!/bin/sh\n%s=1 exec %s \"$@\"\n", asMain, self)
-	if err := os.WriteFile(filepath.Join(home, "bin", "askbus"), []byte(program), 0o700); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"askbus", "askbus-lab"} {
+		starts := fmt.Sprintf("#!/bin/sh\n%s=%s exec %s \"$@\"\n", asMain, name, self)
+		if err := os.WriteFile(filepath.Join(home, "bin", name), []byte(starts), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, name := range []string{"examples", "docs", "deploy", "charts"} {
 		if err := os.Symlink(filepath.Join(root, name), filepath.Join(home, "clone", name)); err != nil {

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/finding"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/finding"
 )
 
 func TestDoctorReportsProblemsAndSetsTheExitCode(t *testing.T) {
@@ -24,10 +25,10 @@ func TestDoctorReportsProblemsAndSetsTheExitCode(t *testing.T) {
 		t.Errorf("left behind: %v", list)
 	}
 	p.stop()
-	if out, stderr, code := pl.run("doctor", "--output", "text"); code != exitFailure || !strings.HasPrefix(out, "broken  server: cannot connect to nats://") {
+	if out, stderr, code := pl.run("doctor", "--output", "text"); code != cli.ExitFailure || !strings.HasPrefix(out, "broken  server: cannot connect to nats://") {
 		t.Errorf("stopped: exit %d: %s%s", code, out, stderr)
 	}
-	if _, stderr, code := pl.runWith("", "doctor", "--admin-creds", "/does/not/exist"); code != exitFailure {
+	if _, stderr, code := pl.runWith("", "doctor", "--admin-creds", "/does/not/exist"); code != cli.ExitFailure {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
@@ -36,7 +37,7 @@ func TestDoctorChecksSlackIfItsTokenIsSet(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	d := startWith(t, []string{"ASKBUS_SLACK_BOT_TOKEN=xoxb-1", "ASKBUS_SLACK_APP_TOKEN=xapp-1", "ASKBUS_SLACK_CHANNEL=C1", "ASKBUS_SLACK_URL=http://127.0.0.1:1/api/"}, "", "doctor", "--no-ask", "--dir", pl.dir, "--output", "text")
-	if code := d.wait(); code != exitFailure || !strings.Contains(d.out.String(), "broken  slack token: ") {
+	if code := d.wait(); code != cli.ExitFailure || !strings.Contains(d.out.String(), "broken  slack token: ") {
 		t.Errorf("exit %d: %s%s", code, d.out, d.err)
 	}
 }

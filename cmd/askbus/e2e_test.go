@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/browsertest"
+	"github.com/askbus/askbus/internal/testkit/browsertest"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 )
 
 // TestBodiesAreReadOnlyAfterAuthentication sends half a body to every handler that takes one:

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/cli"
 	"github.com/spf13/cobra"
 )
 
 func TestEveryCommandHasAGroupAndAnExample(t *testing.T) {
 	t.Parallel()
-	a := &app{out: io.Discard, err: io.Discard}
-	root, err := a.root()
+	a := &cli.App{Stdout: io.Discard, Stderr: io.Discard}
+	root, err := program().Root(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +41,8 @@ func TestEveryCommandHasAGroupAndAnExample(t *testing.T) {
 // Every flag with a completion exists: cobra reports an unknown one only in an error.
 func TestCompletionsBelongToFlags(t *testing.T) {
 	t.Parallel()
-	a := &app{out: io.Discard, err: io.Discard}
-	root, err := a.root()
+	a := &cli.App{Stdout: io.Discard, Stderr: io.Discard}
+	root, err := program().Root(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 		{[]string{"list", "--nonsense"}, `askbus: unknown flag: --nonsense; see "askbus list --help"`},
 	} {
 		p := start(t, "", c.args...)
-		if code := p.wait(); code != exitUsage || !strings.HasPrefix(p.err.String(), c.says) || p.out.String() != "" {
+		if code := p.wait(); code != cli.ExitUsage || !strings.HasPrefix(p.err.String(), c.says) || p.out.String() != "" {
 			t.Errorf("%q: exit %d, %s%s", c.args, code, p.out, p.err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/askbus/askbus/internal/cli"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -42,7 +43,7 @@ func TestNextAnswersTheMostUrgentAsk(t *testing.T) {
 		t.Errorf("only others may decide: exit %d, %s", code, stderr)
 	}
 	pl.must(3, "ask", "--question", "Left?", "--text", "--id", "left", "--session", "s", "--wait", "0")
-	if _, stderr, code := pl.runWith("/quit\n", "next"); code != exitPending {
+	if _, stderr, code := pl.runWith("/quit\n", "next"); code != cli.ExitPending {
 		t.Errorf("left open: exit %d, %s", code, stderr)
 	}
 }
@@ -63,10 +64,10 @@ func TestAnswerPromptsAtATerminal(t *testing.T) {
 	p, _ = onTerminal(t, 80, 24, nil, "answer", "fir", "--dir", pl.dir)
 	p.out.wait(t, "First?")
 	pl.must(0, "answer", "s/first", "--text", "faster")
-	if code := p.wait(); code != exitRefused || !strings.Contains(p.out.String(), "faster") {
+	if code := p.wait(); code != cli.ExitRefused || !strings.Contains(p.out.String(), "faster") {
 		t.Errorf("exit %d: %q", code, p.out)
 	}
-	if _, stderr, code := pl.run("answer"); code != exitUsage || !strings.Contains(stderr, "name an ask") {
+	if _, stderr, code := pl.run("answer"); code != cli.ExitUsage || !strings.Contains(stderr, "name an ask") {
 		t.Errorf("no terminal: exit %d, %s", code, stderr)
 	}
 }
@@ -88,12 +89,12 @@ func TestNamesMayBeShortened(t *testing.T) {
 		t.Errorf("in a session: %s", stdout)
 	}
 	for _, ref := range []string{"deploy", "s/deploy"} {
-		if _, stderr, code := pl.run("get", ref); code != exitUsage || !strings.Contains(stderr, "2 asks; name one of s/deploy-42, s/deploy-43") {
+		if _, stderr, code := pl.run("get", ref); code != cli.ExitUsage || !strings.Contains(stderr, "2 asks; name one of s/deploy-42, s/deploy-43") {
 			t.Errorf("%s: exit %d, %s", ref, code, stderr)
 		}
 	}
 	for _, ref := range []string{"nothing", "t/42"} {
-		if _, stderr, code := pl.run("get", ref); code != exitFailure || !strings.Contains(stderr, "no ask") {
+		if _, stderr, code := pl.run("get", ref); code != cli.ExitFailure || !strings.Contains(stderr, "no ask") {
 			t.Errorf("%s: exit %d, %s", ref, code, stderr)
 		}
 	}
@@ -130,17 +131,17 @@ func TestTheAskersTerminalRacesTheOtherSurfaces(t *testing.T) {
 	typed(t, keys, "1\n")
 	p.out.wait(t, "waiting for others")
 	pl.must(0, "abort", "s/three")
-	if code := p.wait(); code != exitCancelled {
+	if code := p.wait(); code != cli.ExitCancelled {
 		t.Errorf("exit %d: %q", code, p.out)
 	}
 
 	p, keys = here("four")
 	p.out.wait(t, "Choose one")
 	typed(t, keys, "\x03")
-	if code := p.wait(); code != exitPending || !strings.Contains(p.out.String(), "askbus wait s/four") {
+	if code := p.wait(); code != cli.ExitPending || !strings.Contains(p.out.String(), "askbus wait s/four") {
 		t.Errorf("exit %d: %q", code, p.out)
 	}
-	if _, stderr, code := pl.run("ask", "--question", "Q?", "--answer-here"); code != exitUsage || !strings.Contains(stderr, "needs a terminal") {
+	if _, stderr, code := pl.run("ask", "--question", "Q?", "--answer-here"); code != cli.ExitUsage || !strings.Contains(stderr, "needs a terminal") {
 		t.Errorf("no terminal: exit %d, %s", code, stderr)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/nats-io/nats.go"
 )
@@ -84,7 +85,7 @@ func TestARemoteAgentGetsItsCredentialByExchange(t *testing.T) {
 	}
 
 	// A revoked credential stops at once, and nothing else does.
-	cred, err := swapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, token, "")
+	cred, err := cli.SwapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, token, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,11 +139,11 @@ func TestAnAPITokenIsSwappedIfItsScopeAllows(t *testing.T) {
 		}
 		return path
 	}
-	c, err := swapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("nats,http"), "")
+	c, err := cli.SwapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("nats,http"), "")
 	if err != nil || c.Name != "agent/default/s1" || time.Until(c.Expires) > time.Hour {
 		t.Errorf("%s until %s, %v", c.Name, c.Expires, err)
 	}
-	if _, err := swapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("mcp"), ""); err == nil || !strings.Contains(err.Error(), "is valid for mcp, not for nats") {
+	if _, err := cli.SwapToken(t.Context(), http.DefaultClient, pl.context().HTTPURL, issue("mcp"), ""); err == nil || !strings.Contains(err.Error(), "is valid for mcp, not for nats") {
 		t.Errorf("with another scope: %v", err)
 	}
 	for _, wrong := range [][]string{{"--expires", "0"}, {"--expires", "9000h"}, {"--endpoints", "window"}} {
@@ -164,12 +165,12 @@ func TestTheIssuerRunsAsItsOwnProcess(t *testing.T) {
 	said := gate.err.wait(t, "gateway at ")
 	_, at, _ := strings.Cut(said, "gateway at ")
 	at, _, _ = strings.Cut(at, ",")
-	if _, err := swapToken(t.Context(), http.DefaultClient, at, token, ""); err == nil || !strings.Contains(err.Error(), "no issuer answers") {
+	if _, err := cli.SwapToken(t.Context(), http.DefaultClient, at, token, ""); err == nil || !strings.Contains(err.Error(), "no issuer answers") {
 		t.Errorf("without an issuer: %v", err)
 	}
 	start(t, "", args("issuer", "--rules", rules)...).err.wait(t, "issuer on")
 	for end := time.Now().Add(waittest.Limit); ; { // it subscribes after printing this
-		c, err := swapToken(t.Context(), http.DefaultClient, at, token, "migrate-db")
+		c, err := cli.SwapToken(t.Context(), http.DefaultClient, at, token, "migrate-db")
 		if err == nil {
 			if c.Name != "agent/default/migrate-db" {
 				t.Errorf("a credential of %s", c.Name)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/cli"
 )
 
 // TestCommandsTakeTheLeastRole damages the operator's credential in the directory: commands that
@@ -12,7 +12,7 @@ import (
 func TestCommandsTakeTheLeastRole(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
-	if err := config.UpdateContext(pl.dir, func(c *config.Context) { c.Operator.Creds = "spoilt" }); err != nil {
+	if err := cli.UpdateContext(pl.dir, func(c *cli.Context) { c.Operator.Creds = "spoilt" }); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"a1", "a2", "a3"} {
@@ -36,7 +36,7 @@ func TestCommandsTakeTheLeastRole(t *testing.T) {
 			t.Errorf("%s, without the operator's credential: exit %d, %s", args, code, stderr)
 		}
 	}
-	if err := config.UpdateContext(pl.dir, func(c *config.Context) { c.Operator = nil }); err != nil {
+	if err := cli.UpdateContext(pl.dir, func(c *cli.Context) { c.Operator = nil }); err != nil {
 		t.Fatal(err)
 	}
 	if _, stderr, code := pl.run("list"); code == 0 {

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/freeaddr"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/lab/freeaddr"
 )
 
 // A backup is made while the bus runs, checked, and restored elsewhere with other partitions, where
@@ -14,8 +15,8 @@ import (
 func TestALedgerIsSavedWhileRunningAndRestoredElsewhere(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t)
-	pl.must(exitPending, "ask", "--question", "Go?", "--option", "yes", "--id", "open", "--session", "s1", "--wait", "0")
-	pl.must(exitPending, "ask", "--question", "Went?", "--option", "yes", "--id", "ended", "--session", "s1", "--wait", "0")
+	pl.must(cli.ExitPending, "ask", "--question", "Go?", "--option", "yes", "--id", "open", "--session", "s1", "--wait", "0")
+	pl.must(cli.ExitPending, "ask", "--question", "Went?", "--option", "yes", "--id", "ended", "--session", "s1", "--wait", "0")
 	was := pl.must(0, "answer", "ended", "--reply", "yes", "--output", "json")
 	file := filepath.Join(t.TempDir(), "bus.backup")
 	if s := pl.must(0, "ledger", "backup", file, "--output", "json"); s["pending"] != 1.0 || s["ended"] != 1.0 || s["partitions"] != 4.0 {
@@ -27,16 +28,16 @@ func TestALedgerIsSavedWhileRunningAndRestoredElsewhere(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if _, stderr, code := pl.run("ledger", "backup", file); code != exitUsage || !strings.Contains(stderr, "already exists") {
+	if _, stderr, code := pl.run("ledger", "backup", file); code != cli.ExitUsage || !strings.Contains(stderr, "already exists") {
 		t.Errorf("over another one: exit %d: %s", code, stderr)
 	}
-	if _, stderr, code := pl.run("ledger", "restore", file); code != exitFailure || !strings.Contains(stderr, "in use") {
+	if _, stderr, code := pl.run("ledger", "restore", file); code != cli.ExitFailure || !strings.Contains(stderr, "in use") {
 		t.Errorf("while it runs: exit %d: %s", code, stderr)
 	}
 	if code := p.stop(); code != 0 {
 		t.Fatalf("exit %d", code)
 	}
-	if _, stderr, code := pl.run("ledger", "restore", file); code != exitFailure || !strings.Contains(stderr, "not empty") {
+	if _, stderr, code := pl.run("ledger", "restore", file); code != cli.ExitFailure || !strings.Contains(stderr, "not empty") {
 		t.Errorf("into a non-empty ledger: exit %d: %s", code, stderr)
 	}
 	if s := pl.must(0, "ledger", "restore", "--check", file, "--output", "json"); s["pending"] != 1.0 {
@@ -86,11 +87,11 @@ func TestABackupOfAClusterIsRestoredIntoADirectory(t *testing.T) {
 	}
 	broker := start(t, "", "broker", "--dir", first.dir, "--replicas", "3")
 	broker.err.wait(t, "broker is ready")
-	first.must(exitPending, "ask", "--question", "Go?", "--option", "yes", "--id", "open", "--session", "s1", "--wait", "0")
+	first.must(cli.ExitPending, "ask", "--question", "Go?", "--option", "yes", "--id", "open", "--session", "s1", "--wait", "0")
 	file := filepath.Join(home, "bus.backup")
 	first.must(0, "ledger", "backup", file)
 	fresh := place{t, filepath.Join(home, "fresh")}
-	if _, stderr, code := fresh.run("ledger", "restore", file, "--replicas", "3"); code != exitFailure || !strings.Contains(stderr, "3 copies need a cluster, and this is a single server: use --replicas 1") {
+	if _, stderr, code := fresh.run("ledger", "restore", file, "--replicas", "3"); code != cli.ExitFailure || !strings.Contains(stderr, "3 copies need a cluster, and this is a single server: use --replicas 1") {
 		t.Errorf("three copies in a directory: exit %d: %s", code, stderr)
 	}
 	if s := fresh.must(0, "ledger", "restore", file); s["pending"] != 1.0 {

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 )
 
 // The ledger stores the settings on which brokers agree. A broker with other settings does not
@@ -12,11 +13,11 @@ import (
 func TestABrokerWithOtherSettingsDoesNotStart(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t, "--partitions", "2", "--retention", "48h")
-	pl.must(exitPending, "ask", "--question", "Shall we?", "--id", "a1", "--session", "s1", "--wait", "0")
-	if _, stderr, code := pl.run("broker", "--retention", "1h"); code != exitFailure || !strings.Contains(stderr, "retention is 1h0m0s here and 48h0m0s in the ledger") {
+	pl.must(cli.ExitPending, "ask", "--question", "Shall we?", "--id", "a1", "--session", "s1", "--wait", "0")
+	if _, stderr, code := pl.run("broker", "--retention", "1h"); code != cli.ExitFailure || !strings.Contains(stderr, "retention is 1h0m0s here and 48h0m0s in the ledger") {
 		t.Errorf("a second broker: exit %d: %s", code, stderr)
 	}
-	if _, stderr, code := pl.run("ledger", "set", "--retention", "72h"); code != exitFailure || !strings.Contains(stderr, "in use") {
+	if _, stderr, code := pl.run("ledger", "set", "--retention", "72h"); code != cli.ExitFailure || !strings.Contains(stderr, "in use") {
 		t.Errorf("while it runs: exit %d: %s", code, stderr)
 	}
 	if code := p.stop(); code != 0 {
@@ -30,7 +31,7 @@ func TestABrokerWithOtherSettingsDoesNotStart(t *testing.T) {
 		{"ledger", "set", "--retention", "96h", "--audit-full", "never"},
 		{"ledger", "set", "--retention", "96h", "--audit-retention", "1ms"},
 	} {
-		if _, stderr, code := pl.run(args...); code != exitUsage {
+		if _, stderr, code := pl.run(args...); code != cli.ExitUsage {
 			t.Errorf("%v: exit %d: %s", args, code, stderr)
 		}
 	}
@@ -38,7 +39,7 @@ func TestABrokerWithOtherSettingsDoesNotStart(t *testing.T) {
 		t.Errorf("set: %v", set)
 	}
 	pl.up("--retention", "72h")
-	if _, stderr, code := pl.run("get", "s1/a1"); code != exitPending {
+	if _, stderr, code := pl.run("get", "s1/a1"); code != cli.ExitPending {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	natstest.Eventually(t, "the change is in the audit", func() bool {

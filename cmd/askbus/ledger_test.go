@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 )
 
 // The start with a damaged store names the command that repairs it. The repair reports what is
@@ -16,9 +17,9 @@ func TestADamagedStoreIsCheckedAndRepaired(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t, "--partitions", "1")
 	for _, id := range []string{"a1", "a2", "a3"} {
-		pl.must(exitPending, "ask", "--question", "Shall we?", "--id", id, "--session", "s1", "--wait", "0")
+		pl.must(cli.ExitPending, "ask", "--question", "Shall we?", "--id", id, "--session", "s1", "--wait", "0")
 	}
-	if _, stderr, code := pl.run("ledger", "check"); code != exitFailure || !strings.Contains(stderr, "in use") {
+	if _, stderr, code := pl.run("ledger", "check"); code != cli.ExitFailure || !strings.Contains(stderr, "in use") {
 		t.Errorf("while it runs: exit %d: %s", code, stderr)
 	}
 	if code := p.stop(); code != 0 {
@@ -41,18 +42,18 @@ func TestADamagedStoreIsCheckedAndRepaired(t *testing.T) {
 	}
 	_, stderr, code := pl.run("server", "--nats-addr", "127.0.0.1:0")
 	for _, says := range []string{blocks[0], "askbus ledger check", "askbus ledger repair --accept-loss", "high-water"} {
-		if code != exitFailure || !strings.Contains(stderr, says) {
+		if code != cli.ExitFailure || !strings.Contains(stderr, says) {
 			t.Errorf("exit %d, without %q: %s", code, says, stderr)
 		}
 	}
 	stdout, _, code := pl.run("ledger", "check", "--output", "text")
-	if code != exitFailure || !strings.Contains(stdout, blocks[0]) || !strings.Contains(stdout, "1 asks lost") || !strings.Contains(stdout, "default/s1/a2") {
+	if code != cli.ExitFailure || !strings.Contains(stdout, blocks[0]) || !strings.Contains(stdout, "1 asks lost") || !strings.Contains(stdout, "default/s1/a2") {
 		t.Errorf("check: exit %d: %s", code, stdout)
 	}
-	if _, stderr, code := pl.run("ledger", "repair"); code != exitUsage || !strings.Contains(stderr, "--accept-loss") {
+	if _, stderr, code := pl.run("ledger", "repair"); code != cli.ExitUsage || !strings.Contains(stderr, "--accept-loss") {
 		t.Errorf("without consent: exit %d: %s", code, stderr)
 	}
-	if _, stderr, code := pl.run("ledger", "repair", "--from-peers"); code != exitFailure || !strings.Contains(stderr, "no peers") {
+	if _, stderr, code := pl.run("ledger", "repair", "--from-peers"); code != cli.ExitFailure || !strings.Contains(stderr, "no peers") {
 		t.Errorf("from peers: exit %d: %s", code, stderr)
 	}
 	r := pl.must(0, "ledger", "repair", "--accept-loss", "--output", "json")
@@ -61,7 +62,7 @@ func TestADamagedStoreIsCheckedAndRepaired(t *testing.T) {
 		t.Errorf("the damaged file is not kept in %s: %v", aside, err)
 	}
 	pl.up()
-	for id, code := range map[string]int{"a1": exitPending, "a2": exitFailure, "a3": exitPending} {
+	for id, code := range map[string]int{"a1": cli.ExitPending, "a2": cli.ExitFailure, "a3": cli.ExitPending} {
 		if stdout, stderr, got := pl.run("get", "s1/"+id); got != code {
 			t.Errorf("%s: exit %d, want %d: %s%s", id, got, code, stdout, stderr)
 		}
@@ -76,14 +77,14 @@ func TestADamagedStoreIsCheckedAndRepaired(t *testing.T) {
 func TestALostKeyIsReplacedOnlyOnPurpose(t *testing.T) {
 	t.Parallel()
 	pl, p := up(t, "--partitions", "1")
-	pl.must(exitPending, "ask", "--question", "Shall we?", "--id", "a1", "--session", "s1", "--wait", "0")
+	pl.must(cli.ExitPending, "ask", "--question", "Shall we?", "--id", "a1", "--session", "s1", "--wait", "0")
 	p.stop()
 	path := filepath.Join(pl.dir, "auth")
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
 	}
 	for _, command := range [][]string{{"server", "--nats-addr", "127.0.0.1:0"}, {"creds", "operator"}} {
-		if _, stderr, code := pl.run(command...); code != exitFailure || !strings.Contains(stderr, path) || !strings.Contains(stderr, "askbus ledger new-key") {
+		if _, stderr, code := pl.run(command...); code != cli.ExitFailure || !strings.Contains(stderr, path) || !strings.Contains(stderr, "askbus ledger new-key") {
 			t.Errorf("%v: exit %d: %s", command, code, stderr)
 		}
 	}
@@ -94,7 +95,7 @@ func TestALostKeyIsReplacedOnlyOnPurpose(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	pl.up()
-	if _, _, code := pl.run("get", "s1/a1"); code != exitPending {
+	if _, _, code := pl.run("get", "s1/a1"); code != cli.ExitPending {
 		t.Errorf("exit %d", code)
 	}
 }

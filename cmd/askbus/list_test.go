@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/cli/person"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/clipperhouse/displaywidth"
 )
@@ -56,7 +58,7 @@ func TestAListFitsItsTerminal(t *testing.T) {
 		{State: ask.StateResolved, AskedAt: now.Add(-time.Hour), Ask: ask.Ask{Session: "s", ID: "b", Title: "Short?"}, Outcome: &ask.Outcome{Status: ask.StatusAnswered, Waited: time.Minute}},
 	}
 	for _, width := range []int{40, 60, 80, 120, 200} {
-		text := table(items, width, now)
+		text := cli.Table(items, width, now)
 		for line := range strings.Lines(text) {
 			if got := displaywidth.String(strings.TrimRight(line, "\n")); got > width {
 				t.Errorf("width %d: %d cells in %q", width, got, line)
@@ -69,7 +71,7 @@ func TestAListFitsItsTerminal(t *testing.T) {
 		}
 	}
 	long := []ask.Record{{State: ask.StatePending, AskedAt: now, Ask: ask.Ask{Session: strings.Repeat("s", 60), ID: "x", Title: "Deploy?"}}}
-	if text := table(long, 80, now); !strings.Contains(text, "/x") || !strings.Contains(text, "\n  Deploy?") {
+	if text := cli.Table(long, 80, now); !strings.Contains(text, "/x") || !strings.Contains(text, "\n  Deploy?") {
 		t.Errorf("a long name:\n%s", text)
 	}
 }
@@ -79,17 +81,17 @@ func TestAListFitsItsTerminal(t *testing.T) {
 func TestListOf500(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
-	a := &app{out: os.Stdout, err: os.Stderr}
-	if _, err := a.root(); err != nil {
+	a := &cli.App{Stdout: os.Stdout, Stderr: os.Stderr}
+	if _, err := program().Root(a); err != nil {
 		t.Fatal(err)
 	}
 	a.Dir, a.Output = pl.dir, "json"
-	b, err := a.dialOperator()
+	b, err := a.DialOperator()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.close()
-	asks := b.asks.Session(a.Tenant, "many")
+	defer b.Close()
+	asks := b.Asks.Session(a.Tenant, "many")
 	for range 500 {
 		if _, err := asks.Ask(t.Context(), ask.Ask{Questions: []ask.Question{{Text: "Which database?", Options: []ask.Option{{Label: "PostgreSQL"}, {Label: "SQLite"}}}}}); err != nil {
 			t.Fatal(err)
@@ -97,9 +99,9 @@ func TestListOf500(t *testing.T) {
 	}
 	for range 3 {
 		began := time.Now()
-		items, _, err := a.listed(t.Context(), b, listFlags{state: "pending", limit: 1000})
+		items, _, err := person.Listed(t.Context(), a, b, person.ListFlags{State: "pending", Limit: 1000})
 		read := time.Since(began)
-		text := table(items, 120, time.Now())
+		text := cli.Table(items, 120, time.Now())
 		if err != nil || len(items) != 500 || strings.Count(text, "\n") != 501 {
 			t.Fatalf("%d asks: %v", len(items), err)
 		}
@@ -133,7 +135,7 @@ func TestAnUnknownOptionNumberIsRefused(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	pl.must(3, "ask", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite", "--id", "db", "--session", "s", "--wait", "0")
-	if _, stderr, code := pl.run("answer", "db", "--reply", "7"); code != exitRefused || !strings.Contains(stderr, `type a number from 1 to 2, or "other: 7"`) {
+	if _, stderr, code := pl.run("answer", "db", "--reply", "7"); code != cli.ExitRefused || !strings.Contains(stderr, `type a number from 1 to 2, or "other: 7"`) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	o := pl.must(0, "answer", "db", "--other", "7")
@@ -146,7 +148,7 @@ func TestHintsCanBeRunAsPrinted(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	_, stderr, code := pl.run("get", "nothing")
-	if code != exitFailure || !strings.Contains(stderr, `see "askbus list --dir `+pl.dir+`"`) {
+	if code != cli.ExitFailure || !strings.Contains(stderr, `see "askbus list --dir `+pl.dir+`"`) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	_, stderr, _ = place{t, t.TempDir() + "/a b"}.run("list")

@@ -6,12 +6,10 @@ import (
 	"context"
 	"os"
 
-	"github.com/askbus/askbus/internal/daemon"
+	"github.com/askbus/askbus/internal/cli/agent"
+	"github.com/askbus/askbus/internal/process/daemon"
 	_ "golang.org/x/crypto/x509roots/fallback" // the image holds no certificates; those of a system come first
 )
-
-// version is set by the linker (make build); see [buildVersion].
-var version string
 
 func main() { os.Exit(Main()) }
 
@@ -19,5 +17,5 @@ func main() { os.Exit(Main()) }
 func Main() int {
 	ctx, stop := daemon.Signals(context.Background())
 	defer stop()
-	return execute(ctx, os.Args[1:])
+	return agent.HostSafe(os.Args[1:], program().Execute(ctx, os.Args[1:]))
 }

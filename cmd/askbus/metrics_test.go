@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 )
 
 // opsPage reads a page of a role's ops address.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
 )
 
 const (
@@ -32,7 +34,7 @@ func TestTheTerminalLearnsThatAPersonIsNeeded(t *testing.T) {
 	if _, err := keys.WriteString("\x03"); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.wait(); code != exitPending || !strings.Contains(p.out.String(), "state=clear") {
+	if code := p.wait(); code != cli.ExitPending || !strings.Contains(p.out.String(), "state=clear") {
 		t.Errorf("exit %d: %q", code, p.out)
 	}
 	p, _ = ask("three", "ASKBUS_OSC7501=0")

@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/natstest"
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/coder/websocket"
 )
 
@@ -234,7 +235,7 @@ func TestWhoCanCauseAnOutcomeOnTheBus(t *testing.T) {
 			`","answer_id":"b","response":"yes","by":{"principal":"os:ben","proof":"host-dialog"}}}`
 	}
 	ask := func(id string) {
-		pl.must(exitPending, "ask", "--question", "Deploy?", "--session", "s1", "--id", id, "--wait", "0")
+		pl.must(cli.ExitPending, "ask", "--question", "Deploy?", "--session", "s1", "--id", id, "--wait", "0")
 	}
 	for id, c := range map[string]struct {
 		creds   []string
@@ -279,12 +280,12 @@ func TestWhoCanCauseAnOutcomeOnTheBus(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask("by-cli")
-	pl.must(exitRefused, "answer", "s1/by-cli", "--text", "yes", "--creds", mine)
+	pl.must(cli.ExitRefused, "answer", "s1/by-cli", "--text", "yes", "--creds", mine)
 	if got := pl.state("s1/by-cli"); got != "pending" {
 		t.Errorf("answered with an agent's credential: %s", got)
 	}
 	pl.must(0, "answer", "s1/by-cli", "--text", "yes")
-	if got := pl.state("s1/by-cli"); got != "answered human "+localUser(nil).Principal+" os" {
+	if got := pl.state("s1/by-cli"); got != "answered human "+cli.LocalUser(nil).Principal+" os" {
 		t.Errorf("answered at the terminal: %s", got)
 	}
 }

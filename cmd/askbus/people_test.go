@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/natstest"
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/process/httpserver"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 )
 
 // A person signs in, is listed and is signed out. After a kill the login link stays used, and
@@ -36,14 +37,14 @@ func TestPeopleAreListedAndSignedOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	browser := &http.Client{Jar: jar}
+	browser := &http.Client{Jar: jar, Transport: httpserver.LocalTransport()}
 	link, _ := pl.must(0, "login")["url"].(string)
 	if code := visit(browser, link); code != http.StatusOK {
 		t.Fatal(code)
 	}
 	p.kill()
 	pl.up()
-	if code := visit(http.DefaultClient, link); code != http.StatusUnauthorized {
+	if code := visit(&http.Client{Transport: httpserver.LocalTransport()}, link); code != http.StatusUnauthorized {
 		t.Errorf("the link after a kill: %d", code)
 	}
 	home := pl.context().HTTPURL + "/"

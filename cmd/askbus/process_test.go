@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -14,16 +15,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/browsertest"
-	"github.com/askbus/askbus/internal/config"
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/lab/command"
+	"github.com/askbus/askbus/internal/testkit/browsertest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 )
 
-// asMain makes this test binary behave as askbus itself.
+// asMain makes this test binary behave as the program that it names: askbus, or askbus-lab.
 const asMain = "ASKBUS_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asMain) != "" {
+	switch os.Getenv(asMain) {
+	case "":
+	case "askbus-lab":
+		os.Exit(command.Program().Execute(context.Background(), os.Args[1:]))
+	default:
 		os.Exit(Main())
 	}
 	os.Exit(browsertest.Main(m))
@@ -124,7 +130,11 @@ func startReading(t *testing.T, bin string, env []string, stdin io.Reader, args 
 	t.Helper()
 	p := &process{t: t, out: &output{more: make(chan struct{})}, err: &output{more: make(chan struct{})}, done: make(chan struct{})}
 	p.cmd = exec.Command(bin, args...)
-	p.cmd.Env = append(os.Environ(), asMain+"=1", "ASKBUS_LOG_LEVEL=info")
+	program := "askbus"
+	if len(args) > 0 && (args[0] == "bench" || args[0] == "torture") {
+		program = "askbus-lab"
+	}
+	p.cmd.Env = append(os.Environ(), asMain+"="+program, "ASKBUS_LOG_LEVEL=info")
 	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stdin = stdin
 	outR, outW := io.Pipe()
@@ -228,9 +238,9 @@ func (pl place) must(code int, args ...string) map[string]any {
 	return decode(pl.t, stdout)
 }
 
-func (pl place) context() config.Context {
+func (pl place) context() cli.Context {
 	pl.t.Helper()
-	c, err := config.ReadContext(pl.dir)
+	c, err := cli.ReadContext(pl.dir)
 	if err != nil {
 		pl.t.Fatal(err)
 	}

@@ -15,7 +15,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/askbus/askbus/internal/process/httpserver"
 )
+
+// pages returns the address of the inbox's pages.
+func (pl place) pages() string {
+	pl.t.Helper()
+	at, _, _ := strings.Cut(pl.must(0, "login", "--output", "json")["url"].(string), "/login")
+	return at
+}
 
 // visitor is a person's browser without scripts.
 type visitor struct {
@@ -30,7 +39,7 @@ func (pl place) visitor() visitor {
 	if err != nil {
 		pl.t.Fatal(err)
 	}
-	v := visitor{pl.t, pl.context().HTTPURL, &http.Client{Jar: jar}}
+	v := visitor{pl.t, pl.pages(), &http.Client{Jar: jar, Transport: httpserver.LocalTransport()}}
 	link := pl.must(0, "login", "--output", "json")["url"].(string)
 	v.read(v.client.Get(link))
 	return v

@@ -5,14 +5,15 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/askbus/askbus/internal/config"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/config"
 	"github.com/spf13/cobra"
 )
 
 //go:generate sh -c "go run . settings --markdown > ../../docs/settings.md"
 
 // settingsCmd prints the table of docs/settings.md.
-func (a *app) settingsCmd() *cobra.Command {
+func settingsCmd(a *cli.App) *cobra.Command {
 	var markdown bool
 	cmd := &cobra.Command{
 		Use: "settings", Short: "List the ASKBUS_… variables", Args: cobra.NoArgs,
@@ -20,16 +21,16 @@ func (a *app) settingsCmd() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			rows := config.Settings(settings()...)
 			if markdown {
-				fmt.Fprint(a.out, settingsHead)
+				fmt.Fprint(a.Stdout, settingsHead)
 				for _, r := range rows {
-					fmt.Fprintf(a.out, "| `%s` | %s | %s |\n", r.Name, code(r.Default), strings.ReplaceAll(r.Description, "|", "\\|"))
+					fmt.Fprintf(a.Stdout, "| `%s` | %s | %s |\n", r.Name, code(r.Default), strings.ReplaceAll(r.Description, "|", "\\|"))
 				}
 				return nil
 			}
-			if a.json() {
-				return a.tellJSON(rows)
+			if a.JSON() {
+				return a.TellJSON(rows)
 			}
-			w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+			w := tabwriter.NewWriter(a.Stdout, 0, 4, 2, ' ', 0)
 			for _, r := range rows {
 				fmt.Fprintf(w, "%s\t%s\t%s\n", r.Name, r.Default, r.Description)
 			}

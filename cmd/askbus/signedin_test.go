@@ -15,10 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/auth"
-	"github.com/askbus/askbus/internal/auth/openid/openidtest"
-	"github.com/askbus/askbus/internal/waittest"
-	"github.com/askbus/askbus/internal/web"
+	"github.com/askbus/askbus/internal/answering/auth"
+	"github.com/askbus/askbus/internal/answering/web"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/httpserver"
+	"github.com/askbus/askbus/internal/testkit/openidtest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/chromedp/chromedp"
 	"github.com/nats-io/nats.go"
 )
@@ -54,7 +56,7 @@ func (l laptop) run(args ...string) (stdout, said string, code int) {
 func (l laptop) file() string { return filepath.Join(l.dir, "config", "askbus", "login.json") }
 
 // signedIn returns the content of login.json.
-func (l laptop) signedIn() (s signedIn) {
+func (l laptop) signedIn() (s cli.SignedIn) {
 	l.t.Helper()
 	data, err := os.ReadFile(l.file())
 	if err == nil {
@@ -89,7 +91,7 @@ func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 	if at, err := os.Stat(l.file()); err != nil || at.Mode().Perm() != 0o600 {
 		t.Errorf("the sign-in has mode %v, %v", at.Mode(), err)
 	}
-	pl.must(exitPending, "ask", "--wait", "0", "--id", "a1", "--session", "s1", "--question", "Go?", "--option", "Yes", "--option", "No", "--min-proof", "os")
+	pl.must(cli.ExitPending, "ask", "--wait", "0", "--id", "a1", "--session", "s1", "--question", "Go?", "--option", "Yes", "--option", "No", "--min-proof", "os")
 	if out, said, code := l.run("status", "--format", "plain"); code != 0 || !strings.Contains(out, "1 waiting") {
 		t.Errorf("exit %d: %s%s", code, out, said)
 	}
@@ -102,7 +104,7 @@ func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 	if by := pl.must(0, "wait", "s1/a1")["by"].(map[string]any); by["responder"] != "tui" || by["proof"] != "os" || !strings.HasPrefix(by["principal"].(string), "os:") {
 		t.Errorf("answered by %v", by)
 	}
-	if _, said, code := l.run("ask", "--question", "Me?", "--session", "s1", "--option", "A", "--option", "B"); code == 0 || code == exitPending || !strings.Contains(said, "no bus found") {
+	if _, said, code := l.run("ask", "--question", "Me?", "--session", "s1", "--option", "A", "--option", "B"); code == 0 || code == cli.ExitPending || !strings.Contains(said, "no bus found") {
 		t.Errorf("a person's sign-in asks: exit %d: %s", code, said)
 	}
 
@@ -114,7 +116,7 @@ func TestATerminalIsSignedInInTheBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if _, said, code := pl.run("people", "sign-out", localUser(nil).Principal); code != 0 {
+	if _, said, code := pl.run("people", "sign-out", cli.LocalUser(nil).Principal); code != 0 {
 		t.Fatalf("exit %d: %s", code, said)
 	}
 	select {
@@ -145,7 +147,7 @@ func TestASignInOverSSHNeedsStandardInput(t *testing.T) {
 	t.Cleanup(inbox.Close)
 	l := newLaptop(t)
 	l.ssh = "192.0.2.1 50000 192.0.2.2 22"
-	if _, said, code := l.run("login", inbox.URL); code != exitFailure || !strings.Contains(said, "no code was typed") {
+	if _, said, code := l.run("login", inbox.URL); code != cli.ExitFailure || !strings.Contains(said, "no code was typed") {
 		t.Errorf("exit %d: %s", code, said)
 	}
 }
@@ -166,7 +168,7 @@ func oidcPlace(t *testing.T, issuer bool) (pl place, base string) {
 		part("issuer").err.wait(t, "issuer on")
 	}
 	part("web", "--http-addr", "127.0.0.1:0").err.wait(t, "inbox at")
-	return pl, pl.context().HTTPURL
+	return pl, pl.pages()
 }
 
 // oidcVisitor returns a browser without scripts, signed in at the provider.
@@ -176,7 +178,7 @@ func oidcVisitor(t *testing.T, base string) visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := visitor{t, base, &http.Client{Jar: jar}}
+	v := visitor{t, base, &http.Client{Jar: jar, Transport: httpserver.LocalTransport()}}
 	if page := v.read(v.client.Get(base + "/login/oidc")); !strings.Contains(page, "Mei") {
 		t.Fatalf("not signed in: %s", page)
 	}
@@ -219,7 +221,7 @@ func TestALaptopAnswersAgainstACluster(t *testing.T) {
 		t.Errorf("signed in: %v", s)
 	}
 	for _, tenant := range []string{"acme", "beta"} {
-		pl.must(exitPending, "ask", "--wait", "0", "--id", "a1", "--session", "s1", "--tenant", tenant, "--question", "Go?", "--option", "Yes", "--option", "No", "--min-proof", "oidc", "--audience", "group:platform")
+		pl.must(cli.ExitPending, "ask", "--wait", "0", "--id", "a1", "--session", "s1", "--tenant", tenant, "--question", "Go?", "--option", "Yes", "--option", "No", "--min-proof", "oidc", "--audience", "group:platform")
 	}
 	if _, said, code := l.run("answer", "s1/a1", "--select", "Yes"); code != 0 {
 		t.Errorf("exit %d: %s", code, said)
@@ -254,7 +256,7 @@ func callTerminal(t *testing.T, base, path, secret string, body any) (int, strin
 	if secret != "" {
 		req.Header.Set("Authorization", "Bearer "+secret)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := cli.Direct().Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +284,7 @@ func TestOnlyTheConfirmingPersonSignsATerminalIn(t *testing.T) {
 		return callTerminal(t, base, "token", "", map[string]string{"code": code, "verifier": verifier})
 	}
 	t.Run("a stranger confirms nothing", func(t *testing.T) {
-		res, err := http.PostForm(base+path, right)
+		res, err := cli.Direct().PostForm(base+path, right)
 		if page := v.read(res, err); res.StatusCode != http.StatusUnauthorized || shownCode.MatchString(page) {
 			t.Errorf("%d: %s", res.StatusCode, page)
 		}

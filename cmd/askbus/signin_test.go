@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/auth/openid/openidtest"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/httpserver"
+	"github.com/askbus/askbus/internal/testkit/openidtest"
 )
 
 // oidcSettings lets people sign in at a provider, by these rules.
@@ -29,14 +31,14 @@ func TestPeopleSignInAtTheirProvider(t *testing.T) {
 	pl := place{t, t.TempDir()}
 	startWith(t, env, "", "up", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open").out.wait(t, "askbus is up.")
 	for id, session := range map[string]string{"mine": "s1", "theirs": "payroll"} {
-		pl.must(exitPending, "ask", "--wait", "0", "--id", id, "--session", session, "--question", "Which for "+id+"?", "--option", "A", "--option", "B")
+		pl.must(cli.ExitPending, "ask", "--wait", "0", "--id", id, "--session", session, "--question", "Which for "+id+"?", "--option", "A", "--option", "B")
 	}
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	browser := &http.Client{Jar: jar}
-	base := pl.context().HTTPURL
+	browser := &http.Client{Jar: jar, Transport: httpserver.LocalTransport()}
+	base := pl.pages()
 	do := func(method, path string, form url.Values) (int, string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(form.Encode()))
@@ -106,7 +108,7 @@ func TestInvite(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	link, _ := pl.must(0, "invite", "mei", "--name", "Mei", "--only-tenant", "acme")["url"].(string)
-	if !strings.HasPrefix(link, "http://localhost:") || !strings.Contains(link, "/join?t=") {
+	if !strings.HasPrefix(link, pl.pages()+"/join?t=") {
 		t.Errorf("got %s", link)
 	}
 	for _, args := range [][]string{{"invite", "mei tom"}, {"invite", "mei", "--only-tenant", "["}} {

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/natstest"
-	"github.com/askbus/askbus/internal/slack/fakeslack"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/lab/fakeslack"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -78,7 +79,7 @@ func TestSlackRouteExplainsDestinations(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, p.out, p.err)
 	}
 	p = start(t, "", "slack", "route", write(t, "wrong.yaml", "default: {chanel: C1}"))
-	if code := p.wait(); code != exitUsage || !strings.Contains(p.err.String(), "/default") {
+	if code := p.wait(); code != cli.ExitUsage || !strings.Contains(p.err.String(), "/default") {
 		t.Errorf("exit %d: %s", code, p.err)
 	}
 	for args, want := range map[string]string{"--channel C1": "ASKBUS_SLACK_BOT_TOKEN", "--channel C1 --replicas 9": "at most 3"} {

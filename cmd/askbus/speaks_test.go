@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -53,7 +54,7 @@ func credentialHeaders(credentials ...string) http.Header {
 func (pl place) state(key string) string {
 	pl.t.Helper()
 	got, said, code := pl.run("get", key)
-	if code != exitAnswered && code != exitPending {
+	if code != cli.ExitAnswered && code != cli.ExitPending {
 		pl.t.Fatalf("get %s: exit %d, %s", key, code, said)
 	}
 	return stateIn(decode(pl.t, got))
@@ -107,7 +108,7 @@ func TestAnAgentsTokenNeverAnswersOverTheHook(t *testing.T) {
 		}
 	}
 	// An ask of another API, named by its id.
-	pl.must(exitPending, "ask", "--question", "Which database?", "--session", "s-1", "--id", "a4", "--wait", "0")
+	pl.must(cli.ExitPending, "ask", "--question", "Which database?", "--session", "s-1", "--id", "a4", "--wait", "0")
 	pl.post("/v1/hook", hookFor("PostToolUse", "a4", toolResponse), agent)
 	pl.post("/v1/hook?limit=1ms", hookFor("PermissionRequest", "a4", toolResponse), agent)
 	if got := pl.state("s-1/a4"); got != "pending" {
@@ -207,7 +208,7 @@ func TestAHostAnswersWhatItAsked(t *testing.T) {
 	ask("unmarked", agent)
 	ask("unmarked", agent, host) // attaches to what another asked
 	ask("others", agent, other)
-	pl.must(exitPending, "ask", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite", "--session", "s-1", "--id", "plain", "--wait", "0")
+	pl.must(cli.ExitPending, "ask", "--question", "Which database?", "--option", "PostgreSQL", "--option", "SQLite", "--session", "s-1", "--id", "plain", "--wait", "0")
 	pl.ask("forged", `{"id":"forged","metadata":{"askbus_host":"`+strings.Split(host, "_")[1]+`.x"},"questions":[{"text":"Which database?"}]}`, agent)
 	for _, c := range []struct {
 		name, tool  string
@@ -275,7 +276,7 @@ func TestAHostCannotAnswerForAnAudience(t *testing.T) {
 	t.Parallel()
 	pl, _ := up(t)
 	nc, _ := pl.plain("host", "--session", "s1")
-	pl.must(exitPending, "ask", "--question", "Deploy?", "--session", "s1", "--id", "a", "--audience", "os:ben", "--wait", "0")
+	pl.must(cli.ExitPending, "ask", "--question", "Deploy?", "--session", "s1", "--id", "a", "--audience", "os:ben", "--wait", "0")
 	m, err := nc.RequestMsg(natstest.Signed(t, nc, request("hostv1.default.s1.answer.a",
 		`{"specversion":"1.0","id":"1","source":"/x","subject":"a","type":"dev.askbus.answer.given.v1","data":{"ask_id":"a","answer_id":"b","response":"yes","by":{"principal":"os:ben","proof":"host-dialog"}}}`)), 10*time.Second)
 	if err != nil || !strings.Contains(string(m.Data), "does not prove who answers") {
@@ -303,7 +304,7 @@ func TestOnlyAPersonsTokenHasAPersonsPrincipal(t *testing.T) {
 		"an agent of a wildcard":        {[]string{"--role", "agent", "--session", ">"}, `invalid session ">"`},
 		"a screen of an inner wildcard": {[]string{"--role", "screen", "--session", "a*b"}, `invalid session "a*b"`},
 	} {
-		if out, said, code := pl.run(append([]string{"token", "issue"}, c.args...)...); code != exitUsage || out != "" || !strings.Contains(said, c.says) {
+		if out, said, code := pl.run(append([]string{"token", "issue"}, c.args...)...); code != cli.ExitUsage || out != "" || !strings.Contains(said, c.says) {
 			t.Errorf("%s: exit %d, %q", name, code, said)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
 )
 
 func TestStatusCountsWhatWaitsForYou(t *testing.T) {
@@ -38,7 +40,7 @@ func TestStatusCountsWhatWaitsForYou(t *testing.T) {
 	if got := pl.must(0, "status", "--session", "b"); got["waiting"] != 1.0 {
 		t.Errorf("one session: %v", got)
 	}
-	if _, stderr, code := pl.run("status", "--format", "xml"); code != exitUsage || !strings.Contains(stderr, "use tmux, plain or json") {
+	if _, stderr, code := pl.run("status", "--format", "xml"); code != cli.ExitUsage || !strings.Contains(stderr, "use tmux, plain or json") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

@@ -6,13 +6,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
 )
 
 // A pod that was deleted by force may run for some time beside its successor, on the same volume.
 func TestASuccessorWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	pl, first := up(t)
-	pl.must(exitPending, "ask", "--question", "Go?", "--option", "Yes", "--id", "a1", "--session", "s1", "--wait", "0")
+	pl.must(cli.ExitPending, "ask", "--question", "Go?", "--option", "Yes", "--id", "a1", "--session", "s1", "--wait", "0")
 	successor := func(wait string, args ...string) *process {
 		return startWith(t, []string{"ASKBUS_STORE_WAIT=" + wait}, "", append(args, "--dir", pl.dir, "--nats-addr", "127.0.0.1:0")...)
 	}
@@ -21,12 +23,12 @@ func TestASuccessorWaitsForTheStore(t *testing.T) {
 
 	// Both give up: one because its time is over, one because it is stopped.
 	short := successor("1ms", "server")
-	if code := short.wait(); code != exitFailure || !strings.Contains(short.err.String(), waits) || !strings.Contains(short.err.String(), "in use by another askbus process; stop it, or choose another directory with --dir (waited 1ms)") {
+	if code := short.wait(); code != cli.ExitFailure || !strings.Contains(short.err.String(), waits) || !strings.Contains(short.err.String(), "in use by another askbus process; stop it, or choose another directory with --dir (waited 1ms)") {
 		t.Errorf("exit %d: %s", code, short.err)
 	}
 	stopped := successor("1h", up...)
 	stopped.err.wait(t, waits)
-	if code := stopped.stop(); code != exitFailure || !strings.Contains(stopped.err.String(), "stopped while another askbus process used the store in "+pl.dir) {
+	if code := stopped.stop(); code != cli.ExitFailure || !strings.Contains(stopped.err.String(), "stopped while another askbus process used the store in "+pl.dir) {
 		t.Errorf("exit %d: %s", code, stopped.err)
 	}
 
@@ -37,8 +39,8 @@ func TestASuccessorWaitsForTheStore(t *testing.T) {
 	}
 	first.kill()
 	second.out.wait(t, "askbus is up.")
-	pl.must(exitAnswered, "answer", "s1/a1", "--reply", "Yes")
-	if code := second.stop(); code != exitAnswered {
+	pl.must(cli.ExitAnswered, "answer", "s1/a1", "--reply", "Yes")
+	if code := second.stop(); code != cli.ExitAnswered {
 		t.Errorf("exit %d: %s", code, second.err)
 	}
 }
@@ -64,11 +66,11 @@ func TestARoleSaysThatItWaitsForItsServer(t *testing.T) {
 	}
 	p := role("1h")
 	p.err.wait(t, `nothing answers at the NATS server: trying again" url=`+at)
-	if code := p.stop(); code != exitFailure || !strings.Contains(p.err.String(), "stopped while nothing answered at "+at) {
+	if code := p.stop(); code != cli.ExitFailure || !strings.Contains(p.err.String(), "stopped while nothing answered at "+at) {
 		t.Errorf("exit %d: %s", code, p.err)
 	}
 	p = role("0")
-	if code := p.wait(); code != exitFailure || !strings.Contains(p.err.String(), "nothing answers at "+at+"; check that the server runs") || strings.Contains(p.err.String(), "askbus server --dir") {
+	if code := p.wait(); code != cli.ExitFailure || !strings.Contains(p.err.String(), "nothing answers at "+at+"; check that the server runs") || strings.Contains(p.err.String(), "askbus server --dir") {
 		t.Errorf("exit %d: %s", code, p.err)
 	}
 }

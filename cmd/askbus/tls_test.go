@@ -18,9 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/certificate/certtest"
-	"github.com/askbus/askbus/internal/freeaddr"
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/lab/freeaddr"
+	"github.com/askbus/askbus/internal/testkit/certtest"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
 )
@@ -28,7 +29,7 @@ import (
 // browser returns an HTTP client that trusts a CA file.
 func browser(t *testing.T, ca string) *http.Client {
 	t.Helper()
-	web, err := trusting(ca)
+	web, err := cli.Trusting(ca)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func TestFilesOfACertificateAreReadAgain(t *testing.T) {
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
-	if _, stderr, code := pl.run("up", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open", "--tls-cert-file", pair.Cert, "--tls-key-file", pair.Key); code != exitUsage || !strings.Contains(stderr, "tls.key") {
+	if _, stderr, code := pl.run("up", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--no-open", "--tls-cert-file", pair.Cert, "--tls-key-file", pair.Key); code != cli.ExitUsage || !strings.Contains(stderr, "tls.key") {
 		t.Errorf("started with a broken key: exit %d, %s", code, stderr)
 	}
 }
@@ -240,14 +241,14 @@ func TestRolesShowCertificatesToAServerThatWantsThem(t *testing.T) {
 	pair, mine := servers.Fresh(time.Hour, "127.0.0.1"), clients.Fresh(time.Hour)
 	pl := place{t, filepath.Join(t.TempDir(), "state")}
 	start(t, "", "server", "--dir", pl.dir, "--nats-addr", "127.0.0.1:0", "--tls-cert-file", pair.Cert, "--tls-key-file", pair.Key, "--tls-client-ca-file", clients.File).err.wait(t, "NATS at tls://")
-	if _, stderr, code := pl.run("broker"); code != exitFailure || !strings.Contains(stderr, "ASKBUS_NATS_CERT_FILE") {
+	if _, stderr, code := pl.run("broker"); code != cli.ExitFailure || !strings.Contains(stderr, "ASKBUS_NATS_CERT_FILE") {
 		t.Errorf("a broker without a certificate: exit %d, %s", code, stderr)
 	}
 	env := []string{"ASKBUS_NATS_CERT_FILE=" + mine.Cert, "ASKBUS_NATS_KEY_FILE=" + mine.Key}
 	startWith(t, env, "", "broker", "--dir", pl.dir).err.wait(t, "broker on ")
 	startWith(t, env, "", "web", "--dir", pl.dir, "--http-addr", "127.0.0.1:0", "--tls-cert-file", pair.Cert, "--tls-key-file", pair.Key).err.wait(t, "inbox at https://")
 	startWith(t, env, "", "gateway", "--dir", pl.dir, "--http-addr", "127.0.0.1:0", "--tls-cert-file", pair.Cert, "--tls-key-file", pair.Key).err.wait(t, "gateway at https://")
-	if p := startWith(t, env, "", "ask", "--question", "Go?", "--wait", "0", "--dir", pl.dir); p.wait() != exitPending {
+	if p := startWith(t, env, "", "ask", "--question", "Go?", "--wait", "0", "--dir", pl.dir); p.wait() != cli.ExitPending {
 		t.Errorf("%s%s", p.out, p.err)
 	}
 	p := startWith(t, env, "", "doctor", "--dir", pl.dir, "--output", "text", "--no-ask")
@@ -287,7 +288,7 @@ func TestOtherMachinesNeedTLS(t *testing.T) {
 				dir = filepath.Join(t.TempDir(), "state")
 			}
 			p := startWith(t, v.env, "", append(v.args, "--dir", dir)...)
-			if code := p.wait(); code != exitUsage || !strings.Contains(p.err.String(), "without") && !strings.Contains(p.err.String(), "no TLS") || !strings.Contains(p.err.String(), "--insecure") {
+			if code := p.wait(); code != cli.ExitUsage || !strings.Contains(p.err.String(), "without") && !strings.Contains(p.err.String(), "no TLS") || !strings.Contains(p.err.String(), "--insecure") {
 				t.Errorf("exit %d: %s", code, p.err)
 			}
 			if strings.Contains(p.out.String()+p.err.String(), "is up") {
@@ -320,7 +321,7 @@ func TestOtherMachinesNeedTLS(t *testing.T) {
 		{"--tls-client-ca-file", "x"},
 		{"--tls-cert-file", "/does/not/exist", "--tls-key-file", "/does/not/exist"},
 	} {
-		if _, stderr, code := other.run(append([]string{"up", "--no-open", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"}, args...)...); code != exitUsage {
+		if _, stderr, code := other.run(append([]string{"up", "--no-open", "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"}, args...)...); code != cli.ExitUsage {
 			t.Errorf("%v: exit %d, %s", args, code, stderr)
 		}
 	}
@@ -345,11 +346,11 @@ func TestAnExchangeTrustsTheCAItIsTold(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "state")
 	env := []string{"ASKBUS_EXCHANGE_URL=" + pl.context().HTTPURL, "ASKBUS_EXCHANGE_TOKEN_FILE=" + file}
 	p := startWith(t, env, "", "ask", "--question", "Go?", "--wait", "0", "--session", "s1", "--dir", elsewhere)
-	if code := p.wait(); code == exitPending || !strings.Contains(p.err.String(), "certificate") {
+	if code := p.wait(); code == cli.ExitPending || !strings.Contains(p.err.String(), "certificate") {
 		t.Errorf("exit %d: %s", code, p.err)
 	}
 	p = startWith(t, append(env, "ASKBUS_EXCHANGE_CA_FILE="+filepath.Join(pl.dir, "tls-ca.crt")), "", "ask", "--question", "Go?", "--wait", "0", "--session", "s1", "--dir", elsewhere)
-	if code := p.wait(); code != exitPending {
+	if code := p.wait(); code != cli.ExitPending {
 		t.Errorf("exit %d: %s", code, p.err)
 	}
 	natstest.Eventually(t, "the ask is there", func() bool { return len(pl.must(0, "list", "--session", "s1")["items"].([]any)) == 1 })

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 )
 
 // tmux is a real tmux server whose one window runs askbus.
@@ -150,7 +151,7 @@ func TestTheInboxInTmux(t *testing.T) {
 	m.wait("not today")
 	m.keys("Enter")
 	m.wait("1 waiting")
-	if o := outcome(exitCancelled, "no"); o["status"] != "cancelled" || o["reason"] != "not today" {
+	if o := outcome(cli.ExitCancelled, "no"); o["status"] != "cancelled" || o["reason"] != "not today" {
 		t.Errorf("outcome %v", o)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 )
 
 // collector is an OTLP collector that records the spans of each trace.
@@ -82,16 +83,16 @@ func TestEndpointsAndTheCommandLineAreTraced(t *testing.T) {
 	bus := place{t, t.TempDir()}
 	up := startWith(t, env, "", "up", "--dir", bus.dir, "--nats-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0", "--no-open")
 	up.out.wait(t, "askbus is up.")
-	const cli, http1, mcp = "4bf92f3577b34da6a3ce929d0e0e4736", "0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319d"
+	const fromCommand, http1, mcp = "4bf92f3577b34da6a3ce929d0e0e4736", "0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319d"
 	parent := func(trace string) string { return "00-" + trace + "-00f067aa0ba902b7-01" }
 
-	asks := startWith(t, append(env, "TRACEPARENT="+parent(cli)), "", "ask", "--dir", bus.dir, "--session", "s1", "--id", "a1", "--question", "Ship it?", "--option", "Yes", "--option", "No")
+	asks := startWith(t, append(env, "TRACEPARENT="+parent(fromCommand)), "", "ask", "--dir", bus.dir, "--session", "s1", "--id", "a1", "--question", "Ship it?", "--option", "Yes", "--option", "No")
 	up.err.wait(t, "ask_id=a1")
 	bus.must(0, "answer", "s1/a1", "--select", "Yes")
-	if code := asks.wait(); code != exitAnswered {
+	if code := asks.wait(); code != cli.ExitAnswered {
 		t.Fatalf("%d %s", code, asks.err)
 	}
-	c.wait(t, cli, "ask", "broker ask", "told answered")
+	c.wait(t, fromCommand, "ask", "broker ask", "told answered")
 
 	token := bus.must(0, "token", "issue", "--session", "s1", "--output", "json")["token"].(string)
 	for _, call := range []struct{ path, trace, body string }{

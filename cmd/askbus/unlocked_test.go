@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
 )
 
 func TestAnAddressWithoutTokens(t *testing.T) {
@@ -30,6 +32,11 @@ func TestAnAddressWithoutTokens(t *testing.T) {
 			t.Errorf("%s: %d %s", body, res.StatusCode, said)
 		}
 	}
+	p.kill()
+	p = pl.up("--interact-addr", "127.0.0.1:0", "--interact-session", "panel")
+	if said := p.err.String() + p.out.String(); !strings.Contains(said, at[1]) {
+		t.Errorf("after a restart it is not at %s: %s", at[1], said)
+	}
 	for name, flags := range map[string][]string{
 		"no session":        {"--interact-addr", "127.0.0.1:0"},
 		"no address":        {"--interact-session", "panel"},
@@ -37,7 +44,7 @@ func TestAnAddressWithoutTokens(t *testing.T) {
 		"another machine's": {"--interact-addr", ":8423", "--interact-session", "panel"},
 		"no session's name": {"--interact-addr", "127.0.0.1:0", "--interact-session", "a b"},
 	} {
-		if out, said, code := pl.run(append([]string{"gateway", "--http-addr", "127.0.0.1:0"}, flags...)...); code != exitUsage {
+		if out, said, code := pl.run(append([]string{"gateway", "--http-addr", "127.0.0.1:0"}, flags...)...); code != cli.ExitUsage {
 			t.Errorf("%s: exit %d: %s%s", name, code, out, said)
 		}
 	}

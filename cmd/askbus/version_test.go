@@ -3,6 +3,8 @@ package main
 import (
 	"runtime/debug"
 	"testing"
+
+	"github.com/askbus/askbus/internal/cli"
 )
 
 func TestVersionOfABuild(t *testing.T) {
@@ -26,7 +28,7 @@ func TestVersionOfABuild(t *testing.T) {
 		"go run":                           {"", module("(devel)"), "devel"},
 		"a build without information":      {" ", nil, "devel"},
 	} {
-		if got := versionOf(c.stamped, c.info); got != c.want {
+		if got := cli.VersionOf(c.stamped, c.info); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

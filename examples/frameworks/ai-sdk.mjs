@@ -1,6 +1,6 @@
 // The AI SDK stops where a tool needs approval; people approve or deny on any screen, and the next call goes on.
 import { generateText, jsonSchema, tool } from 'ai'
-import { askbus } from './askbus.mjs'
+import { approvals } from 'askbus/ai'
 import { model } from './ai-sdk-model.mjs' // yours: a model of any provider
 
 const tools = {
@@ -16,11 +16,10 @@ const messages = [{ role: 'user', content: 'Deploy the build to production.' }]
 for (;;) {
   const result = await generateText({ model, tools, messages })
   messages.push(...result.response.messages)
-  const request = result.content.find((part) => part.type === 'tool-approval-request')
-  if (!request) {
+  const decided = await approvals(messages)
+  if (!decided) {
     console.log(result.text)
     break
   }
-  const content = await askbus(request.approvalId, messages.at(-1).content, 'ai-sdk') // the parts of a tool message
-  messages.push({ role: 'tool', content })
+  messages.push(decided)
 }

@@ -1,6 +1,6 @@
 // A LangGraph graph pauses with interrupt(), people decide on any screen, and Command resumes it.
 import { Annotation, Command, END, interrupt, MemorySaver, START, StateGraph } from '@langchain/langgraph'
-import { askbus } from './askbus.mjs'
+import { decisions } from 'askbus/langgraph'
 
 function deploy() {
   const { decisions: [decision] } = interrupt({ // what LangChain's human-in-the-loop middleware sends, too
@@ -18,7 +18,6 @@ const graph = new StateGraph(Annotation.Root({ report: Annotation() }))
 const thread = { configurable: { thread_id: crypto.randomUUID() } }
 let state = await graph.invoke({}, thread)
 while (state.__interrupt__) { // from here on it is the same for every graph
-  const resume = await askbus(state.__interrupt__[0].id, state.__interrupt__, 'langchain') // decisions by interrupt id
-  state = await graph.invoke(new Command({ resume }), thread)
+  state = await graph.invoke(new Command({ resume: await decisions(state.__interrupt__) }), thread)
 }
 console.log(state.report)

@@ -1,44 +1,40 @@
 #!/usr/bin/env python3
-"""Asks a human with the standard library only.
+"""Asks a human with the standard library only, and waits through restarts of anything: docs/http.md explains the loop.
 
     ASKBUS_HTTP_URL=http://127.0.0.1:8420 ASKBUS_TOKEN=askb_… examples/python/ask.py
 """
 
+import http.client
 import json
 import os
 import sys
+import time
 import urllib.error
 import urllib.request
 import uuid
 
-BASE = os.environ["ASKBUS_HTTP_URL"].rstrip("/")
-HEADERS = {"Authorization": "Bearer " + os.environ["ASKBUS_TOKEN"], "Content-Type": "application/json"}
 
-
-def call(path, body=None):
-    """Returns the status and the body; a refusal becomes an error with its sentence."""
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(BASE + path, data, HEADERS)
-    try:
-        with urllib.request.urlopen(request, timeout=660) as response:
-            return response.status, json.load(response)
-    except urllib.error.HTTPError as error:
-        problem = json.load(error)
-        raise SystemExit(f"{problem['status']} {problem['detail']} {problem.get('errors', '')}") from error
-
-
-def ask(questions, ask_id=None):
-    """Asks, and waits for as long as it takes. The same id again is the same ask."""
-    ask_id = ask_id or str(uuid.uuid4())
-    status, body = call("/v1/asks?wait=10m", {"id": ask_id, "questions": questions})
-    while status == 202:
-        status, body = call(f"/v1/asks/{body['session']}/{ask_id}?wait=10m")
-    return body
+def ask(ask_id, questions):
+    """Asks, and returns the outcome. The same id again is the same ask, so every request may be repeated."""
+    body = json.dumps({"id": ask_id, "questions": questions}).encode()
+    headers = {"Authorization": "Bearer " + os.environ["ASKBUS_TOKEN"], "Content-Type": "application/json"}
+    while True:
+        request = urllib.request.Request(os.environ["ASKBUS_HTTP_URL"] + "/v1/asks?wait=50s", body, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=65) as response:
+                if response.status == 200:
+                    return json.load(response)
+                continue  # 202: nobody has answered yet
+        except urllib.error.HTTPError as error:
+            problem = error.read().decode()
+            if error.code not in (408, 429, 502, 503, 504) or "nobody_there" in problem:
+                raise SystemExit(problem) from error
+        except (OSError, http.client.HTTPException):
+            pass  # no response: the bus or the network is away
+        time.sleep(1)
 
 
 if __name__ == "__main__":
-    outcome = ask(
-        [{"id": "n", "kind": "number", "text": "How many replicas?", "limits": {"min": 1, "max": 9, "integer": True}}],
-        *sys.argv[1:2],
-    )
+    question = {"id": "n", "kind": "number", "text": "How many replicas?", "limits": {"min": 1, "max": 9, "integer": True}}
+    outcome = ask(sys.argv[1] if len(sys.argv) > 1 else str(uuid.uuid4()), [question])
     print(outcome["status"], json.dumps(outcome["answers"]))

@@ -2,23 +2,23 @@
 and cancels it when a line comes on standard input."""
 
 import asyncio
-import importlib.util
 import json
 import sys
 import threading
 import types
 
 plan = json.loads(sys.argv[1])
-spec = importlib.util.spec_from_file_location("askbus_callback", plan["callback"])
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
+sys.path.insert(0, plan["package"])
+
+from askbus import Askbus  # noqa: E402
+from askbus.claude import can_use_tool  # noqa: E402
 
 
 async def main():
-    async def pause(_):
-        pass
+    async def other(tool_name, tool_input, context):
+        return {"behavior": "allow", "updatedInput": tool_input}
 
-    decide = module.askbus_callback(url=plan["url"], token=plan["token"], session=plan["session"], wait=plan["wait"], pause=pause)
+    decide = can_use_tool(Askbus(plan["url"], plan["token"], plan["session"]), other)
     task = asyncio.ensure_future(decide(plan["tool"], plan["input"], types.SimpleNamespace(tool_use_id=plan["id"])))
     loop = asyncio.get_running_loop()
 

@@ -2,7 +2,7 @@
 import { createAgent, FakeToolCallingModel, humanInTheLoopMiddleware, tool } from 'langchain'
 import { Command, MemorySaver } from '@langchain/langgraph'
 import { z } from 'zod'
-import { askbus } from './askbus.mjs'
+import { decisions } from 'askbus/langgraph'
 
 const ran = []
 const deploy = tool(({ to }) => (ran.push(to), `deployed to ${to}`), { name: 'deploy', description: 'Deploys.', schema: z.object({ to: z.string() }) })
@@ -14,7 +14,7 @@ const agent = createAgent({
 const thread = { configurable: { thread_id: crypto.randomUUID() } }
 let state = await agent.invoke({ messages: [{ role: 'user', content: 'Deploy.' }] }, thread)
 while (state.__interrupt__) {
-  state = await agent.invoke(new Command({ resume: await askbus(state.__interrupt__[0].id, state.__interrupt__, 'langchain') }), thread)
+  state = await agent.invoke(new Command({ resume: await decisions(state.__interrupt__) }), thread)
 }
 const said = state.messages.filter((m) => m.type === 'tool').map((m) => m.content)
 console.log(`ran: ${ran.join(', ')}; told: ${said.join(', ')}`)

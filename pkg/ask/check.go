@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -24,15 +23,16 @@ func (a *Ask) Check(r Reply) ([]Answer, *CancelledBy, error) {
 		at := "/answers/" + strconv.Itoa(i)
 		q := a.Question(ans.QuestionID)
 		if q == nil {
-			f.add(at+"/question_id", "is %q; the questions are %s", clip(ans.QuestionID), a.questionIDs())
+			f.add(at+"/question_id", FaultUnknownQuestion, clip(ans.QuestionID), a.questionIDs())
 			continue
 		}
 		if _, twice := given[q.ID]; twice {
-			f = append(f, Fault{at + "/question_id", q.ID, fmt.Sprintf("%q is answered twice; answer each question once", clip(q.ID))})
+			f.addIn(q.ID, at+"/question_id", FaultAnsweredTwice, clip(q.ID))
 			continue
 		}
-		for _, message := range q.check(&ans) {
-			f = append(f, Fault{at, q.ID, message})
+		for _, fault := range q.check(&ans) {
+			fault.Pointer = at
+			f = append(f, fault)
 		}
 		given[q.ID] = ans
 	}
@@ -50,7 +50,7 @@ func (a *Ask) Check(r Reply) ([]Answer, *CancelledBy, error) {
 		if ans.Empty() {
 			ans.Skipped = true
 			if !q.Optional && strings.TrimSpace(r.Response) == "" {
-				f = append(f, Fault{"/answers", q.ID, fmt.Sprintf("question %q needs an answer", clip(q.ID))})
+				f.addIn(q.ID, "/answers", FaultNoAnswer, clip(q.ID))
 			}
 		}
 		answers = append(answers, ans)
@@ -81,12 +81,20 @@ func (a *Ask) questionIDs() string {
 	return strings.Join(ids, ", ")
 }
 
-// check lists what is wrong with one answer, in sentences. It also clears blank
-// text in the answer. Whether an empty answer is allowed is decided by
+// check lists what is wrong with one answer, without pointers. It also clears
+// blank text in the answer. Whether an empty answer is allowed is decided by
 // [Ask.Check].
-func (q *Question) check(ans *Answer) []string {
-	var wrong []string
-	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+func (q *Question) check(ans *Answer) faults {
+	var wrong faults
+	say := func(code FaultCode, args ...any) { wrong.addIn(q.ID, "", code, args...) }
+	limit := func(code FaultCode, args ...any) { // the asker's own words, if there are any
+		f := NewFault("", code, args...)
+		f.QuestionID = q.ID
+		if q.Limits.Message != "" {
+			f.Args[ArgMessage], f.Message = q.Limits.Message, q.Limits.Message
+		}
+		wrong = append(wrong, f)
+	}
 
 	if strings.TrimSpace(ans.Other) == "" {
 		ans.Other = ""
@@ -98,16 +106,16 @@ func (q *Question) check(ans *Answer) []string {
 		ans.Text, ans.Other = ans.Other, "" // a choice without options is a text question
 	}
 	if utf8.RuneCountInString(ans.Notes) > MaxText {
-		say("the note has more than %d characters", MaxText)
+		say(FaultNoteTooLong, MaxText)
 	}
 	if ans.Empty() {
 		return wrong
 	}
 	if ans.Skipped {
-		say("is both skipped and answered; do one of the two")
+		say(FaultSkippedAndAnswered)
 	}
 	for _, field := range q.foreignFields(ans) {
-		say("has %s, but %q is a %s question; give %s", field, clip(q.ID), q.Kind, q.wants())
+		say(FaultWrongField, field, clip(q.ID), q.Kind, q.wants())
 	}
 	if len(wrong) > 0 {
 		return wrong
@@ -116,14 +124,14 @@ func (q *Question) check(ans *Answer) []string {
 	case KindChoice:
 		q.checkChoice(ans, say)
 	case KindText:
-		q.checkText(ans.Text, say)
+		q.checkText(ans.Text, say, limit)
 	case KindNumber:
-		q.checkNumber(*ans.Number, say)
+		q.checkNumber(*ans.Number, say, limit)
 	case KindDate:
-		q.checkDate(ans.Date, say)
+		q.checkDate(ans.Date, say, limit)
 	case KindBoolean:
 	default:
-		say("question %q has kind %q, which this version does not support; answer it in a newer one", clip(q.ID), clip(string(q.Kind)))
+		say(FaultUnknownKind, clip(q.ID), clip(string(q.Kind)))
 	}
 	return wrong
 }
@@ -154,7 +162,7 @@ func (q *Question) foreignFields(ans *Answer) []string {
 func (q *Question) wants() string {
 	switch {
 	case q.Kind == KindChoice && q.Other():
-		return "selected or other"
+		return "selected, other"
 	case q.Kind == KindChoice:
 		return "selected"
 	default:
@@ -162,38 +170,31 @@ func (q *Question) wants() string {
 	}
 }
 
-func (q *Question) checkChoice(ans *Answer, say func(string, ...any)) {
+func (q *Question) checkChoice(ans *Answer, say func(FaultCode, ...any)) {
 	for i, id := range ans.Selected {
 		if q.Option(id) == nil {
-			say("option %q does not exist; the options are %s", clip(id), q.optionIDs())
+			say(FaultUnknownOption, clip(id), q.optionIDs())
 		} else if slices.Contains(ans.Selected[:i], id) {
-			say("option %q is chosen twice", clip(id))
+			say(FaultChosenTwice, clip(id))
 		}
 	}
 	n := len(ans.Selected)
 	if ans.Other != "" {
 		n++
 		if q.NoOther {
-			say("Other text is not allowed here; choose from %s", q.optionIDs())
+			say(FaultOtherNotAllowed, q.optionIDs())
 		} else if utf8.RuneCountInString(ans.Other) > MaxText {
-			say("the Other text has more than %d characters", MaxText)
+			say(FaultOtherTooLong, MaxText)
 		}
 	}
 	switch {
 	case !q.Multiple && n > 1:
-		say("%d answers are given; choose one", n)
+		say(FaultTooManyAnswers, n)
 	case q.Multiple && n < q.MinItems:
-		say("%s; choose at least %d", chosen(n), q.MinItems)
+		say(FaultTooFewChosen, n, q.MinItems)
 	case q.Multiple && q.MaxItems > 0 && n > q.MaxItems:
-		say("%s; choose at most %d", chosen(n), q.MaxItems)
+		say(FaultTooManyChosen, n, q.MaxItems)
 	}
-}
-
-func chosen(n int) string {
-	if n == 1 {
-		return "1 is chosen"
-	}
-	return strconv.Itoa(n) + " are chosen"
 }
 
 func (q *Question) optionIDs() string {
@@ -208,60 +209,51 @@ func (q *Question) optionIDs() string {
 	return strings.Join(ids, ", ")
 }
 
-func (q *Question) checkText(text string, say func(string, ...any)) {
+func (q *Question) checkText(text string, say, limit func(FaultCode, ...any)) {
 	n, most := utf8.RuneCountInString(text), q.Limits.MaxLength
 	if most == 0 {
 		most = MaxLong
 	}
 	switch {
 	case n < q.Limits.MinLength:
-		say("%s", q.limit("has %d characters; write at least %d", n, q.Limits.MinLength))
+		limit(FaultTextTooShort, n, q.Limits.MinLength)
 	case n > most:
-		say("%s", q.limit("has %d characters; write at most %d", n, most))
+		limit(FaultTextTooLong, n, most)
 	}
 	if q.Limits.Pattern == "" {
 		return
 	}
 	re, err := regexp.Compile(q.Limits.Pattern)
 	if err != nil {
-		say("the question's pattern is broken: %v", err)
+		say(FaultBrokenPattern, err)
 	} else if !re.MatchString(text) {
-		say("%s", q.limit("does not match %s", q.Limits.Pattern))
+		limit(FaultPatternMismatch, q.Limits.Pattern)
 	}
 }
 
-func (q *Question) checkNumber(n float64, say func(string, ...any)) {
+func (q *Question) checkNumber(n float64, say, limit func(FaultCode, ...any)) {
 	l := q.Limits
 	switch {
 	case !finite(n):
-		say("is not a finite number")
+		say(FaultNotFinite)
 	case l.Integer && n != math.Trunc(n):
-		say("%s", q.limit("is %v; give a whole number", n))
+		limit(FaultNotWhole, n)
 	case l.Min != nil && n < *l.Min:
-		say("%s", q.limit("is %v; give at least %v", n, *l.Min))
+		limit(FaultTooLow, n, *l.Min)
 	case l.Max != nil && n > *l.Max:
-		say("%s", q.limit("is %v; give at most %v", n, *l.Max))
+		limit(FaultTooHigh, n, *l.Max)
 	}
 }
 
-func (q *Question) checkDate(s string, say func(string, ...any)) {
+func (q *Question) checkDate(s string, say, limit func(FaultCode, ...any)) {
 	if _, err := time.Parse(time.DateOnly, s); err != nil {
-		say("is %q; give a date such as 2026-11-20", clip(s))
+		say(FaultNotDate, clip(s))
 		return
 	}
 	switch l := q.Limits; { // full-dates order as strings
 	case l.MinDate != "" && s < l.MinDate:
-		say("%s", q.limit("is %s; give %s or later", s, l.MinDate))
+		limit(FaultTooEarly, s, l.MinDate)
 	case l.MaxDate != "" && s > l.MaxDate:
-		say("%s", q.limit("is %s; give %s or earlier", s, l.MaxDate))
+		limit(FaultTooLate, s, l.MaxDate)
 	}
-}
-
-// limit returns the message for a broken limit: the asker's own, if there is
-// one.
-func (q *Question) limit(format string, args ...any) string {
-	if q.Limits.Message != "" {
-		return q.Limits.Message
-	}
-	return fmt.Sprintf(format, args...)
 }

@@ -103,6 +103,8 @@ func SurfaceWords(responder string) string {
 		return "in the terminal"
 	case "slack":
 		return "on Slack"
+	case "telegram":
+		return "in Telegram"
 	case "gateway":
 		return "over HTTP"
 	case ResponderNative, ResponderElicit:

@@ -3,6 +3,7 @@ package ask
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,21 +39,6 @@ const (
 	CodeNobody       = "nobody_there"
 	CodeInternal     = "internal"
 )
-
-// Fault is one thing wrong with a request.
-type Fault struct {
-	Pointer    string `json:"pointer"`               // RFC 6901 JSON pointer into the body; "" is the whole body
-	QuestionID string `json:"question_id,omitempty"` // the question, when the fault is in an answer
-	Message    string `json:"detail"`                // what is wrong and what to do
-}
-
-// String formats the fault as one line.
-func (f Fault) String() string {
-	if f.Pointer == "" {
-		return f.Message
-	}
-	return f.Pointer + ": " + f.Message
-}
 
 // Error is a refusal: the Go form of a problem body.
 type Error struct {
@@ -102,6 +88,17 @@ func (e *Error) Unwrap() error {
 		return ErrUnavailable
 	}
 	return nil
+}
+
+// In returns the refusal with the words of its faults in a language such as
+// "zh-CN". Its detail stays as it is.
+func (e *Error) In(lang string) *Error {
+	told := *e
+	told.Faults = slices.Clone(e.Faults)
+	for i := range told.Faults {
+		told.Faults[i].Message = told.Faults[i].In(lang)
+	}
+	return &told
 }
 
 // Refuse returns an [*Error] with a formatted detail.

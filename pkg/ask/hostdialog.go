@@ -34,6 +34,11 @@ func (b By) person() bool {
 // which host asked. Only that host's dialog may answer later.
 const MetadataHost = "askbus_host"
 
+// MetadataCall is the entry of [Ask.Metadata] with the id that a model or its
+// host gave to the call that asks, such as "call_0". Many number the calls of
+// each run from the beginning, so it does not name an ask.
+const MetadataCall = "tool_call"
+
 // AskedBy reports whether the ask carries this host mark. An empty mark matches
 // nothing.
 func (a *Ask) AskedBy(mark string) bool {

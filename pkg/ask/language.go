@@ -1,10 +1,7 @@
 package ask
 
 import (
-	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 )
 
@@ -94,66 +91,3 @@ func (a *Ask) Language() string {
 func speaksChinese(lang string) bool {
 	return lang == chinese || strings.HasPrefix(lang, chinese+"-")
 }
-
-// Translate translates a sentence of this package: the sentence of a
-// [ReplyError], the message of a [Fault], or the result of [Needs]. Any other
-// text is returned unchanged. A broker refuses in English; surfaces translate
-// the refusal before they show it.
-func Translate(lang, sentence string) string {
-	if !speaksChinese(lang) {
-		return sentence
-	}
-	for _, p := range chinesePhrases() {
-		if m := p.english.FindStringSubmatch(sentence); m != nil {
-			args := make([]any, len(m)-1)
-			for i, part := range m[1:] {
-				if args[i] = part; p.nested[i] {
-					args[i] = Translate(lang, part)
-				}
-			}
-			return fmt.Sprintf(p.chinese, args...)
-		}
-	}
-	if head, rest, ok := strings.Cut(sentence, "; "); ok { // several faults of one answer
-		if one, two := Translate(lang, head), Translate(lang, rest); one != head && two != rest {
-			return one + "；" + two
-		}
-	}
-	return sentence
-}
-
-// In returns the sentence in another language: see [Translate].
-func (e *ReplyError) In(lang string) string { return Translate(lang, e.Sentence) }
-
-type phrase struct {
-	english *regexp.Regexp
-	chinese string
-	nested  []bool // which parts may be sentences of this package
-}
-
-//nolint:gochecknoglobals // made once, never changed
-var chinesePhrases = sync.OnceValue(func() []phrase {
-	verb := regexp.MustCompile(`%[qsdv]`)
-	var all []phrase
-	for _, p := range chineseSentences {
-		var pattern strings.Builder
-		var nested []bool
-		at := 0
-		for _, m := range verb.FindAllStringIndex(p[0], -1) {
-			pattern.WriteString(regexp.QuoteMeta(p[0][at:m[0]]))
-			switch p[0][m[0]:m[1]] {
-			case "%q":
-				pattern.WriteString(`"((?s:.*?))"`)
-			case "%d":
-				pattern.WriteString(`(\d+)`)
-			default:
-				pattern.WriteString(`((?s:.*?))`)
-			}
-			nested = append(nested, p[0][m[0]:m[1]] == "%s")
-			at = m[1]
-		}
-		pattern.WriteString(regexp.QuoteMeta(p[0][at:]))
-		all = append(all, phrase{regexp.MustCompile("^" + pattern.String() + "$"), strings.NewReplacer("%q", "“%s”", "%d", "%s", "%v", "%s").Replace(p[1]), nested})
-	}
-	return all
-})

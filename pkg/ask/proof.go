@@ -11,6 +11,7 @@ const (
 	ProofOS         = "os"         // the user of an operating system
 	ProofSSHKey     = "ssh-key"
 	ProofSlack      = "slack"
+	ProofTelegram   = "telegram"
 	ProofOIDC       = "oidc"
 	ProofPasskey    = "passkey"
 	ProofProxy      = "proxy" // a proxy in front of the web inbox names the person
@@ -32,7 +33,7 @@ func strength(proof string) int {
 		return atHost
 	case proof == ProofOS, proof == ProofLink, proof == ProofProxy, proof == "local": // "local" is in older outcomes
 		return onSystem
-	case proof == ProofSSHKey, proof == ProofOIDC, proof == ProofPasskey, proof == ProofSlack, strings.HasPrefix(proof, ProofSlack+"-"):
+	case proof == ProofSSHKey, proof == ProofOIDC, proof == ProofPasskey, proof == ProofSlack, proof == ProofTelegram, strings.HasPrefix(proof, ProofSlack+"-"):
 		return signedIn
 	}
 	return weak
@@ -50,17 +51,17 @@ func (b By) Proves(demand string) bool {
 	return strength(b.Proof) >= strength(demand)
 }
 
-// Needs says in words what a minimum proof demands, such as "needs a sign-in by
-// SSH key, Slack, OpenID Connect or passkey". It is empty when it demands
-// nothing.
-func Needs(demand string) string {
-	switch strength(demand) {
-	case signedIn:
-		return "needs a sign-in by SSH key, Slack, OpenID Connect or passkey"
-	case onSystem:
-		return "needs a sign-in, or the user of this machine"
-	case atHost:
-		return "needs a person, at least at the agent's own host"
+// Needs says in words what a minimum proof demands, in a language such as
+// "zh-CN"; unknown and empty: English. An example is "needs a sign-in, or the
+// user of this machine". It is empty when it demands nothing.
+func Needs(lang, demand string) string {
+	words := map[int][2]string{
+		signedIn: {"needs a sign-in by SSH key, Slack, OpenID Connect or passkey", "需要用 SSH 密钥、Slack、OpenID Connect 或通行密钥登录"},
+		onSystem: {"needs a sign-in, or the user of this machine", "需要登录，或由本机用户作答"},
+		atHost:   {"needs a person, at least at the agent's own host", "需要有人作答，至少在智能体所在的主机上"},
+	}[strength(demand)]
+	if speaksChinese(lang) {
+		return words[1]
 	}
-	return ""
+	return words[0]
 }

@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -147,11 +146,7 @@ func (q *Question) only(text string, match func(o *Option) bool) (string, error)
 	case 1:
 		return ids[0], nil
 	}
-	hint := ""
-	if q.Other() {
-		hint = fmt.Sprintf(", or \"other: %s\" to give it as your own words", clip(text))
-	}
-	return "", q.replyError("%q fits %d options: %s. Type the number of one%s.", clip(text), len(ids), strings.Join(labels[:min(len(labels), 10)], ", "), hint)
+	return "", q.replyError(FaultTypedAmbiguous, q.orOther(text, clip(text), len(ids), strings.Join(labels[:min(len(labels), 10)], ", "))...)
 }
 
 // ownWords returns the text after "other:".
@@ -171,12 +166,16 @@ func (q *Question) outOfRange(text string) bool {
 }
 
 func (q *Question) unknown(text string) error {
-	hint := ""
-	if q.Other() {
-		hint = fmt.Sprintf(", or \"other: %s\" to give it as your own words", clip(text))
-	}
 	if len(q.Options) == 1 {
-		return q.replyError("%q is not the option; type 1 to choose it%s.", clip(text), hint)
+		return q.replyError(FaultTypedNotTheOne, q.orOther(text, clip(text))...)
 	}
-	return q.replyError("%q is not one of the options; type a number from 1 to %d%s.", clip(text), len(q.Options), hint)
+	return q.replyError(FaultTypedNoOption, q.orOther(text, clip(text), len(q.Options))...)
+}
+
+// orOther adds text to the arguments of a fault if it may be Other text.
+func (q *Question) orOther(text string, args ...any) []any {
+	if q.Other() {
+		args = append(args, clip(text))
+	}
+	return args
 }

@@ -15,11 +15,15 @@ import (
 // [ErrInvalid].
 type ReplyError struct {
 	QuestionID string
-	Sentence   string // what to tell the person before asking again
+	Faults     []Fault
 }
 
-// Error returns the sentence.
-func (e *ReplyError) Error() string { return e.Sentence }
+// Error returns the sentence in English.
+func (e *ReplyError) Error() string { return e.In(english) }
+
+// In returns what to tell the person before asking again, in a language such as
+// "zh-CN".
+func (e *ReplyError) In(lang string) string { return sentenceOf(e.Faults, lang) }
 
 // Unwrap returns [ErrInvalid].
 func (e *ReplyError) Unwrap() error { return ErrInvalid }
@@ -37,7 +41,7 @@ func (q *Question) ParseReply(text string) (Answer, error) {
 	ans := Answer{QuestionID: q.ID}
 	if text == "" {
 		if !q.Optional {
-			return Answer{}, q.replyError("Please give an answer.")
+			return Answer{}, q.replyError(FaultTypedNothing)
 		}
 		ans.Skipped = true
 		return ans, nil
@@ -45,14 +49,24 @@ func (q *Question) ParseReply(text string) (Answer, error) {
 	if err := q.read(text, &ans); err != nil {
 		return Answer{}, err
 	}
-	wrong := q.check(&ans)
-	if m := q.Limits.Message; m != "" && slices.Contains(wrong, m) {
-		return Answer{}, q.replyError("%s", m)
-	}
-	if len(wrong) > 0 {
-		return Answer{}, q.replyError("Your answer %s.", strings.Join(wrong, "; "))
+	if wrong := q.check(&ans); len(wrong) > 0 {
+		return Answer{}, &ReplyError{q.ID, wrong}
 	}
 	return ans, nil
+}
+
+// IsExact reports whether text is nothing but one answer that the question
+// offers: an option's id, label or number, or yes or no.
+func (q *Question) IsExact(text string) bool {
+	switch q.Kind {
+	case KindChoice:
+		found, err := q.find(text)
+		return err == nil && found.id != "" && !found.part
+	case KindBoolean:
+		return saysYes(text) || saysNo(text)
+	case KindText, KindNumber, KindDate:
+	}
+	return false
 }
 
 func (q *Question) read(text string, ans *Answer) error {
@@ -63,23 +77,23 @@ func (q *Question) read(text string, ans *Answer) error {
 		plain := fold(text)
 		n, err := strconv.ParseFloat(plain, 64)
 		if err != nil || !decimal.MatchString(plain) {
-			return q.replyError("%q is not a number; type one such as 3 or 2.5.", clip(text))
+			return q.replyError(FaultTypedNoNumber, clip(text))
 		}
 		ans.Number = &n
 	case KindBoolean:
 		yes := saysYes(text)
 		if !yes && !saysNo(text) {
-			return q.replyError("%q is neither yes nor no.", clip(text))
+			return q.replyError(FaultTypedNoBoolean, clip(text))
 		}
 		ans.Boolean = &yes
 	case KindDate:
 		m := fullDate.FindStringSubmatch(fold(text))
 		if m == nil {
-			return q.replyError("%q is not a date; type one such as 2026-11-20.", clip(text))
+			return q.replyError(FaultTypedNoDate, clip(text))
 		}
 		ans.Date = fmt.Sprintf("%s-%02s-%02s", m[1], m[2], m[3])
 		if _, err := time.Parse(time.DateOnly, ans.Date); err != nil {
-			return q.replyError("%q is not a day of the calendar.", clip(text))
+			return q.replyError(FaultTypedNoSuchDay, clip(text))
 		}
 	case KindText:
 		ans.Text = text
@@ -109,8 +123,14 @@ func isOne(text string, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return fold(word) == plain })
 }
 
-func (q *Question) replyError(format string, args ...any) error {
-	return &ReplyError{QuestionID: q.ID, Sentence: fmt.Sprintf(format, args...)}
+func (q *Question) replyError(code FaultCode, args ...any) error {
+	return newReplyError(q.ID, code, args...)
+}
+
+func newReplyError(questionID string, code FaultCode, args ...any) *ReplyError {
+	var f faults
+	f.addIn(questionID, "", code, args...)
+	return &ReplyError{questionID, f}
 }
 
 // ParseReply parses typed text as the reply to a whole ask. With one question,
@@ -148,7 +168,7 @@ func (a *Ask) ReadReply(text string) (Reply, []*ReplyError) {
 		case ok && q != nil:
 			named, texts = append(named, q), append(texts, rest)
 		case ok && id != "" && !strings.ContainsFunc(id, unicode.IsSpace):
-			wrong = append(wrong, &ReplyError{Sentence: fmt.Sprintf("%q is not a question; the questions are %s.", clip(id), a.questionIDs())})
+			wrong = append(wrong, newReplyError("", FaultUnknownQuestion, clip(id), a.questionIDs()))
 		case len(named) > 0:
 			texts[len(texts)-1] += line
 		case strings.TrimSpace(line) != "" && len(wrong) == 0:
@@ -162,7 +182,7 @@ func readAll(named []*Question, texts []string, wrong []*ReplyError) (Reply, []*
 	var r Reply
 	for i, q := range named {
 		if slices.Contains(named[:i], q) {
-			wrong = append(wrong, &ReplyError{q.ID, fmt.Sprintf("Question %q is answered twice; answer it once.", clip(q.ID))})
+			wrong = append(wrong, newReplyError(q.ID, FaultAnsweredTwice, clip(q.ID)))
 			r.Answers = slices.DeleteFunc(r.Answers, func(ans Answer) bool { return ans.QuestionID == q.ID })
 			continue
 		}

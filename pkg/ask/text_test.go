@@ -123,7 +123,7 @@ func TestTypedTextBecomesAnAnswer(t *testing.T) {
 			switch {
 			case c.say == "" && err != nil:
 				t.Error(err)
-			case c.say != "" && (!errors.As(err, &wrong) || !errors.Is(err, ask.ErrInvalid) || wrong.Sentence != c.say || wrong.QuestionID != "q"):
+			case c.say != "" && (!errors.As(err, &wrong) || !errors.Is(err, ask.ErrInvalid) || wrong.Error() != c.say || wrong.QuestionID != "q"):
 				t.Errorf("got  %v\nwant %s", err, c.say)
 			case !reflect.DeepEqual(got, c.want):
 				t.Errorf("got  %+v\nwant %+v", got, c.want)

@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -14,8 +13,22 @@ import (
 // faults collects faults with their pointers.
 type faults []Fault
 
-func (f *faults) add(pointer, format string, args ...any) {
-	*f = append(*f, Fault{Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+func (f *faults) add(pointer string, code FaultCode, args ...any) {
+	*f = append(*f, NewFault(pointer, code, args...))
+}
+
+func (f *faults) addIn(questionID, pointer string, code FaultCode, args ...any) {
+	fault := NewFault(pointer, code, args...)
+	fault.QuestionID = questionID
+	*f = append(*f, fault)
+}
+
+func names[T ~string](values ...T) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = string(v)
+	}
+	return all
 }
 
 // Validate returns all faults of a normalized ask that is asked at now: nil, or
@@ -24,7 +37,7 @@ func (f *faults) add(pointer, format string, args ...any) {
 func (a *Ask) Validate(now time.Time) error {
 	var f faults
 	if !ValidToken(a.ID) {
-		f.add("/id", "is %q; use 1 to %d of A-Z a-z 0-9 _ -", clip(a.ID), MaxToken)
+		f.add("/id", FaultBadToken, clip(a.ID), MaxToken)
 	}
 	f.length("/title", a.Title, MaxTitle)
 	f.length("/context", a.Context, MaxLong)
@@ -35,20 +48,20 @@ func (a *Ask) Validate(now time.Time) error {
 	f.length("/agent/branch", a.Agent.Branch, MaxName)
 	f.length("/agent/link", a.Agent.Link, MaxLink)
 	if a.Agent.Link != "" && !ValidLink(a.Agent.Link) {
-		f.add("/agent/link", "is %q; give a URL such as https://example.com/acme/payments, without a user name in it", clip(a.Agent.Link))
+		f.add("/agent/link", FaultBadLink, clip(a.Agent.Link))
 	}
 	switch a.Priority {
 	case PriorityLow, PriorityNormal, PriorityHigh, PriorityUrgent:
 	default:
-		f.add("/priority", "is %q; use low, normal, high or urgent", clip(string(a.Priority)))
+		f.add("/priority", FaultNotOneOf, clip(string(a.Priority)), names(PriorityLow, PriorityNormal, PriorityHigh, PriorityUrgent))
 	}
 	a.validateAudience(&f)
 	if a.MinProof != "" && !slices.Contains(MinProofs(), a.MinProof) {
-		f.add("/min_proof", "is %q; use one of %s", clip(a.MinProof), strings.Join(MinProofs(), ", "))
+		f.add("/min_proof", FaultNotOneOf, clip(a.MinProof), MinProofs())
 	}
 	a.validateAsker(&f)
 	if len(a.Metadata) > MaxMetadata {
-		f.add("/metadata", "has %d entries; use at most %d", len(a.Metadata), MaxMetadata)
+		f.add("/metadata", FaultTooMany, len(a.Metadata), "entries", MaxMetadata)
 	}
 	a.validateTime(&f, now)
 	a.validateQuestions(&f)
@@ -57,12 +70,12 @@ func (a *Ask) Validate(now time.Time) error {
 
 func (a *Ask) validateAudience(f *faults) {
 	if len(a.Audience) > MaxAudience {
-		f.add("/audience", "has %d entries; use at most %d", len(a.Audience), MaxAudience)
+		f.add("/audience", FaultTooMany, len(a.Audience), "entries", MaxAudience)
 	}
 	for i, entry := range a.Audience {
 		at := "/audience/" + strconv.Itoa(i)
 		if strings.TrimSpace(entry) == "" || entry == "group:" {
-			f.add(at, `is empty; use "group:<name>" or a principal`)
+			f.add(at, FaultEmptyAudience)
 		}
 		f.length(at, entry, MaxName)
 	}
@@ -71,14 +84,14 @@ func (a *Ask) validateAudience(f *faults) {
 func (a *Ask) validateAsker(f *faults) {
 	switch n := len(a.Asker); {
 	case n == 0 && a.ExcludeAsker:
-		f.add("/asker", `is missing; exclude_asker needs the principals under which the asker answers, such as ["os:mei", "oidc:mei@example.com"]`)
+		f.add("/asker", FaultNoAsker)
 	case n > MaxAskers:
-		f.add("/asker", "has %d entries; use at most %d", n, MaxAskers)
+		f.add("/asker", FaultTooMany, n, "entries", MaxAskers)
 	}
 	for i, principal := range a.Asker {
 		at := "/asker/" + strconv.Itoa(i)
 		if strings.TrimSpace(principal) == "" {
-			f.add(at, `is empty; give a principal, such as "os:mei"`)
+			f.add(at, FaultEmptyPrincipal)
 		}
 		f.length(at, principal, MaxName)
 	}
@@ -88,32 +101,32 @@ func (a *Ask) validateTime(f *faults, now time.Time) {
 	if a.Timeout != 0 {
 		switch {
 		case !a.Deadline.IsZero():
-			f.add("/timeout", "is given together with deadline; give one of them")
+			f.add("/timeout", FaultGivenTogether, "deadline")
 		case a.Timeout < MinTimeout || a.Timeout > MaxTimeout:
-			f.add("/timeout", "is %s; use 1s to 720h", a.Timeout)
+			f.add("/timeout", FaultOutOfRange, a.Timeout, "1s", "720h")
 		}
 	}
 	if !a.Deadline.IsZero() {
 		switch {
 		case !a.Deadline.After(now):
-			f.add("/deadline", "is %s, which has passed; give a later one", a.Deadline.UTC().Format(time.RFC3339))
+			f.add("/deadline", FaultDeadlinePassed, a.Deadline.UTC().Format(time.RFC3339))
 		case a.Deadline.After(now.Add(MaxTimeout)):
-			f.add("/deadline", "is %s, more than 30 days ahead; give an earlier one", a.Deadline.UTC().Format(time.RFC3339))
+			f.add("/deadline", FaultDeadlineFar, a.Deadline.UTC().Format(time.RFC3339), int(MaxTimeout.Hours()/24))
 		}
 	}
 	switch a.AtDeadline {
 	case AtDeadlineExpire, AtDeadlineDefault:
 	default:
-		f.add("/at_deadline", "is %q; use expire or default", clip(string(a.AtDeadline)))
+		f.add("/at_deadline", FaultNotOneOf, clip(string(a.AtDeadline)), names(AtDeadlineExpire, AtDeadlineDefault))
 	}
 }
 
 func (a *Ask) validateQuestions(f *faults) {
 	switch n := len(a.Questions); {
 	case n == 0:
-		f.add("/questions", "is empty; ask at least one question")
+		f.add("/questions", FaultNoQuestions)
 	case n > MaxQuestions:
-		f.add("/questions", "has %d questions; use at most %d", n, MaxQuestions)
+		f.add("/questions", FaultTooMany, n, "questions", MaxQuestions)
 		return
 	}
 	seen := make(map[string]int, len(a.Questions))
@@ -121,12 +134,12 @@ func (a *Ask) validateQuestions(f *faults) {
 		q := &a.Questions[i]
 		at := "/questions/" + strconv.Itoa(i)
 		if first, twice := seen[q.ID]; twice {
-			f.add(at+"/id", "%q is also the id of question %d; ids must be unique", clip(q.ID), first+1)
+			f.add(at+"/id", FaultDuplicateID, clip(q.ID), "question", first+1)
 		}
 		seen[q.ID] = i
 		q.validate(f, at)
 		if a.AtDeadline == AtDeadlineDefault && !q.Optional && q.Default == nil {
-			f.add(at+"/default", `is missing; with at_deadline "default" every required question needs one`)
+			f.add(at+"/default", FaultNoDefault)
 		}
 	}
 }
@@ -141,10 +154,10 @@ func (q *Question) validate(f *faults, at string) {
 		q.validateOptions(f, at)
 	case KindText, KindNumber, KindBoolean, KindDate:
 		if len(q.Options) > 0 {
-			f.add(at+"/options", "are given, but kind is %s; leave them out or use kind choice", q.Kind)
+			f.add(at+"/options", FaultForeignOptions, q.Kind)
 		}
 	default:
-		f.add(at+"/kind", "is %q; use choice, text, number, boolean or date", clip(string(q.Kind)))
+		f.add(at+"/kind", FaultNotOneOf, clip(string(q.Kind)), names(KindChoice, KindText, KindNumber, KindBoolean, KindDate))
 		return
 	}
 	q.validateItems(f, at)
@@ -155,11 +168,11 @@ func (q *Question) validate(f *faults, at string) {
 func (q *Question) validateOptions(f *faults, at string) {
 	switch n := len(q.Options); {
 	case n == 0 && q.Multiple:
-		f.add(at+"/options", "is empty; multiple needs options to choose from")
+		f.add(at+"/options", FaultNoOptionsMultiple)
 	case n == 0:
-		f.add(at+"/options", "is empty and Other text is off; give options or set allow_other to true")
+		f.add(at+"/options", FaultNoOptions)
 	case n > MaxOptions:
-		f.add(at+"/options", "has %d options; use at most %d", n, MaxOptions)
+		f.add(at+"/options", FaultTooMany, n, "options", MaxOptions)
 		return
 	}
 	ids, labels := make(map[string]int, len(q.Options)), make(map[string]int, len(q.Options))
@@ -170,20 +183,20 @@ func (q *Question) validateOptions(f *faults, at string) {
 		f.required(at+"/label", o.Label, MaxLabel)
 		f.length(at+"/description", o.Description, MaxText)
 		if first, twice := ids[o.ID]; twice {
-			f.add(at+"/id", "%q is also the id of option %d; ids must be unique", clip(o.ID), first+1)
+			f.add(at+"/id", FaultDuplicateID, clip(o.ID), "option", first+1)
 		}
 		if first, twice := labels[strings.TrimSpace(o.Label)]; twice {
-			f.add(at+"/label", "%q is also the label of option %d; labels must be unique", clip(o.Label), first+1)
+			f.add(at+"/label", FaultDuplicateLabel, clip(o.Label), "option", first+1)
 		}
 		ids[o.ID], labels[strings.TrimSpace(o.Label)] = i, i
 		if o.Preview == nil {
 			continue
 		}
 		if q.Multiple {
-			f.add(at+"/preview", "is given, but several options may be chosen; previews need a single choice")
+			f.add(at+"/preview", FaultForeignPreview)
 		}
 		if o.Preview.Format != PreviewMarkdown && o.Preview.Format != PreviewText {
-			f.add(at+"/preview/format", "is %q; use markdown or text", clip(string(o.Preview.Format)))
+			f.add(at+"/preview/format", FaultNotOneOf, clip(string(o.Preview.Format)), names(PreviewMarkdown, PreviewText))
 		}
 		f.required(at+"/preview/body", o.Preview.Body, MaxLong)
 	}
@@ -191,15 +204,15 @@ func (q *Question) validateOptions(f *faults, at string) {
 
 func (q *Question) validateItems(f *faults, at string) {
 	if q.Kind != KindChoice && q.Multiple {
-		f.add(at+"/multiple", "is true, but only a choice with options can have several answers")
+		f.add(at+"/multiple", FaultForeignMultiple)
 		return
 	}
 	if !q.Multiple {
 		if q.MinItems != 0 {
-			f.add(at+"/min_items", "is given, but multiple is false; set multiple or leave it out")
+			f.add(at+"/min_items", FaultForeignItems)
 		}
 		if q.MaxItems != 0 {
-			f.add(at+"/max_items", "is given, but multiple is false; set multiple or leave it out")
+			f.add(at+"/max_items", FaultForeignItems)
 		}
 		return
 	}
@@ -208,12 +221,12 @@ func (q *Question) validateItems(f *faults, at string) {
 		most++
 	}
 	if q.MinItems < 0 || q.MinItems > most {
-		f.add(at+"/min_items", "is %d; use 0 to %d", q.MinItems, most)
+		f.add(at+"/min_items", FaultOutOfRange, q.MinItems, 0, most)
 	}
 	if q.MaxItems < 0 || q.MaxItems > most {
-		f.add(at+"/max_items", "is %d; use 0 (all) to %d", q.MaxItems, most)
+		f.add(at+"/max_items", FaultOutOfRange, q.MaxItems, 0, most)
 	} else if q.MaxItems > 0 && q.MaxItems < q.MinItems {
-		f.add(at+"/max_items", "is %d, less than min_items %d", q.MaxItems, q.MinItems)
+		f.add(at+"/max_items", FaultMaxBelowMin, q.MaxItems, "min_items", q.MinItems)
 	}
 }
 
@@ -221,7 +234,7 @@ func (q *Question) validateLimits(f *faults, at string) {
 	l := q.Limits
 	only := func(kind Kind, field string, given bool) bool {
 		if given && q.Kind != kind {
-			f.add(at+"/"+field, "applies only to %s questions; this is a %s question", kind, q.Kind)
+			f.add(at+"/"+field, FaultForeignLimit, kind, q.Kind)
 			return false
 		}
 		return given
@@ -230,17 +243,17 @@ func (q *Question) validateLimits(f *faults, at string) {
 		low, okLow := f.date(at+"/min", l.MinDate)
 		high, okHigh := f.date(at+"/max", l.MaxDate)
 		if okLow && okHigh && high.Before(low) {
-			f.add(at+"/max", "is before min")
+			f.add(at+"/max", FaultMaxBelowMin, l.MaxDate, "min", l.MinDate)
 		}
 	} else if l.MinDate != "" || l.MaxDate != "" {
 		field := "min"
 		if l.MinDate == "" {
 			field = "max"
 		}
-		f.add(at+"/"+field, "is a date, but this is a %s question", q.Kind)
+		f.add(at+"/"+field, FaultForeignDate, q.Kind)
 	}
 	if only(KindNumber, "min", l.Min != nil) && only(KindNumber, "max", l.Max != nil) && *l.Max < *l.Min {
-		f.add(at+"/max", "is %v, less than min %v", *l.Max, *l.Min)
+		f.add(at+"/max", FaultMaxBelowMin, *l.Max, "min", *l.Min)
 	} else if l.Min == nil {
 		only(KindNumber, "max", l.Max != nil)
 	}
@@ -248,18 +261,18 @@ func (q *Question) validateLimits(f *faults, at string) {
 	only(KindText, "min_length", l.MinLength != 0)
 	only(KindText, "max_length", l.MaxLength != 0)
 	if l.MinLength < 0 || l.MinLength > MaxLong {
-		f.add(at+"/min_length", "is %d; use 0 to %d", l.MinLength, MaxLong)
+		f.add(at+"/min_length", FaultOutOfRange, l.MinLength, 0, MaxLong)
 	}
 	if l.MaxLength < 0 || l.MaxLength > MaxLong {
-		f.add(at+"/max_length", "is %d; use 0 (no limit) to %d", l.MaxLength, MaxLong)
+		f.add(at+"/max_length", FaultOutOfRange, l.MaxLength, 0, MaxLong)
 	} else if l.MaxLength > 0 && l.MaxLength < l.MinLength {
-		f.add(at+"/max_length", "is %d, less than min_length %d", l.MaxLength, l.MinLength)
+		f.add(at+"/max_length", FaultMaxBelowMin, l.MaxLength, "min_length", l.MinLength)
 	}
 	f.length(at+"/message", l.Message, MaxText)
 	if only(KindText, "pattern", l.Pattern != "") {
 		f.length(at+"/pattern", l.Pattern, MaxText)
 		if _, err := regexp.Compile(l.Pattern); err != nil {
-			f.add(at+"/pattern", "is not an RE2 regular expression: %v", err)
+			f.add(at+"/pattern", FaultBadPattern, err)
 		}
 	}
 }
@@ -270,18 +283,19 @@ func (q *Question) validateDefault(f *faults, at string) {
 	}
 	d := *q.Default
 	if d.Empty() {
-		f.add(at, "is empty; leave it out")
+		f.add(at, FaultEmptyDefault)
 		return
 	}
 	for _, fault := range q.check(&d) {
-		f.add(at, "%s", fault)
+		fault.Pointer, fault.QuestionID = at, ""
+		*f = append(*f, fault)
 	}
 	if d.Empty() { // blank text is not text
-		f.add(at, "is blank; leave it out")
+		f.add(at, FaultEmptyDefault)
 	}
 	for _, id := range d.Selected {
 		if o := q.Option(id); o != nil && o.Cancels {
-			f.add(at, "chooses option %q, which cancels; a default must answer", clip(id))
+			f.add(at, FaultDefaultCancels, clip(id))
 		}
 	}
 }
@@ -289,13 +303,13 @@ func (q *Question) validateDefault(f *faults, at string) {
 func (f *faults) id(pointer, s string) {
 	n := utf8.RuneCountInString(s)
 	if n == 0 || n > 128 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		f.add(pointer, "is %q; use 1 to 128 characters without spaces", clip(s))
+		f.add(pointer, FaultBadID, clip(s), 128)
 	}
 }
 
 func (f *faults) required(pointer, s string, most int) {
 	if strings.TrimSpace(s) == "" {
-		f.add(pointer, "is empty; a text is required")
+		f.add(pointer, FaultEmptyText)
 		return
 	}
 	f.length(pointer, s, most)
@@ -303,7 +317,7 @@ func (f *faults) required(pointer, s string, most int) {
 
 func (f *faults) length(pointer, s string, most int) {
 	if n := utf8.RuneCountInString(s); n > most {
-		f.add(pointer, "has %d characters; use at most %d", n, most)
+		f.add(pointer, FaultTooLong, n, most)
 	}
 }
 
@@ -313,7 +327,7 @@ func (f *faults) date(pointer, s string) (time.Time, bool) {
 	}
 	d, err := time.Parse(time.DateOnly, s)
 	if err != nil {
-		f.add(pointer, "is %q; use a date such as 2026-11-20", clip(s))
+		f.add(pointer, FaultNotDate, clip(s))
 	}
 	return d, err == nil
 }

@@ -21,11 +21,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/broker"
-	"github.com/askbus/askbus/internal/call"
-	"github.com/askbus/askbus/internal/identity"
-	"github.com/askbus/askbus/internal/ledger"
-	"github.com/askbus/askbus/internal/natsd"
+	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/protocol/assertion"
+	"github.com/askbus/askbus/internal/server/natsd"
+	"github.com/askbus/askbus/internal/server/rights"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go"
@@ -85,11 +86,11 @@ func (b *Bus) start() (err error) {
 	if b.server, err = natsd.Start(natsd.Options{Dir: b.dir, Addr: "127.0.0.1:0"}); err != nil {
 		return err
 	}
-	service, err := b.connect(natsd.Role{Name: natsd.RoleBroker})
+	service, err := b.connect(rights.Role{Name: rights.RoleBroker})
 	if err != nil {
 		return err
 	}
-	store, err := b.connect(natsd.Role{Name: natsd.RoleLedger})
+	store, err := b.connect(rights.Role{Name: rights.RoleLedger})
 	if err != nil {
 		return err
 	}
@@ -143,24 +144,24 @@ func (b *Bus) URL() string { return b.server.URL() }
 // Agent returns the credential of a session's agent, for [client.Connect] or
 // another process: it may ask for this session and nothing else.
 func (b *Bus) Agent(tenant, session string) client.Credential {
-	return b.credential(natsd.Role{Name: natsd.RoleAgent, Tenant: tenant, Session: session})
+	return b.credential(rights.Role{Name: rights.RoleAgent, Tenant: tenant, Session: session})
 }
 
 // Operator returns a credential that may ask, answer and abort everywhere.
 func (b *Bus) Operator() client.Credential {
-	return b.credential(natsd.Role{Name: natsd.RoleOperator})
+	return b.credential(rights.Role{Name: rights.RoleOperator})
 }
 
 // Surface returns the credential of a responder of a type, such as "web": it
 // may see and answer the asks of every tenant.
 func (b *Bus) Surface(typ string) client.Credential {
-	return b.credential(natsd.Role{Name: natsd.RoleResponder, Type: typ})
+	return b.credential(rights.Role{Name: rights.RoleResponder, Type: typ})
 }
 
 // Session returns a session as its agent uses it, over its own connection,
 // which the bus closes.
 func (b *Bus) Session(tenant, session string) client.Session {
-	nc, err := b.connect(natsd.Role{Name: natsd.RoleAgent, Tenant: tenant, Session: session})
+	nc, err := b.connect(rights.Role{Name: rights.RoleAgent, Tenant: tenant, Session: session})
 	if err != nil {
 		b.fail("askbustest: %v", err)
 	}
@@ -174,7 +175,7 @@ func (b *Bus) Session(tenant, session string) client.Session {
 // Responder returns a responder of a type, such as "web", for every tenant,
 // over its own connection, which the bus closes.
 func (b *Bus) Responder(typ string) *responder.Responder {
-	nc, err := b.connect(natsd.Role{Name: natsd.RoleResponder, Type: typ})
+	nc, err := b.connect(rights.Role{Name: rights.RoleResponder, Type: typ})
 	if err != nil {
 		b.fail("askbustest: %v", err)
 	}
@@ -185,20 +186,20 @@ func (b *Bus) Responder(typ string) *responder.Responder {
 	return r
 }
 
-func (b *Bus) credential(r natsd.Role) client.Credential {
-	c, err := b.server.Asserting(r, identity.Anything())
+func (b *Bus) credential(r rights.Role) client.Credential {
+	c, err := b.server.Asserting(r, assertion.Anything())
 	if err != nil {
 		b.fail("askbustest: %v", err)
 	}
 	return client.Credential(c)
 }
 
-func (b *Bus) connect(r natsd.Role) (*nats.Conn, error) {
-	c, err := b.server.Asserting(r, identity.Anything())
+func (b *Bus) connect(r rights.Role) (*nats.Conn, error) {
+	c, err := b.server.Asserting(r, assertion.Anything())
 	if err != nil {
 		return nil, err
 	}
-	nc, err := call.Connect(call.Credential(c), nil)
+	nc, err := connection.Connect(connection.Credential(c), nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect as %s: %w", c.Name, err)
 	}

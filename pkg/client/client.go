@@ -24,8 +24,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/askbus/askbus/internal/call"
-	"github.com/askbus/askbus/internal/tracing"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/process/tracing"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/propagation"
@@ -67,7 +67,7 @@ var ErrClosed = errors.New("client: closed")
 // allows. It is safe for concurrent use.
 type Client struct {
 	nc       *nats.Conn
-	on       *call.Conn // the same, with its credential
+	on       *connection.Conn // the same, with its credential
 	opts     Options
 	tracer   *tracing.Tracer
 	pace     pace
@@ -114,8 +114,8 @@ func New(nc *nats.Conn, opts Options) (*Client, error) {
 		opts.MaxSessions = DefaultMaxSessions
 	}
 	return &Client{
-		nc: nc, on: call.On(nc), opts: opts, tracer: tracer,
-		pace:   pace{every: checkEvery, retry: retryAfter, limit: call.Limit, alive: aliveEvery, linger: linger, now: opts.Now},
+		nc: nc, on: connection.On(nc), opts: opts, tracer: tracer,
+		pace:   pace{every: checkEvery, retry: retryAfter, limit: connection.Limit, alive: aliveEvery, linger: linger, now: opts.Now},
 		checks: make(chan struct{}, maxChecks), calls: make(chan struct{}, maxCalls),
 		watchers: map[ask.Session]*watcher{}, holders: map[string]struct{}{}, stop: make(chan struct{}),
 	}, nil

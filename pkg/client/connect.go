@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/nats-io/nats.go"
 )
 
@@ -38,7 +38,7 @@ type Credential struct {
 //   - an untyped one that says to get a fresh credential, if the server refuses
 //     this one.
 func Connect(c Credential, logger *slog.Logger, opts ...nats.Option) (*nats.Conn, error) {
-	nc, err := call.Connect(call.Credential(c), logger, opts...)
+	nc, err := connection.Connect(connection.Credential(c), logger, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", c.URL, err)
 	}

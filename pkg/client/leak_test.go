@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/client"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestTwoThousandAsksLeaveNothing(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{Memory: true})
 	b.AnswerAll("web")
-	c, err := client.New(b.Connect(natsd.Role{Name: natsd.RoleOperator}), client.Options{})
+	c, err := client.New(b.Connect(rights.Role{Name: rights.RoleOperator}), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/broker"
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/askbus/askbus/internal/call"
-	"github.com/askbus/askbus/internal/subject"
-	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -46,7 +46,7 @@ func (s Session) Page(ctx context.Context, q Query) (Page, error) {
 // cursor on. It fetches the next page while the current one is read. The first
 // error ends the iteration; the errors are those of Page.
 func (s Session) All(ctx context.Context, q Query) iter.Seq2[ask.Record, error] {
-	return call.Pages(ctx, q.Cursor, func(ctx context.Context, cursor string) ([]byte, error) {
+	return connection.Pages(ctx, q.Cursor, func(ctx context.Context, cursor string) ([]byte, error) {
 		at := q
 		at.Cursor = cursor
 		return s.page(ctx, at)
@@ -61,7 +61,7 @@ func (s Session) page(ctx context.Context, q Query) ([]byte, error) {
 	if err := s.c.turn(ctx); err != nil {
 		return nil, fmt.Errorf("list: %w", err)
 	}
-	data, err := call.Page(ctx, s.c.on, subject.Agent(s.at.Key(""), subject.VerbList),
+	data, err := connection.Page(ctx, s.c.on, subject.Agent(s.at.Key(""), subject.VerbList),
 		wire.Query{State: string(q.State), Question: q.Question, Limit: q.PageSize, Cursor: q.Cursor})
 	s.c.done(err)
 	return data, err

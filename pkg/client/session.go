@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/askbus/askbus/internal/call"
-	"github.com/askbus/askbus/internal/cloudevent"
-	"github.com/askbus/askbus/internal/subject"
-	"github.com/askbus/askbus/internal/tracing"
-	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/process/tracing"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -138,7 +138,7 @@ func (s Session) Get(ctx context.Context, id string) (ask.Record, error) {
 	if err := s.c.turn(ctx); err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
 	}
-	_, data, err := call.Msg(ctx, s.c.on, &nats.Msg{Subject: subject.Agent(k, subject.VerbGet)}, 0)
+	_, data, err := connection.Msg(ctx, s.c.on, &nats.Msg{Subject: subject.Agent(k, subject.VerbGet)}, 0)
 	s.c.done(err)
 	if err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
@@ -148,6 +148,64 @@ func (s Session) Get(ctx context.Context, id string) (ask.Record, error) {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", id, err)
 	}
 	return status.Record(), nil
+}
+
+// Repeat returns the id under which to ask something that has no id of its own:
+// id, which begins with the repeat key of its content ([Repeat.Key]), or that of
+// the last ask with this key, if it is still open or a person answered it at
+// most two minutes ago and nobody said [Session.Delivered]. Only an outcome that
+// is already there when the ask is asked with that id may be another asker's.
+func (s Session) Repeat(ctx context.Context, r Repeat) (id string, err error) {
+	k, err := s.key(r.Key)
+	if err != nil {
+		return "", err
+	}
+	body, err := wire.EncodeRepeat(wire.Repeat{AskID: r.ID, Timeout: r.Timeout, Replace: r.Replace})
+	if err != nil {
+		return "", fmt.Errorf("repeat %s: %w", r.Key, err)
+	}
+	reply, err := s.plain(ctx, "repeat", k, subject.VerbRepeat, body)
+	if err != nil {
+		return "", err
+	}
+	got, err := wire.DecodeRepeat(reply, r.Key)
+	if err != nil {
+		return "", fmt.Errorf("repeat %s: %w", r.Key, err)
+	}
+	return got.AskID, nil
+}
+
+// Repeat is what [Session.Repeat] needs to know of an ask.
+type Repeat struct {
+	Key     string        // "q-" and 20 hex digits: the same for asks that are the same
+	ID      string        // Key, "-" and what makes it unique: the id if this is a new ask
+	Timeout time.Duration // of the ask; 0: the longest
+	Replace bool          // ID names this ask, whatever was asked before
+}
+
+// Delivered records that the asker has the outcome of an ask whose id is from
+// [Session.Repeat]: the next ask with the same repeat key is a new one. Repeating
+// it is harmless.
+func (s Session) Delivered(ctx context.Context, id string) error {
+	k, err := s.key(id)
+	if err != nil {
+		return err
+	}
+	_, err = s.plain(ctx, "delivered", k, subject.VerbDelivered, nil)
+	return err
+}
+
+// plain sends a request without an event and returns the body of the reply.
+func (s Session) plain(ctx context.Context, what string, k ask.Key, verb subject.Verb, body []byte) ([]byte, error) {
+	if err := s.c.turn(ctx); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", what, k.ID, err)
+	}
+	reply, err := connection.Do(ctx, s.c.on, &nats.Msg{Subject: subject.Agent(k, verb), Data: body}, 0)
+	s.c.done(err)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", what, k.ID, err)
+	}
+	return reply.Data, nil
 }
 
 // Withdraw takes an ask back and returns the outcome. People are shown the
@@ -204,7 +262,7 @@ func (s Session) send(ctx context.Context, what string, k ask.Key, to, typ strin
 	if typ == cloudevent.TypeAborted {
 		source = operatorSource
 	}
-	_, reply, err = call.Event(ctx, s.c.on, to, cloudevent.Event{
+	_, reply, err = connection.Event(ctx, s.c.on, to, cloudevent.Event{
 		ID: cloudevent.NewID(), Source: source, Type: typ, Key: k, Time: s.c.pace.now(), Trace: s.c.opts.Trace(ctx), Data: data,
 	}, 0)
 	s.c.done(err)

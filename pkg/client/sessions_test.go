@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/cloudevent"
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/nats-io/nats.go"
@@ -22,7 +22,7 @@ func TestManySessionsShareOneConnection(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	r := newResponder(t, b)
-	nc := b.Connect(natsd.Role{Name: natsd.RoleOperator})
+	nc := b.Connect(rights.Role{Name: rights.RoleOperator})
 	c := clientOn(t, nc, client.Options{})
 	if _, err := c.Session("acme", "s0").Get(t.Context(), "none"); !errors.Is(err, ask.ErrNotFound) {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestASubscriptionStaysForTheNextWait(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	b.AnswerAll("web")
-	nc := b.Connect(natsd.Role{Name: natsd.RoleOperator})
+	nc := b.Connect(rights.Role{Name: rights.RoleOperator})
 	c := clientOn(t, nc, client.Options{MaxSessions: 1})
 	c.Linger(time.Hour)
 	cycle := func(session string) {
@@ -143,7 +143,7 @@ func TestAskAndWait(t *testing.T) {
 func TestTheBoundOfSessions(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
-	c := clientOn(t, b.Connect(natsd.Role{Name: natsd.RoleOperator}), client.Options{MaxSessions: 2})
+	c := clientOn(t, b.Connect(rights.Role{Name: rights.RoleOperator}), client.Options{MaxSessions: 2})
 	for _, s := range []string{"s1", "s2", "s3"} {
 		if _, err := c.Session("acme", s).Ask(t.Context(), question("a1")); err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ func TestAbort(t *testing.T) {
 	if _, err := f.agent.Abort(t.Context(), "a1", "enough"); !errors.Is(err, ask.ErrForbidden) {
 		t.Errorf("an agent: %v", err)
 	}
-	operator := clientOn(t, f.Connect(natsd.Role{Name: natsd.RoleOperator}), client.Options{}).Session("acme", "s1")
+	operator := clientOn(t, f.Connect(rights.Role{Name: rights.RoleOperator}), client.Options{}).Session("acme", "s1")
 	if o, err := operator.Abort(t.Context(), "a1", "enough"); err != nil || o.Status != ask.StatusAborted || o.Reason != "enough" {
 		t.Errorf("an operator: %s %q %v", o.Status, o.Reason, err)
 	}

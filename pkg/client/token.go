@@ -3,12 +3,12 @@ package client
 import (
 	"context"
 
-	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/bus/connection"
 )
 
 // ForToken returns a context for asks that a gateway makes on behalf of an API
 // token, so that the audit names the token. The id is read when a request is
 // sent; an empty one names none. Brokers ignore it from other credentials.
 func ForToken(ctx context.Context, id func() string) context.Context {
-	return call.ForToken(ctx, id)
+	return connection.ForToken(ctx, id)
 }

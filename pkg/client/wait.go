@@ -8,11 +8,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/askbus/askbus/internal/call"
-	"github.com/askbus/askbus/internal/cloudevent"
-	"github.com/askbus/askbus/internal/subject"
-	"github.com/askbus/askbus/internal/tracing"
-	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/process/tracing"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -85,7 +85,7 @@ func (c *Client) told(ctx context.Context, k ask.Key) func(ask.Outcome, error) (
 // wait waits for the outcome of an ask. It first asks the broker, unless the
 // ask is known to be pending.
 func (c *Client) wait(ctx context.Context, k ask.Key, w *wait, first known) (ask.Outcome, error) {
-	deadline := first.deadline
+	deadline, said := first.deadline, false
 	for skip := first.pending; ; skip = false {
 		var o *ask.Outcome
 		var err error
@@ -102,8 +102,13 @@ func (c *Client) wait(ctx context.Context, k ask.Key, w *wait, first known) (ask
 		case err != nil && !errors.Is(err, ask.ErrUnavailable):
 			return ask.Outcome{}, fmt.Errorf("wait for ask %s: %w", k.ID, err)
 		case err != nil:
-			c.opts.Logger.WarnContext(ctx, "no broker answered; still waiting", slog.String("ask_id", k.ID), slog.Any("error", err))
+			level := slog.LevelWarn
+			if said { // a person reads it once, not at every try
+				level = slog.LevelDebug
+			}
+			c.opts.Logger.LogAttrs(ctx, level, "no broker answered; still waiting", slog.String("ask_id", k.ID), slog.Any("error", err))
 		}
+		said = err != nil
 		next := c.pace.next(deadline)
 		if err != nil {
 			next = c.pace.retry
@@ -181,7 +186,7 @@ func (p pace) next(deadline time.Time) time.Duration {
 
 // check asks the broker whether the ask has ended.
 func (c *Client) check(ctx context.Context, k ask.Key) (*ask.Outcome, time.Time, error) {
-	typ, data, err := call.Msg(ctx, c.on, &nats.Msg{Subject: subject.Agent(k, subject.VerbWait)}, 0)
+	typ, data, err := connection.Msg(ctx, c.on, &nats.Msg{Subject: subject.Agent(k, subject.VerbWait)}, 0)
 	if err != nil {
 		return nil, time.Time{}, err
 	}

@@ -47,7 +47,9 @@ func a2aAsk(body []byte) (ask.Ask, []Warning, error) {
 	message.object()
 	message.ignore("role", "kind", "extensions", "referenceTaskIds", "metadata", "taskId")
 	b.session(cmp.Or(message.field("contextId").string(), v.field("contextId").string()))
-	b.askID(message.field("messageId").string())
+	if id := message.field("messageId").string(); id != "" { // its sender made it unique
+		b.ask.ID = ask.Token(id)
+	}
 	parts := message.field("parts")
 	texts, data := a2aParts(parts)
 	switch {
@@ -59,8 +61,10 @@ func a2aAsk(body []byte) (ask.Ask, []Warning, error) {
 	case len(texts) > 0:
 		b.add(ask.Question{ID: "q1", Kind: ask.KindText, Text: strings.Join(texts, "\n\n")}, place{at: parts.at, fields: map[string]string{"text": ""}})
 	default:
-		parts.fault("is empty; give a text part, or a data part with questions")
+		parts.fault(ask.FaultEmptyList, "a_text_part_or_a_data_part_with_questions")
 	}
+	b.times(v)
+	b.times(message)
 	return b.finish()
 }
 
@@ -94,7 +98,7 @@ func a2aParts(parts value) (texts []string, data value) {
 func (b *builder) native(v value) {
 	var a ask.Ask
 	if err := json.Unmarshal(encode(v.raw), &a); err != nil {
-		v.fault("is not an ask: %s", wrongNative(err))
+		v.fault(ask.FaultNotAnAsk, wrongNative(err))
 		return
 	}
 	questions := a.Questions
@@ -220,17 +224,15 @@ func a2aReply(a *ask.Ask, body []byte) (Given, error) {
 	case data.given():
 		var reply ask.Reply
 		if err := json.Unmarshal(encode(data.raw), &reply); err != nil {
-			data.fault("is not an answer: %s", wrongNative(err))
+			data.fault(ask.FaultNotAnAnswer, wrongNative(err))
 		}
 		given.Reply.Answers, given.Reply.Response = reply.Answers, reply.Response
 	case len(texts) > 0:
 		reply, err := a.ParseReply(strings.Join(texts, "\n"))
-		if err != nil {
-			parts.fault("%v", err)
-		}
+		parts.refused(err)
 		given.Reply = reply
 	default:
-		parts.fault("is empty; give a text part, or a data part with answers")
+		parts.fault(ask.FaultEmptyList, "a_text_part_or_a_data_part_with_answers")
 	}
 	return given, r.err()
 }

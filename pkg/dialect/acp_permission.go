@@ -26,6 +26,7 @@ func permissionAsk(body []byte) (ask.Ask, []Warning, error) {
 	v.body()
 	v.ignore("_meta", "sessionId")
 	b.tops["/context"] = "/description"
+	b.times(v)
 	subject := v.field("subject")
 	call := v.first("toolCall", "tool_call")
 	if subject.given() {
@@ -35,7 +36,7 @@ func permissionAsk(body []byte) (ask.Ask, []Warning, error) {
 	subject.ignore()
 	call.object()
 	call.ignore()
-	b.meta("tool_call", call.first("toolCallId", "tool_call_id").text())
+	b.meta(ask.MetadataCall, call.first("toolCallId", "tool_call_id").text())
 
 	title, from := v.field("title"), "title"
 	q := ask.Question{ID: "permission", Header: "Permission", Text: strings.TrimSpace(title.string()), NoOther: true}
@@ -47,15 +48,15 @@ func permissionAsk(body []byte) (ask.Ask, []Warning, error) {
 	options := v.field("options")
 	list := options.list()
 	switch n := len(list); {
-	case options.missing(), n == 0 && typeName(options.raw) == "an array":
-		options.fault("is empty; give at least one option")
+	case options.missing(), n == 0 && typeName(options.raw) == "array":
+		options.fault(ask.FaultEmptyList, "at_least_one_option")
 	case n > ask.MaxOptions:
-		options.faultCount("has %d options; use at most %d", n, ask.MaxOptions)
+		options.faultCount(ask.FaultTooMany, n, "options", ask.MaxOptions)
 	}
 	var labels []string
 	for j, item := range atMost(list, ask.MaxOptions) {
 		if item.raw == nil {
-			item.fault("is null; give an object")
+			item.fault(ask.FaultWrongType, "null", "object")
 		}
 		item.object()
 		item.ignore("_meta")
@@ -150,7 +151,7 @@ func permissionReply(a *ask.Ask, body []byte) (Given, error) {
 	v.body()
 	outcome := v.field("outcome")
 	if !outcome.given() {
-		outcome.fault("is missing; give an object")
+		outcome.fault(ask.FaultMissing, "object")
 	}
 	outcome.object()
 	switch what := outcome.field("outcome"); what.need() {
@@ -163,13 +164,13 @@ func permissionReply(a *ask.Ask, body []byte) (Given, error) {
 			return Given{Decision: Dismissed}, r.err()
 		}
 		id, known := nativeOption(a, 0, foreign)
-		if !known && typeName(option.raw) == "a string" {
-			option.faultIn(a.Questions[0].ID, "is %q, which is not one of the options", clip(foreign))
+		if !known && typeName(option.raw) == "string" {
+			option.faultIn(a.Questions[0].ID, ask.FaultNotAmong, clip(foreign), "the_options")
 		}
 		return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{{QuestionID: a.Questions[0].ID, Selected: []string{id}}}}}, r.err()
 	default:
-		if typeName(what.raw) == "a string" {
-			what.fault("is %q; use selected or cancelled", clip(what.string()))
+		if typeName(what.raw) == "string" {
+			what.fault(ask.FaultNotOneOf, clip(what.string()), "selected, cancelled")
 		}
 	}
 	return Given{}, r.err()

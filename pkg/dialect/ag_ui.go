@@ -22,10 +22,12 @@ func agUIAsk(body []byte) (ask.Ask, []Warning, error) {
 	list := v
 	if _, several := v.raw.([]any); !several {
 		v.body()
+		b.times(v)
 		outer := v
 		if o := v.field("outcome"); o.given() {
 			v.ignore()
 			outer = o
+			b.times(o)
 		}
 		outer.object()
 		outer.ignore("type")
@@ -33,21 +35,36 @@ func agUIAsk(body []byte) (ask.Ask, []Warning, error) {
 	}
 	items := list.list()
 	switch n := len(items); {
-	case list.missing(), n == 0 && typeName(list.raw) == "an array":
-		list.fault("is empty; give at least one interrupt")
+	case list.missing(), n == 0 && typeName(list.raw) == "array":
+		list.fault(ask.FaultEmptyList, "at_least_one_interrupt")
 	case n > ask.MaxQuestions:
-		list.faultCount("has %d interrupts; use at most %d", n, ask.MaxQuestions)
+		list.faultCount(ask.FaultTooMany, n, "interrupts", ask.MaxQuestions)
 	}
 	for n, item := range atMost(items, ask.MaxQuestions) {
 		item.object()
 		item.ignore("metadata", "subagentRunId", "toolCallId")
-		b.remember(item.field("id").need(), n, "interrupt")
-		if at := item.field("expiresAt").moment(); !at.IsZero() && (b.ask.Deadline.IsZero() || at.Before(b.ask.Deadline)) {
-			b.ask.Deadline = at
+		id := item.field("id").need()
+		b.remember(id, n, "interrupt")
+		if n == 0 {
+			b.meta(ask.MetadataCall, id)
 		}
+		b.soonest(item)
 		b.interrupt(n, item)
 	}
 	return b.finish()
+}
+
+// soonest reads when an interrupt ends by itself. Of several the first one ends
+// the ask.
+func (b *builder) soonest(item value) {
+	timeout, deadline := b.ask.Timeout, b.ask.Deadline
+	b.times(item)
+	if timeout != 0 && timeout < b.ask.Timeout {
+		b.ask.Timeout = timeout
+	}
+	if !deadline.IsZero() && deadline.Before(b.ask.Deadline) {
+		b.ask.Deadline = deadline
+	}
 }
 
 // interrupt adds the questions of one interrupt.
@@ -63,7 +80,7 @@ func (b *builder) interrupt(n int, v value) {
 		required := schema.field("required").strings()
 		for _, name := range properties.object().keys {
 			if len(b.ask.Questions) >= ask.MaxQuestions {
-				properties.fault("has too many properties; the form has at most %d questions", ask.MaxQuestions)
+				properties.fault(ask.FaultTooManyProperties, ask.MaxQuestions)
 				break
 			}
 			b.property(len(b.ask.Questions), name, properties.field(name), slices.Contains(required, name))
@@ -194,7 +211,7 @@ func agUIReply(a *ask.Ask, body []byte) (Given, error) {
 		list = v.field("resume")
 	}
 	if list.missing() {
-		list.fault("is missing; give an entry for each interrupt")
+		list.fault(ask.FaultMissing, "an_entry_for_each_interrupt")
 	}
 	given := Given{Decision: Replied}
 	for _, item := range list.list() {
@@ -203,8 +220,8 @@ func agUIReply(a *ask.Ask, body []byte) (Given, error) {
 		if status == "cancelled" {
 			return Given{Decision: Declined, Reason: item.field("metadata").field("dev.askbus/text").text()}, r.err()
 		}
-		if status != "resolved" && typeName(item.field("status").raw) == "a string" {
-			item.field("status").fault("is %q; use resolved or cancelled", clip(status))
+		if status != "resolved" && typeName(item.field("status").raw) == "string" {
+			item.field("status").fault(ask.FaultNotOneOf, clip(status), "resolved, cancelled")
 		}
 		known := false
 		for i := range a.Questions {
@@ -230,7 +247,7 @@ func agUIReply(a *ask.Ask, body []byte) (Given, error) {
 			known = true
 		}
 		if !known {
-			item.field("interruptId").fault("is %q, which is not one of the interrupts", clip(foreign))
+			item.field("interruptId").fault(ask.FaultNotAmong, clip(foreign), "the_interrupts")
 		}
 	}
 	return given, r.err()

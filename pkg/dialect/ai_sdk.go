@@ -1,6 +1,10 @@
 package dialect
 
-import "github.com/askbus/askbus/pkg/ask"
+import (
+	"cmp"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
 
 const aiSDKName = "ai-sdk"
 
@@ -26,12 +30,13 @@ func aiSDKAsk(body []byte) (ask.Ask, []Warning, error) {
 			part.ignore()
 			continue
 		} else if typ.string() != "tool-approval-request" {
-			typ.fault("is %q; give tool-approval-request", clip(typ.string()))
+			typ.fault(ask.FaultNotOneOf, clip(typ.string()), "tool-approval-request")
 		}
 		if i >= ask.MaxQuestions {
-			part.fault("is one too many; use at most %d", ask.MaxQuestions)
+			part.fault(ask.FaultOneTooMany, ask.MaxQuestions)
 			break
 		}
+		b.soonest(part)
 		part.ignore("toolCallId", "isAutomatic", "providerMetadata", "providerExecuted", "reason")
 		call := part.field("toolCall")
 		if !call.given() { // in a message the call is a separate part
@@ -45,16 +50,16 @@ func aiSDKAsk(body []byte) (ask.Ask, []Warning, error) {
 		}
 		name := call.field("toolName").text()
 		if name == "" {
-			call.field("toolName").fault("is missing; give a string")
+			call.field("toolName").fault(ask.FaultMissing, "string")
 		}
 		if id := call.field("toolCallId").text(); i == 0 {
-			b.meta("tool_call", id)
+			b.meta(ask.MetadataCall, cmp.Or(id, part.field("approvalId").string()))
 		}
 		b.approval(0, i, approval{name: name, description: part.field("reason").text(), args: call.first("input", "args").raw, at: part.at, approvable: true, rejectable: true})
 		i++
 	}
 	if i == 0 && len(parts) != 1 {
-		v.fault("has no tool-approval-request")
+		v.fault(ask.FaultMissing, "tool_approval_request")
 	}
 	return b.finish()
 }
@@ -145,7 +150,7 @@ func aiSDKReply(a *ask.Ask, body []byte) (Given, error) {
 		part.object()
 		foreign, reason := part.field("approvalId").need(), part.field("reason").string()
 		if !part.field("approved").given() {
-			part.field("approved").fault("is missing; give true or false")
+			part.field("approved").fault(ask.FaultMissing, "true, false")
 		}
 		approved := part.field("approved").bool(false)
 		if !cameAs(a, aiSDKName) {
@@ -167,7 +172,7 @@ func aiSDKReply(a *ask.Ask, body []byte) (Given, error) {
 			given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: approvalID(0, i), Selected: []string{decision}, Notes: reason})
 		}
 		if !known {
-			part.field("approvalId").fault("is %q, which is not one of the requests", clip(foreign))
+			part.field("approvalId").fault(ask.FaultNotAmong, clip(foreign), "the_requests")
 		}
 	}
 	return given, r.err()

@@ -90,7 +90,7 @@ func decided(a *ask.Ask, o *ask.Outcome, id string) (decision string, args any, 
 		return approvalReject, nil, strings.TrimSpace("edit the arguments, but no new ones were given\n" + words)
 	case typed == "":
 		return decision, nil, words
-	case decision == approvalReject || err != nil || typeName(v.raw) != "an object":
+	case decision == approvalReject || err != nil || typeName(v.raw) != "object":
 		return approvalReject, nil, strings.TrimSpace("edit the arguments: " + typed + "\n" + words)
 	default:
 		return approvalEdit, v.raw, words
@@ -109,11 +109,17 @@ func refuses(a *ask.Ask, o *ask.Outcome) (words string, refused bool, problem *R
 		p := problemOf(a, 410, "Gone", o)
 		return "", false, &p
 	case rowExpired:
-		p := problemOf(a, 504, "Nobody answered", o)
+		p := nobodyAnswered(a, o)
 		return "", false, &p
 	case rowAnswered, rowCancelled, rowDefault:
 	}
 	return "", false, nil
+}
+
+// nobodyAnswered says that nobody answered an ask in time, as a failure: a text in
+// the field of the answer would look like one.
+func nobodyAnswered(a *ask.Ask, o *ask.Outcome) Response {
+	return problemOf(a, 504, "Nobody answered", o)
 }
 
 func problemOf(a *ask.Ask, status int, title string, o *ask.Outcome) Response {

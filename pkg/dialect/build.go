@@ -93,15 +93,14 @@ func (b *builder) session(foreign string) {
 	}
 }
 
-// askID sets the ask's id from a foreign call id, as a token.
-func (b *builder) askID(foreign string) {
+// callID records the id of a call that only asks, which is then also the ask's,
+// as a token.
+func (b *builder) callID(foreign string) {
 	if foreign == "" {
 		return
 	}
 	b.ask.ID = ask.Token(foreign)
-	if b.ask.ID != foreign {
-		b.remember(foreign, "id")
-	}
+	b.meta(ask.MetadataCall, foreign)
 }
 
 // header reads a header and clips one that is too long.
@@ -147,8 +146,8 @@ func extends(r rune) bool {
 func (b *builder) id(v value, at ...any) string {
 	s := v.need()
 	switch {
-	case s == "" && typeName(v.raw) == "a string":
-		v.fault("is empty; give an id")
+	case s == "" && typeName(v.raw) == "string":
+		v.fault(ask.FaultEmptyList, "id")
 	case utf8.RuneCountInString(s) > 128 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }):
 		b.remember(s, append(at, "id")...)
 		return ask.Token(s)
@@ -179,7 +178,7 @@ func (b *builder) finish() (ask.Ask, []Warning, error) {
 		}
 	}
 	if err := b.err(); err != nil {
-		return ask.Ask{}, nil, err
+		return ask.Ask{}, nil, inLanguage(&b.ask, err)
 	}
 	b.unread(b.root)
 	if b.ask.Metadata == nil {

@@ -24,11 +24,11 @@ func byIDAsk(body []byte) (ask.Ask, []Warning, error) {
 	cancels := v.field("cancel_option_ids").cancelIDs([]string{"cancel", "skip"})
 	questions := v.field("questions")
 	if questions.missing() {
-		questions.fault("is missing; give at least one question")
+		questions.fault(ask.FaultMissing, "at_least_one_question")
 	}
 	list := questions.list()
 	if len(list) > ask.MaxQuestions {
-		questions.faultCount("has %d questions; use at most %d", len(list), ask.MaxQuestions)
+		questions.faultCount(ask.FaultTooMany, len(list), "questions", ask.MaxQuestions)
 	}
 	b.times(v)
 	for i, item := range atMost(list, ask.MaxQuestions) {
@@ -43,14 +43,14 @@ func (v value) cancelIDs(usual []string) []string {
 		return usual
 	}
 	if _, one := v.raw.(string); one {
-		v.wrongType("an array")
+		v.wrongType("array")
 	}
 	return v.strings()
 }
 
 func (b *builder) byIDQuestion(i int, v value, cancels []string) ask.Question {
 	if v.raw == nil {
-		v.fault("is null; give an object")
+		v.fault(ask.FaultWrongType, "null", "object")
 	}
 	v.object()
 	q := ask.Question{
@@ -61,15 +61,15 @@ func (b *builder) byIDQuestion(i int, v value, cancels []string) ask.Question {
 	options := v.field("options")
 	list := options.list()
 	switch n := len(list); {
-	case n == 0 && (options.missing() || typeName(options.raw) == "an array"):
-		options.fault("is empty, and this dialect has no free text; give at least one option")
+	case n == 0 && (options.missing() || typeName(options.raw) == "array"):
+		options.fault(ask.FaultEmptyList, "at_least_one_option")
 	case n > ask.MaxOptions:
-		options.faultCount("has %d options; use at most %d", n, ask.MaxOptions)
+		options.faultCount(ask.FaultTooMany, n, "options", ask.MaxOptions)
 	}
 	labels := []string{}
 	for j, item := range atMost(list, ask.MaxOptions) {
 		if item.raw == nil {
-			item.fault("is null; give an object")
+			item.fault(ask.FaultWrongType, "null", "object")
 		}
 		item.object()
 		o := ask.Option{ID: b.id(item.field("id"), i, j), Description: item.field("description").string()}

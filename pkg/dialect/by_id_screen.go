@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -65,14 +64,14 @@ func byIDReply(a *ask.Ask, body []byte) (Given, error) {
 		}
 		return Given{Decision: Dismissed}, r.err()
 	default:
-		v.field("status").fault("is %q; use answered, cancelled or aborted", clip(status))
+		v.field("status").fault(ask.FaultNotOneOf, clip(status), "answered, cancelled, aborted")
 	}
 	return given, r.err()
 }
 
 func (v value) byIDAnswers(a *ask.Ask) []ask.Answer {
 	if !v.given() {
-		v.fault("is missing; give an array")
+		v.fault(ask.FaultMissing, "array")
 	}
 	answers := []ask.Answer{}
 	for _, item := range v.list() {
@@ -93,7 +92,7 @@ func (v value) byIDQuestion(a *ask.Ask) (int, bool) {
 		}
 	}
 	if v.given() {
-		v.fault("is %q, which is not a question of this ask", clip(id))
+		v.fault(ask.FaultNotAmong, clip(id), "the_questions")
 	}
 	return 0, false
 }
@@ -108,9 +107,7 @@ func (v value) byIDAnswer(a *ask.Ask, i int) ask.Answer {
 	}
 	if text != "" && len(selected.list()) == 0 {
 		read, err := q.ParseReply(text)
-		if wrong, ok := errors.AsType[*ask.ReplyError](err); ok {
-			v.field("text").faultIn(q.ID, "%s", wrong.In(a.Language()))
-		}
+		v.field("text").refused(err)
 		return read
 	} else if text != "" && q.Other() {
 		ans.Other = text
@@ -132,10 +129,10 @@ func (v value) byIDAnswer(a *ask.Ask, i int) ask.Answer {
 		ans.Skipped = ans.Empty()
 	case q.Multiple && known == 0 && ans.Other == "":
 		if !q.Optional || len(ids) > 0 {
-			selected.faultIn(q.ID, "choose at least one")
+			selected.faultIn(q.ID, ask.FaultNothingChosen)
 		}
 	case !q.Multiple && (len(ids) != 1 || unknown != "") && ans.Other == "":
-		selected.faultIn(q.ID, "choose exactly one of the options")
+		selected.faultIn(q.ID, ask.FaultChooseOne)
 	}
 	return ans
 }
@@ -159,7 +156,7 @@ func (v value) byIDCancelled(a *ask.Ask) []ask.Answer {
 	q, option := &a.Questions[i], v.field("option_id")
 	id, known := nativeOption(a, i, option.need())
 	if !known || !q.Option(id).Cancels {
-		option.faultIn(q.ID, "is %q, which is not an option that cancels", clip(option.string()))
+		option.faultIn(q.ID, ask.FaultNotAmong, clip(option.string()), "the_cancelling")
 		return nil
 	}
 	return []ask.Answer{{QuestionID: q.ID, Selected: []string{id}}}

@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -13,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/asktest"
+	"github.com/askbus/askbus/internal/testkit/asktest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )
@@ -95,6 +96,26 @@ func TestAChineseAskIsShownInChinese(t *testing.T) {
 		}
 	}
 	golden(t, "testdata/chinese/screens.golden", &archive{}, nil, out)
+}
+
+// TestAChineseAskRefusesInChinese checks that the faults of a reply and of a
+// request are in the language of the ask, with their codes.
+func TestAChineseAskRefusesInChinese(t *testing.T) {
+	t.Parallel()
+	byID, _ := dialect.Lookup("by-id")
+	a, _, err := byID.Ask([]byte(`{"questions":[{"question_id":"parts","question":"要哪些部分？","allow_multiple":true,"options":[{"id":"a","label":"甲"},{"id":"b","label":"乙"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = byID.Reply(&a, []byte(`{"status":"answered","answers":[{"question_id":"parts","selected_option_ids":[]}]}`))
+	e, ok := errors.AsType[*ask.Error](err)
+	if !ok || len(e.Faults) != 1 || e.Faults[0].Message != "请至少选择一项" || e.Faults[0].Code != ask.FaultNothingChosen || e.Faults[0].QuestionID != a.Questions[0].ID {
+		t.Errorf("%+v", err)
+	}
+	_, _, err = byID.Ask([]byte(`{"questions":[{"question_id":"parts","question":"要哪些部分？","options":[]}]}`))
+	if e, ok = errors.AsType[*ask.Error](err); !ok || len(e.Faults) != 1 || e.Faults[0].Message != "是空的；请给出至少一个选项" || e.Faults[0].Code != ask.FaultEmptyList {
+		t.Errorf("%+v", err)
+	}
 }
 
 // TestEverySentenceIsTranslated checks that the table has exactly the sentences

@@ -40,7 +40,7 @@ func claudeCodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	b.times(input)
 	if id := input.field("ask_id"); id.given() {
 		if b.ask.ID = id.string(); !ask.ValidToken(b.ask.ID) {
-			id.fault("is %q; use 1 to %d of A-Z a-z 0-9 _ -", clip(b.ask.ID), ask.MaxToken)
+			id.fault(ask.FaultBadToken, clip(b.ask.ID), ask.MaxToken)
 		}
 	}
 	return b.finish()
@@ -61,12 +61,12 @@ func (b *builder) claudeCodeCall(v value) value {
 		return v
 	}
 	b.session(v.first("session_id", "sessionId").string())
-	b.askID(id.string())
+	b.callID(id.string())
 	if name.given() && name.string() != ToolName {
-		name.fault("is %q; only %s is supported", clip(name.string()), ToolName)
+		name.fault(ask.FaultNotOneOf, clip(name.string()), ToolName)
 	}
 	if !input.given() {
-		input.fault("is missing; give the tool's input")
+		input.fault(ask.FaultMissing, "the_tool_s_input")
 	}
 	return input
 }
@@ -88,7 +88,7 @@ func (b *builder) claudeCodeInput(v value) {
 		}
 		b.claudeCodeMore(i, v, &q)
 		if text := strings.TrimSpace(q.Text); text != "" && slices.Contains(texts, text) {
-			v.field("question").fault("is also the text of another question; answers are keyed by it, so texts must be unique")
+			v.field("question").fault(ask.FaultDuplicateKey, "text")
 		}
 		texts = append(texts, strings.TrimSpace(q.Text))
 		blurred(v.field("options"), &q)
@@ -144,7 +144,7 @@ func blurred(options value, q *ask.Question) {
 		return
 	}
 	if text := blurry(q.Options, claudeCodeSeparator); text != "" {
-		options.fault("have labels that cannot be told apart once several are joined by %q: %q; leave the commas out", claudeCodeSeparator, clip(text))
+		options.fault(ask.FaultJoinedLabels, claudeCodeSeparator, clip(text))
 	}
 }
 

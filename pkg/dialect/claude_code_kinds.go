@@ -43,8 +43,8 @@ func (b *builder) claudeCodeKind(v value, q *ask.Question) {
 	}
 	kind, several, integer, known := kindOf(f.string())
 	if !known {
-		if typeName(f.raw) == "a string" {
-			f.fault("is %q; use choice, text, number, integer, boolean or date", clip(f.string()))
+		if typeName(f.raw) == "string" {
+			f.fault(ask.FaultNotOneOf, clip(f.string()), "choice, text, number, integer, boolean, date")
 		}
 		return
 	}

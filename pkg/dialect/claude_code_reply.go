@@ -47,7 +47,7 @@ func (v value) claudeCodeGiven(a *ask.Ask) Given {
 	answers, annotations := v.field("answers"), v.field("annotations")
 	given := Given{Decision: Replied, Reply: ask.Reply{Response: v.field("response").string()}}
 	if !answers.given() && given.Reply.Response == "" {
-		answers.fault("is missing; give an object of answers by question text")
+		answers.fault(ask.FaultMissing, "an_object_of_answers_by_question_text")
 	}
 	annotations.object()
 	shown, _ := claudeCodeShow(a)
@@ -93,7 +93,7 @@ func nativeReply(a *ask.Ask, raw any) (ask.Reply, bool) {
 		}
 		return nativeReply(a, strings.Join(texts, "\n"))
 	case string:
-		if v, err := (&reader{}).parse([]byte(raw)); err == nil && typeName(v.raw) == "an object" {
+		if v, err := (&reader{}).parse([]byte(raw)); err == nil && typeName(v.raw) == "object" {
 			if reply, ok := nativeReply(a, v.raw); ok {
 				return reply, true
 			}

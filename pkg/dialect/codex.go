@@ -37,7 +37,7 @@ func codexAsk(body []byte) (ask.Ask, []Warning, error) {
 		}
 		q.Options = b.options(v.field("options"))
 		if v.field("isSecret").bool(false) {
-			v.field("isSecret").fault("is true, but secrets cannot be asked yet: answers are stored and shown as they are; ask the person to put the secret where the program reads it")
+			v.field("isSecret").fault(ask.FaultSecret)
 		}
 		if len(q.Options) == 0 {
 			q.NoOther = false
@@ -53,13 +53,13 @@ func (b *builder) questions(v value, read func(i int, v value)) {
 	list := v.list()
 	switch n := len(list); {
 	case v.missing():
-		v.fault("is missing; give 1 to %d questions", ask.MaxQuestions)
+		v.fault(ask.FaultMissingItems, 1, ask.MaxQuestions, "questions")
 	case n > ask.MaxQuestions:
-		v.faultCount("has %d questions; use at most %d", n, ask.MaxQuestions)
+		v.faultCount(ask.FaultTooMany, n, "questions", ask.MaxQuestions)
 	}
 	for i, item := range atMost(list, ask.MaxQuestions) {
 		if item.raw == nil {
-			item.fault("is null; give an object")
+			item.fault(ask.FaultWrongType, "null", "object")
 		}
 		item.object()
 		read(i, item)
@@ -70,7 +70,7 @@ func (b *builder) questions(v value, read func(i int, v value)) {
 func (b *builder) options(v value) []ask.Option {
 	list := v.list()
 	if n := len(list); n > ask.MaxOptions {
-		v.faultCount("has %d options; use at most %d", n, ask.MaxOptions)
+		v.faultCount(ask.FaultTooMany, n, "options", ask.MaxOptions)
 	}
 	var options []ask.Option
 	for _, item := range atMost(list, ask.MaxOptions) {
@@ -82,6 +82,9 @@ func (b *builder) options(v value) []ask.Option {
 // codexAnswer writes the answers by question id, each a list of strings. Codex
 // keeps nothing else, so words for its model are notes in these lists.
 func codexAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	if rowOf(o) == rowExpired {
+		return nobodyAnswered(a, o)
+	}
 	answers := ordered()
 	for i := range a.Questions {
 		q := &a.Questions[i]
@@ -137,7 +140,7 @@ func codexReply(a *ask.Ask, body []byte) (Given, error) {
 	v.body()
 	answers := v.field("answers")
 	if !answers.given() {
-		answers.fault("is missing; give an object of answers by question id")
+		answers.fault(ask.FaultMissing, "an_object_of_answers_by_question_id")
 	}
 	given := Given{Decision: Replied}
 	var keys []string

@@ -27,7 +27,7 @@ func copilotAsk(body []byte) (ask.Ask, []Warning, error) {
 	choices := v.field("choices")
 	list := choices.list()
 	if len(list) > ask.MaxOptions {
-		choices.faultCount("has %d choices; use at most %d", len(list), ask.MaxOptions)
+		choices.faultCount(ask.FaultTooMany, len(list), "choices", ask.MaxOptions)
 	}
 	for j, item := range atMost(list, ask.MaxOptions) {
 		label := distinct(item.need(), j, labels)
@@ -36,7 +36,7 @@ func copilotAsk(body []byte) (ask.Ask, []Warning, error) {
 	}
 	if len(q.Options) == 0 {
 		if q.NoOther && v.field("allowFreeform").given() {
-			v.field("allowFreeform").fault("is false and there are no choices; give choices or set it to true")
+			v.field("allowFreeform").fault(ask.FaultNoChoices)
 		}
 		q.NoOther = false
 		v.single(&q)
@@ -50,6 +50,9 @@ func copilotAsk(body []byte) (ask.Ask, []Warning, error) {
 func copilotAnswer(a *ask.Ask, o *ask.Outcome) Response {
 	if cameAs(a, "elicitation") {
 		return elicitationAnswer(a, o)
+	}
+	if rowOf(o) == rowExpired {
+		return nobodyAnswered(a, o)
 	}
 	said, typed := "", true
 	q := &a.Questions[0]
@@ -110,9 +113,7 @@ func copilotReply(a *ask.Ask, body []byte) (Given, error) {
 	given := Given{Decision: Replied}
 	if len(a.Questions) > 1 {
 		reply, err := a.ParseReply(text)
-		if err != nil {
-			answer.fault("%v", err)
-		}
+		answer.refused(err)
 		given.Reply = reply
 		return given, r.err()
 	}

@@ -21,7 +21,7 @@ func cursorAsk(body []byte) (ask.Ask, []Warning, error) {
 		options := v.field("options")
 		list := options.list()
 		if len(list) > ask.MaxOptions {
-			options.faultCount("has %d options; use at most %d", len(list), ask.MaxOptions)
+			options.faultCount(ask.FaultTooMany, len(list), "options", ask.MaxOptions)
 		}
 		labels := []string{}
 		for j, item := range atMost(list, ask.MaxOptions) {
@@ -114,7 +114,7 @@ func cursorReply(a *ask.Ask, body []byte) (Given, error) {
 	}
 	answers := v.field("success").field("answers")
 	if !answers.given() {
-		answers.fault("is missing; give the answers, or rejected")
+		answers.fault(ask.FaultMissing, "the_answers_or_rejected")
 	}
 	given := Given{Decision: Replied}
 	for _, item := range answers.list() {
@@ -127,7 +127,7 @@ func cursorReply(a *ask.Ask, body []byte) (Given, error) {
 			}
 		}
 		if at < 0 {
-			item.fault("answers %q, which is not one of the questions", clip(foreign))
+			item.fault(ask.FaultNotAmong, clip(foreign), "the_questions")
 			continue
 		}
 		q := &a.Questions[at]
@@ -140,7 +140,7 @@ func cursorReply(a *ask.Ask, body []byte) (Given, error) {
 		for _, id := range item.first("selected_option_ids", "selectedOptionIds").strings() {
 			native, ok := nativeOption(a, at, id)
 			if !ok {
-				item.faultIn(q.ID, "chooses %q, which is not one of the options", clip(id))
+				item.faultIn(q.ID, ask.FaultNotAmong, clip(id), "the_options")
 			}
 			ans.Selected = append(ans.Selected, native)
 		}

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,12 @@ type Dialect struct {
 	Show func(a *ask.Ask) ([]byte, []Warning)
 	// Reply reads the answer of the person at that screen.
 	Reply func(a *ask.Ask, body []byte) (Given, error)
+}
+
+// Permits reports whether an ask in this dialect permits the agent something,
+// so that its outcome is for one call only.
+func (d Dialect) Permits() bool {
+	return slices.Contains([]string{permissionName, "langgraph", langchainName, aiSDKName, agUIName}, d.Name)
 }
 
 // Warning describes a part of a request that was accepted but changed.
@@ -71,7 +78,7 @@ const (
 
 // All returns every dialect, in the order of the documentation.
 func All() []Dialect {
-	return []Dialect{
+	all := []Dialect{
 		{"event-pair", []string{"d1"}, "event pair ask:question:request and ask:question:response", eventPairAsk, eventPairAnswer, eventPairPending, eventPairShow, eventPairReply},
 		{"typed", []string{"d2"}, "event pair with typed questions", typedAsk, typedAnswer, eventPairPending, typedShow, typedReply},
 		{"claude-code", []string{"d3"}, "Claude Code's tool AskUserQuestion", claudeCodeAsk, claudeCodeAnswer, waitingResponse, claudeCodeShow, claudeCodeReply},
@@ -92,6 +99,23 @@ func All() []Dialect {
 		{a2aName, nil, "A2A: a task whose input is required", a2aAsk, a2aAnswer, a2aPending, a2aShow, a2aReply},
 		{permissionName, []string{"acp"}, "ACP session/request_permission, versions 1 and 2", permissionAsk, permissionAnswer, waitingResponse, permissionShow, permissionReply},
 	}
+	for i, d := range all {
+		if d.Reply != nil {
+			all[i].Reply = func(a *ask.Ask, body []byte) (Given, error) {
+				given, err := d.Reply(a, body)
+				return given, inLanguage(a, err)
+			}
+		}
+	}
+	return all
+}
+
+// inLanguage returns a refusal in the language of the ask.
+func inLanguage(a *ask.Ask, err error) error {
+	if e, ok := errors.AsType[*ask.Error](err); ok {
+		return e.In(a.Language())
+	}
+	return err
 }
 
 // Lookup finds a dialect by its name or an alias, ignoring letter case.

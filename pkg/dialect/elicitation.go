@@ -23,7 +23,7 @@ func elicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 	v.ignore("_meta", "elicitationId", "elicitationSource", "requestId", "sessionId", "task", "toolCallId")
 	b.times(v)
 	if mode := v.field("mode").string(); mode != "" && mode != "form" {
-		v.field("mode").fault("is %q; only form is supported", clip(mode))
+		v.field("mode").fault(ask.FaultNotOneOf, clip(mode), "form")
 	}
 	message := v.field("message").need()
 	b.tops["/context"] = "/message"
@@ -34,14 +34,14 @@ func elicitationAsk(body []byte) (ask.Ask, []Warning, error) {
 	}
 	schema := v.field("requestedSchema")
 	if !schema.given() {
-		schema.fault("is missing; give an object schema")
+		schema.fault(ask.FaultMissing, "an_object_schema")
 	}
 	schema.object()
 	schema.ignore("$schema", "_meta", "type", "title", "description", "additionalProperties")
 	properties := schema.field("properties")
 	names, required := properties.object().keys, schema.field("required").strings()
 	if len(names) > ask.MaxQuestions {
-		properties.faultCount("has %d properties; use at most %d", len(names), ask.MaxQuestions)
+		properties.faultCount(ask.FaultTooMany, len(names), "properties", ask.MaxQuestions)
 		names = names[:ask.MaxQuestions]
 	}
 	for i, name := range names {

@@ -132,8 +132,8 @@ func elicitationReply(a *ask.Ask, body []byte) (Given, error) {
 	case "cancel":
 		return Given{Decision: Dismissed}, r.err()
 	default:
-		if typeName(action.raw) == "a string" {
-			action.fault("is %q; use accept, decline or cancel", clip(action.string()))
+		if typeName(action.raw) == "string" {
+			action.fault(ask.FaultNotOneOf, clip(action.string()), "accept, decline, cancel")
 		}
 		return Given{}, r.err()
 	}
@@ -177,7 +177,7 @@ func (v value) elicited(a *ask.Ask, i int) ask.Answer {
 		switch {
 		case foreign == "":
 		case !ok:
-			v.faultIn(q.ID, "is %q, which is not one of the choices", clip(foreign))
+			v.faultIn(q.ID, ask.FaultNotAmong, clip(foreign), "the_choices")
 		case !slices.Contains(ans.Selected, id):
 			ans.Selected = append(ans.Selected, id)
 		}

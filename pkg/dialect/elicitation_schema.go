@@ -12,7 +12,7 @@ import (
 // property adds a question for one property of a form's schema.
 func (b *builder) property(i int, name string, v value, required bool) {
 	if v.raw == nil {
-		v.fault("is null; give a schema")
+		v.fault(ask.FaultWrongType, "null", "a_schema")
 	}
 	v.object()
 	v.ignore("_meta")
@@ -50,7 +50,7 @@ func (b *builder) property(i int, name string, v value, required bool) {
 		b.constants(i, items, "anyOf", "items/", &q, &at)
 	default:
 		if v.field("type").given() {
-			v.field("type").fault("is %q; use string, number, integer, boolean or array", clip(typ))
+			v.field("type").fault(ask.FaultNotOneOf, clip(typ), "string, number, integer, boolean, array")
 		}
 		q.Kind = ask.KindText
 	}
@@ -111,11 +111,11 @@ func (b *builder) constants(i int, v value, titled, below string, q *ask.Questio
 	field := choices.at[strings.LastIndexByte(choices.at, '/')+1:]
 	list := choices.list()
 	if len(list) > ask.MaxOptions {
-		choices.faultCount("has %d choices; use at most %d", len(list), ask.MaxOptions)
+		choices.faultCount(ask.FaultTooMany, len(list), "choices", ask.MaxOptions)
 		list = atMost(list, ask.MaxOptions)
 	}
 	if len(list) == 0 {
-		choices.fault("is empty; give choices")
+		choices.fault(ask.FaultEmptyList, "choices_given")
 	}
 	names := v.field("enumNames").strings()
 	for j, item := range list {
@@ -165,6 +165,6 @@ func (b *builder) constant(i int, v value, q *ask.Question, foreign string) stri
 			return id
 		}
 	}
-	v.fault("is %q, which is not one of the choices", clip(foreign))
+	v.fault(ask.FaultNotAmong, clip(foreign), "the_choices")
 	return foreign
 }

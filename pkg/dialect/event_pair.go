@@ -49,7 +49,7 @@ func commas(options value, q *ask.Question) {
 	for i := range q.Options {
 		if q.Multiple && strings.Contains(q.Options[i].Label, eventPairSeparator) {
 			label := options.list()[i].field("label")
-			label.fault("%q contains a comma, which separates several choices; leave the comma out or set multiSelect to false", clip(q.Options[i].Label))
+			label.fault(ask.FaultCommaInLabel, clip(q.Options[i].Label))
 		}
 	}
 }
@@ -140,7 +140,7 @@ func readEventPair(name string, a *ask.Ask, body []byte, separator string) (Give
 		return unanswered(r, status, v.field("reason").string())
 	}
 	if !answers.given() {
-		answers.fault("is missing; give an object with question-0 and so on")
+		answers.fault(ask.FaultMissing, "an_object_with_question_0_and_so_on")
 	}
 	if !familyFits(a, separator == "") {
 		if given, ok := overflowReply(a, answers); ok {
@@ -174,7 +174,7 @@ func unanswered(r *reader, status, reason string) (Given, error) {
 func strangers(answers value, keys []string) {
 	for _, key := range answers.object().keys {
 		if !slices.Contains(keys, key) {
-			answers.field(key).fault("is not a question; the keys are %s", quoted(clipAll(keys)))
+			answers.field(key).fault(ask.FaultUnknownKey, quoted(clipAll(keys)))
 		}
 	}
 }

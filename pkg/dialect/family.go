@@ -24,13 +24,13 @@ func (b *builder) familyList(v value, read func(i int, v value) ask.Question) {
 	b.tops["/questions"] = v.at
 	switch n := len(list); {
 	case v.missing():
-		v.fault("is missing; give 1 to %d questions", familyQuestions)
+		v.fault(ask.FaultMissingItems, 1, familyQuestions, "questions")
 	case n > familyQuestions:
-		v.faultCount("has %d questions; use at most %d", n, familyQuestions)
+		v.faultCount(ask.FaultTooMany, n, "questions", familyQuestions)
 	}
 	for i, item := range atMost(list, ask.MaxQuestions) {
 		if item.raw == nil {
-			item.fault("is null; give an object")
+			item.fault(ask.FaultWrongType, "null", "object")
 		}
 		item.object()
 		b.add(read(i, item), place{at: item.at, fields: familyFields()})
@@ -55,10 +55,10 @@ func (b *builder) familyOptions(v value, preview func(j int, option value) *ask.
 	list := v.list()
 	switch n := len(list); {
 	case v.missing():
-		v.fault("is missing; give 2 to %d options", familyOptions)
+		v.fault(ask.FaultMissingItems, 2, familyOptions, "options")
 	case n < 2 || n > familyOptions:
 		if _, ok := v.raw.([]any); ok {
-			v.faultCount("has %d options; give 2 to %d", n, familyOptions)
+			v.faultCount(ask.FaultWrongCount, n, "options", 2, familyOptions)
 		}
 	}
 	options := make([]ask.Option, 0, len(list))
@@ -78,7 +78,7 @@ func option(v value) ask.Option {
 		return ask.Option{Label: label, Recommended: saysRecommended(label)}
 	}
 	if v.raw == nil {
-		v.fault("is null; give an object")
+		v.fault(ask.FaultWrongType, "null", "object")
 	}
 	v.object()
 	o := ask.Option{Label: v.field("label").need(), Description: v.field("description").string()}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/askbus/askbus/internal/asktest"
+	"github.com/askbus/askbus/internal/testkit/asktest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )

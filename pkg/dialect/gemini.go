@@ -30,14 +30,14 @@ func geminiAsk(body []byte) (ask.Ask, []Warning, error) {
 		case "", "choice":
 			q.Kind, q.Options = ask.KindChoice, b.options(v.field("options"))
 			if len(q.Options) == 0 {
-				v.field("options").fault("is empty; give options or use type text")
+				v.field("options").fault(ask.FaultEmptyList, "options_or_use_type_text")
 			}
 		case "text":
 			q.Kind = ask.KindText
 		case "yesno":
 			q.Kind = ask.KindBoolean
 		default:
-			v.field("type").fault("is %q; use choice, text or yesno", clip(typ))
+			v.field("type").fault(ask.FaultNotOneOf, clip(typ), "choice, text, yesno")
 		}
 		if q.Kind != ask.KindChoice {
 			v.single(&q)
@@ -152,7 +152,7 @@ func geminiShow(a *ask.Ask) ([]byte, []Warning) {
 func geminiReply(a *ask.Ask, body []byte) (Given, error) {
 	r := &reader{what: "gemini answer"}
 	given := Given{Decision: Replied}
-	if v, err := (&reader{}).parse(body); err == nil && typeName(v.raw) == "an object" {
+	if v, err := (&reader{}).parse(body); err == nil && typeName(v.raw) == "object" {
 		v.r = r
 		answers := v.field("answers")
 		var keys []string

@@ -18,7 +18,7 @@ func interactAsk(body []byte) (ask.Ask, []Warning, error) {
 	session := v.field("sessionId")
 	b.session(session.need())
 	if s, ok := session.raw.(string); ok && s == "" {
-		session.fault("is empty; give the id of the session")
+		session.fault(ask.FaultEmptyList, "the_id_of_the_session")
 	}
 	v.ignore("id")
 	b.times(v)
@@ -169,9 +169,9 @@ func interactReply(a *ask.Ask, body []byte) (Given, error) {
 		askID, i := splitFrameID(id)
 		switch {
 		case id != "" && (askID != a.ID || i >= len(a.Questions)):
-			v.field("id").fault("is %q, which is not a question of this ask", clip(id))
+			v.field("id").fault(ask.FaultNotAmong, clip(id), "the_questions")
 		case !v.field("result").given():
-			v.field("result").fault("is missing; give a string or an array of strings")
+			v.field("result").fault(ask.FaultMissing, "a_string_or_an_array_of_strings")
 		default:
 			given.Reply.Answers = append(given.Reply.Answers, v.field("result").answer(&a.Questions[i], ""))
 		}

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,18 +188,18 @@ func (v value) answer(q *ask.Question, separator string) ask.Answer {
 	if n, ok := v.raw.(interface{ String() string }); ok && q.Kind == ask.KindNumber {
 		return v.typed(q, n.String(), separator)
 	}
-	v.faultIn(q.ID, "is %s; the question needs %s", typeName(v.raw), wants(q))
+	v.faultIn(q.ID, ask.FaultWrongType, typeName(v.raw), wants(q))
 	return none
 }
 
 func wants(q *ask.Question) string {
 	switch {
 	case q.Kind == ask.KindChoice && q.Multiple:
-		return "an array of labels"
+		return "labels"
 	case q.Kind == ask.KindChoice:
-		return "a label"
+		return "label"
 	}
-	return "a " + string(q.Kind)
+	return string(q.Kind)
 }
 
 // typed reads an answer that is a string.
@@ -214,9 +213,7 @@ func (v value) typed(q *ask.Question, text, separator string) ask.Answer {
 	}
 	ans, err := q.ParseReply(text)
 	if err != nil {
-		if wrong, ok := errors.AsType[*ask.ReplyError](err); ok {
-			v.faultIn(q.ID, "%s", wrong.In(ask.LanguageOf(q.Text)))
-		}
+		v.refused(err)
 		return ask.Answer{QuestionID: q.ID, Skipped: true}
 	}
 	return ans
@@ -255,7 +252,7 @@ func (v value) several(q *ask.Question, separator string) ask.Answer {
 // allowed refuses Other text if the question does not allow it.
 func (v value) allowed(q *ask.Question, ans ask.Answer) ask.Answer {
 	if ans.Other != "" && !q.Other() {
-		v.faultIn(q.ID, "is %q, which is not one of the options", clip(ans.Other))
+		v.faultIn(q.ID, ask.FaultNotAmong, clip(ans.Other), "the_options")
 	}
 	return ans
 }

@@ -30,18 +30,22 @@ func langchainAsk(body []byte) (ask.Ask, []Warning, error) {
 	}
 	list := v.list()
 	if len(list) == 0 {
-		v.fault("is empty; give at least one interrupt")
+		v.fault(ask.FaultEmptyList, "at_least_one_interrupt")
 	}
 	if len(list) > ask.MaxQuestions {
-		v.faultCount("has %d interrupts; use at most %d", len(list), ask.MaxQuestions)
+		v.faultCount(ask.FaultTooMany, len(list), "interrupts", ask.MaxQuestions)
 	}
 	for n, item := range atMost(list, ask.MaxQuestions) {
 		item.object()
 		item.ignore("ns", "resumable", "when")
-		b.remember(item.first("id", "interrupt_id", "interruptId").need(), n, "interrupt")
+		id := item.first("id", "interrupt_id", "interruptId").need()
+		b.remember(id, n, "interrupt")
+		if n == 0 {
+			b.meta(ask.MetadataCall, id)
+		}
 		value := item.field("value")
 		if !value.given() {
-			value.fault("is missing; give the request of the interrupt")
+			value.fault(ask.FaultMissing, "the_request_of_the_interrupt")
 		}
 		value.object()
 		b.times(value)
@@ -58,7 +62,7 @@ func (b *builder) langchainRequest(n int, v value) {
 	}
 	list := requests.list()
 	if len(list) == 0 && !requests.lost {
-		requests.fault("is empty; give at least one action request")
+		requests.fault(ask.FaultEmptyList, "at_least_one_action_request")
 	}
 	allowed := map[string]value{}
 	for _, config := range configs.list() {
@@ -87,7 +91,7 @@ func (b *builder) langchainRequest(n int, v value) {
 				}
 			}
 			if !one.approvable && !one.editable && !one.rejectable {
-				decisions.fault("allows nothing; give approve, edit or reject")
+				decisions.fault(ask.FaultAllowsNothing, "approve, edit, reject")
 				one.rejectable = true
 			}
 		}
@@ -199,7 +203,7 @@ func langchainReply(a *ask.Ask, body []byte) (Given, error) {
 		}
 	}
 	if want := max(1, len(ids)); len(list) != want {
-		decisions.fault("has %d decisions; give exactly %d, in the order of the action requests", len(list), want)
+		decisions.fault(ask.FaultDecisionCount, len(list), want)
 		return Given{}, r.err()
 	}
 	given := Given{Decision: Replied}
@@ -212,17 +216,15 @@ func langchainReply(a *ask.Ask, body []byte) (Given, error) {
 				return Given{Decision: Declined, Reason: item.field("message").string()}, r.err()
 			case approvalEdit:
 				reply, err := a.ParseReply(edited.field("answer").need())
-				if err != nil {
-					edited.field("answer").fault("%v", err)
-				}
+				edited.field("answer").refused(err)
 				return Given{Decision: Replied, Reply: reply}, r.err()
 			}
-			item.field("type").fault("is %q; use edit with args.answer, or reject", clip(typ))
+			item.field("type").fault(ask.FaultNotOneOf, clip(typ), "edit, reject")
 			return Given{}, r.err()
 		}
 		q := a.Question(ids[i])
-		if q.Option(typ) == nil && typeName(item.field("type").raw) == "a string" {
-			item.field("type").faultIn(q.ID, "is %q, which this ask does not allow", clip(typ))
+		if q.Option(typ) == nil && typeName(item.field("type").raw) == "string" {
+			item.field("type").faultIn(q.ID, ask.FaultNotAllowed, clip(typ))
 		}
 		given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: q.ID, Selected: []string{typ}, Notes: item.field("message").string()})
 		if typ == approvalEdit {

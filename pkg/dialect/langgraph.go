@@ -29,7 +29,7 @@ func langgraphAsk(body []byte) (ask.Ask, []Warning, error) {
 	}
 	if all, ok := v.raw.([]any); ok {
 		if len(all) != 1 {
-			v.fault("has %d interrupts; give one at a time", len(all))
+			v.fault(ask.FaultOneAtATime, len(all))
 			return ask.Ask{}, nil, b.err()
 		}
 		v = v.list()[0]
@@ -63,7 +63,7 @@ func langgraphAsk(body []byte) (ask.Ask, []Warning, error) {
 		}
 	}
 	if len(q.Options) == 0 && q.NoOther {
-		config.fault("allows nothing; set allow_accept, allow_edit, allow_respond or allow_ignore")
+		config.fault(ask.FaultAllowsNothing, "allow_accept, allow_edit, allow_respond, allow_ignore")
 		q.NoOther = false
 	}
 	b.add(q, place{at: v.at, fields: map[string]string{"text": "action_request/args", "options": "config"}})
@@ -111,7 +111,7 @@ func langgraphDecided(a *ask.Ask, o *ask.Outcome) Response {
 	said := func(text string) string { return strings.TrimSpace(text + "\n" + remark) }
 	switch {
 	case args != nil && args.Text != "" && (ans == nil || len(ans.Selected) == 0 || ans.Selected[0] != inboxIgnore):
-		if edited, err := (&reader{}).parse([]byte(args.Text)); err == nil && typeName(edited.raw) == "an object" {
+		if edited, err := (&reader{}).parse([]byte(args.Text)); err == nil && typeName(edited.raw) == "object" {
 			return inbox(inboxEdit, ordered("action", recall(a, "", "action"), "args", edited.raw), remark)
 		}
 		return inbox("response", said("edit the arguments: "+args.Text), "")
@@ -157,7 +157,7 @@ func langgraphReply(a *ask.Ask, body []byte) (Given, error) {
 	}
 	if all, ok := v.raw.([]any); ok {
 		if len(all) != 1 {
-			v.fault("has %d responses; give one", len(all))
+			v.fault(ask.FaultOneAtATime, len(all))
 			return Given{}, r.err()
 		}
 		v = v.list()[0]
@@ -178,14 +178,14 @@ func langgraphReply(a *ask.Ask, body []byte) (Given, error) {
 		given := pick(inboxEdit)
 		edited := args.field("args")
 		if !edited.given() {
-			edited.fault("is missing; give the new arguments")
+			edited.fault(ask.FaultMissing, "the_new_arguments")
 		}
 		given.Reply.Answers = append(given.Reply.Answers, ask.Answer{QuestionID: inboxArgs, Text: string(encode(edited.object()))})
 		return given, r.err()
 	case allowed(typ):
 		return pick(typ), r.err()
-	case typeName(v.field("type").raw) == "a string":
-		v.field("type").fault("is %q, which this ask does not allow", clip(typ))
+	case typeName(v.field("type").raw) == "string":
+		v.field("type").fault(ask.FaultNotAllowed, clip(typ))
 	}
 	return Given{}, r.err()
 }
@@ -195,7 +195,7 @@ func (v value) inboxText(a *ask.Ask) Given {
 	given := Given{Decision: Replied}
 	text, isText := v.raw.(string)
 	if !isText {
-		v.wrongType("a string")
+		v.wrongType("string")
 		return given
 	}
 	if q := a.Question(inboxAction); cameAs(a, "langgraph") && q != nil {
@@ -203,9 +203,7 @@ func (v value) inboxText(a *ask.Ask) Given {
 		return given
 	}
 	reply, err := a.ParseReply(text)
-	if err != nil {
-		v.fault("%v", err)
-	}
+	v.refused(err)
 	given.Reply = reply
 	return given
 }

@@ -37,7 +37,7 @@ func (v value) multiple() bool {
 	v.r.spelled[v.at] = fields[0].at
 	for _, f := range fields[1:] {
 		if f.bool(false) != first {
-			f.fault("contradicts %s; give one of them", fields[0].name())
+			f.fault(ask.FaultContradicts, fields[0].name())
 		}
 	}
 	return first

@@ -22,14 +22,14 @@ func opencodeAsk(body []byte) (ask.Ask, []Warning, error) {
 	if properties := v.first("properties", "data"); properties.given() {
 		typ := v.field("type")
 		if s := typ.need(); s != "question.v2.asked" && s != "question.asked" {
-			typ.fault("is %q; give question.v2.asked", clip(s))
+			typ.fault(ask.FaultNotOneOf, clip(s), "question.v2.asked")
 		}
 		v.ignore("id", "location", "metadata", "durable", "created")
 		v = properties
 		v.object()
 	}
 	if id := v.field("id"); id.given() {
-		b.askID(id.string())
+		b.callID(id.string())
 		b.remember("request", "shape")
 	}
 	b.session(v.field("sessionID").string())
@@ -43,7 +43,7 @@ func opencodeAsk(body []byte) (ask.Ask, []Warning, error) {
 		if q.Options = b.options(v.field("options")); len(q.Options) == 0 {
 			v.single(&q)
 			if q.NoOther {
-				v.field("options").fault("is empty and custom is false; give options or set custom to true")
+				v.field("options").fault(ask.FaultEmptyList, "options_or_set_custom_to_true")
 				q.NoOther = false
 			}
 		}
@@ -55,6 +55,9 @@ func opencodeAsk(body []byte) (ask.Ask, []Warning, error) {
 // opencodeAnswer writes the answers in the order of the questions, each a list
 // of strings. Words other than an answer are in parentheses.
 func opencodeAnswer(a *ask.Ask, o *ask.Outcome) Response {
+	if rowOf(o) == rowExpired {
+		return nobodyAnswered(a, o)
+	}
 	answers := [][]string{}
 	for i := range a.Questions {
 		q := &a.Questions[i]
@@ -93,7 +96,15 @@ func opencodeShow(a *ask.Ask) ([]byte, []Warning) {
 		questions = append(questions, ordered("question", s.text(a, i, false), "header", header(a, i), "options", options,
 			"multiple", q.Multiple, "custom", len(options) == 0 || q.Other()))
 	}
-	return encode(ordered("id", recall(a, a.ID, "id"), "sessionID", recall(a, a.Session, "session"), "questions", questions)), s.warnings
+	return encode(ordered("id", requestID(a), "sessionID", recall(a, a.Session, "session"), "questions", questions)), s.warnings
+}
+
+// requestID returns the id of the server's request that asked, else the ask's.
+func requestID(a *ask.Ask) string {
+	if id, _ := a.Metadata[ask.MetadataCall].(string); id != "" && cameAs(a, "opencode") {
+		return id
+	}
+	return a.ID
 }
 
 // opencodeReply reads the answers in the order of the questions, or the event
@@ -113,16 +124,16 @@ func opencodeReply(a *ask.Ask, body []byte) (Given, error) {
 		v = v.field("properties")
 		v.object()
 	default:
-		v.field("type").fault("is %q; give question.v2.replied or question.v2.rejected", clip(typ))
+		v.field("type").fault(ask.FaultNotOneOf, clip(typ), "question.v2.replied, question.v2.rejected")
 	}
 	answers := v.field("answers")
 	if !answers.given() {
-		answers.fault("is missing; give an array with one array of labels for each question")
+		answers.fault(ask.FaultMissing, "an_array_with_one_array_of_labels_for_each_question")
 	}
 	given := Given{Decision: Replied}
 	for i, item := range answers.list() {
 		if i >= len(a.Questions) {
-			item.fault("is not a question; there are %d", len(a.Questions))
+			item.fault(ask.FaultNoSuchQuestion, len(a.Questions))
 			break
 		}
 		given.Reply.Answers = append(given.Reply.Answers, item.answerOf(&a.Questions[i], ""))

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"errors"
 	"maps"
 	"strconv"
 	"strings"
@@ -118,8 +117,6 @@ func overflowReply(a *ask.Ask, answers value) (given Given, ok bool) {
 		return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{ans}}}, true
 	}
 	ans, err := q.ParseReply(text)
-	if wrong, bad := errors.AsType[*ask.ReplyError](err); bad {
-		first.faultIn(q.ID, "%s", wrong.In(a.Language()))
-	}
+	first.refused(err)
 	return Given{Decision: Replied, Reply: ask.Reply{Answers: []ask.Answer{ans}}}, true
 }

@@ -85,7 +85,7 @@ func (r *reader) parse(body []byte) (value, error) {
 		err = errors.New("unexpected end")
 	}
 	if err != nil {
-		v.fault("is not JSON: %v", err)
+		v.fault(ask.FaultNotJSON, err)
 		return v, r.err()
 	}
 	r.root, r.spelled = v, make(map[string]string)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/asktest"
+	"github.com/askbus/askbus/internal/testkit/asktest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/dialect"
 )

@@ -50,7 +50,7 @@ func (b *builder) times(v value) {
 			if at {
 				wrong, other = before, f // report the fault at the duration
 			}
-			wrong.fault("is given together with %s; give one of them", other.name())
+			wrong.fault(ask.FaultGivenTogether, other.name())
 			continue
 		}
 		before = f
@@ -60,8 +60,9 @@ func (b *builder) times(v value) {
 			b.ask.Timeout = f.duration(unit, named)
 		}
 	}
-	at := v.first("atDeadline", "at_deadline")
-	b.ask.AtDeadline, b.tops["/at_deadline"] = ask.AtDeadline(at.string()), at.at
+	if at := v.first("atDeadline", "at_deadline"); at.given() {
+		b.ask.AtDeadline, b.tops["/at_deadline"] = ask.AtDeadline(at.string()), at.at
+	}
 }
 
 func (v value) keys() []string {
@@ -77,7 +78,7 @@ func (v value) moment() time.Time {
 	s := v.string()
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil && s != "" {
-		v.fault("is %q; use a time such as 2026-11-20T10:00:00Z", clip(s))
+		v.fault(ask.FaultBadTime, clip(s))
 	}
 	return t
 }
@@ -96,7 +97,7 @@ func (v value) duration(unit time.Duration, named bool) time.Duration {
 		}
 		n, notNumber := strconv.ParseFloat(strings.TrimSpace(raw), 64)
 		if notNumber != nil || n != n {
-			v.fault("is %q; use a duration such as 30m", clip(raw))
+			v.fault(ask.FaultBadDuration, clip(raw))
 			return 0
 		}
 		d = v.units(n, unit, named)
@@ -107,11 +108,11 @@ func (v value) duration(unit time.Duration, named bool) time.Duration {
 		}
 		d = v.units(*n, unit, named)
 	default:
-		v.wrongType("a duration such as \"30m\"")
+		v.wrongType("duration")
 		return 0
 	}
 	if d == 0 {
-		v.fault("is zero; use at least 1s, or leave it out")
+		v.fault(ask.FaultZeroDuration)
 		return 0
 	}
 	if clipped := min(max(d, ask.MinTimeout), ask.MaxTimeout); clipped != d {

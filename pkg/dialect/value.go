@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,20 +20,39 @@ type value struct {
 	lost bool // a field of a value that is not an object, which was already reported
 }
 
-func (v value) fault(format string, args ...any) { v.faultIn("", format, args...) }
+func (v value) fault(code ask.FaultCode, args ...any) { v.faultIn("", code, args...) }
 
 // faultIn adds a fault of an answer to the question with this id.
-func (v value) faultIn(questionID, format string, args ...any) {
-	f := ask.Fault{Pointer: v.at, QuestionID: questionID, Message: fmt.Sprintf(format, args...)}
-	if len(v.r.faults) < maxFaults && !slices.Contains(v.r.faults, f) { // a value that is read twice has one fault
+func (v value) faultIn(questionID string, code ask.FaultCode, args ...any) {
+	f := ask.NewFault(v.at, code, args...)
+	f.QuestionID = questionID
+	v.add(f)
+}
+
+// refused adds the faults of typed text that does not answer its question. The
+// error is that of ParseReply, or nil.
+func (v value) refused(err error) {
+	if e, ok := errors.AsType[*ask.ReplyError](err); ok {
+		for _, f := range e.Faults {
+			v.add(f)
+		}
+	}
+}
+
+func (v value) add(f ask.Fault) {
+	f.Pointer = v.at
+	twice := slices.ContainsFunc(v.r.faults, func(g ask.Fault) bool { // a value that is read twice has one fault
+		return g.Pointer == f.Pointer && g.QuestionID == f.QuestionID && g.Message == f.Message
+	})
+	if len(v.r.faults) < maxFaults && !twice {
 		v.r.faults = append(v.r.faults, f)
 	}
 }
 
 // faultCount adds a fault of a list with too few or too many items. The items
 // are still read, so that their faults are reported as well.
-func (v value) faultCount(format string, args ...any) {
-	v.fault(format, args...)
+func (v value) faultCount(code ask.FaultCode, args ...any) {
+	v.fault(code, args...)
 	v.r.counted = append(v.r.counted, v.at)
 }
 
@@ -48,20 +68,20 @@ func (v value) given() bool { return v.raw != nil }
 // missing reports whether to report v as missing.
 func (v value) missing() bool { return v.raw == nil && !v.lost }
 
-func (v value) wrongType(want string) { v.fault("is %s; give %s", typeName(v.raw), want) }
+func (v value) wrongType(want string) { v.fault(ask.FaultWrongType, typeName(v.raw), want) }
 
 func typeName(raw any) string {
 	switch raw.(type) {
 	case string:
-		return "a string"
+		return "string"
 	case bool:
-		return "a boolean"
+		return "boolean"
 	case json.Number:
-		return "a number"
+		return "number"
 	case []any:
-		return "an array"
+		return "array"
 	case *object:
-		return "an object"
+		return "object"
 	}
 	return "missing"
 }
@@ -71,7 +91,7 @@ func (v value) object() *object {
 	o, ok := v.raw.(*object)
 	if !ok {
 		if v.given() {
-			v.wrongType("an object")
+			v.wrongType("object")
 		}
 		return &object{}
 	}
@@ -81,7 +101,7 @@ func (v value) object() *object {
 // body checks that a whole body is an object.
 func (v value) body() {
 	if !v.given() {
-		v.fault("is null; give an object")
+		v.fault(ask.FaultWrongType, "null", "object")
 	}
 	v.object()
 }
@@ -126,7 +146,7 @@ func (v value) first(keys ...string) value {
 func (v value) list() []value {
 	list, ok := v.raw.([]any)
 	if !ok && v.given() {
-		v.wrongType("an array")
+		v.wrongType("array")
 	}
 	values := make([]value, len(list))
 	for i, raw := range list {
@@ -138,7 +158,7 @@ func (v value) list() []value {
 func (v value) string() string {
 	s, ok := v.raw.(string)
 	if !ok && v.given() {
-		v.wrongType("a string")
+		v.wrongType("string")
 	}
 	return s
 }
@@ -147,7 +167,7 @@ func (v value) string() string {
 func (v value) need() string {
 	s := v.string()
 	if v.missing() {
-		v.fault("is missing; give a string")
+		v.fault(ask.FaultMissing, "string")
 	}
 	return s
 }
@@ -160,7 +180,7 @@ func (v value) strings() []string {
 	var all []string
 	for _, item := range v.list() {
 		if item.raw == nil {
-			item.fault("is null; give a string")
+			item.fault(ask.FaultWrongType, "null", "string")
 		}
 		all = append(all, item.string())
 	}
@@ -173,7 +193,7 @@ func (v value) bool(missing bool) bool {
 	}
 	b, ok := v.raw.(bool)
 	if !ok {
-		v.wrongType("true or false")
+		v.wrongType("true, false")
 	}
 	return b
 }
@@ -184,12 +204,12 @@ func (v value) number() *float64 {
 	}
 	n, ok := v.raw.(json.Number)
 	if !ok {
-		v.wrongType("a number")
+		v.wrongType("number")
 		return nil
 	}
 	f, err := n.Float64()
 	if err != nil {
-		v.fault("is %s, which is out of range", clip(n.String()))
+		v.fault(ask.FaultNumberTooLarge, clip(n.String()))
 		return nil
 	}
 	return &f
@@ -201,7 +221,7 @@ func (v value) int() int {
 	case n == nil:
 		return 0
 	case *n != float64(int32(*n)):
-		v.fault("is %v; give a whole number", *n)
+		v.fault(ask.FaultNotWhole, *n)
 		return 0
 	}
 	return int(*n)

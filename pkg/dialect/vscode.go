@@ -22,9 +22,9 @@ func vscodeAsk(body []byte) (ask.Ask, []Warning, error) {
 		head := v.field("header")
 		switch s := head.need(); {
 		case head.given() && strings.TrimSpace(s) == "":
-			head.fault("is empty; answers are keyed by it")
+			head.fault(ask.FaultEmptyKey)
 		case s != "" && slices.Contains(headers, s):
-			head.fault("is also the header of another question; answers are keyed by it, so headers must be unique")
+			head.fault(ask.FaultDuplicateKey, "header")
 		default:
 			headers = append(headers, s)
 		}
@@ -131,7 +131,7 @@ func vscodeReply(a *ask.Ask, body []byte) (Given, error) {
 	v.body()
 	answers, keys := v.field("answers"), vscodeKeys(a)
 	if !answers.given() {
-		answers.fault("is missing; give an object of answers by header")
+		answers.fault(ask.FaultMissing, "an_object_of_answers_by_header")
 	}
 	given := Given{Decision: Replied}
 	for i := range a.Questions {

@@ -194,7 +194,7 @@ func Report(a *ask.Ask, o *ask.Outcome) string {
 		if ans == nil {
 			lines = append(lines, "- not answered: "+strconv.Quote(q.Text))
 		} else {
-			lines = append(lines, `- "`+q.Text+`"="`+q.Words(*ans)+`"`)
+			lines = append(lines, `- "`+escaped(q.Text)+`"="`+escaped(q.Words(*ans))+`"`)
 		}
 		if ans != nil && blurs(q, *ans, ",") {
 			lines = append(lines, "  each in quotes: "+quoted(q.Labels(*ans)))
@@ -205,6 +205,9 @@ func Report(a *ask.Ask, o *ask.Outcome) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// escaped escapes what would end the quotes around a text.
+func escaped(s string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) }
 
 // blurs reports whether the joined labels could be taken for others.
 func blurs(q *ask.Question, ans ask.Answer, separator string) bool {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )

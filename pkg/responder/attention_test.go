@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -15,15 +15,15 @@ func TestOthersSeeWhoIsAtAnAsk(t *testing.T) {
 	t.Parallel()
 	b := natstest.Start(t, natstest.Options{})
 	ask1(t, agent(t, b, "acme", "s1"), "a1")
-	of := func(role natsd.Role) *responder.Board {
+	of := func(role rights.Role) *responder.Board {
 		r, err := responder.New(b.Connect(role), role.Type, responder.Options{Tenant: role.Tenant, Logger: natstest.Logger()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return board(t, r, responder.BoardOptions{})
 	}
-	tui := of(natsd.Role{Name: natsd.RoleResponder, Type: "tui", Tenant: "acme"})
-	web := of(natsd.Role{Name: natsd.RoleResponder, Type: "web"})
+	tui := of(rights.Role{Name: rights.RoleResponder, Type: "tui", Tenant: "acme"})
+	web := of(rights.Role{Name: rights.RoleResponder, Type: "web"})
 	ctx, cancel := context.WithCancel(t.Context())
 	var at sync.WaitGroup
 	at.Go(func() {

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/askbus/askbus/internal/cloudevent"
-	"github.com/askbus/askbus/internal/subject"
-	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -21,8 +20,8 @@ import (
 // BoardOptions tunes a [Board]. The zero value is ready to use.
 type BoardOptions struct {
 	Limit  int // maximum number of pending asks; default 100,000
-	Bodies int // bytes of complete asks that are kept; default 64 MiB
-	Ended  int // how many ended asks are kept; default 200
+	Bodies int // bytes of complete asks that are kept; default 16 MiB
+	Ended  int // how many ended asks are kept, of at most 16 MiB together; default 200
 	// Snoozes stores the asks that people put off; default: in this process
 	// only.
 	Snoozes SnoozeStore
@@ -44,9 +43,9 @@ type Board struct {
 	mu       sync.Mutex
 	lists    lists
 	held     map[string]*head // by key
-	order    []*head          // sorted by before
-	ended    []ask.Record     // newest last
-	gone     map[string]bool  // lives that ended, in addition to ended: a late read may still have them
+	order    order
+	ended    endings
+	gone     map[string]bool // lives that ended, in addition to ended: a late read may still have them
 	goneOld  map[string]bool
 	status   BoardStatus
 	attended map[string][]Attention // by key, of pending asks
@@ -79,7 +78,7 @@ func NewBoard(r *Responder, opts BoardOptions) *Board {
 		opts.Limit = 100_000
 	}
 	if opts.Bodies <= 0 {
-		opts.Bodies = 64 << 20
+		opts.Bodies = 16 << 20
 	}
 	if opts.Ended <= 0 {
 		opts.Ended = 200
@@ -89,7 +88,7 @@ func NewBoard(r *Responder, opts BoardOptions) *Board {
 	}
 	return &Board{
 		r: r, id: rand.Text()[:10], opts: opts, handed: map[string]*Handover{}, bodies: newBodies(opts.Bodies), lists: lists{}, held: map[string]*head{},
-		attended: map[string][]Attention{}, gone: map[string]bool{}, goneOld: map[string]bool{}, subs: map[*subscriber]struct{}{},
+		ended: endings{most: opts.Ended}, attended: map[string][]Attention{}, gone: map[string]bool{}, goneOld: map[string]bool{}, subs: map[*subscriber]struct{}{},
 	}
 }
 
@@ -132,12 +131,13 @@ func (b *Board) Status() BoardStatus {
 
 // Pending returns at most limit heads that f selects, starting at offset, and
 // how many it selects in all. They are in queue order ([Compare]), or in
-// groups.
+// groups. A negative offset or limit counts as 0.
 func (b *Board) Pending(f Filter, offset, limit int) (heads []Head, total int) {
+	offset, limit = max(0, offset), max(0, limit)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if f.Group != Ungrouped {
-		for _, h := range b.order {
+		for _, h := range b.order.heads {
 			if f.takes(h) {
 				heads = append(heads, h.public())
 			}
@@ -147,8 +147,8 @@ func (b *Board) Pending(f Filter, offset, limit int) (heads []Head, total int) {
 		heads = heads[min(offset, total):]
 		return heads[:min(limit, len(heads))], total
 	}
-	heads = make([]Head, 0, min(limit, max(0, len(b.order)-offset)))
-	for _, h := range b.order {
+	heads = make([]Head, 0, min(limit, max(0, len(b.order.heads)-offset)))
+	for _, h := range b.order.heads {
 		if !f.takes(h) {
 			continue
 		}
@@ -164,7 +164,7 @@ func (b *Board) Ended(f Filter) []ask.Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []ask.Record
-	for _, rec := range slices.Backward(b.ended) {
+	for rec := range b.ended.newest() {
 		if f.takes(&head{key: rec.Ask.Key().String(), audience: &rec.Ask.Audience}) {
 			all = append(all, rec)
 		}
@@ -185,7 +185,7 @@ func (b *Board) Recent(ctx context.Context, k ask.Key, age time.Duration) (ask.R
 	b.mu.Lock()
 	h, offline := b.held[k.String()], b.status.Offline
 	if h == nil {
-		for _, rec := range slices.Backward(b.ended) {
+		for rec := range b.ended.newest() {
 			if rec.Ask.Key() == k {
 				b.mu.Unlock()
 				return rec, nil
@@ -249,9 +249,8 @@ func (b *Board) add(h *head) {
 	if to := b.handed[h.key]; to != nil && to.Life == h.life {
 		h.handed = to
 	}
-	b.ended = slices.DeleteFunc(b.ended, func(r ask.Record) bool { return r.Ask.Key().String() == h.key }) // the id was asked again
-	at, _ := slices.BinarySearchFunc(b.order, h, before)
-	b.order = slices.Insert(b.order, at, h)
+	b.ended.drop(h.id()) // the id was asked again
+	b.order.add(h)
 	b.tell(Event{Kind: Pending, Record: ask.Record{State: ask.StatePending}}, h)
 }
 
@@ -259,9 +258,7 @@ func (b *Board) remove(h *head) {
 	delete(b.held, h.key)
 	delete(b.attended, h.key)
 	delete(b.handed, h.key)
-	if at, ok := slices.BinarySearchFunc(b.order, h, before); ok {
-		b.order = slices.Delete(b.order, at, at+1)
-	}
+	b.order.remove(h)
 	b.bodies.drop(h.id())
 }
 
@@ -290,9 +287,7 @@ func (b *Board) resolved(rec ask.Record) {
 		b.remove(h)
 	}
 	if rec.Outcome != nil {
-		if b.ended = append(b.ended, rec); len(b.ended) > b.opts.Ended {
-			b.ended = slices.Delete(b.ended, 0, len(b.ended)-b.opts.Ended)
-		}
+		b.ended.add(rec)
 	}
 	if h == nil {
 		h = &head{key: k.String(), audience: &rec.Ask.Audience}
@@ -374,8 +369,8 @@ func (f *boardFollower) read() func(context.Context) (func(), error) {
 	}
 }
 
-// missedMost is how many asks that ended unseen are read one by one. If there
-// are more, they are only reported as ended.
+// missedMost is how many asks that ended unseen are read one by one, until they
+// have maxEndedBytes. If there are more, they are only reported as ended.
 const missedMost = 1000
 
 // missed reads how held asks ended that are no longer pending.
@@ -394,13 +389,18 @@ func (f *boardFollower) missed(ctx context.Context, recs []ask.Record) ([]ask.Re
 	}
 	b.mu.Unlock()
 	var ended []ask.Record
+	size := 0
 	for _, k := range keys {
+		if size > maxEndedBytes {
+			break
+		}
 		rec, err := b.r.Get(ctx, k)
 		if err != nil && !errors.Is(err, ask.ErrNotFound) {
 			return nil, err
 		}
 		if err == nil && rec.State == ask.StateResolved {
 			ended = append(ended, rec)
+			size += sizeOf(&rec)
 		}
 	}
 	return ended, nil
@@ -413,8 +413,13 @@ func (f *boardFollower) take(mark wire.Mark, recs, ended []ask.Record, round uin
 	if mark.Full {
 		b.full, b.status.More = time.Now(), len(recs) >= b.opts.Limit
 	}
+	b.order.begin()
+	defer b.order.end()
 	for i := range ended {
 		b.resolved(ended[i])
+	}
+	if mark.Full && !b.status.More {
+		b.endOthers(recs, round)
 	}
 	for i := range recs {
 		if recs[i].State == ask.StateResolved {
@@ -425,17 +430,25 @@ func (f *boardFollower) take(mark wire.Mark, recs, ended []ask.Record, round uin
 		h.round = round
 		b.add(h)
 	}
-	if mark.Full && !b.status.More {
-		for _, h := range slices.Clone(b.order) {
-			if h.round < round { // it ended, and how is unknown
-				k := h.id()
-				b.resolved(ask.Record{State: ask.StateResolved, Life: h.life, Ask: ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session}})
-			}
-		}
-	}
 	b.mark = mark.At
 	b.status.Synced, b.status.Offline = true, false
 	b.tell(Event{Kind: Synced, More: b.status.More}, nil)
+}
+
+// endOthers ends the held asks that a full read does not have: how is unknown.
+// This makes room for those that are new.
+func (b *Board) endOthers(recs []ask.Record, round uint32) {
+	for i := range recs {
+		if h := b.held[recs[i].Ask.Key().String()]; h != nil {
+			h.round = max(h.round, round)
+		}
+	}
+	for _, h := range b.held {
+		if h.round < round {
+			k := h.id()
+			b.resolved(ask.Record{State: ask.StateResolved, Life: h.life, Ask: ask.Ask{ID: k.ID, Tenant: k.Tenant, Session: k.Session}})
+		}
+	}
 }
 
 // heads reads all pages of heads, or what changed since a mark.

@@ -3,10 +3,12 @@ package responder
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
@@ -94,5 +96,77 @@ func TestABoardIgnoresDuplicates(t *testing.T) {
 	}
 	if n := len(b.Ended(Filter{})); n != 3 {
 		t.Errorf("%d ended are kept", n)
+	}
+}
+
+// A catch-up after a long outage, in which every ask was replaced, takes the
+// board's lock for a time that grows with the number of asks, not its square.
+func TestACatchUpMovesFewHeads(t *testing.T) {
+	t.Parallel()
+	const n = 200_000
+	b := NewBoard(&Responder{}, BoardOptions{Limit: n})
+	now := time.Now()
+	round := func(prefix string) []ask.Record {
+		recs := make([]ask.Record, n)
+		for i := range recs { // the last come first in the queue
+			id := fmt.Sprintf("%s%07d", prefix, i)
+			recs[i] = ask.Record{State: ask.StatePending, Life: id, AskedAt: now, Ask: ask.Ask{ID: id, Tenant: "acme", Session: "s1", Deadline: now.Add(time.Duration(n-i) * time.Second)}}
+		}
+		return recs
+	}
+	before, after := round("before"), round("after")
+	(*boardFollower)(b).take(wire.Mark{Full: true}, before, nil, 1)
+	began := time.Now()
+	(*boardFollower)(b).take(wire.Mark{Full: true}, after[1:], nil, 2)
+	t.Logf("the catch-up of %d asks took %s", n, time.Since(began))
+	heads, total := b.Pending(Filter{}, 0, n)
+	if total != n-1 || heads[0].Key.ID != after[n-1].Ask.ID || !slices.IsSortedFunc(b.order.heads, func(x, y *head) int { return int(x.deadline - y.deadline) }) {
+		t.Errorf("%d asks, the first is %v", total, heads[0].Key)
+	}
+	if b.order.batch || b.order.added != nil {
+		t.Error("the batch goes on")
+	}
+}
+
+// A list of no asks, or from before the first one, is not an error.
+func TestNegativeLimits(t *testing.T) {
+	t.Parallel()
+	b := NewBoard(&Responder{}, BoardOptions{})
+	rec := ask.Record{Life: "l", Ask: ask.Ask{ID: "a", Tenant: "acme", Session: "s1"}}
+	b.add(b.headOf(&rec))
+	for _, group := range []Grouping{Ungrouped, BySession} {
+		if heads, total := b.Pending(Filter{Group: group}, 0, -1); len(heads) != 0 || total != 1 {
+			t.Errorf("%q: %d of %d", group, len(heads), total)
+		}
+		if heads, total := b.Pending(Filter{Group: group}, -1, 5); len(heads) != 1 || total != 1 {
+			t.Errorf("%q: %d of %d", group, len(heads), total)
+		}
+	}
+}
+
+// What a board keeps is bounded in bytes, whatever part of an ask is large.
+func TestLargeAsksAreBounded(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 200_000)
+	for name, a := range map[string]ask.Ask{
+		"context":  {Context: large},
+		"metadata": {Metadata: map[string]any{"a": []any{map[string]any{"b": large}}}},
+		"default":  {Questions: []ask.Question{{Default: &ask.Answer{Text: large}}}},
+		"preview":  {Questions: []ask.Question{{Options: []ask.Option{{Preview: &ask.Preview{Body: large}}}}}},
+	} {
+		b := NewBoard(&Responder{}, BoardOptions{})
+		for i := range 1000 {
+			rec := ask.Record{State: ask.StatePending, Life: fmt.Sprint("l", i), Ask: a}
+			rec.Ask.ID, rec.Ask.Tenant, rec.Ask.Session = fmt.Sprint("a", i), "acme", "s1"
+			b.bodies.put(rec, time.Now())
+			rec.State, rec.Outcome = ask.StateResolved, &ask.Outcome{Status: ask.StatusExpired}
+			b.Learn(rec)
+		}
+		if n := len(b.bodies.byKey); n > 16<<20/200_000 {
+			t.Errorf("%s: %d bodies of 200 kB", name, n)
+		}
+		if n := len(b.Ended(Filter{})); n > maxEndedBytes/200_000 || n < 10 {
+			t.Errorf("%s: %d ended asks of 200 kB", name, n)
+		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -93,7 +93,7 @@ func TestABoardComesBack(t *testing.T) {
 		ask1(t, c, fmt.Sprint("a", i))
 	}
 	line := b.Line()
-	r, err := responder.New(line.Connect(natsd.Role{Name: natsd.RoleResponder, Type: "web"}), "web", responder.Options{Logger: natstest.Logger()})
+	r, err := responder.New(line.Connect(rights.Role{Name: rights.RoleResponder, Type: "web"}), "web", responder.Options{Logger: natstest.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,10 +76,17 @@ func (b *bodies) remove(k ask.Key) {
 // sizeOf estimates the memory of a record.
 func sizeOf(rec *ask.Record) int {
 	a := &rec.Ask
-	n := 1024 + len(a.Title) + len(a.Context) + 64*len(a.Audience) + 256*len(a.Metadata) + 256*len(rec.Receipts)
+	n := 1024 + len(a.Title) + len(a.Context) + 256*len(rec.Receipts) + sizeOfStrings(a.Audience) + sizeOfStrings(a.Asker) +
+		len(a.Agent.ID) + len(a.Agent.Name) + len(a.Agent.Parent) + len(a.Agent.Repository) + len(a.Agent.Branch) + len(a.Agent.Link)
+	if a.Metadata != nil {
+		n += sizeOfValue(a.Metadata)
+	}
 	for i := range a.Questions {
 		q := &a.Questions[i]
-		n += 512 + len(q.Text) + len(q.Header)
+		n += 512 + len(q.Text) + len(q.Header) + len(q.Placeholder)
+		if q.Default != nil {
+			n += sizeOfAnswer(q.Default)
+		}
 		for j := range q.Options {
 			o := &q.Options[j]
 			n += 128 + len(o.ID) + len(o.Label) + len(o.Description)
@@ -87,6 +94,44 @@ func sizeOf(rec *ask.Record) int {
 				n += len(o.Preview.Body)
 			}
 		}
+	}
+	if o := rec.Outcome; o != nil {
+		n += 512 + len(o.Response) + len(o.Reason)
+		for i := range o.Answers {
+			n += sizeOfAnswer(&o.Answers[i])
+		}
+	}
+	return n
+}
+
+func sizeOfAnswer(a *ask.Answer) int {
+	return 256 + len(a.Other) + len(a.Text) + len(a.Notes) + sizeOfStrings(a.Selected)
+}
+
+func sizeOfStrings(list []string) (n int) {
+	for _, s := range list {
+		n += 16 + len(s)
+	}
+	return n
+}
+
+// sizeOfValue estimates the memory of a decoded JSON value.
+func sizeOfValue(v any) int {
+	n := 16
+	switch v := v.(type) {
+	case string:
+		n += 16 + len(v)
+	case []any:
+		for i := range v {
+			n += sizeOfValue(v[i])
+		}
+	case map[string]any:
+		n += 256
+		for key, value := range v {
+			n += 48 + len(key) + sizeOfValue(value)
+		}
+	default: // a number, a boolean or null
+		n += 16
 	}
 	return n
 }

@@ -5,5 +5,5 @@ import "time"
 // SnapshotEvery changes how often a watch reads everything again.
 func (r *Responder) SnapshotEvery(d time.Duration) { r.snapshotEvery = d }
 
-// InboxSize bounds the messages that wait for a slow screen.
-const InboxSize = inboxSize
+// MaxWaiting bounds the bytes that wait for a slow screen.
+const MaxWaiting = maxWaiting

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
-	"github.com/askbus/askbus/internal/call"
-	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/nats-io/nats.go"
 )
 
@@ -22,18 +23,20 @@ type follower interface {
 	read() func(context.Context) (take func(), err error)
 }
 
-// inboxSize bounds the messages that wait for a slow screen.
-const inboxSize = 16384
-
 // follow keeps f up to date until ctx ends: it subscribes to the republished
 // messages, then reads everything. It reads again after each reconnect, after
 // dropped messages, and every minute.
 func (r *Responder) follow(ctx context.Context, f follower) error {
-	inbox := make(chan *nats.Msg, inboxSize)
+	ctx, cancel := context.WithCancel(ctx)
+	arrived, inbox := make(chan *nats.Msg, maxArrived), make(chan waiting)
+	var waits sync.WaitGroup
+	waits.Go(func() { wait(ctx, arrived, inbox) })
+	defer waits.Wait()
+	defer cancel()
 	for _, kind := range []string{subject.Question, subject.Outcome} {
 		// One channel for both kinds, so that an outcome never overtakes its
 		// question.
-		sub, err := r.nc.ChanSubscribe(subject.OutAll(r.opts.Tenant, r.opts.Session, kind), inbox)
+		sub, err := r.nc.ChanSubscribe(subject.OutAll(r.opts.Tenant, r.opts.Session, kind), arrived)
 		if err != nil {
 			return fmt.Errorf("watch: %w", err)
 		}
@@ -41,7 +44,7 @@ func (r *Responder) follow(ctx context.Context, f follower) error {
 	}
 	status := r.nc.StatusChanged(nats.CONNECTED, nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
 	defer r.nc.RemoveStatusListener(status)
-	if err := r.nc.FlushTimeout(call.Attempt); err != nil { // the first read must not overtake the subscriptions
+	if err := r.nc.FlushTimeout(connection.Attempt); err != nil { // the first read must not overtake the subscriptions
 		r.opts.Logger.WarnContext(ctx, "watch: no answer from the server yet", slog.Any("error", err))
 	}
 	type result struct {
@@ -76,13 +79,13 @@ func (r *Responder) follow(ctx context.Context, f follower) error {
 				f.offline()
 			}
 		case m := <-inbox:
-			if len(inbox) >= inboxSize-1 && !behind { // a full channel drops messages: read the current state
+			if m.lost && !behind { // read the current state
 				behind = true
 				r.opts.Logger.WarnContext(ctx, "watch: events arrive faster than they are handled; reading everything again")
 				readSoon()
 			}
-			f.live(m)
-			if behind && len(inbox) == 0 { // to find the ends of asks told since
+			f.live(m.Msg)
+			if behind && m.last { // to find the ends of asks told since
 				behind = false
 				readSoon()
 			}

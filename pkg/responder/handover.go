@@ -7,20 +7,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
 
 // Handover says who should answer an ask. It is not a permission: everybody in
 // the audience may still answer.
 type Handover struct {
-	Key  ask.Key   `json:"key"`
-	Life string    `json:"life"`
-	To   string    `json:"to"`             // a principal, or "group:<name>"
-	Name string    `json:"name,omitempty"` // display name of a principal
-	Word string    `json:"word,omitempty"` // why
-	By   ask.By    `json:"by"`             // principal and name of the person who handed it over
-	At   time.Time `json:"at"`
+	Key  ask.Key `json:"key"`
+	Life string  `json:"life"`
+	To   string  `json:"to"`             // a principal, or "group:<name>"
+	Name string  `json:"-"`              // display name of a principal, as this board has seen it
+	Word string  `json:"word,omitempty"` // why
+	// By is the person who handed it over, as the credential asserts. The name
+	// is set if a surface signed the person in.
+	By ask.By    `json:"by"`
+	At time.Time `json:"at"`
 }
 
 // Whom names the person or group to whom an ask was handed over.
@@ -36,7 +41,7 @@ func (h *Handover) Whom() string {
 
 // Bounds of a handover, in code points.
 const (
-	maxWord = 280
+	maxWord = wire.MaxHandoverWord
 	maxTo   = 256
 )
 
@@ -60,7 +65,7 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 	case !v.MayAnswer(head):
 		return ask.Refuse(ask.CodeForbidden, "you may not decide ask %s, so you cannot hand it over", k)
 	}
-	o := &Handover{Key: k, Life: head.Life, Word: word, By: ask.By{Principal: v.By.Principal, Name: shortName(v.By.Name)}, At: time.Now().UTC()}
+	o := &Handover{Key: k, Life: head.Life, Word: word, By: ask.By{Principal: v.By.Principal}, At: time.Now().UTC()}
 	var faults []ask.Fault
 	if to != "" {
 		var fault string
@@ -75,7 +80,7 @@ func (b *Board) HandOver(ctx context.Context, v Viewer, k ask.Key, to, word stri
 		return ask.InvalidError("handover", faults)
 	}
 	if b.opts.Handovers != nil {
-		if err := b.opts.Handovers.put(ctx, o, head.Deadline); err != nil {
+		if err := b.opts.Handovers.put(ctx, v.By, o); err != nil {
 			return err
 		}
 	}
@@ -127,6 +132,11 @@ func (b *Board) person(to string, h Head) (principal, name, fault string) {
 func (b *Board) People() []ask.By {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.people()
+}
+
+// people is People; the caller holds mu.
+func (b *Board) people() []ask.By {
 	var all []ask.By
 	add := func(principal, name string) {
 		if principal == "" || strings.HasPrefix(principal, "group:") || slices.ContainsFunc(all, func(p ask.By) bool { return p.Principal == principal }) {
@@ -139,8 +149,8 @@ func (b *Board) People() []ask.By {
 			add(a.Principal, a.Name)
 		}
 	}
-	for i := range b.ended {
-		if by := b.ended[i].Outcome.By; by != nil {
+	for rec := range b.ended.newest() {
+		if by := rec.Outcome.By; by != nil {
 			add(by.Principal, by.Name)
 		}
 	}
@@ -161,6 +171,13 @@ func (b *Board) setHandover(k ask.Key, o *Handover) {
 	defer b.mu.Unlock()
 	name := k.String()
 	h := b.held[name]
+	if o != nil && o.Name == "" {
+		for _, p := range b.people() {
+			if p.Principal == o.To {
+				o.Name = p.Name
+			}
+		}
+	}
 	if o == nil {
 		delete(b.handed, name)
 	} else if h != nil || len(b.handed) < maxHanded {
@@ -179,15 +196,15 @@ func (b *Board) setHandover(k ask.Key, o *Handover) {
 // SharedHandovers stores handovers in the bus's shared state. It needs the
 // credential of a responder of one tenant or of all.
 type SharedHandovers struct {
-	bucket *state.Bucket
-	cache  *state.Cache
-	tell   func(ask.Key, *Handover)
+	r     *Responder
+	cache *state.Cache
+	tell  func(ask.Key, *Handover)
 }
 
 // SharedHandovers makes the store. It sends nothing; a board runs it, once.
 func (r *Responder) SharedHandovers() *SharedHandovers {
-	s := &SharedHandovers{bucket: state.Open(r.nc, state.Responder(r.typ, r.opts.Tenant), state.Handovers)}
-	s.cache = state.NewCache(s.bucket, state.CacheOptions{Changed: s.follow, Logger: r.opts.Logger})
+	s := &SharedHandovers{r: r}
+	s.cache = state.NewCache(state.Open(r.nc, state.Responder(r.typ, r.opts.Tenant), state.Handovers), state.CacheOptions{Changed: s.follow, Logger: r.opts.Logger})
 	return s
 }
 
@@ -196,13 +213,8 @@ func (s *SharedHandovers) run(ctx context.Context, tell func(ask.Key, *Handover)
 	return s.cache.Run(ctx)
 }
 
-func (s *SharedHandovers) put(ctx context.Context, o *Handover, deadline time.Time) error {
-	k := state.Key{Tenant: o.Key.Tenant, Name: o.Key.Session + "." + o.Key.ID}
-	if o.To == "" {
-		return s.bucket.Delete(ctx, k)
-	}
-	_, err := s.bucket.Put(ctx, k, o, min(longestOff, max(time.Minute, time.Until(deadline)+time.Minute)))
-	return err
+func (s *SharedHandovers) put(ctx context.Context, by ask.By, o *Handover) error {
+	return s.r.note(ctx, o.Key, subject.VerbHandOver, wire.Handover{By: by, Life: o.Life, To: o.To, Word: o.Word, ID: cloudevent.NewID()})
 }
 
 // follow applies what any replica wrote.

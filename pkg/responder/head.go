@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/ledger"
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -35,11 +35,11 @@ func TestAReplicaThatIsCutOffGivesItsWorkUp(t *testing.T) {
 		t.Cleanup(func() { cancel(); <-done })
 	}
 	line := b.Line()
-	cut, err := responder.New(line.Connect(natsd.Role{Name: natsd.RoleResponder, Type: "chat"}), "chat", responder.Options{Logger: natstest.Logger()})
+	cut, err := responder.New(line.Connect(rights.Role{Name: rights.RoleResponder, Type: "chat"}), "chat", responder.Options{Logger: natstest.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := responder.New(b.Connect(natsd.Role{Name: natsd.RoleResponder, Type: "chat"}), "chat", responder.Options{Logger: natstest.Logger()})
+	whole, err := responder.New(b.Connect(rights.Role{Name: rights.RoleResponder, Type: "chat"}), "chat", responder.Options{Logger: natstest.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestAPostWhoseReplyIsLostIsNotRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	r, err := responder.New(b.Connect(natsd.Role{Name: natsd.RoleResponder, Type: "chat"}), "chat", responder.Options{Logger: natstest.Logger()})
+	r, err := responder.New(b.Connect(rights.Role{Name: rights.RoleResponder, Type: "chat"}), "chat", responder.Options{Logger: natstest.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}

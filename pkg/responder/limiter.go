@@ -1,12 +1,13 @@
 package responder
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"sync"
 	"time"
 
-	"github.com/askbus/askbus/internal/backoff"
+	"github.com/askbus/askbus/internal/process/backoff"
 )
 
 // Clock is the clock of a [Server]. Tests replace it.
@@ -23,68 +24,98 @@ func (wallClock) Now() time.Time { return time.Now() }
 
 func (wallClock) Sleep(ctx context.Context, d time.Duration) error { return backoff.Sleep(ctx, d) }
 
-// limiter spaces out calls, separately for each place. Of the callers that wait
-// for one place, urgent ones go first, and then the newest.
-type limiter struct {
+// WallClock returns the real time.
+func WallClock() Clock { return wallClock{} }
+
+// Pace is how often calls may be made: Every apart, and Burst of them at once after a pause.
+type Pace struct {
+	Every time.Duration
+	Burst int
+}
+
+// Rank orders the calls that wait for one queue: urgent ones first, such as the update of a post that
+// was just clicked, then those of the newest ask, then in the order of their arrival.
+type Rank struct {
+	Urgent bool
+	At     time.Time // of the ask
+}
+
+// before reports whether a call goes before another that came later.
+func (r Rank) before(o Rank, came int) bool {
+	switch {
+	case r.Urgent != o.Urgent:
+		return r.Urgent
+	case !r.At.Equal(o.At):
+		return r.At.After(o.At)
+	}
+	return came < 0
+}
+
+// Limiter spaces out calls of a foreign service. It has a queue for each class of calls, such as posts
+// and edits, and place, such as a channel. It is safe for concurrent use.
+type Limiter struct {
 	clock Clock
-	every time.Duration
-	burst int
+	pace  func(class string) Pace
 
 	mu     sync.Mutex
-	places map[string]*bucket
+	queues map[queueName]*queue
 	paused time.Time // the whole service refuses until then
 	turn   uint64
 }
 
-// bucket limits the calls to one place.
-type bucket struct {
-	free    time.Time // when the next call may start, minus the burst
+type queueName struct{ class, place string }
+
+// queue limits the calls of one class to one place.
+type queue struct {
+	Pace
+	free    time.Time // when the next call may start, without a burst
+	until   time.Time // paused until then
 	waiting waiters
 }
 
-// waiter is a caller that waits for its turn at one place.
+// waiter is a caller that waits for its turn.
 type waiter struct {
-	urgent bool
-	turn   uint64
-	at     int           // index in the heap
-	wake   chan struct{} // holds a signal when it may be first
+	Rank
+	turn uint64
+	at   int           // index in the heap
+	wake chan struct{} // holds a signal when it may be first
 }
 
-// maxBuckets bounds the remembered places; beyond it idle ones are forgotten.
-const maxBuckets = 1000
+// maxQueues bounds the remembered queues of all classes. Beyond it idle ones are forgotten, and the
+// calls of a class to still more places share one queue.
+const maxQueues = 2000
 
-func newLimiter(clock Clock, every time.Duration, burst int) *limiter {
-	return &limiter{clock: clock, every: every, burst: max(burst, 1), places: map[string]*bucket{}}
+// overflow is the place of that queue.
+const overflow = "\x00"
+
+// NewLimiter makes a limiter. Pace returns the pace of a class of calls to one place; without a clock
+// it uses the real time.
+func NewLimiter(clock Clock, pace func(class string) Pace) *Limiter {
+	return &Limiter{clock: cmp.Or[Clock](clock, wallClock{}), pace: pace, queues: map[queueName]*queue{}}
 }
 
-// wait returns when a call to place may start.
-func (l *limiter) wait(ctx context.Context, place string, urgent bool) error {
+// Wait returns when a call of a class to a place may start, or with the error of ctx.
+func (l *Limiter) Wait(ctx context.Context, class, place string, r Rank) error {
 	l.mu.Lock()
-	b := l.bucket(place)
+	q := l.queue(class, place)
 	l.turn++
-	w := &waiter{urgent: urgent, turn: l.turn, wake: make(chan struct{}, 1)}
-	heap.Push(&b.waiting, w)
+	w := &waiter{Rank: r, turn: l.turn, wake: make(chan struct{}, 1)}
+	heap.Push(&q.waiting, w)
 	defer func() {
 		if w.at >= 0 {
-			heap.Remove(&b.waiting, w.at)
+			heap.Remove(&q.waiting, w.at)
 		}
-		if len(b.waiting) > 0 {
-			b.waiting[0].signal()
+		if len(q.waiting) > 0 {
+			q.waiting[0].signal()
 		}
 		l.mu.Unlock()
 	}()
 	for {
 		now := l.clock.Now()
-		due := b.free.Add(-time.Duration(l.burst-1) * l.every)
-		if due.Before(l.paused) {
-			due = l.paused
-		}
-		first := b.waiting[0] == w
+		due := later(q.free.Add(-time.Duration(q.Burst-1)*q.Every), later(q.until, l.paused))
+		first := q.waiting[0] == w
 		if first && !now.Before(due) {
-			if b.free.Before(now) {
-				b.free = now
-			}
-			b.free = b.free.Add(l.every)
+			q.free = later(q.free, now).Add(q.Every)
 			return ctx.Err()
 		}
 		l.mu.Unlock()
@@ -102,51 +133,69 @@ func (l *limiter) wait(ctx context.Context, place string, urgent bool) error {
 		if err != nil {
 			return err
 		}
-		if b.waiting[0] != w { // a more urgent one came in between
-			b.waiting[0].signal()
+		if q.waiting[0] != w { // a more urgent one came in between
+			q.waiting[0].signal()
 		}
 	}
 }
 
-// pause stops calls to a place, or to all if it is empty, for d.
-func (l *limiter) pause(place string, d time.Duration) {
+// Pause stops the calls of a class to a place for d, as a Retry-After demands. Without both it stops
+// all calls.
+func (l *Limiter) Pause(class, place string, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	until := l.clock.Now().Add(d)
-	if place == "" {
-		if l.paused.Before(until) {
-			l.paused = until
-		}
+	if class == "" && place == "" {
+		l.paused = later(l.paused, until)
 		return
 	}
-	b := l.bucket(place)
-	if until = until.Add(time.Duration(l.burst-1) * l.every); b.free.Before(until) {
-		b.free = until
-	}
+	q := l.queue(class, place)
+	q.until = later(q.until, until)
 }
 
-// bucket returns the bucket of a place. The caller holds mu.
-func (l *limiter) bucket(place string) *bucket {
-	b := l.places[place]
-	if b == nil {
+// Waiting returns the number of calls that wait.
+func (l *Limiter) Waiting() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, q := range l.queues {
+		n += len(q.waiting)
+	}
+	return n
+}
+
+// queue returns the queue of a class and a place. The caller holds mu.
+func (l *Limiter) queue(class, place string) *queue {
+	name := queueName{class, place}
+	if q := l.queues[name]; q != nil {
+		return q
+	}
+	if len(l.queues) >= maxQueues {
 		l.tidy()
-		b = &bucket{}
-		l.places[place] = b
 	}
-	return b
+	if len(l.queues) >= maxQueues && place != overflow {
+		return l.queue(class, overflow)
+	}
+	q := &queue{Pace: l.pace(class)}
+	q.Burst = max(q.Burst, 1)
+	l.queues[name] = q
+	return q
 }
 
-// tidy forgets idle places.
-func (l *limiter) tidy() {
-	if len(l.places) < maxBuckets {
-		return
-	}
+// tidy forgets the queues that are as good as new.
+func (l *Limiter) tidy() {
 	now := l.clock.Now()
-	for name, b := range l.places {
-		if len(b.waiting) == 0 && b.free.Before(now) {
-			delete(l.places, name)
+	for name, q := range l.queues {
+		if len(q.waiting) == 0 && q.free.Before(now) && !q.until.After(now) {
+			delete(l.queues, name)
 		}
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 func (w *waiter) signal() {
@@ -156,16 +205,13 @@ func (w *waiter) signal() {
 	}
 }
 
-// waiters is the heap of callers that wait for one place.
+// waiters is the heap of the callers that wait for one queue.
 type waiters []*waiter //nolint:recvcheck // required by container/heap
 
 func (h waiters) Len() int { return len(h) }
 
 func (h waiters) Less(i, j int) bool {
-	if h[i].urgent != h[j].urgent {
-		return h[i].urgent
-	}
-	return h[i].turn > h[j].turn
+	return h[i].before(h[j].Rank, cmp.Compare(h[i].turn, h[j].turn))
 }
 
 func (h waiters) Swap(i, j int) {

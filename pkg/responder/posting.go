@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/askbus/askbus/pkg/ask"
@@ -12,8 +13,11 @@ import (
 // present posts an ask, unless it was already posted or has ended.
 func (s *Server) present(ctx context.Context, it Item) error {
 	p := s.post(it)
-	if it.Receipt != nil && it.Receipt.State != ask.ReceiptPosting {
-		return nil // posted, or given up
+	if it.Receipt != nil && it.Receipt.State != ask.ReceiptPosting { // posted, or given up
+		return s.open(ctx, it, p, it.Receipt.Places)
+	}
+	if it.Receipt != nil {
+		p.Tried = it.Receipt.Places
 	}
 	if c, ok := s.p.(Chooser); ok && it.Receipt == nil && !c.Wants(p) {
 		return nil
@@ -52,16 +56,34 @@ func (s *Server) present(ctx context.Context, it Item) error {
 		return s.endedMeanwhile(ctx, it, p, places)
 	}
 	s.forget(p.Key)
-	return nil
+	return s.open(ctx, it, p, places)
+}
+
+// open makes recorded posts answerable, and updates them if the ask has ended: an update of another
+// replica may have come before.
+func (s *Server) open(ctx context.Context, it Item, p Post, places []ask.Place) error {
+	o, ok := s.p.(Opener)
+	if !ok || len(places) == 0 {
+		return nil
+	}
+	err := s.try(ctx, s.route(p), p.rank(), func(ctx context.Context) error { return o.Open(ctx, p, places) })
+	if permanent, ok := errors.AsType[*PermanentError](err); ok {
+		return permanent
+	}
+	if err != nil {
+		return err
+	}
+	return s.endedMeanwhile(ctx, it, p, places)
 }
 
 // postOnce posts an ask. Before each try it records the intent, and learns whether
 // the ask is still open. After a try that may have posted before it failed, such
 // as one that timed out, it searches for the post first.
 func (s *Server) postOnce(ctx context.Context, it Item, p Post) (places []ask.Place, err error) {
-	unsure := false
-	err = s.try(ctx, s.route(p), false, func(ctx context.Context) error {
-		ended, err := s.receipt(ctx, it, ask.ReceiptPosting, p.Key, nil)
+	unsure, routes := false, s.route(p)
+	trying := tried(p.Tried, routes)
+	err = s.try(ctx, routes, p.rank(), func(ctx context.Context) error {
+		ended, err := s.receipt(ctx, it, ask.ReceiptPosting, p.Key, trying)
 		switch {
 		case errors.Is(err, errEnded) || ended:
 			return errEnded
@@ -71,6 +93,7 @@ func (s *Server) postOnce(ctx context.Context, it Item, p Post) (places []ask.Pl
 			return &LaterError{Err: ErrLeaseLost}
 		}
 		if unsure {
+			p.Tried = trying
 			if places, err = s.p.Find(ctx, p); err != nil || len(places) > 0 {
 				return err
 			}
@@ -88,6 +111,19 @@ func (s *Server) postOnce(ctx context.Context, it Item, p Post) (places []ask.Pl
 		places = []ask.Place{}
 	}
 	return places, err
+}
+
+// tried adds routes to the places of earlier tries. The receipt names them
+// before each post: a routing that changes meanwhile must not hide a post.
+func tried(before []ask.Place, routes []string) []ask.Place {
+	all := slices.Clone(before)
+	for _, r := range routes {
+		at := ask.Place{Ref: r}
+		if r != "" && len(all) < ask.MaxPlaces && !slices.Contains(all, at) {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 // endedMeanwhile updates a post whose ask ended during posting.
@@ -114,6 +150,7 @@ func (s *Server) retract(ctx context.Context, it Item) error {
 	p := s.post(it)
 	places := it.Receipt.Places
 	if it.Receipt.State == ask.ReceiptPosting {
+		p.Tried = places
 		if places = s.remembered(p.Key); places == nil {
 			var err error
 			if places, err = s.find(ctx, p); err != nil {
@@ -121,7 +158,7 @@ func (s *Server) retract(ctx context.Context, it Item) error {
 			}
 		}
 		if len(places) == 0 {
-			if age := time.Since(it.Receipt.At); age > posting || age < -posting {
+			if it.At.Sub(it.Receipt.At) > posting {
 				return nil // the replica that was about to post has died
 			}
 			return &LaterError{After: retryWork, Err: errors.New("it is being posted")}
@@ -137,12 +174,13 @@ func (s *Server) retract(ctx context.Context, it Item) error {
 }
 
 // posting is how long a post may take before its replica counts as dead. A live
-// replica notices by itself that the ask has ended.
+// replica notices by itself that the ask has ended. The ledger's clock measures
+// it, not this machine's.
 const posting = 2 * time.Minute
 
 // find searches for posts by key.
 func (s *Server) find(ctx context.Context, p Post) (places []ask.Place, err error) {
-	err = s.try(ctx, s.route(p), false, func(ctx context.Context) error {
+	err = s.try(ctx, s.route(p), p.rank(), func(ctx context.Context) error {
 		places, err = s.p.Find(ctx, p)
 		if s.opts.Hooks.Searched != nil {
 			s.opts.Hooks.Searched(len(places) > 0, err)
@@ -157,7 +195,7 @@ func (s *Server) find(ctx context.Context, p Post) (places []ask.Place, err erro
 
 // update makes posts show how an ask ended.
 func (s *Server) update(ctx context.Context, e Ended, clicked bool) error {
-	return s.try(ctx, s.route(e.Post), clicked, func(ctx context.Context) error {
+	return s.try(ctx, s.route(e.Post), Rank{Urgent: clicked, At: e.Outcome.At}, func(ctx context.Context) error {
 		began := s.opts.Clock.Now()
 		err := s.p.Update(ctx, e)
 		if s.opts.Hooks.Updated != nil {
@@ -165,6 +203,11 @@ func (s *Server) update(ctx context.Context, e Ended, clicked bool) error {
 		}
 		return err
 	})
+}
+
+// rank returns the rank of posting an ask.
+func (p Post) rank() Rank {
+	return Rank{Urgent: p.Ask.Priority == ask.PriorityUrgent, At: p.AskedAt}
 }
 
 func (s *Server) route(p Post) []string {
@@ -185,12 +228,12 @@ const (
 // again while the service is down. The item stays in hand, so a service that is
 // down gets at most as many calls as there are items in hand. An item that
 // fails while others succeed is put off.
-func (s *Server) try(ctx context.Context, places []string, urgent bool, call func(context.Context) error) error {
+func (s *Server) try(ctx context.Context, places []string, r Rank, call func(context.Context) error) error {
 	wait, cancel := s.whileServing(ctx)
 	defer cancel()
 	began := s.opts.Clock.Now()
 	for n := 0; ; n++ {
-		if err := s.turns(wait, places, urgent); err != nil {
+		if err := s.turns(wait, places, r); err != nil {
 			return &LaterError{Err: err} // this replica is stopping; another continues
 		}
 		one, done := context.WithTimeout(ctx, s.opts.CallLimit)
@@ -210,7 +253,9 @@ func (s *Server) try(ctx context.Context, places []string, urgent bool, call fun
 		s.went(err)
 		s.r.opts.Logger.WarnContext(ctx, "the foreign service failed; trying again", slog.Int("attempt", n+1), slog.Any("error", err))
 		if retry, ok := errors.AsType[*RetryError](err); ok {
-			s.limiter.pause(retry.Place, retry.After)
+			if s.opts.Limiter == nil {
+				s.limiter.Pause("", retry.Place, retry.After)
+			}
 			if retry.Place != "" && retry.After > inHand {
 				return &LaterError{After: retry.After, Err: err}
 			}
@@ -236,11 +281,14 @@ func (s *Server) whileServing(ctx context.Context) (context.Context, context.Can
 	return ctx, func() { stop(); cancel() }
 }
 
-// turns waits for the turn at each place.
-func (s *Server) turns(ctx context.Context, places []string, urgent bool) error {
+// turns waits for the turn at each place, unless the presenter does.
+func (s *Server) turns(ctx context.Context, places []string, r Rank) error {
+	if s.opts.Limiter != nil {
+		return ctx.Err()
+	}
 	for _, place := range places {
 		began := s.opts.Clock.Now()
-		if err := s.limiter.wait(ctx, place, urgent); err != nil {
+		if err := s.limiter.Wait(ctx, "", place, r); err != nil {
 			return err
 		}
 		if s.opts.Hooks.Waited != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/askbus/askbus/internal/subject"
+	"github.com/askbus/askbus/internal/protocol/subject"
 	"github.com/nats-io/nats.go"
 )
 

@@ -29,10 +29,11 @@ type Presenter interface {
 	// means to answer. A place that is already updated or deleted is not an
 	// error.
 	Update(ctx context.Context, e Ended) error
-	// Find searches for the posts of an earlier call of Present with the same
-	// key, which may have crashed after posting. If it returns no places, the
-	// ask is posted. A presenter that cannot search returns no places, and may
-	// post twice after a crash.
+	// Find searches for all posts of earlier calls of Present with the same
+	// key, which may have crashed after posting: at [Post.Tried], and wherever
+	// else Present may have posted. If it returns no places, the ask is posted.
+	// A presenter that cannot search returns no places, and may post twice
+	// after a crash.
 	Find(ctx context.Context, p Post) ([]ask.Place, error)
 }
 
@@ -51,6 +52,15 @@ type Chooser interface {
 	Wants(p Post) bool
 }
 
+// Opener is implemented by a [Presenter] whose service can neither be searched nor takes a key of
+// ours. Its Present posts without the means to answer; Open adds them once the receipt names the
+// places. After a crash between the two calls of the service, an ask may have a post that nobody can
+// answer, but never two that can be answered. Open is called again after a crash, and must change
+// nothing then. If the ask ended meanwhile, Update follows.
+type Opener interface {
+	Open(ctx context.Context, p Post, places []ask.Place) error
+}
+
 // Post is an ask to present.
 type Post struct {
 	Key     string // idempotency key: the same for one life of an ask, on every replica
@@ -58,6 +68,9 @@ type Post struct {
 	Life    string
 	AskedAt time.Time
 	Link    string // where any kind of ask can be answered; empty without [ServeOptions.Link]
+	// Tried are the places of [Router.Route] of earlier tries that may have
+	// posted, as places whose Ref is the route; empty on the first try.
+	Tried []ask.Place
 }
 
 // Text returns the ask as plain text, with the link, for asks that a surface

@@ -22,11 +22,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/askbus/askbus/internal/call"
-	"github.com/askbus/askbus/internal/cloudevent"
-	"github.com/askbus/askbus/internal/subject"
-	"github.com/askbus/askbus/internal/tracing"
-	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/process/tracing"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/propagation"
@@ -68,7 +68,7 @@ type Options struct {
 //   - [context.Canceled]: the context was cancelled.
 type Responder struct {
 	nc   *nats.Conn
-	on   *call.Conn
+	on   *connection.Conn
 	typ  string
 	opts Options
 
@@ -101,7 +101,7 @@ func New(nc *nats.Conn, typ string, opts Options) (*Responder, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Responder{nc: nc, on: call.On(nc), typ: typ, opts: opts, tracer: tracing.New(opts.TracerProvider, opts.Propagator), snapshotEvery: snapshotEvery}, nil
+	return &Responder{nc: nc, on: connection.On(nc), typ: typ, opts: opts, tracer: tracing.New(opts.TracerProvider, opts.Propagator), snapshotEvery: snapshotEvery}, nil
 }
 
 // Query selects asks for [Responder.List].
@@ -140,7 +140,7 @@ func (r *Responder) page(ctx context.Context, q Query) ([]byte, error) {
 }
 
 func (r *Responder) query(ctx context.Context, q wire.Query) ([]byte, error) {
-	return call.Page(ctx, r.on, r.at(r.scope(), subject.VerbList), q)
+	return connection.Page(ctx, r.on, r.at(r.scope(), subject.VerbList), q)
 }
 
 // at returns the subject of a verb, a host's if the credential is one. The
@@ -159,7 +159,7 @@ func (r *Responder) scope() ask.Key { return ask.Key{Tenant: r.opts.Tenant, Sess
 // is read. The first error ends the iteration; the errors are those of
 // [Responder.List].
 func (r *Responder) All(ctx context.Context, q Query) iter.Seq2[ask.Record, error] {
-	return call.Pages(ctx, q.Cursor, func(ctx context.Context, cursor string) ([]byte, error) {
+	return connection.Pages(ctx, q.Cursor, func(ctx context.Context, cursor string) ([]byte, error) {
 		at := q
 		at.Cursor = cursor
 		return r.page(ctx, at)
@@ -171,7 +171,7 @@ func (r *Responder) Get(ctx context.Context, k ask.Key) (ask.Record, error) {
 	if err := checkKey(k); err != nil {
 		return ask.Record{}, err
 	}
-	_, data, err := call.Msg(ctx, r.on, &nats.Msg{Subject: r.at(k, subject.VerbGet)}, 0)
+	_, data, err := connection.Msg(ctx, r.on, &nats.Msg{Subject: r.at(k, subject.VerbGet)}, 0)
 	if err != nil {
 		return ask.Record{}, fmt.Errorf("get ask %s: %w", k, err)
 	}
@@ -216,7 +216,7 @@ func (r *Responder) resolve(ctx context.Context, k ask.Key, verb subject.Verb, t
 	defer func() { end(err) }()
 	ev := r.event(ctx, k, typ, data)
 	ev.By = &by
-	_, reply, err := call.Event(ctx, r.on, r.at(k, verb), ev, 0)
+	_, reply, err := connection.Event(ctx, r.on, r.at(k, verb), ev, 0)
 	if err != nil {
 		return ask.Outcome{}, fmt.Errorf("%s %s: %w", verb, k, err)
 	}
@@ -275,7 +275,7 @@ func (r *Responder) receipt(ctx context.Context, k ask.Key, receipt ask.Receipt)
 	if err != nil {
 		return "", fmt.Errorf("responder: %w", err)
 	}
-	_, reply, err := call.Event(ctx, r.on, r.at(k, subject.VerbReceipt), r.event(ctx, k, cloudevent.TypePresented, data), 0)
+	_, reply, err := connection.Event(ctx, r.on, r.at(k, subject.VerbReceipt), r.event(ctx, k, cloudevent.TypePresented, data), 0)
 	if err != nil {
 		return "", fmt.Errorf("receipt of ask %s: %w", k, err)
 	}

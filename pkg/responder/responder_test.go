@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/broker"
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/natstest"
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -39,7 +39,7 @@ func agent(t testing.TB, b *natstest.Bus, tenant, session string) client.Session
 
 func surface(t testing.TB, b *natstest.Bus, opts responder.Options) *responder.Responder {
 	t.Helper()
-	nc := b.Connect(natsd.Role{Name: natsd.RoleResponder, Type: "web", Tenant: opts.Tenant, Session: opts.Session})
+	nc := b.Connect(rights.Role{Name: rights.RoleResponder, Type: "web", Tenant: opts.Tenant, Session: opts.Session})
 	opts.Logger = natstest.Logger()
 	r, err := responder.New(nc, "web", opts)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/askbus/askbus/internal/call"
+	"github.com/askbus/askbus/internal/bus/connection"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -21,6 +21,11 @@ type ServeOptions struct {
 	// replicas gives each its share.
 	Every time.Duration
 	Burst int
+	// Limiter is for a presenter that makes several calls for one of the kit's, with limits of their
+	// own: it waits for the turn of each itself, with this limiter, and pauses it when the service
+	// refuses. Every and Burst then have no effect. Default: one turn at each place for
+	// each call of the presenter.
+	Limiter *Limiter
 	// CallLimit is the limit of one call of the [Presenter]; default 30 s.
 	CallLimit time.Duration
 	// Link returns where people can answer any kind of ask, such as its page in
@@ -63,7 +68,7 @@ type Server struct {
 	r       *Responder
 	p       Presenter
 	opts    ServeOptions
-	limiter *limiter
+	limiter *Limiter
 	healing chan struct{} // holds one for each clicked post being updated
 	running sync.WaitGroup
 
@@ -100,8 +105,12 @@ func NewServer(r *Responder, p Presenter, opts ServeOptions) (*Server, error) {
 	if opts.Clock == nil {
 		opts.Clock = wallClock{}
 	}
+	limiter := opts.Limiter
+	if limiter == nil {
+		limiter = NewLimiter(opts.Clock, func(string) Pace { return Pace{opts.Every, opts.Burst} })
+	}
 	return &Server{
-		r: r, p: p, opts: opts, limiter: newLimiter(opts.Clock, opts.Every, opts.Burst),
+		r: r, p: p, opts: opts, limiter: limiter,
 		healing: make(chan struct{}, maxHealing), posted: map[string][]ask.Place{},
 	}, nil
 }
@@ -191,7 +200,7 @@ func (s *Server) clicked(k ask.Key, at ask.Place, o ask.Outcome, err error) {
 	go func() {
 		defer s.running.Done()
 		defer func() { <-s.healing }()
-		ctx, cancel := call.WithGrace(stopping, s.opts.grace())
+		ctx, cancel := connection.WithGrace(stopping, s.opts.grace())
 		defer cancel()
 		e := s.ended(Item{Key: k, Outcome: &o}, []ask.Place{at})
 		if o.Ask != nil {

@@ -2,14 +2,17 @@ package responder
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strings"
-	"time"
 
-	"github.com/askbus/askbus/internal/state"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
 )
 
 // SharedSnoozes stores snoozes in the bus's shared state, so that every surface
@@ -17,45 +20,57 @@ import (
 // responder of one tenant or of all, not of a single session. While the broker
 // is down, the last known snoozes apply.
 type SharedSnoozes struct {
-	bucket *state.Bucket
-	cache  *state.Cache
-	book   snoozeBook
-	tell   func(ask.Key) // set while it runs
+	r     *Responder
+	cache *state.Cache
+	book  snoozeBook
+	tell  func(ask.Key) // set while it runs
 }
 
 // SharedSnoozes makes the store. It sends nothing.
 func (r *Responder) SharedSnoozes() *SharedSnoozes {
-	s := &SharedSnoozes{tell: func(ask.Key) {}}
-	s.bucket = state.Open(r.nc, state.Responder(r.typ, r.opts.Tenant), state.Snoozes)
-	s.cache = state.NewCache(s.bucket, state.CacheOptions{Changed: s.follow, Logger: r.opts.Logger})
+	s := &SharedSnoozes{r: r, tell: func(ask.Key) {}}
+	s.cache = state.NewCache(state.Open(r.nc, state.Responder(r.typ, r.opts.Tenant), state.Snoozes), state.CacheOptions{Changed: s.follow, Logger: r.opts.Logger})
 	return s
 }
 
-// Put implements [SnoozeStore]. The error is [ask.ErrQuota], or
+// Put implements [SnoozeStore]. The error is [ask.ErrQuota],
+// [ask.ErrForbidden] if the credential may not speak for this person,
+// [ask.ErrNotFound] or [ask.ErrResolved] if the ask is no longer pending, or
 // [ask.ErrUnavailable] if the broker cannot be reached.
-func (s *SharedSnoozes) Put(ctx context.Context, principal string, z Snooze) error {
-	who := tokenOf(principal)
-	k := state.Key{Tenant: z.Key.Tenant, Name: who + "." + z.Key.Session + "." + z.Key.ID}
-	if z.Until.IsZero() {
-		if err := s.bucket.Delete(ctx, k); err != nil {
+func (s *SharedSnoozes) Put(ctx context.Context, by ask.By, z Snooze) error {
+	who := subject.SnoozerToken(by.Principal)
+	if !z.Until.IsZero() {
+		if err := s.book.checkQuota(who, z.Key); err != nil {
 			return err
 		}
+	}
+	if err := s.r.note(ctx, z.Key, subject.VerbSnooze, wire.Snooze{By: by, Life: z.Life, Until: z.Until, ID: cloudevent.NewID()}); err != nil {
+		return err
+	}
+	if z.Until.IsZero() {
 		s.book.remove(who, z.Key)
-		return nil
+	} else {
+		s.book.set(who, z)
 	}
-	if err := s.book.checkQuota(who, z.Key); err != nil {
-		return err
+	return nil
+}
+
+// note sends what a person does with an ask without ending it. The broker
+// compares the person with what the credential asserts.
+func (r *Responder) note(ctx context.Context, k ask.Key, verb subject.Verb, body any) error {
+	data, err := wire.Marshal(body)
+	if err == nil {
+		_, err = connection.Do(ctx, r.on, &nats.Msg{Subject: r.at(k, verb), Data: data}, 0)
 	}
-	if _, err := s.bucket.Put(ctx, k, z, max(time.Second, time.Until(z.Until))); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", verb, k, err)
 	}
-	s.book.set(who, z)
 	return nil
 }
 
 // Of implements [SnoozeStore].
 func (s *SharedSnoozes) Of(_ context.Context, principal string) ([]Snooze, error) {
-	return s.book.of(tokenOf(principal)), nil
+	return s.book.of(subject.SnoozerToken(principal)), nil
 }
 
 // Run implements [SnoozeStore]. A store runs once.
@@ -94,10 +109,4 @@ func (s *SharedSnoozes) follow(old, now *state.Entry) {
 		s.book.set(who, z)
 	}
 	s.tell(k)
-}
-
-// tokenOf returns a token for a person's key, since principals are not tokens.
-func tokenOf(principal string) string {
-	sum := sha256.Sum256([]byte("askbus snooze\x00" + principal))
-	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }

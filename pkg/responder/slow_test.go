@@ -3,13 +3,14 @@ package responder_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/natstest"
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -80,7 +81,7 @@ func TestAScreenThatIsSlowMissesNothing(t *testing.T) {
 	for i := range 10 {
 		ask1(t, c, fmt.Sprint("queued", i))
 	}
-	flood(t, b, responder.InboxSize, 0)
+	flood(t, b, responder.MaxWaiting>>10, 0)
 	for _, id := range []string{"shown", "queued0", "queued1", "queued2"} {
 		if _, err := answers.Answer(t.Context(), ask.Key{Tenant: "acme", Session: "s1", ID: id}, pick()); err != nil {
 			t.Fatal(err)
@@ -104,6 +105,54 @@ func TestAScreenThatIsSlowMissesNothing(t *testing.T) {
 	ask1(t, c, "later")
 	s.until("pending later")
 	s.once(waiting)
+}
+
+// TestAStalledScreenKeepsFewBytes is not parallel: it counts bytes.
+func TestAStalledScreenKeepsFewBytes(t *testing.T) {
+	b := natstest.Start(t, natstest.Options{})
+	c := agent(t, b, "acme", "s1")
+	nc := b.Responder("web")
+	r, err := responder.New(nc, "web", responder.Options{Logger: natstest.Logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSlowScreen(t, r)
+	ask1(t, c, "shown")
+	s.until("pending shown")
+	s.hold.Lock()
+	ask1(t, c, "queued")
+	before := heap()
+	for range 10 { // the server cuts off a connection with 64 MiB that it has not sent
+		flood(t, b, 32, 1<<20-1024)
+		if err := nc.Flush(); err != nil { // all of it has arrived
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Withdraw(t.Context(), "shown", ""); err != nil {
+		t.Fatal(err)
+	}
+	ask1(t, c, "dropped")
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if grown := heap() - before; grown > 5*responder.MaxWaiting {
+		t.Errorf("320 MiB were sent to a stalled screen, and %d MiB are kept", grown>>20)
+	}
+	s.hold.Unlock()
+	want := map[string]int{"resolved shown": 1, "pending queued": 1, "pending dropped": 1}
+	s.all(want)
+	ask1(t, c, "later")
+	s.until("pending later")
+	s.once(want)
+}
+
+// heap returns the bytes that live.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what the first one found in pools
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // all reads events until all of these have come.
@@ -143,7 +192,7 @@ func TestAScreenThatTheServerCutsOffForBeingSlowIsTold(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{})
 	c := agent(t, b, "acme", "s1")
 	line := b.Line()
-	r, err := responder.New(line.Connect(natsd.Role{Name: natsd.RoleResponder, Type: "web"}), "web", responder.Options{Logger: natstest.Logger()})
+	r, err := responder.New(line.Connect(rights.Role{Name: rights.RoleResponder, Type: "web"}), "web", responder.Options{Logger: natstest.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +220,7 @@ func TestAScreenInAReconnectStorm(t *testing.T) {
 	b := natstest.Start(t, natstest.Options{})
 	c := agent(t, b, "acme", "s1")
 	line := b.Line()
-	r, err := responder.New(line.Connect(natsd.Role{Name: natsd.RoleResponder, Type: "web"}), "web", responder.Options{Logger: natstest.Logger()})
+	r, err := responder.New(line.Connect(rights.Role{Name: rights.RoleResponder, Type: "web"}), "web", responder.Options{Logger: natstest.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ type Snooze struct {
 // SnoozeStore stores what each person put off, for all surfaces.
 // Implementations are safe for concurrent use.
 type SnoozeStore interface {
-	// Put stores a snooze of a principal, or removes it if Until is zero.
-	Put(ctx context.Context, principal string, s Snooze) error
+	// Put stores a snooze of a person, or removes it if Until is zero.
+	Put(ctx context.Context, by ask.By, s Snooze) error
 	// Of returns the current snoozes of a principal.
 	Of(ctx context.Context, principal string) ([]Snooze, error)
 	// Run calls changed with each ask whose snooze was added or removed
@@ -41,7 +41,8 @@ type MemorySnoozes struct{ book snoozeBook }
 
 // Put implements [SnoozeStore]. The error is [ask.ErrQuota] if a person put off
 // more than 1,000 asks, or more than 10,000 people put off any.
-func (m *MemorySnoozes) Put(_ context.Context, principal string, s Snooze) error {
+func (m *MemorySnoozes) Put(_ context.Context, by ask.By, s Snooze) error {
+	principal := by.Principal
 	if s.Until.IsZero() {
 		m.book.remove(principal, s.Key)
 		return nil
@@ -87,7 +88,7 @@ func (b *Board) Snooze(ctx context.Context, v Viewer, k ask.Key, until time.Time
 			return ask.InvalidError("snooze", []ask.Fault{{Pointer: "/until", Message: "is too late: the ask ends soon; answer it, or hand it over"}})
 		}
 	}
-	if err := b.opts.Snoozes.Put(ctx, v.By.Principal, Snooze{Key: k, Life: h.life, Until: until.Round(0)}); err != nil {
+	if err := b.opts.Snoozes.Put(ctx, v.By, Snooze{Key: k, Life: h.life, Until: until.Round(0)}); err != nil {
 		return err
 	}
 	b.changed(k)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 )
@@ -46,7 +46,7 @@ func TestSnoozesAreBounded(t *testing.T) {
 	t.Parallel()
 	var m responder.MemorySnoozes
 	put := func(i int, until time.Time) error {
-		return m.Put(t.Context(), "os:mei", responder.Snooze{Key: key(fmt.Sprint("a", i)), Until: until})
+		return m.Put(t.Context(), ask.By{Principal: "os:mei"}, responder.Snooze{Key: key(fmt.Sprint("a", i)), Until: until})
 	}
 	for i := range 2000 { // they end at once
 		if err := put(i, time.Now().Add(-time.Second)); err != nil {
@@ -73,14 +73,14 @@ func TestASnoozeHoldsOnEverySurface(t *testing.T) {
 	ask1(t, c, "a1")
 	ask1(t, c, "a2")
 	mei := responder.Viewer{By: ask.By{Principal: "os:mei"}}
-	on := func(role natsd.Role) *responder.Board {
+	on := func(role rights.Role) *responder.Board {
 		r, err := responder.New(b.Connect(role), role.Type, responder.Options{Tenant: role.Tenant, Logger: natstest.Logger()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return board(t, r, responder.BoardOptions{Snoozes: r.SharedSnoozes()})
 	}
-	web, tui := on(natsd.Role{Name: natsd.RoleResponder, Type: "web"}), on(natsd.Role{Name: natsd.RoleResponder, Type: "tui", Tenant: "acme"})
+	web, tui := on(rights.Role{Name: rights.RoleResponder, Type: "web"}), on(rights.Role{Name: rights.RoleResponder, Type: "tui", Tenant: "acme"})
 	shown := func(br *responder.Board) string {
 		t.Helper()
 		off, err := br.Snoozed(t.Context(), mei)
@@ -100,7 +100,7 @@ func TestASnoozeHoldsOnEverySurface(t *testing.T) {
 		t.Errorf("the web shows %q, the terminal %q", w, u)
 	}
 	// A board that starts later leaves it out as well.
-	late := on(natsd.Role{Name: natsd.RoleResponder, Type: "web"})
+	late := on(rights.Role{Name: rights.RoleResponder, Type: "web"})
 	natstest.Eventually(t, "a new replica leaves it out", func() bool { return shown(late) == "a2" })
 	if err := tui.Snooze(t.Context(), mei, key("a1"), time.Time{}); err != nil {
 		t.Fatal(err)

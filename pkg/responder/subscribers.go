@@ -121,7 +121,7 @@ func (b *Board) due(s *subscriber) []Event {
 	}
 	s.lost, s.queue = false, nil
 	events := []Event{{Kind: Reset}}
-	for _, h := range b.order {
+	for _, h := range b.order.heads {
 		if s.filter.takes(h) {
 			events = append(events, Event{Kind: Pending, Record: h.record()})
 		}

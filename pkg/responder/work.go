@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/askbus/askbus/internal/backoff"
-	"github.com/askbus/askbus/internal/call"
-	"github.com/askbus/askbus/internal/cloudevent"
-	"github.com/askbus/askbus/internal/subject"
-	"github.com/askbus/askbus/internal/tracing"
-	"github.com/askbus/askbus/internal/wire"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/process/backoff"
+	"github.com/askbus/askbus/internal/process/tracing"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/nats-io/nats.go"
 )
@@ -29,6 +29,7 @@ type Item struct {
 	Outcome *ask.Outcome // nil for an ask to present
 	Receipt *ask.Receipt // what this responder type recorded for this life, or nil
 	Trace   string       // the W3C traceparent of the ask, if it has one
+	At      time.Time    // when the work was handed out, by the same clock as the receipt's time
 
 	lease *lease // nil in tests
 }
@@ -103,11 +104,11 @@ func (r *Responder) Work(ctx context.Context, handle func(context.Context, Item)
 		opts.Concurrency = 8
 	}
 	opts.Grace = opts.grace()
-	work, release := call.WithGrace(ctx, opts.Grace)
+	work, release := connection.WithGrace(ctx, opts.Grace)
 	defer release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	asking, stop := call.WithGrace(ctx, min(opts.Grace, holdNext+call.Attempt)) // lets a reply in flight arrive, if a broker is there
+	asking, stop := connection.WithGrace(ctx, min(opts.Grace, holdNext+connection.Attempt)) // lets a reply in flight arrive, if a broker is there
 	defer stop()
 	var loops sync.WaitGroup
 	var begun atomic.Int32
@@ -154,6 +155,8 @@ func (l *workLoop) run(ctx, asking, work context.Context) error {
 		select {
 		case l.slots <- struct{}{}:
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // also if there was a slot
 			return nil
 		}
 		n := 1
@@ -206,7 +209,7 @@ func (l *workLoop) next(ctx context.Context, n int, hold time.Duration) ([]wire.
 	if err != nil {
 		return nil, 0, err
 	}
-	reply, err := call.Take(ctx, l.r.on, &nats.Msg{Subject: l.subject(subject.VerbNext), Data: body}, hold)
+	reply, err := connection.Take(ctx, l.r.on, &nats.Msg{Subject: l.subject(subject.VerbNext), Data: body}, hold)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -346,7 +349,7 @@ func (c leased) Err() error {
 func (l *workLoop) settle(ctx context.Context, token string, verb subject.Verb, delay time.Duration) {
 	if ctx.Err() != nil { // out of grace: one last try, or it is redelivered only after its lease
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), call.Attempt)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), connection.Attempt)
 		defer cancel()
 	}
 	err := l.request(ctx, token, verb, min(max(delay, 0), maxLater))
@@ -360,12 +363,12 @@ func (l *workLoop) request(ctx context.Context, token string, verb subject.Verb,
 	if err != nil {
 		return err
 	}
-	_, err = call.Do(ctx, l.r.on, &nats.Msg{Subject: l.subject(verb), Data: body}, 0)
+	_, err = connection.Do(ctx, l.r.on, &nats.Msg{Subject: l.subject(verb), Data: body}, 0)
 	return err
 }
 
 func readItem(it *wire.NextItem) (Item, error) {
-	item := Item{Life: it.Life, Receipt: it.Receipt, Trace: cloudevent.Trace(it.Event)}
+	item := Item{Life: it.Life, Receipt: it.Receipt, At: it.At, Trace: cloudevent.Trace(it.Event)}
 	if it.Event.Type() == cloudevent.TypeResolved {
 		o, err := wire.DecodeOutcome(it.Event.Data())
 		if err != nil {

@@ -31,7 +31,11 @@ extraEnv:
   - { name: ASKBUS_WEB_IDLE, value: 8h }
   - { name: NODE, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }
 credentials: { existing: { keys: bus-auth, test: bus-check } }
-service: { type: LoadBalancer, annotations: { a: b }, ports: { nats: 4222, http: 80 } }
+service:
+  type: LoadBalancer
+  annotations: { a: b }
+  ports: { nats: 4222, http: 80 }
+  nats: { annotations: { c: d }, loadBalancerClass: example.com/internal, loadBalancerSourceRanges: [10.0.0.0/8], externalTrafficPolicy: Local, ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv6, IPv4], insecure: true }
 serviceAccount: { name: bus, annotations: { a: b } }
 resources: { requests: { cpu: "2", memory: 1Gi }, limits: { memory: 2Gi } }
 terminationGracePeriodSeconds: 30
@@ -60,8 +64,8 @@ broker: { replicas: 3, autoscaling: { enabled: true, min: 3, max: 9, cpu: 60 }, 
 web: { autoscaling: { enabled: true }, priorityClassName: people, extraVolumes: [{ name: v, emptyDir: {} }], extraVolumeMounts: [{ name: v, mountPath: /v }] }
 gateway: { replicas: 4, corsOrigins: ["https://a.example"], embedOrigins: ["https://b.example"] }
 responders:
-  - { name: slack, command: [slack], replicas: 2, envFrom: [{ secretRef: { name: slack } }] }
-  - { name: slack-http, command: [slack], hears: http, port: 8430, path: /slack, scaling: { min: 2, max: 12, target: 50 }, existingSecret: slack-http-creds }
+  - { name: slack, tenant: acme, command: [slack], replicas: 2, envFrom: [{ secretRef: { name: slack } }] }
+  - { name: slack-http, tenant: other, command: [slack], hears: http, port: 8430, path: /slack, scaling: { min: 2, max: 12, target: 50 }, existingSecret: slack-http-creds }
   - name: webhook
     command: [/creds/creds.json]
     hears: nothing
@@ -78,6 +82,8 @@ issuer:
 ingress: { enabled: true, className: nginx, host: ask.example.com }
 httpRoute: { enabled: true, parentRefs: [{ name: public, namespace: infra }], hostnames: [ask2.example.com] }
 serviceMonitor: { enabled: true, labels: { release: prometheus } }
+prometheusRule: { enabled: true, labels: { release: prometheus } }
+dashboard: { enabled: true, annotations: { grafana_folder: askbus } }
 networkPolicy:
   enabled: true
   from: [{ namespaceSelector: { matchLabels: { agents: "true" } } }]
@@ -112,11 +118,25 @@ responders:
 `
 
 var renderings = map[string]struct{ release, values string }{
-	"with the defaults":                {"askbus", ""},
-	"with every value":                 {"bus", everything},
-	"of a release with a long name":    {"a-release-with-a-name-as-long-as-helm-allows-them-53c", "shape: cluster\nresponders: [{name: a-type-with-20-chars, command: [x], port: 80}]"},
-	"with another name":                {"x", "fullnameOverride: questions"},
-	"as small as it can be":            {"x", "{resources: {}, web: {hosts: []}, persistence: {size: 1Gi, storageLimit: 800MiB}, credentials: {renew: ''}}"},
+	"with the defaults":             {"askbus", ""},
+	"with every value":              {"bus", everything},
+	"of a release with a long name": {"a-release-with-a-name-as-long-as-helm-allows-them-53c", "shape: cluster\nresponders: [{name: a-type-with-20-chars, command: [x], port: 80}]"},
+	"with another name":             {"x", "fullnameOverride: questions"},
+	"as small as it can be":         {"x", "{resources: {}, web: {hosts: []}, persistence: {size: 1Gi, storageLimit: 800MiB}, credentials: {renew: ''}}"},
+	"with names like numbers": {"1e3", `
+nameOverride: "1"
+fullnameOverride: "no"
+serviceAccount: { name: "123" }
+priorityClassName: "1"
+persistence: { storageClass: "2" }
+imagePullSecrets: [{ name: "3" }]
+credentials: { existing: { keys: "4", test: "5" } }
+tls: { nats: { existingSecret: "6", clientSecret: "7" } }
+web: { cookieKey: { existingSecret: "8", key: "9" } }
+ingress: { enabled: true, className: "1", host: "10", tlsSecret: "11" }
+responders: [{ name: "null", type: "1e3", tenant: "0x1", command: [x], image: { repository: r, tag: "1e3" }, existingSecret: "12", port: 80, path: /x, scaling: { min: 1, max: 2 } }]
+`},
+	"with a PodMonitor":                {"x", "podMonitor: {enabled: true, relabelings: [{targetLabel: a, sourceLabels: [b]}], metricRelabelings: [{action: drop, regex: go_.*, sourceLabels: [__name__]}]}\nprometheusRule: {enabled: true}"},
 	"closed to everybody":              {"x", "networkPolicy: {enabled: true}"},
 	"with values that look like more":  {"x", `{retention: "1h", podAnnotations: {a: "true", b: "1"}, web: {hosts: ["127.0.0.1"]}}`},
 	"embedded, with Slack":             {"x", "responders: [{name: slack, command: [slack], replicas: 1}]\nnetworkPolicy: {enabled: true}"},
@@ -124,6 +144,7 @@ var renderings = map[string]struct{ release, values string }{
 	"as a cluster":                     {"askbus", "shape: cluster"},
 	"as a cluster, with everything":    {"askbus", cluster},
 	"as a cluster on another NATS":     {"askbus", external},
+	"as a cluster during a restore":    {"askbus", "{shape: cluster, broker: {replicas: 0}}"},
 	"as a cluster of one server":       {"askbus", "{shape: cluster, nats: {replicas: 1}, broker: {replicas: 1}}"},
 	"as a cluster with TLS":            {"askbus", secure},
 	"embedded, with mutual TLS":        {"askbus", mutual},
@@ -160,7 +181,14 @@ func TestChartKeepsItsPromises(t *testing.T) {
 					t.Errorf("%s is there twice", key)
 				}
 				seen[key] = true
-				if problems := validation.IsDNS1035Label(o.GetName()); len(problems) > 0 || len(o.GetName()) > 63 {
+				if _, ok := o.(*batchv1.CronJob); ok && len(o.GetName()) > 52 {
+					t.Errorf("Kubernetes refuses the CronJob %q: its Jobs add 11 characters", o.GetName())
+				}
+				check := validation.IsDNS1123Label
+				if _, ok := o.(*corev1.Service); ok {
+					check = validation.IsDNS1035Label
+				}
+				if problems := check(o.GetName()); len(problems) > 0 || len(o.GetName()) > 63 {
 					t.Errorf("name %q: %s", o.GetName(), problems)
 				}
 				for k, v := range o.GetLabels() {
@@ -276,7 +304,7 @@ func TestTheClusterHasWhatItsValuesSay(t *testing.T) {
 	if broker.Spec.Replicas != nil || !slices.Contains(broker.Spec.Template.Spec.Containers[0].Args, "--replicas=3") {
 		t.Error("the broker's replicas are set beside the autoscaler, or its ledger has not three copies")
 	}
-	if got := value(broker.Spec.Template.Spec.Containers[0].Env, "ASKBUS_RESPONDER_TYPES"); got != "slack,slack-http,webhook,push" {
+	if got := value(broker.Spec.Template.Spec.Containers[0].Env, "ASKBUS_RESPONDER_TYPES"); got != "slack@acme,slack@other,webhook,push" {
 		t.Errorf("the broker prepares %q", got)
 	}
 	if hpas := all[*autoscalingv2.HorizontalPodAutoscaler](&m); len(hpas) != 2 {
@@ -518,22 +546,33 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 		"shape: large":                          "at '/shape': value must be one of 'embedded', 'cluster'",
 		"retention: 30d":                        "at '/retention': '30d' does not match pattern",
 		"{shape: cluster, nats: {replicas: 2}}": "at '/nats/replicas': value must be one of 1, 3, 5",
-		"responders: [{name: slack, command: [slack], scaling: {min: 0, max: 2}}]":      "at '/responders/0/scaling/min': minimum: got 0, want 1",
-		"responders: [{name: slack, command: [slack], scaling: {min: 1, max: 4}}]":      "at '/responders/0/scaling/max': maximum: got 4, want 3",
-		"responders: [{name: web, command: [web], replicas: 1}]":                        "responders: web is the name of a role of its own; choose another",
-		"responders: [{name: a, command: [x], replicas: 1, scaling: {min: 1, max: 2}}]": "responder a: replicas and scaling exclude each other; set one of them",
-		"responders: [{name: a, command: [x], hears: nothing, port: 80}]":               "responder a hears nothing, so it has no port; leave port out, or set hears: http",
-		"responders: [{name: a, command: [x], path: /a}]":                               "responder a has a path and no port",
-		"{shape: cluster, responders: [{name: issuer, command: [issuer]}]}":             "issuer is a role of its own; set issuer.enabled",
-		"tls: {nats: {existingSecret: a}, http: {existingSecret: b}}":                   "set one of them",
-		"{shape: cluster, credentials: {generate: false}}":                              "name the Secret in credentials.existing.",
-		"nats: {url: 'nats://x:4222'}":                                                  "nats.url: the shape embedded has a server of its own; set shape: cluster",
-		"persistence: {size: 5G}":                                                       "persistence.storageLimit: 8GiB is more than persistence.size, 5G",
-		"persistence: {size: 1.5Ti, storageLimit: 2TiB}":                                "persistence.storageLimit: 2TiB is more than persistence.size, 1.5Ti",
-		"{shape: cluster, web: {autoscaling: {enabled: true, min: 9, max: 2}}}":         "web.autoscaling: min is 9 and max is 2",
-		"responders: [{name: a, command: [x], scaling: {min: 3, max: 2}}]":              "responder a: scaling.min is 3 and scaling.max is 2",
-		"tls: {nats: {clientSecret: c}}":                                                "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
-		"{shape: cluster, tls: {nats: {clientSecret: c}, http: {existingSecret: h}}}":   "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
+		"responders: [{name: slack, command: [slack], scaling: {min: 0, max: 2}}]":                     "at '/responders/0/scaling/min': minimum: got 0, want 1",
+		"responders: [{name: a, command: [slack]}, {name: b, command: [slack]}]":                       "responders a and b are both of the type slack and would share its asks: give each a tenant",
+		"responders: [{name: a, command: [slack], tenant: x}, {name: b, command: [slack]}]":            "responders a and b are both of the type slack",
+		"responders: [{name: a, command: [slack], type: a}]":                                           "responder a: type is a, and the command slack is of the type slack; leave type out",
+		"responders: [{name: a, command: [x], tenant: a.b}]":                                           "at '/responders/0/tenant': 'a.b' does not match pattern",
+		"responders: [{name: slack, command: [slack], scaling: {min: 1, max: 4}}]":                     "at '/responders/0/scaling/max': maximum: got 4, want 3",
+		"responders: [{name: web, command: [web], replicas: 1}]":                                       "responders: web is the name of a role of its own; choose another",
+		"responders: [{name: a, command: [x], replicas: 1, scaling: {min: 1, max: 2}}]":                "responder a: replicas and scaling exclude each other; set one of them",
+		"responders: [{name: a, command: [x], hears: nothing, port: 80}]":                              "responder a hears nothing, so it has no port; leave port out, or set hears: http",
+		"responders: [{name: a, command: [x], path: /a}]":                                              "responder a has a path and no port",
+		"{shape: cluster, responders: [{name: issuer, command: [issuer]}]}":                            "issuer is a role of its own; set issuer.enabled",
+		"tls: {nats: {existingSecret: a}, http: {existingSecret: b}}":                                  "set one of them",
+		"{shape: cluster, credentials: {generate: false}}":                                             "name the Secret in credentials.existing.",
+		"nats: {url: 'nats://x:4222'}":                                                                 "nats.url: the shape embedded has a server of its own; set shape: cluster",
+		"persistence: {size: 5G}":                                                                      "persistence.storageLimit: 8GiB is more than persistence.size, 5G",
+		"persistence: {size: 1.5Ti, storageLimit: 2TiB}":                                               "persistence.storageLimit: 2TiB is more than persistence.size, 1.5Ti",
+		"{shape: cluster, web: {autoscaling: {enabled: true, min: 9, max: 2}}}":                        "web.autoscaling: min is 9 and max is 2",
+		"responders: [{name: a, command: [x], scaling: {min: 3, max: 2}}]":                             "responder a: scaling.min is 3 and scaling.max is 2",
+		"{serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}":                               "serviceMonitor and podMonitor would scrape every pod twice; enable one of them",
+		"service: {type: LoadBalancer}":                                                                "service.nats: LoadBalancer would publish it beyond the cluster in plain text: set tls.nats.existingSecret, or service.nats.insecure=true",
+		"{shape: cluster, service: {web: {type: NodePort}}}":                                           "service.web: NodePort would publish it beyond the cluster in plain text: set tls.http.existingSecret",
+		"{shape: cluster, service: {gateway: {type: LoadBalancer}}, tls: {nats: {existingSecret: a}}}": "service.gateway: LoadBalancer would publish it",
+		"service: {nats: {loadBalancerClass: x}}":                                                      "service.nats: loadBalancerClass and loadBalancerSourceRanges are of the type LoadBalancer",
+		"service: {nats: {externalTrafficPolicy: Local}}":                                              "service.nats: externalTrafficPolicy is of the types NodePort and LoadBalancer",
+		"service: {nats: {loadBalancerSourceRanges: [10.0.0.1]}}":                                      "'10.0.0.1' does not match pattern",
+		"tls: {nats: {clientSecret: c}}":                                                               "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
+		"{shape: cluster, tls: {nats: {clientSecret: c}, http: {existingSecret: h}}}":                  "tls.nats.clientSecret: the chart's servers ask for client certificates only over TLS; set tls.nats.existingSecret",
 	} {
 		all := []string{values}
 		if strings.HasPrefix(values, "responders:") { // in both shapes

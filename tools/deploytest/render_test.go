@@ -38,6 +38,11 @@ type manifests struct {
 
 // render renders the chart as `helm install RELEASE` would, and decodes every manifest strictly.
 func render(ctx context.Context, release, values string) (manifests, error) {
+	return renderOn(ctx, installed{}, release, values)
+}
+
+// renderOn renders the chart as `helm upgrade RELEASE` would on a cluster with these objects.
+func renderOn(_ context.Context, there installed, release, values string) (manifests, error) {
 	var m manifests
 	chart, err := loader.Load(chartDir)
 	if err != nil {
@@ -52,7 +57,7 @@ func render(ctx context.Context, release, values string) (manifests, error) {
 	if err != nil {
 		return m, err
 	}
-	files, err := engine.Engine{}.RenderWithContext(ctx, chart, all)
+	files, err := engine.RenderWithClientProvider(chart, all, there)
 	if err != nil {
 		return m, err
 	}
@@ -90,6 +95,8 @@ func kinds() map[string]metav1.Object {
 		"rbac.authorization.k8s.io/v1 ClusterRoleBinding": new(rbacv1.ClusterRoleBinding),
 		"keda.sh/v1alpha1 ScaledObject":                   new(scaledObject),
 		"monitoring.coreos.com/v1 ServiceMonitor":         new(serviceMonitor),
+		"monitoring.coreos.com/v1 PodMonitor":             new(podMonitor),
+		"monitoring.coreos.com/v1 PrometheusRule":         new(prometheusRule),
 		"gateway.networking.k8s.io/v1 HTTPRoute":          new(httpRoute),
 	}
 }
@@ -126,17 +133,45 @@ type (
 		metav1.ObjectMeta `json:"metadata"`
 		Spec              struct {
 			Selector  metav1.LabelSelector `json:"selector"`
-			Endpoints []struct {
-				Port        string       `json:"port"`
-				Path        string       `json:"path"`
-				Interval    string       `json:"interval"`
-				Relabelings []relabeling `json:"relabelings"`
-			} `json:"endpoints"`
+			Endpoints []endpoint           `json:"endpoints"`
 		} `json:"spec"`
+	}
+	podMonitor struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              struct {
+			Selector  metav1.LabelSelector `json:"selector"`
+			Endpoints []endpoint           `json:"podMetricsEndpoints"`
+		} `json:"spec"`
+	}
+	endpoint struct {
+		Port              string       `json:"port"`
+		Path              string       `json:"path"`
+		Interval          string       `json:"interval"`
+		Relabelings       []relabeling `json:"relabelings"`
+		MetricRelabelings []relabeling `json:"metricRelabelings"`
 	}
 	relabeling struct {
 		SourceLabels []string `json:"sourceLabels"`
 		TargetLabel  string   `json:"targetLabel"`
+		Regex        string   `json:"regex"`
+		Action       string   `json:"action"`
+	}
+	prometheusRule struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              struct {
+			Groups []struct {
+				Name  string `json:"name"`
+				Rules []struct {
+					Alert       string            `json:"alert"`
+					Expr        string            `json:"expr"`
+					For         string            `json:"for"`
+					Labels      map[string]string `json:"labels"`
+					Annotations map[string]string `json:"annotations"`
+				} `json:"rules"`
+			} `json:"groups"`
+		} `json:"spec"`
 	}
 	httpRoute struct {
 		metav1.TypeMeta   `json:",inline"`

@@ -68,34 +68,6 @@ func TestEveryRuleReportsItsViolationAndNothingElse(t *testing.T) {
 	}
 }
 
-// Every rule must be broken in the tree, to prove that it works.
-func TestEveryImportRuleIsBrokenOnce(t *testing.T) {
-	t.Parallel()
-	config, err := os.ReadFile("../../.golangci.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := os.ReadFile("testdata/tree.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules := 0
-	for line := range strings.Lines(string(config)) {
-		name := strings.TrimSuffix(strings.TrimSpace(line), ":")
-		name, _, _ = strings.Cut(name, ":")
-		if !strings.HasPrefix(name, "arrow-") && !strings.HasPrefix(name, "floor-") {
-			continue
-		}
-		rules++
-		if !strings.Contains(string(tree), "'"+name+"'") {
-			t.Errorf("no file of testdata/tree.txtar breaks rule %q", name)
-		}
-	}
-	if rules < 20 {
-		t.Errorf("found only %d import rules in .golangci.yml: is this test still reading it?", rules)
-	}
-}
-
 func lint(t *testing.T, root, dir string) []issue {
 	t.Helper()
 	path, err := exec.CommandContext(t.Context(), "go", "-C", filepath.Join(root, "tools"), "tool", "-n", "golangci-lint").Output()

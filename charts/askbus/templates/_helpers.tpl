@@ -21,8 +21,8 @@ own in a label of at most 63.
 {{- end }}
 
 {{- define "askbus.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "askbus.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "askbus.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{/*
@@ -48,7 +48,7 @@ app.kubernetes.io/component: {{ . }}
 
 {{/* The metadata of an object: dict "root", "name", and "component", "annotations" and "podLabels" if it has them. */}}
 {{- define "askbus.metadata" -}}
-name: {{ .name }}
+name: {{ .name | quote }}
 labels:
   {{- include "askbus.labels" . | nindent 2 }}
 {{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations }}
@@ -156,7 +156,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "askbus.natsTrustVolumes" -}}
 {{- with include "askbus.natsTLS" . }}
 - name: tls-nats # without its key
-  secret: { secretName: {{ . }}, items: [{ key: ca.crt, path: ca.crt }] }
+  secret: { secretName: {{ . | quote }}, items: [{ key: ca.crt, path: ca.crt }] }
 {{- end }}
 {{- include "askbus.natsClientVolumes" . }}
 {{- end }}
@@ -176,23 +176,54 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "askbus.natsClientVolumes" -}}
 {{- with .Values.tls.nats.clientSecret }}
 - name: tls-client
-  secret: { secretName: {{ . }}, defaultMode: 0440 }
+  secret: { secretName: {{ . | quote }}, defaultMode: 0440 }
 {{- end }}
 {{- end }}
 
-{{/* The responder types, joined by commas. */}}
-{{- define "askbus.types" -}}
-{{- $types := list }}
-{{- range .Values.responders }}{{ $types = append $types .name }}{{ end }}
+{{/* What a responder serves: TYPE, or TYPE@TENANT. */}}
+{{- define "askbus.group" -}}
+{{- $fixed := "" }}
+{{- if and (not .image) (has (first .command) (list "slack" "push")) }}{{ $fixed = first .command }}{{ end }}
+{{- if and .type $fixed (ne .type $fixed) }}{{ fail (printf "responder %s: type is %s, and the command %s is of the type %s; leave type out" .name .type $fixed $fixed) }}{{ end }}
+{{- default (default .name $fixed) .type }}{{ with .tenant }}@{{ . }}{{ end }}
+{{- end }}
+
+{{/* Where the broker's figure, KEDA and consumers name a responder; and with its own name, as [NAME=]TYPE[@TENANT]. */}}
+{{- define "askbus.groups" -}}
+{{- $groups := list }}
+{{- range .Values.responders }}{{ $groups = append $groups (include "askbus.group" .) }}{{ end }}
+{{- join "," $groups }}
+{{- end }}
+{{- define "askbus.named" -}}
+{{- $named := list }}
+{{- range .Values.responders }}{{ $group := include "askbus.group" . }}{{ $named = append $named (ternary $group (printf "%s=%s" .name $group) (eq .name $group)) }}{{ end }}
+{{- join "," $named }}
+{{- end }}
+
+{{/* Checks the responders. */}}
+{{- define "askbus.checkResponders" -}}
+{{- $names := list }}
+{{- $of := dict }}
+{{- range .Values.responders }}
+{{- $names = append $names .name }}
+{{- $group := include "askbus.group" . }}
+{{- $typ := first (splitList "@" $group) }}
+{{- $name := .name }}
+{{- range $other, $served := $of }}
+{{- if and (eq $typ (first (splitList "@" $served))) (or (eq $group $served) (eq $typ $group) (eq $typ $served)) }}
+{{- if ne $other $name }}{{ fail (printf "responders %s and %s are both of the type %s and would share its asks: give each a tenant of its own, or another type" $other $name $typ) }}{{ end }}
+{{- end }}
+{{- end }}
+{{- $_ := set $of .name $group }}
+{{- end }}
 {{- /* The schema's message for these would be "'not' failed". */}}
 {{- range .Values.responders }}
 {{- if has .name (list "broker" "web" "gateway" "server" "nats" "test" "keys" "ops" "credentials") }}{{ fail (printf "responders: %s is the name of a role of its own; choose another" .name) }}{{ end }}
 {{- if and .replicas .scaling }}{{ fail (printf "responder %s: replicas and scaling exclude each other; set one of them" .name) }}{{ end }}
 {{- if and .port (eq (default "http" .hears) "nothing") }}{{ fail (printf "responder %s hears nothing, so it has no port; leave port out, or set hears: http" .name) }}{{ end }}
 {{- end }}
-{{- if has "issuer" $types }}{{ fail "responders: issuer is a role of its own; set issuer.enabled" }}{{ end }}
-{{- if ne (len $types) (len (uniq $types)) }}{{ fail "responders: two have the same name" }}{{ end }}
-{{- join "," $types }}
+{{- if has "issuer" $names }}{{ fail "responders: issuer is a role of its own; set issuer.enabled" }}{{ end }}
+{{- if ne (len $names) (len (uniq $names)) }}{{ fail "responders: two have the same name" }}{{ end }}
 {{- end }}
 
 {{/* The address that people or agents are given: dict "root" and "url". */}}

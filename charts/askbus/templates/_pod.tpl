@@ -28,7 +28,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
-  serviceAccountName: {{ if .reviews }}{{ include "askbus.fullname" $root }}-issuer{{ else }}{{ include "askbus.serviceAccountName" $root }}{{ end }}
+  serviceAccountName: {{ if .reviews }}{{ include "askbus.fullname" $root }}-issuer{{ else }}{{ include "askbus.serviceAccountName" $root | quote }}{{ end }}
   automountServiceAccountToken: {{ default false .reviews }}
   # Otherwise Kubernetes sets variables such as ASKBUS_PORT for a Service named askbus, which look like settings.
   enableServiceLinks: false
@@ -151,7 +151,7 @@ spec:
     {{- with .secret }}
     - name: creds
       secret:
-        secretName: {{ . }}
+        secretName: {{ . | quote }}
         defaultMode: 0440
     {{- end }}
     {{- if .secret }}
@@ -166,13 +166,13 @@ spec:
     {{- with .tls }}
     - name: tls
       secret:
-        secretName: {{ . }}
+        secretName: {{ . | quote }}
         defaultMode: 0440
     {{- end }}
     {{- with .keys }}
     - name: keys
       secret:
-        secretName: {{ . }}
+        secretName: {{ . | quote }}
         defaultMode: 0440
     {{- end }}
     {{- with concat $root.Values.extraVolumes (default list .role.extraVolumes) }}
@@ -197,7 +197,7 @@ spec:
   {{- end }}
   {{- end }}
   {{- with $c.priorityClassName }}
-  priorityClassName: {{ . }}
+  priorityClassName: {{ . | quote }}
   {{- end }}
   {{- with $c.nodeSelector }}
   nodeSelector:
@@ -240,7 +240,7 @@ capabilities:
     accessModes:
       {{- toYaml .Values.persistence.accessModes | nindent 6 }}
     {{- with .Values.persistence.storageClass }}
-    storageClassName: {{ . }}
+    storageClassName: {{ . | quote }}
     {{- end }}
     resources:
       requests:
@@ -265,7 +265,7 @@ capabilities:
 - name: ASKBUS_MAX_STORE
   value: {{ . | quote }}
 {{- end }}
-{{- with include "askbus.types" . }}
+{{- with include "askbus.groups" . }}
 - name: ASKBUS_RESPONDER_TYPES
   value: {{ . | quote }}
 {{- end }}
@@ -282,8 +282,8 @@ capabilities:
 - name: ASKBUS_WEB_COOKIE_KEY
   valueFrom:
     secretKeyRef:
-      name: {{ .existingSecret }}
-      key: {{ .key }}
+      name: {{ .existingSecret | quote }}
+      key: {{ .key | quote }}
 {{- else if include "askbus.cluster" $ }}
 - name: ASKBUS_WEB_COOKIE_KEY_FILE
   value: /creds/cookie-key
@@ -344,7 +344,7 @@ template:
       - name: data
         emptyDir: { sizeLimit: 16Mi }
     {{- with .root.Values.priorityClassName }}
-    priorityClassName: {{ . }}
+    priorityClassName: {{ . | quote }}
     {{- end }}
     {{- with .root.Values.affinity }}
     affinity:

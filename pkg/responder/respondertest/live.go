@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/broker"
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -99,7 +99,7 @@ func newViewing(t *testing.T, s Screen) *viewing {
 // run starts the screen.
 func (v *viewing) run() {
 	v.t.Helper()
-	nc := v.line.Connect(natsd.Role{Name: natsd.RoleResponder, Type: v.screen.Type()})
+	nc := v.line.Connect(rights.Role{Name: rights.RoleResponder, Type: v.screen.Type()})
 	r, err := responder.New(nc, v.screen.Type(), responder.Options{Logger: natstest.Logger()})
 	if err != nil {
 		v.t.Fatal(err)
@@ -160,7 +160,7 @@ func (v *viewing) shows() {
 
 func (v *viewing) takesBack() {
 	v.run()
-	operator, err := client.New(v.bus.Connect(natsd.Role{Name: natsd.RoleOperator}), client.Options{})
+	operator, err := client.New(v.bus.Connect(rights.Role{Name: rights.RoleOperator}), client.Options{})
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func (v *viewing) hostile() {
 	v.run()
 	v.ask(ask.Ask{ID: "h1", Title: "\x1b]0;owned\x07 <script>alert(1)</script> \u202egpj", Context: longText, Questions: []ask.Question{{
 		ID: "db", Kind: ask.KindChoice, Text: "<!channel> @everyone " + longText[:9000], Options: []ask.Option{
-			{ID: "pg", Label: strings.Repeat("x", 500), Description: "[click](javascript:alert(1))"}, {ID: "lite", Label: "\u200fעברית \x1b[31mred\x00"},
+			{ID: "pg", Label: strings.Repeat("x", 500), Description: "[click](javascript:alert(1))"}, {ID: "lite", Label: "\u200fעברית \x1b[31mred"},
 		},
 	}}})
 	r := v.read(ann, "h1", true, "<script>alert(1)</script>", "@everyone")

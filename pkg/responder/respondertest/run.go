@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/natstest"
+	"github.com/askbus/askbus/internal/testkit/natstest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
 	"github.com/nats-io/nats.go/jetstream"
@@ -268,7 +268,7 @@ func hostile(s *scene) {
 	s.replica()
 	s.ask(ask.Ask{ID: "h1", Title: "\x1b]0;owned\x07 <script>alert(1)</script> \u202egpj", Context: longText, Questions: []ask.Question{{
 		ID: "db", Kind: ask.KindChoice, Text: "<!channel> @everyone " + longText[:9000], Options: []ask.Option{
-			{ID: "pg", Label: strings.Repeat("x", 500), Description: "[click](javascript:alert(1))"}, {ID: "lite", Label: "\u200fעברית \x1b[31mred\x00"},
+			{ID: "pg", Label: strings.Repeat("x", 500), Description: "[click](javascript:alert(1))"}, {ID: "lite", Label: "\u200fעברית \x1b[31mred"},
 		},
 	}}})
 	p := s.open("h1")

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/askbus/askbus/internal/ledger"
-	"github.com/askbus/askbus/internal/natsd"
-	"github.com/askbus/askbus/internal/natstest"
-	"github.com/askbus/askbus/internal/waittest"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/client"
 	"github.com/askbus/askbus/pkg/responder"
@@ -128,7 +128,7 @@ func newScene(t *testing.T, s Surface) *scene {
 
 func (s *scene) responder(typ string) (*responder.Responder, *nats.Conn) {
 	s.t.Helper()
-	nc := s.bus.Connect(natsd.Role{Name: natsd.RoleResponder, Type: typ})
+	nc := s.bus.Connect(rights.Role{Name: rights.RoleResponder, Type: typ})
 	r, err := responder.New(nc, typ, responder.Options{Logger: natstest.Logger()})
 	if err != nil {
 		s.t.Fatal(err)

@@ -1,9 +1,12 @@
 // Command chartdoc writes the README of charts/askbus: the table of values from
-// the descriptions of values.schema.json and the defaults of values.yaml.
+// the descriptions of values.schema.json and the defaults of values.yaml. It also
+// copies the alerts and the dashboard of deploy into the chart, because a chart
+// cannot read files outside.
 package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"maps"
@@ -54,10 +57,22 @@ func main() {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "README.md"), []byte(text), 0o644) //nolint:gosec // a document
 	}
+	for to, from := range copied {
+		if err != nil {
+			break
+		}
+		var data []byte
+		if data, err = os.ReadFile(filepath.Join("../../deploy", from)); err == nil { //nolint:gosec // as below
+			err = errors.Join(os.MkdirAll(filepath.Join(dir, "files"), 0o755), os.WriteFile(filepath.Join(dir, "files", to), data, 0o644)) //nolint:gosec // documents
+		}
+	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
+
+// copied are the files of the chart that are those of deploy.
+var copied = map[string]string{"alerts.yaml": "prometheus/alerts.yaml", "askbus.json": "grafana/askbus.json"} //nolint:gochecknoglobals // a constant table
 
 // readme returns the chart's README.
 func readme(dir string) (string, error) {

@@ -1,5 +1,0 @@
-package main
-
-import "golang.org/x/sys/unix"
-
-func getsid() (int, error) { return unix.Getsid(0) }

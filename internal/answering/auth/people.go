@@ -1,0 +1,80 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/nats-io/nats.go"
+)
+
+// Session is a sign-in session for lists, without secrets.
+type Session struct {
+	ID        string    `json:"id"` // the hash of the secret id
+	Tenant    string    `json:"tenant,omitempty"`
+	Principal string    `json:"principal"`
+	Name      string    `json:"name,omitempty"`
+	Client    string    `json:"client,omitempty"`
+	Created   time.Time `json:"created"`
+	Seen      time.Time `json:"seen"`
+}
+
+// ErrNobody means that the person has no sessions to end.
+var ErrNobody = errors.New("nobody is signed in")
+
+// People lists and ends sign-in sessions, with an operator's credential.
+type People struct{ bucket *state.Bucket }
+
+// NewPeople makes People over an operator's connection. It sends nothing.
+func NewPeople(nc *nats.Conn) *People {
+	return &People{state.Open(nc, state.Operator(), state.Sessions)}
+}
+
+// List returns every session, the most recently active first.
+func (p *People) List(ctx context.Context) ([]Session, error) {
+	entries, err := p.bucket.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Session, 0, len(entries))
+	for i := range entries {
+		var r record
+		if err := json.Unmarshal(entries[i].Value, &r); err != nil {
+			return nil, fmt.Errorf("session %s: %w", entries[i].Key.Name, err)
+		}
+		if r.Challenge != "" {
+			continue // not redeemed yet; it ends with the session that created it
+		}
+		k := entries[i].Key
+		list = append(list, Session{k.Name, k.Tenant, r.Principal, r.Name, r.Client, r.Created, r.Seen})
+	}
+	slices.SortStableFunc(list, func(a, b Session) int { return b.Seen.Compare(a.Seen) })
+	return list, nil
+}
+
+// End ends the session with this id, or all of this principal, and returns
+// them.
+func (p *People) End(ctx context.Context, idOrPrincipal string) ([]Session, error) {
+	all, err := p.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var gone []Session
+	for _, s := range all {
+		if s.ID != idOrPrincipal && s.Principal != idOrPrincipal {
+			continue
+		}
+		if err := p.bucket.Delete(ctx, state.Key{Tenant: s.Tenant, Name: s.ID}); err != nil {
+			return gone, err
+		}
+		gone = append(gone, s)
+	}
+	if len(gone) == 0 {
+		return nil, fmt.Errorf("%w as %q, and no session has that id; \"askbus people list\" shows them", ErrNobody, idOrPrincipal)
+	}
+	return gone, nil
+}

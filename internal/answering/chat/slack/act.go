@@ -1,0 +1,371 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+
+	"github.com/askbus/askbus/internal/process/lang"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+	slackapi "github.com/slack-go/slack"
+)
+
+// interaction is a click or a submission from Slack. It decodes only what is needed: one odd block
+// in the message must not lose the click.
+type interaction struct {
+	Type      string `json:"type"`
+	TriggerID string `json:"trigger_id"`
+	Team      struct {
+		ID string `json:"id"`
+	} `json:"team"`
+	User struct {
+		ID       string `json:"id"`
+		Name     string `json:"name"`
+		Username string `json:"username"`
+		TeamID   string `json:"team_id"`
+	} `json:"user"`
+	Container struct {
+		ChannelID string `json:"channel_id"`
+		MessageTS string `json:"message_ts"`
+		ThreadTS  string `json:"thread_ts"`
+	} `json:"container"`
+	Channel struct {
+		ID string `json:"id"`
+	} `json:"channel"`
+	Message struct {
+		TS       string `json:"ts"`
+		ThreadTS string `json:"thread_ts"`
+	} `json:"message"`
+	Actions     []action `json:"actions"`
+	ResponseURL string   `json:"response_url"`
+	State       struct {
+		Values values `json:"values"`
+	} `json:"state"`
+	View struct {
+		ID         string `json:"id"`
+		Hash       string `json:"hash"`
+		CallbackID string `json:"callback_id"`
+		Metadata   string `json:"private_metadata"`
+		State      struct {
+			Values values `json:"values"`
+		} `json:"state"`
+	} `json:"view"`
+}
+
+type action struct {
+	value
+	ActionID string `json:"action_id"`
+	BlockID  string `json:"block_id"`
+	ActionTS string `json:"action_ts"`
+}
+
+func (in *interaction) actor(proof string) actor {
+	a := actor{User: in.User.ID, Name: in.User.Name, Team: in.User.TeamID, Proof: proof}
+	if a.Name == "" {
+		a.Name = in.User.Username
+	}
+	if a.Team == "" {
+		a.Team = in.Team.ID
+	}
+	return a
+}
+
+func (in *interaction) message() message {
+	m := message{Channel: in.Container.ChannelID, TS: in.Container.MessageTS, Thread: in.Container.ThreadTS}
+	if m.Channel == "" {
+		m.Channel = in.Channel.ID
+	}
+	if m.TS == "" {
+		m.TS = in.Message.TS
+	}
+	if m.Thread == "" && in.Message.ThreadTS != m.TS {
+		m.Thread = in.Message.ThreadTS
+	}
+	return m
+}
+
+// readInteraction decodes a click or a submission. One that names no user is refused: it would be
+// nobody's answer.
+func readInteraction(payload []byte) (*interaction, error) {
+	var in interaction
+	if err := json.Unmarshal(payload, &in); err != nil {
+		return nil, fmt.Errorf("malformed interaction: %w", err)
+	}
+	if strings.TrimSpace(in.User.ID) == "" {
+		return nil, errors.New("invalid interaction: user.id is empty")
+	}
+	return &in, nil
+}
+
+// interact handles a click or a submission. It returns the body of the acknowledgement; nil is an
+// empty one.
+func (s *App) interact(ctx context.Context, payload []byte, proof string) any {
+	in, err := readInteraction(payload)
+	if err != nil {
+		s.log.WarnContext(ctx, "refused an interaction", slog.String("error", err.Error()))
+		return nil
+	}
+	switch in.Type {
+	case "block_actions":
+		if len(in.Actions) > 0 {
+			s.click(ctx, in, &in.Actions[0], in.actor(proof))
+		}
+	case "view_submission":
+		return s.submit(ctx, in, in.actor(proof))
+	}
+	return nil
+}
+
+// click handles an action on an element.
+func (s *App) click(ctx context.Context, in *interaction, act *action, who actor) {
+	name, _, _ := strings.Cut(act.ActionID, ":")
+	if name == actionSay {
+		s.pressed(ctx, in, act, who)
+		return
+	}
+	at := act.Value
+	if name == actionSelect {
+		at = act.BlockID
+	}
+	t, ok := chat.ParseRef(at)
+	if !ok {
+		return // a link, or an input that its button submits
+	}
+	m := in.message()
+	rec, err := s.bus.Get(ctx, t.Key)
+	if err != nil || rec.Life != t.Life {
+		s.lost(ctx, m, who, rec, t, err)
+		return
+	}
+	if t.Q >= len(rec.Ask.Questions) {
+		return
+	}
+	q := &rec.Ask.Questions[t.Q]
+	ans := ask.Answer{QuestionID: q.ID}
+	switch name {
+	case actionAnswer, actionDecline:
+		s.open(ctx, in, m, &rec, t, name)
+		return
+	case actionChoose:
+		if q.Kind == ask.KindBoolean {
+			ans.Boolean = new(t.Option == card.Yes)
+		} else {
+			ans.Selected = []string{t.Option}
+		}
+	case actionSelect:
+		ans.Selected = selected(q, act.chosen())
+	case actionSend:
+		for _, v := range in.State.Values[t.Question()] {
+			ans.Selected = append(ans.Selected, selected(q, v.chosen())...)
+		}
+		if len(ans.Selected) == 0 && q.Optional {
+			ans.Skipped = true
+		}
+	default:
+		return
+	}
+	why, _ := s.answer(ctx, &rec, m, who, ask.Reply{AnswerID: chat.AnswerID(Type, m.Channel, m.TS, act.ActionTS, who.User), Answers: []ask.Answer{ans}})
+	if why != "" {
+		s.tell(ctx, m, who.User, why)
+	}
+}
+
+func selected(q *ask.Question, numbers []int) []string {
+	var ids []string
+	for _, n := range numbers {
+		if n < len(q.Options) && !slices.Contains(ids, q.Options[n].ID) {
+			ids = append(ids, q.Options[n].ID)
+		}
+	}
+	return ids
+}
+
+// lost reports that a card's ask is not the current one, and closes the card.
+func (s *App) lost(ctx context.Context, m message, who actor, rec ask.Record, t chat.Ref, err error) {
+	shared := lang.Of(s.routes().Default.Language)
+	if err == nil {
+		shared = s.language(&rec.Ask)
+	}
+	if _, shown := chat.Lost(shared, shared, err); shown != "" {
+		s.close(ctx, m, shown)
+	}
+	s.background(ctx, func(ctx context.Context) {
+		s.meet(ctx, who.User)
+		told, _ := chat.Lost(s.speaks(who.User, nil), shared, err)
+		s.whisper(ctx, m, who.User, textCard(told))
+	})
+	s.log.InfoContext(ctx, "received a click on an outdated card", slog.String("ask_id", t.Key.ID), slog.String("life", rec.Life))
+}
+
+// close removes the buttons from a card that no outcome will update.
+func (s *App) close(ctx context.Context, m message, text string) {
+	if m.TS == "" {
+		return
+	}
+	s.background(ctx, func(ctx context.Context) {
+		c := content{Text: text, Blocks: []slackapi.Block{slackapi.NewSectionBlock(plain(text, maxSection), nil, nil)}}
+		if err := s.api.update(ctx, responder.Rank{Urgent: true, At: s.opts.Clock.Now()}, m, c); err != nil && !gone(err) {
+			s.log.WarnContext(ctx, "cannot close a card", slog.String("error", err.Error()))
+		}
+	})
+}
+
+// tell sends a person an ephemeral message in their language, after the acknowledgement.
+func (s *App) tell(ctx context.Context, m message, user, text string) {
+	s.background(ctx, func(ctx context.Context) {
+		s.meet(ctx, user)
+		s.whisper(ctx, m, user, textCard(s.speaks(user, nil).Say(text)))
+	})
+}
+
+// whisper sends a message to one person: an ephemeral one where they are looking, or a direct message
+// if there is no channel, as on the Home tab, or the person is not in it.
+func (s *App) whisper(ctx context.Context, m message, user string, c content) {
+	var err error
+	if m.Channel != "" {
+		err = s.api.whisper(ctx, m, user, c)
+	}
+	if m.Channel == "" || code(err) == "user_not_in_channel" {
+		var channel string
+		if channel, err = s.channel(ctx, Target{Person: user}); err == nil {
+			_, err = s.api.post(ctx, responder.Rank{Urgent: true, At: s.opts.Clock.Now()}, channel, "", false, c, nil)
+		}
+	}
+	if err != nil {
+		s.log.InfoContext(ctx, "cannot send a message to a user", slog.String("error", err.Error()))
+	}
+}
+
+// open opens a modal. Its trigger expires after three seconds.
+func (s *App) open(ctx context.Context, in *interaction, m message, rec *ask.Record, t chat.Ref, name string) {
+	from := modalRef{Target: t.String(), Channel: m.Channel, TS: m.TS, Thread: m.Thread}
+	s.meet(ctx, in.User.ID)
+	l := s.speaks(in.User.ID, &rec.Ask)
+	a := s.askedIn(l, rec, s.linkTo(t.Key))
+	v := answerModal(a, from)
+	switch {
+	case rec.Outcome != nil:
+		v = noteModal(l, l.Say("Already ended"), chat.First(Type, l, rec, rec.Outcome, s.opts.Clock.Now()))
+		s.heal(ctx, rec, m)
+	case name == actionDecline:
+		v = declineModal(a, from)
+	}
+	if err := s.api.openView(ctx, in.TriggerID, v); err != nil {
+		s.log.WarnContext(ctx, "cannot open a modal", slog.String("ask_id", t.Key.ID), slog.String("error", err.Error()))
+		s.tell(ctx, m, in.User.ID, "The form could not be opened in time. Please click again.")
+	}
+}
+
+// heal updates a clicked card whose ask had ended.
+func (s *App) heal(ctx context.Context, rec *ask.Record, m message) {
+	if m.TS == "" {
+		return
+	}
+	s.background(ctx, func(ctx context.Context) {
+		s.clicked.Add(m.Channel+"/"+m.TS, struct{}{})
+		e := responder.Ended{Post: responder.Post{Ask: rec.Ask, Life: rec.Life, AskedAt: rec.AskedAt}, Places: []ask.Place{{Ref: m.ref()}}, Outcome: *rec.Outcome}
+		if err := (presenter{s}).Update(ctx, e); err != nil {
+			s.log.WarnContext(ctx, "cannot update a card that was clicked", slog.String("error", err.Error()))
+		}
+	})
+}
+
+// answer sends a person's answer, as decide does.
+func (s *App) answer(ctx context.Context, rec *ask.Record, m message, who actor, reply ask.Reply) (why string, err error) {
+	return s.decide(ctx, "answer", rec, m, who, func(k ask.Key, at ask.Place, by ask.By) (ask.Outcome, error) {
+		reply.By = by
+		if srv := s.server.Load(); srv != nil && m.TS != "" {
+			return srv.Answer(ctx, k, at, reply)
+		}
+		return s.bus.Answer(ctx, k, reply)
+	})
+}
+
+// decline declines for a person, as decide does.
+func (s *App) decline(ctx context.Context, rec *ask.Record, m message, who actor, d responder.Decline) (why string, err error) {
+	return s.decide(ctx, "decline", rec, m, who, func(k ask.Key, at ask.Place, by ask.By) (ask.Outcome, error) {
+		d.By = by
+		if srv := s.server.Load(); srv != nil && m.TS != "" {
+			return srv.Cancel(ctx, k, at, d)
+		}
+		return s.bus.Cancel(ctx, k, d)
+	})
+}
+
+// decide sends a person's decision. err is the broker's; why is what to tell the person, if
+// anything.
+func (s *App) decide(ctx context.Context, what string, rec *ask.Record, m message, who actor, send func(ask.Key, ask.Place, ask.By) (ask.Outcome, error)) (why string, err error) {
+	by, refused := s.by(ctx, who, &rec.Ask, s.routes())
+	if refused != "" {
+		s.refusedPerson(what, who, rec.Ask.Key(), refused)
+		return refused, ask.Refuse(ask.CodeForbidden, "%s", refused)
+	}
+	s.clicked.Add(m.Channel+"/"+m.TS, struct{}{})
+	_, err = send(rec.Ask.Key(), ask.Place{Ref: m.ref()}, by)
+	return chat.Explain(Type, s.speaks(who.User, &rec.Ask), rec, err, s.opts.Clock.Now()), err
+}
+
+// submit handles a modal's submission. The acknowledgement closes the modal, or marks the invalid
+// fields.
+func (s *App) submit(ctx context.Context, in *interaction, who actor) any {
+	ref, t, ok := parseModalRef(in.View.Metadata)
+	if !ok {
+		return nil
+	}
+	m, l := ref.message(), s.speaks(who.User, nil)
+	rec, err := s.bus.Get(ctx, t.Key)
+	if err != nil || rec.Life != t.Life {
+		if err != nil && !errors.Is(err, ask.ErrNotFound) {
+			return sayErrors(in, l.Say("Not stored: askbus cannot be reached. Please send it again in a moment."))
+		}
+		return sayView(l, l.Say("Ended"), l.Say("This question no longer exists, or was asked again. Nothing was stored."))
+	}
+	id := chat.AnswerID(Type, m.Channel, m.TS, in.View.ID+in.View.Hash, who.User)
+	if in.View.CallbackID == callbackDecline {
+		reason := strings.TrimSpace(in.View.State.Values[fieldReason][fieldValue].Value)
+		why, err := s.decline(ctx, &rec, m, who, responder.Decline{AnswerID: id, Reason: reason})
+		if err != nil {
+			return sayView(l, l.Say("Not declined"), why)
+		}
+		return nil
+	}
+	answers, faults := in.View.State.Values.read(l, &rec.Ask)
+	if len(faults) > 0 {
+		return map[string]any{"response_action": "errors", "errors": faults}
+	}
+	why, err := s.answer(ctx, &rec, m, who, ask.Reply{AnswerID: id, Answers: answers})
+	switch e, _ := errors.AsType[*ask.Error](err); {
+	case err == nil:
+		return nil
+	case errors.Is(err, ask.ErrInvalid) && e != nil:
+		if errs := fieldFaults(&rec.Ask, s.askedIn(l, &rec, "").Card, e.Faults); len(errs) > 0 {
+			return map[string]any{"response_action": "errors", "errors": errs}
+		}
+		return sayErrors(in, why)
+	case errors.Is(err, ask.ErrResolved), errors.Is(err, ask.ErrForbidden):
+		return sayView(l, l.Say("Not stored"), why)
+	}
+	return sayErrors(in, why)
+}
+
+// sayErrors shows an error at a modal's first field; the modal stays open with its input.
+func sayErrors(in *interaction, text string) any {
+	field := fieldReason
+	if in.View.CallbackID == callbackAnswer {
+		field = fieldAnswer + "0"
+	}
+	return map[string]any{"response_action": "errors", "errors": map[string]string{field: clip(text, 2000)}}
+}
+
+// sayView replaces a modal by a message.
+func sayView(l *lang.Language, title, text string) any {
+	return map[string]any{"response_action": "update", "view": noteModal(l, title, text)}
+}

@@ -1,0 +1,266 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Type is the responder type.
+const Type = "slack"
+
+// Options tunes an [App]. A bot token and either a signing secret (HTTP) or an
+// app-level token (Socket Mode) are required.
+type Options struct {
+	BotToken      string // xoxb-…
+	AppToken      string // xapp-…: Socket Mode
+	SigningSecret string // HTTP: verifies requests
+
+	RouteFile string // routing file; read again when it changes
+	Routes    Routes // used without a RouteFile
+
+	// Replicas is how many processes share this token's limits; default 1.
+	Replicas int
+	// Connections is how many Socket Mode connections this process holds, so that one that Slack
+	// closes leaves no gap; default 2.
+	Connections int
+	// EmailPrefix plus a member's e-mail address is a principal that the member may answer as, such
+	// as "oidc:"; empty: none.
+	EmailPrefix string
+	// Strangers are ids of other workspaces whose members may answer in shared channels; default:
+	// none.
+	Strangers []string
+	// Link returns the URL at which an ask can be answered in a browser; nil: none.
+	Link func(ask.Key) string
+	// AckAfter is when a request is acknowledged even if its answer is not stored yet; default 2.5
+	// s.
+	AckAfter time.Duration
+
+	// NoLimits disables rate limits, for measurements with a fake Slack that has none.
+	NoLimits bool
+
+	// Refused is called for each refused request and answer that no broker sees, without waiting; nil:
+	// not called.
+	Refused func(Refusal)
+
+	APIURL string          // default: Slack's
+	Clock  responder.Clock // default: the system's
+	Logger *slog.Logger    // default: discard
+}
+
+// Refusal is a request or an answer that the surface refused.
+type Refusal struct {
+	What    string // "POST /slack/interactions", "answer", "decline"
+	Code    string
+	Why     string
+	Address string  // of the sender of an unverified request
+	By      ask.By  // the person whom Slack named; zero: nobody is verified
+	Ask     ask.Key // zero: none
+}
+
+func (s *App) refused(f Refusal) {
+	if s.opts.Refused != nil {
+		s.opts.Refused(f)
+	}
+}
+
+// refusedPerson reports a person who may not answer at all.
+func (s *App) refusedPerson(what string, who actor, k ask.Key, why string) {
+	s.refused(Refusal{What: what, Code: ask.CodeForbidden, Why: why, By: ask.By{Principal: "slack:" + who.Team + "/" + who.User, Name: who.Name, Proof: who.Proof}, Ask: k})
+}
+
+// Defaults of [Options].
+const (
+	defaultAPI = "https://slack.com/api/"
+	ackAfter   = 2500 * time.Millisecond
+)
+
+// App is the surface: it posts with [App.Serve] and receives with [App.Handler] or [App.Listen]. It
+// is safe for concurrent use.
+type App struct {
+	opts   Options
+	log    *slog.Logger
+	bus    *responder.Responder
+	api    *api
+	people *people
+	routes func() *Routes // the current ones
+
+	server  atomic.Pointer[responder.Server]
+	who     atomic.Pointer[Identity]
+	threads *lru.Cache[string, string]   // first messages of threads that a receipt names, by channel and session
+	latest  *lru.Cache[string, message]  // last cards, by channel and session
+	places  *lru.Cache[string, message]  // direct messages, by user
+	clicked *lru.Cache[string, struct{}] // just clicked posts, which are edited first
+	seen    *lru.Cache[string, struct{}] // handled events
+	sockets socketState
+	busy    chan struct{} // one entry per request in progress
+	after   sync.WaitGroup
+}
+
+// maxBusy bounds how many clicks, replies and commands are handled at once.
+const maxBusy = 256
+
+// Check returns an error for a missing or invalid setting.
+func (o *Options) Check() error {
+	switch {
+	case o.BotToken == "":
+		return errors.New("slack: missing bot token: set ASKBUS_SLACK_BOT_TOKEN or ASKBUS_SLACK_BOT_TOKEN_FILE")
+	case !strings.HasPrefix(o.BotToken, "xoxb-"):
+		return errors.New("slack: the bot token must begin with xoxb-")
+	case o.AppToken == "" && o.SigningSecret == "":
+		return errors.New("slack: no transport for clicks: set ASKBUS_SLACK_APP_TOKEN (Socket Mode) or ASKBUS_SLACK_SIGNING_SECRET (HTTP)")
+	case o.AppToken != "" && !strings.HasPrefix(o.AppToken, "xapp-"):
+		return errors.New("slack: the app-level token must begin with xapp-")
+	case o.RouteFile == "" && o.Routes.Default.Channel == "" && o.Routes.Default.Person == "":
+		return errors.New("slack: no channel to post to: set ASKBUS_SLACK_ROUTES or ASKBUS_SLACK_CHANNEL")
+	}
+	return nil
+}
+
+// New makes the surface. It makes no calls.
+func New(bus *responder.Responder, opts Options) (*App, error) {
+	if err := opts.Check(); err != nil {
+		return nil, err
+	}
+	if opts.APIURL == "" {
+		opts.APIURL = defaultAPI
+	}
+	if opts.Connections <= 0 {
+		opts.Connections = 2
+	}
+	if opts.AckAfter <= 0 {
+		opts.AckAfter = ackAfter
+	}
+	if opts.Clock == nil {
+		opts.Clock = responder.WallClock()
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	opts.Routes.Member = member
+	routes := func() *Routes { return &opts.Routes }
+	if opts.RouteFile != "" {
+		f, err := file.OpenLive(opts.RouteFile, ParseRoutes, opts.Logger)
+		if err != nil {
+			return nil, fmt.Errorf("slack: routing file: %w", err)
+		}
+		routes = f.Content
+	}
+	a := newAPI(&opts)
+	return &App{
+		opts: opts, log: opts.Logger, bus: bus, api: a, people: newPeople(a, opts.Clock.Now), routes: routes,
+		threads: chat.NewCache[string, string](20_000), latest: chat.NewCache[string, message](20_000), places: chat.NewCache[string, message](5_000), clicked: chat.NewCache[string, struct{}](2_000),
+		seen: chat.NewCache[string, struct{}](10_000), busy: make(chan struct{}, maxBusy),
+	}, nil
+}
+
+// Serve posts asks and edits them to their outcomes until ctx ends.
+func (s *App) Serve(ctx context.Context, opts responder.ServeOptions) error {
+	opts.Link, opts.Clock = s.link(opts.Link), s.opts.Clock
+	opts.Limiter = s.api.limiter
+	opts.CallLimit = 10 * time.Minute
+	srv, err := responder.NewServer(s.bus, presenter{s}, opts)
+	if err != nil {
+		return err
+	}
+	s.server.Store(srv)
+	return srv.Run(ctx)
+}
+
+// Drain waits for work that continues after its acknowledgement. No more deliveries may arrive.
+func (s *App) Drain() { s.after.Wait() }
+
+func (s *App) link(other func(ask.Key) string) func(ask.Key) string {
+	if s.opts.Link != nil {
+		return s.opts.Link
+	}
+	return other
+}
+
+func (s *App) linkTo(k ask.Key) string {
+	if s.opts.Link == nil {
+		return ""
+	}
+	return s.opts.Link(k)
+}
+
+// Connect looks up the token's workspace. Without it every user is refused as a non-member.
+func (s *App) Connect(ctx context.Context) (Identity, error) {
+	var id Identity
+	err := s.api.call(ctx, "auth.test", "", responder.Rank{Urgent: true, At: s.opts.Clock.Now()}, func(ctx context.Context) error {
+		res, err := s.api.client.AuthTestContext(ctx)
+		if err != nil {
+			return err
+		}
+		id = Identity{Team: res.TeamID, Enterprise: res.EnterpriseID, BotUser: res.UserID, BotID: res.BotID, URL: res.URL, Scopes: scopes(res.Header)}
+		return nil
+	})
+	if err != nil {
+		return id, err
+	}
+	s.who.Store(&id)
+	return id, nil
+}
+
+// Keep calls Connect until it succeeds.
+func (s *App) Keep(ctx context.Context) error {
+	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+		_, err := s.Connect(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil //nolint:nilerr // being told to stop is not an error
+		}
+		s.log.WarnContext(ctx, "cannot connect to slack with this token", slog.String("error", err.Error()))
+		_ = s.opts.Clock.Sleep(ctx, wait) // fails only when ctx ends, which ends the loop
+	}
+}
+
+func scopes(h http.Header) []string {
+	var list []string
+	for scope := range strings.SplitSeq(h.Get("X-Oauth-Scopes"), ",") {
+		if scope = strings.TrimSpace(scope); scope != "" {
+			list = append(list, scope)
+		}
+	}
+	return list
+}
+
+// Identity returns the workspace; the zero value before [App.Connect].
+func (s *App) Identity() Identity {
+	if id := s.who.Load(); id != nil {
+		return *id
+	}
+	return Identity{}
+}
+
+// Ready returns why this process would not receive a click, or nil.
+func (s *App) Ready() error {
+	switch {
+	case s.who.Load() == nil:
+		return errors.New("slack has not accepted the token yet")
+	case s.opts.AppToken != "" && s.sockets.alive() == 0:
+		return errors.New("no Socket Mode connection answers pings")
+	}
+	return nil
+}
+
+// background continues work after its request was acknowledged.
+func (s *App) background(ctx context.Context, f func(context.Context)) {
+	s.after.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+		defer cancel()
+		f(ctx)
+	})
+}

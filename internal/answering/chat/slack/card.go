@@ -1,0 +1,257 @@
+package slack
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	slackapi "github.com/slack-go/slack"
+)
+
+// Limits of Block Kit that apply to cards.
+const (
+	maxButton      = 75
+	maxButtons     = 10 // more options become a select
+	maxChecks      = 10
+	maxSelect      = 100
+	maxSection     = 3000
+	maxOptionText  = 75
+	maxContextText = 900  // of the agent's context
+	maxPreview     = 1400 // per preview
+	maxPreviews    = 4000 // per card
+)
+
+// Ids of actions. Slack requires unique ids within a message, so those of options end with their
+// number.
+const (
+	actionChoose  = "choose"
+	actionSelect  = "select"
+	actionCheck   = "check"
+	actionSend    = "send"
+	actionAnswer  = "answer" // opens the modal
+	actionDecline = "decline"
+	actionOpen    = "open" // a link
+)
+
+// card is a Slack message: its blocks, and the text of notifications.
+type content struct {
+	Text   string
+	Blocks []slackapi.Block
+}
+
+// asked is the data of a pending ask's card.
+type asked struct {
+	Record   ask.Record
+	Life     string
+	Card     *card.Card
+	Mentions []string // user and user group ids to notify
+	Link     string   // the ask in the web inbox
+	Earlier  string   // the previous card of its session in the channel
+	Replies  bool     // replies in the thread are received
+}
+
+// pendingCard renders a pending ask.
+func pendingCard(a asked) content {
+	c := a.Card
+	var blocks []slackapi.Block
+	add := func(b slackapi.Block) { blocks = append(blocks, b) }
+	add(slackapi.NewContextBlock("", mrkdwn(headline(a), 2000)))
+	if len(a.Mentions) > 0 {
+		add(slackapi.NewSectionBlock(mrkdwn(mentions(a.Mentions), maxSection), nil, nil))
+	}
+	if c.Title != "" {
+		add(slackapi.NewSectionBlock(mrkdwn("*"+escape(c.Title)+"*", maxSection), nil, nil))
+	}
+	cut, previews := false, maxPreviews
+	if c.Context != nil {
+		said, less := body("", c.Context, maxContextText)
+		add(said)
+		cut = less
+	}
+	for i := range c.Questions {
+		blocks = append(blocks, questionBlocks(&c.Questions[i], &previews, &cut)...)
+	}
+	blocks = append(blocks, controls(a)...)
+	add(slackapi.NewContextBlock("", mrkdwn(footer(a, cut), 2000)))
+	return content{Text: notification(a), Blocks: blocks}
+}
+
+// notification returns the text that a phone shows and a screen reader reads.
+func notification(a asked) string {
+	text := a.Card.Asker.Agent + ": " + card.Heading(&a.Record.Ask)
+	if a.Card.Priority.Words != "" {
+		text = a.Card.Priority.Words + " · " + text
+	}
+	return clipBytes(escape(text), 600)
+}
+
+func mentions(ids []string) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = "<@" + id + ">"
+		if strings.HasPrefix(id, "S") {
+			words[i] = "<!subteam^" + id + ">"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// headline returns who asks, for whom, since when and until when.
+func headline(a asked) string {
+	c := a.Card
+	parts := []string{c.Say("%s asks", "*"+escape(clip(c.Asker.Agent, 80))+"*")}
+	if c.Asker.For != "" {
+		parts[0] = c.Say("%s %s|who asks, for whom", parts[0], c.Say("for %s", escape(clip(c.Asker.For, 120))))
+	}
+	add := func(s string) { parts = append(parts, s) }
+	if work := c.Asker.Work(c.Lang); work != "" {
+		add(escape(clip(work, 160)))
+	}
+	if c.Asker.Link != "" && len(c.Asker.Link) <= maxLink {
+		add("<" + escapeLink(c.Asker.Link) + "|" + escape(c.Asker.Host) + ">")
+	}
+	session := escape(clip(c.Asker.Session, 80))
+	if a.Earlier != "" && len(a.Earlier) <= maxLink {
+		session = "<" + escapeLink(a.Earlier) + "|" + session + ">"
+	}
+	add(c.Say("session %s", session))
+	if c.Asker.Tenant != "" {
+		add(escape(clip(c.Asker.Tenant, 80)))
+	}
+	if !a.Record.AskedAt.IsZero() {
+		add(c.Say("since %s", dayAndTime(a.Record.AskedAt)))
+	}
+	if at, declared := a.Record.Deadline(); declared {
+		add(c.Say("until %s", dayAndTime(at)))
+	}
+	if c.Priority.Words != "" {
+		add("*" + escape(c.Priority.Words) + "*")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// questionBlocks renders a question with its options as text.
+func questionBlocks(q *card.Question, previews *int, cut *bool) []slackapi.Block {
+	head := ""
+	if q.Step != "" {
+		head = q.Step + " · "
+	}
+	if q.Chip != "" {
+		head += "[" + q.Chip + "] "
+	}
+	text := head + card.InlinePlain(q.Text)
+	if len(q.Marks) > 0 {
+		text += " (" + strings.Join(q.Marks, ", ") + ")"
+	}
+	var blocks []slackapi.Block
+	if utf8.RuneCountInString(text) <= 150 {
+		blocks = append(blocks, slackapi.NewHeaderBlock(plain(text, 150)))
+	} else {
+		*cut = *cut || utf8.RuneCountInString(text) > maxSection
+		blocks = append(blocks, slackapi.NewSectionBlock(plain(text, maxSection), nil, nil))
+	}
+	if list := optionList(q); list != "" {
+		*cut = *cut || utf8.RuneCountInString(list) > maxSection
+		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn(list, maxSection), nil, nil))
+	}
+	for i := range q.Options {
+		o := &q.Options[i]
+		if o.Preview == nil {
+			continue
+		}
+		if *previews <= 0 {
+			*cut = true
+			break
+		}
+		shown, less := body(strconv.Itoa(i+1)+". "+clip(oneLine(o.Label), 150), o.Preview, min(maxPreview, *previews))
+		*cut = *cut || less
+		*previews -= min(utf8.RuneCountInString(o.Preview.Body), maxPreview)
+		blocks = append(blocks, shown)
+	}
+	if q.Hint != "" {
+		blocks = append(blocks, slackapi.NewContextBlock("", plain(q.Hint, 1000)))
+	}
+	return blocks
+}
+
+// optionList renders the options as text, unless buttons show everything: only the options of the
+// only question have buttons.
+func optionList(q *card.Question) string {
+	if q.Kind != ask.KindChoice || q.Of == 1 && !wordy(q) {
+		return ""
+	}
+	var b strings.Builder
+	for i := range q.Options {
+		o := &q.Options[i]
+		b.WriteString(strconv.Itoa(i+1) + ". *" + escape(o.Label) + "*")
+		for _, mark := range o.Marks {
+			b.WriteString(" · _" + escape(mark) + "_")
+		}
+		if o.Description != "" {
+			b.WriteString(" – " + escape(clip(oneLine(o.Description), 300)))
+		}
+		if o.Note != "" {
+			b.WriteString(" (" + escape(o.Note) + ")")
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// wordy reports whether a button cannot show everything about an option.
+func wordy(q *card.Question) bool {
+	for i := range q.Options {
+		o := &q.Options[i]
+		if o.Description != "" || len(o.Marks) > 0 || o.Note != "" || o.Preview != nil || long(o.Label) {
+			return true
+		}
+	}
+	return false
+}
+
+func long(label string) bool { return utf8.RuneCountInString(label) > maxButton }
+
+// numbered reports whether buttons have numbers instead of labels.
+func numbered(q *card.Question) bool {
+	for i := range q.Options {
+		if long(q.Options[i].Label) {
+			return true
+		}
+	}
+	return false
+}
+
+// footer renders the hints below the questions.
+func footer(a asked, cut bool) string {
+	c := a.Card
+	var parts []string
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if cut {
+		more := c.Say("Not everything fits here.")
+		if a.Link != "" {
+			more = c.Say("Not everything fits here: open it in the browser to see the rest.")
+		}
+		add(more)
+	}
+	add(escape(clip(c.ForThem, 400)))
+	add(escape(clip(c.AtEnd, 300)))
+	if c.Held != "" {
+		add(escape(c.Held))
+	}
+	for _, d := range c.Defaults {
+		add(escape(clip(oneLine(d.Question+" "+d.Answer), 200)))
+	}
+	if a.Replies {
+		add(c.Say("Or reply in the thread, beginning with “answer:”."))
+	}
+	if len(parts) == 0 {
+		add(c.Say("The first answer counts."))
+	}
+	return strings.Join(parts, "  ")
+}

@@ -1,0 +1,40 @@
+package slack
+
+import (
+	"time"
+
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// classChannel is the class of posts to one channel; all other calls have their method as the class,
+// and no place.
+const classChannel = "channel"
+
+// newLimiter returns the limiter of a token that replicas share.
+func newLimiter(c responder.Clock, replicas int) *responder.Limiter {
+	share := 1 / float64(max(replicas, 1))
+	return responder.NewLimiter(c, func(class string) responder.Pace {
+		perMinute, burst := allowance(class)
+		return responder.Pace{Every: min(time.Duration(float64(time.Minute)/(perMinute*share)), 50*time.Second), Burst: max(int(burst*share), 1)}
+	})
+}
+
+// allowance returns Slack's limit per minute and its burst. It stays a little below them, because
+// the doctor and retries share the token.
+func allowance(class string) (perMinute, burst float64) {
+	switch class {
+	case "chat.postMessage":
+		return 280, 60
+	case "chat.update", "conversations.open", "conversations.info", "conversations.history", "conversations.replies":
+		return 48, 20
+	case "chat.postEphemeral", "views.open", "views.update", "views.publish", "users.info":
+		return 95, 40
+	case "usergroups.list", "usergroups.users.list":
+		return 19, 10
+	case "auth.test":
+		return 200, 50
+	case "apps.connections.open":
+		return 10, 5
+	}
+	return 58, 3 // a channel: one message per second
+}

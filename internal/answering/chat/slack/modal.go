@@ -1,0 +1,276 @@
+package slack
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+
+	"github.com/askbus/askbus/internal/process/lang"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	slackapi "github.com/slack-go/slack"
+)
+
+// Callback ids of modals.
+const (
+	callbackAnswer  = "answer"
+	callbackDecline = "decline"
+)
+
+// Block ids of a modal's fields: a letter and the question's number.
+const (
+	fieldAnswer = "q"
+	fieldOther  = "o"
+	fieldNote   = "n"
+	fieldReason = "reason"
+	fieldValue  = "value" // action id of every field
+)
+
+// modalRef is the private metadata of a modal: the ask, and the card from which it was opened.
+type modalRef struct {
+	Target  string `json:"t"`
+	Channel string `json:"c,omitempty"`
+	TS      string `json:"m,omitempty"`
+	Thread  string `json:"h,omitempty"`
+}
+
+func (m modalRef) String() string {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func parseModalRef(s string) (modalRef, chat.Ref, bool) {
+	var m modalRef
+	if json.Unmarshal([]byte(s), &m) != nil {
+		return m, chat.Ref{}, false
+	}
+	t, ok := chat.ParseRef(m.Target)
+	return m, t, ok
+}
+
+func (m modalRef) message() message { return message{Channel: m.Channel, TS: m.TS, Thread: m.Thread} }
+
+// answerModal returns the form with every question of an ask.
+func answerModal(a asked, from modalRef) slackapi.ModalViewRequest {
+	var blocks []slackapi.Block
+	c := a.Card
+	if c.Title != "" {
+		blocks = append(blocks, slackapi.NewSectionBlock(mrkdwn("*"+escape(c.Title)+"*", maxSection), nil, nil))
+	}
+	for i := range c.Questions {
+		blocks = append(blocks, questionFields(c, &c.Questions[i])...)
+	}
+	return modal(c, callbackAnswer, c.Say("Answer"), c.Say("Send"), fitView(blocks), from)
+}
+
+// questionFields returns a question's inputs: the answer, an Other text, a note.
+func questionFields(c *card.Card, q *card.Question) []slackapi.Block {
+	only := len(c.Questions) == 1
+	n := strconv.Itoa(q.Number - 1)
+	label := q.Text
+	if q.Step != "" {
+		label = q.Step + " · " + label
+	}
+	element := field(c, q)
+	if element == nil {
+		return nil
+	}
+	input := slackapi.NewInputBlock(fieldAnswer+n, plain(label, 2000), nil, element)
+	if q.Hint != "" {
+		input.Hint = plain(q.Hint, 2000)
+	}
+	input.Optional = q.Optional || q.Other != nil
+	blocks := []slackapi.Block{input}
+	if q.Other != nil {
+		other := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
+		other.MaxLength = 3000
+		b := slackapi.NewInputBlock(fieldOther+n, plain(q.Other.Label, 2000), plain(c.Say("An answer of your own instead of the options, or beside them where several may be chosen."), 2000), other)
+		b.Optional = true
+		blocks = append(blocks, b)
+	}
+	if only || q.Kind == ask.KindChoice {
+		note := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
+		note.MaxLength, note.Multiline = 3000, true
+		b := slackapi.NewInputBlock(fieldNote+n, plain(c.Say("Note"), 2000), nil, note)
+		b.Optional = true
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// field returns the input element of a question's answer.
+func field(c *card.Card, q *card.Question) slackapi.BlockElement {
+	switch q.Kind {
+	case ask.KindChoice, ask.KindBoolean:
+		list := options(q, maxOptionText, true)
+		switch {
+		case len(list) == 0:
+			return textField(q)
+		case q.Multiple && len(list) <= maxChecks:
+			return slackapi.NewCheckboxGroupsBlockElement(fieldValue, list...)
+		case q.Multiple:
+			return slackapi.NewOptionsMultiSelectBlockElement(slackapi.MultiOptTypeStatic, plain(c.Say("Choose…"), 150), fieldValue, list...)
+		case len(list) <= maxChecks:
+			return slackapi.NewRadioButtonsBlockElement(fieldValue, list...)
+		}
+		return slackapi.NewOptionsSelectBlockElement(slackapi.OptTypeStatic, plain(c.Say("Choose…"), 150), fieldValue, list...)
+	case ask.KindText:
+		return textField(q)
+	case ask.KindNumber:
+		return slackapi.NewNumberInputBlockElement(placeholder(q), fieldValue, !q.Limits.Integer)
+	case ask.KindDate:
+		return slackapi.NewDatePickerBlockElement(fieldValue)
+	}
+	return nil
+}
+
+// textField has only Slack's own limit: we report violations of the question's limits in our words.
+func textField(q *card.Question) slackapi.BlockElement {
+	text := slackapi.NewPlainTextInputBlockElement(placeholder(q), fieldValue)
+	text.Multiline, text.MaxLength = q.Long, 3000
+	return text
+}
+
+func placeholder(q *card.Question) *slackapi.TextBlockObject {
+	if q.Placeholder == "" {
+		return nil
+	}
+	return plain(q.Placeholder, 150)
+}
+
+// declineModal asks for the reason.
+func declineModal(a asked, from modalRef) slackapi.ModalViewRequest {
+	reason := slackapi.NewPlainTextInputBlockElement(nil, fieldValue)
+	reason.Multiline, reason.MaxLength = true, 3000
+	input := slackapi.NewInputBlock(fieldReason, plain(a.Card.Say("Why? The agent is told."), 2000), nil, reason)
+	input.Optional = true
+	blocks := []slackapi.Block{
+		slackapi.NewSectionBlock(plain(card.Heading(&a.Record.Ask), maxSection), nil, nil),
+		input,
+	}
+	return modal(a.Card, callbackDecline, a.Card.Say("Decline"), a.Card.Say("Decline"), blocks, from)
+}
+
+// noteModal shows a message.
+func noteModal(l *lang.Language, title, text string) slackapi.ModalViewRequest {
+	v := modal(l, "", title, "", []slackapi.Block{slackapi.NewSectionBlock(plain(text, maxSection), nil, nil)}, modalRef{})
+	v.PrivateMetadata = ""
+	return v
+}
+
+// speaker formats messages in a language: a card does, and so does a language.
+type speaker interface {
+	Say(text string, args ...any) string
+}
+
+func modal(l speaker, callback, title, submit string, blocks []slackapi.Block, from modalRef) slackapi.ModalViewRequest {
+	v := slackapi.ModalViewRequest{
+		Type: slackapi.VTModal, CallbackID: callback, Title: plain(title, 24), Close: plain(l.Say("Close"), 24),
+		PrivateMetadata: from.String(), Blocks: slackapi.Blocks{BlockSet: blocks},
+	}
+	if submit != "" {
+		v.Submit = plain(submit, 24)
+	}
+	return v
+}
+
+// values are the fields of a modal or a message, by block and action.
+type values map[string]map[string]value
+
+// value is the value of an element.
+type value struct {
+	Value           string   `json:"value"`
+	SelectedDate    string   `json:"selected_date"`
+	SelectedOption  *option  `json:"selected_option"`
+	SelectedOptions []option `json:"selected_options"`
+}
+
+type option struct {
+	Value string `json:"value"`
+}
+
+// chosen returns the numbers of the selected options.
+func (v *value) chosen() []int {
+	list := v.SelectedOptions
+	if v.SelectedOption != nil {
+		list = append(list, *v.SelectedOption)
+	}
+	var numbers []int
+	for _, o := range list {
+		if n, err := strconv.Atoi(o.Value); err == nil && n >= 0 {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// read returns the answers of a modal. Faults are the fields that cannot be parsed, by block id.
+func (vs values) read(l *lang.Language, a *ask.Ask) (answers []ask.Answer, faults map[string]string) {
+	faults = map[string]string{}
+	for i := range a.Questions {
+		q, n := &a.Questions[i], strconv.Itoa(i)
+		ans := ask.Answer{QuestionID: q.ID}
+		v := vs[fieldAnswer+n][fieldValue]
+		typed := strings.TrimSpace(v.Value)
+		switch q.Kind {
+		case ask.KindChoice:
+			ans.Selected = selected(q, v.chosen())
+			ans.Other = strings.TrimSpace(vs[fieldOther+n][fieldValue].Value)
+			if len(q.Options) == 0 {
+				ans.Other = typed
+			}
+			if ans.Other != "" && !q.Multiple && len(ans.Selected) > 0 {
+				faults[fieldOther+n] = l.Say("Choose an option or write an answer of your own, not both.")
+			}
+		case ask.KindBoolean:
+			for _, o := range v.chosen() {
+				ans.Boolean = new(o == 0)
+			}
+		case ask.KindNumber:
+			if typed != "" {
+				number, err := strconv.ParseFloat(typed, 64)
+				if err != nil {
+					faults[fieldAnswer+n] = l.Say("Type a number such as 3 or 2.5.")
+					continue
+				}
+				ans.Number = &number
+			}
+		case ask.KindDate:
+			ans.Date = v.SelectedDate
+		case ask.KindText:
+			ans.Text = v.Value
+		default:
+			continue
+		}
+		ans.Notes = strings.TrimSpace(vs[fieldNote+n][fieldValue].Value)
+		switch {
+		case ans.Empty() && q.Optional:
+			ans.Skipped = true
+		case ans.Empty() && faults[fieldAnswer+n] == "":
+			faults[fieldAnswer+n] = l.Say("This question needs an answer.")
+		}
+		answers = append(answers, ans)
+	}
+	return answers, faults
+}
+
+// fieldFaults maps the broker's faults to the fields.
+func fieldFaults(a *ask.Ask, c *card.Card, faults []ask.Fault) map[string]string {
+	errs := map[string]string{}
+	for _, again := range c.Faults(faults) {
+		n := 0
+		if again.Question != nil {
+			n = again.Question.Number - 1
+		}
+		key := fieldAnswer + strconv.Itoa(n)
+		if n < len(a.Questions) && errs[key] == "" {
+			errs[key] = clip(again.Why, 2000)
+		}
+	}
+	return errs
+}

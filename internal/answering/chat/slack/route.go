@@ -1,0 +1,43 @@
+package slack
+
+import (
+	"strings"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+)
+
+type (
+	// Routes are those of every chat, with Slack's ids.
+	Routes = chat.Routes
+	// Rule is one of them.
+	Rule = chat.Rule
+	// Match is what a rule applies to.
+	Match = chat.Match
+	// Target is where an ask is posted.
+	Target = chat.Target
+	// Decision is a rule's target, and why.
+	Decision = chat.Decision
+)
+
+// ParseRoutes parses routes from YAML or JSON. Its error lists every fault with its position.
+func ParseRoutes(data []byte) (*Routes, error) {
+	r, err := chat.ParseRoutes(data, chat.IDs{
+		Channel: "^[CG][A-Z0-9]+$", Person: "^[UW][A-Z0-9]+$", Group: "^S[A-Z0-9]+$", Mention: "^[USW][A-Z0-9]+$",
+		Threads: []string{chat.ThreadsMention, chat.ThreadsBroadcast},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Member = member
+	return r, nil
+}
+
+// member returns the user of a principal such as "slack:T0HOME/U0MEI".
+func member(principal string) (user string, ok bool) {
+	rest, ok := strings.CutPrefix(principal, Type+":")
+	if !ok {
+		return "", false
+	}
+	_, user, ok = strings.Cut(rest, "/")
+	return user, ok
+}

@@ -1,0 +1,378 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/internal/process/lang"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/go-telegram/bot/models"
+)
+
+// unfinished are a person's answers to some of an ask's questions. They are in memory: after a restart
+// the person begins with the first question again.
+type unfinished struct {
+	user    int64
+	answers []ask.Answer
+}
+
+// pressed handles a button, and ends its query with what to tell the person.
+func (s *App) pressed(ctx context.Context, q *models.CallbackQuery) {
+	told := ""
+	if d, ok := parseData(q.Data); ok {
+		told = s.press(ctx, q, d)
+	}
+	if err := s.api.answer(ctx, q.ID, told); err != nil {
+		s.log.InfoContext(ctx, "cannot end a query of Telegram", slog.String("error", err.Error()))
+	}
+}
+
+// at returns the message of a query.
+func at(q *models.CallbackQuery) (p place) {
+	if m := q.Message.Message; m != nil {
+		return place{Chat: m.Chat.ID, Topic: m.MessageThreadID, ID: m.ID}
+	}
+	if m := q.Message.InaccessibleMessage; m != nil {
+		return place{Chat: m.Chat.ID, ID: m.MessageID}
+	}
+	return p
+}
+
+// press carries out a button, and returns what to tell the person; "" if nothing.
+func (s *App) press(ctx context.Context, q *models.CallbackQuery, d pressedData) (told string) {
+	l, m := s.speaks(&q.From), at(q)
+	rec, err := s.find(ctx, d.ID)
+	if err != nil {
+		return s.lost(ctx, l, m, err)
+	}
+	view := s.drawn(&rec, s.linkTo(rec.Ask.Key()))
+	if rec.Outcome == nil && (d.Q >= len(view.Questions)) {
+		return ""
+	}
+	if rec.Outcome != nil { // the answer brings who was first, and corrects the message
+		told, _ = s.send(ctx, l, &rec, m, &q.From, ask.Reply{AnswerID: chat.AnswerID(Type, q.ID), Answers: []ask.Answer{{QuestionID: rec.Ask.Questions[0].ID, Skipped: true}}})
+		return told
+	}
+	question := &view.Questions[d.Q]
+	ans := ask.Answer{QuestionID: question.ID}
+	switch d.Verb {
+	case verbDecline:
+		return s.decline(ctx, l, &rec, m, &q.From, responder.Decline{AnswerID: chat.AnswerID(Type, q.ID)})
+	case verbType:
+		s.prompt(ctx, l, m, &q.From, &view, d.Q)
+		return ""
+	case verbToggle:
+		set := chosen(d.Chosen)
+		set.SetBit(set, d.Option, 1-set.Bit(d.Option))
+		return s.said(ctx, l, s.api.buttons(ctx, m, s.now(), view.keyboard(d.Q, encode(set))))
+	case verbSend:
+		ans.Selected = options(question, chosen(d.Chosen))
+		ans.Skipped = len(ans.Selected) == 0 && question.Optional
+	case verbSkip:
+		ans.Skipped = true
+	case verbChoose:
+		if d.Option >= len(question.Options) {
+			return ""
+		}
+		if question.Kind == ask.KindBoolean {
+			ans.Boolean = new(question.Options[d.Option].ID == card.Yes)
+		} else {
+			ans.Selected = options(question, new(big.Int).SetBit(new(big.Int), d.Option, 1))
+		}
+	default:
+		return ""
+	}
+	return s.answered(ctx, l, &rec, m, &q.From, &view, d, ans, chat.AnswerID(Type, q.ID))
+}
+
+func (s *App) now() responder.Rank {
+	return responder.Rank{Urgent: true, At: s.opts.Clock.Now()}
+}
+
+func (s *App) said(ctx context.Context, l *lang.Language, err error) string {
+	if err == nil {
+		return ""
+	}
+	s.log.WarnContext(ctx, "cannot edit a message of Telegram", slog.String("error", err.Error()))
+	return l.Say("Telegram could not be reached; please press again in a moment.")
+}
+
+// answered takes the answer to one question: it sends the reply, or shows the next question.
+func (s *App) answered(ctx context.Context, l *lang.Language, rec *ask.Record, m place, who *models.User, view *drawing, d pressedData, ans ask.Answer, id string) string {
+	s.mu.Lock()
+	held, _ := s.drafts.Get(view.id)
+	if held == nil || held.user != who.ID {
+		held = &unfinished{user: who.ID}
+	}
+	if d.Q != len(held.answers) && d.Q > 0 { // of a restart, or of another person's answers
+		answers := len(held.answers)
+		s.mu.Unlock()
+		err := s.api.edit(ctx, m, s.now(), view.text(min(answers, len(view.Questions)-1), s.review(view, held.answers)), view.keyboard(min(answers, len(view.Questions)-1), ""))
+		if told := s.said(ctx, l, err); told != "" {
+			return told
+		}
+		return l.Say("Please begin with this question.")
+	}
+	next := &unfinished{user: who.ID, answers: append(slices.Clone(held.answers[:min(d.Q, len(held.answers))]), ans)}
+	s.drafts.Add(view.id, next)
+	s.mu.Unlock()
+	if ends := len(next.answers) == len(view.Questions) || s.complete(view, next.answers, ans); ends {
+		told, err := s.send(ctx, l, rec, m, who, ask.Reply{AnswerID: id, Answers: next.answers})
+		if err != nil {
+			s.drafts.Remove(view.id)
+		}
+		return told
+	}
+	return s.said(ctx, l, s.api.edit(ctx, m, s.now(), view.text(len(next.answers), s.review(view, next.answers)), view.keyboard(len(next.answers), "")))
+}
+
+// complete reports whether an answer chose an option that ends the whole ask.
+func (s *App) complete(view *drawing, answers []ask.Answer, last ask.Answer) bool {
+	for _, o := range view.Questions[len(answers)-1].Options {
+		if o.Cancels && slices.Contains(last.Selected, o.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *App) review(view *drawing, answers []ask.Answer) []card.Line {
+	d := view.Draft()
+	for _, ans := range answers {
+		d.Set(ans)
+	}
+	return d.Review()[:min(len(answers), len(d.Review()))]
+}
+
+// find returns the ask of a short id in the life that the id names. The error is [ask.ErrNotFound] if
+// there is none, or nobody knows it any more, and [errOtherLife] if it was asked again.
+func (s *App) find(ctx context.Context, id string) (ask.Record, error) {
+	if k, ok := s.asks.Get(id); ok {
+		rec, err := s.bus.Get(ctx, k)
+		if err == nil && shortID(k, rec.Life) != id {
+			err = errOtherLife
+		}
+		return rec, err
+	}
+	q := responder.Query{PageSize: 500}
+	for range maxPages { // after a restart
+		page, err := s.bus.List(ctx, q)
+		if err != nil {
+			return ask.Record{}, err
+		}
+		for i := range page.Items {
+			rec := &page.Items[i]
+			one := shortID(rec.Ask.Key(), rec.Life)
+			s.asks.Add(one, rec.Ask.Key())
+			if one == id {
+				return s.bus.Get(ctx, rec.Ask.Key())
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	return ask.Record{}, ask.ErrNotFound
+}
+
+var errOtherLife = errors.New("the ask was asked again")
+
+// maxPages bounds the asks that are searched for a button's, in pages of 500.
+const maxPages = 20
+
+// lost returns what to tell of a button whose ask is not there, and closes its message.
+func (s *App) lost(ctx context.Context, l *lang.Language, m place, err error) string {
+	cause := err
+	if errors.Is(err, errOtherLife) {
+		cause = nil
+	}
+	told, shown := chat.Lost(l, lang.Of(s.routes().Default.Language), cause)
+	if shown != "" && m.ID != 0 {
+		var t text
+		t.add(shown, "", "")
+		_ = s.said(ctx, l, s.api.edit(ctx, m, s.now(), t, nil))
+	}
+	return told
+}
+
+func (s *App) linkTo(k ask.Key) string {
+	if s.opts.Link == nil {
+		return ""
+	}
+	return s.opts.Link(k)
+}
+
+// by returns the person for the broker, or why they may not act at all.
+func (s *App) by(ctx context.Context, l *lang.Language, who *models.User, a *ask.Ask) (ask.By, string) {
+	id := strconv.FormatInt(who.ID, 10)
+	by := ask.By{Principal: Type + ":" + id, Name: strings.TrimSpace(who.FirstName + " " + who.LastName), Proof: Proof}
+	if by.Name == "" {
+		by.Name = id
+	}
+	if who.IsBot { // and anonymous administrators, who come as a bot
+		return by, l.Say("Only a person can answer; anonymous administrators and bots cannot.")
+	}
+	routes := s.routes()
+	if one := routes.Principal(id, a); one != "" && (slices.Contains(a.Audience, one) || !slices.Contains(a.Audience, by.Principal)) {
+		by.Principal = one
+	}
+	for _, entry := range a.Audience {
+		group, is := strings.CutPrefix(entry, "group:")
+		if of := routes.Groups[group]; is && of != "" {
+			in, err := s.people.In(ctx, of+"/"+id, id)
+			if err != nil {
+				s.log.WarnContext(ctx, "cannot read who is in a chat: it counts as nobody", slog.String("chat", of), slog.String("error", err.Error()))
+			}
+			if in {
+				by.Groups = append(by.Groups, group)
+			}
+		}
+	}
+	return by, ""
+}
+
+// send sends a person's reply; told is what to tell them.
+func (s *App) send(ctx context.Context, l *lang.Language, rec *ask.Record, m place, who *models.User, reply ask.Reply) (told string, err error) {
+	by, refused := s.by(ctx, l, who, &rec.Ask)
+	if refused != "" {
+		return refused, ask.Refuse(ask.CodeForbidden, "%s", refused)
+	}
+	reply.By = by
+	s.clicked.Add(m.ref(), struct{}{})
+	if srv := s.server.Load(); srv != nil {
+		_, err = srv.Answer(ctx, rec.Ask.Key(), ask.Place{Ref: m.ref()}, reply)
+	} else {
+		_, err = s.bus.Answer(ctx, rec.Ask.Key(), reply)
+	}
+	return chat.Explain(Type, l, rec, err, s.opts.Clock.Now()), err
+}
+
+func (s *App) decline(ctx context.Context, l *lang.Language, rec *ask.Record, m place, who *models.User, d responder.Decline) string {
+	by, refused := s.by(ctx, l, who, &rec.Ask)
+	if refused != "" {
+		return refused
+	}
+	d.By = by
+	s.clicked.Add(m.ref(), struct{}{})
+	var err error
+	if srv := s.server.Load(); srv != nil {
+		_, err = srv.Cancel(ctx, rec.Ask.Key(), ask.Place{Ref: m.ref()}, d)
+	} else {
+		_, err = s.bus.Cancel(ctx, rec.Ask.Key(), d)
+	}
+	return chat.Explain(Type, l, rec, err, s.opts.Clock.Now())
+}
+
+// prompt asks a person for words, as a message that their reply names.
+func (s *App) prompt(ctx context.Context, l *lang.Language, m place, who *models.User, view *drawing, q int) {
+	var t text
+	t.add("✏️", "text_link", view.mark(q))
+	n := t.n
+	t.add(" "+who.FirstName, "", "")
+	if t.n > n+1 {
+		t.entities = append(t.entities, models.MessageEntity{Type: "text_mention", Offset: n + 1, Length: t.n - n - 1, User: who})
+	}
+	t.add(": "+clip(view.Questions[q].Plain(), 500)+"\n"+l.Say("Reply to this message with your answer."), "", "")
+	force := &models.ForceReply{ForceReply: true, Selective: true}
+	if _, err := s.api.send(ctx, m, s.now(), t, force, m.ID); err != nil {
+		s.log.WarnContext(ctx, "cannot ask for words", slog.String("error", err.Error()))
+	}
+}
+
+var markForm = regexp.MustCompile(`\?start=([0-9a-f]{24})-([0-9]{1,3})$`)
+
+// marked returns the short id and the question that a message of this bot is about.
+func (s *App) marked(m *models.Message) (id string, q int, ok bool) {
+	me := s.me.Load()
+	if m == nil || m.From == nil || me == nil || m.From.ID != me.ID || len(m.Entities) == 0 || m.Entities[0].Offset != 0 {
+		return "", 0, false
+	}
+	parts := markForm.FindStringSubmatch(m.Entities[0].URL)
+	if parts == nil {
+		return "", 0, false
+	}
+	q, _ = strconv.Atoi(parts[2]) // digits
+	return parts[1], q, true
+}
+
+// wrote handles a message: an answer if it replies to one of ours, a request for ids, or talk.
+func (s *App) wrote(ctx context.Context, m *models.Message) {
+	l := s.speaks(m.From)
+	here := place{Chat: m.Chat.ID, Topic: m.MessageThreadID, ID: m.ID}
+	if word, _, _ := strings.Cut(m.Text, "@"); word == "/start" || word == "/id" {
+		s.tell(ctx, here, l.Say("The id of this chat is %s, yours is %s.", place{Chat: here.Chat, Topic: here.Topic}.ref(), strconv.FormatInt(m.From.ID, 10)))
+		return
+	}
+	id, q, ok := s.marked(m.ReplyToMessage)
+	if !ok {
+		if m.Chat.Type == "private" {
+			s.tell(ctx, here, l.Say("Please reply to the message of the question, or use its buttons."))
+		}
+		return
+	}
+	rec, err := s.find(ctx, id)
+	if err != nil {
+		s.tell(ctx, here, s.lost(ctx, l, place{}, err))
+		return
+	}
+	card := s.cardOf(&rec, here)
+	prompted := m.ReplyToMessage.ID != card.ID
+	h := chat.Listen(m.Text, prompted || m.Chat.Type == "private")
+	reason, declines := chat.Declines(h.Words)
+	answerID := chat.AnswerID(Type, here.ref(), strconv.FormatInt(m.From.ID, 10))
+	switch {
+	case !h.Answers([]*ask.Ask{&rec.Ask}, true):
+		s.tell(ctx, here, l.Say("This was not taken as an answer, because people also talk here. Begin with “answer:” to answer."))
+		return
+	case declines && !prompted:
+		s.tell(ctx, here, s.decline(ctx, l, &rec, card, m.From, responder.Decline{AnswerID: answerID, Reason: reason}))
+		return
+	}
+	view := s.drawn(&rec, s.linkTo(rec.Ask.Key()))
+	if q >= len(rec.Ask.Questions) {
+		return
+	}
+	ans, err := rec.Ask.Questions[q].ParseReply(h.Words)
+	if err != nil {
+		s.tell(ctx, here, l.Say("Your words do not answer this question."))
+		s.prompt(ctx, l, here, m.From, &view, q)
+		return
+	}
+	ans.QuestionID = rec.Ask.Questions[q].ID
+	s.tell(ctx, here, s.answered(ctx, l, &rec, card, m.From, &view, pressedData{ID: id, Q: q}, ans, answerID))
+}
+
+// cardOf returns where an ask's message is in a chat, by its receipt; without an id if it is unknown.
+func (s *App) cardOf(rec *ask.Record, in place) place {
+	for _, one := range chat.Posted(Type, rec) {
+		if at, ok := parsePlace(one.Ref); ok && at.Chat == in.Chat {
+			return at
+		}
+	}
+	return place{Chat: in.Chat, Topic: in.Topic}
+}
+
+// tell writes to a person, as a reply to their message: Telegram has no message in a group that only
+// one person is sure to see.
+func (s *App) tell(ctx context.Context, m place, words string) {
+	if words == "" {
+		return
+	}
+	var t text
+	t.add(words, "", "")
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := s.api.send(ctx, m, s.now(), t, nil, m.ID); err != nil {
+		s.log.InfoContext(ctx, "cannot write to a person", slog.String("error", err.Error()))
+	}
+}

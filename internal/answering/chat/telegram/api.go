@@ -1,0 +1,220 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+)
+
+// api wraps the Bot API: each call waits for its turn, and errors say what to do.
+type api struct {
+	bot     *bot.Bot
+	http    *http.Client
+	base    string // with the token
+	limiter *responder.Limiter
+}
+
+// Classes of calls. Telegram documents no exact limits, and says to obey the seconds of a 429; these
+// are a little below what is said of it: 30 a second for a bot, 1 a second for a person, 20 a minute
+// for a group. Edits count as messages.
+const (
+	classBot    = "bot"
+	classPerson = "person"
+	classGroup  = "group"
+)
+
+func newAPI(o *Options) (*api, error) {
+	client := &http.Client{Timeout: pollFor + 20*time.Second}
+	b, err := bot.New(o.Token, bot.WithServerURL(o.APIURL), bot.WithSkipGetMe(), bot.WithHTTPClient(time.Minute, client), bot.WithErrorsHandler(func(error) {}))
+	if err != nil {
+		return nil, err
+	}
+	pace := map[string]responder.Pace{classBot: {Every: 40 * time.Millisecond, Burst: 20}, classPerson: {Every: 1100 * time.Millisecond, Burst: 3}, classGroup: {Every: 3100 * time.Millisecond, Burst: 5}}
+	return &api{bot: b, http: client, base: o.APIURL + "/bot" + o.Token + "/", limiter: responder.NewLimiter(o.Clock, func(class string) responder.Pace { return pace[class] })}, nil
+}
+
+// place is a message of the bot, or a chat if ID is 0.
+type place struct {
+	Chat  int64
+	Topic int // of a forum; 0: none
+	ID    int
+}
+
+// ref encodes a place for a receipt.
+func (p place) ref() string {
+	s := strconv.FormatInt(p.Chat, 10)
+	if p.Topic != 0 {
+		s += "/" + strconv.Itoa(p.Topic)
+	}
+	if p.ID != 0 {
+		s += "#" + strconv.Itoa(p.ID)
+	}
+	return s
+}
+
+// parsePlace parses what ref returned; ok is for a message.
+func parsePlace(s string) (p place, ok bool) {
+	at, id, _ := strings.Cut(s, "#")
+	chat, topic, _ := strings.Cut(at, "/")
+	var err error
+	p.Chat, err = strconv.ParseInt(chat, 10, 64)
+	p.Topic, _ = strconv.Atoi(topic) // 0: none
+	p.ID, _ = strconv.Atoi(id)
+	return p, err == nil && p.ID > 0
+}
+
+// class returns the class of a chat.
+func (p place) class() string {
+	if p.Chat < 0 {
+		return classGroup
+	}
+	return classPerson
+}
+
+// call makes one call about a chat at its turn, unless ctx has ended by then: another replica may have
+// the ask.
+func (a *api) call(ctx context.Context, at place, r responder.Rank, f func(context.Context) error) error {
+	chat := strconv.FormatInt(at.Chat, 10)
+	err := a.limiter.Wait(ctx, at.class(), chat, r)
+	if err == nil {
+		err = a.limiter.Wait(ctx, classBot, "", r)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = f(ctx)
+	}
+	if limited, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
+		after := time.Duration(max(limited.RetryAfter, 1)) * time.Second
+		a.limiter.Pause(at.class(), chat, after)
+		return &responder.RetryError{After: after, Place: chat, Err: err}
+	}
+	return err
+}
+
+func quiet() *models.LinkPreviewOptions { return &models.LinkPreviewOptions{IsDisabled: bot.True()} }
+
+func (a *api) send(ctx context.Context, at place, r responder.Rank, t text, markup any, replyTo int) (id int, err error) {
+	p := &bot.SendMessageParams{ChatID: at.Chat, MessageThreadID: at.Topic, Text: t.String(), Entities: t.entities, LinkPreviewOptions: quiet(), ReplyMarkup: markup}
+	if replyTo != 0 {
+		p.ReplyParameters = &models.ReplyParameters{MessageID: replyTo, AllowSendingWithoutReply: true}
+	}
+	err = a.call(ctx, at, r, func(ctx context.Context) error {
+		m, err := a.bot.SendMessage(ctx, p)
+		if err == nil {
+			id = m.ID
+		}
+		return err
+	})
+	return id, err
+}
+
+// edit replaces a message's text and buttons; without buttons it removes them.
+func (a *api) edit(ctx context.Context, at place, r responder.Rank, t text, k *keyboard) error {
+	p := &bot.EditMessageTextParams{ChatID: at.Chat, MessageID: at.ID, Text: t.String(), Entities: t.entities, LinkPreviewOptions: quiet()}
+	if k != nil {
+		p.ReplyMarkup = k
+	}
+	return a.call(ctx, at, r, func(ctx context.Context) error { _, err := a.bot.EditMessageText(ctx, p); return changed(err) })
+}
+
+// buttons sets a message's buttons.
+func (a *api) buttons(ctx context.Context, at place, r responder.Rank, k *keyboard) error {
+	return a.call(ctx, at, r, func(ctx context.Context) error {
+		_, err := a.bot.EditMessageReplyMarkup(ctx, &bot.EditMessageReplyMarkupParams{ChatID: at.Chat, MessageID: at.ID, ReplyMarkup: k})
+		return changed(err)
+	})
+}
+
+// changed drops the refusal of an edit that changes nothing.
+func changed(err error) error {
+	if err != nil && strings.Contains(err.Error(), "message is not modified") {
+		return nil
+	}
+	return err
+}
+
+// answer ends a callback query: until then Telegram shows a progress bar. Words are shown to the
+// person who pressed.
+func (a *api) answer(ctx context.Context, query, words string) error {
+	_, err := a.bot.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: query, Text: clip(words, 195), ShowAlert: words != ""})
+	return err
+}
+
+func (a *api) me(ctx context.Context) (*models.User, error) { return a.bot.GetMe(ctx) }
+
+// member returns the user of "chat/user" if they are in the chat.
+func (a *api) member(ctx context.Context, of string) ([]string, error) {
+	chat, user, _ := strings.Cut(of, "/")
+	id, err := strconv.ParseInt(user, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("user %q: %w", user, err)
+	}
+	m, err := a.bot.GetChatMember(ctx, &bot.GetChatMemberParams{ChatID: chat, UserID: id})
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains([]models.ChatMemberType{models.ChatMemberTypeOwner, models.ChatMemberTypeAdministrator, models.ChatMemberTypeMember}, m.Type) {
+		return []string{user}, nil
+	}
+	return nil, nil
+}
+
+// maxUpdates bounds the body of one poll, in bytes: 100 updates with a message of 4,096 characters each.
+const maxUpdates = 8 << 20
+
+// updates polls for updates from an offset, which confirms the earlier ones. It is not the library's,
+// which confirms an update before it is handled.
+func (a *api) updates(ctx context.Context, offset int64, within time.Duration) (list []*models.Update, err error) {
+	url := fmt.Sprintf("%sgetUpdates?offset=%d&timeout=%d&limit=50&allowed_updates=%%5B%%22message%%22,%%22callback_query%%22%%5D", a.base, offset, int(within.Seconds()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, errors.New("invalid API address")
+	}
+	res, err := a.http.Do(req)
+	if err != nil {
+		return nil, errors.New(strings.ReplaceAll(err.Error(), a.base, "…/")) // the address has the token
+	}
+	defer res.Body.Close() //nolint:errcheck // read to its end, or of no use
+	var body struct {
+		OK          bool             `json:"ok"`
+		Code        int              `json:"error_code"`
+		Description string           `json:"description"`
+		Result      []*models.Update `json:"result"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(nil, res.Body, maxUpdates)).Decode(&body); err != nil {
+		return nil, fmt.Errorf("getUpdates: status %d: %w", res.StatusCode, err)
+	}
+	switch {
+	case body.OK:
+		return body.Result, nil
+	case body.Code == http.StatusConflict:
+		return nil, fmt.Errorf("%w: another process polls with this token, or a webhook is set: %s", bot.ErrorConflict, body.Description)
+	}
+	return nil, fmt.Errorf("getUpdates: %d %s", body.Code, body.Description)
+}
+
+func rival(err error) bool { return errors.Is(err, bot.ErrorConflict) }
+
+// gone reports errors for messages that cannot be edited any more.
+func gone(err error) bool {
+	return err != nil && (errors.Is(err, bot.ErrorForbidden) || errors.Is(err, bot.ErrorBadRequest) &&
+		(strings.Contains(err.Error(), "not found") || strings.Contains(err.Error(), "can't be edited")))
+}
+
+// hopeless reports errors of a post for which a retry is useless: the chat does not exist, the bot is
+// not in it, or Telegram refuses the message.
+func hopeless(err error) bool {
+	return errors.Is(err, bot.ErrorForbidden) || errors.Is(err, bot.ErrorBadRequest) || bot.IsMigrateError(err)
+}

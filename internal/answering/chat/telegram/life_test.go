@@ -1,0 +1,215 @@
+package telegram_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/chat/telegram"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/lab/faketelegram"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// world is a bus, a Telegram and an agent.
+type world struct {
+	t     *testing.T
+	bus   *natstest.Bus
+	fake  *faketelegram.Server
+	agent client.Session
+	other *responder.Responder
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	b := natstest.Start(t, natstest.Options{Ledger: ledger.Options{Lease: waittest.Limit / 24}})
+	c, err := client.New(b.Agent("acme", "s1"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	w := &world{t: t, bus: b, fake: home(t), agent: c.Session("acme", "s1")}
+	w.other = w.responder("web")
+	return w
+}
+
+func (w *world) responder(typ string) *responder.Responder {
+	w.t.Helper()
+	r, err := responder.New(w.bus.Connect(rights.Role{Name: rights.RoleResponder, Type: typ}), typ, responder.Options{Logger: natstest.Logger()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// start runs a replica; stop ends it.
+func (w *world) start() (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	s := &surface{t: w.t, fake: w.fake}
+	r := w.responder(telegram.Type)
+	go func() { done <- s.Serve(ctx, r, responder.ServeOptions{Clock: responder.WallClock()}) }()
+	var over bool
+	stop = func() {
+		if over {
+			return
+		}
+		over = true
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			w.t.Errorf("Serve: %v", err)
+		}
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// message waits for the newest message that holds.
+func (w *world) message(what string, holds func(m *faketelegram.Message) bool) (found faketelegram.Message) {
+	w.t.Helper()
+	natstest.Eventually(w.t, what, func() bool {
+		for _, m := range w.fake.Messages() {
+			if holds(&m) {
+				found = m
+			}
+		}
+		return found.ID != 0
+	})
+	return found
+}
+
+func (w *world) open(words string) faketelegram.Message {
+	w.t.Helper()
+	return w.message("an open message with "+words, func(m *faketelegram.Message) bool { return m.Open() && strings.Contains(m.Text, words) })
+}
+
+func (w *world) click(user int64, m faketelegram.Message, label string) string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
+	defer cancel()
+	told, ok := w.fake.Click(ctx, user, m, label)
+	if !ok {
+		w.t.Fatalf("the press of %q was not acknowledged", label)
+	}
+	return told
+}
+
+func (w *world) wait(id string) ask.Outcome {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), waittest.Limit)
+	defer cancel()
+	var o *ask.Outcome
+	natstest.Eventually(w.t, "an outcome", func() bool {
+		rec, err := w.other.Get(ctx, ask.Key{Tenant: "acme", Session: "s1", ID: id})
+		o = rec.Outcome
+		return err == nil && o != nil
+	})
+	return *o
+}
+
+// Several questions come one after the other in one message: a choice, toggled ones, and words by a
+// reply. Another person's press begins again with the first.
+func TestSeveralQuestionsInOneMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	_, err := w.agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{
+		{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"}}},
+		{ID: "env", Text: "Which environments?", Multiple: true, Options: []ask.Option{{ID: "dev", Label: "Dev"}, {ID: "prod", Label: "Prod"}, {ID: "qa", Label: "QA"}}},
+		{ID: "name", Kind: ask.KindText, Text: "Which name?"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.click(mei, w.open("Which database?"), "SQLite")
+	second := w.open("Which environments?")
+	if told := w.click(tom, second, "Send"); !strings.Contains(told, "begin") {
+		t.Errorf("another person is told %q", told)
+	}
+	w.click(mei, w.open("Which database?"), "SQLite")
+	w.click(mei, w.open("Which environments?"), "☐ Dev")
+	w.click(mei, w.open("Which environments?"), "☐ QA")
+	w.click(mei, w.open("Which environments?"), "Send")
+	w.click(mei, w.open("Which name?"), "Answer…")
+	prompt := w.message("a prompt", func(m *faketelegram.Message) bool { return m.Force })
+	w.fake.Write(mei, group, "orders", prompt.ID)
+	o := w.wait("a1")
+	if len(o.Answers) != 3 || o.Answers[0].Selected[0] != "lite" || strings.Join(o.Answers[1].Selected, " ") != "dev qa" || o.Answers[2].Text != "orders" {
+		t.Errorf("the answers are %+v", o.Answers)
+	}
+	if o.By == nil || o.By.Principal != "telegram:103" || o.By.Proof != telegram.Proof {
+		t.Errorf("by %+v", o.By)
+	}
+	w.message("the outcome", func(m *faketelegram.Message) bool { return !m.Open() && strings.Contains(m.Text, "Mei answered") })
+}
+
+// Buttons work after a restart: they carry all that a new process needs.
+func TestClickAfterRestart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	if _, err := w.agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "db", Text: "Which database?", Options: []ask.Option{{ID: "pg", Label: "PostgreSQL"}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	m := w.open("Which database?")
+	stop()
+	w.start()
+	if told := w.click(mei, m, "PostgreSQL"); told != "" {
+		t.Errorf("told %q", told)
+	}
+	if o := w.wait("a1"); o.Answers[0].Selected[0] != "pg" {
+		t.Errorf("the outcome is %+v", o)
+	}
+	told := w.click(tom, m, "PostgreSQL")
+	if !strings.Contains(told, "Mei") {
+		t.Errorf("a late press is told %q", told)
+	}
+}
+
+// Talk below a message decides nothing, and neither does a bot; words that begin with "answer:" do.
+func TestTalkDoesNotDecide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fake.AddUser(faketelegram.User{ID: 900, IsBot: true, First: "GroupAnonymousBot"}, group)
+	w.start()
+	if _, err := w.agent.Ask(t.Context(), ask.Ask{ID: "a1", Questions: []ask.Question{{ID: "ok", Text: "Deploy?", Options: []ask.Option{{ID: "allow", Label: "Allow"}, {ID: "deny", Label: "Deny"}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	m := w.open("Deploy?")
+	w.fake.Write(tom, group, "allow? I would deny", m.ID)
+	w.message("a hint", func(m *faketelegram.Message) bool { return strings.Contains(m.Text, "not taken as an answer") })
+	if told := w.click(900, m, "Allow"); !strings.Contains(told, "Only a person") {
+		t.Errorf("a bot is told %q", told)
+	}
+	w.fake.Write(tom, group, "Answer: ALLOW", m.ID)
+	if o := w.wait("a1"); o.Answers[0].Selected[0] != "allow" || o.By.Principal != "chat:tom" {
+		t.Errorf("the outcome is %+v by %+v", o.Answers, o.By)
+	}
+}
+
+// A refused token makes the surface not ready, and nothing is posted.
+func TestRevokedToken(t *testing.T) {
+	t.Parallel()
+	f := home(t)
+	f.Revoke()
+	app, err := telegram.New(nil, telegram.Options{Token: faketelegram.Token, APIURL: f.URL(), Routes: routes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := app.Connect(ctx); err == nil || strings.Contains(err.Error(), "fake") {
+		t.Errorf("the error is %v; want one without the token", err)
+	}
+	if app.Ready() == nil {
+		t.Error("it is ready")
+	}
+}

@@ -1,0 +1,137 @@
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// presenter implements the kit's interfaces.
+type presenter struct{ *App }
+
+// shortID returns what the buttons of one life of an ask carry.
+func shortID(k ask.Key, life string) string {
+	return strings.TrimPrefix(responder.PostKey(Type, k, life), "askbus-")
+}
+
+// Route returns the chat that an ask is posted to.
+func (p presenter) Route(post responder.Post) []string {
+	to := p.routes().Decide(&post.Ask)
+	return []string{cmp.Or(to.Channel, to.Person)}
+}
+
+// Present posts an ask's message without its buttons. If the route's chat does not exist it posts to
+// the default.
+func (p presenter) Present(ctx context.Context, post responder.Post) ([]ask.Place, error) {
+	to, routes := p.routes().Decide(&post.Ask), p.routes()
+	at, err := p.presentAt(ctx, post, to.Target)
+	if err != nil && hopeless(err) && to.Channel+to.Person != routes.Default.Channel+routes.Default.Person {
+		p.log.WarnContext(ctx, "a route's chat cannot be posted to; posting to the default", slog.String("ask_id", post.Ask.ID), slog.String("route", to.Why), slog.String("error", err.Error()))
+		at, err = p.presentAt(ctx, post, routes.Notify(routes.Default, &post.Ask))
+	}
+	if err != nil && hopeless(err) {
+		return nil, &responder.PermanentError{Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []ask.Place{at}, nil
+}
+
+func (p presenter) presentAt(ctx context.Context, post responder.Post, to chat.Target) (ask.Place, error) {
+	at, _ := parsePlace(cmp.Or(to.Channel, to.Person))
+	p.asks.Add(shortID(post.Ask.Key(), post.Life), post.Ask.Key())
+	c := p.drawn(&ask.Record{State: ask.StatePending, Ask: post.Ask, AskedAt: post.AskedAt, Life: post.Life}, post.Link)
+	c.mentions = to.Mention
+	id, err := p.api.send(ctx, at, rankOf(&post), c.text(0, nil), nil, 0)
+	if err != nil {
+		return ask.Place{}, err
+	}
+	at.ID = id
+	return ask.Place{Ref: at.ref(), Where: where(at)}, nil
+}
+
+func rankOf(post *responder.Post) responder.Rank {
+	return responder.Rank{Urgent: post.Ask.Priority == ask.PriorityUrgent, At: post.AskedAt}
+}
+
+// where returns a link to a message, where Telegram has one: in a supergroup.
+func where(at place) string {
+	if chat, ok := strings.CutPrefix(strconv.FormatInt(at.Chat, 10), "-100"); ok {
+		return "https://t.me/c/" + chat + "/" + strconv.Itoa(at.ID)
+	}
+	return ""
+}
+
+// Open adds the buttons.
+func (p presenter) Open(ctx context.Context, post responder.Post, places []ask.Place) error {
+	c := p.drawn(&ask.Record{State: ask.StatePending, Ask: post.Ask, AskedAt: post.AskedAt, Life: post.Life}, post.Link)
+	for _, one := range places {
+		at, ok := parsePlace(one.Ref)
+		if !ok {
+			continue
+		}
+		if _, begun := p.drafts.Peek(c.id); begun {
+			continue // somebody answers already: it has its buttons
+		}
+		if err := p.api.buttons(ctx, at, rankOf(&post), c.keyboard(0, "")); err != nil {
+			if gone(err) {
+				continue
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Find finds nothing: bots cannot search. An earlier message has no buttons.
+func (presenter) Find(context.Context, responder.Post) ([]ask.Place, error) { return nil, nil }
+
+// drawn returns what is needed to draw an ask.
+func (s *App) drawn(rec *ask.Record, link string) drawing {
+	l, now := s.language(&rec.Ask), s.opts.Clock.Now()
+	if rec.AskedAt.IsZero() {
+		rec.AskedAt = now
+	}
+	d := drawing{Card: card.New(rec, card.Viewer{Surface: Type, Lang: l.Tag}, now), id: shortID(rec.Ask.Key(), rec.Life), link: link}
+	if me := s.me.Load(); me != nil {
+		d.bot = me.Username
+	}
+	return d
+}
+
+// Update edits every message of an ask to its outcome.
+func (p presenter) Update(ctx context.Context, e responder.Ended) error {
+	rec := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
+	end := card.NewEnd(&rec, card.Viewer{Surface: Type, Lang: p.language(&e.Ask).Tag}, p.opts.Clock.Now())
+	t := outcome(&e.Ask, &e.Outcome, end)
+	var failed error
+	for _, one := range e.Places {
+		at, ok := parsePlace(one.Ref)
+		if !ok {
+			continue
+		}
+		_, urgent := p.clicked.Get(at.ref())
+		switch err := p.api.edit(ctx, at, responder.Rank{Urgent: urgent, At: e.Outcome.At}, t, nil); {
+		case err == nil:
+			p.clicked.Remove(at.ref())
+		case gone(err):
+			p.log.InfoContext(ctx, "a message was deleted", slog.String("ask_id", e.Ask.ID), slog.String("error", err.Error()))
+		default:
+			failed = errors.Join(failed, err)
+		}
+	}
+	p.drafts.Remove(shortID(e.Ask.Key(), e.Life))
+	if retry, ok := errors.AsType[*responder.RetryError](failed); ok {
+		return retry
+	}
+	return failed
+}

@@ -1,0 +1,128 @@
+package telegram_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/chat"
+	"github.com/askbus/askbus/internal/answering/chat/telegram"
+	"github.com/askbus/askbus/internal/lab/faketelegram"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/internal/testkit/waittest"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/askbus/askbus/pkg/responder/respondertest"
+)
+
+// The people and the group of the tests.
+const (
+	tom, ann, mei = 101, 102, 103
+	group         = -100500
+)
+
+func home(t *testing.T) *faketelegram.Server {
+	t.Helper()
+	f := faketelegram.Start()
+	t.Cleanup(f.Close)
+	f.AddUser(faketelegram.User{ID: tom, First: "Tom"}, group)
+	f.AddUser(faketelegram.User{ID: ann, First: "Ann"}, group, -42)
+	f.AddUser(faketelegram.User{ID: mei, First: "Mei"}, group)
+	return f
+}
+
+func routes() chat.Routes {
+	return chat.Routes{
+		Default: chat.Target{Channel: fmt.Sprint(group)}, Groups: map[string]string{"platform": "-42"},
+		People: map[string]string{"chat:tom": fmt.Sprint(tom), "chat:ann": fmt.Sprint(ann)},
+	}
+}
+
+// surface is Telegram for the conformance suite.
+type surface struct {
+	t    *testing.T
+	fake *faketelegram.Server
+}
+
+func (s *surface) Type() string { return telegram.Type }
+
+func (s *surface) Serve(ctx context.Context, r *responder.Responder, opts responder.ServeOptions) error {
+	app, err := telegram.New(r, telegram.Options{Token: faketelegram.Token, APIURL: s.fake.URL(), Routes: routes(), Clock: opts.Clock, Logger: natstest.Logger()})
+	if err != nil {
+		return err
+	}
+	if _, err := app.Connect(ctx); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- app.Listen(ctx) }()
+	err = app.Serve(ctx, opts)
+	return errors.Join(err, <-done)
+}
+
+// keyOf returns the key of the ask whose buttons or outcome a message had. One that never had either
+// is what a crash leaves, which nobody can answer.
+func keyOf(m *faketelegram.Message) string {
+	if len(m.Seen) == 0 {
+		if _, id, ok := strings.Cut(append(m.First, faketelegram.Entity{})[0].URL, "?start="); ok && m.Edited {
+			return "askbus-" + id[:24]
+		}
+		return ""
+	}
+	return "askbus-" + strings.Split(m.Seen[0], ":")[1]
+}
+
+func (s *surface) Posts() (posts []respondertest.Post) {
+	for _, m := range s.fake.Messages() {
+		if key := keyOf(&m); key != "" {
+			posts = append(posts, respondertest.Post{Ref: fmt.Sprint(m.Chat, "#", m.ID), Key: key, Text: m.Shown(), Open: m.Open()})
+		}
+	}
+	return posts
+}
+
+func (s *surface) Click(ctx context.Context, p respondertest.Post, c respondertest.Click) string {
+	ctx, cancel := context.WithTimeout(ctx, waittest.Limit)
+	defer cancel()
+	for _, m := range s.fake.Messages() {
+		if fmt.Sprint(m.Chat, "#", m.ID) == p.Ref {
+			user := map[string]int64{"chat:tom": tom, "chat:ann": ann}[c.By.Principal]
+			told, _ := s.fake.Click(ctx, user, m, map[string]string{"pg": "PostgreSQL", "lite": "SQLite"}[c.Option])
+			return told
+		}
+	}
+	return ""
+}
+
+func (s *surface) Intercept(f func(respondertest.Call) error) {
+	if f == nil {
+		s.fake.Intercept(nil)
+		return
+	}
+	ops := map[string]respondertest.Op{"sendMessage": respondertest.OpPost, "editMessageText": respondertest.OpUpdate}
+	s.fake.Intercept(func(method, data string, done bool) (time.Duration, error) {
+		op, ok := ops[method]
+		if !ok {
+			return 0, nil
+		}
+		key := ""
+		if data != "" {
+			key = "askbus-" + strings.Split(data, ":")[1]
+		}
+		err := f(respondertest.Call{Op: op, Key: key, Done: done})
+		if retry, ok := errors.AsType[*responder.RetryError](err); ok {
+			return retry.After, err
+		}
+		return 0, err
+	})
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	respondertest.Run(t, func(t *testing.T) respondertest.Surface {
+		t.Helper()
+		return &surface{t: t, fake: home(t)}
+	})
+}

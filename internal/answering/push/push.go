@@ -1,0 +1,253 @@
+package push
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	webpush "github.com/SherClockHolmes/webpush-go"
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+)
+
+// Type is the responder type.
+const Type = "push"
+
+// Options configures an [App]. The zero value is ready to use.
+type Options struct {
+	Hosts   []string     // push services besides [Hosts]
+	Contact string       // contact for push services: an https URL or an e-mail address; default: https://askbus.dev
+	Tenant  string       // the credential's only tenant, if any
+	Client  *http.Client // default: one that follows no redirects
+	Now     func() time.Time
+	Logger  *slog.Logger // default: discard
+}
+
+// Limits of notices.
+const (
+	atOnce     = 8 // concurrent requests for one ask
+	maxPayload = 3000
+	sendLimit  = 10 * time.Second
+	clockSkew  = time.Minute      // between the ledger's and the inbox's clock
+	keepEnded  = 10 * time.Minute // how long a push service keeps the notice of an end
+)
+
+// App sends notices to subscribed browsers. It is a [responder.Presenter]. It is safe for
+// concurrent use; run it once.
+type App struct {
+	r      *responder.Responder
+	bucket *state.Bucket
+	cache  *state.Cache
+	keys   Keys
+	opts   Options
+	some   chan struct{} // has a signal after a new subscription
+}
+
+// New makes the surface on a connection of a responder of type [Type]. It starts nothing.
+func New(nc *nats.Conn, keys Keys, opts Options) (*App, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Contact == "" {
+		opts.Contact = "https://askbus.dev"
+	}
+	if opts.Client == nil {
+		opts.Client = &http.Client{
+			Timeout:       sendLimit,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	opts.Hosts = append(Hosts(), opts.Hosts...)
+	r, err := responder.New(nc, Type, responder.Options{Tenant: opts.Tenant, Logger: opts.Logger})
+	if err != nil {
+		return nil, err
+	}
+	a := &App{r: r, bucket: state.Open(nc, state.Responder(Type, opts.Tenant), state.Push), keys: keys, opts: opts, some: make(chan struct{}, 1)}
+	a.cache = state.NewCache(a.bucket, state.CacheOptions{Now: opts.Now, Logger: opts.Logger, Changed: func(_, now *state.Entry) {
+		if now != nil {
+			select {
+			case a.some <- struct{}{}:
+			default:
+			}
+		}
+	}})
+	return a, nil
+}
+
+// Run sends notices until ctx ends, then returns nil. It takes no work before the first
+// subscription.
+func (a *App) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	following := make(chan error, 1)
+	go func() {
+		defer cancel()
+		following <- a.cache.Run(ctx)
+	}()
+	var err error
+	select {
+	case <-ctx.Done():
+	case <-a.some:
+		err = a.r.Serve(ctx, a, responder.ServeOptions{
+			WorkOptions: responder.WorkOptions{Grace: sendLimit}, Every: 50 * time.Millisecond, Burst: 20,
+		})
+	}
+	cancel()
+	return errors.Join(err, <-following)
+}
+
+// subscribers returns the subscriptions that an ask notifies.
+func (a *App) subscribers(p responder.Post) []entry {
+	all, err := a.cache.All()
+	if err != nil {
+		a.opts.Logger.Warn("cannot list the subscriptions", slog.Any("error", err))
+		return nil
+	}
+	var mine []entry
+	for _, e := range read(all, a.opts.Now()) {
+		by := e.by()
+		if p.Ask.NeedsPrincipal() && !by.ProvesPrincipal() || !p.Ask.Allows(by) || !e.Access.Decides(by, p.Ask.Key(), p.Ask.Audience) || p.AskedAt.Add(clockSkew).Before(e.Created) {
+			continue
+		}
+		mine = append(mine, e)
+	}
+	if len(mine) > ask.MaxPlaces {
+		mine = mine[:ask.MaxPlaces]
+	}
+	return mine
+}
+
+// Wants skips asks without a subscriber.
+func (a *App) Wants(p responder.Post) bool { return len(a.subscribers(p)) > 0 }
+
+// Present notifies every browser of the people who may answer.
+func (a *App) Present(ctx context.Context, p responder.Post) ([]ask.Place, error) {
+	record := ask.Record{State: ask.StatePending, Ask: p.Ask, AskedAt: p.AskedAt, Life: p.Life}
+	until := p.Ask.Due(p.AskedAt).Sub(a.opts.Now())
+	return a.ring(ctx, a.subscribers(p), &record, until)
+}
+
+// Update tells the notified browsers how the ask ended.
+func (a *App) Update(ctx context.Context, e responder.Ended) error {
+	all, err := a.cache.All()
+	if err != nil {
+		return err
+	}
+	rung := map[string]bool{}
+	for _, p := range e.Places {
+		rung[p.Ref] = true
+	}
+	var to []entry
+	for _, one := range read(all, a.opts.Now()) {
+		if rung[one.key.Name] {
+			to = append(to, one)
+		}
+	}
+	record := ask.Record{State: ask.StateResolved, Ask: e.Ask, AskedAt: e.AskedAt, Life: e.Life, Outcome: &e.Outcome}
+	_, err = a.ring(ctx, to, &record, keepEnded)
+	return err
+}
+
+// Find finds nothing, because sent notices cannot be looked up. A repeated notice silently replaces
+// the first one, by its tag.
+func (a *App) Find(context.Context, responder.Post) ([]ask.Place, error) { return nil, nil }
+
+// ring sends a notice to subscriptions and returns which push services accepted it. If none did,
+// the error is the last refusal.
+func (a *App) ring(ctx context.Context, to []entry, r *ask.Record, keep time.Duration) ([]ask.Place, error) {
+	errs := make([]error, len(to))
+	slots := make(chan struct{}, atOnce)
+	var sending sync.WaitGroup
+	for i := range to {
+		slots <- struct{}{}
+		sending.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = a.send(ctx, &to[i], r, keep)
+		})
+	}
+	sending.Wait()
+	var places []ask.Place
+	var failed error
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			places = append(places, ask.Place{Ref: to[i].key.Name})
+		case errors.Is(err, errGone):
+		default:
+			failed = err
+			a.opts.Logger.WarnContext(ctx, "cannot notify a browser", slog.String("ask_id", r.Ask.ID), slog.Any("error", err))
+		}
+	}
+	if len(places) == 0 {
+		return nil, failed
+	}
+	return places, nil
+}
+
+// errGone reports a subscription that its push service has dropped.
+var errGone = errors.New("the subscription is gone")
+
+func (a *App) send(ctx context.Context, to *entry, r *ask.Record, keep time.Duration) error {
+	if err := to.check(a.opts.Hosts); err != nil {
+		return fmt.Errorf("%w: %w", errGone, err) // stored under other settings
+	}
+	payload, err := json.Marshal(card.New(r, card.Viewer{By: to.by(), Access: to.Access, Surface: Type, Lang: to.Language}, a.opts.Now()).Notice(r.Life))
+	if err != nil {
+		return err
+	}
+	if len(payload) > maxPayload {
+		return &responder.PermanentError{Err: fmt.Errorf("the notice has %d bytes; at most %d fit", len(payload), maxPayload)}
+	}
+	urgency := webpush.UrgencyNormal
+	if r.Ask.Priority == ask.PriorityHigh || r.Ask.Priority == ask.PriorityUrgent {
+		urgency = webpush.UrgencyHigh
+	}
+	res, err := webpush.SendNotificationWithContext(ctx, payload, &webpush.Subscription{
+		Endpoint: to.Endpoint, Keys: webpush.Keys{P256dh: to.Keys.P256dh, Auth: to.Keys.Auth},
+	}, &webpush.Options{
+		HTTPClient: a.opts.Client, Subscriber: a.opts.Contact, VAPIDPublicKey: a.keys.Public, VAPIDPrivateKey: a.keys.private,
+		TTL: int(min(max(keep, 0), ask.MaxTimeout).Seconds()), Urgency: urgency, Topic: hash("askbus topic\x00" + r.Ask.Key().String() + "\x00" + r.Life),
+	})
+	if err != nil {
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			err = e.Err // without the address, which is enough to ring the browser
+		}
+		return fmt.Errorf("call the push service: %w", err)
+	}
+	defer res.Body.Close()                                       //nolint:errcheck // read-only
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection is reused
+	switch {
+	case res.StatusCode < 300:
+		return nil
+	case res.StatusCode == http.StatusGone || res.StatusCode == http.StatusNotFound:
+		if err := a.bucket.DeleteRevision(ctx, to.key, to.revision); err != nil && !errors.Is(err, ask.ErrConflict) && !errors.Is(err, ask.ErrNotFound) {
+			return fmt.Errorf("forget a subscription: %w", err)
+		}
+		return errGone
+	case res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500:
+		return &responder.RetryError{After: retryAfter(res), Err: fmt.Errorf("the push service says %s", res.Status)}
+	}
+	return &responder.PermanentError{Err: fmt.Errorf("the push service says %s", res.Status)}
+}
+
+// retryAfter returns the service's Retry-After, within limits.
+func retryAfter(res *http.Response) time.Duration {
+	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil {
+		return min(max(time.Duration(s)*time.Second, time.Second), time.Minute)
+	}
+	return 5 * time.Second
+}

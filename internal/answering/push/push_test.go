@@ -1,0 +1,294 @@
+package push_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/push"
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+var testKeys = func() push.Keys {
+	k, err := push.DeriveKeys([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		panic(err)
+	}
+	return k
+}()
+
+var (
+	mei = ask.By{Principal: "oidc:mei", Name: "Mei", Groups: []string{"platform"}, Proof: "oidc"}
+	tom = ask.By{Principal: "oidc:tom", Name: "Tom", Proof: "oidc"}
+)
+
+// world is a bus, a push service, and the inbox's store.
+type world struct {
+	t     *testing.T
+	bus   *natstest.Bus
+	phone *service
+	store *push.Store
+	asks  client.Session
+	apps  []*push.App
+}
+
+func newWorld(t *testing.T, opts natstest.Options) *world {
+	t.Helper()
+	w := &world{t: t, bus: natstest.Start(t, opts), phone: newService(t)}
+	w.store = push.NewStore(w.bus.Responder("web"), testKeys, "", []string{w.phone.host()}, nil)
+	c, err := client.New(w.bus.Agent("acme", "s1"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	w.asks = c.Session("acme", "s1")
+	return w
+}
+
+// replica runs the surface until the test ends.
+func (w *world) replica() {
+	w.t.Helper()
+	app, err := push.New(w.bus.Responder(push.Type), testKeys, push.Options{
+		Hosts: []string{w.phone.host()}, Contact: "ops@example.com", Client: w.phone.Client(), Logger: natstest.Logger(),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.apps = append(w.apps, app)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- app.Run(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+func (w *world) subscribe(by ask.By, name string) {
+	w.t.Helper()
+	if err := w.store.Subscribe(w.t.Context(), by, nil, "", "session of "+name, w.phone.subscribe(name)); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, app := range w.apps { // every replica has heard of it
+		p := responder.Post{Ask: ask.Ask{Audience: []string{by.Principal}}, AskedAt: time.Now()}
+		if !by.ProvesPrincipal() {
+			p.Ask.Audience = nil
+		}
+		natstest.Eventually(w.t, "the subscription is known", func() bool { return app.Wants(p) })
+	}
+}
+
+func (w *world) ask(a ask.Ask) ask.Key {
+	w.t.Helper()
+	st, err := w.asks.Ask(w.t.Context(), a)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return ask.Key{Tenant: "acme", Session: "s1", ID: st.ID}
+}
+
+func (w *world) answer(k ask.Key, option string) {
+	w.t.Helper()
+	r, err := responder.New(w.bus.Responder("web"), "web", responder.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := r.Answer(w.t.Context(), k, ask.Reply{By: mei, Answers: []ask.Answer{{QuestionID: "q1", Selected: []string{option}}}}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func database() ask.Ask {
+	return ask.Ask{
+		Agent:    ask.Agent{Name: "builder", Repository: "acme/payments", Branch: "main"},
+		Priority: ask.PriorityHigh,
+		Questions: []ask.Question{{Text: "Which **database** should the `ledger` use?", Options: []ask.Option{
+			{ID: "pg", Label: "PostgreSQL"}, {ID: "lite", Label: "SQLite"},
+		}}},
+	}
+}
+
+func TestReplicasNotifyOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	w.replica()
+	w.replica()
+	w.subscribe(mei, "a-phone")
+	w.subscribe(tom, "b-phone")
+	k := w.ask(database())
+	for i, got := range w.phone.next(2) {
+		n := got.notice
+		if got.browser != []string{"a-phone", "b-phone"}[i] || n.Title != "Which database should the ledger use?" ||
+			n.Body != "builder asks · acme/payments, branch main · high priority\nPostgreSQL · SQLite" || n.Path != "/ask/"+k.String() || n.Tag != k.String() ||
+			len(n.Choices) != 2 || n.Choices[1].ID != "lite" || n.Life == "" || n.Ended {
+			t.Errorf("%s: %+v", got.browser, n)
+		}
+		if h := got.header; h.Get("Urgency") != "high" || len(h.Get("Topic")) == 0 || len(h.Get("Topic")) > 32 || h.Get("TTL") == "0" || h.Get("Content-Encoding") != "aes128gcm" {
+			t.Errorf("headers: %v", h)
+		}
+	}
+	w.answer(k, "lite")
+	for _, got := range w.phone.next(2) {
+		if n := got.notice; !n.Ended || n.Tag != k.String() || !strings.Contains(n.Body, "SQLite") || len(n.Choices) > 0 {
+			t.Errorf("the end at %s: %+v", got.browser, n)
+		}
+	}
+	// A repeated notice would have arrived before this one.
+	w.ask(database())
+	w.phone.next(2)
+	if len(w.phone.rung) != 0 {
+		t.Errorf("%d more rang", len(w.phone.rung))
+	}
+}
+
+func TestOnlyPeopleWhoMayAnswerAreNotified(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	w.replica()
+	w.subscribe(mei, "mei")
+	w.subscribe(tom, "tom")
+	unproven := mei
+	unproven.Principal, unproven.Proof = "name:mei", ask.ProofAskerTerminal
+	w.subscribe(unproven, "somebody")
+	secret := database()
+	secret.Audience = []string{"group:platform"}
+	w.ask(secret)
+	if got := w.phone.next(1); got[0].browser != "mei" {
+		t.Errorf("%s was rung", got[0].browser)
+	}
+	w.ask(database())
+	w.phone.next(3)
+	nobody := database()
+	nobody.Audience = []string{"oidc:nobody"}
+	k := w.ask(nobody)
+	w.ask(database())
+	w.phone.next(3)
+	r, err := responder.New(w.bus.Responder("web"), "web", responder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec, err := r.Get(t.Context(), k); err != nil || len(rec.Receipts) != 0 {
+		t.Errorf("an ask that rang nobody has receipts %+v, %v", rec.Receipts, err)
+	}
+}
+
+func TestAGoneSubscriptionIsDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	w.replica()
+	w.subscribe(mei, "gone")
+	w.subscribe(mei, "here")
+	w.phone.says("gone", http.StatusGone)
+	w.ask(database())
+	w.phone.next(2)
+	bucket := state.Open(w.bus.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Push)
+	natstest.Eventually(t, "the subscription is deleted", func() bool {
+		all, err := bucket.List(t.Context())
+		return err == nil && len(all) == 1
+	})
+	w.ask(database())
+	if got := w.phone.next(1); got[0].browser != "here" {
+		t.Errorf("%s was rung", got[0].browser)
+	}
+}
+
+func TestABusyPushServiceIsRetried(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	w.replica()
+	w.subscribe(mei, "phone")
+	w.phone.says("phone", http.StatusTooManyRequests)
+	w.ask(database())
+	w.phone.next(1)
+	w.phone.says("phone", http.StatusCreated)
+	w.phone.next(1)
+}
+
+func TestSigningOutEndsASubscription(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, natstest.Options{})
+	ctx := t.Context()
+	w.subscribe(mei, "phone")
+	w.subscribe(mei, "desk")
+	w.subscribe(tom, "tom")
+	bucket := state.Open(w.bus.Connect(rights.Role{Name: rights.RoleOperator}), state.Operator(), state.Push)
+	count := func(want int) {
+		t.Helper()
+		if all, err := bucket.List(ctx); err != nil || len(all) != want {
+			t.Errorf("%d subscriptions, not %d: %v", len(all), want, err)
+		}
+	}
+	if err := w.store.Unsubscribe(ctx, tom, w.phone.URL+"/phone"); err != nil {
+		t.Error(err)
+	}
+	count(3) // not his
+	if err := w.store.SignedOut(ctx, "session of phone"); err != nil {
+		t.Error(err)
+	}
+	count(2)
+	if err := w.store.Unsubscribe(ctx, mei, w.phone.URL+"/desk"); err != nil {
+		t.Error(err)
+	}
+	count(1)
+	for i := range 25 { // the oldest go
+		w.subscribe(mei, "many-"+string(rune('a'+i)))
+	}
+	count(21)
+}
+
+func TestInvalidSubscriptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := push.NewStore(nil, testKeys, "", nil, time.Now)
+	const point = "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM"
+	for body, want := range map[string]string{
+		`[]`: "PushSubscription",
+		`{"endpoint":"http://fcm.googleapis.com/x"}`:                                                                                  "https",
+		`{"endpoint":"https://10.0.0.1/x"}`:                                                                                           "ASKBUS_PUSH_HOSTS",
+		`{"endpoint":"https://fcm.googleapis.com@10.0.0.1/x"}`:                                                                        "https",
+		`{"endpoint":"https://fcm.googleapis.com:22/x"}`:                                                                              "ASKBUS_PUSH_HOSTS",
+		`{"endpoint":"https://evil-notify.windows.com.example/x"}`:                                                                    "ASKBUS_PUSH_HOSTS",
+		`{"endpoint":"https://notify.windows.com/x"}`:                                                                                 "ASKBUS_PUSH_HOSTS",
+		`{"endpoint":"https://fcm.googleapis.com/x","keys":{"p256dh":"AAAA","auth":"tBHItJI5svbpez7KI4CCXg"}}`:                        "p256dh",
+		`{"endpoint":"https://wns2-par02p.notify.windows.com/w","keys":{"p256dh":"` + point + `","auth":"AAAA"}}`:                     "auth",
+		`{"endpoint":"https://fcm.googleapis.com/` + strings.Repeat("x", 1100) + `","keys":{"p256dh":"` + point + `","auth":"AAAA"}}`: "1024",
+	} {
+		if err := s.Subscribe(t.Context(), mei, nil, "", "s", []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.120s: %v", body, err)
+		}
+	}
+	if _, err := push.DeriveKeys([]byte("short")); err == nil {
+		t.Error("keys of a short secret")
+	}
+}
+
+// TestTwoThousandRingsLeaveNothing is not parallel: it counts goroutines of the process.
+func TestTwoThousandRingsLeaveNothing(t *testing.T) {
+	w := newWorld(t, natstest.Options{Memory: true})
+	w.subscribe(mei, "phone")
+	w.replica()
+	app := w.apps[0]
+	a := database()
+	a.Normalize()
+	p := responder.Post{Ask: a, Life: "l1", AskedAt: time.Now()}
+	p.Ask.Tenant, p.Ask.Session, p.Ask.ID = "acme", "s1", "a1"
+	natstest.Eventually(t, "the subscription is known", func() bool { return app.Wants(p) })
+	w.bus.LeavesNothing(t, func(int) error {
+		places, err := app.Present(t.Context(), p)
+		if err != nil {
+			return err
+		}
+		<-w.phone.rung
+		err = app.Update(t.Context(), responder.Ended{Post: p, Places: places, Outcome: ask.Outcome{Status: ask.StatusExpired}})
+		<-w.phone.rung
+		return err
+	})
+}

@@ -1,0 +1,203 @@
+package push
+
+import (
+	"cmp"
+	"context"
+	"crypto/ecdh"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// Limits of subscriptions.
+const (
+	perPerson = 20                  // beyond, the oldest is dropped
+	life      = 30 * 24 * time.Hour // the maximum of a sign-in; the page renews it
+)
+
+// Subscription is a subscribed browser. Its JSON is the browser's PushSubscription plus our fields.
+type Subscription struct {
+	Endpoint string `json:"endpoint"`
+	Keys     struct {
+		P256dh string `json:"p256dh"`
+		Auth   string `json:"auth"`
+	} `json:"keys"`
+}
+
+// record is a subscription in shared state.
+type record struct {
+	Subscription
+	Principal string     `json:"principal"`
+	Name      string     `json:"name,omitempty"`
+	Groups    []string   `json:"groups,omitempty"`
+	Proof     string     `json:"proof,omitempty"`
+	Access    ask.Access `json:"access"`             // null: everything
+	Language  string     `json:"language,omitempty"` // language tag of its notices
+	Session   string     `json:"session"`            // a hash: signing out ends the subscription
+	Created   time.Time  `json:"created"`
+}
+
+func (r *record) by() ask.By {
+	return ask.By{Principal: r.Principal, Name: r.Name, Groups: r.Groups, Proof: r.Proof}
+}
+
+// Hosts are the allowed push services. A subscription comes from a browser, and any signed-in
+// person could put any host into it.
+func Hosts() []string {
+	return []string{"fcm.googleapis.com", "updates.push.services.mozilla.com", "*.notify.windows.com", "web.push.apple.com"}
+}
+
+// check validates a subscription.
+func (s *Subscription) check(hosts []string) error {
+	u, err := url.Parse(s.Endpoint)
+	if err != nil || u.Scheme != "https" || u.User != nil || len(s.Endpoint) > 1024 {
+		return fault("endpoint", "is not an https URL of at most 1024 characters")
+	}
+	known := func(pattern string) bool {
+		suffix, wild := strings.CutPrefix(pattern, "*")
+		return u.Host == pattern || wild && strings.HasSuffix(u.Host, suffix) && !strings.Contains(u.Host, ":")
+	}
+	if !slices.ContainsFunc(hosts, known) {
+		return fault("endpoint", fmt.Sprintf("is at %.100q, which is not a push service that is known here; add it to ASKBUS_PUSH_HOSTS", u.Host))
+	}
+	point, err := decode(s.Keys.P256dh)
+	if err == nil {
+		_, err = ecdh.P256().NewPublicKey(point)
+	}
+	if err != nil {
+		return fault("keys/p256dh", "is not a public key of P-256 in base64url")
+	}
+	if auth, err := decode(s.Keys.Auth); err != nil || len(auth) != 16 {
+		return fault("keys/auth", "is not 16 bytes in base64url")
+	}
+	return nil
+}
+
+func decode(s string) ([]byte, error) {
+	return base64.RawURLEncoding.DecodeString(strings.TrimRight(s, "="))
+}
+
+func fault(pointer, message string) error {
+	return ask.InvalidError("push subscription", []ask.Fault{{Pointer: "/" + pointer, Message: message}})
+}
+
+// Store keeps the inbox's subscriptions. It is safe for concurrent use.
+type Store struct {
+	bucket *state.Bucket
+	keys   Keys
+	hosts  []string
+	now    func() time.Time
+}
+
+// NewStore makes a store on a connection of the web inbox, whose credential may be limited to a
+// tenant. More are hosts besides [Hosts]. It sends nothing.
+func NewStore(nc *nats.Conn, keys Keys, tenant string, more []string, now func() time.Time) *Store {
+	if now == nil {
+		now = time.Now
+	}
+	return &Store{state.Open(nc, state.Responder("web", tenant), state.Push), keys, append(Hosts(), more...), now}
+}
+
+// PublicKey returns the key with which browsers subscribe.
+func (s *Store) PublicKey() string { return s.keys.Public }
+
+// nameOf returns the name of a subscription's entry: a hash, so that the name is a token and not an
+// address.
+func nameOf(endpoint string) string { return hash("askbus push\x00" + endpoint) }
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+// Subscribe stores a browser's subscription for the maximum of a sign-in. Repeating an endpoint
+// renews it. A person has at most 20: beyond, the oldest is dropped.
+func (s *Store) Subscribe(ctx context.Context, by ask.By, access ask.Access, language, session string, body []byte) error {
+	var sub Subscription
+	if err := json.Unmarshal(body, &sub); err != nil {
+		return fault("", "is not the JSON of a PushSubscription")
+	}
+	if err := sub.check(s.hosts); err != nil {
+		return err
+	}
+	all, err := s.bucket.List(ctx)
+	if err != nil {
+		return fmt.Errorf("subscribe: %w", err)
+	}
+	now, name := s.now().UTC(), nameOf(sub.Endpoint)
+	r := record{sub, by.Principal, by.Name, by.Groups, by.Proof, access, language, hash(session), now}
+	var mine []entry
+	for _, e := range read(all, now) {
+		switch {
+		case e.key.Name == name && e.Principal == by.Principal:
+			r.Created = e.Created // what it rang for stays
+		case e.key.Name != name && e.Principal == by.Principal:
+			mine = append(mine, e)
+		}
+	}
+	slices.SortFunc(mine, func(x, y entry) int { return x.Created.Compare(y.Created) })
+	for len(mine) >= perPerson {
+		if err := s.bucket.Delete(ctx, mine[0].key); err != nil {
+			return fmt.Errorf("subscribe: %w", err)
+		}
+		mine = mine[1:]
+	}
+	if _, err := s.bucket.Put(ctx, state.Key{Tenant: s.bucket.Tenant(), Name: name}, r, life); err != nil {
+		return fmt.Errorf("subscribe: %w", err)
+	}
+	return nil
+}
+
+// Unsubscribe deletes a subscription of this person.
+func (s *Store) Unsubscribe(ctx context.Context, by ask.By, endpoint string) error {
+	return s.drop(ctx, func(e *entry) bool { return e.key.Name == nameOf(endpoint) && e.Principal == by.Principal })
+}
+
+// SignedOut deletes the subscriptions of a sign-in session.
+func (s *Store) SignedOut(ctx context.Context, session string) error {
+	return s.drop(ctx, func(e *entry) bool { return e.Session == hash(session) })
+}
+
+func (s *Store) drop(ctx context.Context, which func(*entry) bool) error {
+	all, err := s.bucket.List(ctx)
+	if err != nil {
+		return fmt.Errorf("unsubscribe: %w", err)
+	}
+	for _, e := range read(all, s.now()) {
+		if which(&e) {
+			if err := s.bucket.Delete(ctx, e.key); err != nil {
+				return fmt.Errorf("unsubscribe: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// entry is a subscription with its key.
+type entry struct {
+	record
+	key      state.Key
+	revision uint64
+}
+
+// read decodes the subscriptions of entries, in a fixed order.
+func read(all []state.Entry, now time.Time) []entry {
+	var entries []entry
+	for i := range all {
+		e := entry{key: all[i].Key, revision: all[i].Revision}
+		if all[i].Live(now) && json.Unmarshal(all[i].Value, &e.record) == nil && e.Principal != "" {
+			entries = append(entries, e)
+		}
+	}
+	slices.SortFunc(entries, func(x, y entry) int { return cmp.Compare(x.key.Name, y.key.Name) })
+	return entries
+}

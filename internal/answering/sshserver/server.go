@@ -1,0 +1,188 @@
+package sshserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/process/ratelimit"
+	"github.com/askbus/askbus/pkg/ask"
+	"golang.org/x/crypto/ssh"
+)
+
+// Terminal is the terminal of a signed-in person.
+type Terminal struct {
+	ssh.Channel
+	By      ask.By
+	Term    string
+	Width   int
+	Height  int
+	Resized <-chan [2]int
+	Locale  map[string]string // LANG, LC_ALL and LC_MESSAGES from the client; nil: none
+}
+
+// Options configures a [Server].
+type Options struct {
+	Keys  string     // key file, read at each login
+	Host  ssh.Signer // see [HostKey]
+	Serve func(ctx context.Context, t Terminal) error
+
+	Connections int           // at once; default 64
+	Handshake   time.Duration // timeout of a login; default 15 s
+	Logins      int           // per address (or /64 of IPv6) and minute; default 20
+	Logger      *slog.Logger  // default: discard
+
+	// Refused is called for each refused login, without waiting; nil: not called.
+	Refused func(Refusal)
+}
+
+// Refusal is a login that was refused.
+type Refusal struct {
+	Code    string
+	Why     string
+	Address string
+}
+
+// Server serves people with a key.
+type Server struct {
+	opts   Options
+	logins *ratelimit.PerMinute
+	slots  chan struct{}
+}
+
+// New makes a server. It starts nothing.
+func New(opts Options) (*Server, error) {
+	switch {
+	case opts.Keys == "":
+		return nil, errors.New("sshserver: missing key file")
+	case opts.Host == nil:
+		return nil, errors.New("sshserver: missing host key")
+	case opts.Serve == nil:
+		return nil, errors.New("sshserver: missing screen")
+	}
+	if opts.Connections <= 0 {
+		opts.Connections = 64
+	}
+	if opts.Handshake <= 0 {
+		opts.Handshake = 15 * time.Second
+	}
+	if opts.Logins <= 0 {
+		opts.Logins = 20
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{opts: opts, logins: ratelimit.NewOpen(opts.Logins), slots: make(chan struct{}, opts.Connections)}, nil
+}
+
+// Run serves ln until ctx ends, and waits for its connections to close.
+func (s *Server) Run(ctx context.Context, ln net.Listener) error {
+	defer context.AfterFunc(ctx, func() { _ = ln.Close() })()
+	var served sync.WaitGroup
+	defer served.Wait()
+	for {
+		conn, err := ln.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				_ = conn.Close()
+			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		case err != nil: // such as too many open files, which is temporary
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+			continue
+		}
+		host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+		if err != nil || !s.logins.Take(ratelimit.Network(host), time.Now()) {
+			_ = conn.Close()
+			s.refused(host, ask.CodeQuota, "too many logins of this address in a minute")
+			continue
+		}
+		select {
+		case s.slots <- struct{}{}:
+			served.Go(func() {
+				defer func() { <-s.slots }()
+				s.connection(ctx, conn)
+			})
+		default:
+			_ = conn.Close()
+		}
+	}
+}
+
+// connection serves one connection.
+func (s *Server) connection(ctx context.Context, conn net.Conn) {
+	defer conn.Close() //nolint:errcheck // may be closed already
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if err := conn.SetDeadline(time.Now().Add(s.opts.Handshake)); err != nil {
+		return
+	}
+
+	offered := "" // the last key that was refused
+	config := &ssh.ServerConfig{
+		MaxAuthTries: 6,
+		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) { //nolint:gosec // G408: offered is reported and trusted with nothing
+			who, err := lookUp(s.opts.Keys, key)
+			if err != nil {
+				offered = ssh.FingerprintSHA256(key)
+				return nil, err
+			}
+			return &ssh.Permissions{ExtraData: map[any]any{byKey{}: who}}, nil
+		},
+	}
+	config.AddHostKey(s.opts.Host)
+	person, channels, requests, err := ssh.NewServerConn(conn, config)
+	if err != nil {
+		s.opts.Logger.DebugContext(ctx, "ssh login failed", slog.Any("error", err))
+		if offered != "" {
+			host, _, _ := net.SplitHostPort(conn.RemoteAddr().String()) // Run has split it
+			s.refused(host, ask.CodeUnauthorized, "the key "+offered+" is not accepted")
+		}
+		return
+	}
+	by, ok := person.Permissions.ExtraData[byKey{}].(ask.By)
+	if !ok || conn.SetDeadline(time.Time{}) != nil {
+		return
+	}
+	s.opts.Logger.InfoContext(ctx, "ssh login", slog.String("responder", "ssh"))
+	go ssh.DiscardRequests(requests) // no forwarding
+	var sessions sync.WaitGroup
+	defer sessions.Wait()
+	defer person.Close() //nolint:errcheck // may be closed already
+	opened := false
+	for ch := range channels {
+		if ch.ChannelType() != "session" || opened {
+			_ = ch.Reject(ssh.Prohibited, "only one terminal is allowed")
+			continue
+		}
+		channel, requests, err := ch.Accept()
+		if err != nil {
+			return
+		}
+		opened = true
+		sessions.Go(func() {
+			s.session(ctx, channel, requests, by)
+			_ = conn.SetDeadline(time.Now().Add(goodbye)) // the client disconnects, or is disconnected
+		})
+	}
+}
+
+func (s *Server) refused(address, code, why string) {
+	if s.opts.Refused != nil {
+		s.opts.Refused(Refusal{Code: code, Why: why, Address: address})
+	}
+}
+
+// goodbye is how long a client has to disconnect by itself.
+const goodbye = 2 * time.Second
+
+// byKey is the key of the signed-in person in the permissions.
+type byKey struct{}

@@ -1,0 +1,130 @@
+package tui
+
+import (
+	"regexp"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// The supported Markdown of prose previews. All other text is literal, and so are fences: present
+// has put layouts into fences.
+var (
+	mdFence   = regexp.MustCompile("^ {0,3}(```+|~~~+)")
+	mdHeading = regexp.MustCompile(`^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
+	mdItem    = regexp.MustCompile(`^([ \t]*)([-*+]|[0-9]{1,9}[.)])[ \t]+(.*)$`)
+	mdQuote   = regexp.MustCompile(`^ {0,3}>[ ]?(.*)$`)
+	mdRule    = regexp.MustCompile(`^ {0,3}([-*_])([ \t]*([-*_])){2,}[ \t]*$`)
+)
+
+// prose renders Markdown prose: styled headings, hanging lists, literal code.
+func (m *model) prose(text string, width int) []string {
+	var out, code []string
+	fence := ""
+	hang := 0 // indent of the current list item
+	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		l = strings.ReplaceAll(l, "\t", "    ")
+		mark := mdFence.FindStringSubmatch(l)
+		switch {
+		case fence != "":
+			if mark != nil && strings.HasPrefix(mark[1], fence) && strings.Trim(l, " `~") == "" {
+				fence = ""
+				out, code = append(out, m.code(code)...), nil
+				continue
+			}
+			code = append(code, l)
+			continue
+		case mark != nil:
+			fence, hang = mark[1], 0
+			continue
+		}
+		switch heading, item, quote := mdHeading.FindStringSubmatch(l), mdItem.FindStringSubmatch(l), mdQuote.FindStringSubmatch(l); {
+		case strings.TrimSpace(l) == "":
+			out = append(out, "")
+		case heading != nil:
+			hang = 0
+			style := m.styles.title
+			if len(heading[1]) == 1 {
+				style = m.styles.accent
+			}
+			out = append(out, wrapped("", "", style.Render(card.InlinePlain(heading[2])), width)...)
+		case mdRule.MatchString(l):
+			hang = 0
+			out = append(out, m.styles.dim.Render(strings.Repeat("─", min(width, 40))))
+		case item != nil:
+			lead := item[1] + "• "
+			if len(item[2]) > 1 {
+				lead = item[1] + item[2] + " "
+			}
+			hang = ansi.StringWidth(lead)
+			out = append(out, wrapped(lead, strings.Repeat(" ", hang), m.inline(item[3]), width)...)
+		case quote != nil:
+			hang = 0
+			bar := m.styles.dim.Render("┃ ")
+			out = append(out, wrapped(bar, bar, m.inline(quote[1]), width)...)
+		default:
+			in := len(l) - len(strings.TrimLeft(l, " "))
+			if in == 0 { // a paragraph keeps its line breaks
+				hang = 0
+			}
+			lead := strings.Repeat(" ", max(in, hang))
+			out = append(out, wrapped(lead, lead, m.inline(l[in:]), width)...)
+		}
+	}
+	return append(out, m.code(code)...) // an unclosed fence
+}
+
+// code renders the lines of a fence.
+func (m *model) code(lines []string) []string {
+	lines = m.colored(lines)
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = m.styles.dim.Render("│ ") + l
+	}
+	return out
+}
+
+// inline renders code, bold and links of a line.
+func (m *model) inline(text string) string { return m.inlineIn(lipgloss.NewStyle(), text) }
+
+// inlineIn is inline on top of a style.
+func (m *model) inlineIn(style lipgloss.Style, text string) string {
+	var b strings.Builder
+	for _, sp := range card.Inline(text) {
+		switch {
+		case sp.Code:
+			b.WriteString(m.styles.chip.Render(sp.Text))
+		case sp.Bold:
+			b.WriteString(style.Bold(true).Render(sp.Text))
+		default:
+			b.WriteString(style.Render(sp.Text))
+		}
+		if sp.Host != "" {
+			b.WriteString(m.styles.dim.Render(" (" + sp.Host + ")"))
+		}
+	}
+	return b.String()
+}
+
+// wrapped wraps a line after its lead.
+func wrapped(lead, indent, text string, width int) []string {
+	lines := wrapBehind(lead, indent, text, width)
+	for i := range lines {
+		if i == 0 {
+			lines[i] = lead + lines[i]
+		} else {
+			lines[i] = indent + lines[i]
+		}
+	}
+	return lines
+}
+
+// preview renders a preview: Markdown formatted, a layout as is.
+func (m *model) preview(p *card.Preview, width int, wrap bool) []string {
+	if p.Kind == card.Prose && wrap {
+		return m.prose(p.Body, width)
+	}
+	return m.colored(body(p.Body, width, wrap))
+}

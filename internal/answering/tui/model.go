@@ -1,0 +1,331 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Source provides pending and recently ended asks: the kit's board. Calls may be concurrent.
+type Source interface {
+	Pending(f responder.Filter, offset, limit int) (heads []responder.Head, total int)
+	Ended(f responder.Filter) []ask.Record
+	Get(ctx context.Context, k ask.Key) (ask.Record, error)
+	Status() responder.BoardStatus
+	Learn(rec ask.Record)
+}
+
+// Decider sends a person's decision: a responder of the kit. Repeating an answer id is harmless.
+type Decider interface {
+	Answer(ctx context.Context, k ask.Key, r ask.Reply) (ask.Outcome, error)
+	Cancel(ctx context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error)
+}
+
+// Team provides who works on an ask: the kit's board. Calls may be concurrent.
+type Team interface {
+	Snooze(ctx context.Context, v responder.Viewer, k ask.Key, until time.Time) error
+	Snoozed(ctx context.Context, v responder.Viewer) (map[ask.Key]time.Time, error)
+	HandOver(ctx context.Context, v responder.Viewer, k ask.Key, to, word string) error
+	Attending(k ask.Key) []responder.Attention
+	Look(v responder.Viewer, k ask.Key, answering bool) error
+	Leave(v responder.Viewer, k ask.Key) error
+}
+
+// Options configures the screen.
+type Options struct {
+	Source  Source
+	Team    Team // nil: no snoozing, handing over or presence
+	Decider Decider
+	By      ask.By
+	Viewer  card.Viewer
+	Session string              // only this session; default: all
+	Keys    map[string][]string // keys of actions; default: those of the help
+	OneKey  bool                // a digit sends, after [Options.Hold]
+	Once    ask.Key             // show only this ask, then quit
+	First   bool                // show only the most urgent ask, then quit
+
+	Now    func() time.Time                 // default: time.Now
+	Hold   time.Duration                    // how long [Options.OneKey] waits; default 3 s
+	Open   func(url string)                 // opens a browser; default: none
+	Notify func(n int) string               // terminal output for new asks while unfocused; default: a bell
+	Status func(n int, first string) string // terminal output for the number of waiting asks; default: none
+}
+
+// maxRows bounds the list; more are counted.
+const maxRows = 2000
+
+// model is the state of the screen. Only Update changes it.
+type model struct {
+	opts   Options
+	keys   keymap
+	styles styles
+	width  int
+	height int
+
+	heads   []responder.Head
+	rows    []int // indexes of heads that match the filter
+	total   int
+	status  responder.BoardStatus
+	ended   []ask.Record
+	focus   ask.Key
+	top     int // first visible row of the list
+	inCard  bool
+	opening bool // Enter opened the ask in focus before it was read
+	mine    bool
+	snoozed bool                  // the list shows snoozed asks
+	off     map[ask.Key]time.Time // this person's snoozed asks
+	there   presence
+	filter  editor
+	finding bool
+
+	forms   map[ask.Key]*form
+	overlay overlay
+	held    *held
+	blurred bool
+	waiting int // last number reported to the terminal
+	said    string
+	message string
+	outcome *ask.Outcome // with Once: the outcome
+	failed  error
+}
+
+// changedMsg says that the source has changed.
+type changedMsg struct{}
+
+type (
+	tickMsg   time.Time
+	recordMsg struct {
+		key ask.Key
+		rec ask.Record
+		err error
+	}
+	sentMsg struct {
+		key ask.Key
+		o   ask.Outcome
+		err error
+	}
+	heldMsg int
+)
+
+func newModel(opts Options) (*model, error) {
+	keys, err := newKeymap(opts.Keys, opts.Viewer.Say)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Hold <= 0 {
+		opts.Hold = 3 * time.Second
+	}
+	opts.Viewer.By = opts.By
+	m := &model{opts: opts, keys: keys, styles: newStyles(false), mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once}
+	m.inCard = m.once()
+	return m, nil
+}
+
+// once reports whether the screen shows only one ask.
+func (m *model) once() bool { return m.opts.First || m.opts.Once != (ask.Key{}) }
+
+// Init requests the background color and starts the ticks.
+func (m *model) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, tick(), m.refresh()) }
+
+func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }
+
+// Update handles a message.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.BackgroundColorMsg:
+		m.styles = newStyles(msg.IsDark())
+	case tea.FocusMsg:
+		m.blurred = false
+	case tea.BlurMsg:
+		m.blurred = true
+	case tickMsg:
+		return m, tea.Batch(tick(), m.attend())
+	case movedMsg:
+		return m, m.moved(msg)
+	case changedMsg:
+		return m, m.refresh()
+	case recordMsg:
+		return m, m.loaded(msg)
+	case sentMsg:
+		return m, m.sent(msg)
+	case heldMsg:
+		return m, m.release(int(msg))
+	case tea.PasteMsg:
+		if e := m.editor(); e != nil {
+			e.insert(msg.Content)
+			m.touched()
+		}
+	case tea.KeyPressMsg:
+		return m, m.key(msg)
+	case tea.MouseClickMsg:
+		return m, m.click(msg.X, msg.Y)
+	case tea.MouseWheelMsg:
+		m.wheel(msg.Button == tea.MouseWheelUp)
+	}
+	return m, nil
+}
+
+func (m *model) boardFilter() responder.Filter {
+	f := responder.Filter{Viewer: m.viewer(), Mine: m.mine, Session: m.opts.Session, Without: m.off}
+	if m.snoozed {
+		f.Without, f.Only = nil, m.off
+	}
+	return f
+}
+
+// refresh reads the list again. The ask that is being read or answered keeps its place, even after
+// it ended.
+func (m *model) refresh() tea.Cmd {
+	m.readOff()
+	m.heads, m.total = m.opts.Source.Pending(m.boardFilter(), 0, maxRows)
+	m.ended = m.opts.Source.Ended(responder.Filter{Viewer: responder.Viewer{By: m.opts.By}, Session: m.opts.Session})
+	m.status = m.opts.Source.Status()
+	m.group()
+	for i := range m.ended {
+		rec := &m.ended[i]
+		if f := m.forms[rec.Ask.Key()]; f != nil && f.end == nil && (rec.Life == "" || rec.Life == f.rec.Life) && !f.sending {
+			f.end, f.typing = rec.Outcome, typingNothing
+			f.rec.Outcome, f.rec.State = rec.Outcome, ask.StateResolved
+			if m.opts.Once == rec.Ask.Key() || m.opts.First && m.focus == rec.Ask.Key() {
+				m.outcome = rec.Outcome
+			}
+		}
+	}
+	if m.opts.First && m.status.Synced && m.total == 0 && m.focus == (ask.Key{}) {
+		return tea.Quit // nothing is waiting
+	}
+	var load tea.Cmd
+	if m.focus == (ask.Key{}) && len(m.rows) > 0 {
+		load = m.focusOn(m.heads[m.rows[0]].Key)
+	} else if m.focus != (ask.Key{}) && m.forms[m.focus] == nil {
+		load = m.load(m.focus)
+	}
+	return tea.Batch(load, m.tell())
+}
+
+// tell reports the number of waiting asks to the terminal. It notifies only if there were none
+// before and the terminal is unfocused.
+func (m *model) tell() tea.Cmd {
+	if !m.status.Synced {
+		return nil
+	}
+	before := m.waiting
+	m.waiting = m.total
+	var cmds []tea.Cmd
+	first := ""
+	if len(m.heads) > 0 {
+		first = m.heads[0].Heading
+	}
+	if m.opts.Status != nil {
+		if s := m.opts.Status(m.total, first); s != m.said {
+			m.said = s
+			cmds = append(cmds, tea.Raw(s))
+		}
+	}
+	if before == 0 && m.total > 0 && m.blurred {
+		s := "\a"
+		if m.opts.Notify != nil {
+			s = m.opts.Notify(m.total)
+		}
+		cmds = append(cmds, tea.Raw(s))
+	}
+	return tea.Batch(cmds...)
+}
+
+// focusOn shows an ask.
+func (m *model) focusOn(k ask.Key) tea.Cmd {
+	m.focus, m.message, m.opening = k, "", false
+	if m.forms[k] != nil {
+		return nil
+	}
+	return m.load(k)
+}
+
+func (m *model) load(k ask.Key) tea.Cmd {
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		rec, err := m.opts.Source.Get(ctx, k)
+		return recordMsg{k, rec, err}
+	}
+}
+
+// maxForms bounds the forms in memory; those with drafts are dropped last.
+const maxForms = 200
+
+func (m *model) loaded(msg recordMsg) tea.Cmd {
+	if msg.err != nil {
+		if m.focus == msg.key {
+			m.message = m.say("cannot read this ask: %s", ask.CleanLine(msg.err.Error()))
+		}
+		if m.once() && msg.key == m.focus {
+			m.failed = msg.err
+			return tea.Quit
+		}
+		return nil
+	}
+	if f := m.forms[msg.key]; f != nil && f.rec.Life == msg.rec.Life {
+		return nil
+	}
+	if len(m.forms) >= maxForms {
+		for k, f := range m.forms {
+			if !f.touched && k != m.focus {
+				delete(m.forms, k)
+			}
+		}
+	}
+	f := newForm(msg.rec, (&card.Preview{Body: msg.rec.Ask.Context}).Short())
+	if m.once() || m.opening && msg.key == m.focus {
+		f.grab()
+		m.opening = false
+	}
+	m.forms[msg.key] = f
+	return nil
+}
+
+// form returns the form of the focused ask, or nil while it is loading.
+func (m *model) form() *form { return m.forms[m.focus] }
+
+func (m *model) card(f *form) *card.Card {
+	return card.New(&f.rec, m.opts.Viewer, m.opts.Now(), m.others(f.rec.Ask.Key())...)
+}
+
+func (m *model) editor() *editor {
+	switch {
+	case m.overlay.kind == overlayHelp, m.overlay.kind == overlayHandOver && !m.overlay.second:
+		return &m.overlay.filter
+	case m.overlay.kind == overlayHandOver:
+		return &m.overlay.word
+	case m.overlay.kind != overlayNone:
+		return nil
+	case m.finding:
+		return &m.filter
+	case m.inCard:
+		if f := m.form(); f != nil && f.end == nil {
+			return f.editor()
+		}
+	}
+	return nil
+}
+
+func (m *model) touched() {
+	if f := m.form(); f != nil && !m.finding && m.overlay.kind == overlayNone {
+		f.touched = f.touched || f.typing != typingFind
+		f.field().fault = ""
+		if f.typing == typingValue && len(f.question().Options) > 0 && f.question().Kind == ask.KindChoice {
+			f.field().other = true
+		}
+	}
+	if m.finding {
+		m.group()
+	}
+}

@@ -1,0 +1,199 @@
+package tui
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// held is an answer that is about to be sent.
+type held struct {
+	key   ask.Key
+	label string
+	at    time.Time
+	n     int
+}
+
+func (h *held) words(v card.Viewer, now time.Time) string {
+	left := max(0, h.at.Sub(now))
+	return v.Say("sending %s in %d s", card.InlinePlain(h.label), int((left+time.Second-1)/time.Second))
+}
+
+// hold sends the form after a delay, unless it is cancelled.
+func (m *model) hold(f *form, label string) tea.Cmd {
+	n := 1
+	if m.held != nil {
+		n = m.held.n + 1
+	}
+	m.held = &held{f.rec.Ask.Key(), label, m.opts.Now().Add(m.opts.Hold), n}
+	return tea.Tick(m.opts.Hold, func(time.Time) tea.Msg { return heldMsg(n) })
+}
+
+// release sends the held answer, unless it was cancelled.
+func (m *model) release(n int) tea.Cmd {
+	if m.held == nil || m.held.n != n {
+		return nil
+	}
+	f := m.forms[m.held.key]
+	m.held = nil
+	if f == nil || f.end != nil {
+		return nil
+	}
+	return m.send(f)
+}
+
+func (m *model) takeBack() {
+	if m.held == nil {
+		return
+	}
+	if f := m.forms[m.held.key]; f != nil {
+		f.field().chosen = nil
+	}
+	m.held = nil
+}
+
+// commit handles the enter key: go to the next question or the review, or send.
+func (m *model) commit(f *form) tea.Cmd {
+	view := m.card(f)
+	if f.end != nil || f.sending || !view.May.Answer {
+		return nil
+	}
+	f.message = ""
+	switch f.typing {
+	case typingReply:
+		if f.reply.empty() {
+			f.message = m.say("Type your reply first.")
+			return nil
+		}
+		return m.answer(f, ask.Reply{Response: trimmed(&f.reply)})
+	case typingReason:
+		return m.decline(f)
+	case typingNote:
+		f.typing = typingNothing
+		if typed(f.question()) {
+			f.typing = typingValue
+		}
+		return nil
+	case typingFind:
+		f.typing = typingNothing
+		return nil
+	case typingNothing, typingValue:
+	}
+	q := &view.Questions[f.step]
+	if fl := f.field(); len(fl.chosen) == 0 && !fl.other && !typed(f.question()) && !q.Multiple && !q.Optional && fl.cursor < optionCount(q) && f.typing == typingNothing && !f.review {
+		f.field().fault = m.say("Choose one: a number, or %s on the option.", m.keys.key(actToggle))
+		return nil
+	}
+	if typed(f.question()) && f.typing == typingNothing && !f.review && f.field().value.empty() {
+		f.grab()
+		return nil
+	}
+	if len(f.fields) == 1 || f.review {
+		return m.send(f)
+	}
+	if ans, fault := f.answer(f.step, m.opts.Viewer.Lang); fault != "" || ans.Empty() && !f.question().Optional {
+		f.field().fault = fault
+		if fault == "" {
+			f.field().fault = m.say("This one needs an answer.")
+		}
+		return nil
+	}
+	f.field().fault = ""
+	if f.step < len(f.fields)-1 && !f.cancels() {
+		f.enter(f.step + 1)
+		return nil
+	}
+	f.review, f.typing, f.scroll = true, typingNothing, 0
+	return nil
+}
+
+// send sends the answers if they are complete.
+func (m *model) send(f *form) tea.Cmd {
+	reply, ok := f.check(m.card(f))
+	if !ok {
+		return nil
+	}
+	return m.answer(f, reply)
+}
+
+func (m *model) answer(f *form, reply ask.Reply) tea.Cmd {
+	reply.AnswerID, reply.By = f.id(), m.opts.By
+	return f.decide(func(ctx context.Context, k ask.Key) (ask.Outcome, error) { return m.opts.Decider.Answer(ctx, k, reply) })
+}
+
+func (m *model) decline(f *form) tea.Cmd {
+	d := responder.Decline{AnswerID: f.id(), Reason: trimmed(&f.reason), By: m.opts.By}
+	return f.decide(func(ctx context.Context, k ask.Key) (ask.Outcome, error) { return m.opts.Decider.Cancel(ctx, k, d) })
+}
+
+// decide sends a decision in the background.
+func (f *form) decide(send func(ctx context.Context, k ask.Key) (ask.Outcome, error)) tea.Cmd {
+	k := f.rec.Ask.Key()
+	f.sending = true
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
+		defer cancel()
+		o, err := send(ctx, k)
+		return sentMsg{k, o, err}
+	}
+}
+
+// sendLimit bounds the attempts to reach the bus.
+const sendLimit = 30 * time.Second
+
+// id returns the id of the current answer. A retry without a reply uses the same id.
+func (f *form) id() string {
+	if f.answerID == "" {
+		f.answerID = rand.Text()
+	}
+	return f.answerID
+}
+
+// sent handles the result of an answer.
+func (m *model) sent(msg sentMsg) tea.Cmd {
+	f := m.forms[msg.key]
+	if f == nil {
+		return nil
+	}
+	f.sending = false
+	o := &msg.o
+	if refused, ok := errors.AsType[*ask.Error](msg.err); ok {
+		switch {
+		case refused.Outcome != nil:
+			o = refused.Outcome
+		case refused.Code == ask.CodeInvalid:
+			f.answerID, f.message = "", ""
+			f.enter(f.mark(m.card(f), refused.Faults))
+			return nil
+		default:
+			f.message = ask.CleanLine(refused.Detail)
+			return nil
+		}
+	} else if msg.err != nil {
+		f.message = m.say("not sent: %s · Enter tries again", ask.CleanLine(msg.err.Error()))
+		return nil
+	}
+	f.end, f.typing, f.review, f.sentHere = o, typingNothing, false, msg.err == nil
+	f.rec.Outcome, f.rec.State = o, ask.StateResolved
+	m.opts.Source.Learn(f.rec)
+	if m.once() {
+		m.outcome = o
+		return tea.Quit
+	}
+	if msg.err == nil && msg.key == m.focus { // show the next ask; this one collapses in the list
+		m.message = "✓ " + card.InlinePlain(m.card(f).End.Fold())
+		at := m.at()
+		refreshed := m.refresh()
+		said := m.message
+		next := m.moveTo(max(0, at))
+		m.message = said
+		return tea.Batch(refreshed, next)
+	}
+	return m.refresh()
+}

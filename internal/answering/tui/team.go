@@ -1,0 +1,235 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// presence is the last presence that was reported to others.
+type presence struct {
+	key       ask.Key // zero: at no ask
+	answering bool
+	at        time.Time
+}
+
+// lookEvery is how often presence is repeated.
+const lookEvery = 10 * time.Second
+
+// movedMsg is the result of snoozing or handing over.
+type movedMsg struct {
+	key  ask.Key
+	said string
+	err  error
+}
+
+func (m *model) viewer() responder.Viewer { return responder.Viewer{By: m.opts.By} }
+
+// readOff reads this person's snoozed asks. On an error the previous ones stay.
+func (m *model) readOff() {
+	if m.opts.Team == nil {
+		return
+	}
+	if off, err := m.opts.Team.Snoozed(context.Background(), m.viewer()); err == nil {
+		m.off = off
+	}
+}
+
+// others returns the other people at an ask, for its card.
+func (m *model) others(k ask.Key) []card.Attention {
+	if m.opts.Team == nil {
+		return nil
+	}
+	var all []card.Attention
+	for _, a := range m.opts.Team.Attending(k) {
+		all = append(all, card.Attention{By: ask.By{Principal: a.Principal, Name: a.Name}, Answering: a.Answering})
+	}
+	return all
+}
+
+// attend reports this person's presence at the open card while the terminal has the focus.
+func (m *model) attend() tea.Cmd {
+	if m.opts.Team == nil {
+		return nil
+	}
+	now, before := m.opts.Now(), m.there
+	next := presence{at: now}
+	if f := m.form(); f != nil && f.end == nil && !m.blurred && (m.inCard || m.wide()) {
+		next.key, next.answering = m.focus, f.touched
+	}
+	if next.key == before.key && next.answering == before.answering && (now.Sub(before.at) < lookEvery || next.key == (ask.Key{})) {
+		return nil
+	}
+	m.there = next
+	team, v := m.opts.Team, m.viewer()
+	return func() tea.Msg {
+		if before.key != next.key && before.key != (ask.Key{}) {
+			_ = team.Leave(v, before.key) // it expires by itself
+		}
+		if next.key != (ask.Key{}) {
+			_ = team.Look(v, next.key, next.answering) // repeated soon
+		}
+		return nil
+	}
+}
+
+// snoozeChoice is a duration for snoozing.
+type snoozeChoice struct {
+	words string
+	until func(now time.Time) time.Time
+}
+
+func (m *model) snoozeChoices() []snoozeChoice {
+	after := func(d time.Duration) func(time.Time) time.Time {
+		return func(now time.Time) time.Time { return now.Add(d) }
+	}
+	morning := func(days func(time.Weekday) int) func(time.Time) time.Time {
+		return func(now time.Time) time.Time {
+			return time.Date(now.Year(), now.Month(), now.Day()+days(now.Weekday()), 9, 0, 0, 0, now.Location())
+		}
+	}
+	return []snoozeChoice{
+		{m.say("15 minutes"), after(15 * time.Minute)},
+		{m.say("1 hour"), after(time.Hour)},
+		{m.say("4 hours"), after(4 * time.Hour)},
+		{m.say("tomorrow, 9:00"), morning(func(time.Weekday) int { return 1 })},
+		{m.say("Monday, 9:00"), morning(func(w time.Weekday) int { return (14-int(w))%7 + 1 })},
+	}
+}
+
+// beginSnooze offers the durations, or ends the snooze.
+func (m *model) beginSnooze() tea.Cmd {
+	if m.opts.Team == nil || m.focus == (ask.Key{}) {
+		return nil
+	}
+	if _, is := m.off[m.focus]; is {
+		return m.change(m.say("back in the list"), func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+			return m.opts.Team.Snooze(ctx, v, k, time.Time{})
+		})
+	}
+	m.overlay = overlay{kind: overlaySnooze}
+	return nil
+}
+
+func (m *model) beginHandOver() {
+	if m.opts.Team != nil && m.focus != (ask.Key{}) {
+		m.overlay = overlay{kind: overlayHandOver}
+	}
+}
+
+// snoozeKey handles a key press while durations are offered.
+func (m *model) snoozeKey(name string) tea.Cmd {
+	all := m.snoozeChoices()
+	if len(name) != 1 || name[0] < '1' || int(name[0]-'1') >= len(all) {
+		if name == "esc" || name == "h" || name == "q" {
+			m.overlay = overlay{}
+		}
+		return nil
+	}
+	choice := all[name[0]-'1']
+	m.overlay = overlay{}
+	until := choice.until(m.opts.Now())
+	return m.change(m.say("snoozed: %s", choice.words), func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+		return m.opts.Team.Snooze(ctx, v, k, until)
+	})
+}
+
+// handKey handles a key press while the recipient and the message are typed.
+func (m *model) handKey(name, text string) tea.Cmd {
+	o := &m.overlay
+	at := &o.filter
+	if o.second {
+		at = &o.word
+	}
+	switch name {
+	case "esc":
+		m.overlay = overlay{}
+	case "tab", "shift+tab":
+		o.second = !o.second
+	case "enter":
+		if o.filter.empty() {
+			return nil
+		}
+		if !o.second {
+			o.second = true
+			return nil
+		}
+		to, word := strings.TrimSpace(o.filter.String()), strings.TrimSpace(o.word.String())
+		m.overlay = overlay{}
+		return m.change(m.say("handed to %s", to), func(ctx context.Context, v responder.Viewer, k ask.Key) error {
+			return m.opts.Team.HandOver(ctx, v, k, to, word)
+		})
+	default:
+		at.key(name, text)
+	}
+	return nil
+}
+
+// change applies a change to the focused ask that moves it between lists.
+func (m *model) change(said string, do func(ctx context.Context, v responder.Viewer, k ask.Key) error) tea.Cmd {
+	k, v := m.focus, m.viewer()
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
+		defer cancel()
+		return movedMsg{k, said, do(ctx, v, k)}
+	}
+}
+
+// moved continues with the next ask.
+func (m *model) moved(msg movedMsg) tea.Cmd {
+	if msg.err != nil {
+		words := msg.err.Error()
+		if e, ok := errors.AsType[*ask.Error](msg.err); ok {
+			words = e.Detail
+			if len(e.Faults) > 0 {
+				words = m.say("not done: this %s", e.Faults[0].Message)
+			}
+		}
+		m.message = ask.CleanLine(words)
+		return nil
+	}
+	at := m.at()
+	refreshed := m.refresh()
+	var next tea.Cmd
+	if m.focus == msg.key && m.at() < 0 {
+		if next = m.moveTo(max(0, at)); len(m.rows) == 0 {
+			m.focus, m.inCard = ask.Key{}, false
+		}
+	}
+	m.message = msg.said
+	return tea.Batch(refreshed, next)
+}
+
+// teamView renders the overlays for snoozing and handing over.
+func (m *model) teamView() []string {
+	height := max(1, m.height-3)
+	if m.overlay.kind == overlaySnooze {
+		var lines []string
+		for i, c := range m.snoozeChoices() {
+			lines = append(lines, "  "+string(rune('1'+i))+"  "+c.words)
+		}
+		lines = append(lines, "", m.styles.dim.Render("  "+m.say("Others still see it. It comes back to you by itself.")))
+		return m.framed(m.styles.title.Render(m.say("Snooze")), lines, height, m.say("1–5 choose · esc back"))
+	}
+	mark := func(on bool) string {
+		if on {
+			return m.styles.accent.Render("› ")
+		}
+		return "  "
+	}
+	o := &m.overlay
+	label := max(4, ansi.StringWidth(m.say("To|person")), ansi.StringWidth(m.say("Word"))) + 2
+	lines := []string{
+		mark(!o.second) + padded(m.say("To|person"), label) + o.filter.String(), mark(o.second) + padded(m.say("Word"), label) + o.word.String(), "",
+		m.styles.dim.Render("  " + m.say("A name of somebody who was seen here, a principal such as os:mei, or group:platform.")),
+		m.styles.dim.Render("  " + m.say("It moves to their list. Everybody who may decide it still may.")),
+	}
+	return m.framed(m.styles.title.Render(m.say("Hand over")), lines, height, m.say("enter next, then hands over · tab changes the field · esc back"))
+}

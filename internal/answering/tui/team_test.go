@@ -1,0 +1,165 @@
+package tui_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/askbus/askbus/internal/answering/tui"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// team is an in-memory team; the kit's board has its own tests.
+type team struct {
+	*bus
+	off    map[ask.Key]time.Time
+	handed []string
+	told   chan string
+	there  map[ask.Key][]responder.Attention
+}
+
+func (c *team) Pending(f responder.Filter, offset, limit int) ([]responder.Head, int) {
+	all, _ := c.bus.Pending(f, 0, 1000)
+	var heads []responder.Head
+	for _, h := range all {
+		if f.Takes(h) {
+			heads = append(heads, h)
+		}
+	}
+	return heads, len(heads)
+}
+
+func (c *team) Snooze(_ context.Context, _ responder.Viewer, k ask.Key, until time.Time) error {
+	if delete(c.off, k); !until.IsZero() {
+		c.off[k] = until
+	}
+	return nil
+}
+
+func (c *team) Snoozed(context.Context, responder.Viewer) (map[ask.Key]time.Time, error) {
+	return c.off, nil
+}
+
+func (c *team) HandOver(_ context.Context, _ responder.Viewer, _ ask.Key, to, word string) error {
+	if to == "Zoe" {
+		return ask.InvalidError("handover", []ask.Fault{{Pointer: "/to", Message: "is nobody who was seen here"}})
+	}
+	c.handed = append(c.handed, to+": "+word)
+	return nil
+}
+
+func (c *team) Attending(k ask.Key) []responder.Attention { return c.there[k] }
+
+func (c *team) Look(_ responder.Viewer, k ask.Key, answering bool) error {
+	c.told <- map[bool]string{false: "looks at ", true: "answers "}[answering] + k.ID
+	return nil
+}
+
+func (c *team) Leave(_ responder.Viewer, k ask.Key) error {
+	c.told <- "leaves " + k.ID
+	return nil
+}
+
+func withTeam(t *testing.T, asks ...ask.Ask) (*screen, *team) {
+	t.Helper()
+	c := &team{off: map[ask.Key]time.Time{}, told: make(chan string, 10), there: map[ask.Key][]responder.Attention{}}
+	s, _ := start(t, 120, 40, func(o *tui.Options) {
+		c.bus = o.Source.(*bus)
+		o.Source, o.Team = c, c
+	}, asks...)
+	return s, c
+}
+
+func keyOf(id string) ask.Key {
+	return ask.Key{Tenant: ask.DefaultTenant, Session: "build-42", ID: id}
+}
+
+func TestSnoozing(t *testing.T) {
+	t.Parallel()
+	s, c := withTeam(t, database(), text("Next?"))
+	s.keys("h")
+	s.has("Snooze", "2  1 hour", "Monday, 9:00")
+	s.keys("2")
+	s.has("1 waiting", "Next?", "snoozed: 1 hour")
+	if got := c.off[keyOf("a1")]; !got.Equal(began.Add(65 * time.Minute)) {
+		t.Errorf("until %s", got)
+	}
+	s.keys("esc H")
+	s.has("what you snoozed", "Ledger storage", "back in 1 h")
+	s.hasNot("Next?  ")
+	s.keys("k h")
+	if len(c.off) != 0 {
+		t.Error("it is not taken back")
+	}
+	s.keys("H")
+	s.has("2 waiting")
+}
+
+func TestHandingOver(t *testing.T) {
+	t.Parallel()
+	s, c := withTeam(t, database())
+	s.keys("a").typed("Zoe").keys("enter enter")
+	s.has("not done: this is nobody who was seen here")
+	s.keys("a").typed("os:tom").keys("enter").typed("yours")
+	s.has("To    os:tom", "Word  yours")
+	s.keys("enter")
+	if s.has("handed to os:tom"); len(c.handed) != 1 || c.handed[0] != "os:tom: yours" {
+		t.Errorf("%q", c.handed)
+	}
+	s.keys("a esc")
+	s.hasNot("Hand over")
+}
+
+func TestPresenceIsShownAndReported(t *testing.T) {
+	t.Parallel()
+	s, c := withTeam(t, database(), text("Next?"))
+	c.there[keyOf("a1")] = []responder.Attention{{Principal: "os:tom", Name: "Tom", Answering: true}}
+	s.send(tui.Changed())
+	s.has("Tom is answering", "Tom answers · 5 min")
+	said := func(want string) {
+		t.Helper()
+		s.send(tui.Tick())
+		select {
+		case got := <-c.told:
+			if got != want {
+				t.Errorf("others are told %q, not %q", got, want)
+			}
+		default:
+			if want != "" {
+				t.Errorf("others are not told %q", want)
+			}
+		}
+	}
+	said("looks at a1")
+	said("")
+	s.keys("2")
+	said("answers a1")
+	s.keys("esc j")
+	said("leaves a1")
+	if got := <-c.told; got != "looks at a2" {
+		t.Error(got)
+	}
+	s.send(tea.BlurMsg{})
+	said("leaves a2")
+}
+
+func TestTheListIsTranslated(t *testing.T) {
+	t.Parallel()
+	links := 0
+	s, b := start(t, 120, 40, func(o *tui.Options) {
+		o.Viewer.Lang = "zh"
+		o.Open = func(string) { links++ }
+		team := &team{bus: o.Source.(*bus), off: map[ask.Key]time.Time{}, told: make(chan string, 10)}
+		team.there = map[ask.Key][]responder.Attention{keyOf("a1"): {{Principal: "os:tom", Name: "Tom"}}}
+		o.Team = team
+	}, database())
+	b.asked(text("Next?"))
+	s.send(tui.Changed())
+	s.has("Tom 正在看 · ")
+	s.keys("y").has("已复制 http")
+	if s.keys("O").has("已打开 http"); links != 1 {
+		t.Errorf("%d links were opened", links)
+	}
+}

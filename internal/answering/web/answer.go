@@ -1,0 +1,216 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// answer stores a person's answer. When it fails, the page that is returned
+// keeps everything the person typed.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
+		reply, faults := form.reply(&record.Ask, me.By)
+		if _, _, err := record.Ask.Check(reply); err != nil {
+			faults = merge(faults, faultsOf(err))
+		}
+		if len(faults) > 0 {
+			return ask.Outcome{}, ask.InvalidError("answer", faults)
+		}
+		return s.asks.Answer(ctx, record.Ask.Key(), reply)
+	})
+}
+
+// decline declines the whole ask.
+func (s *Server) decline(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	s.submit(w, r, me, func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error) {
+		return s.asks.Cancel(ctx, record.Ask.Key(), responder.Decline{
+			AnswerID: form.get(fieldAnswerID), Reason: strings.TrimSpace(normalLines(form.get(fieldReason))), By: me.By,
+		})
+	})
+}
+
+// merge adds the faults of questions that have none yet. A question whose
+// number does not parse is not also reported as missing.
+func merge(faults, more []ask.Fault) []ask.Fault {
+	for _, f := range more {
+		if f.QuestionID == "" || !slices.ContainsFunc(faults, func(g ask.Fault) bool { return g.QuestionID == f.QuestionID }) {
+			faults = append(faults, f)
+		}
+	}
+	return faults
+}
+
+func faultsOf(err error) []ask.Fault {
+	if e, ok := errors.AsType[*ask.Error](err); ok {
+		return e.Faults
+	}
+	return nil
+}
+
+type send func(ctx context.Context, record *ask.Record, form typed) (ask.Outcome, error)
+
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, me responder.Viewer, send send) {
+	if err := r.ParseForm(); err != nil {
+		s.badForm(w, me, err)
+		return
+	}
+	form, k := typed{r.PostForm}, keyOf(r)
+	record, err := s.record(r.Context(), me, k)
+	if err != nil {
+		s.cannotRead(w, r, me, err)
+		return
+	}
+	if record.State == ask.StateResolved && record.Outcome != nil {
+		s.tooLate(w, r, me, &record, form)
+		return
+	}
+	if seq, err := strconv.ParseUint(form.get(fieldSeq), 10, 64); err == nil && seq != 0 && record.Seq != 0 && seq != record.Seq {
+		s.again(r.Context(), w, r, me, &record, http.StatusConflict, say(me, "The agent has asked this again since this page was drawn. Look again, then answer."))
+		return
+	}
+	if !viewer(me).May(&record).Answer {
+		s.notePerson(r, "answer", ask.CodeForbidden, "they may not decide this ask", me, k)
+		s.redrawForm(w, r, me, &record, form, http.StatusForbidden, "", nil)
+		return
+	}
+	// The person has decided: closing the page must not cancel the write.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
+	defer cancel()
+	to, undo := s.onward(r, me, k)
+	outcome, err := send(ctx, &record, form)
+	if err != nil {
+		undo()
+		s.refused(w, r, me, &record, form, err)
+		return
+	}
+	s.settle(record, outcome)
+	s.opts.Logger.InfoContext(r.Context(), "answered", slog.String("ask_id", k.ID), slog.String("status", string(outcome.Status)))
+	s.goOn(w, r, me, to)
+}
+
+// goOn sends the browser to the page that follows a form, a path of this inbox.
+// Scripts get that page in the response, which saves them the round trip of a
+// redirect.
+func (s *Server) goOn(w http.ResponseWriter, r *http.Request, me responder.Viewer, to string) {
+	next, err := url.Parse(to)
+	if err != nil || !listingOf(r).part {
+		http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // a path of this inbox
+		return
+	}
+	r = r.Clone(r.Context())
+	r.Method, r.URL = http.MethodGet, next
+	w.Header().Set(atHeader, to)
+	k, ok := parseKey(strings.TrimPrefix(next.Path, "/ask/"))
+	if !ok {
+		s.inbox(w, r, me)
+		return
+	}
+	r.SetPathValue("tenant", k.Tenant)
+	r.SetPathValue("session", k.Session)
+	r.SetPathValue("id", k.ID)
+	s.show(w, r, me)
+}
+
+// refused explains why a reply was rejected.
+func (s *Server) refused(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed, err error) {
+	e, _ := errors.AsType[*ask.Error](err)
+	switch {
+	case errors.Is(err, ask.ErrInvalid) && e != nil:
+		s.redrawForm(w, r, me, record, form, http.StatusUnprocessableEntity, general(me, e), e.Faults)
+	case errors.Is(err, ask.ErrResolved) && e != nil && e.Outcome != nil:
+		s.settle(*record, *e.Outcome)
+		record.State, record.Outcome = ask.StateResolved, e.Outcome
+		s.tooLate(w, r, me, record, form)
+	case errors.Is(err, ask.ErrForbidden):
+		s.notePerson(r, "answer", ask.CodeForbidden, detail(err), me, record.Ask.Key())
+		s.redrawForm(w, r, me, record, form, http.StatusForbidden, say(me, "You may not decide this: %s.", err.Error()), nil)
+	case errors.Is(err, ask.ErrNotFound):
+		s.notFound(w, me)
+	case errors.Is(err, ask.ErrTooLarge):
+		s.redrawForm(w, r, me, record, form, http.StatusRequestEntityTooLarge, say(me, "This is too long for one answer. Shorten it and send again."), nil)
+	default:
+		s.opts.Logger.WarnContext(r.Context(), "an answer was not stored", slog.String("ask_id", record.Ask.ID), slog.Any("error", err))
+		s.redrawForm(w, r, me, record, form, http.StatusServiceUnavailable,
+			say(me, "Your answer could not be stored just now. Nothing is lost: send it again."), nil)
+	}
+}
+
+// general returns the message of a fault that belongs to no single question.
+func general(me responder.Viewer, e *ask.Error) string {
+	for _, f := range e.Faults {
+		if f.QuestionID == "" {
+			return say(me, "Not sent: %s.", f.String())
+		}
+	}
+	if len(e.Faults) == 0 {
+		return say(me, "Not sent: %s.", e.Detail)
+	}
+	return ""
+}
+
+// redrawForm draws the form again with everything the person typed.
+func (s *Server) redrawForm(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed, status int, problem string, faults []ask.Fault) {
+	k := record.Ask.Key()
+	p := s.newPage(r.Context(), me, &k, listingOf(r))
+	p.focus(s, s.newAsk(r.Context(), record, me, form, faults), record, me)
+	p.Ask.Problem = problem
+	if status == http.StatusServiceUnavailable && form.get(fieldAnswerID) != "" {
+		p.Ask.AnswerID = form.get(fieldAnswerID) // it may have been stored: sending it again repeats the same answer
+	}
+	if again := p.Ask.Faults(faults); len(again) > 0 && problem == "" {
+		p.Ask.Problem = p.Ask.NotSent(again)
+	}
+	s.write(w, status, p)
+}
+
+// again draws the current state of the ask, without input that was typed for an
+// earlier life.
+func (s *Server) again(ctx context.Context, w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, status int, problem string) {
+	k := record.Ask.Key()
+	p := s.newPage(ctx, me, &k, listingOf(r))
+	p.focus(s, s.newAsk(ctx, record, me, typed{}, nil), record, me)
+	p.Ask.Problem = problem
+	s.write(w, status, p)
+}
+
+// tooLate says who answered first. The person's own answer, sent twice, is not
+// a conflict.
+func (s *Server) tooLate(w http.ResponseWriter, r *http.Request, me responder.Viewer, record *ask.Record, form typed) {
+	o := record.Outcome
+	if id := form.get(fieldAnswerID); id != "" && id == o.AnswerID {
+		s.goOn(w, r, me, "/"+listingOf(r).with(url.Values{fieldDone: {record.Ask.Key().String()}}))
+		return
+	}
+	status := http.StatusConflict
+	if o.Status == ask.StatusExpired {
+		status = http.StatusGone
+	}
+	s.redrawForm(w, r, me, record, form, status, "", nil)
+}
+
+func (s *Server) badForm(w http.ResponseWriter, me responder.Viewer, err error) {
+	status, line := http.StatusBadRequest, say(me, "The form could not be read. Go back and send it again.")
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		status, line = http.StatusRequestEntityTooLarge, say(me, "What you sent is larger than 1 MiB. Go back and shorten it.")
+	}
+	s.plain(w, status, plainPage{Me: card.Name(me.By), Title: say(me, "Not sent"), Lines: []string{line}, Back: true})
+}
+
+func parseKey(text string) (ask.Key, bool) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 3 {
+		return ask.Key{}, false
+	}
+	k := ask.Key{Tenant: parts[0], Session: parts[1], ID: parts[2]}
+	return k, k.Valid()
+}

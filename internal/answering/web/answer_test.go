@@ -1,0 +1,254 @@
+package web_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+var hidden = regexp.MustCompile(`name="(answer_id|seq)" value="([^"]*)"`)
+
+// form returns what a browser would send from this page with these fields
+// filled in.
+func (r response) form(fields ...string) url.Values {
+	form := url.Values{}
+	for _, m := range hidden.FindAllStringSubmatch(r.body, -1) {
+		form.Set(m[1], m[2])
+	}
+	for i := 0; i < len(fields); i += 2 {
+		form.Add(fields[i], fields[i+1])
+	}
+	return form
+}
+
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	yes, three := true, 3.0
+	cases := []struct {
+		name     string
+		question ask.Question
+		fields   []string
+		want     ask.Answer
+	}{
+		{"one option", database(), []string{"select:db", "=lite"}, ask.Answer{Selected: []string{"lite"}}},
+		{"Other, chosen", database(), []string{"select:db", "other", "other:db", " DuckDB "}, ask.Answer{Other: "DuckDB"}},
+		{"Other, typed and not ticked", database(), []string{"other:db", "DuckDB"}, ask.Answer{Other: "DuckDB"}},
+		{"words beside an option that is chosen do not count", database(), []string{"select:db", "=pg", "other:db", "x"}, ask.Answer{Selected: []string{"pg"}}},
+		{"a note", database(), []string{"select:db", "=pg", "note:db", "keep backups\r\nfor 14 days"}, ask.Answer{Selected: []string{"pg"}, Notes: "keep backups\nfor 14 days"}},
+		{"several options", several(), []string{"select:checks", "=unit", "select:checks", "=lint"}, ask.Answer{Selected: []string{"unit", "lint"}}},
+		{"a text", text("t", "What?"), []string{"text:t", "so\r\nthat"}, ask.Answer{Text: "so\nthat"}},
+		{"a number", ask.Question{ID: "n", Kind: ask.KindNumber, Text: "How many?"}, []string{"number:n", " 3,0 "}, ask.Answer{Number: &three}},
+		{"yes", ask.Question{ID: "b", Kind: ask.KindBoolean, Text: "May I?"}, []string{"boolean:b", "true"}, ask.Answer{Boolean: &yes}},
+		{"a date", ask.Question{ID: "d", Kind: ask.KindDate, Text: "When?"}, []string{"date:d", "2026-11-20"}, ask.Answer{Date: "2026-11-20"}},
+		{"nothing, where that is allowed", ask.Question{ID: "d", Kind: ask.KindDate, Text: "When?", Optional: true}, []string{"date:d", ""}, ask.Answer{Skipped: true}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBus()
+			k := b.ask(question("a", c.question), 0)
+			u := serve(t, b).signedIn(t, mei)
+			page := u.get("/")
+			res := u.post("/ask/default/s1/a/answer", page.form(c.fields...))
+			if res.status != http.StatusOK || !strings.HasPrefix(res.path, "/?done=") || !contains(res.body, "you") {
+				t.Fatalf("%d at %s: %s", res.status, res.path, res.body)
+			}
+			o := b.outcome(k)
+			if o == nil || o.Status != ask.StatusAnswered || o.AnswerID == "" || o.By.Principal != "os:mei" || len(o.By.Groups) != 1 {
+				t.Fatalf("outcome: %+v", o)
+			}
+			c.want.QuestionID = c.question.ID
+			if got := o.Answers[0]; !reflect.DeepEqual(got, c.want) {
+				t.Errorf("answer: %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestOnlyTheFaultyQuestionIsMarked(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	k := b.ask(four(), 0)
+	u := serve(t, b).signedIn(t, mei)
+	res := u.post("/ask/default/s1/four/answer", u.get("/").form(
+		"select:db", "=pg", "number:n", "twelve", "boolean:pub", "true", "note:db", "a note I typed", "response", ""))
+	if res.status != http.StatusUnprocessableEntity {
+		t.Fatalf("status %d", res.status)
+	}
+	if n := strings.Count(res.body, `class="fault-words"`); n != 1 {
+		t.Errorf("%d questions are marked, want 1", n)
+	}
+	for _, want := range []string{
+		`value="=pg" checked`, `value="twelve"`, `value="true" checked`, "a note I typed",
+		"is not a number; type one such as 3 or 2.5.", "one question needs another look",
+	} {
+		if !contains(res.body, want) {
+			t.Errorf("the page lost %q", want)
+		}
+	}
+	if b.outcome(k) != nil {
+		t.Error("the ask ended")
+	}
+}
+
+func TestTooLate(t *testing.T) {
+	t.Parallel()
+	ana := &ask.By{Principal: "slack:T01/U02", Name: "Ana", Responder: "slack"}
+	for _, c := range []struct {
+		name    string
+		outcome ask.Outcome
+		status  int
+		words   []string
+	}{
+		{
+			"somebody was faster",
+			ask.Outcome{Status: ask.StatusAnswered, Answers: []ask.Answer{{QuestionID: "db", Selected: []string{"lite"}}}, By: ana},
+			http.StatusConflict,
+			[]string{"Already answered", "Ana", "on Slack", "SQLite"},
+		},
+		{"it expired", ask.Outcome{Status: ask.StatusExpired}, http.StatusGone, []string{"Expired", "Nobody answered in time"}},
+		{"it was taken back", ask.Outcome{Status: ask.StatusWithdrawn, Reason: "found it myself"}, http.StatusConflict, []string{"Taken back", "found it myself"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBus()
+			k := b.ask(question("a", database()), 0)
+			u := serve(t, b).signedIn(t, mei)
+			form := u.get("/").form("other:db", "my own half-typed words")
+			if _, err := b.end(k, c.outcome); err != nil {
+				t.Fatal(err)
+			}
+			res := u.post("/ask/default/s1/a/answer", form)
+			if res.status != c.status {
+				t.Errorf("status %d, want %d", res.status, c.status)
+			}
+			for _, want := range append(c.words, "my own half-typed words", "disabled") {
+				if !contains(res.body, want) {
+					t.Errorf("the page does not say %q", want)
+				}
+			}
+		})
+	}
+}
+
+func TestDoubleSubmitIsHarmless(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	b.ask(question("a", database()), 0)
+	u := serve(t, b).signedIn(t, mei)
+	form := u.get("/").form("select:db", "=pg")
+	for range 2 {
+		if res := u.post("/ask/default/s1/a/answer", form); res.status != http.StatusOK || !contains(res.body, "you") {
+			t.Errorf("status %d", res.status)
+		}
+	}
+}
+
+func TestDecline(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	k := b.ask(question("a", database()), 0)
+	u := serve(t, b).signedIn(t, mei)
+	res := u.post("/ask/default/s1/a/decline", u.get("/").form("reason", "not now"))
+	if o := b.outcome(k); res.status != http.StatusOK || o == nil || o.Status != ask.StatusCancelled || o.Reason != "not now" {
+		t.Errorf("%d, %+v", res.status, o)
+	}
+}
+
+func TestAnOptionThatCancels(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	k := b.ask(full(), 0)
+	u := serve(t, b).signedIn(t, mei)
+	res := u.post("/ask/default/payments-api/full/answer", u.get("/").form("select:db", "=stop"))
+	if o := b.outcome(k); o == nil || o.CancelledBy == nil || !contains(res.body, "Neither, stop here") {
+		t.Errorf("%d, %+v", res.status, o)
+	}
+}
+
+func TestAudience(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	a := question("theirs", database())
+	a.Audience = []string{"group:platform"}
+	k := b.ask(a, time.Hour)
+	b.ask(question("mine", text("t", "And you?")), 0)
+	in := serve(t, b)
+	u := in.signedIn(t, tom)
+	page := u.get("/ask/default/s1/theirs")
+	if !contains(page.body, "Only group platform may decide this.") || contains(page.body, `class="send"`) {
+		t.Errorf("the page: %s", page.body)
+	}
+	if res := u.post("/ask/default/s1/theirs/answer", page.form("select:db", "=pg")); res.status != http.StatusForbidden || b.outcome(k) != nil {
+		t.Errorf("status %d", res.status)
+	}
+	if front := u.get("/"); !contains(front.body, `data-key="default/s1/mine" data-path`) {
+		t.Error("the inbox does not put first what this person may decide")
+	}
+	if page := in.signedIn(t, mei).get("/"); !contains(page.body, `class="send"`) {
+		t.Error("a member of the group could not answer")
+	}
+}
+
+func TestTheAskerIsExcluded(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	a := question("hers", database())
+	a.ExcludeAsker, a.Asker = true, []string{mei.Principal}
+	k := b.ask(a, time.Hour)
+	in := serve(t, b)
+	u := in.signedIn(t, mei)
+	page := u.get("/ask/default/s1/hers")
+	if !contains(page.body, "You asked this, so somebody else has to decide.") || contains(page.body, `class="send"`) {
+		t.Errorf("the page: %s", page.body)
+	}
+	if res := u.post("/ask/default/s1/hers/answer", page.form("select:db", "=pg")); res.status != http.StatusForbidden || b.outcome(k) != nil {
+		t.Errorf("status %d", res.status)
+	}
+	if page := in.signedIn(t, tom).get("/ask/default/s1/hers"); !contains(page.body, `class="send"`) {
+		t.Error("another person could not answer")
+	}
+}
+
+func TestAskedAgain(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	b.ask(question("a", database()), 0)
+	u := serve(t, b).signedIn(t, mei)
+	form := u.get("/").form("select:db", "=pg")
+	form.Set("seq", "77")
+	if res := u.post("/ask/default/s1/a/answer", form); res.status != http.StatusConflict || !contains(res.body, "asked this again") {
+		t.Errorf("status %d", res.status)
+	}
+}
+
+func TestAnAnswerThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	b.ask(question("a", database()), 0)
+	b.fail = errors.New("timeout")
+	u := serve(t, b).signedIn(t, mei)
+	page := u.get("/")
+	form := page.form("other:db", "precious words")
+	res := u.post("/ask/default/s1/a/answer", form)
+	if res.status != http.StatusServiceUnavailable || !contains(res.body, "precious words") || !contains(res.body, form.Get("answer_id")) {
+		t.Errorf("status %d: %s", res.status, res.body)
+	}
+}
+
+func TestATooLargeFormIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBus()
+	b.ask(question("a", text("t", "What?")), 0)
+	u := serve(t, b).signedIn(t, mei)
+	if res := u.post("/ask/default/s1/a/answer", url.Values{"text:t": {strings.Repeat("x", 1<<20)}}); res.status != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d", res.status)
+	}
+}

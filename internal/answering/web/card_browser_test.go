@@ -1,0 +1,243 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/web"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/chromedp/chromedp"
+)
+
+// rich returns an ask with every part that a card can show.
+func rich() ask.Ask {
+	q := database()
+	q.Text = "May I run `make migrate` against **production**? See [the plan](https://ci.example.com/run/7)."
+	for i := range q.Options {
+		q.Options[i].Preview = &ask.Preview{Body: strings.Repeat(fmt.Sprintf("- line of the old schema, option %d, which is long enough to leave a narrow screen\n+ another\n", i), 40)}
+	}
+	a := question("rich", q)
+	a.Agent = ask.Agent{Name: "builder", Repository: "acme/payments", Branch: "fix/ledger", Link: "https://git.example.com/acme/payments"}
+	a.Session, a.Context = "3f2a91bc-5b6d-4c8e-9f00-112233445566", "Moving the **ledger** to its own schema."
+	return a
+}
+
+// shot saves a screenshot in the directory that ASKBUS_SHOTS names.
+func (b tab) shot(name string) {
+	if dir := os.Getenv("ASKBUS_SHOTS"); dir != "" {
+		image, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+		if err == nil {
+			_ = os.WriteFile(filepath.Join(dir, name+".png"), image, 0o600)
+		}
+	}
+}
+
+func TestBrowserTheCardOnEachScreen(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(rich(), time.Minute)
+	bus.ask(question("next", text("t", "And then?")), 0)
+	in := serve(t, bus)
+	for _, s := range []struct {
+		width, height int64
+		scheme        string
+	}{{320, 640, "dark"}, {390, 844, "light"}, {1280, 800, "light"}, {1280, 800, "dark"}} {
+		t.Run(fmt.Sprintf("%d-%s", s.width, s.scheme), func(t *testing.T) {
+			t.Parallel()
+			b := in.open(t, mei, screen(s.width, s.height, s.scheme)).live()
+			name := fmt.Sprintf("card-%d-%s", s.width, s.scheme)
+			b.shot(name)
+			// The page does not scroll sideways, its header is one row, and the
+			// bar is on the screen.
+			b.wait(`document.querySelector('#count').innerText === '2 waiting' && document.querySelector('.top').getBoundingClientRect().height <= 64`)
+			b.wait(`document.documentElement.scrollWidth <= innerWidth`)
+			b.wait(`(() => { const r = document.querySelector('.send').getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight })()`)
+			b.wait(`(() => { const tops = ['.note', '.own', '.decline'].map((s) => Math.round(document.querySelector('.act > ' + s).getBoundingClientRect().top)); return new Set(tops).size === 1 })()`)
+			b.wait(`document.querySelector('h1.text code').textContent === 'make migrate' && document.querySelector('h1.text strong').textContent === 'production' && document.querySelector('h1.text').innerText.includes('the plan (ci.example.com)')`)
+			b.wait(`document.querySelector('.context').open && document.querySelector('.asker').innerText.includes('acme/payments') && /waiting \d+ (s|min)$/m.test(document.querySelector('.asker').innerText) && document.querySelector('.asker').innerText.includes('session 3f2a91bc ')===false && document.querySelector('.asker').innerText.includes('3f2a91bc')`)
+			b.keys("p")
+			b.wait(`document.querySelector('#reader').open && document.querySelector('#reader').getBoundingClientRect().height >= innerHeight - 1`)
+			b.keys("v")
+			b.wait(`document.querySelectorAll('#reader .pane').length === 2`)
+			b.keys("w")
+			b.wait(`[...document.querySelectorAll('#reader .pane > div')].every((d) => d.scrollWidth <= d.clientWidth + 1)`)
+			b.shot(name + "-reader")
+			clean(t, b)
+			b.keys("p")
+			b.wait(`!document.querySelector('#reader').open`)
+			if s.width < 992 {
+				b.click(`[data-step="1"]`)
+				b.wait(`document.querySelector('article').dataset.key.endsWith('/next')`)
+			}
+			clean(t, b)
+		})
+	}
+}
+
+func TestBrowserALongQuestionUnfolds(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.ask(question("long", text("t", strings.Repeat("Which of these many words is the one that matters? ", 40))), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.wait(`document.querySelector('h1.text').innerText.length < 300 && !document.querySelector('.whole').open`)
+	b.click(".whole summary")
+	b.wait(`document.querySelector('.whole p').innerText.length > 1500`)
+}
+
+func TestBrowserOneKeySendsAfterAHold(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("db", database()), 0)
+	b := serve(t, bus).open(t, mei).live()
+	b.js(`localStorage.setItem('askbus:onekey', 'on') ?? ''`)
+	b.keys("2")
+	b.wait(`document.querySelector('.hold').innerText.includes('SQLite + Litestream')`)
+	b.keys("z") // takes it back
+	b.wait(`!document.querySelector('.hold')`)
+	if o := bus.outcome(k); o != nil {
+		t.Fatalf("it was sent: %+v", o)
+	}
+	b.keys("1")
+	b.keys("k") // any other key sends now and does nothing else
+	b.wait(`!!document.querySelector('.done')`)
+	if o := bus.outcome(k); o == nil || o.Answers[0].Selected[0] != "pg" {
+		t.Errorf("outcome: %+v", o)
+	}
+	k = bus.ask(question("again", database()), 0)
+	b.wait(`document.querySelector('article')?.dataset.key.endsWith('/again')`)
+	b.keys("3")
+	b.wait(`document.querySelector('#done').innerText.includes('JetStream KV')`) // sent after the hold, without a key
+	if o := bus.outcome(k); o == nil {
+		t.Error("nothing was sent")
+	}
+}
+
+func TestBrowserTheTabCounts(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	b := serve(t, bus).open(t, mei).live()
+	b.wait(`!document.querySelector('link[rel=icon]').href.startsWith('data:')`)
+	bus.ask(question("db", database()), 0)
+	b.wait(`decodeURIComponent(document.querySelector('link[rel=icon]').href).includes('>1</text>')`)
+}
+
+func TestBrowserTheWorkerAndTheManifestAreThere(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	in := serve(t, bus, func(o *web.Options) { o.Push = &pushes{} })
+	b := in.open(t, mei).live()
+	b.wait(`document.documentElement.dataset.push === 'a-key'`)
+	for path, kind := range map[string]string{"/sw.js": "text/javascript; charset=utf-8", "/manifest.webmanifest": "application/manifest+json", "/static/-/icon-192.png": "image/png"} {
+		if res := in.stranger(t).get(path); res.status != http.StatusOK || res.header.Get("Content-Type") != kind {
+			t.Errorf("%s: %d %s", path, res.status, res.header.Get("Content-Type"))
+		}
+	}
+}
+
+// pushes records the subscriptions.
+type pushes struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (p *pushes) PublicKey() string { return "a-key" }
+
+func (p *pushes) Subscribe(_ context.Context, by ask.By, _ ask.Access, _, session string, body []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if string(body) == "bad" {
+		return ask.InvalidError("push subscription", []ask.Fault{{Message: "is none"}})
+	}
+	p.said = append(p.said, "subscribe "+by.Principal+" "+string(body))
+	return nil
+}
+
+func (p *pushes) Unsubscribe(_ context.Context, by ask.By, endpoint string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said = append(p.said, "unsubscribe "+by.Principal+" "+endpoint)
+	return nil
+}
+
+func (p *pushes) SignedOut(context.Context, string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said = append(p.said, "signed out")
+	return nil
+}
+
+func TestSubscriptionsAreThoseOfWhoIsSignedIn(t *testing.T) {
+	t.Parallel()
+	p := &pushes{}
+	in := serve(t, newBus(), func(o *web.Options) { o.Push = p })
+	if res := in.stranger(t).post("/push/subscribe", url.Values{}); res.status != http.StatusUnauthorized {
+		t.Errorf("a stranger subscribes: %d", res.status)
+	}
+	u := in.signedIn(t, mei)
+	if res := u.post("/push/subscribe", url.Values{"x": {"1"}}); res.status != http.StatusNoContent {
+		t.Errorf("subscribe: %d %s", res.status, res.body)
+	}
+	u.post("/push/unsubscribe", url.Values{"endpoint": {"https://x"}})
+	u.post("/logout", nil)
+	if got := strings.Join(p.said, "; "); got != "subscribe os:mei x=1; unsubscribe os:mei https://x; signed out" {
+		t.Error(got)
+	}
+	if res := serve(t, newBus()).signedIn(t, mei).post("/push/subscribe", nil); res.status != http.StatusNotFound {
+		t.Errorf("an inbox without push: %d", res.status)
+	}
+}
+
+func TestANotificationAnswersOnce(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	k := bus.ask(question("db", database()), 0)
+	u := serve(t, bus).signedIn(t, mei)
+	path := "/ask/" + k.String()
+	if res := u.get(path + "/notice"); res.status != http.StatusOK || !contains(res.body, `"life":"l1"`) || !contains(res.body, `"choices":[{"id":"pg","label":"PostgreSQL"}`) {
+		t.Errorf("notice: %d %s", res.status, res.body)
+	}
+	pick := func(life, option, id string) int {
+		return u.post(path+"/pick", url.Values{"life": {life}, "option": {option}, "answer_id": {id}}).status
+	}
+	for _, c := range []struct {
+		life, option, id string
+		want             int
+	}{
+		{"l0", "pg", "a", http.StatusConflict},
+		{"l1", "nosuch", "a", http.StatusUnprocessableEntity},
+		{"l1", "lite", "a", http.StatusNoContent},
+		{"l1", "lite", "a", http.StatusNoContent},
+		{"l1", "pg", "b", http.StatusConflict},
+	} {
+		if got := pick(c.life, c.option, c.id); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+	if o := bus.outcome(k); o == nil || o.Answers[0].Selected[0] != "lite" {
+		t.Errorf("outcome: %+v", o)
+	}
+}
+
+// clean runs axe on the current page.
+func clean(t *testing.T, b tab) {
+	t.Helper()
+	axe, err := os.ReadFile("testdata/axe/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.Evaluate[chromedp.Void](string(axe)))
+	found, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`axe.run({resultTypes: ['violations']}).then((r) =>
+		r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 200) + ' ' + n.failureSummary).join('\n')).join('\n'))`,
+		chromedp.EvalAwaitPromise))
+	if err != nil || found != "" {
+		t.Errorf("axe: %s, %v", found, err)
+	}
+}

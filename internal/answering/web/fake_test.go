@@ -1,0 +1,485 @@
+package web_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/web"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// bus is an in-memory fake of the bus with the broker's rules: the first valid
+// answer wins.
+type bus struct {
+	mu       sync.Mutex
+	held     map[ask.Key]*ask.Record
+	ended    []ask.Key // newest last
+	watchers map[chan struct{}]struct{}
+	status   responder.BoardStatus
+	seq      uint64
+	fail     error // returned by Answer and Cancel, if set
+	receipts chan ask.Receipt
+	present  chan int // +1 when presence is declared, -1 when it ends
+	now      func() time.Time
+	people   people
+	handed   map[ask.Key]*responder.Handover
+	there    map[ask.Key][]responder.Attention
+	snoozes  responder.MemorySnoozes
+	lists    int                   // calls of List
+	heard    chan responder.Filter // receives the filter of each opened page, if set
+	follows  map[*follow]struct{}
+}
+
+// follow is one subscriber to changes.
+type follow struct {
+	filter  responder.Filter
+	changed chan struct{}
+	touched responder.Touched
+}
+
+func newBus() *bus {
+	return &bus{
+		held: make(map[ask.Key]*ask.Record), watchers: make(map[chan struct{}]struct{}),
+		follows: make(map[*follow]struct{}), handed: make(map[ask.Key]*responder.Handover), there: make(map[ask.Key][]responder.Attention),
+		receipts: make(chan ask.Receipt, 100), present: make(chan int, 100), now: time.Now,
+	}
+}
+
+// ask adds an ask that was made age ago.
+func (b *bus) ask(a ask.Ask, age time.Duration) ask.Key {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.Tenant == "" {
+		a.Tenant = ask.DefaultTenant
+	}
+	if a.Session == "" {
+		a.Session = "s1"
+	}
+	a.Normalize()
+	if a.Deadline.IsZero() {
+		a.Deadline = b.now().Add(ask.MaxTimeout - age) // as in the broker
+	}
+	b.seq++
+	r := &ask.Record{State: ask.StatePending, Ask: a, AskedAt: b.now().Add(-age), Life: "l" + strconv.FormatUint(b.seq, 10), Seq: b.seq}
+	b.held[a.Key()] = r
+	delete(b.there, a.Key())
+	b.tell(a.Key())
+	return a.Key()
+}
+
+// tell reports changed asks; no keys mean that any may have changed.
+func (b *bus) tell(keys ...ask.Key) {
+	stir := func(ch chan struct{}) {
+		select {
+		case ch <- struct{}{}:
+		default:
+		}
+	}
+	for ch := range b.watchers {
+		stir(ch)
+	}
+	for f := range b.follows {
+		seen := len(keys) == 0
+		f.touched.Any = f.touched.Any || seen
+		for _, k := range keys {
+			if r := b.held[k]; r != nil && f.filter.Viewer.Sees(k, r.Ask.Audience) {
+				f.touched.Keys, seen = append(f.touched.Keys, k), true
+			}
+		}
+		if seen {
+			stir(f.changed)
+		}
+	}
+}
+
+func (b *bus) Follow(filter responder.Filter) (<-chan struct{}, func() responder.Touched, func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.heard != nil {
+		b.heard <- filter
+	}
+	f := &follow{filter: filter, changed: make(chan struct{}, 1)}
+	b.follows[f] = struct{}{}
+	take := func() responder.Touched {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		t := f.touched
+		f.touched = responder.Touched{}
+		return t
+	}
+	return f.changed, take, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.follows, f)
+	}
+}
+
+// offline sets whether the bus is disconnected.
+func (b *bus) offline(is bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.status.Offline = is
+	b.tell()
+}
+
+// shownOn records a receipt of another surface.
+func (b *bus) shownOn(k ask.Key, r ask.Receipt) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held[k].Receipts = append(b.held[k].Receipts, r)
+}
+
+// end resolves an ask.
+func (b *bus) end(k ask.Key, o ask.Outcome) (ask.Outcome, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.held[k]
+	if r == nil {
+		return ask.Outcome{}, ask.Refuse(ask.CodeNotFound, "there is no ask %s", k)
+	}
+	if r.Outcome != nil {
+		if o.AnswerID != "" && r.Outcome.AnswerID == o.AnswerID {
+			return *r.Outcome, nil
+		}
+		e := ask.Refuse(ask.CodeResolved, "already resolved")
+		if r.Outcome.Status == ask.StatusExpired {
+			e = ask.Refuse(ask.CodeExpired, "expired")
+		}
+		e.Outcome = r.Outcome
+		return ask.Outcome{}, e
+	}
+	o.AskID, o.Tenant, o.Session, o.At = k.ID, k.Tenant, k.Session, b.now()
+	r.State, r.Outcome = ask.StateResolved, &o
+	b.ended = append(b.ended, k)
+	b.tell(k)
+	return o, nil
+}
+
+func (b *bus) life(k ask.Key) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held[k].Life
+}
+
+func (b *bus) outcome(k ask.Key) *ask.Outcome {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held[k].Outcome
+}
+
+// Run, Status, Pending, Ended, Recent, Learn and Changes behave as those of a
+// board that is always up to date.
+func (b *bus) Run(ctx context.Context) error {
+	b.mu.Lock()
+	b.status.Synced = true
+	b.tell()
+	b.mu.Unlock()
+	<-ctx.Done()
+	return nil
+}
+
+func (b *bus) Status() responder.BoardStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.status
+}
+
+func (b *bus) Pending(f responder.Filter, offset, limit int) (heads []responder.Head, total int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.pending(f)
+	rest := all[min(offset, len(all)):]
+	return rest[:min(limit, len(rest))], len(all)
+}
+
+func (b *bus) pending(f responder.Filter) (all []responder.Head) {
+	for k, r := range b.held {
+		h := responder.Head{
+			Key: k, Life: r.Life, Heading: r.Ask.Heading(), Agent: r.Ask.Agent.Name, Source: r.Ask.Agent.Repository, Priority: r.Ask.Priority,
+			AskedAt: r.AskedAt, Deadline: r.Ask.Deadline, Audience: r.Ask.Audience, Handed: b.handed[k],
+		}
+		if r.Ask.ExcludeAsker {
+			h.Excluded = r.Ask.Asker
+		}
+		if r.State == ask.StatePending && f.Takes(h) {
+			all = append(all, h)
+		}
+	}
+	slices.SortFunc(all, responder.Compare)
+	f.Group.Arrange(all)
+	return all
+}
+
+func (b *bus) Ended(f responder.Filter) (ended []ask.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range slices.Backward(b.ended) {
+		if f.Viewer.Sees(k, b.held[k].Ask.Audience) {
+			ended = append(ended, *b.held[k])
+		}
+	}
+	return ended
+}
+
+func (b *bus) Learn(ask.Record) {}
+
+func (b *bus) Changes(f responder.Filter) (changed <-chan struct{}, stop func()) {
+	ch := make(chan struct{}, 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.heard != nil {
+		b.heard <- f
+	}
+	b.watchers[ch] = struct{}{}
+	return ch, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.watchers, ch)
+	}
+}
+
+func (b *bus) Recent(ctx context.Context, k ask.Key, _ time.Duration) (ask.Record, error) {
+	return b.Get(ctx, k)
+}
+
+func (b *bus) Get(_ context.Context, k ask.Key) (ask.Record, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.held[k]
+	if r == nil {
+		return ask.Record{}, ask.Refuse(ask.CodeNotFound, "there is no ask %s", k)
+	}
+	copied := *r
+	copied.Receipts = slices.Clone(r.Receipts)
+	return copied, nil
+}
+
+// List returns the stored asks, oldest first. The cursor is a number.
+func (b *bus) List(_ context.Context, q responder.Query) (responder.Page, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lists++
+	var all []ask.Record
+	for k, r := range b.held {
+		asked := q.Question == "" || slices.ContainsFunc(r.Ask.Questions, func(one ask.Question) bool { return one.Text == q.Question })
+		if (q.Tenant == "" || k.Tenant == q.Tenant) && (q.Session == "" || k.Session == q.Session) && r.State == q.State && asked {
+			all = append(all, *r)
+		}
+	}
+	slices.SortFunc(all, func(x, y ask.Record) int { return int(x.Seq) - int(y.Seq) })
+	from, _ := strconv.Atoi(q.Cursor)
+	all = all[min(from, len(all)):]
+	page := responder.Page{Items: all}
+	if q.PageSize > 0 && len(all) > q.PageSize {
+		page.Items, page.Next = all[:q.PageSize], strconv.Itoa(from+q.PageSize)
+	}
+	return page, nil
+}
+
+func (b *bus) Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outcome, error) {
+	if b.fail != nil {
+		return ask.Outcome{}, b.fail
+	}
+	r, err := b.Get(ctx, k)
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	answers, cancelled, err := r.Ask.Check(reply)
+	if err != nil {
+		return ask.Outcome{}, err
+	}
+	o := ask.Outcome{
+		Status: ask.StatusAnswered, Source: ask.SourceHuman, AnswerID: reply.AnswerID,
+		Answers: answers, Response: reply.Response, By: through(reply.By),
+	}
+	if cancelled != nil {
+		o.Status, o.CancelledBy = ask.StatusCancelled, cancelled
+	}
+	return b.end(k, o)
+}
+
+func (b *bus) Cancel(_ context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error) {
+	if b.fail != nil {
+		return ask.Outcome{}, b.fail
+	}
+	return b.end(k, ask.Outcome{Status: ask.StatusCancelled, AnswerID: d.AnswerID, Reason: d.Reason, By: through(d.By)})
+}
+
+func through(by ask.By) *ask.By {
+	if by.Responder == "" {
+		by.Responder = "web"
+	}
+	return &by
+}
+
+// Take, Look, Leave and Attending behave as those of a board in one process.
+func (b *bus) Take(_ context.Context, v responder.Viewer, f responder.Filter, t responder.Turn) (responder.Head, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h, ok := t.Next(b.pending(f), func(h responder.Head) bool {
+		return slices.ContainsFunc(b.there[h.Key], func(a responder.Attention) bool { return a.Principal != v.By.Principal })
+	})
+	if ok {
+		b.look(h.Key, responder.Attention{Principal: v.By.Principal, Name: v.By.Name})
+	}
+	return h, ok
+}
+
+func (b *bus) look(k ask.Key, a responder.Attention) {
+	before := len(b.there[k])
+	b.there[k] = append(slices.DeleteFunc(b.there[k], func(x responder.Attention) bool { return x.Principal == a.Principal }), a)
+	if len(b.there[k]) != before || a.Answering {
+		b.tell(k)
+	}
+}
+
+func (b *bus) Look(v responder.Viewer, k ask.Key, answering bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.look(k, responder.Attention{Principal: v.By.Principal, Name: v.By.Name, Answering: answering})
+	return nil
+}
+
+func (b *bus) Leave(v responder.Viewer, k ask.Key) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.there[k] = slices.DeleteFunc(b.there[k], func(x responder.Attention) bool { return x.Principal == v.By.Principal })
+	b.tell(k)
+	return nil
+}
+
+func (b *bus) Attending(k ask.Key) []responder.Attention {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.there[k])
+}
+
+func (b *bus) Snooze(ctx context.Context, v responder.Viewer, k ask.Key, until time.Time) error {
+	err := b.snoozes.Put(ctx, v.By, responder.Snooze{Key: k, Until: until})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tell(k)
+	return err
+}
+
+func (b *bus) Snoozed(ctx context.Context, v responder.Viewer) (map[ask.Key]time.Time, error) {
+	all, err := b.snoozes.Of(ctx, v.By.Principal)
+	off := map[ask.Key]time.Time{}
+	for _, s := range all {
+		off[s.Key] = s.Until
+	}
+	return off, err
+}
+
+func (b *bus) HandOver(_ context.Context, v responder.Viewer, k ask.Key, to, word string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if to != "" && !strings.Contains(to, ":") {
+		return ask.InvalidError("handover", []ask.Fault{{Pointer: "/to", Message: "is nobody who was seen here"}})
+	}
+	b.handed[k] = &responder.Handover{Key: k, To: to, Word: word, By: v.By}
+	if to == "" {
+		delete(b.handed, k)
+	}
+	b.tell(k)
+	return nil
+}
+
+func (b *bus) People() []ask.By { return []ask.By{tom} }
+
+func (b *bus) Receipt(ctx context.Context, _ ask.Key, r ask.Receipt) error {
+	select {
+	case b.receipts <- r:
+	case <-ctx.Done(): // nothing reads present any more
+	}
+	return nil
+}
+
+func (b *bus) Present(_, _ string) (func(), error) {
+	b.present <- 1
+	return func() { b.present <- -1 }, nil
+}
+
+var (
+	cookieKey = []byte("0123456789abcdef0123456789abcdef")
+	mei       = ask.By{Principal: "os:mei", Name: "Mei", Groups: []string{"platform"}, Proof: "local"}
+	tom       = ask.By{Principal: "os:tom", Name: "Tom", Proof: "local"}
+)
+
+// inbox is a running server on a bus.
+type inbox struct {
+	*httptest.Server
+	bus  *bus
+	stop func() // ends Run and waits for it to return
+}
+
+func serve(t *testing.T, b *bus, change ...func(*web.Options)) inbox {
+	t.Helper()
+	return serveAsks(t, b, b, change...)
+}
+
+func serveAsks(t *testing.T, b *bus, asks web.Asks, change ...func(*web.Options)) inbox {
+	t.Helper()
+	srv := httptest.NewUnstartedServer(nil)
+	opts := web.Options{CookieKey: cookieKey, Sessions: &b.people, BaseURL: "http://" + srv.Listener.Addr().String()}
+	for _, c := range change {
+		c(&opts)
+	}
+	s, err := web.New(b, asks, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Config.Handler = s.Handler()
+	srv.Start()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	t.Cleanup(func() { stop(); srv.Close() })
+	in := inbox{srv, b, stop}
+	for {
+		if in.synced(t) { // the page says when it is connected; each iteration is a full request
+			return in
+		}
+	}
+}
+
+func (in inbox) synced(t *testing.T) bool {
+	t.Helper()
+	res := in.signedIn(t, mei).get("/")
+	return !contains(res.body, "Connecting to the bus")
+}
+
+func (in inbox) link(t *testing.T, by ask.By) string {
+	t.Helper()
+	link, err := web.LoginLink(cookieKey, in.URL, by, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// question returns an ask with these questions.
+func question(id string, questions ...ask.Question) ask.Ask {
+	return ask.Ask{ID: id, Agent: ask.Agent{Name: "builder"}, Questions: questions}
+}
+
+func database() ask.Question {
+	return ask.Question{ID: "db", Header: "Storage", Text: "Which database should the ledger use?", Options: []ask.Option{
+		{ID: "pg", Label: "PostgreSQL", Description: "Mature, transactional, already operated by the platform team.", Recommended: true},
+		{ID: "lite", Label: "SQLite + Litestream", Description: "One file, replicated to object storage."},
+		{ID: "kv", Label: "JetStream KV", Description: "No new dependency; limited queries."},
+	}}
+}

@@ -1,0 +1,171 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// inbox shows the list and the ask that this person should decide first.
+func (s *Server) inbox(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	at, ctx := listingOf(r), r.Context()
+	t := responder.Turn{}
+	if ms, err := strconv.ParseInt(r.URL.Query().Get(fieldSince), 10, 64); err == nil && ms > 0 {
+		t.Since = time.UnixMilli(ms)
+	}
+	focus, ok := s.board.Take(ctx, me, at.filter(me, s.snoozed(ctx, me), s.opts.Now()), t)
+	var record ask.Record
+	var err error
+	if ok {
+		record, err = s.record(ctx, me, focus.Key)
+	}
+	var p page
+	if ok && err == nil && record.State == ask.StatePending {
+		p = s.newPage(ctx, me, &focus.Key, at)
+		p.focus(s, s.newAsk(ctx, &record, me, typed{}, nil), &record, me)
+		s.recall(p.Ask, &record, me) //nolint:contextcheck // pages share the read
+	} else {
+		p = s.newPage(ctx, me, nil, at)
+		p.explainEmpty(s, me, ok, t.Since)
+		if err != nil && !errors.Is(err, ask.ErrNotFound) && p.Problem == "" {
+			p.Problem = say(me, "The waiting asks cannot be read from the bus right now. Try again in a few seconds.")
+		}
+	}
+	s.done(r, &p, me)
+	s.write(w, http.StatusOK, p)
+}
+
+// done shows what this person has just decided.
+func (s *Server) done(r *http.Request, p *page, me responder.Viewer) {
+	if k, ok := parseKey(r.URL.Query().Get(fieldDone)); ok {
+		if record, err := s.record(r.Context(), me, k); err == nil && record.Outcome != nil {
+			p.Done = card.NewEnd(&record, viewer(me), s.opts.Now())
+		}
+	}
+}
+
+// show puts one ask in focus, whether it is pending or not.
+func (s *Server) show(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	k := keyOf(r)
+	record, err := s.record(r.Context(), me, k)
+	if err != nil {
+		s.cannotRead(w, r, me, err)
+		return
+	}
+	if r.Header.Get("Sec-Fetch-Dest") == "document" && record.State == ask.StatePending {
+		_ = s.board.Look(me, k, false) // scripts repeat it while the page is open
+	}
+	p := s.newPage(r.Context(), me, &k, listingOf(r))
+	p.focus(s, s.newAsk(r.Context(), &record, me, typed{}, nil), &record, me)
+	s.recall(p.Ask, &record, me) //nolint:contextcheck // pages share the read
+	s.done(r, &p, me)
+	s.write(w, http.StatusOK, p)
+}
+
+func (s *Server) cannotRead(w http.ResponseWriter, r *http.Request, me responder.Viewer, err error) {
+	if errors.Is(err, ask.ErrNotFound) {
+		s.notFound(w, me)
+		return
+	}
+	s.opts.Logger.WarnContext(r.Context(), "cannot read an ask", slog.Any("error", err))
+	s.plain(w, http.StatusServiceUnavailable, plainPage{
+		Me: card.Name(me.By), Title: say(me, "The bus cannot be reached"),
+		Lines: []string{say(me, "This ask cannot be read at the moment. Try again in a few seconds.")}, Back: true,
+	})
+}
+
+func (s *Server) notFound(w http.ResponseWriter, me responder.Viewer) {
+	s.plain(w, http.StatusNotFound, plainPage{
+		Me: card.Name(me.By), Title: say(me, "There is no such ask"),
+		Lines: []string{say(me, "The link is wrong, or the ask ended long ago and its record is gone.")}, Back: true,
+	})
+}
+
+// record reads an ask through the board, so that many open pages do not read
+// the same ask repeatedly. An ask that the person may not see is not found.
+func (s *Server) record(ctx context.Context, me responder.Viewer, k ask.Key) (ask.Record, error) {
+	if !k.Valid() {
+		return ask.Record{}, ask.ErrNotFound
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	record, err := s.board.Recent(ctx, k, receiptAge)
+	if err != nil {
+		return ask.Record{}, fmt.Errorf("read ask %s: %w", k, err)
+	}
+	if !me.Sees(k, record.Ask.Audience) {
+		return ask.Record{}, ask.ErrNotFound
+	}
+	return record, nil
+}
+
+// settle tells the board how an ask ended before the bus does, so that the next
+// page shows it.
+func (s *Server) settle(record ask.Record, o ask.Outcome) {
+	record.State, record.Outcome = ask.StateResolved, &o
+	s.board.Learn(record)
+}
+
+func keyOf(r *http.Request) ask.Key {
+	return ask.Key{Tenant: r.PathValue("tenant"), Session: r.PathValue("session"), ID: r.PathValue("id")}
+}
+
+func (s *Server) write(w http.ResponseWriter, status int, p page) {
+	p.Title = "askbus"
+	if p.Waiting > 0 {
+		p.Title = fmt.Sprintf("(%d) askbus", p.Waiting)
+	}
+	name := "page"
+	if p.at.part {
+		name = "part"
+	}
+	s.render(w, status, name, p)
+}
+
+// plainPage is a page with one message.
+type plainPage struct {
+	Me    string
+	Title string
+	Lines []string
+	Back  bool
+}
+
+func (s *Server) plain(w http.ResponseWriter, status int, p plainPage) {
+	s.render(w, status, "plain", p)
+}
+
+// command returns an askbus command with the flags that it needs for this
+// inbox.
+func (s *Server) command(name string) string {
+	return strings.TrimSpace("askbus " + name + " " + s.opts.Flags)
+}
+
+// render executes the template completely before it sends the first byte, so
+// that a page is never truncated by an error.
+func (s *Server) render(w http.ResponseWriter, status int, name string, data any) {
+	var out bytes.Buffer
+	if err := s.pages[answeredIn(w).Tag].ExecuteTemplate(&out, name, data); err != nil {
+		s.opts.Logger.Error("cannot draw a page", slog.Any("error", err))
+		http.Error(w, "this page cannot be drawn; the details are in the inbox's log", http.StatusInternalServerError)
+		return
+	}
+	h, body := w.Header(), out.Bytes()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if _, takes := w.(packing); takes && len(body) >= leastPacked {
+		h.Set("Content-Encoding", "gzip")
+		body = gzipped(body, gzip.DefaultCompression)
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}

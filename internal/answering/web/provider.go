@@ -1,0 +1,187 @@
+package web
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/auth"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// providerPath is where a sign-in at the provider begins. The addresses that
+// the provider calls are below it.
+const providerPath = "/login/oidc"
+
+// ProviderPath is the redirect URI's path, below the base URL.
+const ProviderPath = providerPath + "/callback"
+
+const (
+	flowLife       = 10 * time.Minute
+	maxLogoutToken = 16 << 10
+)
+
+// flow is a sign-in in progress. The browser keeps it in a cookie; its secrets
+// are derived, so replicas store nothing.
+type flow struct {
+	id    string
+	to    string
+	until time.Time
+}
+
+// start sets the cookie of a new flow.
+func (s *Server) start(w http.ResponseWriter, r *http.Request, to string) (flow, error) {
+	p := passFor(ask.By{Name: to}, s.opts.Now(), flowLife)
+	p.ID = rand.Text()
+	f := flow{p.ID, to, time.Unix(p.Expires, 0)}
+	sealed, err := p.seal(s.keys.flow)
+	if err != nil {
+		return f, err
+	}
+	s.setFlow(w, r, sealed, int(flowLife/time.Second))
+	return f, nil
+}
+
+func (s *Server) setFlow(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure where the request is
+		Name: s.keys.cookieName + "_flow", Value: value, Path: cookiePath(r), MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(r),
+	})
+}
+
+// flowOf returns the browser's flow, and removes its cookie. Call once before
+// anybody is signed in by it.
+func (s *Server) flowOf(w http.ResponseWriter, r *http.Request) (flow, error) {
+	c, err := r.Cookie(s.keys.cookieName + "_flow")
+	if err != nil {
+		return flow{}, ask.Refuse(ask.CodeInvalid, "this browser has begun no sign-in, or it took longer than ten minutes")
+	}
+	p, err := unseal(c.Value, s.keys.flow, s.opts.Now())
+	if err != nil {
+		return flow{}, ask.Refuse(ask.CodeInvalid, "this sign-in took longer than ten minutes")
+	}
+	s.setFlow(w, r, "", -1)
+	return flow{p.ID, p.Name, time.Unix(p.Expires, 0)}, nil
+}
+
+// once uses a flow up: it can be finished once, at any replica. It writes an
+// entry in shared state, of which there is a limited number, so it is called
+// only for somebody who has proven who they are: a flow costs a stranger
+// nothing.
+func (s *Server) once(ctx context.Context, f flow) error {
+	first, err := s.opts.Sessions.UseOnce(ctx, f.id, f.until)
+	if err == nil && !first {
+		err = ask.Refuse(ask.CodeInvalid, "this sign-in has ended already")
+	}
+	return err
+}
+
+// secret derives a flow's secret for one purpose, in 43 characters.
+func (s *Server) secret(f flow, purpose string) string {
+	return base64.RawURLEncoding.EncodeToString(derive(s.keys.flow, purpose+" "+f.id))
+}
+
+func (s *Server) secrets(f flow) auth.Flow {
+	return auth.Flow{State: s.secret(f, "state"), Nonce: s.secret(f, "nonce"), Verifier: s.secret(f, "verifier")}
+}
+
+// toProvider redirects the browser to the provider.
+func (s *Server) toProvider(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Sec-Purpose") != "" || r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	f, err := s.start(w, r, landing(r.URL.Query().Get("to")))
+	if err != nil {
+		s.providerUnavailable(w, r, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	at, err := s.opts.Provider.Begin(ctx, s.secrets(f))
+	if err != nil {
+		s.providerUnavailable(w, r, err)
+		return
+	}
+	http.Redirect(w, r, at, http.StatusSeeOther) //nolint:gosec // the configured provider
+}
+
+// fromProvider handles the provider's redirect back.
+func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*callTimeout)
+	defer cancel()
+	q := r.URL.Query()
+	f, err := s.flowOf(w, r)
+	var in auth.SignIn
+	switch {
+	case err != nil:
+	case !equal(q.Get("state"), s.secrets(f).State):
+		err = ask.Refuse(ask.CodeInvalid, "what came back is not of the sign-in that this browser began")
+	case q.Get("error") != "":
+		err = ask.Refuse(ask.CodeInvalid, "the provider says: %.200s", ask.CleanLine(strings.TrimSpace(q.Get("error")+" "+q.Get("error_description"))))
+	default:
+		in, err = s.opts.Provider.Finish(ctx, s.secrets(f), q.Get("code"))
+	}
+	if err == nil {
+		err = s.once(ctx, f)
+	}
+	if err == nil {
+		err = s.begin(ctx, w, r, in)
+	}
+	switch {
+	case err == nil:
+		http.Redirect(w, r, landing(f.to), http.StatusSeeOther)
+	case errors.Is(err, ask.ErrForbidden):
+		s.noteRefused(r, byProvider, in.By, err)
+		s.forbidden(w, r, err)
+	case errors.Is(err, ask.ErrInvalid):
+		s.noteRefused(r, byProvider, in.By, err)
+		s.opts.Logger.WarnContext(r.Context(), "sign-in at the provider failed", slog.Any("error", err))
+		s.signIn(w, r, answeredIn(w).Say("You are not signed in. %s Try again.", sentence(err)))
+	default:
+		s.providerUnavailable(w, r, err)
+	}
+}
+
+func (s *Server) providerUnavailable(w http.ResponseWriter, r *http.Request, err error) {
+	s.cannotSignIn(w, r, err, answeredIn(w).Say("The sign-in provider or the bus does not answer. Try again in a few seconds."))
+}
+
+// loggedOut handles the provider's back-channel logout.
+func (s *Server) loggedOut(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.logouts <- struct{}{}:
+		defer func() { <-s.logouts }()
+	default:
+		w.Header().Set("Retry-After", "2")
+		http.Error(w, "too many at once", http.StatusServiceUnavailable)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxLogoutToken)
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	out, err := s.opts.Provider.Logout(ctx, r.PostFormValue("logout_token"))
+	n := 0
+	if err == nil {
+		n, err = s.opts.Sessions.EndOf(ctx, out)
+	}
+	switch {
+	case err == nil:
+		s.opts.Logger.InfoContext(r.Context(), "the provider signed somebody out", slog.Int("sessions", n))
+	case errors.Is(err, ask.ErrInvalid):
+		s.noteRefused(r, "sign-out by the provider", ask.By{}, err)
+		s.opts.Logger.WarnContext(r.Context(), "logout token rejected", slog.Any("error", err))
+		http.Error(w, `{"error":"invalid_request"}`, http.StatusBadRequest)
+	default:
+		s.opts.Logger.ErrorContext(r.Context(), "cannot carry out the provider's logout", slog.Any("error", err))
+		http.Error(w, `{"error":"temporarily_unavailable"}`, http.StatusServiceUnavailable)
+	}
+}
+
+// equal compares secrets in constant time.
+func equal(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }

@@ -1,0 +1,263 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Form fields of the queue, in addition to those of answers.
+const (
+	fieldDrawn = "drawn" // when the page was drawn, in Unix milliseconds
+	fieldFor   = "for"   // duration of a snooze
+	fieldZone  = "zone"  // of the browser
+	fieldTo    = "to"
+	fieldWord  = "word"
+	fieldState = "state" // looking, answering or gone
+	fieldSince = "since" // from the end of the list: only asks made after this time are offered
+)
+
+// turn is shown above the ask in focus: who else has it open, and the actions
+// besides answering.
+type turn struct {
+	Path    string
+	Query   string
+	Others  []string // "Mei is answering"
+	Handed  string   // "Handed to you by Mei: “you know the ledger”"
+	Taken   bool     // it is handed over
+	Off     *card.Moment
+	Snoozes []pick
+	People  []pick
+	May     bool
+}
+
+// snoozesFor returns the durations that a person may choose now.
+func snoozesFor(me responder.Viewer, now time.Time, left time.Duration) []pick {
+	all := []pick{{Value: "15m", Label: say(me, "15 minutes")}, {Value: "1h", Label: say(me, "1 hour")}, {Value: "4h", Label: say(me, "4 hours")}, {Value: "tomorrow", Label: say(me, "tomorrow, 9:00")}, {Value: "monday", Label: say(me, "Monday, 9:00")}}
+	var fit []pick
+	for _, p := range all {
+		if until, ok := snoozeUntil(p.Value, now); ok && until.Sub(now) < left {
+			fit = append(fit, p)
+		}
+	}
+	return fit
+}
+
+// snoozeUntil returns the end of a snooze. "back" is the zero time.
+func snoozeUntil(choice string, now time.Time) (time.Time, bool) {
+	morning := func(days int) time.Time {
+		return time.Date(now.Year(), now.Month(), now.Day()+days, 9, 0, 0, 0, now.Location())
+	}
+	switch choice {
+	case "back":
+		return time.Time{}, true
+	case "15m", "1h", "4h":
+		d, err := time.ParseDuration(choice)
+		return now.Add(d), err == nil
+	case "tomorrow":
+		return morning(1), true
+	case "monday":
+		return morning((14-int(now.Weekday()))%7 + 1), true
+	}
+	return time.Time{}, false
+}
+
+// newTurn returns the turn of a pending ask.
+func (s *Server) newTurn(me responder.Viewer, r *ask.Record, at listing, off map[ask.Key]time.Time) *turn {
+	k, now := r.Ask.Key(), s.opts.Now()
+	t := &turn{Path: askPath(k), Query: at.with(url.Values{fieldDrawn: {strconv.FormatInt(now.UnixMilli(), 10)}}), May: viewer(me).May(r).Answer}
+	t.Others = s.others(k, me)
+	if until, is := off[k]; is {
+		m := viewer(me).When(until, now, card.Until)
+		t.Off = &m
+	}
+	left := 30 * 24 * time.Hour
+	if !r.Ask.Deadline.IsZero() {
+		left = r.Ask.Deadline.Sub(now) - 2*time.Minute
+	}
+	t.Snoozes = snoozesFor(me, now, left)
+	if h := s.head(k); h != nil && h.Handed != nil {
+		t.Taken, t.Handed = true, handedWords(h.Handed, me)
+	}
+	for _, p := range s.board.People() {
+		if me.Access == nil && p.Principal != me.By.Principal { // other people may be of other tenants
+			t.People = append(t.People, pick{Value: p.Principal, Label: card.Name(p)})
+		}
+	}
+	for _, g := range me.By.Groups {
+		t.People = append(t.People, pick{Value: "group:" + g, Label: say(me, "group %s", ask.CleanLine(g))})
+	}
+	return t
+}
+
+// head returns the board's head of a pending ask, or nil.
+func (s *Server) head(k ask.Key) *responder.Head {
+	heads, _ := s.board.Pending(responder.Filter{Tenant: k.Tenant, Session: k.Session, Search: k.ID}, 0, maxListed)
+	for i := range heads {
+		if heads[i].Key == k {
+			return &heads[i]
+		}
+	}
+	return nil
+}
+
+func handedWords(h *responder.Handover, me responder.Viewer) string {
+	you := say(me, "you")
+	to, by := you, you
+	if h.To != me.By.Principal {
+		to = h.Whom()
+	}
+	if h.By.Principal != me.By.Principal {
+		by = card.Name(h.By)
+	}
+	if h.Word != "" {
+		return say(me, "Handed to %[1]s by %[2]s: “%[3]s”", to, by, h.Word)
+	}
+	return say(me, "Handed to %[1]s by %[2]s", to, by)
+}
+
+// others names the other people who have an ask open.
+func (s *Server) others(k ask.Key, me responder.Viewer) []string {
+	var all []card.Attention
+	for _, a := range s.board.Attending(k) {
+		all = append(all, card.Attention{By: ask.By{Principal: a.Principal, Name: a.Name}, Answering: a.Answering})
+	}
+	return viewer(me).Others(all...)
+}
+
+// snoozed returns what this person snoozed, or nothing if that cannot be read.
+func (s *Server) snoozed(ctx context.Context, me responder.Viewer) map[ask.Key]time.Time {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	off, err := s.board.Snoozed(ctx, me)
+	if err != nil {
+		s.opts.Logger.WarnContext(ctx, "cannot read the snoozed asks", slog.Any("error", err))
+	}
+	return off
+}
+
+// onward chooses the page after an ask that leaves this person's list. Undo
+// releases the next ask to the others.
+func (s *Server) onward(r *http.Request, me responder.Viewer, k ask.Key) (to string, undo func()) {
+	at, now := listingOf(r), s.opts.Now()
+	f := at.filter(me, s.snoozed(r.Context(), me), now)
+	t := responder.Turn{After: k}
+	if ms, err := strconv.ParseInt(r.URL.Query().Get(fieldDrawn), 10, 64); err == nil {
+		t.Since = time.UnixMilli(ms)
+	}
+	if h, ok := s.board.Take(r.Context(), me, f, t); ok {
+		return askPath(h.Key) + at.with(url.Values{fieldDone: {k.String()}}), func() { _ = s.board.Leave(me, h.Key) }
+	}
+	more := url.Values{fieldDone: {k.String()}}
+	if _, total := s.board.Pending(f, 0, 1); total > 1 {
+		more.Set(fieldSince, strconv.FormatInt(now.UnixMilli(), 10))
+	}
+	return "/" + at.with(more), func() {}
+}
+
+// snooze snoozes an ask for this person, or ends the snooze.
+func (s *Server) snooze(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	s.move(w, r, me, func(ctx context.Context, k ask.Key) error {
+		now := s.opts.Now()
+		if zone, err := time.LoadLocation(r.PostForm.Get(fieldZone)); err == nil && r.PostForm.Get(fieldZone) != "" {
+			now = now.In(zone)
+		}
+		until, ok := snoozeUntil(r.PostForm.Get(fieldFor), now)
+		if !ok {
+			return ask.InvalidError("snooze", []ask.Fault{{Pointer: "/for", Message: "is not a time to choose"}})
+		}
+		return s.board.Snooze(ctx, me, k, until)
+	})
+}
+
+// handOver hands an ask to another person.
+func (s *Server) handOver(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	s.move(w, r, me, func(ctx context.Context, k ask.Key) error {
+		return s.board.HandOver(ctx, me, k, r.PostForm.Get(fieldTo), r.PostForm.Get(fieldWord))
+	})
+}
+
+// move carries out an action that moves an ask to another list, and continues
+// with the next ask.
+func (s *Server) move(w http.ResponseWriter, r *http.Request, me responder.Viewer, do func(context.Context, ask.Key) error) {
+	if err := r.ParseForm(); err != nil {
+		s.badForm(w, me, err)
+		return
+	}
+	k := keyOf(r)
+	record, err := s.record(r.Context(), me, k)
+	if err != nil {
+		s.cannotRead(w, r, me, err)
+		return
+	}
+	if record.State == ask.StateResolved {
+		s.goOn(w, r, me, askPath(k)+listingOf(r).query())
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
+	defer cancel()
+	to, undo := s.onward(r, me, k)
+	if err := do(ctx, k); err != nil {
+		undo()
+		status, problem := http.StatusServiceUnavailable, say(me, "This could not be stored just now. Try again.")
+		e, _ := errors.AsType[*ask.Error](err)
+		switch {
+		case errors.Is(err, ask.ErrInvalid) && e != nil && len(e.Faults) > 0:
+			status, problem = http.StatusUnprocessableEntity, faultWords(me, e.Faults[0])
+		case errors.Is(err, ask.ErrForbidden), errors.Is(err, ask.ErrQuota):
+			status, problem = http.StatusForbidden, say(me, "Not done: %s.", e.Detail)
+		case errors.Is(err, ask.ErrNotFound):
+			s.notFound(w, me)
+			return
+		default:
+			s.opts.Logger.WarnContext(r.Context(), "cannot snooze or hand over an ask", slog.String("ask_id", k.ID), slog.Any("error", err))
+		}
+		s.again(r.Context(), w, r, me, &record, status, problem)
+		return
+	}
+	_ = s.board.Leave(me, k) // otherwise it expires by itself
+	s.goOn(w, r, me, to)
+}
+
+// faultWords returns a fault of these forms as a sentence.
+func faultWords(me responder.Viewer, f ask.Fault) string {
+	switch f.Pointer {
+	case "/to":
+		return say(me, "Not handed over: “to” %s.", f.Message)
+	case "/word":
+		return say(me, "Not handed over: the note %s.", f.Message)
+	}
+	return say(me, "Not snoozed: this %s.", f.Message)
+}
+
+// attend records that a person has an ask open. The page repeats it every 10 s.
+func (s *Server) attend(w http.ResponseWriter, r *http.Request, me responder.Viewer) {
+	k := keyOf(r)
+	var err error
+	switch state := r.FormValue(fieldState); state {
+	case "gone":
+		err = s.board.Leave(me, k)
+	case "looking", "answering":
+		if _, err = s.record(r.Context(), me, k); errors.Is(err, ask.ErrNotFound) {
+			s.notFound(w, me)
+			return
+		}
+		err = s.board.Look(me, k, state == "answering")
+	default:
+		http.Error(w, `state: say "looking", "answering" or "gone"`, http.StatusBadRequest)
+		return
+	}
+	if err != nil {
+		http.Error(w, "cannot tell the other viewers", http.StatusServiceUnavailable)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}

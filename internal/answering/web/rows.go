@@ -1,0 +1,310 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/process/lang"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// frame is the page around the ask in focus: the list and the messages above
+// and below it. It is drawn as a page or sent to one as changes.
+type frame struct {
+	Problem string // a sentence above everything, such as that the bus is unreachable
+	Waiting int    // asks that this person may decide
+	List    []entry
+	Total   int    // of the listing, on all pages
+	Pages   *pages // nil: the list has one page
+	Ended   []*card.End
+	Views   []view
+	Query   string // of the shown page of the list, for links
+	Mark    string // identifies this content
+
+	at  listing
+	off map[ask.Key]time.Time
+}
+
+// newFrame reads the board for a person. Without list it only counts.
+func (s *Server) newFrame(ctx context.Context, me responder.Viewer, at listing, list bool) frame {
+	now, off := s.opts.Now(), s.snoozed(ctx, me)
+	f, most := at.filter(me, off, now), maxListed
+	if !list {
+		most = 0
+	}
+	heads, total := s.board.Pending(f, at.from, most)
+	if list && len(heads) == 0 && total > 0 { // the asks of this page have ended
+		at.from = (total - 1) / maxListed * maxListed
+		heads, total = s.board.Pending(f, at.from, maxListed)
+	}
+	p := frame{at: at, off: off, Query: at.query(), Total: total, Waiting: total, Problem: s.problem(me)}
+	if at.show != showMine || at.narrowed() {
+		_, p.Waiting = s.board.Pending(listing{}.filter(me, off, now), 0, 0)
+	}
+	if !list {
+		return p
+	}
+	p.List = make([]entry, 0, len(heads))
+	group := ""
+	for i := range heads {
+		record := heads[i].Record()
+		row := card.NewRow(&record, viewer(me), now)
+		e := entry{Row: row, Path: "/ask/" + row.Key.String() + p.Query, Others: s.others(row.Key, me)}
+		if of := at.group.Of(heads[i]); of != group {
+			group = of
+			e.Group = row.Asker.Session
+			if at.group == responder.ByAgent {
+				e.Group = row.Asker.Agent
+			}
+		}
+		if h := heads[i].Handed; h != nil && h.To == me.By.Principal {
+			e.Handed = say(me, "handed to you")
+		} else if h != nil {
+			e.Handed = say(me, "handed to %s", h.Whom())
+		}
+		if until, is := off[row.Key]; is {
+			m := viewer(me).When(until, now, card.Until)
+			e.Off = &m
+		}
+		e.Version = e.version(heads[i].Life, me.Language)
+		p.List = append(p.List, e)
+	}
+	p.Pages, p.Views = at.pages(len(heads), total), s.views(me, at, len(off))
+	for _, r := range s.board.Ended(responder.Filter{Viewer: me}) {
+		if len(p.Ended) < maxJustEnded && !testAsk(&r) && now.Sub(r.Outcome.At) < time.Hour {
+			p.Ended = append(p.Ended, card.NewEnd(&r, viewer(me), now))
+		}
+	}
+	p.Mark = p.mark()
+	return p
+}
+
+// problem returns what the person must know about the bus.
+func (s *Server) problem(me responder.Viewer) string {
+	switch status := s.board.Status(); {
+	case status.Offline:
+		return say(me, "The connection to the bus is gone. What you see may be old; answers cannot be stored until it is back.")
+	case !status.Synced:
+		return say(me, "Connecting to the bus. Waiting asks will appear here.")
+	case status.More:
+		return say(me, "More asks are waiting than this inbox follows at once.")
+	}
+	return ""
+}
+
+// digest returns a collision-resistant name of texts.
+func digest(texts ...string) string {
+	var b []byte
+	for _, text := range texts {
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	sum := sha256.Sum256(b)
+	return base64.RawURLEncoding.EncodeToString(sum[:15])
+}
+
+// version names the content of an entry, without text that changes with time:
+// the page updates that itself.
+func (e *entry) version(life, language string) string {
+	return digest(append([]string{
+		language, e.Key.String(), life, e.Path, e.Group, e.Dir, e.Heading, e.Priority.Words, e.Asker.Agent, e.Asker.Session, e.Waits.Stamp(),
+		stamp(e.Ends), stamp(e.Off), e.Handed, strconv.FormatBool(e.Foreign),
+	}, e.Others...)...)
+}
+
+func stamp(m *card.Moment) string {
+	if m == nil {
+		return ""
+	}
+	return m.Stamp()
+}
+
+// mark names the content of a frame.
+func (p *frame) mark() string {
+	names := make([]string, 0, len(p.List)+len(parts()))
+	for i := range p.List {
+		names = append(names, p.List[i].Version)
+	}
+	for _, part := range parts() {
+		names = append(names, part.version(p))
+	}
+	return digest(names...)
+}
+
+// part is an element of the frame beside the list: a template, and the name of
+// its content.
+type part struct {
+	name    string
+	version func(*frame) string
+}
+
+// parts returns the elements whose id in the page is their name.
+func parts() []part {
+	return []part{
+		{"problem", func(p *frame) string { return p.Problem }},
+		{"count", func(p *frame) string { return fmt.Sprint(p.Waiting) }},
+		{"views", func(p *frame) string { return fmt.Sprint(p.Views) }},
+		{"more", func(p *frame) string {
+			if p.Pages == nil {
+				return ""
+			}
+			return fmt.Sprint(*p.Pages)
+		}},
+		{"ended", func(p *frame) string {
+			var all []string
+			for _, e := range p.Ended {
+				all = append(all, e.Key.String(), e.At.Stamp(), e.Heading, e.Gist, e.Who)
+			}
+			return fmt.Sprintf("%q", all)
+		}},
+	}
+}
+
+// put is one row that a page inserts into its list.
+type put struct {
+	Key   string `json:"key"`
+	After string `json:"after,omitempty"` // key of the row above; empty: it is the first
+	HTML  string `json:"html,omitempty"`  // empty: the page already has the row elsewhere
+}
+
+// delta is a change that is sent to a page.
+type delta struct {
+	All     bool              `json:"all,omitempty"` // rows is the whole list
+	Gone    []string          `json:"gone,omitempty"`
+	Rows    []put             `json:"rows,omitempty"`
+	Parts   map[string]string `json:"parts,omitempty"`
+	Waiting int               `json:"waiting"`
+	Touched []string          `json:"touched,omitempty"` // keys of asks that were asked, changed or ended, listed or not
+	Any     bool              `json:"any,omitempty"`     // others may have changed as well
+}
+
+// row is one row of the list that was last sent.
+type row struct{ key, version string }
+
+func rowsOf(list []entry) []row {
+	rows := make([]row, len(list))
+	for i := range list {
+		rows[i] = row{list[i].Key.String(), list[i].Version}
+	}
+	return rows
+}
+
+// changes sets the rows that turn the list was into list. draw returns the HTML
+// of an entry.
+func (d *delta) changes(was []row, list []entry, draw func(*entry) string) {
+	at := make(map[string]int, len(was))
+	for i := range was {
+		at[was[i].key] = i
+	}
+	places := make([]int, len(list)) // in was
+	listed := make(map[string]bool, len(list))
+	for i := range list {
+		key := list[i].Key.String()
+		listed[key] = true
+		places[i] = -1
+		if j, had := at[key]; had {
+			places[i] = j
+		}
+	}
+	for i := range was {
+		if !listed[was[i].key] {
+			d.Gone = append(d.Gone, was[i].key)
+		}
+	}
+	stays, above := rising(places), ""
+	for i := range list {
+		e := &list[i]
+		one := put{Key: e.Key.String(), After: above}
+		above = one.Key
+		same := places[i] >= 0 && was[places[i]].version == e.Version
+		if same && stays[i] {
+			continue
+		}
+		if !same {
+			one.HTML = draw(e)
+		}
+		d.Rows = append(d.Rows, one)
+	}
+}
+
+// rising finds a longest increasing subsequence of the non-negative places:
+// rows that do not move.
+func rising(places []int) (in []bool) {
+	var ends []int                     // index of the smallest end of a sequence of each length
+	before := make([]int, len(places)) // in the sequence, plus 1
+	for i, p := range places {
+		if p < 0 {
+			continue
+		}
+		n, _ := slices.BinarySearchFunc(ends, p, func(j, p int) int { return places[j] - p })
+		if n > 0 {
+			before[i] = ends[n-1] + 1
+		}
+		if n == len(ends) {
+			ends = append(ends, i)
+		} else {
+			ends[n] = i
+		}
+	}
+	in = make([]bool, len(places))
+	if len(ends) > 0 {
+		for i := ends[len(ends)-1] + 1; i > 0; i = before[i-1] {
+			in[i-1] = true
+		}
+	}
+	return in
+}
+
+// maxDrawn is the number of rows kept in each of two generations.
+const maxDrawn = 2048
+
+// drawn caches the HTML of rows by version, so that a row is drawn once for all
+// viewers who see the same.
+type drawn struct {
+	mu       sync.Mutex
+	now, old map[string]string
+}
+
+func (d *drawn) row(version string, draw func() string) string {
+	d.mu.Lock()
+	html, ok := d.now[version]
+	if !ok {
+		html, ok = d.old[version]
+	}
+	d.mu.Unlock()
+	if !ok {
+		html = draw()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.now) >= maxDrawn || d.now == nil {
+		d.now, d.old = make(map[string]string), d.now
+	}
+	d.now[version] = html
+	return html
+}
+
+// part executes the template of a page's part. An error is a programming error;
+// the part is then empty.
+func (s *Server) part(language, name string, data any) string {
+	var out bytes.Buffer
+	if err := s.pages[lang.Of(language).Tag].ExecuteTemplate(&out, name, data); err != nil {
+		s.opts.Logger.Error("cannot draw a part of a page", slog.Any("error", err))
+		return ""
+	}
+	return out.String()
+}
+
+func (s *Server) row(language string, e *entry) string {
+	return s.drawn.row(e.Version, func() string { return s.part(language, "entry", e) })
+}

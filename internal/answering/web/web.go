@@ -1,0 +1,291 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/auth"
+	"github.com/askbus/askbus/internal/process/ratelimit"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Board holds the asks that the inbox shows: a [responder.Board]. All methods
+// are safe for concurrent use.
+type Board interface {
+	// Run updates the board until ctx ends.
+	Run(ctx context.Context) error
+	Status() responder.BoardStatus
+	Pending(f responder.Filter, offset, limit int) (heads []responder.Head, total int)
+	Ended(f responder.Filter) []ask.Record
+	// Recent returns an ask in full, with receipts no older than age. The error
+	// is [ask.ErrNotFound] if there is none.
+	Recent(ctx context.Context, k ask.Key, age time.Duration) (ask.Record, error)
+	// Learn tells the board how an ask ended before the bus does.
+	Learn(rec ask.Record)
+	Changes(f responder.Filter) (changed <-chan struct{}, stop func())
+	Follow(f responder.Filter) (changed <-chan struct{}, touched func() responder.Touched, stop func())
+
+	// Take chooses what a person reads next and tells the other viewers.
+	Take(ctx context.Context, v responder.Viewer, f responder.Filter, t responder.Turn) (responder.Head, bool)
+	// Look and Leave tell the other viewers that a person has an ask open, or
+	// has left it.
+	Look(v responder.Viewer, k ask.Key, answering bool) error
+	Leave(v responder.Viewer, k ask.Key) error
+	Attending(k ask.Key) []responder.Attention
+	// Snooze and HandOver change whose list an ask is on.
+	Snooze(ctx context.Context, v responder.Viewer, k ask.Key, until time.Time) error
+	Snoozed(ctx context.Context, v responder.Viewer) (map[ask.Key]time.Time, error)
+	HandOver(ctx context.Context, v responder.Viewer, k ask.Key, to, word string) error
+	People() []ask.By
+}
+
+// Asks is what the inbox does on the bus. All methods are safe for concurrent
+// use; repeating an Answer or Cancel with the same answer id is harmless.
+// Errors are those of [responder.Responder].
+type Asks interface {
+	// List returns one page of asks, for history and earlier answers.
+	List(ctx context.Context, q responder.Query) (responder.Page, error)
+	Answer(ctx context.Context, k ask.Key, reply ask.Reply) (ask.Outcome, error)
+	Cancel(ctx context.Context, k ask.Key, d responder.Decline) (ask.Outcome, error)
+	Receipt(ctx context.Context, k ask.Key, receipt ask.Receipt) error
+	// Present declares a present person, until leave is called.
+	Present(tenant, session string) (leave func(), err error)
+}
+
+var _ Board = (*responder.Board)(nil)
+
+var _ Asks = (*responder.Responder)(nil)
+
+// Options tunes a [Server]. CookieKey and Sessions are required.
+type Options struct {
+	// CookieKey signs cookies and login links: 32 bytes or more. Every replica
+	// with the same key accepts the cookies of the others.
+	CookieKey []byte
+	// Sessions stores the sign-in sessions; the inbox runs it. A cookie holds
+	// only a session's id.
+	Sessions Sessions
+	// Provider signs people in at an OpenID provider; nil: none.
+	Provider auth.Provider
+	// Passkeys signs people in with passkeys; nil: none.
+	Passkeys Passkeys
+	// Terminals signs people's terminals in; nil: none.
+	Terminals Terminals
+	// Proxy in front of this inbox identifies people; nil: none.
+	Proxy *Proxy
+	// Flags holds the flags that commands need for this inbox, such as "--dir
+	// /srv/askbus". They are part of the commands that people are told to copy.
+	Flags string
+	// Identity fills in the fields that a login link leaves out, such as
+	// groups.
+	Identity ask.By
+	// BaseURL is the address of this inbox for people. It is part of receipts,
+	// and its host is accepted. Default: http://localhost.
+	BaseURL string
+	// Host is the host of this inbox's pages in place of 127.0.0.1 and
+	// localhost, from [HostOf]; see [Server.placed]. Empty: pages are served at
+	// every accepted host.
+	Host string
+	// Hosts are further accepted host names, besides loopback and that of
+	// BaseURL. Others are refused, which prevents DNS rebinding.
+	Hosts []string
+	// Push stores push subscriptions, which notify browsers with the page
+	// closed; nil: push is off.
+	Push Pushes
+	// Note receives the inbox's sign-ins and refusals, for the audit. It must
+	// not block. Default: none.
+	Note func(Event)
+	// MaxStreams bounds the open event streams; default 2000.
+	MaxStreams int
+	// Heartbeat is the interval of heartbeats on an idle stream; default 15 s.
+	Heartbeat time.Duration
+	Now       func() time.Time // default: time.Now
+	Logger    *slog.Logger     // default: discard
+}
+
+// Bounds of the server.
+const (
+	maxBody     = 1 << 20          // of a form, in bytes
+	maxListed   = 200              // asks on one page of the list
+	receiptAge  = 5 * time.Second  // of receipts by other surfaces
+	callTimeout = 10 * time.Second // one write to the bus
+	readTimeout = 3 * time.Second  // one read; a page then shows what it has
+)
+
+// Server is the web inbox. It is safe for concurrent use.
+type Server struct {
+	asks    Asks
+	opts    Options
+	base    *url.URL
+	keys    keys
+	board   Board
+	streams *streams
+	feeds   *feeds
+	drawn   drawn
+	posted  *receipts
+	assets  *assets
+	pages   map[string]*template.Template // by language tag
+	logouts chan struct{}                 // bounds concurrent logout messages of the provider
+	md      *markdown
+	memory  *memory
+	past    *archive
+	letting *ratelimit.PerMinute // confirmations, by person
+	guessed *ratelimit.PerMinute // refused codes, by address
+	suspect *ratelimit.Steady    // codes from addresses with many refused ones
+	proxied proxied
+}
+
+// New returns an inbox that shows a board and answers asks. It starts nothing;
+// see [Server.Run], which also runs the board.
+func New(board Board, asks Asks, opts Options) (*Server, error) {
+	if board == nil || asks == nil {
+		return nil, errors.New("web: the board and the asks are required")
+	}
+	if opts.Sessions == nil {
+		return nil, errors.New("web: Options.Sessions is required")
+	}
+	keys, err := deriveKeys(opts.CookieKey)
+	if err != nil {
+		return nil, err
+	}
+	if opts.BaseURL == "" {
+		opts.BaseURL = "http://localhost"
+	}
+	base, err := url.Parse(strings.TrimRight(opts.BaseURL, "/"))
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("web: base URL %q is not like http://host:port", opts.BaseURL)
+	}
+	if opts.MaxStreams == 0 {
+		opts.MaxStreams = 2000
+	}
+	if opts.Heartbeat == 0 {
+		opts.Heartbeat = 15 * time.Second
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := opts.Proxy.check(); err != nil {
+		return nil, err
+	}
+	assets, err := loadAssets()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		asks: asks, opts: opts, base: base, keys: keys, assets: assets,
+		board: board, md: newMarkdown(), memory: newMemory(), past: newArchive(asks, opts.Now, opts.Logger), logouts: make(chan struct{}, 4),
+		letting: ratelimit.New(confirmations), guessed: ratelimit.NewOpen(guesses), suspect: ratelimit.NewSteady(suspects, 2*suspects),
+	}
+	s.feeds = newFeeds(s)
+	s.streams = newStreams(opts.MaxStreams, asks.Present, opts.Logger)
+	s.posted = newReceipts(asks, base.String(), opts.Now, opts.Logger)
+	s.pages, err = parseTemplates(assets)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Run updates the board and feeds the browsers until ctx ends; then it ends the
+// event streams, waits for its goroutines, and returns nil.
+func (s *Server) Run(life context.Context) error {
+	ctx, cancel := context.WithCancel(life)
+	defer cancel()
+	posting := make(chan struct{})
+	go func() {
+		defer close(posting)
+		s.posted.run(ctx, s.board, s.streams)
+	}()
+	people := make(chan error, 2)
+	parts := []func(context.Context) error{s.opts.Sessions.Run}
+	if s.opts.Passkeys != nil {
+		parts = append(parts, s.opts.Passkeys.Run)
+	}
+	for _, part := range parts {
+		go func() {
+			defer cancel()
+			people <- part(ctx)
+		}()
+	}
+	err := s.board.Run(ctx)
+	stopped := life.Err() != nil
+	cancel()
+	for range parts {
+		err = errors.Join(err, <-people)
+	}
+	s.streams.close()
+	s.feeds.close()
+	s.past.close()
+	s.memory.close()
+	<-posting
+	switch {
+	case stopped:
+		return nil
+	case err == nil:
+		return errors.New("web: the board ended by itself")
+	default:
+		return fmt.Errorf("web: board: %w", err)
+	}
+}
+
+// Handler serves the inbox. Before Run, its pages say that the inbox is not
+// connected yet.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /login", s.login)
+	mux.HandleFunc("POST /logout", s.logout)
+	mux.HandleFunc("POST /language", s.chooseLanguage)
+	if s.opts.Provider != nil {
+		mux.HandleFunc("GET "+providerPath, s.toProvider)
+		mux.HandleFunc("GET "+providerPath+"/callback", s.fromProvider)
+		mux.HandleFunc("POST "+providerPath+"/logout", s.loggedOut)
+	}
+	if s.opts.Passkeys != nil {
+		mux.HandleFunc("GET /join", s.join)
+		mux.HandleFunc("POST /join/options", s.joinOptions)
+		mux.HandleFunc("POST /join", s.joined)
+		mux.HandleFunc("POST /login/passkey/options", s.passkeyOptions)
+		mux.HandleFunc("POST /login/passkey", s.passkey)
+	}
+	mux.HandleFunc("GET "+TerminalPath+"/{request}", s.person(s.terminalPage))
+	mux.HandleFunc("POST "+TerminalPath+"/{request}", s.person(s.letIn))
+	if s.opts.Terminals != nil {
+		mux.HandleFunc("POST "+TerminalPath+"/token", s.redeem)
+		mux.HandleFunc("POST "+TerminalPath+"/credential", s.terminal(s.terminalCredential))
+		mux.HandleFunc("POST "+TerminalPath+"/logout", s.terminal(s.terminalLogout))
+	}
+	mux.HandleFunc("GET /static/{hash}/{name}", s.assets.serve)
+	mux.HandleFunc("GET /sw.js", s.assets.worker)
+	mux.HandleFunc("GET /manifest.webmanifest", s.assets.manifest)
+	mux.HandleFunc("GET /{$}", s.person(s.inbox))
+	mux.HandleFunc("GET /events", s.person(s.events))
+	mux.HandleFunc("GET /history", s.person(s.showHistory))
+	mux.HandleFunc("GET /history/export", s.person(s.export))
+	mux.HandleFunc("GET /history/{tenant}/{session}", s.person(s.conversation))
+	mux.HandleFunc("GET /bulk", s.person(s.bulk))
+	mux.HandleFunc("POST /bulk", s.person(s.declineAll))
+	mux.HandleFunc("GET /ask/{tenant}/{session}/{id}", s.person(s.show))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/answer", s.person(s.answer))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/decline", s.person(s.decline))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/snooze", s.person(s.snooze))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/handover", s.person(s.handOver))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/attend", s.person(s.attend))
+	mux.HandleFunc("GET /ask/{tenant}/{session}/{id}/notice", s.person(s.notice))
+	mux.HandleFunc("POST /ask/{tenant}/{session}/{id}/pick", s.person(s.pick))
+	mux.HandleFunc("POST /push/subscribe", s.person(s.subscribe))
+	mux.HandleFunc("POST /push/unsubscribe", s.person(s.unsubscribe))
+	mux.HandleFunc("/", s.person(func(w http.ResponseWriter, r *http.Request, by responder.Viewer) {
+		s.notFound(w, by)
+	}))
+	return s.guard(s.placed(mux))
+}

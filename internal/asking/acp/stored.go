@@ -1,0 +1,88 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/askbus/askbus/internal/asking/sameask"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// stored is a question on the bus.
+type stored struct {
+	p    *proxy
+	stop context.CancelFunc
+
+	ready    chan struct{} // closed when it is stored or storeErr is set
+	id       string
+	asks     client.Session
+	storeErr error
+
+	ended   chan struct{} // closed after ready when it has ended or waitErr is set
+	outcome *ask.Outcome
+	waitErr error
+
+	done chan struct{}
+}
+
+// publish stores the ask and waits for its outcome in the background. An ask that is being stored
+// when life ends is stored and then withdrawn.
+func (p *proxy) publish(life context.Context, q *question) *stored {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(life))
+	s := &stored{p: p, stop: cancel, ready: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		if s.storeErr = s.store(ctx, q); s.storeErr != nil {
+			close(s.ready)
+			return
+		}
+		close(s.ready)
+		o, err := s.asks.Wait(ctx, s.id)
+		if err == nil {
+			s.outcome = &o
+		}
+		s.waitErr = err
+		close(s.ended)
+	}()
+	return s
+}
+
+func (s *stored) store(ctx context.Context, q *question) error {
+	asks, err := s.p.open.Open(ctx, q.ask.Tenant, q.ask.Session)
+	if err != nil {
+		return err
+	}
+	own := q.ask // the ask of the dialogs keeps what the agent sent
+	_, err = sameask.Ask(ctx, asks, &own, sameask.Origin{Once: true})
+	s.asks, s.id = asks, own.ID
+	return err
+}
+
+// withdraw withdraws the ask; an empty reason does nothing.
+func (s *stored) withdraw(life context.Context, reason string) {
+	if reason == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(life), patience)
+	defer cancel()
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		s.p.opts.Logger.WarnContext(life, "the bus did not confirm the question; it may stay open")
+		return
+	}
+	if s.storeErr != nil {
+		return
+	}
+	if _, err := s.asks.Withdraw(ctx, s.id, reason); err != nil && !errors.Is(err, ask.ErrResolved) && !errors.Is(err, ask.ErrNotFound) {
+		s.p.opts.Logger.WarnContext(life, "the question could not be withdrawn", slog.String("ask_id", s.id), slog.Any("error", err))
+	}
+}
+
+// close ends the wait.
+func (s *stored) close() {
+	s.stop()
+	<-s.done
+}

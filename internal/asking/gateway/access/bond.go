@@ -1,0 +1,93 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/askbus/askbus/internal/asking/gateway/token"
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// bond ends a request with its tokens.
+type bond struct {
+	end context.CancelCauseFunc
+
+	mu    sync.Mutex
+	stops []func()
+
+	asker atomic.Pointer[string] // the id of the caller's token
+}
+
+// token returns the id of the caller's token, or "" before it is verified.
+func (b *bond) token() string {
+	if id := b.asker.Load(); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// names remembers the caller's token for the asks of a request.
+func names(r *http.Request, t *token.Token) {
+	if b, ok := r.Context().Value(bondKey{}).(*bond); ok {
+		b.asker.Store(&t.ID)
+	}
+}
+
+type bondKey struct{}
+
+// bonded returns a request whose context ends with the tokens bound to it. Call release.
+func bonded(r *http.Request) (_ *http.Request, release func()) {
+	ctx, end := context.WithCancelCause(r.Context())
+	b := &bond{end: end}
+	return r.WithContext(client.ForToken(context.WithValue(ctx, bondKey{}, b), b.token)), func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, stop := range b.stops {
+			stop()
+		}
+		end(nil)
+	}
+}
+
+// bind ends a request when a token becomes invalid.
+func (a *Control) bind(r *http.Request, t *token.Token) {
+	b, ok := r.Context().Value(bondKey{}).(*bond)
+	if !ok {
+		return
+	}
+	stop := a.tokens.OnEnd(t, func(why state.Ending) {
+		switch {
+		case why == state.Gone:
+			b.end(refuseEnded())
+		case !a.stopping.Load(): // otherwise the requests in progress complete
+			b.end(ask.Refuse(ask.CodeUnavailable, "tokens cannot be checked now, because the broker does not answer; try again"))
+		}
+	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stops = append(b.stops, stop)
+}
+
+// Ended returns the refusal with which the gateway ended a request, or its socket, early:
+// [ask.CodeUnauthorized] if its token is not valid any more, [ask.CodeUnavailable] if that cannot
+// be checked. It is nil if the gateway did not end it.
+func Ended(ctx context.Context) *ask.Error {
+	why, _ := errors.AsType[*ask.Error](context.Cause(ctx))
+	return why
+}
+
+func refuseEnded() error {
+	return ask.Refuse(ask.CodeUnauthorized, "the token was revoked or has expired")
+}
+
+// Stop refuses all further requests, because the process ends. Requests in progress go on.
+func (a *Control) Stop() { a.stopping.Store(true) }
+
+func refuseStopping() *ask.Error {
+	return ask.Refuse(ask.CodeUnavailable, "this gateway is stopping; nothing is lost: send the same again")
+}

@@ -1,0 +1,131 @@
+package access
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/process/httpserver"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+const (
+	maxBody = 1 << 20 // of a request, in bytes
+
+	allowMethods  = "GET, HEAD, POST, DELETE, OPTIONS"
+	allowHeaders  = "Authorization, Content-Type, Idempotency-Key, Askbus-Wait, Askbus-Session, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, A2A-Version, A2A-Extensions, Last-Event-ID, traceparent, ce-specversion, ce-type, ce-source, ce-id, ce-subject, ce-time, ce-partitionkey, ce-traceparent"
+	exposeHeaders = "Location, Retry-After, WWW-Authenticate, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Askbus-State, Askbus-Source, Askbus-Warnings, ce-specversion, ce-type, ce-source, ce-id, ce-subject, ce-time, ce-partitionkey"
+	public        = "/.well-known/" // documents for everybody, also for pages of other origins
+	denyAll       = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+// Guard wraps all handlers: it requires a known host, sets restrictive headers, refuses pages of
+// other origins, and bounds the number of requests and the size of bodies.
+func (a *Control) Guard(next http.Handler) http.Handler {
+	cross := http.NewCrossOriginProtection()
+	for _, origin := range a.opts.CORSOrigins {
+		if err := cross.AddTrustedOrigin(origin); err != nil {
+			a.opts.Logger.Error("invalid origin", slog.Any("error", err)) // New has validated it
+		}
+	}
+	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.refuse(w, r, nil, ask.Refuse(ask.CodeForbidden, "pages of %.100q may not call this; add the origin to ASKBUS_CORS_ORIGINS if they should", r.Header.Get("Origin")))
+	}))
+	next = cross.Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", denyAll)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer") // the path may contain a token
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		r = inPath(r)
+		if !httpserver.KnownHost(r.Host, a.base.Host, a.opts.Hosts) {
+			a.refuse(w, r, nil, ask.Refuse(wire.CodeMisdirected, "this gateway does not answer for %.100q; if it should, add that name to ASKBUS_WEB_HOSTS", r.Host))
+			return
+		}
+		if a.cors(w, r) {
+			return
+		}
+		if !strings.HasPrefix(r.URL.Path, public) {
+			if err := a.OriginAllowed(r); err != nil {
+				a.refuse(w, r, nil, err)
+				return
+			}
+		}
+		if a.stopping.Load() {
+			h.Set("Connection", "close")
+			a.refuse(w, r, nil, refuseStopping())
+			return
+		}
+		select {
+		case a.slots <- struct{}{}:
+			defer func() { <-a.slots }()
+		default:
+			a.refuse(w, r, nil, ask.Refuse(ask.CodeUnavailable, "%d requests are in progress, the limit of this gateway", cap(a.slots)))
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		r, release := bonded(r)
+		defer release()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// cors allows the configured origins, and answers their preflights.
+func (a *Control) cors(w http.ResponseWriter, r *http.Request) (done bool) {
+	origin, h := r.Header.Get("Origin"), w.Header()
+	if len(a.opts.CORSOrigins) > 0 {
+		h.Add("Vary", "Origin")
+	}
+	allowed := origin != "" && slices.Contains(a.opts.CORSOrigins, origin)
+	if allowed {
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Expose-Headers", exposeHeaders)
+	} else {
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	}
+	if r.Method != http.MethodOptions {
+		return false
+	}
+	if allowed {
+		h.Set("Access-Control-Allow-Methods", allowMethods)
+		h.Set("Access-Control-Allow-Headers", allowHeaders)
+		h.Set("Access-Control-Max-Age", "600")
+	}
+	h.Set("Allow", allowMethods)
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// Body reads a request's whole body, with limits for its size and time. It is
+// text in UTF-8.
+func (a *Control) Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if err := wire.CheckCharset(r.Header.Get("Content-Type")); err != nil {
+		return nil, err
+	}
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return nil, ask.Refuse(wire.CodeMediaType, "content encoding %.40q is not supported; send the body unencoded", e)
+	}
+	control := http.NewResponseController(w)
+	// Some tests' ResponseWriters have no deadlines.
+	_ = control.SetReadDeadline(time.Now().Add(a.opts.BodyTimeout))
+	data, err := io.ReadAll(r.Body)
+	switch {
+	case err == nil:
+		_ = control.SetReadDeadline(time.Time{})
+		return data, wire.CheckText(data)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, ask.Refuse(wire.CodeSlowBody, "the body did not arrive within %s", a.opts.BodyTimeout)
+	}
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, ask.Refuse(ask.CodeTooLarge, "the body has more than %d bytes", tooLarge.Limit)
+	}
+	return nil, ask.Refuse(ask.CodeInvalid, "the body is truncated")
+}

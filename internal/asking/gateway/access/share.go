@@ -1,0 +1,69 @@
+package access
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/askbus/askbus/internal/asking/gateway/token"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// shares counts the concurrent requests of each token and of each tenant, including waits and
+// sockets, so that one caller leaves room for others.
+type shares struct {
+	perToken, perTenant int
+
+	mu sync.Mutex
+	of map[holder]int
+}
+
+// holder is a token's id or a tenant.
+type holder struct{ token, tenant string }
+
+// newShares divides a number of requests: at most half for one token, and three quarters for one
+// tenant.
+func newShares(all int) *shares {
+	return &shares{perToken: max(1, all/2), perTenant: max(1, all/4*3), of: map[holder]int{}}
+}
+
+// take counts a request until release is called, or refuses it. Operators' tokens have no tenant.
+func (s *shares) take(t *token.Token) (release func(), err error) {
+	one, all := holder{token: t.ID}, holder{tenant: t.Tenant}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.of[one] >= s.perToken:
+		return nil, ask.Refuse(ask.CodeQuota, "%d requests of this token are in progress, the limit of a token; end some waits or sockets", s.of[one])
+	case t.Tenant != "" && s.of[all] >= s.perTenant:
+		return nil, ask.Refuse(ask.CodeQuota, "%d requests of tenant %s are in progress, the limit of a tenant; end some waits or sockets", s.of[all], t.Tenant)
+	}
+	s.of[one]++
+	if t.Tenant != "" {
+		s.of[all]++
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, h := range []holder{one, all} {
+			if s.of[h]--; s.of[h] <= 0 {
+				delete(s.of, h)
+			}
+		}
+	}, nil
+}
+
+// share counts a request for its token while it is in progress.
+func (a *Control) share(r *http.Request, t *token.Token) error {
+	b, ok := r.Context().Value(bondKey{}).(*bond)
+	if !ok {
+		return nil
+	}
+	release, err := a.shares.take(t)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stops = append(b.stops, release)
+	return nil
+}

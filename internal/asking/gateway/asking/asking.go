@@ -1,0 +1,74 @@
+// Package asking has the gateway's access to the bus: one client, asks that callers repeat, and commands
+// that complete even if their caller disconnects.
+package asking
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/askbus/askbus/internal/asking/sameask"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// callTimeout bounds one command on the bus.
+const callTimeout = 10 * time.Second
+
+// Asks sends asks for the gateway's callers. It is safe for concurrent use.
+type Asks struct {
+	client *client.Client
+	log    *slog.Logger
+}
+
+// New makes Asks on the gateway's client.
+func New(c *client.Client, log *slog.Logger) *Asks { return &Asks{client: c, log: log} }
+
+// Store stores an ask, or finds the same one, and sets its id, even if the caller disconnects.
+func (a *Asks) Store(ctx context.Context, one *ask.Ask, from sameask.Origin, trace string) (client.Asked, error) {
+	ctx, cancel := Detached(client.WithTrace(ctx, trace))
+	defer cancel()
+	return sameask.Ask(ctx, a.client.Session(one.Tenant, one.Session), one, from)
+}
+
+// Delivered records that the asker is about to get the outcome of an ask, unless it has gone. Without
+// the record the outcome may be repeated to the asker for two minutes.
+func (a *Asks) Delivered(ctx context.Context, k ask.Key) {
+	if ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveredTimeout)
+	defer cancel()
+	if err := sameask.Delivered(ctx, a.client.Session(k.Tenant, k.Session), k.ID); err != nil {
+		a.log.WarnContext(ctx, "cannot record that an outcome is delivered", slog.String("ask_id", k.ID), slog.Any("error", err))
+	}
+}
+
+// deliveredTimeout bounds how long an outcome waits for that record.
+const deliveredTimeout = 3 * time.Second
+
+// Outcome waits until the ask ends.
+func (a *Asks) Outcome(ctx context.Context, k ask.Key) (ask.Outcome, error) {
+	return a.client.Session(k.Tenant, k.Session).Wait(ctx, k.ID)
+}
+
+// Withdraw withdraws an ask, even if the caller disconnects.
+func (a *Asks) Withdraw(ctx context.Context, k ask.Key, reason, trace string) (ask.Outcome, error) {
+	ctx, cancel := Detached(client.WithTrace(ctx, trace))
+	defer cancel()
+	return a.client.Session(k.Tenant, k.Session).Withdraw(ctx, k.ID, reason)
+}
+
+// Pending iterates over the open asks of a session.
+func (a *Asks) Pending(ctx context.Context, at ask.Session) iter.Seq2[ask.Record, error] {
+	return a.client.Session(at.Tenant, at.Name).All(ctx, client.Query{State: ask.StatePending, PageSize: 200})
+}
+
+// Close ends every wait.
+func (a *Asks) Close() { a.client.Close() }
+
+// Detached returns a context for a command that completes even if its caller disconnects.
+func Detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+}

@@ -1,0 +1,352 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/askbus/askbus/internal/asking/gateway/access"
+	"github.com/askbus/askbus/internal/asking/gateway/asking"
+	"github.com/askbus/askbus/internal/asking/sameask"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// AgentCardPath is the path of the agent card of the Agent2Agent protocol.
+const AgentCardPath = "/.well-known/agent-card.json"
+
+// Codes of JSON-RPC and of A2A.
+const (
+	rpcParse        = -32700
+	rpcRequest      = -32600
+	rpcMethod       = -32601
+	rpcParams       = -32602
+	a2aNoTask       = -32001
+	a2aNotCancelled = -32002
+	a2aUnsupported  = -32004
+)
+
+// rpcCall is one JSON-RPC request.
+type rpcCall struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+
+	legacy bool // A2A 0.3, which encodes tasks differently
+}
+
+// rpcError is an error of JSON-RPC.
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *rpcError) Error() string { return e.Message }
+
+// a2a serves people as an agent for other agents: a message is an ask, and its task requires input
+// until somebody answers. Callers who may answer do so with a message to the task. It supports
+// JSON-RPC, versions 1.0 and 0.3.
+func (api *API) a2a(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
+	body, err := api.access.Body(w, r)
+	if errors.Is(err, ask.ErrInvalid) {
+		return sendRPC(w, &rpcCall{}, nil, &rpcError{Code: rpcParse, Message: err.Error()})
+	}
+	if err != nil {
+		return err
+	}
+	var call rpcCall
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+		return sendRPC(w, &call, nil, &rpcError{Code: rpcRequest, Message: "batches are not supported; send one request at a time"})
+	}
+	if err := json.Unmarshal(body, &call); err != nil {
+		return sendRPC(w, &call, nil, &rpcError{Code: rpcParse, Message: "the body is not a JSON-RPC request"})
+	}
+	if call.Version != "2.0" || call.Method == "" {
+		return sendRPC(w, &call, nil, &rpcError{Code: rpcRequest, Message: `give "jsonrpc": "2.0" and a method`})
+	}
+	task, err := api.a2aCall(w, r, c, &call)
+	return sendRPC(w, &call, task, err)
+}
+
+func (api *API) a2aCall(w http.ResponseWriter, r *http.Request, c *access.Caller, call *rpcCall) (task []byte, err error) {
+	call.legacy = strings.Contains(call.Method, "/")
+	switch call.Method {
+	case "SendMessage", "message/send":
+		return api.a2aMessage(w, r, c, call.Params)
+	case "GetTask", "tasks/get":
+		k, err := api.a2aTask(r, c, call.Params)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.CheckSee(k.Tenant, k.Session); err != nil {
+			return nil, err
+		}
+		return api.a2aShow(w, r, c, k, nil)
+	case "CancelTask", "tasks/cancel":
+		k, err := api.a2aTask(r, c, call.Params)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.CheckAsk(k.Tenant, k.Session); err != nil {
+			return nil, err
+		}
+		o, err := api.end(r, k, "its task was cancelled")
+		if err != nil {
+			return nil, err
+		}
+		return a2aDialect().Answer(o.Ask, &o).Body, nil
+	case "SendStreamingMessage", "message/stream", "SubscribeToTask", "tasks/resubscribe":
+		return nil, &rpcError{Code: a2aUnsupported, Message: "streaming is not supported; send the message without it, and get the task with ?wait=30s"}
+	}
+	return nil, &rpcError{Code: rpcMethod, Message: fmt.Sprintf("unknown method %.80q; use SendMessage, GetTask or CancelTask", call.Method)}
+}
+
+func a2aDialect() dialect.Dialect {
+	d, _ := dialect.Lookup("a2a")
+	return d
+}
+
+// a2aMessage asks, or answers the task that a message names.
+func (api *API) a2aMessage(w http.ResponseWriter, r *http.Request, c *access.Caller, params []byte) ([]byte, error) {
+	var to struct {
+		Message struct {
+			ID     string `json:"messageId"`
+			TaskID string `json:"taskId"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(params, &to); err != nil {
+		return nil, &rpcError{Code: rpcParams, Message: "give a message with a messageId and parts"}
+	}
+	if to.Message.TaskID != "" {
+		return api.a2aAnswer(w, r, c, to.Message.TaskID, to.Message.ID, params)
+	}
+	a, warnings, err := a2aDialect().Ask(params)
+	if err != nil {
+		return nil, err
+	}
+	o, warnings, err := api.askFor(w, r, c, &a, sameask.Origin{}, warnings, 0)
+	if err != nil {
+		return nil, err
+	}
+	warn(w, warnings)
+	if o != nil {
+		api.delivered(r, c, a.Key())
+		return a2aDialect().Answer(&a, o).Body, nil
+	}
+	return a2aDialect().Pending(&a, dialect.Pending{}).Body, nil
+}
+
+// a2aAnswer handles a message to a task as a person's answer.
+func (api *API) a2aAnswer(w http.ResponseWriter, r *http.Request, c *access.Caller, id, messageID string, params []byte) ([]byte, error) {
+	k, err := a2aKey(r, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.CheckAnswer(k.Tenant, k.Session); err != nil {
+		return nil, err
+	}
+	rec, err := api.resp.Get(r.Context(), k)
+	if err != nil {
+		return nil, err
+	}
+	given, err := a2aDialect().Reply(&rec.Ask, params)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := asking.Detached(r.Context())
+	defer cancel()
+	by, answerID := c.By(r.URL.Query().Get("by")), cloudevent.NewID()
+	if messageID != "" { // a repeated message is the same answer
+		answerID = ask.Token(messageID)
+	}
+	var o ask.Outcome
+	switch given.Decision {
+	case dialect.Replied:
+		given.Reply.By, given.Reply.AnswerID = by, answerID
+		o, err = api.resp.Answer(ctx, k, given.Reply)
+	case dialect.Declined:
+		o, err = api.resp.Cancel(ctx, k, responder.Decline{AnswerID: answerID, Reason: given.Reason, By: by})
+	case dialect.Dismissed:
+		return api.a2aShow(w, r, c, k, &rec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a2aDialect().Answer(&rec.Ask, &o).Body, nil
+}
+
+// a2aShow writes a task, with ?wait= after waiting for its end.
+func (api *API) a2aShow(w http.ResponseWriter, r *http.Request, c *access.Caller, k ask.Key, rec *ask.Record) ([]byte, error) {
+	wait, err := waitOf(r, 0)
+	if err != nil {
+		return nil, err
+	}
+	if rec == nil {
+		read, err := api.resp.Get(r.Context(), k)
+		if err != nil {
+			return nil, err
+		}
+		rec = &read
+	}
+	o := rec.Outcome
+	if o == nil {
+		if o, err = api.await(w, r, k, wait); err != nil {
+			return nil, err
+		}
+	}
+	if o != nil {
+		api.delivered(r, c, k)
+		return a2aDialect().Answer(&rec.Ask, o).Body, nil
+	}
+	return a2aDialect().Pending(&rec.Ask, dialect.Pending{}).Body, nil
+}
+
+// a2aTask returns the ask that the parameters of a call name.
+func (api *API) a2aTask(r *http.Request, c *access.Caller, params []byte) (ask.Key, error) {
+	var task struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(params, &task); err != nil || task.ID == "" {
+		return ask.Key{}, &rpcError{Code: rpcParams, Message: "give the id of the task"}
+	}
+	return a2aKey(r, c, task.ID)
+}
+
+// a2aKey parses a task id: session/id.
+func a2aKey(r *http.Request, c *access.Caller, id string) (ask.Key, error) {
+	tenant, err := c.TenantOf(r)
+	if err != nil {
+		return ask.Key{}, err
+	}
+	session, name, _ := strings.Cut(id, "/")
+	k := ask.Key{Tenant: tenant, Session: session, ID: name}
+	if !k.Valid() {
+		return ask.Key{}, &rpcError{Code: a2aNoTask, Message: fmt.Sprintf("unknown task %.150q; use the task's id, SESSION/ID", id)}
+	}
+	return k, nil
+}
+
+// sendRPC responds with a task or an error. Missing rights and exceeded limits are HTTP statuses,
+// as everywhere.
+func sendRPC(w http.ResponseWriter, call *rpcCall, task []byte, err error) error {
+	reply := struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  json.RawMessage `json:"result,omitempty"`
+		Error   *rpcError       `json:"error,omitempty"`
+	}{Version: "2.0", ID: call.ID}
+	if len(reply.ID) == 0 {
+		reply.ID = json.RawMessage("null")
+	}
+	if err != nil {
+		if reply.Error = rpcRefusal(err); reply.Error == nil {
+			return err
+		}
+	} else if reply.Result, err = a2aResult(call, task); err != nil {
+		return err
+	}
+	body, err := wire.Marshal(reply)
+	if err != nil {
+		return err
+	}
+	access.SendJSON(w, http.StatusOK, body)
+	return nil
+}
+
+// rpcRefusal returns an error as a JSON-RPC error, or nil if it is an HTTP status.
+func rpcRefusal(err error) *rpcError {
+	if e, ok := errors.AsType[*rpcError](err); ok {
+		return e
+	}
+	e := access.Problem(err)
+	switch e.Code {
+	case ask.CodeInvalid, ask.CodeIDReused, ask.CodeTooLarge:
+		return &rpcError{Code: rpcParams, Message: err.Error()}
+	case ask.CodeNotFound:
+		return &rpcError{Code: a2aNoTask, Message: e.Detail}
+	case ask.CodeResolved, ask.CodeExpired:
+		return &rpcError{Code: a2aNotCancelled, Message: e.Detail}
+	}
+	return nil
+}
+
+// a2aResult returns the result of a call; version 1.0 wraps that of SendMessage.
+func a2aResult(call *rpcCall, task []byte) (json.RawMessage, error) {
+	switch {
+	case call.legacy:
+		return a2aLegacy(task)
+	case call.Method == "SendMessage":
+		return wire.Marshal(map[string]json.RawMessage{"task": task})
+	}
+	return task, nil
+}
+
+// a2aLegacy converts a task to version 0.3: with kinds, and other names of states and roles.
+func a2aLegacy(task []byte) (json.RawMessage, error) {
+	var v map[string]any
+	if err := json.Unmarshal(task, &v); err != nil {
+		return nil, err
+	}
+	old := func(prefix, s string) string {
+		return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s, prefix)), "_", "-")
+	}
+	parts := func(of map[string]any) {
+		all, _ := of["parts"].([]any)
+		for _, one := range all {
+			part, _ := one.(map[string]any)
+			delete(part, "mediaType")
+			if part["kind"] = "data"; part["text"] != nil {
+				part["kind"] = "text"
+			}
+		}
+	}
+	v["kind"] = "task"
+	status, _ := v["status"].(map[string]any)
+	state, _ := status["state"].(string)
+	status["state"] = old("TASK_STATE_", state)
+	if message, _ := status["message"].(map[string]any); message != nil {
+		message["kind"], message["role"] = "message", "agent"
+		parts(message)
+	}
+	artifacts, _ := v["artifacts"].([]any)
+	for _, one := range artifacts {
+		if artifact, _ := one.(map[string]any); artifact != nil {
+			parts(artifact)
+		}
+	}
+	return wire.Marshal(v)
+}
+
+// AgentCard serves the public card of the agent at /a2a.
+func (api *API) AgentCard(w http.ResponseWriter, _ *http.Request, _ *access.Caller) error {
+	url := api.opts.BaseURL + "/a2a"
+	modes := []string{"text/plain", "application/json"}
+	body, err := wire.Marshal(map[string]any{
+		"name": "askbus", "version": "1", "description": "Asks people. A message is a question; its task waits for input until somebody has answered, and its artifact is the answer.",
+		"supportedInterfaces": []map[string]any{{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}, {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"}},
+		"protocolVersion":     "0.3.0", "url": url, "preferredTransport": "JSONRPC", // for clients of version 0.3
+		"capabilities":      map[string]any{"streaming": false, "pushNotifications": false},
+		"defaultInputModes": modes, "defaultOutputModes": modes,
+		"skills": []map[string]any{{
+			"id": "ask", "name": "Ask people", "tags": []string{"human", "approval", "question"},
+			"description": "Text is one question. A data part with questions (as at /schemas/ask.json) asks several, with options, numbers, dates and a deadline.",
+		}},
+		"securitySchemes": map[string]any{"bearer": map[string]any{
+			"httpAuthSecurityScheme": map[string]any{"scheme": "Bearer"}, "type": "http", "scheme": "bearer",
+		}},
+		"securityRequirements": []map[string]any{{"schemes": map[string]any{"bearer": map[string]any{"list": []string{}}}}},
+		"security":             []map[string]any{{"bearer": []string{}}},
+	})
+	if err != nil {
+		return err
+	}
+	access.SendJSON(w, http.StatusOK, body)
+	return nil
+}

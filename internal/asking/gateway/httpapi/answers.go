@@ -1,0 +1,145 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/askbus/askbus/internal/asking/gateway/access"
+	"github.com/askbus/askbus/internal/asking/gateway/asking"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// answer handles a person's reply, in native JSON or with ?dialect= in a foreign format.
+func (api *API) answer(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
+	k, body, err := api.decision(w, r, c)
+	if err != nil {
+		return err
+	}
+	d, foreign, err := dialectOf(r)
+	if err != nil {
+		return err
+	}
+	if foreign {
+		rec, err := api.resp.Get(r.Context(), k)
+		if err != nil {
+			return err
+		}
+		given, err := d.Reply(&rec.Ask, body)
+		if err != nil {
+			return err
+		}
+		return api.given(w, r, c, &rec, given)
+	}
+	fields, err := access.ReadObject("answer", body)
+	if err != nil {
+		return err
+	}
+	signed, err := sign(c, fields, k)
+	if err != nil {
+		return err
+	}
+	reply, err := wire.DecodeReply(signed, k.ID)
+	if err != nil {
+		return err
+	}
+	return api.reply(w, r, k, reply)
+}
+
+// decision reads the ask and the body of a decision.
+func (api *API) decision(w http.ResponseWriter, r *http.Request, c *access.Caller) (ask.Key, []byte, error) {
+	k, err := c.Key(r)
+	if err != nil {
+		return k, nil, err
+	}
+	if err := c.CheckAnswer(k.Tenant, k.Session); err != nil {
+		return k, nil, err
+	}
+	body, err := api.access.Body(w, r)
+	return k, body, err
+}
+
+// sign returns the body with who answers set from the token; the body's own value is only a display
+// name.
+func sign(c *access.Caller, fields map[string]json.RawMessage, k ask.Key) ([]byte, error) {
+	name, err := access.ReadName(fields["by"])
+	if err != nil {
+		return nil, err
+	}
+	by := c.By(name)
+	for field, value := range map[string]any{
+		"by": map[string]any{"principal": by.Principal, "name": by.Name, "groups": by.Groups, "proof": by.Proof}, "ask_id": k.ID, "answer_id": cloudevent.NewID(),
+	} {
+		if fields[field] != nil && field != "by" {
+			continue // checked below
+		}
+		if fields[field], err = json.Marshal(value); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(fields)
+}
+
+func (api *API) reply(w http.ResponseWriter, r *http.Request, k ask.Key, reply ask.Reply) error {
+	ctx, cancel := asking.Detached(r.Context())
+	defer cancel()
+	o, err := api.resp.Answer(ctx, k, reply)
+	if err != nil {
+		return err
+	}
+	api.opts.Logger.InfoContext(ctx, "answered", slog.String("ask_id", k.ID), slog.String("principal", reply.By.Principal))
+	return sendOutcome(w, &o)
+}
+
+// decline declines an ask in a person's name.
+func (api *API) decline(w http.ResponseWriter, r *http.Request, c *access.Caller) error {
+	k, body, err := api.decision(w, r, c)
+	if err != nil {
+		return err
+	}
+	fields := map[string]json.RawMessage{}
+	if len(body) > 0 {
+		if fields, err = access.ReadObject("decline", body); err != nil {
+			return err
+		}
+	}
+	signed, err := sign(c, fields, k)
+	if err != nil {
+		return err
+	}
+	reply, reason, err := wire.DecodeDecline(signed, k.ID)
+	if err != nil {
+		return err
+	}
+	return api.refusal(w, r, k, responder.Decline{AnswerID: reply.AnswerID, Reason: reason, By: reply.By})
+}
+
+func (api *API) refusal(w http.ResponseWriter, r *http.Request, k ask.Key, d responder.Decline) error {
+	ctx, cancel := asking.Detached(r.Context())
+	defer cancel()
+	o, err := api.resp.Cancel(ctx, k, d)
+	if err != nil {
+		return err
+	}
+	api.opts.Logger.InfoContext(ctx, "declined", slog.String("ask_id", k.ID), slog.String("principal", d.By.Principal))
+	return sendOutcome(w, &o)
+}
+
+// given applies the decision of a person at a foreign screen.
+func (api *API) given(w http.ResponseWriter, r *http.Request, c *access.Caller, rec *ask.Record, given dialect.Given) error {
+	k, by := rec.Ask.Key(), c.By(r.URL.Query().Get("by"))
+	answerID := r.Header.Get("Idempotency-Key")
+	switch given.Decision {
+	case dialect.Replied:
+		given.Reply.By, given.Reply.AnswerID = by, answerID
+		return api.reply(w, r, k, given.Reply)
+	case dialect.Declined:
+		return api.refusal(w, r, k, responder.Decline{AnswerID: answerID, Reason: given.Reason, By: by})
+	case dialect.Dismissed:
+	}
+	return api.sendStatus(w, k, rec, false) // closing the window is no decision
+}

@@ -1,0 +1,61 @@
+// Package httpapi is the HTTP API of the gateway: asks in native JSON, in every dialect and as
+// CloudEvents, answers, lists, and the permission callbacks of agents' hosts.
+//
+// It decides how a request becomes an ask and an outcome a response. It leaves authentication to
+// package access, and the bus to package asking.
+package httpapi
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/askbus/askbus/internal/asking/gateway/access"
+	"github.com/askbus/askbus/internal/asking/gateway/asking"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// Options configures an [API]. All fields are required.
+type Options struct {
+	BaseURL string               // public URL
+	Link    func(ask.Key) string // URL at which people answer an ask
+	Now     func() time.Time
+	Logger  *slog.Logger
+}
+
+// API serves the HTTP API. It is safe for concurrent use.
+type API struct {
+	access *access.Control
+	asks   *asking.Asks
+	resp   *responder.Responder
+	opts   Options
+}
+
+// New makes the API.
+func New(a *access.Control, asks *asking.Asks, resp *responder.Responder, opts Options) *API {
+	return &API{access: a, asks: asks, resp: resp, opts: opts}
+}
+
+// Routes returns the API's paths. All need a token.
+func (api *API) Routes() map[string]access.Methods {
+	return map[string]access.Methods{
+		"/v1/asks":                        {"GET": api.list, "POST": api.ask},
+		"/v1/asks/{session}/{id}":         {"GET": api.get, "DELETE": api.withdraw},
+		"/v1/asks/{session}/{id}/answer":  {"POST": api.answer},
+		"/v1/asks/{session}/{id}/decline": {"POST": api.decline},
+		"/v1/history":                     {"GET": api.history},
+		"/v1/events":                      {"POST": api.events},
+		"/v1/permission":                  {"POST": api.permission},
+		"/api/interact/ask":               {"POST": api.interact},
+		"/a2a":                            {"POST": api.a2a},
+	}
+}
+
+// Unlocked returns the paths for programs without a token, for one session: asking in the dialect
+// interact, and getting the answer.
+func (api *API) Unlocked() map[string]access.Methods {
+	return map[string]access.Methods{
+		"/api/interact/ask":       {"POST": api.interact},
+		"/v1/asks/{session}/{id}": {"GET": api.get},
+	}
+}

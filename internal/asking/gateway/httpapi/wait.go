@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/asking/gateway/access"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// await waits until the ask ends, for at most the given time; nil means still pending. Clients that
+// support it get interim responses, so that they do not take the silence for a dead connection.
+func (api *API) await(w http.ResponseWriter, r *http.Request, k ask.Key, wait time.Duration) (*ask.Outcome, error) {
+	if wait <= 0 {
+		return nil, nil //nolint:nilnil // pending
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	defer cancel()
+	stop := api.keepAlive(w, r)
+	defer stop()
+	o, err := api.asks.Outcome(ctx, k)
+	switch {
+	case err == nil:
+		return &o, nil
+	case errors.Is(err, client.ErrClosed): // the gateway is stopping
+		w.Header().Set("Connection", "close") // the client repeats it elsewhere
+		return nil, nil                       //nolint:nilnil // pending
+	case errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil:
+		return nil, nil //nolint:nilnil // pending
+	}
+	return nil, err
+}
+
+// keepAliveEvery is the interval of interim responses.
+const keepAliveEvery = time.Minute
+
+// keepAlive sends "102 Processing" to Node, whose fetch times out after five minutes without a
+// header. Other clients may take it for the response: Python's http.client does.
+func (api *API) keepAlive(w http.ResponseWriter, r *http.Request) (stop func()) {
+	agent := strings.ToLower(r.UserAgent())
+	if !strings.HasPrefix(agent, "node") && !strings.HasPrefix(agent, "undici") || !r.ProtoAtLeast(1, 1) {
+		return func() {}
+	}
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(keepAliveEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				w.WriteHeader(http.StatusProcessing)
+			}
+		}
+	}()
+	return func() { close(ended); <-done }
+}
+
+// waitOf returns how long a request wants to wait: ?wait or Askbus-Wait, as "30s" or "30".
+func waitOf(r *http.Request, otherwise time.Duration) (time.Duration, error) {
+	at, s := "?wait", r.URL.Query().Get("wait")
+	if s == "" {
+		at, s = "Askbus-Wait", r.Header.Get("Askbus-Wait")
+	}
+	if s == "" {
+		return min(otherwise, ask.MaxHold), nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		d, err = time.ParseDuration(s + "s")
+	}
+	if err != nil || d < 0 {
+		return 0, ask.InvalidError("request", []ask.Fault{{Message: at + " is " + access.Quote(s) + `; give a duration such as "30s"`}})
+	}
+	return min(d, ask.MaxHold), nil
+}

@@ -1,0 +1,202 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/asking/gateway/access"
+	"github.com/askbus/askbus/internal/asking/gateway/token"
+	"github.com/askbus/askbus/internal/process/ratelimit"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Limits of exchanges.
+const (
+	swapsAtOnce     = 64
+	suspectsAtOnce  = 16  // of these, from suspect addresses
+	refusedAMinute  = 60  // per remote address, or /64 of IPv6; beyond it the address is suspect
+	suspectsASecond = 200 // tokens that are verified, of all suspect addresses
+	swapsPerToken   = 300 // per minute, of a token that is known to be valid
+	acceptedLife    = time.Hour
+	acceptedAtMost  = 1 << 14
+)
+
+// swaps forwards tokens to an issuer, which verifies them and returns
+// credentials. Everybody behind a proxy has one address, so a stranger's
+// invalid tokens must not keep out the valid ones beside them: a token that is
+// known to be valid has a rate of its own, and an address with many refused
+// tokens still has others verified, at a rate that bounds what strangers cost.
+type swaps struct {
+	swap     func(ctx context.Context, token, session string) ([]byte, error)
+	check    func(ctx context.Context, secret string, now time.Time) (token.Token, error) // of API tokens
+	now      func() time.Time
+	slots    chan struct{}
+	narrow   chan struct{}        // of slots, for suspect addresses
+	refused  *ratelimit.PerMinute // tokens, by address
+	suspects *ratelimit.Steady
+	each     *ratelimit.PerMinute // exchanges, by valid token
+	accepted accepted
+}
+
+func newSwaps(swap func(context.Context, string, string) ([]byte, error), check func(context.Context, string, time.Time) (token.Token, error), now func() time.Time) *swaps {
+	return &swaps{
+		swap: swap, check: check, now: now, slots: make(chan struct{}, swapsAtOnce), narrow: make(chan struct{}, suspectsAtOnce),
+		refused: ratelimit.NewOpen(refusedAMinute), suspects: ratelimit.NewSteady(suspectsASecond, suspectsASecond), each: ratelimit.NewOpen(swapsPerToken),
+	}
+}
+
+// serve swaps the bearer's token. The request has no body, so it reads nothing from an
+// unauthenticated client.
+func (s *swaps) serve(w http.ResponseWriter, r *http.Request, _ *access.Caller) error {
+	secret, ok := access.Bearer(r)
+	session := r.URL.Query().Get("session")
+	switch {
+	case !ok:
+		return ask.Refuse(ask.CodeUnauthorized, `missing token; send that of the service account, of the OIDC issuer, or an API token as "Authorization: Bearer …"`)
+	case s.swap == nil:
+		return ask.Refuse(ask.CodeUnavailable, "this gateway has no issuer of credentials")
+	case r.ContentLength != 0:
+		return access.Fault("the body must be empty; name the session with ?session=")
+	case session != "" && !ask.ValidToken(session):
+		return access.Fault("invalid session %s: use 1 to %d of A-Z a-z 0-9 _ -", access.Quote(session), ask.MaxToken)
+	}
+	from := ratelimit.Network(r.RemoteAddr)
+	valid, err := s.valid(r.Context(), secret)
+	if err != nil {
+		return s.count(from, err)
+	}
+	leave, err := s.enter(from, valid)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	body, err := s.swap(r.Context(), secret, session)
+	if err != nil {
+		if access.Problem(err).Code == ask.CodeUnauthorized {
+			s.accepted.drop(secret)
+		}
+		if valid != "" {
+			return err // its own rate counts it
+		}
+		return s.count(from, err)
+	}
+	s.accepted.add(secret, s.now())
+	access.SendJSON(w, http.StatusOK, body)
+	return nil
+}
+
+// count counts a refused token for its address, and returns the refusal.
+func (s *swaps) count(from string, err error) error {
+	if access.Problem(err).Code != ask.CodeUnavailable {
+		s.refused.Take(from, s.now())
+	}
+	return err
+}
+
+// valid returns the key of a token's own rate if the token is known to be valid
+// without the issuer: an API token of this bus, or one that the issuer accepted
+// before. The issuer verifies each again. Empty: only the issuer knows. The
+// error refuses an invalid API token.
+func (s *swaps) valid(ctx context.Context, secret string) (string, error) {
+	if !strings.HasPrefix(secret, token.Prefix) {
+		return s.accepted.key(secret, s.now()), nil
+	}
+	t, err := s.check(ctx, secret, s.now())
+	switch {
+	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
+		return "", ask.Refuse(ask.CodeUnauthorized, "%s", err)
+	case err != nil:
+		return "", err
+	}
+	return "token " + t.ID, nil
+}
+
+// enter takes a slot for an exchange, until leave is called.
+func (s *swaps) enter(from, valid string) (leave func(), err error) {
+	now := s.now()
+	leave = func() {}
+	switch {
+	case valid != "":
+		if !s.each.Take(valid, now) {
+			return nil, ask.Refuse(ask.CodeQuota, "%d exchanges of this token within a minute, the maximum; keep the credential that you have until it expires", swapsPerToken)
+		}
+	case s.refused.Full(from, now):
+		if !s.suspects.Take(now) || !take(s.narrow) {
+			return nil, ask.Refuse(ask.CodeQuota, "%d tokens from your address were refused within a minute, and too many others are being verified; try again", refusedAMinute)
+		}
+		leave = func() { <-s.narrow }
+	}
+	if !take(s.slots) {
+		leave()
+		return nil, ask.Refuse(ask.CodeUnavailable, "%d exchanges are in progress, the limit of this gateway; try again", cap(s.slots))
+	}
+	first := leave
+	return func() {
+		<-s.slots
+		first()
+	}, nil
+}
+
+func take(slots chan struct{}) bool {
+	select {
+	case slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// accepted remembers the tokens that the issuer accepted, by their hash, for
+// one to two [acceptedLife].
+type accepted struct {
+	mu         sync.Mutex
+	began      time.Time
+	now, older map[[sha256.Size]byte]struct{}
+}
+
+// turn forgets what is too old. The caller holds mu.
+func (a *accepted) turn(now time.Time) {
+	passed := now.Sub(a.began)
+	if a.now != nil && passed < acceptedLife && len(a.now) < acceptedAtMost {
+		return
+	}
+	a.older = a.now
+	if passed >= 2*acceptedLife {
+		a.older = nil
+	}
+	a.began, a.now = now, map[[sha256.Size]byte]struct{}{}
+}
+
+func (a *accepted) add(secret string, now time.Time) {
+	sum := sha256.Sum256([]byte(secret))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turn(now)
+	a.now[sum] = struct{}{}
+}
+
+func (a *accepted) drop(secret string) {
+	sum := sha256.Sum256([]byte(secret))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.now, sum)
+	delete(a.older, sum)
+}
+
+// key returns a name of a token that was accepted, or "".
+func (a *accepted) key(secret string, now time.Time) string {
+	sum := sha256.Sum256([]byte(secret))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turn(now)
+	_, recent := a.now[sum]
+	if _, before := a.older[sum]; !recent && !before {
+		return ""
+	}
+	return string(sum[:])
+}

@@ -1,0 +1,110 @@
+package wsapi
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/internal/asking/gateway/access"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+// The frames of the event pair, plain or typed, and of interact.
+const (
+	frameRequest          = "ask:question:request"
+	frameResponse         = "ask:question:response"
+	frameInteractRequest  = "interaction_request"
+	frameInteractResponse = "interaction_response"
+	frameInteractClosed   = "interaction_closed"
+	frameInteractPending  = "interaction_pending" // closed undecided: it stays open
+)
+
+// shape is the name of a socket's dialect.
+type shape string
+
+const (
+	shapeEventPair shape = "event-pair"
+	shapeTyped     shape = "typed"
+	shapeInteract  shape = "interact"
+)
+
+func shapeOf(name string) (shape, error) {
+	if name == "" {
+		return shapeInteract, nil
+	}
+	d, _ := dialect.Lookup(name)
+	switch s := shape(d.Name); s {
+	case shapeEventPair, shapeTyped, shapeInteract:
+		return s, nil
+	}
+	return "", access.Fault("unknown dialect %s; use event-pair, typed or interact", access.Quote(name))
+}
+
+func (s shape) dialect() dialect.Dialect {
+	d, _ := dialect.Lookup(string(s)) // all three exist
+	return d
+}
+
+// interactFrames returns the data of an interaction_request per question.
+func interactFrames(a *ask.Ask) []json.RawMessage {
+	body, _ := shapeInteract.dialect().Show(a)
+	if len(a.Questions) == 1 {
+		return []json.RawMessage{body}
+	}
+	var frames []json.RawMessage
+	_ = json.Unmarshal(body, &frames) // the dialect encodes several questions as an array
+	return frames
+}
+
+// frameID returns the frame id of a question: the ask's id, followed by a dot and the question's
+// number if there are several.
+func frameID(a *ask.Ask, question int) string {
+	if len(a.Questions) == 1 {
+		return a.ID
+	}
+	return a.ID + "." + strconv.Itoa(question+1)
+}
+
+// splitFrameID splits a frame id into the ask's id and the question's index.
+func splitFrameID(id string) (askID string, question int) {
+	askID, number, _ := strings.Cut(id, ".")
+	n, _ := strconv.Atoi(number)
+	return askID, max(n-1, 0)
+}
+
+// interactClosed returns the data of an interaction_closed per question of an ended ask.
+func interactClosed(a *ask.Ask, o *ask.Outcome) [][]byte {
+	by := ""
+	if o.By != nil {
+		by = o.By.Words()
+	}
+	bodies := make([][]byte, 0, len(a.Questions))
+	for i := range a.Questions {
+		body, _ := json.Marshal(struct { // cannot fail: strings encode
+			ID        string `json:"id"`
+			SessionID string `json:"sessionId"`
+			Status    string `json:"status"`
+			By        string `json:"by,omitempty"`
+		}{frameID(a, i), a.Session, string(o.Status), by})
+		bodies = append(bodies, body)
+	}
+	return bodies
+}
+
+// eventPairIDs returns the agent of a response event, and our id if the host returned it.
+func eventPairIDs(body []byte) (agentID, id string, err error) {
+	fields, err := access.ReadObject("event-pair response", body)
+	if err != nil {
+		return "", "", err
+	}
+	var faults []ask.Fault
+	read := func(key string) (s string) {
+		if raw := fields[key]; raw != nil && json.Unmarshal(raw, &s) != nil {
+			faults = append(faults, ask.Fault{Pointer: "/" + key, Message: "is not a string; give a string"})
+		}
+		return s
+	}
+	agentID, id = read("agentId"), read("id")
+	return agentID, id, ask.InvalidError("event-pair response", faults)
+}

@@ -1,0 +1,115 @@
+package wsapi
+
+import (
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/process/ratelimit"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+)
+
+// scope is the asks that a socket sees; an empty session means all of the tenant.
+type scope struct{ tenant, session string }
+
+// sockets are the open WebSockets: which events they get, and how many there may be.
+type sockets struct {
+	server *Server
+
+	mu       sync.Mutex
+	byScope  map[scope]map[*socket]struct{} // screens by scope
+	tokens   map[string]int                 // sockets by token id
+	opened   *ratelimit.PerMinute           // new sockets by token id
+	total    int
+	done     bool
+	running  sync.WaitGroup
+	presence *presence
+}
+
+func newSockets(server *Server) *sockets {
+	return &sockets{
+		server: server, byScope: map[scope]map[*socket]struct{}{}, tokens: map[string]int{}, opened: ratelimit.NewOpen(server.opts.PerMinute),
+		presence: &presence{declare: server.resp.Present, log: server.opts.Logger, at: map[scope]*attending{}},
+	}
+}
+
+// enter counts a new socket, or returns why there may be no more.
+func (s *sockets) enter(tokenID string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.done:
+		return ask.Refuse(ask.CodeUnavailable, "this gateway is stopping; connect again")
+	case s.total >= s.server.opts.MaxSockets:
+		return ask.Refuse(ask.CodeUnavailable, "%d sockets are open, the limit of this gateway", s.total)
+	case s.tokens[tokenID] >= s.server.opts.MaxPerToken:
+		return ask.Refuse(ask.CodeQuota, "%d sockets are open with this token, the limit of a token", s.tokens[tokenID])
+	case !s.opened.Take(tokenID, time.Now()):
+		return ask.Refuse(ask.CodeQuota, "this token opened %d sockets in this minute, the limit of a token; keep them open, and connect again later", s.server.opts.PerMinute)
+	}
+	s.total++
+	s.tokens[tokenID]++
+	s.running.Add(1)
+	return nil
+}
+
+func (s *sockets) exit(tokenID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total--
+	if s.tokens[tokenID]--; s.tokens[tokenID] == 0 {
+		delete(s.tokens, tokenID)
+	}
+	s.running.Done()
+}
+
+// watch sends a screen all events from now on and declares presence, until leave is called.
+func (s *sockets) watch(one *socket) (leave func()) {
+	s.mu.Lock()
+	if s.byScope[one.scope] == nil {
+		s.byScope[one.scope] = map[*socket]struct{}{}
+	}
+	s.byScope[one.scope][one] = struct{}{}
+	s.mu.Unlock()
+	s.presence.enter(one.scope)
+	return func() {
+		s.presence.leave(one.scope)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.byScope[one.scope], one)
+		if len(s.byScope[one.scope]) == 0 {
+			delete(s.byScope, one.scope)
+		}
+	}
+}
+
+// publish sends the board's event to the screens in its scope, without waiting.
+func (s *sockets) publish(ev responder.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch ev.Kind {
+	case responder.Reset: // all events are repeated
+		for _, set := range s.byScope {
+			for one := range set {
+				one.stale()
+			}
+		}
+	case responder.Offline, responder.Synced, responder.Changed:
+	case responder.Pending, responder.Resolved:
+		a := &ev.Record.Ask
+		for _, at := range []scope{{a.Tenant, a.Session}, {a.Tenant, ""}} {
+			for one := range s.byScope[at] {
+				one.push(ev.Record)
+			}
+		}
+	}
+}
+
+// close closes every socket and waits for them.
+func (s *sockets) close() {
+	s.mu.Lock()
+	s.done = true
+	s.mu.Unlock()
+	s.running.Wait() // they watch drain
+	s.presence.close()
+}

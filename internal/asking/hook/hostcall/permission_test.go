@@ -1,0 +1,93 @@
+package hostcall_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/asking/hook/hostcall"
+	"github.com/askbus/askbus/internal/process/lang"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// permissionOf reads a PermissionRequest and words it.
+func permissionOf(t *testing.T, language string, lasting bool, tool string, input map[string]any, suggestions string) hostcall.Event {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"session_id": "s", "cwd": "/work", "hook_event_name": "PermissionRequest", "tool_name": tool, "tool_input": input, "permission_suggestions": json.RawMessage(suggestions)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, ok, err := hostcall.ReadEvent(body)
+	if err != nil || !ok || !e.Permission() {
+		t.Fatalf("read %v, %v", ok, err)
+	}
+	e.Word(lang.Of(language), lasting)
+	return e
+}
+
+func TestAPermissionShowsTheWholeTruth(t *testing.T) {
+	t.Parallel()
+	long := "start " + strings.Repeat("x", 9000) + " rm -rf end"
+	for name, c := range map[string]struct {
+		tool  string
+		input map[string]any
+		text  string
+		shows []string
+	}{
+		"hidden characters": {"Bash", map[string]any{"command": "echo \u202egpj.\u200b\r x\u00a0"}, "run this command", []string{"echo ⟨U+202E⟩gpj.⟨U+200B⟩⟨U+000D⟩ x⟨U+00A0⟩"}},
+		"a long command":    {"Bash", map[string]any{"command": long}, "run this command", []string{"start x", "x rm -rf end", "[… 3017 characters are not shown …]"}},
+		"a fence":           {"Bash", map[string]any{"command": "a\n```\nb"}, "", []string{"````sh\na\n```\nb\n````"}},
+		"other arguments":   {"Bash", map[string]any{"command": "ls", "run_in_background": true}, "", []string{`"run_in_background": true`, "/work"}},
+		"an edit":           {"Edit", map[string]any{"file_path": "/a`b", "old_string": "one\ntwo\n", "new_string": "one\nthree\n", "replace_all": true}, "edit `` /a`b ``?", []string{"-two\n+three", `"replace_all": true`}},
+		"an MCP tool":       {"mcp__db__drop", map[string]any{"table": "users"}, "`drop` of the MCP server `db`", []string{`"table": "users"`}},
+	} {
+		e := permissionOf(t, "en", false, c.tool, c.input, "null")
+		if !strings.Contains(e.Ask.Questions[0].Text, c.text) {
+			t.Errorf("%s: asks %q", name, e.Ask.Questions[0].Text)
+		}
+		for _, want := range c.shows {
+			if !strings.Contains(e.Ask.Context, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, e.Ask.Context)
+			}
+		}
+	}
+}
+
+func TestLastingScopesNeedAProof(t *testing.T) {
+	t.Parallel()
+	const suggestions = `[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"npm test *"}],"behavior":"allow","destination":"localSettings"},
+		{"type":"setMode","mode":"bypassPermissions","destination":"session"}, 7, {"type":"addDirectories","directories":["/x"],"destination":"userSettings"}]`
+	chosen := func(e hostcall.Event, id string, source ask.Source) string {
+		return string(e.Decide(&ask.Outcome{Status: ask.StatusAnswered, Source: source, Answers: []ask.Answer{{QuestionID: "permission", Selected: []string{id}}}}))
+	}
+	for lasting, where := range map[bool]string{false: `"destination":"session"`, true: `"destination":"localSettings"`} {
+		e := permissionOf(t, "zh", lasting, "Bash", map[string]any{"command": "npm test"}, suggestions)
+		var ids []string
+		for _, o := range e.Ask.Questions[0].Options {
+			ids = append(ids, o.ID)
+		}
+		if got := strings.Join(ids, " "); got != "allow scope-0 scope-3 refuse stop" {
+			t.Errorf("offers %s", got)
+		}
+		if out := chosen(e, "scope-0", ask.SourceHuman); !strings.Contains(out, where) || !strings.Contains(out, `"behavior":"allow"`) {
+			t.Errorf("lasting %v: %s", lasting, out)
+		}
+		for _, id := range []string{"scope-1", "scope-2", "scope-9", "what"} {
+			if out := chosen(e, id, ask.SourceHuman); out != "" {
+				t.Errorf("%s, which is not offered: %s", id, out)
+			}
+		}
+		if out := chosen(e, "allow", ask.SourceDefault); out != "" {
+			t.Errorf("a default allows: %s", out)
+		}
+	}
+}
+
+func TestAPermissionIsOfOneCall(t *testing.T) {
+	t.Parallel()
+	one := permissionOf(t, "en", false, "Bash", map[string]any{"command": "ls"}, "null")
+	other := permissionOf(t, "en", false, "Bash", map[string]any{"command": "ls "}, "null")
+	if !one.PermittedBy(&one.Ask) || other.PermittedBy(&one.Ask) || one.PermittedBy(&ask.Ask{}) {
+		t.Error("a permission is taken for another's")
+	}
+}

@@ -1,0 +1,62 @@
+package hostcall
+
+import (
+	"encoding/json"
+
+	"github.com/askbus/askbus/internal/process/lang"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/dialect"
+)
+
+// Prompt is a call of a host's permission-prompt tool (--permission-prompt-tool): a question of the tool
+// AskUserQuestion, or the permission of another tool's call.
+type Prompt struct {
+	Ask      ask.Ask
+	question *Callback
+	event    Event
+	input    json.RawMessage
+}
+
+// ReadPrompt decodes { tool_name, input, tool_use_id? }.
+func ReadPrompt(body []byte, l *lang.Language) (Prompt, error) {
+	fields, err := members(body)
+	if err != nil {
+		return Prompt{}, err
+	}
+	if textOf(fields, "tool_name") == dialect.ToolName {
+		c, err := ReadCallback(body)
+		return Prompt{Ask: c.Ask, question: &c}, err
+	}
+	input := rawOf(fields, "input")
+	if _, err := members(input); err != nil {
+		return Prompt{}, refusal("/input", "is missing or not an object")
+	}
+	e, err := readPermission(PermissionRequest, append(fields, member{"tool_input", input}))
+	if err != nil {
+		return Prompt{}, err
+	}
+	e.Word(l, false)
+	return Prompt{Ask: e.Ask, event: e, input: input}, nil
+}
+
+// Permission reports whether the call is about a permission, and not about a question.
+func (p *Prompt) Permission() bool { return p.question == nil }
+
+// Decide returns the tool's result. It never allows anything but what a person chose.
+func (p *Prompt) Decide(o *ask.Outcome) []byte {
+	if p.question != nil {
+		return p.question.Decide(o)
+	}
+	var out hookOutput
+	if raw := p.event.permit(o); raw == nil || json.Unmarshal(raw, &out) != nil || out.Specific.Dialog == nil {
+		return encode(verdict{Behavior: "deny", Message: dialect.Report(&p.Ask, o)})
+	}
+	v := *out.Specific.Dialog
+	if v.Behavior == "allow" {
+		v.Updated = p.input
+	}
+	return encode(v)
+}
+
+// Refuse returns the tool's result when nobody decided.
+func Refuse(reason string) []byte { return encode(verdict{Behavior: "deny", Message: reason}) }

@@ -1,0 +1,133 @@
+package hook
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/asking/hook/hostcall"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Path is the path of the hook below the gateway's base URL.
+const Path = "/v1/hook"
+
+// httpLimit is the default wait of a request: Node's fetch times out after 300 s without a
+// response.
+const httpLimit = 280 * time.Second
+
+// maxBody bounds one event.
+const maxBody = 1 << 20
+
+// Handler serves the same events over HTTP: the body is a hook's standard input, the response its
+// output. No decision is a 204 with the reason in the header Askbus-Reason; so is every failure
+// that is not the caller's, because a hook must not block its agent. The query may set mode and
+// limit.
+//
+// Authorize authenticates the caller before the body is read. The returned function gives the call
+// for a session of the host. Its errors are [*ask.Error].
+func (h *Hook) Handler(authorize func(*http.Request) (func(session string) (Call, error), error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", "POST")
+			refuse(w, ask.Refuse(wire.CodeMethod, "use POST"))
+			return
+		}
+		of, err := authorize(r)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		call, body, err := read(w, r, of)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		out, say := h.Run(r.Context(), call, body)
+		if say != "" {
+			w.Header().Set("Askbus-Reason", plain(say))
+		}
+		if out == nil {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(out) //nolint:gosec // JSON, and declared as such; the client may be gone
+	})
+}
+
+// read reads an authenticated caller's event. [Hook.Run] ignores events that are not about a
+// question.
+func read(w http.ResponseWriter, r *http.Request, of func(session string) (Call, error)) (Call, []byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return Call{}, nil, ask.Refuse(wire.CodeSlowBody, "the body did not arrive in time")
+	case err != nil:
+		return Call{}, nil, ask.Refuse(ask.CodeTooLarge, "the body is unreadable or has more than %d bytes", maxBody)
+	}
+	if err := errors.Join(wire.CheckCharset(r.Header.Get("Content-Type")), wire.CheckText(body)); err != nil {
+		return Call{}, nil, err
+	}
+	event, ours, err := hostcall.ReadEvent(body)
+	if err != nil {
+		return Call{}, nil, err
+	}
+	session := event.Ask.Session
+	if end, ok := hostcall.ReadEnd(body); ok && end.Session != "" {
+		session, ours = ask.Token(end.Session), true
+	}
+	call, err := of(session)
+	if err == nil && ours {
+		err = call.query(r)
+	}
+	return call, body, err
+}
+
+// query parses mode and limit.
+func (c *Call) query(r *http.Request) error {
+	c.Limit = httpLimit
+	switch c.Mode = Mode(r.URL.Query().Get("mode")); c.Mode {
+	case "", Wait, Race:
+	case Defer:
+		c.Limit = time.Nanosecond
+	default:
+		return ask.Refuse(ask.CodeInvalid, "invalid mode %.20q: use wait, race or defer", c.Mode)
+	}
+	if s := r.URL.Query().Get("limit"); s != "" {
+		d, err := time.ParseDuration(s)
+		if err != nil || d < 0 || d > ask.MaxHold {
+			return ask.Refuse(ask.CodeInvalid, "invalid limit %.20q: use 0s to %s", s, ask.MaxHold)
+		}
+		c.Limit = d
+	}
+	return nil
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	e := wire.AsError(err)
+	status := wire.HTTPStatus(e.Code)
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="askbus"`)
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "5")
+	}
+	w.Header().Set("Content-Type", wire.TypeProblem)
+	w.WriteHeader(status)
+	_, _ = w.Write(wire.EncodeProblem(e)) //nolint:gosec // JSON, and declared as such; the client may be gone
+}
+
+// plain returns s as a valid header value.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, s)
+}

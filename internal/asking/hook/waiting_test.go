@@ -1,0 +1,35 @@
+package hook_test
+
+import (
+	"testing"
+
+	"github.com/askbus/askbus/internal/asking/hook"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// A hook's ask depends on its agent's wait, unless the host's process ends on purpose or the person
+// opted out.
+func TestAHooksAskLivesWhileItsAgentWaits(t *testing.T) {
+	t.Parallel()
+	bus := natstest.Start(t, natstest.Options{})
+	open := natstest.Opener{Conn: bus.Agent("acme", "s-1")}
+	asks, err := open.Open(t.Context(), "acme", "s-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, c := range map[string]struct {
+		call  hook.Call
+		while bool
+	}{
+		"race": {hook.Call{Mode: hook.Race}, true}, "wait": {hook.Call{Limit: 1}, true},
+		"outlive": {hook.Call{Mode: hook.Race, Outlive: true}, false}, "defer": {hook.Call{Mode: hook.Defer, Limit: 1}, false},
+	} {
+		c.call.Tenant = "acme"
+		hook.New(open, hook.Options{}).Run(t.Context(), c.call, []byte(`{"hook_event_name":"PreToolUse","session_id":"s-1","tool_use_id":"`+id+`","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which `+id+`?","header":"H","multiSelect":false,"options":[{"label":"A","description":""},{"label":"B","description":""}]}]}}`))
+		page, err := asks.Page(t.Context(), client.Query{Question: "Which " + id + "?"})
+		if err != nil || len(page.Items) != 1 || page.Items[0].Ask.WhileWaiting != c.while {
+			t.Errorf("%s: %v, %+v", id, err, page.Items)
+		}
+	}
+}

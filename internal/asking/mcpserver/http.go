@@ -1,0 +1,179 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// HTTP configures the streamable HTTP handler. It must be behind a guard that checks host names, so
+// that no foreign page reaches it by its own name.
+type HTTP struct {
+	// BaseURL is the public URL, without a trailing slash.
+	BaseURL string
+	// Caller authenticates a request. The error is an [*ask.Error] with the response's status.
+	Caller func(*http.Request) (Caller, error)
+	// Issuers are the accepted authorization servers, and Scopes the scopes that their tokens need.
+	// Nil: accept only our own tokens.
+	Issuers, Scopes func() []string
+	// Ended reports whether a request's context ended because its caller lost the right to call, not
+	// because the client disconnected. Nil: never.
+	Ended func(context.Context) bool
+}
+
+// Paths below the base URL.
+const (
+	Path         = "/mcp"
+	MetadataPath = "/.well-known/oauth-protected-resource" // also followed by Path (RFC 9728)
+)
+
+// maxBody bounds one request.
+const maxBody = 1 << 20
+
+type callerKey struct{}
+
+// called is the caller of a request.
+type called struct {
+	Caller
+	over context.Context //nolint:containedctx // ends when the caller loses the right to call
+}
+
+// Handler serves MCP without sessions: any replica may handle any request. When life ends, a
+// waiting call returns that its ask is pending.
+func (s *Server) Handler(life context.Context, h HTTP) http.Handler {
+	streams := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+		who, ok := r.Context().Value(callerKey{}).(called)
+		if !ok {
+			return nil
+		}
+		return s.server(life, who.over, who.Caller)
+	}, &mcp.StreamableHTTPOptions{
+		Stateless: true, // required to negotiate 2026-07-28
+		Logger:    s.opts.Logger, MaxRequestBodyBytes: maxBody,
+		PropagateRequestCancellation: true,
+		DisableLocalhostProtection:   true, // the guard does it
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, err := h.Caller(r)
+		if err != nil {
+			h.refuse(w, r, err)
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			h.refuse(w, r, ask.Refuse(wire.CodeSlowBody, "the body did not arrive in time"))
+			return
+		}
+		if err != nil {
+			h.refuse(w, r, ask.Refuse(ask.CodeTooLarge, "the body is unreadable or has more than %d bytes", maxBody))
+			return
+		}
+		if err := errors.Join(wire.CheckCharset(r.Header.Get("Content-Type")), checkBatch(body)); err != nil {
+			h.refuse(w, r, err)
+			return
+		}
+		// Copy the request, because the SDK replaces its body.
+		over, end := context.WithCancel(context.Background())
+		defer context.AfterFunc(r.Context(), func() { //nolint:contextcheck // the request's context says why it ended
+			if h.Ended != nil && h.Ended(r.Context()) {
+				end()
+			}
+		})()
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, called{who, over}))
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		beating(w, r, streams)
+	})
+}
+
+// checkBatch refuses a body that is no text, or a batch of more than [maxBatch] messages. What is no
+// message the library refuses.
+func checkBatch(body []byte) error {
+	if err := wire.CheckText(body); err != nil {
+		return err
+	}
+	var all []json.RawMessage
+	if json.Unmarshal(body, &all) == nil && len(all) > maxBatch {
+		return ask.Refuse(ask.CodeTooLarge, "the batch has %d messages; send at most %d", len(all), maxBatch)
+	}
+	return nil
+}
+
+// refuse writes a problem body. Who has no token that counts is told where to
+// learn how to get one (RFC 6750, RFC 9728).
+func (h HTTP) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	e := wire.AsError(err)
+	status := wire.HTTPStatus(e.Code)
+	if status == http.StatusUnauthorized || e.Code == wire.CodeScope {
+		w.Header().Set("WWW-Authenticate", h.challenge(e.Code, r.Header.Get("Authorization") != ""))
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "5")
+	}
+	w.Header().Set("Content-Type", wire.TypeProblem)
+	w.WriteHeader(status)
+	_, _ = w.Write(wire.EncodeProblem(e)) //nolint:gosec // JSON, and declared as such; the client may be gone
+}
+
+// challenge says why a token does not count, and where the metadata is.
+func (h HTTP) challenge(code string, hadToken bool) string {
+	c := `Bearer realm="askbus"`
+	switch {
+	case code == wire.CodeScope:
+		c += `, error="insufficient_scope"`
+	case hadToken:
+		c += `, error="invalid_token"`
+	}
+	if scopes := names(h.Scopes); len(scopes) > 0 {
+		c += fmt.Sprintf(", scope=%q", strings.Join(scopes, " "))
+	}
+	return c + fmt.Sprintf(", resource_metadata=%q", h.BaseURL+MetadataPath+Path)
+}
+
+// names calls f, which may be nil.
+func names(f func() []string) []string {
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+// metadata describes a protected resource (RFC 9728).
+type metadata struct {
+	Resource             string   `json:"resource"`
+	Name                 string   `json:"resource_name"`
+	Methods              []string `json:"bearer_methods_supported"`
+	AuthorizationServers []string `json:"authorization_servers,omitempty"`
+	Scopes               []string `json:"scopes_supported,omitempty"`
+}
+
+// Metadata serves the OAuth metadata of the handler. It names the authorization servers whose tokens
+// are accepted in addition to ours.
+func (h HTTP) Metadata() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "use GET", http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Access-Control-Allow-Origin", "*") // public
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		_ = e.Encode(metadata{h.BaseURL + Path, "askbus", []string{"header"}, names(h.Issuers), names(h.Scopes)}) // the client may be gone
+	})
+}
+
+// streamed reports whether a client accepts an event stream.
+func streamed(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+}

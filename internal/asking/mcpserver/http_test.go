@@ -1,0 +1,129 @@
+package mcpserver_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/askbus/askbus/internal/asking/mcpserver"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// serve serves the HTTP handler to callers with the one token; end ends its life.
+func (f *fixture) serve() (url string, end func()) {
+	f.t.Helper()
+	life, end := context.WithCancel(context.Background())
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	endpoint := mcpserver.HTTP{BaseURL: srv.URL, Caller: func(r *http.Request) (mcpserver.Caller, error) {
+		if r.Header.Get("Authorization") != "Bearer good" {
+			return mcpserver.Caller{}, ask.Refuse(ask.CodeUnauthorized, "there is no token")
+		}
+		return f.who, nil
+	}}
+	mux.Handle(mcpserver.Path, f.server.Handler(life, endpoint))
+	mux.Handle(mcpserver.MetadataPath+mcpserver.Path, endpoint.Metadata())
+	f.t.Cleanup(func() { end(); srv.Close() })
+	return srv.URL, end
+}
+
+func post(t *testing.T, url, token, body string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return res
+}
+
+func TestWithoutATokenNobodyAsksOverHTTP(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mcpserver.Options{})
+	url, _ := f.serve()
+	res := post(t, url+"/mcp", "bad", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	challenge := res.Header.Get("WWW-Authenticate")
+	_, at, _ := strings.Cut(challenge, `resource_metadata="`)
+	at, _, _ = strings.Cut(at, `"`)
+	if res.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(challenge, "Bearer ") || res.Header.Get("Content-Type") != "application/problem+json" {
+		t.Fatalf("%s, %q", res.Status, challenge)
+	}
+	doc, err := http.Get(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer doc.Body.Close()
+	var metadata map[string]any
+	if err := json.NewDecoder(doc.Body).Decode(&metadata); err != nil || metadata["resource"] != url+"/mcp" {
+		t.Errorf("the metadata is %v, %v", metadata, err)
+	}
+}
+
+// authorized sends the token with every request.
+type authorized struct{ over http.RoundTripper }
+
+func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer good")
+	return a.over.RoundTrip(r)
+}
+
+func TestOverHTTPInEveryRevision(t *testing.T) {
+	t.Parallel()
+	for _, revision := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, mcpserver.Options{})
+			url, _ := f.serve()
+			c := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, nil)
+			cs, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: authorized{http.DefaultTransport}}, DisableStandaloneSSE: true},
+				&mcp.ClientSessionOptions{ProtocolVersion: revision})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cs.Close()
+			f.soon()
+			r := f.must(cs, "AskUserQuestion", database(map[string]any{"wait_seconds": later}))
+			if r.isError || !strings.HasPrefix(r.text, "answered by Mei on the web\n") {
+				t.Errorf("the result is %+v", r)
+			}
+		})
+	}
+}
+
+func TestAStreamBeginsBeforeTheAnswerAndEndsWithItsServer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, mcpserver.Options{})
+	url, end := f.serve()
+	call, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{
+		"name": "AskUserQuestion", "arguments": database(map[string]any{"wait_seconds": later}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := post(t, url+"/mcp", "good", string(call)) // returns with the header, before the answer
+	lines := bufio.NewReader(res.Body)
+	if line, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(line, ":") || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("the stream begins with %q, %v", line, err)
+	}
+	rec := f.screen.Next(responder.Pending)
+	end()
+	rest, err := io.ReadAll(lines)
+	if err != nil || !strings.Contains(string(rest), "pending") || !strings.Contains(string(rest), rec.Ask.ID) {
+		t.Errorf("the stream ends with %q, %v", rest, err)
+	}
+}

@@ -1,0 +1,74 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/nats-io/nats.go"
+)
+
+// Read requests one page of a tenant's records (empty: all tenants). The connection's credential is
+// an auditor's or an operator's.
+func Read(ctx context.Context, nc *nats.Conn, tenant string, q Query) (Page, error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return Page{}, fmt.Errorf("read the audit: %w", err)
+	}
+	on := connection.On(nc)
+	subj := subject.AuditRead(on.Role(), tenant)
+	reply, err := connection.Do(ctx, on, &nats.Msg{Subject: subj, Data: body}, 0)
+	if err != nil {
+		return Page{}, fmt.Errorf("read the audit: %w", err)
+	}
+	var p Page
+	if err := json.Unmarshal(reply.Data, &p); err != nil {
+		return Page{}, fmt.Errorf("read the audit: %w", err)
+	}
+	return p, nil
+}
+
+// All iterates over every record from the query's cursor on. Next receives the cursor after the
+// last one.
+func All(ctx context.Context, nc *nats.Conn, tenant string, q Query, next *uint64) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for {
+			p, err := Read(ctx, nc, tenant, q)
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			for i := range p.Items {
+				if *next = p.Items[i].Seq + 1; !yield(p.Items[i], nil) {
+					return
+				}
+			}
+			if q.Cursor, *next = p.Next, p.Next; p.End {
+				return
+			}
+		}
+	}
+}
+
+// Sender is the sender of a report, as encoded in the subject.
+type Sender struct {
+	Role   subject.StateRole
+	Type   string // of a responder
+	Tenant string // of a responder that is narrowed to one
+}
+
+// Send adds a report to the audit.
+func Send(ctx context.Context, nc *nats.Conn, from Sender, r Report) error {
+	body, err := json.Marshal(&r)
+	if err != nil {
+		return fmt.Errorf("report to the audit: %w", err)
+	}
+	subj := subject.AuditRequest{User: subject.Self, Tenant: from.Tenant, Role: from.Role, Type: from.Type, Verb: subject.VerbReport}.String()
+	if _, err := connection.Do(ctx, connection.On(nc), &nats.Msg{Subject: subj, Data: body}, 0); err != nil {
+		return fmt.Errorf("report to the audit: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/lifecycle"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// Headers of copied messages.
+const (
+	// headerSource is set by the server, which rejects it in other messages.
+	headerSource = "Nats-Stream-Source"
+	// HeaderRestored replaces headerSource on copies restored from a backup.
+	HeaderRestored = "Askbus-Audit-Source"
+	// HeaderUser is the public key of the credential that caused an outcome.
+	HeaderUser = "Askbus-User"
+	// HeaderAsker is the public key of the gateway's or operator's credential that asked and, after a
+	// space, the id of the API token on whose behalf a gateway did. Agents' subjects have no key.
+	HeaderAsker = "Askbus-Asker"
+)
+
+// Source is the origin of a copy: "ASKS_00 17 ledgerv1.00.acme.s1.a1.o".
+type Source struct {
+	Stream  string
+	Seq     string
+	Subject string
+}
+
+// String returns the value of [HeaderRestored].
+func (s Source) String() string { return s.Stream + " " + s.Seq + " " + s.Subject }
+
+// SourceOf returns the origin of a copy.
+func SourceOf(h nats.Header) (Source, bool) {
+	// The server writes stream, sequence, filters, destinations, subject and consumer; form feeds
+	// separate several filters.
+	if t := strings.Split(h.Get(headerSource), " "); len(t) >= 5 {
+		return Source{t[0], t[1], t[4]}, true
+	}
+	if t := strings.Split(h.Get(HeaderRestored), " "); len(t) == 3 {
+		return Source{t[0], t[1], t[2]}, true
+	}
+	return Source{}, false
+}
+
+// Copied is a question or an outcome in the audit.
+type Copied struct {
+	Record
+	Key   ask.Key
+	Life  string
+	Whole json.RawMessage // the question, or the outcome with its question
+	Timed bool            // the server's timer wrote it: it may have come after another outcome
+}
+
+// ReadCopy decodes a question or an outcome that the server copied.
+func ReadCopy(msg *nats.Msg) (c Copied, err error) {
+	src, ok := SourceOf(msg.Header)
+	if !ok {
+		return Copied{}, errors.New("audit: a copy without its source")
+	}
+	k, kind, _, ok := subject.ParseLedger(src.Subject)
+	if !ok {
+		return Copied{}, fmt.Errorf("audit: a copy of %.100q", src.Subject)
+	}
+	c = Copied{Key: k}
+	c.ID = src.Stream + "-" + src.Seq
+	c.Version, c.Tenant, c.Session, c.Ask = Version, k.Tenant, k.Session, k.ID
+	defer func() { c.clip() }()
+	if kind == subject.Question {
+		s, err := cloudevent.ReadQuestion(msg, k)
+		if err != nil {
+			return Copied{}, fmt.Errorf("audit: %w", err)
+		}
+		c.asked(&s)
+		c.askedBy(msg.Header.Get(HeaderAsker))
+		c.Whole = s.RawAsk
+		return c, nil
+	}
+	s, err := cloudevent.ReadOutcome(msg, k)
+	if err != nil {
+		return Copied{}, fmt.Errorf("audit: %w", err)
+	}
+	c.ended(&s, msg.Header.Get(HeaderUser))
+	if c.Whole = s.RawEnd; c.Whole == nil {
+		c.Whole, err = wire.EncodeOutcome(s.End, s.RawAsk)
+	}
+	return c, err
+}
+
+func (c *Copied) asked(s *lifecycle.State) {
+	c.Action, c.Time, c.Life = AskAsked, s.AskedAt.UTC(), s.Life
+	c.Question = question(s)
+	c.Actor = &Actor{Role: "agent", Name: c.Question.AgentName}
+}
+
+// askedBy names who asked, by [HeaderAsker].
+func (c *Copied) askedBy(asker string) {
+	user, token, _ := strings.Cut(asker, " ")
+	c.Actor.Credential = user
+	if token != "" {
+		c.Object = &Object{Kind: "token", ID: token}
+	}
+}
+
+func question(s *lifecycle.State) *Question {
+	q := &Question{
+		Title: s.Ask.Title, Deadline: s.Deadline.UTC(), Audience: s.Ask.Audience, MinProof: s.Ask.MinProof, Priority: string(s.Ask.Priority),
+		AskedAt: s.AskedAt.UTC(), Digest: s.Digest(), Life: s.Life, AgentID: s.Ask.Agent.ID, AgentName: s.Ask.Agent.Name,
+	}
+	for i := range s.Ask.Questions {
+		q.Texts = append(q.Texts, s.Ask.Questions[i].Text)
+	}
+	return q
+}
+
+func (c *Copied) ended(s *lifecycle.State, user string) {
+	o := s.End
+	c.Time, c.Life, c.Timed = o.At.UTC(), s.Life, s.Timed
+	c.Question = question(s)
+	d := &Decision{Status: string(o.Status), Source: string(o.Source), Reason: o.Reason, Waited: o.Waited.Milliseconds(), Typed: o.Response != ""}
+	for i := range o.Answers {
+		if i == maxItems {
+			break
+		}
+		d.Answers = append(d.Answers, answer(s.Ask, &o.Answers[i]))
+	}
+	if by := o.CancelledBy; by != nil {
+		d.Answers = append(d.Answers, answer(s.Ask, &ask.Answer{QuestionID: by.QuestionID, Selected: []string{by.OptionID}}))
+	}
+	c.Decision = d
+	switch o.Status {
+	case ask.StatusAnswered:
+		c.Action = AskAnswered
+	case ask.StatusCancelled:
+		c.Action = AskCancelled
+	case ask.StatusWithdrawn:
+		c.Action, c.Actor = AskWithdrawn, &Actor{Role: "agent"}
+	case ask.StatusAborted:
+		c.Action, c.Actor = AskAborted, &Actor{Role: "operator"}
+	case ask.StatusExpired:
+		c.Action = AskExpired
+	default:
+		c.Action = Action("ask." + string(o.Status))
+	}
+	if by := o.By; by != nil {
+		c.Surface = by.Responder
+		c.Actor = &Actor{Role: roleOf(by.Responder), Credential: user, Principal: by.Principal, Proof: by.Proof, Name: by.Name, Groups: by.Groups}
+	}
+}
+
+// roleOf returns the role whose credentials answer as a responder type.
+func roleOf(typ string) string {
+	switch typ {
+	case subject.TypeGateway, subject.TypeOperator:
+		return typ
+	case ask.ResponderNative, ask.ResponderElicit:
+		return "host"
+	}
+	return "responder"
+}
+
+func answer(a *ask.Ask, given *ask.Answer) Answer {
+	out := Answer{Question: short(given.QuestionID), Number: given.Number, Boolean: given.Boolean, Date: given.Date, Skipped: given.Skipped, Typed: given.Text != "" || given.Other != "" || given.Notes != ""}
+	for i, id := range given.Selected {
+		if i == maxItems {
+			break
+		}
+		out.Choices = append(out.Choices, Choice{short(id), short(label(a, given.QuestionID, id))})
+	}
+	return out
+}
+
+func label(a *ask.Ask, question, option string) string {
+	if q := a.Question(question); q != nil {
+		if o := q.Option(option); o != nil {
+			return o.Label
+		}
+	}
+	return ""
+}

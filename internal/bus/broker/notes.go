@@ -1,0 +1,136 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/protocol/wire"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Bounds of notes: what people do with an ask without ending it.
+const (
+	snoozesOfPerson = 1000
+	longestNote     = 29 * 24 * time.Hour // shared state keeps entries for 30 days
+)
+
+// snooze puts an ask off for the person whom the sender's credential asserts.
+func (b *Broker) snooze(ctx context.Context, r *request) error {
+	z, err := wire.DecodeSnooze(r.body)
+	if err != nil {
+		return err
+	}
+	by, err := b.vouched(r, z.By)
+	if err != nil {
+		return err
+	}
+	note := b.noteOf(r, subject.BucketSnoozes, subject.SnoozeKey(by.Principal, r.Key()), audit.AskSnoozed, by)
+	note.share, note.most = subject.LedgerState(subject.BucketSnoozes, subject.StateKey{Tenant: r.Tenant, Name: subject.SnoozerToken(by.Principal) + ".>"}), snoozesOfPerson
+	w := ledger.StateWrite{Bucket: note.Bucket, Key: note.Key, ID: z.ID}
+	if !z.Until.IsZero() {
+		deadline, now, err := b.open(ctx, r, z.Life, nil)
+		if err != nil {
+			return err
+		}
+		for _, latest := range []time.Time{deadline, now.Add(longestNote)} {
+			if z.Until.After(latest) {
+				z.Until = latest
+			}
+		}
+		if !z.Until.After(now) {
+			return ask.InvalidError("snooze", []ask.Fault{{Pointer: "/until", Message: "is not in the future"}})
+		}
+		if w.Value, err = wire.Marshal(wire.StoredSnooze{Key: r.Key(), Life: z.Life, Until: z.Until.UTC()}); err != nil {
+			return err
+		}
+		w.Expires = z.Until.Add(time.Second)
+		note.record.Object.Expires = z.Until.UTC()
+	}
+	return b.writeNote(ctx, r, note, &w)
+}
+
+// handover notes to whom a person hands an ask. Only people who may decide it
+// may hand it over, and nobody gains a right by it.
+func (b *Broker) handover(ctx context.Context, r *request) error {
+	h, err := wire.DecodeHandover(r.body)
+	if err != nil {
+		return err
+	}
+	may, err := b.assertions(r)
+	if err != nil {
+		return err
+	}
+	by, err := b.vouched(r, h.By)
+	if err != nil {
+		return err
+	}
+	if !may.Names(by) {
+		by.Name = ""
+	}
+	deadline, now, err := b.open(ctx, r, h.Life, &by)
+	if err != nil {
+		return err
+	}
+	note := b.noteOf(r, subject.BucketHandovers, subject.HandoverKey(r.Key()), audit.AskHandedOver, by)
+	note.record.Object.Principal = h.To
+	w := ledger.StateWrite{Bucket: note.Bucket, Key: note.Key, ID: h.ID}
+	if h.To != "" {
+		if w.Value, err = wire.Marshal(wire.StoredHandover{Key: r.Key(), Life: h.Life, To: ask.CleanLine(h.To), Word: ask.CleanLine(h.Word), By: ask.By{Principal: by.Principal, Name: ask.CleanLine(by.Name), Proof: by.Proof}, At: now.UTC()}); err != nil {
+			return err
+		}
+		w.Expires = now.Add(min(longestNote, max(0, deadline.Sub(now))+time.Minute))
+	}
+	return b.writeNote(ctx, r, note, &w)
+}
+
+// open returns the deadline of a pending ask and the time. It refuses an ask
+// that is not pending, of another life, or, if by is set, that this person may
+// not decide.
+func (b *Broker) open(ctx context.Context, r *request, life string, by *ask.By) (deadline, now time.Time, err error) {
+	s, err := b.look(ctx, r.Key())
+	if err != nil {
+		return deadline, now, err
+	}
+	who, minProof := ask.By{}, ""
+	if by != nil {
+		who, minProof = *by, b.demands(r)
+	}
+	if err := s.MayDecide(who, minProof); err != nil && (by != nil || !s.Pending()) {
+		return deadline, now, err
+	}
+	if s.Life != life {
+		return deadline, now, ask.InvalidError(string(r.Verb), []ask.Fault{{Pointer: "/life", Message: fmt.Sprintf("is %q, but this ask has %q: the same id was asked again", life, s.Life)}})
+	}
+	now, err = b.led.Moment(ctx, r.Key())
+	return s.Deadline, now, err
+}
+
+// noteOf returns the write of a note, and what the audit says of it.
+func (b *Broker) noteOf(r *request, bucket string, k subject.StateKey, action audit.Action, by ask.By) *stateRequest {
+	n := &stateRequest{StateRequest: subject.StateRequest{Role: subject.StateResponder, Type: r.Type, Bucket: bucket, Verb: subject.VerbPut, Key: k}, to: *r}
+	n.bucket, _ = subject.FindBucket(bucket)
+	n.record = &audit.Record{
+		Time: b.led.Now(), Action: action, Tenant: r.Tenant, Session: r.Session, Ask: r.ID, Surface: r.Type,
+		Actor:  &audit.Actor{Role: "responder", Credential: r.User, Principal: by.Principal, Proof: by.Proof, Name: by.Name, Groups: by.Groups},
+		Object: &audit.Object{Kind: string(r.Verb)},
+	}
+	return n
+}
+
+// writeNote writes a note, or takes it back.
+func (b *Broker) writeNote(ctx context.Context, r *request, n *stateRequest, w *ledger.StateWrite) error {
+	if w.Value == nil {
+		n.record.Object.Note = "taken back"
+	}
+	if len(w.Value) > n.bucket.MaxValue {
+		return ask.Refuse(ask.CodeTooLarge, "the %s has %d bytes; the maximum is %d", r.Verb, len(w.Value), n.bucket.MaxValue)
+	}
+	if _, err := b.writeState(ctx, n, w); err != nil {
+		return err
+	}
+	return b.tellJSON(&n.to, []byte("{}"))
+}

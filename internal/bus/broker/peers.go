@@ -1,0 +1,159 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+	"github.com/askbus/askbus/internal/protocol/subject"
+)
+
+// Brokers share one ledger, and each applies its own --max-store and --policy.
+// Where these differ, the broker that a request happens to reach decides what is
+// refused. So brokers compare theirs.
+
+const (
+	peersEvery   = 15 * time.Second
+	peersSilence = 500 * time.Millisecond // how long another broker's reply is waited for
+	maxPeers     = 100                    // replies that are read
+	maxDiffering = 5                      // brokers that are named
+)
+
+// Settings are what a broker was told about limits, and what its servers say.
+type Settings struct {
+	Host           string `json:"host"`
+	MaxStore       int64  `json:"max_store"`        // of this broker; 0: no limit
+	Server         string `json:"server"`           // that may store least; empty: none says what it may store
+	ServerMaxStore int64  `json:"server_max_store"` // what it may store
+	Policy         string `json:"policy"`           // digest of the limits of tenants; empty: no limits
+}
+
+func (b *Broker) settings() Settings {
+	limit := b.led.Limit()
+	s := Settings{MaxStore: limit.Broker, Server: limit.Server, ServerMaxStore: limit.ServerBytes}
+	s.Host, _ = os.Hostname()
+	if b.opts.Quotas != nil {
+		s.Policy = b.opts.Quotas().Digest()
+	}
+	return s
+}
+
+// differ says how another broker's settings differ from these, a line each.
+func (s *Settings) differ(other *Settings, name string) (lines []string) {
+	if s.MaxStore != other.MaxStore {
+		lines = append(lines, fmt.Sprintf("--max-store is %s here and %s at broker %s on %s: start all brokers with the same", amount(s.MaxStore), amount(other.MaxStore), name, other.Host))
+	}
+	if s.Policy != other.Policy {
+		lines = append(lines, fmt.Sprintf("--policy is %s here and %s at broker %s on %s: give all brokers the same policy file", policy(s.Policy), policy(other.Policy), name, other.Host))
+	}
+	return lines
+}
+
+func amount(bytes int64) string {
+	if bytes == 0 {
+		return "without a limit"
+	}
+	return file.SizeText(bytes)
+}
+
+func policy(digest string) string {
+	if digest == "" {
+		return "without limits"
+	}
+	return "of digest " + digest
+}
+
+// Notes returns what an operator should change although the broker serves.
+func (b *Broker) Notes() []string {
+	var notes []string
+	s := b.settings()
+	switch {
+	case s.Server == "":
+		notes = append(notes, "no NATS server says how much it may store: keep --max-store below its max_file_store")
+	case s.MaxStore > s.ServerMaxStore:
+		notes = append(notes, fmt.Sprintf("--max-store is %s here and %s at server %s, which counts: start both with the same", amount(s.MaxStore), amount(s.ServerMaxStore), s.Server))
+	}
+	if err := b.led.ClockWarning(); err != nil { // of a server that leads nothing
+		notes = append(notes, err.Error())
+	}
+	if lines := b.differing.Load(); lines != nil {
+		notes = append(notes, *lines...)
+	}
+	return notes
+}
+
+// comparePeers compares the settings of all brokers until ctx ends. id is this
+// one's as a service.
+func (b *Broker) comparePeers(ctx context.Context, id string) {
+	tick := time.NewTicker(peersEvery)
+	defer tick.Stop()
+	var told []string
+	for {
+		own := b.settings()
+		peers, err := b.askPeers(ctx, id)
+		var lines []string
+		for _, p := range peers {
+			if len(lines) < maxDiffering {
+				lines = append(lines, own.differ(&p.Settings, p.id)...)
+			}
+		}
+		slices.Sort(lines)
+		if err == nil && ctx.Err() == nil {
+			b.differing.Store(&lines)
+			for _, line := range lines {
+				if !slices.Contains(told, line) {
+					b.opts.Logger.WarnContext(ctx, "brokers have different settings", slog.String("difference", line))
+				}
+			}
+			told = lines
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// peer is another broker.
+type peer struct {
+	id string
+	Settings
+}
+
+// askPeers returns the settings of the brokers that reply, other than own.
+func (b *Broker) askPeers(ctx context.Context, own string) (peers []peer, err error) {
+	inbox := subject.BrokerSettings + "." + cloudevent.NewID()
+	sub, err := b.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, err
+	}
+	defer sub.Unsubscribe() //nolint:errcheck // the connection may be closed
+	if err := b.nc.PublishRequest(subject.BrokerStats, inbox, nil); err != nil {
+		return nil, err
+	}
+	for range maxPeers {
+		one, cancel := context.WithTimeout(ctx, peersSilence)
+		msg, err := sub.NextMsgWithContext(one)
+		cancel()
+		if err != nil {
+			break // no other reply comes
+		}
+		var said struct {
+			ID        string `json:"id"`
+			Endpoints []struct {
+				Data Settings `json:"data"`
+			} `json:"endpoints"`
+		}
+		if json.Unmarshal(msg.Data, &said) == nil && said.ID != own && len(said.Endpoints) > 0 {
+			peers = append(peers, peer{said.ID, said.Endpoints[0].Data})
+		}
+	}
+	return peers, nil
+}

@@ -1,0 +1,233 @@
+package broker
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/process/backoff"
+	"github.com/askbus/askbus/internal/protocol/cloudevent"
+)
+
+// Bounds of the audit's queue.
+const (
+	auditQueue   = 4096             // records; further ones are lost and counted
+	auditKinds   = 1024             // kinds of refusals that are summarised at a time; further ones share one kind
+	auditPatient = 15 * time.Second // for one record, while the audit cannot be written
+	auditWindow  = time.Minute      // refusals of one kind by one sender within it are one record
+	auditLook    = 10 * time.Second // how often the size of the audit is read
+	auditGrace   = 2 * time.Second  // for queued records when the broker stops
+)
+
+// recorder writes audit records asynchronously. No request waits for it:
+// records that do not fit into the queue are lost, and the loss is recorded.
+type recorder struct {
+	led    *ledger.Ledger
+	log    *slog.Logger
+	writer string
+	window time.Duration
+	lose   func(int64) // counts losses
+
+	queue   chan *audit.Record
+	lost    atomic.Int64 // not recorded yet
+	n       int64        // of the last record; like failing, used only by run
+	failing bool         // the last record could not be written
+
+	mu       sync.Mutex
+	refusals map[refusalKind]*summary
+}
+
+// refusalKind identifies refusals that share one record.
+type refusalKind struct {
+	role, user, tenant, session, surface, what, code string
+}
+
+type summary struct {
+	audit.Refusal
+	until time.Time // by this machine's clock
+}
+
+func newRecorder(led *ledger.Ledger, opts *Options, id string, lose func(int64)) *recorder {
+	return &recorder{
+		led: led, log: opts.Logger, writer: id, window: opts.AuditWindow, lose: lose,
+		queue: make(chan *audit.Record, auditQueue), refusals: map[refusalKind]*summary{},
+	}
+}
+
+// add queues a record. It never blocks.
+func (a *recorder) add(r *audit.Record) {
+	if r.Time.IsZero() {
+		r.Time = a.led.Now().UTC()
+	}
+	select {
+	case a.queue <- r:
+	default:
+		a.miss(1)
+	}
+}
+
+// miss counts lost records.
+func (a *recorder) miss(n int64) {
+	a.lost.Add(n)
+	a.lose(n)
+}
+
+// refuse counts a refusal. The first of its kind opens a window, after which
+// one record summarises all.
+func (a *recorder) refuse(k refusalKind, why string, count int64) {
+	now := a.led.Now().UTC()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.refusals[k]
+	if s == nil && len(a.refusals) >= auditKinds { // somebody varies the refused requests
+		k, why = refusalKind{what: "several", code: k.code}, "too many kinds of refusals"
+		s = a.refusals[k]
+	}
+	if s == nil {
+		s = &summary{audit.Refusal{What: k.what, Code: k.code, Why: why, First: now}, time.Now().Add(a.window)}
+		a.refusals[k] = s
+	}
+	s.Count += count
+	s.Last = now
+}
+
+// summarise queues the refusals whose window has ended, or all when the broker
+// stops.
+func (a *recorder) summarise(all bool) {
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for k, s := range a.refusals {
+		if !all && now.Before(s.until) {
+			continue
+		}
+		delete(a.refusals, k)
+		r := &audit.Record{Action: audit.Refused, Time: s.Last, Tenant: k.tenant, Session: k.session, Surface: k.surface, Refusal: &s.Refusal}
+		if k.role != "" {
+			r.Actor = &audit.Actor{Role: k.role, Credential: k.user}
+		}
+		a.add(r)
+	}
+}
+
+// run writes records until ctx ends, and then those still queued.
+func (a *recorder) run(ctx context.Context) {
+	if a.led.AuditMade() {
+		a.began("this broker created it")
+	}
+	every := time.NewTicker(min(a.window, time.Second))
+	defer every.Stop()
+	look := time.NewTicker(auditLook)
+	defer look.Stop()
+	for {
+		select {
+		case r := <-a.queue:
+			a.write(ctx, r)
+		case <-every.C:
+			a.summarise(false)
+			a.tellLoss()
+		case <-look.C:
+			a.look(ctx)
+		case <-ctx.Done():
+			a.finish(ctx)
+			return
+		}
+	}
+}
+
+// finish writes the queued records, as far as there is time.
+func (a *recorder) finish(ctx context.Context) {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditGrace)
+	defer cancel()
+	a.summarise(true)
+	a.tellLoss()
+	for {
+		select {
+		case r := <-a.queue:
+			if last.Err() != nil {
+				a.forget(r)
+				continue
+			}
+			a.write(last, r)
+		default:
+			if n := a.lost.Load(); n > 0 {
+				a.log.WarnContext(ctx, "the audit lacks records", slog.Int64("lost", n))
+			}
+			return
+		}
+	}
+}
+
+// tellLoss queues a record of how many are missing.
+func (a *recorder) tellLoss() {
+	n := a.lost.Load()
+	if n == 0 {
+		return
+	}
+	select {
+	case a.queue <- &audit.Record{Time: a.led.Now().UTC(), Action: audit.AuditLost, Actor: &audit.Actor{Role: "broker"}, Lost: n}:
+		a.lost.Add(-n)
+	default: // the next look retries
+	}
+}
+
+// began queues a record that the audit begins here.
+func (a *recorder) began(note string) {
+	a.add(&audit.Record{Action: audit.AuditBegan, Actor: &audit.Actor{Role: "broker"}, Object: &audit.Object{Kind: "audit", Note: note}})
+}
+
+// look reads the size of the audit, and recreates it if it is gone.
+func (a *recorder) look(ctx context.Context) {
+	one, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	made, err := a.led.RefreshAudit(one)
+	if made {
+		a.log.ErrorContext(ctx, "the audit was removed; this broker created a new one, and the records of the old one are lost")
+		a.began("the previous audit was removed; the contents of the ledger were copied again")
+	}
+	if err != nil && ctx.Err() == nil {
+		a.log.WarnContext(ctx, "cannot look at the audit", slog.Any("error", err))
+	}
+}
+
+// write stores one record. It retries for a while; then the record is lost.
+func (a *recorder) write(ctx context.Context, r *audit.Record) {
+	a.n++
+	if r.ID == "" {
+		r.ID = cloudevent.NewID()
+	}
+	r.Chain = &audit.Chain{Writer: a.writer, N: a.n}
+	data, err := audit.Encode(r)
+	for end, try := time.Now().Add(auditPatient), 0; err == nil; try++ {
+		if err = a.led.WriteAudit(ctx, r.Tenant, r.ID, data); err == nil {
+			a.failing = false
+			return
+		}
+		if ledger.AuditFull(err) || time.Now().After(end) || backoff.Wait(ctx, 50*time.Millisecond, try) != nil {
+			break
+		}
+		if try == 0 {
+			a.look(ctx) // the stream may be gone
+		}
+		err = nil
+	}
+	a.forget(r)
+	if !a.failing {
+		a.failing = true
+		a.log.WarnContext(ctx, "cannot write to the audit; lost records are counted", slog.Any("error", err))
+	}
+}
+
+// forget counts a record that could not be written. A record of losses is
+// queued again.
+func (a *recorder) forget(r *audit.Record) {
+	if r.Action == audit.AuditLost {
+		a.lost.Add(r.Lost)
+		return
+	}
+	a.miss(1)
+}

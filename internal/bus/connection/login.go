@@ -1,0 +1,194 @@
+package connection
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nkeys"
+)
+
+// Credential says how to reach the bus and as which role.
+type Credential struct {
+	URL         string
+	Name        string // the role; for people only
+	InboxPrefix string // default: from the credential
+	Creds       string // the text of a .creds file: a user's JWT and key
+	CredsFile   string // or the path of one; read again at each reconnect
+	Expires     time.Time
+	Renew       func() (string, error) // returns a fresh text for Creds
+
+	CA         string // PEM: the CAs of the server's certificate, instead of the system's
+	CAFile     string // or the path of a file with them; read again at each reconnect
+	ServerName string // the name that the certificate must have; default: the host in URL
+	CertFile   string // a client certificate, for mutual TLS; read again at each reconnect
+	KeyFile    string // and its key
+}
+
+// Identity is the content of a .creds file about its user. It proves nothing:
+// the server checks the signature.
+type Identity struct {
+	Name        string
+	User        string // its public key
+	InboxPrefix string
+	Expires     time.Time // zero: never
+	Asserts     bool      // it may assert who acted
+}
+
+// refused explains why the server may have refused the credential.
+func (i Identity) refused(now time.Time) string {
+	if !i.Expires.IsZero() && now.After(i.Expires) {
+		return fmt.Sprintf("the credential of %s expired at %s; get a fresh one from \"askbus auth\"", i.Name, i.Expires.Format(time.RFC3339))
+	}
+	return fmt.Sprintf("the server refused the credential of %s: it belongs to another bus, or was revoked; get a fresh one from \"askbus auth\"", i.Name)
+}
+
+// Identify parses the text of a .creds file.
+func Identify(creds string) (Identity, error) {
+	token, err := nkeys.ParseDecoratedJWT([]byte(creds))
+	if err != nil {
+		return Identity{}, errNoCreds
+	}
+	claims, err := claimsOf(token)
+	if err != nil || claims.NATS.Type != "user" {
+		return Identity{}, errNoCreds
+	}
+	i := Identity{Name: claims.Name, User: claims.Subject}
+	if claims.Expires > 0 {
+		i.Expires = time.Unix(claims.Expires, 0)
+	}
+	for _, tag := range claims.NATS.Tags {
+		if inbox, ok := strings.CutPrefix(tag, "inbox:"); ok {
+			i.InboxPrefix = inbox
+		}
+		i.Asserts = i.Asserts || strings.HasPrefix(tag, "assert:")
+	}
+	return i, nil
+}
+
+// claims are what we read from a user's JWT. NATS has verified it.
+type claims struct {
+	Name    string `json:"name"`
+	Subject string `json:"sub"`
+	Expires int64  `json:"exp"`
+	NATS    struct {
+		Type string   `json:"type"`
+		Tags []string `json:"tags"`
+	} `json:"nats"`
+}
+
+func claimsOf(token string) (c claims, err error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return c, errNoCreds
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(data, &c) != nil {
+		return c, errNoCreds
+	}
+	return c, nil
+}
+
+var errNoCreds = errors.New("the credential is not the text of a NATS user's .creds file; make one with \"askbus auth\"")
+
+// login gives the client library the token, and signs the server's nonce with
+// its key. The library calls token and then sign.
+type login struct {
+	c   Credential
+	who Identity
+	log *slog.Logger
+
+	mu    sync.Mutex
+	creds string
+	used  bool
+	jwt   string // the JWT of the connection
+	user  string // its public key
+}
+
+func newLogin(c Credential, log *slog.Logger) (*login, error) {
+	l := &login{c: c, log: log, creds: c.Creds}
+	if l.creds == "" {
+		fresh, err := l.fresh()
+		if err != nil {
+			return nil, err
+		}
+		l.creds = fresh
+	}
+	var err error
+	if l.who, err = Identify(l.creds); err != nil {
+		return nil, err
+	}
+	if c.Name != "" {
+		l.who.Name = c.Name
+	}
+	return l, nil
+}
+
+// fresh reads the credential from its source again.
+func (l *login) fresh() (string, error) {
+	switch {
+	case l.c.Renew != nil:
+		return l.c.Renew()
+	case l.c.CredsFile != "":
+		data, err := os.ReadFile(l.c.CredsFile)
+		if err != nil {
+			return "", fmt.Errorf("read the credential: %w", err)
+		}
+		return string(data), nil
+	}
+	if l.creds == "" {
+		return "", errors.New("no credential given; make one with \"askbus auth\"")
+	}
+	return l.creds, nil
+}
+
+// token is called at each connect.
+func (l *login) token() (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.used {
+		fresh, err := l.fresh()
+		if err != nil {
+			l.log.Warn("cannot renew the credential; trying the previous one again", slog.Any("error", err))
+		} else {
+			l.creds = fresh
+		}
+	}
+	l.used = true
+	token, err := nkeys.ParseDecoratedJWT([]byte(l.creds))
+	if err != nil {
+		return "", errNoCreds
+	}
+	if token != l.jwt {
+		if l.user, _, err = userOf(token); err != nil {
+			return "", err
+		}
+		l.jwt = token
+	}
+	return token, nil
+}
+
+// current returns the key and the JWT of the connection.
+func (l *login) current() (user, token string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.user, l.jwt
+}
+
+// sign signs the server's nonce.
+func (l *login) sign(nonce []byte) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key, err := nkeys.ParseDecoratedUserNKey([]byte(l.creds))
+	if err != nil {
+		return nil, errNoCreds
+	}
+	defer key.Wipe()
+	return key.Sign(nonce)
+}

@@ -1,0 +1,123 @@
+package ledger_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// audited counts the records of a bus's audit by ask and action.
+func audited(t *testing.T, b *natstest.Bus) map[string]int {
+	t.Helper()
+	nc, found, next := b.Connect(rights.Role{Name: rights.RoleAuditor}), map[string]int{}, uint64(0)
+	for r, err := range audit.All(t.Context(), nc, "", audit.Query{}, &next) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[r.Ask+" "+string(r.Action)]++
+	}
+	return found
+}
+
+func TestARestoredAuditIsWhole(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Memory: true})
+	c, err := client.New(b.Agent("acme", "s1"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Session("acme", "s1")
+	for _, id := range []string{"ended", "waits"} {
+		if _, err := s.Ask(t.Context(), ask.Ask{ID: id, Questions: []ask.Question{{Kind: ask.KindText, Text: "?"}}}); err != nil {
+			t.Fatal(err)
+		}
+		natstest.Eventually(t, id+" is in the audit", func() bool { return audited(t, b)[id+" ask.asked"] == 1 })
+	}
+	if _, err := s.Withdraw(t.Context(), "ended", ""); err != nil {
+		t.Fatal(err)
+	}
+	natstest.Eventually(t, "its end is in the audit", func() bool { return audited(t, b)["ended ask.withdrawn"] == 1 })
+	path := save(t, b)
+
+	to := natstest.Start(t, natstest.Options{Memory: true, NoBroker: true})
+	said, err := ledger.Restore(t.Context(), to.Connect(rights.Role{Name: rights.RoleLedger}), read(t, path), ledger.Options{Partitions: 2})
+	if err != nil || said.Audit == 0 {
+		t.Fatalf("%+v, %v", said, err)
+	}
+	again := natstest.Again(t, stopped(t, to))
+	want := []string{"ended ask.asked", "ended ask.withdrawn", "waits ask.asked"}
+	natstest.Eventually(t, "the audit as it was", func() bool {
+		got := audited(t, again)
+		for _, w := range want {
+			if got[w] > 1 {
+				t.Fatalf("%s is recorded %d times", w, got[w])
+			}
+			if got[w] == 0 {
+				return false
+			}
+		}
+		return got[" audit.began"] >= 1
+	})
+}
+
+func TestTheAuditsSettingsAreItsOwn(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Memory: true, Ledger: ledger.Options{Audit: ledger.AuditSettings{Bytes: 2 << 20}}})
+	nc := maintain(t, b)
+	got, err := ledger.SetAudit(t.Context(), nc, ledger.AuditSettings{}, false)
+	if want := (ledger.AuditSettings{Retention: ledger.DefaultAuditRetention, Bytes: 2 << 20}); err != nil || got != want {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	want := ledger.AuditSettings{Retention: ledger.DefaultAuditRetention / 2, Bytes: 4 << 20, Refuse: true}
+	if got, err := ledger.SetAudit(t.Context(), nc, want, true); err != nil || got != want {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	in, err := ledger.Inspect(t.Context(), nc)
+	if err != nil || !in.Audit.There || in.Audit.AuditSettings != want || len(in.Audit.Wrong) > 0 {
+		t.Fatalf("%+v, %v", in.Audit, err)
+	}
+	admin := b.LedgerAdmin()
+	for _, verb := range []string{"STREAM.PURGE.", "STREAM.MSG.DELETE."} {
+		reply, err := admin.Request("$JS.API."+verb+subject.AuditStream, []byte(`{"seq":1}`), 10*time.Second)
+		if err != nil || !strings.Contains(string(reply.Data), `"error"`) {
+			t.Errorf("%s of the audit: %v %s", verb, err, reply.Data)
+		}
+	}
+}
+
+// What the audit gets between two looks at it is not counted as the asks'.
+func TestTheAuditsBytesAreNotTheAsks(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Memory: true, NoBroker: true})
+	const budget = 40 << 20
+	led, err := ledger.Open(t.Context(), b.Connect(rights.Role{Name: rights.RoleLedger}), ledger.Options{Budget: budget, Audit: ledger.AuditSettings{Bytes: budget / 8 * 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := led.RefreshAudit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	data := []byte(strings.Repeat("x", 900<<10))
+	for i := range 32 { // far more than all that asks may use
+		if err := led.WriteAudit(t.Context(), "acme", "r"+strings.Repeat("i", i), data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := led.RefreshUsage(t.Context()); err != nil { // and no look at the audit
+		t.Fatal(err)
+	}
+	if used, _ := led.Usage(); used < 28<<20 {
+		t.Fatalf("%d bytes are used", used)
+	}
+	if err := led.Room(); err != nil {
+		t.Errorf("asks are refused: %v", err)
+	}
+}

@@ -1,0 +1,109 @@
+package ledger_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func TestABrokerThatIsToldOtherSettingsRefuses(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Partitions: 2, Retention: 48 * time.Hour, Margin: time.Hour})
+	open := func(o ledger.Options) error {
+		_, err := ledger.Open(t.Context(), b.Connect(rights.Role{Name: rights.RoleLedger}), o)
+		return err
+	}
+	for name, o := range map[string]ledger.Options{
+		"nothing": {}, "the same": {Partitions: 2, Replicas: 1, Retention: 48 * time.Hour, Margin: time.Hour}, "a part": {Retention: 48 * time.Hour},
+	} {
+		if err := open(o); err != nil {
+			t.Errorf("told %s: %v", name, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		opts ledger.Options
+		says []string
+	}{
+		"retention":  {ledger.Options{Retention: time.Hour}, []string{"retention is 1h0m0s here and 48h0m0s in the ledger", "ASKBUS_RETENTION", "askbus ledger set --retention 1h0m0s"}},
+		"margin":     {ledger.Options{Margin: time.Minute}, []string{"margin is 1m0s here and 1h0m0s in the ledger", "askbus ledger set --margin 1m0s"}},
+		"replicas":   {ledger.Options{Replicas: 3}, []string{"replicas is 3 here and 1 in the ledger", "askbus ledger set --replicas 3"}},
+		"partitions": {ledger.Options{Partitions: 7}, []string{"partitions is 7 here and 2 in the ledger", "never change"}},
+		"two":        {ledger.Options{Partitions: 7, Margin: time.Minute}, []string{"partitions is 7", "margin is 1m0s"}},
+	} {
+		err := open(c.opts)
+		if err == nil || !strings.Contains(err.Error(), "differ from the ledger's") {
+			t.Errorf("told another %s: %v", name, err)
+			continue
+		}
+		for _, says := range c.says {
+			if !strings.Contains(err.Error(), says) {
+				t.Errorf("told another %s, it does not say %q: %v", name, says, err)
+			}
+		}
+	}
+}
+
+func TestAnotherProtocolIsRefused(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{})
+	s, err := b.js.Stream(t.Context(), subject.Stream(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, number := range []string{"2", "0", ""} {
+		cfg := s.CachedInfo().Config
+		cfg.Metadata["askbus.protocol"] = number
+		if _, err := b.js.UpdateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ledger.Open(t.Context(), b.Connect(rights.Role{Name: rights.RoleLedger}), ledger.Options{})
+		if err == nil || !strings.Contains(err.Error(), `askbus.protocol="`+number+`", and this version uses 1`) {
+			t.Errorf("protocol %q: %v", number, err)
+		}
+	}
+}
+
+func TestSettingsAreChangedOnPurpose(t *testing.T) {
+	t.Parallel()
+	b := start(t, ledger.Options{Retention: 100 * time.Hour, Margin: 10 * time.Hour})
+	set := func(s ledger.Settings) error {
+		_, _, err := ledger.Set(t.Context(), b.Connect(rights.Role{Name: rights.RoleMaintenance}), s)
+		return err
+	}
+	for name, s := range map[string]ledger.Settings{
+		"other partitions": {Partitions: 9}, "a margin too short": {Margin: time.Second}, "too many replicas": {Replicas: 9},
+		"shorter than a running timer": {Retention: time.Hour},
+	} {
+		if err := set(s); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if err := set(ledger.Settings{Retention: time.Hour, Margin: 200 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if err := set(ledger.Settings{Margin: 10 * time.Hour}); err == nil {
+		t.Error("the margin was lowered while questions of the first retention may be pending")
+	}
+	if _, err := ledger.Open(t.Context(), b.Connect(rights.Role{Name: rights.RoleLedger}), ledger.Options{Retention: time.Hour, Margin: 200 * time.Hour}); err != nil {
+		t.Error(err)
+	}
+	if err := set(ledger.Settings{}); err != nil {
+		t.Errorf("only looking: %v", err)
+	}
+	js, err := jetstream.New(b.Connect(rights.Role{Name: rights.RoleLedger}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(t.Context(), subject.Stream(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.UpdateStream(t.Context(), s.CachedInfo().Config); err == nil {
+		t.Error("a broker's credential changed a stream")
+	}
+}

@@ -1,0 +1,174 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/protocol/lifecycle"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+)
+
+// swept is the state of the sweep of a partition: how far it has read, and when
+// the earliest question of each earlier stretch is due. Questions are only
+// removed from a stretch, so that time is never too late.
+type swept struct {
+	next      uint64
+	stretches []stretch
+	seen      int64 // questions and their bytes, for the mean size
+	bytes     int64
+}
+
+type stretch struct {
+	from, to uint64
+	n        int
+	due      time.Time
+}
+
+const (
+	sweepBatch = 10_000 // questions that a sweep reads at once
+	stretchMax = 1_000  // questions of a stretch
+)
+
+// Overdue returns the questions that the server's timer missed. It reads those
+// stored since the last call, and the stretches in which one is due: at most
+// about most questions of a partition; the next call continues there. It is not
+// safe for concurrent use.
+func (l *Ledger) Overdue(ctx context.Context, now time.Time, most int) ([]ask.Key, error) {
+	if l.restored.Swap(false) { // the streams may have come back shorter
+		clear(l.swept)
+	}
+	var keys []ask.Key
+	for p := range l.n {
+		late, err := l.overdue(ctx, p, now.Add(-lifecycle.Overdue), most)
+		if keys = append(keys, late...); err != nil {
+			return keys, err
+		}
+	}
+	return keys, l.refreshReserve(ctx)
+}
+
+// overdue returns the questions of a partition that were due before limit.
+func (l *Ledger) overdue(ctx context.Context, p int, limit time.Time, most int) (late []ask.Key, err error) {
+	s := &l.swept[p]
+	looked := 0
+	kept := make([]stretch, 0, len(s.stretches))
+	for i, st := range s.stretches {
+		if looked >= most || !st.due.Before(limit) {
+			kept = append(kept, st)
+			continue
+		}
+		batch, _, err := l.questions(ctx, p, st.from, st.n)
+		if err != nil {
+			s.stretches = append(kept, s.stretches[i:]...)
+			return late, err
+		}
+		again := stretch{from: st.from, to: st.to}
+		for _, q := range batch {
+			if q.seq <= st.to {
+				late = again.add(q, limit, late)
+			}
+		}
+		if looked += len(batch); again.n > 0 {
+			kept = append(kept, again)
+		}
+	}
+	s.stretches = kept
+	for looked < most {
+		batch, end, err := l.questions(ctx, p, s.next, min(sweepBatch, most-looked))
+		if err != nil {
+			return late, err
+		}
+		for _, q := range batch {
+			last := len(s.stretches) - 1
+			if last < 0 || s.stretches[last].n >= stretchMax {
+				s.stretches = append(s.stretches, stretch{from: q.seq})
+				last++
+			}
+			s.seen, s.bytes = s.seen+1, s.bytes+q.size
+			late = s.stretches[last].add(q, limit, late)
+			s.stretches[last].to, s.next = q.seq, q.seq+1
+		}
+		if looked += len(batch); end {
+			break
+		}
+	}
+	return late, nil
+}
+
+// add counts a question; one that was due before limit is late.
+func (s *stretch) add(q dueQuestion, limit time.Time, late []ask.Key) []ask.Key {
+	if s.n++; s.n == 1 || q.due.Before(s.due) {
+		s.due = q.due
+	}
+	if q.due.Before(limit) {
+		return append(late, q.key)
+	}
+	return late
+}
+
+type dueQuestion struct {
+	key  ask.Key
+	seq  uint64
+	due  time.Time
+	size int64
+}
+
+// questions reads when up to n questions from seq on are due.
+func (l *Ledger) questions(ctx context.Context, p int, seq uint64, n int) (found []dueQuestion, end bool, err error) {
+	batch, end, err := l.headers(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Question), seq, n)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, m := range batch {
+		k, _, _, ok := subject.ParseLedger(m.Subject)
+		due, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(hdrSchedule), "@at "))
+		if !ok || err != nil {
+			due = m.Time.Add(ask.MaxTimeout) // no ask waits longer
+		}
+		body, _ := strconv.ParseInt(m.Header.Get(nats.MsgSize), 10, 64)
+		found = append(found, dueQuestion{k, m.Seq, due, body + int64(size(m.Msg))})
+	}
+	return found, end, nil
+}
+
+// tail is how far back RemoveGhosts looks: a crash leaves ghosts of the very
+// last outcomes.
+const tail = 1024
+
+// RemoveGhosts removes the questions of the last outcomes of each stream that a
+// crash left behind. Call it after every start and reconnect.
+func (l *Ledger) RemoveGhosts(ctx context.Context) error {
+	l.restored.Store(true)
+	for p := range l.n {
+		last, err := l.lastSequence(ctx, subject.Stream(p))
+		if err != nil {
+			return err
+		}
+		outcomes, _, err := l.headers(ctx, subject.Stream(p), subject.LedgerAll(p, subject.Key{}, subject.Outcome), max(last, tail)-tail, tail)
+		if err != nil {
+			return err
+		}
+		for _, o := range outcomes {
+			k, _, _, ok := subject.ParseLedger(o.Subject)
+			if !ok {
+				continue
+			}
+			q, err := l.question(ctx, k)
+			if errors.Is(err, errNone) {
+				continue
+			}
+			if err == nil && q.Seq < o.Seq {
+				err = l.removeGhost(ctx, k, q.Seq)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

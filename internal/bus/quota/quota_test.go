@@ -1,0 +1,234 @@
+package quota_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/quota"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+func policy(t *testing.T, yaml string) func() *quota.Policy {
+	t.Helper()
+	p, err := quota.Parse([]byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() *quota.Policy { return p }
+}
+
+func refused(t *testing.T, err error, words ...string) {
+	t.Helper()
+	e, ok := errors.AsType[*ask.Error](err)
+	if !ok || e.Code != ask.CodeQuota {
+		t.Fatalf("%v, want a refusal for quota", err)
+	}
+	for _, w := range words {
+		if !strings.Contains(e.Detail, w) {
+			t.Errorf("%q does not say %q", e.Detail, w)
+		}
+	}
+}
+
+func keeper(p func() *quota.Policy, budget int64, use quota.Use) *quota.Keeper {
+	return quota.New(quota.Options{
+		Policy: p, Budget: func() int64 { return budget },
+		Measure: func(context.Context, ask.Key) (quota.Use, error) { return use, nil },
+		Failed:  func(context.Context, ask.Key, error) {},
+	})
+}
+
+var s1, s2, other = ask.Key{Tenant: "acme", Session: "s1"}, ask.Key{Tenant: "acme", Session: "s2"}, ask.Key{Tenant: "other", Session: "s1"}
+
+func TestAPolicyIsStrict(t *testing.T) {
+	t.Parallel()
+	for yaml, want := range map[string]string{
+		"default: {pendng: 3}":                    "pendng",
+		"default: {pending: 0}":                   "invalid limit 0: use a number above 0",
+		"default: {pending: many}":                "invalid limit",
+		"default: {pending: 40%}":                 "/default/pending: only stored_bytes",
+		"tenants: {acme: {session: {waits: 4%}}}": "/tenants/acme/session/waits: only stored_bytes",
+		"default: {stored_bytes: 101%}":           "invalid limit",
+		"default: {stored_bytes: 2GiB%}":          "invalid limit",
+		"default: {stored_bytes: 1.5GiB}":         "invalid limit",
+		"tenants: {a.b: {pending: 3}}":            `invalid tenant "a.b": use A-Z a-z 0-9 _ -`,
+		"- 1":                                     "cannot unmarshal array",
+		"default: {min_proof: oath}":              `/default/min_proof: unknown proof "oath": use one of host-dialog, os,`,
+		"a: b: c":                                 "invalid YAML",
+	} {
+		if _, err := quota.Parse([]byte(yaml)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", yaml, err, want)
+		}
+	}
+	for _, yaml := range []string{"", "default:", "default: {pending: none, stored_bytes: 2GiB, session: {asks_per_second: 0.5}}", "default: {stored_bytes: 512MB}"} {
+		if _, err := quota.Parse([]byte(yaml)); err != nil {
+			t.Errorf("%q: %v", yaml, err)
+		}
+	}
+}
+
+func TestATenantDemandsAProof(t *testing.T) {
+	t.Parallel()
+	p := policy(t, "default: {min_proof: os}\ntenants: {prod: {min_proof: oidc}, dev: {pending: 3}}")()
+	if p.MinProof("prod") != "oidc" || p.MinProof("dev") != "os" || p.MinProof("any") != "os" || quota.Default().MinProof("any") != "" {
+		t.Error(p.MinProof("prod"), p.MinProof("dev"), p.MinProof("any"))
+	}
+}
+
+func TestRatesAreOfSessionAndTenant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := keeper(policy(t, "default: {asks_per_second: 15, session: {asks_per_second: 10}}"), 0, quota.Use{})
+		for range 20 { // a burst of two seconds' worth
+			if err := q.Ask(s1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused(t, q.Ask(s1), "session s1 of tenant acme", "more than 10 asks a second", "same id")
+		for range 10 {
+			if err := q.Ask(s2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused(t, q.Ask(s2), "tenant acme sends more than 15")
+		if err := q.Ask(other); err != nil {
+			t.Errorf("another tenant: %v", err)
+		}
+		time.Sleep(time.Second)
+		if err := q.Ask(s1); err != nil {
+			t.Errorf("a second later: %v", err)
+		}
+	})
+}
+
+func TestPendingAsksAndStoredBytesAreCounted(t *testing.T) {
+	t.Parallel()
+	q := keeper(policy(t, "default: {stored_bytes: 40%, session: {pending: 2}}\ntenants: {other: {session: {pending: none, stored_bytes: none}}}"), 1_000_000, quota.Use{})
+	for range 2 {
+		counted, err := q.Store(s1, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted(true)
+	}
+	_, err := q.Store(s1, 100)
+	refused(t, err, "session s1 of tenant acme has 2 pending asks", "quota pending is 2")
+	q.Ended(s1)
+	counted, err := q.Store(s1, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted(false)
+	if _, err := q.Store(s1, 100); err != nil {
+		t.Errorf("the last one was not stored: %v", err)
+	}
+	stored := 0
+	for ; ; stored += 10_000 {
+		if _, err = q.Store(other, 10_000); err != nil {
+			break
+		}
+	}
+	// Half of it is reserved for the ends of pending asks.
+	if refused(t, err, "quota stored_bytes is"); stored < 150_000 || stored > 200_000 {
+		t.Errorf("%d bytes of 400000 were stored", stored)
+	}
+}
+
+// What the ledger holds counts, whichever broker stored it; what was removed
+// does not.
+func TestTheLedgerIsMeasured(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		use := quota.Use{Pending: 100, Messages: 100, Mean: 1000}
+		q := quota.New(quota.Options{
+			Policy: policy(t, "default: {pending: 50}"), Budget: func() int64 { return 1 << 40 },
+			Measure: func(context.Context, ask.Key) (quota.Use, error) { return use, nil }, Failed: func(context.Context, ask.Key, error) {},
+		})
+		go q.Run(ctx)
+		counted, err := q.Store(s1, 10)
+		if err != nil {
+			t.Fatal(err) // no measurement yet
+		}
+		counted(true)
+		synctest.Wait()
+		_, err = q.Store(s1, 10)
+		refused(t, err, "pending asks")
+		use = quota.Use{}
+		time.Sleep(2 * time.Second)
+		_, err = q.Store(s1, 10) // triggers a measurement
+		refused(t, err)
+		synctest.Wait()
+		if _, err := q.Store(s1, 10); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	})
+}
+
+func TestHeldRequestsAreCountedAndNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		q := keeper(policy(t, "default: {session: {waits: 1}}"), 0, quota.Use{})
+		go q.Run(ctx)
+		for i := range 2000 {
+			k := ask.Key{Tenant: "acme", Session: fmt.Sprint("s", i)}
+			release, err := q.Hold(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = q.Hold(k)
+			refused(t, err, "1 requests of session", "quota waits is 1")
+			release()
+			release() // counts once
+		}
+		if release, err := q.Hold(s1); err != nil {
+			t.Error(err)
+		} else {
+			release()
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := q.Len(); n != 0 {
+			t.Errorf("%d meters are left", n)
+		}
+		cancel()
+	})
+}
+
+// Without a policy there are no limits.
+func TestNoKeeperRefusesNothing(t *testing.T) {
+	t.Parallel()
+	var q *quota.Keeper
+	_, err := q.Store(s1, 1)
+	_, held := q.Hold(s1)
+	if q.Ended(s1); errors.Join(q.Ask(s1), err, held) != nil {
+		t.Error(err, held)
+	}
+}
+
+func TestPoliciesWithTheSameLimitsHaveTheSameDigest(t *testing.T) {
+	t.Parallel()
+	of := func(text string) string {
+		p, err := quota.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Digest()
+	}
+	one := of("default:\n  pending: 10\n  stored_bytes: 1GiB\ntenants:\n  a: {waits: none}\n  b: {min_proof: os}\n")
+	if same := of("tenants:\n  b:\n    min_proof: os\n  a:\n    waits: none\ndefault: {stored_bytes: 1073741824, pending: 10}\n"); same != one {
+		t.Errorf("%s and %s", one, same)
+	}
+	for _, other := range []string{"default: {pending: 10}", "default: {pending: 11}", "default: {stored_bytes: 10%}", "tenants: {a: {waits: none}}", "tenants: {a: {min_proof: os}}"} {
+		if of(other) == one || of(other) == quota.Default().Digest() {
+			t.Errorf("%s changes nothing", other)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+//go:build sabotage
+
+// Package sabotage names ways to break the guarantees of docs/guarantees.md on
+// purpose, one for each, to prove that the checker of internal/lab/torture detects
+// them.
+//
+// Ledger and broker look at the one value in their options, whose zero value
+// breaks nothing. All of this code, here and in the files broken.go, exists
+// only in builds with the tag sabotage, so no released binary can be told to
+// lose an answer. Even with the tag only internal/lab/torture sets the value, for a
+// temporary embedded server.
+package sabotage
+
+// Kind is one way to break a guarantee.
+type Kind string
+
+// The kinds, by the guarantee that each breaks.
+const (
+	None         Kind = ""
+	NoCompare    Kind = "no-compare"    // at most one outcome: outcomes are stored without compare-and-set
+	LastWins     Kind = "last-wins"     // the first is the truth: reads take the last message of a subject
+	AskUnstored  Kind = "ask-unstored"  // an acknowledged ask is kept: some are acknowledged and not stored
+	AnswerUnkept Kind = "answer-unkept" // an acknowledged answer is kept: some are acknowledged and not stored
+	TellOther    Kind = "tell-other"    // everybody is told what is stored: replies name another person
+	AnyAudience  Kind = "any-audience"  // nobody outside the audience decides: it is ignored
+	NoExpiry     Kind = "no-expiry"     // every ask ends: no timer, no sweep
+	NoNotice     Kind = "no-notice"     // every waiting agent learns it: outcomes are not republished
+	NoWork       Kind = "no-work"       // every surface learns it: posting surfaces get no outcomes
+)
+
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return []Kind{NoCompare, LastWins, AskUnstored, AnswerUnkept, TellOther, AnyAudience, NoExpiry, NoNotice, NoWork}
+}

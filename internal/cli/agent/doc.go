@@ -1,0 +1,3 @@
+// Package agent has the commands of agents and of those who connect them: ask,
+// wait, get, withdraw, mcp, hook, acp, transcript.
+package agent

@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/asking/checkout"
+	"github.com/askbus/askbus/internal/asking/hook"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/spf13/cobra"
+)
+
+// hostLimit is a coding agent's default timeout for its hook.
+const hostLimit = 600 * time.Second
+
+// attended is "0" in the environment of a Claude Code that nobody sits at (claude -p, an SDK).
+const attended = "CLAUDE_CODE_SESSION_ATTENDED"
+
+// hookBytes bounds the input from a host.
+const hookBytes = 4 << 20
+
+// HookCmd is "askbus hook".
+func HookCmd(a *cli.App) *cobra.Command {
+	var mode string
+	var limit, timeout, after time.Duration
+	var outlive bool
+	var minProof string
+	cmd := &cobra.Command{
+		Use:   "hook",
+		Short: "Serve the hook of a coding agent's CLI, so that its questions can be answered from any screen",
+		Long: `Reads one hook event (PreToolUse, PermissionRequest or PostToolUse) as JSON on standard
+input, asks on every screen, and prints what the CLI expects. It asks the questions of the tool
+AskUserQuestion, and for the permission that PermissionRequest wants for any other tool. Stop, SubagentStop, SessionEnd and UserPromptSubmit withdraw asks that are no
+longer awaited, and so does stopping a waiting hook. "askbus hook install" prints or
+writes the CLI's settings.
+
+  --mode wait   PreToolUse waits for an answer; the CLI's own dialog opens after --limit
+  --mode race   the CLI's own dialog opens at once, along with the other screens
+  --mode defer  the CLI's process ends, and gets the answer when it is resumed
+
+It fails open: any failure ends with one line on standard error and exit code
+0, and the CLI continues on its own. It never invents an answer.`,
+		Example: `  askbus hook install --write
+  askbus hook --mode race < event.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if mode == string(hook.Defer) && !cmd.Flags().Changed("limit") {
+				limit = time.Nanosecond
+			}
+			out, say := runHook(cmd.Context(), a, cmd.InOrStdin(), hook.Call{Mode: hook.Mode(mode), Limit: limit, Timeout: timeout, Outlive: outlive, After: after, MinProof: minProof})
+			if say != "" {
+				a.Note("askbus: %s", ask.CleanLine(say))
+			}
+			if out != nil {
+				a.PrintJSON(out)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&mode, "mode", string(hook.Wait), "wait, race or defer")
+	cmd.Flags().DurationVar(&limit, "limit", hostLimit-10*time.Second, "how long to wait, below the CLI's own limit (default with --mode defer: not at all)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long the ask stays open: 1s to 720h (default 720h)")
+	cmd.Flags().DurationVar(&after, "after", 5*time.Second, "for how long only the terminal asks for a permission; when nobody is at the terminal (claude -p), others are asked at once")
+	cmd.Flags().StringVar(&minProof, "min-proof", "", "the weakest proof of who answers a permission; with os or stronger, what stays in the settings can be permitted too (default: any, for this session at most)")
+	outliveFlag(cmd, &outlive)
+	cli.Fixed(cmd, "mode", "wait", "race", "defer")
+	cli.Fixed(cmd, "min-proof", ask.MinProofs()...)
+	cmd.AddCommand(hookTestCmd(a), hookInstallCmd(a))
+	return cmd
+}
+
+// outliveFlag is the flag of commands that wait on behalf of an agent.
+func outliveFlag(cmd *cobra.Command, outlive *bool) {
+	cmd.Flags().BoolVar(outlive, "outlive", false, "keep questions open when the agent exits (default: they are withdrawn about 8 minutes after its last sign of life)")
+}
+
+// runHook serves one event and never fails.
+func runHook(ctx context.Context, a *cli.App, stdin io.Reader, call hook.Call) (out []byte, say string) {
+	if !slices.Contains([]hook.Mode{hook.Wait, hook.Race, hook.Defer}, call.Mode) {
+		return nil, fmt.Sprintf("no decision: invalid --mode %q: use wait, race or defer", call.Mode)
+	}
+	body, err := io.ReadAll(io.LimitReader(stdin, hookBytes+1))
+	if err == nil && len(body) > hookBytes {
+		err = fmt.Errorf("standard input has more than %d bytes", hookBytes)
+	}
+	if err != nil {
+		return nil, "no decision: " + err.Error()
+	}
+	if call.MinProof != "" && !slices.Contains(ask.MinProofs(), call.MinProof) {
+		return nil, fmt.Sprintf("no decision: invalid --min-proof %q: use %s", call.MinProof, strings.Join(ask.MinProofs(), ", "))
+	}
+	if os.Getenv(attended) == "0" {
+		call.After = 0
+	}
+	ctx, done := withHost(ctx, os.Stdout, hook.ErrGone)
+	defer done()
+	call.Language = a.Language()
+	if call.Tenant, call.Session, err = hostHome(a, func() string { return "" }); err != nil {
+		return nil, "no decision: " + err.Error()
+	}
+	lazy := &lazyBus{a: a}
+	defer lazy.close()
+	native := &hostDialog{lazy: lazy, typ: ask.ResponderNative}
+	defer native.close()
+	call.Human, call.Stopped = cli.Sitting(), true
+	call.Work = func(dir string, a *ask.Agent) { checkout.Of(dir).Fill(a) }
+	return hook.New(lazy, hook.Options{Logger: a.Logger(), Answerer: native, Waiting: a.NeededFor()}).Run(ctx, call, body)
+}
+
+func hookTestCmd(a *cli.App) *cobra.Command {
+	var mode string
+	cmd := &cobra.Command{
+		Use:   "test [FILE]",
+		Short: "Play a recorded conversation and show what the hook would print, without a bus",
+		Long: `Plays a conversation, one JSON object after the other: what the CLI sends to a hook,
+each optionally followed by an action at another screen:
+
+  {"answer": {"Which database?": "SQLite"}}   or   {"decline": "not now"}   or   {"nothing": true}
+
+Without an action the first option is chosen. Without FILE it plays a sample.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			conversation := hook.Sample()
+			if len(args) == 1 {
+				var err error
+				if conversation, err = cli.ReadFile(args[0], cmd.InOrStdin(), bigFile); err != nil {
+					return err
+				}
+			}
+			return hook.Replay(a.Stdout, hook.Mode(mode), conversation)
+		},
+	}
+	cmd.Flags().StringVar(&mode, "mode", string(hook.Wait), "wait, race or defer")
+	return cmd
+}
+
+// HostSafe returns the exit code for a host, which would take the usage error's code for a refusal
+// of its tool.
+func HostSafe(args []string, code int) int {
+	if code == cli.ExitUsage && slices.Contains(args, "hook") && !slices.Contains(args, "test") && !slices.Contains(args, "install") {
+		return cli.ExitFailure
+	}
+	return code
+}

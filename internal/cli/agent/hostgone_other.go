@@ -1,0 +1,13 @@
+//go:build !unix
+
+package agent
+
+import (
+	"context"
+	"os"
+)
+
+// withHost does not watch the host here.
+func withHost(ctx context.Context, _ *os.File, _ error) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}

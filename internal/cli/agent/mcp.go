@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/askbus/askbus/internal/asking/checkout"
+	"github.com/askbus/askbus/internal/asking/mcpserver"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/telemetry"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/spf13/cobra"
+)
+
+// MCPCmd is "askbus mcp".
+func MCPCmd(a *cli.App) *cobra.Command {
+	var elicit, outlive, permissions bool
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve MCP on standard input and output: a tool with which an agent asks people",
+		Long: `Serves the tools AskUserQuestion, AwaitAnswer, WithdrawQuestion and
+ListPendingQuestions to one MCP client on standard input and output. "askbus mcp
+install" prints or writes the configuration of common clients.
+
+The session is --session or ASKBUS_SESSION, else a new one for this process. Asks outlive
+the process: with the same session a new process finds them again. Asks shown as a
+form (--elicit) are withdrawn about 8 minutes after this process exits, unless
+--outlive is given.`,
+		Example: `  askbus mcp install claude-code --write
+  askbus mcp --session build-42 --elicit`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tenant, session, err := hostHome(a, func() string { return processSession("mcp") })
+			if err != nil {
+				return err
+			}
+			if wait < time.Second || wait > ask.MaxHold {
+				return cli.Usage("invalid --wait %s: use 1s to %s", wait, ask.MaxHold)
+			}
+			lazy := &lazyBus{a: a}
+			defer lazy.close()
+			who := mcpserver.Caller{
+				Tenant: tenant, Session: session, Agent: mcpserver.AgentPath(a.Host.Agent), Human: cli.Sitting(), Forms: elicit, Outlive: outlive,
+				Permissions: permissions, Language: a.Language(),
+			}
+			work := checkout.Of(".") // the host's directory
+			work.Branch = ""         // it changes while we run
+			work.Fill(&who.Agent)
+			if task := os.Getenv("__VF_PROJECT_AI_TASK_ID__"); task != "" {
+				who.Metadata = map[string]any{"task": task}
+			}
+			opts := mcpserver.Options{Logger: a.Logger(), Version: cli.BuildVersion(), Span: telemetry.Tools(a.Tracing()), Wait: wait, Link: func(p0 ask.Key) string { return askLink(a, p0) }, Waiting: a.NeededFor()}
+			if elicit {
+				dialog := &hostDialog{lazy: lazy, typ: ask.ResponderElicit}
+				defer dialog.close()
+				opts.Decider = dialog
+			}
+			return mcpserver.New(lazy, opts).Run(cmd.Context(), who, cmd.InOrStdin(), a.Stdout)
+		},
+	}
+	cmd.Flags().BoolVar(&permissions, "permissions", false, "also offer the tool PermissionPrompt, for claude -p --permission-prompt-tool mcp__askbus__PermissionPrompt")
+	cmd.Flags().BoolVar(&elicit, "elicit", false, "also show each ask as a form in the client; the first answer counts")
+	outliveFlag(cmd, &outlive)
+	cmd.Flags().DurationVar(&wait, "wait", mcpserver.DefaultWait, "how long a call waits by default")
+	cmd.Flags().StringVar(&a.Host.Agent, "agent", a.Host.Agent, "the asking agent, below the agents that started it, such as planner/a-1/builder")
+	cmd.AddCommand(mcpInstallCmd(a))
+	return cmd
+}
+
+// processSession returns a session for this process alone. Its name shows people the command and
+// the agent's directory.
+func processSession(name string) string {
+	if dir, err := os.Getwd(); err == nil && len(filepath.Base(dir)) > 1 {
+		name += "-" + filepath.Base(dir)
+	}
+	var unique [4]byte
+	_, _ = rand.Read(unique[:]) // never fails
+	return ask.Token(name + "-" + hex.EncodeToString(unique[:]))
+}

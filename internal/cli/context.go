@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// Context is what the processes and the local subcommands of one directory
+// share: addresses, and the operator's credential. It is stored in
+// context.json, readable by its owner only.
+type Context struct {
+	NATSURL string            `json:"nats_url,omitempty"`
+	HTTPURL string            `json:"http_url,omitempty"`
+	Ops     map[string]string `json:"ops,omitempty"` // ops URL of each role
+	// InteractURL is the address without tokens, which keeps its port.
+	InteractURL string `json:"interact_url,omitempty"`
+
+	Operator *client.Credential `json:"operator,omitempty"`
+
+	NATSCAFile     string `json:"nats_ca_file,omitempty"`     // CA of the server's certificate; empty: no TLS
+	NATSServerName string `json:"nats_server_name,omitempty"` // name in the certificate, if it is not the URL's host
+}
+
+const contextFile = "context.json"
+
+// ReadContext reads a directory's context; a missing one is empty.
+func ReadContext(dir string) (Context, error) {
+	path := filepath.Join(dir, contextFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return Context{}, nil
+	}
+	if err != nil {
+		return Context{}, fmt.Errorf("read context: %w", err)
+	}
+	var c Context
+	if err := json.Unmarshal(data, &c); err != nil {
+		return Context{}, fmt.Errorf("%s is damaged: %w; remove it and start askbus again", path, err)
+	}
+	return c, nil
+}
+
+// UpdateContext changes a directory's context, one process at a time.
+func UpdateContext(dir string, change func(*Context)) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("write context: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, contextFile+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("write context: %w", err)
+	}
+	defer lock.Close() //nolint:errcheck // closing the file unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("write context: %w", err)
+	}
+	c, err := ReadContext(dir)
+	if err != nil {
+		c = Context{} // replace a damaged file
+	}
+	change(&c)
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write context: %w", err)
+	}
+	if err := file.Replace(filepath.Join(dir, contextFile), append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write context: %w", err)
+	}
+	return nil
+}
+
+// SetOps records the address of a role's ops endpoint.
+func (c *Context) SetOps(role, url string) {
+	if c.Ops == nil {
+		c.Ops = map[string]string{}
+	}
+	c.Ops[role] = url
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/askbus/askbus/internal/process/config"
+	"github.com/askbus/askbus/internal/protocol/assertion"
+	"github.com/askbus/askbus/internal/server/identity"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/pkg/client"
+)
+
+// Keys returns the directory's keys and, if known, its server's URL.
+func (a *App) Keys() (*rights.Issuer, string, error) {
+	ctx, err := ReadContext(a.Dir)
+	if err != nil {
+		return nil, "", err
+	}
+	url := a.NATS.URL
+	if url == "" {
+		url = ctx.NATSURL
+	}
+	keys, err := rights.LoadIssuer(a.Dir)
+	if errors.Is(err, identity.ErrNone) {
+		err = fmt.Errorf("no server found in %s, and no keys; start \"askbus up\" or \"askbus server\" there, or run \"askbus auth init\", or set ASKBUS_NATS_URL and ASKBUS_CREDS", a.Dir)
+	}
+	return keys, url, err
+}
+
+// SecretOf returns a setting that is given as text or in a file, which NAME_FILE names.
+func SecretOf(name, text, file string) (string, error) {
+	switch {
+	case file == "":
+		return text, nil
+	case text != "":
+		return "", fmt.Errorf("%s and %s_FILE are both set; use one of them", name, name)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("%s_FILE: %w", name, err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// CookieKey returns the key of login cookies: the configured one, or one derived from the
+// directory's key.
+func (a *App) CookieKey(w config.Web) ([]byte, error) {
+	k, err := SecretOf("ASKBUS_WEB_COOKIE_KEY", w.Web.CookieKey, w.Web.CookieKeyFile)
+	if err != nil {
+		return nil, &ExitError{Code: ExitUsage, Err: err}
+	}
+	if k != "" || w.Web.CookieKeyFile != "" {
+		if len(k) < 32 {
+			return nil, Usage("the key of login cookies has fewer than 32 characters; make one with \"openssl rand -hex 32\"")
+		}
+		return []byte(k), nil
+	}
+	key, err := rights.LoadKey(a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return key.Derive("web-cookie"), nil
+}
+
+// CredOf returns the credential of a process: the one of ASKBUS_CREDS, else one that it makes with
+// the directory's keys.
+func (a *App) CredOf(role rights.Role) (client.Credential, error) {
+	if a.Creds == "" {
+		return a.Local(role)
+	}
+	return a.GivenCred()
+}
+
+// GivenCred returns the credential of ASKBUS_CREDS.
+func (a *App) GivenCred() (client.Credential, error) {
+	c, err := ReadCreds(a.Creds)
+	if a.NATS.URL != "" {
+		c.URL = a.NATS.URL
+	}
+	return c, err
+}
+
+// Local makes a credential for this process with the directory's keys.
+func (a *App) Local(role rights.Role) (client.Credential, error) {
+	return a.LocalAsserting(role, role.Assertions())
+}
+
+// LocalAsserting is local with other assertions than the role's default.
+func (a *App) LocalAsserting(role rights.Role, may assertion.Set) (client.Credential, error) {
+	keys, url, err := a.Keys()
+	if err != nil {
+		return client.Credential{}, err
+	}
+	if url == "" {
+		return client.Credential{}, fmt.Errorf("no server found in %s; start \"%s\", or set ASKBUS_NATS_URL and ASKBUS_CREDS", a.Dir, a.Hint("server"))
+	}
+	c, err := keys.Asserting(url, role, may)
+	return client.Credential(c), err
+}

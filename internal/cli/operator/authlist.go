@@ -1,0 +1,142 @@
+package operator
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/server/identity"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/spf13/cobra"
+)
+
+func authListCmd(a *cli.App) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the issued credentials", Args: cobra.NoArgs, Example: "  askbus auth list --all",
+		Long: `Lists the credentials issued with "askbus auth ROLE": role, key and expiry. Credentials that
+processes make for themselves with the keys of --dir are valid for a day and not
+listed.`,
+		RunE: func(*cobra.Command, []string) error {
+			list, err := rights.Issued(a.Dir)
+			if err != nil {
+				return err
+			}
+			now, shown := time.Now(), []identity.Issued{}
+			for _, i := range list {
+				if all || i.Revoked == nil && now.Before(i.Expires) {
+					shown = append(shown, i)
+				}
+			}
+			if a.JSON() {
+				return a.TellJSON(map[string]any{"items": shown})
+			}
+			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "ROLE\tKEY\tISSUED\tEXPIRES\tNOTE")
+			for _, i := range shown {
+				until := i.Expires.Local().Format("2006-01-02 15:04")
+				switch {
+				case i.Revoked != nil:
+					until = "revoked " + i.Revoked.Local().Format("2006-01-02 15:04")
+				case now.After(i.Expires):
+					until = "expired " + until
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Name, i.Key, i.Issued.Local().Format("2006-01-02 15:04"), until, ask.CleanText(i.Note))
+			}
+			return w.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "include revoked and expired ones")
+	return cmd
+}
+
+func authRevokeCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke KEY | ROLE …", Short: "Revoke credentials: by key, or all of a role such as agent/acme/s1", Args: cobra.MinimumNArgs(1),
+		Long: `Revokes credentials by their keys, as "askbus auth list" prints them, or all that were
+issued for a role as it prints it, such as agent/acme/s1 (with its broker: broker and
+ledger). A server on --dir refuses them at once and closes their connections within a
+second. For a NATS of your own print the new account with "askbus auth config".`,
+		Example: "  askbus auth revoke agent/default/s1",
+		RunE: func(_ *cobra.Command, args []string) error {
+			list, err := rights.Issued(a.Dir)
+			if err != nil {
+				return err
+			}
+			var keys []string
+			for _, arg := range args {
+				if !strings.Contains(arg, "/") && len(arg) == 56 {
+					keys = append(keys, arg)
+					continue
+				}
+				before := len(keys)
+				for _, i := range list {
+					if i.Name == arg && i.Revoked == nil && time.Now().Before(i.Expires) {
+						keys = append(keys, i.Key)
+					}
+				}
+				if len(keys) == before {
+					return cli.Usage("no valid credential of %q; see \"askbus auth list\"", arg)
+				}
+			}
+			revoked, err := rights.Revoke(a.Dir, keys...)
+			if err != nil {
+				return err
+			}
+			if a.JSON() {
+				return a.TellJSON(map[string]any{"revoked": revoked})
+			}
+			for _, i := range revoked {
+				fmt.Fprintf(a.Stdout, "revoked %s %s\n", i.Name, i.Key)
+			}
+			return nil
+		},
+	}
+}
+
+func authRotateCmd(a *cli.App) *cobra.Command {
+	var drop bool
+	cmd := &cobra.Command{
+		Use: "rotate ROLE", Short: "Make a new signing key for a role; with --drop-old invalidate what the old ones signed", Args: cobra.ExactArgs(1),
+		Long: `Makes a new signing key for a role, in each of its scopes. What the old keys signed stays
+valid, so issue new credentials first and then run it again with --drop-old: then every
+credential of that role that the old keys signed, issued or stolen, becomes invalid and its
+connections are closed. Processes of --dir reconnect by themselves.`,
+		Example: `  askbus auth rotate agent
+  askbus auth rotate agent --drop-old`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := rights.Rotate(a.Dir, args[0], drop); err != nil {
+				return err
+			}
+			if drop {
+				a.Note("askbus: only the newest signing key of %s is valid", args[0])
+			} else {
+				a.Note("askbus: %s has a new signing key, and the old ones stay valid until \"askbus auth rotate %s --drop-old\"", args[0], args[0])
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&drop, "drop-old", false, "invalidate everything that older keys of the role signed")
+	return cmd
+}
+
+func authConfigCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "config", Short: "Print the part of a nats-server's configuration that accepts these credentials", Args: cobra.NoArgs, Example: "  askbus auth config > askbus-auth.conf",
+		Long: `Prints the operator, the system account and the account JWTs for the configuration of
+a nats-server of your own; nothing in it is secret. It needs JetStream as well, with
+sync_interval: always. After a revocation print it again and reload the servers
+(nats-server --signal reload); see docs/identities.md.`,
+		RunE: func(*cobra.Command, []string) error {
+			text, err := rights.Config(a.Dir)
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(a.Stdout, text)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,251 @@
+package person
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/prompt"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/spf13/cobra"
+)
+
+// answerFlags are the flags of "askbus answer". Each value is QUESTION=VALUE; an ask with one
+// question needs no QUESTION=.
+type answerFlags struct {
+	selects, others, texts, numbers, booleans, dates, notes, replies []string
+	response, decline, answerID                                      string
+	declined                                                         bool
+}
+
+// declineAlone is the value of --decline without a reason; the help shows it.
+const declineAlone = "(no reason)"
+
+// AnswerCmd is "askbus answer".
+func AnswerCmd(a *cli.App) *cobra.Command {
+	var f answerFlags
+	cmd := &cobra.Command{
+		Use:   "answer [ID | SESSION/ID] [--select db=pg] [--reply 'db=2'] [--decline [REASON]] …",
+		Short: "Answer an ask, or decline it",
+		Long: `Answers an ask in your name (os:<user>). Answer each question by its id, as
+QUESTION=VALUE; with only one question, "QUESTION=" may be left out.
+Without an answer it prompts at the terminal, a line at a time; without an ID it
+lets you choose from what is waiting. Without a terminal it shows the question.
+An ID may be shortened to a beginning or an end that only one ask has.
+
+` + cli.ExitCodes,
+		Example: `  askbus answer                                choose one, and answer it here
+  askbus answer deploy-42 --select db=pg --number n=3 --note db="keep 14 days of backups"
+  askbus answer deploy-42 --reply "db=2"        number, id or part of a label
+  askbus answer deploy-42 --decline "not today"`,
+		Args: cobra.MaximumNArgs(2), ValidArgsFunction: a.CompleteAsks(ask.StatePending),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.declined = cmd.Flags().Changed("decline")
+			ref, err := f.declineReason(args)
+			if err != nil {
+				return err
+			}
+			asked := !f.declined && f.empty() && !a.JSON() && a.Interactive()
+			switch {
+			case ref == "" && !asked:
+				return cli.Usage("name an ask; see \"%s\"", a.Hint("list"))
+			case ref == "":
+				return answerOne(cmd.Context(), a, prompt.Read(cmd.InOrStdin()))
+			}
+			return a.WithAsk(cmd.Context(), ref, func(b *cli.Bus, k ask.Key) error {
+				if asked {
+					return answerInteractively(cmd.Context(), a, b, k, prompt.Read(cmd.InOrStdin()))
+				}
+				return runAnswer(cmd.Context(), a, b, k, f)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.selects, "select", nil, "db=pg,lite: option ids (or exact labels)")
+	fl.StringArrayVar(&f.others, "other", nil, "db=TEXT: free text instead of an option; may be a number")
+	fl.StringArrayVar(&f.texts, "text", nil, "q=TEXT")
+	fl.StringArrayVar(&f.numbers, "number", nil, "n=3")
+	fl.StringArrayVar(&f.booleans, "boolean", nil, "q=true")
+	fl.StringArrayVar(&f.dates, "date", nil, "q=2026-11-20")
+	fl.StringArrayVar(&f.notes, "note", nil, "db=TEXT: a note with the answer")
+	fl.StringArrayVar(&f.replies, "reply", nil, "db=2: as a person would type it: number, id, label or a part of it; an unknown number is refused (--other sends it as free text)")
+	fl.StringVar(&f.response, "response", "", "one free-text reply to the whole ask instead of answers")
+	fl.StringVar(&f.decline, "decline", "", "decline the whole ask, optionally with a reason")
+	fl.StringVar(&f.answerID, "answer-id", "", "repeating an id repeats the same answer (default: a new id)")
+	fl.Lookup("decline").NoOptDefVal = declineAlone
+	a.AnswerCompletions(cmd)
+	return cmd
+}
+
+// declineReason separates the ask's reference from a reason that follows --decline as an argument
+// of its own.
+func (f *answerFlags) declineReason(args []string) (ref string, err error) {
+	switch len(args) {
+	case 0:
+		return "", nil
+	case 1:
+		return args[0], nil
+	}
+	if !f.declined || f.decline != declineAlone {
+		return "", cli.Usage("one ask at a time; unexpected argument %q", args[1])
+	}
+	at := slices.Index(os.Args, "--decline")
+	if at >= 0 && at+1 < len(os.Args) && os.Args[at+1] == args[0] {
+		f.decline = args[0]
+		return args[1], nil
+	}
+	f.decline = args[1]
+	return args[0], nil
+}
+
+func runAnswer(ctx context.Context, a *cli.App, b *cli.Bus, k ask.Key, f answerFlags) error {
+	r, err := a.Responder(b)
+	if err != nil {
+		return err
+	}
+	by, err := a.Me(b)
+	if err != nil {
+		return err
+	}
+	if f.declined {
+		d := responder.Decline{AnswerID: f.answerID, Reason: f.decline, By: by}
+		if d.Reason == declineAlone {
+			d.Reason = ""
+		}
+		o, err := r.Cancel(ctx, k, d)
+		return decided(a, &o, err)
+	}
+	rec, err := a.Record(ctx, b, k)
+	if err != nil {
+		return err
+	}
+	if f.empty() {
+		return a.TellRecord(b, k, &rec)
+	}
+	reply, err := f.reply(&rec.Ask)
+	if err != nil {
+		return askAgain(a, a.Card(&rec, by), err)
+	}
+	reply.By = by
+	o, err := r.Answer(ctx, k, reply)
+	if errors.Is(err, ask.ErrInvalid) {
+		return askAgain(a, a.Card(&rec, by), err)
+	}
+	return decided(a, &o, err)
+}
+
+// askAgain shows a person only the questions with faults, with their messages. Programs get err
+// itself.
+func askAgain(a *cli.App, view *card.Card, err error) error {
+	e, ok := errors.AsType[*ask.Error](err)
+	if !ok || len(e.Faults) == 0 || a.JSON() {
+		return err
+	}
+	again := view.Faults(e.Faults)
+	a.Note("%s\n", view.AskAgain(again))
+	return &cli.ExitError{Code: cli.ExitCode(err), Err: errors.New(view.NotSent(again))}
+}
+
+// decided prints the outcome of an answer, or returns the answer that came first.
+func decided(a *cli.App, o *ask.Outcome, err error) error {
+	if e, ok := errors.AsType[*ask.Error](err); ok && e.Outcome != nil {
+		return ask.Refuse(ask.CodeResolved, "too late, %s: %s", e.Outcome.EndingAt(time.Local), cli.Line(cli.AnswerWords(e.Outcome), 200))
+	}
+	if err != nil {
+		return err
+	}
+	return a.Accepted(o)
+}
+
+func (f *answerFlags) empty() bool {
+	return f.response == "" && len(f.selects)+len(f.others)+len(f.texts)+len(f.numbers)+len(f.booleans)+len(f.dates)+len(f.notes)+len(f.replies) == 0
+}
+
+// reply builds the reply to q from the flags.
+func (f *answerFlags) reply(q *ask.Ask) (ask.Reply, error) {
+	b := replyBuilder{ask: q, answers: map[string]*ask.Answer{}}
+	b.each("reply", f.replies, func(q *ask.Question, ans *ask.Answer, value string) error {
+		got, err := q.ParseReply(value)
+		if err == nil {
+			notes := ans.Notes
+			*ans = got
+			ans.QuestionID, ans.Notes = q.ID, notes
+		}
+		return err
+	})
+	b.each("select", f.selects, func(q *ask.Question, ans *ask.Answer, value string) error {
+		ans.Selected = append(ans.Selected, cli.OptionIDs(q, value)...)
+		return nil
+	})
+	b.each("other", f.others, func(_ *ask.Question, ans *ask.Answer, value string) error { ans.Other = value; return nil })
+	b.each("text", f.texts, func(_ *ask.Question, ans *ask.Answer, value string) error { ans.Text = value; return nil })
+	b.each("date", f.dates, func(_ *ask.Question, ans *ask.Answer, value string) error { ans.Date = value; return nil })
+	b.each("note", f.notes, func(_ *ask.Question, ans *ask.Answer, value string) error { ans.Notes = value; return nil })
+	b.each("number", f.numbers, func(_ *ask.Question, ans *ask.Answer, value string) error {
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return fmt.Errorf("invalid number %q", value)
+		}
+		ans.Number = &n
+		return nil
+	})
+	b.each("boolean", f.booleans, func(_ *ask.Question, ans *ask.Answer, value string) error {
+		v, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf("invalid boolean %q: use true or false", value)
+		}
+		ans.Boolean = &v
+		return nil
+	})
+	if err := ask.InvalidError("answer", b.faults); err != nil {
+		return ask.Reply{}, err
+	}
+	reply := ask.Reply{AnswerID: f.answerID, Response: f.response}
+	for i := range q.Questions {
+		if ans := b.answers[q.Questions[i].ID]; ans != nil {
+			reply.Answers = append(reply.Answers, *ans)
+		}
+	}
+	return reply, nil
+}
+
+type replyBuilder struct {
+	ask     *ask.Ask
+	answers map[string]*ask.Answer
+	faults  []ask.Fault
+}
+
+// each applies the values of one flag to the answers of the questions that they name.
+func (b *replyBuilder) each(flag string, values []string, apply func(*ask.Question, *ask.Answer, string) error) {
+	for _, v := range values {
+		id, value, named := strings.Cut(v, "=")
+		q := b.ask.Question(id)
+		if (!named || q == nil) && len(b.ask.Questions) == 1 {
+			q, value = &b.ask.Questions[0], v
+		}
+		if q == nil {
+			ids := make([]string, len(b.ask.Questions))
+			for i := range ids {
+				ids[i] = b.ask.Questions[i].ID
+			}
+			b.faults = append(b.faults, ask.Fault{Message: fmt.Sprintf("unknown question in --%s %s: use QUESTION=VALUE with one of %s", flag, v, strings.Join(ids, ", "))})
+			continue
+		}
+		ans := b.answers[q.ID]
+		if ans == nil {
+			ans = &ask.Answer{QuestionID: q.ID}
+			b.answers[q.ID] = ans
+		}
+		if err := apply(q, ans, value); err != nil {
+			b.faults = append(b.faults, ask.Fault{QuestionID: q.ID, Message: fmt.Sprintf("--%s %s: %v", flag, v, err)})
+		}
+	}
+}

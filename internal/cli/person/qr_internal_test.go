@@ -1,0 +1,45 @@
+package person
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/askbus/askbus/internal/cli"
+)
+
+func TestAPhoneNeedsAnAddressThatItCanReach(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	a := &cli.App{Stderr: &said}
+	for _, url := range []string{"http://127.0.0.1:8420", "http://[::1]:8420", "http://localhost:8420", "http://0.0.0.0:8420"} {
+		err := reachable(a, url)
+		if e, ok := errors.AsType[*cli.ExitError](err); !ok || e.Code != cli.ExitUsage || !strings.Contains(err.Error(), "ASKBUS_HTTP_URL=https://") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	if err := reachable(a, "https://asks.example.com"); err != nil || said.Len() != 0 {
+		t.Errorf("https: %v, %q", err, said.String())
+	}
+	if err := reachable(a, "http://asks.example.com"); err != nil || !strings.Contains(said.String(), "not https") {
+		t.Errorf("http: %v, %q", err, said.String())
+	}
+}
+
+func TestAQRCodeIsSquareAndFitsATerminal(t *testing.T) {
+	t.Parallel()
+	code, err := QRCode("https://asks.example.com/login?t=" + strings.Repeat("x", 300))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimRight(code, "\n"), "\n")
+	width := utf8.RuneCountInString(strings.NewReplacer("\x1b[30;107m", "", "\x1b[0m", "").Replace(lines[0]))
+	if width > 100 || (len(lines)*2-width)>>1 != 0 {
+		t.Errorf("%d lines of %d characters", len(lines), width)
+	}
+	if _, err := QRCode(strings.Repeat("x", 5000)); err == nil {
+		t.Error("a text that fits no code")
+	}
+}

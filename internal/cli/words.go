@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"cmp"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/process/lang"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/card"
+)
+
+// AnswerWords formats an answer, one line per question, for scripts: labels are exactly those of
+// the ask.
+func AnswerWords(o *ask.Outcome) string {
+	var lines []string
+	if o.Ask != nil {
+		for i := range o.Ask.Questions {
+			q := &o.Ask.Questions[i]
+			ans := o.Answer(q.ID)
+			if ans == nil {
+				continue
+			}
+			line := q.Words(*ans)
+			if line == "" {
+				line = "(skipped)"
+			}
+			if len(o.Ask.Questions) > 1 {
+				line = q.ID + ": " + line
+			}
+			if ans.Notes != "" {
+				line += "\n  note: " + strings.ReplaceAll(ans.Notes, "\n", "\n  ")
+			}
+			lines = append(lines, line)
+		}
+	}
+	if o.Response != "" {
+		lines = append(lines, o.Response)
+	}
+	if o.CancelledBy != nil {
+		lines = append(lines, cancelWords(o))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, string(o.Status))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func cancelWords(o *ask.Outcome) string {
+	if option := o.CancelledBy.Option(o.Ask); option != nil {
+		return option.Label
+	}
+	return o.CancelledBy.OptionID
+}
+
+// Language returns the language tag of this terminal's person.
+func (a *App) Language() string {
+	return lang.Of(cmp.Or(a.Terminal.Lang, lang.Environment(os.Getenv))).Tag
+}
+
+// Languages returns the tags of the catalogue, for completion.
+func Languages() []string {
+	var all []string
+	for _, l := range lang.All() {
+		all = append(all, l.Tag+"\t"+l.Name)
+	}
+	return all
+}
+
+// Tell returns a message in this person's language.
+func (a *App) Tell(text string, args ...any) string { return lang.Of(a.Language()).Say(text, args...) }
+
+// Span formats a duration in its largest unit.
+func Span(tag string, d time.Duration) string {
+	var began time.Time
+	return card.Viewer{Lang: tag}.When(began, began.Add(d), card.Since).Words
+}

@@ -1,0 +1,100 @@
+package bench_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/lab/bench"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+)
+
+// inbox replaces the web inbox: the test sets its responses to answers.
+type inbox struct {
+	answer *responder.Responder
+	says   func(stored bool) int
+	stores bool
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (i inbox) RoundTrip(req *http.Request) (*http.Response, error) {
+	status := http.StatusSeeOther
+	if req.Method == http.MethodPost {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		form, err := url.ParseQuery(string(body))
+		if err != nil {
+			return nil, err
+		}
+		parts := strings.Split(req.URL.Path, "/") // /ask/tenant/session/id/answer
+		stored := false
+		if i.stores {
+			_, err = i.answer.Answer(req.Context(), ask.Key{Tenant: parts[2], Session: parts[3], ID: parts[4]}, ask.Reply{
+				AnswerID: form.Get("answer_id"), Answers: []ask.Answer{{QuestionID: "go", Selected: []string{"yes"}}}, By: ask.By{Principal: "os:mei", Proof: ask.ProofOS},
+			})
+			if err != nil && !errors.Is(err, ask.ErrResolved) {
+				return nil, err
+			}
+			stored = err == nil
+		}
+		status = i.says(stored)
+	}
+	return &http.Response{StatusCode: status, Body: http.NoBody, Header: http.Header{}, Request: req}, nil
+}
+
+func TestADrillAccountsForEveryAsk(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	r, err := responder.New(b.Responder("web"), "web", responder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	honest := func(stored bool) int {
+		if stored {
+			return http.StatusSeeOther
+		}
+		return http.StatusConflict
+	}
+	agrees := func(bool) int { return http.StatusSeeOther }
+	for name, c := range map[string]struct {
+		inbox         inbox
+		settle        time.Duration // what is lost is waited for to its end
+		lost, doubled bool
+		late          bool
+	}{
+		"an inbox that tells the truth":     {inbox{r, honest, true}, time.Minute, false, false, false},
+		"one that accepts every answer":     {inbox{r, agrees, true}, time.Minute, false, true, false},
+		"one that accepts and does nothing": {inbox{r, agrees, false}, time.Second, true, true, false},
+		"one that nobody may answer in":     {inbox{r, func(bool) int { return http.StatusForbidden }, false}, time.Second, true, false, true},
+		"one that is away":                  {inbox{r, func(bool) int { return http.StatusServiceUnavailable }, false}, time.Second, false, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := bench.MeasureDrill(t.Context(), bench.DrillOptions{
+				Rate: 100, For: 200 * time.Millisecond, Sessions: 2, Tenant: "acme", Settle: c.settle, People: 2, Inbox: c.inbox,
+				Dial: func(role rights.Role) (*nats.Conn, error) { return b.Connect(role), nil },
+				Link: func(int) (string, error) { return "http://inbox/login?t=x", nil },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Asks == 0 || d.Lost > 0 != c.lost || d.Doubled > 0 != c.doubled || d.Late > 0 != c.late || d.Failed() != (c.lost || c.doubled || c.late) {
+				t.Errorf("%+v", d)
+			}
+			var said strings.Builder
+			if err := d.Write(&said); err != nil || strings.Contains(said.String(), "FAILED") != d.Failed() {
+				t.Errorf("%v\n%s", err, said.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,30 @@
+package bench_test
+
+import (
+	"testing"
+
+	"github.com/askbus/askbus/internal/lab/bench"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+)
+
+// TestATeamReadsLessInVain compares two ways on the same machine; the figures
+// of a quiet one are in docs/performance.md.
+func TestATeamReadsLessInVain(t *testing.T) {
+	t.Parallel()
+	bed, err := bench.Embedded(t.Context(), bench.Options{Dir: t.TempDir(), Logger: natstest.Logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close()
+	r, err := bed.Inbox(t.Context(), bench.InboxOptions{Speed: 10, Quick: true})
+	if err != nil || len(r.Runs) != 2 {
+		t.Fatal(len(r.Runs), err)
+	}
+	top, spread := r.Runs[0], r.Runs[1]
+	if top.Reads-top.InVain != 24 || spread.Reads-spread.InVain != 24 {
+		t.Errorf("not every ask was decided once: %+v, %+v", top, spread)
+	}
+	if spread.InVain*2 > top.InVain {
+		t.Errorf("from the top %d reads are in vain, spread %d", top.InVain, spread.InVain)
+	}
+}

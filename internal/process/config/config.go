@@ -1,0 +1,309 @@
+// Package config holds the groups of settings that commands share, and loads
+// them from the environment (ASKBUS_…); flags override them.
+//
+// Only cmd imports it: libraries are given their settings and never read the
+// environment.
+package config
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/kelseyhightower/envconfig"
+)
+
+// Prefix is the prefix of every variable.
+const Prefix = "ASKBUS"
+
+// Common has the settings of every command.
+type Common struct {
+	Dir    string `desc:"directory of keys, store and context.json; default: askbus in the user's state directory"`
+	Tenant string `default:"default" desc:"tenant"`
+	Output string `desc:"text or json; default: text on a terminal, else json"`
+	Pprof  bool   `desc:"roles serve pprof on their ops address, on loopback only; profiles contain memory, which every user of this machine can then read"`
+}
+
+// Reach has the settings for a bus of another directory.
+type Reach struct {
+	NATS struct {
+		URL  string        `desc:"NATS server; default: that of context.json"`
+		Wait time.Duration `desc:"how long a role waits at its start until its server answers; default: not at all"`
+
+		CAFile     string `split_words:"true" desc:"file (PEM) of the CAs of the NATS server's certificate; TLS is then required; default: that of context.json, else the system's"`
+		ServerName string `split_words:"true" desc:"name that the NATS server's certificate must have; default: the host of the URL"`
+		CertFile   string `split_words:"true" desc:"file (PEM) of a client certificate, for a NATS server that requires one; read again at each connect"`
+		KeyFile    string `split_words:"true" desc:"file (PEM) of its key"`
+	}
+	HTTP struct {
+		URL string `desc:"web inbox; default: that of context.json"`
+	}
+	Token string `desc:"bearer token for the HTTP API; read by the examples and the callbacks for SDKs, not by askbus"`
+	Creds string `desc:"file with a credential: NATS .creds, or JSON as \"askbus auth\" prints it"`
+
+	Exchange struct {
+		URL       string `desc:"gateway that exchanges the token in ASKBUS_EXCHANGE_TOKEN_FILE for a credential, such as https://askbus.example.com"`
+		TokenFile string `split_words:"true" desc:"file with that token, such as a pod's projected service-account token; it is read again whenever a credential is needed"`
+		CAFile    string `split_words:"true" desc:"file (PEM) of the CAs of that gateway's certificate; default: the system's"`
+	}
+}
+
+// Ledger has the layout of the ledger.
+type Ledger struct {
+	Partitions     int           `positive:"true" desc:"partitions, fixed when the ledger is created; default: the ledger's, 4 for a new one"`
+	Replicas       int           `positive:"true" desc:"copies of each stream, 3 in a cluster; default: the ledger's, 1 for a new one"`
+	Retention      time.Duration `positive:"true" desc:"how long an outcome is kept after its ask's deadline; default: the ledger's, 720h for a new one"`
+	Margin         time.Duration `positive:"true" desc:"how much longer an outcome lives than its timer, at least 5s; default: the ledger's, 24h for a new one"`
+	MaxStore       string        `split_words:"true" default:"10GiB" desc:"bytes on disk, at least 64MiB; new asks are refused from 80 % on"`
+	AuditRetention time.Duration `split_words:"true" positive:"true" desc:"how long a new audit keeps its records; default 8760h; askbus ledger set changes an existing one"`
+	AuditBytes     string        `split_words:"true" desc:"bytes of --max-store that a new audit may use; default: an eighth of it, at most 1GiB"`
+	AuditFull      string        `split_words:"true" default:"drop" desc:"what a new audit does when it is full: drop the oldest records, or refuse new ones; asks and answers continue in both cases"`
+
+	Policy string `desc:"policy file (YAML): what each tenant and each of its sessions may use; read again when it changes; default: the limits of docs/operations.md"`
+}
+
+// Listen has the addresses of a process.
+type Listen struct {
+	NATSAddr string `split_words:"true" default:"127.0.0.1:4280" desc:"NATS address of the embedded server"`
+	HTTPAddr string `split_words:"true" default:"127.0.0.1:8420" desc:"address of the web inbox"`
+	OpsAddr  string `split_words:"true" default:"127.0.0.1:0" desc:"address of /healthz, /readyz and /metrics"`
+
+	StoreWait time.Duration `split_words:"true" desc:"how long up and server wait at their start while another process uses the store in their directory; default: not at all"`
+
+	NATSMessages int `split_words:"true" default:"10000" desc:"messages a second that one credential of a tenant may send to the embedded NATS server; one that sends more is disconnected and refused for 10s or longer; -1: no limit"`
+
+	HTTPConnections           int `split_words:"true" desc:"connections to the HTTP address at once; default: half of the descriptors that the process may open, at most 32768"`
+	HTTPConnectionsPerAddress int `split_words:"true" desc:"of these, from one remote address; default: half of them"`
+	HTTPConnectionsPerMinute  int `split_words:"true" desc:"new connections of one remote address in a minute; default: 30000"`
+
+	TLS struct {
+		Own          bool   `desc:"askbus up makes a certificate of its own"`
+		CertFile     string `split_words:"true" desc:"file (PEM) of the certificate of this process's NATS and HTTP listeners, followed by its intermediates; read again when it changes, and on SIGHUP"`
+		KeyFile      string `split_words:"true" desc:"file (PEM) of its key"`
+		ClientCAFile string `split_words:"true" desc:"file (PEM) of the CAs of NATS clients, which must then show a certificate; read again as well"`
+	}
+	Insecure bool `desc:"allow NATS and HTTP listeners without TLS that other machines can reach, such as behind a proxy that terminates TLS"`
+}
+
+// Types has the responder types of a deployment.
+type Types struct {
+	ResponderTypes []string `split_words:"true" desc:"responder types (TYPE, or TYPE@TENANT for those of one tenant) whose work a broker keeps from the start, even without replicas; /backlog reports it to a scaler"`
+}
+
+// Web has the settings of the web inbox.
+type Web struct {
+	Groups []string `desc:"groups of the local user, for audiences"`
+	Web    struct {
+		CookieKey     string        `split_words:"true" desc:"key of login cookies, at least 32 characters, the same for every replica; default: derived from the directory's key"`
+		CookieKeyFile string        `split_words:"true" desc:"file that holds the key of login cookies"`
+		Idle          time.Duration `default:"72h" desc:"a sign-in ends after this time without activity"`
+		Life          time.Duration `default:"720h" desc:"a sign-in ends after this time at the latest; at most 720h"`
+		Hosts         []string      `desc:"host names under which the inbox may be reached, besides loopback"`
+		Rules         string        `desc:"rules file (YAML): what people may see and decide, by the claims of their sign-in; read at the start"`
+
+		OIDC struct {
+			Issuer           string        `desc:"OpenID Connect provider at which people sign in: its exact issuer (https://…)"`
+			Name             string        `desc:"name of the provider on its button; default: its host"`
+			ClientID         string        `split_words:"true" desc:"client id of this inbox at the provider"`
+			ClientSecret     string        `split_words:"true" desc:"secret of that client"`
+			ClientSecretFile string        `split_words:"true" desc:"file that holds the secret of that client"`
+			Scopes           []string      `default:"openid,profile,email" desc:"scopes to ask for; offline_access if the provider requires it for refresh tokens"`
+			GroupsClaim      string        `split_words:"true" default:"groups" desc:"claim that holds a person's groups, or a path such as realm_access.roles"`
+			PrincipalClaim   string        `split_words:"true" default:"sub" desc:"claim that names a person: oidc:<value>; email must be verified"`
+			AllowedGroups    []string      `split_words:"true" desc:"groups whose members may see and decide everything, * is everybody; instead of ASKBUS_WEB_RULES"`
+			Life             time.Duration `default:"12h" desc:"a sign-in at the provider ends after this time at the latest"`
+			Refresh          time.Duration `default:"10m" desc:"how often a sign-in is refreshed at the provider, if it gave a refresh token"`
+		}
+
+		Proxy struct {
+			Header       string   `desc:"header in which an authenticating proxy names the person, such as X-Forwarded-User; requires the networks"`
+			GroupsHeader string   `split_words:"true" desc:"header in which it names their groups, separated by commas"`
+			NameHeader   string   `split_words:"true" desc:"header in which it gives their name"`
+			Networks     []string `desc:"addresses of that proxy, such as 10.0.0.5/32; the headers of others are ignored"`
+		}
+	}
+}
+
+// Push has the settings of web push.
+type Push struct {
+	Push struct {
+		Hosts   []string `desc:"hosts of push services that may be called, beside those of Chrome, Edge, Firefox and Safari"`
+		Contact string   `desc:"contact for push services: an https URL or an e-mail address; default: https://askbus.dev"`
+	}
+}
+
+// Gateway has the settings of the HTTP and WebSocket endpoints.
+type Gateway struct {
+	CORSOrigins  []string `split_words:"true" desc:"web origins whose pages may call the HTTP API"`
+	EmbedOrigins []string `split_words:"true" desc:"web origins that may frame /embed"`
+
+	InteractAddr    string `split_words:"true" desc:"loopback address at which programs of this machine ask in the dialect interact without a token; default: none"`
+	InteractSession string `split_words:"true" desc:"the session for which they ask there"`
+
+	MCP struct {
+		Rules string `desc:"rules file (YAML): which OAuth issuers' access tokens count at /mcp, and for which tenant and sessions; read again when it changes; default: API tokens only"`
+	}
+}
+
+// Issuer has the settings of the service that exchanges tokens for NATS
+// credentials.
+type Issuer struct {
+	Issuer struct {
+		Rules string `desc:"rules file (YAML): which tokens are exchanged for which NATS credentials; read again when it changes; default: API tokens only"`
+	}
+}
+
+// Slack has the settings of the surface in Slack. Its secrets have no flags,
+// because the arguments of a process are not secret.
+type Slack struct {
+	Slack struct {
+		BotToken          string   `split_words:"true" desc:"bot token (xoxb-…)"`
+		BotTokenFile      string   `split_words:"true" desc:"file that holds the bot token"`
+		AppToken          string   `split_words:"true" desc:"app-level token (xapp-…): clicks come over Socket Mode"`
+		AppTokenFile      string   `split_words:"true" desc:"file that holds the app-level token"`
+		SigningSecret     string   `split_words:"true" desc:"signing secret: clicks come over HTTP"`
+		SigningSecretFile string   `split_words:"true" desc:"file that holds the signing secret"`
+		HTTPAddr          string   `split_words:"true" default:"127.0.0.1:8430" desc:"address of /slack/interactions, /slack/events and /slack/commands, with a signing secret"`
+		Routes            string   `desc:"routing file (YAML): which ask goes to which channel or person; read again when it changes"`
+		Channel           string   `desc:"id of the channel for all asks, without a routing file"`
+		Replicas          int      `default:"1" desc:"processes that share this bot token, to divide Slack's limits; at most 3 with Socket Mode"`
+		Connections       int      `default:"2" desc:"Socket Mode connections of this process"`
+		EmailPrefix       string   `split_words:"true" desc:"members answer as the principal made of this and their e-mail address, such as \"oidc:\"; default: never"`
+		Strangers         []string `desc:"ids of workspaces whose members may answer in channels shared by Slack Connect"`
+		Inbox             string   `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+		URL               string   `default:"https://slack.com/api/" desc:"Slack's Web API"`
+	}
+}
+
+// Telegram has the settings of the surface in Telegram. Its token has no flag,
+// because the arguments of a process are not secret.
+type Telegram struct {
+	Telegram struct {
+		Token     string `desc:"token of the bot, from @BotFather"`
+		TokenFile string `split_words:"true" desc:"file that holds the token"`
+		Routes    string `desc:"routing file (YAML): which ask goes to which chat or person; read again when it changes"`
+		Chat      string `desc:"id of the chat for all asks, without a routing file; /id in the chat says it"`
+		Inbox     string `desc:"web inbox for \"Open in browser\"; default: that of context.json, unless it is a loopback address"`
+		URL       string `default:"https://api.telegram.org" desc:"Telegram's Bot API"`
+	}
+}
+
+// SSH has the settings of the inbox over SSH.
+type SSH struct {
+	SSHAddr string `split_words:"true" desc:"address of the inbox over SSH; default: none in \"askbus up\", 127.0.0.1:8022 in \"askbus ssh\""`
+	SSHKeys string `split_words:"true" desc:"file of the keys that may sign in over SSH, as authorized_keys; default: authorized_keys in the directory"`
+}
+
+// Log has the level and format of logs.
+type Log struct {
+	LogLevel  string `split_words:"true" default:"warn" desc:"debug, info, warn or error"`
+	LogFormat string `split_words:"true" default:"text" desc:"text or json"`
+}
+
+// Telemetry says where traces are sent.
+type Telemetry struct {
+	OTLPEndpoint string `split_words:"true" desc:"collector that gets traces over OTLP (HTTP), such as http://127.0.0.1:4318; default: nothing is traced"`
+	OTLPHeaders  string `split_words:"true" desc:"headers for it, as name=value,name=value"`
+}
+
+// Load fills a settings struct from the environment.
+func Load(into any) error {
+	if err := envconfig.Process(Prefix, into); err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	return positive(reflect.ValueOf(into).Elem(), Prefix)
+}
+
+// positive refuses an explicit 0 for a setting whose zero value means that it
+// was not set.
+func positive(v reflect.Value, prefix string) error {
+	for f, value := range v.Fields() {
+		name := prefix + "_" + words(f.Name)
+		switch {
+		case f.Anonymous:
+			name = prefix
+			fallthrough
+		case f.Type.Kind() == reflect.Struct:
+			if err := positive(value, name); err != nil {
+				return err
+			}
+		case f.Tag.Get("positive") == "true" && os.Getenv(name) != "" && value.Int() <= 0:
+			return fmt.Errorf("settings: %s is %q: give a positive value, or leave it out", name, os.Getenv(name))
+		}
+	}
+	return nil
+}
+
+// Setting is one row of the settings table.
+type Setting struct {
+	Name        string `json:"name"`
+	Default     string `json:"default"`
+	Description string `json:"description"`
+}
+
+// Settings lists the settings of structs, sorted, each once.
+func Settings(structs ...any) []Setting {
+	seen := map[string]Setting{}
+	for _, s := range structs {
+		collect(reflect.TypeOf(s), Prefix, seen)
+	}
+	rows := make([]Setting, 0, len(seen))
+	for _, r := range seen {
+		rows = append(rows, r)
+	}
+	slices.SortFunc(rows, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
+	return rows
+}
+
+func collect(t reflect.Type, prefix string, seen map[string]Setting) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	for f := range t.Fields() {
+		name := prefix + "_" + words(f.Name)
+		switch {
+		case f.Anonymous:
+			collect(f.Type, prefix, seen)
+		case f.Type.Kind() == reflect.Struct:
+			collect(f.Type, name, seen)
+		default:
+			seen[name] = Setting{name, f.Tag.Get("default"), f.Tag.Get("desc")}
+		}
+	}
+}
+
+// words converts a field's name as envconfig's split_words does: OpsAddr to
+// OPS_ADDR, HTTPAddr to HTTP_ADDR.
+func words(name string) string {
+	runes := []rune(name)
+	var b strings.Builder
+	for i, r := range runes {
+		if i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToUpper(r))
+	}
+	return b.String()
+}
+
+// Unknown returns the environment variables with the prefix ASKBUS_ that no
+// command reads: most are misspelt.
+func Unknown(structs ...any) []string {
+	known := map[string]bool{}
+	for _, s := range Settings(structs...) {
+		known[s.Name] = true
+	}
+	var unknown []string
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(name, Prefix+"_") && !strings.HasPrefix(name, Prefix+"_TEST_") && !known[name] {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
+}

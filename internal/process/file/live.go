@@ -1,0 +1,71 @@
+package file
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// Live is a file and its content. It is read again when it has changed; while it
+// is invalid, the previous content stays in effect. It is safe for concurrent use.
+type Live[T any] struct {
+	name  string
+	parse func(data []byte) (T, error)
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	content T
+	checked time.Time
+	stamp   string
+}
+
+// OpenLive reads a file.
+func OpenLive[T any](name string, parse func(data []byte) (T, error), log *slog.Logger) (*Live[T], error) {
+	f := &Live[T]{name: name, parse: parse, log: log, checked: time.Now(), stamp: stamp(name)}
+	return f, f.read()
+}
+
+// Content returns the current content. It checks the file at most once a second.
+func (f *Live[T]) Content() T {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.checked) < time.Second {
+		return f.content
+	}
+	f.checked = time.Now()
+	is := stamp(f.name)
+	if is == f.stamp || is == "" {
+		return f.content
+	}
+	f.stamp = is
+	if err := f.read(); err != nil {
+		f.log.Error("a changed file is invalid; its previous content stays in effect", slog.Any("error", err))
+	} else {
+		f.log.Info("read a changed file again", slog.String("file", f.name))
+	}
+	return f.content
+}
+
+func (f *Live[T]) read() error {
+	data, err := os.ReadFile(f.name)
+	if err != nil {
+		return err
+	}
+	content, err := f.parse(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	f.content = content
+	return nil
+}
+
+// stamp changes with the file; it is empty if there is none.
+func stamp(name string) string {
+	info, err := os.Stat(name)
+	if err != nil {
+		return ""
+	}
+	return info.ModTime().String() + fmt.Sprint(info.Size())
+}

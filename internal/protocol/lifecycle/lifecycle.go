@@ -1,0 +1,196 @@
+// Package lifecycle decides what to do for one ask: what to write and what to
+// reply, given the stored state and a command. [State] is the stored state of
+// an ask, [Event] something that happened to it, and [Apply] combines both.
+//
+// It is pure: time is an argument, nothing is read or written. The states are
+// few:
+//
+//	             Store                 Resolve (answer, cancel, withdraw,
+//	(unknown) ---------> pending ------abort, expire)------> resolved
+//
+// Safety: a resolved ask never changes; a refused command writes nothing; a
+// command that is carried out twice ends in the same reply, so a crash between
+// a write and its reply is harmless. It leaves carrying out, and repeating
+// after a lost race, to the broker; pkg/ask decides what a valid ask or answer
+// is.
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Overdue is how long after its deadline a pending ask counts as missed by the
+// server's timer, so that the broker that reads it expires it.
+const Overdue = 2 * time.Second
+
+// Decide returns what to write and what to reply for one command. It is called
+// again with the new state after every write and after every lost race. Errors
+// are [*ask.Error] values for the sender of the command. The time is that of the
+// ledger's clock; if it is zero, it is unknown and nothing ends by time.
+func Decide(s State, c Command, now time.Time) (Effect, error) {
+	if s.Pending() && now.After(s.Deadline.Add(Overdue)) {
+		return Resolve{s.Will}, nil
+	}
+	switch c := c.(type) {
+	case Ask:
+		return decideAsk(&s, c)
+	case Reply:
+		return decideReply(&s, c, now)
+	case Decline:
+		return decideDecline(&s, c, now)
+	case Withdraw:
+		return decideEnd(&s, ask.StatusWithdrawn, c.Reason, now)
+	case Abort:
+		return decideEnd(&s, ask.StatusAborted, c.Reason, now)
+	case Look:
+		if !s.Known() {
+			return nil, notFound()
+		}
+		return Tell{}, nil
+	}
+	panic(fmt.Sprintf("lifecycle: unknown command %T", c))
+}
+
+func decideAsk(s *State, c Ask) (Effect, error) {
+	if !s.Known() {
+		return Store(c), nil
+	}
+	if len(c.State.Digests) != 1 || !s.asked(c.State.Digests[0]) {
+		return nil, ask.Refuse(ask.CodeIDReused,
+			"ask id %q is in use for another question; give this one an id of its own", c.State.Ask.ID)
+	}
+	return Tell{}, nil
+}
+
+func decideReply(s *State, c Reply, now time.Time) (Effect, error) {
+	if e, err := decided(s, c.Reply, c.MinProof); e != nil || err != nil {
+		return e, err
+	}
+	answers, cancelled, err := s.Ask.Check(c.Reply)
+	if err != nil {
+		return nil, err
+	}
+	o := end(s, ask.StatusAnswered, now)
+	o.AnswerID, o.By, o.Answers, o.Response, o.Source = c.Reply.AnswerID, &c.Reply.By, answers, c.Reply.Response, ask.SourceHuman
+	if cancelled != nil {
+		o.Status, o.CancelledBy, o.Source = ask.StatusCancelled, cancelled, ""
+		for _, ans := range c.Reply.Answers {
+			if ans.QuestionID == cancelled.QuestionID {
+				o.Reason = ans.Notes // the person's note is the reason
+			}
+		}
+	}
+	return Resolve{o}, nil
+}
+
+func decideDecline(s *State, c Decline, now time.Time) (Effect, error) {
+	if e, err := decided(s, c.Reply, c.MinProof); e != nil || err != nil {
+		return e, err
+	}
+	o := end(s, ask.StatusCancelled, now)
+	o.AnswerID, o.By, o.Reason = c.Reply.AnswerID, &c.Reply.By, c.Reason
+	return Resolve{o}, nil
+}
+
+// decided returns the effect or refusal if r can no longer decide the ask, or
+// may not; nil if it may.
+func decided(s *State, r ask.Reply, minProof string) (Effect, error) {
+	switch {
+	case s.End != nil && own(s.End, r):
+		return Tell{}, nil // our own earlier attempt won
+	}
+	return nil, s.MayDecide(r.By, minProof)
+}
+
+// MayDecide returns a refusal unless the ask is pending and by may decide it.
+// minProof is what the tenant's policy demands.
+func (s *State) MayDecide(by ask.By, minProof string) error {
+	switch {
+	case s.End != nil:
+		return resolved(s.End)
+	case !s.Known():
+		return notFound()
+	case !by.Proves(s.Ask.MinProof):
+		return unproven(by, s.Ask.MinProof, "this ask")
+	case !by.Proves(minProof):
+		return unproven(by, minProof, "the tenant's policy")
+	case s.Ask.Excludes(by):
+		return excluded(s.Ask, by)
+	case len(s.Ask.Audience) > 0 && !by.ProvesPrincipal():
+		return ask.Refuse(ask.CodeForbidden, "the dialog of an agent's own host, or its terminal, does not prove who answers, so it may not decide this ask: its audience is %s", strings.Join(s.Ask.Audience, ", "))
+	case !s.Ask.Allows(by):
+		return ask.Refuse(ask.CodeForbidden, "%s may not decide this ask: its audience is %s", by.Principal, strings.Join(s.Ask.Audience, ", "))
+	}
+	return nil
+}
+
+// excluded refuses the asker, and anybody who may be the asker.
+func excluded(a *ask.Ask, by ask.By) error {
+	if slices.Contains(a.Asker, by.Principal) {
+		e := ask.Refuse(ask.CodeForbidden, "%s asked, and this ask excludes its asker: somebody else has to decide", by.Principal)
+		e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must not be the asker"}}
+		return e
+	}
+	e := ask.Refuse(ask.CodeForbidden, "this ask excludes its asker, and nothing says which person answers here")
+	e.Faults = []ask.Fault{{Pointer: "/by/principal", Message: "must be a person's; answer at a surface where you sign in"}}
+	return e
+}
+
+// unproven refuses a person whose proof is too weak.
+func unproven(by ask.By, minProof, who string) error {
+	known := "nothing proves who answers"
+	if by.Proof != "" {
+		known = fmt.Sprintf("%.80q proves too little of who answers", by.Proof)
+	}
+	e := ask.Refuse(ask.CodeForbidden, "%s: %s %s", known, who, ask.Needs("en", minProof))
+	e.Faults = []ask.Fault{{Pointer: "/by/proof", Message: fmt.Sprintf("must be %q or stronger; answer at a surface where you sign in", minProof)}}
+	return e
+}
+
+// own reports whether o resulted from this reply.
+func own(o *ask.Outcome, r ask.Reply) bool {
+	return o.By != nil && o.AnswerID == r.AnswerID && o.By.Principal == r.By.Principal && o.By.Responder == r.By.Responder
+}
+
+func decideEnd(s *State, status ask.Status, reason string, now time.Time) (Effect, error) {
+	switch {
+	case s.End != nil && s.End.Status == status:
+		return Tell{}, nil
+	case s.End != nil:
+		return nil, resolved(s.End)
+	case !s.Known():
+		return nil, notFound()
+	}
+	o := end(s, status, now)
+	o.Reason = reason
+	return Resolve{o}, nil
+}
+
+// end returns the outcome of an ask that ends now, without who and why.
+func end(s *State, status ask.Status, now time.Time) ask.Outcome {
+	if now.Before(s.AskedAt) { // nothing ends before it was asked
+		now = s.AskedAt
+	}
+	return ask.Outcome{
+		AskID: s.Ask.ID, Tenant: s.Ask.Tenant, Session: s.Ask.Session, Status: status,
+		At: now.UTC(), Waited: max(0, now.Sub(s.AskedAt)),
+	}
+}
+
+func notFound() error {
+	return ask.Refuse(ask.CodeNotFound, "no such ask in this session; it was never asked, or its outcome is past its retention")
+}
+
+func resolved(o *ask.Outcome) error {
+	e := ask.Refuse(ask.CodeResolved, "already %s", o.EndingAt(time.UTC))
+	if o.Status == ask.StatusExpired {
+		e.Code = ask.CodeExpired
+	}
+	e.Outcome = o
+	return e
+}

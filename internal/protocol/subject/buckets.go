@@ -1,0 +1,131 @@
+package subject
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"time"
+)
+
+// The buckets of shared state.
+const (
+	BucketTokens     = "tokens"          // API tokens, hashed
+	BucketTokenUses  = "token-uses"      // when each was last used
+	BucketSessions   = "people-sessions" // signed-in people, by the hash of the session's id
+	BucketLoginLinks = "login-links"     // used one-time links
+	BucketPasskeys   = "passkeys"        // people's passkeys, with their public keys
+	BucketSnoozes    = "snoozes"         // the asks that each person put off; brokers write them
+	BucketHandovers  = "handovers"       // to whom asks were handed over; brokers write them
+	BucketPush       = "push"            // push subscriptions of browsers
+	BucketPolicy     = "policy"          // operators' decisions, by tenant
+	BucketLeases     = "leases"          // liveness of agents' sessions
+	BucketRepeats    = "repeats"         // the latest ask of each content that has no id of its own; for the broker only
+)
+
+// Bucket describes one bucket: its bounds and permissions.
+type Bucket struct {
+	Name      string
+	MaxValue  int           // bytes of one value
+	MaxTTL    time.Duration // maximum TTL of an entry
+	NeedsTTL  bool          // an entry without a TTL is refused
+	PerTenant int           // entries of one tenant, or of none
+	Most      int           // entries of the bucket
+	Grants    []Grant
+}
+
+// SnoozeKey returns the entry in [BucketSnoozes] of a person and an ask. The
+// person is hashed, since principals are not tokens.
+func SnoozeKey(principal string, k Key) StateKey {
+	return StateKey{Tenant: k.Tenant, Name: SnoozerToken(principal) + "." + k.Session + "." + k.ID}
+}
+
+// SnoozerToken returns the first token of a person's [SnoozeKey]s.
+func SnoozerToken(principal string) string {
+	sum := sha256.Sum256([]byte("askbus snooze\x00" + principal))
+	return base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+// HandoverKey returns the entry in [BucketHandovers] of an ask.
+func HandoverKey(k Key) StateKey { return StateKey{Tenant: k.Tenant, Name: k.Session + "." + k.ID} }
+
+// Grant allows a role some verbs. Type restricts responders to one type.
+type Grant struct {
+	Role  StateRole
+	Type  string
+	Verbs []Verb
+}
+
+// May reports whether a role (and for responders, a type) may use a verb.
+func (b *Bucket) May(role StateRole, typ string, verb Verb) bool {
+	return slices.ContainsFunc(b.Grants, func(g Grant) bool {
+		return g.Role == role && (g.Type == "" || g.Type == typ) && slices.Contains(g.Verbs, verb)
+	})
+}
+
+// FindBucket returns the bucket with this name.
+func FindBucket(name string) (Bucket, bool) {
+	for _, b := range Buckets() {
+		if b.Name == name {
+			return b, true
+		}
+	}
+	return Bucket{}, false
+}
+
+// Buckets returns every bucket with its bounds and permissions. NATS enforces
+// them through [StateRights]; the broker checks them again.
+func Buckets() []Bucket {
+	const day = 24 * time.Hour
+	read := []Verb{VerbGet, VerbList, VerbWatch}
+	write := []Verb{VerbGet, VerbList, VerbWatch, VerbPut, VerbDelete}
+	remove := []Verb{VerbGet, VerbList, VerbWatch, VerbDelete}
+	operators := func(verbs []Verb) Grant { return Grant{StateOperator, "", verbs} }
+	return []Bucket{
+		{BucketTokens, 4 << 10, 3650 * day, false, 10_000, 10_000, []Grant{operators(write), {StateGateway, "", read}, {StateIssuer, "", []Verb{VerbGet}}}},
+		{BucketTokenUses, 256, 400 * day, true, 10_000, 10_000, []Grant{operators(remove), {StateGateway, "", []Verb{VerbPut}}, {StateIssuer, "", []Verb{VerbPut}}}},
+		{BucketSessions, 16 << 10, 30 * day, true, 10_000, 20_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateIssuer, "", read}}},
+		{BucketLoginLinks, 256, 8 * day, true, 10_000, 20_000, []Grant{{StateResponder, "web", []Verb{VerbPut}}}},
+		{BucketPasskeys, 16 << 10, 3650 * day, false, 2_000, 5_000, []Grant{operators(remove), {StateResponder, "web", write}}},
+		{BucketSnoozes, 1 << 10, 30 * day, true, 5_000, 50_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}},
+		{BucketHandovers, 4 << 10, 30 * day, true, 5_000, 10_000, []Grant{operators(remove), {StateGateway, "", read}, {StateResponder, "", read}}},
+		{BucketPush, 4 << 10, 400 * day, true, 2_000, 10_000, []Grant{operators(remove), {StateResponder, "web", write}, {StateResponder, "push", remove}}},
+		{BucketPolicy, 32 << 10, 3650 * day, false, 100, 5_000, []Grant{operators(write), {StateGateway, "", read}, {StateResponder, "", read}}},
+		{BucketLeases, 512, day, true, 10_000, 50_000, []Grant{
+			operators(remove),
+			{StateGateway, "", write},
+			{StateResponder, "", read},
+			{StateAgent, "", []Verb{VerbGet, VerbPut, VerbDelete}},
+		}},
+		{BucketRepeats, 256, 31 * day, true, 10_000, 50_000, []Grant{operators(remove)}},
+	}
+}
+
+// StateRights returns the subjects of shared state that a credential may
+// publish and subscribe to. A responder of one tenant has rights for that
+// tenant only; one of a single session, and every other role, has none.
+func StateRights(role StateRole, typ, tenant, session string) (publish, subscribe []string) {
+	if role == StateResponder && session != "" {
+		return nil, nil
+	}
+	for _, b := range Buckets() {
+		for _, verb := range []Verb{VerbGet, VerbPut, VerbDelete, VerbList, VerbWatch} {
+			if !b.May(role, typ, verb) {
+				continue
+			}
+			at := StateRequest{Role: role, Type: typ, Tenant: tenant, Session: session, Bucket: b.Name, Verb: verb, Key: StateKey{Tenant: tenant, Name: ">"}}
+			narrow := role == StateResponder && tenant != ""
+			switch {
+			case verb == VerbWatch:
+				subscribe = append(subscribe, OutState(b.Name, tenant, !narrow))
+			case role == StateAgent, narrow:
+				publish = append(publish, at.String())
+			case verb == VerbList:
+				at.Every = true
+				publish = append(publish, at.String(), at.String()+".*")
+			default:
+				publish = append(publish, at.upToVerb()+".>")
+			}
+		}
+	}
+	return publish, subscribe
+}

@@ -1,0 +1,228 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Marshal is json.Marshal without HTML escapes. With them, an ask that fitted
+// into an event could grow sixfold in the ledger.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// duration is a time span in Go syntax, such as "2h" or "90s".
+type duration time.Duration
+
+func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+func (d *duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = duration(v)
+	return err
+}
+
+// EncodeAsk returns the JSON of an ask, without its tenant and session.
+func EncodeAsk(a *ask.Ask) ([]byte, error) { return a.MarshalJSON() }
+
+// DecodeAsk reads an ask from outside, strictly. It neither normalizes nor
+// validates, but if it refuses the JSON, it reports the other faults of the ask
+// as well.
+func DecodeAsk(data []byte) (ask.Ask, error) {
+	var a ask.Ask
+	if err := Strict("ask", data, &a); err != nil {
+		return a, everyFault(err, data)
+	}
+	return a, nil
+}
+
+// EncodeOutcome returns the JSON of an outcome. rawAsk, if given, replaces its
+// ask.
+func EncodeOutcome(o *ask.Outcome, rawAsk json.RawMessage) ([]byte, error) {
+	if rawAsk == nil {
+		return o.MarshalJSON()
+	}
+	bare := *o
+	bare.Ask = nil
+	b, err := bare.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	b = append(append(b[:len(b)-1], `,"ask":`...), rawAsk...) // already JSON
+	return append(b, '}'), nil
+}
+
+// DecodeOutcome reads an outcome's JSON, leniently.
+func DecodeOutcome(data []byte) (ask.Outcome, error) {
+	var o ask.Outcome
+	if err := o.UnmarshalJSON(data); err != nil { // json.Unmarshal would scan it twice more
+		return ask.Outcome{}, fmt.Errorf("read outcome: %w", err)
+	}
+	return o, nil
+}
+
+// Bodies of commands on one ask. They name the ask, which must be that of the
+// subject.
+type (
+	replyBody struct {
+		AskID string `json:"ask_id"`
+		ask.Reply
+	}
+	declineBody struct {
+		AskID    string `json:"ask_id"`
+		AnswerID string `json:"answer_id"`
+		Reason   string `json:"reason,omitempty"`
+		By       ask.By `json:"by"`
+	}
+	endBody struct { // withdraw and abort
+		AskID  string `json:"ask_id"`
+		Reason string `json:"reason,omitempty"`
+	}
+	receiptBody struct {
+		AskID string `json:"ask_id,omitempty"`
+		ask.Receipt
+	}
+)
+
+// EncodeReply returns the data of an answer event.
+func EncodeReply(askID string, r ask.Reply) ([]byte, error) { return Marshal(replyBody{askID, r}) }
+
+// DecodeReply reads the data of an answer event, strictly, for the ask askID.
+func DecodeReply(data []byte, askID string) (ask.Reply, error) {
+	var w replyBody
+	if err := Strict("answer", data, &w); err != nil {
+		return ask.Reply{}, err
+	}
+	return w.Reply, checkHead("answer", askID, w.AskID, w.AnswerID, w.By)
+}
+
+// EncodeDecline returns the data of a cancel event.
+func EncodeDecline(askID, answerID, reason string, by ask.By) ([]byte, error) {
+	return Marshal(declineBody{askID, answerID, reason, by})
+}
+
+// DecodeDecline reads the data of a cancel event, strictly: a reply without
+// answers, and the reason.
+func DecodeDecline(data []byte, askID string) (r ask.Reply, reason string, err error) {
+	var w declineBody
+	if err := Strict("cancel", data, &w); err != nil {
+		return ask.Reply{}, "", err
+	}
+	if err = checkHead("cancel", askID, w.AskID, w.AnswerID, w.By); err == nil {
+		err = checkReason("cancel", w.Reason)
+	}
+	return ask.Reply{AnswerID: w.AnswerID, By: w.By}, w.Reason, err
+}
+
+// EncodeEnd returns the data of a withdraw or abort event.
+func EncodeEnd(askID, reason string) ([]byte, error) { return Marshal(endBody{askID, reason}) }
+
+// DecodeEnd reads the data of a withdraw or abort event, strictly.
+func DecodeEnd(what string, data []byte, askID string) (reason string, err error) {
+	var w endBody
+	if err := Strict(what, data, &w); err != nil {
+		return "", err
+	}
+	if f := checkID(askID, w.AskID); f != nil {
+		return "", ask.InvalidError(what, f)
+	}
+	return w.Reason, checkReason(what, w.Reason)
+}
+
+// EncodeReceipt returns the data of a receipt event.
+func EncodeReceipt(askID string, r ask.Receipt) ([]byte, error) {
+	return Marshal(receiptBody{askID, r})
+}
+
+// DecodeReceipt reads the data of a receipt event, strictly.
+func DecodeReceipt(data []byte, askID string) (ask.Receipt, error) {
+	var w receiptBody
+	if err := Strict("receipt", data, &w); err != nil {
+		return ask.Receipt{}, err
+	}
+	f := checkID(askID, w.AskID)
+	switch w.State {
+	case ask.ReceiptPosting, ask.ReceiptPosted, ask.ReceiptFailed:
+	default:
+		f = append(f, ask.Fault{Pointer: "/state", Message: "use posting, posted or failed"})
+	}
+	if !ask.ValidToken(w.Life) {
+		f = append(f, ask.Fault{Pointer: "/life", Message: fmt.Sprintf("is %.80q; give the life of the presented ask, from next, get or list", w.Life)})
+	}
+	if utf8.RuneCountInString(w.Key) > ask.MaxName {
+		f = append(f, ask.Fault{Pointer: "/key", Message: fmt.Sprintf("is longer than %d characters", ask.MaxName)})
+	}
+	if len(w.Places) > ask.MaxPlaces {
+		f = append(f, ask.Fault{Pointer: "/places", Message: fmt.Sprintf("has %d places; give at most %d", len(w.Places), ask.MaxPlaces)})
+	}
+	for i, p := range w.Places {
+		if utf8.RuneCountInString(p.Ref) > ask.MaxLabel {
+			f = append(f, ask.Fault{Pointer: fmt.Sprintf("/places/%d/ref", i), Message: fmt.Sprintf("is longer than %d characters", ask.MaxLabel)})
+		}
+		if utf8.RuneCountInString(p.Where) > ask.MaxText {
+			f = append(f, ask.Fault{Pointer: fmt.Sprintf("/places/%d/where", i), Message: fmt.Sprintf("is longer than %d characters", ask.MaxText)})
+		}
+	}
+	return w.Receipt, ask.InvalidError("receipt", f)
+}
+
+// ReadReceipt reads a receipt from the ledger.
+func ReadReceipt(data []byte) (ask.Receipt, error) {
+	var r ask.Receipt
+	if err := json.Unmarshal(data, &r); err != nil {
+		return ask.Receipt{}, fmt.Errorf("read receipt: %w", err)
+	}
+	return r, nil
+}
+
+// checkID checks that the body names the ask of its subject.
+func checkID(want, got string) []ask.Fault {
+	switch got {
+	case want:
+		return nil
+	case "":
+		return []ask.Fault{{Pointer: "/ask_id", Message: fmt.Sprintf("is missing; the subject says %q", want)}}
+	default:
+		return []ask.Fault{{Pointer: "/ask_id", Message: fmt.Sprintf("is %.80q, but the subject says %q; they must agree", got, want)}}
+	}
+}
+
+// checkHead checks that a reply names its ask, its own id and the person who
+// acted.
+func checkHead(what, wantID, gotID, answerID string, by ask.By) error {
+	f := checkID(wantID, gotID)
+	if answerID == "" || utf8.RuneCountInString(answerID) > 128 {
+		f = append(f, ask.Fault{Pointer: "/answer_id", Message: "use 1 to 128 characters; a repeated id means the same reply"})
+	}
+	return ask.InvalidError(what, append(f, checkBy(by)...))
+}
+
+func checkBy(by ask.By) (f []ask.Fault) {
+	for _, v := range []struct{ at, value string }{{"/by/principal", by.Principal}, {"/by/name", by.Name}, {"/by/proof", by.Proof}} {
+		if utf8.RuneCountInString(v.value) > ask.MaxName {
+			f = append(f, ask.Fault{Pointer: v.at, Message: fmt.Sprintf("is longer than %d characters", ask.MaxName)})
+		}
+	}
+	if len(by.Groups) > ask.MaxGroups {
+		f = append(f, ask.Fault{Pointer: "/by/groups", Message: fmt.Sprintf("has %d groups; give at most %d", len(by.Groups), ask.MaxGroups)})
+	}
+	return f
+}
+
+func checkReason(what, reason string) error {
+	if utf8.RuneCountInString(reason) > ask.MaxText {
+		return ask.InvalidError(what, []ask.Fault{{Pointer: "/reason", Message: fmt.Sprintf("is longer than %d characters", ask.MaxText)}})
+	}
+	return nil
+}

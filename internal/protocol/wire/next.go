@@ -1,0 +1,114 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/cloudevents/sdk-go/v2/event"
+)
+
+// What next can be asked for.
+const (
+	NextQuestion = "question"
+	NextOutcome  = "outcome"
+
+	maxNext  = 10
+	maxDelay = time.Hour
+)
+
+// Next is a request for work.
+type Next struct {
+	Of   string
+	Max  int
+	Wait time.Duration
+}
+
+type nextJSON struct {
+	Of   string   `json:"of"`
+	Max  int      `json:"max,omitempty"`
+	Wait duration `json:"wait,omitempty"`
+}
+
+// EncodeNextQuery returns the body of a request for work.
+func EncodeNextQuery(n Next) ([]byte, error) {
+	return Marshal(nextJSON{n.Of, n.Max, duration(n.Wait)})
+}
+
+// DecodeNext reads a request for work, strictly. Max is 1 when left out.
+func DecodeNext(data []byte) (Next, error) {
+	var w nextJSON
+	if err := Strict("next", data, &w); err != nil {
+		return Next{}, err
+	}
+	var f []ask.Fault
+	if w.Of != NextQuestion && w.Of != NextOutcome {
+		f = append(f, ask.Fault{Pointer: "/of", Message: "use question or outcome"})
+	}
+	if w.Max == 0 {
+		w.Max = 1
+	}
+	if w.Max < 1 || w.Max > maxNext {
+		f = append(f, ask.Fault{Pointer: "/max", Message: fmt.Sprintf("use 1 to %d", maxNext)})
+	}
+	if w.Wait < 0 {
+		f = append(f, ask.Fault{Pointer: "/wait", Message: "must not be negative"})
+	}
+	return Next{w.Of, w.Max, time.Duration(w.Wait)}, ask.InvalidError("next", f)
+}
+
+// NextItem is one piece of work.
+type NextItem struct {
+	Token   string       `json:"token"`
+	Life    string       `json:"life"` // of the ask; receipts name it
+	Event   event.Event  `json:"event"`
+	Receipt *ask.Receipt `json:"receipt,omitempty"`
+	At      time.Time    `json:"at,omitzero"` // now, by the ledger's clock, like the receipt's time
+}
+
+type nextItemsJSON struct {
+	Items []NextItem `json:"items"`
+	Lease duration   `json:"lease,omitempty"`
+}
+
+// EncodeNext returns the reply to a request for work. The lease is how long the
+// items stay with the caller, unless they are extended.
+func EncodeNext(items []NextItem, lease time.Duration) ([]byte, error) {
+	return Marshal(nextItemsJSON{items, duration(lease)})
+}
+
+// DecodeNextItems reads the reply to a request for work.
+func DecodeNextItems(data []byte) ([]NextItem, time.Duration, error) {
+	var w nextItemsJSON
+	if err := json.Unmarshal(data, &w); err != nil {
+		return nil, 0, fmt.Errorf("read work: %w", err)
+	}
+	return w.Items, time.Duration(w.Lease), nil
+}
+
+type settleJSON struct {
+	Token string   `json:"token"`
+	Delay duration `json:"delay,omitempty"`
+}
+
+// EncodeSettle returns the body of done, extend and later.
+func EncodeSettle(token string, delay time.Duration) ([]byte, error) {
+	return Marshal(settleJSON{token, duration(delay)})
+}
+
+// DecodeSettle reads the body of done, extend and later, strictly.
+func DecodeSettle(what string, data []byte) (token string, delay time.Duration, err error) {
+	var w settleJSON
+	if err := Strict(what, data, &w); err != nil {
+		return "", 0, err
+	}
+	var f []ask.Fault
+	if w.Token == "" {
+		f = append(f, ask.Fault{Pointer: "/token", Message: "is missing; give the token from next"})
+	}
+	if d := time.Duration(w.Delay); d < 0 || d > maxDelay {
+		f = append(f, ask.Fault{Pointer: "/delay", Message: fmt.Sprintf("use 0s to %s", maxDelay)})
+	}
+	return w.Token, time.Duration(w.Delay), ask.InvalidError(what, f)
+}

@@ -1,0 +1,87 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Bounds of a handover, in code points.
+const (
+	MaxHandoverWord = 280
+	maxHandoverTo   = 256
+)
+
+// Snooze is a request to leave an ask out of a person's own lists.
+type Snooze struct {
+	By    ask.By    `json:"by,omitzero"`
+	Life  string    `json:"life,omitempty"`
+	Until time.Time `json:"until,omitzero"` // zero: take it back
+	ID    string    `json:"id,omitempty"`   // of this write, as in [StatePut]
+}
+
+// DecodeSnooze reads the body of snooze, strictly.
+func DecodeSnooze(data []byte) (Snooze, error) {
+	var z Snooze
+	if err := Strict("snooze", data, &z); err != nil {
+		return Snooze{}, err
+	}
+	f := checkNote(z.By, z.ID)
+	if !z.Until.IsZero() {
+		f = append(f, checkLife(z.Life)...)
+	}
+	return z, ask.InvalidError("snooze", f)
+}
+
+// Handover is a request to note who should answer an ask.
+type Handover struct {
+	By   ask.By `json:"by,omitzero"`
+	Life string `json:"life"`
+	To   string `json:"to,omitempty"`   // a principal or "group:<name>"; empty: take it back
+	Word string `json:"word,omitempty"` // why
+	ID   string `json:"id,omitempty"`   // of this write, as in [StatePut]
+}
+
+// DecodeHandover reads the body of handover, strictly.
+func DecodeHandover(data []byte) (Handover, error) {
+	var h Handover
+	if err := Strict("handover", data, &h); err != nil {
+		return Handover{}, err
+	}
+	f := append(checkNote(h.By, h.ID), checkLife(h.Life)...)
+	if utf8.RuneCountInString(h.To) > maxHandoverTo {
+		f = append(f, ask.Fault{Pointer: "/to", Message: fmt.Sprintf("is longer than %d characters", maxHandoverTo)})
+	}
+	if utf8.RuneCountInString(h.Word) > MaxHandoverWord {
+		f = append(f, ask.Fault{Pointer: "/word", Message: fmt.Sprintf("is longer than %d characters", MaxHandoverWord)})
+	}
+	return h, ask.InvalidError("handover", f)
+}
+
+func checkNote(by ask.By, id string) []ask.Fault { return append(checkBy(by), writeID(id)...) }
+
+func checkLife(life string) []ask.Fault {
+	if ask.ValidToken(life) {
+		return nil
+	}
+	return []ask.Fault{{Pointer: "/life", Message: fmt.Sprintf("is %.80q; give the life of the ask, from get or list", life)}}
+}
+
+// StoredSnooze is an entry of the bucket snoozes. Its key names the person.
+type StoredSnooze struct {
+	Key   ask.Key   `json:"key"`
+	Life  string    `json:"life"` // another life is not put off
+	Until time.Time `json:"until"`
+}
+
+// StoredHandover is an entry of the bucket handovers.
+type StoredHandover struct {
+	Key  ask.Key   `json:"key"`
+	Life string    `json:"life"`
+	To   string    `json:"to"`
+	Word string    `json:"word,omitempty"`
+	By   ask.By    `json:"by"` // as the sender's credential may assert it
+	At   time.Time `json:"at"`
+}

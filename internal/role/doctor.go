@@ -1,0 +1,138 @@
+package role
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/chat/slack"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/role/doctor"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+)
+
+// DoctorCmd is "askbus doctor".
+func DoctorCmd(a *cli.App) *cobra.Command {
+	var s slackSettings
+	var admin string
+	var noAsk bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check a deployment end to end and suggest fixes", Args: cobra.NoArgs,
+		Long: `Checks server version, payload, credential expiry, TLS of NATS and of the inbox;
+JetStream's limits, partitions, stream settings, copies, leaders, clocks and the audit;
+the work of posting surfaces; versions of the brokers and the budget; what each role may
+do, by trying; the issuer and push; Slack, if its token is set; and then asks a question
+and answers it. It changes nothing else. What a role must not do is denied, and the
+server logs each denial as a violation of "askbus doctor as ROLE".
+
+With the keys of --dir it checks everything. Otherwise it takes an operator's credential
+(ASKBUS_CREDS), and for the ledger --admin-creds, which "askbus auth maintenance" makes, and
+lists what it could not check. The test ask has an audience of its own; a posting surface of all
+tenants may show it for a moment: --no-ask leaves it out.
+
+Each line begins with ok, missing (optional, or soon a problem) or broken. Exit code 1: something
+is broken.`,
+		Example: `  askbus doctor
+  askbus doctor --output json --nats-url nats://bus:4222 --creds operator.creds --admin-creds admin.creds`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
+			defer cancel()
+			found, err := runDoctor(ctx, a, admin, noAsk)
+			if err != nil {
+				return err
+			}
+			found = append(found, slackFindings(ctx, a, &s)...)
+			return tellFindings(a, found)
+		},
+	}
+	cli.Load(&s, cmd)
+	cmd.Flags().StringVar(&admin, "admin-creds", "", "credential for maintenance, to check the ledger: a NATS .creds file")
+	cmd.Flags().BoolVar(&noAsk, "no-ask", false, "ask no test question")
+	return cmd
+}
+
+// doctor checks the bus.
+func runDoctor(ctx context.Context, a *cli.App, admin string, noAsk bool) (finding.List, error) {
+	cred, err := a.Credential()
+	if err != nil {
+		return nil, err
+	}
+	opts := doctor.Options{NoAsk: noAsk, Tenant: a.Tenant, Expires: cred.Expires, Inbox: a.InboxURL(), Trust: a.InboxCAs(), ClientCert: cred.CertFile, ClientKey: cred.KeyFile}
+	quiet := slog.New(slog.DiscardHandler) // some checks are denied on purpose
+	nc, err := connection.Connect(connection.Credential(a.Trust(cred)), quiet, nats.RetryOnFailedConnect(false))
+	if err != nil {
+		return finding.List{{What: "server", State: finding.Broken, Words: fmt.Sprintf("cannot connect to %s: %v; start the server, or give the right --nats-url and credential", cred.URL, err)}}, nil
+	}
+	defer nc.Close()
+	opts.Operator = nc
+	if opts.Expires.IsZero() {
+		if who, err := connection.Identify(cred.Creds); err == nil {
+			opts.Expires = who.Expires
+		}
+	}
+	as := func(r rights.Role) (*nats.Conn, error) {
+		c, err := a.Local(r)
+		if err != nil {
+			return nil, err
+		}
+		return connection.Connect(connection.Credential(a.Trust(c)), quiet, nats.RetryOnFailedConnect(false), nats.Name("askbus doctor as "+c.Name))
+	}
+	switch {
+	case admin != "":
+		opts.Reader, err = connection.Connect(connection.Credential(a.Trust(client.Credential{URL: cred.URL, CredsFile: admin})), quiet, nats.RetryOnFailedConnect(false))
+	case a.Creds == "" && a.NATS.URL == "":
+		opts.Credential = as
+		opts.Reader, err = as(rights.Role{Name: rights.RoleMaintenance})
+	}
+	if err != nil {
+		return finding.List{{What: "ledger", State: finding.Broken, Words: fmt.Sprintf("cannot connect: %v", err)}}, nil
+	}
+	if opts.Reader != nil {
+		defer opts.Reader.Close()
+	}
+	return doctor.Run(ctx, opts), nil
+}
+
+// slackFindings returns the findings of "askbus slack doctor", if a token is set.
+func slackFindings(ctx context.Context, a *cli.App, s *slackSettings) finding.List {
+	if s.Slack.Slack.BotToken == "" && s.Slack.Slack.BotTokenFile == "" {
+		return nil
+	}
+	opts, err := slackOptions(a, &s.Slack)
+	if err != nil {
+		return finding.List{{What: "slack", State: finding.Broken, Words: err.Error()}}
+	}
+	app, err := slack.New(nil, opts)
+	if err != nil {
+		return finding.List{{What: "slack", State: finding.Broken, Words: err.Error()}}
+	}
+	found := app.Doctor(ctx, "")
+	for i := range found {
+		found[i].What = "slack " + found[i].What
+	}
+	return found
+}
+
+// tellFindings prints the findings, and returns an error if any is broken.
+func tellFindings(a *cli.App, found finding.List) error {
+	if a.JSON() {
+		if err := a.TellJSON(found); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range found {
+			fmt.Fprintln(a.Stdout, ask.CleanText(fmt.Sprintf("%-7s %s: %s", f.State, f.What, f.Words)))
+		}
+	}
+	if n := found.Broken(); n > 0 {
+		return fmt.Errorf("%d of %d checks failed", n, len(found))
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package doctor_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/bus/state"
+	"github.com/askbus/askbus/internal/process/finding"
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/role/doctor"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/internal/testkit/natstest"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+)
+
+// options checks everything of a bus.
+func options(t *testing.T, b *natstest.Bus) doctor.Options {
+	t.Helper()
+	return doctor.Options{
+		Operator: b.Connect(rights.Role{Name: rights.RoleOperator}), Reader: b.Connect(rights.Role{Name: rights.RoleMaintenance}), Tenant: "acme",
+		Credential: func(r rights.Role) (*nats.Conn, error) {
+			c, err := b.Credential(r)
+			if err != nil {
+				return nil, err
+			}
+			return connection.Connect(connection.Credential(c), nil)
+		},
+	}
+}
+
+func TestAHealthyBus(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	l := doctor.Run(t.Context(), options(t, b))
+	if l.Broken() > 0 {
+		t.Errorf("%+v", l)
+	}
+	for what, words := range map[string]string{
+		"server": "nats-server", "partitions": "all 4", "streams": "as a broker creates them", "replicas": "1 of each stream", "clocks": "those of askbus and of this machine agree",
+		"brokers": "1 of", "rights of agent": "checked", "rights of ledger": "checked", "rights of maintenance": "checked", "rights of clock": "checked", "test ask": "the outcome received",
+	} {
+		said(t, l, what, finding.Good, words)
+	}
+}
+
+func TestABusWithoutABroker(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{NoBroker: true})
+	l := doctor.Run(t.Context(), options(t, b))
+	said(t, l, "ledger", finding.Broken, "start a broker")
+	said(t, l, "brokers", finding.Broken, "none responds")
+	said(t, l, "test ask", finding.Broken, "no broker")
+}
+
+// Push and the issuer are judged by what a real bus reports.
+func TestPushAndIssuerOfABus(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	o := options(t, b)
+	o.NoAsk = true
+	l := doctor.Run(t.Context(), o)
+	said(t, l, "issuer", finding.Missing, "none runs")
+	said(t, l, "push", finding.Good, "no browser")
+	subscriptions := state.Open(b.Responder("web"), state.Responder("web", ""), state.Push)
+	if _, err := subscriptions.Create(t.Context(), state.Key{Name: "mei.phone"}, map[string]string{"principal": "os:mei"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	issuer := b.Connect(rights.Role{Name: rights.RoleIssuer})
+	if _, err := issuer.Subscribe(subject.Exchange, func(m *nats.Msg) {
+		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{micro.ErrorHeader: {ask.CodeInvalid}}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := issuer.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	l = doctor.Run(t.Context(), o)
+	said(t, l, "issuer", finding.Good, "it responds")
+	said(t, l, "push", finding.Broken, "browsers (1), but none was ever sent")
+	o.Credential, o.Reader = nil, nil
+	l = doctor.Run(t.Context(), o)
+	said(t, l, "issuer", finding.Missing, "not checked")
+	said(t, l, "push", finding.Missing, "not checked")
+}
+
+func TestBrokersOfTwoVersions(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{Broker: broker.Options{Version: "v1.0.0"}})
+	b.Broker(broker.Options{Version: "v1.1.0"})
+	o := options(t, b)
+	o.Reader, o.Credential, o.NoAsk = nil, nil, true
+	l := doctor.Run(t.Context(), o)
+	said(t, l, "brokers", finding.Missing, "1 of v1.0.0, 1 of v1.1.0")
+	said(t, l, "ledger", finding.Missing, "--admin-creds")
+	said(t, l, "rights", finding.Missing, "not checked")
+	said(t, l, "test ask", finding.Missing, "not sent")
+}
+
+// Manual changes of streams are found.
+func TestStreamsThatSomebodyChanged(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	js, err := jetstream.New(natstest.Plain(t, b.Server, rights.Role{Name: rights.RoleLedgerAdmin}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(t.Context(), subject.Stream(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := s.CachedInfo().Config
+	cfg.RePublish, cfg.MaxAge = nil, 1<<40
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream(t.Context(), subject.Stream(2)); err != nil {
+		t.Fatal(err)
+	}
+	o := options(t, b)
+	o.Credential, o.NoAsk = nil, true
+	l := doctor.Run(t.Context(), o)
+	said(t, l, "partitions", finding.Broken, "missing: ASKS_02")
+	said(t, l, "streams", finding.Broken, "ASKS_01: max_age is")
+	said(t, l, "streams", finding.Broken, "republish is off")
+}
+
+// A server that allows everything is found by testing.
+func TestRightsThatAreTooWide(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	o := options(t, b)
+	o.NoAsk, o.Reader = true, nil
+	o.Credential = func(rights.Role) (*nats.Conn, error) {
+		c, err := b.Credential(rights.Role{Name: rights.RoleAdmin})
+		if err != nil {
+			return nil, err
+		}
+		return connection.Connect(connection.Credential(c), nil)
+	}
+	l := doctor.Run(t.Context(), o)
+	said(t, l, "rights of agent", finding.Broken, "must not")
+	o.Credential = func(rights.Role) (*nats.Conn, error) {
+		c, err := b.Credential(rights.Role{Name: rights.RoleResponder, Type: "doctor", Tenant: "other"})
+		if err != nil {
+			return nil, err
+		}
+		return connection.Connect(connection.Credential(c), nil)
+	}
+	said(t, doctor.Run(t.Context(), o), "rights of agent", finding.Broken, "may not publish to askv1.doctor.s1.get.none")
+}
+
+// A check that there was no time for is reported as not made, not as failed.
+func TestChecksWithoutTimeAreNotMade(t *testing.T) {
+	t.Parallel()
+	b := natstest.Start(t, natstest.Options{})
+	o := options(t, b)
+	o.Reader, o.Credential = nil, nil
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := doctor.Run(ctx, o)
+	said(t, l, "brokers", finding.Missing, "not checked")
+	said(t, l, "test ask", finding.Missing, "not sent")
+}

@@ -1,0 +1,164 @@
+package role
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/auth"
+	"github.com/askbus/askbus/internal/asking/gateway/token"
+	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/config"
+	"github.com/askbus/askbus/internal/process/daemon"
+	"github.com/askbus/askbus/internal/server/exchange"
+	"github.com/askbus/askbus/internal/server/kube"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/pkg/ask"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+)
+
+// issuerSettings are the settings of "askbus issuer".
+type issuerSettings struct {
+	config.Issuer
+	OpsAddr string `split_words:"true" default:"127.0.0.1:0" desc:"address of /healthz, /readyz and /metrics"`
+	keyOf   string
+}
+
+// IssuerCmd is "askbus issuer".
+func IssuerCmd(a *cli.App) *cobra.Command {
+	var s issuerSettings
+	cmd := &cobra.Command{
+		Use: "issuer", Short: "Swap tokens of service accounts, OIDC issuers and the API for NATS credentials", Args: cobra.NoArgs,
+		Example: "  askbus issuer --rules issuer.yaml",
+		Long: `Swaps tokens for NATS credentials, for the gateways of a bus ("askbus up" does it itself).
+POST /v1/credentials at a gateway sends a token here; this process verifies it, decides by
+the rules file which credential it is swapped for, signs that with the keys in --dir, and
+records it in the list ("askbus auth list"). Terminals that signed in with "askbus login
+URL" also get theirs from here, and lose it when they sign out.
+
+Only this process needs the keys; gateways do not. Without a rules file only API tokens
+are swapped. The rules file is read again when it changes.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.keyOf != "" {
+				if err := rights.ShareKey(s.keyOf, a.Dir); err != nil {
+					return fmt.Errorf("--key-of: %w", err)
+				}
+			}
+			r := NewRunning(cmd.Context(), a)
+			defer r.Close()
+			cred, err := a.CredOf(rights.Role{Name: rights.RoleIssuer})
+			if err != nil {
+				return err
+			}
+			keys, _, err := a.Keys()
+			if err != nil {
+				return err
+			}
+			nc, err := r.issuer(cred, keys, s.Issuer)
+			if err != nil {
+				return err
+			}
+			if err := r.Ops(cmd.Context(), "issuer", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
+				return err
+			}
+			return r.Run(cmd.Context(), func() { a.Note("askbus: issuer on %s, ops at %s", cred.URL, r.After.Ops["issuer"]) })
+		},
+	}
+	cli.Load(&s, cmd)
+	opsFlag(cmd, &s.OpsAddr)
+	cmd.Flags().StringVar(&s.keyOf, "key-of", "", "directory from which to copy the keys at start, on the same machine")
+	issuerFlags(&s.Issuer, cmd)
+	return cmd
+}
+
+func issuerFlags(i *config.Issuer, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&i.Issuer.Rules, "rules", i.Issuer.Rules, "rules file (YAML): which tokens are swapped for which credentials")
+}
+
+// issuer adds the part that swaps tokens for credentials.
+func (r *Process) issuer(cred client.Credential, keys *rights.Issuer, s config.Issuer) (*nats.Conn, error) {
+	source, err := exchange.Open(s.Issuer.Rules, tokenReviews(exchange.SourceOptions{Logger: r.Log}))
+	if err != nil {
+		return nil, cli.Usage("--rules: %w", err)
+	}
+	nc, err := r.connect(cred)
+	if err != nil {
+		return nil, err
+	}
+	tokens := token.NewChecker(nc, r.Log)
+	terminals := auth.NewTerminals(nc, time.Now, r.Log)
+	i := exchange.New(nc, exchange.Options{
+		Source: source, Logger: r.Log, Verifier: keys.Verifier(), Refused: exchangeRefusals(r.reports(nc, "issuer", audit.Issuer())),
+		Person: func(ctx context.Context, of, terminal, tenant string) (exchange.Person, error) {
+			p, err := terminals.Person(ctx, of, terminal)
+			if err != nil {
+				return exchange.Person{}, err
+			}
+			tenant, err = auth.TerminalTenant(p.Access, tenant)
+			return exchange.Person{By: p.By, Tenant: tenant}, err
+		},
+		Tokens: func(ctx context.Context, secret string) (exchange.Proof, error) { return apiToken(ctx, tokens, secret) },
+		Sign: func(g exchange.Grant, address string) ([]byte, string, error) {
+			if address == "" {
+				address = cred.URL
+			}
+			role := rights.Role{Name: g.Role, Type: g.Type, Tenant: g.Tenant, Session: g.Session}
+			c, err := keys.HandOut(address, role, g.May, g.Life, g.Note)
+			if err != nil {
+				return nil, "", err
+			}
+			who, err := connection.Identify(c.Creds)
+			if err != nil {
+				return nil, "", err
+			}
+			body, err := json.Marshal(client.Credential(r.a.CarryTrust(c)))
+			return body, who.User, err
+		},
+	})
+	r.parts = append(r.parts, daemon.Part{Name: "issuer", Run: i.Run}, daemon.Part{Name: "sign-ins of terminals", Run: terminals.Run},
+		daemon.Part{Name: "sign-outs of terminals", Run: func(ctx context.Context) error { return r.signOuts(ctx, keys.Dir(), terminals) }},
+		daemon.Part{Name: "audit of credentials", Run: newCredentialAudit(keys.Dir(), nc, r.Log).Run},
+		daemon.Part{Name: "audit of maintenance", Run: newMaintenanceAudit(keys.Dir(), nc, r.Log).Run})
+	return nc, nil
+}
+
+// tokenReviews lets the API server of this pod's cluster review tokens. Outside a
+// pod, and in one without a token for the API server, it changes nothing.
+func tokenReviews(opts exchange.SourceOptions) exchange.SourceOptions {
+	api, err := kube.New(kube.Dir, os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
+	if err != nil {
+		return opts // rules that want reviews are refused then
+	}
+	opts.ReviewKeys = api.Keys
+	opts.Review = func(ctx context.Context, token, audience string) (exchange.Review, error) {
+		r, err := api.Review(ctx, token, audience)
+		return exchange.Review{Authenticated: r.Authenticated, Audiences: r.Audiences, User: r.User.Name, Groups: r.User.Groups, Extra: r.User.Extra}, err
+	}
+	return opts
+}
+
+// apiToken returns what an API token proves to the issuer.
+func apiToken(ctx context.Context, tokens *token.Checker, secret string) (exchange.Proof, error) {
+	now := time.Now()
+	t, err := tokens.Check(ctx, secret, token.NATS, now)
+	switch {
+	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
+		return exchange.Proof{}, ask.Refuse(ask.CodeUnauthorized, "%s", err)
+	case err != nil:
+		return exchange.Proof{}, err
+	case t.Role != token.Agent:
+		return exchange.Proof{}, ask.Refuse(ask.CodeForbidden, "this token has the role %s; only tokens of the role agent are swapped for credentials", t.Role)
+	}
+	expires := t.Expires
+	if expires.IsZero() {
+		expires = now.Add(token.DefaultLife)
+	}
+	return exchange.Token(t.ID, t.Tenant, t.Sessions, expires), nil
+}

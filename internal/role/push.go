@@ -1,0 +1,77 @@
+package role
+
+import (
+	"github.com/askbus/askbus/internal/answering/push"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/process/config"
+	"github.com/askbus/askbus/internal/process/daemon"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+)
+
+// pushSettings are the settings of "askbus push".
+type pushSettings struct {
+	config.Listen
+	config.Web
+	config.Push
+}
+
+// PushCmd is "askbus push".
+func PushCmd(a *cli.App) *cobra.Command {
+	var s pushSettings
+	cmd := &cobra.Command{
+		Use: "push", Short: "Notify phones and browsers whose page is closed, by web push; any number of replicas", Args: cobra.NoArgs,
+		Example: "  askbus push",
+		Long: `Sends notifications to browsers where people enabled them in the web inbox. "askbus up"
+does the same. It needs the inboxes' cookie key: with --dir of an "askbus server" it is
+derived there; elsewhere set ASKBUS_CREDS (a responder's of type push) and
+ASKBUS_WEB_COOKIE_KEY.
+
+It calls the push services of Chrome, Edge, Firefox and Safari over HTTPS, and no other
+hosts except those in ASKBUS_PUSH_HOSTS.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := NewRunning(cmd.Context(), a)
+			defer r.Close()
+			cred, err := a.CredOf(rights.Role{Name: rights.RoleResponder, Type: push.Type})
+			if err != nil {
+				return err
+			}
+			cookieKey, err := a.CookieKey(s.Web)
+			if err != nil {
+				return err
+			}
+			nc, err := r.push(cred, s.Push, cookieKey)
+			if err != nil {
+				return err
+			}
+			if err := r.Ops(cmd.Context(), "push", s.OpsAddr, func() error { return natsReady(nc) }); err != nil {
+				return err
+			}
+			return r.Run(cmd.Context(), func() { a.Note("askbus: notifying by web push, ops at %s", r.After.Ops["push"]) })
+		},
+	}
+	cli.Load(&s, cmd)
+	opsFlag(cmd, &s.OpsAddr)
+	return cmd
+}
+
+// push makes the push surface on its own connection.
+func (r *Process) push(c client.Credential, p config.Push, cookieKey []byte) (*nats.Conn, error) {
+	keys, err := push.DeriveKeys(cookieKey)
+	if err != nil {
+		return nil, err
+	}
+	nc, err := r.connect(c)
+	if err != nil {
+		return nil, err
+	}
+	role, _ := rights.ParseUser(c.Name) // unknown roles stay empty
+	app, err := push.New(nc, keys, push.Options{Hosts: p.Push.Hosts, Contact: p.Push.Contact, Tenant: role.Tenant, Logger: r.Log})
+	if err != nil {
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	r.parts = append(r.parts, daemon.Part{Name: "push", Run: app.Run})
+	return nc, nil
+}

@@ -1,0 +1,396 @@
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/answering/auth"
+	"github.com/askbus/askbus/internal/answering/push"
+	"github.com/askbus/askbus/internal/answering/web"
+	"github.com/askbus/askbus/internal/bus/audit"
+	"github.com/askbus/askbus/internal/bus/broker"
+	"github.com/askbus/askbus/internal/bus/connection"
+	"github.com/askbus/askbus/internal/bus/ledger"
+	"github.com/askbus/askbus/internal/bus/quota"
+	"github.com/askbus/askbus/internal/cli"
+	"github.com/askbus/askbus/internal/cli/operator"
+	"github.com/askbus/askbus/internal/process/backoff"
+	"github.com/askbus/askbus/internal/process/config"
+	"github.com/askbus/askbus/internal/process/daemon"
+	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/internal/process/httpserver"
+	"github.com/askbus/askbus/internal/process/metrics"
+	"github.com/askbus/askbus/internal/server/certificate"
+	"github.com/askbus/askbus/internal/server/identity"
+	"github.com/askbus/askbus/internal/server/natsd"
+	"github.com/askbus/askbus/internal/server/rights"
+	"github.com/askbus/askbus/pkg/client"
+	"github.com/askbus/askbus/pkg/responder"
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Process is a long-running process under construction: its parts in the order of their
+// dependencies, and the contents of context.json.
+type Process struct {
+	a          *cli.App
+	stopped    <-chan struct{}
+	Log        *slog.Logger
+	metrics    *metrics.Set
+	tracing    trace.TracerProvider // nil: nothing is traced
+	before     cli.Context          // context.json at start
+	After      cli.Context          // what this process writes into it
+	parts      []daemon.Part
+	last       []daemon.Part  // started last, stopped first
+	mounts     *http.ServeMux // served at the inbox's address
+	bus        []nats.Option  // connect to the server in this process
+	keys       *rights.Issuer // of the server in this process
+	Closes     []func()
+	clockAhead time.Duration       // torture: offset of the clock
+	tls        *certificate.Keeper // of the listeners; nil: no TLS
+	insecure   bool                // allow other machines to reach them without TLS
+	linkHost   string              // in links, if we listen on all addresses; empty: 127.0.0.1
+	pages      string              // URL of the inbox for browsers
+	signedIn   chan struct{}       // signals a sign-in at the inbox
+	twin       net.Listener        // of the inbox, at the other loopback address; see [Process.listen]
+	second     bool                // another inbox of this directory runs and keeps its address in context.json
+}
+
+// NewRunning begins a process that ctx stops.
+func NewRunning(ctx context.Context, a *cli.App) *Process {
+	before, err := cli.ReadContext(a.Dir)
+	if err != nil {
+		a.Note("askbus: warning: %v", err)
+	}
+	return &Process{signedIn: make(chan struct{}, 1), a: a, stopped: ctx.Done(), Log: a.Logger(), metrics: metrics.New(), before: before, tracing: a.Tracing()}
+}
+
+// Run writes context.json and runs the parts until a signal.
+func (r *Process) Run(ctx context.Context, ready func()) error {
+	err := cli.UpdateContext(r.a.Dir, func(c *cli.Context) {
+		if r.After.NATSURL != "" {
+			c.NATSURL, c.Operator = r.After.NATSURL, r.After.Operator
+			c.NATSCAFile, c.NATSServerName = r.After.NATSCAFile, r.After.NATSServerName
+		}
+		first := !r.second || r.After.HTTPURL == c.HTTPURL || !served(ctx, c.HTTPURL)
+		if r.After.HTTPURL != "" && first {
+			c.HTTPURL = r.After.HTTPURL
+		}
+		if r.After.InteractURL != "" {
+			c.InteractURL = r.After.InteractURL
+		}
+		for role, url := range r.After.Ops {
+			c.SetOps(role, url)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, note := range r.a.Moved { // only now: a process that does not start has moved nothing
+		r.a.Note("askbus: %s", note)
+	}
+	if r.tls != nil { // before it says that it is ready: until then a SIGHUP ends the process
+		all, stop := context.WithCancel(context.WithoutCancel(ctx)) // it may come while the process drains
+		defer stop()
+		again := daemon.Hangups(all)
+		r.parts = append(r.parts, daemon.Part{Name: "certificate", Run: func(ctx context.Context) error { return r.tls.Run(ctx, again) }})
+	}
+	if ready != nil {
+		ready()
+	}
+	return daemon.Run(ctx, append(r.parts, r.last...)...)
+}
+
+// Close closes what the process holds open, the last opened first.
+func (r *Process) Close() {
+	for _, end := range slices.Backward(r.Closes) {
+		end()
+	}
+}
+
+// server starts the embedded server.
+func (r *Process) server(s *upSettings, cluster *natsd.Cluster) (*natsd.Server, error) {
+	bytes, err := file.ParseSize(s.MaxStore)
+	if err == nil {
+		err = natsd.CheckBudget(bytes)
+	}
+	if err != nil {
+		return nil, cli.Usage("--max-store: %w", err)
+	}
+	if s.NATSMessages == 0 || s.NATSMessages < -1 {
+		return nil, cli.Usage("--nats-messages: invalid limit %d: use a number above 0, or -1 for none", s.NATSMessages)
+	}
+	quotas, err := r.quotas(s.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.guard("NATS", s.NATSAddr, "--nats-addr"); err != nil {
+		return nil, err
+	}
+	use, moved := sticky(s.NATSAddr, r.before.NATSURL)
+	opts := natsd.Options{
+		Dir: r.a.Dir, Addr: use, MaxStore: bytes, Cluster: cluster, Logger: r.Log,
+		Wait: s.StoreWait, Stopped: r.stopped,
+		Bounds: natsd.Bounds{Messages: s.NATSMessages, Connections: func(tenant string) (int, int) { return quotas().Connections(tenant) }},
+	}
+	if r.tls != nil {
+		opts.TLS = r.tls.NATS()
+	}
+	srv, err := natsd.Start(opts)
+	if err != nil {
+		return nil, err
+	}
+	r.Closes = append(r.Closes, srv.Close)
+	r.bus = append(r.bus, nats.InProcessServer(srv))
+	if moved {
+		r.a.Moved = append(r.a.Moved, fmt.Sprintf("the previous NATS port is taken; now at %s", srv.Addr()))
+	}
+	r.keys, r.After.NATSURL = srv.Issuer(), srv.URL()
+	r.noteTrust(srv.URL())
+	operator, err := r.local(rights.Role{Name: rights.RoleOperator})
+	if err != nil {
+		return nil, err
+	}
+	r.After.Operator = &operator
+	r.parts = append(r.parts, daemon.Part{Name: "operator's credential", Run: r.renewOperator})
+	return srv, nil
+}
+
+// renewOperator renews the credential in context.json, which is valid for a day.
+func (r *Process) renewOperator(ctx context.Context) error {
+	tick := time.NewTicker(8 * time.Hour)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		operator, err := r.local(rights.Role{Name: rights.RoleOperator})
+		if err == nil {
+			err = cli.UpdateContext(r.a.Dir, func(c *cli.Context) { c.Operator = &operator })
+		}
+		if err != nil {
+			r.Log.Error("cannot renew the operator's credential in context.json", slog.Any("error", err))
+		}
+	}
+}
+
+// broker makes a broker on its connections.
+func (r *Process) broker(ctx context.Context, creds operator.BrokerCreds, l config.Ledger, types []string) (*broker.Broker, error) {
+	if err := broker.CheckTypes(types); err != nil {
+		return nil, cli.Usage("--responder-types: %w", err)
+	}
+	budget, err := file.ParseSize(l.MaxStore)
+	if err != nil {
+		return nil, cli.Usage("--max-store: %w", err)
+	}
+	audited, err := operator.AuditSettings(l.AuditRetention, l.AuditBytes, l.AuditFull)
+	if err != nil {
+		return nil, err
+	}
+	quotas, err := r.quotas(l.Policy)
+	if err != nil {
+		return nil, err
+	}
+	svcConn, err := r.connect(creds.Service)
+	if err != nil {
+		return nil, err
+	}
+	ledConn, err := r.connect(creds.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := r.servers(creds.Clock)
+	if err != nil {
+		return nil, err
+	}
+	open, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	ledger, err := ledger.Open(open, ledConn, ledger.Options{
+		Partitions: l.Partitions, Replicas: l.Replicas, Retention: l.Retention, Margin: l.Margin, Budget: budget, Logger: r.Log, Audit: audited,
+		Servers: servers, Clock: func() time.Time { return time.Now().Add(r.clockAhead) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	verifier, err := r.verifier()
+	if err != nil {
+		return nil, err
+	}
+	b := broker.New(svcConn, ledger, broker.Options{
+		Logger: r.Log, Version: cli.BuildVersion(), Types: types, Metrics: r.metrics, Tracing: r.tracing, Verifier: verifier,
+		Quotas: quotas, Policy: func(tenant string) string { return quotas().MinProof(tenant) },
+	})
+	r.parts = append(r.parts, daemon.Part{Name: "broker", Run: b.Run})
+	return b, nil
+}
+
+// servers connects to the system account, to ask the servers for their time. It returns nil if
+// there is no credential for that, or if the NATS server is not askbus's and refuses it.
+func (r *Process) servers(c client.Credential) (*nats.Conn, error) {
+	const without = "a wrong clock of a server is reported without its name, and the server keeps its lead"
+	if c.Creds == "" {
+		r.Log.Warn("the broker's credential lacks the part that asks the servers for their time: "+without, slog.String("help", "print it again with \"askbus auth broker\""))
+		return nil, nil
+	}
+	nc, err := r.connect(c)
+	if errors.Is(err, nats.ErrAuthorization) {
+		r.Log.Warn("the NATS server refuses the credential that asks the servers for their time: "+without, slog.Any("error", err))
+		return nil, nil
+	}
+	return nc, err
+}
+
+// verifier checks the credentials of responders: with the account in the directory, or the one from
+// the broker's own credential.
+func (r *Process) verifier() (broker.Verifier, error) {
+	if r.a.Creds == "" {
+		return identity.NewVerifier(identity.BusAccount(r.a.Dir)), nil
+	}
+	c, err := operator.ReadBrokerCreds(r.a.Creds)
+	if err != nil {
+		return nil, err
+	}
+	if c.Account == "" {
+		r.Log.Warn("the broker's credential lacks the account's JWT, so nobody can answer in a person's name; print it again with \"askbus auth broker\"")
+	}
+	return identity.NewVerifier(func() (string, error) {
+		c, err := operator.ReadBrokerCreds(r.a.Creds)
+		if err == nil && c.Account == "" {
+			err = errors.New("it lacks the account; print the credential again with \"askbus auth broker\"")
+		}
+		return c.Account, err
+	}), nil
+}
+
+// quotas returns the limits of tenants: those of the policy file, else the defaults.
+func (r *Process) quotas(path string) (func() *quota.Policy, error) {
+	if path == "" {
+		p := quota.Default()
+		return func() *quota.Policy { return p }, nil
+	}
+	f, err := file.OpenLive(path, quota.Parse, r.Log)
+	if err != nil {
+		return nil, cli.Usage("--policy: %w", err)
+	}
+	return f.Content, nil
+}
+
+// waitSaid is how often a role says again that it waits for its server.
+const waitSaid = 30 * time.Second
+
+// connect connects with a credential; the connection closes after the parts have stopped.
+func (r *Process) connect(c client.Credential) (*nats.Conn, error) {
+	if r.bus != nil {
+		c.URL = strings.Replace(c.URL, "tls://", "nats://", 1) // in-process
+	} else {
+		c = r.a.Trust(c)
+	}
+	nc, err := connection.Connect(connection.Credential(c), r.Log, r.bus...)
+	begun := time.Now()
+	end, say := begun.Add(r.a.NATS.Wait), begun
+	for try := 0; notYet(err) && time.Now().Before(end); try++ {
+		if !time.Now().Before(say) {
+			r.Log.Warn("nothing answers at the NATS server: trying again", slog.String("url", c.URL), slog.Any("error", err), slog.Duration("at_most", time.Until(end).Round(time.Second)))
+			say = time.Now().Add(waitSaid)
+		}
+		select {
+		case <-time.After(min(backoff.Delay(100*time.Millisecond, try), time.Until(end))):
+		case <-r.stopped:
+			return nil, fmt.Errorf("stopped while nothing answered at %s: %w", c.URL, context.Canceled)
+		}
+		nc, err = connection.Connect(connection.Credential(c), r.Log, r.bus...)
+	}
+	if errors.Is(err, nats.ErrNoServers) {
+		if r.a.Creds != "" { // of a server elsewhere
+			return nil, fmt.Errorf("nothing answers at %s; check that the server runs, and that its address is right and can be reached from here", c.URL)
+		}
+		return nil, fmt.Errorf("nothing answers at %s; is \"%s\" running?", c.URL, r.a.Hint("server"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", c.URL, err)
+	}
+	r.Closes = append(r.Closes, nc.Close)
+	return nc, nil
+}
+
+// notYet reports whether a connection failed as it does while its server starts: nothing listens,
+// the server's name is not in DNS yet or DNS fails, or a proxy before it closes or drops the connection.
+func notYet(err error) bool {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return true
+	}
+	dial, ok := errors.AsType[*net.OpError](err)
+	return ok && (dial.Op == "dial" || dial.Op == "read") || errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF)
+}
+
+// inbox makes the web inbox on its own connection.
+func (r *Process) inbox(c client.Credential, ln net.Listener, w config.Web, p config.Push, limits httpserver.Limits, cookieKey []byte) (*nats.Conn, error) {
+	nc, err := r.connect(c)
+	if err != nil {
+		return nil, err
+	}
+	role, _ := rights.ParseUser(c.Name) // unknown roles stay empty
+	resp, err := responder.New(nc, "web", responder.Options{Tenant: role.Tenant, Session: role.Session, Logger: r.Log, TracerProvider: r.tracing})
+	if err != nil {
+		return nil, err
+	}
+	base := r.base(ln)
+	if role.Session != "" {
+		return nil, cli.Usage("the credential of %s is for one session; an inbox stores sign-ins and needs a credential for a tenant or for all", c.Name)
+	}
+	pages, err := web.PagesAt(cookieKey, base)
+	if err != nil {
+		return nil, err
+	}
+	ways, err := r.signIns(nc, role.Tenant, base, pages, w)
+	if err != nil {
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	atOnce := auth.Options{Idle: w.Web.Idle, Life: w.Web.Life, Tenant: role.Tenant, Logger: r.Log}
+	if ways.provider != nil {
+		atOnce.Refresh, atOnce.Every, atOnce.Key = ways.provider.Refresh, w.Web.OIDC.Refresh, tokenKey(cookieKey)
+	}
+	sessions, err := auth.NewSessions(nc, atOnce)
+	if err != nil {
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	pushKeys, err := push.DeriveKeys(cookieKey)
+	if err != nil {
+		return nil, err
+	}
+	options := web.Options{
+		CookieKey: cookieKey, Sessions: beginnings{sessions, r.signedIn}, Push: push.NewStore(nc, pushKeys, role.Tenant, p.Push.Hosts, nil), Flags: strings.TrimSpace(strings.TrimPrefix(r.a.Hint(""), "askbus")), Identity: cli.LocalUser(w.Groups), Hosts: w.Web.Hosts, BaseURL: base, Logger: r.Log,
+	}
+	options.Note = inboxEvents(r.reports(nc, "inbox", audit.Surface("web", role.Tenant)))
+	options.Terminals = terminalSignIns{sessions, nc, role.Tenant}
+	ways.into(&options)
+	if pages != base {
+		if options.Host, err = web.HostOf(cookieKey); err != nil {
+			return nil, err
+		}
+	}
+	srv, err := web.New(cli.NewBoard(resp, role), resp, options)
+	if err != nil {
+		return nil, &cli.ExitError{Code: cli.ExitUsage, Err: err}
+	}
+	r.After.HTTPURL, r.pages = base, pages
+	// The inbox stops first: it ends the live streams, which would block the HTTP server's
+	// shutdown.
+	handler := r.mounted(srv.Handler())
+	r.parts = append(r.parts, daemon.HTTP("http", ln, handler, limits, 5*time.Second))
+	if r.twin != nil {
+		r.parts = append(r.parts, daemon.HTTP("http at the other loopback address", r.twin, handler, limits, 5*time.Second))
+	}
+	r.parts = append(r.parts, daemon.Part{Name: "web", Run: srv.Run})
+	return nc, nil
+}

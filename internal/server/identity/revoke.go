@@ -1,0 +1,174 @@
+package identity
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/process/file"
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+)
+
+const (
+	// maxRevoked bounds the revocations of an account: its JWT may have 1 MiB,
+	// about 11,000 of them.
+	maxRevoked = 10_000
+
+	// longest is how long a revocation of a key with an unknown expiry is kept.
+	longest = 367 * 24 * time.Hour
+
+	// forget is how long an expired credential stays in the list.
+	forget = 30 * 24 * time.Hour
+)
+
+// List returns the handed-out credentials, the newest last.
+func List(dir string) ([]Issued, error) {
+	if _, err := LoadKeys(dir); err != nil {
+		return nil, err
+	}
+	return readIssued(dir)
+}
+
+// Revoke revokes credentials by their public keys, and returns their entries in
+// the list. It also revokes keys that are not in the list. Signing the account
+// again drops revocations of expired credentials.
+func Revoke(dir string, keys []string, now time.Time) ([]Issued, error) {
+	for _, key := range keys {
+		if !nkeys.IsValidPublicUserKey(key) {
+			return nil, fmt.Errorf("invalid key %q: it begins with U and has 56 characters; see \"askbus auth list\"", key)
+		}
+	}
+	var revoked []Issued
+	err := locked(dir, func() error {
+		k, err := LoadKeys(dir)
+		if err != nil {
+			return err
+		}
+		list, err := readIssued(dir)
+		if err != nil {
+			return err
+		}
+		now := now.UTC().Truncate(time.Second)
+		for _, key := range keys {
+			i := slices.IndexFunc(list, func(i Issued) bool { return i.Key == key })
+			if i < 0 {
+				list = append(list, Issued{Key: key, Name: "unknown", Issued: now, Expires: now.Add(longest)})
+				i = len(list) - 1
+			}
+			if list[i].Revoked == nil {
+				list[i].Revoked = &now
+			}
+			revoked = append(revoked, list[i])
+		}
+		list = slices.DeleteFunc(list, func(i Issued) bool { return i.forgotten(now) })
+		// The list first: a revocation that is not in it would never be
+		// dropped.
+		if err := writeIssued(dir, list); err != nil {
+			return err
+		}
+		return revocations(dir, k, list, now)
+	})
+	return revoked, err
+}
+
+// revocations signs the accounts whose revocations differ from the list's.
+func revocations(dir string, k *Keys, list []Issued, now time.Time) error {
+	a, err := ReadAccounts(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{System, Ledger, Bus} {
+		claims, err := a.Claims(name)
+		if err != nil {
+			return err
+		}
+		want := jwt.RevocationList{}
+		for _, i := range list {
+			if account := k.Signing[i.Scope].Account; i.Revoked != nil && now.Before(i.Expires) && (account == name || account == "") {
+				want.Revoke(i.Key, *i.Revoked)
+			}
+		}
+		if len(want) > maxRevoked {
+			return fmt.Errorf("%d credentials of account %s are revoked, more than %d; make new signing keys for their roles with \"askbus auth rotate ROLE\" and drop the old keys with --drop-old, and hand out new credentials", len(want), name, maxRevoked)
+		}
+		if len(want) == 0 {
+			want = nil
+		}
+		if len(want) == len(claims.Revocations) && !slices.ContainsFunc(list, func(i Issued) bool {
+			_, has := claims.Revocations[i.Key]
+			_, wanted := want[i.Key]
+			return has != wanted
+		}) {
+			continue
+		}
+		claims.Revocations = want
+		if err := a.resign(dir, claims); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeIssued writes the whole list.
+func writeIssued(dir string, list []Issued) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	for _, i := range list {
+		if err := enc.Encode(i); err != nil {
+			return err
+		}
+	}
+	if err := file.Replace(filepath.Join(dir, folder, issuedFile), b.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("write the list of credentials: %w", err)
+	}
+	return nil
+}
+
+// Rotate makes a new signing key for a role, in all its widths. The old keys
+// stay valid until they are dropped, which invalidates every credential that
+// they signed.
+func Rotate(dir string, scopes []Scope, role string, dropOld bool) error {
+	return locked(dir, func() error {
+		k, err := LoadKeys(dir)
+		if err != nil {
+			return err
+		}
+		found := false
+		for name, s := range k.Signing {
+			if name != role && !strings.HasPrefix(name, role+"-") {
+				continue
+			}
+			found = true
+			if dropOld {
+				s.Seeds = s.Seeds[:1]
+			} else {
+				kp, err := nkeys.CreateAccount()
+				if err != nil {
+					return err
+				}
+				private, err := seed(kp)
+				if err != nil {
+					return err
+				}
+				s.Seeds = append([]string{private}, s.Seeds...)
+			}
+			k.Signing[name] = s
+		}
+		if !found {
+			return fmt.Errorf("no role %q has signing keys here", role)
+		}
+		if err := k.save(filepath.Join(dir, folder)); err != nil {
+			return fmt.Errorf("write keys: %w", err)
+		}
+		a, err := ReadAccounts(dir)
+		if err != nil {
+			return err
+		}
+		return a.update(dir, scopes)
+	})
+}

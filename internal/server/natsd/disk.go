@@ -1,0 +1,106 @@
+package natsd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"syscall"
+
+	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/internal/server/rights"
+)
+
+// minStore is the smallest workable budget of a ledger: each of its four
+// partitions writes block files of 8 MiB, and frees space only when it rewrites
+// a whole file next to the old one.
+const minStore = 64 << 20
+
+// lowDisk is the free space below which a server is not ready: a failed write
+// stops its stream until the store is opened again.
+const lowDisk = 32 << 20
+
+// CheckBudget refuses a budget that is too small.
+func CheckBudget(bytes int64) error {
+	if bytes < minStore {
+		return fmt.Errorf("%s is too little; use at least %s: each partition writes files of 8 MiB, and frees space only when it rewrites a whole file next to the old one", file.SizeText(bytes), file.SizeText(minStore))
+	}
+	return nil
+}
+
+// disk compares the budget of a store with its disk.
+type disk struct {
+	Budget int64
+	Used   int64 // by the store's files
+	Free   int64 // on their file system
+}
+
+// lacks returns how much of the budget the disk cannot hold.
+func (d disk) lacks() int64 { return max(0, d.Budget-d.Used-d.Free) }
+
+// readDisk measures the disk. It does not lock the store.
+func readDisk(dir string, budget int64) (disk, error) {
+	d := disk{Budget: budget}
+	free, err := freeDisk(dir)
+	if err != nil {
+		return d, err
+	}
+	d.Free = free
+	err = filepath.WalkDir(filepath.Join(dir, rights.StoreDir), func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return gone(err)
+		}
+		info, err := e.Info()
+		if err == nil {
+			d.Used += info.Size()
+		}
+		return gone(err)
+	})
+	return d, err
+}
+
+// gone ignores that a file was removed while its directory was read.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func freeDisk(dir string) (int64, error) {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return 0, fmt.Errorf("measure the disk of %s: %w", dir, err)
+	}
+	return int64(fs.Bavail) * int64(fs.Bsize), nil //nolint:gosec,unconvert // sizes of a disk; their types differ by system
+}
+
+// warnOfDisk warns, at start and while the server runs, if the budget does not
+// fit. It does not refuse: a server whose disk filled up must start to be read,
+// and to end overdue asks.
+func warnOfDisk(log *slog.Logger, dir string, budget int64) {
+	d, err := readDisk(dir, budget)
+	switch {
+	case err != nil:
+		log.Warn("cannot measure the store's disk", slog.Any("error", err))
+	case d.lacks() > 0:
+		log.Warn("the store's budget does not fit on its disk: writes will fail before new asks are refused; make room, or lower --max-store",
+			slog.String("budget", file.SizeText(d.Budget)), slog.String("used", file.SizeText(d.Used)), slog.String("free", file.SizeText(d.Free)), slog.String("lacks", file.SizeText(d.lacks())))
+	}
+}
+
+// minFree is the free space below which a server with this budget is not ready.
+func minFree(budget int64) int64 { return min(lowDisk, budget/10) }
+
+// healthyDisk returns an error if the disk is nearly full, for whatever reason.
+func healthyDisk(dir string, budget int64) error {
+	free, err := freeDisk(dir)
+	if err != nil {
+		return err
+	}
+	if low := minFree(budget); free < low {
+		return fmt.Errorf("the disk of %s has %s left, less than %s: make room now, before a write fails", dir, file.SizeText(free), file.SizeText(low))
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package natsd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// logger passes the server's log to slog and remembers fatal errors, on which
+// the server would otherwise end the process.
+type logger struct {
+	log     *slog.Logger
+	clients *complaints
+	guard   atomic.Pointer[guard] // hears of refused subscriptions; nil: not yet
+
+	mu     sync.Mutex
+	last   string
+	failed string          // the first failed write
+	stuck  map[string]bool // streams of which a write failed
+}
+
+func newLogger(log *slog.Logger, denials int) *logger {
+	return &logger{log: log, clients: newComplaints(log, denials), stuck: map[string]bool{}}
+}
+
+// writeFailure returns the server's message about the first failed write.
+func (l *logger) writeFailure() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
+// forget forgets failed writes: the streams are opened again.
+func (l *logger) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = ""
+	clear(l.stuck)
+}
+
+func (l *logger) fatal() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+func (l *logger) remember(s string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = s
+	if !strings.Contains(strings.ToLower(s), "write error") {
+		return
+	}
+	if l.failed == "" {
+		l.failed = s
+	}
+	if _, rest, ok := strings.Cut(s, "Filestore ["); ok {
+		stream, _, _ := strings.Cut(rest, "]")
+		l.stuck[stream] = true
+	}
+}
+
+// failedIn reports whether a write to this stream failed. The server says so
+// before it counts the message that it could not write.
+func (l *logger) failedIn(stream string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stuck[stream]
+}
+
+func (l *logger) Noticef(format string, v ...any) {
+	l.log.Debug("nats-server", slog.String("text", fmt.Sprintf(format, v...)))
+}
+
+func (l *logger) Warnf(format string, v ...any) {
+	s, level := fmt.Sprintf(format, v...), slog.LevelWarn
+	if _, write := l.clients.take(s, time.Now()); !write {
+		return
+	}
+	if rebuildsState(s) {
+		level = slog.LevelInfo
+	}
+	l.log.Log(context.Background(), level, "nats-server", slog.String("text", s))
+}
+
+// rebuildsState reports whether the server says that it rebuilds its index,
+// timers or sources from the messages, as it does after it was killed. This is
+// not damage.
+func rebuildsState(s string) bool {
+	return strings.Contains(s, "state is outdated; attempting to recover using") ||
+		strings.Contains(s, "Stream state outdated, ") ||
+		strings.HasSuffix(s, "Recovering stream state from index errored: prior state file")
+}
+
+func (l *logger) Errorf(format string, v ...any) {
+	s, now := fmt.Sprintf(format, v...), time.Now()
+	about, write := l.clients.take(s, now)
+	if about {
+		defer l.clients.slow(s, now)
+		if g := l.guard.Load(); g != nil && isRefusedSubscription(s) {
+			g.refusedSubscription(clientOf(s))
+		}
+	}
+	if !about { // lines about clients say nothing about the disk
+		l.remember(s)
+	}
+	if write {
+		l.log.Error("nats-server", slog.String("text", s))
+	}
+}
+
+func (l *logger) Fatalf(format string, v ...any) {
+	s := fmt.Sprintf(format, v...)
+	l.remember(s)
+	l.log.Error("nats-server", slog.String("text", s))
+}
+
+func (l *logger) Debugf(string, ...any) {}
+func (l *logger) Tracef(string, ...any) {}

@@ -1,0 +1,114 @@
+package natsd
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/askbus/askbus/internal/protocol/subject"
+	"github.com/askbus/askbus/internal/server/storecheck"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// mark records the last sequence of each stream outside of the store: a store
+// that comes back shorter has lost acknowledged messages. The record lags the
+// store by at most markEvery and is not synced: after a power cut it may lag
+// more, and then detects less. It is never ahead.
+type mark struct {
+	claims *sync.Mutex // nats-server reads an account in Jsz while UpdateAccountClaims writes it
+	srv    *server.Server
+	log    *logger
+	opts   Options
+	list   *storecheck.Follower
+	file   *os.File
+	storecheck.Marked
+	stop chan struct{}
+	done chan struct{}
+}
+
+const (
+	markEvery = 100 * time.Millisecond
+	diskEvery = 10 * time.Minute
+)
+
+// startMark follows the streams until it is closed. In a cluster it records
+// only the block files: a node may be reset by its peers.
+func startMark(srv *server.Server, log *logger, opts Options, i *storecheck.Inspection, claims *sync.Mutex) (*mark, error) {
+	m := &mark{srv: srv, log: log, claims: claims, opts: opts, list: storecheck.NewFollower(opts.Dir, i.Found), Marked: storecheck.Marked{Account: i.Account, Streams: maps.Clone(i.Seqs)}, stop: make(chan struct{}), done: make(chan struct{})}
+	if opts.Cluster != nil {
+		go m.follow()
+		return m, nil
+	}
+	var err error
+	m.file, err = os.OpenFile(filepath.Join(opts.Dir, storecheck.MarkFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("record the last sequences of the store: %w", err)
+	}
+	go m.follow()
+	return m, nil
+}
+
+func (m *mark) follow() {
+	defer close(m.done)
+	tick := time.NewTicker(markEvery)
+	defer tick.Stop()
+	disk := time.NewTicker(diskEvery)
+	defer disk.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			m.look()
+			m.list.Look(now)
+		case <-disk.C:
+			warnOfDisk(m.opts.Logger, m.opts.Dir, m.opts.MaxStore)
+		case <-m.stop:
+			m.look()
+			return
+		}
+	}
+}
+
+// look writes the file if a stream has advanced: in one call, never shorter
+// than before, so that a crash leaves the old or the new text. A stream of which
+// a write failed does not advance: the server may count the lost message.
+func (m *mark) look() {
+	if m.file == nil {
+		return
+	}
+	m.claims.Lock()
+	info, err := m.srv.Jsz(&server.JSzOptions{Account: m.Account, Streams: true})
+	m.claims.Unlock()
+	if err != nil || len(info.AccountDetails) == 0 {
+		return // JetStream is shutting down
+	}
+	further := false
+	for _, s := range info.AccountDetails[0].Streams {
+		if strings.HasPrefix(s.Name, subject.StreamPrefix) && s.State.LastSeq > m.Streams[s.Name] && !m.log.failedIn(s.Name) {
+			m.Streams[s.Name], further = s.State.LastSeq, true
+		}
+	}
+	if !further {
+		return
+	}
+	if data, err := json.Marshal(m.Marked); err == nil {
+		_, _ = m.file.WriteAt(append(data, '\n'), 0) // it may lag
+	}
+}
+
+// close takes a last look and syncs the file.
+func (m *mark) close() {
+	if m == nil {
+		return
+	}
+	close(m.stop)
+	<-m.done
+	if m.file != nil {
+		_ = m.file.Sync() // it may lag
+		_ = m.file.Close()
+	}
+}

@@ -1,0 +1,107 @@
+package natsd
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/internal/process/file"
+	"github.com/askbus/askbus/internal/server/storecheck"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// After a write that failed, nats-server stores nothing more in that stream
+// until it opens it again. A single server whose disk was full does so by itself
+// when there is room: it stops JetStream, reads the store as at a start, and
+// starts JetStream; connections stay. In a cluster that would also restart the
+// node's Raft groups, which a restart of the process is tried for. Another failure,
+// such as an I/O error, is left to a person.
+
+const reopenEvery = time.Second
+
+// reopener opens the streams again after a full disk.
+type reopener struct {
+	s      *Server
+	log    *slog.Logger
+	config server.JetStreamConfig
+	stop   chan struct{}
+	done   chan struct{}
+}
+
+func (s *Server) startReopener(log *slog.Logger) {
+	config := s.srv.JetStreamConfig()
+	if config == nil {
+		return // it has just been switched off
+	}
+	r := &reopener{s: s, log: log, config: *config, stop: make(chan struct{}), done: make(chan struct{})}
+	r.config.StoreDir = filepath.Dir(config.StoreDir) // the server adds its own folder
+	s.reopener = r
+	go r.run()
+}
+
+func (r *reopener) close() {
+	if r != nil {
+		close(r.stop)
+		<-r.done
+	}
+}
+
+func (r *reopener) run() {
+	defer close(r.done)
+	tick := time.NewTicker(reopenEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if !outOfSpace(r.s.log.writeFailure()) || healthyDisk(r.s.dir, r.s.budget) != nil {
+				continue
+			}
+			if err := r.reopen(); err != nil {
+				r.s.unopened.Store(true)
+				r.log.Error("cannot open the store again after its disk was full: start askbus again", slog.Any("error", err))
+				return
+			}
+		case <-r.stop:
+			return
+		}
+	}
+}
+
+// outOfSpace reports whether a failed write found no room.
+func outOfSpace(failure string) bool {
+	return strings.Contains(failure, "no space left on device") || strings.Contains(failure, "disk quota exceeded")
+}
+
+// reopen stops JetStream, checks the store and starts JetStream.
+func (r *reopener) reopen() error {
+	r.s.claims.Lock() // an update of an account would meet half of it
+	defer r.s.claims.Unlock()
+	begun := time.Now()
+	r.log.Warn("the disk has room again: opening the store again", slog.String("failed", r.s.log.writeFailure()))
+	if err := r.s.srv.ShutdownJetStream(); err != nil {
+		return fmt.Errorf("stop JetStream: %w", err)
+	}
+	found, err := storecheck.Inspect(r.s.dir, true)
+	if err == nil {
+		err = found.MendAudit(true, r.log)
+	}
+	if err == nil {
+		err = found.Err(true)
+	}
+	if err != nil {
+		return err
+	}
+	r.s.log.forget()
+	config := r.config
+	if err := r.s.srv.EnableJetStream(&config); err != nil {
+		return fmt.Errorf("start JetStream: %w", err)
+	}
+	if err := checkStore(r.s.srv, r.s.dir); err != nil {
+		return err
+	}
+	free, _ := freeDisk(r.s.dir) // only for the log
+	r.log.Warn("the store is open again", slog.Duration("took", time.Since(begun)), slog.String("free", file.SizeText(free)))
+	return nil
+}

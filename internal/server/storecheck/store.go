@@ -1,0 +1,78 @@
+package storecheck
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/askbus/askbus/internal/process/file"
+)
+
+const (
+	lockFile    = "lock"
+	versionFile = "version"
+
+	// storeVersion is the version of the directory's layout. An askbus refuses
+	// a newer one.
+	storeVersion = "1"
+)
+
+// ErrInUse means that another process has locked the store.
+var ErrInUse = errors.New("in use by another askbus process")
+
+// Lock creates the directory, locks it and checks its version.
+func Lock(dir string) (*os.File, error) {
+	if dir == "" {
+		return nil, errors.New("no directory given; set --dir")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot create the store's directory: %w; choose another with --dir", err)
+	}
+	if err := checkModes(dir); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the store's directory %s is not writable: %w; fix its permissions or choose another with --dir", dir, err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("the store in %s is %w; stop it, or choose another directory with --dir", dir, ErrInUse)
+		}
+		return nil, fmt.Errorf("cannot lock the store in %s: %w", dir, err)
+	}
+	if err := checkVersion(dir); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+func checkVersion(dir string) error {
+	path := filepath.Join(dir, versionFile)
+	data, err := os.ReadFile(path)
+	switch got := strings.TrimSpace(string(data)); {
+	case errors.Is(err, os.ErrNotExist):
+		if err := writeSynced(path, []byte(storeVersion+"\n")); err != nil {
+			return fmt.Errorf("the store's directory %s is not writable: %w; fix its permissions or choose another with --dir", dir, err)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot read the store's version: %w", err)
+	case got != storeVersion:
+		return fmt.Errorf("the store in %s has version %.20q, this askbus supports version %s; use the newer askbus that wrote it", dir, got, storeVersion)
+	}
+	return nil
+}
+
+// writeSynced replaces a small file that must survive a power cut.
+func writeSynced(path string, data []byte) error {
+	if err := file.Replace(path, data, 0o600); err != nil {
+		return err
+	}
+	return file.SyncDir(filepath.Dir(path))
+}

@@ -1,0 +1,246 @@
+package card
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Card is an ask as one person sees it at one time. Its fields are in the order of display.
+type Card struct {
+	Key  ask.Key
+	Seq  uint64
+	Lang string // of the card's own texts, not of the agent's
+
+	Asker    Asker
+	Priority Priority
+	Waits    Moment
+	Ends     *Moment // nil: ended, or no declared deadline
+	Held     string  // "the agent waits", if pending only while it waits
+	Title    string  // empty if it only repeats the question
+	Several  string  // "4 questions, answered together"
+	Context  *Preview
+	End      *End // nil while it is pending
+
+	May       May
+	Attention []string // "Mei is answering"
+	Questions []Question
+	HowTo     string // how to reply to several questions at once
+
+	AtEnd    string // what the deadline does
+	Defaults []Line
+	Audience string // who may decide, if restricted
+	ForThem  string // the same as a sentence, with the required proof
+	Places   []Place
+	Link     string
+
+	ask   *ask.Ask
+	words *catalogue
+}
+
+// Asker is who asks, for whom, and on what.
+type Asker struct {
+	Agent      string
+	For        string // the agents above it
+	Repository string
+	Branch     string
+	Link       string // URL with details; http or https
+	Host       string // of the link
+	Session    string // display name
+	Tenant     string // if not the default
+}
+
+// Work describes the agent's work in a few words: "acme/payments, branch main".
+func (a *Asker) Work(lang string) string {
+	w := catalogueOf(lang)
+	switch {
+	case a.Branch == "":
+		return a.Repository
+	case a.Repository == "":
+		return fill(w.branch, a.Branch)
+	}
+	return a.Repository + w.comma + fill(w.branch, a.Branch)
+}
+
+// Priority is an ask's priority.
+type Priority struct {
+	Level ask.Priority
+	Words string // empty: normal
+}
+
+// Urgent reports whether the priority is urgent.
+func (p Priority) Urgent() bool { return p.Level == ask.PriorityUrgent }
+
+// Line is a question in short, with its answer.
+type Line struct {
+	Question string
+	Answer   string
+	Note     string
+}
+
+// Place is another surface that shows the ask.
+type Place struct {
+	Where string // "on Slack"
+	Link  string
+	Words string // such as a failure to show it there
+}
+
+// New makes the card of an ask for a person. Others are the other people who look at it.
+func New(r *ask.Record, v Viewer, now time.Time, others ...Attention) *Card {
+	a, w := &r.Ask, v.words()
+	c := &Card{
+		Key: a.Key(), Seq: r.Seq, Lang: w.Tag, Asker: newAsker(a, w), Priority: priority(a, w), Waits: v.When(r.AskedAt, now, Since),
+		Title: line(a.Title), May: v.May(r), Audience: audience(a, w), ask: a, words: w,
+	}
+	if strings.TrimSpace(a.Context) != "" {
+		c.Context = Markdown(a.Context)
+	}
+	switch n := len(a.Questions); {
+	case n == 1 && c.Title == line(a.Questions[0].Text):
+		c.Title = ""
+	case n > 1:
+		c.Several = w.several(n)
+	}
+	for i := range a.Questions {
+		c.Questions = append(c.Questions, newQuestion(a, i, w))
+	}
+	if len(c.Questions) > 1 {
+		c.HowTo = fill(w.severalHow, c.Questions[0].Name())
+	}
+	if c.Audience != "" {
+		c.ForThem = fill(w.forThem, c.Audience)
+	}
+	if needs := w.needs(a.MinProof); needs != "" {
+		c.ForThem = strings.TrimSpace(c.ForThem + " " + fill(w.demands, needs))
+	}
+	if a.ExcludeAsker {
+		c.ForThem = strings.TrimSpace(c.ForThem + " " + w.notAsker)
+	}
+	c.places(r, v)
+	if v.Inbox != "" && c.Key.Valid() {
+		c.Link = strings.TrimRight(v.Inbox, "/") + "/ask/" + c.Key.String()
+	}
+	if r.Outcome != nil {
+		c.End = newEnd(r, v, now)
+		return c
+	}
+	c.atDeadline(r, v, now)
+	c.Attention = v.Others(others...)
+	return c
+}
+
+func newAsker(a *ask.Ask, w *catalogue) Asker {
+	asker := Asker{
+		Agent: cmp.Or(line(a.Agent.Name), line(a.Agent.ID), w.anAgent), For: line(a.Agent.Parent),
+		Repository: line(a.Agent.Repository), Branch: line(a.Agent.Branch), Session: sessionName(line(a.Session)),
+	}
+	if ask.ValidLink(a.Agent.Link) {
+		asker.Link, asker.Host = a.Agent.Link, linkHost(a.Agent.Link)
+	}
+	if a.Tenant != ask.DefaultTenant {
+		asker.Tenant = line(a.Tenant)
+	}
+	return asker
+}
+
+func priority(a *ask.Ask, w *catalogue) Priority {
+	p := Priority{Level: a.Priority}
+	switch a.Priority {
+	case ask.PriorityUrgent:
+		p.Words = w.urgent
+	case ask.PriorityHigh:
+		p.Words = w.high
+	case ask.PriorityNormal, ask.PriorityLow:
+	}
+	return p
+}
+
+func (c *Card) atDeadline(r *ask.Record, v Viewer, now time.Time) {
+	if r.Ask.WhileWaiting {
+		c.Held = c.words.agentWaits
+	}
+	at, declared := r.Deadline()
+	if !declared {
+		return
+	}
+	ends := v.When(at, now, Until)
+	c.Ends = &ends
+	if r.Ask.AtDeadline != ask.AtDeadlineDefault {
+		c.AtEnd = c.words.expires
+		return
+	}
+	c.AtEnd = c.words.defaults
+	for _, ans := range r.Ask.Defaults() {
+		q := r.Ask.Question(ans.QuestionID)
+		if words := said(q, &ans, c.words); words != "" {
+			c.Defaults = append(c.Defaults, Line{Question: short(q, c.words), Answer: words})
+		}
+	}
+}
+
+// short returns a question in a word, for lists of answers.
+func short(q *ask.Question, w *catalogue) string {
+	if q.Header != "" {
+		return strings.TrimSpace(line(q.Header) + w.colon)
+	}
+	return text(q.Text)
+}
+
+func (c *Card) places(r *ask.Record, v Viewer) {
+	for _, receipt := range r.Receipts {
+		if receipt.Type == v.Surface {
+			continue
+		}
+		p := Place{Where: line(c.words.place(receipt.Type))}
+		switch receipt.State {
+		case ask.ReceiptPosted:
+		case ask.ReceiptPosting:
+			p.Words = c.words.onItsWay
+		case ask.ReceiptFailed:
+			p.Words = c.words.failed
+		}
+		for _, at := range receipt.Places { // the first one with a link
+			if where := line(at.Where); p.Link == "" && (strings.HasPrefix(where, "https://") || strings.HasPrefix(where, "http://")) {
+				p.Link = where
+			}
+		}
+		if p.Link == "" && p.Words == "" {
+			p.Words = line(receipt.Words())
+		}
+		c.Places = append(c.Places, p)
+	}
+	slices.SortFunc(c.Places, func(x, y Place) int { return cmp.Compare(x.Where, y.Where) })
+}
+
+// Row is a line of the list of waiting asks.
+type Row struct {
+	Key      ask.Key
+	Heading  string
+	Dir      string
+	Asker    Asker
+	Priority Priority
+	Waits    Moment
+	Ends     *Moment // if it is near
+	Foreign  bool    // this person may not decide it
+}
+
+// NewRow makes the row of a pending ask.
+func NewRow(r *ask.Record, v Viewer, now time.Time) Row {
+	a, w := &r.Ask, v.words()
+	row := Row{
+		Key: a.Key(), Heading: Heading(a), Dir: direction(a.Heading()), Asker: newAsker(a, w), Priority: priority(a, w),
+		Waits: v.When(r.AskedAt, now, Since), Foreign: !v.May(r).Answer,
+	}
+	row.Asker.Agent, row.Asker.Session = ask.Clip(row.Asker.Agent, 40), ask.Clip(row.Asker.Session, 40)
+	if at, declared := r.Deadline(); declared && at.Sub(now) < 24*time.Hour {
+		ends := v.When(at, now, Until)
+		row.Ends = &ends
+	}
+	return row
+}
+
+// Heading returns the one-line name of an ask.
+func Heading(a *ask.Ask) string { return ask.Clip(InlinePlain(line(a.Heading())), 160) }

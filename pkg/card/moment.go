@@ -1,0 +1,40 @@
+package card
+
+import "time"
+
+// Moment is a time in words that a live surface updates as time passes, by its style.
+type Moment struct {
+	At    time.Time
+	Words string
+	Style Style
+}
+
+// Style is how a moment is formatted.
+type Style string
+
+// The styles of moments.
+const (
+	Since Style = "since" // "5 min"
+	Ago   Style = "ago"   // "5 min ago", "just now"
+	Until Style = "until" // "in 40 min", "now"
+	Clock Style = "clock" // "10:02", "3 Nov 10:02" on another day
+)
+
+// Stamp returns the time in RFC 3339.
+func (m Moment) Stamp() string { return m.At.UTC().Format(time.RFC3339) }
+
+// When formats a time for this viewer.
+func (v Viewer) When(at, now time.Time, style Style) Moment {
+	w, m := v.words(), Moment{At: at, Style: style}
+	switch style {
+	case Since:
+		m.Words = w.span(now.Sub(at))
+	case Ago:
+		m.Words = w.ago(now.Sub(at))
+	case Until:
+		m.Words = w.until(at.Sub(now))
+	case Clock:
+		m.Words = w.clock(v.zoned(at, now), v.zoned(now, now))
+	}
+	return m
+}

@@ -1,0 +1,170 @@
+package card
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// filterFrom is the number of options from which a filter helps.
+const filterFrom = 12
+
+// Question is one question of a card.
+type Question struct {
+	ID       string // raw id; see [Question.Name]
+	Number   int    // from 1
+	Of       int    // number of questions
+	Step     string // "1 of 4"; empty for the only one
+	Kind     ask.Kind
+	Unknown  bool // of an unknown, newer kind
+	Chip     string
+	Text     string
+	Brief    string   // beginning of a long text, else empty
+	Dir      string   // the writing direction of the text
+	Marks    []string // such as optional, or required if others are optional
+	Hint     string   // the limits of an answer
+	HowTo    string   // what to type as a reply
+	Optional bool
+	Multiple bool
+	Filter   bool // there are enough options for a filter
+	Previews bool
+	Options  []Option // for a yes-or-no question, these two
+	Other    *Option
+	None     *Option // "no answer", if a single choice is optional
+
+	Placeholder string
+	Long        bool // multi-line text
+	Limits      ask.Limits
+}
+
+// Option is one choice.
+type Option struct {
+	ID          string // raw id
+	Key         string // key to press
+	Label       string
+	Description string
+	Marks       []string // such as recommended
+	Note        string   // other effects of choosing it
+	Recommended bool
+	Cancels     bool
+	Preview     *Preview
+	Shown       bool // its preview is shown while nothing is chosen
+}
+
+// Ids of the options of a yes-or-no question.
+const (
+	Yes = "true"
+	No  = "false"
+)
+
+func newQuestion(a *ask.Ask, i int, w *catalogue) Question {
+	q, of := &a.Questions[i], len(a.Questions)
+	someOptional := slices.ContainsFunc(a.Questions, func(q ask.Question) bool { return q.Optional })
+	v := Question{
+		ID: q.ID, Number: i + 1, Of: of, Kind: q.Kind, Chip: line(q.Header), Text: strings.TrimSpace(text(q.Text)), Dir: direction(q.Text),
+		Optional: q.Optional, Multiple: q.Multiple, Placeholder: line(q.Placeholder), Limits: q.Limits,
+		Hint: w.limits(q), HowTo: text(w.howTo(q)),
+	}
+	v.Brief = brief(v.Text)
+	if of > 1 {
+		v.Step = fill(w.step, strconv.Itoa(i+1), strconv.Itoa(of))
+	}
+	switch {
+	case q.Optional:
+		v.Marks = []string{w.optional}
+	case someOptional:
+		v.Marks = []string{w.required}
+	}
+	none := &Option{Label: w.noAnswer}
+	switch q.Kind {
+	case ask.KindChoice:
+		v.choice(q, w)
+		if q.Optional && !q.Multiple {
+			v.None = none
+		}
+	case ask.KindBoolean:
+		v.Options = []Option{{ID: Yes, Key: "1", Label: w.yes}, {ID: No, Key: "2", Label: w.no}}
+		if q.Optional {
+			v.None = none
+		}
+	case ask.KindText:
+		v.Long = q.Limits.MaxLength == 0 || q.Limits.MaxLength > 120
+	case ask.KindNumber, ask.KindDate:
+	default:
+		v.Unknown, v.Hint, v.HowTo = true, "", fill(w.unknown, line(string(q.Kind)))
+	}
+	return v
+}
+
+func (v *Question) choice(q *ask.Question, w *catalogue) {
+	v.Filter, v.Previews = len(q.Options) > filterFrom, q.Previews()
+	shown := -1
+	for i := range q.Options {
+		o := &q.Options[i]
+		label, recommended := o.Caption()
+		made := Option{
+			ID: o.ID, Key: digit(i), Label: line(label), Description: text(strings.TrimSpace(o.Description)),
+			Recommended: recommended, Cancels: o.Cancels, Preview: preview(o.Preview),
+		}
+		if recommended {
+			made.Marks = append(made.Marks, w.recommended)
+		}
+		if o.Cancels {
+			made.Note = w.cancels
+		}
+		if made.Preview != nil && (shown < 0 || recommended && !v.Options[shown].Recommended) {
+			shown = i
+		}
+		v.Options = append(v.Options, made)
+	}
+	if shown >= 0 {
+		v.Options[shown].Shown = true
+	}
+	if q.Other() {
+		v.Other = &Option{Key: "o", Label: w.other}
+	}
+}
+
+// digit returns the key of the i-th option, as on a number row.
+func digit(i int) string {
+	if i > 9 {
+		return ""
+	}
+	return strconv.Itoa((i + 1) % 10)
+}
+
+// Name returns the question's id for people.
+func (v *Question) Name() string { return line(v.ID) }
+
+// said summarizes an answer, or returns "" if there is none. It drops the recommended mark of
+// labels.
+func said(q *ask.Question, ans *ask.Answer, w *catalogue) string {
+	if ans == nil {
+		return ""
+	}
+	var parts []string
+	for _, id := range ans.Selected {
+		if o := q.Option(id); o != nil {
+			id, _ = o.Caption()
+		}
+		parts = append(parts, line(id))
+	}
+	for _, typed := range []string{ans.Other, ans.Text, ans.Date} {
+		if typed != "" {
+			parts = append(parts, text(typed))
+		}
+	}
+	if ans.Number != nil {
+		parts = append(parts, number(*ans.Number))
+	}
+	switch {
+	case ans.Boolean == nil:
+	case *ans.Boolean:
+		parts = append(parts, w.yes)
+	default:
+		parts = append(parts, w.no)
+	}
+	return strings.Join(parts, w.comma)
+}

@@ -1,0 +1,106 @@
+package card
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// Viewer is the person who looks at a card, and where. The zero value is an unknown person who
+// reads English and whose time zone is that of now.
+type Viewer struct {
+	By   ask.By // as proven by the surface
+	Lang string // a language tag such as "zh-CN"; unknown and empty: English
+	Zone *time.Location
+	// Access is what the person may decide, like the Viewer of package responder; nil: everything.
+	Access ask.Access
+
+	Surface string // responder type of this surface, which "also shown" omits
+	Inbox   string // URL of the web inbox, for [Card.Link]; optional
+}
+
+// Attention says that a person looks at an ask at a time. It may be lost, and locks nothing.
+type Attention struct {
+	By        ask.By
+	Answering bool // they have started an answer
+}
+
+func (v Viewer) words() *catalogue { return catalogueOf(v.Lang) }
+
+// zoned converts a time to the viewer's time zone.
+func (v Viewer) zoned(at, now time.Time) time.Time {
+	if v.Zone != nil {
+		return at.In(v.Zone)
+	}
+	return at.In(now.Location())
+}
+
+// who returns a person's name for this viewer.
+func (v Viewer) who(by *ask.By) string {
+	switch {
+	case by == nil:
+		return ""
+	case v.is(by):
+		return v.words().you
+	case by.Name != "":
+		return line(by.Name)
+	}
+	return line(by.Principal)
+}
+
+func (v Viewer) is(by *ask.By) bool {
+	return by != nil && by.Principal != "" && by.Principal == v.By.Principal
+}
+
+// Name returns a person's name.
+func Name(by ask.By) string {
+	by.Responder = ""
+	return line(by.Words())
+}
+
+// May is what a person may do with an ask.
+type May struct {
+	Answer  bool
+	Decline bool
+	Why     string // why they may only look
+}
+
+// May returns what this viewer may do with an ask.
+func (v Viewer) May(r *ask.Record) May {
+	w, a := v.words(), &r.Ask
+	switch {
+	case r.State == ask.StateResolved || r.Outcome != nil:
+		return May{Why: w.over}
+	case v.By.Principal != "" && !v.By.Proves(a.MinProof):
+		return May{Why: fill(w.tooWeak, w.needs(a.MinProof))}
+	case !v.Access.Decides(v.By, a.Key(), a.Audience):
+		return May{Why: w.readOnly}
+	case a.Excludes(v.By) && slices.Contains(a.Asker, v.By.Principal):
+		return May{Why: w.excluded}
+	case a.Excludes(v.By):
+		return May{Why: w.noPerson}
+	case len(a.Audience) > 0 && !v.By.ProvesPrincipal():
+		return May{Why: fill(w.unproven, audience(a, w))}
+	case !a.Allows(v.By):
+		return May{Why: fill(w.onlyThey, audience(a, w))}
+	}
+	return May{Answer: true, Decline: true}
+}
+
+// audience describes who may decide.
+func audience(a *ask.Ask, w *catalogue) string {
+	names := make([]string, len(a.Audience))
+	for i, entry := range a.Audience {
+		if group, ok := strings.CutPrefix(entry, "group:"); ok {
+			names[i] = fill(w.group, line(group))
+		} else {
+			names[i] = line(entry)
+		}
+	}
+	if last := len(names) - 1; last > 0 {
+		return strings.Join(names[:last], w.comma) + w.or + names[last]
+	}
+	return strings.Join(names, "")
+}

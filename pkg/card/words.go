@@ -1,0 +1,222 @@
+package card
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	"github.com/askbus/askbus/internal/process/lang"
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// newCatalogue builds the catalogue of a language.
+func newCatalogue(l *lang.Language) *catalogue {
+	say := func(text string) string { return l.Say(text) }
+	return &catalogue{
+		Language: l,
+
+		span: func(d time.Duration) string { return span(l, d) },
+		ago: func(d time.Duration) string {
+			if d < 10*time.Second {
+				return say("just now")
+			}
+			return l.Say("%s ago", span(l, d))
+		},
+		until: func(d time.Duration) string {
+			if d <= 0 {
+				return say("now")
+			}
+			return l.Say("in %s", span(l, d))
+		},
+		clock: func(at, now time.Time) string {
+			if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+				return at.Format(say("2 Jan 15:04"))
+			}
+			return at.Format("15:04")
+		},
+		comma: say(", "), or: say(" or "), dot: say(" · "),
+
+		anAgent: say("an agent"), you: say("you"), group: say("group %s"),
+		asks: say("%s asks"), asked: say("%s asked"), forAgent: say("for %s"),
+		session: say("session %s"), branch: say("branch %s"), tenant: say("tenant %s"), waiting: say("waiting %s"), ends: say("ends %s"),
+		shownToo: say("Also shown %s."), answerAt: say("Answer it at %s"),
+		several: func(n int) string { return l.Say("%d questions, answered together", n) },
+		step:    say("%[1]s of %[2]s"), urgent: say("urgent"), high: say("high priority"),
+		onItsWay: say("on its way"), failed: say("could not be shown there"),
+		looking: say("%s is looking at this"), answering: say("%s is answering"),
+		over:       say("It has ended: nothing is left to decide."),
+		onlyThey:   say("Only %s may decide this."),
+		tooWeak:    say("This one %s; answer it at a surface where that is known."),
+		demands:    say("It %s."),
+		needs:      func(minProof string) string { return ask.Needs(l.Tag, minProof) },
+		unproven:   say("Only %s may decide this, and this surface does not prove who you are."),
+		excluded:   say("You asked this, so somebody else has to decide."),
+		noPerson:   say("The asker may not decide this, and it is not known who you are here. Answer where you sign in."),
+		notAsker:   say("The asker may not decide this."),
+		agentWaits: say("the agent waits"), gaveUp: say("The agent gave up"), gistGaveUp: say("Given up: the agent no longer waits"),
+		readOnly: say("You may read this, not decide it."),
+		forThem:  say("For %s to decide."),
+		expires:  say("If nobody answers by then, it expires and the agent is told so. Nothing is decided."),
+		defaults: say("If nobody answers by then, these defaults hold, marked as nobody’s answer:"),
+		place:    func(responder string) string { return ask.SurfaceWordsIn(l.Tag, responder) },
+
+		recommended: say("recommended"), cancels: say("Ends the whole ask without an answer."), endsAsk: say("ends the whole ask"), asideMark: say(" (%s)"), colon: say(": "),
+		optional: say("optional"), required: say("required"),
+		other: say("Other"), noAnswer: say("No answer"), yes: say("Yes"), no: say("No"),
+		unknown:     say("This question is of the kind “%s”, which this version does not know yet. Reply to the whole ask in your own words, or answer it where a newer askbus runs."),
+		howTo:       func(q *ask.Question) string { return q.HowToIn(l.Tag) },
+		severalHow:  say("Answer with one line a question, such as %s=…"),
+		limits:      func(q *ask.Question) string { return limits(l, q) },
+		needsAnswer: say("This one needs an answer."), which: say("Which question does this answer? Begin with its id, such as “%s=…”."),
+		again: func(n int) string { return l.Say("Not sent yet: %d questions need another look.", n) },
+
+		ending:   func(o *ask.Outcome, principal, clock string) string { return ending(l, o, principal, clock) },
+		answered: say("Already answered"), declined: say("Declined"), withdrawn: say("Taken back by the agent"), expired: say("Expired"), aborted: say("Ended by an operator"),
+		gistDeclined: say("Declined"), gistWithdrawn: say("Withdrawn by the agent"), gistAborted: say("Ended by an operator"), gistNobody: say("Nobody answered in time"),
+		gistAnswered: say("Answered"), gistDefault: say("Nobody answered; default: %s"), quoted: say("“%s”"), nothing: say("no answer"),
+		first: say("%[1]s is first: %[2]s, %[3]s, %[4]s"),
+
+		keyChoose: say("choose an option, 0 is the tenth"), keyOther: say("Other, in your words"), keySend: say("send"), keyNote: say("add a note"),
+		keyReply: say("reply in your own words"), keyDecline: say("decline, with a reason"), keyContext: say("what the agent is doing"),
+		keyPreview: say("read the preview in full"), keyFind: say("find an option in a long list"), keyMove: say("next and previous ask"),
+	}
+}
+
+// span formats a duration in its largest unit. The inbox's app.js formats durations in the same
+// way.
+func span(l *lang.Language, d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return l.Say("%d s", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return l.Say("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return l.Say("%d h", int(d.Hours()))
+	}
+	return l.Say("%d days", int(d.Hours()/24))
+}
+
+// limits describes the limits of an answer.
+func limits(w *lang.Language, q *ask.Question) string {
+	l := &q.Limits
+	if l.Message != "" {
+		return line(l.Message)
+	}
+	switch q.Kind {
+	case ask.KindChoice:
+		if q.Multiple {
+			return items(w, q)
+		}
+	case ask.KindText:
+		switch {
+		case l.MinLength > 0 && l.MaxLength > 0:
+			return w.Say("%s to %s characters.", strconv.Itoa(l.MinLength), strconv.Itoa(l.MaxLength))
+		case l.MinLength > 1:
+			return w.Say("At least %s characters.", strconv.Itoa(l.MinLength))
+		case l.MaxLength > 0:
+			return w.Say("At most %s characters.", strconv.Itoa(l.MaxLength))
+		}
+	case ask.KindNumber:
+		return numberLimits(w, l)
+	case ask.KindDate:
+		switch {
+		case l.MinDate != "" && l.MaxDate != "":
+			return line(w.Say("%s to %s.", l.MinDate, l.MaxDate))
+		case l.MinDate != "":
+			return line(w.Say("%s or later.", l.MinDate))
+		case l.MaxDate != "":
+			return line(w.Say("%s or earlier.", l.MaxDate))
+		}
+	case ask.KindBoolean:
+	}
+	return ""
+}
+
+func numberLimits(w *lang.Language, l *ask.Limits) string {
+	kind := w.Say("A number")
+	if l.Integer {
+		kind = w.Say("A whole number")
+	}
+	switch {
+	case l.Min != nil && l.Max != nil:
+		return w.Say("%s from %s to %s.", kind, number(*l.Min), number(*l.Max))
+	case l.Min != nil:
+		return w.Say("%s, at least %s.", kind, number(*l.Min))
+	case l.Max != nil:
+		return w.Say("%s, at most %s.", kind, number(*l.Max))
+	}
+	return w.Say("%s.", kind)
+}
+
+func items(w *lang.Language, q *ask.Question) string {
+	least, most := q.MinItems, q.MaxItems
+	if least == 0 && !q.Optional {
+		least = 1
+	}
+	switch {
+	case most > 0 && least == most:
+		return w.Say("Choose %d.", most)
+	case most > 0 && least > 0:
+		return w.Say("Choose %d to %d.", least, most)
+	case most > 0:
+		return w.Say("Choose up to %d.", most)
+	case least > 1:
+		return w.Say("Choose at least %d.", least)
+	}
+	return w.Say("Choose as many as fit.")
+}
+
+// ending describes how an ask ended in a sentence. The English one is that of [ask.Outcome], which
+// agents read.
+func ending(l *lang.Language, o *ask.Outcome, principal, clock string) string {
+	if l.Tag == lang.English {
+		return o.EndingFor(principal, "at "+clock)
+	}
+	who := l.Say("somebody")
+	if o.By != nil {
+		who = actor(l, *o.By, principal)
+	}
+	var s string
+	switch o.Status {
+	case ask.StatusAnswered:
+		if s = l.Say("answered by %[1]s at %[2]s", who, clock); o.Source == ask.SourcePolicy {
+			return l.Say("answered by a policy at %s, not by a person", clock)
+		}
+		return s
+	case ask.StatusCancelled:
+		s = l.Say("declined by %[1]s at %[2]s", who, clock)
+		if option := o.CancelledBy.Option(o.Ask); option != nil {
+			label, _ := option.Caption()
+			s = l.Say("cancelled by %[1]s at %[2]s by choosing “%[3]s”", who, clock, label)
+		}
+	case ask.StatusWithdrawn:
+		s = l.Say("withdrawn by the agent at %s", clock)
+	case ask.StatusAborted:
+		s = l.Say("aborted by an operator at %s", clock)
+	case ask.StatusExpired:
+		if o.Source == ask.SourceDefault {
+			return l.Say("expired at %s: nobody answered in time; these are the declared defaults, not a person's answer", clock)
+		}
+		return l.Say("expired at %s: nobody answered in time", clock)
+	default:
+		return o.EndingFor(principal, clock)
+	}
+	if o.Reason != "" {
+		s += l.Say(": ") + o.Reason
+	}
+	return s
+}
+
+// actor names the person who acted, and the surface: "Mei on Slack".
+func actor(l *lang.Language, by ask.By, you string) string {
+	name := cmp.Or(by.Name, by.Principal, l.Say("somebody"))
+	if you != "" && by.Principal == you {
+		name = l.Say("you")
+	}
+	if by.Responder == "" {
+		return name
+	}
+	return l.Say("%s %s|who, where", name, ask.SurfaceWordsIn(l.Tag, by.Responder))
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -1,0 +1,51 @@
+"""The Claude Agent SDK: people answer the agent's questions and permit its tools."""
+
+import json
+import uuid
+
+from . import Askbus, AskbusError, End
+
+
+def _results():
+    """The SDK's results, or dicts in their shape where it is not installed."""
+    try:
+        from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny
+    except ImportError:
+        return lambda updated_input: {"behavior": "allow", "updatedInput": updated_input}, lambda message: {"behavior": "deny", "message": message}
+    return PermissionResultAllow, PermissionResultDeny
+
+
+def can_use_tool(bus=None, other=None):
+    """The option can_use_tool of the SDK.
+
+    AskUserQuestion is answered by people. For every other tool people are asked whether it may run, unless
+    other(tool_name, tool_input, context) decides. When the host cancels the agent, the question is withdrawn.
+    """
+    aio = (bus or Askbus()).aio()
+    aio.on_cancel = "withdraw"
+    allow, deny = _results()
+
+    async def decide(tool_name, tool_input, context=None):
+        id = getattr(context, "tool_use_id", None) or str(uuid.uuid4())
+        if tool_name != "AskUserQuestion" and other:
+            return await other(tool_name, tool_input, context)
+        try:
+            if tool_name == "AskUserQuestion":
+                said = await aio.relay("claude-code", tool_input, id=id)
+                if said.get("answers"):
+                    return allow(updated_input={**tool_input, "answers": said["answers"], "annotations": said.get("annotations")})
+                return deny(message=said.get("text", ""))
+            result = await aio.confirm(f"May the agent use {tool_name}?", id=id, context=json.dumps(tool_input, indent=2))
+            return allow(updated_input=tool_input) if result is True else deny(message=await refusal(aio, result, id))
+        except AskbusError as error:
+            return deny(message=f"Nobody was asked: {error}")
+
+    return decide
+
+
+async def refusal(aio, result, id):
+    """Why the answer is no, for the model."""
+    if isinstance(result, End):
+        return result.reason or getattr(result, "response", "") or f"The answer is no ({type(result).__name__.lower()})."
+    outcome = (await aio.get(id))["outcome"]
+    return outcome["answers"][0].get("notes") or "The answer is no."

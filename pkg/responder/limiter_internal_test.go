@@ -1,0 +1,116 @@
+package responder
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A clicked card goes first, then the newest; Retry-After pauses the queue; a cancelled call takes
+// no turn.
+func TestLimiterOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLimiter(nil, func(string) Pace { return Pace{Every: 1250 * time.Millisecond, Burst: 20} })
+		ctx := t.Context()
+		asked := time.Now()
+		began := time.Now()
+		for range 20 {
+			if err := l.Wait(ctx, "edit", "", Rank{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("the burst took %s", d)
+		}
+		var mu sync.Mutex
+		var order []string
+		var all sync.WaitGroup
+		queue := func(name string, r Rank) {
+			all.Go(func() {
+				if err := l.Wait(ctx, "edit", "", r); err == nil {
+					mu.Lock()
+					order = append(order, name)
+					mu.Unlock()
+				}
+			})
+			synctest.Wait()
+		}
+		queue("old", Rank{At: asked})
+		queue("new", Rank{At: asked.Add(time.Minute)})
+		gone, cancel := context.WithCancel(ctx)
+		all.Go(func() { _ = l.Wait(gone, "edit", "", Rank{Urgent: true, At: asked.Add(time.Hour)}) })
+		synctest.Wait()
+		queue("clicked", Rank{Urgent: true, At: asked})
+		cancel()
+		all.Wait()
+		if s := strings.Join(order, " "); s != "clicked new old" {
+			t.Errorf("the order was %s", s)
+		}
+		order = nil
+		for _, name := range []string{"first", "second", "third"} {
+			queue(name, Rank{At: asked})
+		}
+		time.Sleep(3 * time.Second) // the first two get their turns
+		queue("last", Rank{At: asked})
+		all.Wait()
+		if s := strings.Join(order, " "); s != "first second third last" {
+			t.Errorf("equal ranks went in the order %s", s)
+		}
+		refused := time.Now()
+		l.Pause("edit", "", 30*time.Second)
+		if err := l.Wait(ctx, "edit", "", Rank{Urgent: true}); err != nil || time.Since(refused) < 30*time.Second {
+			t.Errorf("after Retry-After: %s, %v", time.Since(refused), err)
+		}
+		if n := l.Waiting(); n != 0 {
+			t.Errorf("%d wait still", n)
+		}
+		for range 100 { // nothing stays behind
+			if err := l.Wait(ctx, "look", "", Rank{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+	})
+}
+
+// More places than the limiter has queues neither forget a Retry-After nor a spent burst, and the
+// queues stay bounded.
+func TestLimiterKeepsRetryAfterAtOverflow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLimiter(nil, func(string) Pace { return Pace{Every: time.Second, Burst: 3} })
+		const post = "post"
+		began := time.Now()
+		l.Pause(post, "C0", time.Hour)
+		for i := range maxQueues / 2 {
+			l.Pause(post, fmt.Sprint("P", i), time.Minute)
+		}
+		take := func(place string) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			q := l.queue(post, place)
+			q.free = later(q.free, time.Now()).Add(q.Every)
+			if n := len(l.queues); n > maxQueues+1 {
+				t.Fatalf("%d queues", n)
+			}
+		}
+		for i := range 2 * maxQueues { // at the same moment: none is idle
+			take(fmt.Sprint("C", i+1))
+		}
+		if err := l.Wait(t.Context(), post, "P0", Rank{}); err != nil || time.Since(began) < time.Minute {
+			t.Errorf("a place with Retry-After 1 m waited for %s, %v", time.Since(began), err)
+		}
+		for i := 0; time.Since(began) < 50*time.Minute; i++ { // by now idle ones are dropped
+			time.Sleep(10 * time.Second)
+			take(fmt.Sprint("D", i))
+		}
+		if err := l.Wait(t.Context(), post, "C0", Rank{Urgent: true}); err != nil || time.Since(began) < time.Hour {
+			t.Errorf("a place with Retry-After 1 h waited for %s, %v", time.Since(began), err)
+		}
+	})
+}

@@ -1,0 +1,46 @@
+package responder
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/askbus/askbus/pkg/ask"
+)
+
+// nowhere finds no post.
+type nowhere struct{}
+
+func (nowhere) Present(context.Context, Post) ([]ask.Place, error) { return nil, nil }
+func (nowhere) Update(context.Context, Ended) error                { return nil }
+func (nowhere) Find(context.Context, Post) ([]ask.Place, error)    { return nil, nil }
+
+// Whether the replica that was about to post has died is decided by the ledger's
+// clock, which dated its receipt: this machine's may be an hour off.
+func TestTheAgeOfAReceiptIsMeasuredByOneClock(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]time.Duration{"the same time": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, err := NewServer(&Responder{typ: "slack"}, nowhere{}, ServeOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.stopping = t.Context()
+				began := time.Now().Add(off) // by the ledger's clock
+				it := Item{Key: ask.Key{Tenant: "acme", Session: "s1", ID: "a1"}, Outcome: &ask.Outcome{}, Receipt: &ask.Receipt{State: ask.ReceiptPosting, At: began}}
+				it.At = began.Add(posting / 2)
+				if _, later := errors.AsType[*LaterError](s.retract(t.Context(), it)); !later {
+					t.Error("a replica that began to post a minute ago counts as dead")
+				}
+				it.At = began.Add(posting + time.Second)
+				if err := s.retract(t.Context(), it); err != nil {
+					t.Errorf("a replica that began to post long ago is awaited: %v", err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,24 @@
+// The OpenAI Agents SDK: people approve the tool calls at which a run was interrupted.
+import { refusal } from './claude.js'
+import { Askbus } from './client.js'
+
+interface Item { agent: { name: string }; rawItem: { type?: string; callId?: string; id?: string; name?: string; arguments?: string } }
+interface Result<State> { interruptions: readonly Item[]; state: State }
+interface Decides { approve(item: any): void; reject(item: any, options?: { message?: string }): void }
+
+/**
+ * Asks people about every interruption, at once, and returns the run's state with what they decided: run it again. The
+ * id of a call is that of its ask, so a run that is restored from its state does not ask twice.
+ */
+export async function decide<State extends Decides>(result: { interruptions: readonly any[]; state: State }, { bus = new Askbus(), signal }: { bus?: Askbus; signal?: AbortSignal } = {}): Promise<State> {
+  const { interruptions, state } = result as Result<State>
+  await Promise.all(interruptions.map(async (item) => {
+    const { callId, id, name, arguments: given } = item.rawItem
+    const end = await bus.confirm(`May ${item.agent.name} call ${name}?`, {
+      id: (callId ?? id)!, context: `The arguments are: ${given}`, ...(signal ? { signal } : {}),
+    })
+    if (end.status === 'answered' && end.value) state.approve(item)
+    else state.reject(item, { message: refusal(end) })
+  }))
+  return state
+}
