@@ -140,7 +140,7 @@ func measure(ctx context.Context, plan bench.Plan, only string) (result, error) 
 	return r, nil
 }
 
-func sum(name, durable string, inFlight int, rounds, askbus-lab bench.Rounds) row {
+func sum(name, durable string, inFlight int, rounds, askbus bench.Rounds) row {
 	us := func(d time.Duration) float64 { return float64(d.Microseconds()) }
 	rate := func(s bench.Sample) float64 { return s.PerSec }
 	return row{

@@ -28,7 +28,7 @@ type pkg struct {
 type imported struct{ file, path string }
 
 // readHouse reads the imports of every Go file that Git knows and that belongs to the root module.
-func readHouse(repo string, p *plan) (*house, error) {
+func readHouse(repo string) (*house, error) {
 	list := exec.CommandContext(context.Background(), "git", "ls-files", "--cached", "--others", "--exclude-standard", "*.go", "*go.mod")
 	list.Dir = repo
 	out, err := list.Output()

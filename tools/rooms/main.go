@@ -28,7 +28,7 @@ func run(out io.Writer, repo, verb string) error {
 	if err != nil {
 		return err
 	}
-	house, err := readHouse(repo, plan)
+	house, err := readHouse(repo)
 	if err != nil {
 		return err
 	}

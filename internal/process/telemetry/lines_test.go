@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,10 +14,34 @@ import (
 
 // However often strangers cause an error, the log has 200 lines of it in a
 // minute, and how many more there were. Other messages are not affected.
+// locked is a buffer that a timer may write to.
+type locked struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (l *locked) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.Write(b) //nolint:wrapcheck // never an error
+}
+
+func (l *locked) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.String()
+}
+
+func (l *locked) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Buffer.Reset()
+}
+
 func TestLinesOfOneMessageAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out locked
 		log := slog.New(telemetry.Bounded(slog.NewTextHandler(&out, nil)))
 		for range 4031 {
 			log.With(slog.String("role", "gateway")).Error("tokens of another issuer cannot be checked")
