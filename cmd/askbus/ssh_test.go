@@ -30,16 +30,17 @@ func TestTheInboxOverSSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := filepath.Join(dir, "keys")
-	if err := os.WriteFile(keys, append([]byte(`groups="ops" `), public...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	keys := filepath.Join(dir, "keys") // read at each login, so it may be written later
 	pl, p := up(t, "--ssh-addr", "127.0.0.1:0", "--ssh-keys", keys)
+	p.err.wait(t, "nobody can sign in over SSH yet")
 	said := p.err.wait(t, "inbox over SSH at")
 	_, said, _ = strings.Cut(said, "over SSH at ")
 	said, _, _ = strings.Cut(said, "\n")
 	host, port, err := net.SplitHostPort(said)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(keys, append([]byte(`groups="ops" `), public...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ssh := func(key string, more ...string) *exec.Cmd {
@@ -57,6 +58,9 @@ func TestTheInboxOverSSH(t *testing.T) {
 	if code := screen.wait(); code != 0 {
 		t.Errorf("exit %d: %q", code, screen.out)
 	}
+	if !strings.Contains(screen.out.String(), "\x1b[1m") || !strings.Contains(screen.out.String(), "38;5;") {
+		t.Errorf("no bold or no colors: %q", screen.out)
+	}
 	o, ok := pl.must(0, "get", "s/db")["outcome"].(map[string]any)
 	if !ok {
 		t.Fatal("no outcome")
@@ -64,9 +68,21 @@ func TestTheInboxOverSSH(t *testing.T) {
 	if by, ok := o["by"].(map[string]any); !ok || by["principal"] != "ssh:mei" || by["proof"] != "ssh-key" || by["responder"] != "ssh" {
 		t.Errorf("answered by %v", o["by"])
 	}
-	for name, cmd := range map[string]*exec.Cmd{"an unknown key": ssh("stranger"), "a command": ssh("mei", "id"), "a subsystem": ssh("mei", "-s", "sftp")} {
+	for name, cmd := range map[string]*exec.Cmd{"an unknown key": ssh("stranger"), "a subsystem": ssh("mei", "-s", "sftp")} {
 		if out, err := cmd.CombinedOutput(); err == nil || strings.Contains(string(out), "uid=") {
 			t.Errorf("%s: %v, %s", name, err, out)
 		}
+	}
+	if out, err := ssh("mei", "list").CombinedOutput(); err == nil || !strings.Contains(string(out), "askbus: there are no commands here") {
+		t.Errorf("a command: %v, %s", err, out)
+	}
+	open, _ := onTerminalOf(t, 100, 30, ssh("mei"))
+	open.out.wait(t, "\x1b[1m")
+	if code := p.stop(); code != 0 {
+		t.Errorf("up: exit %d", code)
+	}
+	open.out.wait(t, "askbus is stopping; please connect again in a moment.")
+	if code := open.wait(); code != 1 {
+		t.Errorf("the terminal's exit is %d: %q", code, open.out)
 	}
 }

@@ -12,6 +12,7 @@ import (
 // TerminalSettings are the settings of programs in a terminal.
 type TerminalSettings struct {
 	Lang    string `desc:"language of questions and of the terminal's inbox, such as en or zh; default: as LC_ALL, LC_MESSAGES and LANG say. Help and errors are English"`
+	Theme   string `default:"auto" desc:"colors of the terminal's inbox: light, dark, or auto, as the terminal or COLORFGBG says"`
 	OSC7501 bool   `default:"true" desc:"tell the terminal that a person is needed, while a command, a hook or \"askbus mcp\" waits in it (Program Status Protocol)"`
 }
 
@@ -37,4 +38,9 @@ func (a *App) NeededFor() func(*ask.Ask) (done func()) {
 func Notification(tag string, n int) string {
 	words := lang.Of(tag).Say("%d waiting for you", n)
 	return "\a\x1b]9;askbus: " + words + "\x1b\\\x1b]777;notify;askbus;" + words + "\x1b\\"
+}
+
+// Stopping returns what a terminal of others is told when its server stops.
+func Stopping(tag string) string {
+	return lang.Of(tag).Say("askbus is stopping; please connect again in a moment.")
 }

@@ -1,7 +1,9 @@
 package role
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -57,6 +59,9 @@ it, too.`,
 			if s.SSHAddr == "" {
 				s.SSHAddr = sshAddr
 			}
+			if err := noSSHKeys(a, s.SSH); err != nil {
+				return err
+			}
 			nc, at, err := r.ssh(cmd.Context(), cred, s.SSH)
 			if err != nil {
 				return err
@@ -78,16 +83,23 @@ func sshFlags(s *config.SSH, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.SSHKeys, "ssh-keys", s.SSHKeys, "file of the keys that may sign in over SSH (default: authorized_keys in --dir)")
 }
 
+// sshKeys is the file of the keys, which is read at each login.
+func sshKeys(a *cli.App, s config.SSH) string {
+	return cmp.Or(s.SSHKeys, filepath.Join(a.Dir, "authorized_keys"))
+}
+
+// noSSHKeys says what to do about a missing file of keys; nil: it is there.
+func noSSHKeys(a *cli.App, s config.SSH) error {
+	if _, err := os.Stat(sshKeys(a, s)); err != nil {
+		return cli.Usage("--ssh-keys: %w; put a line of authorized_keys there for each person", err)
+	}
+	return nil
+}
+
 // ssh serves the inbox over SSH on its own connection, with one board for all terminals. It returns
 // the connection and the address.
 func (r *Process) ssh(ctx context.Context, c client.Credential, s config.SSH) (*nats.Conn, string, error) {
-	keys := s.SSHKeys
-	if keys == "" {
-		keys = filepath.Join(r.a.Dir, "authorized_keys")
-	}
-	if _, err := os.Stat(keys); err != nil {
-		return nil, "", cli.Usage("--ssh-keys: %w; put a line of authorized_keys there for each person", err)
-	}
+	keys := sshKeys(r.a, s)
 	host, err := sshserver.HostKey(filepath.Join(r.a.Dir, "ssh_host_key"))
 	if err != nil {
 		return nil, "", err
@@ -128,15 +140,22 @@ func (r *Process) inboxOn(ctx context.Context, t sshserver.Terminal, board *resp
 		defer leave()
 	}
 	tag := r.a.Language()
-	if t.Locale != nil {
-		tag = lang.Of(lang.Environment(func(name string) string { return t.Locale[name] })).Tag
+	if asked := lang.Environment(func(name string) string { return t.Env[name] }); asked != "" {
+		tag = lang.Of(asked).Tag
+	}
+	env := []string{"TERM=" + t.Term}
+	for name, value := range t.Env {
+		env = append(env, name+"="+value)
 	}
 	_, err := tui.Run(ctx, tui.Terminal{
-		In: t, Out: t, Env: []string{"TERM=" + t.Term}, Width: t.Width, Height: t.Height, Resized: t.Resized,
+		In: t, Out: t, Env: env, Width: t.Width, Height: t.Height, Resized: t.Resized,
 	}, tui.Options{
 		Source: board, Team: board, Decider: resp, By: t.By,
 		Viewer: card.Viewer{By: t.By, Surface: sshType, Zone: time.Local, Inbox: r.a.InboxURL(), Lang: tag},
 		Notify: func(n int) string { return cli.Notification(tag, n) },
 	}, tui.Board(board))
+	if err == nil && ctx.Err() != nil {
+		return errors.New(cli.Stopping(tag))
+	}
 	return err
 }

@@ -168,6 +168,9 @@ func runUp(ctx context.Context, a *cli.App, s upSettings) error {
 		if err != nil {
 			return err
 		}
+		if err := noSSHKeys(a, s.SSH); err != nil {
+			a.Note("askbus: warning: nobody can sign in over SSH yet: %v", err)
+		}
 		a.Note("askbus: inbox over SSH at %s", at)
 	}
 	if err := r.opsWith(ctx, "up", s.OpsAddr, operator.WithBacklog(b, srv.Healthy, r.metrics.Handler(), a.Pprof)); err != nil {

@@ -21,13 +21,14 @@ type Terminal struct {
 	Width   int
 	Height  int
 	Resized <-chan [2]int
-	Locale  map[string]string // LANG, LC_ALL and LC_MESSAGES from the client; nil: none
+	Env     map[string]string // LANG, LC_ALL, LC_MESSAGES, COLORTERM and COLORFGBG from the client; nil: none
 }
 
 // Options configures a [Server].
 type Options struct {
-	Keys  string     // key file, read at each login
-	Host  ssh.Signer // see [HostKey]
+	Keys string     // key file, read at each login
+	Host ssh.Signer // see [HostKey]
+	// Serve is the program of a terminal. It ends soon after ctx; its error is shown to the person.
 	Serve func(ctx context.Context, t Terminal) error
 
 	Connections int           // at once; default 64
@@ -78,7 +79,8 @@ func New(opts Options) (*Server, error) {
 	return &Server{opts: opts, logins: ratelimit.NewOpen(opts.Logins), slots: make(chan struct{}, opts.Connections)}, nil
 }
 
-// Run serves ln until ctx ends, and waits for its connections to close.
+// Run serves ln until ctx ends, and waits for its connections to close. The programs of open terminals
+// have [goodbye] to end and to say why.
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	defer context.AfterFunc(ctx, func() { _ = ln.Close() })()
 	var served sync.WaitGroup
@@ -121,7 +123,8 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 // connection serves one connection.
 func (s *Server) connection(ctx context.Context, conn net.Conn) {
 	defer conn.Close() //nolint:errcheck // may be closed already
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	abort := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer abort()
 	if err := conn.SetDeadline(time.Now().Add(s.opts.Handshake)); err != nil {
 		return
 	}
@@ -149,9 +152,10 @@ func (s *Server) connection(ctx context.Context, conn net.Conn) {
 		return
 	}
 	by, ok := person.Permissions.ExtraData[byKey{}].(ask.By)
-	if !ok || conn.SetDeadline(time.Time{}) != nil {
+	if !ok || !abort() || conn.SetDeadline(time.Time{}) != nil {
 		return
 	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now().Add(goodbye)) })()
 	s.opts.Logger.InfoContext(ctx, "ssh login", slog.String("responder", "ssh"))
 	go ssh.DiscardRequests(requests) // no forwarding
 	var sessions sync.WaitGroup
@@ -181,7 +185,7 @@ func (s *Server) refused(address, code, why string) {
 	}
 }
 
-// goodbye is how long a client has to disconnect by itself.
+// goodbye is how long a client has to disconnect by itself, and a terminal to end when the server stops.
 const goodbye = 2 * time.Second
 
 // byKey is the key of the signed-in person in the permissions.

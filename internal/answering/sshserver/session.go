@@ -42,7 +42,7 @@ func (s *Server) session(ctx context.Context, channel ssh.Channel, requests <-ch
 			case "pty-req":
 				took = done == nil && t.pty(r.Payload)
 			case "env":
-				took = done == nil && t.locale(r.Payload)
+				took = done == nil && t.env(r.Payload)
 			case "window-change":
 				var size struct{ Width, Height, X, Y uint32 }
 				if took = ssh.Unmarshal(r.Payload, &size) == nil; took {
@@ -52,6 +52,11 @@ func (s *Server) session(ctx context.Context, channel ssh.Channel, requests <-ch
 					default:
 					}
 					resized <- [2]int{w, h}
+				}
+			case "exec": // accepted, so that the client shows the sentence
+				if took = done == nil; took {
+					done = make(chan error, 1)
+					done <- errors.New("there are no commands here, only the inbox: connect without one")
 				}
 			case "shell":
 				if took = done == nil; took {
@@ -99,21 +104,21 @@ func (t *Terminal) pty(payload []byte) bool {
 	return true
 }
 
-// locale accepts only the variables that name a language.
-func (t *Terminal) locale(payload []byte) bool {
+// env accepts only the variables that name a language or colors.
+func (t *Terminal) env(payload []byte) bool {
 	var env struct{ Name, Value string }
 	if ssh.Unmarshal(payload, &env) != nil || len(env.Value) > maxTerm {
 		return false
 	}
 	switch env.Name {
-	case "LANG", "LC_ALL", "LC_MESSAGES":
+	case "LANG", "LC_ALL", "LC_MESSAGES", "COLORTERM", "COLORFGBG":
 	default:
 		return false
 	}
-	if t.Locale == nil {
-		t.Locale = map[string]string{}
+	if t.Env == nil {
+		t.Env = map[string]string{}
 	}
-	t.Locale[env.Name] = env.Value
+	t.Env[env.Name] = env.Value
 	return true
 }
 

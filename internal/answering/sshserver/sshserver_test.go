@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -44,6 +45,12 @@ func line(key ssh.Signer, before, comment string) string {
 // serve starts a server that prints the person and echoes input until q.
 func serve(t *testing.T, keys string, change func(*sshserver.Options)) (addr, file string) {
 	t.Helper()
+	return serveUntil(t.Context(), t, keys, change)
+}
+
+// serveUntil is serve until the context ends.
+func serveUntil(ctx context.Context, t *testing.T, keys string, change func(*sshserver.Options)) (addr, file string) {
+	t.Helper()
 	dir := t.TempDir()
 	file = filepath.Join(dir, "authorized_keys")
 	if err := os.WriteFile(file, []byte(keys), 0o600); err != nil {
@@ -73,9 +80,11 @@ func serve(t *testing.T, keys string, change func(*sshserver.Options)) (addr, fi
 		for {
 			select {
 			case <-ctx.Done():
-				for range typed {
-				}
-				return nil
+				go func() {
+					for range typed {
+					}
+				}()
+				return errors.New("the program ends")
 			case size := <-term.Resized:
 				fmt.Fprintf(term, "%dx%d\r\n", size[0], size[1])
 			case b, ok := <-typed:
@@ -101,7 +110,7 @@ func serve(t *testing.T, keys string, change func(*sshserver.Options)) (addr, fi
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Run(ctx, ln) }()
 	t.Cleanup(func() {
@@ -203,7 +212,6 @@ func TestNothingButATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, request := range map[string]func() error{
-		"runs a command":  func() error { return s.Start("id") },
 		"has subsystems":  func() error { return s.RequestSubsystem("sftp") },
 		"takes variables": func() error { return s.Setenv("LD_PRELOAD", "x") },
 	} {
@@ -217,10 +225,50 @@ func TestNothingButATerminal(t *testing.T) {
 	if _, err := c.NewSession(); err == nil {
 		t.Error("opens a second terminal")
 	}
+	said, err := s.CombinedOutput("id")
+	var exit *ssh.ExitError
+	if !errors.As(err, &exit) || exit.ExitStatus() != 1 || !strings.Contains(string(said), "no commands here") {
+		t.Errorf("a command: %q, %v", said, err)
+	}
 	password := &ssh.ClientConfig{User: "x", Auth: []ssh.AuthMethod{ssh.Password("x")}, HostKeyCallback: ssh.InsecureIgnoreHostKey()}
 	if c, err := ssh.Dial("tcp", addr, password); err == nil {
 		_ = c.Close()
 		t.Error("takes passwords")
+	}
+}
+
+// A server that stops ends the programs of its terminals, which say why.
+func TestTerminalsEndWithTheServer(t *testing.T) {
+	t.Parallel()
+	key := newKey(t)
+	ctx, stop := context.WithCancel(t.Context())
+	addr, _ := serveUntil(ctx, t, line(key, "", "mei"), func(o *sshserver.Options) {
+		run := o.Serve
+		o.Serve = func(within context.Context, term sshserver.Terminal) error {
+			stop()
+			return run(within, term)
+		}
+	})
+	c, err := dial(addr, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, err := c.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RequestPty("xterm", 40, 120, nil); err != nil {
+		t.Fatal(err)
+	}
+	words, _ := s.StderrPipe()
+	if err := s.Shell(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(words)
+	var exit *ssh.ExitError
+	if ended := s.Wait(); err != nil || !errors.As(ended, &exit) || exit.ExitStatus() != 1 || string(said) != "askbus: the program ends\r\n" {
+		t.Errorf("said %q, %v, %v", said, err, ended)
 	}
 }
 

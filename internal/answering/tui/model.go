@@ -44,6 +44,7 @@ type Options struct {
 	Viewer  card.Viewer
 	Session string              // only this session; default: all
 	Keys    map[string][]string // keys of actions; default: those of the help
+	Theme   Theme               // default: ThemeAuto
 	OneKey  bool                // a digit sends, after [Options.Hold]
 	Once    ask.Key             // show only this ask, then quit
 	First   bool                // show only the most urgent ask, then quit
@@ -122,8 +123,11 @@ func newModel(opts Options) (*model, error) {
 	if opts.Hold <= 0 {
 		opts.Hold = 3 * time.Second
 	}
+	if opts.Theme == "" {
+		opts.Theme = ThemeAuto
+	}
 	opts.Viewer.By = opts.By
-	m := &model{opts: opts, keys: keys, styles: newStyles(false), mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once}
+	m := &model{opts: opts, keys: keys, styles: newStyles(opts.Theme), mine: true, forms: map[ask.Key]*form{}, width: 80, height: 24, focus: opts.Once}
 	m.inCard = m.once()
 	return m, nil
 }
@@ -134,6 +138,17 @@ func (m *model) once() bool { return m.opts.First || m.opts.Once != (ask.Key{}) 
 // Init requests the background color and starts the ticks.
 func (m *model) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, tick(), m.refresh()) }
 
+// ground takes the theme of the terminal's background, unless one was chosen.
+func (m *model) ground(dark bool) {
+	switch {
+	case m.opts.Theme != ThemeAuto:
+	case dark:
+		m.styles = newStyles(ThemeDark)
+	default:
+		m.styles = newStyles(ThemeLight)
+	}
+}
+
 func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }
 
 // Update handles a message.
@@ -142,7 +157,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.BackgroundColorMsg:
-		m.styles = newStyles(msg.IsDark())
+		m.ground(msg.IsDark())
 	case tea.FocusMsg:
 		m.blurred = false
 	case tea.BlurMsg:

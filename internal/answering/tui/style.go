@@ -1,6 +1,35 @@
 package tui
 
-import "charm.land/lipgloss/v2"
+import (
+	"strconv"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+)
+
+// A Theme is the ground that the screen is drawn for.
+type Theme string
+
+// The themes. [ThemeAuto] is what the terminal says (OSC 11), else what COLORFGBG says; until one of them does,
+// colors are used that can be read on both grounds.
+const (
+	ThemeAuto  Theme = "auto"
+	ThemeLight Theme = "light"
+	ThemeDark  Theme = "dark"
+)
+
+// themeOf returns the theme that COLORFGBG names, such as 15;0 or 15;default;0: the last number is the ground.
+func themeOf(fgbg string) Theme {
+	n, err := strconv.Atoi(fgbg[strings.LastIndexByte(fgbg, ';')+1:])
+	switch {
+	case err != nil || n < 0 || n > 15:
+		return ThemeAuto
+	case n == 7 || n > 8:
+		return ThemeLight
+	default:
+		return ThemeDark
+	}
+}
 
 // styles are the styles of a screen. Each one comes with words or a glyph: color alone carries no
 // information.
@@ -8,21 +37,38 @@ type styles struct {
 	title, dim, accent, urgent, fault, chip, picked, bar, added, removed lipgloss.Style
 }
 
-func newStyles(dark bool) styles {
-	pick := lipgloss.LightDark(dark)
-	color := func(light, dark string) lipgloss.Style {
-		return lipgloss.NewStyle().Foreground(pick(lipgloss.Color(light), lipgloss.Color(dark)))
+// palette has the colors of one theme, all of them also exact in a palette of 256.
+type palette struct {
+	dim, accent, fault, added string
+	ink, picked               string // of a picked row; empty: swapped
+}
+
+// palettes returns the colors of each theme. Those of [ThemeAuto] have a contrast of about 4.5 on black and on white.
+func palettes() map[Theme]palette {
+	return map[Theme]palette{
+		ThemeAuto:  {dim: "#767676", accent: "#0087d7", fault: "#d70000", added: "#008700"},
+		ThemeLight: {dim: "#626262", accent: "#005fd7", fault: "#af0000", added: "#005f00", ink: "#121212", picked: "#d7d7ff"},
+		ThemeDark:  {dim: "#a8a8a8", accent: "#87afff", fault: "#ffafaf", added: "#87d787", ink: "#eeeeee", picked: "#3a3a3a"},
+	}
+}
+
+func newStyles(theme Theme) styles {
+	p := palettes()[theme]
+	color := func(hex string) lipgloss.Style { return lipgloss.NewStyle().Foreground(lipgloss.Color(hex)) }
+	picked := lipgloss.NewStyle().Reverse(true)
+	if p.picked != "" {
+		picked = color(p.ink).Background(lipgloss.Color(p.picked))
 	}
 	return styles{
 		title:   lipgloss.NewStyle().Bold(true),
-		dim:     color("#5c5f66", "#9aa0aa"),
-		accent:  color("#0b57d0", "#8ab4f8").Bold(true),
-		urgent:  color("#b3261e", "#f2b8b5").Bold(true),
-		fault:   color("#b3261e", "#f2b8b5"),
-		chip:    color("#0b57d0", "#8ab4f8"),
-		picked:  lipgloss.NewStyle().Background(pick(lipgloss.Color("#dfe7fb"), lipgloss.Color("#2b3446"))),
-		bar:     color("#5c5f66", "#9aa0aa"),
-		added:   color("#146c2e", "#81c995"),
-		removed: color("#b3261e", "#f28b82"),
+		dim:     color(p.dim),
+		accent:  color(p.accent).Bold(true),
+		urgent:  color(p.fault).Bold(true),
+		fault:   color(p.fault),
+		chip:    color(p.accent),
+		picked:  picked,
+		bar:     color(p.dim),
+		added:   color(p.added),
+		removed: color(p.fault),
 	}
 }

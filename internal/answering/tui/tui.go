@@ -5,18 +5,21 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/askbus/askbus/pkg/ask"
 	"github.com/askbus/askbus/pkg/responder"
+	"github.com/charmbracelet/colorprofile"
 )
 
 // Terminal is the terminal of the screen. The zero value is the process's own.
 type Terminal struct {
 	In      io.Reader
 	Out     io.Writer
-	Env     []string // such as TERM=xterm; default: the process's
+	Env     []string // such as TERM=xterm and COLORFGBG=15;0
 	Width   int
 	Height  int
 	Resized <-chan [2]int // resize events of a terminal that is not the process's own
@@ -31,6 +34,9 @@ func Run(ctx context.Context, t Terminal, opts Options, events func(ctx context.
 	m, err := newModel(opts)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Theme == "" || opts.Theme == ThemeAuto {
+		m.styles = newStyles(themeOf(t.getenv("COLORFGBG")))
 	}
 	p := tea.NewProgram(m, t.options(ctx)...)
 	within, cancel := context.WithCancel(ctx)
@@ -85,9 +91,20 @@ func pass(ctx context.Context, p *tea.Program, changed <-chan struct{}, resized 
 func (t Terminal) options(ctx context.Context) []tea.ProgramOption {
 	options := []tea.ProgramOption{tea.WithContext(ctx)}
 	if t.In != nil {
-		options = append(options, tea.WithInput(t.In), tea.WithOutput(newlines{t.Out}), tea.WithEnvironment(t.Env), tea.WithWindowSize(t.Width, t.Height), tea.WithoutSignals())
+		// The output is no file, so whether it has colors is asked of the environment alone.
+		options = append(options, tea.WithInput(t.In), tea.WithOutput(newlines{t.Out}), tea.WithEnvironment(t.Env), tea.WithColorProfile(colorprofile.Env(t.Env)),
+			tea.WithWindowSize(t.Width, t.Height), tea.WithoutSignals())
 	}
 	return options
+}
+
+func (t Terminal) getenv(name string) string {
+	for _, v := range slices.Backward(t.Env) {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // newlines replaces \n by \r\n for a terminal without a line discipline.

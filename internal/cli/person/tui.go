@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,6 +60,8 @@ Keys can be set in a file, askbus/keys.yaml in the user's configuration director
 	f.flags(cmd)
 	cmd.Flags().BoolVar(&f.once, "once", false, "answer one ask and exit")
 	cmd.Flags().BoolVar(&f.oneKey, "one-key", false, "a digit sends a single choice after 3 s; z cancels it until then")
+	cmd.Flags().StringVar(&a.Terminal.Theme, "theme", a.Terminal.Theme, "colors: light, dark, or auto, as the terminal or COLORFGBG says")
+	cli.Fixed(cmd, "theme", string(tui.ThemeAuto), string(tui.ThemeLight), string(tui.ThemeDark))
 	cmd.Flags().StringVar(&f.keys, "keys", "", "key bindings, as YAML (default: askbus/keys.yaml in the configuration directory)")
 	return cmd
 }
@@ -73,6 +76,10 @@ func runTUI(a *cli.App, cmd *cobra.Command, ref string, f tuiFlags) error {
 	screen := !f.accessible && cli.IsTerminal(os.Stdin) && cli.IsTerminal(a.Stdout)
 	if !screen && !f.accessible && !f.once {
 		return cli.Usage("the inbox needs a terminal; --accessible asks a line at a time")
+	}
+	theme := tui.Theme(a.Terminal.Theme)
+	if !slices.Contains([]tui.Theme{tui.ThemeAuto, tui.ThemeLight, tui.ThemeDark}, theme) {
+		return cli.Usage("--theme (ASKBUS_THEME): %q is not a theme; auto, light or dark", theme)
 	}
 	keys, err := ReadKeys(f.keys)
 	if err != nil {
@@ -93,7 +100,7 @@ func runTUI(a *cli.App, cmd *cobra.Command, ref string, f tuiFlags) error {
 	if !screen {
 		return prompts(ctx, a, b, once, f.once, prompt.Read(cmd.InOrStdin()))
 	}
-	o, err := runScreen(ctx, a, b, tui.Options{Once: once, First: f.once && ref == "", OneKey: f.oneKey, Keys: keys})
+	o, err := runScreen(ctx, a, b, tui.Options{Once: once, First: f.once && ref == "", OneKey: f.oneKey, Keys: keys, Theme: theme})
 	switch {
 	case err != nil:
 		return err
@@ -175,7 +182,7 @@ func runScreen(ctx context.Context, a *cli.App, b *cli.Bus, opts tui.Options) (*
 		opts.Status = programStatus
 		defer fmt.Fprint(a.Stdout, programStatus(0, ""))
 	}
-	return tui.Run(ctx, tui.Terminal{}, opts, tui.Board(board))
+	return tui.Run(ctx, tui.Terminal{Env: os.Environ()}, opts, tui.Board(board))
 }
 
 // programStatus returns the escape sequence that reports n waiting asks.
